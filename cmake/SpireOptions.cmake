@@ -1,0 +1,29 @@
+# What a person may choose, and the flags every target of the project gets.
+option(SPIRE_BUILD_TESTS "build the tests" ON)
+option(SPIRE_WERROR "treat warnings as errors" ON)
+set(SPIRE_ARCH "native" CACHE STRING "instruction set of the CPU kernels (-march=...): native, x86-64-v3, x86-64-v4, ...")
+set(SPIRE_SANITIZE "" CACHE STRING "sanitizers for every target: address,undefined or thread")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "build type" FORCE)
+endif()
+
+find_program(SPIRE_CCACHE ccache)
+if(SPIRE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${SPIRE_CCACHE})
+endif()
+
+# -ffp-contract and -march are fixed for the whole library so that one build gives one result.
+add_library(spire_flags INTERFACE)
+target_compile_options(spire_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual>
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${SPIRE_WERROR}>>:-Werror>)
+if(SPIRE_SANITIZE)
+  add_compile_options(-fsanitize=${SPIRE_SANITIZE} -fno-omit-frame-pointer -g)
+  add_link_options(-fsanitize=${SPIRE_SANITIZE})
+endif()

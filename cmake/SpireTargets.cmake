@@ -1,0 +1,38 @@
+# spire_floor(<name> SOURCES ... [DEPENDS floors/libraries ...] [PRIVATE_DEPENDS ...])
+#   one static library a folder; DEPENDS is the order of floors: a floor may include only what it depends on.
+# spire_test(<name> SOURCES ... DEPENDS ...)   one GoogleTest program, each of its tests a CTest case.
+
+# Headers read as <spire/...> from the source tree as they do from the installed one.
+set(SPIRE_INCLUDE ${PROJECT_BINARY_DIR}/include)
+file(MAKE_DIRECTORY ${SPIRE_INCLUDE}/spire)
+foreach(folder base device graph data collective optim train observe config)
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/engine/${folder} ${SPIRE_INCLUDE}/spire/${folder} SYMBOLIC)
+endforeach()
+foreach(folder kernels models)
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${folder} ${SPIRE_INCLUDE}/spire/${folder} SYMBOLIC)
+endforeach()
+
+set_property(GLOBAL PROPERTY SPIRE_FLOORS "")
+
+function(spire_floor name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  set(target spire_${name})
+  add_library(${target} STATIC ${ARG_SOURCES})
+  add_library(Spire::${name} ALIAS ${target})
+  target_include_directories(${target} PUBLIC
+    $<BUILD_INTERFACE:${SPIRE_INCLUDE}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_link_libraries(${target} PUBLIC ${ARG_DEPENDS}
+    PRIVATE $<BUILD_INTERFACE:spire_flags> ${ARG_PRIVATE_DEPENDS})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  set_property(GLOBAL APPEND PROPERTY SPIRE_FLOORS ${target})
+endfunction()
+
+function(spire_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} spire_flags GTest::gtest_main GTest::gmock)
+  include(GoogleTest)
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
+endfunction()

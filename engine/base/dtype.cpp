@@ -1,0 +1,39 @@
+#include <spire/base/dtype.h>
+
+#include <array>
+
+#include <spire/base/error.h>
+
+namespace spire {
+namespace {
+
+struct Row {
+  DType dtype;
+  std::string_view name;
+  size_t size;
+};
+constexpr std::array<Row, 6> table = {{{DType::f32, "fp32", 4},
+                                       {DType::bf16, "bf16", 2},
+                                       {DType::f16, "fp16", 2},
+                                       {DType::f64, "fp64", 8},
+                                       {DType::i32, "int32", 4},
+                                       {DType::u8, "uint8", 1}}};
+
+}  // namespace
+
+size_t size_of(DType dtype) {
+  return table[static_cast<size_t>(dtype)].size;
+}
+
+std::string_view name(DType dtype) {
+  return table[static_cast<size_t>(dtype)].name;
+}
+
+DType dtype_from_name(std::string_view name) {
+  for (const auto& row : table) {
+    if (row.name == name) return row.dtype;
+  }
+  fail(Category::config, "unknown dtype '{}'; known: fp32, bf16, fp16, fp64, int32, uint8", name);
+}
+
+}  // namespace spire

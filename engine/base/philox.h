@@ -1,0 +1,59 @@
+// Philox 4x32-10, a counter-based generator: a draw is a pure function of (key, counter), so no
+// generator state exists, and any thread of any device computes the same numbers.
+// Salmon, Moraes, Dror, Shaw: "Parallel Random Numbers: As Easy as 1, 2, 3", SC'11.
+#pragma once
+#include <array>
+#include <cstdint>
+
+namespace spire {
+
+// What a draw is for: part of its key, so that no two uses share numbers.
+enum class Purpose : uint32_t { initialize = 1, shuffle = 2, crop = 3, flip = 4, dropout = 5 };
+
+using PhiloxBlock = std::array<uint32_t, 4>;
+
+constexpr PhiloxBlock philox(PhiloxBlock counter, std::array<uint32_t, 2> key) {
+  for (int round = 0; round < 10; ++round) {
+    uint64_t p0 = uint64_t{0xD2511F53u} * counter[0];
+    uint64_t p1 = uint64_t{0xCD9E8D57u} * counter[2];
+    counter = {static_cast<uint32_t>(p1 >> 32) ^ counter[1] ^ key[0], static_cast<uint32_t>(p1),
+               static_cast<uint32_t>(p0 >> 32) ^ counter[3] ^ key[1], static_cast<uint32_t>(p0)};
+    key[0] += 0x9E3779B9u;
+    key[1] += 0xBB67AE85u;
+  }
+  return counter;
+}
+
+// The numbers of one (seed, purpose, a, b): block i is philox at counter i. `a` and `b` are what the
+// purpose says: (epoch, sample) for augmentation, (step << 16 | op, row) for dropout.
+class RandomStream {
+ public:
+  constexpr RandomStream(uint64_t seed, Purpose purpose, uint64_t a = 0, uint64_t b = 0) {
+    // The 160 bits of the name are folded into key and counter by one more philox.
+    PhiloxBlock name = philox({static_cast<uint32_t>(a), static_cast<uint32_t>(a >> 32),
+                               static_cast<uint32_t>(purpose), 0x5350u},
+                              {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
+    key_ = {name[0], name[1]};
+    high_ = {static_cast<uint32_t>(b) ^ name[2], static_cast<uint32_t>(b >> 32) ^ name[3]};
+  }
+
+  constexpr PhiloxBlock block(uint64_t index) const {
+    return philox({static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32), high_[0],
+                   high_[1]}, key_);
+  }
+  constexpr uint32_t bits(uint64_t index) const { return block(index / 4)[index % 4]; }
+  // In [0, 1), 24 bits.
+  constexpr float uniform(uint64_t index) const {
+    return static_cast<float>(bits(index) >> 8) * 0x1p-24f;
+  }
+  // In [0, bound), without modulo bias beyond 2^-32.
+  constexpr uint32_t below(uint64_t index, uint32_t bound) const {
+    return static_cast<uint32_t>((uint64_t{bits(index)} * bound) >> 32);
+  }
+
+ private:
+  std::array<uint32_t, 2> key_{};
+  std::array<uint32_t, 2> high_{};
+};
+
+}  // namespace spire

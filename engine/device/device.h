@@ -1,0 +1,40 @@
+// Names of devices. A device is where towers run: "cpu:1", "cuda:0".
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spire {
+
+enum class DeviceKind : uint8_t { cpu, cuda };
+
+struct DeviceId {
+  DeviceKind kind = DeviceKind::cpu;
+  int index = 0;
+  bool operator==(const DeviceId&) const = default;
+};
+
+std::string to_string(DeviceId device);            // "cpu:0"
+DeviceId parse_device(std::string_view text);      // throws Error(config)
+
+// One GPU as the driver describes it.
+struct CudaDeviceInfo {
+  int index = 0;
+  std::string name;
+  std::string uuid;
+  std::string pci_bus_id;
+  int compute_major = 0, compute_minor = 0;
+  size_t total_bytes = 0;
+};
+
+// What this build and this machine say about CUDA. Never throws: a machine without a driver is normal.
+struct CudaStatus {
+  bool built = false;               // compiled with CUDA
+  std::string why_none;             // empty when devices are there: "driver not found", ...
+  std::string toolkit, driver, cudnn, nccl, cublas;  // versions, empty when unknown
+  std::vector<CudaDeviceInfo> devices;
+};
+CudaStatus discover_cuda();
+
+}  // namespace spire

@@ -1,0 +1,76 @@
+// A kernel is an op prepared for one device, one set of shapes and one thread count: it has chosen its
+// primitive and its workspace, and from then on only runs. Kernels are made at plan time and run by
+// one thread at a time; run() allocates nothing.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <spire/device/device.h>
+#include <spire/kernels/op.h>
+
+namespace spire {
+
+// What a step tells its kernels. Plain numbers, the same whoever hosts the tower.
+struct StepContext {
+  uint64_t seed = 0;
+  int64_t step = 0;
+  // Index in the global batch of the tower's first row: random numbers are keyed by global row.
+  int64_t first_row = 0;
+  // 1 / valid samples in the global batch: the factor of every loss gradient.
+  float gradient_scale = 1.0f;
+  // Valid samples of this tower / valid samples in the global batch: weight of batch statistics.
+  float tower_weight = 1.0f;
+};
+
+struct KernelArgs {
+  std::span<const void* const> inputs;  // in the op's order; packed form where packings() asked
+  std::span<void* const> outputs;       // written with `=`, never `+=`
+  void* workspace = nullptr;            // 64-byte aligned, workspace_bytes() long, scratch of this run
+  const StepContext* step = nullptr;
+};
+
+// A parameter in the form a kernel reads it (blocked layout, compute dtype). The device's replica
+// makes it once a step from the plain fp32 weights. Kernels that ask for the same parameter in the
+// same form share it.
+struct Packing {
+  int input = 0;     // index of the op's input, which must be a parameter
+  std::string form;  // names layout and dtype; equal forms are equal bytes
+  size_t bytes = 0;
+  // plain: fp32 weights in the plain layout. Any thread may call it.
+  std::function<void(const float* plain, void* packed)> pack;
+};
+
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  virtual void run(const KernelArgs& args) = 0;
+  virtual size_t workspace_bytes() const { return 0; }
+  virtual std::vector<Packing> packings() const { return {}; }
+};
+
+// Where and for what shapes a kernel is made.
+struct KernelRequest {
+  std::span<const TensorSpec> inputs;
+  std::span<const TensorSpec> outputs;
+  DeviceId device;
+  int threads = 1;  // CPU threads the kernel may use (and must: results depend on it)
+  int op_id = 0;    // position in the graph: keys random numbers (dropout)
+};
+
+// Makes the kernel of `op` for the request's device. Throws Error(device) "[op] has no kernel for cuda:0"
+// when the device's table lacks it: nothing runs silently elsewhere.
+std::unique_ptr<Kernel> make_kernel(const Op& op, const KernelRequest& request);
+
+// A table row: the op's name and how its kernel is made. The Op is of the class of that name.
+struct KernelEntry {
+  std::string_view op;
+  std::unique_ptr<Kernel> (*make)(const Op& op, const KernelRequest& request);
+};
+std::span<const KernelEntry> cpu_kernels();
+std::span<const KernelEntry> cuda_kernels();  // empty in a build without CUDA
+
+}  // namespace spire

@@ -1,0 +1,28 @@
+// parallel_for: a loop over [0, n) in at most `threads` contiguous chunks, on the calling lane's own
+// OpenMP team. The cut depends on n, grain and threads alone, so results do too.
+#pragma once
+#include <omp.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace spire {
+
+// body(begin, end, chunk). Chunks are multiples of `grain` (the last one aside).
+template <typename Body>
+void parallel_for(int threads, int64_t n, int64_t grain, const Body& body) {
+  int64_t grains = (n + grain - 1) / grain;
+  int64_t chunks = std::clamp<int64_t>(grains, 1, threads);
+  if (chunks <= 1) {
+    body(int64_t{0}, n, 0);
+    return;
+  }
+  int64_t per_chunk = (grains + chunks - 1) / chunks * grain;
+#pragma omp parallel for num_threads(static_cast<int>(chunks)) schedule(static, 1)
+  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+    int64_t begin = std::min(n, chunk * per_chunk);
+    body(begin, std::min(n, begin + per_chunk), static_cast<int>(chunk));
+  }
+}
+
+}  // namespace spire

@@ -1,0 +1,32 @@
+#include <gtest/gtest.h>
+#include <spire/base/error.h>
+#include <spire/base/hash.h>
+
+namespace spire {
+namespace {
+
+TEST(Error, CarriesCategoryAndExitCode) {
+  try {
+    fail(Category::data, "{}: truncated", "train.idx");
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "train.idx: truncated");
+    EXPECT_EQ(error.exit_code(), 4);
+    EXPECT_EQ(name(error.category()), "data");
+  }
+}
+
+TEST(Error, NearestSuggestsOnlyWhatIsNear) {
+  EXPECT_EQ(nearest("batchsize", {"batch_size", "towers"}), "batch_size");
+  EXPECT_EQ(nearest("zzzzzz", {"batch_size", "towers"}), "");
+}
+
+TEST(Hash, DependsOnEveryByte) {
+  std::string text(100, 'a');
+  uint64_t before = hash64(text.data(), text.size());
+  text[57] = 'b';
+  EXPECT_NE(before, hash64(text.data(), text.size()));
+  EXPECT_EQ(hex(255), "00000000000000ff");
+}
+
+}  // namespace
+}  // namespace spire

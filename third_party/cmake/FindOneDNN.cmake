@@ -1,0 +1,17 @@
+# Finds oneDNN 2.x or 3.x: target OneDNN::OneDNN, OneDNN_VERSION, OneDNN_LIBRARY.
+# The package's own config file asks for OpenCL, which the CPU engine does not need.
+find_path(OneDNN_INCLUDE_DIR oneapi/dnnl/dnnl.hpp)
+find_library(OneDNN_LIBRARY NAMES dnnl)
+if(OneDNN_INCLUDE_DIR)
+  file(STRINGS ${OneDNN_INCLUDE_DIR}/oneapi/dnnl/dnnl_version.h _lines REGEX "#define DNNL_VERSION_(MAJOR|MINOR|PATCH)")
+  string(REGEX REPLACE "[^0-9;]+" "" _numbers "${_lines}")
+  string(REPLACE ";" "." OneDNN_VERSION "${_numbers}")
+endif()
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(OneDNN REQUIRED_VARS OneDNN_LIBRARY OneDNN_INCLUDE_DIR VERSION_VAR OneDNN_VERSION)
+if(OneDNN_FOUND AND NOT TARGET OneDNN::OneDNN)
+  add_library(OneDNN::OneDNN UNKNOWN IMPORTED)
+  set_target_properties(OneDNN::OneDNN PROPERTIES
+    IMPORTED_LOCATION ${OneDNN_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${OneDNN_INCLUDE_DIR})
+endif()
+mark_as_advanced(OneDNN_INCLUDE_DIR OneDNN_LIBRARY)
