@@ -1,0 +1,133 @@
+// What a run tells about itself, as plain events, and who listens.
+// The trainer calls every observer from its own thread, in order; an observer is never called by
+// two threads at once. An observer must not throw for a failed write: a full disk spoils a log,
+// not a run.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace spire {
+
+// (kind, bytes): "weights", "gradients", "optimizer", "activations", "workspace", ...
+using BytesByKind = std::vector<std::pair<std::string, int64_t>>;
+
+struct DeviceInfo {
+  std::string name;            // "cpu:0", "cuda:1"
+  std::string description;     // "2 cores: 0-1", "NVIDIA H200"
+  int64_t towers = 0;          // towers hosted
+  BytesByKind planned_memory;  // planned before the first step
+};
+
+struct StartInfo {
+  std::string model;    // "cnn"
+  std::string dataset;  // "fashion_mnist"
+  std::vector<DeviceInfo> devices;
+  int64_t batch_size = 0;     // samples a tower a step
+  int64_t towers = 0;         // global batch = batch_size * towers
+  int64_t tower_threads = 0;  // CPU threads a tower; 0: does not apply
+  int64_t parameters = 0;     // trainable numbers of the model
+  int64_t train_samples = 0;
+  int64_t test_samples = 0;
+  int64_t steps_per_epoch = 0;
+  int64_t total_steps = 0;  // optimizer steps at the end of the run
+  int64_t epochs = 0;
+  std::string precision;     // "fp32", "bf16", "fp16"
+  std::string guarantee;     // one line: what stays the same on other device counts
+  std::string output;        // run directory
+  std::string resumed_from;  // checkpoint path; empty: a new run
+  int64_t resumed_step = 0;  // optimizer steps already done
+};
+
+struct StepReport {
+  int64_t step = 0;  // optimizer steps done, so 1 after the first
+  int64_t total_steps = 0;
+  double epoch = 0;  // fractional: 2.5 is the middle of the third epoch
+  double loss = 0;
+  double accuracy = 0;  // of the training batches, 0..1
+  double lr = 0;
+  double grad_norm = 0;
+  double samples_per_s = 0;
+  double step_ms = 0;
+  double data_wait = 0;  // share of the step spent waiting for data, 0..1
+  int64_t samples_seen = 0;
+  double eta_seconds = 0;
+  bool record = true;  // belongs in metrics.jsonl (log.every_steps)
+};
+
+struct EvalReport {
+  int64_t step = 0;
+  double epoch = 0;
+  double loss = 0;
+  double accuracy = 0;  // 0..1
+  int64_t samples = 0;
+  double seconds = 0;
+  bool best = false;  // the best accuracy of the run so far
+};
+
+struct CheckpointReport {
+  int64_t step = 0;
+  std::string path;
+  int64_t bytes = 0;
+  double snapshot_ms = 0;  // what the step loop waited
+  double write_ms = 0;     // in the background
+};
+
+struct ValidationSummary {
+  double loss = 0;
+  double accuracy = 0;
+  double best_accuracy = 0;
+  bool measured = false;  // false: the run never evaluated
+};
+
+// The end of a run, and what summary.json holds.
+struct RunSummary {
+  int64_t steps = 0;
+  double epochs = 0;
+  double train_loss = 0;
+  ValidationSummary val;
+  double samples_per_s = 0;
+  std::string parameter_hash;  // 16 hex digits over all weights, plain layout, name order
+  std::vector<std::string> devices;
+  int64_t towers = 0;
+  double seconds = 0;
+  std::map<std::string, int64_t> peak_memory_bytes;  // host_rss, arena, weights, ...
+  int exit = 0;                                      // the trainer's exit code
+  std::string stopped_by;  // "SIGTERM", an error's text; empty: ran to its end
+  std::string output;      // run directory
+  std::string checkpoint;  // last checkpoint; empty: none
+  std::string metrics;     // path of metrics.jsonl; empty: none
+};
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void on_start(const StartInfo&) {}
+  virtual void on_step(const StepReport&) {}
+  virtual void on_eval(const EvalReport&) {}
+  virtual void on_checkpoint(const CheckpointReport&) {}
+  virtual void on_warning(std::string_view) {}
+  virtual void on_end(const RunSummary&) {}
+};
+
+// Hands every event to each of its observers, in the order they were added.
+class ObserverList : public Observer {
+ public:
+  void add(std::unique_ptr<Observer> observer) { observers_.push_back(std::move(observer)); }
+
+  void on_start(const StartInfo& start) override;
+  void on_step(const StepReport& step) override;
+  void on_eval(const EvalReport& eval) override;
+  void on_checkpoint(const CheckpointReport& checkpoint) override;
+  void on_warning(std::string_view text) override;
+  void on_end(const RunSummary& summary) override;
+
+ private:
+  std::vector<std::unique_ptr<Observer>> observers_;
+};
+
+}  // namespace spire

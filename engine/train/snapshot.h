@@ -1,0 +1,44 @@
+// All that a run needs to go on, in host memory: plain layouts, fp32, nothing of devices.
+// A checkpoint file is this and nothing else, so any device count can read it.
+#pragma once
+#include <spire/base/shape.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace spire {
+
+struct NamedTensor {
+  std::string name;  // layer names joined by '.': "conv1.weight"
+  Shape shape;
+  std::vector<float> values;  // shape.elements() of them, row-major
+};
+
+struct TrainingState {
+  std::vector<NamedTensor> weights;
+  std::vector<NamedTensor> states;  // running statistics: what is kept but not trained
+  // Slot ("momentum"; "m", "v") -> one tensor for each weight, under the weight's name.
+  std::vector<std::pair<std::string, std::vector<NamedTensor>>> optimizer;
+
+  int64_t step = 0;           // optimizer steps done
+  int64_t epoch = 0;          // whole epochs done
+  int64_t step_in_epoch = 0;  // steps done in the current epoch: where the data goes on
+  int64_t samples_seen = 0;
+  int64_t optimizer_steps = 0;  // the optimizer's own count (Adam's t)
+  uint64_t seed = 0;
+
+  int64_t towers = 0;         // these three are part of the run's meaning, not of its hardware
+  int64_t batch_size = 0;     // samples a tower a step
+  int64_t tower_threads = 0;  // CPU threads a tower
+
+  double best_metric = 0;                       // meaningless while best_step < 0
+  int64_t best_step = -1;                       // step of the best evaluation; -1: none yet
+  std::string config_yaml;                      // the resolved config
+  std::map<std::string, std::string> versions;  // library -> version
+  std::string parameter_hash;                   // 16 hex digits, as summary.json prints it
+};
+
+}  // namespace spire
