@@ -1,0 +1,34 @@
+// Host memory as the engine holds it: 64-byte aligned, zeroed, large ones on huge pages.
+#pragma once
+#include <cstddef>
+#include <memory>
+
+namespace spire {
+
+class Buffer {
+ public:
+  Buffer() = default;
+  explicit Buffer(size_t bytes);  // throws Error(out_of_memory) naming the size
+
+  std::byte* data() { return memory_.get(); }
+  const std::byte* data() const { return memory_.get(); }
+  template <typename T>
+  T* as() { return reinterpret_cast<T*>(memory_.get()); }
+  template <typename T>
+  const T* as() const { return reinterpret_cast<const T*>(memory_.get()); }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  struct Free {
+    size_t bytes = 0;
+    void operator()(std::byte* memory) const;
+  };
+  std::unique_ptr<std::byte, Free> memory_;
+  size_t bytes_ = 0;
+};
+
+constexpr size_t align_up(size_t bytes, size_t alignment = 64) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
+}  // namespace spire

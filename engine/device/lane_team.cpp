@@ -1,0 +1,120 @@
+#include <spire/device/lane_team.h>
+
+#include <omp.h>
+#include <sched.h>
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+#include <spire/base/error.h>
+
+namespace spire {
+namespace {
+
+void pin_to(int core) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<size_t>(core), &set);
+  sched_setaffinity(0, sizeof set, &set);  // where it is forbidden the kernel places the thread
+}
+
+// Denormals cost a hundred cycles each and carry no information for training: off on every lane.
+void flush_denormals() {
+#if defined(__x86_64__)
+  _mm_setcsr(_mm_getcsr() | 0x8040u);
+#endif
+}
+
+void settle(const LaneSpec& spec) {
+  omp_set_dynamic(0);
+  omp_set_num_threads(spec.threads);
+  if (spec.threads == 1) {
+    pin_to(spec.cores.front());
+    flush_denormals();
+    return;
+  }
+#pragma omp parallel num_threads(spec.threads)
+  {
+    auto thread = static_cast<size_t>(omp_get_thread_num());
+    pin_to(spec.cores[thread % spec.cores.size()]);
+    flush_denormals();
+  }
+}
+
+}  // namespace
+
+LaneTeam::LaneTeam(std::vector<LaneSpec> lanes)
+    : specs_(std::move(lanes)), barrier_(static_cast<int>(specs_.size())), errors_(specs_.size()) {
+  require(!specs_.empty(), "a lane team needs at least one lane");
+  threads_.reserve(specs_.size());
+  for (int lane = 0; lane < size(); ++lane) threads_.emplace_back([this, lane] { run_lane(lane); });
+}
+
+LaneTeam::~LaneTeam() {
+  quit_.store(true);
+  lead_generation_.fetch_add(1);
+  lead_generation_.notify_all();
+  generation_.fetch_add(1);
+  generation_.notify_all();
+}
+
+void LaneTeam::lead(const std::function<void()>& body) {
+  lead_body_ = &body;
+  uint32_t done = lead_done_.load();
+  lead_generation_.fetch_add(1, std::memory_order_acq_rel);
+  lead_generation_.notify_all();
+  lead_done_.wait(done, std::memory_order_acquire);
+  if (lead_error_) std::rethrow_exception(std::exchange(lead_error_, nullptr));
+}
+
+void LaneTeam::parallel(const std::function<void(int)>& body) {
+  body_ = &body;
+  running_.store(static_cast<uint32_t>(size() - 1), std::memory_order_relaxed);
+  generation_.fetch_add(1, std::memory_order_acq_rel);
+  generation_.notify_all();
+  run_body(0);
+  for (uint32_t left; (left = running_.load(std::memory_order_acquire)) != 0;) {
+    wait_while_equal(running_, left);
+  }
+  barrier_.mend();
+  std::exception_ptr first;
+  for (auto& error : errors_) {
+    if (error && !first) first = error;
+    error = nullptr;
+  }
+  if (first) std::rethrow_exception(first);
+}
+
+void LaneTeam::run_body(int lane) {
+  try {
+    (*body_)(lane);
+  } catch (const BarrierBroken&) {  // another lane's error, kept there
+  } catch (...) {
+    errors_[static_cast<size_t>(lane)] = std::current_exception();
+    barrier_.break_up();
+  }
+}
+
+void LaneTeam::run_lane(int lane) {
+  settle(spec(lane));
+  auto& mine = lane == 0 ? lead_generation_ : generation_;
+  for (uint32_t seen = 0;; ++seen) {
+    wait_while_equal(mine, seen);
+    if (quit_.load()) return;
+    if (lane == 0) {
+      try {
+        (*lead_body_)();
+      } catch (...) {
+        lead_error_ = std::current_exception();
+      }
+      lead_done_.fetch_add(1, std::memory_order_acq_rel);
+      lead_done_.notify_all();
+    } else {
+      run_body(lane);
+      running_.fetch_sub(1, std::memory_order_acq_rel);
+      running_.notify_all();
+    }
+  }
+}
+
+}  // namespace spire

@@ -1,0 +1,61 @@
+// Lanes: the persistent, pinned CPU threads that run towers. A CPU device has as many lanes as its cores
+// allow at tower_threads each; a lane runs its towers one after another, with an OpenMP team of
+// `threads` for the kernels inside.
+#pragma once
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include <spire/device/barrier.h>
+#include <spire/device/device.h>
+
+namespace spire {
+
+struct LaneSpec {
+  DeviceId device;
+  std::vector<int> cores;  // where its threads are pinned; thread i on cores[i % size]
+  int threads = 1;
+};
+
+// A team's lane 0 leads: lead() runs a function on its thread, and from there parallel() runs another on
+// all lanes at once, the leader included. So nothing is handed over between threads inside a step.
+class LaneTeam {
+ public:
+  explicit LaneTeam(std::vector<LaneSpec> lanes);
+  ~LaneTeam();
+  LaneTeam(const LaneTeam&) = delete;
+  LaneTeam& operator=(const LaneTeam&) = delete;
+
+  int size() const { return static_cast<int>(specs_.size()); }
+  const LaneSpec& spec(int lane) const { return specs_[static_cast<size_t>(lane)]; }
+
+  // Runs `body` on lane 0's thread and returns when it has; rethrows what it throws.
+  void lead(const std::function<void()>& body);
+
+  // REQUIRES: called from inside lead(). Runs body(lane) on every lane and returns when all have;
+  // rethrows the first exception by lane index. Allocates nothing.
+  void parallel(const std::function<void(int lane)>& body);
+
+  // REQUIRES: called by every lane from inside parallel().
+  void barrier() { barrier_.wait(); }
+
+ private:
+  void run_lane(int lane);
+  void run_body(int lane);
+
+  const std::vector<LaneSpec> specs_;
+  Barrier barrier_;
+  std::atomic<uint32_t> lead_generation_{0}, lead_done_{0};
+  std::atomic<uint32_t> generation_{0};  // of parallel()
+  std::atomic<uint32_t> running_{0};     // followers still inside body
+  std::atomic<bool> quit_{false};
+  const std::function<void()>* lead_body_ = nullptr;
+  const std::function<void(int)>* body_ = nullptr;
+  std::exception_ptr lead_error_;
+  std::vector<std::exception_ptr> errors_;  // of parallel(), one a lane
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace spire

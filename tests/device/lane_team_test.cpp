@@ -1,0 +1,60 @@
+#include <gtest/gtest.h>
+#include <spire/base/error.h>
+#include <spire/device/lane_team.h>
+
+#include <numeric>
+
+namespace spire {
+namespace {
+
+std::vector<LaneSpec> lanes(int count) {
+  return std::vector<LaneSpec>(static_cast<size_t>(count), LaneSpec{{DeviceKind::cpu, 0}, {0}, 1});
+}
+
+TEST(LaneTeam, EveryLaneRunsEveryParallelOnce) {
+  LaneTeam team(lanes(4));
+  std::vector<int> runs(4, 0);
+  team.lead([&] {
+    for (int i = 0; i < 100; ++i) team.parallel([&](int lane) { ++runs[static_cast<size_t>(lane)]; });
+  });
+  EXPECT_EQ(runs, (std::vector<int>{100, 100, 100, 100}));
+}
+
+TEST(LaneTeam, BarrierOrdersWritesBeforeReads) {
+  LaneTeam team(lanes(3));
+  std::vector<int> cells(3, 0), sums(3, 0);
+  team.lead([&] {
+    for (int round = 1; round <= 50; ++round) {
+      team.parallel([&](int lane) {
+        cells[static_cast<size_t>(lane)] = round;
+        team.barrier();
+        sums[static_cast<size_t>(lane)] = std::accumulate(cells.begin(), cells.end(), 0);
+        team.barrier();
+      });
+      for (int sum : sums) ASSERT_EQ(sum, 3 * round);
+    }
+  });
+}
+
+TEST(LaneTeam, AFailingLaneReleasesTheOthersAndIsReported) {
+  LaneTeam team(lanes(3));
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    try {
+      team.lead([&] {
+        team.parallel([&](int lane) {
+          if (lane == 1) fail(Category::data, "lane 1 of attempt {}", attempt);
+          team.barrier();
+        });
+      });
+      ADD_FAILURE() << "no error";
+    } catch (const Error& error) {
+      EXPECT_EQ(std::string(error.what()), fmt::format("lane 1 of attempt {}", attempt));
+    }
+  }
+  int runs = 0;  // the team is whole again
+  team.lead([&] { team.parallel([&](int lane) { runs += lane == 0; }); });
+  EXPECT_EQ(runs, 1);
+}
+
+}  // namespace
+}  // namespace spire
