@@ -7,7 +7,7 @@ namespace spire {
 
 class Buffer {
  public:
-  Buffer() = default;
+  Buffer() {}
   explicit Buffer(size_t bytes);  // throws Error(out_of_memory) naming the size
 
   std::byte* data() { return memory_.get(); }
@@ -20,10 +20,10 @@ class Buffer {
 
  private:
   struct Free {
-    size_t bytes = 0;
+    size_t bytes;
     void operator()(std::byte* memory) const;
   };
-  std::unique_ptr<std::byte, Free> memory_;
+  std::unique_ptr<std::byte, Free> memory_{nullptr, Free{0}};
   size_t bytes_ = 0;
 };
 

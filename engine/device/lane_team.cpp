@@ -6,6 +6,8 @@
 #include <xmmintrin.h>
 #endif
 
+#include <utility>
+
 #include <spire/base/error.h>
 
 namespace spire {
