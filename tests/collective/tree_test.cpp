@@ -1,0 +1,108 @@
+#include <gtest/gtest.h>
+#include <spire/base/philox.h>
+#include <spire/collective/tree.h>
+
+#include <cmath>
+#include <cstring>
+
+namespace spire {
+namespace {
+
+constexpr int64_t length = 100;
+
+// Values whose sum depends on the order of additions.
+std::vector<std::vector<float>> contributions(int towers) {
+  RandomStream random(11, Purpose::initialize);
+  std::vector<std::vector<float>> values(static_cast<size_t>(towers), std::vector<float>(length));
+  uint64_t i = 0;
+  for (auto& tower : values)
+    for (auto& v : tower) {
+      float u = random.uniform(i++) - 0.5f;
+      v = u * std::exp2(20 * random.uniform(i++));
+    }
+  return values;
+}
+
+float reference(const std::vector<std::vector<float>>& values, TowerRange node, size_t element) {
+  if (node.size() == 1) return values[static_cast<size_t>(node.begin)][element];
+  int split = tree_split(node);
+  return reference(values, {node.begin, split}, element) +
+         reference(values, {split, node.end}, element);
+}
+
+// What lanes do: write each tower's values, add up their subtrees, then sum the tree.
+std::vector<float> sum_on_lanes(const std::vector<std::vector<float>>& values, int lanes) {
+  int towers = static_cast<int>(values.size());
+  std::vector<std::vector<std::vector<float>>> buffers(static_cast<size_t>(lanes));
+  std::vector<TreeSum::Leaf> leaves;
+  for (int lane = 0; lane < lanes; ++lane) {
+    TowerRange range = towers_of_lane(towers, lane, lanes);
+    LaneSchedule schedule = lane_schedule(towers, range);
+    auto& mine = buffers[static_cast<size_t>(lane)];
+    mine.assign(static_cast<size_t>(schedule.buffers), std::vector<float>(length));
+    for (int i = 0; i < range.size(); ++i) {
+      const TreeStep& step = schedule.steps[static_cast<size_t>(i)];
+      mine[static_cast<size_t>(step.target)] = values[static_cast<size_t>(range.begin + i)];
+      for (TreeAdd add : step.adds)
+        for (size_t e = 0; e < length; ++e)
+          mine[static_cast<size_t>(add.into)][e] += mine[static_cast<size_t>(add.from)][e];
+    }
+    for (size_t n = 0; n < schedule.nodes.size(); ++n)
+      leaves.push_back({schedule.nodes[n], mine[n].data()});
+  }
+  TreeSum tree(towers, leaves);
+  std::vector<float> out(length), scratch(static_cast<size_t>(TreeSum::chunk * tree.depth()));
+  const float* sum = tree.sum(0, length, out.data(), scratch.data());
+  return {sum, sum + length};
+}
+
+TEST(Tree, SumIsTheSameBitsForEverySplitIntoLanes) {
+  for (int towers = 1; towers <= 17; ++towers) {
+    auto values = contributions(towers);
+    for (int lanes = 1; lanes <= towers; ++lanes) {
+      auto sum = sum_on_lanes(values, lanes);
+      for (size_t e = 0; e < length; ++e)
+        ASSERT_EQ(sum[e], reference(values, {0, towers}, e)) << towers << " towers, " << lanes;
+    }
+  }
+}
+
+TEST(Tree, OrderMattersForTheseValues) {  // so the test above can fail
+  auto values = contributions(8);
+  int different = 0;
+  for (size_t e = 0; e < length; ++e) {
+    float sequential = 0;
+    for (auto& tower : values) sequential += tower[e];
+    different += sequential != reference(values, {0, 8}, e);
+  }
+  EXPECT_GT(different, 10);
+}
+
+TEST(Tree, LanesNeedLogarithmicallyManyBuffers) {
+  EXPECT_EQ(lane_schedule(1, {0, 1}).buffers, 1);
+  EXPECT_EQ(lane_schedule(8, {0, 8}).buffers, 4);
+  EXPECT_EQ(lane_schedule(64, {0, 64}).buffers, 7);
+  EXPECT_EQ(lane_schedule(8, {4, 8}).nodes, (std::vector<TowerRange>{{4, 8}}));
+}
+
+TEST(Tree, DoublesFollowTheSameTree) {
+  EXPECT_EQ(tree_sum(std::vector<double>{1e16, 1.0, -1e16}), (1e16 + 1.0) + -1e16);
+  EXPECT_EQ(tree_sum(std::vector<double>{1, 1e16, 1, -1e16}), (1 + 1e16) + (1 + -1e16));
+}
+
+TEST(Tree, TowersAreSharedContiguously) {
+  for (int towers = 1; towers < 20; ++towers)
+    for (int lanes = 1; lanes <= towers; ++lanes) {
+      int next = 0;
+      for (int lane = 0; lane < lanes; ++lane) {
+        TowerRange range = towers_of_lane(towers, lane, lanes);
+        EXPECT_EQ(range.begin, next);
+        EXPECT_GE(range.size(), 1);
+        next = range.end;
+      }
+      EXPECT_EQ(next, towers);
+    }
+}
+
+}  // namespace
+}  // namespace spire
