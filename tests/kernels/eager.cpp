@@ -1,0 +1,174 @@
+#include <tests/kernels/eager.h>
+
+#include <cstring>
+
+namespace spire::testing {
+
+namespace {
+
+template <typename T>
+void store_as(const HostTensor& host, void* memory) {
+  T* out = static_cast<T*>(memory);
+  for (int64_t i = 0; i < host.size(); ++i) {
+    if constexpr (std::is_same_v<T, bfloat16>) {
+      out[i] = static_cast<float>(host[i]);
+    } else {
+      out[i] = static_cast<T>(host[i]);
+    }
+  }
+}
+
+template <typename T>
+void load_as(const void* memory, HostTensor& host) {
+  const T* in = static_cast<const T*>(memory);
+  for (int64_t i = 0; i < host.size(); ++i) host[i] = static_cast<double>(in[i]);
+}
+
+// Calls visit(T{}) with the C++ type of `dtype`.
+template <typename Visit>
+void with_type(DType dtype, const Visit& visit) {
+  switch (dtype) {
+    case DType::f32:
+      return visit(float{});
+    case DType::bf16:
+      return visit(bfloat16{});
+    case DType::f64:
+      return visit(double{});
+    case DType::i32:
+      return visit(int32_t{});
+    case DType::u8:
+      return visit(uint8_t{});
+    case DType::f16:
+      break;
+  }
+  fail(Category::unexpected, "the op harness has no {}", name(dtype));
+}
+
+}  // namespace
+
+Bytes::Bytes(size_t bytes)
+    : size_(bytes), memory_(::operator new (std::max<size_t>(bytes, 1), std::align_val_t{64})) {
+  std::memset(memory_.get(), 0xff, bytes);
+}
+
+DType dtype_of(Role role, const Environment& environment) {
+  switch (role) {
+    case Role::activation:
+      return environment.dtype;
+    case Role::labels:
+      return DType::i32;
+    default:
+      return DType::f32;
+  }
+}
+
+DeviceTensor upload(const HostTensor& host, DType dtype, bool is_parameter) {
+  TensorSpec spec{host.shape, dtype};
+  require(spec.shape.elements() == host.size(), "a host tensor does not fill its shape");
+  DeviceTensor tensor{spec, is_parameter, std::make_shared<Bytes>(spec.bytes())};
+  with_type(dtype, [&](auto type) { store_as<decltype(type)>(host, tensor.memory->data()); });
+  return tensor;
+}
+
+HostTensor download(const DeviceTensor& tensor) {
+  HostTensor host = zeros(tensor.spec.shape);
+  with_type(tensor.spec.dtype,
+            [&](auto type) { load_as<decltype(type)>(tensor.memory->data(), host); });
+  return host;
+}
+
+double unit_roundoff(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return 0x1p-24;
+    case DType::bf16:
+      return 0x1p-8;
+    case DType::f16:
+      return 0x1p-11;
+    case DType::f64:
+      return 0x1p-53;
+    default:
+      return 0;
+  }
+}
+
+std::vector<DeviceTensor> execute(const Op& op, std::span<const DeviceTensor> inputs,
+                                  const Environment& environment, const StepContext& step) {
+  std::vector<TensorSpec> input_specs;
+  for (const DeviceTensor& input : inputs) input_specs.push_back(input.spec);
+  std::vector<TensorSpec> output_specs = op.infer(input_specs);
+  if (op.is_view()) return {{output_specs.at(0), false, inputs[0].memory}};
+
+  auto kernel = make_kernel(op, {.inputs = input_specs,
+                                 .outputs = output_specs,
+                                 .device = environment.device,
+                                 .threads = environment.threads,
+                                 .op_id = environment.op_id});
+  std::vector<DeviceTensor> outputs;
+  for (const TensorSpec& spec : output_specs) {
+    outputs.push_back({spec, false, std::make_shared<Bytes>(spec.bytes())});
+  }
+  std::vector<const void*> in;
+  for (const DeviceTensor& input : inputs) in.push_back(input.memory->data());
+  std::vector<void*> out;
+  for (const DeviceTensor& output : outputs) out.push_back(output.memory->data());
+
+  std::vector<Bytes> packed;
+  for (const Packing& packing : kernel->packings()) {
+    size_t index = static_cast<size_t>(packing.input);
+    require(inputs[index].is_parameter, "[{}] packs input {}, which is no parameter", op.name(),
+            packing.input);
+    packed.emplace_back(packing.bytes);
+    packing.pack(static_cast<const float*>(inputs[index].memory->data()), packed.back().data());
+    in[index] = packed.back().data();
+  }
+  Bytes workspace(kernel->workspace_bytes());
+  kernel->run({.inputs = in, .outputs = out, .workspace = workspace.data(), .step = &step});
+  return outputs;
+}
+
+EagerBuilder::EagerBuilder(std::vector<DeviceTensor> inputs, std::vector<bool> wants,
+                           std::vector<DeviceTensor> outputs,
+                           std::map<int, DeviceTensor> output_gradients,
+                           const Environment& environment, const StepContext& step)
+    : environment_(environment), step_(step), wants_(std::move(wants)) {
+  for (DeviceTensor& input : inputs) inputs_.push_back(add(std::move(input)));
+  for (DeviceTensor& output : outputs) outputs_.push_back(add(std::move(output)));
+  for (auto& [index, gradient] : output_gradients) {
+    output_gradients_[index] = add(std::move(gradient));
+  }
+}
+
+Value EagerBuilder::add(DeviceTensor tensor) {
+  tensors_.push_back(std::move(tensor));
+  return Value{static_cast<int>(tensors_.size()) - 1};
+}
+
+Value EagerBuilder::output_gradient(int index) const {
+  auto found = output_gradients_.find(index);
+  return found == output_gradients_.end() ? Value{} : found->second;
+}
+
+std::vector<Value> EagerBuilder::emit(std::unique_ptr<Op> op, std::vector<Value> inputs) {
+  std::vector<DeviceTensor> operands;
+  for (Value value : inputs) operands.push_back(tensor(value));
+  std::vector<Value> results;
+  for (DeviceTensor& output : execute(*op, operands, environment_, step_)) {
+    results.push_back(add(std::move(output)));
+  }
+  return results;
+}
+
+// A gradient has its tensor's shape; a parameter's is f32, an activation's has its dtype.
+void EagerBuilder::set_gradient(int input_index, Value gradient) {
+  EXPECT_TRUE(wants_gradient(input_index)) << "gradient set for input " << input_index;
+  EXPECT_EQ(to_string(spec(gradient)), to_string(spec(input(input_index))));
+  EXPECT_TRUE(gradients_.emplace(input_index, gradient).second) << "gradient set twice";
+}
+
+const DeviceTensor* EagerBuilder::gradient(int input_index) const {
+  auto found = gradients_.find(input_index);
+  return found == gradients_.end() ? nullptr : &tensor(found->second);
+}
+
+}  // namespace spire::testing

@@ -1,0 +1,74 @@
+// Runs ops at once: tensors in host memory, kernels made for one environment, and the
+// GradientBuilder that executes each op an op's gradient() emits.
+#pragma once
+#include <map>
+#include <new>
+
+#include <tests/kernels/op_test.h>
+
+namespace spire::testing {
+
+// Exactly `bytes` of 64-byte aligned memory, filled with ones: NaN in every float type.
+class Bytes {
+ public:
+  explicit Bytes(size_t bytes);
+  void* data() const { return memory_.get(); }
+  size_t size() const { return size_; }
+
+ private:
+  struct Free {
+    void operator()(void* p) const { ::operator delete (p, std::align_val_t{64}); }
+  };
+  size_t size_;
+  std::unique_ptr<void, Free> memory_;
+};
+
+// A tensor in a kernel's dtype. Copies share the memory.
+struct DeviceTensor {
+  TensorSpec spec;
+  bool is_parameter = false;
+  std::shared_ptr<Bytes> memory;
+};
+
+DType dtype_of(Role role, const Environment& environment);
+DeviceTensor upload(const HostTensor& host, DType dtype, bool is_parameter);
+HostTensor download(const DeviceTensor& tensor);
+double unit_roundoff(DType dtype);  // 0 for integers
+
+// Makes the kernel, packs the parameters it asks for, runs it.
+std::vector<DeviceTensor> execute(const Op& op, std::span<const DeviceTensor> inputs,
+                                  const Environment& environment, const StepContext& step);
+
+class EagerBuilder : public GradientBuilder {
+ public:
+  // `output_gradients` has an entry for each output that a gradient reaches.
+  EagerBuilder(std::vector<DeviceTensor> inputs, std::vector<bool> wants,
+               std::vector<DeviceTensor> outputs, std::map<int, DeviceTensor> output_gradients,
+               const Environment& environment, const StepContext& step);
+
+  Value input(int index) const override { return inputs_.at(static_cast<size_t>(index)); }
+  Value output(int index) const override { return outputs_.at(static_cast<size_t>(index)); }
+  Value output_gradient(int index) const override;
+  bool wants_gradient(int index) const override { return wants_.at(static_cast<size_t>(index)); }
+  const TensorSpec& spec(Value value) const override { return tensor(value).spec; }
+  std::vector<Value> emit(std::unique_ptr<Op> op, std::vector<Value> inputs) override;
+  void set_gradient(int input_index, Value gradient) override;
+
+  // The gradient set for an input; null when the op set none.
+  const DeviceTensor* gradient(int input_index) const;
+
+ private:
+  Value add(DeviceTensor tensor);
+  const DeviceTensor& tensor(Value value) const {
+    return tensors_.at(static_cast<size_t>(value.id));
+  }
+
+  Environment environment_;
+  StepContext step_;
+  std::vector<DeviceTensor> tensors_;  // a Value's id is its index here
+  std::vector<Value> inputs_, outputs_;
+  std::vector<bool> wants_;
+  std::map<int, Value> output_gradients_, gradients_;
+};
+
+}  // namespace spire::testing

@@ -1,0 +1,253 @@
+#include <tests/kernels/op_test.h>
+
+#include <cmath>
+#include <cstring>
+
+#include <spire/base/philox.h>
+#include <tests/kernels/eager.h>
+
+namespace spire::testing {
+
+namespace {
+
+std::vector<DeviceTensor> upload_all(std::span<const Input> inputs,
+                                     const Environment& environment) {
+  std::vector<DeviceTensor> tensors;
+  for (const Input& input : inputs) {
+    tensors.push_back(
+        upload(input.tensor, dtype_of(input.role, environment), input.role == Role::parameter));
+  }
+  return tensors;
+}
+
+std::vector<HostTensor> download_all(std::span<const DeviceTensor> tensors) {
+  std::vector<HostTensor> host;
+  for (const DeviceTensor& tensor : tensors) host.push_back(download(tensor));
+  return host;
+}
+
+// Everything the elements of one tensor are held to.
+struct Bound {
+  double factor, unit, floor;
+  double at(double magnitude) const { return factor * unit * (magnitude + floor) + 1e-37; }
+};
+
+Bound bound_for(const OpCase& test, double factor, DType dtype, const Environment& environment) {
+  double unit = unit_roundoff(dtype);
+  if (test.coarse && dtype == DType::f32) unit = unit_roundoff(environment.dtype);
+  return {factor, unit, test.floor};
+}
+
+// NaN agrees with NaN, an infinity with itself.
+bool agrees(double got, double want, double tolerance) {
+  if (std::isnan(want) || std::isinf(want)) return std::isnan(want) ? std::isnan(got) : got == want;
+  return std::abs(got - want) <= tolerance;
+}
+
+// dL/dx_i of one input element and the sum of the absolute terms dL/dy_k * dy_k/dx_i.
+struct Slope {
+  double value = 0, magnitude = 0;
+  bool kink = false;
+};
+
+// Central differences of the reference around one element.
+class Differences {
+ public:
+  Differences(const OpCase& test, std::vector<HostTensor> inputs, std::vector<HostTensor> weights)
+      : test_(test),
+        inputs_(std::move(inputs)),
+        weights_(std::move(weights)),
+        center_(test.reference(inputs_)) {}
+
+  Slope at(size_t input, int64_t element) {
+    double h = test_.difference_step;
+    double x = inputs_[input][element];
+    auto above = moved(input, element, x + h), below = moved(input, element, x - h);
+    Slope slope;
+    double bend = 0;  // |right slope - left slope|: O(h) where the reference is smooth
+    for (size_t k = 0; k < weights_.size(); ++k) {
+      for (int64_t j = 0; j < weights_[k].size(); ++j) {
+        double term = weights_[k][j] * (above[k][j] - below[k][j]) / (2 * h);
+        slope.value += term;
+        slope.magnitude += std::abs(term);
+        bend += std::abs(weights_[k][j] * (above[k][j] + below[k][j] - 2 * center_[k][j]) / h);
+      }
+    }
+    slope.kink = bend > 1e-2 * (slope.magnitude + 1e-2);
+    return slope;
+  }
+
+ private:
+  std::vector<HostTensor> moved(size_t input, int64_t element, double value) {
+    double saved = std::exchange(inputs_[input][element], value);
+    auto outputs = test_.reference(inputs_);
+    inputs_[input][element] = saved;
+    return outputs;
+  }
+
+  const OpCase& test_;
+  std::vector<HostTensor> inputs_, weights_;
+  std::vector<HostTensor> center_;
+};
+
+void check_slopes(const OpCase& test, Differences& differences, size_t input,
+                  const HostTensor& analytic, const Bound& bound) {
+  int64_t stride = std::max<int64_t>(1, analytic.size() / test.gradient_samples);
+  int64_t checked = 0, kinks = 0;
+  for (int64_t i = 0; i < analytic.size(); i += stride) {
+    Slope slope = differences.at(input, i);
+    ++checked;
+    kinks += slope.kink;
+    // 1e-9: what central differences themselves are worth.
+    double tolerance = bound.at(slope.magnitude) + 1e-9 * (1 + slope.magnitude);
+    if (slope.kink || agrees(analytic[i], slope.value, tolerance)) continue;
+    ADD_FAILURE() << fmt::format(
+        "[{}] gradient of input {} element {}: analytic {:.9g}, numeric {:.9g}, tolerance {:.3g}",
+        test.op->name(), input, i, analytic[i], slope.value, tolerance);
+    return;
+  }
+  EXPECT_LE(static_cast<double>(kinks), test.kink_share * static_cast<double>(checked))
+      << "[" << test.op->name() << "] input " << input << ": elements at a kink";
+}
+
+// r_k, rounded to the output's dtype; zero where L does not depend on the output.
+std::vector<HostTensor> loss_weights(const OpCase& test, std::span<const DeviceTensor> outputs,
+                                     std::map<int, DeviceTensor>& gradients) {
+  std::vector<HostTensor> weights;
+  for (const DeviceTensor& output : outputs) weights.push_back(zeros(output.spec.shape));
+  if (test.is_loss) {
+    weights[0][0] = test.step.gradient_scale;
+    return weights;
+  }
+  for (int k : test.differentiable) {
+    const TensorSpec& spec = outputs[static_cast<size_t>(k)].spec;
+    auto r = upload(uniform(spec.shape, 977 + static_cast<uint64_t>(k)), spec.dtype, false);
+    weights[static_cast<size_t>(k)] = download(r);
+    gradients.emplace(k, std::move(r));
+  }
+  return weights;
+}
+
+void expect_same_bits(const Op& op, const DeviceTensor& first, const DeviceTensor& second) {
+  bool same = std::memcmp(first.memory->data(), second.memory->data(), first.memory->size()) == 0;
+  EXPECT_TRUE(same) << "[" << op.name() << "] two runs differ";
+}
+
+}  // namespace
+
+HostTensor zeros(const Shape& shape) {
+  return {shape, std::vector<double>(static_cast<size_t>(shape.elements()))};
+}
+
+HostTensor uniform(const Shape& shape, uint64_t seed, double low, double high) {
+  HostTensor tensor = zeros(shape);
+  RandomStream stream(seed, Purpose::initialize);
+  for (int64_t i = 0; i < tensor.size(); ++i) {
+    tensor[i] = low + (high - low) * static_cast<double>(stream.uniform(static_cast<uint64_t>(i)));
+  }
+  return tensor;
+}
+
+HostTensor absolute(const HostTensor& tensor) {
+  HostTensor result = tensor;
+  for (double& value : result.data) value = std::abs(value);
+  return result;
+}
+
+std::vector<HostTensor> absolute(std::span<const HostTensor> tensors) {
+  std::vector<HostTensor> result;
+  for (const HostTensor& tensor : tensors) result.push_back(absolute(tensor));
+  return result;
+}
+
+Input activation(HostTensor tensor) {
+  return {std::move(tensor), Role::activation, true};
+}
+Input parameter(HostTensor tensor) {
+  return {std::move(tensor), Role::parameter, true};
+}
+Input statistic(HostTensor tensor) {
+  return {std::move(tensor), Role::statistic, false};
+}
+Input labels(HostTensor tensor) {
+  return {std::move(tensor), Role::labels, false};
+}
+
+void OpTest::SetUp() {
+  if (GetParam().device.kind == DeviceKind::cuda && discover_cuda().devices.empty()) {
+    GTEST_SKIP() << "no CUDA device";
+  }
+}
+
+std::vector<Environment> every_environment() {
+  std::vector<Environment> all;
+  for (DType dtype : {DType::f32, DType::bf16}) {
+    for (int threads : {1, 2}) all.push_back({{DeviceKind::cpu, 0}, dtype, threads, 0});
+    all.push_back({{DeviceKind::cuda, 0}, dtype, 1, 0});
+  }
+  return all;
+}
+
+std::string environment_name(const ::testing::TestParamInfo<Environment>& info) {
+  bool cuda = info.param.device.kind == DeviceKind::cuda;
+  return fmt::format("{}_{}_{}", cuda ? "cuda" : "cpu", name(info.param.dtype),
+                     info.param.threads == 1 ? "one_thread" : "two_threads");
+}
+
+std::vector<HostTensor> run_op(const Op& op, std::span<const Input> inputs,
+                               const Environment& environment, const StepContext& step) {
+  return download_all(execute(op, upload_all(inputs, environment), environment, step));
+}
+
+void check_values(const OpCase& test, const Environment& environment) {
+  auto inputs = upload_all(test.inputs, environment);
+  auto exact = download_all(inputs);  // what the kernel reads: rounded to its dtypes
+  auto outputs = execute(*test.op, inputs, environment, test.step);
+  auto again = execute(*test.op, inputs, environment, test.step);
+  auto want = test.reference(exact);
+  auto magnitude = test.magnitude ? test.magnitude(exact) : absolute(want);
+  ASSERT_EQ(outputs.size(), want.size());
+
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    ASSERT_EQ(outputs[k].spec.shape, want[k].shape) << "output " << k;
+    expect_same_bits(*test.op, outputs[k], again[k]);
+    HostTensor got = download(outputs[k]);
+    Bound bound = bound_for(test, test.value_factor, outputs[k].spec.dtype, environment);
+    for (int64_t i = 0; i < got.size(); ++i) {
+      double tolerance = bound.at(magnitude[k][i]);
+      if (agrees(got[i], want[k][i], tolerance)) continue;
+      ADD_FAILURE() << fmt::format(
+          "[{}] output {} element {}: kernel {:.9g}, reference {:.9g}, "
+          "tolerance {:.3g}",
+          test.op->name(), k, i, got[i], want[k][i], tolerance);
+      break;
+    }
+  }
+}
+
+void check_gradient(const OpCase& test, const Environment& environment) {
+  auto inputs = upload_all(test.inputs, environment);
+  auto outputs = execute(*test.op, inputs, environment, test.step);
+  std::map<int, DeviceTensor> gradients;
+  auto weights = loss_weights(test, outputs, gradients);
+  std::vector<bool> wants;
+  for (const Input& input : test.inputs) wants.push_back(input.differentiate);
+
+  EagerBuilder builder(inputs, wants, outputs, gradients, environment, test.step);
+  test.op->gradient(builder);
+  Differences differences(test, download_all(inputs), std::move(weights));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!wants[i]) continue;
+    const DeviceTensor* gradient = builder.gradient(static_cast<int>(i));
+    ASSERT_NE(gradient, nullptr) << "[" << test.op->name() << "] no gradient for input " << i;
+    Bound bound = bound_for(test, test.gradient_factor, gradient->spec.dtype, environment);
+    check_slopes(test, differences, i, download(*gradient), bound);
+  }
+}
+
+void check_op(const OpCase& test, const Environment& environment) {
+  check_values(test, environment);
+  check_gradient(test, environment);
+}
+
+}  // namespace spire::testing

@@ -1,0 +1,101 @@
+// One test body for every op: the kernel against a float64 reference written for clarity, and the
+// gradient that the op says as ops against central differences of that reference. Bodies run over
+// {cpu, cuda} x {f32, bf16} x {1, 2 threads}; CUDA instances skip themselves without a device.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <spire/kernels/kernel.h>
+
+namespace spire::testing {
+
+// A tensor as the references see it: exact values of whatever the kernel reads.
+struct HostTensor {
+  Shape shape;
+  std::vector<double> data;
+
+  double& operator[](int64_t i) { return data[static_cast<size_t>(i)]; }
+  double operator[](int64_t i) const { return data[static_cast<size_t>(i)]; }
+  int64_t size() const { return static_cast<int64_t>(data.size()); }
+};
+
+HostTensor zeros(const Shape& shape);
+HostTensor uniform(const Shape& shape, uint64_t seed, double low = -1, double high = 1);
+HostTensor absolute(const HostTensor& tensor);
+std::vector<HostTensor> absolute(std::span<const HostTensor> tensors);
+
+// What an input is decides its dtype: an activation has the run's, a parameter is f32 and packed
+// when the kernel asks, a statistic is plain f32, labels are i32.
+enum class Role { activation, parameter, statistic, labels };
+
+struct Input {
+  HostTensor tensor;
+  Role role = Role::activation;
+  bool differentiate = true;
+};
+Input activation(HostTensor tensor);
+Input parameter(HostTensor tensor);
+Input statistic(HostTensor tensor);  // no gradient
+Input labels(HostTensor tensor);     // no gradient
+
+// Where and in which dtype a body runs.
+struct Environment {
+  DeviceId device;
+  DType dtype = DType::f32;
+  int threads = 1;
+  int op_id = 0;
+};
+
+// The fixture. class AddTest : public OpTest {};  TEST_P(AddTest, ...) { check_op(..., GetParam());
+// } SPIRE_TEST_EVERYWHERE(AddTest) at the end of the file.
+class OpTest : public ::testing::TestWithParam<Environment> {
+ protected:
+  void SetUp() override;  // skips "no CUDA device"
+};
+std::vector<Environment> every_environment();
+std::string environment_name(const ::testing::TestParamInfo<Environment>& info);
+#define SPIRE_TEST_EVERYWHERE(Fixture)                                                 \
+  INSTANTIATE_TEST_SUITE_P(Everywhere, Fixture,                                        \
+                           ::testing::ValuesIn(::spire::testing::every_environment()), \
+                           ::spire::testing::environment_name)
+
+// All outputs of an op from its inputs, in float64.
+using Reference = std::function<std::vector<HostTensor>(std::span<const HostTensor>)>;
+
+struct OpCase {
+  std::shared_ptr<const Op> op;
+  std::vector<Input> inputs;
+  Reference reference;
+  // Sum of the absolute terms that make each output: what rounding errors are relative to.
+  // |output| when absent; a sum of products gives reference(absolute(inputs)).
+  Reference magnitude;
+  // |error| <= factor * unit roundoff of the tensor's dtype * (magnitude + floor).
+  double value_factor = 4, gradient_factor = 8;
+  double floor = 0;
+  bool coarse = false;  // hold f32 tensors of a bf16 run to bf16 too: the kernel rounds inside
+  // L = sum over these outputs of r_k * output_k, r random. A loss has L = gradient_scale * output
+  // 0.
+  std::vector<int> differentiable = {0};
+  bool is_loss = false;
+  double difference_step = 1e-5;
+  int gradient_samples = 200;  // elements of each input that are differenced
+  // Elements with a kink of the reference within the step are skipped, at most this share of them.
+  double kink_share = 0;
+  StepContext step;
+};
+
+// Runs the kernel once, on garbage outputs and workspace. Input values are rounded to their dtype
+// first.
+std::vector<HostTensor> run_op(const Op& op, std::span<const Input> inputs,
+                               const Environment& environment, const StepContext& step = {});
+
+void check_values(const OpCase& test, const Environment& environment);  // and: twice the same bits
+void check_gradient(const OpCase& test, const Environment& environment);
+void check_op(const OpCase& test, const Environment& environment);  // both
+
+}  // namespace spire::testing
