@@ -13,16 +13,13 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "build type" FORCE)
 endif()
 
-find_program(SPIRE_CCACHE ccache)
-if(SPIRE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${SPIRE_CCACHE})
-endif()
-
 # -ffp-contract and -march are fixed for the whole library so that one build gives one result.
 add_library(spire_flags INTERFACE)
 target_compile_options(spire_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual>
-  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${SPIRE_WERROR}>>:-Werror>)
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${SPIRE_WERROR}>>:-Werror>
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wshadow>
+  $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${SPIRE_WERROR}>>:-Werror=all-warnings$<SEMICOLON>-Xcompiler=-Werror>)
 if(SPIRE_SANITIZE)
   add_compile_options(-fsanitize=${SPIRE_SANITIZE} -fno-omit-frame-pointer -g)
   add_link_options(-fsanitize=${SPIRE_SANITIZE})

@@ -1,0 +1,16 @@
+# Finds xxHash: target xxHash::xxhash, xxHash_VERSION.
+find_path(xxHash_INCLUDE_DIR xxhash.h)
+find_library(xxHash_LIBRARY NAMES xxhash)
+if(xxHash_INCLUDE_DIR)
+  file(STRINGS ${xxHash_INCLUDE_DIR}/xxhash.h _lines REGEX "#define XXH_VERSION_(MAJOR|MINOR|RELEASE) +[0-9]")
+  string(REGEX REPLACE "[^0-9;]+" "" _numbers "${_lines}")
+  string(REPLACE ";" "." xxHash_VERSION "${_numbers}")
+endif()
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(xxHash REQUIRED_VARS xxHash_LIBRARY xxHash_INCLUDE_DIR VERSION_VAR xxHash_VERSION)
+if(xxHash_FOUND AND NOT TARGET xxHash::xxhash)
+  add_library(xxHash::xxhash UNKNOWN IMPORTED)
+  set_target_properties(xxHash::xxhash PROPERTIES
+    IMPORTED_LOCATION ${xxHash_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${xxHash_INCLUDE_DIR})
+endif()
+mark_as_advanced(xxHash_INCLUDE_DIR xxHash_LIBRARY)
