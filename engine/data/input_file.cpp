@@ -1,0 +1,141 @@
+#include <fcntl.h>
+#include <spire/base/error.h>
+#include <spire/data/input_file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+namespace spire {
+namespace {
+
+constexpr size_t buffer_bytes = size_t{256} << 10;
+constexpr uint64_t deflate_ratio = 1032;  // the most that deflate compresses by
+
+// errno as a message, with what a person can do about it.
+[[noreturn]] void fail_system(const std::filesystem::path& path, int error) {
+  const char* advice = "check the disk and the path";
+  if (error == ENOENT || error == ENOTDIR) advice = "check data.path";
+  if (error == EACCES || error == EPERM) advice = "give this user read access (chmod, chown)";
+  fail(Category::data, "{}: cannot read: {}; {}", path.string(), std::strerror(error), advice);
+}
+
+uint64_t size_of_regular_file(const std::filesystem::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) fail_system(path, errno);
+  if (S_ISDIR(status.st_mode))
+    fail(Category::data, "{}: is a folder, expected a file; move it away or correct data.path",
+         path.string());
+  if (!S_ISREG(status.st_mode))
+    fail(Category::data, "{}: is not a regular file; put the data file itself there",
+         path.string());
+  return static_cast<uint64_t>(status.st_size);
+}
+
+}  // namespace
+
+// zlib's state. `within` is true from the first byte of a gzip member to its verified end.
+struct InputFile::Inflater {
+  Inflater() { require(inflateInit2(&stream, 15 + 16) == Z_OK, "zlib does not start"); }
+  ~Inflater() { inflateEnd(&stream); }
+  Inflater(const Inflater&) = delete;
+  Inflater& operator=(const Inflater&) = delete;
+
+  z_stream stream{};
+  bool within = true;
+  bool later_member = false;  // after the first member of the file
+};
+
+InputFile::InputFile(std::filesystem::path path)
+    : path_(std::move(path)), file_bytes_(size_of_regular_file(path_)), buffer_(buffer_bytes) {
+  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor_ < 0) fail_system(path_, errno);
+  try {
+    refill();
+    if (chunk_.size() >= 2 && chunk_[0] == 0x1f && chunk_[1] == 0x8b)
+      inflater_ = std::make_unique<Inflater>();
+  } catch (...) {
+    ::close(descriptor_);
+    throw;
+  }
+}
+
+InputFile::~InputFile() {
+  ::close(descriptor_);
+}
+
+uint64_t InputFile::most_bytes() const {
+  return inflater_ ? file_bytes_ * deflate_ratio : file_bytes_;
+}
+
+size_t InputFile::read(std::span<uint8_t> out) {
+  return inflater_ ? read_gzip(out) : read_plain(out);
+}
+
+bool InputFile::refill() {
+  size_t filled = 0;
+  while (filled < buffer_.size()) {
+    ssize_t got = ::read(descriptor_, buffer_.data() + filled, buffer_.size() - filled);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail_system(path_, errno);
+    if (got == 0) break;
+    filled += static_cast<size_t>(got);
+  }
+  chunk_ = {buffer_.data(), filled};
+  raw_offset_ += filled;
+  return filled > 0;
+}
+
+size_t InputFile::read_plain(std::span<uint8_t> out) {
+  size_t done = 0;
+  while (done < out.size() && (!chunk_.empty() || refill())) {
+    size_t part = std::min(chunk_.size(), out.size() - done);
+    std::memcpy(out.data() + done, chunk_.data(), part);
+    chunk_ = chunk_.subspan(part);
+    done += part;
+  }
+  return done;
+}
+
+size_t InputFile::read_gzip(std::span<uint8_t> out) {
+  z_stream& z = inflater_->stream;
+  size_t done = 0;
+  while (done < out.size()) {
+    if (chunk_.empty() && !refill()) {
+      if (inflater_->within) fail_gzip("the file ends within the gzip data (truncated)");
+      break;
+    }
+    if (!inflater_->within) {  // gzip files may be concatenated
+      inflateReset(&z);
+      inflater_->within = inflater_->later_member = true;
+    }
+    size_t room = std::min<size_t>(out.size() - done, std::numeric_limits<uInt>::max());
+    z.next_in = const_cast<Bytef*>(chunk_.data());  // zlib only reads it
+    z.avail_in = static_cast<uInt>(chunk_.size());
+    z.next_out = out.data() + done;
+    z.avail_out = static_cast<uInt>(room);
+    int status = inflate(&z, Z_NO_FLUSH);
+    chunk_ = chunk_.last(z.avail_in);
+    done += room - z.avail_out;
+    if (status == Z_STREAM_END) {
+      inflater_->within = false;
+    } else if (status != Z_OK) {
+      fail_gzip(z.msg != nullptr ? z.msg : "the data make no sense");
+    }
+  }
+  return done;
+}
+
+void InputFile::fail_gzip(const char* what) const {
+  bool trailing = inflater_->later_member && std::strcmp(what, "incorrect header check") == 0;
+  fail(Category::data, "{}: damaged gzip data before byte {} of the file: {}; get an intact copy",
+       path_.string(), raw_offset_ - chunk_.size(),
+       trailing ? "bytes that are no gzip follow its end" : what);
+}
+
+}  // namespace spire

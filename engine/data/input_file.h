@@ -1,0 +1,46 @@
+// A dataset file's content as a stream of bytes, whether stored plain or as gzip (RFC 1952; told by
+// its first two bytes 1f 8b, not by its name). Every error is Error(data) and names the file.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace spire {
+
+class InputFile {
+ public:
+  // Throws for a missing file, a folder or other thing that is no regular file, and where the
+  // system refuses access.
+  explicit InputFile(std::filesystem::path path);
+  ~InputFile();
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  // Fills `out`, or less of it when the content ends there; returns the bytes written. Throws for
+  // damaged or truncated gzip data: its CRC is checked by the read that meets the content's end.
+  size_t read(std::span<uint8_t> out);
+
+  const std::filesystem::path& path() const { return path_; }
+  // No content of this file can be longer: its size, or what deflate can make of it at most.
+  uint64_t most_bytes() const;
+
+ private:
+  struct Inflater;
+
+  bool refill();  // next chunk_ of the raw file; false at its end
+  size_t read_plain(std::span<uint8_t> out);
+  size_t read_gzip(std::span<uint8_t> out);
+  [[noreturn]] void fail_gzip(const char* what) const;
+
+  std::filesystem::path path_;
+  int descriptor_ = -1;
+  uint64_t file_bytes_ = 0;
+  std::vector<uint8_t> buffer_;
+  std::span<const uint8_t> chunk_;      // unread part of buffer_
+  uint64_t raw_offset_ = 0;             // file offset of chunk_'s end
+  std::unique_ptr<Inflater> inflater_;  // null for a plain file
+};
+
+}  // namespace spire
