@@ -1,9 +1,10 @@
 // Device discovery by the CUDA runtime. The runtime is linked statically and finds the driver by
 // itself, so that this file also runs, and says so, on a machine that has none. No call here makes
 // a context on a device.
-#include <cublas_v2.h>
+#include <cublasLt.h>
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
+#include <dlfcn.h>
 #include <nccl.h>
 
 #include <cstdio>
@@ -31,11 +32,19 @@ std::string library_version(int number) {
   return dotted(number / 10000, number / 100 % 100, number % 100);
 }
 
-std::string cublas_version() {
-  int part[3] = {};
-  cublasGetProperty(MAJOR_VERSION, &part[0]);
-  cublasGetProperty(MINOR_VERSION, &part[1]);
-  cublasGetProperty(PATCH_LEVEL, &part[2]);
+// cuBLAS holds about 200 MB from the moment it is loaded, which a run on CPUs should not pay for.
+// So it is opened only where a device is; elsewhere this is the version that the build was made
+// with.
+std::string cublas_version(bool has_device) {
+  int part[3] = {CUBLAS_VER_MAJOR, CUBLAS_VER_MINOR, CUBLAS_VER_PATCH};
+  if (!has_device) return dotted(part[0], part[1], part[2]);
+  std::string file = "libcublasLt.so." + std::to_string(CUBLAS_VER_MAJOR);
+  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);  // stays open: kernels use it
+  if (!library) return "";
+  void* symbol = dlsym(library, "cublasLtGetProperty");
+  if (!symbol) return "";
+  auto get = reinterpret_cast<decltype(&cublasLtGetProperty)>(symbol);
+  for (int i = 0; i < 3; ++i) get(static_cast<libraryPropertyType>(MAJOR_VERSION + i), &part[i]);
   return dotted(part[0], part[1], part[2]);
 }
 
@@ -84,7 +93,6 @@ void read_versions(CudaStatus& status) {
   }
   if (ncclGetVersion(&nccl) == ncclSuccess) status.nccl = library_version(nccl);
   status.cudnn = library_version(static_cast<int>(cudnnGetVersion()));
-  status.cublas = cublas_version();
 }
 
 }  // namespace
@@ -100,6 +108,7 @@ CudaStatus discover_cuda() {
     error = cudaGetDeviceProperties(&properties, i);
     if (error == cudaSuccess) status.devices.push_back(describe(i, properties));
   }
+  status.cublas = cublas_version(!status.devices.empty());
   if (status.devices.empty()) status.why_none = why(error, status);
   cudaGetLastError();  // the runtime keeps the last error for the thread; it has been told
   return status;
