@@ -1,11 +1,31 @@
 // Every op's CPU kernel, one row an op.
+#include <spire/kernels/activation.h>
+#include <spire/kernels/conv2d.h>
+#include <spire/kernels/dense.h>
 #include <spire/kernels/kernel.h>
 
 namespace spire {
 
 std::span<const KernelEntry> cpu_kernels() {
   static constexpr KernelEntry table[] = {
-      {"", nullptr},
+      {"relu", make_activation_cpu},
+      {"relu_backward", make_activation_backward_cpu},
+      {"leaky_relu", make_activation_cpu},
+      {"leaky_relu_backward", make_activation_backward_cpu},
+      {"gelu", make_activation_cpu},
+      {"gelu_backward", make_activation_backward_cpu},
+      {"gelu_tanh", make_activation_cpu},
+      {"gelu_tanh_backward", make_activation_backward_cpu},
+      {"sigmoid", make_activation_cpu},
+      {"sigmoid_backward", make_activation_backward_cpu},
+      {"tanh", make_activation_cpu},
+      {"tanh_backward", make_activation_backward_cpu},
+      {"conv2d", make_conv2d_cpu},
+      {"conv2d_backward_data", make_conv2d_backward_data_cpu},
+      {"conv2d_backward_weights", make_conv2d_backward_weights_cpu},
+      {"dense", make_dense_cpu},
+      {"dense_backward_data", make_dense_backward_data_cpu},
+      {"dense_backward_weights", make_dense_backward_weights_cpu},
   };
   return table;
 }

@@ -1,0 +1,20 @@
+// The dtypes that kernels compute on, as C++ types: fp32 and bf16, both computed in fp32.
+#pragma once
+#include <spire/base/dtype.h>
+#include <spire/base/error.h>
+
+namespace spire {
+
+inline bool is_float_type(DType dtype) {
+  return dtype == DType::f32 || dtype == DType::bf16;
+}
+
+// visit(float{}) or visit(bfloat16{}): `using T = decltype(type)` inside.
+template <typename Visit>
+decltype(auto) with_float_type(DType dtype, const Visit& visit) {
+  if (dtype == DType::f32) return visit(float{});
+  require(dtype == DType::bf16, "no kernel computes on {}", name(dtype));
+  return visit(bfloat16{});
+}
+
+}  // namespace spire
