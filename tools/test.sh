@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds Spire and runs every test. tools/test.sh --help lists the options.
+set -euo pipefail
+
+usage() {
+  cat <<'TEXT'
+Usage: tools/test.sh [--preset NAME] [--filter REGEX] [--jobs N] [--no-install]
+
+Installs missing packages (third_party/install-deps.sh), builds into build/NAME and runs every test by CTest.
+  --preset NAME    release (default), debug, asan, tsan or cuda
+  --filter REGEX   only tests whose name matches
+  --jobs N         compile jobs and tests at a time (default: the cores this process may use)
+  --no-install     takes what is there, asks no package manager
+TEXT
+}
+
+preset=release filter='' jobs=$(nproc) install=true
+while [ $# -gt 0 ]; do
+  case $1 in
+    --preset | --filter | --jobs)
+      [ $# -ge 2 ] || { usage >&2; exit 2; }
+      declare "${1#--}=$2"
+      shift 2
+      ;;
+    --no-install) install=false; shift ;;
+    -h | --help) usage; exit 0 ;;
+    *) usage >&2; exit 2 ;;
+  esac
+done
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+! $install || third_party/install-deps.sh
+cmake --preset "$preset"
+cmake --build "build/$preset" --parallel "$jobs"
+ctest --test-dir "build/$preset" --parallel "$jobs" --output-on-failure --no-tests=error ${filter:+-R "$filter"}
