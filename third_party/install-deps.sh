@@ -35,7 +35,7 @@ for argument in "$@"; do
   esac
 done
 
-command -v apt-get >/dev/null && command -v dpkg-query >/dev/null ||
+[ -n "$(command -v apt-get)" ] ||
   stop "no apt-get here. On Debian and Ubuntu this script installs: ${packages[*]}. Elsewhere install the same" \
     "libraries by your own package manager, then build."
 
@@ -55,8 +55,8 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 install=("${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}")
 if $dry_run; then
-  echo "${root[@]} apt-get update"
-  echo "${install[@]}"
+  echo "${root[*]} apt-get update"
+  echo "${install[*]}"
   exit 0
 fi
 
