@@ -1,0 +1,101 @@
+#include <spire/graph/autodiff.h>
+
+#include <algorithm>
+
+#include <spire/kernels/add.h>
+
+namespace spire {
+namespace {
+
+// Gradients so far of every tensor, and the builder an op sees while its gradient is asked.
+class Backward final : public GradientBuilder {
+ public:
+  explicit Backward(Graph& graph) : graph_(graph), forward_count_(graph.value_count()) {
+    gradients_.resize(static_cast<size_t>(forward_count_));
+    mark_dependents();
+  }
+
+  void visit(int node) {
+    node_ = node;
+    graph_.nodes()[static_cast<size_t>(node)].op->gradient(*this);
+  }
+
+  // Whether the node lies between a parameter and a loss.
+  bool matters(int node) const {
+    const Node& n = graph_.nodes()[static_cast<size_t>(node)];
+    bool reached = false, wanted = false;
+    for (Value output : n.outputs) reached |= is_loss(output) || bool(gradient(output));
+    for (Value input : n.inputs) wanted |= depends(input);
+    return reached && wanted;
+  }
+
+  Value gradient(Value value) const { return gradients_[static_cast<size_t>(value.id)]; }
+
+  Value input(int index) const override { return current().inputs[static_cast<size_t>(index)]; }
+  Value output(int index) const override { return current().outputs[static_cast<size_t>(index)]; }
+  Value output_gradient(int index) const override { return gradient(output(index)); }
+  bool wants_gradient(int index) const override { return depends(input(index)); }
+  const TensorSpec& spec(Value value) const override { return graph_.spec(value); }
+  std::vector<Value> emit(std::unique_ptr<Op> op, std::vector<Value> inputs) override {
+    return graph_.emit(std::move(op), std::move(inputs));
+  }
+  void set_gradient(int index, Value gradient) override {
+    Value& sum = gradients_[static_cast<size_t>(input(index).id)];
+    sum = sum ? graph_.emit_op<Add>({sum, gradient})[0] : gradient;
+  }
+
+ private:
+  const Node& current() const { return graph_.nodes()[static_cast<size_t>(node_)]; }
+  bool is_loss(Value value) const {
+    for (Value loss : graph_.losses()) {
+      if (loss == value) return true;
+    }
+    return false;
+  }
+  bool depends(Value value) const {
+    return value.id < forward_count_ && depends_[static_cast<size_t>(value.id)];
+  }
+
+  // A tensor wants a gradient when it is a parameter or is computed from one.
+  void mark_dependents() {
+    depends_.assign(static_cast<size_t>(forward_count_), false);
+    for (Value value : graph_.values_of(Role::parameter)) depends_[static_cast<size_t>(value.id)] = true;
+    for (const Node& node : graph_.nodes()) {
+      bool any = false;
+      for (Value input : node.inputs) any |= depends(input);
+      for (Value output : node.outputs) depends_[static_cast<size_t>(output.id)] = any;
+    }
+  }
+
+  Graph& graph_;
+  const int forward_count_;
+  int node_ = 0;
+  std::vector<Value> gradients_;
+  std::vector<bool> depends_;
+};
+
+}  // namespace
+
+std::vector<ParameterGradient> differentiate(Graph& graph) {
+  require(!graph.losses().empty(), "the graph has no loss to differentiate");
+  int forward_nodes = static_cast<int>(graph.nodes().size());
+  Backward backward(graph);
+  for (int node = forward_nodes - 1; node >= 0; --node) {
+    if (backward.matters(node)) backward.visit(node);
+  }
+  std::vector<ParameterGradient> gradients;
+  for (Value parameter : graph.values_of(Role::parameter)) {
+    Value gradient = backward.gradient(parameter);
+    if (!gradient) {
+      fail(Category::config, "parameter '{}' has no influence on the loss; remove its layer",
+           graph.tensor(parameter).name);
+    }
+    gradients.push_back({parameter, gradient});
+  }
+  std::stable_sort(gradients.begin(), gradients.end(), [&](const auto& a, const auto& b) {
+    return graph.tensor(a.gradient).producer < graph.tensor(b.gradient).producer;
+  });
+  return gradients;
+}
+
+}  // namespace spire

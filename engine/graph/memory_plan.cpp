@@ -1,0 +1,58 @@
+#include <spire/graph/memory_plan.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include <spire/device/buffer.h>
+
+namespace spire {
+namespace {
+
+bool overlap_in_time(const Lifetime& a, const Lifetime& b) {
+  return a.first <= b.last && b.first <= a.last;
+}
+
+}  // namespace
+
+MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes) {
+  std::vector<size_t> order(lifetimes.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; });
+
+  MemoryPlan plan;
+  plan.offsets.assign(lifetimes.size(), 0);
+  std::vector<size_t> placed;  // in order of offset
+  for (size_t block : order) {
+    size_t bytes = align_up(lifetimes[block].bytes);
+    size_t offset = 0;
+    for (size_t other : placed) {
+      if (!overlap_in_time(lifetimes[block], lifetimes[other])) continue;
+      if (offset + bytes <= plan.offsets[other]) break;
+      offset = std::max(offset, plan.offsets[other] + align_up(lifetimes[other].bytes));
+    }
+    plan.offsets[block] = offset;
+    plan.bytes = std::max(plan.bytes, offset + bytes);
+    auto after = std::upper_bound(placed.begin(), placed.end(), offset, [&](size_t at, size_t other) {
+      return at < plan.offsets[other];
+    });
+    placed.insert(after, block);
+  }
+  return plan;
+}
+
+size_t peak_live_bytes(const std::vector<Lifetime>& lifetimes) {
+  int end = 0;
+  for (const Lifetime& life : lifetimes) end = std::max(end, life.last + 1);
+  size_t peak = 0;
+  for (int node = 0; node < end; ++node) {
+    size_t live = 0;
+    for (const Lifetime& life : lifetimes) {
+      if (life.first <= node && node <= life.last) live += align_up(life.bytes);
+    }
+    peak = std::max(peak, live);
+  }
+  return peak;
+}
+
+}  // namespace spire

@@ -1,0 +1,33 @@
+// Learning rate as a function of the step alone.
+#pragma once
+#include <cstdint>
+
+#include <spire/config/run_config.h>
+
+namespace spire {
+
+class Schedule {
+ public:
+  // Throws Error(config) for an unknown name, and where the warm-up is not shorter than the run.
+  Schedule(const ScheduleConfig& config, double lr, int64_t total_steps, int64_t steps_per_epoch);
+
+  // For step 0, 1, ... total_steps - 1. During warm-up it rises linearly, the first step included:
+  // lr (step + 1) / warmup_steps (Goyal et al. 2017); then, with t in [0, 1) the rest of the run done:
+  //   constant    lr
+  //   step        lr gamma^floor(step / (step_epochs steps_per_epoch))
+  //   cosine      min_lr + (lr - min_lr) (1 + cos(pi t)) / 2
+  //   linear      lr + (min_lr - lr) t
+  //   polynomial  min_lr + (lr - min_lr) (1 - t)^power
+  double lr(int64_t step) const;
+  int64_t warmup_steps() const { return warmup_; }
+
+ private:
+  enum class Kind : uint8_t { constant, step, cosine, linear, polynomial };
+  ScheduleConfig config_;
+  Kind kind_;
+  double lr_;
+  int64_t total_, warmup_;
+  double drop_every_;  // in steps
+};
+
+}  // namespace spire

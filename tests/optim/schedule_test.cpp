@@ -1,0 +1,44 @@
+#include <gtest/gtest.h>
+#include <spire/base/error.h>
+#include <spire/optim/schedule.h>
+
+namespace spire {
+namespace {
+
+TEST(Schedule, WarmUpRisesLinearlyToTheFullRate) {
+  Schedule schedule({.name = "constant", .warmup_steps = 4}, 0.8, 100, 10);
+  EXPECT_DOUBLE_EQ(schedule.lr(0), 0.2);
+  EXPECT_DOUBLE_EQ(schedule.lr(3), 0.8);
+  EXPECT_DOUBLE_EQ(schedule.lr(4), 0.8);
+  EXPECT_DOUBLE_EQ(schedule.lr(99), 0.8);
+}
+
+TEST(Schedule, WarmUpEpochsCountSteps) {
+  EXPECT_EQ(Schedule({.warmup_epochs = 1.5}, 1, 100, 10).warmup_steps(), 15);
+}
+
+TEST(Schedule, StepDropsByGamma) {
+  Schedule schedule({.name = "step", .step_epochs = 2, .gamma = 0.1}, 1.0, 100, 10);
+  EXPECT_DOUBLE_EQ(schedule.lr(19), 1.0);
+  EXPECT_DOUBLE_EQ(schedule.lr(20), 0.1);
+  EXPECT_NEAR(schedule.lr(99), 1e-4, 1e-12);
+}
+
+TEST(Schedule, CosineLinearPolynomialGoFromLrToMin) {
+  Schedule cosine({.name = "cosine", .min_lr = 0.1}, 1.1, 100, 10);
+  EXPECT_DOUBLE_EQ(cosine.lr(0), 1.1);
+  EXPECT_NEAR(cosine.lr(50), 0.6, 1e-12);
+  EXPECT_NEAR(cosine.lr(100), 0.1, 1e-12);
+  Schedule linear({.name = "linear"}, 1.0, 100, 10);
+  EXPECT_DOUBLE_EQ(linear.lr(25), 0.75);
+  Schedule polynomial({.name = "polynomial", .power = 2}, 1.0, 100, 10);
+  EXPECT_DOUBLE_EQ(polynomial.lr(50), 0.25);
+}
+
+TEST(Schedule, RefusesUnknownNamesAndEndlessWarmUp) {
+  EXPECT_THROW(Schedule({.name = "cosin"}, 1, 100, 10), Error);
+  EXPECT_THROW(Schedule({.warmup_steps = 100}, 1, 100, 10), Error);
+}
+
+}  // namespace
+}  // namespace spire
