@@ -1,0 +1,68 @@
+#include <spire/base/error.h>
+#include <spire/config/schema.h>
+
+#include <algorithm>
+
+namespace spire {
+
+bool Range::contains(double value) const {
+  return (low_open ? value > low : value >= low) && (high_open ? value < high : value <= high);
+}
+
+std::string Range::text() const {
+  bool has_low = low > -std::numeric_limits<double>::infinity();
+  bool has_high = high < std::numeric_limits<double>::infinity();
+  if (has_low && has_high) {
+    return fmt::format("in {}{}, {}{}", low_open ? '(' : '[', low, high, high_open ? ')' : ']');
+  }
+  if (has_low) return fmt::format("{} {}", low_open ? ">" : ">=", low);
+  return has_high ? fmt::format("{} {}", high_open ? "<" : "<=", high) : "";
+}
+
+const Field* find_field(std::string_view path) {
+  auto found = std::ranges::find(schema(), path, &Field::path);
+  return found == schema().end() ? nullptr : &*found;
+}
+
+bool is_section(std::string_view path) {
+  return std::ranges::any_of(schema(), [&](const Field& field) {
+    return field.path.size() > path.size() && field.path.starts_with(path) &&
+           field.path[path.size()] == '.';
+  });
+}
+
+std::string_view section_of(std::string_view path) {
+  size_t dot = path.rfind('.');
+  return dot == path.npos ? std::string_view() : path.substr(0, dot);
+}
+
+std::string_view leaf_of(std::string_view path) {
+  return path.substr(path.rfind('.') + 1);
+}
+
+std::string nearest_key(std::string_view path) {
+  if (path.size() > 64) return "";  // no typing mistake, and the search is quadratic in it
+  std::vector<std::string> paths, same_leaf, siblings, sibling_leaves;
+  auto add_sibling = [&](std::string_view key) {
+    if (section_of(key) != section_of(path)) return;
+    siblings.emplace_back(key);
+    sibling_leaves.emplace_back(leaf_of(key));
+  };
+  for (const Field& field : schema()) {
+    paths.push_back(field.path);
+    if (leaf_of(field.path) == leaf_of(path)) same_leaf.push_back(field.path);
+    add_sibling(field.path);
+    if (field.path.find('.') != std::string::npos) add_sibling(section_of(field.path));
+  }
+  // A key in the wrong section, then a misspelt one in the right section, then both.
+  if (same_leaf.size() == 1) return same_leaf.front();
+  std::string near = nearest(path, same_leaf);
+  if (!near.empty()) return near;
+  std::string leaf = nearest(leaf_of(path), sibling_leaves);
+  auto found = std::ranges::find(sibling_leaves, leaf);
+  if (found != sibling_leaves.end())
+    return siblings[static_cast<size_t>(found - sibling_leaves.begin())];
+  return nearest(path, paths);
+}
+
+}  // namespace spire

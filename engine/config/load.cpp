@@ -1,0 +1,232 @@
+#include <spire/base/error.h>
+#include <spire/config/check.h>
+#include <spire/config/load.h>
+#include <spire/config/scalar.h>
+#include <spire/config/value.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+namespace spire {
+
+namespace {
+
+constexpr size_t kLargestFile = 1 << 20;  // bytes
+constexpr size_t kMostProblems = 200;
+constexpr std::string_view kCommandLine = "command line";
+
+// Applies one source after the other to a config and remembers sources and problems.
+class Loader {
+ public:
+  Loader() {
+    for (const Field& field : schema()) result_.source[field.path] = "default";
+  }
+  void apply_text(const ConfigText& text);
+  void apply_override(const std::string& assignment);
+  void report(const std::string& place, std::string_view path, std::string_view text);
+  ResolvedConfig finish();
+
+ private:
+  // Where keys come from: a file, whose marks count, or the command line, whose marks do not.
+  struct Origin {
+    std::string name;
+    bool has_lines;
+    std::string at(const YAML::Mark& mark) const {
+      if (!has_lines) return name;
+      return mark.is_null() ? fmt::format("{}:1:1", name)
+                            : fmt::format("{}:{}:{}", name, mark.line + 1, mark.column + 1);
+    }
+  };
+
+  std::optional<YAML::Node> parse(const std::string& text, const Origin& origin,
+                                  std::string_view path);
+  void apply_map(const YAML::Node& map, const std::string& prefix, const Origin& origin);
+  void apply(const std::string& path, const YAML::Node& value, const std::string& place,
+             const Origin& origin);
+  void apply_field(const Field& field, const YAML::Node& value, const std::string& place,
+                   const Origin& origin);
+  void derive_batch();
+  bool given(const std::string& path) const { return result_.source.at(path) != "default"; }
+
+  ResolvedConfig result_;
+  std::vector<std::string> problems_;
+};
+
+void Loader::report(const std::string& place, std::string_view path, std::string_view text) {
+  if (problems_.size() < kMostProblems) {
+    problems_.push_back(path.empty() ? fmt::format("{}: {}", place, text)
+                                     : fmt::format("{}: {}: {}", place, excerpt(path), text));
+  } else if (problems_.size() == kMostProblems) {
+    problems_.push_back("more problems are not listed");
+  }
+}
+
+// The one document in `text`, null when it is empty. Reports and returns nothing when there is
+// none.
+std::optional<YAML::Node> Loader::parse(const std::string& text, const Origin& origin,
+                                        std::string_view path) {
+  try {
+    std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    if (documents.empty()) return YAML::Node();
+    if (documents.size() == 1) return documents.front();
+    report(origin.at(documents[1].Mark()), path, "a second YAML document; only one is allowed");
+  } catch (const YAML::Exception& error) {
+    report(origin.at(error.mark), path, fmt::format("not valid YAML: {}", error.msg));
+  } catch (const std::exception& error) {
+    report(origin.at(YAML::Mark::null_mark()), path,
+           fmt::format("not valid YAML: {}", error.what()));
+  }
+  return {};
+}
+
+void Loader::apply_text(const ConfigText& text) {
+  Origin origin{text.name, true};
+  if (text.text.size() > kLargestFile) {
+    return report(origin.name, "", fmt::format("over {} bytes; this is no config", kLargestFile));
+  }
+  auto root = parse(text.text, origin, "");
+  if (!root || root->IsNull()) return;
+  if (root->IsMap()) return apply_map(*root, "", origin);
+  report(origin.at(root->Mark()), "",
+         fmt::format("expected keys and values, got {}", describe(*root)));
+}
+
+void Loader::apply_override(const std::string& assignment) {
+  Origin origin{std::string(kCommandLine), false};
+  size_t equals = assignment.find('=');
+  if (equals == assignment.npos || equals == 0) {
+    return report(origin.name, "",
+                  fmt::format("expected key.path=value, got '{}'", excerpt(assignment)));
+  }
+  std::string path = assignment.substr(0, equals);
+  if (auto value = parse(assignment.substr(equals + 1), origin, path)) {
+    apply(path, *value, origin.name, origin);
+  }
+}
+
+void Loader::apply_map(const YAML::Node& map, const std::string& prefix, const Origin& origin) {
+  std::map<std::string, int> lines;
+  for (const auto& entry : map) {
+    std::string place = origin.at(entry.first.Mark());
+    if (!entry.first.IsScalar()) {
+      report(place, prefix, fmt::format("expected a key, got {}", describe(entry.first)));
+      continue;
+    }
+    std::string path = prefix.empty() ? entry.first.Scalar() : prefix + "." + entry.first.Scalar();
+    auto [earlier, first] = lines.emplace(path, entry.first.Mark().line + 1);
+    if (!first) {
+      report(place, path,
+             origin.has_lines ? fmt::format("given twice; first in line {}", earlier->second)
+                              : "given twice");
+    } else if (entry.first.Scalar().find('.') != std::string::npos) {
+      report(place, path, "a key in a file holds no dots; nest it");
+    } else {
+      apply(path, entry.second, place, origin);
+    }
+  }
+}
+
+void Loader::apply(const std::string& path, const YAML::Node& value, const std::string& place,
+                   const Origin& origin) {
+  if (const Field* field = find_field(path)) return apply_field(*field, value, place, origin);
+  if (is_section(path)) {
+    if (value.IsMap()) return apply_map(value, path, origin);
+    if (value.IsNull()) return;  // a section whose every line is a comment
+    return report(
+        origin.at(value.Mark()), path,
+        fmt::format(
+            "expected a map of its keys, got {}{}", describe(value),
+            find_field(path + ".name") ? fmt::format("; did you mean '{}.name'?", path) : ""));
+  }
+  if (leaf_of(path) == "<<") return report(place, path, "YAML merge keys are not supported");
+  std::string near = nearest_key(path);
+  report(place, path,
+         near.empty() ? "unknown key; --help-config lists all keys"
+                      : fmt::format("unknown key; did you mean '{}'?", near));
+}
+
+void Loader::apply_field(const Field& field, const YAML::Node& value, const std::string& place,
+                         const Origin& origin) {
+  try {
+    assign(field, value, result_.config);
+    result_.source[field.path] = value.IsNull() ? "default" : place;
+  } catch (const Error& error) {
+    report(value.IsNull() ? place : origin.at(value.Mark()), field.path, error.what());
+    // Conflicts with other keys are looked for only among good values; this one counts as given.
+    result_.source[field.path] = place;
+  }
+}
+
+// Of batch_size, global_batch and towers two given ones make the third.
+void Loader::derive_batch() {
+  RunConfig& config = result_.config;
+  if (!config.global_batch) return;
+  if (config.towers && !given("batch_size") && *config.global_batch % *config.towers == 0) {
+    config.batch_size = *config.global_batch / *config.towers;
+    result_.source["batch_size"] = "global_batch / towers";
+  } else if (!config.towers && given("batch_size")) {
+    if (*config.global_batch % config.batch_size != 0) {
+      return report(result_.source["global_batch"], "global_batch",
+                    fmt::format("{} samples are no multiple of batch_size {}", *config.global_batch,
+                                config.batch_size));
+    }
+    config.towers = *config.global_batch / config.batch_size;
+    result_.source["towers"] = "global_batch / batch_size";
+  }
+}
+
+ResolvedConfig Loader::finish() {
+  if (problems_.empty()) {
+    derive_batch();
+    for (const Problem& problem : find_conflicts(result_.config)) {
+      report(result_.source[problem.path], problem.path, problem.text);
+    }
+  }
+  if (!problems_.empty()) fail(Category::config, "{}", fmt::join(problems_, "\n"));
+  return std::move(result_);
+}
+
+// One byte more than allowed is enough to know that a file is too large.
+std::string read_file(const std::string& path) {
+  errno = 0;
+  if (std::filesystem::is_directory(path)) fail(Category::config, "is a folder; give a YAML file");
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail(Category::config, "cannot be read: {}", std::strerror(errno));
+  std::string text(kLargestFile + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(file.gcount()));
+  return text;
+}
+
+ResolvedConfig apply_all(Loader& loader, const std::vector<std::string>& overrides) {
+  for (const auto& assignment : overrides) loader.apply_override(assignment);
+  return loader.finish();
+}
+
+}  // namespace
+
+ResolvedConfig parse_config(const std::vector<ConfigText>& texts,
+                            const std::vector<std::string>& overrides) {
+  Loader loader;
+  for (const ConfigText& text : texts) loader.apply_text(text);
+  return apply_all(loader, overrides);
+}
+
+ResolvedConfig load_config(const std::vector<std::string>& files,
+                           const std::vector<std::string>& overrides) {
+  Loader loader;
+  for (const std::string& file : files) {
+    try {
+      loader.apply_text({file, read_file(file)});
+    } catch (const Error& error) {
+      loader.report(file, "", error.what());
+    } catch (const std::filesystem::filesystem_error& error) {
+      loader.report(file, "", fmt::format("cannot be read: {}", error.code().message()));
+    }
+  }
+  return apply_all(loader, overrides);
+}
+
+}  // namespace spire

@@ -1,0 +1,99 @@
+#include <spire/base/error.h>
+#include <spire/config/scalar.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace spire {
+
+namespace {
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+// Removes the digits at the front and returns how many there were.
+size_t skip_digits(std::string_view& text) {
+  size_t count = static_cast<size_t>(std::ranges::find_if_not(text, is_digit) - text.begin());
+  text.remove_prefix(count);
+  return count;
+}
+
+void skip_sign(std::string_view& text) {
+  if (text.starts_with('+') || text.starts_with('-')) text.remove_prefix(1);
+}
+
+// digits[.digits][e[sign]digits] with a digit before or after the point.
+bool is_decimal_number(std::string_view text) {
+  skip_sign(text);
+  size_t digits = skip_digits(text);
+  if (text.starts_with('.')) {
+    text.remove_prefix(1);
+    digits += skip_digits(text);
+  }
+  if (digits == 0) return false;
+  if (!text.starts_with('e') && !text.starts_with('E')) return text.empty();
+  text.remove_prefix(1);
+  skip_sign(text);
+  return skip_digits(text) > 0 && text.empty();
+}
+
+// 7, -3, 0; not 1_000, 1e3, 0x10, 007: other programs read those differently from each other.
+bool is_decimal_integer(std::string_view text) {
+  skip_sign(text);
+  bool leading_zero = text.size() > 1 && text.front() == '0';
+  return skip_digits(text) > 0 && text.empty() && !leading_zero;
+}
+
+template <typename Integer>
+Integer parse_whole(std::string_view text, std::string_view kind) {
+  if (!is_decimal_integer(text)) {
+    fail(Category::config, "expected {} in plain decimal digits, got '{}'", kind, excerpt(text));
+  }
+  std::string_view digits = text.starts_with('+') ? text.substr(1) : text;
+  Integer value = 0;
+  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size()) {
+    fail(Category::config, "{} is out of the range of {} of 64 bits", excerpt(text), kind);
+  }
+  return value;
+}
+
+}  // namespace
+
+int64_t parse_integer(std::string_view text) {
+  return parse_whole<int64_t>(text, "an integer");
+}
+
+uint64_t parse_unsigned(std::string_view text) {
+  return parse_whole<uint64_t>(text, "an integer from 0");
+}
+
+double parse_number(std::string_view text) {
+  if (!is_decimal_number(text)) {
+    fail(Category::config, "expected a finite number, got '{}'", excerpt(text));
+  }
+  std::string_view digits = text.starts_with('+') ? text.substr(1) : text;
+  double value = 0;
+  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc()) {
+    fail(Category::config, "{} is too large or too small for a double", excerpt(text));
+  }
+  return value;
+}
+
+bool parse_boolean(std::string_view text) {
+  if (text == "true") return true;
+  if (text == "false") return false;
+  fail(Category::config, "expected true or false, got '{}'", excerpt(text));
+}
+
+std::string excerpt(std::string_view text) {
+  constexpr size_t kLongest = 60;
+  std::string shown(text.substr(0, kLongest));
+  std::ranges::replace_if(
+      shown, [](unsigned char c) { return c < 32 || c == 127; }, ' ');
+  return text.size() > kLongest ? shown + "..." : shown;
+}
+
+}  // namespace spire

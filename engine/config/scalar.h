@@ -1,0 +1,18 @@
+// Words of a config as values, strictly: the whole word must be the value. All throw Error(config)
+// that says what was expected and what was found.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace spire {
+
+int64_t parse_integer(std::string_view text);    // decimal digits, sign allowed
+uint64_t parse_unsigned(std::string_view text);  // decimal digits
+double parse_number(std::string_view text);      // "0.1", "5e-4"; finite
+bool parse_boolean(std::string_view text);       // "true", "false"
+
+// At most 60 characters of `text`, without control characters, for messages.
+std::string excerpt(std::string_view text);
+
+}  // namespace spire

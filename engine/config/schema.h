@@ -1,0 +1,52 @@
+// The one table of config keys. Reading, --help-config, --print-config and the echo in a run
+// directory are all made from it, so that they cannot disagree.
+#pragma once
+#include <spire/config/run_config.h>
+
+#include <limits>
+#include <string_view>
+#include <variant>
+
+namespace spire {
+
+// Where a field's value lives in a RunConfig; its alternative is the field's type.
+using Slot =
+    std::variant<bool*, int64_t*, uint64_t*, double*, std::string*, std::optional<int64_t>*,
+                 std::vector<int64_t>*, std::vector<std::string>*>;
+
+// Bounds of a number, or of each number of a list. An open bound is not itself allowed.
+struct Range {
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+  bool low_open = false;
+  bool high_open = false;
+
+  bool contains(double value) const;
+  std::string text() const;  // ">= 1", "in [0, 1)"; empty when there are no bounds
+};
+
+struct Field {
+  std::string path = {};  // "optimizer.lr"
+  Slot (*slot)(RunConfig&) = nullptr;
+  std::string help = {};                  // one line
+  Range range = {};                       // numbers
+  std::vector<std::string> choices = {};  // words; empty: any word
+  std::string unit = {};                  // "samples", "steps"; empty: none
+  std::string unset = {};                 // what null stands for; empty: null is refused
+  void (*settle)(RunConfig&) =
+      nullptr;  // a further check of this field alone; throws Error(config)
+};
+
+// All fields; those of one section stand together, in the order in which they are printed.
+const std::vector<Field>& schema();
+const Field* find_field(std::string_view path);  // null when there is none
+bool is_section(std::string_view path);          // "optimizer"
+
+// The key that a mistyped one probably meant, empty when none is near.
+std::string nearest_key(std::string_view path);
+
+// "optimizer.lr" -> "optimizer" and "lr"; a key of the first level has an empty section.
+std::string_view section_of(std::string_view path);
+std::string_view leaf_of(std::string_view path);
+
+}  // namespace spire

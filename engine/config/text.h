@@ -1,0 +1,17 @@
+// A config as text again, for people and for the run directory.
+#pragma once
+#include <spire/config/load.h>
+#include <spire/config/schema.h>
+
+namespace spire {
+
+// Every key with its value; parse_config of it gives the same config.
+std::string to_yaml(const RunConfig& config);
+
+// The same with a comment on each line that says where the value came from: --print-config.
+std::string to_annotated_yaml(const ResolvedConfig& resolved);
+
+// A field's value as one line of YAML: "0.1", "[64, 32]", "null".
+std::string value_text(const Field& field, const RunConfig& config);
+
+}  // namespace spire

@@ -1,0 +1,387 @@
+// Each broken config with what its message must say: where, which key, what to do.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <spire/base/error.h>
+#include <spire/config/load.h>
+
+namespace spire {
+namespace {
+
+using Strings = std::vector<std::string>;
+using testing::HasSubstr;
+
+struct Broken {
+  std::string name;
+  std::string yaml;
+  Strings overrides;
+  Strings fragments;
+
+  friend std::ostream& operator<<(std::ostream& out, const Broken& broken) {
+    return out << broken.yaml.substr(0, 100);
+  }
+};
+
+std::string repeat(const std::string& piece, int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += piece;
+  return text;
+}
+
+std::string message_of(const std::string& yaml, const Strings& overrides) {
+  try {
+    parse_config({{"run.yaml", yaml}}, overrides);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.category(), Category::config);
+    EXPECT_EQ(error.exit_code(), 2);
+    return error.what();
+  }
+  ADD_FAILURE() << "accepted: " << yaml;
+  return "";
+}
+
+const std::vector<Broken>& unknown_keys() {
+  static const std::vector<Broken> cases = {
+      {"Key",
+       "seed: 1\nepoch: 3\n",
+       {},
+       {"run.yaml:2:1: epoch: unknown key; did you mean 'epochs'?"}},
+      {"NestedKey",
+       "optimizer:\n  lrr: 0.1\n",
+       {},
+       {"run.yaml:2:3: optimizer.lrr: unknown key; did you mean 'optimizer.lr'?"}},
+      {"DeepKey",
+       "data: {augment: {corp: 2}}\n",
+       {},
+       {"run.yaml:1:18: data.augment.corp: unknown key; did you mean 'data.augment.crop'?"}},
+      {"WrongSection",
+       "lr: 0.1\n",
+       {},
+       {"run.yaml:1:1: lr: unknown key; did you mean 'optimizer.lr'?"}},
+      {"Section",
+       "optimzer:\n  lr: 0.1\n",
+       {},
+       {"run.yaml:1:1: optimzer: unknown key; did you mean 'optimizer'?"}},
+      {"NothingNear",
+       "frobnicate_quux: 1\n",
+       {},
+       {"run.yaml:1:1: frobnicate_quux: unknown key; --help-config"}},
+      {"Override",
+       "",
+       {"optimizer.lrr=1"},
+       {"command line: optimizer.lrr: unknown key; did you mean 'optimizer.lr'?"}},
+      {"OverrideSection", "", {"optimzer.name=sgd"}, {"did you mean 'optimizer.name'?"}},
+      {"DottedKey",
+       "optimizer.lr: 0.1\n",
+       {},
+       {"run.yaml:1:1: optimizer.lr: a key in a file holds no dots"}},
+      {"MergeKey",
+       "model: &m {name: cnn}\ndata:\n  <<: *m\n",
+       {},
+       {"run.yaml:3:3: data.<<: YAML merge keys are not supported"}},
+      {"Duplicate",
+       "seed: 1\nepochs: 2\nseed: 3\n",
+       {},
+       {"run.yaml:3:1: seed: given twice; first in line 1"}},
+      {"DuplicateSection",
+       "eval: {every_epochs: 1}\neval: {every_epochs: 2}\n",
+       {},
+       {"run.yaml:2:1: eval: given twice; first in line 1"}},
+      {"ListAsKey", "? [a, b]\n: 1\n", {}, {"run.yaml:1:3: expected a key, got a list"}},
+      {"NumberAsKey", "1: 2\n", {}, {"run.yaml:1:1: 1: unknown key"}},
+      {"HugeKey", repeat("k", 5000) + ": 1\n", {}, {"run.yaml:1:5001", "not valid YAML"}},
+      {"LongKey", repeat("k", 500) + ": 1\n", {}, {"run.yaml:1:1: kkkk", "kkk...: unknown key"}},
+  };
+  return cases;
+}
+
+const std::vector<Broken>& wrong_types() {
+  static const std::vector<Broken> cases = {
+      {"NumberWithTail",
+       "optimizer:\n  lr: 0.1x\n",
+       {},
+       {"run.yaml:2:7: optimizer.lr: expected a finite number, got '0.1x'"}},
+      {"DecimalComma",
+       "optimizer:\n  lr: 0,1\n",
+       {},
+       {"run.yaml:2:7: optimizer.lr: expected a finite number"}},
+      {"FractionForInteger",
+       "batch_size: 1.5\n",
+       {},
+       {"run.yaml:1:13: batch_size: expected an integer in plain decimal digits, got '1.5'"}},
+      {"ExponentForInteger",
+       "steps: 1e6\n",
+       {},
+       {"run.yaml:1:8: steps: expected an integer", "'1e6'"}},
+      {"Underscore",
+       "batch_size: 1_000\n",
+       {},
+       {"run.yaml:1:13: batch_size: expected an integer", "'1_000'"}},
+      {"Hexadecimal", "seed: 0x10\n", {}, {"run.yaml:1:7: seed: expected an integer", "'0x10'"}},
+      {"LeadingZero",
+       "batch_size: 0128\n",
+       {},
+       {"run.yaml:1:13: batch_size: expected an integer", "'0128'"}},
+      {"IntegerOverflow",
+       "steps: 9223372036854775808\n",
+       {},
+       {"run.yaml:1:8: steps: 9223372036854775808 is out of the range"}},
+      {"NegativeSeed", "seed: -1\n", {}, {"run.yaml:1:7: seed:", "-1"}},
+      {"Nan",
+       "optimizer: {lr: .nan}\n",
+       {},
+       {"run.yaml:1:17: optimizer.lr: expected a finite number, got '.nan'"}},
+      {"PlainNan", "optimizer: {lr: nan}\n", {}, {"expected a finite number, got 'nan'"}},
+      {"Infinity", "optimizer: {lr: .inf}\n", {}, {"expected a finite number, got '.inf'"}},
+      {"NumberOverflow",
+       "optimizer: {lr: 1e999}\n",
+       {},
+       {"run.yaml:1:17: optimizer.lr: 1e999 is too large"}},
+      {"NumberUnderflow", "optimizer: {lr: 1e-999}\n", {}, {"1e-999 is too large or too small"}},
+      {"QuotedNumber",
+       "batch_size: \"64\"\n",
+       {},
+       {"run.yaml:1:13: batch_size: expected an integer, got the quoted text '64'; remove the "
+        "quotes"}},
+      {"YesForTrue",
+       "optimizer:\n  nesterov: yes\n",
+       {},
+       {"run.yaml:2:13: optimizer.nesterov: expected true or false, got 'yes'"}},
+      {"CapitalTrue", "optimizer: {nesterov: True}\n", {}, {"expected true or false, got 'True'"}},
+      {"ListForNumber",
+       "optimizer: {lr: [0.1]}\n",
+       {},
+       {"optimizer.lr: expected a finite number, got a list"}},
+      {"MapForWord", "output: {a: b}\n", {}, {"run.yaml:1:9: output: expected a word, got a map"}},
+      {"WordForSection",
+       "model: cnn\n",
+       {},
+       {"run.yaml:1:8: model: expected a map of its keys, got 'cnn'; did you mean 'model.name'?"}},
+      {"ListForSection",
+       "data:\n  - name: idx\n",
+       {},
+       {"run.yaml:2:3: data: expected a map of its keys, got a list"}},
+      {"WordForList",
+       "model: {hidden: 64}\n",
+       {},
+       {"run.yaml:1:17: model.hidden: expected a list of integers: [64, 32], got '64'"}},
+      {"WordInList",
+       "model: {hidden: [64, wide]}\n",
+       {},
+       {"run.yaml:1:17: model.hidden: expected an integer", "'wide'"}},
+      {"ListInList",
+       "model: {hidden: [64, [1]]}\n",
+       {},
+       {"model.hidden: expected an integer, got a list"}},
+      {"NoValue",
+       "seed: 1\noptimizer:\n  lr:\n",
+       {},
+       {"run.yaml:3:3: optimizer.lr: has no value; expected a finite number"}},
+      {"EmptyWord", "output: ''\n", {}, {"run.yaml:1:9: output: is empty"}},
+      {"ZeroByte", "output: \"a\\0b\"\n", {}, {"run.yaml:1:9: output: holds a zero byte"}},
+      {"Tag", "batch_size: !!int 64\n", {}, {"batch_size: YAML tags are not supported"}},
+      {"OverrideType",
+       "",
+       {"epochs=many"},
+       {"command line: epochs: expected an integer", "'many'"}},
+      {"OverrideEmpty", "", {"epochs="}, {"command line: epochs: has no value"}},
+      {"OverrideWithoutValue",
+       "",
+       {"epochs"},
+       {"command line: expected key.path=value, got 'epochs'"}},
+      {"OverrideWithoutKey", "", {"=3"}, {"command line: expected key.path=value, got '=3'"}},
+  };
+  return cases;
+}
+
+const std::vector<Broken>& bad_values() {
+  static const std::vector<Broken> cases = {
+      {"NegativeEpochs",
+       "epochs: -1\n",
+       {},
+       {"run.yaml:1:9: epochs: -1 is out of range; it must be in [0, 1000000]"}},
+      {"ZeroBatch",
+       "batch_size: 0\n",
+       {},
+       {"run.yaml:1:13: batch_size: 0 is out of range; it must be in [1, 1000000]"}},
+      {"HugeBatch", "batch_size: 100000000000\n", {}, {"batch_size: 100000000000 is out of range"}},
+      {"NegativeRate",
+       "optimizer: {lr: -0.1}\n",
+       {},
+       {"optimizer.lr: -0.1 is out of range; it must be >= 0"}},
+      {"MomentumOne",
+       "optimizer: {momentum: 1}\n",
+       {},
+       {"optimizer.momentum: 1 is out of range; it must be in [0, 1)"}},
+      {"ZeroEpsilon",
+       "optimizer: {epsilon: 0}\n",
+       {},
+       {"optimizer.epsilon: 0 is out of range; it must be > 0"}},
+      {"ZeroWidth",
+       "model: {hidden: [64, 0]}\n",
+       {},
+       {"run.yaml:1:17: model.hidden: 0 is out of range"}},
+      {"UnknownModel",
+       "model: {name: resnte}\n",
+       {},
+       {"run.yaml:1:15: model.name: unknown value 'resnte'; known are: mlp, cnn, resnet; did you "
+        "mean 'resnet'?"}},
+      {"UnknownDataset",
+       "data: {name: fashion-mnist}\n",
+       {},
+       {"known are: fashion_mnist, idx; did you mean 'fashion_mnist'?"}},
+      {"UnknownOptimizer",
+       "optimizer: {name: rmsprop}\n",
+       {},
+       {"optimizer.name: unknown value 'rmsprop'; known are: sgd, adam, adamw"}},
+      {"UnknownSchedule", "schedule: {name: cosin}\n", {}, {"did you mean 'cosine'?"}},
+      {"UnknownLoss", "loss: {name: L1}\n", {}, {"did you mean 'l1'?"}},
+      {"UnknownPrecision",
+       "precision: fp8\n",
+       {},
+       {"run.yaml:1:12: precision: unknown value 'fp8'; known are: fp32, bf16, fp16"}},
+      {"UnknownStrategy",
+       "strategy: mirrored\n",
+       {},
+       {"strategy: unknown value 'mirrored'; known is only: parameter_device"}},
+      {"UnknownReduction", "reduction: native\n", {}, {"known is only: invariant"}},
+      {"Depth", "model:\n  depth: 21\n", {}, {"run.yaml:2:10: model.depth: 21", "6n+2: 20 or 26"}},
+      {"UnknownDevice", "devices: gpu\n", {}, {"run.yaml:1:10: devices: 'gpu' names no device"}},
+      {"DeviceIndex",
+       "devices: [cuda:0, cuda:x]\n",
+       {},
+       {"devices: 'cuda:x' cannot stand in a list"}},
+      {"DeviceTwice",
+       "devices: [cuda:0, cuda:0]\n",
+       {},
+       {"run.yaml:1:10: devices: cuda:0 is named twice"}},
+      {"AutoInList", "devices: [auto, cuda:0]\n", {}, {"'auto' cannot stand in a list"}},
+      {"NoDevices", "devices: []\n", {}, {"devices: the list of devices is empty"}},
+      {"ParameterDevice",
+       "parameter_device: cuda\n",
+       {},
+       {"parameter_device: 'cuda' names no single device"}},
+      {"BatchesDisagree",
+       "batch_size: 64\nglobal_batch: 256\ntowers: 2\n",
+       {},
+       {"run.yaml:2:1: global_batch: 256 is not batch_size 64 x 2 towers"}},
+      {"BatchNotDivisible",
+       "global_batch: 100\n",
+       {"towers=3"},
+       {"run.yaml:1:1: global_batch: 100 samples cannot be divided among 3 towers"}},
+      {"BatchNoMultiple",
+       "batch_size: 64\nglobal_batch: 100\n",
+       {},
+       {"run.yaml:2:1: global_batch: 100 samples are no multiple of batch_size 64"}},
+      {"NothingToDo",
+       "epochs: 0\n",
+       {},
+       {"run.yaml:1:1: epochs: 0 epochs and no steps leave nothing to do"}},
+      {"WarmupTooLong",
+       "epochs: 2\nschedule:\n  warmup_epochs: 3\n",
+       {},
+       {"run.yaml:3:3: schedule.warmup_epochs: 3 is longer than the run of 2 epochs"}},
+      {"WarmupStepsTooMany",
+       "steps: 10\nschedule: {warmup_steps: 11}\n",
+       {},
+       {"schedule.warmup_steps: 11 is longer than the run of 10 steps"}},
+      {"MinimumAboveRate",
+       "",
+       {"schedule.min_lr=1"},
+       {"command line: schedule.min_lr: 1 is above optimizer.lr 0.1"}},
+      {"NesterovAlone",
+       "optimizer: {momentum: 0, nesterov: true}\n",
+       {},
+       {"run.yaml:1:26: optimizer.nesterov: needs optimizer.momentum above 0"}},
+  };
+  return cases;
+}
+
+const std::vector<Broken>& bad_yaml() {
+  static const std::vector<Broken> cases = {
+      {"OpenBracket", "seed: 1\nmodel: {name: cnn\n", {}, {"run.yaml:", "not valid YAML"}},
+      {"Indentation", "model:\n  name: cnn\n depth: 20\n", {}, {"run.yaml:3:2: not valid YAML"}},
+      {"Tab", "model:\n\tname: cnn\n", {}, {"run.yaml:2:", "not valid YAML"}},
+      {"UnknownAlias", "seed: *s\n", {}, {"run.yaml:1:", "not valid YAML", "anchor"}},
+      {"TopLevelList", "- seed\n- 1\n", {}, {"run.yaml:1:1: expected keys and values, got a list"}},
+      {"TopLevelWord", "hello\n", {}, {"run.yaml:1:1: expected keys and values, got 'hello'"}},
+      {"TwoDocuments", "seed: 1\n---\nseed: 2\n", {}, {"run.yaml:3:1: a second YAML document"}},
+      {"CyclicAlias", "model: &m\n  name: *m\n", {}, {"model.name: expected a word, got a map"}},
+      {"DeepList", repeat("[", 100000), {}, {"run.yaml:1:", "not valid YAML"}},
+      {"DeepMap", repeat("{a: ", 20000), {}, {"run.yaml:1:", "not valid YAML"}},
+      {"DeepBlockList", repeat("- ", 20000), {}, {"run.yaml:1:", "not valid YAML"}},
+      {"AliasesOfAliases",
+       "a: &a [x,x,x]\nb: &b [*a,*a,*a]\nc: &c [*b,*b,*b]\nmodel: {hidden: *c}\n",
+       {},
+       {"run.yaml:1:1: a: unknown key", "model.hidden: expected an integer, got a list"}},
+      {"TooLarge", repeat("# a line of no meaning\n", 60000), {}, {"run.yaml: over 1048576 bytes"}},
+      {"Binary",
+       std::string("\x7f"
+                   "ELF\x02\x01\x01\0\0\0",
+                   10),
+       {},
+       {"run.yaml:1:1"}},
+      {"OverrideSyntax", "", {"model.hidden=[64"}, {"command line: model.hidden: not valid YAML"}},
+  };
+  return cases;
+}
+
+class BrokenConfig : public testing::TestWithParam<Broken> {};
+
+TEST_P(BrokenConfig, SaysWhereAndWhat) {
+  std::string message = message_of(GetParam().yaml, GetParam().overrides);
+  for (const std::string& fragment : GetParam().fragments)
+    EXPECT_THAT(message, HasSubstr(fragment));
+}
+
+std::string case_name(const testing::TestParamInfo<Broken>& info) {
+  return info.param.name;
+}
+
+INSTANTIATE_TEST_SUITE_P(UnknownKeys, BrokenConfig, testing::ValuesIn(unknown_keys()), case_name);
+INSTANTIATE_TEST_SUITE_P(WrongTypes, BrokenConfig, testing::ValuesIn(wrong_types()), case_name);
+INSTANTIATE_TEST_SUITE_P(BadValues, BrokenConfig, testing::ValuesIn(bad_values()), case_name);
+INSTANTIATE_TEST_SUITE_P(BadYaml, BrokenConfig, testing::ValuesIn(bad_yaml()), case_name);
+
+TEST(BrokenConfigs, AllProblemsAreReportedAtOnce) {
+  std::string message =
+      message_of("epoch: 3\noptimizer: {lr: fast, momentum: 2}\nseed: 1\nseed: 2\n",
+                 {"precision=int8", "modle.name=cnn"});
+  EXPECT_EQ(message,
+            "run.yaml:1:1: epoch: unknown key; did you mean 'epochs'?\n"
+            "run.yaml:2:17: optimizer.lr: expected a finite number, got 'fast'\n"
+            "run.yaml:2:33: optimizer.momentum: 2 is out of range; it must be in [0, 1)\n"
+            "run.yaml:4:1: seed: given twice; first in line 3\n"
+            "command line: precision: unknown value 'int8'; known are: fp32, bf16, fp16\n"
+            "command line: modle.name: unknown key; did you mean 'model.name'?");
+}
+
+TEST(BrokenConfigs, EveryFileIsReadThoughOneIsBroken) {
+  try {
+    parse_config({{"a.yaml", "model: {"}, {"b.yaml", "sead: 1"}}, {});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("a.yaml:"));
+    EXPECT_THAT(error.what(), HasSubstr("b.yaml:1:1: sead: unknown key; did you mean 'seed'?"));
+  }
+}
+
+TEST(BrokenConfigs, ALongListOfProblemsIsCutOff) {
+  std::string yaml;
+  for (int i = 0; i < 5000; ++i) yaml += fmt::format("key{}: 1\n", i);
+  std::string message = message_of(yaml, {});
+  EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 200);
+  EXPECT_THAT(message, HasSubstr("more problems are not listed"));
+}
+
+TEST(BrokenConfigs, UnreadableFiles) {
+  try {
+    load_config({testing::TempDir(), "/nonexistent/run.yaml"}, {});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("is a folder; give a YAML file"));
+    EXPECT_THAT(error.what(), HasSubstr("/nonexistent/run.yaml: cannot be read: No such file"));
+  }
+}
+
+}  // namespace
+}  // namespace spire

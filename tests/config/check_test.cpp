@@ -1,0 +1,96 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <spire/base/error.h>
+#include <spire/config/check.h>
+
+namespace spire {
+namespace {
+
+using testing::HasSubstr;
+
+RunConfig batches(std::optional<int64_t> global, std::optional<int64_t> towers,
+                  int64_t batch = 128) {
+  RunConfig config;
+  config.batch_size = batch;
+  config.global_batch = global;
+  config.towers = towers;
+  return config;
+}
+
+TEST(SettleBatch, GlobalBatchIsBatchSizeTimesTowers) {
+  RunConfig config = batches({}, {}, 64);
+  settle_batch(config, 3);
+  EXPECT_EQ(config.towers, 3);
+  EXPECT_EQ(config.global_batch, 192);
+  EXPECT_EQ(config.batch_size, 64);
+}
+
+TEST(SettleBatch, GivenTowersWinOverTheDefault) {
+  RunConfig config = batches({}, 4, 64);
+  settle_batch(config, 1);
+  EXPECT_EQ(config.towers, 4);
+  EXPECT_EQ(config.global_batch, 256);
+}
+
+TEST(SettleBatch, BatchSizeFollowsFromGlobalBatch) {
+  RunConfig config = batches(96, {});
+  settle_batch(config, 3);
+  EXPECT_EQ(config.batch_size, 32);
+  EXPECT_EQ(config.towers, 3);
+}
+
+TEST(SettleBatch, TwiceChangesNothing) {
+  RunConfig config = batches(96, {});
+  settle_batch(config, 3);
+  settle_batch(config, 2);
+  EXPECT_EQ(config.batch_size, 32);
+  EXPECT_EQ(config.towers, 3);
+  EXPECT_EQ(config.global_batch, 96);
+}
+
+TEST(SettleBatch, WhatDoesNotDivideIsRefused) {
+  RunConfig config = batches(100, {});
+  EXPECT_THROW(settle_batch(config, 3), Error);
+  RunConfig fewer = batches(2, {});
+  EXPECT_THROW(settle_batch(fewer, 3), Error);
+  RunConfig disagreeing = batches(100, 2, 64);
+  EXPECT_THROW(settle_batch(disagreeing, 2), Error);
+}
+
+TEST(CheckConfig, DefaultsAreInOrder) {
+  RunConfig config;
+  EXPECT_NO_THROW(check_config(config));
+}
+
+TEST(CheckConfig, ReportsAllProblemsOfAProgramsConfig) {
+  RunConfig config;
+  config.model.name = "vgg";
+  config.optimizer.momentum = 1.5;
+  config.epochs = 0;
+  try {
+    check_config(config);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.category(), Category::config);
+    EXPECT_THAT(error.what(), HasSubstr("model.name: unknown value 'vgg'"));
+    EXPECT_THAT(error.what(), HasSubstr("optimizer.momentum: 1.5 is out of range"));
+    EXPECT_THAT(error.what(), HasSubstr("epochs: 0 epochs and no steps"));
+  }
+}
+
+TEST(CheckConfig, NotANumberIsOutOfRange) {
+  RunConfig config;
+  config.optimizer.lr = std::nan("");
+  EXPECT_THROW(check_config(config), Error);
+}
+
+TEST(Conflicts, StepsStandInForEpochs) {
+  RunConfig config;
+  config.epochs = 0;
+  config.steps = 100;
+  config.schedule.warmup_epochs = 5;
+  EXPECT_TRUE(find_conflicts(config).empty());
+}
+
+}  // namespace
+}  // namespace spire

@@ -1,0 +1,126 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <spire/config/help.h>
+#include <spire/config/text.h>
+
+namespace spire {
+namespace {
+
+using testing::HasSubstr;
+
+// Equal in every field of the table.
+void expect_equal(RunConfig a, RunConfig b) {
+  for (const Field& field : schema()) {
+    std::visit(
+        [&](auto* value) {
+          EXPECT_EQ(*value, *std::get<decltype(value)>(field.slot(b))) << field.path;
+        },
+        field.slot(a));
+  }
+}
+
+RunConfig reread(const RunConfig& config) {
+  return parse_config({{"echo", to_yaml(config)}}, {}).config;
+}
+
+TEST(ConfigText, DefaultsReadBack) {
+  expect_equal(reread(RunConfig()), RunConfig());
+}
+
+TEST(ConfigText, EveryTypeReadsBack) {
+  RunConfig config;
+  config.model.hidden = {512, 256, 1};
+  config.towers = 8;
+  config.global_batch = 1024;
+  config.devices = {"cpu:0", "cpu:1"};
+  config.optimizer.lr = 0.1 + 0.2;  // 0.30000000000000004: all digits count
+  config.optimizer.epsilon = 5e-324 * 1e16;
+  config.optimizer.nesterov = true;
+  config.seed = UINT64_MAX;
+  config.steps = 1000000000000;
+  expect_equal(reread(config), config);
+}
+
+TEST(ConfigText, AwkwardPathsReadBack) {
+  for (const std::string path : {"runs/a b",
+                                 "null",
+                                 "~",
+                                 "true",
+                                 "5",
+                                 "- x",
+                                 "a: b",
+                                 "a #b",
+                                 "\"q\"",
+                                 "it's",
+                                 "back\\slash",
+                                 "tab\tnew\nline",
+                                 "\xC3\xA9t\xC3\xA9",
+                                 "*a",
+                                 "&a",
+                                 "{x}",
+                                 "%d",
+                                 "@",
+                                 "!t",
+                                 "a,b",
+                                 "..."}) {
+    RunConfig config;
+    config.output = path;
+    expect_equal(reread(config), config);
+  }
+}
+
+TEST(ConfigText, BatchSizeThatFollowsFromTheDeviceCountStaysOpen) {
+  RunConfig config = parse_config({{"run.yaml", "global_batch: 256\n"}}, {}).config;
+  RunConfig again = reread(config);
+  EXPECT_FALSE(again.towers.has_value());
+  EXPECT_EQ(again.global_batch, 256);
+}
+
+TEST(ConfigText, AnnotatedTextNamesTheSourceOfEachValue) {
+  ResolvedConfig resolved = parse_config({{"run.yaml", "optimizer:\n  lr: 0.5\n"}}, {"seed=3"});
+  std::string text = to_annotated_yaml(resolved);
+  EXPECT_THAT(text, testing::ContainsRegex("  lr: 0.5 +# run.yaml:2:3\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("seed: 3 +# command line\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("towers: null +# default: the number of devices\n"));
+  expect_equal(parse_config({{"printed", text}}, {}).config, resolved.config);
+}
+
+TEST(ConfigText, SectionsAreOpenedOnce) {
+  std::string text = to_yaml(RunConfig());
+  for (const std::string section :
+       {"model:\n", "data:\n", "  augment:\n", "optimizer:\n", "log:\n"}) {
+    size_t first = text.find(section);
+    EXPECT_NE(first, text.npos) << section;
+    EXPECT_EQ(text.find("\n" + section, first + 1), text.npos) << section;
+  }
+}
+
+TEST(ConfigHelp, HoldsEveryKeyWithItsMeaningAndBounds) {
+  std::string text = config_help();
+  for (const Field& field : schema()) {
+    EXPECT_THAT(text, HasSubstr("\n" + field.path + ": "));
+    EXPECT_THAT(text, HasSubstr(field.help));
+    EXPECT_THAT(text, HasSubstr(field.range.text()));
+  }
+  EXPECT_THAT(text, HasSubstr("sgd | adam | adamw"));
+  EXPECT_THAT(text, HasSubstr("null: the number of devices"));
+}
+
+TEST(Schema, EveryFieldIsComplete) {
+  std::vector<std::string> paths;
+  RunConfig config;
+  for (const Field& field : schema()) {
+    EXPECT_FALSE(field.help.empty()) << field.path;
+    EXPECT_EQ(std::count(paths.begin(), paths.end(), field.path), 0) << field.path;
+    EXPECT_FALSE(is_section(field.path)) << field.path;
+    paths.push_back(field.path);
+    bool number = !std::holds_alternative<std::string*>(field.slot(config)) &&
+                  !std::holds_alternative<std::vector<std::string>*>(field.slot(config)) &&
+                  !std::holds_alternative<bool*>(field.slot(config)) &&
+                  !std::holds_alternative<uint64_t*>(field.slot(config));
+    EXPECT_EQ(number, !field.range.text().empty()) << field.path << " has bounds if it is a number";
+  }
+}
+
+}  // namespace
+}  // namespace spire
