@@ -1,0 +1,23 @@
+// Files that are either whole or not there, whatever kills the process or the machine.
+#pragma once
+#include <spire/base/error.h>
+
+#include <filesystem>
+#include <span>
+#include <string_view>
+
+namespace spire {
+
+// What a writer that was killed leaves behind: "<path>.tmp". Nobody reads it; it may be removed.
+inline constexpr std::string_view temporary_suffix = ".tmp";
+
+// Writes the parts, one after another, to "<path>.tmp", then fsync, rename to `path`, fsync of the
+// directory: a reader sees the old file or the new one, never half of it. On failure the temporary
+// is removed, an old `path` stays as it was, and Error(category) names the file and the system's
+// reason. One writer a path at a time.
+void write_file_atomically(const std::filesystem::path& path,
+                           std::span<const std::string_view> parts, Category category);
+void write_file_atomically(const std::filesystem::path& path, std::string_view content,
+                           Category category);
+
+}  // namespace spire
