@@ -1,0 +1,191 @@
+#include <spire/base/error.h>
+#include <spire/base/hash.h>
+#include <spire/train/checkpoint_header.h>
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <fstream>
+#include <optional>
+
+namespace spire {
+namespace {
+
+constexpr std::string_view magic = "spire checkpoint\n";
+constexpr uint64_t smallest_block = 512;
+constexpr uint64_t largest_block = uint64_t{1} << 28;
+
+std::string checksum_of(std::string_view bytes) {
+  return hex(hash64(bytes.data(), bytes.size()));
+}
+
+// The image without its tensors. start: offset of the image in the file.
+std::string structure_of(std::string_view image, uint64_t start,
+                         const std::vector<TensorExtent>& extents) {
+  std::string structure;
+  uint64_t at = 0;
+  for (const auto& extent : extents) {
+    structure += image.substr(at, extent.offset - start - at);
+    at = extent.offset - start + extent.bytes;
+  }
+  structure += image.substr(at);
+  return structure;
+}
+
+struct Header {
+  uint64_t block = 0;
+  uint64_t file_bytes = 0;
+  std::string structure;  // checksum
+  std::vector<TensorExtent> extents;
+};
+
+// Takes the text up to `end` off the front of `text`; nothing when `end` does not occur.
+std::optional<std::string_view> take(std::string_view& text, char end) {
+  size_t at = text.find(end);
+  if (at == text.npos) return std::nullopt;
+  std::string_view word = text.substr(0, at);
+  text.remove_prefix(at + 1);
+  return word;
+}
+
+std::optional<uint64_t> number(std::optional<std::string_view> word) {
+  uint64_t value = 0;
+  if (!word || word->empty()) return std::nullopt;
+  auto [end, error] = std::from_chars(word->data(), word->data() + word->size(), value);
+  if (error != std::errc{} || end != word->data() + word->size()) return std::nullopt;
+  return value;
+}
+
+std::string_view field(std::string_view& text, std::string_view key) {
+  auto word = take(text, ' ');
+  auto value = take(text, '\n');
+  if (word != key || !value) fail(Category::checkpoint, "its header is damaged at '{}'", key);
+  return *value;
+}
+
+uint64_t number_field(std::string_view& text, std::string_view key) {
+  auto value = number(field(text, key));
+  if (!value) fail(Category::checkpoint, "its header is damaged at '{}'", key);
+  return *value;
+}
+
+TensorExtent parse_extent(std::string_view line) {
+  auto offset = number(take(line, ' '));
+  auto bytes = number(take(line, ' '));
+  auto checksum = take(line, ' ');
+  if (!offset || !bytes || !checksum) fail(Category::checkpoint, "its header is damaged");
+  return {std::string(line), *offset, *bytes, std::string(*checksum)};
+}
+
+// The block's own checksum is its last line; the zeros after it are counted.
+void check_block(std::string_view block) {
+  size_t at = block.rfind("\ncheck ");
+  if (at == block.npos) fail(Category::checkpoint, "its header is damaged: no checksum");
+  std::string_view rest = block.substr(at + 1);
+  bool good = field(rest, "check") == checksum_of(block.substr(0, at + 1)) &&
+              rest.find_first_not_of('\0') == rest.npos;
+  if (!good) fail(Category::checkpoint, "its header fails its checksum");
+}
+
+void check_extents(const Header& header) {
+  uint64_t at = header.block;
+  for (const auto& extent : header.extents) {
+    bool inside = extent.offset >= at && extent.offset <= header.file_bytes &&
+                  extent.bytes <= header.file_bytes - extent.offset;
+    if (!inside) fail(Category::checkpoint, "its header is damaged at '{}'", extent.name);
+    at = extent.offset + extent.bytes;
+  }
+}
+
+Header parse_block(std::string_view block) {
+  check_block(block);
+  std::string_view text = block.substr(magic.size());
+  Header header;
+  header.block = number_field(text, "block");
+  header.file_bytes = number_field(text, "bytes");
+  header.structure = field(text, "structure");
+  while (text.starts_with("tensor ")) header.extents.push_back(parse_extent(field(text, "tensor")));
+  check_extents(header);
+  return header;
+}
+
+// Reads from the file, in order of offsets.
+class Reader {
+ public:
+  explicit Reader(const std::filesystem::path& path) : file_(path, std::ios::binary) {
+    if (!file_) fail(Category::checkpoint, "cannot be opened; does it exist and may it be read?");
+    bytes_ = std::filesystem::file_size(path);
+  }
+  uint64_t bytes() const { return bytes_; }
+  void read(uint64_t offset, uint64_t count, std::string& out) {
+    if (offset > bytes_ || count > bytes_ - offset)
+      fail(Category::checkpoint, "it is cut off after {} bytes", bytes_);
+    out.resize(count);
+    file_.seekg(static_cast<std::streamoff>(offset));
+    if (!file_.read(out.data(), static_cast<std::streamsize>(count)))
+      fail(Category::checkpoint, "cannot be read at byte {}", offset);
+  }
+
+ private:
+  std::ifstream file_;
+  uint64_t bytes_ = 0;
+};
+
+Header read_header(Reader& file) {
+  std::string block;
+  file.read(0, std::min(smallest_block, file.bytes()), block);
+  std::string_view text = block;
+  if (!text.starts_with(magic)) fail(Category::checkpoint, "it is not a Spire checkpoint");
+  text.remove_prefix(magic.size());
+  uint64_t size = number_field(text, "block");
+  if (size < smallest_block || size > largest_block || !std::has_single_bit(size))
+    fail(Category::checkpoint, "its header is damaged at 'block'");
+  file.read(0, size, block);
+  return parse_block(block);
+}
+
+}  // namespace
+
+uint64_t header_bytes(const std::vector<std::string>& names) {
+  uint64_t bytes = 160;  // all lines but the tensors', with the longest numbers
+  for (const auto& name : names) bytes += name.size() + 7 + 21 + 21 + 17 + 1;
+  return std::max(smallest_block, std::bit_ceil(bytes));
+}
+
+std::string make_header(uint64_t block, std::string_view image,
+                        const std::vector<TensorExtent>& extents) {
+  std::string text(magic);
+  text += fmt::format("block {}\nbytes {}\nstructure {}\n", block, block + image.size(),
+                      checksum_of(structure_of(image, block, extents)));
+  for (const auto& extent : extents)
+    text += fmt::format("tensor {} {} {} {}\n", extent.offset, extent.bytes, extent.checksum,
+                        extent.name);
+  text += fmt::format("check {}\n", checksum_of(text));
+  require(text.size() <= block, "checkpoint header: {} bytes in a block of {}", text.size(), block);
+  text.resize(block, '\0');
+  return text;
+}
+
+void verify_header(const std::filesystem::path& path) {
+  Reader file(path);
+  Header header = read_header(file);
+  if (file.bytes() < header.file_bytes)
+    fail(Category::checkpoint, "it is cut off: {} of {} bytes", file.bytes(), header.file_bytes);
+  if (file.bytes() > header.file_bytes)
+    fail(Category::checkpoint, "it has {} bytes after its end", file.bytes() - header.file_bytes);
+  std::string structure, part;
+  uint64_t at = header.block;
+  for (const auto& extent : header.extents) {
+    file.read(at, extent.offset - at, part);
+    structure += part;
+    file.read(extent.offset, extent.bytes, part);
+    if (checksum_of(part) != extent.checksum)
+      fail(Category::checkpoint, "tensor {} fails its checksum", extent.name);
+    at = extent.offset + extent.bytes;
+  }
+  file.read(at, header.file_bytes - at, part);
+  if (checksum_of(structure + part) != header.structure)
+    fail(Category::checkpoint, "its structure fails its checksum");
+}
+
+}  // namespace spire

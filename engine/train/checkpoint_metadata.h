@@ -1,0 +1,37 @@
+// The single list of what a checkpoint keeps beside its tensors: writing, reading and the
+// metadata's checksum all walk it, so that none can forget a field.
+#pragma once
+#include <spire/train/snapshot.h>
+
+#include <cstdint>
+#include <string>
+
+namespace spire {
+
+// Calls visit(key, field) for each scalar field, in a fixed order. State is TrainingState or const
+// TrainingState; fields are int64_t, uint64_t, double or std::string.
+template <typename State, typename Visit>
+void visit_metadata(State& state, Visit&& visit) {
+  visit("step", state.step);
+  visit("epoch", state.epoch);
+  visit("step_in_epoch", state.step_in_epoch);
+  visit("samples_seen", state.samples_seen);
+  visit("optimizer_steps", state.optimizer_steps);
+  visit("seed", state.seed);
+  visit("towers", state.towers);
+  visit("batch_size", state.batch_size);
+  visit("tower_threads", state.tower_threads);
+  visit("best_metric", state.best_metric);
+  visit("best_step", state.best_step);
+  visit("parameter_hash", state.parameter_hash);
+}
+
+// hash64, in hex, over one "key=value\n" a field in the order above, one "version.library=value\n"
+// a library in name order, and the config's text. Integers are decimal, a double is the hex of its
+// bits.
+std::string metadata_checksum(const TrainingState& state);
+
+// hash64, in hex, over the bytes of the values as they lie in the file (little-endian fp32).
+std::string tensor_checksum(const NamedTensor& tensor);
+
+}  // namespace spire

@@ -1,0 +1,137 @@
+#include <spire/base/atomic_file.h>
+#include <spire/base/error.h>
+#include <spire/train/checkpoint_file.h>
+#include <spire/train/checkpoint_store.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <utility>
+
+namespace spire {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view prefix = "step_";
+constexpr std::string_view extension = ".h5";
+
+// The step in "step_00001000.h5"; nothing for any other name.
+std::optional<int64_t> step_in(std::string_view name) {
+  if (!name.starts_with(prefix) || !name.ends_with(extension)) return std::nullopt;
+  name.remove_prefix(prefix.size());
+  name.remove_suffix(std::min(extension.size(), name.size()));
+  int64_t step = 0;
+  auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), step);
+  bool number = error == std::errc{} && end == name.data() + name.size() && step >= 0;
+  return number ? std::optional(step) : std::nullopt;
+}
+
+// Names in a folder; none when it does not exist or may not be read.
+std::vector<fs::path> names_in(const fs::path& directory) {
+  std::vector<fs::path> names;
+  std::error_code error;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error))
+    names.push_back(it->path().filename());
+  return names;
+}
+
+// What cannot be removed is left: it costs space, not a run.
+bool discard(const fs::path& path) {
+  std::error_code error;
+  return fs::remove(path, error) && !error;
+}
+
+}  // namespace
+
+CheckpointStore::CheckpointStore(fs::path directory, Retention retention)
+    : directory_(std::move(directory)), retention_(retention) {
+  require(retention.keep_last >= 1 && retention.keep_every >= 0,
+          "checkpoint store: keep_last {} must be at least 1, keep_every {} at least 0",
+          retention.keep_last, retention.keep_every);
+}
+
+fs::path CheckpointStore::path_of(int64_t step) const {
+  return directory_ / fmt::format("{}{:08}{}", prefix, step, extension);
+}
+
+std::vector<CheckpointEntry> CheckpointStore::list() const {
+  std::vector<CheckpointEntry> entries;
+  for (const auto& name : names_in(directory_))
+    if (auto step = step_in(name.string())) entries.push_back({*step, directory_ / name});
+  std::sort(entries.begin(), entries.end(),
+            [](const auto& a, const auto& b) { return a.step < b.step; });
+  return entries;
+}
+
+std::optional<fs::path> CheckpointStore::follow(std::string_view pointer) const {
+  std::ifstream file(directory_ / pointer);
+  std::string name;
+  if (!std::getline(file, name) || !step_in(name)) return std::nullopt;
+  std::error_code error;
+  fs::path path = directory_ / name;
+  return fs::exists(path, error) ? std::optional(path) : std::nullopt;
+}
+
+std::optional<fs::path> CheckpointStore::latest() const {
+  return follow("latest");
+}
+std::optional<fs::path> CheckpointStore::best() const {
+  return follow("best");
+}
+
+fs::path CheckpointStore::save(const TrainingState& state) const {
+  std::error_code error;
+  fs::create_directories(directory_, error);
+  if (error)
+    fail(Category::checkpoint, "cannot create {}: {}", directory_.string(), error.message());
+  fs::path path = path_of(state.step);
+  write_checkpoint(path, state);
+  std::string name = path.filename().string() + "\n";
+  write_file_atomically(directory_ / "latest", name, Category::checkpoint);
+  if (state.best_step == state.step)
+    write_file_atomically(directory_ / "best", name, Category::checkpoint);
+  prune(state.step);
+  return path;
+}
+
+// Counts the newest from the step just saved downwards; what lies above it is begin_at's affair.
+void CheckpointStore::prune(int64_t saved_step) const {
+  std::vector<CheckpointEntry> entries = list();
+  auto best_path = best();
+  int64_t newer = 0;  // checkpoints seen at saved_step or below
+  for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
+    if (entry->step > saved_step || ++newer <= retention_.keep_last) continue;
+    bool milestone = retention_.keep_every > 0 && entry->step % retention_.keep_every == 0;
+    if (!milestone && entry->path != best_path) discard(entry->path);
+  }
+}
+
+std::optional<LoadedCheckpoint> CheckpointStore::newest_good(const OnBad& on_bad) const {
+  std::vector<CheckpointEntry> entries = list();
+  for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
+    try {
+      return LoadedCheckpoint{entry->path, read_checkpoint(entry->path)};
+    } catch (const Error& error) {
+      if (on_bad) on_bad(entry->path, error.what());
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<fs::path> CheckpointStore::begin_at(int64_t step) const {
+  std::vector<fs::path> removed = sweep_temporaries();
+  for (const auto& entry : list())
+    if (entry.step > step && discard(entry.path)) removed.push_back(entry.path);
+  return removed;
+}
+
+std::vector<fs::path> CheckpointStore::sweep_temporaries() const {
+  std::vector<fs::path> removed;
+  for (const auto& name : names_in(directory_))
+    if (name.extension() == temporary_suffix && discard(directory_ / name))
+      removed.push_back(directory_ / name);
+  return removed;
+}
+
+}  // namespace spire
