@@ -32,7 +32,7 @@ std::vector<TensorSpec> Conv2dOp::infer(std::span<const TensorSpec> inputs) cons
   size_t count = attributes_.bias ? 3 : 2;
   expect_inputs(*this, inputs, count, count);
   TensorSpec y = convolved(*this, attributes_, inputs[0], inputs[1].shape);
-  expect(*this, inputs[1].dtype == DType::f32, "weights must be f32, got {}",
+  expect(*this, inputs[1].dtype == DType::f32, "weights must be fp32, got {}",
          spire::name(inputs[1].dtype));
   if (attributes_.bias) {
     TensorSpec bias{{y.shape[3]}, DType::f32};

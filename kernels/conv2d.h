@@ -1,6 +1,6 @@
 // Convolution (cross-correlation) over (N,H,W,C), and its gradient:
 //   y[n,i,j,o] = b[o] + sum_{r,s,c} x[n, i*stride - padding + r*dilation, ..., c] w[o,c,r,s]
-// x (N,H,W,C) f32 or bf16, w (O, C/groups, KH, KW) f32 parameter, b (O) f32 parameter or absent;
+// x (N,H,W,C) fp32 or bf16, w (O, C/groups, KH, KW) fp32 parameter, b (O) fp32 parameter or absent;
 // y (N,OH,OW,O) of x's dtype, summed in fp32. Output channels o and input channels of one group of
 // `groups` meet; groups == C is the depthwise case.
 #pragma once

@@ -8,7 +8,7 @@ namespace {
 void expect_rows(const Op& op, const TensorSpec& x) {
   expect(op, x.shape.rank() >= 2 && x.shape.elements() > 0, "takes an input (.., K), got {}",
          to_string(x.shape));
-  expect(op, x.dtype == DType::f32 || x.dtype == DType::bf16, "computes f32 and bf16, not {}",
+  expect(op, x.dtype == DType::f32 || x.dtype == DType::bf16, "computes fp32 and bf16, not {}",
          name(x.dtype));
 }
 
@@ -19,7 +19,7 @@ TensorSpec with_last(TensorSpec spec, int64_t last) {
 
 void expect_weights(const Op& op, const TensorSpec& w) {
   expect(op, w.shape.rank() == 2 && w.dtype == DType::f32 && w.shape.elements() > 0,
-         "takes weights f32 (N, K), got {}", to_string(w));
+         "takes weights fp32 (N, K), got {}", to_string(w));
 }
 
 Value through_relu(GradientBuilder& builder, Value dy) {

@@ -1,6 +1,6 @@
 // Fully connected layer and its gradient:
 //   y[.., n] = b[n] + sum_k x[.., k] w[n, k]
-// x (.., K) f32 or bf16, its leading axes together the rows M; w (N, K) f32 parameter, b (N) f32
+// x (.., K) fp32 or bf16, its leading axes together the rows M; w (N, K) fp32 parameter, b (N) fp32
 // parameter or absent; y (.., N) of x's dtype, summed in fp32.
 #pragma once
 #include <spire/kernels/kernel.h>

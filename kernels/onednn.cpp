@@ -78,7 +78,7 @@ Layout layout_of(const Desc& desc) {
 std::string form_of(const Desc& desc) {
   Layout layout = layout_of(desc);
   bool f32 = layout.data_type == static_cast<int>(dnnl::memory::data_type::f32);
-  std::string form = fmt::format("{} {} strides {}", f32 ? "f32" : "bf16",
+  std::string form = fmt::format("{} {} strides {}", name(f32 ? DType::f32 : DType::bf16),
                                  fmt::join(layout.dims, "x"), fmt::join(layout.strides, ":"));
   // Innermost last: " blocks 16i16o" reads 16 of the second axis, then 16 of the first.
   if (!layout.blocks.empty()) form += " blocks ";

@@ -115,7 +115,7 @@ class PrimitiveKernel : public Kernel {
                               std::vector<Binding> bindings);
   Place reserve(size_t bytes);
 
-  std::string subject_;  // "[conv2d] f32 (..) -> f32 (..)", for messages
+  std::string subject_;  // "[conv2d] fp32 (..) -> fp32 (..)", for messages
   int threads_;
   dnnl::engine engine_;
   dnnl::stream stream_;
@@ -124,7 +124,7 @@ class PrimitiveKernel : public Kernel {
   size_t workspace_bytes_ = 0;
 };
 
-// "[conv2d] f32 (8, 9, 9, 3), f32 (16, 3, 3, 3) -> f32 (8, 9, 9, 16)"
+// "[conv2d] fp32 (8, 9, 9, 3), fp32 (16, 3, 3, 3) -> fp32 (8, 9, 9, 16)"
 std::string describe_request(const Op& op, const KernelRequest& request);
 
 [[noreturn]] void refuse(const Op& op, const KernelRequest& request, const dnnl::error& error);

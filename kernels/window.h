@@ -23,7 +23,7 @@ struct Window {
 // Throws Error(config) naming the op when an attribute is out of range or the window does not fit.
 Extent2d slide(const Op& op, const Window& window, Extent2d input);
 
-// x must be (N,H,W,C), f32 or bf16. Throws Error(config).
+// x must be (N,H,W,C), fp32 or bf16. Throws Error(config).
 void expect_nhwc(const Op& op, const TensorSpec& x);
 
 inline Extent2d extent_of(const Shape& nhwc) {
