@@ -1,5 +1,6 @@
 // Every op's CPU kernel, one row an op.
 #include <spire/kernels/activation.h>
+#include <spire/kernels/add.h>
 #include <spire/kernels/conv2d.h>
 #include <spire/kernels/dense.h>
 #include <spire/kernels/kernel.h>
@@ -26,6 +27,7 @@ std::span<const KernelEntry> cpu_kernels() {
       {"dense", make_dense_cpu},
       {"dense_backward_data", make_dense_backward_data_cpu},
       {"dense_backward_weights", make_dense_backward_weights_cpu},
+      {"add", make_add_cpu},
   };
   return table;
 }

@@ -1,0 +1,45 @@
+#include <spire/kernels/activation.h>
+#include <spire/kernels/add.h>
+#include <spire/kernels/elementwise_cpu.h>
+#include <spire/kernels/float_type.h>
+
+namespace spire {
+
+namespace {
+
+template <typename T>
+class AddKernel : public Kernel {
+ public:
+  AddKernel(bool relu, const KernelRequest& request)
+      : relu_(relu), n_(request.inputs[0].shape.elements()), threads_(request.threads) {}
+
+  void run(const KernelArgs& args) override {
+    if (relu_) {
+      sum(args, [](float a, float b) { return Relu{}.value(a + b); });
+    } else {
+      sum(args, [](float a, float b) { return a + b; });
+    }
+  }
+
+ private:
+  template <typename F>
+  void sum(const KernelArgs& args, F f) {
+    elementwise(threads_, n_, static_cast<T*>(args.outputs[0]), f,
+                static_cast<const T*>(args.inputs[0]), static_cast<const T*>(args.inputs[1]));
+  }
+
+  bool relu_;
+  int64_t n_;
+  int threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_add_cpu(const Op& op, const KernelRequest& request) {
+  bool relu = static_cast<const AddOp&>(op).relu();
+  return with_float_type(request.inputs[0].dtype, [&](auto type) -> std::unique_ptr<Kernel> {
+    return std::make_unique<AddKernel<decltype(type)>>(relu, request);
+  });
+}
+
+}  // namespace spire
