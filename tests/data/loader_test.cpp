@@ -1,0 +1,315 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <spire/data/loader.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "tests/data/test_files.h"
+
+namespace spire {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+// Sample i has the label i and an image whose first pixel is i.
+Dataset numbered(int64_t count, int64_t side = 2) {
+  Dataset dataset;
+  dataset.count = count, dataset.classes = count;
+  dataset.height = dataset.width = side, dataset.channels = 1;
+  dataset.pixels = pattern(static_cast<size_t>(count * dataset.image_size()));
+  for (int64_t i = 0; i < count; ++i) {
+    dataset.labels.push_back(static_cast<int32_t>(i));
+    dataset.pixels[static_cast<size_t>(i * dataset.image_size())] = static_cast<uint8_t>(i);
+  }
+  return dataset;
+}
+
+const Normalization normalization = {{0.5}, {0.25}};
+
+LoaderOptions options_of(int64_t batch_size, int64_t towers, int64_t workers) {
+  LoaderOptions options;
+  options.batch_size = batch_size;
+  options.towers = towers;
+  options.workers = workers;
+  options.prefetch = 2;
+  options.seed = 77;
+  return options;
+}
+
+// A copy of all that a batch holds.
+struct Copy {
+  std::vector<uint8_t> images;
+  std::vector<int32_t> labels;
+  int64_t valid, epoch, step, first;
+  bool operator==(const Copy&) const = default;
+};
+
+Copy copy_of(const Batch& batch, const Dataset& dataset, const LoaderOptions& options) {
+  auto rows = static_cast<size_t>(options.batch_size * options.towers);
+  auto* images = static_cast<const uint8_t*>(batch.images);
+  size_t bytes = rows * static_cast<size_t>(dataset.image_size()) * size_of(options.dtype);
+  return {{images, images + bytes},
+          {batch.labels, batch.labels + rows},
+          batch.valid,
+          batch.epoch,
+          batch.step_in_epoch,
+          batch.first_position};
+}
+
+std::vector<Copy> run(const Dataset& dataset, const LoaderOptions& options, int64_t epoch,
+                      int64_t step, int64_t epochs_end) {
+  BatchLoader loader(dataset, normalization, options);
+  loader.start(epoch, step, epochs_end);
+  std::vector<Copy> batches;
+  while (!loader.finished()) batches.push_back(copy_of(loader.next(), dataset, options));
+  return batches;
+}
+
+// Each epoch holds each sample once, in the sampler's order, in contiguous rows, zeros after them.
+void expect_epochs(int64_t count, const LoaderOptions& options) {
+  Dataset dataset = numbered(count);
+  Sampler sampler(count, options.seed);
+  int64_t global = options.batch_size * options.towers;
+  int64_t steps = (count + global - 1) / global;
+  std::vector<Copy> batches = run(dataset, options, 0, 0, 2);
+  ASSERT_EQ(static_cast<int64_t>(batches.size()), 2 * steps);
+  for (int64_t i = 0; i < 2 * steps; ++i) {
+    const Copy& batch = batches[static_cast<size_t>(i)];
+    ASSERT_EQ(batch.epoch, i / steps);
+    ASSERT_EQ(batch.step, i % steps);
+    ASSERT_EQ(batch.first, i % steps * global);
+    ASSERT_EQ(batch.valid, std::min(global, count - batch.first));
+    std::vector<float> images(static_cast<size_t>(global * dataset.image_size()));
+    std::memcpy(images.data(), batch.images.data(), batch.images.size());
+    for (int64_t row = 0; row < global; ++row) {
+      bool valid = row < batch.valid;
+      int64_t sample = valid ? sampler.index(batch.epoch, batch.first + row) : 0;
+      ASSERT_EQ(batch.labels[static_cast<size_t>(row)], sample);
+      for (int64_t p = 0; p < 4; ++p) {
+        double pixel = dataset.pixels[static_cast<size_t>(sample * 4 + p)] / 255.0;
+        float expected = valid ? static_cast<float>((pixel - 0.5) / 0.25) : 0.0f;
+        ASSERT_EQ(images[static_cast<size_t>(row * 4 + p)], expected);
+      }
+    }
+  }
+}
+
+TEST(BatchLoader, EverySampleOncePerEpochInTheSamplersOrder) {
+  for (int64_t count = 1; count <= 33; ++count)
+    for (int64_t towers = 1; towers <= 4; ++towers)
+      for (int64_t batch = 1; batch <= 5; ++batch)
+        ASSERT_NO_FATAL_FAILURE(expect_epochs(count, options_of(batch, towers, count % 3)))
+            << count << " samples, " << towers << " towers, batch " << batch;
+}
+
+TEST(BatchLoader, BatchesDoNotDependOnTheNumberOfWorkersNorOnPrefetch) {
+  Dataset dataset = numbered(101, 6);
+  for (DType dtype : {DType::f32, DType::bf16}) {
+    LoaderOptions options = options_of(3, 2, 0);
+    options.dtype = dtype;
+    options.augment = {2, true};
+    std::vector<Copy> expected = run(dataset, options, 0, 0, 3);
+    for (int64_t workers : {1, 2, 5})
+      for (int64_t prefetch : {1, 2, 7}) {
+        options.workers = workers;
+        options.prefetch = prefetch;
+        EXPECT_EQ(run(dataset, options, 0, 0, 3), expected) << workers << " " << prefetch;
+      }
+  }
+}
+
+// The same samples in the same rows however the global batch is cut into towers.
+TEST(BatchLoader, BatchesDependOnTheGlobalBatchAlone) {
+  Dataset dataset = numbered(50);
+  std::vector<Copy> expected = run(dataset, options_of(12, 1, 1), 0, 0, 2);
+  for (int64_t towers : {2, 3, 4, 12})
+    EXPECT_EQ(run(dataset, options_of(12 / towers, towers, 1), 0, 0, 2), expected);
+}
+
+TEST(BatchLoader, ResumesAnywhereWithTheBatchesOfTheStraightRun) {
+  Dataset dataset = numbered(23, 4);
+  LoaderOptions options = options_of(2, 2, 2);
+  options.augment = {1, true};
+  std::vector<Copy> straight = run(dataset, options, 0, 0, 3);
+  constexpr int64_t steps = 6;
+  for (int64_t done = 0; done <= 3 * steps; ++done) {
+    std::vector<Copy> rest(straight.begin() + done, straight.end());
+    EXPECT_EQ(run(dataset, options, done / steps, done % steps, 3), rest);
+    if (done % steps == 0 && done > 0) {  // the end of an epoch is the start of the next
+      EXPECT_EQ(run(dataset, options, done / steps - 1, steps, 3), rest);
+    }
+  }
+}
+
+TEST(BatchLoader, MayBeStartedAgainAtAnyTime) {
+  Dataset dataset = numbered(40);
+  LoaderOptions options = options_of(4, 1, 2);
+  std::vector<Copy> expected = run(dataset, options, 2, 5, 3);
+  BatchLoader loader(dataset, normalization, options);
+  for (int64_t used = 0; used < 6; ++used) {
+    loader.start(0, used, 100);
+    for (int64_t i = 0; i < used; ++i) loader.next();
+    loader.start(2, 5, 3);
+    for (const Copy& batch : expected) EXPECT_EQ(copy_of(loader.next(), dataset, options), batch);
+    EXPECT_TRUE(loader.finished());
+  }
+}
+
+TEST(BatchLoader, StopsWhileItsThreadsAreAtWork) {
+  Dataset dataset = numbered(200, 16);
+  for (int64_t i = 0; i < 50; ++i) {
+    BatchLoader loader(dataset, normalization, options_of(8, 2, 3));
+    loader.start(0, 0, 1000);
+    for (int64_t used = 0; used < i % 5; ++used) loader.next();
+    if (i % 2 == 0) loader.stop();
+  }
+}
+
+TEST(BatchLoader, BatchInUseOutlivesStop) {
+  Dataset dataset = numbered(9);
+  BatchLoader loader(dataset, normalization, options_of(3, 1, 2));
+  loader.start(0, 0, 1);
+  const Batch& batch = loader.next();
+  Copy before = copy_of(batch, dataset, options_of(3, 1, 2));
+  loader.stop();
+  EXPECT_EQ(copy_of(batch, dataset, options_of(3, 1, 2)), before);
+}
+
+// Prefetching never touches the batch in use: it is still the same after the ring is full again.
+TEST(BatchLoader, BatchInUseIsNotOverwritten) {
+  Dataset dataset = numbered(64, 8);
+  LoaderOptions options = options_of(4, 1, 4);
+  std::vector<Copy> expected = run(dataset, options_of(4, 1, 0), 0, 0, 4);
+  BatchLoader loader(dataset, normalization, options);
+  loader.start(0, 0, 4);
+  for (const Copy& batch : expected) {
+    const Batch& held = loader.next();
+    for (int look = 0; look < 20; ++look) {
+      std::this_thread::yield();
+      ASSERT_EQ(copy_of(held, dataset, options), batch);
+    }
+  }
+}
+
+TEST(BatchLoader, WithoutShuffleKeepsTheOrderOfTheDataset) {
+  Dataset dataset = numbered(10);
+  LoaderOptions options = options_of(2, 2, 1);
+  options.shuffle = false;
+  std::vector<int32_t> labels;
+  for (const Copy& batch : run(dataset, options, 0, 0, 1))
+    labels.insert(labels.end(), batch.labels.begin(), batch.labels.begin() + batch.valid);
+  EXPECT_EQ(labels, dataset.labels);
+}
+
+TEST(BatchLoader, DropLastLeavesTheRaggedBatchOut) {
+  Dataset dataset = numbered(11);
+  LoaderOptions options = options_of(2, 2, 1);
+  std::vector<Copy> weighted = run(dataset, options, 0, 0, 1);
+  options.drop_last = true;
+  std::vector<Copy> dropped = run(dataset, options, 0, 0, 1);
+  EXPECT_EQ(BatchLoader(dataset, normalization, options).steps_per_epoch(), 2);
+  weighted.pop_back();
+  EXPECT_EQ(dropped, weighted);
+}
+
+TEST(BatchLoader, DropLastOfEverythingIsAConfigError) {
+  Dataset dataset = numbered(3);
+  LoaderOptions options = options_of(2, 2, 1);
+  options.drop_last = true;
+  EXPECT_THAT(message_of(Category::config, [&] { BatchLoader(dataset, normalization, options); }),
+              AllOf(HasSubstr("data.last_batch"), HasSubstr("3 samples"), HasSubstr("batch of 4"),
+                    HasSubstr("weighted")));
+}
+
+TEST(BatchLoader, OptionsOutOfRangeAreConfigErrors) {
+  Dataset dataset = numbered(3);
+  auto refusal = [&](int64_t batch, int64_t towers, int64_t workers, int64_t prefetch) {
+    LoaderOptions options = options_of(batch, towers, workers);
+    options.prefetch = prefetch;
+    return message_of(Category::config, [&] { BatchLoader(dataset, normalization, options); });
+  };
+  EXPECT_THAT(refusal(0, 1, 1, 1), HasSubstr("batch_size: 0"));
+  EXPECT_THAT(refusal(1, 0, 1, 1), HasSubstr("towers: 0"));
+  EXPECT_THAT(refusal(1, 1, -1, 1), HasSubstr("data.workers: -1"));
+  EXPECT_THAT(refusal(1, 1, 1, 0), HasSubstr("data.prefetch: 0"));
+  EXPECT_THAT(refusal(int64_t{1} << 40, int64_t{1} << 40, 1, 1), HasSubstr("lower batch_size"));
+}
+
+// What a worker meets is thrown by next(), in its turn, and again if asked again.
+TEST(BatchLoader, ErrorsOfWorkersReachTheConsumer) {
+  Dataset dataset = numbered(12);
+  dataset.labels[7] = 12;
+  for (int64_t workers : {0, 1, 3}) {
+    LoaderOptions options = options_of(2, 1, workers);
+    options.shuffle = false;
+    BatchLoader loader(dataset, normalization, options);
+    loader.start(0, 0, 1);
+    for (int32_t step = 0; step < 3; ++step) EXPECT_EQ(loader.next().labels[1], 2 * step + 1);
+    for (int again = 0; again < 2; ++again)
+      EXPECT_THAT(message_of(Category::data, [&] { loader.next(); }),
+                  AllOf(HasSubstr("sample 7"), HasSubstr("label 12"), HasSubstr("0 to 11")));
+    loader.start(0, 4, 1);  // past the bad sample
+    EXPECT_EQ(loader.next().labels[0], 8);
+  }
+}
+
+TEST(BatchLoader, NothingIsLeftAfterTheEnd) {
+  Dataset dataset = numbered(4);
+  BatchLoader loader(dataset, normalization, options_of(4, 1, 1));
+  EXPECT_TRUE(loader.finished());
+  EXPECT_THROW(loader.next(), Error);
+  loader.start(3, 0, 3);  // no epoch
+  EXPECT_TRUE(loader.finished());
+  loader.start(3, 0, 4);
+  loader.next();
+  EXPECT_THROW(loader.next(), Error);
+  EXPECT_THROW(loader.start(0, 2, 3), Error);
+  EXPECT_THROW(loader.start(-1, 0, 3), Error);
+}
+
+TEST(BatchLoader, RunsWithoutAnEnd) {
+  Dataset dataset = numbered(4);
+  for (int64_t workers : {0, 2}) {
+    BatchLoader loader(dataset, normalization, options_of(2, 1, workers));
+    loader.start(5, 1, std::numeric_limits<int64_t>::max());
+    EXPECT_EQ(loader.next().epoch, 5);
+    EXPECT_EQ(loader.next().epoch, 6);
+    EXPECT_FALSE(loader.finished());
+  }
+}
+
+TEST(BatchLoader, MemoryIsAlignedForVectors) {
+  Dataset dataset = numbered(5, 3);
+  BatchLoader loader(dataset, normalization, options_of(1, 3, 1));
+  loader.start(0, 0, 3);
+  while (!loader.finished()) {
+    const Batch& batch = loader.next();
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(batch.images) % 64, 0u);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(batch.labels) % 64, 0u);
+  }
+}
+
+TEST(BatchLoader, TellsTheTimeItWaited) {
+  Dataset dataset = numbered(100, 28);
+  BatchLoader loader(dataset, normalization, options_of(50, 1, 0));
+  EXPECT_EQ(loader.wait_seconds(), 0.0);
+  loader.start(0, 0, 1);
+  loader.next();
+  double first = loader.wait_seconds();
+  EXPECT_GT(first, 0.0);  // without workers, the preparation itself
+  loader.next();
+  EXPECT_GT(loader.wait_seconds(), first);
+}
+
+TEST(BatchLoader, RefusesAnInconsistentDataset) {
+  Dataset dataset = numbered(4);
+  dataset.labels.pop_back();
+  EXPECT_THROW(BatchLoader(dataset, normalization, options_of(1, 1, 1)), Error);
+  EXPECT_THROW(BatchLoader(Dataset(), normalization, options_of(1, 1, 1)), Error);
+}
+
+}  // namespace
+}  // namespace spire

@@ -1,0 +1,90 @@
+// Temporary folders, IDX and gzip files for the tests of the data floor.
+#pragma once
+#include <gtest/gtest.h>
+#include <spire/base/error.h>
+#include <stdlib.h>
+#include <zlib.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace spire {
+
+using Bytes = std::vector<uint8_t>;
+
+// A folder that is deleted with its content.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "spire-data-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    path_ = name;
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline void write_file(const std::filesystem::path& path, const Bytes& bytes) {
+  std::ofstream file(path, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+  ASSERT_TRUE(file.good()) << path;
+}
+
+// An IDX file: magic, dimensions, body.
+inline Bytes idx_bytes(uint32_t magic, const std::vector<uint32_t>& dims, const Bytes& body) {
+  Bytes bytes;
+  auto append = [&](uint32_t v) {
+    for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<uint8_t>(v >> shift));
+  };
+  append(magic);
+  for (uint32_t dim : dims) append(dim);
+  bytes.insert(bytes.end(), body.begin(), body.end());
+  return bytes;
+}
+
+inline Bytes gzip(const Bytes& content) {
+  z_stream z{};
+  EXPECT_EQ(deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  Bytes out(deflateBound(&z, content.size()) + 32);
+  z.next_in = const_cast<Bytef*>(content.data());
+  z.avail_in = static_cast<uInt>(content.size());
+  z.next_out = out.data();
+  z.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(deflate(&z, Z_FINISH), Z_STREAM_END);
+  out.resize(z.total_out);
+  deflateEnd(&z);
+  return out;
+}
+
+// 0, 7, 14, ... modulo `modulus`.
+inline Bytes pattern(size_t count, uint32_t modulus = 256) {
+  Bytes bytes(count);
+  for (size_t i = 0; i < count; ++i) bytes[i] = static_cast<uint8_t>(i * 7 % modulus);
+  return bytes;
+}
+
+// The message of the Error that `body` throws; the test fails unless it throws that category.
+template <typename Body>
+std::string message_of(Category category, const Body& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.category(), category) << error.what();
+    return error.what();
+  }
+  ADD_FAILURE() << "no Error was thrown";
+  return "";
+}
+
+}  // namespace spire
