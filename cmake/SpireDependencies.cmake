@@ -15,7 +15,7 @@ spire_dependency(spdlog FIND spdlog TARGET spdlog::spdlog PACKAGE libspdlog-dev 
 spire_dependency(nlohmann_json FIND nlohmann_json TARGET nlohmann_json::nlohmann_json PACKAGE nlohmann-json3-dev
   FOR "metrics, summaries")
 if(SPIRE_BUILD_TESTS)
-  spire_dependency(GoogleTest FIND GTest TARGET GTest::gmock PACKAGE libgmock-dev FOR "tests")
+  spire_dependency(GoogleTest FIND GTest TARGET GTest::gmock PACKAGE libgmock-dev BUILD_ONLY FOR "tests")
 endif()
 spire_check_required()
 

@@ -1,10 +1,12 @@
 # One way to look for what the project stands on, and to say at the end of configure what was found where.
 #
 # spire_dependency(<name> FOR <purpose> FIND <find_package arguments> | PROGRAM <program>
-#                  [TARGET <imported target>] [PACKAGE <Debian package>] [OPTION <variable>] [NEEDS <names>])
+#                  [TARGET <imported target>] [PACKAGE <Debian package>] [OPTION <variable>] [NEEDS <names>]
+#                  [BUILD_ONLY])
 #   Without OPTION the dependency is required: spire_check_required() stops if it is missing.
 #   OPTION names a cache variable AUTO|ON|OFF that several dependencies may share: OFF does not look, AUTO uses
 #   what is there, ON stops and lists what was searched. NEEDS are earlier dependencies, looked for first.
+#   What is not BUILD_ONLY is also looked for by those who use the installed package.
 #   Sets SPIRE_HAS_<name> for the caller.
 # spire_all_or_none(<result> <names>)   they are used together: when one is missing, the table says so for all.
 # spire_check_required()                stops if a required dependency is missing, naming all and their packages.
@@ -62,7 +64,7 @@ function(_spire_missing name option why package)
 endfunction()
 
 function(spire_dependency name)
-  cmake_parse_arguments(ARG "" "FOR;PROGRAM;TARGET;PACKAGE;OPTION" "FIND;NEEDS" ${ARGN})
+  cmake_parse_arguments(ARG "BUILD_ONLY" "FOR;PROGRAM;TARGET;PACKAGE;OPTION" "FIND;NEEDS" ${ARGN})
   set(SPIRE_HAS_${name} FALSE PARENT_SCOPE)
   if(ARG_OPTION)
     set(${ARG_OPTION} AUTO CACHE STRING "use ${name}: AUTO, ON or OFF")
@@ -92,9 +94,9 @@ function(spire_dependency name)
     set(why "no program ${ARG_PROGRAM} on PATH")
   else()
     list(GET ARG_FIND 0 ARG_SOUGHT)
+    list(JOIN ARG_FIND " " wanted)
     find_package(${ARG_FIND} QUIET)
     set(found ${${ARG_SOUGHT}_FOUND})
-    string(REPLACE ";" " " wanted "${ARG_FIND}")
     set(why "find_package(${wanted}) found none")
     if(found AND ARG_TARGET AND NOT TARGET "${ARG_TARGET}")
       set(found FALSE)
@@ -114,6 +116,9 @@ function(spire_dependency name)
     endif()
   endforeach()
   _spire_record(${name} "${version}" "${path}" "${ARG_FOR}")
+  if(ARG_FIND AND NOT ARG_BUILD_ONLY)
+    set_property(GLOBAL APPEND PROPERTY SPIRE_FIND_DEPENDENCIES "find_dependency(${wanted})")
+  endif()
   set(SPIRE_HAS_${name} TRUE PARENT_SCOPE)
 endfunction()
 

@@ -27,7 +27,7 @@ done
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 ! $install || third_party/install-deps.sh
-cmake --preset release -DSPIRE_BUILD_TESTS=OFF
+cmake --preset release
 cmake --build build/release --parallel "$(nproc)" --target trainer
 
 number=1
