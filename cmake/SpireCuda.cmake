@@ -6,12 +6,16 @@ set(SPIRE_CUDA_ARCHITECTURES 90 CACHE STRING "GPU architectures to compile for, 
 
 spire_dependency(CUDA OPTION SPIRE_CUDA FIND CUDAToolkit 12.0 TARGET CUDA::cudart_static FOR "GPU devices")
 if(SPIRE_HAS_CUDA AND NOT CMAKE_CUDA_COMPILER)
-  set(CMAKE_CUDA_COMPILER ${CUDAToolkit_NVCC_EXECUTABLE})
+  if(NOT DEFINED ENV{CUDACXX})
+    set(ENV{CUDACXX} ${CUDAToolkit_NVCC_EXECUTABLE})
+  endif()
+  check_language(CUDA)
 endif()
+spire_dependency(nvcc OPTION SPIRE_CUDA NEEDS CUDA CHECKED CMAKE_CUDA_COMPILER FOR "GPU kernels")
 spire_dependency(cuBLAS OPTION SPIRE_CUDA NEEDS CUDA FIND CUDAToolkit TARGET CUDA::cublasLt FOR "GPU matrix products")
 spire_dependency(cuDNN OPTION SPIRE_CUDA NEEDS CUDA FIND CuDNN 9 TARGET CuDNN::cudnn FOR "GPU convolutions")
 spire_dependency(NCCL OPTION SPIRE_CUDA NEEDS CUDA FIND NCCL 2.18 TARGET NCCL::nccl FOR "reductions between GPUs")
-spire_all_or_none(SPIRE_USE_CUDA CUDA cuBLAS cuDNN NCCL)
+spire_all_or_none(SPIRE_USE_CUDA CUDA nvcc cuBLAS cuDNN NCCL)
 
 if(SPIRE_USE_CUDA)
   set(CMAKE_CUDA_ARCHITECTURES ${SPIRE_CUDA_ARCHITECTURES})

@@ -1,8 +1,9 @@
 # One way to look for what the project stands on, and to say at the end of configure what was found where.
 #
-# spire_dependency(<name> FOR <purpose> FIND <find_package arguments> | PROGRAM <program>
+# spire_dependency(<name> FOR <purpose> FIND <find_package arguments> | PROGRAM <program> | CHECKED <variable>
 #                  [TARGET <imported target>] [PACKAGE <Debian package>] [OPTION <variable>] [NEEDS <names>]
 #                  [BUILD_ONLY])
+#   CHECKED names a variable that holds the path of what was looked for by other means, or is false.
 #   Without OPTION the dependency is required: spire_check_required() stops if it is missing.
 #   OPTION names a cache variable AUTO|ON|OFF that several dependencies may share: OFF does not look, AUTO uses
 #   what is there, ON stops and lists what was searched. NEEDS are earlier dependencies, looked for first.
@@ -64,7 +65,7 @@ function(_spire_missing name option why package)
 endfunction()
 
 function(spire_dependency name)
-  cmake_parse_arguments(ARG "BUILD_ONLY" "FOR;PROGRAM;TARGET;PACKAGE;OPTION" "FIND;NEEDS" ${ARGN})
+  cmake_parse_arguments(ARG "BUILD_ONLY" "FOR;PROGRAM;CHECKED;TARGET;PACKAGE;OPTION" "FIND;NEEDS" ${ARGN})
   set(SPIRE_HAS_${name} FALSE PARENT_SCOPE)
   if(ARG_OPTION)
     set(${ARG_OPTION} AUTO CACHE STRING "use ${name}: AUTO, ON or OFF")
@@ -92,6 +93,11 @@ function(spire_dependency name)
     set(found ${SPIRE_PROGRAM_${name}})
     set(path ${SPIRE_PROGRAM_${name}})
     set(why "no program ${ARG_PROGRAM} on PATH")
+  elseif(ARG_CHECKED)
+    set(ARG_SOUGHT ${ARG_CHECKED})
+    set(found ${${ARG_CHECKED}})
+    set(path ${${ARG_CHECKED}})
+    set(why "none that works; see CMakeFiles/CMakeError.log")
   else()
     list(GET ARG_FIND 0 ARG_SOUGHT)
     list(JOIN ARG_FIND " " wanted)

@@ -21,6 +21,6 @@ target_compile_options(spire_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wshadow>
   $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${SPIRE_WERROR}>>:-Werror=all-warnings$<SEMICOLON>-Xcompiler=-Werror>)
 if(SPIRE_SANITIZE)
-  add_compile_options(-fsanitize=${SPIRE_SANITIZE} -fno-omit-frame-pointer -g)
+  add_compile_options(-fsanitize=${SPIRE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
   add_link_options(-fsanitize=${SPIRE_SANITIZE})
 endif()
