@@ -55,8 +55,8 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 install=("${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}")
 if $dry_run; then
-  echo "${root[*]} apt-get update"
-  echo "${install[*]}"
+  echo "${root[@]}" apt-get update
+  echo "${install[@]}"
   exit 0
 fi
 
