@@ -1,6 +1,7 @@
 // Every op's CPU kernel, one row an op.
 #include <spire/kernels/activation.h>
 #include <spire/kernels/add.h>
+#include <spire/kernels/batch_norm.h>
 #include <spire/kernels/conv2d.h>
 #include <spire/kernels/dense.h>
 #include <spire/kernels/kernel.h>
@@ -28,6 +29,9 @@ std::span<const KernelEntry> cpu_kernels() {
       {"dense_backward_data", make_dense_backward_data_cpu},
       {"dense_backward_weights", make_dense_backward_weights_cpu},
       {"add", make_add_cpu},
+      {"batch_norm", make_batch_norm_cpu},
+      {"batch_norm_backward", make_batch_norm_backward_cpu},
+      {"batch_norm_eval", make_batch_norm_eval_cpu},
   };
   return table;
 }

@@ -188,10 +188,18 @@ std::vector<Environment> every_environment() {
   return all;
 }
 
+std::string name(const Environment& environment) {
+  bool cuda = environment.device.kind == DeviceKind::cuda;
+  return fmt::format("{}_{}_{}", cuda ? "cuda" : "cpu", spire::name(environment.dtype),
+                     environment.threads == 1 ? "one_thread" : "two_threads");
+}
+
+std::ostream& operator<<(std::ostream& out, const Environment& environment) {
+  return out << name(environment);
+}
+
 std::string environment_name(const ::testing::TestParamInfo<Environment>& info) {
-  bool cuda = info.param.device.kind == DeviceKind::cuda;
-  return fmt::format("{}_{}_{}", cuda ? "cuda" : "cpu", name(info.param.dtype),
-                     info.param.threads == 1 ? "one_thread" : "two_threads");
+  return name(info.param);
 }
 
 std::vector<HostTensor> run_op(const Op& op, std::span<const Input> inputs,

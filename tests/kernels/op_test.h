@@ -50,6 +50,8 @@ struct Environment {
   int threads = 1;
   int op_id = 0;
 };
+std::string name(const Environment& environment);  // "cpu_bf16_two_threads"
+std::ostream& operator<<(std::ostream& out, const Environment& environment);
 
 // The fixture. class AddTest : public OpTest {};  TEST_P(AddTest, ...) { check_op(..., GetParam());
 // } SPIRE_TEST_EVERYWHERE(AddTest) at the end of the file.

@@ -1,0 +1,106 @@
+#include <spire/kernels/batch_norm.h>
+
+#include <spire/kernels/float_type.h>
+
+namespace spire {
+
+namespace {
+
+void expect_normalisable(const Op& op, const TensorSpec& x) {
+  expect(op, is_float_type(x.dtype), "cannot compute on {}", to_string(x));
+  expect(op, x.shape.rank() >= 2 && x.shape.back() > 0, "takes (N, ..., C), got {}", to_string(x));
+}
+
+void expect_like(const Op& op, const TensorSpec& got, const TensorSpec& want, const char* what) {
+  expect(op, got == want, "{} is {}, not {}", what, to_string(got), to_string(want));
+}
+
+TensorSpec channels_of(const TensorSpec& x) {
+  return {{x.shape.back()}, DType::f32};
+}
+
+// The same attributes with a relu behind, null when there is one already.
+template <typename SomeOp>
+std::unique_ptr<Op> relu_form(BatchNormAttributes attributes) {
+  if (attributes.relu) return nullptr;
+  attributes.relu = true;
+  return std::make_unique<SomeOp>(attributes);
+}
+
+template <typename SomeOp>
+std::unique_ptr<Op> residual_form(BatchNormAttributes attributes) {
+  if (attributes.relu || attributes.residual) return nullptr;
+  attributes.relu = attributes.residual = true;
+  return std::make_unique<SomeOp>(attributes);
+}
+
+}  // namespace
+
+std::vector<TensorSpec> BatchNormOp::infer(std::span<const TensorSpec> inputs) const {
+  size_t count = attributes_.residual ? 4 : 3;
+  expect_inputs(*this, inputs, count, count);
+  expect_normalisable(*this, inputs[0]);
+  TensorSpec c = channels_of(inputs[0]);
+  expect_like(*this, inputs[1], c, "gamma");
+  expect_like(*this, inputs[2], c, "beta");
+  if (attributes_.residual) expect_like(*this, inputs[3], inputs[0], "residual");
+  return {inputs[0], c, c, c, c};
+}
+
+void BatchNormOp::gradient(GradientBuilder& builder) const {
+  Value dy = builder.output_gradient(0);
+  if (!dy) return;
+  std::vector<Value> inputs = {dy, builder.input(0), builder.input(1), builder.output(1),
+                               builder.output(2)};
+  bool masked_residual = attributes_.relu && attributes_.residual;
+  if (attributes_.relu) inputs.push_back(masked_residual ? builder.output(0) : builder.input(2));
+  auto results = builder.emit(std::make_unique<BatchNormBackwardOp>(attributes_), inputs);
+  for (int i : {0, 1, 2}) {
+    if (builder.wants_gradient(i)) builder.set_gradient(i, results[static_cast<size_t>(i)]);
+  }
+  if (attributes_.residual && builder.wants_gradient(3)) {
+    builder.set_gradient(3, masked_residual ? results[3] : dy);
+  }
+}
+
+std::unique_ptr<Op> BatchNormOp::with_relu() const {
+  return relu_form<BatchNormOp>(attributes_);
+}
+
+std::unique_ptr<Op> BatchNormOp::with_residual() const {
+  return residual_form<BatchNormOp>(attributes_);
+}
+
+std::vector<TensorSpec> BatchNormBackwardOp::infer(std::span<const TensorSpec> inputs) const {
+  size_t count = attributes_.relu ? 6 : 5;
+  expect_inputs(*this, inputs, count, count);
+  expect_normalisable(*this, inputs[1]);
+  const TensorSpec& x = inputs[1];
+  TensorSpec c = channels_of(x);
+  expect_like(*this, inputs[0], x, "dy");
+  for (size_t i : {2, 3, 4}) expect_like(*this, inputs[i], c, "a vector of channels");
+  if (attributes_.relu) expect_like(*this, inputs[5], attributes_.residual ? x : c, "mask");
+  std::vector<TensorSpec> outputs = {x, c, c};
+  if (attributes_.relu && attributes_.residual) outputs.push_back(x);
+  return outputs;
+}
+
+std::vector<TensorSpec> BatchNormEvalOp::infer(std::span<const TensorSpec> inputs) const {
+  size_t count = attributes_.residual ? 6 : 5;
+  expect_inputs(*this, inputs, count, count);
+  expect_normalisable(*this, inputs[0]);
+  TensorSpec c = channels_of(inputs[0]);
+  for (size_t i : {1, 2, 3, 4}) expect_like(*this, inputs[i], c, "a vector of channels");
+  if (attributes_.residual) expect_like(*this, inputs[5], inputs[0], "residual");
+  return {inputs[0]};
+}
+
+std::unique_ptr<Op> BatchNormEvalOp::with_relu() const {
+  return relu_form<BatchNormEvalOp>(attributes_);
+}
+
+std::unique_ptr<Op> BatchNormEvalOp::with_residual() const {
+  return residual_form<BatchNormEvalOp>(attributes_);
+}
+
+}  // namespace spire
