@@ -83,6 +83,8 @@ class BatchLoader {
   void work();
   void prepare(int64_t ticket, Slot& slot) const noexcept;
   void fill(Slot& slot) const;
+  int64_t sample_of(const Batch& batch, int64_t row) const;
+  const uint8_t* pixels_of(int64_t sample) const;
 
   const Dataset& dataset_;
   LoaderOptions options_;

@@ -33,9 +33,8 @@ struct Broken {
   std::vector<const char*> says;
 };
 
-Bytes cut(Bytes bytes, size_t from_end) {
-  bytes.resize(bytes.size() - from_end);
-  return bytes;
+Bytes cut(const Bytes& bytes, std::ptrdiff_t from_end) {
+  return Bytes(bytes.begin(), bytes.end() - from_end);
 }
 
 Bytes with_tail(Bytes bytes, const Bytes& tail) {
