@@ -26,7 +26,7 @@ if [ ! -x "$root/bin/bash" ]; then
   debootstrap --variant=minbase bookworm "$root"
 fi
 for path in /etc/apt/sources.list /etc/apt/sources.list.d /etc/apt/apt.conf.d /etc/apt/trusted.gpg.d \
-  /etc/apt/keyrings /usr/share/keyrings   /etc/resolv.conf /etc/hosts; do
+  /etc/apt/keyrings /usr/share/keyrings /etc/resolv.conf /etc/hosts; do
   [ ! -e "$path" ] || cp -rL --parents "$path" "$root"
 done
 rm -rf "$root/root/spire"

@@ -1,0 +1,6 @@
+set(Present_VERSION 2.5)
+if(NOT TARGET Present::present)
+  add_library(Present::present INTERFACE IMPORTED)
+  set_target_properties(Present::present PROPERTIES INTERFACE_INCLUDE_DIRECTORIES /present/include)
+endif()
+set(Present_FOUND TRUE)
