@@ -15,7 +15,8 @@ class Sampler {
   Sampler(int64_t count, uint64_t seed);
 
   int64_t count() const { return count_; }
-  // The sample at `position` of `epoch`, both of [0, count); epoch >= 0. Nine to some twenty Philox blocks.
+  // The sample at `position` of `epoch`, both of [0, count); epoch >= 0. Nine to some twenty Philox
+  // blocks.
   int64_t index(int64_t epoch, int64_t position) const;
 
  private:
