@@ -41,7 +41,7 @@ class Backward final : public GradientBuilder {
   }
   void set_gradient(int index, Value gradient) override {
     Value& sum = gradients_[static_cast<size_t>(input(index).id)];
-    sum = sum ? graph_.emit_op<Add>({sum, gradient})[0] : gradient;
+    sum = sum ? graph_.emit_op<AddOp>({sum, gradient})[0] : gradient;
   }
 
  private:

@@ -1,0 +1,144 @@
+#include <spire/graph/layers.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include <spire/kernels/activation.h>
+#include <spire/kernels/add.h>
+#include <spire/kernels/avg_pool2d.h>
+#include <spire/kernels/batch_norm.h>
+#include <spire/kernels/concat.h>
+#include <spire/kernels/conv2d.h>
+#include <spire/kernels/dense.h>
+#include <spire/kernels/dropout.h>
+#include <spire/kernels/global_avg_pool.h>
+#include <spire/kernels/l1_loss.h>
+#include <spire/kernels/matmul.h>
+#include <spire/kernels/max_pool2d.h>
+#include <spire/kernels/mse_loss.h>
+#include <spire/kernels/mul.h>
+#include <spire/kernels/one_hot.h>
+#include <spire/kernels/reshape.h>
+#include <spire/kernels/softmax_cross_entropy.h>
+
+namespace spire {
+
+Initializer kaiming_uniform(int64_t fan_in) {
+  float bound = std::sqrt(6.0f / static_cast<float>(fan_in));
+  return [bound](const RandomStream& random, std::span<float> values) {
+    for (size_t i = 0; i < values.size(); ++i) values[i] = (2.0f * random.uniform(i) - 1.0f) * bound;
+  };
+}
+
+Initializer kaiming_normal(int64_t fan_out) {
+  double deviation = std::sqrt(2.0 / static_cast<double>(fan_out));
+  return [deviation](const RandomStream& random, std::span<float> values) {
+    for (size_t i = 0; i < values.size(); ++i) {  // Box & Muller 1958; 1 - u is never 0
+      double radius = std::sqrt(-2.0 * std::log(1.0 - double{random.uniform(2 * i)}));
+      double angle = 2.0 * std::numbers::pi * double{random.uniform(2 * i + 1)};
+      values[i] = static_cast<float>(deviation * radius * std::cos(angle));
+    }
+  };
+}
+
+Initializer constant(float value) {
+  return [value](const RandomStream&, std::span<float> values) {
+    std::fill(values.begin(), values.end(), value);
+  };
+}
+
+Value conv2d(Graph& graph, const std::string& name, Value x, const Conv2dOptions& options) {
+  int64_t inputs = graph.spec(x).shape.back() / options.groups;
+  int64_t fan_in = inputs * options.kernel.h * options.kernel.w;
+  std::vector<Value> operands = {x};
+  operands.push_back(graph.parameter(name + ".weight",
+                                     {options.channels, inputs, options.kernel.h, options.kernel.w},
+                                     options.initialize ? options.initialize : kaiming_uniform(fan_in)));
+  if (options.bias) operands.push_back(graph.parameter(name + ".bias", {options.channels}, constant(0)));
+  return graph.emit_op<Conv2d>(operands, Conv2dAttributes{.stride = options.stride,
+                                                          .padding = options.padding,
+                                                          .dilation = options.dilation,
+                                                          .groups = options.groups,
+                                                          .bias = options.bias})[0];
+}
+
+Value dense(Graph& graph, const std::string& name, Value x, int64_t units, bool bias) {
+  int64_t inputs = graph.spec(x).shape.back();
+  std::vector<Value> operands = {x, graph.parameter(name + ".weight", {units, inputs}, kaiming_uniform(inputs))};
+  if (bias) operands.push_back(graph.parameter(name + ".bias", {units}, constant(0)));
+  return graph.emit_op<Dense>(operands, DenseAttributes{.bias = bias})[0];
+}
+
+Value batch_norm(Graph& graph, const std::string& name, Value x, const BatchNormOptions& options) {
+  Shape channels = {graph.spec(x).shape.back()};
+  Value gamma = graph.parameter(name + ".gamma", channels, constant(1));
+  Value beta = graph.parameter(name + ".beta", channels, constant(0));
+  Value mean = graph.state(name + ".running_mean", channels, 0);
+  Value variance = graph.state(name + ".running_var", channels, 1);
+  BatchNormAttributes attributes{.epsilon = options.epsilon};
+  if (!graph.training()) {
+    return graph.emit_op<BatchNormEvalOp>({x, gamma, beta, mean, variance}, attributes)[0];
+  }
+  auto outputs = graph.emit_op<BatchNormOp>({x, gamma, beta}, attributes);
+  graph.update_state({mean, outputs[3], options.momentum});
+  graph.update_state({variance, outputs[4], options.momentum});
+  return outputs[0];
+}
+
+namespace {
+
+Value activation(Graph& graph, Value x, Activation kind, float slope = 0.01f) {
+  return graph.emit_op<ActivationOp>({x}, ActivationAttributes{.kind = kind, .slope = slope})[0];
+}
+
+}  // namespace
+
+Value relu(Graph& graph, Value x) { return activation(graph, x, Activation::relu); }
+Value leaky_relu(Graph& graph, Value x, float slope) {
+  return activation(graph, x, Activation::leaky_relu, slope);
+}
+Value gelu(Graph& graph, Value x) { return activation(graph, x, Activation::gelu); }
+Value sigmoid(Graph& graph, Value x) { return activation(graph, x, Activation::sigmoid); }
+Value tanh(Graph& graph, Value x) { return activation(graph, x, Activation::tanh); }
+
+Value max_pool2d(Graph& graph, Value x, const PoolOptions& options) {
+  return graph.emit_op<MaxPool2dOp>({x}, MaxPool2dAttributes{options.kernel, options.stride, options.padding})[0];
+}
+
+Value avg_pool2d(Graph& graph, Value x, const PoolOptions& options) {
+  return graph.emit_op<AvgPool2dOp>({x}, AvgPool2dAttributes{options.kernel, options.stride, options.padding})[0];
+}
+
+Value global_avg_pool(Graph& graph, Value x) { return graph.emit_op<GlobalAvgPoolOp>({x})[0]; }
+
+Value add(Graph& graph, Value a, Value b) { return graph.emit_op<AddOp>({a, b})[0]; }
+Value mul(Graph& graph, Value a, Value b) { return graph.emit_op<MulOp>({a, b})[0]; }
+
+Value concat(Graph& graph, const std::vector<Value>& parts, int axis) {
+  return graph.emit_op<ConcatOp>(parts, axis)[0];
+}
+
+Value reshape(Graph& graph, Value x, Shape shape) { return graph.emit_op<ReshapeOp>({x}, shape)[0]; }
+
+Value flatten(Graph& graph, Value x) {
+  const Shape& shape = graph.spec(x).shape;
+  return reshape(graph, x, {shape[0], shape.elements() / shape[0]});
+}
+
+Value dropout(Graph& graph, Value x, float rate) {
+  if (!graph.training() || rate == 0.0f) return x;
+  return graph.emit_op<DropoutOp>({x}, DropoutAttributes{.rate = rate})[0];
+}
+
+Value matmul(Graph& graph, Value a, Value b) { return graph.emit_op<MatmulOp>({a, b})[0]; }
+
+void cross_entropy_loss(Graph& graph, Value logits, Value labels, float label_smoothing) {
+  auto outputs = graph.emit_op<SoftmaxCrossEntropyOp>(
+      {logits, labels}, SoftmaxCrossEntropyAttributes{.label_smoothing = label_smoothing});
+  graph.add_loss(outputs[0]);
+  graph.mark_output("loss", outputs[0]);
+  graph.mark_output("correct", outputs[1]);
+}
+
+}  // namespace spire

@@ -1,0 +1,87 @@
+#include <spire/train/progress.h>
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace spire {
+namespace {
+
+double seconds_between(Progress::Clock::time_point a, Progress::Clock::time_point b) {
+  return std::chrono::duration<double>(b - a).count();
+}
+
+}  // namespace
+
+Progress::Progress(int64_t total_steps, int64_t steps_per_epoch)
+    : total_steps_(total_steps), steps_per_epoch_(steps_per_epoch), begin_(now()), last_(begin_) {}
+
+void Progress::start(int64_t steps_done, const BatchLoader& data) {
+  step_ = steps_done;
+  last_ = now();
+  waited_ = data.wait_seconds();
+}
+
+StepReport Progress::step(const StepResult& result, int64_t samples, double lr, int64_t samples_seen,
+                          const BatchLoader& data) {
+  auto end = now();
+  double seconds = std::max(1e-9, seconds_between(last_, end));
+  double waited = data.wait_seconds() - waited_;
+  last_ = end;
+  waited_ = data.wait_seconds();
+  ++step_;
+  if (++steps_here_ > 1) {
+    train_seconds_ += seconds;
+    train_samples_ += samples;
+  }
+  double rate = static_cast<double>(samples) / seconds;
+  double weight = steps_here_ <= 2 ? 1.0 : std::min(1.0, seconds);
+  smooth_rate_ += weight * (rate - smooth_rate_);
+  loss_sum_ += result.loss;
+  ++loss_count_;
+
+  StepReport report{.step = step_, .total_steps = total_steps_, .epoch = epoch(step_)};
+  report.loss = result.loss;
+  report.accuracy = result.accuracy;
+  report.lr = lr;
+  report.grad_norm = result.grad_norm;
+  report.samples_per_s = smooth_rate_;
+  report.step_ms = seconds * 1e3;
+  report.data_wait = std::clamp(waited / seconds, 0.0, 1.0);
+  report.samples_seen = samples_seen;
+  double per_step = steps_here_ > 1 ? train_seconds_ / static_cast<double>(steps_here_ - 1) : seconds;
+  report.eta_seconds = per_step * static_cast<double>(total_steps_ - step_);
+  if (step_ % steps_per_epoch_ == 0) {
+    former_loss_ = loss_sum_ / static_cast<double>(loss_count_);
+    loss_sum_ = 0;
+    loss_count_ = 0;
+  }
+  return report;
+}
+
+double Progress::pause(Clock::time_point begin) {
+  auto end = now();
+  last_ = end;
+  return seconds_between(begin, end);
+}
+
+double Progress::epoch(int64_t step) const {
+  return static_cast<double>(step) / static_cast<double>(steps_per_epoch_);
+}
+
+RunSummary Progress::summary() const {
+  RunSummary summary;
+  summary.train_loss = loss_count_ > 0 ? loss_sum_ / static_cast<double>(loss_count_) : former_loss_;
+  summary.samples_per_s = train_seconds_ > 0 ? static_cast<double>(train_samples_) / train_seconds_ : 0;
+  summary.seconds = seconds_between(begin_, now());
+  return summary;
+}
+
+int64_t peak_resident_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} * 1024;
+}
+
+}  // namespace spire

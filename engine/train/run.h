@@ -1,0 +1,51 @@
+// The engine's front door: a run from config to summary. What `trainer` calls, and what a program that
+// embeds Spire calls. Nothing here exits, installs a signal handler or writes the environment.
+#pragma once
+#include <atomic>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <spire/config/run_config.h>
+#include <spire/observe/observer.h>
+
+namespace spire {
+
+struct RunOptions {
+  bool overwrite = false;             // delete what an earlier run left in the output directory
+  std::optional<std::string> resume;  // "auto": newest good checkpoint, or a new run; else a file
+  int64_t dry_run = 0;                // > 0: so many steps, nothing written
+  bool quiet = false;
+  const std::atomic<bool>* stop = nullptr;  // set: save a checkpoint and return, at the next step
+  std::string config_yaml;            // for the run directory; empty: made from the config
+};
+
+struct RunResult {
+  int exit_code = 0;  // 0, or Category::interrupted when `stop` ended it with a checkpoint saved
+  RunSummary summary;
+};
+
+// Trains as the config says. Blocks until the end; the observer is called on one thread of the engine.
+// Throws Error: config, device, data, checkpoint, out_of_memory, diverged.
+RunResult train(const RunConfig& config, const RunOptions& options, Observer& observer);
+
+struct EvalResult {
+  double loss = 0, accuracy = 0;
+  int64_t samples = 0;
+  std::string checkpoint;
+};
+
+// Metrics of a checkpoint on the test data: options.resume names it; without, the output directory's best.
+EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer& observer);
+
+// What a run would allocate on each device.
+struct PlanReport {
+  StartInfo start;
+};
+PlanReport plan(const RunConfig& config);
+std::string to_text(const PlanReport& report);
+
+// Config, data and devices, without training: throws what train() would throw before its first step.
+void check(const RunConfig& config);
+
+}  // namespace spire

@@ -1,0 +1,165 @@
+#include <spire/train/run_setup.h>
+
+#include <algorithm>
+
+#include <spire/config/check.h>
+#include <spire/train/checkpoint_file.h>
+
+namespace spire {
+
+namespace fs = std::filesystem;
+
+DType compute_dtype(const RunConfig& config) {
+  if (config.precision == "fp32") return DType::f32;
+  if (config.precision == "bf16") return DType::bf16;
+  fail(Category::device, "precision: {} has no CPU kernels; use bf16 or fp32", config.precision);
+}
+
+RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& observer)
+    : config(given) {
+  check_config(config);
+  compute_dtype(config);
+  if (options.dry_run == 0) find_checkpoint(options, observer);
+  if (resumed) keep_meaning();
+  std::optional<int> threads;
+  if (resumed) threads = static_cast<int>(resumed->state.tower_threads);
+  placement = place_towers(config, discover_topology(), discover_cuda(), threads);
+  config.batch_size = placement.batch_size;
+  config.towers = placement.towers;
+  config.tower_threads = placement.tower_threads;
+  if (!placement.note.empty()) observer.on_warning(placement.note);
+  data = open_dataset(config.data.name, config.data.path);
+}
+
+void RunSetup::find_checkpoint(const RunOptions& options, Observer& observer) {
+  if (!options.resume) return;
+  if (*options.resume != "auto") {
+    resumed = LoadedCheckpoint{*options.resume, read_checkpoint(*options.resume)};
+    return;
+  }
+  resumed = store().newest_good([&](const fs::path& path, const std::string& reason) {
+    observer.on_warning(fmt::format("{}: passed over: {}", path.string(), reason));
+  });
+  if (!resumed && !store().list().empty()) {
+    fail(Category::checkpoint, "--resume auto: none of the checkpoints in {} is whole; look at the warnings "
+         "above, and start anew with --overwrite", (fs::path(config.output) / "checkpoints").string());
+  }
+}
+
+// Seed, towers and batch size say what a run computes: a resumed run keeps them, and a config that asks
+// for others is told so.
+void RunSetup::keep_meaning() {
+  const TrainingState& state = resumed->state;
+  auto refuse = [&](const char* key, auto asked, auto kept) {
+    fail(Category::config, "{}: {} but the run of {} has {}; leave it so, or start a new run with another "
+         "output directory", key, asked, resumed->path.string(), kept);
+  };
+  if (config.seed != state.seed) refuse("seed", config.seed, state.seed);
+  if (config.towers && *config.towers != state.towers) refuse("towers", *config.towers, state.towers);
+  config.towers = state.towers;
+  settle_batch(config, state.towers);
+  if (config.batch_size != state.batch_size) refuse("batch_size", config.batch_size, state.batch_size);
+}
+
+CheckpointStore RunSetup::store() const {
+  return CheckpointStore(fs::path(config.output) / "checkpoints",
+                         {config.checkpoint.keep_last, config.checkpoint.keep_every_steps});
+}
+
+std::unique_ptr<BatchLoader> RunSetup::train_loader() const {
+  LoaderOptions options{.batch_size = placement.batch_size,
+                        .towers = placement.towers,
+                        .dtype = compute_dtype(config),
+                        .workers = config.data.workers,
+                        .prefetch = config.data.prefetch,
+                        .shuffle = true,
+                        .drop_last = config.data.last_batch == "drop",
+                        .augment = {config.data.augment.crop, config.data.augment.flip},
+                        .seed = config.seed};
+  return std::make_unique<BatchLoader>(data.train, data.normalization, options);
+}
+
+std::unique_ptr<BatchLoader> RunSetup::test_loader() const {
+  LoaderOptions options{.batch_size = placement.batch_size,
+                        .towers = placement.towers,
+                        .dtype = compute_dtype(config),
+                        .workers = config.data.workers,
+                        .prefetch = config.data.prefetch,
+                        .shuffle = false,
+                        .drop_last = false,
+                        .augment = {},
+                        .seed = config.seed};
+  return std::make_unique<BatchLoader>(data.test, data.normalization, options);
+}
+
+TrainerOptions RunSetup::trainer_options() const {
+  const Dataset& train = data.train;
+  return {.model = config.model,
+          .loss = config.loss,
+          .optimizer = config.optimizer,
+          .image = {train.height, train.width, train.channels, train.classes},
+          .precision = compute_dtype(config),
+          .seed = config.seed,
+          .train_samples = config.data.last_batch == "drop" ? 0 : train.count,
+          .test_samples = data.test.count};
+}
+
+int64_t RunSetup::steps_per_epoch() const {
+  int64_t global = placement.global_batch();
+  bool drop = config.data.last_batch == "drop";
+  return drop ? data.train.count / global : (data.train.count + global - 1) / global;
+}
+
+int64_t RunSetup::total_steps() const {
+  return config.steps ? *config.steps : config.epochs * steps_per_epoch();
+}
+
+StartInfo RunSetup::start_info(const Trainer& trainer, int64_t total_steps) const {
+  StartInfo info;
+  info.model = config.model.name;
+  info.dataset = config.data.name;
+  auto memory = trainer.planned_memory();
+  for (size_t d = 0; d < placement.devices.size(); ++d) {
+    const PlacedDevice& device = placement.devices[d];
+    info.devices.push_back({to_string(device.id), device.description, device.towers.size(), memory[d]});
+  }
+  info.batch_size = placement.batch_size;
+  info.towers = placement.towers;
+  info.tower_threads = placement.tower_threads;
+  info.parameters = trainer.layout().parameter_count();
+  info.train_samples = data.train.count;
+  info.test_samples = data.test.count;
+  info.steps_per_epoch = steps_per_epoch();
+  info.total_steps = total_steps;
+  info.epochs = (total_steps + info.steps_per_epoch - 1) / info.steps_per_epoch;
+  info.precision = config.precision;
+  info.guarantee = guarantee(placement);
+  info.output = config.output;
+  if (resumed) {
+    info.resumed_from = resumed->path.string();
+    info.resumed_step = resumed->state.step;
+  }
+  return info;
+}
+
+void prepare_output(const fs::path& output, bool overwrite) {
+  std::error_code error;
+  if (fs::exists(output, error) && !fs::is_directory(output, error)) {
+    fail(Category::config, "output: {} is a file; name a directory", output.string());
+  }
+  if (fs::is_directory(output, error) && !fs::is_empty(output, error)) {
+    if (!overwrite) {
+      fail(Category::config, "output: {} is not empty; go on with --resume auto, delete the old run with "
+           "--overwrite, or name another directory with --output", output.string());
+    }
+    for (const char* ours : {"checkpoints", "metrics.jsonl", "summary.json", "config.yaml"}) {
+      fs::remove_all(output / ours, error);
+    }
+  }
+  fs::create_directories(output, error);
+  if (error) {
+    fail(Category::config, "output: cannot create {}: {}", output.string(), error.message());
+  }
+}
+
+}  // namespace spire

@@ -1,0 +1,47 @@
+// What a run stands on before its first step: data, devices, the state it resumes from.
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include <spire/data/dataset.h>
+#include <spire/data/loader.h>
+#include <spire/observe/observer.h>
+#include <spire/train/checkpoint_store.h>
+#include <spire/train/run.h>
+#include <spire/train/trainer.h>
+
+namespace spire {
+
+class RunSetup {
+ public:
+  // Reads the dataset, finds the checkpoint to resume and places the towers. `warn` hears of damaged
+  // checkpoints that were passed over. Throws like train().
+  RunSetup(const RunConfig& config, const RunOptions& options, Observer& observer);
+
+  RunConfig config;  // settled: towers and batch_size as the run has them
+  DatasetPair data;
+  Placement placement;
+  std::optional<LoadedCheckpoint> resumed;
+
+  CheckpointStore store() const;
+  std::unique_ptr<BatchLoader> train_loader() const;
+  std::unique_ptr<BatchLoader> test_loader() const;
+  TrainerOptions trainer_options() const;
+  StartInfo start_info(const Trainer& trainer, int64_t total_steps) const;
+
+  int64_t steps_per_epoch() const;
+  int64_t total_steps() const;  // of the whole run
+
+ private:
+  void find_checkpoint(const RunOptions& options, Observer& observer);
+  void keep_meaning();
+};
+
+// Creates the output directory for a new run, or throws Error(config): it is refused when it holds
+// anything, unless `overwrite`, which deletes what an earlier run of ours left there.
+void prepare_output(const std::filesystem::path& output, bool overwrite);
+
+DType compute_dtype(const RunConfig& config);  // Error(device) for fp16 on CPU
+
+}  // namespace spire

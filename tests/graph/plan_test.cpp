@@ -1,0 +1,158 @@
+#include <gtest/gtest.h>
+#include <gmock/gmock.h>
+#include <spire/graph/layers.h>
+#include <spire/kernels/dense.h>
+
+#include <cmath>
+
+#include "tests/graph/run_graph.h"
+
+namespace spire {
+namespace {
+
+constexpr int64_t batch = 4;
+
+struct Data {
+  std::vector<float> images = std::vector<float>(batch * 8 * 8 * 2);
+  std::vector<int32_t> labels = {0, 2, 1, 2};
+  Data() {
+    RandomStream random(9, Purpose::initialize);
+    for (size_t i = 0; i < images.size(); ++i) images[i] = 2 * random.uniform(i) - 1;
+  }
+};
+
+// Every kind of sharing: a residual block, views, pooling, a branch that is read twice.
+Graph residual_net() {
+  Graph g(true);
+  Value x = g.input("images", {{batch, 8, 8, 2}, DType::f32});
+  Value labels = g.input("labels", {{batch}, DType::i32});
+  Value stem = relu(g, batch_norm(g, "n0", conv2d(g, "c0", x, {.channels = 4, .padding = {1, 1}, .bias = false})));
+  Value y = relu(g, batch_norm(g, "n1", conv2d(g, "c1", stem, {.channels = 4, .padding = {1, 1}})));
+  y = batch_norm(g, "n2", conv2d(g, "c2", y, {.channels = 4, .padding = {1, 1}}));
+  y = relu(g, add(g, y, stem));
+  y = flatten(g, max_pool2d(g, y));
+  Value wide = relu(g, dense(g, "d1", y, 16));
+  Value logits = dense(g, "d2", add(g, wide, tanh(g, wide)), 3);
+  cross_entropy_loss(g, logits, labels, 0.0f);
+  return g;
+}
+
+void expect_near(const GraphRun& a, const GraphRun& b, double tolerance) {
+  EXPECT_NEAR(a.loss, b.loss, tolerance * std::abs(b.loss));
+  for (const auto& [name, values] : b.gradients) {
+    double scale = 1e-3;
+    for (float v : values) scale = std::max(scale, double{std::abs(v)});
+    for (size_t i = 0; i < values.size(); ++i) {
+      ASSERT_NEAR(a.gradients.at(name)[i], values[i], tolerance * scale) << name << "[" << i << "]";
+    }
+  }
+}
+
+TEST(Plan, FusionKeepsLossAndGradients) {
+  Data data;
+  expect_near(run_graph(residual_net(), data.images, data.labels, {.fuse = true}),
+              run_graph(residual_net(), data.images, data.labels, {.fuse = false}), 1e-5);
+}
+
+TEST(Plan, NoKernelReadsWhatNobodyWrote) {
+  Data data;
+  GraphRun zeros = run_graph(residual_net(), data.images, data.labels, {.poison = 0});
+  GraphRun poisoned = run_graph(residual_net(), data.images, data.labels, {.poison = 0xff});
+  EXPECT_EQ(zeros.loss, poisoned.loss);
+  for (const auto& [name, values] : zeros.gradients) EXPECT_EQ(values, poisoned.gradients[name]) << name;
+}
+
+TEST(Plan, RunsAreEqualToTheBit) {
+  Data data;
+  for (int threads : {1, 2}) {
+    GraphRun a = run_graph(residual_net(), data.images, data.labels, {.threads = threads});
+    GraphRun b = run_graph(residual_net(), data.images, data.labels, {.threads = threads});
+    EXPECT_EQ(a.loss, b.loss);
+    EXPECT_EQ(a.gradients, b.gradients);
+  }
+}
+
+// Central differences of the whole net in the weights' own initial values.
+TEST(Plan, GradientsOfTheWholeNetFollowDifferencesOfItsLoss) {
+  Data data;
+  auto net = [&](float shift) {
+    Graph g(true);
+    Value x = g.input("images", {{batch, 8, 8, 2}, DType::f32});
+    Value labels = g.input("labels", {{batch}, DType::i32});
+    Value y = flatten(g, tanh(g, conv2d(g, "c", x, {.channels = 3, .initialize = constant(0.1f)})));
+    Value w = g.parameter("shifted", {3, g.spec(y).shape[1]}, [&, shift](const RandomStream& r, std::span<float> v) {
+      kaiming_uniform(50)(r, v);
+      v[17] += shift;
+    });
+    cross_entropy_loss(g, g.emit_op<Dense>({y, w})[0], labels, 0.1f);
+    return run_graph(std::move(g), data.images, data.labels);
+  };
+  constexpr float h = 1e-2f;
+  double numeric = (net(h).loss - net(-h).loss) / (2 * h) / batch;
+  EXPECT_NEAR(net(0).gradients["shifted"][17], numeric, 1e-4 * std::abs(numeric) + 1e-6);
+}
+
+TEST(Autodiff, AParameterWithoutInfluenceIsNamed) {
+  Graph g = residual_net();
+  g.parameter("orphan.weight", {3}, constant(0));
+  try {
+    differentiate(g);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("orphan.weight"));
+  }
+}
+
+TEST(Graph, NamesAreUnique) {
+  Graph g(true);
+  g.parameter("w", {1}, constant(0));
+  EXPECT_THROW(g.parameter("w", {2}, constant(0)), Error);
+}
+
+TEST(Passes, FusesReluAndResidualIntoTheOpBefore) {
+  Graph g = residual_net();
+  size_t before = g.nodes().size();
+  // c0+n0+relu, c1+n1+relu, n2+add+relu, d1+relu: one relu each and one add.
+  EXPECT_EQ(fuse_activations(g), 5);
+  EXPECT_EQ(g.nodes().size(), before - 5);
+}
+
+TEST(Passes, DeadNodesGoAndLiveOnesStay) {
+  Graph g = residual_net();
+  size_t before = g.nodes().size();
+  Value images = g.values_of(Role::input)[0];
+  relu(g, tanh(g, images));
+  EXPECT_EQ(remove_dead_nodes(g), 2);
+  EXPECT_EQ(g.nodes().size(), before);
+}
+
+TEST(ParameterLayout, FollowsBackwardAndKeepsStatisticsLast) {
+  Graph g = residual_net();
+  auto gradients = differentiate(g);
+  ParameterLayout layout(g, gradients);
+  EXPECT_EQ(layout.entries().front().name.substr(0, 2), "d2");
+  EXPECT_EQ(layout.entries().back().name, "n2.running_var");
+  int64_t next = 0;
+  for (const auto& entry : layout.entries()) {
+    EXPECT_EQ(entry.offset, next);
+    EXPECT_EQ(entry.offset % 16, 0);
+    next += (entry.elements() + 15) / 16 * 16;
+  }
+  EXPECT_EQ(layout.total_floats(), next);
+  EXPECT_EQ(layout.parameter_count(),
+            4 * 2 * 9 + (4 * 4 * 9 + 4) * 2 + 6 * 4 + 16 * 64 + 16 + 3 * 16 + 3);
+}
+
+TEST(ParameterLayout, InitialValuesDependOnSeedAndNameOnly) {
+  Graph a = residual_net();
+  ParameterLayout layout(a, differentiate(a));
+  std::vector<float> one(static_cast<size_t>(layout.total_floats())), two = one, other = one;
+  layout.initialize(1, one.data());
+  layout.initialize(1, two.data());
+  layout.initialize(2, other.data());
+  EXPECT_EQ(layout.hash(one.data()), layout.hash(two.data()));
+  EXPECT_NE(layout.hash(one.data()), layout.hash(other.data()));
+}
+
+}  // namespace
+}  // namespace spire
