@@ -20,21 +20,7 @@ bool is_plain(const std::string& word) {
          std::ranges::all_of(word, harmless);
 }
 
-std::string yaml(const std::string& word) {
-  if (is_plain(word)) return word;
-  std::string quoted = "\"";
-  for (char c : word) {
-    auto code = static_cast<unsigned char>(c);
-    if (code < 32 || code == 127) {
-      quoted += fmt::format("\\x{:02x}", code);
-    } else {
-      if (c == '"' || c == '\\') quoted += '\\';
-      quoted += c;
-    }
-  }
-  return quoted + '"';
-}
-
+std::string yaml(const std::string& word) { return yaml_word(word); }
 std::string yaml(bool value) {
   return value ? "true" : "false";
 }
@@ -84,6 +70,21 @@ std::string render(const RunConfig& config,
 }
 
 }  // namespace
+
+std::string yaml_word(const std::string& word) {
+  if (is_plain(word)) return word;
+  std::string quoted = "\"";
+  for (char c : word) {
+    auto code = static_cast<unsigned char>(c);
+    if (code < 32 || code == 127) {
+      quoted += fmt::format("\\x{:02x}", code);
+    } else {
+      if (c == '"' || c == '\\') quoted += '\\';
+      quoted += c;
+    }
+  }
+  return quoted + '"';
+}
 
 std::string value_text(const Field& field, const RunConfig& config) {
   // Without towers, batch_size still waits to be derived from global_batch: it was not given.

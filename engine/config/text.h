@@ -11,6 +11,9 @@ std::string to_yaml(const RunConfig& config);
 // The same with a comment on each line that says where the value came from: --print-config.
 std::string to_annotated_yaml(const ResolvedConfig& resolved);
 
+// A word as a YAML scalar that reads back as the same word, quoted where it must be.
+std::string yaml_word(const std::string& word);
+
 // A field's value as one line of YAML: "0.1", "[64, 32]", "null".
 std::string value_text(const Field& field, const RunConfig& config);
 

@@ -1,0 +1,89 @@
+// Configs through the program: what is printed, and how broken ones end.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/tools/program.h"
+
+namespace spire {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+
+TEST(PrintConfig, ShowsValuesAndTheirSources) {
+  TemporaryFolder folder;
+  std::string base = folder.write("base.yaml", "seed: 1\noptimizer:\n  lr: 0.5\n  momentum: 0.5\n");
+  std::string more = folder.write("more.yaml", "optimizer: {lr: 0.25}\n");
+  Output output =
+      trainer({"--config", base, "-c", more, "epochs=3", "--set", "seed=2", "--print-config"});
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_EQ(output.err, "");
+  EXPECT_THAT(output.out, ContainsRegex("\n  lr: 0.25 +# .*more.yaml:1:13\n"));
+  EXPECT_THAT(output.out, ContainsRegex("\n  momentum: 0.5 +# .*base.yaml:4:3\n"));
+  EXPECT_THAT(output.out, ContainsRegex("\nepochs: 3 +# command line\n"));
+  EXPECT_THAT(output.out, ContainsRegex("\nseed: 2 +# command line\n"));
+  EXPECT_THAT(output.out, ContainsRegex("\nprecision: fp32 +# default\n"));
+}
+
+TEST(PrintConfig, IsAConfigItself) {
+  TemporaryFolder folder;
+  Output first = trainer({"--print-config", "devices=cpu:2", "towers=4", "output=a: b"});
+  ASSERT_EQ(first.code, 2) << "an unquoted colon is a map";
+  first = trainer({"--print-config", "devices=cpu:2", "towers=4", "--output", "a: b"});
+  ASSERT_EQ(first.code, 0) << first.err;
+  Output second = trainer({"--config", folder.write("printed.yaml", first.out), "--print-config"});
+  EXPECT_EQ(second.code, 0) << second.err;
+  EXPECT_THAT(second.out, HasSubstr("\noutput: \"a: b\" "));
+  EXPECT_THAT(second.out, HasSubstr("\ndevices: [cpu:0, cpu:1] "));
+}
+
+TEST(PrintConfig, OptionsTakeDashesAndUnderscores) {
+  EXPECT_EQ(trainer({"--print_config", "--dry_run=3", "--log_level", "error"}).code, 0);
+  Output output = trainer({"--print-config", "--output=my_runs/a_b", "--seed", "5"});
+  EXPECT_THAT(output.out, HasSubstr("\noutput: my_runs/a_b "));
+  EXPECT_THAT(output.out, HasSubstr("\nseed: 5 "));
+}
+
+TEST(HelpConfig, ListsKeysOnStdout) {
+  Output output = trainer({"--help-config"});
+  EXPECT_EQ(output.code, 0);
+  EXPECT_EQ(output.err, "");
+  for (const char* key :
+       {"\nmodel.name: ", "\ndata.augment.crop: ", "\noptimizer.lr: ", "\noutput: "}) {
+    EXPECT_THAT(output.out, HasSubstr(key));
+  }
+}
+
+TEST(BrokenConfig, EveryProblemIsALineAndTheLastLineIsTheError) {
+  TemporaryFolder folder;
+  std::string path = folder.write("run.yaml", "optimizer:\n  lrr: 0.1\nepochs: -1\n");
+  for (const char* command : {"train", "eval", "plan"}) {
+    Output output = trainer({command, "--config", path, "precision=int8"});
+    EXPECT_EQ(output.code, 2);
+    EXPECT_EQ(output.out, "");
+    EXPECT_THAT(
+        output.err,
+        HasSubstr(path + ":2:3: optimizer.lrr: unknown key; did you mean 'optimizer.lr'?\n"));
+    EXPECT_THAT(output.err, HasSubstr(path + ":3:9: epochs: -1 is out of range"));
+    EXPECT_THAT(output.err, HasSubstr("command line: precision: unknown value 'int8'"));
+    EXPECT_THAT(output.last_error_line(),
+                HasSubstr("error[2]: 3 problems, listed above; the first: " + path));
+  }
+}
+
+TEST(BrokenConfig, OneProblemIsTheLastLineItself) {
+  Output output = trainer({"--config", "/nonexistent/run.yaml"});
+  EXPECT_EQ(output.code, 2);
+  EXPECT_EQ(output.err,
+            "error[2]: /nonexistent/run.yaml: cannot be read: No such file or directory\n");
+}
+
+TEST(BrokenConfig, BadSeedAndOutputOptionsAreConfigErrors) {
+  Output output = trainer({"--seed", "-1", "--output", ""});
+  EXPECT_EQ(output.code, 2);
+  EXPECT_THAT(output.err, HasSubstr("command line: seed: "));
+  EXPECT_THAT(output.err, HasSubstr("command line: output: is empty"));
+}
+
+}  // namespace
+}  // namespace spire

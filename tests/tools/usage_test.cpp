@@ -1,0 +1,105 @@
+// What the command line answers: exit code, stream and message.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/tools/program.h"
+
+namespace spire {
+namespace {
+
+using testing::HasSubstr;
+using testing::MatchesRegex;
+using testing::StartsWith;
+using Words = std::vector<std::string>;
+
+struct BadUsage {
+  std::string name;
+  Words words;
+  std::string message;
+
+  friend std::ostream& operator<<(std::ostream& out, const BadUsage& usage) {
+    return out << usage.message;
+  }
+};
+
+class BadUsages : public testing::TestWithParam<BadUsage> {};
+
+TEST_P(BadUsages, EndWithCodeTwoAndAHint) {
+  Output output = trainer(GetParam().words);
+  EXPECT_EQ(output.code, 2);
+  EXPECT_EQ(output.out, "");
+  EXPECT_THAT(output.last_error_line(), StartsWith("error[2]: "));
+  EXPECT_THAT(output.last_error_line(), HasSubstr(GetParam().message));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Trainer, BadUsages,
+    testing::Values(
+        BadUsage{"Nothing", {}, "nothing to train: give --config FILE or key.path=value"},
+        BadUsage{"Subcommand",
+                 {"trian", "seed=1"},
+                 "trian: neither a subcommand nor key.path=value; did you mean train?"},
+        BadUsage{"SubcommandLate", {"--quiet", "eval"}, "eval: a subcommand stands first"},
+        BadUsage{"Option",
+                 {"--cofnig", "run.yaml"},
+                 "--cofnig: unknown option of trainer train; did you mean --config?"},
+        BadUsage{"OptionOfAnother",
+                 {"devices", "--overwrite"},
+                 "--overwrite: unknown option of trainer devices"},
+        BadUsage{"OptionWithUnderscore", {"--dry_rnu=3"}, "did you mean --dry-run?"},
+        BadUsage{"ShortOption", {"-x"}, "-x: unknown option"},
+        BadUsage{"KeyAsOption",
+                 {"--optimizer.lr=0.1"},
+                 "a config key is written without dashes: optimizer.lr=VALUE"},
+        BadUsage{"FileAsWord", {"run.yaml"}, "did you mean --config run.yaml?"},
+        BadUsage{"ValueMissing", {"--config"}, "--config"},
+        BadUsage{"DryRunZero", {"--dry-run", "0"}, "expected at least 1, got 0"},
+        BadUsage{"DryRunWord", {"--dry-run", "few"}, "expected an integer"},
+        BadUsage{"LogLevel", {"--log-level", "loud"}, "'loud' is none of info, warning, error"},
+        BadUsage{"ConfigForDevices", {"devices", "seed=1"}, "trainer devices takes no config"}),
+    [](const auto& usage) { return usage.param.name; });
+
+TEST(Help, GoesToStdout) {
+  for (const Words& words : {Words{"--help"}, Words{"-h"}, Words{"help"}}) {
+    Output output = trainer(words);
+    EXPECT_EQ(output.code, 0);
+    EXPECT_EQ(output.err, "");
+    for (const char* name : {"train", "eval", "plan", "devices", "version"}) {
+      EXPECT_THAT(output.out, HasSubstr(std::string("\n  ") + name + " "));
+    }
+  }
+}
+
+TEST(Help, OfASubcommandListsItsOptions) {
+  Output output = trainer({"train", "--help"});
+  EXPECT_EQ(output.code, 0);
+  for (const char* option :
+       {"--config", "--set", "--output", "--seed", "--print-config", "--help-config", "--check",
+        "--resume", "--overwrite", "--dry-run", "--quiet", "--log-level"}) {
+    EXPECT_THAT(output.out, HasSubstr(option));
+  }
+}
+
+TEST(Version, IsOneLineUnlessVerbose) {
+  for (const Words& words : {Words{"version"}, Words{"--version"}}) {
+    Output output = trainer(words);
+    EXPECT_EQ(output.code, 0);
+    EXPECT_THAT(output.out, MatchesRegex("spire [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+  }
+  Output verbose = trainer({"--version", "--verbose"});
+  EXPECT_EQ(verbose.code, 0);
+  for (const char* word : {"build: ", "oneDNN ", "HDF5 ", "yaml-cpp ", "cuda: "}) {
+    EXPECT_THAT(verbose.out, HasSubstr(word));
+  }
+}
+
+TEST(Devices, ListsTheCoresThatMayBeUsed) {
+  Output output = trainer({"devices"});
+  EXPECT_EQ(output.code, 0);
+  EXPECT_EQ(output.err, "");
+  EXPECT_THAT(output.out, testing::ContainsRegex("cpu +[0-9]+ of [0-9]+ cores: [0-9]"));
+  EXPECT_THAT(output.out, HasSubstr("\ncuda"));
+}
+
+}  // namespace
+}  // namespace spire

@@ -1,0 +1,27 @@
+#include "commands.h"
+
+#include <spire/base/error.h>
+
+#include <algorithm>
+
+namespace spire::tool {
+
+const std::vector<Command>& commands() {
+  static const std::vector<Command> table = {
+      {"train", "train a model (the default)", Options::train, run_train},
+      {"eval", "evaluate a checkpoint on the test data", Options::eval, run_eval},
+      {"plan", "print the memory a run needs, without running", Options::config, run_plan},
+      {"devices", "list the devices that this machine has", Options::none, run_devices},
+      {"version", "print the version; --verbose: what it is built from", Options::verbose,
+       run_version},
+  };
+  return table;
+}
+
+const Command& find_command(std::string_view name) {
+  auto found = std::ranges::find(commands(), name, &Command::name);
+  require(found != commands().end(), "no subcommand '{}'", name);
+  return *found;
+}
+
+}  // namespace spire::tool

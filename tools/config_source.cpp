@@ -1,0 +1,20 @@
+#include "config_source.h"
+
+#include <spire/base/error.h>
+#include <spire/config/help.h>
+#include <spire/config/text.h>
+
+namespace spire::tool {
+
+std::optional<ResolvedConfig> read_config(const Arguments& arguments) {
+  if (arguments.help_config) {
+    fmt::print("{}", config_help());
+    return {};
+  }
+  ResolvedConfig resolved = load_config(arguments.configs, arguments.overrides);
+  if (!arguments.print_config) return resolved;
+  fmt::print("{}", to_annotated_yaml(resolved));
+  return {};
+}
+
+}  // namespace spire::tool

@@ -1,0 +1,15 @@
+// From the command line to a run's config.
+#pragma once
+#include <spire/config/load.h>
+
+#include <optional>
+
+#include "arguments.h"
+
+namespace spire::tool {
+
+// Reads files and overrides. Answers --help-config and --print-config on stdout; then there is
+// nothing left to do, and no config is returned.
+std::optional<ResolvedConfig> read_config(const Arguments& arguments);
+
+}  // namespace spire::tool

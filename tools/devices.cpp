@@ -1,0 +1,45 @@
+// trainer devices: what `devices:` in a config may name on this machine.
+#include <spire/base/error.h>
+#include <spire/device/topology.h>
+
+#include "commands.h"
+
+namespace spire::tool {
+
+namespace {
+
+// {0, 1, 2, 5} -> "0-2,5"
+std::string core_ranges(const std::vector<int>& cores) {
+  std::vector<std::string> ranges;
+  for (size_t begin = 0, end = 0; begin < cores.size(); begin = end) {
+    while (end < cores.size() && cores[end] == cores[begin] + static_cast<int>(end - begin)) ++end;
+    ranges.push_back(end - begin == 1 ? fmt::format("{}", cores[begin])
+                                      : fmt::format("{}-{}", cores[begin], cores[end - 1]));
+  }
+  return fmt::format("{}", fmt::join(ranges, ","));
+}
+
+void print_cpu(const Topology& topology) {
+  fmt::print("cpu     {} of {} cores: {}{}\n", topology.cores.size(), topology.online,
+             core_ranges(topology.cores),
+             topology.quota > 0 ? fmt::format(" (cgroup quota {:.2g} CPUs)", topology.quota) : "");
+}
+
+void print_cuda(const CudaStatus& cuda) {
+  if (cuda.devices.empty()) fmt::print("cuda    none: {}\n", cuda.why_none);
+  for (const CudaDeviceInfo& gpu : cuda.devices) {
+    fmt::print("cuda:{}  {}, {:.1f} GiB, compute {}.{}, PCI {}, {}\n", gpu.index, gpu.name,
+               static_cast<double>(gpu.total_bytes) / (1 << 30), gpu.compute_major,
+               gpu.compute_minor, gpu.pci_bus_id, gpu.uuid);
+  }
+}
+
+}  // namespace
+
+int run_devices(const Arguments&) {
+  print_cpu(discover_topology());
+  print_cuda(discover_cuda());
+  return 0;
+}
+
+}  // namespace spire::tool

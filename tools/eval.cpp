@@ -1,0 +1,29 @@
+// trainer eval: the metrics of a checkpoint on the test data.
+#include <spire/base/error.h>
+#include <spire/config/text.h>
+#include <spire/train/run.h>
+
+#include "commands.h"
+#include "config_source.h"
+#include "console.h"
+#include "signals.h"
+
+namespace spire::tool {
+
+int run_eval(const Arguments& arguments) {
+  auto resolved = read_config(arguments);
+  if (!resolved) return 0;
+  StopSignals signals;
+  auto console = make_console(arguments, resolved->config);
+  RunOptions options;
+  options.resume = arguments.resume;
+  options.quiet = arguments.quiet;
+  options.stop = signals.flag();
+  options.config_yaml = to_yaml(resolved->config);
+  EvalResult result = evaluate(resolved->config, options, *console);
+  fmt::print("test_loss {:.6g}\ntest_accuracy {:.4f}\nsamples {}\ncheckpoint {}\n", result.loss,
+             result.accuracy, result.samples, result.checkpoint);
+  return 0;
+}
+
+}  // namespace spire::tool
