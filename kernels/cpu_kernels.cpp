@@ -1,10 +1,14 @@
 // Every op's CPU kernel, one row an op.
 #include <spire/kernels/activation.h>
 #include <spire/kernels/add.h>
+#include <spire/kernels/avg_pool2d.h>
 #include <spire/kernels/batch_norm.h>
 #include <spire/kernels/conv2d.h>
 #include <spire/kernels/dense.h>
+#include <spire/kernels/global_avg_pool.h>
 #include <spire/kernels/kernel.h>
+#include <spire/kernels/max_pool2d.h>
+#include <spire/kernels/softmax_cross_entropy.h>
 
 namespace spire {
 
@@ -32,6 +36,14 @@ std::span<const KernelEntry> cpu_kernels() {
       {"batch_norm", make_batch_norm_cpu},
       {"batch_norm_backward", make_batch_norm_backward_cpu},
       {"batch_norm_eval", make_batch_norm_eval_cpu},
+      {"softmax_cross_entropy", make_softmax_cross_entropy_cpu},
+      {"softmax_cross_entropy_backward", make_softmax_cross_entropy_backward_cpu},
+      {"max_pool2d", make_max_pool2d_cpu},
+      {"max_pool2d_backward", make_max_pool2d_backward_cpu},
+      {"avg_pool2d", make_avg_pool2d_cpu},
+      {"avg_pool2d_backward", make_avg_pool2d_backward_cpu},
+      {"global_avg_pool", make_global_avg_pool_cpu},
+      {"global_avg_pool_backward", make_global_avg_pool_backward_cpu},
   };
   return table;
 }

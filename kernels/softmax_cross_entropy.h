@@ -1,0 +1,47 @@
+// Softmax and cross entropy in one, for class labels. For a row x of C logits with label l:
+//   logsumexp = log sum_c e^(x_c)    loss = logsumexp - sum_c t_c x_c
+//   t_c = (1 - s) [c == l] + s / C, with s the label smoothing (Szegedy et al., 2016)
+//   dx_c = (e^(x_c - logsumexp) - t_c) * gradient_scale
+// Probabilities are never stored. logits (N, C) fp32 or bf16, computed in fp32; labels (N) i32.
+// A label outside [0, C) makes the loss NaN.
+#pragma once
+#include <spire/kernels/kernel.h>
+
+namespace spire {
+
+// inputs: logits, labels. outputs: loss (1) f64, the sum over rows; correct (1) f64, the rows whose
+// label is the first largest logit; logsumexp (N) f32. A root: its gradient ignores what comes
+// after.
+class SoftmaxCrossEntropyOp : public Op {
+ public:
+  explicit SoftmaxCrossEntropyOp(float label_smoothing = 0) : label_smoothing_(label_smoothing) {}
+  float label_smoothing() const { return label_smoothing_; }
+
+  std::string_view name() const override { return "softmax_cross_entropy"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  void gradient(GradientBuilder& builder) const override;
+
+ private:
+  float label_smoothing_;
+};
+
+// inputs: logits, labels, logsumexp. outputs: dlogits, like logits.
+class SoftmaxCrossEntropyBackwardOp : public Op {
+ public:
+  explicit SoftmaxCrossEntropyBackwardOp(float label_smoothing)
+      : label_smoothing_(label_smoothing) {}
+  float label_smoothing() const { return label_smoothing_; }
+
+  std::string_view name() const override { return "softmax_cross_entropy_backward"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  bool may_overwrite(int index) const override { return index == 0; }
+
+ private:
+  float label_smoothing_;
+};
+
+std::unique_ptr<Kernel> make_softmax_cross_entropy_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_softmax_cross_entropy_backward_cpu(const Op& op,
+                                                                const KernelRequest& request);
+
+}  // namespace spire
