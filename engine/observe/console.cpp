@@ -1,0 +1,89 @@
+#include <spire/base/error.h>
+#include <spire/observe/blocks.h>
+#include <spire/observe/console.h>
+#include <spire/observe/progress_line.h>
+
+#include <ostream>
+
+namespace spire {
+namespace {
+
+constexpr double redraw_seconds = 0.1;
+constexpr std::string_view clear_line = "\r\x1b[K";
+constexpr std::string_view yellow = "\x1b[33m", green = "\x1b[32m", reset = "\x1b[0m";
+
+}  // namespace
+
+Console::Console(std::ostream& log, std::ostream& results, ConsoleOptions options)
+    : log_(log), results_(results), options_(std::move(options)) {}
+
+void Console::on_start(const StartInfo& start) {
+  epochs_ = start.epochs;
+  if (options_.quiet) return;
+  log_ << start_block(start) << '\n' << std::flush;
+}
+
+void Console::on_step(const StepReport& step) {
+  if (options_.quiet) return;
+  last_step_ = step;
+  stale_ = true;
+  if (due()) show_progress();
+}
+
+// A clock that was set back counts as due, so that progress never freezes.
+bool Console::due() const {
+  if (!shown_at_) return true;
+  double period = options_.terminal.interactive ? redraw_seconds : options_.every_seconds;
+  std::chrono::duration<double> passed = options_.now() - *shown_at_;
+  return passed.count() < 0 || passed.count() >= period;
+}
+
+void Console::show_progress() {
+  if (options_.terminal.interactive) {
+    // The last column stays free: filling it makes some terminals begin a new line.
+    int width = options_.terminal.width() - 1;
+    log_ << clear_line << progress_line(last_step_, epochs_, width, options_.terminal.colour);
+    drawn_ = true;
+  } else {
+    log_ << plain_line(last_step_, options_.now()) << '\n';
+  }
+  log_ << std::flush;
+  shown_at_ = options_.now();
+  stale_ = false;
+}
+
+void Console::print(std::string_view line, std::string_view colour) {
+  bool redraw = drawn_;
+  if (drawn_) log_ << clear_line;
+  if (!options_.terminal.interactive) log_ << utc_text(options_.now()) << ' ';
+  if (options_.terminal.colour && !colour.empty())
+    log_ << colour << line << reset << '\n';
+  else
+    log_ << line << '\n';
+  if (redraw) show_progress();
+  log_ << std::flush;
+}
+
+void Console::on_eval(const EvalReport& eval) {
+  if (!options_.quiet) print(eval_line(eval), eval.best ? green : "");
+}
+
+// On a terminal these would only push the evaluations off the screen.
+void Console::on_checkpoint(const CheckpointReport& checkpoint) {
+  if (!options_.quiet && !options_.terminal.interactive) print(checkpoint_line(checkpoint), "");
+}
+
+void Console::on_warning(std::string_view text) {
+  print(fmt::format("warning: {}", text), yellow);
+}
+
+void Console::on_end(const RunSummary& summary) {
+  if (stale_) show_progress();
+  if (drawn_) log_ << '\n';
+  drawn_ = false;
+  if (!options_.quiet) log_ << '\n';
+  log_ << std::flush;
+  results_ << end_block(summary) << std::flush;
+}
+
+}  // namespace spire

@@ -1,0 +1,53 @@
+// What a person sees of a run.
+#pragma once
+#include <spire/observe/observer.h>
+#include <spire/observe/terminal.h>
+#include <spire/observe/units.h>
+
+#include <iosfwd>
+#include <optional>
+
+namespace spire {
+
+struct ConsoleOptions {
+  Terminal terminal;            // of the log stream
+  double every_seconds = 10.0;  // between plain progress lines
+  bool quiet = false;           // warnings and the end block only
+  WallClock now = wall_time;
+};
+
+// The start block, progress, evaluations and warnings go to `log`, the end block to `results`.
+// On a terminal one progress line is rewritten in place, at most ten times a second, and everything
+// else is printed above it. Otherwise progress is a timestamped line: for the first step, then
+// every `every_seconds`, and for the last one; no escape and no carriage return is written.
+class Console : public Observer {
+ public:
+  // Both streams must outlive the console.
+  Console(std::ostream& log, std::ostream& results, ConsoleOptions options);
+
+  void on_start(const StartInfo& start) override;
+  void on_step(const StepReport& step) override;
+  void on_eval(const EvalReport& eval) override;
+  void on_checkpoint(const CheckpointReport& checkpoint) override;
+  void on_warning(std::string_view text) override;
+  void on_end(const RunSummary& summary) override;
+
+ private:
+  using Time = std::chrono::system_clock::time_point;
+
+  bool due() const;
+  void show_progress();  // of last_step_, now
+  void print(std::string_view line,
+             std::string_view colour);  // a whole line, above the progress line
+
+  std::ostream& log_;
+  std::ostream& results_;
+  const ConsoleOptions options_;
+  int64_t epochs_ = 0;
+  StepReport last_step_;
+  bool stale_ = false;            // last_step_ is not on the screen or in the log yet
+  bool drawn_ = false;            // the cursor stands in a progress line
+  std::optional<Time> shown_at_;  // of the last progress shown
+};
+
+}  // namespace spire

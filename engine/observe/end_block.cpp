@@ -1,0 +1,42 @@
+#include <spire/base/error.h>
+#include <spire/observe/blocks.h>
+#include <spire/observe/text_table.h>
+#include <spire/observe/units.h>
+
+#include <cmath>
+
+namespace spire {
+namespace {
+
+std::string accuracy_text(const ValidationSummary& val) {
+  if (!val.measured) return "";
+  return fmt::format("{}, last {} with loss {}", percent_text(val.best_accuracy),
+                     percent_text(val.accuracy), loss_text(val.loss));
+}
+
+std::string memory_text(const std::map<std::string, int64_t>& peak) {
+  std::string text;
+  for (const auto& [kind, bytes] : peak)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", kind, bytes_text(bytes));
+  return text;
+}
+
+}  // namespace
+
+std::string end_block(const RunSummary& summary) {
+  Sections block;
+  if (!summary.stopped_by.empty() || summary.exit != 0)
+    block.add("stopped", fmt::format("{} (exit {})", summary.stopped_by, summary.exit));
+  block.add("best accuracy", accuracy_text(summary.val));
+  block.add("time", fmt::format("{} for {} steps, {:.4g} epochs", duration_text(summary.seconds),
+                                count_text(summary.steps), summary.epochs));
+  block.add("speed", fmt::format("{} samples/s", count_text(std::llround(summary.samples_per_s))));
+  block.add("peak memory", memory_text(summary.peak_memory_bytes));
+  block.add("checkpoint", summary.checkpoint);
+  block.add("metrics", summary.metrics);
+  block.add("output", summary.output);
+  block.add("parameter hash", summary.parameter_hash);
+  return block.text();
+}
+
+}  // namespace spire

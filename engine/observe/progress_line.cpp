@@ -1,0 +1,103 @@
+#include <spire/base/error.h>
+#include <spire/observe/progress_line.h>
+#include <spire/observe/units.h>
+
+#include <algorithm>
+
+namespace spire {
+namespace {
+
+struct Field {
+  std::string label;  // before the value
+  std::string value;
+  std::string unit;  // after it, as it is
+  int need;          // fields of low need are left out first
+  bool shown = true;
+
+  size_t columns() const {
+    return (label.empty() ? 0 : label.size() + 1) + value.size() + unit.size();
+  }
+};
+
+struct Layout {
+  size_t gap;
+  std::vector<Field> fields;
+
+  size_t columns() const {
+    size_t sum = 0;
+    for (const auto& field : fields)
+      if (field.shown) sum += (sum == 0 ? 0 : gap) + field.columns();
+    return sum;
+  }
+};
+
+// compact: fits a terminal of 80 columns.
+std::vector<Field> fields_of(const StepReport& step, int64_t epochs, bool compact) {
+  std::string epoch = fmt::format("{:.1f}", step.epoch);
+  if (epochs > 0 && !compact) epoch += fmt::format("/{}", epochs);
+  return {{compact ? "ep" : "epoch", epoch, "", 5},
+          {"step", fmt::format("{}/{}", step.step, step.total_steps), "", 7},
+          {"loss", loss_text(step.loss), "", 8},
+          {"acc", fmt::format("{:.1f}%", 100 * step.accuracy), "", 6},
+          {"lr", fmt::format("{:.3g}", step.lr), "", 1},
+          {"", fmt::format("{:.0f}", step.samples_per_s), compact ? "/s" : " samples/s", 3},
+          {"data", fmt::format("{:.0f}%", 100 * step.data_wait), "", 2},
+          {"eta", duration_text(step.eta_seconds), "", 4}};
+}
+
+// The roomiest layout that fits; in the end fields are left out.
+Layout fit(const StepReport& step, int64_t epochs, size_t width) {
+  Layout layout{2, fields_of(step, epochs, false)};
+  if (layout.columns() <= width) return layout;
+  layout.gap = 1;
+  if (layout.columns() <= width) return layout;
+  layout.fields = fields_of(step, epochs, true);
+  while (layout.columns() > width) {
+    Field* least = nullptr;
+    for (auto& field : layout.fields)
+      if (field.shown && (!least || field.need < least->need)) least = &field;
+    least->shown = false;
+  }
+  return layout;
+}
+
+std::string dim(const std::string& text, bool colour) {
+  return colour ? fmt::format("\x1b[2m{}\x1b[22m", text) : text;
+}
+
+}  // namespace
+
+std::string progress_line(const StepReport& step, int64_t epochs, int width, bool colour) {
+  Layout layout = fit(step, epochs, static_cast<size_t>(std::max(width, 0)));
+  std::string line;
+  for (const auto& field : layout.fields) {
+    if (!field.shown) continue;
+    if (!line.empty()) line.append(layout.gap, ' ');
+    if (!field.label.empty()) line.append(dim(field.label, colour)).append(" ");
+    line += field.value;
+    if (!field.unit.empty()) line += dim(field.unit, colour);
+  }
+  return line;
+}
+
+std::string plain_line(const StepReport& step, std::chrono::system_clock::time_point time) {
+  return fmt::format(
+      "{} step {}/{} epoch {:.2f} loss {} accuracy {} lr {:.3e} gnorm {} {:.0f} samples/s "
+      "{:.1f} ms/step data {:.0f}% eta {}",
+      utc_text(time), step.step, step.total_steps, step.epoch, loss_text(step.loss),
+      percent_text(step.accuracy), step.lr, loss_text(step.grad_norm), step.samples_per_s,
+      step.step_ms, 100 * step.data_wait, duration_text(step.eta_seconds));
+}
+
+std::string eval_line(const EvalReport& eval) {
+  return fmt::format("eval step {} epoch {:.4g} loss {} accuracy {}{} {} samples in {:.1f} s",
+                     eval.step, eval.epoch, loss_text(eval.loss), percent_text(eval.accuracy),
+                     eval.best ? " best" : "", count_text(eval.samples), eval.seconds);
+}
+
+std::string checkpoint_line(const CheckpointReport& checkpoint) {
+  return fmt::format("checkpoint step {} {} {}", checkpoint.step, bytes_text(checkpoint.bytes),
+                     checkpoint.path);
+}
+
+}  // namespace spire

@@ -1,0 +1,89 @@
+#include <spire/base/error.h>
+#include <spire/observe/blocks.h>
+#include <spire/observe/text_table.h>
+#include <spire/observe/units.h>
+
+#include <algorithm>
+
+namespace spire {
+namespace {
+
+std::string plural(int64_t count, const char* noun) {
+  return fmt::format("{} {}{}", count_text(count), noun, count == 1 ? "" : "s");
+}
+
+TextTable device_table(const StartInfo& start) {
+  TextTable table;
+  for (const auto& device : start.devices)
+    table.push_back({device.name, device.description, plural(device.towers, "tower")});
+  return table;
+}
+
+// Every kind that some device plans for, in the order they are first named.
+std::vector<std::string> memory_kinds(const StartInfo& start) {
+  std::vector<std::string> kinds;
+  for (const auto& device : start.devices)
+    for (const auto& [kind, bytes] : device.planned_memory)
+      if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) kinds.push_back(kind);
+  return kinds;
+}
+
+TextTable memory_table(const StartInfo& start) {
+  std::vector<std::string> kinds = memory_kinds(start);
+  if (kinds.empty()) return {};
+  TextTable table = {{""}};
+  table[0].insert(table[0].end(), kinds.begin(), kinds.end());
+  table[0].push_back("total");
+  for (const auto& device : start.devices) {
+    std::vector<std::string> row = {device.name};
+    int64_t total = 0;
+    for (const auto& kind : kinds) {
+      int64_t bytes = 0;
+      for (const auto& [planned, size] : device.planned_memory) bytes += planned == kind ? size : 0;
+      row.push_back(bytes_text(bytes));
+      total += bytes;
+    }
+    row.push_back(bytes_text(total));
+    table.push_back(std::move(row));
+  }
+  return table;
+}
+
+std::string batch_text(const StartInfo& start) {
+  std::string text = fmt::format("{} = {} × {}", start.batch_size * start.towers,
+                                 plural(start.towers, "tower"), start.batch_size);
+  if (start.tower_threads > 0)
+    text += fmt::format(", {} a tower", plural(start.tower_threads, "thread"));
+  return text;
+}
+
+std::string length_text(const StartInfo& start) {
+  if (start.epochs * start.steps_per_epoch == start.total_steps)
+    return fmt::format("{} × {} = {}", plural(start.epochs, "epoch"),
+                       plural(start.steps_per_epoch, "step"), plural(start.total_steps, "step"));
+  return fmt::format("{}, an epoch has {}", plural(start.total_steps, "step"),
+                     count_text(start.steps_per_epoch));
+}
+
+}  // namespace
+
+std::string start_block(const StartInfo& start) {
+  Sections block;
+  block.add("model", fmt::format("{}, {}, {}", start.model, plural(start.parameters, "parameter"),
+                                 start.precision));
+  block.add("data",
+            fmt::format("{}, {} to train on, {} to test on", start.dataset,
+                        plural(start.train_samples, "sample"), count_text(start.test_samples)));
+  block.add("devices", device_table(start));
+  block.add("global batch", batch_text(start));
+  block.add("length", length_text(start));
+  block.add("memory", memory_table(start));
+  block.add("repeatable", start.guarantee);
+  block.add("output", start.output);
+  if (!start.resumed_from.empty())
+    block.add("resumed", fmt::format("at step {} from {}", count_text(start.resumed_step),
+                                     start.resumed_from));
+  return block.text();
+}
+
+}  // namespace spire

@@ -1,0 +1,51 @@
+#include <spire/base/atomic_file.h>
+#include <spire/observe/summary.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace spire {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json validation(const ValidationSummary& val) {
+  if (!val.measured) return nullptr;
+  return {{"loss", val.loss}, {"accuracy", val.accuracy}, {"best_accuracy", val.best_accuracy}};
+}
+
+}  // namespace
+
+std::string summary_json(const RunSummary& summary) {
+  Json json = {{"steps", summary.steps},
+               {"epochs", summary.epochs},
+               {"train_loss", summary.train_loss},
+               {"val", validation(summary.val)},
+               {"samples_per_s", summary.samples_per_s},
+               {"parameter_hash", summary.parameter_hash},
+               {"devices", summary.devices},
+               {"towers", summary.towers},
+               {"seconds", summary.seconds},
+               {"peak_memory_bytes", Json(summary.peak_memory_bytes)},
+               {"exit", summary.exit},
+               {"stopped_by", summary.stopped_by},
+               {"output", summary.output},
+               {"checkpoint", summary.checkpoint},
+               {"metrics", summary.metrics}};
+  if (summary.peak_memory_bytes.empty()) json["peak_memory_bytes"] = Json::object();
+  // A path may hold bytes that are no UTF-8; they are replaced, not thrown for.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+SummaryFile::SummaryFile(std::filesystem::path path, Warn warn)
+    : path_(std::move(path)), warn_(std::move(warn)) {}
+
+void SummaryFile::on_end(const RunSummary& summary) {
+  try {
+    write_file_atomically(path_, summary_json(summary), Category::unexpected);
+  } catch (const Error& error) {
+    warn_(error.what());
+  }
+}
+
+}  // namespace spire

@@ -1,0 +1,16 @@
+// What the stream that a person reads can do.
+#pragma once
+#include <functional>
+
+namespace spire {
+
+struct Terminal {
+  bool interactive = false;                        // a line may be rewritten in place
+  bool colour = false;                             // implies interactive
+  std::function<int()> width = [] { return 80; };  // columns now; windows are resized
+};
+
+// Looks at the descriptor and at NO_COLOR and TERM. A file, a pipe or TERM=dumb is not interactive.
+Terminal terminal_of(int descriptor);
+
+}  // namespace spire

@@ -1,0 +1,26 @@
+// Aligned text: a block of titled sections, each one line or a table.
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace spire {
+
+using TextTable = std::vector<std::vector<std::string>>;  // rows of cells
+
+// Cells of a column start at the same place, two blanks after the widest. UTF-8 is counted by
+// characters. One line a row, without trailing blanks.
+std::vector<std::string> aligned(const TextTable& table);
+
+class Sections {
+ public:
+  void add(std::string title, const std::string& line);  // an empty line adds nothing
+  void add(std::string title, const TextTable& table);   // an empty table adds nothing
+  // Titles in one column, contents in the next; each line ends with a newline.
+  std::string text() const;
+
+ private:
+  TextTable lines_;  // title (empty on a table's further lines), content
+};
+
+}  // namespace spire

@@ -1,0 +1,99 @@
+#include <gmock/gmock.h>
+#include <spire/observe/blocks.h>
+#include <spire/observe/text_table.h>
+
+#include "tests/observe/reports.h"
+
+namespace spire {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+TEST(Units, Golden) {
+  EXPECT_EQ(count_text(0), "0");
+  EXPECT_EQ(count_text(999), "999");
+  EXPECT_EQ(count_text(1000), "1 000");
+  EXPECT_EQ(count_text(-123456), "-123 456");
+  EXPECT_EQ(count_text(1234567), "1 234 567");
+  EXPECT_EQ(bytes_text(1023), "1023 B");
+  EXPECT_EQ(bytes_text(1536), "1.5 KiB");
+  EXPECT_EQ(bytes_text((1 << 20) - 1), "1.0 MiB");
+  EXPECT_EQ(bytes_text(int64_t{5} << 40), "5.0 TiB");
+  EXPECT_EQ(duration_text(0.4), "0:00");
+  EXPECT_EQ(duration_text(59.6), "1:00");
+  EXPECT_EQ(duration_text(3661), "1:01:01");
+  EXPECT_EQ(duration_text(100 * 3600), "100:00:00");
+  EXPECT_EQ(duration_text(-1), "-");
+  EXPECT_EQ(duration_text(std::numeric_limits<double>::infinity()), "-");
+  EXPECT_EQ(loss_text(0.1), "0.1000");
+  EXPECT_EQ(loss_text(12.345), "12.35");
+  EXPECT_EQ(loss_text(std::numeric_limits<double>::quiet_NaN()), "nan");
+  EXPECT_EQ(utc_text(std::chrono::system_clock::from_time_t(1769860800)), "2026-01-31T12:00:00Z");
+}
+
+TEST(TextTable, AlignsByCharactersNotBytes) {
+  EXPECT_THAT(aligned({{"a×", "b"}, {"long", "c", "d"}, {}}),
+              ::testing::ElementsAre("a×    b", "long  c  d", ""));
+}
+
+TEST(StartBlock, Golden) {
+  EXPECT_EQ(start_block(sample_start()),
+            "model         cnn, 421 642 parameters, bf16\n"
+            "data          fashion_mnist, 60 000 samples to train on, 10 000 to test on\n"
+            "devices       cpu:0  2 cores: 0-1  1 tower\n"
+            "              cpu:1  2 cores: 2-3  1 tower\n"
+            "global batch  256 = 2 towers × 128, 1 thread a tower\n"
+            "length        10 epochs × 235 steps = 2 350 steps\n"
+            "memory               weights  gradients  optimizer  comm     total\n"
+            "              cpu:0  1.5 KiB  1.5 KiB    1.5 KiB    0 B      4.5 KiB\n"
+            "              cpu:1  1.5 KiB  1.5 KiB    0 B        1.0 MiB  1.0 MiB\n"
+            "repeatable    bit for bit on 1 or 2 devices of this kind\n"
+            "output        runs/cnn\n");
+}
+
+TEST(StartBlock, SaysWhereItResumesAndHowStepsOverrideEpochs) {
+  StartInfo start = sample_start();
+  start.resumed_from = "runs/cnn/checkpoints/step_00001200.h5";
+  start.resumed_step = 1200;
+  start.total_steps = 2000;
+  start.towers = 1;
+  start.tower_threads = 0;
+  for (auto& device : start.devices) device.planned_memory.clear();
+  std::string block = start_block(start);
+  EXPECT_THAT(block,
+              HasSubstr("\nresumed       at step 1 200 from runs/cnn/checkpoints/step_0000"));
+  EXPECT_THAT(block, HasSubstr("\nlength        2 000 steps, an epoch has 235\n"));
+  EXPECT_THAT(block, HasSubstr("\nglobal batch  128 = 1 tower × 128\n"));
+  EXPECT_THAT(block, Not(HasSubstr("memory")));
+}
+
+TEST(EndBlock, Golden) {
+  EXPECT_EQ(end_block(sample_summary()),
+            "best accuracy   92.71%, last 92.55% with loss 0.2211\n"
+            "time            2:31 for 2 350 steps, 10 epochs\n"
+            "speed           3 912 samples/s\n"
+            "peak memory     arena 44.0 MiB, host_rss 200.0 MiB\n"
+            "checkpoint      runs/cnn/checkpoints/step_00002350.h5\n"
+            "metrics         runs/cnn/metrics.jsonl\n"
+            "output          runs/cnn\n"
+            "parameter hash  0123456789abcdef\n");
+}
+
+TEST(EndBlock, SaysWhyItStoppedAndLeavesOutWhatThereIsNot) {
+  RunSummary summary = sample_summary();
+  summary.stopped_by = "SIGTERM";
+  summary.exit = 75;
+  summary.val = {};
+  summary.checkpoint.clear();
+  std::string block = end_block(summary);
+  EXPECT_THAT(block, StartsWith("stopped         SIGTERM (exit 75)\n"));
+  EXPECT_THAT(block, Not(HasSubstr("accuracy")));
+  EXPECT_THAT(block, Not(HasSubstr("checkpoint")));
+  EXPECT_THAT(block, EndsWith("\nparameter hash  0123456789abcdef\n"));
+}
+
+}  // namespace
+}  // namespace spire

@@ -1,0 +1,208 @@
+#include <gmock/gmock.h>
+#include <spire/observe/metrics_file.h>
+#include <spire/observe/summary.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/observe/reports.h"
+
+namespace spire {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class Metrics : public ::testing::Test {
+ protected:
+  // A run of `steps` from `first`, with an evaluation every fifth step; killed at its end.
+  void run(int64_t first, int64_t last, bool resumed) {
+    MetricsFile metrics(
+        path, [this](std::string_view text) { warnings.emplace_back(text); }, clock.function());
+    StartInfo start = sample_start();
+    start.resumed_from = resumed ? "step.h5" : "";
+    start.resumed_step = first - 1;
+    metrics.on_start(start);
+    for (int64_t step = first; step <= last; ++step) {
+      metrics.on_step(sample_step(step));
+      if (step % 5 == 0) metrics.on_eval(sample_eval(step));
+    }
+  }
+
+  ScratchFolder folder;
+  std::filesystem::path path = folder.path / "metrics.jsonl";
+  HandClock clock;
+  std::vector<std::string> warnings;
+};
+
+TEST_F(Metrics, Golden) {
+  run(5, 5, false);
+  EXPECT_EQ(file_text(path),
+            R"({"time":"2026-01-31T12:00:00Z","step":5,"epoch":3.42,"samples_seen":1280,)"
+            R"("train/loss":0.12345,"train/accuracy":0.912,"train/lr":0.0942,)"
+            R"("train/grad_norm":0.91,"perf/samples_per_s":3912.4,"perf/step_ms":65.4,)"
+            R"("time/data_wait_ms":1.308})"
+            "\n"
+            R"({"time":"2026-01-31T12:00:00Z","step":5,"epoch":3.0,"val/loss":0.2501,)"
+            R"("val/accuracy":0.9132,"val/samples":10000,"time/eval_s":1.23})"
+            "\n");
+  EXPECT_THAT(warnings, IsEmpty());
+}
+
+TEST_F(Metrics, OnlyRecordedStepsAndNumbersThatAreNotFiniteAreNull) {
+  MetricsFile metrics(path, nullptr, clock.function());
+  metrics.on_start(sample_start());
+  StepReport step = sample_step();
+  step.record = false;
+  metrics.on_step(step);
+  EXPECT_EQ(file_text(path), "");
+  step.record = true;
+  step.loss = std::numeric_limits<double>::quiet_NaN();
+  step.grad_norm = std::numeric_limits<double>::infinity();
+  metrics.on_step(step);
+  json record = json::parse(file_text(path));
+  EXPECT_TRUE(record["train/loss"].is_null());
+  EXPECT_TRUE(record["train/grad_norm"].is_null());
+}
+
+TEST_F(Metrics, ALineIsInTheFileAsSoonAsItIsTold) {
+  MetricsFile metrics(path, nullptr, clock.function());
+  metrics.on_start(sample_start());
+  metrics.on_checkpoint({7, "step.h5", 100, 0.5, 12.25});
+  EXPECT_EQ(file_text(path), R"({"time":"2026-01-31T12:00:00Z","step":7,"checkpoint/bytes":100,)"
+                             R"("checkpoint/snapshot_ms":0.5,"checkpoint/write_ms":12.25})"
+                             "\n");
+}
+
+// A run that was killed after step 17 (its last line torn) and resumed at 10 equals a straight one.
+TEST_F(Metrics, KilledAndResumedEqualsStraight) {
+  run(1, 20, false);
+  std::string straight = file_text(path);
+  run(1, 17, false);
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 30);
+  run(11, 20, true);
+  EXPECT_EQ(file_text(path), straight);
+  EXPECT_THAT(warnings, IsEmpty());
+}
+
+TEST_F(Metrics, ANewRunStartsAnEmptyFileAndAResumedOneNeedsNone) {
+  run(1, 3, false);
+  run(1, 1, false);
+  std::string one = file_text(path);
+  EXPECT_EQ(std::count(one.begin(), one.end(), '\n'), 1);
+  std::filesystem::remove(path);
+  run(4, 4, true);
+  EXPECT_EQ(json::parse(file_text(path))["step"], 4);
+}
+
+TEST(MetricsThrough, DropsLaterTornAndForeignLines) {
+  std::string text =
+      "{\"step\":1}\nnonsense\n{\"step\":3}\n[1]\n{\"a\":1}\n{\"step\":\"1\"}\n{\"step\":2}\n{"
+      "\"step\":1";
+  EXPECT_EQ(metrics_through(text, 2), "{\"step\":1}\n{\"step\":2}\n");
+  EXPECT_EQ(metrics_through("", 2), "");
+}
+
+TEST_F(Metrics, AnUnwritableFolderIsOneWarning) {
+  path = folder.path / "absent" / "metrics.jsonl";
+  run(1, 10, false);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings[0], HasSubstr("no metrics will be recorded"));
+  EXPECT_THAT(warnings[0], HasSubstr("No such file or directory"));
+}
+
+// A limit on file sizes stands in for a full disk.
+TEST_F(Metrics, AFullDiskCostsLinesNotTheRunAndNoLineIsTorn) {
+  MetricsFile metrics(
+      path, [this](std::string_view text) { warnings.emplace_back(text); }, clock.function());
+  metrics.on_start(sample_start());
+  auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  rlimit small{600, before.rlim_max};  // two lines and a part of the third
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  for (int64_t step = 1; step <= 5; ++step) metrics.on_step(sample_step(step));
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(warnings.size(), 1u);
+  metrics.on_step(sample_step(6));
+
+  std::vector<int64_t> steps;
+  std::istringstream lines(file_text(path));
+  for (std::string line; std::getline(lines, line);) steps.push_back(json::parse(line)["step"]);
+  EXPECT_THAT(steps, ElementsAre(1, 2, 6));
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_THAT(warnings[0], HasSubstr("training goes on"));
+  EXPECT_THAT(warnings[1], HasSubstr("3 lines are missing"));
+}
+
+TEST(Summary, HoldsWhatScriptsRead) {
+  json summary = json::parse(summary_json(sample_summary()));
+  EXPECT_EQ(summary, json::parse(R"({
+    "steps": 2350, "epochs": 10.0, "train_loss": 0.1234,
+    "val": {"loss": 0.2211, "accuracy": 0.9255, "best_accuracy": 0.9271},
+    "samples_per_s": 3912.4, "parameter_hash": "0123456789abcdef",
+    "devices": ["cpu:0", "cpu:1"], "towers": 2, "seconds": 151.3,
+    "peak_memory_bytes": {"arena": 46137344, "host_rss": 209715200},
+    "exit": 0, "stopped_by": "", "output": "runs/cnn",
+    "checkpoint": "runs/cnn/checkpoints/step_00002350.h5", "metrics": "runs/cnn/metrics.jsonl"})"));
+}
+
+TEST(Summary, ARunWithoutEvaluationHasNullThereAndOddBytesAreReplaced) {
+  RunSummary run = sample_summary();
+  run.val = {};
+  run.peak_memory_bytes.clear();
+  run.output = "runs/\xff";
+  json summary = json::parse(summary_json(run));
+  EXPECT_TRUE(summary["val"].is_null());
+  EXPECT_TRUE(summary["peak_memory_bytes"].is_object());
+  EXPECT_EQ(summary["output"], "runs/\xEF\xBF\xBD");
+}
+
+TEST(Summary, IsWrittenWholeOrWarnedAbout) {
+  ScratchFolder folder;
+  std::vector<std::string> warnings;
+  auto warn = [&](std::string_view text) { warnings.emplace_back(text); };
+  SummaryFile(folder.path / "summary.json", warn).on_end(sample_summary());
+  EXPECT_EQ(file_text(folder.path / "summary.json"), summary_json(sample_summary()));
+  SummaryFile(folder.path / "absent" / "summary.json", warn).on_end(sample_summary());
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings[0], HasSubstr("absent/summary.json"));
+}
+
+class Counter : public Observer {
+ public:
+  Counter(std::string& heard, char mark) : heard_(heard), mark_(mark) {}
+  void on_start(const StartInfo&) override { heard_ += mark_; }
+  void on_step(const StepReport&) override { heard_ += mark_; }
+  void on_eval(const EvalReport&) override { heard_ += mark_; }
+  void on_checkpoint(const CheckpointReport&) override { heard_ += mark_; }
+  void on_warning(std::string_view) override { heard_ += mark_; }
+  void on_end(const RunSummary&) override { heard_ += mark_; }
+
+ private:
+  std::string& heard_;
+  char mark_;
+};
+
+TEST(ObserverList, TellsAllInOrder) {
+  std::string heard;
+  ObserverList list;
+  list.on_warning("nobody listens");
+  list.add(std::make_unique<Counter>(heard, 'a'));
+  list.add(std::make_unique<Counter>(heard, 'b'));
+  list.on_start({});
+  list.on_step({});
+  list.on_eval({});
+  list.on_checkpoint({});
+  list.on_warning("");
+  list.on_end({});
+  EXPECT_EQ(heard, "abababababab");
+}
+
+}  // namespace
+}  // namespace spire

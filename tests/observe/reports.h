@@ -1,0 +1,104 @@
+// Reports with known content, for golden texts, and a clock that tests move by hand.
+#pragma once
+#include <spire/observe/observer.h>
+#include <spire/observe/units.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace spire {
+
+inline StartInfo sample_start() {
+  StartInfo start;
+  start.model = "cnn";
+  start.dataset = "fashion_mnist";
+  start.devices = {
+      {"cpu:0", "2 cores: 0-1", 1, {{"weights", 1536}, {"gradients", 1536}, {"optimizer", 1536}}},
+      {"cpu:1", "2 cores: 2-3", 1, {{"weights", 1536}, {"gradients", 1536}, {"comm", 1 << 20}}}};
+  start.batch_size = 128;
+  start.towers = 2;
+  start.tower_threads = 1;
+  start.parameters = 421642;
+  start.train_samples = 60000;
+  start.test_samples = 10000;
+  start.steps_per_epoch = 235;
+  start.total_steps = 2350;
+  start.epochs = 10;
+  start.precision = "bf16";
+  start.guarantee = "bit for bit on 1 or 2 devices of this kind";
+  start.output = "runs/cnn";
+  return start;
+}
+
+inline StepReport sample_step(int64_t step = 1200) {
+  StepReport report;
+  report.step = step;
+  report.total_steps = 2350;
+  report.epoch = 3.42;
+  report.loss = 0.12345;
+  report.accuracy = 0.912;
+  report.lr = 0.0942;
+  report.grad_norm = 0.91;
+  report.samples_per_s = 3912.4;
+  report.step_ms = 65.4;
+  report.data_wait = 0.02;
+  report.samples_seen = step * 256;
+  report.eta_seconds = 75;
+  return report;
+}
+
+inline EvalReport sample_eval(int64_t step = 1200, bool best = true) {
+  return {step, 3, 0.2501, 0.9132, 10000, 1.23, best};
+}
+
+inline RunSummary sample_summary() {
+  RunSummary summary;
+  summary.steps = 2350;
+  summary.epochs = 10;
+  summary.train_loss = 0.1234;
+  summary.val = {0.2211, 0.9255, 0.9271, true};
+  summary.samples_per_s = 3912.4;
+  summary.parameter_hash = "0123456789abcdef";
+  summary.devices = {"cpu:0", "cpu:1"};
+  summary.towers = 2;
+  summary.seconds = 151.3;
+  summary.peak_memory_bytes = {{"host_rss", 200 << 20}, {"arena", 44 << 20}};
+  summary.output = "runs/cnn";
+  summary.checkpoint = "runs/cnn/checkpoints/step_00002350.h5";
+  summary.metrics = "runs/cnn/metrics.jsonl";
+  return summary;
+}
+
+// Starts at 2026-01-31T12:00:00Z.
+class HandClock {
+ public:
+  WallClock function() {
+    return [this] { return now_; };
+  }
+  void advance(double seconds) {
+    now_ += std::chrono::duration_cast<std::chrono::system_clock::duration>(
+        std::chrono::duration<double>(seconds));
+  }
+
+ private:
+  std::chrono::system_clock::time_point now_ = std::chrono::system_clock::from_time_t(1769860800);
+};
+
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "spire_observe_XXXXXX");
+    path = ::mkdtemp(pattern.data());
+  }
+  ~ScratchFolder() { std::filesystem::remove_all(path); }
+  std::filesystem::path path;
+};
+
+inline std::string file_text(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace spire
