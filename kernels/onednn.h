@@ -15,6 +15,15 @@ using Desc = dnnl::memory::desc;
 using Dims = dnnl::memory::dims;
 using Tag = dnnl::memory::format_tag;
 
+// The pooling whose arguments end with strides, kernel, dilation and both paddings.
+#if DNNL_VERSION_MAJOR < 3
+using PoolingForward = dnnl::pooling_v2_forward;
+using PoolingBackward = dnnl::pooling_v2_backward;
+#else
+using PoolingForward = dnnl::pooling_forward;
+using PoolingBackward = dnnl::pooling_backward;
+#endif
+
 dnnl::memory::data_type data_type(DType dtype);
 
 Desc nhwc(const TensorSpec& spec);               // (N,H,W,C), said in oneDNN's order N,C,H,W

@@ -28,6 +28,15 @@ Extent2d slide(const Op& op, const Window& window, Extent2d input) {
   return {room_h / stride.h + 1, room_w / stride.w + 1};
 }
 
+TensorSpec pooled(const Op& op, const Window& window, const TensorSpec& x) {
+  expect_nhwc(op, x);
+  Extent2d out = slide(op, window, extent_of(x.shape));
+  expect(op, 2 * window.padding.h <= window.kernel.h && 2 * window.padding.w <= window.kernel.w,
+         "padding {} is more than half of kernel {}", to_short_string(window.padding),
+         to_string(window.kernel));
+  return {{x.shape[0], out.h, out.w, x.shape[3]}, x.dtype};
+}
+
 void expect_nhwc(const Op& op, const TensorSpec& x) {
   expect(op, x.shape.rank() == 4, "takes an input (N, H, W, C), got {}", to_string(x.shape));
   expect(op, x.shape.elements() > 0, "takes an input that is not empty, got {}",

@@ -23,6 +23,10 @@ struct Window {
 // Throws Error(config) naming the op when an attribute is out of range or the window does not fit.
 Extent2d slide(const Op& op, const Window& window, Extent2d input);
 
+// What pooling over this window makes of x: (N,OH,OW,C) of its dtype. Padding is at most half the
+// kernel, so that every window sees x. Throws Error(config).
+TensorSpec pooled(const Op& op, const Window& window, const TensorSpec& x);
+
 // x must be (N,H,W,C), fp32 or bf16. Throws Error(config).
 void expect_nhwc(const Op& op, const TensorSpec& x);
 

@@ -1,0 +1,146 @@
+// Rows of the result are independent; in a row, channels are contiguous and go eight at a time.
+#include <spire/kernels/float_type.h>
+#include <spire/kernels/lanes.h>
+#include <spire/kernels/max_pool2d.h>
+#include <spire/kernels/parallel.h>
+#include <spire/kernels/window_cpu.h>
+
+namespace spire {
+
+namespace {
+
+struct Pool {
+  Shape x, y;
+  WindowAxes axes;
+  int threads;
+  std::vector<Range> columns_over;  // of each pixel column: the window columns that cover it
+};
+
+// One window, `count` channels; x is at the window's first channel in pixel (0, 0) of its sample.
+template <typename T, typename Count>
+inline void maximum(const Pool& pool, Range rows, Range columns, int first_tap, const T* x, T* y,
+                    uint8_t* which, Count count) {
+  int64_t channels = pool.x[3], pitch = pool.x[2] * channels;
+  FloatLanes best = load_floats(x + rows.begin * pitch + columns.begin * channels, count);
+  IntLanes best_tap = IntLanes{} + first_tap;
+  int row_tap = first_tap;
+  for (int64_t p = rows.begin; p < rows.end; ++p, row_tap += static_cast<int>(pool.axes.w.kernel)) {
+    int tap = row_tap;
+    for (int64_t q = columns.begin; q < columns.end; ++q, ++tap) {
+      FloatLanes value = load_floats(x + p * pitch + q * channels, count);
+      // A NaN is above all, the first maximum stays.
+      IntLanes above = (value > best) | (value != value);
+      best = above ? value : best;
+      best_tap = above ? IntLanes{} + tap : best_tap;
+    }
+  }
+  store_floats(best, y, count);
+  store_ints(best_tap, which, count);
+}
+
+// Row `row` of N * OH.
+template <typename T>
+void pool_row(const Pool& pool, int64_t row, const T* x, T* y, uint8_t* which) {
+  const auto& [h, w] = pool.axes;
+  int64_t channels = pool.x[3], i = row % h.out;
+  const T* sample = x + row / h.out * h.in * w.in * channels;
+  Range rows = h.pixels(i);
+  for (int64_t j = 0; j < w.out; ++j) {
+    Range columns = w.pixels(j);
+    auto first_tap =
+        static_cast<int>((rows.begin - h.start(i)) * w.kernel + columns.begin - w.start(j));
+    int64_t at = (row * w.out + j) * channels;
+    over_lanes(channels, [&](int64_t c, auto count) {
+      maximum(pool, rows, columns, first_tap, sample + c, y + at + c, which + at + c, count);
+    });
+  }
+}
+
+// Row `row` of N * H: every pixel gathers from the windows over it, so dx is written once.
+template <typename T>
+void spread_row(const Pool& pool, int64_t row, const T* dy, const uint8_t* which, T* dx) {
+  const auto& [h, w] = pool.axes;
+  int64_t channels = pool.x[3], p = row % h.in, sample = row / h.in * h.out;
+  Range is = h.positions(p);
+  auto column_step = static_cast<int>(w.stride), row_step = static_cast<int>(h.stride * w.kernel);
+  for (int64_t q = 0; q < w.in; ++q) {
+    Range js = pool.columns_over[static_cast<size_t>(q)];
+    T* pixel = dx + (row * w.in + q) * channels;
+    auto corner = static_cast<int>((p - h.start(is.begin)) * w.kernel + q - w.start(js.begin));
+    int64_t first = ((sample + is.begin) * w.out + js.begin) * channels;
+    over_lanes(channels, [&](int64_t c, auto count) {
+      FloatLanes sum{};
+      int row_tap = corner;
+      int64_t row_at = first + c;
+      for (int64_t i = is.begin; i < is.end; ++i) {
+        int tap = row_tap;
+        int64_t at = row_at;
+        for (int64_t j = js.begin; j < js.end; ++j) {
+          sum += load_ints(which + at, count) == tap ? load_floats(dy + at, count) : FloatLanes{};
+          tap -= column_step;
+          at += channels;
+        }
+        row_tap -= row_step;
+        row_at += w.out * channels;
+      }
+      store_floats(sum, pixel + c, count);
+    });
+  }
+}
+
+template <typename T>
+class MaxPool2dKernel : public Kernel {
+ public:
+  explicit MaxPool2dKernel(const Pool& pool) : pool_(pool) {}
+  void run(const KernelArgs& args) override {
+    auto x = static_cast<const T*>(args.inputs[0]);
+    auto y = static_cast<T*>(args.outputs[0]);
+    auto which = static_cast<uint8_t*>(args.outputs[1]);
+    parallel_for(pool_.threads, pool_.y[0] * pool_.y[1], 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t row = begin; row < end; ++row) pool_row(pool_, row, x, y, which);
+    });
+  }
+
+ private:
+  Pool pool_;
+};
+
+template <typename T>
+class MaxPool2dBackwardKernel : public Kernel {
+ public:
+  explicit MaxPool2dBackwardKernel(const Pool& pool) : pool_(pool) {}
+  void run(const KernelArgs& args) override {
+    auto dy = static_cast<const T*>(args.inputs[0]);
+    auto which = static_cast<const uint8_t*>(args.inputs[1]);
+    auto dx = static_cast<T*>(args.outputs[0]);
+    parallel_for(pool_.threads, pool_.x[0] * pool_.x[1], 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t row = begin; row < end; ++row) spread_row(pool_, row, dy, which, dx);
+    });
+  }
+
+ private:
+  Pool pool_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_max_pool2d_cpu(const Op& op, const KernelRequest& request) {
+  Window window = static_cast<const MaxPool2dOp&>(op).attributes().window();
+  const Shape &x = request.inputs[0].shape, &y = request.outputs[0].shape;
+  Pool pool{x, y, axes_of(window, x, y), request.threads, {}};
+  return with_float_type(request.inputs[0].dtype, [&](auto type) -> std::unique_ptr<Kernel> {
+    return std::make_unique<MaxPool2dKernel<decltype(type)>>(pool);
+  });
+}
+
+std::unique_ptr<Kernel> make_max_pool2d_backward_cpu(const Op& op, const KernelRequest& request) {
+  Window window = static_cast<const MaxPool2dBackwardOp&>(op).attributes().window();
+  const Shape &x = request.outputs[0].shape, &y = request.inputs[0].shape;
+  Pool pool{x, y, axes_of(window, x, y), request.threads, {}};
+  for (int64_t q = 0; q < x[2]; ++q) pool.columns_over.push_back(pool.axes.w.positions(q));
+  return with_float_type(request.inputs[0].dtype, [&](auto type) -> std::unique_ptr<Kernel> {
+    return std::make_unique<MaxPool2dBackwardKernel<decltype(type)>>(pool);
+  });
+}
+
+}  // namespace spire

@@ -1,0 +1,46 @@
+// The loops of windowed CPU kernels: which taps of a window see the input, which windows see a
+// pixel, and channels in blocks that fit one register.
+#pragma once
+#include <algorithm>
+
+#include <spire/kernels/window.h>
+
+namespace spire {
+
+struct Range {
+  int64_t begin = 0, end = 0;
+  int64_t size() const { return end - begin; }
+};
+
+// One axis of a window without dilation over `in` pixels, at `out` positions.
+struct WindowAxis {
+  int64_t kernel, stride, padding, in, out;
+
+  // First pixel under position i; negative in the padding.
+  int64_t start(int64_t i) const { return i * stride - padding; }
+
+  // Pixels under position i.
+  Range pixels(int64_t i) const {
+    return {std::max<int64_t>(0, start(i)), std::min(in, start(i) + kernel)};
+  }
+
+  // Positions whose window covers pixel p.
+  Range positions(int64_t p) const {
+    int64_t last = (p + padding) / stride;
+    int64_t before =
+        p + padding - kernel;  // the last window that ended before p starts here or less
+    int64_t first = before < 0 ? 0 : before / stride + 1;
+    return {first, std::min(out, last + 1)};
+  }
+};
+
+struct WindowAxes {
+  WindowAxis h, w;
+};
+
+inline WindowAxes axes_of(const Window& window, const Shape& x, const Shape& y) {
+  return {{window.kernel.h, window.stride.h, window.padding.h, x[1], y[1]},
+          {window.kernel.w, window.stride.w, window.padding.w, x[2], y[2]}};
+}
+
+}  // namespace spire
