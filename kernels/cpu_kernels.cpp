@@ -5,6 +5,7 @@
 #include <spire/kernels/batch_norm.h>
 #include <spire/kernels/conv2d.h>
 #include <spire/kernels/dense.h>
+#include <spire/kernels/dropout.h>
 #include <spire/kernels/global_avg_pool.h>
 #include <spire/kernels/kernel.h>
 #include <spire/kernels/max_pool2d.h>
@@ -44,6 +45,8 @@ std::span<const KernelEntry> cpu_kernels() {
       {"avg_pool2d_backward", make_avg_pool2d_backward_cpu},
       {"global_avg_pool", make_global_avg_pool_cpu},
       {"global_avg_pool_backward", make_global_avg_pool_backward_cpu},
+      {"dropout", make_dropout_cpu},
+      {"dropout_backward", make_dropout_backward_cpu},
   };
   return table;
 }

@@ -22,13 +22,13 @@ void expect_rows(const Op& op, std::span<const TensorSpec> inputs, float label_s
 
 std::vector<TensorSpec> SoftmaxCrossEntropyOp::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(*this, inputs, 2, 2);
-  expect_rows(*this, inputs, label_smoothing_);
+  expect_rows(*this, inputs, attributes_.label_smoothing);
   return {{{1}, DType::f64}, {{1}, DType::f64}, {{inputs[0].shape[0]}, DType::f32}};
 }
 
 void SoftmaxCrossEntropyOp::gradient(GradientBuilder& builder) const {
   if (!builder.wants_gradient(0)) return;
-  auto backward = std::make_unique<SoftmaxCrossEntropyBackwardOp>(label_smoothing_);
+  auto backward = std::make_unique<SoftmaxCrossEntropyBackwardOp>(attributes_);
   auto results =
       builder.emit(std::move(backward), {builder.input(0), builder.input(1), builder.output(2)});
   builder.set_gradient(0, results[0]);
@@ -37,7 +37,7 @@ void SoftmaxCrossEntropyOp::gradient(GradientBuilder& builder) const {
 std::vector<TensorSpec> SoftmaxCrossEntropyBackwardOp::infer(
     std::span<const TensorSpec> inputs) const {
   expect_inputs(*this, inputs, 3, 3);
-  expect_rows(*this, inputs, label_smoothing_);
+  expect_rows(*this, inputs, attributes_.label_smoothing);
   expect(*this, inputs[2] == TensorSpec{{inputs[0].shape[0]}, DType::f32},
          "takes logsumexp ({}), got {}", inputs[0].shape[0], to_string(inputs[2]));
   return {inputs[0]};

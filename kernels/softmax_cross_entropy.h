@@ -9,35 +9,40 @@
 
 namespace spire {
 
+struct SoftmaxCrossEntropyAttributes {
+  float label_smoothing = 0;  // in [0, 1)
+};
+
 // inputs: logits, labels. outputs: loss (1) f64, the sum over rows; correct (1) f64, the rows whose
 // label is the first largest logit; logsumexp (N) f32. A root: its gradient ignores what comes
 // after.
 class SoftmaxCrossEntropyOp : public Op {
  public:
-  explicit SoftmaxCrossEntropyOp(float label_smoothing = 0) : label_smoothing_(label_smoothing) {}
-  float label_smoothing() const { return label_smoothing_; }
+  explicit SoftmaxCrossEntropyOp(SoftmaxCrossEntropyAttributes attributes = {})
+      : attributes_(attributes) {}
+  const SoftmaxCrossEntropyAttributes& attributes() const { return attributes_; }
 
   std::string_view name() const override { return "softmax_cross_entropy"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   void gradient(GradientBuilder& builder) const override;
 
  private:
-  float label_smoothing_;
+  SoftmaxCrossEntropyAttributes attributes_;
 };
 
 // inputs: logits, labels, logsumexp. outputs: dlogits, like logits.
 class SoftmaxCrossEntropyBackwardOp : public Op {
  public:
-  explicit SoftmaxCrossEntropyBackwardOp(float label_smoothing)
-      : label_smoothing_(label_smoothing) {}
-  float label_smoothing() const { return label_smoothing_; }
+  explicit SoftmaxCrossEntropyBackwardOp(SoftmaxCrossEntropyAttributes attributes)
+      : attributes_(attributes) {}
+  const SoftmaxCrossEntropyAttributes& attributes() const { return attributes_; }
 
   std::string_view name() const override { return "softmax_cross_entropy_backward"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   bool may_overwrite(int index) const override { return index == 0; }
 
  private:
-  float label_smoothing_;
+  SoftmaxCrossEntropyAttributes attributes_;
 };
 
 std::unique_ptr<Kernel> make_softmax_cross_entropy_cpu(const Op& op, const KernelRequest& request);

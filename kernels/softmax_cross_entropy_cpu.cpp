@@ -60,7 +60,7 @@ class ForwardKernel : public Kernel {
       : rows_(request.inputs[0].shape[0]),
         classes_(request.inputs[0].shape[1]),
         threads_(request.threads),
-        smoothing_(static_cast<double>(op.label_smoothing())) {}
+        smoothing_(static_cast<double>(op.attributes().label_smoothing)) {}
 
   size_t workspace_bytes() const override { return sizeof(Totals) * static_cast<size_t>(threads_); }
 
@@ -114,7 +114,7 @@ class BackwardKernel : public Kernel {
       : rows_(request.inputs[0].shape[0]),
         classes_(request.inputs[0].shape[1]),
         threads_(request.threads),
-        smoothing_(op.label_smoothing()) {}
+        smoothing_(op.attributes().label_smoothing) {}
 
   void run(const KernelArgs& args) override {
     auto logits = static_cast<const T*>(args.inputs[0]);

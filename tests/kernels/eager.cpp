@@ -152,6 +152,7 @@ Value EagerBuilder::output_gradient(int index) const {
 std::vector<Value> EagerBuilder::emit(std::unique_ptr<Op> op, std::vector<Value> inputs) {
   std::vector<DeviceTensor> operands;
   for (Value value : inputs) operands.push_back(tensor(value));
+  ++environment_.op_id;  // as in a graph, no two ops have one id
   std::vector<Value> results;
   for (DeviceTensor& output : execute(*op, operands, environment_, step_)) {
     results.push_back(add(std::move(output)));

@@ -42,7 +42,7 @@ std::vector<HostTensor> reference(std::span<const HostTensor> in, double smoothi
 
 OpCase loss_case(int64_t rows, int64_t classes, float smoothing, double size) {
   OpCase test;
-  test.op = std::make_shared<SoftmaxCrossEntropyOp>(smoothing);
+  test.op = std::make_shared<SoftmaxCrossEntropyOp>(SoftmaxCrossEntropyAttributes{smoothing});
   HostTensor label = uniform({rows}, 52, 0, static_cast<double>(classes));
   for (double& l : label.data) l = std::floor(l);
   test.inputs = {activation(uniform({rows, classes}, 51, -size, size)), labels(label)};
@@ -98,7 +98,7 @@ TEST_P(SoftmaxCrossEntropyTest, LabelOutOfRangeMakesTheLossNaN) {
     EXPECT_TRUE(std::isnan(out[0][0]));
     EXPECT_EQ(out[1][0], 1);
     inputs.push_back(statistic(out[2]));
-    for (double g : run_op(SoftmaxCrossEntropyBackwardOp(0), inputs, GetParam())[0].data) {
+    for (double g : run_op(SoftmaxCrossEntropyBackwardOp({}), inputs, GetParam())[0].data) {
       EXPECT_TRUE(std::isfinite(g));
     }
   }
@@ -111,7 +111,7 @@ TEST(SoftmaxCrossEntropyOp, RefusesInputsThatDoNotFit) {
   EXPECT_EQ(SoftmaxCrossEntropyOp().infer(std::vector{logits, label}).size(), 3u);
   EXPECT_THROW(SoftmaxCrossEntropyOp().infer(std::vector{logits, soft}), Error);
   EXPECT_THROW(SoftmaxCrossEntropyOp().infer(std::vector{label, label}), Error);
-  EXPECT_THROW(SoftmaxCrossEntropyOp(1.0f).infer(std::vector{logits, label}), Error);
+  EXPECT_THROW(SoftmaxCrossEntropyOp({1.0f}).infer(std::vector{logits, label}), Error);
 }
 
 }  // namespace spire::testing
