@@ -1,6 +1,11 @@
 #include <gmock/gmock.h>
+#include <sched.h>
 #include <spire/train/checkpoint_file.h>
 #include <spire/train/checkpoint_store.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
 
 #include "tests/train/checkpoint_fixture.h"
 
@@ -165,6 +170,40 @@ TEST_F(Store, KilledBeforeThePointerTheNewFileResumes) {
   write_checkpoint(store.path_of(20), state_at(20));
   EXPECT_EQ(store.latest(), store.path_of(10));
   EXPECT_EQ(newest(store), 20);
+}
+
+// A child saves step after step and says so through a pipe; it is killed somewhere in a later save.
+void save_until_killed(const CheckpointStore& store, int64_t first, int said) noexcept {
+  for (int64_t step = first;; ++step) {
+    store.save(sample_state(step));
+    if (::write(said, "s", 1) != 1) ::_exit(1);
+  }
+}
+
+TEST_F(Store, ReallyKilledItResumesAtTheLastFinishedSaveOrLater) {
+  CheckpointStore store(directory, {.keep_last = 2, .keep_every = 0});
+  RandomStream random(3, Purpose::shuffle);
+  int64_t finished = 0;
+  for (uint64_t kill = 0; kill < 12; ++kill) {
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) save_until_killed(store, finished + 1, ends[1]);
+    ::close(ends[1]);
+    char byte;
+    for (uint32_t saves = 1 + random.below(2 * kill, 3); saves > 0; --saves, ++finished)
+      ASSERT_EQ(::read(ends[0], &byte, 1), 1);
+    for (uint32_t yields = random.below(2 * kill + 1, 20000); yields > 0; --yields) ::sched_yield();
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    ::close(ends[0]);
+    int64_t resumed = newest(store);
+    EXPECT_GE(resumed, finished);
+    EXPECT_THAT(bad, IsEmpty());
+    store.begin_at(resumed);
+    finished = resumed;
+  }
 }
 
 TEST_F(Store, AFolderThatCannotBeMadeIsAnError) {
