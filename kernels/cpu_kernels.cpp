@@ -3,11 +3,13 @@
 #include <spire/kernels/add.h>
 #include <spire/kernels/avg_pool2d.h>
 #include <spire/kernels/batch_norm.h>
+#include <spire/kernels/bias.h>
 #include <spire/kernels/conv2d.h>
 #include <spire/kernels/dense.h>
 #include <spire/kernels/dropout.h>
 #include <spire/kernels/global_avg_pool.h>
 #include <spire/kernels/kernel.h>
+#include <spire/kernels/matmul.h>
 #include <spire/kernels/max_pool2d.h>
 #include <spire/kernels/softmax_cross_entropy.h>
 
@@ -47,6 +49,9 @@ std::span<const KernelEntry> cpu_kernels() {
       {"global_avg_pool_backward", make_global_avg_pool_backward_cpu},
       {"dropout", make_dropout_cpu},
       {"dropout_backward", make_dropout_backward_cpu},
+      {"matmul", make_matmul_cpu},
+      {"bias", make_bias_cpu},
+      {"bias_backward", make_bias_backward_cpu},
   };
   return table;
 }
