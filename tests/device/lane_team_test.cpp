@@ -15,7 +15,8 @@ TEST(LaneTeam, EveryLaneRunsEveryParallelOnce) {
   LaneTeam team(lanes(4));
   std::vector<int> runs(4, 0);
   team.lead([&] {
-    for (int i = 0; i < 100; ++i) team.parallel([&](int lane) { ++runs[static_cast<size_t>(lane)]; });
+    for (int i = 0; i < 100; ++i)
+      team.parallel([&](int lane) { ++runs[static_cast<size_t>(lane)]; });
   });
   EXPECT_EQ(runs, (std::vector<int>{100, 100, 100, 100}));
 }
@@ -52,7 +53,11 @@ TEST(LaneTeam, AFailingLaneReleasesTheOthersAndIsReported) {
     }
   }
   int runs = 0;  // the team is whole again
-  team.lead([&] { team.parallel([&](int lane) { runs += lane == 0; }); });
+  team.lead([&] {
+    team.parallel([&](int lane) {
+      if (lane == 0) ++runs;
+    });
+  });
   EXPECT_EQ(runs, 1);
 }
 
