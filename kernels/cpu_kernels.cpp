@@ -4,6 +4,7 @@
 #include <spire/kernels/avg_pool2d.h>
 #include <spire/kernels/batch_norm.h>
 #include <spire/kernels/bias.h>
+#include <spire/kernels/concat.h>
 #include <spire/kernels/conv2d.h>
 #include <spire/kernels/dense.h>
 #include <spire/kernels/dropout.h>
@@ -11,6 +12,9 @@
 #include <spire/kernels/kernel.h>
 #include <spire/kernels/matmul.h>
 #include <spire/kernels/max_pool2d.h>
+#include <spire/kernels/mul.h>
+#include <spire/kernels/one_hot.h>
+#include <spire/kernels/regression_loss.h>
 #include <spire/kernels/softmax_cross_entropy.h>
 
 namespace spire {
@@ -52,6 +56,14 @@ std::span<const KernelEntry> cpu_kernels() {
       {"matmul", make_matmul_cpu},
       {"bias", make_bias_cpu},
       {"bias_backward", make_bias_backward_cpu},
+      {"mul", make_mul_cpu},
+      {"concat", make_concat_cpu},
+      {"slice", make_slice_cpu},
+      {"mse", make_regression_loss_cpu},
+      {"mse_backward", make_regression_loss_backward_cpu},
+      {"l1", make_regression_loss_cpu},
+      {"l1_backward", make_regression_loss_backward_cpu},
+      {"one_hot", make_one_hot_cpu},
   };
   return table;
 }

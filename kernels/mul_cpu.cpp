@@ -1,0 +1,34 @@
+#include <spire/kernels/elementwise_cpu.h>
+#include <spire/kernels/float_type.h>
+#include <spire/kernels/mul.h>
+
+namespace spire {
+
+namespace {
+
+template <typename T>
+class MulKernel : public Kernel {
+ public:
+  explicit MulKernel(const KernelRequest& request)
+      : n_(request.inputs[0].shape.elements()), threads_(request.threads) {}
+
+  void run(const KernelArgs& args) override {
+    elementwise(
+        threads_, n_, static_cast<T*>(args.outputs[0]), [](float a, float b) { return a * b; },
+        static_cast<const T*>(args.inputs[0]), static_cast<const T*>(args.inputs[1]));
+  }
+
+ private:
+  int64_t n_;
+  int threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_mul_cpu(const Op&, const KernelRequest& request) {
+  return with_float_type(request.inputs[0].dtype, [&](auto type) -> std::unique_ptr<Kernel> {
+    return std::make_unique<MulKernel<decltype(type)>>(request);
+  });
+}
+
+}  // namespace spire

@@ -1,0 +1,70 @@
+#include <spire/kernels/concat.h>
+
+#include <tests/kernels/op_test.h>
+
+namespace spire::testing {
+
+namespace {
+
+// y[before, a, after] over the axes before, at and after the joined one.
+std::vector<HostTensor> joined(std::span<const HostTensor> in, int axis) {
+  Shape shape = in[0].shape;
+  int64_t before = 1, after = 1;
+  for (int i = 0; i < shape.rank(); ++i) (i < axis ? before : after) *= i == axis ? 1 : shape[i];
+  shape[axis] = 0;
+  for (const HostTensor& part : in) shape[axis] += part.shape[axis];
+  HostTensor y = zeros(shape);
+  int64_t begin = 0;
+  for (const HostTensor& part : in) {
+    int64_t length = part.shape[axis];
+    for (int64_t b = 0; b < before; ++b) {
+      for (int64_t i = 0; i < length * after; ++i) {
+        y[(b * shape[axis] + begin) * after + i] = part[b * length * after + i];
+      }
+    }
+    begin += length;
+  }
+  return {y};
+}
+
+class ConcatTest : public OpTest {};
+
+}  // namespace
+
+TEST_P(ConcatTest, ValuesAndGradientsAlongEachAxis) {
+  for (int axis = 0; axis < 4; ++axis) {
+    OpCase test;
+    test.op = std::make_shared<ConcatOp>(axis == 3 ? -1 : axis);
+    for (int64_t length : {1, 3, 2}) {
+      Shape shape{2, 3, 2, 4};
+      shape[axis] = length;
+      test.inputs.push_back(activation(uniform(shape, 90 + static_cast<uint64_t>(length))));
+    }
+    test.reference = [axis](std::span<const HostTensor> in) { return joined(in, axis); };
+    test.value_factor = test.gradient_factor = 0;  // exact
+    check_op(test, GetParam());
+  }
+}
+
+TEST_P(ConcatTest, SharesManyRowsAmongThreads) {
+  OpCase test;
+  test.op = std::make_shared<ConcatOp>();
+  test.inputs = {activation(uniform({3, 5000, 5}, 95)), activation(uniform({3, 5000, 2}, 96))};
+  test.reference = [](std::span<const HostTensor> in) { return joined(in, 2); };
+  test.value_factor = 0;
+  check_values(test, GetParam());
+}
+
+SPIRE_TEST_EVERYWHERE(ConcatTest);
+
+TEST(ConcatOp, RefusesPartsThatDoNotFit) {
+  TensorSpec a{{2, 3}, DType::f32}, b{{2, 5}, DType::f32}, half{{2, 5}, DType::bf16};
+  EXPECT_EQ(ConcatOp(1).infer(std::vector{a, b})[0].shape, (Shape{2, 8}));
+  EXPECT_THROW(ConcatOp(0).infer(std::vector{a, b}), Error);
+  EXPECT_THROW(ConcatOp(1).infer(std::vector{a, half}), Error);
+  EXPECT_THROW(ConcatOp(2).infer(std::vector{a, a}), Error);
+  EXPECT_THROW(ConcatOp(1).infer(std::vector<TensorSpec>{}), Error);
+  EXPECT_THROW(SliceOp(1, 2, 2).infer(std::vector{a}), Error);
+}
+
+}  // namespace spire::testing

@@ -1,0 +1,38 @@
+#include <spire/kernels/one_hot.h>
+
+#include <cmath>
+
+#include <tests/kernels/op_test.h>
+
+namespace spire::testing {
+
+namespace {
+
+class OneHotTest : public OpTest {};
+
+}  // namespace
+
+TEST_P(OneHotTest, HasAOneAtTheLabel) {
+  OneHotOp op({3, GetParam().dtype});
+  auto rows = run_op(op, std::vector{labels({{4}, {2, 0, 1, 2}})}, GetParam())[0];
+  EXPECT_EQ(rows.shape, (Shape{4, 3}));
+  EXPECT_EQ(rows.data, (std::vector<double>{0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 1}));
+}
+
+TEST_P(OneHotTest, LabelOutOfRangeMakesItsRowNaN) {
+  OneHotOp op({2, GetParam().dtype});
+  auto rows = run_op(op, std::vector{labels({{3}, {2, 1, -1}})}, GetParam())[0];
+  EXPECT_TRUE(std::isnan(rows[0]) && std::isnan(rows[1]) && std::isnan(rows[4]));
+  EXPECT_EQ(rows[2], 0);
+  EXPECT_EQ(rows[3], 1);
+}
+
+SPIRE_TEST_EVERYWHERE(OneHotTest);
+
+TEST(OneHotOp, RefusesWhatIsNoLabel) {
+  EXPECT_THROW(OneHotOp({3}).infer(std::vector<TensorSpec>{{{4}, DType::f32}}), Error);
+  EXPECT_THROW(OneHotOp({3}).infer(std::vector<TensorSpec>{{{4, 1}, DType::i32}}), Error);
+  EXPECT_THROW(OneHotOp({0}).infer(std::vector<TensorSpec>{{{4}, DType::i32}}), Error);
+}
+
+}  // namespace spire::testing
