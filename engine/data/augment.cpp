@@ -32,7 +32,7 @@ void write_padding(int64_t count, int64_t channels, const T* table, T* out) {
 
 // One output row = padding, pixels, padding; `first` and `last` bound the pixels within it.
 template <typename T>
-void write_image(const uint8_t* pixels, const ImageShape& shape, const Placement& place,
+void write_image(const uint8_t* pixels, const ImageShape& shape, const ImageTransform& place,
                  const T* table, T* out) {
   auto [height, width, channels] = shape;
   // Inside where 0 <= x' + dx < W. Mirrored, x runs the other way.
@@ -72,10 +72,10 @@ std::vector<T> make_table(const Normalization& normalization) {
 
 }  // namespace
 
-Placement placement(const AugmentOptions& options, uint64_t seed, int64_t epoch, int64_t sample) {
+ImageTransform image_transform(const AugmentOptions& options, uint64_t seed, int64_t epoch, int64_t sample) {
   auto e = static_cast<uint64_t>(epoch);
   auto s = static_cast<uint64_t>(sample);
-  Placement place;
+  ImageTransform place;
   if (options.crop > 0) {
     RandomStream stream(seed, Purpose::crop, e, s);
     auto places = static_cast<uint32_t>(2 * options.crop + 1);
@@ -109,7 +109,7 @@ ImageWriter::ImageWriter(const Dataset& dataset, const Normalization& normalizat
 }
 
 void ImageWriter::write(const uint8_t* pixels, int64_t epoch, int64_t sample, void* out) const {
-  Placement place = placement(options_, seed_, epoch, sample);
+  ImageTransform place = image_transform(options_, seed_, epoch, sample);
   ImageShape shape{height_, width_, channels_};
   if (dtype_ == DType::f32) {
     write_image(pixels, shape, place, f32_table_.data(), static_cast<float*>(out));

@@ -17,12 +17,12 @@ struct AugmentOptions {
 
 // Output pixel (y, x) is input pixel (y + dy, x' + dx), x' = flip ? W - 1 - x : x; pixels outside
 // of the image have the value 0 before normalisation.
-struct Placement {
+struct ImageTransform {
   int64_t dy = 0, dx = 0;  // in [-crop, crop]
   bool flip = false;
 };
 
-Placement placement(const AugmentOptions& options, uint64_t seed, int64_t epoch, int64_t sample);
+ImageTransform image_transform(const AugmentOptions& options, uint64_t seed, int64_t epoch, int64_t sample);
 
 // Writes normalised images of one shape and dtype. Immutable, so any thread may use it.
 class ImageWriter {

@@ -2,7 +2,7 @@
 #include <spire/train/run.h>
 #include <spire/train/run_setup.h>
 
-#include <spire/observe/start_block.h>
+#include <spire/observe/blocks.h>
 #include <spire/train/checkpoint_file.h>
 
 namespace spire {

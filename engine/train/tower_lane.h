@@ -8,6 +8,7 @@
 
 #include <spire/collective/tree.h>
 #include <spire/data/loader.h>
+#include <spire/device/lane_team.h>
 #include <spire/graph/plan.h>
 #include <spire/train/replica.h>
 

@@ -48,7 +48,9 @@ Trainer::Trainer(const TrainerOptions& options, const Placement& placement) : pl
 // with that thread's OpenMP team, and replicas' tables of forms are shared.
 void Trainer::make_lanes(const TrainerOptions& options, const GraphBuilder& build) {
   lanes_.resize(placement_.lanes.size());
-  LaneOptions lane_options{.towers = placement_.towers, .batch_size = placement_.batch_size};
+  LaneOptions lane_options;
+  lane_options.towers = placement_.towers;
+  lane_options.batch_size = placement_.batch_size;
   lane_options.ragged_train = ragged_samples(options.train_samples, placement_);
   lane_options.ragged_eval = ragged_samples(options.test_samples, placement_);
   team_->lead([&] {

@@ -33,7 +33,7 @@ Normalization channels_of(int64_t channels) {
 
 // Pads a copy of the image with zeros, cuts the window out, mirrors it, normalises in double.
 std::vector<float> naive(const Dataset& image, const Normalization& normalization,
-                         const AugmentOptions& options, const Placement& place) {
+                         const AugmentOptions& options, const ImageTransform& place) {
   auto [h, w, c] = std::array{image.height, image.width, image.channels};
   int64_t pad = options.crop, wide = w + 2 * pad;
   std::vector<uint8_t> padded(static_cast<size_t>((h + 2 * pad) * wide * c));
@@ -64,7 +64,7 @@ void compare_with_naive(const AugmentOptions& options, int64_t channels) {
   std::vector<float> out(static_cast<size_t>(image.image_size()));
   std::vector<bfloat16> half(out.size());
   for (int64_t sample = 0; sample < 400; ++sample) {
-    Placement place = placement(options, 3, 6, sample);
+    ImageTransform place = image_transform(options, 3, 6, sample);
     std::vector<float> expected = naive(image, normalization, options, place);
     f32.write(image.pixels.data(), 6, sample, out.data());
     bf16.write(image.pixels.data(), 6, sample, half.data());
@@ -90,28 +90,28 @@ TEST(ImageWriter, PaddingIsAZeroPixelBeforeNormalisation) {
   image.pixels.assign(16, 255);
   AugmentOptions options{3, false};
   int64_t sample = 0;  // one that moves the image down
-  while (placement(options, 1, 0, sample).dy >= 0) ++sample;
+  while (image_transform(options, 1, 0, sample).dy >= 0) ++sample;
   std::vector<float> out(16);
   ImageWriter(image, {{0.25}, {0.5}}, DType::f32, options, 1)
       .write(image.pixels.data(), 0, sample, out.data());
   EXPECT_EQ(out[0], -0.5f);  // (0 - 0.25) / 0.5, not 0
 }
 
-TEST(Placement, WithoutAugmentationIsTheImageItself) {
+TEST(ImageTransform, WithoutAugmentationIsTheImageItself) {
   for (int64_t sample = 0; sample < 100; ++sample) {
-    Placement place = placement({}, 1, 2, sample);
+    ImageTransform place = image_transform({}, 1, 2, sample);
     EXPECT_EQ(place.dy, 0);
     EXPECT_EQ(place.dx, 0);
     EXPECT_FALSE(place.flip);
   }
 }
 
-TEST(Placement, DependsOnSeedEpochAndSampleAlone) {
+TEST(ImageTransform, DependsOnSeedEpochAndSampleAlone) {
   AugmentOptions options{4, true};
   auto all = [&](uint64_t seed, int64_t epoch, int64_t first) {
     std::vector<int64_t> draws;
     for (int64_t sample = first; sample < first + 50; ++sample) {
-      Placement place = placement(options, seed, epoch, sample);
+      ImageTransform place = image_transform(options, seed, epoch, sample);
       draws.insert(draws.end(), {place.dy, place.dx, place.flip});
     }
     return draws;
@@ -127,18 +127,18 @@ void expect_share(int64_t hits, double n, double p) {
   EXPECT_NEAR(static_cast<double>(hits) / n, p, 5 * std::sqrt(p * (1 - p) / n));
 }
 
-TEST(Placement, FlipsHalfAndCropsUniformlyAndIndependently) {
+TEST(ImageTransform, FlipsHalfAndCropsUniformlyAndIndependently) {
   AugmentOptions options{2, true};
   constexpr int64_t n = 40000;
   std::array<std::array<int64_t, 5>, 5> places{};
   int64_t flips = 0, flips_repeated = 0, flips_in_the_corner = 0;
   for (int64_t sample = 0; sample < n; ++sample) {
-    Placement place = placement(options, 5, 0, sample);
+    ImageTransform place = image_transform(options, 5, 0, sample);
     ASSERT_LE(std::abs(place.dy), 2);
     ASSERT_LE(std::abs(place.dx), 2);
     ++places[static_cast<size_t>(place.dy + 2)][static_cast<size_t>(place.dx + 2)];
     flips += place.flip;
-    flips_repeated += place.flip && placement(options, 5, 1, sample).flip;
+    flips_repeated += place.flip && image_transform(options, 5, 1, sample).flip;
     flips_in_the_corner += place.flip && place.dy == 2 && place.dx == 2;
   }
   for (const auto& row : places)

@@ -1,0 +1,147 @@
+// The claims of towers: what is trained does not depend on what hosts it.
+#include <gtest/gtest.h>
+#include <spire/base/error.h>
+
+#include <cmath>
+
+#include "tests/train/small_run.h"
+
+namespace spire {
+namespace {
+
+struct Case {
+  std::string name;
+  SmallRun run;
+};
+
+SmallRun with(const std::function<void(SmallRun&)>& change) {
+  SmallRun run;
+  change(run);
+  return run;
+}
+
+class Invariance : public testing::TestWithParam<Case> {};
+
+// One hash for every number of devices. 30 steps: more than one epoch, so ragged last batches, in which
+// one tower has fewer samples and others none, are among them.
+TEST_P(Invariance, AnyNumberOfDevicesTrainsTheSameBits) {
+  SmallRun run = GetParam().run;
+  run.devices = {"cpu:0"};
+  uint64_t one = hash_after(run, 30);
+  for (auto devices : {std::vector<std::string>{"cpu:0", "cpu:1"},
+                       std::vector<std::string>{"cpu:0", "cpu:1", "cpu:2"},
+                       std::vector<std::string>{"cpu:0", "cpu:1", "cpu:2", "cpu:3"}}) {
+    run.devices = devices;
+    EXPECT_EQ(hash_after(run, 30), one) << devices.size() << " devices";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Invariance,
+    testing::Values(
+        Case{"cnn_dropout", with([](SmallRun&) {})},
+        Case{"cnn_bf16", with([](SmallRun& r) { r.precision = DType::bf16; })},
+        Case{"mlp_clipped_adamw", with([](SmallRun& r) {
+               r.model = {.name = "mlp", .hidden = {24, 12}, .channels = {}, .dropout = 0.5};
+               r.optimizer = {.name = "adamw", .lr = 0.01, .weight_decay = 0.01, .clip_norm = 0.5};
+             })},
+        Case{"resnet_batch_norm", with([](SmallRun& r) {
+               r.model = {.name = "resnet", .hidden = {}, .channels = {}, .depth = 8};
+             })},
+        Case{"odd_towers", with([](SmallRun& r) { r.towers = 5; })}),
+    [](const auto& test) { return test.param.name; });
+
+TEST(Towers, HashSeesTheSeed) {  // so that equality above means something
+  EXPECT_NE(hash_after(with([](SmallRun&) {}), 5), hash_after(with([](SmallRun& r) { r.seed = 4; }), 5));
+}
+
+std::vector<float> weights_after(const SmallRun& run, int64_t steps) {
+  Trainer trainer(run.options(), run.place());
+  run_steps(trainer, run, 0, steps);
+  return {trainer.weights(), trainer.weights() + trainer.layout().total_floats()};
+}
+
+// N towers of b samples are one tower of N b samples, to rounding, ragged last batch included.
+TEST(Towers, AreOneTowerOfAllTheirSamples) {
+  SmallRun whole = with([](SmallRun& r) {
+    r.model = {.name = "mlp", .hidden = {24}, .channels = {}};
+    r.towers = 1;
+    r.batch_size = 48;
+  });
+  auto reference = weights_after(whole, 7);
+  for (int64_t towers : {2, 3, 8}) {
+    SmallRun split = whole;
+    split.towers = towers;
+    split.batch_size = 48 / towers;
+    auto weights = weights_after(split, 7);
+    for (size_t i = 0; i < reference.size(); ++i)
+      ASSERT_NEAR(weights[i], reference[i], 2e-6 + 1e-5 * std::abs(reference[i])) << towers << " towers";
+  }
+}
+
+TEST(Towers, LearnWhatCanBeLearned) {
+  SmallRun run;
+  Trainer trainer(run.options(), run.place());
+  double first = run_steps(trainer, run, 0, 1).loss;
+  StepResult last = run_steps(trainer, run, 1, 150);
+  EXPECT_NEAR(first, std::log(4.0), 1.0);
+  EXPECT_LT(last.loss, 0.2 * first);
+}
+
+TEST(Towers, EvaluationIsTheSameNumberOnAnyDevices) {
+  std::vector<EvaluationSums> sums;
+  for (auto devices : {std::vector<std::string>{"cpu:0"}, std::vector<std::string>{"cpu:0", "cpu:1"},
+                       std::vector<std::string>{"cpu:0", "cpu:1", "cpu:2"}}) {
+    SmallRun run;
+    run.devices = devices;
+    Trainer trainer(run.options(), run.place());
+    run_steps(trainer, run, 0, 10);
+    Dataset data = made_up_dataset(run.samples, 77);
+    LoaderOptions loading = run.loading();
+    loading.shuffle = false;
+    loading.augment = {};
+    BatchLoader loader(data, normalization_of(data), loading);
+    EvaluationSums& sum = sums.emplace_back();
+    trainer.team().lead([&] {
+      trainer.begin_evaluation();
+      loader.start(0, 0, 1);
+      while (!loader.finished()) trainer.evaluate(loader.next(), sum);
+    });
+    EXPECT_EQ(sum.samples, run.samples);  // no padding, nothing twice
+    EXPECT_EQ(sum.loss, sums[0].loss);
+    EXPECT_EQ(sum.correct, sums[0].correct);
+  }
+}
+
+TEST(Towers, SnapshotAndRestoreGoOnBitForBit) {
+  SmallRun run = with([](SmallRun& r) { r.optimizer = {.name = "adam", .lr = 0.01}; });
+  uint64_t straight = hash_after(run, 40);
+  Trainer first(run.options(), run.place());
+  run_steps(first, run, 0, 17);
+  TrainingState state;
+  first.snapshot(state);
+  run.devices = {"cpu:0", "cpu:1"};  // and on other devices
+  Trainer second(run.options(), run.place());
+  second.restore(state);
+  run_steps(second, run, 17, 40);
+  EXPECT_EQ(second.parameter_hash(), straight);
+}
+
+TEST(Towers, StateOfAnotherModelIsRefusedByName) {
+  SmallRun run;
+  Trainer trainer(run.options(), run.place());
+  TrainingState state;
+  trainer.snapshot(state);
+  SmallRun other = with([](SmallRun& r) { r.model.hidden = {17}; });
+  Trainer receiver(other.options(), other.place());
+  try {
+    receiver.team().lead([&] { receiver.restore(state); });
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.category(), Category::checkpoint);
+    EXPECT_NE(std::string(error.what()).find("dense"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace spire
