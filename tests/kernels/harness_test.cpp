@@ -1,0 +1,74 @@
+// The harness must see what it is there to see: wrong values, wrong gradients, and no excuses.
+#include <gtest/gtest-spi.h>
+
+#include <spire/kernels/activation.h>
+#include <tests/kernels/eager.h>
+
+namespace spire::testing {
+
+namespace {
+
+const Environment cpu{{DeviceKind::cpu, 0}, DType::f32, 1, 0};
+
+// y = |x|, which no op computes: relu has its values for x > 0 only, and half of its gradient's
+// sign.
+std::vector<HostTensor> magnitude_of(std::span<const HostTensor> in) {
+  return absolute(in);
+}
+
+OpCase relu_case(double low, double high) {
+  OpCase test;
+  test.op = std::make_shared<ActivationOp>(ActivationAttributes{Activation::relu});
+  test.inputs = {activation(uniform({4, 5}, 1, low, high))};
+  test.reference = magnitude_of;
+  return test;
+}
+
+// y = relu(x) whose gradient is said to be that of a leaky relu.
+class WrongGradientOp : public ActivationOp {
+ public:
+  WrongGradientOp() : ActivationOp({Activation::relu}) {}
+  void gradient(GradientBuilder& builder) const override {
+    auto wrong = std::make_unique<ActivationBackwardOp>(
+        ActivationAttributes{Activation::leaky_relu, 0.001f});
+    auto dx = builder.emit(std::move(wrong), {builder.output_gradient(0), builder.output(0)});
+    builder.set_gradient(0, dx[0]);
+  }
+};
+
+}  // namespace
+
+TEST(OpHarness, AcceptsWhatIsRight) {
+  check_op(relu_case(0.1, 1), cpu);
+}
+
+TEST(OpHarness, SeesAWrongValue) {
+  EXPECT_NONFATAL_FAILURE(check_values(relu_case(-1, -0.5), cpu), "output 0 element 0: kernel 0");
+}
+
+TEST(OpHarness, SeesAGradientThatIsWrongByAThousandth) {
+  OpCase test = relu_case(-1, -0.5);
+  test.op = std::make_shared<WrongGradientOp>();
+  test.reference = [](std::span<const HostTensor> in) { return std::vector{zeros(in[0].shape)}; };
+  EXPECT_NONFATAL_FAILURE(check_gradient(test, cpu), "gradient of input 0 element 0");
+}
+
+TEST(OpHarness, CountsElementsAtAKink) {
+  OpCase test = relu_case(-1e-6, 1e-6);
+  test.reference = [](std::span<const HostTensor> in) {
+    HostTensor y = in[0];
+    for (double& value : y.data) value = std::max(value, 0.0);
+    return std::vector{y};
+  };
+  EXPECT_NONFATAL_FAILURE(check_gradient(test, cpu), "elements at a kink");
+  test.kink_share = 1;
+  check_gradient(test, cpu);
+}
+
+TEST(OpHarness, MemoryStartsAsNaN) {
+  TensorSpec spec{{3}, DType::bf16};
+  HostTensor fresh = download({spec, false, std::make_shared<Bytes>(spec.bytes())});
+  for (double value : fresh.data) EXPECT_NE(value, value);
+}
+
+}  // namespace spire::testing
