@@ -22,10 +22,6 @@ Schedule::Schedule(const ScheduleConfig& config, double lr, int64_t total_steps,
   auto per_epoch = static_cast<double>(steps_per_epoch);
   warmup_ = config.warmup_steps > 0 ? config.warmup_steps : std::llround(config.warmup_epochs * per_epoch);
   drop_every_ = config.step_epochs * per_epoch;
-  if (warmup_ > 0 && warmup_ >= total_steps) {
-    fail(Category::config, "schedule: {} warm-up steps do not fit a run of {} steps; shorten the warm-up",
-         warmup_, total_steps);
-  }
 }
 
 double Schedule::lr(int64_t step) const {

@@ -8,7 +8,7 @@ namespace spire {
 
 class Schedule {
  public:
-  // Throws Error(config) for an unknown name, and where the warm-up is not shorter than the run.
+  // Throws Error(config) for an unknown name. A warm-up longer than the run just never ends.
   Schedule(const ScheduleConfig& config, double lr, int64_t total_steps, int64_t steps_per_epoch);
 
   // For step 0, 1, ... total_steps - 1. During warm-up it rises linearly, the first step included:
