@@ -159,7 +159,8 @@ class PlanBuilder {
     step.kernel = make_kernel(*node.op, {.inputs = inputs,
                                          .outputs = outputs,
                                          .device = options_.device,
-                                         .threads = options_.threads});
+                                         .threads = options_.threads,
+                                         .op_id = static_cast<int>(n)});
     for (Packing& packing : step.kernel->packings()) {
       const Tensor& tensor = graph_.tensor(node.inputs[static_cast<size_t>(packing.input)]);
       require(tensor.role == Role::parameter, "[{}] packs an input that is no parameter", node.op->name());

@@ -84,7 +84,7 @@ TEST(Plan, GradientsOfTheWholeNetFollowDifferencesOfItsLoss) {
       kaiming_uniform(50)(r, v);
       v[17] += shift;
     });
-    cross_entropy_loss(g, g.emit_op<Dense>({y, w})[0], labels, 0.1f);
+    cross_entropy_loss(g, g.emit_op<DenseOp>({y, w})[0], labels, 0.1f);
     return run_graph(std::move(g), data.images, data.labels);
   };
   constexpr float h = 1e-2f;
