@@ -40,7 +40,7 @@ struct Packing {
   int input = 0;     // index of the op's input, which must be a parameter
   std::string form;  // names layout and dtype; equal forms are equal bytes
   size_t bytes = 0;
-  // plain: fp32 weights in the plain layout. Any thread may call it.
+  // plain: fp32 weights in the plain layout. Any one thread at a time may call it; allocates nothing.
   std::function<void(const float* plain, void* packed)> pack;
 };
 

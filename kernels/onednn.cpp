@@ -4,6 +4,8 @@
 
 #include <fmt/ranges.h>
 
+#include <array>
+
 namespace spire::onednn {
 
 dnnl::memory::data_type data_type(DType dtype) {
@@ -75,6 +77,22 @@ Layout layout_of(const Desc& desc) {
 
 }  // namespace
 
+namespace {
+
+void move_to(dnnl::memory& memory, void* data) {
+  if (memory.get_data_handle() != data) memory.set_data_handle(data);
+}
+
+// The C interface takes the arguments as they lie; the C++ one makes a list of them at each call.
+void execute(const dnnl::primitive& primitive, const dnnl::stream& stream,
+             std::span<const dnnl_exec_arg_t> arguments) {
+  dnnl::error::wrap_c_api(dnnl_primitive_execute(primitive.get(), stream.get(),
+                                                 static_cast<int>(arguments.size()), arguments.data()),
+                          "could not execute a primitive");
+}
+
+}  // namespace
+
 std::string form_of(const Desc& desc) {
   Layout layout = layout_of(desc);
   bool f32 = layout.data_type == static_cast<int>(dnnl::memory::data_type::f32);
@@ -88,16 +106,35 @@ std::string form_of(const Desc& desc) {
   return form;
 }
 
+namespace {
+
+// Memories are kept, since 2.x clears the padding of a blocked one whenever it is set anew.
+class PackingReorder {
+ public:
+  PackingReorder(const Desc& plain, const Desc& wanted, const dnnl::engine& engine)
+      : stream_(engine),
+        from_(plain, engine, DNNL_MEMORY_NONE),
+        to_(wanted, engine, DNNL_MEMORY_NONE),
+        reorder_(dnnl::reorder::primitive_desc(engine, plain, engine, wanted)) {}
+
+  void run(const float* from, void* to) {
+    move_to(from_, const_cast<float*>(from));  // only read: oneDNN's handles are not const
+    move_to(to_, to);
+    const std::array<dnnl_exec_arg_t, 2> arguments = {{{DNNL_ARG_FROM, from_.get()}, {DNNL_ARG_TO, to_.get()}}};
+    execute(reorder_, stream_, arguments);
+  }
+
+ private:
+  dnnl::stream stream_;
+  dnnl::memory from_, to_;
+  dnnl::reorder reorder_;
+};
+
+}  // namespace
+
 Packing packing(int input, const Desc& plain, const Desc& wanted, const dnnl::engine& engine) {
-  dnnl::reorder reorder(dnnl::reorder::primitive_desc(engine, plain, engine, wanted));
-  auto pack = [=](const float* from, void* to) {
-    dnnl::stream stream(engine);
-    // Only read: oneDNN's handles are not const.
-    dnnl::memory source(plain, engine, const_cast<float*>(from));
-    dnnl::memory target(wanted, engine, to);
-    dnnl::reorder(reorder).execute(stream, source, target);
-    stream.wait();
-  };
+  auto reorder = std::make_shared<PackingReorder>(plain, wanted, engine);
+  auto pack = [reorder](const float* from, void* to) { reorder->run(from, to); };
   return {input, form_of(wanted), wanted.get_size(), pack};
 }
 
@@ -124,7 +161,7 @@ void PrimitiveKernel::append_with_scratchpad(const dnnl::primitive& primitive,
     dnnl::memory memory(binding.desc, engine_, DNNL_MEMORY_NONE);
     step.places.push_back(binding.place);
     step.memories.push_back(memory);
-    step.arguments.insert({binding.argument, memory});
+    step.arguments.push_back({binding.argument, memory.get()});
   }
   steps_.push_back(std::move(step));
 }
@@ -173,11 +210,10 @@ void PrimitiveKernel::run(const KernelArgs& args) try {
       void* data = address(step.places[i], args);
       // Only when it moved: 2.x clears the padding of a blocked memory at each setting, and
       // packed weights are shared between lanes.
-      if (step.memories[i].get_data_handle() != data) step.memories[i].set_data_handle(data);
+      move_to(step.memories[i], data);
     }
-    step.primitive.execute(stream_, step.arguments);
+    execute(step.primitive, stream_, step.arguments);
   }
-  stream_.wait();
 } catch (const dnnl::error& error) {
   fail(Category::device, "{}: oneDNN could not run it: {} (status {})", subject_, error.message,
        static_cast<int>(error.status));

@@ -118,7 +118,7 @@ class PrimitiveKernel : public Kernel {
     dnnl::primitive primitive;
     std::vector<Place> places;
     std::vector<dnnl::memory> memories;  // same order as places
-    std::unordered_map<int, dnnl::memory> arguments;
+    std::vector<dnnl_exec_arg_t> arguments;  // of these memories
   };
   void append_with_scratchpad(const dnnl::primitive& primitive, const Desc& scratchpad,
                               std::vector<Binding> bindings);

@@ -1,0 +1,78 @@
+// A step allocates nothing: every operator new of this program is counted, whichever thread calls it,
+// apart from those that libdnnl makes for itself inside an execute call (its argument maps).
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "tests/train/small_run.h"
+
+namespace {
+std::atomic<long> allocations{0};
+std::atomic<bool> counting{false};
+
+bool is_ours(const void* caller) {
+  Dl_info library;
+  bool known = dladdr(caller, &library) != 0 && library.dli_fname;
+  return !known || !std::strstr(library.dli_fname, "libdnnl");
+}
+
+void* counted(std::size_t bytes, const void* caller) {
+  if (counting.load(std::memory_order_relaxed) && is_ours(caller)) allocations.fetch_add(1);
+  if (void* memory = std::malloc(bytes)) return memory;
+  throw std::bad_alloc();
+}
+}  // namespace
+
+void* operator new(std::size_t bytes) { return counted(bytes, __builtin_return_address(0)); }
+void* operator new[](std::size_t bytes) { return counted(bytes, __builtin_return_address(0)); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace spire {
+namespace {
+
+long allocations_in_steps(const SmallRun& run) {
+  Dataset data = made_up_dataset(run.samples);
+  BatchLoader loader(data, normalization_of(data), run.loading());
+  Trainer trainer(run.options(), run.place());
+  long counted_steps = 0;
+  trainer.team().lead([&] {
+    loader.start(0, 0, INT64_MAX);
+    for (int64_t step = 0; step < 10; ++step) trainer.step(loader.next(), step, 0.01);
+    allocations = 0;
+    counting = true;
+    for (int64_t step = 10; step < 40; ++step) trainer.step(loader.next(), step, 0.01);
+    counting = false;
+    counted_steps = allocations;
+    loader.stop();
+  });
+  return counted_steps;
+}
+
+TEST(Allocation, TheCounterCounts) {
+  counting = true;
+  delete new int;
+  counting = false;
+  EXPECT_GE(allocations.load(), 1);
+}
+
+TEST(Allocation, NoneInAStep) {
+  for (const char* model : {"mlp", "cnn", "resnet"}) {
+    for (DType precision : {DType::f32, DType::bf16}) {
+      SmallRun run;
+      run.model = {.name = model, .hidden = {}, .channels = {}, .depth = 8, .dropout = 0.3};
+      run.precision = precision;
+      run.devices = {"cpu:0", "cpu:1"};
+      EXPECT_EQ(allocations_in_steps(run), 0) << model << " " << name(precision);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace spire
