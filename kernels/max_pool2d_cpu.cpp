@@ -1,4 +1,5 @@
-// Rows of the result are independent; in a row, channels are contiguous and go eight at a time.
+// Rows of the result are independent; in a row, channels are contiguous and go a register at a
+// time.
 #include <spire/kernels/float_type.h>
 #include <spire/kernels/lanes.h>
 #include <spire/kernels/max_pool2d.h>
@@ -16,22 +17,26 @@ struct Pool {
   std::vector<Range> columns_over;  // of each pixel column: the window columns that cover it
 };
 
+// What one window sees: pixels of x, the taps they lie under, and how far apart they are in memory.
+struct View {
+  Range rows, columns;
+  int first_tap, taps_a_row;
+  int64_t pitch, channels;
+};
+
 // One window, `count` channels; x is at the window's first channel in pixel (0, 0) of its sample.
 template <typename T, typename Count>
-inline void maximum(const Pool& pool, Range rows, Range columns, int first_tap, const T* x, T* y,
-                    uint8_t* which, Count count) {
-  int64_t channels = pool.x[3], pitch = pool.x[2] * channels;
-  FloatLanes best = load_floats(x + rows.begin * pitch + columns.begin * channels, count);
-  IntLanes best_tap = IntLanes{} + first_tap;
-  int row_tap = first_tap;
-  for (int64_t p = rows.begin; p < rows.end; ++p, row_tap += static_cast<int>(pool.axes.w.kernel)) {
-    int tap = row_tap;
-    for (int64_t q = columns.begin; q < columns.end; ++q, ++tap) {
-      FloatLanes value = load_floats(x + p * pitch + q * channels, count);
+inline void maximum(const View& view, const T* x, T* y, uint8_t* which, Count count) {
+  x += view.rows.begin * view.pitch + view.columns.begin * view.channels;
+  FloatLanes best = load_floats(x, count);
+  IntLanes best_tap = IntLanes{} + view.first_tap;
+  for (int p = 0; p < view.rows.size(); ++p, x += view.pitch) {
+    for (int q = 0; q < view.columns.size(); ++q) {
+      FloatLanes value = load_floats(x + q * view.channels, count);
       // A NaN is above all, the first maximum stays.
       IntLanes above = (value > best) | (value != value);
       best = above ? value : best;
-      best_tap = above ? IntLanes{} + tap : best_tap;
+      best_tap = above ? IntLanes{} + (view.first_tap + p * view.taps_a_row + q) : best_tap;
     }
   }
   store_floats(best, y, count);
@@ -41,25 +46,54 @@ inline void maximum(const Pool& pool, Range rows, Range columns, int first_tap, 
 // Row `row` of N * OH.
 template <typename T>
 void pool_row(const Pool& pool, int64_t row, const T* x, T* y, uint8_t* which) {
-  const auto& [h, w] = pool.axes;
+  const auto [h, w] = pool.axes;
   int64_t channels = pool.x[3], i = row % h.out;
   const T* sample = x + row / h.out * h.in * w.in * channels;
   Range rows = h.pixels(i);
   for (int64_t j = 0; j < w.out; ++j) {
     Range columns = w.pixels(j);
-    auto first_tap =
-        static_cast<int>((rows.begin - h.start(i)) * w.kernel + columns.begin - w.start(j));
+    int64_t first_tap = (rows.begin - h.start(i)) * w.kernel + columns.begin - w.start(j);
+    View view{
+        rows,    columns, static_cast<int>(first_tap), static_cast<int>(w.kernel), w.in * channels,
+        channels};
     int64_t at = (row * w.out + j) * channels;
     over_lanes(channels, [&](int64_t c, auto count) {
-      maximum(pool, rows, columns, first_tap, sample + c, y + at + c, which + at + c, count);
+      maximum(view, sample + c, y + at + c, which + at + c, count);
     });
   }
 }
 
-// Row `row` of N * H: every pixel gathers from the windows over it, so dx is written once.
+// Row `row` of N * OH, when no two windows overlap: a window writes the pixels from its start to
+// the next one's, zeros where no tap lies. So dx is written once.
 template <typename T>
-void spread_row(const Pool& pool, int64_t row, const T* dy, const uint8_t* which, T* dx) {
-  const auto& [h, w] = pool.axes;
+void scatter_row(const Pool& pool, int64_t row, const T* dy, const uint8_t* which, T* dx) {
+  const auto [h, w] = pool.axes;
+  int64_t channels = pool.x[3], i = row % h.out;
+  T* sample = dx + row / h.out * h.in * w.in * channels;
+  Range rows = h.territory(i);
+  for (int64_t j = 0; j < w.out; ++j) {
+    Range columns = w.territory(j);
+    int64_t at = (row * w.out + j) * channels;
+    over_lanes(channels, [&](int64_t c, auto count) {
+      FloatLanes gradient = load_floats(dy + at + c, count);
+      IntLanes winner = load_ints(which + at + c, count);
+      for (int64_t p = rows.begin; p < rows.end; ++p) {
+        int64_t r = p - h.start(i);
+        for (int64_t q = columns.begin; q < columns.end; ++q) {
+          int64_t s = q - w.start(j);
+          auto tap = static_cast<int>(r < h.kernel && s < w.kernel ? r * w.kernel + s : -1);
+          FloatLanes pixel = winner == tap ? gradient : FloatLanes{};
+          store_floats(pixel, sample + (p * w.in + q) * channels + c, count);
+        }
+      }
+    });
+  }
+}
+
+// Row `row` of N * H: every pixel gathers from the windows over it.
+template <typename T>
+void gather_row(const Pool& pool, int64_t row, const T* dy, const uint8_t* which, T* dx) {
+  const auto [h, w] = pool.axes;
   int64_t channels = pool.x[3], p = row % h.in, sample = row / h.in * h.out;
   Range is = h.positions(p);
   auto column_step = static_cast<int>(w.stride), row_step = static_cast<int>(h.stride * w.kernel);
@@ -113,8 +147,12 @@ class MaxPool2dBackwardKernel : public Kernel {
     auto dy = static_cast<const T*>(args.inputs[0]);
     auto which = static_cast<const uint8_t*>(args.inputs[1]);
     auto dx = static_cast<T*>(args.outputs[0]);
-    parallel_for(pool_.threads, pool_.x[0] * pool_.x[1], 1, [&](int64_t begin, int64_t end, int) {
-      for (int64_t row = begin; row < end; ++row) spread_row(pool_, row, dy, which, dx);
+    bool overlap = pool_.axes.h.overlap() || pool_.axes.w.overlap();
+    int64_t rows = pool_.x[0] * (overlap ? pool_.x[1] : pool_.y[1]);
+    parallel_for(pool_.threads, rows, 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t row = begin; row < end; ++row) {
+        overlap ? gather_row(pool_, row, dy, which, dx) : scatter_row(pool_, row, dy, which, dx);
+      }
     });
   }
 

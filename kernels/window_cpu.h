@@ -24,6 +24,14 @@ struct WindowAxis {
     return {std::max<int64_t>(0, start(i)), std::min(in, start(i) + kernel)};
   }
 
+  // Two windows see one pixel.
+  bool overlap() const { return stride < kernel; }
+
+  // Pixels from position i's start to the next one's; the first and last take what lies outside.
+  Range territory(int64_t i) const {
+    return {i == 0 ? 0 : start(i), i == out - 1 ? in : start(i + 1)};
+  }
+
   // Positions whose window covers pixel p.
   Range positions(int64_t p) const {
     int64_t last = (p + padding) / stride;
