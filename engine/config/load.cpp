@@ -3,11 +3,13 @@
 #include <spire/config/load.h>
 #include <spire/config/scalar.h>
 #include <spire/config/value.h>
+#include <yaml-cpp/eventhandler.h>
 
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 namespace spire {
 
@@ -16,6 +18,35 @@ namespace {
 constexpr size_t kLargestFile = 1 << 20;  // bytes
 constexpr size_t kMostProblems = 200;
 constexpr std::string_view kCommandLine = "command line";
+
+// Only sees where documents begin.
+class DocumentStart : public YAML::EventHandler {
+ public:
+  YAML::Mark mark;
+
+  void OnDocumentStart(const YAML::Mark& at) override { mark = at; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+};
+
+// Where a second document begins, if one does. Load() would drop it without a word, and LoadAll()
+// never ends on a stray bracket, which it takes for one empty document after the other.
+std::optional<YAML::Mark> second_document(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  DocumentStart start;
+  bool second = parser.HandleNextDocument(start) && parser.HandleNextDocument(start);
+  return second ? std::optional(start.mark) : std::nullopt;
+}
 
 // Applies one source after the other to a config and remembers sources and problems.
 class Loader {
@@ -68,10 +99,9 @@ void Loader::report(const std::string& place, std::string_view path, std::string
 std::optional<YAML::Node> Loader::parse(const std::string& text, const Origin& origin,
                                         std::string_view path) {
   try {
-    std::vector<YAML::Node> documents = YAML::LoadAll(text);
-    if (documents.empty()) return YAML::Node();
-    if (documents.size() == 1) return documents.front();
-    report(origin.at(documents[1].Mark()), path, "a second YAML document; only one is allowed");
+    auto second = second_document(text);
+    if (!second) return YAML::Load(text);
+    report(origin.at(*second), path, "not valid YAML: more follows behind the end of the document");
   } catch (const YAML::Exception& error) {
     report(origin.at(error.mark), path, fmt::format("not valid YAML: {}", error.msg));
   } catch (const std::exception& error) {
@@ -130,6 +160,7 @@ void Loader::apply_map(const YAML::Node& map, const std::string& prefix, const O
 
 void Loader::apply(const std::string& path, const YAML::Node& value, const std::string& place,
                    const Origin& origin) {
+  if (problems_.size() > kMostProblems) return;
   if (const Field* field = find_field(path)) return apply_field(*field, value, place, origin);
   if (is_section(path)) {
     if (value.IsMap()) return apply_map(value, path, origin);

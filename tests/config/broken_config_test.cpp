@@ -304,7 +304,13 @@ const std::vector<Broken>& bad_yaml() {
       {"UnknownAlias", "seed: *s\n", {}, {"run.yaml:1:", "not valid YAML", "anchor"}},
       {"TopLevelList", "- seed\n- 1\n", {}, {"run.yaml:1:1: expected keys and values, got a list"}},
       {"TopLevelWord", "hello\n", {}, {"run.yaml:1:1: expected keys and values, got 'hello'"}},
-      {"TwoDocuments", "seed: 1\n---\nseed: 2\n", {}, {"run.yaml:3:1: a second YAML document"}},
+      {"TwoDocuments",
+       "seed: 1\n---\nseed: 2\n",
+       {},
+       {"run.yaml:2:1: not valid YAML: more follows"}},
+      {"StrayBracket", "}\n", {}, {"run.yaml:1:1: not valid YAML"}},
+      {"StrayAfterComment", "# only this\n,\n", {}, {"run.yaml:2:1: not valid YAML"}},
+      {"BracketTooMany", "model: {name: cnn}\n}\n", {}, {"run.yaml:2:1: not valid YAML"}},
       {"CyclicAlias", "model: &m\n  name: *m\n", {}, {"model.name: expected a word, got a map"}},
       {"DeepList", repeat("[", 100000), {}, {"run.yaml:1:", "not valid YAML"}},
       {"DeepMap", repeat("{a: ", 20000), {}, {"run.yaml:1:", "not valid YAML"}},
@@ -371,6 +377,32 @@ TEST(BrokenConfigs, ALongListOfProblemsIsCutOff) {
   std::string message = message_of(yaml, {});
   EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 200);
   EXPECT_THAT(message, HasSubstr("more problems are not listed"));
+}
+
+// Every prefix, and every character exchanged for one that means something to YAML: each text is
+// either a config or a config error.
+TEST(BrokenConfigs, NoDamagedTextGetsPastTheErrors) {
+  const std::string whole =
+      "model: {name: mlp, hidden: [64, 32]}\noptimizer:\n  lr: 0.5 # rate\ndevices: cpu:2\n";
+  int refused = 0;
+  auto read = [&](const std::string& text) {
+    try {
+      parse_config({{"run.yaml", text}}, {});
+    } catch (const Error& error) {
+      EXPECT_EQ(error.category(), Category::config);
+      EXPECT_THAT(error.what(), testing::StartsWith("run.yaml:"));
+      ++refused;
+    }
+  };
+  for (size_t i = 0; i < whole.size(); ++i) {
+    read(whole.substr(0, i));
+    for (char c : std::string("\0\t\n:-[]{}&*!|>'\"%@`,?#\xff", 23)) {
+      std::string damaged = whole;
+      damaged[i] = c;
+      read(damaged);
+    }
+  }
+  EXPECT_GT(refused, 500);
 }
 
 TEST(BrokenConfigs, UnreadableFiles) {

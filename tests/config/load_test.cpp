@@ -114,5 +114,15 @@ TEST(LoadConfig, ReadsFiles) {
   std::filesystem::remove(path);
 }
 
+TEST(LoadConfig, TheConfigsOfTheProjectAreGood) {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(CONFIGS_FOLDER)) {
+    if (entry.path().extension() != ".yaml") continue;
+    EXPECT_NO_THROW(load_config({entry.path().string()}, {})) << entry.path();
+    ++count;
+  }
+  EXPECT_GE(count, 3);
+}
+
 }  // namespace
 }  // namespace spire
