@@ -86,9 +86,10 @@ void move_to(dnnl::memory& memory, void* data) {
 // The C interface takes the arguments as they lie; the C++ one makes a list of them at each call.
 void execute(const dnnl::primitive& primitive, const dnnl::stream& stream,
              std::span<const dnnl_exec_arg_t> arguments) {
-  dnnl::error::wrap_c_api(dnnl_primitive_execute(primitive.get(), stream.get(),
-                                                 static_cast<int>(arguments.size()), arguments.data()),
-                          "could not execute a primitive");
+  dnnl::error::wrap_c_api(
+      dnnl_primitive_execute(primitive.get(), stream.get(), static_cast<int>(arguments.size()),
+                             arguments.data()),
+      "could not execute a primitive");
 }
 
 }  // namespace
@@ -120,7 +121,8 @@ class PackingReorder {
   void run(const float* from, void* to) {
     move_to(from_, const_cast<float*>(from));  // only read: oneDNN's handles are not const
     move_to(to_, to);
-    const std::array<dnnl_exec_arg_t, 2> arguments = {{{DNNL_ARG_FROM, from_.get()}, {DNNL_ARG_TO, to_.get()}}};
+    const std::array<dnnl_exec_arg_t, 2> arguments = {
+        {{DNNL_ARG_FROM, from_.get()}, {DNNL_ARG_TO, to_.get()}}};
     execute(reorder_, stream_, arguments);
   }
 

@@ -117,7 +117,7 @@ class PrimitiveKernel : public Kernel {
   struct Step {
     dnnl::primitive primitive;
     std::vector<Place> places;
-    std::vector<dnnl::memory> memories;  // same order as places
+    std::vector<dnnl::memory> memories;      // same order as places
     std::vector<dnnl_exec_arg_t> arguments;  // of these memories
   };
   void append_with_scratchpad(const dnnl::primitive& primitive, const Desc& scratchpad,
