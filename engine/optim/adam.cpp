@@ -26,12 +26,12 @@ class Adam final : public Optimizer {
     const float root = static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(beta2_, n)));
     const auto beta1 = static_cast<float>(beta1_), beta2 = static_cast<float>(beta2_);
     const float shrink = decoupled_ ? 1.0f - step.lr * decay_ : 1.0f;
-    const float l2 = decoupled_ ? 0.0f : decay_;
+    const float l2 = decoupled_ ? 0.0f : decay_, factor = step.gradient_factor, epsilon = epsilon_;
     for (int64_t i = 0; i < slice.count; ++i) {
-      float gradient = g[i] * step.gradient_factor + l2 * w[i];
+      float gradient = g[i] * factor + l2 * w[i];
       m[i] = beta1 * m[i] + (1.0f - beta1) * gradient;
       v[i] = beta2 * v[i] + (1.0f - beta2) * gradient * gradient;
-      w[i] = w[i] * shrink - rate * m[i] / (std::sqrt(v[i]) * root + epsilon_);
+      w[i] = w[i] * shrink - rate * m[i] / (std::sqrt(v[i]) * root + epsilon);
     }
   }
 

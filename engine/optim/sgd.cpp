@@ -28,9 +28,8 @@ class Sgd final : public Optimizer {
   void plain(const UpdateStep& step, const UpdateSlice& slice) const {
     const float* __restrict g = slice.gradients;
     float* __restrict w = slice.weights;
-    for (int64_t i = 0; i < slice.count; ++i) {
-      w[i] -= step.lr * (g[i] * step.gradient_factor + decay_ * w[i]);
-    }
+    const float lr = step.lr, factor = step.gradient_factor, decay = decay_;
+    for (int64_t i = 0; i < slice.count; ++i) w[i] -= lr * (g[i] * factor + decay * w[i]);
   }
 
   template <bool nesterov>
@@ -38,11 +37,13 @@ class Sgd final : public Optimizer {
     const float* __restrict g = slice.gradients;
     float* __restrict w = slice.weights;
     float* __restrict v = slice.slots[0];
+    // Copies: the compiler must not fear that a store changes them.
+    const float lr = step.lr, factor = step.gradient_factor, decay = decay_, momentum = momentum_;
     for (int64_t i = 0; i < slice.count; ++i) {
-      float gradient = g[i] * step.gradient_factor + decay_ * w[i];
-      float velocity = momentum_ * v[i] + gradient;
+      float gradient = g[i] * factor + decay * w[i];
+      float velocity = momentum * v[i] + gradient;
       v[i] = velocity;
-      w[i] -= step.lr * (nesterov ? gradient + momentum_ * velocity : velocity);
+      w[i] -= lr * (nesterov ? gradient + momentum * velocity : velocity);
     }
   }
 
