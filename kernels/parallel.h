@@ -4,6 +4,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 
 namespace spire {
@@ -18,11 +19,17 @@ void parallel_for(int threads, int64_t n, int64_t grain, const Body& body) {
     return;
   }
   int64_t per_chunk = (grains + chunks - 1) / chunks * grain;
+  // The OpenMP runtime starts and joins the team; ThreadSanitizer cannot see that, but sees this.
+  std::atomic<int64_t> order{0};
+  order.store(0, std::memory_order_release);
 #pragma omp parallel for num_threads(static_cast<int>(chunks)) schedule(static, 1)
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+    order.load(std::memory_order_acquire);
     int64_t begin = std::min(n, chunk * per_chunk);
     body(begin, std::min(n, begin + per_chunk), static_cast<int>(chunk));
+    order.fetch_add(1, std::memory_order_release);
   }
+  order.load(std::memory_order_acquire);
 }
 
 }  // namespace spire
