@@ -8,12 +8,16 @@
 #include <spire/kernels/add.h>
 #include <spire/kernels/avg_pool2d.h>
 #include <spire/kernels/batch_norm.h>
+#include <spire/kernels/concat.h>
 #include <spire/kernels/conv2d.h>
 #include <spire/kernels/dense.h>
 #include <spire/kernels/dropout.h>
 #include <spire/kernels/global_avg_pool.h>
 #include <spire/kernels/matmul.h>
 #include <spire/kernels/max_pool2d.h>
+#include <spire/kernels/mul.h>
+#include <spire/kernels/one_hot.h>
+#include <spire/kernels/regression_loss.h>
 #include <spire/kernels/reshape.h>
 #include <spire/kernels/softmax_cross_entropy.h>
 
@@ -109,6 +113,12 @@ Value global_avg_pool(Graph& graph, Value x) { return graph.emit_op<GlobalAvgPoo
 
 Value add(Graph& graph, Value a, Value b) { return graph.emit_op<AddOp>({a, b})[0]; }
 
+Value mul(Graph& graph, Value a, Value b) { return graph.emit_op<MulOp>({a, b})[0]; }
+
+Value concat(Graph& graph, const std::vector<Value>& parts, int axis) {
+  return graph.emit_op<ConcatOp>(parts, axis)[0];
+}
+
 Value reshape(Graph& graph, Value x, Shape shape) { return graph.emit_op<ReshapeOp>({x}, shape)[0]; }
 
 Value flatten(Graph& graph, Value x) {
@@ -130,7 +140,27 @@ void cross_entropy_loss(Graph& graph, Value logits, Value labels, float label_sm
   graph.mark_output("correct", outputs[1]);
 }
 
-void mse_loss(Graph&, Value, Value) { fail(Category::config, "later"); }
-void l1_loss(Graph&, Value, Value) { fail(Category::config, "later"); }
+namespace {
+
+// Against the one-hot label; "correct" counts as for cross entropy.
+void regression_loss(Graph& graph, Value logits, Value labels, Regression kind) {
+  const TensorSpec& spec = graph.spec(logits);
+  OneHotAttributes attributes{.classes = spec.shape.back(), .dtype = spec.dtype};
+  Value target = graph.emit_op<OneHotOp>({labels}, attributes)[0];
+  Value loss = graph.emit_op<RegressionLossOp>({logits, target}, kind)[0];
+  graph.add_loss(loss);
+  graph.mark_output("loss", loss);
+  graph.mark_output("correct", graph.emit_op<SoftmaxCrossEntropyOp>({logits, labels})[1]);
+}
+
+}  // namespace
+
+void mse_loss(Graph& graph, Value logits, Value labels) {
+  regression_loss(graph, logits, labels, Regression::mse);
+}
+
+void l1_loss(Graph& graph, Value logits, Value labels) {
+  regression_loss(graph, logits, labels, Regression::l1);
+}
 
 }  // namespace spire
