@@ -22,7 +22,8 @@ void parallel_for(int threads, int64_t n, int64_t grain, const Body& body) {
   // The OpenMP runtime starts and joins the team; ThreadSanitizer cannot see that, but sees this.
   std::atomic<int64_t> order{0};
   order.store(0, std::memory_order_release);
-#pragma omp parallel for num_threads(static_cast <int>(chunks)) schedule(static, 1)
+  int team = static_cast<int>(chunks);
+#pragma omp parallel for num_threads(team) schedule(static, 1)
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
     order.load(std::memory_order_acquire);
     int64_t begin = std::min(n, chunk * per_chunk);
