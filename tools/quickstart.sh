@@ -30,6 +30,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 cmake --preset release
 cmake --build build/release --parallel "$(nproc)" --target trainer
 
+# oneDNN computes in bf16 where the processor has AVX-512.
+if ! grep -qw avx512bw /proc/cpuinfo; then
+  echo "quickstart: this processor has no AVX-512, so it trains in fp32"
+  words=(precision=fp32 "${words[@]}")
+fi
+
 number=1
 while [ -e "runs/quickstart-$number" ]; do number=$((number + 1)); done
 output=runs/quickstart-$number
