@@ -3,6 +3,8 @@
 #include <spire/base/error.h>
 #include <spire/config/check.h>
 
+#include <cmath>
+
 namespace spire {
 namespace {
 
