@@ -23,6 +23,9 @@ void visit_metadata(State& state, Visit&& visit) {
   visit("tower_threads", state.tower_threads);
   visit("best_metric", state.best_metric);
   visit("best_step", state.best_step);
+  visit("evaluated_step", state.evaluated_step);
+  visit("evaluated_loss", state.evaluated_loss);
+  visit("evaluated_accuracy", state.evaluated_accuracy);
   visit("parameter_hash", state.parameter_hash);
 }
 

@@ -77,8 +77,20 @@ void CheckpointWriter::report(const std::function<void(const CheckpointResult&)>
 
 void CheckpointWriter::wait_idle() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock,
-                [this] { return slots_[0] != Slot::submitted && slots_[1] != Slot::submitted; });
+  changed_.wait(lock, [this] { return idle(); });
+}
+
+bool CheckpointWriter::wait_idle(std::chrono::milliseconds at_most) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, at_most, [this] { return idle(); });
+}
+
+void CheckpointWriter::stop_retrying() {
+  {
+    std::lock_guard lock(mutex_);
+    retrying_ = false;
+  }
+  changed_.notify_all();
 }
 
 std::optional<std::string> CheckpointWriter::failure() const {
@@ -102,8 +114,8 @@ void CheckpointWriter::run() {
 // waiting.
 void CheckpointWriter::write(std::unique_lock<std::mutex>& lock) {
   for (auto wait : backoff_) {
-    if (attempt(false, lock) || superseded() || stopping_) return;
-    changed_.wait_for(lock, wait, [this] { return stopping_ || superseded(); });
+    if (attempt(false, lock) || superseded() || impatient()) return;
+    changed_.wait_for(lock, wait, [this] { return impatient() || superseded(); });
     if (superseded()) return;
   }
   attempt(true, lock);
@@ -115,7 +127,7 @@ bool CheckpointWriter::attempt(bool last, std::unique_lock<std::mutex>& lock) {
   CheckpointResult result = save_now(save_, state);
   lock.lock();
   bool written = result.error.empty();
-  result.final = written || last || stopping_ || superseded();
+  result.final = written || last || impatient() || superseded();
   failure_ = written ? std::nullopt : std::optional(result.error);
   results_.push_back(std::move(result));
   return written;

@@ -58,6 +58,11 @@ class CheckpointWriter {
 
   // Waits until all that was submitted is written or given up.
   void wait_idle();
+  // The same for a limited time; whether it came to that.
+  bool wait_idle(std::chrono::milliseconds at_most);
+
+  // From here on a snapshot that fails is given up after one more attempt, without a wait.
+  void stop_retrying();
 
   // Why the newest submitted checkpoint is not on disk; nothing when it is. Meant after
   // wait_idle().
@@ -69,6 +74,8 @@ class CheckpointWriter {
   void run();
   void write(std::unique_lock<std::mutex>& lock);
   bool attempt(bool last, std::unique_lock<std::mutex>& lock);
+  bool idle() const { return slots_[0] != Slot::submitted && slots_[1] != Slot::submitted; }
+  bool impatient() const { return stopping_ || !retrying_; }
   bool superseded() const { return slots_[1 - write_] == Slot::submitted; }
 
   const Save save_;
@@ -83,6 +90,7 @@ class CheckpointWriter {
   size_t write_ = 0;  // checkpoints are written in the order of submit()
   std::vector<CheckpointResult> results_;
   std::optional<std::string> failure_;
+  bool retrying_ = true;
   bool stopping_ = false;
 
   std::thread thread_;  // last: starts when all else stands

@@ -1,8 +1,9 @@
 #include <spire/train/run.h>
 
+#include <chrono>
 #include <cmath>
-#include <fstream>
 
+#include <spire/base/atomic_file.h>
 #include <spire/base/hash.h>
 #include <spire/config/text.h>
 #include <spire/optim/schedule.h>
@@ -43,16 +44,20 @@ class Run {
   int64_t steps_per_epoch() const { return setup_.steps_per_epoch(); }
 
   RunResult lead() {
-    if (setup_.resumed) resume(setup_.resumed->state);
+    if (setup_.resumed) resume(*setup_.resumed);
+    if (writes()) open_output();
     observer_.on_start(setup_.start_info(trainer_, total_steps_));
-    if (writes()) {
-      writer_.emplace([this](const TrainingState& state) { return store_.save(state); });
+    if (step_ > total_steps_) {
+      observer_.on_warning(fmt::format("nothing is left to train: the checkpoint is of step {}, the run ends at {}",
+                                       step_, total_steps_));
     }
     try {
       train_data_->start(step_ / steps_per_epoch(), step_ % steps_per_epoch(), 1 + total_steps_ / steps_per_epoch());
       progress_.start(step_, *train_data_);
+      // A signal may have cut short the evaluation at the step where this run goes on.
+      bool best = step_ > 0 && evaluate_if_due();
+      if (best || (setup_.resumed && !setup_.resumed_here())) save_checkpoint();
       while (step_ < total_steps_ && !stop_asked()) one_step();
-      if (!stop_asked() && evaluated_step_ != step_) evaluate();
       return finish();
     } catch (const Error& error) {
       close(error.exit_code(), error.what());
@@ -60,14 +65,32 @@ class Run {
     }
   }
 
-  void resume(const TrainingState& state) {
+  void resume(const LoadedCheckpoint& checkpoint) {
+    const TrainingState& state = checkpoint.state;
     trainer_.restore(state);
     step_ = state.step;
     samples_seen_ = state.samples_seen;
     best_accuracy_ = state.best_metric;
     best_step_ = state.best_step;
-    evaluated_step_ = saved_step_ = step_;
-    store_.begin_at(step_);
+    evaluated_step_ = state.evaluated_step;
+    validation_ = {state.evaluated_loss, state.evaluated_accuracy, best_accuracy_, evaluated_step_ >= 0};
+    if (!setup_.resumed_here()) return;
+    checkpoint_path_ = checkpoint.path.string();
+    if (!evaluation_due()) saved_step_ = step_;  // else it is written again, with the evaluation
+  }
+
+  // Nothing in the run directory changes before all that a run can be refused for was looked at.
+  void open_output() {
+    const std::string& output = setup_.config.output;
+    if (setup_.resumed_here()) {
+      store_.begin_at(step_);
+    } else {  // with auto: a run that was killed before its first checkpoint begins again
+      prepare_output(output, options_.overwrite || options_.resume == "auto");
+    }
+    write_file_atomically(fs::path(output) / "config.yaml",
+                          options_.config_yaml.empty() ? to_yaml(setup_.config) : options_.config_yaml,
+                          Category::config);
+    writer_.emplace([this](const TrainingState& state) { return store_.save(state); });
   }
 
   // The step as a run lives it: data, the trainer's step, report, and what is due after it.
@@ -88,12 +111,11 @@ class Run {
     bool epoch_ended = step_ % steps_per_epoch() == 0;
     int64_t epoch = step_ / steps_per_epoch();
     auto due = [&](int64_t every, int64_t count) { return every > 0 && count % every == 0; };
-    bool best = false;
-    if (epoch_ended && due(setup_.config.eval.every_epochs, epoch)) best = evaluate();
+    bool best = evaluate_if_due();
     const CheckpointConfig& checkpoint = setup_.config.checkpoint;
     bool save = due(checkpoint.every_steps, step_) ||
                 (epoch_ended && (due(checkpoint.every_epochs, epoch) || (best && checkpoint.every_epochs > 0)));
-    if (save) save_checkpoint();
+    if (save && step_ < total_steps_) save_checkpoint();  // finish() saves the last
     if (writer_) report_checkpoints();
   }
 
@@ -104,7 +126,16 @@ class Run {
          "schedule.warmup_epochs or set optimizer.clip_norm", step_, result.loss, result.grad_norm, saved);
   }
 
+  // At the end of the run and of epochs; not where the step was evaluated already.
+  bool evaluation_due() const {
+    if (evaluated_step_ == step_) return false;
+    int64_t every = setup_.config.eval.every_epochs;
+    return step_ >= total_steps_ || (every > 0 && step_ % (every * steps_per_epoch()) == 0);
+  }
+
   // Returns whether it is the best so far.
+  bool evaluate_if_due() { return evaluation_due() && !stop_asked() && evaluate(); }
+
   bool evaluate() {
     auto begin = progress_.now();
     EvaluationSums sums;
@@ -143,6 +174,9 @@ class Run {
     state.seed = setup_.config.seed;
     state.best_metric = best_accuracy_;
     state.best_step = best_step_;
+    state.evaluated_step = evaluated_step_;
+    state.evaluated_loss = validation_.loss;
+    state.evaluated_accuracy = validation_.accuracy;
     state.config_yaml = to_yaml(setup_.config);
     writer_->submit();
     saved_step_ = step_;
@@ -161,13 +195,21 @@ class Run {
     });
   }
 
+  // Tells of each failed attempt when it happens; a signal ends the patience with a full disk.
+  void await_checkpoints() {
+    while (!writer_->wait_idle(std::chrono::milliseconds(100))) {
+      if (stop_asked()) writer_->stop_retrying();
+      report_checkpoints();
+    }
+    report_checkpoints();
+  }
+
   // The last checkpoint, the summary, and what the run ends with.
   RunResult finish() {
-    bool interrupted = step_ < total_steps_;
+    bool interrupted = step_ < total_steps_ || evaluation_due();
     save_checkpoint();
     if (writer_) {
-      writer_->wait_idle();
-      report_checkpoints();
+      await_checkpoints();
       if (auto failure = writer_->failure()) {
         fail(Category::checkpoint, "the last checkpoint, of step {}, could not be written: {}", step_, *failure);
       }
@@ -219,24 +261,10 @@ class Run {
   double snapshot_ms_ = 0;
 };
 
-void write_config(const RunConfig& config, const RunOptions& options) {
-  fs::create_directories(config.output);
-  fs::path path = fs::path(config.output) / "config.yaml";
-  std::ofstream file(path);
-  file << (options.config_yaml.empty() ? to_yaml(config) : options.config_yaml);
-  if (!file.flush()) fail(Category::config, "output: cannot write {}", path.string());
-}
-
 }  // namespace
 
 RunResult train(const RunConfig& config, const RunOptions& options, Observer& observer) {
   RunSetup setup(config, options, observer);
-  if (options.dry_run == 0) {
-    // A run that was killed before its first checkpoint begins again.
-    bool again = options.resume == "auto";
-    if (!setup.resumed) prepare_output(config.output, options.overwrite || again);
-    write_config(setup.config, options);
-  }
   return Run(setup, options, observer).go();
 }
 

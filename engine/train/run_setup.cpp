@@ -1,13 +1,30 @@
 #include <spire/train/run_setup.h>
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include <spire/config/check.h>
+#include <spire/config/text.h>
 #include <spire/train/checkpoint_file.h>
 
 namespace spire {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+// Keys that say where and how a run is done, or that keep_meaning() holds fast; all others say what it computes.
+bool shapes_result(std::string_view path) {
+  for (std::string_view other : {"data.path", "data.workers", "data.prefetch", "eval.", "checkpoint.", "log.",
+                                 "devices", "parameter_device", "strategy", "output", "seed", "towers",
+                                 "tower_threads", "batch_size", "global_batch"}) {
+    if (path.starts_with(other)) return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 DType compute_dtype(const RunConfig& config) {
   if (config.precision == "fp32") return DType::f32;
@@ -20,7 +37,10 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
   check_config(config);
   compute_dtype(config);
   if (options.dry_run == 0) find_checkpoint(options, observer);
-  if (resumed) keep_meaning();
+  if (resumed) {
+    keep_meaning();
+    tell_changes(observer);
+  }
   std::optional<int> threads;
   if (resumed) threads = static_cast<int>(resumed->state.tower_threads);
   placement = place_towers(config, discover_topology(), discover_cuda(), threads);
@@ -29,6 +49,10 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
   config.tower_threads = placement.tower_threads;
   if (!placement.note.empty()) observer.on_warning(placement.note);
   data = open_dataset(config.data.name, config.data.path);
+  if (steps_per_epoch() == 0) {
+    fail(Category::config, "data.last_batch: drop leaves nothing: the dataset has {} samples, less than one global "
+         "batch of {}; lower batch_size or use weighted", data.train.count, placement.global_batch());
+  }
 }
 
 void RunSetup::find_checkpoint(const RunOptions& options, Observer& observer) {
@@ -42,7 +66,7 @@ void RunSetup::find_checkpoint(const RunOptions& options, Observer& observer) {
   });
   if (!resumed && !store().list().empty()) {
     fail(Category::checkpoint, "--resume auto: none of the checkpoints in {} is whole; look at the warnings "
-         "above, and start anew with --overwrite", (fs::path(config.output) / "checkpoints").string());
+         "above, and start anew with --overwrite in place of --resume", (fs::path(config.output) / "checkpoints").string());
   }
 }
 
@@ -59,6 +83,31 @@ void RunSetup::keep_meaning() {
   config.towers = state.towers;
   settle_batch(config, state.towers);
   if (config.batch_size != state.batch_size) refuse("batch_size", config.batch_size, state.batch_size);
+}
+
+// Other keys may change, but then the run is not the one that went straight.
+void RunSetup::tell_changes(Observer& observer) const {
+  RunConfig before;
+  try {
+    before = parse_config({{"config", resumed->state.config_yaml}}, {}).config;
+  } catch (const Error&) {
+    return;  // written by a program with other keys
+  }
+  std::vector<std::string> changes;
+  for (const Field& field : schema()) {
+    if (!shapes_result(field.path)) continue;
+    std::string was = value_text(field, before), is = value_text(field, config);
+    if (is != was) changes.push_back(fmt::format("{} is {}, was {}", field.path, is, was));
+  }
+  if (changes.empty()) return;
+  observer.on_warning(fmt::format("the config changed since {}: {}; the result will differ from a run without "
+                                  "the change", resumed->path.string(), fmt::join(changes, "; ")));
+}
+
+bool RunSetup::resumed_here() const {
+  std::error_code error;
+  return resumed && fs::equivalent(fs::absolute(resumed->path).parent_path(),
+                                   fs::path(config.output) / "checkpoints", error);
 }
 
 CheckpointStore RunSetup::store() const {

@@ -30,12 +30,16 @@ class RunSetup {
   TrainerOptions trainer_options() const;
   StartInfo start_info(const Trainer& trainer, int64_t total_steps) const;
 
+  // Whether the resumed checkpoint is the output directory's own: then the run goes on there.
+  bool resumed_here() const;
+
   int64_t steps_per_epoch() const;
   int64_t total_steps() const;  // of the whole run
 
  private:
   void find_checkpoint(const RunOptions& options, Observer& observer);
   void keep_meaning();
+  void tell_changes(Observer& observer) const;
 };
 
 // Creates the output directory for a new run, or throws Error(config): it is refused when it holds
