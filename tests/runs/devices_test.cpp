@@ -1,0 +1,40 @@
+// Towers are the meaning, devices the hardware: one hash on any number of devices.
+#include <gtest/gtest.h>
+
+#include "tests/runs/run_folder.h"
+
+namespace spire {
+namespace {
+
+struct Named {
+  std::string name;
+  Words model;
+  friend std::ostream& operator<<(std::ostream& out, const Named& n) { return out << n.name; }
+};
+
+class Devices : public testing::TestWithParam<Named> {};
+
+TEST_P(Devices, OneHashOnAnyNumberOfThem) {
+  RunFolder folder;
+  auto run = [&](const std::string& name, const Words& more) {
+    Output output = trainer(folder.run(name, GetParam().model + Words{"steps=12"} + more));
+    EXPECT_EQ(output.code, 0) << output.err;
+    return printed_hash(output);
+  };
+  std::string one = run("one", {"devices=cpu:1"});
+  EXPECT_EQ(run("two", {"devices=cpu:2"}), one);
+  EXPECT_EQ(run("three", {"devices=[cpu:0, cpu:1, cpu:2]"}), one);
+  EXPECT_EQ(run("four", {"devices=cpu:4"}), one);
+  EXPECT_EQ(run("updated_elsewhere", {"devices=cpu:2", "parameter_device=cpu:1"}), one);
+  EXPECT_EQ(folder.summary("three")["devices"], Json::parse(R"(["cpu:0", "cpu:1", "cpu:2"])"));
+  EXPECT_EQ(curve(folder.metrics("three")), curve(folder.metrics("one")));
+  EXPECT_NE(run("another_seed", {"seed=8"}), one);  // the hash tells runs apart
+}
+
+INSTANTIATE_TEST_SUITE_P(Trainer, Devices,
+                         testing::Values(Named{"mlp", kMlp}, Named{"cnn", kCnn},
+                                         Named{"resnet", kResnet}),
+                         [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace spire

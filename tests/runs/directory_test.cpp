@@ -1,0 +1,80 @@
+// The run directory: what a run puts there, and what it leaves alone.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/runs/run_folder.h"
+
+namespace spire {
+namespace {
+
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+class Directory : public testing::Test {
+ protected:
+  Output run(const Words& more) { return trainer(folder.run("run", kMlp + more)); }
+  std::vector<std::string> names() const {
+    std::vector<std::string> found;
+    for (const auto& entry : fs::directory_iterator(folder / "run"))
+      found.push_back(entry.path().filename());
+    return found;
+  }
+
+  RunFolder folder;
+};
+
+TEST_F(Directory, HoldsConfigMetricsSummaryAndCheckpoints) {
+  ASSERT_EQ(run({"steps=12"}).code, 0);
+  EXPECT_THAT(names(), testing::UnorderedElementsAre("config.yaml", "metrics.jsonl", "summary.json",
+                                                     "checkpoints"));
+  EXPECT_EQ(folder.checkpoints("run"), (std::vector<int64_t>{10, 12}));
+  EXPECT_EQ(curve(folder.metrics("run")).size(), 12u + 2u);  // steps; evaluations at 10 and 12
+}
+
+// The config that a run leaves is the run: it says towers and threads, which were chosen for it.
+TEST_F(Directory, ItsConfigMakesTheSameRun) {
+  std::string hash = printed_hash(run({"steps=12", "seed=11"}));
+  std::string config = folder / "run/config.yaml";
+  Output again = trainer({"--config", config, "--output", folder / "again"});
+  ASSERT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(printed_hash(again), hash);
+}
+
+TEST_F(Directory, ADryRunWritesNothing) {
+  Output output = run({"--dry-run", "3"});
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(output.err, HasSubstr(" step 3/3 "));
+  EXPECT_FALSE(fs::exists(folder / "run"));
+  ASSERT_EQ(run({"steps=2"}).code, 0);
+  EXPECT_EQ(run({"--dry-run", "3"}).code, 0);  // nor does it mind what is there
+  EXPECT_EQ(folder.summary("run")["steps"], 2);
+}
+
+TEST_F(Directory, OverwriteBeginsAnewAndKeepsWhatIsNotOurs) {
+  ASSERT_EQ(run({"steps=14", "seed=8"}).code, 0);
+  std::ofstream(folder / "run/notes.txt") << "mine";
+  Output output = run({"steps=12", "--overwrite"});
+  ASSERT_EQ(output.code, 0) << output.err;
+  EXPECT_EQ(folder.metrics("run").front()["step"], 1);
+  expect_ascending(folder.metrics("run"));
+  EXPECT_EQ(folder.checkpoints("run"), (std::vector<int64_t>{10, 12}));
+  EXPECT_TRUE(fs::exists(folder / "run/notes.txt"));
+}
+
+TEST_F(Directory, KeepsTheLastTheBestAndMilestones) {
+  ASSERT_EQ(run({"steps=14", "checkpoint.every_steps=1", "checkpoint.keep_last=2",
+                 "checkpoint.keep_every_steps=4"})
+                .code,
+            0);
+  auto kept = folder.checkpoints("run");
+  EXPECT_THAT(kept, testing::IsSupersetOf({4, 8, 12, 13, 14}));
+  EXPECT_LE(kept.size(), 6u);  // and the best one, evaluated at 10 or 14
+  std::string pointer;
+  std::ifstream(folder / "run/checkpoints/best") >> pointer;
+  EXPECT_TRUE(fs::exists(folder / "run/checkpoints" / pointer)) << pointer;
+}
+
+}  // namespace
+}  // namespace spire

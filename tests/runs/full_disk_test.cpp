@@ -1,0 +1,87 @@
+// A disk that takes no checkpoint: training goes on, each failure is told, and the end says it.
+// The system's limit on file sizes stands for the full disk: metrics fit below it, checkpoints not.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+
+#include "tests/runs/run_folder.h"
+
+namespace spire {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+
+// Inherited by the programs that this process starts while the object lives.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    handler_ = std::signal(SIGXFSZ, SIG_IGN);  // write() fails with EFBIG instead
+    getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit limit = {bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  rlimit before_{};
+  void (*handler_)(int);
+};
+
+// 145 x 512 weights and as much momentum: checkpoints of about 600 kB.
+Words wide_run(const RunFolder& folder, const std::string& name) {
+  return folder.run(name, Words{"model.name=mlp", "model.hidden=[512]", "optimizer.lr=0.05",
+                                "steps=12", "checkpoint.every_steps=5"});
+}
+
+constexpr rlim_t kLimit = 200 << 10;
+
+// At its end a run waits in case room is made; the signal says that nobody will.
+TEST(FullDisk, TrainingGoesOnAndTheEndIsCodeFive) {
+  RunFolder folder;
+  std::string straight = printed_hash(trainer(wide_run(folder, "straight")));
+  FileSizeLimit limit(kLimit);
+  Program program(wide_run(folder, "run"));
+  ASSERT_TRUE(program.wait_for("checkpoint of step 12 could not be written"));
+  program.signal(SIGTERM);
+  Output output = program.finish();
+  EXPECT_EQ(output.code, 5);
+  EXPECT_THAT(output.err,
+              ContainsRegex("warning: checkpoint of step 5 could not be written: cannot "
+                            "write .*step_00000005.h5.tmp: File too large"));
+  EXPECT_THAT(output.last_error_line(),
+              HasSubstr("error[5]: the last checkpoint, of step 12, could not be written: "));
+  EXPECT_EQ(printed_hash(output), straight);
+  EXPECT_EQ(folder.summary("run")["steps"], 12);
+  EXPECT_EQ(folder.summary("run")["exit"], 5);
+  EXPECT_EQ(folder.summary("run")["checkpoint"], "");
+  EXPECT_EQ(folder.checkpoints("run"), std::vector<int64_t>{});
+  EXPECT_EQ(curve(folder.metrics("run")), curve(folder.metrics("straight")));
+}
+
+TEST(FullDisk, TheCheckpointFromBeforeStaysAndResumes) {
+  RunFolder folder;
+  std::string straight = printed_hash(trainer(wide_run(folder, "straight")));
+  ASSERT_EQ(trainer(wide_run(folder, "run") + Words{"steps=5"}).code, 0);
+  {
+    FileSizeLimit limit(kLimit);
+    Program program(wide_run(folder, "run") + Words{"--resume", "auto"});
+    ASSERT_TRUE(program.wait_for("checkpoint of step 12 could not be written"));
+    program.signal(SIGTERM);
+    EXPECT_EQ(program.finish().code, 5);
+  }
+  EXPECT_EQ(folder.checkpoints("run"), std::vector<int64_t>{5});
+  Output resumed = trainer(wide_run(folder, "run") + Words{"--resume", "auto"});
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_EQ(printed_hash(resumed), straight);
+}
+
+}  // namespace
+}  // namespace spire

@@ -1,0 +1,126 @@
+// Runs that cannot be: exit code, message, and a run directory that stays as it was.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/runs/run_folder.h"
+
+namespace spire {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+namespace fs = std::filesystem;
+
+struct Refusal {
+  std::string name;
+  Words words;  // beside those of the run that is there
+  int code;
+  std::string message;
+  friend std::ostream& operator<<(std::ostream& out, const Refusal& r) { return out << r.message; }
+};
+
+class Refusals : public testing::TestWithParam<Refusal> {
+ protected:
+  Words words(const std::string& name, const Words& more) const {
+    return folder.run(name, kMlp + Words{"steps=6", "checkpoint.every_steps=3"} + more);
+  }
+  void expect_refused(const Output& output) {
+    EXPECT_EQ(output.code, GetParam().code) << output.err;
+    EXPECT_EQ(output.out, "");
+    EXPECT_THAT(output.last_error_line(),
+                StartsWith("error[" + std::to_string(GetParam().code) + "]: "));
+    EXPECT_THAT(output.last_error_line(), HasSubstr(GetParam().message));
+  }
+
+  RunFolder folder;
+};
+
+// Path and content of every file below `root`.
+std::map<std::string, std::string> contents(const fs::path& root) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(root)) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream file(entry.path(), std::ios::binary);
+    files[entry.path().string()] = {std::istreambuf_iterator<char>(file), {}};
+  }
+  return files;
+}
+
+class ResumeRefusals : public Refusals {};
+
+TEST_P(ResumeRefusals, LeaveTheRunAsItWas) {
+  ASSERT_EQ(trainer(words("run", {})).code, 0);
+  auto before = contents(folder / "run");
+  expect_refused(trainer(words("run", GetParam().words)));
+  EXPECT_EQ(contents(folder / "run"), before);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Trainer, ResumeRefusals,
+    testing::Values(
+        Refusal{"NeitherResumedNorOverwritten", {}, 2, "is not empty; go on with --resume auto"},
+        Refusal{"AnotherSeed", {"--resume", "auto", "--seed", "8"}, 2, "seed: 8 but the run of"},
+        Refusal{"OtherTowers", {"--resume", "auto", "towers=2"}, 2, "towers: 2 but the run of"},
+        Refusal{"AnotherBatch", {"--resume", "auto", "batch_size=4"}, 2, "batch_size: 4 but the"},
+        Refusal{"OtherThreads", {"--resume", "auto", "tower_threads=2"}, 2, "tower_threads: 2 but"},
+        Refusal{"AnotherModel", {"--resume", "auto", "model.hidden=[17]"}, 5, "of another model?"},
+        Refusal{"AnotherKindOfModel", {"--resume", "auto", "model.name=cnn"}, 5, "another model?"},
+        Refusal{"AnotherOptimizer",
+                {"--resume", "auto", "optimizer.name=adam"},
+                5,
+                "no optimizer state 'm'; was it of another optimizer?"},
+        Refusal{"NoSuchCheckpoint", {"--resume", "nowhere.h5"}, 5, "nowhere.h5: cannot be opened"},
+        Refusal{"NoCheckpoint", {"--resume", TRAINER_PROGRAM}, 5, "is not a Spire checkpoint"},
+        Refusal{"OverwriteWithoutData", {"--overwrite", "data.path=/nowhere"}, 4, "/nowhere/train"},
+        Refusal{"OverwriteOnNoDevice", {"--overwrite", "devices=cuda:0"}, 3, "use devices: cpu"}),
+    [](const auto& test) { return test.param.name; });
+
+class StartRefusals : public Refusals {};
+
+TEST_P(StartRefusals, MakeNoDirectory) {
+  expect_refused(trainer(words("run", GetParam().words)));
+  EXPECT_FALSE(fs::exists(folder / "run"));
+  expect_refused(trainer(words("run", GetParam().words + Words{"--check"})));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Trainer, StartRefusals,
+    testing::Values(
+        Refusal{"Gpu", {"devices=cuda:0"}, 3, "cuda:0: no CUDA device: "},
+        Refusal{"HalfPrecision", {"precision=fp16"}, 3, "precision: fp16 has no CPU"},
+        Refusal{"NoData", {"data.path=/nowhere"}, 4, "/nowhere/train-images"},
+        Refusal{"DevicesWithoutTowers", {"devices=cpu:8"}, 2, "8 devices but only 4 towers"},
+        Refusal{"NothingLeft",
+                {"batch_size=100", "data.last_batch=drop"},
+                2,
+                "data.last_batch: drop leaves nothing"},
+        Refusal{"NoSuchParameterDevice",
+                {"parameter_device=cpu:5"},
+                2,
+                "parameter_device: cpu:5 is none of the run's devices (cpu:0)"}),
+    [](const auto& test) { return test.param.name; });
+
+TEST(OutputDirectory, AFileInItsPlaceIsRefused) {
+  RunFolder folder;
+  std::ofstream(folder / "file") << "text";
+  Output output = trainer(folder.run("file", kMlp + Words{"steps=2"}));
+  EXPECT_EQ(output.code, 2);
+  EXPECT_THAT(output.last_error_line(), HasSubstr("is a file; name a directory"));
+}
+
+TEST(Divergence, EndsWithCodeSevenAndSaysWhatToDo) {
+  RunFolder folder;
+  Words words = folder.run("run", kMlp + Words{"loss.name=mse", "optimizer.lr=1e30", "steps=20"});
+  Output output = trainer(words);
+  EXPECT_EQ(output.code, 7);
+  EXPECT_THAT(output.last_error_line(),
+              testing::ContainsRegex("step [0-9]+: the loss is -?(inf|nan)"));
+  EXPECT_THAT(output.last_error_line(), HasSubstr("lower optimizer.lr"));
+  EXPECT_EQ(folder.summary("run")["exit"], 7);
+  EXPECT_THAT(folder.summary("run")["stopped_by"].get<std::string>(), HasSubstr("the loss is"));
+}
+
+}  // namespace
+}  // namespace spire

@@ -1,0 +1,63 @@
+// Made-up data, the words of runs on it, and what these runs leave in their directories.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/tools/program.h"
+
+namespace spire {
+
+using Words = std::vector<std::string>;
+using Json = nlohmann::json;
+
+// Models by the words that choose them. The cnn draws dropout, crops and flips; the resnet has
+// running statistics and computes in bf16.
+const Words kMlp = {"model.name=mlp", "model.hidden=[16]", "optimizer.lr=0.05"};
+const Words kCnn = {"model.name=cnn",    "model.channels=[4,8]", "model.hidden=[16]",
+                    "model.dropout=0.2", "data.augment.crop=1",  "data.augment.flip=true",
+                    "optimizer.lr=0.05"};
+const Words kResnet = {"model.name=resnet", "model.depth=8", "precision=bf16", "optimizer.lr=0.05"};
+
+inline Words operator+(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+// A folder with 300 training and 100 test images of 12 x 12 in 4 classes, removed with the object.
+// In memory where the system has a place for that: these runs do little but write checkpoints.
+class RunFolder {
+ public:
+  RunFolder();
+  ~RunFolder();
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
+
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+
+  // A run into directory `name`: 4 towers of 8 samples, so an epoch has 10 steps and ends in a
+  // ragged batch of 12; then `more`, which wins.
+  Words run(const std::string& name, const Words& more) const;
+
+  Json summary(const std::string& name) const;
+  std::vector<Json> metrics(const std::string& name) const;         // each line; a bad one throws
+  std::vector<int64_t> checkpoints(const std::string& name) const;  // steps, ascending
+  std::filesystem::path checkpoint(const std::string& name, int64_t step) const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+// The value on the last line of stdout, "parameter hash <16 hex digits>".
+std::string printed_hash(const Output& output);
+
+// What a run computed, without times: each step's loss, accuracy, gradient norm and learning rate,
+// and each evaluation's loss and accuracy. Equal curves are equal to the last bit.
+std::vector<Json> curve(const std::vector<Json>& metrics);
+
+// Steps ascend strictly within each of the three kinds of line.
+void expect_ascending(const std::vector<Json>& metrics);
+
+}  // namespace spire

@@ -1,0 +1,69 @@
+// SIGTERM and SIGINT: a checkpoint, exit code 75, and a run that goes on.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <csignal>
+
+#include "tests/runs/run_folder.h"
+
+namespace spire {
+namespace {
+
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+class Stop : public testing::Test {
+ protected:
+  Words words(const std::string& name, int64_t steps, const Words& more = {}) const {
+    return folder.run(name, kCnn + Words{"steps=" + std::to_string(steps)} + more);
+  }
+  static constexpr int64_t kForever = 1000000;
+
+  RunFolder folder;
+};
+
+class StopBy : public Stop, public testing::WithParamInterface<int> {};
+
+TEST_P(StopBy, SavesACheckpointAndGoesOnLikeAStraightRun) {
+  Program program(words("stopped", kForever));
+  ASSERT_TRUE(program.wait_for("checkpoint step "));
+  program.signal(GetParam());
+  Output stopped = program.finish();
+  EXPECT_EQ(stopped.code, 75) << stopped.err;
+  EXPECT_THAT(stopped.err, HasSubstr("\nstopping: "));
+  Json summary = folder.summary("stopped");
+  auto step = summary["steps"].get<int64_t>();
+  EXPECT_THAT(stopped.last_error_line(),
+              HasSubstr("error[75]: stopped by a signal at step " + std::to_string(step)));
+  EXPECT_THAT(stopped.last_error_line(), HasSubstr("--resume auto"));
+  EXPECT_EQ(summary["exit"], 75);
+  EXPECT_EQ(summary["stopped_by"], "signal");
+  EXPECT_EQ(summary["checkpoint"], folder.checkpoint("stopped", step).string());
+  EXPECT_EQ(folder.checkpoints("stopped").back(), step);
+
+  Output straight = trainer(words("straight", step + 13));
+  Output resumed = trainer(words("stopped", step + 13, {"--resume", "auto", "devices=cpu:2"}));
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_EQ(printed_hash(resumed), printed_hash(straight));
+  EXPECT_EQ(curve(folder.metrics("stopped")), curve(folder.metrics("straight")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Trainer, StopBy, testing::Values(SIGTERM, SIGINT, SIGUSR1),
+                         [](const auto& test) { return "Signal" + std::to_string(test.param); });
+
+// A pipe without a reader in the place of each checkpoint: writing one never ends.
+TEST_F(Stop, ASecondInterruptEndsAtOnceThoughACheckpointHangs) {
+  Program program(words("run", kForever, {"checkpoint.every_steps=50"}));
+  ASSERT_TRUE(program.wait_for(" step 1/"));
+  fs::create_directories(folder / "run/checkpoints");
+  for (int64_t step = 50; step < 100000; step += 50)
+    mkfifo((folder.checkpoint("run", step).string() + ".tmp").c_str(), 0600);
+  program.signal(SIGINT);
+  ASSERT_TRUE(program.wait_for("stopping: "));
+  program.signal(SIGINT);
+  EXPECT_EQ(program.finish().code, 130);
+}
+
+}  // namespace
+}  // namespace spire
