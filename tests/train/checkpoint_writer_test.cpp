@@ -135,6 +135,25 @@ TEST(CheckpointWriter, TriesAgainUntilTheDiskHasSpace) {
   EXPECT_EQ(results[2].error, "");
 }
 
+// Who stops a run does not wait for room on the disk.
+TEST(CheckpointWriter, StopRetryingEndsAWaitAndLeavesOneAttemptEach) {
+  Disk disk;
+  disk.set_failures(1000);
+  CheckpointWriter writer(disk.function(), {hours(1), hours(1)});
+  submit_step(writer, 5);
+  disk.wait_for_attempts(1);
+  EXPECT_FALSE(writer.wait_idle(milliseconds(1)));
+  writer.stop_retrying();
+  writer.wait_idle();
+  EXPECT_TRUE(results_of(writer).back().final);
+  submit_step(writer, 6);
+  writer.wait_idle();
+  auto results = results_of(writer);
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_TRUE(results[0].final);
+  EXPECT_EQ(writer.failure(), "cannot write step 6: No space left on device");
+}
+
 TEST(CheckpointWriter, GivesUpAfterTheLastAttemptAndSaysSoUntilOneSucceeds) {
   Disk disk;
   disk.set_failures(3);
