@@ -1,6 +1,5 @@
 # cmake --install: headers as <spire/...>, a static library a floor, the trainer, the configs, and the package
 # files by which find_package(Spire) gives the target Spire::spire, all floors together.
-include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Spire)
 

@@ -37,7 +37,9 @@ git clone -q --no-hardlinks "$repository" "$root/root/spire"
 inside='set -e; root=$1; shift
   mount -t proc proc "$root/proc"
   mount --rbind /sys "$root/sys"
-  mount -t tmpfs tmpfs "$root/dev/shm" || true
+  mkdir -p "$root/dev/shm" "$root/dev/pts"
+  mount -t tmpfs tmpfs "$root/dev/shm"
+  mount --bind /dev/pts "$root/dev/pts"
   exec chroot "$root" /usr/bin/env -i HOME=/root TERM=dumb PATH=/usr/sbin:/usr/bin:/sbin:/bin \
     bash -c "cd /root/spire && exec \"\$@\"" bash "$@"'
 exec unshare --mount --pid --fork --propagation private bash -c "$inside" bash "$root" "$@"

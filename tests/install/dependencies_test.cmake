@@ -1,7 +1,7 @@
 # What spire_dependency() says and does in each case. configure(<succeeds> <arguments>) runs the fixture project.
 function(configure succeeds)
   file(REMOVE_RECURSE ${SCRATCH})
-  execute_process(COMMAND ${CMAKE_COMMAND} -S ${SOURCE} -B ${SCRATCH} -DSPIRE_CMAKE=${SPIRE_CMAKE} ${ARGN}
+  execute_process(COMMAND ${CMAKE_COMMAND} -S ${SOURCE} -B ${SCRATCH} -G ${GENERATOR} -DSPIRE_CMAKE=${SPIRE_CMAKE} ${ARGN}
     RESULT_VARIABLE code OUTPUT_VARIABLE text ERROR_VARIABLE text)
   if((code EQUAL 0 AND NOT succeeds) OR (NOT code EQUAL 0 AND succeeds))
     message(FATAL_ERROR "with ${ARGN} it ended with ${code}:\n${text}")
