@@ -1,10 +1,12 @@
 #include <spire/kernels/onednn.h>
+#include <spire/kernels/tile_packing.h>
 
 #include <omp.h>
 
 #include <fmt/ranges.h>
 
 #include <array>
+#include <optional>
 
 namespace spire::onednn {
 
@@ -134,7 +136,35 @@ class PackingReorder {
 
 }  // namespace
 
+namespace {
+
+// The tiles of plain row-major (N, K) weights, where `wanted` is made of whole ones.
+std::optional<TileLayout> tiles_of(const Desc& plain, const Desc& wanted) {
+  Layout from = layout_of(plain), to = layout_of(wanted);
+  if (to.dims.size() != 2 || from.strides != Dims{from.dims[1], 1}) return {};
+  bool f32 = to.blocks.size() == 2 && to.blocks[0] == 16 && to.block_axes == Dims{1, 0};
+  bool bf16 = to.blocks.size() == 3 && to.blocks[0] == 8 && to.blocks[2] == 2 &&
+              to.block_axes == Dims{1, 0, 1};
+  if (to.data_type != static_cast<int>(f32 ? dnnl::memory::data_type::f32 : dnnl::memory::data_type::bf16)) {
+    return {};
+  }
+  if (!f32 && !bf16) return {};
+  TileLayout tiles{.n = to.dims[0],
+                   .k = to.dims[1],
+                   .rows = to.blocks[1],
+                   .row_stride = to.strides[0],
+                   .dtype = f32 ? DType::f32 : DType::bf16};
+  bool whole = tiles.n % tiles.rows == 0 && tiles.k % 16 == 0 && tiles.rows % 16 == 0;
+  return whole && to.strides[1] == 16 * tiles.rows ? std::optional(tiles) : std::nullopt;
+}
+
+}  // namespace
+
 Packing packing(int input, const Desc& plain, const Desc& wanted, const dnnl::engine& engine) {
+  if (auto tiles = tiles_of(plain, wanted)) {
+    auto pack = [tiles = *tiles](const float* from, void* to) { pack_tiles(tiles, from, to); };
+    return {input, form_of(wanted), wanted.get_size(), pack};
+  }
   auto reorder = std::make_shared<PackingReorder>(plain, wanted, engine);
   auto pack = [reorder](const float* from, void* to) { reorder->run(from, to); };
   return {input, form_of(wanted), wanted.get_size(), pack};
