@@ -265,6 +265,7 @@ class Run {
 
 RunResult train(const RunConfig& config, const RunOptions& options, Observer& observer) {
   RunSetup setup(config, options, observer);
+  setup.tell_changes(observer);
   return Run(setup, options, observer).go();
 }
 

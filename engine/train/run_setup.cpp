@@ -37,10 +37,7 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
   check_config(config);
   compute_dtype(config);
   if (options.dry_run == 0) find_checkpoint(options, observer);
-  if (resumed) {
-    keep_meaning();
-    tell_changes(observer);
-  }
+  if (resumed) keep_meaning();
   std::optional<int> threads;
   if (resumed) threads = static_cast<int>(resumed->state.tower_threads);
   placement = place_towers(config, discover_topology(), discover_cuda(), threads);
@@ -87,6 +84,7 @@ void RunSetup::keep_meaning() {
 
 // Other keys may change, but then the run is not the one that went straight.
 void RunSetup::tell_changes(Observer& observer) const {
+  if (!resumed) return;
   RunConfig before;
   try {
     before = parse_config({{"config", resumed->state.config_yaml}}, {}).config;

@@ -32,6 +32,8 @@ class RunSetup {
 
   // Whether the resumed checkpoint is the output directory's own: then the run goes on there.
   bool resumed_here() const;
+  // Warns of keys that the run of the resumed checkpoint had with other values.
+  void tell_changes(Observer& observer) const;
 
   int64_t steps_per_epoch() const;
   int64_t total_steps() const;  // of the whole run
@@ -39,7 +41,6 @@ class RunSetup {
  private:
   void find_checkpoint(const RunOptions& options, Observer& observer);
   void keep_meaning();
-  void tell_changes(Observer& observer) const;
 };
 
 // Creates the output directory for a new run, or throws Error(config): it is refused when it holds
