@@ -49,15 +49,28 @@ std::unique_ptr<Kernel> make_activation_cpu(const Op& op, const KernelRequest& r
 std::unique_ptr<Kernel> make_activation_backward_cpu(const Op& op, const KernelRequest& request);
 
 // The functors. value(x) is f; gradient(dy, v) is dy * f', v as said above. A NaN passes through.
+// V is float, or a vector of floats.
 struct Relu {
-  SPIRE_HOST_DEVICE float value(float x) const { return x < 0 ? 0.0f : x; }
-  SPIRE_HOST_DEVICE float gradient(float dy, float y) const { return y > 0 ? dy : 0.0f; }
+  template <typename V>
+  SPIRE_HOST_DEVICE V value(V x) const {
+    return x < 0 ? V{} : x;
+  }
+  template <typename V>
+  SPIRE_HOST_DEVICE V gradient(V dy, V y) const {
+    return y > 0 ? dy : V{};
+  }
 };
 
 struct LeakyRelu {
   float slope;
-  SPIRE_HOST_DEVICE float value(float x) const { return x < 0 ? slope * x : x; }
-  SPIRE_HOST_DEVICE float gradient(float dy, float y) const { return y > 0 ? dy : slope * dy; }
+  template <typename V>
+  SPIRE_HOST_DEVICE V value(V x) const {
+    return x < 0 ? slope * x : x;
+  }
+  template <typename V>
+  SPIRE_HOST_DEVICE V gradient(V dy, V y) const {
+    return y > 0 ? dy : slope * dy;
+  }
 };
 
 struct Gelu {

@@ -14,7 +14,8 @@ class ForwardKernel : public Kernel {
 
   void run(const KernelArgs& args) override {
     elementwise(
-        threads_, n_, static_cast<T*>(args.outputs[0]), [f = f_](float x) { return f.value(x); },
+        threads_, n_, static_cast<T*>(args.outputs[0]),
+        [f = f_](auto x) -> decltype(F{}.value(x)) { return f.value(x); },
         static_cast<const T*>(args.inputs[0]));
   }
 
@@ -33,7 +34,7 @@ class BackwardKernel : public Kernel {
   void run(const KernelArgs& args) override {
     elementwise(
         threads_, n_, static_cast<T*>(args.outputs[0]),
-        [f = f_](float dy, float v) { return f.gradient(dy, v); },
+        [f = f_](auto dy, auto v) -> decltype(F{}.gradient(dy, v)) { return f.gradient(dy, v); },
         static_cast<const T*>(args.inputs[0]), static_cast<const T*>(args.inputs[1]));
   }
 

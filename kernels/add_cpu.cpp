@@ -15,9 +15,9 @@ class AddKernel : public Kernel {
 
   void run(const KernelArgs& args) override {
     if (relu_) {
-      sum(args, [](float a, float b) { return Relu{}.value(a + b); });
+      sum(args, [](auto a, auto b) { return Relu{}.value(a + b); });
     } else {
-      sum(args, [](float a, float b) { return a + b; });
+      sum(args, [](auto a, auto b) { return a + b; });
     }
   }
 

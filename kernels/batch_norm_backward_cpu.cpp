@@ -18,17 +18,20 @@ struct Backward {
   Affine forward;       // for the mask from_x; its center is the mean
 };
 
-// g of element i in lane j.
+// g of the elements from i on, in lanes from j on.
 template <Mask mask, typename T>
-inline float masked(const Backward<T>& p, int64_t i, int64_t j) {
-  float g = static_cast<float>(p.dy[i]);
-  if constexpr (mask == Mask::from_y) g = static_cast<float>(p.y[i]) > 0 ? g : 0.0f;
+inline FloatLanes masked(const Backward<T>& p, int64_t i, int64_t j, int count) {
+  FloatLanes g = load_floats(p.dy + i, count);
+  if constexpr (mask == Mask::from_y) g = load_floats(p.y + i, count) > 0 ? g : FloatLanes{};
   if constexpr (mask == Mask::from_x) {
-    float y = affine(static_cast<float>(p.x[i]), p.forward.center[j], p.forward.scale[j],
-                     p.forward.shift[j]);
-    g = y > 0 ? g : 0.0f;
+    g = affine(load_floats(p.x + i, count), p.forward, j, count) > 0 ? g : FloatLanes{};
   }
   return g;
+}
+
+template <typename T>
+inline FloatLanes deviation(const Backward<T>& p, int64_t i, int64_t j, int count) {
+  return load_floats(p.x + i, count) - load_floats(p.forward.center + j, count);
 }
 
 // sums += (sum g, sum g (x - mean)) of rows [begin, end); writes g where it is an output.
@@ -40,11 +43,12 @@ void add_gradients(const ChannelTiles& tiles, Backward<T> p, int64_t begin, int6
     int64_t e = std::min(end, b + tiles.block_rows);
     std::fill_n(first, tiles.width, 0.0f);
     std::fill_n(second, tiles.width, 0.0f);
-    add_terms(b * channels, e * channels, tiles.width, first, second, [=](int64_t i, int64_t j) {
-      float g = masked<mask>(p, i, j);
-      if constexpr (mask == Mask::from_y) p.g[i] = static_cast<T>(g);
-      return TwoTerms{g, g * (static_cast<float>(p.x[i]) - p.forward.center[j])};
-    });
+    add_terms(b * channels, e * channels, tiles.width, first, second,
+              [=](int64_t i, int64_t j, auto count) {
+                FloatLanes g = masked<mask>(p, i, j, count);
+                if constexpr (mask == Mask::from_y) store_floats(g, p.g + i, count);
+                return TwoTerms{g, g * deviation(p, i, j, count)};
+              });
     fold_lanes(tiles, first);
     fold_lanes(tiles, second);
     for (int64_t c = 0; c < channels; ++c) {
@@ -58,12 +62,18 @@ void add_gradients(const ChannelTiles& tiles, Backward<T> p, int64_t begin, int6
 template <Mask mask, typename T>
 void write_dx(const ChannelTiles& tiles, Backward<T> p, int64_t begin, int64_t end,
               const float* slope, const float* offset) {
-  for_each_lane(
-      begin * tiles.channels, end * tiles.channels, tiles.width, [=](int64_t i, int64_t j) {
-        float g = mask == Mask::from_y ? static_cast<float>(p.g[i]) : masked<mask>(p, i, j);
-        float deviation = static_cast<float>(p.x[i]) - p.forward.center[j];
-        p.dx[i] = static_cast<T>(p.forward.scale[j] * g + slope[j] * deviation + offset[j]);
-      });
+  for_each_lane(begin * tiles.channels, end * tiles.channels, tiles.width,
+                [=](int64_t i, int64_t j, auto count) {
+                  FloatLanes g;
+                  if constexpr (mask == Mask::from_y) {
+                    g = load_floats(p.g + i, count);
+                  } else {
+                    g = masked<mask>(p, i, j, count);
+                  }
+                  FloatLanes scaled = load_floats(p.forward.scale + j, count) * g;
+                  scaled += load_floats(slope + j, count) * deviation(p, i, j, count);
+                  store_floats(scaled + load_floats(offset + j, count), p.dx + i, count);
+                });
 }
 
 template <typename T, Mask mask>

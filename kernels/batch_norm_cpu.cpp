@@ -17,7 +17,9 @@ void find_pivot(const ChannelTiles& tiles, const T* x, int64_t begin, int64_t en
   int64_t rows = std::min(end - begin, 4 * tiles.repeat);
   std::fill_n(pivot, tiles.width, 0.0f);
   for_each_lane(begin * tiles.channels, (begin + rows) * tiles.channels, tiles.width,
-                [=](int64_t i, int64_t j) { pivot[j] += static_cast<float>(x[i]); });
+                [=](int64_t i, int64_t j, auto count) {
+                  add_to(pivot + j, load_floats(x + i, count), count);
+                });
   fold_lanes(tiles, pivot);
   for (int64_t c = 0; c < tiles.channels; ++c) pivot[c] /= static_cast<float>(rows);
   repeat_lanes(tiles, pivot);
@@ -35,10 +37,11 @@ void add_moments(const ChannelTiles& tiles, const T* x, int64_t begin, int64_t e
     find_pivot(tiles, x, b, e, pivot);
     std::fill_n(first, tiles.width, 0.0f);
     std::fill_n(second, tiles.width, 0.0f);
-    add_terms(b * channels, e * channels, tiles.width, first, second, [=](int64_t i, int64_t j) {
-      float d = static_cast<float>(x[i]) - pivot[j];
-      return TwoTerms{d, d * d};
-    });
+    add_terms(b * channels, e * channels, tiles.width, first, second,
+              [=](int64_t i, int64_t j, auto count) {
+                FloatLanes d = load_floats(x + i, count) - load_floats(pivot + j, count);
+                return TwoTerms{d, d * d};
+              });
     fold_lanes(tiles, first);
     fold_lanes(tiles, second);
     double n = static_cast<double>(e - b);
@@ -53,12 +56,11 @@ void add_moments(const ChannelTiles& tiles, const T* x, int64_t begin, int64_t e
 template <bool relu, bool residual, typename T>
 void normalise_rows(int64_t begin, int64_t end, int64_t width, const T* x, const T* addend,
                     Affine affinity, T* y) {
-  for_each_lane(begin, end, width, [=](int64_t i, int64_t j) {
-    float value =
-        affine(static_cast<float>(x[i]), affinity.center[j], affinity.scale[j], affinity.shift[j]);
-    if constexpr (residual) value += static_cast<float>(addend[i]);
-    if constexpr (relu) value = value < 0 ? 0.0f : value;
-    y[i] = static_cast<T>(value);
+  for_each_lane(begin, end, width, [=](int64_t i, int64_t j, auto count) {
+    FloatLanes value = affine(load_floats(x + i, count), affinity, j, count);
+    if constexpr (residual) value += load_floats(addend + i, count);
+    if constexpr (relu) value = value < 0 ? FloatLanes{} : value;
+    store_floats(value, y + i, count);
   });
 }
 

@@ -12,8 +12,9 @@ struct Affine {
 };
 
 // y before residual and relu. The backward's mask is computed by the same expression.
-inline float affine(float x, float center, float scale, float shift) {
-  return (x - center) * scale + shift;
+inline FloatLanes affine(const FloatLanes& x, const Affine& map, int64_t lane, int count) {
+  return (x - load_floats(map.center + lane, count)) * load_floats(map.scale + lane, count) +
+         load_floats(map.shift + lane, count);
 }
 
 // The scratch of a run: two fp64 sums a channel for each chunk of rows, three fp32 lane vectors for

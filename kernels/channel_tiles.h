@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include <spire/base/shape.h>
+#include <spire/kernels/lanes.h>
 
 namespace spire {
 
@@ -18,48 +19,56 @@ struct ChannelTiles {
   explicit ChannelTiles(const Shape& shape)
       : rows(shape.elements() / shape.back()),
         channels(shape.back()),
-        repeat(std::max<int64_t>(1, 256 / channels)),
+        repeat(repeat_of(channels)),
         width(repeat * channels),
         block_rows(16 * repeat) {}
+
+ private:
+  // Tiles of about 256 lanes; those of few channels are of whole registers.
+  static int64_t repeat_of(int64_t channels) {
+    int64_t repeat = std::max<int64_t>(1, 256 / channels);
+    return repeat > lane_count ? repeat / lane_count * lane_count : repeat;
+  }
 };
 
-// One lane's term of two sums.
+// The terms of two sums, of 16 elements.
 struct TwoTerms {
-  float first, second;
+  FloatLanes first, second;
 };
 
-// first[j] += , second[j] += the terms of elements [begin, end), begin at lane 0. Four tiles are
-// added up before they meet the sums: the sums' own traffic would else be most of the work.
+inline void add_to(float* sum, const FloatLanes& terms, int count) {
+  store_floats(load_floats(sum, count) + terms, sum, count);
+}
+
+// first[j] += , second[j] += the terms of elements [begin, end), begin at lane 0; term(i, j, count)
+// is those of elements [i, i + count) in lanes from j on. Four tiles are added up before they meet
+// the sums: the sums' own traffic would else be most of the work.
 template <typename Term>
 void add_terms(int64_t begin, int64_t end, int64_t width, float* first, float* second, Term term) {
   int64_t i = begin;
   for (; i + 4 * width <= end; i += 4 * width) {
-#pragma omp simd
-    for (int64_t j = 0; j < width; ++j) {
-      TwoTerms a = term(i + j, j), b = term(i + width + j, j);
-      TwoTerms c = term(i + 2 * width + j, j), d = term(i + 3 * width + j, j);
-      first[j] += (a.first + b.first) + (c.first + d.first);
-      second[j] += (a.second + b.second) + (c.second + d.second);
-    }
+    over_lanes(width, [=](int64_t j, auto count) {
+      TwoTerms a = term(i + j, j, count), b = term(i + width + j, j, count);
+      TwoTerms c = term(i + 2 * width + j, j, count), d = term(i + 3 * width + j, j, count);
+      add_to(first + j, (a.first + b.first) + (c.first + d.first), count);
+      add_to(second + j, (a.second + b.second) + (c.second + d.second), count);
+    });
   }
   for (; i < end; i += width) {
-    int64_t lanes = std::min(width, end - i);
-#pragma omp simd
-    for (int64_t j = 0; j < lanes; ++j) {
-      TwoTerms a = term(i + j, j);
-      first[j] += a.first;
-      second[j] += a.second;
-    }
+    over_lanes(std::min(width, end - i), [=](int64_t j, auto count) {
+      TwoTerms a = term(i + j, j, count);
+      add_to(first + j, a.first, count);
+      add_to(second + j, a.second, count);
+    });
   }
 }
 
-// body(i, j) for the elements i of [begin, end), begin at lane 0; j is the lane.
+// body(i, j, count) for the elements [begin, end), begin at lane 0: [i, i + count) in lanes from j
+// on.
 template <typename Body>
 void for_each_lane(int64_t begin, int64_t end, int64_t width, Body body) {
   for (int64_t i = begin; i < end; i += width) {
-    int64_t lanes = std::min(width, end - i);
-#pragma omp simd
-    for (int64_t j = 0; j < lanes; ++j) body(i + j, j);
+    over_lanes(std::min(width, end - i), [=](int64_t j, auto count) { body(i + j, j, count); });
   }
 }
 

@@ -58,14 +58,16 @@ class DropoutKernel : public Kernel {
  private:
   void drop(const RandomStream& stream, const T* x, T* y) const {
     alignas(64) uint32_t bits[group];
+    alignas(64) float values[group];
     for (int64_t first = 0; first < row_size_; first += group) {
       draw(stream, first, bits);
       int64_t count = std::min(group, row_size_ - first);
 #pragma omp simd
       for (int64_t i = 0; i < count; ++i) {
         float value = static_cast<float>(x[first + i]) * scale_;
-        store(y[first + i], bits[i] >= threshold_ ? value : 0.0f);
+        values[i] = bits[i] >= threshold_ ? value : 0.0f;
       }
+      store_range(values, y + first, count);
     }
   }
 

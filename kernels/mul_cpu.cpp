@@ -14,7 +14,7 @@ class MulKernel : public Kernel {
 
   void run(const KernelArgs& args) override {
     elementwise(
-        threads_, n_, static_cast<T*>(args.outputs[0]), [](float a, float b) { return a * b; },
+        threads_, n_, static_cast<T*>(args.outputs[0]), [](auto a, auto b) { return a * b; },
         static_cast<const T*>(args.inputs[0]), static_cast<const T*>(args.inputs[1]));
   }
 

@@ -70,7 +70,7 @@ class BackwardKernel : public Kernel {
   void run(const KernelArgs& args) override {
     float scale = share_ * args.step->gradient_scale;
     if (kind_ == Regression::mse) {
-      write(args, [scale](float p, float t) { return 2 * (p - t) * scale; });
+      write(args, [scale](auto p, auto t) { return 2 * (p - t) * scale; });
     } else {
       write(args, [scale](float p, float t) { return p > t ? scale : p < t ? -scale : p - t; });
     }

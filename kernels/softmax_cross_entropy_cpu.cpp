@@ -137,7 +137,7 @@ class BackwardKernel : public Kernel {
     float own = valid ? exponential(static_cast<float>(x[label]) - logsumexp) : 0;
     elementwise_range(
         0, classes_, dx, [=](float v) { return (exponential(v - logsumexp) - others) * scale; }, x);
-    if (valid) store(dx[label], (own - (1 - smoothing_) - others) * scale);
+    if (valid) dx[label] = static_cast<T>((own - (1 - smoothing_) - others) * scale);
   }
 
   int64_t rows_, classes_;

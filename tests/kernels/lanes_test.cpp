@@ -39,6 +39,20 @@ TEST(Lanes, StoresRoundAsTheTypeDoes) {
   for (size_t i = 0; i < from.size(); ++i) EXPECT_EQ(to[i].bits, bfloat16(from[i]).bits) << from[i];
 }
 
+// One subnormal or NaN in any lane, among ordinary floats: all sixteen round as the type does.
+TEST(Lanes, OneOddLaneDoesNotDisturbTheOthers) {
+  for (uint32_t odd : {0x00000001u, 0x007fffffu, 0x80018000u, 0x7f800001u, 0xffc12345u}) {
+    for (size_t lane = 0; lane < lane_count; ++lane) {
+      std::vector<float> from(lane_count);
+      for (size_t i = 0; i < from.size(); ++i) from[i] = 1.0f + 0.001f * static_cast<float>(i);
+      from[lane] = std::bit_cast<float>(odd);
+      std::vector<bfloat16> to(lane_count);
+      store_floats(load_floats(from.data(), lane_count), to.data(), lane_count);
+      for (size_t i = 0; i < from.size(); ++i) EXPECT_EQ(to[i].bits, bfloat16(from[i]).bits);
+    }
+  }
+}
+
 TEST(Lanes, BytesWidenUnsigned) {
   std::vector<uint8_t> from(256), to(256);
   for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<uint8_t>(i);
