@@ -24,14 +24,23 @@ struct View {
   int64_t pitch, channels;
 };
 
-// One window, `count` channels; x is at the window's first channel in pixel (0, 0) of its sample.
-template <typename T, typename Count>
-inline void maximum(const View& view, const T* x, T* y, uint8_t* which, Count count) {
+// A window of 2x2 that lies in x as a whole: the usual one, whose loops have constant ends.
+bool is_whole_two_by_two(const WindowAxes& axes) {
+  const auto [h, w] = axes;
+  return h.kernel == 2 && w.kernel == 2 && h.padding == 0 && w.padding == 0;
+}
+using Two = std::integral_constant<int64_t, 2>;
+
+// One window of `rows` x `columns` pixels, `count` channels; x is at the window's first channel in
+// pixel (0, 0) of its sample.
+template <typename T, typename Size, typename Count>
+inline void maximum(const View& view, Size rows, Size columns, const T* x, T* y, uint8_t* which,
+                    Count count) {
   x += view.rows.begin * view.pitch + view.columns.begin * view.channels;
   FloatLanes best = load_floats(x, count);
   IntLanes best_tap = IntLanes{} + view.first_tap;
-  for (int p = 0; p < view.rows.size(); ++p, x += view.pitch) {
-    for (int q = 0; q < view.columns.size(); ++q) {
+  for (int p = 0; p < rows; ++p, x += view.pitch) {
+    for (int q = 0; q < columns; ++q) {
       FloatLanes value = load_floats(x + q * view.channels, count);
       // A NaN is above all, the first maximum stays.
       IntLanes above = (value > best) | (value != value);
@@ -50,6 +59,7 @@ void pool_row(const Pool& pool, int64_t row, const T* x, T* y, uint8_t* which) {
   int64_t channels = pool.x[3], i = row % h.out;
   const T* sample = x + row / h.out * h.in * w.in * channels;
   Range rows = h.pixels(i);
+  bool two_by_two = is_whole_two_by_two(pool.axes);
   for (int64_t j = 0; j < w.out; ++j) {
     Range columns = w.pixels(j);
     int64_t first_tap = (rows.begin - h.start(i)) * w.kernel + columns.begin - w.start(j);
@@ -58,8 +68,43 @@ void pool_row(const Pool& pool, int64_t row, const T* x, T* y, uint8_t* which) {
         channels};
     int64_t at = (row * w.out + j) * channels;
     over_lanes(channels, [&](int64_t c, auto count) {
-      maximum(view, sample + c, y + at + c, which + at + c, count);
+      if (two_by_two) {
+        maximum(view, Two{}, Two{}, sample + c, y + at + c, which + at + c, count);
+      } else {
+        maximum(view, rows.size(), columns.size(), sample + c, y + at + c, which + at + c, count);
+      }
     });
+  }
+}
+
+// Elements of T that are passed on as they are, and taps beside them.
+template <typename T>
+using BitLanes = std::conditional_t<sizeof(T) == 2, HalfLanes, IntLanes>;
+
+inline void load_taps(const uint8_t* from, int count, IntLanes& taps) {
+  taps = load_ints(from, count);
+}
+inline void load_taps(const uint8_t* from, int count, HalfLanes& taps) {
+  taps = __builtin_convertvector(read_lanes<ByteLanes>(from, count), HalfLanes);
+}
+
+// The pixels of one window's territory, `count` channels: `rows` x `columns` from dx on.
+// The tap over dx is `first`; a pixel under no tap is zero. Neighbours lie `spread` apart in dx.
+template <typename T, typename Size, typename Count>
+inline void scatter(Extent2d kernel, Extent2d first, Size rows, Size columns, Extent2d spread,
+                    const T* dy, const uint8_t* which, T* dx, Count count) {
+  using Lanes = BitLanes<T>;
+  auto gradient = read_lanes<Lanes>(dy, count);
+  Lanes winner;
+  load_taps(which, count, winner);
+  for (int64_t p = 0; p < rows; ++p) {
+    for (int64_t q = 0; q < columns; ++q) {
+      int64_t r = first.h + p, s = first.w + q;
+      int64_t tap = r < kernel.h && s < kernel.w ? r * kernel.w + s : -1;
+      auto here = Lanes{} + static_cast<std::decay_t<decltype(winner[0])>>(tap);
+      Lanes pixel = winner == here ? gradient : Lanes{};
+      write_lanes(pixel, dx + p * spread.h + q * spread.w, count);
+    }
   }
 }
 
@@ -71,20 +116,20 @@ void scatter_row(const Pool& pool, int64_t row, const T* dy, const uint8_t* whic
   int64_t channels = pool.x[3], i = row % h.out;
   T* sample = dx + row / h.out * h.in * w.in * channels;
   Range rows = h.territory(i);
+  Extent2d spread{w.in * channels, channels};
   for (int64_t j = 0; j < w.out; ++j) {
     Range columns = w.territory(j);
+    bool two_by_two = is_whole_two_by_two(pool.axes) && rows.size() == 2 && columns.size() == 2;
+    Extent2d first{rows.begin - h.start(i), columns.begin - w.start(j)};
     int64_t at = (row * w.out + j) * channels;
+    T* corner = sample + (rows.begin * w.in + columns.begin) * channels;
     over_lanes(channels, [&](int64_t c, auto count) {
-      FloatLanes gradient = load_floats(dy + at + c, count);
-      IntLanes winner = load_ints(which + at + c, count);
-      for (int64_t p = rows.begin; p < rows.end; ++p) {
-        int64_t r = p - h.start(i);
-        for (int64_t q = columns.begin; q < columns.end; ++q) {
-          int64_t s = q - w.start(j);
-          auto tap = static_cast<int>(r < h.kernel && s < w.kernel ? r * w.kernel + s : -1);
-          FloatLanes pixel = winner == tap ? gradient : FloatLanes{};
-          store_floats(pixel, sample + (p * w.in + q) * channels + c, count);
-        }
+      if (two_by_two) {
+        scatter({2, 2}, {0, 0}, Two{}, Two{}, spread, dy + at + c, which + at + c, corner + c,
+                count);
+      } else {
+        scatter({h.kernel, w.kernel}, first, rows.size(), columns.size(), spread, dy + at + c,
+                which + at + c, corner + c, count);
       }
     });
   }

@@ -91,6 +91,14 @@ TEST_P(MaxPool2dTest, EveryChannelCountAndUnequalSides) {
   check_op(max_case({1, 16, 16, 1}, {.kernel = {16, 16}}), GetParam());
 }
 
+// The usual window has loops of its own; odd sides leave pixels that no window sees.
+TEST_P(MaxPool2dTest, TwoByTwoOnEvenAndOddSides) {
+  for (Shape x : {Shape{2, 6, 8, 33}, Shape{2, 7, 9, 33}, Shape{1, 7, 6, 16}, Shape{1, 2, 3, 5}}) {
+    check_op(max_case(x, {}), GetParam());
+  }
+  check_op(max_case({2, 5, 6, 17}, {.kernel = {2, 2}, .stride = {1, 3}}), GetParam());
+}
+
 TEST_P(MaxPool2dTest, TheFirstOfEqualOnesWins) {
   HostTensor x = zeros({1, 2, 4, 1});
   x.data = {5, 5, 1, 2, 5, 5, 2, 2};
