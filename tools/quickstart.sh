@@ -39,10 +39,4 @@ fi
 number=1
 while [ -e "runs/quickstart-$number" ]; do number=$((number + 1)); done
 output=runs/quickstart-$number
-build/release/tools/trainer --config "$config" --output "$output" "${words[@]}"
-
-cat <<TEXT
-
-The run is in $output: summary.json and metrics.jsonl tell what happened, checkpoints hold the weights.
-Go on from here:  build/release/tools/trainer --help
-TEXT
+exec build/release/tools/trainer --config "$config" --output "$output" "${words[@]}"
