@@ -40,8 +40,12 @@ struct Packing {
   int input = 0;     // index of the op's input, which must be a parameter
   std::string form;  // names layout and dtype; equal forms are equal bytes
   size_t bytes = 0;
-  // plain: fp32 weights in the plain layout. Any one thread at a time may call it; allocates nothing.
-  std::function<void(const float* plain, void* packed)> pack;
+  // The form falls into `units` equal shares, in the order of the plain weights, that threads may pack
+  // at a time: pack_units(plain, packed, first, last). plain: fp32 in the plain layout. Allocates nothing.
+  int64_t units = 1;
+  std::function<void(const float* plain, void* packed, int64_t first, int64_t last)> pack_units;
+
+  void pack(const float* plain, void* packed) const { pack_units(plain, packed, 0, units); }
 };
 
 class Kernel {

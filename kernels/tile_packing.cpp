@@ -67,10 +67,10 @@ void pack_block(const TileLayout& layout, const float* from, void* to) {
 
 }  // namespace
 
-void pack_tiles(const TileLayout& layout, const float* plain, void* packed) {
+void pack_tiles(const TileLayout& layout, const float* plain, void* packed, int64_t first, int64_t last) {
   auto* bytes = static_cast<char*>(packed);
   int64_t size = static_cast<int64_t>(size_of(layout.dtype));
-  for (int64_t n = 0; n < layout.n; n += width) {
+  for (int64_t n = first; n < last; n += width) {
     int64_t tile_row = n / layout.rows, inside = n % layout.rows;
     // In bf16 a step along n is a pair of elements.
     int64_t step = layout.dtype == DType::f32 ? inside : 2 * inside;

@@ -17,7 +17,8 @@ struct TileLayout {
   DType dtype = DType::f32;  // f32 | bf16
 };
 
-// plain (N, K) fp32 -> packed; along k tiles follow each other.
-void pack_tiles(const TileLayout& layout, const float* plain, void* packed);
+// plain (N, K) fp32 -> packed, rows n of [first, last) of both (multiples of `rows`); along k tiles follow
+// each other.
+void pack_tiles(const TileLayout& layout, const float* plain, void* packed, int64_t first, int64_t last);
 
 }  // namespace spire

@@ -12,7 +12,8 @@ Value mlp(Graph& graph, Value images, const ModelConfig& config, int64_t classes
     x = relu(graph, dense(graph, fmt::format("dense{}", layer++), x, width));
   }
   x = dropout(graph, x, static_cast<float>(config.dropout));
-  return dense(graph, fmt::format("dense{}", layer), x, classes);
+  return dense(graph, fmt::format("dense{}", layer), x, classes, true,
+               linear_uniform(graph.spec(x).shape.back()));
 }
 
 }  // namespace spire

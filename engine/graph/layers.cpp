@@ -23,11 +23,22 @@
 
 namespace spire {
 
-Initializer kaiming_uniform(int64_t fan_in) {
-  float bound = std::sqrt(6.0f / static_cast<float>(fan_in));
+namespace {
+
+Initializer uniform(float bound) {
   return [bound](const RandomStream& random, std::span<float> values) {
     for (size_t i = 0; i < values.size(); ++i) values[i] = (2.0f * random.uniform(i) - 1.0f) * bound;
   };
+}
+
+}  // namespace
+
+Initializer kaiming_uniform(int64_t fan_in) {
+  return uniform(std::sqrt(6.0f / static_cast<float>(fan_in)));
+}
+
+Initializer linear_uniform(int64_t fan_in) {
+  return uniform(1.0f / std::sqrt(static_cast<float>(fan_in)));
 }
 
 Initializer kaiming_normal(int64_t fan_out) {
@@ -62,9 +73,11 @@ Value conv2d(Graph& graph, const std::string& name, Value x, const Conv2dOptions
                                                           .bias = options.bias})[0];
 }
 
-Value dense(Graph& graph, const std::string& name, Value x, int64_t units, bool bias) {
+Value dense(Graph& graph, const std::string& name, Value x, int64_t units, bool bias,
+            Initializer initialize) {
   int64_t inputs = graph.spec(x).shape.back();
-  std::vector<Value> operands = {x, graph.parameter(name + ".weight", {units, inputs}, kaiming_uniform(inputs))};
+  if (!initialize) initialize = kaiming_uniform(inputs);
+  std::vector<Value> operands = {x, graph.parameter(name + ".weight", {units, inputs}, initialize)};
   if (bias) operands.push_back(graph.parameter(name + ".bias", {units}, constant(0)));
   return graph.emit_op<DenseOp>(operands, DenseAttributes{.bias = bias})[0];
 }

@@ -13,6 +13,8 @@ namespace spire {
 Initializer kaiming_uniform(int64_t fan_in);
 // The same paper's normal form: N(0, sqrt(2 / fan_out)).
 Initializer kaiming_normal(int64_t fan_out);
+// Uniform in +-1 / sqrt(fan_in): for a layer with no relu behind it, such as the one that makes logits.
+Initializer linear_uniform(int64_t fan_in);
 Initializer constant(float value);
 
 struct Conv2dOptions {
@@ -28,7 +30,9 @@ struct Conv2dOptions {
 Value conv2d(Graph& graph, const std::string& name, Value x, const Conv2dOptions& options);
 
 // x (.., K) -> (.., units)
-Value dense(Graph& graph, const std::string& name, Value x, int64_t units, bool bias = true);
+// initialize: of the weight; default kaiming_uniform(K), for a relu behind it.
+Value dense(Graph& graph, const std::string& name, Value x, int64_t units, bool bias = true,
+            Initializer initialize = {});
 
 struct BatchNormOptions {
   float epsilon = 1e-5f;

@@ -1,17 +1,20 @@
 #include <spire/graph/packed_forms.h>
 
+#include <algorithm>
+
 namespace spire {
 
 size_t PackedForms::add(const ParameterEntry& entry, Packing packing, bool step) {
+  floats_ = std::max(floats_, entry.offset + entry.elements());
   for (Form& known : forms_) {
-    if (known.parameter_offset != entry.offset || known.form != packing.form) continue;
+    if (known.parameter_offset != entry.offset || known.packing.form != packing.form) continue;
     known.step = known.step || step;
     return known.offset;
   }
-  forms_.push_back({entry.offset, std::move(packing.form), bytes_, packing.bytes, step,
-                    std::move(packing.pack)});
+  size_t offset = bytes_;
   bytes_ += align_up(packing.bytes);
-  return forms_.back().offset;
+  forms_.push_back({entry.offset, offset, entry.elements(), step, std::move(packing)});
+  return offset;
 }
 
 void PackedForms::pack_for_step(const float* weights, int part, int parts) {
@@ -22,15 +25,17 @@ void PackedForms::pack_for_evaluation(const float* weights, int part, int parts)
   pack_some(weights, false, part, parts);
 }
 
-// A form belongs to the part in which its first byte lies when all bytes are cut evenly.
 void PackedForms::pack_some(const float* weights, bool step, int part, int parts) {
-  size_t total = 0, before = 0;
-  for (const Form& form : forms_) total += form.step == step ? form.bytes : 0;
+  int64_t begin = floats_ * part / parts, end = floats_ * (part + 1) / parts;
   for (const Form& form : forms_) {
     if (form.step != step) continue;
-    auto owner = static_cast<int>(before * static_cast<size_t>(parts) / total);
-    before += form.bytes;
-    if (owner == part) form.pack(weights + form.parameter_offset, buffer_.data() + form.offset);
+    // The first unit that begins at or behind float `at` of all.
+    auto unit_from = [&](int64_t at) {
+      int64_t inside = std::clamp<int64_t>(at - form.parameter_offset, 0, form.elements);
+      return (inside * form.packing.units + form.elements - 1) / form.elements;
+    };
+    form.packing.pack_units(weights + form.parameter_offset, buffer_.data() + form.offset, unit_from(begin),
+                            unit_from(end));
   }
 }
 

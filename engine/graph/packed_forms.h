@@ -21,21 +21,23 @@ class PackedForms {
   size_t bytes() const { return bytes_; }
   const std::byte* data() const { return buffer_.data(); }
 
-  // Packs share `part` of `parts` (whole forms; balanced by bytes). Different parts may run at a time.
+  // Packs share `part` of `parts`: the units whose weights begin in that share of the plain
+  // weights, so that the lane that updated weights also packs them. Parts may run at a time.
   void pack_for_step(const float* weights, int part, int parts);
   void pack_for_evaluation(const float* weights, int part, int parts);
 
  private:
   struct Form {
     int64_t parameter_offset;
-    std::string form;
-    size_t offset, bytes;
+    size_t offset;
+    int64_t elements;
     bool step;
-    std::function<void(const float*, void*)> pack;
+    Packing packing;
   };
   void pack_some(const float* weights, bool step, int part, int parts);
 
   std::vector<Form> forms_;
+  int64_t floats_ = 0;  // plain weights up to the last one that has a form
   size_t bytes_ = 0;
   Buffer buffer_;
 };

@@ -16,6 +16,7 @@ TextTable device_table(const StartInfo& start) {
   TextTable table;
   for (const auto& device : start.devices)
     table.push_back({device.name, device.description, plural(device.towers, "tower")});
+  if (!start.device_note.empty()) table.push_back({start.device_note});
   return table;
 }
 

@@ -28,8 +28,8 @@ Chosen choose_devices(const RunConfig& config, const CudaStatus& cuda) {
   auto words = expand_devices(config.devices);
   if (words == std::vector<std::string>{"auto"}) {
     chosen.devices = {{DeviceKind::cpu, 0}};
-    chosen.note = "devices: auto took the CPU: " +
-                  (cuda.why_none.empty() ? std::string("this build has no CUDA kernels") : cuda.why_none);
+    std::string why = cuda.why_none.empty() ? "this build has no CUDA kernels" : cuda.why_none;
+    chosen.note = fmt::format("(auto: {})", why);
     return chosen;
   }
   for (const auto& word : words) {

@@ -102,7 +102,7 @@ class Run {
     samples_seen_ += batch.valid;
     StepReport report = progress_.step(result, batch.valid, lr, samples_seen_, *train_data_);
     report.record = step_ % setup_.config.log.every_steps == 0 || step_ == total_steps_;
-    if (!std::isfinite(result.loss)) stop_diverged(result);
+    if (!std::isfinite(result.loss) || !std::isfinite(result.grad_norm)) stop_diverged(result);
     observer_.on_step(report);
     after_step();
   }

@@ -35,6 +35,9 @@ DType compute_dtype(const RunConfig& config) {
 RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& observer)
     : config(given) {
   check_config(config);
+  if (options.resume && options.overwrite) {
+    fail(Category::config, "--resume goes on with a run and --overwrite deletes it; give one of them");
+  }
   compute_dtype(config);
   if (options.dry_run == 0) find_checkpoint(options, observer);
   if (resumed) keep_meaning();
@@ -44,7 +47,6 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
   config.batch_size = placement.batch_size;
   config.towers = placement.towers;
   config.tower_threads = placement.tower_threads;
-  if (!placement.note.empty()) observer.on_warning(placement.note);
   data = open_dataset(config.data.name, config.data.path);
   if (steps_per_epoch() == 0) {
     fail(Category::config, "data.last_batch: drop leaves nothing: the dataset has {} samples, less than one global "
@@ -170,6 +172,7 @@ StartInfo RunSetup::start_info(const Trainer& trainer, int64_t total_steps) cons
     const PlacedDevice& device = placement.devices[d];
     info.devices.push_back({to_string(device.id), device.description, device.towers.size(), memory[d]});
   }
+  info.device_note = placement.note;
   info.batch_size = placement.batch_size;
   info.towers = placement.towers;
   info.tower_threads = placement.tower_threads;

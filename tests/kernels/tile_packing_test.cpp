@@ -23,7 +23,8 @@ void expect_packed(const TileLayout& layout) {
   for (size_t i = 0; i < plain.size(); ++i) plain[i] = random.uniform(i) - 0.5f;
   plain[3] = std::numeric_limits<float>::infinity();
   std::vector<T> packed(plain.size());
-  pack_tiles(layout, plain.data(), packed.data());
+  pack_tiles(layout, plain.data(), packed.data(), layout.rows, layout.n);
+  pack_tiles(layout, plain.data(), packed.data(), 0, layout.rows);
   for (int64_t n = 0; n < layout.n; ++n)
     for (int64_t k = 0; k < layout.k; ++k) {
       float value = plain[static_cast<size_t>(n * layout.k + k)];
@@ -41,7 +42,7 @@ TEST(TilePacking, PutsEveryElementInItsPlace) {
 TEST(TilePacking, KeepsNanAsNan) {
   std::vector<float> plain(256, std::numeric_limits<float>::quiet_NaN());
   std::vector<bfloat16> packed(256);
-  pack_tiles({16, 16, 16, 256, DType::bf16}, plain.data(), packed.data());
+  pack_tiles({16, 16, 16, 256, DType::bf16}, plain.data(), packed.data(), 0, 16);
   for (bfloat16 value : packed) EXPECT_NE(float(value), float(value));
 }
 
