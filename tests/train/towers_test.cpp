@@ -83,9 +83,10 @@ TEST(Towers, LearnWhatCanBeLearned) {
   SmallRun run = with([](SmallRun& r) { r.model.dropout = 0; });
   Trainer trainer(run.options(), run.place());
   double first = run_steps(trainer, run, 0, 1).loss;
-  StepResult last = run_steps(trainer, run, 1, 600);
+  StepResult last = run_steps(trainer, run, 1, 300);
   EXPECT_NEAR(first, std::log(4.0), 1.0);
-  EXPECT_LT(last.loss, 0.2 * first);
+  // Crops move the bright row by one, so that two labels in three look alike: log(2) * 2 / 3 remains.
+  EXPECT_LT(last.loss, 0.5 * first);
 }
 
 TEST(Towers, EvaluationIsTheSameNumberOnAnyDevices) {
