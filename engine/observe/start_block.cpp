@@ -16,7 +16,6 @@ TextTable device_table(const StartInfo& start) {
   TextTable table;
   for (const auto& device : start.devices)
     table.push_back({device.name, device.description, plural(device.towers, "tower")});
-  if (!start.device_note.empty()) table.push_back({start.device_note});
   return table;
 }
 
@@ -76,6 +75,7 @@ std::string start_block(const StartInfo& start) {
             fmt::format("{}, {} to train on, {} to test on", start.dataset,
                         plural(start.train_samples, "sample"), count_text(start.test_samples)));
   block.add("devices", device_table(start));
+  if (!start.device_note.empty()) block.add("auto took", start.device_note);
   block.add("global batch", batch_text(start));
   block.add("length", length_text(start));
   block.add("memory", memory_table(start));

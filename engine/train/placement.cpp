@@ -29,7 +29,7 @@ Chosen choose_devices(const RunConfig& config, const CudaStatus& cuda) {
   if (words == std::vector<std::string>{"auto"}) {
     chosen.devices = {{DeviceKind::cpu, 0}};
     std::string why = cuda.why_none.empty() ? "this build has no CUDA kernels" : cuda.why_none;
-    chosen.note = fmt::format("(auto: {})", why);
+    chosen.note = fmt::format("the CPU: {}", why);
     return chosen;
   }
   for (const auto& word : words) {
