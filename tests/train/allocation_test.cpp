@@ -1,5 +1,5 @@
-// A step allocates nothing: every operator new of this program is counted, whichever thread calls it,
-// apart from those that libdnnl makes for itself inside an execute call (its argument maps).
+// A step allocates nothing: every operator new of this program is counted, whichever thread calls
+// it, apart from those that libdnnl makes for itself inside an execute call (its argument maps).
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -20,19 +20,42 @@ bool is_ours(const void* caller) {
   return !known || !std::strstr(library.dli_fname, "libdnnl");
 }
 
+// null when there is no memory
 void* counted(std::size_t bytes, const void* caller) {
   if (counting.load(std::memory_order_relaxed) && is_ours(caller)) allocations.fetch_add(1);
-  if (void* memory = std::malloc(bytes)) return memory;
+  return std::malloc(bytes);
+}
+
+void* counted_or_throw(std::size_t bytes, const void* caller) {
+  if (void* memory = counted(bytes, caller)) return memory;
   throw std::bad_alloc();
 }
 }  // namespace
 
-void* operator new(std::size_t bytes) { return counted(bytes, __builtin_return_address(0)); }
-void* operator new[](std::size_t bytes) { return counted(bytes, __builtin_return_address(0)); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void* operator new(std::size_t bytes) {
+  return counted_or_throw(bytes, __builtin_return_address(0));
+}
+void* operator new[](std::size_t bytes) {
+  return counted_or_throw(bytes, __builtin_return_address(0));
+}
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return counted(bytes, __builtin_return_address(0));
+}
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
+  return counted(bytes, __builtin_return_address(0));
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
 
 namespace spire {
 namespace {
