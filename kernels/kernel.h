@@ -1,6 +1,6 @@
-// A kernel is an op prepared for one device, one set of shapes and one thread count: it has chosen its
-// primitive and its workspace, and from then on only runs. Kernels are made at plan time and run by
-// one thread at a time; run() allocates nothing.
+// A kernel is an op prepared for one device, one set of shapes and one thread count: it has chosen
+// its primitive and its workspace, and from then on only runs. Kernels are made at plan time and
+// run by one thread at a time; run() allocates nothing.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -29,7 +29,7 @@ struct StepContext {
 struct KernelArgs {
   std::span<const void* const> inputs;  // in the op's order; packed form where packings() asked
   std::span<void* const> outputs;       // written with `=`, never `+=`
-  void* workspace = nullptr;            // 64-byte aligned, workspace_bytes() long, scratch of this run
+  void* workspace = nullptr;  // 64-byte aligned, workspace_bytes() long, scratch of this run
   const StepContext* step = nullptr;
 };
 
@@ -40,8 +40,9 @@ struct Packing {
   int input = 0;     // index of the op's input, which must be a parameter
   std::string form;  // names layout and dtype; equal forms are equal bytes
   size_t bytes = 0;
-  // The form falls into `units` equal shares, in the order of the plain weights, that threads may pack
-  // at a time: pack_units(plain, packed, first, last). plain: fp32 in the plain layout. Allocates nothing.
+  // The form falls into `units` equal shares, in the order of the plain weights, that threads may
+  // pack at a time: pack_units(plain, packed, first, last). plain: fp32 in the plain layout.
+  // Allocates nothing.
   int64_t units = 1;
   std::function<void(const float* plain, void* packed, int64_t first, int64_t last)> pack_units;
 
@@ -65,8 +66,8 @@ struct KernelRequest {
   int op_id = 0;    // position in the graph: keys random numbers (dropout)
 };
 
-// Makes the kernel of `op` for the request's device. Throws Error(device) "[op] has no kernel for cuda:0"
-// when the device's table lacks it: nothing runs silently elsewhere.
+// Makes the kernel of `op` for the request's device. Throws Error(device) "[op] has no kernel for
+// cuda:0" when the device's table lacks it: nothing runs silently elsewhere.
 std::unique_ptr<Kernel> make_kernel(const Op& op, const KernelRequest& request);
 
 // A table row: the op's name and how its kernel is made. The Op is of the class of that name.

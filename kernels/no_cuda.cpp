@@ -3,6 +3,8 @@
 
 namespace spire {
 
-std::span<const KernelEntry> cuda_kernels() { return {}; }
+std::span<const KernelEntry> cuda_kernels() {
+  return {};
+}
 
 }  // namespace spire

@@ -145,7 +145,8 @@ std::optional<TileLayout> tiles_of(const Desc& plain, const Desc& wanted) {
   bool f32 = to.blocks.size() == 2 && to.blocks[0] == 16 && to.block_axes == Dims{1, 0};
   bool bf16 = to.blocks.size() == 3 && to.blocks[0] == 8 && to.blocks[2] == 2 &&
               to.block_axes == Dims{1, 0, 1};
-  if (to.data_type != static_cast<int>(f32 ? dnnl::memory::data_type::f32 : dnnl::memory::data_type::bf16)) {
+  if (to.data_type !=
+      static_cast<int>(f32 ? dnnl::memory::data_type::f32 : dnnl::memory::data_type::bf16)) {
     return {};
   }
   if (!f32 && !bf16) return {};

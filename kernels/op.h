@@ -1,7 +1,7 @@
 // What an op is: its name, the shapes it makes, and its gradient said as other ops. An Op is an
-// immutable description with its attributes; it owns no memory and knows no device. The CPU and CUDA
-// files beside each op's header make Kernels from it (kernel.h); the tables in cpu_kernels.cpp and
-// cuda_kernels.cpp say which.
+// immutable description with its attributes; it owns no memory and knows no device. The CPU and
+// CUDA files beside each op's header make Kernels from it (kernel.h); the tables in cpu_kernels.cpp
+// and cuda_kernels.cpp say which.
 #pragma once
 #include <memory>
 #include <span>
@@ -33,8 +33,8 @@ struct Value {
 
 class Op;
 
-// What an op may ask and do while it says its gradient. A gradient has the shape of its tensor; that
-// of an activation has its dtype, that of a parameter is fp32.
+// What an op may ask and do while it says its gradient. A gradient has the shape of its tensor;
+// that of an activation has its dtype, that of a parameter is fp32.
 class GradientBuilder {
  public:
   virtual ~GradientBuilder() = default;
@@ -65,7 +65,10 @@ class Op {
   virtual bool is_view() const { return false; }
 
   // Whether output 0 may be written over input `index` (same bytes, elementwise).
-  virtual bool may_overwrite(int index) const { (void)index; return false; }
+  virtual bool may_overwrite(int index) const {
+    (void)index;
+    return false;
+  }
 
   // The same op with a relu behind it, or with a second addend before that relu as its last input
   // (relu(op(...) + addend)); null when there is no such form. The fusion pass asks.

@@ -67,7 +67,8 @@ void pack_block(const TileLayout& layout, const float* from, void* to) {
 
 }  // namespace
 
-void pack_tiles(const TileLayout& layout, const float* plain, void* packed, int64_t first, int64_t last) {
+void pack_tiles(const TileLayout& layout, const float* plain, void* packed, int64_t first,
+                int64_t last) {
   auto* bytes = static_cast<char*>(packed);
   int64_t size = static_cast<int64_t>(size_of(layout.dtype));
   for (int64_t n = first; n < last; n += width) {

@@ -1,5 +1,5 @@
-// Small convolutional network: for each width in `channels` a 3x3 convolution, relu and 2x2 max pooling,
-// then dense layers (default: 32, 64 channels; one dense layer of 128).
+// Small convolutional network: for each width in `channels` a 3x3 convolution, relu and 2x2 max
+// pooling, then dense layers (default: 32, 64 channels; one dense layer of 128).
 #include <spire/graph/layers.h>
 #include <spire/models/model.h>
 

@@ -20,7 +20,8 @@ Value build_logits(Graph& graph, Value images, const ModelConfig& config, int64_
   for (const auto& entry : models()) {
     if (entry.name == config.name) return entry.build(graph, images, config, classes);
   }
-  fail(Category::config, "unknown model '{}'; known: {}", config.name, fmt::join(model_names(), ", "));
+  fail(Category::config, "unknown model '{}'; known: {}", config.name,
+       fmt::join(model_names(), ", "));
 }
 
 void add_loss(Graph& graph, Value logits, Value labels, const LossConfig& loss) {
@@ -47,8 +48,8 @@ Graph build_model(const ModelConfig& model, const LossConfig& loss, const ModelI
                   bool training) {
   Graph graph(training);
   const ImageShape& image = input.image;
-  Value images = graph.input("images", {{input.batch, image.height, image.width, image.channels},
-                                        input.dtype});
+  Value images = graph.input(
+      "images", {{input.batch, image.height, image.width, image.channels}, input.dtype});
   Value labels = graph.input("labels", {{input.batch}, DType::i32});
   Value logits = build_logits(graph, images, model, image.classes);
   graph.mark_output("logits", logits);

@@ -1,4 +1,5 @@
-// Models by name. One model is one file, written with the layer functions of <spire/graph/layers.h>.
+// Models by name. One model is one file, written with the layer functions of
+// <spire/graph/layers.h>.
 #pragma once
 #include <string>
 #include <vector>
@@ -18,10 +19,11 @@ struct ModelInput {
   DType dtype = DType::f32;  // of images and activations
 };
 
-// The graph of one tower: inputs "images" (N, H, W, C) and "labels" (N) int32, the model's logits, the
-// loss; outputs "loss", "correct" (fp64 sums) and "logits". Throws Error(config) for an unknown model or
-// loss (naming the known ones) and for options that do not fit.
-Graph build_model(const ModelConfig& model, const LossConfig& loss, const ModelInput& input, bool training);
+// The graph of one tower: inputs "images" (N, H, W, C) and "labels" (N) int32, the model's logits,
+// the loss; outputs "loss", "correct" (fp64 sums) and "logits". Throws Error(config) for an unknown
+// model or loss (naming the known ones) and for options that do not fit.
+Graph build_model(const ModelConfig& model, const LossConfig& loss, const ModelInput& input,
+                  bool training);
 
 std::vector<std::string> model_names();
 

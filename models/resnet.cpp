@@ -1,7 +1,7 @@
-// Residual network for small images: He, Zhang, Ren, Sun, "Deep Residual Learning", 2015, section 4.2.
-// 6n+2 layers: a 3x3 convolution, then three stages of n blocks with 16, 32 and 64 channels, global
-// average pooling, a dense layer. Where the shape changes the shortcut is a strided 1x1 convolution with
-// batch norm (the paper's option B).
+// Residual network for small images: He, Zhang, Ren, Sun, "Deep Residual Learning", 2015,
+// section 4.2. 6n+2 layers: a 3x3 convolution, then three stages of n blocks with 16, 32 and 64
+// channels, global average pooling, a dense layer. Where the shape changes the shortcut is a
+// strided 1x1 convolution with batch norm (the paper's option B).
 #include <spire/graph/layers.h>
 #include <spire/models/model.h>
 
@@ -21,7 +21,8 @@ Value conv_norm(Graph& graph, const std::string& name, Value x, int64_t channels
   return batch_norm(graph, name + ".norm", x);
 }
 
-Value basic_block(Graph& graph, const std::string& name, Value x, int64_t channels, int64_t stride) {
+Value basic_block(Graph& graph, const std::string& name, Value x, int64_t channels,
+                  int64_t stride) {
   Value y = relu(graph, conv_norm(graph, name + ".a", x, channels, 3, stride));
   y = conv_norm(graph, name + ".b", y, channels, 3, 1);
   bool same = stride == 1 && graph.spec(x).shape.back() == channels;
@@ -41,7 +42,8 @@ Value resnet(Graph& graph, Value images, const ModelConfig& config, int64_t clas
   for (int64_t stage = 0; stage < 3; ++stage) {
     for (int64_t block = 0; block < blocks; ++block) {
       int64_t stride = stage > 0 && block == 0 ? 2 : 1;
-      x = basic_block(graph, fmt::format("stage{}.block{}", stage + 1, block + 1), x, 16 << stage, stride);
+      x = basic_block(graph, fmt::format("stage{}.block{}", stage + 1, block + 1), x, 16 << stage,
+                      stride);
     }
   }
   return dense(graph, "head", global_avg_pool(graph, x), classes);

@@ -7,15 +7,24 @@ namespace spire {
 
 std::string_view name(Category category) {
   switch (category) {
-    case Category::unexpected: return "unexpected";
-    case Category::config: return "config";
-    case Category::device: return "device";
-    case Category::data: return "data";
-    case Category::checkpoint: return "checkpoint";
-    case Category::out_of_memory: return "out_of_memory";
-    case Category::diverged: return "diverged";
-    case Category::collective: return "collective";
-    case Category::interrupted: return "interrupted";
+    case Category::unexpected:
+      return "unexpected";
+    case Category::config:
+      return "config";
+    case Category::device:
+      return "device";
+    case Category::data:
+      return "data";
+    case Category::checkpoint:
+      return "checkpoint";
+    case Category::out_of_memory:
+      return "out_of_memory";
+    case Category::diverged:
+      return "diverged";
+    case Category::collective:
+      return "collective";
+    case Category::interrupted:
+      return "interrupted";
   }
   return "unknown";
 }

@@ -24,8 +24,8 @@ constexpr PhiloxBlock philox(PhiloxBlock counter, std::array<uint32_t, 2> key) {
   return counter;
 }
 
-// The numbers of one (seed, purpose, a, b): block i is philox at counter i. `a` and `b` are what the
-// purpose says: (epoch, sample) for augmentation, (step << 16 | op, row) for dropout.
+// The numbers of one (seed, purpose, a, b): block i is philox at counter i. `a` and `b` are what
+// the purpose says: (epoch, sample) for augmentation, (step << 16 | op, row) for dropout.
 class RandomStream {
  public:
   constexpr RandomStream(uint64_t seed, Purpose purpose, uint64_t a = 0, uint64_t b = 0) {
@@ -38,8 +38,9 @@ class RandomStream {
   }
 
   constexpr PhiloxBlock block(uint64_t index) const {
-    return philox({static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32), high_[0],
-                   high_[1]}, key_);
+    return philox(
+        {static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32), high_[0], high_[1]},
+        key_);
   }
   constexpr uint32_t bits(uint64_t index) const { return block(index / 4)[index % 4]; }
   // In [0, 1), 24 bits.

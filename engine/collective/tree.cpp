@@ -67,7 +67,8 @@ TreeSum::TreeSum(int towers, std::vector<Leaf> leaves) {
 int TreeSum::build(TowerRange range, std::span<const Leaf> leaves, int level) {
   depth_ = std::max(depth_, level);
   Node node;
-  auto leaf = std::find_if(leaves.begin(), leaves.end(), [&](const Leaf& l) { return l.node == range; });
+  auto leaf =
+      std::find_if(leaves.begin(), leaves.end(), [&](const Leaf& l) { return l.node == range; });
   if (leaf != leaves.end()) {
     node.leaf = leaf->data;
   } else {

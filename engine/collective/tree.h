@@ -1,7 +1,7 @@
-// The fixed binary tree in which contributions of towers 0..T-1 are summed. Its shape depends on T alone:
-// a node over [begin, end) has as left child the largest power of two of towers that leaves the right one
-// something. Whoever holds which towers, the additions and their order are the same, so the sum is the
-// same bit for bit, for any T and any split into contiguous ranges.
+// The fixed binary tree in which contributions of towers 0..T-1 are summed. Its shape depends on T
+// alone: a node over [begin, end) has as left child the largest power of two of towers that leaves
+// the right one something. Whoever holds which towers, the additions and their order are the same,
+// so the sum is the same bit for bit, for any T and any split into contiguous ranges.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -26,8 +26,8 @@ std::vector<TowerRange> nodes_inside(int towers, TowerRange range);
 // Contiguous shares of `towers` for lane `lane` of `lanes`; sizes differ by at most one.
 TowerRange towers_of_lane(int towers, int lane, int lanes);
 
-// How a lane sums its towers one after another with few buffers. Entry i belongs to the i-th tower of
-// the range: its gradient is written to buffer `target`; then each add does into += from.
+// How a lane sums its towers one after another with few buffers. Entry i belongs to the i-th tower
+// of the range: its gradient is written to buffer `target`; then each add does into += from.
 struct TreeAdd {
   int into = 0, from = 0;
 };
@@ -36,9 +36,9 @@ struct TreeStep {
   std::vector<TreeAdd> adds;
 };
 struct LaneSchedule {
-  std::vector<TreeStep> steps;       // one a tower of the range
-  std::vector<TowerRange> nodes;     // what the buffers hold at the end: node i in buffer i
-  int buffers = 0;                   // how many the lane needs
+  std::vector<TreeStep> steps;    // one a tower of the range
+  std::vector<TowerRange> nodes;  // what the buffers hold at the end: node i in buffer i
+  int buffers = 0;                // how many the lane needs
 };
 LaneSchedule lane_schedule(int towers, TowerRange range);
 
@@ -54,8 +54,8 @@ class TreeSum {
 
   static constexpr int64_t chunk = 4096;  // floats; scratch is chunk x depth() floats
 
-  // out[i] = sum over towers at begin + i, for count <= chunk elements. Returns a pointer to the sum: out,
-  // or the only leaf itself. Thread-safe with a scratch of one's own.
+  // out[i] = sum over towers at begin + i, for count <= chunk elements. Returns a pointer to the
+  // sum: out, or the only leaf itself. Thread-safe with a scratch of one's own.
   const float* sum(int64_t begin, int64_t count, float* out, float* scratch) const;
   int depth() const { return depth_; }
 

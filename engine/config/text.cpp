@@ -20,7 +20,9 @@ bool is_plain(const std::string& word) {
          std::ranges::all_of(word, harmless);
 }
 
-std::string yaml(const std::string& word) { return yaml_word(word); }
+std::string yaml(const std::string& word) {
+  return yaml_word(word);
+}
 std::string yaml(bool value) {
   return value ? "true" : "false";
 }

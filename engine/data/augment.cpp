@@ -72,7 +72,8 @@ std::vector<T> make_table(const Normalization& normalization) {
 
 }  // namespace
 
-ImageTransform image_transform(const AugmentOptions& options, uint64_t seed, int64_t epoch, int64_t sample) {
+ImageTransform image_transform(const AugmentOptions& options, uint64_t seed, int64_t epoch,
+                               int64_t sample) {
   auto e = static_cast<uint64_t>(epoch);
   auto s = static_cast<uint64_t>(sample);
   ImageTransform place;

@@ -22,7 +22,8 @@ struct ImageTransform {
   bool flip = false;
 };
 
-ImageTransform image_transform(const AugmentOptions& options, uint64_t seed, int64_t epoch, int64_t sample);
+ImageTransform image_transform(const AugmentOptions& options, uint64_t seed, int64_t epoch,
+                               int64_t sample);
 
 // Writes normalised images of one shape and dtype. Immutable, so any thread may use it.
 class ImageWriter {

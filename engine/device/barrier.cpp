@@ -3,7 +3,8 @@
 namespace spire {
 
 void wait_while_equal(const std::atomic<uint32_t>& word, uint32_t old) {
-  constexpr int spins = 2000;  // about 50 microseconds: longer than a step's joints, shorter than a slice
+  constexpr int spins =
+      2000;  // about 50 microseconds: longer than a step's joints, shorter than a slice
   for (int i = 0; i < spins; ++i) {
     if (word.load(std::memory_order_acquire) != old) return;
     spin_pause();

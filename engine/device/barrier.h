@@ -22,9 +22,12 @@ void wait_while_equal(const std::atomic<uint32_t>& word, uint32_t old);
 class Barrier {
  public:
   explicit Barrier(int threads) : threads_(threads) {}
-  void wait();        // throws BarrierBroken once broken
-  void break_up();    // releases all waiters, now and later
-  void mend() { broken_.store(false); waiting_.store(0); }  // REQUIRES: nobody waits
+  void wait();      // throws BarrierBroken once broken
+  void break_up();  // releases all waiters, now and later
+  void mend() {
+    broken_.store(false);
+    waiting_.store(0);
+  }  // REQUIRES: nobody waits
 
  private:
   const int threads_;

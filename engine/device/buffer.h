@@ -13,9 +13,13 @@ class Buffer {
   std::byte* data() { return memory_.get(); }
   const std::byte* data() const { return memory_.get(); }
   template <typename T>
-  T* as() { return reinterpret_cast<T*>(memory_.get()); }
+  T* as() {
+    return reinterpret_cast<T*>(memory_.get());
+  }
   template <typename T>
-  const T* as() const { return reinterpret_cast<const T*>(memory_.get()); }
+  const T* as() const {
+    return reinterpret_cast<const T*>(memory_.get());
+  }
   size_t bytes() const { return bytes_; }
 
  private:

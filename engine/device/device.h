@@ -15,8 +15,8 @@ struct DeviceId {
   bool operator==(const DeviceId&) const = default;
 };
 
-std::string to_string(DeviceId device);            // "cpu:0"
-DeviceId parse_device(std::string_view text);      // throws Error(config)
+std::string to_string(DeviceId device);        // "cpu:0"
+DeviceId parse_device(std::string_view text);  // throws Error(config)
 
 // One GPU as the driver describes it.
 struct CudaDeviceInfo {
@@ -28,10 +28,11 @@ struct CudaDeviceInfo {
   size_t total_bytes = 0;
 };
 
-// What this build and this machine say about CUDA. Never throws: a machine without a driver is normal.
+// What this build and this machine say about CUDA. Never throws: a machine without a driver is
+// normal.
 struct CudaStatus {
-  bool built = false;               // compiled with CUDA
-  std::string why_none;             // empty when devices are there: "driver not found", ...
+  bool built = false;    // compiled with CUDA
+  std::string why_none;  // empty when devices are there: "driver not found", ...
   std::string toolkit, driver, cudnn, nccl, cublas;  // versions, empty when unknown
   std::vector<CudaDeviceInfo> devices;
 };

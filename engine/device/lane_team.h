@@ -1,6 +1,6 @@
-// Lanes: the persistent, pinned CPU threads that run towers. A CPU device has as many lanes as its cores
-// allow at tower_threads each; a lane runs its towers one after another, with an OpenMP team of
-// `threads` for the kernels inside.
+// Lanes: the persistent, pinned CPU threads that run towers. A CPU device has as many lanes as its
+// cores allow at tower_threads each; a lane runs its towers one after another, with an OpenMP team
+// of `threads` for the kernels inside.
 #pragma once
 #include <atomic>
 #include <exception>
@@ -19,8 +19,9 @@ struct LaneSpec {
   int threads = 1;
 };
 
-// A team's lane 0 leads: lead() runs a function on its thread, and from there parallel() runs another on
-// all lanes at once, the leader included. So nothing is handed over between threads inside a step.
+// A team's lane 0 leads: lead() runs a function on its thread, and from there parallel() runs
+// another on all lanes at once, the leader included. So nothing is handed over between threads
+// inside a step.
 class LaneTeam {
  public:
   explicit LaneTeam(std::vector<LaneSpec> lanes);

@@ -13,8 +13,8 @@ struct Topology {
 };
 Topology discover_topology();
 
-// Cores of CPU device `index` of `count`: contiguous shares, the first ones larger by one when they do
-// not divide. With more devices than cores, devices share cores.
+// Cores of CPU device `index` of `count`: contiguous shares, the first ones larger by one when they
+// do not divide. With more devices than cores, devices share cores.
 std::vector<int> cores_of_device(const std::vector<int>& cores, int index, int count);
 
 }  // namespace spire

@@ -59,7 +59,8 @@ class Backward final : public GradientBuilder {
   // A tensor wants a gradient when it is a parameter or is computed from one.
   void mark_dependents() {
     depends_.assign(static_cast<size_t>(forward_count_), false);
-    for (Value value : graph_.values_of(Role::parameter)) depends_[static_cast<size_t>(value.id)] = true;
+    for (Value value : graph_.values_of(Role::parameter))
+      depends_[static_cast<size_t>(value.id)] = true;
     for (const Node& node : graph_.nodes()) {
       bool any = false;
       for (Value input : node.inputs) any |= depends(input);

@@ -29,7 +29,8 @@ class Fusion {
   void count_readers() {
     readers_.assign(static_cast<size_t>(graph_.value_count()), 0);
     auto read = [&](Value value) { ++readers_[static_cast<size_t>(value.id)]; };
-    for (const Node& node : graph_.nodes()) std::for_each(node.inputs.begin(), node.inputs.end(), read);
+    for (const Node& node : graph_.nodes())
+      std::for_each(node.inputs.begin(), node.inputs.end(), read);
     for (const auto& [name, value] : graph_.outputs()) read(value);
     for (const StateUpdate& update : graph_.state_updates()) read(update.contribution);
   }
@@ -46,7 +47,8 @@ class Fusion {
     Node& relu = graph_.nodes()[n];
     Node* before = only_producer(relu.inputs[0]);
     if (!before || !before->op) return;
-    if (auto fused = before->op->with_relu()) replace(*before, std::move(fused), before->inputs, relu, n);
+    if (auto fused = before->op->with_relu())
+      replace(*before, std::move(fused), before->inputs, relu, n);
   }
 
   // add whose only reader is a relu: relu(op(...) + other), either operand may be the op.
@@ -71,9 +73,10 @@ class Fusion {
     }
   }
 
-  // `before` with its fused op takes the place of node `at`, which may come later than its other inputs;
-  // output 0 becomes `at`'s output.
-  void replace(Node& before, std::unique_ptr<Op> fused, std::vector<Value> inputs, Node& at, size_t n) {
+  // `before` with its fused op takes the place of node `at`, which may come later than its other
+  // inputs; output 0 becomes `at`'s output.
+  void replace(Node& before, std::unique_ptr<Op> fused, std::vector<Value> inputs, Node& at,
+               size_t n) {
     Node node{std::move(fused), std::move(inputs), before.outputs};
     node.outputs[0] = at.outputs[0];
     before.op.reset();

@@ -25,10 +25,10 @@ using Initializer = std::function<void(const RandomStream& random, std::span<flo
 struct Tensor {
   TensorSpec spec;
   Role role = Role::activation;
-  std::string name;          // of inputs, parameters and states: "conv1.weight"
-  Initializer initialize;    // of parameters and states
-  int producer = -1;         // node that makes it; -1 for the other roles
-  int output_index = 0;      // which output of the producer
+  std::string name;        // of inputs, parameters and states: "conv1.weight"
+  Initializer initialize;  // of parameters and states
+  int producer = -1;       // node that makes it; -1 for the other roles
+  int output_index = 0;    // which output of the producer
 };
 
 struct Node {

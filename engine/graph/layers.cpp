@@ -27,7 +27,8 @@ namespace {
 
 Initializer uniform(float bound) {
   return [bound](const RandomStream& random, std::span<float> values) {
-    for (size_t i = 0; i < values.size(); ++i) values[i] = (2.0f * random.uniform(i) - 1.0f) * bound;
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = (2.0f * random.uniform(i) - 1.0f) * bound;
   };
 }
 
@@ -62,15 +63,16 @@ Value conv2d(Graph& graph, const std::string& name, Value x, const Conv2dOptions
   int64_t inputs = graph.spec(x).shape.back() / options.groups;
   int64_t fan_in = inputs * options.kernel.h * options.kernel.w;
   std::vector<Value> operands = {x};
-  operands.push_back(graph.parameter(name + ".weight",
-                                     {options.channels, inputs, options.kernel.h, options.kernel.w},
-                                     options.initialize ? options.initialize : kaiming_uniform(fan_in)));
-  if (options.bias) operands.push_back(graph.parameter(name + ".bias", {options.channels}, constant(0)));
+  operands.push_back(graph.parameter(
+      name + ".weight", {options.channels, inputs, options.kernel.h, options.kernel.w},
+      options.initialize ? options.initialize : kaiming_uniform(fan_in)));
+  if (options.bias)
+    operands.push_back(graph.parameter(name + ".bias", {options.channels}, constant(0)));
   return graph.emit_op<Conv2dOp>(operands, Conv2dAttributes{.stride = options.stride,
-                                                          .padding = options.padding,
-                                                          .dilation = options.dilation,
-                                                          .groups = options.groups,
-                                                          .bias = options.bias})[0];
+                                                            .padding = options.padding,
+                                                            .dilation = options.dilation,
+                                                            .groups = options.groups,
+                                                            .bias = options.bias})[0];
 }
 
 Value dense(Graph& graph, const std::string& name, Value x, int64_t units, bool bias,
@@ -106,33 +108,51 @@ Value activation(Graph& graph, Value x, Activation kind, float slope = 0.01f) {
 
 }  // namespace
 
-Value relu(Graph& graph, Value x) { return activation(graph, x, Activation::relu); }
+Value relu(Graph& graph, Value x) {
+  return activation(graph, x, Activation::relu);
+}
 Value leaky_relu(Graph& graph, Value x, float slope) {
   return activation(graph, x, Activation::leaky_relu, slope);
 }
-Value gelu(Graph& graph, Value x) { return activation(graph, x, Activation::gelu); }
-Value sigmoid(Graph& graph, Value x) { return activation(graph, x, Activation::sigmoid); }
-Value tanh(Graph& graph, Value x) { return activation(graph, x, Activation::tanh); }
+Value gelu(Graph& graph, Value x) {
+  return activation(graph, x, Activation::gelu);
+}
+Value sigmoid(Graph& graph, Value x) {
+  return activation(graph, x, Activation::sigmoid);
+}
+Value tanh(Graph& graph, Value x) {
+  return activation(graph, x, Activation::tanh);
+}
 
 Value max_pool2d(Graph& graph, Value x, const PoolOptions& options) {
-  return graph.emit_op<MaxPool2dOp>({x}, MaxPool2dAttributes{options.kernel, options.stride, options.padding})[0];
+  return graph.emit_op<MaxPool2dOp>(
+      {x}, MaxPool2dAttributes{options.kernel, options.stride, options.padding})[0];
 }
 
 Value avg_pool2d(Graph& graph, Value x, const PoolOptions& options) {
-  return graph.emit_op<AvgPool2dOp>({x}, AvgPool2dAttributes{options.kernel, options.stride, options.padding})[0];
+  return graph.emit_op<AvgPool2dOp>(
+      {x}, AvgPool2dAttributes{options.kernel, options.stride, options.padding})[0];
 }
 
-Value global_avg_pool(Graph& graph, Value x) { return graph.emit_op<GlobalAvgPoolOp>({x})[0]; }
+Value global_avg_pool(Graph& graph, Value x) {
+  return graph.emit_op<GlobalAvgPoolOp>({x})[0];
+}
 
-Value add(Graph& graph, Value a, Value b) { return graph.emit_op<AddOp>({a, b})[0]; }
+Value add(Graph& graph, Value a, Value b) {
+  return graph.emit_op<AddOp>({a, b})[0];
+}
 
-Value mul(Graph& graph, Value a, Value b) { return graph.emit_op<MulOp>({a, b})[0]; }
+Value mul(Graph& graph, Value a, Value b) {
+  return graph.emit_op<MulOp>({a, b})[0];
+}
 
 Value concat(Graph& graph, const std::vector<Value>& parts, int axis) {
   return graph.emit_op<ConcatOp>(parts, axis)[0];
 }
 
-Value reshape(Graph& graph, Value x, Shape shape) { return graph.emit_op<ReshapeOp>({x}, shape)[0]; }
+Value reshape(Graph& graph, Value x, Shape shape) {
+  return graph.emit_op<ReshapeOp>({x}, shape)[0];
+}
 
 Value flatten(Graph& graph, Value x) {
   return graph.emit_op<FlattenOp>({x})[0];
@@ -143,7 +163,9 @@ Value dropout(Graph& graph, Value x, float rate) {
   return graph.emit_op<DropoutOp>({x}, DropoutAttributes{.rate = rate})[0];
 }
 
-Value matmul(Graph& graph, Value a, Value b) { return graph.emit_op<MatmulOp>({a, b})[0]; }
+Value matmul(Graph& graph, Value a, Value b) {
+  return graph.emit_op<MatmulOp>({a, b})[0];
+}
 
 void cross_entropy_loss(Graph& graph, Value logits, Value labels, float label_smoothing) {
   auto outputs = graph.emit_op<SoftmaxCrossEntropyOp>(

@@ -1,6 +1,6 @@
-// The layer functions model code is written with. Each records its ops and parameters in the graph and
-// returns the output. Names become parameter names ("conv1" -> "conv1.weight", "conv1.bias"); plain
-// layouts are those of PyTorch: convolution (O, I/groups, KH, KW), dense (out, in).
+// The layer functions model code is written with. Each records its ops and parameters in the graph
+// and returns the output. Names become parameter names ("conv1" -> "conv1.weight", "conv1.bias");
+// plain layouts are those of PyTorch: convolution (O, I/groups, KH, KW), dense (out, in).
 #pragma once
 #include <string>
 
@@ -13,7 +13,8 @@ namespace spire {
 Initializer kaiming_uniform(int64_t fan_in);
 // The same paper's normal form: N(0, sqrt(2 / fan_out)).
 Initializer kaiming_normal(int64_t fan_out);
-// Uniform in +-1 / sqrt(fan_in): for a layer with no relu behind it, such as the one that makes logits.
+// Uniform in +-1 / sqrt(fan_in): for a layer with no relu behind it, such as the one that makes
+// logits.
 Initializer linear_uniform(int64_t fan_in);
 Initializer constant(float value);
 
@@ -39,7 +40,8 @@ struct BatchNormOptions {
   float momentum = 0.1f;  // share of the newest batch in the running statistics
 };
 // Statistics of the tower's own batch in training, running ones in evaluation.
-Value batch_norm(Graph& graph, const std::string& name, Value x, const BatchNormOptions& options = {});
+Value batch_norm(Graph& graph, const std::string& name, Value x,
+                 const BatchNormOptions& options = {});
 
 Value relu(Graph& graph, Value x);
 Value leaky_relu(Graph& graph, Value x, float slope = 0.01f);
@@ -60,8 +62,8 @@ Value add(Graph& graph, Value a, Value b);
 Value mul(Graph& graph, Value a, Value b);
 Value concat(Graph& graph, const std::vector<Value>& parts, int axis);
 Value reshape(Graph& graph, Value x, Shape shape);
-Value flatten(Graph& graph, Value x);                  // (N, ..) -> (N, features)
-Value dropout(Graph& graph, Value x, float rate);      // x itself in evaluation and for rate 0
+Value flatten(Graph& graph, Value x);              // (N, ..) -> (N, features)
+Value dropout(Graph& graph, Value x, float rate);  // x itself in evaluation and for rate 0
 Value matmul(Graph& graph, Value a, Value b);
 
 // Losses over a batch of N: fp64 sums, the outputs "loss" and "correct" of the graph.

@@ -33,9 +33,9 @@ MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes) {
     }
     plan.offsets[block] = offset;
     plan.bytes = std::max(plan.bytes, offset + bytes);
-    auto after = std::upper_bound(placed.begin(), placed.end(), offset, [&](size_t at, size_t other) {
-      return at < plan.offsets[other];
-    });
+    auto after =
+        std::upper_bound(placed.begin(), placed.end(), offset,
+                         [&](size_t at, size_t other) { return at < plan.offsets[other]; });
     placed.insert(after, block);
   }
   return plan;

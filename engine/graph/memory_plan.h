@@ -1,4 +1,5 @@
-// From lifetimes to one arena: where each tensor lies, so that tensors alive together never overlap.
+// From lifetimes to one arena: where each tensor lies, so that tensors alive together never
+// overlap.
 #pragma once
 #include <cstddef>
 #include <vector>

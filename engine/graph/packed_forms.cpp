@@ -34,8 +34,8 @@ void PackedForms::pack_some(const float* weights, bool step, int part, int parts
       int64_t inside = std::clamp<int64_t>(at - form.parameter_offset, 0, form.elements);
       return (inside * form.packing.units + form.elements - 1) / form.elements;
     };
-    form.packing.pack_units(weights + form.parameter_offset, buffer_.data() + form.offset, unit_from(begin),
-                            unit_from(end));
+    form.packing.pack_units(weights + form.parameter_offset, buffer_.data() + form.offset,
+                            unit_from(begin), unit_from(end));
   }
 }
 

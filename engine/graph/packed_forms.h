@@ -1,5 +1,5 @@
-// The parameters of one device in the forms its kernels read (Kernel::packings): one buffer a device,
-// made anew from the plain weights after every update.
+// The parameters of one device in the forms its kernels read (Kernel::packings): one buffer a
+// device, made anew from the plain weights after every update.
 #pragma once
 #include <string>
 #include <vector>
@@ -13,7 +13,8 @@ namespace spire {
 class PackedForms {
  public:
   // Registers a form at plan time and returns its byte offset; equal (parameter, form) share one.
-  // step: whether a training step reads it; forms that only evaluation reads are packed before that.
+  // step: whether a training step reads it; forms that only evaluation reads are packed before
+  // that.
   size_t add(const ParameterEntry& entry, Packing packing, bool step);
 
   // Once all plans are made.

@@ -6,7 +6,8 @@
 
 namespace spire {
 
-ParameterLayout::ParameterLayout(const Graph& graph, const std::vector<ParameterGradient>& gradients) {
+ParameterLayout::ParameterLayout(const Graph& graph,
+                                 const std::vector<ParameterGradient>& gradients) {
   for (const auto& [parameter, gradient] : gradients) {
     const Tensor& tensor = graph.tensor(parameter);
     append({.name = tensor.name, .shape = tensor.spec.shape, .initialize = tensor.initialize});
@@ -55,7 +56,8 @@ uint64_t ParameterLayout::hash(const float* weights) const {
   uint64_t hash = 0;
   for (const auto* entry : by_name) {
     hash = hash64(entry->name.data(), entry->name.size(), hash);
-    hash = hash64(weights + entry->offset, static_cast<size_t>(entry->elements()) * sizeof(float), hash);
+    hash = hash64(weights + entry->offset, static_cast<size_t>(entry->elements()) * sizeof(float),
+                  hash);
   }
   return hash;
 }

@@ -1,7 +1,7 @@
-// Where each parameter lies in the flat buffers: weights, gradients and every optimizer slot share this
-// table. Order is that in which backward completes the gradients, so that a prefix of the gradient
-// buffer is ready while backward goes on. Running statistics follow behind the parameters: in the
-// weights buffer their values, in the gradient buffer the step's contribution.
+// Where each parameter lies in the flat buffers: weights, gradients and every optimizer slot share
+// this table. Order is that in which backward completes the gradients, so that a prefix of the
+// gradient buffer is ready while backward goes on. Running statistics follow behind the parameters:
+// in the weights buffer their values, in the gradient buffer the step's contribution.
 #pragma once
 #include <string>
 #include <vector>
@@ -13,9 +13,9 @@ namespace spire {
 struct ParameterEntry {
   std::string name;
   Shape shape;
-  int64_t offset = 0;      // in floats, a multiple of 16
-  bool trained = true;     // false: a running statistic
-  float momentum = 0.0f;   // of a running statistic
+  int64_t offset = 0;     // in floats, a multiple of 16
+  bool trained = true;    // false: a running statistic
+  float momentum = 0.0f;  // of a running statistic
   Initializer initialize;
   int64_t elements() const { return shape.elements(); }
 };

@@ -28,7 +28,8 @@ class PlanBuilder {
     for (size_t n = 0; n < graph_.nodes().size(); ++n) {
       if (!graph_.nodes()[n].op->is_view()) plan.steps_.push_back(make_step(n, plan, forms));
     }
-    for (const auto& [name, value] : graph_.outputs()) plan.outputs_.emplace_back(name, place(value));
+    for (const auto& [name, value] : graph_.outputs())
+      plan.outputs_.emplace_back(name, place(value));
   }
 
  private:
@@ -53,7 +54,8 @@ class PlanBuilder {
         place(value) = {Space::weights, byte_offset(graph_.tensor(value).name)};
       }
     }
-    for (const auto& [parameter, gradient] : options_.gradients) send_to_gradients(parameter, gradient);
+    for (const auto& [parameter, gradient] : options_.gradients)
+      send_to_gradients(parameter, gradient);
     if (options_.gradients.empty()) return;
     for (const StateUpdate& update : graph_.state_updates()) {
       send_to_gradients(update.state, update.contribution);
@@ -62,15 +64,16 @@ class PlanBuilder {
 
   void send_to_gradients(Value target, Value value) {
     const std::string& name = graph_.tensor(target).name;
-    require(place(value).space == Space::none, "the gradient of '{}' is also that of another parameter",
-            name);
+    require(place(value).space == Space::none,
+            "the gradient of '{}' is also that of another parameter", name);
     place(value) = {Space::gradients, byte_offset(name)};
   }
 
   void find_last_uses() {
     const auto& nodes = graph_.nodes();
     for (size_t n = 0; n < nodes.size(); ++n) {
-      for (Value input : nodes[n].inputs) last_use_[static_cast<size_t>(input.id)] = static_cast<int>(n);
+      for (Value input : nodes[n].inputs)
+        last_use_[static_cast<size_t>(input.id)] = static_cast<int>(n);
     }
     for (const auto& [name, value] : graph_.outputs()) {
       last_use_[static_cast<size_t>(value.id)] = static_cast<int>(nodes.size());
@@ -88,8 +91,8 @@ class PlanBuilder {
         continue;
       }
       for (size_t i = 0; i < node.inputs.size(); ++i) {
-        if (node.op->may_overwrite(static_cast<int>(i)) && dies_at(node.inputs[i], static_cast<int>(n)) &&
-            place(output).space == Space::none &&
+        if (node.op->may_overwrite(static_cast<int>(i)) &&
+            dies_at(node.inputs[i], static_cast<int>(n)) && place(output).space == Space::none &&
             graph_.spec(node.inputs[i]).bytes() == graph_.spec(output).bytes()) {
           join(node.inputs[i], output);
           break;
@@ -163,11 +166,14 @@ class PlanBuilder {
                                          .op_id = static_cast<int>(n)});
     for (Packing& packing : step.kernel->packings()) {
       const Tensor& tensor = graph_.tensor(node.inputs[static_cast<size_t>(packing.input)]);
-      require(tensor.role == Role::parameter, "[{}] packs an input that is no parameter", node.op->name());
+      require(tensor.role == Role::parameter, "[{}] packs an input that is no parameter",
+              node.op->name());
       auto& input = step.inputs[static_cast<size_t>(packing.input)];
-      input = {Space::packed, forms.add(layout_.find(tensor.name), std::move(packing), options_.step)};
+      input = {Space::packed,
+               forms.add(layout_.find(tensor.name), std::move(packing), options_.step)};
     }
-    plan.workspace_bytes_ = std::max(plan.workspace_bytes_, align_up(step.kernel->workspace_bytes()));
+    plan.workspace_bytes_ =
+        std::max(plan.workspace_bytes_, align_up(step.kernel->workspace_bytes()));
     step.input_pointers.resize(step.inputs.size());
     step.output_pointers.resize(step.outputs.size());
     return step;
@@ -181,24 +187,32 @@ class PlanBuilder {
   std::vector<int> last_use_;  // of roots: last node that reads the block
 };
 
-Plan::Plan(Graph graph, const PlanOptions& options, const ParameterLayout& layout, PackedForms& forms) {
+Plan::Plan(Graph graph, const PlanOptions& options, const ParameterLayout& layout,
+           PackedForms& forms) {
   PlanBuilder(graph, options, layout).build(*this, forms);
 }
 
 std::byte* Plan::resolve(Place place, const Bindings& bindings) {
   switch (place.space) {
-    case Space::arena: return bindings.arena + place.offset;
-    case Space::gradients: return reinterpret_cast<std::byte*>(bindings.gradients) + place.offset;
-    default: return nullptr;
+    case Space::arena:
+      return bindings.arena + place.offset;
+    case Space::gradients:
+      return reinterpret_cast<std::byte*>(bindings.gradients) + place.offset;
+    default:
+      return nullptr;
   }
 }
 
 const std::byte* Plan::resolve_input(Place place, const Bindings& bindings) {
   switch (place.space) {
-    case Space::weights: return reinterpret_cast<const std::byte*>(bindings.weights) + place.offset;
-    case Space::packed: return bindings.packed + place.offset;
-    case Space::input: return static_cast<const std::byte*>(bindings.inputs[place.offset]);
-    default: return resolve(place, bindings);
+    case Space::weights:
+      return reinterpret_cast<const std::byte*>(bindings.weights) + place.offset;
+    case Space::packed:
+      return bindings.packed + place.offset;
+    case Space::input:
+      return static_cast<const std::byte*>(bindings.inputs[place.offset]);
+    default:
+      return resolve(place, bindings);
   }
 }
 

@@ -1,5 +1,5 @@
-// A graph compiled for one lane of a device: kernels prepared once, every tensor's place known, then run
-// many times. A run allocates nothing.
+// A graph compiled for one lane of a device: kernels prepared once, every tensor's place known,
+// then run many times. A run allocates nothing.
 #pragma once
 #include <string>
 #include <vector>
@@ -20,11 +20,11 @@ struct PlanOptions {
 
 // The memory of one run. Everything is 64-byte aligned.
 struct Bindings {
-  const float* weights = nullptr;      // plain, ParameterLayout::total_floats()
-  const std::byte* packed = nullptr;   // PackedForms::data()
-  float* gradients = nullptr;          // total_floats(), written with `=`
-  std::byte* arena = nullptr;          // Plan::arena_bytes()
-  std::vector<const void*> inputs;     // in the order of the graph's inputs
+  const float* weights = nullptr;     // plain, ParameterLayout::total_floats()
+  const std::byte* packed = nullptr;  // PackedForms::data()
+  float* gradients = nullptr;         // total_floats(), written with `=`
+  std::byte* arena = nullptr;         // Plan::arena_bytes()
+  std::vector<const void*> inputs;    // in the order of the graph's inputs
 };
 
 class Plan {

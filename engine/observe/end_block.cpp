@@ -31,7 +31,8 @@ std::string end_block(const RunSummary& summary) {
   block.add("time", fmt::format("{} for {} steps, {:.4g} epochs", duration_text(summary.seconds),
                                 count_text(summary.steps), summary.epochs));
   if (summary.samples_per_s > 0)
-    block.add("speed", fmt::format("{} samples/s", count_text(std::llround(summary.samples_per_s))));
+    block.add("speed",
+              fmt::format("{} samples/s", count_text(std::llround(summary.samples_per_s))));
   block.add("peak memory", memory_text(summary.peak_memory_bytes));
   block.add("checkpoint", summary.checkpoint);
   block.add("metrics", summary.metrics);

@@ -13,16 +13,16 @@ namespace spire {
 
 struct UpdateStep {
   float lr = 0.0f;
-  int64_t step = 1;               // 1 for the first update: Adam's bias correction
-  float gradient_factor = 1.0f;   // of global-norm clipping
+  int64_t step = 1;              // 1 for the first update: Adam's bias correction
+  float gradient_factor = 1.0f;  // of global-norm clipping
 };
 
 // A slice of `count` floats: each pointer is to its first element; they do not overlap.
 struct UpdateSlice {
   int64_t count = 0;
   const float* gradients = nullptr;
-  float* weights = nullptr;                // updated in place
-  std::span<float* const> slots = {};      // optimizer state, in the order of slots(); in place
+  float* weights = nullptr;            // updated in place
+  std::span<float* const> slots = {};  // optimizer state, in the order of slots(); in place
 };
 
 class Optimizer {
@@ -37,7 +37,8 @@ class Optimizer {
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config);
 
 // sgd: g += weight_decay w; v = momentum v + g; w -= lr (nesterov ? g + momentum v : v).
-// Sutskever et al., "On the importance of initialization and momentum", ICML 2013, in PyTorch's form.
+// Sutskever et al., "On the importance of initialization and momentum", ICML 2013, in PyTorch's
+// form.
 std::unique_ptr<Optimizer> make_sgd(const OptimizerConfig& config);
 
 // m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2; w -= lr m^ / (sqrt(v^) + epsilon).

@@ -12,7 +12,8 @@ class Schedule {
   Schedule(const ScheduleConfig& config, double lr, int64_t total_steps, int64_t steps_per_epoch);
 
   // For step 0, 1, ... total_steps - 1. During warm-up it rises linearly, the first step included:
-  // lr (step + 1) / warmup_steps (Goyal et al. 2017); then, with t in [0, 1) the rest of the run done:
+  // lr (step + 1) / warmup_steps (Goyal et al. 2017); then, with t in [0, 1) the rest of the run
+  // done:
   //   constant    lr
   //   step        lr gamma^floor(step / (step_epochs steps_per_epoch))
   //   cosine      min_lr + (lr - min_lr) (1 + cos(pi t)) / 2

@@ -8,8 +8,10 @@
 namespace spire {
 namespace {
 
-// The checkpoint that options name: a file, "auto" (newest good), or by default the best, else the newest.
-LoadedCheckpoint checkpoint_to_evaluate(const RunConfig& config, const RunOptions& options, Observer& observer) {
+// The checkpoint that options name: a file, "auto" (newest good), or by default the best, else the
+// newest.
+LoadedCheckpoint checkpoint_to_evaluate(const RunConfig& config, const RunOptions& options,
+                                        Observer& observer) {
   namespace fs = std::filesystem;
   CheckpointStore store(fs::path(config.output) / "checkpoints", {});
   std::optional<fs::path> path;
@@ -20,7 +22,8 @@ LoadedCheckpoint checkpoint_to_evaluate(const RunConfig& config, const RunOption
     observer.on_warning(fmt::format("{}: passed over: {}", bad.string(), reason));
   });
   if (!newest) {
-    fail(Category::checkpoint, "{} holds no checkpoint; train first, or name one with --resume PATH",
+    fail(Category::checkpoint,
+         "{} holds no checkpoint; train first, or name one with --resume PATH",
          (fs::path(config.output) / "checkpoints").string());
   }
   return std::move(*newest);
@@ -41,7 +44,8 @@ EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer
     trainer.begin_evaluation();
     data->start(0, 0, 1);
     while (!data->finished()) {
-      if (options.stop && options.stop->load()) fail(Category::interrupted, "evaluation stopped by a signal");
+      if (options.stop && options.stop->load())
+        fail(Category::interrupted, "evaluation stopped by a signal");
       trainer.evaluate(data->next(), sums);
     }
   });

@@ -8,8 +8,8 @@
 namespace spire {
 namespace {
 
-// Asks for the cache lines of a chunk that will be written soon: the hardware's own prefetch starts anew
-// at every page.
+// Asks for the cache lines of a chunk that will be written soon: the hardware's own prefetch starts
+// anew at every page.
 void prefetch_floats(const float* values, int64_t count) {
   constexpr int64_t line = 16;
   for (int64_t i = 0; i < count; i += line) __builtin_prefetch(values + i, 1, 2);
@@ -65,7 +65,8 @@ void ParameterUpdate::finish(int part, const UpdateStep& step) {
 }
 
 void ParameterUpdate::update(Chunk c, const float* gradients, const UpdateStep& step, size_t part) {
-  for (size_t i = 0; i < slots_.size(); ++i) slot_pointers_[part][i] = slots_[i].as<float>() + c.begin;
+  for (size_t i = 0; i < slots_.size(); ++i)
+    slot_pointers_[part][i] = slots_[i].as<float>() + c.begin;
   optimizer_->update(step, {c.count, gradients, master_.values() + c.begin, slot_pointers_[part]});
 }
 
@@ -74,7 +75,8 @@ void ParameterUpdate::update_statistics() {
   for (const auto& entry : layout_.entries()) {
     if (entry.trained) continue;
     for (int64_t done = 0; done < entry.elements(); done += TreeSum::chunk) {
-      int64_t begin = entry.offset + done, count = std::min(TreeSum::chunk, entry.elements() - done);
+      int64_t begin = entry.offset + done,
+              count = std::min(TreeSum::chunk, entry.elements() - done);
       const float* sum = tree_.sum(begin, count, sum_into_ + begin, scratch_[0].as<float>());
       float* running = master_.values() + begin;
       for (int64_t i = 0; i < count; ++i) {

@@ -1,5 +1,5 @@
-// Strategy `parameter_device`: the lanes of one device sum the tree, keep the optimizer state and update
-// the master weights, which are that device's replica.
+// Strategy `parameter_device`: the lanes of one device sum the tree, keep the optimizer state and
+// update the master weights, which are that device's replica.
 #pragma once
 #include <memory>
 #include <vector>
@@ -12,8 +12,8 @@ namespace spire {
 
 class ParameterUpdate {
  public:
-  // `parts`: lanes that share the work. sum_into: the buffer of the tree's first leaf, which the sum
-  // overwrites.
+  // `parts`: lanes that share the work. sum_into: the buffer of the tree's first leaf, which the
+  // sum overwrites.
   ParameterUpdate(const OptimizerConfig& config, const ParameterLayout& layout, Replica& master,
                   TreeSum tree, float* sum_into, int parts);
 

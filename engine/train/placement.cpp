@@ -63,7 +63,8 @@ void add_lanes(Placement& placement, size_t index, const std::vector<int>& cores
     TowerRange share = towers_of_lane(device.towers.size(), lane, device.lanes);
     placement.lanes.push_back(std::move(spec));
     placement.lane_device.push_back(static_cast<int>(index));
-    placement.lane_towers.push_back({device.towers.begin + share.begin, device.towers.begin + share.end});
+    placement.lane_towers.push_back(
+        {device.towers.begin + share.begin, device.towers.begin + share.end});
   }
 }
 
@@ -104,22 +105,26 @@ Placement place_towers(const RunConfig& given, const Topology& topology, const C
   placement.towers = static_cast<int>(*config.towers);
   placement.batch_size = config.batch_size;
   if (placement.towers < count) {
-    fail(Category::config, "{} devices but only {} tower{}: some devices would have nothing to do; "
-         "use at most {} devices, or more towers", count, placement.towers,
-         placement.towers == 1 ? "" : "s", placement.towers);
+    fail(Category::config,
+         "{} devices but only {} tower{}: some devices would have nothing to do; "
+         "use at most {} devices, or more towers",
+         count, placement.towers, placement.towers == 1 ? "" : "s", placement.towers);
   }
   std::vector<std::vector<int>> cores;
   for (int d = 0; d < count; ++d) {
     cores.push_back(cores_of_device(topology.cores, d, count));
-    placement.devices.push_back({chosen.devices[static_cast<size_t>(d)], describe_cores(cores.back()),
+    placement.devices.push_back({chosen.devices[static_cast<size_t>(d)],
+                                 describe_cores(cores.back()),
                                  towers_of_lane(placement.towers, d, count)});
   }
   int threads = static_cast<int>(config.tower_threads.value_or(0));
   if (kept_tower_threads && threads && threads != *kept_tower_threads) {
-    fail(Category::config, "tower_threads: {} but the checkpoint's run has {}; results would differ; "
-         "leave it out, or start a new run", threads, *kept_tower_threads);
+    fail(Category::config,
+         "tower_threads: {} but the checkpoint's run has {}; results would differ; "
+         "leave it out, or start a new run",
+         threads, *kept_tower_threads);
   }
-  placement.tower_threads = threads               ? threads
+  placement.tower_threads = threads              ? threads
                             : kept_tower_threads ? *kept_tower_threads
                                                  : default_threads(placement, cores);
   for (size_t d = 0; d < cores.size(); ++d) add_lanes(placement, d, cores[d]);

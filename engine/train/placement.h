@@ -1,5 +1,5 @@
-// Who hosts what: devices, their lanes, and the towers of each lane. Only this knows hardware; what a
-// tower computes does not depend on it.
+// Who hosts what: devices, their lanes, and the towers of each lane. Only this knows hardware; what
+// a tower computes does not depend on it.
 #pragma once
 #include <optional>
 #include <string>
@@ -23,18 +23,18 @@ struct Placement {
   std::vector<PlacedDevice> devices;  // in tower order
   std::vector<LaneSpec> lanes;        // in tower order; a device's lanes are neighbours
   std::vector<TowerRange> lane_towers;
-  std::vector<int> lane_device;       // index into devices
+  std::vector<int> lane_device;  // index into devices
   int towers = 1, tower_threads = 1;
-  int64_t batch_size = 1;             // samples a tower a step
-  int parameter_device = 0;           // index into devices
-  std::string note;                   // what `auto` chose and why; empty when all was named
+  int64_t batch_size = 1;    // samples a tower a step
+  int parameter_device = 0;  // index into devices
+  std::string note;          // what `auto` chose and why; empty when all was named
 
   int64_t global_batch() const { return batch_size * towers; }
 };
 
 // kept_tower_threads: of the checkpoint that the run resumes, if it does.
-// Throws Error(device) for a device that this machine or build lacks, Error(config) when batch sizes,
-// towers and devices do not fit, or tower_threads differs from the kept one.
+// Throws Error(device) for a device that this machine or build lacks, Error(config) when batch
+// sizes, towers and devices do not fit, or tower_threads differs from the kept one.
 Placement place_towers(const RunConfig& config, const Topology& topology, const CudaStatus& cuda,
                        std::optional<int> kept_tower_threads = {});
 

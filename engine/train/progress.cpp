@@ -23,8 +23,8 @@ void Progress::start(int64_t steps_done, const BatchLoader& data) {
   waited_ = data.wait_seconds();
 }
 
-StepReport Progress::step(const StepResult& result, int64_t samples, double lr, int64_t samples_seen,
-                          const BatchLoader& data) {
+StepReport Progress::step(const StepResult& result, int64_t samples, double lr,
+                          int64_t samples_seen, const BatchLoader& data) {
   auto end = now();
   double seconds = std::max(1e-9, seconds_between(last_, end));
   double waited = data.wait_seconds() - waited_;
@@ -50,7 +50,8 @@ StepReport Progress::step(const StepResult& result, int64_t samples, double lr, 
   report.step_ms = seconds * 1e3;
   report.data_wait = std::clamp(waited / seconds, 0.0, 1.0);
   report.samples_seen = samples_seen;
-  double per_step = steps_here_ > 1 ? train_seconds_ / static_cast<double>(steps_here_ - 1) : seconds;
+  double per_step =
+      steps_here_ > 1 ? train_seconds_ / static_cast<double>(steps_here_ - 1) : seconds;
   report.eta_seconds = per_step * static_cast<double>(total_steps_ - step_);
   if (step_ % steps_per_epoch_ == 0) {
     former_loss_ = loss_sum_ / static_cast<double>(loss_count_);
@@ -72,8 +73,10 @@ double Progress::epoch(int64_t step) const {
 
 RunSummary Progress::summary() const {
   RunSummary summary;
-  summary.train_loss = loss_count_ > 0 ? loss_sum_ / static_cast<double>(loss_count_) : former_loss_;
-  summary.samples_per_s = train_seconds_ > 0 ? static_cast<double>(train_samples_) / train_seconds_ : 0;
+  summary.train_loss =
+      loss_count_ > 0 ? loss_sum_ / static_cast<double>(loss_count_) : former_loss_;
+  summary.samples_per_s =
+      train_seconds_ > 0 ? static_cast<double>(train_samples_) / train_seconds_ : 0;
   summary.seconds = seconds_between(begin_, now());
   return summary;
 }

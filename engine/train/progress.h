@@ -23,18 +23,18 @@ class Progress {
   static Clock::time_point now() { return Clock::now(); }
 
   double epoch(int64_t step) const;
-  // steps' own part of the summary: train_loss (mean of the last epoch's steps, or of what there was of
-  // it), samples_per_s (training time alone, first step left out), seconds.
+  // steps' own part of the summary: train_loss (mean of the last epoch's steps, or of what there
+  // was of it), samples_per_s (training time alone, first step left out), seconds.
   RunSummary summary() const;
 
  private:
   int64_t total_steps_, steps_per_epoch_;
   int64_t step_ = 0, steps_here_ = 0;
   Clock::time_point begin_, last_;
-  double waited_ = 0;          // loader's total at the last step
-  double smooth_rate_ = 0;     // samples a second, exponential mean over about a second
-  double train_seconds_ = 0;   // without the first step
-  int64_t train_samples_ = 0;  // the same
+  double waited_ = 0;                      // loader's total at the last step
+  double smooth_rate_ = 0;                 // samples a second, exponential mean over about a second
+  double train_seconds_ = 0;               // without the first step
+  int64_t train_samples_ = 0;              // the same
   double loss_sum_ = 0, former_loss_ = 0;  // of this epoch so far; mean of the one before
   int64_t loss_count_ = 0;
 };

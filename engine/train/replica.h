@@ -13,7 +13,7 @@ struct Replica {
   float* values() { return weights.as<float>(); }
   const float* values() const { return weights.as<float>(); }
 
-  Buffer weights;     // fp32, plain layout, parameters then running statistics
+  Buffer weights;  // fp32, plain layout, parameters then running statistics
   PackedForms forms;
 };
 

@@ -40,7 +40,9 @@ class Run {
 
  private:
   bool writes() const { return options_.dry_run == 0; }
-  bool stop_asked() const { return options_.stop && options_.stop->load(std::memory_order_relaxed); }
+  bool stop_asked() const {
+    return options_.stop && options_.stop->load(std::memory_order_relaxed);
+  }
   int64_t steps_per_epoch() const { return setup_.steps_per_epoch(); }
 
   RunResult lead() {
@@ -48,11 +50,13 @@ class Run {
     if (writes()) open_output();
     observer_.on_start(setup_.start_info(trainer_, total_steps_));
     if (step_ > total_steps_) {
-      observer_.on_warning(fmt::format("nothing is left to train: the checkpoint is of step {}, the run ends at {}",
-                                       step_, total_steps_));
+      observer_.on_warning(
+          fmt::format("nothing is left to train: the checkpoint is of step {}, the run ends at {}",
+                      step_, total_steps_));
     }
     try {
-      train_data_->start(step_ / steps_per_epoch(), step_ % steps_per_epoch(), 1 + total_steps_ / steps_per_epoch());
+      train_data_->start(step_ / steps_per_epoch(), step_ % steps_per_epoch(),
+                         1 + total_steps_ / steps_per_epoch());
       progress_.start(step_, *train_data_);
       // A signal may have cut short the evaluation at the step where this run goes on.
       bool best = step_ > 0 && evaluate_if_due();
@@ -73,7 +77,8 @@ class Run {
     best_accuracy_ = state.best_metric;
     best_step_ = state.best_step;
     evaluated_step_ = state.evaluated_step;
-    validation_ = {state.evaluated_loss, state.evaluated_accuracy, best_accuracy_, evaluated_step_ >= 0};
+    validation_ = {state.evaluated_loss, state.evaluated_accuracy, best_accuracy_,
+                   evaluated_step_ >= 0};
     if (!setup_.resumed_here()) return;
     checkpoint_path_ = checkpoint.path.string();
     if (!evaluation_due()) saved_step_ = step_;  // else it is written again, with the evaluation
@@ -87,9 +92,10 @@ class Run {
     } else {  // with auto: a run that was killed before its first checkpoint begins again
       prepare_output(output, options_.overwrite || options_.resume == "auto");
     }
-    write_file_atomically(fs::path(output) / "config.yaml",
-                          options_.config_yaml.empty() ? to_yaml(setup_.config) : options_.config_yaml,
-                          Category::config);
+    write_file_atomically(
+        fs::path(output) / "config.yaml",
+        options_.config_yaml.empty() ? to_yaml(setup_.config) : options_.config_yaml,
+        Category::config);
     writer_.emplace([this](const TrainingState& state) { return store_.save(state); });
   }
 
@@ -114,16 +120,20 @@ class Run {
     bool best = evaluate_if_due();
     const CheckpointConfig& checkpoint = setup_.config.checkpoint;
     bool save = due(checkpoint.every_steps, step_) ||
-                (epoch_ended && (due(checkpoint.every_epochs, epoch) || (best && checkpoint.every_epochs > 0)));
+                (epoch_ended &&
+                 (due(checkpoint.every_epochs, epoch) || (best && checkpoint.every_epochs > 0)));
     if (save && step_ < total_steps_) save_checkpoint();  // finish() saves the last
     if (writer_) report_checkpoints();
   }
 
   [[noreturn]] void stop_diverged(const StepResult& result) {
-    std::string saved = saved_step_ > 0 ? "the last checkpoint is of step " + std::to_string(saved_step_)
-                                        : std::string("there is no checkpoint yet");
-    fail(Category::diverged, "step {}: the loss is {} (gradient norm {}); {}; lower optimizer.lr, lengthen "
-         "schedule.warmup_epochs or set optimizer.clip_norm", step_, result.loss, result.grad_norm, saved);
+    std::string saved = saved_step_ > 0
+                            ? "the last checkpoint is of step " + std::to_string(saved_step_)
+                            : std::string("there is no checkpoint yet");
+    fail(Category::diverged,
+         "step {}: the loss is {} (gradient norm {}); {}; lower optimizer.lr, lengthen "
+         "schedule.warmup_epochs or set optimizer.clip_norm",
+         step_, result.loss, result.grad_norm, saved);
   }
 
   // At the end of the run and of epochs; not where the step was evaluated already.
@@ -157,8 +167,8 @@ class Run {
     }
     validation_.best_accuracy = best_accuracy_;
     evaluated_step_ = step_;
-    observer_.on_eval({step_, progress_.epoch(step_), validation_.loss, validation_.accuracy, sums.samples,
-                       progress_.pause(begin), best});
+    observer_.on_eval({step_, progress_.epoch(step_), validation_.loss, validation_.accuracy,
+                       sums.samples, progress_.pause(begin), best});
     return best;
   }
 
@@ -186,12 +196,14 @@ class Run {
   void report_checkpoints() {
     writer_->report([&](const CheckpointResult& result) {
       if (!result.error.empty()) {
-        observer_.on_warning(fmt::format("checkpoint of step {} could not be written: {}{}", result.step,
-                                         result.error, result.final ? "" : "; it will be tried again"));
+        observer_.on_warning(fmt::format("checkpoint of step {} could not be written: {}{}",
+                                         result.step, result.error,
+                                         result.final ? "" : "; it will be tried again"));
         return;
       }
       checkpoint_path_ = result.path.string();
-      observer_.on_checkpoint({result.step, checkpoint_path_, result.bytes, snapshot_ms_, result.write_ms});
+      observer_.on_checkpoint(
+          {result.step, checkpoint_path_, result.bytes, snapshot_ms_, result.write_ms});
     });
   }
 
@@ -211,10 +223,12 @@ class Run {
     if (writer_) {
       await_checkpoints();
       if (auto failure = writer_->failure()) {
-        fail(Category::checkpoint, "the last checkpoint, of step {}, could not be written: {}", step_, *failure);
+        fail(Category::checkpoint, "the last checkpoint, of step {}, could not be written: {}",
+             step_, *failure);
       }
     }
-    return close(interrupted ? static_cast<int>(Category::interrupted) : 0, interrupted ? "signal" : "");
+    return close(interrupted ? static_cast<int>(Category::interrupted) : 0,
+                 interrupted ? "signal" : "");
   }
 
   RunResult close(int exit_code, const std::string& stopped_by) {
@@ -224,7 +238,8 @@ class Run {
     summary.val = validation_;
     summary.val.best_accuracy = best_accuracy_;
     summary.parameter_hash = hex(trainer_.parameter_hash());
-    for (const auto& device : setup_.placement.devices) summary.devices.push_back(to_string(device.id));
+    for (const auto& device : setup_.placement.devices)
+      summary.devices.push_back(to_string(device.id));
     summary.towers = setup_.placement.towers;
     summary.peak_memory_bytes["host_rss"] = peak_resident_bytes();
     for (const auto& device : trainer_.planned_memory()) {

@@ -1,5 +1,5 @@
-// The engine's front door: a run from config to summary. What `trainer` calls, and what a program that
-// embeds Spire calls. Nothing here exits, installs a signal handler or writes the environment.
+// The engine's front door: a run from config to summary. What `trainer` calls, and what a program
+// that embeds Spire calls. Nothing here exits, installs a signal handler or writes the environment.
 #pragma once
 #include <atomic>
 #include <optional>
@@ -17,7 +17,7 @@ struct RunOptions {
   int64_t dry_run = 0;                // > 0: so many steps, nothing written
   bool quiet = false;
   const std::atomic<bool>* stop = nullptr;  // set: save a checkpoint and return, at the next step
-  std::string config_yaml;            // for the run directory; empty: made from the config
+  std::string config_yaml;                  // for the run directory; empty: made from the config
 };
 
 struct RunResult {
@@ -25,8 +25,8 @@ struct RunResult {
   RunSummary summary;
 };
 
-// Trains as the config says. Blocks until the end; the observer is called on one thread of the engine.
-// Throws Error: config, device, data, checkpoint, out_of_memory, diverged.
+// Trains as the config says. Blocks until the end; the observer is called on one thread of the
+// engine. Throws Error: config, device, data, checkpoint, out_of_memory, diverged.
 RunResult train(const RunConfig& config, const RunOptions& options, Observer& observer);
 
 struct EvalResult {
@@ -35,7 +35,8 @@ struct EvalResult {
   std::string checkpoint;
 };
 
-// Metrics of a checkpoint on the test data: options.resume names it; without, the output directory's best.
+// Metrics of a checkpoint on the test data: options.resume names it; without, the output
+// directory's best.
 EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer& observer);
 
 // What a run would allocate on each device.
@@ -45,7 +46,8 @@ struct PlanReport {
 PlanReport plan(const RunConfig& config);
 std::string to_text(const PlanReport& report);
 
-// Config, data and devices, without training: throws what train() would throw before its first step.
+// Config, data and devices, without training: throws what train() would throw before its first
+// step.
 void check(const RunConfig& config);
 
 }  // namespace spire

@@ -14,11 +14,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Keys that say where and how a run is done, or that keep_meaning() holds fast; all others say what it computes.
+// Keys that say where and how a run is done, or that keep_meaning() holds fast; all others say what
+// it computes.
 bool shapes_result(std::string_view path) {
-  for (std::string_view other : {"data.path", "data.workers", "data.prefetch", "eval.", "checkpoint.", "log.",
-                                 "devices", "parameter_device", "strategy", "output", "seed", "towers",
-                                 "tower_threads", "batch_size", "global_batch"}) {
+  for (std::string_view other :
+       {"data.path", "data.workers", "data.prefetch", "eval.", "checkpoint.", "log.", "devices",
+        "parameter_device", "strategy", "output", "seed", "towers", "tower_threads", "batch_size",
+        "global_batch"}) {
     if (path.starts_with(other)) return false;
   }
   return true;
@@ -36,7 +38,8 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
     : config(given) {
   check_config(config);
   if (options.resume && options.overwrite) {
-    fail(Category::config, "--resume goes on with a run and --overwrite deletes it; give one of them");
+    fail(Category::config,
+         "--resume goes on with a run and --overwrite deletes it; give one of them");
   }
   compute_dtype(config);
   if (options.dry_run == 0) find_checkpoint(options, observer);
@@ -49,8 +52,10 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
   config.tower_threads = placement.tower_threads;
   data = open_dataset(config.data.name, config.data.path);
   if (steps_per_epoch() == 0) {
-    fail(Category::config, "data.last_batch: drop leaves nothing: the dataset has {} samples, less than one global "
-         "batch of {}; lower batch_size or use weighted", data.train.count, placement.global_batch());
+    fail(Category::config,
+         "data.last_batch: drop leaves nothing: the dataset has {} samples, less than one global "
+         "batch of {}; lower batch_size or use weighted",
+         data.train.count, placement.global_batch());
   }
 }
 
@@ -64,24 +69,30 @@ void RunSetup::find_checkpoint(const RunOptions& options, Observer& observer) {
     observer.on_warning(fmt::format("{}: passed over: {}", path.string(), reason));
   });
   if (!resumed && !store().list().empty()) {
-    fail(Category::checkpoint, "--resume auto: none of the checkpoints in {} is whole; look at the warnings "
-         "above, and start anew with --overwrite in place of --resume", (fs::path(config.output) / "checkpoints").string());
+    fail(Category::checkpoint,
+         "--resume auto: none of the checkpoints in {} is whole; look at the warnings "
+         "above, and start anew with --overwrite in place of --resume",
+         (fs::path(config.output) / "checkpoints").string());
   }
 }
 
-// Seed, towers and batch size say what a run computes: a resumed run keeps them, and a config that asks
-// for others is told so.
+// Seed, towers and batch size say what a run computes: a resumed run keeps them, and a config that
+// asks for others is told so.
 void RunSetup::keep_meaning() {
   const TrainingState& state = resumed->state;
   auto refuse = [&](const char* key, auto asked, auto kept) {
-    fail(Category::config, "{}: {} but the run of {} has {}; leave it so, or start a new run with another "
-         "output directory", key, asked, resumed->path.string(), kept);
+    fail(Category::config,
+         "{}: {} but the run of {} has {}; leave it so, or start a new run with another "
+         "output directory",
+         key, asked, resumed->path.string(), kept);
   };
   if (config.seed != state.seed) refuse("seed", config.seed, state.seed);
-  if (config.towers && *config.towers != state.towers) refuse("towers", *config.towers, state.towers);
+  if (config.towers && *config.towers != state.towers)
+    refuse("towers", *config.towers, state.towers);
   config.towers = state.towers;
   settle_batch(config, state.towers);
-  if (config.batch_size != state.batch_size) refuse("batch_size", config.batch_size, state.batch_size);
+  if (config.batch_size != state.batch_size)
+    refuse("batch_size", config.batch_size, state.batch_size);
 }
 
 // Other keys may change, but then the run is not the one that went straight.
@@ -100,8 +111,10 @@ void RunSetup::tell_changes(Observer& observer) const {
     if (is != was) changes.push_back(fmt::format("{} is {}, was {}", field.path, is, was));
   }
   if (changes.empty()) return;
-  observer.on_warning(fmt::format("the config changed since {}: {}; the result will differ from a run without "
-                                  "the change", resumed->path.string(), fmt::join(changes, "; ")));
+  observer.on_warning(
+      fmt::format("the config changed since {}: {}; the result will differ from a run without "
+                  "the change",
+                  resumed->path.string(), fmt::join(changes, "; ")));
 }
 
 bool RunSetup::resumed_here() const {
@@ -115,30 +128,29 @@ CheckpointStore RunSetup::store() const {
                          {config.checkpoint.keep_last, config.checkpoint.keep_every_steps});
 }
 
+// In the order of the dataset, as it is stored: what evaluation reads.
+LoaderOptions RunSetup::loading() const {
+  LoaderOptions options;
+  options.batch_size = placement.batch_size;
+  options.towers = placement.towers;
+  options.dtype = compute_dtype(config);
+  options.workers = config.data.workers;
+  options.prefetch = config.data.prefetch;
+  options.shuffle = false;
+  options.seed = config.seed;
+  return options;
+}
+
 std::unique_ptr<BatchLoader> RunSetup::train_loader() const {
-  LoaderOptions options{.batch_size = placement.batch_size,
-                        .towers = placement.towers,
-                        .dtype = compute_dtype(config),
-                        .workers = config.data.workers,
-                        .prefetch = config.data.prefetch,
-                        .shuffle = true,
-                        .drop_last = config.data.last_batch == "drop",
-                        .augment = {config.data.augment.crop, config.data.augment.flip},
-                        .seed = config.seed};
+  LoaderOptions options = loading();
+  options.shuffle = true;
+  options.drop_last = config.data.last_batch == "drop";
+  options.augment = {config.data.augment.crop, config.data.augment.flip};
   return std::make_unique<BatchLoader>(data.train, data.normalization, options);
 }
 
 std::unique_ptr<BatchLoader> RunSetup::test_loader() const {
-  LoaderOptions options{.batch_size = placement.batch_size,
-                        .towers = placement.towers,
-                        .dtype = compute_dtype(config),
-                        .workers = config.data.workers,
-                        .prefetch = config.data.prefetch,
-                        .shuffle = false,
-                        .drop_last = false,
-                        .augment = {},
-                        .seed = config.seed};
-  return std::make_unique<BatchLoader>(data.test, data.normalization, options);
+  return std::make_unique<BatchLoader>(data.test, data.normalization, loading());
 }
 
 TrainerOptions RunSetup::trainer_options() const {
@@ -170,7 +182,8 @@ StartInfo RunSetup::start_info(const Trainer& trainer, int64_t total_steps) cons
   auto memory = trainer.planned_memory();
   for (size_t d = 0; d < placement.devices.size(); ++d) {
     const PlacedDevice& device = placement.devices[d];
-    info.devices.push_back({to_string(device.id), device.description, device.towers.size(), memory[d]});
+    info.devices.push_back(
+        {to_string(device.id), device.description, device.towers.size(), memory[d]});
   }
   info.device_note = placement.note;
   info.batch_size = placement.batch_size;
@@ -199,8 +212,10 @@ void prepare_output(const fs::path& output, bool overwrite) {
   }
   if (fs::is_directory(output, error) && !fs::is_empty(output, error)) {
     if (!overwrite) {
-      fail(Category::config, "output: {} is not empty; go on with --resume auto, delete the old run with "
-           "--overwrite, or name another directory with --output", output.string());
+      fail(Category::config,
+           "output: {} is not empty; go on with --resume auto, delete the old run with "
+           "--overwrite, or name another directory with --output",
+           output.string());
     }
     for (const char* ours : {"checkpoints", "metrics.jsonl", "summary.json", "config.yaml"}) {
       fs::remove_all(output / ours, error);

@@ -15,8 +15,8 @@ namespace spire {
 
 class RunSetup {
  public:
-  // Reads the dataset, finds the checkpoint to resume and places the towers. `warn` hears of damaged
-  // checkpoints that were passed over. Throws like train().
+  // Reads the dataset, finds the checkpoint to resume and places the towers. `warn` hears of
+  // damaged checkpoints that were passed over. Throws like train().
   RunSetup(const RunConfig& config, const RunOptions& options, Observer& observer);
 
   RunConfig config;  // settled: towers and batch_size as the run has them
@@ -39,6 +39,7 @@ class RunSetup {
   int64_t total_steps() const;  // of the whole run
 
  private:
+  LoaderOptions loading() const;
   void find_checkpoint(const RunOptions& options, Observer& observer);
   void keep_meaning();
 };

@@ -34,10 +34,10 @@ struct TrainingState {
   int64_t batch_size = 0;     // samples a tower a step
   int64_t tower_threads = 0;  // CPU threads a tower
 
-  double best_metric = 0;                       // meaningless while best_step < 0
-  int64_t best_step = -1;                       // step of the best evaluation; -1: none yet
-  int64_t evaluated_step = -1;                  // step of the last evaluation; -1: none yet
-  double evaluated_loss = 0;                    // these two are meaningless while it is -1
+  double best_metric = 0;       // meaningless while best_step < 0
+  int64_t best_step = -1;       // step of the best evaluation; -1: none yet
+  int64_t evaluated_step = -1;  // step of the last evaluation; -1: none yet
+  double evaluated_loss = 0;    // these two are meaningless while it is -1
   double evaluated_accuracy = 0;
   std::string config_yaml;                      // the resolved config
   std::map<std::string, std::string> versions;  // library -> version

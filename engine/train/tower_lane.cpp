@@ -66,8 +66,8 @@ void TowerLane::evaluate(const Batch& batch, TowerSums& sums) {
   }
 }
 
-void TowerLane::run(Plans& plans, const Batch& batch, int tower, float* gradients, StepContext context,
-                    TowerSums& sums) {
+void TowerLane::run(Plans& plans, const Batch& batch, int tower, float* gradients,
+                    StepContext context, TowerSums& sums) {
   int64_t first_row = tower * options_.batch_size;
   int64_t samples = std::clamp<int64_t>(batch.valid - first_row, 0, options_.batch_size);
   auto t = static_cast<size_t>(tower);
@@ -83,8 +83,8 @@ void TowerLane::run(Plans& plans, const Batch& batch, int tower, float* gradient
   bindings_.packed = replica_.forms.data();
   bindings_.gradients = gradients;
   bindings_.arena = arena_.data();
-  bindings_.inputs[0] = static_cast<const std::byte*>(batch.images) +
-                        static_cast<size_t>(first_row) * image_bytes_;
+  bindings_.inputs[0] =
+      static_cast<const std::byte*>(batch.images) + static_cast<size_t>(first_row) * image_bytes_;
   bindings_.inputs[1] = batch.labels + first_row;
   plan.run(bindings_, context);
   sums.loss[t] = *static_cast<const double*>(plan.output("loss", arena_.data()));

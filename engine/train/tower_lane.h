@@ -14,14 +14,14 @@
 
 namespace spire {
 
-// Builds the graph of one tower for `batch` samples, training or evaluation form. Its inputs are the
-// images and the labels, in this order; its outputs "loss" and "correct" are fp64 sums.
+// Builds the graph of one tower for `batch` samples, training or evaluation form. Its inputs are
+// the images and the labels, in this order; its outputs "loss" and "correct" are fp64 sums.
 using GraphBuilder = std::function<Graph(int64_t batch, bool training)>;
 
 struct LaneOptions {
-  TowerRange range;         // the towers it hosts
-  int towers = 1;           // of the run
-  int64_t batch_size = 1;   // samples a tower
+  TowerRange range;        // the towers it hosts
+  int towers = 1;          // of the run
+  int64_t batch_size = 1;  // samples a tower
   LaneSpec spec;
   // Sample counts a tower can meet besides batch_size and 0: those of ragged last batches.
   std::vector<int64_t> ragged_train, ragged_eval;
@@ -38,8 +38,8 @@ class TowerLane {
   TowerLane(const LaneOptions& options, const GraphBuilder& build, const ParameterLayout& layout,
             Replica& replica);
 
-  // Forward and backward of the lane's towers. `context` holds the step's numbers; the tower's own are
-  // filled in here.
+  // Forward and backward of the lane's towers. `context` holds the step's numbers; the tower's own
+  // are filled in here.
   void train(const Batch& batch, StepContext context, TowerSums& sums);
   void evaluate(const Batch& batch, TowerSums& sums);
 

@@ -24,10 +24,12 @@ ParameterLayout make_layout(const GraphBuilder& build, int64_t batch_size) {
 
 }  // namespace
 
-Trainer::Trainer(const TrainerOptions& options, const Placement& placement) : placement_(placement) {
+Trainer::Trainer(const TrainerOptions& options, const Placement& placement)
+    : placement_(placement) {
   GraphBuilder build = [&](int64_t batch, bool training) {
     return build_model(options.model, options.loss,
-                       {.image = options.image, .batch = batch, .dtype = options.precision}, training);
+                       {.image = options.image, .batch = batch, .dtype = options.precision},
+                       training);
   };
   layout_ = make_layout(build, placement.batch_size);
   for (size_t d = 0; d < placement_.devices.size(); ++d) {
@@ -37,15 +39,17 @@ Trainer::Trainer(const TrainerOptions& options, const Placement& placement) : pl
   sums_.loss.resize(static_cast<size_t>(placement_.towers));
   sums_.correct.resize(sums_.loss.size());
   step_body_ = [this](int lane) { run_step(lane); };
-  evaluate_body_ = [this](int lane) { lanes_[static_cast<size_t>(lane)]->evaluate(*batch_, sums_); };
+  evaluate_body_ = [this](int lane) {
+    lanes_[static_cast<size_t>(lane)]->evaluate(*batch_, sums_);
+  };
   make_lanes(options, build);
   layout_.initialize(options.seed, master().values());
   context_.seed = options.seed;
   team_->lead([this] { renew_replicas(); });
 }
 
-// Each lane compiles on its own thread, one after another: kernels are prepared where they will run,
-// with that thread's OpenMP team, and replicas' tables of forms are shared.
+// Each lane compiles on its own thread, one after another: kernels are prepared where they will
+// run, with that thread's OpenMP team, and replicas' tables of forms are shared.
 void Trainer::make_lanes(const TrainerOptions& options, const GraphBuilder& build) {
   lanes_.resize(placement_.lanes.size());
   LaneOptions lane_options;
@@ -84,7 +88,8 @@ StepResult Trainer::step(const Batch& batch, int64_t done, double lr) {
   update_step_ = {.lr = static_cast<float>(lr), .step = done + 1, .gradient_factor = 1.0f};
   team_->parallel(step_body_);
   auto samples = static_cast<double>(batch.valid);
-  return {tree_sum(sums_.loss) / samples, tree_sum(sums_.correct) / samples, update_->gradient_norm()};
+  return {tree_sum(sums_.loss) / samples, tree_sum(sums_.correct) / samples,
+          update_->gradient_norm()};
 }
 
 // The step of one lane; the barriers are its joints with the others.
@@ -129,8 +134,8 @@ void Trainer::begin_evaluation() {
   team_->parallel([this](int lane) {
     auto index = static_cast<size_t>(placement_.lane_device[static_cast<size_t>(lane)]);
     const PlacedDevice& device = placement_.devices[index];
-    replicas_[index]->forms.pack_for_evaluation(replicas_[index]->values(), lane - device.first_lane,
-                                                device.lanes);
+    replicas_[index]->forms.pack_for_evaluation(replicas_[index]->values(),
+                                                lane - device.first_lane, device.lanes);
   });
 }
 
@@ -142,7 +147,8 @@ void Trainer::evaluate(const Batch& batch, EvaluationSums& sums) {
   sums.samples += batch.valid;
 }
 
-void Trainer::set_weights(const std::function<void(const ParameterEntry&, std::span<float>)>& fill) {
+void Trainer::set_weights(
+    const std::function<void(const ParameterEntry&, std::span<float>)>& fill) {
   for (const auto& entry : layout_.entries()) {
     fill(entry, {master().values() + entry.offset, static_cast<size_t>(entry.elements())});
   }

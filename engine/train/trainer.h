@@ -55,7 +55,8 @@ class Trainer {
   void begin_evaluation();
   void evaluate(const Batch& batch, EvaluationSums& sums);
 
-  // Copies weights, statistics and optimizer state out; allocates only when `state` is not yet filled.
+  // Copies weights, statistics and optimizer state out; allocates only when `state` is not yet
+  // filled.
   void snapshot(TrainingState& state) const;
   // And in. Throws Error(checkpoint) naming the first tensor that does not fit the model.
   void restore(const TrainingState& state);
@@ -71,7 +72,9 @@ class Trainer {
 
  private:
   Replica& master() { return *replicas_[static_cast<size_t>(placement_.parameter_device)]; }
-  const Replica& master() const { return *replicas_[static_cast<size_t>(placement_.parameter_device)]; }
+  const Replica& master() const {
+    return *replicas_[static_cast<size_t>(placement_.parameter_device)];
+  }
   void make_lanes(const TrainerOptions& options, const GraphBuilder& build);
   void run_step(int lane);
   void replicate(int lane);

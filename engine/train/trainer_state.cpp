@@ -32,14 +32,17 @@ void copy_in(const ParameterLayout& layout, const std::vector<NamedTensor>& tens
            entry.name);
     }
     if (found->shape != entry.shape) {
-      fail(Category::checkpoint, "{} '{}' has shape {} in the checkpoint, {} in the model; is it of "
-           "another model?", what, entry.name, to_string(found->shape), to_string(entry.shape));
+      fail(Category::checkpoint,
+           "{} '{}' has shape {} in the checkpoint, {} in the model; is it of "
+           "another model?",
+           what, entry.name, to_string(found->shape), to_string(entry.shape));
     }
     std::copy(found->values.begin(), found->values.end(), buffer + entry.offset);
   }
   if (tensors.size() != expected) {
-    fail(Category::checkpoint, "{}: the checkpoint has {} tensors, the model {}; is it of another model?",
-         what, tensors.size(), expected);
+    fail(Category::checkpoint,
+         "{}: the checkpoint has {} tensors, the model {}; is it of another model?", what,
+         tensors.size(), expected);
   }
 }
 
@@ -68,8 +71,8 @@ void Trainer::restore(const TrainingState& state) {
     auto slot = std::find_if(state.optimizer.begin(), state.optimizer.end(),
                              [&](const auto& s) { return s.first == names[i]; });
     if (slot == state.optimizer.end()) {
-      fail(Category::checkpoint, "the checkpoint has no optimizer state '{}'; was it of another optimizer?",
-           names[i]);
+      fail(Category::checkpoint,
+           "the checkpoint has no optimizer state '{}'; was it of another optimizer?", names[i]);
     }
     copy_in(layout_, slot->second, names[i], true, update_->slots()[i].as<float>());
   }

@@ -11,7 +11,7 @@ namespace {
 
 TEST(BFloat16, RoundsToNearestEven) {
   EXPECT_EQ(float(bfloat16(1.0f)), 1.0f);
-  EXPECT_EQ(float(bfloat16(1.0f + 0x1p-8f)), 1.0f);               // tie, even below
+  EXPECT_EQ(float(bfloat16(1.0f + 0x1p-8f)), 1.0f);                // tie, even below
   EXPECT_EQ(float(bfloat16(1.0f + 3 * 0x1p-8f)), 1.0f + 0x1p-6f);  // tie, even above
   EXPECT_EQ(float(bfloat16(1.0f + 0x1p-8f + 0x1p-20f)), 1.0f + 0x1p-7f);
   EXPECT_TRUE(std::isnan(float(bfloat16(std::nanf("")))));

@@ -48,7 +48,9 @@ TEST(MemoryPlan, ForwardBackwardOfAChainReachesTheLowerBound) {
   EXPECT_EQ(plan_memory(lives).bytes, peak_live_bytes(lives));
 }
 
-TEST(MemoryPlan, NothingNeedsNothing) { EXPECT_EQ(plan_memory({}).bytes, 0u); }
+TEST(MemoryPlan, NothingNeedsNothing) {
+  EXPECT_EQ(plan_memory({}).bytes, 0u);
+}
 
 }  // namespace
 }  // namespace spire

@@ -1,5 +1,5 @@
-#include <gtest/gtest.h>
 #include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <spire/graph/layers.h>
 #include <spire/kernels/dense.h>
 
@@ -26,7 +26,9 @@ Graph residual_net() {
   Graph g(true);
   Value x = g.input("images", {{batch, 8, 8, 2}, DType::f32});
   Value labels = g.input("labels", {{batch}, DType::i32});
-  Value stem = relu(g, batch_norm(g, "n0", conv2d(g, "c0", x, {.channels = 4, .padding = {1, 1}, .bias = false})));
+  Value stem = relu(
+      g,
+      batch_norm(g, "n0", conv2d(g, "c0", x, {.channels = 4, .padding = {1, 1}, .bias = false})));
   Value y = relu(g, batch_norm(g, "n1", conv2d(g, "c1", stem, {.channels = 4, .padding = {1, 1}})));
   y = batch_norm(g, "n2", conv2d(g, "c2", y, {.channels = 4, .padding = {1, 1}}));
   y = relu(g, add(g, y, stem));
@@ -59,7 +61,8 @@ TEST(Plan, NoKernelReadsWhatNobodyWrote) {
   GraphRun zeros = run_graph(residual_net(), data.images, data.labels, {.poison = 0});
   GraphRun poisoned = run_graph(residual_net(), data.images, data.labels, {.poison = 0xff});
   EXPECT_EQ(zeros.loss, poisoned.loss);
-  for (const auto& [name, values] : zeros.gradients) EXPECT_EQ(values, poisoned.gradients[name]) << name;
+  for (const auto& [name, values] : zeros.gradients)
+    EXPECT_EQ(values, poisoned.gradients[name]) << name;
 }
 
 TEST(Plan, RunsAreEqualToTheBit) {
@@ -80,10 +83,11 @@ TEST(Plan, GradientsOfTheWholeNetFollowDifferencesOfItsLoss) {
     Value x = g.input("images", {{batch, 8, 8, 2}, DType::f32});
     Value labels = g.input("labels", {{batch}, DType::i32});
     Value y = flatten(g, tanh(g, conv2d(g, "c", x, {.channels = 3, .initialize = constant(0.1f)})));
-    Value w = g.parameter("shifted", {3, g.spec(y).shape[1]}, [&, shift](const RandomStream& r, std::span<float> v) {
-      kaiming_uniform(50)(r, v);
-      v[17] += shift;
-    });
+    Value w = g.parameter("shifted", {3, g.spec(y).shape[1]},
+                          [&, shift](const RandomStream& r, std::span<float> v) {
+                            kaiming_uniform(50)(r, v);
+                            v[17] += shift;
+                          });
     cross_entropy_loss(g, g.emit_op<DenseOp>({y, w})[0], labels, 0.1f);
     return run_graph(std::move(g), data.images, data.labels);
   };

@@ -30,8 +30,8 @@ inline GraphRun run_graph(Graph graph, const std::vector<float>& images,
   remove_dead_nodes(graph, keep);
   ParameterLayout layout(graph, gradients);
   PackedForms forms;
-  Plan plan(std::move(graph), {.device = {}, .threads = choices.threads, .gradients = gradients}, layout,
-            forms);
+  Plan plan(std::move(graph), {.device = {}, .threads = choices.threads, .gradients = gradients},
+            layout, forms);
   forms.allocate();
   auto floats = static_cast<size_t>(layout.total_floats());
   Buffer weights(floats * 4), gradient(floats * 4), arena(plan.arena_bytes());
@@ -39,7 +39,10 @@ inline GraphRun run_graph(Graph graph, const std::vector<float>& images,
   forms.pack_for_step(weights.as<float>(), 0, 1);
   std::memset(arena.data(), choices.poison, arena.bytes());
   std::memset(gradient.data(), choices.poison, gradient.bytes());
-  Bindings bindings{weights.as<float>(), forms.data(), gradient.as<float>(), arena.data(),
+  Bindings bindings{weights.as<float>(),
+                    forms.data(),
+                    gradient.as<float>(),
+                    arena.data(),
                     {images.data(), labels.data()}};
   StepContext step{.seed = 1, .gradient_scale = 1.0f / static_cast<float>(labels.size())};
   plan.run(bindings, step);

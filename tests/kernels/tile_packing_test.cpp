@@ -28,12 +28,14 @@ void expect_packed(const TileLayout& layout) {
   for (int64_t n = 0; n < layout.n; ++n)
     for (int64_t k = 0; k < layout.k; ++k) {
       float value = plain[static_cast<size_t>(n * layout.k + k)];
-      ASSERT_EQ(float(packed[static_cast<size_t>(place(layout, n, k))]), float(T(value))) << n << ", " << k;
+      ASSERT_EQ(float(packed[static_cast<size_t>(place(layout, n, k))]), float(T(value)))
+          << n << ", " << k;
     }
 }
 
 TEST(TilePacking, PutsEveryElementInItsPlace) {
-  for (auto [n, k, rows] : {std::array<int64_t, 3>{16, 16, 16}, {64, 48, 64}, {128, 784, 64}, {96, 32, 32}}) {
+  for (auto [n, k, rows] :
+       {std::array<int64_t, 3>{16, 16, 16}, {64, 48, 64}, {128, 784, 64}, {96, 32, 32}}) {
     expect_packed<float>({n, k, rows, rows * k, DType::f32});
     expect_packed<bfloat16>({n, k, rows, rows * k, DType::bf16});
   }

@@ -28,7 +28,8 @@ Buffers random_buffers(size_t slots) {
 }
 
 // Updates elements [begin, end).
-void update(const Optimizer& optimizer, Buffers& b, const UpdateStep& step, size_t begin, size_t end) {
+void update(const Optimizer& optimizer, Buffers& b, const UpdateStep& step, size_t begin,
+            size_t end) {
   std::vector<float*> slots;
   for (auto& slot : b.slots) slots.push_back(slot.data() + begin);
   optimizer.update(step, {static_cast<int64_t>(end - begin), b.gradients.data() + begin,
@@ -46,8 +47,10 @@ double sgd(Reference& r, double g, const OptimizerConfig& c, double lr) {
 }
 
 double adam(Reference& r, double g, const OptimizerConfig& c, double lr, int step, bool decoupled) {
-  if (decoupled) r.w -= lr * c.weight_decay * r.w;
-  else g += c.weight_decay * r.w;
+  if (decoupled)
+    r.w -= lr * c.weight_decay * r.w;
+  else
+    g += c.weight_decay * r.w;
   r.m = c.beta1 * r.m + (1 - c.beta1) * g;
   r.v = c.beta2 * r.v + (1 - c.beta2) * g * g;
   double m = r.m / (1 - std::pow(c.beta1, step)), v = r.v / (1 - std::pow(c.beta2, step));
@@ -67,8 +70,9 @@ TEST_P(OptimizerRule, FollowsTheFloat64Reference) {
     update(*optimizer, buffers, {static_cast<float>(lr), step, 0.5f}, 0, n);
     for (size_t i = 0; i < n; ++i) {
       double g = 0.5 * buffers.gradients[i];
-      double w = config.name == "sgd" ? sgd(reference[i], g, config, lr)
-                                      : adam(reference[i], g, config, lr, step, config.name == "adamw");
+      double w = config.name == "sgd"
+                     ? sgd(reference[i], g, config, lr)
+                     : adam(reference[i], g, config, lr, step, config.name == "adamw");
       ASSERT_NEAR(buffers.weights[i], w, 2e-6 * step * (1 + std::abs(w))) << "step " << step;
     }
   }

@@ -36,7 +36,8 @@ void fill(const ParameterEntry& entry, std::span<float> values, uint32_t k) {
   }
 }
 
-// Position of each parameter in PyTorch's list: the order in which the model's own code defines them.
+// Position of each parameter in PyTorch's list: the order in which the model's own code defines
+// them.
 std::map<std::string, uint32_t> definition_order(const ModelConfig& model) {
   Graph graph = build_model(model, {}, {.image = {}, .batch = 2, .dtype = DType::f32}, true);
   std::map<std::string, uint32_t> order;
@@ -79,7 +80,8 @@ TEST_P(FollowsPyTorch, FromTheSameWeightsAndBatches) {
   options.optimizer = {.name = "sgd", .momentum = 0.9};
   Trainer trainer(options, place_towers(config, discover_topology(), {}));
   auto order = definition_order(peer.model);
-  LoaderOptions loading{.batch_size = config.batch_size, .towers = peer.towers, .shuffle = false, .augment = {}};
+  LoaderOptions loading{
+      .batch_size = config.batch_size, .towers = peer.towers, .shuffle = false, .augment = {}};
   BatchLoader loader(data.train, data.normalization, loading);
   trainer.team().lead([&] {
     trainer.set_weights([&](const ParameterEntry& entry, std::span<float> values) {

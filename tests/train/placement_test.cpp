@@ -68,7 +68,8 @@ TEST(Placement, KeepsTheThreadsOfTheCheckpoint) {
 TEST(Placement, Refuses) {
   expect_error(config_of({"cuda:0"}), Category::device, "cuda:0: no CUDA device: driver not found");
   expect_error(config_of({"cpu:4"}, 2), Category::config, "4 devices but only 2 towers");
-  expect_error(config_of({"cpu"}, 1, 2), Category::config, "tower_threads: 2 but the checkpoint's run has 3");
+  expect_error(config_of({"cpu"}, 1, 2), Category::config,
+               "tower_threads: 2 but the checkpoint's run has 3");
   RunConfig config = config_of({"cpu:2"});
   config.parameter_device = "cpu:7";
   expect_error(config, Category::config, "cpu:7 is none of the run's devices (cpu:0, cpu:1)");

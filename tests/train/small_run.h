@@ -72,7 +72,8 @@ inline StepResult run_steps(Trainer& trainer, const SmallRun& run, int64_t from,
   trainer.team().lead([&] {
     int64_t per_epoch = loader.steps_per_epoch();
     loader.start(from / per_epoch, from % per_epoch, INT64_MAX);
-    for (int64_t step = from; step < to; ++step) result = trainer.step(loader.next(), step, run.optimizer.lr);
+    for (int64_t step = from; step < to; ++step)
+      result = trainer.step(loader.next(), step, run.optimizer.lr);
     loader.stop();
   });
   return result;

@@ -22,8 +22,8 @@ SmallRun with(const std::function<void(SmallRun&)>& change) {
 
 class Invariance : public testing::TestWithParam<Case> {};
 
-// One hash for every number of devices. 30 steps: more than one epoch, so ragged last batches, in which
-// one tower has fewer samples and others none, are among them.
+// One hash for every number of devices. 30 steps: more than one epoch, so ragged last batches, in
+// which one tower has fewer samples and others none, are among them.
 TEST_P(Invariance, AnyNumberOfDevicesTrainsTheSameBits) {
   SmallRun run = GetParam().run;
   run.devices = {"cpu:0"};
@@ -52,7 +52,8 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) { return test.param.name; });
 
 TEST(Towers, HashSeesTheSeed) {  // so that equality above means something
-  EXPECT_NE(hash_after(with([](SmallRun&) {}), 5), hash_after(with([](SmallRun& r) { r.seed = 4; }), 5));
+  EXPECT_NE(hash_after(with([](SmallRun&) {}), 5),
+            hash_after(with([](SmallRun& r) { r.seed = 4; }), 5));
 }
 
 std::vector<float> weights_after(const SmallRun& run, int64_t steps) {
@@ -75,7 +76,8 @@ TEST(Towers, AreOneTowerOfAllTheirSamples) {
     split.batch_size = 48 / towers;
     auto weights = weights_after(split, 7);
     for (size_t i = 0; i < reference.size(); ++i)
-      ASSERT_NEAR(weights[i], reference[i], 2e-6 + 1e-5 * std::abs(reference[i])) << towers << " towers";
+      ASSERT_NEAR(weights[i], reference[i], 2e-6 + 1e-5 * std::abs(reference[i]))
+          << towers << " towers";
   }
 }
 
@@ -85,14 +87,16 @@ TEST(Towers, LearnWhatCanBeLearned) {
   double first = run_steps(trainer, run, 0, 1).loss;
   StepResult last = run_steps(trainer, run, 1, 300);
   EXPECT_NEAR(first, std::log(4.0), 1.0);
-  // Crops move the bright row by one, so that two labels in three look alike: log(2) * 2 / 3 remains.
+  // Crops move the bright row by one, so that two labels in three look alike: log(2) * 2 / 3
+  // remains.
   EXPECT_LT(last.loss, 0.5 * first);
 }
 
 TEST(Towers, EvaluationIsTheSameNumberOnAnyDevices) {
   std::vector<EvaluationSums> sums;
-  for (auto devices : {std::vector<std::string>{"cpu:0"}, std::vector<std::string>{"cpu:0", "cpu:1"},
-                       std::vector<std::string>{"cpu:0", "cpu:1", "cpu:2"}}) {
+  for (auto devices :
+       {std::vector<std::string>{"cpu:0"}, std::vector<std::string>{"cpu:0", "cpu:1"},
+        std::vector<std::string>{"cpu:0", "cpu:1", "cpu:2"}}) {
     SmallRun run;
     run.devices = devices;
     Trainer trainer(run.options(), run.place());

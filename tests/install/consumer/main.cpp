@@ -1,9 +1,15 @@
+// A program that embeds the engine: a run with its own config, errors as exceptions.
 #include <spire/base/error.h>
-#include <spire/base/shape.h>
-#include <spire/device/device.h>
+#include <spire/train/run.h>
 
-int main() {
-  spire::Shape batch{8, 16, 16, 3};
-  fmt::print("{} holds {} elements\n", spire::to_string(batch), batch.elements());
-  fmt::print("CUDA: {}\n", spire::discover_cuda().why_none);
+int main() try {
+  spire::RunConfig config;
+  config.data.name = "idx";
+  config.data.path = "no/such/folder";
+  spire::Observer observer;
+  spire::RunOptions options{.dry_run = 1};
+  return spire::train(config, options, observer).exit_code;
+} catch (const spire::Error& error) {
+  fmt::print("{}: {}\n", spire::name(error.category()), error.what());
+  return error.category() == spire::Category::data ? 0 : 1;
 }
