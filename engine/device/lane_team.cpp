@@ -53,19 +53,20 @@ LaneTeam::LaneTeam(std::vector<LaneSpec> lanes)
 }
 
 LaneTeam::~LaneTeam() {
-  quit_.store(true);
-  lead_generation_.fetch_add(1);
-  lead_generation_.notify_all();
+  {
+    std::lock_guard lock(lead_mutex_);
+    quit_.store(true);
+  }
+  lead_changed_.notify_all();
   generation_.fetch_add(1);
   generation_.notify_all();
 }
 
 void LaneTeam::lead(const std::function<void()>& body) {
+  std::unique_lock lock(lead_mutex_);
   lead_body_ = &body;
-  uint32_t done = lead_done_.load();
-  lead_generation_.fetch_add(1, std::memory_order_acq_rel);
-  lead_generation_.notify_all();
-  lead_done_.wait(done, std::memory_order_acquire);
+  lead_changed_.notify_all();
+  lead_changed_.wait(lock, [this] { return lead_body_ == nullptr; });
   if (lead_error_) std::rethrow_exception(std::exchange(lead_error_, nullptr));
 }
 
@@ -99,23 +100,37 @@ void LaneTeam::run_body(int lane) {
 
 void LaneTeam::run_lane(int lane) {
   settle(spec(lane));
-  auto& mine = lane == 0 ? lead_generation_ : generation_;
-  for (uint32_t seen = 0;; ++seen) {
-    wait_while_equal(mine, seen);
+  if (lane == 0) {
+    run_leader();
+  } else {
+    run_follower(lane);
+  }
+}
+
+void LaneTeam::run_leader() {
+  std::unique_lock lock(lead_mutex_);
+  for (;;) {
+    lead_changed_.wait(lock, [this] { return lead_body_ || quit_.load(); });
     if (quit_.load()) return;
-    if (lane == 0) {
-      try {
-        (*lead_body_)();
-      } catch (...) {
-        lead_error_ = std::current_exception();
-      }
-      lead_done_.fetch_add(1, std::memory_order_acq_rel);
-      lead_done_.notify_all();
-    } else {
-      run_body(lane);
-      running_.fetch_sub(1, std::memory_order_acq_rel);
-      running_.notify_all();
+    lock.unlock();
+    try {
+      (*lead_body_)();
+    } catch (...) {
+      lead_error_ = std::current_exception();
     }
+    lock.lock();
+    lead_body_ = nullptr;
+    lead_changed_.notify_all();
+  }
+}
+
+void LaneTeam::run_follower(int lane) {
+  for (uint32_t seen = 0;; ++seen) {
+    wait_while_equal(generation_, seen);
+    if (quit_.load()) return;
+    run_body(lane);
+    running_.fetch_sub(1, std::memory_order_acq_rel);
+    running_.notify_all();
   }
 }
 

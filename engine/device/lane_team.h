@@ -3,8 +3,10 @@
 // of `threads` for the kernels inside.
 #pragma once
 #include <atomic>
+#include <condition_variable>
 #include <exception>
 #include <functional>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -44,15 +46,18 @@ class LaneTeam {
 
  private:
   void run_lane(int lane);
+  void run_leader();
+  void run_follower(int lane);
   void run_body(int lane);
 
   const std::vector<LaneSpec> specs_;
   Barrier barrier_;
-  std::atomic<uint32_t> lead_generation_{0}, lead_done_{0};
-  std::atomic<uint32_t> generation_{0};  // of parallel()
-  std::atomic<uint32_t> running_{0};     // followers still inside body
+  std::mutex lead_mutex_;
+  std::condition_variable lead_changed_;
+  const std::function<void()>* lead_body_ = nullptr;  // protected by lead_mutex_; null: idle
+  std::atomic<uint32_t> generation_{0};               // of parallel()
+  std::atomic<uint32_t> running_{0};                  // followers still inside body
   std::atomic<bool> quit_{false};
-  const std::function<void()>* lead_body_ = nullptr;
   const std::function<void(int)>* body_ = nullptr;
   std::exception_ptr lead_error_;
   std::vector<std::exception_ptr> errors_;  // of parallel(), one a lane
