@@ -6,16 +6,6 @@
 #include <spire/collective/accumulate.h>
 
 namespace spire {
-namespace {
-
-// Asks for the cache lines of a chunk that will be written soon: the hardware's own prefetch starts
-// anew at every page.
-void prefetch_floats(const float* values, int64_t count) {
-  constexpr int64_t line = 16;
-  for (int64_t i = 0; i < count; i += line) __builtin_prefetch(values + i, 1, 2);
-}
-
-}  // namespace
 
 ParameterUpdate::ParameterUpdate(const OptimizerConfig& config, const ParameterLayout& layout,
                                  Replica& master, TreeSum tree, float* sum_into, int parts)
@@ -45,8 +35,6 @@ void ParameterUpdate::reduce(int part, const UpdateStep& step) {
   auto p = static_cast<size_t>(part);
   for (int64_t i = chunks_ * part / parts_; i < chunks_ * (part + 1) / parts_; ++i) {
     Chunk c = chunk(i);
-    prefetch_floats(master_.values() + c.begin, c.count);
-    for (const Buffer& slot : slots_) prefetch_floats(slot.as<float>() + c.begin, c.count);
     float* out = sum_into_ + c.begin;
     const float* sum = tree_.sum(c.begin, c.count, out, scratch_[p].as<float>());
     chunk_squares_[static_cast<size_t>(i)] = sum_of_squares(sum, c.count);
