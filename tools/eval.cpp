@@ -17,7 +17,6 @@ int run_eval(const Arguments& arguments) {
   auto console = make_console(arguments, resolved->config);
   RunOptions options;
   options.resume = arguments.resume;
-  options.quiet = arguments.quiet;
   options.stop = signals.flag();
   options.config_yaml = to_yaml(resolved->config);
   EvalResult result = evaluate(resolved->config, options, *console);

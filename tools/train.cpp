@@ -18,7 +18,6 @@ RunOptions run_options(const Arguments& arguments, const RunConfig& config,
   options.overwrite = arguments.overwrite;
   options.resume = arguments.resume;
   options.dry_run = arguments.dry_run;
-  options.quiet = arguments.quiet;
   options.stop = signals.flag();
   options.config_yaml = to_yaml(config);
   return options;

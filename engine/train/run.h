@@ -15,7 +15,6 @@ struct RunOptions {
   bool overwrite = false;             // delete what an earlier run left in the output directory
   std::optional<std::string> resume;  // "auto": newest good checkpoint, or a new run; else a file
   int64_t dry_run = 0;                // > 0: so many steps, nothing written
-  bool quiet = false;
   const std::atomic<bool>* stop = nullptr;  // set: save a checkpoint and return, at the next step
   std::string config_yaml;                  // for the run directory; empty: made from the config
 };
