@@ -2,11 +2,15 @@
 include(SpireDependency)
 
 spire_dependency(Threads FIND Threads TARGET Threads::Threads PACKAGE libc6-dev FOR "device and reader threads")
-spire_dependency(OpenMP FIND OpenMP COMPONENTS CXX TARGET OpenMP::OpenMP_CXX PACKAGE g++ FOR "threads of CPU kernels")
-spire_dependency(oneDNN FIND OneDNN 2.6 TARGET OneDNN::OneDNN PACKAGE libdnnl-dev FOR "CPU kernels")
-spire_dependency(Eigen FIND Eigen3 3.4 NO_MODULE TARGET Eigen3::Eigen PACKAGE libeigen3-dev FOR "CPU kernels, references")
+if(NOT SPIRE_FUZZ)  # whose floors compute nothing
+  spire_dependency(OpenMP FIND OpenMP COMPONENTS CXX TARGET OpenMP::OpenMP_CXX PACKAGE g++ FOR "threads of CPU kernels")
+  spire_dependency(oneDNN FIND OneDNN 2.6 TARGET OneDNN::OneDNN PACKAGE libdnnl-dev FOR "CPU kernels")
+  spire_dependency(Eigen FIND Eigen3 3.4 NO_MODULE TARGET Eigen3::Eigen PACKAGE libeigen3-dev FOR "CPU kernels, references")
+endif()
 spire_dependency(HDF5 FIND HDF5 COMPONENTS C TARGET hdf5::hdf5 PACKAGE libhdf5-dev FOR "checkpoints, datasets")
 spire_dependency(zlib FIND ZLIB TARGET ZLIB::ZLIB PACKAGE zlib1g-dev FOR "compressed dataset files")
+spire_dependency(libjpeg FIND JPEG TARGET JPEG::JPEG PACKAGE libjpeg-dev FOR "pictures in folders")
+spire_dependency(libpng FIND PNG TARGET PNG::PNG PACKAGE libpng-dev FOR "images")
 spire_dependency(xxHash FIND xxHash TARGET xxHash::xxhash PACKAGE libxxhash-dev FOR "checksums")
 spire_dependency(yaml-cpp FIND yaml-cpp PACKAGE libyaml-cpp-dev FOR "configs")
 spire_dependency(CLI11 FIND CLI11 TARGET CLI11::CLI11 PACKAGE libcli11-dev FOR "the command line")
@@ -19,6 +23,8 @@ if(SPIRE_BUILD_TESTS)
 endif()
 spire_check_required()
 
+spire_dependency(MPI OPTION SPIRE_MPI FIND MPI 3.0 COMPONENTS C TARGET MPI::MPI_C PACKAGE libopenmpi-dev
+  FOR "processes and hosts")
 include(SpireCuda)
 
 spire_dependency(ccache OPTION SPIRE_CCACHE PROGRAM ccache PACKAGE ccache FOR "rebuilding")

@@ -1,5 +1,6 @@
 # What a person may choose, and the flags every target of the project gets.
 option(SPIRE_BUILD_TESTS "build the tests" ON)
+option(SPIRE_FUZZ "build the fuzz targets and nothing else; needs clang (preset fuzz)" OFF)
 option(SPIRE_WERROR "treat warnings as errors" ON)
 set(SPIRE_ARCH "native" CACHE STRING "instruction set of the CPU kernels (-march=...): native, x86-64-v3, x86-64-v4, ...")
 set(SPIRE_SANITIZE "" CACHE STRING "sanitizers for every target: address,undefined or thread")
@@ -17,15 +18,24 @@ endif()
 
 # -ffp-contract and -march are fixed for the whole library so that one build gives one result.
 add_library(spire_flags INTERFACE)
+# fmt 9 takes nvcc for a compiler without constexpr.
+target_compile_definitions(spire_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:FMT_USE_CONSTEXPR=1>)
 target_compile_options(spire_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual>
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${SPIRE_WERROR}>>:-Werror>
-  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wshadow>
+  # constexpr functions of the standard library (bit_cast, array) run on the device as they are.
+  $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra,-Wshadow>
   $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${SPIRE_WERROR}>>:-Werror=all-warnings$<SEMICOLON>-Xcompiler=-Werror>)
 if(SPIRE_SANITIZE)
   # What GCC 12 says about the flow of instrumented code is not true; the other presets say it of the real code.
-  target_compile_options(spire_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized
+  target_compile_options(spire_flags INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized
     -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds -Wno-restrict>)
   add_compile_options(-fsanitize=${SPIRE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
   add_link_options(-fsanitize=${SPIRE_SANITIZE})
+endif()
+if(SPIRE_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    message(FATAL_ERROR "SPIRE_FUZZ=ON needs clang's libFuzzer; cmake --preset fuzz sets the compiler.")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)  # counts branches; the targets alone link libFuzzer
 endif()

@@ -1,11 +1,12 @@
 # spire_floor(<name> SOURCES ... [DEPENDS floors/libraries ...] [PRIVATE_DEPENDS ...])
 #   one static library a folder; DEPENDS is the order of floors: a floor may include only what it depends on.
-# spire_test(<name> SOURCES ... DEPENDS ...)   one GoogleTest program, each of its tests a CTest case.
+# spire_test(<name> SOURCES ... DEPENDS ... [PREFIX ...])
+#   one GoogleTest program, each of its tests a CTest case, its name behind the prefix.
 
 # Headers read as <spire/...> from the source tree as they do from the installed one.
 set(SPIRE_INCLUDE ${PROJECT_BINARY_DIR}/include)
 file(MAKE_DIRECTORY ${SPIRE_INCLUDE}/spire)
-foreach(folder base device graph data collective optim train observe config)
+foreach(folder base process device graph data collective optim train observe config)
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/engine/${folder} ${SPIRE_INCLUDE}/spire/${folder} SYMBOLIC)
 endforeach()
 foreach(folder kernels models)
@@ -29,11 +30,11 @@ function(spire_floor name)
 endfunction()
 
 function(spire_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "PREFIX" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} spire_flags GTest::gtest_main GTest::gmock)
   include(GoogleTest)
-  gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600
+  gtest_discover_tests(${name} TEST_PREFIX "${ARG_PREFIX}" NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600
     ENVIRONMENT "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
 endfunction()

@@ -47,6 +47,8 @@ class ActivationBackwardOp : public Op {
 
 std::unique_ptr<Kernel> make_activation_cpu(const Op& op, const KernelRequest& request);
 std::unique_ptr<Kernel> make_activation_backward_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_activation_cuda(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_activation_backward_cuda(const Op& op, const KernelRequest& request);
 
 // The functors. value(x) is f; gradient(dy, v) is dy * f', v as said above. A NaN passes through.
 // V is float, or a vector of floats.

@@ -22,5 +22,6 @@ class AddOp : public Op {
 };
 
 std::unique_ptr<Kernel> make_add_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_add_cuda(const Op& op, const KernelRequest& request);
 
 }  // namespace spire

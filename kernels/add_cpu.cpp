@@ -1,7 +1,7 @@
 #include <spire/kernels/activation.h>
 #include <spire/kernels/add.h>
 #include <spire/kernels/elementwise_cpu.h>
-#include <spire/kernels/float_type.h>
+#include <spire/kernels/typed_kernel.h>
 
 namespace spire {
 
@@ -37,9 +37,7 @@ class AddKernel : public Kernel {
 
 std::unique_ptr<Kernel> make_add_cpu(const Op& op, const KernelRequest& request) {
   bool relu = static_cast<const AddOp&>(op).relu();
-  return with_float_type(request.inputs[0].dtype, [&](auto type) -> std::unique_ptr<Kernel> {
-    return std::make_unique<AddKernel<decltype(type)>>(relu, request);
-  });
+  return make_cpu_kernel<AddKernel>(request.inputs[0].dtype, relu, request);
 }
 
 }  // namespace spire

@@ -70,5 +70,8 @@ class BatchNormEvalOp : public Op {
 std::unique_ptr<Kernel> make_batch_norm_cpu(const Op& op, const KernelRequest& request);
 std::unique_ptr<Kernel> make_batch_norm_backward_cpu(const Op& op, const KernelRequest& request);
 std::unique_ptr<Kernel> make_batch_norm_eval_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_batch_norm_cuda(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_batch_norm_backward_cuda(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_batch_norm_eval_cuda(const Op& op, const KernelRequest& request);
 
 }  // namespace spire

@@ -24,5 +24,7 @@ class BiasBackwardOp : public Op {
 
 std::unique_ptr<Kernel> make_bias_cpu(const Op& op, const KernelRequest& request);
 std::unique_ptr<Kernel> make_bias_backward_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_bias_cuda(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_bias_backward_cuda(const Op& op, const KernelRequest& request);
 
 }  // namespace spire

@@ -1,8 +1,8 @@
 // Channels are contiguous and go a register at a time.
 #include <spire/kernels/bias.h>
-#include <spire/kernels/float_type.h>
 #include <spire/kernels/lanes.h>
 #include <spire/kernels/parallel.h>
+#include <spire/kernels/typed_kernel.h>
 
 namespace spire {
 
@@ -55,6 +55,7 @@ class BiasBackwardKernel : public Kernel {
     auto dy = static_cast<const T*>(args.inputs[0]);
     auto db = static_cast<float*>(args.outputs[0]);
     auto sums = static_cast<float*>(args.workspace);
+    if (chunks() == 1) return add_few_rows(dy, db);
     parallel_for(e_.threads, chunks(), 1, [&](int64_t begin, int64_t end, int) {
       for (int64_t chunk = begin; chunk < end; ++chunk) {
         int64_t first = chunk * chunk_rows_, rows = std::min(chunk_rows_, e_.rows - first);
@@ -67,9 +68,21 @@ class BiasBackwardKernel : public Kernel {
  private:
   int64_t chunks() const { return (e_.rows + chunk_rows_ - 1) / chunk_rows_; }
 
+  // Threads share the channels, of which there may be many: a parameter of a sample's whole shape.
+  void add_few_rows(const T* dy, float* db) const {
+    parallel_for(e_.threads, e_.channels, 256, [&](int64_t begin, int64_t end, int) {
+      add_rows(dy + begin, e_.rows, db + begin, end - begin);
+    });
+  }
+
   template <typename U>
   void add_rows(const U* from, int64_t rows, float* sum) const {
-    over_lanes(e_.channels, [&](int64_t c, auto count) {
+    add_rows(from, rows, sum, e_.channels);
+  }
+
+  template <typename U>
+  void add_rows(const U* from, int64_t rows, float* sum, int64_t channels) const {
+    over_lanes(channels, [&](int64_t c, auto count) {
       FloatLanes lanes{};
       for (int64_t row = 0; row < rows; ++row) {
         lanes += load_floats(from + row * e_.channels + c, count);
@@ -85,15 +98,11 @@ class BiasBackwardKernel : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_bias_cpu(const Op&, const KernelRequest& request) {
-  return with_float_type(request.inputs[0].dtype, [&](auto type) -> std::unique_ptr<Kernel> {
-    return std::make_unique<BiasKernel<decltype(type)>>(extents_of(request));
-  });
+  return make_cpu_kernel<BiasKernel>(request.inputs[0].dtype, extents_of(request));
 }
 
 std::unique_ptr<Kernel> make_bias_backward_cpu(const Op&, const KernelRequest& request) {
-  return with_float_type(request.inputs[0].dtype, [&](auto type) -> std::unique_ptr<Kernel> {
-    return std::make_unique<BiasBackwardKernel<decltype(type)>>(extents_of(request));
-  });
+  return make_cpu_kernel<BiasBackwardKernel>(request.inputs[0].dtype, extents_of(request));
 }
 
 }  // namespace spire

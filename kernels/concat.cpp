@@ -50,4 +50,23 @@ std::vector<TensorSpec> SliceOp::infer(std::span<const TensorSpec> inputs) const
   return {part};
 }
 
+void SliceOp::gradient(GradientBuilder& builder) const {
+  Value dy = builder.output_gradient(0);
+  if (!dy || !builder.wants_gradient(0)) return;
+  int64_t length = builder.spec(builder.input(0)).shape[axis_];
+  auto backward = std::make_unique<SliceBackwardOp>(axis_, begin_, length);
+  builder.set_gradient(0, builder.emit(std::move(backward), {dy})[0]);
+}
+
+std::vector<TensorSpec> SliceBackwardOp::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(*this, inputs, 1, 1);
+  TensorSpec whole = inputs[0];
+  expect(*this, axis_ >= 0 && axis_ < whole.shape.rank(), "{} has no axis {}", to_string(whole),
+         axis_);
+  expect(*this, begin_ >= 0 && begin_ + whole.shape[axis_] <= length_,
+         "{} does not fit into {} of axis {} from {} on", to_string(whole), length_, axis_, begin_);
+  whole.shape[axis_] = length_;
+  return {whole};
+}
+
 }  // namespace spire

@@ -1,5 +1,5 @@
 // Joins tensors along an axis, and cuts one out of a tensor: the gradient of concat is a slice for
-// each input. Both move bytes as they are, whatever the dtype.
+// each input, that of a slice lies among zeros. All move bytes as they are, whatever the dtype.
 #pragma once
 #include <spire/kernels/kernel.h>
 
@@ -31,6 +31,23 @@ class SliceOp : public Op {
 
   std::string_view name() const override { return "slice"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  void gradient(GradientBuilder& builder) const override;
+
+ private:
+  int axis_;
+  int64_t begin_, length_;
+};
+
+// inputs: dy. outputs: dx, `length` long in `axis`: dy from `begin` on, and zeros.
+class SliceBackwardOp : public Op {
+ public:
+  SliceBackwardOp(int axis, int64_t begin, int64_t length)
+      : axis_(axis), begin_(begin), length_(length) {}
+  int axis() const { return axis_; }
+  int64_t begin() const { return begin_; }
+
+  std::string_view name() const override { return "slice_backward"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
 
  private:
   int axis_;
@@ -42,5 +59,9 @@ size_t bytes_from_axis(const TensorSpec& spec, int axis);
 
 std::unique_ptr<Kernel> make_concat_cpu(const Op& op, const KernelRequest& request);
 std::unique_ptr<Kernel> make_slice_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_slice_backward_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_concat_cuda(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_slice_cuda(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_slice_backward_cuda(const Op& op, const KernelRequest& request);
 
 }  // namespace spire

@@ -79,6 +79,37 @@ class SliceKernel : public Kernel {
   size_t stride_, offset_, bytes_;  // in bytes: a row of x, the slice in it, a row of y
 };
 
+class SliceBackwardKernel : public Kernel {
+ public:
+  SliceBackwardKernel(const SliceBackwardOp& op, const KernelRequest& request)
+      : threads_(request.threads),
+        rows_(rows_before_axis(request.outputs[0], op.axis())),
+        row_(bytes_from_axis(request.outputs[0], op.axis())),
+        before_(bytes_from_axis(request.outputs[0], op.axis() + 1) *
+                static_cast<size_t>(op.begin())),
+        bytes_(bytes_from_axis(request.inputs[0], op.axis())) {}
+
+  void run(const KernelArgs& args) override {
+    auto dy = static_cast<const std::byte*>(args.inputs[0]);
+    auto dx = static_cast<std::byte*>(args.outputs[0]);
+    int64_t grain = static_cast<int64_t>(65536 / std::max<size_t>(row_, 1) + 1);
+    parallel_for(threads_, rows_, grain, [&](int64_t begin, int64_t end, int) {
+      for (int64_t row = begin; row < end; ++row) {
+        size_t r = static_cast<size_t>(row);
+        std::byte* to = dx + r * row_;
+        std::memset(to, 0, before_);
+        std::memcpy(to + before_, dy + r * bytes_, bytes_);
+        std::memset(to + before_ + bytes_, 0, row_ - before_ - bytes_);
+      }
+    });
+  }
+
+ private:
+  int threads_;
+  int64_t rows_;
+  size_t row_, before_, bytes_;  // in bytes: a row of dx, its zeros before dy, a row of dy
+};
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_concat_cpu(const Op& op, const KernelRequest& request) {
@@ -87,6 +118,10 @@ std::unique_ptr<Kernel> make_concat_cpu(const Op& op, const KernelRequest& reque
 
 std::unique_ptr<Kernel> make_slice_cpu(const Op& op, const KernelRequest& request) {
   return std::make_unique<SliceKernel>(static_cast<const SliceOp&>(op), request);
+}
+
+std::unique_ptr<Kernel> make_slice_backward_cpu(const Op& op, const KernelRequest& request) {
+  return std::make_unique<SliceBackwardKernel>(static_cast<const SliceBackwardOp&>(op), request);
 }
 
 }  // namespace spire

@@ -42,6 +42,12 @@ std::vector<TensorSpec> Conv2dOp::infer(std::span<const TensorSpec> inputs) cons
   return {y};
 }
 
+int64_t Conv2dOp::multiply_adds(std::span<const TensorSpec> inputs,
+                                std::span<const TensorSpec> outputs) const {
+  const Shape& w = inputs[1].shape;
+  return outputs[0].shape.elements() * w[1] * w[2] * w[3];
+}
+
 void Conv2dOp::gradient(GradientBuilder& builder) const {
   Value dy = builder.output_gradient(0);
   if (attributes_.relu) dy = through_relu(builder, dy);

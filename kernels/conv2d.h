@@ -26,6 +26,8 @@ class Conv2dOp : public Op {
 
   std::string_view name() const override { return "conv2d"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  int64_t multiply_adds(std::span<const TensorSpec> inputs,
+                        std::span<const TensorSpec> outputs) const override;
   void gradient(GradientBuilder& builder) const override;
   std::unique_ptr<Op> with_relu() const override;
 

@@ -1,5 +1,6 @@
 #include <spire/kernels/activation.h>
 #include <spire/kernels/dense.h>
+#include <spire/kernels/float_type.h>
 
 namespace spire {
 
@@ -8,8 +9,7 @@ namespace {
 void expect_rows(const Op& op, const TensorSpec& x) {
   expect(op, x.shape.rank() >= 2 && x.shape.elements() > 0, "takes an input (.., K), got {}",
          to_string(x.shape));
-  expect(op, x.dtype == DType::f32 || x.dtype == DType::bf16, "computes fp32 and bf16, not {}",
-         name(x.dtype));
+  expect(op, is_float_type(x.dtype), "cannot compute on {}", name(x.dtype));
 }
 
 TensorSpec with_last(TensorSpec spec, int64_t last) {
@@ -43,6 +43,11 @@ std::vector<TensorSpec> DenseOp::infer(std::span<const TensorSpec> inputs) const
            to_string(inputs[2]));
   }
   return {with_last(x, w.shape[0])};
+}
+
+int64_t DenseOp::multiply_adds(std::span<const TensorSpec> inputs,
+                               std::span<const TensorSpec> outputs) const {
+  return outputs[0].shape.elements() * inputs[0].shape.back();
 }
 
 void DenseOp::gradient(GradientBuilder& builder) const {

@@ -20,6 +20,8 @@ class DenseOp : public Op {
 
   std::string_view name() const override { return "dense"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  int64_t multiply_adds(std::span<const TensorSpec> inputs,
+                        std::span<const TensorSpec> outputs) const override;
   void gradient(GradientBuilder& builder) const override;
   std::unique_ptr<Op> with_relu() const override;
 
@@ -50,5 +52,9 @@ class DenseBackwardWeightsOp : public Op {
 std::unique_ptr<Kernel> make_dense_cpu(const Op& op, const KernelRequest& request);
 std::unique_ptr<Kernel> make_dense_backward_data_cpu(const Op& op, const KernelRequest& request);
 std::unique_ptr<Kernel> make_dense_backward_weights_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_dense_cuda(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_dense_backward_data_cuda(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_dense_backward_weights_cuda(const Op& op,
+                                                         const KernelRequest& request);
 
 }  // namespace spire

@@ -55,5 +55,7 @@ constexpr uint32_t dropout_threshold(float rate) {
 
 std::unique_ptr<Kernel> make_dropout_cpu(const Op& op, const KernelRequest& request);
 std::unique_ptr<Kernel> make_dropout_backward_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_dropout_cuda(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_dropout_backward_cuda(const Op& op, const KernelRequest& request);
 
 }  // namespace spire

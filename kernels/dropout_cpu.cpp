@@ -1,9 +1,10 @@
 #include <algorithm>
 
 #include <spire/kernels/dropout.h>
+#include <spire/kernels/dropout_bits.h>
 #include <spire/kernels/elementwise_cpu.h>
-#include <spire/kernels/float_type.h>
 #include <spire/kernels/parallel.h>
+#include <spire/kernels/typed_kernel.h>
 
 namespace spire {
 
@@ -11,21 +12,6 @@ namespace {
 
 // Elements drawn at a time: their random numbers stay in registers and the first-level cache.
 constexpr int64_t group = 256;
-
-// A function of its own, so that the loop over blocks vectorises: a lane is a block.
-void draw_block(const RandomStream& stream, int64_t index, uint32_t* bits) {
-  PhiloxBlock block = stream.block(static_cast<uint64_t>(index));
-  bits[0] = block[0];
-  bits[1] = block[1];
-  bits[2] = block[2];
-  bits[3] = block[3];
-}
-
-// bits[i] = bits of element first + i, for a whole group. first is a multiple of 4.
-void draw(const RandomStream& stream, int64_t first, uint32_t* bits) {
-#pragma omp simd
-  for (int64_t b = 0; b < group / 4; ++b) draw_block(stream, first / 4 + b, bits + 4 * b);
-}
 
 template <typename T>
 class DropoutKernel : public Kernel {
@@ -60,7 +46,7 @@ class DropoutKernel : public Kernel {
     alignas(64) uint32_t bits[group];
     alignas(64) float values[group];
     for (int64_t first = 0; first < row_size_; first += group) {
-      draw(stream, first, bits);
+      draw_bits<group>(stream, first, bits);
       int64_t count = std::min(group, row_size_ - first);
 #pragma omp simd
       for (int64_t i = 0; i < count; ++i) {
@@ -80,9 +66,7 @@ class DropoutKernel : public Kernel {
 };
 
 std::unique_ptr<Kernel> make(float rate, const KernelRequest& request) {
-  return with_float_type(request.inputs[0].dtype, [&](auto type) -> std::unique_ptr<Kernel> {
-    return std::make_unique<DropoutKernel<decltype(type)>>(rate, request);
-  });
+  return make_cpu_kernel<DropoutKernel>(request.inputs[0].dtype, rate, request);
 }
 
 }  // namespace

@@ -5,11 +5,7 @@
 #include <bit>
 #include <cstdint>
 
-#ifdef __CUDACC__
-#define SPIRE_HOST_DEVICE __host__ __device__
-#else
-#define SPIRE_HOST_DEVICE
-#endif
+#include <spire/base/host_device.h>
 
 namespace spire {
 

@@ -1,4 +1,5 @@
-// The dtypes that kernels compute on, as C++ types: fp32 and bf16, both computed in fp32.
+// The dtypes that kernels compute on, as C++ types: fp32, bf16 and, on GPUs, fp16; all computed in
+// fp32.
 #pragma once
 #include <spire/base/dtype.h>
 #include <spire/base/error.h>
@@ -6,15 +7,22 @@
 namespace spire {
 
 inline bool is_float_type(DType dtype) {
-  return dtype == DType::f32 || dtype == DType::bf16;
+  return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16;
 }
 
-// visit(float{}) or visit(bfloat16{}): `using T = decltype(type)` inside.
+// visit(float{}) or visit(bfloat16{}), what CPU kernels know: `using T = decltype(type)` inside.
 template <typename Visit>
 decltype(auto) with_float_type(DType dtype, const Visit& visit) {
   if (dtype == DType::f32) return visit(float{});
   require(dtype == DType::bf16, "no kernel computes on {}", name(dtype));
   return visit(bfloat16{});
+}
+
+// The same with float16, for CUDA kernels.
+template <typename Visit>
+decltype(auto) with_cuda_float_type(DType dtype, const Visit& visit) {
+  if (dtype == DType::f16) return visit(float16{});
+  return with_float_type(dtype, visit);
 }
 
 }  // namespace spire

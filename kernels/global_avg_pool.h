@@ -28,5 +28,7 @@ class GlobalAvgPoolBackwardOp : public Op {
 std::unique_ptr<Kernel> make_global_avg_pool_cpu(const Op& op, const KernelRequest& request);
 std::unique_ptr<Kernel> make_global_avg_pool_backward_cpu(const Op& op,
                                                           const KernelRequest& request);
+std::unique_ptr<Kernel> make_global_avg_pool_cuda(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_global_avg_pool_backward_cuda(const Op& op, const KernelRequest& request);
 
 }  // namespace spire

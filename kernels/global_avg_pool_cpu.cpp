@@ -1,8 +1,8 @@
 // One sample a turn; its channels are contiguous and go a register at a time.
-#include <spire/kernels/float_type.h>
 #include <spire/kernels/global_avg_pool.h>
 #include <spire/kernels/lanes.h>
 #include <spire/kernels/parallel.h>
+#include <spire/kernels/typed_kernel.h>
 
 namespace spire {
 
@@ -74,16 +74,12 @@ Extents extents_of(const TensorSpec& x, int threads) {
 
 std::unique_ptr<Kernel> make_global_avg_pool_cpu(const Op&, const KernelRequest& request) {
   Extents extents = extents_of(request.inputs[0], request.threads);
-  return with_float_type(request.inputs[0].dtype, [&](auto type) -> std::unique_ptr<Kernel> {
-    return std::make_unique<GlobalAvgPoolKernel<decltype(type)>>(extents);
-  });
+  return make_cpu_kernel<GlobalAvgPoolKernel>(request.inputs[0].dtype, extents);
 }
 
 std::unique_ptr<Kernel> make_global_avg_pool_backward_cpu(const Op&, const KernelRequest& request) {
   Extents extents = extents_of(request.outputs[0], request.threads);
-  return with_float_type(request.inputs[0].dtype, [&](auto type) -> std::unique_ptr<Kernel> {
-    return std::make_unique<GlobalAvgPoolBackwardKernel<decltype(type)>>(extents);
-  });
+  return make_cpu_kernel<GlobalAvgPoolBackwardKernel>(request.inputs[0].dtype, extents);
 }
 
 }  // namespace spire

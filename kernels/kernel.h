@@ -30,7 +30,9 @@ struct KernelArgs {
   std::span<const void* const> inputs;  // in the op's order; packed form where packings() asked
   std::span<void* const> outputs;       // written with `=`, never `+=`
   void* workspace = nullptr;  // 64-byte aligned, workspace_bytes() long, scratch of this run
+  // In the device's memory: a GPU's kernels read it when they run, as a captured step does.
   const StepContext* step = nullptr;
+  void* stream = nullptr;  // the cudaStream_t that a CUDA kernel puts its work on
 };
 
 // A parameter in the form a kernel reads it (blocked layout, compute dtype). The device's replica
@@ -41,13 +43,18 @@ struct Packing {
   std::string form;  // names layout and dtype; equal forms are equal bytes
   size_t bytes = 0;
   // The form falls into `units` equal shares, in the order of the plain weights, that threads may
-  // pack at a time: pack_units(plain, packed, first, last). plain: fp32 in the plain layout.
-  // Allocates nothing.
+  // pack at a time: pack_units(plain, packed, first, last, stream). plain: fp32 in the plain
+  // layout; both in the device's memory, stream as in KernelArgs. Allocates nothing.
   int64_t units = 1;
-  std::function<void(const float* plain, void* packed, int64_t first, int64_t last)> pack_units;
+  std::function<void(const float* plain, void* packed, int64_t first, int64_t last, void* stream)>
+      pack_units;
 
-  void pack(const float* plain, void* packed) const { pack_units(plain, packed, 0, units); }
+  void pack(const float* plain, void* packed, void* stream = nullptr) const {
+    pack_units(plain, packed, 0, units, stream);
+  }
 };
+
+class CudaLibraries;  // cuda_libraries.h
 
 class Kernel {
  public:
@@ -62,8 +69,9 @@ struct KernelRequest {
   std::span<const TensorSpec> inputs;
   std::span<const TensorSpec> outputs;
   DeviceId device;
-  int threads = 1;  // CPU threads the kernel may use (and must: results depend on it)
-  int op_id = 0;    // position in the graph: keys random numbers (dropout)
+  int threads = 1;                // CPU threads the kernel may use (and must: results depend on it)
+  int op_id = 0;                  // of its node in the graph: keys random numbers (dropout)
+  CudaLibraries* cuda = nullptr;  // of the device, if it is a GPU; outlives the kernel
 };
 
 // Makes the kernel of `op` for the request's device. Throws Error(device) "[op] has no kernel for

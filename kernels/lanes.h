@@ -131,6 +131,48 @@ inline void store_ints(const IntLanes& lanes, uint8_t* to, int count) {
   write_lanes(narrow(lanes), to, count);
 }
 
+// All lanes as one number by an f(lanes, lanes) of any order: halves meet until one lane is left.
+template <typename F>
+inline float reduce_lanes(const FloatLanes& all, const F& f) {
+  FloatLanes lanes = all;
+  for (int half : {8, 4, 2, 1}) {
+    IntLanes partner;
+    for (int lane = 0; lane < lane_count; ++lane) partner[lane] = lane ^ half;
+    lanes = f(lanes, __builtin_shuffle(lanes, partner));
+  }
+  return lanes[0];
+}
+
+inline float sum_of(const FloatLanes& lanes) {
+  return reduce_lanes(lanes, [](const FloatLanes& a, const FloatLanes& b) { return a + b; });
+}
+
+inline FloatLanes larger(const FloatLanes& a, const FloatLanes& b) {
+  return b > a ? b : a;
+}
+
+inline float largest_of(const FloatLanes& lanes) {
+  return reduce_lanes(lanes, larger);
+}
+
+// 16 rows become 16 columns: at each step the blocks of `step` rows off the diagonal change places.
+inline void transpose_lanes(FloatLanes (&rows)[lane_count]) {
+  for (int step : {8, 4, 2, 1}) {
+    IntLanes upper, lower;
+    for (int lane = 0; lane < lane_count; ++lane) {
+      bool second = lane & step;
+      upper[lane] = second ? lane_count + lane - step : lane;
+      lower[lane] = second ? lane_count + lane : lane + step;
+    }
+    for (int i = 0; i < lane_count; ++i) {
+      if (i & step) continue;
+      FloatLanes a = rows[i], b = rows[i + step];
+      rows[i] = __builtin_shuffle(a, b, upper);
+      rows[i + step] = __builtin_shuffle(a, b, lower);
+    }
+  }
+}
+
 // body(first, count) over [0, n), `count` lanes each: all of them, a constant, but for the last.
 template <typename Body>
 void over_lanes(int64_t n, const Body& body) {

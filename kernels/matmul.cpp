@@ -29,6 +29,12 @@ std::vector<TensorSpec> MatmulOp::infer(std::span<const TensorSpec> inputs) cons
   return {y};
 }
 
+int64_t MatmulOp::multiply_adds(std::span<const TensorSpec> inputs,
+                                std::span<const TensorSpec> outputs) const {
+  const Shape& a = inputs[0].shape;
+  return outputs[0].shape.elements() * a[a.rank() - (attributes_.transpose_a ? 2 : 1)];
+}
+
 // da' = dy b'^T and db' = a'^T dy; of a transposed input the transpose of that.
 void MatmulOp::gradient(GradientBuilder& builder) const {
   Value dy = builder.output_gradient(0), a = builder.input(0), b = builder.input(1);

@@ -20,6 +20,8 @@ class MatmulOp : public Op {
 
   std::string_view name() const override { return "matmul"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  int64_t multiply_adds(std::span<const TensorSpec> inputs,
+                        std::span<const TensorSpec> outputs) const override;
   void gradient(GradientBuilder& builder) const override;
 
  private:
@@ -27,5 +29,6 @@ class MatmulOp : public Op {
 };
 
 std::unique_ptr<Kernel> make_matmul_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_matmul_cuda(const Op& op, const KernelRequest& request);
 
 }  // namespace spire

@@ -46,5 +46,7 @@ class MaxPool2dBackwardOp : public Op {
 
 std::unique_ptr<Kernel> make_max_pool2d_cpu(const Op& op, const KernelRequest& request);
 std::unique_ptr<Kernel> make_max_pool2d_backward_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_max_pool2d_cuda(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_max_pool2d_backward_cuda(const Op& op, const KernelRequest& request);
 
 }  // namespace spire

@@ -1,10 +1,10 @@
 // Rows of the result are independent; in a row, channels are contiguous and go a register at a
 // time.
-#include <spire/kernels/float_type.h>
 #include <spire/kernels/lanes.h>
 #include <spire/kernels/max_pool2d.h>
 #include <spire/kernels/parallel.h>
-#include <spire/kernels/window_cpu.h>
+#include <spire/kernels/typed_kernel.h>
+#include <spire/kernels/window_axis.h>
 
 namespace spire {
 
@@ -211,9 +211,7 @@ std::unique_ptr<Kernel> make_max_pool2d_cpu(const Op& op, const KernelRequest& r
   Window window = static_cast<const MaxPool2dOp&>(op).attributes().window();
   const Shape &x = request.inputs[0].shape, &y = request.outputs[0].shape;
   Pool pool{x, y, axes_of(window, x, y), request.threads, {}};
-  return with_float_type(request.inputs[0].dtype, [&](auto type) -> std::unique_ptr<Kernel> {
-    return std::make_unique<MaxPool2dKernel<decltype(type)>>(pool);
-  });
+  return make_cpu_kernel<MaxPool2dKernel>(request.inputs[0].dtype, pool);
 }
 
 std::unique_ptr<Kernel> make_max_pool2d_backward_cpu(const Op& op, const KernelRequest& request) {
@@ -221,9 +219,7 @@ std::unique_ptr<Kernel> make_max_pool2d_backward_cpu(const Op& op, const KernelR
   const Shape &x = request.outputs[0].shape, &y = request.inputs[0].shape;
   Pool pool{x, y, axes_of(window, x, y), request.threads, {}};
   for (int64_t q = 0; q < x[2]; ++q) pool.columns_over.push_back(pool.axes.w.positions(q));
-  return with_float_type(request.inputs[0].dtype, [&](auto type) -> std::unique_ptr<Kernel> {
-    return std::make_unique<MaxPool2dBackwardKernel<decltype(type)>>(pool);
-  });
+  return make_cpu_kernel<MaxPool2dBackwardKernel>(request.inputs[0].dtype, pool);
 }
 
 }  // namespace spire

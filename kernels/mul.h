@@ -15,5 +15,6 @@ class MulOp : public Op {
 };
 
 std::unique_ptr<Kernel> make_mul_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_mul_cuda(const Op& op, const KernelRequest& request);
 
 }  // namespace spire

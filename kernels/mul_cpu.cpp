@@ -1,6 +1,6 @@
 #include <spire/kernels/elementwise_cpu.h>
-#include <spire/kernels/float_type.h>
 #include <spire/kernels/mul.h>
+#include <spire/kernels/typed_kernel.h>
 
 namespace spire {
 
@@ -26,9 +26,7 @@ class MulKernel : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_mul_cpu(const Op&, const KernelRequest& request) {
-  return with_float_type(request.inputs[0].dtype, [&](auto type) -> std::unique_ptr<Kernel> {
-    return std::make_unique<MulKernel<decltype(type)>>(request);
-  });
+  return make_cpu_kernel<MulKernel>(request.inputs[0].dtype, request);
 }
 
 }  // namespace spire

@@ -23,5 +23,6 @@ class OneHotOp : public Op {
 };
 
 std::unique_ptr<Kernel> make_one_hot_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_one_hot_cuda(const Op& op, const KernelRequest& request);
 
 }  // namespace spire

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <limits>
 
-#include <spire/kernels/float_type.h>
 #include <spire/kernels/one_hot.h>
 #include <spire/kernels/parallel.h>
+#include <spire/kernels/typed_kernel.h>
 
 namespace spire {
 
@@ -38,9 +38,7 @@ class OneHotKernel : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_one_hot_cpu(const Op&, const KernelRequest& request) {
-  return with_float_type(request.outputs[0].dtype, [&](auto type) -> std::unique_ptr<Kernel> {
-    return std::make_unique<OneHotKernel<decltype(type)>>(request);
-  });
+  return make_cpu_kernel<OneHotKernel>(request.outputs[0].dtype, request);
 }
 
 }  // namespace spire

@@ -163,13 +163,13 @@ std::optional<TileLayout> tiles_of(const Desc& plain, const Desc& wanted) {
 
 Packing packing(int input, const Desc& plain, const Desc& wanted, const dnnl::engine& engine) {
   if (auto tiles = tiles_of(plain, wanted)) {
-    auto pack = [tiles = *tiles](const float* from, void* to, int64_t first, int64_t last) {
+    auto pack = [tiles = *tiles](const float* from, void* to, int64_t first, int64_t last, void*) {
       pack_tiles(tiles, from, to, first * tiles.rows, last * tiles.rows);
     };
     return {input, form_of(wanted), wanted.get_size(), tiles->n / tiles->rows, pack};
   }
   auto reorder = std::make_shared<PackingReorder>(plain, wanted, engine);
-  auto pack = [reorder](const float* from, void* to, int64_t first, int64_t last) {
+  auto pack = [reorder](const float* from, void* to, int64_t first, int64_t last, void*) {
     if (first < last) reorder->run(from, to);
   };
   return {input, form_of(wanted), wanted.get_size(), 1, pack};

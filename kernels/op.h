@@ -46,6 +46,13 @@ class GradientBuilder {
   virtual const TensorSpec& spec(Value value) const = 0;
   virtual std::vector<Value> emit(std::unique_ptr<Op> op, std::vector<Value> inputs) = 0;
   virtual void set_gradient(int input_index, Value gradient) = 0;
+  // What the input's other uses have gathered so far, no value when nothing: the op takes it over,
+  // and the gradient that it sets must include it. For an op that adds to a large gradient in
+  // place.
+  virtual Value take_gradient(int input_index) {
+    (void)input_index;
+    return {};
+  }
 };
 
 class Op {
@@ -58,11 +65,23 @@ class Op {
   // Output specs for these inputs. Throws Error(config) "[conv2d] ..." when the inputs do not fit.
   virtual std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const = 0;
 
+  // Multiplications with an addition, the work that figures of models are stated in; one counts as
+  // two floating-point operations. 0 for ops whose time is that of memory (norms, activations).
+  virtual int64_t multiply_adds(std::span<const TensorSpec> inputs,
+                                std::span<const TensorSpec> outputs) const {
+    (void)inputs, (void)outputs;
+    return 0;
+  }
+
   // Emits the ops of the gradient. The default throws: "[name] has no gradient".
   virtual void gradient(GradientBuilder& builder) const;
 
   // Output 0 is input 0's memory under another shape (reshape): no kernel runs.
   virtual bool is_view() const { return false; }
+
+  // Output 0 is input 0, a vector of fp64, summed over all towers of the step (tower_sum). Who runs
+  // the towers makes the sum; the op's kernel is for a single tower, and copies.
+  virtual bool sums_towers() const { return false; }
 
   // Whether output 0 may be written over input `index` (same bytes, elementwise).
   virtual bool may_overwrite(int index) const {

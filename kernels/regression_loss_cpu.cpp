@@ -10,99 +10,105 @@ namespace spire {
 
 namespace {
 
-// 1 / F for inputs (N, ...).
-double share_of(const TensorSpec& spec) {
-  return static_cast<double>(std::max<int64_t>(spec.shape[0], 1)) /
-         static_cast<double>(std::max<int64_t>(spec.shape.elements(), 1));
-}
-
-template <typename T, typename Term>
-double sum_terms(const T* p, const T* t, int64_t begin, int64_t end, Term term) {
-  double sum = 0;
-#pragma omp simd reduction(+ : sum)
+template <typename T, typename U>
+RegressionSums sum_terms(const T* p, const U* t, int64_t begin, int64_t end) {
+  double absolute = 0, squared = 0;
+#pragma omp simd reduction(+ : absolute, squared)
   for (int64_t i = begin; i < end; ++i) {
-    sum += static_cast<double>(term(static_cast<float>(p[i]) - static_cast<float>(t[i])));
+    float d = static_cast<float>(p[i]) - static_cast<float>(t[i]);
+    absolute += static_cast<double>(std::abs(d));
+    squared += static_cast<double>(d * d);
   }
-  return sum;
+  return {absolute, squared};
 }
 
-template <typename T>
+template <typename T, typename U>  // of prediction and target
 class ForwardKernel : public Kernel {
  public:
-  ForwardKernel(Regression kind, const KernelRequest& request)
-      : kind_(kind),
+  ForwardKernel(const RegressionLossOp& op, const KernelRequest& request)
+      : kind_(op.kind()),
+        weights_(op.weights()),
         n_(request.inputs[0].shape.elements()),
-        share_(share_of(request.inputs[0])),
+        share_(regression_share(request.inputs[0])),
         threads_(request.threads) {}
 
-  size_t workspace_bytes() const override { return sizeof(double) * static_cast<size_t>(threads_); }
+  size_t workspace_bytes() const override {
+    return sizeof(RegressionSums) * static_cast<size_t>(threads_);
+  }
 
   void run(const KernelArgs& args) override {
-    auto p = static_cast<const T*>(args.inputs[0]), t = static_cast<const T*>(args.inputs[1]);
-    auto partial = static_cast<double*>(args.workspace);
-    std::fill_n(partial, threads_, 0.0);
+    auto p = static_cast<const T*>(args.inputs[0]);
+    auto t = static_cast<const U*>(args.inputs[1]);
+    auto partial = static_cast<RegressionSums*>(args.workspace);
+    std::fill_n(partial, threads_, RegressionSums{});
     parallel_for(threads_, n_, 4096, [&](int64_t begin, int64_t end, int chunk) {
-      partial[chunk] = kind_ == Regression::mse
-                           ? sum_terms(p, t, begin, end, [](float d) { return d * d; })
-                           : sum_terms(p, t, begin, end, [](float d) { return std::abs(d); });
+      partial[chunk] = sum_terms(p, t, begin, end);
     });
-    double sum = 0;
-    for (int chunk = 0; chunk < threads_; ++chunk) sum += partial[chunk];
-    *static_cast<double*>(args.outputs[0]) = sum * share_;
+    RegressionSums sums;
+    for (int chunk = 0; chunk < threads_; ++chunk) {
+      sums.absolute += partial[chunk].absolute;
+      sums.squared += partial[chunk].squared;
+    }
+    *static_cast<double*>(args.outputs[0]) = regression_loss(kind_, weights_, sums) * share_;
+    *static_cast<double*>(args.outputs[1]) = sums.squared * share_;
   }
 
  private:
   Regression kind_;
+  RegressionWeights weights_;
   int64_t n_;
   double share_;
   int threads_;
 };
 
-template <typename T>
+template <typename T, typename U>
 class BackwardKernel : public Kernel {
  public:
-  BackwardKernel(Regression kind, const KernelRequest& request)
-      : kind_(kind),
+  BackwardKernel(const RegressionLossBackwardOp& op, const KernelRequest& request)
+      : kind_(op.kind()),
+        weights_(op.weights()),
         n_(request.inputs[0].shape.elements()),
-        share_(static_cast<float>(share_of(request.inputs[0]))),
+        share_(static_cast<float>(regression_share(request.inputs[0]))),
         threads_(request.threads) {}
 
   void run(const KernelArgs& args) override {
     float scale = share_ * args.step->gradient_scale;
-    if (kind_ == Regression::mse) {
-      write(args, [scale](auto p, auto t) { return 2 * (p - t) * scale; });
-    } else {
-      write(args, [scale](float p, float t) { return p > t ? scale : p < t ? -scale : p - t; });
-    }
+    with_regression(kind_, [&](auto kind) {
+      elementwise(threads_, n_, static_cast<T*>(args.outputs[0]),
+                  RegressionGradient<kind()>(weights_, scale),
+                  static_cast<const T*>(args.inputs[0]), static_cast<const U*>(args.inputs[1]));
+    });
   }
 
  private:
-  template <typename F>
-  void write(const KernelArgs& args, F f) const {
-    elementwise(threads_, n_, static_cast<T*>(args.outputs[0]), f,
-                static_cast<const T*>(args.inputs[0]), static_cast<const T*>(args.inputs[1]));
-  }
-
   Regression kind_;
+  RegressionWeights weights_;
   int64_t n_;
   float share_;
   int threads_;
 };
 
+template <typename Make>
+std::unique_ptr<Kernel> with_types(const KernelRequest& request, const Make& make) {
+  return with_float_type(request.inputs[0].dtype, [&](auto p) {
+    return with_float_type(request.inputs[1].dtype, [&](auto t) { return make(p, t); });
+  });
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_regression_loss_cpu(const Op& op, const KernelRequest& request) {
-  auto kind = static_cast<const RegressionLossOp&>(op).kind();
-  return with_float_type(request.inputs[0].dtype, [&](auto type) -> std::unique_ptr<Kernel> {
-    return std::make_unique<ForwardKernel<decltype(type)>>(kind, request);
+  const auto& loss = static_cast<const RegressionLossOp&>(op);
+  return with_types(request, [&](auto p, auto t) -> std::unique_ptr<Kernel> {
+    return std::make_unique<ForwardKernel<decltype(p), decltype(t)>>(loss, request);
   });
 }
 
 std::unique_ptr<Kernel> make_regression_loss_backward_cpu(const Op& op,
                                                           const KernelRequest& request) {
-  auto kind = static_cast<const RegressionLossBackwardOp&>(op).kind();
-  return with_float_type(request.inputs[0].dtype, [&](auto type) -> std::unique_ptr<Kernel> {
-    return std::make_unique<BackwardKernel<decltype(type)>>(kind, request);
+  const auto& loss = static_cast<const RegressionLossBackwardOp&>(op);
+  return with_types(request, [&](auto p, auto t) -> std::unique_ptr<Kernel> {
+    return std::make_unique<BackwardKernel<decltype(p), decltype(t)>>(loss, request);
   });
 }
 

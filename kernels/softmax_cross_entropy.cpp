@@ -6,7 +6,9 @@ namespace spire {
 
 namespace {
 
-void expect_rows(const Op& op, std::span<const TensorSpec> inputs, float label_smoothing) {
+void expect_rows(const Op& op, std::span<const TensorSpec> inputs,
+                 const SoftmaxCrossEntropyAttributes& attributes) {
+  const auto& [label_smoothing, rows_per_sample, mixed] = attributes;
   const TensorSpec &logits = inputs[0], &labels = inputs[1];
   expect(op, is_float_type(logits.dtype), "cannot compute on {}", to_string(logits));
   expect(op, logits.shape.rank() == 2 && logits.shape[1] > 0, "takes logits (N, C), got {}",
@@ -16,28 +18,44 @@ void expect_rows(const Op& op, std::span<const TensorSpec> inputs, float label_s
          to_string(labels));
   expect(op, label_smoothing >= 0 && label_smoothing < 1, "label_smoothing {} is outside [0, 1)",
          label_smoothing);
+  expect(op, rows_per_sample > 0 && logits.shape[0] % rows_per_sample == 0,
+         "{} rows are not samples of {} rows each", logits.shape[0], rows_per_sample);
+}
+
+// The second labels and their shares, inputs `first` and `first` + 1.
+void expect_mix(const Op& op, std::span<const TensorSpec> inputs, size_t first,
+                int64_t rows_per_sample) {
+  expect(op, inputs[first] == inputs[1], "takes other labels {}, got {}", to_string(inputs[1]),
+         to_string(inputs[first]));
+  TensorSpec mix{{inputs[0].shape[0] / rows_per_sample}, DType::f32};
+  expect(op, inputs[first + 1] == mix, "takes a mix {}, got {}", to_string(mix),
+         to_string(inputs[first + 1]));
 }
 
 }  // namespace
 
 std::vector<TensorSpec> SoftmaxCrossEntropyOp::infer(std::span<const TensorSpec> inputs) const {
-  expect_inputs(*this, inputs, 2, 2);
-  expect_rows(*this, inputs, attributes_.label_smoothing);
+  size_t count = attributes_.mixed ? 4 : 2;
+  expect_inputs(*this, inputs, count, count);
+  expect_rows(*this, inputs, attributes_);
+  if (attributes_.mixed) expect_mix(*this, inputs, 2, attributes_.rows_per_sample);
   return {{{1}, DType::f64}, {{1}, DType::f64}, {{inputs[0].shape[0]}, DType::f32}};
 }
 
 void SoftmaxCrossEntropyOp::gradient(GradientBuilder& builder) const {
   if (!builder.wants_gradient(0)) return;
   auto backward = std::make_unique<SoftmaxCrossEntropyBackwardOp>(attributes_);
-  auto results =
-      builder.emit(std::move(backward), {builder.input(0), builder.input(1), builder.output(2)});
-  builder.set_gradient(0, results[0]);
+  std::vector<Value> inputs = {builder.input(0), builder.input(1), builder.output(2)};
+  if (attributes_.mixed) inputs.insert(inputs.end(), {builder.input(2), builder.input(3)});
+  builder.set_gradient(0, builder.emit(std::move(backward), inputs)[0]);
 }
 
 std::vector<TensorSpec> SoftmaxCrossEntropyBackwardOp::infer(
     std::span<const TensorSpec> inputs) const {
-  expect_inputs(*this, inputs, 3, 3);
-  expect_rows(*this, inputs, attributes_.label_smoothing);
+  size_t count = attributes_.mixed ? 5 : 3;
+  expect_inputs(*this, inputs, count, count);
+  expect_rows(*this, inputs, attributes_);
+  if (attributes_.mixed) expect_mix(*this, inputs, 3, attributes_.rows_per_sample);
   expect(*this, inputs[2] == TensorSpec{{inputs[0].shape[0]}, DType::f32},
          "takes logsumexp ({}), got {}", inputs[0].shape[0], to_string(inputs[2]));
   return {inputs[0]};

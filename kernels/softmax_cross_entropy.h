@@ -1,21 +1,28 @@
 // Softmax and cross entropy in one, for class labels. For a row x of C logits with label l:
 //   logsumexp = log sum_c e^(x_c)    loss = logsumexp - sum_c t_c x_c
 //   t_c = (1 - s) [c == l] + s / C, with s the label smoothing (Szegedy et al., 2016)
-//   dx_c = (e^(x_c - logsumexp) - t_c) * gradient_scale
-// Probabilities are never stored. logits (N, C) fp32 or bf16, computed in fp32; labels (N) i32.
-// A label outside [0, C) makes the loss NaN.
+//   dx_c = (e^(x_c - logsumexp) - t_c) * gradient_scale / R
+// A sample has R rows, R = 1 for one label a sample; its loss is their mean. In the mixed form
+// (Zhang et al., "mixup", 2018) a row has two labels: in t, m [c == l] + (1 - m) [c == o] is in the
+// place of [c == l], with m the mix of its sample.
+//
+// Probabilities are never stored. logits (N R, C) fp32 or bf16, computed in fp32; labels and
+// other_labels (N R) i32, mix (N) f32. A label outside [0, C), or a mix outside [0, 1], makes the
+// loss NaN.
 #pragma once
 #include <spire/kernels/kernel.h>
 
 namespace spire {
 
 struct SoftmaxCrossEntropyAttributes {
-  float label_smoothing = 0;  // in [0, 1)
+  float label_smoothing = 0;    // in [0, 1)
+  int64_t rows_per_sample = 1;  // R
+  bool mixed = false;           // two labels a row
 };
 
-// inputs: logits, labels. outputs: loss (1) f64, the sum over rows; correct (1) f64, the rows whose
-// label is the first largest logit; logsumexp (N) f32. A root: its gradient ignores what comes
-// after.
+// inputs: logits, labels [, other_labels, mix]. outputs: loss (1) f64, the sum over rows / R;
+// correct (1) f64, the rows whose label (the heavier one) is the first largest logit / R; logsumexp
+// (N R) f32. A root: its gradient ignores what comes after.
 class SoftmaxCrossEntropyOp : public Op {
  public:
   explicit SoftmaxCrossEntropyOp(SoftmaxCrossEntropyAttributes attributes = {})
@@ -30,7 +37,7 @@ class SoftmaxCrossEntropyOp : public Op {
   SoftmaxCrossEntropyAttributes attributes_;
 };
 
-// inputs: logits, labels, logsumexp. outputs: dlogits, like logits.
+// inputs: logits, labels, logsumexp [, other_labels, mix]. outputs: dlogits, like logits.
 class SoftmaxCrossEntropyBackwardOp : public Op {
  public:
   explicit SoftmaxCrossEntropyBackwardOp(SoftmaxCrossEntropyAttributes attributes)
@@ -48,5 +55,8 @@ class SoftmaxCrossEntropyBackwardOp : public Op {
 std::unique_ptr<Kernel> make_softmax_cross_entropy_cpu(const Op& op, const KernelRequest& request);
 std::unique_ptr<Kernel> make_softmax_cross_entropy_backward_cpu(const Op& op,
                                                                 const KernelRequest& request);
+std::unique_ptr<Kernel> make_softmax_cross_entropy_cuda(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_softmax_cross_entropy_backward_cuda(const Op& op,
+                                                                 const KernelRequest& request);
 
 }  // namespace spire

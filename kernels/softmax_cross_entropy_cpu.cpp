@@ -3,9 +3,10 @@
 
 #include <spire/kernels/elementary.h>
 #include <spire/kernels/elementwise_cpu.h>
-#include <spire/kernels/float_type.h>
 #include <spire/kernels/parallel.h>
 #include <spire/kernels/softmax_cross_entropy.h>
+#include <spire/kernels/softmax_cross_entropy_targets.h>
+#include <spire/kernels/typed_kernel.h>
 
 namespace spire {
 
@@ -57,10 +58,10 @@ template <typename T>
 class ForwardKernel : public Kernel {
  public:
   ForwardKernel(const SoftmaxCrossEntropyOp& op, const KernelRequest& request)
-      : rows_(request.inputs[0].shape[0]),
+      : attributes_(op.attributes()),
+        rows_(request.inputs[0].shape[0]),
         classes_(request.inputs[0].shape[1]),
-        threads_(request.threads),
-        smoothing_(static_cast<double>(op.attributes().label_smoothing)) {}
+        threads_(request.threads) {}
 
   size_t workspace_bytes() const override { return sizeof(Totals) * static_cast<size_t>(threads_); }
 
@@ -68,98 +69,109 @@ class ForwardKernel : public Kernel {
     auto partial = static_cast<Totals*>(args.workspace);
     std::fill_n(partial, threads_, Totals{});
     auto logits = static_cast<const T*>(args.inputs[0]);
-    auto labels = static_cast<const int32_t*>(args.inputs[1]);
+    Targets targets(attributes_, classes_, args.inputs, 2);
     auto logsumexp = static_cast<float*>(args.outputs[2]);
     parallel_for(threads_, rows_, grain, [&](int64_t begin, int64_t end, int chunk) {
       Totals totals;
       for (int64_t n = begin; n < end; ++n) {
-        logsumexp[n] = add_row(logits + n * classes_, labels[n], totals);
+        logsumexp[n] = add_row(logits + n * classes_, targets.of(n), totals);
       }
       partial[chunk] = totals;
     });
+    write_totals(partial, args);
+  }
+
+ private:
+  void write_totals(const Totals* partial, const KernelArgs& args) const {
     Totals sum;
     for (int chunk = 0; chunk < threads_; ++chunk) {
       sum.loss += partial[chunk].loss;
       sum.correct += partial[chunk].correct;
     }
-    *static_cast<double*>(args.outputs[0]) = sum.loss;
-    *static_cast<double*>(args.outputs[1]) = sum.correct;
+    auto rows = static_cast<double>(attributes_.rows_per_sample);
+    *static_cast<double*>(args.outputs[0]) = sum.loss / rows;
+    *static_cast<double*>(args.outputs[1]) = sum.correct / rows;
   }
 
- private:
   // Adds one row to the totals and returns its logsumexp.
-  float add_row(const T* x, int32_t label, Totals& totals) const {
+  float add_row(const T* x, const Target& target, Totals& totals) const {
     float most = largest(x, classes_);
     double total = log_sum_exp(x, classes_, most);
-    if (label < 0 || label >= classes_) {
+    if (target.count == 0) {
       totals.loss = std::numeric_limits<double>::quiet_NaN();
     } else {
-      double target = (1 - smoothing_) * static_cast<double>(static_cast<float>(x[label]));
-      if (smoothing_ > 0) target += smoothing_ * mean_of(x, classes_);
-      totals.loss += total - target;
-      totals.correct += is_first_largest(x, label, most);
+      double smoothing = static_cast<double>(attributes_.label_smoothing), expected = 0;
+      for (int i = 0; i < target.count; ++i) {
+        double weight = (1 - smoothing) * static_cast<double>(target.weights[i]);
+        expected += weight * static_cast<double>(static_cast<float>(x[target.labels[i]]));
+      }
+      if (smoothing > 0) expected += smoothing * mean_of(x, classes_);
+      totals.loss += total - expected;
+      totals.correct += is_first_largest(x, target.heavier(), most);
     }
     return static_cast<float>(total);
   }
 
+  SoftmaxCrossEntropyAttributes attributes_;
   int64_t rows_, classes_;
   int threads_;
-  double smoothing_;
 };
 
 template <typename T>
 class BackwardKernel : public Kernel {
  public:
   BackwardKernel(const SoftmaxCrossEntropyBackwardOp& op, const KernelRequest& request)
-      : rows_(request.inputs[0].shape[0]),
+      : attributes_(op.attributes()),
+        rows_(request.inputs[0].shape[0]),
         classes_(request.inputs[0].shape[1]),
-        threads_(request.threads),
-        smoothing_(op.attributes().label_smoothing) {}
+        threads_(request.threads) {}
 
   void run(const KernelArgs& args) override {
     auto logits = static_cast<const T*>(args.inputs[0]);
-    auto labels = static_cast<const int32_t*>(args.inputs[1]);
+    Targets targets(attributes_, classes_, args.inputs, 3);
     auto logsumexp = static_cast<const float*>(args.inputs[2]);
     auto gradient = static_cast<T*>(args.outputs[0]);
+    float scale = args.step->gradient_scale / static_cast<float>(attributes_.rows_per_sample);
     parallel_for(threads_, rows_, grain, [&](int64_t begin, int64_t end, int) {
       for (int64_t n = begin; n < end; ++n) {
-        row(logits + n * classes_, labels[n], logsumexp[n], args.step->gradient_scale,
-            gradient + n * classes_);
+        row(logits + n * classes_, targets.of(n), logsumexp[n], scale, gradient + n * classes_);
       }
     });
   }
 
  private:
-  // The label's element is computed apart, before dx, which may be x, is written.
-  void row(const T* x, int32_t label, float logsumexp, float scale, T* dx) const {
-    float others = smoothing_ / static_cast<float>(classes_);
-    bool valid = label >= 0 && label < classes_;
-    float own = valid ? exponential(static_cast<float>(x[label]) - logsumexp) : 0;
+  // The labels' elements are computed apart, before dx, which may be x, is written.
+  void row(const T* x, const Target& target, float logsumexp, float scale, T* dx) const {
+    float smoothing = attributes_.label_smoothing;
+    float others = smoothing / static_cast<float>(classes_);
+    float own[2] = {};
+    for (int i = 0; i < target.count; ++i) {
+      own[i] = exponential(static_cast<float>(x[target.labels[i]]) - logsumexp);
+    }
     elementwise_range(
         0, classes_, dx, [=](float v) { return (exponential(v - logsumexp) - others) * scale; }, x);
-    if (valid) dx[label] = static_cast<T>((own - (1 - smoothing_) - others) * scale);
+    for (int i = 0; i < target.count; ++i) {
+      float weight = (1 - smoothing) * target.weights[i];
+      dx[target.labels[i]] = static_cast<T>((own[i] - weight - others) * scale);
+    }
   }
 
+  SoftmaxCrossEntropyAttributes attributes_;
   int64_t rows_, classes_;
   int threads_;
-  float smoothing_;
 };
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_softmax_cross_entropy_cpu(const Op& op, const KernelRequest& request) {
-  return with_float_type(request.inputs[0].dtype, [&](auto type) -> std::unique_ptr<Kernel> {
-    return std::make_unique<ForwardKernel<decltype(type)>>(
-        static_cast<const SoftmaxCrossEntropyOp&>(op), request);
-  });
+  return make_cpu_kernel<ForwardKernel>(request.inputs[0].dtype,
+                                        static_cast<const SoftmaxCrossEntropyOp&>(op), request);
 }
 
 std::unique_ptr<Kernel> make_softmax_cross_entropy_backward_cpu(const Op& op,
                                                                 const KernelRequest& request) {
-  return with_float_type(request.inputs[0].dtype, [&](auto type) -> std::unique_ptr<Kernel> {
-    return std::make_unique<BackwardKernel<decltype(type)>>(
-        static_cast<const SoftmaxCrossEntropyBackwardOp&>(op), request);
-  });
+  return make_cpu_kernel<BackwardKernel>(
+      request.inputs[0].dtype, static_cast<const SoftmaxCrossEntropyBackwardOp&>(op), request);
 }
 
 }  // namespace spire

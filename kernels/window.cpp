@@ -1,3 +1,4 @@
+#include <spire/kernels/float_type.h>
 #include <spire/kernels/window.h>
 
 namespace spire {
@@ -41,8 +42,7 @@ void expect_nhwc(const Op& op, const TensorSpec& x) {
   expect(op, x.shape.rank() == 4, "takes an input (N, H, W, C), got {}", to_string(x.shape));
   expect(op, x.shape.elements() > 0, "takes an input that is not empty, got {}",
          to_string(x.shape));
-  expect(op, x.dtype == DType::f32 || x.dtype == DType::bf16, "computes fp32 and bf16, not {}",
-         name(x.dtype));
+  expect(op, is_float_type(x.dtype), "cannot compute on {}", name(x.dtype));
 }
 
 }  // namespace spire

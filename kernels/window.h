@@ -27,7 +27,7 @@ Extent2d slide(const Op& op, const Window& window, Extent2d input);
 // kernel, so that every window sees x. Throws Error(config).
 TensorSpec pooled(const Op& op, const Window& window, const TensorSpec& x);
 
-// x must be (N,H,W,C), fp32 or bf16. Throws Error(config).
+// x must be (N,H,W,C), fp32, bf16 or fp16. Throws Error(config).
 void expect_nhwc(const Op& op, const TensorSpec& x);
 
 inline Extent2d extent_of(const Shape& nhwc) {

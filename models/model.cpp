@@ -2,38 +2,141 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include <spire/graph/layers.h>
 
 namespace spire {
 namespace {
 
+// (N, K); (N, T, vocabulary); (N, H, W, C); any of these, as the data and the layers have it
+enum class Output : uint8_t { vector, tokens, image, any };
+
 struct ModelEntry {
   std::string name;
-  Value (*build)(Graph&, Value, const ModelConfig&, int64_t);
+  Value (*build)(Graph&, Value input, const ModelConfig&, int64_t classes);
+  Output output = Output::vector;
 };
 const std::vector<ModelEntry>& models() {
-  static const std::vector<ModelEntry> table = {{"mlp", &mlp}, {"cnn", &cnn}, {"resnet", &resnet}};
+  static const std::vector<ModelEntry> table = {
+      {"linear", &linear},
+      {"mlp", &mlp},
+      {"lenet", &lenet},
+      {"cnn", &cnn},
+      {"resnet", &resnet},
+      {"vgg", &vgg},
+      {"unet", &unet, Output::image},
+      {"autoencoder", &autoencoder, Output::image},
+      {"gpt", &gpt, Output::tokens},
+      {"vit", &vit},
+      {"layers", &layers_model, Output::any},
+  };
   return table;
 }
 
-Value build_logits(Graph& graph, Value images, const ModelConfig& config, int64_t classes) {
+const ModelEntry& find_model(const std::string& name) {
   for (const auto& entry : models()) {
-    if (entry.name == config.name) return entry.build(graph, images, config, classes);
+    if (entry.name == name) return entry;
   }
-  fail(Category::config, "unknown model '{}'; known: {}", config.name,
-       fmt::join(model_names(), ", "));
+  fail(Category::config, "unknown model '{}'; known: {}", name, fmt::join(model_names(), ", "));
 }
 
-void add_loss(Graph& graph, Value logits, Value labels, const LossConfig& loss) {
-  if (loss.name == "cross_entropy") {
-    cross_entropy_loss(graph, logits, labels, static_cast<float>(loss.label_smoothing));
-  } else if (loss.name == "mse") {
-    mse_loss(graph, logits, labels);
-  } else if (loss.name == "l1") {
-    l1_loss(graph, logits, labels);
-  } else {
-    fail(Category::config, "unknown loss '{}'; known: cross_entropy, mse, l1", loss.name);
+// What the batch brings, by name.
+class Inputs {
+ public:
+  Inputs(Graph& graph, const ModelInput& input) {
+    for (const Column& column : input.columns) {
+      std::vector<int64_t> dims = {input.batch};
+      dims.insert(dims.end(), column.shape.dims().begin(), column.shape.dims().end());
+      values_.emplace_back(column.name, graph.input(column.name, {Shape(dims), column.dtype}));
+    }
+    require(!values_.empty(), "a model without inputs");
   }
+  Value first() const { return values_.front().second; }
+  Value find(std::string_view name) const {
+    for (const auto& [known, value] : values_)
+      if (known == name) return value;
+    return {};
+  }
+
+ private:
+  std::vector<std::pair<std::string, Value>> values_;
+};
+
+// Length of the vector that a model of classes or values ends with.
+int64_t output_size(const ModelInput& input) {
+  for (const Column& column : input.columns)
+    if (column.name == "values") return column.shape.elements();
+  return input.classes;
+}
+
+std::string column_names(const std::vector<Column>& columns) {
+  std::vector<std::string> names;
+  for (const Column& column : columns) names.push_back(column.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// Labels may be those of two mixed samples.
+void add_class_loss(Graph& graph, Value logits, const Inputs& inputs, const LossConfig& loss) {
+  Value labels = inputs.find("labels"), other_labels = inputs.find("other_labels");
+  if (loss.name == "auto" || loss.name == "cross_entropy") {
+    cross_entropy_loss(graph, logits, labels,
+                       {.label_smoothing = static_cast<float>(loss.label_smoothing),
+                        .other_labels = other_labels,
+                        .mix = inputs.find("mix")});
+    return;
+  }
+  if (other_labels)
+    fail(Category::config, "data.augment: mixup and cutmix need loss.name cross_entropy, not {}",
+         loss.name);
+  if (loss.name == "mse") return mse_loss(graph, logits, labels);
+  if (loss.name == "l1") return l1_loss(graph, logits, labels);
+  fail(Category::config, "loss.name: {} is not for classes; use cross_entropy, mse or l1",
+       loss.name);
+}
+
+// Against numbers (auto: mse) or images (auto: l1_l2).
+void add_regression_loss(Graph& graph, Value prediction, Value target, const LossConfig& loss,
+                         Regression by_default) {
+  Regression kind = by_default;
+  if (loss.name == "mse") {
+    kind = Regression::mse;
+  } else if (loss.name == "l1") {
+    kind = Regression::l1;
+  } else if (loss.name == "l1_l2") {
+    kind = Regression::l1_l2;
+  } else if (loss.name != "auto") {
+    fail(Category::config, "loss.name: {} is for classes; use mse, l1 or l1_l2", loss.name);
+  }
+  reconstruction_loss(graph, prediction, target, kind);
+}
+
+void add_token_loss(Graph& graph, Value logits, Value targets, const LossConfig& loss) {
+  if (loss.name != "auto" && loss.name != "cross_entropy")
+    fail(Category::config, "loss.name: {} is not for tokens; use cross_entropy", loss.name);
+  cross_entropy_loss(graph, logits, targets, static_cast<float>(loss.label_smoothing));
+}
+
+// What layers are for follows from the data; images with labels are classified or made anew.
+Output output_of(const ModelConfig& model, const std::vector<Column>& columns) {
+  Output output = find_model(model.name).output;
+  if (output != Output::any) return output;
+  const Column& first = columns.front();
+  if (first.name == "tokens") return Output::tokens;
+  return layers_make_images(model.layers, first.shape) ? Output::image : Output::vector;
+}
+
+// Layers may end with any shape, unlike models that are made for a task.
+void check_output(const Graph& graph, Value output, Task task, const ModelInput& input) {
+  std::vector<int64_t> dims = {input.batch, output_size(input)};
+  auto sample = input.columns.front().shape.dims();
+  if (task == Task::predict_tokens) dims.insert(dims.begin() + 1, sample[0]);
+  if (task == Task::reconstruct) dims = {input.batch, sample[0], sample[1], sample[2]};
+  const Shape& shape = graph.spec(output).shape;
+  if (shape == Shape(dims)) return;
+  fail(Category::config, "model.layers: the last layer's result is {}, a batch of {} needs {}{}",
+       to_string(shape), input.batch, to_string(Shape(dims)),
+       task == Task::reconstruct ? "" : "; end with flatten and {dense: {units: classes}}");
 }
 
 }  // namespace
@@ -44,16 +147,57 @@ std::vector<std::string> model_names() {
   return names;
 }
 
+Task task_of(const ModelConfig& model, const std::vector<Column>& columns) {
+  auto has = [&](std::string_view name) {
+    return std::any_of(columns.begin(), columns.end(),
+                       [&](const Column& column) { return column.name == name; });
+  };
+  bool vectors = has("images") || has("features");
+  auto expect = [&](bool fits, Task task, const char* needs) {
+    if (fits) return task;
+    fail(Category::config, "model.name: {} needs {}, but the data has {}; see data.name",
+         model.name, needs, column_names(columns));
+  };
+  switch (output_of(model, columns)) {
+    case Output::vector:
+      if (vectors && has("values")) return Task::regress;
+      return expect(vectors && has("labels"), Task::classify, "images or features with labels");
+    case Output::tokens:
+      return expect(has("tokens") && has("targets"), Task::predict_tokens, "tokens");
+    case Output::image:
+      return expect(has("images"), Task::reconstruct, "images");
+    case Output::any:
+      break;
+  }
+  fail(Category::unexpected, "unknown output");
+}
+
+bool makes_images(const ModelConfig& model) {
+  return find_model(model.name).output == Output::image;
+}
+
 Graph build_model(const ModelConfig& model, const LossConfig& loss, const ModelInput& input,
                   bool training) {
-  Graph graph(training);
-  const ImageShape& image = input.image;
-  Value images = graph.input(
-      "images", {{input.batch, image.height, image.width, image.channels}, input.dtype});
-  Value labels = graph.input("labels", {{input.batch}, DType::i32});
-  Value logits = build_logits(graph, images, model, image.classes);
-  graph.mark_output("logits", logits);
-  add_loss(graph, logits, labels, loss);
+  Task task = task_of(model, input.columns);
+  Graph graph(training, input.dtype);
+  Inputs inputs(graph, input);
+  Value output = find_model(model.name).build(graph, inputs.first(), model, output_size(input));
+  if (model.name == "layers") check_output(graph, output, task, input);
+  graph.mark_output("output", output);
+  switch (task) {
+    case Task::classify:
+      add_class_loss(graph, output, inputs, loss);
+      break;
+    case Task::predict_tokens:
+      add_token_loss(graph, output, inputs.find("targets"), loss);
+      break;
+    case Task::regress:
+      add_regression_loss(graph, output, inputs.find("values"), loss, Regression::mse);
+      break;
+    case Task::reconstruct:
+      add_regression_loss(graph, output, inputs.find("images"), loss, Regression::l1_l2);
+      break;
+  }
   return graph;
 }
 

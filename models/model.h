@@ -5,31 +5,61 @@
 #include <vector>
 
 #include <spire/config/run_config.h>
+#include <spire/data/sample.h>
 #include <spire/graph/graph.h>
 
 namespace spire {
 
-struct ImageShape {
-  int64_t height = 28, width = 28, channels = 1, classes = 10;
+// What a model does with a batch's columns; the loss and the metric follow from it.
+enum class Task : uint8_t {
+  classify,        // images or features -> logits against "labels"
+  regress,         // images or features -> numbers against "values"
+  predict_tokens,  // tokens -> logits of each next token, against "targets"
+  reconstruct,     // images -> images like them
 };
 
+// Throws Error(config) where the model cannot read such columns, saying what it reads.
+Task task_of(const ModelConfig& model, const std::vector<Column>& columns);
+
+// Whether the model of that name makes images whatever it reads.
+bool makes_images(const ModelConfig& model);
+
+// What a batch brings, and what is to come out.
 struct ModelInput {
-  ImageShape image;
-  int64_t batch = 1;
-  DType dtype = DType::f32;  // of images and activations
+  std::vector<Column> columns;  // the graph's inputs, in this order; the model reads the first
+  int64_t classes = 0;          // of labels; tokens: the vocabulary
+  int64_t batch = 1;            // samples
+  DType dtype = DType::f32;     // of activations
 };
 
-// The graph of one tower: inputs "images" (N, H, W, C) and "labels" (N) int32, the model's logits,
-// the loss; outputs "loss", "correct" (fp64 sums) and "logits". Throws Error(config) for an unknown
-// model or loss (naming the known ones) and for options that do not fit.
+// The graph of one tower: an input a column, each (N, row); the model's output "output"
+// (logits, values or images); the loss against the column that fits it, with the outputs "loss" and
+// "score", fp64 sums over samples (see Metric). Throws Error(config) for an unknown model or loss
+// (naming the known ones), and for options or columns that do not fit.
 Graph build_model(const ModelConfig& model, const LossConfig& loss, const ModelInput& input,
                   bool training);
 
 std::vector<std::string> model_names();
 
-// Each maps images (N, H, W, C) to logits (N, classes).
+// Each maps images (N, H, W, C), or features (N, F), to logits (N, classes).
+Value linear(Graph& graph, Value images, const ModelConfig& config, int64_t classes);
 Value mlp(Graph& graph, Value images, const ModelConfig& config, int64_t classes);
+Value lenet(Graph& graph, Value images, const ModelConfig& config, int64_t classes);
 Value cnn(Graph& graph, Value images, const ModelConfig& config, int64_t classes);
 Value resnet(Graph& graph, Value images, const ModelConfig& config, int64_t classes);
+Value vgg(Graph& graph, Value images, const ModelConfig& config, int64_t classes);
+Value vit(Graph& graph, Value images, const ModelConfig& config, int64_t classes);
+
+// These map images (N, H, W, C) to images of the same shape; `classes` plays no part.
+Value unet(Graph& graph, Value images, const ModelConfig& config, int64_t classes);
+Value autoencoder(Graph& graph, Value images, const ModelConfig& config, int64_t classes);
+
+// tokens (N, T) i32 -> logits of each token's successor (N, T, vocabulary)
+Value gpt(Graph& graph, Value tokens, const ModelConfig& config, int64_t vocabulary);
+
+// config.layers, from any of these inputs to any of these outputs, as the layers have it.
+Value layers_model(Graph& graph, Value input, const ModelConfig& config, int64_t classes);
+// Whether these layers make images (H, W, C) of samples of that shape, and no vectors.
+bool layers_make_images(const std::vector<LayerConfig>& layers, const Shape& sample);
 
 }  // namespace spire

@@ -1,21 +1,23 @@
 #!/usr/bin/env bash
 # Installs the Debian/Ubuntu packages that Spire is built from, those that are missing and no others.
-# Usage: third_party/install-deps.sh [--dry-run]
+# Usage: third_party/install-deps.sh [--fuzz] [--dry-run]
 set -euo pipefail
 
 packages=(
   ca-certificates git cmake ninja-build g++ ccache
-  libdnnl-dev libeigen3-dev libhdf5-dev zlib1g-dev libxxhash-dev
+  libdnnl-dev libeigen3-dev libhdf5-dev zlib1g-dev libjpeg-dev libpng-dev libxxhash-dev
   libyaml-cpp-dev libcli11-dev libfmt-dev libspdlog-dev nlohmann-json3-dev
-  libgtest-dev libgmock-dev dataset-fashion-mnist
+  libopenmpi-dev openmpi-bin
+  libgtest-dev libgmock-dev iproute2 dataset-fashion-mnist
 )
 
 usage() {
   cat <<'TEXT'
-Usage: third_party/install-deps.sh [--dry-run]
+Usage: third_party/install-deps.sh [--fuzz] [--dry-run]
 
 Installs the packages that Spire is built from and the Fashion-MNIST data, if they are missing.
 Does nothing where all are there. Needs root or sudo.
+  --fuzz      also what tools/fuzz.sh needs
   --dry-run   prints the command it would run, and runs nothing
 TEXT
 }
@@ -29,6 +31,7 @@ installed() {
 dry_run=false
 for argument in "$@"; do
   case $argument in
+    --fuzz) packages+=(clang libclang-rt-14-dev) ;;
     --dry-run) dry_run=true ;;
     -h | --help) usage; exit 0 ;;
     *) usage >&2; exit 2 ;;

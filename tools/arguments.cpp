@@ -30,12 +30,24 @@ std::string positive_integer(const std::string& word) {
   }
 }
 
+auto integer_between(int64_t least, int64_t most) {
+  return [=](const std::string& word) -> std::string {
+    try {
+      int64_t value = parse_integer(word);
+      if (value >= least && value <= most) return "";
+      return fmt::format("expected {} to {}, got {}", least, most, word);
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+}
+
 std::string one_of_levels(const std::string& word) {
   bool known = word == "info" || word == "warning" || word == "error";
   return known ? "" : fmt::format("'{}' is none of info, warning, error", word);
 }
 
-void add_config_options(CLI::App& app, Raw& raw) {
+void add_key_options(CLI::App& app, Raw& raw) {
   Arguments& a = raw.arguments;
   app.add_option("-c,--config", a.configs, "YAML file of the run; several merge, later ones win")
       ->type_name("FILE")
@@ -45,12 +57,20 @@ void add_config_options(CLI::App& app, Raw& raw) {
   app.add_option("--set", raw.set, "the same as an option")
       ->type_name("KEY.PATH=VALUE")
       ->allow_extra_args(false);
-  app.add_option("-o,--output", raw.output, "run directory; the same as output=DIR")
-      ->type_name("DIR");
-  app.add_option("--seed", raw.seed, "the same as seed=N")->type_name("N");
+}
+
+void add_print_options(CLI::App& app, Arguments& a) {
   app.add_flag("--print-config", a.print_config,
                "print every value and where it came from, then exit");
   app.add_flag("--help-config", a.help_config, "print every config key, then exit");
+}
+
+void add_config_options(CLI::App& app, Raw& raw) {
+  add_key_options(app, raw);
+  app.add_option("-o,--output", raw.output, "run directory; the same as output=DIR")
+      ->type_name("DIR");
+  app.add_option("--seed", raw.seed, "the same as seed=N")->type_name("N");
+  add_print_options(app, raw.arguments);
 }
 
 void add_log_options(CLI::App& app, Arguments& a) {
@@ -70,7 +90,112 @@ void add_train_options(CLI::App& app, Raw& raw) {
   app.add_option("--dry-run", a.dry_run, "train N steps and write nothing")
       ->check(positive_integer)
       ->type_name("N");
+  app.add_option("--processes", a.processes, "start N processes here that train as one run")
+      ->check(integer_between(1, 4096))
+      ->type_name("N");
+  app.add_option("--max-restarts", a.max_restarts,
+                 "when a process dies or hangs, start again from the newest checkpoint, up to M "
+                 "times")
+      ->check(integer_between(0, 1'000'000))
+      ->type_name("M");
   add_log_options(app, a);
+}
+
+void add_predict_options(CLI::App& app, Arguments& a) {
+  PredictArguments& p = a.predict;
+  app.add_option("--checkpoint", p.checkpoint, "checkpoint file, or run directory: its best")
+      ->required()
+      ->type_name("PATH");
+  app.add_option("words", a.overrides,
+                 "what to predict for: pictures (JPEG, PNG), folders of them, IDX or CSV files; "
+                 "without any: the run's test data. A word KEY.PATH=VALUE changes a config key, "
+                 "such as data.path of the test data; write ./NAME of a file that is named so")
+      ->type_name("INPUT");
+  app.add_option("--device", p.device, "where to compute: cpu, cpu:N, cuda:N")->type_name("DEVICE");
+  app.add_option("--batch", p.batch, "samples computed at a time")
+      ->check(positive_integer)
+      ->type_name("N");
+  app.add_option("--count", p.count, "so many samples, the first ones; otherwise all")
+      ->check(positive_integer)
+      ->type_name("N");
+  app.add_option("--on-error", p.on_error,
+                 "an input, or a row of it, that cannot be read: ends all, or is left out; stop")
+      ->check(CLI::IsMember({"stop", "skip"}))
+      ->type_name("stop|skip");
+  app.add_option("--format", p.format, "of class probabilities and values")
+      ->check(CLI::IsMember({"csv", "json"}))
+      ->type_name("csv|json");
+  app.add_option("--to", p.to, "file to write; images: folder, otherwise ./predictions")
+      ->type_name("PATH");
+  auto* prompt = app.add_option("--prompt", p.prompt, "language models: the text to go on from");
+  prompt->type_name("TEXT");
+  app.add_option("--prompt-file", p.prompt_file,
+                 "language models: the file of that text, without its last line end; -: stdin")
+      ->excludes(prompt)
+      ->type_name("FILE");
+  app.add_option("--tokens", p.tokens, "language models: tokens to generate")
+      ->check(positive_integer)
+      ->type_name("N");
+  app.add_option("--temperature", p.temperature,
+                 "language models: 0 always takes the likeliest token, 1 draws as trained")
+      ->check(CLI::Range(0.0, 100.0))
+      ->type_name("X");
+  app.add_option("--top-k", p.top_k, "language models: draw from the K likeliest; 0: from all")
+      ->check(integer_between(0, 1'000'000))
+      ->type_name("K");
+  add_log_options(app, a);
+}
+
+constexpr const char* data_footer =
+    "Which dataset is said as for train: data.name, data.path and the other keys data.*\n"
+    "(trainer --help-config). docs/formats.md describes the files.\n";
+
+void add_convert_options(CLI::App& app, Raw& raw) {
+  Arguments& a = raw.arguments;
+  add_key_options(app, raw);
+  app.add_option("--to", a.dataset.to,
+                 "hdf5: the file, *.h5 or *.hdf5, else the folder of data.h5; tokens: the folder")
+      ->type_name("PATH");
+  app.add_option("--format", a.dataset.format, "what is made; auto: tokens of text, else hdf5")
+      ->check(CLI::IsMember({"auto", "hdf5", "tokens"}))
+      ->type_name("hdf5|tokens");
+  app.add_option("--order", a.dataset.order,
+                 "hdf5: of the training rows; auto: shuffled, by the seed, for image_folder")
+      ->check(CLI::IsMember({"auto", "source", "shuffled"}))
+      ->type_name("source|shuffled");
+  app.add_option("--shard-tokens", a.dataset.shard_tokens, "tokens of a shard, at most")
+      ->check(positive_integer)
+      ->type_name("N");
+  app.add_option("--seed", raw.seed, "of the order; the same as seed=N")->type_name("N");
+  app.add_flag("--overwrite", a.overwrite,
+               "replace what is there, and begin again where the source has changed");
+  add_print_options(app, a);
+  add_log_options(app, a);
+  app.footer(std::string(data_footer) +
+             "Images become bytes: those of image_folder the middle 7/8 of the shorter side, at\n"
+             "data.image.size (224). Until it is whole the result is called PATH.partial; after\n"
+             "Ctrl+C or a kill the same command goes on there and makes the same bytes.\n\n"
+             "  trainer dataset convert data.name=image_folder data.path=imagenet data.workers=8 "
+             "--to imagenet.h5\n"
+             "  trainer dataset convert data.name=tokens data.tokens.text=[a.txt,b.txt] "
+             "data.tokens.vocabulary=gpt2 --to shards\n");
+}
+
+void add_inspect_options(CLI::App& app, Raw& raw) {
+  add_key_options(app, raw);
+  app.add_option("--format", raw.arguments.dataset.format, "a table for people, or one JSON object")
+      ->check(CLI::IsMember({"auto", "table", "json"}))
+      ->type_name("table|json");
+  add_print_options(app, raw.arguments);
+  app.footer(data_footer);
+}
+
+void add_verify_options(CLI::App& app, Raw& raw) {
+  add_key_options(app, raw);
+  add_print_options(app, raw.arguments);
+  add_log_options(app, raw.arguments);
+  app.footer(std::string(data_footer) +
+             "Names the first 20 bad rows by file and place. Exit code: 0 all is good, 4 not.\n");
 }
 
 void add_options(CLI::App& app, const Command& command, Raw& raw) {
@@ -83,8 +208,17 @@ void add_options(CLI::App& app, const Command& command, Raw& raw) {
                      "checkpoint to evaluate; otherwise the run directory's best")
           ->type_name("PATH");
       return add_log_options(app, raw.arguments);
+    case Options::predict:
+      app.add_option("--seed", raw.seed, "of generated text; the same as seed=N")->type_name("N");
+      return add_predict_options(app, raw.arguments);
     case Options::config:
       return add_config_options(app, raw);
+    case Options::convert:
+      return add_convert_options(app, raw);
+    case Options::inspect:
+      return add_inspect_options(app, raw);
+    case Options::verify:
+      return add_verify_options(app, raw);
     case Options::verbose:
       app.add_flag("--verbose", raw.arguments.verbose, "build, libraries and GPU software too");
       return;
@@ -144,9 +278,23 @@ void refuse_stray_words(const std::vector<std::string>& overrides) {
   }
 }
 
+// Of predict's words those that look like KEY.PATH=VALUE are that; the others are inputs.
+void part_inputs(Arguments& a) {
+  auto is_key = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+  };
+  auto is_input = [&](const std::string& word) {
+    size_t equals = word.find('=');
+    return equals == word.npos || !std::ranges::all_of(word.substr(0, equals), is_key);
+  };
+  std::ranges::copy_if(a.overrides, std::back_inserter(a.predict.inputs), is_input);
+  std::erase_if(a.overrides, is_input);
+}
+
 Arguments finish(Raw& raw, const CLI::App& app) {
   Arguments a = std::move(raw.arguments);
   a.command = app.get_name();
+  if (a.command == "predict") part_inputs(a);
   refuse_stray_words(a.overrides);
   a.overrides.insert(a.overrides.end(), raw.set.begin(), raw.set.end());
   if (app.get_option_no_throw("--output") != nullptr && app.count("--output") > 0) {
@@ -162,13 +310,30 @@ std::string general_help() {
   std::string text = "Spire trains neural networks on the devices of this machine.\n\n";
   text += "Usage: trainer [SUBCOMMAND] [OPTIONS] [KEY.PATH=VALUE ...]\n\nSubcommands:\n";
   for (const Command& command : commands()) {
-    text += fmt::format("  {:<10} {}\n", command.name, command.summary);
+    text += fmt::format("  {:<16} {}\n", command.name, command.summary);
   }
   return text +
          "\ntrainer SUBCOMMAND --help lists the options; without a subcommand they are those of "
          "train.\n"
          "trainer --help-config lists the keys of a config.\n\n"
          "  trainer --config configs/fashion_mnist_cnn.yaml devices=cpu:2 epochs=3\n";
+}
+
+// "dataset", "convert" become "dataset convert": a subcommand of two words is then one.
+void join_two_words(std::vector<std::string>& words) {
+  std::vector<std::string> seconds;
+  for (const std::string& name : command_names())
+    if (name.starts_with(words.front() + " "))
+      seconds.push_back(name.substr(words.front().size() + 1));
+  if (seconds.empty()) return;
+  std::string second = words.size() > 1 ? words[1] : "";
+  if (std::ranges::count(seconds, second) == 0) {
+    std::string near = nearest(second, seconds);
+    fail(Category::config, "trainer {} {}: give one of {}{}", words.front(), second,
+         fmt::join(seconds, ", "), near.empty() ? "" : fmt::format("; did you mean {}?", near));
+  }
+  words[1] = words[0] + " " + second;
+  words.erase(words.begin());
 }
 
 // Makes the subcommand the first word; false when only the general help is asked for.
@@ -179,6 +344,7 @@ bool put_command_first(std::vector<std::string>& words) {
   }
   if (words.front() == "--help" || words.front() == "-h" || words.front() == "help") return false;
   if (words.front() == "--version") words.front() = "version";
+  join_two_words(words);
   if (!is_command(words.front())) words.insert(words.begin(), "train");
   return true;
 }

@@ -7,6 +7,30 @@
 
 namespace spire::tool {
 
+// Of `trainer predict`.
+struct PredictArguments {
+  std::string checkpoint = {};  // a file, or a run directory: its best, else its newest
+  std::string device = "auto";  // as the config's `devices`
+  int64_t batch = 64;           // samples computed at a time
+  std::string format = "csv";   // csv | json
+  std::string to = {};          // file or, for pictures, folder; empty: stdout, ./predictions
+  std::vector<std::string> inputs = {};      // files and folders; empty: the run's test data
+  std::optional<std::string> on_error = {};  // stop | skip, of inputs
+  int64_t count = 0;                         // so many samples; 0: all
+  std::optional<std::string> prompt = {}, prompt_file = {};  // what generated text goes on from
+  int64_t tokens = 256;                                      // to generate
+  double temperature = 0.8;
+  int64_t top_k = 0;  // 0: all tokens may follow
+};
+
+// Of `trainer dataset convert` and `inspect`.
+struct DatasetArguments {
+  std::string to = {};          // convert: file or folder
+  std::string format = "auto";  // convert: auto | hdf5 | tokens; inspect: auto (a table) | json
+  std::string order = "auto";   // convert: auto | source | shuffled
+  int64_t shard_tokens = 100'000'000;
+};
+
 struct Arguments {
   std::string command = {};  // "train", "eval", ...; empty: only `help` is to be printed
   std::string help = {};
@@ -19,11 +43,16 @@ struct Arguments {
 
   std::optional<std::string> resume = {};  // "auto" or a checkpoint's path
   bool overwrite = false;
-  int64_t dry_run = 0;  // steps; 0: a real run
+  int64_t dry_run = 0;                       // steps; 0: a real run
+  std::optional<int64_t> processes = {};     // this process starts so many ranks
+  std::optional<int64_t> max_restarts = {};  // and starts them again so often
   bool quiet = false;
   std::string log_level = "info";  // info | warning | error
 
   bool verbose = false;  // version
+
+  PredictArguments predict = {};
+  DatasetArguments dataset = {};
 };
 
 // Throws Error(config) for what cannot be understood, with the nearest option or subcommand.

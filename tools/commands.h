@@ -9,15 +9,19 @@ namespace spire::tool {
 
 int run_train(const Arguments& arguments);
 int run_eval(const Arguments& arguments);
+int run_predict(const Arguments& arguments);
 int run_plan(const Arguments& arguments);
+int run_dataset_convert(const Arguments& arguments);
+int run_dataset_inspect(const Arguments& arguments);
+int run_dataset_verify(const Arguments& arguments);
 int run_devices(const Arguments& arguments);
 int run_version(const Arguments& arguments);
 
 // Which group of options a subcommand takes.
-enum class Options { train, eval, config, verbose, none };
+enum class Options { train, eval, predict, config, convert, inspect, verify, verbose, none };
 
 struct Command {
-  std::string_view name;
+  std::string_view name;  // one word, or two
   std::string_view summary;
   Options options;
   int (*run)(const Arguments&);

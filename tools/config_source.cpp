@@ -14,7 +14,12 @@ std::optional<ResolvedConfig> read_config(const Arguments& arguments) {
   ResolvedConfig resolved = load_config(arguments.configs, arguments.overrides);
   if (!arguments.print_config) return resolved;
   fmt::print("{}", to_annotated_yaml(resolved));
+  print_warnings(resolved);
   return {};
+}
+
+void print_warnings(const ResolvedConfig& resolved) {
+  for (const std::string& warning : resolved.warnings) fmt::print(stderr, "warning: {}\n", warning);
 }
 
 }  // namespace spire::tool

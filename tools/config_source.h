@@ -12,4 +12,7 @@ namespace spire::tool {
 // nothing left to do, and no config is returned.
 std::optional<ResolvedConfig> read_config(const Arguments& arguments);
 
+// The config's warnings, a line each on stderr.
+void print_warnings(const ResolvedConfig& resolved);
+
 }  // namespace spire::tool

@@ -1,6 +1,7 @@
 // trainer eval: the metrics of a checkpoint on the test data.
 #include <spire/base/error.h>
 #include <spire/config/text.h>
+#include <spire/process/launch.h>
 #include <spire/train/run.h>
 
 #include "commands.h"
@@ -13,15 +14,20 @@ namespace spire::tool {
 int run_eval(const Arguments& arguments) {
   auto resolved = read_config(arguments);
   if (!resolved) return 0;
-  StopSignals signals;
+  Launch launch = read_launch(process_environment());
+  if (launch.size > 1) {
+    fail(Category::config, "trainer eval runs in one process; {} started {}", launch.launcher,
+         launch.size);
+  }
+  StopSignals signals(StopSignals::ending);
   auto console = make_console(arguments, resolved->config);
   RunOptions options;
   options.resume = arguments.resume;
   options.stop = signals.flag();
   options.config_yaml = to_yaml(resolved->config);
   EvalResult result = evaluate(resolved->config, options, *console);
-  fmt::print("test_loss {:.6g}\ntest_accuracy {:.4f}\nsamples {}\ncheckpoint {}\n", result.loss,
-             result.accuracy, result.samples, result.checkpoint);
+  fmt::print("test_loss {:.6g}\ntest_{} {:.4f}\nsamples {}\ncheckpoint {}\n", result.loss,
+             name(result.metric.metric), result.metric.value, result.samples, result.checkpoint);
   return 0;
 }
 

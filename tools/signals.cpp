@@ -10,16 +10,16 @@ namespace spire::tool {
 namespace {
 
 // A handler is given nothing but a number, so what it sets must be static.
-std::atomic<bool> stop_requested = false;
+std::atomic<bool> stop_requested = false, told = false;
 std::atomic<int> interrupts = 0;
+std::string_view note;  // set while no handler is
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
 extern "C" void on_stop_signal(int signal) {
   int saved_errno = errno;
   if (signal == SIGINT && interrupts.fetch_add(1) > 0) _exit(130);
-  if (!stop_requested.exchange(true)) {
-    constexpr std::string_view note =
-        "\nstopping: a checkpoint is saved first; Ctrl+C ends at once\n";
+  stop_requested = true;
+  if (!told.exchange(true)) {
     [[maybe_unused]] ssize_t written = write(STDERR_FILENO, note.data(), note.size());
   }
   errno = saved_errno;
@@ -27,8 +27,10 @@ extern "C" void on_stop_signal(int signal) {
 
 }  // namespace
 
-StopSignals::StopSignals() {
+StopSignals::StopSignals(std::string_view text) {
   stop_requested = false;
+  told = text.empty();
+  note = text;
   interrupts = 0;
   for (size_t i = 0; i < kSignals.size(); ++i) {
     struct sigaction action = {};

@@ -16,24 +16,6 @@ namespace {
   fail(category, "cannot {} {}: {}", what, path.string(), std::strerror(reason));
 }
 
-class Descriptor {
- public:
-  Descriptor(const std::filesystem::path& path, int flags)
-      : value_(::open(path.c_str(), flags | O_CLOEXEC, 0666)) {}
-  ~Descriptor() {
-    if (value_ >= 0) ::close(value_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  bool open() const { return value_ >= 0; }
-  int get() const { return value_; }
-  bool close() { return ::close(std::exchange(value_, -1)) == 0; }
-
- private:
-  int value_;
-};
-
 bool write_all(int descriptor, std::string_view bytes) {
   while (!bytes.empty()) {
     ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
@@ -44,37 +26,49 @@ bool write_all(int descriptor, std::string_view bytes) {
   return true;
 }
 
-void write_durably(const std::filesystem::path& path, std::span<const std::string_view> parts,
-                   Category category) {
-  Descriptor file(path, O_WRONLY | O_CREAT | O_TRUNC);
-  if (!file.open()) fail_errno(category, "create", path);
-  for (std::string_view part : parts)
-    if (!write_all(file.get(), part)) fail_errno(category, "write", path);
-  if (::fsync(file.get()) != 0) fail_errno(category, "write", path);
-  if (!file.close()) fail_errno(category, "write", path);
-}
-
-// Makes the rename itself durable. Some network file systems have no fsync for folders (EINVAL).
-void sync_directory(const std::filesystem::path& directory, Category category) {
-  Descriptor folder(directory, O_RDONLY | O_DIRECTORY);
-  if (!folder.open()) fail_errno(category, "open", directory);
-  if (::fsync(folder.get()) != 0 && errno != EINVAL) fail_errno(category, "sync", directory);
-}
-
 }  // namespace
+
+// Some network file systems have no fsync for folders (EINVAL).
+void sync_directory(const std::filesystem::path& directory, Category category) {
+  int folder = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) fail_errno(category, "open", directory);
+  bool synced = ::fsync(folder) == 0 || errno == EINVAL;
+  int reason = errno;
+  ::close(folder);
+  errno = reason;
+  if (!synced) fail_errno(category, "sync", directory);
+}
+
+AtomicWriter::AtomicWriter(std::filesystem::path path, Category category)
+    : path_(std::move(path)), temporary_(path_), category_(category) {
+  temporary_ += temporary_suffix;
+  descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) fail_errno(category_, "create", temporary_);
+}
+
+AtomicWriter::~AtomicWriter() {
+  if (committed_) return;
+  if (descriptor_ >= 0) ::close(descriptor_);
+  ::unlink(temporary_.c_str());
+}
+
+void AtomicWriter::write(std::string_view bytes) {
+  if (!write_all(descriptor_, bytes)) fail_errno(category_, "write", temporary_);
+}
+
+void AtomicWriter::commit() {
+  if (::fsync(descriptor_) != 0) fail_errno(category_, "write", temporary_);
+  if (::close(std::exchange(descriptor_, -1)) != 0) fail_errno(category_, "write", temporary_);
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail_errno(category_, "rename to", path_);
+  committed_ = true;
+  sync_directory(path_.has_parent_path() ? path_.parent_path() : ".", category_);
+}
 
 void write_file_atomically(const std::filesystem::path& path,
                            std::span<const std::string_view> parts, Category category) {
-  std::filesystem::path temporary = path;
-  temporary += temporary_suffix;
-  try {
-    write_durably(temporary, parts, category);
-    if (::rename(temporary.c_str(), path.c_str()) != 0) fail_errno(category, "rename to", path);
-  } catch (...) {
-    ::unlink(temporary.c_str());
-    throw;
-  }
-  sync_directory(path.has_parent_path() ? path.parent_path() : ".", category);
+  AtomicWriter file(path, category);
+  for (std::string_view part : parts) file.write(part);
+  file.commit();
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view content,

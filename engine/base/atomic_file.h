@@ -11,6 +11,29 @@ namespace spire {
 // What a writer that was killed leaves behind: "<path>.tmp". Nobody reads it; it may be removed.
 inline constexpr std::string_view temporary_suffix = ".tmp";
 
+// Writes "<path>.tmp" bit by bit. commit() makes it `path`, as write_file_atomically() does;
+// without it the temporary is removed, and an old `path` stays as it was.
+class AtomicWriter {
+ public:
+  // All throw Error(category) naming the file and the system's reason.
+  AtomicWriter(std::filesystem::path path, Category category);
+  ~AtomicWriter();
+  AtomicWriter(const AtomicWriter&) = delete;
+  AtomicWriter& operator=(const AtomicWriter&) = delete;
+
+  void write(std::string_view bytes);
+  void commit();  // once, at the end
+
+ private:
+  std::filesystem::path path_, temporary_;
+  Category category_;
+  int descriptor_ = -1;  // of the temporary
+  bool committed_ = false;
+};
+
+// Makes what was made, renamed or removed in the directory outlive the machine.
+void sync_directory(const std::filesystem::path& directory, Category category);
+
 // Writes the parts, one after another, to "<path>.tmp", then fsync, rename to `path`, fsync of the
 // directory: a reader sees the old file or the new one, never half of it. On failure the temporary
 // is removed, an old `path` stays as it was, and Error(category) names the file and the system's

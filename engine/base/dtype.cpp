@@ -1,5 +1,6 @@
 #include <spire/base/dtype.h>
 
+#include <algorithm>
 #include <array>
 
 #include <spire/base/error.h>
@@ -27,6 +28,15 @@ size_t size_of(DType dtype) {
 
 std::string_view name(DType dtype) {
   return table[static_cast<size_t>(dtype)].name;
+}
+
+void copy_floats(const void* from, DType dtype, std::span<float> to) {
+  require(dtype == DType::f32 || dtype == DType::bf16, "copy_floats: {}", name(dtype));
+  if (dtype == DType::f32) {
+    std::copy_n(static_cast<const float*>(from), to.size(), to.begin());
+  } else {
+    std::copy_n(static_cast<const bfloat16*>(from), to.size(), to.begin());
+  }
 }
 
 DType dtype_from_name(std::string_view name) {

@@ -1,9 +1,12 @@
-// Element types of tensors, and bfloat16 as a C++ type.
+// Element types of tensors, and the 16-bit ones as C++ types, for host and device.
 #pragma once
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
+
+#include <spire/base/host_device.h>
 
 namespace spire {
 
@@ -17,11 +20,13 @@ DType dtype_from_name(std::string_view name);  // throws Error(config) for an un
 struct bfloat16 {
   uint16_t bits = 0;
   bfloat16() = default;
-  bfloat16(float value) : bits(round(value)) {}  // NOLINT: an arithmetic type converts
-  operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+  SPIRE_HOST_DEVICE bfloat16(float value) : bits(round(value)) {}  // NOLINT: arithmetic converts
+  SPIRE_HOST_DEVICE operator float() const {
+    return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+  }
 
  private:
-  static uint16_t round(float value) {
+  SPIRE_HOST_DEVICE static uint16_t round(float value) {
     uint32_t u = std::bit_cast<uint32_t>(value);
     uint32_t rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
     uint32_t quiet_nan = (u >> 16) | 0x40u;
@@ -29,6 +34,39 @@ struct bfloat16 {
   }
 };
 static_assert(sizeof(bfloat16) == 2);
+
+// IEEE 754 binary16: 10 bits of fraction, up to 65504, subnormal below 2^-14. Conversion rounds to
+// nearest even; what is too large becomes infinite, NaN stays NaN.
+struct float16 {
+  uint16_t bits = 0;
+  float16() = default;
+  SPIRE_HOST_DEVICE float16(float value) : bits(round(value)) {}  // NOLINT: arithmetic converts
+  SPIRE_HOST_DEVICE operator float() const {
+    uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16;
+    uint32_t magnitude = static_cast<uint32_t>(bits & 0x7fffu) << 13;
+    // A multiplication moves the exponent's bias from 15 to 127, of subnormal numbers too.
+    float value = std::bit_cast<float>(magnitude) * 0x1p112f;
+    bool finite = magnitude < 0x0f800000u;
+    uint32_t rest = finite ? std::bit_cast<uint32_t>(value) : magnitude | 0x7f800000u;
+    return std::bit_cast<float>(sign | rest);
+  }
+
+ private:
+  SPIRE_HOST_DEVICE static uint16_t round(float value) {
+    uint32_t u = std::bit_cast<uint32_t>(value);
+    uint32_t sign = (u >> 16) & 0x8000u, magnitude = u & 0x7fffffffu;
+    if (magnitude >= 0x7f800000u)  // infinite, or NaN
+      return static_cast<uint16_t>(sign | 0x7c00u | (magnitude > 0x7f800000u ? 0x200u : 0u));
+    if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);
+    if (magnitude < 0x38800000u) {  // below 2^-14: an addition rounds to multiples of 2^-24
+      float rounded = std::bit_cast<float>(magnitude) + 0.5f;
+      return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(rounded) - 0x3f000000u));
+    }
+    uint32_t rebiased = magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u);
+    return static_cast<uint16_t>(sign | (rebiased >> 13));
+  }
+};
+static_assert(sizeof(float16) == 2);
 
 template <typename T>
 struct dtype_of;
@@ -39,6 +77,10 @@ struct dtype_of<float> {
 template <>
 struct dtype_of<bfloat16> {
   static constexpr DType value = DType::bf16;
+};
+template <>
+struct dtype_of<float16> {
+  static constexpr DType value = DType::f16;
 };
 template <>
 struct dtype_of<double> {
@@ -52,5 +94,8 @@ template <>
 struct dtype_of<uint8_t> {
   static constexpr DType value = DType::u8;
 };
+
+// Elements of fp32 or bf16 as floats, as many as `to` holds.
+void copy_floats(const void* from, DType dtype, std::span<float> to);
 
 }  // namespace spire

@@ -1,6 +1,7 @@
 #include <spire/base/error.h>
 
 #include <algorithm>
+#include <new>
 #include <numeric>
 
 namespace spire {
@@ -48,6 +49,13 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 }  // namespace
+
+Error classify(const std::exception& error) {
+  if (auto known = dynamic_cast<const Error*>(&error)) return *known;
+  if (dynamic_cast<const std::bad_alloc*>(&error))
+    return {Category::out_of_memory, "this machine is out of memory"};
+  return {Category::unexpected, error.what()};
+}
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
   std::string best;

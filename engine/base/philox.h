@@ -8,7 +8,20 @@
 namespace spire {
 
 // What a draw is for: part of its key, so that no two uses share numbers.
-enum class Purpose : uint32_t { initialize = 1, shuffle = 2, crop = 3, flip = 4, dropout = 5 };
+enum class Purpose : uint32_t {
+  initialize = 1,
+  shuffle = 2,
+  crop = 3,
+  flip = 4,
+  dropout = 5,
+  generate = 6,
+  synthetic = 16,
+  test_split = 17,
+  window = 18,
+  resized_crop = 24,
+  color_jitter = 25,
+  mix = 26,
+};
 
 using PhiloxBlock = std::array<uint32_t, 4>;
 

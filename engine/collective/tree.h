@@ -26,6 +26,10 @@ std::vector<TowerRange> nodes_inside(int towers, TowerRange range);
 // Contiguous shares of `towers` for lane `lane` of `lanes`; sizes differ by at most one.
 TowerRange towers_of_lane(int towers, int lane, int lanes);
 
+// How additions are ordered: `invariant` along the tree; `native` one after another, in the order
+// of towers, lanes and whatever the transport does. The latter depends on who hosts what.
+enum class Reduction : uint8_t { invariant, native };
+
 // How a lane sums its towers one after another with few buffers. Entry i belongs to the i-th tower
 // of the range: its gradient is written to buffer `target`; then each add does into += from.
 struct TreeAdd {
@@ -35,36 +39,48 @@ struct TreeStep {
   int target = 0;
   std::vector<TreeAdd> adds;
 };
-struct LaneSchedule {
-  std::vector<TreeStep> steps;    // one a tower of the range
-  std::vector<TowerRange> nodes;  // what the buffers hold at the end: node i in buffer i
-  int buffers = 0;                // how many the lane needs
+// Towers [range) summed into the buffer.
+struct BufferedNode {
+  TowerRange range;
+  int buffer = 0;
 };
-LaneSchedule lane_schedule(int towers, TowerRange range);
+struct LaneSchedule {
+  std::vector<TreeStep> steps;      // one a tower of the range
+  std::vector<BufferedNode> nodes;  // what the buffers hold at the end, in tower order
+  int buffers = 0;                  // how many the lane needs
+};
+LaneSchedule lane_schedule(Reduction reduction, int towers, TowerRange range);
+// The same for towers that run in lockstep, each with a buffer of its own: all adds come last.
+LaneSchedule lockstep_schedule(Reduction reduction, int towers, TowerRange range);
 
-// Sums the whole tree for a slice, from the nodes that lanes left behind.
+// Sums the tree below a node for a slice, from partial sums that lie in buffers.
 class TreeSum {
  public:
   struct Leaf {
     TowerRange node;
-    const float* data;  // the node's sum, whole buffer
+    const float* data;  // the node's sum,
+    int64_t first = 0;  // from this element on
   };
-  // REQUIRES: the leaves' nodes partition [0, towers) and are nodes of its tree.
-  TreeSum(int towers, std::vector<Leaf> leaves);
+  // REQUIRES: the leaves' nodes partition `root`; for `invariant` they are nodes of its tree.
+  TreeSum(Reduction reduction, TowerRange root, const std::vector<Leaf>& leaves);
 
   static constexpr int64_t chunk = 4096;  // floats; scratch is chunk x depth() floats
 
-  // out[i] = sum over towers at begin + i, for count <= chunk elements. Returns a pointer to the
-  // sum: out, or the only leaf itself. Thread-safe with a scratch of one's own.
+  // out[i] = sum over the root's towers at begin + i, for count <= chunk elements. Returns a
+  // pointer to the sum: out, or the only leaf itself. `out` may be the place of the first leaf,
+  // and of no other. Thread-safe with a scratch of one's own.
   const float* sum(int64_t begin, int64_t count, float* out, float* scratch) const;
   int depth() const { return depth_; }
 
  private:
   struct Node {
     const float* leaf = nullptr;  // or both children
+    int64_t first = 0;
     int left = -1, right = -1;
   };
-  int build(TowerRange range, std::span<const Leaf> leaves, int level);
+  int build_tree(TowerRange range, const std::vector<Leaf>& leaves, int level);
+  int build_sequence(const std::vector<Leaf>& leaves);
+  int add_node(const Node& node);
   const float* evaluate(int node, int64_t begin, int64_t count, float* out, float* scratch) const;
 
   std::vector<Node> nodes_;
@@ -72,7 +88,7 @@ class TreeSum {
   int depth_ = 1;
 };
 
-// The same tree over one double a tower: losses, counts, norms.
+// The same tree over one double a tower: losses, counts, moments.
 double tree_sum(std::span<const double> per_tower);
 
 }  // namespace spire

@@ -2,6 +2,8 @@
 #include <spire/config/check.h>
 #include <spire/config/value.h>
 
+#include <algorithm>
+
 namespace spire {
 
 namespace {
@@ -19,6 +21,58 @@ std::string batch_conflict(const RunConfig& config, int64_t towers) {
       config.batch_size, towers);
 }
 
+void layers_conflicts(const ModelConfig& model, std::vector<Problem>& problems) {
+  if (model.name == "layers") {
+    if (model.layers.empty()) problems.push_back({"model.layers", "is empty; list the layers"});
+  } else if (!model.layers.empty()) {
+    problems.push_back({"model.name", fmt::format("{} is a model of its own, but model.layers is "
+                                                  "given, too; remove one of them",
+                                                  model.name)});
+  }
+}
+
+// Empty when a model of this kind can have that many layers.
+std::string depth_conflict(const ModelConfig& model) {
+  int64_t depth = model.depth;
+  auto is_one_of = [depth](std::initializer_list<int64_t> depths) {
+    return std::ranges::find(depths, depth) != depths.end();
+  };
+  if (model.name == "vgg" && !is_one_of({11, 13, 16, 19}))
+    return fmt::format("{} layers make no VGG; its depth is 11, 13, 16 or 19", depth);
+  if (model.name != "resnet") return "";
+  if (model.variant == "imagenet") {
+    if (is_one_of({18, 34, 50, 101})) return "";
+    return fmt::format("{} layers make no ResNet for ImageNet; its depth is 18, 34, 50 or 101",
+                       depth);
+  }
+  if (depth % 6 == 2) return "";
+  int64_t below = std::max<int64_t>(8, (depth - 2) / 6 * 6 + 2);
+  return fmt::format("{} layers make no ResNet of this kind; its depth is 6n+2: {} or {}", depth,
+                     below, below + 6);
+}
+
+// Empty when a model of this kind comes in that size.
+std::string size_conflict(const ModelConfig& model) {
+  bool gpt2 = model.size.starts_with("gpt2");
+  if (model.name == "gpt" && model.size != "auto" && !gpt2)
+    return fmt::format("{} is no size of a gpt; use gpt2, gpt2_medium, gpt2_large or gpt2_xl",
+                       model.size);
+  if (model.name == "vit" && gpt2)
+    return fmt::format("{} is no size of a vit; use tiny, small or base", model.size);
+  return "";
+}
+
+void model_conflicts(const ModelConfig& model, std::vector<Problem>& problems) {
+  if (std::string text = depth_conflict(model); !text.empty())
+    problems.push_back({"model.depth", text});
+  if (model.name == "mlp" && model.normalization != "none") {
+    problems.push_back({"model.normalization", "an mlp has no convolutions; set none, or use cnn"});
+  }
+  layers_conflicts(model, problems);
+  if (std::string text = size_conflict(model); !text.empty())
+    problems.push_back({"model.size", text});
+}
+
 void schedule_conflicts(const RunConfig& config, std::vector<Problem>& problems) {
   const ScheduleConfig& schedule = config.schedule;
   if (config.steps && schedule.warmup_steps > *config.steps) {
@@ -32,7 +86,13 @@ void schedule_conflicts(const RunConfig& config, std::vector<Problem>& problems)
         {"schedule.warmup_epochs", fmt::format("{} is longer than the run of {} epochs",
                                                schedule.warmup_epochs, config.epochs)});
   }
-  if (schedule.min_lr > config.optimizer.lr) {
+  if (schedule.name == "multistep" && schedule.milestones.empty() &&
+      schedule.milestone_steps.empty()) {
+    problems.push_back(
+        {"schedule.name", "multistep needs schedule.milestones or schedule.milestone_steps"});
+  }
+  // With scaling the rate follows from the global batch, which is not known yet.
+  if (config.lr.scaling == "none" && schedule.min_lr > config.optimizer.lr) {
     problems.push_back({"schedule.min_lr", fmt::format("{} is above optimizer.lr {}",
                                                        schedule.min_lr, config.optimizer.lr)});
   }
@@ -51,10 +111,16 @@ std::vector<Problem> find_conflicts(const RunConfig& config) {
         {"epochs", "0 epochs and no steps leave nothing to do; set epochs or steps"});
   }
   schedule_conflicts(config, problems);
+  if (config.early_stop.patience > 0 && config.eval.every_epochs == 0 &&
+      config.eval.every_steps == 0) {
+    problems.push_back(
+        {"early_stop.patience", "counts evaluations; set eval.every_epochs or eval.every_steps"});
+  }
   if (config.optimizer.name == "sgd" && config.optimizer.nesterov &&
       config.optimizer.momentum == 0) {
     problems.push_back({"optimizer.nesterov", "needs optimizer.momentum above 0"});
   }
+  model_conflicts(config.model, problems);
   return problems;
 }
 

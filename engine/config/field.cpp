@@ -24,6 +24,27 @@ const Field* find_field(std::string_view path) {
   return found == schema().end() ? nullptr : &*found;
 }
 
+namespace {
+
+std::string word_of(const std::string& path, RunConfig config) {
+  const Field* field = find_field(path);
+  require(field != nullptr, "config: a field is used by '{}', which is no key", path);
+  return *std::get<std::string*>(field->slot(config));
+}
+
+}  // namespace
+
+bool unused(const Field& field, const RunConfig& config) {
+  const Use& use = field.used_by;
+  return !use.key.empty() && std::ranges::count(use.words, word_of(use.key, config)) == 0;
+}
+
+std::string unused_text(const Field& field, const RunConfig& config) {
+  const Use& use = field.used_by;
+  return fmt::format("is not used with {} {}, only with {}", use.key, word_of(use.key, config),
+                     fmt::join(use.words, ", "));
+}
+
 bool is_section(std::string_view path) {
   return std::ranges::any_of(schema(), [&](const Field& field) {
     return field.path.size() > path.size() && field.path.starts_with(path) &&
@@ -40,6 +61,16 @@ std::string_view leaf_of(std::string_view path) {
   return path.substr(path.rfind('.') + 1);
 }
 
+std::string key_of_leaf(std::string_view leaf) {
+  std::string key;
+  for (const Field& field : schema()) {
+    if (leaf_of(field.path) != leaf) continue;
+    if (!key.empty()) return "";
+    key = field.path;
+  }
+  return key;
+}
+
 std::string nearest_key(std::string_view path) {
   if (path.size() > 64) return "";  // no typing mistake, and the search is quadratic in it
   std::vector<std::string> paths, same_leaf, siblings, sibling_leaves;
@@ -54,7 +85,13 @@ std::string nearest_key(std::string_view path) {
     add_sibling(field.path);
     if (field.path.find('.') != std::string::npos) add_sibling(section_of(field.path));
   }
-  // A key in the wrong section, then a misspelt one in the right section, then both.
+  // A letter forgotten at the end ("step"), then a key in the wrong section, then a misspelt one in
+  // the right section, then both.
+  for (size_t i = 0; i < siblings.size(); ++i) {
+    const std::string& whole = sibling_leaves[i];
+    if (whole.starts_with(leaf_of(path)) && whole.size() == leaf_of(path).size() + 1)
+      return siblings[i];
+  }
   if (same_leaf.size() == 1) return same_leaf.front();
   std::string near = nearest(path, same_leaf);
   if (!near.empty()) return near;

@@ -1,5 +1,6 @@
 #include <spire/base/error.h>
 #include <spire/config/help.h>
+#include <spire/config/layer_text.h>
 #include <spire/config/text.h>
 
 #include <algorithm>
@@ -26,11 +27,17 @@ std::string_view type_name(std::string*) {
 std::string_view type_name(std::optional<int64_t>*) {
   return "integer";
 }
+std::string_view type_name(std::vector<double>*) {
+  return "list of numbers";
+}
 std::string_view type_name(std::vector<int64_t>*) {
   return "list of integers";
 }
 std::string_view type_name(std::vector<std::string>*) {
   return "word or list of words";
+}
+std::string_view type_name(std::vector<LayerConfig>*) {
+  return "list of layers, see below";
 }
 
 // "integer in [1, 1024], threads", "sgd | adam | adamw"
@@ -41,6 +48,11 @@ std::string allowed(const Field& field) {
   if (!field.range.text().empty()) text += fmt::format(" {}", field.range.text());
   if (!field.unit.empty()) text += fmt::format(", {}", field.unit);
   return field.unset.empty() ? text : fmt::format("{}; null: {}", text, field.unset);
+}
+
+std::string users(const Field& field) {
+  if (field.used_by.key.empty()) return "";
+  return fmt::format("; only with {} {}", field.used_by.key, fmt::join(field.used_by.words, ", "));
 }
 
 std::string_view first_word(std::string_view path) {
@@ -62,9 +74,9 @@ std::string config_help() {
     group = next;
     text += fmt::format("{:<40} {}\n    {}\n",
                         fmt::format("{}: {}", field.path, value_text(field, defaults)),
-                        allowed(field), field.help);
+                        allowed(field), field.help + users(field));
   }
-  return text;
+  return text + "\n" + layer_help();
 }
 
 }  // namespace spire

@@ -1,5 +1,6 @@
 #include <spire/base/error.h>
 #include <spire/config/check.h>
+#include <spire/config/layer_node.h>
 #include <spire/config/load.h>
 #include <spire/config/scalar.h>
 #include <spire/config/value.h>
@@ -79,6 +80,8 @@ class Loader {
   void apply_field(const Field& field, const YAML::Node& value, const std::string& place,
                    const Origin& origin);
   void derive_batch();
+  void derive_name();
+  void warn_of_unused();
   bool given(const std::string& path) const { return result_.source.at(path) != "default"; }
 
   ResolvedConfig result_;
@@ -165,11 +168,10 @@ void Loader::apply(const std::string& path, const YAML::Node& value, const std::
   if (is_section(path)) {
     if (value.IsMap()) return apply_map(value, path, origin);
     if (value.IsNull()) return;  // a section whose every line is a comment
-    return report(
-        origin.at(value.Mark()), path,
-        fmt::format(
-            "expected a map of its keys, got {}{}", describe(value),
-            find_field(path + ".name") ? fmt::format("; did you mean '{}.name'?", path) : ""));
+    std::string near = find_field(path + ".name") ? path + ".name" : key_of_leaf(path);
+    return report(origin.at(value.Mark()), path,
+                  fmt::format("expected a map of its keys, got {}{}", describe(value),
+                              near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
   }
   if (leaf_of(path) == "<<") return report(place, path, "YAML merge keys are not supported");
   std::string near = nearest_key(path);
@@ -183,6 +185,10 @@ void Loader::apply_field(const Field& field, const YAML::Node& value, const std:
   try {
     assign(field, value, result_.config);
     result_.source[field.path] = value.IsNull() ? "default" : place;
+  } catch (const NodeProblems& problems) {
+    for (const NodeProblem& each : problems.all())
+      report(origin.at(each.mark), "", fmt::format("{}: {}", each.path, each.text));
+    result_.source[field.path] = place;
   } catch (const Error& error) {
     report(value.IsNull() ? place : origin.at(value.Mark()), field.path, error.what());
     // Conflicts with other keys are looked for only among good values; this one counts as given.
@@ -208,14 +214,31 @@ void Loader::derive_batch() {
   }
 }
 
+// Layers that are spelled out need no name.
+void Loader::derive_name() {
+  if (result_.config.model.layers.empty() || given("model.name")) return;
+  result_.config.model.name = "layers";
+  result_.source["model.name"] = "model.layers";
+}
+
+void Loader::warn_of_unused() {
+  for (const Field& field : schema()) {
+    if (!given(field.path) || !unused(field, result_.config)) continue;
+    result_.warnings.push_back(fmt::format("{}: {} {}", result_.source[field.path], field.path,
+                                           unused_text(field, result_.config)));
+  }
+}
+
 ResolvedConfig Loader::finish() {
   if (problems_.empty()) {
     derive_batch();
+    derive_name();
     for (const Problem& problem : find_conflicts(result_.config)) {
       report(result_.source[problem.path], problem.path, problem.text);
     }
   }
   if (!problems_.empty()) fail(Category::config, "{}", fmt::join(problems_, "\n"));
+  warn_of_unused();
   return std::move(result_);
 }
 

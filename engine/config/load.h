@@ -11,6 +11,9 @@ struct ResolvedConfig {
   // For each key path where its value came from: "default", "run.yaml:12:3", "command line", or the
   // rule it follows from.
   std::map<std::string, std::string> source;
+  // What is no error but hardly meant, one line each: "run.yaml:3:5: optimizer.beta1 is not used
+  // with ...". Keys that were given count, not defaults.
+  std::vector<std::string> warnings;
 };
 
 struct ConfigText {

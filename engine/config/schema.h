@@ -10,9 +10,9 @@
 namespace spire {
 
 // Where a field's value lives in a RunConfig; its alternative is the field's type.
-using Slot =
-    std::variant<bool*, int64_t*, uint64_t*, double*, std::string*, std::optional<int64_t>*,
-                 std::vector<int64_t>*, std::vector<std::string>*>;
+using Slot = std::variant<bool*, int64_t*, uint64_t*, double*, std::string*,
+                          std::optional<int64_t>*, std::vector<int64_t>*, std::vector<double>*,
+                          std::vector<std::string>*, std::vector<LayerConfig>*>;
 
 // Bounds of a number, or of each number of a list. An open bound is not itself allowed.
 struct Range {
@@ -25,6 +25,12 @@ struct Range {
   std::string text() const;  // ">= 1", "in [0, 1)"; empty when there are no bounds
 };
 
+// A key that means something with some words of another key only.
+struct Use {
+  std::string key = {};                 // "optimizer.name"; empty: it always means something
+  std::vector<std::string> words = {};  // "sgd", "lars"
+};
+
 struct Field {
   std::string path = {};  // "optimizer.lr"
   Slot (*slot)(RunConfig&) = nullptr;
@@ -35,6 +41,7 @@ struct Field {
   std::string unset = {};                 // what null stands for; empty: null is refused
   void (*settle)(RunConfig&) =
       nullptr;  // a further check of this field alone; throws Error(config)
+  Use used_by = {};
 };
 
 // All fields; those of one section stand together, in the order in which they are printed.
@@ -42,8 +49,16 @@ const std::vector<Field>& schema();
 const Field* find_field(std::string_view path);  // null when there is none
 bool is_section(std::string_view path);          // "optimizer"
 
+// Whether the field means nothing to this config; and why, for messages: "is not used with
+// optimizer.name sgd, only with adam, adamw".
+bool unused(const Field& field, const RunConfig& config);
+std::string unused_text(const Field& field, const RunConfig& config);
+
 // The key that a mistyped one probably meant, empty when none is near.
 std::string nearest_key(std::string_view path);
+
+// The only key with this leaf: "lr" -> "optimizer.lr"; empty when there is none, or several.
+std::string key_of_leaf(std::string_view leaf);
 
 // "optimizer.lr" -> "optimizer" and "lr"; a key of the first level has an empty section.
 std::string_view section_of(std::string_view path);

@@ -1,4 +1,5 @@
 #include <spire/base/error.h>
+#include <spire/config/layer_text.h>
 #include <spire/config/text.h>
 
 #include <algorithm>
@@ -46,27 +47,64 @@ std::string yaml(const std::vector<T>& values) {
   return fmt::format("[{}]", fmt::join(words, ", "));
 }
 
-// Device names are the words with a colon that YAML leaves alone.
-std::string yaml(const std::vector<std::string>& words) {
-  return words.size() == 1 ? words.front() : fmt::format("[{}]", fmt::join(words, ", "));
+// A colon inside a word, as in cuda:0, means nothing to YAML.
+std::string list_entry(const std::string& word) {
+  size_t colon = word.find(':');
+  bool plain =
+      colon != word.npos && is_plain(word.substr(0, colon)) && is_plain(word.substr(colon + 1));
+  return plain ? word : yaml(word);
 }
 
-// One line a key, sections opened where they begin; `comment` is put behind each value.
-std::string render(const RunConfig& config,
-                   const std::function<std::string(const Field&)>& comment) {
+std::string yaml(const std::vector<std::string>& words) {
+  std::vector<std::string> entries;
+  for (const std::string& word : words) entries.push_back(list_entry(word));
+  return words.size() == 1 ? entries.front() : fmt::format("[{}]", fmt::join(entries, ", "));
+}
+
+std::string yaml(const std::vector<LayerConfig>& layers) {
+  return layers_text(layers);
+}
+
+// The field's layers, null for one that holds something else or no layers.
+const std::vector<LayerConfig>* layers_of(const Field& field, RunConfig& config) {
+  Slot slot = field.slot(config);
+  auto layers = std::get_if<std::vector<LayerConfig>*>(&slot);
+  return layers == nullptr || (*layers)->empty() ? nullptr : *layers;
+}
+
+// A key that means nothing here and was left alone would only raise questions.
+bool silent(const Field& field, const RunConfig& config) {
+  return unused(field, config) && value_text(field, config) == value_text(field, RunConfig());
+}
+
+// The lines that open `section` and those around it, but for what `open` lies in.
+std::string headings(std::string_view section, std::string_view open) {
+  auto within = [&](std::string_view outer) {
+    return open == outer || (open.starts_with(outer) && open[outer.size()] == '.');
+  };
+  if (section.empty() || within(section)) return "";
+  auto depth = static_cast<size_t>(std::ranges::count(section, '.'));
+  return headings(section_of(section), open) +
+         fmt::format("{:{}}{}:\n", "", 2 * depth, leaf_of(section));
+}
+
+// One line a key, but layers, of which each has its own; sections opened where they begin;
+// `comment` is put behind each value.
+std::string render(RunConfig config, const std::function<std::string(const Field&)>& comment) {
   std::string text;
   std::string open;
   for (const Field& field : schema()) {
+    if (silent(field, config)) continue;
     std::string section(section_of(field.path));
     auto depth = static_cast<size_t>(std::ranges::count(field.path, '.'));
-    if (section != open && !section.empty() && !open.starts_with(section + ".")) {
-      text += fmt::format("{:{}}{}:\n", "", 2 * (depth - 1), leaf_of(section));
-    }
+    text += headings(section, open);
     open = section;
-    std::string line =
-        fmt::format("{:{}}{}: {}", "", 2 * depth, leaf_of(field.path), value_text(field, config));
+    auto layers = layers_of(field, config);
+    std::string line = fmt::format("{:{}}{}:", "", 2 * depth, leaf_of(field.path));
+    if (layers == nullptr) line += fmt::format(" {}", value_text(field, config));
     std::string remark = comment(field);
     text += remark.empty() ? line + "\n" : fmt::format("{:<36} # {}\n", line, remark);
+    if (layers != nullptr) text += layers_block(*layers, 2 * depth + 2);
   }
   return text;
 }

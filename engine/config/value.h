@@ -1,19 +1,16 @@
 // One YAML value into its field. Not installed: yaml-cpp stays inside this folder.
 #pragma once
+#include <spire/config/node.h>
 #include <spire/config/schema.h>
-#include <yaml-cpp/yaml.h>
 
 namespace spire {
 
 // Sets the field from the node, after checking type, allowed words and range. Null sets a field
-// that has an `unset` meaning back to its default. Throws Error(config) without place or path; then
-// the field's value is as before.
+// that has an `unset` meaning back to its default. Throws Error(config) without place or path, or
+// NodeProblems with both; then the field's value is as before.
 void assign(const Field& field, const YAML::Node& node, RunConfig& config);
 
 // Words and ranges of the value that the field has now; throws Error(config).
 void check_value(const Field& field, RunConfig& config);
-
-// "a list", "a map", "'text'": what the node is, for messages.
-std::string describe(const YAML::Node& node);
 
 }  // namespace spire

@@ -1,13 +1,15 @@
 #include <spire/base/error.h>
 #include <spire/base/philox.h>
 #include <spire/data/augment.h>
+#include <spire/data/color_jitter.h>
 
 #include <algorithm>
+#include <cstring>
 
 namespace spire {
 namespace {
 
-struct ImageShape {
+struct Extents {
   int64_t height, width, channels;
 };
 
@@ -32,7 +34,7 @@ void write_padding(int64_t count, int64_t channels, const T* table, T* out) {
 
 // One output row = padding, pixels, padding; `first` and `last` bound the pixels within it.
 template <typename T>
-void write_image(const uint8_t* pixels, const ImageShape& shape, const ImageTransform& place,
+void write_image(const uint8_t* pixels, const Extents& shape, const ImageTransform& place,
                  const T* table, T* out) {
   auto [height, width, channels] = shape;
   // Inside where 0 <= x' + dx < W. Mirrored, x runs the other way.
@@ -60,6 +62,17 @@ void write_image(const uint8_t* pixels, const ImageShape& shape, const ImageTran
   }
 }
 
+// Pixel values as they are, for all channels that an image may have.
+std::vector<uint8_t> make_identity(int64_t channels) {
+  std::vector<uint8_t> table(static_cast<size_t>(256 * channels));
+  for (size_t i = 0; i < table.size(); ++i) table[i] = static_cast<uint8_t>(i % 256);
+  return table;
+}
+
+bool changes_colors(const AugmentConfig& options) {
+  return options.color_jitter != ColorJitterConfig{};
+}
+
 template <typename T>
 std::vector<T> make_table(const Normalization& normalization) {
   std::vector<T> table;
@@ -72,7 +85,7 @@ std::vector<T> make_table(const Normalization& normalization) {
 
 }  // namespace
 
-ImageTransform image_transform(const AugmentOptions& options, uint64_t seed, int64_t epoch,
+ImageTransform image_transform(const AugmentConfig& options, uint64_t seed, int64_t epoch,
                                int64_t sample) {
   auto e = static_cast<uint64_t>(epoch);
   auto s = static_cast<uint64_t>(sample);
@@ -87,11 +100,11 @@ ImageTransform image_transform(const AugmentOptions& options, uint64_t seed, int
   return place;
 }
 
-ImageWriter::ImageWriter(const Dataset& dataset, const Normalization& normalization, DType dtype,
-                         const AugmentOptions& options, uint64_t seed)
-    : height_(dataset.height),
-      width_(dataset.width),
-      channels_(dataset.channels),
+ImageWriter::ImageWriter(const Shape& shape, const Normalization& normalization, DType dtype,
+                         const AugmentConfig& options, uint64_t seed)
+    : height_(shape[0]),
+      width_(shape[1]),
+      channels_(shape[2]),
       dtype_(dtype),
       options_(options),
       seed_(seed) {
@@ -100,23 +113,48 @@ ImageWriter::ImageWriter(const Dataset& dataset, const Normalization& normalizat
           "normalization of {} channels for images of {}", normalization.mean.size(), channels);
   for (double stddev : normalization.stddev)
     require(stddev > 0, "normalization: stddev {} is not positive", stddev);
-  require(dtype == DType::f32 || dtype == DType::bf16, "images as {}: only f32 and bf16 are made",
-          name(dtype));
+  bool plain = dtype == DType::u8 && options == AugmentConfig{};
+  require(plain || dtype == DType::f32 || dtype == DType::bf16,
+          "images as {}: only f32 and bf16 are made, and u8 without augmentation", name(dtype));
   if (options.crop < 0 || options.crop >= std::min(height_, width_))
     fail(Category::config, "data.augment.crop: {} for images of {} x {}; choose 0 to {}",
          options.crop, height_, width_, std::min(height_, width_) - 1);
+  if (changes_colors(options)) {
+    if (channels_ != 1 && channels_ != 3)
+      fail(Category::config, "data.augment.color_jitter: is for 1 or 3 channels, not for {}",
+           channels_);
+    if (options.color_jitter.saturation > 0 && channels_ == 1)
+      fail(Category::config, "data.augment.color_jitter.saturation: grey images have none; use 0");
+    identity_ = make_identity(channels_);
+  }
   if (dtype == DType::f32) f32_table_ = make_table<float>(normalization);
   if (dtype == DType::bf16) bf16_table_ = make_table<bfloat16>(normalization);
 }
 
 void ImageWriter::write(const uint8_t* pixels, int64_t epoch, int64_t sample, void* out) const {
-  ImageTransform place = image_transform(options_, seed_, epoch, sample);
-  ImageShape shape{height_, width_, channels_};
-  if (dtype_ == DType::f32) {
-    write_image(pixels, shape, place, f32_table_.data(), static_cast<float*>(out));
+  if (dtype_ == DType::u8) {
+    std::memcpy(out, pixels, image_bytes());
+  } else if (dtype_ == DType::f32) {
+    write_as(pixels, epoch, sample, f32_table_.data(), static_cast<float*>(out));
   } else {
-    write_image(pixels, shape, place, bf16_table_.data(), static_cast<bfloat16*>(out));
+    write_as(pixels, epoch, sample, bf16_table_.data(), static_cast<bfloat16*>(out));
   }
+}
+
+template <typename T>
+void ImageWriter::write_as(const uint8_t* pixels, int64_t epoch, int64_t sample, const T* table,
+                           T* out) const {
+  ImageTransform place = image_transform(options_, seed_, epoch, sample);
+  Extents shape{height_, width_, channels_};
+  if (identity_.empty()) return write_image(pixels, shape, place, table, out);
+  // The image of changed colours lies at the end of `out`: each byte of it is read before the
+  // number that is made of it, or of one before it, is written there.
+  int64_t count = height_ * width_ * channels_;
+  auto* changed = reinterpret_cast<uint8_t*>(out + count) - count;
+  write_image(pixels, shape, place, identity_.data(), changed);
+  change_colors(color_factors(options_.color_jitter, seed_, epoch, sample), channels_,
+                {changed, static_cast<size_t>(count)});
+  for (int64_t i = 0; i < count; ++i) out[i] = table[i % channels_ * 256 + changed[i]];
 }
 
 size_t ImageWriter::image_bytes() const {

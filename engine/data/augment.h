@@ -1,19 +1,11 @@
-// From stored pixels to what a model reads: random crop, horizontal flip, normalisation. What
-// happens to a sample is a function of (seed, epoch, sample), so there is no state and any thread
-// prepares any sample.
+// From stored pixels to what a model reads: random crop, horizontal flip, colours, normalisation.
+// What happens to a sample is a function of (seed, epoch, sample), so there is no state and any
+// thread prepares any sample.
 #pragma once
-#include <spire/base/dtype.h>
-#include <spire/data/dataset.h>
-
-#include <cstdint>
-#include <vector>
+#include <spire/config/run_config.h>
+#include <spire/data/sample.h>
 
 namespace spire {
-
-struct AugmentOptions {
-  int64_t crop = 0;   // pixels of zero padding on each side, then a crop of the original size
-  bool flip = false;  // mirror left and right with probability 1/2
-};
 
 // Output pixel (y, x) is input pixel (y + dy, x' + dx), x' = flip ? W - 1 - x : x; pixels outside
 // of the image have the value 0 before normalisation.
@@ -22,29 +14,34 @@ struct ImageTransform {
   bool flip = false;
 };
 
-ImageTransform image_transform(const AugmentOptions& options, uint64_t seed, int64_t epoch,
+ImageTransform image_transform(const AugmentConfig& options, uint64_t seed, int64_t epoch,
                                int64_t sample);
 
 // Writes normalised images of one shape and dtype. Immutable, so any thread may use it.
 class ImageWriter {
  public:
-  // Shape of the images: that of `dataset`. dtype f32 or bf16. Throws Error(config) for a crop that
-  // could leave nothing of an image.
-  ImageWriter(const Dataset& dataset, const Normalization& normalization, DType dtype,
-              const AugmentOptions& options, uint64_t seed);
+  // shape (H, W, C) of the images. dtype f32 or bf16; or u8: pixels as they are, which goes without
+  // augmentation. Throws Error(config) for a crop that could leave nothing of an image, and for
+  // changes of colour where there is none.
+  ImageWriter(const Shape& shape, const Normalization& normalization, DType dtype,
+              const AugmentConfig& options, uint64_t seed);
 
   // pixels (H, W, C) -> out (H, W, C) of dtype.
   void write(const uint8_t* pixels, int64_t epoch, int64_t sample, void* out) const;
   size_t image_bytes() const;  // of out
 
  private:
+  template <typename T>
+  void write_as(const uint8_t* pixels, int64_t epoch, int64_t sample, const T* table, T* out) const;
+
   int64_t height_, width_, channels_;
   DType dtype_;
-  AugmentOptions options_;
+  AugmentConfig options_;
   uint64_t seed_;
   // (C, 256): the normalised value of each pixel value; the one of dtype_ is filled.
   std::vector<float> f32_table_;
   std::vector<bfloat16> bf16_table_;
+  std::vector<uint8_t> identity_;  // (C, 256), when colours are changed
 };
 
 }  // namespace spire

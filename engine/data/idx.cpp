@@ -14,11 +14,6 @@ constexpr uint32_t images_magic = 0x00000803;
 constexpr uint32_t labels_magic = 0x00000801;
 constexpr uint32_t unsigned_byte = 0x08;
 
-bool is_there(const std::filesystem::path& path) {
-  std::error_code error;  // a file that cannot be looked at exists: opening it says why
-  return std::filesystem::status(path, error).type() != std::filesystem::file_type::not_found;
-}
-
 uint32_t read_u32(InputFile& file, uint64_t offset) {
   std::array<uint8_t, 4> b{};
   size_t got = file.read(b);
@@ -74,45 +69,40 @@ uint64_t body_bytes(const InputFile& file, std::span<const int64_t> dims) {
   return bytes;
 }
 
-void read_body(InputFile& file, uint64_t header, std::span<uint8_t> values) {
+// `at`: of the file's content.
+void read_values(InputFile& file, uint64_t at, std::span<uint8_t> values, uint64_t end) {
   size_t got = file.read(values);
   if (got < values.size())
     fail(Category::data, "{}: truncated: ends at byte {}, {} were announced; get an intact copy",
-         file.path().string(), header + got, header + values.size());
+         file.path().string(), at + got, end);
+}
+
+void check_end(InputFile& file, uint64_t end) {
   std::array<uint8_t, 1> one{};
   if (file.read(one) != 0)  // this read also verifies gzip's CRC
     fail(Category::data,
          "{}: byte {}: data beyond the announced end; header and data disagree, get an intact copy",
-         file.path().string(), header + values.size());
+         file.path().string(), end);
+}
+
+std::vector<int64_t> read_dims(InputFile& file, uint32_t expected) {
+  check_magic(file, read_u32(file, 0), expected);
+  std::vector<int64_t> dims;
+  for (uint64_t i = 0; i < (expected & 0xff); ++i) dims.push_back(read_u32(file, 4 + 4 * i));
+  return dims;
 }
 
 IdxFile read_idx(const std::filesystem::path& path, uint32_t expected) {
-  std::filesystem::path found = find_idx(path);
-  if (found.empty())
-    fail(Category::data, "{}: no such file, plain or .gz; put it there or correct data.path",
-         path.string());
-  InputFile file(found);
-  check_magic(file, read_u32(file, 0), expected);
-  IdxFile idx;
-  idx.path = found;
-  for (uint64_t i = 0; i < (expected & 0xff); ++i) idx.dims.push_back(read_u32(file, 4 + 4 * i));
+  InputFile file(existing_input(path));
+  IdxFile idx{file.path(), read_dims(file, expected), {}};
   idx.values.resize(body_bytes(file, idx.dims));
-  read_body(file, 4 + 4 * idx.dims.size(), idx.values);
+  uint64_t header = 4 + 4 * idx.dims.size(), end = header + idx.values.size();
+  read_values(file, header, idx.values, end);
+  check_end(file, end);
   return idx;
 }
 
 }  // namespace
-
-std::filesystem::path find_idx(const std::filesystem::path& path) {
-  if (is_there(path)) return path;
-  std::filesystem::path other = path;
-  if (path.extension() == ".gz") {
-    other.replace_extension();
-  } else {
-    other += ".gz";
-  }
-  return is_there(other) ? other : std::filesystem::path();
-}
 
 IdxFile read_idx_images(const std::filesystem::path& path) {
   return read_idx(path, images_magic);
@@ -120,6 +110,20 @@ IdxFile read_idx_images(const std::filesystem::path& path) {
 
 IdxFile read_idx_labels(const std::filesystem::path& path) {
   return read_idx(path, labels_magic);
+}
+
+IdxImages::IdxImages(const std::filesystem::path& path)
+    : file_(existing_input(path)), dims_(read_dims(file_, images_magic)) {
+  body_bytes(file_, dims_);
+}
+
+bool IdxImages::next(std::span<uint8_t> pixels) {
+  constexpr uint64_t header = 4 + 4 * 3;
+  uint64_t end = header + static_cast<uint64_t>(count()) * pixels.size();
+  if (read_ == count()) return false;
+  read_values(file_, header + static_cast<uint64_t>(read_) * pixels.size(), pixels, end);
+  if (++read_ == count()) check_end(file_, end);
+  return true;
 }
 
 }  // namespace spire

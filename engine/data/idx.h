@@ -2,8 +2,11 @@
 // magic 00 00 <type> <rank>, one big-endian uint32 a dimension, then the elements, last dimension
 // varying quickest. Only unsigned bytes (type 08) are read. Files may be gzip, whatever their name.
 #pragma once
+#include <spire/data/input_file.h>
+
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <vector>
 
 namespace spire {
@@ -20,7 +23,24 @@ struct IdxFile {
 IdxFile read_idx_images(const std::filesystem::path& path);  // magic 0x00000803
 IdxFile read_idx_labels(const std::filesystem::path& path);  // magic 0x00000801
 
-// The existing one of `path`, `path`.gz and `path` without .gz; empty when there is none.
-std::filesystem::path find_idx(const std::filesystem::path& path);
+// The images of a file one after another, which needs memory for one of them only.
+class IdxImages {
+ public:
+  // Reads the header. Throws what read_idx_images throws for it.
+  explicit IdxImages(const std::filesystem::path& path);
+
+  int64_t count() const { return dims_[0]; }
+  int64_t height() const { return dims_[1]; }
+  int64_t width() const { return dims_[2]; }
+
+  // The next image -> pixels (H, W); false behind the last one. Throws Error(data) where the file
+  // ends too early, or does not end.
+  bool next(std::span<uint8_t> pixels);
+
+ private:
+  InputFile file_;
+  std::vector<int64_t> dims_;
+  int64_t read_ = 0;
+};
 
 }  // namespace spire

@@ -1,7 +1,5 @@
-#include <fcntl.h>
 #include <spire/base/error.h>
 #include <spire/data/input_file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -16,28 +14,26 @@ namespace {
 
 constexpr size_t buffer_bytes = size_t{256} << 10;
 constexpr uint64_t deflate_ratio = 1032;  // the most that deflate compresses by
-
-// errno as a message, with what a person can do about it.
-[[noreturn]] void fail_system(const std::filesystem::path& path, int error) {
-  const char* advice = "check the disk and the path";
-  if (error == ENOENT || error == ENOTDIR) advice = "check data.path";
-  if (error == EACCES || error == EPERM) advice = "give this user read access (chmod, chown)";
-  fail(Category::data, "{}: cannot read: {}; {}", path.string(), std::strerror(error), advice);
-}
-
-uint64_t size_of_regular_file(const std::filesystem::path& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) fail_system(path, errno);
-  if (S_ISDIR(status.st_mode))
-    fail(Category::data, "{}: is a folder, expected a file; move it away or correct data.path",
-         path.string());
-  if (!S_ISREG(status.st_mode))
-    fail(Category::data, "{}: is not a regular file; put the data file itself there",
-         path.string());
-  return static_cast<uint64_t>(status.st_size);
-}
-
 }  // namespace
+
+std::filesystem::path find_input(const std::filesystem::path& path) {
+  if (is_there(path)) return path;
+  std::filesystem::path other = path;
+  if (path.extension() == ".gz") {
+    other.replace_extension();
+  } else {
+    other += ".gz";
+  }
+  return is_there(other) ? other : std::filesystem::path();
+}
+
+std::filesystem::path existing_input(const std::filesystem::path& path) {
+  std::filesystem::path found = find_input(path);
+  if (found.empty())
+    fail(Category::data, "{}: no such file, plain or .gz; put it there or correct data.path",
+         path.string());
+  return found;
+}
 
 // zlib's state. `within` is true from the first byte of a gzip member to its verified end.
 struct InputFile::Inflater {
@@ -51,38 +47,42 @@ struct InputFile::Inflater {
   bool later_member = false;  // after the first member of the file
 };
 
-InputFile::InputFile(std::filesystem::path path)
-    : path_(std::move(path)), file_bytes_(size_of_regular_file(path_)), buffer_(buffer_bytes) {
-  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor_ < 0) fail_system(path_, errno);
-  try {
-    refill();
-    if (chunk_.size() >= 2 && chunk_[0] == 0x1f && chunk_[1] == 0x8b)
-      inflater_ = std::make_unique<Inflater>();
-  } catch (...) {
-    ::close(descriptor_);
-    throw;
-  }
+InputFile::InputFile(std::filesystem::path path) : file_(std::move(path)), buffer_(buffer_bytes) {
+  refill();
+  if (chunk_.size() >= 2 && chunk_[0] == 0x1f && chunk_[1] == 0x8b)
+    inflater_ = std::make_unique<Inflater>();
 }
 
-InputFile::~InputFile() {
-  ::close(descriptor_);
-}
+InputFile::~InputFile() = default;
 
 uint64_t InputFile::most_bytes() const {
-  return inflater_ ? file_bytes_ * deflate_ratio : file_bytes_;
+  return inflater_ ? file_.bytes() * deflate_ratio : file_.bytes();
 }
 
 size_t InputFile::read(std::span<uint8_t> out) {
   return inflater_ ? read_gzip(out) : read_plain(out);
 }
 
+std::string InputFile::read_text(size_t most) {
+  std::string text;
+  size_t got = 0;
+  do {
+    size_t before = text.size();
+    text.resize(before + buffer_bytes);
+    got = read({reinterpret_cast<uint8_t*>(text.data()) + before, buffer_bytes});
+    text.resize(before + got);
+    if (text.size() > most)
+      fail(Category::data, "{}: longer than {} bytes; split the file", path().string(), most);
+  } while (got == buffer_bytes);
+  return text;
+}
+
 bool InputFile::refill() {
   size_t filled = 0;
   while (filled < buffer_.size()) {
-    ssize_t got = ::read(descriptor_, buffer_.data() + filled, buffer_.size() - filled);
+    ssize_t got = ::read(file_.descriptor(), buffer_.data() + filled, buffer_.size() - filled);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail_system(path_, errno);
+    if (got < 0) file_.fail_reading(errno);
     if (got == 0) break;
     filled += static_cast<size_t>(got);
   }
@@ -134,7 +134,7 @@ size_t InputFile::read_gzip(std::span<uint8_t> out) {
 void InputFile::fail_gzip(const char* what) const {
   bool trailing = inflater_->later_member && std::strcmp(what, "incorrect header check") == 0;
   fail(Category::data, "{}: damaged gzip data before byte {} of the file: {}; get an intact copy",
-       path_.string(), raw_offset_ - chunk_.size(),
+       path().string(), raw_offset_ - chunk_.size(),
        trailing ? "bytes that are no gzip follow its end" : what);
 }
 

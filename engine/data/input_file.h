@@ -1,18 +1,24 @@
 // A dataset file's content as a stream of bytes, whether stored plain or as gzip (RFC 1952; told by
 // its first two bytes 1f 8b, not by its name). Every error is Error(data) and names the file.
 #pragma once
+#include <spire/data/regular_file.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace spire {
 
+// The existing one of `path`, `path`.gz and `path` without .gz; empty when there is none.
+std::filesystem::path find_input(const std::filesystem::path& path);
+std::filesystem::path existing_input(const std::filesystem::path& path);  // throws when none is
+
 class InputFile {
  public:
-  // Throws for a missing file, a folder or other thing that is no regular file, and where the
-  // system refuses access.
+  // Throws what RegularFile throws.
   explicit InputFile(std::filesystem::path path);
   ~InputFile();
   InputFile(const InputFile&) = delete;
@@ -22,7 +28,10 @@ class InputFile {
   // damaged or truncated gzip data: its CRC is checked by the read that meets the content's end.
   size_t read(std::span<uint8_t> out);
 
-  const std::filesystem::path& path() const { return path_; }
+  // All that is left, `most` bytes at most: what is longer is refused.
+  std::string read_text(size_t most);
+
+  const std::filesystem::path& path() const { return file_.path(); }
   // No content of this file can be longer: its size, or what deflate can make of it at most.
   uint64_t most_bytes() const;
 
@@ -34,9 +43,7 @@ class InputFile {
   size_t read_gzip(std::span<uint8_t> out);
   [[noreturn]] void fail_gzip(const char* what) const;
 
-  std::filesystem::path path_;
-  int descriptor_ = -1;
-  uint64_t file_bytes_ = 0;
+  RegularFile file_;
   std::vector<uint8_t> buffer_;
   std::span<const uint8_t> chunk_;      // unread part of buffer_
   uint64_t raw_offset_ = 0;             // file offset of chunk_'s end

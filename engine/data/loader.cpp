@@ -33,6 +33,15 @@ int64_t global_batch_of(const LoaderOptions& options) {
   return global;
 }
 
+int64_t towers_read(const LoaderOptions& options) {
+  int64_t count = options.tower_count == 0 ? options.towers : options.tower_count;
+  require(options.first_tower >= 0 && count >= 1 && count <= options.towers &&
+              options.first_tower <= options.towers - count,
+          "BatchLoader: {} towers from tower {} on, of {}", count, options.first_tower,
+          options.towers);
+  return count;
+}
+
 int64_t steps_of(int64_t count, int64_t global_batch, bool drop_last) {
   if (drop_last && count < global_batch)
     fail(Category::config,
@@ -42,37 +51,22 @@ int64_t steps_of(int64_t count, int64_t global_batch, bool drop_last) {
   return drop_last ? count / global_batch : (count + global_batch - 1) / global_batch;
 }
 
-// A shuffled image is in no cache: its lines are asked for while the one before is written.
-void fetch_ahead(const uint8_t* pixels, int64_t bytes) {
-  constexpr int64_t line = 64, most = 64 * line;
-  for (int64_t i = 0; i < std::min(bytes, most); i += line) __builtin_prefetch(pixels + i);
-}
-
-const Dataset& checked(const Dataset& dataset) {
-  auto count = static_cast<size_t>(dataset.count);
-  require(dataset.count >= 1 && dataset.image_size() >= 1, "a dataset without samples");
-  require(dataset.pixels.size() == count * static_cast<size_t>(dataset.image_size()) &&
-              dataset.labels.size() == count,
-          "a dataset of {} samples with {} pixels and {} labels", count, dataset.pixels.size(),
-          dataset.labels.size());
-  return dataset;
-}
-
 }  // namespace
 
 void BatchLoader::AlignedDelete::operator()(std::byte* memory) const {
   ::operator delete[](memory, std::align_val_t{alignment});
 }
 
-BatchLoader::BatchLoader(const Dataset& dataset, const Normalization& normalization,
-                         const LoaderOptions& options)
-    : dataset_(checked(dataset)),
+BatchLoader::BatchLoader(const Dataset& dataset, const LoaderOptions& options)
+    : dataset_(dataset),
       options_(options),
-      sampler_(dataset.count, options.seed),
-      writer_(dataset, normalization, options.dtype, options.augment, options.seed),
+      sampler_(dataset.count(), options.seed, dataset.chunk()),
       global_batch_(global_batch_of(options)),
-      steps_per_epoch_(steps_of(dataset.count, global_batch_, options.drop_last)) {
+      rows_(towers_read(options) * options.batch_size),
+      first_row_(options.first_tower * options.batch_size),
+      steps_per_epoch_(steps_of(dataset.count(), global_batch_, options.drop_last)) {
   at_least(0, options.workers, "data.workers");
+  if (options.mix.any()) mixer_.emplace(dataset.spec().columns, options.mix, options.seed);
   int64_t slots = at_least(1, options.prefetch, "data.prefetch") + 1;
   slots_.reserve(static_cast<size_t>(slots));
   for (int64_t i = 0; i < slots; ++i) slots_.push_back(make_slot());
@@ -84,20 +78,26 @@ BatchLoader::~BatchLoader() {
 }
 
 BatchLoader::Slot BatchLoader::make_slot() const {
-  auto rows = static_cast<size_t>(global_batch_);
-  size_t images = round_up(rows * writer_.image_bytes());
-  size_t bytes = images + rows * sizeof(int32_t);
+  auto rows = static_cast<size_t>(rows_);
+  size_t bytes = 0;
+  for (const Column& column : columns()) bytes += round_up(rows * column.row_bytes());
   Slot slot;
   try {
     slot.memory.reset(new (std::align_val_t{alignment}) std::byte[bytes]);
   } catch (const std::bad_alloc&) {
     fail(Category::config,
-         "no memory for {} global batches of {} bytes; lower data.prefetch or "
+         "no memory for {} batches of {} bytes; lower data.prefetch or "
          "batch_size",
          options_.prefetch + 1, bytes);
   }
-  slot.batch.images = slot.memory.get();
-  slot.batch.labels = reinterpret_cast<int32_t*>(slot.memory.get() + images);
+  std::byte* begin = slot.memory.get();
+  for (const Column& column : columns()) {
+    slot.columns.push_back(begin);
+    slot.batch.columns.push_back(begin);
+    begin += round_up(rows * column.row_bytes());
+  }
+  slot.samples.resize(rows);
+  slot.batch.first_row = first_row_;
   return slot;
 }
 
@@ -181,7 +181,7 @@ void BatchLoader::prepare(int64_t ticket, Slot& slot) const noexcept {
   slot.batch.epoch = first_epoch_ + ticket / steps_per_epoch_ + step / steps_per_epoch_;
   slot.batch.step_in_epoch = step % steps_per_epoch_;
   slot.batch.first_position = slot.batch.step_in_epoch * global_batch_;
-  slot.batch.valid = std::min(global_batch_, dataset_.count - slot.batch.first_position);
+  slot.batch.valid = std::min(global_batch_, dataset_.count() - slot.batch.first_position);
   try {
     fill(slot);
   } catch (...) {
@@ -194,30 +194,29 @@ int64_t BatchLoader::sample_of(const Batch& batch, int64_t row) const {
   return options_.shuffle ? sampler_.index(batch.epoch, position) : position;
 }
 
-const uint8_t* BatchLoader::pixels_of(int64_t sample) const {
-  return dataset_.pixels.data() + sample * dataset_.image_size();
-}
-
 void BatchLoader::fill(Slot& slot) const {
   const Batch& batch = slot.batch;
-  size_t image_bytes = writer_.image_bytes();
-  auto* image = slot.memory.get();
-  auto* labels = const_cast<int32_t*>(batch.labels);  // the slot's own memory
-  int64_t sample = sample_of(batch, 0);
-  for (int64_t row = 0; row < batch.valid; ++row, image += image_bytes) {
-    int64_t following = row + 1 < batch.valid ? sample_of(batch, row + 1) : sample;
-    fetch_ahead(pixels_of(following), dataset_.image_size());
-    int32_t label = dataset_.labels[static_cast<size_t>(sample)];
-    if (label < 0 || label >= dataset_.classes)
-      fail(Category::data, "sample {}: label {}, expected 0 to {}", sample, label,
-           dataset_.classes - 1);
-    labels[row] = label;
-    writer_.write(pixels_of(sample), batch.epoch, sample, image);
-    sample = following;
+  // Of this process's own rows; the last batch of an epoch may leave it none.
+  int64_t valid = std::clamp<int64_t>(batch.valid - first_row_, 0, rows_);
+  std::span<int64_t> samples(slot.samples.data(), static_cast<size_t>(valid));
+  for (int64_t row = 0; row < valid; ++row)
+    samples[static_cast<size_t>(row)] = sample_of(batch, first_row_ + row);
+  dataset_.read(samples, batch.epoch,
+                std::span(slot.columns).first(dataset_.spec().columns.size()));
+  if (mixer_) mix(slot, samples);
+  for (size_t c = 0; c < slot.columns.size(); ++c) {
+    size_t bytes = columns()[c].row_bytes();
+    std::memset(slot.columns[c] + samples.size() * bytes, 0,
+                static_cast<size_t>(rows_ - valid) * bytes);
   }
-  auto missing = static_cast<size_t>(global_batch_ - batch.valid);
-  std::memset(image, 0, missing * image_bytes);
-  std::fill_n(labels + batch.valid, missing, 0);
+}
+
+// Tower by tower, so that a row's partner is read by the same process.
+void BatchLoader::mix(Slot& slot, std::span<const int64_t> samples) const {
+  auto tower = static_cast<size_t>(options_.batch_size);
+  for (size_t row = 0; row < samples.size(); row += tower)
+    mixer_->mix(samples.subspan(row, std::min(tower, samples.size() - row)), slot.batch.epoch, row,
+                slot.columns);
 }
 
 }  // namespace spire

@@ -2,9 +2,8 @@
 // What a batch holds is a function of (dataset, options, epoch, step): never of the number of
 // workers, nor of where start() began.
 #pragma once
-#include <spire/base/dtype.h>
-#include <spire/data/augment.h>
 #include <spire/data/dataset.h>
+#include <spire/data/mix.h>
 #include <spire/data/sampler.h>
 
 #include <condition_variable>
@@ -13,31 +12,43 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
 namespace spire {
 
 struct LoaderOptions {
-  int64_t batch_size = 1;    // samples a tower a step
-  int64_t towers = 1;        // of all processes; the global batch is towers x batch_size
-  DType dtype = DType::f32;  // of the images: f32 | bf16
-  int64_t workers = 1;       // reader threads; 0: next() prepares the batch itself
-  int64_t prefetch = 3;      // global batches prepared ahead of the one in use
-  bool shuffle = true;       // false: samples in the order of the dataset
-  bool drop_last = false;    // leave an epoch's last batch out when it is not full
-  AugmentOptions augment;
+  int64_t batch_size = 1;  // samples a tower a step
+  int64_t towers = 1;      // of all processes; the global batch is towers x batch_size
+  // The towers whose rows this process reads; a count of 0: all towers.
+  int64_t first_tower = 0;
+  int64_t tower_count = 0;
+  int64_t workers = 1;     // reader threads; 0: next() prepares the batch itself
+  int64_t prefetch = 3;    // global batches prepared ahead of the one in use
+  bool shuffle = true;     // false: samples in the order of the dataset
+  bool drop_last = false;  // leave an epoch's last batch out when it is not full
   uint64_t seed = 0;
+  MixOptions mix = {};  // mixes the samples of each tower, and adds two columns
 };
 
-// One global batch; its memory is the loader's and stays as it is until the following next().
+// This process's rows of one global batch; the memory is the loader's and stays as it is until the
+// following next(). What a row holds does not depend on which rows a process reads.
 struct Batch {
-  const void* images = nullptr;     // (towers * batch_size, H, W, C); zero from row `valid` on
-  const int32_t* labels = nullptr;  // (towers * batch_size); zero from `valid` on
-  int64_t valid = 0;  // samples; tower t has clamp(valid - t * batch_size, 0, batch_size)
+  // One a column of BatchLoader::columns(): (tower_count * batch_size, row); zero from `valid` on.
+  std::vector<const std::byte*> columns;
+  int64_t first_row = 0;  // of the global batch: the row that the columns begin with
+  int64_t valid = 0;      // samples of the global batch, which fill its rows from 0 on; tower t has
+                          // clamp(valid - t * batch_size, 0, batch_size)
   int64_t epoch = 0;
   int64_t step_in_epoch = 0;
-  int64_t first_position = 0;  // of row 0 in the epoch: step_in_epoch * towers * batch_size
+  // Of the global row 0 in the epoch: step_in_epoch * towers * batch_size.
+  int64_t first_position = 0;
+
+  template <typename T>
+  const T* column(size_t index) const {
+    return reinterpret_cast<const T*>(columns[index]);
+  }
 };
 
 // One thread, the consumer, calls all methods; the reader threads are the loader's own. They sleep
@@ -45,9 +56,8 @@ struct Batch {
 class BatchLoader {
  public:
   // The dataset must outlive the loader. Throws Error(config) for options out of range, and where
-  // drop_last would leave no batch at all.
-  BatchLoader(const Dataset& dataset, const Normalization& normalization,
-              const LoaderOptions& options);
+  // drop_last would leave no batch at all; Error(unexpected) for towers that are not there.
+  BatchLoader(const Dataset& dataset, const LoaderOptions& options);
   ~BatchLoader();
   BatchLoader(const BatchLoader&) = delete;
   BatchLoader& operator=(const BatchLoader&) = delete;
@@ -64,6 +74,10 @@ class BatchLoader {
   // Ends the reader threads; the batch in use stays valid until start().
   void stop();
 
+  // The dataset's, and other_labels and mix when samples are mixed.
+  const std::vector<Column>& columns() const {
+    return mixer_ ? mixer_->columns() : dataset_.spec().columns;
+  }
   int64_t steps_per_epoch() const { return steps_per_epoch_; }
   double wait_seconds() const { return wait_seconds_; }  // spent in next() since construction
 
@@ -72,7 +86,9 @@ class BatchLoader {
     void operator()(std::byte* memory) const;
   };
   struct Slot {
-    std::unique_ptr<std::byte[], AlignedDelete> memory;  // images, then labels; both aligned
+    std::unique_ptr<std::byte[], AlignedDelete> memory;  // the columns, each aligned
+    std::vector<std::byte*> columns;                     // in it
+    std::vector<int64_t> samples;                        // of its rows
     Batch batch;
     int64_t ready = -1;  // the ticket whose batch it holds
     std::exception_ptr error;
@@ -83,14 +99,15 @@ class BatchLoader {
   void work();
   void prepare(int64_t ticket, Slot& slot) const noexcept;
   void fill(Slot& slot) const;
+  void mix(Slot& slot, std::span<const int64_t> samples) const;
   int64_t sample_of(const Batch& batch, int64_t row) const;
-  const uint8_t* pixels_of(int64_t sample) const;
 
   const Dataset& dataset_;
   LoaderOptions options_;
   Sampler sampler_;
-  ImageWriter writer_;
+  std::optional<Mixer> mixer_;
   int64_t global_batch_;
+  int64_t rows_, first_row_;  // this process's: how many, and where they begin
   int64_t steps_per_epoch_;
   std::vector<Slot> slots_;  // prefetch, and the one in use
   double wait_seconds_ = 0;

@@ -44,6 +44,10 @@ class Backward final : public GradientBuilder {
     sum = sum ? graph_.emit_op<AddOp>({sum, gradient})[0] : gradient;
   }
 
+  Value take_gradient(int index) override {
+    return std::exchange(gradients_[static_cast<size_t>(input(index).id)], Value{});
+  }
+
  private:
   const Node& current() const { return graph_.nodes()[static_cast<size_t>(node_)]; }
   bool is_loss(Value value) const {
@@ -84,6 +88,8 @@ std::vector<ParameterGradient> differentiate(Graph& graph) {
   for (int node = forward_nodes - 1; node >= 0; --node) {
     if (backward.matters(node)) backward.visit(node);
   }
+  for (size_t node = static_cast<size_t>(forward_nodes); node < graph.nodes().size(); ++node)
+    graph.nodes()[node].backward = true;
   std::vector<ParameterGradient> gradients;
   for (Value parameter : graph.values_of(Role::parameter)) {
     Value gradient = backward.gradient(parameter);

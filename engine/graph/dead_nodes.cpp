@@ -24,6 +24,7 @@ int remove_dead_nodes(Graph& graph, std::span<const Value> also) {
   int removed = static_cast<int>(nodes.size() - kept.size());
   nodes = std::move(kept);
   graph.reindex();
+  graph.number_nodes();
   return removed;
 }
 

@@ -18,6 +18,7 @@ class Fusion {
     auto& nodes = graph_.nodes();
     std::erase_if(nodes, [](const Node& node) { return !node.op; });
     graph_.reindex();
+    graph_.number_nodes();
     return before - static_cast<int>(nodes.size());
   }
 
@@ -77,7 +78,9 @@ class Fusion {
   // inputs; output 0 becomes `at`'s output.
   void replace(Node& before, std::unique_ptr<Op> fused, std::vector<Value> inputs, Node& at,
                size_t n) {
-    Node node{std::move(fused), std::move(inputs), before.outputs};
+    // Of two blocks it is in neither: what lies between them is then kept for backward.
+    int block = before.block == at.block ? at.block : -1;
+    Node node{std::move(fused), std::move(inputs), before.outputs, at.id, block};
     node.outputs[0] = at.outputs[0];
     before.op.reset();
     graph_.nodes()[n] = std::move(node);

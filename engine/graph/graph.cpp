@@ -4,19 +4,36 @@
 
 namespace spire {
 
+namespace {
+
+// Beyond it bytes of a whole model may not fit their integers; no machine holds it either.
+constexpr int64_t most_elements = int64_t{1} << 40;
+
+void check_size(const Shape& shape) {
+  int64_t elements = 1;
+  for (int64_t dim : shape.dims()) {
+    if (__builtin_mul_overflow(elements, dim, &elements) || elements > most_elements)
+      fail(Category::config, "a tensor of {} has more than 2^40 elements; make the model smaller",
+           to_string(shape));
+  }
+}
+
+}  // namespace
+
 Value Graph::add_tensor(Tensor tensor) {
+  check_size(tensor.spec.shape);
   tensors_.push_back(std::move(tensor));
   return {value_count() - 1};
 }
 
 Value Graph::input(const std::string& name, TensorSpec spec) {
+  names_.insert(name);
   return add_tensor({.spec = spec, .role = Role::input, .name = name, .initialize = {}});
 }
 
 Value Graph::parameter(const std::string& name, Shape shape, Initializer initialize) {
-  for (const auto& other : tensors_) {
-    if (other.name == name) fail(Category::config, "two tensors of the model are named '{}'", name);
-  }
+  if (!names_.insert(name).second)
+    fail(Category::config, "two tensors of the model are named '{}'", name);
   return add_tensor({.spec = {shape, DType::f32},
                      .role = Role::parameter,
                      .name = name,
@@ -31,21 +48,39 @@ Value Graph::state(const std::string& name, Shape shape, float initial) {
   return value;
 }
 
+Value Graph::add_output(const TensorSpec& spec, int producer, size_t index) {
+  return add_tensor({.spec = spec,
+                     .role = Role::activation,
+                     .name = {},
+                     .initialize = {},
+                     .producer = producer,
+                     .output_index = static_cast<int>(index)});
+}
+
 std::vector<Value> Graph::emit(std::unique_ptr<Op> op, std::vector<Value> inputs) {
   std::vector<TensorSpec> specs;
   for (Value input : inputs) specs.push_back(spec(input));
-  Node node{std::move(op), std::move(inputs), {}};
-  int producer = static_cast<int>(nodes_.size());
-  for (const TensorSpec& output : node.op->infer(specs)) {
-    node.outputs.push_back(add_tensor({.spec = output,
-                                       .role = Role::activation,
-                                       .name = {},
-                                       .initialize = {},
-                                       .producer = producer,
-                                       .output_index = static_cast<int>(node.outputs.size())}));
-  }
+  int position = static_cast<int>(nodes_.size());
+  Node node{std::move(op), std::move(inputs), {}, position, open_block_};
+  for (const TensorSpec& output : node.op->infer(specs))
+    node.outputs.push_back(add_output(output, position, node.outputs.size()));
   nodes_.push_back(std::move(node));
   return nodes_.back().outputs;
+}
+
+void Graph::keep_output(const std::string& name) {
+  auto kept = outputs_.find(name);
+  require(kept != outputs_.end(), "the graph has no output '{}'", name);
+  outputs_ = {*kept};
+  losses_.clear();
+  state_updates_.clear();
+}
+
+Node Graph::repetition(const Node& node, std::vector<Value> inputs) {
+  Node again{node.op, std::move(inputs), {}, node.id, -1, true};
+  for (Value output : node.outputs)
+    again.outputs.push_back(add_output(TensorSpec(spec(output)), -1, again.outputs.size()));
+  return again;
 }
 
 std::vector<Value> Graph::values_of(Role role) const {
@@ -65,6 +100,26 @@ void Graph::reindex() {
       tensor.output_index = static_cast<int>(i);
     }
   }
+}
+
+void Graph::number_nodes() {
+  int last = -1, position = 0;
+  for (Node& node : nodes_) {
+    require(node.id > last, "a graph with repetitions is numbered anew");
+    last = node.id;
+    node.id = position++;
+  }
+}
+
+Graph::Block::Block(Graph& graph, const std::string& name)
+    : graph_(graph.open_block_ < 0 ? &graph : nullptr) {
+  if (!graph_) return;
+  graph_->open_block_ = static_cast<int>(graph_->blocks_.size());
+  graph_->blocks_.push_back(name);
+}
+
+Graph::Block::~Block() {
+  if (graph_) graph_->open_block_ = -1;
 }
 
 }  // namespace spire

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include <spire/base/philox.h>
@@ -32,8 +33,11 @@ struct Tensor {
 };
 
 struct Node {
-  std::unique_ptr<Op> op;
+  std::shared_ptr<const Op> op;  // shared by a node and its repetition
   std::vector<Value> inputs, outputs;
+  int id = 0;             // keys random numbers; a repetition has that of the node it repeats
+  int block = -1;         // index in Graph::blocks(); -1: in none
+  bool backward = false;  // appended by differentiate(), or later
 };
 
 // A state's share of one step: running = (1 - momentum) * running + momentum * sum over towers.
@@ -44,13 +48,30 @@ struct StateUpdate {
 
 class Graph {
  public:
+  // Nodes that are emitted while it lives form a block, which backward may compute anew
+  // (recompute_blocks). What is opened inside a block belongs to that one.
+  class Block {
+   public:
+    explicit Block(Graph& graph, const std::string& name = {});
+    ~Block();
+    Block(const Block&) = delete;
+    Block& operator=(const Block&) = delete;
+
+   private:
+    Graph* graph_;  // null: inside another block
+  };
+
   // training: whether layers are built in their training form (dropout, batch statistics).
-  explicit Graph(bool training) : training_(training) {}
+  // compute: of activations that are made from no other activation.
+  explicit Graph(bool training, DType compute = DType::f32)
+      : training_(training), compute_(compute) {}
   Graph(Graph&&) = default;
   Graph& operator=(Graph&&) = default;
 
   bool training() const { return training_; }
+  DType compute_dtype() const { return compute_; }
 
+  // A tensor of more than 2^40 elements throws Error(config), whatever it is for.
   Value input(const std::string& name, TensorSpec spec);
   // Names are unique; a second tensor of one name throws Error(config).
   Value parameter(const std::string& name, Shape shape, Initializer initialize);
@@ -63,10 +84,15 @@ class Graph {
     return emit(std::make_unique<SomeOp>(std::forward<Args>(args)...), std::move(inputs));
   }
 
+  // A node with the same op, id and new outputs, not yet part of the graph.
+  Node repetition(const Node& node, std::vector<Value> inputs);
+
   // A loss: fp64 sum over the batch's samples. Its gradient is that of sum / global valid samples.
   void add_loss(Value loss) { losses_.push_back(loss); }
-  // Keeps a tensor readable after a run, under a name ("loss", "correct").
+  // Keeps a tensor readable after a run, under a name ("loss", "score").
   void mark_output(const std::string& name, Value value) { outputs_[name] = value; }
+  // Forgets losses and all outputs but this one: what stays is what makes it (remove_dead_nodes).
+  void keep_output(const std::string& name);
   void update_state(StateUpdate update) { state_updates_.push_back(update); }
 
   const TensorSpec& spec(Value value) const { return tensor(value).spec; }
@@ -80,18 +106,27 @@ class Graph {
   const std::map<std::string, Value>& outputs() const { return outputs_; }
   const std::vector<StateUpdate>& state_updates() const { return state_updates_; }
 
+  const std::vector<std::string>& blocks() const { return blocks_; }  // their names
+
   // For passes: after nodes were replaced or removed, says anew which node makes which tensor.
   void reindex();
+  // And makes each node's id its position. Not for graphs with repetitions.
+  void number_nodes();
 
  private:
   Value add_tensor(Tensor tensor);
+  Value add_output(const TensorSpec& spec, int producer, size_t index);
 
   bool training_;
+  DType compute_;
   std::vector<Tensor> tensors_;
+  std::unordered_set<std::string> names_;  // of inputs, parameters and states
   std::vector<Node> nodes_;
   std::vector<Value> losses_;
   std::map<std::string, Value> outputs_;
   std::vector<StateUpdate> state_updates_;
+  std::vector<std::string> blocks_;
+  int open_block_ = -1;
 };
 
 }  // namespace spire

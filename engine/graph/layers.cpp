@@ -8,7 +8,7 @@
 #include <spire/kernels/add.h>
 #include <spire/kernels/avg_pool2d.h>
 #include <spire/kernels/batch_norm.h>
-#include <spire/kernels/concat.h>
+#include <spire/kernels/batch_norm_sync.h>
 #include <spire/kernels/conv2d.h>
 #include <spire/kernels/dense.h>
 #include <spire/kernels/dropout.h>
@@ -18,12 +18,10 @@
 #include <spire/kernels/mul.h>
 #include <spire/kernels/one_hot.h>
 #include <spire/kernels/regression_loss.h>
-#include <spire/kernels/reshape.h>
 #include <spire/kernels/softmax_cross_entropy.h>
+#include <spire/kernels/tower_sum.h>
 
 namespace spire {
-
-namespace {
 
 Initializer uniform(float bound) {
   return [bound](const RandomStream& random, std::span<float> values) {
@@ -31,8 +29,6 @@ Initializer uniform(float bound) {
       values[i] = (2.0f * random.uniform(i) - 1.0f) * bound;
   };
 }
-
-}  // namespace
 
 Initializer kaiming_uniform(int64_t fan_in) {
   return uniform(std::sqrt(6.0f / static_cast<float>(fan_in)));
@@ -43,7 +39,10 @@ Initializer linear_uniform(int64_t fan_in) {
 }
 
 Initializer kaiming_normal(int64_t fan_out) {
-  double deviation = std::sqrt(2.0 / static_cast<double>(fan_out));
+  return normal(std::sqrt(2.0 / static_cast<double>(fan_out)));
+}
+
+Initializer normal(double deviation) {
   return [deviation](const RandomStream& random, std::span<float> values) {
     for (size_t i = 0; i < values.size(); ++i) {  // Box & Muller 1958; 1 - u is never 0
       double radius = std::sqrt(-2.0 * std::log(1.0 - double{random.uniform(2 * i)}));
@@ -84,9 +83,22 @@ Value dense(Graph& graph, const std::string& name, Value x, int64_t units, bool 
   return graph.emit_op<DenseOp>(operands, DenseAttributes{.bias = bias})[0];
 }
 
+namespace {
+
+// The outputs of BatchNormOp, of this batch or of all towers'.
+std::vector<Value> normalise(Graph& graph, Value x, Value gamma, Value beta, bool sync,
+                             const BatchNormAttributes& attributes) {
+  if (!sync) return graph.emit_op<BatchNormOp>({x, gamma, beta}, attributes);
+  Value moments = graph.emit_op<BatchNormMomentsOp>({x})[0];
+  Value total = graph.emit_op<TowerSumOp>({moments})[0];
+  return graph.emit_op<BatchNormSyncOp>({x, gamma, beta, total}, attributes);
+}
+
+}  // namespace
+
 Value batch_norm(Graph& graph, const std::string& name, Value x, const BatchNormOptions& options) {
   Shape channels = {graph.spec(x).shape.back()};
-  Value gamma = graph.parameter(name + ".gamma", channels, constant(1));
+  Value gamma = graph.parameter(name + ".gamma", channels, constant(options.gamma));
   Value beta = graph.parameter(name + ".beta", channels, constant(0));
   Value mean = graph.state(name + ".running_mean", channels, 0);
   Value variance = graph.state(name + ".running_var", channels, 1);
@@ -94,7 +106,7 @@ Value batch_norm(Graph& graph, const std::string& name, Value x, const BatchNorm
   if (!graph.training()) {
     return graph.emit_op<BatchNormEvalOp>({x, gamma, beta, mean, variance}, attributes)[0];
   }
-  auto outputs = graph.emit_op<BatchNormOp>({x, gamma, beta}, attributes);
+  auto outputs = normalise(graph, x, gamma, beta, options.sync, attributes);
   graph.update_state({mean, outputs[3], options.momentum});
   graph.update_state({variance, outputs[4], options.momentum});
   return outputs[0];
@@ -116,6 +128,9 @@ Value leaky_relu(Graph& graph, Value x, float slope) {
 }
 Value gelu(Graph& graph, Value x) {
   return activation(graph, x, Activation::gelu);
+}
+Value gelu_tanh(Graph& graph, Value x) {
+  return activation(graph, x, Activation::gelu_tanh);
 }
 Value sigmoid(Graph& graph, Value x) {
   return activation(graph, x, Activation::sigmoid);
@@ -146,18 +161,6 @@ Value mul(Graph& graph, Value a, Value b) {
   return graph.emit_op<MulOp>({a, b})[0];
 }
 
-Value concat(Graph& graph, const std::vector<Value>& parts, int axis) {
-  return graph.emit_op<ConcatOp>(parts, axis)[0];
-}
-
-Value reshape(Graph& graph, Value x, Shape shape) {
-  return graph.emit_op<ReshapeOp>({x}, shape)[0];
-}
-
-Value flatten(Graph& graph, Value x) {
-  return graph.emit_op<FlattenOp>({x})[0];
-}
-
 Value dropout(Graph& graph, Value x, float rate) {
   if (!graph.training() || rate == 0.0f) return x;
   return graph.emit_op<DropoutOp>({x}, DropoutAttributes{.rate = rate})[0];
@@ -167,17 +170,33 @@ Value matmul(Graph& graph, Value a, Value b) {
   return graph.emit_op<MatmulOp>({a, b})[0];
 }
 
-void cross_entropy_loss(Graph& graph, Value logits, Value labels, float label_smoothing) {
-  auto outputs = graph.emit_op<SoftmaxCrossEntropyOp>(
-      {logits, labels}, SoftmaxCrossEntropyAttributes{.label_smoothing = label_smoothing});
+void cross_entropy_loss(Graph& graph, Value logits, Value labels,
+                        const CrossEntropyOptions& options) {
+  require(bool(options.other_labels) == bool(options.mix), "mixed labels come with their shares");
+  const Shape shape = graph.spec(logits).shape;
+  int64_t rows = graph.spec(labels).shape.elements();
+  auto as_rows = [&](Value value) {
+    return shape.rank() == 2 ? value : reshape(graph, value, {rows});
+  };
+  std::vector<Value> inputs = {logits, as_rows(labels)};
+  if (shape.rank() != 2) inputs[0] = reshape(graph, logits, {rows, shape.back()});
+  if (options.mix) inputs.insert(inputs.end(), {as_rows(options.other_labels), options.mix});
+  SoftmaxCrossEntropyAttributes attributes{.label_smoothing = options.label_smoothing,
+                                           .rows_per_sample = rows / shape[0],
+                                           .mixed = bool(options.mix)};
+  auto outputs = graph.emit_op<SoftmaxCrossEntropyOp>(inputs, attributes);
   graph.add_loss(outputs[0]);
   graph.mark_output("loss", outputs[0]);
-  graph.mark_output("correct", outputs[1]);
+  graph.mark_output("score", outputs[1]);
+}
+
+void cross_entropy_loss(Graph& graph, Value logits, Value labels, float label_smoothing) {
+  cross_entropy_loss(graph, logits, labels, {.label_smoothing = label_smoothing});
 }
 
 namespace {
 
-// Against the one-hot label; "correct" counts as for cross entropy.
+// Against the one-hot label; "score" counts as for cross entropy.
 void regression_loss(Graph& graph, Value logits, Value labels, Regression kind) {
   const TensorSpec& spec = graph.spec(logits);
   OneHotAttributes attributes{.classes = spec.shape.back(), .dtype = spec.dtype};
@@ -185,7 +204,7 @@ void regression_loss(Graph& graph, Value logits, Value labels, Regression kind) 
   Value loss = graph.emit_op<RegressionLossOp>({logits, target}, kind)[0];
   graph.add_loss(loss);
   graph.mark_output("loss", loss);
-  graph.mark_output("correct", graph.emit_op<SoftmaxCrossEntropyOp>({logits, labels})[1]);
+  graph.mark_output("score", graph.emit_op<SoftmaxCrossEntropyOp>({logits, labels})[1]);
 }
 
 }  // namespace

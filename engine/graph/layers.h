@@ -5,6 +5,8 @@
 #include <string>
 
 #include <spire/graph/graph.h>
+#include <spire/kernels/regression_loss.h>
+#include <spire/kernels/resize.h>
 #include <spire/kernels/window.h>
 
 namespace spire {
@@ -16,6 +18,8 @@ Initializer kaiming_normal(int64_t fan_out);
 // Uniform in +-1 / sqrt(fan_in): for a layer with no relu behind it, such as the one that makes
 // logits.
 Initializer linear_uniform(int64_t fan_in);
+Initializer uniform(float bound);      // in +-bound
+Initializer normal(double deviation);  // N(0, deviation)
 Initializer constant(float value);
 
 struct Conv2dOptions {
@@ -30,22 +34,65 @@ struct Conv2dOptions {
 };
 Value conv2d(Graph& graph, const std::string& name, Value x, const Conv2dOptions& options);
 
+// The transposed convolution, x (N, H, W, C) -> (N, OH, OW, channels) with
+//   OH = (H - 1) * stride - 2 padding + kernel + output_padding
+// Weight (C, channels, KH, KW).
+struct ConvTranspose2dOptions {
+  int64_t channels = 1;  // of the output
+  Extent2d kernel{3, 3};
+  Extent2d stride{1, 1};
+  Extent2d padding{0, 0};
+  Extent2d output_padding{0, 0};  // less than the stride
+  bool bias = true;
+  Initializer initialize = {};  // of the weight; default kaiming_uniform of what an output sums
+};
+Value conv_transpose2d(Graph& graph, const std::string& name, Value x,
+                       const ConvTranspose2dOptions& options);
+
 // x (.., K) -> (.., units)
 // initialize: of the weight; default kaiming_uniform(K), for a relu behind it.
 Value dense(Graph& graph, const std::string& name, Value x, int64_t units, bool bias = true,
             Initializer initialize = {});
+// Rows of a learned table name.weight (vocabulary, width) by ids i32 (..) -> (.., width) of
+// `dtype`. The table is handed out, too, for an output head with the same weights.
+struct Embedding {
+  Value output, table;
+};
+Embedding embedding(Graph& graph, const std::string& name, Value ids, int64_t vocabulary,
+                    int64_t width, DType dtype, Initializer initialize);
+// Dense without bias whose weight is a table of another layer: x (.., K), table (V, K) -> (.., V).
+Value tied_dense(Graph& graph, Value table, Value x);
+// x (N, T, C) plus a learned parameter name.weight (T, C), the same for every sample. positions:
+// rows of the parameter, of which the first T are added; 0: T.
+Value position_embedding(Graph& graph, const std::string& name, Value x, Initializer initialize,
+                         int64_t positions = 0);
+
+struct AttentionOptions {
+  int64_t heads = 1;
+  bool causal = false;
+  float dropout = 0;  // of the attention weights, in training
+};
+// qkv (N, T, 3C): C columns each of queries, keys and values, head after head -> (N, T, C)
+Value attention(Graph& graph, Value qkv, const AttentionOptions& options);
 
 struct BatchNormOptions {
   float epsilon = 1e-5f;
   float momentum = 0.1f;  // share of the newest batch in the running statistics
+  float gamma = 1.0f;     // what it begins at
+  bool sync = false;      // statistics over all towers
 };
-// Statistics of the tower's own batch in training, running ones in evaluation.
+// Statistics of the tower's own batch (sync: of the global batch) in training, running ones in
+// evaluation.
 Value batch_norm(Graph& graph, const std::string& name, Value x,
                  const BatchNormOptions& options = {});
+
+// Over the last axis; parameters name.gamma (1) and name.beta (0).
+Value layer_norm(Graph& graph, const std::string& name, Value x, float epsilon = 1e-5f);
 
 Value relu(Graph& graph, Value x);
 Value leaky_relu(Graph& graph, Value x, float slope = 0.01f);
 Value gelu(Graph& graph, Value x);
+Value gelu_tanh(Graph& graph, Value x);  // gelu's tanh form, as in GPT-2
 Value sigmoid(Graph& graph, Value x);
 Value tanh(Graph& graph, Value x);
 
@@ -57,20 +104,44 @@ struct PoolOptions {
 Value max_pool2d(Graph& graph, Value x, const PoolOptions& options = {});
 Value avg_pool2d(Graph& graph, Value x, const PoolOptions& options = {});
 Value global_avg_pool(Graph& graph, Value x);  // (N, H, W, C) -> (N, C)
+// (N, H, W, C) -> (N, size, C), as PyTorch's interpolate with align_corners=false.
+Value resize(Graph& graph, Value x, Extent2d size, Resize kind);
+// Zeros behind the channels of x, until there are `channels`.
+Value pad_channels(Graph& graph, Value x, int64_t channels);
 
 Value add(Graph& graph, Value a, Value b);
 Value mul(Graph& graph, Value a, Value b);
 Value concat(Graph& graph, const std::vector<Value>& parts, int axis);
 Value reshape(Graph& graph, Value x, Shape shape);
-Value flatten(Graph& graph, Value x);              // (N, ..) -> (N, features)
+Value flatten(Graph& graph, Value x);  // (N, ..) -> (N, features)
+// Axis i of the result is axis axes[i] of x.
+Value transpose(Graph& graph, Value x, std::vector<int> axes);
+// The elements [begin, begin + length) of an axis; a negative axis counts from the last.
+Value slice(Graph& graph, Value x, int axis, int64_t begin, int64_t length);
+// The elements of an axis that indices i32 (K) name; a negative axis counts from the last.
+Value gather(Graph& graph, Value x, Value indices, int axis);
+// x (..), a parameter or an activation, for each of `count` samples -> (count, ..) of `dtype`
+Value expand(Graph& graph, Value x, int64_t count, DType dtype);
+
 Value dropout(Graph& graph, Value x, float rate);  // x itself in evaluation and for rate 0
 Value matmul(Graph& graph, Value a, Value b);
 
-// Losses over a batch of N: fp64 sums, the outputs "loss" and "correct" of the graph.
-// logits (N, classes), labels (N) int32.
+// Losses over a batch of N: fp64 sums, the outputs "loss" and "score" of the graph.
+struct CrossEntropyOptions {
+  float label_smoothing = 0;
+  // Both or none: second labels, shaped as the labels, and the first labels' share (N) f32 (mixup).
+  Value other_labels = {}, mix = {};
+};
+// logits (N, classes), labels (N) int32; or (N, .., classes) and (N, ..): a sample's loss, and its
+// share of "score", is the mean over its labels.
+void cross_entropy_loss(Graph& graph, Value logits, Value labels,
+                        const CrossEntropyOptions& options);
 void cross_entropy_loss(Graph& graph, Value logits, Value labels, float label_smoothing);
 // Mean over features of the squared or absolute difference from the one-hot label.
 void mse_loss(Graph& graph, Value logits, Value labels);
 void l1_loss(Graph& graph, Value logits, Value labels);
+// prediction and target alike (N, ..): images. "score" is the fp64 sum over samples of each
+// one's mean squared error, whatever the kind, from which PSNR follows.
+void reconstruction_loss(Graph& graph, Value prediction, Value target, Regression kind);
 
 }  // namespace spire

@@ -44,12 +44,14 @@ MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes) {
 size_t peak_live_bytes(const std::vector<Lifetime>& lifetimes) {
   int end = 0;
   for (const Lifetime& life : lifetimes) end = std::max(end, life.last + 1);
-  size_t peak = 0;
-  for (int node = 0; node < end; ++node) {
-    size_t live = 0;
-    for (const Lifetime& life : lifetimes) {
-      if (life.first <= node && node <= life.last) live += align_up(life.bytes);
-    }
+  std::vector<size_t> born(static_cast<size_t>(end) + 1), gone(born.size());
+  for (const Lifetime& life : lifetimes) {
+    born[static_cast<size_t>(life.first)] += align_up(life.bytes);
+    gone[static_cast<size_t>(life.last) + 1] += align_up(life.bytes);
+  }
+  size_t live = 0, peak = 0;
+  for (size_t node = 0; node < born.size(); ++node) {
+    live += born[node] - gone[node];
     peak = std::max(peak, live);
   }
   return peak;

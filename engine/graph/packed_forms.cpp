@@ -35,7 +35,7 @@ void PackedForms::pack_some(const float* weights, bool step, int part, int parts
       return (inside * form.packing.units + form.elements - 1) / form.elements;
     };
     form.packing.pack_units(weights + form.parameter_offset, buffer_.data() + form.offset,
-                            unit_from(begin), unit_from(end));
+                            unit_from(begin), unit_from(end), nullptr);
   }
 }
 

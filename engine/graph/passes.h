@@ -13,4 +13,15 @@ int fuse_activations(Graph& graph);
 // updates, and `also`. Returns how many.
 int remove_dead_nodes(Graph& graph, std::span<const Value> also = {});
 
+// Trades time for memory (Chen, Xu, Zhang, Guestrin: "Training Deep Nets with Sublinear Memory
+// Cost", 2016): what the backward nodes read from inside a block (Graph::Block) is made a second
+// time, just before the first of them, so that it need not stay from forward to backward. Kept are
+//   - what others than the block's own nodes read in forward, graph outputs, state contributions;
+//   - small tensors (at most 1/32 of the block's largest: statistics, keys of random numbers);
+//   - sums over towers, which towers meet for: none of them is made twice.
+// A repetition has the id of its node and the same inputs, so it gives the same bits; gradients
+// stay the same tensors in the same order. The last pass, behind differentiate() and
+// remove_dead_nodes(). Returns how many nodes run twice.
+int recompute_blocks(Graph& graph);
+
 }  // namespace spire

@@ -1,169 +1,50 @@
 #include <spire/graph/plan.h>
 
 #include <algorithm>
-#include <numeric>
 
-#include <spire/graph/memory_plan.h>
+#include <spire/graph/tensor_places.h>
 
 namespace spire {
 
-// Works out the places of all tensors, then makes the kernels. Tensors that share memory (views,
-// overwritten inputs) are one block: the block of `root(value)`.
+// Makes the kernels of a graph whose tensors have their places.
 class PlanBuilder {
  public:
   PlanBuilder(Graph& graph, const PlanOptions& options, const ParameterLayout& layout)
-      : graph_(graph), options_(options), layout_(layout) {
-    auto count = static_cast<size_t>(graph.value_count());
-    parent_.resize(count);
-    std::iota(parent_.begin(), parent_.end(), 0);
-    places_.resize(count);
-    last_use_.assign(count, -1);
-  }
+      : graph_(graph),
+        options_(options),
+        layout_(layout),
+        places_(graph, options.gradients, layout) {}
 
   void build(Plan& plan, PackedForms& forms) {
-    place_fixed_tensors();
-    find_last_uses();
-    share_memory();
-    plan.activation_bytes_ = place_arena_tensors();
+    plan.activation_bytes_ = places_.arena_bytes();
     for (size_t n = 0; n < graph_.nodes().size(); ++n) {
-      if (!graph_.nodes()[n].op->is_view()) plan.steps_.push_back(make_step(n, plan, forms));
+      if (graph_.nodes()[n].op->is_view()) continue;
+      plan.steps_.push_back(make_step(n, plan, forms));
+      if (makes_output(graph_.nodes()[n])) plan.backward_begin_ = plan.steps_.size();
     }
+    find_ready_gradients(plan);
     for (const auto& [name, value] : graph_.outputs())
-      plan.outputs_.emplace_back(name, place(value));
+      plan.outputs_.emplace_back(name, places_.at(value));
   }
 
  private:
-  using Place = Plan::Place;
-  using Space = Plan::Space;
-
-  int root(int id) const {
-    while (parent_[static_cast<size_t>(id)] != id) id = parent_[static_cast<size_t>(id)];
-    return id;
-  }
-  Place& place(Value value) { return places_[static_cast<size_t>(root(value.id))]; }
-
-  size_t byte_offset(const std::string& name) const {
-    return static_cast<size_t>(layout_.find(name).offset) * sizeof(float);
-  }
-
-  void place_fixed_tensors() {
-    size_t index = 0;
-    for (Value value : graph_.values_of(Role::input)) place(value) = {Space::input, index++};
-    for (Role role : {Role::parameter, Role::state}) {
-      for (Value value : graph_.values_of(role)) {
-        place(value) = {Space::weights, byte_offset(graph_.tensor(value).name)};
-      }
-    }
-    for (const auto& [parameter, gradient] : options_.gradients)
-      send_to_gradients(parameter, gradient);
-    if (options_.gradients.empty()) return;
-    for (const StateUpdate& update : graph_.state_updates()) {
-      send_to_gradients(update.state, update.contribution);
-    }
-  }
-
-  void send_to_gradients(Value target, Value value) {
-    const std::string& name = graph_.tensor(target).name;
-    require(place(value).space == Space::none,
-            "the gradient of '{}' is also that of another parameter", name);
-    place(value) = {Space::gradients, byte_offset(name)};
-  }
-
-  void find_last_uses() {
-    const auto& nodes = graph_.nodes();
-    for (size_t n = 0; n < nodes.size(); ++n) {
-      for (Value input : nodes[n].inputs)
-        last_use_[static_cast<size_t>(input.id)] = static_cast<int>(n);
-    }
-    for (const auto& [name, value] : graph_.outputs()) {
-      last_use_[static_cast<size_t>(value.id)] = static_cast<int>(nodes.size());
-    }
-  }
-
-  // Joins views with their source, and outputs with an input that nobody reads afterwards.
-  void share_memory() {
-    const auto& nodes = graph_.nodes();
-    for (size_t n = 0; n < nodes.size(); ++n) {
-      const Node& node = nodes[n];
-      Value output = node.outputs[0];
-      if (node.op->is_view()) {
-        join_view(node.inputs[0], output);
-        continue;
-      }
-      for (size_t i = 0; i < node.inputs.size(); ++i) {
-        if (node.op->may_overwrite(static_cast<int>(i)) &&
-            dies_at(node.inputs[i], static_cast<int>(n)) && place(output).space == Space::none &&
-            graph_.spec(node.inputs[i]).bytes() == graph_.spec(output).bytes()) {
-          join(node.inputs[i], output);
-          break;
-        }
-      }
-    }
-  }
-
-  void join_view(Value source, Value view) {
-    if (place(view).space == Space::none) {
-      join(source, view);
-    } else {  // a view that must lie in the gradient buffer takes its source along
-      require(place(source).space == Space::none, "a view of a fixed tensor cannot be a gradient");
-      join(view, source);
-    }
-  }
-
-  // `child` lies where `block` lies from now on.
-  void join(Value block, Value child) {
-    int to = root(block.id), from = root(child.id);
-    parent_[static_cast<size_t>(from)] = to;
-    auto& last = last_use_[static_cast<size_t>(to)];
-    last = std::max(last, last_use_[static_cast<size_t>(from)]);
-  }
-
-  bool dies_at(Value value, int node) {
-    auto block = static_cast<size_t>(root(value.id));
-    return places_[block].space == Space::none && last_use_[block] == node;
-  }
-
-  size_t place_arena_tensors() {
-    std::vector<int> blocks;
-    std::vector<Lifetime> lifetimes;
-    std::vector<size_t> slot(parent_.size(), SIZE_MAX);
-    for (int n = 0; n < static_cast<int>(graph_.nodes().size()); ++n) {
-      for (Value output : graph_.nodes()[static_cast<size_t>(n)].outputs) {
-        auto block = static_cast<size_t>(root(output.id));
-        if (places_[block].space != Space::none) continue;
-        if (slot[block] == SIZE_MAX) {
-          slot[block] = blocks.size();
-          blocks.push_back(static_cast<int>(block));
-          lifetimes.push_back({0, n, std::max(n, last_use_[block])});
-        }
-        auto& life = lifetimes[slot[block]];
-        life.bytes = std::max(life.bytes, graph_.spec(output).bytes());
-      }
-    }
-    MemoryPlan memory = plan_memory(lifetimes);
-    for (size_t i = 0; i < blocks.size(); ++i) {
-      places_[static_cast<size_t>(blocks[i])] = {Space::arena, memory.offsets[i]};
-    }
-    return align_up(memory.bytes);
-  }
-
   Plan::Step make_step(size_t n, Plan& plan, PackedForms& forms) {
     const Node& node = graph_.nodes()[n];
     std::vector<TensorSpec> inputs, outputs;
     Plan::Step step;
     for (Value value : node.inputs) {
       inputs.push_back(graph_.spec(value));
-      step.inputs.push_back(place(value));
+      step.inputs.push_back(places_.at(value));
     }
     for (Value value : node.outputs) {
       outputs.push_back(graph_.spec(value));
-      step.outputs.push_back(place(value));
+      step.outputs.push_back(places_.at(value));
     }
     step.kernel = make_kernel(*node.op, {.inputs = inputs,
                                          .outputs = outputs,
                                          .device = options_.device,
                                          .threads = options_.threads,
-                                         .op_id = static_cast<int>(n)});
+                                         .op_id = node.id});
     for (Packing& packing : step.kernel->packings()) {
       const Tensor& tensor = graph_.tensor(node.inputs[static_cast<size_t>(packing.input)]);
       require(tensor.role == Role::parameter, "[{}] packs an input that is no parameter",
@@ -174,17 +55,55 @@ class PlanBuilder {
     }
     plan.workspace_bytes_ =
         std::max(plan.workspace_bytes_, align_up(step.kernel->workspace_bytes()));
+    if (node.op->sums_towers()) {
+      step.tower_sum = outputs[0].shape.elements();
+      plan.tower_sums_.push_back(step.tower_sum);
+    }
     step.input_pointers.resize(step.inputs.size());
     step.output_pointers.resize(step.outputs.size());
     return step;
   }
 
+  bool makes_output(const Node& node) const {
+    for (const auto& [name, value] : graph_.outputs()) {
+      if (std::count(node.outputs.begin(), node.outputs.end(), value) > 0) return true;
+    }
+    return false;
+  }
+
+  // A prefix of the gradient buffer is ready behind the last step that touches any of its entries.
+  void find_ready_gradients(Plan& plan) {
+    if (options_.gradients.empty()) return;
+    std::vector<size_t> last(layout_.entries().size(), 0);
+    for (size_t s = 0; s < plan.steps_.size(); ++s) {
+      for (const auto* places : {&plan.steps_[s].inputs, &plan.steps_[s].outputs}) {
+        for (Place p : *places) {
+          if (p.space == Space::gradients) last[entry_at(p.offset)] = s;
+        }
+      }
+    }
+    size_t latest = 0;
+    for (size_t e = 0; e < last.size(); ++e) {
+      latest = std::max(latest, last[e]);
+      bool is_last = e + 1 == last.size();
+      plan.steps_[latest].gradients_ready =
+          is_last ? layout_.total_floats() : layout_.entries()[e + 1].offset;
+    }
+  }
+
+  size_t entry_at(size_t bytes) const {
+    const auto& entries = layout_.entries();
+    auto floats = static_cast<int64_t>(bytes / sizeof(float));
+    auto after =
+        std::upper_bound(entries.begin(), entries.end(), floats,
+                         [](int64_t value, const auto& entry) { return value < entry.offset; });
+    return static_cast<size_t>(after - entries.begin()) - 1;
+  }
+
   Graph& graph_;
   const PlanOptions& options_;
   const ParameterLayout& layout_;
-  std::vector<int> parent_;    // of the memory-sharing forest
-  std::vector<Place> places_;  // of roots
-  std::vector<int> last_use_;  // of roots: last node that reads the block
+  const TensorPlaces places_;
 };
 
 Plan::Plan(Graph graph, const PlanOptions& options, const ParameterLayout& layout,
@@ -216,17 +135,44 @@ const std::byte* Plan::resolve_input(Place place, const Bindings& bindings) {
   }
 }
 
-void Plan::run(const Bindings& bindings, const StepContext& context) {
-  std::byte* workspace = bindings.arena + activation_bytes_;
-  for (Step& step : steps_) {
-    for (size_t i = 0; i < step.inputs.size(); ++i) {
-      step.input_pointers[i] = resolve_input(step.inputs[i], bindings);
-    }
-    for (size_t i = 0; i < step.outputs.size(); ++i) {
-      step.output_pointers[i] = resolve(step.outputs[i], bindings);
-    }
-    step.kernel->run({step.input_pointers, step.output_pointers, workspace, &context});
+void Plan::run_step(Step& step, const Bindings& bindings, const StepContext& context) {
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    step.input_pointers[i] = resolve_input(step.inputs[i], bindings);
   }
+  for (size_t i = 0; i < step.outputs.size(); ++i) {
+    step.output_pointers[i] = resolve(step.outputs[i], bindings);
+  }
+  std::byte* workspace = bindings.arena + activation_bytes_;
+  step.kernel->run({step.input_pointers, step.output_pointers, workspace, &context});
+}
+
+void Plan::tell(size_t position, PlanListener& listener) const {
+  if (steps_[position].gradients_ready > 0)
+    listener.gradients_ready(steps_[position].gradients_ready);
+  if (position + 1 == backward_begin_) listener.backward_begins();
+}
+
+void Plan::run(const Bindings& bindings, const StepContext& context, PlanListener* listener) {
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    run_step(steps_[s], bindings, context);
+    if (listener) tell(s, *listener);
+  }
+}
+
+size_t Plan::run_segment(const Bindings& bindings, const StepContext& context, size_t from,
+                         PlanListener* listener) {
+  for (size_t s = from; s < steps_.size(); ++s) {
+    if (steps_[s].tower_sum > 0) return s;
+    run_step(steps_[s], bindings, context);
+    if (listener) tell(s, *listener);
+  }
+  return steps_.size();
+}
+
+TowerVector Plan::tower_vector(size_t position, const Bindings& bindings) const {
+  const Step& step = steps_[position];
+  return {reinterpret_cast<const double*>(resolve_input(step.inputs[0], bindings)),
+          reinterpret_cast<double*>(resolve(step.outputs[0], bindings)), step.tower_sum};
 }
 
 const void* Plan::output(const std::string& name, const std::byte* arena) const {

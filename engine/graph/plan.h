@@ -6,6 +6,7 @@
 
 #include <spire/graph/packed_forms.h>
 #include <spire/graph/parameter_layout.h>
+#include <spire/graph/tensor_places.h>
 #include <spire/kernels/kernel.h>
 
 namespace spire {
@@ -27,12 +28,37 @@ struct Bindings {
   std::vector<const void*> inputs;    // in the order of the graph's inputs
 };
 
+// Hears how far a run is, on the thread that runs.
+class PlanListener {
+ public:
+  virtual ~PlanListener() = default;
+  virtual void backward_begins() = 0;
+  // The first `floats` of the gradient buffer are final: no kernel of the run touches them again.
+  virtual void gradients_ready(int64_t floats) = 0;
+};
+
+// What a run stops for: `count` numbers of this tower, whose sum over all towers goes to `sum`.
+struct TowerVector {
+  const double* mine = nullptr;
+  double* sum = nullptr;
+  int64_t count = 0;
+};
+
 class Plan {
  public:
   // Throws what the kernels' factories throw. `layout` and `forms` are read at construction only.
   Plan(Graph graph, const PlanOptions& options, const ParameterLayout& layout, PackedForms& forms);
 
-  void run(const Bindings& bindings, const StepContext& step);
+  // All of it; sums over towers are those of the only tower.
+  void run(const Bindings& bindings, const StepContext& step, PlanListener* listener = nullptr);
+
+  // Towers in lockstep: runs from step `from` (0: the beginning) up to the next sum over towers,
+  // and returns its position; end() when there is none left. Go on with position + 1.
+  size_t run_segment(const Bindings& bindings, const StepContext& step, size_t from,
+                     PlanListener* listener = nullptr);
+  size_t end() const { return steps_.size(); }
+  TowerVector tower_vector(size_t position, const Bindings& bindings) const;
+  const std::vector<int64_t>& tower_sums() const { return tower_sums_; }  // their counts, in order
 
   size_t activation_bytes() const { return activation_bytes_; }
   size_t workspace_bytes() const { return workspace_bytes_; }
@@ -43,24 +69,25 @@ class Plan {
   const void* output(const std::string& name, const std::byte* arena) const;
 
  private:
-  enum class Space : uint8_t { none, arena, weights, packed, gradients, input };
-  struct Place {
-    Space space = Space::none;
-    size_t offset = 0;  // in bytes; for Space::input the index of the input
-  };
   struct Step {
     std::unique_ptr<Kernel> kernel;
     std::vector<Place> inputs, outputs;
     std::vector<const void*> input_pointers;
     std::vector<void*> output_pointers;
+    int64_t gradients_ready = 0;  // floats, where the step completes some
+    int64_t tower_sum = 0;        // numbers that it sums over towers; 0: none
   };
   friend class PlanBuilder;
 
+  void run_step(Step& step, const Bindings& bindings, const StepContext& context);
+  void tell(size_t position, PlanListener& listener) const;
   static std::byte* resolve(Place place, const Bindings& bindings);  // places that ops write
   static const std::byte* resolve_input(Place place, const Bindings& bindings);
 
   std::vector<Step> steps_;
   std::vector<std::pair<std::string, Place>> outputs_;
+  std::vector<int64_t> tower_sums_;
+  size_t backward_begin_ = 0;  // first step behind the loss
   size_t activation_bytes_ = 0, workspace_bytes_ = 0;
 };
 

@@ -9,7 +9,7 @@ namespace spire {
 // Devices, global batch, parameters, planned memory by kind, length, output. Ends with a newline.
 std::string start_block(const StartInfo& start);
 
-// Best accuracy, time, samples/s, paths; the last line is "parameter hash  <hex>". Lines about what
+// Best metric, time, samples/s, paths; the last line is "parameter hash  <hex>". Lines about what
 // the run did not do (no evaluation, no checkpoint) are left out.
 std::string end_block(const RunSummary& summary);
 

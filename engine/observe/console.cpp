@@ -1,7 +1,6 @@
 #include <spire/base/error.h>
 #include <spire/observe/blocks.h>
 #include <spire/observe/console.h>
-#include <spire/observe/progress_line.h>
 
 #include <ostream>
 
@@ -18,7 +17,7 @@ Console::Console(std::ostream& log, std::ostream& results, ConsoleOptions option
     : log_(log), results_(results), options_(std::move(options)) {}
 
 void Console::on_start(const StartInfo& start) {
-  epochs_ = start.epochs;
+  context_ = {start.epochs, start.processes};
   if (options_.quiet) return;
   log_ << start_block(start) << '\n' << std::flush;
 }
@@ -42,10 +41,10 @@ void Console::show_progress() {
   if (options_.terminal.interactive) {
     // The last column stays free: filling it makes some terminals begin a new line.
     int width = options_.terminal.width() - 1;
-    log_ << clear_line << progress_line(last_step_, epochs_, width, options_.terminal.colour);
+    log_ << clear_line << progress_line(last_step_, context_, width, options_.terminal.colour);
     drawn_ = true;
   } else {
-    log_ << plain_line(last_step_, options_.now()) << '\n';
+    log_ << plain_line(last_step_, context_, options_.now()) << '\n';
   }
   log_ << std::flush;
   shown_at_ = options_.now();
@@ -65,12 +64,18 @@ void Console::print(std::string_view line, std::string_view colour) {
 }
 
 void Console::on_eval(const EvalReport& eval) {
-  if (!options_.quiet) print(eval_line(eval), eval.best ? green : "");
+  if (options_.quiet) return;
+  if (stale_ && !options_.terminal.interactive) show_progress();  // the step it belongs to
+  print(eval_line(eval), eval.best ? green : "");
 }
 
 // On a terminal these would only push the evaluations off the screen.
 void Console::on_checkpoint(const CheckpointReport& checkpoint) {
   if (!options_.quiet && !options_.terminal.interactive) print(checkpoint_line(checkpoint), "");
+}
+
+void Console::on_note(std::string_view text) {
+  if (!options_.quiet) print(text, "");
 }
 
 void Console::on_warning(std::string_view text) {

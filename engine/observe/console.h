@@ -1,6 +1,7 @@
 // What a person sees of a run.
 #pragma once
 #include <spire/observe/observer.h>
+#include <spire/observe/progress_line.h>
 #include <spire/observe/terminal.h>
 #include <spire/observe/units.h>
 
@@ -19,7 +20,8 @@ struct ConsoleOptions {
 // The start block, progress, evaluations and warnings go to `log`, the end block to `results`.
 // On a terminal one progress line is rewritten in place, at most ten times a second, and everything
 // else is printed above it. Otherwise progress is a timestamped line: for the first step, then
-// every `every_seconds`, and for the last one; no escape and no carriage return is written.
+// every `every_seconds`, ahead of an evaluation, and for the last one; no escape and no carriage
+// return is written.
 class Console : public Observer {
  public:
   // Both streams must outlive the console.
@@ -29,6 +31,7 @@ class Console : public Observer {
   void on_step(const StepReport& step) override;
   void on_eval(const EvalReport& eval) override;
   void on_checkpoint(const CheckpointReport& checkpoint) override;
+  void on_note(std::string_view text) override;
   void on_warning(std::string_view text) override;
   void on_end(const RunSummary& summary) override;
 
@@ -43,7 +46,7 @@ class Console : public Observer {
   std::ostream& log_;
   std::ostream& results_;
   const ConsoleOptions options_;
-  int64_t epochs_ = 0;
+  LineContext context_;
   StepReport last_step_;
   bool stale_ = false;            // last_step_ is not on the screen or in the log yet
   bool drawn_ = false;            // the cursor stands in a progress line

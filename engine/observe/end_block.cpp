@@ -8,10 +8,10 @@
 namespace spire {
 namespace {
 
-std::string accuracy_text(const ValidationSummary& val) {
+std::string validation_text(const ValidationSummary& val) {
   if (!val.measured) return "";
-  return fmt::format("{}, last {} with loss {}", percent_text(val.best_accuracy),
-                     percent_text(val.accuracy), loss_text(val.loss));
+  return fmt::format("{}, last {} with loss {}", metric_text({val.metric.metric, val.best}),
+                     metric_text(val.metric), loss_text(val.loss));
 }
 
 std::string memory_text(const std::map<std::string, int64_t>& peak) {
@@ -27,7 +27,7 @@ std::string end_block(const RunSummary& summary) {
   Sections block;
   if (!summary.stopped_by.empty() || summary.exit != 0)
     block.add("stopped", fmt::format("{} (exit {})", summary.stopped_by, summary.exit));
-  block.add("best accuracy", accuracy_text(summary.val));
+  block.add(fmt::format("best {}", name(summary.val.metric.metric)), validation_text(summary.val));
   block.add("time", fmt::format("{} for {} steps, {:.4g} epochs", duration_text(summary.seconds),
                                 count_text(summary.steps), summary.epochs));
   if (summary.samples_per_s > 0)
@@ -37,6 +37,7 @@ std::string end_block(const RunSummary& summary) {
   block.add("checkpoint", summary.checkpoint);
   block.add("metrics", summary.metrics);
   block.add("output", summary.output);
+  block.add("ema hash", summary.ema_hash);
   block.add("parameter hash", summary.parameter_hash);
   return block.text();
 }

@@ -96,12 +96,13 @@ void MetricsFile::on_step(const StepReport& step) {
                   {"epoch", step.epoch},
                   {"samples_seen", step.samples_seen},
                   {"train/loss", step.loss},
-                  {"train/accuracy", step.accuracy},
+                  {fmt::format("train/{}", name(step.metric.metric)), step.metric.value},
                   {"train/lr", step.lr},
                   {"train/grad_norm", step.grad_norm},
                   {"perf/samples_per_s", step.samples_per_s},
                   {"perf/step_ms", step.step_ms},
-                  {"time/data_wait_ms", step.data_wait * step.step_ms}}));
+                  {"time/data_wait_ms", step.data_wait * step.step_ms},
+                  {"time/comm_wait_ms", step.comm_wait * step.step_ms}}));
 }
 
 void MetricsFile::on_eval(const EvalReport& eval) {
@@ -109,7 +110,7 @@ void MetricsFile::on_eval(const EvalReport& eval) {
                   {"step", eval.step},
                   {"epoch", eval.epoch},
                   {"val/loss", eval.loss},
-                  {"val/accuracy", eval.accuracy},
+                  {fmt::format("val/{}", name(eval.metric.metric)), eval.metric.value},
                   {"val/samples", eval.samples},
                   {"time/eval_s", eval.seconds}}));
 }

@@ -18,6 +18,10 @@ void ObserverList::on_checkpoint(const CheckpointReport& checkpoint) {
   for (auto& observer : observers_) observer->on_checkpoint(checkpoint);
 }
 
+void ObserverList::on_note(std::string_view text) {
+  for (auto& observer : observers_) observer->on_note(text);
+}
+
 void ObserverList::on_warning(std::string_view text) {
   for (auto& observer : observers_) observer->on_warning(text);
 }

@@ -3,9 +3,12 @@
 // two threads at once. An observer must not throw for a failed write: a full disk spoils a log,
 // not a run.
 #pragma once
+#include <spire/observe/metric.h>
+
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,6 +24,15 @@ struct DeviceInfo {
   std::string description;     // "2 cores: 0-1", "NVIDIA H200"
   int64_t towers = 0;          // towers hosted
   BytesByKind planned_memory;  // planned before the first step
+  int rank = 0;                // of the process that drives it
+  std::string host = {};       // where that process runs
+};
+
+// What memory.recompute does to one tower.
+struct RecomputeInfo {
+  int64_t nodes = 0;          // run a second time in each backward; 0: the model marks no blocks
+  int64_t bytes = 0;          // of activations
+  int64_t bytes_without = 0;  // the same if nothing were computed twice
 };
 
 struct StartInfo {
@@ -31,14 +43,23 @@ struct StartInfo {
   int64_t batch_size = 0;     // samples a tower a step
   int64_t towers = 0;         // global batch = batch_size * towers
   int64_t tower_threads = 0;  // CPU threads a tower; 0: does not apply
+  std::string lr_scaling;     // "none", "linear", "sqrt" with the global batch; empty: not told
+  double lr = 0;              // as scaled, before warm-up and schedule
+  double base_lr = 0;         // as it is for a global batch of base_batch
+  int64_t base_batch = 0;     // samples
   int64_t parameters = 0;     // trainable numbers of the model
   int64_t train_samples = 0;
   int64_t test_samples = 0;
   int64_t steps_per_epoch = 0;
   int64_t total_steps = 0;  // optimizer steps at the end of the run
   int64_t epochs = 0;
-  std::string precision;     // "fp32", "bf16", "fp16"
-  std::string guarantee;     // one line: what stays the same on other device counts
+  int64_t processes = 1;
+  std::string transport;  // what joins the processes: "MPI (Open MPI v4.1.4)", "TCP"
+  std::string strategy;   // who updates: "parameter_device", "mirrored", "sharded"
+  std::string reduction;  // "invariant", "native"
+  std::optional<RecomputeInfo> recompute;  // none with memory.recompute: none
+  std::string precision;                   // "fp32", "bf16", "fp16"
+  std::string guarantee;     // what stays the same on other device counts; one line or two
   std::string output;        // run directory
   std::string resumed_from;  // checkpoint path; empty: a new run
   int64_t resumed_step = 0;  // optimizer steps already done
@@ -49,12 +70,13 @@ struct StepReport {
   int64_t total_steps = 0;
   double epoch = 0;  // fractional: 2.5 is the middle of the third epoch
   double loss = 0;
-  double accuracy = 0;  // of the training batches, 0..1
+  MetricValue metric;  // of the training batch
   double lr = 0;
   double grad_norm = 0;
   double samples_per_s = 0;
   double step_ms = 0;
   double data_wait = 0;  // share of the step spent waiting for data, 0..1
+  double comm_wait = 0;  // the same for gradients of others: exposed communication, 0..1
   int64_t samples_seen = 0;
   double eta_seconds = 0;
   bool record = true;  // belongs in metrics.jsonl (log.every_steps)
@@ -64,10 +86,10 @@ struct EvalReport {
   int64_t step = 0;
   double epoch = 0;
   double loss = 0;
-  double accuracy = 0;  // 0..1
+  MetricValue metric;
   int64_t samples = 0;
   double seconds = 0;
-  bool best = false;  // the best accuracy of the run so far
+  bool best = false;  // the best metric of the run so far
 };
 
 struct CheckpointReport {
@@ -80,8 +102,8 @@ struct CheckpointReport {
 
 struct ValidationSummary {
   double loss = 0;
-  double accuracy = 0;
-  double best_accuracy = 0;
+  MetricValue metric;
+  double best = 0;        // of the metric
   bool measured = false;  // false: the run never evaluated
 };
 
@@ -93,12 +115,15 @@ struct RunSummary {
   ValidationSummary val;
   double samples_per_s = 0;
   std::string parameter_hash;  // 16 hex digits over all weights, plain layout, name order
+  std::string ema_hash;        // the same of the averaged weights; empty: nothing was averaged
   std::vector<std::string> devices;
   int64_t towers = 0;
+  int64_t processes = 1;
+  std::string strategy;  // "parameter_device", "mirrored", "sharded"
   double seconds = 0;
   std::map<std::string, int64_t> peak_memory_bytes;  // host_rss, arena, weights, ...
   int exit = 0;                                      // the trainer's exit code
-  std::string stopped_by;  // "SIGTERM", an error's text; empty: ran to its end
+  std::string stopped_by;  // "SIGTERM", "early_stop", an error's text; empty: ran to its end
   std::string output;      // run directory
   std::string checkpoint;  // last checkpoint; empty: none
   std::string metrics;     // path of metrics.jsonl; empty: none
@@ -111,6 +136,7 @@ class Observer {
   virtual void on_step(const StepReport&) {}
   virtual void on_eval(const EvalReport&) {}
   virtual void on_checkpoint(const CheckpointReport&) {}
+  virtual void on_note(std::string_view) {}  // what is good to know, and no fault
   virtual void on_warning(std::string_view) {}
   virtual void on_end(const RunSummary&) {}
 };
@@ -124,6 +150,7 @@ class ObserverList : public Observer {
   void on_step(const StepReport& step) override;
   void on_eval(const EvalReport& eval) override;
   void on_checkpoint(const CheckpointReport& checkpoint) override;
+  void on_note(std::string_view text) override;
   void on_warning(std::string_view text) override;
   void on_end(const RunSummary& summary) override;
 

@@ -31,27 +31,33 @@ struct Layout {
   }
 };
 
+bool shows_comm_wait(const StepReport& step, const LineContext& context) {
+  return context.processes > 1 || step.comm_wait >= 0.01;
+}
+
 // compact: fits a terminal of 80 columns.
-std::vector<Field> fields_of(const StepReport& step, int64_t epochs, bool compact) {
+std::vector<Field> fields_of(const StepReport& step, const LineContext& context, bool compact) {
   std::string epoch = fmt::format("{:.1f}", step.epoch);
-  if (epochs > 0 && !compact) epoch += fmt::format("/{}", epochs);
-  return {{compact ? "ep" : "epoch", epoch, "", 5},
-          {"step", fmt::format("{}/{}", step.step, step.total_steps), "", 7},
-          {"loss", loss_text(step.loss), "", 8},
-          {"acc", fmt::format("{:.1f}%", 100 * step.accuracy), "", 6},
-          {"lr", fmt::format("{:.3g}", step.lr), "", 1},
-          {"", fmt::format("{:.0f}", step.samples_per_s), compact ? "/s" : " samples/s", 3},
-          {"data", fmt::format("{:.0f}%", 100 * step.data_wait), "", 2},
-          {"eta", duration_text(step.eta_seconds), "", 4}};
+  if (context.epochs > 0 && !compact) epoch += fmt::format("/{}", context.epochs);
+  return {
+      {compact ? "ep" : "epoch", epoch, "", 5},
+      {"step", fmt::format("{}/{}", step.step, step.total_steps), "", 7},
+      {"loss", loss_text(step.loss), "", 8},
+      {std::string(short_name(step.metric.metric)), short_text(step.metric), "", 6},
+      {"lr", fmt::format("{:.3g}", step.lr), "", 1},
+      {"", fmt::format("{:.0f}", step.samples_per_s), compact ? "/s" : " samples/s", 3},
+      {"data", fmt::format("{:.0f}%", 100 * step.data_wait), "", 2},
+      {"comm", fmt::format("{:.0f}%", 100 * step.comm_wait), "", 2, shows_comm_wait(step, context)},
+      {"eta", duration_text(step.eta_seconds), "", 4}};
 }
 
 // The roomiest layout that fits; in the end fields are left out.
-Layout fit(const StepReport& step, int64_t epochs, size_t width) {
-  Layout layout{2, fields_of(step, epochs, false)};
+Layout fit(const StepReport& step, const LineContext& context, size_t width) {
+  Layout layout{2, fields_of(step, context, false)};
   if (layout.columns() <= width) return layout;
   layout.gap = 1;
   if (layout.columns() <= width) return layout;
-  layout.fields = fields_of(step, epochs, true);
+  layout.fields = fields_of(step, context, true);
   while (layout.columns() > width) {
     Field* least = nullptr;
     for (auto& field : layout.fields)
@@ -67,8 +73,9 @@ std::string dim(const std::string& text, bool colour) {
 
 }  // namespace
 
-std::string progress_line(const StepReport& step, int64_t epochs, int width, bool colour) {
-  Layout layout = fit(step, epochs, static_cast<size_t>(std::max(width, 0)));
+std::string progress_line(const StepReport& step, const LineContext& context, int width,
+                          bool colour) {
+  Layout layout = fit(step, context, static_cast<size_t>(std::max(width, 0)));
   std::string line;
   for (const auto& field : layout.fields) {
     if (!field.shown) continue;
@@ -80,19 +87,24 @@ std::string progress_line(const StepReport& step, int64_t epochs, int width, boo
   return line;
 }
 
-std::string plain_line(const StepReport& step, std::chrono::system_clock::time_point time) {
+std::string plain_line(const StepReport& step, const LineContext& context,
+                       std::chrono::system_clock::time_point time) {
+  std::string comm;
+  if (shows_comm_wait(step, context)) comm = fmt::format(" comm {:.0f}%", 100 * step.comm_wait);
   return fmt::format(
-      "{} step {}/{} epoch {:.2f} loss {} accuracy {} lr {:.3e} gnorm {} {:.0f} samples/s "
-      "{:.1f} ms/step data {:.0f}% eta {}",
+      "{} step {}/{} epoch {:.2f} loss {} {} {} lr {:.3e} gnorm {} {:.0f} samples/s "
+      "{:.1f} ms/step data {:.0f}%{} eta {}",
       utc_text(time), step.step, step.total_steps, step.epoch, loss_text(step.loss),
-      percent_text(step.accuracy), step.lr, loss_text(step.grad_norm), step.samples_per_s,
-      step.step_ms, 100 * step.data_wait, duration_text(step.eta_seconds));
+      name(step.metric.metric), metric_text(step.metric), step.lr, loss_text(step.grad_norm),
+      step.samples_per_s, step.step_ms, 100 * step.data_wait, comm,
+      duration_text(step.eta_seconds));
 }
 
 std::string eval_line(const EvalReport& eval) {
-  return fmt::format("eval step {} epoch {:.4g} loss {} accuracy {}{} {} samples in {:.1f} s",
-                     eval.step, eval.epoch, loss_text(eval.loss), percent_text(eval.accuracy),
-                     eval.best ? " best" : "", count_text(eval.samples), eval.seconds);
+  return fmt::format("eval step {} epoch {:.4g} loss {} {} {}{} {} samples in {:.1f} s", eval.step,
+                     eval.epoch, loss_text(eval.loss), name(eval.metric.metric),
+                     metric_text(eval.metric), eval.best ? " best" : "", count_text(eval.samples),
+                     eval.seconds);
 }
 
 std::string checkpoint_line(const CheckpointReport& checkpoint) {

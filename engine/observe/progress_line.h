@@ -8,14 +8,22 @@
 
 namespace spire {
 
+// What a line takes from the run. The wait for others' gradients ("comm 3%") is shown when there
+// are several processes, and in one process from 1% on.
+struct LineContext {
+  int64_t epochs = 0;  // 0: not known
+  int64_t processes = 1;
+};
+
 // "epoch 3.4/10  step 1200/3000  loss 0.1234  acc 91.2%  lr 0.001  812 samples/s  data 2%  eta
 // 1:15" in at most `width` columns: shorter labels first, then fields are left out, the least
-// needed first. colour: labels are dimmed; escapes do not count as columns. epochs: 0 when not
-// known.
-std::string progress_line(const StepReport& step, int64_t epochs, int width, bool colour);
+// needed first. colour: labels are dimmed; escapes do not count as columns.
+std::string progress_line(const StepReport& step, const LineContext& context, int width,
+                          bool colour);
 
 // "2026-01-31T12:00:00Z step 1200/10000 epoch 3.42 loss 0.1234 ..."
-std::string plain_line(const StepReport& step, std::chrono::system_clock::time_point time);
+std::string plain_line(const StepReport& step, const LineContext& context,
+                       std::chrono::system_clock::time_point time);
 
 // "eval step 1200 epoch 3 loss 0.2501 accuracy 91.32% best 10 000 samples in 1.2 s", no newline.
 std::string eval_line(const EvalReport& eval);

@@ -12,10 +12,20 @@ std::string plural(int64_t count, const char* noun) {
   return fmt::format("{} {}{}", count_text(count), noun, count == 1 ? "" : "s");
 }
 
+// Names are unique within a process only.
+std::vector<std::string> name_cells(const StartInfo& start, const DeviceInfo& device) {
+  if (start.processes == 1) return {device.name};
+  return {fmt::format("rank {}", device.rank), device.name};
+}
+
 TextTable device_table(const StartInfo& start) {
   TextTable table;
-  for (const auto& device : start.devices)
-    table.push_back({device.name, device.description, plural(device.towers, "tower")});
+  for (const auto& device : start.devices) {
+    std::vector<std::string> row = name_cells(start, device);
+    row.insert(row.end(), {device.description, plural(device.towers, "tower")});
+    if (start.processes > 1) row.push_back(device.host);
+    table.push_back(std::move(row));
+  }
   return table;
 }
 
@@ -31,11 +41,11 @@ std::vector<std::string> memory_kinds(const StartInfo& start) {
 TextTable memory_table(const StartInfo& start) {
   std::vector<std::string> kinds = memory_kinds(start);
   if (kinds.empty()) return {};
-  TextTable table = {{""}};
+  TextTable table = {std::vector<std::string>(name_cells(start, {}).size())};
   table[0].insert(table[0].end(), kinds.begin(), kinds.end());
   table[0].push_back("total");
   for (const auto& device : start.devices) {
-    std::vector<std::string> row = {device.name};
+    std::vector<std::string> row = name_cells(start, device);
     int64_t total = 0;
     for (const auto& kind : kinds) {
       int64_t bytes = 0;
@@ -57,6 +67,45 @@ std::string batch_text(const StartInfo& start) {
   return text;
 }
 
+std::string lr_text(const StartInfo& start) {
+  if (start.lr_scaling.empty()) return "";
+  if (start.lr_scaling == "none" || start.base_lr == 0)
+    return fmt::format("{:.6g}, not scaled with the batch", start.lr);
+  return fmt::format("{:.6g} = {:.6g} × {:.6g} ({}, global batch {} / {})", start.lr, start.base_lr,
+                     start.lr / start.base_lr, start.lr_scaling, start.batch_size * start.towers,
+                     start.base_batch);
+}
+
+std::string processes_text(const StartInfo& start) {
+  if (start.processes == 1) return "";
+  std::string text = count_text(start.processes);
+  return start.transport.empty() ? text : text + " over " + start.transport;
+}
+
+std::string recompute_text(const StartInfo& start) {
+  if (!start.recompute) return "";
+  if (start.recompute->nodes == 0) return "blocks, of which this model has none";
+  return fmt::format("blocks: {} of activations a tower, {} without",
+                     bytes_text(start.recompute->bytes),
+                     bytes_text(start.recompute->bytes_without));
+}
+
+std::string strategy_text(const StartInfo& start) {
+  if (start.strategy.empty() || start.reduction.empty()) return start.strategy;
+  return fmt::format("{}, {} reduction", start.strategy, start.reduction);
+}
+
+// One row a line.
+TextTable lines_of(std::string_view text) {
+  TextTable lines;
+  while (!text.empty()) {
+    size_t end = std::min(text.find('\n'), text.size());
+    lines.push_back({std::string(text.substr(0, end))});
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
 std::string length_text(const StartInfo& start) {
   if (start.epochs * start.steps_per_epoch == start.total_steps)
     return fmt::format("{} × {} = {}", plural(start.epochs, "epoch"),
@@ -74,12 +123,16 @@ std::string start_block(const StartInfo& start) {
   block.add("data",
             fmt::format("{}, {} to train on, {} to test on", start.dataset,
                         plural(start.train_samples, "sample"), count_text(start.test_samples)));
+  block.add("processes", processes_text(start));
   block.add("devices", device_table(start));
   if (!start.device_note.empty()) block.add("auto took", start.device_note);
   block.add("global batch", batch_text(start));
+  block.add("lr", lr_text(start));
+  block.add("strategy", strategy_text(start));
   block.add("length", length_text(start));
   block.add("memory", memory_table(start));
-  block.add("repeatable", start.guarantee);
+  block.add("recompute", recompute_text(start));
+  block.add("repeatable", lines_of(start.guarantee));
   block.add("output", start.output);
   if (!start.resumed_from.empty())
     block.add("resumed", fmt::format("at step {} from {}", count_text(start.resumed_step),

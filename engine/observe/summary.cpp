@@ -11,7 +11,8 @@ using Json = nlohmann::ordered_json;
 
 Json validation(const ValidationSummary& val) {
   if (!val.measured) return nullptr;
-  return {{"loss", val.loss}, {"accuracy", val.accuracy}, {"best_accuracy", val.best_accuracy}};
+  std::string metric(name(val.metric.metric));
+  return {{"loss", val.loss}, {metric, val.metric.value}, {"best_" + metric, val.best}};
 }
 
 }  // namespace
@@ -25,6 +26,8 @@ std::string summary_json(const RunSummary& summary) {
                {"parameter_hash", summary.parameter_hash},
                {"devices", summary.devices},
                {"towers", summary.towers},
+               {"processes", summary.processes},
+               {"strategy", summary.strategy},
                {"seconds", summary.seconds},
                {"peak_memory_bytes", Json(summary.peak_memory_bytes)},
                {"exit", summary.exit},
@@ -32,6 +35,7 @@ std::string summary_json(const RunSummary& summary) {
                {"output", summary.output},
                {"checkpoint", summary.checkpoint},
                {"metrics", summary.metrics}};
+  if (!summary.ema_hash.empty()) json["ema_hash"] = summary.ema_hash;
   if (summary.peak_memory_bytes.empty()) json["peak_memory_bytes"] = Json::object();
   // A path may hold bytes that are no UTF-8; they are replaced, not thrown for.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -25,8 +25,9 @@ class Adam final : public Optimizer {
     const float rate = static_cast<float>(step.lr / (1.0 - std::pow(beta1_, n)));
     const float root = static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(beta2_, n)));
     const auto beta1 = static_cast<float>(beta1_), beta2 = static_cast<float>(beta2_);
-    const float shrink = decoupled_ ? 1.0f - step.lr * decay_ : 1.0f;
-    const float l2 = decoupled_ ? 0.0f : decay_, factor = step.gradient_factor, epsilon = epsilon_;
+    const float decay = decay_ * slice.decay;
+    const float shrink = decoupled_ ? 1.0f - step.lr * decay : 1.0f;
+    const float l2 = decoupled_ ? 0.0f : decay, factor = step.gradient_factor, epsilon = epsilon_;
     for (int64_t i = 0; i < slice.count; ++i) {
       float gradient = g[i] * factor + l2 * w[i];
       m[i] = beta1 * m[i] + (1.0f - beta1) * gradient;

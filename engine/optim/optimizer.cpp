@@ -18,6 +18,8 @@ const std::vector<Entry>& optimizers() {
       {"sgd", [](const OptimizerConfig& config) { return make_sgd(config); }},
       {"adam", [](const OptimizerConfig& config) { return make_adam(config, false); }},
       {"adamw", [](const OptimizerConfig& config) { return make_adam(config, true); }},
+      {"lars", [](const OptimizerConfig& config) { return make_lars(config); }},
+      {"lamb", [](const OptimizerConfig& config) { return make_lamb(config); }},
   };
   return table;
 }

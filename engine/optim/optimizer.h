@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <spire/config/run_config.h>
+#include <spire/optim/trust.h>
 
 namespace spire {
 
@@ -23,17 +24,28 @@ struct UpdateSlice {
   const float* gradients = nullptr;
   float* weights = nullptr;            // updated in place
   std::span<float* const> slots = {};  // optimizer state, in the order of slots(); in place
+  float decay = 1.0f;                  // factor of weight_decay: 0 for weights that do not decay
+  float trust_ratio = 1.0f;            // of layer-wise optimizers
 };
 
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
   virtual std::vector<std::string> slots() const = 0;  // "momentum"; "m", "v"
-  // Thread-safe on disjoint slices.
+
+  // Layer-wise optimizers scale each tensor's step by a trust ratio. In each step measure() runs on
+  // all slices of a tensor first: it leaves the weights alone, may write the slots, and returns the
+  // slice's squares. trust_ratio() of their sum over the tensor then goes into update()'s slices.
+  // decay: as in the tensor's slices.
+  virtual bool layerwise() const { return false; }
+  virtual TrustSquares measure(const UpdateStep&, const UpdateSlice&) const { return {}; }
+  virtual float trust_ratio(const TrustSquares&, float /*decay*/) const { return 1.0f; }
+
+  // Thread-safe on disjoint slices, as measure() is.
   virtual void update(const UpdateStep& step, const UpdateSlice& slice) const = 0;
 };
 
-// sgd, adam or adamw; throws Error(config) for another name, listing the known ones.
+// sgd, adam, adamw, lars or lamb; throws Error(config) for another name, listing the known ones.
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config);
 
 // sgd: g += weight_decay w; v = momentum v + g; w -= lr (nesterov ? g + momentum v : v).
@@ -45,6 +57,16 @@ std::unique_ptr<Optimizer> make_sgd(const OptimizerConfig& config);
 // adam: g += weight_decay w (Kingma & Ba 2015); adamw: w -= lr weight_decay w first (Loshchilov &
 // Hutter 2019).
 std::unique_ptr<Optimizer> make_adam(const OptimizerConfig& config, bool decoupled_decay);
+
+// v = momentum v + ratio (g + weight_decay w); w -= lr v, with ratio = trust_coefficient |w| / (|g|
+// + weight_decay |w|) over the tensor. You et al., "Large batch training of convolutional
+// networks", 2017, with the rate outside the momentum, as in sgd here.
+std::unique_ptr<Optimizer> make_lars(const OptimizerConfig& config);
+
+// u = m^ / (sqrt(v^) + epsilon) + weight_decay w with adam's m and v; w -= lr ratio u, with ratio =
+// |w| / |u| over the tensor. You et al., "Large batch optimization for deep learning", ICLR 2020.
+// Both ratios are 1 where a norm is 0, and for tensors that are no matrices.
+std::unique_ptr<Optimizer> make_lamb(const OptimizerConfig& config);
 
 // Factor that brings a gradient of this global norm to at most `clip_norm`; 1 when clip_norm is 0.
 float clip_factor(double norm, double clip_norm);

@@ -28,7 +28,7 @@ class Sgd final : public Optimizer {
   void plain(const UpdateStep& step, const UpdateSlice& slice) const {
     const float* __restrict g = slice.gradients;
     float* __restrict w = slice.weights;
-    const float lr = step.lr, factor = step.gradient_factor, decay = decay_;
+    const float lr = step.lr, factor = step.gradient_factor, decay = decay_ * slice.decay;
     for (int64_t i = 0; i < slice.count; ++i) w[i] -= lr * (g[i] * factor + decay * w[i]);
   }
 
@@ -38,7 +38,8 @@ class Sgd final : public Optimizer {
     float* __restrict w = slice.weights;
     float* __restrict v = slice.slots[0];
     // Copies: the compiler must not fear that a store changes them.
-    const float lr = step.lr, factor = step.gradient_factor, decay = decay_, momentum = momentum_;
+    const float lr = step.lr, factor = step.gradient_factor, decay = decay_ * slice.decay,
+                momentum = momentum_;
     for (int64_t i = 0; i < slice.count; ++i) {
       float gradient = g[i] * factor + decay * w[i];
       float velocity = momentum * v[i] + gradient;

@@ -1,5 +1,5 @@
 #include <spire/base/error.h>
-#include <spire/train/checkpoint_hdf5.h>
+#include <spire/base/hdf5.h>
 #include <spire/train/checkpoint_image.h>
 #include <spire/train/checkpoint_metadata.h>
 
@@ -92,6 +92,7 @@ void read_metadata(hid_t file, TrainingState& state) {
   visit_metadata(state,
                  [&](const char* key, auto& value) { h5::read_attribute(file, key, value); });
   h5::read_text(file, "config", state.config_yaml);
+  h5::read_text(file, "data", state.data_spec);
   read_versions(file, state);
   std::string checksum;
   h5::read_attribute(file, "checksum", checksum);

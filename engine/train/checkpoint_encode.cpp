@@ -1,5 +1,5 @@
 #include <spire/base/error.h>
-#include <spire/train/checkpoint_hdf5.h>
+#include <spire/base/hdf5.h>
 #include <spire/train/checkpoint_image.h>
 #include <spire/train/checkpoint_metadata.h>
 
@@ -106,6 +106,7 @@ void write_metadata(hid_t file, const TrainingState& state) {
       state, [&](const char* key, const auto& value) { h5::write_attribute(file, key, value); });
   h5::write_attribute(file, "checksum", metadata_checksum(state));
   h5::write_text(file, "config", state.config_yaml);
+  h5::write_text(file, "data", state.data_spec);
   Handle versions = create_group(file, "/versions");
   for (const auto& [library, version] : state.versions)
     h5::write_attribute(versions, library, version);

@@ -8,7 +8,7 @@
 
 namespace spire {
 
-inline constexpr int64_t checkpoint_format = 1;  // another number: not for this reader
+inline constexpr int64_t checkpoint_format = 2;  // another number: not for this reader
 
 // The file is `header`, then `hdf5`.
 struct CheckpointImage {

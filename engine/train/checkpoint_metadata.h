@@ -25,13 +25,20 @@ void visit_metadata(State& state, Visit&& visit) {
   visit("best_step", state.best_step);
   visit("evaluated_step", state.evaluated_step);
   visit("evaluated_loss", state.evaluated_loss);
-  visit("evaluated_accuracy", state.evaluated_accuracy);
+  visit("evaluated_metric", state.evaluated_metric);
+  visit("waited_evaluations", state.waited_evaluations);
+  visit("waited_from", state.waited_from);
   visit("parameter_hash", state.parameter_hash);
 }
 
+// All of it but versions and tensors, as text and back, exactly: what rank 0 tells the other ranks
+// about the checkpoint it read. Throws Error(unexpected) for a text that is not of that form.
+std::string metadata_text(const TrainingState& state);
+void read_metadata_text(const std::string& text, TrainingState& state);
+
 // hash64, in hex, over one "key=value\n" a field in the order above, one "version.library=value\n"
-// a library in name order, and the config's text. Integers are decimal, a double is the hex of its
-// bits.
+// a library in name order, the data's and the config's text. Integers are decimal, a double is the
+// hex of its bits.
 std::string metadata_checksum(const TrainingState& state);
 
 // hash64, in hex, over the bytes of the values as they lie in the file (little-endian fp32).

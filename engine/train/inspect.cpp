@@ -2,7 +2,11 @@
 #include <spire/train/run.h>
 #include <spire/train/run_setup.h>
 
+#include <spire/graph/passes.h>
+#include <spire/models/model.h>
 #include <spire/observe/blocks.h>
+#include <spire/observe/text_table.h>
+#include <spire/observe/units.h>
 #include <spire/train/checkpoint_file.h>
 
 namespace spire {
@@ -50,18 +54,57 @@ EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer
     }
   });
   auto samples = static_cast<double>(sums.samples);
-  return {sums.loss / samples, sums.correct / samples, sums.samples, checkpoint.path.string()};
+  double loss = sums.loss / samples;
+  return {loss, measure(setup.metric(), loss, sums.score / samples), sums.samples,
+          checkpoint.path.string()};
 }
+
+namespace {
+
+// As a tower trains it: ops that are run as one are one row.
+std::vector<LayerRow> layers_of(const TrainerOptions& options, int64_t batch_size) {
+  Graph graph = build_model(options.model, options.loss, options.input(batch_size, true), true);
+  fuse_activations(graph);
+  return layer_table(graph);
+}
+
+std::vector<std::string> cells_of(const LayerRow& row, int64_t batch_size) {
+  auto count_or_blank = [](int64_t count) { return count ? count_text(count) : ""; };
+  auto bytes = static_cast<int64_t>(row.activation_bytes);
+  return {row.name,
+          row.op,
+          row.op.empty() ? "" : to_string(row.output.shape),
+          count_or_blank(row.parameters),
+          count_or_blank(row.multiply_adds / batch_size),
+          bytes ? bytes_text(bytes) : ""};
+}
+
+std::string layers_text(const std::vector<LayerRow>& layers, int64_t batch_size) {
+  TextTable table = {
+      {"layer", "op", "output", "parameters", "multiply-adds a sample", "activations"}};
+  for (const LayerRow& row : layers) table.push_back(cells_of(row, batch_size));
+  LayerRow total = total_of(layers);
+  table.push_back(cells_of(total, batch_size));
+  std::string text;
+  for (const std::string& line : aligned(table)) text += line + "\n";
+  return text + fmt::format("FLOPs of a sample, forward: {} = 2 x multiply-adds\n\n",
+                            count_text(2 * total.multiply_adds / batch_size));
+}
+
+}  // namespace
 
 PlanReport plan(const RunConfig& config) {
   Observer silent;
   RunSetup setup(config, {}, silent);
-  Trainer trainer(setup.trainer_options(), setup.placement);
-  return {setup.start_info(trainer, setup.total_steps())};
+  TrainerOptions options = setup.trainer_options();
+  Trainer trainer(options, setup.placement);
+  return {setup.start_info(trainer, setup.total_steps()),
+          layers_of(options, setup.placement.batch_size)};
 }
 
 std::string to_text(const PlanReport& report) {
-  return start_block(report.start);
+  if (report.layers.empty()) return start_block(report.start);
+  return layers_text(report.layers, report.start.batch_size) + start_block(report.start);
 }
 
 void check(const RunConfig& config) {

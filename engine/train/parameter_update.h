@@ -1,55 +1,76 @@
-// Strategy `parameter_device`: the lanes of one device sum the tree, keep the optimizer state and
-// update the master weights, which are that device's replica.
+// The update of those weights that a device owns: all of them (the parameter device; each device of
+// `mirrored`), or its slices (`sharded`). The optimizer state lives here, of these weights alone.
 #pragma once
 #include <memory>
 #include <vector>
 
-#include <spire/collective/tree.h>
+#include <spire/collective/buckets.h>
+#include <spire/device/buffer.h>
+#include <spire/graph/parameter_layout.h>
+#include <spire/optim/ema.h>
 #include <spire/optim/optimizer.h>
-#include <spire/train/replica.h>
+#include <spire/train/tensor_norms.h>
+#include <spire/train/weight_spans.h>
 
 namespace spire {
 
 class ParameterUpdate {
  public:
-  // `parts`: lanes that share the work. sum_into: the buffer of the tree's first leaf, which the
-  // sum overwrites.
-  ParameterUpdate(const OptimizerConfig& config, const ParameterLayout& layout, Replica& master,
-                  TreeSum tree, float* sum_into, int parts);
+  struct Options {
+    OptimizerConfig optimizer;
+    EmaConfig ema;
+    std::vector<FloatRange> owned;  // of the flat buffer, running statistics included
+    float* weights = nullptr;       // whole buffer, written in the owned ranges
+    const float* sums = nullptr;    // whole buffer of reduced gradients
+    int parts = 1;                  // lanes that share the work
+    std::vector<WeightSpan> spans;
+    TensorNorms* norms = nullptr;  // where layer-wise optimizers measure; outlives this
+  };
+  ParameterUpdate(const Options& options, const ParameterLayout& layout);
 
-  // Phase 1: sums part `part` of the gradients, in fixed chunks, and their squares; updates at once
-  // unless clipping has to wait for the global norm.
-  void reduce(int part, const UpdateStep& step);
-  // Phase 2, after every part's phase 1: the update where clipping was asked, and the statistics.
-  void finish(int part, const UpdateStep& step);
+  // Part `part` of what a layer-wise optimizer needs to know of the owned weights: the norms get
+  // it. All of a tensor is measured before any of it is updated, with the same step.
+  void measure(int part, const UpdateStep& step);
+  // Part `part` of the update. Both allocate nothing.
+  void update(int part, const UpdateStep& step);
 
-  bool two_phases() const { return clip_norm_ > 0; }
-  double gradient_norm() const;  // valid after phase 1 of all parts, until the next one
+  // Where weights are averaged: the average begins anew with them; and part `part` of an exchange
+  // of both, which a second one takes back to the bit.
+  void begin_average();
+  void swap_average(int part);
 
-  const Optimizer& optimizer() const { return *optimizer_; }
-  std::vector<Buffer>& slots() { return slots_; }  // trained_floats() each
-  const std::vector<Buffer>& slots() const { return slots_; }
+  // Slots are the optimizer's, then "ema" where weights are averaged.
+  // One slot's state between here and a flat buffer of trained_floats(): owned ranges only.
+  void copy_state_out(size_t slot, float* flat) const;
+  void copy_state_in(size_t slot, const float* flat);
+  size_t state_bytes() const;
 
  private:
-  struct Chunk {
+  struct Piece {  // of weights: what of a chunk is owned, and of one span
     int64_t begin, count;
+    int64_t state;  // where its optimizer state begins in the slots
+    float decay;
+    size_t span, cell;  // cell: unused unless the span adapts
+    bool adapts;
   };
-  Chunk chunk(int64_t index) const;
-  void update(Chunk chunk, const float* gradients, const UpdateStep& step, size_t part);
-  void update_statistics();
+  struct Statistic {  // a piece of a running statistic
+    int64_t begin, count;
+    float momentum;
+  };
+  void add_pieces(FloatRange range);
+  void add_statistics(const ParameterLayout& layout, FloatRange range);
+  int64_t state_floats() const;
+  UpdateSlice slice_of(int part, const Piece& piece);
+  float trust_ratio(const Piece& piece) const;
+  void update_statistic(const Statistic& statistic);
 
-  const ParameterLayout& layout_;
-  Replica& master_;
-  TreeSum tree_;
-  float* sum_into_;
-  int parts_;
-  double clip_norm_;
+  Options options_;
   std::unique_ptr<Optimizer> optimizer_;
+  Ema ema_;
+  std::vector<Piece> pieces_;
+  std::vector<Statistic> statistics_;
   std::vector<Buffer> slots_;
-  int64_t chunks_;
-  std::vector<double> chunk_squares_;               // fp64 sum of squares, one a chunk
-  std::vector<Buffer> scratch_;                     // one a part
-  std::vector<std::vector<float*>> slot_pointers_;  // one a part
+  std::vector<std::vector<float*>> slot_pointers_;  // one list a part
 };
 
 }  // namespace spire

@@ -18,7 +18,7 @@ struct Chosen {
 
 [[noreturn]] void no_cuda(const std::string& name, const CudaStatus& cuda) {
   if (!cuda.devices.empty()) {
-    fail(Category::device, "{}: this build has no CUDA kernels; use devices: cpu", name);
+    fail(Category::device, "{}: runs do not use GPUs yet; use devices: cpu", name);
   }
   fail(Category::device, "{}: no CUDA device: {}; use devices: cpu, or auto", name, cuda.why_none);
 }
@@ -28,7 +28,7 @@ Chosen choose_devices(const RunConfig& config, const CudaStatus& cuda) {
   auto words = expand_devices(config.devices);
   if (words == std::vector<std::string>{"auto"}) {
     chosen.devices = {{DeviceKind::cpu, 0}};
-    std::string why = cuda.why_none.empty() ? "this build has no CUDA kernels" : cuda.why_none;
+    std::string why = cuda.why_none.empty() ? "runs do not use GPUs yet" : cuda.why_none;
     chosen.note = fmt::format("the CPU: {}", why);
     return chosen;
   }
@@ -49,12 +49,14 @@ int default_threads(const Placement& placement, const std::vector<std::vector<in
   return std::max(1, threads);
 }
 
-void add_lanes(Placement& placement, size_t index, const std::vector<int>& cores) {
+// Fills the device's lanes in; those of this rank become the placement's own.
+void add_lanes(Placement& placement, size_t index, const std::vector<int>& cores, int first_lane) {
   PlacedDevice& device = placement.devices[index];
   int threads = placement.tower_threads;
   int possible = std::max(1, static_cast<int>(cores.size()) / threads);
   device.lanes = std::clamp(device.towers.size(), 1, possible);
-  device.first_lane = static_cast<int>(placement.lanes.size());
+  device.first_lane = first_lane;
+  if (device.rank != placement.rank) return;
   for (int lane = 0; lane < device.lanes; ++lane) {
     LaneSpec spec{device.id, {}, threads};
     for (int t = 0; t < threads; ++t) {
@@ -68,16 +70,47 @@ void add_lanes(Placement& placement, size_t index, const std::vector<int>& cores
   }
 }
 
+// Rank 0 holds the parameter device: it also writes the checkpoints.
 int find_parameter_device(const RunConfig& config, const Placement& placement) {
   if (config.parameter_device == "auto") return 0;
   DeviceId wanted = parse_device(config.parameter_device);
   std::vector<std::string> names;
-  for (size_t i = 0; i < placement.devices.size(); ++i) {
+  for (size_t i = 0; i < placement.devices.size() && placement.devices[i].rank == 0; ++i) {
     if (placement.devices[i].id == wanted) return static_cast<int>(i);
     names.push_back(to_string(placement.devices[i].id));
   }
-  fail(Category::config, "parameter_device: {} is none of the run's devices ({})",
-       config.parameter_device, fmt::join(names, ", "));
+  fail(Category::config, "parameter_device: {} is none of {}'s devices ({})",
+       config.parameter_device, placement.ranks > 1 ? "rank 0" : "the run", fmt::join(names, ", "));
+}
+
+Strategy strategy_of(const RunConfig& config) {
+  if (config.strategy == "mirrored") return Strategy::mirrored;
+  return config.strategy == "sharded" ? Strategy::sharded : Strategy::parameter_device;
+}
+
+int settle_threads(const RunConfig& config, std::optional<int> kept, const Placement& placement,
+                   const std::vector<std::vector<int>>& cores) {
+  auto asked = static_cast<int>(config.tower_threads.value_or(0));
+  if (kept && asked && asked != *kept) {
+    fail(Category::config,
+         "tower_threads: {} but the checkpoint's run has {}; results would differ; "
+         "leave it out, or start a new run",
+         asked, *kept);
+  }
+  if (asked) return asked;
+  return kept ? *kept : default_threads(placement, cores);
+}
+
+// "2, 3 or 6"
+std::string device_counts_dividing(int towers) {
+  std::vector<std::string> counts;
+  for (int n = 1; n <= towers; ++n) {
+    if (towers % n == 0) counts.push_back(std::to_string(n));
+  }
+  if (counts.size() == 1) return counts[0];
+  std::string last = counts.back();
+  counts.pop_back();
+  return fmt::format("{} or {}", fmt::join(counts, ", "), last);
 }
 
 }  // namespace
@@ -94,14 +127,51 @@ std::string describe_cores(const std::vector<int>& cores) {
   return fmt::format("{} core{}: {}", cores.size(), cores.size() == 1 ? "" : "s", text);
 }
 
-Placement place_towers(const RunConfig& given, const Topology& topology, const CudaStatus& cuda,
-                       std::optional<int> kept_tower_threads) {
+std::vector<RankPlace> share_cores(std::vector<RankPlace> ranks) {
+  std::vector<RankPlace> given = ranks;
+  auto alike = [&](size_t a, size_t b) {
+    return given[a].host == given[b].host && given[a].cores == given[b].cores;
+  };
+  for (size_t r = 0; r < given.size(); ++r) {
+    int before = 0, all = 0;
+    for (size_t other = 0; other < given.size(); ++other) {
+      if (!alike(r, other)) continue;
+      before += other < r;
+      ++all;
+    }
+    ranks[r].cores = cores_of_device(given[r].cores, before, all);
+  }
+  return ranks;
+}
+
+Share Placement::devices_of(int wanted) const {
+  Share share{0, 0, static_cast<int>(devices.size())};
+  for (const auto& device : devices) {
+    share.begin += device.rank < wanted;
+    share.end += device.rank <= wanted;
+  }
+  return share;
+}
+
+TowerRange Placement::towers_of(int wanted) const {
+  Share share = devices_of(wanted);
+  return {devices[static_cast<size_t>(share.begin)].towers.begin,
+          devices[static_cast<size_t>(share.end - 1)].towers.end};
+}
+
+Placement place_towers(const RunConfig& given, const std::vector<RankPlace>& ranks, int rank,
+                       const CudaStatus& cuda, std::optional<int> kept_tower_threads) {
   Chosen chosen = choose_devices(given, cuda);
-  auto count = static_cast<int>(chosen.devices.size());
+  auto local = static_cast<int>(chosen.devices.size());
+  Placement placement;
+  placement.rank = rank;
+  placement.ranks = static_cast<int>(ranks.size());
+  int count = local * placement.ranks;
   RunConfig config = given;
   settle_batch(config, count);
-  Placement placement;
   placement.note = chosen.note;
+  placement.strategy = strategy_of(config);
+  placement.reduction = config.reduction == "native" ? Reduction::native : Reduction::invariant;
   placement.towers = static_cast<int>(*config.towers);
   placement.batch_size = config.batch_size;
   if (placement.towers < count) {
@@ -112,29 +182,42 @@ Placement place_towers(const RunConfig& given, const Topology& topology, const C
   }
   std::vector<std::vector<int>> cores;
   for (int d = 0; d < count; ++d) {
-    cores.push_back(cores_of_device(topology.cores, d, count));
-    placement.devices.push_back({chosen.devices[static_cast<size_t>(d)],
+    int owner = d / local;
+    cores.push_back(cores_of_device(ranks[static_cast<size_t>(owner)].cores, d % local, local));
+    placement.devices.push_back({chosen.devices[static_cast<size_t>(d % local)], owner,
                                  describe_cores(cores.back()),
                                  towers_of_lane(placement.towers, d, count)});
   }
-  int threads = static_cast<int>(config.tower_threads.value_or(0));
-  if (kept_tower_threads && threads && threads != *kept_tower_threads) {
-    fail(Category::config,
-         "tower_threads: {} but the checkpoint's run has {}; results would differ; "
-         "leave it out, or start a new run",
-         threads, *kept_tower_threads);
+  placement.tower_threads = settle_threads(config, kept_tower_threads, placement, cores);
+  for (int d = 0; d < count; ++d) {
+    auto i = static_cast<size_t>(d);
+    const PlacedDevice* before = d % local ? &placement.devices[i - 1] : nullptr;
+    add_lanes(placement, i, cores[i], before ? before->first_lane + before->lanes : 0);
   }
-  placement.tower_threads = threads              ? threads
-                            : kept_tower_threads ? *kept_tower_threads
-                                                 : default_threads(placement, cores);
-  for (size_t d = 0; d < cores.size(); ++d) add_lanes(placement, d, cores[d]);
   placement.parameter_device = find_parameter_device(config, placement);
   return placement;
 }
 
 std::string guarantee(const Placement& placement) {
-  return fmt::format("bitwise equal on any number of CPU devices up to {}, at tower_threads {}",
-                     placement.towers, placement.tower_threads);
+  auto count = static_cast<int>(placement.devices.size());
+  std::string text;
+  if (placement.reduction == Reduction::invariant) {
+    text = fmt::format(
+        "bitwise equal on any number of CPU devices up to {}, in any number of processes, by any "
+        "strategy, at tower_threads {}",
+        placement.towers, placement.tower_threads);
+  } else {
+    text = fmt::format(
+        "bitwise equal only on {} device{} in {} process{} (reduction: native), else up to "
+        "rounding",
+        count, count == 1 ? "" : "s", placement.ranks, placement.ranks == 1 ? "" : "es");
+  }
+  if (placement.towers % count == 0) return text;
+  int most = (placement.towers + count - 1) / count;
+  return text +
+         fmt::format("\n{} towers on {} devices: some host {}, some {}; {} devices share evenly",
+                     placement.towers, count, most, most - 1,
+                     device_counts_dividing(placement.towers));
 }
 
 }  // namespace spire

@@ -1,44 +1,61 @@
-// Who hosts what: devices, their lanes, and the towers of each lane. Only this knows hardware; what
-// a tower computes does not depend on it.
+// Who hosts what: the devices of all ranks, this rank's lanes, and the towers of each lane. Only
+// this knows hardware; what a tower computes does not depend on it.
 #pragma once
 #include <optional>
 #include <string>
 #include <vector>
 
-#include <spire/collective/tree.h>
+#include <spire/collective/rank_exchange.h>
 #include <spire/config/run_config.h>
 #include <spire/device/lane_team.h>
 #include <spire/device/topology.h>
 
 namespace spire {
 
+// A process of the run and the cores it may use: those that ranks of one host have in common are
+// shared out among them.
+struct RankPlace {
+  std::string host;
+  std::vector<int> cores;
+};
+std::vector<RankPlace> share_cores(std::vector<RankPlace> ranks);
+
+enum class Strategy : uint8_t { parameter_device, mirrored, sharded };
+
 struct PlacedDevice {
   DeviceId id;
+  int rank = 0;
   std::string description;  // "2 cores: 0-1"
   TowerRange towers;
-  int first_lane = 0, lanes = 0;
+  int first_lane = 0, lanes = 0;  // of its rank
 };
 
 struct Placement {
-  std::vector<PlacedDevice> devices;  // in tower order
-  std::vector<LaneSpec> lanes;        // in tower order; a device's lanes are neighbours
+  std::vector<PlacedDevice> devices;  // of all ranks, in tower order
+  int rank = 0, ranks = 1;            // this process, and how many there are
+  std::vector<LaneSpec> lanes;        // of this rank, in tower order; a device's are neighbours
   std::vector<TowerRange> lane_towers;
   std::vector<int> lane_device;  // index into devices
   int towers = 1, tower_threads = 1;
   int64_t batch_size = 1;    // samples a tower a step
-  int parameter_device = 0;  // index into devices
-  std::string note;          // what `auto` chose and why; empty when all was named
+  int parameter_device = 0;  // index into devices; one of rank 0's
+  Strategy strategy = Strategy::parameter_device;
+  Reduction reduction = Reduction::invariant;
+  std::string note;  // what `auto` chose and why; empty when all was named
 
   int64_t global_batch() const { return batch_size * towers; }
+  Share devices_of(int rank) const;  // a contiguous range of `devices`
+  TowerRange towers_of(int rank) const;
 };
 
-// kept_tower_threads: of the checkpoint that the run resumes, if it does.
+// ranks: as share_cores() gives them, the same list on each rank. kept_tower_threads: of the
+// checkpoint that the run resumes, if it does.
 // Throws Error(device) for a device that this machine or build lacks, Error(config) when batch
 // sizes, towers and devices do not fit, or tower_threads differs from the kept one.
-Placement place_towers(const RunConfig& config, const Topology& topology, const CudaStatus& cuda,
-                       std::optional<int> kept_tower_threads = {});
+Placement place_towers(const RunConfig& config, const std::vector<RankPlace>& ranks, int rank,
+                       const CudaStatus& cuda, std::optional<int> kept_tower_threads = {});
 
-// One line: what stays the same on other devices.
+// What stays the same on other devices, and what this number of devices costs.
 std::string guarantee(const Placement& placement);
 
 std::string describe_cores(const std::vector<int>& cores);  // "4 cores: 0-2,5"

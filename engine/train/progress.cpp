@@ -14,8 +14,12 @@ double seconds_between(Progress::Clock::time_point a, Progress::Clock::time_poin
 
 }  // namespace
 
-Progress::Progress(int64_t total_steps, int64_t steps_per_epoch)
-    : total_steps_(total_steps), steps_per_epoch_(steps_per_epoch), begin_(now()), last_(begin_) {}
+Progress::Progress(int64_t total_steps, int64_t steps_per_epoch, Metric metric)
+    : total_steps_(total_steps),
+      steps_per_epoch_(steps_per_epoch),
+      metric_(metric),
+      begin_(now()),
+      last_(begin_) {}
 
 void Progress::start(int64_t steps_done, const BatchLoader& data) {
   step_ = steps_done;
@@ -41,14 +45,18 @@ StepReport Progress::step(const StepResult& result, int64_t samples, double lr,
   loss_sum_ += result.loss;
   ++loss_count_;
 
-  StepReport report{.step = step_, .total_steps = total_steps_, .epoch = epoch(step_)};
+  StepReport report;
+  report.step = step_;
+  report.total_steps = total_steps_;
+  report.epoch = epoch(step_);
   report.loss = result.loss;
-  report.accuracy = result.accuracy;
+  report.metric = measure(metric_, result.loss, result.score);
   report.lr = lr;
   report.grad_norm = result.grad_norm;
   report.samples_per_s = smooth_rate_;
   report.step_ms = seconds * 1e3;
   report.data_wait = std::clamp(waited / seconds, 0.0, 1.0);
+  report.comm_wait = std::clamp(result.comm_seconds / seconds, 0.0, 1.0);
   report.samples_seen = samples_seen;
   double per_step =
       steps_here_ > 1 ? train_seconds_ / static_cast<double>(steps_here_ - 1) : seconds;

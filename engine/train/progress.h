@@ -12,7 +12,7 @@ namespace spire {
 class Progress {
  public:
   using Clock = std::chrono::steady_clock;
-  Progress(int64_t total_steps, int64_t steps_per_epoch);
+  Progress(int64_t total_steps, int64_t steps_per_epoch, Metric metric);
 
   void start(int64_t steps_done, const BatchLoader& data);
   // Right after a step; data.wait_seconds() tells how long it waited.
@@ -29,6 +29,7 @@ class Progress {
 
  private:
   int64_t total_steps_, steps_per_epoch_;
+  Metric metric_;
   int64_t step_ = 0, steps_here_ = 0;
   Clock::time_point begin_, last_;
   double waited_ = 0;                      // loader's total at the last step

@@ -1,38 +1,75 @@
 #include <spire/train/run.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 
 #include <spire/base/atomic_file.h>
 #include <spire/base/hash.h>
 #include <spire/config/text.h>
 #include <spire/optim/schedule.h>
 #include <spire/train/checkpoint_writer.h>
+#include <spire/train/early_stop.h>
+#include <spire/train/failure.h>
 #include <spire/train/progress.h>
 #include <spire/train/run_setup.h>
+#include <spire/train/samples.h>
 
 namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
 
+// Nobody waits for a run of one process to start.
+WatchLimits limits_of(const RunConfig& config, const World& world) {
+  bool alone = world.size() == 1;
+  return {alone ? std::numeric_limits<double>::infinity() : config.timeouts.start,
+          config.timeouts.step, config.timeouts.checkpoint, config.timeouts.silence};
+}
+
+// What a rank is at before its lanes take over: the thread that called train().
+class StartWatch {
+ public:
+  StartWatch(World& world, const RunConfig& config, const RunOptions& options)
+      : world_(world), limits_(limits_of(config, world)) {
+    board_.set_hook(options.on_phase);
+    world_.watch->watch(&board_, limits_);
+  }
+  ~StartWatch() { world_.watch->watch(nullptr, limits_); }
+
+  PhaseBoard& board() { return board_; }
+
+ private:
+  World& world_;
+  WatchLimits limits_;
+  PhaseBoard board_{{"main"}};
+};
+
 // One run from its first step to its summary. All of it happens on the leading lane's thread.
 class Run {
  public:
-  Run(RunSetup& setup, const RunOptions& options, Observer& observer)
+  Run(RunSetup& setup, const RunOptions& options, World& world, Observer& observer)
       : setup_(setup),
         options_(options),
+        world_(world),
         observer_(observer),
         total_steps_(options.dry_run > 0 ? options.dry_run : setup.total_steps()),
-        trainer_(setup.trainer_options(), setup.placement),
+        trainer_(setup.trainer_options(), setup.placement, world.group.get()),
         train_data_(setup.train_loader()),
         test_data_(setup.test_loader()),
-        schedule_(setup.config.schedule, setup.config.optimizer.lr, setup.total_steps(),
+        schedule_(setup.config.schedule, setup.learning_rate(), setup.total_steps(),
                   setup.steps_per_epoch()),
+        early_stop_(setup.config.early_stop),
         store_(setup.store()),
-        progress_(total_steps_, setup.steps_per_epoch()) {}
+        progress_(total_steps_, setup.steps_per_epoch(), setup.metric()) {}
+
+  // The limits stay: ranks that are done still watch those that are not.
+  ~Run() { world_.watch->watch(nullptr, limits_of(setup_.config, world_)); }
 
   RunResult go() {
+    trainer_.board().set_hook(options_.on_phase);
+    world_.watch->watch(&trainer_.board(), limits_of(setup_.config, world_));
     RunResult result;
     trainer_.team().lead([&] { result = lead(); });
     return result;
@@ -40,20 +77,25 @@ class Run {
 
  private:
   bool writes() const { return options_.dry_run == 0; }
-  bool stop_asked() const {
-    return options_.stop && options_.stop->load(std::memory_order_relaxed);
-  }
+  bool writes_files() const { return writes() && world_.rank() == 0; }
+  bool stop_here() const { return options_.stop && options_.stop->load(std::memory_order_relaxed); }
+  // Several ranks agree on it in each step and each batch of an evaluation.
+  bool stop_asked() const { return stop_ || (world_.size() == 1 && stop_here()); }
+  void enter(Phase phase) { trainer_.board().enter(0, phase); }
   int64_t steps_per_epoch() const { return setup_.steps_per_epoch(); }
 
   RunResult lead() {
+    enter(Phase::start);
     if (setup_.resumed) resume(*setup_.resumed);
-    if (writes()) open_output();
+    if (writes_files()) open_output();
     observer_.on_start(setup_.start_info(trainer_, total_steps_));
     if (step_ > total_steps_) {
       observer_.on_warning(
           fmt::format("nothing is left to train: the checkpoint is of step {}, the run ends at {}",
                       step_, total_steps_));
     }
+    warn_of_small_batches();
+    warn_of_skipped_samples();
     try {
       train_data_->start(step_ / steps_per_epoch(), step_ % steps_per_epoch(),
                          1 + total_steps_ / steps_per_epoch());
@@ -61,12 +103,44 @@ class Run {
       // A signal may have cut short the evaluation at the step where this run goes on.
       bool best = step_ > 0 && evaluate_if_due();
       if (best || (setup_.resumed && !setup_.resumed_here())) save_checkpoint();
-      while (step_ < total_steps_ && !stop_asked()) one_step();
+      while (goes_on()) one_step();
       return finish();
-    } catch (const Error& error) {
-      close(error.exit_code(), error.what());
-      throw;
+    } catch (const std::exception& error) {
+      Failure verdict = settle(error);
+      if (verdict.rank >= 0 && !verdict.table.empty()) observer_.on_warning(verdict.table);
+      close(static_cast<int>(verdict.category), verdict.text);
+      throw to_error(verdict);
     }
+  }
+
+  bool stopped_early() const { return step_ < total_steps_ && early_stop_.reached(); }
+  bool goes_on() const { return step_ < total_steps_ && !stopped_early() && !stop_asked(); }
+
+  void warn_of_skipped_samples() {
+    for (const Dataset* data : {setup_.data.train.get(), setup_.data.test.get()}) {
+      if (data->skipped() == told_skips_[data]) continue;
+      told_skips_[data] = data->skipped();
+      observer_.on_warning(fmt::format("broken samples left out: {}; the first: {}",
+                                       data->skipped(), data->first_problem()));
+    }
+  }
+
+  // Statistics of a few samples are mostly noise.
+  void warn_of_small_batches() {
+    const auto& entries = trainer_.layout().entries();
+    bool normalizes = std::any_of(entries.begin(), entries.end(),
+                                  [](const ParameterEntry& entry) { return !entry.trained; });
+    int64_t samples = setup_.placement.batch_size;
+    if (!normalizes || samples >= 8 || setup_.config.model.batch_norm == "sync") return;
+    observer_.on_warning(fmt::format(
+        "batch norm looks at the {} sample{} of each tower; batch_norm: sync has it look "
+        "at all {} of the global batch",
+        samples, samples == 1 ? "" : "s", setup_.placement.global_batch()));
+  }
+
+  // What this rank's failure means for the run, as the ranks agree on it.
+  Failure settle(const std::exception& error) {
+    return settle_failure(error, trainer_.board().read(0), world_);
   }
 
   void resume(const LoadedCheckpoint& checkpoint) {
@@ -74,11 +148,14 @@ class Run {
     trainer_.restore(state);
     step_ = state.step;
     samples_seen_ = state.samples_seen;
-    best_accuracy_ = state.best_metric;
+    best_metric_ = state.best_metric;
     best_step_ = state.best_step;
     evaluated_step_ = state.evaluated_step;
-    validation_ = {state.evaluated_loss, state.evaluated_accuracy, best_accuracy_,
+    validation_ = {state.evaluated_loss,
+                   {setup_.metric(), state.evaluated_metric},
+                   best_metric_,
                    evaluated_step_ >= 0};
+    early_stop_.restore({state.waited_evaluations, state.waited_from});
     if (!setup_.resumed_here()) return;
     checkpoint_path_ = checkpoint.path.string();
     if (!evaluation_due()) saved_step_ = step_;  // else it is written again, with the evaluation
@@ -97,13 +174,19 @@ class Run {
         options_.config_yaml.empty() ? to_yaml(setup_.config) : options_.config_yaml,
         Category::config);
     writer_.emplace([this](const TrainingState& state) { return store_.save(state); });
+    if (trainer_.sampler())
+      samples_.emplace(*setup_.data.test, setup_.task(), setup_.config.eval.samples,
+                       fs::path(output) / "samples");
   }
 
   // The step as a run lives it: data, the trainer's step, report, and what is due after it.
   void one_step() {
+    trainer_.board().begin_step(step_ + 1);
+    enter(Phase::data);
     const Batch& batch = train_data_->next();
     double lr = schedule_.lr(step_);
-    StepResult result = trainer_.step(batch, step_, lr);
+    StepResult result = trainer_.step(batch, step_, lr, stop_here());
+    stop_ = result.stop;
     ++step_;
     samples_seen_ += batch.valid;
     StepReport report = progress_.step(result, batch.valid, lr, samples_seen_, *train_data_);
@@ -116,12 +199,12 @@ class Run {
   void after_step() {
     bool epoch_ended = step_ % steps_per_epoch() == 0;
     int64_t epoch = step_ / steps_per_epoch();
-    auto due = [&](int64_t every, int64_t count) { return every > 0 && count % every == 0; };
     bool best = evaluate_if_due();
+    if (due(setup_.config.check.replicas_every, step_)) trainer_.check_replicas();
     const CheckpointConfig& checkpoint = setup_.config.checkpoint;
     bool save = due(checkpoint.every_steps, step_) ||
-                (epoch_ended &&
-                 (due(checkpoint.every_epochs, epoch) || (best && checkpoint.every_epochs > 0)));
+                (epoch_ended && due(checkpoint.every_epochs, epoch)) ||
+                (best && checkpoint.every_epochs > 0);
     if (save && step_ < total_steps_) save_checkpoint();  // finish() saves the last
     if (writer_) report_checkpoints();
   }
@@ -130,17 +213,21 @@ class Run {
     std::string saved = saved_step_ > 0
                             ? "the last checkpoint is of step " + std::to_string(saved_step_)
                             : std::string("there is no checkpoint yet");
-    fail(Category::diverged,
-         "step {}: the loss is {} (gradient norm {}); {}; lower optimizer.lr, lengthen "
-         "schedule.warmup_epochs or set optimizer.clip_norm",
-         step_, result.loss, result.grad_norm, saved);
+    throw CommonError(
+        Category::diverged,
+        fmt::format("step {}: the loss is {} (gradient norm {}); {}; lower optimizer.lr, lengthen "
+                    "schedule.warmup_epochs or set optimizer.clip_norm",
+                    step_, result.loss, result.grad_norm, saved));
   }
 
-  // At the end of the run and of epochs; not where the step was evaluated already.
+  static bool due(int64_t every, int64_t count) { return every > 0 && count % every == 0; }
+
+  // At the end of the run, after epochs and steps; not where the step was evaluated already.
   bool evaluation_due() const {
     if (evaluated_step_ == step_) return false;
-    int64_t every = setup_.config.eval.every_epochs;
-    return step_ >= total_steps_ || (every > 0 && step_ % (every * steps_per_epoch()) == 0);
+    const EvalConfig& eval = setup_.config.eval;
+    return step_ >= total_steps_ || due(eval.every_epochs * steps_per_epoch(), step_) ||
+           due(eval.every_steps, step_);
   }
 
   // Returns whether it is the best so far.
@@ -149,47 +236,73 @@ class Run {
   bool evaluate() {
     auto begin = progress_.now();
     EvaluationSums sums;
+    enter(Phase::eval);
     trainer_.begin_evaluation();
     test_data_->start(0, 0, 1);
-    while (!test_data_->finished()) {
-      if (stop_asked()) {  // not finished: it runs again when the run is resumed
-        progress_.pause(begin);
-        return false;
-      }
-      trainer_.evaluate(test_data_->next(), sums);
+    while (!test_data_->finished() && !stop_asked()) {
+      enter(Phase::eval);
+      trainer_.evaluate(test_data_->next(), sums, stop_here());
+      stop_ = sums.stop;
+    }
+    if (samples_ && !stop_asked()) write_samples();
+    trainer_.end_evaluation();
+    enter(Phase::idle);
+    warn_of_skipped_samples();
+    if (sums.samples < setup_.data.test->count()) {  // it runs again when the run is resumed
+      progress_.pause(begin);
+      return false;
     }
     auto samples = static_cast<double>(sums.samples);
-    validation_ = {sums.loss / samples, sums.correct / samples, 0, true};
-    bool best = best_step_ < 0 || validation_.accuracy > best_accuracy_;
+    double loss = sums.loss / samples;
+    MetricValue metric = measure(setup_.metric(), loss, sums.score / samples);
+    bool best = best_step_ < 0 || better(metric.metric, metric.value, best_metric_);
     if (best) {
-      best_accuracy_ = validation_.accuracy;
+      best_metric_ = metric.value;
       best_step_ = step_;
     }
-    validation_.best_accuracy = best_accuracy_;
+    early_stop_.add(best, metric.value);
+    validation_ = {loss, metric, best_metric_, true};
     evaluated_step_ = step_;
-    observer_.on_eval({step_, progress_.epoch(step_), validation_.loss, validation_.accuracy,
-                       sums.samples, progress_.pause(begin), best});
+    observer_.on_eval(
+        {step_, progress_.epoch(step_), loss, metric, sums.samples, progress_.pause(begin), best});
     return best;
   }
 
+  // A disk that is full spoils a picture, not the run.
+  void write_samples() {
+    try {
+      samples_->write(step_, *trainer_.sampler());
+    } catch (const Error& error) {
+      observer_.on_warning(error.what());
+    }
+  }
+
+  // All ranks take part; rank 0 writes.
   void save_checkpoint() {
-    if (!writer_ || saved_step_ == step_) return;
+    if (!writes() || saved_step_ == step_) return;
     auto begin = progress_.now();
-    TrainingState& state = writer_->buffer();
+    enter(Phase::checkpoint);
+    trainer_.check_replicas();
+    TrainingState& state = writer_ ? writer_->buffer() : no_state_;
     trainer_.snapshot(state);
+    enter(Phase::idle);
+    saved_step_ = step_;
+    if (!writer_) return;
     state.step = state.optimizer_steps = step_;
     state.epoch = step_ / steps_per_epoch();
     state.step_in_epoch = step_ % steps_per_epoch();
     state.samples_seen = samples_seen_;
     state.seed = setup_.config.seed;
-    state.best_metric = best_accuracy_;
+    state.best_metric = best_metric_;
     state.best_step = best_step_;
     state.evaluated_step = evaluated_step_;
     state.evaluated_loss = validation_.loss;
-    state.evaluated_accuracy = validation_.accuracy;
+    state.evaluated_metric = validation_.metric.value;
+    state.waited_evaluations = early_stop_.state().waited;
+    state.waited_from = early_stop_.state().reference;
     state.config_yaml = to_yaml(setup_.config);
+    state.data_spec = to_text(setup_.data.test->spec());
     writer_->submit();
-    saved_step_ = step_;
     snapshot_ms_ = progress_.pause(begin) * 1e3;
   }
 
@@ -210,7 +323,8 @@ class Run {
   // Tells of each failed attempt when it happens; a signal ends the patience with a full disk.
   void await_checkpoints() {
     while (!writer_->wait_idle(std::chrono::milliseconds(100))) {
-      if (stop_asked()) writer_->stop_retrying();
+      if (stop_here()) writer_->stop_retrying();
+      if (world_.watch->failure()) return;
       report_checkpoints();
     }
     report_checkpoints();
@@ -218,17 +332,32 @@ class Run {
 
   // The last checkpoint, the summary, and what the run ends with.
   RunResult finish() {
-    bool interrupted = step_ < total_steps_ || evaluation_due();
+    bool interrupted = !stopped_early() && (step_ < total_steps_ || evaluation_due());
+    if (stopped_early()) tell_early_stop();
+    if (auto hash = trainer_.average_hash()) ema_hash_ = hex(*hash);
     save_checkpoint();
     if (writer_) {
+      enter(Phase::checkpoint);
       await_checkpoints();
+      enter(Phase::idle);
       if (auto failure = writer_->failure()) {
         fail(Category::checkpoint, "the last checkpoint, of step {}, could not be written: {}",
              step_, *failure);
       }
     }
-    return close(interrupted ? static_cast<int>(Category::interrupted) : 0,
-                 interrupted ? "signal" : "");
+    if (interrupted) return close(static_cast<int>(Category::interrupted), "signal");
+    return close(0, stopped_early() ? "early_stop" : "");
+  }
+
+  void tell_early_stop() {
+    const EarlyStopConfig& config = setup_.config.early_stop;
+    std::string least =
+        config.min_delta > 0 ? fmt::format(" by {:.6g} or more", config.min_delta) : "";
+    observer_.on_note(fmt::format(
+        "stopped early at step {}: the last {} evaluations did not improve {}{}; the best was that "
+        "of step {}: {}",
+        step_, early_stop_.state().waited, name(setup_.metric()), least, best_step_,
+        metric_text({setup_.metric(), best_metric_})));
   }
 
   RunResult close(int exit_code, const std::string& stopped_by) {
@@ -236,18 +365,22 @@ class Run {
     summary.steps = step_;
     summary.epochs = progress_.epoch(step_);
     summary.val = validation_;
-    summary.val.best_accuracy = best_accuracy_;
+    summary.val.best = best_metric_;
+    summary.val.metric.metric = setup_.metric();
     summary.parameter_hash = hex(trainer_.parameter_hash());
+    summary.ema_hash = ema_hash_;
     for (const auto& device : setup_.placement.devices)
       summary.devices.push_back(to_string(device.id));
     summary.towers = setup_.placement.towers;
+    summary.processes = world_.size();
+    summary.strategy = setup_.config.strategy;
     summary.peak_memory_bytes["host_rss"] = peak_resident_bytes();
     for (const auto& device : trainer_.planned_memory()) {
       for (const auto& [kind, bytes] : device) summary.peak_memory_bytes[kind] += bytes;
     }
     summary.exit = exit_code;
     summary.stopped_by = stopped_by;
-    if (writes()) {
+    if (writes_files()) {
       summary.output = setup_.config.output;
       summary.checkpoint = checkpoint_path_;
       summary.metrics = (fs::path(setup_.config.output) / "metrics.jsonl").string();
@@ -258,30 +391,50 @@ class Run {
 
   RunSetup& setup_;
   const RunOptions& options_;
+  World& world_;
   Observer& observer_;
   int64_t total_steps_;
   Trainer trainer_;
   std::unique_ptr<BatchLoader> train_data_, test_data_;
   Schedule schedule_;
+  EarlyStop early_stop_;
   CheckpointStore store_;
   std::optional<CheckpointWriter> writer_;
+  std::optional<EvaluationSamples> samples_;
   Progress progress_;
 
   int64_t step_ = 0, samples_seen_ = 0;
   int64_t evaluated_step_ = -1, saved_step_ = 0;
-  double best_accuracy_ = 0;
+  double best_metric_ = 0;
   int64_t best_step_ = -1;
   ValidationSummary validation_;
-  std::string checkpoint_path_;
+  std::string checkpoint_path_, ema_hash_;
   double snapshot_ms_ = 0;
+  bool stop_ = false;
+  std::map<const Dataset*, int64_t> told_skips_;  // how many were told of
+  TrainingState no_state_;  // what a rank that writes nothing snapshots into
 };
 
 }  // namespace
 
 RunResult train(const RunConfig& config, const RunOptions& options, Observer& observer) {
-  RunSetup setup(config, options, observer);
-  setup.tell_changes(observer);
-  return Run(setup, options, observer).go();
+  std::unique_ptr<World> alone;
+  if (!options.world) alone = join_world({}, {.cores = {}, .abandon = options.abandon});
+  World& world = options.world ? *options.world : *alone;
+  Observer silent;
+  Observer& heard = world.rank() == 0 ? observer : silent;
+  StartWatch start(world, config, options);
+  try {
+    start.board().enter(0, Phase::start);
+    RunSetup setup(config, options, heard, &start.board());
+    setup.tell_changes(heard);
+    RunResult result = Run(setup, options, world, heard).go();
+    world.watch->leave();
+    if (auto failure = world.watch->failure()) throw to_error(*failure);
+    return result;
+  } catch (const std::exception& error) {
+    throw to_error(settle_failure(error, start.board().read(0), world));
+  }
 }
 
 }  // namespace spire

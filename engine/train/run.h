@@ -7,7 +7,9 @@
 #include <vector>
 
 #include <spire/config/run_config.h>
+#include <spire/graph/layer_table.h>
 #include <spire/observe/observer.h>
+#include <spire/process/world.h>
 
 namespace spire {
 
@@ -17,6 +19,13 @@ struct RunOptions {
   int64_t dry_run = 0;                // > 0: so many steps, nothing written
   const std::atomic<bool>* stop = nullptr;  // set: save a checkpoint and return, at the next step
   std::string config_yaml;                  // for the run directory; empty: made from the config
+  // The processes of the run, all of which call train() with the same config; null: this one alone.
+  // Rank 0 alone writes files and calls its observer.
+  World* world = nullptr;
+  // Without a world: called on another thread when a device thread hangs beyond timeouts.step and
+  // train() will never return (Watch::Options::abandon). `trainer` prints and ends the process.
+  std::function<void(const Failure&)> abandon;
+  PhaseBoard::Hook on_phase;  // called by every thread of the run as it enters a phase
 };
 
 struct RunResult {
@@ -25,11 +34,14 @@ struct RunResult {
 };
 
 // Trains as the config says. Blocks until the end; the observer is called on one thread of the
-// engine. Throws Error: config, device, data, checkpoint, out_of_memory, diverged.
+// engine. Throws Error: config, device, data, checkpoint, out_of_memory, diverged; collective when
+// a device thread failed unexpectedly, or another rank did, was lost or stalled: then on all ranks,
+// naming the rank, device and phase where it began.
 RunResult train(const RunConfig& config, const RunOptions& options, Observer& observer);
 
 struct EvalResult {
-  double loss = 0, accuracy = 0;
+  double loss = 0;
+  MetricValue metric;
   int64_t samples = 0;
   std::string checkpoint;
 };
@@ -38,11 +50,13 @@ struct EvalResult {
 // directory's best.
 EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer& observer);
 
-// What a run would allocate on each device.
+// What a run would allocate on each device, and what its model is made of.
 struct PlanReport {
   StartInfo start;
+  std::vector<LayerRow> layers;  // of a tower's step: start.batch_size samples
 };
 PlanReport plan(const RunConfig& config);
+// The table of layers, its multiply-adds a sample, then the start block.
 std::string to_text(const PlanReport& report);
 
 // Config, data and devices, without training: throws what train() would throw before its first

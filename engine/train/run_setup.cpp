@@ -3,10 +3,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include <spire/config/check.h>
 #include <spire/config/text.h>
+#include <spire/optim/schedule.h>
 #include <spire/train/checkpoint_file.h>
+#include <spire/train/checkpoint_metadata.h>
+#include <spire/train/samples.h>
 
 namespace spire {
 
@@ -18,12 +22,33 @@ namespace {
 // it computes.
 bool shapes_result(std::string_view path) {
   for (std::string_view other :
-       {"data.path", "data.workers", "data.prefetch", "eval.", "checkpoint.", "log.", "devices",
-        "parameter_device", "strategy", "output", "seed", "towers", "tower_threads", "batch_size",
-        "global_batch"}) {
+       {"data.path", "data.workers", "data.prefetch",    "eval.",      "checkpoint.",
+        "log.",      "devices",      "parameter_device", "strategy",   "output",
+        "seed",      "towers",       "tower_threads",    "batch_size", "global_batch",
+        "bucket.",   "memory.",      "check.",           "timeouts.",  "elastic"}) {
     if (path.starts_with(other)) return false;
   }
   return true;
+}
+
+// Planned memory of the devices of all ranks, in device order: a line a device on the way.
+std::vector<MemoryByKind> memory_of_all(const std::vector<MemoryByKind>& mine,
+                                        ProcessGroup* group) {
+  if (!group) return mine;
+  std::string lines;
+  for (const MemoryByKind& device : mine) {
+    for (const auto& [kind, bytes] : device) lines += fmt::format("{} {} ", kind, bytes);
+    lines += '\n';
+  }
+  std::vector<MemoryByKind> all;
+  std::istringstream text(fmt::format("{}", fmt::join(all_gather(*group, lines), "")));
+  for (std::string line; std::getline(text, line);) {
+    std::istringstream words(line);
+    all.emplace_back();
+    std::string kind;
+    for (int64_t bytes = 0; words >> kind >> bytes;) all.back().emplace_back(kind, bytes);
+  }
+  return all;
 }
 
 }  // namespace
@@ -34,40 +59,110 @@ DType compute_dtype(const RunConfig& config) {
   fail(Category::device, "precision: {} has no CPU kernels; use bf16 or fp32", config.precision);
 }
 
-RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& observer)
-    : config(given) {
+RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& observer,
+                   PhaseBoard* board)
+    : config(given), world_(options.world), board_(board) {
   check_config(config);
+  compare_configs();
   if (options.resume && options.overwrite) {
     fail(Category::config,
          "--resume goes on with a run and --overwrite deletes it; give one of them");
   }
   compute_dtype(config);
-  if (options.dry_run == 0) find_checkpoint(options, observer);
+  if (options.dry_run == 0 && options.resume && rank_zero()) find_checkpoint(options, observer);
+  share_checkpoint();
   if (resumed) keep_meaning();
-  std::optional<int> threads;
-  if (resumed) threads = static_cast<int>(resumed->state.tower_threads);
-  placement = place_towers(config, discover_topology(), discover_cuda(), threads);
-  config.batch_size = placement.batch_size;
-  config.towers = placement.towers;
-  config.tower_threads = placement.tower_threads;
-  data = open_dataset(config.data.name, config.data.path);
+  place();
+  if (config.schedule.min_lr > learning_rate()) {
+    fail(Category::config,
+         "schedule.min_lr: {:.6g} is above the learning rate {:.6g}, which lr.scaling makes of "
+         "{:.6g} "
+         "for a global batch of {}",
+         config.schedule.min_lr, learning_rate(), config.optimizer.lr, placement.global_batch());
+  }
+  if (config.data.normalize == "auto")
+    config.data.normalize = makes_images(config.model) ? "unit" : "standard";
+  data = open_dataset(config.data, {.dtype = compute_dtype(config), .seed = config.seed});
+  if (task() == Task::reconstruct && config.data.normalize != "unit") {
+    fail(Category::config,
+         "data.normalize: {}: a model that makes images is judged by pixels from 0 to 1; set unit",
+         config.data.normalize);
+  }
   if (steps_per_epoch() == 0) {
     fail(Category::config,
          "data.last_batch: drop leaves nothing: the dataset has {} samples, less than one global "
          "batch of {}; lower batch_size or use weighted",
-         data.train.count, placement.global_batch());
+         data.train->count(), placement.global_batch());
   }
 }
 
+void RunSetup::wait(const std::function<void()>& wait) const {
+  board_ ? board_->wait(0, wait) : wait();
+}
+
+// All ranks compute with the same words; the first that differs is named.
+void RunSetup::compare_configs() const {
+  if (!group()) return;
+  std::vector<std::string> all;
+  wait([&] { all = all_gather(*group(), to_yaml(config)); });
+  for (size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank] == all[0]) continue;
+    RunConfig first = parse_config({{"rank 0", all[0]}}, {}).config;
+    RunConfig other = parse_config({{"this rank", all[rank]}}, {}).config;
+    for (const Field& field : schema()) {
+      std::string theirs = value_text(field, other), zeros = value_text(field, first);
+      if (theirs == zeros) continue;
+      throw CommonError(
+          Category::config,
+          fmt::format("{}: {} on rank 0, {} on rank {}; all ranks need the same config", field.path,
+                      zeros, theirs, rank));
+    }
+  }
+}
+
+void RunSetup::place() {
+  std::vector<RankPlace> ranks = {{host_name(), discover_topology().cores}};
+  if (world_) {
+    ranks.clear();
+    for (const RankInfo& info : world_->ranks) ranks.push_back({info.host, info.cores});
+  }
+  std::optional<int> threads;
+  if (resumed) threads = static_cast<int>(resumed->state.tower_threads);
+  placement = place_towers(config, share_cores(ranks), world_ ? world_->rank() : 0, discover_cuda(),
+                           threads);
+  config.batch_size = placement.batch_size;
+  config.towers = placement.towers;
+  config.tower_threads = placement.tower_threads;
+}
+
+// What rank 0 found, without the tensors: "<here> <path>", then the metadata.
+void RunSetup::share_checkpoint() {
+  if (!group()) return;
+  std::string text;
+  if (resumed) {
+    text = fmt::format("{} {}\n{}", resumed_here_ ? 1 : 0, resumed->path.string(),
+                       metadata_text(resumed->state));
+  }
+  wait([&] { text = broadcast(*group(), text); });
+  if (rank_zero() || text.empty()) return;
+  size_t line = text.find('\n');
+  resumed.emplace();
+  resumed_here_ = text[0] == '1';
+  resumed->path = text.substr(2, line - 2);
+  read_metadata_text(text.substr(line + 1), resumed->state);
+}
+
 void RunSetup::find_checkpoint(const RunOptions& options, Observer& observer) {
-  if (!options.resume) return;
   if (*options.resume != "auto") {
     resumed = LoadedCheckpoint{*options.resume, read_checkpoint(*options.resume)};
-    return;
+  } else {
+    resumed = store().newest_good([&](const fs::path& path, const std::string& reason) {
+      observer.on_warning(fmt::format("{}: passed over: {}", path.string(), reason));
+    });
   }
-  resumed = store().newest_good([&](const fs::path& path, const std::string& reason) {
-    observer.on_warning(fmt::format("{}: passed over: {}", path.string(), reason));
-  });
+  std::error_code error;
+  resumed_here_ = resumed && fs::equivalent(fs::absolute(resumed->path).parent_path(),
+                                            fs::path(config.output) / "checkpoints", error);
   if (!resumed && !store().list().empty()) {
     fail(Category::checkpoint,
          "--resume auto: none of the checkpoints in {} is whole; look at the warnings "
@@ -117,12 +212,6 @@ void RunSetup::tell_changes(Observer& observer) const {
                   resumed->path.string(), fmt::join(changes, "; ")));
 }
 
-bool RunSetup::resumed_here() const {
-  std::error_code error;
-  return resumed && fs::equivalent(fs::absolute(resumed->path).parent_path(),
-                                   fs::path(config.output) / "checkpoints", error);
-}
-
 CheckpointStore RunSetup::store() const {
   return CheckpointStore(fs::path(config.output) / "checkpoints",
                          {config.checkpoint.keep_last, config.checkpoint.keep_every_steps});
@@ -133,7 +222,9 @@ LoaderOptions RunSetup::loading() const {
   LoaderOptions options;
   options.batch_size = placement.batch_size;
   options.towers = placement.towers;
-  options.dtype = compute_dtype(config);
+  TowerRange own = placement.towers_of(placement.rank);
+  options.first_tower = own.begin;
+  options.tower_count = own.size();
   options.workers = config.data.workers;
   options.prefetch = config.data.prefetch;
   options.shuffle = false;
@@ -145,30 +236,66 @@ std::unique_ptr<BatchLoader> RunSetup::train_loader() const {
   LoaderOptions options = loading();
   options.shuffle = true;
   options.drop_last = config.data.last_batch == "drop";
-  options.augment = {config.data.augment.crop, config.data.augment.flip};
-  return std::make_unique<BatchLoader>(data.train, data.normalization, options);
+  options.mix = mixing();
+  return std::make_unique<BatchLoader>(*data.train, options);
+}
+
+MixOptions RunSetup::mixing() const {
+  return {config.data.augment.mixup, config.data.augment.cutmix};
+}
+
+std::vector<Column> RunSetup::train_columns() const {
+  std::vector<Column> columns = data.train->spec().columns;
+  return mixing().any() ? Mixer(columns, mixing(), config.seed).columns() : columns;
 }
 
 std::unique_ptr<BatchLoader> RunSetup::test_loader() const {
-  return std::make_unique<BatchLoader>(data.test, data.normalization, loading());
+  return std::make_unique<BatchLoader>(*data.test, loading());
 }
 
 TrainerOptions RunSetup::trainer_options() const {
-  const Dataset& train = data.train;
   return {.model = config.model,
           .loss = config.loss,
           .optimizer = config.optimizer,
-          .image = {train.height, train.width, train.channels, train.classes},
+          .ema = config.ema,
+          .train_columns = train_columns(),
+          .test_columns = data.test->spec().columns,
+          .classes = data.train->spec().classes,
           .precision = compute_dtype(config),
           .seed = config.seed,
-          .train_samples = config.data.last_batch == "drop" ? 0 : train.count,
-          .test_samples = data.test.count};
+          .train_samples = config.data.last_batch == "drop" ? 0 : data.train->count(),
+          .test_samples = data.test->count(),
+          .bucket = config.bucket,
+          .sample_rows = EvaluationSamples::rows(task(), config.eval.samples),
+          .recompute = config.memory.recompute == "blocks"};
+}
+
+Task RunSetup::task() const {
+  return task_of(config.model, data.test->spec().columns);
+}
+
+Metric RunSetup::metric() const {
+  switch (task()) {
+    case Task::classify:
+      return Metric::accuracy;
+    case Task::predict_tokens:
+      return Metric::perplexity;
+    case Task::reconstruct:
+      return Metric::psnr;
+    case Task::regress:
+      return Metric::rmse;
+  }
+  fail(Category::unexpected, "unknown task");
+}
+
+double RunSetup::learning_rate() const {
+  return scaled_lr(config.optimizer.lr, config.lr, placement.global_batch());
 }
 
 int64_t RunSetup::steps_per_epoch() const {
   int64_t global = placement.global_batch();
   bool drop = config.data.last_batch == "drop";
-  return drop ? data.train.count / global : (data.train.count + global - 1) / global;
+  return drop ? data.train->count() / global : (data.train->count() + global - 1) / global;
 }
 
 int64_t RunSetup::total_steps() const {
@@ -179,22 +306,32 @@ StartInfo RunSetup::start_info(const Trainer& trainer, int64_t total_steps) cons
   StartInfo info;
   info.model = config.model.name;
   info.dataset = config.data.name;
-  auto memory = trainer.planned_memory();
+  auto memory = memory_of_all(trainer.planned_memory(), group());
   for (size_t d = 0; d < placement.devices.size(); ++d) {
     const PlacedDevice& device = placement.devices[d];
-    info.devices.push_back(
-        {to_string(device.id), device.description, device.towers.size(), memory[d]});
+    info.devices.push_back({to_string(device.id), device.description, device.towers.size(),
+                            memory[d], device.rank,
+                            world_ ? world_->ranks[static_cast<size_t>(device.rank)].host : ""});
   }
   info.device_note = placement.note;
+  info.processes = placement.ranks;
+  if (group()) info.transport = group()->transport();
+  info.strategy = config.strategy;
+  info.reduction = config.reduction;
   info.batch_size = placement.batch_size;
   info.towers = placement.towers;
   info.tower_threads = placement.tower_threads;
+  info.lr_scaling = config.lr.scaling;
+  info.lr = learning_rate();
+  info.base_lr = config.optimizer.lr;
+  info.base_batch = config.lr.base_batch;
   info.parameters = trainer.layout().parameter_count();
-  info.train_samples = data.train.count;
-  info.test_samples = data.test.count;
+  info.train_samples = data.train->count();
+  info.test_samples = data.test->count();
   info.steps_per_epoch = steps_per_epoch();
   info.total_steps = total_steps;
   info.epochs = (total_steps + info.steps_per_epoch - 1) / info.steps_per_epoch;
+  info.recompute = trainer.recompute();
   info.precision = config.precision;
   info.guarantee = guarantee(placement);
   info.output = config.output;
@@ -217,7 +354,8 @@ void prepare_output(const fs::path& output, bool overwrite) {
            "--overwrite, or name another directory with --output",
            output.string());
     }
-    for (const char* ours : {"checkpoints", "metrics.jsonl", "summary.json", "config.yaml"}) {
+    for (const char* ours :
+         {"checkpoints", "metrics.jsonl", "summary.json", "config.yaml", "samples"}) {
       fs::remove_all(output / ours, error);
     }
   }

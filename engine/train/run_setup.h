@@ -15,14 +15,16 @@ namespace spire {
 
 class RunSetup {
  public:
-  // Reads the dataset, finds the checkpoint to resume and places the towers. `warn` hears of
-  // damaged checkpoints that were passed over. Throws like train().
-  RunSetup(const RunConfig& config, const RunOptions& options, Observer& observer);
+  // Reads the dataset, finds the checkpoint to resume and places the towers. The observer hears of
+  // damaged checkpoints that were passed over. Every rank of the world makes one; rank 0 looks for
+  // the checkpoint. board: whose row 0 waits while this does; outlives it. Throws like train().
+  RunSetup(const RunConfig& config, const RunOptions& options, Observer& observer,
+           PhaseBoard* board = nullptr);
 
   RunConfig config;  // settled: towers and batch_size as the run has them
   DatasetPair data;
   Placement placement;
-  std::optional<LoadedCheckpoint> resumed;
+  std::optional<LoadedCheckpoint> resumed;  // its tensors on rank 0 only
 
   CheckpointStore store() const;
   std::unique_ptr<BatchLoader> train_loader() const;
@@ -31,17 +33,32 @@ class RunSetup {
   StartInfo start_info(const Trainer& trainer, int64_t total_steps) const;
 
   // Whether the resumed checkpoint is the output directory's own: then the run goes on there.
-  bool resumed_here() const;
+  bool resumed_here() const { return resumed_here_; }
+  ProcessGroup* group() const { return world_ ? world_->group.get() : nullptr; }
   // Warns of keys that the run of the resumed checkpoint had with other values.
   void tell_changes(Observer& observer) const;
 
+  Task task() const;
+  Metric metric() const;         // what the model is judged by on this data
+  double learning_rate() const;  // scaled with the global batch
   int64_t steps_per_epoch() const;
   int64_t total_steps() const;  // of the whole run
 
  private:
   LoaderOptions loading() const;
+  MixOptions mixing() const;
+  std::vector<Column> train_columns() const;  // as batches bring them
+  bool rank_zero() const { return !world_ || world_->rank() == 0; }
+  void wait(const std::function<void()>& wait) const;
+  void compare_configs() const;
   void find_checkpoint(const RunOptions& options, Observer& observer);
+  void share_checkpoint();
   void keep_meaning();
+  void place();
+
+  World* world_;
+  PhaseBoard* board_;
+  bool resumed_here_ = false;
 };
 
 // Creates the output directory for a new run, or throws Error(config): it is refused when it holds

@@ -20,7 +20,8 @@ struct NamedTensor {
 struct TrainingState {
   std::vector<NamedTensor> weights;
   std::vector<NamedTensor> states;  // running statistics: what is kept but not trained
-  // Slot ("momentum"; "m", "v") -> one tensor for each weight, under the weight's name.
+  // Slot ("momentum"; "m", "v"; "ema": averaged weights) -> one tensor for each weight, under the
+  // weight's name.
   std::vector<std::pair<std::string, std::vector<NamedTensor>>> optimizer;
 
   int64_t step = 0;           // optimizer steps done
@@ -38,8 +39,11 @@ struct TrainingState {
   int64_t best_step = -1;       // step of the best evaluation; -1: none yet
   int64_t evaluated_step = -1;  // step of the last evaluation; -1: none yet
   double evaluated_loss = 0;    // these two are meaningless while it is -1
-  double evaluated_accuracy = 0;
-  std::string config_yaml;                      // the resolved config
+  double evaluated_metric = 0;
+  int64_t waited_evaluations = -1;  // without improvement, for early stopping; -1: none at all
+  double waited_from = 0;           // the metric they did not improve on
+  std::string config_yaml;          // the resolved config
+  std::string data_spec;            // what the model was fed with: to_text(SampleSpec)
   std::map<std::string, std::string> versions;  // library -> version
   std::string parameter_hash;                   // 16 hex digits, as summary.json prints it
 };

@@ -9,28 +9,62 @@
 
 namespace spire {
 
+// Follows one tower through its plan: adds its gradients up the tree as they become final, and
+// passes on, of the lane's last tower, what is final of the sums.
+class TowerLane::Progress : public PlanListener {
+ public:
+  Progress(TowerLane& lane, const TreeStep& step, bool last, const LaneLinks& links)
+      : lane_(lane), step_(step), last_(last), links_(links) {}
+
+  void backward_begins() override { links_.board->enter(links_.lane, Phase::backward); }
+
+  void gradients_ready(int64_t floats) override {
+    for (TreeAdd add : step_.adds) {
+      add_floats(lane_.gradients(add.into) + done_, lane_.gradients(add.from) + done_,
+                 floats - done_);
+    }
+    done_ = floats;
+    if (last_) links_.reduction->arrive(links_.lane, floats);
+  }
+
+ private:
+  TowerLane& lane_;
+  const TreeStep& step_;
+  const bool last_;
+  const LaneLinks& links_;
+  int64_t done_ = 0;
+};
+
 TowerLane::TowerLane(const LaneOptions& options, const GraphBuilder& build,
                      const ParameterLayout& layout, Replica& replica)
-    : options_(options),
-      schedule_(lane_schedule(options.towers, options.range)),
-      replica_(replica),
-      total_floats_(layout.total_floats()) {
+    : options_(options), replica_(replica), total_floats_(layout.total_floats()) {
   compile(train_plans_, options.batch_size, true, build, layout);
   for (int64_t samples : options.ragged_train) compile(train_plans_, samples, true, build, layout);
   compile(eval_plans_, options.batch_size, false, build, layout);
   for (int64_t samples : options.ragged_eval) compile(eval_plans_, samples, false, build, layout);
-  arena_ = Buffer(activation_bytes_ + workspace_bytes_);
+  bool lockstep = !tower_sums().empty();
+  schedule_ = (lockstep ? lockstep_schedule : lane_schedule)(options.reduction, options.towers,
+                                                             options.range);
+  size_t inputs = std::max(train_plans_.begin()->second.row_bytes.size(),
+                           eval_plans_.begin()->second.row_bytes.size());
+  towers_.resize(lockstep ? static_cast<size_t>(options.range.size()) : 1);
+  for (Tower& tower : towers_) {
+    arenas_.emplace_back(activation_bytes_ + workspace_bytes_);
+    tower.bindings.arena = arenas_.back().data();
+    tower.bindings.inputs.resize(inputs);
+  }
   for (int i = 0; i < schedule_.buffers; ++i) {
     gradients_.emplace_back(static_cast<size_t>(total_floats_) * sizeof(float));
   }
-  bindings_.inputs.resize(2);
 }
 
 void TowerLane::compile(Plans& plans, int64_t samples, bool training, const GraphBuilder& build,
                         const ParameterLayout& layout) {
   if (plans.contains(samples)) return;
   Graph graph = build(samples, training);
-  image_bytes_ = graph.spec(graph.values_of(Role::input)[0]).bytes() / static_cast<size_t>(samples);
+  Compiled compiled;
+  for (Value input : graph.values_of(Role::input))
+    compiled.row_bytes.push_back(graph.spec(input).bytes() / static_cast<size_t>(samples));
   fuse_activations(graph);
   PlanOptions options{.device = options_.spec.device,
                       .threads = options_.spec.threads,
@@ -42,61 +76,157 @@ void TowerLane::compile(Plans& plans, int64_t samples, bool training, const Grap
     for (const auto& [parameter, gradient] : options.gradients) keep.push_back(gradient);
   }
   remove_dead_nodes(graph, keep);
-  auto plan = std::make_unique<Plan>(std::move(graph), options, layout, replica_.forms);
-  activation_bytes_ = std::max(activation_bytes_, plan->activation_bytes());
-  workspace_bytes_ = std::max(workspace_bytes_, plan->workspace_bytes());
-  plans.emplace(samples, std::move(plan));
+  if (options_.recompute && training) {
+    TensorPlaces before(graph, options.gradients, layout);
+    bytes_without_recompute_ = std::max(bytes_without_recompute_, before.arena_bytes());
+    repeated_nodes_ = recompute_blocks(graph);
+  }
+  compiled.plan = std::make_unique<Plan>(std::move(graph), options, layout, replica_.forms);
+  activation_bytes_ = std::max(activation_bytes_, compiled.plan->activation_bytes());
+  workspace_bytes_ = std::max(workspace_bytes_, compiled.plan->workspace_bytes());
+  plans.emplace(samples, std::move(compiled));
 }
 
-void TowerLane::train(const Batch& batch, StepContext context, TowerSums& sums) {
+const std::vector<int64_t>& TowerLane::tower_sums() const {
+  return train_plans_.at(options_.batch_size).plan->tower_sums();
+}
+
+void TowerLane::train(const Batch& batch, const StepContext& context, TowerSums& sums,
+                      const LaneLinks& links) {
+  if (links.vectors) {
+    train_in_lockstep(batch, context, sums, links);
+  } else {
+    train_one_by_one(batch, context, sums, links);
+  }
+}
+
+void TowerLane::train_one_by_one(const Batch& batch, const StepContext& context, TowerSums& sums,
+                                 const LaneLinks& links) {
+  Tower& tower = towers_.front();
   for (int i = 0; i < options_.range.size(); ++i) {
     const TreeStep& step = schedule_.steps[static_cast<size_t>(i)];
-    float* gradients = gradients_[static_cast<size_t>(step.target)].as<float>();
-    run(train_plans_, batch, options_.range.begin + i, gradients, context, sums);
-    for (TreeAdd add : step.adds) {
-      add_floats(gradients_[static_cast<size_t>(add.into)].as<float>(),
-                 gradients_[static_cast<size_t>(add.from)].as<float>(), total_floats_);
+    prepare(tower, options_.range.begin + i, train_plans_, batch, context);
+    tower.bindings.gradients = gradients(step.target);
+    links.board->enter(links.lane, Phase::forward);
+    Progress progress(*this, step, i + 1 == options_.range.size(), links);
+    if (tower.plan) {
+      tower.plan->run(tower.bindings, tower.context, &progress);
+    } else {  // joins with weight zero
+      std::fill_n(gradients(step.target), total_floats_, 0.0f);
+    }
+    progress.gradients_ready(total_floats_);
+    take_sums(tower, options_.range.begin + i, sums);
+  }
+}
+
+// From one sum over towers to the next, all towers of the lane by turns.
+void TowerLane::train_in_lockstep(const Batch& batch, const StepContext& context, TowerSums& sums,
+                                  const LaneLinks& links) {
+  for (size_t i = 0; i < towers_.size(); ++i) {
+    auto index = options_.range.begin + static_cast<int>(i);
+    prepare(towers_[i], index, train_plans_, batch, context);
+    towers_[i].bindings.gradients = gradients(static_cast<int>(i));
+    if (!towers_[i].plan) std::fill_n(gradients(static_cast<int>(i)), total_floats_, 0.0f);
+  }
+  Progress progress(*this, schedule_.steps.back(), true, links);
+  links.board->enter(links.lane, Phase::forward);
+  for (size_t sum = 0; sum <= tower_sums().size(); ++sum) {
+    for (Tower& tower : towers_) {
+      if (!tower.plan) continue;
+      size_t from = sum == 0 ? 0 : tower.position + 1;
+      PlanListener* listener = &tower == &towers_.back() ? &progress : nullptr;
+      tower.position = tower.plan->run_segment(tower.bindings, tower.context, from, listener);
+    }
+    if (sum < tower_sums().size()) sum_over_towers(sum, links);
+  }
+  progress.gradients_ready(total_floats_);
+  for (size_t i = 0; i < towers_.size(); ++i)
+    take_sums(towers_[i], options_.range.begin + static_cast<int>(i), sums);
+}
+
+void TowerLane::sum_over_towers(size_t index, const LaneLinks& links) {
+  int64_t count = tower_sums()[index];
+  auto bytes = static_cast<size_t>(count) * sizeof(double);
+  for (size_t i = 0; i < towers_.size(); ++i) {
+    const Tower& tower = towers_[i];
+    double* row = links.vectors->row(index, options_.range.begin + static_cast<int>(i), count);
+    if (tower.plan) {
+      std::memcpy(row, tower.plan->tower_vector(tower.position, tower.bindings).mine, bytes);
+    } else {
+      std::fill_n(row, count, 0.0);
+    }
+  }
+  links.board->enter(links.lane, Phase::waiting);
+  links.vectors->meet(index, links.lane, count);
+  bool forward = 2 * index < tower_sums().size();  // each has one sum forward and one backward
+  links.board->enter(links.lane, forward ? Phase::forward : Phase::backward);
+  const double* sum = nullptr;
+  for (const Tower& tower : towers_) {
+    if (!tower.plan) continue;
+    double* out = tower.plan->tower_vector(tower.position, tower.bindings).sum;
+    if (sum) {
+      std::memcpy(out, sum, bytes);
+    } else {
+      links.vectors->sum(index, links.lane, count, out);
+      sum = out;
     }
   }
 }
 
-void TowerLane::evaluate(const Batch& batch, TowerSums& sums) {
-  for (int tower = options_.range.begin; tower < options_.range.end; ++tower) {
-    run(eval_plans_, batch, tower, nullptr, {}, sums);
+void TowerLane::evaluate(const Batch& batch, TowerSums& sums, const LaneLinks& links) {
+  links.board->enter(links.lane, Phase::eval);
+  Tower& tower = towers_.front();
+  for (int i = options_.range.begin; i < options_.range.end; ++i) {
+    prepare(tower, i, eval_plans_, batch, {});
+    if (tower.plan) tower.plan->run(tower.bindings, tower.context);
+    take_sums(tower, i, sums);
   }
+  links.board->enter(links.lane, Phase::waiting);
 }
 
-void TowerLane::run(Plans& plans, const Batch& batch, int tower, float* gradients,
-                    StepContext context, TowerSums& sums) {
-  int64_t first_row = tower * options_.batch_size;
+void TowerLane::prepare(Tower& tower, int index, Plans& plans, const Batch& batch,
+                        StepContext context) {
+  int64_t first_row = index * options_.batch_size;
   int64_t samples = std::clamp<int64_t>(batch.valid - first_row, 0, options_.batch_size);
-  auto t = static_cast<size_t>(tower);
-  if (samples == 0) {  // joins with weight zero
-    if (gradients) std::memset(gradients, 0, static_cast<size_t>(total_floats_) * sizeof(float));
-    sums.loss[t] = sums.correct[t] = 0;
-    return;
-  }
-  Plan& plan = *plans.at(samples);
   context.first_row = first_row;
   context.tower_weight = static_cast<float>(samples) / static_cast<float>(batch.valid);
-  bindings_.weights = replica_.values();
-  bindings_.packed = replica_.forms.data();
-  bindings_.gradients = gradients;
-  bindings_.arena = arena_.data();
-  bindings_.inputs[0] =
-      static_cast<const std::byte*>(batch.images) + static_cast<size_t>(first_row) * image_bytes_;
-  bindings_.inputs[1] = batch.labels + first_row;
-  plan.run(bindings_, context);
-  sums.loss[t] = *static_cast<const double*>(plan.output("loss", arena_.data()));
-  sums.correct[t] = *static_cast<const double*>(plan.output("correct", arena_.data()));
+  tower.context = context;
+  tower.plan = nullptr;
+  if (samples == 0) return;
+  const Compiled& compiled = plans.at(samples);
+  tower.plan = compiled.plan.get();
+  tower.bindings.weights = replica_.values();
+  tower.bindings.packed = replica_.forms.data();
+  auto stored_row = static_cast<size_t>(first_row - batch.first_row);
+  for (size_t c = 0; c < compiled.row_bytes.size(); ++c)
+    tower.bindings.inputs[c] = batch.columns[c] + stored_row * compiled.row_bytes[c];
 }
 
-std::vector<TreeSum::Leaf> TowerLane::leaves() const {
-  std::vector<TreeSum::Leaf> leaves;
-  for (size_t i = 0; i < schedule_.nodes.size(); ++i) {
-    leaves.push_back({schedule_.nodes[i], gradients_[i].as<float>()});
-  }
-  return leaves;
+void TowerLane::take_sums(const Tower& tower, int index, TowerSums& sums) const {
+  auto value = [&](const char* name) {
+    return tower.plan ? *static_cast<const double*>(tower.plan->output(name, tower.bindings.arena))
+                      : 0.0;
+  };
+  auto i = static_cast<size_t>(index);
+  sums.loss[i] = value("loss");
+  sums.score[i] = value("score");
+}
+
+std::vector<NodeBuffer> TowerLane::nodes() {
+  std::vector<NodeBuffer> nodes;
+  for (const BufferedNode& node : schedule_.nodes)
+    nodes.push_back({node.range, gradients(node.buffer)});
+  return nodes;
+}
+
+std::optional<RecomputeInfo> TowerLane::recompute() const {
+  if (!options_.recompute) return std::nullopt;
+  return RecomputeInfo{repeated_nodes_, static_cast<int64_t>(activation_bytes_),
+                       static_cast<int64_t>(bytes_without_recompute_)};
+}
+
+size_t TowerLane::activation_bytes() const {
+  return activation_bytes_ * arenas_.size();
 }
 
 size_t TowerLane::gradient_bytes() const {

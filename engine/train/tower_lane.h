@@ -1,35 +1,45 @@
 // What one lane does in a step: its towers one after another, each a run of a plan, their gradients
 // summed on the way into the nodes of the fixed tree.
 #pragma once
-#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
-#include <spire/collective/tree.h>
+#include <spire/collective/gradient_reduction.h>
+#include <spire/collective/tower_vectors.h>
 #include <spire/data/loader.h>
 #include <spire/device/lane_team.h>
 #include <spire/graph/plan.h>
+#include <spire/observe/observer.h>
+#include <spire/train/model_graph.h>
 #include <spire/train/replica.h>
 
 namespace spire {
-
-// Builds the graph of one tower for `batch` samples, training or evaluation form. Its inputs are
-// the images and the labels, in this order; its outputs "loss" and "correct" are fp64 sums.
-using GraphBuilder = std::function<Graph(int64_t batch, bool training)>;
 
 struct LaneOptions {
   TowerRange range;        // the towers it hosts
   int towers = 1;          // of the run
   int64_t batch_size = 1;  // samples a tower
+  Reduction reduction = Reduction::invariant;
+  bool recompute = false;  // the inside of blocks, in backward
   LaneSpec spec;
   // Sample counts a tower can meet besides batch_size and 0: those of ragged last batches.
   std::vector<int64_t> ragged_train, ragged_eval;
 };
 
-// The towers' sums of one batch; a lane writes the entries of its own towers.
+// The towers' fp64 sums of one batch, one entry a tower of the run; a lane writes those of its own.
 struct TowerSums {
-  std::vector<double> loss, correct;  // one a tower
+  std::span<double> loss, score;
+};
+
+// What a lane meets the others through.
+struct LaneLinks {
+  int lane = 0;
+  PhaseBoard* board = nullptr;
+  GradientReduction* reduction = nullptr;  // hears of completed buckets
+  TowerVectors* vectors = nullptr;         // sums over towers inside a plan; null: there are none
 };
 
 class TowerLane {
@@ -39,34 +49,59 @@ class TowerLane {
             Replica& replica);
 
   // Forward and backward of the lane's towers. `context` holds the step's numbers; the tower's own
-  // are filled in here.
-  void train(const Batch& batch, StepContext context, TowerSums& sums);
-  void evaluate(const Batch& batch, TowerSums& sums);
+  // are filled in here. Throws what kernels throw, PeerLost and BarrierBroken.
+  void train(const Batch& batch, const StepContext& context, TowerSums& sums,
+             const LaneLinks& links);
+  void evaluate(const Batch& batch, TowerSums& sums, const LaneLinks& links);
 
-  // The tree nodes whose sums the lane's buffers hold after train().
-  std::vector<TreeSum::Leaf> leaves() const;
-  float* first_gradients() { return gradients_.front().as<float>(); }
+  // The sums that the lane's gradient buffers hold after train(), in tower order.
+  std::vector<NodeBuffer> nodes();
+  // Counts of the sums over towers inside a training plan; empty: towers run one after another.
+  const std::vector<int64_t>& tower_sums() const;
 
-  size_t activation_bytes() const { return activation_bytes_; }
+  size_t activation_bytes() const;
+  std::optional<RecomputeInfo> recompute() const;  // none if not asked for
   size_t workspace_bytes() const { return workspace_bytes_; }
   size_t gradient_bytes() const;
 
  private:
-  using Plans = std::map<int64_t, std::unique_ptr<Plan>>;  // by samples
+  // A plan for so many samples, and how long a row of each of its inputs is.
+  struct Compiled {
+    std::unique_ptr<Plan> plan;
+    std::vector<size_t> row_bytes;
+  };
+  using Plans = std::map<int64_t, Compiled>;  // by samples
+  class Progress;
+  // One tower of the batch under way.
+  struct Tower {
+    Plan* plan = nullptr;  // null: no samples
+    Bindings bindings;
+    StepContext context;
+    size_t position = 0;  // in the plan: the sum over towers it stands at
+  };
+
   void compile(Plans& plans, int64_t samples, bool training, const GraphBuilder& build,
                const ParameterLayout& layout);
-  void run(Plans& plans, const Batch& batch, int tower, float* gradients, StepContext context,
-           TowerSums& sums);
+  void prepare(Tower& tower, int index, Plans& plans, const Batch& batch, StepContext context);
+  void train_one_by_one(const Batch& batch, const StepContext& context, TowerSums& sums,
+                        const LaneLinks& links);
+  void train_in_lockstep(const Batch& batch, const StepContext& context, TowerSums& sums,
+                         const LaneLinks& links);
+  void sum_over_towers(size_t index, const LaneLinks& links);
+  void take_sums(const Tower& tower, int index, TowerSums& sums) const;
+  float* gradients(int buffer) { return gradients_[static_cast<size_t>(buffer)].as<float>(); }
 
   LaneOptions options_;
-  LaneSchedule schedule_;
   Replica& replica_;
   int64_t total_floats_;
   Plans train_plans_, eval_plans_;
-  size_t activation_bytes_ = 0, workspace_bytes_ = 0, image_bytes_ = 0;
-  Buffer arena_;
+  LaneSchedule schedule_;
+  size_t activation_bytes_ = 0, workspace_bytes_ = 0;  // of one tower
+  size_t bytes_without_recompute_ = 0;                 // activation_bytes_ if nothing ran twice
+  int repeated_nodes_ = 0;
+  std::vector<Buffer> arenas_;     // one; in lockstep one a tower
+  std::vector<Tower> towers_;      // the same
   std::vector<Buffer> gradients_;  // schedule_.buffers of them, total_floats() each
-  Bindings bindings_;
 };
 
 }  // namespace spire

@@ -1,129 +1,131 @@
 #include <spire/train/trainer.h>
 
-#include <algorithm>
+#include <cmath>
 #include <cstring>
 
-#include <spire/graph/autodiff.h>
-#include <spire/graph/passes.h>
+#include <spire/device/barrier.h>
 
 namespace spire {
-namespace {
 
-// Sample counts of the towers of a dataset's last batch, other than 0 and batch_size.
-std::vector<int64_t> ragged_samples(int64_t samples, const Placement& placement) {
-  int64_t rest = samples % placement.global_batch() % placement.batch_size;
-  return rest == 0 ? std::vector<int64_t>{} : std::vector<int64_t>{rest};
-}
-
-ParameterLayout make_layout(const GraphBuilder& build, int64_t batch_size) {
-  Graph graph = build(batch_size, true);
-  fuse_activations(graph);
-  auto gradients = differentiate(graph);
-  return ParameterLayout(graph, gradients);
-}
-
-}  // namespace
-
-Trainer::Trainer(const TrainerOptions& options, const Placement& placement)
-    : placement_(placement) {
-  GraphBuilder build = [&](int64_t batch, bool training) {
-    return build_model(options.model, options.loss,
-                       {.image = options.image, .batch = batch, .dtype = options.precision},
-                       training);
-  };
-  layout_ = make_layout(build, placement.batch_size);
-  for (size_t d = 0; d < placement_.devices.size(); ++d) {
-    replicas_.push_back(std::make_unique<Replica>(layout_));
-  }
-  team_ = std::make_unique<LaneTeam>(placement_.lanes);
-  sums_.loss.resize(static_cast<size_t>(placement_.towers));
-  sums_.correct.resize(sums_.loss.size());
-  step_body_ = [this](int lane) { run_step(lane); };
-  evaluate_body_ = [this](int lane) {
-    lanes_[static_cast<size_t>(lane)]->evaluate(*batch_, sums_);
-  };
-  make_lanes(options, build);
-  layout_.initialize(options.seed, master().values());
-  context_.seed = options.seed;
-  team_->lead([this] { renew_replicas(); });
-}
-
-// Each lane compiles on its own thread, one after another: kernels are prepared where they will
-// run, with that thread's OpenMP team, and replicas' tables of forms are shared.
-void Trainer::make_lanes(const TrainerOptions& options, const GraphBuilder& build) {
-  lanes_.resize(placement_.lanes.size());
-  LaneOptions lane_options;
-  lane_options.towers = placement_.towers;
-  lane_options.batch_size = placement_.batch_size;
-  lane_options.ragged_train = ragged_samples(options.train_samples, placement_);
-  lane_options.ragged_eval = ragged_samples(options.test_samples, placement_);
-  team_->lead([&] {
-    for (size_t l = 0; l < lanes_.size(); ++l) {
-      team_->parallel([&](int lane) {
-        if (static_cast<size_t>(lane) != l) return;
-        LaneOptions mine = lane_options;
-        mine.range = placement_.lane_towers[l];
-        mine.spec = placement_.lanes[l];
-        auto device = static_cast<size_t>(placement_.lane_device[l]);
-        lanes_[l] = std::make_unique<TowerLane>(mine, build, layout_, *replicas_[device]);
-      });
-    }
-  });
-  for (auto& replica : replicas_) replica->forms.allocate();
-  std::vector<TreeSum::Leaf> leaves;
-  for (auto& lane : lanes_) {
-    auto nodes = lane->leaves();
-    leaves.insert(leaves.end(), nodes.begin(), nodes.end());
-  }
-  const PlacedDevice& device = placement_.devices[static_cast<size_t>(placement_.parameter_device)];
-  update_ = std::make_unique<ParameterUpdate>(options.optimizer, layout_, master(),
-                                              TreeSum(placement_.towers, leaves),
-                                              lanes_.front()->first_gradients(), device.lanes);
-}
-
-StepResult Trainer::step(const Batch& batch, int64_t done, double lr) {
+StepResult Trainer::step(const Batch& batch, int64_t done, double lr, bool stop) {
+  require(!averaged_, "a step before the end of an evaluation");
   batch_ = &batch;
   context_.step = done;
   context_.gradient_scale = 1.0f / static_cast<float>(batch.valid);
   update_step_ = {.lr = static_cast<float>(lr), .step = done + 1, .gradient_factor = 1.0f};
+  stops_[static_cast<size_t>(placement_.rank)] = stop;
+  board_.begin_step(done + 1);
+  reduction_->begin_step();
   team_->parallel(step_body_);
   auto samples = static_cast<double>(batch.valid);
-  return {tree_sum(sums_.loss) / samples, tree_sum(sums_.correct) / samples,
-          update_->gradient_norm()};
+  return {.loss = tree_sum(sums_.loss) / samples,
+          .score = tree_sum(sums_.score) / samples,
+          .grad_norm = gradient_norm(),
+          .comm_seconds = reduction_->exposed_seconds(),
+          .stop = any_stop()};
 }
 
 // The step of one lane; the barriers are its joints with the others.
 void Trainer::run_step(int lane) {
-  // 1. Its towers: forward, backward, gradients summed into nodes of the tree.
-  lanes_[static_cast<size_t>(lane)]->train(*batch_, context_, sums_);
-  team_->barrier();
-  // 2. The parameter device sums the tree and updates the master weights, a slice a lane.
-  const auto& device = placement_.devices[static_cast<size_t>(placement_.parameter_device)];
-  int part = lane - device.first_lane;
-  bool updates = part >= 0 && part < device.lanes;
-  if (updates) update_->reduce(part, update_step_);
-  if (update_->two_phases()) {
+  // 1. Its towers: forward, backward; gradients are reduced bucket by bucket while they go on.
+  const LaneLinks& links = links_[static_cast<size_t>(lane)];
+  lanes_[static_cast<size_t>(lane)]->train(*batch_, context_, sums_, links);
+  reduction_->finish(lane);
+  // 2. What every process has to know: losses, the norm, whether to stop.
+  if (ranks() > 1) {
     team_->barrier();
-    if (updates) update_->finish(part, update_step_);
+    if (lane == 0) step_table_->share(table_);
+    team_->barrier();
   }
+  // 3. The weights are updated where the strategy says.
+  update(lane);
+  board_.enter(lane, Phase::waiting);
   team_->barrier();
-  // 3. The new weights reach every device, and take the forms its kernels read.
+  // 4. They reach every device, and take the forms its kernels read.
+  share_weights(lane);
   replicate(lane);
+  board_.enter(lane, Phase::idle);
 }
 
+void Trainer::update(int lane) {
+  int index = placement_.lane_device[static_cast<size_t>(lane)];
+  int part = lane - device(index).first_lane;
+  auto& update = updates_[static_cast<size_t>(index - local_.begin)];
+  UpdateStep step = update_step_;
+  if (update) {
+    board_.enter(lane, Phase::update);
+    step.gradient_factor = clip_factor(clip_norm_ > 0 ? gradient_norm() : 0, clip_norm_);
+  }
+  if (optimizer_->layerwise()) {
+    if (update) update->measure(part, step);
+    share_norms(lane);
+  }
+  if (update) update->update(part, step);
+}
+
+// All lanes, and where weights are sharded all processes, have measured.
+void Trainer::share_norms(int lane) {
+  team_->barrier();
+  if (!norm_table_) return;
+  if (lane == 0) norm_table_->share(norms_.front()->table());
+  team_->barrier();
+}
+
+// To the front replicas of the other processes.
+void Trainer::share_weights(int lane) {
+  if (ranks() == 1 || mirrored()) return;
+  if (lane == 0 && placement_.strategy == Strategy::sharded)
+    weight_slices_->all_gather(front().values());
+  if (lane == 0 && placement_.strategy == Strategy::parameter_device)
+    weight_slices_->broadcast(front().values());
+  team_->barrier();
+}
+
+// From the front replica to the others of this process.
 void Trainer::replicate(int lane) {
-  auto index = static_cast<size_t>(placement_.lane_device[static_cast<size_t>(lane)]);
-  const PlacedDevice& device = placement_.devices[index];
-  int part = lane - device.first_lane;
-  Replica& replica = *replicas_[index];
-  if (&replica != &master()) {
+  int index = placement_.lane_device[static_cast<size_t>(lane)];
+  int part = lane - device(index).first_lane, parts = device(index).lanes;
+  Replica& replica = replica_of(index);
+  if (&replica != &front() && !mirrored()) {
     int64_t total = layout_.total_floats();
-    int64_t begin = total * part / device.lanes, end = total * (part + 1) / device.lanes;
-    std::memcpy(replica.values() + begin, master().values() + begin,
+    int64_t begin = total * part / parts, end = total * (part + 1) / parts;
+    std::memcpy(replica.values() + begin, front().values() + begin,
                 static_cast<size_t>(end - begin) * sizeof(float));
   }
-  if (replicas_.size() > 1) team_->barrier();
-  replica.forms.pack_for_step(replica.values(), part, device.lanes);
+  if (replicas_.size() > 1 && !mirrored()) team_->barrier();
+  replica.forms.pack_for_step(replica.values(), part, parts);
+}
+
+// A lane that fails releases the others and says where it was.
+void Trainer::on_lane(int lane, const std::function<void(int)>& body) {
+  try {
+    body(lane);
+  } catch (const BarrierBroken&) {
+    throw;
+  } catch (const PeerLost&) {
+    reduction_->break_up();
+    throw;
+  } catch (const LaneError&) {  // the reduction's thread has said where
+    reduction_->break_up();
+    throw;
+  } catch (const std::exception& error) {
+    reduction_->break_up();
+    throw LaneError(board_.read(lane), error);
+  }
+}
+
+// Sums over fixed chunks in a fixed order: the same whoever computed which.
+double Trainer::gradient_norm() const {
+  double squares = 0;
+  for (double part : squares_) squares += part;
+  return std::sqrt(squares);
+}
+
+bool Trainer::any_stop() const {
+  for (double stop : stops_) {
+    if (stop != 0) return true;
+  }
+  return false;
 }
 
 void Trainer::renew_replicas() {
@@ -131,52 +133,69 @@ void Trainer::renew_replicas() {
 }
 
 void Trainer::begin_evaluation() {
+  if (ema_.on()) swap_average();
   team_->parallel([this](int lane) {
-    auto index = static_cast<size_t>(placement_.lane_device[static_cast<size_t>(lane)]);
-    const PlacedDevice& device = placement_.devices[index];
-    replicas_[index]->forms.pack_for_evaluation(replicas_[index]->values(),
-                                                lane - device.first_lane, device.lanes);
+    int index = placement_.lane_device[static_cast<size_t>(lane)];
+    Replica& replica = replica_of(index);
+    replica.forms.pack_for_evaluation(replica.values(), lane - device(index).first_lane,
+                                      device(index).lanes);
   });
 }
 
-void Trainer::evaluate(const Batch& batch, EvaluationSums& sums) {
+void Trainer::end_evaluation() {
+  if (averaged_) swap_average();
+}
+
+// Where the weights are updated they are exchanged with their average; this then reaches every
+// device as an update would.
+void Trainer::swap_average(int lane) {
+  int index = placement_.lane_device[static_cast<size_t>(lane)];
+  auto& update = updates_[static_cast<size_t>(index - local_.begin)];
+  if (update) update->swap_average(lane - device(index).first_lane);
+  team_->barrier();
+  share_weights(lane);
+  replicate(lane);
+}
+
+void Trainer::swap_average() {
+  team_->parallel(swap_body_);
+  averaged_ = !averaged_;
+}
+
+void Trainer::begin_average() {
+  for (auto& update : updates_) {
+    if (update) update->begin_average();
+  }
+}
+
+std::optional<uint64_t> Trainer::average_hash() {
+  if (!ema_.on()) return {};
+  swap_average();
+  uint64_t hash = parameter_hash();
+  swap_average();
+  return hash;
+}
+
+void Trainer::evaluate(const Batch& batch, EvaluationSums& sums, bool stop) {
   batch_ = &batch;
+  stops_[static_cast<size_t>(placement_.rank)] = stop;
   team_->parallel(evaluate_body_);
+  if (ranks() > 1)
+    evaluation_table_->share(std::span(table_).first(table_.size() - squares_.size()));
   sums.loss += tree_sum(sums_.loss);
-  sums.correct += tree_sum(sums_.correct);
+  sums.score += tree_sum(sums_.score);
   sums.samples += batch.valid;
+  sums.stop = any_stop();
 }
 
 void Trainer::set_weights(
     const std::function<void(const ParameterEntry&, std::span<float>)>& fill) {
-  for (const auto& entry : layout_.entries()) {
-    fill(entry, {master().values() + entry.offset, static_cast<size_t>(entry.elements())});
+  for (auto& replica : replicas_) {
+    for (const auto& entry : layout_.entries())
+      fill(entry, {replica->values() + entry.offset, static_cast<size_t>(entry.elements())});
   }
+  begin_average();
   renew_replicas();
-}
-
-std::vector<MemoryByKind> Trainer::planned_memory() const {
-  std::vector<MemoryByKind> memory;
-  for (size_t d = 0; d < replicas_.size(); ++d) {
-    const PlacedDevice& device = placement_.devices[d];
-    size_t gradients = 0, activations = 0, workspace = 0, optimizer = 0;
-    for (int l = device.first_lane; l < device.first_lane + device.lanes; ++l) {
-      const TowerLane& lane = *lanes_[static_cast<size_t>(l)];
-      gradients += lane.gradient_bytes();
-      activations += lane.activation_bytes();
-      workspace += lane.workspace_bytes();
-    }
-    if (static_cast<int>(d) == placement_.parameter_device) {
-      for (const Buffer& slot : update_->slots()) optimizer += slot.bytes();
-    }
-    size_t weights = replicas_[d]->weights.bytes() + replicas_[d]->forms.bytes();
-    memory.push_back({{"weights", weights},
-                      {"gradients", gradients},
-                      {"optimizer", optimizer},
-                      {"activations", activations},
-                      {"workspace", workspace}});
-  }
-  return memory;
 }
 
 }  // namespace spire

@@ -1,13 +1,18 @@
 // One model on its devices: replicas, lanes and plans made once, then steps and evaluations. A step
-// allocates nothing and hands nothing from thread to thread but at its joints.
+// allocates nothing and hands nothing from thread to thread but at its joints. With more than one
+// process each has a Trainer with its own lanes; all call the same methods in the same order.
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include <spire/collective/shared_table.h>
+#include <spire/collective/slice_exchange.h>
 #include <spire/device/lane_team.h>
 #include <spire/models/model.h>
+#include <spire/train/forward_pass.h>
 #include <spire/train/parameter_update.h>
 #include <spire/train/placement.h>
 #include <spire/train/snapshot.h>
@@ -19,22 +24,33 @@ struct TrainerOptions {
   ModelConfig model;
   LossConfig loss;
   OptimizerConfig optimizer;
-  ImageShape image;              // what the model reads
+  EmaConfig ema;
+  // What batches bring, in training and in evaluation; the model reads the first.
+  std::vector<Column> train_columns, test_columns;
+  int64_t classes = 0;           // of labels; tokens: the vocabulary
   DType precision = DType::f32;  // f32 | bf16: of activations
   uint64_t seed = 0;
   // Their last, ragged batches get plans of their own. train_samples 0 with drop_last.
   int64_t train_samples = 0, test_samples = 0;
+  BucketConfig bucket;
+  int64_t sample_rows = 0;  // rank 0 also gets a forward pass of so many rows; 0: none
+  bool recompute = false;   // the inside of the model's blocks, in backward
+
+  ModelInput input(int64_t batch, bool training) const;
 };
 
 struct StepResult {
-  double loss = 0;       // mean over the global batch's valid samples
-  double accuracy = 0;   // 0..1
-  double grad_norm = 0;  // of the averaged gradient, before clipping
+  double loss = 0;          // mean over the global batch's valid samples
+  double score = 0;         // mean of what the metric is made from (Metric)
+  double grad_norm = 0;     // of the averaged gradient, before clipping
+  double comm_seconds = 0;  // the reduction's time that no tower's work hid
+  bool stop = false;        // some rank asked to stop
 };
 
 struct EvaluationSums {
-  double loss = 0, correct = 0;
+  double loss = 0, score = 0;
   int64_t samples = 0;
+  bool stop = false;  // some rank asked to stop
 };
 
 // (kind, bytes), as planned before the first step.
@@ -42,57 +58,128 @@ using MemoryByKind = std::vector<std::pair<std::string, int64_t>>;
 
 class Trainer {
  public:
-  // Compiles all plans and initialises the weights. Throws what they throw.
-  Trainer(const TrainerOptions& options, const Placement& placement);
+  // Compiles all plans and initialises the weights. group: joins the placement's ranks, outlives
+  // this; null for one. Throws what they throw.
+  Trainer(const TrainerOptions& options, const Placement& placement, ProcessGroup* group = nullptr);
 
-  // What follows is called on the leading thread: team().lead([&] { ... }).
+  // What follows is called on the leading thread: team().lead([&] { ... }). After an exception out
+  // of a step nothing but the destructor is to be called. A lane's error is a LaneError.
   LaneTeam& team() { return *team_; }
 
-  // One optimizer step. done: steps before it; lr: its learning rate.
-  StepResult step(const Batch& batch, int64_t done, double lr);
+  // One optimizer step. done: steps before it; lr: its learning rate; stop: this rank asks all to
+  // stop.
+  StepResult step(const Batch& batch, int64_t done, double lr, bool stop = false);
 
   // Brings the weights into the forms evaluation reads; then each batch adds its sums to `sums`.
+  // With an average of the weights it takes their place, everywhere, until end_evaluation(), which
+  // comes before the next step or snapshot.
   void begin_evaluation();
-  void evaluate(const Batch& batch, EvaluationSums& sums);
+  void evaluate(const Batch& batch, EvaluationSums& sums, bool stop = false);
+  void end_evaluation();
 
-  // Copies weights, statistics and optimizer state out; allocates only when `state` is not yet
-  // filled.
-  void snapshot(TrainingState& state) const;
-  // And in. Throws Error(checkpoint) naming the first tensor that does not fit the model.
+  // Copies weights, statistics and optimizer state out, on rank 0 (the others take part, and leave
+  // `state` alone); allocates only when `state` is not yet filled.
+  void snapshot(TrainingState& state);
+  // And in: rank 0's state reaches all. Throws Error(checkpoint) naming the first tensor that does
+  // not fit the model.
   void restore(const TrainingState& state);
 
   // Sets the plain values of every entry and renews the replicas.
   void set_weights(const std::function<void(const ParameterEntry&, std::span<float>)>& fill);
 
-  uint64_t parameter_hash() const { return layout_.hash(master().values()); }
-  const float* weights() const { return master().values(); }
+  // Throws Error(collective) naming the first tensor, and the device, whose bits are not those of
+  // the other devices.
+  void check_replicas();
+
+  // Null without sample_rows. For the leading thread, between begin_ and end_evaluation().
+  ForwardPass* sampler() { return sampler_.get(); }
+
+  uint64_t parameter_hash() const { return layout_.hash(front().values()); }
+  // The same of the averaged weights, on all ranks together; none where nothing is averaged.
+  std::optional<uint64_t> average_hash();
+  const float* weights() const { return front().values(); }
+  float* replica_weights(int device) { return replica_of(device).values(); }  // a local device's
   const ParameterLayout& layout() const { return layout_; }
   const Placement& placement() const { return placement_; }
-  std::vector<MemoryByKind> planned_memory() const;  // one a device
+  PhaseBoard& board() { return board_; }
+  std::optional<RecomputeInfo> recompute() const { return lanes_.front()->recompute(); }
+  std::vector<MemoryByKind> planned_memory() const;  // one a device of this rank
 
  private:
-  Replica& master() { return *replicas_[static_cast<size_t>(placement_.parameter_device)]; }
-  const Replica& master() const {
-    return *replicas_[static_cast<size_t>(placement_.parameter_device)];
+  Replica& front() { return *replicas_[front_]; }
+  const Replica& front() const { return *replicas_[front_]; }
+  Replica& replica_of(int device) { return *replicas_[static_cast<size_t>(device - local_.begin)]; }
+  const PlacedDevice& device(int index) const {
+    return placement_.devices[static_cast<size_t>(index)];
   }
+  int ranks() const { return placement_.ranks; }
+  bool mirrored() const { return placement_.strategy == Strategy::mirrored; }
+
   void make_lanes(const TrainerOptions& options, const GraphBuilder& build);
+  void make_table();
+  RankExchange::Options exchange_options(const BucketConfig& bucket) const;
+  void make_reduction(const BucketConfig& bucket);
+  void make_slices();
+  void make_links();
+  void make_norms(const std::vector<WeightSpan>& spans);
+  void make_updates(const TrainerOptions& trainer);
+  std::vector<FloatRange> slices_of(Share share) const;
+  std::vector<int> owners() const;
+  std::vector<int> chunk_owners() const;
+
+  void on_lane(int lane, const std::function<void(int)>& body);
   void run_step(int lane);
+  void update(int lane);
+  void share_norms(int lane);
+  void swap_average(int lane);
+  void share_weights(int lane);
   void replicate(int lane);
   void renew_replicas();
+  void begin_average();
+  void swap_average();
+  std::vector<std::string> slots() const;
+  double gradient_norm() const;
+  bool any_stop() const;
+  float* gather_state(size_t slot);
+  std::vector<uint64_t> gather_hashes(const std::vector<uint64_t>& mine);
+  void broadcast(float* values);
 
   Placement placement_;
+  ProcessGroup* group_;
+  Share local_;  // this rank's devices
   ParameterLayout layout_;
+  PhaseBoard board_;
   std::unique_ptr<LaneTeam> team_;
-  std::vector<std::unique_ptr<Replica>> replicas_;  // one a device
+  std::vector<std::unique_ptr<Replica>> replicas_;  // one a local device
+  size_t front_ = 0;  // the local replica that an update elsewhere reaches first
   std::vector<std::unique_ptr<TowerLane>> lanes_;
-  std::unique_ptr<ParameterUpdate> update_;
+  std::unique_ptr<ForwardPass> sampler_;  // on lane 0
+  std::vector<LaneLinks> links_;
+  std::unique_ptr<TowerVectors> vectors_;
+  std::unique_ptr<GradientReduction> reduction_;
+  std::vector<std::unique_ptr<ParameterUpdate>> updates_;  // one a local device; null: updates none
+  // Of layer-wise optimizers alone: one a process, or one a local device that updates everything.
+  std::vector<std::unique_ptr<TensorNorms>> norms_;
+  std::unique_ptr<SharedTable> norm_table_;  // null: no other process knows what this one needs
+  std::unique_ptr<SliceExchange> weight_slices_;
+  std::unique_ptr<Optimizer> optimizer_;
+  Ema ema_;
+  bool averaged_ = false;  // the average is where the weights belong
+  double clip_norm_ = 0;
+  Buffer state_;  // one slot's optimizer state, whole; made when a snapshot needs it
+
+  // [loss of each tower][score][stop of each rank][squares of each chunk]
+  std::vector<double> table_;
+  std::unique_ptr<SharedTable> step_table_, evaluation_table_;
   TowerSums sums_;
+  std::span<double> stops_, squares_;
 
   // The step or evaluation under way; written by the leader before the lanes read it.
   const Batch* batch_ = nullptr;
   StepContext context_;
   UpdateStep update_step_;
-  std::function<void(int)> step_body_, evaluate_body_;  // made once: no allocation in a step
+  // Made once: no allocation in a step.
+  std::function<void(int)> step_body_, evaluate_body_, swap_body_;
 };
 
 }  // namespace spire

@@ -1,61 +1,88 @@
 // The trainer's state out of and into checkpoints.
 #include <algorithm>
+#include <cstring>
 
 #include <spire/base/hash.h>
+#include <spire/train/state_tensors.h>
 #include <spire/train/trainer.h>
 
 namespace spire {
 namespace {
 
-// Copies entry values out of a flat buffer; reuses the tensors that a former snapshot left.
-void copy_out(const ParameterLayout& layout, const float* buffer, bool trained,
-              std::vector<NamedTensor>& tensors) {
-  size_t used = 0;
-  for (const auto& entry : layout.entries()) {
-    if (entry.trained != trained) continue;
-    if (used == tensors.size()) tensors.push_back({entry.name, entry.shape, {}});
-    const float* begin = buffer + entry.offset;
-    tensors[used++].values.assign(begin, begin + entry.elements());
+// Null for an average that the checkpoint's run did not make.
+const std::vector<NamedTensor>* slot_of(const TrainingState& state, const std::string& name) {
+  const auto* slot = find_slot(state, name);
+  if (!slot && name != average_slot) {
+    fail(Category::checkpoint,
+         "the checkpoint has no optimizer state '{}'; was it of another optimizer?", name);
   }
+  return slot;
 }
 
-void copy_in(const ParameterLayout& layout, const std::vector<NamedTensor>& tensors,
-             const std::string& what, bool trained, float* buffer) {
-  size_t expected = 0;
-  for (const auto& entry : layout.entries()) {
-    if (entry.trained != trained) continue;
-    ++expected;
-    auto found = std::find_if(tensors.begin(), tensors.end(),
-                              [&](const NamedTensor& t) { return t.name == entry.name; });
-    if (found == tensors.end()) {
-      fail(Category::checkpoint, "{}: the checkpoint has no '{}'; is it of another model?", what,
-           entry.name);
-    }
-    if (found->shape != entry.shape) {
-      fail(Category::checkpoint,
-           "{} '{}' has shape {} in the checkpoint, {} in the model; is it of "
-           "another model?",
-           what, entry.name, to_string(found->shape), to_string(entry.shape));
-    }
-    std::copy(found->values.begin(), found->values.end(), buffer + entry.offset);
+// The first that differs from most others; from the first of two. size() when all are equal.
+size_t odd_one_out(const std::vector<uint64_t>& values) {
+  auto count = [&](uint64_t value) { return std::count(values.begin(), values.end(), value); };
+  uint64_t common = values[0];
+  for (uint64_t value : values) {
+    if (count(value) > count(common)) common = value;
   }
-  if (tensors.size() != expected) {
-    fail(Category::checkpoint,
-         "{}: the checkpoint has {} tensors, the model {}; is it of another model?", what,
-         tensors.size(), expected);
-  }
+  auto odd = std::find_if(values.begin(), values.end(), [&](uint64_t v) { return v != common; });
+  return static_cast<size_t>(odd - values.begin());
 }
 
 }  // namespace
 
-void Trainer::snapshot(TrainingState& state) const {
-  copy_out(layout_, master().values(), true, state.weights);
-  copy_out(layout_, master().values(), false, state.states);
-  auto names = update_->optimizer().slots();
-  state.optimizer.resize(names.size());
+// This rank's numbers, one a device, become all ranks', in device order.
+std::vector<uint64_t> Trainer::gather_hashes(const std::vector<uint64_t>& mine) {
+  if (ranks() == 1) return mine;
+  std::string bytes(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(uint64_t));
+  std::vector<uint64_t> all;
+  std::vector<std::string> parts;
+  board_.wait(0, [&] { parts = all_gather(*group_, bytes); });
+  for (const std::string& part : parts) {
+    size_t begin = all.size();
+    all.resize(begin + part.size() / sizeof(uint64_t));
+    std::memcpy(all.data() + begin, part.data(), part.size());
+  }
+  return all;
+}
+
+void Trainer::broadcast(float* values) {
+  board_.wait(0, [&] { weight_slices_->broadcast(values); });
+}
+
+// One slot's optimizer state, collected from the devices that own it; whole on rank 0.
+float* Trainer::gather_state(size_t slot) {
+  auto bytes = static_cast<size_t>(layout_.total_floats()) * sizeof(float);
+  if (state_.bytes() != bytes) state_ = Buffer(bytes);
+  for (auto& update : updates_) {
+    if (update) update->copy_state_out(slot, state_.as<float>());
+  }
+  if (placement_.strategy == Strategy::sharded)
+    board_.wait(0, [&] { weight_slices_->gather(state_.as<float>()); });
+  return state_.as<float>();
+}
+
+std::vector<std::string> Trainer::slots() const {
+  auto names = optimizer_->slots();
+  if (ema_.on()) names.emplace_back(average_slot);
+  return names;
+}
+
+void Trainer::snapshot(TrainingState& state) {
+  require(!averaged_, "a snapshot before the end of an evaluation");
+  auto names = slots();
+  bool writes = placement_.rank == 0;
+  if (writes) {
+    copy_out(layout_, front().values(), true, state.weights);
+    copy_out(layout_, front().values(), false, state.states);
+    state.optimizer.resize(names.size());
+  }
   for (size_t i = 0; i < names.size(); ++i) {
+    const float* flat = gather_state(i);
+    if (!writes) continue;
     state.optimizer[i].first = names[i];
-    copy_out(layout_, update_->slots()[i].as<float>(), true, state.optimizer[i].second);
+    copy_out(layout_, flat, true, state.optimizer[i].second);
   }
   state.towers = placement_.towers;
   state.batch_size = placement_.batch_size;
@@ -64,19 +91,54 @@ void Trainer::snapshot(TrainingState& state) const {
 }
 
 void Trainer::restore(const TrainingState& state) {
-  copy_in(layout_, state.weights, "weight", true, master().values());
-  copy_in(layout_, state.states, "statistic", false, master().values());
-  auto names = update_->optimizer().slots();
+  bool reads = placement_.rank == 0;
+  auto names = slots();
+  if (reads) {
+    copy_in(layout_, state.weights, "weight", true, front().values());
+    copy_in(layout_, state.states, "statistic", false, front().values());
+  }
+  broadcast(front().values());
   for (size_t i = 0; i < names.size(); ++i) {
-    auto slot = std::find_if(state.optimizer.begin(), state.optimizer.end(),
-                             [&](const auto& s) { return s.first == names[i]; });
-    if (slot == state.optimizer.end()) {
-      fail(Category::checkpoint,
-           "the checkpoint has no optimizer state '{}'; was it of another optimizer?", names[i]);
+    float* flat = gather_state(i);
+    auto* slot = reads ? slot_of(state, names[i]) : nullptr;
+    if (slot) copy_in(layout_, *slot, names[i], true, flat);
+    if (reads && !slot) std::memcpy(flat, front().values(), front().weights.bytes());
+    broadcast(flat);
+    for (auto& update : updates_) {
+      if (update) update->copy_state_in(i, flat);
     }
-    copy_in(layout_, slot->second, names[i], true, update_->slots()[i].as<float>());
+  }
+  for (auto& replica : replicas_) {
+    if (replica.get() != &front())
+      std::memcpy(replica->values(), front().values(), front().weights.bytes());
   }
   renew_replicas();
+}
+
+// Each device's hash; where they differ, each device's hash of every tensor.
+void Trainer::check_replicas() {
+  std::vector<uint64_t> hashes;
+  for (auto& replica : replicas_) hashes.push_back(layout_.hash(replica->values()));
+  std::vector<uint64_t> all = gather_hashes(hashes);
+  if (std::count(all.begin(), all.end(), all[0]) == static_cast<int64_t>(all.size())) return;
+  for (const auto& entry : layout_.entries()) {
+    hashes.clear();
+    for (auto& replica : replicas_) {
+      hashes.push_back(hash64(replica->values() + entry.offset,
+                              static_cast<size_t>(entry.elements()) * sizeof(float)));
+    }
+    all = gather_hashes(hashes);
+    size_t odd = odd_one_out(all);
+    if (odd == all.size()) continue;
+    const PlacedDevice& culprit = placement_.devices[odd];
+    throw CommonError(
+        Category::collective,
+        fmt::format(
+            "the replicas differ: '{}' on {}{} has other bits than on {}; memory or a transfer is "
+            "faulty there: go on from the last checkpoint, without that device",
+            entry.name, ranks() > 1 ? fmt::format("rank {}, ", culprit.rank) : "",
+            to_string(culprit.id), all.size() > 2 ? "most devices" : "the other device"));
+  }
 }
 
 }  // namespace spire

@@ -33,6 +33,22 @@ TEST_F(AtomicFile, WritesTheConcatenatedPartsAndReplacesWhatWasThere) {
   EXPECT_FALSE(std::filesystem::exists(folder / "file.tmp"));
 }
 
+TEST_F(AtomicFile, IsThereOnlyOnceItIsCommitted) {
+  write_file_atomically(path, "old", Category::data);
+  {
+    AtomicWriter given_up(path, Category::data);
+    given_up.write("half");
+    EXPECT_EQ(text(), "old");
+  }
+  EXPECT_EQ(text(), "old");
+  EXPECT_FALSE(std::filesystem::exists(folder / "file.tmp"));
+  AtomicWriter writer(path, Category::data);
+  writer.write("a");
+  writer.write("bc");
+  writer.commit();
+  EXPECT_EQ(text(), "abc");
+}
+
 TEST_F(AtomicFile, WritesOverATemporaryThatAKilledWriterLeft) {
   std::ofstream(folder / "file.tmp") << "a longer torn text";
   write_file_atomically(path, "new", Category::data);

@@ -18,6 +18,38 @@ TEST(BFloat16, RoundsToNearestEven) {
   EXPECT_TRUE(std::isinf(float(bfloat16(std::numeric_limits<float>::max()))));
 }
 
+// The compiler's own binary16 is the reference: every value, and every point where rounding turns.
+TEST(Float16, IsTheCompilersForEveryValue) {
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    float16 half;
+    half.bits = static_cast<uint16_t>(bits);
+    auto want = static_cast<float>(std::bit_cast<_Float16>(half.bits));
+    if (std::isnan(want)) {
+      EXPECT_TRUE(std::isnan(float(half))) << bits;
+      EXPECT_TRUE(std::isnan(float(float16(float(half))))) << bits;
+    } else {
+      ASSERT_EQ(std::bit_cast<uint32_t>(float(half)), std::bit_cast<uint32_t>(want)) << bits;
+      ASSERT_EQ(float16(float(half)).bits, half.bits) << bits;
+    }
+  }
+}
+
+TEST(Float16, RoundsAsTheCompilerDoes) {
+  for (uint32_t bits = 0; bits < 0x7c00; ++bits) {
+    auto low = static_cast<float>(std::bit_cast<_Float16>(static_cast<uint16_t>(bits)));
+    auto high = static_cast<float>(std::bit_cast<_Float16>(static_cast<uint16_t>(bits + 1)));
+    float middle = std::isinf(high) ? 65520.0f : low + (high - low) / 2;
+    for (float value : {middle, std::nextafter(middle, 0.0f), std::nextafter(middle, 1e9f)}) {
+      for (float sign : {1.0f, -1.0f}) {
+        auto want = std::bit_cast<uint16_t>(static_cast<_Float16>(sign * value));
+        ASSERT_EQ(float16(sign * value).bits, want) << sign * value;
+      }
+    }
+  }
+  EXPECT_EQ(float16(1e-30f).bits, 0);
+  EXPECT_EQ(float16(-1e30f).bits, 0xfc00);
+}
+
 TEST(DType, NamesGoBothWays) {
   for (DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64, DType::i32, DType::u8})
     EXPECT_EQ(dtype_from_name(name(dtype)), dtype);

@@ -28,5 +28,14 @@ TEST(Hash, DependsOnEveryByte) {
   EXPECT_EQ(hex(255), "00000000000000ff");
 }
 
+TEST(Error, ClassifiesAnyException) {
+  Error data(Category::data, "row 3");
+  EXPECT_EQ(classify(data).category(), Category::data);
+  EXPECT_STREQ(classify(data).what(), "row 3");
+  EXPECT_EQ(classify(std::bad_alloc()).category(), Category::out_of_memory);
+  EXPECT_EQ(classify(std::runtime_error("why")).category(), Category::unexpected);
+  EXPECT_STREQ(classify(std::runtime_error("why")).what(), "why");
+}
+
 }  // namespace
 }  // namespace spire

@@ -31,13 +31,16 @@ float reference(const std::vector<std::vector<float>>& values, TowerRange node, 
 }
 
 // What lanes do: write each tower's values, add up their subtrees, then sum the tree.
-std::vector<float> sum_on_lanes(const std::vector<std::vector<float>>& values, int lanes) {
+using Schedule = LaneSchedule (*)(Reduction, int towers, TowerRange);
+std::vector<float> sum_on_lanes(const std::vector<std::vector<float>>& values, int lanes,
+                                Schedule make_schedule,
+                                Reduction reduction = Reduction::invariant) {
   int towers = static_cast<int>(values.size());
   std::vector<std::vector<std::vector<float>>> buffers(static_cast<size_t>(lanes));
   std::vector<TreeSum::Leaf> leaves;
   for (int lane = 0; lane < lanes; ++lane) {
     TowerRange range = towers_of_lane(towers, lane, lanes);
-    LaneSchedule schedule = lane_schedule(towers, range);
+    LaneSchedule schedule = make_schedule(reduction, towers, range);
     auto& mine = buffers[static_cast<size_t>(lane)];
     mine.assign(static_cast<size_t>(schedule.buffers), std::vector<float>(length));
     for (int i = 0; i < range.size(); ++i) {
@@ -47,10 +50,10 @@ std::vector<float> sum_on_lanes(const std::vector<std::vector<float>>& values, i
         for (size_t e = 0; e < length; ++e)
           mine[static_cast<size_t>(add.into)][e] += mine[static_cast<size_t>(add.from)][e];
     }
-    for (size_t n = 0; n < schedule.nodes.size(); ++n)
-      leaves.push_back({schedule.nodes[n], mine[n].data()});
+    for (const BufferedNode& node : schedule.nodes)
+      leaves.push_back({node.range, mine[static_cast<size_t>(node.buffer)].data()});
   }
-  TreeSum tree(towers, leaves);
+  TreeSum tree(reduction, {0, towers}, leaves);
   std::vector<float> out(length), scratch(static_cast<size_t>(TreeSum::chunk * tree.depth()));
   const float* sum = tree.sum(0, length, out.data(), scratch.data());
   return {sum, sum + length};
@@ -60,11 +63,49 @@ TEST(Tree, SumIsTheSameBitsForEverySplitIntoLanes) {
   for (int towers = 1; towers <= 17; ++towers) {
     auto values = contributions(towers);
     for (int lanes = 1; lanes <= towers; ++lanes) {
-      auto sum = sum_on_lanes(values, lanes);
-      for (size_t e = 0; e < length; ++e)
-        ASSERT_EQ(sum[e], reference(values, {0, towers}, e)) << towers << " towers, " << lanes;
+      for (Schedule schedule : {lane_schedule, lockstep_schedule}) {
+        auto sum = sum_on_lanes(values, lanes, schedule);
+        for (size_t e = 0; e < length; ++e)
+          ASSERT_EQ(sum[e], reference(values, {0, towers}, e)) << towers << " towers, " << lanes;
+      }
     }
   }
+}
+
+// Lanes one after another, towers one after another: what `native` means inside a process.
+float sequence(const std::vector<std::vector<float>>& values, int lanes, size_t element) {
+  auto towers = static_cast<int>(values.size());
+  float total = 0;
+  for (int lane = 0; lane < lanes; ++lane) {
+    TowerRange range = towers_of_lane(towers, lane, lanes);
+    float sum = values[static_cast<size_t>(range.begin)][element];
+    for (int t = range.begin + 1; t < range.end; ++t)
+      sum += values[static_cast<size_t>(t)][element];
+    total = lane == 0 ? sum : total + sum;
+  }
+  return total;
+}
+
+TEST(Tree, NativeSumsInTheOrderOfTowersAndLanes) {
+  for (int towers : {1, 2, 5, 8}) {
+    auto values = contributions(towers);
+    for (int lanes = 1; lanes <= towers; ++lanes) {
+      for (Schedule schedule : {lane_schedule, lockstep_schedule}) {
+        auto sum = sum_on_lanes(values, lanes, schedule, Reduction::native);
+        for (size_t e = 0; e < length; ++e)
+          ASSERT_EQ(sum[e], sequence(values, lanes, e)) << towers << " towers, " << lanes;
+      }
+    }
+  }
+}
+
+TEST(Tree, ALeafMayHoldASliceOnly) {
+  std::vector<float> whole = {1, 2, 3, 4}, slice = {30, 40};
+  TreeSum tree(Reduction::invariant, {0, 2},
+               {{{0, 1}, whole.data(), 0}, {{1, 2}, slice.data(), 2}});
+  std::vector<float> out(2), scratch(static_cast<size_t>(TreeSum::chunk * tree.depth()));
+  EXPECT_EQ(tree.sum(2, 2, out.data(), scratch.data()), out.data());
+  EXPECT_EQ(out, (std::vector<float>{33, 44}));
 }
 
 TEST(Tree, OrderMattersForTheseValues) {  // so the test above can fail
@@ -79,10 +120,11 @@ TEST(Tree, OrderMattersForTheseValues) {  // so the test above can fail
 }
 
 TEST(Tree, LanesNeedLogarithmicallyManyBuffers) {
-  EXPECT_EQ(lane_schedule(1, {0, 1}).buffers, 1);
-  EXPECT_EQ(lane_schedule(8, {0, 8}).buffers, 4);
-  EXPECT_EQ(lane_schedule(64, {0, 64}).buffers, 7);
-  EXPECT_EQ(lane_schedule(8, {4, 8}).nodes, (std::vector<TowerRange>{{4, 8}}));
+  EXPECT_EQ(lane_schedule(Reduction::invariant, 1, {0, 1}).buffers, 1);
+  EXPECT_EQ(lane_schedule(Reduction::invariant, 8, {0, 8}).buffers, 4);
+  EXPECT_EQ(lane_schedule(Reduction::invariant, 64, {0, 64}).buffers, 7);
+  EXPECT_EQ(lane_schedule(Reduction::invariant, 8, {4, 8}).nodes.at(0).range, (TowerRange{4, 8}));
+  EXPECT_EQ(lane_schedule(Reduction::native, 64, {0, 64}).buffers, 2);
 }
 
 TEST(Tree, DoublesFollowTheSameTree) {

@@ -66,7 +66,7 @@ TEST(CheckConfig, DefaultsAreInOrder) {
 
 TEST(CheckConfig, ReportsAllProblemsOfAProgramsConfig) {
   RunConfig config;
-  config.model.name = "vgg";
+  config.model.name = "vg";
   config.optimizer.momentum = 1.5;
   config.epochs = 0;
   try {
@@ -74,7 +74,7 @@ TEST(CheckConfig, ReportsAllProblemsOfAProgramsConfig) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.category(), Category::config);
-    EXPECT_THAT(error.what(), HasSubstr("model.name: unknown value 'vgg'"));
+    EXPECT_THAT(error.what(), HasSubstr("model.name: unknown value 'vg'"));
     EXPECT_THAT(error.what(), HasSubstr("optimizer.momentum: 1.5 is out of range"));
     EXPECT_THAT(error.what(), HasSubstr("epochs: 0 epochs and no steps"));
   }
@@ -91,6 +91,15 @@ TEST(Conflicts, StepsStandInForEpochs) {
   config.epochs = 0;
   config.steps = 100;
   config.schedule.warmup_epochs = 5;
+  EXPECT_TRUE(find_conflicts(config).empty());
+}
+
+// A scaled rate is known only when the towers are.
+TEST(Conflicts, AMinimumIsComparedWithAnUnscaledRateAlone) {
+  RunConfig config;
+  config.schedule.min_lr = 0.2;
+  EXPECT_EQ(find_conflicts(config).size(), 1u);
+  config.lr.scaling = "linear";
   EXPECT_TRUE(find_conflicts(config).empty());
 }
 

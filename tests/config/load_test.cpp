@@ -22,10 +22,41 @@ TEST(LoadConfig, EmptyTextsGiveTheDefaults) {
   }
 }
 
+TEST(LoadConfig, ReadsTheWordsOfEvaluations) {
+  RunConfig config =
+      parse(
+          "eval: {every_epochs: 0, every_steps: 50}\nearly_stop: {patience: 4, min_delta: 0.01}\n")
+          .config;
+  EXPECT_EQ(config.eval.every_epochs, 0);
+  EXPECT_EQ(config.eval.every_steps, 50);
+  EXPECT_EQ(config.early_stop.patience, 4);
+  EXPECT_EQ(config.early_stop.min_delta, 0.01);
+}
+
+TEST(LoadConfig, ReadsTheWordsOfRates) {
+  RunConfig config = parse(R"(
+optimizer: {name: lars, lr: 2, momentum: 0.95, trust_coefficient: 0.02, decay: matrices}
+ema: {decay: 0.999, warmup: true}
+lr: {scaling: sqrt, base_batch: 512}
+schedule: {name: multistep, milestones: [30, 60, 80], milestone_steps: [100, 200], step_steps: 7}
+)")
+                         .config;
+  EXPECT_EQ(config.optimizer.name, "lars");
+  EXPECT_EQ(config.optimizer.trust_coefficient, 0.02);
+  EXPECT_EQ(config.optimizer.decay, "matrices");
+  EXPECT_EQ(config.ema.decay, 0.999);
+  EXPECT_TRUE(config.ema.warmup);
+  EXPECT_EQ(config.lr.scaling, "sqrt");
+  EXPECT_EQ(config.lr.base_batch, 512);
+  EXPECT_EQ(config.schedule.milestones, (std::vector<int64_t>{30, 60, 80}));
+  EXPECT_EQ(config.schedule.milestone_steps, (std::vector<int64_t>{100, 200}));
+  EXPECT_EQ(config.schedule.step_steps, 7);
+}
+
 TEST(LoadConfig, ReadsEveryType) {
   RunConfig config = parse(R"(
 model: {name: mlp, hidden: [512, 256]}
-data: {path: "/data/with space: 1", augment: {crop: 2, flip: true}}
+data: {path: "/data/with space: 1", mean: [0.5, 1e-1], augment: {crop: 2, flip: true}}
 batch_size: 64
 towers: 4
 devices: [cuda:0, cuda:2]
@@ -36,6 +67,7 @@ seed: 18446744073709551615
   EXPECT_EQ(config.model.name, "mlp");
   EXPECT_EQ(config.model.hidden, (std::vector<int64_t>{512, 256}));
   EXPECT_EQ(config.data.path, "/data/with space: 1");
+  EXPECT_EQ(config.data.mean, (std::vector<double>{0.5, 0.1}));
   EXPECT_EQ(config.data.augment.crop, 2);
   EXPECT_TRUE(config.data.augment.flip);
   EXPECT_EQ(config.batch_size, 64);
@@ -46,6 +78,64 @@ seed: 18446744073709551615
   EXPECT_EQ(config.optimizer.weight_decay, 1e-4);
   EXPECT_EQ(config.optimizer.beta1, 0.0);
   EXPECT_EQ(config.seed, UINT64_MAX);
+}
+
+TEST(LoadConfig, ReadsTheWordsOfDevicesAndProcesses) {
+  RunConfig config = parse(R"(
+model: {name: cnn, normalization: batch_norm}
+strategy: sharded
+reduction: native
+batch_norm: sync
+bucket: {first_mib: 0.001, mib: 4096}
+check: {replicas_every: 10}
+timeouts: {start: 0.5, step: 3, checkpoint: 60, silence: 7}
+elastic: true
+)")
+                         .config;
+  EXPECT_EQ(config.model.normalization, "batch_norm");
+  EXPECT_EQ(config.strategy, "sharded");
+  EXPECT_EQ(config.reduction, "native");
+  EXPECT_EQ(config.model.batch_norm, "sync");
+  EXPECT_EQ(config.bucket.first_mib, 0.001);
+  EXPECT_EQ(config.bucket.mib, 4096.0);
+  EXPECT_EQ(config.check.replicas_every, 10);
+  EXPECT_EQ(config.timeouts.start, 0.5);
+  EXPECT_EQ(config.timeouts.step, 3.0);
+  EXPECT_EQ(config.timeouts.checkpoint, 60.0);
+  EXPECT_EQ(config.timeouts.silence, 7.0);
+  EXPECT_TRUE(config.elastic);
+}
+
+TEST(LoadConfig, ReadsTheWordsOfDatasets) {
+  DataConfig data = parse(R"(
+data:
+  name: tokens
+  on_error: skip
+  cifar100: {labels: coarse}
+  csv: {header: true, separator: tab, target: 3, task: value, test_share: 0.25}
+  synthetic: {kind: tokens, shape: [64], classes: 100, samples: 7, test_samples: 1}
+  tokens: {length: 64, text: ["a b.txt", c.gz], vocabulary: gpt2, bpe_path: /g, val_share: 0.5}
+)")
+                        .config.data;
+  EXPECT_EQ(data.on_error, "skip");
+  EXPECT_EQ(data.cifar100.labels, "coarse");
+  EXPECT_EQ(data.csv.header, "true");
+  EXPECT_EQ(data.csv.separator, "tab");
+  EXPECT_EQ(data.csv.target, "3");
+  EXPECT_EQ(data.csv.task, "value");
+  EXPECT_EQ(data.csv.test_share, 0.25);
+  EXPECT_EQ(data.synthetic.kind, "tokens");
+  EXPECT_EQ(data.synthetic.shape, std::vector<int64_t>{64});
+  EXPECT_EQ(data.synthetic.classes, 100);
+  EXPECT_EQ(data.synthetic.samples, 7);
+  EXPECT_EQ(data.synthetic.test_samples, 1);
+  EXPECT_EQ(data.tokens.length, 64);
+  EXPECT_EQ(data.tokens.text, (std::vector<std::string>{"a b.txt", "c.gz"}));
+  EXPECT_EQ(data.tokens.vocabulary, "gpt2");
+  EXPECT_EQ(data.tokens.bpe_path, "/g");
+  EXPECT_EQ(data.tokens.val_share, 0.5);
+  EXPECT_EQ(parse("data: {tokens: {text: one.txt}}").config.data.tokens.text,
+            std::vector<std::string>{"one.txt"});
 }
 
 TEST(LoadConfig, LaterFilesAndTheCommandLineWinKeyByKey) {

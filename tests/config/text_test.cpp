@@ -41,6 +41,37 @@ TEST(ConfigText, EveryTypeReadsBack) {
   expect_equal(reread(config), config);
 }
 
+// What means nothing and was left alone is not shown; reading the rest warns of nothing new.
+TEST(ConfigText, LeavesOutWhatMeansNothing) {
+  ResolvedConfig resolved = parse_config({{"run.yaml", "optimizer: {epsilon: 0.5}\n"}}, {});
+  std::string text = to_yaml(resolved.config);
+  EXPECT_THAT(text, HasSubstr("  epsilon: 0.5\n"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("beta1")));
+  EXPECT_THAT(text, HasSubstr("  momentum: 0.9\n"));
+  EXPECT_EQ(parse_config({{"echo", text}}, {}).warnings.size(), resolved.warnings.size());
+  RunConfig adam;
+  adam.optimizer.name = "adam";
+  EXPECT_THAT(to_yaml(adam), HasSubstr("  beta1: 0.9\n"));
+  EXPECT_THAT(to_yaml(adam), testing::Not(HasSubstr("momentum")));
+  EXPECT_TRUE(parse_config({{"echo", to_yaml(adam)}}, {}).warnings.empty());
+}
+
+// The key is shown though its neighbours mean nothing, and so are the sections that it lies in.
+TEST(ConfigText, UnusedKeysThatWereGivenReadBack) {
+  for (const std::string key : {"data.hdf5.train.input", "data.csv.target"}) {
+    ResolvedConfig resolved = parse_config({}, {key + "=x"});
+    std::string text = to_yaml(resolved.config);
+    EXPECT_THAT(text, testing::Not(HasSubstr("cache_mib")));
+    ResolvedConfig again = parse_config({{"echo", text}}, {});
+    EXPECT_EQ(value_text(*find_field(key), again.config), "x");
+    EXPECT_EQ(to_yaml(again.config), text);
+  }
+  RunConfig jitter;
+  jitter.data.name = "csv";
+  jitter.data.augment.color_jitter.contrast = 0.5;
+  expect_equal(reread(jitter), jitter);
+}
+
 TEST(ConfigText, AwkwardPathsReadBack) {
   for (const std::string path : {"runs/a b",
                                  "null",
@@ -65,6 +96,9 @@ TEST(ConfigText, AwkwardPathsReadBack) {
                                  "..."}) {
     RunConfig config;
     config.output = path;
+    config.data.tokens.text = {path};
+    expect_equal(reread(config), config);
+    config.data.tokens.text = {"x.txt", path, "cpu:0"};
     expect_equal(reread(config), config);
   }
 }
@@ -104,6 +138,19 @@ TEST(ConfigHelp, HoldsEveryKeyWithItsMeaningAndBounds) {
   }
   EXPECT_THAT(text, HasSubstr("sgd | adam | adamw"));
   EXPECT_THAT(text, HasSubstr("null: the number of devices"));
+  EXPECT_THAT(text, HasSubstr("mean of gradients; only with optimizer.name adam, adamw, lamb\n"));
+}
+
+TEST(Schema, FieldsAreUsedByWordsThatThereAre) {
+  for (const Field& field : schema()) {
+    if (field.used_by.key.empty()) continue;
+    const Field* user = find_field(field.used_by.key);
+    ASSERT_NE(user, nullptr) << field.path;
+    EXPECT_FALSE(field.used_by.words.empty()) << field.path;
+    for (const std::string& word : field.used_by.words)
+      EXPECT_EQ(std::count(user->choices.begin(), user->choices.end(), word), 1)
+          << field.path << " " << word;
+  }
 }
 
 TEST(Schema, EveryFieldIsComplete) {
@@ -117,6 +164,7 @@ TEST(Schema, EveryFieldIsComplete) {
     bool number = !std::holds_alternative<std::string*>(field.slot(config)) &&
                   !std::holds_alternative<std::vector<std::string>*>(field.slot(config)) &&
                   !std::holds_alternative<bool*>(field.slot(config)) &&
+                  !std::holds_alternative<std::vector<LayerConfig>*>(field.slot(config)) &&
                   !std::holds_alternative<uint64_t*>(field.slot(config));
     EXPECT_EQ(number, !field.range.text().empty()) << field.path << " has bounds if it is a number";
   }

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <spire/data/augment.h>
+#include <spire/data/images.h>
 
 #include <array>
 #include <cmath>
@@ -13,8 +14,8 @@ namespace {
 
 using testing::HasSubstr;
 
-Dataset images_of(int64_t height, int64_t width, int64_t channels) {
-  Dataset dataset;
+LabelledImages images_of(int64_t height, int64_t width, int64_t channels) {
+  LabelledImages dataset;
   dataset.count = 1, dataset.classes = 2;
   dataset.height = height, dataset.width = width, dataset.channels = channels;
   dataset.pixels = pattern(static_cast<size_t>(dataset.image_size()), 251);
@@ -32,8 +33,8 @@ Normalization channels_of(int64_t channels) {
 }
 
 // Pads a copy of the image with zeros, cuts the window out, mirrors it, normalises in double.
-std::vector<float> naive(const Dataset& image, const Normalization& normalization,
-                         const AugmentOptions& options, const ImageTransform& place) {
+std::vector<float> naive(const LabelledImages& image, const Normalization& normalization,
+                         const AugmentConfig& options, const ImageTransform& place) {
   auto [h, w, c] = std::array{image.height, image.width, image.channels};
   int64_t pad = options.crop, wide = w + 2 * pad;
   std::vector<uint8_t> padded(static_cast<size_t>((h + 2 * pad) * wide * c));
@@ -56,11 +57,11 @@ std::vector<float> naive(const Dataset& image, const Normalization& normalizatio
 }
 
 // Every placement of small images, found by trying samples until all have been seen.
-void compare_with_naive(const AugmentOptions& options, int64_t channels) {
-  Dataset image = images_of(5, 4, channels);
+void compare_with_naive(const AugmentConfig& options, int64_t channels) {
+  LabelledImages image = images_of(5, 4, channels);
   Normalization normalization = channels_of(channels);
-  ImageWriter f32(image, normalization, DType::f32, options, 3);
-  ImageWriter bf16(image, normalization, DType::bf16, options, 3);
+  ImageWriter f32(image.image_shape(), normalization, DType::f32, options, 3);
+  ImageWriter bf16(image.image_shape(), normalization, DType::bf16, options, 3);
   std::vector<float> out(static_cast<size_t>(image.image_size()));
   std::vector<bfloat16> half(out.size());
   for (int64_t sample = 0; sample < 400; ++sample) {
@@ -86,13 +87,13 @@ TEST(ImageWriter, CropsAndFlipsLikeTheNaiveReference) {
 }
 
 TEST(ImageWriter, PaddingIsAZeroPixelBeforeNormalisation) {
-  Dataset image = images_of(4, 4, 1);
+  LabelledImages image = images_of(4, 4, 1);
   image.pixels.assign(16, 255);
-  AugmentOptions options{3, false};
+  AugmentConfig options{3, false};
   int64_t sample = 0;  // one that moves the image down
   while (image_transform(options, 1, 0, sample).dy >= 0) ++sample;
   std::vector<float> out(16);
-  ImageWriter(image, {{0.25}, {0.5}}, DType::f32, options, 1)
+  ImageWriter(image.image_shape(), {{0.25}, {0.5}}, DType::f32, options, 1)
       .write(image.pixels.data(), 0, sample, out.data());
   EXPECT_EQ(out[0], -0.5f);  // (0 - 0.25) / 0.5, not 0
 }
@@ -107,7 +108,7 @@ TEST(ImageTransform, WithoutAugmentationIsTheImageItself) {
 }
 
 TEST(ImageTransform, DependsOnSeedEpochAndSampleAlone) {
-  AugmentOptions options{4, true};
+  AugmentConfig options{4, true};
   auto all = [&](uint64_t seed, int64_t epoch, int64_t first) {
     std::vector<int64_t> draws;
     for (int64_t sample = first; sample < first + 50; ++sample) {
@@ -128,7 +129,7 @@ void expect_share(int64_t hits, double n, double p) {
 }
 
 TEST(ImageTransform, FlipsHalfAndCropsUniformlyAndIndependently) {
-  AugmentOptions options{2, true};
+  AugmentConfig options{2, true};
   constexpr int64_t n = 40000;
   std::array<std::array<int64_t, 5>, 5> places{};
   int64_t flips = 0, flips_repeated = 0, flips_in_the_corner = 0;
@@ -149,17 +150,17 @@ TEST(ImageTransform, FlipsHalfAndCropsUniformlyAndIndependently) {
 }
 
 TEST(ImageWriter, RefusesWhatItCannotWrite) {
-  Dataset image = images_of(5, 4, 1);
+  LabelledImages image = images_of(5, 4, 1);
   Normalization one = channels_of(1);
   EXPECT_THAT(message_of(Category::config,
                          [&] {
-                           ImageWriter(image, one, DType::f32, {4, false}, 0);
+                           ImageWriter(image.image_shape(), one, DType::f32, {4, false}, 0);
                          }),
               AllOf(HasSubstr("data.augment.crop"), HasSubstr("5 x 4"), HasSubstr("0 to 3")));
-  EXPECT_THROW(ImageWriter(image, one, DType::f32, {-1, false}, 0), Error);
-  EXPECT_THROW(ImageWriter(image, one, DType::i32, {}, 0), Error);
-  EXPECT_THROW(ImageWriter(image, three_channels, DType::f32, {}, 0), Error);
-  EXPECT_THROW(ImageWriter(image, {{0.0}, {0.0}}, DType::f32, {}, 0), Error);
+  EXPECT_THROW(ImageWriter(image.image_shape(), one, DType::f32, {-1, false}, 0), Error);
+  EXPECT_THROW(ImageWriter(image.image_shape(), one, DType::i32, {}, 0), Error);
+  EXPECT_THROW(ImageWriter(image.image_shape(), three_channels, DType::f32, {}, 0), Error);
+  EXPECT_THROW(ImageWriter(image.image_shape(), {{0.0}, {0.0}}, DType::f32, {}, 0), Error);
 }
 
 }  // namespace

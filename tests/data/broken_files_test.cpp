@@ -198,8 +198,7 @@ TEST_P(BrokenFile, IsRefusedWithItsMessage) {
   TemporaryFolder folder;
   write_valid(folder);
   write_file(folder / GetParam().file, GetParam().bytes());
-  std::string message =
-      message_of(Category::data, [&] { open_dataset("idx", folder.path().string()); });
+  std::string message = message_of(Category::data, [&] { open("idx", folder.path().string()); });
   EXPECT_THAT(message, HasSubstr((folder / GetParam().file).string()));
   for (const char* part : GetParam().says) EXPECT_THAT(message, HasSubstr(part));
 }
@@ -210,11 +209,11 @@ INSTANTIATE_TEST_SUITE_P(All, BrokenFile, testing::ValuesIn(broken_files),
 TEST(BrokenFolder, TheFilesItStartsFromAreValid) {
   TemporaryFolder folder;
   write_valid(folder);
-  EXPECT_EQ(open_dataset("idx", folder.path().string()).test.count, 2);
+  EXPECT_EQ(open("idx", folder.path().string()).test->count(), 2);
 }
 
 std::string refusal(const TemporaryFolder& folder, const char* name = "idx") {
-  return message_of(Category::data, [&] { open_dataset(name, folder.path().string()); });
+  return message_of(Category::data, [&] { open(name, folder.path().string()); });
 }
 
 TEST(BrokenFolder, FashionMnistHasTenClasses) {
@@ -253,7 +252,7 @@ TEST(BrokenFolder, MissingFile) {
 TEST(BrokenFolder, MissingFolder) {
   TemporaryFolder folder;
   std::string path = (folder / "nowhere").string();
-  EXPECT_THAT(message_of(Category::data, [&] { open_dataset("fashion_mnist", path); }),
+  EXPECT_THAT(message_of(Category::data, [&] { open("fashion_mnist", path); }),
               AllOf(HasSubstr(path), HasSubstr("no such file")));
 }
 
@@ -261,7 +260,7 @@ TEST(BrokenFolder, FileInThePlaceOfTheFolder) {
   TemporaryFolder folder;
   write_file(folder / "file", {1});
   std::string path = (folder / "file").string();
-  EXPECT_THAT(message_of(Category::data, [&] { open_dataset("idx", path); }),
+  EXPECT_THAT(message_of(Category::data, [&] { open("idx", path); }),
               AllOf(HasSubstr(path), HasSubstr("is not a folder")));
 }
 

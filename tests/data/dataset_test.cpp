@@ -1,11 +1,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <spire/data/dataset.h>
-#include <spire/data/idx.h>
+#include <spire/data/images.h>
+#include <spire/data/input_file.h>
+#include <spire/data/known_places.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
 
 #include "tests/data/test_files.h"
 
@@ -13,8 +15,10 @@ namespace spire {
 namespace {
 
 using testing::AllOf;
+using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsSupersetOf;
 
 void write_set(const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
@@ -28,41 +32,47 @@ void write_set(const std::filesystem::path& folder) {
 TEST(OpenDataset, FillsBothHalves) {
   TemporaryFolder folder;
   write_set(folder.path());
-  DatasetPair pair = open_dataset("idx", folder.path().string());
-  EXPECT_EQ(pair.train.count, 2);
-  EXPECT_EQ(pair.train.height, 2);
-  EXPECT_EQ(pair.train.width, 1);
-  EXPECT_EQ(pair.train.channels, 1);
-  EXPECT_EQ(pair.train.classes, 5);  // as many as the training labels show
-  EXPECT_EQ(pair.test.classes, 5);
-  EXPECT_THAT(pair.train.labels, ElementsAre(4, 1));
-  EXPECT_THAT(pair.test.pixels, ElementsAre(9, 8));
-  EXPECT_THAT(pair.normalization.mean, ElementsAre(0.5));  // exact
-  EXPECT_THAT(pair.normalization.stddev, ElementsAre(0.5));
+  DatasetPair pair = open("idx", folder.path().string());
+  EXPECT_EQ(pair.train->count(), 2);
+  EXPECT_EQ(pair.test->count(), 1);
+  const SampleSpec& spec = pair.train->spec();
+  EXPECT_THAT(spec.columns, ElementsAre(Column{"images", {2, 1, 1}, DType::f32},
+                                        Column{"labels", {}, DType::i32}));
+  EXPECT_EQ(spec.classes, 5);  // as many as the training labels show
+  EXPECT_EQ(pair.test->spec().classes, 5);
+  EXPECT_THAT(spec.normalization.mean, ElementsAre(0.5));  // exact
+  EXPECT_THAT(spec.normalization.stddev, ElementsAre(0.5));
+  std::vector<float> pixels(4);
+  std::vector<int32_t> labels(2);
+  std::vector<std::byte*> columns = {reinterpret_cast<std::byte*>(pixels.data()),
+                                     reinterpret_cast<std::byte*>(labels.data())};
+  pair.train->read(std::vector<int64_t>{1, 0}, 0, columns);
+  EXPECT_THAT(pixels, ElementsAre(1, -1, -1, 1));  // in the order asked for
+  EXPECT_THAT(labels, ElementsAre(1, 4));
 }
 
 TEST(OpenDataset, UnknownNamesAreAnsweredWithTheKnownOnes) {
-  std::string message = message_of(Category::config, [] { open_dataset("fashion_mnst", "auto"); });
+  std::string message = message_of(Category::config, [] { open("fashion_mnst", "auto"); });
   EXPECT_THAT(message, AllOf(HasSubstr("'fashion_mnst'"), HasSubstr("did you mean 'fashion_mnist'"),
-                             HasSubstr("known: fashion_mnist, idx")));
-  EXPECT_THAT(message_of(Category::config, [] { open_dataset("zzzzzzzzzz", "auto"); }),
+                             HasSubstr("known: cifar10, cifar100, csv, fashion_mnist, hdf5, idx")));
+  EXPECT_THAT(message_of(Category::config, [] { open("zzzzzzzzzz", "auto"); }),
               Not(HasSubstr("did you mean")));
-  EXPECT_THAT(dataset_names(), ElementsAre("fashion_mnist", "idx"));
+  EXPECT_THAT(dataset_names(), IsSupersetOf({"cifar10", "cifar100", "csv", "fashion_mnist", "hdf5",
+                                             "idx", "image_folder", "synthetic"}));
 }
 
 TEST(OpenDataset, IdxNeedsAPath) {
-  EXPECT_THAT(message_of(Category::config, [] { open_dataset("idx", "auto"); }),
-              HasSubstr("data.path"));
+  EXPECT_THAT(message_of(Category::config, [] { open("idx", "auto"); }), HasSubstr("data.path"));
 }
 
 TEST(OpenDataset, AutoLooksInTheFolderOfTheEnvironmentFirst) {
   TemporaryFolder folder;
   write_set(folder / "fashion-mnist");
   ASSERT_EQ(setenv("SPIRE_DATA", folder.path().c_str(), 1), 0);
-  DatasetPair pair = open_dataset("fashion_mnist", "auto");
+  DatasetPair pair = open("fashion_mnist", "auto");
   ASSERT_EQ(unsetenv("SPIRE_DATA"), 0);
-  EXPECT_EQ(pair.train.count, 2);
-  EXPECT_EQ(pair.train.classes, 10);
+  EXPECT_EQ(pair.train->count(), 2);
+  EXPECT_EQ(pair.train->spec().classes, 10);
 }
 
 TEST(FindDataset, TakesTheFirstFolderWithTrainingImages) {
@@ -70,24 +80,34 @@ TEST(FindDataset, TakesTheFirstFolderWithTrainingImages) {
   std::filesystem::create_directories(folder / "empty");
   write_set(folder / "second");
   write_set(folder / "third");
-  EXPECT_EQ(
-      find_dataset({folder / "none", folder / "empty", folder / "second", folder / "third"}, ""),
-      folder / "second");
+  EXPECT_EQ(find_dataset({folder / "none", folder / "empty", folder / "second", folder / "third"},
+                         "train-images-idx3-ubyte", ""),
+            folder / "second");
 }
 
 TEST(FindDataset, ListsWhereItLooked) {
   TemporaryFolder folder;
   std::string message = message_of(Category::data, [&] {
-    find_dataset({folder / "a", folder / "b"}, "apt-get install dataset-fashion-mnist");
+    find_dataset({folder / "a", folder / "b"}, "train-images-idx3-ubyte",
+                 "apt-get install dataset-fashion-mnist");
   });
   EXPECT_THAT(message,
               AllOf(HasSubstr((folder / "a").string()), HasSubstr((folder / "b").string()),
                     HasSubstr("apt-get install dataset-fashion-mnist"), HasSubstr("data.path")));
 }
 
+TEST(ImageDataset, RefusesWhatIsInconsistent) {
+  LabelledImages images;
+  EXPECT_THROW(ImageDataset(images, {{0}, {1}}, {}, {}), Error);
+  images.count = 2, images.height = images.width = images.channels = 1, images.classes = 3;
+  images.pixels = {1, 2};
+  images.labels = {0};
+  EXPECT_THROW(ImageDataset(images, {{0}, {1}}, {}, {}), Error);
+}
+
 // Against the two-pass definition over the pixels themselves, channel by channel.
 TEST(NormalizationOf, EqualsTheDefinition) {
-  Dataset dataset;
+  LabelledImages dataset;
   dataset.count = 50, dataset.height = 3, dataset.width = 5, dataset.channels = 3;
   for (int i = 0; i < 50 * 3 * 5 * 3; ++i)
     dataset.pixels.push_back(static_cast<uint8_t>((i * i + 31 * (i % 3)) % 251));
@@ -104,7 +124,7 @@ TEST(NormalizationOf, EqualsTheDefinition) {
 }
 
 TEST(NormalizationOf, DoesNotDependOnTheOrderOfThePixels) {
-  Dataset dataset;
+  LabelledImages dataset;
   dataset.count = 1000, dataset.height = 1, dataset.width = 1, dataset.channels = 1;
   dataset.pixels = pattern(1000);
   Normalization forward = normalization_of(dataset);
@@ -113,21 +133,34 @@ TEST(NormalizationOf, DoesNotDependOnTheOrderOfThePixels) {
   EXPECT_EQ(normalization_of(dataset).stddev, forward.stddev);
 }
 
+// How many samples each of ten classes has.
+std::vector<int64_t> labels_of(const Dataset& dataset) {
+  std::vector<int64_t> samples(static_cast<size_t>(dataset.count()));
+  std::iota(samples.begin(), samples.end(), 0);
+  std::vector<float> pixels(samples.size() * 784);
+  std::vector<int32_t> labels(samples.size());
+  std::vector<std::byte*> columns = {reinterpret_cast<std::byte*>(pixels.data()),
+                                     reinterpret_cast<std::byte*>(labels.data())};
+  dataset.read(samples, 0, columns);
+  std::vector<int64_t> counts(10);
+  for (int32_t label : labels) ++counts[static_cast<size_t>(label)];
+  return counts;
+}
+
 TEST(FashionMnist, IsWhatItsPaperSays) {
   std::filesystem::path folder = "/usr/share/datasets/fashion-mnist";
-  if (find_idx(folder / "train-images-idx3-ubyte").empty())
+  if (find_input(folder / "train-images-idx3-ubyte").empty())
     GTEST_SKIP() << "package dataset-fashion-mnist is not installed";
-  DatasetPair pair = open_dataset("fashion_mnist", folder.string());
-  EXPECT_EQ(pair.train.count, 60000);
-  EXPECT_EQ(pair.test.count, 10000);
-  EXPECT_EQ(pair.train.image_size(), 28 * 28);
-  EXPECT_EQ(pair.train.classes, 10);
-  EXPECT_NEAR(pair.normalization.mean[0], 0.2860, 5e-5);
-  EXPECT_NEAR(pair.normalization.stddev[0], 0.3530, 5e-5);
-  for (int label = 0; label < 10; ++label) {  // balanced
-    EXPECT_EQ(std::count(pair.train.labels.begin(), pair.train.labels.end(), label), 6000);
-    EXPECT_EQ(std::count(pair.test.labels.begin(), pair.test.labels.end(), label), 1000);
-  }
+  DatasetPair pair = open("fashion_mnist", folder.string());
+  EXPECT_EQ(pair.train->count(), 60000);
+  EXPECT_EQ(pair.test->count(), 10000);
+  const SampleSpec& spec = pair.train->spec();
+  EXPECT_EQ(spec.columns[0].shape, Shape({28, 28, 1}));
+  EXPECT_EQ(spec.classes, 10);
+  EXPECT_NEAR(spec.normalization.mean[0], 0.2860, 5e-5);
+  EXPECT_NEAR(spec.normalization.stddev[0], 0.3530, 5e-5);
+  EXPECT_THAT(labels_of(*pair.train), Each(6000));  // balanced
+  EXPECT_THAT(labels_of(*pair.test), Each(1000));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <spire/data/idx.h>
+#include <spire/data/input_file.h>
 
 #include <random>
 
@@ -42,6 +43,20 @@ TEST(Idx, ReadsFilesOfManyBuffers) {
   EXPECT_EQ(read_idx_images(folder / "zipped").values, body);
 }
 
+TEST(Idx, ReadsImagesOneAfterAnother) {
+  TemporaryFolder folder;
+  Bytes body = pattern(50 * 7 * 9);
+  write_file(folder / "images", gzip(idx_bytes(0x803, {50, 7, 9}, body)));
+  IdxImages images(folder / "images");
+  EXPECT_EQ(images.count(), 50);
+  EXPECT_EQ(images.height(), 7);
+  EXPECT_EQ(images.width(), 9);
+  Bytes all, image(7 * 9);
+  while (images.next(image)) all.insert(all.end(), image.begin(), image.end());
+  EXPECT_EQ(all, body);
+  EXPECT_FALSE(images.next(image));
+}
+
 TEST(Idx, TellsGzipByContentNotByName) {
   TemporaryFolder folder;
   Bytes file = idx_bytes(0x801, {3}, {1, 2, 3});
@@ -57,9 +72,9 @@ TEST(Idx, TriesTheNameWithAndWithoutGz) {
   write_file(folder / "b", idx_bytes(0x801, {1}, {5}));
   EXPECT_THAT(read_idx_labels(folder / "a").values, ElementsAre(4));
   EXPECT_THAT(read_idx_labels(folder / "b.gz").values, ElementsAre(5));
-  EXPECT_EQ(find_idx(folder / "a"), folder / "a.gz");
-  EXPECT_EQ(find_idx(folder / "b.gz"), folder / "b");
-  EXPECT_TRUE(find_idx(folder / "c").empty());
+  EXPECT_EQ(find_input(folder / "a"), folder / "a.gz");
+  EXPECT_EQ(find_input(folder / "b.gz"), folder / "b");
+  EXPECT_TRUE(find_input(folder / "c").empty());
 }
 
 // RFC 1952: the members of a gzip file stand for their concatenation.

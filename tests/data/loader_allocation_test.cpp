@@ -1,6 +1,7 @@
 // No memory is allocated between start() and the last batch, by any thread. This program counts
 // every allocation of its own and of the library.
 #include <gtest/gtest.h>
+#include <spire/data/images.h>
 #include <spire/data/loader.h>
 
 #include <atomic>
@@ -60,8 +61,8 @@ void operator delete[](void* memory, size_t, std::align_val_t) noexcept {
 namespace spire {
 namespace {
 
-Dataset images(int64_t count) {
-  Dataset dataset;
+LabelledImages images(int64_t count) {
+  LabelledImages dataset;
   dataset.count = count, dataset.classes = 3;
   dataset.height = dataset.width = 12, dataset.channels = 1;
   dataset.pixels.resize(static_cast<size_t>(count * 144), 5);
@@ -76,14 +77,13 @@ TEST(Allocations, AreCounted) {
 }
 
 TEST(Allocations, BatchesNeedNone) {
-  Dataset dataset = images(103);
+  ImageDataset dataset(images(103), {{0.1}, {0.2}}, {2, true}, {});
   for (int64_t workers : {0, 1, 3}) {
     LoaderOptions options;
     options.batch_size = 4;
     options.towers = 2;
     options.workers = workers;
-    options.augment = {2, true};
-    BatchLoader loader(dataset, {{0.1}, {0.2}}, options);
+    BatchLoader loader(dataset, options);
     loader.start(0, 0, 30);
     int64_t before = allocations;
     int64_t samples = 0;

@@ -6,38 +6,13 @@
 #include <cstring>
 #include <limits>
 
-#include "tests/data/test_files.h"
+#include "tests/data/numbered.h"
 
 namespace spire {
 namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-
-// Sample i has the label i and an image whose first pixel is i.
-Dataset numbered(int64_t count, int64_t side = 2) {
-  Dataset dataset;
-  dataset.count = count, dataset.classes = count;
-  dataset.height = dataset.width = side, dataset.channels = 1;
-  dataset.pixels = pattern(static_cast<size_t>(count * dataset.image_size()));
-  for (int64_t i = 0; i < count; ++i) {
-    dataset.labels.push_back(static_cast<int32_t>(i));
-    dataset.pixels[static_cast<size_t>(i * dataset.image_size())] = static_cast<uint8_t>(i);
-  }
-  return dataset;
-}
-
-const Normalization normalization = {{0.5}, {0.25}};
-
-LoaderOptions options_of(int64_t batch_size, int64_t towers, int64_t workers) {
-  LoaderOptions options;
-  options.batch_size = batch_size;
-  options.towers = towers;
-  options.workers = workers;
-  options.prefetch = 2;
-  options.seed = 77;
-  return options;
-}
 
 // A copy of all that a batch holds.
 struct Copy {
@@ -49,10 +24,10 @@ struct Copy {
 
 Copy copy_of(const Batch& batch, const Dataset& dataset, const LoaderOptions& options) {
   auto rows = static_cast<size_t>(options.batch_size * options.towers);
-  auto* images = static_cast<const uint8_t*>(batch.images);
-  size_t bytes = rows * static_cast<size_t>(dataset.image_size()) * size_of(options.dtype);
-  return {{images, images + bytes},
-          {batch.labels, batch.labels + rows},
+  auto* images = batch.column<uint8_t>(0);
+  auto* labels = batch.column<int32_t>(1);
+  return {{images, images + rows * dataset.spec().columns[0].row_bytes()},
+          {labels, labels + rows},
           batch.valid,
           batch.epoch,
           batch.step_in_epoch,
@@ -61,7 +36,7 @@ Copy copy_of(const Batch& batch, const Dataset& dataset, const LoaderOptions& op
 
 std::vector<Copy> run(const Dataset& dataset, const LoaderOptions& options, int64_t epoch,
                       int64_t step, int64_t epochs_end) {
-  BatchLoader loader(dataset, normalization, options);
+  BatchLoader loader(dataset, options);
   loader.start(epoch, step, epochs_end);
   std::vector<Copy> batches;
   while (!loader.finished()) batches.push_back(copy_of(loader.next(), dataset, options));
@@ -70,7 +45,8 @@ std::vector<Copy> run(const Dataset& dataset, const LoaderOptions& options, int6
 
 // Each epoch holds each sample once, in the sampler's order, in contiguous rows, zeros after them.
 void expect_epochs(int64_t count, const LoaderOptions& options) {
-  Dataset dataset = numbered(count);
+  LabelledImages images_of = numbered(count);
+  ImageDataset dataset = readable(images_of);
   Sampler sampler(count, options.seed);
   int64_t global = options.batch_size * options.towers;
   int64_t steps = (count + global - 1) / global;
@@ -82,14 +58,14 @@ void expect_epochs(int64_t count, const LoaderOptions& options) {
     ASSERT_EQ(batch.step, i % steps);
     ASSERT_EQ(batch.first, i % steps * global);
     ASSERT_EQ(batch.valid, std::min(global, count - batch.first));
-    std::vector<float> images(static_cast<size_t>(global * dataset.image_size()));
+    std::vector<float> images(static_cast<size_t>(global * images_of.image_size()));
     std::memcpy(images.data(), batch.images.data(), batch.images.size());
     for (int64_t row = 0; row < global; ++row) {
       bool valid = row < batch.valid;
       int64_t sample = valid ? sampler.index(batch.epoch, batch.first + row) : 0;
       ASSERT_EQ(batch.labels[static_cast<size_t>(row)], sample);
       for (int64_t p = 0; p < 4; ++p) {
-        double pixel = dataset.pixels[static_cast<size_t>(sample * 4 + p)] / 255.0;
+        double pixel = images_of.pixels[static_cast<size_t>(sample * 4 + p)] / 255.0;
         float expected = valid ? static_cast<float>((pixel - 0.5) / 0.25) : 0.0f;
         ASSERT_EQ(images[static_cast<size_t>(row * 4 + p)], expected);
       }
@@ -106,11 +82,9 @@ TEST(BatchLoader, EverySampleOncePerEpochInTheSamplersOrder) {
 }
 
 TEST(BatchLoader, BatchesDoNotDependOnTheNumberOfWorkersNorOnPrefetch) {
-  Dataset dataset = numbered(101, 6);
   for (DType dtype : {DType::f32, DType::bf16}) {
+    ImageDataset dataset = readable(numbered(101, 6), dtype, {2, true});
     LoaderOptions options = options_of(3, 2, 0);
-    options.dtype = dtype;
-    options.augment = {2, true};
     std::vector<Copy> expected = run(dataset, options, 0, 0, 3);
     for (int64_t workers : {1, 2, 5})
       for (int64_t prefetch : {1, 2, 7}) {
@@ -123,16 +97,15 @@ TEST(BatchLoader, BatchesDoNotDependOnTheNumberOfWorkersNorOnPrefetch) {
 
 // The same samples in the same rows however the global batch is cut into towers.
 TEST(BatchLoader, BatchesDependOnTheGlobalBatchAlone) {
-  Dataset dataset = numbered(50);
+  ImageDataset dataset = readable(numbered(50));
   std::vector<Copy> expected = run(dataset, options_of(12, 1, 1), 0, 0, 2);
   for (int64_t towers : {2, 3, 4, 12})
     EXPECT_EQ(run(dataset, options_of(12 / towers, towers, 1), 0, 0, 2), expected);
 }
 
 TEST(BatchLoader, ResumesAnywhereWithTheBatchesOfTheStraightRun) {
-  Dataset dataset = numbered(23, 4);
+  ImageDataset dataset = readable(numbered(23, 4), DType::f32, {1, true});
   LoaderOptions options = options_of(2, 2, 2);
-  options.augment = {1, true};
   std::vector<Copy> straight = run(dataset, options, 0, 0, 3);
   constexpr int64_t steps = 6;
   for (int64_t done = 0; done <= 3 * steps; ++done) {
@@ -145,10 +118,10 @@ TEST(BatchLoader, ResumesAnywhereWithTheBatchesOfTheStraightRun) {
 }
 
 TEST(BatchLoader, MayBeStartedAgainAtAnyTime) {
-  Dataset dataset = numbered(40);
+  ImageDataset dataset = readable(numbered(40));
   LoaderOptions options = options_of(4, 1, 2);
   std::vector<Copy> expected = run(dataset, options, 2, 5, 3);
-  BatchLoader loader(dataset, normalization, options);
+  BatchLoader loader(dataset, options);
   for (int64_t used = 0; used < 6; ++used) {
     loader.start(0, used, 100);
     for (int64_t i = 0; i < used; ++i) loader.next();
@@ -159,9 +132,9 @@ TEST(BatchLoader, MayBeStartedAgainAtAnyTime) {
 }
 
 TEST(BatchLoader, StopsWhileItsThreadsAreAtWork) {
-  Dataset dataset = numbered(200, 16);
+  ImageDataset dataset = readable(numbered(200, 16));
   for (int64_t i = 0; i < 50; ++i) {
-    BatchLoader loader(dataset, normalization, options_of(8, 2, 3));
+    BatchLoader loader(dataset, options_of(8, 2, 3));
     loader.start(0, 0, 1000);
     for (int64_t used = 0; used < i % 5; ++used) loader.next();
     if (i % 2 == 0) loader.stop();
@@ -169,8 +142,8 @@ TEST(BatchLoader, StopsWhileItsThreadsAreAtWork) {
 }
 
 TEST(BatchLoader, BatchInUseOutlivesStop) {
-  Dataset dataset = numbered(9);
-  BatchLoader loader(dataset, normalization, options_of(3, 1, 2));
+  ImageDataset dataset = readable(numbered(9));
+  BatchLoader loader(dataset, options_of(3, 1, 2));
   loader.start(0, 0, 1);
   const Batch& batch = loader.next();
   Copy before = copy_of(batch, dataset, options_of(3, 1, 2));
@@ -180,10 +153,10 @@ TEST(BatchLoader, BatchInUseOutlivesStop) {
 
 // Prefetching never touches the batch in use: it is still the same after the ring is full again.
 TEST(BatchLoader, BatchInUseIsNotOverwritten) {
-  Dataset dataset = numbered(64, 8);
+  ImageDataset dataset = readable(numbered(64, 8));
   LoaderOptions options = options_of(4, 1, 4);
   std::vector<Copy> expected = run(dataset, options_of(4, 1, 0), 0, 0, 4);
-  BatchLoader loader(dataset, normalization, options);
+  BatchLoader loader(dataset, options);
   loader.start(0, 0, 4);
   for (const Copy& batch : expected) {
     const Batch& held = loader.next();
@@ -195,41 +168,42 @@ TEST(BatchLoader, BatchInUseIsNotOverwritten) {
 }
 
 TEST(BatchLoader, WithoutShuffleKeepsTheOrderOfTheDataset) {
-  Dataset dataset = numbered(10);
+  LabelledImages images = numbered(10);
+  ImageDataset dataset = readable(images);
   LoaderOptions options = options_of(2, 2, 1);
   options.shuffle = false;
   std::vector<int32_t> labels;
   for (const Copy& batch : run(dataset, options, 0, 0, 1))
     labels.insert(labels.end(), batch.labels.begin(), batch.labels.begin() + batch.valid);
-  EXPECT_EQ(labels, dataset.labels);
+  EXPECT_EQ(labels, images.labels);
 }
 
 TEST(BatchLoader, DropLastLeavesTheRaggedBatchOut) {
-  Dataset dataset = numbered(11);
+  ImageDataset dataset = readable(numbered(11));
   LoaderOptions options = options_of(2, 2, 1);
   std::vector<Copy> weighted = run(dataset, options, 0, 0, 1);
   options.drop_last = true;
   std::vector<Copy> dropped = run(dataset, options, 0, 0, 1);
-  EXPECT_EQ(BatchLoader(dataset, normalization, options).steps_per_epoch(), 2);
+  EXPECT_EQ(BatchLoader(dataset, options).steps_per_epoch(), 2);
   weighted.pop_back();
   EXPECT_EQ(dropped, weighted);
 }
 
 TEST(BatchLoader, DropLastOfEverythingIsAConfigError) {
-  Dataset dataset = numbered(3);
+  ImageDataset dataset = readable(numbered(3));
   LoaderOptions options = options_of(2, 2, 1);
   options.drop_last = true;
-  EXPECT_THAT(message_of(Category::config, [&] { BatchLoader(dataset, normalization, options); }),
+  EXPECT_THAT(message_of(Category::config, [&] { BatchLoader(dataset, options); }),
               AllOf(HasSubstr("data.last_batch"), HasSubstr("3 samples"), HasSubstr("batch of 4"),
                     HasSubstr("weighted")));
 }
 
 TEST(BatchLoader, OptionsOutOfRangeAreConfigErrors) {
-  Dataset dataset = numbered(3);
+  ImageDataset dataset = readable(numbered(3));
   auto refusal = [&](int64_t batch, int64_t towers, int64_t workers, int64_t prefetch) {
     LoaderOptions options = options_of(batch, towers, workers);
     options.prefetch = prefetch;
-    return message_of(Category::config, [&] { BatchLoader(dataset, normalization, options); });
+    return message_of(Category::config, [&] { BatchLoader(dataset, options); });
   };
   EXPECT_THAT(refusal(0, 1, 1, 1), HasSubstr("batch_size: 0"));
   EXPECT_THAT(refusal(1, 0, 1, 1), HasSubstr("towers: 0"));
@@ -240,25 +214,27 @@ TEST(BatchLoader, OptionsOutOfRangeAreConfigErrors) {
 
 // What a worker meets is thrown by next(), in its turn, and again if asked again.
 TEST(BatchLoader, ErrorsOfWorkersReachTheConsumer) {
-  Dataset dataset = numbered(12);
-  dataset.labels[7] = 12;
+  LabelledImages images = numbered(12);
+  images.labels[7] = 12;
+  ImageDataset dataset = readable(images);
   for (int64_t workers : {0, 1, 3}) {
     LoaderOptions options = options_of(2, 1, workers);
     options.shuffle = false;
-    BatchLoader loader(dataset, normalization, options);
+    BatchLoader loader(dataset, options);
     loader.start(0, 0, 1);
-    for (int32_t step = 0; step < 3; ++step) EXPECT_EQ(loader.next().labels[1], 2 * step + 1);
+    for (int32_t step = 0; step < 3; ++step)
+      EXPECT_EQ(loader.next().column<int32_t>(1)[1], 2 * step + 1);
     for (int again = 0; again < 2; ++again)
       EXPECT_THAT(message_of(Category::data, [&] { loader.next(); }),
                   AllOf(HasSubstr("sample 7"), HasSubstr("label 12"), HasSubstr("0 to 11")));
     loader.start(0, 4, 1);  // past the bad sample
-    EXPECT_EQ(loader.next().labels[0], 8);
+    EXPECT_EQ(loader.next().column<int32_t>(1)[0], 8);
   }
 }
 
 TEST(BatchLoader, NothingIsLeftAfterTheEnd) {
-  Dataset dataset = numbered(4);
-  BatchLoader loader(dataset, normalization, options_of(4, 1, 1));
+  ImageDataset dataset = readable(numbered(4));
+  BatchLoader loader(dataset, options_of(4, 1, 1));
   EXPECT_TRUE(loader.finished());
   EXPECT_THROW(loader.next(), Error);
   loader.start(3, 0, 3);  // no epoch
@@ -271,9 +247,9 @@ TEST(BatchLoader, NothingIsLeftAfterTheEnd) {
 }
 
 TEST(BatchLoader, RunsWithoutAnEnd) {
-  Dataset dataset = numbered(4);
+  ImageDataset dataset = readable(numbered(4));
   for (int64_t workers : {0, 2}) {
-    BatchLoader loader(dataset, normalization, options_of(2, 1, workers));
+    BatchLoader loader(dataset, options_of(2, 1, workers));
     loader.start(5, 1, std::numeric_limits<int64_t>::max());
     EXPECT_EQ(loader.next().epoch, 5);
     EXPECT_EQ(loader.next().epoch, 6);
@@ -282,19 +258,19 @@ TEST(BatchLoader, RunsWithoutAnEnd) {
 }
 
 TEST(BatchLoader, MemoryIsAlignedForVectors) {
-  Dataset dataset = numbered(5, 3);
-  BatchLoader loader(dataset, normalization, options_of(1, 3, 1));
+  ImageDataset dataset = readable(numbered(5, 3));
+  BatchLoader loader(dataset, options_of(1, 3, 1));
   loader.start(0, 0, 3);
   while (!loader.finished()) {
     const Batch& batch = loader.next();
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(batch.images) % 64, 0u);
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(batch.labels) % 64, 0u);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(batch.columns[0]) % 64, 0u);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(batch.columns[1]) % 64, 0u);
   }
 }
 
 TEST(BatchLoader, TellsTheTimeItWaited) {
-  Dataset dataset = numbered(100, 28);
-  BatchLoader loader(dataset, normalization, options_of(50, 1, 0));
+  ImageDataset dataset = readable(numbered(100, 28));
+  BatchLoader loader(dataset, options_of(50, 1, 0));
   EXPECT_EQ(loader.wait_seconds(), 0.0);
   loader.start(0, 0, 1);
   loader.next();
@@ -302,13 +278,6 @@ TEST(BatchLoader, TellsTheTimeItWaited) {
   EXPECT_GT(first, 0.0);  // without workers, the preparation itself
   loader.next();
   EXPECT_GT(loader.wait_seconds(), first);
-}
-
-TEST(BatchLoader, RefusesAnInconsistentDataset) {
-  Dataset dataset = numbered(4);
-  dataset.labels.pop_back();
-  EXPECT_THROW(BatchLoader(dataset, normalization, options_of(1, 1, 1)), Error);
-  EXPECT_THROW(BatchLoader(Dataset(), normalization, options_of(1, 1, 1)), Error);
 }
 
 }  // namespace

@@ -4,26 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <set>
 #include <vector>
 
+#include "tests/data/sample_order.h"
 #include "tests/data/test_files.h"
 
 namespace spire {
 namespace {
-
-std::vector<int64_t> order(const Sampler& sampler, int64_t epoch) {
-  std::vector<int64_t> samples;
-  for (int64_t i = 0; i < sampler.count(); ++i) samples.push_back(sampler.index(epoch, i));
-  return samples;
-}
-
-std::vector<int64_t> identity(int64_t count) {
-  std::vector<int64_t> samples(static_cast<size_t>(count));
-  std::iota(samples.begin(), samples.end(), 0);
-  return samples;
-}
 
 void expect_permutation(int64_t count, uint64_t seed, int64_t epoch) {
   std::vector<int64_t> samples = order(Sampler(count, seed), epoch);

@@ -2,6 +2,7 @@
 #pragma once
 #include <gtest/gtest.h>
 #include <spire/base/error.h>
+#include <spire/data/dataset.h>
 #include <stdlib.h>
 #include <zlib.h>
 
@@ -65,6 +66,31 @@ inline Bytes gzip(const Bytes& content) {
   out.resize(z.total_out);
   deflateEnd(&z);
   return out;
+}
+
+// A dataset by its name and path, as the config's other defaults have it.
+inline DatasetPair open(const std::string& name, const std::string& path) {
+  DataConfig config;
+  config.name = name;
+  config.path = path;
+  return open_dataset(config, {});
+}
+
+// Rows of one column of `samples`, in that order.
+template <typename T>
+std::vector<T> read_column(const Dataset& dataset, size_t column,
+                           const std::vector<int64_t>& samples, int64_t epoch = 0) {
+  std::vector<std::vector<std::byte>> memory;
+  std::vector<std::byte*> columns;
+  for (const Column& each : dataset.spec().columns)
+    columns.push_back(memory.emplace_back(samples.size() * each.row_bytes()).data());
+  dataset.read(samples, epoch, columns);
+  auto* values = reinterpret_cast<const T*>(columns[column]);
+  return {values, values + memory[column].size() / sizeof(T)};
+}
+
+inline void write_text(const std::filesystem::path& path, const std::string& text) {
+  write_file(path, Bytes(text.begin(), text.end()));
 }
 
 // 0, 7, 14, ... modulo `modulus`.

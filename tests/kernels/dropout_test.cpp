@@ -50,10 +50,18 @@ class DropoutTest : public OpTest {};
 TEST_P(DropoutTest, ValuesAndGradients) {
   Environment environment = GetParam();
   environment.op_id = 17;
-  for (Shape shape : {Shape{3, 2, 5, 7}, Shape{2, 1}, Shape{5, 259}}) {
+  for (Shape shape :
+       {Shape{3, 2, 5, 7}, Shape{2, 1}, Shape{5, 259}, Shape{3, 4, 10}, Shape{2, 8, 24}}) {
     check_op(dropout_case(shape, 0.3f, environment.op_id), environment);
   }
   check_op(dropout_case({4, 9}, 0.0f, environment.op_id), environment);
+}
+
+// Longer rows than a block of a GPU takes, with packs and without.
+TEST_P(DropoutTest, LongRows) {
+  for (int64_t size : {8192 + 264, 8192 + 3}) {
+    check_values(dropout_case({2, size}, 0.3f, GetParam().op_id), GetParam());
+  }
 }
 
 // Rows of a batch keep their numbers when the batch is cut into towers.

@@ -1,6 +1,8 @@
 #include <tests/kernels/eager.h>
 
+#include <algorithm>
 #include <cstring>
+#include <new>
 
 namespace spire::testing {
 
@@ -10,7 +12,7 @@ template <typename T>
 void store_as(const HostTensor& host, void* memory) {
   T* out = static_cast<T*>(memory);
   for (int64_t i = 0; i < host.size(); ++i) {
-    if constexpr (std::is_same_v<T, bfloat16>) {
+    if constexpr (sizeof(T) == 2) {
       out[i] = static_cast<float>(host[i]);
     } else {
       out[i] = static_cast<T>(host[i]);
@@ -39,22 +41,59 @@ void with_type(DType dtype, const Visit& visit) {
     case DType::u8:
       return visit(uint8_t{});
     case DType::f16:
-      break;
+      return visit(float16{});
   }
-  fail(Category::unexpected, "the op harness has no {}", name(dtype));
+  fail(Category::unexpected, "unknown dtype");
 }
 
 }  // namespace
 
-Bytes::Bytes(size_t bytes)
-    : size_(bytes), memory_(::operator new (std::max<size_t>(bytes, 1), std::align_val_t{64})) {
-  std::memset(memory_.get(), 0xff, bytes);
+namespace {
+
+// Host memory with nothing behind it, so that AddressSanitizer sees a kernel that goes too far.
+class ExactMemory : public DeviceMemory {
+ public:
+  explicit ExactMemory(size_t bytes)
+      : DeviceMemory(bytes),
+        memory_(::operator new (std::max<size_t>(bytes, 1), std::align_val_t{64})) {}
+
+  void* data() const override { return memory_.get(); }
+  void write(const void* host, size_t bytes) override { std::memcpy(data(), host, bytes); }
+  void read(void* host, size_t bytes) const override { std::memcpy(host, data(), bytes); }
+
+ private:
+  struct Free {
+    void operator()(void* p) const { ::operator delete (p, std::align_val_t{64}); }
+  };
+  std::unique_ptr<void, Free> memory_;
+};
+
+}  // namespace
+
+std::shared_ptr<DeviceMemory> garbage(DeviceId device, size_t bytes) {
+  std::shared_ptr<DeviceMemory> memory;
+  if (device.kind == DeviceKind::cpu) {
+    memory = std::make_shared<ExactMemory>(bytes);
+  } else {
+    memory = allocate_memory(device, bytes);
+  }
+  std::vector<std::byte> ones(bytes, std::byte{0xff});
+  memory->write(ones.data(), bytes);
+  return memory;
+}
+
+std::vector<std::byte> bytes_of(const DeviceTensor& tensor) {
+  std::vector<std::byte> bytes(tensor.memory->bytes());
+  tensor.memory->read(bytes.data(), bytes.size());
+  return bytes;
 }
 
 DType dtype_of(Role role, const Environment& environment) {
   switch (role) {
     case Role::activation:
       return environment.dtype;
+    case Role::sums:
+      return DType::f64;
     case Role::labels:
       return DType::i32;
     default:
@@ -62,18 +101,20 @@ DType dtype_of(Role role, const Environment& environment) {
   }
 }
 
-DeviceTensor upload(const HostTensor& host, DType dtype, bool is_parameter) {
+DeviceTensor upload(const HostTensor& host, DType dtype, bool is_parameter, DeviceId device) {
   TensorSpec spec{host.shape, dtype};
   require(spec.shape.elements() == host.size(), "a host tensor does not fill its shape");
-  DeviceTensor tensor{spec, is_parameter, std::make_shared<Bytes>(spec.bytes())};
-  with_type(dtype, [&](auto type) { store_as<decltype(type)>(host, tensor.memory->data()); });
+  DeviceTensor tensor{spec, is_parameter, garbage(device, spec.bytes())};
+  std::vector<std::byte> bytes(spec.bytes());
+  with_type(dtype, [&](auto type) { store_as<decltype(type)>(host, bytes.data()); });
+  tensor.memory->write(bytes.data(), bytes.size());
   return tensor;
 }
 
 HostTensor download(const DeviceTensor& tensor) {
   HostTensor host = zeros(tensor.spec.shape);
-  with_type(tensor.spec.dtype,
-            [&](auto type) { load_as<decltype(type)>(tensor.memory->data(), host); });
+  auto bytes = bytes_of(tensor);
+  with_type(tensor.spec.dtype, [&](auto type) { load_as<decltype(type)>(bytes.data(), host); });
   return host;
 }
 
@@ -106,24 +147,29 @@ std::vector<DeviceTensor> execute(const Op& op, std::span<const DeviceTensor> in
                                  .op_id = environment.op_id});
   std::vector<DeviceTensor> outputs;
   for (const TensorSpec& spec : output_specs) {
-    outputs.push_back({spec, false, std::make_shared<Bytes>(spec.bytes())});
+    outputs.push_back({spec, false, garbage(environment.device, spec.bytes())});
   }
   std::vector<const void*> in;
   for (const DeviceTensor& input : inputs) in.push_back(input.memory->data());
   std::vector<void*> out;
   for (const DeviceTensor& output : outputs) out.push_back(output.memory->data());
 
-  std::vector<Bytes> packed;
+  std::vector<std::shared_ptr<DeviceMemory>> packed;
   for (const Packing& packing : kernel->packings()) {
     size_t index = static_cast<size_t>(packing.input);
     require(inputs[index].is_parameter, "[{}] packs input {}, which is no parameter", op.name(),
             packing.input);
-    packed.emplace_back(packing.bytes);
-    packing.pack(static_cast<const float*>(inputs[index].memory->data()), packed.back().data());
-    in[index] = packed.back().data();
+    packed.push_back(garbage(environment.device, packing.bytes));
+    packing.pack(static_cast<const float*>(inputs[index].memory->data()), packed.back()->data());
+    in[index] = packed.back()->data();
   }
-  Bytes workspace(kernel->workspace_bytes());
-  kernel->run({.inputs = in, .outputs = out, .workspace = workspace.data(), .step = &step});
+  auto workspace = garbage(environment.device, kernel->workspace_bytes());
+  auto numbers = garbage(environment.device, sizeof step);
+  numbers->write(&step, sizeof step);
+  kernel->run({.inputs = in,
+               .outputs = out,
+               .workspace = workspace->data(),
+               .step = static_cast<const StepContext*>(numbers->data())});
   return outputs;
 }
 

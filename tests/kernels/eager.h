@@ -2,36 +2,26 @@
 // GradientBuilder that executes each op an op's gradient() emits.
 #pragma once
 #include <map>
-#include <new>
 
+#include <spire/device/device_memory.h>
 #include <tests/kernels/op_test.h>
 
 namespace spire::testing {
 
-// Exactly `bytes` of 64-byte aligned memory, filled with ones: NaN in every float type.
-class Bytes {
- public:
-  explicit Bytes(size_t bytes);
-  void* data() const { return memory_.get(); }
-  size_t size() const { return size_; }
-
- private:
-  struct Free {
-    void operator()(void* p) const { ::operator delete (p, std::align_val_t{64}); }
-  };
-  size_t size_;
-  std::unique_ptr<void, Free> memory_;
-};
+// Memory of the environment's device, exactly `bytes` of it, filled with ones: NaN in every float
+// type.
+std::shared_ptr<DeviceMemory> garbage(DeviceId device, size_t bytes);
 
 // A tensor in a kernel's dtype. Copies share the memory.
 struct DeviceTensor {
   TensorSpec spec;
   bool is_parameter = false;
-  std::shared_ptr<Bytes> memory;
+  std::shared_ptr<DeviceMemory> memory;
 };
+std::vector<std::byte> bytes_of(const DeviceTensor& tensor);
 
 DType dtype_of(Role role, const Environment& environment);
-DeviceTensor upload(const HostTensor& host, DType dtype, bool is_parameter);
+DeviceTensor upload(const HostTensor& host, DType dtype, bool is_parameter, DeviceId device = {});
 HostTensor download(const DeviceTensor& tensor);
 double unit_roundoff(DType dtype);  // 0 for integers
 

@@ -31,6 +31,8 @@ TEST_P(GlobalAvgPoolTest, EveryShape) {
   for (int64_t channels : {1, 3, 16, 35}) {
     check_op(average_case({3, 5, 4, channels}), GetParam());
   }
+  check_op(average_case({2, 3, 3, 600}), GetParam());
+  check_op(average_case({2, 9, 9, 8}), GetParam());
   check_op(average_case({1, 1, 1, 7}), GetParam());
   check_op(average_case({2, 28, 28, 2}), GetParam());
 }

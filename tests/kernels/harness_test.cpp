@@ -67,7 +67,7 @@ TEST(OpHarness, CountsElementsAtAKink) {
 
 TEST(OpHarness, MemoryStartsAsNaN) {
   TensorSpec spec{{3}, DType::bf16};
-  HostTensor fresh = download({spec, false, std::make_shared<Bytes>(spec.bytes())});
+  HostTensor fresh = download({spec, false, garbage({}, spec.bytes())});
   for (double value : fresh.data) EXPECT_NE(value, value);
 }
 

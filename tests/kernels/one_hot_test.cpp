@@ -19,6 +19,17 @@ TEST_P(OneHotTest, HasAOneAtTheLabel) {
   EXPECT_EQ(rows.data, (std::vector<double>{0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 1}));
 }
 
+TEST_P(OneHotTest, ManyClasses) {
+  for (int64_t classes : {8, 40, 1001}) {
+    OneHotOp op({classes, GetParam().dtype});
+    auto last = static_cast<double>(classes - 1);
+    auto rows = run_op(op, std::vector{labels({{3}, {0, last, 5}})}, GetParam())[0];
+    HostTensor want = zeros({3, classes});
+    want[0] = want[2 * classes - 1] = want[2 * classes + 5] = 1;
+    EXPECT_EQ(rows.data, want.data) << classes;
+  }
+}
+
 TEST_P(OneHotTest, LabelOutOfRangeMakesItsRowNaN) {
   OneHotOp op({2, GetParam().dtype});
   auto rows = run_op(op, std::vector{labels({{3}, {2, 1, -1}})}, GetParam())[0];

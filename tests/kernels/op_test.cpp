@@ -14,8 +14,8 @@ std::vector<DeviceTensor> upload_all(std::span<const Input> inputs,
                                      const Environment& environment) {
   std::vector<DeviceTensor> tensors;
   for (const Input& input : inputs) {
-    tensors.push_back(
-        upload(input.tensor, dtype_of(input.role, environment), input.role == Role::parameter));
+    tensors.push_back(upload(input.tensor, dtype_of(input.role, environment),
+                             input.role == Role::parameter, environment.device));
   }
   return tensors;
 }
@@ -112,7 +112,7 @@ void check_slopes(const OpCase& test, Differences& differences, size_t input,
 
 // r_k, rounded to the output's dtype; zero where L does not depend on the output.
 std::vector<HostTensor> loss_weights(const OpCase& test, std::span<const DeviceTensor> outputs,
-                                     std::map<int, DeviceTensor>& gradients) {
+                                     DeviceId device, std::map<int, DeviceTensor>& gradients) {
   std::vector<HostTensor> weights;
   for (const DeviceTensor& output : outputs) weights.push_back(zeros(output.spec.shape));
   if (test.is_loss) {
@@ -121,7 +121,7 @@ std::vector<HostTensor> loss_weights(const OpCase& test, std::span<const DeviceT
   }
   for (int k : test.differentiable) {
     const TensorSpec& spec = outputs[static_cast<size_t>(k)].spec;
-    auto r = upload(uniform(spec.shape, 977 + static_cast<uint64_t>(k)), spec.dtype, false);
+    auto r = upload(uniform(spec.shape, 977 + static_cast<uint64_t>(k)), spec.dtype, false, device);
     weights[static_cast<size_t>(k)] = download(r);
     gradients.emplace(k, std::move(r));
   }
@@ -129,8 +129,7 @@ std::vector<HostTensor> loss_weights(const OpCase& test, std::span<const DeviceT
 }
 
 void expect_same_bits(const Op& op, const DeviceTensor& first, const DeviceTensor& second) {
-  bool same = std::memcmp(first.memory->data(), second.memory->data(), first.memory->size()) == 0;
-  EXPECT_TRUE(same) << "[" << op.name() << "] two runs differ";
+  EXPECT_TRUE(bytes_of(first) == bytes_of(second)) << "[" << op.name() << "] two runs differ";
 }
 
 }  // namespace
@@ -169,6 +168,9 @@ Input parameter(HostTensor tensor) {
 Input statistic(HostTensor tensor) {
   return {std::move(tensor), Role::statistic, false};
 }
+Input sums(HostTensor tensor) {
+  return {std::move(tensor), Role::sums, false};
+}
 Input labels(HostTensor tensor) {
   return {std::move(tensor), Role::labels, false};
 }
@@ -183,8 +185,9 @@ std::vector<Environment> every_environment() {
   std::vector<Environment> all;
   for (DType dtype : {DType::f32, DType::bf16}) {
     for (int threads : {1, 2}) all.push_back({{DeviceKind::cpu, 0}, dtype, threads, 0});
-    all.push_back({{DeviceKind::cuda, 0}, dtype, 1, 0});
   }
+  for (DType dtype : {DType::f32, DType::bf16, DType::f16})
+    all.push_back({{DeviceKind::cuda, 0}, dtype, 1, 0});
   return all;
 }
 
@@ -237,7 +240,7 @@ void check_gradient(const OpCase& test, const Environment& environment) {
   auto inputs = upload_all(test.inputs, environment);
   auto outputs = execute(*test.op, inputs, environment, test.step);
   std::map<int, DeviceTensor> gradients;
-  auto weights = loss_weights(test, outputs, gradients);
+  auto weights = loss_weights(test, outputs, environment.device, gradients);
   std::vector<bool> wants;
   for (const Input& input : test.inputs) wants.push_back(input.differentiate);
 

@@ -1,6 +1,7 @@
 // One test body for every op: the kernel against a float64 reference written for clarity, and the
 // gradient that the op says as ops against central differences of that reference. Bodies run over
-// {cpu, cuda} x {f32, bf16} x {1, 2 threads}; CUDA instances skip themselves without a device.
+// cpu x {f32, bf16} x {1, 2 threads} and cuda x {f32, bf16, f16}; CUDA instances skip themselves
+// without a device. tests/emulation runs them on the CPU.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -30,8 +31,8 @@ HostTensor absolute(const HostTensor& tensor);
 std::vector<HostTensor> absolute(std::span<const HostTensor> tensors);
 
 // What an input is decides its dtype: an activation has the run's, a parameter is f32 and packed
-// when the kernel asks, a statistic is plain f32, labels are i32.
-enum class Role { activation, parameter, statistic, labels };
+// when the kernel asks, a statistic is plain f32, sums are f64, labels are i32.
+enum class Role { activation, parameter, statistic, sums, labels };
 
 struct Input {
   HostTensor tensor;
@@ -41,6 +42,7 @@ struct Input {
 Input activation(HostTensor tensor);
 Input parameter(HostTensor tensor);
 Input statistic(HostTensor tensor);  // no gradient
+Input sums(HostTensor tensor);       // no gradient
 Input labels(HostTensor tensor);     // no gradient
 
 // Where and in which dtype a body runs.

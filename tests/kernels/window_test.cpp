@@ -1,5 +1,5 @@
 #include <spire/kernels/conv2d.h>
-#include <spire/kernels/window_cpu.h>
+#include <spire/kernels/window_axis.h>
 
 #include <gtest/gtest.h>
 

@@ -46,12 +46,48 @@ TEST(StartBlock, Golden) {
             "devices       cpu:0  2 cores: 0-1  1 tower\n"
             "              cpu:1  2 cores: 2-3  1 tower\n"
             "global batch  256 = 2 towers × 128, 1 thread a tower\n"
+            "strategy      mirrored, invariant reduction\n"
             "length        10 epochs × 235 steps = 2 350 steps\n"
             "memory               weights  gradients  optimizer  comm     total\n"
             "              cpu:0  1.5 KiB  1.5 KiB    1.5 KiB    0 B      4.5 KiB\n"
             "              cpu:1  1.5 KiB  1.5 KiB    0 B        1.0 MiB  1.0 MiB\n"
             "repeatable    bit for bit on 1 or 2 devices of this kind\n"
             "output        runs/cnn\n");
+}
+
+TEST(StartBlock, DevicesOfSeveralProcessesHaveRankAndHost) {
+  std::string block = start_block(sample_start_of_two());
+  EXPECT_THAT(block, HasSubstr("\nprocesses     2 over MPI (Open MPI v4.1.4)\n"
+                               "devices       rank 0  cpu:0  2 cores: 0-1  1 tower  anna\n"
+                               "              rank 1  cpu:0  2 cores: 2-3  1 tower  berta\n"));
+  EXPECT_THAT(
+      block,
+      HasSubstr("\nmemory                       weights  gradients  optimizer  comm     total\n"
+                "              rank 0  cpu:0  1.5 KiB  1.5 KiB    1.5 KiB    0 B      4.5 KiB\n"
+                "              rank 1  cpu:0  1.5 KiB  1.5 KiB    0 B        1.0 MiB  1.0 MiB\n"));
+}
+
+TEST(StartBlock, AGuaranteeMayHaveTwoLines) {
+  StartInfo start = sample_start();
+  start.guarantee = "equal to rounding on 1 to 6 devices\n6 towers are no power of two";
+  EXPECT_THAT(start_block(start), HasSubstr("\nrepeatable    equal to rounding on 1 to 6 devices\n"
+                                            "              6 towers are no power of two\noutput "));
+  start.guarantee = "";
+  EXPECT_THAT(start_block(start), Not(HasSubstr("repeatable")));
+}
+
+TEST(StartBlock, SaysHowTheRateGrowsWithTheGlobalBatch) {
+  StartInfo start = sample_start();
+  start.lr_scaling = "linear";
+  start.base_lr = 0.1;
+  start.lr = 0.1 * 256 / 64;
+  start.base_batch = 64;
+  EXPECT_THAT(start_block(start),
+              HasSubstr("\nlr            0.4 = 0.1 × 4 (linear, global batch 256 / 64)\n"));
+  start.lr_scaling = "none";
+  start.lr = 0.1;
+  EXPECT_THAT(start_block(start),
+              HasSubstr("\nlr            0.1, not scaled with the batch\n"));
 }
 
 TEST(StartBlock, SaysWhereItResumesAndHowStepsOverrideEpochs) {
@@ -68,6 +104,18 @@ TEST(StartBlock, SaysWhereItResumesAndHowStepsOverrideEpochs) {
   EXPECT_THAT(block, HasSubstr("\nlength        2 000 steps, an epoch has 235\n"));
   EXPECT_THAT(block, HasSubstr("\nglobal batch  128 = 1 tower × 128\n"));
   EXPECT_THAT(block, Not(HasSubstr("memory")));
+}
+
+TEST(StartBlock, SaysWhatRecomputationSaves) {
+  StartInfo start = sample_start();
+  EXPECT_THAT(start_block(start), Not(HasSubstr("recompute")));
+  start.recompute = RecomputeInfo{.nodes = 12, .bytes = 203 << 20, .bytes_without = 812 << 20};
+  EXPECT_THAT(
+      start_block(start),
+      HasSubstr("\nrecompute     blocks: 203.0 MiB of activations a tower, 812.0 MiB without\n"));
+  start.recompute->nodes = 0;
+  EXPECT_THAT(start_block(start),
+              HasSubstr("\nrecompute     blocks, of which this model has none\n"));
 }
 
 TEST(EndBlock, Golden) {
@@ -93,6 +141,13 @@ TEST(EndBlock, SaysWhyItStoppedAndLeavesOutWhatThereIsNot) {
   EXPECT_THAT(block, Not(HasSubstr("accuracy")));
   EXPECT_THAT(block, Not(HasSubstr("checkpoint")));
   EXPECT_THAT(block, EndsWith("\nparameter hash  0123456789abcdef\n"));
+}
+
+TEST(EndBlock, AveragedWeightsHaveAHashOfTheirOwn) {
+  RunSummary summary = sample_summary();
+  summary.ema_hash = "fedcba9876543210";
+  EXPECT_THAT(end_block(summary), EndsWith("\nema hash        fedcba9876543210\n"
+                                           "parameter hash  0123456789abcdef\n"));
 }
 
 }  // namespace

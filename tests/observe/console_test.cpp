@@ -18,12 +18,13 @@ const std::string wide_line =
     "eta 1:15";
 
 TEST(ProgressLine, UsesTheRoomThereIs) {
-  EXPECT_EQ(progress_line(sample_step(), 10, 200, false), wide_line);
-  EXPECT_EQ(progress_line(sample_step(), 10, 79, false),
+  EXPECT_EQ(progress_line(sample_step(), {.epochs = 10}, 200, false), wide_line);
+  EXPECT_EQ(progress_line(sample_step(), {.epochs = 10}, 79, false),
             "ep 3.4 step 1200/2350 loss 0.1235 acc 91.2% lr 0.0942 3912/s data 2% eta 1:15");
-  EXPECT_EQ(progress_line(sample_step(), 10, 40, false), "step 1200/2350 loss 0.1235 acc 91.2%");
-  EXPECT_EQ(progress_line(sample_step(), 10, 11, false), "loss 0.1235");
-  EXPECT_EQ(progress_line(sample_step(), 10, 5, false), "");
+  EXPECT_EQ(progress_line(sample_step(), {.epochs = 10}, 40, false),
+            "step 1200/2350 loss 0.1235 acc 91.2%");
+  EXPECT_EQ(progress_line(sample_step(), {.epochs = 10}, 11, false), "loss 0.1235");
+  EXPECT_EQ(progress_line(sample_step(), {.epochs = 10}, 5, false), "");
 }
 
 TEST(ProgressLine, NeverExceedsTheWidth) {
@@ -32,7 +33,8 @@ TEST(ProgressLine, NeverExceedsTheWidth) {
   big.loss = 1e30;
   big.eta_seconds = 1e7;
   for (int width = -1; width < 150; ++width)
-    EXPECT_LE(static_cast<int>(progress_line(big, 10, width, false).size()), std::max(width, 0));
+    EXPECT_LE(static_cast<int>(progress_line(big, {.epochs = 10}, width, false).size()),
+              std::max(width, 0));
 }
 
 // Takes the escapes "ESC [ ... letter" out of a text.
@@ -43,15 +45,43 @@ std::string without_escapes(std::string text) {
 }
 
 TEST(ProgressLine, ColourChangesNoText) {
-  std::string coloured = progress_line(sample_step(), 10, 110, true);
+  std::string coloured = progress_line(sample_step(), {.epochs = 10}, 110, true);
   EXPECT_THAT(coloured, HasSubstr("\x1b[2mloss\x1b[22m 0.1235"));
   EXPECT_EQ(without_escapes(coloured), wide_line);
 }
 
 TEST(PlainLine, Golden) {
-  EXPECT_EQ(plain_line(sample_step(), std::chrono::system_clock::from_time_t(1769860800)),
+  EXPECT_EQ(plain_line(sample_step(), {}, std::chrono::system_clock::from_time_t(1769860800)),
             "2026-01-31T12:00:00Z step 1200/2350 epoch 3.42 loss 0.1235 accuracy 91.20% "
             "lr 9.420e-02 gnorm 0.9100 3912 samples/s 65.4 ms/step data 2% eta 1:15");
+}
+
+TEST(CommWait, IsShownFromOnePercentOnAndWithSeveralProcesses) {
+  auto time = std::chrono::system_clock::from_time_t(1769860800);
+  StepReport step = sample_step();
+  auto shown = [&](double wait, int64_t processes) {
+    step.comm_wait = wait;
+    LineContext context{.epochs = 10, .processes = processes};
+    bool plain = plain_line(step, context, time).find(" comm ") != std::string::npos;
+    bool rewritten = progress_line(step, context, 200, false).find(" comm ") != std::string::npos;
+    EXPECT_EQ(plain, rewritten);
+    return plain;
+  };
+  EXPECT_FALSE(shown(0, 1));
+  EXPECT_FALSE(shown(0.0099, 1));
+  EXPECT_TRUE(shown(0.01, 1));
+  EXPECT_TRUE(shown(0, 2));
+  EXPECT_THAT(plain_line(step, {.processes = 2}, time), HasSubstr("data 2% comm 0% eta 1:15"));
+  step.comm_wait = 0.123;
+  EXPECT_THAT(plain_line(step, {}, time), HasSubstr("data 2% comm 12% eta 1:15"));
+  EXPECT_THAT(progress_line(step, {}, 200, false), HasSubstr("data 2%  comm 12%  eta 1:15"));
+}
+
+TEST(CommWait, StaysLongerThanTheDataWaitWhereThereIsLittleRoom) {
+  StepReport step = sample_step();
+  step.comm_wait = 0.3;
+  EXPECT_EQ(progress_line(step, {}, 72, false),
+            "ep 3.4 step 1200/2350 loss 0.1235 acc 91.2% 3912/s comm 30% eta 1:15");
 }
 
 class ConsoleTest : public ::testing::Test {
@@ -92,16 +122,19 @@ TEST_F(ConsoleTest, PlainOutputIsALineEveryTenSecondsAndAtEvents) {
       "65.4 ms/step data 2% eta 1:15\n";
   EXPECT_EQ(logged(), "2026-01-31T12:00:00Z step 1" + tail + "2026-01-31T12:00:10Z step 11" + tail +
                           "2026-01-31T12:00:20Z step 21" + tail);
-  plain.on_eval(sample_eval());
+  plain.on_eval(sample_eval(25));
   plain.on_checkpoint({1200, "runs/step_00001200.h5", 1536, 0.1, 2.0});
+  plain.on_note("stopped early");
   plain.on_warning("the disk is full");
   EXPECT_EQ(logged(),
-            "2026-01-31T12:00:25Z eval step 1200 epoch 3 loss 0.2501 accuracy 91.32% best "
-            "10 000 samples in 1.2 s\n"
-            "2026-01-31T12:00:25Z checkpoint step 1200 1.5 KiB runs/step_00001200.h5\n"
-            "2026-01-31T12:00:25Z warning: the disk is full\n");
+            "2026-01-31T12:00:25Z step 25" + tail +
+                "2026-01-31T12:00:25Z eval step 25 epoch 3 loss 0.2501 accuracy 91.32% best "
+                "10 000 samples in 1.2 s\n"
+                "2026-01-31T12:00:25Z checkpoint step 1200 1.5 KiB runs/step_00001200.h5\n"
+                "2026-01-31T12:00:25Z stopped early\n"
+                "2026-01-31T12:00:25Z warning: the disk is full\n");
   plain.on_end(sample_summary());
-  EXPECT_EQ(logged(), "2026-01-31T12:00:25Z step 25" + tail + "\n");
+  EXPECT_EQ(logged(), "\n");  // the last step is there already
   EXPECT_EQ(results.str(), end_block(sample_summary()));
 }
 
@@ -141,7 +174,7 @@ TEST_F(ConsoleTest, LinesAboveTheProgressLineAreWhole) {
   screen.on_warning("careful");
   screen.on_eval(sample_eval());
   screen.on_checkpoint({1200, "runs/step_00001200.h5", 1536, 0.1, 2.0});
-  std::string line = progress_line(sample_step(), 0, 199, false);
+  std::string line = progress_line(sample_step(), {}, 199, false);
   std::string clear = "\r\x1b[K";
   EXPECT_EQ(logged(), clear + "warning: careful\n" + clear + line + clear +
                           "eval step 1200 epoch 3 loss 0.2501 accuracy 91.32% best 10 000 samples "
@@ -149,6 +182,25 @@ TEST_F(ConsoleTest, LinesAboveTheProgressLineAreWhole) {
                           clear + line);
   screen.on_end(sample_summary());
   EXPECT_EQ(logged(), "\n\n");
+}
+
+TEST_F(ConsoleTest, AnEvaluationFollowsTheProgressOfItsStepOnce) {
+  Console& plain = console(false);
+  plain.on_eval(sample_eval(1200));  // of a run that is resumed: there is no step yet
+  EXPECT_EQ(logged().find(" step 1200/"), std::string::npos);
+  plain.on_step(sample_step(1201));  // shown, as the first
+  plain.on_eval(sample_eval(1201));
+  plain.on_step(sample_step(1202));
+  plain.on_step(sample_step(1203));
+  plain.on_eval(sample_eval(1203));
+  plain.on_step(sample_step(1204));
+  plain.on_end(sample_summary());
+  std::string order;
+  std::istringstream lines(logged());
+  for (std::string line; std::getline(lines, line);)
+    if (size_t at = line.find("step "); at != line.npos)
+      order += line.substr(at, 9) + (line.find("eval") == line.npos ? " " : "e ");
+  EXPECT_EQ(order, "step 1201 step 1201e step 1203 step 1203e step 1204 ");
 }
 
 TEST_F(ConsoleTest, TheLastStepIsShownAtTheEnd) {
@@ -173,7 +225,7 @@ TEST_F(ConsoleTest, FollowsTheWindowsWidthAndKeepsTheLastColumnFree) {
     width = columns;
     screen.on_step(sample_step());
     clock.advance(1);
-    EXPECT_EQ(logged(), "\r\x1b[K" + progress_line(sample_step(), 0, columns - 1, false));
+    EXPECT_EQ(logged(), "\r\x1b[K" + progress_line(sample_step(), {}, columns - 1, false));
   }
 }
 
@@ -182,6 +234,7 @@ TEST_F(ConsoleTest, QuietSaysWarningsAndResultsOnly) {
   quiet.on_start(sample_start());
   quiet.on_step(sample_step());
   quiet.on_eval(sample_eval());
+  quiet.on_note("stopped early");
   EXPECT_EQ(logged(), "");
   quiet.on_warning("careful");
   quiet.on_end(sample_summary());

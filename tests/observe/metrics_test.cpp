@@ -45,7 +45,7 @@ TEST_F(Metrics, Golden) {
             R"({"time":"2026-01-31T12:00:00Z","step":5,"epoch":3.42,"samples_seen":1280,)"
             R"("train/loss":0.12345,"train/accuracy":0.912,"train/lr":0.0942,)"
             R"("train/grad_norm":0.91,"perf/samples_per_s":3912.4,"perf/step_ms":65.4,)"
-            R"("time/data_wait_ms":1.308})"
+            R"("time/data_wait_ms":1.308,"time/comm_wait_ms":0.327})"
             "\n"
             R"({"time":"2026-01-31T12:00:00Z","step":5,"epoch":3.0,"val/loss":0.2501,)"
             R"("val/accuracy":0.9132,"val/samples":10000,"time/eval_s":1.23})"
@@ -123,7 +123,7 @@ TEST_F(Metrics, AFullDiskCostsLinesNotTheRunAndNoLineIsTorn) {
   auto handler = std::signal(SIGXFSZ, SIG_IGN);
   rlimit before{};
   ::getrlimit(RLIMIT_FSIZE, &before);
-  rlimit small{600, before.rlim_max};  // two lines and a part of the third
+  rlimit small{650, before.rlim_max};  // two lines and a part of the third
   ::setrlimit(RLIMIT_FSIZE, &small);
   for (int64_t step = 1; step <= 5; ++step) metrics.on_step(sample_step(step));
   ::setrlimit(RLIMIT_FSIZE, &before);
@@ -146,7 +146,7 @@ TEST(Summary, HoldsWhatScriptsRead) {
     "steps": 2350, "epochs": 10.0, "train_loss": 0.1234,
     "val": {"loss": 0.2211, "accuracy": 0.9255, "best_accuracy": 0.9271},
     "samples_per_s": 3912.4, "parameter_hash": "0123456789abcdef",
-    "devices": ["cpu:0", "cpu:1"], "towers": 2, "seconds": 151.3,
+    "devices": ["cpu:0", "cpu:1"], "towers": 2, "processes": 2, "strategy": "sharded", "seconds": 151.3,
     "peak_memory_bytes": {"arena": 46137344, "host_rss": 209715200},
     "exit": 0, "stopped_by": "", "output": "runs/cnn",
     "checkpoint": "runs/cnn/checkpoints/step_00002350.h5", "metrics": "runs/cnn/metrics.jsonl"})"));
@@ -181,6 +181,7 @@ class Counter : public Observer {
   void on_step(const StepReport&) override { heard_ += mark_; }
   void on_eval(const EvalReport&) override { heard_ += mark_; }
   void on_checkpoint(const CheckpointReport&) override { heard_ += mark_; }
+  void on_note(std::string_view) override { heard_ += mark_; }
   void on_warning(std::string_view) override { heard_ += mark_; }
   void on_end(const RunSummary&) override { heard_ += mark_; }
 
@@ -199,9 +200,10 @@ TEST(ObserverList, TellsAllInOrder) {
   list.on_step({});
   list.on_eval({});
   list.on_checkpoint({});
+  list.on_note("");
   list.on_warning("");
   list.on_end({});
-  EXPECT_EQ(heard, "abababababab");
+  EXPECT_EQ(heard, "ababababababab");
 }
 
 }  // namespace

@@ -26,9 +26,25 @@ inline StartInfo sample_start() {
   start.steps_per_epoch = 235;
   start.total_steps = 2350;
   start.epochs = 10;
+  start.strategy = "mirrored";
+  start.reduction = "invariant";
   start.precision = "bf16";
   start.guarantee = "bit for bit on 1 or 2 devices of this kind";
   start.output = "runs/cnn";
+  return start;
+}
+
+// The same towers in two processes on two hosts.
+inline StartInfo sample_start_of_two() {
+  StartInfo start = sample_start();
+  start.processes = 2;
+  start.transport = "MPI (Open MPI v4.1.4)";
+  for (int rank = 0; rank < 2; ++rank) {
+    DeviceInfo& device = start.devices[static_cast<size_t>(rank)];
+    device.name = "cpu:0";
+    device.rank = rank;
+    device.host = rank == 0 ? "anna" : "berta";
+  }
   return start;
 }
 
@@ -38,19 +54,20 @@ inline StepReport sample_step(int64_t step = 1200) {
   report.total_steps = 2350;
   report.epoch = 3.42;
   report.loss = 0.12345;
-  report.accuracy = 0.912;
+  report.metric = {Metric::accuracy, 0.912};
   report.lr = 0.0942;
   report.grad_norm = 0.91;
   report.samples_per_s = 3912.4;
   report.step_ms = 65.4;
   report.data_wait = 0.02;
+  report.comm_wait = 0.005;
   report.samples_seen = step * 256;
   report.eta_seconds = 75;
   return report;
 }
 
 inline EvalReport sample_eval(int64_t step = 1200, bool best = true) {
-  return {step, 3, 0.2501, 0.9132, 10000, 1.23, best};
+  return {step, 3, 0.2501, {Metric::accuracy, 0.9132}, 10000, 1.23, best};
 }
 
 inline RunSummary sample_summary() {
@@ -58,11 +75,13 @@ inline RunSummary sample_summary() {
   summary.steps = 2350;
   summary.epochs = 10;
   summary.train_loss = 0.1234;
-  summary.val = {0.2211, 0.9255, 0.9271, true};
+  summary.val = {0.2211, {Metric::accuracy, 0.9255}, 0.9271, true};
   summary.samples_per_s = 3912.4;
   summary.parameter_hash = "0123456789abcdef";
   summary.devices = {"cpu:0", "cpu:1"};
   summary.towers = 2;
+  summary.processes = 2;
+  summary.strategy = "sharded";
   summary.seconds = 151.3;
   summary.peak_memory_bytes = {{"host_rss", 200 << 20}, {"arena", 44 << 20}};
   summary.output = "runs/cnn";

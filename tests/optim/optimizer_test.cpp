@@ -4,6 +4,7 @@
 #include <spire/base/philox.h>
 #include <spire/optim/optimizer.h>
 
+#include <array>
 #include <cmath>
 
 namespace spire {
@@ -27,13 +28,26 @@ Buffers random_buffers(size_t slots) {
   return buffers;
 }
 
-// Updates elements [begin, end).
-void update(const Optimizer& optimizer, Buffers& b, const UpdateStep& step, size_t begin,
-            size_t end) {
+// Elements [begin, end) of the buffers.
+struct Slice {
+  Slice(Buffers& b, size_t begin, size_t end) {
+    for (auto& slot : b.slots) slots.push_back(slot.data() + begin);
+    slice = {.count = static_cast<int64_t>(end - begin),
+             .gradients = b.gradients.data() + begin,
+             .weights = b.weights.data() + begin,
+             .slots = slots};
+  }
   std::vector<float*> slots;
-  for (auto& slot : b.slots) slots.push_back(slot.data() + begin);
-  optimizer.update(step, {static_cast<int64_t>(end - begin), b.gradients.data() + begin,
-                          b.weights.data() + begin, slots});
+  UpdateSlice slice;
+};
+
+// The whole, as one tensor. Returns its trust ratio.
+float update_tensor(const Optimizer& optimizer, Buffers& b, const UpdateStep& step) {
+  Slice all(b, 0, n);
+  TrustSquares squares = optimizer.measure(step, all.slice);
+  all.slice.trust_ratio = optimizer.trust_ratio(squares, all.slice.decay);
+  optimizer.update(step, all.slice);
+  return all.slice.trust_ratio;
 }
 
 struct Reference {  // one element, in double
@@ -57,35 +71,89 @@ double adam(Reference& r, double g, const OptimizerConfig& c, double lr, int ste
   return r.w -= lr * m / (std::sqrt(v) + c.epsilon);
 }
 
+using Tensor = std::vector<Reference>;
+
+double norm_of(const std::vector<double>& values) {
+  double squares = 0;
+  for (double value : values) squares += value * value;
+  return std::sqrt(squares);
+}
+
+double norm_of(const Tensor& tensor) {
+  std::vector<double> weights;
+  for (const Reference& r : tensor) weights.push_back(r.w);
+  return norm_of(weights);
+}
+
+void lars(Tensor& tensor, const std::vector<double>& g, const OptimizerConfig& c, double lr) {
+  double weights = norm_of(tensor);
+  double ratio = c.trust_coefficient * weights / (norm_of(g) + c.weight_decay * weights);
+  for (size_t i = 0; i < n; ++i) {
+    Reference& r = tensor[i];
+    r.v = c.momentum * r.v + ratio * (g[i] + c.weight_decay * r.w);
+    r.w -= lr * r.v;
+  }
+}
+
+void lamb(Tensor& tensor, const std::vector<double>& g, const OptimizerConfig& c, double lr,
+          int step) {
+  std::vector<double> u(n);
+  for (size_t i = 0; i < n; ++i) {
+    Reference& r = tensor[i];
+    r.m = c.beta1 * r.m + (1 - c.beta1) * g[i];
+    r.v = c.beta2 * r.v + (1 - c.beta2) * g[i] * g[i];
+    double m = r.m / (1 - std::pow(c.beta1, step)), v = r.v / (1 - std::pow(c.beta2, step));
+    u[i] = m / (std::sqrt(v) + c.epsilon) + c.weight_decay * r.w;
+  }
+  double ratio = norm_of(tensor) / norm_of(u);
+  for (size_t i = 0; i < n; ++i) tensor[i].w -= lr * ratio * u[i];
+}
+
+void reference_step(Tensor& tensor, const std::vector<double>& g, const OptimizerConfig& c,
+                    double lr, int step) {
+  if (c.name == "lars") return lars(tensor, g, c, lr);
+  if (c.name == "lamb") return lamb(tensor, g, c, lr, step);
+  for (size_t i = 0; i < n; ++i) {
+    c.name == "sgd" ? sgd(tensor[i], g[i], c, lr)
+                    : adam(tensor[i], g[i], c, lr, step, c.name == "adamw");
+  }
+}
+
 class OptimizerRule : public testing::TestWithParam<OptimizerConfig> {};
 
 TEST_P(OptimizerRule, FollowsTheFloat64Reference) {
   OptimizerConfig config = GetParam();
   auto optimizer = make_optimizer(config);
   Buffers buffers = random_buffers(optimizer->slots().size());
-  std::vector<Reference> reference;
+  Tensor reference;
   for (float w : buffers.weights) reference.push_back({w});
+  std::vector<double> g;
+  for (float gradient : buffers.gradients) g.push_back(0.5 * gradient);
   for (int step = 1; step <= 20; ++step) {
     double lr = 0.01 * step;
-    update(*optimizer, buffers, {static_cast<float>(lr), step, 0.5f}, 0, n);
+    update_tensor(*optimizer, buffers, {static_cast<float>(lr), step, 0.5f});
+    reference_step(reference, g, config, lr, step);
     for (size_t i = 0; i < n; ++i) {
-      double g = 0.5 * buffers.gradients[i];
-      double w = config.name == "sgd"
-                     ? sgd(reference[i], g, config, lr)
-                     : adam(reference[i], g, config, lr, step, config.name == "adamw");
+      double w = reference[i].w;
       ASSERT_NEAR(buffers.weights[i], w, 2e-6 * step * (1 + std::abs(w))) << "step " << step;
     }
   }
 }
 
+// The whole's ratio given.
 TEST_P(OptimizerRule, SlicesGiveTheSameBitsAsTheWhole) {
   auto optimizer = make_optimizer(GetParam());
   Buffers whole = random_buffers(optimizer->slots().size()), sliced = whole;
+  constexpr std::array<std::pair<size_t, size_t>, 4> cuts = {{{0, 5}, {5, 6}, {6, 30}, {30, 37}}};
   for (int step = 1; step <= 5; ++step) {
     UpdateStep s{0.1f, step, 1.0f};
-    update(*optimizer, whole, s, 0, n);
-    for (auto [begin, end] : {std::pair{0, 5}, {5, 6}, {6, 30}, {30, 37}})
-      update(*optimizer, sliced, s, static_cast<size_t>(begin), static_cast<size_t>(end));
+    float ratio = update_tensor(*optimizer, whole, s);
+    for (auto [begin, end] : cuts) {
+      Slice part(sliced, begin, end);
+      optimizer->measure(s, part.slice);
+      part.slice.trust_ratio = ratio;
+      optimizer->update(s, part.slice);
+    }
     ASSERT_EQ(whole.weights, sliced.weights);
     ASSERT_EQ(whole.slots, sliced.slots);
   }
@@ -97,18 +165,50 @@ INSTANTIATE_TEST_SUITE_P(
                     OptimizerConfig{.name = "sgd", .momentum = 0.9, .weight_decay = 0.01},
                     OptimizerConfig{.name = "sgd", .momentum = 0.9, .nesterov = true},
                     OptimizerConfig{.name = "adam", .weight_decay = 0.1},
-                    OptimizerConfig{.name = "adamw", .weight_decay = 0.1}),
+                    OptimizerConfig{.name = "adamw", .weight_decay = 0.1},
+                    OptimizerConfig{.name = "lars", .weight_decay = 0.1, .trust_coefficient = 0.5},
+                    OptimizerConfig{.name = "lamb", .weight_decay = 0.1}),
     [](const auto& test) {
       return test.param.name + (test.param.momentum == 0 ? "_plain" : "") +
              (test.param.nesterov ? "_nesterov" : "");
     });
+
+TEST(Optimizer, TheTrustRatioIsThatOfThePapers) {
+  auto lars = make_optimizer({.name = "lars", .weight_decay = 0.5, .trust_coefficient = 0.01});
+  EXPECT_FLOAT_EQ(lars->trust_ratio({.weights = 16, .update = 9}, 1.0f),
+                  0.01f * 4 / (3 + 0.5f * 4));
+  EXPECT_FLOAT_EQ(lars->trust_ratio({.weights = 16, .update = 9}, 0.0f), 0.01f * 4 / 3);
+  auto lamb = make_optimizer({.name = "lamb"});
+  EXPECT_FLOAT_EQ(lamb->trust_ratio({.weights = 16, .update = 9}, 1.0f), 4.0f / 3);
+  for (auto* optimizer : {lars.get(), lamb.get()}) {
+    EXPECT_EQ(optimizer->trust_ratio({.weights = 0, .update = 9}, 1.0f), 1.0f);
+    EXPECT_EQ(optimizer->trust_ratio({.weights = 16, .update = 0}, 1.0f), 1.0f);
+  }
+}
+
+TEST(Optimizer, MeasuresBothNormsOfWhatItUpdates) {
+  for (const char* name : {"lars", "lamb"}) {
+    auto optimizer = make_optimizer({.name = name, .beta1 = 0, .beta2 = 0, .epsilon = 1e-30});
+    Buffers buffers = random_buffers(optimizer->slots().size());
+    Slice all(buffers, 0, n);
+    TrustSquares squares = optimizer->measure({.gradient_factor = 0.5f}, all.slice);
+    double weights = 0, gradients = 0;
+    for (size_t i = 0; i < n; ++i) {
+      weights += double{buffers.weights[i]} * buffers.weights[i];
+      gradients += 0.25 * buffers.gradients[i] * buffers.gradients[i];
+    }
+    EXPECT_NEAR(squares.weights, weights, 1e-12);
+    // Without memory lamb's direction is the gradient's sign.
+    EXPECT_NEAR(squares.update, optimizer->slots().size() == 2 ? double{n} : gradients, 1e-5);
+  }
+}
 
 TEST(Optimizer, UnknownNameListsTheKnown) {
   try {
     make_optimizer({.name = "sgdd"});
     ADD_FAILURE();
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "unknown optimizer 'sgdd'; known: sgd, adam, adamw");
+    EXPECT_STREQ(error.what(), "unknown optimizer 'sgdd'; known: sgd, adam, adamw, lars, lamb");
   }
 }
 

@@ -24,6 +24,32 @@ TEST(Schedule, StepDropsByGamma) {
   EXPECT_NEAR(schedule.lr(99), 1e-4, 1e-12);
 }
 
+TEST(Schedule, StepsWinOverEpochs) {
+  Schedule schedule({.name = "step", .step_epochs = 2, .step_steps = 7, .gamma = 0.5}, 1, 100, 10);
+  EXPECT_DOUBLE_EQ(schedule.lr(6), 1.0);
+  EXPECT_DOUBLE_EQ(schedule.lr(7), 0.5);
+  EXPECT_DOUBLE_EQ(schedule.lr(14), 0.25);
+}
+
+TEST(Schedule, MultistepDropsAtMilestones) {
+  Schedule epochs({.name = "multistep", .milestones = {3, 5}, .gamma = 0.1}, 1, 100, 10);
+  for (auto [step, lr] :
+       {std::pair{0, 1.0}, {29, 1.0}, {30, 0.1}, {49, 0.1}, {50, 0.01}, {99, 0.01}})
+    EXPECT_DOUBLE_EQ(epochs.lr(step), lr) << step;
+  Schedule steps({.name = "multistep", .milestones = {3}, .milestone_steps = {8}, .gamma = 0.5}, 1,
+                 100, 10);
+  EXPECT_DOUBLE_EQ(steps.lr(7), 1.0);
+  EXPECT_DOUBLE_EQ(steps.lr(8), 0.5);
+  EXPECT_DOUBLE_EQ(steps.lr(99), 0.5);
+}
+
+TEST(Schedule, TheRateGrowsWithTheGlobalBatch) {
+  EXPECT_EQ(scaled_lr(0.1, {.scaling = "none", .base_batch = 7}, 1024), 0.1);
+  EXPECT_DOUBLE_EQ(scaled_lr(0.1, {.scaling = "linear"}, 1024), 0.4);
+  EXPECT_DOUBLE_EQ(scaled_lr(0.1, {.scaling = "linear"}, 64), 0.025);
+  EXPECT_DOUBLE_EQ(scaled_lr(0.1, {.scaling = "sqrt"}, 1024), 0.2);
+}
+
 TEST(Schedule, CosineLinearPolynomialGoFromLrToMin) {
   Schedule cosine({.name = "cosine", .min_lr = 0.1}, 1.1, 100, 10);
   EXPECT_DOUBLE_EQ(cosine.lr(0), 1.1);

@@ -39,7 +39,8 @@ void fill(const ParameterEntry& entry, std::span<float> values, uint32_t k) {
 // Position of each parameter in PyTorch's list: the order in which the model's own code defines
 // them.
 std::map<std::string, uint32_t> definition_order(const ModelConfig& model) {
-  Graph graph = build_model(model, {}, {.image = {}, .batch = 2, .dtype = DType::f32}, true);
+  std::vector<Column> columns = {{"images", {28, 28, 1}}, {"labels", {}, DType::i32}};
+  Graph graph = build_model(model, {}, {.columns = columns, .classes = 10, .batch = 2}, true);
   std::map<std::string, uint32_t> order;
   for (Value value : graph.values_of(Role::parameter)) {
     auto position = static_cast<uint32_t>(order.size());
@@ -61,7 +62,7 @@ TEST_P(FollowsPyTorch, FromTheSameWeightsAndBatches) {
   const Peer& peer = GetParam();
   DatasetPair data;
   try {
-    data = open_dataset("fashion_mnist", "auto");
+    data = open_dataset(DataConfig{}, {});
   } catch (const Error& error) {
     GTEST_SKIP() << "dataset-fashion-mnist is not installed";
   }
@@ -77,12 +78,13 @@ TEST_P(FollowsPyTorch, FromTheSameWeightsAndBatches) {
   config.devices = {"cpu:0"};
   TrainerOptions options;
   options.model = peer.model;
+  options.train_columns = options.test_columns = data.train->spec().columns;
+  options.classes = data.train->spec().classes;
   options.optimizer = {.name = "sgd", .momentum = 0.9};
-  Trainer trainer(options, place_towers(config, discover_topology(), {}));
+  Trainer trainer(options, place_towers(config, {{host_name(), discover_topology().cores}}, 0, {}));
   auto order = definition_order(peer.model);
-  LoaderOptions loading{
-      .batch_size = config.batch_size, .towers = peer.towers, .shuffle = false, .augment = {}};
-  BatchLoader loader(data.train, data.normalization, loading);
+  LoaderOptions loading{.batch_size = config.batch_size, .towers = peer.towers, .shuffle = false};
+  BatchLoader loader(*data.train, loading);
   trainer.team().lead([&] {
     trainer.set_weights([&](const ParameterEntry& entry, std::span<float> values) {
       fill(entry, values, entry.trained ? order.at(entry.name) : 0);

@@ -18,7 +18,7 @@ class Watcher : public Observer {
     if (step.step == stop_after_) stop = true;
   }
   void on_eval(const EvalReport& eval) override {
-    evaluations.emplace_back(eval.step, eval.loss, eval.accuracy, eval.best);
+    evaluations.emplace_back(eval.step, eval.loss, eval.metric.value, eval.best);
   }
 
   std::atomic<bool> stop = false;
@@ -65,7 +65,7 @@ TEST_P(StopAfter, NeitherForgetsNorRepeatsAnEvaluation) {
   EXPECT_EQ(evaluations, straight.evaluations);
   EXPECT_EQ(rest.summary.parameter_hash, expected.parameter_hash);
   EXPECT_EQ(rest.summary.val.loss, expected.val.loss);
-  EXPECT_EQ(rest.summary.val.best_accuracy, expected.val.best_accuracy);
+  EXPECT_EQ(rest.summary.val.best, expected.val.best);
   EXPECT_EQ(folder_.checkpoints("parts").back(), 21);
   Watcher again;  // a finished run: the same summary, nothing done
   EXPECT_EQ(run("parts", again, "auto").summary.val.loss, expected.val.loss);

@@ -25,6 +25,14 @@ TEST(PrintConfig, ShowsValuesAndTheirSources) {
   EXPECT_THAT(output.out, ContainsRegex("\nprecision: fp32 +# default\n"));
 }
 
+TEST(PrintConfig, WarnsOfKeysThatMeanNothing) {
+  Output output = trainer({"--print-config", "optimizer.name=sgd", "optimizer.beta1=0.5"});
+  EXPECT_EQ(output.code, 0);
+  EXPECT_EQ(output.err,
+            "warning: command line: optimizer.beta1 is not used with optimizer.name sgd, only with "
+            "adam, adamw, lamb\n");
+}
+
 TEST(PrintConfig, IsAConfigItself) {
   TemporaryFolder folder;
   Output first = trainer({"--print-config", "devices=cpu:2", "towers=4", "output=a: b"});

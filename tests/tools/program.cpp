@@ -4,10 +4,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <stdexcept>
 
 namespace spire {
@@ -17,6 +19,27 @@ namespace {
 std::string read(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+int count(const std::string& text, const std::string& part) {
+  int times = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++times;
+  return times;
+}
+
+struct Stat {
+  char state = 0;
+  pid_t parent = 0;
+};
+
+// "PID (NAME) STATE PARENT ...", where NAME may hold anything.
+Stat stat_of(const std::string& process) {
+  std::string text = read("/proc/" + process + "/stat");
+  Stat stat;
+  size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos) return stat;
+  std::istringstream(text.substr(name_end + 1)) >> stat.state >> stat.parent;
+  return stat;
 }
 
 std::filesystem::path make_folder() {
@@ -41,8 +64,11 @@ std::string Output::last_error_line() const {
   return text.substr(text.rfind('\n') + 1);
 }
 
-Program::Program(const std::vector<std::string>& words) : folder_(make_folder()) {
-  std::vector<std::string> all = {TRAINER_PROGRAM};
+Program::Program(const std::vector<std::string>& words) : Program(TRAINER_PROGRAM, words) {}
+
+Program::Program(const std::string& path, const std::vector<std::string>& words)
+    : folder_(make_folder()) {
+  std::vector<std::string> all = {path};
   all.insert(all.end(), words.begin(), words.end());
   std::vector<char*> pointers;
   for (std::string& word : all) pointers.push_back(word.data());
@@ -66,15 +92,24 @@ void Program::signal(int number) const {
   if (pid_ > 0) kill(pid_, number);
 }
 
-bool Program::wait_for(const std::string& text) {
+bool Program::wait_for(const std::string& text, int times) {
   while (true) {
     bool ended = pid_ <= 0 || waitpid(pid_, &status_, WNOHANG) == pid_;
     if (ended) pid_ = -1;
-    if (read(folder_ / "err").find(text) != std::string::npos) return true;
-    if (read(folder_ / "out").find(text) != std::string::npos) return true;
+    if (count(read(folder_ / "err"), text) >= times) return true;
+    if (count(read(folder_ / "out"), text) >= times) return true;
     if (ended) return false;
     usleep(2000);  // gives the core to the program; the end of the loop is the text, not the time
   }
+}
+
+bool Program::ends_by(std::chrono::steady_clock::time_point time) {
+  while (pid_ > 0 && waitpid(pid_, &status_, WNOHANG) != pid_) {
+    if (std::chrono::steady_clock::now() >= time) return false;
+    usleep(2000);  // gives the core to the program
+  }
+  pid_ = -1;
+  return true;
 }
 
 Output Program::finish() {
@@ -82,6 +117,21 @@ Output Program::finish() {
   pid_ = -1;
   int code = WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
   return {code, read(folder_ / "out"), read(folder_ / "err")};
+}
+
+std::vector<pid_t> children_of(pid_t parent) {
+  std::vector<pid_t> children;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    if (stat_of(name).parent == parent) children.push_back(std::stoi(name));
+  }
+  std::ranges::sort(children);
+  return children;
+}
+
+char state_of(pid_t process) {
+  return stat_of(std::to_string(process)).state;
 }
 
 TemporaryFolder::TemporaryFolder() : path_(make_folder()) {}

@@ -2,6 +2,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -20,20 +21,31 @@ class Program {
  public:
   // Starts the trainer with the given words. The folder for its streams is removed at the end.
   explicit Program(const std::vector<std::string>& words);
+  // Starts another program, by its path, to which the trainer is a word: a launcher.
+  Program(const std::string& path, const std::vector<std::string>& words);
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
   void signal(int number) const;
-  // True once stderr or stdout hold `text`; false when the program ended before that.
-  bool wait_for(const std::string& text);
-  Output finish();  // waits for the end
+  // True once stderr or stdout hold `text`, `times` times; false when the program ended before.
+  bool wait_for(const std::string& text, int times = 1);
+  pid_t pid() const { return pid_; }  // -1 once it has ended and wait_for() or finish() saw that
+  Output finish();                    // waits for the end
+  bool ends_by(std::chrono::steady_clock::time_point time);  // waits for it, until then
 
  private:
   std::filesystem::path folder_;
   pid_t pid_ = -1;
   int status_ = 0;
 };
+
+// From /proc. The children of a process, ascending; empty when it has none or is gone.
+std::vector<pid_t> children_of(pid_t parent);
+char state_of(pid_t process);  // 'R', 'S', 'T' (stopped), 'Z' (ended, not yet waited for); 0: none
+inline bool gone(pid_t process) {
+  return state_of(process) == 0 || state_of(process) == 'Z';
+}
 
 inline Output trainer(const std::vector<std::string>& words) {
   return Program(words).finish();

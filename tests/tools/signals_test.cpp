@@ -8,7 +8,7 @@ namespace {
 
 TEST(StopSignals, EachSetsTheFlagOnce) {
   for (int number : {SIGINT, SIGTERM, SIGUSR1}) {
-    StopSignals signals;
+    StopSignals signals(StopSignals::saving);
     EXPECT_FALSE(signals.flag()->load());
     raise(number);
     EXPECT_TRUE(signals.flag()->load());
@@ -16,7 +16,7 @@ TEST(StopSignals, EachSetsTheFlagOnce) {
 }
 
 TEST(StopSignals, ASecondTermIsPatient) {
-  StopSignals signals;
+  StopSignals signals(StopSignals::saving);
   raise(SIGTERM);
   raise(SIGTERM);
   raise(SIGINT);
@@ -25,7 +25,7 @@ TEST(StopSignals, ASecondTermIsPatient) {
 
 TEST(StopSignals, ASecondInterruptEndsAtOnce) {
   auto interrupt_twice = [] {
-    StopSignals signals;
+    StopSignals signals(StopSignals::saving);
     raise(SIGINT);
     raise(SIGINT);
   };
@@ -33,12 +33,12 @@ TEST(StopSignals, ASecondInterruptEndsAtOnce) {
 }
 
 TEST(StopSignals, TheHandlersFromBeforeComeBack) {
-  { StopSignals signals; }
+  { StopSignals signals(StopSignals::saving); }
   EXPECT_EXIT(raise(SIGTERM), testing::KilledBySignal(SIGTERM), "");
 }
 
 TEST(StopSignals, AClosedPipeIsNoSignal) {
-  StopSignals signals;
+  StopSignals signals(StopSignals::saving);
   raise(SIGPIPE);
   EXPECT_FALSE(signals.flag()->load());
 }

@@ -92,6 +92,13 @@ TEST(Train, QuietLeavesResultsOnly) {
   EXPECT_FALSE(parameter_hash(output).empty());
 }
 
+TEST(Train, WarnsOfKeysThatMeanNothing) {
+  SmallData data;
+  Output output = trainer(data.run("run", {"optimizer.name=sgd", "optimizer.beta1=0.5"}));
+  EXPECT_EQ(output.code, 0);
+  EXPECT_THAT(output.err, HasSubstr("warning: command line: optimizer.beta1 is not used with"));
+}
+
 TEST(Train, ADryRunWritesNothing) {
   SmallData data;
   Output output = trainer(data.run("run", {"--dry_run", "3"}));
@@ -120,6 +127,16 @@ TEST(Plan, PrintsMemoryByKindWithoutARun) {
     EXPECT_THAT(output.out, HasSubstr(kind));
   }
   EXPECT_FALSE(fs::exists(data.output("run")));
+}
+
+TEST(Plan, ShowsWhatRecomputationSaves) {
+  SmallData data;
+  auto words = data.run("run", {"model.name=resnet", "memory.recompute=blocks"});
+  words.insert(words.begin(), "plan");
+  Output output = trainer(words);
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(line_value(output.out, "recompute"), HasSubstr("of activations a tower"));
+  EXPECT_THAT(line_value(output.out, "recompute"), HasSubstr("without"));
 }
 
 TEST(ExitCode, FourForData) {

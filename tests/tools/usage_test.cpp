@@ -55,6 +55,21 @@ INSTANTIATE_TEST_SUITE_P(
         BadUsage{"ValueMissing", {"--config"}, "--config"},
         BadUsage{"DryRunZero", {"--dry-run", "0"}, "expected at least 1, got 0"},
         BadUsage{"DryRunWord", {"--dry-run", "few"}, "expected an integer"},
+        BadUsage{"NoProcesses", {"--processes", "0"}, "expected 1 to 4096, got 0"},
+        BadUsage{"TooManyProcesses", {"--processes=4097"}, "expected 1 to 4096, got 4097"},
+        BadUsage{"ProcessesWord", {"--processes=all"}, "expected an integer"},
+        BadUsage{"Restarts", {"--max-restarts=-1"}, "got -1"},
+        BadUsage{"ProcessesOfEval", {"eval", "--processes=2"}, "--processes: unknown option"},
+        BadUsage{"Dataset", {"dataset"}, "give one of convert, inspect, verify"},
+        BadUsage{"DatasetWord", {"dataset", "convret"}, "did you mean convert?"},
+        BadUsage{"DatasetTo",
+                 {"dataset", "convert", "data.name=idx"},
+                 "--to PATH says where the result goes"},
+        BadUsage{"DatasetFormat", {"dataset", "convert", "--format", "zip"}, "zip"},
+        BadUsage{"DatasetOrder", {"dataset", "convert", "--order", "random"}, "random"},
+        BadUsage{"DatasetShards", {"dataset", "convert", "--shard-tokens=0"}, "got 0"},
+        BadUsage{
+            "DatasetSynthetic", {"dataset", "verify", "data.name=synthetic"}, "nothing stored"},
         BadUsage{"LogLevel", {"--log-level", "loud"}, "'loud' is none of info, warning, error"},
         BadUsage{"ConfigForDevices", {"devices", "seed=1"}, "trainer devices takes no config"}),
     [](const auto& usage) { return usage.param.name; });
@@ -73,9 +88,9 @@ TEST(Help, GoesToStdout) {
 TEST(Help, OfASubcommandListsItsOptions) {
   Output output = trainer({"train", "--help"});
   EXPECT_EQ(output.code, 0);
-  for (const char* option :
-       {"--config", "--set", "--output", "--seed", "--print-config", "--help-config", "--check",
-        "--resume", "--overwrite", "--dry-run", "--quiet", "--log-level"}) {
+  for (const char* option : {"--config", "--set", "--output", "--seed", "--print-config",
+                             "--help-config", "--check", "--resume", "--overwrite", "--dry-run",
+                             "--processes", "--max-restarts", "--quiet", "--log-level"}) {
     EXPECT_THAT(output.out, HasSubstr(option));
   }
 }

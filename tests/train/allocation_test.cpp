@@ -61,8 +61,8 @@ namespace spire {
 namespace {
 
 long allocations_in_steps(const SmallRun& run) {
-  Dataset data = made_up_dataset(run.samples);
-  BatchLoader loader(data, normalization_of(data), run.loading());
+  ImageDataset data = run.dataset();
+  BatchLoader loader(data, run.loading());
   Trainer trainer(run.options(), run.place());
   long counted_steps = 0;
   trainer.team().lead([&] {
@@ -94,6 +94,17 @@ TEST(Allocation, NoneInAStep) {
       run.devices = {"cpu:0", "cpu:1"};
       EXPECT_EQ(allocations_in_steps(run), 0) << model << " " << name(precision);
     }
+  }
+}
+
+TEST(Allocation, NoneForRatiosOfLayersAndAverages) {
+  SmallRun run;
+  run.optimizer = {.name = "lamb", .lr = 0.01, .decay = "matrices", .clip_norm = 1};
+  run.ema = {.decay = 0.9};
+  run.devices = {"cpu:0", "cpu:1"};
+  for (const char* strategy : {"parameter_device", "mirrored", "sharded"}) {
+    run.strategy = strategy;
+    EXPECT_EQ(allocations_in_steps(run), 0) << strategy;
   }
 }
 

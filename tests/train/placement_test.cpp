@@ -7,11 +7,11 @@ namespace spire {
 namespace {
 
 Placement place(RunConfig config, int cores, std::optional<int> kept = {}) {
-  Topology topology;
-  for (int core = 0; core < cores; ++core) topology.cores.push_back(core);
+  RankPlace alone;
+  for (int core = 0; core < cores; ++core) alone.cores.push_back(core);
   CudaStatus cuda;
   cuda.why_none = "driver not found";
-  return place_towers(config, topology, cuda, kept);
+  return place_towers(config, {alone}, 0, cuda, kept);
 }
 
 RunConfig config_of(std::vector<std::string> devices, std::optional<int64_t> towers = {},

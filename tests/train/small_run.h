@@ -1,14 +1,17 @@
 // Small training runs on made-up data, through the Trainer alone.
 #pragma once
 #include <spire/base/philox.h>
+#include <spire/data/images.h>
 #include <spire/data/loader.h>
 #include <spire/train/trainer.h>
+
+#include "tests/process/ranks.h"
 
 namespace spire {
 
 // `count` images of 8x8 whose label can be read off them: noise and a bright row.
-inline Dataset made_up_dataset(int64_t count, uint64_t seed = 1) {
-  Dataset data;
+inline LabelledImages made_up_dataset(int64_t count, uint64_t seed = 1) {
+  LabelledImages data;
   data.count = count;
   data.height = data.width = 8;
   data.channels = 1;
@@ -27,47 +30,69 @@ inline Dataset made_up_dataset(int64_t count, uint64_t seed = 1) {
 
 struct SmallRun {
   ModelConfig model{.name = "cnn", .hidden = {16}, .channels = {4, 8}, .dropout = 0.2};
+  LossConfig loss = {};
   OptimizerConfig optimizer{.name = "sgd", .lr = 0.05, .momentum = 0.9, .nesterov = true};
+  EmaConfig ema = {};
   DType precision = DType::f32;
   int64_t samples = 103, batch_size = 4, towers = 4, tower_threads = 1;
-  std::vector<std::string> devices = {"cpu:0"};
+  std::vector<std::string> devices = {"cpu:0"};  // of each rank
   uint64_t seed = 3;
+  int ranks = 1;
+  std::string strategy = "parameter_device", reduction = "invariant";
+  BucketConfig bucket = {.first_mib = 0.02, .mib = 0.04};
+  bool recompute = false;
 
-  Placement place() const {
+  Placement place(int rank = 0) const {
     RunConfig config;
     config.batch_size = batch_size;
     config.towers = towers;
     config.tower_threads = tower_threads;
     config.devices = devices;
-    return place_towers(config, {.cores = {0, 1}, .online = 2, .quota = 0}, {});
+    config.strategy = strategy;
+    config.reduction = reduction;
+    RankPlace host{"here", {0, 1}};
+    return place_towers(config, std::vector<RankPlace>(static_cast<size_t>(ranks), host), rank, {});
+  }
+  std::vector<Column> columns() const {
+    return {{"images", {8, 8, 1}, precision}, {"labels", {}, DType::i32}};
+  }
+  ImageDataset dataset(const AugmentConfig& augment = {1, true}, uint64_t data_seed = 1) const {
+    LabelledImages images = made_up_dataset(samples, data_seed);
+    return ImageDataset(images, normalization_of(images), augment, {precision, seed});
   }
   TrainerOptions options() const {
     return {.model = model,
-            .loss = {},
+            .loss = loss,
             .optimizer = optimizer,
-            .image = {8, 8, 1, 4},
+            .ema = ema,
+            .train_columns = columns(),
+            .test_columns = columns(),
+            .classes = 4,
             .precision = precision,
             .seed = seed,
             .train_samples = samples,
-            .test_samples = samples};
+            .test_samples = samples,
+            .bucket = bucket,
+            .recompute = recompute};
   }
-  LoaderOptions loading() const {
+  LoaderOptions loading(int rank = 0) const {
+    TowerRange own = place(rank).towers_of(rank);
     return {.batch_size = batch_size,
             .towers = towers,
-            .dtype = precision,
+            .first_tower = own.begin,
+            .tower_count = own.size(),
             .workers = 1,
             .prefetch = 2,
             .shuffle = true,
             .drop_last = false,
-            .augment = {1, true},
             .seed = seed};
   }
 };
 
 // Steps [from, to) of the run, after which `result` holds the last step's numbers.
 inline StepResult run_steps(Trainer& trainer, const SmallRun& run, int64_t from, int64_t to) {
-  Dataset data = made_up_dataset(run.samples);
-  BatchLoader loader(data, normalization_of(data), run.loading());
+  ImageDataset data = run.dataset();
+  BatchLoader loader(data, run.loading(trainer.placement().rank));
   StepResult result;
   trainer.team().lead([&] {
     int64_t per_epoch = loader.steps_per_epoch();
@@ -79,10 +104,43 @@ inline StepResult run_steps(Trainer& trainer, const SmallRun& run, int64_t from,
   return result;
 }
 
+// A trainer a rank, each on a thread of its own with a socket to every other.
+inline void on_ranks(const SmallRun& run, const std::function<void(Trainer&)>& body) {
+  auto groups = threads_groups(run.ranks);
+  run_ranks(run.ranks, [&](int rank) {
+    ProcessGroup& group = *groups[static_cast<size_t>(rank)];
+    try {
+      Trainer trainer(run.options(), run.place(rank), &group);
+      body(trainer);
+    } catch (...) {
+      for (auto& other : groups) other->interrupt();
+      throw;
+    }
+  });
+}
+
+// The parameter hash on rank 0; Error when a rank ends with another one.
 inline uint64_t hash_after(const SmallRun& run, int64_t steps) {
-  Trainer trainer(run.options(), run.place());
-  run_steps(trainer, run, 0, steps);
-  return trainer.parameter_hash();
+  std::vector<uint64_t> hashes(static_cast<size_t>(run.ranks));
+  on_ranks(run, [&](Trainer& trainer) {
+    run_steps(trainer, run, 0, steps);
+    trainer.team().lead([&] { trainer.check_replicas(); });
+    hashes[static_cast<size_t>(trainer.placement().rank)] = trainer.parameter_hash();
+  });
+  for (uint64_t hash : hashes) require(hash == hashes[0], "ranks end with different weights");
+  return hashes[0];
+}
+
+// What rank 0 would save.
+inline TrainingState state_after(const SmallRun& run, int64_t steps) {
+  TrainingState state;
+  on_ranks(run, [&](Trainer& trainer) {
+    run_steps(trainer, run, 0, steps);
+    TrainingState mine;
+    trainer.team().lead([&] { trainer.snapshot(mine); });
+    if (trainer.placement().rank == 0) state = mine;
+  });
+  return state;
 }
 
 }  // namespace spire

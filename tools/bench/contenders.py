@@ -51,10 +51,11 @@ class Spire:
         *("eval.every_epochs=0", "checkpoint.every_epochs=0", "checkpoint.every_steps=0", "epochs=1000000"),
     )
 
-    def __init__(self, trainer, configs, seconds, settings=(), towers=2, tower_threads=1):
+    def __init__(self, trainer, configs, seconds, settings=(), towers=2, tower_threads=1, launcher=()):
         self.trainer, self.configs, self.seconds, self.extra = trainer, Path(configs), seconds, list(settings)
         self.layout = [f"batch_size={GLOBAL_BATCH // towers}", f"towers={towers}"]
         self.layout += [f"tower_threads={tower_threads}", "devices=cpu"]
+        self.launcher = list(launcher)  # words in front of the trainer's
         self.steps = {}  # (model, precision) -> steps that take about `seconds`
 
     def run(self, model, precision):
@@ -66,7 +67,7 @@ class Spire:
     def _run(self, model, precision, steps):
         with tempfile.TemporaryDirectory() as folder:
             output = Path(folder) / "run"
-            command = [self.trainer, "--config", self.configs / f"fashion_mnist_{model}.yaml", "--quiet"]
+            command = [*self.launcher, self.trainer, "--config", self.configs / f"fashion_mnist_{model}.yaml", "--quiet"]
             command += [*self.SETTINGS, *self.layout, *self.extra]
             command += [f"precision={precision}", f"steps={steps}", f"output={output}"]
             finished = run_measured(command)

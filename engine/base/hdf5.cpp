@@ -1,0 +1,145 @@
+#include <spire/base/error.h>
+#include <spire/base/hdf5.h>
+
+namespace spire::h5 {
+namespace {
+
+std::mutex& library_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+// Keeps the description of the innermost failure: the last one when walking down.
+herr_t keep_reason(unsigned, const H5E_error2_t* error, void* reason) {
+  if (error->desc) *static_cast<std::string*>(reason) = error->desc;
+  return 0;
+}
+
+// HDF5 has no strings of length 0; nulls pad, so an empty string is one null.
+Handle string_type(size_t length) {
+  Handle type(H5Tcopy(H5T_C_S1), H5Tclose, "make a string type");
+  check(H5Tset_size(type, length == 0 ? 1 : length), "size a string type");
+  check(H5Tset_strpad(type, H5T_STR_NULLPAD), "pad a string type");
+  check(H5Tset_cset(type, H5T_CSET_UTF8), "set a string's encoding");
+  return type;
+}
+
+// A string buffer of the size that is stored; refuses strings of variable length.
+std::string buffer_for(hid_t type, const std::string& name) {
+  bool fixed = check(H5Tget_class(type), "read a type of " + name) == H5T_STRING &&
+               check(H5Tis_variable_str(type), "read a type of " + name) == 0;
+  if (!fixed) fail(Category::checkpoint, "'{}' is not a string of fixed length", name);
+  return std::string(H5Tget_size(type), '\0');
+}
+
+void drop_padding(std::string& value) {
+  value.resize(value.find_last_not_of('\0') + 1);
+}
+
+Handle scalar() {
+  return Handle(H5Screate(H5S_SCALAR), H5Sclose, "make a scalar");
+}
+
+void require_scalar(hid_t space, const std::string& name) {
+  if (H5Sget_simple_extent_npoints(space) != 1)
+    fail(Category::checkpoint, "'{}' is not a single value", name);
+}
+
+void put(hid_t object, const std::string& name, hid_t type, hid_t memory, const void* value) {
+  std::string what = "write attribute " + name;
+  Handle space = scalar();
+  Handle attribute(H5Acreate2(object, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT),
+                   H5Aclose, what);
+  check(H5Awrite(attribute, memory, value), what);
+}
+
+Handle open_attribute(hid_t object, const std::string& name) {
+  Handle attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose, "read attribute " + name);
+  Handle space(H5Aget_space(attribute), H5Sclose, "read attribute " + name);
+  require_scalar(space, name);
+  return attribute;
+}
+
+void get(hid_t object, const std::string& name, hid_t memory, void* value) {
+  Handle attribute = open_attribute(object, name);
+  check(H5Aread(attribute, memory, value), "read attribute " + name);
+}
+
+}  // namespace
+
+Session::Session() : lock_(library_mutex()) {
+  H5Eget_auto2(H5E_DEFAULT, &print_, &print_data_);
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+}
+
+Session::~Session() {
+  H5Eset_auto2(H5E_DEFAULT, print_, print_data_);
+}
+
+void fail_hdf5(const std::string& what) {
+  std::string reason = "no reason given";
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, keep_reason, &reason);
+  H5Eclear2(H5E_DEFAULT);
+  fail(Category::checkpoint, "HDF5 cannot {}: {}", what, reason);
+}
+
+void write_attribute(hid_t object, const std::string& name, int64_t value) {
+  put(object, name, H5T_STD_I64LE, H5T_NATIVE_INT64, &value);
+}
+
+void write_attribute(hid_t object, const std::string& name, uint64_t value) {
+  put(object, name, H5T_STD_U64LE, H5T_NATIVE_UINT64, &value);
+}
+
+void write_attribute(hid_t object, const std::string& name, double value) {
+  put(object, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, &value);
+}
+
+void write_attribute(hid_t object, const std::string& name, const std::string& value) {
+  Handle type = string_type(value.size());
+  put(object, name, type, type, value.c_str());
+}
+
+void read_attribute(hid_t object, const std::string& name, int64_t& value) {
+  get(object, name, H5T_NATIVE_INT64, &value);
+}
+
+void read_attribute(hid_t object, const std::string& name, uint64_t& value) {
+  get(object, name, H5T_NATIVE_UINT64, &value);
+}
+
+void read_attribute(hid_t object, const std::string& name, double& value) {
+  get(object, name, H5T_NATIVE_DOUBLE, &value);
+}
+
+void read_attribute(hid_t object, const std::string& name, std::string& value) {
+  Handle attribute = open_attribute(object, name);
+  Handle type(H5Aget_type(attribute), H5Tclose, "read a type of " + name);
+  value = buffer_for(type, name);
+  check(H5Aread(attribute, type, value.data()), "read attribute " + name);
+  drop_padding(value);
+}
+
+void write_text(hid_t group, const std::string& name, const std::string& value) {
+  std::string what = "write " + name;
+  Handle type = string_type(value.size());
+  Handle space = scalar();
+  Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, what);
+  check(H5Pset_obj_track_times(creation, false), what);  // the same state gives the same bytes
+  Handle dataset(H5Dcreate2(group, name.c_str(), type, space, H5P_DEFAULT, creation, H5P_DEFAULT),
+                 H5Dclose, what);
+  check(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, value.c_str()), what);
+}
+
+void read_text(hid_t group, const std::string& name, std::string& value) {
+  std::string what = "read " + name;
+  Handle dataset(H5Dopen2(group, name.c_str(), H5P_DEFAULT), H5Dclose, what);
+  Handle space(H5Dget_space(dataset), H5Sclose, what);
+  require_scalar(space, name);
+  Handle type(H5Dget_type(dataset), H5Tclose, what);
+  value = buffer_for(type, name);
+  check(H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, value.data()), what);
+  drop_padding(value);
+}
+
+}  // namespace spire::h5

@@ -1,0 +1,74 @@
+// A thin RAII layer over the C library HDF5, for the floors that read and write such files. Every
+// call is checked; a failed one is Error(checkpoint) with HDF5's own reason, which the data floor
+// turns into Error(data).
+#pragma once
+#include <hdf5.h>
+
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace spire::h5 {
+
+// Held around every use of libhdf5, which may be built without thread safety. Also keeps the
+// library from printing its errors to stderr while held.
+class Session {
+ public:
+  Session();
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+ private:
+  std::lock_guard<std::mutex> lock_;
+  H5E_auto2_t print_ = nullptr;  // what was set before
+  void* print_data_ = nullptr;
+};
+
+// Throws when `status` is negative, as HDF5's ids, flags and statuses are on failure; else returns
+// it.
+template <typename Status>
+Status check(Status status, const std::string& what);
+[[noreturn]] void fail_hdf5(const std::string& what);
+
+template <typename Status>
+Status check(Status status, const std::string& what) {
+  if (status < 0) fail_hdf5(what);
+  return status;
+}
+
+// Owns one HDF5 id and closes it with the function of its kind.
+class Handle {
+ public:
+  Handle(hid_t id, herr_t (*close)(hid_t), const std::string& what)
+      : id_(check(id, what)), close_(close) {}
+  ~Handle() {
+    if (id_ >= 0) close_(id_);
+  }
+  Handle(Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
+  Handle& operator=(Handle&&) = delete;
+
+  operator hid_t() const { return id_; }  // NOLINT: every HDF5 call takes an hid_t
+
+ private:
+  hid_t id_;
+  herr_t (*close_)(hid_t);
+};
+
+// Attributes and strings, the same on a file's root, a group or a dataset. Strings are of fixed
+// length, UTF-8.
+void write_attribute(hid_t object, const std::string& name, int64_t value);
+void write_attribute(hid_t object, const std::string& name, uint64_t value);
+void write_attribute(hid_t object, const std::string& name, double value);
+void write_attribute(hid_t object, const std::string& name, const std::string& value);
+
+void read_attribute(hid_t object, const std::string& name, int64_t& value);
+void read_attribute(hid_t object, const std::string& name, uint64_t& value);
+void read_attribute(hid_t object, const std::string& name, double& value);
+void read_attribute(hid_t object, const std::string& name, std::string& value);
+
+// A dataset that holds one string: for texts too long for an attribute (64 KiB).
+void write_text(hid_t group, const std::string& name, const std::string& value);
+void read_text(hid_t group, const std::string& name, std::string& value);
+
+}  // namespace spire::h5

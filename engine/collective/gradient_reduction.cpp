@@ -1,0 +1,200 @@
+#include <spire/collective/gradient_reduction.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include <spire/collective/accumulate.h>
+#include <spire/device/barrier.h>
+
+namespace spire {
+namespace {
+
+constexpr uint32_t released = 1u << 30;  // added to a count of lanes: nobody waits for it any more
+
+int64_t nanoseconds() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+void add_and_notify(std::atomic<uint32_t>& word, uint32_t count) {
+  word.fetch_add(count, std::memory_order_acq_rel);
+  word.notify_all();
+}
+
+void wait_until(const std::atomic<uint32_t>& word, uint32_t least) {
+  for (uint32_t seen; (seen = word.load(std::memory_order_acquire)) < least;)
+    wait_while_equal(word, seen);
+}
+
+}  // namespace
+
+std::vector<TowerRange> GradientReduction::process_nodes(Reduction order, int towers,
+                                                         TowerRange range) {
+  if (order == Reduction::native) return {range};
+  return nodes_inside(towers, range);
+}
+
+GradientReduction::GradientReduction(const Options& options, const std::vector<NodeBuffer>& buffers,
+                                     ProcessGroup* group, PhaseBoard& board)
+    : options_(options), board_(board), lanes_(static_cast<size_t>(options.lanes)) {
+  const auto& exchange = options_.exchange;
+  TowerRange own{buffers.front().node.begin, buffers.back().node.end};
+  int depth = 1;
+  for (TowerRange node : process_nodes(exchange.order, exchange.towers, own)) {
+    std::vector<TreeSum::Leaf> leaves;
+    float* first = nullptr;
+    for (const NodeBuffer& buffer : buffers) {
+      if (buffer.node.begin < node.begin || buffer.node.end > node.end) continue;
+      if (!first) first = buffer.data;
+      leaves.push_back({buffer.node, buffer.data, 0});
+    }
+    nodes_.push_back({TreeSum(exchange.order, node, leaves), first});
+    depth = std::max(depth, nodes_.back().tree.depth());
+  }
+  for (int lane = 0; lane < options_.lanes; ++lane)
+    scratch_.emplace_back(static_cast<size_t>(TreeSum::chunk * depth));
+  arrived_ = std::make_unique<std::atomic<uint32_t>[]>(exchange.buckets.size());
+  summed_ = std::make_unique<std::atomic<uint32_t>[]>(exchange.buckets.size());
+  if (!group || group->size() == 1) return;
+  std::vector<float*> data;
+  for (const auto& node : nodes_) data.push_back(node.data);
+  exchange_.emplace(exchange, data, *group, board_, options_.lanes);
+  thread_ = std::jthread([this] { run_exchange(); });
+}
+
+GradientReduction::~GradientReduction() {
+  break_up();
+  quit_.store(true);
+  add_and_notify(generation_, 1);
+}
+
+void GradientReduction::begin_step() {
+  require(!broken_.load(), "a step after one that failed");
+  for (size_t b = 0; b < buckets().size(); ++b) {
+    arrived_[b].store(0, std::memory_order_relaxed);
+    summed_[b].store(0, std::memory_order_relaxed);
+  }
+  std::fill(lanes_.begin(), lanes_.end(), LaneState{});
+  exchanged_.store(0, std::memory_order_relaxed);
+  if (exchange_) add_and_notify(generation_, 1);
+}
+
+void GradientReduction::arrive(int lane, int64_t ready) {
+  LaneState& state = lanes_[static_cast<size_t>(lane)];
+  size_t before = state.arrived;
+  while (state.arrived < buckets().size() && buckets()[state.arrived].end <= ready) {
+    size_t b = state.arrived++;
+    if (arrived_[b].fetch_add(1, std::memory_order_acq_rel) + 1 != lanes_.size()) continue;
+    arrived_[b].notify_all();
+    if (b + 1 == buckets().size()) last_arrival_.store(nanoseconds(), std::memory_order_relaxed);
+  }
+  if (state.arrived > before) sum_shares(lane, state.arrived, false);
+}
+
+void GradientReduction::finish(int lane) {
+  sum_shares(lane, buckets().size(), true);
+  board_.enter(lane, Phase::waiting);
+  if (exchange_) {
+    wait_until(exchanged_, 1);
+    bool done = exchanged_.load(std::memory_order_acquire) % released == 1;
+    if (done && error_) std::rethrow_exception(error_);
+  } else if (!buckets().empty()) {
+    wait_until(summed_[buckets().size() - 1], static_cast<uint32_t>(lanes_.size()));
+  }
+  if (broken_.load()) throw BarrierBroken{};
+  if (lane == 0) {
+    auto nanos = reduced_at_.load() - last_arrival_.load();
+    exposed_seconds_ = static_cast<double>(std::max<int64_t>(0, nanos)) * 1e-9;
+  }
+}
+
+void GradientReduction::break_up() {
+  broken_.store(true);
+  if (released_.exchange(true)) return;  // four times would be none
+  for (size_t b = 0; b < buckets().size(); ++b) {
+    add_and_notify(arrived_[b], released);
+    add_and_notify(summed_[b], released);
+  }
+  if (exchange_) add_and_notify(exchanged_, released);
+}
+
+// Buckets before `until`, in order; without `wait` up to the first that some lane has not
+// completed.
+void GradientReduction::sum_shares(int lane, size_t until, bool wait) {
+  auto all = static_cast<uint32_t>(lanes_.size());
+  LaneState& state = lanes_[static_cast<size_t>(lane)];
+  for (; state.summed < until; ++state.summed) {
+    size_t b = state.summed;
+    if (wait) {
+      board_.enter(lane, Phase::waiting, static_cast<int64_t>(b));
+      wait_until(arrived_[b], all);
+      board_.enter(lane, Phase::bucket, static_cast<int64_t>(b));
+    }
+    uint32_t arrived = arrived_[b].load(std::memory_order_acquire);
+    if (arrived < all) return;
+    if (arrived >= released) throw BarrierBroken{};
+    sum_share(lane, b);
+    bucket_summed(b);
+  }
+}
+
+void GradientReduction::bucket_summed(size_t b) {
+  if (summed_[b].fetch_add(1, std::memory_order_acq_rel) + 1 != lanes_.size()) return;
+  if (b + 1 == buckets().size() && !exchange_)
+    reduced_at_.store(nanoseconds(), std::memory_order_relaxed);
+  summed_[b].notify_all();
+}
+
+void GradientReduction::sum_share(int lane, size_t bucket) {
+  FloatRange share = share_of(buckets()[bucket], lane, lane + 1, options_.lanes);
+  float* scratch = scratch_[static_cast<size_t>(lane)].data();
+  for (int64_t begin = share.begin; begin < share.end; begin += TreeSum::chunk) {
+    int64_t count = std::min(TreeSum::chunk, share.end - begin);
+    for (const auto& node : nodes_) node.tree.sum(begin, count, node.data + begin, scratch);
+    if (!exchange_) square({begin, begin + count});
+  }
+}
+
+void GradientReduction::square(FloatRange range) {
+  for (int64_t begin = range.begin; begin < std::min(range.end, options_.trained);
+       begin += TreeSum::chunk) {
+    int64_t count = std::min({TreeSum::chunk, range.end - begin, options_.trained - begin});
+    options_.chunk_squares[static_cast<size_t>(begin / TreeSum::chunk)] =
+        sum_of_squares(sums() + begin, count);
+  }
+}
+
+void GradientReduction::run_exchange() {
+  for (uint32_t seen = 0;; ++seen) {
+    wait_while_equal(generation_, seen);
+    if (quit_.load()) return;
+    try {
+      exchange_step();
+    } catch (const BarrierBroken&) {  // a lane's error, told by that lane
+    } catch (const PeerLost&) {
+      error_ = std::current_exception();
+    } catch (const std::exception& error) {
+      error_ = std::make_exception_ptr(LaneError(board_.read(options_.lanes), error));
+    }
+    if (error_) broken_.store(true);
+    reduced_at_.store(nanoseconds(), std::memory_order_relaxed);
+    add_and_notify(exchanged_, 1);
+  }
+}
+
+void GradientReduction::exchange_step() {
+  if (!options_.overlap && !buckets().empty()) {
+    board_.enter(options_.lanes, Phase::waiting);
+    wait_until(summed_[buckets().size() - 1], static_cast<uint32_t>(lanes_.size()));
+  }
+  for (size_t b = 0; b < buckets().size(); ++b) {
+    board_.enter(options_.lanes, Phase::waiting, static_cast<int64_t>(b));
+    wait_until(summed_[b], static_cast<uint32_t>(lanes_.size()));
+    if (broken_.load()) throw BarrierBroken{};
+    exchange_->reduce(b);
+    square(exchange_->slice(b));
+  }
+}
+
+}  // namespace spire

@@ -1,0 +1,100 @@
+// Gradients of all towers become one sum while backward still goes on. A process's lanes share the
+// work: a lane that has completed a bucket says so, and whenever it passes the end of a bucket it
+// adds up its own share of those buckets that all lanes have completed. No lane ever waits for that
+// before its towers are done. With more than one process a thread of its own then exchanges each
+// bucket with the other ranks (rank_exchange.h).
+//
+// Thread ownership: begin_step() belongs to the leading lane while no lane works; arrive() and
+// finish() to the lane they name.
+#pragma once
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include <spire/collective/rank_exchange.h>
+
+namespace spire {
+
+// The sum over `node` that a lane leaves in `data` (whole gradient buffer).
+struct NodeBuffer {
+  TowerRange node;
+  float* data = nullptr;
+};
+
+class GradientReduction {
+ public:
+  struct Options {
+    RankExchange::Options exchange;
+    int64_t trained = 0;  // the norm is that of [0, trained); running statistics follow
+    // One a chunk of TreeSum::chunk floats of [0, trained): where the fp64 sums of squares go. A
+    // rank writes those of its slices.
+    std::span<double> chunk_squares;
+    // false: ranks exchange nothing before this rank's last bucket is complete. For plans with sums
+    // over towers inside: these use the same connections while backward goes on.
+    bool overlap = true;
+    int lanes = 1;  // of this process; rows 0.. of the board are theirs, the next the thread's
+  };
+  // buffers: of this process's lanes, in tower order. group: null or of one rank: no exchange.
+  GradientReduction(const Options& options, const std::vector<NodeBuffer>& buffers,
+                    ProcessGroup* group, PhaseBoard& board);
+  ~GradientReduction();
+
+  // Nodes of the tree that a process with these buffers has the sums of.
+  static std::vector<TowerRange> process_nodes(Reduction order, int towers, TowerRange range);
+
+  void begin_step();
+  // The lane's gradients [0, ready) are final, in all its towers. Throws BarrierBroken after
+  // break_up().
+  void arrive(int lane, int64_t ready);
+  // After the lane's last arrive(): adds what is left of its shares, then waits until every bucket
+  // is reduced. Throws PeerLost, LaneError from the exchange, or BarrierBroken after break_up().
+  void finish(int lane);
+  // Releases all lanes that wait here, now and later: one of them failed.
+  void break_up();
+
+  // What a bucket's sum is in, once reduced: all of it, or this rank's slices.
+  const float* sums() const { return nodes_.front().data; }
+  const std::vector<FloatRange>& buckets() const { return options_.exchange.buckets; }
+  // How long the step's reduction went on after the last lane was done with its towers.
+  double exposed_seconds() const { return exposed_seconds_; }
+  size_t communication_bytes() const { return exchange_ ? exchange_->staging_bytes() : 0; }
+
+ private:
+  struct ProcessNode {
+    TreeSum tree;
+    float* data;  // of its first leaf, which its sum takes the place of
+  };
+  void sum_shares(int lane, size_t until, bool wait);
+  void sum_share(int lane, size_t bucket);
+  void square(FloatRange range);
+  void bucket_summed(size_t bucket);
+  void run_exchange();
+  void exchange_step();
+
+  Options options_;
+  PhaseBoard& board_;
+  std::vector<ProcessNode> nodes_;
+  std::vector<std::vector<float>> scratch_;  // one a lane
+  struct alignas(64) LaneState {
+    size_t arrived = 0, summed = 0;  // buckets, this step
+  };
+  std::vector<LaneState> lanes_;
+  std::unique_ptr<std::atomic<uint32_t>[]> arrived_, summed_;  // lanes, of each bucket
+  std::atomic<bool> broken_{false};
+  std::atomic<bool> released_{false};                     // break_up() was called
+  std::atomic<int64_t> last_arrival_{0}, reduced_at_{0};  // steady clock, nanoseconds
+  double exposed_seconds_ = 0;
+
+  std::optional<RankExchange> exchange_;
+  std::atomic<uint32_t> generation_{0};  // of steps; the exchange thread waits for it
+  std::atomic<uint32_t> exchanged_{0};   // 1 when the thread is done with the step's buckets
+  std::atomic<bool> quit_{false};
+  std::exception_ptr error_;  // of the exchange thread; written before exchanged_
+  std::jthread thread_;
+};
+
+}  // namespace spire

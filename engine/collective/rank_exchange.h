@@ -1,0 +1,79 @@
+// The reduction of one bucket over the processes of a run. Each process holds the sums of the tree
+// nodes inside its own towers; each is responsible for a slice of every bucket:
+//   1. reduce-scatter: every process sends the others their slices of its nodes, and adds the nodes
+//      it receives for its own slice, up the tree. On the wire (R - 1) / R of the bucket out and
+//      in.
+//   2. the sums go to where the update needs them: to rank 0 (parameter_device), to everyone
+//      (mirrored: again (R - 1) / R out and in), or nowhere (sharded).
+// With Reduction::native the transport's own all-reduce takes the place of both.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include <spire/collective/buckets.h>
+#include <spire/collective/tree.h>
+#include <spire/process/phase_board.h>
+#include <spire/process/process_group.h>
+
+namespace spire {
+
+// Who gets the sums of the gradients.
+enum class SumsTo : uint8_t { rank_zero, everyone, slice_owners };
+
+// A member's part of the run's hardware: member r of R processes, or a device of all devices.
+struct Share {
+  int begin = 0, end = 0, of = 1;  // devices [begin, end) of the run's
+};
+
+struct RankShares {
+  std::vector<Share> share;                     // of each rank
+  std::vector<std::vector<TowerRange>> towers;  // nodes that each rank has sums of
+};
+
+class RankExchange {
+ public:
+  struct Options {
+    Reduction order = Reduction::invariant;
+    int towers = 1;
+    std::vector<FloatRange> buckets;
+    RankShares ranks;
+    SumsTo to = SumsTo::rank_zero;
+  };
+  // nodes: sums of this rank's nodes, whole buffers; the first one's buffer takes the result. The
+  // group must outlive this. `row` of the board is told what goes on.
+  RankExchange(const Options& options, std::vector<float*> nodes, ProcessGroup& group,
+               PhaseBoard& board, int row);
+
+  // Blocks until `bucket` is reduced here; allocates nothing after the first step. Throws PeerLost.
+  void reduce(size_t bucket);
+
+  FloatRange slice(size_t bucket) const { return slice(bucket, group_.rank()); }
+  size_t staging_bytes() const { return staging_.size() * sizeof(float); }
+
+ private:
+  struct Exchange {
+    std::vector<Outgoing> sends;
+    std::vector<Incoming> receives;
+  };
+  struct Step {
+    Exchange scatter, gather;
+    std::unique_ptr<TreeSum> tree;
+  };
+  FloatRange slice(size_t bucket, int rank) const;
+  void plan(size_t bucket);
+  void plan_gather(size_t bucket);
+  void sum_slice(size_t bucket);
+  void run(size_t bucket, const Exchange& exchange);
+
+  Options options_;
+  std::vector<float*> nodes_;
+  ProcessGroup& group_;
+  PhaseBoard& board_;
+  int row_;
+  std::vector<Step> steps_;     // one a bucket
+  std::vector<float> staging_;  // what others send for the slices of this rank, all buckets
+  size_t staged_ = 0;
+  std::vector<float> scratch_;
+};
+
+}  // namespace spire

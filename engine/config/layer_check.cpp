@@ -1,0 +1,132 @@
+#include <spire/base/error.h>
+#include <spire/config/layer_types.h>
+#include <spire/config/scalar.h>
+
+#include <algorithm>
+
+namespace spire {
+
+namespace {
+
+void check_word(const LayerKey& key, const std::string& word) {
+  if (std::ranges::count(key.words, word) > 0) return;
+  std::string near = nearest(word, key.words);
+  fail(Category::config, "unknown value '{}'; {}: {}{}", excerpt(word),
+       key.words.size() == 1 ? "known is only" : "known are", fmt::join(key.words, ", "),
+       near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
+}
+
+template <typename Number>
+void check_range(const LayerKey& key, Number value) {
+  if (key.range.contains(static_cast<double>(value))) return;
+  fail(Category::config, "{} is out of range; it must be {}", value, key.range.text());
+}
+
+// Whether a value that is no word has the type that the kind asks for.
+bool fits(LayerKind kind, const LayerValue& value) {
+  switch (kind) {
+    case LayerKind::boolean:
+      return std::holds_alternative<bool>(value);
+    case LayerKind::integer:
+      return std::holds_alternative<int64_t>(value);
+    case LayerKind::number:
+      return std::holds_alternative<double>(value);
+    case LayerKind::word:
+      return false;
+    case LayerKind::extent:
+    case LayerKind::integers:
+      return std::holds_alternative<std::vector<int64_t>>(value);
+  }
+  return false;
+}
+
+void check_list(const LayerKey& key, const std::vector<int64_t>& values) {
+  for (int64_t value : values) check_range(key, value);
+  size_t most = key.kind == LayerKind::extent ? 2 : 8;
+  if (values.empty() || values.size() > most)
+    fail(Category::config, "{} integers; it takes 1 to {}", values.size(), most);
+}
+
+}  // namespace
+
+const LayerType* find_layer_type(std::string_view name) {
+  auto found = std::ranges::find(layer_types(), name, &LayerType::name);
+  return found == layer_types().end() ? nullptr : &*found;
+}
+
+const LayerKey* find_layer_key(const LayerType& type, std::string_view name) {
+  auto found = std::ranges::find(type.keys, name, &LayerKey::name);
+  return found == type.keys.end() ? nullptr : &*found;
+}
+
+const LayerValue& layer_value(const LayerConfig& layer, std::string_view key) {
+  if (auto given = layer.values.find(std::string(key)); given != layer.values.end())
+    return given->second;
+  const LayerType* type = find_layer_type(layer.type);
+  const LayerKey* known = type != nullptr ? find_layer_key(*type, key) : nullptr;
+  require(known != nullptr && known->fallback, "layer '{}' has no '{}'", layer.type, key);
+  return *known->fallback;
+}
+
+void check_layer_value(const LayerKey& key, const LayerValue& value) {
+  if (auto word = std::get_if<std::string>(&value)) return check_word(key, *word);
+  if (!fits(key.kind, value)) fail(Category::config, "a value of another type than the key's");
+  if (auto whole = std::get_if<int64_t>(&value)) check_range(key, *whole);
+  if (auto real = std::get_if<double>(&value)) check_range(key, *real);
+  if (auto list = std::get_if<std::vector<int64_t>>(&value)) check_list(key, *list);
+}
+
+std::string layer_problem(const LayerConfig& layer) {
+  const LayerType* type = find_layer_type(layer.type);
+  if (type == nullptr) {
+    std::vector<std::string> names;
+    for (const LayerType& known : layer_types()) names.push_back(known.name);
+    std::string near = nearest(layer.type, names);
+    return fmt::format("unknown layer '{}'; {}", excerpt(layer.type),
+                       near.empty() ? fmt::format("known are: {}", fmt::join(names, ", "))
+                                    : fmt::format("did you mean '{}'?", near));
+  }
+  for (const LayerKey& key : type->keys) {
+    if (!key.fallback && !layer.values.contains(key.name))
+      return fmt::format("needs the key '{}': {}", key.name, key.help);
+  }
+  if (type->holds_layers && layer.layers.empty()) return "needs the key 'layers': a list of layers";
+  if (!type->holds_layers && !layer.layers.empty()) return "holds no layers";
+  return "";
+}
+
+void check_layers(const std::vector<LayerConfig>& layers, const std::string& path) {
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const LayerConfig& layer = layers[i];
+    std::string here = layer_path(path, i, layer.type);
+    if (std::string text = layer_problem(layer); !text.empty())
+      fail(Category::config, "{}: {}", here, text);
+    for (const auto& [name, value] : layer.values) {
+      const LayerKey* key = find_layer_key(*find_layer_type(layer.type), name);
+      if (key == nullptr) fail(Category::config, "{}.{}: unknown key", here, name);
+      try {
+        check_layer_value(*key, value);
+      } catch (const Error& error) {
+        fail(Category::config, "{}.{}: {}", here, name, error.what());
+      }
+    }
+    check_layers(layer.layers, here + ".layers");
+  }
+}
+
+int64_t count_layers(const std::vector<LayerConfig>& layers) {
+  int64_t count = 0;
+  for (const LayerConfig& layer : layers) {
+    int64_t times = layer.type == "repeat" ? layer_value<int64_t>(layer, "times") : 1;
+    // No product of counts that are each at most this large overflows.
+    count = std::min(count + 1 + times * count_layers(layer.layers), kMostLayers + 1);
+  }
+  return count;
+}
+
+std::string layer_path(std::string_view list, size_t index, std::string_view type) {
+  std::string path = fmt::format("{}[{}]", list, index);
+  return type.empty() ? path : fmt::format("{}.{}", path, excerpt(type));
+}
+
+}  // namespace spire

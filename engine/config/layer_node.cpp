@@ -1,0 +1,193 @@
+#include <spire/config/layer_node.h>
+#include <spire/config/scalar.h>
+
+#include <algorithm>
+#include <set>
+
+namespace spire {
+
+namespace {
+
+constexpr size_t kMostProblems = 300;
+
+bool is_word(const LayerKey& key, const YAML::Node& node) {
+  return node.IsScalar() && std::ranges::count(key.words, node.Scalar()) > 0;
+}
+
+// The node's number, or a message that names the words allowed in its place.
+template <typename T>
+T read_number(const LayerKey& key, const YAML::Node& node) {
+  try {
+    return read(node, T{});
+  } catch (const Error& error) {
+    if (key.words.empty() || !node.IsScalar()) throw;
+    std::string near = nearest(node.Scalar(), key.words);
+    fail(Category::config, "{}; also allowed: {}{}", error.what(), fmt::join(key.words, ", "),
+         near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
+  }
+}
+
+// 3 or [3, 5]; two equal ones become one.
+std::vector<int64_t> read_extent(const LayerKey& key, const YAML::Node& node) {
+  if (!node.IsSequence()) return {read_number<int64_t>(key, node)};
+  auto extents = read(node, std::vector<int64_t>());
+  if (extents.size() != 2)
+    fail(Category::config, "expected one integer, or two: [height, width], got {}", extents.size());
+  if (extents[0] == extents[1]) extents.pop_back();
+  return extents;
+}
+
+LayerValue read_value(const LayerKey& key, const YAML::Node& node) {
+  if (is_word(key, node)) return node.Scalar();
+  switch (key.kind) {
+    case LayerKind::boolean:
+      return read(node, bool{});
+    case LayerKind::integer:
+      return read_number<int64_t>(key, node);
+    case LayerKind::number:
+      return read_number<double>(key, node);
+    case LayerKind::word:
+      return read(node, std::string());
+    case LayerKind::extent:
+      return read_extent(key, node);
+    case LayerKind::integers:
+      return read(node, std::vector<int64_t>());
+  }
+  return {};
+}
+
+// Reads nested lists and remembers everything that is wrong with them.
+class LayerReader {
+ public:
+  std::vector<LayerConfig> list(const YAML::Node& node, const std::string& path, int depth);
+  std::vector<NodeProblem> problems;
+
+ private:
+  void layer(const YAML::Node& node, const std::string& list, size_t index, int depth,
+             std::vector<LayerConfig>& layers);
+  void keys(const YAML::Node& map, const std::string& path, const LayerType& type, int depth,
+            LayerConfig& layer);
+  void value(const LayerKey& key, const YAML::Node& node, const std::string& path,
+             LayerConfig& layer);
+  void report(const YAML::Mark& mark, const std::string& path, std::string text) {
+    if (problems.size() < kMostProblems) problems.push_back({mark, path, std::move(text)});
+  }
+
+  int64_t seen_ = 0;  // aliases may make few bytes many layers
+};
+
+std::vector<LayerConfig> LayerReader::list(const YAML::Node& node, const std::string& path,
+                                           int depth) {
+  std::vector<LayerConfig> layers;
+  if (!node.IsSequence()) {
+    report(node.Mark(), path, fmt::format("expected a list of layers, got {}", describe(node)));
+  } else if (depth > kDeepestLayers) {
+    report(node.Mark(), path, fmt::format("layers lie over {} lists deep", kDeepestLayers));
+  } else {
+    for (size_t i = 0; i < node.size() && problems.size() < kMostProblems; ++i) {
+      if (++seen_ > kMostLayers) {
+        if (seen_ == kMostLayers + 1)
+          report(node.Mark(), path, fmt::format("over {} layers", kMostLayers));
+        break;
+      }
+      layer(node[i], path, i, depth, layers);
+    }
+  }
+  return layers;
+}
+
+// A word, or a map of one key, which names the layer.
+void LayerReader::layer(const YAML::Node& node, const std::string& list, size_t index, int depth,
+                        std::vector<LayerConfig>& layers) {
+  std::string here = layer_path(list, index);
+  bool map = node.IsMap() && node.size() == 1;
+  YAML::Node name = map ? node.begin()->first : node;
+  if (!name.IsScalar()) {
+    std::string got = node.IsMap() ? fmt::format("a map of {} keys", node.size()) : describe(node);
+    return report(node.Mark(), here,
+                  fmt::format("expected one layer: relu, or conv2d: {{channels: 32}}, got {}; "
+                              "a layer's keys are indented below its name",
+                              got));
+  }
+  LayerConfig layer{.type = name.Scalar()};
+  const LayerType* type = find_layer_type(layer.type);
+  if (type == nullptr) return report(name.Mark(), here, layer_problem(layer));
+  here += "." + layer.type;
+  size_t before = problems.size();
+  if (map) keys(node.begin()->second, here, *type, depth, layer);
+  // What is missing counts only where all that is there is good.
+  if (problems.size() > before) return;
+  if (std::string text = layer_problem(layer); !text.empty())
+    return report(name.Mark(), here, text);
+  layers.push_back(std::move(layer));
+}
+
+void LayerReader::keys(const YAML::Node& map, const std::string& path, const LayerType& type,
+                       int depth, LayerConfig& layer) {
+  if (map.IsNull()) return;
+  if (!map.IsMap()) {
+    return report(map.Mark(), path,
+                  fmt::format("expected a map of its keys, got {}", describe(map)));
+  }
+  std::set<std::string> seen;
+  for (const auto& entry : map) {
+    if (!entry.first.IsScalar()) {
+      report(entry.first.Mark(), path,
+             fmt::format("expected a key, got {}", describe(entry.first)));
+      continue;
+    }
+    const std::string& name = entry.first.Scalar();
+    std::string here = path + "." + excerpt(name);
+    const LayerKey* key = find_layer_key(type, name);
+    if (!seen.insert(name).second) {
+      report(entry.first.Mark(), here, "given twice");
+    } else if (name == "layers" && type.holds_layers) {
+      layer.layers = list(entry.second, here, depth + 1);
+    } else if (key != nullptr) {
+      value(*key, entry.second, here, layer);
+    } else {
+      std::vector<std::string> known;
+      for (const LayerKey& each : type.keys) known.push_back(each.name);
+      if (type.holds_layers) known.emplace_back("layers");
+      std::string near = nearest(name, known);
+      report(entry.first.Mark(), here,
+             known.empty()  ? fmt::format("unknown key; {} has none", type.name)
+             : near.empty() ? fmt::format("unknown key; known are: {}", fmt::join(known, ", "))
+                            : fmt::format("unknown key; did you mean '{}'?", near));
+    }
+  }
+}
+
+void LayerReader::value(const LayerKey& key, const YAML::Node& node, const std::string& path,
+                        LayerConfig& layer) {
+  try {
+    LayerValue value = read_value(key, node);
+    check_layer_value(key, value);
+    if (key.fallback != value) layer.values[key.name] = std::move(value);
+  } catch (const Error& error) {
+    report(node.Mark(), path, error.what());
+  }
+}
+
+std::string first_problem(const std::vector<NodeProblem>& all) {
+  require(!all.empty(), "no problem");
+  return fmt::format("{}: {}", all.front().path, all.front().text);
+}
+
+}  // namespace
+
+NodeProblems::NodeProblems(std::vector<NodeProblem> all)
+    : Error(Category::config, first_problem(all)), all_(std::move(all)) {}
+
+std::vector<LayerConfig> read(const YAML::Node& node, const std::vector<LayerConfig>&) {
+  const std::string path = "model.layers";
+  LayerReader reader;
+  std::vector<LayerConfig> layers = reader.list(node, path, 1);
+  if (reader.problems.empty() && count_layers(layers) > kMostLayers)
+    reader.problems.push_back(
+        {node.Mark(), path, fmt::format("over {} layers, with those repeated", kMostLayers)});
+  if (!reader.problems.empty()) throw NodeProblems(std::move(reader.problems));
+  return layers;
+}
+
+}  // namespace spire

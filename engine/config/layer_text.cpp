@@ -1,0 +1,123 @@
+#include <spire/base/error.h>
+#include <spire/config/layer_text.h>
+#include <spire/config/text.h>
+
+namespace spire {
+
+namespace {
+
+std::string text(bool value) {
+  return value ? "true" : "false";
+}
+std::string text(int64_t value) {
+  return fmt::format("{}", value);
+}
+std::string text(double value) {
+  return fmt::format("{}", value);
+}
+std::string text(const std::string& word) {
+  return yaml_word(word);
+}
+std::string text(const std::vector<int64_t>& values) {
+  return fmt::format("[{}]", fmt::join(values, ", "));
+}
+
+// An extent of one number stands without brackets.
+std::string text(const LayerKey& key, const LayerValue& value) {
+  auto list = std::get_if<std::vector<int64_t>>(&value);
+  if (key.kind == LayerKind::extent && list != nullptr && list->size() == 1)
+    return text(list->front());
+  return std::visit([](const auto& held) { return text(held); }, value);
+}
+
+// "channels: 32", in the order of the table.
+std::vector<std::string> values_text(const LayerConfig& layer) {
+  std::vector<std::string> pairs;
+  for (const LayerKey& key : find_layer_type(layer.type)->keys) {
+    auto given = layer.values.find(key.name);
+    if (given != layer.values.end())
+      pairs.push_back(fmt::format("{}: {}", key.name, text(key, given->second)));
+  }
+  return pairs;
+}
+
+std::string layer_text(const LayerConfig& layer) {
+  std::vector<std::string> pairs = values_text(layer);
+  if (!layer.layers.empty()) pairs.push_back("layers: " + layers_text(layer.layers));
+  if (pairs.empty()) return layer.type;
+  return fmt::format("{}: {{{}}}", layer.type, fmt::join(pairs, ", "));
+}
+
+std::string_view kind_name(LayerKind kind) {
+  switch (kind) {
+    case LayerKind::boolean:
+      return "true or false";
+    case LayerKind::integer:
+      return "integer";
+    case LayerKind::number:
+      return "number";
+    case LayerKind::word:
+      return "";
+    case LayerKind::extent:
+      return "integer or [height, width]";
+    case LayerKind::integers:
+      return "list of integers";
+  }
+  return "";
+}
+
+// "integer >= 1, or classes"
+std::string allowed(const LayerKey& key) {
+  std::string words = fmt::format("{}", fmt::join(key.words, " | "));
+  if (key.kind == LayerKind::word) return words;
+  std::string range = key.range.text();
+  return fmt::format("{}{}{}{}{}", kind_name(key.kind), range.empty() ? "" : " ", range,
+                     words.empty() ? "" : ", or ", words);
+}
+
+}  // namespace
+
+std::string layers_text(const std::vector<LayerConfig>& layers) {
+  std::vector<std::string> items;
+  for (const LayerConfig& layer : layers) {
+    std::string item = layer_text(layer);
+    items.push_back(item == layer.type ? item : fmt::format("{{{}}}", item));
+  }
+  return fmt::format("[{}]", fmt::join(items, ", "));
+}
+
+std::string layers_block(const std::vector<LayerConfig>& layers, size_t indent) {
+  std::string block;
+  for (const LayerConfig& layer : layers) {
+    if (layer.layers.empty()) {
+      block += fmt::format("{:{}}- {}\n", "", indent, layer_text(layer));
+      continue;
+    }
+    block += fmt::format("{:{}}- {}:\n", "", indent, layer.type);
+    for (const std::string& pair : values_text(layer))
+      block += fmt::format("{:{}}{}\n", "", indent + 4, pair);
+    block += fmt::format("{:{}}layers:\n", "", indent + 4);
+    block += layers_block(layer.layers, indent + 6);
+  }
+  return block;
+}
+
+std::string layer_help() {
+  std::string help =
+      "Layers of model.layers. Each is a word, or a map of one key with a map of its own keys:\n"
+      "  layers: [{conv2d: {channels: 32, padding: same}}, relu, flatten, {dense: {units: "
+      "classes}}]\n";
+  for (const LayerType& type : layer_types()) {
+    help += fmt::format("\n{:<40} {}\n", type.name, type.help);
+    for (const LayerKey& key : type.keys) {
+      std::string start = key.fallback ? fmt::format("{}: {}", key.name, text(key, *key.fallback))
+                                       : fmt::format("{}: must be given", key.name);
+      help += fmt::format("  {:<38} {}{}{}\n", start, allowed(key), "; ", key.help);
+    }
+    if (type.holds_layers)
+      help += fmt::format("  {:<38} list of layers\n", "layers: must be given");
+  }
+  return help;
+}
+
+}  // namespace spire

@@ -1,0 +1,77 @@
+#include <spire/base/error.h>
+#include <spire/config/node.h>
+#include <spire/config/scalar.h>
+
+namespace spire {
+
+namespace {
+
+constexpr size_t kLongestList = 1024;
+
+template <typename T>
+std::vector<T> read_list(const YAML::Node& node) {
+  if (node.size() > kLongestList)
+    fail(Category::config, "the list has over {} entries", kLongestList);
+  std::vector<T> values;
+  for (const auto& entry : node) values.push_back(read(entry, T{}));
+  return values;
+}
+
+}  // namespace
+
+const std::string& scalar(const YAML::Node& node, std::string_view expected, bool may_be_quoted) {
+  if (node.IsNull()) fail(Category::config, "has no value; expected {}", expected);
+  if (!node.IsScalar()) fail(Category::config, "expected {}, got {}", expected, describe(node));
+  const std::string& tag = node.Tag();
+  if (!tag.empty() && tag != "?" && tag != "!") {
+    fail(Category::config, "YAML tags are not supported; remove '{}'", excerpt(tag));
+  }
+  if (tag == "!" && !may_be_quoted) {
+    fail(Category::config, "expected {}, got the quoted text '{}'; remove the quotes", expected,
+         excerpt(node.Scalar()));
+  }
+  return node.Scalar();
+}
+
+bool read(const YAML::Node& node, bool) {
+  return parse_boolean(scalar(node, "true or false", false));
+}
+int64_t read(const YAML::Node& node, int64_t) {
+  return parse_integer(scalar(node, "an integer", false));
+}
+uint64_t read(const YAML::Node& node, uint64_t) {
+  return parse_unsigned(scalar(node, "an integer from 0", false));
+}
+double read(const YAML::Node& node, double) {
+  return parse_number(scalar(node, "a finite number", false));
+}
+std::string read(const YAML::Node& node, const std::string&) {
+  const std::string& text = scalar(node, "a word", true);
+  if (text.empty()) fail(Category::config, "is empty; expected a word");
+  if (text.find('\0') != text.npos) fail(Category::config, "holds a zero byte");
+  return text;
+}
+
+std::vector<int64_t> read(const YAML::Node& node, const std::vector<int64_t>&) {
+  if (node.IsSequence()) return read_list<int64_t>(node);
+  fail(Category::config, "expected a list of integers: [64, 32], got {}", describe(node));
+}
+
+std::vector<double> read(const YAML::Node& node, const std::vector<double>&) {
+  if (node.IsSequence()) return read_list<double>(node);
+  fail(Category::config, "expected a list of numbers: [0.5, 0.25], got {}", describe(node));
+}
+
+// A list of words may be written as one word.
+std::vector<std::string> read(const YAML::Node& node, const std::vector<std::string>&) {
+  if (node.IsSequence()) return read_list<std::string>(node);
+  return {read(node, std::string())};
+}
+
+std::string describe(const YAML::Node& node) {
+  if (node.IsMap()) return "a map";
+  if (node.IsSequence()) return "a list";
+  return node.IsScalar() ? fmt::format("'{}'", excerpt(node.Scalar())) : "nothing";
+}
+
+}  // namespace spire

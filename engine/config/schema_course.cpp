@@ -1,0 +1,122 @@
+// How long a run goes on, and what it leaves behind.
+#include <spire/config/schema_parts.h>
+
+namespace spire::schema_parts {
+
+namespace {
+
+constexpr Range kWait = {.low = 0, .high = 1e9, .low_open = true};
+
+}  // namespace
+
+std::vector<Field> course_fields() {
+  return {
+      {.path = "epochs",
+       .slot = [](C& c) -> Slot { return &c.epochs; },
+       .help = "length of the run in passes over the data",
+       .range = at_least(0, kSizes),
+       .unit = "epochs"},
+      {.path = "steps",
+       .slot = [](C& c) -> Slot { return &c.steps; },
+       .help = "length of the run in steps; wins over epochs when given",
+       .range = at_least(1, kSteps),
+       .unit = "steps",
+       .unset = "as many as the epochs have"},
+      {.path = "eval.every_epochs",
+       .slot = [](C& c) -> Slot { return &c.eval.every_epochs; },
+       .help = "time between two evaluations; 0: none by epochs; the end is always evaluated",
+       .range = at_least(0, kSizes),
+       .unit = "epochs"},
+      {.path = "eval.every_steps",
+       .slot = [](C& c) -> Slot { return &c.eval.every_steps; },
+       .help = "further evaluations, after so many steps each; 0: none by steps",
+       .range = at_least(0, kSteps),
+       .unit = "steps"},
+      {.path = "eval.samples",
+       .slot = [](C& c) -> Slot { return &c.eval.samples; },
+       .help =
+           "models of images and of text: each evaluation writes what they make of so many test "
+           "samples, to OUTPUT/samples",
+       .range = at_least(0, 1024)},
+      {.path = "early_stop.patience",
+       .slot = [](C& c) -> Slot { return &c.early_stop.patience; },
+       .help = "the run ends after so many evaluations without a better metric; 0: never",
+       .range = at_least(0, kSizes),
+       .unit = "evaluations"},
+      {.path = "early_stop.min_delta",
+       .slot = [](C& c) -> Slot { return &c.early_stop.min_delta; },
+       .help = "how much the metric has to change to count as better",
+       .range = at_least(0)},
+      {.path = "seed",
+       .slot = [](C& c) -> Slot { return &c.seed; },
+       .help = "every random number of the run follows from it"},
+      {.path = "output",
+       .slot = [](C& c) -> Slot { return &c.output; },
+       .help = "run directory, relative to where the trainer is started"},
+  };
+}
+
+std::vector<Field> record_fields() {
+  return {
+      {.path = "checkpoint.every_steps",
+       .slot = [](C& c) -> Slot { return &c.checkpoint.every_steps; },
+       .help = "steps between two checkpoints; 0: none by steps",
+       .range = at_least(0, kSteps),
+       .unit = "steps"},
+      {.path = "checkpoint.every_epochs",
+       .slot = [](C& c) -> Slot { return &c.checkpoint.every_epochs; },
+       .help = "epochs between two checkpoints; 0: none by epochs",
+       .range = at_least(0, kSizes),
+       .unit = "epochs"},
+      {.path = "checkpoint.keep_last",
+       .slot = [](C& c) -> Slot { return &c.checkpoint.keep_last; },
+       .help = "newest checkpoints that stay on disk, the best one not counted",
+       .range = at_least(1, kSizes)},
+      {.path = "checkpoint.keep_every_steps",
+       .slot = [](C& c) -> Slot { return &c.checkpoint.keep_every_steps; },
+       .help = "checkpoints at multiples of so many steps are never deleted; 0: none",
+       .range = at_least(0, kSteps),
+       .unit = "steps"},
+      {.path = "check.replicas_every",
+       .slot = [](C& c) -> Slot { return &c.check.replicas_every; },
+       .help = "steps between two comparisons of the devices' weights; 0: only at checkpoints",
+       .range = at_least(0, kSteps),
+       .unit = "steps"},
+      {.path = "log.every_steps",
+       .slot = [](C& c) -> Slot { return &c.log.every_steps; },
+       .help = "steps between two lines of metrics.jsonl",
+       .range = at_least(1, kSteps),
+       .unit = "steps"},
+      {.path = "log.every_seconds",
+       .slot = [](C& c) -> Slot { return &c.log.every_seconds; },
+       .help = "time between two progress lines where stderr is no terminal",
+       .range = above(0),
+       .unit = "seconds"},
+      {.path = "timeouts.start",
+       .slot = [](C& c) -> Slot { return &c.timeouts.start; },
+       .help = "longest wait until all processes of the run have met and are ready",
+       .range = kWait,
+       .unit = "seconds"},
+      {.path = "timeouts.step",
+       .slot = [](C& c) -> Slot { return &c.timeouts.step; },
+       .help = "a step that takes longer ends the run and names who stalled",
+       .range = kWait,
+       .unit = "seconds"},
+      {.path = "timeouts.checkpoint",
+       .slot = [](C& c) -> Slot { return &c.timeouts.checkpoint; },
+       .help = "the same for writing or reading a checkpoint",
+       .range = kWait,
+       .unit = "seconds"},
+      {.path = "timeouts.silence",
+       .slot = [](C& c) -> Slot { return &c.timeouts.silence; },
+       .help =
+           "a process that is not heard of for so long is stopped or cut off, whatever it was at",
+       .range = kWait,
+       .unit = "seconds"},
+      {.path = "elastic",
+       .slot = [](C& c) -> Slot { return &c.elastic; },
+       .help = "after a failure, start again on the processes that are left"},
+  };
+}
+
+}  // namespace spire::schema_parts

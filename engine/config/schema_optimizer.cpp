@@ -1,0 +1,163 @@
+// How weights are updated.
+#include <spire/base/error.h>
+#include <spire/config/schema_parts.h>
+
+#include <algorithm>
+
+namespace spire::schema_parts {
+
+namespace {
+
+void check_ascending(const std::vector<int64_t>& values) {
+  auto late = std::ranges::adjacent_find(values, std::greater_equal{});
+  if (late == values.end()) return;
+  fail(Category::config, "{} comes behind {}; the list must ascend", *(late + 1), *late);
+}
+
+}  // namespace
+
+std::vector<Field> optimizer_fields() {
+  const Use with_momentum = {"optimizer.name", {"sgd", "lars"}};
+  const Use with_moments = {"optimizer.name", {"adam", "adamw", "lamb"}};
+  return {
+      {.path = "optimizer.name",
+       .slot = [](C& c) -> Slot { return &c.optimizer.name; },
+       .help = "update rule",
+       .choices = {"sgd", "adam", "adamw", "lars", "lamb"}},
+      {.path = "optimizer.lr",
+       .slot = [](C& c) -> Slot { return &c.optimizer.lr; },
+       .help = "learning rate, before warm-up, schedule and lr.scaling",
+       .range = at_least(0)},
+      {.path = "optimizer.momentum",
+       .slot = [](C& c) -> Slot { return &c.optimizer.momentum; },
+       .help = "share of the last step kept in this one",
+       .range = kFraction,
+       .used_by = with_momentum},
+      {.path = "optimizer.nesterov",
+       .slot = [](C& c) -> Slot { return &c.optimizer.nesterov; },
+       .help = "look ahead along the momentum",
+       .used_by = {"optimizer.name", {"sgd"}}},
+      {.path = "optimizer.weight_decay",
+       .slot = [](C& c) -> Slot { return &c.optimizer.weight_decay; },
+       .help = "pull of the weights to zero; sgd, adam, lars: part of the gradient, adamw, lamb: "
+               "apart from it",
+       .range = at_least(0)},
+      {.path = "optimizer.decay",
+       .slot = [](C& c) -> Slot { return &c.optimizer.decay; },
+       .help = "which weights decay: all, or matrices alone: neither biases nor norms' gamma, beta",
+       .choices = {"all", "matrices"}},
+      {.path = "optimizer.beta1",
+       .slot = [](C& c) -> Slot { return &c.optimizer.beta1; },
+       .help = "decay of the mean of gradients",
+       .range = kFraction,
+       .used_by = with_moments},
+      {.path = "optimizer.beta2",
+       .slot = [](C& c) -> Slot { return &c.optimizer.beta2; },
+       .help = "decay of the mean of squared gradients",
+       .range = kFraction,
+       .used_by = with_moments},
+      {.path = "optimizer.epsilon",
+       .slot = [](C& c) -> Slot { return &c.optimizer.epsilon; },
+       .help = "added to the root in the denominator",
+       .range = above(0),
+       .used_by = with_moments},
+      {.path = "optimizer.trust_coefficient",
+       .slot = [](C& c) -> Slot { return &c.optimizer.trust_coefficient; },
+       .help = "size of a layer's step relative to its weights",
+       .range = above(0),
+       .used_by = {"optimizer.name", {"lars"}}},
+      {.path = "optimizer.clip_norm",
+       .slot = [](C& c) -> Slot { return &c.optimizer.clip_norm; },
+       .help = "longest allowed norm of the whole gradient; 0: no clipping",
+       .range = at_least(0)},
+  };
+}
+
+std::vector<Field> ema_fields() {
+  return {
+      {.path = "ema.decay",
+       .slot = [](C& c) -> Slot { return &c.ema.decay; },
+       .help =
+           "share that a moving average of the weights keeps in a step; it is then evaluated in "
+           "place of the weights; 0: none",
+       .range = kFraction},
+      {.path = "ema.warmup",
+       .slot = [](C& c) -> Slot { return &c.ema.warmup; },
+       .help = "after t steps the average keeps (1 + t) / (10 + t) at most"},
+  };
+}
+
+std::vector<Field> schedule_fields() {
+  const Use in_step = {"schedule.name", {"step"}};
+  const Use in_multistep = {"schedule.name", {"multistep"}};
+  return {
+      {.path = "lr.scaling",
+       .slot = [](C& c) -> Slot { return &c.lr.scaling; },
+       .help = "optimizer.lr grows with the global batch: with global_batch / base_batch, or its "
+               "square root",
+       .choices = {"none", "linear", "sqrt"}},
+      {.path = "lr.base_batch",
+       .slot = [](C& c) -> Slot { return &c.lr.base_batch; },
+       .help = "global batch for which optimizer.lr is meant",
+       .range = at_least(1, kSteps),
+       .unit = "samples",
+       .used_by = {"lr.scaling", {"linear", "sqrt"}}},
+      {.path = "schedule.name",
+       .slot = [](C& c) -> Slot { return &c.schedule.name; },
+       .help = "how the learning rate goes on after the warm-up",
+       .choices = {"constant", "step", "multistep", "cosine", "linear", "polynomial"}},
+      {.path = "schedule.warmup_epochs",
+       .slot = [](C& c) -> Slot { return &c.schedule.warmup_epochs; },
+       .help = "the learning rate rises linearly for so long",
+       .range = at_least(0, kSizes),
+       .unit = "epochs"},
+      {.path = "schedule.warmup_steps",
+       .slot = [](C& c) -> Slot { return &c.schedule.warmup_steps; },
+       .help = "the same in steps; used instead of warmup_epochs when above 0",
+       .range = at_least(0, kSteps),
+       .unit = "steps"},
+      {.path = "schedule.step_epochs",
+       .slot = [](C& c) -> Slot { return &c.schedule.step_epochs; },
+       .help = "time between two drops",
+       .range = above(0),
+       .unit = "epochs",
+       .used_by = in_step},
+      {.path = "schedule.step_steps",
+       .slot = [](C& c) -> Slot { return &c.schedule.step_steps; },
+       .help = "the same in steps; used instead of step_epochs when above 0",
+       .range = at_least(0, kSteps),
+       .unit = "steps",
+       .used_by = in_step},
+      {.path = "schedule.milestones",
+       .slot = [](C& c) -> Slot { return &c.schedule.milestones; },
+       .help = "after which epochs the learning rate drops, ascending",
+       .range = at_least(1, kSizes),
+       .unit = "epochs",
+       .settle = [](C& c) { check_ascending(c.schedule.milestones); },
+       .used_by = in_multistep},
+      {.path = "schedule.milestone_steps",
+       .slot = [](C& c) -> Slot { return &c.schedule.milestone_steps; },
+       .help = "the same in steps; used instead of milestones when given",
+       .range = at_least(1, kSteps),
+       .unit = "steps",
+       .settle = [](C& c) { check_ascending(c.schedule.milestone_steps); },
+       .used_by = in_multistep},
+      {.path = "schedule.gamma",
+       .slot = [](C& c) -> Slot { return &c.schedule.gamma; },
+       .help = "factor of one drop",
+       .range = {.low = 0, .high = 1, .low_open = true},
+       .used_by = {"schedule.name", {"step", "multistep"}}},
+      {.path = "schedule.min_lr",
+       .slot = [](C& c) -> Slot { return &c.schedule.min_lr; },
+       .help = "learning rate at the end",
+       .range = at_least(0),
+       .used_by = {"schedule.name", {"cosine", "linear", "polynomial"}}},
+      {.path = "schedule.power",
+       .slot = [](C& c) -> Slot { return &c.schedule.power; },
+       .help = "exponent of the remaining share of the run",
+       .range = above(0),
+       .used_by = {"schedule.name", {"polynomial"}}},
+  };
+}
+
+}  // namespace spire::schema_parts

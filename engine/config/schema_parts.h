@@ -1,0 +1,40 @@
+// What the files of the table of config keys share: bounds, and the parts themselves. Private to
+// this folder.
+#pragma once
+#include <spire/config/schema.h>
+
+namespace spire::schema_parts {
+
+using C = RunConfig;
+
+inline constexpr double kSizes = 1e6;   // widths, counts of things held in memory
+inline constexpr double kSteps = 1e12;  // steps, samples
+
+constexpr Range at_least(double low, double high = std::numeric_limits<double>::infinity()) {
+  return {.low = low, .high = high};
+}
+constexpr Range above(double low) {
+  return {.low = low, .low_open = true};
+}
+inline constexpr Range kFraction = {.low = 0, .high = 1, .high_open = true};
+
+// Of keys that are about images in files.
+inline Use stored_images() {
+  return {"data.name", {"cifar10", "cifar100", "fashion_mnist", "hdf5", "idx", "image_folder"}};
+}
+
+// Fields of one or more sections, in the order in which they are printed.
+std::vector<Field> model_fields();
+std::vector<Field> data_fields();
+std::vector<Field> augment_fields();
+std::vector<Field> file_fields();
+std::vector<Field> loss_fields();
+std::vector<Field> run_fields();
+std::vector<Field> device_fields();
+std::vector<Field> optimizer_fields();
+std::vector<Field> ema_fields();
+std::vector<Field> schedule_fields();
+std::vector<Field> course_fields();
+std::vector<Field> record_fields();
+
+}  // namespace spire::schema_parts

@@ -1,0 +1,31 @@
+#include <spire/data/broken_samples.h>
+
+#include <iterator>
+
+namespace spire {
+
+void BrokenSamples::note(int64_t sample, const char* problem) const {
+  std::lock_guard lock(mutex_);
+  broken_.insert(sample);
+  problems_.emplace(sample, problem);
+  if (problems_.size() > most_problems) problems_.erase(std::prev(problems_.end()));
+}
+
+bool BrokenSamples::is_broken(int64_t sample) const {
+  std::lock_guard lock(mutex_);
+  return broken_.contains(sample);
+}
+
+int64_t BrokenSamples::skipped() const {
+  std::lock_guard lock(mutex_);
+  return static_cast<int64_t>(broken_.size());
+}
+
+std::vector<std::string> BrokenSamples::problems() const {
+  std::lock_guard lock(mutex_);
+  std::vector<std::string> texts;
+  for (const auto& [sample, text] : problems_) texts.push_back(text);
+  return texts;
+}
+
+}  // namespace spire

@@ -1,0 +1,55 @@
+// What data.on_error says of a sample that cannot be read: it stops the run, or the next good one
+// in the order of the dataset takes its place.
+#pragma once
+#include <spire/base/error.h>
+#include <spire/config/run_config.h>
+#include <spire/data/dataset.h>
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <set>
+
+namespace spire {
+
+// Any thread may call. Memory is needed only for broken samples: 64 bytes each, and
+// the texts of some.
+class BrokenSamples {
+ public:
+  // `count` samples in the dataset; config.on_error.
+  BrokenSamples(int64_t count, const DataConfig& config)
+      : count_(count), skip_(config.on_error == "skip") {}
+
+  // Calls read(sample), then read(sample + 1), ... (around the end) until one throws no
+  // Error(data). With on_error stop the first one's error goes on; with skip it is remembered.
+  // When none is good, Error(data) says so with the first problem.
+  template <typename Read>
+  void read_good(int64_t sample, const Read& read) const {
+    for (int64_t tried = 0; tried < count_; ++tried) {
+      int64_t at = (sample + tried) % count_;
+      if (skip_ && is_broken(at)) continue;
+      try {
+        return read(at);
+      } catch (const Error& error) {
+        if (!skip_ || error.category() != Category::data) throw;
+        note(at, error.what());
+      }
+    }
+    fail(Category::data, "no sample can be read; the first problem: {}", problems().front());
+  }
+
+  int64_t skipped() const;                    // different samples found broken so far
+  std::vector<std::string> problems() const;  // of those with the lowest indices, most_problems
+
+ private:
+  bool is_broken(int64_t sample) const;
+  void note(int64_t sample, const char* problem) const;
+
+  int64_t count_;
+  bool skip_;
+  mutable std::mutex mutex_;
+  mutable std::set<int64_t> broken_;
+  mutable std::map<int64_t, std::string> problems_;  // by sample
+};
+
+}  // namespace spire

@@ -1,0 +1,99 @@
+#include <spire/base/atomic_file.h>
+#include <spire/base/error.h>
+#include <spire/base/hash.h>
+#include <spire/config/schema.h>
+#include <spire/config/text.h>
+#include <spire/data/conversion_journal.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace spire {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+bool matters(const Field& field) {
+  constexpr std::array ignored = {"data.workers", "data.prefetch", "data.last_batch",
+                                  "data.shuffle", "data.hdf5.cache_mib"};
+  return field.path.starts_with("data.") && !field.path.starts_with("data.augment.") &&
+         std::ranges::count(ignored, field.path) == 0;
+}
+
+std::string first_difference(const std::string& before, const std::string& now) {
+  std::istringstream old_lines(before), new_lines(now);
+  std::string was, is;
+  while (std::getline(old_lines, was) && std::getline(new_lines, is))
+    if (was != is) return fmt::format("{} (now {})", was, is);
+  return "another number of keys";
+}
+
+}  // namespace
+
+std::string conversion_config(const RunConfig& config, const std::string& more) {
+  std::string text;
+  for (const Field& field : schema())
+    if (matters(field)) text += fmt::format("{}: {}\n", field.path, value_text(field, config));
+  return text + more;
+}
+
+std::string checksum_of_files(const std::vector<fs::path>& files) {
+  uint64_t hash = 0;
+  for (const fs::path& file : files) {
+    struct stat status {};
+    if (::stat(file.c_str(), &status) != 0)
+      fail(Category::data, "{}: cannot look at it: {}; check the disk", file.string(),
+           std::strerror(errno));
+    std::string line = fmt::format("{} {} {}.{:09}", fs::absolute(file).string(), status.st_size,
+                                   status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+    hash = hash64(line.data(), line.size(), hash);
+  }
+  return hex(hash);
+}
+
+std::optional<ConversionJournal> read_journal(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object()) return {};
+  try {
+    return ConversionJournal{{json.at("config"), json.at("samples"), json.at("files")},
+                             json.at("done").get<std::vector<int64_t>>()};
+  } catch (const Json::exception&) {
+    return {};
+  }
+}
+
+void write_journal(const fs::path& path, const ConversionJournal& journal) {
+  Json json = {{"config", journal.source.config},
+               {"samples", journal.source.samples},
+               {"files", journal.source.files},
+               {"done", journal.done}};
+  write_file_atomically(path, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n",
+                        Category::data);
+}
+
+void require_same_source(const ConversionJournal& journal, const ConversionSource& now,
+                         const fs::path& partial) {
+  std::string change;
+  if (journal.source.config != now.config) {
+    change = "another config, " + first_difference(journal.source.config, now.config);
+  } else if (journal.source.files != now.files) {
+    change = "files that have changed since";
+  } else if (journal.source.samples != now.samples) {
+    change = "other samples";
+  }
+  if (!change.empty())
+    fail(Category::data, "{}: was begun with {}; delete it, or give --overwrite, to start again",
+         partial.string(), change);
+}
+
+}  // namespace spire

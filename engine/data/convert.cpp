@@ -1,0 +1,24 @@
+#include <spire/base/error.h>
+#include <spire/data/convert.h>
+
+namespace spire {
+
+ConvertResult convert_dataset(const RunConfig& config, const ConvertOptions& options) {
+  bool text = config.data.name == "tokens" && !config.data.tokens.text.empty();
+  std::string format = options.format == "auto" ? (text ? "tokens" : "hdf5") : options.format;
+  if (format == "hdf5") return convert_to_hdf5(config, options);
+  if (format != "tokens")
+    fail(Category::config, "--format {}: known are hdf5 and tokens", options.format);
+  if (!text)
+    fail(Category::config,
+         "--format tokens: shards are made of text; give data.name=tokens and data.tokens.text");
+  return convert_to_tokens(config, options);
+}
+
+void stop_if_asked(const ConvertOptions& options, const WorkProgress& progress) {
+  if (options.stop != nullptr && options.stop->load())
+    fail(Category::interrupted, "stopped by a signal at {} of {} {}; the same command goes on",
+         progress.done, progress.total, progress.unit);
+}
+
+}  // namespace spire

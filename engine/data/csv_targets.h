@@ -1,0 +1,33 @@
+// The target column of a table: classes, which may be words, or numbers to be found.
+#pragma once
+#include <spire/data/csv_table.h>
+
+#include <map>
+
+namespace spire {
+
+// What the targets of the training file are.
+struct CsvTargets {
+  bool values = false;   // numbers to be found; else classes
+  bool numbers = false;  // classes that are numbers: 1, 01 and 1.0 are one class
+  // Sorted, as numbers or as words; the label of each.
+  std::vector<std::string> class_names;
+  std::map<std::string, int32_t> labels;
+};
+
+// data.csv.task auto: values when all targets are numbers and one is no whole number, or they are
+// over 100 different ones. Throws Error(data) for targets that are all of one class.
+CsvTargets csv_targets(const std::filesystem::path& path, const CsvRows& rows,
+                       const CsvConfig& config);
+
+struct EncodedTargets {
+  std::vector<size_t> kept;     // places in `rows`, ascending
+  std::vector<int32_t> labels;  // classes: (kept)
+  std::vector<float> values;    // values: (kept)
+};
+
+// A target that is no number, or none of the classes, makes a broken row; the others are kept.
+EncodedTargets encode_targets(const std::filesystem::path& path, const CsvRows& rows,
+                              const CsvTargets& targets, BrokenRows& broken);
+
+}  // namespace spire

@@ -1,0 +1,85 @@
+// Two named datasets of an HDF5 file, input and target, as rows that samples are made of.
+#pragma once
+#include <spire/base/error.h>
+#include <spire/base/hdf5.h>
+#include <spire/config/run_config.h>
+#include <spire/data/dataset.h>
+
+#include <filesystem>
+#include <optional>
+#include <span>
+
+namespace spire {
+
+// One thread at a time uses a table, and holds a h5::Session while it does, for the destructor too.
+// Every error is Error(data) and names file and dataset.
+class Hdf5Table {
+ public:
+  // What a dataset holds follows from its type and rank, and decides the name of its column:
+  //   input   (N, H, W, C), (N, H, W) of 8-bit integers   images, u8
+  //           (N, T) of integers, with such a target      tokens, i32
+  //           (N, F) of numbers                           features, f32, or f64 where f32 lacks
+  //                                                       digits: 64-bit floats, 32-bit integers,
+  //                                                       ...
+  //   target  (N) of integers                             labels, i32
+  //           (N), (N, K) of floating-point numbers       values, f32
+  //           (N, T) of integers                          targets, i32
+  // Numbers are converted; what is out of an i32's range becomes the end of it.
+  // Of the names auto: the first that the group has of images, features, tokens, and of labels,
+  // values, targets.
+  Hdf5Table(const std::filesystem::path& file, const Hdf5Half& half, const std::string& group);
+
+  int64_t count() const { return count_; }
+  const std::vector<Column>& columns() const { return columns_; }  // input, target; types as stored
+  size_t row_bytes() const { return columns_[0].row_bytes() + columns_[1].row_bytes(); }
+  // Rows of a chunk of the input; 0: it is not chunked.
+  int64_t chunk_rows() const { return chunk_rows_; }
+  // "FILE: DATASET" of the input (0) or target (1).
+  std::string place(size_t column) const;
+
+  // Rows [first, first + rows) of the columns that are not null.
+  void read(int64_t first, int64_t rows, std::span<std::byte* const> columns) const;
+
+  // "train/images: uint8 (60000, 28, 28, 1), chunks of (64, 28, 28, 1), deflate, 30 020 112 bytes"
+  std::string layout(size_t column) const;
+  // What trainer dataset convert wrote of the rows: XXH3 of blocks. Throws Error(data) for tables
+  // that do not fit them.
+  std::optional<RowChecksums> checksums() const;
+
+  // Attributes of the input or target; empty or nullopt when there is none of that name.
+  std::vector<double> numbers(size_t column, const char* attribute) const;
+  std::vector<std::string> words(size_t column, const char* attribute) const;
+  std::optional<int64_t> number(size_t column, const char* attribute) const;
+
+ private:
+  h5::Handle open_dataset(const std::string& name) const;
+  void describe(size_t column);
+  void describe_input(std::vector<int64_t> row);
+  void describe_target(std::vector<int64_t> row);
+  void check_storage(size_t column, int rank, const hsize_t* dims) const;
+  std::optional<h5::Handle> open_attribute(size_t column, const char* name) const;
+
+  std::filesystem::path path_;
+  h5::Handle file_;
+  std::vector<std::string> names_;
+  std::vector<h5::Handle> datasets_;
+  std::vector<Column> columns_;
+  std::vector<hid_t> memory_types_;  // of the library: never closed
+  int64_t count_ = 0, chunk_rows_ = 0;
+};
+
+// The file, opened for reading without a lock unless HDF5_USE_FILE_LOCKING asks for one.
+h5::Handle open_hdf5_data(const std::filesystem::path& path);
+
+// Runs `body` with libhdf5's errors as Error(data) that begin with the file's path.
+template <typename Body>
+auto in_hdf5_file(const std::filesystem::path& path, const Body& body) {
+  try {
+    return body();
+  } catch (const Error& error) {
+    if (error.category() != Category::checkpoint) throw;
+    fail(Category::data, "{}: {}; get an intact copy", path.string(), error.what());
+  }
+}
+
+}  // namespace spire

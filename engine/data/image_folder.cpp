@@ -1,0 +1,127 @@
+#include <spire/base/error.h>
+#include <spire/data/augment.h>
+#include <spire/data/broken_samples.h>
+#include <spire/data/image_crop.h>
+#include <spire/data/image_folder.h>
+#include <spire/data/image_listing.h>
+#include <spire/data/normalization.h>
+#include <spire/data/picture_decode.h>
+#include <spire/data/picture_file.h>
+#include <spire/data/scratch_pool.h>
+
+#include <utility>
+
+namespace spire {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t channels = 3;
+constexpr int64_t usual_size = 224;
+
+// The means of ImageNet's training pictures, which models of others are made for as well.
+const Normalization imagenet = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
+
+// What one reader works with; it grows to what the largest picture needs.
+struct PictureScratch {
+  std::vector<uint8_t> file, cropped;
+  RgbImage decoded;
+  ResizeScratch resizing;
+};
+
+class ImageFolder : public Dataset {
+ public:
+  ImageFolder(ImageListing listing, const SampleSpec& spec, const DataConfig& config,
+              const AugmentConfig& augment, const ReadOptions& options)
+      : listing_(std::move(listing)),
+        spec_(spec),
+        cropper_({spec.columns[0].shape[0], spec.columns[0].shape[1]}, augment, options.seed),
+        writer_(spec.columns[0].shape, spec.normalization, options.image_dtype(), augment,
+                options.seed),
+        broken_(count(), config),
+        scratch_(config.workers + 1, [] { return std::make_unique<PictureScratch>(); }) {}
+
+  const SampleSpec& spec() const override { return spec_; }
+  int64_t count() const override { return std::ssize(listing_.files); }
+  int64_t skipped() const override { return broken_.skipped(); }
+  std::vector<std::string> problems() const override { return broken_.problems(); }
+
+  void read(std::span<const int64_t> samples, int64_t epoch,
+            std::span<std::byte* const> columns) const override {
+    auto scratch = scratch_.borrow();
+    auto* labels = reinterpret_cast<int32_t*>(columns[1]);
+    for (size_t row = 0; row < samples.size(); ++row)
+      broken_.read_good(samples[row], [&](int64_t sample) {
+        write_image(sample, epoch, *scratch, columns[0] + row * writer_.image_bytes());
+        labels[row] = listing_.files[static_cast<size_t>(sample)].label;
+      });
+  }
+
+  void read_labels(int64_t first, std::span<int32_t> out) const override {
+    for (int32_t& label : out) label = listing_.files[static_cast<size_t>(first++)].label;
+  }
+  std::vector<fs::path> files() const override {
+    std::vector<fs::path> paths;
+    for (int64_t i = 0; i < count(); ++i) paths.push_back(listing_.path(i));
+    return paths;
+  }
+
+ private:
+  void write_image(int64_t sample, int64_t epoch, PictureScratch& scratch, std::byte* out) const {
+    try {
+      read_picture_file(listing_.path(sample), scratch.file);
+      Box box = cropper_.box(picture_size(scratch.file), epoch, sample);
+      int reduce = reduction_of(scratch.file, box);
+      decode_picture(scratch.file, reduce, scratch.decoded);
+      scratch.cropped.resize(static_cast<size_t>(spec_.columns[0].shape.elements()));
+      cropper_.crop(scratch.decoded.pixels, scratch.decoded.size, channels, box, reduce,
+                    scratch.cropped.data(), scratch.resizing);
+    } catch (const Error& error) {
+      if (error.category() != Category::data) throw;
+      fail(Category::data, "{}: sample {}: {}", listing_.path(sample).string(), sample,
+           error.what());
+    }
+    writer_.write(scratch.cropped.data(), epoch, sample, out);
+  }
+  int reduction_of(std::span<const uint8_t> file, const Box& box) const {
+    return is_jpeg(file) ? cropper_.reduction(box) : 1;
+  }
+
+  ImageListing listing_;
+  SampleSpec spec_;
+  Cropper cropper_;
+  ImageWriter writer_;
+  BrokenSamples broken_;
+  mutable ScratchPool<PictureScratch> scratch_;
+};
+
+fs::path test_folder(const fs::path& folder) {
+  for (const char* name : {"val", "test"})
+    if (fs::is_directory(folder / name)) return folder / name;
+  fail(Category::data, "{}: has neither val nor test; one of them holds the pictures to test on",
+       folder.string());
+}
+
+}  // namespace
+
+DatasetPair open_image_folder(const DataConfig& config, const ReadOptions& options) {
+  if (config.path == "auto")
+    fail(Category::config,
+         "data.path: auto is for named datasets; for image_folder give the folder of train and "
+         "val");
+  fs::path folder = config.path;
+  int64_t size = config.image.size == 0 ? usual_size : config.image.size;
+  SampleSpec spec;
+  spec.columns = {{"images", {size, size, channels}, options.image_dtype()},
+                  {"labels", {}, DType::i32}};
+  spec.class_names = class_folders(folder / "train");
+  spec.classes = std::ssize(spec.class_names);
+  spec.normalization = configured_normalization(config, channels);
+  if (spec.normalization.mean.empty()) spec.normalization = imagenet;
+  ImageListing train = list_images(folder / "train", spec.class_names);
+  ImageListing test = list_images(test_folder(folder), spec.class_names);
+  return {std::make_unique<ImageFolder>(std::move(train), spec, config, config.augment, options),
+          std::make_unique<ImageFolder>(std::move(test), spec, config, AugmentConfig{}, options)};
+}
+
+}  // namespace spire

@@ -1,0 +1,29 @@
+#include <spire/base/error.h>
+#include <spire/data/input_file.h>
+#include <spire/data/known_places.h>
+
+#include <cstdlib>
+
+namespace spire {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> known_folders(const std::string& name) {
+  std::vector<fs::path> folders;
+  if (const char* root = std::getenv("SPIRE_DATA")) folders.push_back(fs::path(root) / name);
+  folders.push_back(fs::path("./data") / name);
+  folders.push_back(fs::path("/usr/share/datasets") / name);
+  return folders;
+}
+
+fs::path find_dataset(const std::vector<fs::path>& folders, const std::string& file,
+                      const std::string& advice) {
+  std::string tried;
+  for (const fs::path& folder : folders) {
+    if (!find_input(folder / file).empty()) return folder;
+    tried += fmt::format("{}{}", tried.empty() ? "" : ", ", folder.string());
+  }
+  fail(Category::data, "no {}[.gz] in any of: {}; {}, or set data.path", file, tried, advice);
+}
+
+}  // namespace spire

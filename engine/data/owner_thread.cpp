@@ -1,0 +1,56 @@
+#include <spire/base/error.h>
+#include <spire/data/owner_thread.h>
+
+#include <system_error>
+
+namespace spire {
+
+OwnerThread::OwnerThread() {
+  try {
+    thread_ = std::thread([this] { serve(); });
+  } catch (const std::system_error& error) {
+    fail(Category::device, "cannot start a thread that reads files: {}; lower data.workers",
+         error.what());
+  }
+}
+
+OwnerThread::~OwnerThread() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  job_there_.notify_one();
+  thread_.join();
+}
+
+void OwnerThread::wait_for(Job& job) {
+  std::unique_lock lock(mutex_);
+  (last_ == nullptr ? first_ : last_->next) = &job;
+  last_ = &job;
+  job_there_.notify_one();
+  job_done_.wait(lock, [&] { return job.done; });
+  lock.unlock();
+  if (job.error) std::rethrow_exception(job.error);
+}
+
+void OwnerThread::serve() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    job_there_.wait(lock, [&] { return stopping_ || first_ != nullptr; });
+    if (first_ == nullptr) return;
+    Job& job = *first_;
+    lock.unlock();
+    try {
+      job.call(job.object);
+    } catch (...) {
+      job.error = std::current_exception();
+    }
+    lock.lock();
+    first_ = job.next;
+    if (first_ == nullptr) last_ = nullptr;
+    job.done = true;
+    job_done_.notify_all();
+  }
+}
+
+}  // namespace spire

@@ -1,0 +1,51 @@
+#include <spire/base/error.h>
+#include <spire/data/picture_decode.h>
+
+#include <algorithm>
+#include <array>
+
+namespace spire {
+namespace {
+
+template <size_t n>
+bool begins_with(std::span<const uint8_t> file, const std::array<uint8_t, n>& magic) {
+  return file.size() >= n && std::equal(magic.begin(), magic.end(), file.begin());
+}
+
+enum class Format { jpeg, png };
+
+Format format_of(std::span<const uint8_t> file) {
+  if (is_jpeg(file)) return Format::jpeg;
+  if (begins_with(file, std::array<uint8_t, 8>{0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'}))
+    return Format::png;
+  fail(Category::data, "{} bytes that are neither JPEG nor PNG; convert the file", file.size());
+}
+
+}  // namespace
+
+bool is_jpeg(std::span<const uint8_t> file) {
+  return begins_with(file, std::array<uint8_t, 3>{0xff, 0xd8, 0xff});
+}
+
+ImageSize picture_size(std::span<const uint8_t> file) {
+  return format_of(file) == Format::jpeg ? jpeg_size(file) : png_size(file);
+}
+
+void decode_picture(std::span<const uint8_t> file, int reduce, RgbImage& image) {
+  require(reduce == 1 || reduce == 2 || reduce == 4 || reduce == 8, "a picture at 1 / {}", reduce);
+  format_of(file) == Format::jpeg ? decode_jpeg(file, reduce, image) : decode_png(file, image);
+}
+
+void check_picture_size(ImageSize size, size_t bytes, int64_t pixels_a_byte) {
+  if (size.height < 1 || size.width < 1 || size.height > most_picture_side ||
+      size.width > most_picture_side || size.height * size.width > most_picture_pixels)
+    fail(Category::data,
+         "a picture of {} x {} pixels; those of at most {} a side and {} in all are read; make it "
+         "smaller",
+         size.height, size.width, most_picture_side, most_picture_pixels);
+  if (size.height * size.width / pixels_a_byte > static_cast<int64_t>(bytes))
+    fail(Category::data, "{} x {} pixels in {} bytes: the file is damaged, get an intact copy",
+         size.height, size.width, bytes);
+}
+
+}  // namespace spire

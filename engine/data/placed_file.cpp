@@ -1,0 +1,100 @@
+#include <fcntl.h>
+#include <spire/base/atomic_file.h>
+#include <spire/data/placed_file.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace spire {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : ".";
+}
+
+[[noreturn]] void fail_to(const char* what, const fs::path& path, int reason) {
+  fail(Category::data, "{}: cannot {}: {}; check the disk and the path", path.string(), what,
+       std::strerror(reason));
+}
+
+[[noreturn]] void fail_for_room(const fs::path& path, int64_t bytes, const std::string& reason) {
+  std::error_code error;
+  fs::space_info space = fs::space(folder_of(path), error);
+  fail(Category::data,
+       "{}: needs {} bytes{}: {}; make room or choose another disk, then give the same command "
+       "again",
+       path.string(), bytes, error ? "" : fmt::format(", {} are free", space.available), reason);
+}
+
+bool is_for_want_of_room(int reason) {
+  return reason == ENOSPC || reason == EDQUOT || reason == EFBIG;
+}
+
+}  // namespace
+
+PlacedFile::PlacedFile(fs::path path)
+    : path_(std::move(path)),
+      descriptor_(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+  if (descriptor_ < 0) fail_to("create it", path_, errno);
+  if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+  ::close(descriptor_);
+  fail(Category::data, "{}: another process writes it; wait for its end", path_.string());
+}
+
+PlacedFile::~PlacedFile() {
+  ::close(descriptor_);
+}
+
+int64_t PlacedFile::bytes() const {
+  struct stat status {};
+  if (::fstat(descriptor_, &status) != 0) fail_to("look at it", path_, errno);
+  return status.st_size;
+}
+
+void PlacedFile::reserve(int64_t bytes) const {
+  int reason = ::posix_fallocate(descriptor_, 0, bytes);
+  if (reason == 0) return;
+  if (is_for_want_of_room(reason)) fail_for_room(path_, bytes, std::strerror(reason));
+  fail_to("take room for it", path_, reason);
+}
+
+void PlacedFile::resize(int64_t bytes) const {
+  if (::ftruncate(descriptor_, bytes) != 0) fail_to("change its size", path_, errno);
+}
+
+void PlacedFile::write(int64_t place, std::span<const std::byte> bytes) const {
+  while (!bytes.empty()) {
+    ssize_t written = ::pwrite(descriptor_, bytes.data(), bytes.size(), place);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && is_for_want_of_room(errno))
+      fail_for_room(path_, place + std::ssize(bytes), std::strerror(errno));
+    if (written < 0) fail_to("write it", path_, errno);
+    bytes = bytes.subspan(static_cast<size_t>(written));
+    place += written;
+  }
+}
+
+void PlacedFile::sync() const {
+  if (::fsync(descriptor_) != 0) fail_to("write it", path_, errno);
+}
+
+void require_room(const fs::path& file, int64_t bytes) {
+  std::error_code error;
+  fs::space_info space = fs::space(folder_of(file), error);
+  if (!error && space.available < static_cast<uintmax_t>(bytes))
+    fail_for_room(file, bytes, std::strerror(ENOSPC));
+}
+
+void rename_durably(const fs::path& from, const fs::path& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0)
+    fail_to(fmt::format("be renamed to {}", to.string()).c_str(), from, errno);
+  sync_directory(folder_of(to), Category::data);
+}
+
+}  // namespace spire

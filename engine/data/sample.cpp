@@ -1,0 +1,137 @@
+#include <spire/base/error.h>
+#include <spire/data/sample.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace spire {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int64_t most_elements = int64_t{1} << 40;  // of a row; beyond it a text is damaged
+
+[[noreturn]] void refuse(std::string_view key, std::string_view expected) {
+  fail(Category::checkpoint,
+       "description of samples: {}: expected {}; the checkpoint is damaged, use another one", key,
+       expected);
+}
+
+Json json_of(const Column& column) {
+  auto dims = column.shape.dims();
+  return {{"name", column.name},
+          {"shape", std::vector<int64_t>(dims.begin(), dims.end())},
+          {"dtype", name(column.dtype)}};
+}
+
+const Json& at(const Json& object, const char* key) {
+  auto found = object.find(key);
+  if (found == object.end()) refuse(key, "a value");
+  return *found;
+}
+
+const Json& array_at(const Json& object, const char* key) {
+  const Json& value = at(object, key);
+  if (!value.is_array()) refuse(key, "a list");
+  return value;
+}
+
+int64_t whole_number(const Json& value, const char* key, int64_t least, int64_t most) {
+  if (!value.is_number_integer() || value < least || value > most)
+    refuse(key, fmt::format("a whole number from {} to {}", least, most));
+  return value.get<int64_t>();
+}
+
+std::string word(const Json& value, const char* key) {
+  if (!value.is_string()) refuse(key, "a word");
+  return value.get<std::string>();
+}
+
+std::vector<std::string> words(const Json& object, const char* key) {
+  std::vector<std::string> result;
+  for (const Json& value : array_at(object, key)) result.push_back(word(value, key));
+  return result;
+}
+
+std::vector<double> numbers(const Json& object, const char* key) {
+  std::vector<double> result;
+  for (const Json& value : array_at(object, key)) {
+    if (!value.is_number() || !std::isfinite(value.get<double>())) refuse(key, "finite numbers");
+    result.push_back(value.get<double>());
+  }
+  return result;
+}
+
+Shape shape_of(const Json& list) {
+  if (list.size() > Shape::max_rank)
+    refuse("shape", fmt::format("{} dimensions at most", Shape::max_rank));
+  std::vector<int64_t> dims;
+  int64_t elements = 1;
+  for (const Json& dim : list) {
+    dims.push_back(whole_number(dim, "shape", 1, most_elements));
+    if (dims.back() > most_elements / elements) refuse("shape", "fewer elements");
+    elements *= dims.back();
+  }
+  return Shape(dims);
+}
+
+Column column_of(const Json& object) {
+  if (!object.is_object()) refuse("columns", "a list of objects");
+  Column column;
+  column.name = word(at(object, "name"), "name");
+  column.shape = shape_of(array_at(object, "shape"));
+  try {
+    column.dtype = dtype_from_name(word(at(object, "dtype"), "dtype"));
+  } catch (const Error& error) {
+    if (error.category() != Category::config) throw;
+    refuse("dtype", "an element type");
+  }
+  return column;
+}
+
+Normalization normalization_at(const Json& object) {
+  Normalization result = {numbers(object, "mean"), numbers(object, "stddev")};
+  if (result.mean.size() != result.stddev.size()) refuse("stddev", "as many numbers as in mean");
+  for (double stddev : result.stddev)
+    if (stddev <= 0) refuse("stddev", "numbers above 0");
+  return result;
+}
+
+}  // namespace
+
+const Column* SampleSpec::find(const std::string& name) const {
+  for (const Column& column : columns)
+    if (column.name == name) return &column;
+  return nullptr;
+}
+
+std::string to_text(const SampleSpec& spec) {
+  Json columns = Json::array();
+  for (const Column& column : spec.columns) columns.push_back(json_of(column));
+  Json object = {{"columns", columns},
+                 {"classes", spec.classes},
+                 {"class_names", spec.class_names},
+                 {"mean", spec.normalization.mean},
+                 {"stddev", spec.normalization.stddev},
+                 {"feature_names", spec.feature_names},
+                 {"vocabulary", spec.vocabulary}};
+  return object.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+SampleSpec sample_spec_from_text(const std::string& text) {
+  Json object = Json::parse(text, nullptr, false);
+  if (!object.is_object()) refuse("text", "a JSON object");
+  SampleSpec spec;
+  for (const Json& column : array_at(object, "columns")) spec.columns.push_back(column_of(column));
+  if (spec.columns.empty()) refuse("columns", "one at least");
+  spec.classes = whole_number(at(object, "classes"), "classes", 0, int64_t{1} << 31);
+  spec.class_names = words(object, "class_names");
+  spec.normalization = normalization_at(object);
+  spec.feature_names = words(object, "feature_names");
+  spec.vocabulary = word(at(object, "vocabulary"), "vocabulary");
+  if (!spec.class_names.empty() && std::ssize(spec.class_names) != spec.classes)
+    refuse("class_names", fmt::format("{} names", spec.classes));
+  return spec;
+}
+
+}  // namespace spire

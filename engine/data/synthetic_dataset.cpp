@@ -1,0 +1,192 @@
+#include <spire/base/error.h>
+#include <spire/base/philox.h>
+#include <spire/data/synthetic_dataset.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+namespace spire {
+namespace {
+
+// Random numbers are drawn once, into strips a little longer than a row; a sample is copied from
+// them, from a place of its own on. So reading costs no more than copying.
+constexpr int64_t places = 4096;
+constexpr int64_t most_strip = int64_t{1} << 28;  // elements of a row
+constexpr int64_t most_blocks = 8;                // along an axis of an image; 64 in all
+
+// What `a` of a RandomStream says here.
+enum Part : uint64_t { noise, patterns, samples, successors, sequence };
+
+RandomStream stream_of(uint64_t seed, Part part, int64_t b = 0) {
+  return {seed, Purpose::synthetic, part, static_cast<uint64_t>(b)};
+}
+
+class SyntheticImages : public Dataset {
+ public:
+  // first: the number of sample 0 among all samples. shape (H, W, C); features are (1, F, 1).
+  SyntheticImages(const SyntheticConfig& config, const Shape& shape, const ReadOptions& options,
+                  int64_t first, int64_t count);
+
+  const SampleSpec& spec() const override { return spec_; }
+  int64_t count() const override { return count_; }
+  void read(std::span<const int64_t> samples, int64_t epoch,
+            std::span<std::byte* const> columns) const override;
+
+ private:
+  template <typename T>
+  void fill_strips(int64_t length);
+  void write(int64_t place, uint64_t pattern, std::byte* out) const;
+
+  uint64_t seed_;
+  int64_t first_, count_;
+  int64_t height_, row_elements_, pixel_elements_, block_rows_, block_columns_;
+  SampleSpec spec_;
+  std::vector<std::byte> strips_[2];  // of the column's dtype: noise around -0.6, around +0.6
+};
+
+SyntheticImages::SyntheticImages(const SyntheticConfig& config, const Shape& shape,
+                                 const ReadOptions& options, int64_t first, int64_t count)
+    : seed_(options.seed),
+      first_(first),
+      count_(count),
+      height_(shape[0]),
+      row_elements_(shape[1] * shape[2]),
+      pixel_elements_(shape[2]),
+      block_rows_(std::min(most_blocks, shape[0])),
+      block_columns_(
+          std::min(most_blocks * (config.kind == "images" ? 1 : most_blocks), shape[1])) {
+  bool images = config.kind == "images";
+  spec_.columns = {
+      {images ? "images" : "features", images ? shape : Shape{shape[1]}, options.dtype},
+      {"labels", {}, DType::i32}};
+  spec_.classes = config.classes;
+  if (options.dtype == DType::bf16) {
+    fill_strips<bfloat16>(shape.elements() + places);
+  } else {
+    fill_strips<float>(shape.elements() + places);
+  }
+}
+
+template <typename T>
+void SyntheticImages::fill_strips(int64_t length) {
+  const float width = 0.8f * std::sqrt(12.0f);  // a uniform of this width deviates by 0.8
+  RandomStream stream = stream_of(seed_, noise);
+  for (auto& strip : strips_) strip.resize(static_cast<size_t>(length) * sizeof(T));
+  for (int64_t i = 0; i < length; ++i) {
+    float value = (stream.uniform(static_cast<uint64_t>(i)) - 0.5f) * width;
+    for (int sign : {0, 1}) {
+      T shifted = value + (sign == 1 ? 0.6f : -0.6f);
+      std::memcpy(strips_[sign].data() + static_cast<size_t>(i) * sizeof(T), &shifted, sizeof(T));
+    }
+  }
+}
+
+// One block's part of one row after another: each comes from the strip of its block's sign.
+void SyntheticImages::write(int64_t place, uint64_t pattern, std::byte* out) const {
+  auto bytes = static_cast<int64_t>(size_of(spec_.columns[0].dtype));
+  int64_t width = row_elements_ / pixel_elements_;
+  for (int64_t y = 0; y < height_; ++y) {
+    int64_t block_row = y * block_rows_ / height_;
+    for (int64_t b = 0; b < block_columns_; ++b) {
+      int64_t from = (b * width + block_columns_ - 1) / block_columns_ * pixel_elements_;
+      int64_t to = ((b + 1) * width + block_columns_ - 1) / block_columns_ * pixel_elements_;
+      bool bright = (pattern >> (block_row * block_columns_ + b) & 1) != 0;
+      int64_t at = y * row_elements_ + from;
+      std::memcpy(out + at * bytes, strips_[bright ? 1 : 0].data() + (place + at) * bytes,
+                  static_cast<size_t>((to - from) * bytes));
+    }
+  }
+}
+
+void SyntheticImages::read(std::span<const int64_t> samples, int64_t,
+                           std::span<std::byte* const> columns) const {
+  auto* labels = reinterpret_cast<int32_t*>(columns[1]);
+  for (size_t row = 0; row < samples.size(); ++row) {
+    RandomStream draw = stream_of(seed_, Part::samples, first_ + samples[row]);
+    uint32_t label = draw.below(0, static_cast<uint32_t>(spec_.classes));
+    RandomStream pattern = stream_of(seed_, patterns, label);
+    labels[row] = static_cast<int32_t>(label);
+    write(draw.below(1, places), uint64_t{pattern.bits(0)} << 32 | pattern.bits(1),
+          columns[0] + row * spec_.columns[0].row_bytes());
+  }
+}
+
+class SyntheticTokens : public Dataset {
+ public:
+  SyntheticTokens(const SyntheticConfig& config, const ReadOptions& options, int64_t first,
+                  int64_t count);
+
+  const SampleSpec& spec() const override { return spec_; }
+  int64_t count() const override { return count_; }
+  void read(std::span<const int64_t> samples, int64_t epoch,
+            std::span<std::byte* const> columns) const override;
+
+ private:
+  uint64_t seed_;
+  int64_t first_, count_;
+  SampleSpec spec_;
+  std::vector<int32_t> strip_;  // (T + places)
+};
+
+SyntheticTokens::SyntheticTokens(const SyntheticConfig& config, const ReadOptions& options,
+                                 int64_t first, int64_t count)
+    : seed_(options.seed), first_(first), count_(count) {
+  int64_t length = config.shape[0];
+  spec_.columns = {{"tokens", {length}, DType::i32}, {"targets", {length}, DType::i32}};
+  spec_.classes = config.classes;
+  auto vocabulary = static_cast<uint32_t>(config.classes);
+  RandomStream next = stream_of(seed_, successors), draw = stream_of(seed_, sequence);
+  uint32_t token = 0;
+  for (uint64_t i = 0; i < static_cast<uint64_t>(length + places); ++i) {
+    strip_.push_back(static_cast<int32_t>(token));
+    bool follows = draw.below(2 * i, 4) != 0;
+    token = follows ? next.below(token, vocabulary) : draw.below(2 * i + 1, vocabulary);
+  }
+}
+
+void SyntheticTokens::read(std::span<const int64_t> samples, int64_t,
+                           std::span<std::byte* const> columns) const {
+  size_t bytes = spec_.columns[0].row_bytes();
+  for (size_t row = 0; row < samples.size(); ++row) {
+    RandomStream draw = stream_of(seed_, Part::samples, first_ + samples[row]);
+    const int32_t* from = strip_.data() + draw.below(0, places);
+    std::memcpy(columns[0] + row * bytes, from, bytes);
+    std::memcpy(columns[1] + row * bytes, from + 1, bytes);
+  }
+}
+
+// config.shape as (H, W, C) of images, or (1, size, 1).
+Shape shape_of(const SyntheticConfig& config) {
+  const std::vector<int64_t>& dims = config.shape;
+  bool images = config.kind == "images";
+  if (dims.size() != (images ? 3u : 1u))
+    fail(Category::config, "data.synthetic.shape: [{}] for {}; give {}", fmt::join(dims, ", "),
+         config.kind, images ? "[height, width, channels]" : "one number, as [64]");
+  double elements = 1;
+  for (int64_t dim : dims) elements *= static_cast<double>(dim);
+  if (elements > static_cast<double>(most_strip))
+    fail(Category::config, "data.synthetic.shape: [{}] has more than {} elements; make it smaller",
+         fmt::join(dims, ", "), most_strip);
+  return images ? Shape(dims) : Shape{1, dims[0], 1};
+}
+
+}  // namespace
+
+DatasetPair open_synthetic(const DataConfig& config, const ReadOptions& options) {
+  if (options.stored)
+    fail(Category::config,
+         "data.name: synthetic samples are made as they are read; there is nothing stored to look "
+         "at or to convert");
+  const SyntheticConfig& synthetic = config.synthetic;
+  Shape shape = shape_of(synthetic);
+  auto make = [&](int64_t first, int64_t count) -> std::unique_ptr<Dataset> {
+    if (synthetic.kind == "tokens")
+      return std::make_unique<SyntheticTokens>(synthetic, options, first, count);
+    return std::make_unique<SyntheticImages>(synthetic, shape, options, first, count);
+  };
+  return {make(0, synthetic.samples), make(synthetic.samples, synthetic.test_samples)};
+}
+
+}  // namespace spire

@@ -1,0 +1,190 @@
+#include <spire/base/atomic_file.h>
+#include <spire/base/error.h>
+#include <spire/base/hash.h>
+#include <spire/data/regular_file.h>
+#include <spire/data/token_shard.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+namespace spire {
+namespace {
+
+namespace fs = std::filesystem;
+
+static_assert(std::endian::native == std::endian::little);
+
+struct Header {
+  std::array<char, 8> magic = {'S', 'P', 'I', 'R', 'E', 'T', 'O', 'K'};
+  uint32_t format = 1;
+  uint32_t element_bytes = 0;
+  uint64_t count = 0;
+  uint64_t vocabulary = 0;
+  uint64_t checksum = 0;  // hash64 of the ids' bytes
+  std::array<char, 24> reserved = {};
+};
+static_assert(sizeof(Header) == 64);
+
+constexpr uint64_t most_vocabulary = uint64_t{1} << 31;
+
+[[noreturn]] void refuse(const fs::path& path, const std::string& what) {
+  fail(Category::data, "{}: {}; get an intact copy", path.string(), what);
+}
+
+Header read_header(const MappedFile& file) {
+  Header header;
+  if (file.bytes().size() < sizeof(header))
+    refuse(file.path(), fmt::format("truncated: ends at byte {}, within the header of {}",
+                                    file.bytes().size(), sizeof(header)));
+  std::memcpy(&header, file.bytes().data(), sizeof(header));
+  if (header.magic != Header{}.magic)
+    refuse(file.path(), "no token shard: bytes 0-7 are not SPIRETOK");
+  if (header.format != 1)
+    fail(Category::data, "{}: byte 8: format {}, this program reads format 1; use a newer one",
+         file.path().string(), header.format);
+  if (header.element_bytes != 2 && header.element_bytes != 4)
+    refuse(file.path(),
+           fmt::format("byte 12: {} bytes a token, expected 2 or 4", header.element_bytes));
+  uint64_t most = header.element_bytes == 2 ? uint64_t{1} << 16 : most_vocabulary;
+  if (header.vocabulary < 1 || header.vocabulary > most)
+    refuse(file.path(),
+           fmt::format("byte 24: a vocabulary of {}, expected 1 to {}", header.vocabulary, most));
+  if (header.reserved != Header{}.reserved)
+    refuse(file.path(), "bytes 40-63: not zero, as they are in this format");
+  return header;
+}
+
+void check_size(const MappedFile& file, const Header& header) {
+  uint64_t there = file.bytes().size() - sizeof(Header);
+  if (header.count == 0) refuse(file.path(), "byte 16: holds no tokens");
+  if (header.count > there / header.element_bytes)
+    refuse(file.path(), fmt::format("truncated: {} tokens of {} bytes are announced, {} bytes "
+                                    "follow the header",
+                                    header.count, header.element_bytes, there));
+  if (header.count * header.element_bytes != there)
+    refuse(file.path(),
+           fmt::format("byte {}: data beyond the {} announced tokens",
+                       sizeof(Header) + header.count * header.element_bytes, header.count));
+}
+
+template <typename T>
+std::vector<T> narrowed(std::span<const int32_t> tokens, int64_t vocabulary) {
+  std::vector<T> ids;
+  ids.reserve(tokens.size());
+  for (int32_t token : tokens) {
+    require(token >= 0 && token < vocabulary, "token {} of a vocabulary of {}", token, vocabulary);
+    ids.push_back(static_cast<T>(token));
+  }
+  return ids;
+}
+
+template <typename T>
+void write_ids(const fs::path& path, std::span<const int32_t> tokens, int64_t vocabulary) {
+  std::vector<T> ids = narrowed<T>(tokens, vocabulary);
+  std::string_view body(reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof(T));
+  Header header;
+  header.element_bytes = sizeof(T);
+  header.count = ids.size();
+  header.vocabulary = static_cast<uint64_t>(vocabulary);
+  header.checksum = hash64(body.data(), body.size());
+  std::array<std::string_view, 2> parts = {
+      std::string_view(reinterpret_cast<const char*>(&header), sizeof(header)), body};
+  write_file_atomically(path, parts, Category::data);
+}
+
+// How many files of the split the folder holds, whatever their numbers are.
+int64_t count_shards(const fs::path& folder, const std::string& split) {
+  int64_t count = 0;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    std::string name = entry.path().filename().string();
+    count += name.starts_with(split + "_") && name.ends_with(".tokens") ? 1 : 0;
+  }
+  if (error)
+    fail(Category::data, "{}: cannot be listed: {}; data.path is the folder of the token shards",
+         folder.string(), error.message());
+  return count;
+}
+
+}  // namespace
+
+TokenShard::TokenShard(const fs::path& path) : file_(path) {
+  Header header = read_header(file_);
+  check_size(file_, header);
+  element_bytes_ = header.element_bytes;
+  count_ = static_cast<int64_t>(header.count);
+  vocabulary_ = static_cast<int64_t>(header.vocabulary);
+  checksum_ = header.checksum;
+}
+
+uint32_t TokenShard::id_at(int64_t token) const {
+  const std::byte* at = file_.bytes().data() + sizeof(Header) + token * element_bytes_;
+  uint16_t low = 0;
+  std::memcpy(&low, at, sizeof(low));
+  if (element_bytes_ == sizeof(low)) return low;
+  uint32_t id = 0;
+  std::memcpy(&id, at, sizeof(id));
+  return id;
+}
+
+void TokenShard::read(int64_t first, std::span<int32_t> out) const {
+  require(first >= 0 && first + std::ssize(out) <= count_, "{}: tokens {} to {} of {}",
+          path().string(), first, first + std::ssize(out), count_);
+  for (int32_t& token : out) {
+    uint32_t id = id_at(first);
+    if (id >= static_cast<uint64_t>(vocabulary_))
+      refuse(path(), fmt::format("byte {}: token {} has the id {}, the vocabulary ends at {}",
+                                 static_cast<int64_t>(sizeof(Header)) + first * element_bytes_,
+                                 first, id, vocabulary_ - 1));
+    token = static_cast<int32_t>(id);
+    ++first;
+  }
+}
+
+void TokenShard::verify() const {
+  std::span<const std::byte> body = file_.bytes().subspan(sizeof(Header));
+  uint64_t found = hash64(body.data(), body.size());
+  if (found != checksum_)
+    refuse(path(), fmt::format("the checksum of its tokens is {}, the header says {}", hex(found),
+                               hex(checksum_)));
+  std::array<int32_t, 4096> part{};
+  for (int64_t first = 0; first < count_; first += std::ssize(part))
+    read(first, std::span(part).first(
+                    static_cast<size_t>(std::min<int64_t>(std::ssize(part), count_ - first))));
+}
+
+void write_token_shard(const fs::path& path, std::span<const int32_t> tokens, int64_t vocabulary) {
+  require(!tokens.empty(), "{}: a shard without tokens", path.string());
+  if (vocabulary <= int64_t{1} << 16) {
+    write_ids<uint16_t>(path, tokens, vocabulary);
+  } else {
+    write_ids<uint32_t>(path, tokens, vocabulary);
+  }
+}
+
+fs::path token_shard_name(const std::string& split, int64_t number) {
+  return fmt::format("{}_{:04}.tokens", split, number);
+}
+
+std::vector<TokenShard> open_token_shards(const fs::path& folder, const std::string& split) {
+  int64_t count = count_shards(folder, split);
+  if (count == 0)
+    fail(Category::data, "{}: holds no {}; data.path is the folder of the token shards",
+         folder.string(), token_shard_name(split, 0).string());
+  std::vector<TokenShard> shards;
+  for (int64_t number = 0; number < count; ++number) {
+    fs::path path = folder / token_shard_name(split, number);
+    if (!is_there(path))
+      fail(Category::data, "{}: is missing among {} shards; get all of them", path.string(), count);
+    shards.emplace_back(path);
+    if (shards.back().vocabulary() != shards[0].vocabulary())
+      fail(Category::data, "{}: a vocabulary of {}, but {} has {}; get shards of one set",
+           path.string(), shards.back().vocabulary(), shards[0].path().string(),
+           shards[0].vocabulary());
+  }
+  return shards;
+}
+
+}  // namespace spire

@@ -1,0 +1,30 @@
+// trainer dataset verify: every row of both halves, read once.
+#pragma once
+#include <spire/data/convert.h>
+
+namespace spire {
+
+struct VerifyOptions {
+  const std::atomic<bool>* stop = nullptr;
+  std::function<void(const WorkProgress&)> on_progress = [](const WorkProgress&) {};
+};
+
+struct VerifiedHalf {
+  int64_t rows = 0;                        // that are there
+  int64_t bad = 0;                         // rows that cannot be used
+  int64_t checksums = 0;                   // compared
+  int64_t wrong = 0;                       // of them
+  std::vector<std::string> problems = {};  // the first most_problems, each with file and place
+};
+
+struct VerifyResult {
+  VerifiedHalf train, test;
+
+  bool good() const { return train.bad + train.wrong + test.bad + test.wrong == 0; }
+};
+
+// Throws Error(data) for what keeps a file from being opened at all, Error(interrupted) when it was
+// stopped.
+VerifyResult verify_dataset(const RunConfig& config, const VerifyOptions& options);
+
+}  // namespace spire

@@ -1,0 +1,32 @@
+// Starting a kernel of our own: launch(kernel, grid, block, stream, arguments...). For .cu files.
+// Kernels take plain values and pointers; shared memory is static in the kernel, so that the same
+// source also compiles for the CPU (tests/emulation).
+#pragma once
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include <spire/device/cuda_error.h>
+
+namespace spire {
+
+// Blocks that cover `n` items, `items` a block; one at least.
+inline unsigned blocks_for(int64_t n, int64_t items) {
+  return static_cast<unsigned>(std::max<int64_t>(1, (n + items - 1) / items));
+}
+
+// Throws Error as check_cuda does. What a kernel itself does wrong shows at a later call.
+template <typename... Parameters, typename... Arguments>
+void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, void* stream,
+            Arguments&&... arguments) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid;
+  config.blockDim = block;
+  config.stream = static_cast<cudaStream_t>(stream);
+  check_cuda(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...),
+             "cudaLaunchKernelEx");
+}
+
+}  // namespace spire

@@ -1,0 +1,35 @@
+// Memory of a device, and copies between it and the host's: plain memory for a CPU, the GPU's own
+// for a GPU.
+#pragma once
+#include <cstddef>
+#include <memory>
+
+#include <spire/device/device.h>
+
+namespace spire {
+
+class DeviceMemory {
+ public:
+  virtual ~DeviceMemory() = default;
+
+  size_t bytes() const { return bytes_; }
+  virtual void* data() const = 0;  // an address of the device, aligned to 64 bytes
+
+  // Copies of the first `bytes`, after all work that the device was given before; done when they
+  // return.
+  virtual void write(const void* host, size_t bytes) = 0;
+  virtual void read(void* host, size_t bytes) const = 0;
+
+ protected:
+  explicit DeviceMemory(size_t bytes) : bytes_(bytes) {}
+
+ private:
+  size_t bytes_;
+};
+
+// Zeros on a CPU, anything on a GPU. Throws Error(out_of_memory), and Error(device) for a GPU that
+// is not there.
+std::unique_ptr<DeviceMemory> allocate_memory(DeviceId device, size_t bytes);
+std::unique_ptr<DeviceMemory> allocate_cuda_memory(int index, size_t bytes);
+
+}  // namespace spire

@@ -1,0 +1,60 @@
+#include <spire/graph/layer_table.h>
+
+#include <set>
+
+namespace spire {
+namespace {
+
+bool belongs_to_layer(const Tensor& tensor) {
+  return tensor.role == Role::parameter || tensor.role == Role::state;
+}
+
+std::string name_of(const Graph& graph, const Node& node) {
+  for (Value input : node.inputs) {
+    const Tensor& tensor = graph.tensor(input);
+    if (belongs_to_layer(tensor)) return tensor.name.substr(0, tensor.name.rfind('.'));
+  }
+  return std::string(node.op->name());
+}
+
+std::vector<TensorSpec> specs_of(const Graph& graph, const std::vector<Value>& values) {
+  std::vector<TensorSpec> specs;
+  for (Value value : values) specs.push_back(graph.spec(value));
+  return specs;
+}
+
+}  // namespace
+
+std::vector<LayerRow> layer_table(const Graph& graph) {
+  std::vector<LayerRow> rows;
+  std::set<int> counted;  // parameters
+  for (const Node& node : graph.nodes()) {
+    auto outputs = specs_of(graph, node.outputs);
+    LayerRow row{.name = name_of(graph, node),
+                 .op = std::string(node.op->name()),
+                 .output = outputs.front(),
+                 .multiply_adds = node.op->multiply_adds(specs_of(graph, node.inputs), outputs)};
+    for (Value input : node.inputs) {
+      bool first = graph.tensor(input).role == Role::parameter && counted.insert(input.id).second;
+      if (first) row.parameters += graph.spec(input).shape.elements();
+    }
+    for (const TensorSpec& output : outputs) {
+      if (!node.op->is_view()) row.activation_bytes += output.bytes();
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+LayerRow total_of(const std::vector<LayerRow>& rows) {
+  LayerRow total;
+  total.name = "total";
+  for (const LayerRow& row : rows) {
+    total.parameters += row.parameters;
+    total.multiply_adds += row.multiply_adds;
+    total.activation_bytes += row.activation_bytes;
+  }
+  return total;
+}
+
+}  // namespace spire

@@ -1,0 +1,76 @@
+#include <spire/base/error.h>
+#include <spire/observe/metric.h>
+#include <spire/observe/units.h>
+
+#include <array>
+#include <cmath>
+
+namespace spire {
+namespace {
+
+struct Description {
+  std::string_view name, short_name;
+  bool higher_is_better;
+};
+
+constexpr std::array descriptions = {
+    Description{"accuracy", "acc", true},
+    Description{"perplexity", "ppl", false},
+    Description{"psnr", "psnr", true},
+    Description{"rmse", "rmse", false},
+};
+
+const Description& describe(Metric metric) {
+  return descriptions[static_cast<size_t>(metric)];
+}
+
+std::string text(const MetricValue& value, int decimals) {
+  switch (value.metric) {
+    case Metric::accuracy:
+      return fmt::format("{:.{}f}%", 100 * value.value, decimals);
+    case Metric::psnr:
+      return fmt::format("{:.{}f} dB", value.value, decimals);
+    case Metric::perplexity:
+    case Metric::rmse:
+      return loss_text(value.value);
+  }
+  fail(Category::unexpected, "unknown metric");
+}
+
+}  // namespace
+
+MetricValue measure(Metric metric, double mean_loss, double mean_score) {
+  switch (metric) {
+    case Metric::accuracy:
+      return {metric, mean_score};
+    case Metric::perplexity:
+      return {metric, std::exp(mean_loss)};
+    case Metric::psnr:
+      return {metric, -10 * std::log10(mean_score)};
+    case Metric::rmse:
+      return {metric, std::sqrt(mean_score)};
+  }
+  fail(Category::unexpected, "unknown metric");
+}
+
+bool better(Metric metric, double value, double than) {
+  return describe(metric).higher_is_better ? value > than : value < than;
+}
+
+std::string_view name(Metric metric) {
+  return describe(metric).name;
+}
+
+std::string_view short_name(Metric metric) {
+  return describe(metric).short_name;
+}
+
+std::string metric_text(const MetricValue& value) {
+  return text(value, 2);
+}
+
+std::string short_text(const MetricValue& value) {
+  return text(value, 1);
+}
+
+}  // namespace spire

@@ -1,0 +1,19 @@
+#include <spire/optim/ema.h>
+
+#include <algorithm>
+
+namespace spire {
+
+double Ema::decay(int64_t step) const {
+  if (!config_.warmup) return config_.decay;
+  auto t = static_cast<double>(step);
+  return std::min(config_.decay, (1 + t) / (10 + t));
+}
+
+void Ema::update(int64_t step, int64_t count, const float* __restrict weights,
+                 float* __restrict average) const {
+  const auto share = static_cast<float>(1 - decay(step));
+  for (int64_t i = 0; i < count; ++i) average[i] += share * (weights[i] - average[i]);
+}
+
+}  // namespace spire

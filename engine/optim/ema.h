@@ -1,0 +1,26 @@
+// Exponential moving average of weights: less noisy than the weights themselves, and so what is
+// evaluated when it is on. Polyak & Juditsky 1992, in the form with a decay.
+#pragma once
+#include <cstdint>
+
+#include <spire/config/run_config.h>
+
+namespace spire {
+
+class Ema {
+ public:
+  explicit Ema(const EmaConfig& config) : config_(config) {}
+  bool on() const { return config_.decay > 0; }
+
+  // After update `step`, the first one being 1: decay, with warm-up min(decay, (1 + step) / (10 +
+  // step)), so that the first weights are soon forgotten.
+  double decay(int64_t step) const;
+
+  // average += (1 - decay(step)) (weights - average), for `count` elements of a slice.
+  void update(int64_t step, int64_t count, const float* weights, float* average) const;
+
+ private:
+  EmaConfig config_;
+};
+
+}  // namespace spire

@@ -1,0 +1,68 @@
+#include <spire/process/hello.h>
+
+#include <sstream>
+
+namespace spire {
+namespace {
+
+// A list in one word: its items joined by commas, "-" when there are none.
+template <typename Item>
+std::string to_word(const std::vector<Item>& items) {
+  return items.empty() ? "-" : fmt::format("{}", fmt::join(items, ","));
+}
+
+template <typename Item>
+std::vector<Item> from_word(const std::string& word) {
+  std::vector<Item> items;
+  std::istringstream list(word == "-" ? "" : word);
+  for (std::string text; std::getline(list, text, ',');) {
+    std::istringstream item(text);
+    item >> items.emplace_back();
+  }
+  return items;
+}
+
+}  // namespace
+
+std::string to_string(const RankInfo& info) {
+  return fmt::format("rank {} (host {}, pid {})", info.rank, info.host, info.pid);
+}
+
+std::string to_text(const Hello& hello) {
+  const RankInfo& info = hello.info;
+  return fmt::format("{} {} {} {} {} {} {} {}", info.rank, hello.size, info.pid, hello.port,
+                     hello.token, info.host.empty() ? "-" : info.host, to_word(hello.addresses),
+                     to_word(info.cores));
+}
+
+std::optional<Hello> read_hello(const std::string& line) {
+  Hello hello;
+  RankInfo& info = hello.info;
+  std::string addresses, cores;
+  std::istringstream words(line);
+  words >> info.rank >> hello.size >> info.pid >> hello.port >> hello.token >> info.host >>
+      addresses >> cores;
+  if (!words || info.rank < 0 || info.rank >= hello.size) return {};
+  hello.addresses = from_word<std::string>(addresses);
+  info.cores = from_word<int>(cores);
+  return hello;
+}
+
+std::string to_text(const std::vector<Hello>& table) {
+  std::string text;
+  for (const Hello& hello : table) text += to_text(hello) + "\n";
+  return text;
+}
+
+std::optional<std::vector<Hello>> read_table(const std::string& text) {
+  std::vector<Hello> table;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    auto hello = read_hello(line);
+    if (!hello || hello->info.rank != static_cast<int>(table.size())) return {};
+    table.push_back(std::move(*hello));
+  }
+  return table;
+}
+
+}  // namespace spire

@@ -1,0 +1,26 @@
+// Who a process is and where it listens, as it tells the others while they join.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <spire/process/world.h>
+
+namespace spire {
+
+struct Hello {
+  RankInfo info;
+  int size = 1;                        // ranks of the run, as this process knows it
+  int port = 0;                        // where it listens for other ranks
+  std::vector<std::string> addresses;  // to be tried in turn
+  uint64_t token = 0;                  // of the run, from rank 0: who knows it belongs to the run
+};
+
+std::string to_text(const Hello& hello);  // one line without its end
+std::optional<Hello> read_hello(const std::string& line);
+
+std::string to_text(const std::vector<Hello>& table);
+std::optional<std::vector<Hello>> read_table(const std::string& text);
+
+}  // namespace spire

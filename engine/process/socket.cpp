@@ -1,0 +1,230 @@
+#include <spire/process/socket.h>
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+
+#include <spire/base/error.h>
+
+namespace spire {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+int milliseconds_until(Deadline deadline) {
+  auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+  return static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30));
+}
+
+// Waits until `events` are there; false when the deadline passed.
+bool wait_for(int descriptor, short events, Deadline deadline) {
+  for (;;) {
+    pollfd entry{descriptor, events, 0};
+    int ready = poll(&entry, 1, milliseconds_until(deadline));
+    if (ready > 0) return true;
+    if (ready == 0 && Clock::now() >= deadline) return false;
+    if (ready < 0 && errno != EINTR) fail(Category::collective, "poll: {}", strerror(errno));
+  }
+}
+
+bool would_block() {
+  return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+}
+
+void wait_or_fail(int descriptor, short events, Deadline deadline) {
+  if (!wait_for(descriptor, events, deadline))
+    fail(Category::collective, "the connection is silent");
+}
+
+int stream_socket() {
+  int descriptor = socket(AF_INET, SOCK_STREAM, 0);
+  if (descriptor < 0) fail(Category::device, "cannot make a socket: {}", strerror(errno));
+  return descriptor;
+}
+
+// Messages are whole when they are sent: there is nothing to wait for.
+void send_at_once(const Socket& socket) {
+  int on = 1;
+  setsockopt(socket.descriptor(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+std::optional<sockaddr_in> resolve(const std::string& address, int port) {
+  addrinfo hints{};
+  hints.ai_family = AF_INET;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(address.c_str(), nullptr, &hints, &found) != 0 || !found) return {};
+  sockaddr_in result;
+  std::memcpy(&result, found->ai_addr, sizeof result);
+  freeaddrinfo(found);
+  result.sin_port = htons(static_cast<uint16_t>(port));
+  return result;
+}
+
+// One attempt; the error number, or 0 with `socket` connected.
+int try_connect(const sockaddr_in& address, Deadline deadline, Socket& socket) {
+  Socket attempt(stream_socket());
+  auto generic = reinterpret_cast<const sockaddr*>(&address);
+  if (connect(attempt.descriptor(), generic, sizeof address) != 0) {
+    if (errno != EINPROGRESS) return errno;
+    if (!wait_for(attempt.descriptor(), POLLOUT, deadline)) return ETIMEDOUT;
+    int error = 0;
+    socklen_t size = sizeof error;
+    getsockopt(attempt.descriptor(), SOL_SOCKET, SO_ERROR, &error, &size);
+    if (error != 0) return error;
+  }
+  send_at_once(attempt);
+  socket = std::move(attempt);
+  return 0;
+}
+
+}  // namespace
+
+Socket::Socket(int descriptor) : descriptor_(descriptor) {
+  fcntl(descriptor_, F_SETFD, FD_CLOEXEC);
+  fcntl(descriptor_, F_SETFL, O_NONBLOCK);
+}
+
+Socket::~Socket() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+Socket::Socket(Socket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+Socket& Socket::operator=(Socket&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
+}
+
+void Socket::send_all(const void* data, size_t bytes, Deadline deadline) {
+  auto from = static_cast<const char*>(data);
+  while (bytes > 0) {
+    ssize_t sent = send(descriptor_, from, bytes, MSG_NOSIGNAL);
+    if (sent > 0) {
+      from += sent;
+      bytes -= static_cast<size_t>(sent);
+    } else if (sent < 0 && would_block()) {
+      wait_or_fail(descriptor_, POLLOUT, deadline);
+    } else {
+      fail(Category::collective, "the connection broke: {}", strerror(errno));
+    }
+  }
+}
+
+void Socket::receive_all(void* data, size_t bytes, Deadline deadline) {
+  auto to = static_cast<char*>(data);
+  while (bytes > 0) {
+    ssize_t received = recv(descriptor_, to, bytes, 0);
+    if (received > 0) {
+      to += received;
+      bytes -= static_cast<size_t>(received);
+    } else if (received == 0) {
+      fail(Category::collective, "the connection was closed");
+    } else if (would_block()) {
+      wait_or_fail(descriptor_, POLLIN, deadline);
+    } else {
+      fail(Category::collective, "the connection broke: {}", strerror(errno));
+    }
+  }
+}
+
+std::string Socket::peer_address() const {
+  sockaddr_in address{};
+  socklen_t size = sizeof address;
+  auto generic = reinterpret_cast<sockaddr*>(&address);
+  char text[INET_ADDRSTRLEN] = {};
+  if (getpeername(descriptor_, generic, &size) != 0 || address.sin_family != AF_INET) return {};
+  inet_ntop(AF_INET, &address.sin_addr, text, sizeof text);
+  return text;
+}
+
+void Socket::shut_down() noexcept {
+  if (descriptor_ >= 0) shutdown(descriptor_, SHUT_RDWR);
+}
+
+std::pair<Socket, Socket> socket_pair() {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
+    fail(Category::device, "cannot make a socket pair: {}", strerror(errno));
+  return {Socket(ends[0]), Socket(ends[1])};
+}
+
+Listener::Listener(int port) : socket_(stream_socket()) {
+  int on = 1;
+  setsockopt(socket_.descriptor(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_ANY);
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  auto generic = reinterpret_cast<sockaddr*>(&address);
+  socklen_t size = sizeof address;
+  if (bind(socket_.descriptor(), generic, size) != 0 || listen(socket_.descriptor(), 1024) != 0)
+    fail(Category::device, "cannot listen on port {}: {}", port, strerror(errno));
+  getsockname(socket_.descriptor(), generic, &size);
+  port_ = ntohs(address.sin_port);
+}
+
+std::optional<Socket> Listener::accept(Deadline deadline) {
+  while (wait_for(socket_.descriptor(), POLLIN, deadline)) {
+    int descriptor = ::accept(socket_.descriptor(), nullptr, nullptr);
+    if (descriptor < 0) continue;  // it went away again
+    Socket accepted(descriptor);
+    send_at_once(accepted);
+    return accepted;
+  }
+  return {};
+}
+
+Socket connect_to(const std::string& address, int port, Deadline deadline) {
+  std::string reason = "the name is not known";
+  auto wait = std::chrono::milliseconds(10);
+  for (;;) {
+    if (auto target = resolve(address, port)) {
+      Socket socket;
+      int error = try_connect(*target, deadline, socket);
+      if (error == 0) return socket;
+      reason = strerror(error);
+    }
+    if (Clock::now() + wait >= deadline)
+      fail(Category::collective, "no connection to {}:{}: {}", address, port, reason);
+    std::this_thread::sleep_for(wait);
+    wait = std::min(wait * 2, std::chrono::milliseconds(500));
+  }
+}
+
+std::vector<std::string> own_addresses() {
+  std::vector<std::string> addresses;
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return {"127.0.0.1"};
+  for (ifaddrs* entry = list; entry; entry = entry->ifa_next) {
+    bool usable = entry->ifa_addr && entry->ifa_addr->sa_family == AF_INET &&
+                  (entry->ifa_flags & IFF_UP) && !(entry->ifa_flags & IFF_LOOPBACK);
+    if (!usable) continue;
+    char text[INET_ADDRSTRLEN];
+    auto address = reinterpret_cast<sockaddr_in*>(entry->ifa_addr);
+    addresses.emplace_back(inet_ntop(AF_INET, &address->sin_addr, text, sizeof text));
+  }
+  freeifaddrs(list);
+  addresses.emplace_back("127.0.0.1");
+  return addresses;
+}
+
+std::string host_name() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+}  // namespace spire

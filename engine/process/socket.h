@@ -1,0 +1,67 @@
+// A TCP connection (or one half of a socket pair), and a place to listen. Nothing here blocks
+// without a limit.
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace spire {
+
+using Deadline = std::chrono::steady_clock::time_point;
+
+// Owns a file descriptor, non-blocking and close-on-exec.
+class Socket {
+ public:
+  Socket() = default;
+  explicit Socket(int descriptor);
+  ~Socket();
+  Socket(Socket&& other) noexcept;
+  Socket& operator=(Socket&& other) noexcept;
+
+  int descriptor() const { return descriptor_; }
+  explicit operator bool() const { return descriptor_ >= 0; }
+
+  // All bytes or an Error(collective): the peer closed, the connection broke, the deadline passed.
+  void send_all(const void* data, size_t bytes, Deadline deadline);
+  void receive_all(void* data, size_t bytes, Deadline deadline);
+
+  // The IPv4 address at the other end; empty for half of a pair.
+  std::string peer_address() const;
+
+  // Ends the connection in both directions; whoever waits on it, here or there, is released. Any
+  // thread.
+  void shut_down() noexcept;
+
+ private:
+  int descriptor_ = -1;
+};
+
+// Both ends of a connection inside this machine.
+std::pair<Socket, Socket> socket_pair();
+
+class Listener {
+ public:
+  // port 0: any free one. Throws Error(device) when it is taken or forbidden.
+  explicit Listener(int port);
+  int port() const { return port_; }
+  int descriptor() const { return socket_.descriptor(); }  // to poll: readable when one comes
+  // The next connection, or nothing when the deadline passed.
+  std::optional<Socket> accept(Deadline deadline);
+
+ private:
+  Socket socket_;
+  int port_ = 0;
+};
+
+// Tries until the deadline, for the listener may come up later; then Error(collective) with the
+// address and the last reason.
+Socket connect_to(const std::string& address, int port, Deadline deadline);
+
+// IPv4 addresses of this machine's interfaces, loopback last.
+std::vector<std::string> own_addresses();
+std::string host_name();
+
+}  // namespace spire

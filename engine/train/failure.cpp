@@ -1,0 +1,38 @@
+#include <spire/train/failure.h>
+
+namespace spire {
+namespace {
+
+// Not in front of what says so itself: the work of a lane, and errors of the start and between
+// steps.
+std::string place_of(const std::exception& error, const PhaseRow& at, bool alone) {
+  bool typed = dynamic_cast<const Error*>(&error) != nullptr;
+  bool lost = dynamic_cast<const PeerLost*>(&error) != nullptr;
+  bool placed = dynamic_cast<const LaneError*>(&error) || dynamic_cast<const CommonError*>(&error);
+  bool outside = at.phase == Phase::start || at.phase == Phase::idle;
+  if (placed || (typed && !lost && (alone || outside))) return {};
+  return fmt::format("{}, {}: ", at.thread, place_text(at));
+}
+
+}  // namespace
+
+Failure settle_failure(const std::exception& error, const PhaseRow& at, World& world) {
+  if (auto settled = world.watch->failure()) return *settled;
+  Error known = classify(error);
+  Failure mine;
+  bool typed = dynamic_cast<const Error*>(&error) != nullptr;
+  bool lost = !typed && known.category() == Category::unexpected;
+  mine.category = lost ? Category::collective : known.category();
+  mine.rank = world.rank();
+  mine.consequence = dynamic_cast<const PeerLost*>(&error) != nullptr;
+  mine.text = place_of(error, at, world.size() == 1) + known.what();
+  if (dynamic_cast<const CommonError*>(&error) != nullptr) {
+    mine.rank = -1;
+  } else if (world.size() > 1) {
+    const RankInfo& self = world.ranks[static_cast<size_t>(world.rank())];
+    mine.text = fmt::format("{}, {}", to_string(self), mine.text);
+  }
+  return world.watch->fail(mine);
+}
+
+}  // namespace spire

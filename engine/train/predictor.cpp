@@ -1,0 +1,103 @@
+#include <spire/train/predictor.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include <spire/config/check.h>
+#include <spire/config/load.h>
+#include <spire/train/model_graph.h>
+#include <spire/train/placement.h>
+#include <spire/train/run_setup.h>
+#include <spire/train/state_tensors.h>
+
+namespace spire {
+namespace {
+
+RunConfig config_of(const TrainingState& state) {
+  try {
+    return parse_config({{"the checkpoint's config", state.config_yaml}}, {}).config;
+  } catch (const Error& error) {
+    fail(Category::checkpoint, "{}; it was written by a program with other keys", error.what());
+  }
+}
+
+// One tower on all cores of the device.
+Placement place(RunConfig config, const PredictorOptions& options) {
+  config.devices = {options.device};
+  config.batch_size = options.batch;
+  config.global_batch = options.batch;
+  config.towers = 1;
+  config.tower_threads = {};
+  config.parameter_device = "auto";
+  check_config(config);
+  RankPlace here{host_name(), discover_topology().cores};
+  return place_towers(config, share_cores({here}), 0, discover_cuda());
+}
+
+// Rows of a token model are positions: (N T, V) for N samples.
+Shape row_shape(const Shape& output, int64_t batch) {
+  std::vector<int64_t> dims(output.dims().begin() + 1, output.dims().end());
+  int64_t rows = output[0] / batch;
+  if (rows != 1) dims.insert(dims.begin(), rows);
+  return Shape(dims);
+}
+
+}  // namespace
+
+Predictor::Predictor(const TrainingState& state, const PredictorOptions& options)
+    : config_(config_of(state)),
+      spec_(sample_spec_from_text(state.data_spec)),
+      task_(task_of(config_.model, spec_.columns)),
+      batch_(options.batch) {
+  GraphBuilder build = [&](int64_t batch, bool training) {
+    ModelInput input{.columns = spec_.columns,
+                     .classes = spec_.classes,
+                     .batch = batch,
+                     .dtype = compute_dtype(config_)};
+    return build_model(config_.model, config_.loss, input, training);
+  };
+  layout_ = make_layout(build, batch_);
+  replica_ = std::make_unique<Replica>(layout_);
+  team_ = std::make_unique<LaneTeam>(place(config_, options).lanes);
+  team_->lead([&] {
+    pass_ = std::make_unique<ForwardPass>(build(batch_, false), team_->spec(0), layout_, *replica_);
+    replica_->forms.allocate();
+    load(state);
+    replica_->forms.pack_for_evaluation(replica_->values(), 0, 1);
+  });
+  output_shape_ = row_shape(pass_->output().shape, batch_);
+  padded_.resize(spec_.columns[0].row_bytes() * static_cast<size_t>(batch_));
+}
+
+void Predictor::load(const TrainingState& state) {
+  const auto* averaged = find_slot(state, average_slot);
+  copy_in(layout_, averaged ? *averaged : state.weights, "weight", true, replica_->values());
+  copy_in(layout_, state.states, "statistic", false, replica_->values());
+}
+
+std::string Predictor::device() const {
+  return to_string(team_->spec(0).device);
+}
+
+void Predictor::run(const void* rows, int64_t count, std::span<float> out) {
+  int64_t row = output_shape_.elements();
+  require(static_cast<int64_t>(out.size()) == count * row, "Predictor: {} outputs for {} rows",
+          out.size(), count);
+  const auto* input = static_cast<const std::byte*>(rows);
+  team_->lead([&] {
+    for (int64_t done = 0; done < count; done += batch_) {
+      run_batch(input, std::min(batch_, count - done), out.data() + done * row);
+      input += spec_.columns[0].row_bytes() * static_cast<size_t>(batch_);
+    }
+  });
+}
+
+void Predictor::run_batch(const std::byte* rows, int64_t count, float* out) {
+  size_t bytes = spec_.columns[0].row_bytes() * static_cast<size_t>(count);
+  std::memset(padded_.data(), 0, padded_.size());
+  std::memcpy(padded_.data(), rows, bytes);
+  pass_->run(padded_.data());
+  pass_->copy_output({out, static_cast<size_t>(count * output_shape_.elements())});
+}
+
+}  // namespace spire

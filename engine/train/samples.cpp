@@ -1,0 +1,100 @@
+#include <spire/train/samples.h>
+
+#include <algorithm>
+
+#include <spire/base/atomic_file.h>
+#include <spire/base/error.h>
+#include <spire/data/picture.h>
+#include <spire/data/vocabulary.h>
+#include <spire/train/generate.h>
+
+namespace spire {
+namespace {
+
+constexpr int64_t text_tokens = 256;  // of a text
+constexpr double text_temperature = 0.8;
+constexpr int64_t pairs_a_row = 4;
+
+std::vector<std::byte> read_inputs(const Dataset& test, int64_t count) {
+  std::vector<int64_t> samples;
+  for (int64_t i = 0; i < count; ++i) samples.push_back(i * test.count() / count);
+  std::vector<std::vector<std::byte>> columns;
+  std::vector<std::byte*> pointers;
+  for (const Column& column : test.spec().columns)
+    pointers.push_back(columns.emplace_back(samples.size() * column.row_bytes()).data());
+  test.read(samples, 0, pointers);
+  return columns[0];
+}
+
+// Some of the test data's tokens to go on from.
+std::span<const int32_t> prompt_of(const std::byte* row, int64_t length) {
+  return {reinterpret_cast<const int32_t*>(row),
+          static_cast<size_t>(std::min<int64_t>(length, 32))};
+}
+
+}  // namespace
+
+EvaluationSamples::EvaluationSamples(const Dataset& test, Task task, int64_t count,
+                                     std::filesystem::path folder)
+    : spec_(test.spec()),
+      task_(task),
+      count_(std::min(count, test.count())),
+      folder_(std::move(folder)),
+      inputs_(read_inputs(test, count_)) {}
+
+int64_t EvaluationSamples::rows(Task task, int64_t count) {
+  if (task == Task::reconstruct) return count;
+  return task == Task::predict_tokens && count > 0 ? 1 : 0;
+}
+
+std::filesystem::path EvaluationSamples::write(int64_t step, ForwardPass& pass) const {
+  std::error_code error;
+  std::filesystem::create_directories(folder_, error);  // writing says what is wrong
+  bool pictures = task_ == Task::reconstruct;
+  auto path = folder_ / fmt::format("step_{:08d}.{}", step, pictures ? "png" : "txt");
+  if (!pictures) {
+    write_file_atomically(path, text(pass), Category::data);
+    return path;
+  }
+  const Column& column = spec_.columns[0];
+  auto elements = static_cast<size_t>(column.shape.elements());
+  std::vector<float> made(static_cast<size_t>(pass.output().shape.elements()));
+  std::vector<float> given(static_cast<size_t>(count_) * elements);
+  pass.run(inputs_.data());
+  pass.copy_output(made);
+  copy_floats(inputs_.data(), column.dtype, given);
+  std::vector<Picture> grid;
+  for (size_t i = 0; i < static_cast<size_t>(count_); ++i) {
+    for (const auto* images : {&given, &made})
+      grid.push_back(picture_of(std::span(*images).subspan(i * elements, elements), column.shape,
+                                spec_.normalization));
+  }
+  write_png(path, grid_of(grid, 2 * pairs_a_row));
+  return path;
+}
+
+// "> prompt", then what the model goes on with; a text a sample.
+std::string EvaluationSamples::text(ForwardPass& pass) const {
+  const Column& column = spec_.columns[0];
+  int64_t length = column.shape[0];
+  std::vector<float> logits(static_cast<size_t>(pass.output().shape.elements()));
+  TokenPass tokens{length, spec_.classes, [&](std::span<const int32_t> window) {
+                     pass.run(window.data());
+                     pass.copy_output(logits);
+                     return std::span<const float>(logits);
+                   }};
+  auto vocabulary = spec_.vocabulary.empty() ? nullptr : make_vocabulary(spec_.vocabulary);
+  std::string all;
+  for (int64_t i = 0; i < count_; ++i) {
+    auto prompt = prompt_of(inputs_.data() + static_cast<size_t>(i) * column.row_bytes(), length);
+    GenerateOptions options{
+        .tokens = text_tokens, .temperature = text_temperature, .seed = static_cast<uint64_t>(i)};
+    auto ids = generate(tokens, prompt, options);
+    all += vocabulary
+               ? fmt::format("> {}\n{}\n\n", vocabulary->decode(prompt), vocabulary->decode(ids))
+               : fmt::format("> {}\n{}\n\n", fmt::join(prompt, " "), fmt::join(ids, " "));
+  }
+  return all;
+}
+
+}  // namespace spire

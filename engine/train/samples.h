@@ -1,0 +1,35 @@
+// What the model makes of a few samples, written during evaluations for people to look at: pictures
+// beside those they were made from, or text that goes on from the test data.
+#pragma once
+#include <filesystem>
+
+#include <spire/data/dataset.h>
+#include <spire/models/model.h>
+#include <spire/train/forward_pass.h>
+
+namespace spire {
+
+class EvaluationSamples {
+ public:
+  // Of `count` samples of the test data, spread evenly over it. Files go to `folder`, made when the
+  // first is written.
+  EvaluationSamples(const Dataset& test, Task task, int64_t count, std::filesystem::path folder);
+
+  // Rows that write() needs a forward pass of; 0: the task has no such samples.
+  static int64_t rows(Task task, int64_t count);
+
+  // step_00001000.png, or step_00001000.txt. On the pass's lane, within an evaluation. Returns the
+  // file. Throws Error when it cannot be written.
+  std::filesystem::path write(int64_t step, ForwardPass& pass) const;
+
+ private:
+  std::string text(ForwardPass& pass) const;
+
+  const SampleSpec& spec_;
+  Task task_;
+  int64_t count_;
+  std::filesystem::path folder_;
+  std::vector<std::byte> inputs_;  // `count` rows of the first column
+};
+
+}  // namespace spire

@@ -1,0 +1,260 @@
+// What a trainer is made of, put together once before the first step.
+#include <algorithm>
+
+#include <spire/train/trainer.h>
+
+namespace spire {
+namespace {
+
+// Sample counts of the towers of a dataset's last batch, other than 0 and batch_size.
+std::vector<int64_t> ragged_samples(int64_t samples, const Placement& placement) {
+  int64_t rest = samples % placement.global_batch() % placement.batch_size;
+  return rest == 0 ? std::vector<int64_t>{} : std::vector<int64_t>{rest};
+}
+
+// "cpu:0", or "cpu:0 lane 1" where a device has several; then the thread that exchanges buckets.
+std::vector<std::string> thread_names(const Placement& placement) {
+  std::vector<std::string> names;
+  for (size_t l = 0; l < placement.lanes.size(); ++l) {
+    const auto& device = placement.devices[static_cast<size_t>(placement.lane_device[l])];
+    std::string lane = fmt::format(" lane {}", static_cast<int>(l) - device.first_lane);
+    names.push_back(to_string(device.id) + (device.lanes > 1 ? lane : ""));
+  }
+  names.emplace_back("exchange");
+  return names;
+}
+
+int64_t floats_of(double mib) {
+  return static_cast<int64_t>(mib * 1024 * 1024 / sizeof(float));
+}
+
+}  // namespace
+
+ModelInput TrainerOptions::input(int64_t batch, bool training) const {
+  return {.columns = training ? train_columns : test_columns,
+          .classes = classes,
+          .batch = batch,
+          .dtype = precision};
+}
+
+Trainer::Trainer(const TrainerOptions& options, const Placement& placement, ProcessGroup* group)
+    : placement_(placement),
+      group_(group),
+      local_(placement.devices_of(placement.rank)),
+      board_(thread_names(placement)),
+      optimizer_(make_optimizer(options.optimizer)),
+      ema_(options.ema),
+      clip_norm_(options.optimizer.clip_norm) {
+  GraphBuilder build = [&](int64_t batch, bool training) {
+    return build_model(options.model, options.loss, options.input(batch, training), training);
+  };
+  layout_ = make_layout(build, placement.batch_size);
+  for (int d = local_.begin; d < local_.end; ++d)
+    replicas_.push_back(std::make_unique<Replica>(layout_));
+  if (placement_.rank == 0) front_ = static_cast<size_t>(placement_.parameter_device);
+  team_ = std::make_unique<LaneTeam>(placement_.lanes);
+  make_table();
+  make_lanes(options, build);
+  make_reduction(options.bucket);
+  make_slices();
+  make_links();
+  make_updates(options);
+  step_body_ = [this](int lane) { on_lane(lane, [this](int l) { run_step(l); }); };
+  evaluate_body_ = [this](int lane) {
+    on_lane(lane, [this](int l) {
+      lanes_[static_cast<size_t>(l)]->evaluate(*batch_, sums_, links_[static_cast<size_t>(l)]);
+    });
+  };
+  swap_body_ = [this](int lane) { on_lane(lane, [this](int l) { swap_average(l); }); };
+  for (auto& replica : replicas_) layout_.initialize(options.seed, replica->values());
+  begin_average();
+  context_.seed = options.seed;
+  team_->lead([this] { renew_replicas(); });
+}
+
+// Each lane compiles on its own thread, one after another: kernels are prepared where they will
+// run, with that thread's OpenMP team, and replicas' tables of forms are shared.
+void Trainer::make_lanes(const TrainerOptions& options, const GraphBuilder& build) {
+  lanes_.resize(placement_.lanes.size());
+  LaneOptions lane_options;
+  lane_options.towers = placement_.towers;
+  lane_options.batch_size = placement_.batch_size;
+  lane_options.reduction = placement_.reduction;
+  lane_options.recompute = options.recompute;
+  lane_options.ragged_train = ragged_samples(options.train_samples, placement_);
+  lane_options.ragged_eval = ragged_samples(options.test_samples, placement_);
+  team_->lead([&] {
+    for (size_t l = 0; l < lanes_.size(); ++l) {
+      team_->parallel([&](int lane) {
+        if (static_cast<size_t>(lane) != l) return;
+        LaneOptions mine = lane_options;
+        mine.range = placement_.lane_towers[l];
+        mine.spec = placement_.lanes[l];
+        lanes_[l] = std::make_unique<TowerLane>(mine, build, layout_,
+                                                replica_of(placement_.lane_device[l]));
+      });
+    }
+    if (options.sample_rows > 0 && placement_.rank == 0)
+      sampler_ =
+          std::make_unique<ForwardPass>(build(options.sample_rows, false), placement_.lanes[0],
+                                        layout_, replica_of(placement_.lane_device[0]));
+  });
+  for (auto& replica : replicas_) replica->forms.allocate();
+}
+
+std::vector<int> Trainer::owners() const {
+  std::vector<int> owners(static_cast<size_t>(placement_.towers));
+  for (const auto& device : placement_.devices) {
+    std::fill(owners.begin() + device.towers.begin, owners.begin() + device.towers.end,
+              device.rank);
+  }
+  std::vector<int> all = owners;
+  all.insert(all.end(), owners.begin(), owners.end());
+  for (int rank = 0; rank < ranks(); ++rank) all.push_back(rank);
+  return all;
+}
+
+void Trainer::make_table() {
+  auto towers = static_cast<size_t>(placement_.towers);
+  int64_t chunks = (layout_.trained_floats() + TreeSum::chunk - 1) / TreeSum::chunk;
+  table_.resize(2 * towers + static_cast<size_t>(ranks()) + static_cast<size_t>(chunks));
+  std::span<double> table(table_);
+  sums_ = {table.first(towers), table.subspan(towers, towers)};
+  stops_ = table.subspan(2 * towers, static_cast<size_t>(ranks()));
+  squares_ = table.subspan(2 * towers + stops_.size());
+  evaluation_table_ = std::make_unique<SharedTable>(owners(), group_);
+}
+
+RankExchange::Options Trainer::exchange_options(const BucketConfig& bucket) const {
+  RankExchange::Options exchange;
+  exchange.order = placement_.reduction;
+  exchange.towers = placement_.towers;
+  exchange.buckets =
+      make_buckets(layout_.total_floats(), floats_of(bucket.first_mib), floats_of(bucket.mib));
+  for (int rank = 0; rank < ranks(); ++rank) {
+    exchange.ranks.share.push_back(placement_.devices_of(rank));
+    exchange.ranks.towers.push_back(GradientReduction::process_nodes(
+        placement_.reduction, placement_.towers, placement_.towers_of(rank)));
+  }
+  if (mirrored()) exchange.to = SumsTo::everyone;
+  if (placement_.strategy == Strategy::sharded) exchange.to = SumsTo::slice_owners;
+  return exchange;
+}
+
+void Trainer::make_reduction(const BucketConfig& bucket) {
+  std::vector<NodeBuffer> buffers;
+  for (auto& lane : lanes_) {
+    auto nodes = lane->nodes();
+    buffers.insert(buffers.end(), nodes.begin(), nodes.end());
+  }
+  GradientReduction::Options reduction;
+  reduction.exchange = exchange_options(bucket);
+  reduction.trained = layout_.trained_floats();
+  reduction.chunk_squares = squares_;
+  reduction.lanes = team_->size();
+  reduction.overlap = lanes_.front()->tower_sums().empty();
+  reduction_ = std::make_unique<GradientReduction>(reduction, buffers, group_, board_);
+}
+
+// The rank that has each chunk of the gradients' sum, and so knows its square.
+std::vector<int> Trainer::chunk_owners() const {
+  std::vector<int> owners(squares_.size());
+  for (int rank = 0; rank < ranks(); ++rank) {
+    for (FloatRange slice : slices_of(placement_.devices_of(rank))) {
+      int64_t end = std::min(slice.end, layout_.trained_floats());
+      for (int64_t at = slice.begin; at < end; at += TreeSum::chunk)
+        owners[static_cast<size_t>(at / TreeSum::chunk)] = rank;
+    }
+  }
+  return owners;
+}
+
+void Trainer::make_slices() {
+  std::vector<int> known = owners(), chunks = chunk_owners();
+  known.insert(known.end(), chunks.begin(), chunks.end());
+  std::vector<std::vector<FloatRange>> slices;
+  for (int rank = 0; rank < ranks(); ++rank)
+    slices.push_back(slices_of(placement_.devices_of(rank)));
+  step_table_ = std::make_unique<SharedTable>(known, group_);
+  weight_slices_ = std::make_unique<SliceExchange>(slices, group_);
+}
+
+void Trainer::make_links() {
+  const auto& sums = lanes_.front()->tower_sums();
+  if (!sums.empty()) {
+    std::vector<TowerRange> towers;
+    for (int rank = 0; rank < ranks(); ++rank) towers.push_back(placement_.towers_of(rank));
+    vectors_ = std::make_unique<TowerVectors>(*std::max_element(sums.begin(), sums.end()), towers,
+                                              group_, *team_);
+  }
+  for (int lane = 0; lane < team_->size(); ++lane)
+    links_.push_back({lane, &board_, reduction_.get(), vectors_.get()});
+}
+
+// A share's part of every bucket.
+std::vector<FloatRange> Trainer::slices_of(Share share) const {
+  std::vector<FloatRange> slices;
+  for (FloatRange bucket : reduction_->buckets()) {
+    FloatRange slice = share_of(bucket, share.begin, share.end, share.of);
+    if (slice.size() > 0) slices.push_back(slice);
+  }
+  return slices;
+}
+
+// A device that updates everything measures for itself; those that share the weights of a process
+// share a table, too.
+void Trainer::make_norms(const std::vector<WeightSpan>& spans) {
+  int tables = mirrored() ? local_.end - local_.begin : 1;
+  for (int i = 0; i < tables; ++i) norms_.push_back(std::make_unique<TensorNorms>(spans));
+  if (placement_.strategy == Strategy::sharded && ranks() > 1)
+    norm_table_ = std::make_unique<SharedTable>(norms_.front()->owners(chunk_owners()), group_);
+}
+
+// Updates of `parameter_device` and `sharded` write the front replica, from which the others are
+// renewed; those of `mirrored` write their own.
+void Trainer::make_updates(const TrainerOptions& trainer) {
+  auto spans = weight_spans(trainer.optimizer, optimizer_->layerwise(), layout_);
+  if (optimizer_->layerwise()) make_norms(spans);
+  for (int d = local_.begin; d < local_.end; ++d) {
+    bool all = mirrored() || (placement_.strategy == Strategy::parameter_device &&
+                              d == placement_.parameter_device);
+    ParameterUpdate::Options options{
+        .optimizer = trainer.optimizer, .ema = trainer.ema, .owned = {}, .spans = spans};
+    if (all) options.owned = reduction_->buckets();
+    if (placement_.strategy == Strategy::sharded) options.owned = slices_of({d, d + 1, local_.of});
+    updates_.push_back(nullptr);
+    if (options.owned.empty()) continue;
+    options.weights = mirrored() ? replica_of(d).values() : front().values();
+    options.sums = reduction_->sums();
+    options.parts = device(d).lanes;
+    if (!norms_.empty())
+      options.norms = norms_[mirrored() ? static_cast<size_t>(d - local_.begin) : 0].get();
+    updates_.back() = std::make_unique<ParameterUpdate>(options, layout_);
+  }
+}
+
+std::vector<MemoryByKind> Trainer::planned_memory() const {
+  std::vector<MemoryByKind> memory;
+  for (int d = local_.begin; d < local_.end; ++d) {
+    auto i = static_cast<size_t>(d - local_.begin);
+    size_t gradients = 0, activations = 0, workspace = 0;
+    for (int l = device(d).first_lane; l < device(d).first_lane + device(d).lanes; ++l) {
+      const TowerLane& lane = *lanes_[static_cast<size_t>(l)];
+      gradients += lane.gradient_bytes();
+      activations += lane.activation_bytes();
+      workspace += lane.workspace_bytes();
+    }
+    if (sampler_ && d == placement_.lane_device[0]) activations += sampler_->bytes();
+    size_t weights = replicas_[i]->weights.bytes() + replicas_[i]->forms.bytes();
+    memory.push_back({{"weights", weights},
+                      {"gradients", gradients},
+                      {"optimizer", updates_[i] ? updates_[i]->state_bytes() : 0},
+                      {"activations", activations},
+                      {"workspace", workspace}});
+    if (ranks() > 1)
+      memory.back().emplace_back("communication", i == 0 ? reduction_->communication_bytes() : 0);
+  }
+  return memory;
+}
+
+}  // namespace spire

@@ -1,0 +1,30 @@
+// What the kernels of one GPU share of NVIDIA's libraries: their handles, and how they may compute.
+#pragma once
+#include <memory>
+
+#include <spire/device/device.h>
+
+namespace spire {
+
+struct Cublaslt;
+
+class CudaLibraries {
+ public:
+  struct Options {
+    bool tf32 = false;                            // fp32 products in TF32, with 10 bits of fraction
+    size_t product_workspace = size_t{32} << 20;  // most that one product may ask for
+  };
+  // Opens cuBLASLt: it takes 200 MB and a quarter of a second, so not before a GPU is in use.
+  // Throws Error(device) where it is not found. REQUIRES: the device is the thread's current one.
+  CudaLibraries(DeviceId device, const Options& options);
+  ~CudaLibraries();
+
+  const Options& options() const { return options_; }
+  const Cublaslt& cublaslt() const { return *cublaslt_; }  // cublaslt.h
+
+ private:
+  Options options_;
+  std::unique_ptr<Cublaslt> cublaslt_;
+};
+
+}  // namespace spire

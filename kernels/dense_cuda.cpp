@@ -1,0 +1,122 @@
+// Fully connected layer on a GPU: a product each way. Parameters come in the compute dtype.
+#include <spire/kernels/bias.h>
+#include <spire/kernels/cuda_cast.h>
+#include <spire/kernels/cuda_product.h>
+#include <spire/kernels/dense.h>
+
+namespace spire {
+
+namespace {
+
+// A product whose operands are inputs of the op; parameters among them are cast.
+class ProductKernel : public Kernel {
+ public:
+  struct Inputs {
+    int a, b, bias = -1;
+    std::vector<int> parameters;
+  };
+  ProductKernel(const ProductShape& shape, Inputs inputs, const KernelRequest& request)
+      : product_(shape, request.cuda), inputs_(std::move(inputs)) {
+    if (shape.operands == DType::f32) return;  // reads the plain parameters
+    for (int input : inputs_.parameters)
+      packings_.push_back(cast_packing(input, shape.operands, request));
+  }
+
+  std::vector<Packing> packings() const override { return packings_; }
+  size_t workspace_bytes() const override { return product_.workspace_bytes(); }
+
+  void run(const KernelArgs& args) override {
+    auto input = [&](int i) { return i < 0 ? nullptr : args.inputs[static_cast<size_t>(i)]; };
+    product_.run(
+        {input(inputs_.a), input(inputs_.b), input(inputs_.bias), args.outputs[0], args.workspace},
+        args.stream);
+  }
+
+ private:
+  CudaProduct product_;
+  Inputs inputs_;
+  std::vector<Packing> packings_;
+};
+
+int64_t rows_of(const TensorSpec& x) {
+  return x.shape.elements() / x.shape.back();
+}
+
+// dw = dy^T x, and the column sums of dy.
+class BackwardWeightsKernel : public Kernel {
+ public:
+  BackwardWeightsKernel(bool bias, const KernelRequest& request)
+      : product_(shape_of(request), {.a = 1, .b = 0, .parameters = {}}, request) {
+    if (!bias) return;
+    KernelRequest sums = request;
+    sums.inputs = request.inputs.subspan(1, 1);
+    sums.outputs = request.outputs.subspan(1, 1);
+    column_sums_ = make_bias_backward_cuda(BiasBackwardOp(), sums);
+  }
+
+  size_t workspace_bytes() const override {
+    return std::max(product_.workspace_bytes(), column_sums_ ? column_sums_->workspace_bytes() : 0);
+  }
+
+  void run(const KernelArgs& args) override {
+    product_.run(args);
+    if (!column_sums_) return;
+    KernelArgs sums = args;
+    sums.inputs = args.inputs.subspan(1, 1);
+    sums.outputs = args.outputs.subspan(1, 1);
+    column_sums_->run(sums);
+  }
+
+ private:
+  static ProductShape shape_of(const KernelRequest& request) {
+    const TensorSpec &x = request.inputs[0], &dy = request.inputs[1];
+    return {.m = dy.shape.back(),
+            .n = x.shape.back(),
+            .k = rows_of(x),
+            .transpose_a = true,
+            .operands = x.dtype};
+  }
+
+  ProductKernel product_;
+  std::unique_ptr<Kernel> column_sums_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_dense_cuda(const Op& op, const KernelRequest& request) {
+  const auto& attributes = static_cast<const DenseOp&>(op).attributes();
+  const TensorSpec &x = request.inputs[0], &y = request.outputs[0];
+  ProductShape shape{.m = rows_of(x),
+                     .n = y.shape.back(),
+                     .k = x.shape.back(),
+                     .transpose_b = true,
+                     .operands = x.dtype,
+                     .result = x.dtype,
+                     .bias = attributes.bias,
+                     .relu = attributes.relu};
+  ProductKernel::Inputs inputs{.a = 0, .b = 1, .parameters = {1}};
+  if (attributes.bias) {
+    inputs.bias = 2;
+    inputs.parameters.push_back(2);
+  }
+  return std::make_unique<ProductKernel>(shape, inputs, request);
+}
+
+std::unique_ptr<Kernel> make_dense_backward_data_cuda(const Op&, const KernelRequest& request) {
+  const TensorSpec &dy = request.inputs[0], &dx = request.outputs[0];
+  ProductShape shape{.m = rows_of(dy),
+                     .n = dx.shape.back(),
+                     .k = dy.shape.back(),
+                     .operands = dy.dtype,
+                     .result = dy.dtype};
+  return std::make_unique<ProductKernel>(
+      shape, ProductKernel::Inputs{.a = 0, .b = 1, .parameters = {1}}, request);
+}
+
+std::unique_ptr<Kernel> make_dense_backward_weights_cuda(const Op& op,
+                                                         const KernelRequest& request) {
+  return std::make_unique<BackwardWeightsKernel>(
+      static_cast<const DenseBackwardWeightsOp&>(op).bias(), request);
+}
+
+}  // namespace spire

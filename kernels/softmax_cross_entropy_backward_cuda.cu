@@ -1,0 +1,75 @@
+#include <spire/kernels/softmax_cross_entropy_cuda.h>
+#include <spire/kernels/typed_kernel.h>
+
+namespace spire {
+
+namespace {
+
+// dx may be the logits: a thread writes what it alone has read.
+template <int group, int N, typename T>
+__global__ void __launch_bounds__(logit_threads)
+    backward_kernel(LogitRows e, const T* logits, Targets targets, float smoothing,
+                    float rows_per_sample, const float* __restrict__ logsumexp,
+                    const StepContext* __restrict__ context, T* gradient) {
+  int64_t row = logit_row<group>();
+  if (row >= e.rows) return;
+  const T* x = logits + row * e.classes;
+  T* dx = gradient + row * e.classes;
+  Target target = targets.of(row);
+  int32_t labels[2];  // -1: none
+  float weights[2];
+  for (int t = 0; t < 2; ++t) {
+    labels[t] = t < target.count ? target.labels[t] : -1;
+    weights[t] = (1 - smoothing) * target.weights[t];
+  }
+  float lse = logsumexp[row], scale = context->gradient_scale / rows_per_sample;
+  float others = smoothing / static_cast<float>(e.classes);
+  int64_t mine = int64_t{threadIdx.x % group} * N, step = group * N;
+  in_batches<logit_batch<N, 1>>(mine, e.classes, step, [&](int64_t c, auto n) {
+    float values[n()][N];
+    load_floats(x + c, step, values);
+    for (int k = 0; k < n(); ++k) {
+      for (int i = 0; i < N; ++i) values[k][i] = exponential(values[k][i] - lse);
+      for (int t = 0; t < 2; ++t) {
+        int64_t at = labels[t] - (c + k * step);
+        for (int i = 0; i < N; ++i)
+          if (at == i) values[k][i] -= weights[t];
+      }
+      Pack<T, N> pack;
+      for (int i = 0; i < N; ++i) pack.at[i] = T((values[k][i] - others) * scale);
+      store_pack(pack, dx + c + k * step);
+    }
+  });
+}
+
+template <typename T>
+class BackwardKernel : public Kernel {
+ public:
+  BackwardKernel(const SoftmaxCrossEntropyBackwardOp& op, const KernelRequest& request)
+      : attributes_(op.attributes()), e_(logit_rows(request)) {}
+
+  void run(const KernelArgs& args) override {
+    with_layout<T>(e_.classes, [&]<int group, int N>() {
+      launch(backward_kernel<group, N, T>, blocks_for(e_.rows, logit_threads / group),
+             logit_threads, args.stream, e_, static_cast<const T*>(args.inputs[0]),
+             Targets(attributes_, e_.classes, args.inputs, 3), attributes_.label_smoothing,
+             static_cast<float>(attributes_.rows_per_sample),
+             static_cast<const float*>(args.inputs[2]), args.step,
+             static_cast<T*>(args.outputs[0]));
+    });
+  }
+
+ private:
+  SoftmaxCrossEntropyAttributes attributes_;
+  LogitRows e_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_softmax_cross_entropy_backward_cuda(const Op& op,
+                                                                 const KernelRequest& request) {
+  return make_cuda_kernel<BackwardKernel>(
+      request.inputs[0].dtype, static_cast<const SoftmaxCrossEntropyBackwardOp&>(op), request);
+}
+
+}  // namespace spire

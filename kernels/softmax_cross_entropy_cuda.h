@@ -1,0 +1,56 @@
+// How the logits of softmax_cross_entropy are spread over threads: a row is a warp's, or that of a
+// block where classes are many. For .cu files.
+#pragma once
+#include <spire/device/cuda_launch.h>
+#include <spire/kernels/cuda_batches.h>
+#include <spire/kernels/cuda_block.h>
+#include <spire/kernels/cuda_pack.h>
+#include <spire/kernels/elementary.h>
+#include <spire/kernels/float_type.h>
+#include <spire/kernels/softmax_cross_entropy.h>
+#include <spire/kernels/softmax_cross_entropy_targets.h>
+
+namespace spire {
+
+constexpr int logit_threads = 256;
+constexpr int64_t warp_classes = 1024;  // up to so many a warp takes a row
+
+// Loads in flight: packs of 16 bytes, or eight single elements.
+template <int N, int packs>
+constexpr int logit_batch = N == 1 ? 8 : packs;
+
+struct LogitRows {
+  int64_t rows, classes;
+};
+
+inline LogitRows logit_rows(const KernelRequest& request) {
+  return {request.inputs[0].shape[0], request.inputs[0].shape[1]};
+}
+
+// The row of a thread, of which `group` threads take a row.
+template <int group>
+__device__ inline int64_t logit_row() {
+  return int64_t{blockIdx.x} * (logit_threads / group) + threadIdx.x / group;
+}
+
+// x = the floats of n packs: at `from`, from + step, ...
+template <int n, int N, typename T>
+__device__ inline void load_floats(const T* from, int64_t step, float (&x)[n][N]) {
+  Pack<T, N> packs[n];
+  for (int k = 0; k < n; ++k) packs[k] = load_pack<N>(from + k * step);
+  for (int k = 0; k < n; ++k)
+    for (int i = 0; i < N; ++i) x[k][i] = static_cast<float>(packs[k].at[i]);
+}
+
+// run.operator()<group, N>() with the threads of a row and the elements of a load.
+template <typename T, typename Run>
+void with_layout(int64_t classes, const Run& run) {
+  constexpr int N = pack_width<T>;
+  bool packs = rows_take_packs<N>(classes), warp = classes <= warp_classes;
+  if (warp && packs) return run.template operator()<warp_threads, N>();
+  if (warp) return run.template operator()<warp_threads, 1>();
+  if (packs) return run.template operator()<logit_threads, N>();
+  run.template operator()<logit_threads, 1>();
+}
+
+}  // namespace spire

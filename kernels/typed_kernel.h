@@ -1,0 +1,26 @@
+// Kernels that are templates over the element type, made for the dtype of a tensor.
+#pragma once
+#include <utility>
+
+#include <spire/kernels/float_type.h>
+#include <spire/kernels/kernel.h>
+
+namespace spire {
+
+// K<T>(arguments...) with T of `dtype`: fp32 or bf16.
+template <template <typename> class K, typename... Arguments>
+std::unique_ptr<Kernel> make_cpu_kernel(DType dtype, Arguments&&... arguments) {
+  return with_float_type(dtype, [&](auto type) -> std::unique_ptr<Kernel> {
+    return std::make_unique<K<decltype(type)>>(std::forward<Arguments>(arguments)...);
+  });
+}
+
+// The same with fp16, for CUDA kernels.
+template <template <typename> class K, typename... Arguments>
+std::unique_ptr<Kernel> make_cuda_kernel(DType dtype, Arguments&&... arguments) {
+  return with_cuda_float_type(dtype, [&](auto type) -> std::unique_ptr<Kernel> {
+    return std::make_unique<K<decltype(type)>>(std::forward<Arguments>(arguments)...);
+  });
+}
+
+}  // namespace spire

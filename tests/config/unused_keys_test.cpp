@@ -1,0 +1,153 @@
+// Given keys that mean nothing with the model, data or optimizer of the config.
+#include <gtest/gtest.h>
+#include <spire/base/error.h>
+#include <spire/config/load.h>
+#include <spire/config/schema.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace spire {
+namespace {
+
+ResolvedConfig parse(const std::string& yaml, const std::vector<std::string>& overrides = {}) {
+  return parse_config({{"run.yaml", yaml}}, overrides);
+}
+
+TEST(UnusedKeys, WarnsOfGivenKeysThatMeanNothingHere) {
+  ResolvedConfig resolved = parse(
+      "optimizer: {name: sgd, beta1: 0.8}\nschedule: {name: cosine, gamma: 0.1, min_lr: 0.01}\n",
+      {"lr.base_batch=64"});
+  EXPECT_EQ(resolved.warnings,
+            (std::vector<std::string>{
+                "run.yaml:1:24: optimizer.beta1 is not used with optimizer.name sgd, only with "
+                "adam, adamw, lamb",
+                "command line: lr.base_batch is not used with lr.scaling none, only with linear, "
+                "sqrt",
+                "run.yaml:2:26: schedule.gamma is not used with schedule.name cosine, only with "
+                "step, multistep"}));
+}
+
+TEST(UnusedKeys, DefaultsAndKeysThatAreUsedAreNotWarnedOf) {
+  EXPECT_TRUE(parse("").warnings.empty());
+  EXPECT_TRUE(
+      parse("optimizer: {name: lamb, beta1: 0.8, beta2: 0.9, epsilon: 1.0e-6}\n").warnings.empty());
+  EXPECT_TRUE(parse("optimizer: {momentum: 0.8, nesterov: true}\n",
+                    {"schedule.name=multistep", "schedule.milestones=[5]"})
+                  .warnings.empty());
+  ResolvedConfig later = parse("optimizer: {name: adam, momentum: 0.8}\n", {"optimizer.name=lars"});
+  EXPECT_TRUE(later.warnings.empty());
+}
+
+TEST(UnusedKeys, WarnsOfKeysOfOtherModels) {
+  EXPECT_EQ(parse("model: {name: linear, hidden: [8]}\n", {"model.patch=4"}).warnings,
+            (std::vector<std::string>{"run.yaml:1:23: model.hidden is not used with model.name "
+                                      "linear, only with mlp, cnn, autoencoder",
+                                      "command line: model.patch is not used with model.name "
+                                      "linear, only with vit"}));
+  // Layers that are spelled out are a model, too.
+  EXPECT_EQ(parse("model: {depth: 20, layers: [relu]}\n").warnings,
+            std::vector<std::string>{"run.yaml:1:9: model.depth is not used with model.name "
+                                     "layers, only with resnet, vgg"});
+}
+
+TEST(UnusedKeys, WarnsOfKeysOfOtherData) {
+  EXPECT_EQ(parse("data: {name: tokens, tokens: {length: 8}, mean: [0.5]}\n",
+                  {"data.csv.target=price", "data.synthetic.classes=4"})
+                .warnings,
+            (std::vector<std::string>{
+                "run.yaml:1:43: data.mean is not used with data.name tokens, only with cifar10, "
+                "cifar100, fashion_mnist, hdf5, idx, image_folder",
+                "command line: data.csv.target is not used with data.name tokens, only with csv",
+                "command line: data.synthetic.classes is not used with data.name tokens, only "
+                "with synthetic"}));
+}
+
+struct Owner {
+  std::string key, value;           // a key that not all models, or datasets, read
+  std::vector<std::string> owners;  // those which do
+
+  friend std::ostream& operator<<(std::ostream& out, const Owner& owner) {
+    return out << owner.key;
+  }
+};
+
+// Each key of a model or dataset: silent with those that use it, a warning with all others.
+class KeyOwners : public testing::TestWithParam<Owner> {};
+
+TEST_P(KeyOwners, AloneUseIt) {
+  const auto& [key, value, owners] = GetParam();
+  std::string name = key.starts_with("data.") ? "data.name" : "model.name";
+  for (const std::string& word : find_field(name)->choices) {
+    std::vector<std::string> words = {name + "=" + word};
+    if (word == "layers") words.push_back("model.layers=[relu]");
+    if (word == "vgg") words.push_back("model.depth=16");  // the default makes none
+    if (word != "vgg" || key != "model.depth") words.push_back(key + "=" + value);
+    std::vector<std::string> expected;
+    if (std::ranges::count(owners, word) == 0)
+      expected.push_back(fmt::format("command line: {} is not used with {} {}, only with {}", key,
+                                     name, word, fmt::join(owners, ", ")));
+    EXPECT_EQ(parse("", words).warnings, expected) << word;
+  }
+}
+
+const std::vector<std::string> kImages = {"cifar10", "cifar100", "fashion_mnist",
+                                          "hdf5",    "idx",      "image_folder"};
+INSTANTIATE_TEST_SUITE_P(
+    UnusedKeys, KeyOwners,
+    testing::Values(
+        Owner{"model.hidden", "[8]", {"mlp", "cnn", "autoencoder"}},
+        Owner{"model.channels", "[8]", {"cnn", "unet", "autoencoder"}},
+        Owner{"model.depth", "20", {"resnet", "vgg"}}, Owner{"model.variant", "cifar", {"resnet"}},
+        Owner{"model.shortcut", "identity", {"resnet"}},
+        Owner{"model.dropout", "0.5", {"mlp", "cnn", "vgg", "gpt", "vit"}},
+        Owner{"model.normalization", "none", {"cnn", "vgg", "unet", "autoencoder"}},
+        Owner{"model.upsample", "resize", {"unet", "autoencoder"}},
+        Owner{"model.output_activation", "sigmoid", {"unet", "autoencoder"}},
+        Owner{"model.size", "auto", {"gpt", "vit"}}, Owner{"model.blocks", "2", {"gpt", "vit"}},
+        Owner{"model.width", "8", {"gpt", "vit"}}, Owner{"model.heads", "2", {"gpt", "vit"}},
+        Owner{"model.context", "64", {"gpt"}}, Owner{"model.patch", "4", {"vit"}},
+        Owner{"batch_norm", "sync", {"cnn", "resnet", "vgg", "unet", "autoencoder", "layers"}},
+        Owner{"data.path",
+              "x",
+              {"cifar10", "cifar100", "csv", "fashion_mnist", "hdf5", "idx", "image_folder",
+               "tokens"}},
+        Owner{"data.on_error", "skip", {"csv", "hdf5", "image_folder"}},
+        Owner{"data.normalize", "unit", kImages}, Owner{"data.mean", "[0.5]", kImages},
+        Owner{"data.stddev", "[0.5]", kImages}, Owner{"data.cifar100.labels", "fine", {"cifar100"}},
+        Owner{"data.csv.header", "true", {"csv"}}, Owner{"data.csv.separator", "tab", {"csv"}},
+        Owner{"data.csv.target", "x", {"csv"}}, Owner{"data.csv.task", "class", {"csv"}},
+        Owner{"data.csv.test_share", "0.5", {"csv"}},
+        Owner{"data.synthetic.kind", "tokens", {"synthetic"}},
+        Owner{"data.synthetic.shape", "[8]", {"synthetic"}},
+        Owner{"data.synthetic.classes", "4", {"synthetic"}},
+        Owner{"data.synthetic.samples", "4", {"synthetic"}},
+        Owner{"data.synthetic.test_samples", "4", {"synthetic"}},
+        Owner{"data.tokens.length", "8", {"tokens"}}, Owner{"data.tokens.text", "x", {"tokens"}},
+        Owner{"data.tokens.vocabulary", "bytes", {"tokens"}},
+        Owner{"data.tokens.bpe_path", "x", {"tokens"}},
+        Owner{"data.tokens.val_share", "0.5", {"tokens"}},
+        Owner{"data.hdf5.cache_mib", "8", {"hdf5"}}, Owner{"data.hdf5.train.input", "x", {"hdf5"}},
+        Owner{"data.hdf5.train.target", "x", {"hdf5"}},
+        Owner{"data.hdf5.test.input", "x", {"hdf5"}}, Owner{"data.hdf5.test.target", "x", {"hdf5"}},
+        Owner{"data.image.size", "64", {"image_folder"}}, Owner{"data.augment.crop", "1", kImages},
+        Owner{"data.augment.flip", "true", kImages}, Owner{"data.augment.mixup", "0.5", kImages},
+        Owner{"data.augment.cutmix", "0.5", kImages},
+        Owner{"data.augment.color_jitter.brightness", "0.5", kImages},
+        Owner{"data.augment.color_jitter.contrast", "0.5", kImages},
+        Owner{"data.augment.color_jitter.saturation", "0.5", kImages},
+        Owner{"data.augment.random_resized_crop", "true", {"image_folder"}},
+        Owner{"data.augment.min_scale", "0.5", {"image_folder"}}),
+    [](const auto& owner) {
+      std::string name = owner.param.key;
+      std::ranges::replace(name, '.', '_');
+      return name;
+    });
+
+TEST(UnusedKeys, ReadyConfigsHaveNone) {
+  for (const auto& entry : std::filesystem::directory_iterator(CONFIGS_FOLDER))
+    EXPECT_EQ(load_config({entry.path()}, {}).warnings, std::vector<std::string>{}) << entry;
+}
+
+}  // namespace
+}  // namespace spire

@@ -1,0 +1,61 @@
+#include <gmock/gmock.h>
+#include <png.h>
+#include <spire/data/picture.h>
+
+#include "tests/data/test_files.h"
+
+namespace spire {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Picture read_png(const std::filesystem::path& path, int64_t channels) {
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  EXPECT_NE(png_image_begin_read_from_file(&image, path.c_str()), 0) << image.message;
+  image.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  Picture picture{image.height, image.width, channels, {}};
+  picture.pixels.resize(PNG_IMAGE_SIZE(image));
+  EXPECT_NE(png_image_finish_read(&image, nullptr, picture.pixels.data(), 0, nullptr), 0);
+  return picture;
+}
+
+TEST(Picture, UndoesTheNormalization) {
+  std::vector<float> image = {-1.0f, 1.0f, 0.0f, 99.0f};  // (pixel / 255 - 0.5) / 0.25
+  Picture picture = picture_of(image, {2, 2, 1}, {{0.5}, {0.25}});
+  EXPECT_THAT(picture.pixels, ElementsAre(64, 191, 128, 255));              // 0.25, 0.75, 0.5, cut
+  EXPECT_THAT(picture_of(image, {1, 2, 2}, {}).pixels, ElementsAre(0, 0));  // two channels: first
+}
+
+TEST(Picture, FileHoldsWhatWasWritten) {
+  TemporaryFolder folder;
+  for (int64_t channels : {1, 3}) {
+    Picture picture{5, 7, channels, pattern(static_cast<size_t>(35 * channels))};
+    write_png(folder / "a.png", picture);
+    Picture read = read_png(folder / "a.png", channels);
+    EXPECT_EQ(read.height, 5);
+    EXPECT_EQ(read.width, 7);
+    EXPECT_EQ(read.pixels, picture.pixels);
+  }
+}
+
+TEST(Picture, GridHasAWhiteLineBetweenPictures) {
+  Picture black{1, 2, 1, {0, 1}};
+  Picture grid = grid_of({black, black, black}, 2);
+  EXPECT_EQ(grid.height, 3);
+  EXPECT_EQ(grid.width, 5);
+  EXPECT_THAT(grid.pixels,
+              ElementsAre(0, 1, 255, 0, 1, 255, 255, 255, 255, 255, 0, 1, 255, 255, 255));
+}
+
+TEST(Picture, FolderThatIsNotThereIsNamed) {
+  EXPECT_THAT(message_of(Category::data,
+                         [] {
+                           write_png("/nowhere/a.png", {1, 1, 1, {0}});
+                         }),
+              HasSubstr("/nowhere/a.png"));
+}
+
+}  // namespace
+}  // namespace spire

@@ -1,0 +1,22 @@
+// The order of samples that a sampler gives an epoch, and the order of the file.
+#pragma once
+#include <spire/data/sampler.h>
+
+#include <numeric>
+#include <vector>
+
+namespace spire {
+
+inline std::vector<int64_t> order(const Sampler& sampler, int64_t epoch) {
+  std::vector<int64_t> samples;
+  for (int64_t i = 0; i < sampler.count(); ++i) samples.push_back(sampler.index(epoch, i));
+  return samples;
+}
+
+inline std::vector<int64_t> identity(int64_t count) {
+  std::vector<int64_t> samples(static_cast<size_t>(count));
+  std::iota(samples.begin(), samples.end(), 0);
+  return samples;
+}
+
+}  // namespace spire

@@ -1,0 +1,194 @@
+#include <spire/base/error.h>
+#include <ucontext.h>
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "cuda_runtime.h"
+
+namespace spire::emulation {
+
+namespace {
+
+constexpr size_t stack_bytes = 128 * 1024;
+constexpr int warp_lanes = 32;
+
+// A thread of the block under way. Its stack serves many blocks.
+struct Fibre {
+  ucontext_t context{};
+  std::unique_ptr<char[]> stack;
+  uint3 index;
+  bool ended = true;
+};
+
+// A meeting point that opens when all have come. Two rows of words, used by turns: whoever is late
+// still reads the row of its meeting, as the one after the next needs everyone.
+struct Meeting {
+  uint64_t generation = 0;
+  unsigned arrived = 0;  // lanes, as bits
+  uint64_t words[2][warp_lanes] = {};
+};
+
+class Block {
+ public:
+  void run(dim3 grid, dim3 block, uint3 index, const std::function<void()>& body) {
+    prepare(block);
+    body_ = &body;
+    blockIdx = index;
+    blockDim = block;
+    gridDim = grid;
+    while (running_ > 0) {
+      uint64_t before = progress_;
+      std::shuffle(order_.begin(), order_.end(), draw_);
+      for (size_t i : order_) resume(i);
+      if (progress_ == before) give_up(index);
+    }
+  }
+
+  void meet_block(bool vote) {
+    votes_ += vote;
+    uint64_t generation = generation_;
+    if (++waiting_ == static_cast<int>(order_.size())) {
+      waiting_ = 0;
+      counted_ = votes_;
+      votes_ = 0;
+      ++generation_;
+      ++progress_;
+    }
+    while (generation_ == generation) yield();
+  }
+  int counted() const { return counted_; }
+
+  const uint64_t* meet_warp(unsigned mask, uint64_t word) {
+    auto lane_bit = 1u << lane();
+    Meeting& meeting = warps_[current_ / warp_lanes];
+    uint64_t generation = meeting.generation;
+    uint64_t* row = meeting.words[generation % 2];
+    row[lane()] = word;
+    meeting.arrived |= lane_bit;
+    if ((meeting.arrived & mask) == mask) {
+      meeting.arrived &= ~mask;
+      ++meeting.generation;
+      ++progress_;
+    }
+    while (meeting.generation == generation) yield();
+    return row;
+  }
+
+  int lane() const { return static_cast<int>(current_ % warp_lanes); }
+
+ private:
+  void prepare(dim3 block) {
+    size_t count = size_t{block.x} * block.y * block.z;
+    require(count >= 1 && count <= 1024, "a block of {} threads", count);
+    while (fibres_.size() < count) add_fibre();
+    order_.resize(count);
+    std::iota(order_.begin(), order_.end(), 0);
+    warps_.assign((count + warp_lanes - 1) / warp_lanes, {});
+    for (size_t i = 0; i < count; ++i) {
+      auto x = static_cast<unsigned>(i);
+      fibres_[i]->index = {x % block.x, x / block.x % block.y, x / block.x / block.y};
+      fibres_[i]->ended = false;
+    }
+    running_ = count;
+    waiting_ = votes_ = 0;
+  }
+
+  void add_fibre() {
+    auto fibre = std::make_unique<Fibre>();
+    fibre->stack = std::make_unique<char[]>(stack_bytes);
+    ::getcontext(&fibre->context);
+    fibre->context.uc_stack.ss_sp = fibre->stack.get();
+    fibre->context.uc_stack.ss_size = stack_bytes;
+    ::makecontext(&fibre->context, &Block::run_fibre, 0);
+    fibres_.push_back(std::move(fibre));
+  }
+
+  // A fibre runs one body after another, as often as its block is used.
+  static void run_fibre();
+
+  void resume(size_t i) {
+    if (fibres_[i]->ended) return;
+    current_ = i;
+    threadIdx = fibres_[i]->index;
+    ::swapcontext(&scheduler_, &fibres_[i]->context);
+  }
+
+  void yield() {
+    size_t self = current_;
+    ::swapcontext(&fibres_[self]->context, &scheduler_);
+  }
+
+  [[noreturn]] void give_up(uint3 index) {
+    size_t stuck = running_;
+    fibres_.clear();  // their frames are lost with them
+    fail(Category::unexpected,
+         "block ({}, {}, {}): {} of {} threads wait at a barrier or shuffle for others that never "
+         "come there",
+         index.x, index.y, index.z, stuck, order_.size());
+  }
+
+  std::vector<std::unique_ptr<Fibre>> fibres_;
+  std::vector<size_t> order_;
+  std::vector<Meeting> warps_;
+  ucontext_t scheduler_{};
+  const std::function<void()>* body_ = nullptr;
+  size_t current_ = 0, running_ = 0;
+  int waiting_ = 0, votes_ = 0, counted_ = 0;  // of the block's barrier
+  uint64_t generation_ = 0, progress_ = 0;
+
+  struct Draw {
+    using result_type = uint32_t;
+    static constexpr uint32_t min() { return 0; }
+    static constexpr uint32_t max() { return ~0u; }
+    uint32_t operator()() {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      return static_cast<uint32_t>(state >> 32);
+    }
+    uint64_t state = 1;
+  } draw_;
+};
+
+thread_local Block current_block;
+
+void Block::run_fibre() {
+  for (;;) {
+    Block& block = current_block;
+    (*block.body_)();
+    block.fibres_[block.current_]->ended = true;
+    --block.running_;
+    ++block.progress_;
+    block.yield();
+  }
+}
+
+}  // namespace
+
+void run(dim3 grid, dim3 block, const std::function<void()>& body) {
+  require(grid.x >= 1 && grid.y >= 1 && grid.z >= 1 && grid.y < 65536 && grid.z < 65536,
+          "a grid of ({}, {}, {}) blocks", grid.x, grid.y, grid.z);
+  for (unsigned z = 0; z < grid.z; ++z)
+    for (unsigned y = 0; y < grid.y; ++y)
+      for (unsigned x = 0; x < grid.x; ++x) current_block.run(grid, block, {x, y, z}, body);
+}
+
+void meet_block() {
+  current_block.meet_block(false);
+}
+
+int count_block(bool vote) {
+  current_block.meet_block(vote);
+  return current_block.counted();
+}
+
+const uint64_t* meet_warp(unsigned mask, uint64_t word) {
+  return current_block.meet_warp(mask, word);
+}
+
+int lane() {
+  return current_block.lane();
+}
+
+}  // namespace spire::emulation

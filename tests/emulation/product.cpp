@@ -1,0 +1,56 @@
+// Loops in the place of cuBLASLt.
+#include <spire/kernels/cuda_product.h>
+#include <spire/kernels/float_type.h>
+
+#include <algorithm>
+
+namespace spire {
+
+struct CudaProduct::Prepared {
+  ProductShape shape;
+};
+
+CudaProduct::CudaProduct(const ProductShape& shape, CudaLibraries*)
+    : prepared_(std::make_unique<Prepared>(Prepared{shape})) {}
+
+CudaProduct::~CudaProduct() {}
+
+size_t CudaProduct::workspace_bytes() const {
+  return 48;
+}
+
+namespace {
+
+template <typename In, typename Out>
+void multiply(const ProductShape& s, const In* a, const In* b, const In* bias, Out* y) {
+  for (int64_t i = 0; i < s.m; ++i) {
+    for (int64_t j = 0; j < s.n; ++j) {
+      float sum = 0;
+      for (int64_t l = 0; l < s.k; ++l) {
+        auto left = static_cast<float>(a[s.transpose_a ? l * s.m + i : i * s.k + l]);
+        sum += left * static_cast<float>(b[s.transpose_b ? j * s.k + l : l * s.n + j]);
+      }
+      if (s.bias) sum += static_cast<float>(bias[j]);
+      y[i * s.n + j] = Out(s.relu ? std::max(sum, 0.0f) : sum);
+    }
+  }
+}
+
+}  // namespace
+
+void CudaProduct::run(const ProductPointers& p, void*) const {
+  const ProductShape& s = prepared_->shape;
+  require((p.bias != nullptr) == s.bias && p.workspace != nullptr, "a product's pointers");
+  with_cuda_float_type(s.operands, [&](auto in) {
+    with_cuda_float_type(s.result, [&](auto out) {
+      using In = decltype(in);
+      using Out = decltype(out);
+      for (int64_t i = 0; i < s.batch; ++i)
+        multiply(s, static_cast<const In*>(p.a) + i * s.m * s.k,
+                 static_cast<const In*>(p.b) + i * s.k * s.n, static_cast<const In*>(p.bias),
+                 static_cast<Out*>(p.y) + i * s.m * s.n);
+    });
+  });
+}
+
+}  // namespace spire

@@ -1,0 +1,61 @@
+// HDF5 files made from bytes, through libhdf5: any bytes give a whole file, but one of any layout.
+// So a search tries what a file may hold, not what libhdf5 makes of damage.
+#pragma once
+#include <filesystem>
+#include <vector>
+
+#include "tests/fuzz/choices.h"
+
+namespace spire::fuzz {
+
+// The bytes are, in turn:
+//   6 datasets, in the order of hdf5_names:
+//     place     dataset, nothing, group, links, type
+//     type      an entry of the table of types
+//     rank      0 to 5; 6: no extent at all
+//     extents   one a dimension, an entry of the table of extents
+//     layout    contiguous, compact, chunked, in another file, virtual
+//     chunk     one a dimension, chunked only
+//     filters   a bit each: shuffle, deflate, fletcher32, scale-offset, n-bit, no limit to rows
+//     fill      what was never written
+//     written   nothing, all rows, half of them, the last, or a chunk of bytes that are no such
+//     values    which numbers; step from one to the next
+//     attributes, so many: name, type, count, value
+// Whatever libhdf5 refuses to make is left out.
+// `newest`: in the newest form of the format, which has checksums over all that is no sample.
+void write_hdf5(const std::filesystem::path& path, bool newest, Choices& choices);
+
+inline constexpr std::array hdf5_names = {"train/images", "train/labels",      "test/images",
+                                          "test/labels",  "xxh3/train/images", "xxh3/train/labels"};
+
+// The target hdf5's: one byte, of which bit 0 asks for the full shuffle and bit 1 for the newest
+// form, then the bytes of files that people have: images and labels, features, tokens.
+std::vector<Bytes> hdf5_seeds();
+
+// The bytes of one dataset.
+struct Hdf5Part {
+  uint8_t type = 0;
+  std::vector<uint8_t> extents = {};  // entries of the table
+  uint8_t layout = 0;
+  std::vector<uint8_t> chunk = {};
+  uint8_t filters = 0, values = 0, step = 1;
+  std::vector<std::array<uint8_t, 4>> attributes = {};
+};
+void append(Bytes& bytes, const Hdf5Part& part);
+
+// Entries of the tables, by name.
+namespace hdf5_type {
+enum : uint8_t { u8, i8, i16, u16_be, i32, i64, u64, f32, f64, f64_be };
+}
+namespace hdf5_layout {
+enum : uint8_t { contiguous, compact, chunked };
+}
+namespace hdf5_filter {
+enum : uint8_t { shuffle = 1, deflate = 2, fletcher32 = 4 };
+}
+namespace hdf5_attribute {
+enum : uint8_t { mean, stddev, class_names, classes, rows };  // names
+enum : uint8_t { number, integer, word, words };              // types
+}  // namespace hdf5_attribute
+
+}  // namespace spire::fuzz

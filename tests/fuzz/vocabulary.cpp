@@ -1,0 +1,57 @@
+// A vocabulary as a checkpoint holds it; and the two files of a GPT-2 vocabulary, parted by a zero
+// byte.
+#include <spire/data/bpe.h>
+#include <stdlib.h>
+
+#include <algorithm>
+
+#include "tests/data/bpe_files.h"
+#include "tests/fuzz/fuzz_target.h"
+
+namespace spire::fuzz {
+namespace {
+
+// What was accepted encodes and decodes its own tokens.
+void check(const Vocabulary& vocabulary) {
+  std::vector<int32_t> ids;
+  for (int64_t id = 0; id < std::min<int64_t>(vocabulary.size(), 300); ++id)
+    ids.push_back(static_cast<int32_t>(id));
+  std::string text = vocabulary.decode(ids);
+  int encoded = parse_or_refuse(Category::data, [&] {
+    require(vocabulary.decode(vocabulary.encode(text)) == text, "a text does not come back");
+  });
+  require(encoded == accepted || vocabulary.name() == "gpt2", "its own characters are refused");
+}
+
+int read_text_form(const std::string& text) {
+  if (text.starts_with("gpt2:")) return refused;  // the input names no folders
+  return parse_or_refuse(Category::data, [&] { check(*make_vocabulary(text)); });
+}
+
+int read_files(const std::string& tokens, const std::string& merges) {
+  TemporaryFolder folder;
+  write_text(folder / "encoder.json", tokens);
+  write_text(folder / "vocab.bpe", merges);
+  return parse_or_refuse(Category::data, [&] { check(*read_bpe(folder.path())); });
+}
+
+}  // namespace
+
+int consume(const uint8_t* data, size_t size) {
+  std::string text(reinterpret_cast<const char*>(data), size);
+  size_t zero = text.find('\0');
+  if (zero == text.npos) return read_text_form(text);
+  return read_files(text.substr(0, zero), text.substr(zero + 1));
+}
+
+std::vector<Bytes> seeds() {
+  std::string bpe = vocabulary_json({"ab", "abc",
+                                     "\xc4\xa0"
+                                     "ab",
+                                     "<|endoftext|>"});
+  bpe += '\0';
+  bpe += "#version: 0.2\na b\nab c\n\xc4\xa0 ab\n";
+  return {bytes_of("bytes"), bytes_of("characters:\"\\n !ab\xc3\xa9\""), bytes_of(bpe)};
+}
+
+}  // namespace spire::fuzz

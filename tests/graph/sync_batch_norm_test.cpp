@@ -1,0 +1,114 @@
+// Batch normalisation over all towers as a layer: what it records, how it fuses, and that one tower
+// trains with the bits of the plain layer.
+#include <gtest/gtest.h>
+#include <spire/graph/layers.h>
+
+#include <algorithm>
+
+#include "tests/graph/run_graph.h"
+
+namespace spire {
+namespace {
+
+constexpr int64_t batch = 6;
+
+// One of each form: with relu, with residual and relu, bare.
+Graph net(bool sync, bool training = true) {
+  Graph g(training);
+  Value x = g.input("images", {{batch, 6, 6, 2}, DType::f32});
+  Value labels = g.input("labels", {{batch}, DType::i32});
+  BatchNormOptions options{.sync = sync};
+  auto normal = [&](const std::string& name, Value v) {
+    Conv2dOptions conv{.channels = 4, .padding = {1, 1}, .bias = false};
+    return batch_norm(g, "n" + name, conv2d(g, "c" + name, v, conv), options);
+  };
+  Value stem = relu(g, normal("0", x));
+  Value y = relu(g, add(g, normal("1", stem), stem));
+  y = tanh(g, normal("2", y));
+  cross_entropy_loss(g, dense(g, "d", flatten(g, y), 3), labels, 0.0f);
+  return g;
+}
+
+int64_t count(const Graph& graph, std::string_view name) {
+  return std::ranges::count_if(graph.nodes(),
+                               [=](const Node& node) { return node.op->name() == name; });
+}
+
+struct Data {
+  std::vector<float> images = std::vector<float>(batch * 6 * 6 * 2);
+  std::vector<int32_t> labels = {0, 2, 1, 2, 0, 1};
+  Data() {
+    RandomStream random(9, Purpose::initialize);
+    for (size_t i = 0; i < images.size(); ++i) images[i] = 2 * random.uniform(i) - 1;
+  }
+};
+
+TEST(SyncBatchNorm, OneTowerTrainsWithTheBitsOfThePlainLayer) {
+  Data data;
+  for (bool fuse : {false, true}) {
+    for (int threads : {1, 2}) {
+      RunChoices choices{.fuse = fuse, .poison = 0xff, .threads = threads};
+      GraphRun sync = run_graph(net(true), data.images, data.labels, choices);
+      GraphRun plain = run_graph(net(false), data.images, data.labels, choices);
+      EXPECT_EQ(sync.loss, plain.loss);
+      EXPECT_EQ(sync.gradients, plain.gradients);
+    }
+  }
+}
+
+TEST(SyncBatchNorm, FusesWithReluAndResidual) {
+  Graph sync = net(true), plain = net(false);
+  EXPECT_EQ(fuse_activations(sync), 3);  // two relus, one add
+  EXPECT_EQ(fuse_activations(plain), 3);
+  EXPECT_EQ(count(sync, "relu") + count(sync, "add"), 0);
+  EXPECT_EQ(count(sync, "batch_norm_sync"), 3);
+}
+
+TEST(SyncBatchNorm, TowersMeetOnceForwardAndOnceBackward) {
+  Graph g = net(true);
+  fuse_activations(g);
+  EXPECT_EQ(count(g, "tower_sum"), 3);
+  auto gradients = differentiate(g);
+  std::vector<Value> keep;
+  for (const auto& gradient : gradients) keep.push_back(gradient.gradient);
+  remove_dead_nodes(g, keep);
+  EXPECT_EQ(count(g, "tower_sum"), 6);
+  EXPECT_EQ(count(g, "batch_norm_gradient_sums"), 3);
+  EXPECT_EQ(count(g, "batch_norm_sync_backward"), 3);
+  EXPECT_EQ(count(g, "batch_norm") + count(g, "batch_norm_backward"), 0);
+}
+
+// Nothing before the first one is trained: its input needs no gradient, so towers need not meet.
+TEST(SyncBatchNorm, AnInputThatIsNotTrainedNeedsNoSumBackward) {
+  Graph g(true);
+  Value x = g.input("images", {{batch, 8}, DType::f32});
+  Value labels = g.input("labels", {{batch}, DType::i32});
+  Value y = dense(g, "d", batch_norm(g, "n", x, {.sync = true}), 3);
+  cross_entropy_loss(g, y, labels, 0.0f);
+  differentiate(g);
+  EXPECT_EQ(count(g, "tower_sum"), 1);
+  EXPECT_EQ(count(g, "batch_norm_gradient_sums"), 1);
+}
+
+TEST(SyncBatchNorm, EvaluationUsesTheRunningStatisticsAsThePlainLayerDoes) {
+  Graph sync = net(true, false), plain = net(false, false);
+  ASSERT_EQ(sync.nodes().size(), plain.nodes().size());
+  for (size_t n = 0; n < sync.nodes().size(); ++n) {
+    EXPECT_EQ(sync.nodes()[n].op->name(), plain.nodes()[n].op->name());
+  }
+  EXPECT_EQ(count(sync, "batch_norm_eval"), 3);
+}
+
+TEST(SyncBatchNorm, BothLayersHaveTheSameParametersAndStates) {
+  auto names = [](const Graph& graph) {
+    std::vector<std::string> all;
+    for (Role role : {Role::parameter, Role::state}) {
+      for (Value value : graph.values_of(role)) all.push_back(graph.tensor(value).name);
+    }
+    return all;
+  };
+  EXPECT_EQ(names(net(true)), names(net(false)));
+}
+
+}  // namespace
+}  // namespace spire

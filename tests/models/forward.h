@@ -1,0 +1,38 @@
+// The output of a graph in evaluation form, with its initial weights.
+#pragma once
+#include <spire/device/buffer.h>
+#include <spire/graph/passes.h>
+#include <spire/graph/plan.h>
+
+#include <vector>
+
+namespace spire {
+
+// rows: of the graph's first input, which the output alone may depend on.
+inline std::vector<float> forward(Graph graph, const void* rows) {
+  graph.keep_output("output");
+  fuse_activations(graph);
+  remove_dead_nodes(graph);
+  auto count = static_cast<size_t>(graph.spec(graph.outputs().at("output")).shape.elements());
+  Bindings bindings;
+  bindings.inputs.resize(graph.values_of(Role::input).size());
+  bindings.inputs[0] = rows;
+  std::vector<ParameterGradient> parameters;
+  for (Value value : graph.values_of(Role::parameter)) parameters.push_back({value, {}});
+  ParameterLayout layout(graph, parameters);
+  PackedForms forms;
+  Plan plan(std::move(graph), {.device = {}, .threads = 1, .step = false, .gradients = {}}, layout,
+            forms);
+  forms.allocate();
+  Buffer weights(static_cast<size_t>(layout.total_floats()) * 4), arena(plan.arena_bytes());
+  layout.initialize(1, weights.as<float>());
+  forms.pack_for_evaluation(weights.as<float>(), 0, 1);
+  bindings.weights = weights.as<float>();
+  bindings.packed = forms.data();
+  bindings.arena = arena.data();
+  plan.run(bindings, {});
+  auto output = static_cast<const float*>(plan.output("output", arena.data()));
+  return {output, output + count};
+}
+
+}  // namespace spire

@@ -1,0 +1,298 @@
+// Models that the config lists layer by layer: what each layer makes, that a list can be the model
+// it spells out, and that what does not fit is told with its place.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <spire/base/error.h>
+#include <spire/config/layer_types.h>
+#include <spire/config/load.h>
+#include <spire/models/model.h>
+
+#include "tests/graph/run_graph.h"
+#include "tests/models/forward.h"
+
+namespace spire {
+namespace {
+
+using testing::HasSubstr;
+
+ModelConfig layers(const std::string& list) {
+  return parse_config({{"run.yaml", "model: {layers: [" + list + "]}"}}, {}).config.model;
+}
+
+ModelInput image_input(Shape image, int64_t batch = 2) {
+  return {
+      .columns = {{"images", image}, {"labels", {}, DType::i32}}, .classes = 10, .batch = batch};
+}
+
+Graph build(const ModelConfig& config, const ModelInput& input, bool training = true) {
+  return build_model(config, {}, input, training);
+}
+
+Shape output_shape(const std::string& list, const ModelInput& input) {
+  Graph graph = build(layers(list), input);
+  return graph.spec(graph.outputs().at("output")).shape;
+}
+
+std::string refusal(const std::string& list, const ModelInput& input) {
+  try {
+    build(layers(list), input);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.category(), Category::config);
+    return error.what();
+  }
+  return "";
+}
+
+std::vector<Shape> parameter_shapes(const Graph& graph) {
+  std::vector<Shape> shapes;
+  for (Value value : graph.values_of(Role::parameter)) shapes.push_back(graph.spec(value).shape);
+  return shapes;
+}
+
+std::vector<std::string> parameter_names(const Graph& graph) {
+  std::vector<std::string> names;
+  for (Value value : graph.values_of(Role::parameter)) names.push_back(graph.tensor(value).name);
+  return names;
+}
+
+const std::string kCnn =
+    "{conv2d: {channels: 32, padding: same}}, relu, max_pool2d,"
+    "{conv2d: {channels: 64, padding: 1}}, relu, max_pool2d, flatten,"
+    "{dense: {units: 128}}, relu, {dense: {units: classes, init: linear_uniform}}";
+
+std::string resnet_layers() {
+  auto conv = [](int channels, int kernel, int stride) {
+    return fmt::format(
+        "{{conv2d: {{channels: {}, kernel: {}, stride: {}, padding: same, bias: false, init: "
+        "kaiming_normal}}}}, batch_norm",
+        channels, kernel, stride);
+  };
+  std::string list = conv(16, 3, 1) + ", relu";
+  for (int stage = 0; stage < 3; ++stage) {
+    int channels = 16 << stage;
+    std::string block = "{{residual: {{layers: [{}, relu, {}]}}}}, relu";
+    if (stage > 0) {
+      list += ", " + fmt::format(fmt::runtime(block), conv(channels, 3, 2), conv(channels, 3, 1));
+    }
+    list +=
+        fmt::format(", {{repeat: {{times: {}, layers: [{}]}}}}", stage > 0 ? 2 : 3,
+                    fmt::format(fmt::runtime(block), conv(channels, 3, 1), conv(channels, 3, 1)));
+  }
+  return list + ", global_avg_pool, {dense: {units: classes}}";
+}
+
+// The same operations in the same order, with the same weights: the same bits.
+void expect_same_model(const ModelConfig& listed, const ModelConfig& built_in) {
+  ModelInput input = image_input({28, 28, 1});
+  Graph a = build(listed, input), b = build(built_in, input);
+  ASSERT_EQ(parameter_shapes(a), parameter_shapes(b));
+  auto names_a = parameter_names(a), names_b = parameter_names(b);
+  // Each parameter's values by its place in the order of definition.
+  auto fill_by = [](const std::vector<std::string>& names) {
+    return RunChoices{.fill = [&names](const ParameterEntry& entry, std::span<float> values) {
+      auto place = std::find(names.begin(), names.end(), entry.name) - names.begin();
+      RandomStream random(static_cast<uint64_t>(place), Purpose::initialize);
+      for (size_t i = 0; i < values.size(); ++i) values[i] = 0.2f * random.uniform(i) - 0.1f;
+    }};
+  };
+  std::vector<float> images(2 * 28 * 28);
+  RandomStream random(99, Purpose::initialize);
+  for (size_t i = 0; i < images.size(); ++i) images[i] = random.uniform(i);
+  GraphRun run_a = run_graph(std::move(a), images, {3, 7}, fill_by(names_a));
+  GraphRun run_b = run_graph(std::move(b), images, {3, 7}, fill_by(names_b));
+  EXPECT_EQ(run_a.loss, run_b.loss);
+  for (size_t k = 0; k < names_a.size(); ++k)
+    EXPECT_EQ(run_a.gradients[names_a[k]], run_b.gradients[names_b[k]]) << names_a[k];
+}
+
+TEST(LayersModel, SpellsOutTheCnn) {
+  expect_same_model(layers(kCnn), {.name = "cnn"});
+}
+
+TEST(LayersModel, SpellsOutResnet20) {
+  expect_same_model(layers(resnet_layers()), {.name = "resnet"});
+}
+
+TEST(LayersModel, NamesParametersByTheirPlace) {
+  Graph graph = build(layers("{residual: {shortcut: projection, layers: [{conv2d: {channels: 4, "
+                             "padding: 1, bias: false}}]}}, flatten, {repeat: {times: 2, layers: "
+                             "[{dense: {units: classes}}]}}"),
+                      image_input({4, 4, 1}));
+  EXPECT_THAT(
+      parameter_names(graph),
+      testing::ElementsAre("0.residual.0.conv2d.weight", "0.residual.shortcut.conv.weight",
+                           "0.residual.shortcut.norm.gamma", "0.residual.shortcut.norm.beta",
+                           "2.repeat.0.0.dense.weight", "2.repeat.0.0.dense.bias",
+                           "2.repeat.1.0.dense.weight", "2.repeat.1.0.dense.bias"));
+  EXPECT_EQ(graph.blocks().size(), 1u);
+}
+
+struct Made {
+  std::string name, layer;
+  Shape in, out;  // of a sample
+};
+
+class EachLayer : public testing::TestWithParam<Made> {};
+
+// Reached by reconstruction-free means: a dense head follows, whose weight tells the shape.
+TEST_P(EachLayer, MakesItsShape) {
+  const Made& made = GetParam();
+  Graph graph(true);
+  std::vector<int64_t> dims = {2};
+  dims.insert(dims.end(), made.in.dims().begin(), made.in.dims().end());
+  bool tokens = made.name == "embedding";
+  Value x = graph.input("x", {Shape(dims), tokens ? DType::i32 : DType::f32});
+  Value y = layers_model(graph, x, layers(made.layer), 10);
+  std::vector<int64_t> wanted = {2};
+  wanted.insert(wanted.end(), made.out.dims().begin(), made.out.dims().end());
+  EXPECT_EQ(graph.spec(y).shape, Shape(wanted));
+}
+
+const std::vector<Made> kMade = {
+    {"conv2d", "{conv2d: {channels: 5, kernel: [3, 1], stride: [2, 1]}}", {9, 8, 2}, {4, 8, 5}},
+    {"conv2d_same",
+     "{conv2d: {channels: 5, kernel: [5, 3], padding: same, dilation: 2}}",
+     {9, 8, 2},
+     {9, 8, 5}},
+    {"conv2d_groups", "{conv2d: {channels: 6, groups: 2}}", {9, 8, 4}, {7, 6, 6}},
+    {"conv_transpose2d",
+     "{conv_transpose2d: {channels: 5, stride: 2, output_padding: 1}}",
+     {4, 3, 2},
+     {10, 8, 5}},
+    {"resize", "{resize: {factor: [2, 3], kind: bilinear}}", {4, 3, 2}, {8, 9, 2}},
+    {"batch_norm", "batch_norm", {4, 3, 2}, {4, 3, 2}},
+    {"max_pool2d", "max_pool2d", {9, 8, 2}, {4, 4, 2}},
+    {"avg_pool2d", "{avg_pool2d: {kernel: 3, stride: 2, padding: 1}}", {9, 8, 2}, {5, 4, 2}},
+    {"global_avg_pool", "global_avg_pool", {9, 8, 2}, {2}},
+    {"global_avg_pool_tokens", "global_avg_pool", {9, 8}, {8}},
+    {"dense", "{dense: {units: 7}}", {9, 8}, {9, 7}},
+    {"dense_classes", "{dense: {units: classes, bias: false}}", {8}, {10}},
+    {"relu", "relu", {8}, {8}},
+    {"leaky_relu", "{leaky_relu: {slope: 0.2}}", {8}, {8}},
+    {"gelu", "gelu, {gelu: {form: tanh}}", {8}, {8}},
+    {"sigmoid", "sigmoid", {8}, {8}},
+    {"tanh", "tanh", {8}, {8}},
+    {"dropout", "{dropout: {rate: 0.5}}", {8}, {8}},
+    {"flatten", "flatten", {4, 3, 2}, {24}},
+    {"reshape", "{reshape: {shape: [3, -1]}}", {4, 3, 2}, {3, 8}},
+    {"layer_norm", "layer_norm", {4, 6}, {4, 6}},
+    {"embedding", "{embedding: {width: 6}}", {4}, {4, 6}},
+    {"positions", "positions", {4, 6}, {4, 6}},
+    {"attention", "{attention: {heads: 3}}", {4, 6}, {4, 6}},
+    {"transformer_block",
+     "{transformer_block: {heads: 3, mlp_ratio: 2, causal: true}}",
+     {4, 6},
+     {4, 6}},
+    {"residual",
+     "{residual: {layers: [{conv2d: {channels: 5, stride: 2, padding: 1}}]}}",
+     {9, 8, 2},
+     {5, 4, 5}},
+    {"residual_dense", "{residual: {layers: [{dense: {units: 5}}]}}", {4, 6}, {4, 5}},
+    {"repeat", "{repeat: {times: 3, layers: [max_pool2d]}}", {8, 16, 1}, {1, 2, 1}},
+};
+
+INSTANTIATE_TEST_SUITE_P(Layers, EachLayer, testing::ValuesIn(kMade),
+                         [](const auto& test) { return test.param.name; });
+
+TEST(EachLayerType, HasACase) {
+  for (const LayerType& type : layer_types()) {
+    bool found = std::any_of(kMade.begin(), kMade.end(),
+                             [&](const Made& made) { return made.name == type.name; });
+    EXPECT_TRUE(found) << type.name;
+  }
+}
+
+TEST(LayersModel, TellsWhereALayerDoesNotFit) {
+  ModelInput input = image_input({8, 8, 1});
+  EXPECT_EQ(refusal("relu, flatten, {conv2d: {channels: 3}}", input),
+            "model.layers[2].conv2d: [conv2d] takes an input (N, H, W, C), got (2, 64); its input "
+            "is (2, 64)");
+  EXPECT_EQ(
+      refusal("relu, {residual: {layers: [relu, {conv2d: {channels: 2, kernel: 9}}]}}", input),
+      "model.layers[1].residual.layers[1].conv2d: [conv2d] kernel 9x9 with dilation 1 does "
+      "not fit input 8x8 with padding 0; its input is (2, 8, 8, 1)");
+  EXPECT_THAT(refusal("{residual: {shortcut: identity, layers: [max_pool2d]}}, flatten", input),
+              HasSubstr("model.layers[0].residual: its layers make (2, 4, 4, 1) of it; use "
+                        "shortcut: auto; its input is (2, 8, 8, 1)"));
+  EXPECT_THAT(refusal("{repeat: {times: 5, layers: [max_pool2d]}}", input),
+              HasSubstr("model.layers[0].repeat.layers[0].max_pool2d: [max_pool2d] kernel 2x2"));
+  EXPECT_THAT(refusal("{conv2d: {channels: 2, kernel: 4, padding: same}}", input),
+              HasSubstr("model.layers[0].conv2d: padding: same needs an odd kernel, got 4x4"));
+  EXPECT_THAT(refusal("{reshape: {shape: [5, -1]}}", input),
+              HasSubstr("model.layers[0].reshape: "));
+  EXPECT_THAT(refusal("{reshape: {shape: [-1, -1]}}", input),
+              HasSubstr("shape (-1, -1) is none of 64 values"));
+  EXPECT_THAT(refusal("{reshape: {shape: [1000000000, 1000000000, 1000000000]}}", input),
+              HasSubstr("is none of 64 values"));
+}
+
+// Each step is within the range of its key; their product is within no machine.
+TEST(LayersModel, TensorsBeyondAllMemoryAreRefused) {
+  EXPECT_EQ(refusal("{repeat: {times: 4, layers: [{resize: {factor: 64}}]}}, flatten",
+                    image_input({8, 8, 1})),
+            "model.layers[0].repeat.layers[0].resize: a tensor of (2, 2097152, 2097152, 1) has "
+            "more than 2^40 elements; make the model smaller; its input is (2, 32768, 32768, 1)");
+  EXPECT_THAT(refusal("{repeat: {times: 2, layers: [{conv2d: {channels: 1000000, padding: 1}}]}}",
+                      image_input({8, 8, 1})),
+              HasSubstr("conv2d: a tensor of (1000000, 1000000, 3, 3) has more than 2^40"));
+}
+
+TEST(LayersModel, MustEndWithWhatTheDataNeeds) {
+  EXPECT_EQ(refusal("flatten, {dense: {units: 9}}", image_input({8, 8, 1})),
+            "model.layers: the last layer's result is (2, 9), a batch of 2 needs (2, 10); end with "
+            "flatten and {dense: {units: classes}}");
+  EXPECT_EQ(refusal("max_pool2d", image_input({8, 8, 1})),
+            "model.layers: the last layer's result is (2, 4, 4, 1), a batch of 2 needs (2, 8, 8, "
+            "1)");
+}
+
+// What layers are for follows from what they end with.
+TEST(LayersModel, HasTheTaskOfItsEnd) {
+  std::vector<Column> images = image_input({8, 8, 1}).columns;
+  EXPECT_EQ(task_of(layers(kCnn), images), Task::classify);
+  EXPECT_EQ(task_of(layers("max_pool2d, resize"), images), Task::reconstruct);
+  EXPECT_EQ(task_of(layers("flatten, {dense: {units: 64}}, {reshape: {shape: [8, 8, 1]}}"), images),
+            Task::reconstruct);
+  EXPECT_EQ(
+      task_of(layers("{dense: {units: 1}}"), {{"features", {6}}, {"values", {1}, DType::f32}}),
+      Task::regress);
+  EXPECT_EQ(task_of(layers("{embedding: {width: 8}}"),
+                    {{"tokens", {6}, DType::i32}, {"targets", {6}, DType::i32}}),
+            Task::predict_tokens);
+}
+
+TEST(LayersModel, ReadsTokens) {
+  ModelInput input{.columns = {{"tokens", {6}, DType::i32}, {"targets", {6}, DType::i32}},
+                   .classes = 10,
+                   .batch = 2};
+  EXPECT_EQ(output_shape("{embedding: {width: 8}}, positions, {repeat: {times: 2, layers: "
+                         "[{transformer_block: {heads: 2, causal: true}}]}}, layer_norm, {dense: "
+                         "{units: classes}}",
+                         input),
+            (Shape{2, 6, 10}));
+}
+
+TEST(LayersModel, KnowsBatchNormOverAllTowers) {
+  ModelConfig config = layers("batch_norm, flatten, {dense: {units: classes}}");
+  config.batch_norm = "sync";
+  Graph graph = build(config, image_input({8, 8, 1}));
+  EXPECT_TRUE(std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                          [](const Node& node) { return node.op->sums_towers(); }));
+}
+
+TEST(LayersModel, PassesValuesOnToItsLayers) {
+  std::vector<float> x = {-2, -1, 0, 3};
+  auto through = [&](const std::string& list) {
+    return forward(build(layers(list + ", {reshape: {shape: [2, 2, 1]}}"),
+                         {.columns = {{"images", {2, 2, 1}}}, .classes = 1}, false),
+                   x.data());
+  };
+  EXPECT_EQ(through("{leaky_relu: {slope: 0.5}}"), (std::vector<float>{-1, -0.5, 0, 3}));
+  EXPECT_EQ(through("{residual: {layers: [relu]}}"), (std::vector<float>{-2, -1, 0, 6}));
+  EXPECT_EQ(through("max_pool2d, resize"), (std::vector<float>{3, 3, 3, 3}));
+  EXPECT_EQ(through("{repeat: {times: 3, layers: [{residual: {layers: [relu]}}]}}"),
+            (std::vector<float>{-2, -1, 0, 24}));
+}
+
+}  // namespace
+}  // namespace spire

@@ -1,0 +1,137 @@
+// Names, shapes and counts of the models' parameters, against what the architectures say.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <spire/graph/passes.h>
+#include <spire/graph/tensor_places.h>
+#include <spire/models/model.h>
+
+#include <map>
+
+namespace spire {
+namespace {
+
+using testing::ElementsAre;
+using Names = std::vector<std::string>;
+
+const std::vector<Column> kColumns = {{"images", {28, 28, 1}}, {"labels", {}, DType::i32}};
+
+Graph model(ModelConfig config, bool training = true) {
+  return build_model(config, {}, {.columns = kColumns, .classes = 10, .batch = 4}, training);
+}
+
+std::map<std::string, Shape> shapes_of(const Graph& graph, Role role) {
+  std::map<std::string, Shape> shapes;
+  for (Value value : graph.values_of(role))
+    shapes[graph.tensor(value).name] = graph.spec(value).shape;
+  return shapes;
+}
+
+Names ops_of(const Graph& graph) {
+  Names names;
+  for (const Node& node : graph.nodes()) names.emplace_back(node.op->name());
+  return names;
+}
+
+int64_t parameter_count(Graph graph) {
+  auto gradients = differentiate(graph);
+  return ParameterLayout(graph, gradients).parameter_count();
+}
+
+TEST(Linear, IsOneDenseLayer) {
+  std::map<std::string, Shape> expected = {{"dense.weight", {10, 784}}, {"dense.bias", {10}}};
+  EXPECT_EQ(shapes_of(model({.name = "linear"}), Role::parameter), expected);
+}
+
+TEST(Cnn, ConvolutionsHaveABiasWithoutNormalization) {
+  Graph graph = model({.name = "cnn"});
+  std::map<std::string, Shape> expected = {
+      {"conv1.weight", {32, 1, 3, 3}},   {"conv1.bias", {32}},    //
+      {"conv2.weight", {64, 32, 3, 3}},  {"conv2.bias", {64}},    //
+      {"dense1.weight", {128, 64 * 49}}, {"dense1.bias", {128}},  //
+      {"dense2.weight", {10, 128}},      {"dense2.bias", {10}}};
+  EXPECT_EQ(shapes_of(graph, Role::parameter), expected);
+  EXPECT_TRUE(shapes_of(graph, Role::state).empty());
+}
+
+TEST(Cnn, BatchNormTakesThePlaceOfEachBias) {
+  Graph graph = model({.name = "cnn", .channels = {8, 12}, .normalization = "batch_norm"});
+  std::map<std::string, Shape> parameters = {
+      {"conv1.weight", {8, 1, 3, 3}},    {"conv1.norm.gamma", {8}},
+      {"conv1.norm.beta", {8}},          {"conv2.weight", {12, 8, 3, 3}},
+      {"conv2.norm.gamma", {12}},        {"conv2.norm.beta", {12}},
+      {"dense1.weight", {128, 12 * 49}}, {"dense1.bias", {128}},
+      {"dense2.weight", {10, 128}},      {"dense2.bias", {10}}};
+  std::map<std::string, Shape> states = {{"conv1.norm.running_mean", {8}},
+                                         {"conv1.norm.running_var", {8}},
+                                         {"conv2.norm.running_mean", {12}},
+                                         {"conv2.norm.running_var", {12}}};
+  EXPECT_EQ(shapes_of(graph, Role::parameter), parameters);
+  EXPECT_EQ(shapes_of(graph, Role::state), states);
+  EXPECT_EQ(graph.state_updates().size(), 4u);
+}
+
+TEST(Cnn, NormalizesBeforeTheRelu) {
+  Names training = ops_of(model({.name = "cnn", .channels = {8}, .normalization = "batch_norm"}));
+  training.resize(4);
+  EXPECT_THAT(training, ElementsAre("conv2d", "batch_norm", "relu", "max_pool2d"));
+  Names evaluation =
+      ops_of(model({.name = "cnn", .channels = {8}, .normalization = "batch_norm"}, false));
+  evaluation.resize(4);
+  EXPECT_THAT(evaluation, ElementsAre("conv2d", "batch_norm_eval", "relu", "max_pool2d"));
+}
+
+TEST(Cnn, TrainingAndEvaluationShareTheirParametersAndStates) {
+  for (const char* normalization : {"none", "batch_norm"}) {
+    ModelConfig config = {.name = "cnn", .dropout = 0.5, .normalization = normalization};
+    Graph training = model(config), evaluation = model(config, false);
+    for (Role role : {Role::parameter, Role::state})
+      EXPECT_EQ(shapes_of(training, role), shapes_of(evaluation, role));
+    EXPECT_TRUE(evaluation.state_updates().empty());
+  }
+}
+
+TEST(Models, ParameterCounts) {
+  EXPECT_EQ(parameter_count(model({.name = "mlp"})),
+            784 * 512 + 512 + 512 * 256 + 256 + 256 * 10 + 10);
+  int64_t plain = parameter_count(model({.name = "cnn"}));
+  EXPECT_EQ(plain, 9 * 32 + 32 + 9 * 32 * 64 + 64 + 3136 * 128 + 128 + 128 * 10 + 10);
+  // A gain and a shift a channel instead of a bias.
+  EXPECT_EQ(parameter_count(model({.name = "cnn", .normalization = "batch_norm"})),
+            plain + 32 + 64);
+}
+
+TEST(Models, MarkTheBlocksThatBackwardMayComputeAnew) {
+  EXPECT_EQ(model({.name = "resnet", .depth = 20}).blocks().size(), 9u);
+  EXPECT_EQ(model({.name = "resnet", .depth = 20}).blocks().back(), "stage3.block3");
+  EXPECT_THAT(model({.name = "cnn", .hidden = {16}, .channels = {4, 8}}).blocks(),
+              ElementsAre("conv1", "conv2", "dense1"));
+  EXPECT_TRUE(model({.name = "mlp"}).blocks().empty());
+}
+
+// The least that any layout of the arena needs is the most bytes alive at a time.
+TEST(Models, ArenaOfAResnetIsAsSmallAsItCanBe) {
+  Graph graph = model({.name = "resnet", .depth = 20});
+  fuse_activations(graph);
+  auto gradients = differentiate(graph);
+  std::vector<Value> keep;
+  for (const auto& g : gradients) keep.push_back(g.gradient);
+  remove_dead_nodes(graph, keep);
+  ParameterLayout layout(graph, gradients);
+  TensorPlaces kept(graph, gradients, layout);
+  EXPECT_LE(kept.arena_bytes() * 10, kept.peak_bytes() * 11);
+  recompute_blocks(graph);
+  TensorPlaces anew(graph, gradients, layout);
+  EXPECT_LE(anew.arena_bytes() * 10, anew.peak_bytes() * 11);
+  EXPECT_LE(anew.arena_bytes() * 2, kept.arena_bytes());
+}
+
+TEST(Models, ResnetHasItsOwnNormalization) {
+  ModelConfig config = {.name = "resnet", .depth = 8};
+  auto parameters = shapes_of(model(config), Role::parameter);
+  config.normalization = "batch_norm";
+  EXPECT_EQ(shapes_of(model(config), Role::parameter), parameters);
+  EXPECT_TRUE(parameters.contains("stage2.block1.shortcut.norm.gamma"));
+}
+
+}  // namespace
+}  // namespace spire

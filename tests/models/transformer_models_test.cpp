@@ -1,0 +1,225 @@
+// GPT-2 and vision transformers: published sizes, what a token may see, what is refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <spire/base/error.h>
+#include <spire/graph/layer_table.h>
+#include <spire/models/model.h>
+
+#include <cmath>
+
+#include "tests/models/forward.h"
+
+namespace spire {
+namespace {
+
+using testing::HasSubstr;
+
+std::vector<Column> token_columns(int64_t length) {
+  return {{"tokens", {length}, DType::i32}, {"targets", {length}, DType::i32}};
+}
+
+Graph gpt_graph(const ModelConfig& config, int64_t length, int64_t vocabulary, int64_t batch = 1,
+                bool training = true) {
+  return build_model(config, {},
+                     {.columns = token_columns(length), .classes = vocabulary, .batch = batch},
+                     training);
+}
+
+Graph vit_graph(const ModelConfig& config, Shape image, int64_t classes, int64_t batch = 1,
+                bool training = true) {
+  return build_model(config, {},
+                     {.columns = {{"images", image}, {"labels", {}, DType::i32}},
+                      .classes = classes,
+                      .batch = batch},
+                     training);
+}
+
+int64_t parameter_count(const Graph& graph) {
+  int64_t count = 0;
+  for (Value value : graph.values_of(Role::parameter)) count += graph.spec(value).shape.elements();
+  return count;
+}
+
+std::string refusal(const std::function<void()>& build) {
+  try {
+    build();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.category(), Category::config);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Gpt, HasThePublishedParameterCounts) {
+  const std::vector<std::pair<std::string, int64_t>> published = {{"gpt2", 124439808},
+                                                                  {"gpt2_medium", 354823168},
+                                                                  {"gpt2_large", 774030080},
+                                                                  {"gpt2_xl", 1557611200}};
+  for (const auto& [size, count] : published)
+    EXPECT_EQ(parameter_count(gpt_graph({.name = "gpt", .size = size}, 1024, 50257)), count)
+        << size;
+}
+
+TEST(Vit, HasThePublishedParameterCounts) {
+  const std::vector<std::pair<std::string, int64_t>> published = {
+      {"tiny", 5717416}, {"small", 22050664}, {"base", 86567656}};
+  for (const auto& [size, count] : published)
+    EXPECT_EQ(parameter_count(vit_graph({.name = "vit", .size = size}, {224, 224, 3}, 1000)), count)
+        << size;
+}
+
+// torchvision's vit_b_16 at 224x224: 17.56 giga multiply-adds.
+TEST(Vit, HasThePublishedMultiplyAdds) {
+  Graph graph = vit_graph({.name = "vit", .size = "base"}, {224, 224, 3}, 1000);
+  auto total = static_cast<double>(total_of(layer_table(graph)).multiply_adds);
+  EXPECT_DOUBLE_EQ(std::round(total / 1e7) / 1e2, 17.56);
+}
+
+// Of C multiply-adds a weight of the matrices a token passes, and 2 T C of attention a block.
+TEST(Gpt, HasTheMultiplyAddsOfItsMatrices) {
+  int64_t blocks = 12, width = 768, length = 1024, vocabulary = 50257;
+  Graph graph = gpt_graph({.name = "gpt"}, length, vocabulary);
+  EXPECT_EQ(total_of(layer_table(graph)).multiply_adds,
+            length * (blocks * (12 * width * width + 2 * length * width) + width * vocabulary));
+}
+
+const ModelConfig kGpt = {.name = "gpt", .blocks = 2, .width = 24, .heads = 3};
+
+TEST(Gpt, GivesLogitsOfEachTokenAndALossOfEachRow) {
+  Graph graph = gpt_graph(kGpt, 7, 11, 3);
+  EXPECT_EQ(graph.spec(graph.outputs().at("output")).shape, (Shape{3, 7, 11}));
+  EXPECT_TRUE(graph.outputs().contains("loss"));
+  EXPECT_EQ(graph.blocks().size(), 2u);
+}
+
+// The head's weights are the tokens' table: there is one parameter of its shape.
+TEST(Gpt, TiesItsHeadToTheTable) {
+  Graph graph = gpt_graph(kGpt, 7, 11);
+  int tables = 0;
+  for (Value value : graph.values_of(Role::parameter))
+    tables += graph.spec(value).shape == Shape{11, 24} ? 1 : 0;
+  EXPECT_EQ(tables, 1);
+}
+
+TEST(Gpt, BeginsAsThePaperSays) {
+  Graph graph = gpt_graph({.name = "gpt", .blocks = 8, .width = 64, .heads = 4}, 32, 100);
+  auto deviation = [&](const std::string& wanted) {
+    for (Value value : graph.values_of(Role::parameter)) {
+      const Tensor& tensor = graph.tensor(value);
+      if (tensor.name != wanted) continue;
+      std::vector<float> values(static_cast<size_t>(tensor.spec.shape.elements()));
+      tensor.initialize(RandomStream(1, Purpose::initialize), values);
+      double squares = 0;
+      for (float v : values) squares += static_cast<double>(v) * v;
+      return std::sqrt(squares / static_cast<double>(values.size()));
+    }
+    return 0.0;
+  };
+  EXPECT_NEAR(deviation("tokens.weight"), 0.02, 0.001);
+  EXPECT_NEAR(deviation("positions.weight"), 0.02, 0.001);
+  EXPECT_NEAR(deviation("block3.attention.qkv.weight"), 0.02, 0.001);
+  EXPECT_NEAR(deviation("block3.mlp.up.weight"), 0.02, 0.001);
+  EXPECT_NEAR(deviation("block3.attention.project.weight"), 0.02 / 4, 0.0003);
+  EXPECT_NEAR(deviation("block3.mlp.down.weight"), 0.02 / 4, 0.0003);
+}
+
+// A logit depends on its own token and those before it: bits before a changed token stay.
+TEST(Gpt, NoLogitSeesALaterToken) {
+  constexpr size_t kLength = 9, kVocabulary = 13, kChanged = 5;
+  std::vector<int32_t> tokens = {3, 1, 4, 1, 5, 9, 2, 6, 5};
+  auto logits = [&] {
+    return forward(gpt_graph(kGpt, kLength, kVocabulary, 1, false), tokens.data());
+  };
+  std::vector<float> before = logits();
+  tokens[kChanged] = 12;
+  std::vector<float> after = logits();
+  ASSERT_EQ(before.size(), kLength * kVocabulary);
+  for (size_t t = 0; t < kLength; ++t) {
+    std::vector<float> row(before.begin() + t * kVocabulary,
+                           before.begin() + (t + 1) * kVocabulary);
+    std::vector<float> same(after.begin() + t * kVocabulary, after.begin() + (t + 1) * kVocabulary);
+    EXPECT_EQ(row == same, t < kChanged) << t;
+  }
+}
+
+// With a context of its own the model takes shorter rows, and the first positions' vectors.
+TEST(Gpt, ShortRowsReadTheFirstPositions) {
+  ModelConfig config = kGpt;
+  config.context = 9;
+  std::vector<int32_t> tokens = {3, 1, 4, 1, 5, 9, 2, 6, 5};
+  std::vector<float> whole = forward(gpt_graph(config, 9, 13, 1, false), tokens.data());
+  std::vector<float> part = forward(gpt_graph(config, 4, 13, 1, false), tokens.data());
+  ASSERT_EQ(part.size(), 4u * 13);
+  for (size_t i = 0; i < part.size(); ++i) EXPECT_NEAR(part[i], whole[i], 1e-6);
+  EXPECT_EQ(parameter_count(gpt_graph(config, 4, 13)), parameter_count(gpt_graph(config, 9, 13)));
+}
+
+TEST(Gpt, DropsOutOnlyInTraining) {
+  ModelConfig config = kGpt;
+  auto dropouts = [&](bool training) {
+    Graph graph = gpt_graph(config, 7, 11, 1, training);
+    int count = 0;
+    for (const Node& node : graph.nodes()) count += node.op->name() == "dropout" ? 1 : 0;
+    return count;
+  };
+  EXPECT_EQ(dropouts(true), 0);
+  config.dropout = 0.1;
+  EXPECT_EQ(dropouts(true), 1 + 2 * 2);
+  EXPECT_EQ(dropouts(false), 0);
+}
+
+TEST(Vit, ReadsSmallImages) {
+  Graph graph = vit_graph({.name = "vit", .patch = 4}, {28, 28, 1}, 10, 2);
+  EXPECT_EQ(graph.spec(graph.outputs().at("output")).shape, (Shape{2, 10}));
+  EXPECT_EQ(graph.blocks().size(), 12u);
+  for (Value value : graph.values_of(Role::parameter)) {
+    const Tensor& tensor = graph.tensor(value);
+    if (tensor.name == "positions.weight") {
+      EXPECT_EQ(tensor.spec.shape, (Shape{50, 192}));
+    }
+    if (tensor.name == "patches.weight") {
+      EXPECT_EQ(tensor.spec.shape, (Shape{192, 1, 4, 4}));
+    }
+  }
+}
+
+TEST(Transformers, SayWhatDoesNotFit) {
+  auto gpt = [](ModelConfig config, int64_t length = 8) {
+    config.name = "gpt";
+    return refusal([&] { gpt_graph(config, length, 10); });
+  };
+  auto vit = [](ModelConfig config, Shape image) {
+    config.name = "vit";
+    return refusal([&] { vit_graph(config, image, 10); });
+  };
+  EXPECT_EQ(gpt({.size = "tiny"}),
+            "model.size: tiny is no size of a gpt; use gpt2, gpt2_medium, gpt2_large, gpt2_xl");
+  EXPECT_EQ(vit({.size = "gpt2"}, {32, 32, 3}),
+            "model.size: gpt2 is no size of a vit; use tiny, small, base");
+  EXPECT_EQ(gpt({.width = 100}), "model.heads: 12 heads do not divide the width 100");
+  EXPECT_EQ(gpt({.context = 7}),
+            "model.context: 7 positions are fewer than the 8 tokens of the data's rows");
+  EXPECT_THAT(vit({}, {28, 28, 1}),
+              HasSubstr("model.patch: squares of 16 pixels do not divide the data's rows (28, 28, "
+                        "1)"));
+}
+
+TEST(Transformers, SayWhichDataTheyNeed) {
+  std::vector<Column> images = {{"images", {32, 32, 3}}, {"labels", {}, DType::i32}};
+  EXPECT_EQ(
+      refusal([&] { build_model({.name = "gpt"}, {}, {.columns = images, .classes = 10}, true); }),
+      "model.name: gpt needs tokens, but the data has images, labels; see data.name");
+  EXPECT_EQ(refusal([&] {
+              build_model({.name = "vit"}, {}, {.columns = token_columns(8), .classes = 10}, true);
+            }),
+            "model.name: vit needs images or features with labels, but the data has tokens, "
+            "targets; see data.name");
+  EXPECT_EQ(refusal([&] {
+              build_model({.name = "gpt"}, {.name = "mse"},
+                          {.columns = token_columns(8), .classes = 10}, true);
+            }),
+            "loss.name: mse is not for tokens; use cross_entropy");
+}
+
+}  // namespace
+}  // namespace spire

@@ -1,0 +1,201 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+
+#include <spire/base/error.h>
+#include <spire/process/launch.h>
+
+namespace spire {
+namespace {
+
+using testing::HasSubstr;
+
+using Variables = std::map<std::string, std::string>;
+
+Launch read(const Variables& variables) {
+  return read_launch([&](const std::string& name) -> std::optional<std::string> {
+    auto found = variables.find(name);
+    return found == variables.end() ? std::nullopt : std::optional(found->second);
+  });
+}
+
+Variables operator+(Variables all, const Variables& more) {
+  for (auto& [name, value] : more) all[name] = value;
+  return all;
+}
+
+const Variables open_mpi{{"OMPI_COMM_WORLD_RANK", "5"},
+                         {"OMPI_COMM_WORLD_SIZE", "8"},
+                         {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                         {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}};
+const Variables mpich{
+    {"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}};
+const Variables batch_script{{"SLURM_PROCID", "0"},
+                             {"SLURM_LOCALID", "0"},
+                             {"SLURM_NTASKS", "5"},
+                             {"SLURM_NODEID", "0"},
+                             {"SLURM_JOB_ID", "77"}};
+const Variables step = batch_script + Variables{{"SLURM_STEP_ID", "0"},
+                                                {"SLURM_STEP_NUM_TASKS", "5"},
+                                                {"SLURM_PROCID", "4"},
+                                                {"SLURM_STEP_TASKS_PER_NODE", "2(x2),1"},
+                                                {"SLURM_NODEID", "2"}};
+const Variables torchrun{{"RANK", "5"},
+                         {"WORLD_SIZE", "8"},
+                         {"LOCAL_RANK", "1"},
+                         {"LOCAL_WORLD_SIZE", "4"},
+                         {"MASTER_ADDR", "node7"},
+                         {"MASTER_PORT", "4000"}};
+
+// Category, and all of `words` in the message.
+void expect_refusal(const Variables& variables, const std::vector<std::string>& words) {
+  try {
+    Launch launch = read(variables);
+    ADD_FAILURE() << "rank " << launch.rank << " of " << launch.size
+                  << " was taken; wanted: " << testing::PrintToString(words);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.category(), Category::config);
+    for (auto& word : words) EXPECT_THAT(error.what(), HasSubstr(word));
+  }
+}
+
+void expect_place(const Launch& launch, const std::string& launcher, int rank, int size,
+                  int local_rank, int local_size) {
+  EXPECT_EQ(launch.launcher, launcher);
+  EXPECT_EQ(launch.rank, rank);
+  EXPECT_EQ(launch.size, size);
+  EXPECT_EQ(launch.local_rank, local_rank);
+  EXPECT_EQ(launch.local_size, local_size);
+}
+
+TEST(Launch, WithoutVariablesItIsOneProcess) {
+  for (auto& variables : {Variables{}, Variables{{"MASTER_ADDR", "x"}, {"LOCAL_RANK", "3"}}}) {
+    Launch launch = read(variables);
+    expect_place(launch, "", 0, 1, 0, 1);
+    EXPECT_FALSE(launch.mpi);
+  }
+}
+
+TEST(Launch, Mpirun) {
+  expect_place(read(open_mpi), "mpirun", 5, 8, 1, 4);
+  expect_place(read(mpich), "mpirun", 1, 2, 1, 2);
+  EXPECT_TRUE(read(open_mpi).mpi);
+  EXPECT_TRUE(read(mpich).mpi);
+}
+
+TEST(Launch, MpirunWithOneProcessNeedsNoMpi) {
+  Launch launch = read({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}});
+  expect_place(launch, "mpirun", 0, 1, 0, 1);
+  EXPECT_FALSE(launch.mpi);
+}
+
+TEST(Launch, SrunIsAJobStep) {
+  expect_place(read(step), "srun", 4, 5, 0, 1);
+  EXPECT_TRUE(read(step).mpi);
+  auto second = Variables{{"SLURM_PROCID", "3"}, {"SLURM_NODEID", "1"}, {"SLURM_LOCALID", "1"}};
+  expect_place(read(step + second), "srun", 3, 5, 1, 2);
+}
+
+TEST(Launch, ABatchScriptIsOneProcess) {
+  expect_place(read(batch_script), "", 0, 1, 0, 1);
+  auto number_of_batch_steps = std::to_string(0xfffffffbu);
+  expect_place(read(step + Variables{{"SLURM_STEP_ID", number_of_batch_steps}}), "", 0, 1, 0, 1);
+}
+
+TEST(Launch, AStepOfOneTaskIsOneProcess) {
+  Launch launch = read({{"SLURM_STEP_ID", "3"},
+                        {"SLURM_STEP_NUM_TASKS", "1"},
+                        {"SLURM_PROCID", "0"},
+                        {"SLURM_NTASKS", "5"}});
+  expect_place(launch, "srun", 0, 1, 0, 1);
+  EXPECT_FALSE(launch.mpi);
+}
+
+TEST(Launch, Torchrun) {
+  Launch launch = read(torchrun);
+  expect_place(launch, "torchrun", 5, 8, 1, 4);
+  EXPECT_FALSE(launch.mpi);
+  EXPECT_EQ(launch.master_address, "node7");
+  EXPECT_EQ(launch.master_port, 4000);
+}
+
+TEST(Launch, TorchrunsDefaults) {
+  Launch launch = read({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "10.0.0.1"}});
+  expect_place(launch, "torchrun", 1, 2, 0, 1);
+  EXPECT_EQ(launch.master_port, 29500);
+  expect_place(read({{"RANK", "0"}, {"WORLD_SIZE", "1"}}), "torchrun", 0, 1, 0, 1);
+}
+
+TEST(Launch, TheInnerLauncherCounts) {
+  expect_place(read(step + open_mpi), "mpirun", 5, 8, 1, 4);  // mpirun's daemons are srun's tasks
+  expect_place(read(step + torchrun + Variables{{"TORCHELASTIC_RUN_ID", "none"}}), "torchrun", 5, 8,
+               1, 4);
+}
+
+TEST(Launch, LaunchersThatAgreeUseMpi) {
+  Launch launch = read(open_mpi + torchrun);
+  expect_place(launch, "mpirun", 5, 8, 1, 4);
+  EXPECT_TRUE(launch.mpi);
+  launch = read(step + Variables{{"RANK", "4"}, {"WORLD_SIZE", "5"}});
+  EXPECT_EQ(launch.launcher, "srun");
+  EXPECT_TRUE(launch.mpi);
+}
+
+TEST(Launch, LaunchersThatDisagreeAreRefused) {
+  expect_refusal(open_mpi + torchrun + Variables{{"RANK", "4"}},
+                 {"OMPI_COMM_WORLD_RANK=5 OMPI_COMM_WORLD_SIZE=8 (mpirun)",
+                  "RANK=4 WORLD_SIZE=8 (torchrun)", "Unset RANK and WORLD_SIZE if mpirun starts",
+                  "OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE if torchrun does"});
+  expect_refusal(mpich + torchrun, {"PMI_RANK=1 PMI_SIZE=2", "RANK=5 WORLD_SIZE=8"});
+  expect_refusal(open_mpi + mpich, {"OMPI_COMM_WORLD_RANK=5", "PMI_RANK=1"});
+  expect_refusal(step + torchrun, {"SLURM_PROCID=4 SLURM_STEP_NUM_TASKS=5", "RANK=5"});
+  expect_refusal(Variables{{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}} + torchrun,
+                 {"OMPI_COMM_WORLD_SIZE=1", "WORLD_SIZE=8"});
+}
+
+TEST(Launch, WhatIsMissingIsNamed) {
+  expect_refusal({{"RANK", "1"}}, {"RANK=1 is set, but WORLD_SIZE is not", "torchrun"});
+  expect_refusal({{"WORLD_SIZE", "2"}}, {"WORLD_SIZE=2 is set, but RANK is not"});
+  expect_refusal({{"RANK", "1"}, {"WORLD_SIZE", "2"}},
+                 {"RANK=1 and WORLD_SIZE=2 are set, but MASTER_ADDR is not"});
+  expect_refusal({{"OMPI_COMM_WORLD_SIZE", "2"}}, {"OMPI_COMM_WORLD_RANK is not", "mpirun"});
+  expect_refusal({{"PMI_RANK", "0"}}, {"PMI_RANK=0 is set, but PMI_SIZE is not"});
+  Variables without_rank = step;
+  without_rank.erase("SLURM_PROCID");
+  expect_refusal(without_rank, {"SLURM_STEP_NUM_TASKS=5 is set, but SLURM_PROCID is not"});
+}
+
+TEST(Launch, WhatIsNoNumberIsNamed) {
+  for (std::string text : {"", "one", "1.5", "2x", " 3", "99999999999"}) {
+    expect_refusal(torchrun + Variables{{"RANK", text}}, {"RANK=" + text + " is no number"});
+    expect_refusal(torchrun + Variables{{"WORLD_SIZE", text}}, {"WORLD_SIZE=" + text});
+    expect_refusal(torchrun + Variables{{"LOCAL_RANK", text}}, {"LOCAL_RANK=" + text});
+    expect_refusal(torchrun + Variables{{"MASTER_PORT", text}}, {"MASTER_PORT=" + text});
+    expect_refusal(step + Variables{{"SLURM_STEP_ID", text}}, {"SLURM_STEP_ID=" + text});
+  }
+}
+
+TEST(Launch, WhatIsOutOfRangeIsNamed) {
+  expect_refusal(torchrun + Variables{{"RANK", "8"}}, {"RANK=8 and WORLD_SIZE=8", "from 0 to 7"});
+  expect_refusal(torchrun + Variables{{"RANK", "-1"}}, {"RANK=-1"});
+  expect_refusal(torchrun + Variables{{"WORLD_SIZE", "0"}}, {"WORLD_SIZE=0"});
+  expect_refusal(torchrun + Variables{{"LOCAL_RANK", "4"}},
+                 {"LOCAL_RANK=4 and LOCAL_WORLD_SIZE=4"});
+  expect_refusal(torchrun + Variables{{"MASTER_PORT", "65536"}}, {"MASTER_PORT=65536"});
+  expect_refusal(torchrun + Variables{{"MASTER_ADDR", ""}}, {"MASTER_ADDR"});
+  expect_refusal({{"RANK", "1"}, {"WORLD_SIZE", "1"}}, {"RANK=1 and WORLD_SIZE=1"});
+  expect_refusal(step + Variables{{"SLURM_NODEID", "3"}}, {"SLURM_NODEID=3", "2(x2),1"});
+  expect_refusal(step + Variables{{"SLURM_STEP_TASKS_PER_NODE", "many"}}, {"many"});
+}
+
+TEST(Launch, ReadsTheProcessesOwnVariables) {
+  auto environment = process_environment();
+  ASSERT_TRUE(std::getenv("PATH"));
+  EXPECT_EQ(environment("PATH"), std::string(std::getenv("PATH")));
+  EXPECT_FALSE(environment("SPIRE_NO_SUCH_VARIABLE"));
+}
+
+}  // namespace
+}  // namespace spire

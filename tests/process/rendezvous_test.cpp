@@ -1,0 +1,205 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <mutex>
+
+#include <spire/process/hello.h>
+#include <spire/process/reception.h>
+#include <spire/process/rendezvous.h>
+#include <tests/process/ranks.h>
+
+#include "tools/master_port.h"
+
+namespace spire {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+Deadline in_seconds(int seconds) {
+  return std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+}
+
+Launch launch_of(int rank, int size, int port) {
+  Launch launch;
+  launch.launcher = "torchrun";
+  launch.rank = rank;
+  launch.size = size;
+  launch.master_address = "127.0.0.1";
+  launch.master_port = port;
+  return launch;
+}
+
+RankInfo info_of(int rank) {
+  return {rank, "host" + std::to_string(rank % 2), 100 + rank, {rank, rank + 8}};
+}
+
+// What every rank's meeting ends with, by rank: empty when it was good.
+struct Ends {
+  std::mutex mutex;
+  std::vector<std::string> texts;
+  std::vector<Category> categories;
+  explicit Ends(int size) : texts(size_t(size)), categories(size_t(size)) {}
+
+  void meet(int at, const Launch& launch, const RankInfo& self, double seconds) {
+    try {
+      meet_at_master(launch, self, seconds);
+    } catch (const Error& error) {
+      std::lock_guard lock(mutex);
+      texts[size_t(at)] = error.what();
+      categories[size_t(at)] = error.category();
+    }
+  }
+};
+
+void expect_star_works(std::vector<Meeting>& meetings) {
+  for (size_t rank = 1; rank < meetings.size(); ++rank) {
+    ASSERT_EQ(meetings[rank].links.size(), 1u);
+    EXPECT_EQ(meetings[rank].links[0].rank, 0);
+    EXPECT_EQ(meetings[rank].links[0].peer, "rank 0 (host host0, pid 100)");
+    ControlLink& middle = meetings[0].links[rank - 1];
+    EXPECT_EQ(middle.rank, static_cast<int>(rank));
+    EXPECT_EQ(middle.peer, to_string(info_of(middle.rank)));
+    char sent = static_cast<char>(rank), received = 0;
+    meetings[rank].links[0].socket.send_all(&sent, 1, in_seconds(10));
+    middle.socket.receive_all(&received, 1, in_seconds(10));
+    EXPECT_EQ(received, sent);
+  }
+}
+
+TEST(Rendezvous, AllRanksMeetAtTheMaster) {
+  for (int size : {2, 3, 5}) {
+    std::vector<Meeting> meetings(static_cast<size_t>(size));
+    tool::MasterPort held;
+    int port = held.number();
+    run_ranks(size, [&](int rank) {
+      meetings[size_t(rank)] = meet_at_master(launch_of(rank, size, port), info_of(rank), 60);
+    });
+    for (const Meeting& meeting : meetings) {
+      ASSERT_EQ(meeting.ranks.size(), size_t(size));
+      for (int rank = 0; rank < size; ++rank) {
+        EXPECT_EQ(to_string(meeting.ranks[size_t(rank)]), to_string(info_of(rank)));
+        EXPECT_EQ(meeting.ranks[size_t(rank)].cores, info_of(rank).cores);
+      }
+    }
+    expect_star_works(meetings);
+    // Each data socket leads to the rank of its place: ranks learn each other's number.
+    run_ranks(size, [&](int rank) {
+      auto group = socket_group(rank, std::move(meetings[size_t(rank)].data));
+      auto numbers = all_gather(*group, std::to_string(rank));
+      for (int r = 0; r < size; ++r) EXPECT_EQ(numbers[size_t(r)], std::to_string(r));
+    });
+  }
+}
+
+TEST(Rendezvous, AGroupThatTalksNeedsOnlyTheStar) {
+  auto groups = threads_groups(3);
+  std::vector<Meeting> meetings(3);
+  run_ranks(3, [&](int rank) {
+    meetings[size_t(rank)] = meet_through(*groups[size_t(rank)], info_of(rank), 60);
+  });
+  for (const Meeting& meeting : meetings) {
+    EXPECT_EQ(meeting.ranks[2].cores, info_of(2).cores);
+    EXPECT_TRUE(meeting.data.empty());
+  }
+  expect_star_works(meetings);
+}
+
+TEST(Rendezvous, MissingRanksAreNamedToAllWhoCame) {
+  tool::MasterPort held;
+  int port = held.number();
+  Ends ends(2);
+  run_ranks(2, [&](int rank) { ends.meet(rank, launch_of(rank, 4, port), info_of(rank), 0.5); });
+  auto expected = fmt::format(
+      "ranks 2, 3 of 4 did not come to 127.0.0.1:{} within 0.5 s: are they started, can they reach "
+      "it?",
+      port);
+  EXPECT_EQ(ends.texts, std::vector<std::string>(2, expected));
+  EXPECT_EQ(ends.categories, std::vector<Category>(2, Category::collective));
+}
+
+TEST(Rendezvous, AMissingMasterIsNamed) {
+  tool::MasterPort held;
+  int port = held.number();
+  auto address =
+      fmt::format("rank 1 (host host1, pid 101): no answer from rank 0 at 127.0.0.1:{}", port);
+  EXPECT_THAT([&] { meet_at_master(launch_of(1, 2, port), info_of(1), 0.2); },
+              ThrowsMessage<Error>(AllOf(HasSubstr(address), HasSubstr("within 0.2 s"))));
+}
+
+TEST(Rendezvous, TwoProcessesOfOneRankEndAll) {
+  tool::MasterPort held;
+  int port = held.number();
+  Ends ends(3);
+  run_ranks(3, [&](int at) {
+    RankInfo self{std::min(at, 1), "host" + std::to_string(at), 40 + at, {}};
+    ends.meet(at, launch_of(self.rank, 4, port), self, 60);
+  });
+  for (int at = 0; at < 3; ++at) {
+    EXPECT_THAT(ends.texts[size_t(at)],
+                AllOf(HasSubstr("two processes say they are rank 1"),
+                      HasSubstr("host host1, pid 41"), HasSubstr("host host2, pid 42")));
+    EXPECT_EQ(ends.categories[size_t(at)], Category::config);
+  }
+}
+
+TEST(Rendezvous, RanksThatCountDifferentlyEndAll) {
+  tool::MasterPort held;
+  int port = held.number();
+  Ends ends(2);
+  run_ranks(2, [&](int rank) {
+    ends.meet(rank, launch_of(rank, rank == 0 ? 3 : 2, port), info_of(rank), 60);
+  });
+  for (int rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(ends.texts[size_t(rank)],
+              "rank 1 (host host1, pid 101) counts 2 processes (WORLD_SIZE), rank 0 (host host0, "
+              "pid 100) counts 3: start all with the same number");
+    EXPECT_EQ(ends.categories[size_t(rank)], Category::config);
+  }
+}
+
+// A browser, a scanner that says nothing, a frame that is no hello: they keep nobody waiting.
+TEST(Rendezvous, StrangersAreDropped) {
+  tool::MasterPort held;
+  int port = held.number();
+  std::vector<Meeting> meetings(2);
+  run_ranks(3, [&](int rank) {
+    if (rank == 2) {
+      auto silent = connect_to("127.0.0.1", port, in_seconds(60));
+      auto browser = connect_to("127.0.0.1", port, in_seconds(60));
+      std::string request = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+      browser.send_all(request.data(), request.size(), in_seconds(60));
+      auto confused = connect_to("127.0.0.1", port, in_seconds(60));
+      send_frame(confused, {FrameKind::hello, "rank one of two"}, in_seconds(60));
+      EXPECT_THROW(receive_frame(browser, in_seconds(60)), Error) << "closed";
+      EXPECT_THROW(receive_frame(confused, in_seconds(60)), Error) << "closed";
+      meetings[1] = meet_at_master(launch_of(1, 2, port), info_of(1), 60);
+    } else if (rank == 0) {
+      meetings[0] = meet_at_master(launch_of(0, 2, port), info_of(0), 60);
+    }
+  });
+  EXPECT_EQ(meetings[1].ranks.size(), 2u);
+  EXPECT_TRUE(meetings[0].data[1]);
+}
+
+TEST(Rendezvous, DroppedStrangersAreMentioned) {
+  tool::MasterPort held;
+  int port = held.number();
+  run_ranks(2, [&](int rank) {
+    if (rank == 0) {
+      EXPECT_THAT([&] { meet_at_master(launch_of(0, 2, port), info_of(0), 1.0); },
+                  ThrowsMessage<Error>(AllOf(HasSubstr("rank 1 of 2 did not come"),
+                                             HasSubstr("is it started, can it reach it?"),
+                                             HasSubstr("something else: 1 connections"))));
+      return;
+    }
+    auto stranger = connect_to("127.0.0.1", port, in_seconds(60));
+    stranger.send_all("0123456789abcdef", 16, in_seconds(60));
+    EXPECT_THROW(receive_frame(stranger, in_seconds(60)), Error);
+  });
+}
+
+}  // namespace
+}  // namespace spire

@@ -1,0 +1,86 @@
+// Every model, with all that draws random numbers or averages switched on, ends with one hash on
+// 1, 2 and 4 devices and in 2 processes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/runs/run_folder.h"
+
+namespace spire {
+namespace {
+
+struct Course {
+  std::string name;
+  Words words;
+};
+void PrintTo(const Course& course, std::ostream* out) {
+  *out << course.name;
+}
+
+const Words kMixed = {"data.augment.crop=1", "data.augment.flip=true", "data.augment.mixup=0.4",
+                      "data.augment.cutmix=1.0", "loss.label_smoothing=0.1"};
+const Words kTokens = {"data.name=synthetic",           "data.path=auto",
+                       "data.synthetic.kind=tokens",    "data.synthetic.shape=[12]",
+                       "data.synthetic.classes=11",     "data.synthetic.samples=300",
+                       "data.synthetic.test_samples=20"};
+const Words kSmallAttention = {"model.blocks=2", "model.width=16", "model.heads=2",
+                               "model.dropout=0.1", "memory.recompute=blocks"};
+
+std::vector<Course> courses() {
+  return {
+      {"linear", Words{"model.name=linear"} + kMixed},
+      {"mlp", Words{"model.name=mlp", "model.hidden=[16]", "model.dropout=0.2"} + kMixed},
+      {"lenet", Words{"model.name=lenet", "data.name=synthetic", "data.path=auto",
+                      "data.synthetic.shape=[28,28,1]", "data.synthetic.samples=300",
+                      "data.synthetic.test_samples=20", "loss.label_smoothing=0.1"}},
+      {"cnn", kCnn + Words{"model.normalization=batch_norm"} + kMixed},
+      {"resnet", Words{"model.name=resnet", "model.depth=8", "memory.recompute=blocks"} + kMixed},
+      {"resnet_imagenet",
+       Words{"model.name=resnet", "model.variant=imagenet", "model.depth=18", "data.name=synthetic",
+             "data.path=auto", "data.synthetic.shape=[32,32,3]", "data.synthetic.samples=64",
+             "data.synthetic.test_samples=4", "precision=bf16", "batch_size=2"}},
+      {"vgg", Words{"model.name=vgg", "model.depth=11", "model.dropout=0.2", "data.name=synthetic",
+                    "data.path=auto", "data.synthetic.shape=[32,32,3]", "data.synthetic.samples=64",
+                    "data.synthetic.test_samples=4", "precision=bf16", "batch_size=2"}},
+      {"unet", Words{"model.name=unet", "model.channels=[4,8]", "data.augment.flip=true"}},
+      {"autoencoder",
+       Words{"model.name=autoencoder", "model.channels=[4,8]", "model.normalization=batch_norm",
+             "data.augment.crop=1", "optimizer.name=adam", "optimizer.beta1=0.5"}},
+      {"gpt", Words{"model.name=gpt", "optimizer.name=adamw", "optimizer.decay=matrices"} +
+                  kSmallAttention + kTokens},
+      {"vit",
+       Words{"model.name=vit", "model.patch=4", "optimizer.name=lamb"} + kSmallAttention + kMixed},
+      {"layers", Words{"model.layers=[conv2d: {channels: 4, kernel: 3}, batch_norm, relu, dropout: "
+                       "{rate: 0.2}, global_avg_pool, dense: {units: classes}]"} +
+                     kMixed},
+  };
+}
+
+class EveryModel : public testing::TestWithParam<Course> {};
+
+TEST_P(EveryModel, EndsWithOneHash) {
+  RunFolder folder;
+  Words course = Words{"steps=9", "eval.every_epochs=0", "checkpoint.every_epochs=0",
+                       "ema.decay=0.9", "schedule.name=constant"} +
+                 GetParam().words;
+  std::string hash, loss;
+  for (const Words& hosts : std::vector<Words>{{"devices=cpu:1"},
+                                               {"devices=cpu:2"},
+                                               {"devices=cpu:4"},
+                                               {"devices=cpu:1", "--processes", "2"}}) {
+    Output output = trainer(folder.run("run", course + hosts + Words{"--overwrite"}));
+    ASSERT_EQ(output.code, 0) << output.err;
+    std::string validation = folder.summary("run")["val"].dump();
+    if (hash.empty()) {
+      hash = printed_hash(output);
+      loss = validation;
+    }
+    EXPECT_EQ(printed_hash(output), hash) << hosts[0] << ' ' << hosts.size();
+    EXPECT_EQ(validation, loss);  // of the averaged weights
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, EveryModel, testing::ValuesIn(courses()),
+                         [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace spire

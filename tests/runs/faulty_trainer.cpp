@@ -1,0 +1,86 @@
+// The trainer, whose rank `rank` fails as a thread of it enters a phase:
+// SPIRE_TEST_FAULT="rank=1 phase=backward step=7 kind=stall thread=cpu:0 after=2". Kinds: stall
+// (hangs for ever), throw, error (of the data), kill (SIGKILL), stop (SIGSTOP). `after` entries
+// pass before it; step and thread may be left out: any. It says first where it strikes: "struck:
+// cpu:0, backward of step 7".
+#include <spire/base/error.h>
+#include <spire/process/launch.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <csignal>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+#include "phase_hook.h"
+
+namespace spire::tool {
+namespace {
+
+class Fault {
+ public:
+  explicit Fault(const std::string& text) {
+    std::istringstream words(text);
+    for (std::string word; words >> word;) {
+      size_t equals = word.find('=');
+      require(equals != std::string::npos, "SPIRE_TEST_FAULT: {}", word);
+      words_[word.substr(0, equals)] = word.substr(equals + 1);
+    }
+    require(known(word("kind")), "SPIRE_TEST_FAULT: kind={}", word("kind"));
+  }
+
+  int rank() const { return std::stoi(word("rank", "0")); }
+
+  void enter(const PhaseRow& row) {
+    if (!matches(row)) return;
+    std::unique_lock lock(mutex_);
+    if (passed_++ != std::stoi(word("after", "0"))) return;
+    fmt::print(stderr, "struck: {}, {}\n", row.thread, place_text(row));
+    if (word("kind") == "error") fail(Category::data, "made to fail");
+    if (word("kind") == "throw") throw std::runtime_error("made to fail");
+    if (word("kind") == "kill") raise(SIGKILL);
+    if (word("kind") == "stop") raise(SIGSTOP);
+    if (word("kind") == "stall") never_.wait(lock, [] { return false; });
+  }
+
+ private:
+  static bool known(const std::string& kind) {
+    return kind == "stall" || kind == "throw" || kind == "error" || kind == "kill" ||
+           kind == "stop";
+  }
+  std::string word(const std::string& key, const std::string& otherwise = "") const {
+    auto found = words_.find(key);
+    return found == words_.end() ? otherwise : found->second;
+  }
+  // "bucket" is any bucket, "bucket:3" that one.
+  bool matches(const PhaseRow& row) const {
+    std::string phase = phase_text(row.phase, row.detail);
+    if (row.phase == Phase::bucket && word("phase") == "bucket") phase = "bucket";
+    std::replace(phase.begin(), phase.end(), ' ', ':');
+    return phase == word("phase") &&
+           word("step", std::to_string(row.step)) == std::to_string(row.step) &&
+           word("thread", row.thread) == row.thread;
+  }
+
+  std::map<std::string, std::string> words_;
+  std::mutex mutex_;
+  std::condition_variable never_;
+  int passed_ = 0;
+};
+
+}  // namespace
+
+PhaseBoard::Hook phase_hook() {
+  Environment environment = process_environment();
+  auto text = environment("SPIRE_TEST_FAULT");
+  if (!text) return {};
+  auto fault = std::make_shared<Fault>(*text);
+  if (read_launch(environment).rank != fault->rank()) return {};
+  return [fault](const PhaseRow& row) { fault->enter(row); };
+}
+
+}  // namespace spire::tool

@@ -1,0 +1,308 @@
+// trainer predict on the checkpoints of small runs, and what evaluations show of a model's work.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <spire/base/error.h>
+#include <spire/data/picture.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "tests/runs/run_folder.h"
+
+namespace spire {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::string bytes_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+std::vector<std::string> cells_of(const std::string& line) {
+  std::vector<std::string> cells;
+  std::istringstream stream(line);
+  for (std::string cell; std::getline(stream, cell, ',');) cells.push_back(cell);
+  return cells;
+}
+
+class Predict : public testing::Test {
+ protected:
+  // Trains, and returns what `predict` says of the run's directory.
+  Output predict(const Words& words) const {
+    return trainer(Words{"predict", "--checkpoint", (folder_ / "run").string()} + words);
+  }
+  void train(const Words& words) const {
+    Output output = trainer(folder_.run("run", Words{"epochs=2"} + words));
+    ASSERT_EQ(output.code, 0) << output.err;
+  }
+
+  RunFolder folder_;
+};
+
+TEST_F(Predict, ClassesAreThoseThatEvaluationCounts) {
+  train(kCnn);
+  Output output = predict({});
+  ASSERT_EQ(output.code, 0) << output.err;
+  auto lines = lines_of(output.out);
+  ASSERT_EQ(lines.size(), 101u);
+  EXPECT_EQ(lines[0], "sample,class,name,probability,p_0,p_1,p_2,p_3");
+  std::string labels = bytes_of(folder_ / "data/t10k-labels-idx1-ubyte");
+  ASSERT_EQ(labels.size(), 108u);
+  int right = 0;
+  for (size_t i = 0; i < 100; ++i) {
+    auto cells = cells_of(lines[i + 1]);
+    ASSERT_EQ(cells.size(), 8u);
+    EXPECT_EQ(cells[0], std::to_string(i));
+    double sum = 0;
+    for (size_t c = 4; c < 8; ++c) sum += std::stod(cells[c]);
+    EXPECT_NEAR(sum, 1, 1e-5);
+    EXPECT_EQ(cells[3], cells[4 + static_cast<size_t>(std::stoi(cells[1]))]);
+    right += std::stoi(cells[1]) == labels[8 + i] ? 1 : 0;
+  }
+  EXPECT_EQ(right / 100.0, folder_.summary("run")["val"]["best_accuracy"].get<double>());
+}
+
+// The 12 x 12 test images of the run folder, from the 16th byte of their file on.
+Picture test_picture(const RunFolder& folder, size_t sample) {
+  std::string file = bytes_of(folder / "data/t10k-images-idx3-ubyte");
+  auto first = file.begin() + 16 + static_cast<std::ptrdiff_t>(144 * sample);
+  return {12, 12, 1, {first, first + 144}};
+}
+
+// "sample,REST" of the test data and "FILE,row,REST" of a file.
+std::string behind_sample(const std::string& line) {
+  return line.substr(line.find(','));
+}
+std::string behind_row(const std::string& line) {
+  return behind_sample(behind_sample(line).substr(1));
+}
+
+TEST_F(Predict, FilesAnswerAsTheTestDataThatTheyHold) {
+  train(kCnn);
+  auto expected = lines_of(predict({}).out);
+  std::string idx = (folder_ / "images.idx").string();
+  fs::copy(folder_ / "data/t10k-images-idx3-ubyte", idx);
+  fs::create_directories(folder_ / "photos/inner");
+  write_png(folder_ / "photos/b.png", test_picture(folder_, 5));
+  write_png(folder_ / "photos/inner/a.png", test_picture(folder_, 6));
+  fs::remove_all(folder_ / "data");  // none of it is needed
+  Output output = predict({idx, (folder_ / "photos").string(), "--batch", "7"});
+  ASSERT_EQ(output.code, 0) << output.err;
+  auto lines = lines_of(output.out);
+  ASSERT_EQ(lines.size(), 103u);
+  EXPECT_EQ(lines[0], "input,row,class,name,probability,p_0,p_1,p_2,p_3");
+  for (size_t i = 0; i < 100; ++i) {
+    EXPECT_THAT(lines[i + 1], StartsWith(idx + "," + std::to_string(i) + ","));
+    EXPECT_EQ(behind_row(lines[i + 1]), behind_sample(expected[i + 1]));
+  }
+  EXPECT_THAT(lines[101], StartsWith((folder_ / "photos/b.png").string() + ",0,"));
+  EXPECT_THAT(lines[102], StartsWith((folder_ / "photos/inner/a.png").string() + ",0,"));
+  EXPECT_EQ(behind_row(lines[101]), behind_sample(expected[6]));
+  EXPECT_EQ(behind_row(lines[102]), behind_sample(expected[7]));
+  EXPECT_EQ(lines_of(predict({idx, "--count", "3"}).out).size(), 4u);
+}
+
+TEST_F(Predict, FilesThatCannotBeReadEndItOrAreLeftOut) {
+  train(kMlp);
+  std::string good = (folder_ / "a,\"b\".png").string(), bad = (folder_ / "bad.png").string();
+  write_png(good, test_picture(folder_, 0));
+  std::ofstream(bad) << "no picture";
+  std::string missing = (folder_ / "missing.png").string();
+  for (const std::string& word : {bad, missing}) {
+    Output stopped = predict({good, word});
+    EXPECT_EQ(stopped.code, 4);
+    EXPECT_THAT(stopped.last_error_line(), StartsWith("error[4]: " + word + ": "));
+    EXPECT_THAT(stopped.err, HasSubstr("leave such inputs out by --on-error skip"));
+  }
+  fs::path file = folder_ / "out.json";
+  Output skipped = predict(
+      {bad, good, missing, "--on-error", "skip", "--format", "json", "--to", file.string()});
+  EXPECT_EQ(skipped.code, 0) << skipped.err;
+  EXPECT_THAT(skipped.err, HasSubstr("warning: " + bad + ": 10 bytes that are neither JPEG nor"));
+  EXPECT_THAT(skipped.err, HasSubstr("warning: " + missing + ": no such file"));
+  EXPECT_THAT(skipped.err, HasSubstr("warning: 2 inputs left out\n"));
+  Json rows = Json::parse(bytes_of(file));
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0]["input"], good);
+  EXPECT_EQ(rows[0]["row"], 0);
+  EXPECT_THAT(predict({good}).out, HasSubstr("/a,\"\"b\"\".png\",0,"));
+  EXPECT_EQ(predict({bad, "--on-error=skip", "--log-level=error"}).err,
+            "error[4]: none of the inputs could be read\n");
+}
+
+TEST_F(Predict, TablesNeedTheirFeaturesOnly) {
+  std::string table = "width,height,kind\n", features = "height,note,width\n";
+  for (int i = 0; i < 60; ++i) {
+    table += fmt::format("{},{},{}\n", i % 7, i % 5, i % 2 == 0 ? "even" : "odd");
+    if (i < 3) features += fmt::format("{},hello,{}\n", i % 5, i % 7);
+  }
+  std::ofstream(folder_ / "train.csv") << table;
+  std::ofstream(folder_ / "mine.csv") << features;
+  std::ofstream(folder_ / "all.csv") << table;
+  train({"model.name=mlp", "model.hidden=[4]", "data.name=csv",
+         "data.path=" + (folder_ / "train.csv").string(), "data.csv.target=kind"});
+  fs::remove(folder_ / "train.csv");
+  std::string mine = (folder_ / "mine.csv").string();
+  Output output = predict({mine});
+  ASSERT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(output.err, HasSubstr("not read, as the model does not use them: 'note'"));
+  auto some = lines_of(output.out), all = lines_of(predict({(folder_ / "all.csv").string()}).out);
+  ASSERT_EQ(some.size(), 4u);
+  ASSERT_EQ(all.size(), 61u);
+  for (size_t i = 1; i < 4; ++i) {
+    EXPECT_THAT(some[i], StartsWith(mine + "," + std::to_string(i - 1) + ","));
+    EXPECT_EQ(behind_row(some[i]), behind_row(all[i]));
+  }
+  Output own = predict({mine, "--to", mine});
+  EXPECT_EQ(own.code, 2);
+  EXPECT_THAT(own.err, HasSubstr("mine.csv is one of the inputs; write somewhere else"));
+  EXPECT_EQ(bytes_of(mine), features);
+  std::ofstream(mine) << "width,height\n1,2\n1,x\n";
+  Output broken = predict({mine});
+  EXPECT_EQ(broken.code, 4);
+  EXPECT_THAT(broken.last_error_line(), HasSubstr("mine.csv:3:3: 'height': 'x' is not a finite"));
+}
+
+TEST_F(Predict, SomeSamplesAreTheFirstOfAllAndJsonSaysTheSame) {
+  train(kMlp);
+  auto all = lines_of(predict({}).out);
+  auto some = lines_of(predict({"--count", "3"}).out);
+  ASSERT_EQ(some.size(), 4u);
+  for (size_t i = 0; i < some.size(); ++i) EXPECT_EQ(some[i], all[i]);
+  fs::path file = folder_ / "three.json";
+  Output output = predict({"--count", "3", "--format", "json", "--to", file.string()});
+  ASSERT_EQ(output.code, 0) << output.err;
+  Json rows = Json::parse(bytes_of(file));
+  ASSERT_EQ(rows.size(), 3u);
+  for (size_t i = 0; i < 3; ++i) {
+    auto cells = cells_of(some[i + 1]);
+    EXPECT_EQ(rows[i]["class"], std::stoi(cells[1]));
+    EXPECT_NEAR(rows[i]["probability"].get<double>(), std::stod(cells[3]), 1e-5);
+  }
+}
+
+TEST_F(Predict, ImagesBecomePicturesInTrainingAndAfter) {
+  train({"model.name=autoencoder", "model.channels=[4]", "data.normalize=unit", "eval.samples=5"});
+  std::string png = "\x89PNG";
+  EXPECT_THAT(bytes_of(folder_ / "run/samples/step_00000010.png"), StartsWith(png));
+  EXPECT_THAT(bytes_of(folder_ / "run/samples/step_00000020.png"), StartsWith(png));
+  EXPECT_TRUE(folder_.summary("run")["val"].contains("psnr"));
+  fs::path pictures = folder_ / "pictures";
+  Output output = predict({"--count", "7", "--to", pictures.string()});
+  ASSERT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(output.out, HasSubstr("7 pictures in "));
+  EXPECT_THAT(bytes_of(pictures / "000006.png"), StartsWith(png));
+  EXPECT_FALSE(fs::exists(pictures / "000007.png"));
+}
+
+TEST_F(Predict, PicturesAreNamedAfterTheirInputs) {
+  train({"model.name=autoencoder", "model.channels=[4]", "data.normalize=unit"});
+  std::string idx = (folder_ / "images.idx").string(), in = (folder_ / "in").string();
+  fs::copy(folder_ / "data/t10k-images-idx3-ubyte", idx);
+  fs::create_directories(folder_ / "in/inner");
+  write_png(folder_ / "in/x.png", test_picture(folder_, 0));
+  write_png(folder_ / "in/x.jpeg", test_picture(folder_, 1));  // bytes tell what it is
+  write_png(folder_ / "in/inner/x.png", test_picture(folder_, 2));
+  fs::remove_all(folder_ / "data");
+  fs::path out = folder_ / "out";
+  Output output = predict({in, idx, "--count", "5", "--to", out.string()});
+  ASSERT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(output.out, HasSubstr("5 pictures in "));
+  for (const char* name :
+       {"inner/x.png", "x.png", "x_2.png", "images_000000.png", "images_000001.png"})
+    EXPECT_THAT(bytes_of(out / name), StartsWith("\x89PNG")) << name;
+
+  std::string before = bytes_of(folder_ / "in/x.png");
+  Output over = predict({in, "--to", in});
+  EXPECT_EQ(over.code, 2);
+  EXPECT_THAT(over.err, HasSubstr("is one of the inputs; write somewhere else"));
+  EXPECT_EQ(bytes_of(folder_ / "in/x.png"), before);
+}
+
+TEST_F(Predict, APromptMayComeFromAFile) {
+  std::ofstream(folder_ / "text.txt") << std::string(400, 'a') + "b\n" + std::string(400, 'b');
+  train({"model.name=gpt", "model.blocks=1", "model.width=8", "model.heads=2", "data.name=tokens",
+         "data.tokens.text=" + (folder_ / "text.txt").string(), "data.tokens.vocabulary=characters",
+         "data.tokens.length=8", "optimizer.name=adamw"});
+  fs::remove(folder_ / "text.txt");
+  std::string prompt = (folder_ / "prompt.txt").string();
+  Words short_text = {"--tokens", "5", "--temperature", "0"};
+  Output said = predict(Words{"--prompt", "ab\nb"} + short_text);
+  ASSERT_EQ(said.code, 0) << said.err;
+  EXPECT_EQ(said.out.size(), 4u + 5u + 1u);
+  for (const char* end : {"", "\n", "\r\n"}) {
+    std::ofstream(prompt, std::ios::binary) << "ab\nb" << end;
+    EXPECT_EQ(predict(Words{"--prompt-file", prompt} + short_text).out, said.out);
+  }
+  std::string command = fmt::format(
+      "exec {} predict --checkpoint {} --prompt-file - --tokens 5 "
+      "--temperature 0 < {}",
+      TRAINER_PROGRAM, (folder_ / "run").string(), prompt);
+  EXPECT_EQ(Program("/bin/sh", {"-c", command}).finish().out, said.out);
+  auto refusal = [&](int code, const Words& words) {
+    Output output = predict(words);
+    EXPECT_EQ(output.code, code) << output.out;
+    return output.last_error_line();
+  };
+  EXPECT_THAT(refusal(4, {"--prompt-file", "/nowhere"}),
+              HasSubstr("--prompt-file /nowhere: cannot be read: No such file"));
+  EXPECT_THAT(refusal(4, {"--prompt-file", "/"}), HasSubstr("Is a directory"));
+  EXPECT_THAT(refusal(2, {"--prompt-file", prompt, "--prompt", "a"}), HasSubstr("excludes"));
+  std::ofstream(prompt) << "\n";
+  EXPECT_THAT(refusal(2, {"--prompt-file", prompt}), HasSubstr("the prompt is empty"));
+  std::ofstream(prompt) << std::string((1 << 20) + 1, 'a');
+  EXPECT_THAT(refusal(4, {"--prompt-file", prompt}), HasSubstr("over 1048576 bytes"));
+  EXPECT_THAT(refusal(2, {prompt}), HasSubstr("goes on from text; give it by --prompt or"));
+}
+
+TEST_F(Predict, TokensBecomeText) {
+  train({"model.name=gpt", "model.blocks=1", "model.width=8", "model.heads=2",
+         "data.name=synthetic", "data.path=auto", "data.synthetic.kind=tokens",
+         "data.synthetic.shape=[16]", "data.synthetic.classes=6", "data.synthetic.samples=64",
+         "data.synthetic.test_samples=16", "optimizer.name=adamw", "optimizer.lr=0.01",
+         "eval.samples=2"});
+  std::string text = bytes_of(folder_ / "run/samples/step_00000004.txt");
+  EXPECT_EQ(lines_of(text).size(), 6u) << text;  // prompt, tokens, blank; twice
+  EXPECT_THAT(text, StartsWith("> "));
+  Output output = predict({"--prompt", "x"});
+  EXPECT_EQ(output.code, 4) << output.out;
+  EXPECT_THAT(output.err, HasSubstr("tokens without a vocabulary"));
+}
+
+TEST_F(Predict, SaysWhatItCannotDo) {
+  train(kMlp);
+  auto refusal = [&](int code, const Words& words) {
+    Output output = predict(words);
+    EXPECT_EQ(output.code, code) << output.out;
+    return output.err;
+  };
+  EXPECT_THAT(refusal(2, {"--prompt", "x"}), HasSubstr("--prompt is for language models"));
+  EXPECT_THAT(refusal(2, {"--prompt-file", "x"}),
+              HasSubstr("--prompt-file is for language models"));
+  EXPECT_THAT(refusal(2, {"--on-error", "skip"}), HasSubstr("give data.on_error=skip"));
+  EXPECT_THAT(refusal(2, {"--on-error", "maybe", "x"}), HasSubstr("--on-error"));
+  EXPECT_THAT(refusal(4, {"x"}), HasSubstr("x: no such file or folder"));
+  EXPECT_THAT(refusal(4, {"./data.pth=x"}), HasSubstr("./data.pth=x: no such file or folder"));
+  EXPECT_THAT(refusal(3, {"--device", "cuda:0"}), HasSubstr("cuda:0"));
+  EXPECT_THAT(refusal(2, {"--format", "xml"}), HasSubstr("--format"));
+  EXPECT_THAT(refusal(2, {"data.pth=x"}), HasSubstr("did you mean 'data.path'"));
+  EXPECT_THAT(refusal(4, {"data.path=/nowhere"}), HasSubstr("/nowhere"));
+  Output missing = trainer({"predict", "--checkpoint", "/nowhere"});
+  EXPECT_EQ(missing.code, 5);
+  Output none = trainer({"predict"});
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.err, HasSubstr("--checkpoint"));
+}
+
+}  // namespace
+}  // namespace spire

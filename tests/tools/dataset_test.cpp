@@ -1,0 +1,175 @@
+// trainer dataset: convert, inspect, verify, as a person gives them.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "tests/tools/small_data.h"
+
+namespace spire {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+std::string file_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+Words dataset(const std::string& what, const Words& more) {
+  Words words = {"dataset", what};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+class DatasetTool : public testing::Test {
+ protected:
+  Words source() const { return {"data.name=idx", "data.path=" + (data_.folder / "")}; }
+  std::string target() const { return data_.folder / "out.h5"; }
+  Output convert(const Words& more = {}) const {
+    Words words = source();
+    words.insert(words.end(), {"--to", target()});
+    words.insert(words.end(), more.begin(), more.end());
+    return trainer(dataset("convert", words));
+  }
+
+  SmallData data_;
+};
+
+TEST_F(DatasetTool, TheConvertedFileTrainsTheSameModel) {
+  Output converted = convert();
+  ASSERT_EQ(converted.code, 0) << converted.err;
+  EXPECT_EQ(line_value(converted.out, "samples"), "250 samples to train on, 50 to test on");
+  EXPECT_EQ(line_value(converted.out, "to read it"), "data.name=hdf5 data.path=" + target());
+  Output before = trainer(data_.run("a"));
+  Output after =
+      trainer(data_.run("b", {"data.name=hdf5", "data.path=" + target(), "data.shuffle=full"}));
+  ASSERT_EQ(before.code, 0) << before.err;
+  ASSERT_EQ(after.code, 0) << after.err;
+  EXPECT_NE(parameter_hash(before), "");
+  EXPECT_EQ(parameter_hash(before), parameter_hash(after));
+}
+
+TEST_F(DatasetTool, InspectPrintsATable) {
+  ASSERT_EQ(convert().code, 0);
+  Output output = trainer(dataset("inspect", {"data={name: hdf5, path: " + target() + "}"}));
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(output.out, ContainsRegex("columns +images +uint8 "));
+  EXPECT_THAT(output.out, HasSubstr("min 62, max 63, mean 62.5 samples a class"));
+  EXPECT_THAT(output.out, HasSubstr("train/images: uint8 (250, 8, 8, 1), no chunks, 16000 bytes"));
+  EXPECT_THAT(output.out, ContainsRegex("on disk +both +[0-9.]+ KiB +1 file\n"));
+  EXPECT_EQ(output.err, "");
+}
+
+TEST_F(DatasetTool, InspectPrintsJson) {
+  Words words = source();
+  words.insert(words.end(), {"--format", "json"});
+  Output output = trainer(dataset("inspect", words));
+  EXPECT_EQ(output.code, 0) << output.err;
+  auto json = nlohmann::json::parse(output.out);
+  EXPECT_EQ(json["train"]["samples"], 250);
+  EXPECT_EQ(json["train"]["files"], 2);
+}
+
+TEST_F(DatasetTool, VerifyEndsWithFourWhereAByteIsFlipped) {
+  ASSERT_EQ(convert().code, 0);
+  Words words = {"data.name=hdf5", "data.path=" + target()};
+  Output good = trainer(dataset("verify", words));
+  EXPECT_EQ(good.code, 0) << good.err;
+  EXPECT_EQ(line_value(good.out, "train"), "250 samples, 0 bad; 2 checksums compared");
+  std::string bytes = file_text(target());
+  std::string pixels = file_text(data_.folder / "train-images-idx3-ubyte").substr(16, 64);
+  size_t at = bytes.find(pixels);
+  ASSERT_NE(at, std::string::npos);
+  bytes[at] = static_cast<char>(bytes[at] ^ 4);
+  std::ofstream(target(), std::ios::binary) << bytes;
+  Output bad = trainer(dataset("verify", words));
+  EXPECT_EQ(bad.code, 4);
+  EXPECT_THAT(bad.out, HasSubstr("bad: " + target() + ": train images, rows 0 to 249: "));
+  EXPECT_EQ(bad.last_error_line(),
+            "error[4]: 0 bad samples and 1 wrong checksums; get an intact copy, or mend them");
+}
+
+TEST_F(DatasetTool, WhatIsThereIsKept) {
+  ASSERT_EQ(convert().code, 0);
+  Output again = convert();
+  EXPECT_EQ(again.code, 2);
+  EXPECT_THAT(again.last_error_line(), HasSubstr("out.h5: is there already"));
+  EXPECT_EQ(convert({"--overwrite"}).code, 0);
+}
+
+TEST_F(DatasetTool, TextBecomesShards) {
+  std::string text = data_.folder.write("a.txt", std::string(500, 'a') + std::string(500, 'b'));
+  Output output = trainer(dataset("convert", {"data.name=tokens", "data.tokens.text=[" + text + "]",
+                                              "--to", data_.folder / "shards"}));
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_EQ(line_value(output.out, "samples"), "900 tokens to train on, 100 to test on");
+  EXPECT_EQ(file_text(data_.folder / "shards/vocabulary.txt"), "bytes\n");
+}
+
+TEST_F(DatasetTool, HelpOfEachNamesItsOptions) {
+  for (auto [what, option] : {std::pair("convert", "--overwrite"), std::pair("inspect", "--format"),
+                              std::pair("verify", "--quiet")}) {
+    Output output = trainer({"dataset", what, "--help"});
+    EXPECT_EQ(output.code, 0);
+    EXPECT_THAT(output.out, HasSubstr(option));
+    EXPECT_THAT(output.out, HasSubstr("data.path"));
+  }
+}
+
+// 80 images of 256 KiB, a block each. The program's stderr is a pipe of one page which nobody
+// empties, and it writes a line for each block: it cannot end before the signal.
+class StoppedTool : public testing::TestWithParam<int> {};
+
+TEST_P(StoppedTool, GoesOnWithTheSameCommand) {
+  TemporaryFolder folder;
+  for (auto [name, count] : {std::pair("train", 80u), std::pair("t10k", 1u)}) {
+    std::string pixels;
+    for (uint32_t i = 0; i < count << 18; ++i) pixels += static_cast<char>(i * 7 % 251);
+    write_idx(folder / (std::string(name) + "-images-idx3-ubyte"), 0x803, {count, 512, 512},
+              pixels);
+    write_idx(folder / (std::string(name) + "-labels-idx1-ubyte"), 0x801, {count},
+              std::string(count, '\1'));
+  }
+  std::string fifo = folder / "stderr";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  Words words = dataset(
+      "convert", {"data.name=idx", "data.path=" + (folder / ""), "log.every_seconds=1e-9", "--to"});
+  auto to = [&](const std::string& file) {
+    Words all = words;
+    all.push_back(folder / file);
+    return all;
+  };
+  Words shell = {"-c", "exec \"$0\" \"$@\" 2>" + fifo, TRAINER_PROGRAM};
+  for (const std::string& word : to("out.h5")) shell.push_back(word);
+  Program program("/bin/sh", shell);
+  int pipe = open(fifo.c_str(), O_RDONLY);
+  ASSERT_GE(pipe, 0);
+  ASSERT_EQ(fcntl(pipe, F_SETPIPE_SZ, 4096), 4096);
+  std::string err;
+  for (char c = 0; err.find("converted ") == std::string::npos && read(pipe, &c, 1) == 1;) err += c;
+  program.signal(GetParam());
+  for (char c = 0; read(pipe, &c, 1) == 1;) err += c;
+  close(pipe);
+  Output stopped = program.finish();
+  EXPECT_EQ(stopped.code, GetParam() == SIGKILL ? 128 + SIGKILL : 75) << err;
+  if (GetParam() != SIGKILL) {
+    EXPECT_THAT(err, ContainsRegex("error\\[75\\]: stopped by a signal at [0-9]+ of 81 rows; "
+                                   "the same command goes on"));
+  }
+  Output resumed = trainer(to("out.h5"));
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_EQ(trainer(to("whole.h5")).code, 0);
+  EXPECT_TRUE(file_text(folder / "out.h5") == file_text(folder / "whole.h5"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Signals, StoppedTool, testing::Values(SIGTERM, SIGINT, SIGKILL));
+
+}  // namespace
+}  // namespace spire

@@ -1,0 +1,177 @@
+// Runs whose processes die or hang, and that the program starts again.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/tools/many_processes.h"
+
+namespace spire {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+namespace fs = std::filesystem;
+
+// Long enough that a run is killed before its end, once it has written a checkpoint.
+const Words kLong = {"steps=3000", "checkpoint.every_steps=20", "checkpoint.every_epochs=0",
+                     "eval.every_epochs=0", "log.every_steps=100"};
+
+Words operator+(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+// A generation that fails tells on stdout how far it came, too.
+std::string last_hash(const Output& output) {
+  size_t last = output.out.rfind("\nparameter hash");
+  return last == std::string::npos ? "none" : line_value(output.out.substr(last), "parameter hash");
+}
+
+class KilledRank : public testing::TestWithParam<size_t> {};
+
+TEST_P(KilledRank, TheRunEndsAsIfNothingHadHappened) {
+  ManyProcesses many;
+  Program program(many.run("run", kLong + Words{"--processes=3", "--max-restarts=2"}));
+  ASSERT_TRUE(program.wait_for("checkpoint step"));
+  kill(wait_for_ranks(program, 3).at(GetParam()), SIGKILL);
+  Output output = program.finish();
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(output.err,
+              HasSubstr("\nrestart 1 of 2: rank " + std::to_string(GetParam()) +
+                        " was killed by signal 9 (Killed); 3 processes go on from the newest "
+                        "checkpoint\n"));
+  EXPECT_THAT(output.err, Not(HasSubstr("restart 2")));
+  Output straight = trainer(many.run("straight", kLong));
+  ASSERT_EQ(straight.code, 0);
+  EXPECT_EQ(last_hash(output), parameter_hash(straight));
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, KilledRank, testing::Values(0, 1, 2));
+
+TEST(Restart, AnElasticRunGoesOnWithThoseThatAreLeft) {
+  ManyProcesses many;
+  Program program(
+      many.run("run", kLong + Words{"elastic=true", "--processes=4", "--max-restarts=1"}));
+  ASSERT_TRUE(program.wait_for("checkpoint step"));
+  std::vector<pid_t> ranks = wait_for_ranks(program, 4);
+  kill(ranks[1], SIGSTOP);  // it cannot end before it is killed, too
+  kill(ranks[2], SIGKILL);
+  kill(ranks[1], SIGKILL);
+  Output output = program.finish();
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(output.err, HasSubstr("; 2 processes go on from the newest checkpoint\n"));
+  EXPECT_THAT(output.err, HasSubstr("processes     2 over TCP"));
+  EXPECT_EQ(last_hash(output), parameter_hash(trainer(many.run("straight", kLong))));
+}
+
+// Towers by default are as many as devices, and no checkpoint keeps that yet.
+TEST(Restart, AnElasticRunStaysTheSameRunBeforeItsFirstCheckpoint) {
+  SmallData data;
+  Program program(
+      data.run("run", {"steps=100000000", "checkpoint.every_epochs=0", "eval.every_epochs=0",
+                       "elastic=true", "--processes=2", "--max-restarts=1"}));
+  ASSERT_TRUE(program.wait_for(" step 1/"));
+  kill(wait_for_ranks(program, 2)[1], SIGKILL);
+  ASSERT_TRUE(program.wait_for(" step 1/", 2));
+  program.signal(SIGTERM);
+  Output output = program.finish();
+  EXPECT_EQ(output.code, 75) << output.err;
+  EXPECT_THAT(output.err, HasSubstr("(Killed); 1 process starts again\n"));
+  std::string batch = "global batch  64 = 2 towers × 32";
+  size_t first = output.err.find(batch);
+  ASSERT_NE(first, std::string::npos) << output.err;
+  EXPECT_NE(output.err.find(batch, first + 1), std::string::npos) << output.err;
+}
+
+// One process without ranks, whose config has gone meanwhile.
+TEST(Restart, NeedsNoRanksAndReadsTheConfigOnce) {
+  ManyProcesses many;
+  ASSERT_EQ(trainer(many.run("straight", kLong)).code, 0);
+  std::string config = many.data.folder / "run.yaml";
+  fs::copy_file(many.data.output("straight") + "/config.yaml", config);
+  Program program({"--config", config, "--output", many.data.output("run"), "--max-restarts=1"});
+  ASSERT_TRUE(program.wait_for("checkpoint step"));
+  fs::remove(config);
+  kill(wait_for_ranks(program, 1)[0], SIGABRT);  // which no sanitizer catches
+  Output output = program.finish();
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(output.err,
+              HasSubstr("\nrestart 1 of 1: the process was killed by signal 6 (Aborted); "
+                        "1 process goes on from the newest checkpoint\n"));
+  EXPECT_THAT(output.err, Not(HasSubstr("over TCP")));
+  std::ifstream summary(many.data.output("straight") + "/summary.json");
+  std::string text{std::istreambuf_iterator<char>(summary), {}};
+  EXPECT_THAT(text, HasSubstr(last_hash(output)));
+}
+
+TEST(Restart, GivesUpWhenTheLastTryFails) {
+  ManyProcesses many;
+  Program program(many.endless("run", {"--processes=2", "--max-restarts=1"}));
+  ASSERT_TRUE(program.wait_for(" step 1/"));
+  kill(wait_for_ranks(program, 2)[0], SIGKILL);
+  ASSERT_TRUE(program.wait_for("output        ", 2));
+  kill(wait_for_ranks(program, 2)[1], SIGKILL);
+  Output output = program.finish();
+  EXPECT_EQ(output.code, 8);
+  EXPECT_EQ(output.last_error_line(),
+            "error[8]: gave up after 1 restart; the last: rank 1 was killed by signal 9 (Killed); "
+            "go on with --resume auto");
+}
+
+TEST(Restart, ASignalMeanwhileStopsIt) {
+  ManyProcesses many;
+  Program program(many.endless("run", {"--processes=2", "--max-restarts=1"}));
+  ASSERT_TRUE(program.wait_for(" step 1/"));
+  kill(wait_for_ranks(program, 2)[0], SIGKILL);
+  ASSERT_TRUE(program.wait_for("restart 1 of 1"));
+  program.signal(SIGTERM);
+  Output output = program.finish();
+  EXPECT_EQ(output.code, 75);
+  EXPECT_EQ(output.last_error_line(),
+            "error[75]: stopped by a signal before restart 1; go on with --resume auto");
+}
+
+// A stopped rank gives no sign of life and cannot end: the others time out, and it is killed.
+TEST(Restart, ARankThatHangsIsKilled) {
+  ManyProcesses many;
+  Program program(many.endless("run", {"--processes=2", "--max-restarts=1", "timeouts.step=2"}));
+  ASSERT_TRUE(program.wait_for("checkpoint step"));
+  std::vector<pid_t> ranks = wait_for_ranks(program, 2);
+  kill(ranks[1], SIGSTOP);
+  ASSERT_TRUE(program.wait_for("\nresumed "));
+  EXPECT_TRUE(std::ranges::all_of(ranks, gone));
+  program.signal(SIGTERM);
+  Output output = program.finish();
+  EXPECT_EQ(output.code, 75) << output.err;
+  EXPECT_THAT(output.err, HasSubstr("restart 1 of 1: rank 0 ended with exit code 8; 2 processes"));
+}
+
+// Killed before it has deleted the old run, the new one must not go on with that.
+TEST(Restart, AnOverwritingRunStaysOne) {
+  ManyProcesses many;
+  ASSERT_EQ(trainer(many.run("run", {"seed=8"})).code, 0);
+  Program program(many.run("run", {"--overwrite", "--max-restarts=1"}));
+  kill(wait_for_ranks(program, 1)[0], SIGKILL);
+  Output output = program.finish();
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_EQ(last_hash(output), parameter_hash(trainer(many.run("straight"))));
+}
+
+// Nor may a run that would have been refused delete the old one.
+TEST(Restart, ARefusedRunStaysRefused) {
+  ManyProcesses many;
+  Output old = trainer(many.run("run"));
+  ASSERT_EQ(old.code, 0);
+  Program program(many.run("run", {"seed=8", "--max-restarts=1"}));
+  kill(wait_for_ranks(program, 1)[0], SIGKILL);
+  Output output = program.finish();
+  EXPECT_EQ(output.code, 2) << output.err;
+  EXPECT_THAT(output.last_error_line(), HasSubstr("is not empty"));
+  Output again = trainer(many.run("run", {"--resume", "auto"}));
+  EXPECT_EQ(parameter_hash(again), parameter_hash(old));
+}
+
+}  // namespace
+}  // namespace spire

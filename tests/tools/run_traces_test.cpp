@@ -1,0 +1,106 @@
+// What a started run leaves behind when it dies early, and what may be done with it.
+#include "tools/run_traces.h"
+
+#include <gtest/gtest.h>
+#include <spire/base/atomic_file.h>
+#include <spire/base/error.h>
+#include <spire/process/socket.h>
+
+#include "tests/tools/program.h"
+#include "tools/held_signals.h"
+#include "tools/master_port.h"
+
+namespace spire::tool {
+namespace {
+
+const TakeUp kAuto{"auto", false};
+
+class RunTracesTest : public testing::Test {
+ protected:
+  std::string output() const { return folder_ / "run"; }
+  void write(const std::string& name, const std::string& text) const {
+    std::filesystem::path path = output() + "/" + name;
+    std::filesystem::create_directories(path.parent_path());
+    write_file_atomically(path, text, Category::config);
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(RunTracesTest, ANewDirectoryIsTheRunsOwnFromTheStart) {
+  RunTraces traces(output());
+  EXPECT_TRUE(traces.begun());
+  EXPECT_FALSE(traces.has_checkpoint());
+  EXPECT_EQ(take_up_again({}, traces), kAuto);
+  write("checkpoints/step_00000005.h5", "");
+  EXPECT_TRUE(traces.has_checkpoint());
+}
+
+TEST_F(RunTracesTest, AnotherRunsDirectoryIsLeftAlone) {
+  write("config.yaml", "seed: 1\n");
+  write("checkpoints/step_00000005.h5", "");
+  RunTraces traces(output());
+  EXPECT_FALSE(traces.begun());
+  for (const TakeUp& given : {TakeUp{}, TakeUp{{}, true}, kAuto, TakeUp{"other.h5", true}})
+    EXPECT_EQ(take_up_again(given, traces), given);
+}
+
+TEST_F(RunTracesTest, ADirectoryWithoutARunIsLeftAlone) {
+  write("thesis.tex", "all of it");
+  RunTraces traces(output());
+  EXPECT_FALSE(traces.begun());
+  EXPECT_EQ(take_up_again({}, traces), TakeUp{});
+}
+
+TEST_F(RunTracesTest, TheSameConfigWrittenAnewTellsThatItBegan) {
+  write("config.yaml", "seed: 1\n");
+  RunTraces traces(output());
+  write("config.yaml", "seed: 1\n");
+  EXPECT_TRUE(traces.begun());
+  EXPECT_EQ(take_up_again({{}, true}, traces), kAuto);
+}
+
+TEST_F(RunTracesTest, ABranchGoesBackToItsSourceUntilItHasACheckpoint) {
+  RunTraces traces(output());
+  write("config.yaml", "seed: 1\n");
+  EXPECT_EQ(take_up_again({"other/step_00000005.h5", false}, traces),
+            (TakeUp{"other/step_00000005.h5", true}));
+  write("checkpoints/step_00000005.h5", "");
+  EXPECT_EQ(take_up_again({"other/step_00000005.h5", false}, traces), kAuto);
+}
+
+TEST(MasterPort, IsForOneWhoAsksForItAndForNobodyElse) {
+  MasterPort first, second;
+  EXPECT_NE(first.number(), second.number());
+  Listener listener(first.number());
+  EXPECT_EQ(listener.port(), first.number());
+  EXPECT_THROW(Listener(first.number()), Error);
+}
+
+TEST(MasterPort, NobodyTalksToItBeforeRankZeroListens) {
+  MasterPort port;
+  EXPECT_THROW(connect_to("127.0.0.1", port.number(), std::chrono::steady_clock::now()), Error);
+}
+
+TEST(HeldSignals, WaitUntilTheyAreAskedFor) {
+  auto soon = [] { return std::chrono::steady_clock::now() + std::chrono::milliseconds(1); };
+  HeldSignals signals;
+  EXPECT_EQ(signals.wait(soon()), std::nullopt);
+  for (int number : {SIGINT, SIGTERM, SIGUSR1, SIGTSTP, SIGCHLD}) {
+    raise(number);
+    EXPECT_EQ(signals.wait({}), number);
+  }
+  raise(SIGTERM);
+  EXPECT_EQ(signals.wait(std::chrono::steady_clock::time_point()), SIGTERM);  // though overdue
+  EXPECT_EQ(signals.wait(soon()), std::nullopt);
+}
+
+TEST(HeldSignals, AClosedPipeIsNoSignalThenOrLater) {
+  {
+    HeldSignals signals;
+    raise(SIGPIPE);
+  }
+  EXPECT_EXIT(raise(SIGPIPE), testing::KilledBySignal(SIGPIPE), "");
+}
+
+}  // namespace
+}  // namespace spire::tool

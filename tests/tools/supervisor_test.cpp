@@ -1,0 +1,220 @@
+// One process that starts the others: results, exit codes, signals, and that nobody is left behind.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "tests/tools/many_processes.h"
+
+namespace spire {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+namespace fs = std::filesystem;
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t times = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++times;
+  return times;
+}
+
+TEST(Processes, AnyNumberEndsWithTheHashOfOne) {
+  ManyProcesses many;
+  Output alone = trainer(many.run("alone"));
+  ASSERT_EQ(alone.code, 0) << alone.err;
+  for (const char* number : {"1", "2", "4"}) {
+    Output output = trainer(many.run(std::string("run") + number, {"--processes", number}));
+    EXPECT_EQ(output.code, 0) << output.err;
+    EXPECT_EQ(parameter_hash(output), parameter_hash(alone));
+    EXPECT_EQ(count(output.out, "parameter hash"), 1u);
+    EXPECT_EQ(count(output.err, "step 12/12"), 1u);
+    EXPECT_EQ(count(output.err, "global batch"), 1u);
+    EXPECT_THAT(output.err, Not(HasSubstr("restart")));
+  }
+}
+
+TEST(Processes, TakeTheOptionsOfTheCommandLine) {
+  ManyProcesses many;
+  Output dry = trainer(many.run("run", {"--dry-run", "3", "--processes=2"}));
+  EXPECT_EQ(dry.code, 0) << dry.err;
+  EXPECT_THAT(dry.err, HasSubstr("step 3/3"));
+  EXPECT_FALSE(fs::exists(many.data.output("run")));
+
+  Output quiet = trainer(many.run("run", {"-q", "--processes=2", "--max_restarts=1"}));
+  EXPECT_EQ(quiet.code, 0);
+  EXPECT_EQ(quiet.err, "");
+  Output refused = trainer(many.run("run", {"--processes=2"}));
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("is not empty"));
+  Output more = trainer(many.run("run", {"--resume=auto", "steps=14", "--processes=2"}));
+  EXPECT_EQ(more.code, 0);
+  EXPECT_THAT(more.err, HasSubstr("step_00000012"));
+  Output anew = trainer(many.run("run", {"--overwrite", "--seed=8", "--processes=2"}));
+  EXPECT_EQ(anew.code, 0);
+  EXPECT_EQ(parameter_hash(anew), parameter_hash(trainer(many.run("other", {"seed=8"}))));
+}
+
+// Neither is another try's business: the same would happen again.
+TEST(Processes, ErrorsOfTheRunAreItsOwnAndNotTriedAgain) {
+  ManyProcesses many;
+  struct {
+    const char* word;
+    int code;
+    const char* message;
+  } cases[] = {{"towers=3", 2, "4 devices but only 3 towers"},
+               {"data.path=/nonexistent", 4, "/nonexistent"},
+               {"devices=cuda:99", 3, "cuda:99"},
+               {"optimizer.lr=1e30", 7, "loss"}};
+  for (const auto& [word, code, message] : cases) {
+    Output output =
+        trainer(many.run("run", {word, "--overwrite", "--processes=4", "--max-restarts=3"}));
+    EXPECT_EQ(output.code, code) << output.err;
+    EXPECT_THAT(output.last_error_line(), StartsWith("error[" + std::to_string(code) + "]: "));
+    EXPECT_THAT(output.last_error_line(), HasSubstr(message));
+    EXPECT_THAT(output.err, Not(HasSubstr("restart")));
+  }
+}
+
+TEST(Processes, AKilledRankEndsThemAllWithCodeEight) {
+  ManyProcesses many;
+  Program program(many.endless("run", {"--processes=3"}));
+  ASSERT_TRUE(program.wait_for("checkpoint step"));
+  std::vector<pid_t> ranks = wait_for_ranks(program, 3);
+  kill(ranks[1], SIGKILL);
+  Output output = program.finish();
+  EXPECT_EQ(output.code, 8);
+  EXPECT_EQ(output.last_error_line(),
+            "error[8]: rank 1 was killed by signal 9 (Killed); go on with --resume auto, or let "
+            "--max-restarts do it");
+  EXPECT_TRUE(std::ranges::all_of(ranks, gone));  // already, not within some time
+  EXPECT_EQ(kill(-ranks[0], 0), -1);
+}
+
+TEST(Processes, NoneOutlivesTheirStarter) {
+  ManyProcesses many;
+  Program program(many.endless("run", {"--processes=3"}));
+  ASSERT_TRUE(program.wait_for(" step 1/"));
+  std::vector<pid_t> ranks = wait_for_ranks(program, 3);
+  program.signal(SIGKILL);
+  EXPECT_EQ(program.finish().code, 128 + SIGKILL);
+  EXPECT_TRUE(all_gone(ranks));
+}
+
+TEST(Processes, ASignalStopsThemWithACheckpoint) {
+  ManyProcesses many;
+  for (int number : {SIGINT, SIGTERM, SIGUSR1}) {
+    std::string name = "run" + std::to_string(number);
+    Program program(many.endless(name, {"--processes=2", "--max-restarts=1"}));
+    ASSERT_TRUE(program.wait_for(" step 1/"));
+    std::vector<pid_t> ranks = wait_for_ranks(program, 2);
+    program.signal(number);
+    Output stopped = program.finish();
+    EXPECT_EQ(stopped.code, 75) << stopped.err;
+    EXPECT_EQ(count(stopped.err, "\nstopping: "), 1u) << stopped.err;
+    EXPECT_EQ(count(stopped.err, "error["), 1u) << stopped.err;
+    EXPECT_THAT(stopped.last_error_line(), StartsWith("error[75]: stopped by a signal at step "));
+    EXPECT_THAT(stopped.last_error_line(), HasSubstr("--resume auto"));
+    EXPECT_TRUE(std::ranges::all_of(ranks, gone));
+    const std::string& line = stopped.last_error_line();
+    int64_t step = std::stoll(line.substr(line.find("at step ") + 8));
+    std::string end = "steps=" + std::to_string(step + 3);
+    Output resumed = trainer(many.run(name, {end, "--resume", "auto"}));
+    EXPECT_EQ(parameter_hash(resumed), parameter_hash(trainer(many.run(name + "straight", {end}))));
+  }
+}
+
+bool has_pending(pid_t process, int signal) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/status");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("ShdPnd:"))
+      return (std::stoull(line.substr(7), nullptr, 16) >> (signal - 1) & 1) != 0;
+  }
+  return false;
+}
+
+// The ranks are stopped, so that none answers the first.
+TEST(Processes, ASecondInterruptEndsAtOnce) {
+  ManyProcesses many;
+  Program program(many.endless("run", {"--processes=2", "--max-restarts=1"}));
+  ASSERT_TRUE(program.wait_for(" step 1/"));
+  std::vector<pid_t> ranks = wait_for_ranks(program, 2);
+  for (pid_t rank : ranks) kill(rank, SIGSTOP);
+  ASSERT_TRUE(all_in_state(ranks, 'T'));
+  program.signal(SIGINT);
+  ASSERT_TRUE(within_a_minute([&] { return has_pending(ranks[1], SIGINT); }));
+  program.signal(SIGINT);
+  EXPECT_EQ(program.finish().code, 130);
+  EXPECT_TRUE(std::ranges::all_of(ranks, gone));
+}
+
+// What a terminal sends to all in the foreground must reach the ranks once.
+TEST(Processes, RanksAreAGroupOfTheirOwnThatPausesWithTheProgram) {
+  ManyProcesses many;
+  Program program(many.endless("run", {"--processes=2"}));
+  ASSERT_TRUE(program.wait_for(" step 1/"));
+  std::vector<pid_t> ranks = wait_for_ranks(program, 2);
+  for (pid_t rank : ranks) EXPECT_EQ(getpgid(rank), ranks[0]);
+  std::vector<pid_t> all = ranks;
+  all.push_back(program.pid());
+  program.signal(SIGTSTP);
+  EXPECT_TRUE(all_in_state(all, 'T'));
+  program.signal(SIGCONT);
+  EXPECT_TRUE(within_a_minute(
+      [&] { return std::ranges::none_of(all, [](pid_t p) { return state_of(p) == 'T'; }); }));
+  program.signal(SIGTERM);
+  EXPECT_EQ(program.finish().code, 75);
+}
+
+class Variables {
+ public:
+  explicit Variables(std::vector<std::pair<std::string, std::string>> variables)
+      : variables_(std::move(variables)) {
+    for (const auto& [name, value] : variables_) setenv(name.c_str(), value.c_str(), 1);
+  }
+  ~Variables() {
+    for (const auto& [name, value] : variables_) unsetenv(name.c_str());
+  }
+  Variables(const Variables&) = delete;
+  Variables& operator=(const Variables&) = delete;
+
+ private:
+  std::vector<std::pair<std::string, std::string>> variables_;
+};
+
+TEST(Processes, AreStartedByOneOnly) {
+  ManyProcesses many;
+  struct {
+    std::vector<std::pair<std::string, std::string>> variables;
+    std::string launcher, sign;
+  } cases[] = {{{{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "4"}},
+                "mpirun",
+                "OMPI_COMM_WORLD_SIZE=4"},
+               {{{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}}, "mpirun", "PMI_SIZE=1"},
+               {{{"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}},
+                "srun",
+                "SLURM_STEP_NUM_TASKS=2"},
+               {{{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "localhost"}},
+                "torchrun",
+                "WORLD_SIZE=2"}};
+  for (const auto& [variables, launcher, sign] : cases) {
+    Variables set(variables);
+    Output processes = trainer(many.run("run", {"--processes=2", "--max-restarts=2"}));
+    EXPECT_EQ(processes.code, 2);
+    EXPECT_EQ(processes.last_error_line(), "error[2]: --processes starts the ranks itself, and " +
+                                               launcher + " has started this one already (" + sign +
+                                               "): use one of them");
+    Output restarts = trainer(many.run("run", {"--max-restarts=2"}));
+    EXPECT_EQ(restarts.code, 2);
+    EXPECT_EQ(restarts.last_error_line(),
+              "error[2]: --max-restarts: " + launcher +
+                  " started this rank and has to start it again: exit code 8 says when; see "
+                  "docs/processes.md");
+  }
+  EXPECT_FALSE(fs::exists(many.data.output("run")));
+}
+
+}  // namespace
+}  // namespace spire

@@ -1,0 +1,206 @@
+// Averaged weights: what they are, that they are the same wherever they are kept, and that
+// evaluation with them leaves no trace in training.
+#include <gtest/gtest.h>
+#include <spire/base/error.h>
+
+#include <cmath>
+
+#include "tests/train/small_run.h"
+
+namespace spire {
+namespace {
+
+SmallRun averaged_run() {
+  SmallRun run;
+  run.model.normalization = "batch_norm";
+  run.model.hidden = {200, 100};  // several buckets
+  run.ema = {.decay = 0.9, .warmup = true};
+  run.towers = 8;
+  run.batch_size = 2;
+  return run;
+}
+
+std::vector<SmallRun> places_of(const SmallRun& base) {
+  std::vector<SmallRun> places;
+  for (auto [ranks, devices, strategy] :
+       std::vector<std::tuple<int, int, const char*>>{{1, 1, "parameter_device"},
+                                                      {1, 4, "parameter_device"},
+                                                      {2, 2, "parameter_device"},
+                                                      {1, 2, "mirrored"},
+                                                      {2, 2, "mirrored"},
+                                                      {1, 4, "sharded"},
+                                                      {4, 2, "sharded"}}) {
+    SmallRun& run = places.emplace_back(base);
+    run.ranks = ranks;
+    run.devices.clear();
+    for (int d = 0; d < devices; ++d) run.devices.push_back("cpu:" + std::to_string(d));
+    run.strategy = strategy;
+  }
+  return places;
+}
+
+std::vector<float> weights_of(const Trainer& trainer) {
+  return {trainer.weights(), trainer.weights() + trainer.layout().total_floats()};
+}
+
+EvaluationSums evaluate(Trainer& trainer, const SmallRun& run) {
+  ImageDataset data = run.dataset({}, 77);
+  LoaderOptions loading = run.loading(trainer.placement().rank);
+  loading.shuffle = false;
+  BatchLoader loader(data, loading);
+  EvaluationSums sums;
+  trainer.team().lead([&] {
+    trainer.begin_evaluation();
+    loader.start(0, 0, 1);
+    while (!loader.finished()) trainer.evaluate(loader.next(), sums);
+    trainer.end_evaluation();
+  });
+  return sums;
+}
+
+// The weights that evaluation sees.
+std::vector<float> average_of(Trainer& trainer) {
+  std::vector<float> average;
+  trainer.team().lead([&] {
+    trainer.begin_evaluation();
+    average = weights_of(trainer);
+    trainer.end_evaluation();
+  });
+  return average;
+}
+
+TEST(EmaInTraining, IsTheRecurrenceOverTheWeights) {
+  SmallRun run = averaged_run();
+  Trainer trainer(run.options(), run.place());
+  std::vector<float> start = weights_of(trainer);
+  std::vector<double> expected(start.begin(), start.end());
+  auto trained = static_cast<size_t>(trainer.layout().trained_floats());
+  for (int64_t step = 1; step <= 12; ++step) {
+    run_steps(trainer, run, step - 1, step);
+    auto weights = weights_of(trainer);
+    auto t = static_cast<double>(step);
+    double decay = std::min(0.9, (1 + t) / (10 + t));
+    for (size_t i = 0; i < trained; ++i)
+      expected[i] = decay * expected[i] + (1 - decay) * double{weights[i]};
+  }
+  auto average = average_of(trainer), weights = weights_of(trainer);
+  for (size_t i = 0; i < trained; ++i) ASSERT_NEAR(average[i], expected[i], 1e-6);
+  for (size_t i = trained; i < weights.size(); ++i)
+    ASSERT_EQ(average[i], weights[i]);  // statistics are the current ones
+  EXPECT_TRUE(average != weights);
+}
+
+struct Outcome {
+  uint64_t parameters = 0, average = 0;
+  double loss = 0, score = 0;
+  bool operator==(const Outcome&) const = default;
+};
+
+// Trains, evaluates in between, and goes on.
+Outcome outcome_of(const SmallRun& run) {
+  Outcome outcome;
+  on_ranks(run, [&](Trainer& trainer) {
+    run_steps(trainer, run, 0, 9);
+    EvaluationSums sums = evaluate(trainer, run);
+    run_steps(trainer, run, 9, 20);
+    uint64_t average = 0;
+    trainer.team().lead([&] {
+      average = trainer.average_hash().value_or(0);
+      trainer.check_replicas();
+    });
+    if (trainer.placement().rank == 0)
+      outcome = {trainer.parameter_hash(), average, sums.loss, sums.score};
+  });
+  return outcome;
+}
+
+TEST(EmaInTraining, OneOutcomeForAllDevicesProcessesAndStrategies) {
+  for (const char* optimizer : {"sgd", "lamb"}) {
+    SmallRun base = averaged_run();
+    base.optimizer.name = optimizer;
+    Outcome expected = outcome_of(base);
+    EXPECT_NE(expected.average, expected.parameters);
+    for (const SmallRun& run : places_of(base)) {
+      EXPECT_EQ(outcome_of(run), expected)
+          << run.ranks << " x " << run.devices.size() << " " << run.strategy;
+    }
+  }
+}
+
+TEST(EmaInTraining, TrainsWhatItWouldWithoutIt) {
+  SmallRun run = averaged_run();
+  uint64_t with = outcome_of(run).parameters;
+  run.ema = {};
+  EXPECT_EQ(hash_after(run, 20), with);
+}
+
+TEST(EmaInTraining, EvaluationIsThatOfTheAverage) {
+  SmallRun run = averaged_run();
+  Trainer trainer(run.options(), run.place());
+  run_steps(trainer, run, 0, 15);
+  auto average = average_of(trainer);
+  SmallRun plain = run;
+  plain.ema = {};
+  Trainer other(plain.options(), plain.place());
+  other.team().lead([&] {
+    other.set_weights([&](const ParameterEntry& entry, std::span<float> values) {
+      std::copy_n(average.begin() + entry.offset, values.size(), values.begin());
+    });
+  });
+  EvaluationSums sums = evaluate(trainer, run), expected = evaluate(other, plain);
+  EXPECT_EQ(sums.loss, expected.loss);
+  EXPECT_EQ(sums.score, expected.score);
+}
+
+// The average's hash after going on from the state.
+uint64_t average_after(const SmallRun& run, const TrainingState& state, int64_t from, int64_t to) {
+  uint64_t hash = 0;
+  on_ranks(run, [&](Trainer& trainer) {
+    bool reads = trainer.placement().rank == 0;
+    trainer.team().lead([&] { trainer.restore(reads ? state : TrainingState{}); });
+    run_steps(trainer, run, from, to);
+    uint64_t average = 0;
+    trainer.team().lead([&] { average = trainer.average_hash().value_or(0); });
+    if (reads) hash = average;
+  });
+  return hash;
+}
+
+TEST(EmaInTraining, MovesWithTheCheckpoint) {
+  SmallRun base = averaged_run();
+  uint64_t straight = outcome_of(base).average;
+  auto places = places_of(base);
+  for (size_t from : {1, 4, 6}) {
+    TrainingState state = state_after(places[from], 7);
+    EXPECT_EQ(state.optimizer.back().first, "ema");
+    for (size_t to : {0, 3, 5})
+      EXPECT_EQ(average_after(places[to], state, 7, 20), straight) << from << " to " << to;
+  }
+}
+
+TEST(EmaInTraining, BeginsWithTheWeightsOfACheckpointThatHasNone) {
+  SmallRun run = averaged_run();
+  SmallRun plain = run;
+  plain.ema = {};
+  TrainingState state = state_after(plain, 7);
+  for (const SmallRun& place : places_of(run)) {
+    uint64_t hash = average_after(place, state, 7, 7);
+    EXPECT_EQ(hash, hash_after(plain, 7)) << place.strategy;
+  }
+}
+
+TEST(EmaInTraining, AStepBeforeTheEndOfAnEvaluationIsRefused) {
+  SmallRun run = averaged_run();
+  Trainer trainer(run.options(), run.place());
+  TrainingState state;
+  trainer.team().lead([&] {
+    trainer.begin_evaluation();
+    EXPECT_THROW(trainer.step({}, 0, 0.1), Error);
+    EXPECT_THROW(trainer.snapshot(state), Error);
+    trainer.end_evaluation();
+    trainer.snapshot(state);
+  });
+}
+
+}  // namespace
+}  // namespace spire

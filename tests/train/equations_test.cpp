@@ -1,0 +1,218 @@
+// What several towers, devices and processes compute, by equations.
+#include <gtest/gtest.h>
+#include <spire/base/error.h>
+
+#include <Eigen/Dense>
+#include <bit>
+#include <cmath>
+
+#include "tests/train/small_run.h"
+
+namespace spire {
+namespace {
+
+SmallRun with(const std::function<void(SmallRun&)>& change) {
+  SmallRun run;
+  change(run);
+  return run;
+}
+
+std::vector<float> weights_after(const SmallRun& run, int64_t steps) {
+  std::vector<float> weights;
+  on_ranks(run, [&](Trainer& trainer) {
+    run_steps(trainer, run, 0, steps);
+    if (trainer.placement().rank == 0)
+      weights.assign(trainer.weights(), trainer.weights() + trainer.layout().total_floats());
+  });
+  return weights;
+}
+
+using Matrix = Eigen::MatrixXd;
+
+// Least squares by gradient descent in closed form: a dense layer y = W x + b, classes targets,
+// loss = mean over samples and classes of (y - onehot)^2.
+struct LeastSquares {
+  Matrix weight, bias;
+
+  void step(const Matrix& x, const Matrix& target, double lr) {
+    Matrix residual = (weight * x).colwise() + bias.col(0);
+    residual -= target;
+    double scale = 2.0 / static_cast<double>(residual.size());
+    weight -= lr * scale * residual * x.transpose();
+    bias -= lr * scale * residual.rowwise().sum();
+  }
+};
+
+LeastSquares closed_form(const SmallRun& run, int64_t steps) {
+  Trainer trainer(run.options(), run.place());  // for the weights at the start
+  auto matrix = [&](const char* name, int64_t rows, int64_t columns) {
+    const float* values = trainer.weights() + trainer.layout().find(name).offset;
+    Matrix m(rows, columns);
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t c = 0; c < columns; ++c) m(r, c) = double{values[r * columns + c]};
+    }
+    return m;
+  };
+  LeastSquares model{matrix("dense.weight", 4, 64), matrix("dense.bias", 4, 1)};
+  ImageDataset data = run.dataset();
+  BatchLoader loader(data, run.loading());
+  loader.start(0, 0, INT64_MAX);
+  for (int64_t s = 0; s < steps; ++s) {
+    const Batch& batch = loader.next();
+    auto pixels = batch.column<float>(0);
+    Matrix x(64, batch.valid), target = Matrix::Zero(4, batch.valid);
+    for (int64_t n = 0; n < batch.valid; ++n) {
+      for (int64_t p = 0; p < 64; ++p) x(p, n) = double{pixels[n * 64 + p]};
+      target(batch.column<int32_t>(1)[n], n) = 1;
+    }
+    model.step(x, target, run.optimizer.lr);
+  }
+  return model;
+}
+
+// N towers of b samples, on one device, several, or two processes, are one tower of N b samples and
+// the closed form; the ragged last batch of an epoch included.
+TEST(Equations, TowersAreTheClosedFormOfLeastSquares) {
+  constexpr int64_t steps = 12;
+  for (int64_t towers : {1, 2, 3, 8}) {
+    SmallRun run = with([&](SmallRun& r) {
+      r.model = {.name = "linear"};
+      r.loss = {.name = "mse"};
+      r.towers = towers;
+      r.batch_size = 24 / towers;
+      r.optimizer = {.name = "sgd", .lr = 0.05, .momentum = 0.0};
+    });
+    LeastSquares expected = closed_form(run, steps);
+    for (int ranks : {1, 2}) {
+      if (towers < ranks) continue;
+      run.ranks = ranks;
+      auto weights = weights_after(run, steps);
+      Trainer trainer(run.options(), run.place());
+      const float* w = weights.data() + trainer.layout().find("dense.weight").offset;
+      const float* b = weights.data() + trainer.layout().find("dense.bias").offset;
+      for (int64_t r = 0; r < 4; ++r) {
+        ASSERT_NEAR(double{b[r]}, expected.bias(r, 0), 1e-5);
+        for (int64_t c = 0; c < 64; ++c)
+          ASSERT_NEAR(double{w[r * 64 + c]}, expected.weight(r, c), 1e-5) << towers << " towers";
+      }
+    }
+  }
+}
+
+// Statistics over all towers' samples are those of one tower that has them all.
+TEST(Equations, SyncBatchNormIsBatchNormOfTheGlobalBatch) {
+  SmallRun whole = with([](SmallRun& r) {
+    r.model = {.name = "resnet", .depth = 8};
+    r.towers = 1;
+    r.batch_size = 24;
+    r.samples = 99;  // ragged: 3 samples are left for the last batch of an epoch
+    r.optimizer = {.name = "sgd", .lr = 0.01, .momentum = 0.9};
+  });
+  auto reference = weights_after(whole, 5);
+  double own_statistics = 0;
+  for (const char* batch_norm : {"sync", "tower"}) {
+    for (int64_t towers : {2, 3, 8}) {
+      SmallRun split = whole;
+      split.model.batch_norm = batch_norm;
+      split.towers = towers;
+      split.batch_size = 24 / towers;
+      auto weights = weights_after(split, 5);
+      double worst = 0;
+      for (size_t i = 0; i < reference.size(); ++i)
+        worst = std::max(worst, std::abs(double{weights[i]} - double{reference[i]}));
+      if (split.model.batch_norm == "sync") {
+        EXPECT_LT(worst, 2e-4) << towers << " towers";
+      } else {
+        own_statistics = std::max(own_statistics, worst);
+      }
+    }
+  }
+  EXPECT_GT(own_statistics, 1e-2);  // so the bound above means something
+}
+
+TEST(Equations, NativeIsTheInvariantResultToRounding) {
+  for (int ranks : {1, 2}) {
+    SmallRun run = with([&](SmallRun& r) {
+      r.model = {.name = "mlp", .hidden = {200, 100}};
+      r.towers = 12;  // three a lane: not the tree
+      r.ranks = ranks;
+    });
+    auto invariant = weights_after(run, 10);
+    run.reduction = "native";
+    auto native = weights_after(run, 10);
+    for (size_t i = 0; i < native.size(); ++i)
+      ASSERT_NEAR(native[i], invariant[i], 1e-5 + 1e-4 * std::abs(invariant[i]));
+    EXPECT_TRUE(native != invariant) << ranks << " ranks";
+  }
+}
+
+// Saved by any of these, gone on with by any other, optimizer state and clipping included.
+TEST(Equations, AStateMovesBetweenDevicesProcessesAndStrategies) {
+  SmallRun base = with([](SmallRun& r) {
+    r.model.hidden = {200, 100};
+    r.towers = 8;
+    r.optimizer = {.name = "adam", .lr = 0.01, .clip_norm = 1.0};
+  });
+  uint64_t straight = hash_after(base, 40);
+  std::vector<SmallRun> places;
+  for (auto [ranks, devices, strategy] : std::vector<std::tuple<int, int, const char*>>{
+           {1, 4, "parameter_device"}, {2, 2, "sharded"}, {4, 2, "mirrored"}, {1, 1, "sharded"}}) {
+    SmallRun run = base;
+    run.ranks = ranks;
+    run.devices.clear();
+    for (int d = 0; d < devices; ++d) run.devices.push_back("cpu:" + std::to_string(d));
+    run.strategy = strategy;
+    places.push_back(run);
+  }
+  for (const SmallRun& from : places) {
+    TrainingState state = state_after(from, 17);
+    for (const SmallRun& to : places) {
+      uint64_t hash = 0;
+      on_ranks(to, [&](Trainer& trainer) {
+        bool reads = trainer.placement().rank == 0;
+        trainer.team().lead([&] { trainer.restore(reads ? state : TrainingState{}); });
+        run_steps(trainer, to, 17, 40);
+        if (reads) hash = trainer.parameter_hash();
+      });
+      EXPECT_EQ(hash, straight) << from.strategy << " to " << to.strategy;
+    }
+  }
+}
+
+std::string difference_found(int ranks, int devices, int rank, int device) {
+  SmallRun run = with([&](SmallRun& r) {
+    r.towers = 8;
+    r.ranks = ranks;
+    r.strategy = "mirrored";  // whose replicas nothing renews
+    r.devices.clear();
+    for (int d = 0; d < devices; ++d) r.devices.push_back("cpu:" + std::to_string(d));
+  });
+  try {
+    on_ranks(run, [&](Trainer& trainer) {
+      run_steps(trainer, run, 0, 3);
+      trainer.team().lead([&] { trainer.check_replicas(); });
+      if (trainer.placement().rank == rank) {
+        float& weight = trainer.replica_weights(
+            rank * devices + device)[trainer.layout().find("conv2.weight").offset + 5];
+        weight = std::bit_cast<float>(std::bit_cast<uint32_t>(weight) ^ 1u);
+      }
+      trainer.team().lead([&] { trainer.check_replicas(); });
+    });
+  } catch (const Error& error) {
+    EXPECT_EQ(error.category(), Category::collective);
+    return error.what();
+  }
+  return "nothing";
+}
+
+TEST(Replicas, OneFlippedBitIsNamed) {
+  std::string found = difference_found(1, 3, 0, 2);
+  EXPECT_NE(found.find("'conv2.weight' on cpu:2"), std::string::npos) << found;
+  found = difference_found(1, 3, 0, 0);  // the parameter device's own
+  EXPECT_NE(found.find("'conv2.weight' on cpu:0"), std::string::npos) << found;
+  found = difference_found(2, 2, 1, 1);
+  EXPECT_NE(found.find("'conv2.weight' on rank 1, cpu:1"), std::string::npos) << found;
+}
+
+}  // namespace
+}  // namespace spire

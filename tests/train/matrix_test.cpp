@@ -1,0 +1,94 @@
+// The matrix of the claim: whatever devices, processes and strategy host a run, it ends with the
+// same bits. Processes are threads here; tests/runs has real ones.
+#include <gtest/gtest.h>
+
+#include "tests/train/small_run.h"
+
+namespace spire {
+namespace {
+
+// 50 steps of 4 epochs: each ends in a ragged batch in which one tower has fewer samples and others
+// none.
+constexpr int64_t steps = 50;
+constexpr int64_t towers = 8;
+
+struct Row {
+  std::string name;
+  std::function<void(SmallRun&)> change;
+};
+
+SmallRun row_run(const Row& row, DType precision) {
+  SmallRun run;
+  run.towers = towers;
+  run.precision = precision;
+  run.model.hidden = {200, 100};  // several buckets, and a chunk or more for each of 8 devices
+  run.batch_size = 2;
+  row.change(run);
+  return run;
+}
+
+std::vector<std::string> cpu_devices(int64_t count) {
+  std::vector<std::string> names;
+  for (int64_t d = 0; d < count; ++d) names.push_back("cpu:" + std::to_string(d));
+  return names;
+}
+
+class Matrix : public testing::TestWithParam<std::tuple<Row, DType>> {};
+
+// {1, 2, 4, 8 devices} x {1, 2, 4 processes that share them} x {3 strategies}.
+TEST_P(Matrix, OneHashForAllDevicesProcessesAndStrategies) {
+  SmallRun run = row_run(std::get<Row>(GetParam()), std::get<DType>(GetParam()));
+  uint64_t expected = hash_after(run, steps);
+  for (int devices : {1, 2, 4, 8}) {
+    for (int ranks : {1, 2, 4}) {
+      if (devices % ranks != 0) continue;
+      run.devices = cpu_devices(devices / ranks);
+      run.ranks = ranks;
+      for (const char* strategy : {"parameter_device", "mirrored", "sharded"}) {
+        run.strategy = strategy;
+        EXPECT_EQ(hash_after(run, steps), expected)
+            << devices << " devices, " << ranks << " processes, " << strategy;
+      }
+    }
+  }
+}
+
+const std::vector<Row> kRows = {
+    {"mlp_clipped_adamw",
+     [](SmallRun& r) {
+       r.model.name = "mlp";
+       r.optimizer = {.name = "adamw", .lr = 0.01, .weight_decay = 0.01, .clip_norm = 0.5};
+     }},
+    {"cnn_batch_norm_dropout", [](SmallRun& r) { r.model.normalization = "batch_norm"; }},
+    {"cnn_decay_of_matrices",
+     [](SmallRun& r) {
+       r.model.normalization = "batch_norm";
+       r.optimizer = {.name = "sgd", .lr = 0.05, .weight_decay = 0.1, .decay = "matrices"};
+     }},
+    {"mlp_lars",
+     [](SmallRun& r) {
+       r.model.name = "mlp";
+       r.optimizer = {.name = "lars", .lr = 2.0, .weight_decay = 0.01, .clip_norm = 0.5};
+     }},
+    {"cnn_lamb",
+     [](SmallRun& r) {
+       r.model.normalization = "batch_norm";
+       r.optimizer = {.name = "lamb", .lr = 0.01, .weight_decay = 0.1, .decay = "matrices"};
+     }},
+    {"resnet_sync_batch_norm",
+     [](SmallRun& r) {
+       r.model = {.name = "resnet", .depth = 8, .batch_norm = "sync"};
+       r.optimizer.clip_norm = 1.0;
+     }},
+};
+
+INSTANTIATE_TEST_SUITE_P(All, Matrix,
+                         testing::Combine(testing::ValuesIn(kRows),
+                                          testing::Values(DType::f32, DType::bf16)),
+                         [](const auto& test) {
+                           return std::get<Row>(test.param).name + "_" +
+                                  std::string(name(std::get<DType>(test.param)));
+                         });
+
+}  // namespace
+}  // namespace spire

@@ -1,0 +1,79 @@
+#include "child_process.h"
+
+#include <spire/base/error.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+namespace spire::tool {
+
+namespace {
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  for (std::string& text : texts) result.push_back(text.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+std::vector<std::string> environment_with(const std::vector<Variable>& variables) {
+  std::vector<std::string> result;
+  for (const auto& [name, value] : variables) result.push_back(name + "=" + value);
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    std::string_view text = *entry;
+    std::string_view name = text.substr(0, text.find('='));
+    if (std::ranges::find(variables, name, &Variable::name) == variables.end())
+      result.emplace_back(text);
+  }
+  return result;
+}
+
+// In the child between fork and exec: only calls that are safe there.
+[[noreturn]] void become(char* const* words, char* const* environment, const ChildSetup& setup,
+                         pid_t parent) {
+  setpgid(0, setup.group);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(1);  // it died before this child asked to die with it
+  sigprocmask(SIG_SETMASK, &setup.signal_mask, nullptr);
+  execve("/proc/self/exe", words, environment);
+  _exit(127);
+}
+
+}  // namespace
+
+ChildProcess::ChildProcess(ChildSetup setup) {
+  setup.words.insert(setup.words.begin(), "trainer");
+  std::vector<std::string> environment = environment_with(setup.variables);
+  std::vector<char*> words = pointers(setup.words), entries = pointers(environment);
+  pid_t parent = getpid();
+  pid_ = fork();
+  if (pid_ < 0) fail(Category::device, "no process can be started: {}", std::strerror(errno));
+  if (pid_ == 0) become(words.data(), entries.data(), setup, parent);
+  setpgid(pid_, setup.group);  // here too: whoever comes first
+  running_ = true;
+}
+
+ChildProcess::ChildProcess(ChildProcess&& other) noexcept
+    : pid_(other.pid_), running_(other.running_) {
+  other.running_ = false;
+}
+
+ChildProcess::~ChildProcess() {
+  if (!running_) return;
+  kill(pid_, SIGKILL);
+  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
+}
+
+std::optional<int> ChildProcess::take_end() {
+  int status = 0;
+  if (!running_ || waitpid(pid_, &status, WNOHANG) != pid_) return {};
+  running_ = false;
+  return status;
+}
+
+}  // namespace spire::tool

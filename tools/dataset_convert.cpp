@@ -1,0 +1,60 @@
+// trainer dataset convert: any dataset as one HDF5 file, or a text as token shards.
+#include <spire/base/error.h>
+#include <spire/data/convert.h>
+#include <spire/observe/text_table.h>
+#include <spire/observe/units.h>
+#include <unistd.h>
+
+#include <iostream>
+
+#include "commands.h"
+#include "config_source.h"
+#include "signals.h"
+#include "work_line.h"
+
+namespace spire::tool {
+
+namespace {
+
+constexpr std::string_view stopping = "\nstopping: the same command goes on; Ctrl+C ends at once\n";
+
+void print_result(const ConvertResult& result) {
+  const char* unit = result.format == "tokens" ? "tokens" : "samples";
+  Sections sections;
+  sections.add("written", fmt::format("{}, {}", result.path.string(), bytes_text(result.bytes)));
+  sections.add("samples", fmt::format("{} {} to train on, {} to test on", count_text(result.train),
+                                      unit, count_text(result.test)));
+  if (result.skipped > 0)
+    sections.add("replaced", fmt::format("{} broken samples; the first: {}",
+                                         count_text(result.skipped), result.first_problem));
+  sections.add("to read it",
+               fmt::format("data.name={} data.path={}", result.format, result.path.string()));
+  fmt::print("{}", sections.text());
+}
+
+}  // namespace
+
+int run_dataset_convert(const Arguments& arguments) {
+  auto resolved = read_config(arguments);
+  if (!resolved) return 0;
+  const DatasetArguments& asked = arguments.dataset;
+  if (asked.to.empty())
+    fail(Category::config, "trainer dataset convert: --to PATH says where the result goes");
+  print_warnings(*resolved);
+  StopSignals signals(stopping);
+  WorkLine line(std::cerr, "converted", terminal_of(STDERR_FILENO),
+                resolved->config.log.every_seconds,
+                arguments.quiet || arguments.log_level != "info");
+  ConvertOptions options;
+  options.to = asked.to;
+  options.format = asked.format;
+  options.order = asked.order;
+  options.overwrite = arguments.overwrite;
+  options.shard_tokens = asked.shard_tokens;
+  options.stop = signals.flag();
+  options.on_progress = [&](const WorkProgress& progress) { line.show(progress); };
+  print_result(convert_dataset(resolved->config, options));
+  return 0;
+}
+
+}  // namespace spire::tool

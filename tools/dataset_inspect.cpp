@@ -1,0 +1,96 @@
+// trainer dataset inspect: what a dataset is.
+#include <spire/base/error.h>
+#include <spire/data/describe.h>
+#include <spire/observe/text_table.h>
+#include <spire/observe/units.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "commands.h"
+#include "config_source.h"
+
+namespace spire::tool {
+
+namespace {
+
+constexpr size_t most_names = 12, most_numbers = 8, most_parts = 20;
+
+// The first few of a list, and how many more there are.
+template <typename T>
+std::string some(const std::vector<T>& all, size_t most) {
+  std::vector<T> shown(all.begin(), all.begin() + std::ptrdiff_t(std::min(all.size(), most)));
+  std::string text = fmt::format("{}", fmt::join(shown, ", "));
+  return all.size() > most ? fmt::format("{}, ... ({} in all)", text, all.size()) : text;
+}
+
+TextTable columns_of(const SampleSpec& spec) {
+  TextTable table;
+  for (const Column& column : spec.columns)
+    table.push_back({column.name, std::string(name(column.dtype)), to_string(column.shape)});
+  return table;
+}
+
+// What the half's samples are, without its name.
+std::string class_text(const DescribedHalf& half) {
+  auto [least, most] = std::ranges::minmax_element(half.class_counts);
+  double mean = static_cast<double>(half.samples - half.strange_labels) /
+                static_cast<double>(half.class_counts.size());
+  std::string text = fmt::format("min {}, max {}, mean {:.1f} samples a class", count_text(*least),
+                                 count_text(*most), mean);
+  if (half.strange_labels > 0)
+    text += fmt::format(", {} labels are no class", count_text(half.strange_labels));
+  return text;
+}
+
+void add_halves(Sections& sections, const DatasetDescription& data) {
+  TextTable samples, classes, storage, layout, skipped;
+  for (auto [name, half] : {std::pair("train", &data.train), std::pair("test", &data.test)}) {
+    samples.push_back({name, count_text(half->samples)});
+    if (!half->class_counts.empty()) classes.push_back({name, class_text(*half)});
+    if (half->files > 0 && (half == &data.train || !data.same_files))
+      storage.push_back({data.same_files ? "both" : name, bytes_text(half->bytes),
+                         fmt::format("{} file{}", half->files, half->files == 1 ? "" : "s")});
+    for (size_t i = 0; i < std::min(half->layout.size(), most_parts); ++i)
+      layout.push_back({half->layout[i]});
+    if (half->layout.size() > most_parts)
+      layout.push_back({fmt::format("... ({} in all)", half->layout.size())});
+    if (half->skipped > 0)
+      skipped.push_back({name, count_text(half->skipped), "the first: " + half->first_problem});
+  }
+  sections.add("samples", samples);
+  if (data.spec.classes > 0)
+    sections.add(
+        "classes",
+        count_text(data.spec.classes) +
+            (data.spec.class_names.empty() ? "" : ": " + some(data.spec.class_names, most_names)));
+  sections.add("of a class", classes);
+  sections.add("on disk", storage);
+  sections.add("layout", layout);
+  sections.add("broken", skipped);
+}
+
+std::string text_of(const DatasetDescription& data) {
+  Sections sections;
+  sections.add("data", data.name);
+  sections.add("columns", columns_of(data.spec));
+  add_halves(sections, data);
+  sections.add("mean", some(data.spec.normalization.mean, most_numbers));
+  sections.add("deviation", some(data.spec.normalization.stddev, most_numbers));
+  sections.add("features", some(data.spec.feature_names, most_names));
+  sections.add("vocabulary", data.spec.vocabulary.substr(0, 60));
+  return sections.text();
+}
+
+}  // namespace
+
+int run_dataset_inspect(const Arguments& arguments) {
+  auto resolved = read_config(arguments);
+  if (!resolved) return 0;
+  print_warnings(*resolved);
+  DatasetDescription data = describe_dataset(resolved->config.data);
+  fmt::print("{}", arguments.dataset.format == "json" ? to_json(data) : text_of(data));
+  return 0;
+}
+
+}  // namespace spire::tool

@@ -1,0 +1,52 @@
+// The processes of a run from one start to their common end.
+#pragma once
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "child_process.h"
+#include "held_signals.h"
+#include "master_port.h"
+#include "outcome.h"
+
+namespace spire::tool {
+
+struct GenerationEnd {
+  std::vector<ChildEnd> ends;              // of all processes, in the order in which they came
+  int stopped_by = 0;                      // the last signal that was passed on; 0: none
+  bool at_once = false;                    // a second SIGINT came: all were killed
+  std::chrono::duration<double> lived{0};  // until the first end
+};
+
+class Generation {
+ public:
+  // Starts them. ranks: how many; 0: one process that knows nothing of ranks.
+  Generation(const std::vector<std::string>& words, int ranks, HeldSignals& signals);
+
+  // Passes signals on, and returns when none is left. When one fails, the others have
+  // `grace_seconds` to end by themselves.
+  GenerationEnd wait(double grace_seconds);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void start(const std::vector<std::string>& words, int rank, int size);
+  void take_ends(double grace_seconds);
+  void pass_on(int number);
+  void kill_all(bool forced);
+
+  HeldSignals& signals_;
+  std::optional<MasterPort> port_;
+  std::vector<ChildProcess> children_;  // by rank
+  GenerationEnd end_;
+  int interrupts_ = 0;
+  bool forced_ = false;
+  Clock::time_point begin_ = Clock::now();
+  std::optional<Clock::time_point> deadline_;  // for those that are left
+};
+
+// Ctrl+Z: stops this process until SIGCONT.
+void suspend_self();
+
+}  // namespace spire::tool

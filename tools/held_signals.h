@@ -1,0 +1,33 @@
+// Signals that wait until they are asked for, so that a process which looks after others loses none
+// and needs no handler.
+#pragma once
+#include <csignal>
+
+#include <chrono>
+#include <optional>
+
+namespace spire::tool {
+
+// While one lives, SIGINT, SIGTERM, SIGUSR1, SIGTSTP and SIGCHLD are held back on this thread for
+// wait(), and writing to a closed pipe is an error and no signal. At most one at a time.
+class HeldSignals {
+ public:
+  using Deadline = std::chrono::steady_clock::time_point;
+
+  HeldSignals();
+  ~HeldSignals();
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+
+  // The next of the five; nothing when the deadline passed. Without one it waits for good.
+  std::optional<int> wait(std::optional<Deadline> deadline);
+
+  // The mask from before: what a child starts with.
+  const sigset_t& mask_before() const { return before_; }
+
+ private:
+  sigset_t held_{}, before_{};
+  struct sigaction child_before_ {};
+};
+
+}  // namespace spire::tool

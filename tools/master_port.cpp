@@ -1,0 +1,34 @@
+#include "master_port.h"
+
+#include <netinet/in.h>
+#include <spire/base/error.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace spire::tool {
+
+MasterPort::MasterPort() : descriptor_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  int on = 1;
+  setsockopt(descriptor_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_ANY);
+  auto generic = reinterpret_cast<sockaddr*>(&address);
+  socklen_t size = sizeof address;
+  // Bound and never listened on: a second socket may then bind and listen.
+  if (bind(descriptor_, generic, size) != 0 || getsockname(descriptor_, generic, &size) != 0) {
+    int reason = errno;
+    if (descriptor_ >= 0) close(descriptor_);
+    fail(Category::device, "no free port for the ranks to meet at: {}", std::strerror(reason));
+  }
+  number_ = ntohs(address.sin_port);
+}
+
+MasterPort::~MasterPort() {
+  close(descriptor_);
+}
+
+}  // namespace spire::tool

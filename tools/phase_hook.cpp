@@ -1,0 +1,9 @@
+#include "phase_hook.h"
+
+namespace spire::tool {
+
+PhaseBoard::Hook phase_hook() {
+  return {};
+}
+
+}  // namespace spire::tool

@@ -1,0 +1,30 @@
+#include "pinned_config.h"
+
+#include <spire/base/error.h>
+#include <spire/config/text.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace spire::tool {
+
+PinnedConfig::PinnedConfig(const RunConfig& config) : descriptor_(memfd_create("config", 0)) {
+  std::string text = to_yaml(config);
+  // Memory takes all in one write, or none.
+  if (write(descriptor_, text.data(), text.size()) == static_cast<ssize_t>(text.size())) return;
+  int reason = errno;
+  if (descriptor_ >= 0) close(descriptor_);
+  fail(Category::device, "no memory for a copy of the config: {}", std::strerror(reason));
+}
+
+PinnedConfig::~PinnedConfig() {
+  close(descriptor_);
+}
+
+std::string PinnedConfig::path() const {
+  return fmt::format("/proc/self/fd/{}", descriptor_);
+}
+
+}  // namespace spire::tool

@@ -1,0 +1,24 @@
+// A config as this process read it, for the processes that it starts: files may change meanwhile,
+// and a pipe can be read only once.
+#pragma once
+#include <spire/config/run_config.h>
+
+#include <string>
+
+namespace spire::tool {
+
+class PinnedConfig {
+ public:
+  explicit PinnedConfig(const RunConfig& config);
+  ~PinnedConfig();
+  PinnedConfig(const PinnedConfig&) = delete;
+  PinnedConfig& operator=(const PinnedConfig&) = delete;
+
+  // For children while this lives: a file in memory, inherited by them.
+  std::string path() const;
+
+ private:
+  int descriptor_ = -1;
+};
+
+}  // namespace spire::tool

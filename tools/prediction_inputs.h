@@ -1,0 +1,36 @@
+// What `trainer predict` predicts for: the test data of the checkpoint's run, or files of the user.
+#pragma once
+#include <spire/data/input_rows.h>
+#include <spire/train/predictor.h>
+
+#include <set>
+
+#include "arguments.h"
+
+namespace spire::tool {
+
+class PredictionInputs {
+ public:
+  // config: of the run, for its test data. Warnings and notes go to stderr as --log-level has it.
+  // Throws Error(config), and Error(data) for inputs that are not there, unless --on-error skips
+  // them.
+  PredictionInputs(const RunConfig& config, const SampleSpec& spec, const Arguments& arguments);
+
+  InputRows& rows() { return *rows_; }
+  // Throws Error(config) where writing to `path` would replace an input.
+  void check_target(const std::filesystem::path& path) const;
+  // Behind the last row: how many inputs were left out. Throws Error(data) when `read`, the number
+  // of rows, is 0.
+  void finish(int64_t read) const;
+
+ private:
+  void take_problem(const std::string& problem);
+  void warn(const std::string& text) const;
+
+  bool skip_, silent_;
+  int64_t skipped_ = 0;
+  std::set<std::filesystem::path> files_;  // of the user, as weakly_canonical() has them
+  std::unique_ptr<InputRows> rows_;
+};
+
+}  // namespace spire::tool

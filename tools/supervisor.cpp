@@ -1,0 +1,181 @@
+#include "supervisor.h"
+
+#include <spire/base/error.h>
+#include <spire/device/device.h>
+#include <spire/device/topology.h>
+#include <spire/process/socket.h>
+#include <spire/train/placement.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "generation.h"
+#include "pinned_config.h"
+#include "run_traces.h"
+
+namespace spire::tool {
+
+namespace {
+
+using std::chrono::duration_cast;
+using Clock = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
+
+// For the ranks to hear of a failure, agree on its cause and end: the watch gives them 5 s.
+constexpr double kGraceSeconds = 12;
+constexpr Seconds kFirstPause{1}, kLongestPause{30};
+constexpr Seconds kShortLife{10};  // a generation that fails sooner doubles the pause
+
+std::string count(int processes) {
+  return fmt::format("{} process{}", processes, processes == 1 ? "" : "es");
+}
+
+// "OMPI_COMM_WORLD_SIZE=4": by what we know that a launcher was here.
+std::string launcher_sign(const Launch& launch, const Environment& environment) {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "WORLD_SIZE"}) {
+    if (auto value = environment(name)) return fmt::format("{}={}", name, *value);
+  }
+  return fmt::format("SLURM_STEP_NUM_TASKS={}", launch.size);
+}
+
+class Supervisor {
+ public:
+  Supervisor(const Arguments& arguments, const RunConfig& config)
+      : arguments_(arguments),
+        config_(config),
+        pinned_(config),
+        traces_(config.output),
+        ranks_(static_cast<int>(arguments.processes.value_or(0))) {}
+
+  int run() {
+    for (;;) {
+      Generation generation(words(), ranks_, signals_);
+      GenerationEnd end = generation.wait(kGraceSeconds);
+      if (end.at_once) return 128 + SIGINT;
+      Outcome outcome = judge(end.ends);
+      if (!outcome.restartable) return outcome.code;
+      if (end.stopped_by != 0) return end_stopped(outcome, end.stopped_by);
+      if (restarts_ == arguments_.max_restarts.value_or(0)) return give_up(outcome);
+      ++restarts_;
+      shrink(outcome);
+      tell(outcome);
+      pause(end.lived);
+    }
+  }
+
+ private:
+  // What a person does about a run that did not end well.
+  const char* advice() const {
+    return traces_.begun() ? "go on with --resume auto" : "it had not begun";
+  }
+
+  int end_stopped(const Outcome& outcome, int signal) const {
+    // The signal met a process that had nothing to save yet.
+    if (outcome.cause.signal == signal) return 128 + signal;
+    if (outcome.cause.signal == 0) return outcome.code;
+    fail(Category::collective, "while the run stopped {}; {}", to_string(outcome.cause), advice());
+  }
+
+  // Ranks that ended by themselves have said why.
+  int give_up(const Outcome& outcome) const {
+    std::string cause = to_string(outcome.cause);
+    if (restarts_ > 0) {
+      fail(Category::collective, "gave up after {} restart{}; the last: {}; {}", restarts_,
+           restarts_ == 1 ? "" : "s", cause, advice());
+    }
+    if (outcome.cause.signal == 0) return outcome.code;
+    fail(Category::collective, "{}; {}, or let --max-restarts do it", cause, advice());
+  }
+
+  void shrink(const Outcome& outcome) {
+    if (config_.elastic && ranks_ > 0) ranks_ = std::max(1, ranks_ - outcome.died);
+  }
+
+  void tell(const Outcome& outcome) const {
+    if (arguments_.log_level == "error") return;
+    std::string how =
+        resumes(take_up_again({arguments_.resume, arguments_.overwrite}, traces_))
+            ? fmt::format("go{} on from the newest checkpoint", ranks_ > 1 ? "" : "es")
+            : fmt::format("start{} again", ranks_ > 1 ? "" : "s");
+    fmt::print(stderr, "restart {} of {}: {}; {} {}\n", restarts_, *arguments_.max_restarts,
+               to_string(outcome.cause), count(std::max(1, ranks_)), how);
+  }
+
+  std::vector<std::string> words() const {
+    TakeUp given{arguments_.resume, arguments_.overwrite};
+    TakeUp take_up = restarts_ > 0 ? take_up_again(given, traces_) : given;
+    std::vector<std::string> words = {"train", "--config", pinned_.path()};
+    if (take_up.resume) words.insert(words.end(), {"--resume", *take_up.resume});
+    if (take_up.overwrite) words.emplace_back("--overwrite");
+    if (arguments_.quiet) words.emplace_back("--quiet");
+    words.insert(words.end(), {"--log-level", arguments_.log_level});
+    if (arguments_.dry_run > 0)
+      words.insert(words.end(), {"--dry-run", std::to_string(arguments_.dry_run)});
+    if (!resumes(take_up)) pin_meaning(words);
+    return words;
+  }
+
+  bool resumes(const TakeUp& take_up) const {
+    return take_up.resume && (*take_up.resume != "auto" || traces_.has_checkpoint());
+  }
+
+  // Before there is a checkpoint that keeps them, towers and their threads by default follow from
+  // the number of processes: fewer of these must not make it another run.
+  void pin_meaning(std::vector<std::string>& words) const {
+    int first = static_cast<int>(arguments_.processes.value_or(1));
+    if (std::max(1, ranks_) == first) return;
+    std::vector<RankPlace> places(static_cast<size_t>(first),
+                                  {host_name(), discover_topology().cores});
+    Placement placement = place_towers(config_, share_cores(places), 0, discover_cuda());
+    words.push_back(fmt::format("towers={}", placement.towers));
+    words.push_back(fmt::format("tower_threads={}", placement.tower_threads));
+  }
+
+  // A run that fails at once, again and again, is not started again at once.
+  void pause(Seconds lived) {
+    pause_ = lived < kShortLife ? std::min(pause_ * 2, kLongestPause) : kFirstPause;
+    auto deadline = Clock::now() + duration_cast<Clock::duration>(pause_);
+    while (auto number = signals_.wait(deadline)) {
+      if (*number == SIGTSTP) suspend_self();
+      if (*number == SIGTSTP || *number == SIGCHLD) continue;
+      fail(Category::interrupted, "stopped by a signal before restart {}; {}", restarts_, advice());
+    }
+  }
+
+  const Arguments& arguments_;
+  const RunConfig& config_;
+  HeldSignals signals_;
+  PinnedConfig pinned_;
+  RunTraces traces_;
+  int ranks_ = 0;  // of the next generation; 0: one process without a rank
+  int64_t restarts_ = 0;
+  Seconds pause_ = kFirstPause / 2;
+};
+
+}  // namespace
+
+bool supervises(const Arguments& arguments) {
+  return arguments.processes || arguments.max_restarts;
+}
+
+void refuse_launcher(const Arguments& arguments, const Environment& environment) {
+  Launch launch = read_launch(environment);
+  if (launch.launcher.empty()) return;
+  if (arguments.processes) {
+    fail(Category::config,
+         "--processes starts the ranks itself, and {} has started this one already ({}): use one "
+         "of them",
+         launch.launcher, launcher_sign(launch, environment));
+  }
+  fail(Category::config,
+       "--max-restarts: {} started this rank and has to start it again: exit code 8 says when; see "
+       "docs/processes.md",
+       launch.launcher);
+}
+
+int supervise(const Arguments& arguments, const RunConfig& config) {
+  refuse_launcher(arguments, process_environment());
+  return Supervisor(arguments, config).run();
+}
+
+}  // namespace spire::tool
