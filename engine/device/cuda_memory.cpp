@@ -1,28 +1,16 @@
-#include <spire/device/cuda_error.h>
+#include <spire/device/cuda_current.h>
 #include <spire/device/device_memory.h>
 
 #include <algorithm>
+#include <cstring>
 
 namespace spire {
 namespace {
 
-// Makes a device the thread's current one for as long as it lives.
-class CurrentDevice {
- public:
-  explicit CurrentDevice(int index) {
-    check_cuda(cudaGetDevice(&before_), "cudaGetDevice");
-    check_cuda(cudaSetDevice(index), "cudaSetDevice");
-  }
-  ~CurrentDevice() { cudaSetDevice(before_); }
-
- private:
-  int before_ = 0;
-};
-
 class CudaMemory : public DeviceMemory {
  public:
   CudaMemory(int index, size_t bytes) : DeviceMemory(bytes), index_(index) {
-    CurrentDevice current(index_);
+    CurrentCudaDevice current(index_);
     check_cuda(cudaMalloc(&memory_, std::max<size_t>(bytes, 1)), "cudaMalloc");
   }
   // What fails here failed before: an error of the device, which an earlier call has told.
@@ -30,12 +18,12 @@ class CudaMemory : public DeviceMemory {
 
   void* data() const override { return memory_; }
   void write(const void* host, size_t bytes) override {
-    CurrentDevice current(index_);
+    CurrentCudaDevice current(index_);
     check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     check_cuda(cudaMemcpy(memory_, host, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
   }
   void read(void* host, size_t bytes) const override {
-    CurrentDevice current(index_);
+    CurrentCudaDevice current(index_);
     check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     check_cuda(cudaMemcpy(host, memory_, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
   }
@@ -45,10 +33,37 @@ class CudaMemory : public DeviceMemory {
   void* memory_ = nullptr;
 };
 
+class PinnedMemory : public DeviceMemory {
+ public:
+  PinnedMemory(int index, size_t bytes) : DeviceMemory(bytes) {
+    CurrentCudaDevice current(index);
+    // Portable: other devices' streams copy it, too.
+    check_cuda(cudaHostAlloc(&memory_, std::max<size_t>(bytes, 1), cudaHostAllocPortable),
+               "cudaHostAlloc");
+    std::memset(memory_, 0, bytes);
+  }
+  ~PinnedMemory() override { cudaFreeHost(memory_); }
+
+  void* data() const override { return memory_; }
+  void write(const void* host, size_t bytes) override {
+    if (bytes > 0) std::memcpy(memory_, host, bytes);
+  }
+  void read(void* host, size_t bytes) const override {
+    if (bytes > 0) std::memcpy(host, memory_, bytes);
+  }
+
+ private:
+  void* memory_ = nullptr;
+};
+
 }  // namespace
 
 std::unique_ptr<DeviceMemory> allocate_cuda_memory(int index, size_t bytes) {
   return std::make_unique<CudaMemory>(index, bytes);
+}
+
+std::unique_ptr<DeviceMemory> allocate_cuda_staging(int index, size_t bytes) {
+  return std::make_unique<PinnedMemory>(index, bytes);
 }
 
 }  // namespace spire

@@ -29,4 +29,9 @@ std::unique_ptr<DeviceMemory> allocate_memory(DeviceId device, size_t bytes) {
   return std::make_unique<HostMemory>(bytes);
 }
 
+std::unique_ptr<DeviceMemory> allocate_staging(DeviceId device, size_t bytes) {
+  if (device.kind == DeviceKind::cuda) return allocate_cuda_staging(device.index, bytes);
+  return std::make_unique<HostMemory>(bytes);
+}
+
 }  // namespace spire

@@ -13,6 +13,10 @@ class DeviceMemory {
   virtual ~DeviceMemory() = default;
 
   size_t bytes() const { return bytes_; }
+  template <typename T>
+  T* as() const {
+    return static_cast<T*>(data());
+  }
   virtual void* data() const = 0;  // an address of the device, aligned to 64 bytes
 
   // Copies of the first `bytes`, after all work that the device was given before; done when they
@@ -31,5 +35,10 @@ class DeviceMemory {
 // is not there.
 std::unique_ptr<DeviceMemory> allocate_memory(DeviceId device, size_t bytes);
 std::unique_ptr<DeviceMemory> allocate_cuda_memory(int index, size_t bytes);
+
+// Zeroed memory of the host that the device's streams copy from and to while the host goes on: for
+// a GPU pinned. read() and write() are plain copies; they wait for nothing.
+std::unique_ptr<DeviceMemory> allocate_staging(DeviceId device, size_t bytes);
+std::unique_ptr<DeviceMemory> allocate_cuda_staging(int index, size_t bytes);
 
 }  // namespace spire

@@ -1,7 +1,9 @@
-// Discovery and memory of GPUs in a build without CUDA.
+// GPUs in a build without CUDA: there are none.
 #include <spire/base/error.h>
 #include <spire/device/device.h>
 #include <spire/device/device_memory.h>
+#include <spire/device/no_cuda.h>
+#include <spire/device/stream.h>
 
 namespace spire {
 
@@ -11,8 +13,28 @@ CudaStatus discover_cuda() {
   return status;
 }
 
-std::unique_ptr<DeviceMemory> allocate_cuda_memory(int index, size_t) {
+void refuse_cuda(int index) {
   fail(Category::device, "cuda:{}: {}", index, discover_cuda().why_none);
+}
+
+std::unique_ptr<DeviceMemory> allocate_cuda_memory(int index, size_t) {
+  refuse_cuda(index);
+}
+
+std::unique_ptr<DeviceMemory> allocate_cuda_staging(int index, size_t) {
+  refuse_cuda(index);
+}
+
+std::unique_ptr<Stream> make_cuda_stream(int index) {
+  refuse_cuda(index);
+}
+
+void make_cuda_current(int index) {
+  refuse_cuda(index);
+}
+
+void connect_cuda_devices(std::span<const DeviceId> devices) {
+  refuse_cuda(devices.front().index);
 }
 
 }  // namespace spire

@@ -12,7 +12,7 @@ StepResult Trainer::step(const Batch& batch, int64_t done, double lr, bool stop)
   batch_ = &batch;
   context_.step = done;
   context_.gradient_scale = 1.0f / static_cast<float>(batch.valid);
-  update_step_ = {.lr = static_cast<float>(lr), .step = done + 1, .gradient_factor = 1.0f};
+  update_step_ = {.lr = static_cast<float>(lr), .step = done + 1};
   stops_[static_cast<size_t>(placement_.rank)] = stop;
   board_.begin_step(done + 1);
   reduction_->begin_step();
@@ -51,16 +51,12 @@ void Trainer::update(int lane) {
   int index = placement_.lane_device[static_cast<size_t>(lane)];
   int part = lane - device(index).first_lane;
   auto& update = updates_[static_cast<size_t>(index - local_.begin)];
-  UpdateStep step = update_step_;
-  if (update) {
-    board_.enter(lane, Phase::update);
-    step.gradient_factor = clip_factor(clip_norm_ > 0 ? gradient_norm() : 0, clip_norm_);
-  }
+  if (update) board_.enter(lane, Phase::update);
   if (optimizer_->layerwise()) {
-    if (update) update->measure(part, step);
+    if (update) update->measure(part, update_step_, stream(lane));
     share_norms(lane);
   }
-  if (update) update->update(part, step);
+  if (update) update->update(part, update_step_, stream(lane));
 }
 
 // All lanes, and where weights are sharded all processes, have measured.
@@ -151,7 +147,7 @@ void Trainer::end_evaluation() {
 void Trainer::swap_average(int lane) {
   int index = placement_.lane_device[static_cast<size_t>(lane)];
   auto& update = updates_[static_cast<size_t>(index - local_.begin)];
-  if (update) update->swap_average(lane - device(index).first_lane);
+  if (update) update->swap_average(lane - device(index).first_lane, stream(lane));
   team_->barrier();
   share_weights(lane);
   replicate(lane);

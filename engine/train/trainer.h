@@ -106,6 +106,7 @@ class Trainer {
   std::vector<MemoryByKind> planned_memory() const;  // one a device of this rank
 
  private:
+  Stream& stream(int lane) { return *streams_[static_cast<size_t>(lane)]; }
   Replica& front() { return *replicas_[front_]; }
   const Replica& front() const { return *replicas_[front_]; }
   Replica& replica_of(int device) { return *replicas_[static_cast<size_t>(device - local_.begin)]; }
@@ -152,6 +153,7 @@ class Trainer {
   std::unique_ptr<LaneTeam> team_;
   std::vector<std::unique_ptr<Replica>> replicas_;  // one a local device
   size_t front_ = 0;  // the local replica that an update elsewhere reaches first
+  std::vector<std::unique_ptr<Stream>> streams_;  // one a lane
   std::vector<std::unique_ptr<TowerLane>> lanes_;
   std::unique_ptr<ForwardPass> sampler_;  // on lane 0
   std::vector<LaneLinks> links_;
@@ -165,8 +167,7 @@ class Trainer {
   std::unique_ptr<Optimizer> optimizer_;
   Ema ema_;
   bool averaged_ = false;  // the average is where the weights belong
-  double clip_norm_ = 0;
-  Buffer state_;  // one slot's optimizer state, whole; made when a snapshot needs it
+  Buffer state_;           // one slot's optimizer state, whole; made when a snapshot needs it
 
   // [loss of each tower][score][stop of each rank][squares of each chunk]
   std::vector<double> table_;

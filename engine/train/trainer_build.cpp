@@ -43,8 +43,7 @@ Trainer::Trainer(const TrainerOptions& options, const Placement& placement, Proc
       local_(placement.devices_of(placement.rank)),
       board_(thread_names(placement)),
       optimizer_(make_optimizer(options.optimizer)),
-      ema_(options.ema),
-      clip_norm_(options.optimizer.clip_norm) {
+      ema_(options.ema) {
   GraphBuilder build = [&](int64_t batch, bool training) {
     return build_model(options.model, options.loss, options.input(batch, training), training);
   };
@@ -53,6 +52,7 @@ Trainer::Trainer(const TrainerOptions& options, const Placement& placement, Proc
     replicas_.push_back(std::make_unique<Replica>(layout_));
   if (placement_.rank == 0) front_ = static_cast<size_t>(placement_.parameter_device);
   team_ = std::make_unique<LaneTeam>(placement_.lanes);
+  for (const LaneSpec& lane : placement_.lanes) streams_.push_back(make_stream(lane.device));
   make_table();
   make_lanes(options, build);
   make_reduction(options.bucket);
@@ -218,8 +218,12 @@ void Trainer::make_updates(const TrainerOptions& trainer) {
   for (int d = local_.begin; d < local_.end; ++d) {
     bool all = mirrored() || (placement_.strategy == Strategy::parameter_device &&
                               d == placement_.parameter_device);
-    ParameterUpdate::Options options{
-        .optimizer = trainer.optimizer, .ema = trainer.ema, .owned = {}, .spans = spans};
+    ParameterUpdate::Options options;
+    options.optimizer = trainer.optimizer;
+    options.ema = trainer.ema;
+    options.device = device(d).id;
+    options.squares = squares_;
+    options.spans = spans;
     if (all) options.owned = reduction_->buckets();
     if (placement_.strategy == Strategy::sharded) options.owned = slices_of({d, d + 1, local_.of});
     updates_.push_back(nullptr);
@@ -229,7 +233,7 @@ void Trainer::make_updates(const TrainerOptions& trainer) {
     options.parts = device(d).lanes;
     if (!norms_.empty())
       options.norms = norms_[mirrored() ? static_cast<size_t>(d - local_.begin) : 0].get();
-    updates_.back() = std::make_unique<ParameterUpdate>(options, layout_);
+    updates_.back() = make_parameter_update(options, layout_);
   }
 }
 

@@ -1,0 +1,33 @@
+// What a lane computes on flat fp32 buffers of gradients: on its device, in its stream's order.
+#pragma once
+#include <memory>
+
+#include <spire/collective/buckets.h>
+#include <spire/collective/tree.h>
+#include <spire/device/stream.h>
+
+namespace spire {
+
+// Buffers are addressed by their first float; all lie in memory that the device reaches. Allocates
+// nothing once made.
+class LaneArithmetic {
+ public:
+  virtual ~LaneArithmetic() = default;
+
+  // into[i] += from[i] for `range`.
+  virtual void add(float* into, const float* from, FloatRange range) = 0;
+
+  // out[i] = the tree's sum at i, for `range`; `out` may be the buffer of the tree's first leaf.
+  // Bits are those of TreeSum::sum.
+  virtual void sum(const TreeSum& tree, FloatRange range, float* out) = 0;
+
+  // squares[c] = sum of values[i]^2 in fp64 over what chunk c (TreeSum::chunk floats from c * chunk
+  // on) has in `range`, which begins with a chunk. In an order that is the same for all ranges.
+  virtual void square(const float* values, FloatRange range, double* squares) = 0;
+};
+
+// depth: of the deepest tree it sums. The stream outlives it.
+std::unique_ptr<LaneArithmetic> make_lane_arithmetic(Stream& stream, int depth);
+std::unique_ptr<LaneArithmetic> make_cuda_lane_arithmetic(Stream& stream, int depth);
+
+}  // namespace spire

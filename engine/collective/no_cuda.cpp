@@ -1,0 +1,10 @@
+#include <spire/collective/lane_arithmetic.h>
+#include <spire/device/no_cuda.h>
+
+namespace spire {
+
+std::unique_ptr<LaneArithmetic> make_cuda_lane_arithmetic(Stream& stream, int) {
+  refuse_cuda(stream.device().index);
+}
+
+}  // namespace spire

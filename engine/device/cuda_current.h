@@ -1,0 +1,22 @@
+// The CUDA device of a thread.
+#pragma once
+#include <spire/device/cuda_error.h>
+
+namespace spire {
+
+// Makes a device the thread's current one for as long as it lives.
+class CurrentCudaDevice {
+ public:
+  explicit CurrentCudaDevice(int index) {
+    check_cuda(cudaGetDevice(&before_), "cudaGetDevice");
+    check_cuda(cudaSetDevice(index), "cudaSetDevice");
+  }
+  ~CurrentCudaDevice() { cudaSetDevice(before_); }
+  CurrentCudaDevice(const CurrentCudaDevice&) = delete;
+  CurrentCudaDevice& operator=(const CurrentCudaDevice&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
+}  // namespace spire

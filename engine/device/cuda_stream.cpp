@@ -1,0 +1,100 @@
+#include <spire/base/error.h>
+#include <spire/device/cuda_current.h>
+#include <spire/device/stream.h>
+
+namespace spire {
+namespace {
+
+class CudaEvent : public Event {
+ public:
+  CudaEvent() {
+    check_cuda(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming),
+               "cudaEventCreateWithFlags");
+  }
+  ~CudaEvent() override { cudaEventDestroy(event_); }
+  CudaEvent(const CudaEvent&) = delete;
+  CudaEvent& operator=(const CudaEvent&) = delete;
+  cudaEvent_t get() const { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+cudaStream_t create_stream(int index) {
+  CurrentCudaDevice current(index);
+  cudaStream_t stream = nullptr;
+  check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+             "cudaStreamCreateWithFlags");
+  return stream;
+}
+
+class CudaStream : public Stream {
+ public:
+  explicit CudaStream(int index) : Stream({DeviceKind::cuda, index}, create_stream(index)) {}
+  ~CudaStream() override { cudaStreamDestroy(stream()); }
+
+  void copy(void* to, const void* from, size_t bytes) override {
+    if (bytes == 0) return;
+    check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream()), "cudaMemcpyAsync");
+  }
+  void fill_zero(void* memory, size_t bytes) override {
+    if (bytes == 0) return;
+    check_cuda(cudaMemsetAsync(memory, 0, bytes, stream()), "cudaMemsetAsync");
+  }
+  std::unique_ptr<Event> make_event() const override {
+    CurrentCudaDevice current(device().index);
+    return std::make_unique<CudaEvent>();
+  }
+  void record(Event& event) override {
+    check_cuda(cudaEventRecord(of(event), stream()), "cudaEventRecord");
+  }
+  void wait_for(const Event& event) override {
+    check_cuda(cudaStreamWaitEvent(stream(), of(event), 0), "cudaStreamWaitEvent");
+  }
+  void synchronize() override {
+    check_cuda(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
+  }
+
+ private:
+  cudaStream_t stream() const { return static_cast<cudaStream_t>(native()); }
+  static cudaEvent_t of(const Event& event) { return static_cast<const CudaEvent&>(event).get(); }
+};
+
+void connect(DeviceId from, DeviceId to) {
+  int can = 0;
+  check_cuda(cudaDeviceCanAccessPeer(&can, from.index, to.index), "cudaDeviceCanAccessPeer");
+  if (!can) {
+    fail(Category::device,
+         "{} cannot read the memory of {}: neither NVLink nor PCIe peer access joins them; "
+         "use one of them",
+         to_string(from), to_string(to));
+  }
+  CurrentCudaDevice current(from.index);
+  cudaError_t code = cudaDeviceEnablePeerAccess(to.index, 0);
+  if (code == cudaErrorPeerAccessAlreadyEnabled) {
+    cudaGetLastError();
+  } else {
+    check_cuda(code, "cudaDeviceEnablePeerAccess");
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Stream> make_cuda_stream(int index) {
+  return std::make_unique<CudaStream>(index);
+}
+
+void make_cuda_current(int index) {
+  check_cuda(cudaSetDevice(index), "cudaSetDevice");
+}
+
+void connect_cuda_devices(std::span<const DeviceId> devices) {
+  for (DeviceId from : devices) {
+    for (DeviceId to : devices) {
+      bool both = from.kind == DeviceKind::cuda && to.kind == DeviceKind::cuda;
+      if (both && from.index != to.index) connect(from, to);
+    }
+  }
+}
+
+}  // namespace spire

@@ -1,0 +1,11 @@
+#include <spire/device/no_cuda.h>
+#include <spire/train/parameter_update.h>
+
+namespace spire {
+
+std::unique_ptr<ParameterUpdate> make_cuda_parameter_update(const ParameterUpdate::Options& options,
+                                                            const ParameterLayout&) {
+  refuse_cuda(options.device.index);
+}
+
+}  // namespace spire

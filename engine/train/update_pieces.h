@@ -1,0 +1,39 @@
+// What of the flat buffer a device updates, cut so that each piece lies in one chunk and one span.
+#pragma once
+#include <vector>
+
+#include <spire/collective/buckets.h>
+#include <spire/graph/parameter_layout.h>
+#include <spire/train/tensor_norms.h>
+#include <spire/train/weight_spans.h>
+
+namespace spire {
+
+struct UpdatePiece {  // of weights
+  int64_t begin = 0, count = 0;
+  int64_t state = 0;  // where its optimizer state begins in the slots
+  float decay = 1.0f;
+  size_t span = 0, cell = 0;  // cell: of the norms; unused unless the span adapts
+  bool adapts = false;
+};
+
+struct StatisticPiece {  // of a running statistic
+  int64_t begin = 0, count = 0;
+  float momentum = 0;
+};
+
+struct UpdatePieces {
+  std::vector<UpdatePiece> weights;
+  std::vector<StatisticPiece> statistics;
+
+  int64_t state_floats() const {
+    return weights.empty() ? 0 : weights.back().state + weights.back().count;
+  }
+};
+
+// owned: ranges that begin with a chunk. norms: null without layer-wise rates.
+UpdatePieces cut_into_pieces(const std::vector<FloatRange>& owned,
+                             const std::vector<WeightSpan>& spans, const ParameterLayout& layout,
+                             const TensorNorms* norms);
+
+}  // namespace spire
