@@ -27,4 +27,8 @@ class CudaLibraries {
   std::unique_ptr<Cublaslt> cublaslt_;
 };
 
+// Those of a GPU, or null for a CPU.
+std::unique_ptr<CudaLibraries> open_cuda_libraries(DeviceId device,
+                                                   const CudaLibraries::Options& options);
+
 }  // namespace spire

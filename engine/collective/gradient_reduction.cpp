@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include <spire/collective/accumulate.h>
 #include <spire/device/barrier.h>
 
 namespace spire {
@@ -37,7 +36,7 @@ std::vector<TowerRange> GradientReduction::process_nodes(Reduction order, int to
 
 GradientReduction::GradientReduction(const Options& options, const std::vector<NodeBuffer>& buffers,
                                      ProcessGroup* group, PhaseBoard& board)
-    : options_(options), board_(board), lanes_(static_cast<size_t>(options.lanes)) {
+    : options_(options), board_(board), lanes_(options.streams.size()) {
   const auto& exchange = options_.exchange;
   TowerRange own{buffers.front().node.begin, buffers.back().node.end};
   int depth = 1;
@@ -52,14 +51,22 @@ GradientReduction::GradientReduction(const Options& options, const std::vector<N
     nodes_.push_back({TreeSum(exchange.order, node, leaves), first});
     depth = std::max(depth, nodes_.back().tree.depth());
   }
-  for (int lane = 0; lane < options_.lanes; ++lane)
-    scratch_.emplace_back(static_cast<size_t>(TreeSum::chunk * depth));
+  for (size_t l = 0; l < lanes_.size(); ++l) {
+    Lane& lane = lanes_[l];
+    lane.stream = options_.streams[l];
+    lane.arithmetic = make_lane_arithmetic(*lane.stream, depth);
+    lane.end = lane.stream->make_event();
+    for (size_t b = 0; b < exchange.buckets.size(); ++b)
+      lane.arrival.push_back(lane.stream->make_event());
+  }
   arrived_ = std::make_unique<std::atomic<uint32_t>[]>(exchange.buckets.size());
   summed_ = std::make_unique<std::atomic<uint32_t>[]>(exchange.buckets.size());
   if (!group || group->size() == 1) return;
   std::vector<float*> data;
   for (const auto& node : nodes_) data.push_back(node.data);
-  exchange_.emplace(exchange, data, *group, board_, options_.lanes);
+  host_stream_ = make_stream({});
+  host_arithmetic_ = make_lane_arithmetic(*host_stream_, 1);
+  exchange_.emplace(exchange, data, *group, board_, thread_row());
   thread_ = std::jthread([this] { run_exchange(); });
 }
 
@@ -75,16 +82,17 @@ void GradientReduction::begin_step() {
     arrived_[b].store(0, std::memory_order_relaxed);
     summed_[b].store(0, std::memory_order_relaxed);
   }
-  std::fill(lanes_.begin(), lanes_.end(), LaneState{});
+  for (Lane& lane : lanes_) lane.arrived = lane.summed = 0;
   exchanged_.store(0, std::memory_order_relaxed);
   if (exchange_) add_and_notify(generation_, 1);
 }
 
 void GradientReduction::arrive(int lane, int64_t ready) {
-  LaneState& state = lanes_[static_cast<size_t>(lane)];
+  Lane& state = lanes_[static_cast<size_t>(lane)];
   size_t before = state.arrived;
   while (state.arrived < buckets().size() && buckets()[state.arrived].end <= ready) {
     size_t b = state.arrived++;
+    state.stream->record(*state.arrival[b]);
     if (arrived_[b].fetch_add(1, std::memory_order_acq_rel) + 1 != lanes_.size()) continue;
     arrived_[b].notify_all();
     if (b + 1 == buckets().size()) last_arrival_.store(nanoseconds(), std::memory_order_relaxed);
@@ -103,6 +111,7 @@ void GradientReduction::finish(int lane) {
     wait_until(summed_[buckets().size() - 1], static_cast<uint32_t>(lanes_.size()));
   }
   if (broken_.load()) throw BarrierBroken{};
+  wait_for_others(lane, [](const Lane& other) -> Event& { return *other.end; });
   if (lane == 0) {
     auto nanos = reduced_at_.load() - last_arrival_.load();
     exposed_seconds_ = static_cast<double>(std::max<int64_t>(0, nanos)) * 1e-9;
@@ -123,7 +132,7 @@ void GradientReduction::break_up() {
 // completed.
 void GradientReduction::sum_shares(int lane, size_t until, bool wait) {
   auto all = static_cast<uint32_t>(lanes_.size());
-  LaneState& state = lanes_[static_cast<size_t>(lane)];
+  Lane& state = lanes_[static_cast<size_t>(lane)];
   for (; state.summed < until; ++state.summed) {
     size_t b = state.summed;
     if (wait) {
@@ -134,7 +143,9 @@ void GradientReduction::sum_shares(int lane, size_t until, bool wait) {
     uint32_t arrived = arrived_[b].load(std::memory_order_acquire);
     if (arrived < all) return;
     if (arrived >= released) throw BarrierBroken{};
+    wait_for_others(lane, [b](const Lane& other) -> Event& { return *other.arrival[b]; });
     sum_share(lane, b);
+    if (b + 1 == buckets().size()) state.stream->record(*state.end);
     bucket_summed(b);
   }
 }
@@ -146,23 +157,25 @@ void GradientReduction::bucket_summed(size_t b) {
   summed_[b].notify_all();
 }
 
-void GradientReduction::sum_share(int lane, size_t bucket) {
-  FloatRange share = share_of(buckets()[bucket], lane, lane + 1, options_.lanes);
-  float* scratch = scratch_[static_cast<size_t>(lane)].data();
-  for (int64_t begin = share.begin; begin < share.end; begin += TreeSum::chunk) {
-    int64_t count = std::min(TreeSum::chunk, share.end - begin);
-    for (const auto& node : nodes_) node.tree.sum(begin, count, node.data + begin, scratch);
-    if (!exchange_) square({begin, begin + count});
+// What the lane's stream gets from here on comes behind that point of every other lane's.
+template <typename Point>
+void GradientReduction::wait_for_others(int lane, Point point) {
+  for (size_t other = 0; other < lanes_.size(); ++other) {
+    if (other != static_cast<size_t>(lane))
+      lanes_[static_cast<size_t>(lane)].stream->wait_for(point(lanes_[other]));
   }
 }
 
-void GradientReduction::square(FloatRange range) {
-  for (int64_t begin = range.begin; begin < std::min(range.end, options_.trained);
-       begin += TreeSum::chunk) {
-    int64_t count = std::min({TreeSum::chunk, range.end - begin, options_.trained - begin});
-    options_.chunk_squares[static_cast<size_t>(begin / TreeSum::chunk)] =
-        sum_of_squares(sums() + begin, count);
-  }
+void GradientReduction::sum_share(int lane, size_t bucket) {
+  FloatRange share = share_of(buckets()[bucket], lane, lane + 1, static_cast<int>(lanes_.size()));
+  LaneArithmetic& arithmetic = *lanes_[static_cast<size_t>(lane)].arithmetic;
+  for (const auto& node : nodes_) arithmetic.sum(node.tree, share, node.data);
+  if (!exchange_) square(arithmetic, share);
+}
+
+void GradientReduction::square(LaneArithmetic& arithmetic, FloatRange range) {
+  range.end = std::min(range.end, options_.trained);
+  if (range.size() > 0) arithmetic.square(sums(), range, options_.chunk_squares);
 }
 
 void GradientReduction::run_exchange() {
@@ -175,7 +188,7 @@ void GradientReduction::run_exchange() {
     } catch (const PeerLost&) {
       error_ = std::current_exception();
     } catch (const std::exception& error) {
-      error_ = std::make_exception_ptr(LaneError(board_.read(options_.lanes), error));
+      error_ = std::make_exception_ptr(LaneError(board_.read(thread_row()), error));
     }
     if (error_) broken_.store(true);
     reduced_at_.store(nanoseconds(), std::memory_order_relaxed);
@@ -185,15 +198,15 @@ void GradientReduction::run_exchange() {
 
 void GradientReduction::exchange_step() {
   if (!options_.overlap && !buckets().empty()) {
-    board_.enter(options_.lanes, Phase::waiting);
+    board_.enter(thread_row(), Phase::waiting);
     wait_until(summed_[buckets().size() - 1], static_cast<uint32_t>(lanes_.size()));
   }
   for (size_t b = 0; b < buckets().size(); ++b) {
-    board_.enter(options_.lanes, Phase::waiting, static_cast<int64_t>(b));
+    board_.enter(thread_row(), Phase::waiting, static_cast<int64_t>(b));
     wait_until(summed_[b], static_cast<uint32_t>(lanes_.size()));
     if (broken_.load()) throw BarrierBroken{};
     exchange_->reduce(b);
-    square(exchange_->slice(b));
+    square(*host_arithmetic_, exchange_->slice(b));
   }
 }
 

@@ -4,6 +4,9 @@
 // before its towers are done. With more than one process a thread of its own then exchanges each
 // bucket with the other ranks (rank_exchange.h).
 //
+// On GPUs "has completed" is a point in a lane's stream: whoever adds up a bucket lets its own
+// stream wait for those of the others. All buffers lie where the devices of all lanes reach them.
+//
 // Thread ownership: begin_step() belongs to the leading lane while no lane works; arrive() and
 // finish() to the lane they name.
 #pragma once
@@ -15,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include <spire/collective/lane_arithmetic.h>
 #include <spire/collective/rank_exchange.h>
 
 namespace spire {
@@ -30,13 +34,15 @@ class GradientReduction {
   struct Options {
     RankExchange::Options exchange;
     int64_t trained = 0;  // the norm is that of [0, trained); running statistics follow
-    // One a chunk of TreeSum::chunk floats of [0, trained): where the fp64 sums of squares go. A
-    // rank writes those of its slices.
-    std::span<double> chunk_squares;
+    // One a chunk of TreeSum::chunk floats of [0, trained): where the fp64 sums of squares go, in
+    // memory that the lanes' devices reach. A rank writes those of its slices.
+    double* chunk_squares = nullptr;
     // false: ranks exchange nothing before this rank's last bucket is complete. For plans with sums
     // over towers inside: these use the same connections while backward goes on.
     bool overlap = true;
-    int lanes = 1;  // of this process; rows 0.. of the board are theirs, the next the thread's
+    // One a lane of this process; they outlive this. Rows 0.. of the board are the lanes', the next
+    // the thread's.
+    std::vector<Stream*> streams;
   };
   // buffers: of this process's lanes, in tower order. group: null or of one rank: no exchange.
   GradientReduction(const Options& options, const std::vector<NodeBuffer>& buffers,
@@ -47,11 +53,12 @@ class GradientReduction {
   static std::vector<TowerRange> process_nodes(Reduction order, int towers, TowerRange range);
 
   void begin_step();
-  // The lane's gradients [0, ready) are final, in all its towers. Throws BarrierBroken after
-  // break_up().
+  // The lane's gradients [0, ready) are final, in all its towers, behind the work its stream has.
+  // Throws BarrierBroken after break_up().
   void arrive(int lane, int64_t ready);
   // After the lane's last arrive(): adds what is left of its shares, then waits until every bucket
-  // is reduced. Throws PeerLost, LaneError from the exchange, or BarrierBroken after break_up().
+  // is reduced, or is behind what the lane's stream waits for. Throws PeerLost, LaneError from the
+  // exchange, or BarrierBroken after break_up().
   void finish(int lane);
   // Releases all lanes that wait here, now and later: one of them failed.
   void break_up();
@@ -69,20 +76,26 @@ class GradientReduction {
     float* data;  // of its first leaf, which its sum takes the place of
   };
   void sum_shares(int lane, size_t until, bool wait);
+  template <typename Point>
+  void wait_for_others(int lane, Point point);
   void sum_share(int lane, size_t bucket);
-  void square(FloatRange range);
+  void square(LaneArithmetic& arithmetic, FloatRange range);
   void bucket_summed(size_t bucket);
   void run_exchange();
+  int thread_row() const { return static_cast<int>(lanes_.size()); }
   void exchange_step();
 
   Options options_;
   PhaseBoard& board_;
   std::vector<ProcessNode> nodes_;
-  std::vector<std::vector<float>> scratch_;  // one a lane
-  struct alignas(64) LaneState {
-    size_t arrived = 0, summed = 0;  // buckets, this step
+  struct alignas(64) Lane {
+    Stream* stream = nullptr;
+    std::unique_ptr<LaneArithmetic> arithmetic;
+    std::vector<std::unique_ptr<Event>> arrival;  // one a bucket
+    std::unique_ptr<Event> end;                   // behind the last share
+    size_t arrived = 0, summed = 0;               // buckets, this step
   };
-  std::vector<LaneState> lanes_;
+  std::vector<Lane> lanes_;
   std::unique_ptr<std::atomic<uint32_t>[]> arrived_, summed_;  // lanes, of each bucket
   std::atomic<bool> broken_{false};
   std::atomic<bool> released_{false};                     // break_up() was called
@@ -90,6 +103,8 @@ class GradientReduction {
   double exposed_seconds_ = 0;
 
   std::optional<RankExchange> exchange_;
+  std::unique_ptr<Stream> host_stream_;  // of the exchange thread, which works on the host
+  std::unique_ptr<LaneArithmetic> host_arithmetic_;
   std::atomic<uint32_t> generation_{0};  // of steps; the exchange thread waits for it
   std::atomic<uint32_t> exchanged_{0};   // 1 when the thread is done with the step's buckets
   std::atomic<bool> quit_{false};

@@ -12,14 +12,17 @@ TowerVectors::TowerVectors(int64_t width, const std::vector<TowerRange>& rank_to
       towers_(rank_towers.back().end),
       group_(group && group->size() > 1 ? group : nullptr),
       team_(team) {
-  for (auto& rows : rows_) rows.resize(static_cast<size_t>(towers_ * width));
+  for (auto& rows : rows_) {
+    rows = allocate_staging(team.spec(0).device,
+                            static_cast<size_t>(towers_ * width) * sizeof(double));
+  }
   auto depth = std::bit_width(static_cast<unsigned>(towers_)) + 1;
   for (int lane = 0; lane < team.size(); ++lane)
     scratch_.emplace_back(static_cast<size_t>(depth * width));
 }
 
 double* TowerVectors::row(size_t index, int tower, int64_t count) {
-  return rows_[index % 2].data() + tower * count;
+  return rows_[index % 2]->as<double>() + tower * count;
 }
 
 void TowerVectors::meet(size_t index, int lane, int64_t count) {
@@ -45,7 +48,7 @@ void TowerVectors::meet(size_t index, int lane, int64_t count) {
 
 void TowerVectors::sum(size_t index, int lane, int64_t count, double* out) {
   double* scratch = scratch_[static_cast<size_t>(lane)].data();
-  const double* total = add_rows({0, towers_}, rows_[index % 2].data(), count, out, scratch);
+  const double* total = add_rows({0, towers_}, row(index, 0, count), count, out, scratch);
   if (total != out) std::memcpy(out, total, static_cast<size_t>(count) * sizeof(double));
 }
 

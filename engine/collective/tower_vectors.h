@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <spire/collective/tree.h>
+#include <spire/device/device_memory.h>
 #include <spire/device/lane_team.h>
 #include <spire/process/process_group.h>
 
@@ -17,7 +18,8 @@ class TowerVectors {
                LaneTeam& team);
 
   // Every lane, for the same sum, `index` counting them within the step: writes the rows of its
-  // towers, calls meet(), then sum(). A row is written with `=`.
+  // towers, calls meet(), then sum(). A row is written with `=`, and in memory of the host that the
+  // lanes' streams can copy to.
   double* row(size_t index, int tower, int64_t count);
   void meet(size_t index, int lane, int64_t count);  // throws PeerLost, BarrierBroken
   void sum(size_t index, int lane, int64_t count, double* out);
@@ -32,7 +34,7 @@ class TowerVectors {
   ProcessGroup* group_;
   LaneTeam& team_;
   // Two sets of rows in turn: a lane may write the next sum's while another still reads this one's.
-  std::vector<double> rows_[2];
+  std::unique_ptr<DeviceMemory> rows_[2];
   std::vector<std::vector<double>> scratch_;  // one a lane
   std::vector<Outgoing> sends_;
   std::vector<Incoming> receives_;

@@ -17,6 +17,7 @@ class CudaMemory : public DeviceMemory {
   ~CudaMemory() override { cudaFree(memory_); }
 
   void* data() const override { return memory_; }
+  bool on_host() const override { return false; }
   void write(const void* host, size_t bytes) override {
     CurrentCudaDevice current(index_);
     check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
@@ -45,6 +46,7 @@ class PinnedMemory : public DeviceMemory {
   ~PinnedMemory() override { cudaFreeHost(memory_); }
 
   void* data() const override { return memory_; }
+  bool on_host() const override { return true; }
   void write(const void* host, size_t bytes) override {
     if (bytes > 0) std::memcpy(memory_, host, bytes);
   }

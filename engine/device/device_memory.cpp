@@ -11,6 +11,7 @@ class HostMemory : public DeviceMemory {
   explicit HostMemory(size_t bytes) : DeviceMemory(bytes), buffer_(bytes) {}
 
   void* data() const override { return const_cast<std::byte*>(buffer_.data()); }
+  bool on_host() const override { return true; }
   void write(const void* host, size_t bytes) override {
     if (bytes > 0) std::memcpy(buffer_.data(), host, bytes);
   }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <spire/base/error.h>
+#include <spire/device/stream.h>
 
 namespace spire {
 namespace {
@@ -90,6 +91,7 @@ void LaneTeam::parallel(const std::function<void(int)>& body) {
 
 void LaneTeam::run_body(int lane) {
   try {
+    make_current(spec(lane).device);
     (*body_)(lane);
   } catch (const BarrierBroken&) {  // another lane's error, kept there
   } catch (...) {
@@ -114,6 +116,7 @@ void LaneTeam::run_leader() {
     if (quit_.load()) return;
     lock.unlock();
     try {
+      make_current(spec(0).device);
       (*lead_body_)();
     } catch (...) {
       lead_error_ = std::current_exception();

@@ -1,6 +1,7 @@
 // Lanes: the persistent, pinned CPU threads that run towers. A CPU device has as many lanes as its
 // cores allow at tower_threads each; a lane runs its towers one after another, with an OpenMP team
-// of `threads` for the kernels inside.
+// of `threads` for the kernels inside. A GPU has one lane, whose
+// thread gives it work; the GPU is that thread's current device.
 #pragma once
 #include <atomic>
 #include <condition_variable>

@@ -17,15 +17,15 @@ size_t PackedForms::add(const ParameterEntry& entry, Packing packing, bool step)
   return offset;
 }
 
-void PackedForms::pack_for_step(const float* weights, int part, int parts) {
-  pack_some(weights, true, part, parts);
+void PackedForms::pack_for_step(const float* weights, int part, int parts, Stream& stream) {
+  pack_some(weights, true, part, parts, stream);
 }
 
-void PackedForms::pack_for_evaluation(const float* weights, int part, int parts) {
-  pack_some(weights, false, part, parts);
+void PackedForms::pack_for_evaluation(const float* weights, int part, int parts, Stream& stream) {
+  pack_some(weights, false, part, parts, stream);
 }
 
-void PackedForms::pack_some(const float* weights, bool step, int part, int parts) {
+void PackedForms::pack_some(const float* weights, bool step, int part, int parts, Stream& stream) {
   int64_t begin = floats_ * part / parts, end = floats_ * (part + 1) / parts;
   for (const Form& form : forms_) {
     if (form.step != step) continue;
@@ -34,8 +34,10 @@ void PackedForms::pack_some(const float* weights, bool step, int part, int parts
       int64_t inside = std::clamp<int64_t>(at - form.parameter_offset, 0, form.elements);
       return (inside * form.packing.units + form.elements - 1) / form.elements;
     };
-    form.packing.pack_units(weights + form.parameter_offset, buffer_.data() + form.offset,
-                            unit_from(begin), unit_from(end), nullptr);
+    int64_t first = unit_from(begin), last = unit_from(end);
+    if (first == last) continue;
+    form.packing.pack_units(weights + form.parameter_offset, memory_->as<std::byte>() + form.offset,
+                            first, last, stream.native());
   }
 }
 

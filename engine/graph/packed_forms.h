@@ -5,6 +5,8 @@
 #include <vector>
 
 #include <spire/device/buffer.h>
+#include <spire/device/device_memory.h>
+#include <spire/device/stream.h>
 #include <spire/graph/parameter_layout.h>
 #include <spire/kernels/kernel.h>
 
@@ -17,15 +19,15 @@ class PackedForms {
   // that.
   size_t add(const ParameterEntry& entry, Packing packing, bool step);
 
-  // Once all plans are made.
-  void allocate() { buffer_ = Buffer(bytes_); }
+  // Once all plans are made, in the memory of their device.
+  void allocate(DeviceId device) { memory_ = allocate_memory(device, bytes_); }
   size_t bytes() const { return bytes_; }
-  const std::byte* data() const { return buffer_.data(); }
+  const std::byte* data() const { return memory_->as<std::byte>(); }
 
   // Packs share `part` of `parts`: the units whose weights begin in that share of the plain
   // weights, so that the lane that updated weights also packs them. Parts may run at a time.
-  void pack_for_step(const float* weights, int part, int parts);
-  void pack_for_evaluation(const float* weights, int part, int parts);
+  void pack_for_step(const float* weights, int part, int parts, Stream& stream);
+  void pack_for_evaluation(const float* weights, int part, int parts, Stream& stream);
 
  private:
   struct Form {
@@ -35,12 +37,12 @@ class PackedForms {
     bool step;
     Packing packing;
   };
-  void pack_some(const float* weights, bool step, int part, int parts);
+  void pack_some(const float* weights, bool step, int part, int parts, Stream& stream);
 
   std::vector<Form> forms_;
   int64_t floats_ = 0;  // plain weights up to the last one that has a form
   size_t bytes_ = 0;
-  Buffer buffer_;
+  std::unique_ptr<DeviceMemory> memory_;
 };
 
 }  // namespace spire

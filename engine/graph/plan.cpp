@@ -44,7 +44,8 @@ class PlanBuilder {
                                          .outputs = outputs,
                                          .device = options_.device,
                                          .threads = options_.threads,
-                                         .op_id = node.id});
+                                         .op_id = node.id,
+                                         .cuda = options_.cuda});
     for (Packing& packing : step.kernel->packings()) {
       const Tensor& tensor = graph_.tensor(node.inputs[static_cast<size_t>(packing.input)]);
       require(tensor.role == Role::parameter, "[{}] packs an input that is no parameter",
@@ -135,7 +136,7 @@ const std::byte* Plan::resolve_input(Place place, const Bindings& bindings) {
   }
 }
 
-void Plan::run_step(Step& step, const Bindings& bindings, const StepContext& context) {
+void Plan::run_step(Step& step, const Bindings& bindings) {
   for (size_t i = 0; i < step.inputs.size(); ++i) {
     step.input_pointers[i] = resolve_input(step.inputs[i], bindings);
   }
@@ -143,7 +144,8 @@ void Plan::run_step(Step& step, const Bindings& bindings, const StepContext& con
     step.output_pointers[i] = resolve(step.outputs[i], bindings);
   }
   std::byte* workspace = bindings.arena + activation_bytes_;
-  step.kernel->run({step.input_pointers, step.output_pointers, workspace, &context});
+  step.kernel->run(
+      {step.input_pointers, step.output_pointers, workspace, bindings.step, bindings.stream});
 }
 
 void Plan::tell(size_t position, PlanListener& listener) const {
@@ -152,18 +154,17 @@ void Plan::tell(size_t position, PlanListener& listener) const {
   if (position + 1 == backward_begin_) listener.backward_begins();
 }
 
-void Plan::run(const Bindings& bindings, const StepContext& context, PlanListener* listener) {
+void Plan::run(const Bindings& bindings, PlanListener* listener) {
   for (size_t s = 0; s < steps_.size(); ++s) {
-    run_step(steps_[s], bindings, context);
+    run_step(steps_[s], bindings);
     if (listener) tell(s, *listener);
   }
 }
 
-size_t Plan::run_segment(const Bindings& bindings, const StepContext& context, size_t from,
-                         PlanListener* listener) {
+size_t Plan::run_segment(const Bindings& bindings, size_t from, PlanListener* listener) {
   for (size_t s = from; s < steps_.size(); ++s) {
     if (steps_[s].tower_sum > 0) return s;
-    run_step(steps_[s], bindings, context);
+    run_step(steps_[s], bindings);
     if (listener) tell(s, *listener);
   }
   return steps_.size();

@@ -1,5 +1,5 @@
 // A graph compiled for one lane of a device: kernels prepared once, every tensor's place known,
-// then run many times. A run allocates nothing.
+// then run many times. A run allocates nothing; on a GPU it only puts its work on the stream.
 #pragma once
 #include <string>
 #include <vector>
@@ -17,18 +17,22 @@ struct PlanOptions {
   bool step = true;  // a training step runs it (see PackedForms::add)
   // Gradients that go to the gradient buffer; empty for evaluation.
   std::vector<ParameterGradient> gradients;
+  CudaLibraries* cuda = nullptr;  // of the device, if it is a GPU; outlives the plan
 };
 
-// The memory of one run. Everything is 64-byte aligned.
+// The memory of one run, all of it the device's. Everything is 64-byte aligned.
 struct Bindings {
   const float* weights = nullptr;     // plain, ParameterLayout::total_floats()
   const std::byte* packed = nullptr;  // PackedForms::data()
   float* gradients = nullptr;         // total_floats(), written with `=`
   std::byte* arena = nullptr;         // Plan::arena_bytes()
   std::vector<const void*> inputs;    // in the order of the graph's inputs
+  const StepContext* step = nullptr;
+  void* stream = nullptr;  // where a GPU's work goes: Stream::native()
 };
 
-// Hears how far a run is, on the thread that runs.
+// Hears how far a run is, on the thread that runs. On a GPU "final" holds behind the work that the
+// stream has by then.
 class PlanListener {
  public:
   virtual ~PlanListener() = default;
@@ -50,12 +54,11 @@ class Plan {
   Plan(Graph graph, const PlanOptions& options, const ParameterLayout& layout, PackedForms& forms);
 
   // All of it; sums over towers are those of the only tower.
-  void run(const Bindings& bindings, const StepContext& step, PlanListener* listener = nullptr);
+  void run(const Bindings& bindings, PlanListener* listener = nullptr);
 
   // Towers in lockstep: runs from step `from` (0: the beginning) up to the next sum over towers,
   // and returns its position; end() when there is none left. Go on with position + 1.
-  size_t run_segment(const Bindings& bindings, const StepContext& step, size_t from,
-                     PlanListener* listener = nullptr);
+  size_t run_segment(const Bindings& bindings, size_t from, PlanListener* listener = nullptr);
   size_t end() const { return steps_.size(); }
   TowerVector tower_vector(size_t position, const Bindings& bindings) const;
   const std::vector<int64_t>& tower_sums() const { return tower_sums_; }  // their counts, in order
@@ -79,7 +82,7 @@ class Plan {
   };
   friend class PlanBuilder;
 
-  void run_step(Step& step, const Bindings& bindings, const StepContext& context);
+  void run_step(Step& step, const Bindings& bindings);
   void tell(size_t position, PlanListener& listener) const;
   static std::byte* resolve(Place place, const Bindings& bindings);  // places that ops write
   static const std::byte* resolve_input(Place place, const Bindings& bindings);

@@ -5,30 +5,38 @@
 namespace spire {
 
 ForwardPass::ForwardPass(Graph graph, const LaneSpec& lane, const ParameterLayout& layout,
-                         Replica& replica)
-    : replica_(replica) {
+                         Replica& replica, CudaLibraries* cuda)
+    : replica_(replica), stream_(make_stream(lane.device)) {
   graph.keep_output("output");
   fuse_activations(graph);
   remove_dead_nodes(graph);
   output_ = graph.spec(graph.outputs().at("output"));
-  bindings_.inputs.resize(graph.values_of(Role::input).size());
+  std::vector<Value> inputs = graph.values_of(Role::input);
+  input_bytes_ = graph.spec(inputs[0]).bytes();
+  bindings_.inputs.resize(inputs.size());
   PlanOptions options{
-      .device = lane.device, .threads = lane.threads, .step = false, .gradients = {}};
+      .device = lane.device, .threads = lane.threads, .step = false, .gradients = {}, .cuda = cuda};
   plan_ = std::make_unique<Plan>(std::move(graph), options, layout, replica.forms);
-  arena_ = Buffer(plan_->arena_bytes());
+  arena_ = allocate_memory(lane.device, plan_->arena_bytes());
+  host_output_ = allocate_staging(lane.device, output_.bytes());
+  feed_ = std::make_unique<TowerFeed>(*stream_, std::vector<size_t>{input_bytes_}, 1);
 }
 
 void ForwardPass::copy_output(std::span<float> to) const {
-  copy_floats(plan_->output("output", arena_.data()), output_.dtype, to);
+  copy_floats(host_output_->data(), output_.dtype, to);
 }
 
-const void* ForwardPass::run(const void* rows) {
+void ForwardPass::run(const void* rows) {
   bindings_.weights = replica_.values();
   bindings_.packed = replica_.forms.data();
-  bindings_.arena = arena_.data();
-  bindings_.inputs[0] = rows;
-  plan_->run(bindings_, {});
-  return plan_->output("output", arena_.data());
+  bindings_.arena = arena_->as<std::byte>();
+  bindings_.stream = stream_->native();
+  HostRows input{static_cast<const std::byte*>(rows), input_bytes_};
+  feed_->bring(0, {&input, 1}, {}, bindings_);
+  plan_->run(bindings_);
+  feed_->release(0);
+  stream_->copy(host_output_->data(), plan_->output("output", bindings_.arena), output_.bytes());
+  stream_->synchronize();
 }
 
 }  // namespace spire

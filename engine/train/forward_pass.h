@@ -3,6 +3,7 @@
 #include <spire/device/lane_team.h>
 #include <spire/graph/plan.h>
 #include <spire/train/replica.h>
+#include <spire/train/tower_feed.h>
 
 namespace spire {
 
@@ -11,22 +12,27 @@ class ForwardPass {
   // graph: in evaluation form, with the output "output"; all its other outputs are dropped. The
   // replica outlives this; its forms are allocated after this is made, and packed for evaluation
   // before it runs.
-  ForwardPass(Graph graph, const LaneSpec& lane, const ParameterLayout& layout, Replica& replica);
+  // cuda: of the lane's device, if that is a GPU; outlives this.
+  ForwardPass(Graph graph, const LaneSpec& lane, const ParameterLayout& layout, Replica& replica,
+              CudaLibraries* cuda);
 
-  // On the lane's thread. rows: of the graph's first input, as many as it was built for. Returns
-  // the output, of output()'s shape and dtype; it stays until the next run.
-  const void* run(const void* rows);
+  // On the lane's thread. rows: of the graph's first input, as many as it was built for. They are
+  // read, and the output is made, when it returns.
+  void run(const void* rows);
   const TensorSpec& output() const { return output_; }
   // The first `to.size()` numbers of the last run's output, as fp32.
   void copy_output(std::span<float> to) const;
 
-  size_t bytes() const { return arena_.bytes(); }
+  size_t bytes() const { return arena_->bytes() + feed_->bytes(); }
 
  private:
   Replica& replica_;
   TensorSpec output_;
   std::unique_ptr<Plan> plan_;
-  Buffer arena_;
+  size_t input_bytes_;
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<DeviceMemory> arena_, host_output_;
+  std::unique_ptr<TowerFeed> feed_;
   Bindings bindings_;
 };
 

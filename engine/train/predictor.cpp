@@ -57,13 +57,18 @@ Predictor::Predictor(const TrainingState& state, const PredictorOptions& options
     return build_model(config_.model, config_.loss, input, training);
   };
   layout_ = make_layout(build, batch_);
-  replica_ = std::make_unique<Replica>(layout_);
   team_ = std::make_unique<LaneTeam>(place(config_, options).lanes);
+  DeviceId device = team_->spec(0).device;
+  replica_ = std::make_unique<Replica>(layout_, device);
+  cuda_ = open_cuda_libraries(device, {});
   team_->lead([&] {
-    pass_ = std::make_unique<ForwardPass>(build(batch_, false), team_->spec(0), layout_, *replica_);
-    replica_->forms.allocate();
+    pass_ = std::make_unique<ForwardPass>(build(batch_, false), team_->spec(0), layout_, *replica_,
+                                          cuda_.get());
+    replica_->forms.allocate(device);
     load(state);
-    replica_->forms.pack_for_evaluation(replica_->values(), 0, 1);
+    auto stream = make_stream(device);
+    replica_->forms.pack_for_evaluation(replica_->values(), 0, 1, *stream);
+    stream->synchronize();
   });
   output_shape_ = row_shape(pass_->output().shape, batch_);
   padded_.resize(spec_.columns[0].row_bytes() * static_cast<size_t>(batch_));
@@ -71,8 +76,10 @@ Predictor::Predictor(const TrainingState& state, const PredictorOptions& options
 
 void Predictor::load(const TrainingState& state) {
   const auto* averaged = find_slot(state, average_slot);
-  copy_in(layout_, averaged ? *averaged : state.weights, "weight", true, replica_->values());
-  copy_in(layout_, state.states, "statistic", false, replica_->values());
+  Buffer weights(replica_->weights->bytes());
+  copy_in(layout_, averaged ? *averaged : state.weights, "weight", true, weights.as<float>());
+  copy_in(layout_, state.states, "statistic", false, weights.as<float>());
+  replica_->write(weights.as<float>());
 }
 
 std::string Predictor::device() const {

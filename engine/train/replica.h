@@ -1,19 +1,25 @@
 // One device's copy of the weights: plain, and in the forms its kernels read.
 #pragma once
 #include <spire/device/buffer.h>
+#include <spire/device/device_memory.h>
 #include <spire/graph/packed_forms.h>
 #include <spire/graph/parameter_layout.h>
 
 namespace spire {
 
 struct Replica {
-  explicit Replica(const ParameterLayout& layout)
-      : weights(static_cast<size_t>(layout.total_floats()) * sizeof(float)) {}
+  Replica(const ParameterLayout& layout, DeviceId device)
+      : weights(
+            allocate_memory(device, static_cast<size_t>(layout.total_floats()) * sizeof(float))) {}
 
-  float* values() { return weights.as<float>(); }
-  const float* values() const { return weights.as<float>(); }
+  float* values() const { return weights->as<float>(); }  // in the device's memory
 
-  Buffer weights;  // fp32, plain layout, parameters then running statistics
+  // The plain weights for the host: themselves where it can address them, else a copy in `copy`.
+  // Behind all work that the device was given. After changing them, write().
+  float* read(Buffer& copy) const;
+  void write(const float* from);  // whole, from the host
+
+  std::unique_ptr<DeviceMemory> weights;  // fp32, plain layout, parameters then running statistics
   PackedForms forms;
 };
 

@@ -412,7 +412,7 @@ class Run {
   double snapshot_ms_ = 0;
   bool stop_ = false;
   std::map<const Dataset*, int64_t> told_skips_;  // how many were told of
-  TrainingState no_state_;  // what a rank that writes nothing snapshots into
+  TrainingState no_state_;                        // what a rank that writes nothing snapshots into
 };
 
 }  // namespace

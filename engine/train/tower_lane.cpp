@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include <spire/collective/accumulate.h>
 #include <spire/graph/autodiff.h>
 #include <spire/graph/passes.h>
 
@@ -20,8 +19,7 @@ class TowerLane::Progress : public PlanListener {
 
   void gradients_ready(int64_t floats) override {
     for (TreeAdd add : step_.adds) {
-      add_floats(lane_.gradients(add.into) + done_, lane_.gradients(add.from) + done_,
-                 floats - done_);
+      lane_.arithmetic_->add(lane_.gradients(add.into), lane_.gradients(add.from), {done_, floats});
     }
     done_ = floats;
     if (last_) links_.reduction->arrive(links_.lane, floats);
@@ -45,17 +43,35 @@ TowerLane::TowerLane(const LaneOptions& options, const GraphBuilder& build,
   bool lockstep = !tower_sums().empty();
   schedule_ = (lockstep ? lockstep_schedule : lane_schedule)(options.reduction, options.towers,
                                                              options.range);
-  size_t inputs = std::max(train_plans_.begin()->second.row_bytes.size(),
-                           eval_plans_.begin()->second.row_bytes.size());
   towers_.resize(lockstep ? static_cast<size_t>(options.range.size()) : 1);
+  make_memory();
+}
+
+void TowerLane::make_memory() {
+  DeviceId device = options_.spec.device;
+  std::vector<size_t> inputs;  // bytes of each
+  for (const Plans* plans : {&train_plans_, &eval_plans_}) {
+    const auto& rows = plans->begin()->second.row_bytes;
+    inputs.resize(std::max(inputs.size(), rows.size()));
+    for (size_t i = 0; i < rows.size(); ++i)
+      inputs[i] = std::max(inputs[i], rows[i] * static_cast<size_t>(options_.batch_size));
+  }
+  rows_.reserve(inputs.size());
   for (Tower& tower : towers_) {
-    arenas_.emplace_back(activation_bytes_ + workspace_bytes_);
-    tower.bindings.arena = arenas_.back().data();
-    tower.bindings.inputs.resize(inputs);
+    arenas_.push_back(allocate_memory(device, activation_bytes_ + workspace_bytes_));
+    tower.bindings.arena = arenas_.back()->as<std::byte>();
+    tower.bindings.inputs.resize(inputs.size());
+    tower.bindings.stream = stream().native();
   }
   for (int i = 0; i < schedule_.buffers; ++i) {
-    gradients_.emplace_back(static_cast<size_t>(total_floats_) * sizeof(float));
+    gradients_.push_back(allocate_memory(device, buffer_bytes()));
+    stream().fill_zero(gradients(i), buffer_bytes());  // no op writes the gaps between parameters
   }
+  arithmetic_ = make_lane_arithmetic(stream(), 1);
+  feed_ = std::make_unique<TowerFeed>(stream(), inputs, std::max<size_t>(2, towers_.size()));
+  int64_t longest = 0;
+  for (int64_t count : tower_sums()) longest = std::max(longest, count);
+  tower_vector_ = allocate_staging(device, static_cast<size_t>(longest) * sizeof(double));
 }
 
 void TowerLane::compile(Plans& plans, int64_t samples, bool training, const GraphBuilder& build,
@@ -69,7 +85,8 @@ void TowerLane::compile(Plans& plans, int64_t samples, bool training, const Grap
   PlanOptions options{.device = options_.spec.device,
                       .threads = options_.spec.threads,
                       .step = training,
-                      .gradients = {}};
+                      .gradients = {},
+                      .cuda = options_.cuda};
   std::vector<Value> keep;
   if (training) {
     options.gradients = differentiate(graph);
@@ -102,20 +119,19 @@ void TowerLane::train(const Batch& batch, const StepContext& context, TowerSums&
 
 void TowerLane::train_one_by_one(const Batch& batch, const StepContext& context, TowerSums& sums,
                                  const LaneLinks& links) {
-  Tower& tower = towers_.front();
   for (int i = 0; i < options_.range.size(); ++i) {
     const TreeStep& step = schedule_.steps[static_cast<size_t>(i)];
-    prepare(tower, options_.range.begin + i, train_plans_, batch, context);
+    Tower& tower = prepare(static_cast<size_t>(i), train_plans_, batch, context);
     tower.bindings.gradients = gradients(step.target);
     links.board->enter(links.lane, Phase::forward);
     Progress progress(*this, step, i + 1 == options_.range.size(), links);
     if (tower.plan) {
-      tower.plan->run(tower.bindings, tower.context, &progress);
+      tower.plan->run(tower.bindings, &progress);
     } else {  // joins with weight zero
-      std::fill_n(gradients(step.target), total_floats_, 0.0f);
+      stream().fill_zero(gradients(step.target), buffer_bytes());
     }
     progress.gradients_ready(total_floats_);
-    take_sums(tower, options_.range.begin + i, sums);
+    finish(tower, static_cast<size_t>(i), sums);
   }
 }
 
@@ -123,10 +139,9 @@ void TowerLane::train_one_by_one(const Batch& batch, const StepContext& context,
 void TowerLane::train_in_lockstep(const Batch& batch, const StepContext& context, TowerSums& sums,
                                   const LaneLinks& links) {
   for (size_t i = 0; i < towers_.size(); ++i) {
-    auto index = options_.range.begin + static_cast<int>(i);
-    prepare(towers_[i], index, train_plans_, batch, context);
+    prepare(i, train_plans_, batch, context);
     towers_[i].bindings.gradients = gradients(static_cast<int>(i));
-    if (!towers_[i].plan) std::fill_n(gradients(static_cast<int>(i)), total_floats_, 0.0f);
+    if (!towers_[i].plan) stream().fill_zero(gradients(static_cast<int>(i)), buffer_bytes());
   }
   Progress progress(*this, schedule_.steps.back(), true, links);
   links.board->enter(links.lane, Phase::forward);
@@ -135,13 +150,12 @@ void TowerLane::train_in_lockstep(const Batch& batch, const StepContext& context
       if (!tower.plan) continue;
       size_t from = sum == 0 ? 0 : tower.position + 1;
       PlanListener* listener = &tower == &towers_.back() ? &progress : nullptr;
-      tower.position = tower.plan->run_segment(tower.bindings, tower.context, from, listener);
+      tower.position = tower.plan->run_segment(tower.bindings, from, listener);
     }
     if (sum < tower_sums().size()) sum_over_towers(sum, links);
   }
   progress.gradients_ready(total_floats_);
-  for (size_t i = 0; i < towers_.size(); ++i)
-    take_sums(towers_[i], options_.range.begin + static_cast<int>(i), sums);
+  for (size_t i = 0; i < towers_.size(); ++i) finish(towers_[i], i, sums);
 }
 
 void TowerLane::sum_over_towers(size_t index, const LaneLinks& links) {
@@ -151,65 +165,72 @@ void TowerLane::sum_over_towers(size_t index, const LaneLinks& links) {
     const Tower& tower = towers_[i];
     double* row = links.vectors->row(index, options_.range.begin + static_cast<int>(i), count);
     if (tower.plan) {
-      std::memcpy(row, tower.plan->tower_vector(tower.position, tower.bindings).mine, bytes);
+      stream().copy(row, tower.plan->tower_vector(tower.position, tower.bindings).mine, bytes);
     } else {
       std::fill_n(row, count, 0.0);
     }
   }
+  stream().synchronize();
   links.board->enter(links.lane, Phase::waiting);
   links.vectors->meet(index, links.lane, count);
   bool forward = 2 * index < tower_sums().size();  // each has one sum forward and one backward
   links.board->enter(links.lane, forward ? Phase::forward : Phase::backward);
-  const double* sum = nullptr;
+  auto* sum = tower_vector_->as<double>();
+  links.vectors->sum(index, links.lane, count, sum);
   for (const Tower& tower : towers_) {
     if (!tower.plan) continue;
-    double* out = tower.plan->tower_vector(tower.position, tower.bindings).sum;
-    if (sum) {
-      std::memcpy(out, sum, bytes);
-    } else {
-      links.vectors->sum(index, links.lane, count, out);
-      sum = out;
-    }
+    stream().copy(tower.plan->tower_vector(tower.position, tower.bindings).sum, sum, bytes);
   }
 }
 
 void TowerLane::evaluate(const Batch& batch, TowerSums& sums, const LaneLinks& links) {
   links.board->enter(links.lane, Phase::eval);
-  Tower& tower = towers_.front();
-  for (int i = options_.range.begin; i < options_.range.end; ++i) {
-    prepare(tower, i, eval_plans_, batch, {});
-    if (tower.plan) tower.plan->run(tower.bindings, tower.context);
-    take_sums(tower, i, sums);
+  for (size_t i = 0; i < static_cast<size_t>(options_.range.size()); ++i) {
+    Tower& tower = prepare(i, eval_plans_, batch, {});
+    if (tower.plan) tower.plan->run(tower.bindings);
+    finish(tower, i, sums);
   }
   links.board->enter(links.lane, Phase::waiting);
 }
 
-void TowerLane::prepare(Tower& tower, int index, Plans& plans, const Batch& batch,
-                        StepContext context) {
+// The i-th tower of the lane, ready to run.
+TowerLane::Tower& TowerLane::prepare(size_t i, Plans& plans, const Batch& batch,
+                                     StepContext context) {
+  Tower& tower = towers_[i % towers_.size()];
+  int index = options_.range.begin + static_cast<int>(i);
   int64_t first_row = index * options_.batch_size;
   int64_t samples = std::clamp<int64_t>(batch.valid - first_row, 0, options_.batch_size);
   context.first_row = first_row;
   context.tower_weight = static_cast<float>(samples) / static_cast<float>(batch.valid);
-  tower.context = context;
   tower.plan = nullptr;
-  if (samples == 0) return;
+  if (samples == 0) return tower;
   const Compiled& compiled = plans.at(samples);
   tower.plan = compiled.plan.get();
   tower.bindings.weights = replica_.values();
   tower.bindings.packed = replica_.forms.data();
   auto stored_row = static_cast<size_t>(first_row - batch.first_row);
-  for (size_t c = 0; c < compiled.row_bytes.size(); ++c)
-    tower.bindings.inputs[c] = batch.columns[c] + stored_row * compiled.row_bytes[c];
+  rows_.clear();
+  for (size_t c = 0; c < compiled.row_bytes.size(); ++c) {
+    size_t row = compiled.row_bytes[c];
+    rows_.push_back({batch.columns[c] + stored_row * row, static_cast<size_t>(samples) * row});
+  }
+  feed_->bring(i % feed_->slots(), rows_, context, tower.bindings);
+  return tower;
 }
 
-void TowerLane::take_sums(const Tower& tower, int index, TowerSums& sums) const {
-  auto value = [&](const char* name) {
-    return tower.plan ? *static_cast<const double*>(tower.plan->output(name, tower.bindings.arena))
-                      : 0.0;
+// Behind the tower's run: what it leaves for the host, and what the next tower may overwrite.
+void TowerLane::finish(const Tower& tower, size_t i, TowerSums& sums) {
+  auto index = static_cast<size_t>(options_.range.begin) + i;
+  auto take = [&](const char* name, double& sum) {
+    if (tower.plan) {
+      stream().copy(&sum, tower.plan->output(name, tower.bindings.arena), sizeof sum);
+    } else {
+      sum = 0;
+    }
   };
-  auto i = static_cast<size_t>(index);
-  sums.loss[i] = value("loss");
-  sums.score[i] = value("score");
+  take("loss", sums.loss[index]);
+  take("score", sums.score[index]);
+  feed_->release(i % feed_->slots());
 }
 
 std::vector<NodeBuffer> TowerLane::nodes() {
@@ -230,7 +251,7 @@ size_t TowerLane::activation_bytes() const {
 }
 
 size_t TowerLane::gradient_bytes() const {
-  return gradients_.size() * static_cast<size_t>(total_floats_) * sizeof(float);
+  return gradients_.size() * buffer_bytes();
 }
 
 }  // namespace spire

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <spire/collective/gradient_reduction.h>
+#include <spire/collective/lane_arithmetic.h>
 #include <spire/collective/tower_vectors.h>
 #include <spire/data/loader.h>
 #include <spire/device/lane_team.h>
@@ -15,6 +16,7 @@
 #include <spire/observe/observer.h>
 #include <spire/train/model_graph.h>
 #include <spire/train/replica.h>
+#include <spire/train/tower_feed.h>
 
 namespace spire {
 
@@ -25,11 +27,14 @@ struct LaneOptions {
   Reduction reduction = Reduction::invariant;
   bool recompute = false;  // the inside of blocks, in backward
   LaneSpec spec;
+  Stream* stream = nullptr;       // all its work goes there; outlives the lane
+  CudaLibraries* cuda = nullptr;  // of its device, if that is a GPU; outlives the lane
   // Sample counts a tower can meet besides batch_size and 0: those of ragged last batches.
   std::vector<int64_t> ragged_train, ragged_eval;
 };
 
 // The towers' fp64 sums of one batch, one entry a tower of the run; a lane writes those of its own.
+// In memory of the host that streams write (allocate_staging).
 struct TowerSums {
   std::span<double> loss, score;
 };
@@ -49,7 +54,8 @@ class TowerLane {
             Replica& replica);
 
   // Forward and backward of the lane's towers. `context` holds the step's numbers; the tower's own
-  // are filled in here. Throws what kernels throw, PeerLost and BarrierBroken.
+  // are filled in here. Sums are there once the lane's stream is synchronised, as in evaluate().
+  // Throws what kernels throw, PeerLost and BarrierBroken.
   void train(const Batch& batch, const StepContext& context, TowerSums& sums,
              const LaneLinks& links);
   void evaluate(const Batch& batch, TowerSums& sums, const LaneLinks& links);
@@ -63,6 +69,7 @@ class TowerLane {
   std::optional<RecomputeInfo> recompute() const;  // none if not asked for
   size_t workspace_bytes() const { return workspace_bytes_; }
   size_t gradient_bytes() const;
+  size_t input_bytes() const { return feed_->bytes(); }
 
  private:
   // A plan for so many samples, and how long a row of each of its inputs is.
@@ -76,20 +83,22 @@ class TowerLane {
   struct Tower {
     Plan* plan = nullptr;  // null: no samples
     Bindings bindings;
-    StepContext context;
     size_t position = 0;  // in the plan: the sum over towers it stands at
   };
 
   void compile(Plans& plans, int64_t samples, bool training, const GraphBuilder& build,
                const ParameterLayout& layout);
-  void prepare(Tower& tower, int index, Plans& plans, const Batch& batch, StepContext context);
+  void make_memory();
+  Tower& prepare(size_t i, Plans& plans, const Batch& batch, StepContext context);
   void train_one_by_one(const Batch& batch, const StepContext& context, TowerSums& sums,
                         const LaneLinks& links);
   void train_in_lockstep(const Batch& batch, const StepContext& context, TowerSums& sums,
                          const LaneLinks& links);
   void sum_over_towers(size_t index, const LaneLinks& links);
-  void take_sums(const Tower& tower, int index, TowerSums& sums) const;
-  float* gradients(int buffer) { return gradients_[static_cast<size_t>(buffer)].as<float>(); }
+  void finish(const Tower& tower, size_t i, TowerSums& sums);
+  float* gradients(int buffer) { return gradients_[static_cast<size_t>(buffer)]->as<float>(); }
+  Stream& stream() { return *options_.stream; }
+  size_t buffer_bytes() const { return static_cast<size_t>(total_floats_) * sizeof(float); }
 
   LaneOptions options_;
   Replica& replica_;
@@ -99,9 +108,13 @@ class TowerLane {
   size_t activation_bytes_ = 0, workspace_bytes_ = 0;  // of one tower
   size_t bytes_without_recompute_ = 0;                 // activation_bytes_ if nothing ran twice
   int repeated_nodes_ = 0;
-  std::vector<Buffer> arenas_;     // one; in lockstep one a tower
-  std::vector<Tower> towers_;      // the same
-  std::vector<Buffer> gradients_;  // schedule_.buffers of them, total_floats() each
+  std::vector<std::unique_ptr<DeviceMemory>> arenas_;     // one; in lockstep one a tower
+  std::vector<Tower> towers_;                             // the same
+  std::vector<std::unique_ptr<DeviceMemory>> gradients_;  // schedule_.buffers, total_floats() each
+  std::unique_ptr<LaneArithmetic> arithmetic_;
+  std::unique_ptr<TowerFeed> feed_;
+  std::vector<HostRows> rows_;                  // of the tower that is prepared
+  std::unique_ptr<DeviceMemory> tower_vector_;  // a sum over towers on its way to the device
 };
 
 }  // namespace spire

@@ -33,17 +33,19 @@ void Trainer::run_step(int lane) {
   reduction_->finish(lane);
   // 2. What every process has to know: losses, the norm, whether to stop.
   if (ranks() > 1) {
-    team_->barrier();
+    meet(lane);
     if (lane == 0) step_table_->share(table_);
-    team_->barrier();
+    meet(lane);
   }
   // 3. The weights are updated where the strategy says.
   update(lane);
   board_.enter(lane, Phase::waiting);
-  team_->barrier();
+  meet(lane);
   // 4. They reach every device, and take the forms its kernels read.
   share_weights(lane);
   replicate(lane);
+  if (lane == 0 && device_squares_)
+    stream(lane).copy(squares_.data(), device_squares_->data(), squares_.size_bytes());
   board_.enter(lane, Phase::idle);
 }
 
@@ -61,10 +63,10 @@ void Trainer::update(int lane) {
 
 // All lanes, and where weights are sharded all processes, have measured.
 void Trainer::share_norms(int lane) {
-  team_->barrier();
+  meet(lane);
   if (!norm_table_) return;
   if (lane == 0) norm_table_->share(norms_.front()->table());
-  team_->barrier();
+  meet(lane);
 }
 
 // To the front replicas of the other processes.
@@ -74,7 +76,7 @@ void Trainer::share_weights(int lane) {
     weight_slices_->all_gather(front().values());
   if (lane == 0 && placement_.strategy == Strategy::parameter_device)
     weight_slices_->broadcast(front().values());
-  team_->barrier();
+  meet(lane);
 }
 
 // From the front replica to the others of this process.
@@ -85,17 +87,19 @@ void Trainer::replicate(int lane) {
   if (&replica != &front() && !mirrored()) {
     int64_t total = layout_.total_floats();
     int64_t begin = total * part / parts, end = total * (part + 1) / parts;
-    std::memcpy(replica.values() + begin, front().values() + begin,
-                static_cast<size_t>(end - begin) * sizeof(float));
+    stream(lane).copy(replica.values() + begin, front().values() + begin,
+                      static_cast<size_t>(end - begin) * sizeof(float));
   }
-  if (replicas_.size() > 1 && !mirrored()) team_->barrier();
-  replica.forms.pack_for_step(replica.values(), part, parts);
+  if (replicas_.size() > 1 && !mirrored()) meet(lane);
+  replica.forms.pack_for_step(replica.values(), part, parts, stream(lane));
 }
 
-// A lane that fails releases the others and says where it was.
+// Runs the body, and the work that it gave the device. A lane that fails releases the others and
+// says where it was.
 void Trainer::on_lane(int lane, const std::function<void(int)>& body) {
   try {
     body(lane);
+    stream(lane).synchronize();
   } catch (const BarrierBroken&) {
     throw;
   } catch (const PeerLost&) {
@@ -124,8 +128,13 @@ bool Trainer::any_stop() const {
   return false;
 }
 
+// From the host to all devices.
+void Trainer::write_weights(const float* values) {
+  for (auto& replica : replicas_) replica->write(values);
+}
+
 void Trainer::renew_replicas() {
-  team_->parallel([this](int lane) { replicate(lane); });
+  team_->parallel([this](int lane) { on_lane(lane, [this](int l) { replicate(l); }); });
 }
 
 void Trainer::begin_evaluation() {
@@ -134,7 +143,7 @@ void Trainer::begin_evaluation() {
     int index = placement_.lane_device[static_cast<size_t>(lane)];
     Replica& replica = replica_of(index);
     replica.forms.pack_for_evaluation(replica.values(), lane - device(index).first_lane,
-                                      device(index).lanes);
+                                      device(index).lanes, stream(lane));
   });
 }
 
@@ -148,7 +157,7 @@ void Trainer::swap_average(int lane) {
   int index = placement_.lane_device[static_cast<size_t>(lane)];
   auto& update = updates_[static_cast<size_t>(index - local_.begin)];
   if (update) update->swap_average(lane - device(index).first_lane, stream(lane));
-  team_->barrier();
+  meet(lane);
   share_weights(lane);
   replicate(lane);
 }
@@ -176,8 +185,7 @@ void Trainer::evaluate(const Batch& batch, EvaluationSums& sums, bool stop) {
   batch_ = &batch;
   stops_[static_cast<size_t>(placement_.rank)] = stop;
   team_->parallel(evaluate_body_);
-  if (ranks() > 1)
-    evaluation_table_->share(std::span(table_).first(table_.size() - squares_.size()));
+  if (ranks() > 1) evaluation_table_->share(table_.first(table_.size() - squares_.size()));
   sums.loss += tree_sum(sums_.loss);
   sums.score += tree_sum(sums_.score);
   sums.samples += batch.valid;
@@ -186,10 +194,10 @@ void Trainer::evaluate(const Batch& batch, EvaluationSums& sums, bool stop) {
 
 void Trainer::set_weights(
     const std::function<void(const ParameterEntry&, std::span<float>)>& fill) {
-  for (auto& replica : replicas_) {
-    for (const auto& entry : layout_.entries())
-      fill(entry, {replica->values() + entry.offset, static_cast<size_t>(entry.elements())});
-  }
+  float* values = front().read(host_weights_);
+  for (const auto& entry : layout_.entries())
+    fill(entry, {values + entry.offset, static_cast<size_t>(entry.elements())});
+  write_weights(values);
   begin_average();
   renew_replicas();
 }

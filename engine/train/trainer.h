@@ -10,7 +10,9 @@
 
 #include <spire/collective/shared_table.h>
 #include <spire/collective/slice_exchange.h>
+#include <spire/device/lane_joint.h>
 #include <spire/device/lane_team.h>
+#include <spire/kernels/cuda_libraries.h>
 #include <spire/models/model.h>
 #include <spire/train/forward_pass.h>
 #include <spire/train/parameter_update.h>
@@ -94,11 +96,12 @@ class Trainer {
   // Null without sample_rows. For the leading thread, between begin_ and end_evaluation().
   ForwardPass* sampler() { return sampler_.get(); }
 
-  uint64_t parameter_hash() const { return layout_.hash(front().values()); }
+  uint64_t parameter_hash() const { return layout_.hash(weights()); }
   // The same of the averaged weights, on all ranks together; none where nothing is averaged.
   std::optional<uint64_t> average_hash();
-  const float* weights() const { return front().values(); }
-  float* replica_weights(int device) { return replica_of(device).values(); }  // a local device's
+  // The plain weights for the host to read, until something of this is called again.
+  const float* weights() const { return front().read(host_weights_); }
+  Replica& replica(int device) { return replica_of(device); }  // a local device's
   const ParameterLayout& layout() const { return layout_; }
   const Placement& placement() const { return placement_; }
   PhaseBoard& board() { return board_; }
@@ -112,6 +115,13 @@ class Trainer {
   Replica& replica_of(int device) { return *replicas_[static_cast<size_t>(device - local_.begin)]; }
   const PlacedDevice& device(int index) const {
     return placement_.devices[static_cast<size_t>(index)];
+  }
+  CudaLibraries* libraries_of(int device) {
+    return libraries_[static_cast<size_t>(device - local_.begin)].get();
+  }
+  // Where the lanes' devices have the squares of the gradient's chunks.
+  std::span<double> squares_of_chunks() const {
+    return device_squares_ ? std::span(device_squares_->as<double>(), squares_.size()) : squares_;
   }
   int ranks() const { return placement_.ranks; }
   bool mirrored() const { return placement_.strategy == Strategy::mirrored; }
@@ -129,6 +139,9 @@ class Trainer {
   std::vector<int> chunk_owners() const;
 
   void on_lane(int lane, const std::function<void(int)>& body);
+  void make_devices();
+  void meet(int lane) { joint_->meet(lane); }
+  void write_weights(const float* values);
   void run_step(int lane);
   void update(int lane);
   void share_norms(int lane);
@@ -151,9 +164,11 @@ class Trainer {
   ParameterLayout layout_;
   PhaseBoard board_;
   std::unique_ptr<LaneTeam> team_;
-  std::vector<std::unique_ptr<Replica>> replicas_;  // one a local device
+  std::vector<std::unique_ptr<CudaLibraries>> libraries_;  // one a local device; null for a CPU
+  std::vector<std::unique_ptr<Replica>> replicas_;         // one a local device
   size_t front_ = 0;  // the local replica that an update elsewhere reaches first
   std::vector<std::unique_ptr<Stream>> streams_;  // one a lane
+  std::unique_ptr<LaneJoint> joint_;
   std::vector<std::unique_ptr<TowerLane>> lanes_;
   std::unique_ptr<ForwardPass> sampler_;  // on lane 0
   std::vector<LaneLinks> links_;
@@ -169,8 +184,12 @@ class Trainer {
   bool averaged_ = false;  // the average is where the weights belong
   Buffer state_;           // one slot's optimizer state, whole; made when a snapshot needs it
 
-  // [loss of each tower][score][stop of each rank][squares of each chunk]
-  std::vector<double> table_;
+  // [loss of each tower][score][stop of each rank][squares of each chunk], of the host
+  std::unique_ptr<DeviceMemory> table_memory_;
+  std::span<double> table_;
+  // The squares where the lanes' devices write and read them, if that is not the table.
+  std::unique_ptr<DeviceMemory> device_squares_;
+  mutable Buffer host_weights_;  // a copy, where the host cannot read the devices' weights
   std::unique_ptr<SharedTable> step_table_, evaluation_table_;
   TowerSums sums_;
   std::span<double> stops_, squares_;

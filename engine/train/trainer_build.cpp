@@ -48,11 +48,9 @@ Trainer::Trainer(const TrainerOptions& options, const Placement& placement, Proc
     return build_model(options.model, options.loss, options.input(batch, training), training);
   };
   layout_ = make_layout(build, placement.batch_size);
-  for (int d = local_.begin; d < local_.end; ++d)
-    replicas_.push_back(std::make_unique<Replica>(layout_));
   if (placement_.rank == 0) front_ = static_cast<size_t>(placement_.parameter_device);
   team_ = std::make_unique<LaneTeam>(placement_.lanes);
-  for (const LaneSpec& lane : placement_.lanes) streams_.push_back(make_stream(lane.device));
+  make_devices();
   make_table();
   make_lanes(options, build);
   make_reduction(options.bucket);
@@ -66,10 +64,28 @@ Trainer::Trainer(const TrainerOptions& options, const Placement& placement, Proc
     });
   };
   swap_body_ = [this](int lane) { on_lane(lane, [this](int l) { swap_average(l); }); };
-  for (auto& replica : replicas_) layout_.initialize(options.seed, replica->values());
+  Buffer values(replicas_.front()->weights->bytes());
+  layout_.initialize(options.seed, values.as<float>());
+  write_weights(values.as<float>());
   begin_average();
   context_.seed = options.seed;
   team_->lead([this] { renew_replicas(); });
+}
+
+void Trainer::make_devices() {
+  std::vector<DeviceId> ids;
+  for (int d = local_.begin; d < local_.end; ++d) ids.push_back(device(d).id);
+  connect_devices(ids);
+  for (DeviceId id : ids) {
+    replicas_.push_back(std::make_unique<Replica>(layout_, id));
+    libraries_.push_back(open_cuda_libraries(id, {}));
+  }
+  std::vector<Stream*> streams;
+  for (const LaneSpec& lane : placement_.lanes) {
+    streams_.push_back(make_stream(lane.device));
+    streams.push_back(streams_.back().get());
+  }
+  joint_ = std::make_unique<LaneJoint>(*team_, streams);
 }
 
 // Each lane compiles on its own thread, one after another: kernels are prepared where they will
@@ -90,16 +106,18 @@ void Trainer::make_lanes(const TrainerOptions& options, const GraphBuilder& buil
         LaneOptions mine = lane_options;
         mine.range = placement_.lane_towers[l];
         mine.spec = placement_.lanes[l];
+        mine.stream = streams_[l].get();
+        mine.cuda = libraries_of(placement_.lane_device[l]);
         lanes_[l] = std::make_unique<TowerLane>(mine, build, layout_,
                                                 replica_of(placement_.lane_device[l]));
       });
     }
     if (options.sample_rows > 0 && placement_.rank == 0)
-      sampler_ =
-          std::make_unique<ForwardPass>(build(options.sample_rows, false), placement_.lanes[0],
-                                        layout_, replica_of(placement_.lane_device[0]));
+      sampler_ = std::make_unique<ForwardPass>(
+          build(options.sample_rows, false), placement_.lanes[0], layout_,
+          replica_of(placement_.lane_device[0]), libraries_of(placement_.lane_device[0]));
   });
-  for (auto& replica : replicas_) replica->forms.allocate();
+  for (int d = local_.begin; d < local_.end; ++d) replica_of(d).forms.allocate(device(d).id);
 }
 
 std::vector<int> Trainer::owners() const {
@@ -117,11 +135,15 @@ std::vector<int> Trainer::owners() const {
 void Trainer::make_table() {
   auto towers = static_cast<size_t>(placement_.towers);
   int64_t chunks = (layout_.trained_floats() + TreeSum::chunk - 1) / TreeSum::chunk;
-  table_.resize(2 * towers + static_cast<size_t>(ranks()) + static_cast<size_t>(chunks));
-  std::span<double> table(table_);
-  sums_ = {table.first(towers), table.subspan(towers, towers)};
-  stops_ = table.subspan(2 * towers, static_cast<size_t>(ranks()));
-  squares_ = table.subspan(2 * towers + stops_.size());
+  size_t entries = 2 * towers + static_cast<size_t>(ranks()) + static_cast<size_t>(chunks);
+  table_memory_ = allocate_staging(placement_.lanes[0].device, entries * sizeof(double));
+  table_ = {table_memory_->as<double>(), entries};
+  sums_ = {table_.first(towers), table_.subspan(towers, towers)};
+  stops_ = table_.subspan(2 * towers, static_cast<size_t>(ranks()));
+  squares_ = table_.subspan(2 * towers + stops_.size());
+  DeviceId front_device = device(local_.begin + static_cast<int>(front_)).id;
+  if (front_device.kind == DeviceKind::cuda)
+    device_squares_ = allocate_memory(front_device, squares_.size_bytes());
   evaluation_table_ = std::make_unique<SharedTable>(owners(), group_);
 }
 
@@ -150,8 +172,8 @@ void Trainer::make_reduction(const BucketConfig& bucket) {
   GradientReduction::Options reduction;
   reduction.exchange = exchange_options(bucket);
   reduction.trained = layout_.trained_floats();
-  reduction.chunk_squares = squares_;
-  reduction.lanes = team_->size();
+  reduction.chunk_squares = squares_of_chunks().data();
+  for (auto& stream : streams_) reduction.streams.push_back(stream.get());
   reduction.overlap = lanes_.front()->tower_sums().empty();
   reduction_ = std::make_unique<GradientReduction>(reduction, buffers, group_, board_);
 }
@@ -222,7 +244,7 @@ void Trainer::make_updates(const TrainerOptions& trainer) {
     options.optimizer = trainer.optimizer;
     options.ema = trainer.ema;
     options.device = device(d).id;
-    options.squares = squares_;
+    options.squares = squares_of_chunks();
     options.spans = spans;
     if (all) options.owned = reduction_->buckets();
     if (placement_.strategy == Strategy::sharded) options.owned = slices_of({d, d + 1, local_.of});
@@ -245,11 +267,11 @@ std::vector<MemoryByKind> Trainer::planned_memory() const {
     for (int l = device(d).first_lane; l < device(d).first_lane + device(d).lanes; ++l) {
       const TowerLane& lane = *lanes_[static_cast<size_t>(l)];
       gradients += lane.gradient_bytes();
-      activations += lane.activation_bytes();
+      activations += lane.activation_bytes() + lane.input_bytes();
       workspace += lane.workspace_bytes();
     }
     if (sampler_ && d == placement_.lane_device[0]) activations += sampler_->bytes();
-    size_t weights = replicas_[i]->weights.bytes() + replicas_[i]->forms.bytes();
+    size_t weights = replicas_[i]->weights->bytes() + replicas_[i]->forms.bytes();
     memory.push_back({{"weights", weights},
                       {"gradients", gradients},
                       {"optimizer", updates_[i] ? updates_[i]->state_bytes() : 0},

@@ -74,8 +74,8 @@ void Trainer::snapshot(TrainingState& state) {
   auto names = slots();
   bool writes = placement_.rank == 0;
   if (writes) {
-    copy_out(layout_, front().values(), true, state.weights);
-    copy_out(layout_, front().values(), false, state.states);
+    copy_out(layout_, weights(), true, state.weights);
+    copy_out(layout_, weights(), false, state.states);
     state.optimizer.resize(names.size());
   }
   for (size_t i = 0; i < names.size(); ++i) {
@@ -93,38 +93,36 @@ void Trainer::snapshot(TrainingState& state) {
 void Trainer::restore(const TrainingState& state) {
   bool reads = placement_.rank == 0;
   auto names = slots();
+  float* values = front().read(host_weights_);
   if (reads) {
-    copy_in(layout_, state.weights, "weight", true, front().values());
-    copy_in(layout_, state.states, "statistic", false, front().values());
+    copy_in(layout_, state.weights, "weight", true, values);
+    copy_in(layout_, state.states, "statistic", false, values);
   }
-  broadcast(front().values());
+  broadcast(values);
   for (size_t i = 0; i < names.size(); ++i) {
     float* flat = gather_state(i);
     auto* slot = reads ? slot_of(state, names[i]) : nullptr;
     if (slot) copy_in(layout_, *slot, names[i], true, flat);
-    if (reads && !slot) std::memcpy(flat, front().values(), front().weights.bytes());
+    if (reads && !slot) std::memcpy(flat, values, front().weights->bytes());
     broadcast(flat);
     for (auto& update : updates_) {
       if (update) update->copy_state_in(i, flat);
     }
   }
-  for (auto& replica : replicas_) {
-    if (replica.get() != &front())
-      std::memcpy(replica->values(), front().values(), front().weights.bytes());
-  }
+  write_weights(values);
   renew_replicas();
 }
 
 // Each device's hash; where they differ, each device's hash of every tensor.
 void Trainer::check_replicas() {
   std::vector<uint64_t> hashes;
-  for (auto& replica : replicas_) hashes.push_back(layout_.hash(replica->values()));
+  for (auto& replica : replicas_) hashes.push_back(layout_.hash(replica->read(host_weights_)));
   std::vector<uint64_t> all = gather_hashes(hashes);
   if (std::count(all.begin(), all.end(), all[0]) == static_cast<int64_t>(all.size())) return;
   for (const auto& entry : layout_.entries()) {
     hashes.clear();
     for (auto& replica : replicas_) {
-      hashes.push_back(hash64(replica->values() + entry.offset,
+      hashes.push_back(hash64(replica->read(host_weights_) + entry.offset,
                               static_cast<size_t>(entry.elements()) * sizeof(float)));
     }
     all = gather_hashes(hashes);

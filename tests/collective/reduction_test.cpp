@@ -57,6 +57,11 @@ struct Reduced {
   std::vector<FloatRange> slices;
 };
 
+Stream& host_stream() {
+  static std::unique_ptr<Stream> stream = make_stream({});
+  return *stream;
+}
+
 GradientReduction::Options options_of(const Layout& layout, std::span<double> squares) {
   GradientReduction::Options options;
   options.exchange.order = layout.order;
@@ -70,8 +75,8 @@ GradientReduction::Options options_of(const Layout& layout, std::span<double> sq
         layout.order, layout.towers, towers_of_lane(layout.towers, rank, layout.ranks)));
   }
   options.trained = layout.trained;
-  options.chunk_squares = squares;
-  options.lanes = layout.lanes;
+  options.chunk_squares = squares.data();
+  options.streams.assign(static_cast<size_t>(layout.lanes), &host_stream());
   return options;
 }
 

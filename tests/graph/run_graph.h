@@ -44,7 +44,7 @@ inline GraphRun run_graph(Graph graph, std::vector<const void*> inputs, size_t s
   PackedForms forms;
   Plan plan(std::move(graph), {.device = {}, .threads = choices.threads, .gradients = gradients},
             layout, forms);
-  forms.allocate();
+  forms.allocate({});
   auto floats = static_cast<size_t>(layout.total_floats());
   Buffer weights(floats * 4), gradient(floats * 4), arena(plan.arena_bytes());
   if (!choices.fill) layout.initialize(1, weights.as<float>());
@@ -52,14 +52,15 @@ inline GraphRun run_graph(Graph graph, std::vector<const void*> inputs, size_t s
     float* values = weights.as<float>() + entry.offset;
     if (choices.fill) choices.fill(entry, {values, static_cast<size_t>(entry.elements())});
   }
-  forms.pack_for_step(weights.as<float>(), 0, 1);
+  forms.pack_for_step(weights.as<float>(), 0, 1, *make_stream({}));
   std::memset(arena.data(), choices.poison, arena.bytes());
   std::memset(gradient.data(), choices.poison, gradient.bytes());
   Bindings bindings{weights.as<float>(), forms.data(), gradient.as<float>(), arena.data(),
                     std::move(inputs)};
   StepContext step{
       .seed = 1, .step = choices.step, .gradient_scale = 1.0f / static_cast<float>(samples)};
-  plan.run(bindings, step);
+  bindings.step = &step;
+  plan.run(bindings);
   GraphRun run;
   run.arena_bytes = plan.activation_bytes();
   run.loss = *static_cast<const double*>(plan.output("loss", arena.data()));

@@ -23,14 +23,16 @@ inline std::vector<float> forward(Graph graph, const void* rows) {
   PackedForms forms;
   Plan plan(std::move(graph), {.device = {}, .threads = 1, .step = false, .gradients = {}}, layout,
             forms);
-  forms.allocate();
+  forms.allocate({});
   Buffer weights(static_cast<size_t>(layout.total_floats()) * 4), arena(plan.arena_bytes());
   layout.initialize(1, weights.as<float>());
-  forms.pack_for_evaluation(weights.as<float>(), 0, 1);
+  forms.pack_for_evaluation(weights.as<float>(), 0, 1, *make_stream({}));
   bindings.weights = weights.as<float>();
   bindings.packed = forms.data();
   bindings.arena = arena.data();
-  plan.run(bindings, {});
+  StepContext step;
+  bindings.step = &step;
+  plan.run(bindings);
   auto output = static_cast<const float*>(plan.output("output", arena.data()));
   return {output, output + count};
 }

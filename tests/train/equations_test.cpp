@@ -192,9 +192,12 @@ std::string difference_found(int ranks, int devices, int rank, int device) {
       run_steps(trainer, run, 0, 3);
       trainer.team().lead([&] { trainer.check_replicas(); });
       if (trainer.placement().rank == rank) {
-        float& weight = trainer.replica_weights(
-            rank * devices + device)[trainer.layout().find("conv2.weight").offset + 5];
+        Replica& replica = trainer.replica(rank * devices + device);
+        Buffer copy;
+        float* weights = replica.read(copy);
+        float& weight = weights[trainer.layout().find("conv2.weight").offset + 5];
         weight = std::bit_cast<float>(std::bit_cast<uint32_t>(weight) ^ 1u);
+        replica.write(weights);
       }
       trainer.team().lead([&] { trainer.check_replicas(); });
     });

@@ -1,0 +1,16 @@
+#include <spire/train/replica.h>
+
+namespace spire {
+
+float* Replica::read(Buffer& copy) const {
+  if (weights->on_host()) return values();
+  if (copy.bytes() < weights->bytes()) copy = Buffer(weights->bytes());
+  weights->read(copy.data(), weights->bytes());
+  return copy.as<float>();
+}
+
+void Replica::write(const float* from) {
+  if (from != values()) weights->write(from, weights->bytes());
+}
+
+}  // namespace spire

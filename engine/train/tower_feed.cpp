@@ -1,0 +1,50 @@
+#include <spire/train/tower_feed.h>
+
+namespace spire {
+
+TowerFeed::TowerFeed(Stream& stream, const std::vector<size_t>& input_bytes, size_t slots)
+    : stream_(stream), slots_(slots) {
+  DeviceId device = stream.device();
+  if (device.kind == DeviceKind::cpu) return;
+  copies_ = make_stream(device);
+  for (Slot& slot : slots_) {
+    for (size_t bytes : input_bytes) slot.inputs.push_back(allocate_memory(device, bytes));
+    slot.device_step = allocate_memory(device, sizeof(StepContext));
+    slot.there = stream.make_event();
+    slot.free = stream.make_event();
+  }
+}
+
+void TowerFeed::bring(size_t index, std::span<const HostRows> rows, const StepContext& step,
+                      Bindings& bindings) {
+  Slot& slot = slots_[index];
+  if (!copies_) {
+    slot.step = step;
+    bindings.step = &slot.step;
+    for (size_t i = 0; i < rows.size(); ++i) bindings.inputs[i] = rows[i].data;
+    return;
+  }
+  copies_->wait_for(*slot.free);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    copies_->copy(slot.inputs[i]->data(), rows[i].data, rows[i].bytes);
+    bindings.inputs[i] = slot.inputs[i]->data();
+  }
+  copies_->copy(slot.device_step->data(), &step, sizeof step);
+  bindings.step = slot.device_step->as<StepContext>();
+  copies_->record(*slot.there);
+  stream_.wait_for(*slot.there);
+}
+
+void TowerFeed::release(size_t slot) {
+  if (copies_) stream_.record(*slots_[slot].free);
+}
+
+size_t TowerFeed::bytes() const {
+  size_t bytes = 0;
+  for (const Slot& slot : slots_) {
+    for (const auto& input : slot.inputs) bytes += input->bytes();
+  }
+  return bytes;
+}
+
+}  // namespace spire

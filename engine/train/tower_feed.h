@@ -1,0 +1,50 @@
+// What a tower reads of the host, in its device's memory: rows of the batch, and its step's
+// numbers. On a CPU rows are read where they lie. For a GPU they are copied on a stream of their
+// own, while the tower before still computes.
+#pragma once
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <spire/device/device_memory.h>
+#include <spire/device/stream.h>
+#include <spire/graph/plan.h>
+
+namespace spire {
+
+struct HostRows {
+  const std::byte* data = nullptr;
+  size_t bytes = 0;
+};
+
+class TowerFeed {
+ public:
+  // input_bytes: the most of each input of a plan. slots: towers that hold what they read at a
+  // time. The lane's stream outlives this.
+  TowerFeed(Stream& stream, const std::vector<size_t>& input_bytes, size_t slots);
+
+  // Binds the rows, one entry an input, and the step's numbers for what the lane's stream gets
+  // next. The rows stay as they are until the stream is synchronised.
+  void bring(size_t slot, std::span<const HostRows> rows, const StepContext& step,
+             Bindings& bindings);
+  // Behind the slot's last use: bring() may overwrite it then.
+  void release(size_t slot);
+
+  size_t slots() const { return slots_.size(); }
+  size_t bytes() const;  // of the device, besides what a CPU needs
+
+ private:
+  struct Slot {
+    StepContext step;
+    // Of a GPU alone:
+    std::vector<std::unique_ptr<DeviceMemory>> inputs;
+    std::unique_ptr<DeviceMemory> device_step;
+    std::unique_ptr<Event> there, free;
+  };
+
+  Stream& stream_;
+  std::unique_ptr<Stream> copies_;  // null on a CPU
+  std::vector<Slot> slots_;
+};
+
+}  // namespace spire
