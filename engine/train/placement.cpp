@@ -16,31 +16,74 @@ struct Chosen {
   std::string note;
 };
 
-[[noreturn]] void no_cuda(const std::string& name, const CudaStatus& cuda) {
-  if (!cuda.devices.empty()) {
-    fail(Category::device, "{}: runs do not use GPUs yet; use devices: cpu", name);
-  }
-  fail(Category::device, "{}: no CUDA device: {}; use devices: cpu, or auto", name, cuda.why_none);
+// "cuda:0 (NVIDIA H200), cuda:1 (NVIDIA H200)"
+std::string list_gpus(const CudaStatus& cuda) {
+  std::vector<std::string> names;
+  for (const auto& gpu : cuda.devices)
+    names.push_back(fmt::format("cuda:{} ({})", gpu.index, gpu.name));
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
-Chosen choose_devices(const RunConfig& config, const CudaStatus& cuda) {
+// Why a run of so many processes cannot use GPUs; empty when it can.
+std::string why_no_gpus(const CudaStatus& cuda, size_t ranks) {
+  if (cuda.devices.empty()) return cuda.why_none;
+  return ranks > 1 ? "runs of several processes do not use GPUs yet" : "";
+}
+
+void expect_gpu(const std::string& name, DeviceId device, const CudaStatus& cuda, size_t ranks) {
+  if (cuda.devices.empty()) {
+    fail(Category::device, "{}: no CUDA device: {}; use devices: cpu, or auto", name,
+         cuda.why_none);
+  }
+  if (auto why = why_no_gpus(cuda, ranks); !why.empty()) {
+    fail(Category::device, "{}: {}; start one process, which drives all its GPUs", name, why);
+  }
+  for (const auto& gpu : cuda.devices) {
+    if (gpu.index == device.index) return;
+  }
+  fail(Category::device, "{}: this machine has only {}", name, list_gpus(cuda));
+}
+
+std::vector<DeviceId> all_gpus(const CudaStatus& cuda) {
+  std::vector<DeviceId> devices;
+  for (const auto& gpu : cuda.devices) devices.push_back({DeviceKind::cuda, gpu.index});
+  return devices;
+}
+
+Chosen choose_devices(const RunConfig& config, size_t ranks, const CudaStatus& cuda) {
   Chosen chosen;
   auto words = expand_devices(config.devices);
   if (words == std::vector<std::string>{"auto"}) {
-    chosen.devices = {{DeviceKind::cpu, 0}};
-    std::string why = cuda.why_none.empty() ? "runs do not use GPUs yet" : cuda.why_none;
-    chosen.note = fmt::format("the CPU: {}", why);
-    return chosen;
+    std::string why = why_no_gpus(cuda, ranks);
+    if (why.empty()) return {all_gpus(cuda), fmt::format("the GPUs: {}", list_gpus(cuda))};
+    return {{{DeviceKind::cpu, 0}}, fmt::format("the CPU: {}", why)};
   }
   for (const auto& word : words) {
     DeviceId device = parse_device(word);
-    if (device.kind == DeviceKind::cuda) no_cuda(word, cuda);
+    if (device.kind == DeviceKind::cuda) expect_gpu(word, device, cuda, ranks);
     chosen.devices.push_back(device);
+  }
+  if (words == std::vector<std::string>{"cuda"}) chosen.devices = all_gpus(cuda);
+  for (DeviceId device : chosen.devices) {
+    if (device.kind != chosen.devices[0].kind) {
+      fail(Category::config,
+           "devices: {} and {} are of two kinds, whose results differ; use one kind",
+           to_string(chosen.devices[0]), to_string(device));
+    }
   }
   return chosen;
 }
 
+// What the start block says of a device.
+std::string describe(DeviceId device, const std::vector<int>& cores, const CudaStatus& cuda) {
+  if (device.kind == DeviceKind::cpu) return describe_cores(cores);
+  const auto& gpu = *std::find_if(cuda.devices.begin(), cuda.devices.end(),
+                                  [&](const auto& g) { return g.index == device.index; });
+  return fmt::format("{}, {:.1f} GiB", gpu.name, static_cast<double>(gpu.total_bytes) / (1 << 30));
+}
+
 int default_threads(const Placement& placement, const std::vector<std::vector<int>>& cores) {
+  if (placement.devices[0].id.kind == DeviceKind::cuda) return 1;
   int threads = 1 << 20;
   for (size_t d = 0; d < cores.size(); ++d) {
     int towers = std::max(1, placement.devices[d].towers.size());
@@ -52,8 +95,9 @@ int default_threads(const Placement& placement, const std::vector<std::vector<in
 // Fills the device's lanes in; those of this rank become the placement's own.
 void add_lanes(Placement& placement, size_t index, const std::vector<int>& cores, int first_lane) {
   PlacedDevice& device = placement.devices[index];
-  int threads = placement.tower_threads;
-  int possible = std::max(1, static_cast<int>(cores.size()) / threads);
+  bool gpu = device.id.kind == DeviceKind::cuda;  // one lane, whose thread only gives it work
+  int threads = gpu ? 1 : placement.tower_threads;
+  int possible = gpu ? 1 : std::max(1, static_cast<int>(cores.size()) / threads);
   device.lanes = std::clamp(device.towers.size(), 1, possible);
   device.first_lane = first_lane;
   if (device.rank != placement.rank) return;
@@ -161,7 +205,7 @@ TowerRange Placement::towers_of(int wanted) const {
 
 Placement place_towers(const RunConfig& given, const std::vector<RankPlace>& ranks, int rank,
                        const CudaStatus& cuda, std::optional<int> kept_tower_threads) {
-  Chosen chosen = choose_devices(given, cuda);
+  Chosen chosen = choose_devices(given, ranks.size(), cuda);
   auto local = static_cast<int>(chosen.devices.size());
   Placement placement;
   placement.rank = rank;
@@ -184,9 +228,9 @@ Placement place_towers(const RunConfig& given, const std::vector<RankPlace>& ran
   for (int d = 0; d < count; ++d) {
     int owner = d / local;
     cores.push_back(cores_of_device(ranks[static_cast<size_t>(owner)].cores, d % local, local));
-    placement.devices.push_back({chosen.devices[static_cast<size_t>(d % local)], owner,
-                                 describe_cores(cores.back()),
-                                 towers_of_lane(placement.towers, d, count)});
+    DeviceId id = chosen.devices[static_cast<size_t>(d % local)];
+    placement.devices.push_back(
+        {id, owner, describe(id, cores.back(), cuda), towers_of_lane(placement.towers, d, count)});
   }
   placement.tower_threads = settle_threads(config, kept_tower_threads, placement, cores);
   for (int d = 0; d < count; ++d) {
@@ -200,12 +244,16 @@ Placement place_towers(const RunConfig& given, const std::vector<RankPlace>& ran
 
 std::string guarantee(const Placement& placement) {
   auto count = static_cast<int>(placement.devices.size());
+  bool gpus = placement.devices[0].id.kind == DeviceKind::cuda;
   std::string text;
   if (placement.reduction == Reduction::invariant) {
-    text = fmt::format(
-        "bitwise equal on any number of CPU devices up to {}, in any number of processes, by any "
-        "strategy, at tower_threads {}",
-        placement.towers, placement.tower_threads);
+    text = gpus ? fmt::format(
+                      "bitwise equal on any number of GPUs of this kind up to {}, by any strategy",
+                      placement.towers)
+                : fmt::format(
+                      "bitwise equal on any number of CPU devices up to {}, in any number of "
+                      "processes, by any strategy, at tower_threads {}",
+                      placement.towers, placement.tower_threads);
   } else {
     text = fmt::format(
         "bitwise equal only on {} device{} in {} process{} (reduction: native), else up to "
