@@ -5,7 +5,7 @@
 // A launch runs its blocks one after another. The threads of a block are fibres of one CPU thread
 // that hand over to each other at barriers, votes and shuffles only, in an order drawn anew each
 // time: a missing barrier shows as a wrong value, and threads that wait for others which never come
-// end the launch with an Error. Device memory is host memory, streams do their work at once.
+// end the launch with an Error. Device memory is host memory. Streams: cuda_runtime_api.h.
 //
 // As on a device: shared memory is static in the kernel (there is no dynamic shared memory here)
 // and holds garbage at first; a warp is 32 threads. Not shown: races within a warp that runs in
@@ -13,9 +13,12 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <tuple>
+#include <utility>
+
+#include "cuda_runtime_api.h"
 
 #define __global__
 #define __device__
@@ -126,74 +129,25 @@ inline int __popc(unsigned bits) {
   return __builtin_popcount(bits);
 }
 
-// The runtime. What it does succeeds.
-enum cudaError_t {
-  cudaSuccess,
-  cudaErrorMemoryAllocation,
-  cudaErrorInvalidDevice,
-  cudaErrorIllegalAddress,
-  cudaErrorIllegalInstruction,
-  cudaErrorMisalignedAddress,
-  cudaErrorInvalidAddressSpace,
-  cudaErrorInvalidPc,
-  cudaErrorHardwareStackError,
-  cudaErrorLaunchFailure,
-  cudaErrorLaunchTimeout,
-  cudaErrorAssert,
-  cudaErrorECCUncorrectable,
-};
-using cudaStream_t = struct EmulatedStream*;
-
 struct cudaLaunchConfig_t {
   dim3 gridDim, blockDim;
   size_t dynamicSmemBytes = 0;
   cudaStream_t stream = nullptr;
 };
 
+namespace spire::emulation {
+
+// Puts work on a stream of the current device: a launch of `body` as run() does it, and, in the
+// place of a library's kernels, any function.
+cudaError_t put_launch(const cudaLaunchConfig_t& config, std::function<void()> body);
+cudaError_t put_kernel(cudaStream_t stream, std::function<void()> kernel);
+
+}  // namespace spire::emulation
+
+// Arguments are copied at the call.
 template <typename... Parameters, typename... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                                Arguments&&... arguments) {
-  spire::emulation::run(config->gridDim, config->blockDim, [&] { kernel(arguments...); });
-  return cudaSuccess;
-}
-
-inline const char* cudaGetErrorName(cudaError_t code) {
-  return code == cudaSuccess ? "cudaSuccess" : "cudaError";
-}
-inline const char* cudaGetErrorString(cudaError_t code) {
-  return code == cudaSuccess ? "no error" : "emulated";
-}
-inline cudaError_t cudaGetLastError() {
-  return cudaSuccess;
-}
-inline cudaError_t cudaGetDevice(int* device) {
-  *device = 0;
-  return cudaSuccess;
-}
-inline cudaError_t cudaSetDevice(int device) {
-  return device == 0 ? cudaSuccess : cudaErrorInvalidDevice;
-}
-inline cudaError_t cudaDeviceSynchronize() {
-  return cudaSuccess;
-}
-inline cudaError_t cudaMalloc(void** memory, size_t bytes) {
-  // Exactly so many, for AddressSanitizer.
-  return ::posix_memalign(memory, 256, bytes) == 0 ? cudaSuccess : cudaErrorMemoryAllocation;
-}
-inline cudaError_t cudaFree(void* memory) {
-  std::free(memory);
-  return cudaSuccess;
-}
-enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
-inline cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) {
-  if (bytes > 0) std::memcpy(to, from, bytes);
-  return cudaSuccess;
-}
-inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
-                                   cudaStream_t) {
-  return cudaMemcpy(to, from, bytes, kind);
-}
-inline cudaError_t cudaMemsetAsync(void* memory, int byte, size_t bytes, cudaStream_t) {
-  std::memset(memory, byte, bytes);
-  return cudaSuccess;
+  std::tuple<Parameters...> values(std::forward<Arguments>(arguments)...);
+  return spire::emulation::put_launch(*config, [=] { std::apply(kernel, values); });
 }

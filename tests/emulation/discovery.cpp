@@ -1,12 +1,20 @@
-// The emulation's one device, in the place of the machine's.
+// The emulation's devices, in the place of the machine's.
 #include <spire/device/device.h>
+
+#include "devices.h"
 
 namespace spire {
 
 CudaStatus discover_cuda() {
   CudaStatus status;
   status.built = true;
-  status.devices.push_back({.index = 0, .name = "emulation", .uuid = "", .pci_bus_id = ""});
+  for (int i = 0; i < emulation::device_count; ++i) {
+    status.devices.push_back({.index = i,
+                              .name = "emulation",
+                              .uuid = "",
+                              .pci_bus_id = "",
+                              .total_bytes = emulation::memory_limit(i)});
+  }
   return status;
 }
 

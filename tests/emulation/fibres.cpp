@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cuda_runtime.h"
+#include "draw.h"
 
 namespace spire::emulation {
 
@@ -139,16 +140,7 @@ class Block {
   int waiting_ = 0, votes_ = 0, counted_ = 0;  // of the block's barrier
   uint64_t generation_ = 0, progress_ = 0;
 
-  struct Draw {
-    using result_type = uint32_t;
-    static constexpr uint32_t min() { return 0; }
-    static constexpr uint32_t max() { return ~0u; }
-    uint32_t operator()() {
-      state = state * 6364136223846793005u + 1442695040888963407u;
-      return static_cast<uint32_t>(state >> 32);
-    }
-    uint64_t state = 1;
-  } draw_;
+  Draw draw_;
 };
 
 thread_local Block current_block;

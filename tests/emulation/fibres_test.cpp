@@ -67,23 +67,30 @@ __global__ void wait_apart() {
   }
 }
 
+// Launches, and waits.
+template <typename... Parameters, typename... Arguments>
+void run(void (*kernel)(Parameters...), dim3 grid, dim3 block, Arguments... arguments) {
+  launch(kernel, grid, block, nullptr, arguments...);
+  check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+}
+
 TEST(Emulation, RunsEachThreadOfEachBlockOnce) {
   std::vector<int> out(2 * 3 * 2 * 4 * 2 * 2), want(out.size());
   std::iota(want.begin(), want.end(), 0);
-  launch(write_index, dim3(2, 3, 2), dim3(4, 2, 2), nullptr, out.data());
+  run(write_index, dim3(2, 3, 2), dim3(4, 2, 2), out.data());
   EXPECT_EQ(out, want);
 }
 
 TEST(Emulation, BarriersOrderSharedMemory) {
   std::vector<int> out(3 * 256);
-  launch(rotate<true>, 3, 256, nullptr, 10, out.data());
+  run(rotate<true>, 3, 256, 10, out.data());
   for (int i = 0; i < 3 * 256; ++i)
     EXPECT_EQ(out[static_cast<size_t>(i)], (i % 256 + 10) % 256) << i;
 }
 
 TEST(Emulation, AMissingBarrierShows) {
   std::vector<int> out(256);
-  launch(rotate<false>, 1, 256, nullptr, 10, out.data());
+  run(rotate<false>, 1, 256, 10, out.data());
   int right = 0;
   for (int i = 0; i < 256; ++i) right += out[static_cast<size_t>(i)] == (i + 10) % 256;
   EXPECT_LT(right, 64);
@@ -92,7 +99,7 @@ TEST(Emulation, AMissingBarrierShows) {
 TEST(Emulation, ReductionsReachEveryThread) {
   std::vector<int> in(2 * 256), sums(in.size()), maxima(in.size());
   for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<int>(i * 37 % 101);
-  launch(reduce, 2, 256, nullptr, in.data(), sums.data(), maxima.data());
+  run(reduce, 2, 256, in.data(), sums.data(), maxima.data());
   for (size_t block = 0; block < 2; ++block) {
     auto first = in.begin() + static_cast<std::ptrdiff_t>(block * 256), last = first + 256;
     for (size_t i = block * 256; i < (block + 1) * 256; ++i) {
@@ -104,7 +111,7 @@ TEST(Emulation, ReductionsReachEveryThread) {
 
 TEST(Emulation, ShufflesAndVotes) {
   std::vector<int> out(64 * 6), counted(64);
-  launch(shuffle, 1, 64, nullptr, out.data());
+  run(shuffle, 1, 64, out.data());
   for (int thread = 0; thread < 64; ++thread) {
     int lane = thread % 32;
     const int* row = out.data() + thread * 6;
@@ -115,15 +122,15 @@ TEST(Emulation, ShufflesAndVotes) {
     EXPECT_EQ(row[4], lane ^ 2);
     EXPECT_EQ(row[5], 0x49249249);
   }
-  launch(count, 1, 64, nullptr, counted.data());
+  run(count, 1, 64, counted.data());
   for (int votes : counted) EXPECT_EQ(votes, 13);
 }
 
 TEST(Emulation, ThreadsThatWaitInVainAreAnError) {
-  EXPECT_THROW(launch(wait_for_one_that_left, 1, 64, nullptr), Error);
-  EXPECT_THROW(launch(wait_apart, 1, 64, nullptr), Error);
+  EXPECT_THROW(run(wait_for_one_that_left, 1, 64), Error);
+  EXPECT_THROW(run(wait_apart, 1, 64), Error);
   std::vector<int> out(64);
-  launch(count, 1, 64, nullptr, out.data());  // and the next launch is sound
+  run(count, 1, 64, out.data());  // and the next launch is sound
   EXPECT_EQ(out[63], 13);
 }
 

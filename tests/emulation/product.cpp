@@ -1,8 +1,11 @@
 // Loops in the place of cuBLASLt.
+#include <spire/device/cuda_error.h>
 #include <spire/kernels/cuda_product.h>
 #include <spire/kernels/float_type.h>
 
 #include <algorithm>
+
+#include "cuda_runtime.h"
 
 namespace spire {
 
@@ -36,11 +39,7 @@ void multiply(const ProductShape& s, const In* a, const In* b, const In* bias, O
   }
 }
 
-}  // namespace
-
-void CudaProduct::run(const ProductPointers& p, void*) const {
-  const ProductShape& s = prepared_->shape;
-  require((p.bias != nullptr) == s.bias && p.workspace != nullptr, "a product's pointers");
+void multiply_all(const ProductShape& s, const ProductPointers& p) {
   with_cuda_float_type(s.operands, [&](auto in) {
     with_cuda_float_type(s.result, [&](auto out) {
       using In = decltype(in);
@@ -51,6 +50,16 @@ void CudaProduct::run(const ProductPointers& p, void*) const {
                  static_cast<Out*>(p.y) + i * s.m * s.n);
     });
   });
+}
+
+}  // namespace
+
+void CudaProduct::run(const ProductPointers& p, void* stream) const {
+  const ProductShape& s = prepared_->shape;
+  require((p.bias != nullptr) == s.bias && p.workspace != nullptr, "a product's pointers");
+  check_cuda(
+      emulation::put_kernel(static_cast<cudaStream_t>(stream), [s, p] { multiply_all(s, p); }),
+      "cublasLtMatmul");
 }
 
 }  // namespace spire

@@ -1,0 +1,62 @@
+// Calls that have to do with events.
+#include "machine.h"
+
+using namespace spire::emulation;
+
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  return cudaEventCreateWithFlags(event, cudaEventDefault);
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+  return call([&](Machine&) {
+    refuse_if(flags > (cudaEventBlockingSync | cudaEventDisableTiming), cudaErrorInvalidValue);
+    bool timed = !(flags & cudaEventDisableTiming);
+    *event = new EmulatedEvent{.device = current_device(), .timed = timed};
+  });
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  return call([&](Machine&) {
+    refuse_if(!event, cudaErrorInvalidResourceHandle);
+    delete event;
+  });
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t handle) {
+  return call([&](Machine& machine) {
+    const Stream& stream = machine.find(handle);
+    refuse_if(!event || event->device != stream->device, cudaErrorInvalidResourceHandle);
+    auto time = std::make_shared<EmulatedEvent::Clock::time_point>();
+    machine.put_once(stream, [time] { *time = EmulatedEvent::Clock::now(); });
+    event->time = time;
+    event->point = machine.end_of(stream);
+  });
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return call([&](Machine& machine) {
+    refuse_if(!event, cudaErrorInvalidResourceHandle);
+    machine.run_until([point = event->point] { return point.reached(); });
+    machine.settle(event->device);
+  });
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  return call([&](Machine& machine) {
+    refuse_if(!event, cudaErrorInvalidResourceHandle);
+    machine.step();
+    refuse_if(!event->point.reached(), cudaErrorNotReady);
+    machine.settle(event->device);
+  });
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+  return call([&](Machine&) {
+    bool comparable = start && end && start->timed && end->timed && start->time && end->time &&
+                      start->device == end->device;
+    refuse_if(!comparable, cudaErrorInvalidResourceHandle);
+    refuse_if(!start->point.reached() || !end->point.reached(), cudaErrorNotReady);
+    using Milliseconds = std::chrono::duration<float, std::milli>;
+    *milliseconds = Milliseconds(*end->time - *start->time).count();
+  });
+}

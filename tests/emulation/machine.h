@@ -1,0 +1,133 @@
+// The emulated machine: streams of work, and who runs next. One for the process.
+#pragma once
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "cuda_runtime_api.h"
+#include "devices.h"
+#include "draw.h"
+#include "memory.h"
+
+namespace spire::emulation {
+
+using Stream = std::shared_ptr<EmulatedStream>;
+
+// A place in a stream: reached when all that was put before it is done. Of no stream: reached.
+struct Point {
+  Stream stream;
+  uint64_t position = 0;
+  bool reached() const;
+};
+
+// A piece of work. Says whether it is through; if not it is called again, after others' pieces.
+using Work = std::function<bool()>;
+
+struct Task {
+  Work work;
+  std::vector<Point> waits;
+};
+
+}  // namespace spire::emulation
+
+struct EmulatedStream {
+  int device = 0;
+  bool blocking = true;  // is in order with the null stream
+  std::deque<spire::emulation::Task> tasks{};
+  uint64_t put = 0, done = 0;
+  bool busy = false;  // its first task is running
+};
+
+struct EmulatedEvent {
+  using Clock = std::chrono::steady_clock;
+  int device = 0;
+  bool timed = true;
+  spire::emulation::Point point{};  // of its latest record
+  std::shared_ptr<Clock::time_point> time{};
+};
+
+namespace spire::emulation {
+
+// REQUIRES, everywhere: the thread is inside call().
+class Machine {
+ public:
+  Machine();
+
+  // Throws Refused for one that is not there. nullptr: the current device's null stream.
+  const Stream& find(cudaStream_t handle) const;
+  cudaStream_t add_stream(bool blocking);
+  void remove(const Stream& stream);
+
+  // `waits` are more than the stream's own order and the null stream's.
+  void put(const Stream& stream, Work work, std::vector<Point> waits = {});
+  void put_once(const Stream& stream, std::function<void()> work);  // through when it returns
+  Point end_of(const Stream& stream) const;                         // what was put until now
+
+  // Runs pieces of work, in a random order, until it holds.
+  void run_until(const std::function<bool()>& reached);
+  void finish(const Stream& stream);
+  void finish_device(int device);
+  bool step();  // one piece; false where none can run
+
+  // Throws what a kernel of the device threw, if one did.
+  void settle(int device);
+
+  // Lets other threads in while `function` runs.
+  void outside(const std::function<void()>& function);
+
+  Memory memory;
+  bool reaches_peer[device_count][device_count] = {};
+
+ private:
+  friend class Turn;
+  void run_task(const Stream& stream);
+  std::vector<Point> null_stream_order(const Stream& stream) const;
+
+  std::mutex mutex_;  // of all of this
+  std::condition_variable_any changed_;
+  Stream null_streams_[device_count];
+  std::vector<Stream> streams_;  // the first that can run does; shuffled now and then
+  std::exception_ptr failures_[device_count];
+  Draw draw_;
+};
+
+Machine& machine();
+
+// One call's time alone with the machine.
+class Turn {
+ public:
+  Turn();
+  ~Turn();
+};
+
+// Ends a call with an error of CUDA's.
+struct Refused {
+  cudaError_t code;
+};
+inline void refuse_if(bool wrong, cudaError_t code) {
+  if (wrong) throw Refused{code};
+}
+
+cudaError_t remember(cudaError_t code);  // for cudaGetLastError
+
+// A call of the runtime: body(machine()) alone, its refusal as the result.
+template <typename Body>
+cudaError_t call(const Body& body) {
+  try {
+    Turn turn;
+    body(machine());
+    return cudaSuccess;
+  } catch (const Refused& refused) {
+    return remember(refused.code);
+  }
+}
+
+int current_device();
+
+}  // namespace spire::emulation

@@ -1,0 +1,57 @@
+#include "memory.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "machine.h"
+
+namespace spire::emulation {
+
+void* Memory::allocate(const Region& region) {
+  bool on_device = region.side == Side::device;
+  refuse_if(on_device && region.bytes > left(region.device), cudaErrorMemoryAllocation);
+  void* memory = nullptr;  // exactly so many bytes, for AddressSanitizer
+  refuse_if(::posix_memalign(&memory, 256, region.bytes) != 0, cudaErrorMemoryAllocation);
+  std::memset(memory, 0xff, region.bytes);  // NaNs: memory is no zeros by luck
+  regions_[hidden(memory)] = region;
+  if (on_device) used_[region.device] += region.bytes;
+  return memory;
+}
+
+size_t Memory::left(int device) const {
+  return limit_[device] - std::min(used_[device], limit_[device]);
+}
+
+void Memory::release(void* start, Side side) {
+  auto found = regions_.find(hidden(start));
+  refuse_if(found == regions_.end() || found->second.side != side, cudaErrorInvalidValue);
+  if (side == Side::device) used_[found->second.device] -= found->second.bytes;
+  regions_.erase(found);
+  std::free(start);
+}
+
+void Memory::pin(void* start, size_t bytes) {
+  refuse_if(start == nullptr || bytes == 0, cudaErrorInvalidValue);
+  refuse_if(find(start, 1).side != Side::pageable, cudaErrorHostMemoryAlreadyRegistered);
+  regions_[hidden(start)] = {.side = Side::pinned, .bytes = bytes};
+}
+
+void Memory::unpin(void* start) {
+  auto found = regions_.find(hidden(start));
+  refuse_if(found == regions_.end() || found->second.side != Side::pinned,
+            cudaErrorHostMemoryNotRegistered);
+  regions_.erase(found);
+}
+
+Region Memory::find(const void* address, size_t bytes) const {
+  // Inverted, the region that begins at or before an address is the first that is not less.
+  auto found = regions_.lower_bound(hidden(address));
+  if (found == regions_.end()) return {};
+  size_t offset = found->first - hidden(address);
+  if (offset >= std::max<size_t>(found->second.bytes, 1)) return {};
+  refuse_if(bytes > found->second.bytes - offset, cudaErrorInvalidValue);
+  return found->second;
+}
+
+}  // namespace spire::emulation

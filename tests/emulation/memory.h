@@ -1,0 +1,43 @@
+// What memory the emulated machine has given out, and which host memory is pinned.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+
+#include "devices.h"
+
+namespace spire::emulation {
+
+enum class Side { pageable, pinned, device };
+
+struct Region {
+  Side side = Side::pageable;
+  int device = 0;  // where it is a device's
+  size_t bytes = 0;
+};
+
+// Throws Refused. Not thread-safe.
+class Memory {
+ public:
+  void* allocate(const Region& region);
+  void release(void* start, Side side);
+  void pin(void* start, size_t bytes);
+  void unpin(void* start);
+
+  // Where `bytes` from `address` lie; refused where they begin inside a region and end outside.
+  Region find(const void* address, size_t bytes) const;
+
+  size_t left(int device) const;
+  size_t limit(int device) const { return limit_[device]; }
+  void set_limit(int device, size_t bytes) { limit_[device] = bytes; }
+
+ private:
+  // Addresses are kept inverted, so that AddressSanitizer does not take a leak for memory in use.
+  static uintptr_t hidden(const void* address) { return ~reinterpret_cast<uintptr_t>(address); }
+
+  std::map<uintptr_t, Region> regions_;
+  size_t used_[device_count] = {};
+  size_t limit_[device_count] = {size_t{16} << 30, size_t{16} << 30};
+};
+
+}  // namespace spire::emulation

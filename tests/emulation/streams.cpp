@@ -1,0 +1,92 @@
+// Calls that have to do with streams.
+#include "cuda_runtime.h"
+#include "machine.h"
+
+using namespace spire::emulation;
+
+namespace {
+
+// On a device a kernel runs from a stream of the current device only.
+const Stream& find_here(Machine& machine, cudaStream_t handle) {
+  const Stream& stream = machine.find(handle);
+  refuse_if(stream->device != current_device(), cudaErrorInvalidResourceHandle);
+  return stream;
+}
+
+bool is_block(dim3 block) {
+  bool sides = block.x >= 1 && block.y >= 1 && block.z >= 1 && block.z <= 64;
+  return sides && size_t{block.x} * block.y * block.z <= 1024;
+}
+
+bool is_grid(dim3 grid) {
+  return grid.x >= 1 && grid.x <= 0x7fffffffu && grid.y >= 1 && grid.y <= 65535 && grid.z >= 1 &&
+         grid.z <= 65535;
+}
+
+}  // namespace
+
+namespace spire::emulation {
+
+cudaError_t put_launch(const cudaLaunchConfig_t& config, std::function<void()> body) {
+  bool valid = is_block(config.blockDim) && is_grid(config.gridDim) && !config.dynamicSmemBytes;
+  if (!valid) return remember(cudaErrorInvalidConfiguration);
+  return put_kernel(config.stream, [grid = config.gridDim, block = config.blockDim,
+                                    body = std::move(body)] { run(grid, block, body); });
+}
+
+cudaError_t put_kernel(cudaStream_t stream, std::function<void()> kernel) {
+  return call([&](Machine& machine) { machine.put_once(find_here(machine, stream), kernel); });
+}
+
+}  // namespace spire::emulation
+
+cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+  return cudaStreamCreateWithFlags(stream, cudaStreamDefault);
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  return call([&](Machine& machine) {
+    refuse_if(flags > cudaStreamNonBlocking, cudaErrorInvalidValue);
+    *stream = machine.add_stream(flags == cudaStreamDefault);
+  });
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t handle) {
+  return call([&](Machine& machine) {
+    refuse_if(!handle, cudaErrorInvalidResourceHandle);
+    Stream stream = machine.find(handle);
+    machine.finish(stream);
+    machine.remove(stream);
+  });
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
+  return call([&](Machine& machine) {
+    Stream stream = machine.find(handle);
+    machine.finish(stream);
+    machine.settle(stream->device);
+  });
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t handle) {
+  return call([&](Machine& machine) {
+    Stream stream = machine.find(handle);
+    machine.step();
+    refuse_if(!machine.end_of(stream).reached(), cudaErrorNotReady);
+    machine.settle(stream->device);
+  });
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  return call([&](Machine& machine) {
+    refuse_if(!event, cudaErrorInvalidResourceHandle);
+    machine.put(machine.find(stream), [] { return true; }, {event->point});
+  });
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
+  return call([&](Machine& machine) {
+    machine.put_once(machine.find(stream),
+                     [=, &machine] { machine.outside([=] { function(data); }); });
+  });
+}
