@@ -5,13 +5,15 @@
 
 #include <cmath>
 
+#include "tests/train/device_kinds.h"
 #include "tests/train/small_run.h"
 
 namespace spire {
 namespace {
 
-SmallRun averaged_run() {
+SmallRun averaged_run(DeviceKind kind) {
   SmallRun run;
+  run.devices = devices_of(kind, 1);
   run.model.normalization = "batch_norm";
   run.model.hidden = {200, 100};  // several buckets
   run.ema = {.decay = 0.9, .warmup = true};
@@ -20,7 +22,7 @@ SmallRun averaged_run() {
   return run;
 }
 
-std::vector<SmallRun> places_of(const SmallRun& base) {
+std::vector<SmallRun> places_of(const SmallRun& base, DeviceKind kind) {
   std::vector<SmallRun> places;
   for (auto [ranks, devices, strategy] :
        std::vector<std::tuple<int, int, const char*>>{{1, 1, "parameter_device"},
@@ -30,10 +32,10 @@ std::vector<SmallRun> places_of(const SmallRun& base) {
                                                       {2, 2, "mirrored"},
                                                       {1, 4, "sharded"},
                                                       {4, 2, "sharded"}}) {
+    bool gpu = kind == DeviceKind::cuda;  // one process drives them all
     SmallRun& run = places.emplace_back(base);
-    run.ranks = ranks;
-    run.devices.clear();
-    for (int d = 0; d < devices; ++d) run.devices.push_back("cpu:" + std::to_string(d));
+    run.ranks = gpu ? 1 : ranks;
+    run.devices = devices_of(kind, gpu ? ranks * devices : devices);
     run.strategy = strategy;
   }
   return places;
@@ -69,8 +71,11 @@ std::vector<float> average_of(Trainer& trainer) {
   return average;
 }
 
-TEST(EmaInTraining, IsTheRecurrenceOverTheWeights) {
-  SmallRun run = averaged_run();
+class EmaInTraining : public OnEachKind {};
+SPIRE_TEST_ON_EACH_KIND(EmaInTraining);
+
+TEST_P(EmaInTraining, IsTheRecurrenceOverTheWeights) {
+  SmallRun run = averaged_run(GetParam());
   Trainer trainer(run.options(), run.place());
   std::vector<float> start = weights_of(trainer);
   std::vector<double> expected(start.begin(), start.end());
@@ -114,28 +119,28 @@ Outcome outcome_of(const SmallRun& run) {
   return outcome;
 }
 
-TEST(EmaInTraining, OneOutcomeForAllDevicesProcessesAndStrategies) {
+TEST_P(EmaInTraining, OneOutcomeForAllDevicesProcessesAndStrategies) {
   for (const char* optimizer : {"sgd", "lamb"}) {
-    SmallRun base = averaged_run();
+    SmallRun base = averaged_run(GetParam());
     base.optimizer.name = optimizer;
     Outcome expected = outcome_of(base);
     EXPECT_NE(expected.average, expected.parameters);
-    for (const SmallRun& run : places_of(base)) {
+    for (const SmallRun& run : places_of(base, GetParam())) {
       EXPECT_EQ(outcome_of(run), expected)
           << run.ranks << " x " << run.devices.size() << " " << run.strategy;
     }
   }
 }
 
-TEST(EmaInTraining, TrainsWhatItWouldWithoutIt) {
-  SmallRun run = averaged_run();
+TEST_P(EmaInTraining, TrainsWhatItWouldWithoutIt) {
+  SmallRun run = averaged_run(GetParam());
   uint64_t with = outcome_of(run).parameters;
   run.ema = {};
   EXPECT_EQ(hash_after(run, 20), with);
 }
 
-TEST(EmaInTraining, EvaluationIsThatOfTheAverage) {
-  SmallRun run = averaged_run();
+TEST_P(EmaInTraining, EvaluationIsThatOfTheAverage) {
+  SmallRun run = averaged_run(GetParam());
   Trainer trainer(run.options(), run.place());
   run_steps(trainer, run, 0, 15);
   auto average = average_of(trainer);
@@ -166,10 +171,10 @@ uint64_t average_after(const SmallRun& run, const TrainingState& state, int64_t 
   return hash;
 }
 
-TEST(EmaInTraining, MovesWithTheCheckpoint) {
-  SmallRun base = averaged_run();
+TEST_P(EmaInTraining, MovesWithTheCheckpoint) {
+  SmallRun base = averaged_run(GetParam());
   uint64_t straight = outcome_of(base).average;
-  auto places = places_of(base);
+  auto places = places_of(base, GetParam());
   for (size_t from : {1, 4, 6}) {
     TrainingState state = state_after(places[from], 7);
     EXPECT_EQ(state.optimizer.back().first, "ema");
@@ -178,19 +183,19 @@ TEST(EmaInTraining, MovesWithTheCheckpoint) {
   }
 }
 
-TEST(EmaInTraining, BeginsWithTheWeightsOfACheckpointThatHasNone) {
-  SmallRun run = averaged_run();
+TEST_P(EmaInTraining, BeginsWithTheWeightsOfACheckpointThatHasNone) {
+  SmallRun run = averaged_run(GetParam());
   SmallRun plain = run;
   plain.ema = {};
   TrainingState state = state_after(plain, 7);
-  for (const SmallRun& place : places_of(run)) {
+  for (const SmallRun& place : places_of(run, GetParam())) {
     uint64_t hash = average_after(place, state, 7, 7);
     EXPECT_EQ(hash, hash_after(plain, 7)) << place.strategy;
   }
 }
 
-TEST(EmaInTraining, AStepBeforeTheEndOfAnEvaluationIsRefused) {
-  SmallRun run = averaged_run();
+TEST_P(EmaInTraining, AStepBeforeTheEndOfAnEvaluationIsRefused) {
+  SmallRun run = averaged_run(GetParam());
   Trainer trainer(run.options(), run.place());
   TrainingState state;
   trainer.team().lead([&] {

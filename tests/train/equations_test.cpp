@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 
+#include "tests/train/device_kinds.h"
 #include "tests/train/small_run.h"
 
 namespace spire {
@@ -72,7 +73,10 @@ LeastSquares closed_form(const SmallRun& run, int64_t steps) {
 
 // N towers of b samples, on one device, several, or two processes, are one tower of N b samples and
 // the closed form; the ragged last batch of an epoch included.
-TEST(Equations, TowersAreTheClosedFormOfLeastSquares) {
+class Equations : public OnEachKind {};
+SPIRE_TEST_ON_EACH_KIND(Equations);
+
+TEST_P(Equations, TowersAreTheClosedFormOfLeastSquares) {
   constexpr int64_t steps = 12;
   for (int64_t towers : {1, 2, 3, 8}) {
     SmallRun run = with([&](SmallRun& r) {
@@ -81,11 +85,13 @@ TEST(Equations, TowersAreTheClosedFormOfLeastSquares) {
       r.towers = towers;
       r.batch_size = 24 / towers;
       r.optimizer = {.name = "sgd", .lr = 0.05, .momentum = 0.0};
+      r.devices = devices(std::min<int64_t>(towers, 2));
     });
     LeastSquares expected = closed_form(run, steps);
-    for (int ranks : {1, 2}) {
+    for (int ranks : rank_counts({1, 2})) {
       if (towers < ranks) continue;
       run.ranks = ranks;
+      if (ranks > 1) run.devices = devices(1);
       auto weights = weights_after(run, steps);
       Trainer trainer(run.options(), run.place());
       const float* w = weights.data() + trainer.layout().find("dense.weight").offset;
@@ -100,13 +106,14 @@ TEST(Equations, TowersAreTheClosedFormOfLeastSquares) {
 }
 
 // Statistics over all towers' samples are those of one tower that has them all.
-TEST(Equations, SyncBatchNormIsBatchNormOfTheGlobalBatch) {
+TEST_P(Equations, SyncBatchNormIsBatchNormOfTheGlobalBatch) {
   SmallRun whole = with([](SmallRun& r) {
     r.model = {.name = "resnet", .depth = 8};
     r.towers = 1;
     r.batch_size = 24;
     r.samples = 99;  // ragged: 3 samples are left for the last batch of an epoch
     r.optimizer = {.name = "sgd", .lr = 0.01, .momentum = 0.9};
+    r.devices = devices(1);
   });
   auto reference = weights_after(whole, 5);
   double own_statistics = 0;
@@ -130,12 +137,13 @@ TEST(Equations, SyncBatchNormIsBatchNormOfTheGlobalBatch) {
   EXPECT_GT(own_statistics, 1e-2);  // so the bound above means something
 }
 
-TEST(Equations, NativeIsTheInvariantResultToRounding) {
-  for (int ranks : {1, 2}) {
+TEST_P(Equations, NativeIsTheInvariantResultToRounding) {
+  for (int ranks : rank_counts({1, 2})) {
     SmallRun run = with([&](SmallRun& r) {
       r.model = {.name = "mlp", .hidden = {200, 100}};
-      r.towers = 12;  // three a lane: not the tree
+      r.towers = 12;  // three a lane, six a device: not the tree
       r.ranks = ranks;
+      r.devices = devices(ranks == 1 ? 2 : 1);
     });
     auto invariant = weights_after(run, 10);
     run.reduction = "native";
@@ -147,20 +155,20 @@ TEST(Equations, NativeIsTheInvariantResultToRounding) {
 }
 
 // Saved by any of these, gone on with by any other, optimizer state and clipping included.
-TEST(Equations, AStateMovesBetweenDevicesProcessesAndStrategies) {
+TEST_P(Equations, AStateMovesBetweenDevicesProcessesAndStrategies) {
   SmallRun base = with([](SmallRun& r) {
     r.model.hidden = {200, 100};
     r.towers = 8;
     r.optimizer = {.name = "adam", .lr = 0.01, .clip_norm = 1.0};
+    r.devices = devices(1);
   });
   uint64_t straight = hash_after(base, 40);
   std::vector<SmallRun> places;
-  for (auto [ranks, devices, strategy] : std::vector<std::tuple<int, int, const char*>>{
+  for (auto [ranks, count, strategy] : std::vector<std::tuple<int, int, const char*>>{
            {1, 4, "parameter_device"}, {2, 2, "sharded"}, {4, 2, "mirrored"}, {1, 1, "sharded"}}) {
     SmallRun run = base;
-    run.ranks = ranks;
-    run.devices.clear();
-    for (int d = 0; d < devices; ++d) run.devices.push_back("cpu:" + std::to_string(d));
+    run.ranks = on_gpu() ? 1 : ranks;
+    run.devices = devices(on_gpu() ? ranks * count : count);
     run.strategy = strategy;
     places.push_back(run);
   }
@@ -179,13 +187,12 @@ TEST(Equations, AStateMovesBetweenDevicesProcessesAndStrategies) {
   }
 }
 
-std::string difference_found(int ranks, int devices, int rank, int device) {
+std::string difference_found(DeviceKind kind, int ranks, int devices, int rank, int device) {
   SmallRun run = with([&](SmallRun& r) {
     r.towers = 8;
     r.ranks = ranks;
     r.strategy = "mirrored";  // whose replicas nothing renews
-    r.devices.clear();
-    for (int d = 0; d < devices; ++d) r.devices.push_back("cpu:" + std::to_string(d));
+    r.devices = devices_of(kind, devices);
   });
   try {
     on_ranks(run, [&](Trainer& trainer) {
@@ -208,12 +215,17 @@ std::string difference_found(int ranks, int devices, int rank, int device) {
   return "nothing";
 }
 
-TEST(Replicas, OneFlippedBitIsNamed) {
-  std::string found = difference_found(1, 3, 0, 2);
-  EXPECT_NE(found.find("'conv2.weight' on cpu:2"), std::string::npos) << found;
-  found = difference_found(1, 3, 0, 0);  // the parameter device's own
-  EXPECT_NE(found.find("'conv2.weight' on cpu:0"), std::string::npos) << found;
-  found = difference_found(2, 2, 1, 1);
+class Replicas : public OnEachKind {};
+SPIRE_TEST_ON_EACH_KIND(Replicas);
+
+TEST_P(Replicas, OneFlippedBitIsNamed) {
+  auto names = devices(3);
+  std::string found = difference_found(GetParam(), 1, 3, 0, 2);
+  EXPECT_NE(found.find("'conv2.weight' on " + names[2]), std::string::npos) << found;
+  found = difference_found(GetParam(), 1, 3, 0, 0);  // the parameter device's own
+  EXPECT_NE(found.find("'conv2.weight' on " + names[0]), std::string::npos) << found;
+  if (on_gpu()) return;
+  found = difference_found(GetParam(), 2, 2, 1, 1);
   EXPECT_NE(found.find("'conv2.weight' on rank 1, cpu:1"), std::string::npos) << found;
 }
 

@@ -2,14 +2,17 @@
 // same bits. Processes are threads here; tests/runs has real ones.
 #include <gtest/gtest.h>
 
+#include "tests/train/device_kinds.h"
 #include "tests/train/small_run.h"
 
 namespace spire {
 namespace {
 
-// 50 steps of 4 epochs: each ends in a ragged batch in which one tower has fewer samples and others
-// none.
-constexpr int64_t steps = 50;
+// An epoch is 7 steps, and ends in a ragged batch in which one tower has fewer samples and others
+// none. GPUs may be emulated ones, which take their time.
+int64_t steps_on(DeviceKind kind) {
+  return kind == DeviceKind::cuda ? 8 : 50;
+}
 constexpr int64_t towers = 8;
 
 struct Row {
@@ -27,22 +30,22 @@ SmallRun row_run(const Row& row, DType precision) {
   return run;
 }
 
-std::vector<std::string> cpu_devices(int64_t count) {
-  std::vector<std::string> names;
-  for (int64_t d = 0; d < count; ++d) names.push_back("cpu:" + std::to_string(d));
-  return names;
-}
-
-class Matrix : public testing::TestWithParam<std::tuple<Row, DType>> {};
+class Matrix : public SkipsWithoutGpu<testing::TestWithParam<std::tuple<Row, DType, DeviceKind>>> {
+ protected:
+  void SetUp() override { skip_without_gpu(kind()); }
+  static DeviceKind kind() { return std::get<DeviceKind>(GetParam()); }
+};
 
 // {1, 2, 4, 8 devices} x {1, 2, 4 processes that share them} x {3 strategies}.
 TEST_P(Matrix, OneHashForAllDevicesProcessesAndStrategies) {
   SmallRun run = row_run(std::get<Row>(GetParam()), std::get<DType>(GetParam()));
+  int64_t steps = steps_on(kind());
+  run.devices = devices_of(kind(), 1);
   uint64_t expected = hash_after(run, steps);
   for (int devices : {1, 2, 4, 8}) {
     for (int ranks : {1, 2, 4}) {
-      if (devices % ranks != 0) continue;
-      run.devices = cpu_devices(devices / ranks);
+      if (devices % ranks != 0 || (ranks > 1 && kind() == DeviceKind::cuda)) continue;
+      run.devices = devices_of(kind(), devices / ranks);
       run.ranks = ranks;
       for (const char* strategy : {"parameter_device", "mirrored", "sharded"}) {
         run.strategy = strategy;
@@ -84,10 +87,12 @@ const std::vector<Row> kRows = {
 
 INSTANTIATE_TEST_SUITE_P(All, Matrix,
                          testing::Combine(testing::ValuesIn(kRows),
-                                          testing::Values(DType::f32, DType::bf16)),
+                                          testing::Values(DType::f32, DType::bf16),
+                                          testing::Values(DeviceKind::cpu, DeviceKind::cuda)),
                          [](const auto& test) {
                            return std::get<Row>(test.param).name + "_" +
-                                  std::string(name(std::get<DType>(test.param)));
+                                  std::string(name(std::get<DType>(test.param))) + "_" +
+                                  name_of(std::get<DeviceKind>(test.param));
                          });
 
 }  // namespace

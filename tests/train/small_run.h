@@ -51,7 +51,8 @@ struct SmallRun {
     config.strategy = strategy;
     config.reduction = reduction;
     RankPlace host{"here", {0, 1}};
-    return place_towers(config, std::vector<RankPlace>(static_cast<size_t>(ranks), host), rank, {});
+    return place_towers(config, std::vector<RankPlace>(static_cast<size_t>(ranks), host), rank,
+                        discover_cuda());
   }
   std::vector<Column> columns() const {
     return {{"images", {8, 8, 1}, precision}, {"labels", {}, DType::i32}};

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "tests/train/device_kinds.h"
 #include "tests/train/small_run.h"
 
 namespace spire {
@@ -51,9 +52,14 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"odd_towers", with([](SmallRun& r) { r.towers = 5; })}),
     [](const auto& test) { return test.param.name; });
 
-TEST(Towers, HashSeesTheSeed) {  // so that equality above means something
-  EXPECT_NE(hash_after(with([](SmallRun&) {}), 5),
-            hash_after(with([](SmallRun& r) { r.seed = 4; }), 5));
+class Towers : public OnEachKind {};
+SPIRE_TEST_ON_EACH_KIND(Towers);
+
+TEST_P(Towers, HashSeesTheSeed) {  // so that equality above means something
+  SmallRun run, other;
+  run.devices = other.devices = devices(1);
+  other.seed = 4;
+  EXPECT_NE(hash_after(run, 5), hash_after(other, 5));
 }
 
 std::vector<float> weights_after(const SmallRun& run, int64_t steps) {
@@ -63,11 +69,12 @@ std::vector<float> weights_after(const SmallRun& run, int64_t steps) {
 }
 
 // N towers of b samples are one tower of N b samples, to rounding, ragged last batch included.
-TEST(Towers, AreOneTowerOfAllTheirSamples) {
+TEST_P(Towers, AreOneTowerOfAllTheirSamples) {
   SmallRun whole = with([](SmallRun& r) {
     r.model = {.name = "mlp", .hidden = {24}, .channels = {}};
     r.towers = 1;
     r.batch_size = 48;
+    r.devices = devices(1);
   });
   auto reference = weights_after(whole, 7);
   for (int64_t towers : {2, 3, 8}) {
@@ -81,24 +88,25 @@ TEST(Towers, AreOneTowerOfAllTheirSamples) {
   }
 }
 
-TEST(Towers, LearnWhatCanBeLearned) {
-  SmallRun run = with([](SmallRun& r) { r.model.dropout = 0; });
+TEST_P(Towers, LearnWhatCanBeLearned) {
+  SmallRun run = with([](SmallRun& r) {
+    r.model.dropout = 0;
+    r.devices = devices(1);
+  });
   Trainer trainer(run.options(), run.place());
   double first = run_steps(trainer, run, 0, 1).loss;
-  StepResult last = run_steps(trainer, run, 1, 300);
+  StepResult last = run_steps(trainer, run, 1, on_gpu() ? 100 : 300);
   EXPECT_NEAR(first, std::log(4.0), 1.0);
   // Crops move the bright row by one, so that two labels in three look alike: log(2) * 2 / 3
   // remains.
   EXPECT_LT(last.loss, 0.5 * first);
 }
 
-TEST(Towers, EvaluationIsTheSameNumberOnAnyDevices) {
+TEST_P(Towers, EvaluationIsTheSameNumberOnAnyDevices) {
   std::vector<EvaluationSums> sums;
-  for (auto devices :
-       {std::vector<std::string>{"cpu:0"}, std::vector<std::string>{"cpu:0", "cpu:1"},
-        std::vector<std::string>{"cpu:0", "cpu:1", "cpu:2"}}) {
+  for (int count : {1, 2, 3}) {
     SmallRun run;
-    run.devices = devices;
+    run.devices = devices(count);
     Trainer trainer(run.options(), run.place());
     run_steps(trainer, run, 0, 10);
     ImageDataset data = run.dataset({}, 77);
@@ -117,26 +125,31 @@ TEST(Towers, EvaluationIsTheSameNumberOnAnyDevices) {
   }
 }
 
-TEST(Towers, SnapshotAndRestoreGoOnBitForBit) {
-  SmallRun run = with([](SmallRun& r) { r.optimizer = {.name = "adam", .lr = 0.01}; });
+TEST_P(Towers, SnapshotAndRestoreGoOnBitForBit) {
+  SmallRun run = with([](SmallRun& r) {
+    r.optimizer = {.name = "adam", .lr = 0.01};
+    r.devices = devices(1);
+  });
   uint64_t straight = hash_after(run, 40);
   Trainer first(run.options(), run.place());
   run_steps(first, run, 0, 17);
   TrainingState state;
   first.snapshot(state);
-  run.devices = {"cpu:0", "cpu:1"};  // and on other devices
+  run.devices = devices(2);  // and on other devices
   Trainer second(run.options(), run.place());
   second.restore(state);
   run_steps(second, run, 17, 40);
   EXPECT_EQ(second.parameter_hash(), straight);
 }
 
-TEST(Towers, StateOfAnotherModelIsRefusedByName) {
+TEST_P(Towers, StateOfAnotherModelIsRefusedByName) {
   SmallRun run;
+  run.devices = devices(1);
   Trainer trainer(run.options(), run.place());
   TrainingState state;
   trainer.snapshot(state);
-  SmallRun other = with([](SmallRun& r) { r.model.hidden = {17}; });
+  SmallRun other = run;
+  other.model.hidden = {17};
   Trainer receiver(other.options(), other.place());
   try {
     receiver.team().lead([&] { receiver.restore(state); });
