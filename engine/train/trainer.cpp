@@ -140,10 +140,12 @@ void Trainer::renew_replicas() {
 void Trainer::begin_evaluation() {
   if (ema_.on()) swap_average();
   team_->parallel([this](int lane) {
-    int index = placement_.lane_device[static_cast<size_t>(lane)];
-    Replica& replica = replica_of(index);
-    replica.forms.pack_for_evaluation(replica.values(), lane - device(index).first_lane,
-                                      device(index).lanes, stream(lane));
+    on_lane(lane, [this](int l) {
+      int index = placement_.lane_device[static_cast<size_t>(l)];
+      Replica& replica = replica_of(index);
+      replica.forms.pack_for_evaluation(replica.values(), l - device(index).first_lane,
+                                        device(index).lanes, stream(l));
+    });
   });
 }
 
