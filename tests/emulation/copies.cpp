@@ -55,12 +55,16 @@ void wait_for_turn(Machine& machine, const Stream& stream) {
 }
 
 void copy_async(Machine& machine, Stream stream, const Copy& copy) {
+  bool pageable = copy.source.side == Side::pageable || copy.target.side == Side::pageable;
+  if (pageable && stream->branch.capture)
+    stream->branch.capture->refuse(cudaErrorStreamCaptureUnsupported);
   put_copy(machine, stream, copy);
   if (copy.target.side == Side::pageable || copy.stays_on_host()) wait_for(machine, stream);
 }
 
 cudaError_t give_pinned(void** memory, size_t bytes) {
   return call([&](Machine& machine) {
+    machine.refuse_in_capture();
     *memory = machine.memory.allocate({.side = Side::pinned, .bytes = bytes});
   });
 }
@@ -75,6 +79,7 @@ cudaError_t cudaMalloc(void** memory, size_t bytes) {
   return call([&](Machine& machine) {
     *memory = nullptr;
     if (bytes == 0) return;
+    machine.refuse_in_capture();
     *memory = machine.memory.allocate({Side::device, current_device(), bytes});
   });
 }
@@ -82,6 +87,7 @@ cudaError_t cudaMalloc(void** memory, size_t bytes) {
 cudaError_t cudaFree(void* memory) {
   return call([&](Machine& machine) {
     if (!memory) return;
+    machine.refuse_in_capture();
     machine.finish_device(machine.memory.find(memory, 0).device);
     machine.memory.release(memory, Side::device);
   });
@@ -98,17 +104,22 @@ cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
 cudaError_t cudaFreeHost(void* memory) {
   return call([&](Machine& machine) {
     if (!memory) return;
+    machine.refuse_in_capture();
     finish_all(machine);
     machine.memory.release(memory, Side::pinned);
   });
 }
 
 cudaError_t cudaHostRegister(void* memory, size_t bytes, unsigned) {
-  return call([&](Machine& machine) { machine.memory.pin(memory, bytes); });
+  return call([&](Machine& machine) {
+    machine.refuse_in_capture();
+    machine.memory.pin(memory, bytes);
+  });
 }
 
 cudaError_t cudaHostUnregister(void* memory) {
   return call([&](Machine& machine) {
+    machine.refuse_in_capture();
     finish_all(machine);
     machine.memory.unpin(memory);
   });
@@ -124,6 +135,7 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
   return call([&](Machine& machine) {
     if (bytes == 0) return;
+    machine.refuse_in_capture();
     Copy copy = check(machine, to, from, bytes, kind);
     Stream null_stream = machine.find(nullptr);
     if (copy.is_staged()) wait_for_turn(machine, null_stream);

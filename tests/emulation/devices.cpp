@@ -49,6 +49,7 @@ cudaError_t cudaSetDevice(int device) {
 
 cudaError_t cudaDeviceSynchronize() {
   return call([](Machine& machine) {
+    machine.refuse_in_capture();
     machine.finish_device(current_device());
     machine.settle(current_device());
   });

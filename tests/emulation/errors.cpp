@@ -33,6 +33,7 @@ const char* cudaGetErrorName(cudaError_t code) {
     NAME(cudaErrorInvalidDevice)
     NAME(cudaErrorECCUncorrectable)
     NAME(cudaErrorInvalidResourceHandle)
+    NAME(cudaErrorIllegalState)
     NAME(cudaErrorNotReady)
     NAME(cudaErrorIllegalAddress)
     NAME(cudaErrorLaunchTimeout)

@@ -3,6 +3,16 @@
 
 using namespace spire::emulation;
 
+namespace {
+
+void check_to_wait(Machine& machine, cudaEvent_t event) {
+  refuse_if(!event, cudaErrorInvalidResourceHandle);
+  if (event->branch.capture) event->branch.capture->refuse(cudaErrorCapturedEvent);
+  machine.refuse_in_capture();
+}
+
+}  // namespace
+
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
   return cudaEventCreateWithFlags(event, cudaEventDefault);
 }
@@ -26,6 +36,10 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t handle) {
   return call([&](Machine& machine) {
     const Stream& stream = machine.find(handle);
     refuse_if(!event || event->device != stream->device, cudaErrorInvalidResourceHandle);
+    event->branch = stream->branch;
+    event->point = {};
+    event->time = nullptr;
+    if (stream->branch.capture) return;
     auto time = std::make_shared<EmulatedEvent::Clock::time_point>();
     machine.put_once(stream, [time] { *time = EmulatedEvent::Clock::now(); });
     event->time = time;
@@ -35,7 +49,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t handle) {
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return call([&](Machine& machine) {
-    refuse_if(!event, cudaErrorInvalidResourceHandle);
+    check_to_wait(machine, event);
     machine.run_until([point = event->point] { return point.reached(); });
     machine.settle(event->device);
   });
@@ -43,7 +57,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   return call([&](Machine& machine) {
-    refuse_if(!event, cudaErrorInvalidResourceHandle);
+    check_to_wait(machine, event);
     machine.step();
     refuse_if(!event->point.reached(), cudaErrorNotReady);
     machine.settle(event->device);

@@ -99,7 +99,7 @@ class Block {
 
   void add_fibre() {
     auto fibre = std::make_unique<Fibre>();
-    fibre->stack = std::make_unique<char[]>(stack_bytes);
+    fibre->stack = std::make_unique_for_overwrite<char[]>(stack_bytes);
     ::getcontext(&fibre->context);
     fibre->context.uc_stack.ss_sp = fibre->stack.get();
     fibre->context.uc_stack.ss_size = stack_bytes;

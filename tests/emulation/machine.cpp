@@ -75,12 +75,15 @@ std::vector<Point> Machine::null_stream_order(const Stream& stream) const {
   std::vector<Point> order;
   for (const Stream& other : streams_) {
     bool before = other != stream && other->device == stream->device && other->blocking;
-    if (before) order.push_back(end_of(other));
+    if (!before) continue;
+    if (other->branch.capture) other->branch.capture->refuse(cudaErrorStreamCaptureImplicit);
+    order.push_back(end_of(other));
   }
   return order;
 }
 
 void Machine::put(const Stream& stream, Work work, std::vector<Point> waits) {
+  if (stream->branch.capture) return stream->branch.add(std::move(work));
   for (Point& point : null_stream_order(stream)) waits.push_back(std::move(point));
   std::erase_if(waits, [](const Point& point) { return point.reached(); });
   stream->tasks.push_back({std::move(work), std::move(waits)});
@@ -95,7 +98,7 @@ void Machine::put_once(const Stream& stream, std::function<void()> work) {
 }
 
 bool Machine::step() {
-  if (draw_() % pieces_in_a_row == 0) std::shuffle(streams_.begin(), streams_.end(), draw_);
+  if (draw() % pieces_in_a_row == 0) std::shuffle(streams_.begin(), streams_.end(), draw);
   auto can_run = [](const Stream& stream) {
     return !stream->busy && !stream->tasks.empty() &&
            std::ranges::all_of(stream->tasks.front().waits, &Point::reached);
@@ -124,7 +127,7 @@ void Machine::run_task(const Stream& stream) {
 }
 
 void Machine::run_until(const std::function<bool()>& reached) {
-  std::shuffle(streams_.begin(), streams_.end(), draw_);
+  std::shuffle(streams_.begin(), streams_.end(), draw);
   while (!reached()) {
     if (step()) {
       outside(std::this_thread::yield);
@@ -145,6 +148,23 @@ void Machine::finish_device(int device) {
   for (const Stream& stream : streams_)
     if (stream->device == device) ends.push_back(end_of(stream));
   run_until([&] { return std::ranges::all_of(ends, &Point::reached); });
+}
+
+void Machine::refuse_in_capture() {
+  for (const auto& capture : captures_)
+    if (capture->forbids()) capture->refuse(cudaErrorStreamCaptureUnsupported);
+}
+
+void Machine::begin(const Stream& stream, std::shared_ptr<Capture> capture) {
+  stream->branch = {capture, {}};
+  captures_.push_back(std::move(capture));
+}
+
+void Machine::end(const std::shared_ptr<Capture>& capture) {
+  capture->ended = true;
+  for (const Stream& stream : streams_)
+    if (stream->branch.capture == capture) stream->branch = {};
+  std::erase(captures_, capture);
 }
 
 void Machine::settle(int device) {

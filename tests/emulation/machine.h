@@ -13,6 +13,7 @@
 #include "cuda_runtime_api.h"
 #include "devices.h"
 #include "draw.h"
+#include "graphs.h"
 #include "memory.h"
 
 namespace spire::emulation {
@@ -25,9 +26,6 @@ struct Point {
   uint64_t position = 0;
   bool reached() const;
 };
-
-// A piece of work. Says whether it is through; if not it is called again, after others' pieces.
-using Work = std::function<bool()>;
 
 struct Task {
   Work work;
@@ -42,6 +40,7 @@ struct EmulatedStream {
   std::deque<spire::emulation::Task> tasks{};
   uint64_t put = 0, done = 0;
   bool busy = false;  // its first task is running
+  spire::emulation::Branch branch{};
 };
 
 struct EmulatedEvent {
@@ -50,6 +49,8 @@ struct EmulatedEvent {
   bool timed = true;
   spire::emulation::Point point{};  // of its latest record
   std::shared_ptr<Clock::time_point> time{};
+  spire::emulation::Branch branch{};  // of its latest record, then without point
+  bool recorded() const { return point.stream || branch.capture; }
 };
 
 namespace spire::emulation {
@@ -64,7 +65,8 @@ class Machine {
   cudaStream_t add_stream(bool blocking);
   void remove(const Stream& stream);
 
-  // `waits` are more than the stream's own order and the null stream's.
+  // `waits` are more than the stream's own order and the null stream's; in a capture there are
+  // none.
   void put(const Stream& stream, Work work, std::vector<Point> waits = {});
   void put_once(const Stream& stream, std::function<void()> work);  // through when it returns
   Point end_of(const Stream& stream) const;                         // what was put until now
@@ -75,12 +77,18 @@ class Machine {
   void finish_device(int device);
   bool step();  // one piece; false where none can run
 
+  // For calls that a capture does not allow.
+  void refuse_in_capture();
+  void begin(const Stream& stream, std::shared_ptr<Capture> capture);
+  void end(const std::shared_ptr<Capture>& capture);
+
   // Throws what a kernel of the device threw, if one did.
   void settle(int device);
 
   // Lets other threads in while `function` runs.
   void outside(const std::function<void()>& function);
 
+  Draw draw;
   Memory memory;
   bool reaches_peer[device_count][device_count] = {};
 
@@ -93,8 +101,8 @@ class Machine {
   std::condition_variable_any changed_;
   Stream null_streams_[device_count];
   std::vector<Stream> streams_;  // the first that can run does; shuffled now and then
+  std::vector<std::shared_ptr<Capture>> captures_;  // under way
   std::exception_ptr failures_[device_count];
-  Draw draw_;
 };
 
 Machine& machine();

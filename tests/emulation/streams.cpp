@@ -13,6 +13,13 @@ const Stream& find_here(Machine& machine, cudaStream_t handle) {
   return stream;
 }
 
+const Stream& find_to_wait(Machine& machine, cudaStream_t handle) {
+  const Stream& stream = machine.find(handle);
+  if (stream->branch.capture) stream->branch.capture->refuse(cudaErrorStreamCaptureUnsupported);
+  machine.refuse_in_capture();
+  return stream;
+}
+
 bool is_block(dim3 block) {
   bool sides = block.x >= 1 && block.y >= 1 && block.z >= 1 && block.z <= 64;
   return sides && size_t{block.x} * block.y * block.z <= 1024;
@@ -55,6 +62,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle) {
   return call([&](Machine& machine) {
     refuse_if(!handle, cudaErrorInvalidResourceHandle);
     Stream stream = machine.find(handle);
+    if (auto capture = stream->branch.capture) machine.end(capture);
     machine.finish(stream);
     machine.remove(stream);
   });
@@ -62,7 +70,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle) {
 
 cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   return call([&](Machine& machine) {
-    Stream stream = machine.find(handle);
+    Stream stream = find_to_wait(machine, handle);
     machine.finish(stream);
     machine.settle(stream->device);
   });
@@ -70,17 +78,24 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
 
 cudaError_t cudaStreamQuery(cudaStream_t handle) {
   return call([&](Machine& machine) {
-    Stream stream = machine.find(handle);
+    Stream stream = find_to_wait(machine, handle);
     machine.step();
     refuse_if(!machine.end_of(stream).reached(), cudaErrorNotReady);
     machine.settle(stream->device);
   });
 }
 
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned) {
   return call([&](Machine& machine) {
+    const Stream& stream = machine.find(handle);
     refuse_if(!event, cudaErrorInvalidResourceHandle);
-    machine.put(machine.find(stream), [] { return true; }, {event->point});
+    if (!event->recorded()) return;
+    if (stream->branch.capture || event->branch.capture) {
+      refuse_if(!handle, cudaErrorStreamCaptureImplicit);
+      stream->branch.join(event->branch);
+    } else {
+      machine.put(stream, [] { return true; }, {event->point});
+    }
   });
 }
 
