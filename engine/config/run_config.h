@@ -189,6 +189,12 @@ struct MemoryConfig {
   std::string recompute = "none";  // none | blocks: computed anew in backward instead of kept
 };
 
+// How GPUs are used; nothing here is for CPUs.
+struct CudaConfig {
+  bool graphs = true;  // a tower's work is recorded once and replayed
+  bool tf32 = false;   // products of fp32 in TF32: 10 bits of fraction, more speed
+};
+
 struct CheckConfig {
   int64_t replicas_every = 0;  // steps; 0: only at checkpoints
 };
@@ -220,6 +226,7 @@ struct RunConfig {
   std::string reduction = "invariant";        // invariant | native
   BucketConfig bucket;
   MemoryConfig memory;
+  CudaConfig cuda;
   std::string precision = "fp32";  // fp32 | bf16 | fp16
   OptimizerConfig optimizer;
   EmaConfig ema;

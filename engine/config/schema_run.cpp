@@ -59,6 +59,13 @@ std::vector<Field> device_fields() {
        .slot = [](C& c) -> Slot { return &c.parameter_device; },
        .help = "where master weights and optimizer state live: auto, cpu, cpu:N, cuda:N",
        .settle = [](C& c) { check_parameter_device(c.parameter_device); }},
+      {.path = "cuda.graphs",
+       .slot = [](C& c) -> Slot { return &c.cuda.graphs; },
+       .help = "on GPUs a tower's work is recorded once and replayed; the same bits in less time"},
+      {.path = "cuda.tf32",
+       .slot = [](C& c) -> Slot { return &c.cuda.tf32; },
+       .help = "on GPUs fp32 products and convolutions round their operands to TF32: quicker, with "
+               "10 bits of fraction"},
       {.path = "strategy",
        .slot = [](C& c) -> Slot { return &c.strategy; },
        .help = "who applies the update: the parameter device, every device, each device its share",

@@ -20,6 +20,23 @@ class CudaEvent : public Event {
   cudaEvent_t event_ = nullptr;
 };
 
+// A CUDA graph. (CUDA Programming Guide, "CUDA Graphs".)
+class CudaRecording : public Recording {
+ public:
+  explicit CudaRecording(cudaGraph_t graph) {
+    cudaError_t code = cudaGraphInstantiate(&graph_, graph, 0);
+    cudaGraphDestroy(graph);
+    check_cuda(code, "cudaGraphInstantiate");
+  }
+  ~CudaRecording() override { cudaGraphExecDestroy(graph_); }
+  CudaRecording(const CudaRecording&) = delete;
+  CudaRecording& operator=(const CudaRecording&) = delete;
+  cudaGraphExec_t get() const { return graph_; }
+
+ private:
+  cudaGraphExec_t graph_ = nullptr;
+};
+
 cudaStream_t create_stream(int index) {
   CurrentCudaDevice current(index);
   cudaStream_t stream = nullptr;
@@ -53,6 +70,25 @@ class CudaStream : public Stream {
   }
   void synchronize() override {
     check_cuda(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
+  }
+
+  std::unique_ptr<Recording> record_work(const std::function<void()>& work) override {
+    check_cuda(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeThreadLocal),
+               "cudaStreamBeginCapture");
+    cudaGraph_t graph = nullptr;
+    try {
+      work();
+    } catch (...) {
+      if (cudaStreamEndCapture(stream(), &graph) == cudaSuccess) cudaGraphDestroy(graph);
+      cudaGetLastError();
+      throw;
+    }
+    check_cuda(cudaStreamEndCapture(stream(), &graph), "cudaStreamEndCapture");
+    return std::make_unique<CudaRecording>(graph);
+  }
+  void replay(const Recording& recording) override {
+    check_cuda(cudaGraphLaunch(static_cast<const CudaRecording&>(recording).get(), stream()),
+               "cudaGraphLaunch");
   }
 
  private:

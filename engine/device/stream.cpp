@@ -20,6 +20,8 @@ class HostStream : public Stream {
   void record(Event&) override {}
   void wait_for(const Event&) override {}
   void synchronize() override {}
+  std::unique_ptr<Recording> record_work(const std::function<void()>&) override { return {}; }
+  void replay(const Recording&) override {}
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 // what it still reads, synchronises first.
 #pragma once
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -14,6 +15,12 @@ namespace spire {
 class Event {
  public:
   virtual ~Event() = default;
+};
+
+// Work that was recorded once and can be done many times.
+class Recording {
+ public:
+  virtual ~Recording() = default;
 };
 
 // One thread at a time uses a stream. All throw Error(device) where the device fails, be it in
@@ -38,6 +45,12 @@ class Stream {
 
   // Returns when all the work is done.
   virtual void synchronize() = 0;
+
+  // Keeps what `work` gives this stream in place of doing it; `work` gives it nothing but kernels,
+  // and copies between memory of devices, and must have run once without being recorded. Null where
+  // nothing can be recorded, on a CPU: `work` is not called then.
+  virtual std::unique_ptr<Recording> record_work(const std::function<void()>& work) = 0;
+  virtual void replay(const Recording& recording) = 0;
 
  protected:
   explicit Stream(DeviceId device, void* native = nullptr) : device_(device), native_(native) {}

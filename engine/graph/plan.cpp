@@ -1,6 +1,7 @@
 #include <spire/graph/plan.h>
 
 #include <algorithm>
+#include <utility>
 
 #include <spire/graph/tensor_places.h>
 
@@ -87,9 +88,17 @@ class PlanBuilder {
     for (size_t e = 0; e < last.size(); ++e) {
       latest = std::max(latest, last[e]);
       bool is_last = e + 1 == last.size();
-      plan.steps_[latest].gradients_ready =
-          is_last ? layout_.total_floats() : layout_.entries()[e + 1].offset;
+      int64_t ready = is_last ? layout_.total_floats() : layout_.entries()[e + 1].offset;
+      if (wants_to_hear(ready, is_last)) plan.steps_[latest].gradients_ready = ready;
     }
+  }
+
+  // At every parameter, or where a position to tell at is passed for the first time.
+  bool wants_to_hear(int64_t ready, bool is_last) {
+    if (options_.tell_at.empty() || is_last) return true;
+    auto passed = std::upper_bound(options_.tell_at.begin(), options_.tell_at.end(), ready);
+    auto count = static_cast<size_t>(passed - options_.tell_at.begin());
+    return count > std::exchange(told_, count);
   }
 
   size_t entry_at(size_t bytes) const {
@@ -105,6 +114,7 @@ class PlanBuilder {
   const PlanOptions& options_;
   const ParameterLayout& layout_;
   const TensorPlaces places_;
+  size_t told_ = 0;  // positions of tell_at that were passed
 };
 
 Plan::Plan(Graph graph, const PlanOptions& options, const ParameterLayout& layout,
@@ -152,6 +162,17 @@ void Plan::tell(size_t position, PlanListener& listener) const {
   if (steps_[position].gradients_ready > 0)
     listener.gradients_ready(steps_[position].gradients_ready);
   if (position + 1 == backward_begin_) listener.backward_begins();
+}
+
+size_t Plan::next_word(size_t begin) const {
+  for (size_t s = begin; s < steps_.size(); ++s) {
+    if (steps_[s].gradients_ready > 0 || s + 1 == backward_begin_) return s + 1;
+  }
+  return steps_.size();
+}
+
+void Plan::run_range(const Bindings& bindings, size_t begin, size_t end) {
+  for (size_t s = begin; s < end; ++s) run_step(steps_[s], bindings);
 }
 
 void Plan::run(const Bindings& bindings, PlanListener* listener) {

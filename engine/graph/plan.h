@@ -16,8 +16,11 @@ struct PlanOptions {
   int threads = 1;
   bool step = true;  // a training step runs it (see PackedForms::add)
   // Gradients that go to the gradient buffer; empty for evaluation.
-  std::vector<ParameterGradient> gradients;
+  std::vector<ParameterGradient> gradients = {};
   CudaLibraries* cuda = nullptr;  // of the device, if it is a GPU; outlives the plan
+  // Where in the gradient buffer a listener wants to hear that all before is ready, in order;
+  // empty: at every parameter. A GPU's work is recorded in pieces between these.
+  std::vector<int64_t> tell_at = {};
 };
 
 // The memory of one run, all of it the device's. Everything is 64-byte aligned.
@@ -29,6 +32,7 @@ struct Bindings {
   std::vector<const void*> inputs;    // in the order of the graph's inputs
   const StepContext* step = nullptr;
   void* stream = nullptr;  // where a GPU's work goes: Stream::native()
+  bool operator==(const Bindings&) const = default;
 };
 
 // Hears how far a run is, on the thread that runs. On a GPU "final" holds behind the work that the
@@ -55,6 +59,12 @@ class Plan {
 
   // All of it; sums over towers are those of the only tower.
   void run(const Bindings& bindings, PlanListener* listener = nullptr);
+
+  // In parts: steps [begin, end), with nothing told; what a listener is to hear behind a step; and
+  // the end of the next steps, from `begin` on, behind which there is something to tell.
+  void run_range(const Bindings& bindings, size_t begin, size_t end);
+  void tell(size_t position, PlanListener& listener) const;
+  size_t next_word(size_t begin) const;
 
   // Towers in lockstep: runs from step `from` (0: the beginning) up to the next sum over towers,
   // and returns its position; end() when there is none left. Go on with position + 1.
@@ -83,7 +93,6 @@ class Plan {
   friend class PlanBuilder;
 
   void run_step(Step& step, const Bindings& bindings);
-  void tell(size_t position, PlanListener& listener) const;
   static std::byte* resolve(Place place, const Bindings& bindings);  // places that ops write
   static const std::byte* resolve_input(Place place, const Bindings& bindings);
 

@@ -60,7 +60,7 @@ Predictor::Predictor(const TrainingState& state, const PredictorOptions& options
   team_ = std::make_unique<LaneTeam>(place(config_, options).lanes);
   DeviceId device = team_->spec(0).device;
   replica_ = std::make_unique<Replica>(layout_, device);
-  cuda_ = open_cuda_libraries(device, {});
+  cuda_ = open_cuda_libraries(device, {.tf32 = config_.cuda.tf32});
   team_->lead([&] {
     pass_ = std::make_unique<ForwardPass>(build(batch_, false), team_->spec(0), layout_, *replica_,
                                           cuda_.get());

@@ -267,7 +267,8 @@ TrainerOptions RunSetup::trainer_options() const {
           .test_samples = data.test->count(),
           .bucket = config.bucket,
           .sample_rows = EvaluationSamples::rows(task(), config.eval.samples),
-          .recompute = config.memory.recompute == "blocks"};
+          .recompute = config.memory.recompute == "blocks",
+          .cuda = config.cuda};
 }
 
 Task RunSetup::task() const {

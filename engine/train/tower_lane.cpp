@@ -87,6 +87,9 @@ void TowerLane::compile(Plans& plans, int64_t samples, bool training, const Grap
                       .step = training,
                       .gradients = {},
                       .cuda = options_.cuda};
+  if (options_.record) {
+    for (FloatRange bucket : options_.buckets) options.tell_at.push_back(bucket.end);
+  }
   std::vector<Value> keep;
   if (training) {
     options.gradients = differentiate(graph);
@@ -101,6 +104,7 @@ void TowerLane::compile(Plans& plans, int64_t samples, bool training, const Grap
   compiled.plan = std::make_unique<Plan>(std::move(graph), options, layout, replica_.forms);
   activation_bytes_ = std::max(activation_bytes_, compiled.plan->activation_bytes());
   workspace_bytes_ = std::max(workspace_bytes_, compiled.plan->workspace_bytes());
+  if (options_.record) compiled.replay = std::make_unique<PlanReplay>(*compiled.plan, stream());
   plans.emplace(samples, std::move(compiled));
 }
 
@@ -126,7 +130,7 @@ void TowerLane::train_one_by_one(const Batch& batch, const StepContext& context,
     links.board->enter(links.lane, Phase::forward);
     Progress progress(*this, step, i + 1 == options_.range.size(), links);
     if (tower.plan) {
-      tower.plan->run(tower.bindings, &progress);
+      run(tower, &progress);
     } else {  // joins with weight zero
       stream().fill_zero(gradients(step.target), buffer_bytes());
     }
@@ -187,10 +191,18 @@ void TowerLane::evaluate(const Batch& batch, TowerSums& sums, const LaneLinks& l
   links.board->enter(links.lane, Phase::eval);
   for (size_t i = 0; i < static_cast<size_t>(options_.range.size()); ++i) {
     Tower& tower = prepare(i, eval_plans_, batch, {});
-    if (tower.plan) tower.plan->run(tower.bindings);
+    if (tower.plan) run(tower);
     finish(tower, i, sums);
   }
   links.board->enter(links.lane, Phase::waiting);
+}
+
+void TowerLane::run(const Tower& tower, PlanListener* listener) {
+  if (tower.replay) {
+    tower.replay->run(tower.bindings, listener);
+  } else {
+    tower.plan->run(tower.bindings, listener);
+  }
 }
 
 // The i-th tower of the lane, ready to run.
@@ -206,6 +218,7 @@ TowerLane::Tower& TowerLane::prepare(size_t i, Plans& plans, const Batch& batch,
   if (samples == 0) return tower;
   const Compiled& compiled = plans.at(samples);
   tower.plan = compiled.plan.get();
+  tower.replay = compiled.replay.get();
   tower.bindings.weights = replica_.values();
   tower.bindings.packed = replica_.forms.data();
   auto stored_row = static_cast<size_t>(first_row - batch.first_row);

@@ -12,7 +12,7 @@
 #include <spire/collective/tower_vectors.h>
 #include <spire/data/loader.h>
 #include <spire/device/lane_team.h>
-#include <spire/graph/plan.h>
+#include <spire/graph/plan_replay.h>
 #include <spire/observe/observer.h>
 #include <spire/train/model_graph.h>
 #include <spire/train/replica.h>
@@ -29,8 +29,10 @@ struct LaneOptions {
   LaneSpec spec;
   Stream* stream = nullptr;       // all its work goes there; outlives the lane
   CudaLibraries* cuda = nullptr;  // of its device, if that is a GPU; outlives the lane
+  bool record = false;            // towers' work on a GPU is recorded and replayed
   // Sample counts a tower can meet besides batch_size and 0: those of ragged last batches.
   std::vector<int64_t> ragged_train, ragged_eval;
+  std::vector<FloatRange> buckets;  // of the reduction
 };
 
 // The towers' fp64 sums of one batch, one entry a tower of the run; a lane writes those of its own.
@@ -75,6 +77,7 @@ class TowerLane {
   // A plan for so many samples, and how long a row of each of its inputs is.
   struct Compiled {
     std::unique_ptr<Plan> plan;
+    std::unique_ptr<PlanReplay> replay;  // null: the plan itself runs
     std::vector<size_t> row_bytes;
   };
   using Plans = std::map<int64_t, Compiled>;  // by samples
@@ -82,6 +85,7 @@ class TowerLane {
   // One tower of the batch under way.
   struct Tower {
     Plan* plan = nullptr;  // null: no samples
+    PlanReplay* replay = nullptr;
     Bindings bindings;
     size_t position = 0;  // in the plan: the sum over towers it stands at
   };
@@ -89,6 +93,7 @@ class TowerLane {
   void compile(Plans& plans, int64_t samples, bool training, const GraphBuilder& build,
                const ParameterLayout& layout);
   void make_memory();
+  static void run(const Tower& tower, PlanListener* listener = nullptr);
   Tower& prepare(size_t i, Plans& plans, const Batch& batch, StepContext context);
   void train_one_by_one(const Batch& batch, const StepContext& context, TowerSums& sums,
                         const LaneLinks& links);

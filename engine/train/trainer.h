@@ -37,6 +37,7 @@ struct TrainerOptions {
   BucketConfig bucket;
   int64_t sample_rows = 0;  // rank 0 also gets a forward pass of so many rows; 0: none
   bool recompute = false;   // the inside of the model's blocks, in backward
+  CudaConfig cuda;
 
   ModelInput input(int64_t batch, bool training) const;
 };
@@ -128,6 +129,7 @@ class Trainer {
 
   void make_lanes(const TrainerOptions& options, const GraphBuilder& build);
   void make_table();
+  std::vector<FloatRange> buckets(const BucketConfig& bucket) const;
   RankExchange::Options exchange_options(const BucketConfig& bucket) const;
   void make_reduction(const BucketConfig& bucket);
   void make_slices();
@@ -139,7 +141,7 @@ class Trainer {
   std::vector<int> chunk_owners() const;
 
   void on_lane(int lane, const std::function<void(int)>& body);
-  void make_devices();
+  void make_devices(const CudaConfig& cuda);
   void meet(int lane) { joint_->meet(lane); }
   void write_weights(const float* values);
   void run_step(int lane);

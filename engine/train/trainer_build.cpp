@@ -50,7 +50,7 @@ Trainer::Trainer(const TrainerOptions& options, const Placement& placement, Proc
   layout_ = make_layout(build, placement.batch_size);
   if (placement_.rank == 0) front_ = static_cast<size_t>(placement_.parameter_device);
   team_ = std::make_unique<LaneTeam>(placement_.lanes);
-  make_devices();
+  make_devices(options.cuda);
   make_table();
   make_lanes(options, build);
   make_reduction(options.bucket);
@@ -72,13 +72,13 @@ Trainer::Trainer(const TrainerOptions& options, const Placement& placement, Proc
   team_->lead([this] { renew_replicas(); });
 }
 
-void Trainer::make_devices() {
+void Trainer::make_devices(const CudaConfig& cuda) {
   std::vector<DeviceId> ids;
   for (int d = local_.begin; d < local_.end; ++d) ids.push_back(device(d).id);
   connect_devices(ids);
   for (DeviceId id : ids) {
     replicas_.push_back(std::make_unique<Replica>(layout_, id));
-    libraries_.push_back(open_cuda_libraries(id, {}));
+    libraries_.push_back(open_cuda_libraries(id, {.tf32 = cuda.tf32}));
   }
   std::vector<Stream*> streams;
   for (const LaneSpec& lane : placement_.lanes) {
@@ -97,6 +97,8 @@ void Trainer::make_lanes(const TrainerOptions& options, const GraphBuilder& buil
   lane_options.batch_size = placement_.batch_size;
   lane_options.reduction = placement_.reduction;
   lane_options.recompute = options.recompute;
+  lane_options.record = options.cuda.graphs && placement_.lanes[0].device.kind == DeviceKind::cuda;
+  lane_options.buckets = buckets(options.bucket);
   lane_options.ragged_train = ragged_samples(options.train_samples, placement_);
   lane_options.ragged_eval = ragged_samples(options.test_samples, placement_);
   team_->lead([&] {
@@ -147,12 +149,15 @@ void Trainer::make_table() {
   evaluation_table_ = std::make_unique<SharedTable>(owners(), group_);
 }
 
+std::vector<FloatRange> Trainer::buckets(const BucketConfig& bucket) const {
+  return make_buckets(layout_.total_floats(), floats_of(bucket.first_mib), floats_of(bucket.mib));
+}
+
 RankExchange::Options Trainer::exchange_options(const BucketConfig& bucket) const {
   RankExchange::Options exchange;
   exchange.order = placement_.reduction;
   exchange.towers = placement_.towers;
-  exchange.buckets =
-      make_buckets(layout_.total_floats(), floats_of(bucket.first_mib), floats_of(bucket.mib));
+  exchange.buckets = buckets(bucket);
   for (int rank = 0; rank < ranks(); ++rank) {
     exchange.ranks.share.push_back(placement_.devices_of(rank));
     exchange.ranks.towers.push_back(GradientReduction::process_nodes(

@@ -41,6 +41,7 @@ struct SmallRun {
   std::string strategy = "parameter_device", reduction = "invariant";
   BucketConfig bucket = {.first_mib = 0.02, .mib = 0.04};
   bool recompute = false;
+  CudaConfig cuda = {};
 
   Placement place(int rank = 0) const {
     RunConfig config;
@@ -74,7 +75,8 @@ struct SmallRun {
             .train_samples = samples,
             .test_samples = samples,
             .bucket = bucket,
-            .recompute = recompute};
+            .recompute = recompute,
+            .cuda = cuda};
   }
   LoaderOptions loading(int rank = 0) const {
     TowerRange own = place(rank).towers_of(rank);
