@@ -141,6 +141,14 @@ struct EmaConfig {
   bool warmup = false;  // a smaller decay in the first steps
 };
 
+// The dynamic loss scale of precision: fp16.
+struct LossScaleConfig {
+  double initial = 65536.0;
+  double minimum = 1.0;
+  int64_t growth_interval = 2000;  // good steps after which it doubles
+  int64_t max_skips = 50;          // steps skipped in a row after which the run stops
+};
+
 // How optimizer.lr grows with the global batch.
 struct LrConfig {
   std::string scaling = "none";  // none | linear | sqrt
@@ -230,6 +238,7 @@ struct RunConfig {
   std::string precision = "fp32";  // fp32 | bf16 | fp16
   OptimizerConfig optimizer;
   EmaConfig ema;
+  LossScaleConfig loss_scale;
   LrConfig lr;
   ScheduleConfig schedule;
   int64_t epochs = 10;

@@ -11,8 +11,8 @@ std::vector<Field> all_fields() {
   using namespace schema_parts;
   std::vector<Field> fields;
   for (auto part : {model_fields, data_fields, augment_fields, file_fields, loss_fields, run_fields,
-                    device_fields, optimizer_fields, ema_fields, schedule_fields, course_fields,
-                    record_fields}) {
+                    device_fields, optimizer_fields, ema_fields, loss_scale_fields, schedule_fields,
+                    course_fields, record_fields}) {
     std::ranges::copy(part(), std::back_inserter(fields));
   }
   return fields;

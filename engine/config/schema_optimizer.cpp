@@ -87,6 +87,35 @@ std::vector<Field> ema_fields() {
   };
 }
 
+std::vector<Field> loss_scale_fields() {
+  const Use in_fp16 = {"precision", {"fp16"}};
+  return {
+      {.path = "loss_scale.initial",
+       .slot = [](C& c) -> Slot { return &c.loss_scale.initial; },
+       .help =
+           "factor of the loss in fp16, so that small gradients do not vanish; it adapts itself",
+       .range = {.low = 1, .high = 1e9},
+       .used_by = in_fp16},
+      {.path = "loss_scale.minimum",
+       .slot = [](C& c) -> Slot { return &c.loss_scale.minimum; },
+       .help = "overflows do not halve it below this",
+       .range = {.low = 0, .high = 1e9, .low_open = true},
+       .used_by = in_fp16},
+      {.path = "loss_scale.growth_interval",
+       .slot = [](C& c) -> Slot { return &c.loss_scale.growth_interval; },
+       .help = "it doubles after so many steps without overflow",
+       .range = at_least(1, 1e9),
+       .unit = "steps",
+       .used_by = in_fp16},
+      {.path = "loss_scale.max_skips",
+       .slot = [](C& c) -> Slot { return &c.loss_scale.max_skips; },
+       .help = "the run stops (exit 7) after so many steps in a row whose gradients overflowed",
+       .range = at_least(1, 1e9),
+       .unit = "steps",
+       .used_by = in_fp16},
+  };
+}
+
 std::vector<Field> schedule_fields() {
   const Use in_step = {"schedule.name", {"step"}};
   const Use in_multistep = {"schedule.name", {"multistep"}};

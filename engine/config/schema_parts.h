@@ -33,6 +33,7 @@ std::vector<Field> run_fields();
 std::vector<Field> device_fields();
 std::vector<Field> optimizer_fields();
 std::vector<Field> ema_fields();
+std::vector<Field> loss_scale_fields();
 std::vector<Field> schedule_fields();
 std::vector<Field> course_fields();
 std::vector<Field> record_fields();

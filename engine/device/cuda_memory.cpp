@@ -22,6 +22,8 @@ class CudaMemory : public DeviceMemory {
     CurrentCudaDevice current(index_);
     check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     check_cuda(cudaMemcpy(memory_, host, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+    check_cuda(cudaStreamSynchronize(nullptr),
+               "cudaStreamSynchronize");  // it may still be under way
   }
   void read(void* host, size_t bytes) const override {
     CurrentCudaDevice current(index_);

@@ -21,6 +21,10 @@ void visit_metadata(State& state, Visit&& visit) {
   visit("towers", state.towers);
   visit("batch_size", state.batch_size);
   visit("tower_threads", state.tower_threads);
+  visit("loss_scale", state.loss_scale);
+  visit("loss_scale_steps", state.loss_scale_steps);
+  visit("skipped_steps", state.skipped_steps);
+  visit("skipped_in_row", state.skipped_in_row);
   visit("best_metric", state.best_metric);
   visit("best_step", state.best_step);
   visit("evaluated_step", state.evaluated_step);

@@ -191,7 +191,8 @@ class Run {
     samples_seen_ += batch.valid;
     StepReport report = progress_.step(result, batch.valid, lr, samples_seen_, *train_data_);
     report.record = step_ % setup_.config.log.every_steps == 0 || step_ == total_steps_;
-    if (!std::isfinite(result.loss) || !std::isfinite(result.grad_norm)) stop_diverged(result);
+    bool finite = std::isfinite(result.loss) && std::isfinite(result.grad_norm);
+    if (!finite && !result.skipped) stop_diverged(result);
     observer_.on_step(report);
     after_step();
   }
@@ -288,7 +289,8 @@ class Run {
     enter(Phase::idle);
     saved_step_ = step_;
     if (!writer_) return;
-    state.step = state.optimizer_steps = step_;
+    state.step = step_;
+    state.optimizer_steps = step_ - state.skipped_steps;
     state.epoch = step_ / steps_per_epoch();
     state.step_in_epoch = step_ % steps_per_epoch();
     state.samples_seen = samples_seen_;

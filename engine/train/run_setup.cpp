@@ -55,8 +55,7 @@ std::vector<MemoryByKind> memory_of_all(const std::vector<MemoryByKind>& mine,
 
 DType compute_dtype(const RunConfig& config) {
   if (config.precision == "fp32") return DType::f32;
-  if (config.precision == "bf16") return DType::bf16;
-  fail(Category::device, "precision: {} has no CPU kernels; use bf16 or fp32", config.precision);
+  return config.precision == "bf16" ? DType::bf16 : DType::f16;
 }
 
 RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& observer,
@@ -68,7 +67,6 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
     fail(Category::config,
          "--resume goes on with a run and --overwrite deletes it; give one of them");
   }
-  compute_dtype(config);
   if (options.dry_run == 0 && options.resume && rank_zero()) find_checkpoint(options, observer);
   share_checkpoint();
   if (resumed) keep_meaning();
@@ -130,6 +128,8 @@ void RunSetup::place() {
   if (resumed) threads = static_cast<int>(resumed->state.tower_threads);
   placement = place_towers(config, share_cores(ranks), world_ ? world_->rank() : 0, discover_cuda(),
                            threads);
+  if (config.precision == "fp16" && placement.devices[0].id.kind == DeviceKind::cpu)
+    fail(Category::device, "precision: fp16 has no CPU kernels; use bf16 or fp32");
   config.batch_size = placement.batch_size;
   config.towers = placement.towers;
   config.tower_threads = placement.tower_threads;
@@ -258,6 +258,7 @@ TrainerOptions RunSetup::trainer_options() const {
           .loss = config.loss,
           .optimizer = config.optimizer,
           .ema = config.ema,
+          .loss_scale = config.loss_scale,
           .train_columns = train_columns(),
           .test_columns = data.test->spec().columns,
           .classes = data.train->spec().classes,

@@ -65,6 +65,6 @@ class RunSetup {
 // anything, unless `overwrite`, which deletes what an earlier run of ours left there.
 void prepare_output(const std::filesystem::path& output, bool overwrite);
 
-DType compute_dtype(const RunConfig& config);  // Error(device) for fp16 on CPU
+DType compute_dtype(const RunConfig& config);
 
 }  // namespace spire

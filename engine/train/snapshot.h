@@ -35,6 +35,10 @@ struct TrainingState {
   int64_t batch_size = 0;     // samples a tower a step
   int64_t tower_threads = 0;  // CPU threads a tower
 
+  double loss_scale = 1;         // of fp16; these four are LossScaleState's
+  int64_t loss_scale_steps = 0;  // good steps since it changed
+  int64_t skipped_steps = 0, skipped_in_row = 0;
+
   double best_metric = 0;       // meaningless while best_step < 0
   int64_t best_step = -1;       // step of the best evaluation; -1: none yet
   int64_t evaluated_step = -1;  // step of the last evaluation; -1: none yet

@@ -11,17 +11,26 @@ StepResult Trainer::step(const Batch& batch, int64_t done, double lr, bool stop)
   require(!averaged_, "a step before the end of an evaluation");
   batch_ = &batch;
   context_.step = done;
-  context_.gradient_scale = 1.0f / static_cast<float>(batch.valid);
-  update_step_ = {.lr = static_cast<float>(lr), .step = done + 1};
+  double scale = loss_scale_.value();
+  context_.gradient_scale = static_cast<float>(scale / static_cast<double>(batch.valid));
+  update_step_ = {.lr = static_cast<float>(lr),
+                  .step = done + 1 - loss_scale_.state().skipped,
+                  .loss_scale = static_cast<float>(scale),
+                  .skip_overflow = loss_scale_.on()};
   stops_[static_cast<size_t>(placement_.rank)] = stop;
   board_.begin_step(done + 1);
   reduction_->begin_step();
   team_->parallel(step_body_);
   auto samples = static_cast<double>(batch.valid);
+  double norm = gradient_norm() / scale;
+  bool skipped = loss_scale_.on() && !std::isfinite(norm);
+  loss_scale_.record(skipped);
   return {.loss = tree_sum(sums_.loss) / samples,
           .score = tree_sum(sums_.score) / samples,
-          .grad_norm = gradient_norm(),
+          .grad_norm = norm,
           .comm_seconds = reduction_->exposed_seconds(),
+          .loss_scale = scale,
+          .skipped = skipped,
           .stop = any_stop()};
 }
 

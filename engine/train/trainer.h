@@ -14,6 +14,7 @@
 #include <spire/device/lane_team.h>
 #include <spire/kernels/cuda_libraries.h>
 #include <spire/models/model.h>
+#include <spire/optim/loss_scale.h>
 #include <spire/train/forward_pass.h>
 #include <spire/train/parameter_update.h>
 #include <spire/train/placement.h>
@@ -27,10 +28,11 @@ struct TrainerOptions {
   LossConfig loss;
   OptimizerConfig optimizer;
   EmaConfig ema;
+  LossScaleConfig loss_scale = {};
   // What batches bring, in training and in evaluation; the model reads the first.
   std::vector<Column> train_columns, test_columns;
   int64_t classes = 0;           // of labels; tokens: the vocabulary
-  DType precision = DType::f32;  // f32 | bf16: of activations
+  DType precision = DType::f32;  // f32 | bf16 | f16 (GPUs alone): of activations
   uint64_t seed = 0;
   // Their last, ragged batches get plans of their own. train_samples 0 with drop_last.
   int64_t train_samples = 0, test_samples = 0;
@@ -47,6 +49,8 @@ struct StepResult {
   double score = 0;         // mean of what the metric is made from (Metric)
   double grad_norm = 0;     // of the averaged gradient, before clipping
   double comm_seconds = 0;  // the reduction's time that no tower's work hid
+  double loss_scale = 1;    // of this step; fp16's
+  bool skipped = false;     // fp16: the gradients overflowed, and nothing was updated
   bool stop = false;        // some rank asked to stop
 };
 
@@ -68,6 +72,9 @@ class Trainer {
   // What follows is called on the leading thread: team().lead([&] { ... }). After an exception out
   // of a step nothing but the destructor is to be called. A lane's error is a LaneError.
   LaneTeam& team() { return *team_; }
+
+  // The scale of fp16's loss, and what was skipped.
+  const LossScaleState& loss_scale() const { return loss_scale_.state(); }
 
   // One optimizer step. done: steps before it; lr: its learning rate; stop: this rank asks all to
   // stop.
@@ -183,6 +190,7 @@ class Trainer {
   std::unique_ptr<SliceExchange> weight_slices_;
   std::unique_ptr<Optimizer> optimizer_;
   Ema ema_;
+  LossScale loss_scale_;
   bool averaged_ = false;  // the average is where the weights belong
   Buffer state_;           // one slot's optimizer state, whole; made when a snapshot needs it
 

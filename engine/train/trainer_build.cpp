@@ -43,7 +43,8 @@ Trainer::Trainer(const TrainerOptions& options, const Placement& placement, Proc
       local_(placement.devices_of(placement.rank)),
       board_(thread_names(placement)),
       optimizer_(make_optimizer(options.optimizer)),
-      ema_(options.ema) {
+      ema_(options.ema),
+      loss_scale_(options.loss_scale, options.precision == DType::f16) {
   GraphBuilder build = [&](int64_t batch, bool training) {
     return build_model(options.model, options.loss, options.input(batch, training), training);
   };

@@ -87,6 +87,11 @@ void Trainer::snapshot(TrainingState& state) {
   state.towers = placement_.towers;
   state.batch_size = placement_.batch_size;
   state.tower_threads = placement_.tower_threads;
+  const LossScaleState& scale = loss_scale_.state();
+  state.loss_scale = scale.scale;
+  state.loss_scale_steps = scale.good_steps;
+  state.skipped_steps = scale.skipped;
+  state.skipped_in_row = scale.skipped_in_row;
   state.parameter_hash = hex(parameter_hash());
 }
 
@@ -109,6 +114,8 @@ void Trainer::restore(const TrainingState& state) {
       if (update) update->copy_state_in(i, flat);
     }
   }
+  loss_scale_.restore(
+      {state.loss_scale, state.loss_scale_steps, state.skipped_steps, state.skipped_in_row});
   write_weights(values);
   renew_replicas();
 }

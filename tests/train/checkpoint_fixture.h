@@ -61,6 +61,10 @@ inline TrainingState sample_state(int64_t step = 1234) {
   state.evaluated_step = 1200;
   state.evaluated_loss = 1.0 / 3.0;
   state.evaluated_metric = 0.7;
+  state.loss_scale = 4096;
+  state.loss_scale_steps = 12;
+  state.skipped_steps = 3;
+  state.skipped_in_row = 1;
   state.waited_evaluations = 3;
   state.waited_from = 0.1 + 0.7;
   state.config_yaml = "model: {name: cnn}\n# Größe\n";
@@ -93,7 +97,8 @@ inline void expect_same_bits(const TrainingState& a, const TrainingState& b) {
   auto scalars = [](const TrainingState& s) {
     return std::tuple(s.step, s.epoch, s.step_in_epoch, s.samples_seen, s.optimizer_steps, s.seed,
                       s.towers, s.batch_size, s.tower_threads, s.best_metric, s.best_step,
-                      s.evaluated_step, s.evaluated_loss, s.evaluated_metric, s.waited_evaluations,
+                      s.evaluated_step, s.evaluated_loss, s.evaluated_metric, s.loss_scale, s.loss_scale_steps,
+                      s.skipped_steps, s.skipped_in_row, s.waited_evaluations,
                       s.waited_from, s.config_yaml, s.data_spec, s.versions, s.parameter_hash);
   };
   EXPECT_EQ(scalars(a), scalars(b));

@@ -67,6 +67,7 @@ struct SmallRun {
             .loss = loss,
             .optimizer = optimizer,
             .ema = ema,
+            .loss_scale = {},
             .train_columns = columns(),
             .test_columns = columns(),
             .classes = 4,
