@@ -110,12 +110,10 @@ class HostUpdate : public ParameterUpdate {
     return optimizer_->trust_ratio(options_.norms->total(piece.span), piece.decay);
   }
 
-  // running = (1 - momentum) * running + momentum * sum over towers.
-  void update_statistic(const StatisticPiece& s) {
+  void update_statistic(const StatisticPiece s) {
     float* running = options_.weights + s.begin;
     const float* sum = options_.sums + s.begin;
-    for (int64_t i = 0; i < s.count; ++i)
-      running[i] = (1.0f - s.momentum) * running[i] + s.momentum * sum[i];
+    for (int64_t i = 0; i < s.count; ++i) s.update(sum[i], running[i]);
   }
 
   Options options_;

@@ -19,14 +19,16 @@ class ParameterUpdate {
     EmaConfig ema;
     DeviceId device;
     std::vector<FloatRange> owned;  // of the flat buffer, running statistics included
-    // In memory that the device reaches: the whole buffer of weights, written in the owned ranges;
-    // that of reduced gradients; the sums of squares of the gradients' chunks, for clipping.
+    // In memory that the device reaches, aligned to 16 bytes: the whole buffer of weights, written
+    // in the owned ranges; that of reduced gradients; the sums of squares of the gradients' chunks,
+    // for clipping.
     float* weights = nullptr;
     const float* sums = nullptr;
     std::span<const double> squares;
     int parts = 1;  // lanes that share the work; a GPU has one
     std::vector<WeightSpan> spans;
-    TensorNorms* norms = nullptr;  // where layer-wise optimizers measure; outlives this
+    // Where layer-wise optimizers measure, in memory that the device reaches; outlives this.
+    TensorNorms* norms = nullptr;
   };
   virtual ~ParameterUpdate() = default;
 
