@@ -17,7 +17,10 @@ std::unique_ptr<DeviceMemory> upload(DeviceId device, const std::vector<T>& list
 }
 
 bool takes_packs(const void* memory) {
-  return reinterpret_cast<uintptr_t>(memory) % 16 == 0;
+  return reinterpret_cast<uintptr_t>(memory) % sizeof(UpdatePack) == 0;
+}
+bool takes_packs(const UpdatePiece& piece) {
+  return (piece.begin | piece.count | piece.state) % update_width == 0;
 }
 
 class CudaUpdate : public ParameterUpdate {
@@ -28,6 +31,8 @@ class CudaUpdate : public ParameterUpdate {
     require(takes_packs(options.weights) && takes_packs(options.sums), "misaligned weights");
     require(!optimizer_->layerwise() || options.norms, "a layer-wise optimizer without norms");
     pieces_ = cut_into_pieces(options.owned, options.spans, layout, options.norms);
+    for (const UpdatePiece& piece : pieces_.weights)
+      require(takes_packs(piece), "misaligned weights at {}", piece.begin);
     allocate_slots();
     bind();
     if (options.optimizer.clip_norm > 0) bind_clipping();

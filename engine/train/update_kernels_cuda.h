@@ -12,6 +12,9 @@ namespace spire {
 
 constexpr int update_threads = 256;
 constexpr int clip_threads = 1024;
+// Pieces begin and end at multiples of it, as parameters lie at multiples of 16 floats.
+constexpr int update_width = pack_width<float>;
+using UpdatePack = Pack<float, update_width>;
 
 // Everything here lies in memory that the device reaches.
 struct UpdateBuffers {
@@ -40,16 +43,16 @@ __device__ inline SliceFactors factors_of(const UpdateBuffers& buffers, const Up
           .trust = piece.adapts && buffers.trust ? buffers.trust[piece.span] : 1.0f};
 }
 
-// N neighbouring weights of a piece, with their gradients and slots.
-template <int N, int slot_count>
+// Neighbouring weights of a piece, from its float i on, with their gradients and slots.
+template <int slot_count>
 struct WeightPack {
-  Pack<float, N> gradients, weights, slots[slot_count + 1];  // the last one: no array is empty
+  UpdatePack gradients, weights, slots[slot_count + 1];  // the last one: no array is empty
 
   __device__ WeightPack(const UpdateBuffers& buffers, const UpdatePiece& piece, int64_t i) {
-    gradients = load_pack<N>(buffers.sums + piece.begin + i);
-    weights = load_pack<N>(buffers.weights + piece.begin + i);
+    gradients = load_pack<update_width>(buffers.sums + piece.begin + i);
+    weights = load_pack<update_width>(buffers.weights + piece.begin + i);
     for (int s = 0; s < slot_count; ++s)
-      slots[s] = load_pack<N>(buffers.slots[s] + piece.state + i);
+      slots[s] = load_pack<update_width>(buffers.slots[s] + piece.state + i);
   }
   __device__ void store_slots(const UpdateBuffers& buffers, const UpdatePiece& piece,
                               int64_t i) const {
@@ -69,18 +72,11 @@ struct WeightPack {
   }
 };
 
-// body(width, i): a thread's packs of the piece, of `width` floats from i on. Packs of one where
-// those of more do not fit.
+// body(i): the thread's packs of the piece begin at float i.
 template <typename Body>
 __device__ inline void for_packs(const UpdatePiece& piece, const Body& body) {
-  constexpr int width = pack_width<float>;
-  if ((piece.begin | piece.state | piece.count) % width == 0) {
-    for (int64_t i = threadIdx.x * width; i < piece.count; i += update_threads * width)
-      body(std::integral_constant<int, width>{}, i);
-  } else {
-    for (int64_t i = threadIdx.x; i < piece.count; i += update_threads)
-      body(std::integral_constant<int, 1>{}, i);
-  }
+  for (int64_t i = threadIdx.x * update_width; i < piece.count; i += update_threads * update_width)
+    body(i);
 }
 
 __device__ inline void update_statistic(const UpdateBuffers& buffers, const StatisticPiece& piece) {
@@ -98,17 +94,16 @@ __global__ void __launch_bounds__(update_threads)
   }
   const UpdatePiece piece = buffers.pieces[blockIdx.x];
   const SliceFactors at = factors_of(buffers, piece);
-  for_packs(piece, [&](auto width, int64_t i) {
-    constexpr int N = decltype(width)::value;
-    WeightPack<N, Formula::slots> pack(buffers, piece, i);
-    for (int j = 0; j < N; ++j) {
+  for_packs(piece, [&](int64_t i) {
+    WeightPack<Formula::slots> pack(buffers, piece, i);
+    for (int j = 0; j < update_width; ++j) {
       pack.with(j, [&](float g, float& w, auto&... slot) { formula.update(at, g, w, slot...); });
     }
     store_pack(pack.weights, buffers.weights + piece.begin + i);
     pack.store_slots(buffers, piece, i);
     if (!buffers.average) return;
-    auto average = load_pack<N>(buffers.average + piece.state + i);
-    for (int j = 0; j < N; ++j) ema.update(pack.weights.at[j], average.at[j]);
+    auto average = load_pack<update_width>(buffers.average + piece.state + i);
+    for (int j = 0; j < update_width; ++j) ema.update(pack.weights.at[j], average.at[j]);
     store_pack(average, buffers.average + piece.state + i);
   });
 }
@@ -120,10 +115,9 @@ __global__ void __launch_bounds__(update_threads)
   const UpdatePiece piece = buffers.pieces[blockIdx.x];
   const SliceFactors at = factors_of(buffers, piece);
   double weights = 0, updates = 0;
-  for_packs(piece, [&](auto width, int64_t i) {
-    constexpr int N = decltype(width)::value;
-    WeightPack<N, Formula::slots> pack(buffers, piece, i);
-    for (int j = 0; j < N; ++j) {
+  for_packs(piece, [&](int64_t i) {
+    WeightPack<Formula::slots> pack(buffers, piece, i);
+    for (int j = 0; j < update_width; ++j) {
       double update = pack.with(j, [&](float g, float& w, auto&... slot) {
         formula.prepare(at, g, w, slot...);
         return formula.measured(at, g, w, slot...);
@@ -168,18 +162,18 @@ __global__ void __launch_bounds__(clip_threads)
 // average = weights.
 __global__ void __launch_bounds__(update_threads) begin_average_kernel(UpdateBuffers buffers) {
   const UpdatePiece piece = buffers.pieces[blockIdx.x];
-  for_packs(piece, [&](auto width, int64_t i) {
-    store_pack(load_pack<decltype(width)::value>(buffers.weights + piece.begin + i),
+  for_packs(piece, [&](int64_t i) {
+    store_pack(load_pack<update_width>(buffers.weights + piece.begin + i),
                buffers.average + piece.state + i);
   });
 }
 
 __global__ void __launch_bounds__(update_threads) swap_average_kernel(UpdateBuffers buffers) {
   const UpdatePiece piece = buffers.pieces[blockIdx.x];
-  for_packs(piece, [&](auto width, int64_t i) {
-    constexpr int N = decltype(width)::value;
-    auto weights = load_pack<N>(buffers.weights + piece.begin + i);
-    store_pack(load_pack<N>(buffers.average + piece.state + i), buffers.weights + piece.begin + i);
+  for_packs(piece, [&](int64_t i) {
+    auto weights = load_pack<update_width>(buffers.weights + piece.begin + i);
+    store_pack(load_pack<update_width>(buffers.average + piece.state + i),
+               buffers.weights + piece.begin + i);
     store_pack(weights, buffers.average + piece.state + i);
   });
 }
