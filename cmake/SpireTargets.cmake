@@ -1,5 +1,7 @@
 # spire_floor(<name> SOURCES ... [DEPENDS floors/libraries ...] [PRIVATE_DEPENDS ...])
 #   one static library a folder; DEPENDS is the order of floors: a floor may include only what it depends on.
+# spire_cuda_kernels(<floor> <files.cu> ...)
+#   kernels of our own for GPUs: nvcc compiles them into the floor, tests/emulation the same files for the CPU.
 # spire_test(<name> SOURCES ... DEPENDS ... [PREFIX ...])
 #   one GoogleTest program, each of its tests a CTest case, its name behind the prefix.
 
@@ -27,6 +29,15 @@ function(spire_floor name)
     PRIVATE $<BUILD_INTERFACE:spire_flags> ${ARG_PRIVATE_DEPENDS})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   set_property(GLOBAL APPEND PROPERTY SPIRE_FLOORS ${target})
+endfunction()
+
+function(spire_cuda_kernels floor)
+  list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE paths)
+  set_property(GLOBAL APPEND PROPERTY SPIRE_CUDA_KERNELS ${paths})
+  if(SPIRE_USE_CUDA)
+    target_sources(spire_${floor} PRIVATE ${ARGN})
+    target_link_libraries(spire_${floor} PRIVATE CUDA::cudart_static)
+  endif()
 endfunction()
 
 function(spire_test name)

@@ -5,9 +5,9 @@
 #pragma once
 #include <cmath>
 
+#include <spire/device/cuda_block.h>
+#include <spire/device/cuda_pack.h>
 #include <spire/kernels/attention.h>
-#include <spire/kernels/cuda_block.h>
-#include <spire/kernels/cuda_pack.h>
 #include <spire/kernels/dropout.h>
 #include <spire/kernels/float_type.h>
 

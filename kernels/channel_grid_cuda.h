@@ -7,10 +7,10 @@
 // sums.
 #pragma once
 #include <spire/base/shape.h>
+#include <spire/device/cuda_block.h>
 #include <spire/device/cuda_launch.h>
+#include <spire/device/cuda_pack.h>
 #include <spire/kernels/cuda_batches.h>
-#include <spire/kernels/cuda_block.h>
-#include <spire/kernels/cuda_pack.h>
 
 namespace spire {
 

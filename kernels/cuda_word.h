@@ -1,7 +1,7 @@
 // Bytes that are moved as they are, in the widest words that their places allow.
 #pragma once
 #include <spire/base/error.h>
-#include <spire/kernels/cuda_pack.h>
+#include <spire/device/cuda_pack.h>
 
 namespace spire {
 

@@ -1,7 +1,7 @@
 // A block takes a part of a row, a thread runs of elements whose random numbers it draws a Philox
 // block, four, at a time. Each thread derives the row's stream: one more draw for its 32 elements.
 #include <spire/device/cuda_launch.h>
-#include <spire/kernels/cuda_pack.h>
+#include <spire/device/cuda_pack.h>
 #include <spire/kernels/dropout.h>
 #include <spire/kernels/typed_kernel.h>
 

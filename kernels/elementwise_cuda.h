@@ -2,7 +2,7 @@
 // thread at a time, computed in fp32; `out` may be one of the inputs. For .cu files.
 #pragma once
 #include <spire/device/cuda_launch.h>
-#include <spire/kernels/cuda_pack.h>
+#include <spire/device/cuda_pack.h>
 
 namespace spire {
 

@@ -1,9 +1,9 @@
 // A warp takes a row: its first pass reads it from memory, the others find it in the first-level
 // cache. Backward: three kernels. A block sums dgamma and dbeta over a chunk of rows, a warp makes
 // a row of dx, and the chunks' sums are added up in their order.
+#include <spire/device/cuda_block.h>
 #include <spire/device/cuda_launch.h>
-#include <spire/kernels/cuda_block.h>
-#include <spire/kernels/cuda_pack.h>
+#include <spire/device/cuda_pack.h>
 #include <spire/kernels/layer_norm.h>
 #include <spire/kernels/typed_kernel.h>
 

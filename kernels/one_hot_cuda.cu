@@ -1,7 +1,7 @@
 #include <limits>
 
 #include <spire/device/cuda_launch.h>
-#include <spire/kernels/cuda_pack.h>
+#include <spire/device/cuda_pack.h>
 #include <spire/kernels/one_hot.h>
 #include <spire/kernels/typed_kernel.h>
 

@@ -3,8 +3,8 @@
 #pragma once
 #include <spire/base/shape.h>
 #include <spire/device/cuda_launch.h>
+#include <spire/device/cuda_pack.h>
 #include <spire/kernels/cuda_divide.h>
-#include <spire/kernels/cuda_pack.h>
 
 namespace spire {
 

@@ -1,6 +1,6 @@
 #include <spire/base/error.h>
+#include <spire/device/cuda_block.h>
 #include <spire/device/cuda_launch.h>
-#include <spire/kernels/cuda_block.h>
 #include <spire/kernels/place_order_cuda.h>
 
 #include <bit>

@@ -2,8 +2,8 @@
 // rows by id (gather, embedding). For .cu files.
 #pragma once
 #include <spire/device/cuda_launch.h>
+#include <spire/device/cuda_pack.h>
 #include <spire/kernels/cuda_divide.h>
-#include <spire/kernels/cuda_pack.h>
 #include <spire/kernels/place_order_cuda.h>
 
 namespace spire {

@@ -1,7 +1,7 @@
 // Forward: blocks sum a part of the elements each, one more block adds up the parts. Backward:
 // elementwise, with the step's factor read on the device.
+#include <spire/device/cuda_block.h>
 #include <spire/kernels/cuda_batches.h>
-#include <spire/kernels/cuda_block.h>
 #include <spire/kernels/elementwise_cuda.h>
 #include <spire/kernels/float_type.h>
 #include <spire/kernels/regression_loss.h>

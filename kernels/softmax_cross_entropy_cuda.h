@@ -1,10 +1,10 @@
 // How the logits of softmax_cross_entropy are spread over threads: a row is a warp's, or that of a
 // block where classes are many. For .cu files.
 #pragma once
+#include <spire/device/cuda_block.h>
 #include <spire/device/cuda_launch.h>
+#include <spire/device/cuda_pack.h>
 #include <spire/kernels/cuda_batches.h>
-#include <spire/kernels/cuda_block.h>
-#include <spire/kernels/cuda_pack.h>
 #include <spire/kernels/elementary.h>
 #include <spire/kernels/float_type.h>
 #include <spire/kernels/softmax_cross_entropy.h>

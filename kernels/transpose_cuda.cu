@@ -1,7 +1,7 @@
 // Where rows of y lie together in x too, or one of the two inner axes is short, a thread fetches a
 // word of y. Else tiles go through shared memory, so that both sides are read and written by lines.
+#include <spire/device/cuda_block.h>
 #include <spire/device/cuda_launch.h>
-#include <spire/kernels/cuda_block.h>
 #include <spire/kernels/cuda_divide.h>
 #include <spire/kernels/cuda_word.h>
 #include <spire/kernels/transpose.h>

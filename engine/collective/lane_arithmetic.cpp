@@ -23,7 +23,8 @@ class HostArithmetic : public LaneArithmetic {
   }
   void sum(const TreeSum& tree, FloatRange range, float* out) override {
     for_chunks(range, [&](int64_t begin, int64_t count) {
-      tree.sum(begin, count, out + begin, scratch_.data());
+      const float* sum = tree.sum(begin, count, out + begin, scratch_.data());
+      if (sum != out + begin) std::copy_n(sum, count, out + begin);  // the only leaf
     });
   }
   void square(const float* values, FloatRange range, double* squares) override {

@@ -14,11 +14,14 @@ class LaneArithmetic {
  public:
   virtual ~LaneArithmetic() = default;
 
+  static constexpr int max_gpu_leaves = 64;
+
   // into[i] += from[i] for `range`.
   virtual void add(float* into, const float* from, FloatRange range) = 0;
 
   // out[i] = the tree's sum at i, for `range`; `out` may be the buffer of the tree's first leaf.
-  // Bits are those of TreeSum::sum.
+  // Bits are those of TreeSum::sum. On a GPU the tree has max_gpu_leaves leaves at most; each may
+  // lie in another device's memory. Throws Error(unexpected) for more.
   virtual void sum(const TreeSum& tree, FloatRange range, float* out) = 0;
 
   // squares[c] = sum of values[i]^2 in fp64 over what chunk c (TreeSum::chunk floats from c * chunk

@@ -1,6 +1,7 @@
 #include <spire/collective/tree.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include <spire/base/error.h>
@@ -107,48 +108,58 @@ LaneSchedule lockstep_schedule(Reduction reduction, int towers, TowerRange range
 
 TreeSum::TreeSum(Reduction reduction, TowerRange root, const std::vector<Leaf>& leaves) {
   require(!leaves.empty(), "a sum over towers {} to {} of nothing", root.begin, root.end);
-  root_ = reduction == Reduction::invariant ? build_tree(root, leaves, 1) : build_sequence(leaves);
+  if (reduction == Reduction::invariant)
+    build_tree(root, leaves, 1);
+  else
+    build_sequence(leaves);
 }
 
-int TreeSum::add_node(const Node& node) {
-  nodes_.push_back(node);
-  return static_cast<int>(nodes_.size()) - 1;
+void TreeSum::add_leaf(const Leaf& leaf) {
+  terms_.push_back({.data = leaf.data, .first = leaf.first});
 }
 
-int TreeSum::build_tree(TowerRange range, const std::vector<Leaf>& leaves, int level) {
+void TreeSum::build_tree(TowerRange range, const std::vector<Leaf>& leaves, int level) {
   depth_ = std::max(depth_, level);
   auto leaf =
       std::find_if(leaves.begin(), leaves.end(), [&](const Leaf& l) { return l.node == range; });
-  if (leaf != leaves.end()) return add_node({.leaf = leaf->data, .first = leaf->first});
+  if (leaf != leaves.end()) return add_leaf(*leaf);
   require(range.size() > 1, "no sum of tower {} reached the tree", range.begin);
   int split = tree_split(range);
-  int left = build_tree({range.begin, split}, leaves, level + 1);
-  int right = build_tree({split, range.end}, leaves, level + 1);
-  return add_node({.left = left, .right = right});
+  build_tree({range.begin, split}, leaves, level + 1);
+  build_tree({split, range.end}, leaves, level + 1);
+  ++terms_.back().additions;
 }
 
-int TreeSum::build_sequence(const std::vector<Leaf>& leaves) {
-  int sum = add_node({.leaf = leaves[0].data, .first = leaves[0].first});
-  for (size_t i = 1; i < leaves.size(); ++i) {
-    int next = add_node({.leaf = leaves[i].data, .first = leaves[i].first});
-    sum = add_node({.left = sum, .right = next});
+void TreeSum::build_sequence(const std::vector<Leaf>& leaves) {
+  for (const Leaf& leaf : leaves) {
+    add_leaf(leaf);
+    if (terms_.size() > 1) terms_.back().additions = 1;
   }
   depth_ = 2;
-  return sum;
 }
 
-const float* TreeSum::sum(int64_t begin, int64_t count, float* out, float* scratch) const {
-  return evaluate(root_, begin, count, out, scratch);
-}
+namespace {
 
-const float* TreeSum::evaluate(int index, int64_t begin, int64_t count, float* out,
-                               float* scratch) const {
-  const Node& node = nodes_[static_cast<size_t>(index)];
-  if (node.leaf) return node.leaf + (begin - node.first);
-  const float* left = evaluate(node.left, begin, count, out, scratch);
-  const float* right = evaluate(node.right, begin, count, scratch, scratch + chunk);
+void add_into(float* out, const float* left, const float* right, int64_t count) {
   for (int64_t i = 0; i < count; ++i) out[i] = left[i] + right[i];
-  return out;
+}
+
+}  // namespace
+
+// What lies at the stack's bottom is in `out`, the entries above it in a chunk of scratch each.
+const float* TreeSum::sum(int64_t begin, int64_t count, float* out, float* scratch) const {
+  std::array<const float*, 8 * sizeof(int)> stack;  // a tree over an int of towers is no deeper
+  size_t size = 0;
+  for (const Term& term : terms_) {
+    stack[size++] = term.data + (begin - term.first);
+    for (int i = 0; i < term.additions; ++i) {
+      const float* right = stack[--size];
+      float* to = size == 1 ? out : scratch + static_cast<int64_t>(size - 2) * chunk;
+      add_into(to, stack[size - 1], right, count);
+      stack[size - 1] = to;
+    }
+  }
+  return stack[0];
 }
 
 double tree_sum(std::span<const double> per_tower) {

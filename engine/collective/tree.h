@@ -72,19 +72,22 @@ class TreeSum {
   const float* sum(int64_t begin, int64_t count, float* out, float* scratch) const;
   int depth() const { return depth_; }
 
- private:
-  struct Node {
-    const float* leaf = nullptr;  // or both children
-    int64_t first = 0;
-    int left = -1, right = -1;
+  // The additions in postfix order, for whoever makes them elsewhere: each leaf goes on top of a
+  // stack, and then, so often, the two entries on top give way to their sum. The stack holds
+  // depth() entries at most; one is left.
+  struct Term {
+    const float* data = nullptr;
+    int64_t first = 0;  // as in the leaf
+    int additions = 0;
   };
-  int build_tree(TowerRange range, const std::vector<Leaf>& leaves, int level);
-  int build_sequence(const std::vector<Leaf>& leaves);
-  int add_node(const Node& node);
-  const float* evaluate(int node, int64_t begin, int64_t count, float* out, float* scratch) const;
+  std::span<const Term> terms() const { return terms_; }
 
-  std::vector<Node> nodes_;
-  int root_ = -1;
+ private:
+  void add_leaf(const Leaf& leaf);
+  void build_tree(TowerRange range, const std::vector<Leaf>& leaves, int level);
+  void build_sequence(const std::vector<Leaf>& leaves);
+
+  std::vector<Term> terms_;
   int depth_ = 1;
 };
 

@@ -12,8 +12,8 @@ double Ema::decay(int64_t step) const {
 
 void Ema::update(int64_t step, int64_t count, const float* __restrict weights,
                  float* __restrict average) const {
-  const auto share = static_cast<float>(1 - decay(step));
-  for (int64_t i = 0; i < count; ++i) average[i] += share * (weights[i] - average[i]);
+  const EmaFormula average_of = formula(step);
+  for (int64_t i = 0; i < count; ++i) average_of.update(weights[i], average[i]);
 }
 
 }  // namespace spire

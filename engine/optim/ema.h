@@ -3,9 +3,19 @@
 #pragma once
 #include <cstdint>
 
+#include <spire/base/host_device.h>
 #include <spire/config/run_config.h>
 
 namespace spire {
+
+// What one weight does to its average.
+struct EmaFormula {
+  float share;  // 1 - decay
+
+  SPIRE_HOST_DEVICE void update(float weight, float& average) const {
+    average += share * (weight - average);
+  }
+};
 
 class Ema {
  public:
@@ -15,6 +25,8 @@ class Ema {
   // After update `step`, the first one being 1: decay, with warm-up min(decay, (1 + step) / (10 +
   // step)), so that the first weights are soon forgotten.
   double decay(int64_t step) const;
+
+  EmaFormula formula(int64_t step) const { return {static_cast<float>(1 - decay(step))}; }
 
   // average += (1 - decay(step)) (weights - average), for `count` elements of a slice.
   void update(int64_t step, int64_t count, const float* weights, float* average) const;

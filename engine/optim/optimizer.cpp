@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <spire/base/error.h>
+#include <spire/optim/slice_loops.h>
 
 namespace spire {
 namespace {
@@ -35,8 +36,43 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config) {
   fail(Category::config, "unknown optimizer '{}'; known: {}", config.name, fmt::join(known, ", "));
 }
 
-float clip_factor(double norm, double clip_norm) {
-  return clip_norm > 0 && norm > clip_norm ? static_cast<float>(clip_norm / norm) : 1.0f;
+namespace {
+
+SliceFactors factors_of(const UpdateStep& step, const UpdateSlice& slice) {
+  return {.gradient = step.gradient_factor, .decay = slice.decay, .trust = slice.trust_ratio};
+}
+
+}  // namespace
+
+bool Optimizer::layerwise() const {
+  return std::visit([]<typename F>(const F&) { return is_layerwise<F>; }, formula({}));
+}
+
+TrustSquares Optimizer::measure(const UpdateStep& step, const UpdateSlice& slice) const {
+  return std::visit(
+      [&]<typename F>(const F& formula) -> TrustSquares {
+        if constexpr (is_layerwise<F>)
+          return measure_slice(formula, factors_of(step, slice), slice);
+        else
+          return {};
+      },
+      formula(step));
+}
+
+float Optimizer::trust_ratio(const TrustSquares& tensor, float decay) const {
+  return std::visit(
+      [&]<typename F>(const F& formula) {
+        if constexpr (is_layerwise<F>)
+          return formula.trust_ratio(tensor, decay);
+        else
+          return 1.0f;
+      },
+      formula({}));
+}
+
+void Optimizer::update(const UpdateStep& step, const UpdateSlice& slice) const {
+  std::visit([&](const auto& formula) { update_slice(formula, factors_of(step, slice), slice); },
+             formula(step));
 }
 
 }  // namespace spire

@@ -8,16 +8,16 @@
 #include <vector>
 
 #include <spire/config/run_config.h>
-#include <spire/optim/trust.h>
+#include <spire/optim/formulas.h>
 
 namespace spire {
 
 struct UpdateStep {
   float lr = 0.0f;
   int64_t step = 1;              // 1 for the first update: Adam's bias correction
-  float gradient_factor = 1.0f;  // of global-norm clipping and the loss scale
+  float gradient_factor = 1.0f;  // GradientScale::factor
   float loss_scale = 1.0f;       // what the gradients were multiplied by
-  bool skip_overflow = false;    // leave everything as it is where the gradients are not finite
+  bool skip_overflow = false;    // leave everything as it is where they are not finite
 };
 
 // A slice of `count` floats: each pointer is to its first element; they do not overlap.
@@ -35,16 +35,19 @@ class Optimizer {
   virtual ~Optimizer() = default;
   virtual std::vector<std::string> slots() const = 0;  // "momentum"; "m", "v"
 
+  // What the step does to a weight. Of the step, the gradient_factor is not in it.
+  virtual OptimizerFormula formula(const UpdateStep& step) const = 0;
+
   // Layer-wise optimizers scale each tensor's step by a trust ratio. In each step measure() runs on
   // all slices of a tensor first: it leaves the weights alone, may write the slots, and returns the
   // slice's squares. trust_ratio() of their sum over the tensor then goes into update()'s slices.
-  // decay: as in the tensor's slices.
-  virtual bool layerwise() const { return false; }
-  virtual TrustSquares measure(const UpdateStep&, const UpdateSlice&) const { return {}; }
-  virtual float trust_ratio(const TrustSquares&, float /*decay*/) const { return 1.0f; }
+  // decay: as in the tensor's slices. Others measure nothing, and their ratio is 1.
+  bool layerwise() const;
+  TrustSquares measure(const UpdateStep& step, const UpdateSlice& slice) const;
+  float trust_ratio(const TrustSquares& tensor, float decay) const;
 
-  // Thread-safe on disjoint slices, as measure() is.
-  virtual void update(const UpdateStep& step, const UpdateSlice& slice) const = 0;
+  // A CPU's loop of the formula. Thread-safe on disjoint slices, as measure() is.
+  void update(const UpdateStep& step, const UpdateSlice& slice) const;
 };
 
 // sgd, adam, adamw, lars or lamb; throws Error(config) for another name, listing the known ones.
@@ -69,8 +72,5 @@ std::unique_ptr<Optimizer> make_lars(const OptimizerConfig& config);
 // |w| / |u| over the tensor. You et al., "Large batch optimization for deep learning", ICLR 2020.
 // Both ratios are 1 where a norm is 0, and for tensors that are no matrices.
 std::unique_ptr<Optimizer> make_lamb(const OptimizerConfig& config);
-
-// Factor that brings a gradient of this global norm to at most `clip_norm`; 1 when clip_norm is 0.
-float clip_factor(double norm, double clip_norm);
 
 }  // namespace spire

@@ -1,7 +1,6 @@
 #include <spire/train/parameter_update.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <numeric>
 
@@ -32,7 +31,8 @@ class HostUpdate : public ParameterUpdate {
   }
 
   void measure(int part, UpdateStep step, Stream&) override {
-    step.gradient_factor = gradient_factor();
+    step.gradient_factor = gradient_factor(step);
+    if (step.gradient_factor < 0) return;
     for_part(pieces_.weights, part, options_.parts, [&](const UpdatePiece& piece) {
       TrustSquares squares = optimizer_->measure(step, slice_of(part, piece));
       if (piece.adapts) options_.norms->set(piece.cell, squares);
@@ -40,7 +40,8 @@ class HostUpdate : public ParameterUpdate {
   }
 
   void update(int part, UpdateStep step, Stream&) override {
-    step.gradient_factor = gradient_factor();
+    step.gradient_factor = gradient_factor(step);
+    if (step.gradient_factor < 0) return;
     const UpdatePiece* former = nullptr;
     float ratio = 1.0f;
     for_part(pieces_.weights, part, options_.parts, [&](const UpdatePiece& piece) {
@@ -88,11 +89,10 @@ class HostUpdate : public ParameterUpdate {
 
  private:
   // Sums over fixed chunks in a fixed order: the same whoever computed which.
-  float gradient_factor() const {
-    double clip = options_.optimizer.clip_norm;
-    if (clip <= 0) return 1.0f;
-    double squares = std::accumulate(options_.squares.begin(), options_.squares.end(), 0.0);
-    return clip_factor(std::sqrt(squares), clip);
+  float gradient_factor(const UpdateStep& step) const {
+    GradientScale scale{options_.optimizer.clip_norm, step.loss_scale, step.skip_overflow};
+    if (scale.clip_norm <= 0 && !scale.skip_overflow) return scale.factor(0);
+    return scale.factor(std::accumulate(options_.squares.begin(), options_.squares.end(), 0.0));
   }
 
   UpdateSlice slice_of(int part, const UpdatePiece& piece) {
@@ -110,12 +110,10 @@ class HostUpdate : public ParameterUpdate {
     return optimizer_->trust_ratio(options_.norms->total(piece.span), piece.decay);
   }
 
-  // running = (1 - momentum) * running + momentum * sum over towers.
-  void update_statistic(const StatisticPiece& s) {
+  void update_statistic(const StatisticPiece s) {
     float* running = options_.weights + s.begin;
     const float* sum = options_.sums + s.begin;
-    for (int64_t i = 0; i < s.count; ++i)
-      running[i] = (1.0f - s.momentum) * running[i] + s.momentum * sum[i];
+    for (int64_t i = 0; i < s.count; ++i) s.update(sum[i], running[i]);
   }
 
   Options options_;

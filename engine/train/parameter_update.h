@@ -19,21 +19,24 @@ class ParameterUpdate {
     EmaConfig ema;
     DeviceId device;
     std::vector<FloatRange> owned;  // of the flat buffer, running statistics included
-    // In memory that the device reaches: the whole buffer of weights, written in the owned ranges;
-    // that of reduced gradients; the sums of squares of the gradients' chunks, for clipping.
+    // In memory that the device reaches, aligned to 16 bytes: the whole buffer of weights, written
+    // in the owned ranges; that of reduced gradients; the sums of squares of the gradients' chunks,
+    // for clipping.
     float* weights = nullptr;
     const float* sums = nullptr;
     std::span<const double> squares;
     int parts = 1;  // lanes that share the work; a GPU has one
     std::vector<WeightSpan> spans;
-    TensorNorms* norms = nullptr;  // where layer-wise optimizers measure; outlives this
+    // Where layer-wise optimizers measure, in memory that the device reaches; outlives this.
+    TensorNorms* norms = nullptr;
   };
   virtual ~ParameterUpdate() = default;
 
   // Part `part` of what a layer-wise optimizer needs to know of the owned weights: the norms get
   // it. All of a tensor is measured before any of it is updated, with the same step.
   // Here as below: the work goes on the stream of the part's lane, behind what it reads; nothing is
-  // allocated. The step's gradient_factor is set here, by the norm that `squares` make.
+  // allocated. The step's gradient_factor is set here, by the norm that `squares` make; where it
+  // says that the step is to be skipped, everything stays as it is.
   virtual void measure(int part, UpdateStep step, Stream& stream) = 0;
   // Part `part` of the update.
   virtual void update(int part, UpdateStep step, Stream& stream) = 0;

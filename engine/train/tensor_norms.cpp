@@ -4,42 +4,44 @@
 
 namespace spire {
 
-TensorNorms::TensorNorms(const std::vector<WeightSpan>& spans) {
+TensorNorms::TensorNorms(const std::vector<WeightSpan>& spans, DeviceId device) {
   size_t cells = 0;
   for (const WeightSpan& span : spans) {
     int64_t first = span.range.begin / TreeSum::chunk;
     int64_t last = (span.range.end + TreeSum::chunk - 1) / TreeSum::chunk;
     size_t begin = cells;
     if (span.adapts) cells += static_cast<size_t>(last - first);
-    cells_.push_back({first, begin, cells});
+    spans_.push_back({first, {begin, cells}});
   }
-  table_.resize(2 * cells);
+  size_ = 2 * cells;
+  memory_ = allocate_memory(device, size_ * sizeof(double));
+  memory_->write(std::vector<double>(size_).data(), size_ * sizeof(double));
 }
 
 size_t TensorNorms::cell(size_t span, int64_t begin) const {
-  const Cells& cells = cells_[span];
-  return cells.begin + static_cast<size_t>(begin / TreeSum::chunk - cells.first_chunk);
+  const Span& at = spans_[span];
+  return at.cells.begin + static_cast<size_t>(begin / TreeSum::chunk - at.first_chunk);
 }
 
 void TensorNorms::set(size_t cell, const TrustSquares& squares) {
-  table_[2 * cell] = squares.weights;
-  table_[2 * cell + 1] = squares.update;
+  table()[2 * cell] = squares.weights;
+  table()[2 * cell + 1] = squares.update;
 }
 
 TrustSquares TensorNorms::total(size_t span) const {
   TrustSquares sum;
-  for (size_t cell = cells_[span].begin; cell < cells_[span].end; ++cell) {
-    sum.weights += table_[2 * cell];
-    sum.update += table_[2 * cell + 1];
+  for (size_t cell = cells(span).begin; cell < cells(span).end; ++cell) {
+    sum.weights += table()[2 * cell];
+    sum.update += table()[2 * cell + 1];
   }
   return sum;
 }
 
 std::vector<int> TensorNorms::owners(const std::vector<int>& chunk_owners) const {
   std::vector<int> owners;
-  for (const Cells& cells : cells_) {
-    auto chunk = static_cast<size_t>(cells.first_chunk);
-    for (size_t cell = cells.begin; cell < cells.end; ++cell, ++chunk)
+  for (const Span& span : spans_) {
+    auto chunk = static_cast<size_t>(span.first_chunk);
+    for (size_t cell = span.cells.begin; cell < span.cells.end; ++cell, ++chunk)
       owners.insert(owners.end(), 2, chunk_owners[chunk]);
   }
   return owners;

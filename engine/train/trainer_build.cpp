@@ -233,7 +233,10 @@ std::vector<FloatRange> Trainer::slices_of(Share share) const {
 // share a table, too.
 void Trainer::make_norms(const std::vector<WeightSpan>& spans) {
   int tables = mirrored() ? local_.end - local_.begin : 1;
-  for (int i = 0; i < tables; ++i) norms_.push_back(std::make_unique<TensorNorms>(spans));
+  for (int i = 0; i < tables; ++i) {
+    int owner = local_.begin + (mirrored() ? i : static_cast<int>(front_));
+    norms_.push_back(std::make_unique<TensorNorms>(spans, device(owner).id));
+  }
   if (placement_.strategy == Strategy::sharded && ranks() > 1)
     norm_table_ = std::make_unique<SharedTable>(norms_.front()->owners(chunk_owners()), group_);
 }

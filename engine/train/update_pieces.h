@@ -2,6 +2,7 @@
 #pragma once
 #include <vector>
 
+#include <spire/base/host_device.h>
 #include <spire/collective/buckets.h>
 #include <spire/graph/parameter_layout.h>
 #include <spire/train/tensor_norms.h>
@@ -20,6 +21,11 @@ struct UpdatePiece {  // of weights
 struct StatisticPiece {  // of a running statistic
   int64_t begin = 0, count = 0;
   float momentum = 0;
+
+  // sum: over towers, of the step's statistic.
+  SPIRE_HOST_DEVICE void update(float sum, float& running) const {
+    running = (1.0f - momentum) * running + momentum * sum;
+  }
 };
 
 struct UpdatePieces {

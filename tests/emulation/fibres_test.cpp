@@ -1,8 +1,8 @@
 // The emulation itself: that it runs what CUDA runs, and finds what would be wrong there.
 #include <gtest/gtest.h>
 #include <spire/base/error.h>
+#include <spire/device/cuda_block.h>
 #include <spire/device/cuda_launch.h>
-#include <spire/kernels/cuda_block.h>
 
 #include <numeric>
 #include <vector>

@@ -1,0 +1,143 @@
+// Sums of gradients on a GPU. Additions are those of the CPU, in the same order: the same bits.
+#include <spire/base/error.h>
+#include <spire/collective/lane_arithmetic.h>
+#include <spire/device/cuda_block.h>
+#include <spire/device/cuda_launch.h>
+#include <spire/device/cuda_pack.h>
+
+#include <algorithm>
+
+namespace spire {
+namespace {
+
+constexpr int threads = 256;
+constexpr int pack = pack_width<float>;
+constexpr int max_depth = 16;  // of the trees: 32768 towers
+
+// A tree as an argument of a kernel.
+struct Terms {
+  TreeSum::Term at[LaneArithmetic::max_gpu_leaves];
+  int count = 0;
+};
+
+bool takes_packs(const float* memory) {
+  return reinterpret_cast<uintptr_t>(memory) % (pack * sizeof(float)) == 0;
+}
+
+template <int N>
+__device__ inline void add_pack(Pack<float, N>& into, const Pack<float, N>& from) {
+  for (int i = 0; i < N; ++i) into.at[i] += from.at[i];
+}
+
+// Floats [0, n) of both, N a thread; single ones where N is 1.
+template <int N>
+__global__ void __launch_bounds__(threads) add_kernel(int64_t n, float* into, const float* from) {
+  int64_t first = (int64_t{blockIdx.x} * threads + threadIdx.x) * N;
+  if (first + N > n) return;
+  auto sum = load_pack<N>(into + first);
+  add_pack<N>(sum, load_pack<N>(from + first));
+  store_pack(sum, into + first);
+}
+
+// Floats [begin, begin + n) of the tree, N a thread. The stack's top is in registers.
+template <int N>
+__global__ void __launch_bounds__(threads)
+    sum_kernel(Terms terms, int64_t begin, int64_t n, float* out) {
+  int64_t first = (int64_t{blockIdx.x} * threads + threadIdx.x) * N;
+  if (first + N > n) return;
+  first += begin;
+  Pack<float, N> below[max_depth - 1], top;
+  int depth = 0;
+  for (int i = 0; i < terms.count; ++i) {
+    const TreeSum::Term& term = terms.at[i];
+    if (i > 0) below[depth++] = top;
+    top = load_pack<N>(term.data + (first - term.first));
+    for (int addition = 0; addition < term.additions; ++addition) {
+      auto sum = below[--depth];
+      add_pack<N>(sum, top);
+      top = sum;
+    }
+  }
+  store_pack(top, out + first);
+}
+
+// A block a chunk. Which thread squares what, and so the order, is a matter of the place in the
+// chunk alone; squares are exact in fp64.
+__global__ void __launch_bounds__(threads)
+    square_kernel(const float* values, FloatRange range, bool packs, double* squares) {
+  int64_t first = range.begin + blockIdx.x * TreeSum::chunk;
+  int64_t left = range.end - first, count = left < TreeSum::chunk ? left : TreeSum::chunk;
+  values += first;
+  double sum = 0;
+  for (int64_t i = threadIdx.x * pack; i < count; i += threads * pack) {
+    if (packs && i + pack <= count) {
+      auto four = load_pack<pack>(values + i);
+      for (float value : four.at) sum += double{value} * value;
+    } else {
+      for (int64_t j = i; j < i + pack && j < count; ++j) sum += double{values[j]} * values[j];
+    }
+  }
+  sum = block_reduce<threads>(sum, Sum{});
+  if (threadIdx.x == 0) squares[first / TreeSum::chunk] = sum;
+}
+
+class CudaArithmetic : public LaneArithmetic {
+ public:
+  explicit CudaArithmetic(Stream& stream) : stream_(stream.native()) {}
+
+  void add(float* into, const float* from, FloatRange range) override {
+    bool packs = takes_packs(into + range.begin) && takes_packs(from + range.begin);
+    in_packs(range, packs, [&](auto width, FloatRange part) {
+      constexpr int N = decltype(width)::value;
+      launch(add_kernel<N>, blocks_for(part.size(), N * threads), threads, stream_, part.size(),
+             into + part.begin, from + part.begin);
+    });
+  }
+
+  void sum(const TreeSum& tree, FloatRange range, float* out) override {
+    Terms terms = terms_of(tree);
+    if (terms.count == 1 && terms.at[0].data - terms.at[0].first == out) return;
+    bool packs = takes_packs(out + range.begin);
+    for (const TreeSum::Term& term : tree.terms())
+      packs &= takes_packs(term.data + (range.begin - term.first));
+    in_packs(range, packs, [&](auto width, FloatRange part) {
+      constexpr int N = decltype(width)::value;
+      launch(sum_kernel<N>, blocks_for(part.size(), N * threads), threads, stream_, terms,
+             part.begin, part.size(), out);
+    });
+  }
+
+  void square(const float* values, FloatRange range, double* squares) override {
+    if (range.size() == 0) return;
+    launch(square_kernel, blocks_for(range.size(), TreeSum::chunk), threads, stream_, values, range,
+           takes_packs(values + range.begin), squares);
+  }
+
+ private:
+  static Terms terms_of(const TreeSum& tree) {
+    require(tree.terms().size() <= max_gpu_leaves && tree.depth() <= max_depth,
+            "a tree of {} leaves, {} deep: a GPU adds up {} and {} at most", tree.terms().size(),
+            tree.depth(), max_gpu_leaves, max_depth);
+    Terms terms;
+    for (const TreeSum::Term& term : tree.terms()) terms.at[terms.count++] = term;
+    return terms;
+  }
+
+  // body(width, part) with parts of the range: packs of floats as far as they go, then single ones.
+  template <typename Body>
+  static void in_packs(FloatRange range, bool packs, const Body& body) {
+    int64_t cut = packs ? range.end - range.size() % pack : range.begin;
+    if (cut > range.begin) body(std::integral_constant<int, pack>{}, FloatRange{range.begin, cut});
+    if (range.end > cut) body(std::integral_constant<int, 1>{}, FloatRange{cut, range.end});
+  }
+
+  void* stream_;
+};
+
+}  // namespace
+
+std::unique_ptr<LaneArithmetic> make_cuda_lane_arithmetic(Stream& stream, int) {
+  return std::make_unique<CudaArithmetic>(stream);
+}
+
+}  // namespace spire

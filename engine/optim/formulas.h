@@ -1,0 +1,156 @@
+// What optimizers do to one weight, on CPUs and GPUs alike; optimizer.h has the formulas in words.
+// A formula holds what a step has in common for all weights:
+//   update(at, g, w, slots...)    how weight w and its slots change by gradient g
+// and where rates are layer-wise, before that:
+//   prepare(at, g, w, slots...)   what happens to the slots first
+//   measured(at, g, w, slots...)  the other number whose squares are summed over a tensor, beside w
+//   trust_ratio(squares, decay)   of these sums; decay as in the tensor's slices
+#pragma once
+#include <cmath>
+#include <cstdint>
+#include <variant>
+
+#include <spire/base/host_device.h>
+#include <spire/optim/trust.h>
+
+namespace spire {
+
+// What differs from slice to slice.
+struct SliceFactors {
+  float gradient = 1.0f;  // of global-norm clipping
+  float decay = 1.0f;     // of weight_decay
+  float trust = 1.0f;     // the trust ratio
+};
+
+struct SgdFormula {
+  static constexpr int slots = 0;
+  float lr, weight_decay;
+
+  SPIRE_HOST_DEVICE void update(const SliceFactors& at, float g, float& w) const {
+    w -= lr * (g * at.gradient + weight_decay * at.decay * w);
+  }
+};
+
+template <bool nesterov>
+struct MomentumFormula {
+  static constexpr int slots = 1;
+  float lr, weight_decay, momentum;
+
+  SPIRE_HOST_DEVICE void update(const SliceFactors& at, float g, float& w, float& v) const {
+    float gradient = g * at.gradient + weight_decay * at.decay * w;
+    float velocity = momentum * v + gradient;
+    v = velocity;
+    w -= lr * (nesterov ? gradient + momentum * velocity : velocity);
+  }
+};
+
+// Moments of the gradient, and their bias corrections as factors.
+struct Moments {
+  float beta1, beta2, epsilon;
+  float scale;  // 1 / (1 - beta1^step)
+  float root;   // 1 / sqrt(1 - beta2^step)
+
+  static Moments at(int64_t step, double beta1, double beta2, double epsilon) {
+    return {.beta1 = static_cast<float>(beta1),
+            .beta2 = static_cast<float>(beta2),
+            .epsilon = static_cast<float>(epsilon),
+            .scale = static_cast<float>(1.0 / correction(step, beta1)),
+            .root = static_cast<float>(1.0 / std::sqrt(correction(step, beta2)))};
+  }
+  static double correction(int64_t step, double beta) {
+    return 1.0 - std::pow(beta, static_cast<double>(step));
+  }
+
+  SPIRE_HOST_DEVICE void add(float gradient, float& m, float& v) const {
+    m = beta1 * m + (1.0f - beta1) * gradient;
+    v = beta2 * v + (1.0f - beta2) * gradient * gradient;
+  }
+  SPIRE_HOST_DEVICE float spread(float v) const { return std::sqrt(v) * root + epsilon; }
+};
+
+struct AdamFormula {
+  static constexpr int slots = 2;
+  Moments moments;
+  float lr, rate, weight_decay;  // rate: lr with the first moment's correction
+  bool decoupled;                // adamw
+
+  SPIRE_HOST_DEVICE void update(const SliceFactors& at, float g, float& w, float& m,
+                                float& v) const {
+    float decay = weight_decay * at.decay;
+    float shrink = decoupled ? 1.0f - lr * decay : 1.0f, l2 = decoupled ? 0.0f : decay;
+    moments.add(g * at.gradient + l2 * w, m, v);
+    w = w * shrink - rate * m / moments.spread(v);
+  }
+};
+
+struct LarsFormula {
+  static constexpr int slots = 1;
+  float lr, weight_decay, momentum;
+  double trust_coefficient;
+
+  SPIRE_HOST_DEVICE void prepare(const SliceFactors&, float, float, float&) const {}
+  SPIRE_HOST_DEVICE float measured(const SliceFactors& at, float g, float, float) const {
+    return g * at.gradient;
+  }
+  SPIRE_HOST_DEVICE float trust_ratio(const TrustSquares& tensor, float decay) const {
+    double weights = std::sqrt(tensor.weights), gradient = std::sqrt(tensor.update);
+    if (weights == 0 || gradient == 0) return 1.0f;
+    double decayed = double{weight_decay} * decay * weights;
+    return static_cast<float>(trust_coefficient * weights / (gradient + decayed));
+  }
+  SPIRE_HOST_DEVICE void update(const SliceFactors& at, float g, float& w, float& v) const {
+    v = momentum * v + at.trust * (g * at.gradient + weight_decay * at.decay * w);
+    w -= lr * v;
+  }
+};
+
+// prepare() brings m and v up to this step; update() makes the same direction of them again.
+struct LambFormula {
+  static constexpr int slots = 2;
+  Moments moments;
+  float lr, weight_decay;
+
+  SPIRE_HOST_DEVICE void prepare(const SliceFactors& at, float g, float, float& m, float& v) const {
+    moments.add(g * at.gradient, m, v);
+  }
+  SPIRE_HOST_DEVICE float measured(const SliceFactors& at, float, float w, float m, float v) const {
+    return moments.scale * m / moments.spread(v) + weight_decay * at.decay * w;
+  }
+  SPIRE_HOST_DEVICE float trust_ratio(const TrustSquares& tensor, float) const {
+    double weights = std::sqrt(tensor.weights), update = std::sqrt(tensor.update);
+    return weights == 0 || update == 0 ? 1.0f : static_cast<float>(weights / update);
+  }
+  SPIRE_HOST_DEVICE void update(const SliceFactors& at, float g, float& w, float& m,
+                                float& v) const {
+    w -= lr * at.trust * measured(at, g, w, m, v);
+  }
+};
+
+using OptimizerFormula = std::variant<SgdFormula, MomentumFormula<false>, MomentumFormula<true>,
+                                      AdamFormula, LarsFormula, LambFormula>;
+
+template <typename Formula>
+constexpr bool is_layerwise = requires {
+  &Formula::trust_ratio;
+};
+
+// Factor that brings a gradient of this global norm to at most `clip_norm`; 1 when clip_norm is 0.
+SPIRE_HOST_DEVICE inline float clip_factor(double norm, double clip_norm) {
+  return clip_norm > 0 && norm > clip_norm ? static_cast<float>(clip_norm / norm) : 1.0f;
+}
+
+// How gradients of a scaled loss become those of an update. squares: their sum.
+struct GradientScale {
+  double clip_norm = 0;
+  float loss_scale = 1.0f;
+  bool skip_overflow = false;  // of fp16: no update where a gradient is not finite
+
+  // Negative: leave weights and slots as they are.
+  SPIRE_HOST_DEVICE float factor(double squares) const {
+    double norm = std::sqrt(squares) / static_cast<double>(loss_scale);
+    if (skip_overflow && !(norm < HUGE_VAL)) return -1.0f;
+    return clip_factor(norm, clip_norm) / loss_scale;
+  }
+};
+
+}  // namespace spire

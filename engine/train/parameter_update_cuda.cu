@@ -1,0 +1,179 @@
+#include <spire/base/error.h>
+#include <spire/device/cuda_current.h>
+#include <spire/device/cuda_launch.h>
+#include <spire/train/parameter_update.h>
+#include <spire/train/update_kernels_cuda.h>
+
+#include <algorithm>
+
+namespace spire {
+namespace {
+
+template <typename T>
+std::unique_ptr<DeviceMemory> upload(DeviceId device, const std::vector<T>& list) {
+  auto memory = allocate_memory(device, list.size() * sizeof(T));
+  memory->write(list.data(), list.size() * sizeof(T));
+  return memory;
+}
+
+bool takes_packs(const void* memory) {
+  return reinterpret_cast<uintptr_t>(memory) % sizeof(UpdatePack) == 0;
+}
+bool takes_packs(const UpdatePiece& piece) {
+  return (piece.begin | piece.count | piece.state) % update_width == 0;
+}
+
+class CudaUpdate : public ParameterUpdate {
+ public:
+  CudaUpdate(const Options& options, const ParameterLayout& layout)
+      : options_(options), optimizer_(make_optimizer(options.optimizer)), ema_(options.ema) {
+    require(options.parts == 1, "{} lanes of one GPU", options.parts);
+    require(takes_packs(options.weights) && takes_packs(options.sums), "misaligned weights");
+    require(!optimizer_->layerwise() || options.norms, "a layer-wise optimizer without norms");
+    pieces_ = cut_into_pieces(options.owned, options.spans, layout, options.norms);
+    for (const UpdatePiece& piece : pieces_.weights)
+      require(takes_packs(piece), "misaligned weights at {}", piece.begin);
+    allocate_slots();
+    bind();
+    if (optimizer_->layerwise()) bind_trust();
+  }
+
+  void measure(int, UpdateStep step, Stream& stream) override {
+    if (!optimizer_->layerwise()) return;
+    find_gradient_factor(step, stream);
+    std::visit(
+        [&]<typename F>(const F& formula) {
+          if constexpr (is_layerwise<F>)
+            run(measure_kernel<F>, buffers_.piece_count, stream.native(), buffers_, formula);
+        },
+        optimizer_->formula(step));
+  }
+
+  void update(int, UpdateStep step, Stream& stream) override {
+    if (!optimizer_->layerwise()) find_gradient_factor(step, stream);
+    std::visit(
+        [&]<typename F>(const F& formula) {
+          if constexpr (is_layerwise<F>)
+            run(trust_kernel<F>, trust_spans_, stream.native(), spans_->as<TrustSpan>(),
+                buffers_.norms, formula, trust_->as<float>());
+          run(update_kernel<F>, buffers_.piece_count + buffers_.statistic_count, stream.native(),
+              buffers_, formula, ema_.formula(step.step));
+        },
+        optimizer_->formula(step));
+  }
+
+  void begin_average() override {
+    if (!ema_.on()) return;
+    CurrentCudaDevice current(options_.device.index);
+    check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    run(begin_average_kernel, buffers_.piece_count, nullptr, buffers_);
+    check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  }
+
+  void swap_average(int, Stream& stream) override {
+    run(swap_average_kernel, buffers_.piece_count, stream.native(), buffers_);
+  }
+
+  void copy_state_out(size_t slot, float* flat) const override {
+    std::vector<float> state = read_state(slot);
+    for (const UpdatePiece& p : pieces_.weights)
+      std::copy_n(state.begin() + p.state, p.count, flat + p.begin);
+  }
+
+  void copy_state_in(size_t slot, const float* flat) override {
+    std::vector<float> state(static_cast<size_t>(pieces_.state_floats()));
+    for (const UpdatePiece& p : pieces_.weights)
+      std::copy_n(flat + p.begin, p.count, state.begin() + p.state);
+    slots_[slot]->write(state.data(), slots_[slot]->bytes());
+  }
+
+  size_t state_bytes() const override {
+    size_t bytes = 0;
+    for (const auto& slot : slots_) bytes += slot->bytes();
+    return bytes;
+  }
+
+ private:
+  // A launch of no blocks is none.
+  template <typename... Parameters, typename... Arguments>
+  static void run(void (*kernel)(Parameters...), unsigned blocks, void* stream,
+                  Arguments&&... arguments) {
+    if (blocks > 0) launch(kernel, blocks, update_threads, stream, arguments...);
+  }
+
+  // The factor is for all that follows on the stream, in this step.
+  void find_gradient_factor(const UpdateStep& step, Stream& stream) {
+    GradientScale scale{options_.optimizer.clip_norm, step.loss_scale, step.skip_overflow};
+    if (scale.clip_norm <= 0 && !scale.skip_overflow) return;
+    launch(gradient_factor_kernel, 1, factor_threads, stream.native(), options_.squares.data(),
+           static_cast<int64_t>(options_.squares.size()), scale, factor_->as<float>());
+  }
+
+  void allocate_slots() {
+    size_t slots = optimizer_->slots().size() + (ema_.on() ? 1 : 0);
+    size_t bytes = static_cast<size_t>(pieces_.state_floats()) * sizeof(float);
+    CurrentCudaDevice current(options_.device.index);
+    for (size_t i = 0; i < slots; ++i) {
+      slots_.push_back(allocate_memory(options_.device, bytes));
+      if (bytes == 0) continue;
+      check_cuda(cudaMemsetAsync(slots_[i]->data(), 0, bytes, nullptr), "cudaMemsetAsync");
+    }
+    check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  }
+
+  void bind() {
+    piece_list_ = upload(options_.device, pieces_.weights);
+    statistic_list_ = upload(options_.device, pieces_.statistics);
+    buffers_.pieces = piece_list_->as<UpdatePiece>();
+    buffers_.statistics = statistic_list_->as<StatisticPiece>();
+    buffers_.piece_count = static_cast<unsigned>(pieces_.weights.size());
+    buffers_.statistic_count = static_cast<unsigned>(pieces_.statistics.size());
+    buffers_.weights = options_.weights;
+    buffers_.sums = options_.sums;
+    factor_ = upload<float>(options_.device, {1.0f});
+    buffers_.gradient_factor = factor_->as<float>();
+    size_t slots = optimizer_->slots().size();
+    for (size_t i = 0; i < slots; ++i) buffers_.slots[i] = slots_[i]->as<float>();
+    if (ema_.on()) buffers_.average = slots_.back()->as<float>();
+  }
+
+  void bind_trust() {
+    std::vector<TrustSpan> spans;
+    for (size_t i = 0; i < options_.spans.size(); ++i) {
+      const WeightSpan& span = options_.spans[i];
+      if (span.adapts) spans.push_back({options_.norms->cells(i), span.decay, i});
+    }
+    trust_spans_ = static_cast<unsigned>(spans.size());
+    spans_ = upload(options_.device, spans);
+    trust_ = upload(options_.device, std::vector<float>(options_.spans.size(), 1.0f));
+    buffers_.norms = options_.norms->table().data();
+    buffers_.trust = trust_->as<float>();
+  }
+
+  std::vector<float> read_state(size_t slot) const {
+    std::vector<float> state(static_cast<size_t>(pieces_.state_floats()));
+    slots_[slot]->read(state.data(), slots_[slot]->bytes());
+    return state;
+  }
+
+  Options options_;
+  std::unique_ptr<Optimizer> optimizer_;
+  Ema ema_;
+  UpdatePieces pieces_;
+  // In the device's memory.
+  std::vector<std::unique_ptr<DeviceMemory>> slots_;
+  std::unique_ptr<DeviceMemory> piece_list_, statistic_list_;
+  std::unique_ptr<DeviceMemory> factor_;         // of the step's gradients
+  std::unique_ptr<DeviceMemory> spans_, trust_;  // of layer-wise optimizers
+  unsigned trust_spans_ = 0;
+  UpdateBuffers buffers_;  // all of that, for the kernels
+};
+
+}  // namespace
+
+std::unique_ptr<ParameterUpdate> make_cuda_parameter_update(const ParameterUpdate::Options& options,
+                                                            const ParameterLayout& layout) {
+  return std::make_unique<CudaUpdate>(options, layout);
+}
+
+}  // namespace spire
