@@ -57,6 +57,7 @@ class ExactMemory : public DeviceMemory {
       : DeviceMemory(bytes),
         memory_(::operator new (std::max<size_t>(bytes, 1), std::align_val_t{64})) {}
 
+  bool on_host() const override { return true; }
   void* data() const override { return memory_.get(); }
   void write(const void* host, size_t bytes) override { std::memcpy(data(), host, bytes); }
   void read(void* host, size_t bytes) const override { std::memcpy(host, data(), bytes); }
