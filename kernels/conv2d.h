@@ -68,5 +68,9 @@ std::unique_ptr<Kernel> make_conv2d_cpu(const Op& op, const KernelRequest& reque
 std::unique_ptr<Kernel> make_conv2d_backward_data_cpu(const Op& op, const KernelRequest& request);
 std::unique_ptr<Kernel> make_conv2d_backward_weights_cpu(const Op& op,
                                                          const KernelRequest& request);
+std::unique_ptr<Kernel> make_conv2d_cuda(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_conv2d_backward_data_cuda(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_conv2d_backward_weights_cuda(const Op& op,
+                                                          const KernelRequest& request);
 
 }  // namespace spire

@@ -41,5 +41,6 @@ class ConvTranspose2dOp : public Op {
 };
 
 std::unique_ptr<Kernel> make_conv_transpose2d_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_conv_transpose2d_cuda(const Op& op, const KernelRequest& request);
 
 }  // namespace spire

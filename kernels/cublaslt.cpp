@@ -1,7 +1,6 @@
 #include <dlfcn.h>
 #include <spire/base/error.h>
 #include <spire/kernels/cublaslt.h>
-#include <spire/kernels/cuda_libraries.h>
 
 namespace spire {
 namespace {
@@ -48,12 +47,5 @@ void Cublaslt::check(cublasStatus_t status, const char* call) const {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   fail(Category::device, "{}: {}", call, status_string(status));
 }
-
-CudaLibraries::CudaLibraries(DeviceId device, const Options& options) : options_(options) {
-  require(device.kind == DeviceKind::cuda, "CUDA's libraries for {}", to_string(device));
-  cublaslt_ = std::make_unique<Cublaslt>();
-}
-
-CudaLibraries::~CudaLibraries() {}
 
 }  // namespace spire

@@ -6,6 +6,7 @@
 #include <spire/kernels/batch_norm_sync.h>
 #include <spire/kernels/bias.h>
 #include <spire/kernels/concat.h>
+#include <spire/kernels/conv_transpose2d.h>
 #include <spire/kernels/dense.h>
 #include <spire/kernels/dropout.h>
 #include <spire/kernels/embedding.h>
@@ -59,6 +60,10 @@ std::span<const KernelEntry> cuda_kernels() {
       {"avg_pool2d_backward", make_avg_pool2d_backward_cuda},
       {"global_avg_pool", make_global_avg_pool_cuda},
       {"global_avg_pool_backward", make_global_avg_pool_backward_cuda},
+      {"conv2d", make_conv2d_cuda},
+      {"conv2d_backward_data", make_conv2d_backward_data_cuda},
+      {"conv2d_backward_weights", make_conv2d_backward_weights_cuda},
+      {"conv_transpose2d", make_conv_transpose2d_cuda},
       {"resize", make_resize_cuda},
       {"resize_backward", make_resize_backward_cuda},
       {"attention", make_attention_cuda},

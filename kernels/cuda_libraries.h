@@ -1,18 +1,21 @@
 // What the kernels of one GPU share of NVIDIA's libraries: their handles, and how they may compute.
 #pragma once
 #include <memory>
+#include <mutex>
 
 #include <spire/device/device.h>
 
 namespace spire {
 
 struct Cublaslt;
+struct Cudnn;
 
 class CudaLibraries {
  public:
   struct Options {
-    bool tf32 = false;                            // fp32 products in TF32, with 10 bits of fraction
+    bool tf32 = false;  // fp32 products and convolutions in TF32, with 10 bits of fraction
     size_t product_workspace = size_t{32} << 20;  // most that one product may ask for
+    size_t convolution_workspace = size_t{256} << 20;
   };
   // Opens cuBLASLt: it takes 200 MB and a quarter of a second, so not before a GPU is in use.
   // Throws Error(device) where it is not found. REQUIRES: the device is the thread's current one.
@@ -21,10 +24,15 @@ class CudaLibraries {
 
   const Options& options() const { return options_; }
   const Cublaslt& cublaslt() const { return *cublaslt_; }  // cublaslt.h
+  // cudnn.h. Opened when first asked for, as not every model has convolutions. Throws
+  // Error(device). REQUIRES: the device is the thread's current one.
+  const Cudnn& cudnn() const;
 
  private:
   Options options_;
   std::unique_ptr<Cublaslt> cublaslt_;
+  mutable std::once_flag cudnn_opened_;
+  mutable std::unique_ptr<Cudnn> cudnn_;
 };
 
 // Those of a GPU, or null for a CPU.

@@ -10,11 +10,13 @@ std::span<const KernelEntry> cuda_kernels() {
 }
 
 struct Cublaslt {};
-
-CudaLibraries::CudaLibraries(DeviceId device, const Options&) {
-  refuse_cuda(device.index);
-}
+struct Cudnn {};
 
 CudaLibraries::~CudaLibraries() {}
+
+std::unique_ptr<CudaLibraries> open_cuda_libraries(DeviceId device, const CudaLibraries::Options&) {
+  if (device.kind == DeviceKind::cpu) return nullptr;
+  refuse_cuda(device.index);
+}
 
 }  // namespace spire

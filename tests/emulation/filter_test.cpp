@@ -1,0 +1,95 @@
+// The layout of filters: plain to krsc and back, exactly.
+#include <gtest/gtest.h>
+#include <spire/kernels/cuda_filter.h>
+#include <spire/kernels/float_type.h>
+
+namespace spire {
+namespace {
+
+// Small integers, exact in every dtype.
+std::vector<float> numbered(const Shape& shape) {
+  std::vector<float> values(static_cast<size_t>(shape.elements()));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 127);
+  return values;
+}
+
+Packing packing_of(const Shape& shape, DType dtype) {
+  TensorSpec inputs[] = {{shape, DType::f32}};
+  return krsc_packings(0, dtype, {.inputs = inputs, .outputs = {}, .device = {}}).at(0);
+}
+
+template <typename T>
+std::vector<float> as_floats(const std::vector<T>& values) {
+  return {values.begin(), values.end()};
+}
+
+// By the definition.
+std::vector<float> krsc_of(const Shape& s, const std::vector<float>& plain) {
+  std::vector<float> krsc;
+  for (int64_t o = 0; o < s[0]; ++o)
+    for (int64_t k = 0; k < s[2] * s[3]; ++k)
+      for (int64_t c = 0; c < s[1]; ++c)
+        krsc.push_back(plain[static_cast<size_t>((o * s[1] + c) * s[2] * s[3] + k)]);
+  return krsc;
+}
+
+// One pixel, one channel; tiles of all pixels and several of channels; of several of pixels.
+const Shape shapes[] = {{5, 7, 1, 1},  {6, 1, 3, 3},    {4, 3, 3, 3},  {2, 500, 3, 3},
+                        {3, 16, 4, 4}, {2, 2100, 1, 2}, {2, 3, 11, 7}, {1, 70, 9, 17}};
+const DType dtypes[] = {DType::f32, DType::bf16, DType::f16};
+
+}  // namespace
+
+TEST(CudaFilter, PackingIsTheDefinition) {
+  for (const Shape& shape : shapes) {
+    for (DType dtype : dtypes) {
+      SCOPED_TRACE(to_string(shape) + " " + std::string(name(dtype)));
+      if (dtype == DType::f32 && same_order(shape)) continue;
+      Packing packing = packing_of(shape, dtype);
+      auto plain = numbered(shape);
+      with_cuda_float_type(dtype, [&](auto type) {
+        std::vector<decltype(type)> packed(plain.size());
+        EXPECT_EQ(packing.bytes, packed.size() * sizeof type);
+        packing.pack(plain.data(), packed.data());
+        EXPECT_EQ(as_floats(packed), krsc_of(shape, plain));
+      });
+    }
+  }
+}
+
+TEST(CudaFilter, UnitsMayBePackedAtATime) {
+  Shape shape{7, 5, 3, 3};
+  Packing packing = packing_of(shape, DType::f32);
+  ASSERT_EQ(packing.units, 7);
+  auto plain = numbered(shape);
+  std::vector<float> packed(plain.size());
+  for (int64_t first : {4, 0}) {
+    packing.pack_units(plain.data(), packed.data(), first, first == 4 ? 7 : 4, nullptr);
+    packing.pack_units(plain.data(), packed.data(), first, first, nullptr);
+  }
+  EXPECT_EQ(packed, krsc_of(shape, plain));
+}
+
+TEST(CudaFilter, Fp32InTheSameOrderIsReadAsItLies) {
+  TensorSpec inputs[] = {{{5, 7, 1, 1}, DType::f32}};
+  EXPECT_TRUE(
+      krsc_packings(0, DType::f32, {.inputs = inputs, .outputs = {}, .device = {}}).empty());
+}
+
+TEST(CudaFilter, GradientsComeBackPlain) {
+  for (const Shape& shape : shapes) {
+    for (DType dtype : dtypes) {
+      SCOPED_TRACE(to_string(shape) + " " + std::string(name(dtype)));
+      auto plain = numbered(shape);
+      auto floats = krsc_of(shape, plain);
+      std::vector<float> back(plain.size());
+      with_cuda_float_type(dtype, [&](auto type) {
+        std::vector<decltype(type)> krsc(floats.begin(), floats.end());
+        krsc_to_plain(shape, dtype, krsc.data(), back.data(), nullptr);
+      });
+      EXPECT_EQ(back, plain);
+    }
+  }
+}
+
+}  // namespace spire
