@@ -3,6 +3,8 @@
 #include <spire/kernels/cuda_filter.h>
 #include <spire/kernels/float_type.h>
 
+#include "cuda_runtime.h"
+
 namespace spire {
 namespace {
 
@@ -51,6 +53,7 @@ TEST(CudaFilter, PackingIsTheDefinition) {
         std::vector<decltype(type)> packed(plain.size());
         EXPECT_EQ(packing.bytes, packed.size() * sizeof type);
         packing.pack(plain.data(), packed.data());
+        ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
         EXPECT_EQ(as_floats(packed), krsc_of(shape, plain));
       });
     }
@@ -67,6 +70,7 @@ TEST(CudaFilter, UnitsMayBePackedAtATime) {
     packing.pack_units(plain.data(), packed.data(), first, first == 4 ? 7 : 4, nullptr);
     packing.pack_units(plain.data(), packed.data(), first, first, nullptr);
   }
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   EXPECT_EQ(packed, krsc_of(shape, plain));
 }
 
@@ -86,6 +90,7 @@ TEST(CudaFilter, GradientsComeBackPlain) {
       with_cuda_float_type(dtype, [&](auto type) {
         std::vector<decltype(type)> krsc(floats.begin(), floats.end());
         krsc_to_plain(shape, dtype, krsc.data(), back.data(), nullptr);
+        ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
       });
       EXPECT_EQ(back, plain);
     }

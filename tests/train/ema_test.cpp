@@ -102,12 +102,12 @@ struct Outcome {
 };
 
 // Trains, evaluates in between, and goes on.
-Outcome outcome_of(const SmallRun& run) {
+Outcome outcome_of(const SmallRun& run, int64_t half = 9, int64_t end = 20) {
   Outcome outcome;
   on_ranks(run, [&](Trainer& trainer) {
-    run_steps(trainer, run, 0, 9);
+    run_steps(trainer, run, 0, half);
     EvaluationSums sums = evaluate(trainer, run);
-    run_steps(trainer, run, 9, 20);
+    run_steps(trainer, run, half, end);
     uint64_t average = 0;
     trainer.team().lead([&] {
       average = trainer.average_hash().value_or(0);
@@ -123,10 +123,11 @@ TEST_P(EmaInTraining, OneOutcomeForAllDevicesProcessesAndStrategies) {
   for (const char* optimizer : {"sgd", "lamb"}) {
     SmallRun base = averaged_run(GetParam());
     base.optimizer.name = optimizer;
-    Outcome expected = outcome_of(base);
+    int64_t half = on_gpu() ? 2 : 9, end = on_gpu() ? 4 : 20;
+    Outcome expected = outcome_of(base, half, end);
     EXPECT_NE(expected.average, expected.parameters);
     for (const SmallRun& run : places_of(base, GetParam())) {
-      EXPECT_EQ(outcome_of(run), expected)
+      EXPECT_EQ(outcome_of(run, half, end), expected)
           << run.ranks << " x " << run.devices.size() << " " << run.strategy;
     }
   }
@@ -173,13 +174,14 @@ uint64_t average_after(const SmallRun& run, const TrainingState& state, int64_t 
 
 TEST_P(EmaInTraining, MovesWithTheCheckpoint) {
   SmallRun base = averaged_run(GetParam());
-  uint64_t straight = outcome_of(base).average;
+  int64_t half = on_gpu() ? 3 : 7, end = on_gpu() ? 6 : 20;
+  uint64_t straight = outcome_of(base, half, end).average;
   auto places = places_of(base, GetParam());
   for (size_t from : {1, 4, 6}) {
-    TrainingState state = state_after(places[from], 7);
+    TrainingState state = state_after(places[from], half);
     EXPECT_EQ(state.optimizer.back().first, "ema");
     for (size_t to : {0, 3, 5})
-      EXPECT_EQ(average_after(places[to], state, 7, 20), straight) << from << " to " << to;
+      EXPECT_EQ(average_after(places[to], state, half, end), straight) << from << " to " << to;
   }
 }
 
@@ -187,10 +189,11 @@ TEST_P(EmaInTraining, BeginsWithTheWeightsOfACheckpointThatHasNone) {
   SmallRun run = averaged_run(GetParam());
   SmallRun plain = run;
   plain.ema = {};
-  TrainingState state = state_after(plain, 7);
+  int64_t steps = on_gpu() ? 2 : 7;
+  TrainingState state = state_after(plain, steps);
   for (const SmallRun& place : places_of(run, GetParam())) {
-    uint64_t hash = average_after(place, state, 7, 7);
-    EXPECT_EQ(hash, hash_after(plain, 7)) << place.strategy;
+    uint64_t hash = average_after(place, state, steps, steps);
+    EXPECT_EQ(hash, hash_after(plain, steps)) << place.strategy;
   }
 }
 
