@@ -21,8 +21,7 @@ decltype(auto) with_float_type(DType dtype, const Visit& visit) {
 // The same with float16, for CUDA kernels.
 template <typename Visit>
 decltype(auto) with_cuda_float_type(DType dtype, const Visit& visit) {
-  if (dtype == DType::f16) return visit(float16{});
-  return with_float_type(dtype, visit);
+  return with_any_float_type(dtype, visit);
 }
 
 }  // namespace spire

@@ -31,12 +31,13 @@ std::string_view name(DType dtype) {
 }
 
 void copy_floats(const void* from, DType dtype, std::span<float> to) {
-  require(dtype == DType::f32 || dtype == DType::bf16, "copy_floats: {}", name(dtype));
-  if (dtype == DType::f32) {
-    std::copy_n(static_cast<const float*>(from), to.size(), to.begin());
-  } else {
-    std::copy_n(static_cast<const bfloat16*>(from), to.size(), to.begin());
-  }
+  with_any_float_type(dtype, [&](auto type) {
+    std::copy_n(static_cast<const decltype(type)*>(from), to.size(), to.begin());
+  });
+}
+
+void refuse_float_type(DType dtype) {
+  fail(Category::unexpected, "{} is not a type of floats", name(dtype));
 }
 
 DType dtype_from_name(std::string_view name) {

@@ -95,7 +95,19 @@ struct dtype_of<uint8_t> {
   static constexpr DType value = DType::u8;
 };
 
-// Elements of fp32 or bf16 as floats, as many as `to` holds.
+// Throws Error(unexpected): the dtype is none of fp32, bf16 and fp16.
+[[noreturn]] void refuse_float_type(DType dtype);
+
+// visit(float{}), visit(bfloat16{}) or visit(float16{}): `using T = decltype(type)` inside.
+template <typename Visit>
+decltype(auto) with_any_float_type(DType dtype, const Visit& visit) {
+  if (dtype == DType::f32) return visit(float{});
+  if (dtype == DType::bf16) return visit(bfloat16{});
+  if (dtype != DType::f16) refuse_float_type(dtype);
+  return visit(float16{});
+}
+
+// Elements of fp32, bf16 or fp16 as floats, as many as `to` holds.
 void copy_floats(const void* from, DType dtype, std::span<float> to);
 
 }  // namespace spire

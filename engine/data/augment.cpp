@@ -74,12 +74,12 @@ bool changes_colors(const AugmentConfig& options) {
 }
 
 template <typename T>
-std::vector<T> make_table(const Normalization& normalization) {
-  std::vector<T> table;
+std::vector<std::byte> make_table(const Normalization& normalization) {
+  std::vector<std::byte> table(normalization.mean.size() * 256 * sizeof(T));
+  auto* entry = reinterpret_cast<T*>(table.data());
   for (size_t c = 0; c < normalization.mean.size(); ++c)
     for (int v = 0; v < 256; ++v)
-      table.emplace_back(
-          static_cast<float>((v / 255.0 - normalization.mean[c]) / normalization.stddev[c]));
+      *entry++ = static_cast<float>((v / 255.0 - normalization.mean[c]) / normalization.stddev[c]);
   return table;
 }
 
@@ -114,8 +114,8 @@ ImageWriter::ImageWriter(const Shape& shape, const Normalization& normalization,
   for (double stddev : normalization.stddev)
     require(stddev > 0, "normalization: stddev {} is not positive", stddev);
   bool plain = dtype == DType::u8 && options == AugmentConfig{};
-  require(plain || dtype == DType::f32 || dtype == DType::bf16,
-          "images as {}: only f32 and bf16 are made, and u8 without augmentation", name(dtype));
+  require(plain || dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16,
+          "images as {}: floats are made, and u8 without augmentation", name(dtype));
   if (options.crop < 0 || options.crop >= std::min(height_, width_))
     fail(Category::config, "data.augment.crop: {} for images of {} x {}; choose 0 to {}",
          options.crop, height_, width_, std::min(height_, width_) - 1);
@@ -127,18 +127,21 @@ ImageWriter::ImageWriter(const Shape& shape, const Normalization& normalization,
       fail(Category::config, "data.augment.color_jitter.saturation: grey images have none; use 0");
     identity_ = make_identity(channels_);
   }
-  if (dtype == DType::f32) f32_table_ = make_table<float>(normalization);
-  if (dtype == DType::bf16) bf16_table_ = make_table<bfloat16>(normalization);
+  if (dtype == DType::u8) return;
+  with_any_float_type(dtype,
+                      [&](auto type) { table_ = make_table<decltype(type)>(normalization); });
 }
 
 void ImageWriter::write(const uint8_t* pixels, int64_t epoch, int64_t sample, void* out) const {
   if (dtype_ == DType::u8) {
     std::memcpy(out, pixels, image_bytes());
-  } else if (dtype_ == DType::f32) {
-    write_as(pixels, epoch, sample, f32_table_.data(), static_cast<float*>(out));
-  } else {
-    write_as(pixels, epoch, sample, bf16_table_.data(), static_cast<bfloat16*>(out));
+    return;
   }
+  with_any_float_type(dtype_, [&](auto type) {
+    using T = decltype(type);
+    write_as(pixels, epoch, sample, reinterpret_cast<const T*>(table_.data()),
+             static_cast<T*>(out));
+  });
 }
 
 template <typename T>

@@ -20,9 +20,9 @@ ImageTransform image_transform(const AugmentConfig& options, uint64_t seed, int6
 // Writes normalised images of one shape and dtype. Immutable, so any thread may use it.
 class ImageWriter {
  public:
-  // shape (H, W, C) of the images. dtype f32 or bf16; or u8: pixels as they are, which goes without
-  // augmentation. Throws Error(config) for a crop that could leave nothing of an image, and for
-  // changes of colour where there is none.
+  // shape (H, W, C) of the images. dtype f32, bf16 or f16; or u8: pixels as they are, which goes
+  // without augmentation. Throws Error(config) for a crop that could leave nothing of an image, and
+  // for changes of colour where there is none.
   ImageWriter(const Shape& shape, const Normalization& normalization, DType dtype,
               const AugmentConfig& options, uint64_t seed);
 
@@ -38,9 +38,8 @@ class ImageWriter {
   DType dtype_;
   AugmentConfig options_;
   uint64_t seed_;
-  // (C, 256): the normalised value of each pixel value; the one of dtype_ is filled.
-  std::vector<float> f32_table_;
-  std::vector<bfloat16> bf16_table_;
+  // (C, 256) of dtype_: the normalised value of each pixel value. Empty for u8.
+  std::vector<std::byte> table_;
   std::vector<uint8_t> identity_;  // (C, 256), when colours are changed
 };
 

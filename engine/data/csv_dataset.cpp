@@ -50,9 +50,11 @@ TableDataset::TableDataset(fs::path path, SampleSpec spec, const std::vector<dou
       targets_(std::move(targets)),
       broken_(broken) {
   DType dtype = spec_.columns[0].dtype;
-  features_ = dtype == DType::f64    ? bytes_as<double>(features)
-              : dtype == DType::bf16 ? bytes_as<bfloat16>(features)
-                                     : bytes_as<float>(features);
+  if (dtype == DType::f64) {
+    features_ = bytes_as<double>(features);
+  } else {
+    with_any_float_type(dtype, [&](auto type) { features_ = bytes_as<decltype(type)>(features); });
+  }
 }
 
 void TableDataset::read(std::span<const int64_t> samples, int64_t,

@@ -65,7 +65,7 @@ struct DatasetPair {
 
 // How samples are to be written.
 struct ReadOptions {
-  DType dtype = DType::f32;  // of images and features: f32 | bf16
+  DType dtype = DType::f32;  // of images and features: f32 | bf16 | f16
   uint64_t seed = 0;         // of augmentation and of the windows of tokens
   // Samples as they are stored: images u8, features f32 or f64, nothing augmented or normalised
   // (data.augment and dtype do not count), windows of tokens from the first token on. spec() still

@@ -122,11 +122,10 @@ float Mixer::mix_pair(const RandomStream& draws, std::byte* a, std::byte* b) con
   if (cut) return swap_box(input, lambda, draws.uniform(center_y), draws.uniform(center_x), a, b);
   auto share = static_cast<float>(lambda);
   int64_t count = input.shape.elements();
-  if (input.dtype == DType::f32) {
-    blend(share, count, reinterpret_cast<float*>(a), reinterpret_cast<float*>(b));
-  } else {
-    blend(share, count, reinterpret_cast<bfloat16*>(a), reinterpret_cast<bfloat16*>(b));
-  }
+  with_any_float_type(input.dtype, [&](auto type) {
+    using T = decltype(type);
+    blend(share, count, reinterpret_cast<T*>(a), reinterpret_cast<T*>(b));
+  });
   return share;
 }
 

@@ -11,10 +11,10 @@ namespace {
 void put_number(double x, DType dtype, size_t place, std::byte* out) {
   if (dtype == DType::f64) {
     reinterpret_cast<double*>(out)[place] = x;
-  } else if (dtype == DType::f32) {
-    reinterpret_cast<float*>(out)[place] = static_cast<float>(x);
   } else {
-    reinterpret_cast<bfloat16*>(out)[place] = static_cast<float>(x);
+    with_any_float_type(dtype, [&](auto type) {
+      reinterpret_cast<decltype(type)*>(out)[place] = static_cast<float>(x);
+    });
   }
 }
 

@@ -62,11 +62,8 @@ SyntheticImages::SyntheticImages(const SyntheticConfig& config, const Shape& sha
       {images ? "images" : "features", images ? shape : Shape{shape[1]}, options.dtype},
       {"labels", {}, DType::i32}};
   spec_.classes = config.classes;
-  if (options.dtype == DType::bf16) {
-    fill_strips<bfloat16>(shape.elements() + places);
-  } else {
-    fill_strips<float>(shape.elements() + places);
-  }
+  with_any_float_type(options.dtype,
+                      [&](auto type) { fill_strips<decltype(type)>(shape.elements() + places); });
 }
 
 template <typename T>

@@ -163,11 +163,9 @@ void TableRows::write_row(std::byte* row) const {
                                                      : fmt::format("'{}'", spec_.feature_names[f]),
                          std::string_view(field.text).substr(0, 40)));
     double x = by.mean.empty() ? *number : (*number - by.mean[f]) / by.stddev[f];
-    if (spec_.columns[0].dtype == DType::bf16) {
-      reinterpret_cast<bfloat16*>(row)[f] = static_cast<float>(x);
-    } else {
-      reinterpret_cast<float*>(row)[f] = static_cast<float>(x);
-    }
+    with_any_float_type(spec_.columns[0].dtype, [&](auto type) {
+      reinterpret_cast<decltype(type)*>(row)[f] = static_cast<float>(x);
+    });
   }
 }
 

@@ -33,6 +33,7 @@ struct SmallRun {
   LossConfig loss = {};
   OptimizerConfig optimizer{.name = "sgd", .lr = 0.05, .momentum = 0.9, .nesterov = true};
   EmaConfig ema = {};
+  LossScaleConfig loss_scale = {};
   DType precision = DType::f32;
   int64_t samples = 103, batch_size = 4, towers = 4, tower_threads = 1;
   std::vector<std::string> devices = {"cpu:0"};  // of each rank
@@ -67,7 +68,7 @@ struct SmallRun {
             .loss = loss,
             .optimizer = optimizer,
             .ema = ema,
-            .loss_scale = {},
+            .loss_scale = loss_scale,
             .train_columns = columns(),
             .test_columns = columns(),
             .classes = 4,
