@@ -1,3 +1,4 @@
+#include <spire/base/error.h>
 #include <spire/device/cuda_current.h>
 #include <spire/device/device_memory.h>
 
@@ -7,11 +8,28 @@
 namespace spire {
 namespace {
 
+double gib(size_t bytes) {
+  return static_cast<double>(bytes) / (size_t{1} << 30);
+}
+
+[[noreturn]] void out_of_memory(int index, size_t bytes) {
+  cudaGetLastError();
+  size_t free_bytes = 0, total = 0;
+  check_cuda(cudaMemGetInfo(&free_bytes, &total), "cudaMemGetInfo");
+  fail(Category::out_of_memory,
+       "cuda:{}: {:.2f} GiB asked for, {:.2f} of {:.2f} GiB are free; lower batch_size, set "
+       "memory.recompute: blocks, or share the towers among more GPUs (trainer plan shows what "
+       "takes how much)",
+       index, gib(bytes), gib(free_bytes), gib(total));
+}
+
 class CudaMemory : public DeviceMemory {
  public:
   CudaMemory(int index, size_t bytes) : DeviceMemory(bytes), index_(index) {
     CurrentCudaDevice current(index_);
-    check_cuda(cudaMalloc(&memory_, std::max<size_t>(bytes, 1)), "cudaMalloc");
+    cudaError_t code = cudaMalloc(&memory_, std::max<size_t>(bytes, 1));
+    if (code == cudaErrorMemoryAllocation) out_of_memory(index_, bytes);
+    check_cuda(code, "cudaMalloc");
   }
   // What fails here failed before: an error of the device, which an earlier call has told.
   ~CudaMemory() override { cudaFree(memory_); }

@@ -91,18 +91,23 @@ void MetricsFile::failed(std::string_view what) {
 
 void MetricsFile::on_step(const StepReport& step) {
   if (!step.record) return;
-  append(line_of({{"time", utc_text(now_())},
-                  {"step", step.step},
-                  {"epoch", step.epoch},
-                  {"samples_seen", step.samples_seen},
-                  {"train/loss", step.loss},
-                  {fmt::format("train/{}", name(step.metric.metric)), step.metric.value},
-                  {"train/lr", step.lr},
-                  {"train/grad_norm", step.grad_norm},
-                  {"perf/samples_per_s", step.samples_per_s},
-                  {"perf/step_ms", step.step_ms},
-                  {"time/data_wait_ms", step.data_wait * step.step_ms},
-                  {"time/comm_wait_ms", step.comm_wait * step.step_ms}}));
+  Json record = {{"time", utc_text(now_())},
+                 {"step", step.step},
+                 {"epoch", step.epoch},
+                 {"samples_seen", step.samples_seen},
+                 {"train/loss", step.loss},
+                 {fmt::format("train/{}", name(step.metric.metric)), step.metric.value},
+                 {"train/lr", step.lr},
+                 {"train/grad_norm", step.grad_norm},
+                 {"perf/samples_per_s", step.samples_per_s},
+                 {"perf/step_ms", step.step_ms},
+                 {"time/data_wait_ms", step.data_wait * step.step_ms},
+                 {"time/comm_wait_ms", step.comm_wait * step.step_ms}};
+  if (step.loss_scale > 0) {
+    record["train/loss_scale"] = step.loss_scale;
+    record["train/skipped_steps"] = step.skipped_steps;
+  }
+  append(line_of(record));
 }
 
 void MetricsFile::on_eval(const EvalReport& eval) {

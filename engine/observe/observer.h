@@ -75,8 +75,10 @@ struct StepReport {
   double grad_norm = 0;
   double samples_per_s = 0;
   double step_ms = 0;
-  double data_wait = 0;  // share of the step spent waiting for data, 0..1
-  double comm_wait = 0;  // the same for gradients of others: exposed communication, 0..1
+  double data_wait = 0;       // share of the step spent waiting for data, 0..1
+  double comm_wait = 0;       // the same for gradients of others: exposed communication, 0..1
+  double loss_scale = 0;      // of fp16; 0: another precision
+  int64_t skipped_steps = 0;  // fp16: steps of the run whose gradients overflowed
   int64_t samples_seen = 0;
   double eta_seconds = 0;
   bool record = true;  // belongs in metrics.jsonl (log.every_steps)

@@ -48,6 +48,7 @@ std::vector<Field> fields_of(const StepReport& step, const LineContext& context,
       {"", fmt::format("{:.0f}", step.samples_per_s), compact ? "/s" : " samples/s", 3},
       {"data", fmt::format("{:.0f}%", 100 * step.data_wait), "", 2},
       {"comm", fmt::format("{:.0f}%", 100 * step.comm_wait), "", 2, shows_comm_wait(step, context)},
+      {"skipped", fmt::format("{}", step.skipped_steps), "", 2, step.skipped_steps > 0},
       {"eta", duration_text(step.eta_seconds), "", 4}};
 }
 
@@ -89,14 +90,15 @@ std::string progress_line(const StepReport& step, const LineContext& context, in
 
 std::string plain_line(const StepReport& step, const LineContext& context,
                        std::chrono::system_clock::time_point time) {
-  std::string comm;
+  std::string comm, skipped;
   if (shows_comm_wait(step, context)) comm = fmt::format(" comm {:.0f}%", 100 * step.comm_wait);
+  if (step.skipped_steps > 0) skipped = fmt::format(" skipped {}", step.skipped_steps);
   return fmt::format(
       "{} step {}/{} epoch {:.2f} loss {} {} {} lr {:.3e} gnorm {} {:.0f} samples/s "
-      "{:.1f} ms/step data {:.0f}%{} eta {}",
+      "{:.1f} ms/step data {:.0f}%{}{} eta {}",
       utc_text(time), step.step, step.total_steps, step.epoch, loss_text(step.loss),
       name(step.metric.metric), metric_text(step.metric), step.lr, loss_text(step.grad_norm),
-      step.samples_per_s, step.step_ms, 100 * step.data_wait, comm,
+      step.samples_per_s, step.step_ms, 100 * step.data_wait, comm, skipped,
       duration_text(step.eta_seconds));
 }
 

@@ -57,6 +57,8 @@ StepReport Progress::step(const StepResult& result, int64_t samples, double lr,
   report.step_ms = seconds * 1e3;
   report.data_wait = std::clamp(waited / seconds, 0.0, 1.0);
   report.comm_wait = std::clamp(result.comm_seconds / seconds, 0.0, 1.0);
+  report.loss_scale = result.loss_scale;
+  report.skipped_steps = result.skipped_steps;
   report.samples_seen = samples_seen;
   double per_step =
       steps_here_ > 1 ? train_seconds_ / static_cast<double>(steps_here_ - 1) : seconds;

@@ -29,8 +29,9 @@ StepResult Trainer::step(const Batch& batch, int64_t done, double lr, bool stop)
           .score = tree_sum(sums_.score) / samples,
           .grad_norm = norm,
           .comm_seconds = reduction_->exposed_seconds(),
-          .loss_scale = scale,
+          .loss_scale = loss_scale_.on() ? scale : 0.0,
           .skipped = skipped,
+          .skipped_steps = loss_scale_.state().skipped,
           .stop = any_stop()};
 }
 

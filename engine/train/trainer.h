@@ -49,9 +49,12 @@ struct StepResult {
   double score = 0;         // mean of what the metric is made from (Metric)
   double grad_norm = 0;     // of the averaged gradient, before clipping
   double comm_seconds = 0;  // the reduction's time that no tower's work hid
-  double loss_scale = 1;    // of this step; fp16's
-  bool skipped = false;     // fp16: the gradients overflowed, and nothing was updated
-  bool stop = false;        // some rank asked to stop
+  // Of fp16 alone: the loss's factor in this step (0: another precision); whether the gradients
+  // overflowed, so that nothing was updated; and how many steps went so, in all.
+  double loss_scale = 0;
+  bool skipped = false;
+  int64_t skipped_steps = 0;
+  bool stop = false;  // some rank asked to stop
 };
 
 struct EvaluationSums {

@@ -153,6 +153,8 @@ TEST(EmulationMemory, ADeviceCanBeFull) {
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.category(), Category::out_of_memory);
+    EXPECT_NE(std::string(error.what()).find("cuda:0: 0.00 GiB asked for"), std::string::npos)
+        << error.what();
   }
   EXPECT_NO_THROW(allocate_memory({DeviceKind::cuda, 1}, 401));
   memory.reset();

@@ -86,8 +86,7 @@ TEST(StartBlock, SaysHowTheRateGrowsWithTheGlobalBatch) {
               HasSubstr("\nlr            0.4 = 0.1 × 4 (linear, global batch 256 / 64)\n"));
   start.lr_scaling = "none";
   start.lr = 0.1;
-  EXPECT_THAT(start_block(start),
-              HasSubstr("\nlr            0.1, not scaled with the batch\n"));
+  EXPECT_THAT(start_block(start), HasSubstr("\nlr            0.1, not scaled with the batch\n"));
 }
 
 TEST(StartBlock, SaysWhereItResumesAndHowStepsOverrideEpochs) {

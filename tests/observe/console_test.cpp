@@ -77,6 +77,17 @@ TEST(CommWait, IsShownFromOnePercentOnAndWithSeveralProcesses) {
   EXPECT_THAT(progress_line(step, {}, 200, false), HasSubstr("data 2%  comm 12%  eta 1:15"));
 }
 
+TEST(Skipped, StepsAreShownOnceThereAreSome) {
+  auto time = std::chrono::system_clock::from_time_t(1769860800);
+  StepReport step = sample_step();
+  for (int64_t skipped : {0, 3}) {
+    step.skipped_steps = skipped;
+    for (const std::string& line :
+         {plain_line(step, {}, time), progress_line(step, {}, 200, false)})
+      EXPECT_EQ(line.find("skipped 3") != std::string::npos, skipped > 0) << line;
+  }
+}
+
 TEST(CommWait, StaysLongerThanTheDataWaitWhereThereIsLittleRoom) {
   StepReport step = sample_step();
   step.comm_wait = 0.3;

@@ -69,6 +69,18 @@ TEST_F(Metrics, OnlyRecordedStepsAndNumbersThatAreNotFiniteAreNull) {
   EXPECT_TRUE(record["train/grad_norm"].is_null());
 }
 
+TEST_F(Metrics, StepsOfFp16HaveTheLossScale) {
+  MetricsFile metrics(path, nullptr, clock.function());
+  metrics.on_start(sample_start());
+  StepReport step = sample_step();
+  step.loss_scale = 32768;
+  step.skipped_steps = 3;
+  metrics.on_step(step);
+  json record = json::parse(file_text(path));
+  EXPECT_EQ(record["train/loss_scale"], 32768);
+  EXPECT_EQ(record["train/skipped_steps"], 3);
+}
+
 TEST_F(Metrics, ALineIsInTheFileAsSoonAsItIsTold) {
   MetricsFile metrics(path, nullptr, clock.function());
   metrics.on_start(sample_start());
