@@ -55,8 +55,7 @@ done
 pretend bin/nvidia-smi <<'TEXT'
 #!/usr/bin/env bash
 [[ $* = *memory.used* ]] || exit 0
-echo 500
-echo 20500
+printf '500\n20500\n'
 exec sleep 100
 TEXT
 pretend bin/compute-sanitizer <<'TEXT'
@@ -89,7 +88,7 @@ check 0 --build fake --python fake/python --log log
 says '^PASS .* bits two logical devices +hash 00c0ffee00c0ffee'
 says '^PASS .* tests of ops +1 tests, 0 skipped'
 says '^PASS .* memory, too little +exit 6'
-says '^PASS .* resnet50 bf16 Spire +2500 samples/s, MFU 6.2 %, memory 20000 MiB, first step after 0.[0-9] s, waits for data 0.25 ms'
+says '^PASS .* resnet50 bf16 Spire +2500 samples/s, MFU 6.2 %, memory 20000 MiB, first step after [0-9.]+ s, waits for data 0.25 ms'
 says '^PASS .* gpt2 bf16 PyTorch eager +2048000 tokens/s, .*Spire.s speed 1.25 of it'
 says '^PASS .* memcheck of a step +ERROR SUMMARY: 0 errors'
 says '^30 passed, 0 failed, 0 skipped'
@@ -107,10 +106,11 @@ grep -qE '^FAIL .* precision tf32 +exit 3: error\[3\]: cuda:0: no' crash/table.t
 grep -qE '^FAIL .* tests of ops .*Everywhere/MulTest.Values/cuda_fp32' test/table.txt || stop "which test failed"
 grep -qE '^SKIP .* no PyTorch with a GPU in /nowhere/python' test/table.txt || stop "PyTorch is not missed"
 
-# Time runs out: what hangs is ended, what is left is skipped.
+# Time runs out: what hangs is ended, what is left is skipped. How much that is depends on the machine's load.
 FAULT=hang check 0 --build fake --only bits,precisions --seconds 6 --log hang
 says '^SKIP .* bits without graphs +no time left'
-says '^3 passed, 0 failed, 5 skipped'
+says '^SKIP .* precision fp16 +no time left'
+says '^[0-3] passed, 0 failed, [5-8] skipped'
 
 if ! "$trainer" devices | grep -q ^cuda:0; then
   mkdir -p real/tools
