@@ -2,7 +2,7 @@
 # The runtime is linked statically and the driver is never linked, so that a build with CUDA starts on a machine
 # that has no driver.
 include(CheckLanguage)
-set(SPIRE_CUDA_ARCHITECTURES 90 CACHE STRING "GPU architectures to compile for, as in CMAKE_CUDA_ARCHITECTURES")
+set(SPIRE_CUDA_ARCHITECTURES 90 CACHE STRING "GPU architectures to compile for: 90, \"80;90\", ..., or fat: those of 2020 and later")
 
 spire_dependency(CUDA OPTION SPIRE_CUDA FIND CUDAToolkit 12.0 TARGET CUDA::cudart_static FOR "GPU devices")
 if(SPIRE_HAS_CUDA AND NOT CMAKE_CUDA_COMPILER)
@@ -19,6 +19,10 @@ spire_all_or_none(SPIRE_USE_CUDA CUDA nvcc cuBLAS cuDNN NCCL)
 
 if(SPIRE_USE_CUDA)
   set(CMAKE_CUDA_ARCHITECTURES ${SPIRE_CUDA_ARCHITECTURES})
+  if(SPIRE_CUDA_ARCHITECTURES STREQUAL "fat")
+    # Code for each, and PTX of the last, which the driver compiles for those to come.
+    set(CMAKE_CUDA_ARCHITECTURES 80-real 86-real 89-real 90-real 100)
+  endif()
   set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
   enable_language(CUDA)
   # nvcc speaks C++20 since CUDA 12; CMake 3.25 does not know the flag.
