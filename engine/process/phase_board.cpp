@@ -50,6 +50,8 @@ std::string phase_text(Phase phase, int64_t detail) {
       return "update";
     case Phase::eval:
       return "eval";
+    case Phase::device:
+      return "device";
     case Phase::checkpoint:
       return "checkpoint";
   }

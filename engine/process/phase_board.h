@@ -24,6 +24,7 @@ enum class Phase : uint8_t {
   bucket,  // detail: its index
   update,
   eval,
+  device,  // the host waits for what it gave a GPU
   checkpoint,
 };
 std::string phase_text(Phase phase, int64_t detail);  // "forward", "bucket 3", "waiting"

@@ -104,12 +104,20 @@ void Trainer::replicate(int lane) {
   replica.forms.pack_for_step(replica.values(), part, parts, stream(lane));
 }
 
+// A GPU that fails or hangs at what it was given does so here.
+void Trainer::await_device(int lane) {
+  if (stream(lane).device().kind == DeviceKind::cpu) return;
+  board_.enter(lane, Phase::device);
+  stream(lane).synchronize();
+  board_.enter(lane, Phase::idle);
+}
+
 // Runs the body, and the work that it gave the device. A lane that fails releases the others and
 // says where it was.
 void Trainer::on_lane(int lane, const std::function<void(int)>& body) {
   try {
     body(lane);
-    stream(lane).synchronize();
+    await_device(lane);
   } catch (const BarrierBroken&) {
     throw;
   } catch (const PeerLost&) {

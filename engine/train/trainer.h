@@ -151,6 +151,7 @@ class Trainer {
   std::vector<int> chunk_owners() const;
 
   void on_lane(int lane, const std::function<void(int)>& body);
+  void await_device(int lane);
   void make_devices(const CudaConfig& cuda);
   void meet(int lane) { joint_->meet(lane); }
   void write_weights(const float* values);

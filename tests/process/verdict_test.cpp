@@ -37,6 +37,7 @@ TEST(Stall, OfEachWorkingPhaseIsFoundBeyondItsLimitAndNotBefore) {
                          {Phase::bucket, 10, "bucket 4", "timeouts.step: 10 s"},
                          {Phase::update, 10, "update", "timeouts.step: 10 s"},
                          {Phase::eval, 10, "eval", "timeouts.step: 10 s"},
+                         {Phase::device, 10, "device", "timeouts.step: 10 s"},
                          {Phase::checkpoint, 60, "checkpoint", "timeouts.checkpoint: 60 s"}}) {
     EXPECT_FALSE(find_stall(rank_1({{"cpu:0", c.phase, 4, 37, c.limit}}), kLimits, 0));
     auto stall = find_stall(rank_1({{"cpu:0", c.phase, 4, 37, c.limit + 0.1}}), kLimits, 0);
