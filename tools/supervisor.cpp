@@ -124,9 +124,8 @@ class Supervisor {
   void pin_meaning(std::vector<std::string>& words) const {
     int first = static_cast<int>(arguments_.processes.value_or(1));
     if (std::max(1, ranks_) == first) return;
-    std::vector<RankPlace> places(static_cast<size_t>(first),
-                                  {host_name(), discover_topology().cores});
-    Placement placement = place_towers(config_, share_cores(places), 0, discover_cuda());
+    std::vector<RankPlace> places(static_cast<size_t>(first), own_place());
+    Placement placement = place_towers(config_, share_out(places), 0);
     words.push_back(fmt::format("towers={}", placement.towers));
     words.push_back(fmt::format("tower_threads={}", placement.tower_threads));
   }

@@ -35,12 +35,12 @@ std::vector<TowerRange> GradientReduction::process_nodes(Reduction order, int to
 }
 
 GradientReduction::GradientReduction(const Options& options, const std::vector<NodeBuffer>& buffers,
-                                     ProcessGroup* group, PhaseBoard& board)
+                                     DeviceExchange* exchange, PhaseBoard& board)
     : options_(options), board_(board), lanes_(options.streams.size()) {
-  const auto& exchange = options_.exchange;
+  const auto& ranks = options_.exchange;
   TowerRange own{buffers.front().node.begin, buffers.back().node.end};
   int depth = 1;
-  for (TowerRange node : process_nodes(exchange.order, exchange.towers, own)) {
+  for (TowerRange node : process_nodes(ranks.order, ranks.towers, own)) {
     std::vector<TreeSum::Leaf> leaves;
     float* first = nullptr;
     for (const NodeBuffer& buffer : buffers) {
@@ -48,7 +48,7 @@ GradientReduction::GradientReduction(const Options& options, const std::vector<N
       if (!first) first = buffer.data;
       leaves.push_back({buffer.node, buffer.data, 0});
     }
-    nodes_.push_back({TreeSum(exchange.order, node, leaves), first});
+    nodes_.push_back({TreeSum(ranks.order, node, leaves), first});
     depth = std::max(depth, nodes_.back().tree.depth());
   }
   for (size_t l = 0; l < lanes_.size(); ++l) {
@@ -56,18 +56,40 @@ GradientReduction::GradientReduction(const Options& options, const std::vector<N
     lane.stream = options_.streams[l];
     lane.arithmetic = make_lane_arithmetic(*lane.stream, depth);
     lane.end = lane.stream->make_event();
-    for (size_t b = 0; b < exchange.buckets.size(); ++b)
+    for (size_t b = 0; b < buckets().size(); ++b) {
       lane.arrival.push_back(lane.stream->make_event());
+      lane.share.push_back(lane.stream->make_event());
+    }
   }
-  arrived_ = std::make_unique<std::atomic<uint32_t>[]>(exchange.buckets.size());
-  summed_ = std::make_unique<std::atomic<uint32_t>[]>(exchange.buckets.size());
-  if (!group || group->size() == 1) return;
+  arrived_ = std::make_unique<std::atomic<uint32_t>[]>(buckets().size());
+  summed_ = std::make_unique<std::atomic<uint32_t>[]>(buckets().size());
+  if (exchange && exchange->size() > 1) make_exchange(*exchange);
+}
+
+void GradientReduction::make_exchange(DeviceExchange& exchange) {
   std::vector<float*> data;
   for (const auto& node : nodes_) data.push_back(node.data);
-  host_stream_ = make_stream({});
-  host_arithmetic_ = make_lane_arithmetic(*host_stream_, 1);
-  exchange_.emplace(exchange, data, *group, board_, thread_row());
+  exchange_stream_ = make_stream(lanes_.front().stream->device());
+  exchange_arithmetic_ = make_lane_arithmetic(*exchange_stream_, 1);
+  exchange_end_ = exchange_stream_->make_event();
+  exchange_.emplace(options_.exchange, data, exchange, *exchange_stream_, board_, thread_row());
+  squares_exchange_.emplace(chunk_slices(exchange.size()), &exchange, sizeof(double));
   thread_ = std::jthread([this] { run_exchange(); });
+}
+
+// The chunks of trained gradients that each rank squares.
+std::vector<std::vector<FloatRange>> GradientReduction::chunk_slices(int ranks) const {
+  std::vector<std::vector<FloatRange>> slices(static_cast<size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (size_t b = 0; b < buckets().size(); ++b) {
+      FloatRange slice = exchange_->slice(b, rank);
+      int64_t end = std::min(slice.end, options_.trained);
+      if (slice.begin >= end) continue;
+      slices[static_cast<size_t>(rank)].push_back(
+          {slice.begin / TreeSum::chunk, (end + TreeSum::chunk - 1) / TreeSum::chunk});
+    }
+  }
+  return slices;
 }
 
 GradientReduction::~GradientReduction() {
@@ -107,6 +129,7 @@ void GradientReduction::finish(int lane) {
     wait_until(exchanged_, 1);
     bool done = exchanged_.load(std::memory_order_acquire) % released == 1;
     if (done && error_) std::rethrow_exception(error_);
+    lanes_[static_cast<size_t>(lane)].stream->wait_for(*exchange_end_);
   } else if (!buckets().empty()) {
     wait_until(summed_[buckets().size() - 1], static_cast<uint32_t>(lanes_.size()));
   }
@@ -145,6 +168,7 @@ void GradientReduction::sum_shares(int lane, size_t until, bool wait) {
     if (arrived >= released) throw BarrierBroken{};
     wait_for_others(lane, [b](const Lane& other) -> Event& { return *other.arrival[b]; });
     sum_share(lane, b);
+    if (exchange_) state.stream->record(*state.share[b]);
     if (b + 1 == buckets().size()) state.stream->record(*state.end);
     bucket_summed(b);
   }
@@ -179,6 +203,7 @@ void GradientReduction::square(LaneArithmetic& arithmetic, FloatRange range) {
 }
 
 void GradientReduction::run_exchange() {
+  make_current(exchange_stream_->device());
   for (uint32_t seen = 0;; ++seen) {
     wait_while_equal(generation_, seen);
     if (quit_.load()) return;
@@ -205,9 +230,14 @@ void GradientReduction::exchange_step() {
     board_.enter(thread_row(), Phase::waiting, static_cast<int64_t>(b));
     wait_until(summed_[b], static_cast<uint32_t>(lanes_.size()));
     if (broken_.load()) throw BarrierBroken{};
+    for (const Lane& lane : lanes_) exchange_stream_->wait_for(*lane.share[b]);
     exchange_->reduce(b);
-    square(*host_arithmetic_, exchange_->slice(b));
+    square(*exchange_arithmetic_, exchange_->slice(b));
   }
+  board_.enter(thread_row(), Phase::waiting);
+  squares_exchange_->all_gather(options_.chunk_squares, *exchange_stream_);
+  board_.enter(thread_row(), Phase::idle);
+  exchange_stream_->record(*exchange_end_);
 }
 
 }  // namespace spire

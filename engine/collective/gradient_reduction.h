@@ -2,7 +2,7 @@
 // work: a lane that has completed a bucket says so, and whenever it passes the end of a bucket it
 // adds up its own share of those buckets that all lanes have completed. No lane ever waits for that
 // before its towers are done. With more than one process a thread of its own then exchanges each
-// bucket with the other ranks (rank_exchange.h).
+// bucket with the other ranks (rank_exchange.h), on a stream of the first lane's device.
 //
 // On GPUs "has completed" is a point in a lane's stream: whoever adds up a bucket lets its own
 // stream wait for those of the others. All buffers lie where the devices of all lanes reach them.
@@ -20,6 +20,7 @@
 
 #include <spire/collective/lane_arithmetic.h>
 #include <spire/collective/rank_exchange.h>
+#include <spire/collective/slice_exchange.h>
 
 namespace spire {
 
@@ -34,8 +35,8 @@ class GradientReduction {
   struct Options {
     RankExchange::Options exchange;
     int64_t trained = 0;  // the norm is that of [0, trained); running statistics follow
-    // One a chunk of TreeSum::chunk floats of [0, trained): where the fp64 sums of squares go, in
-    // memory that the lanes' devices reach. A rank writes those of its slices.
+    // One a chunk of TreeSum::chunk floats of [0, trained): where the fp64 sums of squares go, on
+    // every rank, in memory that the lanes' devices reach.
     double* chunk_squares = nullptr;
     // false: ranks exchange nothing before this rank's last bucket is complete. For plans with sums
     // over towers inside: these use the same connections while backward goes on.
@@ -44,9 +45,9 @@ class GradientReduction {
     // the thread's.
     std::vector<Stream*> streams;
   };
-  // buffers: of this process's lanes, in tower order. group: null or of one rank: no exchange.
+  // buffers: of this process's lanes, in tower order. exchange: null or of one rank: none.
   GradientReduction(const Options& options, const std::vector<NodeBuffer>& buffers,
-                    ProcessGroup* group, PhaseBoard& board);
+                    DeviceExchange* exchange, PhaseBoard& board);
   ~GradientReduction();
 
   // Nodes of the tree that a process with these buffers has the sums of.
@@ -81,6 +82,8 @@ class GradientReduction {
   void sum_share(int lane, size_t bucket);
   void square(LaneArithmetic& arithmetic, FloatRange range);
   void bucket_summed(size_t bucket);
+  void make_exchange(DeviceExchange& exchange);
+  std::vector<std::vector<FloatRange>> chunk_slices(int ranks) const;
   void run_exchange();
   int thread_row() const { return static_cast<int>(lanes_.size()); }
   void exchange_step();
@@ -91,9 +94,9 @@ class GradientReduction {
   struct alignas(64) Lane {
     Stream* stream = nullptr;
     std::unique_ptr<LaneArithmetic> arithmetic;
-    std::vector<std::unique_ptr<Event>> arrival;  // one a bucket
-    std::unique_ptr<Event> end;                   // behind the last share
-    size_t arrived = 0, summed = 0;               // buckets, this step
+    std::vector<std::unique_ptr<Event>> arrival, share;  // one a bucket
+    std::unique_ptr<Event> end;                          // behind the last share
+    size_t arrived = 0, summed = 0;                      // buckets, this step
   };
   std::vector<Lane> lanes_;
   std::unique_ptr<std::atomic<uint32_t>[]> arrived_, summed_;  // lanes, of each bucket
@@ -102,9 +105,12 @@ class GradientReduction {
   std::atomic<int64_t> last_arrival_{0}, reduced_at_{0};  // steady clock, nanoseconds
   double exposed_seconds_ = 0;
 
+  // Of the exchange thread:
+  std::unique_ptr<Stream> exchange_stream_;
+  std::unique_ptr<LaneArithmetic> exchange_arithmetic_;
   std::optional<RankExchange> exchange_;
-  std::unique_ptr<Stream> host_stream_;  // of the exchange thread, which works on the host
-  std::unique_ptr<LaneArithmetic> host_arithmetic_;
+  std::optional<SliceExchange> squares_exchange_;
+  std::unique_ptr<Event> exchange_end_;
   std::atomic<uint32_t> generation_{0};  // of steps; the exchange thread waits for it
   std::atomic<uint32_t> exchanged_{0};   // 1 when the thread is done with the step's buckets
   std::atomic<bool> quit_{false};

@@ -14,17 +14,28 @@ void for_chunks(FloatRange range, const Body& body) {
     body(begin, std::min(TreeSum::chunk, range.end - begin));
 }
 
+// Whether the buffer is a leaf's that the tree reads after it has begun to write its sum.
+bool is_later_leaf(const TreeSum& tree, const float* buffer) {
+  auto terms = tree.terms().subspan(1);
+  return std::any_of(terms.begin(), terms.end(),
+                     [&](const TreeSum::Term& term) { return term.data - term.first == buffer; });
+}
+
 class HostArithmetic : public LaneArithmetic {
  public:
-  explicit HostArithmetic(int depth) : scratch_(static_cast<size_t>(TreeSum::chunk * depth)) {}
+  explicit HostArithmetic(int depth)
+      : scratch_(static_cast<size_t>(TreeSum::chunk * (1 + depth))) {}
 
   void add(float* into, const float* from, FloatRange range) override {
     add_floats(into + range.begin, from + range.begin, range.size());
   }
   void sum(const TreeSum& tree, FloatRange range, float* out) override {
+    float* scratch = scratch_.data();
+    bool in_place = !is_later_leaf(tree, out);
     for_chunks(range, [&](int64_t begin, int64_t count) {
-      const float* sum = tree.sum(begin, count, out + begin, scratch_.data());
-      if (sum != out + begin) std::copy_n(sum, count, out + begin);  // the only leaf
+      float* place = in_place ? out + begin : scratch;
+      const float* sum = tree.sum(begin, count, place, scratch + TreeSum::chunk);
+      if (sum != out + begin) std::copy_n(sum, count, out + begin);
     });
   }
   void square(const float* values, FloatRange range, double* squares) override {

@@ -19,7 +19,7 @@ class LaneArithmetic {
   // into[i] += from[i] for `range`.
   virtual void add(float* into, const float* from, FloatRange range) = 0;
 
-  // out[i] = the tree's sum at i, for `range`; `out` may be the buffer of the tree's first leaf.
+  // out[i] = the tree's sum at i, for `range`; `out` may be the buffer of one of the tree's leaves.
   // Bits are those of TreeSum::sum. On a GPU the tree has max_gpu_leaves leaves at most; each may
   // lie in another device's memory. Throws Error(unexpected) for more.
   virtual void sum(const TreeSum& tree, FloatRange range, float* out) = 0;

@@ -11,9 +11,11 @@
 #include <vector>
 
 #include <spire/collective/buckets.h>
+#include <spire/collective/device_exchange.h>
+#include <spire/collective/lane_arithmetic.h>
 #include <spire/collective/tree.h>
+#include <spire/device/device_memory.h>
 #include <spire/process/phase_board.h>
-#include <spire/process/process_group.h>
 
 namespace spire {
 
@@ -39,41 +41,45 @@ class RankExchange {
     RankShares ranks;
     SumsTo to = SumsTo::rank_zero;
   };
-  // nodes: sums of this rank's nodes, whole buffers; the first one's buffer takes the result. The
-  // group must outlive this. `row` of the board is told what goes on.
-  RankExchange(const Options& options, std::vector<float*> nodes, ProcessGroup& group,
-               PhaseBoard& board, int row);
+  // nodes: sums of this rank's nodes, whole buffers; the first one's buffer takes the result. All
+  // happens on `stream`, by `exchange`; both outlive this. `row` of the board is told what goes on.
+  RankExchange(const Options& options, std::vector<float*> nodes, DeviceExchange& exchange,
+               Stream& stream, PhaseBoard& board, int row);
+  ~RankExchange();
+  RankExchange(const RankExchange&) = delete;
+  RankExchange& operator=(const RankExchange&) = delete;
 
-  // Blocks until `bucket` is reduced here; allocates nothing after the first step. Throws PeerLost.
+  // `bucket` is reduced here behind what the stream has now; allocates nothing after the first
+  // step. Throws PeerLost.
   void reduce(size_t bucket);
 
-  FloatRange slice(size_t bucket) const { return slice(bucket, group_.rank()); }
-  size_t staging_bytes() const { return staging_.size() * sizeof(float); }
+  FloatRange slice(size_t bucket, int rank) const;
+  FloatRange slice(size_t bucket) const { return slice(bucket, exchange_.rank()); }
+  size_t staging_bytes() const { return staging_ ? staging_->bytes() : 0; }
 
  private:
-  struct Exchange {
+  struct Messages {
     std::vector<Outgoing> sends;
     std::vector<Incoming> receives;
   };
   struct Step {
-    Exchange scatter, gather;
+    Messages scatter, gather;
     std::unique_ptr<TreeSum> tree;
   };
-  FloatRange slice(size_t bucket, int rank) const;
-  void plan(size_t bucket);
+  size_t staged_floats() const;
+  float* plan(size_t bucket, float* staging);
   void plan_gather(size_t bucket);
-  void sum_slice(size_t bucket);
-  void run(size_t bucket, const Exchange& exchange);
+  void run(size_t bucket, const Messages& messages);
 
   Options options_;
   std::vector<float*> nodes_;
-  ProcessGroup& group_;
+  DeviceExchange& exchange_;
+  Stream& stream_;
   PhaseBoard& board_;
   int row_;
-  std::vector<Step> steps_;     // one a bucket
-  std::vector<float> staging_;  // what others send for the slices of this rank, all buckets
-  size_t staged_ = 0;
-  std::vector<float> scratch_;
+  std::vector<Step> steps_;                // one a bucket
+  std::unique_ptr<DeviceMemory> staging_;  // what others send for this rank's slices, all buckets
+  std::unique_ptr<LaneArithmetic> arithmetic_;
 };
 
 }  // namespace spire

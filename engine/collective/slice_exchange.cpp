@@ -2,48 +2,53 @@
 
 namespace spire {
 
-SliceExchange::SliceExchange(std::vector<std::vector<FloatRange>> slices, ProcessGroup* group)
-    : slices_(std::move(slices)), group_(group && group->size() > 1 ? group : nullptr) {}
+SliceExchange::SliceExchange(std::vector<std::vector<FloatRange>> slices, DeviceExchange* exchange,
+                             size_t element_bytes)
+    : slices_(std::move(slices)),
+      exchange_(exchange && exchange->size() > 1 ? exchange : nullptr),
+      element_bytes_(element_bytes) {}
 
 // Rank `from` sends `owner`'s slices to rank `to`: the part of it that is this rank's.
-void SliceExchange::add(float* buffer, int owner, int from, int to) {
-  int self = group_->rank();
+void SliceExchange::add(void* buffer, int owner, int from, int to) {
+  int self = exchange_->rank();
   if (from == to || (self != from && self != to)) return;
   for (FloatRange range : slices_[static_cast<size_t>(owner)]) {
-    auto bytes = static_cast<size_t>(range.size()) * sizeof(float);
-    if (self == from) sends_.push_back({to, buffer + range.begin, bytes});
-    if (self == to) receives_.push_back({from, buffer + range.begin, bytes});
+    auto bytes = static_cast<size_t>(range.size()) * element_bytes_;
+    auto* data =
+        static_cast<std::byte*>(buffer) + static_cast<size_t>(range.begin) * element_bytes_;
+    if (self == from) sends_.push_back({to, data, bytes});
+    if (self == to) receives_.push_back({from, data, bytes});
   }
 }
 
-void SliceExchange::run() {
-  group_->exchange(sends_, receives_);
+void SliceExchange::run(Stream& stream) {
+  exchange_->exchange(sends_, receives_, stream);
   sends_.clear();
   receives_.clear();
 }
 
-void SliceExchange::all_gather(float* buffer) {
-  if (!group_) return;
-  for (int from = 0; from < group_->size(); ++from) {
-    for (int to = 0; to < group_->size(); ++to) add(buffer, from, from, to);
+void SliceExchange::all_gather(void* buffer, Stream& stream) {
+  if (!exchange_) return;
+  for (int from = 0; from < exchange_->size(); ++from) {
+    for (int to = 0; to < exchange_->size(); ++to) add(buffer, from, from, to);
   }
-  run();
+  run(stream);
 }
 
-void SliceExchange::gather(float* buffer) {
-  if (!group_) return;
-  for (int from = 1; from < group_->size(); ++from) add(buffer, from, from, 0);
-  run();
+void SliceExchange::gather(void* buffer, Stream& stream) {
+  if (!exchange_) return;
+  for (int from = 1; from < exchange_->size(); ++from) add(buffer, from, from, 0);
+  run(stream);
 }
 
-void SliceExchange::broadcast(float* buffer) {
-  if (!group_) return;
-  for (int to = 1; to < group_->size(); ++to) add(buffer, to, 0, to);
-  run();
-  for (int from = 0; from < group_->size(); ++from) {
-    for (int to = 1; to < group_->size(); ++to) add(buffer, from, from, to);
+void SliceExchange::broadcast(void* buffer, Stream& stream) {
+  if (!exchange_) return;
+  for (int to = 1; to < exchange_->size(); ++to) add(buffer, to, 0, to);
+  run(stream);
+  for (int from = 0; from < exchange_->size(); ++from) {
+    for (int to = 1; to < exchange_->size(); ++to) add(buffer, from, from, to);
   }
-  run();
+  run(stream);
 }
 
 }  // namespace spire

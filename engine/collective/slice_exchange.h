@@ -1,31 +1,35 @@
-// One flat buffer of floats, cut into slices that processes own.
+// One flat buffer, cut into slices that processes own.
 #pragma once
 #include <vector>
 
 #include <spire/collective/buckets.h>
-#include <spire/process/process_group.h>
+#include <spire/collective/device_exchange.h>
 
 namespace spire {
 
 class SliceExchange {
  public:
-  // slices[r]: what rank r owns; the same list on every rank. group: null or of one rank: nothing
-  // is done.
-  SliceExchange(std::vector<std::vector<FloatRange>> slices, ProcessGroup* group);
+  // slices[r]: elements that rank r owns; the same list on every rank. exchange: null or of one
+  // rank: nothing is done.
+  SliceExchange(std::vector<std::vector<FloatRange>> slices, DeviceExchange* exchange,
+                size_t element_bytes = sizeof(float));
 
-  // Every rank calls the same one at the same place. All throw PeerLost; they allocate nothing
-  // after the first call. On the wire, for a buffer of B bytes and R ranks:
-  void all_gather(float* buffer);  // each rank's slices reach all: (R - 1) / R B out and in
-  void gather(float* buffer);      // each rank's slices reach rank 0: B / R out
+  // Every rank calls the same one at the same place, in the order of the stream's work. All throw
+  // PeerLost; they allocate nothing after the first call. On the wire, for a buffer of B bytes and
+  // R ranks:
+  void all_gather(void* buffer, Stream& stream);  // each rank's slices reach all: (R - 1) / R B out
+                                                  // and in
+  void gather(void* buffer, Stream& stream);      // each rank's slices reach rank 0: B / R out
   // Rank 0's buffer reaches all, scattered first: 2 (R - 1) / R B out of rank 0, less elsewhere.
-  void broadcast(float* buffer);
+  void broadcast(void* buffer, Stream& stream);
 
  private:
-  void add(float* buffer, int owner, int from, int to);
-  void run();
+  void add(void* buffer, int owner, int from, int to);
+  void run(Stream& stream);
 
   std::vector<std::vector<FloatRange>> slices_;
-  ProcessGroup* group_;
+  DeviceExchange* exchange_;
+  size_t element_bytes_;
   std::vector<Outgoing> sends_;
   std::vector<Incoming> receives_;
 };

@@ -68,6 +68,12 @@ class CudaStream : public Stream {
   void wait_for(const Event& event) override {
     check_cuda(cudaStreamWaitEvent(stream(), of(event), 0), "cudaStreamWaitEvent");
   }
+  bool reached(const Event& event) override {
+    cudaError_t code = cudaEventQuery(of(event));
+    if (code == cudaErrorNotReady) return false;
+    check_cuda(code, "cudaEventQuery");
+    return true;
+  }
   void synchronize() override {
     check_cuda(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
   }

@@ -74,6 +74,7 @@ class MpiGroup final : public ProcessGroup {
   void exchange(std::span<const Outgoing> sends, std::span<const Incoming> receives) override;
   void all_reduce(float* values, int64_t count) override;
   void interrupt() noexcept override { interrupted_.store(true); }
+  bool interrupted() const noexcept override { return interrupted_.load(); }
 
  private:
   void check_peer(int peer) const;

@@ -57,6 +57,7 @@ class ProcessGroup {
 
   // Any thread: an exchange under way, and every later one, throws PeerLost.
   virtual void interrupt() noexcept = 0;
+  virtual bool interrupted() const noexcept = 0;  // any thread
 };
 
 // A run of one process: exchange() takes only empty lists, all_reduce() leaves the values alone.

@@ -17,6 +17,7 @@ class SingleProcess final : public ProcessGroup {
   }
   void all_reduce(float*, int64_t) override { check(); }
   void interrupt() noexcept override { interrupted_.store(true); }
+  bool interrupted() const noexcept override { return interrupted_.load(); }
 
  private:
   void check() const {

@@ -60,6 +60,7 @@ class SocketGroup final : public ProcessGroup {
   void exchange(std::span<const Outgoing> sends, std::span<const Incoming> receives) override;
   void all_reduce(float* values, int64_t count) override;
   void interrupt() noexcept override;
+  bool interrupted() const noexcept override { return interrupted_.load(); }
 
  private:
   template <typename Message>

@@ -12,72 +12,86 @@ namespace spire {
 namespace {
 
 struct Chosen {
-  std::vector<DeviceId> devices;
+  std::vector<std::vector<DeviceId>> devices;  // of each rank
   std::string note;
 };
 
-// "cuda:0 (NVIDIA H200), cuda:1 (NVIDIA H200)"
-std::string list_gpus(const CudaStatus& cuda) {
-  std::vector<std::string> names;
-  for (const auto& gpu : cuda.devices)
-    names.push_back(fmt::format("cuda:{} ({})", gpu.index, gpu.name));
-  return fmt::format("{}", fmt::join(names, ", "));
+// "rank 1 (host b): "; empty where there is one.
+std::string name_of(const std::vector<RankPlace>& ranks, size_t rank) {
+  return ranks.size() == 1 ? "" : fmt::format("rank {} (host {}): ", rank, ranks[rank].host);
 }
 
-// Why a run of so many processes cannot use GPUs; empty when it can.
-std::string why_no_gpus(const CudaStatus& cuda, size_t ranks) {
-  if (cuda.devices.empty()) return cuda.why_none;
-  return ranks > 1 ? "runs of several processes do not use GPUs yet" : "";
+void expect_gpu(const std::string& word, DeviceId device, const std::vector<RankPlace>& ranks,
+                size_t rank) {
+  const auto& gpus = ranks[rank].gpus;
+  std::string place = name_of(ranks, rank);
+  if (gpus.empty()) {
+    fail(Category::device, "{}: {}no CUDA device: {}; use devices: cpu, or auto", word, place,
+         ranks[rank].why_no_gpu);
+  }
+  auto here = [&](const CudaDeviceInfo& gpu) { return gpu.index == device.index; };
+  if (std::any_of(gpus.begin(), gpus.end(), here)) return;
+  if (ranks.size() == 1)
+    fail(Category::device, "{}: this machine has only {}", word, list_gpus(gpus));
+  fail(Category::device,
+       "{}: {}its GPUs are {}, the others those of other processes; devices: cuda gives each "
+       "process its own",
+       word, place, list_gpus(gpus));
 }
 
-void expect_gpu(const std::string& name, DeviceId device, const CudaStatus& cuda, size_t ranks) {
-  if (cuda.devices.empty()) {
-    fail(Category::device, "{}: no CUDA device: {}; use devices: cpu, or auto", name,
-         cuda.why_none);
-  }
-  if (auto why = why_no_gpus(cuda, ranks); !why.empty()) {
-    fail(Category::device, "{}: {}; start one process, which drives all its GPUs", name, why);
-  }
-  for (const auto& gpu : cuda.devices) {
-    if (gpu.index == device.index) return;
-  }
-  fail(Category::device, "{}: this machine has only {}", name, list_gpus(cuda));
-}
-
-std::vector<DeviceId> all_gpus(const CudaStatus& cuda) {
+std::vector<DeviceId> all_gpus(const RankPlace& place) {
   std::vector<DeviceId> devices;
-  for (const auto& gpu : cuda.devices) devices.push_back({DeviceKind::cuda, gpu.index});
+  for (const auto& gpu : place.gpus) devices.push_back({DeviceKind::cuda, gpu.index});
   return devices;
 }
 
-Chosen choose_devices(const RunConfig& config, size_t ranks, const CudaStatus& cuda) {
+// GPUs where every rank has some.
+Chosen choose_by_hardware(const std::vector<RankPlace>& ranks) {
   Chosen chosen;
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (ranks[rank].gpus.empty()) {
+      std::vector<DeviceId> cpu = {{DeviceKind::cpu, 0}};
+      return {std::vector<std::vector<DeviceId>>(ranks.size(), cpu),
+              fmt::format("the CPU: {}{}", name_of(ranks, rank), ranks[rank].why_no_gpu)};
+    }
+    chosen.devices.push_back(all_gpus(ranks[rank]));
+  }
+  chosen.note = fmt::format("the GPUs: {}{}", ranks.size() > 1 ? "rank 0 has " : "",
+                            list_gpus(ranks[0].gpus));
+  return chosen;
+}
+
+Chosen choose_devices(const RunConfig& config, const std::vector<RankPlace>& ranks) {
   auto words = expand_devices(config.devices);
-  if (words == std::vector<std::string>{"auto"}) {
-    std::string why = why_no_gpus(cuda, ranks);
-    if (why.empty()) return {all_gpus(cuda), fmt::format("the GPUs: {}", list_gpus(cuda))};
-    return {{{DeviceKind::cpu, 0}}, fmt::format("the CPU: {}", why)};
-  }
-  for (const auto& word : words) {
-    DeviceId device = parse_device(word);
-    if (device.kind == DeviceKind::cuda) expect_gpu(word, device, cuda, ranks);
-    chosen.devices.push_back(device);
-  }
-  if (words == std::vector<std::string>{"cuda"}) chosen.devices = all_gpus(cuda);
-  for (DeviceId device : chosen.devices) {
-    if (device.kind != chosen.devices[0].kind) {
+  if (words == std::vector<std::string>{"auto"}) return choose_by_hardware(ranks);
+  std::vector<DeviceId> named;
+  for (const auto& word : words) named.push_back(parse_device(word));
+  for (DeviceId device : named) {
+    if (device.kind != named[0].kind) {
       fail(Category::config,
            "devices: {} and {} are of two kinds, whose results differ; use one kind",
-           to_string(chosen.devices[0]), to_string(device));
+           to_string(named[0]), to_string(device));
     }
+  }
+  Chosen chosen;
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    bool all = words == std::vector<std::string>{"cuda"};
+    if (all && !ranks[rank].gpus.empty()) {
+      chosen.devices.push_back(all_gpus(ranks[rank]));
+      continue;
+    }
+    for (size_t i = 0; i < named.size(); ++i) {
+      if (named[i].kind == DeviceKind::cuda) expect_gpu(words[i], named[i], ranks, rank);
+    }
+    chosen.devices.push_back(named);
   }
   return chosen;
 }
 
 // What the start block says of a device.
-std::string describe(DeviceId device, const std::vector<int>& cores, const CudaStatus& cuda) {
+std::string describe(DeviceId device, const std::vector<int>& cores, const RankPlace& place) {
   if (device.kind == DeviceKind::cpu) return describe_cores(cores);
-  const auto& gpu = *std::find_if(cuda.devices.begin(), cuda.devices.end(),
+  const auto& gpu = *std::find_if(place.gpus.begin(), place.gpus.end(),
                                   [&](const auto& g) { return g.index == device.index; });
   return fmt::format("{}, {:.1f} GiB", gpu.name, static_cast<double>(gpu.total_bytes) / (1 << 30));
 }
@@ -171,23 +185,6 @@ std::string describe_cores(const std::vector<int>& cores) {
   return fmt::format("{} core{}: {}", cores.size(), cores.size() == 1 ? "" : "s", text);
 }
 
-std::vector<RankPlace> share_cores(std::vector<RankPlace> ranks) {
-  std::vector<RankPlace> given = ranks;
-  auto alike = [&](size_t a, size_t b) {
-    return given[a].host == given[b].host && given[a].cores == given[b].cores;
-  };
-  for (size_t r = 0; r < given.size(); ++r) {
-    int before = 0, all = 0;
-    for (size_t other = 0; other < given.size(); ++other) {
-      if (!alike(r, other)) continue;
-      before += other < r;
-      ++all;
-    }
-    ranks[r].cores = cores_of_device(given[r].cores, before, all);
-  }
-  return ranks;
-}
-
 Share Placement::devices_of(int wanted) const {
   Share share{0, 0, static_cast<int>(devices.size())};
   for (const auto& device : devices) {
@@ -204,13 +201,13 @@ TowerRange Placement::towers_of(int wanted) const {
 }
 
 Placement place_towers(const RunConfig& given, const std::vector<RankPlace>& ranks, int rank,
-                       const CudaStatus& cuda, std::optional<int> kept_tower_threads) {
-  Chosen chosen = choose_devices(given, ranks.size(), cuda);
-  auto local = static_cast<int>(chosen.devices.size());
+                       std::optional<int> kept_tower_threads) {
+  Chosen chosen = choose_devices(given, ranks);
   Placement placement;
   placement.rank = rank;
   placement.ranks = static_cast<int>(ranks.size());
-  int count = local * placement.ranks;
+  int count = 0;
+  for (const auto& devices : chosen.devices) count += static_cast<int>(devices.size());
   RunConfig config = given;
   settle_batch(config, count);
   placement.note = chosen.note;
@@ -225,18 +222,23 @@ Placement place_towers(const RunConfig& given, const std::vector<RankPlace>& ran
          count, placement.towers, placement.towers == 1 ? "" : "s", placement.towers);
   }
   std::vector<std::vector<int>> cores;
-  for (int d = 0; d < count; ++d) {
-    int owner = d / local;
-    cores.push_back(cores_of_device(ranks[static_cast<size_t>(owner)].cores, d % local, local));
-    DeviceId id = chosen.devices[static_cast<size_t>(d % local)];
-    placement.devices.push_back(
-        {id, owner, describe(id, cores.back(), cuda), towers_of_lane(placement.towers, d, count)});
+  for (size_t owner = 0; owner < ranks.size(); ++owner) {
+    const auto& devices = chosen.devices[owner];
+    auto local = static_cast<int>(devices.size());
+    for (int d = 0; d < local; ++d) {
+      DeviceId id = devices[static_cast<size_t>(d)];
+      auto index = static_cast<int>(placement.devices.size());
+      cores.push_back(cores_of_device(ranks[owner].cores, d, local));
+      placement.devices.push_back({id, static_cast<int>(owner),
+                                   describe(id, cores.back(), ranks[owner]),
+                                   towers_of_lane(placement.towers, index, count)});
+    }
   }
   placement.tower_threads = settle_threads(config, kept_tower_threads, placement, cores);
-  for (int d = 0; d < count; ++d) {
-    auto i = static_cast<size_t>(d);
-    const PlacedDevice* before = d % local ? &placement.devices[i - 1] : nullptr;
-    add_lanes(placement, i, cores[i], before ? before->first_lane + before->lanes : 0);
+  for (size_t i = 0; i < placement.devices.size(); ++i) {
+    const PlacedDevice* before = i > 0 ? &placement.devices[i - 1] : nullptr;
+    bool first = !before || before->rank != placement.devices[i].rank;
+    add_lanes(placement, i, cores[i], first ? 0 : before->first_lane + before->lanes);
   }
   placement.parameter_device = find_parameter_device(config, placement);
   return placement;
@@ -248,7 +250,8 @@ std::string guarantee(const Placement& placement) {
   std::string text;
   if (placement.reduction == Reduction::invariant) {
     text = gpus ? fmt::format(
-                      "bitwise equal on any number of GPUs of this kind up to {}, by any strategy",
+                      "bitwise equal on any number of GPUs of this kind up to {}, in any number of "
+                      "processes, by any strategy",
                       placement.towers)
                 : fmt::format(
                       "bitwise equal on any number of CPU devices up to {}, in any number of "

@@ -9,16 +9,9 @@
 #include <spire/config/run_config.h>
 #include <spire/device/lane_team.h>
 #include <spire/device/topology.h>
+#include <spire/train/rank_place.h>
 
 namespace spire {
-
-// A process of the run and the cores it may use: those that ranks of one host have in common are
-// shared out among them.
-struct RankPlace {
-  std::string host;
-  std::vector<int> cores;
-};
-std::vector<RankPlace> share_cores(std::vector<RankPlace> ranks);
 
 enum class Strategy : uint8_t { parameter_device, mirrored, sharded };
 
@@ -48,12 +41,12 @@ struct Placement {
   TowerRange towers_of(int rank) const;
 };
 
-// ranks: as share_cores() gives them, the same list on each rank. kept_tower_threads: of the
+// ranks: as share_out() gives them, the same list on each rank. kept_tower_threads: of the
 // checkpoint that the run resumes, if it does.
 // Throws Error(device) for a device that this machine or build lacks, Error(config) when batch
 // sizes, towers and devices do not fit, or tower_threads differs from the kept one.
 Placement place_towers(const RunConfig& config, const std::vector<RankPlace>& ranks, int rank,
-                       const CudaStatus& cuda, std::optional<int> kept_tower_threads = {});
+                       std::optional<int> kept_tower_threads = {});
 
 // What stays the same on other devices, and what this number of devices costs.
 std::string guarantee(const Placement& placement);

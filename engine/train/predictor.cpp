@@ -30,8 +30,7 @@ Placement place(RunConfig config, const PredictorOptions& options) {
   config.tower_threads = {};
   config.parameter_device = "auto";
   check_config(config);
-  RankPlace here{host_name(), discover_topology().cores};
-  return place_towers(config, share_cores({here}), 0, discover_cuda());
+  return place_towers(config, {own_place()}, 0);
 }
 
 // Rows of a token model are positions: (N T, V) for N samples.

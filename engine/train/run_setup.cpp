@@ -118,16 +118,23 @@ void RunSetup::compare_configs() const {
   }
 }
 
-void RunSetup::place() {
-  std::vector<RankPlace> ranks = {{host_name(), discover_topology().cores}};
-  if (world_) {
-    ranks.clear();
-    for (const RankInfo& info : world_->ranks) ranks.push_back({info.host, info.cores});
+std::vector<RankPlace> RunSetup::gather_places(const RankPlace& own) const {
+  std::vector<std::string> gpus;
+  wait([&] { gpus = all_gather(*group(), gpus_to_text(own)); });
+  std::vector<RankPlace> ranks;
+  for (const RankInfo& info : world_->ranks) {
+    RankPlace& place = ranks.emplace_back(RankPlace{info.host, info.cores, {}, ""});
+    read_gpus(gpus[static_cast<size_t>(info.rank)], place);
   }
+  return ranks;
+}
+
+void RunSetup::place() {
+  std::vector<RankPlace> ranks = {own_place()};
+  if (group()) ranks = gather_places(ranks[0]);
   std::optional<int> threads;
   if (resumed) threads = static_cast<int>(resumed->state.tower_threads);
-  placement = place_towers(config, share_cores(ranks), world_ ? world_->rank() : 0, discover_cuda(),
-                           threads);
+  placement = place_towers(config, share_out(ranks), world_ ? world_->rank() : 0, threads);
   if (config.precision == "fp16" && placement.devices[0].id.kind == DeviceKind::cpu)
     fail(Category::device, "precision: fp16 has no CPU kernels; use bf16 or fp32");
   config.batch_size = placement.batch_size;

@@ -54,6 +54,7 @@ class RunSetup {
   void find_checkpoint(const RunOptions& options, Observer& observer);
   void share_checkpoint();
   void keep_meaning();
+  std::vector<RankPlace> gather_places(const RankPlace& own) const;
   void place();
 
   World* world_;

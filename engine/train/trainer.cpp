@@ -1,11 +1,32 @@
 #include <spire/train/trainer.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstring>
+#include <thread>
 
 #include <spire/device/barrier.h>
 
 namespace spire {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto spin_time = std::chrono::microseconds(50);
+
+}  // namespace
+
+// Memory is freed when no other rank reads it any more.
+Trainer::~Trainer() {
+  if (!device_exchange_) return;
+  try {
+    for (int lane = 0; lane < team_->size(); ++lane) {
+      stream(lane).record(*all_work_[static_cast<size_t>(lane)]);
+      await(lane, *all_work_[static_cast<size_t>(lane)]);
+    }
+  } catch (const Error&) {
+    give_up();
+  }
+}
 
 StepResult Trainer::step(const Batch& batch, int64_t done, double lr, bool stop) {
   require(!averaged_, "a step before the end of an evaluation");
@@ -21,6 +42,7 @@ StepResult Trainer::step(const Batch& batch, int64_t done, double lr, bool stop)
   board_.begin_step(done + 1);
   reduction_->begin_step();
   team_->parallel(step_body_);
+  share_numbers();
   auto samples = static_cast<double>(batch.valid);
   double norm = gradient_norm() / scale;
   bool skipped = loss_scale_.on() && !std::isfinite(norm);
@@ -40,18 +62,13 @@ void Trainer::run_step(int lane) {
   // 1. Its towers: forward, backward; gradients are reduced bucket by bucket while they go on.
   const LaneLinks& links = links_[static_cast<size_t>(lane)];
   lanes_[static_cast<size_t>(lane)]->train(*batch_, context_, sums_, links);
+  stream(lane).record(*own_work_[static_cast<size_t>(lane)]);
   reduction_->finish(lane);
-  // 2. What every process has to know: losses, the norm, whether to stop.
-  if (ranks() > 1) {
-    meet(lane);
-    if (lane == 0) step_table_->share(table_);
-    meet(lane);
-  }
-  // 3. The weights are updated where the strategy says.
+  // 2. The weights are updated where the strategy says.
   update(lane);
   board_.enter(lane, Phase::waiting);
   meet(lane);
-  // 4. They reach every device, and take the forms its kernels read.
+  // 3. They reach every device, and take the forms its kernels read.
   share_weights(lane);
   replicate(lane);
   if (lane == 0 && device_squares_)
@@ -74,8 +91,8 @@ void Trainer::update(int lane) {
 // All lanes, and where weights are sharded all processes, have measured.
 void Trainer::share_norms(int lane) {
   meet(lane);
-  if (!norm_table_) return;
-  if (lane == 0) norm_table_->share(norms_.front()->table());
+  if (!norm_slices_) return;
+  if (lane == 0) norm_slices_->all_gather(norms_.front()->table().data(), stream(lane));
   meet(lane);
 }
 
@@ -83,9 +100,9 @@ void Trainer::share_norms(int lane) {
 void Trainer::share_weights(int lane) {
   if (ranks() == 1 || mirrored()) return;
   if (lane == 0 && placement_.strategy == Strategy::sharded)
-    weight_slices_->all_gather(front().values());
+    weight_slices_->all_gather(front().values(), stream(lane));
   if (lane == 0 && placement_.strategy == Strategy::parameter_device)
-    weight_slices_->broadcast(front().values());
+    weight_slices_->broadcast(front().values(), stream(lane));
   meet(lane);
 }
 
@@ -104,12 +121,32 @@ void Trainer::replicate(int lane) {
   replica.forms.pack_for_step(replica.values(), part, parts, stream(lane));
 }
 
-// A GPU that fails or hangs at what it was given does so here.
+// A GPU that fails or hangs at what it was given does so here. What waits for other ranks may never
+// end, so it is asked about.
 void Trainer::await_device(int lane) {
   if (stream(lane).device().kind == DeviceKind::cpu) return;
   board_.enter(lane, Phase::device);
+  if (device_exchange_) {
+    stream(lane).record(*all_work_[static_cast<size_t>(lane)]);
+    await(lane, *own_work_[static_cast<size_t>(lane)]);
+    board_.enter(lane, Phase::waiting);
+    await(lane, *all_work_[static_cast<size_t>(lane)]);
+  }
   stream(lane).synchronize();
   board_.enter(lane, Phase::idle);
+}
+
+void Trainer::await(int lane, const Event& event) {
+  for (auto begin = Clock::now(); !stream(lane).reached(event);) {
+    device_exchange_->check();
+    if (Clock::now() - begin > spin_time) std::this_thread::sleep_for(spin_time);
+  }
+}
+
+// Nothing waits for this rank's lanes any more, and they wait for nobody.
+void Trainer::give_up() {
+  reduction_->break_up();
+  if (device_exchange_) device_exchange_->abort();
 }
 
 // Runs the body, and the work that it gave the device. A lane that fails releases the others and
@@ -121,13 +158,13 @@ void Trainer::on_lane(int lane, const std::function<void(int)>& body) {
   } catch (const BarrierBroken&) {
     throw;
   } catch (const PeerLost&) {
-    reduction_->break_up();
+    give_up();
     throw;
   } catch (const LaneError&) {  // the reduction's thread has said where
-    reduction_->break_up();
+    give_up();
     throw;
   } catch (const std::exception& error) {
-    reduction_->break_up();
+    give_up();
     throw LaneError(board_.read(lane), error);
   }
 }
@@ -144,6 +181,12 @@ bool Trainer::any_stop() const {
     if (stop != 0) return true;
   }
   return false;
+}
+
+// What every process has to know: losses, scores, whether to stop.
+void Trainer::share_numbers() {
+  if (ranks() == 1) return;
+  board_.wait(0, [&] { shared_table_->share(table_.first(table_.size() - squares_.size())); });
 }
 
 // From the host to all devices.
@@ -205,7 +248,7 @@ void Trainer::evaluate(const Batch& batch, EvaluationSums& sums, bool stop) {
   batch_ = &batch;
   stops_[static_cast<size_t>(placement_.rank)] = stop;
   team_->parallel(evaluate_body_);
-  if (ranks() > 1) evaluation_table_->share(table_.first(table_.size() - squares_.size()));
+  share_numbers();
   sums.loss += tree_sum(sums_.loss);
   sums.score += tree_sum(sums_.score);
   sums.samples += batch.valid;

@@ -71,6 +71,9 @@ class Trainer {
   // Compiles all plans and initialises the weights. group: joins the placement's ranks, outlives
   // this; null for one. Throws what they throw.
   Trainer(const TrainerOptions& options, const Placement& placement, ProcessGroup* group = nullptr);
+  ~Trainer();
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
 
   // What follows is called on the leading thread: team().lead([&] { ... }). After an exception out
   // of a step nothing but the destructor is to be called. A lane's error is a LaneError.
@@ -145,6 +148,7 @@ class Trainer {
   void make_slices();
   void make_links();
   void make_norms(const std::vector<WeightSpan>& spans);
+  void share_numbers();
   void make_updates(const TrainerOptions& trainer);
   std::vector<FloatRange> slices_of(Share share) const;
   std::vector<int> owners() const;
@@ -152,7 +156,10 @@ class Trainer {
 
   void on_lane(int lane, const std::function<void(int)>& body);
   void await_device(int lane);
+  void await(int lane, const Event& event);
+  void give_up();
   void make_devices(const CudaConfig& cuda);
+  void make_exchanges();
   void meet(int lane) { joint_->meet(lane); }
   void write_weights(const float* values);
   void run_step(int lane);
@@ -182,6 +189,11 @@ class Trainer {
   size_t front_ = 0;  // the local replica that an update elsewhere reaches first
   std::vector<std::unique_ptr<Stream>> streams_;  // one a lane
   std::unique_ptr<LaneJoint> joint_;
+  std::vector<std::unique_ptr<Event>> own_work_;  // one a lane: behind what waits for no rank,
+  std::vector<std::unique_ptr<Event>> all_work_;  // and behind all that the body gave
+  // Null for one process: between devices' memory, and between hosts'.
+  std::unique_ptr<DeviceExchange> device_exchange_, host_exchange_;
+  std::unique_ptr<Stream> host_stream_;
   std::vector<std::unique_ptr<TowerLane>> lanes_;
   std::unique_ptr<ForwardPass> sampler_;  // on lane 0
   std::vector<LaneLinks> links_;
@@ -190,8 +202,8 @@ class Trainer {
   std::vector<std::unique_ptr<ParameterUpdate>> updates_;  // one a local device; null: updates none
   // Of layer-wise optimizers alone: one a process, or one a local device that updates everything.
   std::vector<std::unique_ptr<TensorNorms>> norms_;
-  std::unique_ptr<SharedTable> norm_table_;  // null: no other process knows what this one needs
-  std::unique_ptr<SliceExchange> weight_slices_;
+  std::unique_ptr<SliceExchange> norm_slices_;  // null: no other process knows what this one needs
+  std::unique_ptr<SliceExchange> weight_slices_, state_slices_;  // of devices, and of the host
   std::unique_ptr<Optimizer> optimizer_;
   Ema ema_;
   LossScale loss_scale_;
@@ -204,7 +216,7 @@ class Trainer {
   // The squares where the lanes' devices write and read them, if that is not the table.
   std::unique_ptr<DeviceMemory> device_squares_;
   mutable Buffer host_weights_;  // a copy, where the host cannot read the devices' weights
-  std::unique_ptr<SharedTable> step_table_, evaluation_table_;
+  std::unique_ptr<SharedTable> shared_table_;  // all but the squares
   TowerSums sums_;
   std::span<double> stops_, squares_;
 

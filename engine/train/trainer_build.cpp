@@ -24,6 +24,18 @@ std::vector<std::string> thread_names(const Placement& placement) {
   return names;
 }
 
+// Of each rank, the stretches of a table whose entries it owns.
+std::vector<std::vector<FloatRange>> runs_of(const std::vector<int>& owners, int ranks) {
+  std::vector<std::vector<FloatRange>> runs(static_cast<size_t>(ranks));
+  for (size_t i = 0; i < owners.size(); ++i) {
+    auto& own = runs[static_cast<size_t>(owners[i])];
+    auto at = static_cast<int64_t>(i);
+    if (own.empty() || own.back().end != at) own.push_back({at, at});
+    ++own.back().end;
+  }
+  return runs;
+}
+
 int64_t floats_of(double mib) {
   return static_cast<int64_t>(mib * 1024 * 1024 / sizeof(float));
 }
@@ -52,6 +64,7 @@ Trainer::Trainer(const TrainerOptions& options, const Placement& placement, Proc
   if (placement_.rank == 0) front_ = static_cast<size_t>(placement_.parameter_device);
   team_ = std::make_unique<LaneTeam>(placement_.lanes);
   make_devices(options.cuda);
+  make_exchanges();
   make_table();
   make_lanes(options, build);
   make_reduction(options.bucket);
@@ -62,6 +75,7 @@ Trainer::Trainer(const TrainerOptions& options, const Placement& placement, Proc
   evaluate_body_ = [this](int lane) {
     on_lane(lane, [this](int l) {
       lanes_[static_cast<size_t>(l)]->evaluate(*batch_, sums_, links_[static_cast<size_t>(l)]);
+      stream(l).record(*own_work_[static_cast<size_t>(l)]);
     });
   };
   swap_body_ = [this](int lane) { on_lane(lane, [this](int l) { swap_average(l); }); };
@@ -85,8 +99,17 @@ void Trainer::make_devices(const CudaConfig& cuda) {
   for (const LaneSpec& lane : placement_.lanes) {
     streams_.push_back(make_stream(lane.device));
     streams.push_back(streams_.back().get());
+    own_work_.push_back(streams_.back()->make_event());
+    all_work_.push_back(streams_.back()->make_event());
   }
   joint_ = std::make_unique<LaneJoint>(*team_, streams);
+}
+
+void Trainer::make_exchanges() {
+  host_stream_ = make_stream({});
+  if (!group_ || group_->size() == 1) return;
+  host_exchange_ = make_device_exchange(*group_, {});
+  device_exchange_ = make_device_exchange(*group_, placement_.lanes[0].device);
 }
 
 // Each lane compiles on its own thread, one after another: kernels are prepared where they will
@@ -147,7 +170,7 @@ void Trainer::make_table() {
   DeviceId front_device = device(local_.begin + static_cast<int>(front_)).id;
   if (front_device.kind == DeviceKind::cuda)
     device_squares_ = allocate_memory(front_device, squares_.size_bytes());
-  evaluation_table_ = std::make_unique<SharedTable>(owners(), group_);
+  shared_table_ = std::make_unique<SharedTable>(owners(), group_);
 }
 
 std::vector<FloatRange> Trainer::buckets(const BucketConfig& bucket) const {
@@ -181,7 +204,8 @@ void Trainer::make_reduction(const BucketConfig& bucket) {
   reduction.chunk_squares = squares_of_chunks().data();
   for (auto& stream : streams_) reduction.streams.push_back(stream.get());
   reduction.overlap = lanes_.front()->tower_sums().empty();
-  reduction_ = std::make_unique<GradientReduction>(reduction, buffers, group_, board_);
+  reduction_ =
+      std::make_unique<GradientReduction>(reduction, buffers, device_exchange_.get(), board_);
 }
 
 // The rank that has each chunk of the gradients' sum, and so knows its square.
@@ -198,13 +222,11 @@ std::vector<int> Trainer::chunk_owners() const {
 }
 
 void Trainer::make_slices() {
-  std::vector<int> known = owners(), chunks = chunk_owners();
-  known.insert(known.end(), chunks.begin(), chunks.end());
   std::vector<std::vector<FloatRange>> slices;
   for (int rank = 0; rank < ranks(); ++rank)
     slices.push_back(slices_of(placement_.devices_of(rank)));
-  step_table_ = std::make_unique<SharedTable>(known, group_);
-  weight_slices_ = std::make_unique<SliceExchange>(slices, group_);
+  weight_slices_ = std::make_unique<SliceExchange>(slices, device_exchange_.get());
+  state_slices_ = std::make_unique<SliceExchange>(slices, host_exchange_.get());
 }
 
 void Trainer::make_links() {
@@ -238,7 +260,9 @@ void Trainer::make_norms(const std::vector<WeightSpan>& spans) {
     norms_.push_back(std::make_unique<TensorNorms>(spans, device(owner).id));
   }
   if (placement_.strategy == Strategy::sharded && ranks() > 1)
-    norm_table_ = std::make_unique<SharedTable>(norms_.front()->owners(chunk_owners()), group_);
+    norm_slices_ =
+        std::make_unique<SliceExchange>(runs_of(norms_.front()->owners(chunk_owners()), ranks()),
+                                        device_exchange_.get(), sizeof(double));
 }
 
 // Updates of `parameter_device` and `sharded` write the front replica, from which the others are

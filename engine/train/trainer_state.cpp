@@ -48,7 +48,7 @@ std::vector<uint64_t> Trainer::gather_hashes(const std::vector<uint64_t>& mine) 
 }
 
 void Trainer::broadcast(float* values) {
-  board_.wait(0, [&] { weight_slices_->broadcast(values); });
+  board_.wait(0, [&] { state_slices_->broadcast(values, *host_stream_); });
 }
 
 // One slot's optimizer state, collected from the devices that own it; whole on rank 0.
@@ -59,7 +59,7 @@ float* Trainer::gather_state(size_t slot) {
     if (update) update->copy_state_out(slot, state_.as<float>());
   }
   if (placement_.strategy == Strategy::sharded)
-    board_.wait(0, [&] { weight_slices_->gather(state_.as<float>()); });
+    board_.wait(0, [&] { state_slices_->gather(state_.as<float>(), *host_stream_); });
   return state_.as<float>();
 }
 

@@ -123,7 +123,8 @@ Reduced reduce_rank(const Layout& layout, const std::vector<Floats>& values, int
   auto options = options_of(layout, reduced.squares);
   std::vector<std::string> names(static_cast<size_t>(layout.lanes) + 1, "thread");
   PhaseBoard board(names);
-  GradientReduction reduction(options, nodes, group, board);
+  auto exchange = group ? make_device_exchange(*group, {}) : nullptr;
+  GradientReduction reduction(options, nodes, exchange.get(), board);
   for (int step = 0; step < steps; ++step) {
     reduction.begin_step();
     run_ranks(layout.lanes, [&](int lane) {
@@ -249,9 +250,10 @@ TEST(GradientReduction, RanksExchangeABucketBeforeBackwardIsDone) {
   auto groups = threads_groups(2);
   run_ranks(2, [&](int rank) {
     Pair pair(floats);
+    auto exchange = make_device_exchange(*groups[static_cast<size_t>(rank)], {});
     GradientReduction reduction(options_of({2, 2, 1, floats, floats}, pair.squares),
-                                {{{rank, rank + 1}, pair.gradients.data()}},
-                                groups[static_cast<size_t>(rank)].get(), pair.board);
+                                {{{rank, rank + 1}, pair.gradients.data()}}, exchange.get(),
+                                pair.board);
     reduction.begin_step();
     reduction.arrive(0, reduction.buckets()[0].end);
     ASSERT_TRUE(pair.wait_for_exchange(1));
@@ -331,8 +333,9 @@ TEST(GradientReduction, WhatTheExchangeThrowsNamesIt) {
   pair.board.set_hook([](const PhaseRow& row) {
     if (row.phase == Phase::bucket && row.thread == "exchange") throw std::runtime_error("no net");
   });
+  auto exchange = make_device_exchange(*groups[0], {});
   GradientReduction reduction(options_of({2, 2, 1, chunk, chunk}, pair.squares),
-                              {{{0, 1}, pair.gradients.data()}}, groups[0].get(), pair.board);
+                              {{{0, 1}, pair.gradients.data()}}, exchange.get(), pair.board);
   pair.board.begin_step(7);
   reduction.begin_step();
   reduction.arrive(0, chunk);
@@ -402,7 +405,8 @@ TEST(SliceExchange, GathersAndBroadcasts) {
   auto groups = threads_groups(3);
   run_ranks(3, [&](int rank) {
     auto r = static_cast<size_t>(rank);
-    SliceExchange exchange(slices, groups[r].get());
+    auto exchange_of_rank = make_device_exchange(*groups[r], {});
+    SliceExchange exchange(slices, exchange_of_rank.get());
     auto owned = [&](float value) {
       Floats buffer(12, -1);
       for (FloatRange s : slices[r])
@@ -411,15 +415,15 @@ TEST(SliceExchange, GathersAndBroadcasts) {
     };
     Floats all = {0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 0, 0};
     Floats buffer = owned(static_cast<float>(rank));
-    exchange.all_gather(buffer.data());
+    exchange.all_gather(buffer.data(), host_stream());
     EXPECT_EQ(buffer, all);
     buffer = owned(static_cast<float>(rank));
-    exchange.gather(buffer.data());
+    exchange.gather(buffer.data(), host_stream());
     if (rank == 0) {
       EXPECT_EQ(buffer, all);
     }
     buffer = rank == 0 ? all : Floats(12, -1);
-    exchange.broadcast(buffer.data());
+    exchange.broadcast(buffer.data(), host_stream());
     EXPECT_EQ(buffer, all);
   });
 }

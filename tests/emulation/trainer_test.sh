@@ -43,6 +43,28 @@ for precision in fp32 bf16 fp16; do
   same "$precision on one twice" "$one" "$(run "twice_$precision" 'devices=[cuda:1, cuda:1]' cuda.graphs=false precision=$precision)"
 done
 
+# Two processes with a GPU each: NCCL is emulated, too.
+one=$(run alone devices=cuda:0)
+for strategy in parameter_device mirrored sharded; do
+  same "two processes, $strategy" "$one" "$(run "ranks_$strategy" --processes 2 devices=cuda strategy=$strategy)"
+done
+code=0
+"$trainer" --config "$work/run.yaml" --processes 3 devices=cuda "output=$work/three" 2>"$work/three.err" || code=$?
+[ $code = 3 ] && grep -q 'start at most 2 there' "$work/three.err" || fail "three processes on two GPUs: exit $code"
+
+# One of them killed while the other waits for its GPU: the run ends, by name, and goes on to the same hash.
+"$trainer" --config "$work/run.yaml" --processes 2 devices=cuda steps=24 "output=$work/killed" 2>"$work/killed.err" &
+supervisor=$!
+until ls "$work"/killed/checkpoints/step_*.h5 >"$work/saved" 2>&1; do
+  kill -0 $supervisor || fail "killed: ended before its first checkpoint: $(tail -n 3 "$work/killed.err")"
+done
+kill -9 "$(pgrep -P $supervisor | tail -n 1)"
+code=0
+wait $supervisor || code=$?
+[ $code = 8 ] && grep -q 'rank 1 .* ended without a word (killed?)' "$work/killed.err" || fail "killed: exit $code: $(tail -n 3 "$work/killed.err")"
+pgrep -f "output=$work/killed" && fail "killed: processes are left"
+same "after a kill" "$(run whole devices=cuda:0 steps=24)" "$(run killed --processes 2 devices=cuda steps=24 --resume auto)"
+
 grep -q '"train/loss_scale":65536' "$work/one_fp16/metrics.jsonl" || fail "fp16: no loss scale in metrics.jsonl"
 grep -q 'GPUs of this kind' "$work/one_fp32.err" || fail "the start block does not say what is repeatable"
 

@@ -97,8 +97,8 @@ inline void expect_same_bits(const TrainingState& a, const TrainingState& b) {
   auto scalars = [](const TrainingState& s) {
     return std::tuple(s.step, s.epoch, s.step_in_epoch, s.samples_seen, s.optimizer_steps, s.seed,
                       s.towers, s.batch_size, s.tower_threads, s.best_metric, s.best_step,
-                      s.evaluated_step, s.evaluated_loss, s.evaluated_metric, s.loss_scale, s.loss_scale_steps,
-                      s.skipped_steps, s.skipped_in_row, s.waited_evaluations,
+                      s.evaluated_step, s.evaluated_loss, s.evaluated_metric, s.loss_scale,
+                      s.loss_scale_steps, s.skipped_steps, s.skipped_in_row, s.waited_evaluations,
                       s.waited_from, s.config_yaml, s.data_spec, s.versions, s.parameter_hash);
   };
   EXPECT_EQ(scalars(a), scalars(b));

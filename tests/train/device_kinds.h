@@ -22,6 +22,16 @@ inline std::vector<std::string> devices_of(DeviceKind kind, int64_t count) {
   return names;
 }
 
+// Processes that share GPUs have one or more of their own each, and no other: with `devices: cuda`.
+inline bool can_share(DeviceKind kind, int devices, int ranks) {
+  if (kind == DeviceKind::cpu || ranks == 1) return true;
+  return devices == static_cast<int>(discover_cuda().devices.size()) && devices >= ranks;
+}
+inline std::vector<std::string> devices_of_rank(DeviceKind kind, int devices, int ranks) {
+  if (kind == DeviceKind::cuda && ranks > 1) return {"cuda"};
+  return devices_of(kind, devices / ranks);
+}
+
 inline std::string name_of(DeviceKind kind) {
   return kind == DeviceKind::cuda ? "cuda" : "cpu";
 }
@@ -41,9 +51,13 @@ class OnEachKind : public SkipsWithoutGpu<testing::TestWithParam<DeviceKind>> {
 
   static bool on_gpu() { return GetParam() == DeviceKind::cuda; }
   static std::vector<std::string> devices(int64_t count) { return devices_of(GetParam(), count); }
-  // How many processes a run may have.
+  // How many processes a run may have that gives each one device, and these devices.
   static std::vector<int> rank_counts(std::vector<int> counts) {
-    return on_gpu() ? std::vector<int>{1} : counts;
+    std::erase_if(counts, [](int ranks) { return !can_share(GetParam(), ranks, ranks); });
+    return counts;
+  }
+  static std::vector<std::string> devices_of_ranks(int ranks) {
+    return devices_of_rank(GetParam(), ranks, ranks);
   }
 };
 

@@ -91,7 +91,7 @@ TEST_P(Equations, TowersAreTheClosedFormOfLeastSquares) {
     for (int ranks : rank_counts({1, 2})) {
       if (towers < ranks) continue;
       run.ranks = ranks;
-      if (ranks > 1) run.devices = devices(1);
+      if (ranks > 1) run.devices = devices_of_ranks(ranks);
       auto weights = weights_after(run, steps);
       Trainer trainer(run.options(), run.place());
       const float* w = weights.data() + trainer.layout().find("dense.weight").offset;
@@ -143,7 +143,7 @@ TEST_P(Equations, NativeIsTheInvariantResultToRounding) {
       r.model = {.name = "mlp", .hidden = {200, 100}};
       r.towers = 12;  // three a lane, six a device: not the tree
       r.ranks = ranks;
-      r.devices = devices(ranks == 1 ? 2 : 1);
+      r.devices = ranks == 1 ? devices(2) : devices_of_ranks(ranks);
     });
     auto invariant = weights_after(run, 10);
     run.reduction = "native";

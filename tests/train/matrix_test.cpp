@@ -47,8 +47,8 @@ TEST_P(Matrix, OneHashForAllDevicesProcessesAndStrategies) {
   uint64_t expected = hash_after(run, steps);
   for (int devices : device_counts(kind())) {
     for (int ranks : {1, 2, 4}) {
-      if (devices % ranks != 0 || (ranks > 1 && kind() == DeviceKind::cuda)) continue;
-      run.devices = devices_of(kind(), devices / ranks);
+      if (devices % ranks != 0 || !can_share(kind(), devices, ranks)) continue;
+      run.devices = devices_of_rank(kind(), devices, ranks);
       run.ranks = ranks;
       for (const char* strategy : {"parameter_device", "mirrored", "sharded"}) {
         run.strategy = strategy;

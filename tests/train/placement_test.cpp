@@ -6,19 +6,23 @@
 namespace spire {
 namespace {
 
+CudaDeviceInfo test_gpu(int index, const std::string& uuid = "") {
+  CudaDeviceInfo gpu;
+  gpu.index = index;
+  gpu.name = "NVIDIA Test";
+  gpu.uuid = uuid;
+  gpu.total_bytes = size_t{80} << 30;
+  return gpu;
+}
+
 Placement place(RunConfig config, int cores, std::optional<int> kept = {}, int gpus = 0,
                 size_t ranks = 1) {
   RankPlace alone;
   for (int core = 0; core < cores; ++core) alone.cores.push_back(core);
-  CudaStatus cuda;
-  if (gpus == 0) cuda.why_none = "driver not found";
-  for (int i = 0; i < gpus; ++i) {
-    CudaDeviceInfo& gpu = cuda.devices.emplace_back();
-    gpu.index = i;
-    gpu.name = "NVIDIA Test";
-    gpu.total_bytes = size_t{80} << 30;
-  }
-  return place_towers(config, std::vector<RankPlace>(ranks, alone), 0, cuda, kept);
+  alone.host = "a";
+  if (gpus == 0) alone.why_no_gpu = "driver not found";
+  for (int i = 0; i < gpus; ++i) alone.gpus.push_back(test_gpu(i));
+  return place_towers(config, share_out(std::vector<RankPlace>(ranks, alone)), 0, kept);
 }
 
 RunConfig config_of(std::vector<std::string> devices, std::optional<int64_t> towers = {},
@@ -102,9 +106,75 @@ TEST(Placement, RefusesGpus) {
                "cuda:2: this machine has only cuda:0 (NVIDIA Test), cuda:1 (NVIDIA Test)", 2);
   expect_error(config_of({"cuda:0", "cpu:0"}), Category::config,
                "cuda:0 and cpu:0 are of two kinds", 1);
+  expect_error(config_of({"cuda"}), Category::device,
+               "cuda: rank 0 (host a): no CUDA device: driver not found", 0, 2);
+}
+
+// Of those that all processes of a host see, each has its own.
+TEST(Placement, ProcessesShareTheGpusOut) {
+  Placement p = place(config_of({"cuda"}, 4), 8, {}, 4, 2);
+  ASSERT_EQ(p.devices.size(), 4u);
+  EXPECT_EQ(to_string(p.devices[2].id), "cuda:2");
+  EXPECT_EQ(p.devices[2].rank, 1);
+  EXPECT_EQ(p.devices[2].first_lane, 0);
+  EXPECT_EQ(p.lanes.size(), 2u);  // of rank 0
+  EXPECT_THAT(place(config_of({"auto"}), 8, {}, 2, 2).note,
+              testing::HasSubstr("the GPUs: rank 0 has cuda:0 (NVIDIA Test)"));
   expect_error(config_of({"cuda:0"}), Category::device,
-               "runs of several processes do not use GPUs yet; start one process", 1, 2);
-  EXPECT_THAT(place(config_of({"auto"}), 8, {}, 1, 2).note, testing::HasSubstr("the CPU: runs of"));
+               "cuda:0: rank 1 (host a): its GPUs are cuda:1 (NVIDIA Test), the others those of "
+               "other processes; devices: cuda gives each process its own",
+               2, 2);
+  expect_error(config_of({"cuda"}), Category::device,
+               "host a has 1 GPU for 2 processes, and each needs one of its own; start at most 1",
+               1, 2);
+  EXPECT_THAT(place(config_of({"auto"}), 8, {}, 1, 2).note,
+              testing::HasSubstr("the CPU: rank 0 (host a): host a has 1 GPU for 2 processes"));
+}
+
+// A launcher that shows each process another GPU, which all call cuda:0.
+TEST(Placement, ProcessesMaySeeTheirOwnGpusAlone) {
+  std::vector<RankPlace> ranks(2, {"a", {0, 1}, {}, ""});
+  for (size_t r = 0; r < 2; ++r) ranks[r].gpus = {test_gpu(0, "GPU-" + std::to_string(r))};
+  for (const char* word : {"cuda", "cuda:0"}) {
+    Placement p = place_towers(config_of({word}), share_out(ranks), 1);
+    ASSERT_EQ(p.devices.size(), 2u);
+    EXPECT_EQ(to_string(p.devices[1].id), "cuda:0");
+    EXPECT_EQ(p.devices[1].rank, 1);
+  }
+}
+
+// Hosts may have different numbers of them.
+TEST(Placement, HostsMayDifferInGpus) {
+  std::vector<RankPlace> ranks = {{"a", {0}, {test_gpu(0), test_gpu(1)}, ""},
+                                  {"b", {0}, {test_gpu(0)}, ""}};
+  Placement p = place_towers(config_of({"cuda"}, 3), share_out(ranks), 1);
+  ASSERT_EQ(p.devices.size(), 3u);
+  EXPECT_EQ(p.towers_of(0), (TowerRange{0, 2}));
+  EXPECT_EQ(p.towers_of(1), (TowerRange{2, 3}));
+  EXPECT_EQ(p.lanes.size(), 1u);
+}
+
+TEST(RankPlaces, TellTheOthersOfTheirGpus) {
+  RankPlace some{"a", {0}, {test_gpu(3, "GPU-12"), test_gpu(4)}, ""},
+      none{"a", {0}, {}, "no driver"};
+  RankPlace read;
+  read_gpus(gpus_to_text(some), read);
+  ASSERT_EQ(read.gpus.size(), 2u);
+  EXPECT_EQ(read.gpus[0].index, 3);
+  EXPECT_EQ(read.gpus[0].uuid, "GPU-12");
+  EXPECT_EQ(read.gpus[0].name, "NVIDIA Test");
+  EXPECT_EQ(read.gpus[1].uuid, "");
+  EXPECT_EQ(read.gpus[1].total_bytes, size_t{80} << 30);
+  read_gpus(gpus_to_text(none), read);
+  EXPECT_TRUE(read.gpus.empty());
+  EXPECT_EQ(read.why_no_gpu, "no driver");
+}
+
+TEST(RankPlaces, HostsShareTheirOwnCoresAlone) {
+  auto ranks = share_out({{"a", {0, 1}, {}, ""}, {"b", {0, 1}, {}, ""}, {"a", {0, 1}, {}, ""}});
+  EXPECT_EQ(ranks[0].cores, (std::vector<int>{0}));
+  EXPECT_EQ(ranks[1].cores, (std::vector<int>{0, 1}));
+  EXPECT_EQ(ranks[2].cores, (std::vector<int>{1}));
 }
 
 TEST(Placement, Refuses) {

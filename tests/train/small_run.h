@@ -52,9 +52,11 @@ struct SmallRun {
     config.devices = devices;
     config.strategy = strategy;
     config.reduction = reduction;
-    RankPlace host{"here", {0, 1}};
-    return place_towers(config, std::vector<RankPlace>(static_cast<size_t>(ranks), host), rank,
-                        discover_cuda());
+    CudaStatus gpus = discover_cuda();
+    RankPlace host{"here", {0, 1}, gpus.devices, gpus.why_none};
+    auto places = share_out(std::vector<RankPlace>(static_cast<size_t>(ranks), host));
+    for (RankPlace& place : places) place.cores = host.cores;
+    return place_towers(config, places, rank);
   }
   std::vector<Column> columns() const {
     return {{"images", {8, 8, 1}, precision}, {"labels", {}, DType::i32}};

@@ -1,0 +1,12 @@
+# What make.cmake knows of the build.
+set(NAME "spire-0.1.0-linux-x86_64")
+set(SOURCE "/work/main")
+set(FOLDER "/work/main/build/dev/bundle")
+set(VERSION "0.1.0")
+set(ARCH "native")
+set(GPU_ARCHITECTURES "")
+set(GPU_LIBRARIES "")
+set(C_COMPILER "/usr/bin/cc")
+set(CMAKE_NM "/usr/bin/nm")
+set(CMAKE_STRIP "/usr/bin/strip")
+set(CMAKE_OBJDUMP "/usr/bin/objdump")

@@ -1,0 +1,100 @@
+#include <spire/train/rank_place.h>
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include <spire/collective/tree.h>
+#include <spire/device/topology.h>
+#include <spire/process/socket.h>
+
+namespace spire {
+namespace {
+
+// A rank's number among those that have the same of something, and how many these are.
+struct Turn {
+  int index = 0, of = 0;
+};
+template <typename Same>
+Turn turn_of(size_t rank, size_t ranks, const Same& same) {
+  Turn turn;
+  for (size_t other = 0; other < ranks; ++other) {
+    if (!same(rank, other)) continue;
+    turn.index += other < rank;
+    ++turn.of;
+  }
+  return turn;
+}
+
+bool same_gpus(const RankPlace& a, const RankPlace& b) {
+  auto same = [](const CudaDeviceInfo& x, const CudaDeviceInfo& y) {
+    return x.index == y.index && x.uuid == y.uuid;
+  };
+  return a.host == b.host &&
+         std::equal(a.gpus.begin(), a.gpus.end(), b.gpus.begin(), b.gpus.end(), same);
+}
+
+void take_turn(RankPlace& place, Turn turn) {
+  auto all = static_cast<int>(place.gpus.size());
+  if (all == 0) return;
+  TowerRange own = towers_of_lane(all, turn.index, turn.of);
+  place.gpus = {place.gpus.begin() + own.begin, place.gpus.begin() + own.end};
+  if (own.size() > 0) return;
+  place.why_no_gpu = fmt::format(
+      "host {} has {} GPU{} for {} processes, and each needs one of its own; start at most {} "
+      "there",
+      place.host, all, all == 1 ? "" : "s", turn.of, all);
+}
+
+}  // namespace
+
+RankPlace own_place() {
+  CudaStatus cuda = discover_cuda();
+  return {host_name(), discover_topology().cores, cuda.devices, cuda.why_none};
+}
+
+std::vector<RankPlace> share_out(std::vector<RankPlace> ranks) {
+  const std::vector<RankPlace> given = ranks;
+  for (size_t r = 0; r < given.size(); ++r) {
+    Turn cores = turn_of(r, given.size(), [&](size_t a, size_t b) {
+      return given[a].host == given[b].host && given[a].cores == given[b].cores;
+    });
+    ranks[r].cores = cores_of_device(given[r].cores, cores.index, cores.of);
+    take_turn(ranks[r], turn_of(r, given.size(),
+                                [&](size_t a, size_t b) { return same_gpus(given[a], given[b]); }));
+  }
+  return ranks;
+}
+
+// Why there are none, then a line a GPU.
+std::string gpus_to_text(const RankPlace& place) {
+  std::string text = place.why_no_gpu + "\n";
+  for (const auto& gpu : place.gpus) {
+    text += fmt::format("{} {} {} {}\n", gpu.index, gpu.total_bytes,
+                        gpu.uuid.empty() ? "-" : gpu.uuid, gpu.name);
+  }
+  return text;
+}
+
+void read_gpus(const std::string& text, RankPlace& place) {
+  std::istringstream lines(text);
+  std::getline(lines, place.why_no_gpu);
+  place.gpus.clear();
+  for (std::string line; std::getline(lines, line);) {
+    CudaDeviceInfo gpu;
+    std::istringstream words(line);
+    words >> gpu.index >> gpu.total_bytes >> gpu.uuid >> std::ws;
+    std::getline(words, gpu.name);
+    if (gpu.uuid == "-") gpu.uuid.clear();
+    place.gpus.push_back(gpu);
+  }
+}
+
+std::string list_gpus(const std::vector<CudaDeviceInfo>& gpus) {
+  std::vector<std::string> names;
+  for (const auto& gpu : gpus) names.push_back(fmt::format("cuda:{} ({})", gpu.index, gpu.name));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace spire
