@@ -68,6 +68,9 @@ class CudaStream : public Stream {
   void wait_for(const Event& event) override {
     check_cuda(cudaStreamWaitEvent(stream(), of(event), 0), "cudaStreamWaitEvent");
   }
+  void await(const Event& event) override {
+    check_cuda(cudaEventSynchronize(of(event)), "cudaEventSynchronize");
+  }
   bool reached(const Event& event) override {
     cudaError_t code = cudaEventQuery(of(event));
     if (code == cudaErrorNotReady) return false;

@@ -19,6 +19,7 @@ class HostStream : public Stream {
   std::unique_ptr<Event> make_event() const override { return std::make_unique<Event>(); }
   void record(Event&) override {}
   void wait_for(const Event&) override {}
+  void await(const Event&) override {}
   bool reached(const Event&) override { return true; }
   void synchronize() override {}
   std::unique_ptr<Recording> record_work(const std::function<void()>&) override { return {}; }

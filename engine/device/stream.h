@@ -42,6 +42,8 @@ class Stream {
   virtual std::unique_ptr<Event> make_event() const = 0;
   virtual void record(Event& event) = 0;
   virtual void wait_for(const Event& event) = 0;
+  // Returns when what was recorded last is done.
+  virtual void await(const Event& event) = 0;
   // Whether what was recorded last is done; true of an event that never was. Does not wait.
   virtual bool reached(const Event& event) = 0;
 

@@ -32,9 +32,9 @@ void ForwardPass::run(const void* rows) {
   bindings_.arena = arena_->as<std::byte>();
   bindings_.stream = stream_->native();
   HostRows input{static_cast<const std::byte*>(rows), input_bytes_};
-  feed_->bring(0, {&input, 1}, {}, bindings_);
+  size_t slot = feed_->bring({&input, 1}, {}, bindings_);
   plan_->run(bindings_);
-  feed_->release(0);
+  feed_->release(slot);
   stream_->copy(host_output_->data(), plan_->output("output", bindings_.arena), output_.bytes());
   stream_->synchronize();
 }

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include <spire/device/buffer.h>
+#include <spire/train/update_on_host.h>
 
 namespace spire {
 namespace {
@@ -129,6 +130,7 @@ class HostUpdate : public ParameterUpdate {
 std::unique_ptr<ParameterUpdate> make_parameter_update(const ParameterUpdate::Options& options,
                                                        const ParameterLayout& layout) {
   if (options.device.kind == DeviceKind::cuda) return make_cuda_parameter_update(options, layout);
+  if (options.memory.kind == DeviceKind::cuda) return make_update_on_host(options, layout);
   return std::make_unique<HostUpdate>(options, layout);
 }
 

@@ -17,7 +17,9 @@ class ParameterUpdate {
   struct Options {
     OptimizerConfig optimizer;
     EmaConfig ema;
-    DeviceId device;
+    DeviceId device;                // what computes
+    DeviceId memory;                // whose memory weights, sums and squares lie in
+    std::vector<int> cores;         // that share a GPU's update on the host; of it alone
     std::vector<FloatRange> owned;  // of the flat buffer, running statistics included
     // In memory that the device reaches, aligned to 16 bytes: the whole buffer of weights, written
     // in the owned ranges; that of reduced gradients; the sums of squares of the gradients' chunks,
@@ -41,6 +43,8 @@ class ParameterUpdate {
   // Part `part` of the update.
   virtual void update(int part, UpdateStep step, Stream& stream) = 0;
 
+  // All weights were set from outside, to `values` of the host.
+  virtual void weights_written(const float*) {}
   // Where weights are averaged: the average begins anew with them; and part `part` of an exchange
   // of both, which a second one takes back to the bit.
   virtual void begin_average() = 0;

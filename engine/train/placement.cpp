@@ -130,7 +130,7 @@ void add_lanes(Placement& placement, size_t index, const std::vector<int>& cores
 
 // Rank 0 holds the parameter device: it also writes the checkpoints.
 int find_parameter_device(const RunConfig& config, const Placement& placement) {
-  if (config.parameter_device == "auto") return 0;
+  if (config.parameter_device == "auto" || placement.updates_on_host) return 0;
   DeviceId wanted = parse_device(config.parameter_device);
   std::vector<std::string> names;
   for (size_t i = 0; i < placement.devices.size() && placement.devices[i].rank == 0; ++i) {
@@ -139,6 +139,18 @@ int find_parameter_device(const RunConfig& config, const Placement& placement) {
   }
   fail(Category::config, "parameter_device: {} is none of {}'s devices ({})",
        config.parameter_device, placement.ranks > 1 ? "rank 0" : "the run", fmt::join(names, ", "));
+}
+
+// The CPU as the parameter device of GPUs.
+bool asks_for_host(const RunConfig& config, const Placement& placement) {
+  if (config.parameter_device == "auto") return false;
+  DeviceId wanted = parse_device(config.parameter_device);
+  if (wanted != DeviceId{} || placement.devices[0].id.kind == DeviceKind::cpu) return false;
+  if (placement.strategy == Strategy::parameter_device) return true;
+  fail(Category::config,
+       "parameter_device: {} and strategy: {}: with that each GPU updates weights of its own; use "
+       "strategy: parameter_device",
+       config.parameter_device, config.strategy);
 }
 
 Strategy strategy_of(const RunConfig& config) {
@@ -240,6 +252,8 @@ Placement place_towers(const RunConfig& given, const std::vector<RankPlace>& ran
     bool first = !before || before->rank != placement.devices[i].rank;
     add_lanes(placement, i, cores[i], first ? 0 : before->first_lane + before->lanes);
   }
+  placement.updates_on_host = asks_for_host(config, placement);
+  if (placement.updates_on_host) placement.host_cores = ranks[0].cores;
   placement.parameter_device = find_parameter_device(config, placement);
   return placement;
 }
@@ -251,8 +265,9 @@ std::string guarantee(const Placement& placement) {
   if (placement.reduction == Reduction::invariant) {
     text = gpus ? fmt::format(
                       "bitwise equal on any number of GPUs of this kind up to {}, in any number of "
-                      "processes, by any strategy",
-                      placement.towers)
+                      "processes, {}",
+                      placement.towers,
+                      placement.updates_on_host ? "where the CPU updates" : "by any strategy")
                 : fmt::format(
                       "bitwise equal on any number of CPU devices up to {}, in any number of "
                       "processes, by any strategy, at tower_threads {}",

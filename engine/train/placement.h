@@ -30,8 +30,13 @@ struct Placement {
   std::vector<TowerRange> lane_towers;
   std::vector<int> lane_device;  // index into devices
   int towers = 1, tower_threads = 1;
-  int64_t batch_size = 1;    // samples a tower a step
-  int parameter_device = 0;  // index into devices; one of rank 0's
+  int64_t batch_size = 1;  // samples a tower a step
+  // Index into devices; one of rank 0's: it has the weights first.
+  int parameter_device = 0;
+  // Of GPUs alone, by the strategy parameter_device: master weights and optimizer state lie in rank
+  // 0's host memory, and these cores update them.
+  bool updates_on_host = false;
+  std::vector<int> host_cores;
   Strategy strategy = Strategy::parameter_device;
   Reduction reduction = Reduction::invariant;
   std::string note;  // what `auto` chose and why; empty when all was named

@@ -27,8 +27,7 @@ void Progress::start(int64_t steps_done, const BatchLoader& data) {
   waited_ = data.wait_seconds();
 }
 
-StepReport Progress::step(const StepResult& result, int64_t samples, double lr,
-                          int64_t samples_seen, const BatchLoader& data) {
+StepReport Progress::step(const StepResult& result, int64_t samples_seen, const BatchLoader& data) {
   auto end = now();
   double seconds = std::max(1e-9, seconds_between(last_, end));
   double waited = data.wait_seconds() - waited_;
@@ -37,9 +36,9 @@ StepReport Progress::step(const StepResult& result, int64_t samples, double lr,
   ++step_;
   if (++steps_here_ > 1) {
     train_seconds_ += seconds;
-    train_samples_ += samples;
+    train_samples_ += result.samples;
   }
-  double rate = static_cast<double>(samples) / seconds;
+  double rate = static_cast<double>(result.samples) / seconds;
   double weight = steps_here_ <= 2 ? 1.0 : std::min(1.0, seconds);
   smooth_rate_ += weight * (rate - smooth_rate_);
   loss_sum_ += result.loss;
@@ -51,7 +50,7 @@ StepReport Progress::step(const StepResult& result, int64_t samples, double lr,
   report.epoch = epoch(step_);
   report.loss = result.loss;
   report.metric = measure(metric_, result.loss, result.score);
-  report.lr = lr;
+  report.lr = result.lr;
   report.grad_norm = result.grad_norm;
   report.samples_per_s = smooth_rate_;
   report.step_ms = seconds * 1e3;

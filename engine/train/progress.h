@@ -15,9 +15,9 @@ class Progress {
   Progress(int64_t total_steps, int64_t steps_per_epoch, Metric metric);
 
   void start(int64_t steps_done, const BatchLoader& data);
-  // Right after a step; data.wait_seconds() tells how long it waited.
-  StepReport step(const StepResult& result, int64_t samples, double lr, int64_t samples_seen,
-                  const BatchLoader& data);
+  // Right after a step has ended; data.wait_seconds() tells how long was waited since the one
+  // before.
+  StepReport step(const StepResult& result, int64_t samples_seen, const BatchLoader& data);
   // Evaluation and snapshots are no training time: call with their begin. Returns seconds since.
   double pause(Clock::time_point begin);
   static Clock::time_point now() { return Clock::now(); }

@@ -179,33 +179,50 @@ class Run {
                        fs::path(output) / "samples");
   }
 
-  // The step as a run lives it: data, the trainer's step, report, and what is due after it.
+  // The step as a run lives it: data, the trainer's step, reports of those that have ended, and
+  // what is due after it.
   void one_step() {
     trainer_.board().begin_step(step_ + 1);
     enter(Phase::data);
     const Batch& batch = train_data_->next();
     double lr = schedule_.lr(step_);
-    StepResult result = trainer_.step(batch, step_, lr, stop_here());
-    stop_ = result.stop;
+    trainer_.begin_step(batch, step_, lr, stop_here());
     ++step_;
-    samples_seen_ += batch.valid;
-    StepReport report = progress_.step(result, batch.valid, lr, samples_seen_, *train_data_);
-    report.record = step_ % setup_.config.log.every_steps == 0 || step_ == total_steps_;
-    bool finite = std::isfinite(result.loss) && std::isfinite(result.grad_norm);
-    if (!finite && !result.skipped) stop_diverged(result);
-    observer_.on_step(report);
+    report_steps(pauses_here() ? 0 : trainer_.most_ahead());
     after_step();
   }
 
-  void after_step() {
-    bool epoch_ended = step_ % steps_per_epoch() == 0;
-    int64_t epoch = step_ / steps_per_epoch();
-    bool best = evaluate_if_due();
-    if (due(setup_.config.check.replicas_every, step_)) trainer_.check_replicas();
+  // Of steps under way all but the last `ahead`.
+  void report_steps(int ahead) {
+    while (trainer_.under_way() > ahead) {
+      StepResult result = trainer_.finish_step();
+      stop_ = stop_ || result.stop;
+      samples_seen_ += result.samples;
+      StepReport report = progress_.step(result, samples_seen_, *train_data_);
+      report.record =
+          result.step % setup_.config.log.every_steps == 0 || result.step == total_steps_;
+      bool finite = std::isfinite(result.loss) && std::isfinite(result.grad_norm);
+      if (!finite && !result.skipped) stop_diverged(result);
+      observer_.on_step(report);
+    }
+  }
+
+  bool checkpoint_due() const {
     const CheckpointConfig& checkpoint = setup_.config.checkpoint;
-    bool save = due(checkpoint.every_steps, step_) ||
-                (epoch_ended && due(checkpoint.every_epochs, epoch)) ||
-                (best && checkpoint.every_epochs > 0);
+    bool epoch_ended = step_ % steps_per_epoch() == 0;
+    return due(checkpoint.every_steps, step_) ||
+           (epoch_ended && due(checkpoint.every_epochs, step_ / steps_per_epoch()));
+  }
+  bool check_due() const { return due(setup_.config.check.replicas_every, step_); }
+  // Whether something needs the weights as they are after this step.
+  bool pauses_here() const {
+    return step_ >= total_steps_ || evaluation_due() || checkpoint_due() || check_due();
+  }
+
+  void after_step() {
+    bool best = evaluate_if_due();
+    if (check_due()) trainer_.check_replicas();
+    bool save = checkpoint_due() || (best && setup_.config.checkpoint.every_epochs > 0);
     if (save && step_ < total_steps_) save_checkpoint();  // finish() saves the last
     if (writer_) report_checkpoints();
   }
@@ -218,7 +235,7 @@ class Run {
         Category::diverged,
         fmt::format("step {}: the loss is {} (gradient norm {}); {}; lower optimizer.lr, lengthen "
                     "schedule.warmup_epochs or set optimizer.clip_norm",
-                    step_, result.loss, result.grad_norm, saved));
+                    result.step, result.loss, result.grad_norm, saved));
   }
 
   static bool due(int64_t every, int64_t count) { return every > 0 && count % every == 0; }
@@ -334,6 +351,7 @@ class Run {
 
   // The last checkpoint, the summary, and what the run ends with.
   RunResult finish() {
+    report_steps(0);
     bool interrupted = !stopped_early() && (step_ < total_steps_ || evaluation_due());
     if (stopped_early()) tell_early_stop();
     if (auto hash = trainer_.average_hash()) ema_hash_ = hex(*hash);
@@ -405,7 +423,8 @@ class Run {
   std::optional<EvaluationSamples> samples_;
   Progress progress_;
 
-  int64_t step_ = 0, samples_seen_ = 0;
+  int64_t step_ = 0;          // begun
+  int64_t samples_seen_ = 0;  // in steps that have been reported
   int64_t evaluated_step_ = -1, saved_step_ = 0;
   double best_metric_ = 0;
   int64_t best_step_ = -1;

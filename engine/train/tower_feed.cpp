@@ -15,14 +15,15 @@ TowerFeed::TowerFeed(Stream& stream, const std::vector<size_t>& input_bytes, siz
   }
 }
 
-void TowerFeed::bring(size_t index, std::span<const HostRows> rows, const StepContext& step,
-                      Bindings& bindings) {
+size_t TowerFeed::bring(std::span<const HostRows> rows, const StepContext& step,
+                        Bindings& bindings) {
+  size_t index = next_++ % slots_.size();
   Slot& slot = slots_[index];
   if (!copies_) {
     slot.step = step;
     bindings.step = &slot.step;
     for (size_t i = 0; i < rows.size(); ++i) bindings.inputs[i] = rows[i].data;
-    return;
+    return index;
   }
   copies_->wait_for(*slot.free);
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -33,6 +34,7 @@ void TowerFeed::bring(size_t index, std::span<const HostRows> rows, const StepCo
   bindings.step = slot.device_step->as<StepContext>();
   copies_->record(*slot.there);
   stream_.wait_for(*slot.there);
+  return index;
 }
 
 void TowerFeed::release(size_t slot) {

@@ -19,18 +19,19 @@ struct HostRows {
 
 class TowerFeed {
  public:
-  // input_bytes: the most of each input of a plan. slots: towers that hold what they read at a
-  // time. The lane's stream outlives this.
+  // input_bytes: the most of each input of a plan. slots: one more than the towers that hold what
+  // they read at a time, so that the next one's rows come meanwhile. The lane's stream outlives
+  // this.
   TowerFeed(Stream& stream, const std::vector<size_t>& input_bytes, size_t slots);
 
   // Binds the rows, one entry an input, and the step's numbers for what the lane's stream gets
-  // next. The rows stay as they are until the stream is synchronised.
-  void bring(size_t slot, std::span<const HostRows> rows, const StepContext& step,
-             Bindings& bindings);
-  // Behind the slot's last use: bring() may overwrite it then.
+  // next, in a slot that it returns. On a CPU the rows are read where they lie, until release(); a
+  // GPU's have been read on return.
+  size_t bring(std::span<const HostRows> rows, const StepContext& step, Bindings& bindings);
+  // Behind the slot's last use: another bring() may overwrite it then. Slots are released in the
+  // order in which they were brought.
   void release(size_t slot);
 
-  size_t slots() const { return slots_.size(); }
   size_t bytes() const;  // of the device, besides what a CPU needs
 
  private:
@@ -45,6 +46,7 @@ class TowerFeed {
   Stream& stream_;
   std::unique_ptr<Stream> copies_;  // null on a CPU
   std::vector<Slot> slots_;
+  size_t next_ = 0;
 };
 
 }  // namespace spire

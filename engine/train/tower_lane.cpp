@@ -68,7 +68,7 @@ void TowerLane::make_memory() {
     stream().fill_zero(gradients(i), buffer_bytes());  // no op writes the gaps between parameters
   }
   arithmetic_ = make_lane_arithmetic(stream(), 1);
-  feed_ = std::make_unique<TowerFeed>(stream(), inputs, std::max<size_t>(2, towers_.size()));
+  feed_ = std::make_unique<TowerFeed>(stream(), inputs, towers_.size() + 1);
   int64_t longest = 0;
   for (int64_t count : tower_sums()) longest = std::max(longest, count);
   tower_vector_ = allocate_staging(device, static_cast<size_t>(longest) * sizeof(double));
@@ -227,7 +227,7 @@ TowerLane::Tower& TowerLane::prepare(size_t i, Plans& plans, const Batch& batch,
     size_t row = compiled.row_bytes[c];
     rows_.push_back({batch.columns[c] + stored_row * row, static_cast<size_t>(samples) * row});
   }
-  feed_->bring(i % feed_->slots(), rows_, context, tower.bindings);
+  tower.slot = feed_->bring(rows_, context, tower.bindings);
   return tower;
 }
 
@@ -243,7 +243,7 @@ void TowerLane::finish(const Tower& tower, size_t i, TowerSums& sums) {
   };
   take("loss", sums.loss[index]);
   take("score", sums.score[index]);
-  feed_->release(i % feed_->slots());
+  if (tower.plan) feed_->release(tower.slot);
 }
 
 std::vector<NodeBuffer> TowerLane::nodes() {

@@ -87,6 +87,7 @@ class TowerLane {
     Plan* plan = nullptr;  // null: no samples
     PlanReplay* replay = nullptr;
     Bindings bindings;
+    size_t slot = 0;      // of the feed
     size_t position = 0;  // in the plan: the sum over towers it stands at
   };
 

@@ -1,5 +1,6 @@
 #include <spire/train/trainer.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -20,8 +21,9 @@ Trainer::~Trainer() {
   if (!device_exchange_) return;
   try {
     for (int lane = 0; lane < team_->size(); ++lane) {
-      stream(lane).record(*all_work_[static_cast<size_t>(lane)]);
-      await(lane, *all_work_[static_cast<size_t>(lane)]);
+      Event& end = *numbers_[0].all_work[static_cast<size_t>(lane)];
+      stream(lane).record(end);
+      await(lane, end);
     }
   } catch (const Error&) {
     give_up();
@@ -29,40 +31,73 @@ Trainer::~Trainer() {
 }
 
 StepResult Trainer::step(const Batch& batch, int64_t done, double lr, bool stop) {
+  begin_step(batch, done, lr, stop);
+  return finish_step();
+}
+
+// The scale of fp16's loss follows from the step before; and where the host takes part in a step,
+// it cannot be ahead of it.
+int Trainer::most_ahead() const {
+  bool gpus = placement_.lanes[0].device.kind == DeviceKind::cuda;
+  bool host_takes_part = loss_scale_.on() || vectors_ || placement_.updates_on_host;
+  return gpus && !host_takes_part ? static_cast<int>(numbers_.size()) - 1 : 0;
+}
+
+void Trainer::begin_step(const Batch& batch, int64_t done, double lr, bool stop) {
   require(!averaged_, "a step before the end of an evaluation");
+  require(under_way() <= most_ahead(), "{} steps are under way", under_way());
+  StepNumbers& numbers = numbers_of(begun_);
   batch_ = &batch;
+  current_ = &numbers;
+  numbers.step = done + 1;
+  numbers.samples = batch.valid;
+  numbers.lr = lr;
+  numbers.loss_scale = loss_scale_.value();
   context_.step = done;
-  double scale = loss_scale_.value();
-  context_.gradient_scale = static_cast<float>(scale / static_cast<double>(batch.valid));
+  context_.gradient_scale =
+      static_cast<float>(numbers.loss_scale / static_cast<double>(batch.valid));
   update_step_ = {.lr = static_cast<float>(lr),
                   .step = done + 1 - loss_scale_.state().skipped,
-                  .loss_scale = static_cast<float>(scale),
+                  .loss_scale = static_cast<float>(numbers.loss_scale),
                   .skip_overflow = loss_scale_.on()};
-  stops_[static_cast<size_t>(placement_.rank)] = stop;
+  numbers.stops[static_cast<size_t>(placement_.rank)] = stop;
   board_.begin_step(done + 1);
   reduction_->begin_step();
   team_->parallel(step_body_);
-  share_numbers();
-  auto samples = static_cast<double>(batch.valid);
-  double norm = gradient_norm() / scale;
+  numbers.comm_seconds = reduction_->exposed_seconds();
+  ++begun_;
+}
+
+StepResult Trainer::finish_step() {
+  require(under_way() > 0, "no step is under way");
+  StepNumbers& numbers = numbers_of(finished_);
+  current_ = &numbers;
+  team_->parallel(await_body_);
+  ++finished_;
+  share_numbers(numbers);
+  auto samples = static_cast<double>(numbers.samples);
+  double norm = numbers.gradient_norm() / numbers.loss_scale;
   bool skipped = loss_scale_.on() && !std::isfinite(norm);
   loss_scale_.record(skipped);
-  return {.loss = tree_sum(sums_.loss) / samples,
-          .score = tree_sum(sums_.score) / samples,
+  return {.step = numbers.step,
+          .samples = numbers.samples,
+          .lr = numbers.lr,
+          .loss = tree_sum(numbers.sums.loss) / samples,
+          .score = tree_sum(numbers.sums.score) / samples,
           .grad_norm = norm,
-          .comm_seconds = reduction_->exposed_seconds(),
-          .loss_scale = loss_scale_.on() ? scale : 0.0,
+          .comm_seconds = numbers.comm_seconds,
+          .loss_scale = loss_scale_.on() ? numbers.loss_scale : 0.0,
           .skipped = skipped,
           .skipped_steps = loss_scale_.state().skipped,
-          .stop = any_stop()};
+          .stop = numbers.any_stop()};
 }
 
 // The step of one lane; the barriers are its joints with the others.
 void Trainer::run_step(int lane) {
   // 1. Its towers: forward, backward; gradients are reduced bucket by bucket while they go on.
   const LaneLinks& links = links_[static_cast<size_t>(lane)];
-  lanes_[static_cast<size_t>(lane)]->train(*batch_, context_, sums_, links);
-  stream(lane).record(*own_work_[static_cast<size_t>(lane)]);
+  lanes_[static_cast<size_t>(lane)]->train(*batch_, context_, current_->sums, links);
+  stream(lane).record(*current_->own_work[static_cast<size_t>(lane)]);
   reduction_->finish(lane);
   // 2. The weights are updated where the strategy says.
   update(lane);
@@ -71,8 +106,9 @@ void Trainer::run_step(int lane) {
   // 3. They reach every device, and take the forms its kernels read.
   share_weights(lane);
   replicate(lane);
-  if (lane == 0 && device_squares_)
-    stream(lane).copy(squares_.data(), device_squares_->data(), squares_.size_bytes());
+  if (lane == 0 && current_->squares.data() != squares_->as<double>())
+    stream(lane).copy(current_->squares.data(), squares_->data(), squares_->bytes());
+  stream(lane).record(*current_->all_work[static_cast<size_t>(lane)]);
   board_.enter(lane, Phase::idle);
 }
 
@@ -121,22 +157,19 @@ void Trainer::replicate(int lane) {
   replica.forms.pack_for_step(replica.values(), part, parts, stream(lane));
 }
 
-// A GPU that fails or hangs at what it was given does so here. What waits for other ranks may never
-// end, so it is asked about.
-void Trainer::await_device(int lane) {
+// A GPU that fails or hangs at what it was given does so here.
+void Trainer::await_device(int lane, const StepNumbers& numbers) {
   if (stream(lane).device().kind == DeviceKind::cpu) return;
   board_.enter(lane, Phase::device);
-  if (device_exchange_) {
-    stream(lane).record(*all_work_[static_cast<size_t>(lane)]);
-    await(lane, *own_work_[static_cast<size_t>(lane)]);
-    board_.enter(lane, Phase::waiting);
-    await(lane, *all_work_[static_cast<size_t>(lane)]);
-  }
-  stream(lane).synchronize();
+  await(lane, *numbers.own_work[static_cast<size_t>(lane)]);
+  if (device_exchange_) board_.enter(lane, Phase::waiting);
+  await(lane, *numbers.all_work[static_cast<size_t>(lane)]);
   board_.enter(lane, Phase::idle);
 }
 
+// What waits for other ranks may never end, so it is asked about.
 void Trainer::await(int lane, const Event& event) {
+  if (!device_exchange_) return stream(lane).await(event);
   for (auto begin = Clock::now(); !stream(lane).reached(event);) {
     device_exchange_->check();
     if (Clock::now() - begin > spin_time) std::this_thread::sleep_for(spin_time);
@@ -149,12 +182,19 @@ void Trainer::give_up() {
   if (device_exchange_) device_exchange_->abort();
 }
 
-// Runs the body, and the work that it gave the device. A lane that fails releases the others and
-// says where it was.
+// Runs the body, and the work that it gave the device.
 void Trainer::on_lane(int lane, const std::function<void(int)>& body) {
+  guarded(lane, [&](int) {
+    body(lane);
+    stream(lane).record(*numbers_[0].all_work[static_cast<size_t>(lane)]);
+    await_device(lane, numbers_[0]);
+  });
+}
+
+// A lane that fails releases the others and says where it was.
+void Trainer::guarded(int lane, const std::function<void(int)>& body) {
   try {
     body(lane);
-    await_device(lane);
   } catch (const BarrierBroken&) {
     throw;
   } catch (const PeerLost&) {
@@ -170,28 +210,28 @@ void Trainer::on_lane(int lane, const std::function<void(int)>& body) {
 }
 
 // Sums over fixed chunks in a fixed order: the same whoever computed which.
-double Trainer::gradient_norm() const {
-  double squares = 0;
-  for (double part : squares_) squares += part;
-  return std::sqrt(squares);
+double StepNumbers::gradient_norm() const {
+  double sum = 0;
+  for (double part : squares) sum += part;
+  return std::sqrt(sum);
 }
 
-bool Trainer::any_stop() const {
-  for (double stop : stops_) {
-    if (stop != 0) return true;
-  }
-  return false;
+bool StepNumbers::any_stop() const {
+  return std::any_of(stops.begin(), stops.end(), [](double stop) { return stop != 0; });
 }
 
 // What every process has to know: losses, scores, whether to stop.
-void Trainer::share_numbers() {
+void Trainer::share_numbers(StepNumbers& numbers) {
   if (ranks() == 1) return;
-  board_.wait(0, [&] { shared_table_->share(table_.first(table_.size() - squares_.size())); });
+  board_.wait(0, [&] { shared_table_->share(numbers.shared); });
 }
 
 // From the host to all devices.
 void Trainer::write_weights(const float* values) {
   for (auto& replica : replicas_) replica->write(values);
+  for (auto& update : updates_) {
+    if (update) update->weights_written(values);
+  }
 }
 
 void Trainer::renew_replicas() {
@@ -245,14 +285,17 @@ std::optional<uint64_t> Trainer::average_hash() {
 }
 
 void Trainer::evaluate(const Batch& batch, EvaluationSums& sums, bool stop) {
+  require(under_way() == 0, "an evaluation while a step is under way");
+  StepNumbers& numbers = numbers_[0];
   batch_ = &batch;
-  stops_[static_cast<size_t>(placement_.rank)] = stop;
+  current_ = &numbers;
+  numbers.stops[static_cast<size_t>(placement_.rank)] = stop;
   team_->parallel(evaluate_body_);
-  share_numbers();
-  sums.loss += tree_sum(sums_.loss);
-  sums.score += tree_sum(sums_.score);
+  share_numbers(numbers);
+  sums.loss += tree_sum(numbers.sums.loss);
+  sums.score += tree_sum(numbers.sums.score);
   sums.samples += batch.valid;
-  sums.stop = any_stop();
+  sums.stop = numbers.any_stop();
 }
 
 void Trainer::set_weights(

@@ -2,6 +2,7 @@
 // allocates nothing and hands nothing from thread to thread but at its joints. With more than one
 // process each has a Trainer with its own lanes; all call the same methods in the same order.
 #pragma once
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -45,6 +46,8 @@ struct TrainerOptions {
 };
 
 struct StepResult {
+  int64_t step = 0, samples = 0;  // 1 for the first; the global batch's valid ones
+  double lr = 0;
   double loss = 0;          // mean over the global batch's valid samples
   double score = 0;         // mean of what the metric is made from (Metric)
   double grad_norm = 0;     // of the averaged gradient, before clipping
@@ -66,6 +69,23 @@ struct EvaluationSums {
 // (kind, bytes), as planned before the first step.
 using MemoryByKind = std::vector<std::pair<std::string, int64_t>>;
 
+// What a step leaves for the host, which reads it when the lanes' streams are done with it.
+struct StepNumbers {
+  // [loss of each tower][score][stop of each rank][squares of each chunk]
+  std::unique_ptr<DeviceMemory> memory;
+  TowerSums sums;
+  std::span<double> stops, squares;
+  std::span<double> shared;  // all but the squares: what processes tell each other
+  // Of the step itself:
+  int64_t step = 0, samples = 0;
+  double lr = 0, loss_scale = 0, comm_seconds = 0;
+  // One a lane: behind its towers, which wait for no rank, and behind all of it.
+  std::vector<std::unique_ptr<Event>> own_work, all_work;
+
+  double gradient_norm() const;  // of the summed, scaled gradient
+  bool any_stop() const;
+};
+
 class Trainer {
  public:
   // Compiles all plans and initialises the weights. group: joins the placement's ranks, outlives
@@ -82,9 +102,17 @@ class Trainer {
   // The scale of fp16's loss, and what was skipped.
   const LossScaleState& loss_scale() const { return loss_scale_.state(); }
 
-  // One optimizer step. done: steps before it; lr: its learning rate; stop: this rank asks all to
-  // stop.
+  // One optimizer step: begin_step(), then finish_step().
+  // done: steps before it; lr: its learning rate; stop: this rank asks all to stop.
   StepResult step(const Batch& batch, int64_t done, double lr, bool stop = false);
+
+  // The same in two parts, so that the host goes on while GPUs compute: it may begin most_ahead()
+  // steps more before it takes the results of the oldest. With begin_step() the batch has been
+  // read; CPUs have done the step. Nothing else is called while a step is under way.
+  void begin_step(const Batch& batch, int64_t done, double lr, bool stop = false);
+  StepResult finish_step();
+  int most_ahead() const;
+  int under_way() const { return static_cast<int>(begun_ - finished_); }
 
   // Brings the weights into the forms evaluation reads; then each batch adds its sums to `sums`.
   // With an average of the weights it takes their place, everywhere, until end_evaluation(), which
@@ -135,27 +163,31 @@ class Trainer {
   }
   // Where the lanes' devices have the squares of the gradient's chunks.
   std::span<double> squares_of_chunks() const {
-    return device_squares_ ? std::span(device_squares_->as<double>(), squares_.size()) : squares_;
+    return {squares_->as<double>(), numbers_[0].squares.size()};
   }
   int ranks() const { return placement_.ranks; }
   bool mirrored() const { return placement_.strategy == Strategy::mirrored; }
 
   void make_lanes(const TrainerOptions& options, const GraphBuilder& build);
-  void make_table();
+  void make_numbers();
   std::vector<FloatRange> buckets(const BucketConfig& bucket) const;
   RankExchange::Options exchange_options(const BucketConfig& bucket) const;
   void make_reduction(const BucketConfig& bucket);
   void make_slices();
   void make_links();
   void make_norms(const std::vector<WeightSpan>& spans);
-  void share_numbers();
+  void share_numbers(StepNumbers& numbers);
   void make_updates(const TrainerOptions& trainer);
   std::vector<FloatRange> slices_of(Share share) const;
   std::vector<int> owners() const;
   std::vector<int> chunk_owners() const;
 
   void on_lane(int lane, const std::function<void(int)>& body);
-  void await_device(int lane);
+  void guarded(int lane, const std::function<void(int)>& body);
+  StepNumbers& numbers_of(int64_t step) {
+    return numbers_[static_cast<size_t>(step) % numbers_.size()];
+  }
+  void await_device(int lane, const StepNumbers& numbers);
   void await(int lane, const Event& event);
   void give_up();
   void make_devices(const CudaConfig& cuda);
@@ -172,8 +204,6 @@ class Trainer {
   void begin_average();
   void swap_average();
   std::vector<std::string> slots() const;
-  double gradient_norm() const;
-  bool any_stop() const;
   float* gather_state(size_t slot);
   std::vector<uint64_t> gather_hashes(const std::vector<uint64_t>& mine);
   void broadcast(float* values);
@@ -189,8 +219,6 @@ class Trainer {
   size_t front_ = 0;  // the local replica that an update elsewhere reaches first
   std::vector<std::unique_ptr<Stream>> streams_;  // one a lane
   std::unique_ptr<LaneJoint> joint_;
-  std::vector<std::unique_ptr<Event>> own_work_;  // one a lane: behind what waits for no rank,
-  std::vector<std::unique_ptr<Event>> all_work_;  // and behind all that the body gave
   // Null for one process: between devices' memory, and between hosts'.
   std::unique_ptr<DeviceExchange> device_exchange_, host_exchange_;
   std::unique_ptr<Stream> host_stream_;
@@ -206,26 +234,23 @@ class Trainer {
   std::unique_ptr<SliceExchange> weight_slices_, state_slices_;  // of devices, and of the host
   std::unique_ptr<Optimizer> optimizer_;
   Ema ema_;
-  LossScale loss_scale_;
+  LossScale loss_scale_;   // of the step that begins next
   bool averaged_ = false;  // the average is where the weights belong
   Buffer state_;           // one slot's optimizer state, whole; made when a snapshot needs it
 
-  // [loss of each tower][score][stop of each rank][squares of each chunk], of the host
-  std::unique_ptr<DeviceMemory> table_memory_;
-  std::span<double> table_;
-  // The squares where the lanes' devices write and read them, if that is not the table.
-  std::unique_ptr<DeviceMemory> device_squares_;
+  std::array<StepNumbers, 2> numbers_;     // of steps by turns; an evaluation's are the first
+  int64_t begun_ = 0, finished_ = 0;       // steps
+  std::unique_ptr<DeviceMemory> squares_;  // where the lanes' devices write and read them
   mutable Buffer host_weights_;  // a copy, where the host cannot read the devices' weights
   std::unique_ptr<SharedTable> shared_table_;  // all but the squares
-  TowerSums sums_;
-  std::span<double> stops_, squares_;
 
-  // The step or evaluation under way; written by the leader before the lanes read it.
+  // The step or evaluation that the lanes work on; written by the leader before they read it.
   const Batch* batch_ = nullptr;
+  StepNumbers* current_ = nullptr;
   StepContext context_;
   UpdateStep update_step_;
   // Made once: no allocation in a step.
-  std::function<void(int)> step_body_, evaluate_body_, swap_body_;
+  std::function<void(int)> step_body_, await_body_, evaluate_body_, swap_body_;
 };
 
 }  // namespace spire

@@ -65,17 +65,19 @@ Trainer::Trainer(const TrainerOptions& options, const Placement& placement, Proc
   team_ = std::make_unique<LaneTeam>(placement_.lanes);
   make_devices(options.cuda);
   make_exchanges();
-  make_table();
+  make_numbers();
   make_lanes(options, build);
   make_reduction(options.bucket);
   make_slices();
   make_links();
   make_updates(options);
-  step_body_ = [this](int lane) { on_lane(lane, [this](int l) { run_step(l); }); };
+  step_body_ = [this](int lane) { guarded(lane, [this](int l) { run_step(l); }); };
+  await_body_ = [this](int lane) { guarded(lane, [this](int l) { await_device(l, *current_); }); };
   evaluate_body_ = [this](int lane) {
     on_lane(lane, [this](int l) {
-      lanes_[static_cast<size_t>(l)]->evaluate(*batch_, sums_, links_[static_cast<size_t>(l)]);
-      stream(l).record(*own_work_[static_cast<size_t>(l)]);
+      lanes_[static_cast<size_t>(l)]->evaluate(*batch_, current_->sums,
+                                               links_[static_cast<size_t>(l)]);
+      stream(l).record(*current_->own_work[static_cast<size_t>(l)]);
     });
   };
   swap_body_ = [this](int lane) { on_lane(lane, [this](int l) { swap_average(l); }); };
@@ -99,8 +101,6 @@ void Trainer::make_devices(const CudaConfig& cuda) {
   for (const LaneSpec& lane : placement_.lanes) {
     streams_.push_back(make_stream(lane.device));
     streams.push_back(streams_.back().get());
-    own_work_.push_back(streams_.back()->make_event());
-    all_work_.push_back(streams_.back()->make_event());
   }
   joint_ = std::make_unique<LaneJoint>(*team_, streams);
 }
@@ -158,18 +158,25 @@ std::vector<int> Trainer::owners() const {
   return all;
 }
 
-void Trainer::make_table() {
-  auto towers = static_cast<size_t>(placement_.towers);
+void Trainer::make_numbers() {
+  auto towers = static_cast<size_t>(placement_.towers), ranks_count = static_cast<size_t>(ranks());
   int64_t chunks = (layout_.trained_floats() + TreeSum::chunk - 1) / TreeSum::chunk;
-  size_t entries = 2 * towers + static_cast<size_t>(ranks()) + static_cast<size_t>(chunks);
-  table_memory_ = allocate_staging(placement_.lanes[0].device, entries * sizeof(double));
-  table_ = {table_memory_->as<double>(), entries};
-  sums_ = {table_.first(towers), table_.subspan(towers, towers)};
-  stops_ = table_.subspan(2 * towers, static_cast<size_t>(ranks()));
-  squares_ = table_.subspan(2 * towers + stops_.size());
-  DeviceId front_device = device(local_.begin + static_cast<int>(front_)).id;
-  if (front_device.kind == DeviceKind::cuda)
-    device_squares_ = allocate_memory(front_device, squares_.size_bytes());
+  size_t entries = 2 * towers + ranks_count, squares = static_cast<size_t>(chunks);
+  squares_ =
+      allocate_memory(device(local_.begin + static_cast<int>(front_)).id, squares * sizeof(double));
+  for (StepNumbers& numbers : numbers_) {
+    numbers.memory =
+        allocate_staging(placement_.lanes[0].device, (entries + squares) * sizeof(double));
+    auto* at = numbers.memory->as<double>();
+    numbers.shared = {at, entries};
+    numbers.sums = {numbers.shared.first(towers), numbers.shared.subspan(towers, towers)};
+    numbers.stops = numbers.shared.subspan(2 * towers);
+    numbers.squares = {squares_->on_host() ? squares_->as<double>() : at + entries, squares};
+    for (auto& stream : streams_) {
+      numbers.own_work.push_back(stream->make_event());
+      numbers.all_work.push_back(stream->make_event());
+    }
+  }
   shared_table_ = std::make_unique<SharedTable>(owners(), group_);
 }
 
@@ -210,7 +217,7 @@ void Trainer::make_reduction(const BucketConfig& bucket) {
 
 // The rank that has each chunk of the gradients' sum, and so knows its square.
 std::vector<int> Trainer::chunk_owners() const {
-  std::vector<int> owners(squares_.size());
+  std::vector<int> owners(numbers_[0].squares.size());
   for (int rank = 0; rank < ranks(); ++rank) {
     for (FloatRange slice : slices_of(placement_.devices_of(rank))) {
       int64_t end = std::min(slice.end, layout_.trained_floats());
@@ -276,7 +283,9 @@ void Trainer::make_updates(const TrainerOptions& trainer) {
     ParameterUpdate::Options options;
     options.optimizer = trainer.optimizer;
     options.ema = trainer.ema;
-    options.device = device(d).id;
+    options.memory = device(d).id;
+    options.device = placement_.updates_on_host ? DeviceId{} : options.memory;
+    options.cores = placement_.host_cores;
     options.squares = squares_of_chunks();
     options.spans = spans;
     if (all) options.owned = reduction_->buckets();

@@ -70,7 +70,7 @@ std::vector<std::string> Trainer::slots() const {
 }
 
 void Trainer::snapshot(TrainingState& state) {
-  require(!averaged_, "a snapshot before the end of an evaluation");
+  require(!averaged_ && under_way() == 0, "a snapshot before the end of a step or evaluation");
   auto names = slots();
   bool writes = placement_.rank == 0;
   if (writes) {

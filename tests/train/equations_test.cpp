@@ -188,6 +188,43 @@ TEST_P(Equations, AStateMovesBetweenDevicesProcessesAndStrategies) {
   }
 }
 
+// Master weights and optimizer state in the host's memory, its cores update: the same bits on any
+// GPUs and processes, and to rounding what a GPU's update gives.
+TEST_P(Equations, TheHostUpdatesTheWeightsOfGpus) {
+  if (!on_gpu()) GTEST_SKIP() << "a CPU's weights are the host's anyway";
+  for (const char* optimizer : {"adamw", "lamb"}) {
+    SmallRun run = with([&](SmallRun& r) {
+      r.model.normalization = "batch_norm";
+      r.model.hidden = {200};
+      r.optimizer = {.name = optimizer, .lr = 0.01, .weight_decay = 0.01, .clip_norm = 0.5};
+      r.ema = {.decay = 0.9};
+      r.devices = devices(1);
+    });
+    auto on_the_gpu = weights_after(run, 5);
+    run.parameter_device = "cpu";
+    auto on_host = weights_after(run, 5);
+    for (size_t i = 0; i < on_host.size(); ++i)
+      ASSERT_NEAR(on_host[i], on_the_gpu[i], 1e-4 + 1e-4 * std::abs(on_the_gpu[i])) << optimizer;
+    uint64_t straight = hash_after(run, 6);
+    SmallRun two = run;
+    two.devices = devices(2);
+    EXPECT_EQ(hash_after(two, 6), straight) << optimizer;
+    TrainingState state = state_after(two, 3);
+    for (int ranks : rank_counts({2})) {
+      two.ranks = ranks;
+      two.devices = devices_of_ranks(ranks);
+      EXPECT_EQ(hash_after(two, 6), straight) << optimizer << ", " << ranks << " processes";
+    }
+    uint64_t resumed = 0;
+    on_ranks(run, [&](Trainer& trainer) {
+      trainer.team().lead([&] { trainer.restore(state); });
+      run_steps(trainer, run, 3, 6);
+      resumed = trainer.parameter_hash();
+    });
+    EXPECT_EQ(resumed, straight) << optimizer;
+  }
+}
+
 std::string difference_found(DeviceKind kind, int ranks, int devices, int rank, int device) {
   SmallRun run = with([&](SmallRun& r) {
     r.towers = 8;

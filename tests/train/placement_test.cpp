@@ -101,6 +101,23 @@ TEST(Placement, OneGpuCarriesSeveralDevices) {
   EXPECT_EQ(p.lane_towers[1], (TowerRange{2, 4}));
 }
 
+TEST(Placement, TheHostMayUpdateTheWeightsOfGpus) {
+  RunConfig config = config_of({"cuda"}, 4);
+  for (const char* word : {"cpu", "cpu:0"}) {
+    config.parameter_device = word;
+    Placement p = place(config, 8, {}, 2);
+    EXPECT_TRUE(p.updates_on_host);
+    EXPECT_EQ(p.host_cores.size(), 8u);
+    EXPECT_EQ(p.parameter_device, 0);
+  }
+  config.parameter_device = "cpu:1";
+  expect_error(config, Category::config, "cpu:1 is none of the run's devices (cuda:0, cuda:1)", 2);
+  config.parameter_device = "cpu";
+  config.strategy = "sharded";
+  expect_error(config, Category::config, "parameter_device: cpu and strategy: sharded", 2);
+  EXPECT_FALSE(place(config_of({"cpu:2"}), 8).updates_on_host);
+}
+
 TEST(Placement, RefusesGpus) {
   expect_error(config_of({"cuda:2"}), Category::device,
                "cuda:2: this machine has only cuda:0 (NVIDIA Test), cuda:1 (NVIDIA Test)", 2);

@@ -39,7 +39,7 @@ struct SmallRun {
   std::vector<std::string> devices = {"cpu:0"};  // of each rank
   uint64_t seed = 3;
   int ranks = 1;
-  std::string strategy = "parameter_device", reduction = "invariant";
+  std::string strategy = "parameter_device", reduction = "invariant", parameter_device = "auto";
   BucketConfig bucket = {.first_mib = 0.02, .mib = 0.04};
   bool recompute = false;
   CudaConfig cuda = {};
@@ -51,6 +51,7 @@ struct SmallRun {
     config.tower_threads = tower_threads;
     config.devices = devices;
     config.strategy = strategy;
+    config.parameter_device = parameter_device;
     config.reduction = reduction;
     CudaStatus gpus = discover_cuda();
     RankPlace host{"here", {0, 1}, gpus.devices, gpus.why_none};
@@ -104,8 +105,14 @@ inline StepResult run_steps(Trainer& trainer, const SmallRun& run, int64_t from,
   trainer.team().lead([&] {
     int64_t per_epoch = loader.steps_per_epoch();
     loader.start(from / per_epoch, from % per_epoch, INT64_MAX);
-    for (int64_t step = from; step < to; ++step)
-      result = trainer.step(loader.next(), step, run.optimizer.lr);
+    auto finish = [&](int ahead) {
+      while (trainer.under_way() > ahead) result = trainer.finish_step();
+    };
+    for (int64_t step = from; step < to; ++step) {
+      trainer.begin_step(loader.next(), step, run.optimizer.lr);
+      finish(trainer.most_ahead());
+    }
+    finish(0);
     loader.stop();
   });
   return result;

@@ -88,6 +88,49 @@ TEST_P(Towers, AreOneTowerOfAllTheirSamples) {
   }
 }
 
+std::vector<StepResult> results_of(const SmallRun& run, int64_t steps, bool one_by_one) {
+  std::vector<StepResult> results;
+  on_ranks(run, [&](Trainer& trainer) {
+    ImageDataset data = run.dataset();
+    BatchLoader loader(data, run.loading(trainer.placement().rank));
+    std::vector<StepResult> mine;
+    trainer.team().lead([&] {
+      loader.start(0, 0, INT64_MAX);
+      for (int64_t step = 0; step < steps; ++step) {
+        double lr = 0.01 * static_cast<double>(step + 1);
+        trainer.begin_step(loader.next(), step, lr, step == 2);
+        while (trainer.under_way() > (one_by_one ? 0 : trainer.most_ahead()))
+          mine.push_back(trainer.finish_step());
+      }
+      while (trainer.under_way() > 0) mine.push_back(trainer.finish_step());
+      loader.stop();
+    });
+    if (trainer.placement().rank == 0) results = mine;
+  });
+  return results;
+}
+
+// Whatever the next step has begun to write by then.
+TEST_P(Towers, AStepsNumbersAreItsOwnHoweverLateTheyAreRead) {
+  for (int ranks : rank_counts({1, 2})) {
+    SmallRun run;
+    run.ranks = ranks;
+    run.devices = ranks == 1 ? devices(2) : devices_of_ranks(ranks);
+    run.optimizer.clip_norm = 0.5;
+    auto expected = results_of(run, 9, true), got = results_of(run, 9, false);
+    ASSERT_EQ(got.size(), 9u);
+    for (size_t i = 0; i < got.size(); ++i) {
+      EXPECT_EQ(got[i].step, static_cast<int64_t>(i) + 1);
+      EXPECT_EQ(got[i].samples, expected[i].samples);
+      EXPECT_EQ(got[i].lr, expected[i].lr);
+      EXPECT_EQ(got[i].loss, expected[i].loss);
+      EXPECT_EQ(got[i].score, expected[i].score);
+      EXPECT_EQ(got[i].grad_norm, expected[i].grad_norm);
+      EXPECT_EQ(got[i].stop, i == 2);
+    }
+  }
+}
+
 TEST_P(Towers, LearnWhatCanBeLearned) {
   SmallRun run = with([](SmallRun& r) {
     r.model.dropout = 0;
