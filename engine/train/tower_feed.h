@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include <spire/device/device_memory.h>
+#include <spire/device/memory_pool.h>
 #include <spire/device/stream.h>
 #include <spire/graph/plan.h>
 
@@ -21,7 +21,10 @@ class TowerFeed {
  public:
   // input_bytes: the most of each input of a plan. slots: towers that hold what they read at a
   // time. The lane's stream outlives this.
-  TowerFeed(Stream& stream, const std::vector<size_t>& input_bytes, size_t slots);
+  TowerFeed(Stream& stream, MemoryPool& memory, const std::vector<size_t>& input_bytes,
+            size_t slots);
+  // What it will allocate on such a device: nothing on a CPU.
+  static size_t bytes(DeviceId device, const std::vector<size_t>& input_bytes, size_t slots);
 
   // Binds the rows, one entry an input, and the step's numbers for what the lane's stream gets
   // next. The rows stay as they are until the stream is synchronised.
@@ -31,7 +34,6 @@ class TowerFeed {
   void release(size_t slot);
 
   size_t slots() const { return slots_.size(); }
-  size_t bytes() const;  // of the device, besides what a CPU needs
 
  private:
   struct Slot {

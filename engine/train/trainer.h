@@ -10,8 +10,10 @@
 
 #include <spire/collective/shared_table.h>
 #include <spire/collective/slice_exchange.h>
+#include <spire/config/memory_limit.h>
 #include <spire/device/lane_joint.h>
 #include <spire/device/lane_team.h>
+#include <spire/device/memory_pool.h>
 #include <spire/kernels/cuda_libraries.h>
 #include <spire/models/model.h>
 #include <spire/optim/loss_scale.h>
@@ -39,6 +41,8 @@ struct TrainerOptions {
   BucketConfig bucket;
   int64_t sample_rows = 0;  // rank 0 also gets a forward pass of so many rows; 0: none
   bool recompute = false;   // the inside of the model's blocks, in backward
+  MemoryLimit memory_limit = {};
+  bool plan_only = false;  // compiled, and nothing allocated: see Trainer
   CudaConfig cuda;
 
   ModelInput input(int64_t batch, bool training) const;
@@ -63,13 +67,16 @@ struct EvaluationSums {
   bool stop = false;  // some rank asked to stop
 };
 
-// (kind, bytes), as planned before the first step.
+// (kind, bytes)
 using MemoryByKind = std::vector<std::pair<std::string, int64_t>>;
 
 class Trainer {
  public:
-  // Compiles all plans and initialises the weights. group: joins the placement's ranks, outlives
-  // this; null for one. Throws what they throw.
+  // Compiles all plans, allocates everything and initialises the weights. group: joins the
+  // placement's ranks, outlives this; null for one. Throws what they throw, and
+  // Error(out_of_memory), with a table, before anything big is allocated where the plan shows that
+  // it does not fit. With plan_only there are no weights; only what is const and says no values may
+  // be called.
   Trainer(const TrainerOptions& options, const Placement& placement, ProcessGroup* group = nullptr);
 
   // What follows is called on the leading thread: team().lead([&] { ... }). After an exception out
@@ -117,7 +124,13 @@ class Trainer {
   const Placement& placement() const { return placement_; }
   PhaseBoard& board() { return board_; }
   std::optional<RecomputeInfo> recompute() const { return lanes_.front()->recompute(); }
-  std::vector<MemoryByKind> planned_memory() const;  // one a device of this rank
+
+  // One a device of this rank: as planned before the first step, and the most of each kind so far.
+  std::vector<MemoryByKind> planned_memory() const;
+  std::vector<MemoryByKind> peak_memory() const;
+  std::vector<std::optional<size_t>> memory_limits() const;
+  // Why the plan does not fit, as the error would say it; empty: it does, as far as one can tell.
+  std::string memory_shortage() const;
 
  private:
   Stream& stream(int lane) { return *streams_[static_cast<size_t>(lane)]; }
@@ -126,6 +139,9 @@ class Trainer {
   Replica& replica_of(int device) { return *replicas_[static_cast<size_t>(device - local_.begin)]; }
   const PlacedDevice& device(int index) const {
     return placement_.devices[static_cast<size_t>(index)];
+  }
+  MemoryPool& pool_of(int device) const {
+    return *pools_[static_cast<size_t>(device - local_.begin)];
   }
   CudaLibraries* libraries_of(int device) {
     return libraries_[static_cast<size_t>(device - local_.begin)].get();
@@ -139,20 +155,28 @@ class Trainer {
 
   void make_lanes(const TrainerOptions& options, const GraphBuilder& build);
   void make_table();
-  std::vector<FloatRange> buckets(const BucketConfig& bucket) const;
-  RankExchange::Options exchange_options(const BucketConfig& bucket) const;
-  void make_reduction(const BucketConfig& bucket);
+  RankExchange::Options exchange_options() const;
+  void make_reduction();
   void make_slices();
   void make_links();
   void make_norms(const std::vector<WeightSpan>& spans);
-  void make_updates(const TrainerOptions& trainer);
+  void plan_updates(const TrainerOptions& trainer);
+  void make_updates();
+  void make_pools(const std::vector<DeviceId>& ids, const TrainerOptions& options);
+  // Those that the i-th local device has in its memory; null: it has none.
+  TensorNorms* norms_on(size_t i) const;
+  bool squares_on_device() const;
+  MemoryUse plan_of(int device) const;
+  void plan_memory();
+  void allocate_memory();
+  MemoryByKind by_kind(const MemoryUse& use, int device) const;
   std::vector<FloatRange> slices_of(Share share) const;
   std::vector<int> owners() const;
   std::vector<int> chunk_owners() const;
 
   void on_lane(int lane, const std::function<void(int)>& body);
   void await_device(int lane);
-  void make_devices(const CudaConfig& cuda);
+  void make_devices(const TrainerOptions& options);
   void meet(int lane) { joint_->meet(lane); }
   void write_weights(const float* values);
   void run_step(int lane);
@@ -175,8 +199,10 @@ class Trainer {
   ProcessGroup* group_;
   Share local_;  // this rank's devices
   ParameterLayout layout_;
+  std::vector<FloatRange> buckets_;
   PhaseBoard board_;
   std::unique_ptr<LaneTeam> team_;
+  MemoryPools pools_;                                      // one a local device
   std::vector<std::unique_ptr<CudaLibraries>> libraries_;  // one a local device; null for a CPU
   std::vector<std::unique_ptr<Replica>> replicas_;         // one a local device
   size_t front_ = 0;  // the local replica that an update elsewhere reaches first
@@ -187,6 +213,7 @@ class Trainer {
   std::vector<LaneLinks> links_;
   std::unique_ptr<TowerVectors> vectors_;
   std::unique_ptr<GradientReduction> reduction_;
+  std::vector<ParameterUpdate::Options> update_options_;   // one a local device
   std::vector<std::unique_ptr<ParameterUpdate>> updates_;  // one a local device; null: updates none
   // Of layer-wise optimizers alone: one a process, or one a local device that updates everything.
   std::vector<std::unique_ptr<TensorNorms>> norms_;

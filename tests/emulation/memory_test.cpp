@@ -6,6 +6,8 @@
 #include <tests/emulation/cuda_objects.h>
 #include <tests/emulation/devices.h>
 
+#include "tests/train/small_run.h"
+
 namespace spire {
 namespace {
 
@@ -206,6 +208,29 @@ TEST_F(EmulationFull, PoolsOfOneDeviceAreForeseenTogether) {
   EXPECT_EQ(shortage->asked, (MemoryUse{{MemoryKind::weights, 501}, {MemoryKind::workspace, 300}}));
   EXPECT_EQ(shortage->in_use, (MemoryUse{{MemoryKind::weights, 200}}));
   EXPECT_EQ(shortage->left(), 800u);
+}
+
+TEST_F(EmulationFull, ATrainerSaysWhatItWantedAndTakesNothing) {
+  SmallRun run;
+  run.devices = {"cuda:0"};
+  std::string text = shortage_of([&] { Trainer trainer(run.options(), run.place()); });
+  EXPECT_NE(text.find("; 1000 B of its "), std::string::npos) << text;
+  EXPECT_NE(text.find("are free; set memory.recompute: blocks, "), std::string::npos) << text;
+  EXPECT_NE(text.find("\nactivations  "), std::string::npos) << text;
+  EXPECT_EQ(space_of(gpu).free, 1000u);
+  run.devices = {"cuda:0", "cuda:0"};
+  text = shortage_of([&] { Trainer trainer(run.options(), run.place()); });
+  EXPECT_EQ(text.find("cuda:0 (2 logical devices): "), 0u) << text;
+}
+
+TEST_F(EmulationFull, APlanIsMadeAllTheSame) {
+  SmallRun run;
+  run.devices = {"cuda:0"};
+  TrainerOptions options = run.options();
+  options.plan_only = true;
+  Trainer trainer(options, run.place());
+  EXPECT_NE(trainer.memory_shortage(), "");
+  EXPECT_EQ(space_of(gpu).free, 1000u);
 }
 
 }  // namespace
