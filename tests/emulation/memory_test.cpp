@@ -1,8 +1,10 @@
 // Memory of the emulation: copies, pinned memory, and how much there is.
 #include <gtest/gtest.h>
 #include <spire/base/error.h>
+#include <spire/config/text.h>
 #include <spire/device/cuda_launch.h>
 #include <spire/device/memory_pool.h>
+#include <spire/train/predictor.h>
 #include <tests/emulation/cuda_objects.h>
 #include <tests/emulation/devices.h>
 
@@ -231,6 +233,20 @@ TEST_F(EmulationFull, APlanIsMadeAllTheSame) {
   Trainer trainer(options, run.place());
   EXPECT_NE(trainer.memory_shortage(), "");
   EXPECT_EQ(space_of(gpu).free, 1000u);
+}
+
+TEST_F(EmulationFull, APredictorSaysWhatToDo) {
+  SmallRun run;
+  TrainingState state = state_after(run, 1);
+  RunConfig config;
+  config.model = run.model;
+  state.config_yaml = to_yaml(config);
+  state.data_spec = to_text(run.dataset().spec());
+  std::string text = shortage_of([&] { Predictor predictor(state, {.device = "cuda:0"}); });
+  EXPECT_EQ(text.find("cuda:0: "), 0u) << text;
+  EXPECT_NE(text.find("; compute fewer rows at a time (batch), or on another device"),
+            std::string::npos)
+      << text;
 }
 
 }  // namespace
