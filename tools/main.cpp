@@ -9,16 +9,20 @@
 
 namespace {
 
-// All lines of a long message go first, so that the last line always has the same form.
+// All lines of a long message go first, so that the last line always has the same form. Those of a
+// config are a problem each; of others the first says what is wrong, and a table explains it.
 int report(int code, const std::string& message) {
   std::fflush(stdout);
   size_t end = message.find('\n');
   if (end == std::string::npos) {
     fmt::print(stderr, "error[{}]: {}\n", code, message);
-  } else {
+  } else if (code == static_cast<int>(spire::Category::config)) {
     auto lines = 1 + std::count(message.begin(), message.end(), '\n');
     fmt::print(stderr, "{}\nerror[{}]: {} problems, listed above; the first: {}\n", message, code,
                lines, message.substr(0, end));
+  } else {
+    fmt::print(stderr, "{}\nerror[{}]: {}\n", message.substr(end + 1), code,
+               message.substr(0, end));
   }
   return code;
 }

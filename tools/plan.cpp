@@ -1,4 +1,4 @@
-// trainer plan: the memory that a run needs, without running it.
+// trainer plan: the memory that a run needs, without running it, and whether there is as much.
 #include <spire/base/error.h>
 #include <spire/train/run.h>
 
@@ -9,7 +9,10 @@ namespace spire::tool {
 
 int run_plan(const Arguments& arguments) {
   auto resolved = read_config(arguments);
-  if (resolved) fmt::print("{}", to_text(plan(resolved->config)));
+  if (!resolved) return 0;
+  PlanReport report = plan(resolved->config);
+  fmt::print("{}", to_text(report));
+  if (!report.shortage.empty()) throw Error(Category::out_of_memory, report.shortage);
   return 0;
 }
 

@@ -72,7 +72,8 @@ void GradientReduction::make_exchange(DeviceExchange& exchange) {
   exchange_stream_ = make_stream(lanes_.front().stream->device());
   exchange_arithmetic_ = make_lane_arithmetic(*exchange_stream_, 1);
   exchange_end_ = exchange_stream_->make_event();
-  exchange_.emplace(options_.exchange, data, exchange, *exchange_stream_, board_, thread_row());
+  exchange_.emplace(options_.exchange, data, exchange, *exchange_stream_, *options_.memory, board_,
+                    thread_row());
   squares_exchange_.emplace(chunk_slices(exchange.size()), &exchange, sizeof(double));
   thread_ = std::jthread([this] { run_exchange(); });
 }

@@ -34,6 +34,7 @@ class GradientReduction {
  public:
   struct Options {
     RankExchange::Options exchange;
+    MemoryPool* memory = nullptr;  // of the first lane's device, for the exchange; outlives this
     int64_t trained = 0;  // the norm is that of [0, trained); running statistics follow
     // One a chunk of TreeSum::chunk floats of [0, trained): where the fp64 sums of squares go, on
     // every rank, in memory that the lanes' devices reach.
@@ -69,7 +70,6 @@ class GradientReduction {
   const std::vector<FloatRange>& buckets() const { return options_.exchange.buckets; }
   // How long the step's reduction went on after the last lane was done with its towers.
   double exposed_seconds() const { return exposed_seconds_; }
-  size_t communication_bytes() const { return exchange_ ? exchange_->staging_bytes() : 0; }
 
  private:
   struct ProcessNode {

@@ -5,7 +5,8 @@
 namespace spire {
 
 RankExchange::RankExchange(const Options& options, std::vector<float*> nodes,
-                           DeviceExchange& exchange, Stream& stream, PhaseBoard& board, int row)
+                           DeviceExchange& exchange, Stream& stream, MemoryPool& memory,
+                           PhaseBoard& board, int row)
     : options_(options),
       nodes_(std::move(nodes)),
       exchange_(exchange),
@@ -16,7 +17,8 @@ RankExchange::RankExchange(const Options& options, std::vector<float*> nodes,
   int64_t floats = steps_.empty() ? 0 : options_.buckets.back().end;
   for (float* node : nodes_) exchange_.prepare(node, static_cast<size_t>(floats) * sizeof(float));
   if (options_.order == Reduction::native) return;
-  staging_ = allocate_memory(stream_.device(), staged_floats() * sizeof(float));
+  staging_ = memory.allocate(MemoryKind::communication,
+                             staging_bytes(options_, exchange_.rank()));
   exchange_.prepare(staging_->data(), staging_->bytes());
   float* staging = staging_->as<float>();
   int depth = 1;
@@ -33,21 +35,28 @@ RankExchange::~RankExchange() {
   if (staging_) exchange_.forget(staging_->data());
 }
 
-size_t RankExchange::staged_floats() const {
-  size_t floats = 0;
-  for (size_t b = 0; b < steps_.size(); ++b) {
-    for (int rank = 0; rank < exchange_.size(); ++rank) {
-      if (rank == exchange_.rank()) continue;
-      size_t theirs = options_.ranks.towers[static_cast<size_t>(rank)].size();
-      floats += theirs * static_cast<size_t>(slice(b).size());
-    }
+namespace {
+
+FloatRange slice_of(const RankExchange::Options& options, size_t bucket, int rank) {
+  const Share& share = options.ranks.share[static_cast<size_t>(rank)];
+  return share_of(options.buckets[bucket], share.begin, share.end, share.of);
+}
+
+}  // namespace
+
+size_t RankExchange::staging_bytes(const Options& options, int rank) {
+  if (options.order == Reduction::native) return 0;
+  size_t own = 0, theirs = 0;
+  for (size_t b = 0; b < options.buckets.size(); ++b)
+    own += static_cast<size_t>(slice_of(options, b, rank).size());
+  for (size_t other = 0; other < options.ranks.towers.size(); ++other) {
+    if (other != static_cast<size_t>(rank)) theirs += options.ranks.towers[other].size();
   }
-  return floats;
+  return own * theirs * sizeof(float);
 }
 
 FloatRange RankExchange::slice(size_t bucket, int rank) const {
-  const Share& share = options_.ranks.share[static_cast<size_t>(rank)];
-  return share_of(options_.buckets[bucket], share.begin, share.end, share.of);
+  return slice_of(options_, bucket, rank);
 }
 
 // Messages between two ranks go in the order of the sender's nodes. Returns the staging's free end.

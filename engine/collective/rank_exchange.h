@@ -14,7 +14,7 @@
 #include <spire/collective/device_exchange.h>
 #include <spire/collective/lane_arithmetic.h>
 #include <spire/collective/tree.h>
-#include <spire/device/device_memory.h>
+#include <spire/device/memory_pool.h>
 #include <spire/process/phase_board.h>
 
 namespace spire {
@@ -42,9 +42,10 @@ class RankExchange {
     SumsTo to = SumsTo::rank_zero;
   };
   // nodes: sums of this rank's nodes, whole buffers; the first one's buffer takes the result. All
-  // happens on `stream`, by `exchange`; both outlive this. `row` of the board is told what goes on.
+  // happens on `stream`, by `exchange`; both outlive this, as does `memory`, of the stream's device.
+  // `row` of the board is told what goes on.
   RankExchange(const Options& options, std::vector<float*> nodes, DeviceExchange& exchange,
-               Stream& stream, PhaseBoard& board, int row);
+               Stream& stream, MemoryPool& memory, PhaseBoard& board, int row);
   ~RankExchange();
   RankExchange(const RankExchange&) = delete;
   RankExchange& operator=(const RankExchange&) = delete;
@@ -55,7 +56,9 @@ class RankExchange {
 
   FloatRange slice(size_t bucket, int rank) const;
   FloatRange slice(size_t bucket) const { return slice(bucket, exchange_.rank()); }
-  size_t staging_bytes() const { return staging_ ? staging_->bytes() : 0; }
+
+  // What such a rank will allocate.
+  static size_t staging_bytes(const Options& options, int rank);
 
  private:
   struct Messages {
@@ -66,7 +69,6 @@ class RankExchange {
     Messages scatter, gather;
     std::unique_ptr<TreeSum> tree;
   };
-  size_t staged_floats() const;
   float* plan(size_t bucket, float* staging);
   void plan_gather(size_t bucket);
   void run(size_t bucket, const Messages& messages);

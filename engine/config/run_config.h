@@ -194,6 +194,7 @@ struct BucketConfig {
 };
 
 struct MemoryConfig {
+  std::string limit = "auto";      // of a device: bytes, or a fraction (memory_limit.h)
   std::string recompute = "none";  // none | blocks: computed anew in backward instead of kept
 };
 

@@ -1,5 +1,6 @@
 // How a step is made up, and on what it runs.
 #include <spire/config/devices.h>
+#include <spire/config/memory_limit.h>
 #include <spire/config/schema_parts.h>
 
 namespace spire::schema_parts {
@@ -40,6 +41,11 @@ std::vector<Field> run_fields() {
        .slot = [](C& c) -> Slot { return &c.precision; },
        .help = "type of the computation; weights, optimizer state and sums stay fp32",
        .choices = {"fp32", "bf16", "fp16"}},
+      {.path = "memory.limit",
+       .slot = [](C& c) -> Slot { return &c.memory.limit; },
+       .help = "most that the run takes of each GPU's memory (of the host's, for CPUs): bytes as "
+               "20GiB, a fraction as 0.8, or auto: all there is; devices of one GPU share it",
+       .settle = [](C& c) { parse_memory_limit(c.memory.limit); }},
       {.path = "memory.recompute",
        .slot = [](C& c) -> Slot { return &c.memory.recompute; },
        .help = "blocks: backward computes the inside of the model's blocks anew instead of keeping "

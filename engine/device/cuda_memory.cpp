@@ -8,19 +8,15 @@
 namespace spire {
 namespace {
 
-double gib(size_t bytes) {
-  return static_cast<double>(bytes) / (size_t{1} << 30);
+double mib(size_t bytes) {
+  return static_cast<double>(bytes) / (size_t{1} << 20);
 }
 
 [[noreturn]] void out_of_memory(int index, size_t bytes) {
   cudaGetLastError();
-  size_t free_bytes = 0, total = 0;
-  check_cuda(cudaMemGetInfo(&free_bytes, &total), "cudaMemGetInfo");
-  fail(Category::out_of_memory,
-       "cuda:{}: {:.2f} GiB asked for, {:.2f} of {:.2f} GiB are free; lower batch_size, set "
-       "memory.recompute: blocks, or share the towers among more GPUs (trainer plan shows what "
-       "takes how much)",
-       index, gib(bytes), gib(free_bytes), gib(total));
+  DeviceSpace space = space_of_cuda(index);
+  fail(Category::out_of_memory, "cuda:{}: {:.1f} MiB asked for, {:.1f} of {:.1f} MiB are free",
+       index, mib(bytes), mib(*space.free), mib(space.total));
 }
 
 class CudaMemory : public DeviceMemory {
@@ -82,6 +78,13 @@ class PinnedMemory : public DeviceMemory {
 
 std::unique_ptr<DeviceMemory> allocate_cuda_memory(int index, size_t bytes) {
   return std::make_unique<CudaMemory>(index, bytes);
+}
+
+DeviceSpace space_of_cuda(int index) {
+  CurrentCudaDevice current(index);
+  size_t free_bytes = 0, total = 0;
+  check_cuda(cudaMemGetInfo(&free_bytes, &total), "cudaMemGetInfo");
+  return {free_bytes, total};
 }
 
 std::unique_ptr<DeviceMemory> allocate_cuda_staging(int index, size_t bytes) {

@@ -1,6 +1,8 @@
 #include <spire/device/buffer.h>
 #include <spire/device/device_memory.h>
 
+#include <unistd.h>
+
 #include <cstring>
 
 namespace spire {
@@ -28,6 +30,12 @@ class HostMemory : public DeviceMemory {
 std::unique_ptr<DeviceMemory> allocate_memory(DeviceId device, size_t bytes) {
   if (device.kind == DeviceKind::cuda) return allocate_cuda_memory(device.index, bytes);
   return std::make_unique<HostMemory>(bytes);
+}
+
+DeviceSpace space_of(DeviceId device) {
+  if (device.kind == DeviceKind::cuda) return space_of_cuda(device.index);
+  long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  return {{}, static_cast<size_t>(pages) * static_cast<size_t>(page)};
 }
 
 std::unique_ptr<DeviceMemory> allocate_staging(DeviceId device, size_t bytes) {

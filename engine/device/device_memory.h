@@ -3,6 +3,8 @@
 #pragma once
 #include <cstddef>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include <spire/device/device.h>
 
@@ -25,17 +27,31 @@ class DeviceMemory {
   virtual void write(const void* host, size_t bytes) = 0;
   virtual void read(void* host, size_t bytes) const = 0;
 
+  // `receipt` goes right after the memory has been given back.
+  void keep(std::shared_ptr<void> receipt) { receipt_ = std::move(receipt); }
+
  protected:
   explicit DeviceMemory(size_t bytes) : bytes_(bytes) {}
 
  private:
   size_t bytes_;
+  std::shared_ptr<void> receipt_;
 };
 
-// Zeros on a CPU, anything on a GPU. Throws Error(out_of_memory), and Error(device) for a GPU that
-// is not there.
+// What a MemoryPool (memory_pool.h) is made of; the engine asks a pool, which counts. Zeros on a
+// CPU, anything on a GPU. Throws Error(out_of_memory), and Error(device) for a GPU that is not
+// there.
 std::unique_ptr<DeviceMemory> allocate_memory(DeviceId device, size_t bytes);
 std::unique_ptr<DeviceMemory> allocate_cuda_memory(int index, size_t bytes);
+
+// On a GPU as the driver says it: what no program uses, and all there is. A CPU's is the host's
+// memory; how much of that is free nobody can say, as the system lends more than it has.
+struct DeviceSpace {
+  std::optional<size_t> free;
+  size_t total = 0;
+};
+DeviceSpace space_of(DeviceId device);  // throws Error(device) for a GPU that is not there
+DeviceSpace space_of_cuda(int index);
 
 // Zeroed memory of the host that the device's streams copy from and to while the host goes on: for
 // a GPU pinned. read() and write() are plain copies; they wait for nothing.

@@ -21,6 +21,10 @@ std::unique_ptr<DeviceMemory> allocate_cuda_memory(int index, size_t) {
   refuse_cuda(index);
 }
 
+DeviceSpace space_of_cuda(int index) {
+  refuse_cuda(index);
+}
+
 std::unique_ptr<DeviceMemory> allocate_cuda_staging(int index, size_t) {
   refuse_cuda(index);
 }

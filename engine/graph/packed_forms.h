@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <spire/device/buffer.h>
-#include <spire/device/device_memory.h>
+#include <spire/device/memory_pool.h>
 #include <spire/device/stream.h>
 #include <spire/graph/parameter_layout.h>
 #include <spire/kernels/kernel.h>
@@ -20,7 +20,7 @@ class PackedForms {
   size_t add(const ParameterEntry& entry, Packing packing, bool step);
 
   // Once all plans are made, in the memory of their device.
-  void allocate(DeviceId device) { memory_ = allocate_memory(device, bytes_); }
+  void allocate(MemoryPool& memory) { memory_ = memory.allocate(MemoryKind::weights, bytes_); }
   size_t bytes() const { return bytes_; }
   const std::byte* data() const { return memory_->as<std::byte>(); }
 

@@ -14,10 +14,15 @@ std::string validation_text(const ValidationSummary& val) {
                      metric_text(val.metric), loss_text(val.loss));
 }
 
-std::string memory_text(const std::map<std::string, int64_t>& peak) {
+// Kinds that became other than planned say so.
+std::string memory_text(const RunSummary& summary) {
   std::string text;
-  for (const auto& [kind, bytes] : peak)
+  for (const auto& [kind, bytes] : summary.peak_memory_bytes) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", kind, bytes_text(bytes));
+    auto planned = summary.planned_memory_bytes.find(kind);
+    if (planned != summary.planned_memory_bytes.end() && planned->second != bytes)
+      text += fmt::format(" (planned {})", bytes_text(planned->second));
+  }
   return text;
 }
 
@@ -26,14 +31,16 @@ std::string memory_text(const std::map<std::string, int64_t>& peak) {
 std::string end_block(const RunSummary& summary) {
   Sections block;
   if (!summary.stopped_by.empty() || summary.exit != 0)
-    block.add("stopped", fmt::format("{} (exit {})", summary.stopped_by, summary.exit));
+    block.add("stopped", fmt::format("{} (exit {})",
+                                     summary.stopped_by.substr(0, summary.stopped_by.find('\n')),
+                                     summary.exit));
   block.add(fmt::format("best {}", name(summary.val.metric.metric)), validation_text(summary.val));
   block.add("time", fmt::format("{} for {} steps, {:.4g} epochs", duration_text(summary.seconds),
                                 count_text(summary.steps), summary.epochs));
   if (summary.samples_per_s > 0)
     block.add("speed",
               fmt::format("{} samples/s", count_text(std::llround(summary.samples_per_s))));
-  block.add("peak memory", memory_text(summary.peak_memory_bytes));
+  block.add("peak memory", memory_text(summary));
   block.add("checkpoint", summary.checkpoint);
   block.add("metrics", summary.metrics);
   block.add("output", summary.output);

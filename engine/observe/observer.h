@@ -26,6 +26,7 @@ struct DeviceInfo {
   BytesByKind planned_memory;  // planned before the first step
   int rank = 0;                // of the process that drives it
   std::string host = {};       // where that process runs
+  int64_t memory_limit = 0;    // bytes that all kinds may take together; 0: what the device has
 };
 
 // What memory.recompute does to one tower.
@@ -123,8 +124,9 @@ struct RunSummary {
   int64_t processes = 1;
   std::string strategy;  // "parameter_device", "mirrored", "sharded"
   double seconds = 0;
-  std::map<std::string, int64_t> peak_memory_bytes;  // host_rss, arena, weights, ...
-  int exit = 0;                                      // the trainer's exit code
+  std::map<std::string, int64_t> peak_memory_bytes;     // host_rss, weights, ...
+  std::map<std::string, int64_t> planned_memory_bytes;  // the same kinds, where there was a plan
+  int exit = 0;                                         // the trainer's exit code
   std::string stopped_by;  // "SIGTERM", "early_stop", an error's text; empty: ran to its end
   std::string output;      // run directory
   std::string checkpoint;  // last checkpoint; empty: none

@@ -38,12 +38,18 @@ std::vector<std::string> memory_kinds(const StartInfo& start) {
   return kinds;
 }
 
+bool is_limited(const DeviceInfo& device) {
+  return device.memory_limit > 0;
+}
+
 TextTable memory_table(const StartInfo& start) {
   std::vector<std::string> kinds = memory_kinds(start);
   if (kinds.empty()) return {};
   TextTable table = {std::vector<std::string>(name_cells(start, {}).size())};
   table[0].insert(table[0].end(), kinds.begin(), kinds.end());
   table[0].push_back("total");
+  bool limited = std::any_of(start.devices.begin(), start.devices.end(), is_limited);
+  if (limited) table[0].push_back("limit");
   for (const auto& device : start.devices) {
     std::vector<std::string> row = name_cells(start, device);
     int64_t total = 0;
@@ -54,6 +60,7 @@ TextTable memory_table(const StartInfo& start) {
       total += bytes;
     }
     row.push_back(bytes_text(total));
+    if (limited) row.push_back(is_limited(device) ? bytes_text(device.memory_limit) : "");
     table.push_back(std::move(row));
   }
   return table;

@@ -15,6 +15,11 @@ Json validation(const ValidationSummary& val) {
   return {{"loss", val.loss}, {metric, val.metric.value}, {"best_" + metric, val.best}};
 }
 
+// An object even where there is nothing.
+Json by_kind(const std::map<std::string, int64_t>& bytes) {
+  return bytes.empty() ? Json::object() : Json(bytes);
+}
+
 }  // namespace
 
 std::string summary_json(const RunSummary& summary) {
@@ -29,14 +34,14 @@ std::string summary_json(const RunSummary& summary) {
                {"processes", summary.processes},
                {"strategy", summary.strategy},
                {"seconds", summary.seconds},
-               {"peak_memory_bytes", Json(summary.peak_memory_bytes)},
+               {"peak_memory_bytes", by_kind(summary.peak_memory_bytes)},
+               {"planned_memory_bytes", by_kind(summary.planned_memory_bytes)},
                {"exit", summary.exit},
                {"stopped_by", summary.stopped_by},
                {"output", summary.output},
                {"checkpoint", summary.checkpoint},
                {"metrics", summary.metrics}};
   if (!summary.ema_hash.empty()) json["ema_hash"] = summary.ema_hash;
-  if (summary.peak_memory_bytes.empty()) json["peak_memory_bytes"] = Json::object();
   // A path may hold bytes that are no UTF-8; they are replaced, not thrown for.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

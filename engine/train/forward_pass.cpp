@@ -12,14 +12,24 @@ ForwardPass::ForwardPass(Graph graph, const LaneSpec& lane, const ParameterLayou
   remove_dead_nodes(graph);
   output_ = graph.spec(graph.outputs().at("output"));
   std::vector<Value> inputs = graph.values_of(Role::input);
-  input_bytes_ = graph.spec(inputs[0]).bytes();
+  input_bytes_ = {graph.spec(inputs[0]).bytes()};
   bindings_.inputs.resize(inputs.size());
   PlanOptions options{
       .device = lane.device, .threads = lane.threads, .step = false, .gradients = {}, .cuda = cuda};
   plan_ = std::make_unique<Plan>(std::move(graph), options, layout, replica.forms);
-  arena_ = allocate_memory(lane.device, plan_->arena_bytes());
-  host_output_ = allocate_staging(lane.device, output_.bytes());
-  feed_ = std::make_unique<TowerFeed>(*stream_, std::vector<size_t>{input_bytes_}, 1);
+}
+
+MemoryUse ForwardPass::memory() const {
+  return {{MemoryKind::activations,
+           plan_->activation_bytes() + TowerFeed::bytes(stream_->device(), input_bytes_, 1)},
+          {MemoryKind::workspace, plan_->workspace_bytes()}};
+}
+
+void ForwardPass::allocate(MemoryPool& memory) {
+  arena_ = memory.allocate({{MemoryKind::activations, plan_->activation_bytes()},
+                            {MemoryKind::workspace, plan_->workspace_bytes()}});
+  host_output_ = allocate_staging(stream_->device(), output_.bytes());
+  feed_ = std::make_unique<TowerFeed>(*stream_, memory, input_bytes_, 1);
 }
 
 void ForwardPass::copy_output(std::span<float> to) const {
@@ -31,7 +41,7 @@ void ForwardPass::run(const void* rows) {
   bindings_.packed = replica_.forms.data();
   bindings_.arena = arena_->as<std::byte>();
   bindings_.stream = stream_->native();
-  HostRows input{static_cast<const std::byte*>(rows), input_bytes_};
+  HostRows input{static_cast<const std::byte*>(rows), input_bytes_[0]};
   size_t slot = feed_->bring({&input, 1}, {}, bindings_);
   plan_->run(bindings_);
   feed_->release(slot);

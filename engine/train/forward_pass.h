@@ -10,11 +10,13 @@ namespace spire {
 class ForwardPass {
  public:
   // graph: in evaluation form, with the output "output"; all its other outputs are dropped. The
-  // replica outlives this; its forms are allocated after this is made, and packed for evaluation
+  // replica outlives this; it is allocated after this is made, and its forms packed for evaluation
   // before it runs.
   // cuda: of the lane's device, if that is a GPU; outlives this.
   ForwardPass(Graph graph, const LaneSpec& lane, const ParameterLayout& layout, Replica& replica,
               CudaLibraries* cuda);
+  MemoryUse memory() const;
+  void allocate(MemoryPool& memory);  // before the first run; on the lane's thread
 
   // On the lane's thread. rows: of the graph's first input, as many as it was built for. They are
   // read, and the output is made, when it returns.
@@ -23,13 +25,11 @@ class ForwardPass {
   // The first `to.size()` numbers of the last run's output, as fp32.
   void copy_output(std::span<float> to) const;
 
-  size_t bytes() const { return arena_->bytes() + feed_->bytes(); }
-
  private:
   Replica& replica_;
   TensorSpec output_;
   std::unique_ptr<Plan> plan_;
-  size_t input_bytes_;
+  std::vector<size_t> input_bytes_;  // one
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<DeviceMemory> arena_, host_output_;
   std::unique_ptr<TowerFeed> feed_;

@@ -97,9 +97,10 @@ PlanReport plan(const RunConfig& config) {
   Observer silent;
   RunSetup setup(config, {}, silent);
   TrainerOptions options = setup.trainer_options();
+  options.plan_only = true;
   Trainer trainer(options, setup.placement);
   return {setup.start_info(trainer, setup.total_steps()),
-          layers_of(options, setup.placement.batch_size)};
+          layers_of(options, setup.placement.batch_size), trainer.memory_shortage()};
 }
 
 std::string to_text(const PlanReport& report) {
@@ -108,7 +109,8 @@ std::string to_text(const PlanReport& report) {
 }
 
 void check(const RunConfig& config) {
-  plan(config);
+  PlanReport report = plan(config);
+  if (!report.shortage.empty()) throw Error(Category::out_of_memory, report.shortage);
 }
 
 }  // namespace spire

@@ -3,9 +3,13 @@
 
 namespace spire {
 
+size_t cuda_update_bytes(const ParameterUpdate::Options& options, const ParameterLayout&) {
+  refuse_cuda(options.device().index);
+}
+
 std::unique_ptr<ParameterUpdate> make_cuda_parameter_update(const ParameterUpdate::Options& options,
                                                             const ParameterLayout&) {
-  refuse_cuda(options.device.index);
+  refuse_cuda(options.device().index);
 }
 
 }  // namespace spire

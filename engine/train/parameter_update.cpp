@@ -4,7 +4,6 @@
 #include <cstring>
 #include <numeric>
 
-#include <spire/device/buffer.h>
 #include <spire/train/update_on_host.h>
 
 namespace spire {
@@ -23,11 +22,11 @@ class HostUpdate : public ParameterUpdate {
  public:
   HostUpdate(const Options& options, const ParameterLayout& layout)
       : options_(options), optimizer_(make_optimizer(options.optimizer)), ema_(options.ema) {
-    require(!optimizer_->layerwise() || options.norms, "a layer-wise optimizer without norms");
     pieces_ = cut_into_pieces(options.owned, options.spans, layout, options.norms);
-    size_t slots = optimizer_->slots().size() + (ema_.on() ? 1 : 0);
-    for (size_t i = 0; i < slots; ++i)
-      slots_.emplace_back(static_cast<size_t>(pieces_.state_floats()) * sizeof(float));
+    for (size_t i = 0; i < state_slots(options); ++i) {
+      memory_.push_back(options.memory->allocate(MemoryKind::optimizer, pieces_.slot_bytes()));
+      slots_.push_back(memory_.back()->as<float>());
+    }
     slot_pointers_.resize(static_cast<size_t>(options_.parts), std::vector<float*>(slots_.size()));
   }
 
@@ -64,29 +63,25 @@ class HostUpdate : public ParameterUpdate {
   void swap_average(int part, Stream&) override {
     for_part(pieces_.weights, part, options_.parts, [&](const UpdatePiece& piece) {
       float* weights = options_.weights + piece.begin;
-      std::swap_ranges(weights, weights + piece.count, slots_.back().as<float>() + piece.state);
+      std::swap_ranges(weights, weights + piece.count, slots_.back() + piece.state);
     });
   }
 
   void copy_state_out(size_t slot, float* flat) const override {
     for (const UpdatePiece& p : pieces_.weights) {
-      std::memcpy(flat + p.begin, slots_[slot].as<float>() + p.state,
+      std::memcpy(flat + p.begin, slots_[slot] + p.state,
                   static_cast<size_t>(p.count) * sizeof(float));
     }
   }
 
   void copy_state_in(size_t slot, const float* flat) override {
     for (const UpdatePiece& p : pieces_.weights) {
-      std::memcpy(slots_[slot].as<float>() + p.state, flat + p.begin,
+      std::memcpy(slots_[slot] + p.state, flat + p.begin,
                   static_cast<size_t>(p.count) * sizeof(float));
     }
   }
 
-  size_t state_bytes() const override {
-    size_t bytes = 0;
-    for (const Buffer& slot : slots_) bytes += slot.bytes();
-    return bytes;
-  }
+  size_t state_bytes() const override { return slots_.size() * pieces_.slot_bytes(); }
 
  private:
   // Sums over fixed chunks in a fixed order: the same whoever computed which.
@@ -98,7 +93,7 @@ class HostUpdate : public ParameterUpdate {
 
   UpdateSlice slice_of(int part, const UpdatePiece& piece) {
     auto& pointers = slot_pointers_[static_cast<size_t>(part)];
-    for (size_t i = 0; i < slots_.size(); ++i) pointers[i] = slots_[i].as<float>() + piece.state;
+    for (size_t i = 0; i < slots_.size(); ++i) pointers[i] = slots_[i] + piece.state;
     return {.count = piece.count,
             .gradients = options_.sums + piece.begin,
             .weights = options_.weights + piece.begin,
@@ -121,16 +116,28 @@ class HostUpdate : public ParameterUpdate {
   std::unique_ptr<Optimizer> optimizer_;
   Ema ema_;
   UpdatePieces pieces_;
-  std::vector<Buffer> slots_;
+  std::vector<std::unique_ptr<DeviceMemory>> memory_;
+  std::vector<float*> slots_;                       // where each begins
   std::vector<std::vector<float*>> slot_pointers_;  // one list a part
 };
 
 }  // namespace
 
+size_t state_slots(const ParameterUpdate::Options& options) {
+  return make_optimizer(options.optimizer)->slots().size() + (Ema(options.ema).on() ? 1 : 0);
+}
+
+size_t update_bytes(const ParameterUpdate::Options& options, const ParameterLayout& layout) {
+  if (options.on_host) return 0;
+  if (options.device().kind == DeviceKind::cuda) return cuda_update_bytes(options, layout);
+  auto pieces = cut_into_pieces(options.owned, options.spans, layout, options.norms);
+  return state_slots(options) * pieces.slot_bytes();
+}
+
 std::unique_ptr<ParameterUpdate> make_parameter_update(const ParameterUpdate::Options& options,
                                                        const ParameterLayout& layout) {
-  if (options.device.kind == DeviceKind::cuda) return make_cuda_parameter_update(options, layout);
-  if (options.memory.kind == DeviceKind::cuda) return make_update_on_host(options, layout);
+  if (options.on_host) return make_update_on_host(options, layout);
+  if (options.device().kind == DeviceKind::cuda) return make_cuda_parameter_update(options, layout);
   return std::make_unique<HostUpdate>(options, layout);
 }
 

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include <spire/device/memory_pool.h>
 #include <spire/device/stream.h>
 #include <spire/optim/ema.h>
 #include <spire/optim/optimizer.h>
@@ -17,9 +18,9 @@ class ParameterUpdate {
   struct Options {
     OptimizerConfig optimizer;
     EmaConfig ema;
-    DeviceId device;                // what computes
-    DeviceId memory;                // whose memory weights, sums and squares lie in
-    std::vector<int> cores;         // that share a GPU's update on the host; of it alone
+    MemoryPool* memory = nullptr;   // of the device; outlives this
+    bool on_host = false;           // a GPU's weights: the CPU updates them, with these cores
+    std::vector<int> cores;
     std::vector<FloatRange> owned;  // of the flat buffer, running statistics included
     // In memory that the device reaches, aligned to 16 bytes: the whole buffer of weights, written
     // in the owned ranges; that of reduced gradients; the sums of squares of the gradients' chunks,
@@ -31,6 +32,8 @@ class ParameterUpdate {
     std::vector<WeightSpan> spans;
     // Where layer-wise optimizers measure, in memory that the device reaches; outlives this.
     TensorNorms* norms = nullptr;
+
+    DeviceId device() const { return memory->device(); }
   };
   virtual ~ParameterUpdate() = default;
 
@@ -57,6 +60,14 @@ class ParameterUpdate {
   virtual void copy_state_in(size_t slot, const float* flat) = 0;
   virtual size_t state_bytes() const = 0;
 };
+
+// What an update will allocate, for its optimizer; of the options it reads neither weights, sums
+// nor squares, and of the norms no numbers.
+size_t update_bytes(const ParameterUpdate::Options& options, const ParameterLayout& layout);
+size_t cuda_update_bytes(const ParameterUpdate::Options& options, const ParameterLayout& layout);
+
+// Buffers of one number a weight: the optimizer's slots, and the average's.
+size_t state_slots(const ParameterUpdate::Options& options);
 
 std::unique_ptr<ParameterUpdate> make_parameter_update(const ParameterUpdate::Options& options,
                                                        const ParameterLayout& layout);

@@ -10,8 +10,8 @@ namespace spire {
 namespace {
 
 template <typename T>
-std::unique_ptr<DeviceMemory> upload(DeviceId device, const std::vector<T>& list) {
-  auto memory = allocate_memory(device, list.size() * sizeof(T));
+std::unique_ptr<DeviceMemory> upload(MemoryPool& pool, const std::vector<T>& list) {
+  auto memory = pool.allocate(MemoryKind::optimizer, list.size() * sizeof(T));
   memory->write(list.data(), list.size() * sizeof(T));
   return memory;
 }
@@ -23,15 +23,41 @@ bool takes_packs(const UpdatePiece& piece) {
   return (piece.begin | piece.count | piece.state) % update_width == 0;
 }
 
+// What kernels look up, as the host makes it.
+struct UpdateLists {
+  UpdateLists(const ParameterUpdate::Options& options, const ParameterLayout& layout)
+      : pieces(cut_into_pieces(options.owned, options.spans, layout, options.norms)) {
+    if (!options.norms) return;
+    for (size_t i = 0; i < options.spans.size(); ++i) {
+      const WeightSpan& span = options.spans[i];
+      if (span.adapts) trust_spans.push_back({options.norms->cells(i), span.decay, i});
+    }
+    trust.assign(options.spans.size(), 1.0f);
+  }
+
+  size_t bytes() const {
+    return pieces.weights.size() * sizeof(UpdatePiece) +
+           pieces.statistics.size() * sizeof(StatisticPiece) +
+           trust_spans.size() * sizeof(TrustSpan) + (trust.size() + factor.size()) * sizeof(float);
+  }
+
+  UpdatePieces pieces;
+  std::vector<float> factor = {1.0f};
+  // Of layer-wise optimizers: a ratio a span of weights, and those that have one of their own.
+  std::vector<TrustSpan> trust_spans;
+  std::vector<float> trust;
+};
+
 class CudaUpdate : public ParameterUpdate {
  public:
   CudaUpdate(const Options& options, const ParameterLayout& layout)
-      : options_(options), optimizer_(make_optimizer(options.optimizer)), ema_(options.ema) {
+      : options_(options),
+        optimizer_(make_optimizer(options.optimizer)),
+        ema_(options.ema),
+        lists_(options, layout) {
     require(options.parts == 1, "{} lanes of one GPU", options.parts);
     require(takes_packs(options.weights) && takes_packs(options.sums), "misaligned weights");
-    require(!optimizer_->layerwise() || options.norms, "a layer-wise optimizer without norms");
-    pieces_ = cut_into_pieces(options.owned, options.spans, layout, options.norms);
-    for (const UpdatePiece& piece : pieces_.weights)
+    for (const UpdatePiece& piece : pieces().weights)
       require(takes_packs(piece), "misaligned weights at {}", piece.begin);
     allocate_slots();
     bind();
@@ -54,8 +80,8 @@ class CudaUpdate : public ParameterUpdate {
     std::visit(
         [&]<typename F>(const F& formula) {
           if constexpr (is_layerwise<F>)
-            run(trust_kernel<F>, trust_spans_, stream.native(), spans_->as<TrustSpan>(),
-                buffers_.norms, formula, trust_->as<float>());
+            run(trust_kernel<F>, static_cast<unsigned>(lists_.trust_spans.size()), stream.native(),
+                spans_->as<TrustSpan>(), buffers_.norms, formula, trust_->as<float>());
           run(update_kernel<F>, buffers_.piece_count + buffers_.statistic_count, stream.native(),
               buffers_, formula, ema_.formula(step.step));
         },
@@ -64,7 +90,7 @@ class CudaUpdate : public ParameterUpdate {
 
   void begin_average() override {
     if (!ema_.on()) return;
-    CurrentCudaDevice current(options_.device.index);
+    CurrentCudaDevice current(options_.device().index);
     check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     run(begin_average_kernel, buffers_.piece_count, nullptr, buffers_);
     check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
@@ -76,13 +102,13 @@ class CudaUpdate : public ParameterUpdate {
 
   void copy_state_out(size_t slot, float* flat) const override {
     std::vector<float> state = read_state(slot);
-    for (const UpdatePiece& p : pieces_.weights)
+    for (const UpdatePiece& p : pieces().weights)
       std::copy_n(state.begin() + p.state, p.count, flat + p.begin);
   }
 
   void copy_state_in(size_t slot, const float* flat) override {
-    std::vector<float> state(static_cast<size_t>(pieces_.state_floats()));
-    for (const UpdatePiece& p : pieces_.weights)
+    std::vector<float> state(static_cast<size_t>(pieces().state_floats()));
+    for (const UpdatePiece& p : pieces().weights)
       std::copy_n(flat + p.begin, p.count, state.begin() + p.state);
     slots_[slot]->write(state.data(), slots_[slot]->bytes());
   }
@@ -94,6 +120,8 @@ class CudaUpdate : public ParameterUpdate {
   }
 
  private:
+  const UpdatePieces& pieces() const { return lists_.pieces; }
+
   // A launch of no blocks is none.
   template <typename... Parameters, typename... Arguments>
   static void run(void (*kernel)(Parameters...), unsigned blocks, void* stream,
@@ -110,11 +138,10 @@ class CudaUpdate : public ParameterUpdate {
   }
 
   void allocate_slots() {
-    size_t slots = optimizer_->slots().size() + (ema_.on() ? 1 : 0);
-    size_t bytes = static_cast<size_t>(pieces_.state_floats()) * sizeof(float);
-    CurrentCudaDevice current(options_.device.index);
-    for (size_t i = 0; i < slots; ++i) {
-      slots_.push_back(allocate_memory(options_.device, bytes));
+    size_t bytes = pieces().slot_bytes();
+    CurrentCudaDevice current(options_.device().index);
+    for (size_t i = 0; i < state_slots(options_); ++i) {
+      slots_.push_back(options_.memory->allocate(MemoryKind::optimizer, bytes));
       if (bytes == 0) continue;
       check_cuda(cudaMemsetAsync(slots_[i]->data(), 0, bytes, nullptr), "cudaMemsetAsync");
     }
@@ -122,15 +149,15 @@ class CudaUpdate : public ParameterUpdate {
   }
 
   void bind() {
-    piece_list_ = upload(options_.device, pieces_.weights);
-    statistic_list_ = upload(options_.device, pieces_.statistics);
+    piece_list_ = upload(*options_.memory, pieces().weights);
+    statistic_list_ = upload(*options_.memory, pieces().statistics);
     buffers_.pieces = piece_list_->as<UpdatePiece>();
     buffers_.statistics = statistic_list_->as<StatisticPiece>();
-    buffers_.piece_count = static_cast<unsigned>(pieces_.weights.size());
-    buffers_.statistic_count = static_cast<unsigned>(pieces_.statistics.size());
+    buffers_.piece_count = static_cast<unsigned>(pieces().weights.size());
+    buffers_.statistic_count = static_cast<unsigned>(pieces().statistics.size());
     buffers_.weights = options_.weights;
     buffers_.sums = options_.sums;
-    factor_ = upload<float>(options_.device, {1.0f});
+    factor_ = upload(*options_.memory, lists_.factor);
     buffers_.gradient_factor = factor_->as<float>();
     size_t slots = optimizer_->slots().size();
     for (size_t i = 0; i < slots; ++i) buffers_.slots[i] = slots_[i]->as<float>();
@@ -138,20 +165,14 @@ class CudaUpdate : public ParameterUpdate {
   }
 
   void bind_trust() {
-    std::vector<TrustSpan> spans;
-    for (size_t i = 0; i < options_.spans.size(); ++i) {
-      const WeightSpan& span = options_.spans[i];
-      if (span.adapts) spans.push_back({options_.norms->cells(i), span.decay, i});
-    }
-    trust_spans_ = static_cast<unsigned>(spans.size());
-    spans_ = upload(options_.device, spans);
-    trust_ = upload(options_.device, std::vector<float>(options_.spans.size(), 1.0f));
+    spans_ = upload(*options_.memory, lists_.trust_spans);
+    trust_ = upload(*options_.memory, lists_.trust);
     buffers_.norms = options_.norms->table().data();
     buffers_.trust = trust_->as<float>();
   }
 
   std::vector<float> read_state(size_t slot) const {
-    std::vector<float> state(static_cast<size_t>(pieces_.state_floats()));
+    std::vector<float> state(static_cast<size_t>(pieces().state_floats()));
     slots_[slot]->read(state.data(), slots_[slot]->bytes());
     return state;
   }
@@ -159,17 +180,21 @@ class CudaUpdate : public ParameterUpdate {
   Options options_;
   std::unique_ptr<Optimizer> optimizer_;
   Ema ema_;
-  UpdatePieces pieces_;
+  UpdateLists lists_;
   // In the device's memory.
   std::vector<std::unique_ptr<DeviceMemory>> slots_;
   std::unique_ptr<DeviceMemory> piece_list_, statistic_list_;
   std::unique_ptr<DeviceMemory> factor_;         // of the step's gradients
   std::unique_ptr<DeviceMemory> spans_, trust_;  // of layer-wise optimizers
-  unsigned trust_spans_ = 0;
-  UpdateBuffers buffers_;  // all of that, for the kernels
+  UpdateBuffers buffers_;                        // all of that, for the kernels
 };
 
 }  // namespace
+
+size_t cuda_update_bytes(const ParameterUpdate::Options& options, const ParameterLayout& layout) {
+  UpdateLists lists(options, layout);
+  return lists.bytes() + state_slots(options) * lists.pieces.slot_bytes();
+}
 
 std::unique_ptr<ParameterUpdate> make_cuda_parameter_update(const ParameterUpdate::Options& options,
                                                             const ParameterLayout& layout) {

@@ -58,12 +58,17 @@ Predictor::Predictor(const TrainingState& state, const PredictorOptions& options
   layout_ = make_layout(build, batch_);
   team_ = std::make_unique<LaneTeam>(place(config_, options).lanes);
   DeviceId device = team_->spec(0).device;
-  replica_ = std::make_unique<Replica>(layout_, device);
+  auto explain = [](const MemoryShortage& shortage) {
+    return plain_text(shortage) + "; compute fewer rows at a time (batch), or on another device";
+  };
+  memory_ = std::make_unique<MemoryPool>(device, MemoryPool::Options{{}, explain});
+  replica_ = std::make_unique<Replica>(layout_);
   cuda_ = open_cuda_libraries(device, {.tf32 = config_.cuda.tf32});
   team_->lead([&] {
     pass_ = std::make_unique<ForwardPass>(build(batch_, false), team_->spec(0), layout_, *replica_,
                                           cuda_.get());
-    replica_->forms.allocate(device);
+    replica_->allocate(*memory_);
+    pass_->allocate(*memory_);
     load(state);
     auto stream = make_stream(device);
     replica_->forms.pack_for_evaluation(replica_->values(), 0, 1, *stream);

@@ -46,6 +46,7 @@ class Predictor {
   Shape output_shape_;
   ParameterLayout layout_;
   std::unique_ptr<LaneTeam> team_;
+  std::unique_ptr<MemoryPool> memory_;
   std::unique_ptr<Replica> replica_;
   std::unique_ptr<CudaLibraries> cuda_;  // of the device, if it is a GPU
   std::unique_ptr<ForwardPass> pass_;

@@ -2,6 +2,11 @@
 
 namespace spire {
 
+void Replica::allocate(MemoryPool& memory) {
+  weights = memory.allocate(MemoryKind::weights, weight_bytes_);
+  forms.allocate(memory);
+}
+
 float* Replica::read(Buffer& copy) const {
   if (weights->on_host()) return values();
   if (copy.bytes() < weights->bytes()) copy = Buffer(weights->bytes());

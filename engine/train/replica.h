@@ -1,16 +1,20 @@
 // One device's copy of the weights: plain, and in the forms its kernels read.
 #pragma once
 #include <spire/device/buffer.h>
-#include <spire/device/device_memory.h>
+#include <spire/device/memory_pool.h>
 #include <spire/graph/packed_forms.h>
 #include <spire/graph/parameter_layout.h>
 
 namespace spire {
 
-struct Replica {
-  Replica(const ParameterLayout& layout, DeviceId device)
-      : weights(
-            allocate_memory(device, static_cast<size_t>(layout.total_floats()) * sizeof(float))) {}
+class Replica {
+ public:
+  explicit Replica(const ParameterLayout& layout)
+      : weight_bytes_(static_cast<size_t>(layout.total_floats()) * sizeof(float)) {}
+
+  // Once all plans that read it are made.
+  void allocate(MemoryPool& memory);
+  MemoryUse memory() const { return {{MemoryKind::weights, weight_bytes_ + forms.bytes()}}; }
 
   float* values() const { return weights->as<float>(); }  // in the device's memory
 
@@ -21,6 +25,9 @@ struct Replica {
 
   std::unique_ptr<DeviceMemory> weights;  // fp32, plain layout, parameters then running statistics
   PackedForms forms;
+
+ private:
+  size_t weight_bytes_;
 };
 
 }  // namespace spire

@@ -395,8 +395,11 @@ class Run {
     summary.processes = world_.size();
     summary.strategy = setup_.config.strategy;
     summary.peak_memory_bytes["host_rss"] = peak_resident_bytes();
-    for (const auto& device : trainer_.planned_memory()) {
+    for (const auto& device : trainer_.peak_memory()) {
       for (const auto& [kind, bytes] : device) summary.peak_memory_bytes[kind] += bytes;
+    }
+    for (const auto& device : trainer_.planned_memory()) {
+      for (const auto& [kind, bytes] : device) summary.planned_memory_bytes[kind] += bytes;
     }
     summary.exit = exit_code;
     summary.stopped_by = stopped_by;

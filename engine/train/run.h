@@ -54,13 +54,16 @@ EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer
 struct PlanReport {
   StartInfo start;
   std::vector<LayerRow> layers;  // of a tower's step: start.batch_size samples
+  // What of it does not fit a device or memory.limit, as train() would say it; empty: nothing, as
+  // far as one can tell.
+  std::string shortage;
 };
 PlanReport plan(const RunConfig& config);
 // The table of layers, its multiply-adds a sample, then the start block.
 std::string to_text(const PlanReport& report);
 
-// Config, data and devices, without training: throws what train() would throw before its first
-// step.
+// Config, data, devices and their memory, without training: throws what train() would throw before
+// its first step.
 void check(const RunConfig& config);
 
 }  // namespace spire

@@ -31,22 +31,29 @@ bool shapes_result(std::string_view path) {
   return true;
 }
 
-// Planned memory of the devices of all ranks, in device order: a line a device on the way.
-std::vector<MemoryByKind> memory_of_all(const std::vector<MemoryByKind>& mine,
-                                        ProcessGroup* group) {
+struct DeviceMemoryPlan {
+  int64_t limit = 0;  // 0: none
+  MemoryByKind planned;
+};
+
+// Of the devices of all ranks, in device order: a line a device on the way.
+std::vector<DeviceMemoryPlan> memory_of_all(const Trainer& trainer, ProcessGroup* group) {
+  std::vector<DeviceMemoryPlan> mine, all;
+  std::vector<MemoryByKind> planned = trainer.planned_memory();
+  for (size_t d = 0; d < planned.size(); ++d)
+    mine.push_back({static_cast<int64_t>(trainer.memory_limits()[d].value_or(0)), planned[d]});
   if (!group) return mine;
   std::string lines;
-  for (const MemoryByKind& device : mine) {
-    for (const auto& [kind, bytes] : device) lines += fmt::format("{} {} ", kind, bytes);
+  for (const auto& [limit, kinds] : mine) {
+    lines += fmt::format("{} ", limit);
+    for (const auto& [kind, bytes] : kinds) lines += fmt::format("{} {} ", kind, bytes);
     lines += '\n';
   }
-  std::vector<MemoryByKind> all;
   std::istringstream text(fmt::format("{}", fmt::join(all_gather(*group, lines), "")));
-  for (std::string line; std::getline(text, line);) {
+  for (std::string line, kind; std::getline(text, line);) {
     std::istringstream words(line);
-    all.emplace_back();
-    std::string kind;
-    for (int64_t bytes = 0; words >> kind >> bytes;) all.back().emplace_back(kind, bytes);
+    words >> all.emplace_back().limit;
+    for (int64_t bytes = 0; words >> kind >> bytes;) all.back().planned.emplace_back(kind, bytes);
   }
   return all;
 }
@@ -276,6 +283,7 @@ TrainerOptions RunSetup::trainer_options() const {
           .bucket = config.bucket,
           .sample_rows = EvaluationSamples::rows(task(), config.eval.samples),
           .recompute = config.memory.recompute == "blocks",
+          .memory_limit = parse_memory_limit(config.memory.limit),
           .cuda = config.cuda};
 }
 
@@ -315,12 +323,13 @@ StartInfo RunSetup::start_info(const Trainer& trainer, int64_t total_steps) cons
   StartInfo info;
   info.model = config.model.name;
   info.dataset = config.data.name;
-  auto memory = memory_of_all(trainer.planned_memory(), group());
+  auto memory = memory_of_all(trainer, group());
   for (size_t d = 0; d < placement.devices.size(); ++d) {
     const PlacedDevice& device = placement.devices[d];
     info.devices.push_back({to_string(device.id), device.description, device.towers.size(),
-                            memory[d], device.rank,
-                            world_ ? world_->ranks[static_cast<size_t>(device.rank)].host : ""});
+                            memory[d].planned, device.rank,
+                            world_ ? world_->ranks[static_cast<size_t>(device.rank)].host : "",
+                            memory[d].limit});
   }
   info.device_note = placement.note;
   info.processes = placement.ranks;

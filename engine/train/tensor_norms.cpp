@@ -4,7 +4,7 @@
 
 namespace spire {
 
-TensorNorms::TensorNorms(const std::vector<WeightSpan>& spans, DeviceId device) {
+TensorNorms::TensorNorms(const std::vector<WeightSpan>& spans) {
   size_t cells = 0;
   for (const WeightSpan& span : spans) {
     int64_t first = span.range.begin / TreeSum::chunk;
@@ -14,8 +14,11 @@ TensorNorms::TensorNorms(const std::vector<WeightSpan>& spans, DeviceId device) 
     spans_.push_back({first, {begin, cells}});
   }
   size_ = 2 * cells;
-  memory_ = allocate_memory(device, size_ * sizeof(double));
-  memory_->write(std::vector<double>(size_).data(), size_ * sizeof(double));
+}
+
+void TensorNorms::allocate(MemoryPool& memory) {
+  memory_ = memory.allocate(MemoryKind::optimizer, bytes());
+  memory_->write(std::vector<double>(size_).data(), bytes());
 }
 
 size_t TensorNorms::cell(size_t span, int64_t begin) const {

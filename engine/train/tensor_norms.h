@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include <spire/device/device_memory.h>
+#include <spire/device/memory_pool.h>
 #include <spire/optim/trust.h>
 #include <spire/train/weight_spans.h>
 
@@ -14,9 +14,10 @@ namespace spire {
 
 class TensorNorms {
  public:
-  // Cells of those spans that are tensors with a trust ratio, all zero. device: whose memory they
-  // lie in.
-  explicit TensorNorms(const std::vector<WeightSpan>& spans, DeviceId device = {});
+  // Cells of those spans that are tensors with a trust ratio.
+  explicit TensorNorms(const std::vector<WeightSpan>& spans);
+  size_t bytes() const { return size_ * sizeof(double); }
+  void allocate(MemoryPool& memory);  // all zero; before table(), set() and total()
 
   // The cell of span `span` that the float at `begin` lies in. REQUIRES: the span adapts.
   size_t cell(size_t span, int64_t begin) const;

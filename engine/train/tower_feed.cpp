@@ -1,15 +1,19 @@
 #include <spire/train/tower_feed.h>
 
+#include <numeric>
+
 namespace spire {
 
-TowerFeed::TowerFeed(Stream& stream, const std::vector<size_t>& input_bytes, size_t slots)
+TowerFeed::TowerFeed(Stream& stream, MemoryPool& memory, const std::vector<size_t>& input_bytes,
+                     size_t slots)
     : stream_(stream), slots_(slots) {
   DeviceId device = stream.device();
   if (device.kind == DeviceKind::cpu) return;
   copies_ = make_stream(device);
   for (Slot& slot : slots_) {
-    for (size_t bytes : input_bytes) slot.inputs.push_back(allocate_memory(device, bytes));
-    slot.device_step = allocate_memory(device, sizeof(StepContext));
+    for (size_t bytes : input_bytes)
+      slot.inputs.push_back(memory.allocate(MemoryKind::activations, bytes));
+    slot.device_step = memory.allocate(MemoryKind::activations, sizeof(StepContext));
     slot.there = stream.make_event();
     slot.free = stream.make_event();
   }
@@ -41,12 +45,9 @@ void TowerFeed::release(size_t slot) {
   if (copies_) stream_.record(*slots_[slot].free);
 }
 
-size_t TowerFeed::bytes() const {
-  size_t bytes = 0;
-  for (const Slot& slot : slots_) {
-    for (const auto& input : slot.inputs) bytes += input->bytes();
-  }
-  return bytes;
+size_t TowerFeed::bytes(DeviceId device, const std::vector<size_t>& input_bytes, size_t slots) {
+  if (device.kind == DeviceKind::cpu) return 0;
+  return slots * std::accumulate(input_bytes.begin(), input_bytes.end(), sizeof(StepContext));
 }
 
 }  // namespace spire

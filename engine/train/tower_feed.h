@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include <spire/device/device_memory.h>
+#include <spire/device/memory_pool.h>
 #include <spire/device/stream.h>
 #include <spire/graph/plan.h>
 
@@ -22,7 +22,10 @@ class TowerFeed {
   // input_bytes: the most of each input of a plan. slots: one more than the towers that hold what
   // they read at a time, so that the next one's rows come meanwhile. The lane's stream outlives
   // this.
-  TowerFeed(Stream& stream, const std::vector<size_t>& input_bytes, size_t slots);
+  TowerFeed(Stream& stream, MemoryPool& memory, const std::vector<size_t>& input_bytes,
+            size_t slots);
+  // What it will allocate on such a device: nothing on a CPU.
+  static size_t bytes(DeviceId device, const std::vector<size_t>& input_bytes, size_t slots);
 
   // Binds the rows, one entry an input, and the step's numbers for what the lane's stream gets
   // next, in a slot that it returns. On a CPU the rows are read where they lie, until release(); a
@@ -32,7 +35,6 @@ class TowerFeed {
   // order in which they were brought.
   void release(size_t slot);
 
-  size_t bytes() const;  // of the device, besides what a CPU needs
 
  private:
   struct Slot {

@@ -44,34 +44,46 @@ TowerLane::TowerLane(const LaneOptions& options, const GraphBuilder& build,
   schedule_ = (lockstep ? lockstep_schedule : lane_schedule)(options.reduction, options.towers,
                                                              options.range);
   towers_.resize(lockstep ? static_cast<size_t>(options.range.size()) : 1);
-  make_memory();
+  measure_inputs();
 }
 
-void TowerLane::make_memory() {
-  DeviceId device = options_.spec.device;
-  std::vector<size_t> inputs;  // bytes of each
+void TowerLane::measure_inputs() {
   for (const Plans* plans : {&train_plans_, &eval_plans_}) {
     const auto& rows = plans->begin()->second.row_bytes;
-    inputs.resize(std::max(inputs.size(), rows.size()));
+    input_bytes_.resize(std::max(input_bytes_.size(), rows.size()));
     for (size_t i = 0; i < rows.size(); ++i)
-      inputs[i] = std::max(inputs[i], rows[i] * static_cast<size_t>(options_.batch_size));
+      input_bytes_[i] =
+          std::max(input_bytes_[i], rows[i] * static_cast<size_t>(options_.batch_size));
   }
-  rows_.reserve(inputs.size());
+}
+
+MemoryUse TowerLane::memory() const {
+  size_t inputs = TowerFeed::bytes(options_.spec.device, input_bytes_, feed_slots());
+  return {{MemoryKind::gradients, static_cast<size_t>(schedule_.buffers) * buffer_bytes()},
+          {MemoryKind::activations, towers_.size() * activation_bytes_ + inputs},
+          {MemoryKind::workspace, towers_.size() * workspace_bytes_}};
+}
+
+void TowerLane::allocate() {
+  MemoryPool& memory = *options_.memory;
+  rows_.reserve(input_bytes_.size());
   for (Tower& tower : towers_) {
-    arenas_.push_back(allocate_memory(device, activation_bytes_ + workspace_bytes_));
+    arenas_.push_back(memory.allocate(
+        {{MemoryKind::activations, activation_bytes_}, {MemoryKind::workspace, workspace_bytes_}}));
     tower.bindings.arena = arenas_.back()->as<std::byte>();
-    tower.bindings.inputs.resize(inputs.size());
+    tower.bindings.inputs.resize(input_bytes_.size());
     tower.bindings.stream = stream().native();
   }
   for (int i = 0; i < schedule_.buffers; ++i) {
-    gradients_.push_back(allocate_memory(device, buffer_bytes()));
+    gradients_.push_back(memory.allocate(MemoryKind::gradients, buffer_bytes()));
     stream().fill_zero(gradients(i), buffer_bytes());  // no op writes the gaps between parameters
   }
   arithmetic_ = make_lane_arithmetic(stream(), 1);
-  feed_ = std::make_unique<TowerFeed>(stream(), inputs, towers_.size() + 1);
+  feed_ = std::make_unique<TowerFeed>(stream(), memory, input_bytes_, feed_slots());
   int64_t longest = 0;
   for (int64_t count : tower_sums()) longest = std::max(longest, count);
-  tower_vector_ = allocate_staging(device, static_cast<size_t>(longest) * sizeof(double));
+  tower_vector_ =
+      allocate_staging(options_.spec.device, static_cast<size_t>(longest) * sizeof(double));
 }
 
 void TowerLane::compile(Plans& plans, int64_t samples, bool training, const GraphBuilder& build,
@@ -81,6 +93,7 @@ void TowerLane::compile(Plans& plans, int64_t samples, bool training, const Grap
   Compiled compiled;
   for (Value input : graph.values_of(Role::input))
     compiled.row_bytes.push_back(graph.spec(input).bytes() / static_cast<size_t>(samples));
+  has_blocks_ = has_blocks_ || !graph.blocks().empty();
   fuse_activations(graph);
   PlanOptions options{.device = options_.spec.device,
                       .threads = options_.spec.threads,
@@ -257,14 +270,6 @@ std::optional<RecomputeInfo> TowerLane::recompute() const {
   if (!options_.recompute) return std::nullopt;
   return RecomputeInfo{repeated_nodes_, static_cast<int64_t>(activation_bytes_),
                        static_cast<int64_t>(bytes_without_recompute_)};
-}
-
-size_t TowerLane::activation_bytes() const {
-  return activation_bytes_ * arenas_.size();
-}
-
-size_t TowerLane::gradient_bytes() const {
-  return gradients_.size() * buffer_bytes();
 }
 
 }  // namespace spire

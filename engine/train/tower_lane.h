@@ -1,6 +1,7 @@
 // What one lane does in a step: its towers one after another, each a run of a plan, their gradients
 // summed on the way into the nodes of the fixed tree.
 #pragma once
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -27,6 +28,7 @@ struct LaneOptions {
   Reduction reduction = Reduction::invariant;
   bool recompute = false;  // the inside of blocks, in backward
   LaneSpec spec;
+  MemoryPool* memory = nullptr;   // of its device; outlives the lane
   Stream* stream = nullptr;       // all its work goes there; outlives the lane
   CudaLibraries* cuda = nullptr;  // of its device, if that is a GPU; outlives the lane
   bool record = false;            // towers' work on a GPU is recorded and replayed
@@ -51,9 +53,11 @@ struct LaneLinks {
 
 class TowerLane {
  public:
-  // Compiles the plans; the replica's forms must be allocated before the first run.
+  // Compiles the plans; they run once this and the replica are allocated.
   TowerLane(const LaneOptions& options, const GraphBuilder& build, const ParameterLayout& layout,
             Replica& replica);
+  MemoryUse memory() const;
+  void allocate();  // on the lane's thread
 
   // Forward and backward of the lane's towers. `context` holds the step's numbers; the tower's own
   // are filled in here. Sums are there once the lane's stream is synchronised, as in evaluate().
@@ -67,11 +71,8 @@ class TowerLane {
   // Counts of the sums over towers inside a training plan; empty: towers run one after another.
   const std::vector<int64_t>& tower_sums() const;
 
-  size_t activation_bytes() const;
   std::optional<RecomputeInfo> recompute() const;  // none if not asked for
-  size_t workspace_bytes() const { return workspace_bytes_; }
-  size_t gradient_bytes() const;
-  size_t input_bytes() const { return feed_->bytes(); }
+  bool has_blocks() const { return has_blocks_; }  // that recompute would compute anew
 
  private:
   // A plan for so many samples, and how long a row of each of its inputs is.
@@ -93,7 +94,7 @@ class TowerLane {
 
   void compile(Plans& plans, int64_t samples, bool training, const GraphBuilder& build,
                const ParameterLayout& layout);
-  void make_memory();
+  void measure_inputs();
   static void run(const Tower& tower, PlanListener* listener = nullptr);
   Tower& prepare(size_t i, Plans& plans, const Batch& batch, StepContext context);
   void train_one_by_one(const Batch& batch, const StepContext& context, TowerSums& sums,
@@ -104,6 +105,7 @@ class TowerLane {
   void finish(const Tower& tower, size_t i, TowerSums& sums);
   float* gradients(int buffer) { return gradients_[static_cast<size_t>(buffer)]->as<float>(); }
   Stream& stream() { return *options_.stream; }
+  size_t feed_slots() const { return towers_.size() + 1; }
   size_t buffer_bytes() const { return static_cast<size_t>(total_floats_) * sizeof(float); }
 
   LaneOptions options_;
@@ -112,8 +114,10 @@ class TowerLane {
   Plans train_plans_, eval_plans_;
   LaneSchedule schedule_;
   size_t activation_bytes_ = 0, workspace_bytes_ = 0;  // of one tower
+  std::vector<size_t> input_bytes_;                    // the most of each input
   size_t bytes_without_recompute_ = 0;                 // activation_bytes_ if nothing ran twice
   int repeated_nodes_ = 0;
+  bool has_blocks_ = false;
   std::vector<std::unique_ptr<DeviceMemory>> arenas_;     // one; in lockstep one a tower
   std::vector<Tower> towers_;                             // the same
   std::vector<std::unique_ptr<DeviceMemory>> gradients_;  // schedule_.buffers, total_floats() each

@@ -11,8 +11,10 @@
 
 #include <spire/collective/shared_table.h>
 #include <spire/collective/slice_exchange.h>
+#include <spire/config/memory_limit.h>
 #include <spire/device/lane_joint.h>
 #include <spire/device/lane_team.h>
+#include <spire/device/memory_pool.h>
 #include <spire/kernels/cuda_libraries.h>
 #include <spire/models/model.h>
 #include <spire/optim/loss_scale.h>
@@ -40,6 +42,8 @@ struct TrainerOptions {
   BucketConfig bucket;
   int64_t sample_rows = 0;  // rank 0 also gets a forward pass of so many rows; 0: none
   bool recompute = false;   // the inside of the model's blocks, in backward
+  MemoryLimit memory_limit = {};
+  bool plan_only = false;  // compiled, and nothing allocated: see Trainer
   CudaConfig cuda;
 
   ModelInput input(int64_t batch, bool training) const;
@@ -66,7 +70,7 @@ struct EvaluationSums {
   bool stop = false;  // some rank asked to stop
 };
 
-// (kind, bytes), as planned before the first step.
+// (kind, bytes)
 using MemoryByKind = std::vector<std::pair<std::string, int64_t>>;
 
 // What a step leaves for the host, which reads it when the lanes' streams are done with it.
@@ -88,8 +92,11 @@ struct StepNumbers {
 
 class Trainer {
  public:
-  // Compiles all plans and initialises the weights. group: joins the placement's ranks, outlives
-  // this; null for one. Throws what they throw.
+  // Compiles all plans, allocates everything and initialises the weights. group: joins the
+  // placement's ranks, outlives this; null for one. Throws what they throw, and
+  // Error(out_of_memory), with a table, before anything big is allocated where the plan shows that
+  // it does not fit. With plan_only there are no weights; only what is const and says no values may
+  // be called.
   Trainer(const TrainerOptions& options, const Placement& placement, ProcessGroup* group = nullptr);
   ~Trainer();
   Trainer(const Trainer&) = delete;
@@ -148,7 +155,13 @@ class Trainer {
   const Placement& placement() const { return placement_; }
   PhaseBoard& board() { return board_; }
   std::optional<RecomputeInfo> recompute() const { return lanes_.front()->recompute(); }
-  std::vector<MemoryByKind> planned_memory() const;  // one a device of this rank
+
+  // One a device of this rank: as planned before the first step, and the most of each kind so far.
+  std::vector<MemoryByKind> planned_memory() const;
+  std::vector<MemoryByKind> peak_memory() const;
+  std::vector<std::optional<size_t>> memory_limits() const;
+  // Why the plan does not fit, as the error would say it; empty: it does, as far as one can tell.
+  std::string memory_shortage() const;
 
  private:
   Stream& stream(int lane) { return *streams_[static_cast<size_t>(lane)]; }
@@ -158,26 +171,37 @@ class Trainer {
   const PlacedDevice& device(int index) const {
     return placement_.devices[static_cast<size_t>(index)];
   }
+  MemoryPool& pool_of(int device) const {
+    return *pools_[static_cast<size_t>(device - local_.begin)];
+  }
   CudaLibraries* libraries_of(int device) {
     return libraries_[static_cast<size_t>(device - local_.begin)].get();
   }
   // Where the lanes' devices have the squares of the gradient's chunks.
   std::span<double> squares_of_chunks() const {
-    return {squares_->as<double>(), numbers_[0].squares.size()};
+    return {squares_->as<double>(), chunks()};
   }
   int ranks() const { return placement_.ranks; }
   bool mirrored() const { return placement_.strategy == Strategy::mirrored; }
 
   void make_lanes(const TrainerOptions& options, const GraphBuilder& build);
   void make_numbers();
-  std::vector<FloatRange> buckets(const BucketConfig& bucket) const;
-  RankExchange::Options exchange_options(const BucketConfig& bucket) const;
-  void make_reduction(const BucketConfig& bucket);
+  RankExchange::Options exchange_options() const;
+  void make_reduction();
   void make_slices();
   void make_links();
   void make_norms(const std::vector<WeightSpan>& spans);
   void share_numbers(StepNumbers& numbers);
-  void make_updates(const TrainerOptions& trainer);
+  void plan_updates(const TrainerOptions& trainer);
+  void make_updates();
+  void make_pools(const std::vector<DeviceId>& ids, const TrainerOptions& options);
+  // Those that the i-th local device has in its memory; null: it has none.
+  TensorNorms* norms_on(size_t i) const;
+  size_t chunks() const;  // of the trained gradients
+  MemoryUse plan_of(int device) const;
+  void plan_memory();
+  void allocate_memory();
+  static MemoryByKind by_kind(const MemoryUse& use, int ranks);
   std::vector<FloatRange> slices_of(Share share) const;
   std::vector<int> owners() const;
   std::vector<int> chunk_owners() const;
@@ -190,7 +214,7 @@ class Trainer {
   void await_device(int lane, const StepNumbers& numbers);
   void await(int lane, const Event& event);
   void give_up();
-  void make_devices(const CudaConfig& cuda);
+  void make_devices(const TrainerOptions& options);
   void make_exchanges();
   void meet(int lane) { joint_->meet(lane); }
   void write_weights(const float* values);
@@ -212,8 +236,10 @@ class Trainer {
   ProcessGroup* group_;
   Share local_;  // this rank's devices
   ParameterLayout layout_;
+  std::vector<FloatRange> buckets_;
   PhaseBoard board_;
   std::unique_ptr<LaneTeam> team_;
+  MemoryPools pools_;                                      // one a local device
   std::vector<std::unique_ptr<CudaLibraries>> libraries_;  // one a local device; null for a CPU
   std::vector<std::unique_ptr<Replica>> replicas_;         // one a local device
   size_t front_ = 0;  // the local replica that an update elsewhere reaches first
@@ -227,6 +253,7 @@ class Trainer {
   std::vector<LaneLinks> links_;
   std::unique_ptr<TowerVectors> vectors_;
   std::unique_ptr<GradientReduction> reduction_;
+  std::vector<ParameterUpdate::Options> update_options_;   // one a local device
   std::vector<std::unique_ptr<ParameterUpdate>> updates_;  // one a local device; null: updates none
   // Of layer-wise optimizers alone: one a process, or one a local device that updates everything.
   std::vector<std::unique_ptr<TensorNorms>> norms_;

@@ -61,16 +61,22 @@ Trainer::Trainer(const TrainerOptions& options, const Placement& placement, Proc
     return build_model(options.model, options.loss, options.input(batch, training), training);
   };
   layout_ = make_layout(build, placement.batch_size);
+  buckets_ = make_buckets(layout_.total_floats(), floats_of(options.bucket.first_mib),
+                          floats_of(options.bucket.mib));
   if (placement_.rank == 0) front_ = static_cast<size_t>(placement_.parameter_device);
   team_ = std::make_unique<LaneTeam>(placement_.lanes);
-  make_devices(options.cuda);
+  make_devices(options);
   make_exchanges();
-  make_numbers();
   make_lanes(options, build);
-  make_reduction(options.bucket);
+  plan_updates(options);
+  plan_memory();
+  if (options.plan_only) return;
+  allocate_memory();
+  make_reduction();
   make_slices();
   make_links();
-  make_updates(options);
+  make_numbers();
+  make_updates();
   step_body_ = [this](int lane) { guarded(lane, [this](int l) { run_step(l); }); };
   await_body_ = [this](int lane) { guarded(lane, [this](int l) { await_device(l, *current_); }); };
   evaluate_body_ = [this](int lane) {
@@ -89,13 +95,14 @@ Trainer::Trainer(const TrainerOptions& options, const Placement& placement, Proc
   team_->lead([this] { renew_replicas(); });
 }
 
-void Trainer::make_devices(const CudaConfig& cuda) {
+void Trainer::make_devices(const TrainerOptions& options) {
   std::vector<DeviceId> ids;
   for (int d = local_.begin; d < local_.end; ++d) ids.push_back(device(d).id);
   connect_devices(ids);
+  make_pools(ids, options);
   for (DeviceId id : ids) {
-    replicas_.push_back(std::make_unique<Replica>(layout_, id));
-    libraries_.push_back(open_cuda_libraries(id, {.tf32 = cuda.tf32}));
+    replicas_.push_back(std::make_unique<Replica>(layout_));
+    libraries_.push_back(open_cuda_libraries(id, {.tf32 = options.cuda.tf32}));
   }
   std::vector<Stream*> streams;
   for (const LaneSpec& lane : placement_.lanes) {
@@ -122,7 +129,7 @@ void Trainer::make_lanes(const TrainerOptions& options, const GraphBuilder& buil
   lane_options.reduction = placement_.reduction;
   lane_options.recompute = options.recompute;
   lane_options.record = options.cuda.graphs && placement_.lanes[0].device.kind == DeviceKind::cuda;
-  lane_options.buckets = buckets(options.bucket);
+  lane_options.buckets = buckets_;
   lane_options.ragged_train = ragged_samples(options.train_samples, placement_);
   lane_options.ragged_eval = ragged_samples(options.test_samples, placement_);
   team_->lead([&] {
@@ -132,6 +139,7 @@ void Trainer::make_lanes(const TrainerOptions& options, const GraphBuilder& buil
         LaneOptions mine = lane_options;
         mine.range = placement_.lane_towers[l];
         mine.spec = placement_.lanes[l];
+        mine.memory = &pool_of(placement_.lane_device[l]);
         mine.stream = streams_[l].get();
         mine.cuda = libraries_of(placement_.lane_device[l]);
         lanes_[l] = std::make_unique<TowerLane>(mine, build, layout_,
@@ -143,7 +151,6 @@ void Trainer::make_lanes(const TrainerOptions& options, const GraphBuilder& buil
           build(options.sample_rows, false), placement_.lanes[0], layout_,
           replica_of(placement_.lane_device[0]), libraries_of(placement_.lane_device[0]));
   });
-  for (int d = local_.begin; d < local_.end; ++d) replica_of(d).forms.allocate(device(d).id);
 }
 
 std::vector<int> Trainer::owners() const {
@@ -160,18 +167,15 @@ std::vector<int> Trainer::owners() const {
 
 void Trainer::make_numbers() {
   auto towers = static_cast<size_t>(placement_.towers), ranks_count = static_cast<size_t>(ranks());
-  int64_t chunks = (layout_.trained_floats() + TreeSum::chunk - 1) / TreeSum::chunk;
-  size_t entries = 2 * towers + ranks_count, squares = static_cast<size_t>(chunks);
-  squares_ =
-      allocate_memory(device(local_.begin + static_cast<int>(front_)).id, squares * sizeof(double));
+  size_t entries = 2 * towers + ranks_count;
   for (StepNumbers& numbers : numbers_) {
     numbers.memory =
-        allocate_staging(placement_.lanes[0].device, (entries + squares) * sizeof(double));
+        allocate_staging(placement_.lanes[0].device, (entries + chunks()) * sizeof(double));
     auto* at = numbers.memory->as<double>();
     numbers.shared = {at, entries};
     numbers.sums = {numbers.shared.first(towers), numbers.shared.subspan(towers, towers)};
     numbers.stops = numbers.shared.subspan(2 * towers);
-    numbers.squares = {squares_->on_host() ? squares_->as<double>() : at + entries, squares};
+    numbers.squares = {squares_->on_host() ? squares_->as<double>() : at + entries, chunks()};
     for (auto& stream : streams_) {
       numbers.own_work.push_back(stream->make_event());
       numbers.all_work.push_back(stream->make_event());
@@ -180,15 +184,11 @@ void Trainer::make_numbers() {
   shared_table_ = std::make_unique<SharedTable>(owners(), group_);
 }
 
-std::vector<FloatRange> Trainer::buckets(const BucketConfig& bucket) const {
-  return make_buckets(layout_.total_floats(), floats_of(bucket.first_mib), floats_of(bucket.mib));
-}
-
-RankExchange::Options Trainer::exchange_options(const BucketConfig& bucket) const {
+RankExchange::Options Trainer::exchange_options() const {
   RankExchange::Options exchange;
   exchange.order = placement_.reduction;
   exchange.towers = placement_.towers;
-  exchange.buckets = buckets(bucket);
+  exchange.buckets = buckets_;
   for (int rank = 0; rank < ranks(); ++rank) {
     exchange.ranks.share.push_back(placement_.devices_of(rank));
     exchange.ranks.towers.push_back(GradientReduction::process_nodes(
@@ -199,14 +199,15 @@ RankExchange::Options Trainer::exchange_options(const BucketConfig& bucket) cons
   return exchange;
 }
 
-void Trainer::make_reduction(const BucketConfig& bucket) {
+void Trainer::make_reduction() {
   std::vector<NodeBuffer> buffers;
   for (auto& lane : lanes_) {
     auto nodes = lane->nodes();
     buffers.insert(buffers.end(), nodes.begin(), nodes.end());
   }
   GradientReduction::Options reduction;
-  reduction.exchange = exchange_options(bucket);
+  reduction.exchange = exchange_options();
+  reduction.memory = pools_.front().get();
   reduction.trained = layout_.trained_floats();
   reduction.chunk_squares = squares_of_chunks().data();
   for (auto& stream : streams_) reduction.streams.push_back(stream.get());
@@ -217,7 +218,7 @@ void Trainer::make_reduction(const BucketConfig& bucket) {
 
 // The rank that has each chunk of the gradients' sum, and so knows its square.
 std::vector<int> Trainer::chunk_owners() const {
-  std::vector<int> owners(numbers_[0].squares.size());
+  std::vector<int> owners(chunks());
   for (int rank = 0; rank < ranks(); ++rank) {
     for (FloatRange slice : slices_of(placement_.devices_of(rank))) {
       int64_t end = std::min(slice.end, layout_.trained_floats());
@@ -251,7 +252,7 @@ void Trainer::make_links() {
 // A share's part of every bucket.
 std::vector<FloatRange> Trainer::slices_of(Share share) const {
   std::vector<FloatRange> slices;
-  for (FloatRange bucket : reduction_->buckets()) {
+  for (FloatRange bucket : buckets_) {
     FloatRange slice = share_of(bucket, share.begin, share.end, share.of);
     if (slice.size() > 0) slices.push_back(slice);
   }
@@ -263,8 +264,7 @@ std::vector<FloatRange> Trainer::slices_of(Share share) const {
 void Trainer::make_norms(const std::vector<WeightSpan>& spans) {
   int tables = mirrored() ? local_.end - local_.begin : 1;
   for (int i = 0; i < tables; ++i) {
-    int owner = local_.begin + (mirrored() ? i : static_cast<int>(front_));
-    norms_.push_back(std::make_unique<TensorNorms>(spans, device(owner).id));
+    norms_.push_back(std::make_unique<TensorNorms>(spans));
   }
   if (placement_.strategy == Strategy::sharded && ranks() > 1)
     norm_slices_ =
@@ -272,9 +272,8 @@ void Trainer::make_norms(const std::vector<WeightSpan>& spans) {
                                         device_exchange_.get(), sizeof(double));
 }
 
-// Updates of `parameter_device` and `sharded` write the front replica, from which the others are
-// renewed; those of `mirrored` write their own.
-void Trainer::make_updates(const TrainerOptions& trainer) {
+// What is known of the devices' updates before anything lies anywhere.
+void Trainer::plan_updates(const TrainerOptions& trainer) {
   auto spans = weight_spans(trainer.optimizer, optimizer_->layerwise(), layout_);
   if (optimizer_->layerwise()) make_norms(spans);
   for (int d = local_.begin; d < local_.end; ++d) {
@@ -283,46 +282,31 @@ void Trainer::make_updates(const TrainerOptions& trainer) {
     ParameterUpdate::Options options;
     options.optimizer = trainer.optimizer;
     options.ema = trainer.ema;
-    options.memory = device(d).id;
-    options.device = placement_.updates_on_host ? DeviceId{} : options.memory;
+    options.memory = &pool_of(d);
+    options.on_host = placement_.updates_on_host;
     options.cores = placement_.host_cores;
-    options.squares = squares_of_chunks();
     options.spans = spans;
-    if (all) options.owned = reduction_->buckets();
+    if (all) options.owned = buckets_;
     if (placement_.strategy == Strategy::sharded) options.owned = slices_of({d, d + 1, local_.of});
-    updates_.push_back(nullptr);
-    if (options.owned.empty()) continue;
-    options.weights = mirrored() ? replica_of(d).values() : front().values();
-    options.sums = reduction_->sums();
     options.parts = device(d).lanes;
     if (!norms_.empty())
       options.norms = norms_[mirrored() ? static_cast<size_t>(d - local_.begin) : 0].get();
-    updates_.back() = make_parameter_update(options, layout_);
+    update_options_.push_back(options);
   }
 }
 
-std::vector<MemoryByKind> Trainer::planned_memory() const {
-  std::vector<MemoryByKind> memory;
+// Updates of `parameter_device` and `sharded` write the front replica, from which the others are
+// renewed; those of `mirrored` write their own.
+void Trainer::make_updates() {
   for (int d = local_.begin; d < local_.end; ++d) {
-    auto i = static_cast<size_t>(d - local_.begin);
-    size_t gradients = 0, activations = 0, workspace = 0;
-    for (int l = device(d).first_lane; l < device(d).first_lane + device(d).lanes; ++l) {
-      const TowerLane& lane = *lanes_[static_cast<size_t>(l)];
-      gradients += lane.gradient_bytes();
-      activations += lane.activation_bytes() + lane.input_bytes();
-      workspace += lane.workspace_bytes();
-    }
-    if (sampler_ && d == placement_.lane_device[0]) activations += sampler_->bytes();
-    size_t weights = replicas_[i]->weights->bytes() + replicas_[i]->forms.bytes();
-    memory.push_back({{"weights", weights},
-                      {"gradients", gradients},
-                      {"optimizer", updates_[i] ? updates_[i]->state_bytes() : 0},
-                      {"activations", activations},
-                      {"workspace", workspace}});
-    if (ranks() > 1)
-      memory.back().emplace_back("communication", i == 0 ? reduction_->communication_bytes() : 0);
+    ParameterUpdate::Options& options = update_options_[static_cast<size_t>(d - local_.begin)];
+    updates_.push_back(nullptr);
+    if (options.owned.empty()) continue;
+    options.squares = squares_of_chunks();
+    options.weights = mirrored() ? replica_of(d).values() : front().values();
+    options.sums = reduction_->sums();
+    updates_.back() = make_parameter_update(options, layout_);
   }
-  return memory;
 }
 
 }  // namespace spire

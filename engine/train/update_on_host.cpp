@@ -21,18 +21,20 @@ class UpdateOnHost : public ParameterUpdate {
         team_(lanes_of(options.cores)),
         host_stream_(make_stream({})),
         bytes_(static_cast<size_t>(layout.total_floats()) * sizeof(float)),
-        weights_(allocate_staging(options.memory, bytes_)),
-        sums_(allocate_staging(options.memory, bytes_)),
-        squares_(allocate_staging(options.memory, options.squares.size_bytes())),
+        weights_(allocate_staging(options.device(), bytes_)),
+        sums_(allocate_staging(options.device(), bytes_)),
+        squares_(allocate_staging(options.device(), options.squares.size_bytes())),
         measures_(options.norms != nullptr) {
     Options host = options;
-    host.memory = host.device;
+    host.memory = &memory_;
+    host.on_host = false;
     host.parts = team_.size();
     host.weights = weights_->as<float>();
     host.sums = sums_->as<float>();
     host.squares = {squares_->as<double>(), options.squares.size()};
     if (measures_) {
       norms_ = std::make_unique<TensorNorms>(options.spans);
+      norms_->allocate(memory_);
       host.norms = norms_.get();
     }
     update_ = make_parameter_update(host, layout);
@@ -81,6 +83,7 @@ class UpdateOnHost : public ParameterUpdate {
   }
 
   Options options_;
+  MemoryPool memory_{DeviceId{}};
   LaneTeam team_;
   std::unique_ptr<Stream> host_stream_;
   size_t bytes_;

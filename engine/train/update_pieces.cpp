@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <spire/base/error.h>
 #include <spire/collective/tree.h>
 
 namespace spire {
@@ -11,6 +12,7 @@ void add_weights(FloatRange range, const std::vector<WeightSpan>& spans, const T
                  UpdatePieces& pieces) {
   for (size_t i = 0; i < spans.size(); ++i) {
     const WeightSpan& span = spans[i];
+    require(!span.adapts || norms, "a layer-wise optimizer without norms");
     int64_t end = std::min(range.end, span.range.end);
     for (int64_t begin = std::max(range.begin, span.range.begin), next; begin < end; begin = next) {
       next = std::min(end, (begin / TreeSum::chunk + 1) * TreeSum::chunk);

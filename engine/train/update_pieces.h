@@ -35,6 +35,7 @@ struct UpdatePieces {
   int64_t state_floats() const {
     return weights.empty() ? 0 : weights.back().state + weights.back().count;
   }
+  size_t slot_bytes() const { return static_cast<size_t>(state_floats()) * sizeof(float); }
 };
 
 // owned: ranges that begin with a chunk. norms: null without layer-wise rates.

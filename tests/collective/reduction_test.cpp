@@ -62,6 +62,11 @@ Stream& host_stream() {
   return *stream;
 }
 
+MemoryPool& host_memory() {
+  static MemoryPool pool{DeviceId{}};
+  return pool;
+}
+
 GradientReduction::Options options_of(const Layout& layout, std::span<double> squares) {
   GradientReduction::Options options;
   options.exchange.order = layout.order;
@@ -74,6 +79,7 @@ GradientReduction::Options options_of(const Layout& layout, std::span<double> sq
     options.exchange.ranks.towers.push_back(GradientReduction::process_nodes(
         layout.order, layout.towers, towers_of_lane(layout.towers, rank, layout.ranks)));
   }
+  options.memory = &host_memory();
   options.trained = layout.trained;
   options.chunk_squares = squares.data();
   options.streams.assign(static_cast<size_t>(layout.lanes), &host_stream());

@@ -1,10 +1,14 @@
 // Memory of the emulation: copies, pinned memory, and how much there is.
 #include <gtest/gtest.h>
 #include <spire/base/error.h>
+#include <spire/config/text.h>
 #include <spire/device/cuda_launch.h>
-#include <spire/device/device_memory.h>
+#include <spire/device/memory_pool.h>
+#include <spire/train/predictor.h>
 #include <tests/emulation/cuda_objects.h>
 #include <tests/emulation/devices.h>
+
+#include "tests/train/small_run.h"
 
 namespace spire {
 namespace {
@@ -139,27 +143,110 @@ TEST(EmulationMemory, CopiesBetweenDevices) {
   cudaSetDevice(0);
 }
 
-TEST(EmulationMemory, ADeviceCanBeFull) {
-  size_t before = emulation::memory_limit(0), free_bytes = 0, total = 0;
-  ASSERT_EQ(cudaMemGetInfo(&free_bytes, &total), cudaSuccess);
-  size_t used = total - free_bytes;
-  emulation::set_memory_limit(0, used + 1000);
-  DeviceId device{DeviceKind::cuda, 0};
-  auto memory = allocate_memory(device, 600);
-  ASSERT_EQ(cudaMemGetInfo(&free_bytes, &total), cudaSuccess);
-  EXPECT_EQ(free_bytes, 400u);
-  try {
-    allocate_memory(device, 401);
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::out_of_memory);
-    EXPECT_NE(std::string(error.what()).find("cuda:0: 0.00 GiB asked for"), std::string::npos)
-        << error.what();
+// A GPU that has so much left, and no more.
+class AlmostFull : public testing::Test {
+ protected:
+  explicit AlmostFull(size_t left = 1000) {
+    DeviceSpace space = space_of(gpu);
+    emulation::set_memory_limit(gpu.index, space.total - *space.free + left);
   }
+  ~AlmostFull() override { emulation::set_memory_limit(gpu.index, before_); }
+
+  static std::string shortage_of(const std::function<void()>& action) {
+    try {
+      action();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.category(), Category::out_of_memory);
+      return error.what();
+    }
+    return "";
+  }
+  static constexpr DeviceId gpu{DeviceKind::cuda, 0};
+
+ private:
+  size_t before_ = emulation::memory_limit(gpu.index);
+};
+
+using EmulationFull = AlmostFull;
+
+TEST_F(EmulationFull, TheDriverSaysWhatIsLeft) {
+  EXPECT_EQ(space_of(gpu).free, 1000u);
+  auto memory = allocate_memory(gpu, 600);
+  EXPECT_EQ(space_of(gpu).free, 400u);
+  EXPECT_NE(shortage_of([] { allocate_memory(gpu, 401); }).find("cuda:0: 0.0 MiB asked for"),
+            std::string::npos);
   EXPECT_NO_THROW(allocate_memory({DeviceKind::cuda, 1}, 401));
   memory.reset();
-  EXPECT_NO_THROW(allocate_memory(device, 1000));
-  emulation::set_memory_limit(0, before);
+  EXPECT_NO_THROW(allocate_memory(gpu, 1000));
+}
+
+TEST_F(EmulationFull, APoolTellsOfTheDevicesShortage) {
+  std::optional<MemoryShortage> heard;
+  auto explain = [&](const MemoryShortage& shortage) {
+    heard = shortage;
+    return std::string("too little");
+  };
+  MemoryPool pool(gpu, {.limit = 5000, .explain = explain});
+  auto block = pool.allocate(MemoryKind::weights, 600);
+  EXPECT_EQ(shortage_of([&] { pool.allocate(MemoryKind::gradients, 401); }), "too little");
+  ASSERT_TRUE(heard);
+  EXPECT_EQ(heard->free, 400u);
+  EXPECT_EQ(heard->left(), 400u);
+  EXPECT_EQ(heard->in_use, (MemoryUse{{MemoryKind::weights, 600}}));
+  EXPECT_EQ(pool.in_use(), heard->in_use);
+}
+
+TEST_F(EmulationFull, PoolsOfOneDeviceAreForeseenTogether) {
+  MemoryPools pools;
+  for (int i = 0; i < 2; ++i) pools.push_back(std::make_unique<MemoryPool>(gpu));
+  auto block = pools[0]->allocate(MemoryKind::weights, 200);
+  pools[0]->plan({{MemoryKind::weights, 200}, {MemoryKind::workspace, 300}});
+  pools[1]->plan({{MemoryKind::weights, 500}});
+  EXPECT_FALSE(foresee_shortage(pools));
+  pools[1]->plan({{MemoryKind::weights, 501}});
+  auto shortage = foresee_shortage(pools);
+  ASSERT_TRUE(shortage);
+  EXPECT_EQ(shortage->pools, 2);
+  EXPECT_EQ(shortage->asked, (MemoryUse{{MemoryKind::weights, 501}, {MemoryKind::workspace, 300}}));
+  EXPECT_EQ(shortage->in_use, (MemoryUse{{MemoryKind::weights, 200}}));
+  EXPECT_EQ(shortage->left(), 800u);
+}
+
+TEST_F(EmulationFull, ATrainerSaysWhatItWantedAndTakesNothing) {
+  SmallRun run;
+  run.devices = {"cuda:0"};
+  std::string text = shortage_of([&] { Trainer trainer(run.options(), run.place()); });
+  EXPECT_NE(text.find("; 1000 B of its "), std::string::npos) << text;
+  EXPECT_NE(text.find("are free; set memory.recompute: blocks, "), std::string::npos) << text;
+  EXPECT_NE(text.find("\nactivations  "), std::string::npos) << text;
+  EXPECT_EQ(space_of(gpu).free, 1000u);
+  run.devices = {"cuda:0", "cuda:0"};
+  text = shortage_of([&] { Trainer trainer(run.options(), run.place()); });
+  EXPECT_EQ(text.find("cuda:0 (2 logical devices): "), 0u) << text;
+}
+
+TEST_F(EmulationFull, APlanIsMadeAllTheSame) {
+  SmallRun run;
+  run.devices = {"cuda:0"};
+  TrainerOptions options = run.options();
+  options.plan_only = true;
+  Trainer trainer(options, run.place());
+  EXPECT_NE(trainer.memory_shortage(), "");
+  EXPECT_EQ(space_of(gpu).free, 1000u);
+}
+
+TEST_F(EmulationFull, APredictorSaysWhatToDo) {
+  SmallRun run;
+  TrainingState state = state_after(run, 1);
+  RunConfig config;
+  config.model = run.model;
+  state.config_yaml = to_yaml(config);
+  state.data_spec = to_text(run.dataset().spec());
+  std::string text = shortage_of([&] { Predictor predictor(state, {.device = "cuda:0"}); });
+  EXPECT_EQ(text.find("cuda:0: "), 0u) << text;
+  EXPECT_NE(text.find("; compute fewer rows at a time (batch), or on another device"),
+            std::string::npos)
+      << text;
 }
 
 }  // namespace

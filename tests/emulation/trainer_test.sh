@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The whole program on emulated GPUs: trains, stops, goes on elsewhere, predicts. One hash on any of them.
+# The whole program on emulated GPUs: trains, stops, goes on elsewhere, predicts, finds too little memory. One hash on any of them.
 # Usage: trainer_test.sh TRAINER
 set -euo pipefail
 
@@ -80,6 +80,31 @@ for device in cuda:1 cpu; do
 done
 # The likeliest class, the same on both.
 diff <(cut -d, -f1,2 "$work/cuda:1.csv") <(cut -d, -f1,2 "$work/cpu.csv") || fail "a GPU predicts what a CPU does not"
+
+# refused NAME WORD...: what a run says that finds too little memory.
+refused() {
+  local name=$1 code=0
+  shift
+  "$trainer" --config "$work/run.yaml" "$@" "output=$work/$name" >"$work/$name.out" 2>"$work/$name.err" || code=$?
+  [ $code = 6 ] || fail "$name: exit $code, not 6: $(tail -n 3 "$work/$name.err")"
+  [ ! -e "$work/$name" ] || fail "$name: made a folder"
+  grep -Eq '^activations  +[0-9.]+ [KM]iB +0 B$' "$work/$name.err" || fail "$name: no table: $(cat "$work/$name.err")"
+  tail -n 1 "$work/$name.err"
+}
+
+# The remedy that a refused run names is one: with it the run has the same hash.
+last=$(refused tight devices=cuda:0 memory.limit=20KiB)
+[[ "$last" =~ ^'error[6]: cuda:0: '.*'; memory.limit leaves 20.0 KiB of 20.0 KiB; set '(memory.limit: [0-9.]+[MG]iB)', which the device has'$ ]] ||
+  fail "20 KiB: $last"
+enough=${BASH_REMATCH[1]/: /=}
+same "$enough" "$(run free devices=cuda:0)" "$(run enough devices=cuda:0 "$enough")"
+last=$(refused shared 'devices=[cuda:0, cuda:0]' memory.limit=20KiB)
+[[ "$last" = *'leaves 10.0 KiB of 10.0 KiB, a share of 1/2; '* ]] || fail "two on one of 20 KiB: $last"
+"$trainer" plan --config "$work/run.yaml" devices=cuda:1 memory.limit=0.25 >"$work/plan.out" || fail "plan: exit $?"
+grep -Eq 'cuda:1 .* 4\.0 GiB$' "$work/plan.out" || fail "a quarter of 16 GiB: $(cat "$work/plan.out")"
+for kind in weights gradients optimizer activations workspace; do
+  [ "$(grep -o "\"$kind\": [0-9]*" "$work/enough/summary.json" | sort -u | wc -l)" = 1 ] || fail "$kind is not as planned"
+done
 
 code=0
 "$trainer" --config "$work/run.yaml" devices=cuda:7 "output=$work/none" 2>"$work/none.err" || code=$?

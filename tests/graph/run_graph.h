@@ -44,7 +44,8 @@ inline GraphRun run_graph(Graph graph, std::vector<const void*> inputs, size_t s
   PackedForms forms;
   Plan plan(std::move(graph), {.device = {}, .threads = choices.threads, .gradients = gradients},
             layout, forms);
-  forms.allocate({});
+  MemoryPool memory{DeviceId{}};
+  forms.allocate(memory);
   auto floats = static_cast<size_t>(layout.total_floats());
   Buffer weights(floats * 4), gradient(floats * 4), arena(plan.arena_bytes());
   if (!choices.fill) layout.initialize(1, weights.as<float>());

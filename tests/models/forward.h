@@ -23,7 +23,8 @@ inline std::vector<float> forward(Graph graph, const void* rows) {
   PackedForms forms;
   Plan plan(std::move(graph), {.device = {}, .threads = 1, .step = false, .gradients = {}}, layout,
             forms);
-  forms.allocate({});
+  MemoryPool memory{DeviceId{}};
+  forms.allocate(memory);
   Buffer weights(static_cast<size_t>(layout.total_floats()) * 4), arena(plan.arena_bytes());
   layout.initialize(1, weights.as<float>());
   forms.pack_for_evaluation(weights.as<float>(), 0, 1, *make_stream({}));

@@ -117,6 +117,17 @@ TEST(StartBlock, SaysWhatRecomputationSaves) {
               HasSubstr("\nrecompute     blocks, of which this model has none\n"));
 }
 
+TEST(StartBlock, SaysTheLimitOfDevicesThatHaveOne) {
+  StartInfo start = sample_start();
+  start.devices[1].memory_limit = int64_t{20} << 30;
+  EXPECT_THAT(
+      start_block(start),
+      HasSubstr(
+          "\nmemory               weights  gradients  optimizer  comm     total    limit\n"
+          "              cpu:0  1.5 KiB  1.5 KiB    1.5 KiB    0 B      4.5 KiB\n"
+          "              cpu:1  1.5 KiB  1.5 KiB    0 B        1.0 MiB  1.0 MiB  20.0 GiB\n"));
+}
+
 TEST(EndBlock, Golden) {
   EXPECT_EQ(end_block(sample_summary()),
             "best accuracy   92.71%, last 92.55% with loss 0.2211\n"
@@ -140,6 +151,16 @@ TEST(EndBlock, SaysWhyItStoppedAndLeavesOutWhatThereIsNot) {
   EXPECT_THAT(block, Not(HasSubstr("accuracy")));
   EXPECT_THAT(block, Not(HasSubstr("checkpoint")));
   EXPECT_THAT(block, EndsWith("\nparameter hash  0123456789abcdef\n"));
+}
+
+TEST(EndBlock, SaysWhatMemoryBecameOtherThanPlannedAndOneLineOfAnError) {
+  RunSummary summary = sample_summary();
+  summary.planned_memory_bytes["arena"] = 40 << 20;
+  summary.stopped_by = "cuda:0: 1.0 GiB asked for\n         planned  in use";
+  summary.exit = 6;
+  std::string block = end_block(summary);
+  EXPECT_THAT(block, HasSubstr("memory     arena 44.0 MiB (planned 40.0 MiB), host_rss 200.0"));
+  EXPECT_THAT(block, StartsWith("stopped         cuda:0: 1.0 GiB asked for (exit 6)\nbest"));
 }
 
 TEST(EndBlock, AveragedWeightsHaveAHashOfTheirOwn) {

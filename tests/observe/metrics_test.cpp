@@ -160,6 +160,7 @@ TEST(Summary, HoldsWhatScriptsRead) {
     "samples_per_s": 3912.4, "parameter_hash": "0123456789abcdef",
     "devices": ["cpu:0", "cpu:1"], "towers": 2, "processes": 2, "strategy": "sharded", "seconds": 151.3,
     "peak_memory_bytes": {"arena": 46137344, "host_rss": 209715200},
+    "planned_memory_bytes": {"arena": 46137344},
     "exit": 0, "stopped_by": "", "output": "runs/cnn",
     "checkpoint": "runs/cnn/checkpoints/step_00002350.h5", "metrics": "runs/cnn/metrics.jsonl"})"));
 }
@@ -168,10 +169,12 @@ TEST(Summary, ARunWithoutEvaluationHasNullThereAndOddBytesAreReplaced) {
   RunSummary run = sample_summary();
   run.val = {};
   run.peak_memory_bytes.clear();
+  run.planned_memory_bytes.clear();
   run.output = "runs/\xff";
   json summary = json::parse(summary_json(run));
   EXPECT_TRUE(summary["val"].is_null());
   EXPECT_TRUE(summary["peak_memory_bytes"].is_object());
+  EXPECT_TRUE(summary["planned_memory_bytes"].is_object());
   EXPECT_EQ(summary["output"], "runs/\xEF\xBF\xBD");
 }
 

@@ -84,6 +84,7 @@ inline RunSummary sample_summary() {
   summary.strategy = "sharded";
   summary.seconds = 151.3;
   summary.peak_memory_bytes = {{"host_rss", 200 << 20}, {"arena", 44 << 20}};
+  summary.planned_memory_bytes = {{"arena", 44 << 20}};
   summary.output = "runs/cnn";
   summary.checkpoint = "runs/cnn/checkpoints/step_00002350.h5";
   summary.metrics = "runs/cnn/metrics.jsonl";

@@ -129,6 +129,21 @@ TEST(Plan, PrintsMemoryByKindWithoutARun) {
   EXPECT_FALSE(fs::exists(data.output("run")));
 }
 
+TEST(Plan, TellsWhetherItFitsTheLimit) {
+  SmallData data;
+  auto words = data.run("run", {"memory.limit=1GiB"});
+  words.insert(words.begin(), "plan");
+  Output output = trainer(words);
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(output.out, HasSubstr("1.0 GiB\n"));
+  words.back() = "memory.limit=10KiB";
+  output = trainer(words);
+  EXPECT_EQ(output.code, 6);
+  EXPECT_THAT(output.out, HasSubstr("10.0 KiB\n"));
+  EXPECT_THAT(output.err, HasSubstr("planned"));
+  EXPECT_THAT(output.last_error_line(), HasSubstr("error[6]: cpu:0: "));
+}
+
 TEST(Plan, ShowsWhatRecomputationSaves) {
   SmallData data;
   auto words = data.run("run", {"model.name=resnet", "memory.recompute=blocks"});

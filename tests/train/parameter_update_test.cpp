@@ -98,21 +98,26 @@ class Updates {
   Updates(const Case& c, const ParameterLayout& layout, DeviceId device, int shares = 1)
       : layout_(layout),
         stream_(make_stream(device)),
+        memory_(device),
         weights_(device, values_of(layout, 1)),
         sums_(device, values_of(layout, 0)),
         squares_(device, squares_of(layout, values_of(layout, 0))),
         slots_(make_optimizer(c.optimizer)->slots().size() + (c.ema.decay > 0 ? 1 : 0)) {
     ParameterUpdate::Options options;
     options.spans = weight_spans(c.optimizer, layerwise(c.optimizer), layout);
-    if (layerwise(c.optimizer)) options.norms = &norms_.emplace(options.spans, device);
+    if (layerwise(c.optimizer)) {
+      options.norms = &norms_.emplace(options.spans);
+      norms_->allocate(memory_);
+    }
     options.optimizer = c.optimizer;
     options.ema = c.ema;
-    options.device = device;
+    options.memory = &memory_;
     options.weights = weights_.data();
     options.sums = sums_.data();
     options.squares = {squares_.data(), squares_of(layout, values_of(layout, 0)).size()};
     for (int share = 0; share < shares; ++share) {
       options.owned = slices(share, shares);
+      planned_ += update_bytes(options, layout);
       list_.push_back(make_parameter_update(options, layout));
       list_.back()->begin_average();
     }
@@ -150,6 +155,9 @@ class Updates {
     for (size_t slot = 0; slot < slots_; ++slot)
       for (auto& update : list_) update->copy_state_in(slot, state.slots[slot].data());
   }
+  // What they said that they would allocate, and what they did.
+  size_t planned_bytes() const { return planned_ + (norms_ ? norms_->bytes() : 0); }
+  MemoryUse memory() const { return memory_.in_use(); }
   size_t state_bytes() const {
     size_t bytes = 0;
     for (const auto& update : list_) bytes += update->state_bytes();
@@ -168,6 +176,8 @@ class Updates {
 
   const ParameterLayout& layout_;
   std::unique_ptr<Stream> stream_;
+  MemoryPool memory_;
+  size_t planned_ = 0;
   OnDevice<float> weights_, sums_;
   OnDevice<double> squares_;
   size_t slots_;
@@ -197,6 +207,17 @@ TEST_P(ParameterUpdateTest, FollowsTheFloat64Reference) {
       State state = updates.state();
       expect_near(state.weights, reference.weights(), 2e-6 * step);
       if (c.ema.decay > 0) expect_near(state.slots.back(), reference.average(), 2e-6 * step);
+    }
+  }
+}
+
+TEST_P(ParameterUpdateTest, AllocatesWhatItSaid) {
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.name);
+    for (int shares : {1, 3}) {
+      Updates updates(c, layout_, GetParam(), shares);
+      EXPECT_EQ(updates.memory(), (MemoryUse{{MemoryKind::optimizer, updates.planned_bytes()}}));
+      EXPECT_GE(updates.planned_bytes(), updates.state_bytes());
     }
   }
 }

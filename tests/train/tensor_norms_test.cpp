@@ -19,8 +19,15 @@ std::vector<WeightSpan> three_spans() {
           {{3 * chunk + 16, 3 * chunk + 64}, 1, true}};
 }
 
-TEST(TensorNorms, ACellIsWhatOfATensorLiesInAChunk) {
-  TensorNorms norms(three_spans());
+class TensorNormsTest : public testing::Test {
+ protected:
+  TensorNormsTest() { norms.allocate(memory); }
+
+  MemoryPool memory{DeviceId{}};
+  TensorNorms norms{three_spans()};
+};
+
+TEST_F(TensorNormsTest, ACellIsWhatOfATensorLiesInAChunk) {
   EXPECT_EQ(norms.table().size(), 2 * (4 + 1u));
   EXPECT_EQ(norms.cell(1, 100), 0u);
   EXPECT_EQ(norms.cell(1, chunk), 1u);
@@ -28,8 +35,7 @@ TEST(TensorNorms, ACellIsWhatOfATensorLiesInAChunk) {
   EXPECT_EQ(norms.cell(2, 3 * chunk + 16), 4u);
 }
 
-TEST(TensorNorms, ATensorsSumIsOfItsCells) {
-  TensorNorms norms(three_spans());
+TEST_F(TensorNormsTest, ATensorsSumIsOfItsCells) {
   for (size_t cell = 0; cell < 5; ++cell)
     norms.set(cell, {std::pow(2.0, cell), 3 * std::pow(2.0, cell)});
   EXPECT_EQ(norms.total(1).weights, 15);
@@ -38,8 +44,7 @@ TEST(TensorNorms, ATensorsSumIsOfItsCells) {
   EXPECT_EQ(norms.total(2).update, 48);
 }
 
-TEST(TensorNorms, ACellBelongsToWhoOwnsItsChunk) {
-  TensorNorms norms(three_spans());
+TEST_F(TensorNormsTest, ACellBelongsToWhoOwnsItsChunk) {
   EXPECT_EQ(norms.owners({3, 1, 4, 2}), (std::vector<int>{3, 3, 1, 1, 4, 4, 2, 2, 2, 2}));
 }
 

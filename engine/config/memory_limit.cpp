@@ -1,0 +1,67 @@
+#include <spire/config/memory_limit.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include <spire/base/error.h>
+#include <spire/config/scalar.h>
+
+namespace spire {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, double>, 9> units = {{
+    {"KiB", 0x1p10},
+    {"MiB", 0x1p20},
+    {"GiB", 0x1p30},
+    {"TiB", 0x1p40},
+    {"kB", 1e3},
+    {"MB", 1e6},
+    {"GB", 1e9},
+    {"TB", 1e12},
+    {"B", 1},
+}};
+
+constexpr std::string_view forms =
+    "write auto, a fraction of the device's memory (0.8), or bytes with their unit (20GiB, 512MiB)";
+
+MemoryLimit fraction_of(std::string_view text) {
+  double fraction = parse_number(text);
+  if (fraction > 0 && fraction <= 1) return {fraction, {}};
+  fail(Category::config, "{} is no fraction above 0 and up to 1, and has no unit of bytes; {}",
+       excerpt(text), forms);
+}
+
+size_t bytes_of(std::string_view text, double number, double unit) {
+  double bytes = std::floor(number * unit);
+  if (bytes < 1 || bytes > 0x1p62)
+    fail(Category::config, "{} is not a size of a memory; {}", excerpt(text), forms);
+  return static_cast<size_t>(bytes);
+}
+
+}  // namespace
+
+std::optional<size_t> MemoryLimit::share(size_t total, size_t sharers) const {
+  if (bytes) return *bytes / sharers;
+  if (!fraction) return std::nullopt;
+  return static_cast<size_t>(*fraction * static_cast<double>(total)) / sharers;
+}
+
+MemoryLimit parse_memory_limit(std::string_view text) {
+  if (text == "auto") return {};
+  size_t number_end = text.find_last_of("0123456789.") + 1;
+  std::string_view number = text.substr(0, number_end), unit = text.substr(number_end);
+  if (number_end == 0 || number.find_first_not_of("0123456789.") != number.npos)
+    fail(Category::config, "'{}' is no amount of memory; {}", excerpt(text), forms);
+  if (unit.empty()) return fraction_of(number);
+  if (unit.starts_with(' ')) unit.remove_prefix(1);
+  for (const auto& [name, size] : units) {
+    if (unit == name) return {{}, bytes_of(text, parse_number(number), size)};
+  }
+  fail(Category::config,
+       "'{}' ends in no unit of bytes (KiB, MiB, GiB, TiB, kB, MB, GB, TB, B); {}", excerpt(text),
+       forms);
+}
+
+}  // namespace spire

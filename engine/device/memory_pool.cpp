@@ -1,0 +1,175 @@
+#include <spire/device/memory_pool.h>
+
+#include <algorithm>
+#include <mutex>
+#include <numeric>
+
+#include <spire/base/error.h>
+
+namespace spire {
+
+std::string_view name(MemoryKind kind) {
+  switch (kind) {
+    case MemoryKind::weights:
+      return "weights";
+    case MemoryKind::gradients:
+      return "gradients";
+    case MemoryKind::optimizer:
+      return "optimizer";
+    case MemoryKind::activations:
+      return "activations";
+    case MemoryKind::workspace:
+      return "workspace";
+    case MemoryKind::communication:
+      return "communication";
+  }
+  fail(Category::unexpected, "unknown kind of memory");
+}
+
+MemoryUse::MemoryUse(std::initializer_list<std::pair<MemoryKind, size_t>> parts) {
+  for (const auto& [kind, bytes] : parts) (*this)[kind] += bytes;
+}
+
+size_t MemoryUse::total() const {
+  return std::accumulate(bytes_.begin(), bytes_.end(), size_t{0});
+}
+
+MemoryKind MemoryUse::largest() const {
+  return static_cast<MemoryKind>(std::max_element(bytes_.begin(), bytes_.end()) - bytes_.begin());
+}
+
+MemoryUse& MemoryUse::operator+=(const MemoryUse& other) {
+  for (MemoryKind kind : all_memory_kinds) (*this)[kind] += other[kind];
+  return *this;
+}
+
+MemoryUse& MemoryUse::operator-=(const MemoryUse& other) {
+  for (MemoryKind kind : all_memory_kinds) (*this)[kind] -= other[kind];
+  return *this;
+}
+
+std::optional<size_t> MemoryShortage::left() const {
+  if (!limit) return free;
+  size_t within = *limit - std::min(*limit, in_use.total());
+  return free ? std::min(within, *free) : within;
+}
+
+struct MemoryPool::Ledger {
+  std::mutex mutex;
+  MemoryUse in_use, peak, planned;
+
+  void add(const MemoryUse& use) {
+    in_use += use;
+    for (MemoryKind kind : all_memory_kinds) peak[kind] = std::max(peak[kind], in_use[kind]);
+  }
+  void take_off(const MemoryUse& use) {
+    std::lock_guard lock(mutex);
+    in_use -= use;
+  }
+};
+
+MemoryPool::MemoryPool(DeviceId device, const Options& options)
+    : device_(device), options_(options), ledger_(std::make_shared<Ledger>()) {}
+
+std::unique_ptr<DeviceMemory> MemoryPool::allocate(const MemoryUse& use) {
+  Ledger& ledger = *ledger_;
+  std::lock_guard lock(ledger.mutex);
+  auto refuse = [&] {
+    DeviceSpace space = space_of(device_);
+    MemoryShortage shortage{device_,        1,          use,        ledger.in_use, ledger.planned,
+                            options_.limit, space.free, space.total};
+    throw Error(Category::out_of_memory, explain(shortage));
+  };
+  if (options_.limit && ledger.in_use.total() + use.total() > *options_.limit) refuse();
+  std::unique_ptr<DeviceMemory> memory;
+  try {
+    memory = allocate_memory(device_, use.total());
+  } catch (const Error& error) {
+    if (error.category() != Category::out_of_memory) throw;
+    refuse();
+  }
+  ledger.add(use);
+  memory->keep({nullptr, [book = ledger_, use](void*) { book->take_off(use); }});
+  return memory;
+}
+
+void MemoryPool::plan(const MemoryUse& planned) {
+  std::lock_guard lock(ledger_->mutex);
+  ledger_->planned = planned;
+}
+
+MemoryUse MemoryPool::planned() const {
+  std::lock_guard lock(ledger_->mutex);
+  return ledger_->planned;
+}
+
+MemoryUse MemoryPool::in_use() const {
+  std::lock_guard lock(ledger_->mutex);
+  return ledger_->in_use;
+}
+
+MemoryUse MemoryPool::peak() const {
+  std::lock_guard lock(ledger_->mutex);
+  return ledger_->peak;
+}
+
+std::string MemoryPool::explain(const MemoryShortage& shortage) const {
+  return options_.explain ? options_.explain(shortage) : plain_text(shortage);
+}
+
+namespace {
+
+// The rest of its plan, as if it was asked for at once.
+MemoryShortage ahead_of(const MemoryPool& pool) {
+  DeviceSpace space = space_of(pool.device());
+  MemoryShortage ahead{pool.device(), 1,          {},         pool.in_use(), pool.planned(),
+                       pool.limit(),  space.free, space.total};
+  for (MemoryKind kind : all_memory_kinds)
+    ahead.asked[kind] = ahead.planned[kind] - std::min(ahead.planned[kind], ahead.in_use[kind]);
+  return ahead;
+}
+
+bool lacks(const MemoryShortage& ahead) {
+  auto left = ahead.left();
+  return left && ahead.asked.total() > *left;
+}
+
+// Adds what another pool wants of the same device.
+void join(std::vector<MemoryShortage>& devices, const MemoryShortage& ahead) {
+  for (MemoryShortage& known : devices) {
+    if (known.device != ahead.device) continue;
+    ++known.pools;
+    known.asked += ahead.asked;
+    known.in_use += ahead.in_use;
+    known.planned += ahead.planned;
+    return;
+  }
+  devices.push_back(ahead);
+}
+
+}  // namespace
+
+std::optional<MemoryShortage> foresee_shortage(const MemoryPools& pools) {
+  std::vector<MemoryShortage> devices;
+  for (const auto& pool : pools) {
+    MemoryShortage ahead = ahead_of(*pool), of_limit = ahead;
+    of_limit.free.reset();
+    if (lacks(of_limit)) return ahead;
+    ahead.limit.reset();
+    join(devices, ahead);
+  }
+  for (const MemoryShortage& device : devices) {
+    if (lacks(device)) return device;
+  }
+  return std::nullopt;
+}
+
+std::string plain_text(const MemoryShortage& shortage) {
+  auto mib = [](size_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
+  std::string left;
+  if (auto bytes = shortage.left()) left = fmt::format("; {:.1f} MiB are left", mib(*bytes));
+  return fmt::format("{}: {:.1f} MiB asked for, for {}{}", to_string(shortage.device),
+                     mib(shortage.asked.total()), name(shortage.asked.largest()), left);
+}
+
+}  // namespace spire

@@ -1,0 +1,133 @@
+#include <spire/train/out_of_memory.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include <spire/base/error.h>
+#include <spire/observe/text_table.h>
+#include <spire/observe/units.h>
+
+namespace spire {
+namespace {
+
+std::string text_of(size_t bytes) {
+  return bytes_text(static_cast<int64_t>(bytes));
+}
+
+// So much or a little more, as `memory.limit` takes it: "23.5GiB".
+std::string limit_word(size_t bytes) {
+  bool large = bytes >= size_t{1} << 30;
+  double units = static_cast<double>(bytes) / (large ? 0x1p30 : 0x1p20);
+  return fmt::format("{:.1f}{}", std::ceil(units * 10) / 10, large ? "GiB" : "MiB");
+}
+
+// All that is wanted, as far as one knows: the plan, or what is there and what was asked for.
+MemoryUse wanted(const MemoryShortage& shortage) {
+  MemoryUse now = shortage.in_use, all = shortage.planned;
+  now += shortage.asked;
+  for (MemoryKind kind : all_memory_kinds) all[kind] = std::max(all[kind], now[kind]);
+  return all;
+}
+
+// What may be had in all; without a number nothing can be reckoned.
+std::optional<size_t> to_be_had(const MemoryShortage& shortage) {
+  auto left = shortage.left();
+  return left ? std::optional(*left + shortage.in_use.total()) : std::nullopt;
+}
+
+// The device has room for all of it, but the limit.
+bool limit_is_all(const MemoryShortage& shortage, int sharers) {
+  if (!shortage.limit) return false;
+  size_t device = shortage.free ? *shortage.free + shortage.in_use.total() : shortage.total;
+  return wanted(shortage).total() * static_cast<size_t>(sharers) <= device;
+}
+
+// Samples a tower with which the rest fits, by what activations take a sample; 0: with none.
+int64_t fitting_batch(const MemoryShortage& shortage, int64_t batch_size) {
+  auto room = to_be_had(shortage);
+  MemoryUse all = wanted(shortage);
+  size_t of_samples = all[MemoryKind::activations];
+  size_t fixed = all.total() - of_samples;
+  if (!room || of_samples == 0 || fixed >= *room) return 0;
+  auto fits = static_cast<double>(*room - fixed) / static_cast<double>(of_samples);
+  return static_cast<int64_t>(static_cast<double>(batch_size) * std::min(fits, 1.0));
+}
+
+std::string smaller_batch(const MemoryShortage& shortage, int64_t batch_size) {
+  int64_t fits = std::min(fitting_batch(shortage, batch_size), batch_size - 1);
+  std::string to = fits > 0 ? fmt::format("to about {}", fits) : fmt::format("from {}", batch_size);
+  return fmt::format("lower batch_size {} (more towers keep the global batch)", to);
+}
+
+// "1.0 GiB asked for activations", "9.3 GiB asked for, most of it for activations".
+std::string asked_text(const MemoryUse& asked) {
+  MemoryKind most = asked.largest();
+  bool alone = asked[most] == asked.total();
+  return fmt::format("{} asked for{} {}", text_of(asked.total()), alone ? "" : ", most of it for",
+                     name(most));
+}
+
+std::string left_text(const MemoryShortage& shortage, int sharers) {
+  if (shortage.limit) {
+    size_t within = *shortage.limit - std::min(*shortage.limit, shortage.in_use.total());
+    std::string share = sharers > 1 ? fmt::format(", a share of 1/{}", sharers) : "";
+    if (!shortage.free || within <= *shortage.free)
+      return fmt::format("memory.limit leaves {} of {}{}", text_of(within),
+                         text_of(*shortage.limit), share);
+  }
+  if (!shortage.free)
+    return fmt::format("the host gives no more of its {}", text_of(shortage.total));
+  return fmt::format("{} of its {} are free", text_of(*shortage.free), text_of(shortage.total));
+}
+
+TextTable table_of(const MemoryShortage& shortage) {
+  bool planned = shortage.planned.total() > 0;
+  auto row = [&](std::string_view title, size_t plan, size_t use) {
+    std::vector<std::string> cells = {std::string(title), planned ? text_of(plan) : "-",
+                                      text_of(use)};
+    return cells;
+  };
+  TextTable table = {{"", "planned", "in use"}};
+  for (MemoryKind kind : all_memory_kinds) {
+    if (wanted(shortage)[kind] == 0) continue;
+    table.push_back(row(name(kind), shortage.planned[kind], shortage.in_use[kind]));
+  }
+  table.push_back(row("total", shortage.planned.total(), shortage.in_use.total()));
+  return table;
+}
+
+}  // namespace
+
+std::string remedy(const MemoryShortage& shortage, const MemoryRemedies& remedies) {
+  MemoryUse all = wanted(shortage);
+  if (limit_is_all(shortage, remedies.sharers)) {
+    size_t enough = all.total() * static_cast<size_t>(remedies.sharers);
+    return fmt::format("set memory.limit: {}, which the device has", limit_word(enough));
+  }
+  MemoryKind most = all.largest();
+  if (most == MemoryKind::optimizer) {
+    if (remedies.sharded) return "take more devices, or an optimizer with less state";
+    return remedies.devices > shortage.pools
+               ? "set strategy: sharded, each device then has a share of the optimizer's state"
+               : "take more devices with strategy: sharded, or an optimizer with less state";
+  }
+  if (most == MemoryKind::weights || most == MemoryKind::communication)
+    return "take a smaller model, or a device with more memory";
+  if (most == MemoryKind::gradients)
+    return "take more devices: with fewer towers each they hold fewer sums of gradients";
+  if (remedies.can_recompute)
+    return "set memory.recompute: blocks, which trains the same bits in less memory";
+  if (remedies.batch_size > 1) return smaller_batch(shortage, remedies.batch_size);
+  return "take a smaller model, or a device with more memory";
+}
+
+std::string out_of_memory_text(const MemoryShortage& shortage, const MemoryRemedies& remedies) {
+  std::string device = to_string(shortage.device);
+  if (shortage.pools > 1) device += fmt::format(" ({} logical devices)", shortage.pools);
+  std::string text = fmt::format("{}: {}; {}; {}", device, asked_text(shortage.asked),
+                                 left_text(shortage, remedies.sharers), remedy(shortage, remedies));
+  for (const std::string& line : aligned(table_of(shortage))) text += "\n" + line;
+  return text;
+}
+
+}  // namespace spire

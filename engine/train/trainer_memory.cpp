@@ -1,0 +1,114 @@
+// The memory of a trainer's devices: planned when everything is compiled, then allocated, once.
+#include <algorithm>
+
+#include <spire/base/error.h>
+#include <spire/train/out_of_memory.h>
+#include <spire/train/trainer.h>
+
+namespace spire {
+
+void Trainer::make_pools(const std::vector<DeviceId>& ids, const TrainerOptions& options) {
+  MemoryRemedies remedies;
+  remedies.batch_size = placement_.batch_size;
+  remedies.devices = static_cast<int>(placement_.devices.size());
+  remedies.sharded = placement_.strategy == Strategy::sharded;
+  for (DeviceId id : ids) {
+    bool cpu = id.kind == DeviceKind::cpu;
+    auto sharers =
+        std::count_if(ids.begin(), ids.end(), [&](DeviceId other) { return cpu || other == id; });
+    MemoryPool::Options pool;
+    pool.limit = options.memory_limit.share(space_of(id).total, static_cast<size_t>(sharers));
+    remedies.sharers = static_cast<int>(sharers);
+    pool.explain = [this, remedies, recompute = options.recompute](const MemoryShortage& shortage) {
+      MemoryRemedies now = remedies;
+      bool compiled = !lanes_.empty() && lanes_.front();
+      now.can_recompute = !recompute && compiled && lanes_.front()->has_blocks();
+      return out_of_memory_text(shortage, now);
+    };
+    pools_.push_back(std::make_unique<MemoryPool>(id, pool));
+  }
+}
+
+TensorNorms* Trainer::norms_on(size_t i) const {
+  if (norms_.empty()) return nullptr;
+  if (mirrored()) return norms_[i].get();
+  return i == front_ ? norms_.front().get() : nullptr;
+}
+
+size_t Trainer::chunks() const {
+  return static_cast<size_t>((layout_.trained_floats() + TreeSum::chunk - 1) / TreeSum::chunk);
+}
+
+MemoryUse Trainer::plan_of(int d) const {
+  auto i = static_cast<size_t>(d - local_.begin);
+  MemoryUse use = replicas_[i]->memory();
+  for (int l = device(d).first_lane; l < device(d).first_lane + device(d).lanes; ++l)
+    use += lanes_[static_cast<size_t>(l)]->memory();
+  if (sampler_ && d == placement_.lane_device[0]) use += sampler_->memory();
+  if (!update_options_[i].owned.empty())
+    use[MemoryKind::optimizer] += update_bytes(update_options_[i], layout_);
+  if (const TensorNorms* norms = norms_on(i)) use[MemoryKind::optimizer] += norms->bytes();
+  if (i == front_) use[MemoryKind::workspace] += chunks() * sizeof(double);
+  if (i == 0 && ranks() > 1)
+    use[MemoryKind::communication] +=
+        RankExchange::staging_bytes(exchange_options(), placement_.rank);
+  return use;
+}
+
+void Trainer::plan_memory() {
+  for (int d = local_.begin; d < local_.end; ++d) pool_of(d).plan(plan_of(d));
+}
+
+std::string Trainer::memory_shortage() const {
+  auto shortage = foresee_shortage(pools_);
+  return shortage ? pools_.front()->explain(*shortage) : "";
+}
+
+// Lanes allocate on their own threads, one after another.
+void Trainer::allocate_memory() {
+  if (std::string shortage = memory_shortage(); !shortage.empty())
+    throw Error(Category::out_of_memory, shortage);
+  for (size_t i = 0; i < pools_.size(); ++i) {
+    replicas_[i]->allocate(*pools_[i]);
+    if (TensorNorms* norms = norms_on(i)) norms->allocate(*pools_[i]);
+  }
+  squares_ = pools_[front_]->allocate(MemoryKind::workspace, chunks() * sizeof(double));
+  team_->lead([&] {
+    for (size_t l = 0; l < lanes_.size(); ++l) {
+      team_->parallel([&](int lane) {
+        if (static_cast<size_t>(lane) == l) lanes_[l]->allocate();
+      });
+    }
+    if (sampler_) sampler_->allocate(pool_of(placement_.lane_device[0]));
+  });
+}
+
+MemoryByKind Trainer::by_kind(const MemoryUse& use, int ranks) {
+  MemoryByKind kinds;
+  for (MemoryKind kind : all_memory_kinds) {
+    if (kind == MemoryKind::communication && ranks == 1) continue;
+    kinds.emplace_back(name(kind), static_cast<int64_t>(use[kind]));
+  }
+  return kinds;
+}
+
+std::vector<MemoryByKind> Trainer::planned_memory() const {
+  std::vector<MemoryByKind> memory;
+  for (int d = local_.begin; d < local_.end; ++d)
+    memory.push_back(by_kind(pool_of(d).planned(), ranks()));
+  return memory;
+}
+
+std::vector<MemoryByKind> Trainer::peak_memory() const {
+  std::vector<MemoryByKind> memory;
+  for (int d = local_.begin; d < local_.end; ++d) memory.push_back(by_kind(pool_of(d).peak(), ranks()));
+  return memory;
+}
+
+std::vector<std::optional<size_t>> Trainer::memory_limits() const {
+  std::vector<std::optional<size_t>> limits;
+  for (const auto& pool : pools_) limits.push_back(pool->limit());
+  return limits;
+}
+
+}  // namespace spire

@@ -1,0 +1,127 @@
+// A trainer's memory on each kind of device: what is planned is what is taken, and limits hold.
+#include <gmock/gmock.h>
+#include <spire/base/error.h>
+
+#include "tests/train/device_kinds.h"
+#include "tests/train/small_run.h"
+
+namespace spire {
+namespace {
+
+using testing::HasSubstr;
+
+class TrainerMemory : public OnEachKind {
+ protected:
+  SmallRun run_on(int64_t count) const {
+    SmallRun run;
+    run.devices = devices(count);
+    return run;
+  }
+  // Both logical devices on one: on GPUs by name, on CPUs as shares of the host.
+  SmallRun run_on_one_twice() const {
+    SmallRun run = run_on(2);
+    if (on_gpu()) run.devices = {"cuda:0", "cuda:0"};
+    return run;
+  }
+  static TrainerOptions limited(const SmallRun& run, const std::string& limit) {
+    TrainerOptions options = run.options();
+    options.memory_limit = parse_memory_limit(limit);
+    return options;
+  }
+  static MemoryByKind planned(const SmallRun& run, size_t device = 0) {
+    TrainerOptions options = run.options();
+    options.plan_only = true;
+    return Trainer(options, run.place()).planned_memory()[device];
+  }
+  static int64_t total(const MemoryByKind& memory) {
+    int64_t bytes = 0;
+    for (const auto& [kind, of_kind] : memory) bytes += of_kind;
+    return bytes;
+  }
+  static std::string bytes(int64_t count) { return std::to_string(count) + "B"; }
+  static std::string refusal(const SmallRun& run, const std::string& limit) {
+    try {
+      Trainer trainer(limited(run, limit), run.place());
+    } catch (const Error& error) {
+      EXPECT_EQ(error.category(), Category::out_of_memory);
+      return error.what();
+    }
+    return "";
+  }
+
+  void expect_peaks_as_planned(const SmallRun& run, int64_t sample_rows = 0) {
+    TrainerOptions options = run.options();
+    options.sample_rows = sample_rows;
+    Trainer trainer(options, run.place());
+    run_steps(trainer, run, 0, 1);
+    EXPECT_EQ(trainer.peak_memory(), trainer.planned_memory());
+  }
+};
+
+TEST_P(TrainerMemory, PeaksAreThePlan) {
+  for (int64_t count : {1, 2}) {
+    for (const char* strategy : {"parameter_device", "mirrored", "sharded"}) {
+      for (const char* optimizer : {"adamw", "lamb"}) {
+        SCOPED_TRACE(testing::Message() << count << " " << strategy << " " << optimizer);
+        SmallRun run = run_on(count);
+        run.strategy = strategy;
+        run.optimizer = {.name = optimizer, .lr = 0.01, .clip_norm = 1};
+        run.ema = {.decay = 0.9};
+        expect_peaks_as_planned(run);
+      }
+    }
+  }
+}
+
+TEST_P(TrainerMemory, PeaksAreThePlanInLockstepAndWithSamples) {
+  SmallRun run = run_on(2);
+  run.model.normalization = "batch_norm";
+  run.model.batch_norm = "sync";
+  expect_peaks_as_planned(run);
+  run = run_on(1);
+  run.model = {.name = "autoencoder", .channels = {4}};
+  run.recompute = true;
+  expect_peaks_as_planned(run, 3);
+}
+
+TEST_P(TrainerMemory, APlanAloneAllocatesNothing) {
+  SmallRun run = run_on(2);
+  TrainerOptions options = run.options();
+  options.plan_only = true;
+  Trainer plan(options, run.place()), trainer(run.options(), run.place());
+  EXPECT_EQ(plan.planned_memory(), trainer.planned_memory());
+  for (const MemoryByKind& device : plan.peak_memory()) EXPECT_EQ(total(device), 0);
+  EXPECT_EQ(plan.memory_shortage(), "");
+}
+
+TEST_P(TrainerMemory, TrainsTheSameWithinALimitThatIsJustEnough) {
+  SmallRun run = run_on(1);
+  Trainer free(run.options(), run.place());
+  Trainer tight(limited(run, bytes(total(planned(run)))), run.place());
+  run_steps(free, run, 0, 2);
+  run_steps(tight, run, 0, 2);
+  EXPECT_EQ(tight.parameter_hash(), free.parameter_hash());
+  EXPECT_EQ(tight.memory_limits()[0], static_cast<size_t>(total(planned(run))));
+}
+
+TEST_P(TrainerMemory, OneByteLessIsRefusedWithTheTable) {
+  SmallRun run = run_on(1);
+  std::string text = refusal(run, bytes(total(planned(run)) - 1));
+  EXPECT_THAT(text, HasSubstr(run.devices[0] + ": "));
+  EXPECT_THAT(text, HasSubstr("asked for, most of it for "));
+  EXPECT_THAT(text, HasSubstr("; memory.limit leaves "));
+  EXPECT_THAT(text, HasSubstr("; set memory.limit: "));
+  for (const auto& [kind, of_kind] : planned(run)) EXPECT_THAT(text, HasSubstr("\n" + kind + " "));
+}
+
+TEST_P(TrainerMemory, LogicalDevicesShareTheLimit) {
+  SmallRun run = run_on_one_twice();
+  int64_t more = std::max(total(planned(run, 0)), total(planned(run, 1)));
+  EXPECT_EQ(refusal(run, bytes(2 * more)), "");
+  EXPECT_THAT(refusal(run, bytes(2 * more - 2)), HasSubstr(", a share of 1/2; set memory.limit: "));
+}
+
+SPIRE_TEST_ON_EACH_KIND(TrainerMemory);
+
+}  // namespace
+}  // namespace spire

@@ -1,0 +1,126 @@
+// What a run says of a shortage, from numbers alone.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <spire/train/out_of_memory.h>
+
+namespace spire {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+using enum MemoryKind;
+
+constexpr size_t gib = size_t{1} << 30;
+
+// A GPU of 80 GiB, nothing of which is in use, and a run that wants 100.
+MemoryShortage full_gpu(MemoryKind most) {
+  MemoryShortage shortage{.device = {DeviceKind::cuda, 1},
+                          .asked = {},
+                          .in_use = {},
+                          .planned = {},
+                          .limit = {},
+                          .free = 80 * gib,
+                          .total = 80 * gib};
+  for (MemoryKind kind : {weights, gradients, optimizer, activations, workspace})
+    shortage.planned[kind] = (kind == most ? 80 : 5) * gib;
+  shortage.asked = shortage.planned;
+  return shortage;
+}
+
+TEST(OutOfMemory, SaysWhatLacksAndPrintsTheTable) {
+  MemoryShortage shortage = full_gpu(activations);
+  shortage.in_use = {{weights, 5 * gib}, {gradients, 5 * gib}};
+  shortage.asked = {{activations, 80 * gib}};
+  shortage.free = 70 * gib;
+  EXPECT_EQ(out_of_memory_text(shortage, {.can_recompute = true}),
+            "cuda:1: 80.0 GiB asked for activations; 70.0 GiB of its 80.0 GiB are free; set "
+            "memory.recompute: blocks, which trains the same bits in less memory\n"
+            "             planned    in use\n"
+            "weights      5.0 GiB    5.0 GiB\n"
+            "gradients    5.0 GiB    5.0 GiB\n"
+            "optimizer    5.0 GiB    0 B\n"
+            "activations  80.0 GiB   0 B\n"
+            "workspace    5.0 GiB    0 B\n"
+            "total        100.0 GiB  10.0 GiB");
+}
+
+TEST(OutOfMemory, SaysHowMuchTheLimitLeavesAndWhoSharesIt) {
+  MemoryShortage shortage = full_gpu(weights);
+  shortage.limit = 30 * gib;
+  shortage.in_use = {{optimizer, 10 * gib}};
+  EXPECT_THAT(out_of_memory_text(shortage, {}),
+              StartsWith("cuda:1: 100.0 GiB asked for, most of it for weights; memory.limit leaves "
+                         "20.0 GiB of 30.0 GiB; "));
+  EXPECT_THAT(out_of_memory_text(shortage, {.sharers = 2}),
+              HasSubstr("leaves 20.0 GiB of 30.0 GiB, a share of 1/2; "));
+  shortage.free = 10 * gib;  // others have the rest
+  EXPECT_THAT(out_of_memory_text(shortage, {}), HasSubstr("; 10.0 GiB of its 80.0 GiB are free; "));
+  shortage.limit.reset();
+  shortage.free.reset();
+  EXPECT_THAT(out_of_memory_text(shortage, {}), HasSubstr("; the host gives no more of its 80.0 "));
+}
+
+TEST(OutOfMemory, KnowsWithoutAPlanWhatWasAskedFor) {
+  MemoryShortage shortage = full_gpu(weights);
+  shortage.planned = {};
+  shortage.asked = {{workspace, 90 * gib}};
+  shortage.pools = 2;
+  EXPECT_EQ(
+      out_of_memory_text(shortage, {}),
+      "cuda:1 (2 logical devices): 90.0 GiB asked for workspace; 80.0 GiB of its 80.0 GiB are "
+      "free; take a smaller model, or a device with more memory\n"
+      "           planned  in use\n"
+      "workspace  -        0 B\n"
+      "total      -        0 B");
+}
+
+TEST(Remedy, IsTheLimitWhereThatAloneIsTooLow) {
+  MemoryShortage shortage = full_gpu(activations);
+  shortage.planned[activations] = 20 * gib;
+  shortage.asked = shortage.planned;
+  shortage.limit = 30 * gib;
+  EXPECT_EQ(remedy(shortage, {.batch_size = 8, .can_recompute = true}),
+            "set memory.limit: 40.0GiB, which the device has");
+  EXPECT_EQ(remedy(shortage, {.batch_size = 8, .sharers = 2}),
+            "set memory.limit: 80.0GiB, which the device has");
+  EXPECT_THAT(remedy(shortage, {.batch_size = 8, .sharers = 3}), StartsWith("lower batch_size"));
+  shortage.free = 39 * gib;
+  EXPECT_THAT(remedy(shortage, {.batch_size = 8}), StartsWith("lower batch_size"));
+}
+
+TEST(Remedy, OfActivationsIsRecomputationThenFewerSamples) {
+  MemoryShortage shortage = full_gpu(activations);
+  EXPECT_THAT(remedy(shortage, {.batch_size = 8, .can_recompute = true}),
+              StartsWith("set memory.recompute: blocks"));
+  // 20 GiB are fixed, and 60 are left for activations: 60 / 80 of the samples.
+  EXPECT_EQ(remedy(shortage, {.batch_size = 8}),
+            "lower batch_size to about 6 (more towers keep the global batch)");
+  shortage.free = 20 * gib;
+  EXPECT_EQ(remedy(shortage, {.batch_size = 8}),
+            "lower batch_size from 8 (more towers keep the global batch)");
+  EXPECT_THAT(remedy(shortage, {.batch_size = 1}), StartsWith("take a smaller model"));
+}
+
+TEST(Remedy, NeverNamesTheBatchThatThereIs) {
+  MemoryShortage shortage = full_gpu(activations);
+  shortage.free = 200 * gib;  // in one piece there was less
+  EXPECT_THAT(remedy(shortage, {.batch_size = 8}), StartsWith("lower batch_size to about 7"));
+}
+
+TEST(Remedy, OfTheOptimizerIsSharing) {
+  MemoryShortage shortage = full_gpu(optimizer);
+  EXPECT_THAT(remedy(shortage, {.devices = 2}), StartsWith("set strategy: sharded"));
+  shortage.pools = 2;  // all of them on this GPU: nobody else could take a share
+  EXPECT_THAT(remedy(shortage, {.devices = 2}), StartsWith("take more devices with strategy: sha"));
+  shortage.pools = 1;
+  EXPECT_THAT(remedy(shortage, {.devices = 1}), StartsWith("take more devices with strategy: sha"));
+  EXPECT_THAT(remedy(shortage, {.devices = 2, .sharded = true}), StartsWith("take more devices, "));
+}
+
+TEST(Remedy, OfTheRestIsMoreRoom) {
+  EXPECT_THAT(remedy(full_gpu(weights), {}), StartsWith("take a smaller model"));
+  EXPECT_THAT(remedy(full_gpu(gradients), {}), StartsWith("take more devices: with fewer towers"));
+}
+
+}  // namespace
+}  // namespace spire
