@@ -41,6 +41,7 @@ EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer
   at_checkpoint.resume = checkpoint.path.string();
   RunSetup setup(config, at_checkpoint, observer);
   Trainer trainer(setup.trainer_options(), setup.placement);
+  setup.keep_tuning(observer);
   auto data = setup.test_loader();
   EvaluationSums sums;
   trainer.team().lead([&] {
@@ -98,6 +99,7 @@ PlanReport plan(const RunConfig& config) {
   RunSetup setup(config, {}, silent);
   TrainerOptions options = setup.trainer_options();
   Trainer trainer(options, setup.placement);
+  setup.keep_tuning(silent);
   return {setup.start_info(trainer, setup.total_steps()),
           layers_of(options, setup.placement.batch_size)};
 }

@@ -40,6 +40,8 @@ struct TrainerOptions {
   int64_t sample_rows = 0;  // rank 0 also gets a forward pass of so many rows; 0: none
   bool recompute = false;   // the inside of the model's blocks, in backward
   CudaConfig cuda;
+  // The run's choices among engines on GPUs; outlives the trainer. Null: the libraries' favourites.
+  Tuning* tuning = nullptr;
 
   ModelInput input(int64_t batch, bool training) const;
 };
@@ -138,6 +140,7 @@ class Trainer {
   bool mirrored() const { return placement_.strategy == Strategy::mirrored; }
 
   void make_lanes(const TrainerOptions& options, const GraphBuilder& build);
+  void share_choices(Tuning* tuning);
   void make_table();
   std::vector<FloatRange> buckets(const BucketConfig& bucket) const;
   RankExchange::Options exchange_options(const BucketConfig& bucket) const;
@@ -152,7 +155,7 @@ class Trainer {
 
   void on_lane(int lane, const std::function<void(int)>& body);
   void await_device(int lane);
-  void make_devices(const CudaConfig& cuda);
+  void make_devices(const TrainerOptions& options);
   void meet(int lane) { joint_->meet(lane); }
   void write_weights(const float* values);
   void run_step(int lane);

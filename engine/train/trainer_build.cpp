@@ -1,6 +1,7 @@
 // What a trainer is made of, put together once before the first step.
 #include <algorithm>
 
+#include <spire/train/run_tuning.h>
 #include <spire/train/trainer.h>
 
 namespace spire {
@@ -51,9 +52,11 @@ Trainer::Trainer(const TrainerOptions& options, const Placement& placement, Proc
   layout_ = make_layout(build, placement.batch_size);
   if (placement_.rank == 0) front_ = static_cast<size_t>(placement_.parameter_device);
   team_ = std::make_unique<LaneTeam>(placement_.lanes);
-  make_devices(options.cuda);
+  make_devices(options);
   make_table();
+  if (placement_.rank > 0) share_choices(options.tuning);
   make_lanes(options, build);
+  if (placement_.rank == 0) share_choices(options.tuning);
   make_reduction(options.bucket);
   make_slices();
   make_links();
@@ -73,13 +76,14 @@ Trainer::Trainer(const TrainerOptions& options, const Placement& placement, Proc
   team_->lead([this] { renew_replicas(); });
 }
 
-void Trainer::make_devices(const CudaConfig& cuda) {
+void Trainer::make_devices(const TrainerOptions& options) {
   std::vector<DeviceId> ids;
   for (int d = local_.begin; d < local_.end; ++d) ids.push_back(device(d).id);
   connect_devices(ids);
   for (DeviceId id : ids) {
     replicas_.push_back(std::make_unique<Replica>(layout_, id));
-    libraries_.push_back(open_cuda_libraries(id, {.tf32 = cuda.tf32}));
+    libraries_.push_back(
+        open_cuda_libraries(id, {.tf32 = options.cuda.tf32, .tuning = options.tuning}));
   }
   std::vector<Stream*> streams;
   for (const LaneSpec& lane : placement_.lanes) {
@@ -87,6 +91,12 @@ void Trainer::make_devices(const CudaConfig& cuda) {
     streams.push_back(streams_.back().get());
   }
   joint_ = std::make_unique<LaneJoint>(*team_, streams);
+}
+
+// Rank 0 chooses engines as its lanes compile, and the others compile with its choices.
+void Trainer::share_choices(Tuning* tuning) {
+  bool gpus = placement_.lanes[0].device.kind == DeviceKind::cuda;
+  if (tuning && group_ && gpus) share_tuning(*tuning, *group_);
 }
 
 // Each lane compiles on its own thread, one after another: kernels are prepared where they will
