@@ -32,9 +32,8 @@ struct ConvolutionPointers {
   void *result = nullptr, *workspace = nullptr;
 };
 
-// Prepared once: the algorithm is chosen here, by the library's own rules, and the same for the
-// same shapes, library and kind of device. It is deterministic, so the bits are the same too. Sums
-// are fp32. Used by one thread at a time.
+// Prepared once: here the library's engine is chosen, as tuning.h has it. It is deterministic, so
+// the same choice gives the same bits. Sums are fp32. Used by one thread at a time.
 class CudaConvolution {
  public:
   // libraries: of the device that is the thread's current one. Throws Error(device).

@@ -6,7 +6,8 @@
 
 namespace spire {
 
-CudaLibraries::CudaLibraries(DeviceId device, const Options& options) : options_(options) {
+CudaLibraries::CudaLibraries(DeviceId device, const Options& options)
+    : device_(device), options_(options) {
   require(device.kind == DeviceKind::cuda, "CUDA's libraries for {}", to_string(device));
   cublaslt_ = std::make_unique<Cublaslt>();
 }

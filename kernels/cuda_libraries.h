@@ -1,7 +1,9 @@
 // What the kernels of one GPU share of NVIDIA's libraries: their handles, and how they may compute.
 #pragma once
+#include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include <spire/device/device.h>
 
@@ -9,6 +11,8 @@ namespace spire {
 
 struct Cublaslt;
 struct Cudnn;
+struct PreparedConvolution;
+class Tuning;
 
 class CudaLibraries {
  public:
@@ -16,23 +20,34 @@ class CudaLibraries {
     bool tf32 = false;  // fp32 products and convolutions in TF32, with 10 bits of fraction
     size_t product_workspace = size_t{32} << 20;  // most that one product may ask for
     size_t convolution_workspace = size_t{256} << 20;
+    // Knows and keeps which engine computes what; outlives the libraries. Null: those that the
+    // libraries propose first.
+    Tuning* tuning = nullptr;
   };
   // Opens cuBLASLt: it takes 200 MB and a quarter of a second, so not before a GPU is in use.
   // Throws Error(device) where it is not found. REQUIRES: the device is the thread's current one.
   CudaLibraries(DeviceId device, const Options& options);
   ~CudaLibraries();
 
+  DeviceId device() const { return device_; }
   const Options& options() const { return options_; }
   const Cublaslt& cublaslt() const { return *cublaslt_; }  // cublaslt.h
   // cudnn.h. Opened when first asked for, as not every model has convolutions. Throws
   // Error(device). REQUIRES: the device is the thread's current one.
   const Cudnn& cudnn() const;
+  // What was prepared for convolutions, by what they are: those of the same shape share it. One
+  // thread at a time.
+  std::map<std::string, std::shared_ptr<const PreparedConvolution>>& convolutions() {
+    return convolutions_;
+  }
 
  private:
+  DeviceId device_;
   Options options_;
   std::unique_ptr<Cublaslt> cublaslt_;
   mutable std::once_flag cudnn_opened_;
   mutable std::unique_ptr<Cudnn> cudnn_;
+  std::map<std::string, std::shared_ptr<const PreparedConvolution>> convolutions_;
 };
 
 // Those of a GPU, or null for a CPU.

@@ -1,7 +1,21 @@
 #include <spire/base/error.h>
+#include <spire/device/cuda_error.h>
 #include <spire/kernels/cudnn.h>
 
 namespace spire {
+namespace {
+
+std::string current_kind() {
+  int device = 0;
+  cudaDeviceProp properties{};
+  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
+  check_cuda(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  size_t version = cudnnGetVersion();
+  return fmt::format("{}, compute {}.{}, cuDNN {}.{}.{}", properties.name, properties.major,
+                     properties.minor, version / 10000, version / 100 % 100, version % 100);
+}
+
+}  // namespace
 
 void check_cudnn(cudnnStatus_t status, const char* call) {
   if (status == CUDNN_STATUS_SUCCESS) return;
@@ -10,12 +24,27 @@ void check_cudnn(cudnnStatus_t status, const char* call) {
   fail(Category::device, "{}: {} {}", call, cudnnGetErrorString(status), words);
 }
 
-Cudnn::Cudnn() {
+Cudnn::Cudnn() : kind(current_kind()) {
   check_cudnn(cudnnCreate(&handle), "cudnnCreate");
 }
 
+Cudnn::Cudnn(std::string_view json) : properties(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR) {
+  properties->set_all(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
+                      std::span<const char>(json.data(), json.size()));
+  properties->finalize();
+}
+
 Cudnn::~Cudnn() {
-  cudnnDestroy(handle);
+  if (handle) cudnnDestroy(handle);
+}
+
+void Cudnn::name_in(CudnnDescriptor& descriptor, cudnnBackendAttributeName_t by_handle) const {
+  if (handle) descriptor.set(by_handle, handle);
+}
+
+void Cudnn::describe_in(CudnnDescriptor& descriptor,
+                        cudnnBackendAttributeName_t by_properties) const {
+  if (properties) descriptor.link(by_properties, *properties);
 }
 
 CudnnDescriptor::CudnnDescriptor(cudnnBackendDescriptorType_t type) {
@@ -58,8 +87,9 @@ int64_t CudnnDescriptor::values(cudnnBackendAttributeName_t name, cudnnBackendAt
 }
 
 std::vector<CudnnDescriptor> CudnnDescriptor::descriptors(cudnnBackendAttributeName_t name,
-                                                          cudnnBackendDescriptorType_t type) const {
-  int64_t count = values(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr);
+                                                          cudnnBackendDescriptorType_t type,
+                                                          std::optional<int64_t> most) const {
+  int64_t count = most ? *most : values(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr);
   std::vector<CudnnDescriptor> found;
   std::vector<cudnnBackendDescriptor_t> raw;
   for (int64_t i = 0; i < count; ++i) raw.push_back(found.emplace_back(type).get());

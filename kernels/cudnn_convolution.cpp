@@ -28,7 +28,7 @@ CudnnConvolution::CudnnConvolution(const ConvolutionShape& shape, const Convolut
   if (s_.pass == ConvolutionPass::forward) add_forward();
   if (s_.pass == ConvolutionPass::backward_data) add_backward_data();
   if (s_.pass == ConvolutionPass::backward_weights) add_backward_weights();
-  graph_.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, cudnn.handle);
+  cudnn.name_in(graph_, CUDNN_ATTR_OPERATIONGRAPH_HANDLE);
   graph_.link_all(CUDNN_ATTR_OPERATIONGRAPH_OPS, operations_);
   graph_.finalize();
 }

@@ -3,85 +3,65 @@
 #include <algorithm>
 
 namespace spire {
-namespace {
 
-bool keeps_to(const CudnnRules& rules, cudnnBackendNumericalNote_t note) {
-  switch (note) {
-    case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
-    case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
-    case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
-    case CUDNN_NUMERICAL_NOTE_FFT:
-    case CUDNN_NUMERICAL_NOTE_WINOGRAD:
-      return false;
-    case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
-      return rules.tensor_cores;
-    default:
-      return true;
-  }
+const CudnnDescriptor& CudnnPack::with(std::span<const int64_t> ids,
+                                       std::span<void* const> pointers, void* workspace) {
+  bool same = pack_ && packed_.size() == pointers.size() + 1 && packed_.back() == workspace &&
+              std::equal(pointers.begin(), pointers.end(), packed_.begin());
+  if (same) return *pack_;
+  pack_.emplace(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+  pack_->set_all(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, ids);
+  pack_->set_all(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, pointers);
+  pack_->set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, workspace);
+  pack_->finalize();
+  packed_.assign(pointers.begin(), pointers.end());
+  packed_.push_back(workspace);
+  return *pack_;
 }
 
-bool keeps_to(const CudnnRules& rules, const CudnnDescriptor& config) {
-  auto engines = config.descriptors(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
-  auto notes = engines.at(0).all<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
-                                                              CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
-  return std::all_of(notes.begin(), notes.end(), [&](auto note) { return keeps_to(rules, note); });
+CudnnPlan::CudnnPlan(const Cudnn& cudnn, CudnnDescriptor config, CudnnDescriptor plan)
+    : cudnn_(&cudnn),
+      config_(std::move(config)),
+      plan_(std::move(plan)),
+      workspace_bytes_(
+          static_cast<size_t>(plan_.value<int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE))) {}
+
+std::optional<CudnnPlan> CudnnPlan::make(const Cudnn& cudnn, CudnnDescriptor config,
+                                         const CudnnRules& rules) {
+  CudnnDescriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+  cudnn.name_in(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE);
+  cudnn.describe_in(plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
+  plan.link(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
+  if (!plan.try_finalize()) return std::nullopt;
+  CudnnPlan made(cudnn, std::move(config), std::move(plan));
+  if (made.workspace_bytes() > rules.most_workspace) return std::nullopt;
+  return made;
 }
 
-CudnnDescriptor pack(std::span<const int64_t> ids, std::span<void* const> pointers,
-                     void* workspace) {
-  CudnnDescriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-  pack.set_all(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, ids);
-  pack.set_all(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, pointers);
-  pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, workspace);
-  pack.finalize();
-  return pack;
-}
-
-}  // namespace
-
-std::vector<CudnnDescriptor> engine_configs(const CudnnDescriptor& graph,
-                                            cudnnBackendHeurMode_t heuristic,
-                                            const CudnnRules& rules) {
-  CudnnDescriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-  heuristics.link(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
-  heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, heuristic);
-  if (!heuristics.try_finalize()) return {};  // knows nothing of such a graph
-  auto configs =
-      heuristics.descriptors(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-  std::erase_if(configs, [&](const CudnnDescriptor& config) { return !keeps_to(rules, config); });
-  return configs;
-}
-
-std::optional<CudnnPlan> CudnnPlan::choose(const Cudnn& cudnn, const CudnnDescriptor& graph,
-                                           const CudnnRules& rules) {
+std::vector<CudnnPlan> CudnnPlan::find(const Cudnn& cudnn, const CudnnDescriptor& graph,
+                                       const CudnnRules& rules, size_t most) {
+  std::vector<CudnnPlan> found;
+  std::vector<std::string> tried;
   for (auto heuristic : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-    for (CudnnDescriptor& config : engine_configs(graph, heuristic, rules)) {
-      CudnnDescriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-      plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, cudnn.handle);
-      plan.link(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
-      if (!plan.try_finalize()) continue;
-      CudnnPlan chosen(cudnn, std::move(config), std::move(plan));
-      if (chosen.workspace_bytes() <= rules.most_workspace) return chosen;
+    if (found.size() == most) break;
+    for (const CudnnDescriptor& proposed : engine_configs(cudnn, graph, heuristic, rules)) {
+      std::string text = engine_text(proposed);
+      if (std::find(tried.begin(), tried.end(), text) != tried.end()) continue;
+      tried.push_back(text);
+      auto config = engine_config(cudnn, graph, text, rules);  // as whoever has the text makes it
+      if (!config) continue;
+      if (auto plan = make(cudnn, std::move(*config), rules)) found.push_back(std::move(*plan));
+      if (found.size() == most) break;
     }
   }
-  return std::nullopt;
+  return found;
 }
 
-size_t CudnnPlan::workspace_bytes() const {
-  return static_cast<size_t>(plan_.value<int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE));
-}
-
-void CudnnPlan::run(std::span<const int64_t> ids, std::span<void* const> pointers, void* workspace,
-                    void* stream) {
-  bool same = pack_ && packed_.back() == workspace &&
-              std::equal(pointers.begin(), pointers.end(), packed_.begin(), packed_.end() - 1);
-  if (!same) {
-    pack_ = pack(ids, pointers, workspace);
-    packed_.assign(pointers.begin(), pointers.end());
-    packed_.push_back(workspace);
-  }
+void CudnnPlan::run(CudnnPack& pack, std::span<const int64_t> ids, std::span<void* const> pointers,
+                    void* workspace, void* stream) const {
+  const CudnnDescriptor& tensors = pack.with(ids, pointers, workspace);
   check_cudnn(cudnnSetStream(cudnn_->handle, static_cast<cudaStream_t>(stream)), "cudnnSetStream");
-  check_cudnn(cudnnBackendExecute(cudnn_->handle, plan_.get(), pack_->get()),
+  check_cudnn(cudnnBackendExecute(cudnn_->handle, plan_.get(), tensors.get()),
               "cudnnBackendExecute");
 }
 

@@ -1,47 +1,44 @@
-// A cuDNN graph made runnable: which engine computes it, and the tensors it is run with.
+// A cuDNN graph made runnable: by which engine, and the tensors it is run with.
 #pragma once
-#include <optional>
-
-#include <spire/kernels/cudnn.h>
+#include <spire/kernels/cudnn_engine.h>
 
 namespace spire {
 
-// What an engine must keep to.
-struct CudnnRules {
-  bool tensor_cores = true;  // may be used: for 16-bit operands, and for fp32 ones as TF32
-  size_t most_workspace = 0;
-};
-
-// Engine configurations that one of cuDNN's heuristics proposes for an operation graph, what it
-// thinks the quickest first: those that give the same bits each time and add up products of the
-// operands as they are in fp32. None by Winograd's or Fourier's transform, whose errors are not
-// those of such a sum.
-std::vector<CudnnDescriptor> engine_configs(const CudnnDescriptor& graph,
-                                            cudnnBackendHeurMode_t heuristic,
-                                            const CudnnRules& rules);
-
-class CudnnPlan {
+// The tensors of a run, kept as cuDNN takes them: a run with the same ones allocates nothing.
+class CudnnPack {
  public:
-  // Of the first configuration that this device can run within the workspace, by the heuristic for
-  // speed or, where that has none, the one that always finds something; none where neither has.
-  // `graph` stays as long as the plan.
-  static std::optional<CudnnPlan> choose(const Cudnn& cudnn, const CudnnDescriptor& graph,
-                                         const CudnnRules& rules);
-
-  size_t workspace_bytes() const;
-  // The graph's tensors by their unique ids, and where they lie. Allocates nothing if they lie
-  // where they did the last time.
-  void run(std::span<const int64_t> ids, std::span<void* const> pointers, void* workspace,
-           void* stream);
+  const CudnnDescriptor& with(std::span<const int64_t> ids, std::span<void* const> pointers,
+                              void* workspace);
 
  private:
-  CudnnPlan(const Cudnn& cudnn, CudnnDescriptor config, CudnnDescriptor plan)
-      : cudnn_(&cudnn), config_(std::move(config)), plan_(std::move(plan)) {}
+  std::vector<void*> packed_;            // the last run's pointers and workspace,
+  std::optional<CudnnDescriptor> pack_;  // and they as cuDNN takes them
+};
+
+// Several kernels of a device may run one plan, each with a pack of its own.
+class CudnnPlan {
+ public:
+  // None where this device cannot run the configuration, or not within the workspace. The graph
+  // stays as long as the plan.
+  static std::optional<CudnnPlan> make(const Cudnn& cudnn, CudnnDescriptor config,
+                                       const CudnnRules& rules);
+  // Plans of different engines for a graph, `most` of them at most: those of the heuristic for
+  // speed, then those of the one that always finds something.
+  static std::vector<CudnnPlan> find(const Cudnn& cudnn, const CudnnDescriptor& graph,
+                                     const CudnnRules& rules, size_t most);
+
+  std::string engine() const { return engine_text(config_); }
+  size_t workspace_bytes() const { return workspace_bytes_; }
+  // The graph's tensors by their unique ids, and where they lie.
+  void run(CudnnPack& pack, std::span<const int64_t> ids, std::span<void* const> pointers,
+           void* workspace, void* stream) const;
+
+ private:
+  CudnnPlan(const Cudnn& cudnn, CudnnDescriptor config, CudnnDescriptor plan);
 
   const Cudnn* cudnn_;
   CudnnDescriptor config_, plan_;
-  std::vector<void*> packed_;            // the last run's pointers and workspace,
-  std::optional<CudnnDescriptor> pack_;  // and they as cuDNN takes them
+  size_t workspace_bytes_;
 };
 
 }  // namespace spire

@@ -78,6 +78,7 @@ if ! $dry; then
   [ ! -e "$log" ] || { echo "gpu_check: $log is there already" >&2; exit 2; }
   mkdir -p "$log/runs"
   log=$(cd "$log" && pwd)
+  export XDG_CACHE_HOME=$log/cache  # runs share which engines are the quickest; the first to meet a convolution measures
   {
     date -u
     echo "$name"
@@ -200,7 +201,7 @@ tests() {
 same_bits() {  # name words ...
   local step=$1 hash
   shift
-  train "$step" 60 "${resnet20[@]}" batch_size=32 towers=4 steps=200 precision=bf16 "$@" || return
+  train "$step" 100 "${resnet20[@]}" batch_size=32 towers=4 steps=200 precision=bf16 "$@" || return
   [ "$code" = 0 ] || { failure "$step"; return; }
   hash=$(summary parameter_hash "$step")
   first_hash=${first_hash:-$hash}
@@ -224,7 +225,7 @@ precisions() {
   for precision in fp32 tf32 bf16 fp16; do
     step="precision $precision" words=("precision=$precision")
     [ "$precision" != tf32 ] || words=(precision=fp32 cuda.tf32=true)
-    train "$step" 40 "${resnet20[@]}" batch_size=128 towers=1 steps=100 "${words[@]}" || continue
+    train "$step" 80 "${resnet20[@]}" batch_size=128 towers=1 steps=100 "${words[@]}" || continue
     loss=$(summary train_loss "$step")
     if [ "$code" != 0 ]; then
       failure "$step"
@@ -295,7 +296,7 @@ time_spire() {  # model precision
   local step="$1 $2 Spire" rate wait_ms
   local words=()
   model_words "$1"
-  run_watched train "$step" 60 "${words[@]}" "batch_size=${batch[$1]}" towers=1 "steps=${steps[$1]}" "precision=$2" || return
+  run_watched train "$step" 120 "${words[@]}" "batch_size=${batch[$1]}" towers=1 "steps=${steps[$1]}" "precision=$2" || return
   rate=$(summary samples_per_s "$step")
   if [ "$code" != 0 ] || [ -z "$rate" ]; then
     failure "$step"

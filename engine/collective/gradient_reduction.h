@@ -35,7 +35,7 @@ class GradientReduction {
   struct Options {
     RankExchange::Options exchange;
     MemoryPool* memory = nullptr;  // of the first lane's device, for the exchange; outlives this
-    int64_t trained = 0;  // the norm is that of [0, trained); running statistics follow
+    int64_t trained = 0;           // the norm is that of [0, trained); running statistics follow
     // One a chunk of TreeSum::chunk floats of [0, trained): where the fp64 sums of squares go, on
     // every rank, in memory that the lanes' devices reach.
     double* chunk_squares = nullptr;

@@ -17,8 +17,7 @@ RankExchange::RankExchange(const Options& options, std::vector<float*> nodes,
   int64_t floats = steps_.empty() ? 0 : options_.buckets.back().end;
   for (float* node : nodes_) exchange_.prepare(node, static_cast<size_t>(floats) * sizeof(float));
   if (options_.order == Reduction::native) return;
-  staging_ = memory.allocate(MemoryKind::communication,
-                             staging_bytes(options_, exchange_.rank()));
+  staging_ = memory.allocate(MemoryKind::communication, staging_bytes(options_, exchange_.rank()));
   exchange_.prepare(staging_->data(), staging_->bytes());
   float* staging = staging_->as<float>();
   int depth = 1;

@@ -42,8 +42,8 @@ class RankExchange {
     SumsTo to = SumsTo::rank_zero;
   };
   // nodes: sums of this rank's nodes, whole buffers; the first one's buffer takes the result. All
-  // happens on `stream`, by `exchange`; both outlive this, as does `memory`, of the stream's device.
-  // `row` of the board is told what goes on.
+  // happens on `stream`, by `exchange`; both outlive this, as does `memory`, of the stream's
+  // device. `row` of the board is told what goes on.
   RankExchange(const Options& options, std::vector<float*> nodes, DeviceExchange& exchange,
                Stream& stream, MemoryPool& memory, PhaseBoard& board, int row);
   ~RankExchange();

@@ -200,8 +200,10 @@ struct MemoryConfig {
 
 // How GPUs are used; nothing here is for CPUs.
 struct CudaConfig {
-  bool graphs = true;  // a tower's work is recorded once and replayed
-  bool tf32 = false;   // products of fp32 in TF32: 10 bits of fraction, more speed
+  bool graphs = true;                   // a tower's work is recorded once and replayed
+  bool tf32 = false;                    // products of fp32 in TF32: 10 bits of fraction, more speed
+  bool autotune = true;                 // engines of convolutions are measured once, then kept
+  std::string autotune_cache = "auto";  // in this file; auto, none or a path
 };
 
 struct CheckConfig {

@@ -72,6 +72,14 @@ std::vector<Field> device_fields() {
        .slot = [](C& c) -> Slot { return &c.cuda.tf32; },
        .help = "on GPUs fp32 products and convolutions round their operands to TF32: quicker, with "
                "10 bits of fraction"},
+      {.path = "cuda.autotune",
+       .slot = [](C& c) -> Slot { return &c.cuda.autotune; },
+       .help = "on GPUs the quickest of cuDNN's deterministic engines is measured once for each "
+               "convolution; false: the one that cuDNN proposes first"},
+      {.path = "cuda.autotune_cache",
+       .slot = [](C& c) -> Slot { return &c.cuda.autotune_cache; },
+       .help = "file that keeps what was measured for later runs: auto "
+               "($XDG_CACHE_HOME/spire/tuning.txt or ~/.cache/spire/tuning.txt), none, or a path"},
       {.path = "strategy",
        .slot = [](C& c) -> Slot { return &c.strategy; },
        .help = "who applies the update: the parameter device, every device, each device its share",

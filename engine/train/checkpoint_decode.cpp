@@ -93,6 +93,8 @@ void read_metadata(hid_t file, TrainingState& state) {
                  [&](const char* key, auto& value) { h5::read_attribute(file, key, value); });
   h5::read_text(file, "config", state.config_yaml);
   h5::read_text(file, "data", state.data_spec);
+  if (check(H5Lexists(file, "tuning", H5P_DEFAULT), "look for tuning") > 0)
+    h5::read_text(file, "tuning", state.tuning);
   read_versions(file, state);
   std::string checksum;
   h5::read_attribute(file, "checksum", checksum);

@@ -67,6 +67,7 @@ std::string metadata_checksum(const TrainingState& state) {
     text += fmt::format("version.{}={}\n", library, version);
   text += state.data_spec;
   text += state.config_yaml;
+  text += state.tuning;
   return hex(hash64(text.data(), text.size()));
 }
 

@@ -41,6 +41,7 @@ EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer
   at_checkpoint.resume = checkpoint.path.string();
   RunSetup setup(config, at_checkpoint, observer);
   Trainer trainer(setup.trainer_options(), setup.placement);
+  setup.keep_tuning(observer);
   auto data = setup.test_loader();
   EvaluationSums sums;
   trainer.team().lead([&] {
@@ -99,6 +100,7 @@ PlanReport plan(const RunConfig& config) {
   TrainerOptions options = setup.trainer_options();
   options.plan_only = true;
   Trainer trainer(options, setup.placement);
+  setup.keep_tuning(silent);
   return {setup.start_info(trainer, setup.total_steps()),
           layers_of(options, setup.placement.batch_size), trainer.memory_shortage()};
 }

@@ -18,8 +18,8 @@ class ParameterUpdate {
   struct Options {
     OptimizerConfig optimizer;
     EmaConfig ema;
-    MemoryPool* memory = nullptr;   // of the device; outlives this
-    bool on_host = false;           // a GPU's weights: the CPU updates them, with these cores
+    MemoryPool* memory = nullptr;  // of the device; outlives this
+    bool on_host = false;          // a GPU's weights: the CPU updates them, with these cores
     std::vector<int> cores;
     std::vector<FloatRange> owned;  // of the flat buffer, running statistics included
     // In memory that the device reaches, aligned to 16 bytes: the whole buffer of weights, written

@@ -8,6 +8,7 @@
 #include <spire/train/model_graph.h>
 #include <spire/train/placement.h>
 #include <spire/train/run_setup.h>
+#include <spire/train/run_tuning.h>
 #include <spire/train/state_tensors.h>
 
 namespace spire {
@@ -63,7 +64,11 @@ Predictor::Predictor(const TrainingState& state, const PredictorOptions& options
   };
   memory_ = std::make_unique<MemoryPool>(device, MemoryPool::Options{{}, explain});
   replica_ = std::make_unique<Replica>(layout_);
-  cuda_ = open_cuda_libraries(device, {.tf32 = config_.cuda.tf32});
+  Observer silent;
+  bool gpu = device.kind == DeviceKind::cuda;
+  tuning_ =
+      open_tuning(config_.cuda, {.recorded = state.tuning, .gpus = gpu, .first = false}, silent);
+  cuda_ = open_cuda_libraries(device, {.tf32 = config_.cuda.tf32, .tuning = tuning_.get()});
   team_->lead([&] {
     pass_ = std::make_unique<ForwardPass>(build(batch_, false), team_->spec(0), layout_, *replica_,
                                           cuda_.get());

@@ -7,6 +7,7 @@
 #include <spire/config/run_config.h>
 #include <spire/data/sample.h>
 #include <spire/kernels/cuda_libraries.h>
+#include <spire/kernels/tuning.h>
 #include <spire/models/model.h>
 #include <spire/train/forward_pass.h>
 #include <spire/train/snapshot.h>
@@ -48,6 +49,7 @@ class Predictor {
   std::unique_ptr<LaneTeam> team_;
   std::unique_ptr<MemoryPool> memory_;
   std::unique_ptr<Replica> replica_;
+  std::unique_ptr<Tuning> tuning_;       // the run's choices; measures nothing
   std::unique_ptr<CudaLibraries> cuda_;  // of the device, if it is a GPU
   std::unique_ptr<ForwardPass> pass_;
   std::vector<std::byte> padded_;  // a batch that is not full

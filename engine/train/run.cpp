@@ -88,6 +88,7 @@ class Run {
     enter(Phase::start);
     if (setup_.resumed) resume(*setup_.resumed);
     if (writes_files()) open_output();
+    setup_.keep_tuning(observer_);
     observer_.on_start(setup_.start_info(trainer_, total_steps_));
     if (step_ > total_steps_) {
       observer_.on_warning(
@@ -321,6 +322,7 @@ class Run {
     state.waited_from = early_stop_.state().reference;
     state.config_yaml = to_yaml(setup_.config);
     state.data_spec = to_text(setup_.data.test->spec());
+    state.tuning = recorded_text(setup_.tuning.get());
     writer_->submit();
     snapshot_ms_ = progress_.pause(begin) * 1e3;
   }

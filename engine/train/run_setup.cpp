@@ -21,11 +21,27 @@ namespace {
 // Keys that say where and how a run is done, or that keep_meaning() holds fast; all others say what
 // it computes.
 bool shapes_result(std::string_view path) {
-  for (std::string_view other :
-       {"data.path", "data.workers", "data.prefetch",    "eval.",      "checkpoint.",
-        "log.",      "devices",      "parameter_device", "strategy",   "output",
-        "seed",      "towers",       "tower_threads",    "batch_size", "global_batch",
-        "bucket.",   "memory.",      "check.",           "timeouts.",  "elastic"}) {
+  for (std::string_view other : {"data.path",
+                                 "data.workers",
+                                 "data.prefetch",
+                                 "eval.",
+                                 "checkpoint.",
+                                 "log.",
+                                 "devices",
+                                 "parameter_device",
+                                 "strategy",
+                                 "output",
+                                 "seed",
+                                 "towers",
+                                 "tower_threads",
+                                 "batch_size",
+                                 "global_batch",
+                                 "bucket.",
+                                 "memory.",
+                                 "check.",
+                                 "timeouts.",
+                                 "elastic",
+                                 "cuda.autotune_cache"}) {
     if (path.starts_with(other)) return false;
   }
   return true;
@@ -99,6 +115,15 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
          "batch of {}; lower batch_size or use weighted",
          data.train->count(), placement.global_batch());
   }
+  tuning = open_tuning(config.cuda,
+                       {.recorded = resumed ? resumed->state.tuning : "",
+                        .gpus = placement.devices[0].id.kind == DeviceKind::cuda,
+                        .first = rank_zero()},
+                       observer);
+}
+
+void RunSetup::keep_tuning(Observer& observer) const {
+  if (tuning && rank_zero()) spire::keep_tuning(config.cuda, *tuning, observer);
 }
 
 void RunSetup::wait(const std::function<void()>& wait) const {
@@ -284,7 +309,8 @@ TrainerOptions RunSetup::trainer_options() const {
           .sample_rows = EvaluationSamples::rows(task(), config.eval.samples),
           .recompute = config.memory.recompute == "blocks",
           .memory_limit = parse_memory_limit(config.memory.limit),
-          .cuda = config.cuda};
+          .cuda = config.cuda,
+          .tuning = tuning.get()};
 }
 
 Task RunSetup::task() const {

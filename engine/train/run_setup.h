@@ -9,6 +9,7 @@
 #include <spire/observe/observer.h>
 #include <spire/train/checkpoint_store.h>
 #include <spire/train/run.h>
+#include <spire/train/run_tuning.h>
 #include <spire/train/trainer.h>
 
 namespace spire {
@@ -25,6 +26,7 @@ class RunSetup {
   DatasetPair data;
   Placement placement;
   std::optional<LoadedCheckpoint> resumed;  // its tensors on rank 0 only
+  std::unique_ptr<Tuning> tuning;           // the trainer's; null: none
 
   CheckpointStore store() const;
   std::unique_ptr<BatchLoader> train_loader() const;
@@ -35,6 +37,8 @@ class RunSetup {
   // Whether the resumed checkpoint is the output directory's own: then the run goes on there.
   bool resumed_here() const { return resumed_here_; }
   ProcessGroup* group() const { return world_ ? world_->group.get() : nullptr; }
+  // After the trainer is made: what it has measured is kept for later runs.
+  void keep_tuning(Observer& observer) const;
   // Warns of keys that the run of the resumed checkpoint had with other values.
   void tell_changes(Observer& observer) const;
 

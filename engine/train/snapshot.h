@@ -48,6 +48,7 @@ struct TrainingState {
   double waited_from = 0;           // the metric they did not improve on
   std::string config_yaml;          // the resolved config
   std::string data_spec;            // what the model was fed with: to_text(SampleSpec)
+  std::string tuning;               // engines the run has on GPUs: TuningChoices; empty: none
   std::map<std::string, std::string> versions;  // library -> version
   std::string parameter_hash;                   // 16 hex digits, as summary.json prints it
 };

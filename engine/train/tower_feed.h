@@ -35,7 +35,6 @@ class TowerFeed {
   // order in which they were brought.
   void release(size_t slot);
 
-
  private:
   struct Slot {
     StepContext step;

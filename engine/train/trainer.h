@@ -45,6 +45,8 @@ struct TrainerOptions {
   MemoryLimit memory_limit = {};
   bool plan_only = false;  // compiled, and nothing allocated: see Trainer
   CudaConfig cuda;
+  // The run's choices among engines on GPUs; outlives the trainer. Null: the libraries' favourites.
+  Tuning* tuning = nullptr;
 
   ModelInput input(int64_t batch, bool training) const;
 };
@@ -178,13 +180,12 @@ class Trainer {
     return libraries_[static_cast<size_t>(device - local_.begin)].get();
   }
   // Where the lanes' devices have the squares of the gradient's chunks.
-  std::span<double> squares_of_chunks() const {
-    return {squares_->as<double>(), chunks()};
-  }
+  std::span<double> squares_of_chunks() const { return {squares_->as<double>(), chunks()}; }
   int ranks() const { return placement_.ranks; }
   bool mirrored() const { return placement_.strategy == Strategy::mirrored; }
 
   void make_lanes(const TrainerOptions& options, const GraphBuilder& build);
+  void share_choices(Tuning* tuning);
   void make_numbers();
   RankExchange::Options exchange_options() const;
   void make_reduction();

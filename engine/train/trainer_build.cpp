@@ -1,6 +1,7 @@
 // What a trainer is made of, put together once before the first step.
 #include <algorithm>
 
+#include <spire/train/run_tuning.h>
 #include <spire/train/trainer.h>
 
 namespace spire {
@@ -67,7 +68,9 @@ Trainer::Trainer(const TrainerOptions& options, const Placement& placement, Proc
   team_ = std::make_unique<LaneTeam>(placement_.lanes);
   make_devices(options);
   make_exchanges();
+  if (placement_.rank > 0) share_choices(options.tuning);
   make_lanes(options, build);
+  if (placement_.rank == 0) share_choices(options.tuning);
   plan_updates(options);
   plan_memory();
   if (options.plan_only) return;
@@ -102,7 +105,8 @@ void Trainer::make_devices(const TrainerOptions& options) {
   make_pools(ids, options);
   for (DeviceId id : ids) {
     replicas_.push_back(std::make_unique<Replica>(layout_));
-    libraries_.push_back(open_cuda_libraries(id, {.tf32 = options.cuda.tf32}));
+    libraries_.push_back(
+        open_cuda_libraries(id, {.tf32 = options.cuda.tf32, .tuning = options.tuning}));
   }
   std::vector<Stream*> streams;
   for (const LaneSpec& lane : placement_.lanes) {
@@ -117,6 +121,12 @@ void Trainer::make_exchanges() {
   if (!group_ || group_->size() == 1) return;
   host_exchange_ = make_device_exchange(*group_, {});
   device_exchange_ = make_device_exchange(*group_, placement_.lanes[0].device);
+}
+
+// Rank 0 chooses engines as its lanes compile, and the others compile with its choices.
+void Trainer::share_choices(Tuning* tuning) {
+  bool gpus = placement_.lanes[0].device.kind == DeviceKind::cuda;
+  if (tuning && group_ && gpus) share_tuning(*tuning, *group_);
 }
 
 // Each lane compiles on its own thread, one after another: kernels are prepared where they will

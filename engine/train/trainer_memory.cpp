@@ -101,7 +101,8 @@ std::vector<MemoryByKind> Trainer::planned_memory() const {
 
 std::vector<MemoryByKind> Trainer::peak_memory() const {
   std::vector<MemoryByKind> memory;
-  for (int d = local_.begin; d < local_.end; ++d) memory.push_back(by_kind(pool_of(d).peak(), ranks()));
+  for (int d = local_.begin; d < local_.end; ++d)
+    memory.push_back(by_kind(pool_of(d).peak(), ranks()));
   return memory;
 }
 

@@ -1,4 +1,4 @@
-// The handles of NVIDIA's libraries: none is needed.
+// The handles of NVIDIA's libraries: none is needed. What they carry is handed on.
 #include <spire/kernels/cuda_libraries.h>
 
 namespace spire {
@@ -6,10 +6,15 @@ namespace spire {
 struct Cublaslt {};
 struct Cudnn {};
 
+CudaLibraries::CudaLibraries(DeviceId device, const Options& options)
+    : device_(device), options_(options) {}
+
 CudaLibraries::~CudaLibraries() {}
 
-std::unique_ptr<CudaLibraries> open_cuda_libraries(DeviceId, const CudaLibraries::Options&) {
-  return nullptr;
+std::unique_ptr<CudaLibraries> open_cuda_libraries(DeviceId device,
+                                                   const CudaLibraries::Options& options) {
+  if (device.kind == DeviceKind::cpu) return nullptr;
+  return std::make_unique<CudaLibraries>(device, options);
 }
 
 }  // namespace spire

@@ -6,6 +6,9 @@ set -euo pipefail
 trainer=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# Emulated engines are as quick as a lot has it, and differ in their bits: runs are equal by what is kept here.
+export XDG_CACHE_HOME=$work/cache
+cache=$work/cache/spire/tuning.txt
 cat >"$work/run.yaml" <<'TEXT'
 model: {name: cnn, channels: [4, 8], hidden: [16], dropout: 0.1, normalization: batch_norm}
 data:
@@ -70,8 +73,20 @@ grep -q 'GPUs of this kind' "$work/one_fp32.err" || fail "the start block does n
 
 half=$(run moved devices=cuda:1 steps=4)
 [ -n "$half" ] || fail "no hash after four steps"
-moved=$(run moved 'devices=[cuda:0, cuda:1]' --resume auto)
-same "gone on with on other devices" "$(run straight devices=cuda:0)" "$moved"
+straight=$(run straight devices=cuda:0)
+rm "$cache"  # the checkpoint has the choices, too
+same "gone on with on other devices" "$straight" "$(run moved 'devices=[cuda:0, cuda:1]' --resume auto)"
+[ ! -e "$cache" ] || fail "a run that was gone on with measured again"
+
+plain=$(run plain devices=cuda:0 cuda.autotune=false)
+same "without autotuning" "$plain" "$(run plain_two 'devices=[cuda:0, cuda:1]' cuda.autotune=false)"
+[ ! -e "$cache" ] || fail "autotune: false keeps choices"
+echo "not ours" >"$work/tuning"
+kept=$(run damaged devices=cuda:0 "cuda.autotune_cache=$work/tuning")
+grep -q "$work/tuning: it does not begin with .*; engines are measured anew" "$work/damaged.err" || fail "a damaged cache is not told"
+same "after a damaged cache" "$kept" "$(run mended devices=cuda:1 "cuda.autotune_cache=$work/tuning")"
+[ -n "$(run unkept devices=cuda:0 "cuda.autotune_cache=$work/tuning/in_a_file")" ] || fail "no hash where nothing can be kept"
+grep -q 'the next run will not know' "$work/unkept.err" || fail "a cache that cannot be written is not told"
 
 for device in cuda:1 cpu; do
   "$trainer" predict --checkpoint "$work/moved" --device $device --count 5 --quiet >"$work/$device.csv" ||

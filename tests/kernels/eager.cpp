@@ -1,3 +1,4 @@
+#include <spire/kernels/cuda_libraries.h>
 #include <tests/kernels/eager.h>
 
 #include <algorithm>
@@ -134,6 +135,13 @@ double unit_roundoff(DType dtype) {
   }
 }
 
+// Opened once, for that takes as long as many tests; there is one GPU among the environments.
+static CudaLibraries* libraries_of(DeviceId device) {
+  if (device.kind == DeviceKind::cpu) return nullptr;
+  static const auto libraries = open_cuda_libraries(device, {});
+  return libraries.get();
+}
+
 std::vector<DeviceTensor> execute(const Op& op, std::span<const DeviceTensor> inputs,
                                   const Environment& environment, const StepContext& step) {
   std::vector<TensorSpec> input_specs;
@@ -145,7 +153,8 @@ std::vector<DeviceTensor> execute(const Op& op, std::span<const DeviceTensor> in
                                  .outputs = output_specs,
                                  .device = environment.device,
                                  .threads = environment.threads,
-                                 .op_id = environment.op_id});
+                                 .op_id = environment.op_id,
+                                 .cuda = libraries_of(environment.device)});
   std::vector<DeviceTensor> outputs;
   for (const TensorSpec& spec : output_specs) {
     outputs.push_back({spec, false, garbage(environment.device, spec.bytes())});

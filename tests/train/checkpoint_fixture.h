@@ -69,6 +69,7 @@ inline TrainingState sample_state(int64_t step = 1234) {
   state.waited_from = 0.1 + 0.7;
   state.config_yaml = "model: {name: cnn}\n# Größe\n";
   state.data_spec = "{\"classes\": 10}";
+  state.tuning = "spire tuning 1\nNVIDIA H100\tengine 67 2=1\n";
   state.versions = {{"spire", "0.1.0"}, {"onednn", "2.6.3"}, {"none", ""}};
   state.parameter_hash = "0123456789abcdef";
   return state;
@@ -99,7 +100,8 @@ inline void expect_same_bits(const TrainingState& a, const TrainingState& b) {
                       s.towers, s.batch_size, s.tower_threads, s.best_metric, s.best_step,
                       s.evaluated_step, s.evaluated_loss, s.evaluated_metric, s.loss_scale,
                       s.loss_scale_steps, s.skipped_steps, s.skipped_in_row, s.waited_evaluations,
-                      s.waited_from, s.config_yaml, s.data_spec, s.versions, s.parameter_hash);
+                      s.waited_from, s.config_yaml, s.data_spec, s.tuning, s.versions,
+                      s.parameter_hash);
   };
   EXPECT_EQ(scalars(a), scalars(b));
 }

@@ -1,0 +1,67 @@
+#include <spire/train/run_tuning.h>
+#include <spire/train/tuning_cache.h>
+
+namespace spire {
+namespace {
+
+TuningChoices recorded_choices(const std::string& text) {
+  if (text.empty()) return {};
+  try {
+    return TuningChoices::from_text(text, Category::checkpoint);
+  } catch (const Error& error) {
+    fail(Category::checkpoint, "the checkpoint's record of engines: {}; set cuda.autotune=false",
+         error.what());
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Tuning> open_tuning(const CudaConfig& config, const TuningSource& source,
+                                    Observer& observer) {
+  if (source.gpus && !config.autotune) return nullptr;
+  Tuning::Options options{.recorded = recorded_choices(source.recorded),
+                          .measures = source.gpus && source.first};
+  if (options.measures) {
+    TuningCacheContent cache = read_tuning_cache(tuning_cache_path(config.autotune_cache));
+    if (!cache.problem.empty())
+      observer.on_warning(fmt::format("{}; engines are measured anew", cache.problem));
+    options.cached = std::move(cache.choices);
+  }
+  return std::make_unique<Tuning>(std::move(options));
+}
+
+void share_tuning(Tuning& tuning, ProcessGroup& group) {
+  if (group.size() == 1) return;
+  bool first = group.rank() == 0;
+  std::string text = broadcast(group, first ? tuning.chosen().to_text() : "");
+  if (!first) tuning.adopt(TuningChoices::from_text(text, Category::unexpected));
+}
+
+std::string recorded_text(const Tuning* tuning) {
+  return tuning && !tuning->chosen().empty() ? tuning->chosen().to_text() : "";
+}
+
+void keep_tuning(const CudaConfig& config, const Tuning& tuning, Observer& observer) {
+  std::filesystem::path path = tuning_cache_path(config.autotune_cache);
+  if (size_t lost = tuning.replaced().size())
+    observer.on_warning(fmt::format(
+        "{} of the engines chosen before cannot be used any more, and others took their place: "
+        "results differ in their last bits",
+        lost));
+  size_t count = tuning.measured().size();
+  if (count == 0) return;
+  std::string found = fmt::format("measured which engine is the quickest for {} operation{}", count,
+                                  count == 1 ? "" : "s");
+  if (path.empty()) return observer.on_note(found);
+  try {
+    add_to_tuning_cache(path, tuning);
+    observer.on_note(fmt::format("{}; kept in {}", found, path.string()));
+  } catch (const Error& error) {
+    observer.on_warning(fmt::format(
+        "{}, but the next run will not know: {}; set cuda.autotune_cache to a file that can be "
+        "written",
+        found, error.what()));
+  }
+}
+
+}  // namespace spire

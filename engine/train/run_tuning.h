@@ -1,0 +1,36 @@
+// Where a run's choices among engines come from, and where they go. One place for each: opened
+// before the trainer is made, shared while it is made, kept after.
+#pragma once
+#include <memory>
+
+#include <spire/config/run_config.h>
+#include <spire/kernels/tuning.h>
+#include <spire/observe/observer.h>
+#include <spire/process/process_group.h>
+
+namespace spire {
+
+struct TuningSource {
+  std::string recorded = {};  // recorded_text() of the checkpoint that the run goes on from
+  bool gpus = false;          // the run computes on GPUs
+  bool first = true;          // it is rank 0, which chooses for all
+};
+
+// Without `cuda.autotune` a run on GPUs has none: null. On CPUs what was recorded is carried on.
+// The observer hears of a cache file that is of no use. Throws Error(checkpoint) where `recorded`
+// is not such a text.
+std::unique_ptr<Tuning> open_tuning(const CudaConfig& config, const TuningSource& source,
+                                    Observer& observer);
+
+// All ranks call it, rank 0 when it has chosen, the others before they choose: they get rank 0's
+// choices. Throws PeerLost.
+void share_tuning(Tuning& tuning, ProcessGroup& group);
+
+// What a checkpoint records: empty where nothing was chosen. tuning may be null.
+std::string recorded_text(const Tuning* tuning);
+
+// Adds what this run has measured to the cache file. A file that cannot be written is a warning:
+// the checkpoints have the choices, too.
+void keep_tuning(const CudaConfig& config, const Tuning& tuning, Observer& observer);
+
+}  // namespace spire

@@ -1,0 +1,94 @@
+#include <spire/base/atomic_file.h>
+#include <spire/train/tuning_cache.h>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+namespace spire {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uintmax_t most_bytes = 64 << 20;  // a choice takes 300
+
+fs::path folder_named_by(const char* variable) {
+  const char* value = std::getenv(variable);
+  fs::path path = value ? value : "";
+  return path.is_absolute() ? path : fs::path();
+}
+
+// Held while the file is read, changed and written. The lock is a file of its own, for the other
+// one is replaced under its name; it stays, empty. Whoever holds it writes a few KB and is done.
+class CacheLock {
+ public:
+  explicit CacheLock(const fs::path& path) {
+    std::string name = path.string() + ".lock";
+    descriptor_ = ::open(name.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666);
+    if (descriptor_ < 0) refuse(name);
+    while (::flock(descriptor_, LOCK_EX) != 0) {
+      if (errno == EINTR) continue;
+      if (errno == ENOLCK || errno == EOPNOTSUPP) return;  // a disk without locks
+      int reason = errno;
+      ::close(descriptor_);
+      errno = reason;
+      refuse(name);
+    }
+  }
+  ~CacheLock() { ::close(descriptor_); }
+  CacheLock(const CacheLock&) = delete;
+  CacheLock& operator=(const CacheLock&) = delete;
+
+ private:
+  [[noreturn]] static void refuse(const std::string& name) {
+    fail(Category::config, "{}: {}", name, std::strerror(errno));
+  }
+  int descriptor_ = -1;
+};
+
+}  // namespace
+
+fs::path tuning_cache_path(const std::string& word) {
+  if (word == "none") return {};
+  if (word != "auto") return word;
+  fs::path folder = folder_named_by("XDG_CACHE_HOME");
+  if (folder.empty() && !folder_named_by("HOME").empty())
+    folder = folder_named_by("HOME") / ".cache";
+  return folder.empty() ? fs::path() : folder / "spire" / "tuning.txt";
+}
+
+TuningCacheContent read_tuning_cache(const fs::path& path) {
+  std::error_code error;
+  if (path.empty() || !fs::exists(path, error)) return {};
+  std::string cannot = fmt::format("{} cannot be read", path.string());
+  if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > most_bytes || error)
+    return {{}, cannot};
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return {{}, cannot};
+  try {
+    std::string text{std::istreambuf_iterator<char>(file), {}};
+    return {TuningChoices::from_text(text, Category::config), ""};
+  } catch (const std::exception& bad) {
+    return {{}, fmt::format("{}: {}", path.string(), bad.what())};
+  }
+}
+
+void add_to_tuning_cache(const fs::path& path, const Tuning& tuning) {
+  std::error_code error;
+  if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
+  if (error) fail(Category::config, "{}: {}", path.parent_path().string(), error.message());
+  CacheLock lock(path);
+  TuningChoices all, file = read_tuning_cache(path).choices;
+  for (const auto& [key, engine] : tuning.measured())
+    if (tuning.replaced().find(key)) all.set(key, engine);
+  all.add_missing(file);
+  all.add_missing(tuning.measured());
+  write_file_atomically(path, all.to_text(), Category::config);
+}
+
+}  // namespace spire

@@ -1,0 +1,38 @@
+#include <spire/kernels/engine_choice.h>
+#include <spire/kernels/quickest.h>
+
+namespace spire {
+namespace {
+
+struct Found {
+  std::optional<size_t> index;
+  bool measured = false;
+};
+
+Found measure(Engines& engines, size_t count) {
+  try {
+    return {quickest(count, [&](size_t i) { return engines.time(i); }), true};
+  } catch (const Error& error) {
+    if (error.category() != Category::out_of_memory) throw;
+    return {0, false};
+  }
+}
+
+}  // namespace
+
+bool choose_engine(Engines& engines, const std::string& key, Tuning* tuning) {
+  if (tuning) {
+    auto known = tuning->find(key);
+    if (known && engines.recall(*known)) return true;
+  }
+  bool measures = tuning && tuning->measures();
+  size_t count = engines.propose(measures ? most_engines : 1);
+  if (count == 0) return false;
+  Found found = count > 1 ? measure(engines, count) : Found{0, measures};
+  if (!found.index) return false;
+  std::string name = engines.settle(*found.index);
+  if (tuning) tuning->keep(key, name, found.measured);
+  return true;
+}
+
+}  // namespace spire

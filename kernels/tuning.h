@@ -1,0 +1,42 @@
+// The choices among engines that one run makes. A choice decides the bits of a result, so each is
+// made once: where the run was begun it was recorded, else an earlier run on such a device has
+// measured it, else it is measured now.
+#pragma once
+#include <optional>
+
+#include <spire/kernels/tuning_choices.h>
+
+namespace spire {
+
+// Kernels are prepared one after another; used by one thread at a time.
+class Tuning {
+ public:
+  struct Options {
+    TuningChoices recorded = {};  // the run's own, from its checkpoint; they come first
+    TuningChoices cached = {};    // of earlier runs
+    bool measures = false;  // what is in neither; else the library's own first proposal is taken
+  };
+  explicit Tuning(Options options);
+
+  // The engine for an operation, and from now on the run's; none where nothing was chosen.
+  std::optional<std::string> find(const std::string& key);
+  bool measures() const { return measures_; }
+
+  // From now on the run's, in the place of one that cannot be used if one is there.
+  // for_others: it was measured, so that later runs shall have it too.
+  void keep(const std::string& key, const std::string& engine, bool for_others);
+  // What another process has chosen for all.
+  void adopt(const TuningChoices& chosen);
+
+  // All of the run, whether this device has used them or not: what is recorded.
+  const TuningChoices& chosen() const { return chosen_; }
+  const TuningChoices& measured() const { return measured_; }  // for later runs
+  // Now in the place of others that could not be used any more.
+  const TuningChoices& replaced() const { return replaced_; }
+
+ private:
+  TuningChoices chosen_, cached_, measured_, replaced_;
+  bool measures_;
+};
+
+}  // namespace spire

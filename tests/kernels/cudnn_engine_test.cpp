@@ -1,0 +1,115 @@
+// cuDNN's heuristics asked about a GPU that is described, so that no GPU is needed.
+#include <gmock/gmock.h>
+#include <spire/base/error.h>
+#include <spire/kernels/cudnn_convolution.h>
+#include <spire/kernels/cudnn_plan.h>
+
+#include <algorithm>
+#include <set>
+
+namespace spire {
+namespace {
+
+constexpr std::string_view h100 = R"({
+  "deviceName": "NVIDIA H100 80GB HBM3", "cudaDeviceId": 0, "deviceVer": 900, "driverVer": 13000,
+  "multiProcessorCount": 132, "maxGridSize": [2147483647, 65535, 65535],
+  "maxBlockSize": [1024, 1024, 64], "regsPerBlock": 65536, "smClockRateKHz": 1980000,
+  "memClockRateKHz": 2619000, "l2CacheSize": 52428800, "warpSize": 32,
+  "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": 232448,
+  "reservedSharedMemoryPerBlock": 1024, "maxRegistersPerSM": 65536, "pciDeviceId": 0,
+  "maxCtasPerSM": 32, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048, "isTccDriver": 0,
+  "supportCoopLaunch": 1, "totalGlobalMem": 85029158912})";
+
+constexpr size_t most = size_t{256} << 20;
+
+ConvolutionShape shape_of(ConvolutionPass pass, DType dtype) {
+  return {.pass = pass,
+          .x = {32, 28, 28, 64},
+          .y = {32, 28, 28, 128},
+          .window = {{3, 3}, {1, 1}, {1, 1}, {1, 1}},
+          .dtype = dtype};
+}
+
+class CudnnEngine : public testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      cudnn = std::make_unique<Cudnn>(h100);
+    } catch (const Error& error) {
+      GTEST_SKIP() << "this cuDNN takes other descriptions of a GPU: " << error.what();
+    }
+  }
+  CudnnConvolution convolution(ConvolutionPass pass, DType dtype) const {
+    return CudnnConvolution(shape_of(pass, dtype), {dtype, true}, *cudnn);
+  }
+  std::vector<std::string> proposed(const CudnnConvolution& convolution,
+                                    const CudnnRules& rules) const {
+    std::vector<std::string> texts;
+    for (auto& config : engine_configs(*cudnn, convolution.graph(), CUDNN_HEUR_MODE_A, rules))
+      texts.push_back(engine_text(config));
+    return texts;
+  }
+
+  std::unique_ptr<Cudnn> cudnn;
+};
+
+TEST_F(CudnnEngine, EachOneProposedIsFoundAgainByItsText) {
+  for (auto pass : {ConvolutionPass::forward, ConvolutionPass::backward_data,
+                    ConvolutionPass::backward_weights}) {
+    auto c = convolution(pass, DType::bf16);
+    CudnnRules rules{.most_workspace = most};
+    auto texts = proposed(c, rules);
+    EXPECT_GT(texts.size(), 1u);
+    for (const std::string& text : texts) {
+      auto again = engine_config(*cudnn, c.graph(), text, rules);
+      ASSERT_TRUE(again) << text;
+      EXPECT_EQ(engine_text(*again), text);
+    }
+  }
+}
+
+TEST_F(CudnnEngine, TextsThatNameNoneAreNone) {
+  auto c = convolution(ConvolutionPass::backward_data, DType::bf16);
+  CudnnRules rules{.most_workspace = most};
+  std::string good = proposed(c, rules).at(0);
+  for (const std::string& text :
+       {std::string(), std::string("engine"), std::string("engine x"), std::string("engine 1x"),
+        std::string("motor 0"), std::string("engine 99999"), std::string("engine -1"),
+        std::string("engine 99999999999999999999"), good + " 2", good + " 2=", good + " =1",
+        good + " 2=x", good + " 99=1", good + " 2=99999"})
+    EXPECT_FALSE(engine_config(*cudnn, c.graph(), text, rules)) << text;
+}
+
+TEST_F(CudnnEngine, OneThatBreaksTheRulesIsNotTakenByItsTextEither) {
+  auto c = convolution(ConvolutionPass::forward, DType::f32);
+  CudnnRules tf32{.tensor_cores = true, .most_workspace = most};
+  CudnnRules fp32{.tensor_cores = false, .most_workspace = most};
+  auto all = proposed(c, tf32), kept = proposed(c, fp32);
+  int broken = 0;
+  for (const std::string& text : all) {
+    bool keeps = std::find(kept.begin(), kept.end(), text) != kept.end();
+    EXPECT_EQ(engine_config(*cudnn, c.graph(), text, fp32).has_value(), keeps) << text;
+    broken += keeps ? 0 : 1;
+  }
+  EXPECT_GT(broken, 0);
+}
+
+TEST_F(CudnnEngine, PlansAreOfDifferentEnginesWithinTheWorkspace) {
+  auto c = convolution(ConvolutionPass::backward_weights, DType::bf16);
+  auto plans = CudnnPlan::find(*cudnn, c.graph(), {.most_workspace = 1000}, 8);
+  EXPECT_EQ(plans.size(), 8u);
+  std::set<std::string> engines;
+  for (const CudnnPlan& plan : plans) {
+    EXPECT_LE(plan.workspace_bytes(), 1000u);
+    engines.insert(plan.engine());
+  }
+  EXPECT_EQ(engines.size(), 8u);
+}
+
+TEST_F(CudnnEngine, ADescriptionWithGapsIsAnError) {
+  EXPECT_THROW(Cudnn(R"({"deviceVer": 900})"), Error);
+  EXPECT_THROW(Cudnn("H100"), Error);
+}
+
+}  // namespace
+}  // namespace spire

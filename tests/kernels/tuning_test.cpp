@@ -1,0 +1,159 @@
+#include <gtest/gtest.h>
+#include <spire/kernels/engine_choice.h>
+
+#include <vector>
+
+namespace spire {
+namespace {
+
+// Engines "e0", "e1", ... that take so long; negative: fails when it runs.
+class FakeEngines : public Engines {
+ public:
+  explicit FakeEngines(std::vector<float> times) : times_(std::move(times)) {}
+
+  bool recall(const std::string& name) override {
+    for (size_t i = 0; i < times_.size(); ++i)
+      if (name == fmt::format("e{}", i)) settled = name;
+    return settled == name;
+  }
+  size_t propose(size_t most) override {
+    proposed = std::min(most, times_.size());
+    return proposed;
+  }
+  std::optional<float> time(size_t index) override {
+    ++runs;
+    if (!memory) fail(Category::out_of_memory, "none left");
+    if (ruins) fail(Category::device, "an illegal address");
+    return times_[index] < 0 ? std::nullopt : std::optional(times_[index]);
+  }
+  std::string settle(size_t index) override { return settled = fmt::format("e{}", index); }
+
+  bool memory = true, ruins = false;
+  size_t proposed = 0;
+  int runs = 0;
+  std::string settled;
+
+ private:
+  std::vector<float> times_;
+};
+
+TuningChoices one(const std::string& key, const std::string& engine) {
+  TuningChoices choices;
+  choices.set(key, engine);
+  return choices;
+}
+
+TEST(EngineChoice, WithoutTuningItIsTheFavourite) {
+  FakeEngines engines({3, 1});
+  EXPECT_TRUE(choose_engine(engines, "k", nullptr));
+  EXPECT_EQ(engines.settled, "e0");
+  EXPECT_EQ(engines.runs, 0);
+  EXPECT_EQ(engines.proposed, 1u);
+}
+
+TEST(EngineChoice, TheQuickestIsKeptForTheRunAndForOthers) {
+  Tuning tuning({.measures = true});
+  FakeEngines engines({3, -1, 1, 2});
+  EXPECT_TRUE(choose_engine(engines, "k", &tuning));
+  EXPECT_EQ(engines.settled, "e2");
+  EXPECT_EQ(tuning.chosen(), one("k", "e2"));
+  EXPECT_EQ(tuning.measured(), one("k", "e2"));
+  EXPECT_TRUE(tuning.replaced().empty());
+}
+
+TEST(EngineChoice, WhatWasChosenIsNotMeasuredAgain) {
+  Tuning tuning({.measures = true});
+  FakeEngines first({3, 1}), second({1, 3}), other({1, 3});
+  EXPECT_TRUE(choose_engine(first, "k", &tuning));
+  EXPECT_TRUE(choose_engine(second, "k", &tuning));  // of another lane
+  EXPECT_TRUE(choose_engine(other, "another k", &tuning));
+  EXPECT_EQ(second.settled, "e1");
+  EXPECT_EQ(second.runs, 0);
+  EXPECT_EQ(other.settled, "e0");
+}
+
+TEST(EngineChoice, TheRunsOwnChoiceComesBeforeTheCaches) {
+  Tuning tuning({.recorded = one("k", "e2"), .cached = one("k", "e1"), .measures = true});
+  FakeEngines engines({1, 2, 3});
+  EXPECT_TRUE(choose_engine(engines, "k", &tuning));
+  EXPECT_EQ(engines.settled, "e2");
+  EXPECT_TRUE(tuning.measured().empty());
+}
+
+TEST(EngineChoice, OfTheCacheTheRunRecordsWhatItUses) {
+  TuningChoices cached = one("k", "e1");
+  cached.set("of another model", "e7");
+  Tuning tuning({.recorded = one("of another device", "e3"), .cached = cached, .measures = true});
+  FakeEngines engines({1, 2, 3});
+  EXPECT_TRUE(choose_engine(engines, "k", &tuning));
+  EXPECT_EQ(engines.settled, "e1");
+  TuningChoices expected = one("k", "e1");
+  expected.set("of another device", "e3");
+  EXPECT_EQ(tuning.chosen(), expected);
+}
+
+TEST(EngineChoice, AnEngineThatIsNotThereAnyMoreIsReplaced) {
+  for (bool measures : {true, false}) {
+    Tuning tuning({.recorded = one("k", "e9"), .measures = measures});
+    FakeEngines engines({2, 1});
+    EXPECT_TRUE(choose_engine(engines, "k", &tuning));
+    EXPECT_EQ(engines.settled, measures ? "e1" : "e0");
+    EXPECT_EQ(tuning.chosen(), one("k", engines.settled));
+    EXPECT_EQ(tuning.replaced(), tuning.chosen());
+  }
+}
+
+TEST(EngineChoice, WhereNothingIsMeasuredItIsTheFavouriteForThisRunAlone) {
+  Tuning tuning({.measures = false});
+  FakeEngines engines({3, 1});
+  EXPECT_TRUE(choose_engine(engines, "k", &tuning));
+  EXPECT_EQ(engines.settled, "e0");
+  EXPECT_EQ(tuning.chosen(), one("k", "e0"));
+  EXPECT_TRUE(tuning.measured().empty());
+}
+
+TEST(EngineChoice, WithoutMemoryToMeasureInItIsTheFavouriteForThisRunAlone) {
+  Tuning tuning({.measures = true});
+  FakeEngines engines({3, 1});
+  engines.memory = false;
+  EXPECT_TRUE(choose_engine(engines, "k", &tuning));
+  EXPECT_EQ(engines.settled, "e0");
+  EXPECT_EQ(tuning.chosen(), one("k", "e0"));
+  EXPECT_TRUE(tuning.measured().empty());
+}
+
+TEST(EngineChoice, AnEngineThatRuinsTheDeviceEndsTheChoice) {
+  Tuning tuning({.measures = true});
+  FakeEngines engines({3, 1});
+  engines.ruins = true;
+  EXPECT_THROW(choose_engine(engines, "k", &tuning), Error);
+  EXPECT_TRUE(tuning.chosen().empty());
+}
+
+TEST(EngineChoice, NoEngineOrNoneThatRunsIsNoChoice) {
+  Tuning tuning({.measures = true});
+  FakeEngines none({}), broken({-1, -1});
+  EXPECT_FALSE(choose_engine(none, "k", &tuning));
+  EXPECT_FALSE(choose_engine(broken, "k", &tuning));
+  EXPECT_TRUE(tuning.chosen().empty());
+}
+
+TEST(EngineChoice, AtMostTenAreTried) {
+  Tuning tuning({.measures = true});
+  FakeEngines many(std::vector<float>(40, 1.0f));
+  EXPECT_TRUE(choose_engine(many, "k", &tuning));
+  EXPECT_EQ(many.proposed, most_engines);
+}
+
+TEST(Tuning, AnotherProcessesChoicesComeFirst) {
+  Tuning tuning({.recorded = one("k", "mine")});
+  TuningChoices theirs = one("k", "theirs");
+  theirs.set("l", "theirs");
+  tuning.adopt(theirs);
+  EXPECT_EQ(tuning.find("k"), "theirs");
+  EXPECT_EQ(tuning.find("l"), "theirs");
+  EXPECT_EQ(tuning.find("m"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace spire

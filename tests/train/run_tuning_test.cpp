@@ -1,0 +1,125 @@
+#include <gmock/gmock.h>
+#include <spire/train/run_tuning.h>
+#include <spire/train/tuning_cache.h>
+
+#include <thread>
+
+#include "tests/train/checkpoint_fixture.h"
+
+namespace spire {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class Listener : public Observer {
+ public:
+  void on_note(std::string_view text) override { notes.emplace_back(text); }
+  void on_warning(std::string_view text) override { warnings.emplace_back(text); }
+  std::vector<std::string> notes, warnings;
+};
+
+std::string text_of(const std::string& key, const std::string& engine) {
+  TuningChoices choices;
+  choices.set(key, engine);
+  return choices.to_text();
+}
+
+class RunTuning : public CheckpointTest {
+ protected:
+  RunTuning() { config.autotune_cache = (folder / "tuning.txt").string(); }
+
+  CudaConfig config;
+  Listener heard;
+};
+
+TEST_F(RunTuning, ARunKeepsWhatItMeasuresForTheNext) {
+  auto first = open_tuning(config, {.gpus = true}, heard);
+  EXPECT_TRUE(first->measures());
+  first->keep("k", "e1", true);
+  keep_tuning(config, *first, heard);
+  EXPECT_THAT(heard.notes,
+              ElementsAre(HasSubstr("quickest for 1 operation; kept in " + config.autotune_cache)));
+  auto second = open_tuning(config, {.gpus = true}, heard);
+  EXPECT_EQ(recorded_text(second.get()), "");
+  EXPECT_EQ(second->find("k"), "e1");
+  EXPECT_EQ(recorded_text(second.get()), text_of("k", "e1"));
+  keep_tuning(config, *second, heard);
+  EXPECT_EQ(heard.notes.size(), 1u);
+  EXPECT_THAT(heard.warnings, IsEmpty());
+}
+
+TEST_F(RunTuning, ARunThatGoesOnHasItsOwnChoices) {
+  auto other = open_tuning(config, {.gpus = true}, heard);
+  other->keep("k", "of the cache", true);
+  keep_tuning(config, *other, heard);
+  auto tuning = open_tuning(config, {.recorded = text_of("k", "its own"), .gpus = true}, heard);
+  EXPECT_EQ(tuning->find("k"), "its own");
+}
+
+TEST_F(RunTuning, OnCpusTheRecordIsCarriedOnAndNothingIsRead) {
+  write_bytes(config.autotune_cache, "not ours");
+  auto tuning = open_tuning(config, {.recorded = text_of("k", "e1"), .gpus = false}, heard);
+  EXPECT_FALSE(tuning->measures());
+  EXPECT_EQ(recorded_text(tuning.get()), text_of("k", "e1"));
+  EXPECT_THAT(heard.warnings, IsEmpty());
+}
+
+TEST_F(RunTuning, WithoutAutotuneThereIsNone) {
+  config.autotune = false;
+  EXPECT_EQ(open_tuning(config, {.recorded = text_of("k", "e1"), .gpus = true}, heard), nullptr);
+  EXPECT_EQ(recorded_text(nullptr), "");
+}
+
+TEST_F(RunTuning, ADamagedCacheIsAWarningADamagedRecordAnError) {
+  write_bytes(config.autotune_cache, "not ours");
+  EXPECT_TRUE(open_tuning(config, {.gpus = true}, heard)->measures());
+  EXPECT_THAT(heard.warnings, ElementsAre(HasSubstr("engines are measured anew")));
+  try {
+    open_tuning(config, {.recorded = "not ours", .gpus = true}, heard);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.category(), Category::checkpoint);
+    EXPECT_THAT(error.what(), HasSubstr("the checkpoint's record of engines"));
+  }
+}
+
+TEST_F(RunTuning, ACacheThatCannotBeWrittenIsAWarning) {
+  write_bytes(folder / "file", "");
+  config.autotune_cache = (folder / "file" / "tuning.txt").string();
+  auto tuning = open_tuning(config, {.gpus = true}, heard);
+  tuning->keep("k", "e1", true);
+  keep_tuning(config, *tuning, heard);
+  EXPECT_THAT(heard.warnings, ElementsAre(HasSubstr("set cuda.autotune_cache to a file")));
+  config.autotune_cache = "none";
+  keep_tuning(config, *tuning, heard);
+  EXPECT_EQ(heard.warnings.size(), 1u);
+  EXPECT_THAT(heard.notes, ElementsAre(HasSubstr("quickest for 1 operation")));
+}
+
+TEST_F(RunTuning, AnEngineThatIsGoneIsAWarning) {
+  auto tuning = open_tuning(config, {.recorded = text_of("k", "gone"), .gpus = true}, heard);
+  tuning->keep("k", "e1", true);
+  keep_tuning(config, *tuning, heard);
+  EXPECT_THAT(heard.warnings, ElementsAre(HasSubstr("1 of the engines chosen before cannot")));
+}
+
+TEST_F(RunTuning, OtherRanksMeasureNothingAndGetTheChoicesOfTheFirst) {
+  auto groups = threads_groups(3);
+  std::vector<std::unique_ptr<Tuning>> tunings;
+  for (int rank = 0; rank < 3; ++rank) {
+    tunings.push_back(open_tuning(config, {.gpus = true, .first = rank == 0}, heard));
+    EXPECT_EQ(tunings.back()->measures(), rank == 0);
+  }
+  tunings[0]->keep("k", "e1", true);
+  std::vector<std::thread> threads;
+  for (size_t rank = 0; rank < 3; ++rank)
+    threads.emplace_back([&, rank] { share_tuning(*tunings[rank], *groups[rank]); });
+  for (auto& thread : threads) thread.join();
+  for (auto& tuning : tunings) EXPECT_EQ(tuning->find("k"), "e1");
+  share_tuning(*tunings[0], *single_process());
+}
+
+}  // namespace
+}  // namespace spire

@@ -1,0 +1,143 @@
+#include <gmock/gmock.h>
+#include <spire/base/atomic_file.h>
+#include <spire/train/tuning_cache.h>
+
+#include <cstdlib>
+#include <thread>
+
+#include "tests/train/checkpoint_fixture.h"
+
+namespace spire {
+namespace {
+
+using testing::HasSubstr;
+
+Tuning measured(const std::string& key, const std::string& engine) {
+  Tuning tuning({.measures = true});
+  tuning.keep(key, engine, true);
+  return tuning;
+}
+
+// An environment variable while this lives.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) {
+    if (const char* old = std::getenv(name)) old_ = old;
+    value ? ::setenv(name, value, 1) : ::unsetenv(name);
+  }
+  ~Variable() { old_ ? ::setenv(name_, old_->c_str(), 1) : ::unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> old_;
+};
+
+class TuningCache : public CheckpointTest {
+ protected:
+  std::string choice(const std::string& key) const {
+    auto content = read_tuning_cache(path);
+    EXPECT_EQ(content.problem, "");
+    const std::string* found = content.choices.find(key);
+    return found ? *found : "none";
+  }
+  std::filesystem::path path = folder / "deep" / "er" / "tuning.txt";
+};
+
+TEST_F(TuningCache, AFileThatIsNotThereIsEmpty) {
+  auto content = read_tuning_cache(path);
+  EXPECT_TRUE(content.choices.empty());
+  EXPECT_EQ(content.problem, "");
+  EXPECT_TRUE(read_tuning_cache({}).choices.empty());
+}
+
+TEST_F(TuningCache, WhatIsAddedIsThereWithTheFoldersItNeeds) {
+  add_to_tuning_cache(path, measured("k", "e1"));
+  add_to_tuning_cache(path, measured("l", "e2"));
+  EXPECT_EQ(choice("k"), "e1");
+  EXPECT_EQ(choice("l"), "e2");
+}
+
+TEST_F(TuningCache, TheFirstToMeasureDecides) {
+  add_to_tuning_cache(path, measured("k", "e1"));
+  add_to_tuning_cache(path, measured("k", "e2"));
+  EXPECT_EQ(choice("k"), "e1");
+}
+
+TEST_F(TuningCache, AChoiceThatCannotBeUsedAnyMoreIsReplaced) {
+  add_to_tuning_cache(path, measured("k", "e1"));
+  Tuning tuning({.cached = read_tuning_cache(path).choices, .measures = true});
+  EXPECT_EQ(tuning.find("k"), "e1");
+  tuning.keep("k", "e2", true);
+  add_to_tuning_cache(path, tuning);
+  EXPECT_EQ(choice("k"), "e2");
+}
+
+TEST_F(TuningCache, ADamagedOrForeignFileIsAProblemAndIsReplaced) {
+  add_to_tuning_cache(path, measured("k", "e1"));
+  std::string whole = read_bytes(path);
+  for (const std::string& damaged :
+       {std::string(), whole.substr(0, whole.size() - 3), whole + "x", std::string("{}")}) {
+    write_bytes(path, damaged);
+    auto content = read_tuning_cache(path);
+    EXPECT_TRUE(content.choices.empty());
+    EXPECT_THAT(content.problem, HasSubstr(path.string())) << damaged;
+    add_to_tuning_cache(path, measured("l", "e2"));
+    EXPECT_EQ(choice("l"), "e2");
+  }
+  std::filesystem::remove(path);
+  std::filesystem::create_directory(path);
+  EXPECT_THAT(read_tuning_cache(path).problem, HasSubstr("cannot be read"));
+}
+
+TEST_F(TuningCache, WhatCannotBeWrittenIsAnErrorThatNamesIt) {
+  write_bytes(folder / "file", "");
+  for (const std::filesystem::path& bad :
+       {folder / "file" / "tuning.txt", folder / "file" / "deep" / "tuning.txt"}) {
+    try {
+      add_to_tuning_cache(bad, measured("k", "e"));
+      FAIL() << bad;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.category(), Category::config);
+      EXPECT_THAT(error.what(), HasSubstr((folder / "file").string()));
+    }
+  }
+}
+
+// Each adds its own, one at a time, and all add one in common.
+TEST_F(TuningCache, WritersAtATimeLoseNothing) {
+  constexpr int writers = 4, each = 12;
+  std::vector<std::thread> threads;
+  for (int w = 0; w < writers; ++w) {
+    threads.emplace_back([this, w] {
+      for (int i = 0; i < each; ++i) {
+        Tuning tuning = measured(fmt::format("{} of {}", i, w), "e");
+        tuning.keep("common", fmt::format("e{}", w), true);
+        add_to_tuning_cache(path, tuning);
+        EXPECT_EQ(read_tuning_cache(path).problem, "");
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(read_tuning_cache(path).choices.size(), size_t{writers * each + 1});
+}
+
+TEST_F(TuningCache, AutoIsInTheUsersCacheFolder) {
+  EXPECT_EQ(tuning_cache_path("none"), "");
+  EXPECT_EQ(tuning_cache_path("a/b.txt"), "a/b.txt");
+  Variable home("HOME", "/home/somebody");
+  {
+    Variable cache("XDG_CACHE_HOME", "/var/cache");
+    EXPECT_EQ(tuning_cache_path("auto"), "/var/cache/spire/tuning.txt");
+  }
+  for (const char* no_folder : {static_cast<const char*>(nullptr), "", "relative"}) {
+    Variable cache("XDG_CACHE_HOME", no_folder);
+    EXPECT_EQ(tuning_cache_path("auto"), "/home/somebody/.cache/spire/tuning.txt");
+    Variable homeless("HOME", nullptr);
+    EXPECT_EQ(tuning_cache_path("auto"), "");
+  }
+}
+
+}  // namespace
+}  // namespace spire
