@@ -12,7 +12,8 @@ A step that fails or takes too long does not stop the others. Data are made up; 
   --build DIR      a build folder (default: the bundle that this script lies in, else build/release)
   --only PARTS     parts joined by commas, of: tests bits precisions memory timings sanitizers compile
                      tests       the tests on GPUs: devices, ops, sums, training
-                     bits        200 steps twice, on one and on two logical devices, with CUDA graphs and without: one hash
+                     bits        200 steps twice, on one and on two logical devices, with CUDA graphs and without, one step at a
+                                 time, and on two GPUs also in two processes: one hash
                      precisions  fp32, TF32, bf16, fp16 train
                      memory      a run that is too large ends with exit code 6
                      timings     ResNet-20, ResNet-50 and GPT-2 124M, beside PyTorch (eager, channels_last, autocast)
@@ -218,6 +219,9 @@ bits() {
   same_bits 'bits again'
   same_bits 'bits two logical devices' "devices=[cuda:$gpu, cuda:$gpu]"
   same_bits 'bits without graphs' cuda.graphs=false
+  same_bits 'bits one step at a time' check.replicas_every=1
+  [ "$(grep -c '^cuda:' <<<"${found:-}")" -lt 2 ] ||
+    CUDA_VISIBLE_DEVICES=0,1 same_bits 'bits two processes, NCCL' --processes 2 devices=cuda
 }
 
 precisions() {
