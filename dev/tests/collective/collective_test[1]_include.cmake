@@ -1,5 +1,0 @@
-if(EXISTS "/work/main/build/dev/tests/collective/collective_test[1]_tests.cmake")
-  include("/work/main/build/dev/tests/collective/collective_test[1]_tests.cmake")
-else()
-  add_test(collective_test_NOT_BUILT collective_test_NOT_BUILT)
-endif()

@@ -1,5 +1,0 @@
-if(EXISTS "/work/main/build/dev/tests/data/convert_test[1]_tests.cmake")
-  include("/work/main/build/dev/tests/data/convert_test[1]_tests.cmake")
-else()
-  add_test(convert_test_NOT_BUILT convert_test_NOT_BUILT)
-endif()

@@ -1,5 +1,0 @@
-if(EXISTS "/work/main/build/dev/tests/data/data_allocation_test[1]_tests.cmake")
-  include("/work/main/build/dev/tests/data/data_allocation_test[1]_tests.cmake")
-else()
-  add_test(data_allocation_test_NOT_BUILT data_allocation_test_NOT_BUILT)
-endif()

@@ -1,5 +1,0 @@
-if(EXISTS "/work/main/build/dev/tests/data/pictures_test[1]_tests.cmake")
-  include("/work/main/build/dev/tests/data/pictures_test[1]_tests.cmake")
-else()
-  add_test(pictures_test_NOT_BUILT pictures_test_NOT_BUILT)
-endif()

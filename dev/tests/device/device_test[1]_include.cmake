@@ -1,5 +1,0 @@
-if(EXISTS "/work/main/build/dev/tests/device/device_test[1]_tests.cmake")
-  include("/work/main/build/dev/tests/device/device_test[1]_tests.cmake")
-else()
-  add_test(device_test_NOT_BUILT device_test_NOT_BUILT)
-endif()

@@ -1,5 +1,0 @@
-if(EXISTS "/work/main/build/dev/tests/emulation/emulation_test[1]_tests.cmake")
-  include("/work/main/build/dev/tests/emulation/emulation_test[1]_tests.cmake")
-else()
-  add_test(emulation_test_NOT_BUILT emulation_test_NOT_BUILT)
-endif()

@@ -1,5 +1,0 @@
-if(EXISTS "/work/main/build/dev/tests/fuzz/fuzz_cifar_test[1]_tests.cmake")
-  include("/work/main/build/dev/tests/fuzz/fuzz_cifar_test[1]_tests.cmake")
-else()
-  add_test(fuzz_cifar_test_NOT_BUILT fuzz_cifar_test_NOT_BUILT)
-endif()

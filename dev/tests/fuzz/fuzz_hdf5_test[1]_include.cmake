@@ -1,5 +1,0 @@
-if(EXISTS "/work/main/build/dev/tests/fuzz/fuzz_hdf5_test[1]_tests.cmake")
-  include("/work/main/build/dev/tests/fuzz/fuzz_hdf5_test[1]_tests.cmake")
-else()
-  add_test(fuzz_hdf5_test_NOT_BUILT fuzz_hdf5_test_NOT_BUILT)
-endif()

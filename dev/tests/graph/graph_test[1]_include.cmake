@@ -1,5 +1,0 @@
-if(EXISTS "/work/main/build/dev/tests/graph/graph_test[1]_tests.cmake")
-  include("/work/main/build/dev/tests/graph/graph_test[1]_tests.cmake")
-else()
-  add_test(graph_test_NOT_BUILT graph_test_NOT_BUILT)
-endif()

@@ -1,5 +1,0 @@
-if(EXISTS "/work/main/build/dev/tests/hosts/hosts_test[1]_tests.cmake")
-  include("/work/main/build/dev/tests/hosts/hosts_test[1]_tests.cmake")
-else()
-  add_test(hosts_test_NOT_BUILT hosts_test_NOT_BUILT)
-endif()

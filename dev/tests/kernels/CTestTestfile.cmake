@@ -1,7 +1,0 @@
-# CMake generated Testfile for 
-# Source directory: /work/main/tests/kernels
-# Build directory: /work/main/build/dev/tests/kernels
-# 
-# This file includes the relevant testing commands required for 
-# testing this directory and lists subdirectories to be tested as well.
-include("/work/main/build/dev/tests/kernels/kernels_test[1]_include.cmake")

@@ -1,5 +1,0 @@
-if(EXISTS "/work/main/build/dev/tests/kernels/kernels_test[1]_tests.cmake")
-  include("/work/main/build/dev/tests/kernels/kernels_test[1]_tests.cmake")
-else()
-  add_test(kernels_test_NOT_BUILT kernels_test_NOT_BUILT)
-endif()

@@ -1,5 +1,0 @@
-if(EXISTS "/work/main/build/dev/tests/models/models_test[1]_tests.cmake")
-  include("/work/main/build/dev/tests/models/models_test[1]_tests.cmake")
-else()
-  add_test(models_test_NOT_BUILT models_test_NOT_BUILT)
-endif()

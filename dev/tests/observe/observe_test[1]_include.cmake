@@ -1,5 +1,0 @@
-if(EXISTS "/work/main/build/dev/tests/observe/observe_test[1]_tests.cmake")
-  include("/work/main/build/dev/tests/observe/observe_test[1]_tests.cmake")
-else()
-  add_test(observe_test_NOT_BUILT observe_test_NOT_BUILT)
-endif()

@@ -1,5 +1,0 @@
-if(EXISTS "/work/main/build/dev/tests/optim/optim_test[1]_tests.cmake")
-  include("/work/main/build/dev/tests/optim/optim_test[1]_tests.cmake")
-else()
-  add_test(optim_test_NOT_BUILT optim_test_NOT_BUILT)
-endif()

@@ -1,5 +1,0 @@
-if(EXISTS "/work/main/build/dev/tests/peers/peers_test[1]_tests.cmake")
-  include("/work/main/build/dev/tests/peers/peers_test[1]_tests.cmake")
-else()
-  add_test(peers_test_NOT_BUILT peers_test_NOT_BUILT)
-endif()

@@ -1,5 +1,0 @@
-if(EXISTS "/work/main/build/dev/tests/process/process_group_test[1]_tests.cmake")
-  include("/work/main/build/dev/tests/process/process_group_test[1]_tests.cmake")
-else()
-  add_test(process_group_test_NOT_BUILT process_group_test_NOT_BUILT)
-endif()

@@ -1,5 +1,0 @@
-if(EXISTS "/work/main/build/dev/tests/process/process_launch_test[1]_tests.cmake")
-  include("/work/main/build/dev/tests/process/process_launch_test[1]_tests.cmake")
-else()
-  add_test(process_launch_test_NOT_BUILT process_launch_test_NOT_BUILT)
-endif()

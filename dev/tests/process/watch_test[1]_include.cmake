@@ -1,5 +1,0 @@
-if(EXISTS "/work/main/build/dev/tests/process/watch_test[1]_tests.cmake")
-  include("/work/main/build/dev/tests/process/watch_test[1]_tests.cmake")
-else()
-  add_test(watch_test_NOT_BUILT watch_test_NOT_BUILT)
-endif()

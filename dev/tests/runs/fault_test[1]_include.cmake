@@ -1,5 +1,0 @@
-if(EXISTS "/work/main/build/dev/tests/runs/fault_test[1]_tests.cmake")
-  include("/work/main/build/dev/tests/runs/fault_test[1]_tests.cmake")
-else()
-  add_test(fault_test_NOT_BUILT fault_test_NOT_BUILT)
-endif()

@@ -1,5 +1,0 @@
-if(EXISTS "/work/main/build/dev/tests/runs/mpirun_test[1]_tests.cmake")
-  include("/work/main/build/dev/tests/runs/mpirun_test[1]_tests.cmake")
-else()
-  add_test(mpirun_test_NOT_BUILT mpirun_test_NOT_BUILT)
-endif()

@@ -1,5 +1,0 @@
-if(EXISTS "/work/main/build/dev/tests/runs/runs_test[1]_tests.cmake")
-  include("/work/main/build/dev/tests/runs/runs_test[1]_tests.cmake")
-else()
-  add_test(runs_test_NOT_BUILT runs_test_NOT_BUILT)
-endif()

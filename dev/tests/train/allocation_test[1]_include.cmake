@@ -1,5 +1,0 @@
-if(EXISTS "/work/main/build/dev/tests/train/allocation_test[1]_tests.cmake")
-  include("/work/main/build/dev/tests/train/allocation_test[1]_tests.cmake")
-else()
-  add_test(allocation_test_NOT_BUILT allocation_test_NOT_BUILT)
-endif()

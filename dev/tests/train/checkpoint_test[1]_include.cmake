@@ -1,5 +1,0 @@
-if(EXISTS "/work/main/build/dev/tests/train/checkpoint_test[1]_tests.cmake")
-  include("/work/main/build/dev/tests/train/checkpoint_test[1]_tests.cmake")
-else()
-  add_test(checkpoint_test_NOT_BUILT checkpoint_test_NOT_BUILT)
-endif()

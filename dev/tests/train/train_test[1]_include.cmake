@@ -1,5 +1,0 @@
-if(EXISTS "/work/main/build/dev/tests/train/train_test[1]_tests.cmake")
-  include("/work/main/build/dev/tests/train/train_test[1]_tests.cmake")
-else()
-  add_test(train_test_NOT_BUILT train_test_NOT_BUILT)
-endif()
