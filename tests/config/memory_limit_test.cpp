@@ -5,6 +5,8 @@
 #include <spire/config/load.h>
 #include <spire/config/memory_limit.h>
 
+#include "tests/base/message_of.h"
+
 namespace spire {
 namespace {
 
@@ -13,13 +15,7 @@ using testing::HasSubstr;
 constexpr size_t gib = size_t{1} << 30;
 
 std::string refusal_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::config);
-    return error.what();
-  }
-  return "";
+  return message_if_any(Category::config, action);
 }
 
 TEST(MemoryLimit, ReadsBytesWithTheirUnit) {

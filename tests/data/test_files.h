@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/base/message_of.h"
+
 namespace spire {
 
 using Bytes = std::vector<uint8_t>;
@@ -98,19 +100,6 @@ inline Bytes pattern(size_t count, uint32_t modulus = 256) {
   Bytes bytes(count);
   for (size_t i = 0; i < count; ++i) bytes[i] = static_cast<uint8_t>(i * 7 % modulus);
   return bytes;
-}
-
-// The message of the Error that `body` throws; the test fails unless it throws that category.
-template <typename Body>
-std::string message_of(Category category, const Body& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), category) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "no Error was thrown";
-  return "";
 }
 
 }  // namespace spire

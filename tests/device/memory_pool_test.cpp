@@ -3,6 +3,8 @@
 #include <spire/base/error.h>
 #include <spire/device/memory_pool.h>
 
+#include "tests/base/message_of.h"
+
 namespace spire {
 namespace {
 
@@ -10,13 +12,7 @@ using enum MemoryKind;
 
 // The message of the out_of_memory error that `action` ends with; empty: none.
 std::string shortage_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::out_of_memory);
-    return error.what();
-  }
-  return "";
+  return message_if_any(Category::out_of_memory, action);
 }
 
 TEST(MemoryUse, AddsUpByKind) {

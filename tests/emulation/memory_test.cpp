@@ -8,6 +8,7 @@
 #include <tests/emulation/cuda_objects.h>
 #include <tests/emulation/devices.h>
 
+#include "tests/base/message_of.h"
 #include "tests/train/small_run.h"
 
 namespace spire {
@@ -153,13 +154,7 @@ class AlmostFull : public testing::Test {
   ~AlmostFull() override { emulation::set_memory_limit(gpu.index, before_); }
 
   static std::string shortage_of(const std::function<void()>& action) {
-    try {
-      action();
-    } catch (const Error& error) {
-      EXPECT_EQ(error.category(), Category::out_of_memory);
-      return error.what();
-    }
-    return "";
+    return message_if_any(Category::out_of_memory, action);
   }
   static constexpr DeviceId gpu{DeviceKind::cuda, 0};
 

@@ -4,6 +4,8 @@
 #include <spire/base/error.h>
 #include <spire/graph/layers.h>
 
+#include "tests/base/message_of.h"
+
 namespace spire {
 namespace {
 
@@ -11,13 +13,7 @@ using testing::HasSubstr;
 
 template <typename Body>
 std::string refusal(const Body& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::config);
-    return error.what();
-  }
-  return "";
+  return message_if_any(Category::config, body);
 }
 
 TEST(Graph, NamesOfParametersAreUnique) {

@@ -7,6 +7,7 @@
 
 #include <cmath>
 
+#include "tests/base/message_of.h"
 #include "tests/models/forward.h"
 
 namespace spire {
@@ -41,13 +42,7 @@ int64_t parameter_count(const Graph& graph) {
 }
 
 std::string refusal(const std::function<void()>& build) {
-  try {
-    build();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::config);
-    return error.what();
-  }
-  return "";
+  return message_if_any(Category::config, build);
 }
 
 TEST(Gpt, HasThePublishedParameterCounts) {
