@@ -56,10 +56,7 @@ GradientReduction::GradientReduction(const Options& options, const std::vector<N
     lane.stream = options_.streams[l];
     lane.arithmetic = make_lane_arithmetic(*lane.stream, depth);
     lane.end = lane.stream->make_event();
-    for (size_t b = 0; b < buckets().size(); ++b) {
-      lane.arrival.push_back(lane.stream->make_event());
-      lane.share.push_back(lane.stream->make_event());
-    }
+    for (size_t b = 0; b < buckets().size(); ++b) lane.arrival.push_back(lane.stream->make_event());
   }
   arrived_ = std::make_unique<std::atomic<uint32_t>[]>(buckets().size());
   summed_ = std::make_unique<std::atomic<uint32_t>[]>(buckets().size());
@@ -67,6 +64,9 @@ GradientReduction::GradientReduction(const Options& options, const std::vector<N
 }
 
 void GradientReduction::make_exchange(DeviceExchange& exchange) {
+  for (Lane& lane : lanes_) {
+    for (size_t b = 0; b < buckets().size(); ++b) lane.share.push_back(lane.stream->make_event());
+  }
   std::vector<float*> data;
   for (const auto& node : nodes_) data.push_back(node.data);
   exchange_stream_ = make_stream(lanes_.front().stream->device());
@@ -74,23 +74,9 @@ void GradientReduction::make_exchange(DeviceExchange& exchange) {
   exchange_end_ = exchange_stream_->make_event();
   exchange_.emplace(options_.exchange, data, exchange, *exchange_stream_, *options_.memory, board_,
                     thread_row());
-  squares_exchange_.emplace(chunk_slices(exchange.size()), &exchange, sizeof(double));
+  squares_exchange_.emplace(options_.exchange.chunk_slices(options_.trained), &exchange,
+                            sizeof(double));
   thread_ = std::jthread([this] { run_exchange(); });
-}
-
-// The chunks of trained gradients that each rank squares.
-std::vector<std::vector<FloatRange>> GradientReduction::chunk_slices(int ranks) const {
-  std::vector<std::vector<FloatRange>> slices(static_cast<size_t>(ranks));
-  for (int rank = 0; rank < ranks; ++rank) {
-    for (size_t b = 0; b < buckets().size(); ++b) {
-      FloatRange slice = exchange_->slice(b, rank);
-      int64_t end = std::min(slice.end, options_.trained);
-      if (slice.begin >= end) continue;
-      slices[static_cast<size_t>(rank)].push_back(
-          {slice.begin / TreeSum::chunk, (end + TreeSum::chunk - 1) / TreeSum::chunk});
-    }
-  }
-  return slices;
 }
 
 GradientReduction::~GradientReduction() {

@@ -83,7 +83,6 @@ class GradientReduction {
   void square(LaneArithmetic& arithmetic, FloatRange range);
   void bucket_summed(size_t bucket);
   void make_exchange(DeviceExchange& exchange);
-  std::vector<std::vector<FloatRange>> chunk_slices(int ranks) const;
   void run_exchange();
   int thread_row() const { return static_cast<int>(lanes_.size()); }
   void exchange_step();
@@ -94,9 +93,10 @@ class GradientReduction {
   struct alignas(64) Lane {
     Stream* stream = nullptr;
     std::unique_ptr<LaneArithmetic> arithmetic;
-    std::vector<std::unique_ptr<Event>> arrival, share;  // one a bucket
-    std::unique_ptr<Event> end;                          // behind the last share
-    size_t arrived = 0, summed = 0;                      // buckets, this step
+    std::vector<std::unique_ptr<Event>> arrival;  // one a bucket
+    std::vector<std::unique_ptr<Event>> share;    // the same, for the exchange alone
+    std::unique_ptr<Event> end;                   // behind the last share
+    size_t arrived = 0, summed = 0;               // buckets, this step
   };
   std::vector<Lane> lanes_;
   std::unique_ptr<std::atomic<uint32_t>[]> arrived_, summed_;  // lanes, of each bucket

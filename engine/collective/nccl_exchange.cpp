@@ -3,19 +3,16 @@
 // its time says so, and is asked about until it is through or somebody has interrupted the group.
 #include <nccl.h>
 
-#include <chrono>
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <thread>
 
 #include <spire/collective/device_exchange.h>
 #include <spire/device/cuda_current.h>
+#include <spire/process/pauses.h>
 
 namespace spire {
 namespace {
-
-constexpr auto pause_between_questions = std::chrono::microseconds(50);
 
 class NcclExchange final : public DeviceExchange {
  public:
@@ -99,9 +96,8 @@ void NcclExchange::expect_usable() const {
 
 // Returns when the call is through. REQUIRES: mutex_ is not held.
 void NcclExchange::finish(ncclResult_t code, const char* call) {
-  while (code == ncclInProgress) {
+  for (Pauses pauses; code == ncclInProgress; pauses.pause()) {
     if (group_.interrupted()) lose("interrupted, for the run has failed");
-    std::this_thread::sleep_for(pause_between_questions);
     std::lock_guard lock(mutex_);
     expect_usable();
     ncclCommGetAsyncError(comm_, &code);

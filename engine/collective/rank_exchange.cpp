@@ -4,6 +4,25 @@
 
 namespace spire {
 
+FloatRange RankExchange::Options::slice(size_t bucket, int rank) const {
+  const Share& share = ranks.share[static_cast<size_t>(rank)];
+  return share_of(buckets[bucket], share.begin, share.end, share.of);
+}
+
+std::vector<std::vector<FloatRange>> RankExchange::Options::chunk_slices(int64_t floats) const {
+  std::vector<std::vector<FloatRange>> slices(ranks.share.size());
+  for (size_t rank = 0; rank < slices.size(); ++rank) {
+    for (size_t b = 0; b < buckets.size(); ++b) {
+      FloatRange own = slice(b, static_cast<int>(rank));
+      int64_t end = std::min(own.end, floats);
+      if (own.begin >= end) continue;
+      slices[rank].push_back(
+          {own.begin / TreeSum::chunk, (end + TreeSum::chunk - 1) / TreeSum::chunk});
+    }
+  }
+  return slices;
+}
+
 RankExchange::RankExchange(const Options& options, std::vector<float*> nodes,
                            DeviceExchange& exchange, Stream& stream, MemoryPool& memory,
                            PhaseBoard& board, int row)
@@ -34,28 +53,15 @@ RankExchange::~RankExchange() {
   if (staging_) exchange_.forget(staging_->data());
 }
 
-namespace {
-
-FloatRange slice_of(const RankExchange::Options& options, size_t bucket, int rank) {
-  const Share& share = options.ranks.share[static_cast<size_t>(rank)];
-  return share_of(options.buckets[bucket], share.begin, share.end, share.of);
-}
-
-}  // namespace
-
 size_t RankExchange::staging_bytes(const Options& options, int rank) {
   if (options.order == Reduction::native) return 0;
   size_t own = 0, theirs = 0;
   for (size_t b = 0; b < options.buckets.size(); ++b)
-    own += static_cast<size_t>(slice_of(options, b, rank).size());
+    own += static_cast<size_t>(options.slice(b, rank).size());
   for (size_t other = 0; other < options.ranks.towers.size(); ++other) {
     if (other != static_cast<size_t>(rank)) theirs += options.ranks.towers[other].size();
   }
   return own * theirs * sizeof(float);
-}
-
-FloatRange RankExchange::slice(size_t bucket, int rank) const {
-  return slice_of(options_, bucket, rank);
 }
 
 // Messages between two ranks go in the order of the sender's nodes. Returns the staging's free end.
@@ -76,7 +82,7 @@ float* RankExchange::plan(size_t bucket, float* staging) {
       staging += own.size();
     }
     if (rank == exchange_.rank()) continue;
-    FloatRange part = slice(bucket, rank);
+    FloatRange part = options_.slice(bucket, rank);
     for (float* node : nodes_) {
       step.scatter.sends.push_back(
           {rank, node + part.begin, static_cast<size_t>(part.size()) * sizeof(float)});
@@ -95,7 +101,7 @@ void RankExchange::plan_gather(size_t bucket) {
   bool everyone = options_.to == SumsTo::everyone;
   for (int rank = 0; rank < exchange_.size(); ++rank) {
     if (rank == exchange_.rank()) continue;
-    FloatRange part = slice(bucket, rank);
+    FloatRange part = options_.slice(bucket, rank);
     if (everyone || rank == 0) gather.sends.push_back({rank, sums + own.begin, bytes(own)});
     if (everyone || exchange_.rank() == 0)
       gather.receives.push_back({rank, sums + part.begin, bytes(part)});

@@ -40,6 +40,10 @@ class RankExchange {
     std::vector<FloatRange> buckets;
     RankShares ranks;
     SumsTo to = SumsTo::rank_zero;
+
+    FloatRange slice(size_t bucket, int rank) const;  // what the rank is responsible for
+    // Of each rank, the chunks (TreeSum::chunk floats each) of [0, floats) in its slices.
+    std::vector<std::vector<FloatRange>> chunk_slices(int64_t floats) const;
   };
   // nodes: sums of this rank's nodes, whole buffers; the first one's buffer takes the result. All
   // happens on `stream`, by `exchange`; both outlive this, as does `memory`, of the stream's
@@ -54,8 +58,7 @@ class RankExchange {
   // step. Throws PeerLost.
   void reduce(size_t bucket);
 
-  FloatRange slice(size_t bucket, int rank) const;
-  FloatRange slice(size_t bucket) const { return slice(bucket, exchange_.rank()); }
+  FloatRange slice(size_t bucket) const { return options_.slice(bucket, exchange_.rank()); }
 
   // What such a rank will allocate.
   static size_t staging_bytes(const Options& options, int rank);

@@ -1,43 +1,18 @@
 #include <mpi.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <climits>
-#include <thread>
 
+#include <spire/process/pauses.h>
 #include <spire/process/process_group.h>
 
 namespace spire {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-using std::chrono::microseconds;
-
 // MPI counts in int: longer messages go in parts, which both sides cut alike.
 constexpr size_t max_bytes = INT_MAX / 64 * 64;
 constexpr int64_t max_floats = INT_MAX / 64 * 64;
-
-// MPI waits by spinning, which takes the core from the threads that compute. So we ask whether the
-// message has come, and sleep between: not at all at first, then longer and longer.
-class Pauses {
- public:
-  void pause() {
-    auto waited = Clock::now() - begin_;
-    if (waited < microseconds(50)) return;
-    if (waited < microseconds(200)) {
-      sched_yield();
-      return;
-    }
-    std::this_thread::sleep_for(length_);
-    length_ = std::min(length_ * 5 / 4, microseconds(200));
-  }
-
- private:
-  const Clock::time_point begin_ = Clock::now();
-  microseconds length_{20};
-};
 
 std::string error_text(int code) {
   char text[MPI_MAX_ERROR_STRING] = {};
@@ -132,6 +107,7 @@ void MpiGroup::start(int code) {
   if (code != MPI_SUCCESS) lose("MPI: " + error_text(code));
 }
 
+// MPI itself waits by spinning, which takes the core from the threads that compute.
 // Pending requests are left as they are when this throws: waiting for them may take for ever.
 void MpiGroup::wait() {
   Pauses pauses;

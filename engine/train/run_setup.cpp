@@ -56,8 +56,9 @@ struct DeviceMemoryPlan {
 std::vector<DeviceMemoryPlan> memory_of_all(const Trainer& trainer, ProcessGroup* group) {
   std::vector<DeviceMemoryPlan> mine, all;
   std::vector<MemoryByKind> planned = trainer.planned_memory();
+  auto limits = trainer.memory_limits();
   for (size_t d = 0; d < planned.size(); ++d)
-    mine.push_back({static_cast<int64_t>(trainer.memory_limits()[d].value_or(0)), planned[d]});
+    mine.push_back({static_cast<int64_t>(limits[d].value_or(0)), planned[d]});
   if (!group) return mine;
   std::string lines;
   for (const auto& [limit, kinds] : mine) {

@@ -1,20 +1,13 @@
 #include <spire/train/trainer.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstring>
-#include <thread>
 
 #include <spire/device/barrier.h>
+#include <spire/process/pauses.h>
 
 namespace spire {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-constexpr auto spin_time = std::chrono::microseconds(50);
-
-}  // namespace
 
 // Memory is freed when no other rank reads it any more.
 Trainer::~Trainer() {
@@ -170,10 +163,7 @@ void Trainer::await_device(int lane, const StepNumbers& numbers) {
 // What waits for other ranks may never end, so it is asked about.
 void Trainer::await(int lane, const Event& event) {
   if (!device_exchange_) return stream(lane).await(event);
-  for (auto begin = Clock::now(); !stream(lane).reached(event);) {
-    device_exchange_->check();
-    if (Clock::now() - begin > spin_time) std::this_thread::sleep_for(spin_time);
-  }
+  for (Pauses pauses; !stream(lane).reached(event); pauses.pause()) device_exchange_->check();
 }
 
 // Nothing waits for this rank's lanes any more, and they wait for nobody.

@@ -229,12 +229,10 @@ void Trainer::make_reduction() {
 // The rank that has each chunk of the gradients' sum, and so knows its square.
 std::vector<int> Trainer::chunk_owners() const {
   std::vector<int> owners(chunks());
-  for (int rank = 0; rank < ranks(); ++rank) {
-    for (FloatRange slice : slices_of(placement_.devices_of(rank))) {
-      int64_t end = std::min(slice.end, layout_.trained_floats());
-      for (int64_t at = slice.begin; at < end; at += TreeSum::chunk)
-        owners[static_cast<size_t>(at / TreeSum::chunk)] = rank;
-    }
+  auto slices = exchange_options().chunk_slices(layout_.trained_floats());
+  for (size_t rank = 0; rank < slices.size(); ++rank) {
+    for (FloatRange own : slices[rank])
+      std::fill(owners.begin() + own.begin, owners.begin() + own.end, static_cast<int>(rank));
   }
   return owners;
 }

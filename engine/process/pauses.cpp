@@ -1,0 +1,23 @@
+#include <spire/process/pauses.h>
+
+#include <sched.h>
+
+#include <algorithm>
+#include <thread>
+
+namespace spire {
+
+using std::chrono::microseconds;
+
+void Pauses::pause() {
+  auto waited = Clock::now() - begin_;
+  if (waited < microseconds(50)) return;
+  if (waited < microseconds(200)) {
+    sched_yield();
+    return;
+  }
+  std::this_thread::sleep_for(length_);
+  length_ = std::min(length_ * 5 / 4, microseconds(200));
+}
+
+}  // namespace spire
