@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <spire/base/host_device.h>
 #include <spire/device/device.h>
 #include <spire/kernels/op.h>
 
@@ -20,10 +21,16 @@ struct StepContext {
   int64_t step = 0;
   // Index in the global batch of the tower's first row: random numbers are keyed by global row.
   int64_t first_row = 0;
-  // 1 / valid samples in the global batch: the factor of every loss gradient.
+  // 1 / valid samples in the global batch: the factor of every loss gradient; and, of fp16, another
+  // one in the device's memory, where it follows from the step before.
   float gradient_scale = 1.0f;
+  const double* loss_scale = nullptr;
   // Valid samples of this tower / valid samples in the global batch: weight of batch statistics.
   float tower_weight = 1.0f;
+
+  SPIRE_HOST_DEVICE float loss_gradient_scale() const {
+    return loss_scale ? gradient_scale * static_cast<float>(*loss_scale) : gradient_scale;
+  }
 };
 
 struct KernelArgs {

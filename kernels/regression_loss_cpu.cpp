@@ -72,7 +72,7 @@ class BackwardKernel : public Kernel {
         threads_(request.threads) {}
 
   void run(const KernelArgs& args) override {
-    float scale = share_ * args.step->gradient_scale;
+    float scale = share_ * args.step->loss_gradient_scale();
     with_regression(kind_, [&](auto kind) {
       elementwise(threads_, n_, static_cast<T*>(args.outputs[0]),
                   RegressionGradient<kind()>(weights_, scale),

@@ -71,7 +71,7 @@ struct Gradient {
   const StepContext* step;
 
   __device__ float operator()(float p, float t) const {
-    return RegressionGradient<kind>(weights, share * step->gradient_scale)(p, t);
+    return RegressionGradient<kind>(weights, share * step->loss_gradient_scale())(p, t);
   }
 };
 

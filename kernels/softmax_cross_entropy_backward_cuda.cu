@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(logit_threads)
     labels[t] = t < target.count ? target.labels[t] : -1;
     weights[t] = (1 - smoothing) * target.weights[t];
   }
-  float lse = logsumexp[row], scale = context->gradient_scale / rows_per_sample;
+  float lse = logsumexp[row], scale = context->loss_gradient_scale() / rows_per_sample;
   float others = smoothing / static_cast<float>(e.classes);
   int64_t mine = int64_t{threadIdx.x % group} * N, step = group * N;
   in_batches<logit_batch<N, 1>>(mine, e.classes, step, [&](int64_t c, auto n) {

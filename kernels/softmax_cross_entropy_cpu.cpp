@@ -131,7 +131,7 @@ class BackwardKernel : public Kernel {
     Targets targets(attributes_, classes_, args.inputs, 3);
     auto logsumexp = static_cast<const float*>(args.inputs[2]);
     auto gradient = static_cast<T*>(args.outputs[0]);
-    float scale = args.step->gradient_scale / static_cast<float>(attributes_.rows_per_sample);
+    float scale = args.step->loss_gradient_scale() / static_cast<float>(attributes_.rows_per_sample);
     parallel_for(threads_, rows_, grain, [&](int64_t begin, int64_t end, int) {
       for (int64_t n = begin; n < end; ++n) {
         row(logits + n * classes_, targets.of(n), logsumexp[n], scale, gradient + n * classes_);

@@ -11,6 +11,7 @@
 #include <variant>
 
 #include <spire/base/host_device.h>
+#include <spire/optim/loss_scale.h>
 #include <spire/optim/trust.h>
 
 namespace spire {
@@ -139,17 +140,20 @@ SPIRE_HOST_DEVICE inline float clip_factor(double norm, double clip_norm) {
   return clip_norm > 0 && norm > clip_norm ? static_cast<float>(clip_norm / norm) : 1.0f;
 }
 
-// How gradients of a scaled loss become those of an update. squares: their sum.
+// How gradients become those of an update.
 struct GradientScale {
   double clip_norm = 0;
-  float loss_scale = 1.0f;
-  bool skip_overflow = false;  // of fp16: no update where a gradient is not finite
+  const LossScaleState* loss_scale = nullptr;  // of fp16: what the loss was multiplied by
 
-  // Negative: leave weights and slots as they are.
+  bool reads_squares() const { return clip_norm > 0 || loss_scale; }
+
+  // squares: their sum. Negative: leave weights and slots as they are, as fp16's gradients are not
+  // finite.
   SPIRE_HOST_DEVICE float factor(double squares) const {
-    double norm = std::sqrt(squares) / static_cast<double>(loss_scale);
-    if (skip_overflow && !(norm < HUGE_VAL)) return -1.0f;
-    return clip_factor(norm, clip_norm) / loss_scale;
+    double scale = loss_scale ? loss_scale->scale : 1.0;
+    double norm = std::sqrt(squares) / scale;
+    if (loss_scale && !(norm < HUGE_VAL)) return -1.0f;
+    return clip_factor(norm, clip_norm) / static_cast<float>(scale);
   }
 };
 

@@ -4,14 +4,32 @@
 #pragma once
 #include <cstdint>
 
+#include <spire/base/host_device.h>
 #include <spire/config/run_config.h>
 
 namespace spire {
 
 struct LossScaleState {
+  static constexpr double largest = 0x1p40;  // far above what gradients of fp16 can take
+
   double scale = 1;
   int64_t good_steps = 0;  // since the scale last changed
   int64_t skipped = 0, skipped_in_row = 0;
+
+  // A step was done, or its gradients were not finite and it was skipped.
+  SPIRE_HOST_DEVICE void record(bool overflowed, const LossScaleConfig& config) {
+    if (overflowed) {
+      ++skipped;
+      ++skipped_in_row;
+      good_steps = 0;
+      scale = scale / 2 > config.minimum ? scale / 2 : config.minimum;
+      return;
+    }
+    skipped_in_row = 0;
+    if (++good_steps < config.growth_interval) return;
+    good_steps = 0;
+    scale = 2 * scale < largest ? 2 * scale : largest;
+  }
 };
 
 class LossScale {
@@ -22,10 +40,10 @@ class LossScale {
   bool on() const { return on_; }
   double value() const { return state_.scale; }
   const LossScaleState& state() const { return state_; }
+  const LossScaleConfig& config() const { return config_; }
   void restore(const LossScaleState& state);  // nothing unless on()
 
-  // A step was done, or its gradients were not finite and it was skipped. Throws Error(diverged)
-  // after max_skips skips in a row.
+  // As the state's; nothing unless on(). Throws Error(diverged) after max_skips skips in a row.
   void record(bool overflowed);
 
  private:

@@ -16,8 +16,6 @@ struct UpdateStep {
   float lr = 0.0f;
   int64_t step = 1;              // 1 for the first update: Adam's bias correction
   float gradient_factor = 1.0f;  // GradientScale::factor
-  float loss_scale = 1.0f;       // what the gradients were multiplied by
-  bool skip_overflow = false;    // leave everything as it is where they are not finite
 };
 
 // A slice of `count` floats: each pointer is to its first element; they do not overlap.

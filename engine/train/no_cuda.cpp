@@ -1,4 +1,5 @@
 #include <spire/device/no_cuda.h>
+#include <spire/train/device_loss_scale.h>
 #include <spire/train/parameter_update.h>
 
 namespace spire {
@@ -10,6 +11,11 @@ size_t cuda_update_bytes(const ParameterUpdate::Options& options, const Paramete
 std::unique_ptr<ParameterUpdate> make_cuda_parameter_update(const ParameterUpdate::Options& options,
                                                             const ParameterLayout&) {
   refuse_cuda(options.device().index);
+}
+
+void follow_cuda_loss_scale(std::span<const double>, const LossScaleConfig&, LossScaleState*,
+                            Stream& stream) {
+  refuse_cuda(stream.device().index);
 }
 
 }  // namespace spire

@@ -30,8 +30,8 @@ class HostUpdate : public ParameterUpdate {
     slot_pointers_.resize(static_cast<size_t>(options_.parts), std::vector<float*>(slots_.size()));
   }
 
-  void measure(int part, UpdateStep step, Stream&) override {
-    step.gradient_factor = gradient_factor(step);
+  void measure(int part, const Step& order, Stream&) override {
+    UpdateStep step = step_of(order);
     if (step.gradient_factor < 0) return;
     for_part(pieces_.weights, part, options_.parts, [&](const UpdatePiece& piece) {
       TrustSquares squares = optimizer_->measure(step, slice_of(part, piece));
@@ -39,8 +39,8 @@ class HostUpdate : public ParameterUpdate {
     });
   }
 
-  void update(int part, UpdateStep step, Stream&) override {
-    step.gradient_factor = gradient_factor(step);
+  void update(int part, const Step& order, Stream&) override {
+    UpdateStep step = step_of(order);
     if (step.gradient_factor < 0) return;
     const UpdatePiece* former = nullptr;
     float ratio = 1.0f;
@@ -84,11 +84,16 @@ class HostUpdate : public ParameterUpdate {
   size_t state_bytes() const override { return slots_.size() * pieces_.slot_bytes(); }
 
  private:
-  // Sums over fixed chunks in a fixed order: the same whoever computed which.
-  float gradient_factor(const UpdateStep& step) const {
-    GradientScale scale{options_.optimizer.clip_norm, step.loss_scale, step.skip_overflow};
-    if (scale.clip_norm <= 0 && !scale.skip_overflow) return scale.factor(0);
-    return scale.factor(std::accumulate(options_.squares.begin(), options_.squares.end(), 0.0));
+  // A CPU has seen all steps before. Sums over fixed chunks in a fixed order: the same whoever
+  // computed which.
+  UpdateStep step_of(const Step& order) const {
+    UpdateStep step = order.for_optimizer(0);
+    GradientScale scale{options_.optimizer.clip_norm, order.loss_scale};
+    double squares = 0;
+    if (scale.reads_squares())
+      squares = std::accumulate(options_.squares.begin(), options_.squares.end(), 0.0);
+    step.gradient_factor = scale.factor(squares);
+    return step;
   }
 
   UpdateSlice slice_of(int part, const UpdatePiece& piece) {

@@ -1,6 +1,7 @@
 // The update of those weights that a device owns: all of them (the parameter device; each device of
 // `mirrored`), or its slices (`sharded`). The optimizer state lives here, of these weights alone.
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <vector>
@@ -8,6 +9,7 @@
 #include <spire/device/memory_pool.h>
 #include <spire/device/stream.h>
 #include <spire/optim/ema.h>
+#include <spire/optim/loss_scale.h>
 #include <spire/optim/optimizer.h>
 #include <spire/train/update_pieces.h>
 
@@ -37,14 +39,31 @@ class ParameterUpdate {
   };
   virtual ~ParameterUpdate() = default;
 
+  // Steps before this one of which the host may not know yet whether they were skipped.
+  static constexpr int most_unseen = 1;
+
+  struct Step {
+    float lr = 0.0f;
+    int64_t number = 1;  // 1 for the first; those that were skipped count
+    // Of fp16: the scale where the updating device reads it, and the steps skipped before that the
+    // host knows of. Null: gradients are those of the loss itself, and none is skipped.
+    const LossScaleState* loss_scale = nullptr;
+    int64_t skipped = 0;
+
+    // What the optimizer is told if `unseen` more were skipped.
+    UpdateStep for_optimizer(int unseen) const {
+      return {.lr = lr, .step = std::max<int64_t>(1, number - skipped - unseen)};
+    }
+  };
+
   // Part `part` of what a layer-wise optimizer needs to know of the owned weights: the norms get
   // it. All of a tensor is measured before any of it is updated, with the same step.
   // Here as below: the work goes on the stream of the part's lane, behind what it reads; nothing is
-  // allocated. The step's gradient_factor is set here, by the norm that `squares` make; where it
-  // says that the step is to be skipped, everything stays as it is.
-  virtual void measure(int part, UpdateStep step, Stream& stream) = 0;
+  // allocated. The factor of gradients follows from the norm that `squares` make; where it says
+  // that the step is to be skipped, everything stays as it is.
+  virtual void measure(int part, const Step& step, Stream& stream) = 0;
   // Part `part` of the update.
-  virtual void update(int part, UpdateStep step, Stream& stream) = 0;
+  virtual void update(int part, const Step& step, Stream& stream) = 0;
 
   // All weights were set from outside, to `values` of the host.
   virtual void weights_written(const float*) {}

@@ -38,11 +38,12 @@ struct UpdateLists {
   size_t bytes() const {
     return pieces.weights.size() * sizeof(UpdatePiece) +
            pieces.statistics.size() * sizeof(StatisticPiece) +
-           trust_spans.size() * sizeof(TrustSpan) + (trust.size() + factor.size()) * sizeof(float);
+           trust_spans.size() * sizeof(TrustSpan) + trust.size() * sizeof(float) +
+           factors.size() * sizeof(StepFactors);
   }
 
   UpdatePieces pieces;
-  std::vector<float> factor = {1.0f};
+  std::vector<StepFactors> factors = {StepFactors{}};
   // Of layer-wise optimizers: a ratio a span of weights, and those that have one of their own.
   std::vector<TrustSpan> trust_spans;
   std::vector<float> trust;
@@ -64,28 +65,24 @@ class CudaUpdate : public ParameterUpdate {
     if (optimizer_->layerwise()) bind_trust();
   }
 
-  void measure(int, UpdateStep step, Stream& stream) override {
+  void measure(int, const Step& step, Stream& stream) override {
     if (!optimizer_->layerwise()) return;
-    find_gradient_factor(step, stream);
-    std::visit(
-        [&]<typename F>(const F& formula) {
-          if constexpr (is_layerwise<F>)
-            run(measure_kernel<F>, buffers_.piece_count, stream.native(), buffers_, formula);
-        },
-        optimizer_->formula(step));
+    find_factors(step, stream);
+    with_formulas(step, [&]<typename F>(const StepFormulas<F>& formulas) {
+      if constexpr (is_layerwise<F>)
+        run(measure_kernel<F>, buffers_.piece_count, stream.native(), buffers_, formulas);
+    });
   }
 
-  void update(int, UpdateStep step, Stream& stream) override {
-    if (!optimizer_->layerwise()) find_gradient_factor(step, stream);
-    std::visit(
-        [&]<typename F>(const F& formula) {
-          if constexpr (is_layerwise<F>)
-            run(trust_kernel<F>, static_cast<unsigned>(lists_.trust_spans.size()), stream.native(),
-                spans_->as<TrustSpan>(), buffers_.norms, formula, trust_->as<float>());
-          run(update_kernel<F>, buffers_.piece_count + buffers_.statistic_count, stream.native(),
-              buffers_, formula, ema_.formula(step.step));
-        },
-        optimizer_->formula(step));
+  void update(int, const Step& step, Stream& stream) override {
+    if (!optimizer_->layerwise()) find_factors(step, stream);
+    with_formulas(step, [&]<typename F>(const StepFormulas<F>& formulas) {
+      if constexpr (is_layerwise<F>)
+        run(trust_kernel<F>, static_cast<unsigned>(lists_.trust_spans.size()), stream.native(),
+            spans_->as<TrustSpan>(), buffers_, formulas, trust_->as<float>());
+      run(update_kernel<F>, buffers_.piece_count + buffers_.statistic_count, stream.native(),
+          buffers_, formulas);
+    });
   }
 
   void begin_average() override {
@@ -129,12 +126,29 @@ class CudaUpdate : public ParameterUpdate {
     if (blocks > 0) launch(kernel, blocks, update_threads, stream, arguments...);
   }
 
-  // The factor is for all that follows on the stream, in this step.
-  void find_gradient_factor(const UpdateStep& step, Stream& stream) {
-    GradientScale scale{options_.optimizer.clip_norm, step.loss_scale, step.skip_overflow};
-    if (scale.clip_norm <= 0 && !scale.skip_overflow) return;
-    launch(gradient_factor_kernel, 1, factor_threads, stream.native(), options_.squares.data(),
-           static_cast<int64_t>(options_.squares.size()), scale, factor_->as<float>());
+  // For all that follows on the stream, in this step.
+  void find_factors(const Step& step, Stream& stream) {
+    GradientScale scale{options_.optimizer.clip_norm, step.loss_scale};
+    if (!scale.reads_squares()) return;
+    launch(step_factors_kernel, 1, factor_threads, stream.native(), options_.squares.data(),
+           static_cast<int64_t>(options_.squares.size()), scale, step.skipped,
+           factors_->as<StepFactors>());
+  }
+
+  // body(formulas) with those of the optimizer's kind.
+  template <typename Body>
+  void with_formulas(const Step& step, const Body& body) {
+    std::visit(
+        [&]<typename F>(const F&) {
+          StepFormulas<F> formulas;
+          for (int unseen = 0; unseen <= most_unseen; ++unseen) {
+            UpdateStep at = step.for_optimizer(unseen);
+            formulas.optimizer[unseen] = std::get<F>(optimizer_->formula(at));
+            formulas.ema[unseen] = ema_.formula(at.step);
+          }
+          body(formulas);
+        },
+        optimizer_->formula(step.for_optimizer(0)));
   }
 
   void allocate_slots() {
@@ -157,8 +171,8 @@ class CudaUpdate : public ParameterUpdate {
     buffers_.statistic_count = static_cast<unsigned>(pieces().statistics.size());
     buffers_.weights = options_.weights;
     buffers_.sums = options_.sums;
-    factor_ = upload(*options_.memory, lists_.factor);
-    buffers_.gradient_factor = factor_->as<float>();
+    factors_ = upload(*options_.memory, lists_.factors);
+    buffers_.factors = factors_->as<StepFactors>();
     size_t slots = optimizer_->slots().size();
     for (size_t i = 0; i < slots; ++i) buffers_.slots[i] = slots_[i]->as<float>();
     if (ema_.on()) buffers_.average = slots_.back()->as<float>();
@@ -184,7 +198,7 @@ class CudaUpdate : public ParameterUpdate {
   // In the device's memory.
   std::vector<std::unique_ptr<DeviceMemory>> slots_;
   std::unique_ptr<DeviceMemory> piece_list_, statistic_list_;
-  std::unique_ptr<DeviceMemory> factor_;         // of the step's gradients
+  std::unique_ptr<DeviceMemory> factors_;        // of the step
   std::unique_ptr<DeviceMemory> spans_, trust_;  // of layer-wise optimizers
   UpdateBuffers buffers_;                        // all of that, for the kernels
 };

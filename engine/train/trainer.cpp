@@ -28,11 +28,11 @@ StepResult Trainer::step(const Batch& batch, int64_t done, double lr, bool stop)
   return finish_step();
 }
 
-// The scale of fp16's loss follows from the step before; and where the host takes part in a step,
-// it cannot be ahead of it.
+// Where the host takes part in a step, it cannot be ahead of it.
 int Trainer::most_ahead() const {
+  static_assert(std::tuple_size_v<decltype(numbers_)> == ParameterUpdate::most_unseen + 1);
   bool gpus = placement_.lanes[0].device.kind == DeviceKind::cuda;
-  bool host_takes_part = loss_scale_.on() || vectors_ || placement_.updates_on_host;
+  bool host_takes_part = vectors_ || placement_.updates_on_host;
   return gpus && !host_takes_part ? static_cast<int>(numbers_.size()) - 1 : 0;
 }
 
@@ -45,14 +45,11 @@ void Trainer::begin_step(const Batch& batch, int64_t done, double lr, bool stop)
   numbers.step = done + 1;
   numbers.samples = batch.valid;
   numbers.lr = lr;
-  numbers.loss_scale = loss_scale_.value();
   context_.step = done;
-  context_.gradient_scale =
-      static_cast<float>(numbers.loss_scale / static_cast<double>(batch.valid));
+  context_.gradient_scale = static_cast<float>(1.0 / static_cast<double>(batch.valid));
   update_step_ = {.lr = static_cast<float>(lr),
-                  .step = done + 1 - loss_scale_.state().skipped,
-                  .loss_scale = static_cast<float>(numbers.loss_scale),
-                  .skip_overflow = loss_scale_.on()};
+                  .number = done + 1,
+                  .skipped = loss_scale_.state().skipped};
   numbers.stops[static_cast<size_t>(placement_.rank)] = stop;
   board_.begin_step(done + 1);
   reduction_->begin_step();
@@ -69,7 +66,7 @@ StepResult Trainer::finish_step() {
   ++finished_;
   share_numbers(numbers);
   auto samples = static_cast<double>(numbers.samples);
-  double norm = numbers.gradient_norm() / numbers.loss_scale;
+  double scale = loss_scale_.value(), norm = numbers.gradient_norm() / scale;
   bool skipped = loss_scale_.on() && !std::isfinite(norm);
   loss_scale_.record(skipped);
   return {.step = numbers.step,
@@ -79,7 +76,7 @@ StepResult Trainer::finish_step() {
           .score = tree_sum(numbers.sums.score) / samples,
           .grad_norm = norm,
           .comm_seconds = numbers.comm_seconds,
-          .loss_scale = loss_scale_.on() ? numbers.loss_scale : 0.0,
+          .loss_scale = loss_scale_.on() ? scale : 0.0,
           .skipped = skipped,
           .skipped_steps = loss_scale_.state().skipped,
           .stop = numbers.any_stop()};
@@ -89,11 +86,15 @@ StepResult Trainer::finish_step() {
 void Trainer::run_step(int lane) {
   // 1. Its towers: forward, backward; gradients are reduced bucket by bucket while they go on.
   const LaneLinks& links = links_[static_cast<size_t>(lane)];
-  lanes_[static_cast<size_t>(lane)]->train(*batch_, context_, current_->sums, links);
+  StepContext context = context_;
+  DeviceLossScale* loss_scale = loss_scale_of(lane);
+  if (loss_scale) context.loss_scale = &loss_scale->state()->scale;
+  lanes_[static_cast<size_t>(lane)]->train(*batch_, context, current_->sums, links);
   stream(lane).record(*current_->own_work[static_cast<size_t>(lane)]);
   reduction_->finish(lane);
   // 2. The weights are updated where the strategy says.
   update(lane);
+  if (loss_scale) loss_scale->follow(squares_of_chunks(), stream(lane));
   board_.enter(lane, Phase::waiting);
   meet(lane);
   // 3. They reach every device, and take the forms its kernels read.
@@ -110,11 +111,21 @@ void Trainer::update(int lane) {
   int part = lane - device(index).first_lane;
   auto& update = updates_[static_cast<size_t>(index - local_.begin)];
   if (update) board_.enter(lane, Phase::update);
+  ParameterUpdate::Step step = update_step_;
+  if (DeviceLossScale* scale = loss_scale_of(lane))
+    step.loss_scale = placement_.updates_on_host ? &loss_scale_.state() : scale->state();
   if (optimizer_->layerwise()) {
-    if (update) update->measure(part, update_step_, stream(lane));
+    if (update) update->measure(part, step, stream(lane));
     share_norms(lane);
   }
-  if (update) update->update(part, update_step_, stream(lane));
+  if (update) update->update(part, step, stream(lane));
+}
+
+// Null: the precision needs none.
+DeviceLossScale* Trainer::loss_scale_of(int lane) {
+  if (device_loss_scales_.empty()) return nullptr;
+  int index = placement_.lane_device[static_cast<size_t>(lane)];
+  return device_loss_scales_[static_cast<size_t>(index - local_.begin)].get();
 }
 
 // All lanes, and where weights are sharded all processes, have measured.

@@ -17,7 +17,7 @@
 #include <spire/device/memory_pool.h>
 #include <spire/kernels/cuda_libraries.h>
 #include <spire/models/model.h>
-#include <spire/optim/loss_scale.h>
+#include <spire/train/device_loss_scale.h>
 #include <spire/train/forward_pass.h>
 #include <spire/train/parameter_update.h>
 #include <spire/train/placement.h>
@@ -84,7 +84,7 @@ struct StepNumbers {
   std::span<double> shared;  // all but the squares: what processes tell each other
   // Of the step itself:
   int64_t step = 0, samples = 0;
-  double lr = 0, loss_scale = 0, comm_seconds = 0;
+  double lr = 0, comm_seconds = 0;
   // One a lane: behind its towers, which wait for no rank, and behind all of it.
   std::vector<std::unique_ptr<Event>> own_work, all_work;
 
@@ -221,6 +221,7 @@ class Trainer {
   void write_weights(const float* values);
   void run_step(int lane);
   void update(int lane);
+  DeviceLossScale* loss_scale_of(int lane);
   void share_norms(int lane);
   void swap_average(int lane);
   void share_weights(int lane);
@@ -262,7 +263,8 @@ class Trainer {
   std::unique_ptr<SliceExchange> weight_slices_, state_slices_;  // of devices, and of the host
   std::unique_ptr<Optimizer> optimizer_;
   Ema ema_;
-  LossScale loss_scale_;   // of the step that begins next
+  LossScale loss_scale_;   // of the step that is finished next
+  std::vector<std::unique_ptr<DeviceLossScale>> device_loss_scales_;  // of fp16: one a local device
   bool averaged_ = false;  // the average is where the weights belong
   Buffer state_;           // one slot's optimizer state, whole; made when a snapshot needs it
 
@@ -276,7 +278,7 @@ class Trainer {
   const Batch* batch_ = nullptr;
   StepNumbers* current_ = nullptr;
   StepContext context_;
-  UpdateStep update_step_;
+  ParameterUpdate::Step update_step_;
   // Made once: no allocation in a step.
   std::function<void(int)> step_body_, await_body_, evaluate_body_, swap_body_;
 };

@@ -48,6 +48,7 @@ MemoryUse Trainer::plan_of(int d) const {
   if (!update_options_[i].owned.empty())
     use[MemoryKind::optimizer] += update_bytes(update_options_[i], layout_);
   if (const TensorNorms* norms = norms_on(i)) use[MemoryKind::optimizer] += norms->bytes();
+  if (loss_scale_.on()) use[MemoryKind::optimizer] += DeviceLossScale::bytes;
   if (i == front_) use[MemoryKind::workspace] += chunks() * sizeof(double);
   if (i == 0 && ranks() > 1)
     use[MemoryKind::communication] +=
@@ -71,6 +72,9 @@ void Trainer::allocate_memory() {
   for (size_t i = 0; i < pools_.size(); ++i) {
     replicas_[i]->allocate(*pools_[i]);
     if (TensorNorms* norms = norms_on(i)) norms->allocate(*pools_[i]);
+    if (loss_scale_.on())
+      device_loss_scales_.push_back(
+          std::make_unique<DeviceLossScale>(*pools_[i], loss_scale_.config(), loss_scale_.state()));
   }
   squares_ = pools_[front_]->allocate(MemoryKind::workspace, chunks() * sizeof(double));
   team_->lead([&] {

@@ -116,6 +116,7 @@ void Trainer::restore(const TrainingState& state) {
   }
   loss_scale_.restore(
       {state.loss_scale, state.loss_scale_steps, state.skipped_steps, state.skipped_in_row});
+  for (auto& scale : device_loss_scales_) scale->set(loss_scale_.state());
   write_weights(values);
   renew_replicas();
 }

@@ -6,7 +6,8 @@
 #include <spire/device/cuda_pack.h>
 #include <spire/optim/ema.h>
 #include <spire/optim/formulas.h>
-#include <spire/train/update_pieces.h>
+#include <spire/train/parameter_update.h>
+#include <spire/train/sum_of_squares_cuda.h>
 
 namespace spire {
 
@@ -15,6 +16,19 @@ constexpr int factor_threads = 1024;
 // Pieces begin and end at multiples of it, as parameters lie at multiples of 16 floats.
 constexpr int update_width = pack_width<float>;
 using UpdatePack = Pack<float, update_width>;
+
+// What the device finds out about a step before the update.
+struct StepFactors {
+  float gradient = 1.0f;  // negative: the step is skipped
+  int unseen = 0;         // steps before it that were skipped, beyond those the host knows of
+};
+
+// A step's formulas, one for each count of unseen steps.
+template <typename Formula>
+struct StepFormulas {
+  Formula optimizer[ParameterUpdate::most_unseen + 1];
+  EmaFormula ema[ParameterUpdate::most_unseen + 1];
+};
 
 // Everything here lies in memory that the device reaches.
 struct UpdateBuffers {
@@ -25,7 +39,7 @@ struct UpdateBuffers {
   const float* sums = nullptr;
   float* slots[2] = {};                    // owned weights alone, as average is
   float* average = nullptr;                // null: weights are not averaged
-  const float* gradient_factor = nullptr;  // negative: the step is skipped
+  const StepFactors* factors = nullptr;
   double* norms = nullptr;                 // TensorNorms::table(), of layer-wise optimizers,
   const float* trust = nullptr;            // and each span's ratio
 };
@@ -38,7 +52,7 @@ struct TrustSpan {
 };
 
 __device__ inline SliceFactors factors_of(const UpdateBuffers& buffers, const UpdatePiece& piece) {
-  return {.gradient = *buffers.gradient_factor,
+  return {.gradient = buffers.factors->gradient,
           .decay = piece.decay,
           .trust = piece.adapts && buffers.trust ? buffers.trust[piece.span] : 1.0f};
 }
@@ -87,14 +101,16 @@ __device__ inline void update_statistic(const UpdateBuffers& buffers, const Stat
 // The whole update: of a piece of weights and their average, or of a running statistic.
 template <typename Formula>
 __global__ void __launch_bounds__(update_threads)
-    update_kernel(UpdateBuffers buffers, Formula formula, EmaFormula ema) {
-  if (*buffers.gradient_factor < 0) return;
+    update_kernel(UpdateBuffers buffers, StepFormulas<Formula> formulas) {
+  if (buffers.factors->gradient < 0) return;
   if (blockIdx.x >= buffers.piece_count) {
     update_statistic(buffers, buffers.statistics[blockIdx.x - buffers.piece_count]);
     return;
   }
   const UpdatePiece piece = buffers.pieces[blockIdx.x];
   const SliceFactors at = factors_of(buffers, piece);
+  const Formula formula = formulas.optimizer[buffers.factors->unseen];
+  const EmaFormula ema = formulas.ema[buffers.factors->unseen];
   for_packs(piece, [&](int64_t i) {
     WeightPack<Formula::slots> pack(buffers, piece, i);
     for (int j = 0; j < update_width; ++j) {
@@ -112,9 +128,10 @@ __global__ void __launch_bounds__(update_threads)
 // What a layer-wise optimizer needs to know of a piece, into the piece's cell.
 template <typename Formula>
 __global__ void __launch_bounds__(update_threads)
-    measure_kernel(UpdateBuffers buffers, Formula formula) {
-  if (*buffers.gradient_factor < 0) return;
+    measure_kernel(UpdateBuffers buffers, StepFormulas<Formula> formulas) {
+  if (buffers.factors->gradient < 0) return;
   const UpdatePiece piece = buffers.pieces[blockIdx.x];
+  const Formula formula = formulas.optimizer[buffers.factors->unseen];
   const SliceFactors at = factors_of(buffers, piece);
   double weights = 0, updates = 0;
   for_packs(piece, [&](int64_t i) {
@@ -139,27 +156,30 @@ __global__ void __launch_bounds__(update_threads)
 // trust[span] of each of `spans`, from its cells.
 template <typename Formula>
 __global__ void __launch_bounds__(update_threads)
-    trust_kernel(const TrustSpan* spans, const double* norms, Formula formula, float* trust) {
+    trust_kernel(const TrustSpan* spans, UpdateBuffers buffers, StepFormulas<Formula> formulas,
+                 float* trust) {
   const TrustSpan span = spans[blockIdx.x];
   TrustSquares tensor;
   for (size_t cell = span.cells.begin + threadIdx.x; cell < span.cells.end;
        cell += update_threads) {
-    tensor.weights += norms[2 * cell];
-    tensor.update += norms[2 * cell + 1];
+    tensor.weights += buffers.norms[2 * cell];
+    tensor.update += buffers.norms[2 * cell + 1];
   }
   tensor.weights = block_reduce<update_threads>(tensor.weights, Sum{});
   tensor.update = block_reduce<update_threads>(tensor.update, Sum{});
-  if (threadIdx.x == 0) trust[span.span] = formula.trust_ratio(tensor, span.decay);
+  if (threadIdx.x > 0) return;
+  const Formula& formula = formulas.optimizer[buffers.factors->unseen];
+  trust[span.span] = formula.trust_ratio(tensor, span.decay);
 }
 
-// One block.
+// One block. skipped: as the host knows it.
 __global__ void __launch_bounds__(factor_threads)
-    gradient_factor_kernel(const double* squares, int64_t count, GradientScale scale,
-                           float* gradient_factor) {
-  double sum = 0;
-  for (int64_t i = threadIdx.x; i < count; i += factor_threads) sum += squares[i];
-  sum = block_reduce<factor_threads>(sum, Sum{});
-  if (threadIdx.x == 0) *gradient_factor = scale.factor(sum);
+    step_factors_kernel(const double* squares, int64_t count, GradientScale scale, int64_t skipped,
+                        StepFactors* factors) {
+  double sum = sum_of_squares<factor_threads>(squares, count);
+  if (threadIdx.x > 0) return;
+  factors->gradient = scale.factor(sum);
+  factors->unseen = scale.loss_scale ? static_cast<int>(scale.loss_scale->skipped - skipped) : 0;
 }
 
 // average = weights.

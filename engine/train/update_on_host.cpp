@@ -40,11 +40,11 @@ class UpdateOnHost : public ParameterUpdate {
     update_ = make_parameter_update(host, layout);
   }
 
-  void measure(int, UpdateStep step, Stream& stream) override {
+  void measure(int, const Step& step, Stream& stream) override {
     fetch(stream);
     on_all([&](int part) { update_->measure(part, step, *host_stream_); });
   }
-  void update(int, UpdateStep step, Stream& stream) override {
+  void update(int, const Step& step, Stream& stream) override {
     if (!measures_) fetch(stream);
     on_all([&](int part) { update_->update(part, step, *host_stream_); });
     hand_over(stream);

@@ -133,7 +133,7 @@ class Updates {
     Floats sums = sums_at(layout_, step);
     sums_.set(sums);
     squares_.set(squares_of(layout_, sums));
-    UpdateStep at{.lr = lr_at(step), .step = step};
+    ParameterUpdate::Step at{.lr = lr_at(step), .number = step};
     for (auto& update : list_) update->measure(0, at, *stream_);
     for (auto& update : list_) update->update(0, at, *stream_);
     stream_->synchronize();
