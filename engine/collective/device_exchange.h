@@ -10,7 +10,8 @@
 namespace spire {
 
 // All ranks call the same at the same place. exchange() and all_reduce() are called by one thread
-// at a time, check() and abort() by any. Buffers lie where the device of the stream reaches them.
+// at a time, and done in the order of the calls, whatever streams they are on; check() and abort()
+// are called by any. Buffers lie where the device of the stream reaches them.
 class DeviceExchange {
  public:
   virtual ~DeviceExchange() = default;

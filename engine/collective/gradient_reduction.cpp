@@ -1,7 +1,6 @@
 #include <spire/collective/gradient_reduction.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include <spire/device/barrier.h>
 
@@ -9,12 +8,6 @@ namespace spire {
 namespace {
 
 constexpr uint32_t released = 1u << 30;  // added to a count of lanes: nobody waits for it any more
-
-int64_t nanoseconds() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 void add_and_notify(std::atomic<uint32_t>& word, uint32_t count) {
   word.fetch_add(count, std::memory_order_acq_rel);
@@ -104,7 +97,6 @@ void GradientReduction::arrive(int lane, int64_t ready) {
     state.stream->record(*state.arrival[b]);
     if (arrived_[b].fetch_add(1, std::memory_order_acq_rel) + 1 != lanes_.size()) continue;
     arrived_[b].notify_all();
-    if (b + 1 == buckets().size()) last_arrival_.store(nanoseconds(), std::memory_order_relaxed);
   }
   if (state.arrived > before) sum_shares(lane, state.arrived, false);
 }
@@ -122,10 +114,6 @@ void GradientReduction::finish(int lane) {
   }
   if (broken_.load()) throw BarrierBroken{};
   wait_for_others(lane, [](const Lane& other) -> Event& { return *other.end; });
-  if (lane == 0) {
-    auto nanos = reduced_at_.load() - last_arrival_.load();
-    exposed_seconds_ = static_cast<double>(std::max<int64_t>(0, nanos)) * 1e-9;
-  }
 }
 
 void GradientReduction::break_up() {
@@ -163,8 +151,6 @@ void GradientReduction::sum_shares(int lane, size_t until, bool wait) {
 
 void GradientReduction::bucket_summed(size_t b) {
   if (summed_[b].fetch_add(1, std::memory_order_acq_rel) + 1 != lanes_.size()) return;
-  if (b + 1 == buckets().size() && !exchange_)
-    reduced_at_.store(nanoseconds(), std::memory_order_relaxed);
   summed_[b].notify_all();
 }
 
@@ -203,7 +189,6 @@ void GradientReduction::run_exchange() {
       error_ = std::make_exception_ptr(LaneError(board_.read(thread_row()), error));
     }
     if (error_) broken_.store(true);
-    reduced_at_.store(nanoseconds(), std::memory_order_relaxed);
     add_and_notify(exchanged_, 1);
   }
 }

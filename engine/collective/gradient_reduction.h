@@ -68,8 +68,6 @@ class GradientReduction {
   // What a bucket's sum is in, once reduced: all of it, or this rank's slices.
   const float* sums() const { return nodes_.front().data; }
   const std::vector<FloatRange>& buckets() const { return options_.exchange.buckets; }
-  // How long the step's reduction went on after the last lane was done with its towers.
-  double exposed_seconds() const { return exposed_seconds_; }
 
  private:
   struct ProcessNode {
@@ -101,9 +99,7 @@ class GradientReduction {
   std::vector<Lane> lanes_;
   std::unique_ptr<std::atomic<uint32_t>[]> arrived_, summed_;  // lanes, of each bucket
   std::atomic<bool> broken_{false};
-  std::atomic<bool> released_{false};                     // break_up() was called
-  std::atomic<int64_t> last_arrival_{0}, reduced_at_{0};  // steady clock, nanoseconds
-  double exposed_seconds_ = 0;
+  std::atomic<bool> released_{false};  // break_up() was called
 
   // Of the exchange thread:
   std::unique_ptr<Stream> exchange_stream_;

@@ -43,6 +43,20 @@ class HostArithmetic : public LaneArithmetic {
       squares[begin / TreeSum::chunk] = sum_of_squares(values + begin, count);
     });
   }
+  void sum_rows(const double* rows, int towers, int64_t count, double* out) override {
+    constexpr int64_t width = 64;
+    double stack[max_depth][width];
+    for (int64_t begin = 0; begin < count; begin += width) {
+      int64_t n = std::min(width, count - begin);
+      int depth = 0;
+      for (int tower = 0; tower < towers; ++tower) {
+        std::copy_n(rows + tower * count + begin, n, stack[depth++]);
+        for (int a = additions_after(tower, towers); a > 0; --a, --depth)
+          for (int64_t i = 0; i < n; ++i) stack[depth - 2][i] += stack[depth - 1][i];
+      }
+      std::copy_n(stack[0], n, out + begin);
+    }
+  }
 
  private:
   std::vector<float> scratch_;

@@ -1,4 +1,5 @@
-// What a lane computes on flat fp32 buffers of gradients: on its device, in its stream's order.
+// What a lane adds up, on its device, in its stream's order: flat fp32 buffers of gradients, and
+// vectors of towers.
 #pragma once
 #include <memory>
 
@@ -15,6 +16,7 @@ class LaneArithmetic {
   virtual ~LaneArithmetic() = default;
 
   static constexpr int max_gpu_leaves = 64;
+  static constexpr int max_depth = 16;  // of a GPU's trees, and of those over rows: 32768 towers
 
   // into[i] += from[i] for `range`.
   virtual void add(float* into, const float* from, FloatRange range) = 0;
@@ -27,6 +29,9 @@ class LaneArithmetic {
   // squares[c] = sum of values[i]^2 in fp64 over what chunk c (TreeSum::chunk floats from c * chunk
   // on) has in `range`, which begins with a chunk. In an order that is the same for all ranges.
   virtual void square(const float* values, FloatRange range, double* squares) = 0;
+
+  // out[i] = tree_sum() of rows[t * count + i] over towers t; out is none of the rows.
+  virtual void sum_rows(const double* rows, int towers, int64_t count, double* out) = 0;
 };
 
 // depth: of the deepest tree it sums. The stream outlives it.

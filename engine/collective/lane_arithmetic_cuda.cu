@@ -12,7 +12,7 @@ namespace {
 
 constexpr int threads = 256;
 constexpr int pack = pack_width<float>;
-constexpr int max_depth = 16;  // of the trees: 32768 towers
+constexpr int max_depth = LaneArithmetic::max_depth;
 
 // A tree as an argument of a kernel.
 struct Terms {
@@ -81,6 +81,21 @@ __global__ void __launch_bounds__(threads)
   if (threadIdx.x == 0) squares[first / TreeSum::chunk] = sum;
 }
 
+// A column a thread. The stack's top is in a register.
+__global__ void __launch_bounds__(threads)
+    sum_rows_kernel(const double* rows, int towers, int64_t count, double* out) {
+  int64_t i = int64_t{blockIdx.x} * threads + threadIdx.x;
+  if (i >= count) return;
+  double below[max_depth - 1], top = 0;
+  int depth = 0;
+  for (int tower = 0; tower < towers; ++tower) {
+    if (tower > 0) below[depth++] = top;
+    top = rows[tower * count + i];
+    for (int a = additions_after(tower, towers); a > 0; --a) top = below[--depth] + top;
+  }
+  out[i] = top;
+}
+
 class CudaArithmetic : public LaneArithmetic {
  public:
   explicit CudaArithmetic(Stream& stream) : stream_(stream.native()) {}
@@ -111,6 +126,10 @@ class CudaArithmetic : public LaneArithmetic {
     if (range.size() == 0) return;
     launch(square_kernel, blocks_for(range.size(), TreeSum::chunk), threads, stream_, values, range,
            takes_packs(values + range.begin), squares);
+  }
+
+  void sum_rows(const double* rows, int towers, int64_t count, double* out) override {
+    launch(sum_rows_kernel, blocks_for(count, threads), threads, stream_, rows, towers, count, out);
   }
 
  private:

@@ -38,6 +38,7 @@ class NcclExchange final : public DeviceExchange {
 
   ProcessGroup& group_;
   const int index_;
+  std::unique_ptr<Event> last_;  // behind the last exchange
   // Of what follows. Never held while a question to NCCL is repeated.
   std::mutex mutex_;
   ncclComm_t comm_ = nullptr;             // null after an abort
@@ -55,7 +56,8 @@ ncclUniqueId share_id(ProcessGroup& group) {
   return id;
 }
 
-NcclExchange::NcclExchange(ProcessGroup& group, int index) : group_(group), index_(index) {
+NcclExchange::NcclExchange(ProcessGroup& group, int index)
+    : group_(group), index_(index), last_(make_cuda_stream(index)->make_event()) {
   ncclUniqueId id = share_id(group);
   CurrentCudaDevice current(index_);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
@@ -134,6 +136,7 @@ void NcclExchange::exchange(std::span<const Outgoing> sends, std::span<const Inc
                             Stream& stream) {
   auto on = static_cast<cudaStream_t>(stream.native());
   ncclResult_t code = ncclSuccess;
+  stream.wait_for(*last_);
   {
     std::lock_guard lock(mutex_);
     expect_usable();
@@ -153,11 +156,13 @@ void NcclExchange::exchange(std::span<const Outgoing> sends, std::span<const Inc
     if (code == ncclSuccess) code = end;
   }
   finish(code, "ncclSend, ncclRecv");
+  stream.record(*last_);
 }
 
 void NcclExchange::all_reduce(float* values, int64_t count, Stream& stream) {
   if (count == 0) return;
   ncclResult_t code = ncclSuccess;
+  stream.wait_for(*last_);
   {
     std::lock_guard lock(mutex_);
     expect_usable();
@@ -165,6 +170,7 @@ void NcclExchange::all_reduce(float* values, int64_t count, Stream& stream) {
                          static_cast<cudaStream_t>(stream.native()));
   }
   finish(code, "ncclAllReduce");
+  stream.record(*last_);
 }
 
 // What cannot be registered is staged by NCCL, as all else is.

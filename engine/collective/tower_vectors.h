@@ -1,43 +1,48 @@
 // Sums over all towers of a step while the towers still run, in lockstep: the moments of
 // synchronous batch normalisation. Every tower writes a row; all rows reach every process; each
-// lane adds them up in the fixed tree's order.
+// lane adds them up in the fixed tree's order (LaneArithmetic::sum_rows). Nobody on the host waits
+// for a device.
 #pragma once
+#include <map>
+#include <memory>
 #include <vector>
 
+#include <spire/collective/slice_exchange.h>
 #include <spire/collective/tree.h>
-#include <spire/device/device_memory.h>
-#include <spire/device/lane_team.h>
-#include <spire/process/process_group.h>
+#include <spire/device/lane_joint.h>
+#include <spire/device/memory_pool.h>
 
 namespace spire {
 
 class TowerVectors {
  public:
-  // width: the longest vector. rank_towers: of each rank, in order. team: this process's lanes.
-  TowerVectors(int64_t width, const std::vector<TowerRange>& rank_towers, ProcessGroup* group,
-               LaneTeam& team);
+  struct Options {
+    std::vector<int64_t> counts;          // of all vectors of a plan
+    std::vector<TowerRange> rank_towers;  // of each rank, in order
+    MemoryPool* memory = nullptr;         // of the first lane's device; outlives this
+    LaneJoint* joint = nullptr;           // of this process's lanes; outlives this
+    Stream* stream = nullptr;             // the first lane's; outlives this
+    DeviceExchange* exchange = nullptr;   // null for one process; outlives this
+  };
+  explicit TowerVectors(const Options& options);
+  ~TowerVectors();
+  TowerVectors(const TowerVectors&) = delete;
+  TowerVectors& operator=(const TowerVectors&) = delete;
+  // Of the first lane's device.
+  static size_t bytes(const std::vector<int64_t>& counts, int towers);
 
-  // Every lane, for the same sum, `index` counting them within the step: writes the rows of its
-  // towers, calls meet(), then sum(). A row is written with `=`, and in memory of the host that the
-  // lanes' streams can copy to.
-  double* row(size_t index, int tower, int64_t count);
+  // Every lane, for the same sum, `index` counting them within the step: gives its stream what
+  // writes the rows of its towers, with `=`, and calls meet(). What it then gives its stream may
+  // read all rows, (towers, count), up to its next meet(). In memory that the lanes' devices reach.
+  double* rows(size_t index) const;
   void meet(size_t index, int lane, int64_t count);  // throws PeerLost, BarrierBroken
-  void sum(size_t index, int lane, int64_t count, double* out);
 
  private:
-  const double* add_rows(TowerRange node, const double* rows, int64_t count, double* out,
-                         double* scratch) const;
-
-  int64_t width_;
-  std::vector<TowerRange> rank_towers_;
-  int towers_;
-  ProcessGroup* group_;
-  LaneTeam& team_;
-  // Two sets of rows in turn: a lane may write the next sum's while another still reads this one's.
+  Options options_;
+  // Two sets of rows by turns: a lane may write the next sum's while another still reads this
+  // one's.
   std::unique_ptr<DeviceMemory> rows_[2];
-  std::vector<std::vector<double>> scratch_;  // one a lane
-  std::vector<Outgoing> sends_;
-  std::vector<Incoming> receives_;
+  std::map<int64_t, SliceExchange> gathers_;  // by count
 };
 
 }  // namespace spire

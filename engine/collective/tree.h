@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include <spire/base/host_device.h>
+
 namespace spire {
 
 // Towers [begin, end): a node of the tree, or what a lane hosts.
@@ -93,5 +95,15 @@ class TreeSum {
 
 // The same tree over one double a tower: losses, counts, moments.
 double tree_sum(std::span<const double> per_tower);
+
+// And for whoever adds up single towers 0, 1, ... of a run elsewhere: how many additions follow
+// tower's own, as in TreeSum::Term.
+SPIRE_HOST_DEVICE inline int additions_after(int tower, int towers) {
+  int additions = 0;
+  for (int n = tower + 1; n % 2 == 0; n /= 2) ++additions;
+  if (tower + 1 < towers) return additions;
+  for (int n = towers & (towers - 1); n != 0; n &= n - 1) ++additions;
+  return additions;
+}
 
 }  // namespace spire

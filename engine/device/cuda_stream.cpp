@@ -7,9 +7,9 @@ namespace {
 
 class CudaEvent : public Event {
  public:
-  CudaEvent() {
-    check_cuda(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming),
-               "cudaEventCreateWithFlags");
+  explicit CudaEvent(Timing timing) {
+    unsigned flags = timing == Timing::on ? cudaEventDefault : cudaEventDisableTiming;
+    check_cuda(cudaEventCreateWithFlags(&event_, flags), "cudaEventCreateWithFlags");
   }
   ~CudaEvent() override { cudaEventDestroy(event_); }
   CudaEvent(const CudaEvent&) = delete;
@@ -58,9 +58,9 @@ class CudaStream : public Stream {
     if (bytes == 0) return;
     check_cuda(cudaMemsetAsync(memory, 0, bytes, stream()), "cudaMemsetAsync");
   }
-  std::unique_ptr<Event> make_event() const override {
+  std::unique_ptr<Event> make_event(Timing timing) const override {
     CurrentCudaDevice current(device().index);
-    return std::make_unique<CudaEvent>();
+    return std::make_unique<CudaEvent>(timing);
   }
   void record(Event& event) override {
     check_cuda(cudaEventRecord(of(event), stream()), "cudaEventRecord");
@@ -76,6 +76,11 @@ class CudaStream : public Stream {
     if (code == cudaErrorNotReady) return false;
     check_cuda(code, "cudaEventQuery");
     return true;
+  }
+  double seconds_between(const Event& begin, const Event& end) override {
+    float milliseconds = 0;
+    check_cuda(cudaEventElapsedTime(&milliseconds, of(begin), of(end)), "cudaEventElapsedTime");
+    return 1e-3 * double{milliseconds};
   }
   void synchronize() override {
     check_cuda(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");

@@ -1,9 +1,18 @@
 #include <spire/device/stream.h>
 
+#include <chrono>
 #include <cstring>
 
 namespace spire {
 namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct HostEvent : Event {
+  explicit HostEvent(Timing event_timing) : timing(event_timing) {}
+  Timing timing;
+  Clock::time_point time;
+};
 
 // Nothing is left to wait for when a call returns.
 class HostStream : public Stream {
@@ -16,11 +25,20 @@ class HostStream : public Stream {
   void fill_zero(void* memory, size_t bytes) override {
     if (bytes > 0) std::memset(memory, 0, bytes);
   }
-  std::unique_ptr<Event> make_event() const override { return std::make_unique<Event>(); }
-  void record(Event&) override {}
+  std::unique_ptr<Event> make_event(Timing timing) const override {
+    return std::make_unique<HostEvent>(timing);
+  }
+  void record(Event& event) override {
+    auto& mine = static_cast<HostEvent&>(event);
+    if (mine.timing == Timing::on) mine.time = Clock::now();
+  }
   void wait_for(const Event&) override {}
   void await(const Event&) override {}
   bool reached(const Event&) override { return true; }
+  double seconds_between(const Event& begin, const Event& end) override {
+    auto time = [](const Event& event) { return static_cast<const HostEvent&>(event).time; };
+    return std::chrono::duration<double>(time(end) - time(begin)).count();
+  }
   void synchronize() override {}
   std::unique_ptr<Recording> record_work(const std::function<void()>&) override { return {}; }
   void replay(const Recording&) override {}

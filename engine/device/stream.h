@@ -3,6 +3,7 @@
 // what it still reads, synchronises first.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -10,6 +11,9 @@
 #include <spire/device/device.h>
 
 namespace spire {
+
+// Whether an event notes when it is reached.
+enum class Timing : uint8_t { off, on };
 
 // A point in the work of a stream, which others can wait for.
 class Event {
@@ -39,13 +43,15 @@ class Stream {
 
   // An event that was never recorded is no wait. Waiting is for what was recorded last when
   // wait_for() is called; streams of other devices may wait, too.
-  virtual std::unique_ptr<Event> make_event() const = 0;
+  virtual std::unique_ptr<Event> make_event(Timing timing = Timing::off) const = 0;
   virtual void record(Event& event) = 0;
   virtual void wait_for(const Event& event) = 0;
   // Returns when what was recorded last is done.
   virtual void await(const Event& event) = 0;
   // Whether what was recorded last is done; true of an event that never was. Does not wait.
   virtual bool reached(const Event& event) = 0;
+  // From one to the other, both with Timing::on, recorded on streams of this device, and reached.
+  virtual double seconds_between(const Event& begin, const Event& end) = 0;
 
   // Returns when all the work is done.
   virtual void synchronize() = 0;

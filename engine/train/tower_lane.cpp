@@ -61,7 +61,7 @@ MemoryUse TowerLane::memory() const {
   size_t inputs = TowerFeed::bytes(options_.spec.device, input_bytes_, feed_slots());
   return {{MemoryKind::gradients, static_cast<size_t>(schedule_.buffers) * buffer_bytes()},
           {MemoryKind::activations, towers_.size() * activation_bytes_ + inputs},
-          {MemoryKind::workspace, towers_.size() * workspace_bytes_}};
+          {MemoryKind::workspace, towers_.size() * workspace_bytes_ + tower_vector_bytes()}};
 }
 
 void TowerLane::allocate() {
@@ -80,10 +80,7 @@ void TowerLane::allocate() {
   }
   arithmetic_ = make_lane_arithmetic(stream(), 1);
   feed_ = std::make_unique<TowerFeed>(stream(), memory, input_bytes_, feed_slots());
-  int64_t longest = 0;
-  for (int64_t count : tower_sums()) longest = std::max(longest, count);
-  tower_vector_ =
-      allocate_staging(options_.spec.device, static_cast<size_t>(longest) * sizeof(double));
+  tower_vector_ = memory.allocate(MemoryKind::workspace, tower_vector_bytes());
 }
 
 void TowerLane::compile(Plans& plans, int64_t samples, bool training, const GraphBuilder& build,
@@ -178,26 +175,32 @@ void TowerLane::train_in_lockstep(const Batch& batch, const StepContext& context
 void TowerLane::sum_over_towers(size_t index, const LaneLinks& links) {
   int64_t count = tower_sums()[index];
   auto bytes = static_cast<size_t>(count) * sizeof(double);
+  double* rows = links.vectors->rows(index);
+  auto* vector = tower_vector_->as<double>();
   for (size_t i = 0; i < towers_.size(); ++i) {
     const Tower& tower = towers_[i];
-    double* row = links.vectors->row(index, options_.range.begin + static_cast<int>(i), count);
-    if (tower.plan) {
-      stream().copy(row, tower.plan->tower_vector(tower.position, tower.bindings).mine, bytes);
-    } else {
-      std::fill_n(row, count, 0.0);
-    }
+    double* row = rows + (options_.range.begin + static_cast<int64_t>(i)) * count;
+    if (!tower.plan) stream().fill_zero(vector, bytes);
+    stream().copy(row, tower.plan ? vector_of(tower).mine : vector, bytes);
   }
-  stream().synchronize();
   links.board->enter(links.lane, Phase::waiting);
   links.vectors->meet(index, links.lane, count);
   bool forward = 2 * index < tower_sums().size();  // each has one sum forward and one backward
   links.board->enter(links.lane, forward ? Phase::forward : Phase::backward);
-  auto* sum = tower_vector_->as<double>();
-  links.vectors->sum(index, links.lane, count, sum);
+  arithmetic_->sum_rows(rows, options_.towers, count, vector);
   for (const Tower& tower : towers_) {
-    if (!tower.plan) continue;
-    stream().copy(tower.plan->tower_vector(tower.position, tower.bindings).sum, sum, bytes);
+    if (tower.plan) stream().copy(vector_of(tower).sum, vector, bytes);
   }
+}
+
+TowerVector TowerLane::vector_of(const Tower& tower) {
+  return tower.plan->tower_vector(tower.position, tower.bindings);
+}
+
+size_t TowerLane::tower_vector_bytes() const {
+  int64_t longest = 0;
+  for (int64_t count : tower_sums()) longest = std::max(longest, count);
+  return static_cast<size_t>(longest) * sizeof(double);
 }
 
 void TowerLane::evaluate(const Batch& batch, TowerSums& sums, const LaneLinks& links) {

@@ -102,6 +102,8 @@ class TowerLane {
   void train_in_lockstep(const Batch& batch, const StepContext& context, TowerSums& sums,
                          const LaneLinks& links);
   void sum_over_towers(size_t index, const LaneLinks& links);
+  static TowerVector vector_of(const Tower& tower);
+  size_t tower_vector_bytes() const;
   void finish(const Tower& tower, size_t i, TowerSums& sums);
   float* gradients(int buffer) { return gradients_[static_cast<size_t>(buffer)]->as<float>(); }
   Stream& stream() { return *options_.stream; }
@@ -124,7 +126,7 @@ class TowerLane {
   std::unique_ptr<LaneArithmetic> arithmetic_;
   std::unique_ptr<TowerFeed> feed_;
   std::vector<HostRows> rows_;                  // of the tower that is prepared
-  std::unique_ptr<DeviceMemory> tower_vector_;  // a sum over towers on its way to the device
+  std::unique_ptr<DeviceMemory> tower_vector_;  // a sum over towers on its way into their arenas
 };
 
 }  // namespace spire

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include <spire/device/barrier.h>
 #include <spire/process/pauses.h>
@@ -32,8 +33,7 @@ StepResult Trainer::step(const Batch& batch, int64_t done, double lr, bool stop)
 int Trainer::most_ahead() const {
   static_assert(std::tuple_size_v<decltype(numbers_)> == ParameterUpdate::most_unseen + 1);
   bool gpus = placement_.lanes[0].device.kind == DeviceKind::cuda;
-  bool host_takes_part = vectors_ || placement_.updates_on_host;
-  return gpus && !host_takes_part ? static_cast<int>(numbers_.size()) - 1 : 0;
+  return gpus && !placement_.updates_on_host ? static_cast<int>(numbers_.size()) - 1 : 0;
 }
 
 void Trainer::begin_step(const Batch& batch, int64_t done, double lr, bool stop) {
@@ -47,14 +47,12 @@ void Trainer::begin_step(const Batch& batch, int64_t done, double lr, bool stop)
   numbers.lr = lr;
   context_.step = done;
   context_.gradient_scale = static_cast<float>(1.0 / static_cast<double>(batch.valid));
-  update_step_ = {.lr = static_cast<float>(lr),
-                  .number = done + 1,
-                  .skipped = loss_scale_.state().skipped};
+  update_step_ = {
+      .lr = static_cast<float>(lr), .number = done + 1, .skipped = loss_scale_.state().skipped};
   numbers.stops[static_cast<size_t>(placement_.rank)] = stop;
   board_.begin_step(done + 1);
   reduction_->begin_step();
   team_->parallel(step_body_);
-  numbers.comm_seconds = reduction_->exposed_seconds();
   ++begun_;
 }
 
@@ -75,7 +73,7 @@ StepResult Trainer::finish_step() {
           .loss = tree_sum(numbers.sums.loss) / samples,
           .score = tree_sum(numbers.sums.score) / samples,
           .grad_norm = norm,
-          .comm_seconds = numbers.comm_seconds,
+          .comm_seconds = exposed_seconds(numbers),
           .loss_scale = loss_scale_.on() ? scale : 0.0,
           .skipped = skipped,
           .skipped_steps = loss_scale_.state().skipped,
@@ -92,6 +90,7 @@ void Trainer::run_step(int lane) {
   lanes_[static_cast<size_t>(lane)]->train(*batch_, context, current_->sums, links);
   stream(lane).record(*current_->own_work[static_cast<size_t>(lane)]);
   reduction_->finish(lane);
+  stream(lane).record(*current_->reduced[static_cast<size_t>(lane)]);
   // 2. The weights are updated where the strategy says.
   update(lane);
   if (loss_scale) loss_scale->follow(squares_of_chunks(), stream(lane));
@@ -175,6 +174,16 @@ void Trainer::await_device(int lane, const StepNumbers& numbers) {
 void Trainer::await(int lane, const Event& event) {
   if (!device_exchange_) return stream(lane).await(event);
   for (Pauses pauses; !stream(lane).reached(event); pauses.pause()) device_exchange_->check();
+}
+
+// As the lane waits that was the last with its towers.
+double Trainer::exposed_seconds(const StepNumbers& numbers) {
+  double least = std::numeric_limits<double>::infinity();
+  for (size_t l = 0; l < streams_.size(); ++l) {
+    least =
+        std::min(least, streams_[l]->seconds_between(*numbers.own_work[l], *numbers.reduced[l]));
+  }
+  return least;
 }
 
 // Nothing waits for this rank's lanes any more, and they wait for nobody.

@@ -57,7 +57,7 @@ struct StepResult {
   double loss = 0;          // mean over the global batch's valid samples
   double score = 0;         // mean of what the metric is made from (Metric)
   double grad_norm = 0;     // of the averaged gradient, before clipping
-  double comm_seconds = 0;  // the reduction's time that no tower's work hid
+  double comm_seconds = 0;  // the reduction's time after the last lane's towers were done
   // Of fp16 alone: the loss's factor in this step (0: another precision); whether the gradients
   // overflowed, so that nothing was updated; and how many steps went so, in all.
   double loss_scale = 0;
@@ -84,9 +84,10 @@ struct StepNumbers {
   std::span<double> shared;  // all but the squares: what processes tell each other
   // Of the step itself:
   int64_t step = 0, samples = 0;
-  double lr = 0, comm_seconds = 0;
-  // One a lane: behind its towers, which wait for no rank, and behind all of it.
-  std::vector<std::unique_ptr<Event>> own_work, all_work;
+  double lr = 0;
+  // One a lane: behind its towers, which wait for no rank (but where these sum over towers), behind
+  // the reduction, and behind all of it.
+  std::vector<std::unique_ptr<Event>> own_work, reduced, all_work;
 
   double gradient_norm() const;  // of the summed, scaled gradient
   bool any_stop() const;
@@ -215,6 +216,7 @@ class Trainer {
   void await_device(int lane, const StepNumbers& numbers);
   void await(int lane, const Event& event);
   void give_up();
+  double exposed_seconds(const StepNumbers& numbers);
   void make_devices(const TrainerOptions& options);
   void make_exchanges();
   void meet(int lane) { joint_->meet(lane); }
@@ -263,7 +265,7 @@ class Trainer {
   std::unique_ptr<SliceExchange> weight_slices_, state_slices_;  // of devices, and of the host
   std::unique_ptr<Optimizer> optimizer_;
   Ema ema_;
-  LossScale loss_scale_;   // of the step that is finished next
+  LossScale loss_scale_;  // of the step that is finished next
   std::vector<std::unique_ptr<DeviceLossScale>> device_loss_scales_;  // of fp16: one a local device
   bool averaged_ = false;  // the average is where the weights belong
   Buffer state_;           // one slot's optimizer state, whole; made when a snapshot needs it

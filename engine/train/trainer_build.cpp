@@ -187,7 +187,8 @@ void Trainer::make_numbers() {
     numbers.stops = numbers.shared.subspan(2 * towers);
     numbers.squares = {squares_->on_host() ? squares_->as<double>() : at + entries, chunks()};
     for (auto& stream : streams_) {
-      numbers.own_work.push_back(stream->make_event());
+      numbers.own_work.push_back(stream->make_event(Timing::on));
+      numbers.reduced.push_back(stream->make_event(Timing::on));
       numbers.all_work.push_back(stream->make_event());
     }
   }
@@ -246,13 +247,15 @@ void Trainer::make_slices() {
 }
 
 void Trainer::make_links() {
-  const auto& sums = lanes_.front()->tower_sums();
-  if (!sums.empty()) {
-    std::vector<TowerRange> towers;
-    for (int rank = 0; rank < ranks(); ++rank) towers.push_back(placement_.towers_of(rank));
-    vectors_ = std::make_unique<TowerVectors>(*std::max_element(sums.begin(), sums.end()), towers,
-                                              group_, *team_);
-  }
+  TowerVectors::Options vectors{.counts = lanes_.front()->tower_sums(),
+                                .rank_towers = {},
+                                .memory = pools_.front().get(),
+                                .joint = joint_.get(),
+                                .stream = streams_.front().get(),
+                                .exchange = device_exchange_.get()};
+  for (int rank = 0; rank < ranks(); ++rank)
+    vectors.rank_towers.push_back(placement_.towers_of(rank));
+  if (!vectors.counts.empty()) vectors_ = std::make_unique<TowerVectors>(vectors);
   for (int lane = 0; lane < team_->size(); ++lane)
     links_.push_back({lane, &board_, reduction_.get(), vectors_.get()});
 }

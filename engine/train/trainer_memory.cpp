@@ -50,6 +50,9 @@ MemoryUse Trainer::plan_of(int d) const {
   if (const TensorNorms* norms = norms_on(i)) use[MemoryKind::optimizer] += norms->bytes();
   if (loss_scale_.on()) use[MemoryKind::optimizer] += DeviceLossScale::bytes;
   if (i == front_) use[MemoryKind::workspace] += chunks() * sizeof(double);
+  if (i == 0)
+    use[MemoryKind::workspace] +=
+        TowerVectors::bytes(lanes_.front()->tower_sums(), placement_.towers);
   if (i == 0 && ranks() > 1)
     use[MemoryKind::communication] +=
         RankExchange::staging_bytes(exchange_options(), placement_.rank);

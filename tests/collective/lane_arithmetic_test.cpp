@@ -90,6 +90,30 @@ TEST_P(LaneArithmeticTest, SumsHaveTheBitsOfTheTree) {
   }
 }
 
+TEST_P(LaneArithmeticTest, SumsOfRowsHaveTheBitsOfTheTree) {
+  auto sums = arithmetic();
+  for (int towers : {1, 2, 3, 5, 6, 7, 8, 64, 100}) {
+    for (int64_t count : {int64_t{1}, int64_t{63}, int64_t{300}}) {
+      std::vector<double> rows, expected;
+      for (int tower = 0; tower < towers; ++tower) {
+        auto values = values_of(tower);
+        for (size_t i = 0; i < static_cast<size_t>(count); ++i) rows.push_back(values[i] / 3.0);
+      }
+      for (int64_t i = 0; i < count; ++i) {
+        std::vector<double> column;
+        for (int tower = 0; tower < towers; ++tower)
+          column.push_back(rows[static_cast<size_t>(tower * count + i)]);
+        expected.push_back(tree_sum(column));
+      }
+      OnDevice<double> there(GetParam(), rows),
+          out(GetParam(), std::vector<double>(expected.size()));
+      sums->sum_rows(there.data(), towers, count, out.data());
+      stream().synchronize();
+      ASSERT_EQ(out.values(), expected) << towers << " towers of " << count;
+    }
+  }
+}
+
 TEST_P(LaneArithmeticTest, TheSumMayTakeThePlaceOfTheFirstLeaf) {
   auto sums = arithmetic();
   for (int count : {1, 2, 7}) {
