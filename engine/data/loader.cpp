@@ -1,21 +1,15 @@
 #include <spire/base/error.h>
 #include <spire/data/loader.h>
+#include <spire/device/buffer.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <limits>
-#include <new>
 #include <system_error>
 
 namespace spire {
 namespace {
-
-constexpr size_t alignment = 64;
-
-size_t round_up(size_t bytes) {
-  return (bytes + alignment - 1) / alignment * alignment;
-}
 
 int64_t at_least(int64_t least, int64_t value, const char* key) {
   if (value < least) fail(Category::config, "{}: {}, expected {} or more", key, value, least);
@@ -53,10 +47,6 @@ int64_t steps_of(int64_t count, int64_t global_batch, bool drop_last) {
 
 }  // namespace
 
-void BatchLoader::AlignedDelete::operator()(std::byte* memory) const {
-  ::operator delete[](memory, std::align_val_t{alignment});
-}
-
 BatchLoader::BatchLoader(const Dataset& dataset, const LoaderOptions& options)
     : dataset_(dataset),
       options_(options),
@@ -67,7 +57,8 @@ BatchLoader::BatchLoader(const Dataset& dataset, const LoaderOptions& options)
       steps_per_epoch_(steps_of(dataset.count(), global_batch_, options.drop_last)) {
   at_least(0, options.workers, "data.workers");
   if (options.mix.any()) mixer_.emplace(dataset.spec().columns, options.mix, options.seed);
-  int64_t slots = at_least(1, options.prefetch, "data.prefetch") + 1;
+  require(options.held >= 1, "BatchLoader: {} batches in use", options.held);
+  int64_t slots = at_least(1, options.prefetch, "data.prefetch") + options.held;
   slots_.reserve(static_cast<size_t>(slots));
   for (int64_t i = 0; i < slots; ++i) slots_.push_back(make_slot());
   threads_.reserve(static_cast<size_t>(options.workers));
@@ -77,24 +68,31 @@ BatchLoader::~BatchLoader() {
   stop();
 }
 
+std::unique_ptr<DeviceMemory> BatchLoader::allocate_batch(size_t bytes) const {
+  try {
+    return allocate_staging(options_.device, bytes);
+  } catch (const Error& error) {
+    if (error.category() != Category::out_of_memory) throw;
+    fail(Category::out_of_memory,
+         "data.prefetch: no {}memory of the host for {} batches of {:.1f} MiB, {} prepared ahead "
+         "and {} in use; lower data.prefetch or batch_size ({})",
+         options_.device.kind == DeviceKind::cuda ? "pinned " : "",
+         options_.prefetch + options_.held, static_cast<double>(bytes) / 0x1p20, options_.prefetch,
+         options_.held, error.what());
+  }
+}
+
 BatchLoader::Slot BatchLoader::make_slot() const {
   auto rows = static_cast<size_t>(rows_);
   size_t bytes = 0;
-  for (const Column& column : columns()) bytes += round_up(rows * column.row_bytes());
+  for (const Column& column : columns()) bytes += align_up(rows * column.row_bytes());
   Slot slot;
-  try {
-    slot.memory.reset(new (std::align_val_t{alignment}) std::byte[bytes]);
-  } catch (const std::bad_alloc&) {
-    fail(Category::config,
-         "no memory for {} batches of {} bytes; lower data.prefetch or "
-         "batch_size",
-         options_.prefetch + 1, bytes);
-  }
-  std::byte* begin = slot.memory.get();
+  slot.memory = allocate_batch(bytes);
+  auto* begin = slot.memory->as<std::byte>();
   for (const Column& column : columns()) {
     slot.columns.push_back(begin);
     slot.batch.columns.push_back(begin);
-    begin += round_up(rows * column.row_bytes());
+    begin += align_up(rows * column.row_bytes());
   }
   slot.samples.resize(rows);
   slot.batch.first_row = first_row_;
@@ -143,7 +141,7 @@ const Batch& BatchLoader::next() {
     prepare(given_, slot);
   } else {
     std::unique_lock lock(mutex_);
-    given_back_ = given_;
+    given_back_ = std::max<int64_t>(0, given_ + 1 - options_.held);
     slot_free_.notify_one();
     slot_ready_.wait(lock, [&] { return slot.ready == given_; });
   }

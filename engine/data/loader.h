@@ -5,6 +5,7 @@
 #include <spire/data/dataset.h>
 #include <spire/data/mix.h>
 #include <spire/data/sampler.h>
+#include <spire/device/device_memory.h>
 
 #include <condition_variable>
 #include <cstddef>
@@ -25,15 +26,20 @@ struct LoaderOptions {
   int64_t first_tower = 0;
   int64_t tower_count = 0;
   int64_t workers = 1;     // reader threads; 0: next() prepares the batch itself
-  int64_t prefetch = 3;    // global batches prepared ahead of the one in use
+  int64_t prefetch = 3;    // global batches prepared ahead of those in use
+  int64_t held = 1;        // batches in use at a time: see Batch
   bool shuffle = true;     // false: samples in the order of the dataset
   bool drop_last = false;  // leave an epoch's last batch out when it is not full
   uint64_t seed = 0;
   MixOptions mix = {};  // mixes the samples of each tower, and adds two columns
+  // Streams of its kind copy batches while the host goes on: for a GPU they lie in pinned memory.
+  DeviceId device = {};
 };
 
 // This process's rows of one global batch; the memory is the loader's and stays as it is until the
-// following next(). What a row holds does not depend on which rows a process reads.
+// held-th following next(): with 1 until the next one, with 2 until the one after that. So a batch
+// that a GPU still reads while the host asks for the next one needs 2. What a row holds does not
+// depend on which rows a process reads.
 struct Batch {
   // One a column of BatchLoader::columns(): (tower_count * batch_size, row); zero from `valid` on.
   std::vector<const std::byte*> columns;
@@ -52,11 +58,13 @@ struct Batch {
 };
 
 // One thread, the consumer, calls all methods; the reader threads are the loader's own. They sleep
-// while there is nothing to prepare. No memory is allocated after start().
+// while there is nothing to prepare. No memory is allocated after start(). Whoever has streams copy
+// from batches sees to it that they are done before start() is called and before the loader ends.
 class BatchLoader {
  public:
   // The dataset must outlive the loader. Throws Error(config) for options out of range, and where
-  // drop_last would leave no batch at all; Error(unexpected) for towers that are not there.
+  // drop_last would leave no batch at all; Error(unexpected) for towers that are not there;
+  // Error(out_of_memory) for prefetch + held batches that the host has no memory for.
   BatchLoader(const Dataset& dataset, const LoaderOptions& options);
   ~BatchLoader();
   BatchLoader(const BatchLoader&) = delete;
@@ -66,12 +74,13 @@ class BatchLoader {
   // again at any time. step_in_epoch in [0, steps_per_epoch()]; the latter is the next epoch's 0.
   void start(int64_t epoch, int64_t step_in_epoch, int64_t epochs_end);
 
-  // Gives the previous batch back and waits for the next one. Rethrows what went wrong while it was
-  // prepared, such as Error(data) for a label out of range. Calling it when finished() is an error.
+  // Gives the batch back that came `held` calls ago, and waits for the next one. Rethrows what went
+  // wrong while it was prepared, such as Error(data) for a label out of range. Calling it when
+  // finished() is an error.
   const Batch& next();
   bool finished() const { return given_ == end_; }
 
-  // Ends the reader threads; the batch in use stays valid until start().
+  // Ends the reader threads; the batches in use stay valid until start().
   void stop();
 
   // The dataset's, and other_labels and mix when samples are mixed.
@@ -82,18 +91,16 @@ class BatchLoader {
   double wait_seconds() const { return wait_seconds_; }  // spent in next() since construction
 
  private:
-  struct AlignedDelete {
-    void operator()(std::byte* memory) const;
-  };
   struct Slot {
-    std::unique_ptr<std::byte[], AlignedDelete> memory;  // the columns, each aligned
-    std::vector<std::byte*> columns;                     // in it
-    std::vector<int64_t> samples;                        // of its rows
+    std::unique_ptr<DeviceMemory> memory;  // of the host: the columns, each aligned
+    std::vector<std::byte*> columns;       // in it
+    std::vector<int64_t> samples;          // of its rows
     Batch batch;
     int64_t ready = -1;  // the ticket whose batch it holds
     std::exception_ptr error;
   };
 
+  std::unique_ptr<DeviceMemory> allocate_batch(size_t bytes) const;
   Slot make_slot() const;
   Slot& slot_of(int64_t ticket);
   void work();
@@ -109,7 +116,7 @@ class BatchLoader {
   int64_t global_batch_;
   int64_t rows_, first_row_;  // this process's: how many, and where they begin
   int64_t steps_per_epoch_;
-  std::vector<Slot> slots_;  // prefetch, and the one in use
+  std::vector<Slot> slots_;  // prefetch + held
   double wait_seconds_ = 0;
   std::vector<std::jthread> threads_;
 

@@ -19,6 +19,12 @@ double mib(size_t bytes) {
        index, mib(bytes), mib(*space.free), mib(space.total));
 }
 
+[[noreturn]] void no_pinned_memory(int index, size_t bytes) {
+  cudaGetLastError();
+  fail(Category::out_of_memory, "cuda:{}: the system gives no {:.1f} MiB of pinned memory", index,
+       mib(bytes));
+}
+
 class CudaMemory : public DeviceMemory {
  public:
   CudaMemory(int index, size_t bytes) : DeviceMemory(bytes), index_(index) {
@@ -55,8 +61,9 @@ class PinnedMemory : public DeviceMemory {
   PinnedMemory(int index, size_t bytes) : DeviceMemory(bytes) {
     CurrentCudaDevice current(index);
     // Portable: other devices' streams copy it, too.
-    check_cuda(cudaHostAlloc(&memory_, std::max<size_t>(bytes, 1), cudaHostAllocPortable),
-               "cudaHostAlloc");
+    cudaError_t code = cudaHostAlloc(&memory_, std::max<size_t>(bytes, 1), cudaHostAllocPortable);
+    if (code == cudaErrorMemoryAllocation) no_pinned_memory(index, bytes);
+    check_cuda(code, "cudaHostAlloc");
     std::memset(memory_, 0, bytes);
   }
   ~PinnedMemory() override { cudaFreeHost(memory_); }

@@ -54,7 +54,8 @@ DeviceSpace space_of(DeviceId device);  // throws Error(device) for a GPU that i
 DeviceSpace space_of_cuda(int index);
 
 // Zeroed memory of the host that the device's streams copy from and to while the host goes on: for
-// a GPU pinned. read() and write() are plain copies; they wait for nothing.
+// a GPU pinned. read() and write() are plain copies; they wait for nothing. Throws
+// Error(out_of_memory) where the host has, or lets pin, no more.
 std::unique_ptr<DeviceMemory> allocate_staging(DeviceId device, size_t bytes);
 std::unique_ptr<DeviceMemory> allocate_cuda_staging(int index, size_t bytes);
 

@@ -29,7 +29,7 @@ void ForwardPass::allocate(MemoryPool& memory) {
   arena_ = memory.allocate({{MemoryKind::activations, plan_->activation_bytes()},
                             {MemoryKind::workspace, plan_->workspace_bytes()}});
   host_output_ = allocate_staging(stream_->device(), output_.bytes());
-  feed_ = std::make_unique<TowerFeed>(*stream_, memory, input_bytes_, 1);
+  feed_ = std::make_unique<TowerFeed>(*stream_, memory, input_bytes_, 1, 1);
 }
 
 void ForwardPass::copy_output(std::span<float> to) const {

@@ -56,13 +56,14 @@ class Run {
         observer_(observer),
         total_steps_(options.dry_run > 0 ? options.dry_run : setup.total_steps()),
         trainer_(setup.trainer_options(), setup.placement, world.group.get()),
-        train_data_(setup.train_loader()),
-        test_data_(setup.test_loader()),
         schedule_(setup.config.schedule, setup.learning_rate(), setup.total_steps(),
                   setup.steps_per_epoch()),
         early_stop_(setup.config.early_stop),
         store_(setup.store()),
-        progress_(total_steps_, setup.steps_per_epoch(), setup.metric()) {}
+        progress_(total_steps_, setup.steps_per_epoch(), setup.metric()) {
+    train_data_ = setup.train_loader(trainer_.most_ahead() + 1);
+    test_data_ = setup.test_loader();
+  }
 
   // The limits stay: ranks that are done still watch those that are not.
   ~Run() { world_.watch->watch(nullptr, limits_of(setup_.config, world_)); }
@@ -181,7 +182,8 @@ class Run {
   }
 
   // The step as a run lives it: data, the trainer's step, reports of those that have ended, and
-  // what is due after it.
+  // what is due after it. GPUs may still read the batches of most_ahead() steps when next() is
+  // called, which leaves these alone.
   void one_step() {
     trainer_.board().begin_step(step_ + 1);
     enter(Phase::data);
@@ -419,8 +421,8 @@ class Run {
   World& world_;
   Observer& observer_;
   int64_t total_steps_;
+  std::unique_ptr<BatchLoader> train_data_, test_data_;  // before the trainer, which reads them
   Trainer trainer_;
-  std::unique_ptr<BatchLoader> train_data_, test_data_;
   Schedule schedule_;
   EarlyStop early_stop_;
   CheckpointStore store_;

@@ -269,14 +269,16 @@ LoaderOptions RunSetup::loading() const {
   options.prefetch = config.data.prefetch;
   options.shuffle = false;
   options.seed = config.seed;
+  options.device = placement.lanes[0].device;
   return options;
 }
 
-std::unique_ptr<BatchLoader> RunSetup::train_loader() const {
+std::unique_ptr<BatchLoader> RunSetup::train_loader(int64_t held) const {
   LoaderOptions options = loading();
   options.shuffle = true;
   options.drop_last = config.data.last_batch == "drop";
   options.mix = mixing();
+  options.held = held;
   return std::make_unique<BatchLoader>(*data.train, options);
 }
 

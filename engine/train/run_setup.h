@@ -29,7 +29,9 @@ class RunSetup {
   std::unique_ptr<Tuning> tuning;           // the trainer's; null: none
 
   CheckpointStore store() const;
-  std::unique_ptr<BatchLoader> train_loader() const;
+  // Streams of the run's devices copy from both, so a trainer that reads them ends before they do.
+  // held: of LoaderOptions; evaluation has one batch in use.
+  std::unique_ptr<BatchLoader> train_loader(int64_t held) const;
   std::unique_ptr<BatchLoader> test_loader() const;
   TrainerOptions trainer_options() const;
   StartInfo start_info(const Trainer& trainer, int64_t total_steps) const;

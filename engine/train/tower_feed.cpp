@@ -2,14 +2,17 @@
 
 #include <numeric>
 
+#include <spire/base/error.h>
+
 namespace spire {
 
 TowerFeed::TowerFeed(Stream& stream, MemoryPool& memory, const std::vector<size_t>& input_bytes,
-                     size_t slots)
-    : stream_(stream), slots_(slots) {
+                     size_t slots, size_t ahead)
+    : stream_(stream), slots_(slots), ahead_(ahead) {
   DeviceId device = stream.device();
   if (device.kind == DeviceKind::cpu) return;
   copies_ = make_stream(device);
+  steps_ = allocate_staging(device, ahead * sizeof(StepContext));
   for (Slot& slot : slots_) {
     for (size_t bytes : input_bytes)
       slot.inputs.push_back(memory.allocate(MemoryKind::activations, bytes));
@@ -19,9 +22,22 @@ TowerFeed::TowerFeed(Stream& stream, MemoryPool& memory, const std::vector<size_
   }
 }
 
+// An error is one of the device, which an earlier call has told.
+TowerFeed::~TowerFeed() {
+  if (!copies_) return;
+  try {
+    copies_->synchronize();
+  } catch (const Error&) {
+  }
+}
+
+const StepContext* TowerFeed::keep(size_t tower, const StepContext& step) {
+  return &(steps_->as<StepContext>()[tower % ahead_] = step);
+}
+
 size_t TowerFeed::bring(std::span<const HostRows> rows, const StepContext& step,
                         Bindings& bindings) {
-  size_t index = next_++ % slots_.size();
+  size_t tower = next_++, index = tower % slots_.size();
   Slot& slot = slots_[index];
   if (!copies_) {
     slot.step = step;
@@ -34,7 +50,7 @@ size_t TowerFeed::bring(std::span<const HostRows> rows, const StepContext& step,
     copies_->copy(slot.inputs[i]->data(), rows[i].data, rows[i].bytes);
     bindings.inputs[i] = slot.inputs[i]->data();
   }
-  copies_->copy(slot.device_step->data(), &step, sizeof step);
+  copies_->copy(slot.device_step->data(), keep(tower, step), sizeof step);
   bindings.step = slot.device_step->as<StepContext>();
   copies_->record(*slot.there);
   stream_.wait_for(*slot.there);

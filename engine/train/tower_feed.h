@@ -1,6 +1,6 @@
 // What a tower reads of the host, in its device's memory: rows of the batch, and its step's
 // numbers. On a CPU rows are read where they lie. For a GPU they are copied on a stream of their
-// own, while the tower before still computes.
+// own, while the tower before still computes, and the host goes on where they lie in pinned memory.
 #pragma once
 #include <memory>
 #include <span>
@@ -20,16 +20,19 @@ struct HostRows {
 class TowerFeed {
  public:
   // input_bytes: the most of each input of a plan. slots: one more than the towers that hold what
-  // they read at a time, so that the next one's rows come meanwhile. The lane's stream outlives
-  // this.
+  // they read at a time, so that the next one's rows come meanwhile. ahead: how many towers the
+  // host brings at most before it has seen that the oldest of them is done. The lane's stream
+  // outlives this.
   TowerFeed(Stream& stream, MemoryPool& memory, const std::vector<size_t>& input_bytes,
-            size_t slots);
+            size_t slots, size_t ahead);
+  ~TowerFeed();  // no more copies are under way then
   // What it will allocate on such a device: nothing on a CPU.
   static size_t bytes(DeviceId device, const std::vector<size_t>& input_bytes, size_t slots);
 
   // Binds the rows, one entry an input, and the step's numbers for what the lane's stream gets
-  // next, in a slot that it returns. On a CPU the rows are read where they lie, until release(); a
-  // GPU's have been read on return.
+  // next, in a slot that it returns. On a CPU the rows are read where they lie, until release().
+  // Pinned rows of a GPU are read until the lane's stream has done what it got before release();
+  // rows in other memory have been read on return, for which the host waits.
   size_t bring(std::span<const HostRows> rows, const StepContext& step, Bindings& bindings);
   // Behind the slot's last use: another bring() may overwrite it then. Slots are released in the
   // order in which they were brought.
@@ -43,11 +46,15 @@ class TowerFeed {
     std::unique_ptr<DeviceMemory> device_step;
     std::unique_ptr<Event> there, free;
   };
+  const StepContext* keep(size_t tower, const StepContext& step);
 
   Stream& stream_;
   std::unique_ptr<Stream> copies_;  // null on a CPU
+  // On a GPU: the steps of the last `ahead` towers, as their copies read them.
+  std::unique_ptr<DeviceMemory> steps_;
   std::vector<Slot> slots_;
-  size_t next_ = 0;
+  size_t ahead_;
+  size_t next_ = 0;  // the tower that comes next, of all of them
 };
 
 }  // namespace spire

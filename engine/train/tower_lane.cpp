@@ -79,7 +79,8 @@ void TowerLane::allocate() {
     stream().fill_zero(gradients(i), buffer_bytes());  // no op writes the gaps between parameters
   }
   arithmetic_ = make_lane_arithmetic(stream(), 1);
-  feed_ = std::make_unique<TowerFeed>(stream(), memory, input_bytes_, feed_slots());
+  auto ahead = static_cast<size_t>(options_.range.size() * options_.steps_under_way);
+  feed_ = std::make_unique<TowerFeed>(stream(), memory, input_bytes_, feed_slots(), ahead);
   tower_vector_ = memory.allocate(MemoryKind::workspace, tower_vector_bytes());
 }
 

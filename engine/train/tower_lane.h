@@ -32,6 +32,7 @@ struct LaneOptions {
   Stream* stream = nullptr;       // all its work goes there; outlives the lane
   CudaLibraries* cuda = nullptr;  // of its device, if that is a GPU; outlives the lane
   bool record = false;            // towers' work on a GPU is recorded and replayed
+  int steps_under_way = 1;        // that are given to the stream before the oldest is done, at most
   // Sample counts a tower can meet besides batch_size and 0: those of ragged last batches.
   std::vector<int64_t> ragged_train, ragged_eval;
   std::vector<FloatRange> buckets;  // of the reduction
@@ -60,7 +61,8 @@ class TowerLane {
   void allocate();  // on the lane's thread
 
   // Forward and backward of the lane's towers. `context` holds the step's numbers; the tower's own
-  // are filled in here. Sums are there once the lane's stream is synchronised, as in evaluate().
+  // are filled in here. Sums are there, and a GPU has read the batch, once the lane's stream is
+  // synchronised, as in evaluate().
   // Throws what kernels throw, PeerLost and BarrierBroken.
   void train(const Batch& batch, const StepContext& context, TowerSums& sums,
              const LaneLinks& links);

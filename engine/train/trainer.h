@@ -112,13 +112,16 @@ class Trainer {
   // The scale of fp16's loss, and what was skipped.
   const LossScaleState& loss_scale() const { return loss_scale_.state(); }
 
-  // One optimizer step: begin_step(), then finish_step().
+  // One optimizer step: begin_step(), then finish_step(). The batch has been read on return, and so
+  // it has after evaluate().
   // done: steps before it; lr: its learning rate; stop: this rank asks all to stop.
   StepResult step(const Batch& batch, int64_t done, double lr, bool stop = false);
 
   // The same in two parts, so that the host goes on while GPUs compute: it may begin most_ahead()
-  // steps more before it takes the results of the oldest. With begin_step() the batch has been
-  // read; CPUs have done the step. Nothing else is called while a step is under way.
+  // steps more before it takes the results of the oldest. CPUs have done the step with
+  // begin_step(). GPUs copy a batch in pinned memory until its finish_step(), or the trainer's end:
+  // a loader whose next() comes with most_ahead() steps under way holds most_ahead() + 1 batches.
+  // Nothing else is called while a step is under way.
   void begin_step(const Batch& batch, int64_t done, double lr, bool stop = false);
   StepResult finish_step();
   int most_ahead() const;

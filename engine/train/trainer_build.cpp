@@ -139,6 +139,7 @@ void Trainer::make_lanes(const TrainerOptions& options, const GraphBuilder& buil
   lane_options.reduction = placement_.reduction;
   lane_options.recompute = options.recompute;
   lane_options.record = options.cuda.graphs && placement_.lanes[0].device.kind == DeviceKind::cuda;
+  lane_options.steps_under_way = static_cast<int>(numbers_.size());
   lane_options.buckets = buckets_;
   lane_options.ragged_train = ragged_samples(options.train_samples, placement_);
   lane_options.ragged_eval = ragged_samples(options.test_samples, placement_);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <limits>
 
 #include "tests/data/numbered.h"
@@ -167,6 +168,26 @@ TEST(BatchLoader, BatchInUseIsNotOverwritten) {
   }
 }
 
+// However far the ring is filled, the last `held` batches are as they came.
+TEST(BatchLoader, AsManyBatchesAreInUseAsAreHeld) {
+  ImageDataset dataset = readable(numbered(64, 8));
+  std::vector<Copy> expected = run(dataset, options_of(4, 1, 0), 0, 0, 4);
+  for (int64_t workers : {0, 1, 4}) {
+    LoaderOptions options = options_of(4, 1, workers);
+    options.held = 3;
+    BatchLoader loader(dataset, options);
+    loader.start(0, 0, 4);
+    std::deque<const Batch*> held;
+    for (size_t given = 1; given <= expected.size(); ++given) {
+      held.push_back(&loader.next());
+      if (held.size() > 3) held.pop_front();
+      std::this_thread::yield();
+      for (size_t i = 0; i < held.size(); ++i)
+        ASSERT_EQ(copy_of(*held[i], dataset, options), expected[given - held.size() + i]) << given;
+    }
+  }
+}
+
 TEST(BatchLoader, WithoutShuffleKeepsTheOrderOfTheDataset) {
   LabelledImages images = numbered(10);
   ImageDataset dataset = readable(images);
@@ -210,6 +231,7 @@ TEST(BatchLoader, OptionsOutOfRangeAreConfigErrors) {
   EXPECT_THAT(refusal(1, 1, -1, 1), HasSubstr("data.workers: -1"));
   EXPECT_THAT(refusal(1, 1, 1, 0), HasSubstr("data.prefetch: 0"));
   EXPECT_THAT(refusal(int64_t{1} << 40, int64_t{1} << 40, 1, 1), HasSubstr("lower batch_size"));
+  EXPECT_THROW(BatchLoader(dataset, {.held = 0}), Error);
 }
 
 // What a worker meets is thrown by next(), in its turn, and again if asked again.

@@ -58,6 +58,7 @@ void copy_async(Machine& machine, Stream stream, const Copy& copy) {
   bool pageable = copy.source.side == Side::pageable || copy.target.side == Side::pageable;
   if (pageable && stream->branch.capture)
     stream->branch.capture->refuse(cudaErrorStreamCaptureUnsupported);
+  machine.staged_copies += copy.is_staged();
   put_copy(machine, stream, copy);
   if (copy.target.side == Side::pageable || copy.stays_on_host()) wait_for(machine, stream);
 }

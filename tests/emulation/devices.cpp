@@ -27,6 +27,21 @@ void set_memory_limit(int device, size_t bytes) {
   machine().memory.set_limit(device, bytes);
 }
 
+size_t pinned_memory() {
+  Turn turn;
+  return machine().memory.pinned();
+}
+
+void set_pinned_limit(size_t bytes) {
+  Turn turn;
+  machine().memory.set_pinned_limit(bytes);
+}
+
+size_t staged_copies() {
+  Turn turn;
+  return machine().staged_copies;
+}
+
 }  // namespace spire::emulation
 
 using namespace spire::emulation;

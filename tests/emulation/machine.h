@@ -91,6 +91,7 @@ class Machine {
   Draw draw;
   Memory memory;
   bool reaches_peer[device_count][device_count] = {};
+  size_t staged_copies = 0;
 
  private:
   friend class Turn;

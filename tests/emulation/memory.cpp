@@ -9,14 +9,18 @@
 namespace spire::emulation {
 
 void* Memory::allocate(const Region& region) {
-  bool on_device = region.side == Side::device;
-  refuse_if(on_device && region.bytes > left(region.device), cudaErrorMemoryAllocation);
+  refuse_if(!has_room(region), cudaErrorMemoryAllocation);
   void* memory = nullptr;  // exactly so many bytes, for AddressSanitizer
   refuse_if(::posix_memalign(&memory, 256, region.bytes) != 0, cudaErrorMemoryAllocation);
   std::memset(memory, 0xff, region.bytes);  // NaNs: memory is no zeros by luck
   regions_[hidden(memory)] = region;
-  if (on_device) used_[region.device] += region.bytes;
+  (region.side == Side::device ? used_[region.device] : pinned_) += region.bytes;
   return memory;
+}
+
+bool Memory::has_room(const Region& region) const {
+  if (region.side == Side::device) return region.bytes <= left(region.device);
+  return region.bytes <= pinned_limit_ - std::min(pinned_, pinned_limit_);
 }
 
 size_t Memory::left(int device) const {
@@ -26,7 +30,7 @@ size_t Memory::left(int device) const {
 void Memory::release(void* start, Side side) {
   auto found = regions_.find(hidden(start));
   refuse_if(found == regions_.end() || found->second.side != side, cudaErrorInvalidValue);
-  if (side == Side::device) used_[found->second.device] -= found->second.bytes;
+  (side == Side::device ? used_[found->second.device] : pinned_) -= found->second.bytes;
   regions_.erase(found);
   std::free(start);
 }

@@ -30,14 +30,19 @@ class Memory {
   size_t left(int device) const;
   size_t limit(int device) const { return limit_[device]; }
   void set_limit(int device, size_t bytes) { limit_[device] = bytes; }
+  size_t pinned() const { return pinned_; }
+  void set_pinned_limit(size_t bytes) { pinned_limit_ = bytes; }
 
  private:
   // Addresses are kept inverted, so that AddressSanitizer does not take a leak for memory in use.
   static uintptr_t hidden(const void* address) { return ~reinterpret_cast<uintptr_t>(address); }
 
+  bool has_room(const Region& region) const;
+
   std::map<uintptr_t, Region> regions_;
   size_t used_[device_count] = {};
   size_t limit_[device_count] = {size_t{16} << 30, size_t{16} << 30};
+  size_t pinned_ = 0, pinned_limit_ = SIZE_MAX;  // of what allocate() gave out
 };
 
 }  // namespace spire::emulation

@@ -84,7 +84,8 @@ struct SmallRun {
             .cuda = cuda};
   }
   LoaderOptions loading(int rank = 0) const {
-    TowerRange own = place(rank).towers_of(rank);
+    Placement placement = place(rank);
+    TowerRange own = placement.towers_of(rank);
     return {.batch_size = batch_size,
             .towers = towers,
             .first_tower = own.begin,
@@ -93,14 +94,21 @@ struct SmallRun {
             .prefetch = 2,
             .shuffle = true,
             .drop_last = false,
-            .seed = seed};
+            .seed = seed,
+            .device = placement.lanes[0].device};
+  }
+  // For a loop that asks for a batch while most_ahead() steps are under way.
+  LoaderOptions loading_ahead(const Trainer& trainer) const {
+    LoaderOptions options = loading(trainer.placement().rank);
+    options.held = trainer.most_ahead() + 1;
+    return options;
   }
 };
 
 // Steps [from, to) of the run, after which `result` holds the last step's numbers.
 inline StepResult run_steps(Trainer& trainer, const SmallRun& run, int64_t from, int64_t to) {
   ImageDataset data = run.dataset();
-  BatchLoader loader(data, run.loading(trainer.placement().rank));
+  BatchLoader loader(data, run.loading_ahead(trainer));
   StepResult result;
   trainer.team().lead([&] {
     int64_t per_epoch = loader.steps_per_epoch();

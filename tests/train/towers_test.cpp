@@ -92,7 +92,7 @@ std::vector<StepResult> results_of(const SmallRun& run, int64_t steps, bool one_
   std::vector<StepResult> results;
   on_ranks(run, [&](Trainer& trainer) {
     ImageDataset data = run.dataset();
-    BatchLoader loader(data, run.loading(trainer.placement().rank));
+    BatchLoader loader(data, run.loading_ahead(trainer));
     std::vector<StepResult> mine;
     trainer.team().lead([&] {
       loader.start(0, 0, INT64_MAX);
