@@ -83,6 +83,29 @@ TEST_P(Exchanges, MessagesArriveInTheOrderOfTheStreamsWork) {
   });
 }
 
+// One stream is held up on one rank: what the other has to do still comes second.
+TEST_P(Exchanges, GoInTheOrderOfTheCallsWhateverStreamsTheyAreOn) {
+  on_two([](Rank& self) {
+    constexpr size_t bytes = count * sizeof(float);
+    OnDevice<float> first(self.device, values_of(self.rank));
+    OnDevice<float> second(self.device, values_of(self.rank + 2));
+    OnDevice<float> got(self.device, Floats(count)), then(self.device, Floats(count));
+    auto other = make_stream(self.device);
+    int peer = 1 - self.rank;
+    if (self.rank == 0) {
+      for (int i = 0; i < 50; ++i) self.stream->copy(got.data(), first.data(), bytes);
+    }
+    self.exchange->exchange(std::vector<Outgoing>{{peer, first.data(), bytes}},
+                            std::vector<Incoming>{{peer, got.data(), bytes}}, *self.stream);
+    self.exchange->exchange(std::vector<Outgoing>{{peer, second.data(), bytes}},
+                            std::vector<Incoming>{{peer, then.data(), bytes}}, *other);
+    other->synchronize();
+    self.stream->synchronize();
+    EXPECT_EQ(got.values(), values_of(peer));
+    EXPECT_EQ(then.values(), values_of(peer + 2));
+  });
+}
+
 TEST_P(Exchanges, AllReduceAddsAndIsEqualEverywhere) {
   on_two([](Rank& self) {
     OnDevice<float> values(self.device, values_of(self.rank));
