@@ -22,7 +22,7 @@ class CudaLibraries {
     bool cudnn_attention = true;                  // where it can; else Spire's own kernels alone
     size_t product_workspace = size_t{32} << 20;  // most that one product may ask for
     size_t convolution_workspace = size_t{256} << 20;
-    size_t attention_workspace = size_t{512} << 20;
+    size_t attention_workspace = size_t{512} << 20;  // less means more runs a pass
     // Knows and keeps which engine computes what; outlives the libraries. Null: those that the
     // libraries propose first.
     Tuning* tuning = nullptr;

@@ -28,8 +28,8 @@ class CudnnAttention {
 
   // What the graph has in memory, by its unique ids, and where that lies for one of the shares.
   struct Tensors {
-    std::array<int64_t, 13> ids;
-    std::array<void*, 13> pointers;
+    std::array<int64_t, 13> ids = {};
+    std::array<void*, 13> pointers = {};
     size_t count = 0;
   };
   Tensors tensors(const AttentionPointers& whole, int64_t share) const;
