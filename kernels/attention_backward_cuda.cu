@@ -171,15 +171,23 @@ class BackwardKernel : public Kernel {
   Extents e_;
 };
 
-}  // namespace
-
-std::unique_ptr<Kernel> make_attention_backward_cuda(const Op& op, const KernelRequest& request) {
-  Extents e(op, static_cast<const AttentionBackwardOp&>(op).attributes(), request.inputs[1].shape);
+std::unique_ptr<Kernel> make_own(const Op& op, const AttentionAttributes& attributes,
+                                 const KernelRequest& request) {
+  Extents e(op, attributes, request.inputs[1].shape);
   return with_kernel(request.inputs[1].dtype, e.size,
                      [&](auto type, auto columns, auto packs) -> std::unique_ptr<Kernel> {
                        using K = BackwardKernel<decltype(type), columns.value, packs.value>;
                        return std::make_unique<K>(e);
                      });
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_attention_backward_cuda(const Op& op, const KernelRequest& request) {
+  const AttentionAttributes& attributes = static_cast<const AttentionBackwardOp&>(op).attributes();
+  return choose_attention(
+      shape_of(AttentionPass::backward, attributes, request.inputs[1]),
+      [&] { return make_own(op, attributes, request); }, request);
 }
 
 }  // namespace spire

@@ -119,15 +119,23 @@ class ForwardKernel : public Kernel {
   int32_t op_id_;
 };
 
-}  // namespace
-
-std::unique_ptr<Kernel> make_attention_cuda(const Op& op, const KernelRequest& request) {
-  Extents e(op, static_cast<const AttentionOp&>(op).attributes(), request.inputs[0].shape);
+std::unique_ptr<Kernel> make_own(const Op& op, const AttentionAttributes& attributes,
+                                 const KernelRequest& request) {
+  Extents e(op, attributes, request.inputs[0].shape);
   return with_kernel(request.inputs[0].dtype, e.size,
                      [&](auto type, auto columns, auto packs) -> std::unique_ptr<Kernel> {
                        using K = ForwardKernel<decltype(type), columns.value, packs.value>;
                        return std::make_unique<K>(e, request.op_id);
                      });
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_attention_cuda(const Op& op, const KernelRequest& request) {
+  const AttentionAttributes& attributes = static_cast<const AttentionOp&>(op).attributes();
+  return choose_attention(
+      shape_of(AttentionPass::forward, attributes, request.inputs[0]),
+      [&] { return make_own(op, attributes, request); }, request);
 }
 
 }  // namespace spire

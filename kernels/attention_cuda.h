@@ -8,6 +8,7 @@
 #include <spire/device/cuda_block.h>
 #include <spire/device/cuda_pack.h>
 #include <spire/kernels/attention.h>
+#include <spire/kernels/cuda_attention.h>
 #include <spire/kernels/dropout.h>
 #include <spire/kernels/float_type.h>
 
@@ -23,6 +24,18 @@ constexpr int slice = 32;
 // Floats from one row to the next of tiles in shared memory: 4 more than a row has, so that rows
 // begin in other banks.
 constexpr int slice_pitch = slice + 4, score_pitch = block + 4;
+
+inline AttentionShape shape_of(AttentionPass pass, const AttentionAttributes& attributes,
+                               const TensorSpec& qkv) {
+  return {.pass = pass,
+          .batch = qkv.shape[0],
+          .length = qkv.shape[1],
+          .heads = attributes.heads,
+          .size = qkv.shape[2] / 3 / attributes.heads,
+          .dtype = qkv.dtype,
+          .causal = attributes.causal,
+          .dropout = attributes.dropout};
+}
 
 // Of one run; what a kernel needs all the time is int, which is half the registers.
 struct Extents {

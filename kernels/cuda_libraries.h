@@ -11,6 +11,7 @@ namespace spire {
 
 struct Cublaslt;
 struct Cudnn;
+struct PreparedAttention;
 struct PreparedConvolution;
 class Tuning;
 
@@ -18,8 +19,10 @@ class CudaLibraries {
  public:
   struct Options {
     bool tf32 = false;  // fp32 products and convolutions in TF32, with 10 bits of fraction
+    bool cudnn_attention = true;                  // where it can; else Spire's own kernels alone
     size_t product_workspace = size_t{32} << 20;  // most that one product may ask for
     size_t convolution_workspace = size_t{256} << 20;
+    size_t attention_workspace = size_t{512} << 20;  // less means more runs a pass
     // Knows and keeps which engine computes what; outlives the libraries. Null: those that the
     // libraries propose first.
     Tuning* tuning = nullptr;
@@ -32,13 +35,17 @@ class CudaLibraries {
   DeviceId device() const { return device_; }
   const Options& options() const { return options_; }
   const Cublaslt& cublaslt() const { return *cublaslt_; }  // cublaslt.h
-  // cudnn.h. Opened when first asked for, as not every model has convolutions. Throws
+  // cudnn.h. Opened when first asked for, as not every model needs it. Throws
   // Error(device). REQUIRES: the device is the thread's current one.
   const Cudnn& cudnn() const;
   // What was prepared for convolutions, by what they are: those of the same shape share it. One
   // thread at a time.
   std::map<std::string, std::shared_ptr<const PreparedConvolution>>& convolutions() {
     return convolutions_;
+  }
+  // And for attention; null where that is the own kernel's.
+  std::map<std::string, std::shared_ptr<const PreparedAttention>>& attentions() {
+    return attentions_;
   }
 
  private:
@@ -48,6 +55,7 @@ class CudaLibraries {
   mutable std::once_flag cudnn_opened_;
   mutable std::unique_ptr<Cudnn> cudnn_;
   std::map<std::string, std::shared_ptr<const PreparedConvolution>> convolutions_;
+  std::map<std::string, std::shared_ptr<const PreparedAttention>> attentions_;
 };
 
 // Those of a GPU, or null for a CPU.

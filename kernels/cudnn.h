@@ -36,6 +36,8 @@ inline constexpr auto cudnn_type<cudnnConvolutionMode_t> = CUDNN_TYPE_CONVOLUTIO
 template <>
 inline constexpr auto cudnn_type<cudnnPointwiseMode_t> = CUDNN_TYPE_POINTWISE_MODE;
 template <>
+inline constexpr auto cudnn_type<cudnnReduceTensorOp_t> = CUDNN_TYPE_REDUCTION_OPERATOR_TYPE;
+template <>
 inline constexpr auto cudnn_type<cudnnBackendHeurMode_t> = CUDNN_TYPE_HEUR_MODE;
 template <>
 inline constexpr auto cudnn_type<cudnnBackendKnobType_t> = CUDNN_TYPE_KNOB_TYPE;

@@ -1,10 +1,7 @@
 // A convolution as cuDNN's operations, with what is fused behind it.
 #pragma once
-#include <array>
-#include <deque>
-
 #include <spire/kernels/cuda_convolution.h>
-#include <spire/kernels/cudnn.h>
+#include <spire/kernels/cudnn_graph.h>
 
 namespace spire {
 
@@ -17,35 +14,28 @@ struct ConvolutionForm {
 class CudnnConvolution {
  public:
   // Unique ids of the tensors in memory.
-  enum Tensor : int64_t { x_id = 1, filter_id, y_id, bias_id, sum_id, biased_id };
+  enum Tensor : int64_t { x_id = 1, filter_id, y_id, bias_id };
 
   // Throws Error(device) where cuDNN refuses the description itself.
   CudnnConvolution(const ConvolutionShape& shape, const ConvolutionForm& form, const Cudnn& cudnn);
 
-  const CudnnDescriptor& graph() const { return graph_; }
+  const CudnnDescriptor& graph() const { return graph_.descriptor(); }
 
  private:
-  using Axes = std::array<int64_t, 4>;  // N, C, H, W, as cuDNN names them however they lie
-
-  CudnnDescriptor& add(cudnnBackendDescriptorType_t type) { return parts_.emplace_back(type); }
-  void add_operation(CudnnDescriptor& operation);
+  CudnnDescriptor& add(cudnnBackendDescriptorType_t type) { return graph_.add(type); }
   void add_forward();
   void add_backward_data();
   void add_backward_weights();
-  void add_pointwise(cudnnPointwiseMode_t mode, const CudnnDescriptor& from,
-                     const CudnnDescriptor* second, const CudnnDescriptor& to);
 
-  const CudnnDescriptor& tensor(Tensor id, const Axes& axes, DType dtype);
-  const CudnnDescriptor& inner(Tensor id, const Axes& axes);  // fp32, between two operations
-  const CudnnDescriptor& make_tensor(Tensor id, const Axes& axes, DType dtype, bool is_virtual);
+  // Axes are N, C, H, W, as cuDNN names them however they lie.
+  const CudnnDescriptor& tensor(Tensor id, const CudnnAxes& axes, DType dtype);
+  const CudnnDescriptor& inner(const CudnnAxes& axes);  // fp32, between two operations
   const CudnnDescriptor& window();
 
   ConvolutionShape s_;
   ConvolutionForm form_;
-  Axes x_axes_, y_axes_, filter_axes_;
-  std::deque<CudnnDescriptor> parts_;  // what operations and graph refer to
-  std::vector<cudnnBackendDescriptor_t> operations_;
-  CudnnDescriptor graph_{CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR};
+  CudnnAxes x_axes_, y_axes_, filter_axes_;
+  CudnnGraph graph_;
 };
 
 }  // namespace spire

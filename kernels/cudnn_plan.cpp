@@ -65,4 +65,10 @@ void CudnnPlan::run(CudnnPack& pack, std::span<const int64_t> ids, std::span<voi
               "cudnnBackendExecute");
 }
 
+size_t largest_workspace(std::span<const CudnnPlan> plans) {
+  size_t bytes = 1;
+  for (const CudnnPlan& plan : plans) bytes = std::max(bytes, plan.workspace_bytes());
+  return bytes;
+}
+
 }  // namespace spire

@@ -41,4 +41,7 @@ class CudnnPlan {
   size_t workspace_bytes_;
 };
 
+// At least 1, so that it can be allocated.
+size_t largest_workspace(std::span<const CudnnPlan> plans);
+
 }  // namespace spire

@@ -28,7 +28,7 @@ bool choose_engine(Engines& engines, const std::string& key, Tuning* tuning) {
   bool measures = tuning && tuning->measures();
   size_t count = engines.propose(measures ? most_engines : 1);
   if (count == 0) return false;
-  Found found = count > 1 ? measure(engines, count) : Found{0, measures};
+  Found found = count > 1 ? measure(engines, count) : Found{0, false};
   if (!found.index) return false;
   std::string name = engines.settle(*found.index);
   if (tuning) tuning->keep(key, name, found.measured);

@@ -24,7 +24,9 @@ inline constexpr size_t most_engines = 10;
 
 // Settles on one of them: the one that tuning knows for the key; else the quickest, if tuning
 // measures; else, or where there is no memory to measure in, the library's favourite. Tuning hears
-// of it. tuning null: the favourite. False where there is no engine that works.
+// of it; later runs only of what was measured against others, so that one whose rivals are missing
+// here is not kept for machines that have them. tuning null: the favourite. False where there is no
+// engine that works.
 bool choose_engine(Engines& engines, const std::string& key, Tuning* tuning);
 
 }  // namespace spire

@@ -1,7 +1,7 @@
 #include <spire/kernels/convolution_key.h>
-#include <spire/kernels/convolution_timer.h>
 #include <spire/kernels/cuda_libraries.h>
 #include <spire/kernels/engine_choice.h>
+#include <spire/kernels/engine_timer.h>
 #include <spire/kernels/prepared_convolution.h>
 
 namespace spire {
@@ -14,6 +14,38 @@ std::vector<ConvolutionForm> forms_of(const ConvolutionShape& s) {
   if (s.bias || s.relu) return {{s.dtype, true}, {s.dtype, false}};
   return {{s.dtype, true}};
 }
+
+// A convolution to be timed, with tensors of the real size.
+class ConvolutionTimer {
+ public:
+  // Throws Error(out_of_memory).
+  ConvolutionTimer(const ConvolutionShape& s, const PreparedConvolution& prepared, DeviceId device,
+                   std::span<const CudnnPlan> plans)
+      : prepared_(prepared), timer_(device) {
+    Shape filter{s.y[3], s.window.kernel.h, s.window.kernel.w, s.x[3] / s.groups};
+    void* x = timer_.allocate(TensorSpec{s.x, s.dtype}.bytes());
+    void* y = timer_.allocate(TensorSpec{s.y, s.dtype}.bytes());
+    void* w = timer_.allocate(TensorSpec{filter, DType::f32}.bytes());  // a gradient's, the widest
+    pointers_ = {.x = x, .filter = w, .y = y};
+    if (s.pass == ConvolutionPass::forward) pointers_.y = nullptr, pointers_.result = y;
+    if (s.pass == ConvolutionPass::backward_data) pointers_.x = nullptr, pointers_.result = x;
+    if (s.pass == ConvolutionPass::backward_weights)
+      pointers_.filter = nullptr, pointers_.result = w;
+    size_t bias = static_cast<size_t>(s.y[3]) * sizeof(float);
+    if (s.bias) pointers_.bias = static_cast<float*>(timer_.allocate(bias));
+    pointers_.workspace = timer_.allocate(largest_workspace(plans));
+  }
+
+  std::optional<float> time(const CudnnPlan& plan) {
+    CudnnPack pack;
+    return timer_.time([&](void* stream) { prepared_.run(plan, pack, pointers_, stream); });
+  }
+
+ private:
+  const PreparedConvolution& prepared_;
+  EngineTimer timer_;
+  ConvolutionPointers pointers_;
+};
 
 class ConvolutionEngines : public Engines {
  public:

@@ -202,8 +202,9 @@ struct MemoryConfig {
 struct CudaConfig {
   bool graphs = true;                   // a tower's work is recorded once and replayed
   bool tf32 = false;                    // products of fp32 in TF32: 10 bits of fraction, more speed
-  bool autotune = true;                 // engines of convolutions are measured once, then kept
+  bool autotune = true;                 // engines are measured once, then kept
   std::string autotune_cache = "auto";  // in this file; auto, none or a path
+  std::string attention = "auto";       // auto | own: by cuDNN where it can, or never
 };
 
 struct CheckConfig {

@@ -75,11 +75,16 @@ std::vector<Field> device_fields() {
       {.path = "cuda.autotune",
        .slot = [](C& c) -> Slot { return &c.cuda.autotune; },
        .help = "on GPUs the quickest of cuDNN's deterministic engines is measured once for each "
-               "convolution; false: the one that cuDNN proposes first"},
+               "convolution and attention; false: the one that cuDNN proposes first"},
       {.path = "cuda.autotune_cache",
        .slot = [](C& c) -> Slot { return &c.cuda.autotune_cache; },
        .help = "file that keeps what was measured for later runs: auto "
                "($XDG_CACHE_HOME/spire/tuning.txt or ~/.cache/spire/tuning.txt), none, or a path"},
+      {.path = "cuda.attention",
+       .slot = [](C& c) -> Slot { return &c.cuda.attention; },
+       .help = "auto: on GPUs bf16 and fp16 attention without dropout is cuDNN's where that has a "
+               "deterministic engine; own: always Spire's kernels",
+       .choices = {"auto", "own"}},
       {.path = "strategy",
        .slot = [](C& c) -> Slot { return &c.strategy; },
        .help = "who applies the update: the parameter device, every device, each device its share",

@@ -106,7 +106,9 @@ void Trainer::make_devices(const TrainerOptions& options) {
   for (DeviceId id : ids) {
     replicas_.push_back(std::make_unique<Replica>(layout_));
     libraries_.push_back(
-        open_cuda_libraries(id, {.tf32 = options.cuda.tf32, .tuning = options.tuning}));
+        open_cuda_libraries(id, {.tf32 = options.cuda.tf32,
+                                 .cudnn_attention = options.cuda.attention == "auto",
+                                 .tuning = options.tuning}));
   }
   std::vector<Stream*> streams;
   for (const LaneSpec& lane : placement_.lanes) {

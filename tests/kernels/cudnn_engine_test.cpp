@@ -3,6 +3,7 @@
 #include <spire/base/error.h>
 #include <spire/kernels/cudnn_convolution.h>
 #include <spire/kernels/cudnn_plan.h>
+#include <tests/kernels/described_gpus.h>
 
 #include <algorithm>
 #include <set>
@@ -10,15 +11,7 @@
 namespace spire {
 namespace {
 
-constexpr std::string_view h100 = R"({
-  "deviceName": "NVIDIA H100 80GB HBM3", "cudaDeviceId": 0, "deviceVer": 900, "driverVer": 13000,
-  "multiProcessorCount": 132, "maxGridSize": [2147483647, 65535, 65535],
-  "maxBlockSize": [1024, 1024, 64], "regsPerBlock": 65536, "smClockRateKHz": 1980000,
-  "memClockRateKHz": 2619000, "l2CacheSize": 52428800, "warpSize": 32,
-  "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": 232448,
-  "reservedSharedMemoryPerBlock": 1024, "maxRegistersPerSM": 65536, "pciDeviceId": 0,
-  "maxCtasPerSM": 32, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048, "isTccDriver": 0,
-  "supportCoopLaunch": 1, "totalGlobalMem": 85029158912})";
+using testing::h100;
 
 constexpr size_t most = size_t{256} << 20;
 
@@ -30,7 +23,7 @@ ConvolutionShape shape_of(ConvolutionPass pass, DType dtype) {
           .dtype = dtype};
 }
 
-class CudnnEngine : public testing::Test {
+class CudnnEngine : public ::testing::Test {
  protected:
   void SetUp() override {
     try {

@@ -136,9 +136,16 @@ double unit_roundoff(DType dtype) {
 }
 
 // Opened once, for that takes as long as many tests; there is one GPU among the environments.
-static CudaLibraries* libraries_of(DeviceId device) {
-  if (device.kind == DeviceKind::cpu) return nullptr;
-  static const auto libraries = open_cuda_libraries(device, {});
+static CudaLibraries* libraries_of(const Environment& environment) {
+  if (environment.device.kind == DeviceKind::cpu) return nullptr;
+  static std::map<AttentionBy, std::unique_ptr<CudaLibraries>> opened;
+  auto& libraries = opened[environment.attention];
+  if (libraries) return libraries.get();
+  CudaLibraries::Options options;
+  options.cudnn_attention = environment.attention != AttentionBy::own;
+  // Room for the backward of one head of 128 positions.
+  if (environment.attention == AttentionBy::cudnn_head_by_head) options.attention_workspace = 99000;
+  libraries = open_cuda_libraries(environment.device, options);
   return libraries.get();
 }
 
@@ -154,7 +161,7 @@ std::vector<DeviceTensor> execute(const Op& op, std::span<const DeviceTensor> in
                                  .device = environment.device,
                                  .threads = environment.threads,
                                  .op_id = environment.op_id,
-                                 .cuda = libraries_of(environment.device)});
+                                 .cuda = libraries_of(environment)});
   std::vector<DeviceTensor> outputs;
   for (const TensorSpec& spec : output_specs) {
     outputs.push_back({spec, false, garbage(environment.device, spec.bytes())});

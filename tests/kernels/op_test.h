@@ -45,12 +45,16 @@ Input statistic(HostTensor tensor);  // no gradient
 Input sums(HostTensor tensor);       // no gradient
 Input labels(HostTensor tensor);     // no gradient
 
+// Whose attention it is on a GPU: cuDNN's where it can, in one run or in as many as heads; or own.
+enum class AttentionBy { cudnn, cudnn_head_by_head, own };
+
 // Where and in which dtype a body runs.
 struct Environment {
   DeviceId device;
   DType dtype = DType::f32;
   int threads = 1;
   int op_id = 0;
+  AttentionBy attention = AttentionBy::cudnn;
 };
 std::string name(const Environment& environment);  // "cpu_bf16_two_threads"
 std::ostream& operator<<(std::ostream& out, const Environment& environment);

@@ -1,5 +1,5 @@
 #include <gtest/gtest.h>
-#include <spire/kernels/engine_choice.h>
+#include <spire/kernels/own_engine.h>
 
 #include <vector>
 
@@ -143,6 +143,71 @@ TEST(EngineChoice, AtMostTenAreTried) {
   FakeEngines many(std::vector<float>(40, 1.0f));
   EXPECT_TRUE(choose_engine(many, "k", &tuning));
   EXPECT_EQ(many.proposed, most_engines);
+}
+
+TEST(EngineChoice, OneWithoutRivalsIsNotKeptForOthers) {
+  Tuning tuning({.measures = true});
+  FakeEngines engines({3});
+  EXPECT_TRUE(choose_engine(engines, "k", &tuning));
+  EXPECT_EQ(engines.runs, 0);
+  EXPECT_EQ(tuning.chosen(), one("k", "e0"));
+  EXPECT_TRUE(tuning.measured().empty());
+}
+
+std::optional<float> two_ms() {
+  return 2.0f;
+}
+
+TEST(OwnEngine, IsMeasuredBesideTheLibrarys) {
+  for (float best : {1.0f, 3.0f}) {
+    Tuning tuning({.measures = true});
+    FakeEngines library({4, best});
+    EnginesAndOwn engines(library, two_ms);
+    EXPECT_TRUE(choose_engine(engines, "k", &tuning));
+    EXPECT_EQ(engines.is_own(), best > 2);
+    EXPECT_EQ(tuning.measured(), one("k", best > 2 ? "own" : "e1"));
+    EnginesAndOwn again(library, two_ms);  // another kernel of the shape
+    EXPECT_TRUE(choose_engine(again, "k", &tuning));
+    EXPECT_EQ(again.is_own(), best > 2);
+  }
+}
+
+TEST(OwnEngine, IsTheLastWhereNothingIsMeasured) {
+  FakeEngines library({4}), none({});
+  EnginesAndOwn favourite(library, two_ms), own(none, two_ms);
+  EXPECT_TRUE(choose_engine(favourite, "k", nullptr));
+  EXPECT_FALSE(favourite.is_own());
+  EXPECT_TRUE(choose_engine(own, "k", nullptr));
+  EXPECT_TRUE(own.is_own());
+}
+
+TEST(OwnEngine, IsWhatIsLeftWhereTheLibrarysAreRefusedOrFail) {
+  FakeEngines none({}), broken({-1, -1});
+  for (FakeEngines* library : {&none, &broken}) {
+    Tuning tuning({.recorded = one("k", "e7"), .measures = true});
+    EnginesAndOwn engines(*library, two_ms);
+    EXPECT_TRUE(choose_engine(engines, "k", &tuning));
+    EXPECT_TRUE(engines.is_own());
+    EXPECT_EQ(tuning.replaced(), one("k", "own"));
+  }
+}
+
+TEST(OwnEngine, IsNoneWhereThereIsNone) {
+  Tuning tuning({.recorded = one("k", "own"), .measures = true});
+  FakeEngines library({4}), none({});
+  EnginesAndOwn engines(library, nullptr), nothing(none, nullptr);
+  EXPECT_TRUE(choose_engine(engines, "k", &tuning));
+  EXPECT_FALSE(engines.is_own());
+  EXPECT_FALSE(choose_engine(nothing, "l", &tuning));
+}
+
+TEST(OwnEngine, IsOneOfAtMostTen) {
+  Tuning tuning({.measures = true});
+  FakeEngines many(std::vector<float>(40, 3.0f));
+  EnginesAndOwn engines(many, two_ms);
+  EXPECT_TRUE(choose_engine(engines, "k", &tuning));
+  EXPECT_EQ(many.proposed, most_engines - 1);
+  EXPECT_TRUE(engines.is_own());
 }
 
 TEST(Tuning, AnotherProcessesChoicesComeFirst) {

@@ -1,0 +1,50 @@
+#include <spire/base/error.h>
+#include <spire/device/cuda_error.h>
+#include <spire/kernels/cuda_attention.h>
+#include <spire/kernels/cuda_libraries.h>
+#include <spire/kernels/prepared_attention.h>
+
+namespace spire {
+namespace {
+
+CudnnOnDevice current_device() {
+  int device = 0, major = 0, minor = 0;
+  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
+  check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
+             "cudaDeviceGetAttribute");
+  check_cuda(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device),
+             "cudaDeviceGetAttribute");
+  return {10 * major + minor, cudnnGetVersion()};
+}
+
+class AttentionKernel : public Kernel {
+ public:
+  AttentionKernel(AttentionPass pass, std::shared_ptr<const PreparedAttention> shared)
+      : pass_(pass),
+        shared_(std::move(shared)),
+        packs_(static_cast<size_t>(shared_->attention.shares())) {}
+
+  size_t workspace_bytes() const override { return shared_->workspace_bytes(*shared_->plan); }
+
+  void run(const KernelArgs& args) override {
+    shared_->run(*shared_->plan, packs_, attention_pointers(pass_, args), args.stream);
+  }
+
+ private:
+  AttentionPass pass_;
+  std::shared_ptr<const PreparedAttention> shared_;
+  std::vector<CudnnPack> packs_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> choose_attention(const AttentionShape& shape, const MakeKernel& own,
+                                         const KernelRequest& request) {
+  bool asks = request.cuda && request.cuda->options().cudnn_attention;
+  if (!asks || !may_be_cudnns(shape, current_device())) return own();
+  auto prepared = prepare_attention(shape, own, request);
+  if (!prepared) return own();
+  return std::make_unique<AttentionKernel>(shape.pass, std::move(prepared));
+}
+
+}  // namespace spire

@@ -1,0 +1,166 @@
+#include <spire/kernels/attention_key.h>
+#include <spire/kernels/cuda_libraries.h>
+#include <spire/kernels/engine_timer.h>
+#include <spire/kernels/own_engine.h>
+#include <spire/kernels/prepared_attention.h>
+
+#include <algorithm>
+
+namespace spire {
+namespace {
+
+// Attention to be timed, with tensors of the real size.
+class AttentionTimer {
+ public:
+  // Throws Error(out_of_memory).
+  AttentionTimer(const AttentionShape& shape, const PreparedAttention& prepared,
+                 const KernelRequest& request, size_t workspace)
+      : pass_(shape.pass),
+        prepared_(prepared),
+        packs_(static_cast<size_t>(prepared.attention.shares())),
+        timer_(request.cuda->device()) {
+    for (const TensorSpec& spec : request.inputs) inputs_.push_back(timer_.allocate(spec.bytes()));
+    for (const TensorSpec& spec : request.outputs)
+      outputs_.push_back(timer_.allocate(spec.bytes()));
+    args_ = {.inputs = inputs_, .outputs = outputs_, .workspace = timer_.allocate(workspace)};
+  }
+
+  std::optional<float> time(const CudnnPlan& plan) {
+    AttentionPointers pointers = attention_pointers(pass_, args_);
+    return timer_.time([&](void* stream) { prepared_.run(plan, packs_, pointers, stream); });
+  }
+  std::optional<float> time(Kernel& own) {
+    return timer_.time([&](void* stream) {
+      args_.stream = stream;
+      own.run(args_);
+    });
+  }
+
+ private:
+  AttentionPass pass_;
+  const PreparedAttention& prepared_;
+  std::vector<CudnnPack> packs_;
+  EngineTimer timer_;
+  std::vector<const void*> inputs_;
+  std::vector<void*> outputs_;
+  KernelArgs args_;
+};
+
+class AttentionEngines : public Engines {
+ public:
+  // own: null where there is none.
+  AttentionEngines(const AttentionShape& shape, const KernelRequest& request, Kernel* own,
+                   PreparedAttention& prepared)
+      : shape_(shape), request_(request), own_(own), prepared_(prepared) {}
+
+  bool recall(const std::string& name) override {
+    auto config = engine_config(cudnn(), graph(), name, rules());
+    if (config) prepared_.plan = CudnnPlan::make(cudnn(), std::move(*config), rules());
+    return prepared_.plan.has_value();
+  }
+  size_t propose(size_t most) override {
+    plans_ = CudnnPlan::find(cudnn(), graph(), rules(), most);
+    return plans_.size();
+  }
+  std::optional<float> time(size_t index) override { return timer().time(plans_[index]); }
+  std::optional<float> time_own() { return timer().time(*own_); }
+  std::string settle(size_t index) override {
+    prepared_.plan = std::move(plans_[index]);
+    return prepared_.plan->engine();
+  }
+
+ private:
+  const Cudnn& cudnn() const { return request_.cuda->cudnn(); }
+  const CudnnDescriptor& graph() const { return prepared_.attention.graph(); }
+  CudnnRules rules() const {
+    return {.most_workspace = request_.cuda->options().attention_workspace};
+  }
+  AttentionTimer& timer() {
+    size_t bytes = prepared_.attention.delta_bytes() + largest_workspace(plans_);
+    if (own_) bytes = std::max(bytes, own_->workspace_bytes());
+    if (!timer_) timer_.emplace(shape_, prepared_, request_, bytes);
+    return *timer_;
+  }
+
+  const AttentionShape& shape_;
+  const KernelRequest& request_;
+  Kernel* own_;
+  PreparedAttention& prepared_;
+  std::vector<CudnnPlan> plans_;
+  std::optional<AttentionTimer> timer_;
+};
+
+// Null where there is no cuDNN that knows such a graph.
+std::shared_ptr<PreparedAttention> describe(const AttentionShape& shape,
+                                            const CudaLibraries& libraries) {
+  auto share = share_within(shape, libraries.options().attention_workspace);
+  if (!share) return nullptr;
+  try {
+    return std::make_shared<PreparedAttention>(shape, *share, libraries.cudnn());
+  } catch (const Error& error) {
+    if (error.category() != Category::device) throw;
+    return nullptr;
+  }
+}
+
+// Null for heads that are too wide.
+std::unique_ptr<Kernel> own_or_none(const MakeKernel& own) {
+  try {
+    return own();
+  } catch (const Error& error) {
+    if (error.category() != Category::config) throw;
+    return nullptr;
+  }
+}
+
+std::shared_ptr<const PreparedAttention> prepare(const AttentionShape& shape, const MakeKernel& own,
+                                                 const KernelRequest& request) {
+  const CudaLibraries& libraries = *request.cuda;
+  auto prepared = describe(shape, libraries);
+  if (!prepared) return nullptr;
+  std::unique_ptr<Kernel> rival = own_or_none(own);
+  AttentionEngines library(shape, request, rival.get(), *prepared);
+  EnginesAndOwn::TimeOwn time_own;
+  if (rival) time_own = [&] { return library.time_own(); };
+  EnginesAndOwn engines(library, time_own);
+  AttentionKey key{libraries.cudnn().kind, shape, libraries.options().attention_workspace};
+  bool chosen = choose_engine(engines, to_string(key), libraries.options().tuning);
+  return chosen && !engines.is_own() ? prepared : nullptr;
+}
+
+}  // namespace
+
+std::shared_ptr<const PreparedAttention> prepare_attention(const AttentionShape& shape,
+                                                           const MakeKernel& own,
+                                                           const KernelRequest& request) {
+  auto [found, is_new] = request.cuda->attentions().try_emplace(to_string(shape));
+  if (is_new) found->second = prepare(shape, own, request);
+  return found->second;
+}
+
+AttentionPointers attention_pointers(AttentionPass pass, const KernelArgs& args) {
+  auto in = [&](size_t i) { return const_cast<void*>(args.inputs[i]); };
+  if (pass == AttentionPass::forward)
+    return {.qkv = in(0),
+            .y = args.outputs[0],
+            .logsumexp = args.outputs[1],
+            .workspace = args.workspace};
+  return {.qkv = in(1),
+          .y = in(2),
+          .logsumexp = in(3),
+          .dy = in(0),
+          .dqkv = args.outputs[0],
+          .workspace = args.workspace};
+}
+
+void PreparedAttention::run(const CudnnPlan& by, std::span<CudnnPack> packs,
+                            const AttentionPointers& whole, void* stream) const {
+  void* workspace = static_cast<char*>(whole.workspace) + attention.delta_bytes();
+  for (size_t i = 0; i < packs.size(); ++i) {
+    CudnnAttention::Tensors t = attention.tensors(whole, static_cast<int64_t>(i));
+    by.run(packs[i], std::span(t.ids).first(t.count), std::span(t.pointers).first(t.count),
+           workspace, stream);
+  }
+}
+
+}  // namespace spire

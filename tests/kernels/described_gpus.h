@@ -1,0 +1,27 @@
+// GPUs by their properties in cuDNN's JSON, for what cuDNN answers without one.
+#pragma once
+#include <string_view>
+
+namespace spire::testing {
+
+inline constexpr std::string_view h100 = R"({
+  "deviceName": "NVIDIA H100 80GB HBM3", "cudaDeviceId": 0, "deviceVer": 900, "driverVer": 13000,
+  "multiProcessorCount": 132, "maxGridSize": [2147483647, 65535, 65535],
+  "maxBlockSize": [1024, 1024, 64], "regsPerBlock": 65536, "smClockRateKHz": 1980000,
+  "memClockRateKHz": 2619000, "l2CacheSize": 52428800, "warpSize": 32,
+  "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": 232448,
+  "reservedSharedMemoryPerBlock": 1024, "maxRegistersPerSM": 65536, "pciDeviceId": 0,
+  "maxCtasPerSM": 32, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048, "isTccDriver": 0,
+  "supportCoopLaunch": 1, "totalGlobalMem": 85029158912})";
+
+inline constexpr std::string_view a100 = R"({
+  "deviceName": "NVIDIA A100-SXM4-80GB", "cudaDeviceId": 0, "deviceVer": 800, "driverVer": 13000,
+  "multiProcessorCount": 108, "maxGridSize": [2147483647, 65535, 65535],
+  "maxBlockSize": [1024, 1024, 64], "regsPerBlock": 65536, "smClockRateKHz": 1410000,
+  "memClockRateKHz": 1593000, "l2CacheSize": 41943040, "warpSize": 32,
+  "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": 166912,
+  "reservedSharedMemoryPerBlock": 1024, "maxRegistersPerSM": 65536, "pciDeviceId": 0,
+  "maxCtasPerSM": 32, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048, "isTccDriver": 0,
+  "supportCoopLaunch": 1, "totalGlobalMem": 85029158912})";
+
+}  // namespace spire::testing
