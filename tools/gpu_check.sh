@@ -13,7 +13,7 @@ A step that fails or takes too long does not stop the others. Data are made up; 
   --only PARTS     parts joined by commas, of: tests bits precisions memory timings sanitizers compile
                      tests       the tests on GPUs: devices, ops, sums, training
                      bits        200 steps twice, on one and on two logical devices, with CUDA graphs and without, one step at a
-                                 time, and on two GPUs also in two processes: one hash; the same of a small GPT, for attention
+                                 time, and on two GPUs also in two processes: one hash; the same of a small GPT, of fp16 and of batch_norm: sync
                      precisions  fp32, TF32, bf16, fp16 train
                      memory      a run that is too large ends with exit code 6
                      timings     ResNet-20, ResNet-50 and GPT-2 124M, beside PyTorch (eager, channels_last, autocast)
@@ -202,7 +202,7 @@ tests() {
 same_bits() {  # name words ...
   local step=$1 hash
   shift
-  train "$step" 100 "${of_bits[@]}" precision=bf16 "$@" || return
+  train "$step" 100 "${of_bits[@]}" "$@" || return
   [ "$code" = 0 ] || { failure "$step"; return; }
   hash=$(summary parameter_hash "$step")
   first_hash=${first_hash:-$hash}
@@ -214,7 +214,7 @@ same_bits() {  # name words ...
 }
 
 bits() {
-  of_bits=("${resnet20[@]}" batch_size=32 towers=4 steps=200) first_hash=''
+  of_bits=("${resnet20[@]}" batch_size=32 towers=4 steps=200 precision=bf16) first_hash=''
   same_bits 'bits first run'
   same_bits 'bits again'
   same_bits 'bits two logical devices' "devices=[cuda:$gpu, cuda:$gpu]"
@@ -224,11 +224,18 @@ bits() {
     CUDA_VISIBLE_DEVICES=0,1 same_bits 'bits two processes, NCCL' --processes 2 devices=cuda
   of_bits=('model={name: gpt, blocks: 4, width: 512, heads: 8, dropout: 0}' 'optimizer={name: adamw, lr: 3.0e-4}'
     'data={name: synthetic, synthetic: {kind: tokens, shape: [1024], classes: 1000, samples: 1024, test_samples: 16}}'
-    batch_size=8 towers=2 steps=100)
+    batch_size=8 towers=2 steps=100 precision=bf16)
   first_hash=''
   same_bits 'bits of attention'
   same_bits 'bits of attention again'
   same_bits 'bits of attention, two devices' "devices=[cuda:$gpu, cuda:$gpu]"
+  of_bits=("${resnet20[@]}" batch_size=32 towers=4 steps=60 precision=fp16 'loss_scale={initial: 1.0e9, growth_interval: 10}')
+  first_hash=''
+  same_bits 'bits of fp16 with skips'
+  same_bits 'bits of fp16, one step at a time' check.replicas_every=1 "devices=[cuda:$gpu, cuda:$gpu]"
+  of_bits=("${resnet20[@]}" batch_norm=sync batch_size=32 towers=4 steps=60 precision=bf16) first_hash=''
+  same_bits 'bits of sums over towers'
+  same_bits 'bits of sums, two devices' "devices=[cuda:$gpu, cuda:$gpu]"
 }
 
 precisions() {
