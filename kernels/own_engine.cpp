@@ -3,12 +3,6 @@
 #include <algorithm>
 
 namespace spire {
-namespace {
-
-constexpr const char* own_name = "own";
-
-}  // namespace
-
 bool EnginesAndOwn::recall(const std::string& name) {
   is_own_ = time_own_ && name == own_name;
   return is_own_ || library_.recall(name);

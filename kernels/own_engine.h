@@ -7,6 +7,8 @@
 
 namespace spire {
 
+inline constexpr const char* own_name = "own";  // of the own kernel, as the engine that was chosen
+
 class EnginesAndOwn : public Engines {
  public:
   // Of a run of the own kernel, as Engines::time; empty: there is no own kernel.
@@ -19,7 +21,7 @@ class EnginesAndOwn : public Engines {
   // The library's come first: where nothing is measured, its favourite is taken.
   size_t propose(size_t most) override;
   std::optional<float> time(size_t index) override;
-  std::string settle(size_t index) override;  // the own kernel's name is "own"
+  std::string settle(size_t index) override;
 
   bool is_own() const { return is_own_; }  // what was settled on
 

@@ -18,7 +18,7 @@ std::optional<std::string> Tuning::find(const std::string& key) {
 void Tuning::keep(const std::string& key, const std::string& engine, bool for_others) {
   if (chosen_.find(key)) replaced_.set(key, engine);
   chosen_.set(key, engine);
-  if (for_others) measured_.set(key, engine);
+  (for_others ? measured_ : unrivalled_).set(key, engine);
 }
 
 void Tuning::adopt(const TuningChoices& chosen) {

@@ -31,11 +31,13 @@ class Tuning {
   // All of the run, whether this device has used them or not: what is recorded.
   const TuningChoices& chosen() const { return chosen_; }
   const TuningChoices& measured() const { return measured_; }  // for later runs
+  // Made here with nothing to choose from, or no memory to measure in.
+  const TuningChoices& unrivalled() const { return unrivalled_; }
   // Now in the place of others that could not be used any more.
   const TuningChoices& replaced() const { return replaced_; }
 
  private:
-  TuningChoices chosen_, cached_, measured_, replaced_;
+  TuningChoices chosen_, cached_, measured_, unrivalled_, replaced_;
   bool measures_;
 };
 

@@ -1,3 +1,4 @@
+#include <spire/kernels/own_engine.h>
 #include <spire/train/run_tuning.h>
 #include <spire/train/tuning_cache.h>
 
@@ -12,6 +13,18 @@ TuningChoices recorded_choices(const std::string& text) {
     fail(Category::checkpoint, "the checkpoint's record of engines: {}; set cuda.autotune=false",
          error.what());
   }
+}
+
+void tell_of_own_kernels(const Tuning& tuning, Observer& observer) {
+  std::vector<std::string> own;
+  for (const auto& [key, engine] : tuning.unrivalled()) {
+    if (engine == own_name) own.push_back(key);
+  }
+  if (own.empty()) return;
+  observer.on_note(fmt::format(
+      "Spire's own kernels, as a rule slower ones, compute {} operation{} for which no engine was "
+      "found (cuDNN's for attention want the library libnvrtc): {}{}",
+      own.size(), own.size() == 1 ? "" : "s", own[0], own.size() == 1 ? "" : ", ..."));
 }
 
 }  // namespace
@@ -42,6 +55,7 @@ std::string recorded_text(const Tuning* tuning) {
 }
 
 void keep_tuning(const CudaConfig& config, const Tuning& tuning, Observer& observer) {
+  tell_of_own_kernels(tuning, observer);
   std::filesystem::path path = tuning_cache_path(config.autotune_cache);
   if (size_t lost = tuning.replaced().size())
     observer.on_warning(fmt::format(

@@ -9,6 +9,7 @@
 namespace spire {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -47,6 +48,20 @@ TEST_F(RunTuning, ARunKeepsWhatItMeasuresForTheNext) {
   EXPECT_EQ(recorded_text(second.get()), text_of("k", "e1"));
   keep_tuning(config, *second, heard);
   EXPECT_EQ(heard.notes.size(), 1u);
+  EXPECT_THAT(heard.warnings, IsEmpty());
+}
+
+TEST_F(RunTuning, TellsOfOwnKernelsThatHaveNoRival) {
+  auto tuning = open_tuning(config, {.gpus = true}, heard);
+  tuning->keep("a slow one", "own", false);
+  tuning->keep("of a library", "e1", false);
+  keep_tuning(config, *tuning, heard);
+  EXPECT_THAT(heard.notes, ElementsAre(AllOf(HasSubstr("own kernels"), HasSubstr("1 operation for"),
+                                             HasSubstr("libnvrtc): a slow one"))));
+  auto quick = open_tuning(config, {.gpus = true}, heard);
+  quick->keep("a quick one", "own", true);
+  keep_tuning(config, *quick, heard);
+  EXPECT_EQ(heard.notes.size(), 2u);  // that it was measured
   EXPECT_THAT(heard.warnings, IsEmpty());
 }
 
