@@ -1,4 +1,8 @@
 // Kernels that are templates over the element type, made for the dtype of a tensor.
+//
+// The makers are static: GCC 12 gives a function that is instantiated for a class template of an
+// anonymous namespace one symbol for all files, so that classes of one name (BackwardKernel) would
+// be made in each other's place wherever it is not inlined.
 #pragma once
 #include <utility>
 
@@ -9,7 +13,7 @@ namespace spire {
 
 // K<T>(arguments...) with T of `dtype`: fp32 or bf16.
 template <template <typename> class K, typename... Arguments>
-std::unique_ptr<Kernel> make_cpu_kernel(DType dtype, Arguments&&... arguments) {
+static std::unique_ptr<Kernel> make_cpu_kernel(DType dtype, Arguments&&... arguments) {
   return with_float_type(dtype, [&](auto type) -> std::unique_ptr<Kernel> {
     return std::make_unique<K<decltype(type)>>(std::forward<Arguments>(arguments)...);
   });
@@ -17,7 +21,7 @@ std::unique_ptr<Kernel> make_cpu_kernel(DType dtype, Arguments&&... arguments) {
 
 // The same with fp16, for CUDA kernels.
 template <template <typename> class K, typename... Arguments>
-std::unique_ptr<Kernel> make_cuda_kernel(DType dtype, Arguments&&... arguments) {
+static std::unique_ptr<Kernel> make_cuda_kernel(DType dtype, Arguments&&... arguments) {
   return with_cuda_float_type(dtype, [&](auto type) -> std::unique_ptr<Kernel> {
     return std::make_unique<K<decltype(type)>>(std::forward<Arguments>(arguments)...);
   });
