@@ -125,8 +125,8 @@ struct WriteDx {
 
 // K<T, mask>(request) for the dtype of the request's input 0 and the mask of the attributes.
 template <template <typename, Mask> class K>
-std::unique_ptr<Kernel> make_first_pass_cuda(const BatchNormAttributes& attributes,
-                                             const KernelRequest& request) {
+static std::unique_ptr<Kernel> make_first_pass_cuda(const BatchNormAttributes& attributes,
+                                                    const KernelRequest& request) {
   return with_cuda_float_type(request.inputs[0].dtype, [&](auto type) -> std::unique_ptr<Kernel> {
     using T = decltype(type);
     if (!attributes.relu) return std::make_unique<K<T, Mask::none>>(request);

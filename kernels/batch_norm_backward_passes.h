@@ -143,10 +143,11 @@ Backward<T> first_pass(const KernelArgs& args, const ChannelTiles& tiles, int th
   return p;
 }
 
-// K<T, mask>(request) for the dtype of the request's input 0 and the mask of the attributes.
+// Static as in typed_kernel.h. K<T, mask>(request) for the dtype of the request's input 0 and the
+// mask of the attributes.
 template <template <typename, Mask> class K>
-std::unique_ptr<Kernel> make_first_pass(const BatchNormAttributes& attributes,
-                                        const KernelRequest& request) {
+static std::unique_ptr<Kernel> make_first_pass(const BatchNormAttributes& attributes,
+                                               const KernelRequest& request) {
   return with_float_type(request.inputs[0].dtype, [&](auto type) -> std::unique_ptr<Kernel> {
     using T = decltype(type);
     if (!attributes.relu) return std::make_unique<K<T, Mask::none>>(request);
