@@ -3,20 +3,12 @@
 #include <algorithm>
 
 namespace spire {
-namespace {
-
-size_t set_bytes(const std::vector<int64_t>& counts, int towers) {
-  int64_t longest = counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
-  return static_cast<size_t>(longest * towers) * sizeof(double);
-}
-
-}  // namespace
 
 TowerVectors::TowerVectors(const Options& options) : options_(options) {
   const auto& ranks = options_.rank_towers;
   for (auto& rows : rows_) {
-    rows = options_.memory->allocate(MemoryKind::workspace,
-                                     set_bytes(options_.counts, ranks.back().end));
+    rows = options_.memory->allocate(
+        MemoryKind::workspace, static_cast<size_t>(ranks.back().end) * row_bytes(options_.counts));
     if (options_.exchange) options_.exchange->prepare(rows->data(), rows->bytes());
   }
   for (int64_t count : options_.counts) {
@@ -31,8 +23,13 @@ TowerVectors::~TowerVectors() {
   for (auto& rows : rows_) options_.exchange->forget(rows->data());
 }
 
+size_t TowerVectors::row_bytes(const std::vector<int64_t>& counts) {
+  int64_t longest = counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
+  return static_cast<size_t>(longest) * sizeof(double);
+}
+
 size_t TowerVectors::bytes(const std::vector<int64_t>& counts, int towers) {
-  return std::size(decltype(rows_){}) * set_bytes(counts, towers);
+  return std::size(decltype(rows_){}) * static_cast<size_t>(towers) * row_bytes(counts);
 }
 
 double* TowerVectors::rows(size_t index) const {

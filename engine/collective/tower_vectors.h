@@ -28,6 +28,7 @@ class TowerVectors {
   ~TowerVectors();
   TowerVectors(const TowerVectors&) = delete;
   TowerVectors& operator=(const TowerVectors&) = delete;
+  static size_t row_bytes(const std::vector<int64_t>& counts);  // of the longest
   // Of the first lane's device.
   static size_t bytes(const std::vector<int64_t>& counts, int towers);
 

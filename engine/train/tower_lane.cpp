@@ -61,7 +61,8 @@ MemoryUse TowerLane::memory() const {
   size_t inputs = TowerFeed::bytes(options_.spec.device, input_bytes_, feed_slots());
   return {{MemoryKind::gradients, static_cast<size_t>(schedule_.buffers) * buffer_bytes()},
           {MemoryKind::activations, towers_.size() * activation_bytes_ + inputs},
-          {MemoryKind::workspace, towers_.size() * workspace_bytes_ + tower_vector_bytes()}};
+          {MemoryKind::workspace,
+           towers_.size() * workspace_bytes_ + TowerVectors::row_bytes(tower_sums())}};
 }
 
 void TowerLane::allocate() {
@@ -81,7 +82,7 @@ void TowerLane::allocate() {
   arithmetic_ = make_lane_arithmetic(stream(), 1);
   auto ahead = static_cast<size_t>(options_.range.size() * options_.steps_under_way);
   feed_ = std::make_unique<TowerFeed>(stream(), memory, input_bytes_, feed_slots(), ahead);
-  tower_vector_ = memory.allocate(MemoryKind::workspace, tower_vector_bytes());
+  tower_vector_ = memory.allocate(MemoryKind::workspace, TowerVectors::row_bytes(tower_sums()));
 }
 
 void TowerLane::compile(Plans& plans, int64_t samples, bool training, const GraphBuilder& build,
@@ -196,12 +197,6 @@ void TowerLane::sum_over_towers(size_t index, const LaneLinks& links) {
 
 TowerVector TowerLane::vector_of(const Tower& tower) {
   return tower.plan->tower_vector(tower.position, tower.bindings);
-}
-
-size_t TowerLane::tower_vector_bytes() const {
-  int64_t longest = 0;
-  for (int64_t count : tower_sums()) longest = std::max(longest, count);
-  return static_cast<size_t>(longest) * sizeof(double);
 }
 
 void TowerLane::evaluate(const Batch& batch, TowerSums& sums, const LaneLinks& links) {

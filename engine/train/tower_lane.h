@@ -105,7 +105,6 @@ class TowerLane {
                          const LaneLinks& links);
   void sum_over_towers(size_t index, const LaneLinks& links);
   static TowerVector vector_of(const Tower& tower);
-  size_t tower_vector_bytes() const;
   void finish(const Tower& tower, size_t i, TowerSums& sums);
   float* gradients(int buffer) { return gradients_[static_cast<size_t>(buffer)]->as<float>(); }
   Stream& stream() { return *options_.stream; }
