@@ -13,6 +13,7 @@
 #include <spire/train/early_stop.h>
 #include <spire/train/failure.h>
 #include <spire/train/progress.h>
+#include <spire/train/run_directory.h>
 #include <spire/train/run_setup.h>
 #include <spire/train/samples.h>
 
@@ -49,9 +50,12 @@ class StartWatch {
 // One run from its first step to its summary. All of it happens on the leading lane's thread.
 class Run {
  public:
-  Run(RunSetup& setup, const RunOptions& options, World& world, Observer& observer)
+  // directory: of a run that writes files here; else null.
+  Run(RunSetup& setup, const RunOptions& options, World& world, RunDirectory* directory,
+      Observer& observer)
       : setup_(setup),
         options_(options),
+        directory_(directory),
         world_(world),
         observer_(observer),
         total_steps_(options.dry_run > 0 ? options.dry_run : setup.total_steps()),
@@ -78,7 +82,7 @@ class Run {
 
  private:
   bool writes() const { return options_.dry_run == 0; }
-  bool writes_files() const { return writes() && world_.rank() == 0; }
+  bool writes_files() const { return directory_ != nullptr; }
   bool stop_here() const { return options_.stop && options_.stop->load(std::memory_order_relaxed); }
   // Several ranks agree on it in each step and each batch of an evaluation.
   bool stop_asked() const { return stop_ || (world_.size() == 1 && stop_here()); }
@@ -165,20 +169,26 @@ class Run {
 
   // Nothing in the run directory changes before all that a run can be refused for was looked at.
   void open_output() {
-    const std::string& output = setup_.config.output;
     if (setup_.resumed_here()) {
-      store_.begin_at(step_);
+      directory_->go_on();
+      store_.begin_at(step_, setup_.resumed->path);
     } else {  // with auto: a run that was killed before its first checkpoint begins again
-      prepare_output(output, options_.overwrite || options_.resume == "auto");
+      directory_->begin(options_.overwrite || options_.resume == "auto");
+    }
+    if (!directory_->locked()) {
+      observer_.on_warning(
+          fmt::format("{}: its file system has no locks: see to it that no other run writes there",
+                      directory_->path().string()));
     }
     write_file_atomically(
-        fs::path(output) / "config.yaml",
+        directory_->path() / "config.yaml",
         options_.config_yaml.empty() ? to_yaml(setup_.config) : options_.config_yaml,
         Category::config);
+    directory_->folder("checkpoints");
     writer_.emplace([this](const TrainingState& state) { return store_.save(state); });
     if (trainer_.sampler())
       samples_.emplace(*setup_.data.test, setup_.task(), setup_.config.eval.samples,
-                       fs::path(output) / "samples");
+                       directory_->folder("samples"));
   }
 
   // The step as a run lives it: data, the trainer's step, reports of those that have ended, and
@@ -418,6 +428,7 @@ class Run {
 
   RunSetup& setup_;
   const RunOptions& options_;
+  RunDirectory* directory_;
   World& world_;
   Observer& observer_;
   int64_t total_steps_;
@@ -454,9 +465,11 @@ RunResult train(const RunConfig& config, const RunOptions& options, Observer& ob
   StartWatch start(world, config, options);
   try {
     start.board().enter(0, Phase::start);
+    std::optional<RunDirectory> directory;
+    if (options.dry_run == 0 && world.rank() == 0) directory.emplace(config.output);
     RunSetup setup(config, options, heard, &start.board());
     setup.tell_changes(heard);
-    RunResult result = Run(setup, options, world, heard).go();
+    RunResult result = Run(setup, options, world, directory ? &*directory : nullptr, heard).go();
     world.watch->leave();
     if (auto failure = world.watch->failure()) throw to_error(*failure);
     return result;
