@@ -29,6 +29,8 @@ WatchLimits limits_of(const RunConfig& config, const World& world) {
           config.timeouts.step, config.timeouts.checkpoint, config.timeouts.silence};
 }
 
+constexpr double kExplosion = 10;  // times the first loss
+
 // What a rank is at before its lanes take over: the thread that called train().
 class StartWatch {
  public:
@@ -216,6 +218,7 @@ class Run {
           result.step % setup_.config.log.every_steps == 0 || result.step == total_steps_;
       bool finite = std::isfinite(result.loss) && std::isfinite(result.grad_norm);
       if (!finite && !result.skipped) stop_diverged(result);
+      if (std::isnan(first_loss_)) first_loss_ = result.loss;
       observer_.on_step(report);
     }
   }
@@ -286,7 +289,8 @@ class Run {
     auto samples = static_cast<double>(sums.samples);
     double loss = sums.loss / samples;
     MetricValue metric = measure(setup_.metric(), loss, sums.score / samples);
-    bool best = best_step_ < 0 || better(metric.metric, metric.value, best_metric_);
+    double former = best_step_ < 0 ? std::numeric_limits<double>::quiet_NaN() : best_metric_;
+    bool best = better(metric.metric, metric.value, former);
     if (best) {
       best_metric_ = metric.value;
       best_step_ = step_;
@@ -294,9 +298,21 @@ class Run {
     early_stop_.add(best, metric.value);
     validation_ = {loss, metric, best_metric_, true};
     evaluated_step_ = step_;
+    warn_of_explosion(loss);
     observer_.on_eval(
         {step_, progress_.epoch(step_), loss, metric, sums.samples, progress_.pause(begin), best});
     return best;
+  }
+
+  // Losses of a model that learns nothing stay near the first one.
+  void warn_of_explosion(double loss) {
+    bool exploded = !std::isfinite(loss) || loss > kExplosion * first_loss_;
+    if (!exploded || std::exchange(told_explosion_, true)) return;
+    observer_.on_warning(fmt::format(
+        "the loss on the test data is {:.4g}, that of the first training step was {:.4g}: the run "
+        "diverges; lower optimizer.lr, lengthen schedule.warmup_epochs, set optimizer.clip_norm, "
+        "or data.normalize: standard for a table",
+        loss, first_loss_));
   }
 
   // A disk that is full spoils a picture, not the run.
@@ -450,6 +466,8 @@ class Run {
   std::string checkpoint_path_, ema_hash_;
   double snapshot_ms_ = 0;
   bool stop_ = false;
+  double first_loss_ = std::numeric_limits<double>::quiet_NaN();  // of a step in this process
+  bool told_explosion_ = false;
   std::map<const Dataset*, int64_t> told_skips_;  // how many were told of
   TrainingState no_state_;                        // what a rank that writes nothing snapshots into
 };
