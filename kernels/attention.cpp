@@ -52,6 +52,13 @@ void AttentionOp::gradient(GradientBuilder& builder) const {
   builder.set_gradient(0, builder.emit(std::move(backward), inputs)[0]);
 }
 
+// Five products of that size where forward has two: the scores once more, dv, dp, dq and dk.
+int64_t AttentionBackwardOp::multiply_adds(std::span<const TensorSpec> inputs,
+                                           std::span<const TensorSpec>) const {
+  const TensorSpec& y = inputs[2];
+  return 5 * y.shape.elements() * y.shape[1];
+}
+
 std::vector<TensorSpec> AttentionBackwardOp::infer(std::span<const TensorSpec> inputs) const {
   size_t count = attributes_.dropout > 0 ? 5 : 4;
   expect_inputs(*this, inputs, count, count);

@@ -52,6 +52,8 @@ class AttentionBackwardOp : public Op {
 
   std::string_view name() const override { return "attention_backward"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  int64_t multiply_adds(std::span<const TensorSpec> inputs,
+                        std::span<const TensorSpec> outputs) const override;
 
  private:
   AttentionAttributes attributes_;

@@ -37,8 +37,8 @@ class BiasKernel : public Kernel {
 template <typename T>
 class BiasBackwardKernel : public Kernel {
  public:
-  explicit BiasBackwardKernel(const Shape& shape)
-      : sums_(shape.elements() / shape.back(), shape.back()) {}
+  explicit BiasBackwardKernel(const TensorSpec& dy)
+      : sums_(dy.shape.elements() / dy.shape.back(), dy.shape.back(), dy.pitch()) {}
 
   size_t workspace_bytes() const override { return sums_.workspace_bytes(); }
 
@@ -58,7 +58,7 @@ std::unique_ptr<Kernel> make_bias_cuda(const Op&, const KernelRequest& request) 
 }
 
 std::unique_ptr<Kernel> make_bias_backward_cuda(const Op&, const KernelRequest& request) {
-  return make_cuda_kernel<BiasBackwardKernel>(request.inputs[0].dtype, request.inputs[0].shape);
+  return make_cuda_kernel<BiasBackwardKernel>(request.inputs[0].dtype, request.inputs[0]);
 }
 
 }  // namespace spire

@@ -81,6 +81,12 @@ std::vector<TensorSpec> Conv2dBackwardDataOp::infer(std::span<const TensorSpec> 
   return {x_};
 }
 
+int64_t Conv2dBackwardDataOp::multiply_adds(std::span<const TensorSpec> inputs,
+                                            std::span<const TensorSpec>) const {
+  const Shape& w = inputs[1].shape;
+  return inputs[0].shape.elements() * w[1] * w[2] * w[3];
+}
+
 std::vector<TensorSpec> Conv2dBackwardWeightsOp::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(*this, inputs, 2, 2);
   TensorSpec y = convolved(*this, attributes_, inputs[0], w_);
@@ -89,6 +95,11 @@ std::vector<TensorSpec> Conv2dBackwardWeightsOp::infer(std::span<const TensorSpe
   std::vector<TensorSpec> gradients{{w_, DType::f32}};
   if (attributes_.bias) gradients.push_back({{w_[0]}, DType::f32});
   return gradients;
+}
+
+int64_t Conv2dBackwardWeightsOp::multiply_adds(std::span<const TensorSpec> inputs,
+                                               std::span<const TensorSpec>) const {
+  return inputs[1].shape.elements() * w_[1] * w_[2] * w_[3];
 }
 
 }  // namespace spire

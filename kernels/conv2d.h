@@ -44,6 +44,8 @@ class Conv2dBackwardDataOp : public Op {
 
   std::string_view name() const override { return "conv2d_backward_data"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  int64_t multiply_adds(std::span<const TensorSpec> inputs,
+                        std::span<const TensorSpec> outputs) const override;
 
  private:
   Conv2dAttributes attributes_;
@@ -58,6 +60,8 @@ class Conv2dBackwardWeightsOp : public Op {
 
   std::string_view name() const override { return "conv2d_backward_weights"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  int64_t multiply_adds(std::span<const TensorSpec> inputs,
+                        std::span<const TensorSpec> outputs) const override;
 
  private:
   Conv2dAttributes attributes_;

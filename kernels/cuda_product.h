@@ -16,6 +16,7 @@ struct ProductShape {
   int64_t m = 1, n = 1, k = 1;  // y (m, n), a' (m, k), b' (k, n)
   bool transpose_a = false;     // a is stored (k, m)
   bool transpose_b = false;     // b is stored (n, k)
+  int64_t pitch_a = 0;          // elements from a row of a, as stored, to the next; 0: a row's
   DType operands = DType::f32;  // of a, b and bias: fp32, bf16 or fp16
   DType result = DType::f32;    // the same, or fp32
   bool bias = false;            // (n), added to each row

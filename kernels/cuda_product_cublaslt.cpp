@@ -73,8 +73,8 @@ struct CudaProduct::Prepared {
         product(nullptr, lt.destroy_product),
         first(
             make_layout(s.operands, s.batch, s.transpose_b ? s.n : s.k, s.transpose_b ? s.k : s.n)),
-        second(
-            make_layout(s.operands, s.batch, s.transpose_a ? s.k : s.m, s.transpose_a ? s.m : s.k)),
+        second(make_layout(s.operands, s.batch, s.transpose_a ? s.k : s.m,
+                           s.transpose_a ? s.m : s.k, s.pitch_a)),
         result(make_layout(s.result, s.batch, s.m, s.n)) {
     make_product(s, libraries.options().tf32);
   }
@@ -101,16 +101,18 @@ struct CudaProduct::Prepared {
              "cublasLtMatmulDescSetAttribute");
   }
 
-  // `batch` matrices of so many rows and columns, row by row.
+  // `batch` matrices of so many rows and columns, row by row, with as many elements from one row to
+  // the next as `pitch` says, or as there are columns.
   Owned<cublasLtMatrixLayout_t> make_layout(DType dtype, int64_t batch, int64_t rows,
-                                            int64_t columns) const {
+                                            int64_t columns, int64_t pitch = 0) const {
+    if (pitch == 0) pitch = columns;
     cublasLtMatrixLayout_t made = nullptr;
     lt.check(lt.create_layout(&made, cuda_type(dtype), static_cast<uint64_t>(columns),
-                              static_cast<uint64_t>(rows), columns),
+                              static_cast<uint64_t>(rows), pitch),
              "cublasLtMatrixLayoutCreate");
     Owned<cublasLtMatrixLayout_t> layout(made, lt.destroy_layout);
     auto count = static_cast<int32_t>(batch);
-    int64_t stride = rows * columns;
+    int64_t stride = rows * pitch;
     lt.check(lt.set_layout(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count),
              "cublasLtMatrixLayoutSetAttribute");
     lt.check(

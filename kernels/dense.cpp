@@ -80,6 +80,11 @@ std::vector<TensorSpec> DenseBackwardDataOp::infer(std::span<const TensorSpec> i
   return {with_last(dy, w.shape[1])};
 }
 
+int64_t DenseBackwardDataOp::multiply_adds(std::span<const TensorSpec> inputs,
+                                           std::span<const TensorSpec> outputs) const {
+  return outputs[0].shape.elements() * inputs[0].shape.back();
+}
+
 std::vector<TensorSpec> DenseBackwardWeightsOp::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(*this, inputs, 2, 2);
   const TensorSpec &x = inputs[0], &dy = inputs[1];
@@ -90,6 +95,11 @@ std::vector<TensorSpec> DenseBackwardWeightsOp::infer(std::span<const TensorSpec
   std::vector<TensorSpec> gradients{{{outputs, features}, DType::f32}};
   if (bias_) gradients.push_back({{outputs}, DType::f32});
   return gradients;
+}
+
+int64_t DenseBackwardWeightsOp::multiply_adds(std::span<const TensorSpec> inputs,
+                                              std::span<const TensorSpec>) const {
+  return inputs[1].shape.elements() * inputs[0].shape.back();
 }
 
 }  // namespace spire

@@ -34,6 +34,8 @@ class DenseBackwardDataOp : public Op {
  public:
   std::string_view name() const override { return "dense_backward_data"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  int64_t multiply_adds(std::span<const TensorSpec> inputs,
+                        std::span<const TensorSpec> outputs) const override;
 };
 
 // Inputs x, dy; outputs dw = dy^T x (N, K) and db (N), dy's column sum, if `bias`; both fp32.
@@ -44,6 +46,8 @@ class DenseBackwardWeightsOp : public Op {
 
   std::string_view name() const override { return "dense_backward_weights"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  int64_t multiply_adds(std::span<const TensorSpec> inputs,
+                        std::span<const TensorSpec> outputs) const override;
 
  private:
   bool bias_;

@@ -1,4 +1,6 @@
-// Fully connected layer on a GPU: a product each way. Parameters come in the compute dtype.
+// Fully connected layer on a GPU: a product each way. Parameters come in the compute dtype. Where
+// rows of y, and so of dy, are padded, forward and backward by data are products with as many more
+// outputs, whose weights and biases are zeros.
 #include <spire/kernels/bias.h>
 #include <spire/kernels/cuda_cast.h>
 #include <spire/kernels/cuda_product.h>
@@ -8,18 +10,21 @@ namespace spire {
 
 namespace {
 
-// A product whose operands are inputs of the op; parameters among them are cast.
+// A product whose operands are inputs of the op; parameters among them are cast, and have
+// `padded_outputs` rows where that is not 0.
 class ProductKernel : public Kernel {
  public:
   struct Inputs {
     int a, b, bias = -1;
     std::vector<int> parameters;
+    int64_t padded_outputs = 0;
   };
   ProductKernel(const ProductShape& shape, Inputs inputs, const KernelRequest& request)
       : product_(shape, request.cuda), inputs_(std::move(inputs)) {
-    if (shape.operands == DType::f32) return;  // reads the plain parameters
+    bool as_they_lie = shape.operands == DType::f32 && inputs_.padded_outputs == 0;
+    if (as_they_lie) return;
     for (int input : inputs_.parameters)
-      packings_.push_back(cast_packing(input, shape.operands, request));
+      packings_.push_back(cast_packing(input, shape.operands, request, inputs_.padded_outputs));
   }
 
   std::vector<Packing> packings() const override { return packings_; }
@@ -42,7 +47,7 @@ int64_t rows_of(const TensorSpec& x) {
   return x.shape.elements() / x.shape.back();
 }
 
-// dw = dy^T x, and the column sums of dy.
+// dw = dy^T x, and the column sums of dy; neither reads a padding of dy.
 class BackwardWeightsKernel : public Kernel {
  public:
   BackwardWeightsKernel(bool bias, const KernelRequest& request)
@@ -74,6 +79,7 @@ class BackwardWeightsKernel : public Kernel {
             .n = x.shape.back(),
             .k = rows_of(x),
             .transpose_a = true,
+            .pitch_a = dy.row_pitch,
             .operands = x.dtype};
   }
 
@@ -87,14 +93,14 @@ std::unique_ptr<Kernel> make_dense_cuda(const Op& op, const KernelRequest& reque
   const auto& attributes = static_cast<const DenseOp&>(op).attributes();
   const TensorSpec &x = request.inputs[0], &y = request.outputs[0];
   ProductShape shape{.m = rows_of(x),
-                     .n = y.shape.back(),
+                     .n = y.pitch(),
                      .k = x.shape.back(),
                      .transpose_b = true,
                      .operands = x.dtype,
                      .result = x.dtype,
                      .bias = attributes.bias,
                      .relu = attributes.relu};
-  ProductKernel::Inputs inputs{.a = 0, .b = 1, .parameters = {1}};
+  ProductKernel::Inputs inputs{.a = 0, .b = 1, .parameters = {1}, .padded_outputs = y.row_pitch};
   if (attributes.bias) {
     inputs.bias = 2;
     inputs.parameters.push_back(2);
@@ -106,11 +112,11 @@ std::unique_ptr<Kernel> make_dense_backward_data_cuda(const Op&, const KernelReq
   const TensorSpec &dy = request.inputs[0], &dx = request.outputs[0];
   ProductShape shape{.m = rows_of(dy),
                      .n = dx.shape.back(),
-                     .k = dy.shape.back(),
+                     .k = dy.pitch(),
                      .operands = dy.dtype,
                      .result = dy.dtype};
-  return std::make_unique<ProductKernel>(
-      shape, ProductKernel::Inputs{.a = 0, .b = 1, .parameters = {1}}, request);
+  ProductKernel::Inputs inputs{.a = 0, .b = 1, .parameters = {1}, .padded_outputs = dy.row_pitch};
+  return std::make_unique<ProductKernel>(shape, inputs, request);
 }
 
 std::unique_ptr<Kernel> make_dense_backward_weights_cuda(const Op& op,

@@ -40,7 +40,8 @@ template <typename From, typename To>
 class BackwardKernel : public Kernel {
  public:
   explicit BackwardKernel(const KernelRequest& request)
-      : sums_(request.inputs[0].shape[0], request.outputs[0].shape.elements()) {}
+      : sums_(request.inputs[0].shape[0], request.outputs[0].shape.elements(),
+              request.outputs[0].shape.elements()) {}
 
   size_t workspace_bytes() const override { return sums_.workspace_bytes(); }
 

@@ -4,14 +4,32 @@
 
 namespace spire {
 
-std::unique_ptr<Kernel> make_kernel(const Op& op, const KernelRequest& request) {
-  auto table = request.device.kind == DeviceKind::cuda ? cuda_kernels() : cpu_kernels();
+namespace {
+
+void check_padded_rows(const Op& op, const PaddedRows& takes, const KernelRequest& request) {
+  for (size_t i = 0; i < request.inputs.size(); ++i)
+    require(request.inputs[i].row_pitch == 0 || static_cast<int>(i) == takes.input,
+            "[{}] takes no padded rows of input {}", op.name(), i);
+  for (size_t i = 0; i < request.outputs.size(); ++i)
+    require(request.outputs[i].row_pitch == 0 || (i == 0 && takes.output),
+            "[{}] makes no padded rows of output {}", op.name(), i);
+}
+
+}  // namespace
+
+const KernelEntry& kernel_entry(const Op& op, DeviceId device) {
+  auto table = device.kind == DeviceKind::cuda ? cuda_kernels() : cpu_kernels();
   auto row = std::find_if(table.begin(), table.end(),
                           [&](const KernelEntry& entry) { return entry.op == op.name(); });
-  if (row == table.end()) {
-    fail(Category::device, "[{}] has no kernel for {}", op.name(), to_string(request.device));
-  }
-  return row->make(op, request);
+  if (row == table.end())
+    fail(Category::device, "[{}] has no kernel for {}", op.name(), to_string(device));
+  return *row;
+}
+
+std::unique_ptr<Kernel> make_kernel(const Op& op, const KernelRequest& request) {
+  const KernelEntry& row = kernel_entry(op, request.device);
+  check_padded_rows(op, row.padded_rows, request);
+  return row.make(op, request);
 }
 
 }  // namespace spire

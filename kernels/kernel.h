@@ -82,14 +82,25 @@ struct KernelRequest {
 };
 
 // Makes the kernel of `op` for the request's device. Throws Error(device) "[op] has no kernel for
-// cuda:0" when the device's table lacks it: nothing runs silently elsewhere.
+// cuda:0" when the device's table lacks it: nothing runs silently elsewhere; Error(unexpected)
+// where a tensor has padded rows that the kernel does not take.
 std::unique_ptr<Kernel> make_kernel(const Op& op, const KernelRequest& request);
+
+// Which of its op's tensors a kernel takes with padded rows (TensorSpec::row_pitch). It writes
+// zeros into the padding of its output.
+struct PaddedRows {
+  int input = -1;       // the index of one; -1: none
+  bool output = false;  // output 0
+};
 
 // A table row: the op's name and how its kernel is made. The Op is of the class of that name.
 struct KernelEntry {
   std::string_view op;
   std::unique_ptr<Kernel> (*make)(const Op& op, const KernelRequest& request);
+  PaddedRows padded_rows = {};
 };
+// The row of `op` in the device's table. Throws as make_kernel does.
+const KernelEntry& kernel_entry(const Op& op, DeviceId device);
 std::span<const KernelEntry> cpu_kernels();
 std::span<const KernelEntry> cuda_kernels();  // empty in a build without CUDA
 

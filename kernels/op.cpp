@@ -2,6 +2,12 @@
 
 namespace spire {
 
+size_t TensorSpec::bytes() const {
+  int64_t elements = shape.elements();
+  if (row_pitch > 0) elements = elements / shape.back() * row_pitch;
+  return static_cast<size_t>(elements) * size_of(dtype);
+}
+
 std::string to_string(const TensorSpec& spec) {
   return fmt::format("{} {}", name(spec.dtype), to_string(spec.shape));
 }

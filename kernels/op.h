@@ -18,7 +18,13 @@ namespace spire {
 struct TensorSpec {
   Shape shape;
   DType dtype = DType::f32;
-  size_t bytes() const { return static_cast<size_t>(shape.elements()) * size_of(dtype); }
+  // Elements from the beginning of a row (along the last axis) to that of the next one, a multiple
+  // of 16 bytes, where rows are padded (pad_rows() in graph/passes.h); 0: they are not. The padding
+  // holds zeros. Shapes never include it.
+  int64_t row_pitch = 0;
+
+  int64_t pitch() const { return row_pitch > 0 ? row_pitch : shape.back(); }
+  size_t bytes() const;
   bool operator==(const TensorSpec&) const = default;
 };
 

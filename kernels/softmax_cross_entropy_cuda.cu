@@ -87,15 +87,15 @@ __global__ void __launch_bounds__(logit_threads)
                    double* __restrict__ losses, float* __restrict__ logsumexp) {
   int64_t row = logit_row<group>();
   if (row >= e.rows) return;  // a whole warp, or nobody
-  const T* x = logits + row * e.classes;
+  const T* x = logits + row * e.pitch;
   Seen seen;
-  int64_t mine = int64_t{threadIdx.x % group} * N, step = group * N;
-  in_batches<logit_batch<N, 2>>(mine, e.classes, step, [&](int64_t c, auto n) {
-    float values[n()][N];
+  auto add = [&](int64_t c, auto n, auto width, int64_t step) {
+    float values[n()][width()];
     load_floats(x + c, step, values);
     seen.add(values, static_cast<int>(c), static_cast<int>(step));
     if (smoothing > 0) seen.add_total(values);
-  });
+  };
+  over_classes<group, N, logit_batch<N, 2>>(e.classes, add);
   Seen all;
   all.most = group_reduce<group>(seen.most, Maximum{});
   all.sum = group_reduce<group>(seen.sum * exponential(seen.most - base_of(all.most)), Sum{});
@@ -128,7 +128,7 @@ template <typename T>
 class ForwardKernel : public Kernel {
  public:
   ForwardKernel(const SoftmaxCrossEntropyOp& op, const KernelRequest& request)
-      : attributes_(op.attributes()), e_(logit_rows(request)) {}
+      : attributes_(op.attributes()), e_(logit_rows(request.inputs[0])) {}
 
   // (2, rows): losses, and whether they are right.
   size_t workspace_bytes() const override {
@@ -137,12 +137,13 @@ class ForwardKernel : public Kernel {
 
   void run(const KernelArgs& args) override {
     auto losses = static_cast<double*>(args.workspace);
-    with_layout<T>(e_.classes, [&]<int group, int N>() {
+    auto run = [&]<int group, int N>() {
       launch(forward_kernel<group, N, T>, blocks_for(e_.rows, logit_threads / group), logit_threads,
              args.stream, e_, static_cast<const T*>(args.inputs[0]),
              Targets(attributes_, e_.classes, args.inputs, 2), attributes_.label_smoothing, losses,
              static_cast<float*>(args.outputs[2]));
-    });
+    };
+    with_layout<T>(e_.classes, run, e_.pitch);
     launch(totals_kernel, 1, totals_threads, args.stream, e_.rows,
            static_cast<double>(attributes_.rows_per_sample), losses,
            static_cast<double*>(args.outputs[0]), static_cast<double*>(args.outputs[1]));

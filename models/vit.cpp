@@ -36,9 +36,9 @@ Value patches(Graph& graph, Value images, int64_t patch, int64_t width) {
 }
 
 Value with_class_token(Graph& graph, Value x) {
-  const auto& [shape, dtype] = graph.spec(x);
-  Value token = graph.parameter("class_token.weight", {1, shape[2]}, constant(0));
-  return concat(graph, {expand(graph, token, shape[0], dtype), x}, 1);
+  const TensorSpec spec = graph.spec(x);
+  Value token = graph.parameter("class_token.weight", {1, spec.shape[2]}, constant(0));
+  return concat(graph, {expand(graph, token, spec.shape[0], spec.dtype), x}, 1);
 }
 
 }  // namespace

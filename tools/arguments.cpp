@@ -211,8 +211,14 @@ void add_options(CLI::App& app, const Command& command, Raw& raw) {
     case Options::predict:
       app.add_option("--seed", raw.seed, "of generated text; the same as seed=N")->type_name("N");
       return add_predict_options(app, raw.arguments);
-    case Options::config:
-      return add_config_options(app, raw);
+    case Options::plan:
+      add_config_options(app, raw);
+      app.add_option(
+             "--gpu", raw.arguments.gpu,
+             "print in its place how long a tower's step may take on a GPU that need not be "
+             "here, estimated from operations and bytes: h100, a100, l4, rtx4090")
+          ->type_name("NAME");
+      return;
     case Options::convert:
       return add_convert_options(app, raw);
     case Options::inspect:

@@ -49,7 +49,8 @@ struct Arguments {
   bool quiet = false;
   std::string log_level = "info";  // info | warning | error
 
-  bool verbose = false;  // version
+  bool verbose = false;                 // version
+  std::optional<std::string> gpu = {};  // plan: the described GPU of an estimate
 
   PredictArguments predict = {};
   DatasetArguments dataset = {};

@@ -12,7 +12,7 @@ const std::vector<Command>& commands() {
       {"eval", "evaluate a checkpoint on the test data", Options::eval, run_eval},
       {"predict", "answers of a trained model: classes, images or text", Options::predict,
        run_predict},
-      {"plan", "print the memory a run needs, without running", Options::config, run_plan},
+      {"plan", "print the memory a run needs, without running", Options::plan, run_plan},
       {"dataset convert", "make an HDF5 file of any dataset, or token shards of text",
        Options::convert, run_dataset_convert},
       {"dataset inspect", "print what a dataset is: columns, classes, files", Options::inspect,

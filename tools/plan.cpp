@@ -1,6 +1,8 @@
-// trainer plan: the memory that a run needs, without running it, and whether there is as much.
+// trainer plan: the memory that a run needs, without running it, and whether there is as much; or
+// how long a step may take on a described GPU.
 #include <spire/base/error.h>
 #include <spire/train/run.h>
+#include <spire/train/step_estimate.h>
 
 #include "commands.h"
 #include "config_source.h"
@@ -10,6 +12,10 @@ namespace spire::tool {
 int run_plan(const Arguments& arguments) {
   auto resolved = read_config(arguments);
   if (!resolved) return 0;
+  if (arguments.gpu) {
+    fmt::print("{}", to_text(estimate_step(resolved->config, *arguments.gpu)));
+    return 0;
+  }
   PlanReport report = plan(resolved->config);
   fmt::print("{}", to_text(report));
   if (!report.shortage.empty()) throw Error(Category::out_of_memory, report.shortage);

@@ -76,6 +76,10 @@ void Graph::keep_output(const std::string& name) {
   state_updates_.clear();
 }
 
+void Graph::set_row_pitch(Value value, int64_t elements) {
+  tensors_[static_cast<size_t>(value.id)].spec.row_pitch = elements;
+}
+
 Node Graph::repetition(const Node& node, std::vector<Value> inputs) {
   Node again{node.op, std::move(inputs), {}, node.id, -1, true};
   for (Value output : node.outputs)

@@ -112,6 +112,8 @@ class Graph {
   void reindex();
   // And makes each node's id its position. Not for graphs with repetitions.
   void number_nodes();
+  // Pads a tensor's rows (TensorSpec::row_pitch).
+  void set_row_pitch(Value value, int64_t elements);
 
  private:
   Value add_tensor(Tensor tensor);

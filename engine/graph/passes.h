@@ -1,5 +1,6 @@
 // Rewrites of a graph before it is compiled. Each keeps what the graph computes.
 #pragma once
+#include <spire/device/device.h>
 #include <spire/graph/graph.h>
 
 namespace spire {
@@ -12,6 +13,14 @@ int fuse_activations(Graph& graph);
 // Removes nodes none of whose outputs reach a kept tensor: the graph's outputs, losses and state
 // updates, and `also`. Returns how many.
 int remove_dead_nodes(Graph& graph, std::span<const Value> also = {});
+
+// Pads rows for a device, so that matrix products read and write them quickly: those of 16-bit
+// matrices that are 1024 or more wide and whose rows are no multiples of 16 bytes (the logits of
+// GPT-2's 50257 tokens, and their gradient) to the next multiple of 128 elements. Only where the
+// kernels that make and read such a matrix take padded rows (KernelEntry::padded_rows; none of the
+// CPU's does); graph outputs may be padded, inputs and parameters never are. Shapes stay. Behind
+// remove_dead_nodes(), before recompute_blocks(). Returns how many matrices it padded.
+int pad_rows(Graph& graph, DeviceId device);
 
 // Trades time for memory (Chen, Xu, Zhang, Guestrin: "Training Deep Nets with Sublinear Memory
 // Cost", 2016): what the backward nodes read from inside a block (Graph::Block) is made a second

@@ -1,5 +1,7 @@
 #include <spire/train/forward_pass.h>
 
+#include <algorithm>
+
 #include <spire/graph/passes.h>
 
 namespace spire {
@@ -10,6 +12,7 @@ ForwardPass::ForwardPass(Graph graph, const LaneSpec& lane, const ParameterLayou
   graph.keep_output("output");
   fuse_activations(graph);
   remove_dead_nodes(graph);
+  pad_rows(graph, lane.device);
   output_ = graph.spec(graph.outputs().at("output"));
   std::vector<Value> inputs = graph.values_of(Role::input);
   input_bytes_ = {graph.spec(inputs[0]).bytes()};
@@ -33,7 +36,15 @@ void ForwardPass::allocate(MemoryPool& memory) {
 }
 
 void ForwardPass::copy_output(std::span<float> to) const {
-  copy_floats(host_output_->data(), output_.dtype, to);
+  bool padded = output_.row_pitch > 0;
+  size_t row = padded ? static_cast<size_t>(output_.shape.back()) : to.size();
+  size_t row_bytes = static_cast<size_t>(output_.row_pitch) * size_of(output_.dtype);
+  const auto* from = host_output_->as<std::byte>();
+  for (; !to.empty(); from += row_bytes) {
+    auto part = to.first(std::min(row, to.size()));
+    copy_floats(from, output_.dtype, part);
+    to = to.subspan(part.size());
+  }
 }
 
 void ForwardPass::run(const void* rows) {

@@ -21,13 +21,13 @@ class ForwardPass {
   // On the lane's thread. rows: of the graph's first input, as many as it was built for. They are
   // read, and the output is made, when it returns.
   void run(const void* rows);
-  const TensorSpec& output() const { return output_; }
+  const Shape& output_shape() const { return output_.shape; }
   // The first `to.size()` numbers of the last run's output, as fp32.
   void copy_output(std::span<float> to) const;
 
  private:
   Replica& replica_;
-  TensorSpec output_;
+  TensorSpec output_;  // its rows may be padded
   std::unique_ptr<Plan> plan_;
   std::vector<size_t> input_bytes_;  // one
   std::unique_ptr<Stream> stream_;

@@ -81,7 +81,7 @@ Predictor::Predictor(const TrainingState& state, const PredictorOptions& options
     replica_->forms.pack_for_evaluation(replica_->values(), 0, 1, *stream);
     stream->synchronize();
   });
-  output_shape_ = row_shape(pass_->output().shape, batch_);
+  output_shape_ = row_shape(pass_->output_shape(), batch_);
   padded_.resize(spec_.columns[0].row_bytes() * static_cast<size_t>(batch_));
 }
 

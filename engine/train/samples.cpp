@@ -60,7 +60,7 @@ std::filesystem::path EvaluationSamples::write(int64_t step, ForwardPass& pass) 
   }
   const Column& column = spec_.columns[0];
   auto elements = static_cast<size_t>(column.shape.elements());
-  std::vector<float> made(static_cast<size_t>(pass.output().shape.elements()));
+  std::vector<float> made(static_cast<size_t>(pass.output_shape().elements()));
   std::vector<float> given(static_cast<size_t>(count_) * elements);
   pass.run(inputs_.data());
   pass.copy_output(made);
@@ -86,7 +86,7 @@ void EvaluationSamples::clear(const std::filesystem::path& folder) {
 std::string EvaluationSamples::text(ForwardPass& pass) const {
   const Column& column = spec_.columns[0];
   int64_t length = column.shape[0];
-  std::vector<float> logits(static_cast<size_t>(pass.output().shape.elements()));
+  std::vector<float> logits(static_cast<size_t>(pass.output_shape().elements()));
   TokenPass tokens{length, spec_.classes, [&](std::span<const int32_t> window) {
                      pass.run(window.data());
                      pass.copy_output(logits);

@@ -108,6 +108,7 @@ void TowerLane::compile(Plans& plans, int64_t samples, bool training, const Grap
     for (const auto& [parameter, gradient] : options.gradients) keep.push_back(gradient);
   }
   remove_dead_nodes(graph, keep);
+  pad_rows(graph, options.device);
   if (options_.recompute && training) {
     TensorPlaces before(graph, options.gradients, layout);
     bytes_without_recompute_ = std::max(bytes_without_recompute_, before.arena_bytes());

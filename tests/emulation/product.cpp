@@ -47,15 +47,20 @@ size_t CudaProduct::workspace_bytes() const {
 
 namespace {
 
+int64_t pitch_a(const ProductShape& s) {
+  return s.pitch_a > 0 ? s.pitch_a : s.transpose_a ? s.m : s.k;
+}
+
 template <typename In, typename Out>
 void multiply(const ProductShape& s, bool backwards, const In* a, const In* b, const In* bias,
               Out* y) {
+  int64_t pitch = pitch_a(s);
   for (int64_t i = 0; i < s.m; ++i) {
     for (int64_t j = 0; j < s.n; ++j) {
       float sum = 0;
       for (int64_t step = 0; step < s.k; ++step) {
         int64_t l = backwards ? s.k - 1 - step : step;
-        auto left = static_cast<float>(a[s.transpose_a ? l * s.m + i : i * s.k + l]);
+        auto left = static_cast<float>(a[s.transpose_a ? l * pitch + i : i * pitch + l]);
         sum += left * static_cast<float>(b[s.transpose_b ? j * s.k + l : l * s.n + j]);
       }
       if (s.bias) sum += static_cast<float>(bias[j]);
@@ -70,7 +75,8 @@ void multiply_all(const ProductShape& s, bool backwards, const ProductPointers& 
       using In = decltype(in);
       using Out = decltype(out);
       for (int64_t i = 0; i < s.batch; ++i)
-        multiply(s, backwards, static_cast<const In*>(p.a) + i * s.m * s.k,
+        multiply(s, backwards,
+                 static_cast<const In*>(p.a) + i * pitch_a(s) * (s.transpose_a ? s.k : s.m),
                  static_cast<const In*>(p.b) + i * s.k * s.n, static_cast<const In*>(p.bias),
                  static_cast<Out*>(p.y) + i * s.m * s.n);
     });

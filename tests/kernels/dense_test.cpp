@@ -70,6 +70,18 @@ TEST_P(DenseTest, ReluBehind) {
   check_op(dense_case({8, 30}, 10, {.bias = true, .relu = true}), GetParam());
 }
 
+// y and dy with padded rows, where the device's kernels take them; w and b never have any.
+TEST_P(DenseTest, PaddedRows) {
+  Environment environment = GetParam();
+  environment.padded_rows = true;
+  for (int64_t outputs : {1, 12, 33}) {
+    SCOPED_TRACE(outputs);
+    check_op(dense_case({5, 48}, outputs, {}), environment);
+    check_op(dense_case({70, 7}, outputs, {.bias = true}), environment);
+    check_values(dense_case({2, 3, 20}, outputs, {.bias = true, .relu = true}), environment);
+  }
+}
+
 TEST_P(DenseTest, WithReluIsTheReluOfTheSameSum) {
   OpCase plain = dense_case({16, 64}, 40, {.bias = true});
   auto fused = plain.op->with_relu();
@@ -112,6 +124,23 @@ TEST(DenseShapes, SaysWhatDoesNotFit) {
   EXPECT_EQ(refusal(DenseBackwardWeightsOp(false), {f32({4, 5}), f32({3, 6})}),
             "[dense_backward_weights] takes an input and a gradient of equal rows, got fp32 (4, 5) "
             "and fp32 (3, 6)");
+}
+
+TEST(DenseShapes, RefusesPaddedRowsThatTheKernelDoesNotTake) {
+  std::vector<TensorSpec> in{{{4, 5}, DType::bf16}, f32({3, 5})}, out{{{4, 3}, DType::bf16, 8}};
+  EXPECT_EQ(out[0].bytes(), 4u * 8 * 2);
+  auto refused = [&] {
+    try {
+      make_kernel(DenseOp(), {.inputs = in, .outputs = out, .device = {}});
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refused(), "[dense] makes no padded rows of output 0");
+  out[0].row_pitch = 0;
+  in[0].row_pitch = 8;
+  EXPECT_EQ(refused(), "[dense] takes no padded rows of input 0");
 }
 
 // Forward and backward read one packed copy of the weights when oneDNN likes the same layout.

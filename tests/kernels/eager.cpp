@@ -103,6 +103,51 @@ DType dtype_of(Role role, const Environment& environment) {
   }
 }
 
+namespace {
+
+TensorSpec with_pitch(TensorSpec spec, int64_t row_pitch) {
+  spec.row_pitch = row_pitch;
+  return spec;
+}
+
+// The tensor's bytes with its rows so far apart, and zeros between them.
+std::vector<std::byte> laid_out(const DeviceTensor& tensor, int64_t row_pitch) {
+  auto from = bytes_of(tensor);
+  if (tensor.spec.row_pitch == row_pitch) return from;
+  TensorSpec spec = with_pitch(tensor.spec, row_pitch);
+  std::vector<std::byte> to(spec.bytes());
+  size_t element = size_of(spec.dtype), row = static_cast<size_t>(spec.shape.back()) * element;
+  auto from_pitch = static_cast<size_t>(tensor.spec.pitch()) * element;
+  auto to_pitch = static_cast<size_t>(spec.pitch()) * element;
+  for (size_t r = 0; r * to_pitch < to.size(); ++r)
+    std::memcpy(to.data() + r * to_pitch, from.data() + r * from_pitch, row);
+  return to;
+}
+
+// A row and some more, whole packs of any float type.
+int64_t pitch_for(const TensorSpec& spec) {
+  return (spec.shape.back() / 8 + 2) * 8;
+}
+
+DeviceTensor lay_out(const DeviceTensor& tensor, bool padded, DeviceId device) {
+  int64_t row_pitch = padded ? pitch_for(tensor.spec) : 0;
+  if (tensor.spec.row_pitch == row_pitch) return tensor;
+  TensorSpec spec = with_pitch(tensor.spec, row_pitch);
+  DeviceTensor moved{spec, tensor.is_parameter, garbage(device, spec.bytes())};
+  auto bytes = laid_out(tensor, row_pitch);
+  moved.memory->write(bytes.data(), bytes.size());
+  return moved;
+}
+
+void expect_zeros_in_padding(const Op& op, const DeviceTensor& tensor) {
+  if (tensor.spec.row_pitch == 0) return;
+  DeviceTensor plain = lay_out(tensor, false, {});
+  EXPECT_TRUE(bytes_of(tensor) == laid_out(plain, tensor.spec.row_pitch))
+      << "[" << op.name() << "] its rows do not end in zeros";
+}
+
+}  // namespace
+
 DeviceTensor upload(const HostTensor& host, DType dtype, bool is_parameter, DeviceId device) {
   TensorSpec spec{host.shape, dtype};
   require(spec.shape.elements() == host.size(), "a host tensor does not fill its shape");
@@ -115,7 +160,7 @@ DeviceTensor upload(const HostTensor& host, DType dtype, bool is_parameter, Devi
 
 HostTensor download(const DeviceTensor& tensor) {
   HostTensor host = zeros(tensor.spec.shape);
-  auto bytes = bytes_of(tensor);
+  auto bytes = laid_out(tensor, 0);
   with_type(tensor.spec.dtype, [&](auto type) { load_as<decltype(type)>(bytes.data(), host); });
   return host;
 }
@@ -149,13 +194,21 @@ static CudaLibraries* libraries_of(const Environment& environment) {
   return libraries.get();
 }
 
-std::vector<DeviceTensor> execute(const Op& op, std::span<const DeviceTensor> inputs,
+std::vector<DeviceTensor> execute(const Op& op, std::span<const DeviceTensor> given,
                                   const Environment& environment, const StepContext& step) {
   std::vector<TensorSpec> input_specs;
-  for (const DeviceTensor& input : inputs) input_specs.push_back(input.spec);
+  for (const DeviceTensor& input : given) input_specs.push_back(with_pitch(input.spec, 0));
   std::vector<TensorSpec> output_specs = op.infer(input_specs);
-  if (op.is_view()) return {{output_specs.at(0), false, inputs[0].memory}};
+  if (op.is_view()) return {{output_specs.at(0), false, given[0].memory}};
 
+  PaddedRows padded;
+  if (environment.padded_rows) padded = kernel_entry(op, environment.device).padded_rows;
+  std::vector<DeviceTensor> inputs;
+  for (size_t i = 0; i < given.size(); ++i) {
+    inputs.push_back(lay_out(given[i], static_cast<int>(i) == padded.input, environment.device));
+    input_specs[i] = inputs[i].spec;
+  }
+  if (padded.output) output_specs[0].row_pitch = pitch_for(output_specs[0]);
   auto kernel = make_kernel(op, {.inputs = input_specs,
                                  .outputs = output_specs,
                                  .device = environment.device,
@@ -187,6 +240,7 @@ std::vector<DeviceTensor> execute(const Op& op, std::span<const DeviceTensor> in
                .outputs = out,
                .workspace = workspace->data(),
                .step = static_cast<const StepContext*>(numbers->data())});
+  for (const DeviceTensor& output : outputs) expect_zeros_in_padding(op, output);
   return outputs;
 }
 

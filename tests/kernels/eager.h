@@ -25,7 +25,8 @@ DeviceTensor upload(const HostTensor& host, DType dtype, bool is_parameter, Devi
 HostTensor download(const DeviceTensor& tensor);
 double unit_roundoff(DType dtype);  // 0 for integers
 
-// Makes the kernel, packs the parameters it asks for, runs it.
+// Makes the kernel, packs the parameters it asks for, runs it. In an environment of padded rows
+// those tensors have them that the kernel takes so, and what it makes must end in zeros.
 std::vector<DeviceTensor> execute(const Op& op, std::span<const DeviceTensor> inputs,
                                   const Environment& environment, const StepContext& step);
 

@@ -55,6 +55,7 @@ struct Environment {
   int threads = 1;
   int op_id = 0;
   AttentionBy attention = AttentionBy::cudnn;
+  bool padded_rows = false;  // where the device's kernel takes them
 };
 std::string name(const Environment& environment);  // "cpu_bf16_two_threads"
 std::ostream& operator<<(std::ostream& out, const Environment& environment);

@@ -100,6 +100,33 @@ TEST_P(SoftmaxCrossEntropyTest, ManyClasses) {
   }
 }
 
+// A padding of the logits' rows counts for nothing, whatever the width: less than a pack, whole
+// packs, and more.
+TEST_P(SoftmaxCrossEntropyTest, PaddedRows) {
+  Environment environment = GetParam();
+  environment.padded_rows = true;
+  for (int64_t classes : {1, 3, 64, 1001, 2057}) {
+    for (SoftmaxCrossEntropyAttributes attributes :
+         {SoftmaxCrossEntropyAttributes{}, {0.1f, 1, true}}) {
+      OpCase test = loss_case(9, classes, attributes, 4);
+      test.gradient_samples = 8;
+      check_op(test, environment);
+    }
+  }
+}
+
+// The same numbers, with and without a padding, to the bit where both are read in packs.
+TEST_P(SoftmaxCrossEntropyTest, PaddingChangesNoBit) {
+  Environment padded = GetParam();
+  padded.padded_rows = true;
+  for (int64_t classes : {64, 2056}) {
+    OpCase test = loss_case(5, classes, {0.1f}, 4);
+    auto want = run_op(*test.op, test.inputs, GetParam());
+    auto got = run_op(*test.op, test.inputs, padded);
+    for (size_t i = 0; i < want.size(); ++i) EXPECT_EQ(got[i].data, want[i].data) << i;
+  }
+}
+
 TEST_P(SoftmaxCrossEntropyTest, ManyRows) {
   check_values(loss_case(5003, 3, {}, 4), GetParam());
 }

@@ -129,6 +129,18 @@ TEST(Plan, PrintsMemoryByKindWithoutARun) {
   EXPECT_FALSE(fs::exists(data.output("run")));
 }
 
+TEST(Plan, EstimatesAStepOnADescribedGpu) {
+  SmallData data;
+  auto words = data.run("run");
+  words.insert(words.begin(), {"plan", "--gpu=h100"});
+  Output output = trainer(words);
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(output.out, HasSubstr("nothing was measured\n"));
+  EXPECT_THAT(output.out, HasSubstr("step      all"));
+  words[1] = "--gpu=h900";
+  expect_error(trainer(words), 2, "known: h100, a100, l4, rtx4090");
+}
+
 TEST(Plan, TellsWhetherItFitsTheLimit) {
   SmallData data;
   auto words = data.run("run", {"memory.limit=1GiB"});

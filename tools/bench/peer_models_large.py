@@ -72,7 +72,7 @@ class GptBlock(nn.Module):
 
 
 class Gpt2(nn.Module):
-    """GPT-2 124M. The vocabulary of 50257 is filled up to 50304, which is quicker."""
+    """GPT-2 124M. The vocabulary of 50257 is filled up to 50304, as Spire pads its rows of logits."""
 
     def __init__(self, vocabulary=50304, context=1024, width=768, heads=12, blocks=12):
         super().__init__()
