@@ -1,10 +1,10 @@
-// Three kernels, each with its own order of sums and none with atomics: delta_i = dy_i . y_i; then
-// dk and dv, a block of keys going through the queries that see it; then dq, a block of queries
-// going through its keys. Both make the scores again.
+// On plain cores, each sum in its own order and none with atomics: delta_i = dy_i . y_i; then dk
+// and dv, a block of keys going through the queries that see it; then dq, a block of queries going
+// through its keys. Both make the scores again.
 #include <spire/device/cuda_launch.h>
 #include <spire/kernels/attention_cuda.h>
-#include <spire/kernels/attention_mask_cuda.h>
-#include <spire/kernels/cuda_divide.h>
+#include <spire/kernels/attention_delta_cuda.h>
+#include <spire/kernels/attention_mma.h>
 #include <spire/kernels/elementary.h>
 
 namespace spire {
@@ -15,29 +15,12 @@ using namespace attention_cuda;
 
 template <typename T>
 struct Operands {
-  const T *dy, *qkv, *y;
-  const float* logsumexp;
-  const int32_t* key;  // with dropout
+  const T *dy, *qkv;
+  const float *logsumexp, *delta;  // (N, H, T)
+  const int32_t* key;              // with dropout
   const StepContext* step;
-  float* delta;  // (N, H, T)
   T* dqkv;
 };
-
-// A warp takes one position of one head.
-template <typename T>
-__global__ void __launch_bounds__(threads)
-    delta_kernel(Extents e, Divider heads, Divider length, Operands<T> o) {
-  constexpr int warps = threads / warp_threads;
-  int64_t i = int64_t{blockIdx.x} * warps + threadIdx.x / warp_threads;
-  if (i >= e.batch * e.length * e.heads) return;
-  float sum = 0;
-  for (int c = static_cast<int>(threadIdx.x) % warp_threads; c < e.size; c += warp_threads)
-    sum += static_cast<float>(o.dy[i * e.size + c]) * static_cast<float>(o.y[i * e.size + c]);
-  sum = warp_reduce(sum, Sum{});
-  auto [position, head] = heads.divide(i);
-  auto [sample, t] = length.divide(position);
-  if (threadIdx.x % warp_threads == 0) o.delta[(sample * e.heads + head) * e.length + t] = sum;
-}
 
 // Of score s = q_i . k_j / sqrt(D) and product = dy_i . v_j.
 struct Differentials {
@@ -63,7 +46,7 @@ __global__ void __launch_bounds__(threads, blocks_an_sm<D>) keys_kernel(Extents 
   for (int a = e.causal ? key_block : 0; a < e.blocks; ++a) {
     auto queries = rows_of(e, q, e.packed_width, a, e.scale);
     auto dy = rows_of(e, o.dy + head.plain, e.width, a);
-    mask.draw(e, a, key_block, shared);
+    mask.draw<threads>(e, a * block, key_block * block, shared.keep);
     float p[team_rows][team_rows] = {}, ds[team_rows][team_rows] = {};
     add_products<packs>(keys, queries, shared, p);
     add_products<packs>(values, dy, shared, ds);
@@ -78,7 +61,7 @@ __global__ void __launch_bounds__(threads, blocks_an_sm<D>) keys_kernel(Extents 
         int row = team_rows * team() + r;
         Differentials d{0, 0};
         if (e.sees(query, key_block * block + row))
-          d = differentiate(p[r][j], ds[r][j], l, delta, keep_of(e, shared, column, row));
+          d = differentiate(p[r][j], ds[r][j], l, delta, keep_of(e, shared.keep, column, row));
         p[r][j] = d.p;
         ds[r][j] = d.ds;
       }
@@ -118,7 +101,7 @@ __global__ void __launch_bounds__(threads, blocks_an_sm<D>)
   for (int b = 0; b < key_blocks; ++b) {
     auto keys = rows_of(e, q + e.width, e.packed_width, b);
     auto values = rows_of(e, q + 2 * e.width, e.packed_width, b);
-    mask.draw(e, query_block, b, shared);
+    mask.draw<threads>(e, query_block * block, b * block, shared.keep);
     float s[team_rows][team_rows] = {}, ds[team_rows][team_rows] = {};
     add_products<packs>(queries, keys, shared, s);
     add_products<packs>(dy, values, shared, ds);
@@ -130,7 +113,8 @@ __global__ void __launch_bounds__(threads, blocks_an_sm<D>)
         int column = member() + members * j;
         Differentials d{0, 0};
         if (e.sees(query_block * block + row, b * block + column))
-          d = differentiate(s[r][j], ds[r][j], l[r], delta[r], keep_of(e, shared, row, column));
+          d = differentiate(s[r][j], ds[r][j], l[r], delta[r],
+                            keep_of(e, shared.keep, row, column));
         ds[r][j] = d.ds;
       }
     }
@@ -152,17 +136,16 @@ class BackwardKernel : public Kernel {
   }
 
   void run(const KernelArgs& args) override {
+    auto delta = static_cast<float*>(args.workspace);
+    launch_delta(e_, dtype_of<T>::value, args.inputs[0], args.inputs[2], delta, args.stream);
     Operands<T> operands{static_cast<const T*>(args.inputs[0]),
                          static_cast<const T*>(args.inputs[1]),
-                         static_cast<const T*>(args.inputs[2]),
                          static_cast<const float*>(args.inputs[3]),
+                         delta,
                          e_.dropout > 0 ? static_cast<const int32_t*>(args.inputs[4]) : nullptr,
                          args.step,
-                         static_cast<float*>(args.workspace),
                          static_cast<T*>(args.outputs[0])};
     auto blocks = e_.all_blocks();
-    launch(delta_kernel<T>, blocks_for(e_.batch * e_.length * e_.heads, threads / warp_threads),
-           threads, args.stream, e_, Divider(e_.heads), Divider(e_.length), operands);
     launch(keys_kernel<D, packs, T>, blocks, threads, args.stream, e_, operands);
     launch(queries_kernel<D, packs, T>, blocks, threads, args.stream, e_, operands);
   }
@@ -171,8 +154,8 @@ class BackwardKernel : public Kernel {
   Extents e_;
 };
 
-std::unique_ptr<Kernel> make_own(const Op& op, const AttentionAttributes& attributes,
-                                 const KernelRequest& request) {
+std::unique_ptr<Kernel> make_plain(const Op& op, const AttentionAttributes& attributes,
+                                   const KernelRequest& request) {
   Extents e(op, attributes, request.inputs[1].shape);
   return with_kernel(request.inputs[1].dtype, e.size,
                      [&](auto type, auto columns, auto packs) -> std::unique_ptr<Kernel> {
@@ -185,9 +168,10 @@ std::unique_ptr<Kernel> make_own(const Op& op, const AttentionAttributes& attrib
 
 std::unique_ptr<Kernel> make_attention_backward_cuda(const Op& op, const KernelRequest& request) {
   const AttentionAttributes& attributes = static_cast<const AttentionBackwardOp&>(op).attributes();
-  return choose_attention(
-      shape_of(AttentionPass::backward, attributes, request.inputs[1]),
-      [&] { return make_own(op, attributes, request); }, request);
+  AttentionShape shape = shape_of(AttentionPass::backward, attributes, request.inputs[1]);
+  auto mma = [&] { return make_attention_backward_mma(op, attributes, request); };
+  auto plain = [&] { return make_plain(op, attributes, request); };
+  return choose_attention(shape, own_attention(shape, mma, plain), request);
 }
 
 }  // namespace spire

@@ -1,8 +1,8 @@
-// A block of threads takes a block of queries and goes through its keys, with a softmax that
-// follows.
+// On plain cores: a block of threads takes a block of queries and goes through its keys, with a
+// softmax that follows.
 #include <spire/device/cuda_launch.h>
 #include <spire/kernels/attention_cuda.h>
-#include <spire/kernels/attention_mask_cuda.h>
+#include <spire/kernels/attention_mma.h>
 #include <spire/kernels/elementary.h>
 
 #include <limits>
@@ -54,7 +54,7 @@ struct Softmax {
     for (int j = 0; j < team_rows; ++j) {
       float p = seen[j] ? exponential(scores[j] - largest) : 0.0f;
       total[r] += p;
-      scores[j] = p * keep_of(e, shared, query, member() + members * j);
+      scores[j] = p * keep_of(e, shared.keep, query, member() + members * j);
     }
   }
 };
@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(threads, 2) forward_kernel(Extents e, Operands
   for (int b = 0; b < key_blocks; ++b) {
     auto keys = rows_of(e, q + e.width, e.packed_width, b);
     auto values = rows_of(e, q + 2 * e.width, e.packed_width, b);
-    mask.draw(e, query_block, b, shared);
+    mask.draw<threads>(e, query_block * block, b * block, shared.keep);
     float scores[team_rows][team_rows] = {};
     add_products<packs>(queries, keys, shared, scores);
 #pragma unroll
@@ -119,8 +119,8 @@ class ForwardKernel : public Kernel {
   int32_t op_id_;
 };
 
-std::unique_ptr<Kernel> make_own(const Op& op, const AttentionAttributes& attributes,
-                                 const KernelRequest& request) {
+std::unique_ptr<Kernel> make_plain(const Op& op, const AttentionAttributes& attributes,
+                                   const KernelRequest& request) {
   Extents e(op, attributes, request.inputs[0].shape);
   return with_kernel(request.inputs[0].dtype, e.size,
                      [&](auto type, auto columns, auto packs) -> std::unique_ptr<Kernel> {
@@ -133,9 +133,10 @@ std::unique_ptr<Kernel> make_own(const Op& op, const AttentionAttributes& attrib
 
 std::unique_ptr<Kernel> make_attention_cuda(const Op& op, const KernelRequest& request) {
   const AttentionAttributes& attributes = static_cast<const AttentionOp&>(op).attributes();
-  return choose_attention(
-      shape_of(AttentionPass::forward, attributes, request.inputs[0]),
-      [&] { return make_own(op, attributes, request); }, request);
+  AttentionShape shape = shape_of(AttentionPass::forward, attributes, request.inputs[0]);
+  auto mma = [&] { return make_attention_mma(op, attributes, request); };
+  auto plain = [&] { return make_plain(op, attributes, request); };
+  return choose_attention(shape, own_attention(shape, mma, plain), request);
 }
 
 }  // namespace spire

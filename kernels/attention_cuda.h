@@ -1,23 +1,17 @@
-// What attention's CUDA kernels share: a block of 256 threads makes 64 x 64 scores and 64 rows of a
-// result from tiles in shared memory. Thread (team, member) = (t / 16, t % 16) has rows 4 team to
-// 4 team + 3, columns member + 16 j of the scores, and every 16th pack of columns of the result.
-// This header belongs to attention's .cu files only.
+// What attention's CUDA kernels on plain cores share, in fp32: a block of 256 threads makes 64 x 64
+// scores and 64 rows of a result from tiles in shared memory. Thread (team, member) = (t / 16, t %
+// 16) has rows 4 team to 4 team + 3, columns member + 16 j of the scores, and every 16th pack of
+// columns of the result. This header belongs to attention's .cu files only.
 #pragma once
-#include <cmath>
-
 #include <spire/device/cuda_block.h>
 #include <spire/device/cuda_pack.h>
-#include <spire/kernels/attention.h>
-#include <spire/kernels/cuda_attention.h>
-#include <spire/kernels/dropout.h>
+#include <spire/kernels/attention_mask_cuda.h>
 #include <spire/kernels/float_type.h>
 
 namespace spire::attention_cuda {
 
-constexpr int block = 64;  // queries or keys
 constexpr int threads = 256;
 constexpr int members = 16, team_rows = 4;
-constexpr int largest_size = 128;  // of a head
 
 // Columns of a head that are multiplied at a time, and rows that are added up at a time.
 constexpr int slice = 32;
@@ -25,86 +19,11 @@ constexpr int slice = 32;
 // begin in other banks.
 constexpr int slice_pitch = slice + 4, score_pitch = block + 4;
 
-inline AttentionShape shape_of(AttentionPass pass, const AttentionAttributes& attributes,
-                               const TensorSpec& qkv) {
-  return {.pass = pass,
-          .batch = qkv.shape[0],
-          .length = qkv.shape[1],
-          .heads = attributes.heads,
-          .size = qkv.shape[2] / 3 / attributes.heads,
-          .dtype = qkv.dtype,
-          .causal = attributes.causal,
-          .dropout = attributes.dropout};
-}
-
-// Of one run; what a kernel needs all the time is int, which is half the registers.
-struct Extents {
-  int64_t batch;
-  int length, heads, size;  // T, H, D
-  int blocks;               // of T
-  int width, packed_width;  // C, 3C
-  bool causal;
-  float scale;  // 1 / sqrt(D)
-  float dropout, keep;
-  uint32_t threshold;  // of dropout's bits
-
-  Extents(const Op& op, const AttentionAttributes& attributes, const Shape& qkv)
-      : batch(qkv[0]),
-        length(static_cast<int>(qkv[1])),
-        heads(static_cast<int>(attributes.heads)),
-        size(static_cast<int>(qkv[2] / 3 / heads)),
-        blocks((length - 1) / block + 1),
-        width(heads * size),
-        packed_width(3 * width),
-        causal(attributes.causal),
-        scale(1 / std::sqrt(static_cast<float>(size))),
-        dropout(attributes.dropout),
-        keep(1 / (1 - dropout)),
-        threshold(dropout_threshold(dropout)) {
-    expect(op, size <= largest_size, "heads of {} columns: on a GPU they have at most {}", size,
-           largest_size);
-    expect(op, qkv[1] >> 30 == 0 && qkv[2] >> 30 == 0, "{} is too long for a GPU", to_string(qkv));
-  }
-
-  // Blocks of all heads of all samples.
-  unsigned all_blocks() const { return static_cast<unsigned>(batch * heads * blocks); }
-  SPIRE_HOST_DEVICE bool sees(int query, int key) const {
-    return key < length && query < length && (!causal || key <= query);
-  }
-};
-
-// One head of one sample, and where its elements begin in tensors (N, T, 3C), (N, T, C), (N, H, T).
-struct Head {
-  int sample, head;
-  int64_t packed, plain, row;
-
-  __device__ Head(const Extents& e, unsigned index)
-      : sample(static_cast<int>(index) / e.heads),
-        head(static_cast<int>(index) % e.heads),
-        packed(int64_t{sample} * e.length * e.packed_width + head * e.size),
-        plain(int64_t{sample} * e.length * e.width + head * e.size),
-        row(int64_t{index} * e.length) {}
-};
-
-// A block of a head's rows in memory.
-template <typename T>
-struct Rows {
-  T* at;
-  int stride, rows, size;
-  float factor = 1;  // of what is loaded or stored
-};
-
-template <typename T>
-__device__ Rows<T> rows_of(const Extents& e, T* head, int stride, int index, float factor = 1) {
-  int first = index * block, left = e.length - first;
-  return {head + int64_t{first} * stride, stride, left < block ? left : block, e.size, factor};
-}
-
 // Static shared memory of a block of threads.
 struct Shared {
   Pack<float, 4> tiles[2 * block * slice_pitch / 4];
   Pack<float, 4> scores[block * score_pitch / 4];
-  uint16_t keep[block][block / 16];  // a bit a key
+  KeepBits<block, block> keep;
 
   __device__ float* tile() { return tiles[0].at; }
   __device__ float* score() { return scores[0].at; }

@@ -22,6 +22,10 @@ struct CudnnOnDevice {
 // 128 it is right from 9.16 on. So other GPUs and versions have the own backward.
 bool may_be_cudnns(const AttentionShape& shape, const CudnnOnDevice& on);
 
+// Whether Spire's own kernel is the one on tensor cores: 16 bits, heads of whole packs of 8
+// columns, 128 at most, and code for compute capability 8.0 or later (compiled_for: 80).
+bool on_tensor_cores(const AttentionShape& shape, int compiled_for);
+
 // Samples and heads of one run; both divide those of the shape.
 struct AttentionShare {
   int64_t batch, heads;

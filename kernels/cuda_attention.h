@@ -2,10 +2,11 @@
 // Spire's own kernels, one choice made as for convolutions (tuning.h). In cuda_attention_cudnn.cpp;
 // tests/emulation has the own kernels alone.
 //
-// Both compute the same formulas from and to the same packed tensors, scores and sums in fp32;
-// cuDNN rounds p, keep p and ds to the 16 bits of its operands before it multiplies them. Both mean
-// the same by logsumexp, the natural logarithm of the sum of e^score with the scores scaled: so
-// forward and backward are chosen each for itself.
+// All compute the same formulas from and to the same packed tensors, scores and sums in fp32. On
+// tensor cores, cuDNN's and the own (attention_mma_cuda.h) alike, p, keep p and ds are rounded to
+// the 16 bits of an operand before they are multiplied. All mean the same by logsumexp, the natural
+// logarithm of the sum of e^score with the scores scaled: so forward and backward are chosen each
+// for itself.
 #pragma once
 #include <functional>
 #include <memory>
@@ -29,9 +30,15 @@ struct AttentionShape {
 // Makes the pass's kernel; throws Error(config) for heads that are too wide.
 using MakeKernel = std::function<std::unique_ptr<Kernel>()>;
 
+// Spire's own kernel of a pass.
+struct OwnAttention {
+  const char* name;  // as the engine that was chosen: other bits, another name
+  MakeKernel make;
+};
+
 // For the request's op. An own kernel is what nothing else computes, or is slower, or what the
 // libraries' options ask for.
-std::unique_ptr<Kernel> choose_attention(const AttentionShape& shape, const MakeKernel& own,
+std::unique_ptr<Kernel> choose_attention(const AttentionShape& shape, const OwnAttention& own,
                                          const KernelRequest& request);
 
 }  // namespace spire

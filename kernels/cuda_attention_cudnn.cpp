@@ -38,12 +38,12 @@ class AttentionKernel : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> choose_attention(const AttentionShape& shape, const MakeKernel& own,
+std::unique_ptr<Kernel> choose_attention(const AttentionShape& shape, const OwnAttention& own,
                                          const KernelRequest& request) {
   bool asks = request.cuda && request.cuda->options().cudnn_attention;
-  if (!asks || !may_be_cudnns(shape, current_device())) return own();
+  if (!asks || !may_be_cudnns(shape, current_device())) return own.make();
   auto prepared = prepare_attention(shape, own, request);
-  if (!prepared) return own();
+  if (!prepared) return own.make();
   return std::make_unique<AttentionKernel>(shape.pass, std::move(prepared));
 }
 

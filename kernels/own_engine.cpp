@@ -4,7 +4,7 @@
 
 namespace spire {
 bool EnginesAndOwn::recall(const std::string& name) {
-  is_own_ = time_own_ && name == own_name;
+  is_own_ = time_own_ && name == name_;
   return is_own_ || library_.recall(name);
 }
 
@@ -19,7 +19,7 @@ std::optional<float> EnginesAndOwn::time(size_t index) {
 
 std::string EnginesAndOwn::settle(size_t index) {
   is_own_ = index >= of_library_;
-  return is_own_ ? own_name : library_.settle(index);
+  return is_own_ ? name_ : library_.settle(index);
 }
 
 }  // namespace spire

@@ -104,16 +104,17 @@ std::shared_ptr<PreparedAttention> describe(const AttentionShape& shape,
 }
 
 // Null for heads that are too wide.
-std::unique_ptr<Kernel> own_or_none(const MakeKernel& own) {
+std::unique_ptr<Kernel> own_or_none(const OwnAttention& own) {
   try {
-    return own();
+    return own.make();
   } catch (const Error& error) {
     if (error.category() != Category::config) throw;
     return nullptr;
   }
 }
 
-std::shared_ptr<const PreparedAttention> prepare(const AttentionShape& shape, const MakeKernel& own,
+std::shared_ptr<const PreparedAttention> prepare(const AttentionShape& shape,
+                                                 const OwnAttention& own,
                                                  const KernelRequest& request) {
   const CudaLibraries& libraries = *request.cuda;
   auto prepared = describe(shape, libraries);
@@ -122,7 +123,7 @@ std::shared_ptr<const PreparedAttention> prepare(const AttentionShape& shape, co
   AttentionEngines library(shape, request, rival.get(), *prepared);
   EnginesAndOwn::TimeOwn time_own;
   if (rival) time_own = [&] { return library.time_own(); };
-  EnginesAndOwn engines(library, time_own);
+  EnginesAndOwn engines(library, time_own, own.name);
   AttentionKey key{libraries.cudnn().kind, shape, libraries.options().attention_workspace};
   bool chosen = choose_engine(engines, to_string(key), libraries.options().tuning);
   return chosen && !engines.is_own() ? prepared : nullptr;
@@ -131,7 +132,7 @@ std::shared_ptr<const PreparedAttention> prepare(const AttentionShape& shape, co
 }  // namespace
 
 std::shared_ptr<const PreparedAttention> prepare_attention(const AttentionShape& shape,
-                                                           const MakeKernel& own,
+                                                           const OwnAttention& own,
                                                            const KernelRequest& request) {
   auto [found, is_new] = request.cuda->attentions().try_emplace(to_string(shape));
   if (is_new) found->second = prepare(shape, own, request);

@@ -24,7 +24,7 @@ struct PreparedAttention {
 // That of the device's libraries, made when it is first asked for; null where it is the own
 // kernel's. REQUIRES: the device is the thread's current one.
 std::shared_ptr<const PreparedAttention> prepare_attention(const AttentionShape& shape,
-                                                           const MakeKernel& own,
+                                                           const OwnAttention& own,
                                                            const KernelRequest& request);
 
 // What a kernel of the pass was handed.

@@ -29,4 +29,12 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, void* stream,
              "cudaLaunchKernelEx");
 }
 
+// The compute capability that the kernel's code on the current device is written for: 80 is 8.0.
+template <typename... Parameters>
+int compiled_for(void (*kernel)(Parameters...)) {
+  cudaFuncAttributes attributes{};
+  check_cuda(cudaFuncGetAttributes(&attributes, kernel), "cudaFuncGetAttributes");
+  return attributes.ptxVersion;
+}
+
 }  // namespace spire

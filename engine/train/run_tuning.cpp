@@ -18,7 +18,7 @@ TuningChoices recorded_choices(const std::string& text) {
 void tell_of_own_kernels(const Tuning& tuning, Observer& observer) {
   std::vector<std::string> own;
   for (const auto& [key, engine] : tuning.unrivalled()) {
-    if (engine == own_name) own.push_back(key);
+    if (is_own(engine)) own.push_back(key);
   }
   if (own.empty()) return;
   observer.on_note(fmt::format(

@@ -3,9 +3,9 @@
 
 namespace spire {
 
-std::unique_ptr<Kernel> choose_attention(const AttentionShape&, const MakeKernel& own,
+std::unique_ptr<Kernel> choose_attention(const AttentionShape&, const OwnAttention& own,
                                          const KernelRequest&) {
-  return own();
+  return own.make();
 }
 
 }  // namespace spire

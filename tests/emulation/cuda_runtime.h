@@ -11,6 +11,7 @@
 // and holds garbage at first; a warp is 32 threads. Not shown: races within a warp that runs in
 // lockstep by luck, memory ordering, speed.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -46,10 +47,13 @@ namespace spire::emulation {
 // wait for each other in vain.
 void run(dim3 grid, dim3 block, const std::function<void()>& body);
 
+// What a warp does as one: done once, by the last of its lanes to come, with the words of all.
+using WarpWork = void (*)(const uint64_t* words);
+
 // Of the fibre that calls. meet_warp hands each lane's word to the lanes of `mask`.
 void meet_block();
 int count_block(bool vote);
-const uint64_t* meet_warp(unsigned mask, uint64_t word);
+const uint64_t* meet_warp(unsigned mask, uint64_t word, WarpWork work = nullptr);
 int lane();
 
 template <typename T>
@@ -143,6 +147,23 @@ cudaError_t put_launch(const cudaLaunchConfig_t& config, std::function<void()> b
 cudaError_t put_kernel(cudaStream_t stream, std::function<void()> kernel);
 
 }  // namespace spire::emulation
+
+struct cudaFuncAttributes {
+  int ptxVersion = 0;
+};
+
+namespace spire::emulation {
+
+// What kernels say that they are compiled for: 80 is compute capability 8.0.
+inline std::atomic<int> compiled_for = 90;
+
+}  // namespace spire::emulation
+
+template <typename... Parameters>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, void (*)(Parameters...)) {
+  attributes->ptxVersion = spire::emulation::compiled_for;
+  return cudaSuccess;
+}
 
 // Arguments are copied at the call.
 template <typename... Parameters, typename... Arguments>

@@ -62,7 +62,7 @@ class Block {
   }
   int counted() const { return counted_; }
 
-  const uint64_t* meet_warp(unsigned mask, uint64_t word) {
+  const uint64_t* meet_warp(unsigned mask, uint64_t word, WarpWork work) {
     auto lane_bit = 1u << lane();
     Meeting& meeting = warps_[current_ / warp_lanes];
     uint64_t generation = meeting.generation;
@@ -70,6 +70,7 @@ class Block {
     row[lane()] = word;
     meeting.arrived |= lane_bit;
     if ((meeting.arrived & mask) == mask) {
+      if (work) work(row);
       meeting.arrived &= ~mask;
       ++meeting.generation;
       ++progress_;
@@ -175,8 +176,8 @@ int count_block(bool vote) {
   return current_block.counted();
 }
 
-const uint64_t* meet_warp(unsigned mask, uint64_t word) {
-  return current_block.meet_warp(mask, word);
+const uint64_t* meet_warp(unsigned mask, uint64_t word, WarpWork work) {
+  return current_block.meet_warp(mask, word, work);
 }
 
 int lane() {

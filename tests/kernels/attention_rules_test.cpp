@@ -52,6 +52,27 @@ TEST(AttentionRules, ABackwardIsCudnnsOnlyWhereItIsDeterministic) {
   EXPECT_FALSE(may_be_cudnns(forward, {90, 91001}));
 }
 
+TEST(AttentionRules, OwnKernelsAreOnTensorCoresWhereTheyFit) {
+  for (auto pass : {AttentionPass::forward, AttentionPass::backward}) {
+    AttentionShape shape = shape_of(pass);
+    shape.dropout = 0.1f;
+    for (int compiled_for : {80, 86, 89, 90, 100, 120})
+      EXPECT_TRUE(on_tensor_cores(shape, compiled_for));
+    EXPECT_FALSE(on_tensor_cores(shape, 75));
+    auto other = [&](auto change) {
+      AttentionShape changed = shape;
+      change(changed);
+      return on_tensor_cores(changed, 80);
+    };
+    EXPECT_TRUE(other([](auto& s) { s.dtype = DType::f16; }));
+    EXPECT_TRUE(other([](auto& s) { s.size = 72; }));
+    EXPECT_TRUE(other([](auto& s) { s.size = 128; }));
+    EXPECT_FALSE(other([](auto& s) { s.dtype = DType::f32; }));
+    EXPECT_FALSE(other([](auto& s) { s.size = 20; }));
+    EXPECT_FALSE(other([](auto& s) { s.size = 136; }));
+  }
+}
+
 TEST(AttentionShareWithin, IsAllOfAForward) {
   EXPECT_EQ(share_within(shape_of(AttentionPass::forward), 0), (AttentionShare{16, 12}));
 }

@@ -162,6 +162,19 @@ TEST(OwnEngine, IsWhatIsLeftWhereTheLibrarysAreRefusedOrFail) {
   }
 }
 
+// A record of kernels with other bits is no record of these.
+TEST(OwnEngine, KeepsToItsName) {
+  Tuning tuning({.recorded = one("k", own_name), .measures = true});
+  FakeEngines none({});
+  EnginesAndOwn engines(none, two_ms, own_mma_name), again(none, two_ms, own_mma_name);
+  EXPECT_TRUE(choose_engine(engines, "k", &tuning));
+  EXPECT_TRUE(engines.is_own());
+  EXPECT_EQ(tuning.replaced(), one("k", own_mma_name));
+  EXPECT_TRUE(choose_engine(again, "k", &tuning));
+  EXPECT_TRUE(again.is_own());
+  EXPECT_TRUE(is_own(own_name) && is_own(own_mma_name) && !is_own("engine 5"));
+}
+
 TEST(OwnEngine, IsNoneWhereThereIsNone) {
   Tuning tuning({.recorded = one("k", "own"), .measures = true});
   FakeEngines library({4}), none({});

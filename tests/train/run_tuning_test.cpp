@@ -54,9 +54,10 @@ TEST_F(RunTuning, ARunKeepsWhatItMeasuresForTheNext) {
 TEST_F(RunTuning, TellsOfOwnKernelsThatHaveNoRival) {
   auto tuning = open_tuning(config, {.gpus = true}, heard);
   tuning->keep("a slow one", "own", false);
+  tuning->keep("another", "own mma", false);
   tuning->keep("of a library", "e1", false);
   keep_tuning(config, *tuning, heard);
-  EXPECT_THAT(heard.notes, ElementsAre(AllOf(HasSubstr("own kernels"), HasSubstr("1 operation for"),
+  EXPECT_THAT(heard.notes, ElementsAre(AllOf(HasSubstr("own kernels"), HasSubstr("2 operations for"),
                                              HasSubstr("libnvrtc): a slow one"))));
   auto quick = open_tuning(config, {.gpus = true}, heard);
   quick->keep("a quick one", "own", true);

@@ -1,0 +1,88 @@
+// Products of small matrices of 16-bit floats on tensor cores, by one warp together, as PTX says
+// them: mma.m16n8k16 and ldmatrix. For .cu files. T is bfloat16 or float16; a word holds two of
+// them, the first in its lower half. tests/emulation has a header of this name in its place.
+//
+// With group = lane / 4 and pair = 2 (lane % 4), a lane has of
+//   a (16, 16)  words of rows group + 8 (i % 2), columns pair + 8 (i / 2) and the next: i = 0..3
+//   b (16, 8)   words of rows pair + 8 i and the next, column group: i = 0, 1
+//   sums (16, 8)  floats of row group + 8 (i / 2), column pair + i % 2: i = 0..3
+// (PTX ISA, "Matrix Fragments for mma.m16n8k16").
+//
+// REQUIRES, everywhere: all lanes of the warp call; the code is compiled for compute capability 8.0
+// or later. Code for older GPUs ends the launch with an error.
+#pragma once
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include <spire/base/dtype.h>
+
+namespace spire {
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+constexpr bool compiled_with_mma = false;
+#else
+constexpr bool compiled_with_mma = true;
+#endif
+
+// sums += a b. Added up in fp32 in an order that the GPU's tensor cores have, always the same.
+template <typename T>
+__device__ inline void mma_16x8x16(float (&sums)[4], const uint32_t (&a)[4], uint32_t b0,
+                                   uint32_t b1) {
+  static_assert(std::is_same_v<T, bfloat16> || std::is_same_v<T, float16>);
+  if constexpr (!compiled_with_mma) {
+    __trap();
+  } else if constexpr (std::is_same_v<T, bfloat16>) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  } else {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  }
+}
+
+// Four matrices (8, 8) of 16-bit elements from shared memory; lane 8 i + r says where row r of
+// matrix i begins, at a multiple of 16 bytes. Word i of a lane: row `group` of matrix i, columns
+// `pair` and the next; of the transposed matrix in the second.
+__device__ inline void load_matrices(uint32_t (&words)[4], const void* row) {
+  if constexpr (compiled_with_mma) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                 : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(row)))
+                 : "memory");
+  } else {
+    __trap();
+  }
+}
+__device__ inline void load_matrices_transposed(uint32_t (&words)[4], const void* row) {
+  if constexpr (compiled_with_mma) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                 : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(row)))
+                 : "memory");
+  } else {
+    __trap();
+  }
+}
+
+// The word of two floats, each rounded to nearest even.
+template <typename T>
+__device__ inline uint32_t halves_of(float first, float second) {
+  static_assert(std::is_same_v<T, bfloat16> || std::is_same_v<T, float16>);
+  uint32_t word = 0;
+  if constexpr (!compiled_with_mma) {
+    __trap();
+  } else if constexpr (std::is_same_v<T, bfloat16>) {
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));
+  } else {
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));
+  }
+  return word;
+}
+
+}  // namespace spire

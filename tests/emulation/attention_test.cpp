@@ -1,0 +1,64 @@
+// Which of the own kernels computes attention, by what their code is compiled for.
+#include <spire/kernels/attention.h>
+#include <tests/kernels/op_test.h>
+
+#include <cmath>
+
+#include "cuda_runtime.h"
+
+namespace spire::testing {
+namespace {
+
+// Code for that compute capability until the end of the scope.
+struct CompiledFor {
+  explicit CompiledFor(int capability) : before(emulation::compiled_for.exchange(capability)) {}
+  ~CompiledFor() { emulation::compiled_for = before; }
+  int before;
+};
+
+// y, logsumexp and dqkv of random tensors (2, 70, C), C = 2 heads of 16.
+std::vector<HostTensor> attend(const AttentionAttributes& attributes, DType dtype) {
+  Environment environment{.device = {DeviceKind::cuda, 0}, .dtype = dtype};
+  Input qkv = activation(uniform({2, 70, 3 * 32}, 351, -2, 2));
+  auto out = run_op(AttentionOp(attributes), std::vector{qkv}, environment);
+  std::vector<Input> inputs = {activation(uniform({2, 70, 32}, 352)), qkv, activation(out[0]),
+                               statistic(out[1])};
+  if (attributes.dropout > 0) inputs.push_back(labels(out[2]));
+  auto dqkv = run_op(AttentionBackwardOp(attributes), inputs, environment);
+  return {out[0], out[1], dqkv[0]};
+}
+
+double largest_difference(const HostTensor& a, const HostTensor& b) {
+  double largest = 0;
+  for (int64_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]));
+  return largest;
+}
+
+// Numbers are of the order of 1.
+TEST(EmulationAttention, OlderGpusHaveThePlainKernels) {
+  for (DType dtype : {DType::bf16, DType::f16})
+    for (float dropout : {0.0f, 0.25f}) {
+      AttentionAttributes attributes{.heads = 2, .causal = true, .dropout = dropout};
+      auto mma = attend(attributes, dtype);
+      CompiledFor turing(75);
+      auto plain = attend(attributes, dtype);
+      double unit = dtype == DType::bf16 ? 0x1p-8 : 0x1p-11;
+      for (size_t i : {0, 2}) {
+        double difference = largest_difference(mma[i], plain[i]);
+        EXPECT_LT(difference, 16 * unit) << i;
+        EXPECT_GT(difference, 0) << i;
+      }
+      EXPECT_LT(largest_difference(mma[1], plain[1]), 1e-5);
+    }
+}
+
+TEST(EmulationAttention, InFp32IsThePlainKernels) {
+  AttentionAttributes attributes{.heads = 2};
+  auto here = attend(attributes, DType::f32);
+  CompiledFor turing(75);
+  auto plain = attend(attributes, DType::f32);
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(here[i].data, plain[i].data);
+}
+
+}  // namespace
+}  // namespace spire::testing
