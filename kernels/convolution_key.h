@@ -12,7 +12,7 @@ std::string to_string(const ConvolutionShape& shape);
 
 // All that the choice of an engine depends on.
 struct ConvolutionKey {
-  std::string device;  // kind of device and version of the library
+  std::string device;  // CudaLibraries::kind()
   ConvolutionShape shape;
   DType result = DType::f32;  // of what the pass writes
   bool fused = true;          // bias and relu are the engine's

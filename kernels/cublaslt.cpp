@@ -25,6 +25,7 @@ Cublaslt::Cublaslt() {
   find(library, "cublasLtCreate", create);
   find(library, "cublasLtDestroy", destroy);
   find(library, "cublasLtGetStatusString", status_string);
+  find(library, "cublasLtGetVersion", version);
   find(library, "cublasLtMatmul", matmul);
   find(library, "cublasLtMatmulAlgoGetHeuristic", find_algorithms);
   find(library, "cublasLtMatmulDescCreate", create_product);

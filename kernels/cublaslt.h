@@ -13,6 +13,7 @@ struct Cublaslt {
   decltype(&cublasLtCreate) create;
   decltype(&cublasLtDestroy) destroy;
   decltype(&cublasLtGetStatusString) status_string;
+  decltype(&cublasLtGetVersion) version;
   decltype(&cublasLtMatmul) matmul;
   decltype(&cublasLtMatmulAlgoGetHeuristic) find_algorithms;
   decltype(&cublasLtMatmulDescCreate) create_product;

@@ -91,7 +91,7 @@ std::shared_ptr<PreparedConvolution> prepare(const ConvolutionShape& shape,
   for (const ConvolutionForm& form : forms_of(shape)) {
     auto prepared = std::make_shared<PreparedConvolution>(shape, form, cudnn);
     ConvolutionEngines engines(shape, libraries, rules, *prepared);
-    ConvolutionKey key{cudnn.kind,          shape, form.result, form.fused, rules.tensor_cores,
+    ConvolutionKey key{libraries.kind(),    shape, form.result, form.fused, rules.tensor_cores,
                        rules.most_workspace};
     if (choose_engine(engines, to_string(key), libraries.options().tuning)) return prepared;
   }
