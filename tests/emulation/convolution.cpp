@@ -12,6 +12,7 @@
 #include <random>
 
 #include "cuda_runtime.h"
+#include "pointers.h"
 
 namespace spire {
 
@@ -133,8 +134,8 @@ void CudaConvolution::run(const ConvolutionPointers& p, void* stream) const {
   bool two = (p.x != nullptr) == (s.pass != ConvolutionPass::backward_data) &&
              (p.filter != nullptr) == (s.pass != ConvolutionPass::backward_weights) &&
              (p.y != nullptr) == (s.pass != ConvolutionPass::forward);
-  bool aligned = reinterpret_cast<uintptr_t>(p.workspace) % 64 == 0;
-  require(two && p.result && aligned && (p.bias != nullptr) == s.bias, "a convolution's pointers");
+  require(two && p.result && (p.bias != nullptr) == s.bias, "a convolution's pointers");
+  emulation::check_alignment("cuDNN", {p.x, p.filter, p.y, p.bias, p.result}, p.workspace);
   bool fuses = s.pass == ConvolutionPass::forward && fused();
   bool backwards = prepared_->engine.backwards;
   auto work = [s, p, backwards, fuses, dtype = result(), bytes = workspace_bytes()] {
