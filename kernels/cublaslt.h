@@ -15,6 +15,8 @@ struct Cublaslt {
   decltype(&cublasLtGetStatusString) status_string;
   decltype(&cublasLtGetVersion) version;
   decltype(&cublasLtMatmul) matmul;
+  decltype(&cublasLtMatmulAlgoCheck) check_algorithm;
+  decltype(&cublasLtMatmulAlgoConfigGetAttribute) get_setting;
   decltype(&cublasLtMatmulAlgoGetHeuristic) find_algorithms;
   decltype(&cublasLtMatmulDescCreate) create_product;
   decltype(&cublasLtMatmulDescDestroy) destroy_product;

@@ -86,7 +86,7 @@ void add_train_options(CLI::App& app, Raw& raw) {
   app.add_flag("--check", a.check, "validate config, data and devices, then exit");
   app.add_option("--resume", a.resume, "go on from a checkpoint; auto: the newest good one, if any")
       ->type_name("auto|PATH");
-  app.add_flag("--overwrite", a.overwrite, "replace what a non-empty run directory holds");
+  app.add_flag("--overwrite", a.overwrite, "delete what earlier runs left in the run directory");
   app.add_option("--dry-run", a.dry_run, "train N steps and write nothing")
       ->check(positive_integer)
       ->type_name("N");

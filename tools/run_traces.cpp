@@ -1,15 +1,14 @@
 #include "run_traces.h"
 
 #include <spire/train/checkpoint_store.h>
+#include <spire/train/run_directory.h>
 
 namespace spire::tool {
 
 namespace fs = std::filesystem;
 
 RunTraces::RunTraces(fs::path output) : output_(std::move(output)), before_(config_stamp()) {
-  std::error_code error;
-  bool holds_something = fs::exists(output_, error) && !fs::is_empty(output_, error);
-  was_empty_ = !holds_something;
+  was_empty_ = !holds_something(output_);
 }
 
 // A run writes config.yaml anew, after it has made the directory its own and before all else.

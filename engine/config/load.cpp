@@ -1,4 +1,5 @@
 #include <spire/base/error.h>
+#include <spire/base/read_file.h>
 #include <spire/config/check.h>
 #include <spire/config/layer_node.h>
 #include <spire/config/load.h>
@@ -6,10 +7,7 @@
 #include <spire/config/value.h>
 #include <yaml-cpp/eventhandler.h>
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 namespace spire {
@@ -58,6 +56,7 @@ class Loader {
   void apply_text(const ConfigText& text);
   void apply_override(const std::string& assignment);
   void report(const std::string& place, std::string_view path, std::string_view text);
+  void report(const std::string& problem);
   ResolvedConfig finish();
 
  private:
@@ -89,9 +88,13 @@ class Loader {
 };
 
 void Loader::report(const std::string& place, std::string_view path, std::string_view text) {
+  report(path.empty() ? fmt::format("{}: {}", place, text)
+                      : fmt::format("{}: {}: {}", place, excerpt(path), text));
+}
+
+void Loader::report(const std::string& problem) {
   if (problems_.size() < kMostProblems) {
-    problems_.push_back(path.empty() ? fmt::format("{}: {}", place, text)
-                                     : fmt::format("{}: {}: {}", place, excerpt(path), text));
+    problems_.push_back(problem);
   } else if (problems_.size() == kMostProblems) {
     problems_.push_back("more problems are not listed");
   }
@@ -242,18 +245,6 @@ ResolvedConfig Loader::finish() {
   return std::move(result_);
 }
 
-// One byte more than allowed is enough to know that a file is too large.
-std::string read_file(const std::string& path) {
-  errno = 0;
-  if (std::filesystem::is_directory(path)) fail(Category::config, "is a folder; give a YAML file");
-  std::ifstream file(path, std::ios::binary);
-  if (!file) fail(Category::config, "cannot be read: {}", std::strerror(errno));
-  std::string text(kLargestFile + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(file.gcount()));
-  return text;
-}
-
 ResolvedConfig apply_all(Loader& loader, const std::vector<std::string>& overrides) {
   for (const auto& assignment : overrides) loader.apply_override(assignment);
   return loader.finish();
@@ -272,12 +263,15 @@ ResolvedConfig load_config(const std::vector<std::string>& files,
                            const std::vector<std::string>& overrides) {
   Loader loader;
   for (const std::string& file : files) {
+    std::error_code error;
+    if (std::filesystem::is_directory(file, error)) {
+      loader.report(file, "", "is a folder; give a YAML file");
+      continue;
+    }
     try {
-      loader.apply_text({file, read_file(file)});
-    } catch (const Error& error) {
-      loader.report(file, "", error.what());
-    } catch (const std::filesystem::filesystem_error& error) {
-      loader.report(file, "", fmt::format("cannot be read: {}", error.code().message()));
+      loader.apply_text({file, read_stream(file, Category::config, kLargestFile)});
+    } catch (const Error& unread) {
+      loader.report(unread.what());
     }
   }
   return apply_all(loader, overrides);

@@ -54,6 +54,7 @@ MetricValue measure(Metric metric, double mean_loss, double mean_score) {
 }
 
 bool better(Metric metric, double value, double than) {
+  if (std::isnan(value) || std::isnan(than)) return !std::isnan(value);
   return describe(metric).higher_is_better ? value > than : value < than;
 }
 

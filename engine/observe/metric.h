@@ -20,6 +20,7 @@ struct MetricValue {
 };
 
 MetricValue measure(Metric metric, double mean_loss, double mean_score);
+// NaN is never better, and every number is better than NaN.
 bool better(Metric metric, double value, double than);
 
 std::string_view name(Metric metric);               // "accuracy": in files and on lines

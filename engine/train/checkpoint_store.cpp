@@ -1,11 +1,11 @@
 #include <spire/base/atomic_file.h>
 #include <spire/base/error.h>
+#include <spire/base/read_file.h>
 #include <spire/train/checkpoint_file.h>
 #include <spire/train/checkpoint_store.h>
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <utility>
 
 namespace spire {
@@ -27,19 +27,17 @@ std::optional<int64_t> step_in(std::string_view name) {
   return number ? std::optional(step) : std::nullopt;
 }
 
-// Names in a folder; none when it does not exist or may not be read.
-std::vector<fs::path> names_in(const fs::path& directory) {
-  std::vector<fs::path> names;
-  std::error_code error;
-  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error))
-    names.push_back(it->path().filename());
-  return names;
+// What save() writes here under such a name, before it is whole.
+bool is_temporary(const fs::path& name) {
+  std::string of = name.stem().string();
+  return name.extension() == temporary_suffix && (step_in(of) || of == "latest" || of == "best");
 }
 
 // What cannot be removed is left: it costs space, not a run.
 bool discard(const fs::path& path) {
   std::error_code error;
-  return fs::remove(path, error) && !error;
+  bool folder = fs::is_directory(fs::symlink_status(path, error));
+  return !folder && fs::remove(path, error) && !error;
 }
 
 }  // namespace
@@ -57,7 +55,7 @@ fs::path CheckpointStore::path_of(int64_t step) const {
 
 std::vector<CheckpointEntry> CheckpointStore::list() const {
   std::vector<CheckpointEntry> entries;
-  for (const auto& name : names_in(directory_))
+  for (const auto& name : list_folder(directory_, Category::checkpoint))
     if (auto step = step_in(name.string())) entries.push_back({*step, directory_ / name});
   std::sort(entries.begin(), entries.end(),
             [](const auto& a, const auto& b) { return a.step < b.step; });
@@ -65,12 +63,14 @@ std::vector<CheckpointEntry> CheckpointStore::list() const {
 }
 
 std::optional<fs::path> CheckpointStore::follow(std::string_view pointer) const {
-  std::ifstream file(directory_ / pointer);
-  std::string name;
-  if (!std::getline(file, name) || !step_in(name)) return std::nullopt;
+  auto text = read_file_if_there(directory_ / pointer, Category::checkpoint);
+  std::string name = text ? text->substr(0, text->find('\n')) : "";
+  if (!step_in(name)) return std::nullopt;
   std::error_code error;
   fs::path path = directory_ / name;
-  return fs::exists(path, error) ? std::optional(path) : std::nullopt;
+  bool there = fs::exists(path, error);
+  if (error) fail(Category::checkpoint, "cannot look at {}: {}", path.string(), error.message());
+  return there ? std::optional(path) : std::nullopt;
 }
 
 std::optional<fs::path> CheckpointStore::latest() const {
@@ -108,29 +108,44 @@ void CheckpointStore::prune(int64_t saved_step) const {
 }
 
 std::optional<LoadedCheckpoint> CheckpointStore::newest_good(const OnBad& on_bad) const {
+  std::optional<LoadedCheckpoint> newest;
   std::vector<CheckpointEntry> entries = list();
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
+    if (newest && entry->step <= newest->state.step) break;
     try {
-      return LoadedCheckpoint{entry->path, read_checkpoint(entry->path)};
+      LoadedCheckpoint found{entry->path, read_checkpoint(entry->path)};
+      int64_t step = found.state.step;
+      if (step != entry->step && on_bad)
+        on_bad(entry->path,
+               fmt::format("{} is of step {}, which counts", entry->path.string(), step));
+      if (!newest || step > newest->state.step) newest = std::move(found);
     } catch (const Error& error) {
       if (on_bad) on_bad(entry->path, error.what());
     }
   }
-  return std::nullopt;
+  return newest;
 }
 
-std::vector<fs::path> CheckpointStore::begin_at(int64_t step) const {
+std::vector<fs::path> CheckpointStore::clear() const {
+  std::vector<fs::path> removed = begin_at(-1);
+  for (const char* pointer : {"latest", "best"})
+    if (discard(directory_ / pointer)) removed.push_back(directory_ / pointer);
+  return removed;
+}
+
+std::vector<fs::path> CheckpointStore::begin_at(int64_t step, const fs::path& resumed) const {
   std::vector<fs::path> removed = sweep_temporaries();
-  for (const auto& entry : list())
-    if (entry.step > step && discard(entry.path)) removed.push_back(entry.path);
+  for (const auto& entry : list()) {
+    if (entry.step > step && entry.path.filename() != resumed.filename() && discard(entry.path))
+      removed.push_back(entry.path);
+  }
   return removed;
 }
 
 std::vector<fs::path> CheckpointStore::sweep_temporaries() const {
   std::vector<fs::path> removed;
-  for (const auto& name : names_in(directory_))
-    if (name.extension() == temporary_suffix && discard(directory_ / name))
-      removed.push_back(directory_ / name);
+  for (const auto& name : list_folder(directory_, Category::checkpoint))
+    if (is_temporary(name) && discard(directory_ / name)) removed.push_back(directory_ / name);
   return removed;
 }
 

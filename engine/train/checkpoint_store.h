@@ -29,7 +29,9 @@ struct LoadedCheckpoint {
 };
 
 // One process a folder. save() and the reading calls may come from different threads, for they
-// touch whole files only; two save() at a time may not.
+// touch whole files only; two save() at a time may not. All calls throw Error(checkpoint) where the
+// folder is there and cannot be listed, or a pointer cannot be read: that is not "no checkpoint".
+// Nothing is listed, followed or removed but what has the name of a checkpoint or pointer.
 class CheckpointStore {
  public:
   // Touches nothing yet; the first save() makes the folder.
@@ -46,14 +48,19 @@ class CheckpointStore {
   std::filesystem::path save(const TrainingState& state) const;
 
   // The checkpoint of the highest step that verifies; each one that does not is told to `on_bad`
-  // with the reason. Nothing when there is none.
+  // with the reason, as is one whose name says another step: its own step counts. Nothing when
+  // there is none.
   using OnBad = std::function<void(const std::filesystem::path&, const std::string& reason)>;
   std::optional<LoadedCheckpoint> newest_good(const OnBad& on_bad) const;
 
   // Call once when resuming at `step`: removes later checkpoints, which belong to a future that
-  // will now go another way (or were bad), and what a killed writer left. Returns what was removed.
-  std::vector<std::filesystem::path> begin_at(int64_t step) const;
+  // will now go another way (or were bad), and what a killed writer left. `resumed` itself stays,
+  // whatever its name says. Returns what was removed.
+  std::vector<std::filesystem::path> begin_at(int64_t step,
+                                              const std::filesystem::path& resumed = {}) const;
   std::vector<std::filesystem::path> sweep_temporaries() const;
+  // All of it, for a run that begins anew here.
+  std::vector<std::filesystem::path> clear() const;
 
  private:
   std::optional<std::filesystem::path> follow(std::string_view pointer) const;

@@ -13,6 +13,7 @@
 #include <spire/train/early_stop.h>
 #include <spire/train/failure.h>
 #include <spire/train/progress.h>
+#include <spire/train/run_directory.h>
 #include <spire/train/run_setup.h>
 #include <spire/train/samples.h>
 
@@ -27,6 +28,8 @@ WatchLimits limits_of(const RunConfig& config, const World& world) {
   return {alone ? std::numeric_limits<double>::infinity() : config.timeouts.start,
           config.timeouts.step, config.timeouts.checkpoint, config.timeouts.silence};
 }
+
+constexpr double kExplosion = 10;  // times the first loss
 
 // What a rank is at before its lanes take over: the thread that called train().
 class StartWatch {
@@ -49,9 +52,12 @@ class StartWatch {
 // One run from its first step to its summary. All of it happens on the leading lane's thread.
 class Run {
  public:
-  Run(RunSetup& setup, const RunOptions& options, World& world, Observer& observer)
+  // directory: of a run that writes files here; else null.
+  Run(RunSetup& setup, const RunOptions& options, World& world, RunDirectory* directory,
+      Observer& observer)
       : setup_(setup),
         options_(options),
+        directory_(directory),
         world_(world),
         observer_(observer),
         total_steps_(options.dry_run > 0 ? options.dry_run : setup.total_steps()),
@@ -78,7 +84,7 @@ class Run {
 
  private:
   bool writes() const { return options_.dry_run == 0; }
-  bool writes_files() const { return writes() && world_.rank() == 0; }
+  bool writes_files() const { return directory_ != nullptr; }
   bool stop_here() const { return options_.stop && options_.stop->load(std::memory_order_relaxed); }
   // Several ranks agree on it in each step and each batch of an evaluation.
   bool stop_asked() const { return stop_ || (world_.size() == 1 && stop_here()); }
@@ -165,20 +171,26 @@ class Run {
 
   // Nothing in the run directory changes before all that a run can be refused for was looked at.
   void open_output() {
-    const std::string& output = setup_.config.output;
     if (setup_.resumed_here()) {
-      store_.begin_at(step_);
+      directory_->go_on();
+      store_.begin_at(step_, setup_.resumed->path);
     } else {  // with auto: a run that was killed before its first checkpoint begins again
-      prepare_output(output, options_.overwrite || options_.resume == "auto");
+      directory_->begin(options_.overwrite || options_.resume == "auto");
+    }
+    if (!directory_->locked()) {
+      observer_.on_warning(
+          fmt::format("{}: its file system has no locks: see to it that no other run writes there",
+                      directory_->path().string()));
     }
     write_file_atomically(
-        fs::path(output) / "config.yaml",
+        directory_->path() / "config.yaml",
         options_.config_yaml.empty() ? to_yaml(setup_.config) : options_.config_yaml,
         Category::config);
+    directory_->folder("checkpoints");
     writer_.emplace([this](const TrainingState& state) { return store_.save(state); });
     if (trainer_.sampler())
       samples_.emplace(*setup_.data.test, setup_.task(), setup_.config.eval.samples,
-                       fs::path(output) / "samples");
+                       directory_->folder("samples"));
   }
 
   // The step as a run lives it: data, the trainer's step, reports of those that have ended, and
@@ -206,6 +218,7 @@ class Run {
           result.step % setup_.config.log.every_steps == 0 || result.step == total_steps_;
       bool finite = std::isfinite(result.loss) && std::isfinite(result.grad_norm);
       if (!finite && !result.skipped) stop_diverged(result);
+      if (std::isnan(first_loss_)) first_loss_ = result.loss;
       observer_.on_step(report);
     }
   }
@@ -276,7 +289,8 @@ class Run {
     auto samples = static_cast<double>(sums.samples);
     double loss = sums.loss / samples;
     MetricValue metric = measure(setup_.metric(), loss, sums.score / samples);
-    bool best = best_step_ < 0 || better(metric.metric, metric.value, best_metric_);
+    double former = best_step_ < 0 ? std::numeric_limits<double>::quiet_NaN() : best_metric_;
+    bool best = better(metric.metric, metric.value, former);
     if (best) {
       best_metric_ = metric.value;
       best_step_ = step_;
@@ -284,9 +298,21 @@ class Run {
     early_stop_.add(best, metric.value);
     validation_ = {loss, metric, best_metric_, true};
     evaluated_step_ = step_;
+    warn_of_explosion(loss);
     observer_.on_eval(
         {step_, progress_.epoch(step_), loss, metric, sums.samples, progress_.pause(begin), best});
     return best;
+  }
+
+  // Losses of a model that learns nothing stay near the first one.
+  void warn_of_explosion(double loss) {
+    bool exploded = !std::isfinite(loss) || loss > kExplosion * first_loss_;
+    if (!exploded || std::exchange(told_explosion_, true)) return;
+    observer_.on_warning(fmt::format(
+        "the loss on the test data is {:.4g}, that of the first training step was {:.4g}: the run "
+        "diverges; lower optimizer.lr, lengthen schedule.warmup_epochs, set optimizer.clip_norm, "
+        "or data.normalize: standard for a table",
+        loss, first_loss_));
   }
 
   // A disk that is full spoils a picture, not the run.
@@ -419,6 +445,7 @@ class Run {
 
   RunSetup& setup_;
   const RunOptions& options_;
+  RunDirectory* directory_;
   World& world_;
   Observer& observer_;
   int64_t total_steps_;
@@ -440,6 +467,8 @@ class Run {
   std::string checkpoint_path_, ema_hash_;
   double snapshot_ms_ = 0;
   bool stop_ = false;
+  double first_loss_ = std::numeric_limits<double>::quiet_NaN();  // of a step in this process
+  bool told_explosion_ = false;
   std::map<const Dataset*, int64_t> told_skips_;  // how many were told of
   TrainingState no_state_;                        // what a rank that writes nothing snapshots into
 };
@@ -455,9 +484,11 @@ RunResult train(const RunConfig& config, const RunOptions& options, Observer& ob
   StartWatch start(world, config, options);
   try {
     start.board().enter(0, Phase::start);
+    std::optional<RunDirectory> directory;
+    if (options.dry_run == 0 && world.rank() == 0) directory.emplace(config.output);
     RunSetup setup(config, options, heard, &start.board());
     setup.tell_changes(heard);
-    RunResult result = Run(setup, options, world, heard).go();
+    RunResult result = Run(setup, options, world, directory ? &*directory : nullptr, heard).go();
     world.watch->leave();
     if (auto failure = world.watch->failure()) throw to_error(*failure);
     return result;

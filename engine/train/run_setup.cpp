@@ -401,27 +401,4 @@ StartInfo RunSetup::start_info(const Trainer& trainer, int64_t total_steps) cons
   return info;
 }
 
-void prepare_output(const fs::path& output, bool overwrite) {
-  std::error_code error;
-  if (fs::exists(output, error) && !fs::is_directory(output, error)) {
-    fail(Category::config, "output: {} is a file; name a directory", output.string());
-  }
-  if (fs::is_directory(output, error) && !fs::is_empty(output, error)) {
-    if (!overwrite) {
-      fail(Category::config,
-           "output: {} is not empty; go on with --resume auto, delete the old run with "
-           "--overwrite, or name another directory with --output",
-           output.string());
-    }
-    for (const char* ours :
-         {"checkpoints", "metrics.jsonl", "summary.json", "config.yaml", "samples"}) {
-      fs::remove_all(output / ours, error);
-    }
-  }
-  fs::create_directories(output, error);
-  if (error) {
-    fail(Category::config, "output: cannot create {}: {}", output.string(), error.message());
-  }
-}
-
 }  // namespace spire

@@ -72,10 +72,6 @@ class RunSetup {
   bool resumed_here_ = false;
 };
 
-// Creates the output directory for a new run, or throws Error(config): it is refused when it holds
-// anything, unless `overwrite`, which deletes what an earlier run of ours left there.
-void prepare_output(const std::filesystem::path& output, bool overwrite);
-
 DType compute_dtype(const RunConfig& config);
 
 }  // namespace spire

@@ -1,9 +1,11 @@
 #include <spire/train/samples.h>
 
 #include <algorithm>
+#include <regex>
 
 #include <spire/base/atomic_file.h>
 #include <spire/base/error.h>
+#include <spire/base/read_file.h>
 #include <spire/data/picture.h>
 #include <spire/data/vocabulary.h>
 #include <spire/train/generate.h>
@@ -71,6 +73,13 @@ std::filesystem::path EvaluationSamples::write(int64_t step, ForwardPass& pass) 
   }
   write_png(path, grid_of(grid, 2 * pairs_a_row));
   return path;
+}
+
+void EvaluationSamples::clear(const std::filesystem::path& folder) {
+  static const std::regex ours(R"(step_\d{8,}\.(png|txt)(\.tmp)?)");
+  std::error_code left;  // what cannot be removed is overwritten later
+  for (const auto& name : list_folder(folder, Category::config))
+    if (std::regex_match(name.string(), ours)) std::filesystem::remove(folder / name, left);
 }
 
 // "> prompt", then what the model goes on with; a text a sample.

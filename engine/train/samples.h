@@ -22,6 +22,10 @@ class EvaluationSamples {
   // file. Throws Error when it cannot be written.
   std::filesystem::path write(int64_t step, ForwardPass& pass) const;
 
+  // Removes from a folder the files that write() makes, and nothing else. Throws Error(config)
+  // where it cannot be listed.
+  static void clear(const std::filesystem::path& folder);
+
  private:
   std::string text(ForwardPass& pass) const;
 

@@ -21,6 +21,8 @@ TEST(Metric, KnowsWhichWayIsUp) {
   for (Metric metric : {Metric::accuracy, Metric::perplexity, Metric::psnr, Metric::rmse}) {
     EXPECT_FALSE(better(metric, 1, 1));
     EXPECT_FALSE(better(metric, std::nan(""), 1));
+    EXPECT_FALSE(better(metric, std::nan(""), std::nan("")));
+    EXPECT_TRUE(better(metric, 1e9, std::nan("")));  // the first number after one that was none
   }
 }
 

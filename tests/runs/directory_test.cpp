@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <future>
 
 #include "tests/runs/run_folder.h"
 
@@ -28,7 +29,7 @@ class Directory : public testing::Test {
 TEST_F(Directory, HoldsConfigMetricsSummaryAndCheckpoints) {
   ASSERT_EQ(run({"steps=12"}).code, 0);
   EXPECT_THAT(names(), testing::UnorderedElementsAre("config.yaml", "metrics.jsonl", "summary.json",
-                                                     "checkpoints"));
+                                                     "checkpoints", ".spire_run"));
   EXPECT_EQ(folder.checkpoints("run"), (std::vector<int64_t>{10, 12}));
   EXPECT_EQ(curve(folder.metrics("run")).size(), 12u + 2u);  // steps; evaluations at 10 and 12
 }
@@ -61,6 +62,46 @@ TEST_F(Directory, OverwriteBeginsAnewAndKeepsWhatIsNotOurs) {
   expect_ascending(folder.metrics("run"));
   EXPECT_EQ(folder.checkpoints("run"), (std::vector<int64_t>{10, 12}));
   EXPECT_TRUE(fs::exists(folder / "run/notes.txt"));
+}
+
+// With a user's folders of the names that runs use.
+TEST_F(Directory, NoWordDeletesWhatNoRunWrote) {
+  fs::create_directories(folder / "run/samples");
+  fs::create_directories(folder / "run/checkpoints");
+  std::ofstream(folder / "run/samples/photo.txt") << "mine";
+  for (const Words& more : {Words{}, Words{"--overwrite"}, Words{"--resume", "auto"}}) {
+    Output output = run(Words{"steps=2"} + more);
+    EXPECT_EQ(output.code, 2) << output.err;
+    EXPECT_THAT(output.err, HasSubstr("output: "));
+    EXPECT_TRUE(fs::exists(folder / "run/samples/photo.txt"));
+    EXPECT_THAT(names(), testing::UnorderedElementsAre("samples", "checkpoints"));
+  }
+}
+
+// Begun together as often as it takes to meet: one trains, the other is refused, and what it
+// trained is what one alone trains.
+TEST_F(Directory, OfTwoRunsBegunTogetherOneIsRefused) {
+  std::string hash = printed_hash(run({"steps=12"}));
+  for (const Words& more : {Words{}, Words{"--overwrite"}, Words{"--resume", "auto"}}) {
+    std::string name = "both" + std::to_string(more.size()) + (more.empty() ? "" : more[0]);
+    std::vector<std::future<Output>> runs;
+    for (int i = 0; i < 2; ++i) {
+      runs.push_back(std::async(std::launch::async, [&] {
+        return trainer(folder.run(name, kMlp + Words{"steps=12"} + more));
+      }));
+    }
+    Output first = runs[0].get(), second = runs[1].get();
+    if (first.code != 0) std::swap(first, second);
+    EXPECT_EQ(first.code, 0) << first.err;
+    EXPECT_EQ(printed_hash(first), hash);
+    if (second.code == 0) {  // it came when the other had ended
+      EXPECT_EQ(printed_hash(second), hash);
+      continue;
+    }
+    EXPECT_EQ(second.code, 2) << second.err;
+    EXPECT_THAT(second.err,
+                testing::AnyOf(HasSubstr("is in use by another run"), HasSubstr("is not empty")));
+  }
 }
 
 TEST_F(Directory, KeepsTheLastTheBestAndMilestones) {

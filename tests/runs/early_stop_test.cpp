@@ -19,10 +19,11 @@ class Listener : public Observer {
   }
   void on_eval(const EvalReport& eval) override { evaluated.push_back(eval.step); }
   void on_note(std::string_view text) override { notes.emplace_back(text); }
+  void on_warning(std::string_view text) override { warnings.emplace_back(text); }
 
   std::atomic<bool> stop = false;
   std::vector<int64_t> evaluated;
-  std::vector<std::string> notes;
+  std::vector<std::string> notes, warnings;
 
  private:
   int64_t stop_after_;
@@ -135,6 +136,20 @@ TEST_F(EarlyStopRun, AnAverageIsEvaluatedAndResumed) {
   RunOptions options;
   options.resume = folder_.checkpoint("parts", 25);
   EXPECT_EQ(evaluate(config, options, plain).loss, expected.val.loss);
+}
+
+// One step with a rate that throws the weights far away: the step's loss is as ever, the test's is
+// not.
+TEST_F(EarlyStopRun, WarnsOnceOfALossThatExplodes) {
+  Listener calm, wild;
+  run("calm", calm);
+  EXPECT_THAT(calm.warnings, testing::IsEmpty());
+  config.optimizer.lr = 1e4;
+  config.steps = 1;
+  config.early_stop.patience = 0;
+  run("wild", wild);
+  ASSERT_EQ(wild.warnings.size(), 1u);
+  EXPECT_THAT(wild.warnings[0], testing::HasSubstr("the run diverges; lower optimizer.lr"));
 }
 
 }  // namespace

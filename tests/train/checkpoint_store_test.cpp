@@ -2,6 +2,7 @@
 #include <sched.h>
 #include <spire/train/checkpoint_file.h>
 #include <spire/train/checkpoint_store.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -136,6 +137,54 @@ TEST_F(Store, ResumingCutsOffTheAbandonedFuture) {
   store.save(state_at(35));
   EXPECT_THAT(steps(store), ElementsAre(30, 35));
   EXPECT_EQ(newest(store), 35);
+}
+
+// A file that was renamed, by hand say.
+TEST_F(Store, TheStepOfACheckpointCountsNotThatOfItsName) {
+  CheckpointStore store(directory, {.keep_last = 5, .keep_every = 0});
+  save_all(store, 30, 10);
+  std::filesystem::rename(store.path_of(10), store.path_of(90));
+  EXPECT_EQ(newest(store), 30);
+  EXPECT_THAT(bad, ElementsAre("step_00000090.h5"));
+  std::filesystem::remove(store.path_of(20));
+  std::filesystem::remove(store.path_of(30));
+  EXPECT_EQ(newest(store), 10);
+  EXPECT_THAT(store.begin_at(10, store.path_of(90)), IsEmpty());
+  EXPECT_EQ(newest(store), 10);
+}
+
+TEST_F(Store, AFolderThatCannotBeListedIsNotEmpty) {
+  write_bytes(directory, "a file in its place");
+  CheckpointStore store(directory, {});
+  for (const char* call : {"list", "newest", "begin"}) {
+    EXPECT_THAT(checkpoint_error([&] {
+                  if (call[0] == 'l') store.list();
+                  if (call[0] == 'n') store.newest_good({});
+                  if (call[0] == 'b') store.begin_at(0);
+                }),
+                HasSubstr("checkpoints: cannot be listed: Not a directory"));
+  }
+}
+
+TEST_F(Store, APointerThatIsAPipeIsAnErrorAndHangsNothing) {
+  CheckpointStore store(directory, {});
+  store.save(state_at(10, 10));
+  std::filesystem::remove(directory / "best");
+  ASSERT_EQ(::mkfifo((directory / "best").c_str(), 0600), 0);
+  EXPECT_THAT(checkpoint_error([&] { store.best(); }), HasSubstr("best: not a regular file"));
+}
+
+TEST_F(Store, ClearsItsOwnFilesAndNoOthers) {
+  CheckpointStore store(directory, {});
+  save_all(store, 20, 10, 10);
+  for (const char* name : {"notes.tmp", "step_1.h5.bak", "latest.txt"})
+    write_bytes(directory / name, "mine");
+  write_bytes(store.path_of(30).string() + ".tmp", "torn");
+  EXPECT_EQ(store.clear().size(), 5u);
+  for (const char* name : {"notes.tmp", "step_1.h5.bak", "latest.txt"})
+    EXPECT_EQ(read_bytes(directory / name), "mine");
+  EXPECT_THAT(store.list(), IsEmpty());
+  EXPECT_EQ(store.latest(), std::nullopt);
 }
 
 TEST_F(Store, SavingBelowNewerFilesKeepsWhatWasSaved) {

@@ -1,0 +1,27 @@
+// Reading small files whole, where "not there" and "cannot be read" are told apart.
+#pragma once
+#include <spire/base/error.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spire {
+
+// The content of a regular file; none where nothing has that name. Throws Error(category) naming
+// the file and the system's reason where it is there and cannot be read, is longer than
+// `most_bytes`, or is no regular file: a FIFO or a device is never waited for.
+std::optional<std::string> read_file_if_there(const std::filesystem::path& path, Category category,
+                                              size_t most_bytes = size_t{64} << 20);
+
+// The same of whatever can be read to an end, `<(a pipe)` too. Throws where nothing is there.
+std::string read_stream(const std::filesystem::path& path, Category category,
+                        size_t most_bytes = size_t{64} << 20);
+
+// Names in a folder, in no order; none where there is no such folder. Throws Error(category) where
+// it cannot be listed to its end.
+std::vector<std::filesystem::path> list_folder(const std::filesystem::path& folder,
+                                               Category category);
+
+}  // namespace spire

@@ -1,0 +1,181 @@
+#include <spire/train/run_directory.h>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <sstream>
+
+#include <spire/base/atomic_file.h>
+#include <spire/base/read_file.h>
+#include <spire/observe/units.h>
+#include <spire/process/socket.h>
+#include <spire/train/checkpoint_store.h>
+#include <spire/train/samples.h>
+
+namespace spire {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+bool removed_file(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(fs::symlink_status(path, error)) && fs::remove(path, error);
+}
+
+bool same_file(int descriptor, const fs::path& path) {
+  struct stat open_one = {}, named = {};
+  return ::fstat(descriptor, &open_one) == 0 && ::stat(path.c_str(), &named) == 0 &&
+         open_one.st_dev == named.st_dev && open_one.st_ino == named.st_ino;
+}
+
+// Makes the folder and those above it; returns how many it made.
+int make_folders(const fs::path& path) {
+  int missing = 0;
+  std::error_code error;
+  for (fs::path p = fs::absolute(path).lexically_normal();
+       !fs::exists(p, error) && p.has_parent_path(); p = p.parent_path())
+    ++missing;
+  fs::create_directories(path, error);
+  if (error) fail(Category::config, "output: cannot create {}: {}", path.string(), error.message());
+  return missing;
+}
+
+}  // namespace
+
+bool holds_something(const fs::path& directory) {
+  for (const fs::path& name : list_folder(directory, Category::config))
+    if (name != RunDirectory::record_name) return true;
+  return false;
+}
+
+RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {
+  std::error_code error;
+  if (fs::exists(path_, error) && !fs::is_directory(path_, error))
+    refuse("is a file; name a directory");
+  holder_ = fmt::format("{}, process {}, since {}", host_name(), ::getpid(),
+                        utc_text(std::chrono::system_clock::now()));
+  // A run that was refused removes its record: whoever opened that one meanwhile opens it anew.
+  do {
+    if (record_ >= 0) ::close(record_);
+    open_record();
+    lock_record();
+  } while (!same_file(record_, path_ / record_name));
+  before_ = read_file_if_there(path_ / record_name, Category::config).value_or("");
+  read_record(before_);
+  write_record();
+}
+
+RunDirectory::~RunDirectory() {
+  if (!begun_ && !before_.empty()) write_text(before_);
+  if (!begun_ && before_.empty()) ::unlink((path_ / record_name).c_str());
+  ::close(record_);
+  if (begun_) return;
+  fs::path made = fs::absolute(path_).lexically_normal();
+  for (int i = 0; i < made_here_ && ::rmdir(made.c_str()) == 0; ++i) made = made.parent_path();
+}
+
+void RunDirectory::refuse(const std::string& what) const {
+  fail(Category::config, "output: {} {}", path_.string(), what);
+}
+
+void RunDirectory::open_record() {
+  made_here_ = make_folders(path_);
+  record_ = ::open((path_ / record_name).c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+  if (record_ < 0) refuse(fmt::format("cannot be written to: {}", std::strerror(errno)));
+}
+
+void RunDirectory::lock_record() {
+  while (::flock(record_, LOCK_EX | LOCK_NB) != 0) {
+    int reason = errno;
+    if (reason == EINTR) continue;
+    locked_ = reason != ENOLCK && reason != EOPNOTSUPP;
+    if (!locked_) return;
+    std::string text = read_file_if_there(path_ / record_name, Category::config).value_or("");
+    ::close(record_);
+    if (reason != EWOULDBLOCK) refuse(fmt::format("cannot be locked: {}", std::strerror(reason)));
+    std::string holder = text.substr(0, text.find('\n'));
+    refuse(
+        fmt::format("is in use by another run ({}); wait for its end, stop it, or name another "
+                    "directory with --output",
+                    holder.empty() ? "which is just starting" : holder));
+  }
+}
+
+void RunDirectory::read_record(const std::string& text) {
+  std::istringstream lines(text);
+  std::string line;
+  std::getline(lines, line);  // the holder
+  while (std::getline(lines, line)) {
+    if (line == "begun") of_a_run_ = true;
+    if (line.starts_with("made ")) made_.insert(line.substr(5));
+  }
+}
+
+void RunDirectory::write_record() {
+  std::string text = holder_ + "\n";
+  if (of_a_run_) text += "begun\n";
+  for (const std::string& folder : made_) text += "made " + folder + "\n";
+  if (!write_text(text)) refuse(fmt::format("cannot be written to: {}", std::strerror(errno)));
+}
+
+// In place: the lock is on this file.
+bool RunDirectory::write_text(const std::string& text) noexcept {
+  ssize_t written = ::pwrite(record_, text.data(), text.size(), 0);
+  return written == static_cast<ssize_t>(text.size()) && ::ftruncate(record_, written) == 0;
+}
+
+void RunDirectory::begin(bool replace) {
+  if (holds_something(path_)) {
+    if (!replace)
+      refuse(
+          "is not empty; go on with --resume auto, delete the old run with --overwrite, or name "
+          "another directory with --output");
+    if (!of_a_run_)
+      refuse(
+          fmt::format("holds files, and no {} says that a run wrote them: only what a run wrote "
+                      "is ever deleted; name another directory with --output",
+                      record_name));
+    delete_files_of_runs();
+  }
+  go_on();
+}
+
+void RunDirectory::go_on() {
+  begun_ = of_a_run_ = true;
+  write_record();
+}
+
+void RunDirectory::delete_files_of_runs() {
+  for (const char* name : {"metrics.jsonl", "summary.json", "config.yaml"}) {
+    removed_file(path_ / name);
+    removed_file(path_ / (std::string(name) + std::string(temporary_suffix)));
+  }
+  CheckpointStore(path_ / "checkpoints", {}).clear();
+  EvaluationSamples::clear(path_ / "samples");
+  std::erase_if(made_, [&](const std::string& name) {  // where nothing else lies in it
+    return ::rmdir((path_ / name).c_str()) == 0 || errno == ENOENT;
+  });
+}
+
+fs::path RunDirectory::folder(const std::string& name) {
+  fs::path folder = path_ / name;
+  bool made = ::mkdir(folder.c_str(), 0777) == 0;
+  if (made) {
+    made_.insert(name);
+    write_record();
+  } else if (errno != EEXIST) {
+    fail(Category::config, "output: cannot create {}: {}", folder.string(), std::strerror(errno));
+  }
+  if (::access(folder.c_str(), W_OK | X_OK) != 0)
+    fail(Category::config, "output: cannot write into {}: {}", folder.string(),
+         std::strerror(errno));
+  return folder;
+}
+
+}  // namespace spire
