@@ -49,7 +49,7 @@ __device__ float team_reduce(float value, Combine combine) {
 template <bool packs, int rows, int columns, typename T>
 __device__ void load_tile(const Rows<const T>& from, int row, int column, float* to) {
   constexpr int N = packs ? pack_width<T> : 1;
-#pragma unroll(packs ? 4 : 2)
+#pragma unroll 2  // more would not leave the registers that scores and results need
   for (int i = static_cast<int>(threadIdx.x) * N; i < rows * columns; i += threads * N) {
     int r = i / columns, c = i % columns;
     Pack<T, N> pack{};

@@ -12,7 +12,7 @@ std::string to_string(const AttentionShape& shape);
 
 // All that the choice of an engine depends on.
 struct AttentionKey {
-  std::string device;  // kind of device and version of the library
+  std::string device;  // CudaLibraries::kind()
   AttentionShape shape;
   size_t most_workspace = 0;
 };

@@ -1,4 +1,5 @@
 // Convolution on a GPU. The filter comes as the library reads it; its gradient goes back.
+#include <spire/device/alignment.h>
 #include <spire/kernels/bias.h>
 #include <spire/kernels/conv2d.h>
 #include <spire/kernels/cuda_bias_relu.h>
@@ -88,7 +89,9 @@ class BackwardWeightsKernel : public Kernel {
                               request.inputs[1]),
                      request.cuda) {
     bool in_place = same_order(dw_) && convolution_.result() == DType::f32;
-    if (!in_place) krsc_bytes_ = aligned(TensorSpec{dw_, convolution_.result()}.bytes());
+    if (!in_place)
+      // What lies behind begins as the workspace does.
+      krsc_bytes_ = align_up(TensorSpec{dw_, convolution_.result()}.bytes(), workspace_alignment);
     if (!attributes.bias) return;
     KernelRequest sums = request;
     sums.inputs = request.inputs.subspan(1, 1);
@@ -119,9 +122,6 @@ class BackwardWeightsKernel : public Kernel {
   }
 
  private:
-  // So that what lies behind begins as the workspace does.
-  static size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
-
   Shape dw_;
   CudaConvolution convolution_;
   size_t krsc_bytes_ = 0;

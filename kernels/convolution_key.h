@@ -12,7 +12,7 @@ std::string to_string(const ConvolutionShape& shape);
 
 // All that the choice of an engine depends on.
 struct ConvolutionKey {
-  std::string device;  // kind of device and version of the library
+  std::string device;  // CudaLibraries::kind()
   ConvolutionShape shape;
   bool tensor_cores = true;  // it may use them
   size_t most_workspace = 0;

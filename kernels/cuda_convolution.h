@@ -27,6 +27,7 @@ struct ConvolutionShape {
 };
 
 // Those of x, filter and y (or their gradients) that the pass reads; `result` is the one it writes.
+// They are at tensor_alignment, the workspace at workspace_alignment.
 struct ConvolutionPointers {
   const void *x = nullptr, *filter = nullptr, *y = nullptr;
   const float* bias = nullptr;

@@ -19,6 +19,12 @@ const Cudnn& CudaLibraries::cudnn() const {
   return *cudnn_;
 }
 
+std::string CudaLibraries::kind() const {
+  size_t version = cublaslt().version();
+  return fmt::format("{}, cuBLASLt {}.{}.{}", cudnn().kind, version / 10000, version / 100 % 100,
+                     version % 100);
+}
+
 std::unique_ptr<CudaLibraries> open_cuda_libraries(DeviceId device,
                                                    const CudaLibraries::Options& options) {
   if (device.kind == DeviceKind::cpu) return nullptr;

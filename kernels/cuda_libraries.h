@@ -38,6 +38,9 @@ class CudaLibraries {
   // cudnn.h. Opened when first asked for, as not every model needs it. Throws
   // Error(device). REQUIRES: the device is the thread's current one.
   const Cudnn& cudnn() const;
+  // What choices of engines are for: "NVIDIA H100 80GB HBM3, compute 9.0, cuDNN 9.19.0, cuBLASLt
+  // 13.0.2". Opens cuDNN.
+  std::string kind() const;
   // What was prepared for convolutions, by what they are: those of the same shape share it. One
   // thread at a time.
   std::map<std::string, std::shared_ptr<const PreparedConvolution>>& convolutions() {

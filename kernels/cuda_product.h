@@ -23,6 +23,7 @@ struct ProductShape {
   bool relu = false;
 };
 
+// Matrices are at tensor_alignment, the workspace is at workspace_alignment.
 struct ProductPointers {
   const void *a = nullptr, *b = nullptr, *bias = nullptr;
   void *y = nullptr, *workspace = nullptr;

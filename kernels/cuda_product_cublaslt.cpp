@@ -1,6 +1,7 @@
 // cuBLASLt thinks in columns: what lies row by row as y (m, n) is its y^T (n, m), and
 //   y^T = b'^T a'^T
 // so b is its first operand and a its second, each as it lies.
+#include <spire/device/alignment.h>
 #include <spire/kernels/cublaslt.h>
 #include <spire/kernels/cuda_libraries.h>
 #include <spire/kernels/cuda_product.h>
@@ -28,8 +29,8 @@ cudaDataType_t cuda_type(DType dtype) {
 template <typename T>
 using Owned = std::unique_ptr<std::remove_pointer_t<T>, cublasStatus_t (*)(T)>;
 
-// Everything is aligned to 64 bytes (memory_plan.h), rows of a matrix only as its shape has it.
-constexpr uint32_t alignment = 64;
+// Of matrices as a whole; of their rows only as the shape has it.
+constexpr auto alignment = static_cast<uint32_t>(tensor_alignment);
 
 using Algorithm = cublasLtMatmulHeuristicResult_t;
 

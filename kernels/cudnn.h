@@ -121,7 +121,7 @@ struct Cudnn {
 
   cudnnHandle_t handle = nullptr;             // null: the device is only described,
   std::optional<CudnnDescriptor> properties;  // here
-  // What choices of engines are for: "NVIDIA H100 80GB HBM3, compute 9.0, cuDNN 9.19.0".
+  // "NVIDIA H100 80GB HBM3, compute 9.0, cuDNN 9.19.0"; empty where the device is only described.
   std::string kind;
 };
 

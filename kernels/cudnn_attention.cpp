@@ -1,3 +1,4 @@
+#include <spire/device/alignment.h>
 #include <spire/kernels/cudnn_attention.h>
 
 #include <cmath>
@@ -133,7 +134,7 @@ const CudnnDescriptor& CudnnAttention::inner_numbers() {
 size_t CudnnAttention::delta_bytes() const {
   if (s_.pass == AttentionPass::forward) return 0;
   auto rows = static_cast<size_t>(share_.batch * share_.heads * s_.length);
-  return (rows * sizeof(float) + 255) / 256 * 256;
+  return align_up(rows * sizeof(float), workspace_alignment);
 }
 
 int64_t CudnnAttention::shares() const {

@@ -22,7 +22,7 @@ class CudnnAttention {
   CudnnAttention& operator=(const CudnnAttention&) = delete;
 
   const CudnnDescriptor& graph() const { return graph_.descriptor(); }
-  // Of the rows' dy . y, at the workspace's beginning; a multiple of 256.
+  // Of the rows' dy . y, at the workspace's beginning; a multiple of workspace_alignment.
   size_t delta_bytes() const;
   int64_t shares() const;  // that make up the whole
 

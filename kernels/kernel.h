@@ -36,7 +36,7 @@ struct StepContext {
 struct KernelArgs {
   std::span<const void* const> inputs;  // in the op's order; packed form where packings() asked
   std::span<void* const> outputs;       // written with `=`, never `+=`
-  void* workspace = nullptr;  // 64-byte aligned, workspace_bytes() long, scratch of this run
+  void* workspace = nullptr;  // scratch of this run: workspace_bytes(), at workspace_alignment
   // In the device's memory: a GPU's kernels read it when they run, as a captured step does.
   const StepContext* step = nullptr;
   void* stream = nullptr;  // the cudaStream_t that a CUDA kernel puts its work on

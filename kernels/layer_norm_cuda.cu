@@ -28,13 +28,13 @@ __device__ void over_row(int64_t width, Visit visit) {
   for (int64_t c = threadIdx.x % warp_threads * N; c < width; c += warp_threads * N) visit(c);
 }
 
-// Sum of term(value, column) over a row, by a warp.
+// Sum of term(value) over a row, by a warp.
 template <int N, typename T, typename Term>
 __device__ float sum_row(const T* x, int64_t width, Term term) {
   float sum = 0;
   over_row<N>(width, [&](int64_t c) {
     auto pack = load_pack<N>(x + c);
-    for (int i = 0; i < N; ++i) sum += term(static_cast<float>(pack.at[i]), c + i);
+    for (int i = 0; i < N; ++i) sum += term(static_cast<float>(pack.at[i]));
   });
   return warp_reduce(sum, Sum{});
 }
@@ -48,15 +48,16 @@ __global__ void __launch_bounds__(threads)
   x += row * e.width;
   y += row * e.width;
   auto n = static_cast<float>(e.width);
-  float mean = sum_row<N>(x, e.width, [](float value, int64_t) { return value; }) / n;
+  float mean = sum_row<N>(x, e.width, [](float value) { return value; }) / n;
   float squares =
-      sum_row<N>(x, e.width, [=](float value, int64_t) { return (value - mean) * (value - mean); });
+      sum_row<N>(x, e.width, [=](float value) { return (value - mean) * (value - mean); });
   float rstd = 1.0f / sqrtf(squares / n + epsilon);
   over_row<N>(e.width, [&](int64_t c) {
     auto pack = load_pack<N>(x + c);
+    auto scale = load_pack<N>(gamma + c), shift = load_pack<N>(beta + c);
     for (int i = 0; i < N; ++i) {
       float xhat = (static_cast<float>(pack.at[i]) - mean) * rstd;
-      pack.at[i] = T(gamma[c + i] * xhat + beta[c + i]);
+      pack.at[i] = T(scale.at[i] * xhat + shift.at[i]);
     }
     store_pack(pack, y + c);
   });
@@ -79,20 +80,19 @@ __global__ void __launch_bounds__(threads)
   Chunk chunk{blockIdx.x * chunk_rows, 0, sums + int64_t{blockIdx.x} * 2 * e.width};
   chunk.end = chunk.first + chunk_rows < e.rows ? chunk.first + chunk_rows : e.rows;
   for (int64_t c = int64_t{threadIdx.x} * N; c < e.width; c += threads * N) {
-    float dgamma[N] = {}, dbeta[N] = {};
+    Pack<float, N> dgamma = {}, dbeta = {};
     for (int64_t row = chunk.first; row < chunk.end; ++row) {
       auto g = load_pack<N>(dy + row * e.width + c);
       auto v = load_pack<N>(x + row * e.width + c);
+      float m = mean[row], r = rstd[row];
       for (int i = 0; i < N; ++i) {
         auto gradient = static_cast<float>(g.at[i]);
-        dgamma[i] += gradient * ((static_cast<float>(v.at[i]) - mean[row]) * rstd[row]);
-        dbeta[i] += gradient;
+        dgamma.at[i] += gradient * ((static_cast<float>(v.at[i]) - m) * r);
+        dbeta.at[i] += gradient;
       }
     }
-    for (int i = 0; i < N; ++i) {
-      chunk.sums[c + i] = dgamma[i];
-      chunk.sums[e.width + c + i] = dbeta[i];
-    }
+    store_pack(dgamma, chunk.sums + c);
+    store_pack(dbeta, chunk.sums + e.width + c);
   }
 }
 
@@ -108,18 +108,25 @@ __global__ void __launch_bounds__(threads)
   dx += row * e.width;
   auto n = static_cast<float>(e.width);
   float m = mean[row], r = rstd[row];
-  float mean_g = sum_row<N>(dy, e.width, [=](float g, int64_t c) { return g * gamma[c]; }) / n;
-  float mean_gx = sum_row<N>(dy, e.width,
-                             [=](float g, int64_t c) {
-                               return g * gamma[c] * ((static_cast<float>(x[c]) - m) * r);
-                             }) /
-                  n;
+  float sum_g = 0, sum_gx = 0;  // of g gamma, and of g gamma xhat
   over_row<N>(e.width, [&](int64_t c) {
     auto g = load_pack<N>(dy + c);
     auto v = load_pack<N>(x + c);
+    auto scale = load_pack<N>(gamma + c);
+    for (int i = 0; i < N; ++i) {
+      float scaled = static_cast<float>(g.at[i]) * scale.at[i];
+      sum_g += scaled;
+      sum_gx += scaled * ((static_cast<float>(v.at[i]) - m) * r);
+    }
+  });
+  float mean_g = warp_reduce(sum_g, Sum{}) / n, mean_gx = warp_reduce(sum_gx, Sum{}) / n;
+  over_row<N>(e.width, [&](int64_t c) {
+    auto g = load_pack<N>(dy + c);
+    auto v = load_pack<N>(x + c);
+    auto scale = load_pack<N>(gamma + c);
     for (int i = 0; i < N; ++i) {
       float xhat = (static_cast<float>(v.at[i]) - m) * r;
-      v.at[i] = T(r * (static_cast<float>(g.at[i]) * gamma[c + i] - mean_g - xhat * mean_gx));
+      v.at[i] = T(r * (static_cast<float>(g.at[i]) * scale.at[i] - mean_g - xhat * mean_gx));
     }
     store_pack(v, dx + c);
   });

@@ -1,3 +1,4 @@
+#include <spire/device/alignment.h>
 #include <spire/kernels/onednn.h>
 #include <spire/kernels/tile_packing.h>
 
@@ -183,7 +184,7 @@ PrimitiveKernel::PrimitiveKernel(const Op& op, const KernelRequest& request)
 
 Place PrimitiveKernel::reserve(size_t bytes) {
   size_t offset = workspace_bytes_;
-  workspace_bytes_ += (bytes + 63) / 64 * 64;
+  workspace_bytes_ += align_up(bytes);
   return {Place::Kind::workspace, offset};
 }
 

@@ -124,7 +124,7 @@ std::shared_ptr<const PreparedAttention> prepare(const AttentionShape& shape,
   EnginesAndOwn::TimeOwn time_own;
   if (rival) time_own = [&] { return library.time_own(); };
   EnginesAndOwn engines(library, time_own, own.name);
-  AttentionKey key{libraries.cudnn().kind, shape, libraries.options().attention_workspace};
+  AttentionKey key{libraries.kind(), shape, libraries.options().attention_workspace};
   bool chosen = choose_engine(engines, to_string(key), libraries.options().tuning);
   return chosen && !engines.is_own() ? prepared : nullptr;
 }

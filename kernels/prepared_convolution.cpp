@@ -60,7 +60,7 @@ class ConvolutionChoice {
   // Null where there is no engine.
   std::shared_ptr<const PreparedConvolution> choose() {
     EngineGroups engines(groups_);
-    ConvolutionKey key{libraries_.cudnn().kind, shape_, rules_.tensor_cores, rules_.most_workspace};
+    ConvolutionKey key{libraries_.kind(), shape_, rules_.tensor_cores, rules_.most_workspace};
     if (!choose_engine(engines, to_string(key), libraries_.options().tuning)) return nullptr;
     const Form& chosen = forms_[engines.settled()];
     if (chosen.product) chosen.prepared->algorithm = chosen.product->algorithm();

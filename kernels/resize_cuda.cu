@@ -34,12 +34,13 @@ struct Table {
     return {static_cast<int32_t>(first), static_cast<int32_t>(end - first)};
   }
 
-  // Of position `in` of the input for position i.
+  // Of position `in` of the input for position i. Indices of taps are constants, so that they lie
+  // in registers.
   __device__ float weight(int64_t i, int64_t in) const {
     auto taps = axis.taps(backward ? in : i);
     int64_t source = backward ? i : in;
-    for (int k = 0; k < taps.count; ++k)
-      if (taps.at[k].source == source) return taps.at[k].weight;
+    if (taps.at[0].source == source) return taps.at[0].weight;
+    if (taps.count > 1 && taps.at[1].source == source) return taps.at[1].weight;
     return 0;
   }
 };

@@ -29,6 +29,38 @@ __device__ inline void add_pack(Pack<float, N>& into, const Pack<float, N>& from
   for (int i = 0; i < N; ++i) into.at[i] += from.at[i];
 }
 
+__device__ inline double sum_of(double left, double right) {
+  return left + right;
+}
+template <int N>
+__device__ inline Pack<float, N> sum_of(Pack<float, N> left, const Pack<float, N>& right) {
+  add_pack(left, right);
+  return left;
+}
+
+// The stack of a tree's sum (TreeSum::Term), `depth` entries at most. A push or an addition moves
+// all entries, so that every index is a constant: the stack lies in registers, not in local memory.
+template <typename Entry, int depth>
+class SumStack {
+ public:
+  __device__ void push(const Entry& entry) {
+#pragma unroll
+    for (int k = depth - 1; k > 0; --k) at_[k] = at_[k - 1];
+    at_[0] = entry;
+  }
+  __device__ void add_top_two() {
+    at_[0] = sum_of(at_[1], at_[0]);
+#pragma unroll
+    for (int k = 1; k < depth - 1; ++k) at_[k] = at_[k + 1];
+  }
+  __device__ const Entry& top() const {
+    return at_[0];
+  }
+
+ private:
+  Entry at_[depth] = {};
+};
+
 // Floats [0, n) of both, N a thread; single ones where N is 1.
 template <int N>
 __global__ void __launch_bounds__(threads) add_kernel(int64_t n, float* into, const float* from) {
@@ -39,26 +71,29 @@ __global__ void __launch_bounds__(threads) add_kernel(int64_t n, float* into, co
   store_pack(sum, into + first);
 }
 
-// Floats [begin, begin + n) of the tree, N a thread. The stack's top is in registers.
-template <int N>
+// Floats [begin, begin + n) of the tree, N a thread.
+template <int N, int depth>
 __global__ void __launch_bounds__(threads)
-    sum_kernel(Terms terms, int64_t begin, int64_t n, float* out) {
+    sum_kernel(const __grid_constant__ Terms terms, int64_t begin, int64_t n, float* out) {
   int64_t first = (int64_t{blockIdx.x} * threads + threadIdx.x) * N;
   if (first + N > n) return;
   first += begin;
-  Pack<float, N> below[max_depth - 1], top;
-  int depth = 0;
+  SumStack<Pack<float, N>, depth> stack;
+#pragma unroll 1
   for (int i = 0; i < terms.count; ++i) {
     const TreeSum::Term& term = terms.at[i];
-    if (i > 0) below[depth++] = top;
-    top = load_pack<N>(term.data + (first - term.first));
-    for (int addition = 0; addition < term.additions; ++addition) {
-      auto sum = below[--depth];
-      add_pack<N>(sum, top);
-      top = sum;
-    }
+    stack.push(load_pack<N>(term.data + (first - term.first)));
+#pragma unroll 1
+    for (int addition = 0; addition < term.additions; ++addition) stack.add_top_two();
   }
-  store_pack(top, out + first);
+  store_pack(stack.top(), out + first);
+}
+
+// The kernel for trees so deep: shallow ones, which have most to add, need few registers.
+template <int N>
+auto sum_kernel_for(int depth) {
+  if (depth <= 4) return sum_kernel<N, 4>;
+  return depth <= 8 ? sum_kernel<N, 8> : sum_kernel<N, max_depth>;
 }
 
 // A block a chunk. Which thread squares what, and so the order, is a matter of the place in the
@@ -81,19 +116,17 @@ __global__ void __launch_bounds__(threads)
   if (threadIdx.x == 0) squares[first / TreeSum::chunk] = sum;
 }
 
-// A column a thread. The stack's top is in a register.
+// A column a thread.
 __global__ void __launch_bounds__(threads)
     sum_rows_kernel(const double* rows, int towers, int64_t count, double* out) {
   int64_t i = int64_t{blockIdx.x} * threads + threadIdx.x;
   if (i >= count) return;
-  double below[max_depth - 1], top = 0;
-  int depth = 0;
+  SumStack<double, max_depth> stack;
   for (int tower = 0; tower < towers; ++tower) {
-    if (tower > 0) below[depth++] = top;
-    top = rows[tower * count + i];
-    for (int a = additions_after(tower, towers); a > 0; --a) top = below[--depth] + top;
+    stack.push(rows[tower * count + i]);
+    for (int a = additions_after(tower, towers); a > 0; --a) stack.add_top_two();
   }
-  out[i] = top;
+  out[i] = stack.top();
 }
 
 class CudaArithmetic : public LaneArithmetic {
@@ -117,8 +150,8 @@ class CudaArithmetic : public LaneArithmetic {
       packs &= takes_packs(term.data + (range.begin - term.first));
     in_packs(range, packs, [&](auto width, FloatRange part) {
       constexpr int N = decltype(width)::value;
-      launch(sum_kernel<N>, blocks_for(part.size(), N * threads), threads, stream_, terms,
-             part.begin, part.size(), out);
+      launch(sum_kernel_for<N>(tree.depth()), blocks_for(part.size(), N * threads), threads,
+             stream_, terms, part.begin, part.size(), out);
     });
   }
 

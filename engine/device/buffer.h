@@ -1,7 +1,9 @@
-// Host memory as the engine holds it: 64-byte aligned, zeroed, large ones on huge pages.
+// Host memory as the engine holds it: whole pages, zeroed, large ones on huge pages.
 #pragma once
 #include <cstddef>
 #include <memory>
+
+#include <spire/device/alignment.h>
 
 namespace spire {
 
@@ -30,9 +32,5 @@ class Buffer {
   std::unique_ptr<std::byte, Free> memory_{nullptr, Free{0}};
   size_t bytes_ = 0;
 };
-
-constexpr size_t align_up(size_t bytes, size_t alignment = 64) {
-  return (bytes + alignment - 1) / alignment * alignment;
-}
 
 }  // namespace spire

@@ -19,7 +19,7 @@ class DeviceMemory {
   T* as() const {
     return static_cast<T*>(data());
   }
-  virtual void* data() const = 0;    // an address of the device, aligned to 64 bytes
+  virtual void* data() const = 0;    // an address of the device, at workspace_alignment
   virtual bool on_host() const = 0;  // whether the host, too, can use that address
 
   // Copies of the first `bytes`, after all work that the device was given before; done when they

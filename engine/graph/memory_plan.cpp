@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include <spire/device/buffer.h>
+#include <spire/device/alignment.h>
 
 namespace spire {
 namespace {

@@ -13,7 +13,7 @@ struct Lifetime {
 };
 
 struct MemoryPlan {
-  std::vector<size_t> offsets;  // one a lifetime, multiples of 64
+  std::vector<size_t> offsets;  // one a lifetime, multiples of tensor_alignment
   size_t bytes = 0;             // of the arena
 };
 

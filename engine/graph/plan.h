@@ -23,7 +23,7 @@ struct PlanOptions {
   std::vector<int64_t> tell_at = {};
 };
 
-// The memory of one run, all of it the device's. Everything is 64-byte aligned.
+// The memory of one run, the device's: the arena at workspace_alignment, else at tensor_alignment.
 struct Bindings {
   const float* weights = nullptr;     // plain, ParameterLayout::total_floats()
   const std::byte* packed = nullptr;  // PackedForms::data()

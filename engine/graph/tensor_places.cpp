@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include <spire/device/buffer.h>
+#include <spire/device/alignment.h>
 #include <spire/graph/memory_plan.h>
 
 namespace spire {
@@ -142,7 +142,7 @@ void TensorPlaces::place_arena_tensors() {
   for (size_t i = 0; i < blocks.size(); ++i) {
     places_[static_cast<size_t>(blocks[i])] = {Space::arena, memory.offsets[i]};
   }
-  arena_bytes_ = align_up(memory.bytes);
+  arena_bytes_ = align_up(memory.bytes, workspace_alignment);
   peak_bytes_ = align_up(peak_live_bytes(lifetimes));
 }
 

@@ -22,8 +22,8 @@ class TensorPlaces {
                const ParameterLayout& layout);
 
   Place at(Value value) const { return places_[static_cast<size_t>(root(value.id))]; }
-  size_t arena_bytes() const { return arena_bytes_; }
-  size_t peak_bytes() const { return peak_bytes_; }  // lower bound of arena_bytes()
+  size_t arena_bytes() const { return arena_bytes_; }  // a multiple of workspace_alignment
+  size_t peak_bytes() const { return peak_bytes_; }    // lower bound of arena_bytes()
 
  private:
   int root(int id) const;

@@ -351,6 +351,7 @@ class Run {
     state.config_yaml = to_yaml(setup_.config);
     state.data_spec = to_text(setup_.data.test->spec());
     state.tuning = recorded_text(setup_.tuning.get());
+    state.versions = setup_.versions;
     writer_->submit();
     snapshot_ms_ = progress_.pause(begin) * 1e3;
   }

@@ -121,6 +121,7 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
                         .gpus = placement.devices[0].id.kind == DeviceKind::cuda,
                         .first = rank_zero()},
                        observer);
+  versions = library_versions(placement.devices[0].id.kind);
 }
 
 void RunSetup::keep_tuning(Observer& observer) const {
@@ -230,9 +231,20 @@ void RunSetup::keep_meaning() {
     refuse("batch_size", config.batch_size, state.batch_size);
 }
 
-// Other keys may change, but then the run is not the one that went straight.
+// Rank 0 has the checkpoint's versions, and an observer.
 void RunSetup::tell_changes(Observer& observer) const {
   if (!resumed) return;
+  tell_changed_config(observer);
+  std::string changes = changed_versions(resumed->state.versions, versions);
+  if (changes.empty()) return;
+  observer.on_warning(
+      fmt::format("libraries changed since {}: {}; the result may differ in its last bits from a "
+                  "run with the same libraries",
+                  resumed->path.string(), changes));
+}
+
+// Other keys may change, but then the run is not the one that went straight.
+void RunSetup::tell_changed_config(Observer& observer) const {
   RunConfig before;
   try {
     before = parse_config({{"config", resumed->state.config_yaml}}, {}).config;

@@ -8,6 +8,7 @@
 #include <spire/data/loader.h>
 #include <spire/observe/observer.h>
 #include <spire/train/checkpoint_store.h>
+#include <spire/train/library_versions.h>
 #include <spire/train/run.h>
 #include <spire/train/run_tuning.h>
 #include <spire/train/trainer.h>
@@ -27,6 +28,7 @@ class RunSetup {
   Placement placement;
   std::optional<LoadedCheckpoint> resumed;  // its tensors on rank 0 only
   std::unique_ptr<Tuning> tuning;           // the trainer's; null: none
+  LibraryVersions versions;                 // what checkpoints record
 
   CheckpointStore store() const;
   // Streams of the run's devices copy from both, so a trainer that reads them ends before they do.
@@ -41,7 +43,8 @@ class RunSetup {
   ProcessGroup* group() const { return world_ ? world_->group.get() : nullptr; }
   // After the trainer is made: what it has measured is kept for later runs.
   void keep_tuning(Observer& observer) const;
-  // Warns of keys that the run of the resumed checkpoint had with other values.
+  // Warns of keys that the run of the resumed checkpoint had with other values, and of libraries
+  // that it had in other versions.
   void tell_changes(Observer& observer) const;
 
   Task task() const;
@@ -57,6 +60,7 @@ class RunSetup {
   bool rank_zero() const { return !world_ || world_->rank() == 0; }
   void wait(const std::function<void()>& wait) const;
   void compare_configs() const;
+  void tell_changed_config(Observer& observer) const;
   void find_checkpoint(const RunOptions& options, Observer& observer);
   void share_checkpoint();
   void keep_meaning();

@@ -49,7 +49,7 @@ struct TrainingState {
   std::string config_yaml;          // the resolved config
   std::string data_spec;            // what the model was fed with: to_text(SampleSpec)
   std::string tuning;               // engines the run has on GPUs: TuningChoices; empty: none
-  std::map<std::string, std::string> versions;  // library -> version
+  std::map<std::string, std::string> versions;  // library -> version; on CPUs none
   std::string parameter_hash;                   // 16 hex digits, as summary.json prints it
 };
 

@@ -23,7 +23,9 @@ struct StepFactors {
   int unseen = 0;         // steps before it that were skipped, beyond those the host knows of
 };
 
-// A step's formulas, one for each count of unseen steps.
+// A step's formulas, one for each count of unseen steps. Kernels take it as a __grid_constant__:
+// the count is known on the device alone, and an index into a plain argument would make each thread
+// copy it to local memory.
 template <typename Formula>
 struct StepFormulas {
   Formula optimizer[ParameterUpdate::most_unseen + 1];
@@ -37,11 +39,11 @@ struct UpdateBuffers {
   unsigned piece_count = 0, statistic_count = 0;
   float* weights = nullptr;  // whole, as sums are
   const float* sums = nullptr;
-  float* slots[2] = {};                    // owned weights alone, as average is
-  float* average = nullptr;                // null: weights are not averaged
+  float* slots[2] = {};      // owned weights alone, as average is
+  float* average = nullptr;  // null: weights are not averaged
   const StepFactors* factors = nullptr;
-  double* norms = nullptr;                 // TensorNorms::table(), of layer-wise optimizers,
-  const float* trust = nullptr;            // and each span's ratio
+  double* norms = nullptr;       // TensorNorms::table(), of layer-wise optimizers,
+  const float* trust = nullptr;  // and each span's ratio
 };
 
 // A span that adapts.
@@ -101,7 +103,7 @@ __device__ inline void update_statistic(const UpdateBuffers& buffers, const Stat
 // The whole update: of a piece of weights and their average, or of a running statistic.
 template <typename Formula>
 __global__ void __launch_bounds__(update_threads)
-    update_kernel(UpdateBuffers buffers, StepFormulas<Formula> formulas) {
+    update_kernel(UpdateBuffers buffers, const __grid_constant__ StepFormulas<Formula> formulas) {
   if (buffers.factors->gradient < 0) return;
   if (blockIdx.x >= buffers.piece_count) {
     update_statistic(buffers, buffers.statistics[blockIdx.x - buffers.piece_count]);
@@ -128,7 +130,7 @@ __global__ void __launch_bounds__(update_threads)
 // What a layer-wise optimizer needs to know of a piece, into the piece's cell.
 template <typename Formula>
 __global__ void __launch_bounds__(update_threads)
-    measure_kernel(UpdateBuffers buffers, StepFormulas<Formula> formulas) {
+    measure_kernel(UpdateBuffers buffers, const __grid_constant__ StepFormulas<Formula> formulas) {
   if (buffers.factors->gradient < 0) return;
   const UpdatePiece piece = buffers.pieces[blockIdx.x];
   const Formula formula = formulas.optimizer[buffers.factors->unseen];
@@ -156,8 +158,8 @@ __global__ void __launch_bounds__(update_threads)
 // trust[span] of each of `spans`, from its cells.
 template <typename Formula>
 __global__ void __launch_bounds__(update_threads)
-    trust_kernel(const TrustSpan* spans, UpdateBuffers buffers, StepFormulas<Formula> formulas,
-                 float* trust) {
+    trust_kernel(const TrustSpan* spans, UpdateBuffers buffers,
+                 const __grid_constant__ StepFormulas<Formula> formulas, float* trust) {
   const TrustSpan span = spans[blockIdx.x];
   TrustSquares tensor;
   for (size_t cell = span.cells.begin + threadIdx.x; cell < span.cells.end;

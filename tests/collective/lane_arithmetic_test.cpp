@@ -30,7 +30,9 @@ std::vector<float> values_of(int tower) {
 
 class LaneArithmeticTest : public EveryDevice {
  protected:
-  std::unique_ptr<LaneArithmetic> arithmetic() { return make_lane_arithmetic(stream(), 12); }
+  std::unique_ptr<LaneArithmetic> arithmetic() {
+    return make_lane_arithmetic(stream(), LaneArithmetic::max_depth);
+  }
   OnDevice<float> place(const std::vector<float>& values) { return {GetParam(), values}; }
 };
 
@@ -87,6 +89,29 @@ TEST_P(LaneArithmeticTest, SumsHaveTheBitsOfTheTree) {
         ASSERT_EQ(out.values(), plain_sum(host, range, before)) << count << " from " << range.begin;
       }
     }
+  }
+}
+
+// Each leaf is the left half of what is left, so that all wait for the last one.
+TEST_P(LaneArithmeticTest, SumsDeepTrees) {
+  auto sums = arithmetic();
+  for (int depth : {8, 9, LaneArithmetic::max_depth}) {
+    Towers towers(GetParam(), depth, -1);
+    int begin = 0, end = 1 << (depth - 1);
+    for (size_t i = 0; i < towers.leaves.size(); ++i) {
+      bool last = i + 1 == towers.leaves.size();
+      TowerRange node{begin, last ? end : begin + (end - begin) / 2};
+      towers.leaves[i].node = towers.host_leaves[i].node = node;
+      begin = node.end;
+    }
+    TreeSum tree(Reduction::invariant, {0, end}, towers.leaves);
+    TreeSum host(Reduction::invariant, {0, end}, towers.host_leaves);
+    ASSERT_EQ(tree.depth(), depth);
+    std::vector<float> before = values_of(100);
+    auto out = place(before);
+    sums->sum(tree, {4, length}, out.data());
+    stream().synchronize();
+    ASSERT_EQ(out.values(), plain_sum(host, {4, length}, before)) << depth;
   }
 }
 

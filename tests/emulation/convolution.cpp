@@ -17,6 +17,7 @@
 #include <random>
 
 #include "cuda_runtime.h"
+#include "pointers.h"
 
 namespace spire {
 
@@ -183,8 +184,8 @@ void CudaConvolution::run(const ConvolutionPointers& p, void* stream) const {
   bool two = (p.x != nullptr) == (s.pass != ConvolutionPass::backward_data) &&
              (p.filter != nullptr) == (s.pass != ConvolutionPass::backward_weights) &&
              (p.y != nullptr) == (s.pass != ConvolutionPass::forward);
-  bool aligned = reinterpret_cast<uintptr_t>(p.workspace) % 64 == 0;
-  require(two && p.result && aligned && (p.bias != nullptr) == s.bias, "a convolution's pointers");
+  require(two && p.result && (p.bias != nullptr) == s.bias, "a convolution's pointers");
+  emulation::check_alignment("cuDNN", {p.x, p.filter, p.y, p.bias, p.result}, p.workspace);
   if (prepared_->product)
     return prepared_->product->run(product_pointers(s, prepared_->form, p), stream);
   bool fuses = s.pass == ConvolutionPass::forward && fused();

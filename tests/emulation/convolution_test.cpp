@@ -2,6 +2,7 @@
 // a GPU the quickest is taken, whichever that is.
 #include <gtest/gtest.h>
 #include <spire/base/philox.h>
+#include <spire/device/buffer.h>
 #include <spire/device/stream.h>
 #include <spire/kernels/convolution_form.h>
 #include <spire/kernels/convolution_key.h>
@@ -31,15 +32,13 @@ ConvolutionShape shape_of(ConvolutionPass pass, DType dtype, int64_t channels, i
           .dtype = dtype};
 }
 
-using Bytes = std::vector<char>;
-
-Bytes random_values(int64_t count, DType dtype, uint64_t seed) {
-  Bytes bytes(static_cast<size_t>(count) * size_of(dtype));
+Buffer random_values(int64_t count, DType dtype, uint64_t seed) {
+  Buffer bytes(static_cast<size_t>(count) * size_of(dtype));
   RandomStream stream(seed, Purpose::initialize);
   with_cuda_float_type(dtype, [&](auto type) {
     using T = decltype(type);
     for (int64_t i = 0; i < count; ++i)
-      reinterpret_cast<T*>(bytes.data())[i] = T(2 * stream.uniform(static_cast<uint64_t>(i)) - 1);
+      bytes.as<T>()[i] = T(2 * stream.uniform(static_cast<uint64_t>(i)) - 1);
   });
   return bytes;
 }
@@ -65,11 +64,11 @@ struct Tensors {
     if (s.pass != backward_data) pointers.x = x.data();
     if (s.pass != backward_weights) pointers.filter = filter.data();
     if (s.pass != forward) pointers.y = y.data();
-    if (s.bias) pointers.bias = reinterpret_cast<float*>(bias.data());
+    if (s.bias) pointers.bias = bias.as<float>();
   }
 
-  Bytes x, y, filter, bias, result;
-  alignas(256) char workspace[256];
+  Buffer x, y, filter, bias, result;
+  alignas(workspace_alignment) char workspace[256];
   ConvolutionPointers pointers;
 };
 
@@ -92,7 +91,7 @@ Computed compute(const ConvolutionShape& s, const std::string& engine) {
   stream->synchronize();
   Computed computed{{}, convolution.result(), !tuning.replaced().empty()};
   with_cuda_float_type(computed.dtype, [&](auto type) {
-    auto* values = reinterpret_cast<decltype(type)*>(tensors.result.data());
+    auto* values = tensors.result.as<decltype(type)>();
     for (int64_t i = 0; i < result_size(s); ++i)
       computed.values.push_back(static_cast<float>(values[i]));
   });

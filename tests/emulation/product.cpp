@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cuda_runtime.h"
+#include "pointers.h"
 
 namespace spire {
 
@@ -87,7 +88,8 @@ void multiply_all(const ProductShape& s, bool backwards, const ProductPointers& 
 
 void CudaProduct::run(const ProductPointers& p, void* stream) const {
   const ProductShape& s = prepared_->shape;
-  require((p.bias != nullptr) == s.bias && p.workspace != nullptr, "a product's pointers");
+  require((p.bias != nullptr) == s.bias, "a product's pointers");
+  emulation::check_alignment("cuBLASLt", {p.a, p.b, p.bias, p.y}, p.workspace);
   auto work = [s, p, backwards = prepared_->backwards] { multiply_all(s, backwards, p); };
   check_cuda(emulation::put_kernel(static_cast<cudaStream_t>(stream), work), "cublasLtMatmul");
 }

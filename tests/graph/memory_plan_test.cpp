@@ -8,7 +8,7 @@ namespace {
 
 void expect_disjoint(const std::vector<Lifetime>& lives, const MemoryPlan& plan) {
   for (size_t i = 0; i < lives.size(); ++i) {
-    EXPECT_EQ(plan.offsets[i] % 64, 0u);
+    EXPECT_EQ(plan.offsets[i] % tensor_alignment, 0u);
     EXPECT_LE(plan.offsets[i] + lives[i].bytes, plan.bytes);
     for (size_t j = 0; j < i; ++j) {
       bool together = lives[i].first <= lives[j].last && lives[j].first <= lives[i].last;

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spire/device/alignment.h>
 #include <spire/graph/layers.h>
 #include <spire/kernels/dense.h>
 
@@ -63,6 +64,21 @@ TEST(Plan, NoKernelReadsWhatNobodyWrote) {
   EXPECT_EQ(zeros.loss, poisoned.loss);
   for (const auto& [name, values] : zeros.gradients)
     EXPECT_EQ(values, poisoned.gradients[name]) << name;
+}
+
+// Whatever the tensors before it take.
+TEST(Plan, TheWorkspaceBeginsAtItsAlignment) {
+  for (int64_t size : {1, 16, 17, 33, 64, 100}) {
+    Graph g(false);
+    Value x = g.input("images", {{size}, DType::f32});
+    g.mark_output("y", tanh(g, tanh(g, x)));
+    ParameterLayout layout(g, {});
+    TensorPlaces places(g, {}, layout);
+    EXPECT_EQ(places.arena_bytes(), align_up(places.peak_bytes(), workspace_alignment)) << size;
+    PackedForms forms;
+    Plan plan(std::move(g), {.device = {}}, layout, forms);
+    EXPECT_EQ(plan.activation_bytes() % workspace_alignment, 0u) << size;
+  }
 }
 
 TEST(Plan, RunsAreEqualToTheBit) {

@@ -51,12 +51,14 @@ void with_type(DType dtype, const Visit& visit) {
 
 namespace {
 
+constexpr size_t most_aligned = 2 * workspace_alignment;
+
 // Host memory with nothing behind it, so that AddressSanitizer sees a kernel that goes too far.
 class ExactMemory : public DeviceMemory {
  public:
   explicit ExactMemory(size_t bytes)
       : DeviceMemory(bytes),
-        memory_(::operator new (std::max<size_t>(bytes, 1), std::align_val_t{64})) {}
+        memory_(::operator new (std::max<size_t>(bytes, 1), std::align_val_t{most_aligned})) {}
 
   bool on_host() const override { return true; }
   void* data() const override { return memory_.get(); }
@@ -65,20 +67,49 @@ class ExactMemory : public DeviceMemory {
 
  private:
   struct Free {
-    void operator()(void* p) const { ::operator delete (p, std::align_val_t{64}); }
+    void operator()(void* p) const { ::operator delete (p, std::align_val_t{most_aligned}); }
   };
   std::unique_ptr<void, Free> memory_;
 };
 
+std::unique_ptr<DeviceMemory> exact_memory(DeviceId device, size_t bytes) {
+  if (device.kind == DeviceKind::cpu) return std::make_unique<ExactMemory>(bytes);
+  return allocate_memory(device, bytes);
+}
+
+// The last bytes of a block, so that they begin at a multiple of `alignment`, and of no more: like
+// what lies in an arena.
+class TailMemory : public DeviceMemory {
+ public:
+  TailMemory(DeviceId device, size_t bytes, size_t alignment)
+      : DeviceMemory(bytes), block_(exact_memory(device, bytes)) {
+    if (reinterpret_cast<uintptr_t>(block_->data()) % (2 * alignment) != 0) return;
+    before_ = alignment;
+    block_ = exact_memory(device, before_ + bytes);
+  }
+
+  bool on_host() const override { return block_->on_host(); }
+  void* data() const override { return block_->as<std::byte>() + before_; }
+  void write(const void* host, size_t bytes) override {
+    std::vector<std::byte> all(before_ + bytes, std::byte{0xff});
+    if (bytes > 0) std::memcpy(all.data() + before_, host, bytes);
+    block_->write(all.data(), all.size());
+  }
+  void read(void* host, size_t bytes) const override {
+    std::vector<std::byte> all(before_ + bytes);
+    block_->read(all.data(), all.size());
+    if (bytes > 0) std::memcpy(host, all.data() + before_, bytes);
+  }
+
+ private:
+  std::unique_ptr<DeviceMemory> block_;
+  size_t before_ = 0;
+};
+
 }  // namespace
 
-std::shared_ptr<DeviceMemory> garbage(DeviceId device, size_t bytes) {
-  std::shared_ptr<DeviceMemory> memory;
-  if (device.kind == DeviceKind::cpu) {
-    memory = std::make_shared<ExactMemory>(bytes);
-  } else {
-    memory = allocate_memory(device, bytes);
-  }
+std::shared_ptr<DeviceMemory> garbage(DeviceId device, size_t bytes, size_t alignment) {
+  auto memory = std::make_shared<TailMemory>(device, bytes, alignment);
   std::vector<std::byte> ones(bytes, std::byte{0xff});
   memory->write(ones.data(), bytes);
   return memory;
@@ -233,7 +264,7 @@ std::vector<DeviceTensor> execute(const Op& op, std::span<const DeviceTensor> gi
     packing.pack(static_cast<const float*>(inputs[index].memory->data()), packed.back()->data());
     in[index] = packed.back()->data();
   }
-  auto workspace = garbage(environment.device, kernel->workspace_bytes());
+  auto workspace = garbage(environment.device, kernel->workspace_bytes(), workspace_alignment);
   auto numbers = garbage(environment.device, sizeof step);
   numbers->write(&step, sizeof step);
   kernel->run({.inputs = in,

@@ -3,14 +3,17 @@
 #pragma once
 #include <map>
 
+#include <spire/device/alignment.h>
 #include <spire/device/device_memory.h>
 #include <tests/kernels/op_test.h>
 
 namespace spire::testing {
 
 // Memory of the environment's device, exactly `bytes` of it, filled with ones: NaN in every float
-// type.
-std::shared_ptr<DeviceMemory> garbage(DeviceId device, size_t bytes);
+// type. It begins at a multiple of `alignment`, and of no more wherever the device's allocator lets
+// us choose.
+std::shared_ptr<DeviceMemory> garbage(DeviceId device, size_t bytes,
+                                      size_t alignment = tensor_alignment);
 
 // A tensor in a kernel's dtype. Copies share the memory.
 struct DeviceTensor {

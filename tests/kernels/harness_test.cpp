@@ -53,6 +53,17 @@ TEST(OpHarness, SeesAGradientThatIsWrongByAThousandth) {
   EXPECT_NONFATAL_FAILURE(check_gradient(test, cpu), "gradient of input 0 element 0");
 }
 
+// What kernels meet in training: arenas are full of such places.
+TEST(OpHarness, GivesMemoryThatIsAlignedAsPromisedAndNoMore) {
+  auto address = [](const std::shared_ptr<DeviceMemory>& memory) {
+    return reinterpret_cast<uintptr_t>(memory->data());
+  };
+  for (size_t bytes : {0, 1, 64, 1000}) {
+    EXPECT_EQ(address(garbage({}, bytes)) % 128, 64u);
+    EXPECT_EQ(address(garbage({}, bytes, workspace_alignment)) % 512, 256u);
+  }
+}
+
 TEST(OpHarness, CountsElementsAtAKink) {
   OpCase test = relu_case(-1e-6, 1e-6);
   test.reference = [](std::span<const HostTensor> in) {

@@ -1,0 +1,25 @@
+// What the stand-ins of libraries ask of the pointers they get: what those libraries are promised.
+#pragma once
+#include <spire/base/error.h>
+#include <spire/device/alignment.h>
+
+#include <cstdint>
+#include <initializer_list>
+
+namespace spire::emulation {
+
+inline bool is_aligned(const void* pointer, size_t alignment) {
+  return reinterpret_cast<uintptr_t>(pointer) % alignment == 0;
+}
+
+// Throws Error(unexpected). Tensors may be null; the workspace must be there.
+inline void check_alignment(const char* library, std::initializer_list<const void*> tensors,
+                            const void* workspace) {
+  require(workspace && is_aligned(workspace, workspace_alignment),
+          "{}: the workspace must lie at a multiple of {} bytes", library, workspace_alignment);
+  for (const void* tensor : tensors)
+    require(is_aligned(tensor, tensor_alignment), "{}: tensors must lie at multiples of {} bytes",
+            library, tensor_alignment);
+}
+
+}  // namespace spire::emulation

@@ -1,0 +1,64 @@
+// A run goes on with other versions of the libraries than it began with.
+#include <gmock/gmock.h>
+#include <spire/train/checkpoint_file.h>
+#include <spire/train/library_versions.h>
+#include <spire/train/run.h>
+
+#include "tests/train/checkpoint_fixture.h"
+
+namespace spire {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class Warnings : public Observer {
+ public:
+  void on_warning(std::string_view text) override { all.emplace_back(text); }
+  std::vector<std::string> all;
+};
+
+class EmulationVersions : public CheckpointTest {
+ protected:
+  std::vector<std::string> train_on(const std::string& device, int64_t steps) {
+    RunConfig config;
+    config.data.name = "synthetic";
+    config.data.synthetic = {.shape = {4, 4, 1}, .classes = 2, .samples = 8, .test_samples = 4};
+    config.model.name = "linear";
+    config.batch_size = 4;
+    config.towers = 1;
+    config.devices = {device};
+    config.steps = steps;
+    config.output = (folder / "run").string();
+    RunOptions options;
+    options.resume = "auto";
+    Warnings heard;
+    train(config, options, heard);
+    return heard.all;
+  }
+  std::filesystem::path checkpoint(int64_t step) const {
+    return folder / "run" / "checkpoints" / fmt::format("step_{:08}.h5", step);
+  }
+};
+
+TEST_F(EmulationVersions, ArePartOfTheCheckpointAndAChangeIsTold) {
+  train_on("cuda:0", 1);
+  TrainingState state = read_checkpoint(checkpoint(1));
+  EXPECT_EQ(state.versions, (LibraryVersions{{"cuBLASLt", "emulated"}, {"cuDNN", "emulated"}}));
+  state.versions["cuBLASLt"] = "13.0.2";
+  write_checkpoint(checkpoint(1), state);
+  EXPECT_THAT(train_on("cuda:0", 2),
+              Contains(AllOf(HasSubstr("libraries changed since"),
+                             HasSubstr("cuBLASLt is emulated, was 13.0.2"))));
+  EXPECT_THAT(train_on("cuda:0", 3), Not(Contains(HasSubstr("libraries changed"))));
+}
+
+TEST_F(EmulationVersions, OnCpusNoneAreRecorded) {
+  train_on("cpu:0", 1);
+  EXPECT_TRUE(read_checkpoint(checkpoint(1)).versions.empty());
+}
+
+}  // namespace
+}  // namespace spire
