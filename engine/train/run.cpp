@@ -7,6 +7,7 @@
 
 #include <spire/base/atomic_file.h>
 #include <spire/base/hash.h>
+#include <spire/base/thread.h>
 #include <spire/config/text.h>
 #include <spire/optim/schedule.h>
 #include <spire/train/checkpoint_writer.h>
@@ -175,7 +176,8 @@ class Run {
         fs::path(output) / "config.yaml",
         options_.config_yaml.empty() ? to_yaml(setup_.config) : options_.config_yaml,
         Category::config);
-    writer_.emplace([this](const TrainingState& state) { return store_.save(state); });
+    writer_.emplace([this](const TrainingState& state) { return store_.save(state); },
+                    CheckpointWriter::default_backoff(), setup_.placement.helper_cores);
     if (trainer_.sampler())
       samples_.emplace(*setup_.data.test, setup_.task(), setup_.config.eval.samples,
                        fs::path(output) / "samples");
@@ -447,7 +449,8 @@ class Run {
 
 RunResult train(const RunConfig& config, const RunOptions& options, Observer& observer) {
   std::unique_ptr<World> alone;
-  if (!options.world) alone = join_world({}, {.cores = {}, .abandon = options.abandon});
+  if (!options.world)
+    alone = join_world({}, {.cores = allowed_cores(), .abandon = options.abandon});
   World& world = options.world ? *options.world : *alone;
   Observer silent;
   Observer& heard = world.rank() == 0 ? observer : silent;
@@ -456,6 +459,7 @@ RunResult train(const RunConfig& config, const RunOptions& options, Observer& ob
     start.board().enter(0, Phase::start);
     RunSetup setup(config, options, heard, &start.board());
     setup.tell_changes(heard);
+    setup.take_cores();
     RunResult result = Run(setup, options, world, heard).go();
     world.watch->leave();
     if (auto failure = world.watch->failure()) throw to_error(*failure);

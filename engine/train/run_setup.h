@@ -6,6 +6,7 @@
 
 #include <spire/data/dataset.h>
 #include <spire/data/loader.h>
+#include <spire/device/core_locks.h>
 #include <spire/observe/observer.h>
 #include <spire/train/checkpoint_store.h>
 #include <spire/train/run.h>
@@ -27,6 +28,10 @@ class RunSetup {
   Placement placement;
   std::optional<LoadedCheckpoint> resumed;  // its tensors on rank 0 only
   std::unique_ptr<Tuning> tuning;           // the trainer's; null: none
+
+  // Pins the lanes, where config.pin has it so, for as long as this lives. On all ranks together,
+  // before the trainer is made.
+  void take_cores();
 
   CheckpointStore store() const;
   // Streams of the run's devices copy from both, so a trainer that reads them ends before they do.
@@ -66,6 +71,9 @@ class RunSetup {
   World* world_;
   PhaseBoard* board_;
   bool resumed_here_ = false;
+  RankPlace place_;  // this process's
+  CoreLocks core_locks_;
+  std::string cores_text_;
 };
 
 // Creates the output directory for a new run, or throws Error(config): it is refused when it holds
