@@ -88,7 +88,7 @@ Chosen choose_devices(const RunConfig& config, const std::vector<RankPlace>& ran
   return chosen;
 }
 
-// What the start block says of a device with so many cores of its rank's.
+// What the start block says of a device. cores: those of its rank's that it has threads for.
 std::string describe(DeviceId device, const std::vector<int>& cores, const RankPlace& place) {
   if (device.kind == DeviceKind::cpu) {
     if (cores.size() == place.cores.size()) return describe_cores(cores);
