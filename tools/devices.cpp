@@ -1,6 +1,7 @@
 // trainer devices: what `devices:` in a config may name on this machine.
 #include <spire/base/error.h>
 #include <spire/device/topology.h>
+#include <spire/train/placement.h>
 
 #include "commands.h"
 
@@ -8,21 +9,12 @@ namespace spire::tool {
 
 namespace {
 
-// {0, 1, 2, 5} -> "0-2,5"
-std::string core_ranges(const std::vector<int>& cores) {
-  std::vector<std::string> ranges;
-  for (size_t begin = 0, end = 0; begin < cores.size(); begin = end) {
-    while (end < cores.size() && cores[end] == cores[begin] + static_cast<int>(end - begin)) ++end;
-    ranges.push_back(end - begin == 1 ? fmt::format("{}", cores[begin])
-                                      : fmt::format("{}-{}", cores[begin], cores[end - 1]));
-  }
-  return fmt::format("{}", fmt::join(ranges, ","));
-}
-
 void print_cpu(const Topology& topology) {
-  fmt::print("cpu     {} of {} cores: {}{}\n", topology.cores.size(), topology.online,
+  const CoreLimits& limits = topology.limits;
+  fmt::print("cpu     {} of {} cores: {}{}{}\n", topology.cores.size(), topology.online,
              core_ranges(topology.cores),
-             topology.quota > 0 ? fmt::format(" (cgroup quota {:.2g} CPUs)", topology.quota) : "");
+             limits.omp_threads > 0 ? fmt::format(" (OMP_NUM_THREADS={})", limits.omp_threads) : "",
+             limits.quota > 0 ? fmt::format(" (cgroup quota {:.1f} CPUs)", limits.quota) : "");
 }
 
 void print_cuda(const CudaStatus& cuda) {

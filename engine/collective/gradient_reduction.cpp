@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <spire/base/thread.h>
 #include <spire/device/barrier.h>
 
 namespace spire {
@@ -69,7 +70,7 @@ void GradientReduction::make_exchange(DeviceExchange& exchange) {
                     thread_row());
   squares_exchange_.emplace(options_.exchange.chunk_slices(options_.trained), &exchange,
                             sizeof(double));
-  thread_ = std::jthread([this] { run_exchange(); });
+  thread_ = start_thread({"exchange", options_.exchange_cores}, [this] { run_exchange(); });
 }
 
 GradientReduction::~GradientReduction() {

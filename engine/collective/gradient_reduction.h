@@ -45,6 +45,7 @@ class GradientReduction {
     // One a lane of this process; they outlive this. Rows 0.. of the board are the lanes', the next
     // the thread's.
     std::vector<Stream*> streams;
+    std::vector<int> exchange_cores;  // where the thread runs; empty: where its creator does
   };
   // buffers: of this process's lanes, in tower order. exchange: null or of one rank: none.
   GradientReduction(const Options& options, const std::vector<NodeBuffer>& buffers,

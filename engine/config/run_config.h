@@ -233,6 +233,7 @@ struct RunConfig {
   std::optional<int64_t> towers;         // default: number of devices
   std::optional<int64_t> tower_threads;  // CPU threads a tower; default: cores / towers
   std::vector<std::string> devices = {"auto"};
+  std::string pin = "auto";  // auto | true | false: whether lanes keep to cores of their own
   std::string parameter_device = "auto";
   std::string strategy = "parameter_device";  // parameter_device | mirrored | sharded
   std::string reduction = "invariant";        // invariant | native

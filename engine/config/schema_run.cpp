@@ -61,6 +61,11 @@ std::vector<Field> device_fields() {
        .help =
            "auto, cpu, cpu:N (N CPU devices), cuda, cuda:N (GPU N), or a list: [cuda:0, cuda:1]",
        .settle = [](C& c) { c.devices = expand_devices(c.devices); }},
+      {.path = "pin",
+       .slot = [](C& c) -> Slot { return &c.pin; },
+       .help = "CPU threads that compute keep to cores of their own; auto: where these were given "
+               "to the process, by taskset, MPI or a container, and no other run has them",
+       .choices = {"auto", "true", "false"}},
       {.path = "parameter_device",
        .slot = [](C& c) -> Slot { return &c.parameter_device; },
        .help = "where master weights and optimizer state live: auto, cpu, cpu:N, cuda:N",

@@ -1,6 +1,7 @@
 // Blocks of rows are read by some threads and written to their places in the file's frame.
 #include <spire/base/error.h>
 #include <spire/base/hash.h>
+#include <spire/base/thread.h>
 #include <spire/data/conversion_journal.h>
 #include <spire/data/convert.h>
 #include <spire/data/hdf5_frame.h>
@@ -155,7 +156,7 @@ int64_t Hdf5Conversion::rows_in(int64_t blocks) const {
 void Hdf5Conversion::work() {
   std::vector<std::jthread> others;
   for (int64_t i = 1; i < std::min(config_.data.workers, blocks()); ++i)
-    others.emplace_back([this] { work_as_one(); });
+    others.push_back(start_thread({fmt::format("convert {}", i), {}}, [this] { work_as_one(); }));
   work_as_one();
   for (std::jthread& other : others) other.join();
   keep_journal();

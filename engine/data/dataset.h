@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace spire {
 
@@ -71,6 +72,8 @@ struct ReadOptions {
   // (data.augment and dtype do not count), windows of tokens from the first token on. spec() still
   // says by what a training would normalise.
   bool stored = false;
+  // Where threads of the dataset's own run; empty: where those run that start them.
+  std::vector<int> cores = {};
 
   DType image_dtype() const { return stored ? DType::u8 : dtype; }
 };

@@ -124,7 +124,7 @@ class Hdf5Dataset : public Dataset {
 DatasetPair open_hdf5(const DataConfig& config, const ReadOptions& options) {
   if (config.path == "auto")
     fail(Category::config, "data.path: auto is for named datasets; for hdf5 give the file");
-  auto owner = std::make_shared<OwnerThread>();
+  auto owner = std::make_shared<OwnerThread>(options.cores);
   bool together = config.shuffle != "full";
   int64_t cache_bytes = config.hdf5.cache_mib << 20;
   Hdf5Options for_training = {.group = "train",

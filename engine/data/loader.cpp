@@ -1,4 +1,5 @@
 #include <spire/base/error.h>
+#include <spire/base/thread.h>
 #include <spire/data/loader.h>
 #include <spire/device/buffer.h>
 
@@ -110,7 +111,10 @@ void BatchLoader::start(int64_t epoch, int64_t step_in_epoch, int64_t epochs_end
   first_step_ = step_in_epoch;
   end_ = std::max<int64_t>(0, epochs * steps_per_epoch_ - step_in_epoch);
   try {
-    for (int64_t i = 0; i < options_.workers; ++i) threads_.emplace_back([this] { work(); });
+    for (int64_t i = 0; i < options_.workers; ++i) {
+      ThreadPlace place{fmt::format("{} {}", options_.thread_name, i), options_.cores};
+      threads_.push_back(start_thread(std::move(place), [this] { work(); }));
+    }
   } catch (const std::system_error& error) {
     stop();
     fail(Category::device, "cannot start {} reader threads: {}; lower data.workers",

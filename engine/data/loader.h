@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -34,6 +35,8 @@ struct LoaderOptions {
   MixOptions mix = {};  // mixes the samples of each tower, and adds two columns
   // Streams of its kind copy batches while the host goes on: for a GPU they lie in pinned memory.
   DeviceId device = {};
+  std::string thread_name = "reader";  // of the reader threads, which their number follows
+  std::vector<int> cores = {};         // where they run; empty: where start() is called
 };
 
 // This process's rows of one global batch; the memory is the loader's and stays as it is until the

@@ -1,13 +1,14 @@
 #include <spire/base/error.h>
+#include <spire/base/thread.h>
 #include <spire/data/owner_thread.h>
 
 #include <system_error>
 
 namespace spire {
 
-OwnerThread::OwnerThread() {
+OwnerThread::OwnerThread(const std::vector<int>& cores) {
   try {
-    thread_ = std::thread([this] { serve(); });
+    thread_ = start_thread({"hdf5 reader", cores}, [this] { serve(); });
   } catch (const std::system_error& error) {
     fail(Category::device, "cannot start a thread that reads files: {}; lower data.workers",
          error.what());

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <thread>
 #include <type_traits>
+#include <vector>
 
 namespace spire {
 
@@ -12,7 +13,9 @@ namespace spire {
 // allocated by a call.
 class OwnerThread {
  public:
-  OwnerThread();  // Error(device) where the system starts no thread
+  // cores: where it runs; empty: where its creator does. Throws Error(device) where the system
+  // starts no thread.
+  explicit OwnerThread(const std::vector<int>& cores = {});
   ~OwnerThread();
   OwnerThread(const OwnerThread&) = delete;
   OwnerThread& operator=(const OwnerThread&) = delete;
@@ -44,7 +47,7 @@ class OwnerThread {
   Job* first_ = nullptr;
   Job* last_ = nullptr;
   bool stopping_ = false;
-  std::thread thread_;
+  std::jthread thread_;
 };
 
 }  // namespace spire

@@ -1,7 +1,6 @@
 #include <spire/device/lane_team.h>
 
 #include <omp.h>
-#include <sched.h>
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
@@ -9,17 +8,11 @@
 #include <utility>
 
 #include <spire/base/error.h>
+#include <spire/base/thread.h>
 #include <spire/device/stream.h>
 
 namespace spire {
 namespace {
-
-void pin_to(int core) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(static_cast<size_t>(core), &set);
-  sched_setaffinity(0, sizeof set, &set);  // where it is forbidden the kernel places the thread
-}
 
 // Denormals cost a hundred cycles each and carry no information for training: off on every lane.
 void flush_denormals() {
@@ -28,29 +21,23 @@ void flush_denormals() {
 #endif
 }
 
+// The team's other threads inherit it from the one that makes them.
 void settle(const LaneSpec& spec) {
   omp_set_dynamic(0);
   omp_set_num_threads(spec.threads);
-  if (spec.threads == 1) {
-    pin_to(spec.cores.front());
-    flush_denormals();
-    return;
-  }
-#pragma omp parallel num_threads(spec.threads)
-  {
-    auto thread = static_cast<size_t>(omp_get_thread_num());
-    pin_to(spec.cores[thread % spec.cores.size()]);
-    flush_denormals();
-  }
+  flush_denormals();
 }
 
 }  // namespace
 
-LaneTeam::LaneTeam(std::vector<LaneSpec> lanes)
+LaneTeam::LaneTeam(std::vector<LaneSpec> lanes, const std::string& name)
     : specs_(std::move(lanes)), barrier_(static_cast<int>(specs_.size())), errors_(specs_.size()) {
   require(!specs_.empty(), "a lane team needs at least one lane");
   threads_.reserve(specs_.size());
-  for (int lane = 0; lane < size(); ++lane) threads_.emplace_back([this, lane] { run_lane(lane); });
+  for (int lane = 0; lane < size(); ++lane) {
+    ThreadPlace place{fmt::format("{} {}", name, lane), spec(lane).cores};
+    threads_.push_back(start_thread(std::move(place), [this, lane] { run_lane(lane); }));
+  }
 }
 
 LaneTeam::~LaneTeam() {

@@ -1,13 +1,14 @@
-// Lanes: the persistent, pinned CPU threads that run towers. A CPU device has as many lanes as its
-// cores allow at tower_threads each; a lane runs its towers one after another, with an OpenMP team
-// of `threads` for the kernels inside. A GPU has one lane, whose
-// thread gives it work; the GPU is that thread's current device.
+// Lanes: the persistent CPU threads that run towers. A CPU device has as many lanes as its cores
+// allow at tower_threads each; a lane runs its towers one after another, with an OpenMP team of
+// `threads` for the kernels inside. A GPU has one lane, whose thread gives it work; the GPU is that
+// thread's current device.
 #pragma once
 #include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -18,7 +19,10 @@ namespace spire {
 
 struct LaneSpec {
   DeviceId device;
-  std::vector<int> cores;  // where its threads are pinned; thread i on cores[i % size]
+  // Where all its threads run; of a pinned lane as many as it has threads. Not one core a thread:
+  // OpenMP ends threads of a team that a smaller loop does not need, and those it starts later have
+  // the cores of the thread that leads the team. Empty: those of the lane team's creator.
+  std::vector<int> cores;
   int threads = 1;
 };
 
@@ -27,7 +31,8 @@ struct LaneSpec {
 // inside a step.
 class LaneTeam {
  public:
-  explicit LaneTeam(std::vector<LaneSpec> lanes);
+  // name: of its threads, which the lane's number follows.
+  explicit LaneTeam(std::vector<LaneSpec> lanes, const std::string& name = "lane");
   ~LaneTeam();
   LaneTeam(const LaneTeam&) = delete;
   LaneTeam& operator=(const LaneTeam&) = delete;

@@ -1,49 +1,67 @@
 #include <spire/device/topology.h>
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
-#include <string>
+#include <sstream>
+
+#include <spire/base/thread.h>
 
 namespace spire {
-namespace {
 
-// cgroup v2 writes "<quota|max> <period>", v1 two files; microseconds. 0 when there is no limit.
-double cgroup_quota() {
-  std::string quota;
-  double period = 0;
-  if (std::ifstream file("/sys/fs/cgroup/cpu.max"); file >> quota >> period) {
-    return quota == "max" || period <= 0 ? 0.0 : std::stod(quota) / period;
-  }
-  double quota_us = 0;
-  std::ifstream quota_file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
-  std::ifstream period_file("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
-  bool read = (quota_file >> quota_us) && (period_file >> period);
-  return read && quota_us > 0 && period > 0 ? quota_us / period : 0.0;
+int CoreLimits::quota_threads() const {
+  return std::max(1, static_cast<int>(std::ceil(std::min(quota, 1e6))));
 }
 
-}  // namespace
+int read_omp_threads(const std::string& text) {
+  std::istringstream words(text);
+  int threads = 0;
+  return (words >> threads) && threads > 0 ? threads : 0;
+}
 
 Topology discover_topology() {
   Topology topology;
   topology.online = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0) {
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-      if (CPU_ISSET(cpu, &set)) topology.cores.push_back(cpu);
-    }
-  }
-  if (topology.cores.empty()) topology.cores.push_back(0);
-  topology.quota = cgroup_quota();
-  if (topology.quota > 0) {
-    auto limit = static_cast<size_t>(std::max(1.0, std::ceil(topology.quota)));
-    if (limit < topology.cores.size()) topology.cores.resize(limit);
-  }
+  topology.cores = allowed_cores();
+  topology.limits.quota = cgroup_quota();
+  if (const char* threads = std::getenv("OMP_NUM_THREADS"))
+    topology.limits.omp_threads = read_omp_threads(threads);
   return topology;
+}
+
+std::vector<int> read_core_list(const std::string& text) {
+  std::vector<int> cores;
+  std::istringstream list(text);
+  for (std::string range; std::getline(list, range, ',');) {
+    std::istringstream words(range);
+    int first = 0, last = 0;
+    char dash = 0;
+    if (!(words >> first)) return {};
+    if (!(words >> dash >> last)) last = first;
+    if (first < 0 || last < first || last > 1 << 20) return {};
+    for (int core = first; core <= last; ++core) cores.push_back(core);
+  }
+  return cores;
+}
+
+// CUDA writes the address in capitals, the system's folders are in small letters.
+std::vector<int> cores_near(const std::string& pci_bus_id, const std::filesystem::path& root) {
+  std::string address = pci_bus_id, list;
+  for (char& c : address) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  std::ifstream file(root / "sys/bus/pci/devices" / address / "local_cpulist");
+  return !address.empty() && std::getline(file, list) ? read_core_list(list) : std::vector<int>{};
+}
+
+std::vector<int> prefer_cores(const std::vector<int>& cores, const std::vector<int>& wanted) {
+  std::vector<int> both;
+  std::copy_if(cores.begin(), cores.end(), std::back_inserter(both), [&](int core) {
+    return std::find(wanted.begin(), wanted.end(), core) != wanted.end();
+  });
+  return both.empty() ? cores : both;
 }
 
 std::vector<int> cores_of_device(const std::vector<int>& cores, int index, int count) {

@@ -40,6 +40,7 @@ struct StartInfo {
   std::string model;    // "cnn"
   std::string dataset;  // "fashion_mnist"
   std::vector<DeviceInfo> devices;
+  std::string cores;          // how many, by which limit, and whether pinned; a line or more
   std::string device_note;    // what `auto` took and why; empty: devices were named
   int64_t batch_size = 0;     // samples a tower a step
   int64_t towers = 0;         // global batch = batch_size * towers

@@ -132,6 +132,7 @@ std::string start_block(const StartInfo& start) {
                         plural(start.train_samples, "sample"), count_text(start.test_samples)));
   block.add("processes", processes_text(start));
   block.add("devices", device_table(start));
+  block.add("cores", lines_of(start.cores));
   if (!start.device_note.empty()) block.add("auto took", start.device_note);
   block.add("global batch", batch_text(start));
   block.add("lr", lr_text(start));

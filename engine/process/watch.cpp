@@ -1,4 +1,5 @@
 #include <poll.h>
+#include <spire/base/thread.h>
 #include <spire/process/control_channel.h>
 #include <spire/process/watch.h>
 #include <spire/process/watch_logic.h>
@@ -91,7 +92,7 @@ class Watch::Impl {
   Clock::time_point failed_at_;
   bool settled_ = false;  // verdict or end of the run: known, and told
 
-  std::thread thread_;  // last: starts when all else stands
+  std::jthread thread_;  // last: starts when all else stands
 };
 
 Watch::Impl::Impl(Options options, std::vector<ControlLink> links)
@@ -104,7 +105,7 @@ Watch::Impl::Impl(Options options, std::vector<ControlLink> links)
              }) {
   for (ControlLink& link : links)
     links_.push_back({link.rank, ControlChannel(std::move(link.socket))});
-  thread_ = std::thread([this] { run(); });
+  thread_ = start_thread({"watch", options_.cores}, [this] { run(); });
 }
 
 Watch::Impl::~Impl() {

@@ -56,6 +56,7 @@ class Watch {
     // that. The library does not do it; `trainer` prints and exits.
     std::function<void(const Failure&)> abandon;
     double grace_seconds = 5;
+    std::vector<int> cores = {};  // where the thread runs; empty: where its creator does
   };
 
   // Rank 0 has a link to each other rank, the others one to rank 0; a run of one process none. The

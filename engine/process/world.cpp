@@ -35,6 +35,7 @@ std::unique_ptr<World> assemble_world(const Launch& launch, std::vector<RankInfo
   watch.self = to_string(world->ranks.at(static_cast<size_t>(launch.rank)));
   watch.release = [messages = world->group.get()] { messages->interrupt(); };
   watch.abandon = options.abandon;
+  watch.cores = options.cores;
   world->watch = std::make_unique<Watch>(std::move(watch), std::move(links));
   return world;
 }

@@ -21,8 +21,8 @@ struct RankInfo {
 std::string to_string(const RankInfo& info);  // "rank 2 (host b, pid 77)"
 
 struct JoinOptions {
-  double start_seconds = 300;                   // how long to wait for the other ranks
-  std::vector<int> cores;                       // RankInfo::cores
+  double start_seconds = 300;  // how long to wait for the other ranks
+  std::vector<int> cores;      // RankInfo::cores; the watch's thread runs on them, too
   std::function<void(const Failure&)> abandon;  // Watch::Options::abandon
 };
 

@@ -1,4 +1,5 @@
 #include <spire/base/error.h>
+#include <spire/base/thread.h>
 #include <spire/train/checkpoint_writer.h>
 
 #include <utility>
@@ -37,8 +38,10 @@ CheckpointWriter::Backoff CheckpointWriter::default_backoff() {
   return {seconds(1), seconds(5), seconds(20), seconds(60)};
 }
 
-CheckpointWriter::CheckpointWriter(Save save, Backoff backoff)
-    : save_(std::move(save)), backoff_(std::move(backoff)), thread_([this] { run(); }) {}
+CheckpointWriter::CheckpointWriter(Save save, Backoff backoff, const std::vector<int>& cores)
+    : save_(std::move(save)),
+      backoff_(std::move(backoff)),
+      thread_(start_thread({"ckpt writer", cores}, [this] { run(); })) {}
 
 CheckpointWriter::~CheckpointWriter() {
   {

@@ -42,7 +42,9 @@ class CheckpointWriter {
   using Backoff = std::vector<std::chrono::milliseconds>;
   static Backoff default_backoff();  // 1 s, 5 s, 20 s, 60 s
 
-  explicit CheckpointWriter(Save save, Backoff backoff = default_backoff());
+  // cores: where the thread runs; empty: where its creator does.
+  explicit CheckpointWriter(Save save, Backoff backoff = default_backoff(),
+                            const std::vector<int>& cores = {});
   // Ends a wait between attempts, gives what is submitted one last attempt, then joins the thread.
   ~CheckpointWriter();
   CheckpointWriter(const CheckpointWriter&) = delete;
@@ -93,7 +95,7 @@ class CheckpointWriter {
   bool retrying_ = true;
   bool stopping_ = false;
 
-  std::thread thread_;  // last: starts when all else stands
+  std::jthread thread_;  // last: starts when all else stands
 };
 
 }  // namespace spire

@@ -40,6 +40,7 @@ EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer
   RunOptions at_checkpoint = options;
   at_checkpoint.resume = checkpoint.path.string();
   RunSetup setup(config, at_checkpoint, observer);
+  setup.take_cores();
   Trainer trainer(setup.trainer_options(), setup.placement);
   setup.keep_tuning(observer);
   auto data = setup.test_loader();

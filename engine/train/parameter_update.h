@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include <spire/device/lane_team.h>
 #include <spire/device/memory_pool.h>
 #include <spire/device/stream.h>
 #include <spire/optim/ema.h>
@@ -21,8 +22,8 @@ class ParameterUpdate {
     OptimizerConfig optimizer;
     EmaConfig ema;
     MemoryPool* memory = nullptr;  // of the device; outlives this
-    bool on_host = false;          // a GPU's weights: the CPU updates them, with these cores
-    std::vector<int> cores;
+    bool on_host = false;          // a GPU's weights: the CPU updates them, with these lanes
+    std::vector<LaneSpec> host_lanes;
     std::vector<FloatRange> owned;  // of the flat buffer, running statistics included
     // In memory that the device reaches, aligned to 16 bytes: the whole buffer of weights, written
     // in the owned ranges; that of reduced gradients; the sums of squares of the gradients' chunks,

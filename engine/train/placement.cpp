@@ -88,9 +88,13 @@ Chosen choose_devices(const RunConfig& config, const std::vector<RankPlace>& ran
   return chosen;
 }
 
-// What the start block says of a device.
+// What the start block says of a device. cores: those of its rank's that it has threads for.
 std::string describe(DeviceId device, const std::vector<int>& cores, const RankPlace& place) {
-  if (device.kind == DeviceKind::cpu) return describe_cores(cores);
+  if (device.kind == DeviceKind::cpu) {
+    if (cores.size() == place.cores.size()) return describe_cores(cores);
+    return fmt::format("{} core{} of {}", cores.size(), cores.size() == 1 ? "" : "s",
+                       core_ranges(place.cores));
+  }
   const auto& gpu = *std::find_if(place.gpus.begin(), place.gpus.end(),
                                   [&](const auto& g) { return g.index == device.index; });
   return fmt::format("{}, {:.1f} GiB", gpu.name, static_cast<double>(gpu.total_bytes) / (1 << 30));
@@ -106,8 +110,14 @@ int default_threads(const Placement& placement, const std::vector<std::vector<in
   return std::max(1, threads);
 }
 
+// Where the lanes of a device run while they are not pinned.
+std::vector<int> lane_cores(DeviceId device, const RankPlace& place) {
+  return device.kind == DeviceKind::cpu ? place.cores : place.cores_near(device);
+}
+
 // Fills the device's lanes in; those of this rank become the placement's own.
-void add_lanes(Placement& placement, size_t index, const std::vector<int>& cores, int first_lane) {
+void add_lanes(Placement& placement, size_t index, const std::vector<int>& cores, int first_lane,
+               const RankPlace& place) {
   PlacedDevice& device = placement.devices[index];
   bool gpu = device.id.kind == DeviceKind::cuda;  // one lane, whose thread only gives it work
   int threads = gpu ? 1 : placement.tower_threads;
@@ -116,12 +126,12 @@ void add_lanes(Placement& placement, size_t index, const std::vector<int>& cores
   device.first_lane = first_lane;
   if (device.rank != placement.rank) return;
   for (int lane = 0; lane < device.lanes; ++lane) {
-    LaneSpec spec{device.id, {}, threads};
-    for (int t = 0; t < threads; ++t) {
-      spec.cores.push_back(cores[static_cast<size_t>(lane * threads + t) % cores.size()]);
-    }
+    std::vector<int> own;
+    for (int t = 0; t < threads; ++t)
+      own.push_back(cores[static_cast<size_t>(lane * threads + t) % cores.size()]);
     TowerRange share = towers_of_lane(device.towers.size(), lane, device.lanes);
-    placement.lanes.push_back(std::move(spec));
+    placement.lanes.push_back({device.id, lane_cores(device.id, place), threads});
+    placement.lane_cores.push_back(std::move(own));
     placement.lane_device.push_back(static_cast<int>(index));
     placement.lane_towers.push_back(
         {device.towers.begin + share.begin, device.towers.begin + share.end});
@@ -183,9 +193,28 @@ std::string device_counts_dividing(int towers) {
   return fmt::format("{} or {}", fmt::join(counts, ", "), last);
 }
 
+// The cores of the devices of a rank: not more in all than it may have threads.
+std::vector<int> computing_cores(const RankPlace& place) {
+  return {place.cores.begin(), place.cores.begin() + place.most_threads()};
+}
+
+std::vector<LaneSpec> host_lanes(const RankPlace& place) {
+  return std::vector<LaneSpec>(static_cast<size_t>(place.most_threads()),
+                               LaneSpec{{}, place.allowed_cores(), 1});
+}
+
+std::vector<int> helper_cores(const Placement& placement, const RankPlace& place) {
+  std::vector<int> near;
+  for (const LaneSpec& lane : placement.lanes) {
+    if (lane.device.kind == DeviceKind::cuda)
+      near.insert(near.end(), lane.cores.begin(), lane.cores.end());
+  }
+  return prefer_cores(place.allowed_cores(), near);
+}
+
 }  // namespace
 
-std::string describe_cores(const std::vector<int>& cores) {
+std::string core_ranges(const std::vector<int>& cores) {
   std::string text;
   for (size_t i = 0; i < cores.size();) {
     size_t end = i + 1;
@@ -194,7 +223,12 @@ std::string describe_cores(const std::vector<int>& cores) {
     text += end - i > 1 ? fmt::format("{}-{}", cores[i], cores[end - 1]) : std::to_string(cores[i]);
     i = end;
   }
-  return fmt::format("{} core{}: {}", cores.size(), cores.size() == 1 ? "" : "s", text);
+  return text;
+}
+
+std::string describe_cores(const std::vector<int>& cores) {
+  return fmt::format("{} core{}: {}", cores.size(), cores.size() == 1 ? "" : "s",
+                     core_ranges(cores));
 }
 
 Share Placement::devices_of(int wanted) const {
@@ -240,7 +274,7 @@ Placement place_towers(const RunConfig& given, const std::vector<RankPlace>& ran
     for (int d = 0; d < local; ++d) {
       DeviceId id = devices[static_cast<size_t>(d)];
       auto index = static_cast<int>(placement.devices.size());
-      cores.push_back(cores_of_device(ranks[owner].cores, d, local));
+      cores.push_back(cores_of_device(computing_cores(ranks[owner]), d, local));
       placement.devices.push_back({id, static_cast<int>(owner),
                                    describe(id, cores.back(), ranks[owner]),
                                    towers_of_lane(placement.towers, index, count)});
@@ -250,10 +284,12 @@ Placement place_towers(const RunConfig& given, const std::vector<RankPlace>& ran
   for (size_t i = 0; i < placement.devices.size(); ++i) {
     const PlacedDevice* before = i > 0 ? &placement.devices[i - 1] : nullptr;
     bool first = !before || before->rank != placement.devices[i].rank;
-    add_lanes(placement, i, cores[i], first ? 0 : before->first_lane + before->lanes);
+    add_lanes(placement, i, cores[i], first ? 0 : before->first_lane + before->lanes,
+              ranks[static_cast<size_t>(placement.devices[i].rank)]);
   }
   placement.updates_on_host = asks_for_host(config, placement);
-  if (placement.updates_on_host) placement.host_cores = ranks[0].cores;
+  if (placement.updates_on_host) placement.host_lanes = host_lanes(ranks[0]);
+  placement.helper_cores = helper_cores(placement, ranks[static_cast<size_t>(rank)]);
   placement.parameter_device = find_parameter_device(config, placement);
   return placement;
 }

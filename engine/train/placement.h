@@ -18,7 +18,7 @@ enum class Strategy : uint8_t { parameter_device, mirrored, sharded };
 struct PlacedDevice {
   DeviceId id;
   int rank = 0;
-  std::string description;  // "2 cores: 0-1"
+  std::string description;  // "2 cores: 0-1", "1 core of 0-1"
   TowerRange towers;
   int first_lane = 0, lanes = 0;  // of its rank
 };
@@ -26,7 +26,10 @@ struct PlacedDevice {
 struct Placement {
   std::vector<PlacedDevice> devices;  // of all ranks, in tower order
   int rank = 0, ranks = 1;            // this process, and how many there are
-  std::vector<LaneSpec> lanes;        // of this rank, in tower order; a device's are neighbours
+  // Of this rank, in tower order; a device's are neighbours. A CPU's lanes run on all cores of the
+  // rank's share, those of a GPU near it, until pin_lanes() gives each cores of its own.
+  std::vector<LaneSpec> lanes;
+  std::vector<std::vector<int>> lane_cores;  // where pin_lanes() pins each: a core a thread
   std::vector<TowerRange> lane_towers;
   std::vector<int> lane_device;  // index into devices
   int towers = 1, tower_threads = 1;
@@ -34,9 +37,12 @@ struct Placement {
   // Index into devices; one of rank 0's: it has the weights first.
   int parameter_device = 0;
   // Of GPUs alone, by the strategy parameter_device: master weights and optimizer state lie in rank
-  // 0's host memory, and these cores update them.
+  // 0's host memory, and the CPU updates them, with these lanes.
   bool updates_on_host = false;
-  std::vector<int> host_cores;
+  std::vector<LaneSpec> host_lanes;
+  // Where threads of this rank run that are no lanes: all that it may use, near its GPUs if it has
+  // some.
+  std::vector<int> helper_cores;
   Strategy strategy = Strategy::parameter_device;
   Reduction reduction = Reduction::invariant;
   std::string note;  // what `auto` chose and why; empty when all was named
@@ -56,6 +62,7 @@ Placement place_towers(const RunConfig& config, const std::vector<RankPlace>& ra
 // What stays the same on other devices, and what this number of devices costs.
 std::string guarantee(const Placement& placement);
 
+std::string core_ranges(const std::vector<int>& cores);     // "0-2,5"
 std::string describe_cores(const std::vector<int>& cores);  // "4 cores: 0-2,5"
 
 }  // namespace spire

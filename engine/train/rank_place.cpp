@@ -6,7 +6,6 @@
 #include <sstream>
 
 #include <spire/collective/tree.h>
-#include <spire/device/topology.h>
 #include <spire/process/socket.h>
 
 namespace spire {
@@ -47,11 +46,31 @@ void take_turn(RankPlace& place, Turn turn) {
       place.host, all, all == 1 ? "" : "s", turn.of, all);
 }
 
+// A quota that ranks share leaves each at least one thread.
+int threads_of(const RankPlace& given, const std::vector<int>& share, Turn turn) {
+  auto threads = static_cast<int>(share.size());
+  if (given.limits.omp_threads > 0) threads = std::min(threads, given.limits.omp_threads);
+  if (given.limits.quota <= 0) return threads;
+  TowerRange own = towers_of_lane(given.limits.quota_threads(), turn.index, turn.of);
+  return std::clamp(own.size(), 1, threads);
+}
+
 }  // namespace
 
+std::vector<int> RankPlace::cores_near(DeviceId gpu) const {
+  auto near = near_gpu.find(gpu.index);
+  return prefer_cores(allowed_cores(), near == near_gpu.end() ? std::vector<int>{} : near->second);
+}
+
 RankPlace own_place() {
+  Topology topology = discover_topology();
   CudaStatus cuda = discover_cuda();
-  return {host_name(), discover_topology().cores, cuda.devices, cuda.why_none};
+  RankPlace place{host_name(), topology.cores, cuda.devices, cuda.why_none};
+  for (const CudaDeviceInfo& gpu : cuda.devices)
+    place.near_gpu[gpu.index] = spire::cores_near(gpu.pci_bus_id);
+  place.machine_cores = topology.online;
+  place.limits = topology.limits;
+  return share_out({place})[0];
 }
 
 std::vector<RankPlace> share_out(std::vector<RankPlace> ranks) {
@@ -60,11 +79,24 @@ std::vector<RankPlace> share_out(std::vector<RankPlace> ranks) {
     Turn cores = turn_of(r, given.size(), [&](size_t a, size_t b) {
       return given[a].host == given[b].host && given[a].cores == given[b].cores;
     });
+    ranks[r].all_cores = given[r].allowed_cores();
     ranks[r].cores = cores_of_device(given[r].cores, cores.index, cores.of);
+    ranks[r].threads = threads_of(given[r], ranks[r].cores, cores);
     take_turn(ranks[r], turn_of(r, given.size(),
                                 [&](size_t a, size_t b) { return same_gpus(given[a], given[b]); }));
   }
   return ranks;
+}
+
+std::string limits_to_text(const CoreLimits& limits) {
+  return fmt::format("{} {}", limits.quota, limits.omp_threads);
+}
+
+CoreLimits read_limits(const std::string& line) {
+  CoreLimits limits;
+  std::istringstream words(line);
+  words >> limits.quota >> limits.omp_threads;
+  return limits;
 }
 
 // Why there are none, then a line a GPU.

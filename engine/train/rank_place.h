@@ -1,9 +1,10 @@
 // What the processes of a run have to compute with, each on its host.
 #pragma once
+#include <map>
 #include <string>
 #include <vector>
 
-#include <spire/device/device.h>
+#include <spire/device/topology.h>
 
 namespace spire {
 
@@ -12,15 +13,31 @@ struct RankPlace {
   std::vector<int> cores;            // it may use
   std::vector<CudaDeviceInfo> gpus;  // it may use; of each index, name, uuid and total_bytes
   std::string why_no_gpu;            // where there are none
+  int machine_cores = 0;             // online CPUs of its host; known of this process's alone
+  // Of each of `gpus`, by its index, the cores of its NUMA node, where the system tells. Known of
+  // this process's alone.
+  std::map<int, std::vector<int>> near_gpu = {};
+  CoreLimits limits = {};
+  // As share_out() gives them: all cores that the process may use, of which `cores` are its share,
+  // and how many threads may compute on these. Empty and 0: as many as `cores`.
+  std::vector<int> all_cores = {};
+  int threads = 0;
+
+  const std::vector<int>& allowed_cores() const { return all_cores.empty() ? cores : all_cores; }
+  std::vector<int> cores_near(DeviceId gpu) const;  // of those that the process may use
+  int most_threads() const { return threads > 0 ? threads : static_cast<int>(cores.size()); }
 };
 
 // This process's, as if it had them for itself.
 RankPlace own_place();
 
-// Ranks of one host that see the same cores share them out; GPUs likewise, each to one rank.
+// Ranks of one host that see the same cores share them out, and with them a quota of CPUs; GPUs
+// likewise, each to one rank.
 std::vector<RankPlace> share_out(std::vector<RankPlace> ranks);
 
-// For the other ranks: what they cannot see of this one's GPUs.
+// For the other ranks: what they cannot see of this one's limits and GPUs.
+std::string limits_to_text(const CoreLimits& limits);  // one line without its end
+CoreLimits read_limits(const std::string& line);
 std::string gpus_to_text(const RankPlace& place);
 void read_gpus(const std::string& text, RankPlace& place);
 

@@ -7,6 +7,7 @@
 
 #include <spire/base/atomic_file.h>
 #include <spire/base/hash.h>
+#include <spire/base/thread.h>
 #include <spire/config/text.h>
 #include <spire/optim/schedule.h>
 #include <spire/train/checkpoint_writer.h>
@@ -187,7 +188,8 @@ class Run {
         options_.config_yaml.empty() ? to_yaml(setup_.config) : options_.config_yaml,
         Category::config);
     directory_->folder("checkpoints");
-    writer_.emplace([this](const TrainingState& state) { return store_.save(state); });
+    writer_.emplace([this](const TrainingState& state) { return store_.save(state); },
+                    CheckpointWriter::default_backoff(), setup_.placement.helper_cores);
     if (trainer_.sampler())
       samples_.emplace(*setup_.data.test, setup_.task(), setup_.config.eval.samples,
                        directory_->folder("samples"));
@@ -477,7 +479,8 @@ class Run {
 
 RunResult train(const RunConfig& config, const RunOptions& options, Observer& observer) {
   std::unique_ptr<World> alone;
-  if (!options.world) alone = join_world({}, {.cores = {}, .abandon = options.abandon});
+  if (!options.world)
+    alone = join_world({}, {.cores = allowed_cores(), .abandon = options.abandon});
   World& world = options.world ? *options.world : *alone;
   Observer silent;
   Observer& heard = world.rank() == 0 ? observer : silent;
@@ -488,6 +491,7 @@ RunResult train(const RunConfig& config, const RunOptions& options, Observer& ob
     if (options.dry_run == 0 && world.rank() == 0) directory.emplace(config.output);
     RunSetup setup(config, options, heard, &start.board());
     setup.tell_changes(heard);
+    setup.take_cores();
     RunResult result = Run(setup, options, world, directory ? &*directory : nullptr, heard).go();
     world.watch->leave();
     if (auto failure = world.watch->failure()) throw to_error(*failure);

@@ -10,6 +10,7 @@
 #include <spire/optim/schedule.h>
 #include <spire/train/checkpoint_file.h>
 #include <spire/train/checkpoint_metadata.h>
+#include <spire/train/pin_lanes.h>
 #include <spire/train/samples.h>
 
 namespace spire {
@@ -21,27 +22,17 @@ namespace {
 // Keys that say where and how a run is done, or that keep_meaning() holds fast; all others say what
 // it computes.
 bool shapes_result(std::string_view path) {
-  for (std::string_view other : {"data.path",
-                                 "data.workers",
-                                 "data.prefetch",
-                                 "eval.",
-                                 "checkpoint.",
-                                 "log.",
-                                 "devices",
-                                 "parameter_device",
-                                 "strategy",
-                                 "output",
-                                 "seed",
-                                 "towers",
-                                 "tower_threads",
-                                 "batch_size",
-                                 "global_batch",
-                                 "bucket.",
-                                 "memory.",
-                                 "check.",
-                                 "timeouts.",
-                                 "elastic",
-                                 "cuda.autotune_cache"}) {
+  for (std::string_view other : {"data.path",        "data.workers",
+                                 "data.prefetch",    "eval.",
+                                 "checkpoint.",      "log.",
+                                 "devices",          "pin",
+                                 "parameter_device", "strategy",
+                                 "output",           "seed",
+                                 "towers",           "tower_threads",
+                                 "batch_size",       "global_batch",
+                                 "bucket.",          "memory.",
+                                 "check.",           "timeouts.",
+                                 "elastic",          "cuda.autotune_cache"}) {
     if (path.starts_with(other)) return false;
   }
   return true;
@@ -104,7 +95,9 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
   }
   if (config.data.normalize == "auto")
     config.data.normalize = makes_images(config.model) ? "unit" : "standard";
-  data = open_dataset(config.data, {.dtype = compute_dtype(config), .seed = config.seed});
+  data = open_dataset(
+      config.data,
+      {.dtype = compute_dtype(config), .seed = config.seed, .cores = placement.helper_cores});
   if (task() == Task::reconstruct && config.data.normalize != "unit") {
     fail(Category::config,
          "data.normalize: {}: a model that makes images is judged by pixels from 0 to 1; set unit",
@@ -153,12 +146,18 @@ void RunSetup::compare_configs() const {
 }
 
 std::vector<RankPlace> RunSetup::gather_places(const RankPlace& own) const {
-  std::vector<std::string> gpus;
-  wait([&] { gpus = all_gather(*group(), gpus_to_text(own)); });
+  std::vector<std::string> all;
+  wait([&] { all = all_gather(*group(), limits_to_text(own.limits) + "\n" + gpus_to_text(own)); });
   std::vector<RankPlace> ranks;
   for (const RankInfo& info : world_->ranks) {
     RankPlace& place = ranks.emplace_back(RankPlace{info.host, info.cores, {}, ""});
-    read_gpus(gpus[static_cast<size_t>(info.rank)], place);
+    const std::string& text = all[static_cast<size_t>(info.rank)];
+    size_t line = text.find('\n');
+    place.limits = read_limits(text.substr(0, line));
+    read_gpus(text.substr(line + 1), place);
+    if (info.rank != world_->rank()) continue;
+    place.machine_cores = own.machine_cores;
+    place.near_gpu = own.near_gpu;
   }
   return ranks;
 }
@@ -168,12 +167,24 @@ void RunSetup::place() {
   if (group()) ranks = gather_places(ranks[0]);
   std::optional<int> threads;
   if (resumed) threads = static_cast<int>(resumed->state.tower_threads);
-  placement = place_towers(config, share_out(ranks), world_ ? world_->rank() : 0, threads);
+  ranks = share_out(ranks);
+  int rank = world_ ? world_->rank() : 0;
+  placement = place_towers(config, ranks, rank, threads);
+  place_ = ranks[static_cast<size_t>(rank)];
+  cores_text_ = describe_use(placement, place_);
   if (config.precision == "fp16" && placement.devices[0].id.kind == DeviceKind::cpu)
     fail(Category::device, "precision: fp16 has no CPU kernels; use bf16 or fp32");
   config.batch_size = placement.batch_size;
   config.towers = placement.towers;
   config.tower_threads = placement.tower_threads;
+}
+
+void RunSetup::take_cores() {
+  cores_text_ += ", " + pin_lanes(config.pin, place_, placement, core_locks_);
+  if (!group()) return;
+  std::vector<std::string> all;
+  wait([&] { all = all_gather(*group(), cores_text_); });
+  cores_text_ = describe_ranks(all);
 }
 
 // What rank 0 found, without the tensors: "<here> <path>", then the metadata.
@@ -282,12 +293,15 @@ LoaderOptions RunSetup::loading() const {
   options.shuffle = false;
   options.seed = config.seed;
   options.device = placement.lanes[0].device;
+  options.thread_name = "test reader";
+  options.cores = placement.helper_cores;
   return options;
 }
 
 std::unique_ptr<BatchLoader> RunSetup::train_loader(int64_t held) const {
   LoaderOptions options = loading();
   options.shuffle = true;
+  options.thread_name = "reader";
   options.drop_last = config.data.last_batch == "drop";
   options.mix = mixing();
   options.held = held;
@@ -373,6 +387,7 @@ StartInfo RunSetup::start_info(const Trainer& trainer, int64_t total_steps) cons
                             memory[d].limit});
   }
   info.device_note = placement.note;
+  info.cores = cores_text_;
   info.processes = placement.ranks;
   if (group()) info.transport = group()->transport();
   info.strategy = config.strategy;

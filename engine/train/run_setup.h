@@ -6,6 +6,7 @@
 
 #include <spire/data/dataset.h>
 #include <spire/data/loader.h>
+#include <spire/device/core_locks.h>
 #include <spire/observe/observer.h>
 #include <spire/train/checkpoint_store.h>
 #include <spire/train/library_versions.h>
@@ -29,6 +30,10 @@ class RunSetup {
   std::optional<LoadedCheckpoint> resumed;  // its tensors on rank 0 only
   std::unique_ptr<Tuning> tuning;           // the trainer's; null: none
   LibraryVersions versions;                 // what checkpoints record
+
+  // Pins the lanes, where config.pin has it so, for as long as this lives. On all ranks together,
+  // before the trainer is made.
+  void take_cores();
 
   CheckpointStore store() const;
   // Streams of the run's devices copy from both, so a trainer that reads them ends before they do.
@@ -70,6 +75,9 @@ class RunSetup {
   World* world_;
   PhaseBoard* board_;
   bool resumed_here_ = false;
+  RankPlace place_;  // this process's
+  CoreLocks core_locks_;
+  std::string cores_text_;
 };
 
 DType compute_dtype(const RunConfig& config);

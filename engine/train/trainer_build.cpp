@@ -225,6 +225,7 @@ void Trainer::make_reduction() {
   reduction.trained = layout_.trained_floats();
   reduction.chunk_squares = squares_of_chunks().data();
   for (auto& stream : streams_) reduction.streams.push_back(stream.get());
+  reduction.exchange_cores = placement_.helper_cores;
   reduction.overlap = lanes_.front()->tower_sums().empty();
   reduction_ =
       std::make_unique<GradientReduction>(reduction, buffers, device_exchange_.get(), board_);
@@ -298,7 +299,7 @@ void Trainer::plan_updates(const TrainerOptions& trainer) {
     options.ema = trainer.ema;
     options.memory = &pool_of(d);
     options.on_host = placement_.updates_on_host;
-    options.cores = placement_.host_cores;
+    options.host_lanes = placement_.host_lanes;
     options.spans = spans;
     if (all) options.owned = buckets_;
     if (placement_.strategy == Strategy::sharded) options.owned = slices_of({d, d + 1, local_.of});

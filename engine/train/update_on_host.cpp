@@ -3,22 +3,14 @@
 #include <algorithm>
 #include <cstring>
 
-#include <spire/device/lane_team.h>
-
 namespace spire {
 namespace {
-
-std::vector<LaneSpec> lanes_of(const std::vector<int>& cores) {
-  std::vector<LaneSpec> lanes;
-  for (int core : cores) lanes.push_back({{}, {core}, 1});
-  return lanes;
-}
 
 class UpdateOnHost : public ParameterUpdate {
  public:
   UpdateOnHost(const Options& options, const ParameterLayout& layout)
       : options_(options),
-        team_(lanes_of(options.cores)),
+        team_(options.host_lanes, "update"),
         host_stream_(make_stream({})),
         bytes_(static_cast<size_t>(layout.total_floats()) * sizeof(float)),
         weights_(allocate_staging(options.device(), bytes_)),

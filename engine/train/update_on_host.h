@@ -5,7 +5,7 @@
 
 namespace spire {
 
-// options: as of a GPU's update; `cores` share the work.
+// options: as of a GPU's update; `host_lanes` share the work.
 std::unique_ptr<ParameterUpdate> make_update_on_host(const ParameterUpdate::Options& options,
                                                      const ParameterLayout& layout);
 

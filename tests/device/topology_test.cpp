@@ -3,10 +3,38 @@
 #include <spire/device/buffer.h>
 #include <spire/device/topology.h>
 
+#include <filesystem>
+#include <fstream>
 #include <numeric>
+#include <string>
 
 namespace spire {
 namespace {
+
+using Cores = std::vector<int>;
+
+// Files below a folder that stands for "/", removed with the object.
+class System {
+ public:
+  System() {
+    std::string name = (std::filesystem::temp_directory_path() / "system-XXXXXX").string();
+    root_ = mkdtemp(name.data());
+  }
+  ~System() { std::filesystem::remove_all(root_); }
+  System(const System&) = delete;
+  System& operator=(const System&) = delete;
+
+  System& file(const std::string& path, const std::string& text) {
+    std::filesystem::create_directories((root_ / path).parent_path());
+    std::ofstream(root_ / path) << text;
+    return *this;
+  }
+  double quota() const { return cgroup_quota(root_); }
+  const std::filesystem::path& root() const { return root_; }
+
+ private:
+  std::filesystem::path root_;
+};
 
 TEST(Topology, HasAtLeastOneCoreAndNoMoreThanTheMachine) {
   Topology topology = discover_topology();
@@ -30,6 +58,82 @@ TEST(Topology, DevicesShareAllCoresWithoutOverlap) {
 
 TEST(Topology, MoreDevicesThanCoresShareThem) {
   EXPECT_EQ(cores_of_device({3, 4}, 5, 8), (std::vector<int>{4}));
+}
+
+TEST(CgroupQuota, OfVersion2IsTheSmallestOnTheWayUp) {
+  System system;
+  system.file("proc/self/cgroup", "0::/job/step/task\n");
+  EXPECT_EQ(system.quota(), 0.0);
+  system.file("sys/fs/cgroup/job/step/task/cpu.max", "max 100000\n");
+  EXPECT_EQ(system.quota(), 0.0);
+  system.file("sys/fs/cgroup/job/cpu.max", "250000 100000\n");
+  EXPECT_EQ(system.quota(), 2.5);
+  system.file("sys/fs/cgroup/job/step/cpu.max", "400000 100000\n");
+  EXPECT_EQ(system.quota(), 2.5);
+  system.file("sys/fs/cgroup/job/step/task/cpu.max", "50000 100000\n");
+  EXPECT_EQ(system.quota(), 0.5);
+}
+
+// The path is one of the host; the container's own group is the top of what is mounted.
+TEST(CgroupQuota, OfAContainerIsThatOfTheTop) {
+  System system;
+  system.file("proc/self/cgroup", "0::/../kubepods/pod1/box\n")
+      .file("sys/fs/cgroup/cpu.max", "150000 100000\n");
+  EXPECT_EQ(system.quota(), 1.5);
+}
+
+TEST(CgroupQuota, OfVersion1LiesBelowItsController) {
+  for (const char* controllers : {"cpu", "cpu,cpuacct"}) {
+    System system;
+    std::string mount = std::string("sys/fs/cgroup/") + controllers;
+    system
+        .file("proc/self/cgroup", std::string("5:memory:/box\n3:") + controllers + ":/box\n0::/\n")
+        .file(mount + "/cpu.cfs_quota_us", "-1\n")
+        .file(mount + "/cpu.cfs_period_us", "100000\n");
+    EXPECT_EQ(system.quota(), 0.0) << controllers;
+    system.file(mount + "/box/cpu.cfs_quota_us", "300000\n")
+        .file(mount + "/box/cpu.cfs_period_us", "100000\n");
+    EXPECT_EQ(system.quota(), 3.0) << controllers;
+  }
+}
+
+TEST(CgroupQuota, IsNoneWhereNothingCanBeRead) {
+  System system;
+  EXPECT_EQ(system.quota(), 0.0);
+  system.file("proc/self/cgroup", "rubbish").file("sys/fs/cgroup/cpu.max", "rubbish");
+  EXPECT_EQ(system.quota(), 0.0);
+}
+
+TEST(CoreLimits, AQuotaIsRoundedUpToThreads) {
+  EXPECT_EQ((CoreLimits{.quota = 0.5}.quota_threads()), 1);
+  EXPECT_EQ((CoreLimits{.quota = 2.0}.quota_threads()), 2);
+  EXPECT_EQ((CoreLimits{.quota = 2.1}.quota_threads()), 3);
+}
+
+TEST(CoreLimits, OmpNumThreadsCountsByItsFirstNumber) {
+  EXPECT_EQ(read_omp_threads("4"), 4);
+  EXPECT_EQ(read_omp_threads(" 8,2,1 "), 8);
+  for (const char* none : {"", "0", "-3", "many"}) EXPECT_EQ(read_omp_threads(none), 0) << none;
+}
+
+TEST(CoreList, IsReadAsTheSystemWritesIt) {
+  EXPECT_EQ(read_core_list("0-2,8\n"), (Cores{0, 1, 2, 8}));
+  EXPECT_EQ(read_core_list("5"), Cores{5});
+  for (const char* bad : {"", "x", "3-1", "-2"}) EXPECT_EQ(read_core_list(bad), Cores{}) << bad;
+}
+
+TEST(CoresNear, AreThoseOfThePciDevice) {
+  System system;
+  system.file("sys/bus/pci/devices/0000:3b:00.0/local_cpulist", "16-17\n");
+  EXPECT_EQ(cores_near("0000:3B:00.0", system.root()), (Cores{16, 17}));
+  EXPECT_EQ(cores_near("0000:5e:00.0", system.root()), Cores{});
+  EXPECT_EQ(cores_near("", system.root()), Cores{});
+}
+
+TEST(CoresNear, ArePreferredWhereTheProcessMayUseThem) {
+  EXPECT_EQ(prefer_cores({0, 1, 2, 3}, {2, 3, 4}), (Cores{2, 3}));
+  EXPECT_EQ(prefer_cores({0, 1}, {2, 3}), (Cores{0, 1}));
+  EXPECT_EQ(prefer_cores({0, 1}, {}), (Cores{0, 1}));
 }
 
 TEST(Device, ParsesAndPrints) {

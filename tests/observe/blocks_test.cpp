@@ -55,6 +55,15 @@ TEST(StartBlock, Golden) {
             "output        runs/cnn\n");
 }
 
+TEST(StartBlock, CoresAreALineOrALineARank) {
+  StartInfo start = sample_start();
+  start.cores = "2 of 2, not pinned: the process may use the whole machine";
+  EXPECT_THAT(start_block(start), HasSubstr("\ncores         " + start.cores + "\nglobal batch"));
+  start.cores = "rank 0 2 of 4\nrank 1 1 of 4";
+  EXPECT_THAT(start_block(start), HasSubstr("\ncores         rank 0 2 of 4\n"
+                                            "              rank 1 1 of 4\nglobal batch"));
+}
+
 TEST(StartBlock, DevicesOfSeveralProcessesHaveRankAndHost) {
   std::string block = start_block(sample_start_of_two());
   EXPECT_THAT(block, HasSubstr("\nprocesses     2 over MPI (Open MPI v4.1.4)\n"

@@ -50,7 +50,7 @@ TEST(Placement, TowersDefaultToDevicesAndThreadsToTheirCores) {
   EXPECT_EQ(p.towers, 2);
   EXPECT_EQ(p.tower_threads, 4);
   EXPECT_EQ(p.lanes.size(), 2u);
-  EXPECT_EQ(p.lanes[1].cores, (std::vector<int>{4, 5, 6, 7}));
+  EXPECT_EQ(p.lane_cores[1], (std::vector<int>{4, 5, 6, 7}));
 }
 
 TEST(Placement, ADeviceHostsSeveralTowersAtATimeWhereCoresAllow) {
@@ -107,7 +107,7 @@ TEST(Placement, TheHostMayUpdateTheWeightsOfGpus) {
     config.parameter_device = word;
     Placement p = place(config, 8, {}, 2);
     EXPECT_TRUE(p.updates_on_host);
-    EXPECT_EQ(p.host_cores.size(), 8u);
+    EXPECT_EQ(p.host_lanes.size(), 8u);
     EXPECT_EQ(p.parameter_device, 0);
   }
   config.parameter_device = "cpu:1";

@@ -56,7 +56,10 @@ struct SmallRun {
     CudaStatus gpus = discover_cuda();
     RankPlace host{"here", {0, 1}, gpus.devices, gpus.why_none};
     auto places = share_out(std::vector<RankPlace>(static_cast<size_t>(ranks), host));
-    for (RankPlace& place : places) place.cores = host.cores;
+    for (RankPlace& place : places) {  // GPUs are shared out, cores are not
+      place.cores = host.cores;
+      place.threads = 0;
+    }
     return place_towers(config, places, rank);
   }
   std::vector<Column> columns() const {
