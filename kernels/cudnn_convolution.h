@@ -11,6 +11,9 @@ struct ConvolutionForm {
   bool fused;    // bias and relu are operations of the graph
 };
 
+// All that there may be for a shape, the best first; cuDNN need not have an engine for each.
+std::vector<ConvolutionForm> forms_of(const ConvolutionShape& shape);
+
 class CudnnConvolution {
  public:
   // Unique ids of the tensors in memory.

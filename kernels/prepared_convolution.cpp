@@ -7,14 +7,6 @@
 namespace spire {
 namespace {
 
-// The best first.
-std::vector<ConvolutionForm> forms_of(const ConvolutionShape& s) {
-  if (s.pass == ConvolutionPass::backward_weights && s.dtype != DType::f32)
-    return {{DType::f32, true}, {s.dtype, true}};
-  if (s.bias || s.relu) return {{s.dtype, true}, {s.dtype, false}};
-  return {{s.dtype, true}};
-}
-
 // A convolution to be timed, with tensors of the real size.
 class ConvolutionTimer {
  public:

@@ -6,6 +6,7 @@
 #include <spire/kernels/cuda_libraries.h>
 #include <spire/kernels/engine_choice.h>
 #include <spire/kernels/float_type.h>
+#include <tests/described_gpu/shapes.h>
 
 #include <algorithm>
 #include <cstring>
@@ -44,6 +45,7 @@ struct CudaConvolution::Prepared {
 
 CudaConvolution::CudaConvolution(const ConvolutionShape& shape, CudaLibraries* libraries)
     : prepared_(std::make_unique<Prepared>(Prepared{shape})) {
+  testing::note(shape);
   ConvolutionKey key{.device = "emulated", .shape = shape, .result = result(), .fused = fused()};
   choose_engine(prepared_->engine, to_string(key),
                 libraries ? libraries->options().tuning : nullptr);
