@@ -13,8 +13,7 @@ std::string to_string(const ConvolutionShape& s) {
 }
 
 std::string to_string(const ConvolutionKey& k) {
-  return fmt::format("{}, convolution {}, result {}, {}, {}, at most {} MiB", k.device,
-                     to_string(k.shape), name(k.result), k.fused ? "fused" : "not fused",
+  return fmt::format("{}, convolution {}, {}, at most {} MiB", k.device, to_string(k.shape),
                      k.tensor_cores ? "tensor cores" : "no tensor cores", k.most_workspace >> 20);
 }
 

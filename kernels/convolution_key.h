@@ -14,9 +14,7 @@ std::string to_string(const ConvolutionShape& shape);
 struct ConvolutionKey {
   std::string device;  // kind of device and version of the library
   ConvolutionShape shape;
-  DType result = DType::f32;  // of what the pass writes
-  bool fused = true;          // bias and relu are the engine's
-  bool tensor_cores = true;   // it may use them
+  bool tensor_cores = true;  // it may use them
   size_t most_workspace = 0;
 };
 std::string to_string(const ConvolutionKey& key);

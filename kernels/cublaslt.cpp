@@ -25,7 +25,10 @@ Cublaslt::Cublaslt() {
   find(library, "cublasLtCreate", create);
   find(library, "cublasLtDestroy", destroy);
   find(library, "cublasLtGetStatusString", status_string);
+  find(library, "cublasLtGetVersion", version);
   find(library, "cublasLtMatmul", matmul);
+  find(library, "cublasLtMatmulAlgoCheck", check_algorithm);
+  find(library, "cublasLtMatmulAlgoConfigGetAttribute", get_setting);
   find(library, "cublasLtMatmulAlgoGetHeuristic", find_algorithms);
   find(library, "cublasLtMatmulDescCreate", create_product);
   find(library, "cublasLtMatmulDescDestroy", destroy_product);

@@ -13,7 +13,10 @@ struct Cublaslt {
   decltype(&cublasLtCreate) create;
   decltype(&cublasLtDestroy) destroy;
   decltype(&cublasLtGetStatusString) status_string;
+  decltype(&cublasLtGetVersion) version;
   decltype(&cublasLtMatmul) matmul;
+  decltype(&cublasLtMatmulAlgoCheck) check_algorithm;
+  decltype(&cublasLtMatmulAlgoConfigGetAttribute) get_setting;
   decltype(&cublasLtMatmulAlgoGetHeuristic) find_algorithms;
   decltype(&cublasLtMatmulDescCreate) create_product;
   decltype(&cublasLtMatmulDescDestroy) destroy_product;

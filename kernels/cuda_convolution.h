@@ -1,5 +1,6 @@
 // Convolutions (conv2d.h) and their gradients on a GPU, over (N,H,W,C) and a krsc filter
-// (cuda_filter.h). In cuda_convolution_cudnn.cpp by cuDNN; tests/emulation has loops in its place.
+// (cuda_filter.h). In cuda_convolution_cudnn.cpp by cuDNN or, as products of matrices, by cuBLASLt
+// (convolution_form.h); tests/emulation has loops in their place.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -32,7 +33,7 @@ struct ConvolutionPointers {
   void *result = nullptr, *workspace = nullptr;
 };
 
-// Prepared once: here the library's engine is chosen, as tuning.h has it. It is deterministic, so
+// Prepared once: here form and engine are chosen, as tuning.h has it. Engines are deterministic, so
 // the same choice gives the same bits. Sums are fp32. Used by one thread at a time.
 class CudaConvolution {
  public:
@@ -42,8 +43,8 @@ class CudaConvolution {
 
   // Whether run() does bias and relu; else the caller does them behind it, as passes of their own.
   bool fused() const;
-  // What run() writes: `dtype`; of a filter's gradient fp32, or `dtype` where the library has no
-  // fp32 for it, rounded once from the fp32 sum.
+  // What run() writes: `dtype`; of a filter's gradient fp32, or `dtype` where that is quicker or no
+  // engine writes fp32, rounded once from the fp32 sum.
   DType result() const;
   size_t workspace_bytes() const;
   void run(const ConvolutionPointers& pointers, void* stream) const;

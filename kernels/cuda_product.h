@@ -3,6 +3,9 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include <spire/kernels/kernel.h>
 
@@ -24,19 +27,36 @@ struct ProductPointers {
   void *y = nullptr, *workspace = nullptr;
 };
 
-// Prepared once: the algorithm is chosen here, by cuBLASLt's own rules, and the same for the same
-// shapes, library and kind of device; so are its bits. Sums are fp32.
+// A product with the algorithm that computes it. Sums are fp32 and rounded once, to the result.
+// Algorithms are deterministic: the same one gives the same bits on the same kind of device. One
+// that splits k keeps the parts' sums in fp32 and adds them up in a pass of its own.
 class CudaProduct {
  public:
-  // libraries: of the device that is the thread's current one. Throws Error(device).
+  // By the algorithm that cuBLASLt thinks the quickest: the same for the same shapes, library and
+  // kind of device. libraries: of the device that is the thread's current one. Throws
+  // Error(device), as the other two do.
   CudaProduct(const ProductShape& shape, CudaLibraries* libraries);
   ~CudaProduct();
+  CudaProduct(CudaProduct&&) noexcept;
+  CudaProduct& operator=(CudaProduct&&) noexcept;
 
+  // By different algorithms, `most` of them at most, what cuBLASLt thinks the quickest first.
+  static std::vector<CudaProduct> find(const ProductShape& shape, CudaLibraries* libraries,
+                                       size_t most);
+  // By the algorithm of that text; none where it is no such text, is of another version of cuBLASLt
+  // or cannot compute this product here.
+  static std::optional<CudaProduct> recall(const ProductShape& shape, CudaLibraries* libraries,
+                                           const std::string& algorithm);
+
+  std::string algorithm() const;  // one line: "product" and what the library writes down for it
   size_t workspace_bytes() const;
+  // REQUIRES: one thread at a time.
   void run(const ProductPointers& pointers, void* stream) const;
 
  private:
   struct Prepared;
+  explicit CudaProduct(std::unique_ptr<Prepared> prepared);
+
   std::unique_ptr<Prepared> prepared_;
 };
 

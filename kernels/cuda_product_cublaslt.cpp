@@ -5,6 +5,9 @@
 #include <spire/kernels/cuda_libraries.h>
 #include <spire/kernels/cuda_product.h>
 
+#include <cstring>
+#include <sstream>
+
 namespace spire {
 namespace {
 
@@ -28,11 +31,45 @@ using Owned = std::unique_ptr<std::remove_pointer_t<T>, cublasStatus_t (*)(T)>;
 // Everything is aligned to 64 bytes (memory_plan.h), rows of a matrix only as its shape has it.
 constexpr uint32_t alignment = 64;
 
+using Algorithm = cublasLtMatmulHeuristicResult_t;
+
+// cuBLASLt's header promises that an algorithm's bytes mean the same in one version of it.
+// "product 130100 <the bytes as hexadecimal words>"
+std::string algorithm_text(const cublasLtMatmulAlgo_t& algorithm, size_t version) {
+  std::string text = fmt::format("product {}", version);
+  for (uint64_t word : algorithm.data) text += fmt::format(" {:016x}", word);
+  return text;
+}
+
+std::optional<cublasLtMatmulAlgo_t> read_algorithm(const std::string& text, size_t version) {
+  std::istringstream words(text);
+  std::string kind;
+  size_t written_by = 0;
+  if (!(words >> kind >> written_by) || kind != "product" || written_by != version)
+    return std::nullopt;
+  cublasLtMatmulAlgo_t algorithm{};
+  for (uint64_t& word : algorithm.data) words >> std::hex >> word;
+  // What is not written just so is not ours.
+  if (!words || algorithm_text(algorithm, version) != text) return std::nullopt;
+  return algorithm;
+}
+
+// Where k is split, the parts' sums go through memory: in fp32 only, and added up in an order that
+// the shape fixes. "In place" the blocks take turns at the result, in an order that nobody
+// promises, and round it each time where it has 16 bits.
+uint32_t reduction_schemes(DType result) {
+  uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+  if (result == DType::f32) schemes |= CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
+  return schemes;
+}
+
 }  // namespace
 
 struct CudaProduct::Prepared {
   Prepared(const ProductShape& s, const CudaLibraries& libraries)
       : lt(libraries.cublaslt()),
+        most_workspace(libraries.options().product_workspace),
+        schemes(reduction_schemes(s.result)),
         product(nullptr, lt.destroy_product),
         first(
             make_layout(s.operands, s.batch, s.transpose_b ? s.n : s.k, s.transpose_b ? s.k : s.n)),
@@ -40,7 +77,6 @@ struct CudaProduct::Prepared {
             make_layout(s.operands, s.batch, s.transpose_a ? s.k : s.m, s.transpose_a ? s.m : s.k)),
         result(make_layout(s.result, s.batch, s.m, s.n)) {
     make_product(s, libraries.options().tf32);
-    choose_algorithm(libraries.options().product_workspace);
   }
 
   void make_product(const ProductShape& s, bool tf32) {
@@ -83,7 +119,8 @@ struct CudaProduct::Prepared {
     return layout;
   }
 
-  void choose_algorithm(size_t most_workspace) {
+  // What cuBLASLt thinks the quickest first.
+  std::vector<Algorithm> propose(size_t most) const {
     cublasLtMatmulPreference_t made = nullptr;
     lt.check(lt.create_preference(&made), "cublasLtMatmulPreferenceCreate");
     Owned<cublasLtMatmulPreference_t> preference(made, lt.destroy_preference);
@@ -92,29 +129,88 @@ struct CudaProduct::Prepared {
                "cublasLtMatmulPreferenceSetAttribute");
     };
     prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most_workspace);
+    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, schemes);
     for (auto attribute :
          {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
       prefer(attribute, alignment);
+    std::vector<Algorithm> algorithms(most);
     int found = 0;
-    lt.check(lt.find_algorithms(lt.handle, product.get(), first.get(), second.get(), result.get(),
-                                result.get(), made, 1, &algorithm, &found),
-             "cublasLtMatmulAlgoGetHeuristic");
-    if (found == 0) fail(Category::device, "cuBLASLt has no algorithm for a product");
+    cublasStatus_t status =
+        lt.find_algorithms(lt.handle, product.get(), first.get(), second.get(), result.get(),
+                           result.get(), made, static_cast<int>(most), algorithms.data(), &found);
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};  // it knows no such product
+    lt.check(status, "cublasLtMatmulAlgoGetHeuristic");
+    algorithms.resize(static_cast<size_t>(found));
+    std::erase_if(algorithms, [&](const Algorithm& a) {
+      return a.state != CUBLAS_STATUS_SUCCESS || !keeps_to_schemes(a.algo);
+    });
+    return algorithms;
+  }
+
+  // Makes it this product's; false where it cannot compute it here.
+  bool take(const cublasLtMatmulAlgo_t& written) {
+    algorithm = {};
+    if (lt.check_algorithm(lt.handle, product.get(), first.get(), second.get(), result.get(),
+                           result.get(), &written, &algorithm) != CUBLAS_STATUS_SUCCESS)
+      return false;
+    algorithm.algo = written;
+    return algorithm.workspaceSize <= most_workspace && keeps_to_schemes(written);
+  }
+
+  bool keeps_to_schemes(const cublasLtMatmulAlgo_t& a) const {
+    uint32_t scheme = 0;
+    size_t written = 0;
+    lt.check(
+        lt.get_setting(&a, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &scheme, sizeof scheme, &written),
+        "cublasLtMatmulAlgoConfigGetAttribute");
+    return (scheme & ~schemes) == 0;
   }
 
   const Cublaslt& lt;
+  size_t most_workspace;
+  uint32_t schemes;  // that may be used
   Owned<cublasLtMatmulDesc_t> product;
   Owned<cublasLtMatrixLayout_t> first, second, result;
-  cublasLtMatmulHeuristicResult_t algorithm{};
+  Algorithm algorithm{};
 };
 
 CudaProduct::CudaProduct(const ProductShape& shape, CudaLibraries* libraries) {
-  require(libraries != nullptr, "a product needs the device's libraries");
-  prepared_ = std::make_unique<Prepared>(shape, *libraries);
+  auto found = find(shape, libraries, 1);
+  if (found.empty()) fail(Category::device, "cuBLASLt has no algorithm for a product");
+  *this = std::move(found[0]);
 }
 
+CudaProduct::CudaProduct(std::unique_ptr<Prepared> prepared) : prepared_(std::move(prepared)) {}
+CudaProduct::CudaProduct(CudaProduct&&) noexcept = default;
+CudaProduct& CudaProduct::operator=(CudaProduct&&) noexcept = default;
 CudaProduct::~CudaProduct() {}
+
+std::vector<CudaProduct> CudaProduct::find(const ProductShape& shape, CudaLibraries* libraries,
+                                           size_t most) {
+  require(libraries != nullptr, "a product needs the device's libraries");
+  std::vector<CudaProduct> found;
+  for (const Algorithm& algorithm : Prepared(shape, *libraries).propose(most)) {
+    auto prepared = std::make_unique<Prepared>(shape, *libraries);
+    prepared->algorithm = algorithm;
+    found.push_back(CudaProduct(std::move(prepared)));
+  }
+  return found;
+}
+
+std::optional<CudaProduct> CudaProduct::recall(const ProductShape& shape, CudaLibraries* libraries,
+                                               const std::string& algorithm) {
+  require(libraries != nullptr, "a product needs the device's libraries");
+  auto written = read_algorithm(algorithm, libraries->cublaslt().version());
+  if (!written) return std::nullopt;
+  auto prepared = std::make_unique<Prepared>(shape, *libraries);
+  if (!prepared->take(*written)) return std::nullopt;
+  return CudaProduct(std::move(prepared));
+}
+
+std::string CudaProduct::algorithm() const {
+  return algorithm_text(prepared_->algorithm.algo, prepared_->lt.version());
+}
 
 size_t CudaProduct::workspace_bytes() const {
   return prepared_->algorithm.workspaceSize;

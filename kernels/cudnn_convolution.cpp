@@ -10,13 +10,6 @@ CudnnAxes channels_last(const CudnnAxes& a) {
 
 }  // namespace
 
-std::vector<ConvolutionForm> forms_of(const ConvolutionShape& s) {
-  if (s.pass == ConvolutionPass::backward_weights && s.dtype != DType::f32)
-    return {{DType::f32, true}, {s.dtype, true}};
-  if (s.bias || s.relu) return {{s.dtype, true}, {s.dtype, false}};
-  return {{s.dtype, true}};
-}
-
 CudnnConvolution::CudnnConvolution(const ConvolutionShape& shape, const ConvolutionForm& form,
                                    const Cudnn& cudnn)
     : s_(shape),

@@ -1,25 +1,17 @@
 // A convolution as cuDNN's operations, with what is fused behind it.
 #pragma once
-#include <spire/kernels/cuda_convolution.h>
+#include <spire/kernels/convolution_form.h>
 #include <spire/kernels/cudnn_graph.h>
 
 namespace spire {
-
-// One of the ways to say a ConvolutionShape.
-struct ConvolutionForm {
-  DType result;  // of what the pass writes
-  bool fused;    // bias and relu are operations of the graph
-};
-
-// All that there may be for a shape, the best first; cuDNN need not have an engine for each.
-std::vector<ConvolutionForm> forms_of(const ConvolutionShape& shape);
 
 class CudnnConvolution {
  public:
   // Unique ids of the tensors in memory.
   enum Tensor : int64_t { x_id = 1, filter_id, y_id, bias_id };
 
-  // Throws Error(device) where cuDNN refuses the description itself.
+  // Throws Error(device) where cuDNN refuses the description itself. REQUIRES: form.product is not
+  // set.
   CudnnConvolution(const ConvolutionShape& shape, const ConvolutionForm& form, const Cudnn& cudnn);
 
   const CudnnDescriptor& graph() const { return graph_.descriptor(); }

@@ -1,96 +1,144 @@
 #include <spire/kernels/convolution_key.h>
+#include <spire/kernels/convolution_timer.h>
 #include <spire/kernels/cuda_libraries.h>
-#include <spire/kernels/engine_choice.h>
-#include <spire/kernels/engine_timer.h>
+#include <spire/kernels/engine_groups.h>
 #include <spire/kernels/prepared_convolution.h>
+#include <spire/kernels/product_engines.h>
 
 namespace spire {
 namespace {
 
-// A convolution to be timed, with tensors of the real size.
-class ConvolutionTimer {
- public:
-  // Throws Error(out_of_memory).
-  ConvolutionTimer(const ConvolutionShape& s, const PreparedConvolution& prepared, DeviceId device,
-                   std::span<const CudnnPlan> plans)
-      : prepared_(prepared), timer_(device) {
-    Shape filter{s.y[3], s.window.kernel.h, s.window.kernel.w, s.x[3] / s.groups};
-    void* x = timer_.allocate(TensorSpec{s.x, s.dtype}.bytes());
-    void* y = timer_.allocate(TensorSpec{s.y, s.dtype}.bytes());
-    void* w = timer_.allocate(TensorSpec{filter, DType::f32}.bytes());  // a gradient's, the widest
-    pointers_ = {.x = x, .filter = w, .y = y};
-    if (s.pass == ConvolutionPass::forward) pointers_.y = nullptr, pointers_.result = y;
-    if (s.pass == ConvolutionPass::backward_data) pointers_.x = nullptr, pointers_.result = x;
-    if (s.pass == ConvolutionPass::backward_weights)
-      pointers_.filter = nullptr, pointers_.result = w;
-    size_t bias = static_cast<size_t>(s.y[3]) * sizeof(float);
-    if (s.bias) pointers_.bias = static_cast<float*>(timer_.allocate(bias));
-    pointers_.workspace = timer_.allocate(largest_workspace(plans));
-  }
-
-  std::optional<float> time(const CudnnPlan& plan) {
-    CudnnPack pack;
-    return timer_.time([&](void* stream) { prepared_.run(plan, pack, pointers_, stream); });
-  }
-
- private:
-  const PreparedConvolution& prepared_;
-  EngineTimer timer_;
-  ConvolutionPointers pointers_;
-};
-
+// The engines of one form by cuDNN.
 class ConvolutionEngines : public Engines {
  public:
-  ConvolutionEngines(const ConvolutionShape& shape, const CudaLibraries& libraries,
-                     const CudnnRules& rules, PreparedConvolution& prepared)
-      : shape_(shape), libraries_(libraries), rules_(rules), prepared_(prepared) {}
+  using Time = std::function<std::optional<float>(const PreparedConvolution&, const CudnnPlan&)>;
+
+  ConvolutionEngines(const ConvolutionShape& shape, const Cudnn& cudnn, const CudnnRules& rules,
+                     PreparedConvolution& prepared, Time time)
+      : cudnn_(cudnn), rules_(rules), prepared_(prepared), time_(std::move(time)) {
+    prepared.convolution.emplace(shape, prepared.form, cudnn);
+  }
 
   bool recall(const std::string& name) override {
-    auto config = engine_config(cudnn(), graph(), name, rules_);
-    if (config) prepared_.plan = CudnnPlan::make(cudnn(), std::move(*config), rules_);
+    auto config = engine_config(cudnn_, graph(), name, rules_);
+    if (config) prepared_.plan = CudnnPlan::make(cudnn_, std::move(*config), rules_);
     return prepared_.plan.has_value();
   }
   size_t propose(size_t most) override {
-    plans_ = CudnnPlan::find(cudnn(), graph(), rules_, most);
+    plans_ = CudnnPlan::find(cudnn_, graph(), rules_, most);
     return plans_.size();
   }
-  std::optional<float> time(size_t index) override {
-    if (!timer_) timer_.emplace(shape_, prepared_, libraries_.device(), plans_);
-    return timer_->time(plans_[index]);
-  }
+  std::optional<float> time(size_t index) override { return time_(prepared_, plans_[index]); }
   std::string settle(size_t index) override {
     prepared_.plan = std::move(plans_[index]);
     return prepared_.plan->engine();
   }
 
- private:
-  const Cudnn& cudnn() const { return libraries_.cudnn(); }
-  const CudnnDescriptor& graph() const { return prepared_.convolution.graph(); }
+  std::span<const CudnnPlan> proposed() const { return plans_; }
 
-  const ConvolutionShape& shape_;
-  const CudaLibraries& libraries_;
+ private:
+  const CudnnDescriptor& graph() const { return prepared_.convolution->graph(); }
+
+  const Cudnn& cudnn_;
   const CudnnRules& rules_;
   PreparedConvolution& prepared_;
+  Time time_;
   std::vector<CudnnPlan> plans_;
+};
+
+// All forms of one convolution, and the choice among their engines.
+class ConvolutionChoice {
+ public:
+  ConvolutionChoice(const ConvolutionShape& shape, CudaLibraries& libraries)
+      : shape_(shape),
+        libraries_(libraries),
+        rules_{.tensor_cores = shape.dtype != DType::f32 || libraries.options().tf32,
+               .most_workspace = libraries.options().convolution_workspace} {
+    for (const ConvolutionForm& form : forms_of(shape)) add(form);
+  }
+
+  // Null where there is no engine.
+  std::shared_ptr<const PreparedConvolution> choose() {
+    EngineGroups engines(groups_);
+    ConvolutionKey key{libraries_.cudnn().kind, shape_, rules_.tensor_cores, rules_.most_workspace};
+    if (!choose_engine(engines, to_string(key), libraries_.options().tuning)) return nullptr;
+    const Form& chosen = forms_[engines.settled()];
+    if (chosen.product) chosen.prepared->algorithm = chosen.product->algorithm();
+    return chosen.prepared;
+  }
+
+ private:
+  struct Form {
+    std::shared_ptr<PreparedConvolution> prepared;
+    std::unique_ptr<ConvolutionEngines> convolution;  // one of these two
+    std::unique_ptr<ProductEngines> product;
+  };
+
+  void add(const ConvolutionForm& form) {
+    Form& added = forms_.emplace_back();
+    added.prepared = std::make_shared<PreparedConvolution>(PreparedConvolution{.form = form});
+    Engines* engines = nullptr;
+    if (form.product) {
+      auto time = [this, form](const CudaProduct& product) { return time_product(form, product); };
+      added.product =
+          std::make_unique<ProductEngines>(product_shape(shape_, form), &libraries_, time);
+      engines = added.product.get();
+    } else {
+      auto time = [this](const PreparedConvolution& prepared, const CudnnPlan& plan) {
+        return time_plan(prepared, plan);
+      };
+      added.convolution = std::make_unique<ConvolutionEngines>(shape_, libraries_.cudnn(), rules_,
+                                                               *added.prepared, time);
+      engines = added.convolution.get();
+    }
+    groups_.push_back({to_string(form), engines});
+  }
+
+  std::optional<float> time_product(const ConvolutionForm& form, const CudaProduct& product) {
+    return timer().time(form, [&](const ConvolutionPointers& pointers, void* stream) {
+      product.run(product_pointers(shape_, form, pointers), stream);
+    });
+  }
+
+  std::optional<float> time_plan(const PreparedConvolution& prepared, const CudnnPlan& plan) {
+    CudnnPack pack;
+    return timer().time(prepared.form, [&](const ConvolutionPointers& pointers, void* stream) {
+      prepared.run(plan, pack, pointers, stream);
+    });
+  }
+
+  ConvolutionTimer& timer() {
+    if (!timer_) timer_.emplace(shape_, libraries_.device(), largest_workspace());
+    return *timer_;
+  }
+
+  size_t largest_workspace() const {
+    size_t bytes = 1;
+    for (const Form& form : forms_) {
+      if (form.convolution)
+        bytes = std::max(bytes, spire::largest_workspace(form.convolution->proposed()));
+      if (!form.product) continue;
+      for (const CudaProduct& product : form.product->proposed())
+        bytes = std::max(bytes, product.workspace_bytes());
+    }
+    return bytes;
+  }
+
+  const ConvolutionShape& shape_;
+  CudaLibraries& libraries_;
+  CudnnRules rules_;
+  std::vector<Form> forms_;
+  std::vector<EngineGroup> groups_;
   std::optional<ConvolutionTimer> timer_;
 };
 
-std::shared_ptr<PreparedConvolution> prepare(const ConvolutionShape& shape,
-                                             const CudaLibraries& libraries) {
-  const Cudnn& cudnn = libraries.cudnn();
-  CudnnRules rules{.tensor_cores = shape.dtype != DType::f32 || libraries.options().tf32,
-                   .most_workspace = libraries.options().convolution_workspace};
-  for (const ConvolutionForm& form : forms_of(shape)) {
-    auto prepared = std::make_shared<PreparedConvolution>(shape, form, cudnn);
-    ConvolutionEngines engines(shape, libraries, rules, *prepared);
-    ConvolutionKey key{cudnn.kind,          shape, form.result, form.fused, rules.tensor_cores,
-                       rules.most_workspace};
-    if (choose_engine(engines, to_string(key), libraries.options().tuning)) return prepared;
-  }
+std::shared_ptr<const PreparedConvolution> prepare(const ConvolutionShape& shape,
+                                                   CudaLibraries& libraries) {
+  if (auto prepared = ConvolutionChoice(shape, libraries).choose()) return prepared;
   fail(Category::device,
        "cuDNN {} has no engine that is deterministic and takes at most {} MiB of workspace for "
        "the convolution {}; try another precision or batch size",
-       cudnnGetVersion(), rules.most_workspace >> 20, to_string(shape));
+       cudnnGetVersion(), libraries.options().convolution_workspace >> 20, to_string(shape));
 }
 
 }  // namespace

@@ -7,21 +7,20 @@ namespace spire {
 
 // As a device runs it; kernels of the same shape share one.
 struct PreparedConvolution {
-  PreparedConvolution(const ConvolutionShape& shape, const ConvolutionForm& said,
-                      const Cudnn& cudnn)
-      : form(said), convolution(shape, said, cudnn) {}
-
-  // Each caller with a pack of its own.
+  // Each caller with a pack of its own. REQUIRES: the form is cuDNN's.
   void run(const CudnnPlan& by, CudnnPack& pack, const ConvolutionPointers& pointers,
            void* stream) const;
 
   ConvolutionForm form;
-  CudnnConvolution convolution;
-  std::optional<CudnnPlan> plan;
+  // Of a form of cuDNN's,
+  std::optional<CudnnConvolution> convolution = {};
+  std::optional<CudnnPlan> plan = {};
+  // and of a product: by which each kernel makes one of its own (CudaProduct::recall).
+  std::string algorithm = {};
 };
 
-// That of the device's libraries, made when it is first asked for. Throws Error(device) where cuDNN
-// has no engine that keeps to the rules. REQUIRES: the device is the thread's current one.
+// That of the device's libraries, made when it is first asked for. Throws Error(device) where no
+// library has an engine that keeps to the rules. REQUIRES: the device is the thread's current one.
 std::shared_ptr<const PreparedConvolution> prepare_convolution(const ConvolutionShape& shape,
                                                                CudaLibraries& libraries);
 

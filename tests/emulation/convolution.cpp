@@ -1,14 +1,19 @@
-// Loops in the place of cuDNN. There are two engines, which add up in other orders: their results
-// differ in the last bits. Which is the quicker is drawn by lot, so that only a run that keeps its
-// choices has one result.
+// Loops in the place of cuDNN. Each form of a convolution has two engines, which add up in other
+// orders: their results differ in the last bits. Which is the quickest, among those and the
+// algorithms of products, is drawn by lot, so that only a run that keeps its choices has one
+// result.
 #include <spire/device/cuda_error.h>
+#include <spire/kernels/convolution_form.h>
 #include <spire/kernels/convolution_key.h>
 #include <spire/kernels/cuda_libraries.h>
-#include <spire/kernels/engine_choice.h>
+#include <spire/kernels/engine_groups.h>
 #include <spire/kernels/float_type.h>
+#include <spire/kernels/product_engines.h>
 #include <tests/described_gpu/shapes.h>
+#include <tests/kernels/cudnn_rules.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <random>
 
@@ -18,14 +23,28 @@ namespace spire {
 
 namespace {
 
+float lot() {
+  return 1.0f + static_cast<float>(std::random_device()() % 1000);
+}
+
+// Fuses bias and relu for many channels only, so that the tests see both ways.
+bool has_engines(const ConvolutionShape& s, const ConvolutionForm& form) {
+  if (s.pass == ConvolutionPass::backward_weights)
+    return form.result == s.dtype || testing::has_fp32_weight_gradient(s);
+  bool fuses = form.fused && (s.bias || s.relu);
+  return !fuses || s.y.back() % 16 == 0;
+}
+
 class TwoEngines : public Engines {
  public:
+  explicit TwoEngines(bool there) : there_(there) {}
+
   bool recall(const std::string& name) override {
     backwards = name == "backwards";
-    return backwards || name == "forwards";
+    return there_ && (backwards || name == "forwards");
   }
-  size_t propose(size_t most) override { return std::min<size_t>(most, 2); }
-  std::optional<float> time(size_t index) override { return index == lot_ ? 1.0f : 2.0f; }
+  size_t propose(size_t most) override { return there_ ? std::min<size_t>(most, 2) : 0; }
+  std::optional<float> time(size_t index) override { return times_[index]; }
   std::string settle(size_t index) override {
     backwards = index == 1;
     return backwards ? "backwards" : "forwards";
@@ -33,34 +52,65 @@ class TwoEngines : public Engines {
   bool backwards = false;
 
  private:
-  size_t lot_ = std::random_device()() % 2;
+  bool there_;
+  std::array<float, 2> times_{lot(), lot()};
 };
 
 }  // namespace
 
 struct CudaConvolution::Prepared {
   ConvolutionShape shape;
-  TwoEngines engine = {};
+  ConvolutionForm form;
+  bool backwards = false;
+  std::optional<CudaProduct> product = {};
 };
 
-CudaConvolution::CudaConvolution(const ConvolutionShape& shape, CudaLibraries* libraries)
-    : prepared_(std::make_unique<Prepared>(Prepared{shape})) {
+namespace {
+
+// The engines of one form.
+struct FormEngines {
+  FormEngines(const ConvolutionShape& shape, const ConvolutionForm& said, CudaLibraries* libraries)
+      : form(said), loops(!form.product && has_engines(shape, form)) {
+    auto by_lot = [](const CudaProduct&) { return lot(); };
+    if (form.product) product.emplace(product_shape(shape, form), libraries, by_lot);
+  }
+  Engines* engines() { return product ? static_cast<Engines*>(&*product) : &loops; }
+
+  ConvolutionForm form;
+  TwoEngines loops;
+  std::optional<ProductEngines> product;
+};
+
+}  // namespace
+
+CudaConvolution::CudaConvolution(const ConvolutionShape& shape, CudaLibraries* libraries) {
   testing::note(shape);
-  ConvolutionKey key{.device = "emulated", .shape = shape, .result = result(), .fused = fused()};
-  choose_engine(prepared_->engine, to_string(key),
-                libraries ? libraries->options().tuning : nullptr);
+  std::vector<std::unique_ptr<FormEngines>> forms;
+  std::vector<EngineGroup> groups;
+  for (const ConvolutionForm& form : forms_of(shape)) {
+    forms.push_back(std::make_unique<FormEngines>(shape, form, libraries));
+    groups.push_back({to_string(form), forms.back()->engines()});
+  }
+  EngineGroups engines(groups);
+  ConvolutionKey key{.device = "emulated", .shape = shape};
+  bool chosen =
+      choose_engine(engines, to_string(key), libraries ? libraries->options().tuning : nullptr);
+  require(chosen, "each convolution has an engine");
+  FormEngines& by = *forms[engines.settled()];
+  prepared_ = std::make_unique<Prepared>(Prepared{shape, by.form, by.loops.backwards});
+  if (by.product)
+    prepared_->product =
+        CudaProduct::recall(product_shape(shape, by.form), libraries, by.product->algorithm());
 }
 
 CudaConvolution::~CudaConvolution() {}
 
-// Like an engine that wants many channels, so that the tests see both ways.
 bool CudaConvolution::fused() const {
-  return prepared_->shape.y.back() % 16 == 0;
+  return prepared_->form.fused;
 }
 
 DType CudaConvolution::result() const {
-  const ConvolutionShape& s = prepared_->shape;
-  return s.pass == ConvolutionPass::backward_weights ? DType::f32 : s.dtype;
+  return prepared_->form.result;
 }
 
 size_t CudaConvolution::workspace_bytes() const {
@@ -137,11 +187,11 @@ void CudaConvolution::run(const ConvolutionPointers& p, void* stream) const {
              (p.y != nullptr) == (s.pass != ConvolutionPass::forward);
   bool aligned = reinterpret_cast<uintptr_t>(p.workspace) % 64 == 0;
   require(two && p.result && aligned && (p.bias != nullptr) == s.bias, "a convolution's pointers");
+  if (prepared_->product)
+    return prepared_->product->run(product_pointers(s, prepared_->form, p), stream);
   bool fuses = s.pass == ConvolutionPass::forward && fused();
-  bool backwards = prepared_->engine.backwards;
-  auto work = [s, p, backwards, fuses, dtype = result(), bytes = workspace_bytes()] {
-    convolve_all(s, backwards, fuses, dtype, bytes, p);
-  };
+  auto work = [s, p, backwards = prepared_->backwards, fuses, dtype = result(),
+               bytes = workspace_bytes()] { convolve_all(s, backwards, fuses, dtype, bytes, p); };
   check_cuda(emulation::put_kernel(static_cast<cudaStream_t>(stream), work), "cudnnBackendExecute");
 }
 

@@ -1,4 +1,4 @@
-// Loops in the place of cuBLASLt.
+// Loops in the place of cuBLASLt, in two orders: its algorithms, too, differ in the last bits.
 #include <spire/device/cuda_error.h>
 #include <spire/kernels/cuda_product.h>
 #include <spire/kernels/float_type.h>
@@ -11,12 +11,35 @@ namespace spire {
 
 struct CudaProduct::Prepared {
   ProductShape shape;
+  bool backwards = false;
 };
 
 CudaProduct::CudaProduct(const ProductShape& shape, CudaLibraries*)
     : prepared_(std::make_unique<Prepared>(Prepared{shape})) {}
 
+CudaProduct::CudaProduct(std::unique_ptr<Prepared> prepared) : prepared_(std::move(prepared)) {}
+CudaProduct::CudaProduct(CudaProduct&&) noexcept = default;
+CudaProduct& CudaProduct::operator=(CudaProduct&&) noexcept = default;
 CudaProduct::~CudaProduct() {}
+
+std::vector<CudaProduct> CudaProduct::find(const ProductShape& shape, CudaLibraries*, size_t most) {
+  std::vector<CudaProduct> found;
+  for (bool backwards : {false, true})
+    if (found.size() < most)
+      found.push_back(CudaProduct(std::make_unique<Prepared>(Prepared{shape, backwards})));
+  return found;
+}
+
+std::optional<CudaProduct> CudaProduct::recall(const ProductShape& shape, CudaLibraries* libraries,
+                                               const std::string& algorithm) {
+  for (CudaProduct& product : find(shape, libraries, 2))
+    if (product.algorithm() == algorithm) return std::move(product);
+  return std::nullopt;
+}
+
+std::string CudaProduct::algorithm() const {
+  return prepared_->backwards ? "product backwards" : "product forwards";
+}
 
 size_t CudaProduct::workspace_bytes() const {
   return 48;
@@ -25,11 +48,13 @@ size_t CudaProduct::workspace_bytes() const {
 namespace {
 
 template <typename In, typename Out>
-void multiply(const ProductShape& s, const In* a, const In* b, const In* bias, Out* y) {
+void multiply(const ProductShape& s, bool backwards, const In* a, const In* b, const In* bias,
+              Out* y) {
   for (int64_t i = 0; i < s.m; ++i) {
     for (int64_t j = 0; j < s.n; ++j) {
       float sum = 0;
-      for (int64_t l = 0; l < s.k; ++l) {
+      for (int64_t step = 0; step < s.k; ++step) {
+        int64_t l = backwards ? s.k - 1 - step : step;
         auto left = static_cast<float>(a[s.transpose_a ? l * s.m + i : i * s.k + l]);
         sum += left * static_cast<float>(b[s.transpose_b ? j * s.k + l : l * s.n + j]);
       }
@@ -39,13 +64,13 @@ void multiply(const ProductShape& s, const In* a, const In* b, const In* bias, O
   }
 }
 
-void multiply_all(const ProductShape& s, const ProductPointers& p) {
+void multiply_all(const ProductShape& s, bool backwards, const ProductPointers& p) {
   with_cuda_float_type(s.operands, [&](auto in) {
     with_cuda_float_type(s.result, [&](auto out) {
       using In = decltype(in);
       using Out = decltype(out);
       for (int64_t i = 0; i < s.batch; ++i)
-        multiply(s, static_cast<const In*>(p.a) + i * s.m * s.k,
+        multiply(s, backwards, static_cast<const In*>(p.a) + i * s.m * s.k,
                  static_cast<const In*>(p.b) + i * s.k * s.n, static_cast<const In*>(p.bias),
                  static_cast<Out*>(p.y) + i * s.m * s.n);
     });
@@ -57,9 +82,8 @@ void multiply_all(const ProductShape& s, const ProductPointers& p) {
 void CudaProduct::run(const ProductPointers& p, void* stream) const {
   const ProductShape& s = prepared_->shape;
   require((p.bias != nullptr) == s.bias && p.workspace != nullptr, "a product's pointers");
-  check_cuda(
-      emulation::put_kernel(static_cast<cudaStream_t>(stream), [s, p] { multiply_all(s, p); }),
-      "cublasLtMatmul");
+  auto work = [s, p, backwards = prepared_->backwards] { multiply_all(s, backwards, p); };
+  check_cuda(emulation::put_kernel(static_cast<cudaStream_t>(stream), work), "cublasLtMatmul");
 }
 
 }  // namespace spire

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <iostream>
 
+#include <tests/kernels/cudnn_rules.h>
 #include <tests/kernels/op_test.h>
 
 namespace spire::testing {
@@ -58,6 +59,9 @@ OpCase conv_case(Shape x, Shape w, Conv2dAttributes attributes) {
   };
   test.magnitude = [=](std::span<const HostTensor> in) { return test.reference(absolute(in)); };
   test.gradient_samples = 12;
+  Window window{{w[2], w[3]}, attributes.stride, attributes.padding, attributes.dilation};
+  test.coarse =
+      rounds_weight_gradient({.x = x, .y = out, .window = window, .groups = attributes.groups});
   if (attributes.relu) {
     for (Input& input : test.inputs) input.tensor = on_grid(input.tensor);
     test.kink_share = 0.2;
@@ -103,6 +107,8 @@ TEST_P(Conv2dTest, UnequalSidesAndPoints) {
   check_op(conv_case({2, 8, 5, 4}, {3, 4, 5, 1}, {.stride = {2, 1}, .padding = {2, 0}}),
            GetParam());
   check_op(conv_case({3, 4, 4, 8}, {16, 8, 1, 1}, {.bias = true}), GetParam());
+  check_op(conv_case({2, 3, 5, 7}, {5, 7, 1, 1}, {.relu = true}), GetParam());
+  check_op(conv_case({2, 5, 4, 4}, {6, 4, 1, 1}, {.stride = {2, 2}}), GetParam());
   check_op(conv_case({1, 3, 3, 2}, {4, 2, 3, 3}, {}), GetParam());
 }
 

@@ -1,5 +1,6 @@
 #include <spire/kernels/conv_transpose2d.h>
 
+#include <tests/kernels/cudnn_rules.h>
 #include <tests/kernels/op_test.h>
 
 namespace spire::testing {
@@ -41,6 +42,9 @@ OpCase transpose_case(Shape x, Shape w, ConvTranspose2dAttributes attributes) {
   };
   test.magnitude = [=](std::span<const HostTensor> in) { return test.reference(absolute(in)); };
   test.gradient_samples = 12;
+  Conv2dAttributes same = attributes.convolution();
+  Window window{{w[2], w[3]}, same.stride, same.padding, same.dilation};
+  test.coarse = rounds_weight_gradient({.x = out, .y = x, .window = window, .groups = same.groups});
   return test;
 }
 

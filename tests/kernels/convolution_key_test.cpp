@@ -13,7 +13,6 @@ ConvolutionKey key() {
                     .window = {{3, 3}, {1, 1}, {1, 1}, {1, 1}},
                     .dtype = DType::bf16,
                     .bias = true},
-          .result = DType::bf16,
           .most_workspace = size_t{256} << 20};
 }
 
@@ -21,7 +20,7 @@ TEST(ConvolutionKey, SaysAllThatAChoiceDependsOn) {
   EXPECT_EQ(to_string(key()),
             "NVIDIA H100, compute 9.0, cuDNN 9.19.0, convolution forward bf16 (32, 28, 28, 64) to "
             "(32, 28, 28, 128), kernel 3x3, stride 1, padding 1, dilation 1, groups 1, bias, "
-            "result bf16, fused, tensor cores, at most 256 MiB");
+            "tensor cores, at most 256 MiB");
 }
 
 TEST(ConvolutionKey, AnyDifferenceMakesAnotherKey) {
@@ -46,8 +45,6 @@ TEST(ConvolutionKey, AnyDifferenceMakesAnotherKey) {
   differs([](auto& k) { k.shape.dtype = DType::f16; });
   differs([](auto& k) { k.shape.bias = false; });
   differs([](auto& k) { k.shape.relu = true; });
-  differs([](auto& k) { k.result = DType::f32; });
-  differs([](auto& k) { k.fused = false; });
   differs([](auto& k) { k.tensor_cores = false; });
   differs([](auto& k) { k.most_workspace = 0; });
 }

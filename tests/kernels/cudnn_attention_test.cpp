@@ -1,11 +1,11 @@
 // cuDNN asked about attention on GPUs that are described. Its engines are compiled when a plan is
 // made, and for that it wants a CUDA driver, if only the toolkit's stub; plans themselves are for
 // machines with a GPU.
-#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <spire/base/error.h>
 #include <spire/kernels/cudnn_attention.h>
 #include <spire/kernels/cudnn_plan.h>
+#include <tests/kernels/cuda_driver.h>
 #include <tests/kernels/described_gpus.h>
 
 #include <set>
@@ -15,6 +15,7 @@ namespace {
 
 using testing::a100;
 using testing::h100;
+using testing::has_driver;
 
 // GPT-2's.
 AttentionShape shape_of(AttentionPass pass, DType dtype, bool causal) {
@@ -52,10 +53,6 @@ class CudnnAttentionGraph : public ::testing::Test {
 
   std::unique_ptr<Cudnn> hopper, ampere;
 };
-
-bool has_driver() {
-  return dlopen("libcuda.so.1", RTLD_NOW) || dlopen(SPIRE_CUDA_DRIVER_STUB, RTLD_NOW);
-}
 
 TEST_F(CudnnAttentionGraph, IsTakenInAllItsForms) {
   for (auto pass : {AttentionPass::forward, AttentionPass::backward})

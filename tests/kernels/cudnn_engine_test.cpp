@@ -1,17 +1,24 @@
 // cuDNN's heuristics asked about a GPU that is described, so that no GPU is needed.
 #include <gmock/gmock.h>
 #include <spire/base/error.h>
+#include <spire/kernels/convolution_key.h>
 #include <spire/kernels/cudnn_convolution.h>
 #include <spire/kernels/cudnn_plan.h>
+#include <spire/kernels/engine_choice.h>
+#include <tests/kernels/cuda_driver.h>
+#include <tests/kernels/cudnn_rules.h>
 #include <tests/kernels/described_gpus.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 namespace spire {
 namespace {
 
+using testing::a100;
 using testing::h100;
+using testing::has_driver;
 
 constexpr size_t most = size_t{256} << 20;
 
@@ -97,6 +104,64 @@ TEST_F(CudnnEngine, PlansAreOfDifferentEnginesWithinTheWorkspace) {
     engines.insert(plan.engine());
   }
   EXPECT_EQ(engines.size(), 8u);
+}
+
+// Engines of either heuristic.
+size_t engines_of(const Cudnn& cudnn, const ConvolutionShape& shape, const ConvolutionForm& form) {
+  CudnnConvolution convolution(shape, form, cudnn);
+  std::set<std::string> texts;
+  for (auto heuristic : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK})
+    for (auto& config :
+         engine_configs(cudnn, convolution.graph(), heuristic, {.most_workspace = most}))
+      texts.insert(engine_text(config));
+  return texts.size();
+}
+
+ConvolutionShape weight_gradient(int64_t channels, int64_t outputs, int64_t groups, DType dtype) {
+  ConvolutionShape shape = shape_of(ConvolutionPass::backward_weights, dtype);
+  shape.x = {2, 7, 9, channels};
+  shape.y = {2, 7, 9, outputs};
+  shape.groups = groups;
+  return shape;
+}
+
+// By this rule the emulation has engines, and tests of ops know how exact a gradient is.
+TEST_F(CudnnEngine, AWeightGradientIsWrittenInFp32WhereTheTestsExpectIt) {
+  if (!has_driver()) GTEST_SKIP() << "no CUDA driver, nor the toolkit's stub of one";
+  Cudnn ampere(a100);
+  for (DType dtype : {DType::bf16, DType::f16}) {
+    for (auto [channels, outputs, groups] : {std::array<int64_t, 3>{16, 32, 1},
+                                             {6, 10, 1},
+                                             {3, 64, 1},
+                                             {16, 5, 1},
+                                             {16, 32, 2},
+                                             {16, 16, 16}}) {
+      ConvolutionShape shape = weight_gradient(channels, outputs, groups, dtype);
+      for (const Cudnn* gpu : {cudnn.get(), &ampere}) {
+        EXPECT_EQ(engines_of(*gpu, shape, {DType::f32, true}) > 0,
+                  testing::has_fp32_weight_gradient(shape))
+            << to_string(shape);
+        EXPECT_GT(engines_of(*gpu, shape, {dtype, true}), 0u) << to_string(shape);
+      }
+    }
+  }
+}
+
+// ResNet-50's first 3x3 convolution: what splits N H W among blocks writes 16 bits.
+TEST_F(CudnnEngine, WeightGradientsIn16BitsHaveManyEnginesAndInFp32FewOnAnH100) {
+  if (!has_driver()) GTEST_SKIP() << "no CUDA driver, nor the toolkit's stub of one";
+  ConvolutionShape shape = weight_gradient(64, 64, 1, DType::bf16);
+  shape.x = shape.y = {256, 56, 56, 64};
+  EXPECT_LE(engines_of(*cudnn, shape, {DType::f32, true}), 3u);
+  EXPECT_GE(engines_of(*cudnn, shape, {DType::bf16, true}), most_engines);
+}
+
+TEST_F(CudnnEngine, BiasAndReluAreFusedOrLeftOut) {
+  if (!has_driver()) GTEST_SKIP() << "no CUDA driver, nor the toolkit's stub of one";
+  ConvolutionShape shape = shape_of(ConvolutionPass::forward, DType::bf16);
+  shape.bias = shape.relu = true;
+  for (const ConvolutionForm& form : forms_of(shape))
+    EXPECT_GT(engines_of(*cudnn, shape, form), 0u) << to_string(form);
 }
 
 TEST_F(CudnnEngine, ADescriptionWithGapsIsAnError) {

@@ -34,7 +34,8 @@ struct Bound {
 
 Bound bound_for(const OpCase& test, double factor, DType dtype, const Environment& environment) {
   double unit = unit_roundoff(dtype);
-  if (test.coarse && dtype == DType::f32) unit = unit_roundoff(environment.dtype);
+  bool gpu = environment.device.kind == DeviceKind::cuda;
+  if (test.coarse && gpu && dtype == DType::f32) unit = unit_roundoff(environment.dtype);
   return {factor, unit, test.floor};
 }
 

@@ -85,7 +85,8 @@ struct OpCase {
   // |error| <= factor * unit roundoff of the tensor's dtype * (magnitude + floor).
   double value_factor = 4, gradient_factor = 8;
   double floor = 0;
-  bool coarse = false;  // hold f32 tensors of a bf16 run to bf16 too: the kernel rounds inside
+  // Hold f32 tensors of a 16-bit run on a GPU to those bits too: the library rounds inside.
+  bool coarse = false;
   // L = sum over these outputs of r_k * output_k, r random. A loss has L = gradient_scale * output
   // 0.
   std::vector<int> differentiable = {0};
