@@ -40,6 +40,7 @@ class Driver {
     image_ = reinterpret_cast<decltype(image_)>(dlsym(library_, "described_image"));
   }
   bool is_there() const { return images_ && image_; }
+  size_t images() const { return images_(); }
 
   // Of images that came since the last call: the first kernel that adds floats atomically.
   std::string new_float_atomics() {
@@ -130,6 +131,43 @@ TEST_P(PlansTest, ConvolutionsKeepToTheRules) {
 
 TEST_P(PlansTest, AttentionKeepsToTheRules) {
   for (const AttentionShape& shape : shapes.attentions) check(shape);
+}
+
+// A forward pass of attention, which NVRTC compiles on each of these GPUs.
+TEST_P(PlansTest, APlanThatWasKeptHasTheSameCodeAndWorkspace) {
+  AttentionShape shape{
+      .batch = 2, .length = 256, .heads = 2, .size = 64, .dtype = DType::bf16, .causal = true};
+  CudnnAttention attention(shape, {2, 2}, *cudnn);
+  CudnnRules rules{.most_workspace = CudaLibraries::Options().attention_workspace};
+  auto made = CudnnPlan::find(*cudnn, attention.graph(), rules, 1);
+  ASSERT_EQ(made.size(), 1u);
+  size_t images = driver.images();
+  auto config = engine_config(*cudnn, attention.graph(), made[0].engine(), rules);
+  ASSERT_TRUE(config);
+  auto again = CudnnPlan::restore(*cudnn, std::move(*config), made[0].text(), rules);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->engine(), made[0].engine());
+  EXPECT_EQ(again->workspace_bytes(), made[0].workspace_bytes());
+  EXPECT_EQ(again->text(), made[0].text());
+  EXPECT_GT(driver.images(), images) << "code comes with the plan";
+}
+
+// A text that is whole but no plan, as of another version: the plan is made.
+TEST_P(PlansTest, APlanThatIsOfNoUseIsMadeAnew) {
+  AttentionShape shape{
+      .batch = 2, .length = 128, .heads = 2, .size = 64, .dtype = DType::bf16, .causal = true};
+  CudnnAttention attention(shape, {2, 2}, *cudnn);
+  CudnnRules rules{.most_workspace = CudaLibraries::Options().attention_workspace};
+  auto made = CudnnPlan::find(*cudnn, attention.graph(), rules, 1);
+  ASSERT_EQ(made.size(), 1u);
+  PlanStore store(::testing::TempDir() + "described_gpu_plans");
+  store.keep("attention, " + made[0].engine(), "{}");
+  auto again =
+      CudnnPlan::recall(*cudnn, attention.graph(), made[0].engine(), rules, &store, "attention");
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->workspace_bytes(), made[0].workspace_bytes());
+  EXPECT_EQ(store.damaged(), 1u);
+  EXPECT_NE(store.find("attention, " + made[0].engine()), "{}");  // the new one is kept
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpus, PlansTest,

@@ -81,8 +81,8 @@ int64_t alignment(int64_t channels) {
 std::string kind(const ConvolutionShape& s) {
   const auto& [kernel, stride, padding, dilation] = s.window;
   return fmt::format("{} {} {} {} {} {} {} {} {} {}", static_cast<int>(s.pass), name(s.dtype),
-                     to_string(kernel), to_string(stride), dilation.h > 1, alignment(s.x[3]),
-                     alignment(s.y[3]), s.groups > 1, s.bias, s.relu);
+                     kernel == Extent2d{1, 1}, stride == Extent2d{1, 1}, dilation.h > 1,
+                     alignment(s.x[3]), alignment(s.y[3]), s.groups > 1, s.bias, s.relu);
 }
 
 std::string kind(const AttentionShape& s) {

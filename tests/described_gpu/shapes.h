@@ -20,8 +20,9 @@ struct Shapes {
 };
 Shapes read_shapes(const std::filesystem::path& file);
 
-// One of each kind: of the same pass, dtype, window and alignment of channels, whatever the
-// extents. Attention: of the same pass, dtype, head size, mask and dropout.
+// One of each kind: of the same pass, dtype, alignment of channels, groups, bias and relu, with
+// strides, dilation and a window of more than one pixel or without. Attention: of the same pass,
+// dtype, head size, mask and dropout.
 Shapes one_of_each_kind(const Shapes& shapes);
 
 }  // namespace spire::testing
