@@ -19,10 +19,12 @@ CudnnOnDevice current_device() {
 
 class AttentionKernel : public Kernel {
  public:
-  AttentionKernel(AttentionPass pass, std::shared_ptr<const PreparedAttention> shared)
-      : pass_(pass),
-        shared_(std::move(shared)),
-        packs_(static_cast<size_t>(shared_->attention.shares())) {}
+  AttentionKernel(AttentionPass pass, std::shared_ptr<const PreparedAttention> shared,
+                  const Cudnn& cudnn)
+      : pass_(pass), shared_(std::move(shared)) {
+    for (int64_t share = 0; share < shared_->attention.shares(); ++share)
+      packs_.emplace_back(cudnn);
+  }
 
   size_t workspace_bytes() const override { return shared_->workspace_bytes(*shared_->plan); }
 
@@ -44,7 +46,7 @@ std::unique_ptr<Kernel> choose_attention(const AttentionShape& shape, const OwnA
   if (!asks || !may_be_cudnns(shape, current_device())) return own.make();
   auto prepared = prepare_attention(shape, own, request);
   if (!prepared) return own.make();
-  return std::make_unique<AttentionKernel>(shape.pass, std::move(prepared));
+  return std::make_unique<AttentionKernel>(shape.pass, std::move(prepared), request.cuda->cudnn());
 }
 
 }  // namespace spire

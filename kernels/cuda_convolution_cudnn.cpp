@@ -14,7 +14,7 @@ struct CudaConvolution::Prepared {
 CudaConvolution::CudaConvolution(const ConvolutionShape& shape, CudaLibraries* libraries) {
   require(libraries != nullptr, "a convolution needs the device's libraries");
   auto shared = prepare_convolution(shape, *libraries);
-  prepared_ = std::make_unique<Prepared>(Prepared{shape, shared, {}});
+  prepared_ = std::make_unique<Prepared>(Prepared{shape, shared, CudnnPack(libraries->cudnn())});
   const ConvolutionForm& form = shared->form;
   if (!form.product) return;
   prepared_->product =

@@ -3,11 +3,14 @@
 #include <spire/kernels/cublaslt.h>
 #include <spire/kernels/cuda_libraries.h>
 #include <spire/kernels/cudnn.h>
+#include <spire/kernels/tuning.h>
 
 namespace spire {
 
-CudaLibraries::CudaLibraries(DeviceId device, const Options& options)
-    : device_(device), options_(options) {
+CudaLibraries::CudaLibraries(DeviceId device, const Options& options, const CudaLibraries* same_gpu)
+    : device_(device),
+      options_(options),
+      plans_(same_gpu ? same_gpu->plans_ : std::make_shared<Plans>()) {
   require(device.kind == DeviceKind::cuda, "CUDA's libraries for {}", to_string(device));
   cublaslt_ = std::make_unique<Cublaslt>();
 }
@@ -15,7 +18,10 @@ CudaLibraries::CudaLibraries(DeviceId device, const Options& options)
 CudaLibraries::~CudaLibraries() {}
 
 const Cudnn& CudaLibraries::cudnn() const {
-  std::call_once(cudnn_opened_, [this] { cudnn_ = std::make_unique<Cudnn>(); });
+  std::call_once(cudnn_opened_, [this] {
+    cudnn_ = std::make_shared<const Cudnn>();
+    plans_->made_with.push_back(cudnn_);
+  });
   return *cudnn_;
 }
 
@@ -25,11 +31,16 @@ std::string CudaLibraries::kind() const {
                      version % 100);
 }
 
+PlanStore* CudaLibraries::plan_store() const {
+  return options_.tuning ? &options_.tuning->plans() : nullptr;
+}
+
 std::unique_ptr<CudaLibraries> open_cuda_libraries(DeviceId device,
-                                                   const CudaLibraries::Options& options) {
+                                                   const CudaLibraries::Options& options,
+                                                   const CudaLibraries* same_gpu) {
   if (device.kind == DeviceKind::cpu) return nullptr;
   make_current(device);
-  return std::make_unique<CudaLibraries>(device, options);
+  return std::make_unique<CudaLibraries>(device, options, same_gpu);
 }
 
 }  // namespace spire

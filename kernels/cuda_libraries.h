@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include <spire/device/device.h>
 
@@ -13,6 +14,7 @@ struct Cublaslt;
 struct Cudnn;
 struct PreparedAttention;
 struct PreparedConvolution;
+class PlanStore;
 class Tuning;
 
 class CudaLibraries {
@@ -29,7 +31,9 @@ class CudaLibraries {
   };
   // Opens cuBLASLt: it takes 200 MB and a quarter of a second, so not before a GPU is in use.
   // Throws Error(device) where it is not found. REQUIRES: the device is the thread's current one.
-  CudaLibraries(DeviceId device, const Options& options);
+  // same_gpu: others of this GPU with the same options, whose plans these share; they need not
+  // stay.
+  CudaLibraries(DeviceId device, const Options& options, const CudaLibraries* same_gpu = nullptr);
   ~CudaLibraries();
 
   DeviceId device() const { return device_; }
@@ -41,28 +45,37 @@ class CudaLibraries {
   // What choices of engines are for: "NVIDIA H100 80GB HBM3, compute 9.0, cuDNN 9.19.0, cuBLASLt
   // 13.0.2". Opens cuDNN.
   std::string kind() const;
-  // What was prepared for convolutions, by what they are: those of the same shape share it. One
-  // thread at a time.
+  // Where compiled plans are kept; null: nowhere.
+  PlanStore* plan_store() const;
+  // What was prepared for convolutions, by what they are: those of the same shape share it, on all
+  // logical devices of the GPU. One thread at a time.
   std::map<std::string, std::shared_ptr<const PreparedConvolution>>& convolutions() {
-    return convolutions_;
+    return plans_->convolutions;
   }
   // And for attention; null where that is the own kernel's.
   std::map<std::string, std::shared_ptr<const PreparedAttention>>& attentions() {
-    return attentions_;
+    return plans_->attentions;
   }
 
  private:
+  // A plan refers to the handle it was made with, which stays as long.
+  struct Plans {
+    std::vector<std::shared_ptr<const Cudnn>> made_with;
+    std::map<std::string, std::shared_ptr<const PreparedConvolution>> convolutions;
+    std::map<std::string, std::shared_ptr<const PreparedAttention>> attentions;
+  };
+
   DeviceId device_;
   Options options_;
   std::unique_ptr<Cublaslt> cublaslt_;
   mutable std::once_flag cudnn_opened_;
-  mutable std::unique_ptr<Cudnn> cudnn_;
-  std::map<std::string, std::shared_ptr<const PreparedConvolution>> convolutions_;
-  std::map<std::string, std::shared_ptr<const PreparedAttention>> attentions_;
+  mutable std::shared_ptr<const Cudnn> cudnn_;
+  std::shared_ptr<Plans> plans_;
 };
 
 // Those of a GPU, or null for a CPU.
 std::unique_ptr<CudaLibraries> open_cuda_libraries(DeviceId device,
-                                                   const CudaLibraries::Options& options);
+                                                   const CudaLibraries::Options& options,
+                                                   const CudaLibraries* same_gpu = nullptr);
 
 }  // namespace spire

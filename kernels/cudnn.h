@@ -78,6 +78,10 @@ class CudnnDescriptor {
     return value;
   }
   template <typename T>
+  int64_t count(cudnnBackendAttributeName_t name) const {
+    return values(name, cudnn_type<T>, 0, nullptr);
+  }
+  template <typename T>
   std::vector<T> all(cudnnBackendAttributeName_t name, int64_t most) const {
     std::vector<T> found(static_cast<size_t>(most));
     found.resize(static_cast<size_t>(values(name, cudnn_type<T>, most, found.data())));

@@ -1,8 +1,23 @@
+#include <spire/base/error.h>
 #include <spire/kernels/cudnn_plan.h>
 
 #include <algorithm>
 
 namespace spire {
+namespace {
+
+CudnnDescriptor plan_on(const Cudnn& cudnn) {
+  CudnnDescriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+  cudnn.name_in(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE);
+  cudnn.describe_in(plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
+  return plan;
+}
+
+std::string name_with(const std::string& name, const std::string& engine) {
+  return fmt::format("{}, {}", name, engine);
+}
+
+}  // namespace
 
 const CudnnDescriptor& CudnnPack::with(std::span<const int64_t> ids,
                                        std::span<void* const> pointers, void* workspace) {
@@ -28,14 +43,54 @@ CudnnPlan::CudnnPlan(const Cudnn& cudnn, CudnnDescriptor config, CudnnDescriptor
 
 std::optional<CudnnPlan> CudnnPlan::make(const Cudnn& cudnn, CudnnDescriptor config,
                                          const CudnnRules& rules) {
-  CudnnDescriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-  cudnn.name_in(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE);
-  cudnn.describe_in(plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
+  CudnnDescriptor plan = plan_on(cudnn);
   plan.link(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
+  return finished(cudnn, std::move(config), std::move(plan), rules);
+}
+
+std::optional<CudnnPlan> CudnnPlan::restore(const Cudnn& cudnn, CudnnDescriptor config,
+                                            const std::string& text, const CudnnRules& rules) {
+  CudnnDescriptor plan = plan_on(cudnn);
+  try {
+    plan.set_all(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,
+                 std::span<const char>(text.data(), text.size()));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  return finished(cudnn, std::move(config), std::move(plan), rules);
+}
+
+std::optional<CudnnPlan> CudnnPlan::finished(const Cudnn& cudnn, CudnnDescriptor config,
+                                             CudnnDescriptor plan, const CudnnRules& rules) {
   if (!plan.try_finalize()) return std::nullopt;
   CudnnPlan made(cudnn, std::move(config), std::move(plan));
   if (made.workspace_bytes() > rules.most_workspace) return std::nullopt;
   return made;
+}
+
+std::optional<CudnnPlan> CudnnPlan::recall(const Cudnn& cudnn, const CudnnDescriptor& graph,
+                                           const std::string& engine, const CudnnRules& rules,
+                                           PlanStore* store, const std::string& name) {
+  auto config = engine_config(cudnn, graph, engine, rules);
+  if (!config) return std::nullopt;
+  if (auto text = store ? store->find(name_with(name, engine)) : std::nullopt) {
+    if (auto plan = restore(cudnn, std::move(*config), *text, rules)) return plan;
+    store->refuse();
+    config = engine_config(cudnn, graph, engine, rules);
+  }
+  auto plan = make(cudnn, std::move(*config), rules);
+  if (plan) plan->keep(store, name);
+  return plan;
+}
+
+void CudnnPlan::keep(PlanStore* store, const std::string& name) const {
+  if (store) store->keep(name_with(name, engine()), text());
+}
+
+std::string CudnnPlan::text() const {
+  constexpr auto json = CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION;
+  auto characters = plan_.all<char>(json, plan_.count<char>(json));
+  return {characters.begin(), characters.end()};
 }
 
 std::vector<CudnnPlan> CudnnPlan::find(const Cudnn& cudnn, const CudnnDescriptor& graph,
@@ -60,9 +115,9 @@ std::vector<CudnnPlan> CudnnPlan::find(const Cudnn& cudnn, const CudnnDescriptor
 void CudnnPlan::run(CudnnPack& pack, std::span<const int64_t> ids, std::span<void* const> pointers,
                     void* workspace, void* stream) const {
   const CudnnDescriptor& tensors = pack.with(ids, pointers, workspace);
-  check_cudnn(cudnnSetStream(cudnn_->handle, static_cast<cudaStream_t>(stream)), "cudnnSetStream");
-  check_cudnn(cudnnBackendExecute(cudnn_->handle, plan_.get(), tensors.get()),
-              "cudnnBackendExecute");
+  cudnnHandle_t handle = (pack.cudnn() ? pack.cudnn() : cudnn_)->handle;
+  check_cudnn(cudnnSetStream(handle, static_cast<cudaStream_t>(stream)), "cudnnSetStream");
+  check_cudnn(cudnnBackendExecute(handle, plan_.get(), tensors.get()), "cudnnBackendExecute");
 }
 
 size_t largest_workspace(std::span<const CudnnPlan> plans) {

@@ -14,7 +14,8 @@ struct Cudnn {};
 
 CudaLibraries::~CudaLibraries() {}
 
-std::unique_ptr<CudaLibraries> open_cuda_libraries(DeviceId device, const CudaLibraries::Options&) {
+std::unique_ptr<CudaLibraries> open_cuda_libraries(DeviceId device, const CudaLibraries::Options&,
+                                                   const CudaLibraries*) {
   if (device.kind == DeviceKind::cpu) return nullptr;
   refuse_cuda(device.index);
 }

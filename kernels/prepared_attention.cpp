@@ -54,8 +54,8 @@ class AttentionEngines : public Engines {
       : shape_(shape), request_(request), own_(own), prepared_(prepared) {}
 
   bool recall(const std::string& name) override {
-    auto config = engine_config(cudnn(), graph(), name, rules());
-    if (config) prepared_.plan = CudnnPlan::make(cudnn(), std::move(*config), rules());
+    prepared_.plan = CudnnPlan::recall(cudnn(), graph(), name, rules(), request_.cuda->plan_store(),
+                                       name_in_store());
     return prepared_.plan.has_value();
   }
   size_t propose(size_t most) override {
@@ -66,12 +66,17 @@ class AttentionEngines : public Engines {
   std::optional<float> time_own() { return timer().time(*own_); }
   std::string settle(size_t index) override {
     prepared_.plan = std::move(plans_[index]);
+    prepared_.plan->keep(request_.cuda->plan_store(), name_in_store());
     return prepared_.plan->engine();
   }
 
  private:
   const Cudnn& cudnn() const { return request_.cuda->cudnn(); }
   const CudnnDescriptor& graph() const { return prepared_.attention.graph(); }
+  // The workspace decides how much of it one run does.
+  std::string name_in_store() const {
+    return to_string(AttentionKey{cudnn().kind, shape_, rules().most_workspace});
+  }
   CudnnRules rules() const {
     return {.most_workspace = request_.cuda->options().attention_workspace};
   }
@@ -135,8 +140,9 @@ std::shared_ptr<const PreparedAttention> prepare_attention(const AttentionShape&
                                                            const OwnAttention& own,
                                                            const KernelRequest& request) {
   auto [found, is_new] = request.cuda->attentions().try_emplace(to_string(shape));
-  if (is_new) found->second = prepare(shape, own, request);
-  return found->second;
+  if (!is_new) return found->second;
+  PlanClock clock(request.cuda->plan_store());
+  return found->second = prepare(shape, own, request);
 }
 
 AttentionPointers attention_pointers(AttentionPass pass, const KernelArgs& args) {

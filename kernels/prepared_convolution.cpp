@@ -13,15 +13,20 @@ class ConvolutionEngines : public Engines {
  public:
   using Time = std::function<std::optional<float>(const PreparedConvolution&, const CudnnPlan&)>;
 
-  ConvolutionEngines(const ConvolutionShape& shape, const Cudnn& cudnn, const CudnnRules& rules,
-                     PreparedConvolution& prepared, Time time)
-      : cudnn_(cudnn), rules_(rules), prepared_(prepared), time_(std::move(time)) {
-    prepared.convolution.emplace(shape, prepared.form, cudnn);
+  ConvolutionEngines(const ConvolutionShape& shape, const CudaLibraries& libraries,
+                     const CudnnRules& rules, PreparedConvolution& prepared, Time time)
+      : cudnn_(libraries.cudnn()),
+        store_(libraries.plan_store()),
+        name_(fmt::format("{}, convolution {}, {}", cudnn_.kind, to_string(shape),
+                          to_string(prepared.form))),
+        rules_(rules),
+        prepared_(prepared),
+        time_(std::move(time)) {
+    prepared.convolution.emplace(shape, prepared.form, cudnn_);
   }
 
   bool recall(const std::string& name) override {
-    auto config = engine_config(cudnn_, graph(), name, rules_);
-    if (config) prepared_.plan = CudnnPlan::make(cudnn_, std::move(*config), rules_);
+    prepared_.plan = CudnnPlan::recall(cudnn_, graph(), name, rules_, store_, name_);
     return prepared_.plan.has_value();
   }
   size_t propose(size_t most) override {
@@ -31,6 +36,7 @@ class ConvolutionEngines : public Engines {
   std::optional<float> time(size_t index) override { return time_(prepared_, plans_[index]); }
   std::string settle(size_t index) override {
     prepared_.plan = std::move(plans_[index]);
+    prepared_.plan->keep(store_, name_);
     return prepared_.plan->engine();
   }
 
@@ -40,6 +46,8 @@ class ConvolutionEngines : public Engines {
   const CudnnDescriptor& graph() const { return prepared_.convolution->graph(); }
 
   const Cudnn& cudnn_;
+  PlanStore* store_;
+  std::string name_;  // of plans in the store, before the engine's
   const CudnnRules& rules_;
   PreparedConvolution& prepared_;
   Time time_;
@@ -87,8 +95,8 @@ class ConvolutionChoice {
       auto time = [this](const PreparedConvolution& prepared, const CudnnPlan& plan) {
         return time_plan(prepared, plan);
       };
-      added.convolution = std::make_unique<ConvolutionEngines>(shape_, libraries_.cudnn(), rules_,
-                                                               *added.prepared, time);
+      added.convolution =
+          std::make_unique<ConvolutionEngines>(shape_, libraries_, rules_, *added.prepared, time);
       engines = added.convolution.get();
     }
     groups_.push_back({to_string(form), engines});
@@ -146,8 +154,9 @@ std::shared_ptr<const PreparedConvolution> prepare(const ConvolutionShape& shape
 std::shared_ptr<const PreparedConvolution> prepare_convolution(const ConvolutionShape& shape,
                                                                CudaLibraries& libraries) {
   auto& prepared = libraries.convolutions()[to_string(shape)];
-  if (!prepared) prepared = prepare(shape, libraries);
-  return prepared;
+  if (prepared) return prepared;
+  PlanClock clock(libraries.plan_store());
+  return prepared = prepare(shape, libraries);
 }
 
 void PreparedConvolution::run(const CudnnPlan& by, CudnnPack& pack, const ConvolutionPointers& p,

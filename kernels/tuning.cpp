@@ -5,6 +5,7 @@ namespace spire {
 Tuning::Tuning(Options options)
     : chosen_(std::move(options.recorded)),
       cached_(std::move(options.cached)),
+      plans_(std::move(options.plans)),
       measures_(options.measures) {}
 
 std::optional<std::string> Tuning::find(const std::string& key) {

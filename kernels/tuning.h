@@ -4,6 +4,7 @@
 #pragma once
 #include <optional>
 
+#include <spire/kernels/plan_store.h>
 #include <spire/kernels/tuning_choices.h>
 
 namespace spire {
@@ -12,8 +13,9 @@ namespace spire {
 class Tuning {
  public:
   struct Options {
-    TuningChoices recorded = {};  // the run's own, from its checkpoint; they come first
-    TuningChoices cached = {};    // of earlier runs
+    TuningChoices recorded = {};       // the run's own, from its checkpoint; they come first
+    TuningChoices cached = {};         // of earlier runs
+    std::filesystem::path plans = {};  // a folder of plans for what was chosen (PlanStore)
     bool measures = false;  // what is in neither; else the library's own first proposal is taken
   };
   explicit Tuning(Options options);
@@ -28,6 +30,10 @@ class Tuning {
   // What another process has chosen for all.
   void adopt(const TuningChoices& chosen);
 
+  // Where plans for what was chosen come from, and where they are counted.
+  PlanStore& plans() { return plans_; }
+  const PlanStore& plans() const { return plans_; }
+
   // All of the run, whether this device has used them or not: what is recorded.
   const TuningChoices& chosen() const { return chosen_; }
   const TuningChoices& measured() const { return measured_; }  // for later runs
@@ -38,6 +44,7 @@ class Tuning {
 
  private:
   TuningChoices chosen_, cached_, measured_, unrivalled_, replaced_;
+  PlanStore plans_;
   bool measures_;
 };
 

@@ -5,6 +5,8 @@
 namespace spire {
 namespace {
 
+namespace fs = std::filesystem;
+
 TuningChoices recorded_choices(const std::string& text) {
   if (text.empty()) return {};
   try {
@@ -27,6 +29,31 @@ void tell_of_own_kernels(const Tuning& tuning, Observer& observer) {
       own.size(), own.size() == 1 ? "" : "s", own[0], own.size() == 1 ? "" : ", ..."));
 }
 
+void tell_of_plans(const PlanStore& plans, Observer& observer) {
+  if (plans.prepared() == 0) return;
+  std::string damaged =
+      plans.damaged() == 0
+          ? ""
+          : fmt::format(", and made {} anew that are damaged there", plans.damaged());
+  observer.on_note(
+      fmt::format("prepared {} convolution{} and passes of attention in {:.1f} s, took "
+                  "{} plan{} from the cache{}",
+                  plans.prepared(), plans.prepared() == 1 ? "" : "s", plans.seconds(),
+                  plans.found(), plans.found() == 1 ? "" : "s", damaged));
+}
+
+// Compiled plans, for the next run. One that cannot keep them only starts later.
+void keep_plans(const fs::path& cache, Tuning& tuning, Observer& observer) {
+  tell_of_plans(tuning.plans(), observer);
+  if (cache.empty()) return;
+  try {
+    add_plans_to_cache(cache, tuning.plans());
+  } catch (const Error& error) {
+    observer.on_warning(
+        fmt::format("the next run has to compile cuDNN's plans anew: {}", error.what()));
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Tuning> open_tuning(const CudaConfig& config, const TuningSource& source,
@@ -34,8 +61,10 @@ std::unique_ptr<Tuning> open_tuning(const CudaConfig& config, const TuningSource
   if (source.gpus && !config.autotune) return nullptr;
   Tuning::Options options{.recorded = recorded_choices(source.recorded),
                           .measures = source.gpus && source.first};
+  fs::path cache_path = tuning_cache_path(config.autotune_cache);
+  if (source.gpus) options.plans = plan_folder(cache_path);
   if (options.measures) {
-    TuningCacheContent cache = read_tuning_cache(tuning_cache_path(config.autotune_cache));
+    TuningCacheContent cache = read_tuning_cache(cache_path);
     if (!cache.problem.empty())
       observer.on_warning(fmt::format("{}; engines are measured anew", cache.problem));
     options.cached = std::move(cache.choices);
@@ -54,9 +83,10 @@ std::string recorded_text(const Tuning* tuning) {
   return tuning && !tuning->chosen().empty() ? tuning->chosen().to_text() : "";
 }
 
-void keep_tuning(const CudaConfig& config, const Tuning& tuning, Observer& observer) {
+void keep_tuning(const CudaConfig& config, Tuning& tuning, Observer& observer) {
   tell_of_own_kernels(tuning, observer);
-  std::filesystem::path path = tuning_cache_path(config.autotune_cache);
+  fs::path path = tuning_cache_path(config.autotune_cache);
+  keep_plans(path, tuning, observer);
   if (size_t lost = tuning.replaced().size())
     observer.on_warning(fmt::format(
         "{} of the engines chosen before cannot be used any more, and others took their place: "

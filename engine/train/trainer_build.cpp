@@ -105,10 +105,13 @@ void Trainer::make_devices(const TrainerOptions& options) {
   make_pools(ids, options);
   for (DeviceId id : ids) {
     replicas_.push_back(std::make_unique<Replica>(layout_));
-    libraries_.push_back(
-        open_cuda_libraries(id, {.tf32 = options.cuda.tf32,
-                                 .cudnn_attention = options.cuda.attention == "auto",
-                                 .tuning = options.tuning}));
+    auto first = static_cast<size_t>(std::find(ids.begin(), ids.end(), id) - ids.begin());
+    bool is_first = first == libraries_.size();
+    libraries_.push_back(open_cuda_libraries(id,
+                                             {.tf32 = options.cuda.tf32,
+                                              .cudnn_attention = options.cuda.attention == "auto",
+                                              .tuning = options.tuning},
+                                             is_first ? nullptr : libraries_[first].get()));
   }
   std::vector<Stream*> streams;
   for (const LaneSpec& lane : placement_.lanes) {

@@ -51,6 +51,12 @@ class CacheLock {
   int descriptor_ = -1;
 };
 
+void make_folder_of(const fs::path& path) {
+  std::error_code error;
+  if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
+  if (error) fail(Category::config, "{}: {}", path.parent_path().string(), error.message());
+}
+
 }  // namespace
 
 fs::path tuning_cache_path(const std::string& word) {
@@ -78,10 +84,19 @@ TuningCacheContent read_tuning_cache(const fs::path& path) {
   }
 }
 
+fs::path plan_folder(const fs::path& path) {
+  return path.empty() ? path : fs::path(path.string() + ".plans");
+}
+
+void add_plans_to_cache(const fs::path& path, PlanStore& plans) {
+  if (!plans.has_new()) return;
+  make_folder_of(path);
+  CacheLock lock(path);
+  plans.write();
+}
+
 void add_to_tuning_cache(const fs::path& path, const Tuning& tuning) {
-  std::error_code error;
-  if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
-  if (error) fail(Category::config, "{}: {}", path.parent_path().string(), error.message());
+  make_folder_of(path);
   CacheLock lock(path);
   TuningChoices all, file = read_tuning_cache(path).choices;
   for (const auto& [key, engine] : tuning.measured())

@@ -27,4 +27,10 @@ TuningCacheContent read_tuning_cache(const std::filesystem::path& path);
 // Error(config) naming the file and the system's reason.
 void add_to_tuning_cache(const std::filesystem::path& path, const Tuning& tuning);
 
+// Beside the file of choices, cuDNN's plans for them: "tuning.txt.plans". Empty where the path is.
+std::filesystem::path plan_folder(const std::filesystem::path& path);
+// Writes what is new in the store, under the lock of that file. Throws Error(config) as
+// PlanStore::write.
+void add_plans_to_cache(const std::filesystem::path& path, PlanStore& plans);
+
 }  // namespace spire

@@ -9,6 +9,7 @@
 #include <spire/kernels/engine_groups.h>
 #include <spire/kernels/float_type.h>
 #include <spire/kernels/product_engines.h>
+#include <tests/described_gpu/shapes.h>
 #include <tests/kernels/cudnn_rules.h>
 
 #include <algorithm>
@@ -84,6 +85,7 @@ struct FormEngines {
 }  // namespace
 
 CudaConvolution::CudaConvolution(const ConvolutionShape& shape, CudaLibraries* libraries) {
+  testing::note(shape);
   std::vector<std::unique_ptr<FormEngines>> forms;
   std::vector<EngineGroup> groups;
   for (const ConvolutionForm& form : forms_of(shape)) {

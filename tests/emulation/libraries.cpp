@@ -6,15 +6,18 @@ namespace spire {
 struct Cublaslt {};
 struct Cudnn {};
 
-CudaLibraries::CudaLibraries(DeviceId device, const Options& options)
-    : device_(device), options_(options) {}
+CudaLibraries::CudaLibraries(DeviceId device, const Options& options, const CudaLibraries* same_gpu)
+    : device_(device),
+      options_(options),
+      plans_(same_gpu ? same_gpu->plans_ : std::make_shared<Plans>()) {}
 
 CudaLibraries::~CudaLibraries() {}
 
 std::unique_ptr<CudaLibraries> open_cuda_libraries(DeviceId device,
-                                                   const CudaLibraries::Options& options) {
+                                                   const CudaLibraries::Options& options,
+                                                   const CudaLibraries* same_gpu) {
   if (device.kind == DeviceKind::cpu) return nullptr;
-  return std::make_unique<CudaLibraries>(device, options);
+  return std::make_unique<CudaLibraries>(device, options, same_gpu);
 }
 
 }  // namespace spire

@@ -24,4 +24,24 @@ inline constexpr std::string_view a100 = R"({
   "maxCtasPerSM": 32, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048, "isTccDriver": 0,
   "supportCoopLaunch": 1, "totalGlobalMem": 85029158912})";
 
+inline constexpr std::string_view l4 = R"({
+  "deviceName": "NVIDIA L4", "cudaDeviceId": 0, "deviceVer": 890, "driverVer": 13000,
+  "multiProcessorCount": 58, "maxGridSize": [2147483647, 65535, 65535],
+  "maxBlockSize": [1024, 1024, 64], "regsPerBlock": 65536, "smClockRateKHz": 2040000,
+  "memClockRateKHz": 6251000, "l2CacheSize": 50331648, "warpSize": 32,
+  "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": 101376,
+  "reservedSharedMemoryPerBlock": 1024, "maxRegistersPerSM": 65536, "pciDeviceId": 0,
+  "maxCtasPerSM": 24, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 1536, "isTccDriver": 0,
+  "supportCoopLaunch": 1, "totalGlobalMem": 23609475072})";
+
+inline constexpr std::string_view rtx4090 = R"({
+  "deviceName": "NVIDIA GeForce RTX 4090", "cudaDeviceId": 0, "deviceVer": 890, "driverVer": 13000,
+  "multiProcessorCount": 128, "maxGridSize": [2147483647, 65535, 65535],
+  "maxBlockSize": [1024, 1024, 64], "regsPerBlock": 65536, "smClockRateKHz": 2520000,
+  "memClockRateKHz": 10501000, "l2CacheSize": 75497472, "warpSize": 32,
+  "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": 101376,
+  "reservedSharedMemoryPerBlock": 1024, "maxRegistersPerSM": 65536, "pciDeviceId": 0,
+  "maxCtasPerSM": 24, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 1536, "isTccDriver": 0,
+  "supportCoopLaunch": 1, "totalGlobalMem": 25250627584})";
+
 }  // namespace spire::testing

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Writes down what the shipped configs and the op tests ask a GPU's libraries for, by running them on GPUs that are
+# emulated: trainer plan compiles every kernel of a run and computes nothing.
+# Usage: record.sh EMULATED_TRAINER EMULATION_TEST CONFIGS OUTPUT
+set -euo pipefail
+trainer=$1 tests=$2 configs=$3 output=$4
+
+export SPIRE_SHAPES_FILE=$output.part
+folder=$(mktemp -d)
+trap 'rm -rf "$folder" "$SPIRE_SHAPES_FILE"' EXIT
+
+# Data that may not be here is synthetic, of the same shape; it knows no augmentation.
+stored() {
+  local config=$1
+  shift
+  sed '/^  augment:/d' "$configs/$config.yaml" > "$folder/$config.yaml"
+  plan "$folder/$config.yaml" data.name=synthetic "$@"
+}
+plan() {
+  local config=$1
+  shift
+  "$trainer" plan --config "$config" devices=cuda:0 "$@" > "$folder/log" 2>&1 || { cat "$folder/log" >&2; exit 1; }
+}
+
+: > "$SPIRE_SHAPES_FILE"
+for config in "$configs"/*.yaml; do
+  name=$(basename "$config" .yaml)
+  case $name in
+    cifar10_*) stored "$name" "data.synthetic.shape=[32, 32, 3]" ;;
+    imagenet_*) stored "$name" "data.synthetic.shape=[224, 224, 3]" data.synthetic.classes=1000 ;;
+    gpt2_*) stored "$name" data.synthetic.kind=tokens "data.synthetic.shape=[1024]" data.synthetic.classes=50257 ;;
+    gpt_char) stored "$name" data.synthetic.kind=tokens "data.synthetic.shape=[128]" data.synthetic.classes=65 ;;
+    *) plan "$config" ;;
+  esac
+done
+cp "$SPIRE_SHAPES_FILE" "$output.configs"
+
+"$tests" --gtest_filter='Everywhere/Conv*cuda*:Everywhere/Attention*cuda*' > "$folder/log" 2>&1 ||
+  { tail -50 "$folder/log" >&2; exit 1; }
+mv "$SPIRE_SHAPES_FILE" "$output"
