@@ -8,7 +8,7 @@ namespace spire {
 CudaStatus discover_cuda() {
   CudaStatus status;
   status.built = true;
-  for (int i = 0; i < emulation::device_count; ++i) {
+  for (int i = 0; i < emulation::device_count(); ++i) {
     status.devices.push_back({.index = i,
                               .name = "emulation",
                               .uuid = "",
