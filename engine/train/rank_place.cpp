@@ -51,7 +51,8 @@ void take_turn(RankPlace& place, Turn turn) {
 
 RankPlace own_place() {
   CudaStatus cuda = discover_cuda();
-  return {host_name(), discover_topology().cores, cuda.devices, cuda.why_none};
+  auto gpus = static_cast<int>(cuda.devices.size());
+  return {host_name(), discover_topology().cores, cuda.devices, cuda.why_none, find_peers(gpus)};
 }
 
 std::vector<RankPlace> share_out(std::vector<RankPlace> ranks) {
@@ -67,9 +68,11 @@ std::vector<RankPlace> share_out(std::vector<RankPlace> ranks) {
   return ranks;
 }
 
-// Why there are none, then a line a GPU.
+// Why there are none, the pairs of peers, then a line a GPU.
 std::string gpus_to_text(const RankPlace& place) {
   std::string text = place.why_no_gpu + "\n";
+  for (auto [a, b] : place.peers) text += fmt::format("{} {} ", a, b);
+  text += "\n";
   for (const auto& gpu : place.gpus) {
     text += fmt::format("{} {} {} {}\n", gpu.index, gpu.total_bytes,
                         gpu.uuid.empty() ? "-" : gpu.uuid, gpu.name);
@@ -81,6 +84,11 @@ void read_gpus(const std::string& text, RankPlace& place) {
   std::istringstream lines(text);
   std::getline(lines, place.why_no_gpu);
   place.gpus.clear();
+  place.peers.clear();
+  std::string pairs;
+  std::getline(lines, pairs);
+  std::istringstream numbers(pairs);
+  for (int a = 0, b = 0; numbers >> a >> b;) place.peers.emplace_back(a, b);
   for (std::string line; std::getline(lines, line);) {
     CudaDeviceInfo gpu;
     std::istringstream words(line);

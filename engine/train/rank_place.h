@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <spire/device/device.h>
+#include <spire/device/peer_access.h>
 
 namespace spire {
 
@@ -12,6 +13,7 @@ struct RankPlace {
   std::vector<int> cores;            // it may use
   std::vector<CudaDeviceInfo> gpus;  // it may use; of each index, name, uuid and total_bytes
   std::string why_no_gpu;            // where there are none
+  PeerPairs peers = {};              // by index, of all that it sees
 };
 
 // This process's, as if it had them for itself.

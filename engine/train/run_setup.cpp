@@ -41,7 +41,8 @@ bool shapes_result(std::string_view path) {
                                  "check.",
                                  "timeouts.",
                                  "elastic",
-                                 "cuda.autotune_cache"}) {
+                                 "cuda.autotune_cache",
+                                 "cuda.peer"}) {
     if (path.starts_with(other)) return false;
   }
   return true;
@@ -363,6 +364,7 @@ StartInfo RunSetup::start_info(const Trainer& trainer, int64_t total_steps) cons
   info.device_note = placement.note;
   info.processes = placement.ranks;
   if (group()) info.transport = group()->transport();
+  info.exchange = placement.exchange;
   info.strategy = config.strategy;
   info.reduction = config.reduction;
   info.batch_size = placement.batch_size;
