@@ -83,6 +83,7 @@ GradientReduction::Options options_of(const Layout& layout, std::span<double> sq
   options.trained = layout.trained;
   options.chunk_squares = squares.data();
   options.streams.assign(static_cast<size_t>(layout.lanes), &host_stream());
+  options.thread_row = layout.lanes;
   return options;
 }
 
