@@ -28,9 +28,19 @@ class HostExchange final : public DeviceExchange {
 
 }  // namespace
 
+DeviceExchanges make_device_exchanges(ProcessGroup* group, std::span<const ExchangeEnd> ends,
+                                      int size) {
+  if (ends[0].device.kind == DeviceKind::cuda) return make_nccl_exchanges(group, ends, size);
+  require(ends.size() == 1 && group && group->rank() == ends[0].rank && group->size() == size,
+          "{} members on the CPUs of a process", ends.size());
+  DeviceExchanges exchanges;
+  exchanges.push_back(std::make_unique<HostExchange>(*group));
+  return exchanges;
+}
+
 std::unique_ptr<DeviceExchange> make_device_exchange(ProcessGroup& group, DeviceId device) {
-  if (device.kind == DeviceKind::cuda) return make_nccl_exchange(group, device.index);
-  return std::make_unique<HostExchange>(group);
+  ExchangeEnd end{group.rank(), device};
+  return std::move(make_device_exchanges(&group, {&end, 1}, group.size()).front());
 }
 
 }  // namespace spire

@@ -1,17 +1,22 @@
-// What the processes of a run send each other out of their devices' memory, in the order of a
-// stream's work: over the ProcessGroup for CPUs, over NCCL for GPUs.
+// What the members of a run send each other out of their devices' memory, in the order of a
+// stream's work: over the ProcessGroup for CPUs, over NCCL for GPUs. A member is a set of devices
+// of one process that reach each other's memory: all of a process, or, without peer access, one
+// GPU.
 #pragma once
 #include <memory>
 #include <span>
+#include <vector>
 
 #include <spire/device/stream.h>
 #include <spire/process/process_group.h>
 
 namespace spire {
 
-// All ranks call the same at the same place. exchange() and all_reduce() are called by one thread
-// at a time, and done in the order of the calls, whatever streams they are on; check() and abort()
-// are called by any. Buffers lie where the device of the stream reaches them.
+// One member's end; ranks are those of members, and peers, too. All members call the same at the
+// same place, those of one process each from a thread of its own. exchange() and all_reduce() are
+// called by one thread at a time, and done in the order of the calls, whatever streams they are on;
+// check() and abort() are called by any. On GPUs buffers lie in the memory of the end's own device,
+// and streams are of that device.
 class DeviceExchange {
  public:
   virtual ~DeviceExchange() = default;
@@ -33,15 +38,29 @@ class DeviceExchange {
   // For whoever waits for a stream. Throws PeerLost when what it has to do will never end: a rank
   // is gone, or the group was interrupted. After that it ends, with wrong values.
   virtual void check() = 0;
-  // The same on purpose: this rank has failed. Every later call but check() and abort() throws
-  // PeerLost.
+  // The same on purpose, for all members of this process: it has failed. Every later call but
+  // check() and abort() throws PeerLost.
   virtual void abort() noexcept = 0;
 };
 
-// device: whose streams come; the same kind on all ranks, and on GPUs a different one on each.
-// Blocks until all ranks are there. The group carries a CPU's messages, and what NCCL needs to find
-// its peers; it outlives this. Throws PeerLost, and Error(device) when NCCL cannot be set up.
+// A member of this process: its rank among all, and the device whose streams come and whose memory
+// holds what is sent and received. Of the same kind in all, and on GPUs of no two the same.
+struct ExchangeEnd {
+  int rank = 0;
+  DeviceId device;
+};
+
+// The ends of this process's members, of `size` in all; on CPUs there is one a process. Blocks
+// until all are there. The group carries a CPU's messages, and what NCCL needs to find its peers;
+// it outlives them; null for one process. Throws PeerLost, and Error(device) when NCCL cannot be
+// set up.
+using DeviceExchanges = std::vector<std::unique_ptr<DeviceExchange>>;
+DeviceExchanges make_device_exchanges(ProcessGroup* group, std::span<const ExchangeEnd> ends,
+                                      int size);
+DeviceExchanges make_nccl_exchanges(ProcessGroup* group, std::span<const ExchangeEnd> ends,
+                                    int size);
+
+// Where each process is one member.
 std::unique_ptr<DeviceExchange> make_device_exchange(ProcessGroup& group, DeviceId device);
-std::unique_ptr<DeviceExchange> make_nccl_exchange(ProcessGroup& group, int index);
 
 }  // namespace spire

@@ -22,27 +22,65 @@ void wait_until(const std::atomic<uint32_t>& word, uint32_t least) {
 
 }  // namespace
 
-std::vector<TowerRange> GradientReduction::process_nodes(Reduction order, int towers,
-                                                         TowerRange range) {
+std::vector<TowerRange> GradientReduction::member_nodes(Reduction order, int towers,
+                                                        TowerRange range) {
   if (order == Reduction::native) return {range};
   return nodes_inside(towers, range);
+}
+
+GradientReduction::Leaves GradientReduction::leaves_of(TowerRange node,
+                                                       const std::vector<NodeBuffer>& buffers) {
+  Leaves leaves;
+  for (const NodeBuffer& buffer : buffers) {
+    if (buffer.node.begin >= node.begin && buffer.node.end <= node.end) leaves.push_back(&buffer);
+  }
+  return leaves;
+}
+
+// The first one whose memory that device can send and receive; null: none. A CPU's is the host's.
+const NodeBuffer* GradientReduction::leaf_on(DeviceId device, const Leaves& leaves) {
+  auto found = std::find_if(leaves.begin(), leaves.end(), [&](const NodeBuffer* leaf) {
+    return device.kind == DeviceKind::cpu || leaf->device == device;
+  });
+  return found == leaves.end() ? nullptr : *found;
+}
+
+int64_t GradientReduction::floats(const RankExchange::Options& options) {
+  return options.buckets.empty() ? 0 : options.buckets.back().end;
+}
+
+size_t GradientReduction::exchange_bytes(const RankExchange::Options& options, int rank,
+                                         const std::vector<NodeBuffer>& buffers, DeviceId device) {
+  size_t bytes = RankExchange::staging_bytes(options, rank);
+  for (TowerRange node : options.ranks.towers[static_cast<size_t>(rank)]) {
+    if (!leaf_on(device, leaves_of(node, buffers)))
+      bytes += static_cast<size_t>(floats(options)) * sizeof(float);
+  }
+  return bytes;
+}
+
+// Where a node's sum goes. What is exchanged lies on the device that exchanges it: the lanes add up
+// straight into its memory.
+float* GradientReduction::place_of(const Leaves& leaves, bool exchanged) {
+  if (!exchanged) return leaves.front()->data;
+  if (const NodeBuffer* leaf = leaf_on(options_.memory->device(), leaves)) return leaf->data;
+  auto bytes = static_cast<size_t>(floats(options_.exchange)) * sizeof(float);
+  staged_.push_back(options_.memory->allocate(MemoryKind::communication, bytes));
+  return staged_.back()->as<float>();
 }
 
 GradientReduction::GradientReduction(const Options& options, const std::vector<NodeBuffer>& buffers,
                                      DeviceExchange* exchange, PhaseBoard& board)
     : options_(options), board_(board), lanes_(options.streams.size()) {
   const auto& ranks = options_.exchange;
+  bool exchanged = exchange && exchange->size() > 1;
   TowerRange own{buffers.front().node.begin, buffers.back().node.end};
   int depth = 1;
-  for (TowerRange node : process_nodes(ranks.order, ranks.towers, own)) {
-    std::vector<TreeSum::Leaf> leaves;
-    float* first = nullptr;
-    for (const NodeBuffer& buffer : buffers) {
-      if (buffer.node.begin < node.begin || buffer.node.end > node.end) continue;
-      if (!first) first = buffer.data;
-      leaves.push_back({buffer.node, buffer.data, 0});
-    }
-    nodes_.push_back({TreeSum(ranks.order, node, leaves), first});
+  for (TowerRange node : member_nodes(ranks.order, ranks.towers, own)) {
+    Leaves leaves = leaves_of(node, buffers);
+    std::vector<TreeSum::Leaf> terms;
+    for (const NodeBuffer* leaf : leaves) terms.push_back({leaf->node, leaf->data, 0});
+    nodes_.push_back({TreeSum(ranks.order, node, terms), place_of(leaves, exchanged)});
     depth = std::max(depth, nodes_.back().tree.depth());
   }
   for (size_t l = 0; l < lanes_.size(); ++l) {
@@ -54,7 +92,7 @@ GradientReduction::GradientReduction(const Options& options, const std::vector<N
   }
   arrived_ = std::make_unique<std::atomic<uint32_t>[]>(buckets().size());
   summed_ = std::make_unique<std::atomic<uint32_t>[]>(buckets().size());
-  if (exchange && exchange->size() > 1) make_exchange(*exchange);
+  if (exchanged) make_exchange(*exchange);
 }
 
 void GradientReduction::make_exchange(DeviceExchange& exchange) {
@@ -63,7 +101,7 @@ void GradientReduction::make_exchange(DeviceExchange& exchange) {
   }
   std::vector<float*> data;
   for (const auto& node : nodes_) data.push_back(node.data);
-  exchange_stream_ = make_stream(lanes_.front().stream->device());
+  exchange_stream_ = make_stream(options_.memory->device());
   exchange_arithmetic_ = make_lane_arithmetic(*exchange_stream_, 1);
   exchange_end_ = exchange_stream_->make_event();
   exchange_.emplace(options_.exchange, data, exchange, *exchange_stream_, *options_.memory, board_,
@@ -91,7 +129,7 @@ void GradientReduction::begin_step() {
 }
 
 void GradientReduction::arrive(int lane, int64_t ready) {
-  Lane& state = lanes_[static_cast<size_t>(lane)];
+  Lane& state = lane_at(lane);
   size_t before = state.arrived;
   while (state.arrived < buckets().size() && buckets()[state.arrived].end <= ready) {
     size_t b = state.arrived++;
@@ -109,7 +147,7 @@ void GradientReduction::finish(int lane) {
     wait_until(exchanged_, 1);
     bool done = exchanged_.load(std::memory_order_acquire) % released == 1;
     if (done && error_) std::rethrow_exception(error_);
-    lanes_[static_cast<size_t>(lane)].stream->wait_for(*exchange_end_);
+    lane_at(lane).stream->wait_for(*exchange_end_);
   } else if (!buckets().empty()) {
     wait_until(summed_[buckets().size() - 1], static_cast<uint32_t>(lanes_.size()));
   }
@@ -131,7 +169,7 @@ void GradientReduction::break_up() {
 // completed.
 void GradientReduction::sum_shares(int lane, size_t until, bool wait) {
   auto all = static_cast<uint32_t>(lanes_.size());
-  Lane& state = lanes_[static_cast<size_t>(lane)];
+  Lane& state = lane_at(lane);
   for (; state.summed < until; ++state.summed) {
     size_t b = state.summed;
     if (wait) {
@@ -158,15 +196,16 @@ void GradientReduction::bucket_summed(size_t b) {
 // What the lane's stream gets from here on comes behind that point of every other lane's.
 template <typename Point>
 void GradientReduction::wait_for_others(int lane, Point point) {
-  for (size_t other = 0; other < lanes_.size(); ++other) {
-    if (other != static_cast<size_t>(lane))
-      lanes_[static_cast<size_t>(lane)].stream->wait_for(point(lanes_[other]));
+  Lane& own = lane_at(lane);
+  for (const Lane& other : lanes_) {
+    if (&other != &own) own.stream->wait_for(point(other));
   }
 }
 
 void GradientReduction::sum_share(int lane, size_t bucket) {
-  FloatRange share = share_of(buckets()[bucket], lane, lane + 1, static_cast<int>(lanes_.size()));
-  LaneArithmetic& arithmetic = *lanes_[static_cast<size_t>(lane)].arithmetic;
+  int index = lane - options_.first_lane;
+  FloatRange share = share_of(buckets()[bucket], index, index + 1, static_cast<int>(lanes_.size()));
+  LaneArithmetic& arithmetic = *lane_at(lane).arithmetic;
   for (const auto& node : nodes_) arithmetic.sum(node.tree, share, node.data);
   if (!exchange_) square(arithmetic, share);
 }

@@ -1,8 +1,8 @@
-// Gradients of all towers become one sum while backward still goes on. A process's lanes share the
+// Gradients of all towers become one sum while backward still goes on. A member's lanes share the
 // work: a lane that has completed a bucket says so, and whenever it passes the end of a bucket it
 // adds up its own share of those buckets that all lanes have completed. No lane ever waits for that
-// before its towers are done. With more than one process a thread of its own then exchanges each
-// bucket with the other ranks (rank_exchange.h), on a stream of the first lane's device.
+// before its towers are done. With more than one member a thread of its own then exchanges each
+// bucket with the others (rank_exchange.h), on a stream of one of the lanes' devices.
 //
 // On GPUs "has completed" is a point in a lane's stream: whoever adds up a bucket lets its own
 // stream wait for those of the others. All buffers lie where the devices of all lanes reach them.
@@ -28,32 +28,38 @@ namespace spire {
 struct NodeBuffer {
   TowerRange node;
   float* data = nullptr;
+  DeviceId device = {};  // where it lies
 };
 
 class GradientReduction {
  public:
   struct Options {
     RankExchange::Options exchange;
-    MemoryPool* memory = nullptr;  // of the first lane's device, for the exchange; outlives this
+    MemoryPool* memory = nullptr;  // of the device whose memory is exchanged; outlives this
     int64_t trained = 0;           // the norm is that of [0, trained); running statistics follow
-    // One a chunk of TreeSum::chunk floats of [0, trained): where the fp64 sums of squares go, on
-    // every rank, in memory that the lanes' devices reach.
+    // One a chunk of TreeSum::chunk floats of [0, trained): where the fp64 sums of squares go, in
+    // every member, in memory that the lanes' devices reach; of that device, if it is exchanged.
     double* chunk_squares = nullptr;
-    // false: ranks exchange nothing before this rank's last bucket is complete. For plans with sums
-    // over towers inside: these use the same connections while backward goes on.
+    // false: members exchange nothing before this one's last bucket is complete. For plans with
+    // sums over towers inside: these use the same connections while backward goes on.
     bool overlap = true;
-    // One a lane of this process; they outlive this. Rows 0.. of the board are the lanes', the next
-    // the thread's.
+    // One a lane of this member; they outlive this. The lanes are those from first_lane on, as are
+    // their rows of the board; thread_row is the thread's.
     std::vector<Stream*> streams;
     std::vector<int> exchange_cores;  // where the thread runs; empty: where its creator does
+    int first_lane = 0, thread_row = 0;
   };
-  // buffers: of this process's lanes, in tower order. exchange: null or of one rank: none.
+  // buffers: of this member's lanes, in tower order. exchange: null or of one member: none.
   GradientReduction(const Options& options, const std::vector<NodeBuffer>& buffers,
                     DeviceExchange* exchange, PhaseBoard& board);
   ~GradientReduction();
 
-  // Nodes of the tree that a process with these buffers has the sums of.
-  static std::vector<TowerRange> process_nodes(Reduction order, int towers, TowerRange range);
+  // Nodes of the tree that a member with these towers has the sums of.
+  static std::vector<TowerRange> member_nodes(Reduction order, int towers, TowerRange range);
+
+  // What the exchange of such a member will allocate; buffers: their data does not matter.
+  static size_t exchange_bytes(const RankExchange::Options& options, int rank,
+                               const std::vector<NodeBuffer>& buffers, DeviceId device);
 
   void begin_step();
   // The lane's gradients [0, ready) are final, in all its towers, behind the work its stream has.
@@ -66,15 +72,21 @@ class GradientReduction {
   // Releases all lanes that wait here, now and later: one of them failed.
   void break_up();
 
-  // What a bucket's sum is in, once reduced: all of it, or this rank's slices.
+  // What a bucket's sum is in, once reduced: all of it, or this member's slices.
   const float* sums() const { return nodes_.front().data; }
   const std::vector<FloatRange>& buckets() const { return options_.exchange.buckets; }
 
  private:
-  struct ProcessNode {
+  struct MemberNode {
     TreeSum tree;
-    float* data;  // of its first leaf, which its sum takes the place of
+    float* data;  // of a leaf, which its sum takes the place of; or staged
   };
+  // A node's leaves among the buffers of a member.
+  using Leaves = std::vector<const NodeBuffer*>;
+  static Leaves leaves_of(TowerRange node, const std::vector<NodeBuffer>& buffers);
+  static const NodeBuffer* leaf_on(DeviceId device, const Leaves& leaves);
+  static int64_t floats(const RankExchange::Options& options);
+  float* place_of(const Leaves& leaves, bool exchanged);
   void sum_shares(int lane, size_t until, bool wait);
   template <typename Point>
   void wait_for_others(int lane, Point point);
@@ -83,12 +95,13 @@ class GradientReduction {
   void bucket_summed(size_t bucket);
   void make_exchange(DeviceExchange& exchange);
   void run_exchange();
-  int thread_row() const { return static_cast<int>(lanes_.size()); }
+  int thread_row() const { return options_.thread_row; }
   void exchange_step();
 
   Options options_;
   PhaseBoard& board_;
-  std::vector<ProcessNode> nodes_;
+  std::vector<std::unique_ptr<DeviceMemory>> staged_;  // sums of which no leaf can be exchanged
+  std::vector<MemberNode> nodes_;
   struct alignas(64) Lane {
     Stream* stream = nullptr;
     std::unique_ptr<LaneArithmetic> arithmetic;
@@ -97,6 +110,7 @@ class GradientReduction {
     std::unique_ptr<Event> end;                   // behind the last share
     size_t arrived = 0, summed = 0;               // buckets, this step
   };
+  Lane& lane_at(int lane) { return lanes_[static_cast<size_t>(lane - options_.first_lane)]; }
   std::vector<Lane> lanes_;
   std::unique_ptr<std::atomic<uint32_t>[]> arrived_, summed_;  // lanes, of each bucket
   std::atomic<bool> broken_{false};

@@ -8,8 +8,8 @@ std::unique_ptr<LaneArithmetic> make_cuda_lane_arithmetic(Stream& stream, int) {
   refuse_cuda(stream.device().index);
 }
 
-std::unique_ptr<DeviceExchange> make_nccl_exchange(ProcessGroup&, int index) {
-  refuse_cuda(index);
+DeviceExchanges make_nccl_exchanges(ProcessGroup*, std::span<const ExchangeEnd> ends, int) {
+  refuse_cuda(ends.front().device.index);
 }
 
 }  // namespace spire

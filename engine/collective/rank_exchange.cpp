@@ -64,7 +64,8 @@ size_t RankExchange::staging_bytes(const Options& options, int rank) {
   return own * theirs * sizeof(float);
 }
 
-// Messages between two ranks go in the order of the sender's nodes. Returns the staging's free end.
+// Messages between two members go in the order of the sender's nodes. Returns the staging's free
+// end.
 float* RankExchange::plan(size_t bucket, float* staging) {
   Step& step = steps_[bucket];
   FloatRange own = slice(bucket);
@@ -102,8 +103,9 @@ void RankExchange::plan_gather(size_t bucket) {
   for (int rank = 0; rank < exchange_.size(); ++rank) {
     if (rank == exchange_.rank()) continue;
     FloatRange part = options_.slice(bucket, rank);
-    if (everyone || rank == 0) gather.sends.push_back({rank, sums + own.begin, bytes(own)});
-    if (everyone || exchange_.rank() == 0)
+    if (everyone || rank == options_.root)
+      gather.sends.push_back({rank, sums + own.begin, bytes(own)});
+    if (everyone || exchange_.rank() == options_.root)
       gather.receives.push_back({rank, sums + part.begin, bytes(part)});
   }
 }

@@ -1,9 +1,10 @@
-// The reduction of one bucket over the processes of a run. Each process holds the sums of the tree
-// nodes inside its own towers; each is responsible for a slice of every bucket:
-//   1. reduce-scatter: every process sends the others their slices of its nodes, and adds the nodes
+// The reduction of one bucket over the R members of a run (device_exchange.h). Each member holds
+// the sums of the tree nodes inside its own towers; each is responsible for a slice of every
+// bucket:
+//   1. reduce-scatter: every member sends the others their slices of its nodes, and adds the nodes
 //      it receives for its own slice, up the tree. On the wire (R - 1) / R of the bucket out and
 //      in.
-//   2. the sums go to where the update needs them: to rank 0 (parameter_device), to everyone
+//   2. the sums go to where the update needs them: to the root (parameter_device), to everyone
 //      (mirrored: again (R - 1) / R out and in), or nowhere (sharded).
 // With Reduction::native the transport's own all-reduce takes the place of both.
 #pragma once
@@ -20,16 +21,17 @@
 namespace spire {
 
 // Who gets the sums of the gradients.
-enum class SumsTo : uint8_t { rank_zero, everyone, slice_owners };
+enum class SumsTo : uint8_t { root, everyone, slice_owners };
 
-// A member's part of the run's hardware: member r of R processes, or a device of all devices.
+// A part of the run's hardware: a process's, a member's, or one device.
 struct Share {
   int begin = 0, end = 0, of = 1;  // devices [begin, end) of the run's
+  int size() const { return end - begin; }
 };
 
 struct RankShares {
-  std::vector<Share> share;                     // of each rank
-  std::vector<std::vector<TowerRange>> towers;  // nodes that each rank has sums of
+  std::vector<Share> share;                     // of each member
+  std::vector<std::vector<TowerRange>> towers;  // nodes that each member has sums of
 };
 
 class RankExchange {
@@ -39,15 +41,16 @@ class RankExchange {
     int towers = 1;
     std::vector<FloatRange> buckets;
     RankShares ranks;
-    SumsTo to = SumsTo::rank_zero;
+    SumsTo to = SumsTo::root;
+    int root = 0;
 
-    FloatRange slice(size_t bucket, int rank) const;  // what the rank is responsible for
-    // Of each rank, the chunks (TreeSum::chunk floats each) of [0, floats) in its slices.
+    FloatRange slice(size_t bucket, int rank) const;  // what the member is responsible for
+    // Of each member, the chunks (TreeSum::chunk floats each) of [0, floats) in its slices.
     std::vector<std::vector<FloatRange>> chunk_slices(int64_t floats) const;
   };
-  // nodes: sums of this rank's nodes, whole buffers; the first one's buffer takes the result. All
-  // happens on `stream`, by `exchange`; both outlive this, as does `memory`, of the stream's
-  // device. `row` of the board is told what goes on.
+  // nodes: sums of this member's nodes, whole buffers in memory of the stream's device; the first
+  // one's buffer takes the result. All happens on `stream`, by `exchange`; both outlive this, as
+  // does `memory`, of the same device. `row` of the board is told what goes on.
   RankExchange(const Options& options, std::vector<float*> nodes, DeviceExchange& exchange,
                Stream& stream, MemoryPool& memory, PhaseBoard& board, int row);
   ~RankExchange();
@@ -60,7 +63,7 @@ class RankExchange {
 
   FloatRange slice(size_t bucket) const { return options_.slice(bucket, exchange_.rank()); }
 
-  // What such a rank will allocate.
+  // What such a member will allocate.
   static size_t staging_bytes(const Options& options, int rank);
 
  private:
@@ -83,7 +86,7 @@ class RankExchange {
   PhaseBoard& board_;
   int row_;
   std::vector<Step> steps_;                // one a bucket
-  std::unique_ptr<DeviceMemory> staging_;  // what others send for this rank's slices, all buckets
+  std::unique_ptr<DeviceMemory> staging_;  // what others send for this member's slices, all buckets
   std::unique_ptr<LaneArithmetic> arithmetic_;
 };
 

@@ -41,12 +41,14 @@ void SliceExchange::gather(void* buffer, Stream& stream) {
   run(stream);
 }
 
-void SliceExchange::broadcast(void* buffer, Stream& stream) {
+void SliceExchange::broadcast(void* buffer, Stream& stream, int root) {
   if (!exchange_) return;
-  for (int to = 1; to < exchange_->size(); ++to) add(buffer, to, 0, to);
+  for (int to = 0; to < exchange_->size(); ++to) add(buffer, to, root, to);
   run(stream);
   for (int from = 0; from < exchange_->size(); ++from) {
-    for (int to = 1; to < exchange_->size(); ++to) add(buffer, from, from, to);
+    for (int to = 0; to < exchange_->size(); ++to) {
+      if (to != root) add(buffer, from, from, to);
+    }
   }
   run(stream);
 }

@@ -1,4 +1,4 @@
-// One flat buffer, cut into slices that processes own.
+// One flat buffer, cut into slices that the members of an exchange own.
 #pragma once
 #include <vector>
 
@@ -9,8 +9,8 @@ namespace spire {
 
 class SliceExchange {
  public:
-  // slices[r]: elements that rank r owns; the same list on every rank. exchange: null or of one
-  // rank: nothing is done.
+  // slices[r]: elements that rank r owns; the same list on every rank, which are those of the
+  // exchange. exchange: null or of one rank: nothing is done.
   SliceExchange(std::vector<std::vector<FloatRange>> slices, DeviceExchange* exchange,
                 size_t element_bytes = sizeof(float));
 
@@ -20,8 +20,9 @@ class SliceExchange {
   void all_gather(void* buffer, Stream& stream);  // each rank's slices reach all: (R - 1) / R B out
                                                   // and in
   void gather(void* buffer, Stream& stream);      // each rank's slices reach rank 0: B / R out
-  // Rank 0's buffer reaches all, scattered first: 2 (R - 1) / R B out of rank 0, less elsewhere.
-  void broadcast(void* buffer, Stream& stream);
+  // The root's buffer reaches all, scattered first: 2 (R - 1) / R B out of the root, less
+  // elsewhere.
+  void broadcast(void* buffer, Stream& stream, int root = 0);
 
  private:
   void add(void* buffer, int owner, int from, int to);

@@ -39,7 +39,7 @@ double* TowerVectors::rows(size_t index) const {
 void TowerVectors::meet(size_t index, int lane, int64_t count) {
   options_.joint->meet(lane);
   if (!options_.exchange) return;
-  if (lane == 0) gathers_.at(count).all_gather(rows(index), *options_.stream);
+  if (lane == options_.lane) gathers_.at(count).all_gather(rows(index), *options_.stream);
   options_.joint->meet(lane);
 }
 

@@ -1,5 +1,5 @@
 // Sums over all towers of a step while the towers still run, in lockstep: the moments of
-// synchronous batch normalisation. Every tower writes a row; all rows reach every process; each
+// synchronous batch normalisation. Every tower writes a row; all rows reach every member; each
 // lane adds them up in the fixed tree's order (LaneArithmetic::sum_rows). Nobody on the host waits
 // for a device.
 #pragma once
@@ -18,18 +18,19 @@ class TowerVectors {
  public:
   struct Options {
     std::vector<int64_t> counts;          // of all vectors of a plan
-    std::vector<TowerRange> rank_towers;  // of each rank, in order
-    MemoryPool* memory = nullptr;         // of the first lane's device; outlives this
+    std::vector<TowerRange> rank_towers;  // of each member, in order
+    MemoryPool* memory = nullptr;         // of the device whose memory is exchanged; outlives this
     LaneJoint* joint = nullptr;           // of this process's lanes; outlives this
-    Stream* stream = nullptr;             // the first lane's; outlives this
-    DeviceExchange* exchange = nullptr;   // null for one process; outlives this
+    int lane = 0;                         // of that device: it exchanges
+    Stream* stream = nullptr;             // that lane's; outlives this
+    DeviceExchange* exchange = nullptr;   // null for one member; outlives this
   };
   explicit TowerVectors(const Options& options);
   ~TowerVectors();
   TowerVectors(const TowerVectors&) = delete;
   TowerVectors& operator=(const TowerVectors&) = delete;
   static size_t row_bytes(const std::vector<int64_t>& counts);  // of the longest
-  // Of the first lane's device.
+  // Of that device.
   static size_t bytes(const std::vector<int64_t>& counts, int towers);
 
   // Every lane, for the same sum, `index` counting them within the step: gives its stream what

@@ -205,6 +205,7 @@ struct CudaConfig {
   bool autotune = true;                 // engines are measured once, then kept
   std::string autotune_cache = "auto";  // in this file; auto, none or a path
   std::string attention = "auto";       // auto | own: by cuDNN where it can, or never
+  std::string peer = "auto";            // auto | direct | nccl: how GPUs of a process meet
 };
 
 struct CheckConfig {

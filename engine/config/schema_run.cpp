@@ -90,6 +90,11 @@ std::vector<Field> device_fields() {
        .help = "auto: on GPUs bf16 and fp16 attention without dropout is cuDNN's where that has a "
                "deterministic engine; own: always Spire's kernels",
        .choices = {"auto", "own"}},
+      {.path = "cuda.peer",
+       .slot = [](C& c) -> Slot { return &c.cuda.peer; },
+       .help = "how GPUs of one process meet: auto (direct where they reach each other's memory, "
+               "NCCL where not), direct, or always nccl",
+       .choices = {"auto", "direct", "nccl"}},
       {.path = "strategy",
        .slot = [](C& c) -> Slot { return &c.strategy; },
        .help = "who applies the update: the parameter device, every device, each device its share",

@@ -1,5 +1,6 @@
 #include <spire/base/error.h>
 #include <spire/device/cuda_current.h>
+#include <spire/device/peer_access.h>
 #include <spire/device/stream.h>
 
 namespace spire {
@@ -110,13 +111,16 @@ class CudaStream : public Stream {
   static cudaEvent_t of(const Event& event) { return static_cast<const CudaEvent&>(event).get(); }
 };
 
-void connect(DeviceId from, DeviceId to) {
+bool reaches(int from, int to) {
   int can = 0;
-  check_cuda(cudaDeviceCanAccessPeer(&can, from.index, to.index), "cudaDeviceCanAccessPeer");
-  if (!can) {
+  return cudaDeviceCanAccessPeer(&can, from, to) == cudaSuccess && can;
+}
+
+void connect(DeviceId from, DeviceId to) {
+  if (!reaches(from.index, to.index)) {
     fail(Category::device,
          "{} cannot read the memory of {}: neither NVLink nor PCIe peer access joins them; "
-         "use one of them",
+         "set cuda.peer: auto, which takes NCCL there",
          to_string(from), to_string(to));
   }
   CurrentCudaDevice current(from.index);
@@ -132,6 +136,17 @@ void connect(DeviceId from, DeviceId to) {
 
 std::unique_ptr<Stream> make_cuda_stream(int index) {
   return std::make_unique<CudaStream>(index);
+}
+
+PeerPairs find_peers(int count) {
+  PeerPairs pairs;
+  for (int a = 0; a < count; ++a) {
+    for (int b = a + 1; b < count; ++b) {
+      if (reaches(a, b) && reaches(b, a)) pairs.emplace_back(a, b);
+    }
+  }
+  cudaGetLastError();  // what could not be asked has been answered
+  return pairs;
 }
 
 void make_cuda_current(int index) {

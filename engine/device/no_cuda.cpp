@@ -3,6 +3,7 @@
 #include <spire/device/device.h>
 #include <spire/device/device_memory.h>
 #include <spire/device/no_cuda.h>
+#include <spire/device/peer_access.h>
 #include <spire/device/stream.h>
 
 namespace spire {
@@ -35,6 +36,10 @@ std::unique_ptr<Stream> make_cuda_stream(int index) {
 
 void make_cuda_current(int index) {
   refuse_cuda(index);
+}
+
+PeerPairs find_peers(int) {
+  return {};
 }
 
 void connect_cuda_devices(std::span<const DeviceId> devices) {

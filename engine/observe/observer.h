@@ -57,6 +57,7 @@ struct StartInfo {
   int64_t epochs = 0;
   int64_t processes = 1;
   std::string transport;  // what joins the processes: "MPI (Open MPI v4.1.4)", "TCP"
+  std::string exchange;   // how GPUs meet, and why; empty: does not apply
   std::string strategy;   // who updates: "parameter_device", "mirrored", "sharded"
   std::string reduction;  // "invariant", "native"
   std::optional<RecomputeInfo> recompute;  // none with memory.recompute: none

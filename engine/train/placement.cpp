@@ -138,6 +138,43 @@ void add_lanes(Placement& placement, size_t index, const std::vector<int>& cores
   }
 }
 
+// Devices of one member become neighbours: which device has which towers changes no sum.
+std::vector<std::vector<std::vector<DeviceId>>> find_members(Chosen& chosen,
+                                                             const std::vector<RankPlace>& ranks,
+                                                             const std::string& peer) {
+  std::vector<std::vector<std::vector<DeviceId>>> members;
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    auto& devices = chosen.devices[rank];
+    members.push_back(group_peers(devices, ranks[rank].peers, peer));
+    devices.clear();
+    for (const auto& member : members.back())
+      devices.insert(devices.end(), member.begin(), member.end());
+  }
+  return members;
+}
+
+// Once devices have their towers, and the parameter device is known.
+void place_members(Placement& placement,
+                   const std::vector<std::vector<std::vector<DeviceId>>>& members) {
+  int begin = 0, all = static_cast<int>(placement.devices.size());
+  for (size_t rank = 0; rank < members.size(); ++rank) {
+    for (const auto& devices : members[rank]) {
+      Member member;
+      member.rank = static_cast<int>(rank);
+      member.devices = {begin, begin + static_cast<int>(devices.size()), all};
+      for (; begin < member.devices.end; ++begin)
+        placement.devices[static_cast<size_t>(begin)].member =
+            static_cast<int>(placement.members.size());
+      auto at = [&](int device) { return placement.devices[static_cast<size_t>(device)].towers; };
+      member.towers = {at(member.devices.begin).begin, at(member.devices.end - 1).end};
+      int parameters = placement.parameter_device;
+      bool has = parameters >= member.devices.begin && parameters < member.devices.end;
+      member.front = has ? parameters : member.devices.begin;
+      placement.members.push_back(member);
+    }
+  }
+}
+
 // Rank 0 holds the parameter device: it also writes the checkpoints.
 int find_parameter_device(const RunConfig& config, const Placement& placement) {
   if (config.parameter_device == "auto" || placement.updates_on_host) return 0;
@@ -249,7 +286,9 @@ TowerRange Placement::towers_of(int wanted) const {
 Placement place_towers(const RunConfig& given, const std::vector<RankPlace>& ranks, int rank,
                        std::optional<int> kept_tower_threads) {
   Chosen chosen = choose_devices(given, ranks);
+  auto members = find_members(chosen, ranks, given.cuda.peer);
   Placement placement;
+  placement.exchange = describe_exchange(members, given.cuda.peer);
   placement.rank = rank;
   placement.ranks = static_cast<int>(ranks.size());
   int count = 0;
@@ -291,6 +330,7 @@ Placement place_towers(const RunConfig& given, const std::vector<RankPlace>& ran
   if (placement.updates_on_host) placement.host_lanes = host_lanes(ranks[0]);
   placement.helper_cores = helper_cores(placement, ranks[static_cast<size_t>(rank)]);
   placement.parameter_device = find_parameter_device(config, placement);
+  place_members(placement, members);
   return placement;
 }
 

@@ -9,6 +9,7 @@
 #include <spire/config/run_config.h>
 #include <spire/device/lane_team.h>
 #include <spire/device/topology.h>
+#include <spire/train/members.h>
 #include <spire/train/rank_place.h>
 
 namespace spire {
@@ -20,11 +21,13 @@ struct PlacedDevice {
   int rank = 0;
   std::string description;  // "2 cores: 0-1", "1 core of 0-1"
   TowerRange towers;
+  int member = 0;                 // index into Placement::members
   int first_lane = 0, lanes = 0;  // of its rank
 };
 
 struct Placement {
-  std::vector<PlacedDevice> devices;  // of all ranks, in tower order
+  std::vector<PlacedDevice> devices;  // of all ranks, in tower order; a member's are neighbours
+  std::vector<Member> members;        // of all ranks, in tower order
   int rank = 0, ranks = 1;            // this process, and how many there are
   // Of this rank, in tower order; a device's are neighbours. A CPU's lanes run on all cores of the
   // rank's share, those of a GPU near it, until pin_lanes() gives each cores of its own.
@@ -45,16 +48,21 @@ struct Placement {
   std::vector<int> helper_cores;
   Strategy strategy = Strategy::parameter_device;
   Reduction reduction = Reduction::invariant;
-  std::string note;  // what `auto` chose and why; empty when all was named
+  std::string note;      // what `auto` chose and why; empty when all was named
+  std::string exchange;  // how GPUs meet and why; empty where there is nothing to say
 
   int64_t global_batch() const { return batch_size * towers; }
   Share devices_of(int rank) const;  // a contiguous range of `devices`
   TowerRange towers_of(int rank) const;
+  const Member& member_of(int device) const {
+    return members[static_cast<size_t>(devices[static_cast<size_t>(device)].member)];
+  }
 };
 
 // ranks: as share_out() gives them, the same list on each rank. kept_tower_threads: of the
 // checkpoint that the run resumes, if it does.
-// Throws Error(device) for a device that this machine or build lacks, Error(config) when batch
+// Throws Error(device) for a device that this machine or build lacks, or that cuda.peer: direct
+// cannot join with the others, Error(config) when batch
 // sizes, towers and devices do not fit, or tower_threads differs from the kept one.
 Placement place_towers(const RunConfig& config, const std::vector<RankPlace>& ranks, int rank,
                        std::optional<int> kept_tower_threads = {});

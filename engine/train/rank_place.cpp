@@ -68,6 +68,7 @@ RankPlace own_place() {
   RankPlace place{host_name(), topology.cores, cuda.devices, cuda.why_none};
   for (const CudaDeviceInfo& gpu : cuda.devices)
     place.near_gpu[gpu.index] = spire::cores_near(gpu.pci_bus_id);
+  place.peers = find_peers(static_cast<int>(cuda.devices.size()));
   place.machine_cores = topology.online;
   place.limits = topology.limits;
   return share_out({place})[0];
@@ -99,9 +100,11 @@ CoreLimits read_limits(const std::string& line) {
   return limits;
 }
 
-// Why there are none, then a line a GPU.
+// Why there are none, the pairs of peers, then a line a GPU.
 std::string gpus_to_text(const RankPlace& place) {
   std::string text = place.why_no_gpu + "\n";
+  for (auto [a, b] : place.peers) text += fmt::format("{} {} ", a, b);
+  text += "\n";
   for (const auto& gpu : place.gpus) {
     text += fmt::format("{} {} {} {}\n", gpu.index, gpu.total_bytes,
                         gpu.uuid.empty() ? "-" : gpu.uuid, gpu.name);
@@ -113,6 +116,11 @@ void read_gpus(const std::string& text, RankPlace& place) {
   std::istringstream lines(text);
   std::getline(lines, place.why_no_gpu);
   place.gpus.clear();
+  place.peers.clear();
+  std::string pairs;
+  std::getline(lines, pairs);
+  std::istringstream numbers(pairs);
+  for (int a = 0, b = 0; numbers >> a >> b;) place.peers.emplace_back(a, b);
   for (std::string line; std::getline(lines, line);) {
     CudaDeviceInfo gpu;
     std::istringstream words(line);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <spire/device/peer_access.h>
 #include <spire/device/topology.h>
 
 namespace spire {
@@ -26,6 +27,7 @@ struct RankPlace {
   const std::vector<int>& allowed_cores() const { return all_cores.empty() ? cores : all_cores; }
   std::vector<int> cores_near(DeviceId gpu) const;  // of those that the process may use
   int most_threads() const { return threads > 0 ? threads : static_cast<int>(cores.size()); }
+  PeerPairs peers = {};              // by index, of all that it sees
 };
 
 // This process's, as if it had them for itself.

@@ -32,7 +32,8 @@ bool shapes_result(std::string_view path) {
                                  "batch_size",       "global_batch",
                                  "bucket.",          "memory.",
                                  "check.",           "timeouts.",
-                                 "elastic",          "cuda.autotune_cache"}) {
+                                 "elastic",          "cuda.autotune_cache",
+                                 "cuda.peer"}) {
     if (path.starts_with(other)) return false;
   }
   return true;
@@ -390,6 +391,7 @@ StartInfo RunSetup::start_info(const Trainer& trainer, int64_t total_steps) cons
   info.cores = cores_text_;
   info.processes = placement.ranks;
   if (group()) info.transport = group()->transport();
+  info.exchange = placement.exchange;
   info.strategy = config.strategy;
   info.reduction = config.reduction;
   info.batch_size = placement.batch_size;

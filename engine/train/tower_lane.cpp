@@ -261,8 +261,10 @@ void TowerLane::finish(const Tower& tower, size_t i, TowerSums& sums) {
 
 std::vector<NodeBuffer> TowerLane::nodes() {
   std::vector<NodeBuffer> nodes;
-  for (const BufferedNode& node : schedule_.nodes)
-    nodes.push_back({node.range, gradients(node.buffer)});
+  for (const BufferedNode& node : schedule_.nodes) {
+    float* data = gradients_.empty() ? nullptr : gradients(node.buffer);
+    nodes.push_back({node.range, data, options_.spec.device});
+  }
   return nodes;
 }
 

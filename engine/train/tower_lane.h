@@ -68,7 +68,8 @@ class TowerLane {
              const LaneLinks& links);
   void evaluate(const Batch& batch, TowerSums& sums, const LaneLinks& links);
 
-  // The sums that the lane's gradient buffers hold after train(), in tower order.
+  // The sums that the lane's gradient buffers hold after train(), in tower order. Before allocate()
+  // their data is null.
   std::vector<NodeBuffer> nodes();
   // Counts of the sums over towers inside a training plan; empty: towers run one after another.
   const std::vector<int64_t>& tower_sums() const;

@@ -11,7 +11,7 @@ namespace spire {
 
 // Memory is freed when no other rank reads it any more.
 Trainer::~Trainer() {
-  if (!device_exchange_) return;
+  if (members() == 1 || numbers_[0].all_work.empty()) return;
   try {
     for (int lane = 0; lane < team_->size(); ++lane) {
       Event& end = *numbers_[0].all_work[static_cast<size_t>(lane)];
@@ -50,7 +50,7 @@ void Trainer::begin_step(const Batch& batch, int64_t done, double lr, bool stop)
       .lr = static_cast<float>(lr), .number = done + 1, .skipped = loss_scale_.state().skipped};
   numbers.stops[static_cast<size_t>(placement_.rank)] = stop;
   board_.begin_step(done + 1);
-  reduction_->begin_step();
+  for (LocalMember& member : members_) member.reduction->begin_step();
   team_->parallel(step_body_);
   ++begun_;
 }
@@ -83,23 +83,24 @@ StepResult Trainer::finish_step() {
 void Trainer::run_step(int lane) {
   // 1. Its towers: forward, backward; gradients are reduced bucket by bucket while they go on.
   const LaneLinks& links = links_[static_cast<size_t>(lane)];
+  LocalMember& member = member_of_lane(lane);
   StepContext context = context_;
   DeviceLossScale* loss_scale = loss_scale_of(lane);
   if (loss_scale) context.loss_scale = &loss_scale->state()->scale;
   lanes_[static_cast<size_t>(lane)]->train(*batch_, context, current_->sums, links);
   stream(lane).record(*current_->own_work[static_cast<size_t>(lane)]);
-  reduction_->finish(lane);
+  member.reduction->finish(lane);
   stream(lane).record(*current_->reduced[static_cast<size_t>(lane)]);
   // 2. The weights are updated where the strategy says.
   update(lane);
-  if (loss_scale) loss_scale->follow(squares_of_chunks(), stream(lane));
+  if (loss_scale) loss_scale->follow(squares_of(member), stream(lane));
   board_.enter(lane, Phase::waiting);
   meet(lane);
   // 3. They reach every device, and take the forms its kernels read.
   share_weights(lane);
   replicate(lane);
-  if (lane == 0 && current_->squares.data() != squares_->as<double>())
-    stream(lane).copy(current_->squares.data(), squares_->data(), squares_->bytes());
+  if (lane == 0 && current_->squares.data() != squares_of(member).data())
+    stream(lane).copy(current_->squares.data(), member.squares->data(), member.squares->bytes());
   stream(lane).record(*current_->all_work[static_cast<size_t>(lane)]);
   board_.enter(lane, Phase::idle);
 }
@@ -126,36 +127,40 @@ DeviceLossScale* Trainer::loss_scale_of(int lane) {
   return device_loss_scales_[static_cast<size_t>(index - local_.begin)].get();
 }
 
-// All lanes, and where weights are sharded all processes, have measured.
+// All lanes, and where weights are sharded all members, have measured.
 void Trainer::share_norms(int lane) {
   meet(lane);
-  if (!norm_slices_) return;
-  if (lane == 0) norm_slices_->all_gather(norms_.front()->table().data(), stream(lane));
+  LocalMember& member = member_of_lane(lane);
+  if (!member.norm_slices) return;
+  if (lane == member.lane)
+    member.norm_slices->all_gather(norms_[member.front]->table().data(), stream(lane));
   meet(lane);
 }
 
-// To the front replicas of the other processes.
+// To the front replicas of the other members.
 void Trainer::share_weights(int lane) {
-  if (ranks() == 1 || mirrored()) return;
-  if (lane == 0 && placement_.strategy == Strategy::sharded)
-    weight_slices_->all_gather(front().values(), stream(lane));
-  if (lane == 0 && placement_.strategy == Strategy::parameter_device)
-    weight_slices_->broadcast(front().values(), stream(lane));
+  if (members() == 1 || mirrored()) return;
+  LocalMember& member = member_of_lane(lane);
+  float* values = front_of(member).values();
+  if (lane == member.lane && placement_.strategy == Strategy::sharded)
+    member.weight_slices->all_gather(values, stream(lane));
+  if (lane == member.lane && placement_.strategy == Strategy::parameter_device)
+    member.weight_slices->broadcast(values, stream(lane), root());
   meet(lane);
 }
 
-// From the front replica to the others of this process.
+// From the front replica to the others of its member.
 void Trainer::replicate(int lane) {
   int index = placement_.lane_device[static_cast<size_t>(lane)];
   int part = lane - device(index).first_lane, parts = device(index).lanes;
-  Replica& replica = replica_of(index);
-  if (&replica != &front() && !mirrored()) {
+  Replica &replica = replica_of(index), &front = front_of(member_of(index));
+  if (&replica != &front && !mirrored()) {
     int64_t total = layout_.total_floats();
     int64_t begin = total * part / parts, end = total * (part + 1) / parts;
-    stream(lane).copy(replica.values() + begin, front().values() + begin,
+    stream(lane).copy(replica.values() + begin, front.values() + begin,
                       static_cast<size_t>(end - begin) * sizeof(float));
   }
-  if (replicas_.size() > 1 && !mirrored()) meet(lane);
+  if (replicas_.size() > members_.size() && !mirrored()) meet(lane);
   replica.forms.pack_for_step(replica.values(), part, parts, stream(lane));
 }
 
@@ -164,15 +169,16 @@ void Trainer::await_device(int lane, const StepNumbers& numbers) {
   if (stream(lane).device().kind == DeviceKind::cpu) return;
   board_.enter(lane, Phase::device);
   await(lane, *numbers.own_work[static_cast<size_t>(lane)]);
-  if (device_exchange_) board_.enter(lane, Phase::waiting);
+  if (members() > 1) board_.enter(lane, Phase::waiting);
   await(lane, *numbers.all_work[static_cast<size_t>(lane)]);
   board_.enter(lane, Phase::idle);
 }
 
-// What waits for other ranks may never end, so it is asked about.
+// What waits for other members may never end, so it is asked about.
 void Trainer::await(int lane, const Event& event) {
-  if (!device_exchange_) return stream(lane).await(event);
-  for (Pauses pauses; !stream(lane).reached(event); pauses.pause()) device_exchange_->check();
+  DeviceExchange* exchange = member_of_lane(lane).exchange.get();
+  if (!exchange) return stream(lane).await(event);
+  for (Pauses pauses; !stream(lane).reached(event); pauses.pause()) exchange->check();
 }
 
 // As the lane waits that was the last with its towers.
@@ -185,10 +191,15 @@ double Trainer::exposed_seconds(const StepNumbers& numbers) {
   return least;
 }
 
-// Nothing waits for this rank's lanes any more, and they wait for nobody.
-void Trainer::give_up() {
-  reduction_->break_up();
-  if (device_exchange_) device_exchange_->abort();
+// Nothing waits for this rank's lanes any more, and they wait for nobody. False where a lane has
+// given up before.
+bool Trainer::give_up() {
+  bool first = !gave_up_.exchange(true);
+  for (LocalMember& member : members_) {
+    if (member.reduction) member.reduction->break_up();
+    if (member.exchange) member.exchange->abort();
+  }
+  return first;
 }
 
 // Runs the body, and the work that it gave the device.
@@ -207,7 +218,7 @@ void Trainer::guarded(int lane, const std::function<void(int)>& body) {
   } catch (const BarrierBroken&) {
     throw;
   } catch (const PeerLost&) {
-    give_up();
+    if (!give_up()) throw BarrierBroken{};  // by the failure of another lane here, which tells it
     throw;
   } catch (const LaneError&) {  // the reduction's thread has said where
     give_up();

@@ -3,6 +3,7 @@
 // process each has a Trainer with its own lanes; all call the same methods in the same order.
 #pragma once
 #include <array>
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -91,6 +92,19 @@ struct StepNumbers {
 
   double gradient_norm() const;  // of the summed, scaled gradient
   bool any_stop() const;
+};
+
+// What a member of this process (members.h) has for itself.
+struct LocalMember {
+  int index = 0;                             // of all members: its rank in the exchange
+  size_t front = 0;                          // local device
+  int lane = 0;                              // the front's first: it exchanges for the others
+  std::unique_ptr<DeviceExchange> exchange;  // between devices' memory; null: there is one member
+  std::unique_ptr<DeviceMemory> squares;  // of the gradient's chunks, where its devices read them
+  std::unique_ptr<TowerVectors> vectors;  // null: no sums over towers
+  std::unique_ptr<GradientReduction> reduction;
+  std::unique_ptr<SliceExchange> norm_slices;  // null: no other member knows what this one needs
+  std::unique_ptr<SliceExchange> weight_slices;
 };
 
 class Trainer {
@@ -183,30 +197,52 @@ class Trainer {
   CudaLibraries* libraries_of(int device) {
     return libraries_[static_cast<size_t>(device - local_.begin)].get();
   }
-  // Where the lanes' devices have the squares of the gradient's chunks.
-  std::span<double> squares_of_chunks() const { return {squares_->as<double>(), chunks()}; }
+  // Where the member's devices have the squares of the gradient's chunks.
+  std::span<double> squares_of(const LocalMember& member) const {
+    return {member.squares->as<double>(), chunks()};
+  }
+  size_t local_member(int index) const {  // of a local device
+    return static_cast<size_t>(device(index).member - device(local_.begin).member);
+  }
+  LocalMember& member_of(int device) { return members_[local_member(device)]; }
+  const LocalMember& member_of(int device) const { return members_[local_member(device)]; }
+  LocalMember& member_of_lane(int lane) {
+    return member_of(placement_.lane_device[static_cast<size_t>(lane)]);
+  }
+  const Member& placed(const LocalMember& member) const {
+    return placement_.members[static_cast<size_t>(member.index)];
+  }
+  bool is_front(int device) const {
+    return member_of(device).front == static_cast<size_t>(device - local_.begin);
+  }
+  Replica& front_of(const LocalMember& member) { return *replicas_[member.front]; }
   int ranks() const { return placement_.ranks; }
+  int root() const { return device(placement_.parameter_device).member; }
+  int members() const { return static_cast<int>(placement_.members.size()); }  // of all ranks
   bool mirrored() const { return placement_.strategy == Strategy::mirrored; }
 
   void make_lanes(const TrainerOptions& options, const GraphBuilder& build);
   void share_choices(Tuning* tuning);
   void make_numbers();
   RankExchange::Options exchange_options() const;
-  void make_reduction();
+  std::vector<NodeBuffer> node_buffers(const LocalMember& member) const;
+  size_t exchange_bytes(const LocalMember& member) const;
+  void make_members();
+  void make_reduction(LocalMember& member);
   void make_slices();
+  void make_vectors(LocalMember& member);
   void make_links();
   void make_norms(const std::vector<WeightSpan>& spans);
   void share_numbers(StepNumbers& numbers);
   void plan_updates(const TrainerOptions& trainer);
   void make_updates();
   void make_pools(const std::vector<DeviceId>& ids, const TrainerOptions& options);
-  // Those that the i-th local device has in its memory; null: it has none.
-  TensorNorms* norms_on(size_t i) const;
-  size_t chunks() const;  // of the trained gradients
+  TensorNorms* norms_of(int device) const;  // what it measures into, and reads
+  size_t chunks() const;                    // of the trained gradients
   MemoryUse plan_of(int device) const;
   void plan_memory();
   void allocate_memory();
-  static MemoryByKind by_kind(const MemoryUse& use, int ranks);
+  MemoryByKind by_kind(const MemoryUse& use) const;
   std::vector<FloatRange> slices_of(Share share) const;
   std::vector<int> owners() const;
   std::vector<int> chunk_owners() const;
@@ -218,10 +254,10 @@ class Trainer {
   }
   void await_device(int lane, const StepNumbers& numbers);
   void await(int lane, const Event& event);
-  void give_up();
+  bool give_up();
   double exposed_seconds(const StepNumbers& numbers);
   void make_devices(const TrainerOptions& options);
-  void make_exchanges();
+  void make_exchanges(bool plan_only);
   void meet(int lane) { joint_->meet(lane); }
   void write_weights(const float* values);
   void run_step(int lane);
@@ -249,23 +285,21 @@ class Trainer {
   MemoryPools pools_;                                      // one a local device
   std::vector<std::unique_ptr<CudaLibraries>> libraries_;  // one a local device; null for a CPU
   std::vector<std::unique_ptr<Replica>> replicas_;         // one a local device
-  size_t front_ = 0;  // the local replica that an update elsewhere reaches first
+  size_t front_ = 0;                              // the local device whose weights the host reads
   std::vector<std::unique_ptr<Stream>> streams_;  // one a lane
   std::unique_ptr<LaneJoint> joint_;
-  // Null for one process: between devices' memory, and between hosts'.
-  std::unique_ptr<DeviceExchange> device_exchange_, host_exchange_;
+  std::unique_ptr<DeviceExchange> host_exchange_;  // between processes' hosts; null for one
   std::unique_ptr<Stream> host_stream_;
   std::vector<std::unique_ptr<TowerLane>> lanes_;
   std::unique_ptr<ForwardPass> sampler_;  // on lane 0
+  std::vector<LocalMember> members_;
+  std::atomic<bool> gave_up_{false};
   std::vector<LaneLinks> links_;
-  std::unique_ptr<TowerVectors> vectors_;
-  std::unique_ptr<GradientReduction> reduction_;
   std::vector<ParameterUpdate::Options> update_options_;   // one a local device
   std::vector<std::unique_ptr<ParameterUpdate>> updates_;  // one a local device; null: updates none
-  // Of layer-wise optimizers alone: one a process, or one a local device that updates everything.
+  // Of layer-wise optimizers alone, one a local device: null where it shares its member's.
   std::vector<std::unique_ptr<TensorNorms>> norms_;
-  std::unique_ptr<SliceExchange> norm_slices_;  // null: no other process knows what this one needs
-  std::unique_ptr<SliceExchange> weight_slices_, state_slices_;  // of devices, and of the host
+  std::unique_ptr<SliceExchange> state_slices_;  // of the hosts
   std::unique_ptr<Optimizer> optimizer_;
   Ema ema_;
   LossScale loss_scale_;  // of the step that is finished next
@@ -273,10 +307,9 @@ class Trainer {
   bool averaged_ = false;  // the average is where the weights belong
   Buffer state_;           // one slot's optimizer state, whole; made when a snapshot needs it
 
-  std::array<StepNumbers, 2> numbers_;     // of steps by turns; an evaluation's are the first
-  int64_t begun_ = 0, finished_ = 0;       // steps
-  std::unique_ptr<DeviceMemory> squares_;  // where the lanes' devices write and read them
-  mutable Buffer host_weights_;  // a copy, where the host cannot read the devices' weights
+  std::array<StepNumbers, 2> numbers_;  // of steps by turns; an evaluation's are the first
+  int64_t begun_ = 0, finished_ = 0;    // steps
+  mutable Buffer host_weights_;         // a copy, where the host cannot read the devices' weights
   std::unique_ptr<SharedTable> shared_table_;  // all but the squares
 
   // The step or evaluation that the lanes work on; written by the leader before they read it.

@@ -13,7 +13,8 @@ std::vector<int64_t> ragged_samples(int64_t samples, const Placement& placement)
   return rest == 0 ? std::vector<int64_t>{} : std::vector<int64_t>{rest};
 }
 
-// "cpu:0", or "cpu:0 lane 1" where a device has several; then the thread that exchanges buckets.
+// "cpu:0", or "cpu:0 lane 1" where a device has several; then the threads that exchange buckets,
+// one a member of this process.
 std::vector<std::string> thread_names(const Placement& placement) {
   std::vector<std::string> names;
   for (size_t l = 0; l < placement.lanes.size(); ++l) {
@@ -21,13 +22,19 @@ std::vector<std::string> thread_names(const Placement& placement) {
     std::string lane = fmt::format(" lane {}", static_cast<int>(l) - device.first_lane);
     names.push_back(to_string(device.id) + (device.lanes > 1 ? lane : ""));
   }
-  names.emplace_back("exchange");
+  std::vector<std::string> fronts;
+  for (const Member& member : placement.members) {
+    if (member.rank == placement.rank)
+      fronts.push_back(to_string(placement.devices[static_cast<size_t>(member.front)].id));
+  }
+  for (const std::string& front : fronts)
+    names.push_back(fronts.size() > 1 ? front + " exchange" : "exchange");
   return names;
 }
 
-// Of each rank, the stretches of a table whose entries it owns.
-std::vector<std::vector<FloatRange>> runs_of(const std::vector<int>& owners, int ranks) {
-  std::vector<std::vector<FloatRange>> runs(static_cast<size_t>(ranks));
+// Of each member, the stretches of a table whose entries it owns.
+std::vector<std::vector<FloatRange>> runs_of(const std::vector<int>& owners, int members) {
+  std::vector<std::vector<FloatRange>> runs(static_cast<size_t>(members));
   for (size_t i = 0; i < owners.size(); ++i) {
     auto& own = runs[static_cast<size_t>(owners[i])];
     auto at = static_cast<int64_t>(i);
@@ -66,8 +73,9 @@ Trainer::Trainer(const TrainerOptions& options, const Placement& placement, Proc
                           floats_of(options.bucket.mib));
   if (placement_.rank == 0) front_ = static_cast<size_t>(placement_.parameter_device);
   team_ = std::make_unique<LaneTeam>(placement_.lanes);
+  make_members();
   make_devices(options);
-  make_exchanges();
+  make_exchanges(options.plan_only);
   if (placement_.rank > 0) share_choices(options.tuning);
   make_lanes(options, build);
   if (placement_.rank == 0) share_choices(options.tuning);
@@ -75,7 +83,10 @@ Trainer::Trainer(const TrainerOptions& options, const Placement& placement, Proc
   plan_memory();
   if (options.plan_only) return;
   allocate_memory();
-  make_reduction();
+  for (LocalMember& member : members_) {
+    make_reduction(member);
+    make_vectors(member);
+  }
   make_slices();
   make_links();
   make_numbers();
@@ -98,10 +109,25 @@ Trainer::Trainer(const TrainerOptions& options, const Placement& placement, Proc
   team_->lead([this] { renew_replicas(); });
 }
 
+void Trainer::make_members() {
+  for (size_t m = 0; m < placement_.members.size(); ++m) {
+    const Member& member = placement_.members[m];
+    if (member.rank != placement_.rank) continue;
+    LocalMember& local = members_.emplace_back();
+    local.index = static_cast<int>(m);
+    local.front = static_cast<size_t>(member.front - local_.begin);
+    local.lane = device(member.front).first_lane;
+  }
+}
+
 void Trainer::make_devices(const TrainerOptions& options) {
   std::vector<DeviceId> ids;
   for (int d = local_.begin; d < local_.end; ++d) ids.push_back(device(d).id);
-  connect_devices(ids);
+  for (const LocalMember& member : members_) {
+    Share share = placed(member).devices;
+    connect_devices(std::span(ids).subspan(static_cast<size_t>(share.begin - local_.begin),
+                                           static_cast<size_t>(share.size())));
+  }
   make_pools(ids, options);
   for (DeviceId id : ids) {
     replicas_.push_back(std::make_unique<Replica>(layout_));
@@ -121,11 +147,16 @@ void Trainer::make_devices(const TrainerOptions& options) {
   joint_ = std::make_unique<LaneJoint>(*team_, streams);
 }
 
-void Trainer::make_exchanges() {
+void Trainer::make_exchanges(bool plan_only) {
   host_stream_ = make_stream({});
-  if (!group_ || group_->size() == 1) return;
-  host_exchange_ = make_device_exchange(*group_, {});
-  device_exchange_ = make_device_exchange(*group_, placement_.lanes[0].device);
+  if (group_ && group_->size() > 1) host_exchange_ = make_device_exchange(*group_, {});
+  if (members() == 1 || plan_only) return;
+  std::vector<ExchangeEnd> ends;
+  for (const LocalMember& member : members_)
+    ends.push_back({member.index, device(placed(member).front).id});
+  ProcessGroup* group = host_exchange_ ? group_ : nullptr;
+  DeviceExchanges exchanges = make_device_exchanges(group, ends, members());
+  for (size_t m = 0; m < members_.size(); ++m) members_[m].exchange = std::move(exchanges[m]);
 }
 
 // Rank 0 chooses engines as its lanes compile, and the others compile with its choices.
@@ -191,7 +222,8 @@ void Trainer::make_numbers() {
     numbers.shared = {at, entries};
     numbers.sums = {numbers.shared.first(towers), numbers.shared.subspan(towers, towers)};
     numbers.stops = numbers.shared.subspan(2 * towers);
-    numbers.squares = {squares_->on_host() ? squares_->as<double>() : at + entries, chunks()};
+    const DeviceMemory& squares = *members_.front().squares;
+    numbers.squares = {squares.on_host() ? squares.as<double>() : at + entries, chunks()};
     for (auto& stream : streams_) {
       numbers.own_work.push_back(stream->make_event(Timing::on));
       numbers.reduced.push_back(stream->make_event(Timing::on));
@@ -206,35 +238,45 @@ RankExchange::Options Trainer::exchange_options() const {
   exchange.order = placement_.reduction;
   exchange.towers = placement_.towers;
   exchange.buckets = buckets_;
-  for (int rank = 0; rank < ranks(); ++rank) {
-    exchange.ranks.share.push_back(placement_.devices_of(rank));
-    exchange.ranks.towers.push_back(GradientReduction::process_nodes(
-        placement_.reduction, placement_.towers, placement_.towers_of(rank)));
+  exchange.root = root();
+  for (const Member& member : placement_.members) {
+    exchange.ranks.share.push_back(member.devices);
+    exchange.ranks.towers.push_back(
+        GradientReduction::member_nodes(placement_.reduction, placement_.towers, member.towers));
   }
   if (mirrored()) exchange.to = SumsTo::everyone;
   if (placement_.strategy == Strategy::sharded) exchange.to = SumsTo::slice_owners;
   return exchange;
 }
 
-void Trainer::make_reduction() {
+std::vector<NodeBuffer> Trainer::node_buffers(const LocalMember& member) const {
   std::vector<NodeBuffer> buffers;
-  for (auto& lane : lanes_) {
-    auto nodes = lane->nodes();
+  for (size_t l = 0; l < lanes_.size(); ++l) {
+    if (&member_of(placement_.lane_device[l]) != &member) continue;
+    auto nodes = lanes_[l]->nodes();
     buffers.insert(buffers.end(), nodes.begin(), nodes.end());
   }
-  GradientReduction::Options reduction;
-  reduction.exchange = exchange_options();
-  reduction.memory = pools_.front().get();
-  reduction.trained = layout_.trained_floats();
-  reduction.chunk_squares = squares_of_chunks().data();
-  for (auto& stream : streams_) reduction.streams.push_back(stream.get());
-  reduction.exchange_cores = placement_.helper_cores;
-  reduction.overlap = lanes_.front()->tower_sums().empty();
-  reduction_ =
-      std::make_unique<GradientReduction>(reduction, buffers, device_exchange_.get(), board_);
+  return buffers;
 }
 
-// The rank that has each chunk of the gradients' sum, and so knows its square.
+void Trainer::make_reduction(LocalMember& member) {
+  GradientReduction::Options reduction;
+  reduction.exchange = exchange_options();
+  reduction.memory = pools_[member.front].get();
+  reduction.trained = layout_.trained_floats();
+  reduction.chunk_squares = squares_of(member).data();
+  reduction.first_lane = device(placed(member).devices.begin).first_lane;
+  reduction.thread_row = team_->size() + static_cast<int>(&member - members_.data());
+  for (int l = reduction.first_lane; l < team_->size(); ++l) {
+    if (&member_of_lane(l) == &member) reduction.streams.push_back(&stream(l));
+  }
+  reduction.exchange_cores = placement_.helper_cores;
+  reduction.overlap = lanes_.front()->tower_sums().empty();
+  member.reduction = std::make_unique<GradientReduction>(reduction, node_buffers(member),
+                                                         member.exchange.get(), board_);
+}
+
+// The member that has each chunk of the gradients' sum, and so knows its square.
 std::vector<int> Trainer::chunk_owners() const {
   std::vector<int> owners(chunks());
   auto slices = exchange_options().chunk_slices(layout_.trained_floats());
@@ -246,25 +288,32 @@ std::vector<int> Trainer::chunk_owners() const {
 }
 
 void Trainer::make_slices() {
-  std::vector<std::vector<FloatRange>> slices;
+  std::vector<std::vector<FloatRange>> of_ranks, of_members;
   for (int rank = 0; rank < ranks(); ++rank)
-    slices.push_back(slices_of(placement_.devices_of(rank)));
-  weight_slices_ = std::make_unique<SliceExchange>(slices, device_exchange_.get());
-  state_slices_ = std::make_unique<SliceExchange>(slices, host_exchange_.get());
+    of_ranks.push_back(slices_of(placement_.devices_of(rank)));
+  for (const Member& member : placement_.members) of_members.push_back(slices_of(member.devices));
+  state_slices_ = std::make_unique<SliceExchange>(of_ranks, host_exchange_.get());
+  for (LocalMember& member : members_)
+    member.weight_slices = std::make_unique<SliceExchange>(of_members, member.exchange.get());
+}
+
+void Trainer::make_vectors(LocalMember& member) {
+  TowerVectors::Options vectors{.counts = lanes_.front()->tower_sums(),
+                                .rank_towers = {},
+                                .memory = pools_[member.front].get(),
+                                .joint = joint_.get(),
+                                .lane = member.lane,
+                                .stream = &stream(member.lane),
+                                .exchange = member.exchange.get()};
+  for (const Member& each : placement_.members) vectors.rank_towers.push_back(each.towers);
+  if (!vectors.counts.empty()) member.vectors = std::make_unique<TowerVectors>(vectors);
 }
 
 void Trainer::make_links() {
-  TowerVectors::Options vectors{.counts = lanes_.front()->tower_sums(),
-                                .rank_towers = {},
-                                .memory = pools_.front().get(),
-                                .joint = joint_.get(),
-                                .stream = streams_.front().get(),
-                                .exchange = device_exchange_.get()};
-  for (int rank = 0; rank < ranks(); ++rank)
-    vectors.rank_towers.push_back(placement_.towers_of(rank));
-  if (!vectors.counts.empty()) vectors_ = std::make_unique<TowerVectors>(vectors);
-  for (int lane = 0; lane < team_->size(); ++lane)
-    links_.push_back({lane, &board_, reduction_.get(), vectors_.get()});
+  for (int lane = 0; lane < team_->size(); ++lane) {
+    LocalMember& member = member_of_lane(lane);
+    links_.push_back({lane, &board_, member.reduction.get(), member.vectors.get()});
+  }
 }
 
 // A share's part of every bucket.
@@ -277,17 +326,18 @@ std::vector<FloatRange> Trainer::slices_of(Share share) const {
   return slices;
 }
 
-// A device that updates everything measures for itself; those that share the weights of a process
+// A device that updates everything measures for itself; those that share the weights of a member
 // share a table, too.
 void Trainer::make_norms(const std::vector<WeightSpan>& spans) {
-  int tables = mirrored() ? local_.end - local_.begin : 1;
-  for (int i = 0; i < tables; ++i) {
-    norms_.push_back(std::make_unique<TensorNorms>(spans));
+  for (int d = local_.begin; d < local_.end; ++d) {
+    norms_.push_back(mirrored() || is_front(d) ? std::make_unique<TensorNorms>(spans) : nullptr);
   }
-  if (placement_.strategy == Strategy::sharded && ranks() > 1)
-    norm_slices_ =
-        std::make_unique<SliceExchange>(runs_of(norms_.front()->owners(chunk_owners()), ranks()),
-                                        device_exchange_.get(), sizeof(double));
+  if (placement_.strategy != Strategy::sharded || members() == 1) return;
+  for (LocalMember& member : members_) {
+    auto owners = norms_[member.front]->owners(chunk_owners());
+    member.norm_slices = std::make_unique<SliceExchange>(runs_of(owners, members()),
+                                                         member.exchange.get(), sizeof(double));
+  }
 }
 
 // What is known of the devices' updates before anything lies anywhere.
@@ -307,8 +357,7 @@ void Trainer::plan_updates(const TrainerOptions& trainer) {
     if (all) options.owned = buckets_;
     if (placement_.strategy == Strategy::sharded) options.owned = slices_of({d, d + 1, local_.of});
     options.parts = device(d).lanes;
-    if (!norms_.empty())
-      options.norms = norms_[mirrored() ? static_cast<size_t>(d - local_.begin) : 0].get();
+    options.norms = norms_of(d);
     update_options_.push_back(options);
   }
 }
@@ -320,9 +369,10 @@ void Trainer::make_updates() {
     ParameterUpdate::Options& options = update_options_[static_cast<size_t>(d - local_.begin)];
     updates_.push_back(nullptr);
     if (options.owned.empty()) continue;
-    options.squares = squares_of_chunks();
-    options.weights = mirrored() ? replica_of(d).values() : front().values();
-    options.sums = reduction_->sums();
+    LocalMember& member = member_of(d);
+    options.squares = squares_of(member);
+    options.weights = mirrored() ? replica_of(d).values() : front_of(member).values();
+    options.sums = member.reduction->sums();
     updates_.back() = make_parameter_update(options, layout_);
   }
 }

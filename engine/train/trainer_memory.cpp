@@ -29,10 +29,15 @@ void Trainer::make_pools(const std::vector<DeviceId>& ids, const TrainerOptions&
   }
 }
 
-TensorNorms* Trainer::norms_on(size_t i) const {
+TensorNorms* Trainer::norms_of(int d) const {
   if (norms_.empty()) return nullptr;
-  if (mirrored()) return norms_[i].get();
-  return i == front_ ? norms_.front().get() : nullptr;
+  return norms_[mirrored() ? static_cast<size_t>(d - local_.begin) : member_of(d).front].get();
+}
+
+size_t Trainer::exchange_bytes(const LocalMember& member) const {
+  if (members() == 1) return 0;
+  return GradientReduction::exchange_bytes(exchange_options(), member.index, node_buffers(member),
+                                           pools_[member.front]->device());
 }
 
 size_t Trainer::chunks() const {
@@ -47,15 +52,13 @@ MemoryUse Trainer::plan_of(int d) const {
   if (sampler_ && d == placement_.lane_device[0]) use += sampler_->memory();
   if (!update_options_[i].owned.empty())
     use[MemoryKind::optimizer] += update_bytes(update_options_[i], layout_);
-  if (const TensorNorms* norms = norms_on(i)) use[MemoryKind::optimizer] += norms->bytes();
+  if (!norms_.empty() && norms_[i]) use[MemoryKind::optimizer] += norms_[i]->bytes();
   if (loss_scale_.on()) use[MemoryKind::optimizer] += DeviceLossScale::bytes;
-  if (i == front_) use[MemoryKind::workspace] += chunks() * sizeof(double);
-  if (i == 0)
-    use[MemoryKind::workspace] +=
-        TowerVectors::bytes(lanes_.front()->tower_sums(), placement_.towers);
-  if (i == 0 && ranks() > 1)
-    use[MemoryKind::communication] +=
-        RankExchange::staging_bytes(exchange_options(), placement_.rank);
+  if (!is_front(d)) return use;
+  use[MemoryKind::workspace] +=
+      chunks() * sizeof(double) +
+      TowerVectors::bytes(lanes_.front()->tower_sums(), placement_.towers);
+  use[MemoryKind::communication] += exchange_bytes(member_of(d));
   return use;
 }
 
@@ -74,12 +77,14 @@ void Trainer::allocate_memory() {
     throw Error(Category::out_of_memory, shortage);
   for (size_t i = 0; i < pools_.size(); ++i) {
     replicas_[i]->allocate(*pools_[i]);
-    if (TensorNorms* norms = norms_on(i)) norms->allocate(*pools_[i]);
+    if (!norms_.empty() && norms_[i]) norms_[i]->allocate(*pools_[i]);
     if (loss_scale_.on())
       device_loss_scales_.push_back(
           std::make_unique<DeviceLossScale>(*pools_[i], loss_scale_.config(), loss_scale_.state()));
   }
-  squares_ = pools_[front_]->allocate(MemoryKind::workspace, chunks() * sizeof(double));
+  for (LocalMember& member : members_)
+    member.squares =
+        pools_[member.front]->allocate(MemoryKind::workspace, chunks() * sizeof(double));
   team_->lead([&] {
     for (size_t l = 0; l < lanes_.size(); ++l) {
       team_->parallel([&](int lane) {
@@ -90,10 +95,10 @@ void Trainer::allocate_memory() {
   });
 }
 
-MemoryByKind Trainer::by_kind(const MemoryUse& use, int ranks) {
+MemoryByKind Trainer::by_kind(const MemoryUse& use) const {
   MemoryByKind kinds;
   for (MemoryKind kind : all_memory_kinds) {
-    if (kind == MemoryKind::communication && ranks == 1) continue;
+    if (kind == MemoryKind::communication && members() == 1) continue;
     kinds.emplace_back(name(kind), static_cast<int64_t>(use[kind]));
   }
   return kinds;
@@ -101,15 +106,13 @@ MemoryByKind Trainer::by_kind(const MemoryUse& use, int ranks) {
 
 std::vector<MemoryByKind> Trainer::planned_memory() const {
   std::vector<MemoryByKind> memory;
-  for (int d = local_.begin; d < local_.end; ++d)
-    memory.push_back(by_kind(pool_of(d).planned(), ranks()));
+  for (int d = local_.begin; d < local_.end; ++d) memory.push_back(by_kind(pool_of(d).planned()));
   return memory;
 }
 
 std::vector<MemoryByKind> Trainer::peak_memory() const {
   std::vector<MemoryByKind> memory;
-  for (int d = local_.begin; d < local_.end; ++d)
-    memory.push_back(by_kind(pool_of(d).peak(), ranks()));
+  for (int d = local_.begin; d < local_.end; ++d) memory.push_back(by_kind(pool_of(d).peak()));
   return memory;
 }
 

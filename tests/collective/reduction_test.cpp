@@ -76,13 +76,14 @@ GradientReduction::Options options_of(const Layout& layout, std::span<double> sq
   for (int rank = 0; rank < layout.ranks; ++rank) {
     int all = layout.ranks * layout.lanes;
     options.exchange.ranks.share.push_back({rank * layout.lanes, (rank + 1) * layout.lanes, all});
-    options.exchange.ranks.towers.push_back(GradientReduction::process_nodes(
+    options.exchange.ranks.towers.push_back(GradientReduction::member_nodes(
         layout.order, layout.towers, towers_of_lane(layout.towers, rank, layout.ranks)));
   }
   options.memory = &host_memory();
   options.trained = layout.trained;
   options.chunk_squares = squares.data();
   options.streams.assign(static_cast<size_t>(layout.lanes), &host_stream());
+  options.thread_row = layout.lanes;
   return options;
 }
 
@@ -180,7 +181,7 @@ TEST(GradientReduction, SumsGoWhereTheStrategyWantsThem) {
   int64_t floats = 9 * chunk;
   auto values = tower_gradients(6, floats);
   Floats tree = tree_of(values, {0, 6});
-  auto to_zero = reduce({6, 3, 1, floats, floats, SumsTo::rank_zero}, values);
+  auto to_zero = reduce({6, 3, 1, floats, floats, SumsTo::root}, values);
   expect_bits(to_zero[0].sums, tree, {0, floats}, "rank 0");
   auto to_slices = reduce({6, 3, 2, floats, floats, SumsTo::slice_owners}, values);
   int64_t covered = 0;

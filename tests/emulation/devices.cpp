@@ -1,4 +1,10 @@
 // Calls that have to do with devices.
+#include <spire/base/error.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+#include <string>
 #include <utility>
 
 #include "machine.h"
@@ -8,8 +14,66 @@ namespace spire::emulation {
 namespace {
 thread_local int device_here = 0;
 
+void set_groups(Machine& machine, const PeerGroups& groups) {
+  for (int device = 0; device < most_devices; ++device) {
+    machine.group[device] = -1;
+    std::fill_n(machine.enabled[device], most_devices, false);
+  }
+  for (size_t g = 0; g < groups.size(); ++g) {
+    for (int device : groups[g]) machine.group[device] = static_cast<int>(g);
+  }
+}
+
+const PeerGroups everyone = {{0, 1, 2, 3}};
+static_assert(most_devices == 4);
+
+int device_in(const std::string& text) {
+  require(text.size() == 1 && text[0] >= '0' && text[0] < '0' + most_devices,
+          "EMULATED_PEERS: '{}' is none of {} devices", text, most_devices);
+  return text[0] - '0';
+}
+
+// "0,1 2,3"
+PeerGroups groups_in(const std::string& text) {
+  PeerGroups groups;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    groups.emplace_back();
+    std::istringstream devices(word);
+    for (std::string device; std::getline(devices, device, ',');)
+      groups.back().push_back(device_in(device));
+  }
+  return groups;
+}
+}  // namespace
+
+void read_environment(Machine& machine) {
+  if (const char* gpus = std::getenv("EMULATED_GPUS")) {
+    machine.device_count = std::atoi(gpus);
+    require(machine.device_count >= 1 && machine.device_count <= most_devices,
+            "EMULATED_GPUS: {}, not 1 to {}", gpus, most_devices);
+  }
+  const char* peers = std::getenv("EMULATED_PEERS");
+  bool none = peers && std::string(peers) == "none";
+  set_groups(machine, none ? PeerGroups{} : peers ? groups_in(peers) : everyone);
+}
+
+int device_count() {
+  return machine().device_count;
+}
+
+void set_device_count(int count) {
+  machine().device_count = count;
+}
+
+void set_peer_groups(const PeerGroups& groups) {
+  Turn turn;
+  set_groups(machine(), groups);
+}
+
+namespace {
 bool is_device(int index) {
-  return index >= 0 && index < device_count;
+  return index >= 0 && index < device_count();
 }
 }  // namespace
 
@@ -47,7 +111,7 @@ size_t staged_copies() {
 using namespace spire::emulation;
 
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = device_count;
+  *count = device_count();
   return cudaSuccess;
 }
 
@@ -72,14 +136,15 @@ cudaError_t cudaDeviceSynchronize() {
 
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
   if (!is_device(device) || !is_device(peer)) return remember(cudaErrorInvalidDevice);
-  *can = device != peer;
-  return cudaSuccess;
+  return call([&](Machine& machine) { *can = device != peer && machine.can_reach(device, peer); });
 }
 
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned) {
+  if (!is_device(peer)) return remember(cudaErrorInvalidDevice);
   return call([&](Machine& machine) {
-    refuse_if(!is_device(peer) || peer == current_device(), cudaErrorInvalidDevice);
-    bool& enabled = machine.reaches_peer[current_device()][peer];
-    refuse_if(std::exchange(enabled, true), cudaErrorPeerAccessAlreadyEnabled);
+    int self = current_device();
+    refuse_if(peer == self, cudaErrorInvalidDevice);
+    refuse_if(!machine.can_reach(self, peer), cudaErrorInvalidDevice);
+    refuse_if(std::exchange(machine.enabled[self][peer], true), cudaErrorPeerAccessAlreadyEnabled);
   });
 }

@@ -1,10 +1,22 @@
 // The emulated devices, for tests.
 #pragma once
 #include <cstddef>
+#include <vector>
 
 namespace spire::emulation {
 
-constexpr int device_count = 2;
+constexpr int most_devices = 4;
+
+// How many there are: 2 at first, or as EMULATED_GPUS in the environment says. REQUIRES: nothing
+// has been allocated or put on a stream that is not gone.
+int device_count();
+void set_device_count(int count);
+
+// Which devices reach each other's memory: those of one group; all of them at first, or as
+// EMULATED_PEERS says ("none", or groups, "0,1 2,3"). Of what is in no group nobody but itself.
+// What was enabled before counts no more.
+using PeerGroups = std::vector<std::vector<int>>;
+void set_peer_groups(const PeerGroups& groups);
 
 // What cudaMalloc may give out on a device, what it has given out included; 16 GiB at first.
 size_t memory_limit(int device);

@@ -9,7 +9,7 @@ CudaStatus discover_cuda() {
   CudaStatus status;
   status.built = true;
   status.cudnn = status.cublas = "emulated";
-  for (int i = 0; i < emulation::device_count; ++i) {
+  for (int i = 0; i < emulation::device_count(); ++i) {
     status.devices.push_back({.index = i,
                               .name = "emulation",
                               .uuid = "",

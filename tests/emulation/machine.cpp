@@ -37,7 +37,8 @@ Turn::~Turn() {
 }
 
 Machine::Machine() {
-  for (int i = 0; i < device_count; ++i) {
+  read_environment(*this);
+  for (int i = 0; i < most_devices; ++i) {
     null_streams_[i] = std::make_shared<EmulatedStream>(EmulatedStream{.device = i});
     streams_.push_back(null_streams_[i]);
   }

@@ -1,5 +1,6 @@
 // The emulated machine: streams of work, and who runs next. One for the process.
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -90,7 +91,16 @@ class Machine {
 
   Draw draw;
   Memory memory;
-  bool reaches_peer[device_count][device_count] = {};
+  // Whose memory a device's kernels may use: what the hardware lets them, and what was enabled.
+  bool can_reach(int device, int peer) const {
+    return device == peer || (group[device] >= 0 && group[device] == group[peer]);
+  }
+  bool reaches(int device, int peer) const {
+    return device == peer || (can_reach(device, peer) && enabled[device][peer]);
+  }
+  std::atomic<int> device_count{2};  // any thread, at any time
+  int group[most_devices] = {};      // of devices that reach each other; -1: none
+  bool enabled[most_devices][most_devices] = {};
   size_t staged_copies = 0;
 
  private:
@@ -100,13 +110,16 @@ class Machine {
 
   std::mutex mutex_;  // of all of this
   std::condition_variable_any changed_;
-  Stream null_streams_[device_count];
+  Stream null_streams_[most_devices];
   std::vector<Stream> streams_;  // the first that can run does; shuffled now and then
   std::vector<std::shared_ptr<Capture>> captures_;  // under way
-  std::exception_ptr failures_[device_count];
+  std::exception_ptr failures_[most_devices];
 };
 
 Machine& machine();
+
+// EMULATED_GPUS and EMULATED_PEERS. Throws Error for what they do not say.
+void read_environment(Machine& machine);
 
 // One call's time alone with the machine.
 class Turn {

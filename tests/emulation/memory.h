@@ -40,8 +40,9 @@ class Memory {
   bool has_room(const Region& region) const;
 
   std::map<uintptr_t, Region> regions_;
-  size_t used_[device_count] = {};
-  size_t limit_[device_count] = {size_t{16} << 30, size_t{16} << 30};
+  size_t used_[most_devices] = {};
+  size_t limit_[most_devices] = {size_t{16} << 30, size_t{16} << 30, size_t{16} << 30,
+                                 size_t{16} << 30};
   size_t pinned_ = 0, pinned_limit_ = SIZE_MAX;  // of what allocate() gave out
 };
 

@@ -55,6 +55,16 @@ code=0
 "$trainer" --config "$work/run.yaml" --processes 3 devices=cuda "output=$work/three" 2>"$work/three.err" || code=$?
 [ $code = 3 ] && grep -q 'start at most 2 there' "$work/three.err" || fail "three processes on two GPUs: exit $code"
 
+# GPUs that do not reach each other's memory: NCCL joins them inside a process, too.
+same "no peer access" "$one" "$(EMULATED_GPUS=3 EMULATED_PEERS=none run apart devices=cuda strategy=sharded)"
+grep -q '^exchange  *NCCL, as cuda:0 and cuda:1 have no peer access$' "$work/apart.err" || fail "the start block does not say how GPUs meet: $(cat "$work/apart.err")"
+same "a pair and two processes' rest" "$one" "$(EMULATED_GPUS=4 EMULATED_PEERS=0,1 run apart_ranks --processes 2 devices=cuda)"
+same "NCCL by choice" "$one" "$(run chosen devices=cuda cuda.peer=nccl strategy=mirrored)"
+EMULATED_PEERS=none "$trainer" plan --config "$work/run.yaml" devices=cuda >"$work/apart.plan" || fail "plan without peer access: exit $?"
+code=0
+EMULATED_PEERS=none "$trainer" --config "$work/run.yaml" devices=cuda cuda.peer=direct "output=$work/direct" 2>"$work/direct.err" || code=$?
+[ $code = 3 ] && grep -q 'cuda.peer: direct, but cuda:0 and cuda:1 do not reach' "$work/direct.err" || fail "direct without peer access: exit $code"
+
 # One of them killed while the other waits for its GPU: the run ends, by name, and goes on to the same hash.
 "$trainer" --config "$work/run.yaml" --processes 2 devices=cuda steps=5000 "output=$work/killed" 2>"$work/killed.err" &
 supervisor=$!

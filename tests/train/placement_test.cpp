@@ -171,8 +171,85 @@ TEST(Placement, HostsMayDifferInGpus) {
   EXPECT_EQ(p.lanes.size(), 1u);
 }
 
+Placement place_four(const PeerPairs& peers, RunConfig config) {
+  RankPlace host{"a", {0, 1}, {}, "", peers};
+  for (int i = 0; i < 4; ++i) host.gpus.push_back(test_gpu(i));
+  return place_towers(config, share_out({host}), 0);
+}
+
+std::vector<std::string> names_of(const Placement& placement, size_t member) {
+  std::vector<std::string> names;
+  const Share& share = placement.members[member].devices;
+  for (int d = share.begin; d < share.end; ++d)
+    names.push_back(to_string(placement.devices[static_cast<size_t>(d)].id));
+  return names;
+}
+
+using testing::ElementsAre;
+
+TEST(Members, AreDevicesThatAllReachEachOther) {
+  Placement p = place_four({{0, 1}, {0, 2}, {1, 2}, {2, 3}}, config_of({"cuda"}, 8));
+  ASSERT_EQ(p.members.size(), 2u);
+  EXPECT_THAT(names_of(p, 0), ElementsAre("cuda:0", "cuda:1", "cuda:2"));
+  EXPECT_THAT(names_of(p, 1), ElementsAre("cuda:3"));
+  EXPECT_EQ(p.members[0].towers, (TowerRange{0, 6}));
+  EXPECT_EQ(p.members[1].front, 3);
+  EXPECT_EQ(p.exchange,
+            "NCCL, as cuda:0 and cuda:3 have no peer access; the others read each other's memory");
+}
+
+// Logical devices of a GPU are in one, whatever lies between them in the list.
+TEST(Members, AreNeighboursInTowerOrder) {
+  Placement p = place_four({}, config_of({"cuda:0", "cuda:1", "cuda:0"}, 3));
+  ASSERT_EQ(p.members.size(), 2u);
+  EXPECT_THAT(names_of(p, 0), ElementsAre("cuda:0", "cuda:0"));
+  EXPECT_EQ(p.devices[1].member, 0);
+  EXPECT_EQ(p.devices[2].member, 1);
+  p = place_four({{1, 3}}, config_of({"cuda"}, 4));
+  ASSERT_EQ(p.members.size(), 3u);
+  EXPECT_THAT(names_of(p, 1), ElementsAre("cuda:1", "cuda:3"));
+}
+
+TEST(Members, ExchangeTheMemoryOfTheParameterDevice) {
+  RunConfig config = config_of({"cuda"}, 4);
+  config.parameter_device = "cuda:3";
+  Placement p = place_four({{2, 3}}, config);
+  EXPECT_EQ(p.members[2].front, 3);
+  EXPECT_EQ(p.parameter_device, 3);
+}
+
+TEST(Members, AreAsTheConfigSays) {
+  PeerPairs all = {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}};
+  RunConfig config = config_of({"cuda"}, 4);
+  EXPECT_EQ(place_four(all, config).exchange, "peer access: GPUs read each other's memory");
+  config.cuda.peer = "nccl";
+  EXPECT_EQ(place_four(all, config).members.size(), 4u);
+  EXPECT_EQ(place_four(all, config).exchange, "NCCL between all GPUs, as cuda.peer says");
+  config.cuda.peer = "direct";
+  EXPECT_EQ(place_four(all, config).members.size(), 1u);
+  try {
+    place_four({{0, 1}}, config);
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.category(), Category::device);
+    EXPECT_THAT(
+        error.what(),
+        testing::HasSubstr("cuda.peer: direct, but cuda:0 and cuda:2 do not reach each "
+                           "other's memory: neither NVLink nor PCIe peer access joins them"));
+  }
+}
+
+TEST(Members, AreProcessesWhereGpusReachEachOther) {
+  Placement p = place(config_of({"cuda"}, 4), 8, {}, 2, 2);
+  EXPECT_EQ(p.members.size(), 2u);
+  EXPECT_EQ(p.members[1].rank, 1);
+  EXPECT_EQ(p.exchange, "NCCL between processes");
+  EXPECT_EQ(place(config_of({"cpu:2"}), 8).members.size(), 1u);
+  EXPECT_EQ(place(config_of({"cpu:2"}), 8).exchange, "");
+}
+
 TEST(RankPlaces, TellTheOthersOfTheirGpus) {
-  RankPlace some{"a", {0}, {test_gpu(3, "GPU-12"), test_gpu(4)}, ""},
+  RankPlace some{"a", {0}, {test_gpu(3, "GPU-12"), test_gpu(4)}, "", {{3, 4}}},
       none{"a", {0}, {}, "no driver"};
   RankPlace read;
   read_gpus(gpus_to_text(some), read);
@@ -182,6 +259,7 @@ TEST(RankPlaces, TellTheOthersOfTheirGpus) {
   EXPECT_EQ(read.gpus[0].name, "NVIDIA Test");
   EXPECT_EQ(read.gpus[1].uuid, "");
   EXPECT_EQ(read.gpus[1].total_bytes, size_t{80} << 30);
+  EXPECT_EQ(read.peers, some.peers);
   read_gpus(gpus_to_text(none), read);
   EXPECT_TRUE(read.gpus.empty());
   EXPECT_EQ(read.why_no_gpu, "no driver");

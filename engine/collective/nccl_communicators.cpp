@@ -1,0 +1,147 @@
+#include <spire/collective/nccl_communicators.h>
+
+#include <cstring>
+
+#include <spire/process/pauses.h>
+
+namespace spire {
+namespace {
+
+// Rank 0's name for the communicators reaches all processes.
+ncclUniqueId share_id(ProcessGroup* group) {
+  ncclUniqueId id = {};
+  if ((!group || group->rank() == 0) && ncclGetUniqueId(&id) != ncclSuccess)
+    fail(Category::device, "ncclGetUniqueId: {}", ncclGetLastError(nullptr));
+  if (!group) return id;
+  std::string bytes = broadcast(*group, {id.internal, sizeof id.internal});
+  std::memcpy(id.internal, bytes.data(), sizeof id.internal);
+  return id;
+}
+
+}  // namespace
+
+std::string NcclCommunicator::words_of(ncclResult_t code, const char* call) const {
+  std::string place = to_string(end_.device);
+  if (group_) place = fmt::format("rank {}, {}", group_->rank(), place);
+  return fmt::format("{}: {}: {} ({})", place, call, ncclGetErrorString(code),
+                     ncclGetLastError(comm_));
+}
+
+void NcclCommunicator::expect_usable() const {
+  if (!comm_) throw PeerLost(lost_);
+}
+
+ncclResult_t NcclCommunicator::begin(const ncclUniqueId& id, int size) {
+  CurrentCudaDevice current(end_.device.index);
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  return ncclCommInitRankConfig(&comm_, size, id, end_.rank, &config);
+}
+
+// Returns when the call is through. REQUIRES: mutex_ is not held.
+void NcclCommunicator::finish(ncclResult_t code, const char* call) {
+  for (Pauses pauses; code == ncclInProgress; pauses.pause()) {
+    if (group_ && group_->interrupted()) lose("interrupted, for the run has failed");
+    std::lock_guard lock(mutex_);
+    expect_usable();
+    ncclCommGetAsyncError(comm_, &code);
+  }
+  if (code != ncclSuccess) lose(words_of(code, call));
+}
+
+void NcclCommunicator::lose(const std::string& message) {
+  abort();
+  throw PeerLost(message);
+}
+
+void NcclCommunicator::abort() noexcept {
+  std::lock_guard lock(mutex_);
+  lost_ = "the exchange between the GPUs was aborted, for the run has failed";
+  if (!comm_) return;
+  ncclCommAbort(comm_);
+  comm_ = nullptr;
+}
+
+void NcclCommunicator::destroy() noexcept {
+  std::lock_guard lock(mutex_);
+  if (comm_) ncclCommDestroy(comm_);
+  comm_ = nullptr;
+}
+
+void NcclCommunicator::check() {
+  ncclResult_t code = ncclSuccess;
+  {
+    std::lock_guard lock(mutex_);
+    expect_usable();
+    ncclCommGetAsyncError(comm_, &code);
+  }
+  if (code != ncclSuccess && code != ncclInProgress) lose(words_of(code, "ncclCommGetAsyncError"));
+  if (group_ && group_->interrupted()) lose("interrupted, for the run has failed");
+}
+
+// What cannot be registered is staged by NCCL, as all else is.
+void NcclCommunicator::prepare(void* memory, size_t bytes) {
+  std::lock_guard lock(mutex_);
+  expect_usable();
+  void* registration = nullptr;
+  if (bytes > 0 && ncclCommRegister(comm_, memory, bytes, &registration) == ncclSuccess)
+    registrations_[memory] = registration;
+}
+
+void NcclCommunicator::forget(void* memory) noexcept {
+  std::lock_guard lock(mutex_);
+  auto found = registrations_.find(memory);
+  if (found == registrations_.end()) return;
+  if (comm_) ncclCommDeregister(comm_, found->second);
+  registrations_.erase(found);
+}
+
+NcclCommunicators::NcclCommunicators(ProcessGroup* group, std::span<const ExchangeEnd> ends,
+                                     int size) {
+  for (const ExchangeEnd& end : ends)
+    all_.push_back(std::make_unique<NcclCommunicator>(group, end));
+  ncclUniqueId id = share_id(group);
+  try {
+    set_up(id, size);
+  } catch (const PeerLost& lost) {
+    abort();
+    if (group && group->interrupted()) throw;
+    fail(Category::device, "{}; NCCL_DEBUG=INFO in the environment makes it tell more",
+         lost.what());
+  }
+}
+
+// As one group: this thread alone begins them, and each waits for the others.
+void NcclCommunicators::set_up(const ncclUniqueId& id, int size) {
+  ncclGroupStart();
+  for (auto& communicator : all_) communicator->begin(id, size);
+  ncclResult_t code = ncclGroupEnd();
+  if (code == ncclSuccess) code = ncclInProgress;  // each says for itself when it is through
+  for (auto& communicator : all_) communicator->finish(code, "ncclCommInitRankConfig");
+}
+
+NcclCommunicators::~NcclCommunicators() {
+  try {
+    close();
+  } catch (const Error&) {  // the group was interrupted, or a communicator aborted
+    abort();
+  }
+}
+
+void NcclCommunicators::close() {
+  // One thread closes them all: none is waited for before the others have begun.
+  for (auto& communicator : all_) {
+    communicator->run("ncclCommFinalize", [](ncclComm_t comm) {
+      ncclResult_t code = ncclCommFinalize(comm);
+      return code == ncclInProgress ? ncclSuccess : code;
+    });
+  }
+  for (auto& communicator : all_) communicator->finish(ncclInProgress, "ncclCommFinalize");
+  for (auto& communicator : all_) communicator->destroy();
+}
+
+void NcclCommunicators::abort() noexcept {
+  for (auto& communicator : all_) communicator->abort();
+}
+
+}  // namespace spire

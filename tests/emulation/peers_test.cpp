@@ -1,0 +1,231 @@
+// GPUs without peer access: NCCL joins what kernels cannot reach. One hash however GPUs meet, and
+// memory that is not reached is seen.
+#include <gmock/gmock.h>
+#include <spire/base/error.h>
+#include <spire/device/cuda_current.h>
+#include <tests/emulation/cuda_objects.h>
+#include <tests/emulation/devices.h>
+
+#include "tests/base/message_of.h"
+#include "tests/train/small_run.h"
+
+namespace spire {
+namespace {
+
+using emulation::PeerGroups;
+using testing::HasSubstr;
+
+// A machine of its own for the time of a test.
+class EmulationPeers : public testing::Test {
+ protected:
+  ~EmulationPeers() override { set_machine(2, {{0, 1, 2, 3}}); }
+  static void set_machine(int devices, const PeerGroups& groups) {
+    emulation::set_device_count(devices);
+    emulation::set_peer_groups(groups);
+  }
+};
+
+struct Machine {
+  std::string name;
+  int gpus;
+  PeerGroups peers;
+  std::vector<std::string> devices = {"cuda"};
+  int ranks = 1;
+};
+
+// Members of one GPU and of several, of neighbours and not, of logical devices; in one process and
+// in two.
+const std::vector<Machine> kMachines = {
+    {"none of two", 2, {}},
+    {"none of three", 3, {}},
+    {"two of three", 3, {{0, 2}}},
+    {"one of two twice", 2, {}, {"cuda:0", "cuda:1", "cuda:0"}},
+    {"two pairs", 4, {{0, 1}, {2, 3}}},
+    {"none of two processes' four", 4, {}, {"cuda"}, 2},
+};
+
+SmallRun small_run(const std::function<void(SmallRun&)>& change) {
+  SmallRun run;
+  run.towers = 6;
+  run.batch_size = 2;
+  run.devices = {"cuda:0"};
+  run.model = {.name = "mlp", .hidden = {200, 100}};
+  change(run);
+  return run;
+}
+
+void expect_one_hash(SmallRun run, int64_t steps, const std::vector<Machine>& machines) {
+  uint64_t expected = hash_after(run, steps);
+  for (const Machine& machine : machines) {
+    emulation::set_device_count(machine.gpus);
+    emulation::set_peer_groups(machine.peers);
+    run.devices = machine.devices;
+    run.ranks = machine.ranks;
+    for (const char* strategy : {"parameter_device", "mirrored", "sharded"}) {
+      run.strategy = strategy;
+      EXPECT_EQ(hash_after(run, steps), expected) << machine.name << ", " << strategy;
+    }
+  }
+}
+
+TEST_F(EmulationPeers, OneHashWithClippedAdamW) {
+  expect_one_hash(small_run([](SmallRun& r) {
+                    r.optimizer = {.name = "adamw", .lr = 0.01, .clip_norm = 0.5};
+                    r.ema = {.decay = 0.9};
+                  }),
+                  4, kMachines);
+}
+
+TEST_F(EmulationPeers, OneHashWithNormsOfLayersInBf16) {
+  expect_one_hash(small_run([](SmallRun& r) {
+                    r.precision = DType::bf16;
+                    r.optimizer = {.name = "lars", .lr = 2.0, .weight_decay = 0.01};
+                  }),
+                  3, kMachines);
+}
+
+TEST_F(EmulationPeers, OneHashWithLossScaleInFp16) {
+  expect_one_hash(small_run([](SmallRun& r) {
+                    r.precision = DType::f16;
+                    r.loss_scale = {.initial = 2e6, .growth_interval = 2};
+                  }),
+                  4, {kMachines[0], kMachines[2], kMachines[5]});
+}
+
+TEST_F(EmulationPeers, OneHashWithSumsOverTowers) {
+  expect_one_hash(small_run([](SmallRun& r) {
+                    r.model = {.name = "cnn", .hidden = {16}, .channels = {4, 8}};
+                    r.model.normalization = "batch_norm";
+                    r.model.batch_norm = "sync";
+                  }),
+                  2, {kMachines[1], kMachines[2], kMachines[5]});
+}
+
+// Where the parameter device is not its process's first: its memory is what is exchanged. The
+// host's updates have bits of their own.
+TEST_F(EmulationPeers, OneHashWithAnyParameterDevice) {
+  SmallRun one = small_run([](SmallRun&r) { r.optimizer.clip_norm = 0.5; }), on_host = one;
+  on_host.parameter_device = "cpu";
+  uint64_t by_gpu = hash_after(one, 3), by_host = hash_after(on_host, 3);
+  for (const PeerGroups& peers : {PeerGroups{}, PeerGroups{{1, 2}}}) {
+    set_machine(3, peers);
+    for (std::string device : {"cuda:1", "cuda:2", "cpu"}) {
+      SmallRun run = one;
+      run.devices = {"cuda"};
+      run.parameter_device = device;
+      EXPECT_EQ(hash_after(run, 3), device == "cpu" ? by_host : by_gpu) << device;
+    }
+  }
+}
+
+TEST_F(EmulationPeers, NativeSumsAreNearAndEqualOnAll) {
+  SmallRun run = small_run([](SmallRun& r) { r.reduction = "native"; });
+  auto weights = [&] {
+    std::vector<float> values;
+    on_ranks(run, [&](Trainer& trainer) {
+      run_steps(trainer, run, 0, 3);
+      trainer.team().lead([&] { trainer.check_replicas(); });
+      values.assign(trainer.weights(), trainer.weights() + trainer.layout().trained_floats());
+    });
+    return values;
+  };
+  auto one = weights();
+  set_machine(3, {{0, 2}});
+  run.devices = {"cuda"};
+  for (const char* strategy : {"parameter_device", "mirrored", "sharded"}) {
+    run.strategy = strategy;
+    auto three = weights();
+    for (size_t i = 0; i < one.size(); ++i)
+      ASSERT_NEAR(three[i], one[i], 1e-5 + 1e-5 * std::abs(one[i])) << strategy;
+  }
+}
+
+// So that whoever measures, or looks for a fault, may leave peer access alone.
+TEST_F(EmulationPeers, TheConfigMayAskForEither) {
+  SmallRun run = small_run([](SmallRun&) {});
+  uint64_t expected = hash_after(run, 2);
+  run.devices = {"cuda"};
+  run.cuda.peer = "nccl";
+  EXPECT_EQ(run.place().members.size(), 2u);
+  EXPECT_EQ(hash_after(run, 2), expected);
+  run.cuda.peer = "direct";
+  EXPECT_EQ(run.place().members.size(), 1u);
+  set_machine(2, {});
+  EXPECT_THAT(
+      message_of(Category::device, [&] { run.place(); }),
+      HasSubstr("cuda.peer: direct, but cuda:0 and cuda:1 do not reach each other's memory"));
+}
+
+// What lies on the wrong device for NCCL is staged, as planned: of 5 towers the second pair has
+// three, in two nodes.
+TEST_F(EmulationPeers, PeaksAreThePlan) {
+  set_machine(4, {{0, 1}, {2, 3}});
+  for (const char* strategy : {"parameter_device", "mirrored", "sharded"}) {
+    for (const char* parameters : {"auto", "cuda:1"}) {
+      SmallRun run = small_run([&](SmallRun& r) {
+        r.towers = 5;
+        r.optimizer = {.name = "lamb", .lr = 0.01, .clip_norm = 1};
+        r.devices = {"cuda"};
+        r.strategy = strategy;
+        r.parameter_device = parameters;
+      });
+      Trainer trainer(run.options(), run.place());
+      run_steps(trainer, run, 0, 1);
+      EXPECT_EQ(trainer.peak_memory(), trainer.planned_memory()) << strategy;
+    }
+  }
+}
+
+TEST_F(EmulationPeers, EvaluationAndStateAreThoseOfOneGpu) {
+  SmallRun run = small_run([](SmallRun& r) { r.ema = {.decay = 0.9}; });
+  run.strategy = "sharded";
+  TrainingState one = state_after(run, 2);
+  uint64_t straight = hash_after(run, 4);
+  set_machine(3, {{0, 2}});
+  run.devices = {"cuda"};
+  TrainingState three = state_after(run, 2);
+  EXPECT_EQ(three.parameter_hash, one.parameter_hash);
+  ASSERT_EQ(three.optimizer.size(), one.optimizer.size());
+  Trainer trainer(run.options(), run.place());
+  trainer.team().lead([&] { trainer.restore(one); });
+  run_steps(trainer, run, 2, 4);
+  EXPECT_EQ(trainer.parameter_hash(), straight);
+}
+
+// One of the devices fails: nobody waits for it, and it is the one that is named.
+TEST_F(EmulationPeers, AFailureOfOneEndsAllByName) {
+  set_machine(3, {});
+  SmallRun run = small_run([](SmallRun& r) { r.devices = {"cuda"}; });
+  const std::vector<std::pair<std::string, Phase>> places = {{"cuda:0", Phase::backward},
+                                                             {"cuda:1", Phase::backward},
+                                                             {"cuda:2", Phase::backward},
+                                                             {"cuda:0", Phase::update},
+                                                             {"cuda:2 exchange", Phase::bucket}};
+  for (const auto& [thread, phase] : places) {
+    Trainer trainer(run.options(), run.place());
+    trainer.board().set_hook([&](const PhaseRow& row) {
+      if (row.thread == thread && row.phase == phase && row.step == 2)
+        fail(Category::device, "fallen off the bus");
+    });
+    std::string text = message_of(Category::device, [&] { run_steps(trainer, run, 0, 4); });
+    EXPECT_THAT(text, testing::StartsWith(thread + ", " + phase_text(phase, 0)));
+    EXPECT_THAT(text, HasSubstr("of step 2: fallen off the bus"));
+  }
+}
+
+TEST_F(EmulationPeers, NcclRefusesMemoryOfAnotherGpu) {
+  set_machine(2, {{0, 1}});
+  std::vector<ExchangeEnd> ends = {{0, {DeviceKind::cuda, 0}}, {1, {DeviceKind::cuda, 1}}};
+  auto exchanges = make_device_exchanges(nullptr, ends, 2);
+  auto stream = make_stream({DeviceKind::cuda, 0});
+  auto there = allocate_memory({DeviceKind::cuda, 1}, 64);
+  std::vector<Outgoing> sends = {{1, there->data(), 64}};
+  EXPECT_THAT(message_of(Category::collective, [&] { exchanges[0]->exchange(sends, {}, *stream); }),
+              HasSubstr("cuda:0: ncclSend, ncclRecv: invalid argument"));
+  exchanges[1]->check();
+  exchanges[0]->abort();  // for all of the process
+  EXPECT_THROW(exchanges[1]->check(), PeerLost);
+}
+
+}  // namespace
+}  // namespace spire
