@@ -1,8 +1,10 @@
 // trainer devices: what `devices:` in a config may name on this machine.
+#include <fmt/ranges.h>
 #include <spire/base/error.h>
 #include <spire/device/topology.h>
 
 #include "commands.h"
+#include "gpu_versions.h"
 
 namespace spire::tool {
 
@@ -32,6 +34,10 @@ void print_cuda(const CudaStatus& cuda) {
                static_cast<double>(gpu.total_bytes) / (1 << 30), gpu.compute_major,
                gpu.compute_minor, gpu.pci_bus_id, gpu.uuid);
   }
+  auto versions = cuda_versions();
+  if (cuda.devices.empty() || !versions) return;
+  fmt::print("with    {}\n", fmt::join(version_texts(*versions), ", "));
+  for (const std::string& line : finding_lines(*versions, cuda.devices)) fmt::print("{}\n", line);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // The emulation's devices, in the place of the machine's.
-#include <spire/device/device.h>
+#include <spire/device/cuda_versions.h>
 
 #include "devices.h"
 
@@ -13,9 +13,15 @@ CudaStatus discover_cuda() {
                               .name = "emulation",
                               .uuid = "",
                               .pci_bus_id = "",
+                              .compute_major = 9,
                               .total_bytes = emulation::memory_limit(i)});
   }
   return status;
+}
+
+// There is no driver, and no library.
+std::optional<CudaVersions> cuda_versions() {
+  return {};
 }
 
 }  // namespace spire
