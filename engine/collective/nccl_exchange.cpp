@@ -109,6 +109,8 @@ void NcclExchange::finish(ncclResult_t code, const char* call) {
 
 void NcclExchange::lose(const std::string& message) {
   abort();
+  CurrentCudaDevice current(index_);
+  check_device("NCCL");  // the cause, where it is this rank's own
   throw PeerLost(message);
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include <spire/device/cuda_error.h>
 #include <spire/device/cuda_versions.h>
 
 namespace spire {
@@ -59,6 +60,7 @@ CudaStatus discover_cuda() {
   }
   if (status.devices.empty()) status.why_none = why(error);
   cudaGetLastError();  // the runtime keeps the last error for the thread; it has been told
+  remember_gpus(status.devices);
   return status;
 }
 

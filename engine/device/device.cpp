@@ -26,6 +26,11 @@ DeviceId parse_device(std::string_view text) {
   return device;
 }
 
+std::string describe(const CudaDeviceInfo& gpu) {
+  return fmt::format("cuda:{} ({}{}{}{}{})", gpu.index, gpu.name, gpu.uuid.empty() ? "" : ", ",
+                     gpu.uuid, gpu.pci_bus_id.empty() ? "" : ", PCI ", gpu.pci_bus_id);
+}
+
 void expect_precision(DeviceId device, DType dtype) {
   if (device.kind == DeviceKind::cpu) {
     if (dtype != DType::f16) return;

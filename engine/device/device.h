@@ -30,6 +30,9 @@ struct CudaDeviceInfo {
   size_t total_bytes = 0;
 };
 
+// "cuda:1 (NVIDIA H200, GPU-1b2c3d4e-..., PCI 0000:3b:00.0)": a GPU as people find it again.
+std::string describe(const CudaDeviceInfo& gpu);
+
 // What this build and this machine say about CUDA. Never throws: a machine without a driver is
 // normal.
 struct CudaStatus {

@@ -43,11 +43,15 @@ Machine::Machine() {
   }
 }
 
-const Stream& Machine::find(cudaStream_t handle) const {
-  if (!handle) return null_streams_[current_device()];
+const Stream& Machine::find(cudaStream_t handle) {
+  if (!handle) {
+    refuse_if_lost(current_device());
+    return null_streams_[current_device()];
+  }
   auto found = std::find_if(streams_.begin(), streams_.end(),
                             [&](const Stream& stream) { return stream.get() == handle; });
   refuse_if(found == streams_.end(), cudaErrorInvalidResourceHandle);
+  refuse_if_lost((*found)->device);
   return *found;
 }
 

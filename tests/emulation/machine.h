@@ -60,8 +60,9 @@ class Machine {
  public:
   Machine();
 
-  // Throws Refused for one that is not there. nullptr: the current device's null stream.
-  const Stream& find(cudaStream_t handle) const;
+  // Throws Refused for one that is not there, and for one of a lost device. nullptr: the current
+  // device's null stream.
+  const Stream& find(cudaStream_t handle);
   cudaStream_t add_stream(bool blocking);
   void remove(const Stream& stream);
 
@@ -77,6 +78,7 @@ class Machine {
   void finish_device(int device);
   bool step();  // one piece; false where none can run
 
+  void refuse_if_lost(int device);
   // For calls that a capture does not allow.
   void refuse_in_capture();
   void begin(const Stream& stream, std::shared_ptr<Capture> capture);
@@ -92,6 +94,7 @@ class Machine {
   Memory memory;
   bool reaches_peer[device_count][device_count] = {};
   size_t staged_copies = 0;
+  bool lost[device_count] = {};
 
  private:
   friend class Turn;
