@@ -63,6 +63,7 @@ class Machine {
   // Throws Refused for one that is not there, and for one of a lost device. nullptr: the current
   // device's null stream.
   const Stream& find(cudaStream_t handle);
+  const Stream& find_to_destroy(cudaStream_t handle) const;  // of a lost device, too
   cudaStream_t add_stream(bool blocking);
   void remove(const Stream& stream);
 
@@ -94,7 +95,7 @@ class Machine {
   Memory memory;
   bool reaches_peer[device_count][device_count] = {};
   size_t staged_copies = 0;
-  bool lost[device_count] = {};
+  bool lost[device_count] = {};  // these do no more work: what was put there is dropped
 
  private:
   friend class Turn;
