@@ -2,7 +2,8 @@
 # The runtime is linked statically and the driver is never linked, so that a build with CUDA starts on a machine
 # that has no driver.
 include(CheckLanguage)
-set(SPIRE_CUDA_ARCHITECTURES 90 CACHE STRING "GPU architectures to compile for: 90, \"80;90\", ..., or fat: those of 2020 and later")
+include(SpireCudaArchitectures)
+set(SPIRE_CUDA_ARCHITECTURES auto CACHE STRING "GPU architectures to compile for: auto (this machine's GPUs, without any fat), native, fat, or a list: 90, \"80;90\"")
 
 spire_dependency(CUDA OPTION SPIRE_CUDA FIND CUDAToolkit 12.0 TARGET CUDA::cudart_static FOR "GPU devices")
 if(SPIRE_HAS_CUDA AND NOT CMAKE_CUDA_COMPILER)
@@ -18,11 +19,8 @@ spire_dependency(NCCL OPTION SPIRE_CUDA NEEDS CUDA FIND NCCL 2.18 TARGET NCCL::n
 spire_all_or_none(SPIRE_USE_CUDA CUDA nvcc cuBLAS cuDNN NCCL)
 
 if(SPIRE_USE_CUDA)
-  set(CMAKE_CUDA_ARCHITECTURES ${SPIRE_CUDA_ARCHITECTURES})
-  if(SPIRE_CUDA_ARCHITECTURES STREQUAL "fat")
-    # Code for each, and PTX of the last, which the driver compiles for those to come.
-    set(CMAKE_CUDA_ARCHITECTURES 80-real 86-real 89-real 90-real 100)
-  endif()
+  spire_cuda_architectures(CMAKE_CUDA_ARCHITECTURES "${SPIRE_CUDA_ARCHITECTURES}" ${CMAKE_CUDA_COMPILER})
+  message(STATUS "GPU code: ${CMAKE_CUDA_ARCHITECTURES} (SPIRE_CUDA_ARCHITECTURES=${SPIRE_CUDA_ARCHITECTURES})")
   set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
   enable_language(CUDA)
   # nvcc speaks C++20 since CUDA 12; CMake 3.25 does not know the flag.

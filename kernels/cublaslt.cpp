@@ -1,5 +1,6 @@
 #include <dlfcn.h>
 #include <spire/base/error.h>
+#include <spire/device/cuda_error.h>
 #include <spire/kernels/cublaslt.h>
 
 namespace spire {
@@ -48,6 +49,7 @@ Cublaslt::~Cublaslt() {
 
 void Cublaslt::check(cublasStatus_t status, const char* call) const {
   if (status == CUBLAS_STATUS_SUCCESS) return;
+  check_device(call);
   fail(Category::device, "{}: {}", call, status_string(status));
 }
 

@@ -30,7 +30,8 @@ struct Cublaslt {
 
   cublasLtHandle_t handle = nullptr;
 
-  // Throws Error(device) naming the call where `status` is not success.
+  // Throws where `status` is not success: what is wrong with the device, if that is why
+  // (check_device), else Error(device) naming the call.
   void check(cublasStatus_t status, const char* call) const;
 };
 

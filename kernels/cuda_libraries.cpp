@@ -1,4 +1,5 @@
 #include <spire/base/error.h>
+#include <spire/device/cuda_versions.h>
 #include <spire/device/stream.h>
 #include <spire/kernels/cublaslt.h>
 #include <spire/kernels/cuda_libraries.h>
@@ -39,6 +40,7 @@ std::unique_ptr<CudaLibraries> open_cuda_libraries(DeviceId device,
                                                    const CudaLibraries::Options& options,
                                                    const CudaLibraries* same_gpu) {
   if (device.kind == DeviceKind::cpu) return nullptr;
+  expect_usable_gpu(device.index);
   make_current(device);
   return std::make_unique<CudaLibraries>(device, options, same_gpu);
 }

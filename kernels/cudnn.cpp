@@ -19,6 +19,7 @@ std::string current_kind() {
 
 void check_cudnn(cudnnStatus_t status, const char* call) {
   if (status == CUDNN_STATUS_SUCCESS) return;
+  if (status >= CUDNN_STATUS_EXECUTION_FAILED) check_device(call);
   char words[512] = "";
   cudnnGetLastErrorString(words, sizeof words);
   fail(Category::device, "{}: {} {}", call, cudnnGetErrorString(status), words);

@@ -225,6 +225,10 @@ void add_options(CLI::App& app, const Command& command, Raw& raw) {
       return add_inspect_options(app, raw);
     case Options::verify:
       return add_verify_options(app, raw);
+    case Options::devices:
+      app.add_flag("--probe", raw.arguments.probe,
+                   "write and read memory of each GPU; exit code 8 where one fails");
+      return;
     case Options::verbose:
       app.add_flag("--verbose", raw.arguments.verbose, "build, libraries and GPU software too");
       return;

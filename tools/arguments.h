@@ -50,6 +50,7 @@ struct Arguments {
   std::string log_level = "info";  // info | warning | error
 
   bool verbose = false;                 // version
+  bool probe = false;                   // devices
   std::optional<std::string> gpu = {};  // plan: the described GPU of an estimate
 
   PredictArguments predict = {};

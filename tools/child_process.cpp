@@ -1,5 +1,6 @@
 #include "child_process.h"
 
+#include <fcntl.h>
 #include <spire/base/error.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -39,6 +40,10 @@ std::vector<std::string> environment_with(const std::vector<Variable>& variables
   setpgid(0, setup.group);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);  // it died before this child asked to die with it
+  if (int nowhere = setup.silent ? open("/dev/null", O_RDWR | O_CLOEXEC) : -1; nowhere >= 0) {
+    dup2(nowhere, STDOUT_FILENO);
+    dup2(nowhere, STDERR_FILENO);
+  }
   sigprocmask(SIG_SETMASK, &setup.signal_mask, nullptr);
   execve("/proc/self/exe", words, environment);
   _exit(127);

@@ -18,10 +18,11 @@ struct ChildSetup {
   std::vector<Variable> variables;  // beside this process's own, or in their place
   pid_t group = 0;                  // an existing process group, or 0: a new one, named by its pid
   sigset_t signal_mask = {};
+  bool silent = false;  // what it prints goes nowhere
 };
 
-// Shares this process's streams. However this process ends, the child is killed with it. To be
-// started by a thread that lives as long as the process.
+// Shares this process's streams, unless it is silent. However this process ends, the child is
+// killed with it. To be started by a thread that lives as long as the process.
 class ChildProcess {
  public:
   explicit ChildProcess(ChildSetup setup);  // Error(device) when the system gives no process

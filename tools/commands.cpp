@@ -19,7 +19,8 @@ const std::vector<Command>& commands() {
        run_dataset_inspect},
       {"dataset verify", "read every row once, and compare checksums", Options::verify,
        run_dataset_verify},
-      {"devices", "list the devices that this machine has", Options::none, run_devices},
+      {"devices", "list the devices that this machine has; --probe: try its GPUs", Options::devices,
+       run_devices},
       {"version", "print the version; --verbose: what it is built from", Options::verbose,
        run_version},
   };

@@ -1,9 +1,12 @@
 // trainer devices: what `devices:` in a config may name on this machine.
+#include <fmt/ranges.h>
 #include <spire/base/error.h>
+#include <spire/device/gpu_probe.h>
 #include <spire/device/topology.h>
 #include <spire/train/placement.h>
 
 #include "commands.h"
+#include "gpu_versions.h"
 
 namespace spire::tool {
 
@@ -24,14 +27,36 @@ void print_cuda(const CudaStatus& cuda) {
                static_cast<double>(gpu.total_bytes) / (1 << 30), gpu.compute_major,
                gpu.compute_minor, gpu.pci_bus_id, gpu.uuid);
   }
+  auto versions = cuda_versions();
+  if (cuda.devices.empty() || !versions) return;
+  fmt::print("with    {}\n", fmt::join(version_texts(*versions), ", "));
+  for (const std::string& line : finding_lines(*versions, cuda.devices)) fmt::print("{}\n", line);
+}
+
+// Each GPU, though one before it failed; returns the exit code.
+int probe(const CudaStatus& cuda) {
+  if (cuda.devices.empty()) fail(Category::device, "--probe: no GPU: {}", cuda.why_none);
+  std::string failed;
+  for (const CudaDeviceInfo& gpu : cuda.devices) {
+    try {
+      probe_gpu(gpu.index);
+      fmt::print("cuda:{}  works\n", gpu.index);
+    } catch (const Error& error) {
+      fmt::print("cuda:{}  fails: {}\n", gpu.index, error.what());
+      failed += (failed.empty() ? "" : ", ") + describe(gpu);
+    }
+  }
+  if (!failed.empty()) fail(Category::collective, "fails: {}", failed);
+  return 0;
 }
 
 }  // namespace
 
-int run_devices(const Arguments&) {
+int run_devices(const Arguments& arguments) {
   print_cpu(discover_topology());
-  print_cuda(discover_cuda());
-  return 0;
+  CudaStatus cuda = discover_cuda();
+  print_cuda(cuda);
+  return arguments.probe ? probe(cuda) : 0;
 }
 
 }  // namespace spire::tool

@@ -5,22 +5,26 @@
 
 namespace spire::tool {
 
-Generation::Generation(const std::vector<std::string>& words, int ranks, HeldSignals& signals)
+Generation::Generation(const std::vector<std::string>& words,
+                       const std::vector<Variable>& variables, int ranks, HeldSignals& signals)
     : signals_(signals) {
-  if (ranks == 0) start(words, -1, 0);
+  if (ranks == 0) start(words, variables, -1, 0);
   if (ranks > 0) port_.emplace();
-  for (int rank = 0; rank < ranks; ++rank) start(words, rank, ranks);
+  for (int rank = 0; rank < ranks; ++rank) start(words, variables, rank, ranks);
 }
 
-void Generation::start(const std::vector<std::string>& words, int rank, int size) {
-  ChildSetup setup{.words = words, .variables = {}, .signal_mask = signals_.mask_before()};
+void Generation::start(const std::vector<std::string>& words, std::vector<Variable> variables,
+                       int rank, int size) {
+  ChildSetup setup{
+      .words = words, .variables = std::move(variables), .signal_mask = signals_.mask_before()};
   // A group of their own: what the terminal sends to this process's group reaches them once, by us.
   if (!children_.empty()) setup.group = children_.front().pid();
   if (rank >= 0) {
-    setup.variables = {
+    std::vector<Variable> of_rank = {
         {"RANK", std::to_string(rank)},       {"LOCAL_RANK", std::to_string(rank)},
         {"WORLD_SIZE", std::to_string(size)}, {"LOCAL_WORLD_SIZE", std::to_string(size)},
         {"MASTER_ADDR", "127.0.0.1"},         {"MASTER_PORT", std::to_string(port_->number())}};
+    setup.variables.insert(setup.variables.end(), of_rank.begin(), of_rank.end());
   }
   children_.emplace_back(std::move(setup));
 }

@@ -21,8 +21,10 @@ struct GenerationEnd {
 
 class Generation {
  public:
-  // Starts them. ranks: how many; 0: one process that knows nothing of ranks.
-  Generation(const std::vector<std::string>& words, int ranks, HeldSignals& signals);
+  // Starts them. ranks: how many; 0: one process that knows nothing of ranks. variables: for each
+  // of them, beside those of this process.
+  Generation(const std::vector<std::string>& words, const std::vector<Variable>& variables,
+             int ranks, HeldSignals& signals);
 
   // Passes signals on, and returns when none is left. When one fails, the others have
   // `grace_seconds` to end by themselves.
@@ -31,7 +33,8 @@ class Generation {
  private:
   using Clock = std::chrono::steady_clock;
 
-  void start(const std::vector<std::string>& words, int rank, int size);
+  void start(const std::vector<std::string>& words, std::vector<Variable> variables, int rank,
+             int size);
   void take_ends(double grace_seconds);
   void pass_on(int number);
   void kill_all(bool forced);

@@ -8,7 +8,8 @@ usage() {
 Usage: tools/gpu_check.sh [--build DIR] [--only PARTS] [--seconds N] [--gpu N] [--python PATH] [--log DIR] [--dry-run]
 
 Runs each part on one GPU, prints a line a step (PASS, FAIL or SKIP, seconds, figure), and keeps all output in a folder.
-A step that fails or takes too long does not stop the others. Data are made up; nothing is downloaded.
+Under a step that failed a line says where to look. Such a step, or one that takes too long, does not stop the others; but a driver or
+library that no run can do with does, before all else, with its remedy. Data are made up; nothing is downloaded.
   --build DIR      a build folder (default: the bundle that this script lies in, else build/release)
   --only PARTS     parts joined by commas, of: tests bits precisions memory timings sanitizers compile
                      tests       the tests on GPUs: devices, ops, sums, training
@@ -19,7 +20,7 @@ A step that fails or takes too long does not stop the others. Data are made up; 
                      timings     ResNet-20, ResNet-50 and GPT-2 124M, beside PyTorch (eager, channels_last, autocast)
                      sanitizers  compute-sanitizer's memcheck, racecheck and initcheck on some ops and one training step
                      compile     the same models by torch.compile
-  --seconds N      for everything (default 480); what is left undone then is skipped, in the order above
+  --seconds N      for everything (default 1500); what is left undone then is skipped, in the order above
   --gpu N          its number (default 0)
   --python PATH    a Python with PyTorch (default python3; without PyTorch its steps are skipped)
   --log DIR        a new folder (default runs/gpu_check-N)
@@ -28,7 +29,7 @@ Exit code: 0 all passed, 1 some failed, 2 wrong usage or no programs, 3 no GPU h
 TEXT
 }
 
-build='' only=tests,bits,precisions,memory,timings,sanitizers,compile seconds=480 gpu=0 python=python3 log='' dry=false
+build='' only=tests,bits,precisions,memory,timings,sanitizers,compile seconds=1500 gpu=0 python=python3 log='' dry=false
 while [ $# -gt 0 ]; do
   case $1 in
     --build | --only | --seconds | --gpu | --python | --log)
@@ -94,8 +95,12 @@ deadline=$((SECONDS + seconds)) failed=0
 
 # --- one step ---------------------------------------------------------------------------------------------------------
 
+hint=''  # where to look when a step of the part fails
 row() {  # verdict seconds name figure
-  printf '%-4s %6s  %-34s %s\n' "$@" | tee -a "$log/table.txt"
+  {
+    printf '%-4s %6s  %-34s %s\n' "$@"
+    [ "$1" != FAIL ] || [ -z "$hint" ] || printf '%13slook at: %s\n' '' "$hint"
+  } | tee -a "$log/table.txt"
   [ "$1" != FAIL ] || failed=1
 }
 
@@ -166,6 +171,24 @@ summary() { sed -n "s/^ *\"$1\": \"*\([^\",]*\)\"*,*\$/\1/p" "$log/runs/${2// /_
 
 # --- the parts --------------------------------------------------------------------------------------------------------
 
+# What `trainer devices` says of this GPU, and of driver and libraries.
+findings() {
+  awk -v kind="$1" -v own="cuda:$gpu (" '$1 == kind && (!/cuda:[0-9]+ \(/ || index($0, own)) { sub(/^[a-z]+ +/, ""); print }' <<<"$found"
+}
+
+# False where no run can go well. The others need not be tried then.
+versions() {
+  local text some=false
+  hint='the end of the line; afterwards: trainer devices'
+  while IFS= read -r text; do
+    some=true
+    row FAIL 0 versions "$text"
+  done < <(findings problem)
+  $some && return 1
+  row PASS 0 versions "$(sed -n 's/^with  *//p' <<<"$found")"
+  while IFS= read -r text; do row NOTE 0 versions "$text"; done < <(findings note)
+}
+
 # Shards of a test program at a time: references are computed on one core each.
 run_tests() {  # name limit program
   local step=$1 shards
@@ -192,17 +215,22 @@ run_tests() {  # name limit program
 }
 
 tests() {
+  hint='nvidia-smi -q, and dmesg | grep -i xid: the driver sees the GPU otherwise than CUDA, or has lost it'
   run_tests 'tests of devices' 30 device_test 'CudaDiscovery.*'
-  run_tests 'tests of sums' 30 collective_test
-  run_tests 'tests of ops' 150 kernels_test
-  run_tests 'tests of training' 90 train_test
+  hint="the test alone, by $(program collective_test) --gtest_filter=NAME; engine/collective/lane_arithmetic_cuda.cu makes the sums"
+  run_tests 'tests of sums' 60 collective_test
+  hint="the test alone, by $(program kernels_test) --gtest_filter=NAME: one op in all types is its own kernel; 16 bits alone are engines of
+             cuDNN or cuBLASLt; all that need cuDNN, its version or NVRTC (machine.txt)"
+  run_tests 'tests of ops' 400 kernels_test
+  hint="the test alone, by $(program train_test) --gtest_filter=NAME; where the tests of ops passed, streams, graphs and memory are left"
+  run_tests 'tests of training' 300 train_test
 }
 
 # A run whose parameter hash must be that of the first one.
 same_bits() {  # name words ...
   local step=$1 hash
   shift
-  train "$step" 100 "${of_bits[@]}" "$@" || return
+  train "$step" 120 "${of_bits[@]}" "$@" || return
   [ "$code" = 0 ] || { failure "$step"; return; }
   hash=$(summary parameter_hash "$step")
   first_hash=${first_hash:-$hash}
@@ -214,6 +242,8 @@ same_bits() {  # name words ...
 }
 
 bits() {
+  hint="which one differs: again: an engine that is not deterministic ($log/cache/spire/tuning.txt names them); two devices, two processes:
+             sums and exchanges; without graphs: what a capture fixed; one step at a time: a missing wait between streams"
   of_bits=("${resnet20[@]}" batch_size=32 towers=4 steps=200 precision=bf16) first_hash=''
   same_bits 'bits first run'
   same_bits 'bits again'
@@ -239,6 +269,7 @@ bits() {
 }
 
 precisions() {
+  hint="the loss by step in $log/runs/precision_*/metrics.jsonl; docs/numerics.md says what each precision computes in"
   local precision words step loss
   for precision in fp32 tf32 bf16 fp16; do
     step="precision $precision" words=("precision=$precision")
@@ -257,6 +288,7 @@ precisions() {
 
 # 200 tensors of 1.6 GB that backward needs: more than any GPU has, while a batch itself is small.
 memory() {
+  hint='the table above the last line there: what was planned beside what the driver says is free'
   local step='memory, too little'
   train "$step" 60 "model={name: layers, layers: [{resize: {factor: 8}}, {repeat: {times: 200, layers: [gelu]}},
     global_avg_pool, {dense: {units: classes}}]}" "$(images 32 10)" batch_size=2048 towers=1 steps=1 || return
@@ -310,11 +342,12 @@ figure() {  # model samples_per_s
       p ? sprintf("%.1f %%", s * f / p / 1e10) : "?", used, first }'
 }
 
+# Makes all plans first, of which cuDNN compiles some.
 time_spire() {  # model precision [name words ...]
   local step="$1 $2 Spire${3:+, $3}" rate wait_ms
   local words=()
   model_words "$1"
-  run_watched train "$step" 120 "${words[@]}" "batch_size=${batch[$1]}" towers=1 "steps=${steps[$1]}" "precision=$2" "${@:4}" || return
+  run_watched train "$step" 180 "${words[@]}" "batch_size=${batch[$1]}" towers=1 "steps=${steps[$1]}" "precision=$2" "${@:4}" || return
   rate=$(summary samples_per_s "$step")
   if [ "$code" != 0 ] || [ -z "$rate" ]; then
     failure "$step"
@@ -351,6 +384,7 @@ has_pytorch() {
 
 runs_to_time=('resnet50 bf16' 'gpt2 bf16' 'resnet20 bf16' 'resnet50 fp16')
 timings() {
+  hint="the run's error there; where PyTorch's run failed, whether it fits the driver; nvidia-smi: who else uses the GPU"
   local model precision
   for pair in "${runs_to_time[@]}"; do
     read -r model precision <<<"$pair"
@@ -361,6 +395,7 @@ timings() {
 }
 
 compile() {
+  hint="PyTorch's own error there: Triton needs a C compiler and Python's headers"
   local model precision
   has_pytorch 'PyTorch compile' || return
   for pair in "${runs_to_time[@]}"; do
@@ -374,7 +409,8 @@ compile() {
 sanitize() {  # name tool limit command ...
   local step=$1 tool=$2 limit=$3
   shift 3
-  run "$step" "$limit" compute-sanitizer --tool "$tool" --target-processes all --error-exitcode 99 "$@" || return
+  # Errors that calls return are the program's to take: libraries try what a device may not have.
+  run "$step" "$limit" compute-sanitizer --tool "$tool" --target-processes all --report-api-errors no --error-exitcode 99 "$@" || return
   if [ "$code" = 0 ]; then
     row PASS "$took" "$step" "$(grep -h 'SUMMARY' "$out" | tail -n 1 | sed 's/^=* *//')"
   else
@@ -389,22 +425,31 @@ sanitized+=':*EmbeddingTest.ValuesAndGradients/cuda_fp32*:*MaxPool2dTest.*Gradie
 
 sanitizers() {
   local tool
+  hint='the first report there, with kernel, line and address; kernels that are not named as ours are of cuDNN or cuBLASLt'
   if ! $dry && ! command -v compute-sanitizer >/dev/null; then
     row SKIP 0 sanitizers "no compute-sanitizer on PATH"
     return
   fi
   for tool in memcheck racecheck initcheck; do
-    sanitize "$tool of ops" "$tool" 60 "$(program kernels_test)" "--gtest_filter=$sanitized"
+    sanitize "$tool of ops" "$tool" 180 "$(program kernels_test)" "--gtest_filter=$sanitized"
   done
   for tool in memcheck racecheck; do
-    sanitize "$tool of a step" "$tool" 60 "$trainer" "${quiet[@]}" 'model={name: cnn}' "$(images 16 10)" batch_size=8 towers=2 \
-      precision=bf16 "devices=cuda:$gpu" --dry-run 1
+    sanitize "$tool of a step" "$tool" 180 "$trainer" "${quiet[@]}" 'model={name: cnn}' "$(images 16 10)" batch_size=8 towers=2 \
+      precision=bf16 cuda.autotune=false "devices=cuda:$gpu" --dry-run 1
   done
 }
 
 # ----------------------------------------------------------------------------------------------------------------------
 
+finish() {
+  $dry && exit $failed
+  passed=$(grep -c ^PASS "$log/table.txt") bad=$(grep -c ^FAIL "$log/table.txt") skipped=$(grep -c ^SKIP "$log/table.txt")
+  echo "$passed passed, $bad failed, $skipped skipped; the table and all output are in $log"
+  exit $failed
+}
+
 $dry || echo "$name"
+$dry || versions || finish
 for part in tests bits precisions memory timings sanitizers compile; do
   wants "$part" || continue
   case $part in
@@ -417,8 +462,4 @@ for part in tests bits precisions memory timings sanitizers compile; do
     compile) compile ;;
   esac
 done
-if ! $dry; then
-  passed=$(grep -c ^PASS "$log/table.txt") bad=$(grep -c ^FAIL "$log/table.txt") skipped=$(grep -c ^SKIP "$log/table.txt")
-  echo "$passed passed, $bad failed, $skipped skipped; the table and all output are in $log"
-fi
-exit $failed
+finish

@@ -10,6 +10,7 @@
 #include <cstdio>
 
 #include "generation.h"
+#include "gpu_roster.h"
 #include "pinned_config.h"
 #include "run_traces.h"
 
@@ -45,11 +46,13 @@ class Supervisor {
         config_(config),
         pinned_(config),
         traces_(config.output),
+        place_(own_place()),
+        gpus_(config, place_.gpus),
         ranks_(static_cast<int>(arguments.processes.value_or(0))) {}
 
   int run() {
     for (;;) {
-      Generation generation(words(), ranks_, signals_);
+      Generation generation(words(), gpus_.choice().variables, ranks_, signals_);
       GenerationEnd end = generation.wait(kGraceSeconds);
       if (end.at_once) return 128 + SIGINT;
       Outcome outcome = judge(end.ends);
@@ -57,8 +60,10 @@ class Supervisor {
       if (end.stopped_by != 0) return end_stopped(outcome, end.stopped_by);
       if (restarts_ == arguments_.max_restarts.value_or(0)) return give_up(outcome);
       ++restarts_;
+      std::vector<CudaDeviceInfo> lost;
+      if (may_use_gpus(config_)) lost = gpus_.find_lost(signals_);
       shrink(outcome);
-      tell(outcome);
+      tell(outcome, lost);
       pause(end.lived);
     }
   }
@@ -87,11 +92,24 @@ class Supervisor {
     fail(Category::collective, "{}; {}, or let --max-restarts do it", cause, advice());
   }
 
+  // Processes that have died, and those for which there is no GPU any more.
   void shrink(const Outcome& outcome) {
-    if (config_.elastic && ranks_ > 0) ranks_ = std::max(1, ranks_ - outcome.died);
+    if (ranks_ == 0) return;
+    if (config_.elastic) ranks_ = std::max(1, ranks_ - outcome.died);
+    int most = gpus_.any_lost() ? gpus_.choice().left : ranks_;
+    if (ranks_ <= most) return;
+    if (!config_.elastic) {
+      fail(Category::collective,
+           "{} GPU{} left for {}, and each needs one of its own; elastic: true goes on with fewer; "
+           "{}",
+           most, most == 1 ? " is" : "s are", count(ranks_), advice());
+    }
+    ranks_ = most;
   }
 
-  void tell(const Outcome& outcome) const {
+  void tell(const Outcome& outcome, const std::vector<CudaDeviceInfo>& lost) const {
+    for (const CudaDeviceInfo& gpu : lost)
+      fmt::print(stderr, "{} fails and is left out from here on\n", describe(gpu));
     if (arguments_.log_level == "error") return;
     std::string how =
         resumes(take_up_again({arguments_.resume, arguments_.overwrite}, traces_))
@@ -111,6 +129,8 @@ class Supervisor {
     words.insert(words.end(), {"--log-level", arguments_.log_level});
     if (arguments_.dry_run > 0)
       words.insert(words.end(), {"--dry-run", std::to_string(arguments_.dry_run)});
+    const auto& of_gpus = gpus_.choice().words;
+    words.insert(words.end(), of_gpus.begin(), of_gpus.end());
     if (!resumes(take_up)) pin_meaning(words);
     return words;
   }
@@ -120,11 +140,11 @@ class Supervisor {
   }
 
   // Before there is a checkpoint that keeps them, towers and their threads by default follow from
-  // the number of processes: fewer of these must not make it another run.
+  // the number of processes and GPUs: fewer of these must not make it another run.
   void pin_meaning(std::vector<std::string>& words) const {
     int first = static_cast<int>(arguments_.processes.value_or(1));
-    if (std::max(1, ranks_) == first) return;
-    std::vector<RankPlace> places(static_cast<size_t>(first), own_place());
+    if (std::max(1, ranks_) == first && !gpus_.any_lost()) return;
+    std::vector<RankPlace> places(static_cast<size_t>(first), place_);
     Placement placement = place_towers(config_, share_out(places), 0);
     words.push_back(fmt::format("towers={}", placement.towers));
     words.push_back(fmt::format("tower_threads={}", placement.tower_threads));
@@ -146,6 +166,8 @@ class Supervisor {
   HeldSignals signals_;
   PinnedConfig pinned_;
   RunTraces traces_;
+  RankPlace place_;  // as it was before the first start
+  GpuRoster gpus_;
   int ranks_ = 0;  // of the next generation; 0: one process without a rank
   int64_t restarts_ = 0;
   Seconds pause_ = kFirstPause / 2;

@@ -4,20 +4,21 @@ set -euo pipefail
 
 usage() {
   cat <<'TEXT'
-Usage: tools/test.sh [--preset NAME] [--filter REGEX] [--jobs N] [--no-install]
+Usage: tools/test.sh [--preset NAME] [--filter REGEX] [--jobs N] [--gpus LIST] [--no-install]
 
 Installs missing packages (third_party/install-deps.sh), builds into build/NAME and runs every test by CTest.
   --preset NAME    release (default), debug, asan, tsan or cuda
   --filter REGEX   only tests whose name matches
   --jobs N         compile jobs and tests at a time (default: the cores this process may use)
+  --gpus LIST      GPU architectures to compile for: auto (default), native, fat, or 90, "80;90", ... (docs/building.md)
   --no-install     takes what is there, asks no package manager
 TEXT
 }
 
-preset=release filter='' jobs=$(nproc) install=true
+preset=release filter='' jobs=$(nproc) gpus='' install=true
 while [ $# -gt 0 ]; do
   case $1 in
-    --preset | --filter | --jobs)
+    --preset | --filter | --jobs | --gpus)
       [ $# -ge 2 ] || { usage >&2; exit 2; }
       declare "${1#--}=$2"
       shift 2
@@ -30,6 +31,6 @@ done
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 ! $install || third_party/install-deps.sh
-cmake --preset "$preset"
+cmake --preset "$preset" ${gpus:+"-DSPIRE_CUDA_ARCHITECTURES=$gpus"}
 cmake --build "build/$preset" --parallel "$jobs"
 ctest --test-dir "build/$preset" --parallel "$jobs" --output-on-failure --no-tests=error ${filter:+-R "$filter"}

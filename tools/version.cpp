@@ -1,28 +1,23 @@
 // trainer version [--verbose]
+#include <gnu/libc-version.h>
 #include <spire/base/error.h>
-#include <spire/device/device.h>
 
 #include "build_info.h"
 #include "commands.h"
+#include "gpu_versions.h"
 
 namespace spire::tool {
 
 namespace {
-
-void print_if_known(std::string_view name, const std::string& version) {
-  if (!version.empty()) fmt::print("  {} {}\n", name, version);
-}
 
 void print_cuda() {
   CudaStatus cuda = discover_cuda();
   fmt::print("cuda: {}\n", !cuda.built             ? "not in this build"
                            : cuda.why_none.empty() ? fmt::format("{} devices", cuda.devices.size())
                                                    : cuda.why_none);
-  print_if_known("toolkit", cuda.toolkit);
-  print_if_known("driver", cuda.driver);
-  print_if_known("cuBLAS", cuda.cublas);
-  print_if_known("cuDNN", cuda.cudnn);
-  print_if_known("NCCL", cuda.nccl);
+  auto versions = cuda_versions();
+  if (!versions) return;
+  for (const std::string& text : version_texts(*versions)) fmt::print("  {}\n", text);
 }
 
 // The library lines, indented.
@@ -43,6 +38,7 @@ int run_version(const Arguments& arguments) {
   fmt::print("build: {}, {}, -march={}{}{}\n", build_info::kBuildType, build_info::kCompiler,
              build_info::kArchitecture, build_info::kSanitizers.empty() ? "" : ", sanitizers ",
              build_info::kSanitizers);
+  fmt::print("glibc: {}, this build: {}.{}\n", gnu_get_libc_version(), __GLIBC__, __GLIBC_MINOR__);
   print_libraries(build_info::kLibraries);
   print_cuda();
   return 0;

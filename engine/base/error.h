@@ -18,7 +18,7 @@ enum class Category {
   checkpoint = 5,     // checkpoint files
   out_of_memory = 6,  // device memory
   diverged = 7,       // loss or gradients not finite
-  collective = 8,     // timeout or lost rank
+  collective = 8,     // timeout, lost rank or lost GPU: another start may go better
   interrupted = 75,   // stopped by a signal, checkpoint saved
 };
 

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include <spire/device/cuda_error.h>
 #include <spire/process/pauses.h>
 
 namespace spire {
@@ -51,6 +52,8 @@ void NcclCommunicator::finish(ncclResult_t code, const char* call) {
 
 void NcclCommunicator::lose(const std::string& message) {
   abort();
+  CurrentCudaDevice current(end_.device.index);
+  check_device("NCCL");  // the cause, where it is this rank's own
   throw PeerLost(message);
 }
 

@@ -1,8 +1,10 @@
 #include <spire/device/device.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include <spire/base/error.h>
+#include <spire/device/gpu_requirements.h>
 
 namespace spire {
 
@@ -22,6 +24,22 @@ DeviceId parse_device(std::string_view text) {
   }
   device.kind = kind == "cuda" ? DeviceKind::cuda : DeviceKind::cpu;
   return device;
+}
+
+std::string describe(const CudaDeviceInfo& gpu) {
+  return fmt::format("cuda:{} ({}{}{}{}{})", gpu.index, gpu.name, gpu.uuid.empty() ? "" : ", ",
+                     gpu.uuid, gpu.pci_bus_id.empty() ? "" : ", PCI ", gpu.pci_bus_id);
+}
+
+void expect_precision(DeviceId device, DType dtype) {
+  if (device.kind == DeviceKind::cpu) {
+    if (dtype != DType::f16) return;
+    fail(Category::device, "precision: fp16 has no CPU kernels; use bf16 or fp32");
+  }
+  std::vector<CudaDeviceInfo> gpus = discover_cuda().devices;
+  auto gpu = std::ranges::find(gpus, device.index, &CudaDeviceInfo::index);
+  if (gpu == gpus.end()) return;
+  if (auto problem = dtype_problem(dtype, *gpu)) fail(Category::device, "{}", *problem);
 }
 
 }  // namespace spire

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include <spire/base/dtype.h>
+
 namespace spire {
 
 enum class DeviceKind : uint8_t { cpu, cuda };
@@ -28,14 +30,20 @@ struct CudaDeviceInfo {
   size_t total_bytes = 0;
 };
 
+// "cuda:1 (NVIDIA H200, GPU-1b2c3d4e-..., PCI 0000:3b:00.0)": a GPU as people find it again.
+std::string describe(const CudaDeviceInfo& gpu);
+
 // What this build and this machine say about CUDA. Never throws: a machine without a driver is
 // normal.
 struct CudaStatus {
   bool built = false;    // compiled with CUDA
   std::string why_none;  // empty when devices are there: "driver not found", ...
-  std::string toolkit, driver, cudnn, nccl, cublas;  // versions, empty when unknown
   std::vector<CudaDeviceInfo> devices;
 };
 CudaStatus discover_cuda();
+
+// Throws Error(device) where the device has no kernels of that type: fp16 on a CPU, bf16 on a GPU
+// of before compute capability 8.0.
+void expect_precision(DeviceId device, DType dtype);
 
 }  // namespace spire

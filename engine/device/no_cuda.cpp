@@ -1,5 +1,6 @@
 // GPUs in a build without CUDA: there are none.
 #include <spire/base/error.h>
+#include <spire/device/cuda_versions.h>
 #include <spire/device/device.h>
 #include <spire/device/device_memory.h>
 #include <spire/device/no_cuda.h>
@@ -12,6 +13,14 @@ CudaStatus discover_cuda() {
   CudaStatus status;
   status.why_none = "this build has no CUDA; configure with -DSPIRE_CUDA=ON";
   return status;
+}
+
+std::optional<CudaVersions> cuda_versions() {
+  return {};
+}
+
+void expect_usable_gpu(int index) {
+  refuse_cuda(index);
 }
 
 void refuse_cuda(int index) {

@@ -27,8 +27,8 @@ class Recording {
   virtual ~Recording() = default;
 };
 
-// One thread at a time uses a stream. All throw Error(device) where the device fails, be it in
-// earlier work.
+// One thread at a time uses a stream. All throw where the device fails, be it in earlier work:
+// Error(device), or Error(collective) for a device that is lost.
 class Stream {
  public:
   virtual ~Stream() = default;

@@ -1,5 +1,7 @@
 #include <spire/train/library_versions.h>
 
+#include <spire/device/cuda_versions.h>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,11 +10,9 @@
 namespace spire {
 
 LibraryVersions library_versions(DeviceKind kind) {
-  if (kind == DeviceKind::cpu) return {};
-  CudaStatus cuda = discover_cuda();
-  LibraryVersions versions{{"cuBLASLt", cuda.cublas}, {"cuDNN", cuda.cudnn}};
-  std::erase_if(versions, [](const auto& library) { return library.second.empty(); });
-  return versions;
+  auto cuda = kind == DeviceKind::cuda ? cuda_versions() : std::nullopt;
+  if (!cuda) return {};
+  return {{"cuBLASLt", to_string(cuda->cublas.found)}, {"cuDNN", to_string(cuda->cudnn.found)}};
 }
 
 std::string changed_versions(const LibraryVersions& before, const LibraryVersions& now) {

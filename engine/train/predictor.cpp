@@ -59,6 +59,7 @@ Predictor::Predictor(const TrainingState& state, const PredictorOptions& options
   layout_ = make_layout(build, batch_);
   team_ = std::make_unique<LaneTeam>(place(config_, options).lanes);
   DeviceId device = team_->spec(0).device;
+  expect_precision(device, compute_dtype(config_));
   auto explain = [](const MemoryShortage& shortage) {
     return plain_text(shortage) + "; compute fewer rows at a time (batch), or on another device";
   };

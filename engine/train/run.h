@@ -35,8 +35,8 @@ struct RunResult {
 
 // Trains as the config says. Blocks until the end; the observer is called on one thread of the
 // engine. Throws Error: config, device, data, checkpoint, out_of_memory, diverged; collective when
-// a device thread failed unexpectedly, or another rank did, was lost or stalled: then on all ranks,
-// naming the rank, device and phase where it began.
+// a device thread failed unexpectedly, a GPU was lost, or another rank did, was lost or stalled:
+// then on all ranks, naming the rank, device and phase where it began.
 RunResult train(const RunConfig& config, const RunOptions& options, Observer& observer);
 
 struct EvalResult {

@@ -7,6 +7,7 @@
 
 #include <spire/config/check.h>
 #include <spire/config/text.h>
+#include <spire/device/cuda_versions.h>
 #include <spire/optim/schedule.h>
 #include <spire/train/checkpoint_file.h>
 #include <spire/train/checkpoint_metadata.h>
@@ -87,6 +88,7 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
   share_checkpoint();
   if (resumed) keep_meaning();
   place();
+  tell_doubts(observer);
   if (config.schedule.min_lr > learning_rate()) {
     fail(Category::config,
          "schedule.min_lr: {:.6g} is above the learning rate {:.6g}, which lr.scaling makes of "
@@ -173,8 +175,7 @@ void RunSetup::place() {
   placement = place_towers(config, ranks, rank, threads);
   place_ = ranks[static_cast<size_t>(rank)];
   cores_text_ = describe_use(placement, place_);
-  if (config.precision == "fp16" && placement.devices[0].id.kind == DeviceKind::cpu)
-    fail(Category::device, "precision: fp16 has no CPU kernels; use bf16 or fp32");
+  for (const LaneSpec& lane : placement.lanes) expect_precision(lane.device, compute_dtype(config));
   config.batch_size = placement.batch_size;
   config.towers = placement.towers;
   config.tower_threads = placement.tower_threads;
@@ -186,6 +187,12 @@ void RunSetup::take_cores() {
   std::vector<std::string> all;
   wait([&] { all = all_gather(*group(), cores_text_); });
   cores_text_ = describe_ranks(all);
+}
+
+void RunSetup::tell_doubts(Observer& observer) const {
+  auto versions = cuda_versions();
+  if (placement.lanes[0].device.kind == DeviceKind::cpu || !versions) return;
+  for (const std::string& doubt : version_doubts(*versions)) observer.on_warning(doubt);
 }
 
 // What rank 0 found, without the tensors: "<here> <path>", then the metadata.

@@ -71,6 +71,7 @@ class RunSetup {
   void keep_meaning();
   std::vector<RankPlace> gather_places(const RankPlace& own) const;
   void place();
+  void tell_doubts(Observer& observer) const;  // about the libraries of GPUs
 
   World* world_;
   PhaseBoard* board_;

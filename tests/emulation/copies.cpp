@@ -80,6 +80,7 @@ cudaError_t cudaMalloc(void** memory, size_t bytes) {
   return call([&](Machine& machine) {
     *memory = nullptr;
     if (bytes == 0) return;
+    machine.refuse_if_lost(current_device());
     machine.refuse_in_capture();
     *memory = machine.memory.allocate({Side::device, current_device(), bytes});
   });
@@ -128,6 +129,7 @@ cudaError_t cudaHostUnregister(void* memory) {
 
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   return call([&](Machine& machine) {
+    machine.refuse_if_lost(current_device());
     *free = machine.memory.left(current_device());
     *total = machine.memory.limit(current_device());
   });

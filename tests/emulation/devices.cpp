@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -45,14 +46,35 @@ PeerGroups groups_in(const std::string& text) {
   }
   return groups;
 }
+
+std::string uuid_at(int device) {
+  return "GPU-00000000-0000-0000-0000-00000000000" + std::to_string(device);
+}
+
+// Those of the first `count` devices that CUDA_VISIBLE_DEVICES names, in its order; all of them
+// where it names none, as other names are those of the machine's own GPUs.
+std::vector<std::string> visible_uuids(int count) {
+  std::vector<std::string> all, visible;
+  for (int i = 0; i < count; ++i) all.push_back(uuid_at(i));
+  const char* names = std::getenv("CUDA_VISIBLE_DEVICES");
+  std::istringstream words(names ? names : "");
+  for (std::string name; std::getline(words, name, ',');)
+    if (std::ranges::find(all, name) != all.end()) visible.push_back(name);
+  return visible.empty() ? all : visible;
+}
+
+void set_count(Machine& machine, int count) {
+  machine.uuids = visible_uuids(count);
+  machine.device_count = static_cast<int>(machine.uuids.size());
+}
 }  // namespace
 
 void read_environment(Machine& machine) {
-  if (const char* gpus = std::getenv("EMULATED_GPUS")) {
-    machine.device_count = std::atoi(gpus);
-    require(machine.device_count >= 1 && machine.device_count <= most_devices,
-            "EMULATED_GPUS: {}, not 1 to {}", gpus, most_devices);
-  }
+  const char* gpus = std::getenv("EMULATED_GPUS");
+  int count = gpus ? std::atoi(gpus) : 2;
+  require(count >= 1 && count <= most_devices, "EMULATED_GPUS: {}, not 1 to {}", count,
+          most_devices);
+  set_count(machine, count);
   const char* peers = std::getenv("EMULATED_PEERS");
   bool none = peers && std::string(peers) == "none";
   set_groups(machine, none ? PeerGroups{} : peers ? groups_in(peers) : everyone);
@@ -63,7 +85,7 @@ int device_count() {
 }
 
 void set_device_count(int count) {
-  machine().device_count = count;
+  set_count(machine(), count);
 }
 
 void set_peer_groups(const PeerGroups& groups) {
@@ -75,7 +97,30 @@ namespace {
 bool is_device(int index) {
   return index >= 0 && index < device_count();
 }
+
+bool is_lost_by_file(int device) {
+  static const char* path = std::getenv("EMULATION_LOST_DEVICES");
+  if (!path) return false;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);)
+    if (line == uuid_of(device)) return true;
+  return false;
+}
 }  // namespace
+
+std::string uuid_of(int device) {
+  return machine().uuids.at(static_cast<size_t>(device));
+}
+
+void set_lost(int device, bool lost) {
+  Turn turn;
+  machine().lost[device] = lost;
+}
+
+void Machine::refuse_if_lost(int device) {
+  lost[device] = lost[device] || is_lost_by_file(device);
+  refuse_if(lost[device], cudaErrorECCUncorrectable);
+}
 
 int current_device() {
   return device_here;
@@ -128,6 +173,7 @@ cudaError_t cudaSetDevice(int device) {
 
 cudaError_t cudaDeviceSynchronize() {
   return call([](Machine& machine) {
+    machine.refuse_if_lost(current_device());
     machine.refuse_in_capture();
     machine.finish_device(current_device());
     machine.settle(current_device());

@@ -1,5 +1,6 @@
 // The emulation's devices, in the place of the machine's.
-#include <spire/device/device.h>
+#include <spire/device/cuda_error.h>
+#include <spire/device/cuda_versions.h>
 
 #include "devices.h"
 
@@ -8,15 +9,27 @@ namespace spire {
 CudaStatus discover_cuda() {
   CudaStatus status;
   status.built = true;
-  status.cudnn = status.cublas = "emulated";
   for (int i = 0; i < emulation::device_count(); ++i) {
     status.devices.push_back({.index = i,
                               .name = "emulation",
-                              .uuid = "",
+                              .uuid = emulation::uuid_of(i),
                               .pci_bus_id = "",
+                              .compute_major = 9,
                               .total_bytes = emulation::memory_limit(i)});
   }
+  remember_gpus(status.devices);
   return status;
+}
+
+// Of libraries that the emulation stands in for: as if each were the one built with.
+std::optional<CudaVersions> cuda_versions() {
+  CudaVersions versions{.toolkit = {13, 0}, .driver_cuda = {13, 0}, .driver = "580.65.06"};
+  versions.cudnn = {{9, 19}, {9, 19}};
+  versions.cublas = {{13, 0}, {13, 0}};
+  versions.nccl = {{2, 28}, {2, 28}};
+  versions.cudnn_cuda = versions.nvrtc = {13, 0};
+  versions.architectures = "90";
+  return versions;
 }
 
 }  // namespace spire

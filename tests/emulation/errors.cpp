@@ -30,8 +30,11 @@ const char* cudaGetErrorName(cudaError_t code) {
     NAME(cudaErrorInvalidValue)
     NAME(cudaErrorMemoryAllocation)
     NAME(cudaErrorInvalidConfiguration)
+    NAME(cudaErrorDevicesUnavailable)
+    NAME(cudaErrorNoDevice)
     NAME(cudaErrorInvalidDevice)
     NAME(cudaErrorECCUncorrectable)
+    NAME(cudaErrorNvlinkUncorrectable)
     NAME(cudaErrorInvalidResourceHandle)
     NAME(cudaErrorIllegalState)
     NAME(cudaErrorNotReady)
@@ -48,6 +51,7 @@ const char* cudaGetErrorName(cudaError_t code) {
     NAME(cudaErrorInvalidPc)
     NAME(cudaErrorLaunchFailure)
     NAME(cudaErrorNotPermitted)
+    NAME(cudaErrorSystemNotReady)
     NAME(cudaErrorStreamCaptureUnsupported)
     NAME(cudaErrorStreamCaptureInvalidated)
     NAME(cudaErrorStreamCaptureMerge)
@@ -57,6 +61,7 @@ const char* cudaGetErrorName(cudaError_t code) {
     NAME(cudaErrorStreamCaptureImplicit)
     NAME(cudaErrorCapturedEvent)
     NAME(cudaErrorStreamCaptureWrongThread)
+    NAME(cudaErrorUnknown)
   }
 #undef NAME
   return "unrecognized error code";

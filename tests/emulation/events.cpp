@@ -9,6 +9,7 @@ constexpr int pieces_a_query = 64;  // so that whoever polls gets ahead
 
 void check_to_wait(Machine& machine, cudaEvent_t event) {
   refuse_if(!event, cudaErrorInvalidResourceHandle);
+  machine.refuse_if_lost(event->device);
   if (event->branch.capture) event->branch.capture->refuse(cudaErrorCapturedEvent);
   machine.refuse_in_capture();
 }

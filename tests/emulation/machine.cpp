@@ -44,7 +44,13 @@ Machine::Machine() {
   }
 }
 
-const Stream& Machine::find(cudaStream_t handle) const {
+const Stream& Machine::find(cudaStream_t handle) {
+  const Stream& stream = find_to_destroy(handle);
+  refuse_if_lost(stream->device);
+  return stream;
+}
+
+const Stream& Machine::find_to_destroy(cudaStream_t handle) const {
   if (!handle) return null_streams_[current_device()];
   auto found = std::find_if(streams_.begin(), streams_.end(),
                             [&](const Stream& stream) { return stream.get() == handle; });
@@ -114,7 +120,7 @@ void Machine::run_task(const Stream& stream) {
   stream->busy = true;
   bool through = true;
   try {
-    through = stream->tasks.front().work();
+    through = lost[stream->device] || stream->tasks.front().work();
   } catch (...) {
     std::exception_ptr& failure = failures_[stream->device];
     if (!failure) failure = std::current_exception();

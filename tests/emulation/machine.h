@@ -61,8 +61,10 @@ class Machine {
  public:
   Machine();
 
-  // Throws Refused for one that is not there. nullptr: the current device's null stream.
-  const Stream& find(cudaStream_t handle) const;
+  // Throws Refused for one that is not there, and for one of a lost device. nullptr: the current
+  // device's null stream.
+  const Stream& find(cudaStream_t handle);
+  const Stream& find_to_destroy(cudaStream_t handle) const;  // of a lost device, too
   cudaStream_t add_stream(bool blocking);
   void remove(const Stream& stream);
 
@@ -78,6 +80,7 @@ class Machine {
   void finish_device(int device);
   bool step();  // one piece; false where none can run
 
+  void refuse_if_lost(int device);
   // For calls that a capture does not allow.
   void refuse_in_capture();
   void begin(const Stream& stream, std::shared_ptr<Capture> capture);
@@ -98,10 +101,12 @@ class Machine {
   bool reaches(int device, int peer) const {
     return device == peer || (can_reach(device, peer) && enabled[device][peer]);
   }
-  std::atomic<int> device_count{2};  // any thread, at any time
+  std::vector<std::string> uuids;    // one a device
+  std::atomic<int> device_count{0};  // any thread, at any time
   int group[most_devices] = {};      // of devices that reach each other; -1: none
   bool enabled[most_devices][most_devices] = {};
   size_t staged_copies = 0;
+  bool lost[most_devices] = {};  // these do no more work: what was put there is dropped
 
  private:
   friend class Turn;

@@ -61,7 +61,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
 cudaError_t cudaStreamDestroy(cudaStream_t handle) {
   return call([&](Machine& machine) {
     refuse_if(!handle, cudaErrorInvalidResourceHandle);
-    Stream stream = machine.find(handle);
+    Stream stream = machine.find_to_destroy(handle);
     if (auto capture = stream->branch.capture) machine.end(capture);
     machine.finish(stream);
     machine.remove(stream);

@@ -80,6 +80,49 @@ newest=$(find "$work/killed/checkpoints" -name 'step_*.h5' | sort | tail -n 1 | 
 steps=$((10#$newest + 4))
 same "after a kill" "$(run whole devices=cuda:0 steps=$steps)" "$(run killed --processes 2 devices=cuda steps=$steps --resume auto)"
 
+# A GPU is lost after the first checkpoint: with --max-restarts the run goes on without it, to the same hash.
+lose() {  # name uuid word ...
+  local name=$1 uuid=$2
+  shift 2
+  EMULATION_LOST_DEVICES=$work/$name.lost "$trainer" --config "$work/run.yaml" "$@" steps=24 "output=$work/$name" \
+    >"$work/$name.out" 2>"$work/$name.err" &
+  local running=$! code=0
+  until ls "$work/$name"/checkpoints/step_*.h5 >"$work/saved" 2>&1; do
+    kill -0 $running || fail "$name: ended before its first checkpoint: $(tail -n 3 "$work/$name.err")"
+  done
+  echo "$uuid" >"$work/$name.lost"
+  wait $running || code=$?
+  sed -n 's/^parameter hash *//p' "$work/$name.out" | tail -n 1  # that which failed tells how far it came, too
+  return $code
+}
+gpu=GPU-00000000-0000-0000-0000-00000000000
+whole=$(run twenty_four devices=cuda:0 steps=24)
+# shellcheck disable=SC2054
+loses=(one_of_all 1 devices=cuda one_of_a_list 0 'devices=[cuda:0, cuda:1]' one_of_the_ranks 1 'devices=cuda --processes=2 elastic=true')
+for ((i = 0; i < ${#loses[@]}; i += 3)); do
+  name=lost_${loses[i]} index=${loses[i + 1]} words=("${loses[i + 2]}")
+  [[ ${words[0]} != *--* ]] || read -ra words <<<"${words[0]}"
+  hash=$(lose "$name" "$gpu$index" --max-restarts 1 "${words[@]}") || fail "$name: exit $?: $(tail -n 3 "$work/$name.err")"
+  same "$name" "$whole" "$hash"
+  for line in "error\[8\]: .*cuda:[01] (emulation, $gpu$index) is lost: cuda[A-Za-z]* .*: cudaErrorECCUncorrectable" \
+    "^cuda:$index (emulation, $gpu$index) fails and is left out from here on$" '^restart 1 of 1: .* on from the newest checkpoint$'; do
+    grep -q "$line" "$work/$name.err" || fail "$name: '$line' is missing: $(cat "$work/$name.err")"
+  done
+done
+code=0
+lose lost_rank "${gpu}0" --max-restarts 1 --processes 2 devices=cuda >"$work/lost_rank.hash" || code=$?
+[ $code = 8 ] && grep -q '^error\[8\]: 1 GPU is left for 2 processes, and each needs one of its own; elastic: true goes on with fewer' "$work/lost_rank.err" ||
+  fail "lost_rank: exit $code: $(tail -n 3 "$work/lost_rank.err")"
+code=0
+lose lost_alone "${gpu}0" devices=cuda:0 >"$work/lost_alone.hash" || code=$?
+[ $code = 8 ] && tail -n 1 "$work/lost_alone.err" | grep -q "^error\[8\]: .*cuda:0 (emulation, ${gpu}0) is lost" ||
+  fail "lost_alone: exit $code: $(tail -n 3 "$work/lost_alone.err")"
+code=0
+EMULATION_LOST_DEVICES=$work/lost_alone.lost "$trainer" devices --probe >"$work/probe.out" 2>"$work/probe.err" || code=$?
+[ $code = 8 ] && grep -q '^cuda:0  fails: ' "$work/probe.out" && grep -q '^cuda:1  works$' "$work/probe.out" ||
+  fail "probe: exit $code: $(cat "$work/probe.out")"
+"$trainer" devices --probe >"$work/probe.out" || fail "probe of good GPUs: exit $?"
+
 grep -q '"train/loss_scale":65536' "$work/one_fp16/metrics.jsonl" || fail "fp16: no loss scale in metrics.jsonl"
 grep -q 'GPUs of this kind' "$work/one_fp32.err" || fail "the start block does not say what is repeatable"
 

@@ -46,12 +46,12 @@ class EmulationVersions : public CheckpointTest {
 TEST_F(EmulationVersions, ArePartOfTheCheckpointAndAChangeIsTold) {
   train_on("cuda:0", 1);
   TrainingState state = read_checkpoint(checkpoint(1));
-  EXPECT_EQ(state.versions, (LibraryVersions{{"cuBLASLt", "emulated"}, {"cuDNN", "emulated"}}));
-  state.versions["cuBLASLt"] = "13.0.2";
+  EXPECT_EQ(state.versions, (LibraryVersions{{"cuBLASLt", "13.0.0"}, {"cuDNN", "9.19.0"}}));
+  state.versions["cuBLASLt"] = "12.9.1";
   write_checkpoint(checkpoint(1), state);
   EXPECT_THAT(train_on("cuda:0", 2),
               Contains(AllOf(HasSubstr("libraries changed since"),
-                             HasSubstr("cuBLASLt is emulated, was 13.0.2"))));
+                             HasSubstr("cuBLASLt is 13.0.0, was 12.9.1"))));
   EXPECT_THAT(train_on("cuda:0", 3), Not(Contains(HasSubstr("libraries changed"))));
 }
 

@@ -214,8 +214,9 @@ double unit_roundoff(DType dtype) {
 // Opened once, for that takes as long as many tests; there is one GPU among the environments.
 static CudaLibraries* libraries_of(const Environment& environment) {
   if (environment.device.kind == DeviceKind::cpu) return nullptr;
-  static std::map<AttentionBy, std::unique_ptr<CudaLibraries>> opened;
-  auto& libraries = opened[environment.attention];
+  // Kept to the end: CUDA is gone before static objects are.
+  static auto* opened = new std::map<AttentionBy, std::unique_ptr<CudaLibraries>>;
+  auto& libraries = (*opened)[environment.attention];
   if (libraries) return libraries.get();
   CudaLibraries::Options options;
   options.cudnn_attention = environment.attention != AttentionBy::own;

@@ -23,7 +23,16 @@ pretend() { mkdir -p "${1%/*}" && cat >"$1" && chmod +x "$1"; }
 pretend fake/tools/trainer <<'TEXT'
 #!/usr/bin/env bash
 case $1 in
-  devices) echo "cpu     2 of 2 cores: 0-1"; echo "cuda:0  NVIDIA H100 80GB HBM3, 79.6 GiB, compute 9.0"; exit ;;
+  devices)
+    echo "cpu     2 of 2 cores: 0-1"
+    echo "cuda:0  NVIDIA H100 80GB HBM3, 79.6 GiB, compute 9.0"
+    echo "cuda:1  Tesla T4, 14.6 GiB, compute 7.5"
+    echo "with    toolkit 13.0, driver 580.65.06 (CUDA 13.0), cuDNN 9.5.0 (this build: 9.19.0)"
+    [ "${FAULT:-}" != versions ] || echo "problem  NCCL 2.10.0 is too old: install 2.18 or newer"
+    echo "problem  cuda:1 (Tesla T4) has compute capability 7.5; this build has code for 9.0 and later"
+    echo "note     cuDNN 9.5.0 is older than 9.19.0, which this build was compiled with"
+    exit
+    ;;
   version) echo "spire 0.1.0"; exit ;;
 esac
 words=" $* " hash=00c0ffee00c0ffee loss=1.25e-01
@@ -79,7 +88,9 @@ check 2 --build "$scratch/nothing"
 check 0 --dry-run --build fake --log log
 says 'fake/tools/trainer .*devices=\\\[cuda:0\\,\\ cuda:0\\\]'
 says 'kernels_test --gtest_filter=\\\*cuda\\\*'
-says 'compute-sanitizer --tool racecheck'
+says 'compute-sanitizer --tool racecheck .*--report-api-errors no'
+says '^racecheck of a step, 180 s:'
+says 'cuda.autotune=false .*--dry-run 1'
 says 'pytorch_gpu.py --model gpt2 --precision bf16 --batch 16 --mode compile --gpu 0'
 [ ! -e log ] || stop "a dry run writes"
 
@@ -91,14 +102,20 @@ says '^PASS .* memory, too little +exit 6'
 says '^PASS .* resnet50 bf16 Spire +2500 samples/s, MFU 6.2 %, memory 20000 MiB, first step after [0-9.]+ s, waits for data 0.25 ms'
 says '^PASS .* gpt2 bf16 PyTorch eager +2048000 tokens/s, .*Spire.s speed 1.25 of it'
 says '^PASS .* memcheck of a step +ERROR SUMMARY: 0 errors'
-says '^39 passed, 0 failed, 0 skipped'
-[ "$(grep -c ^PASS log/table.txt)" = 39 ] || stop "the table in the folder differs"
+says '^PASS .* versions +toolkit 13.0, driver 580.65.06 \(CUDA 13.0\), cuDNN 9.5.0'
+says '^NOTE .* versions +cuDNN 9.5.0 is older'
+[[ $(sed -n '/^PASS/{s/^PASS *[0-9.]* *//;s/ .*//;p}' said | uniq | paste -sd' ') = 'versions tests bits precision memory, resnet50'* ]] ||
+  stop "the parts come in another order:"
+! grep -q 'look at' said || stop "a hint without a failure:"
+says '^41 passed, 0 failed, 0 skipped'
+[ "$(grep -c ^PASS log/table.txt)" = 41 ] || stop "the table in the folder differs"
 check 2 --build fake --log log  # which is there already
 
 # One thing goes wrong: it is said, and the others still run.
 for fault in bits loss crash test; do
   FAULT=$fault check 1 --build fake --python /nowhere/python --only tests,bits,precisions,timings --log "$fault"
-  says '^24 passed, 1 failed, 4 skipped'
+  says '^26 passed, 1 failed, 4 skipped'
+  [ "$(grep -c '^ *look at: ' said)" = 1 ] || stop "not one hint for one failure:"
 done
 grep -qE '^FAIL .* bits without graphs .*0badc0de0badc0de' bits/table.txt || stop "which bits differ"
 grep -qE "^FAIL .* precision fp16 +loss 'nan'" loss/table.txt || stop "which loss is none"
@@ -106,11 +123,20 @@ grep -qE '^FAIL .* precision tf32 +exit 3: error\[3\]: cuda:0: no' crash/table.t
 grep -qE '^FAIL .* tests of ops .*Everywhere/MulTest.Values/cuda_fp32' test/table.txt || stop "which test failed"
 grep -qE '^SKIP .* no PyTorch with a GPU in /nowhere/python' test/table.txt || stop "PyTorch is not missed"
 
+grep -A 1 '^FAIL' bits/table.txt | grep -q 'look at: which one differs: again: ' || stop "where to look for other bits"
+
+# What no run can do with ends it before the first, and another GPU's troubles are not this one's.
+FAULT=versions check 1 --build fake --log versions
+says '^FAIL .* versions +NCCL 2.10.0 is too old: install 2.18 or newer'
+says '^0 passed, 1 failed, 0 skipped'
+check 1 --build fake --gpu 1 --log second
+says '^FAIL .* versions +cuda:1 \(Tesla T4\) has compute capability 7.5'
+
 # Time runs out: what hangs is ended, what is left is skipped. How much that is depends on the machine's load.
 FAULT=hang check 0 --build fake --only bits,precisions --seconds 6 --log hang
 says '^SKIP .* bits without graphs +no time left'
 says '^SKIP .* precision fp16 +no time left'
-says '^[0-3] passed, 0 failed, 1[2-5] skipped'
+says '^[1-4] passed, 0 failed, 1[2-6] skipped'
 
 if ! "$trainer" devices | grep -q ^cuda:0; then
   mkdir -p real/tools

@@ -1,0 +1,28 @@
+#include <spire/base/error.h>
+#include <spire/device/device_memory.h>
+#include <spire/device/gpu_probe.h>
+#include <spire/device/stream.h>
+
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+namespace spire {
+
+void probe_gpu(int index) {
+  const DeviceId gpu{DeviceKind::cuda, index};
+  std::vector<uint32_t> written(size_t{1} << 18), read(written.size());
+  std::iota(written.begin(), written.end(), 0x9e3779b9u);
+  const size_t bytes = written.size() * sizeof(uint32_t);
+  make_current(gpu);
+  auto stream = make_stream(gpu);
+  auto first = allocate_memory(gpu, bytes), second = allocate_memory(gpu, bytes);
+  first->write(written.data(), bytes);
+  stream->copy(second->data(), first->data(), bytes);
+  stream->synchronize();
+  second->read(read.data(), bytes);
+  if (read != written)
+    fail(Category::collective, "{}: its memory does not keep what is written", to_string(gpu));
+}
+
+}  // namespace spire
