@@ -14,6 +14,7 @@ struct RankPlace {
   std::vector<int> cores;            // it may use
   std::vector<CudaDeviceInfo> gpus;  // it may use; of each index, name, uuid and total_bytes
   std::string why_no_gpu;            // where there are none
+  PeerPairs peers = {};              // by index, of all that it sees
   int machine_cores = 0;             // online CPUs of its host; known of this process's alone
   // Of each of `gpus`, by its index, the cores of its NUMA node, where the system tells. Known of
   // this process's alone.
@@ -27,7 +28,6 @@ struct RankPlace {
   const std::vector<int>& allowed_cores() const { return all_cores.empty() ? cores : all_cores; }
   std::vector<int> cores_near(DeviceId gpu) const;  // of those that the process may use
   int most_threads() const { return threads > 0 ? threads : static_cast<int>(cores.size()); }
-  PeerPairs peers = {};              // by index, of all that it sees
 };
 
 // This process's, as if it had them for itself.

@@ -190,9 +190,9 @@ void RunSetup::take_cores() {
 }
 
 void RunSetup::tell_doubts(Observer& observer) const {
-  auto versions = cuda_versions();
-  if (placement.lanes[0].device.kind == DeviceKind::cpu || !versions) return;
-  for (const std::string& doubt : version_doubts(*versions)) observer.on_warning(doubt);
+  auto found = cuda_versions();
+  if (placement.lanes[0].device.kind == DeviceKind::cpu || !found) return;
+  for (const std::string& doubt : version_doubts(*found)) observer.on_warning(doubt);
 }
 
 // What rank 0 found, without the tensors: "<here> <path>", then the metadata.

@@ -23,13 +23,15 @@ CudaStatus discover_cuda() {
 
 // Of libraries that the emulation stands in for: as if each were the one built with.
 std::optional<CudaVersions> cuda_versions() {
-  CudaVersions versions{.toolkit = {13, 0}, .driver_cuda = {13, 0}, .driver = "580.65.06"};
-  versions.cudnn = {{9, 19}, {9, 19}};
-  versions.cublas = {{13, 0}, {13, 0}};
-  versions.nccl = {{2, 28}, {2, 28}};
-  versions.cudnn_cuda = versions.nvrtc = {13, 0};
-  versions.architectures = "90";
-  return versions;
+  return CudaVersions{.toolkit = {13, 0},
+                      .driver_cuda = {13, 0},
+                      .driver = "580.65.06",
+                      .cudnn = {{9, 19}, {9, 19}},
+                      .cublas = {{13, 0}, {13, 0}},
+                      .nccl = {{2, 28}, {2, 28}},
+                      .cudnn_cuda = {13, 0},
+                      .nvrtc = {13, 0},
+                      .architectures = "90"};
 }
 
 }  // namespace spire
