@@ -27,7 +27,9 @@ target_compile_options(spire_flags INTERFACE
   $<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<IN_LIST:$<TARGET_PROPERTY:NAME>,spire_kernels;spire_collective;spire_optim>,$<NOT:$<STREQUAL:${SPIRE_ARCH},native>>>:-Wno-psabi>
   # constexpr functions of the standard library (bit_cast, array) run on the device as they are.
   $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra,-Wshadow>
-  $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${SPIRE_WERROR}>>:-Werror=all-warnings$<SEMICOLON>-Xcompiler=-Werror>)
+  $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${SPIRE_WERROR}>>:-Werror=all-warnings$<SEMICOLON>-Xcompiler=-Werror>
+  # Where kernels are compiled for what CI compiles for, none of them may use local memory; of other GPUs tests/kernels/local_memory.sh tells.
+  $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${SPIRE_WERROR}>,$<STREQUAL:${SPIRE_CUDA_ARCHITECTURES},90>>:-Xptxas=--warn-on-local-memory-usage>)
 if(SPIRE_SANITIZE)
   # What GCC 12 says about the flow of instrumented code is not true; the other presets say it of the real code.
   target_compile_options(spire_flags INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized

@@ -40,11 +40,12 @@ template <int D>
 constexpr int tile_queries = D > 64 ? 16 : 32;
 constexpr int tile_keys = 32;
 
-// The product q . k becomes p, and keep dy . v becomes ds sqrt(D).
+// The product q . k becomes p, and keep dy . v becomes ds, scaled before it is rounded to 16 bits:
+// fp16 ends at 65504.
 __device__ inline void differentiate(const Extents& e, const QueryNumbers& query, float& score,
                                      float& product) {
   score = exp2f((score * e.scale - query.logsumexp) * log2_e);
-  product = score * (product - query.delta);
+  product = score * (product - query.delta) * e.scale;
 }
 
 // Rows are keys, columns queries.
@@ -93,7 +94,7 @@ __global__ void __launch_bounds__(threads, 2) keys_kernel(Extents e, Operands<T>
     dk.template add_weighted<T>(ds, queries);
   }
   T *to_k = o.dqkv + head.packed + e.width, *to_v = to_k + e.width;
-  dk.store(rows_from(e, to_k, e.packed_width, first_key, block, e.scale));
+  dk.store(rows_from(e, to_k, e.packed_width, first_key, block));
   dv.store(rows_from(e, to_v, e.packed_width, first_key, block));
 }
 
@@ -135,7 +136,7 @@ __global__ void __launch_bounds__(threads, D > 64 ? 2 : 3)
         [&](int n, int i, int, int) { differentiate(e, numbers[i / 2], p.at[n][i], ds.at[n][i]); });
     dq.template add_weighted<T>(ds, keys);
   }
-  dq.store(rows_from(e, o.dqkv + head.packed, e.packed_width, first_query, block, e.scale));
+  dq.store(rows_from(e, o.dqkv + head.packed, e.packed_width, first_query, block));
 }
 
 template <typename T, int D>

@@ -14,9 +14,9 @@ struct ConvolutionForm {
   bool product = false;  // of matrices, by cuBLASLt; else a convolution by cuDNN
 };
 
-// All that there may be for a shape; a library need not have an engine for each. The first is the
-// best where nothing is measured. A filter's gradient has two: in fp32, and for 16-bit tensors in
-// their dtype, rounded once from the fp32 sum.
+// All that there may be for a shape; a library need not have an engine for each. Where nothing
+// is measured the first one with an engine is taken: it fuses, and rounds the least. A filter's
+// gradient has two: in fp32, and for 16-bit tensors in their dtype, rounded once from the fp32 sum.
 std::vector<ConvolutionForm> forms_of(const ConvolutionShape& shape);
 
 // What the names of a form's engines begin with: "fp32", "bf16", "bf16 unfused".

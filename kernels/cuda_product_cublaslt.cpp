@@ -93,7 +93,11 @@ struct CudaProduct::Prepared {
     if (s.relu) epilogue = CUBLASLT_EPILOGUE_RELU;
     if (s.bias) epilogue = s.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
-    if (s.bias) set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, cuda_type(s.operands));
+    if (!s.bias) return;
+    set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, cuda_type(s.operands));
+    // The heuristic reads how the pointer is aligned; run() sets the real one.
+    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+        reinterpret_cast<const void*>(uintptr_t{tensor_alignment}));
   }
 
   template <typename T>

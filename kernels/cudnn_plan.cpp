@@ -84,7 +84,12 @@ std::optional<CudnnPlan> CudnnPlan::recall(const Cudnn& cudnn, const CudnnDescri
 }
 
 void CudnnPlan::keep(PlanStore* store, const std::string& name) const {
-  if (store) store->keep(name_with(name, engine()), text());
+  if (!store || !store->keeps()) return;
+  try {
+    store->keep(name_with(name, engine()), text());
+  } catch (const Error& error) {
+    if (error.category() != Category::device) throw;
+  }
 }
 
 std::string CudnnPlan::text() const {
@@ -116,6 +121,7 @@ void CudnnPlan::run(CudnnPack& pack, std::span<const int64_t> ids, std::span<voi
                     void* workspace, void* stream) const {
   const CudnnDescriptor& tensors = pack.with(ids, pointers, workspace);
   cudnnHandle_t handle = (pack.cudnn() ? pack.cudnn() : cudnn_)->handle;
+  std::lock_guard lock(*launching_);
   check_cudnn(cudnnSetStream(handle, static_cast<cudaStream_t>(stream)), "cudnnSetStream");
   check_cudnn(cudnnBackendExecute(handle, plan_.get(), tensors.get()), "cudnnBackendExecute");
 }

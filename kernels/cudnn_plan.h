@@ -2,6 +2,8 @@
 #pragma once
 #include <spire/kernels/cudnn_engine.h>
 #include <spire/kernels/tuning.h>
+#include <memory>
+#include <mutex>
 
 namespace spire {
 
@@ -24,7 +26,8 @@ class CudnnPack {
 };
 
 // Several kernels of a GPU may run one plan, each with a pack of its own, on threads of their own
-// where the packs have handles of their own: a plan does not change.
+// where the packs have handles of their own. cuDNN does not promise that a plan may be executed by
+// two threads at a time, so they take turns: for as long as a launch takes, not for its work.
 class CudnnPlan {
  public:
   // None where this device cannot run the configuration, or not within the workspace. The graph
@@ -48,7 +51,8 @@ class CudnnPlan {
   std::string engine() const { return engine_text(config_); }
   // cuDNN's JSON of it, with the code that was compiled for it: for this version and kind of GPU.
   std::string text() const;
-  // For later runs to recall, by this name and the engine's; store null: they will not.
+  // For later runs to recall, by this name and the engine's. They will not where the store is null
+  // or has no folder, nor where cuDNN cannot write the plan down.
   void keep(PlanStore* store, const std::string& name) const;
   size_t workspace_bytes() const { return workspace_bytes_; }
   // The graph's tensors by their unique ids, and where they lie.
@@ -63,6 +67,7 @@ class CudnnPlan {
   const Cudnn* cudnn_;
   CudnnDescriptor config_, plan_;
   size_t workspace_bytes_;
+  std::unique_ptr<std::mutex> launching_ = std::make_unique<std::mutex>();
 };
 
 // At least 1, so that it can be allocated.

@@ -15,6 +15,7 @@ class PlanStore {
   // folder: has a file a plan, some 80 KB where it holds code. Empty: nothing is found or kept.
   explicit PlanStore(std::filesystem::path folder = {}) : folder_(std::move(folder)) {}
 
+  bool keeps() const { return !folder_.empty(); }
   // The plan of that name: kind of device, version of the library, operation and engine. None where
   // there is no such file, or it is damaged, which is counted.
   std::optional<std::string> find(const std::string& name);

@@ -42,6 +42,10 @@ int probe(const CudaStatus& cuda) {
       probe_gpu(gpu.index);
       fmt::print("cuda:{}  works\n", gpu.index);
     } catch (const Error& error) {
+      if (error.category() == Category::out_of_memory) {  // others fill it: it works
+        fmt::print("cuda:{}  is full: {}\n", gpu.index, error.what());
+        continue;
+      }
       fmt::print("cuda:{}  fails: {}\n", gpu.index, error.what());
       failed += (failed.empty() ? "" : ", ") + describe(gpu);
     }

@@ -46,7 +46,7 @@ class Supervisor {
         config_(config),
         pinned_(config),
         traces_(config.output),
-        place_(own_place()),
+        place_(may_use_gpus(config) ? own_place() : RankPlace()),
         gpus_(config, place_.gpus),
         ranks_(static_cast<int>(arguments.processes.value_or(0))) {}
 
@@ -144,7 +144,8 @@ class Supervisor {
   void pin_meaning(std::vector<std::string>& words) const {
     int first = static_cast<int>(arguments_.processes.value_or(1));
     if (std::max(1, ranks_) == first && !gpus_.any_lost()) return;
-    std::vector<RankPlace> places(static_cast<size_t>(first), place_);
+    RankPlace place = may_use_gpus(config_) ? place_ : own_place();
+    std::vector<RankPlace> places(static_cast<size_t>(first), place);
     Placement placement = place_towers(config_, share_out(places), 0);
     words.push_back(fmt::format("towers={}", placement.towers));
     words.push_back(fmt::format("tower_threads={}", placement.tower_threads));
@@ -166,7 +167,7 @@ class Supervisor {
   HeldSignals signals_;
   PinnedConfig pinned_;
   RunTraces traces_;
-  RankPlace place_;  // as it was before the first start
+  RankPlace place_;  // as it was before the first start, where a GPU may be lost
   GpuRoster gpus_;
   int ranks_ = 0;  // of the next generation; 0: one process without a rank
   int64_t restarts_ = 0;

@@ -111,6 +111,9 @@ NcclCommunicators::NcclCommunicators(ProcessGroup* group, std::span<const Exchan
     if (group && group->interrupted()) throw;
     fail(Category::device, "{}; NCCL_DEBUG=INFO in the environment makes it tell more",
          lost.what());
+  } catch (...) {
+    abort();
+    throw;
   }
 }
 

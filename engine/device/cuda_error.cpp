@@ -50,14 +50,14 @@ void remember_gpus(std::span<const CudaDeviceInfo> gpus) {
 
 // By the words of CUDA's manual (CUDA Runtime API, "Data types used by CUDA Runtime", cudaError),
 // and what a GPU that has left the bus (Xid 79) answers. Faults that a program makes by itself are
-// not among them: illegal addresses, instructions, asserts, kernels that take too long.
+// not among them: illegal addresses, instructions, asserts, kernels that take too long, and
+// cudaErrorLaunchFailure, which a lost GPU may give as well.
 bool is_lost(cudaError_t code) {
   switch (code) {
     case cudaErrorDevicesUnavailable:   // busy or unavailable: refused to all, or taken by another
     case cudaErrorNoDevice:             // none is there any more
     case cudaErrorECCUncorrectable:     // its memory
     case cudaErrorNvlinkUncorrectable:  // its links
-    case cudaErrorLaunchFailure:        // an exception that is none of the program's kinds
     case cudaErrorSystemNotReady:       // the driver's daemons, of the NVSwitch for instance
     case cudaErrorUnknown:              // what a device says that does not answer
       return true;

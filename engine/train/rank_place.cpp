@@ -82,7 +82,9 @@ std::vector<RankPlace> share_out(std::vector<RankPlace> ranks) {
     });
     ranks[r].all_cores = given[r].allowed_cores();
     ranks[r].cores = cores_of_device(given[r].cores, cores.index, cores.of);
-    ranks[r].threads = threads_of(given[r], ranks[r].cores, cores);
+    Turn quota = turn_of(r, given.size(),
+                         [&](size_t a, size_t b) { return given[a].host == given[b].host; });
+    ranks[r].threads = threads_of(given[r], ranks[r].cores, quota);
     take_turn(ranks[r], turn_of(r, given.size(),
                                 [&](size_t a, size_t b) { return same_gpus(given[a], given[b]); }));
   }

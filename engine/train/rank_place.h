@@ -33,7 +33,7 @@ struct RankPlace {
 // This process's, as if it had them for itself.
 RankPlace own_place();
 
-// Ranks of one host that see the same cores share them out, and with them a quota of CPUs; GPUs
+// Ranks of one host share out a quota of CPUs, those that see the same cores these, too, and GPUs
 // likewise, each to one rank.
 std::vector<RankPlace> share_out(std::vector<RankPlace> ranks);
 

@@ -220,7 +220,8 @@ class Run {
           result.step % setup_.config.log.every_steps == 0 || result.step == total_steps_;
       bool finite = std::isfinite(result.loss) && std::isfinite(result.grad_norm);
       if (!finite && !result.skipped) stop_diverged(result);
-      if (std::isnan(first_loss_)) first_loss_ = result.loss;
+      bool first = std::isnan(first_loss_) && !setup_.resumed;
+      if (first && !result.skipped) first_loss_ = result.loss;
       observer_.on_step(report);
     }
   }
@@ -298,12 +299,18 @@ class Run {
       best_step_ = step_;
     }
     early_stop_.add(best, metric.value);
-    validation_ = {loss, metric, best_metric_, true};
+    validation_ = {loss, metric, shown_best(), true};
     evaluated_step_ = step_;
     warn_of_explosion(loss);
     observer_.on_eval(
         {step_, progress_.epoch(step_), loss, metric, sums.samples, progress_.pause(begin), best});
     return best;
+  }
+
+  // None where all evaluations were NaN.
+  double shown_best() const {
+    bool none = best_step_ < 0 && evaluated_step_ >= 0;
+    return none ? std::numeric_limits<double>::quiet_NaN() : best_metric_;
   }
 
   // Losses of a model that learns nothing stay near the first one.
@@ -418,7 +425,7 @@ class Run {
     summary.steps = step_;
     summary.epochs = progress_.epoch(step_);
     summary.val = validation_;
-    summary.val.best = best_metric_;
+    summary.val.best = shown_best();
     summary.val.metric.metric = setup_.metric();
     summary.parameter_hash = hex(trainer_.parameter_hash());
     summary.ema_hash = ema_hash_;
@@ -469,7 +476,7 @@ class Run {
   std::string checkpoint_path_, ema_hash_;
   double snapshot_ms_ = 0;
   bool stop_ = false;
-  double first_loss_ = std::numeric_limits<double>::quiet_NaN();  // of a step in this process
+  double first_loss_ = std::numeric_limits<double>::quiet_NaN();  // of a run that began here
   bool told_explosion_ = false;
   std::map<const Dataset*, int64_t> told_skips_;  // how many were told of
   TrainingState no_state_;                        // what a rank that writes nothing snapshots into

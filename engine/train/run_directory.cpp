@@ -66,17 +66,27 @@ RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {
     open_record();
     lock_record();
   } while (!same_file(record_, path_ / record_name));
-  before_ = read_file_if_there(path_ / record_name, Category::config).value_or("");
-  read_record(before_);
-  write_record();
+  try {
+    before_ = read_file_if_there(path_ / record_name, Category::config).value_or("");
+    read_record(before_);
+    write_record();
+  } catch (...) {
+    leave();
+    throw;
+  }
 }
 
 RunDirectory::~RunDirectory() {
+  leave();
+}
+
+void RunDirectory::leave() noexcept {
   if (!begun_ && !before_.empty()) write_text(before_);
   if (!begun_ && before_.empty()) ::unlink((path_ / record_name).c_str());
   ::close(record_);
-  if (begun_) return;
-  fs::path made = fs::absolute(path_).lexically_normal();
+  std::error_code error;
+  fs::path made = fs::absolute(path_, error).lexically_normal();
+  if (begun_ || error) return;
   for (int i = 0; i < made_here_ && ::rmdir(made.c_str()) == 0; ++i) made = made.parent_path();
 }
 
@@ -94,10 +104,10 @@ void RunDirectory::lock_record() {
   while (::flock(record_, LOCK_EX | LOCK_NB) != 0) {
     int reason = errno;
     if (reason == EINTR) continue;
-    locked_ = reason != ENOLCK && reason != EOPNOTSUPP;
+    locked_ = reason != ENOLCK && reason != EOPNOTSUPP && reason != ENOSYS;
     if (!locked_) return;
-    std::string text = read_file_if_there(path_ / record_name, Category::config).value_or("");
     ::close(record_);
+    std::string text = read_file_if_there(path_ / record_name, Category::config).value_or("");
     if (reason != EWOULDBLOCK) refuse(fmt::format("cannot be locked: {}", std::strerror(reason)));
     std::string holder = text.substr(0, text.find('\n'));
     refuse(

@@ -40,6 +40,7 @@ class RunDirectory {
   std::filesystem::path folder(const std::string& name);
 
  private:
+  void leave() noexcept;
   void open_record();
   void lock_record();
   void read_record(const std::string& text);

@@ -190,8 +190,9 @@ void RunSetup::take_cores() {
 }
 
 void RunSetup::tell_doubts(Observer& observer) const {
+  if (placement.lanes[0].device.kind == DeviceKind::cpu) return;  // opens no library of GPUs
   auto found = cuda_versions();
-  if (placement.lanes[0].device.kind == DeviceKind::cpu || !found) return;
+  if (!found) return;
   for (const std::string& doubt : version_doubts(*found)) observer.on_warning(doubt);
 }
 

@@ -231,7 +231,11 @@ StepEstimate estimate_step(const Graph& graph, const std::vector<ParameterGradie
 StepEstimate estimate_step(const RunConfig& config, const std::string& gpu) {
   const DescribedGpu& described = described_gpu(gpu);
   Observer silent;
-  RunSetup setup(config, {}, silent);
+  RunConfig here = config;  // where no GPU need be: shapes are the same
+  here.devices = {"cpu"};
+  here.parameter_device = "auto";
+  if (config.precision == "fp16") here.precision = "bf16";
+  RunSetup setup(here, {}, silent);
   TrainerOptions options = setup.trainer_options();
   ModelInput input = options.input(setup.placement.batch_size, true);
   Graph graph = build_model(options.model, options.loss, input, true);

@@ -27,13 +27,13 @@ Category category_of(cudaError_t code) {
 TEST(CudaError, FailedHardwareIsALostGpuAndAFaultOfTheProgramIsNot) {
   for (cudaError_t lost :
        {cudaErrorDevicesUnavailable, cudaErrorNoDevice, cudaErrorECCUncorrectable,
-        cudaErrorNvlinkUncorrectable, cudaErrorLaunchFailure, cudaErrorSystemNotReady,
-        cudaErrorUnknown, static_cast<cudaError_t>(226)})
+        cudaErrorNvlinkUncorrectable, cudaErrorSystemNotReady, cudaErrorUnknown,
+        static_cast<cudaError_t>(226)})
     EXPECT_EQ(category_of(lost), Category::collective) << cudaGetErrorName(lost);
   for (cudaError_t fault :
        {cudaErrorInvalidValue, cudaErrorIllegalAddress, cudaErrorIllegalInstruction,
-        cudaErrorMisalignedAddress, cudaErrorAssert, cudaErrorLaunchTimeout, cudaErrorInvalidDevice,
-        cudaErrorInvalidResourceHandle})
+        cudaErrorMisalignedAddress, cudaErrorLaunchFailure, cudaErrorAssert, cudaErrorLaunchTimeout,
+        cudaErrorInvalidDevice, cudaErrorInvalidResourceHandle})
     EXPECT_EQ(category_of(fault), Category::device) << cudaGetErrorName(fault);
   EXPECT_EQ(category_of(cudaErrorMemoryAllocation), Category::out_of_memory);
 }
