@@ -58,10 +58,14 @@ class Driver {
   size_t seen_ = 0;
 };
 
-// Each shape with all engines that a run would measure; else one of each kind, with the engine that
-// a run takes where it measures nothing.
-bool everything() {
-  return std::getenv("SPIRE_ALL_PLANS") != nullptr;
+// What is planned: one operation of each kind, or all, with the engine that is proposed first; or
+// all with all engines that a run would measure.
+enum class Sweep { one_of_each_kind, operations, engines };
+
+Sweep sweep() {
+  const char* asked = std::getenv("SPIRE_ALL_PLANS");
+  if (!asked) return Sweep::one_of_each_kind;
+  return std::string(asked) == "operations" ? Sweep::operations : Sweep::engines;
 }
 
 class PlansTest : public ::testing::TestWithParam<DescribedGpu> {
@@ -71,7 +75,7 @@ class PlansTest : public ::testing::TestWithParam<DescribedGpu> {
     const char* file = std::getenv("SPIRE_SHAPES_FILE");
     ASSERT_NE(file, nullptr);
     shapes = read_shapes(file + std::string(all_kinds() ? "" : ".configs"));
-    if (!everything()) shapes = one_of_each_kind(shapes);
+    if (sweep() == Sweep::one_of_each_kind) shapes = one_of_each_kind(shapes);
     ASSERT_FALSE(shapes.convolutions.empty());
     ASSERT_FALSE(shapes.attentions.empty());
     try {
@@ -82,14 +86,16 @@ class PlansTest : public ::testing::TestWithParam<DescribedGpu> {
   }
 
   // Else those of the configs.
-  static bool all_kinds() { return everything() || GetParam().compute == 90; }
+  static bool all_kinds() { return sweep() != Sweep::one_of_each_kind || GetParam().compute == 90; }
 
   // How many plans there are.
   size_t check_plans(const CudnnDescriptor& graph, const CudnnRules& rules) {
-    auto plans = CudnnPlan::find(*cudnn, graph, rules, everything() ? most_engines : 1);
+    auto plans =
+        CudnnPlan::find(*cudnn, graph, rules, sweep() == Sweep::engines ? most_engines : 1);
     for (const CudnnPlan& plan : plans) {
       SCOPED_TRACE(plan.engine());
       EXPECT_LE(plan.workspace_bytes(), rules.most_workspace);
+      EXPECT_NO_THROW(plan.text());  // what a cache keeps
       EXPECT_TRUE(engine_config(*cudnn, graph, plan.engine(), rules)) << "is not found again";
     }
     EXPECT_EQ(driver.new_float_atomics(), "");
@@ -105,7 +111,7 @@ class PlansTest : public ::testing::TestWithParam<DescribedGpu> {
       if (form.product) continue;  // cuBLASLt's, which wants a real driver
       CudnnConvolution convolution(shape, form, *cudnn);
       plans += check_plans(convolution.graph(), rules);
-      if (plans > 0 && !everything()) break;
+      if (plans > 0 && sweep() != Sweep::engines) break;
     }
     EXPECT_GT(plans, 0u);
   }
