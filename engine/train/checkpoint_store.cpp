@@ -117,10 +117,11 @@ std::optional<LoadedCheckpoint> CheckpointStore::newest_good(const OnBad& on_bad
       int64_t step = found.state.step;
       if (step != entry->step && on_bad)
         on_bad(entry->path,
-               fmt::format("{} is of step {}, which counts", entry->path.string(), step));
+               fmt::format("{}: is of step {}, which counts", entry->path.string(), step));
       if (!newest || step > newest->state.step) newest = std::move(found);
     } catch (const Error& error) {
-      if (on_bad) on_bad(entry->path, error.what());
+      if (on_bad)
+        on_bad(entry->path, fmt::format("{}: passed over: {}", entry->path.string(), error.what()));
     }
   }
   return newest;

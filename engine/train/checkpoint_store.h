@@ -48,9 +48,9 @@ class CheckpointStore {
   std::filesystem::path save(const TrainingState& state) const;
 
   // The checkpoint of the highest step that verifies; each one that does not is told to `on_bad`
-  // with the reason, as is one whose name says another step: its own step counts. Nothing when
-  // there is none.
-  using OnBad = std::function<void(const std::filesystem::path&, const std::string& reason)>;
+  // with the reason, as is one whose name says another step: its own step counts. The text names
+  // the file, too. Nothing when there is none.
+  using OnBad = std::function<void(const std::filesystem::path&, const std::string& text)>;
   std::optional<LoadedCheckpoint> newest_good(const OnBad& on_bad) const;
 
   // Call once when resuming at `step`: removes later checkpoints, which belong to a future that

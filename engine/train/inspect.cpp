@@ -22,9 +22,8 @@ LoadedCheckpoint checkpoint_to_evaluate(const RunConfig& config, const RunOption
   if (options.resume && *options.resume != "auto") path = *options.resume;
   if (!options.resume) path = store.best();
   if (path) return {*path, read_checkpoint(*path)};
-  auto newest = store.newest_good([&](const fs::path& bad, const std::string& reason) {
-    observer.on_warning(fmt::format("{}: passed over: {}", bad.string(), reason));
-  });
+  auto newest = store.newest_good(
+      [&](const fs::path&, const std::string& text) { observer.on_warning(text); });
   if (!newest) {
     fail(Category::checkpoint,
          "{} holds no checkpoint; train first, or name one with --resume PATH",

@@ -217,9 +217,8 @@ void RunSetup::find_checkpoint(const RunOptions& options, Observer& observer) {
   if (*options.resume != "auto") {
     resumed = LoadedCheckpoint{*options.resume, read_checkpoint(*options.resume)};
   } else {
-    resumed = store().newest_good([&](const fs::path& path, const std::string& reason) {
-      observer.on_warning(fmt::format("{}: passed over: {}", path.string(), reason));
-    });
+    resumed = store().newest_good(
+        [&](const fs::path&, const std::string& text) { observer.on_warning(text); });
   }
   std::error_code error;
   resumed_here_ = resumed && fs::equivalent(fs::absolute(resumed->path).parent_path(),

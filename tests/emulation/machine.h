@@ -94,12 +94,9 @@ class Machine {
 
   Draw draw;
   Memory memory;
-  // Whose memory a device's kernels may use: what the hardware lets them, and what was enabled.
+  // Whether the hardware lets a device's kernels use the other's memory.
   bool can_reach(int device, int peer) const {
     return device == peer || (group[device] >= 0 && group[device] == group[peer]);
-  }
-  bool reaches(int device, int peer) const {
-    return device == peer || (can_reach(device, peer) && enabled[device][peer]);
   }
   std::vector<std::string> uuids;    // one a device
   std::atomic<int> device_count{0};  // any thread, at any time

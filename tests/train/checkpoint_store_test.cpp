@@ -146,6 +146,9 @@ TEST_F(Store, TheStepOfACheckpointCountsNotThatOfItsName) {
   std::filesystem::rename(store.path_of(10), store.path_of(90));
   EXPECT_EQ(newest(store), 30);
   EXPECT_THAT(bad, ElementsAre("step_00000090.h5"));
+  store.newest_good([](const auto&, const std::string& text) {
+    EXPECT_THAT(text, HasSubstr("step_00000090.h5: is of step 10, which counts"));
+  });
   std::filesystem::remove(store.path_of(20));
   std::filesystem::remove(store.path_of(30));
   EXPECT_EQ(newest(store), 10);
