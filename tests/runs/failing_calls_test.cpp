@@ -1,0 +1,220 @@
+// The system refuses one call: for each call of a short run, in turn. Whatever it is, the program
+// ends in time with a code and a message that the documentation knows, files that it did not write
+// are as they were, and the same command, given again, comes to the undisturbed end.
+#include "tests/runs/failing_calls.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <fstream>
+#include <functional>
+#include <map>
+
+#include "tests/runs/run_folder.h"
+
+namespace spire {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+using testing::AnyOf;
+using testing::StartsWith;
+
+constexpr auto kBound = std::chrono::seconds(60);  // a hang; checkpoints are tried again in less
+
+std::string bytes_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// What no run wrote: path and content of the data, and of notes that a person put beside a run.
+std::map<std::string, std::string> files_of_user(const RunFolder& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder / "")) {
+    bool data = entry.path().parent_path() == folder / "data";
+    if (data || entry.path().filename() == "notes.txt")
+      files[entry.path()] = bytes_of(entry.path());
+  }
+  return files;
+}
+
+// Something a person does with the trainer, that can be given again after it failed.
+struct Command {
+  const char* name;
+  std::function<void(const RunFolder&)> prepare;
+  std::function<Words(const RunFolder&)> words, again;
+  std::function<std::string(const RunFolder&)> result;  // what is equal, disturbed or not
+};
+
+Words run(const RunFolder& folder, const Words& more) {
+  return folder.run(
+      "run",
+      kMlp + Words{"towers=2", "data.workers=1", "steps=4", "checkpoint.every_steps=2"} + more);
+}
+
+Words predict(const RunFolder& folder, const Words& more) {
+  return Words{"predict", "--checkpoint", folder.checkpoint("run", 4), "--to", folder / "out.csv"} +
+         more;
+}
+
+Words convert(const RunFolder& folder, const Words& more) {
+  return Words{"dataset",       "convert",
+               "data.name=idx", "data.path=" + (folder / "data").string(),
+               "--to",          folder / "converted.h5"} +
+         more;
+}
+
+void begun(const RunFolder& folder) {
+  Output output = trainer(run(folder, {"steps=2"}));
+  ASSERT_EQ(output.code, 0) << output.err;
+  std::ofstream(folder / "run/notes.txt") << "mine";
+  std::ofstream(folder / "run/checkpoints/notes.txt") << "mine";
+}
+
+void trained(const RunFolder& folder) {
+  Output output = trainer(run(folder, {}));
+  ASSERT_EQ(output.code, 0) << output.err;
+}
+
+// Not from stdout, to which the refused call may have been.
+std::string hash(const RunFolder& folder) {
+  return folder.summary("run").at("parameter_hash");
+}
+
+const std::vector<Command> kCommands = {
+    {"Train", [](const RunFolder&) {}, [](const RunFolder& f) { return run(f, {}); },
+     [](const RunFolder& f) {
+       return run(f, {"--resume", "auto"});
+     },
+     hash},
+    {"Resume", begun,
+     [](const RunFolder& f) {
+       return run(f, {"--resume", "auto"});
+     },
+     [](const RunFolder& f) {
+       return run(f, {"--resume", "auto"});
+     },
+     hash},
+    {"Processes", [](const RunFolder&) {},
+     [](const RunFolder& f) {
+       return run(f, {"--processes", "2"});
+     },
+     [](const RunFolder& f) {
+       return run(f, {"--processes", "2", "--resume", "auto"});
+     },
+     hash},
+    {"Predict", trained, [](const RunFolder& f) { return predict(f, {}); },
+     [](const RunFolder& f) { return predict(f, {"--overwrite"}); },
+     [](const RunFolder& f) { return bytes_of(f / "out.csv"); }},
+    {"Convert", [](const RunFolder&) {}, [](const RunFolder& f) { return convert(f, {}); },
+     [](const RunFolder& f) { return convert(f, {"--overwrite"}); },
+     [](const RunFolder& f) { return bytes_of(f / "converted.h5"); }},
+};
+
+struct Refused {
+  const Command* command;
+  Call call;
+  int error;
+  const char* error_name;
+  friend std::ostream& operator<<(std::ostream& out, const Refused& refused) {
+    return out << refused.command->name << "_" << call_names[static_cast<size_t>(refused.call)]
+               << "_" << refused.error_name;
+  }
+};
+
+std::vector<Refused> every_refusal() {
+  const std::vector<std::tuple<Call, int, const char*>> errors = {
+      {Call::open, EIO, "EIO"},         {Call::open, EMFILE, "EMFILE"},
+      {Call::open, ENOSPC, "ENOSPC"},   {Call::read, EIO, "EIO"},
+      {Call::read, EAGAIN, "EAGAIN"},   {Call::write, EIO, "EIO"},
+      {Call::write, ENOSPC, "ENOSPC"},  {Call::write, EAGAIN, "EAGAIN"},
+      {Call::fsync, EIO, "EIO"},        {Call::fsync, ENOSPC, "ENOSPC"},
+      {Call::rename, EIO, "EIO"},       {Call::rename, ENOSPC, "ENOSPC"},
+      {Call::mkdir, EIO, "EIO"},        {Call::mkdir, ENOSPC, "ENOSPC"},
+      {Call::opendir, EIO, "EIO"},      {Call::opendir, EMFILE, "EMFILE"},
+      {Call::readdir, EIO, "EIO"},      {Call::socket, EMFILE, "EMFILE"},
+      {Call::accept, EMFILE, "EMFILE"}, {Call::accept, EAGAIN, "EAGAIN"},
+      {Call::thread, EAGAIN, "EAGAIN"}};
+  std::vector<Refused> all;
+  for (const Command& command : kCommands)
+    for (const auto& [call, error, name] : errors) all.push_back({&command, call, error, name});
+  return all;
+}
+
+class FailingCalls : public testing::TestWithParam<Refused> {
+ protected:
+  // The words as a program with failing_calls.cpp preloaded; `refusal` may be empty.
+  Words preloaded(const std::string& refusal, const Words& words) {
+    std::string zeros(kCalls * sizeof(uint64_t), '\0');
+    std::ofstream(counters_.path(), std::ios::binary) << zeros;
+    return Words{"LD_PRELOAD=" FAILING_CALLS_LIBRARY, "SPIRE_TEST_CALLS=" + counters_.path(),
+                 "SPIRE_TEST_FAIL=" + refusal, TRAINER_PROGRAM} +
+           words;
+  }
+  uint64_t counted(Call call) const {
+    std::string bytes = bytes_of(counters_.path());
+    uint64_t count = 0;
+    size_t at = static_cast<size_t>(call) * sizeof count;
+    if (bytes.size() >= at + sizeof count) std::memcpy(&count, bytes.data() + at, sizeof count);
+    return count;
+  }
+
+ private:
+  class File {
+   public:
+    std::string path() const { return folder_ / "counters"; }
+
+   private:
+    TemporaryFolder folder_;
+  };
+  File counters_;
+};
+
+void expect_documented(const Output& output) {
+  EXPECT_THAT(output.code, AnyOf(0, 2, 3, 4, 5, 8, 75)) << output.err;
+  if (output.code == 0) return;
+  EXPECT_THAT(output.last_error_line(), StartsWith("error[" + std::to_string(output.code) + "]: "))
+      << output.err;
+}
+
+TEST_P(FailingCalls, EndAsDocumentedAndGoOnToTheSameResult) {
+  const Refused& refused = GetParam();
+  const Command& command = *refused.command;
+  std::string expected;
+  uint64_t calls = 0;
+  {
+    RunFolder folder;
+    command.prepare(folder);
+    Output output = Program("/usr/bin/env", preloaded("", command.words(folder))).finish();
+    ASSERT_EQ(output.code, 0) << output.err;
+    expected = command.result(folder);
+    calls = counted(refused.call);
+  }
+  for (uint64_t n = 1; n <= calls; ++n) {
+    std::string refusal = std::string(call_names[static_cast<size_t>(refused.call)]) + ":" +
+                          std::to_string(refused.error) + ":" + std::to_string(n);
+    SCOPED_TRACE(refusal);
+    RunFolder folder;
+    command.prepare(folder);
+    auto users = files_of_user(folder);
+    Program program("/usr/bin/env", preloaded(refusal, command.words(folder)));
+    EXPECT_TRUE(program.ends_by(Clock::now() + kBound)) << "hangs";
+    program.signal(SIGKILL);
+    Output output = program.finish();
+    expect_documented(output);
+    if (output.code == 0) {
+      EXPECT_EQ(command.result(folder), expected) << output.err;
+    }
+    Output again = trainer(command.again(folder));
+    EXPECT_EQ(again.code, 0) << again.err << "after\n" << output.err;
+    EXPECT_EQ(command.result(folder), expected) << again.err;
+    for (const auto& [path, content] : users) EXPECT_EQ(bytes_of(path), content) << path;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, FailingCalls, testing::ValuesIn(every_refusal()),
+                         testing::PrintToStringParamName());
+
+}  // namespace
+}  // namespace spire
