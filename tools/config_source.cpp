@@ -11,7 +11,11 @@ std::optional<ResolvedConfig> read_config(const Arguments& arguments) {
     fmt::print("{}", config_help());
     return {};
   }
-  ResolvedConfig resolved = load_config(arguments.configs, arguments.overrides);
+  return answer_print_config(load_config(arguments.configs, arguments.overrides), arguments);
+}
+
+std::optional<ResolvedConfig> answer_print_config(ResolvedConfig resolved,
+                                                  const Arguments& arguments) {
   if (!arguments.print_config) return resolved;
   fmt::print("{}", to_annotated_yaml(resolved));
   print_warnings(resolved);

@@ -12,6 +12,10 @@ namespace spire::tool {
 // nothing left to do, and no config is returned.
 std::optional<ResolvedConfig> read_config(const Arguments& arguments);
 
+// The config; after printing it, where --print-config asks for that, nothing.
+std::optional<ResolvedConfig> answer_print_config(ResolvedConfig resolved,
+                                                  const Arguments& arguments);
+
 // The config's warnings, a line each on stderr.
 void print_warnings(const ResolvedConfig& resolved);
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kLargestFile = 1 << 20;  // bytes
 constexpr size_t kMostProblems = 200;
-constexpr std::string_view kCommandLine = "command line";
+constexpr std::string_view kCommandLine = "command line", kDefault = "default";
 
 // Only sees where documents begin.
 class DocumentStart : public YAML::EventHandler {
@@ -51,7 +51,7 @@ std::optional<YAML::Mark> second_document(const std::string& text) {
 class Loader {
  public:
   Loader() {
-    for (const Field& field : schema()) result_.source[field.path] = "default";
+    for (const Field& field : schema()) result_.source[field.path] = kDefault;
   }
   void apply_text(const ConfigText& text);
   void apply_override(const std::string& assignment);
@@ -81,7 +81,7 @@ class Loader {
   void derive_batch();
   void derive_name();
   void warn_of_unused();
-  bool given(const std::string& path) const { return result_.source.at(path) != "default"; }
+  bool given(const std::string& path) const { return result_.source.at(path) != kDefault; }
 
   ResolvedConfig result_;
   std::vector<std::string> problems_;
@@ -187,7 +187,7 @@ void Loader::apply_field(const Field& field, const YAML::Node& value, const std:
                          const Origin& origin) {
   try {
     assign(field, value, result_.config);
-    result_.source[field.path] = value.IsNull() ? "default" : place;
+    result_.source[field.path] = value.IsNull() ? std::string(kDefault) : place;
   } catch (const NodeProblems& problems) {
     for (const NodeProblem& each : problems.all())
       report(origin.at(each.mark), "", fmt::format("{}: {}", each.path, each.text));
@@ -251,6 +251,13 @@ ResolvedConfig apply_all(Loader& loader, const std::vector<std::string>& overrid
 }
 
 }  // namespace
+
+std::set<std::string> left_out(const ResolvedConfig& resolved) {
+  std::set<std::string> keys;
+  for (const auto& [path, source] : resolved.source)
+    if (source == kDefault) keys.insert(path);
+  return keys;
+}
 
 ResolvedConfig parse_config(const std::vector<ConfigText>& texts,
                             const std::vector<std::string>& overrides) {

@@ -3,6 +3,7 @@
 #include <spire/config/run_config.h>
 
 #include <map>
+#include <set>
 
 namespace spire {
 
@@ -15,6 +16,9 @@ struct ResolvedConfig {
   // with ...". Keys that were given count, not defaults.
   std::vector<std::string> warnings;
 };
+
+// The keys that nobody gave a value.
+std::set<std::string> left_out(const ResolvedConfig& resolved);
 
 struct ConfigText {
   std::string name;  // for messages: the file's name
