@@ -27,7 +27,8 @@ int run_eval(const Arguments& arguments) {
   options.left_out = left_out(run->resolved);
   options.stop = signals.flag();
   options.config_yaml = to_yaml(config);
-  EvalResult result = evaluate(config, options, *console);
+  EvalResult result =
+      naming_places(run->resolved, [&] { return evaluate(config, options, *console); });
   fmt::print("test_loss {:.6g}\ntest_{} {:.4f}\nsamples {}\ncheckpoint {}\n", result.loss,
              name(result.metric.metric), result.metric.value, result.samples, result.checkpoint);
   return 0;

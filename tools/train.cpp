@@ -99,13 +99,13 @@ int run_train(const Arguments& arguments) {
   auto resolved = config_of_run(arguments);
   if (!resolved) return 0;
   if (arguments.check) {
-    check(resolved->config);
+    naming_places(*resolved, [&] { check(resolved->config); });
     print_warnings(*resolved);
     fmt::print("config, data and devices are in order\n");
     return 0;
   }
   if (supervises(arguments)) return supervise(arguments, *resolved);
-  return train_here(arguments, *resolved);
+  return naming_places(*resolved, [&] { return train_here(arguments, *resolved); });
 }
 
 }  // namespace spire::tool

@@ -47,6 +47,10 @@ std::optional<YAML::Mark> second_document(const std::string& text) {
   return second ? std::optional(start.mark) : std::nullopt;
 }
 
+bool is_layers(const Field& field, RunConfig& config) {
+  return std::holds_alternative<std::vector<LayerConfig>*>(field.slot(config));
+}
+
 // Applies one source after the other to a config and remembers sources and problems.
 class Loader {
  public:
@@ -78,6 +82,7 @@ class Loader {
              const Origin& origin);
   void apply_field(const Field& field, const YAML::Node& value, const std::string& place,
                    const Origin& origin);
+  void place_layers(const Field& field, const YAML::Node& value, const Origin& origin);
   void derive_batch();
   void derive_name();
   void warn_of_unused();
@@ -188,6 +193,7 @@ void Loader::apply_field(const Field& field, const YAML::Node& value, const std:
   try {
     assign(field, value, result_.config);
     result_.source[field.path] = value.IsNull() ? std::string(kDefault) : place;
+    if (is_layers(field, result_.config)) place_layers(field, value, origin);
   } catch (const NodeProblems& problems) {
     for (const NodeProblem& each : problems.all())
       report(origin.at(each.mark), "", fmt::format("{}: {}", each.path, each.text));
@@ -197,6 +203,14 @@ void Loader::apply_field(const Field& field, const YAML::Node& value, const std:
     // Conflicts with other keys are looked for only among good values; this one counts as given.
     result_.source[field.path] = place;
   }
+}
+
+// A list replaces the one of an earlier source.
+void Loader::place_layers(const Field& field, const YAML::Node& value, const Origin& origin) {
+  std::erase_if(result_.source,
+                [&](const auto& entry) { return entry.first.starts_with(field.path + "["); });
+  for (const auto& [path, mark] : layer_marks(value, field.path))
+    result_.source[path] = origin.at(mark);
 }
 
 // Of batch_size, global_batch and towers two given ones make the third.
