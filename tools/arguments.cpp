@@ -83,7 +83,9 @@ void add_log_options(CLI::App& app, Arguments& a) {
 void add_train_options(CLI::App& app, Raw& raw) {
   Arguments& a = raw.arguments;
   add_config_options(app, raw);
-  app.add_flag("--check", a.check, "validate config, data and devices, then exit");
+  auto* check = app.add_flag("--check", a.check, "validate config, data and devices, then exit");
+  app.add_flag("--deep", a.deep, "with --check: read every sample once, and name the broken ones")
+      ->needs(check);
   app.add_option("--resume", a.resume,
                  "go on from a checkpoint: a run's directory (its newest), a file, best or latest "
                  "of the run in output; auto: the newest good one, if any. Without --config with "

@@ -40,6 +40,7 @@ struct Arguments {
   bool help_config = false;
   bool print_config = false;
   bool check = false;
+  bool deep = false;  // with check: every sample is read
 
   std::optional<std::string> resume = {};  // as NamedCheckpoint has it
   bool overwrite = false;

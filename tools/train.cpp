@@ -11,6 +11,7 @@
 #include "commands.h"
 #include "config_source.h"
 #include "console.h"
+#include "dataset_verify.h"
 #include "named_run.h"
 #include "phase_hook.h"
 #include "signals.h"
@@ -101,6 +102,8 @@ int run_train(const Arguments& arguments) {
   if (arguments.check) {
     naming_places(*resolved, [&] { check(resolved->config); });
     print_warnings(*resolved);
+    const RunConfig& config = resolved->config;
+    if (arguments.deep) verify_data(arguments, config, config.data.on_error == "skip");
     fmt::print("config, data and devices are in order\n");
     return 0;
   }
