@@ -144,19 +144,37 @@ Value build_transformer_block(const Build& b) {
   return transformer_block(b.graph, b.name, b.x, options);
 }
 
+// What a layer takes, where that follows from its type alone. Ops check the rest: they know nothing
+// of layers, and may name shapes that only lie inside of one.
+enum class Takes { any, images, tokens };
+
+void expect_input(Takes takes, const Shape& input) {
+  if (takes == Takes::images && input.rank() != 4) {
+    fail(Category::config,
+         "takes images (N, H, W, C); {{reshape: {{shape: [H, W, C]}}}} before it makes some");
+  }
+  if (takes == Takes::tokens && input.rank() != 3) {
+    fail(Category::config,
+         "takes tokens (N, T, C); {{reshape: {{shape: [T, C]}}}} before it makes some");
+  }
+}
+
 struct Entry {
   std::string_view type;
   Value (*build)(const Build&);
+  Takes takes = Takes::any;
 };
 
 // Each layer type that holds no layers.
 constexpr Entry table[] = {
-    {"conv2d", build_conv2d},
-    {"conv_transpose2d", build_conv_transpose2d},
-    {"resize", build_resize},
+    {"conv2d", build_conv2d, Takes::images},
+    {"conv_transpose2d", build_conv_transpose2d, Takes::images},
+    {"resize", build_resize, Takes::images},
     {"batch_norm", build_batch_norm},
-    {"max_pool2d", [](const Build& b) { return max_pool2d(b.graph, b.x, pooling(b)); }},
-    {"avg_pool2d", [](const Build& b) { return avg_pool2d(b.graph, b.x, pooling(b)); }},
+    {"max_pool2d", [](const Build& b) { return max_pool2d(b.graph, b.x, pooling(b)); },
+     Takes::images},
+    {"avg_pool2d", [](const Build& b) { return avg_pool2d(b.graph, b.x, pooling(b)); },
+     Takes::images},
     {"global_avg_pool", build_global_avg_pool},
     {"dense", build_dense},
     {"relu", [](const Build& b) { return relu(b.graph, b.x); }},
@@ -174,10 +192,12 @@ constexpr Entry table[] = {
      [](const Build& b) { return layer_norm(b.graph, b.name, b.x, b.real("epsilon")); }},
     {"embedding", build_embedding},
     {"positions",
-     [](const Build& b) { return position_embedding(b.graph, b.name, b.x, normal(0.02)); }},
+     [](const Build& b) { return position_embedding(b.graph, b.name, b.x, normal(0.02)); },
+     Takes::tokens},
     {"attention",
-     [](const Build& b) { return self_attention(b.graph, b.name, b.x, b.transformer()); }},
-    {"transformer_block", build_transformer_block},
+     [](const Build& b) { return self_attention(b.graph, b.name, b.x, b.transformer()); },
+     Takes::tokens},
+    {"transformer_block", build_transformer_block, Takes::tokens},
 };
 
 class LayersBuilder {
@@ -206,7 +226,10 @@ class LayersBuilder {
     }
     for (const Entry& entry : table) {
       if (entry.type != layer.type) continue;
-      return at(path, x, [&] { return entry.build({graph_, layer, name, x, sync_, classes_}); });
+      return at(path, x, [&] {
+        expect_input(entry.takes, graph_.spec(x).shape);
+        return entry.build({graph_, layer, name, x, sync_, classes_});
+      });
     }
     fail(Category::config, "{}: unknown layer", path);
   }

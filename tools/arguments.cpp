@@ -83,9 +83,14 @@ void add_log_options(CLI::App& app, Arguments& a) {
 void add_train_options(CLI::App& app, Raw& raw) {
   Arguments& a = raw.arguments;
   add_config_options(app, raw);
-  app.add_flag("--check", a.check, "validate config, data and devices, then exit");
-  app.add_option("--resume", a.resume, "go on from a checkpoint; auto: the newest good one, if any")
-      ->type_name("auto|PATH");
+  auto* check = app.add_flag("--check", a.check, "validate config, data and devices, then exit");
+  app.add_flag("--deep", a.deep, "with --check: read every sample once, and name the broken ones")
+      ->needs(check);
+  app.add_option("--resume", a.resume,
+                 "go on from a checkpoint: a run's directory (its newest), a file, best or latest "
+                 "of the run in output; auto: the newest good one, if any. Without --config with "
+                 "the config of that run")
+      ->type_name("auto|RUN|FILE|best|latest");
   app.add_flag("--overwrite", a.overwrite, "delete what earlier runs left in the run directory");
   app.add_option("--dry-run", a.dry_run, "train N steps and write nothing")
       ->check(positive_integer)
@@ -103,9 +108,11 @@ void add_train_options(CLI::App& app, Raw& raw) {
 
 void add_predict_options(CLI::App& app, Arguments& a) {
   PredictArguments& p = a.predict;
-  app.add_option("--checkpoint", p.checkpoint, "checkpoint file, or run directory: its best")
+  app.add_option("--checkpoint", p.checkpoint,
+                 "a run's directory (its best), a checkpoint file, or best or latest of the run in "
+                 "output=DIR")
       ->required()
-      ->type_name("PATH");
+      ->type_name("RUN|FILE|best|latest");
   app.add_option("words", a.overrides,
                  "what to predict for: pictures (JPEG, PNG), folders of them, IDX or CSV files; "
                  "without any: the run's test data. A word KEY.PATH=VALUE changes a config key, "
@@ -204,9 +211,12 @@ void add_options(CLI::App& app, const Command& command, Raw& raw) {
       return add_train_options(app, raw);
     case Options::eval:
       add_config_options(app, raw);
-      app.add_option("--resume,--checkpoint", raw.arguments.resume,
-                     "checkpoint to evaluate; otherwise the run directory's best")
-          ->type_name("PATH");
+      app.add_option(
+             "--resume,--checkpoint", raw.arguments.resume,
+             "what to evaluate: a run's directory (its best), a checkpoint file, or best or "
+             "latest of the run in output; without: its best. Without --config with the "
+             "config of that run")
+          ->type_name("RUN|FILE|best|latest");
       return add_log_options(app, raw.arguments);
     case Options::predict:
       app.add_option("--seed", raw.seed, "of generated text; the same as seed=N")->type_name("N");

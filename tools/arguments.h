@@ -9,7 +9,7 @@ namespace spire::tool {
 
 // Of `trainer predict`.
 struct PredictArguments {
-  std::string checkpoint = {};  // a file, or a run directory: its best, else its newest
+  std::string checkpoint = {};  // as NamedCheckpoint has it
   std::string device = "auto";  // as the config's `devices`
   int64_t batch = 64;           // samples computed at a time
   std::string format = "csv";   // csv | json
@@ -40,8 +40,9 @@ struct Arguments {
   bool help_config = false;
   bool print_config = false;
   bool check = false;
+  bool deep = false;  // with check: every sample is read
 
-  std::optional<std::string> resume = {};  // "auto" or a checkpoint's path
+  std::optional<std::string> resume = {};  // as NamedCheckpoint has it
   bool overwrite = false;
   int64_t dry_run = 0;                       // steps; 0: a real run
   std::optional<int64_t> processes = {};     // this process starts so many ranks

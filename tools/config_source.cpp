@@ -11,11 +11,26 @@ std::optional<ResolvedConfig> read_config(const Arguments& arguments) {
     fmt::print("{}", config_help());
     return {};
   }
-  ResolvedConfig resolved = load_config(arguments.configs, arguments.overrides);
+  return answer_print_config(load_config(arguments.configs, arguments.overrides), arguments);
+}
+
+std::optional<ResolvedConfig> answer_print_config(ResolvedConfig resolved,
+                                                  const Arguments& arguments) {
   if (!arguments.print_config) return resolved;
   fmt::print("{}", to_annotated_yaml(resolved));
   print_warnings(resolved);
   return {};
+}
+
+// The engine knows keys and not where they stand.
+std::string with_place(const std::string& message, const ResolvedConfig& resolved) {
+  std::string path = message.substr(0, message.find(": "));
+  while (!path.empty() && !resolved.source.contains(path))
+    path.resize(path.rfind('.') == path.npos ? 0 : path.rfind('.'));
+  if (path.empty()) return message;
+  const std::string& place = resolved.source.at(path);
+  bool in_file = place.find(':') != place.npos;  // "run.yaml:12:3"
+  return in_file ? fmt::format("{}: {}", place, message) : message;
 }
 
 void print_warnings(const ResolvedConfig& resolved) {

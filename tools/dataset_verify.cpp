@@ -8,6 +8,7 @@
 
 #include "commands.h"
 #include "config_source.h"
+#include "dataset_verify.h"
 #include "signals.h"
 #include "work_line.h"
 
@@ -31,27 +32,32 @@ void print_problems(const VerifyResult& result) {
       if (shown++ < most_problems) fmt::print("bad: {}\n", problem);
 }
 
+VerifyResult read_all(const Arguments& arguments, const RunConfig& config) {
+  StopSignals signals(StopSignals::ending);
+  WorkLine line(std::cerr, "verified", terminal_of(STDERR_FILENO), config.log.every_seconds,
+                arguments.quiet || arguments.log_level != "info");
+  return verify_dataset(config, {.stop = signals.flag(),
+                                 .on_progress = [&](const WorkProgress& p) { line.show(p); }});
+}
+
 }  // namespace
+
+void verify_data(const Arguments& arguments, const RunConfig& config, bool may_skip) {
+  VerifyResult result = read_all(arguments, config);
+  print_problems(result);
+  fmt::print("{}{}", half_text("train", result.train), half_text("test", result.test));
+  int64_t bad = result.train.bad + result.test.bad, wrong = result.train.wrong + result.test.wrong;
+  bool empty = result.train.none_good || result.test.none_good;
+  if (result.good() || (may_skip && wrong == 0 && !empty)) return;
+  fail(Category::data, "{} bad samples and {} wrong checksums; get an intact copy, or mend them{}",
+       bad, wrong, bad > 0 ? ", or leave bad samples out by data.on_error: skip" : "");
+}
 
 int run_dataset_verify(const Arguments& arguments) {
   auto resolved = read_config(arguments);
   if (!resolved) return 0;
   print_warnings(*resolved);
-  StopSignals signals(StopSignals::ending);
-  VerifyResult result;
-  {
-    WorkLine line(std::cerr, "verified", terminal_of(STDERR_FILENO),
-                  resolved->config.log.every_seconds,
-                  arguments.quiet || arguments.log_level != "info");
-    result = verify_dataset(
-        resolved->config,
-        {.stop = signals.flag(), .on_progress = [&](const WorkProgress& p) { line.show(p); }});
-  }
-  print_problems(result);
-  fmt::print("{}{}", half_text("train", result.train), half_text("test", result.test));
-  if (!result.good())
-    fail(Category::data, "{} bad samples and {} wrong checksums; get an intact copy, or mend them",
-         result.train.bad + result.test.bad, result.train.wrong + result.test.wrong);
+  verify_data(arguments, resolved->config, false);
   return 0;
 }
 

@@ -5,27 +5,30 @@
 #include <spire/train/run.h>
 
 #include "commands.h"
-#include "config_source.h"
 #include "console.h"
+#include "named_run.h"
 #include "signals.h"
 
 namespace spire::tool {
 
 int run_eval(const Arguments& arguments) {
-  auto resolved = read_config(arguments);
-  if (!resolved) return 0;
+  auto run = read_named_run(arguments, arguments.resume, OfRun::best);
+  if (!run) return 0;
+  const RunConfig& config = run->resolved.config;
   Launch launch = read_launch(process_environment());
   if (launch.size > 1) {
     fail(Category::config, "trainer eval runs in one process; {} started {}", launch.launcher,
          launch.size);
   }
   StopSignals signals(StopSignals::ending);
-  auto console = make_console(arguments, resolved->config);
+  auto console = make_console(arguments, config);
   RunOptions options;
-  options.resume = arguments.resume;
+  options.checkpoint = &*run->checkpoint;
+  options.left_out = left_out(run->resolved);
   options.stop = signals.flag();
-  options.config_yaml = to_yaml(resolved->config);
-  EvalResult result = evaluate(resolved->config, options, *console);
+  options.config_yaml = to_yaml(config);
+  EvalResult result =
+      naming_places(run->resolved, [&] { return evaluate(config, options, *console); });
   fmt::print("test_loss {:.6g}\ntest_{} {:.4f}\nsamples {}\ncheckpoint {}\n", result.loss,
              name(result.metric.metric), result.metric.value, result.samples, result.checkpoint);
   return 0;

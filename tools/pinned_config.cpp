@@ -10,8 +10,9 @@
 
 namespace spire::tool {
 
-PinnedConfig::PinnedConfig(const RunConfig& config) : descriptor_(memfd_create("config", 0)) {
-  std::string text = to_yaml(config);
+PinnedConfig::PinnedConfig(const ResolvedConfig& resolved)
+    : descriptor_(memfd_create("config", 0)) {
+  std::string text = to_yaml(resolved.config, left_out(resolved));
   // Memory takes all in one write, or none.
   if (write(descriptor_, text.data(), text.size()) == static_cast<ssize_t>(text.size())) return;
   int reason = errno;

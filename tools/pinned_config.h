@@ -1,7 +1,8 @@
 // A config as this process read it, for the processes that it starts: files may change meanwhile,
-// and a pipe can be read only once.
+// and a pipe can be read only once. Keys that nobody gave are
+// left out there, too.
 #pragma once
-#include <spire/config/run_config.h>
+#include <spire/config/load.h>
 
 #include <string>
 
@@ -9,7 +10,7 @@ namespace spire::tool {
 
 class PinnedConfig {
  public:
-  explicit PinnedConfig(const RunConfig& config);
+  explicit PinnedConfig(const ResolvedConfig& resolved);
   ~PinnedConfig();
   PinnedConfig(const PinnedConfig&) = delete;
   PinnedConfig& operator=(const PinnedConfig&) = delete;

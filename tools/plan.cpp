@@ -13,10 +13,11 @@ int run_plan(const Arguments& arguments) {
   auto resolved = read_config(arguments);
   if (!resolved) return 0;
   if (arguments.gpu) {
-    fmt::print("{}", to_text(estimate_step(resolved->config, *arguments.gpu)));
+    auto estimate = [&] { return estimate_step(resolved->config, *arguments.gpu); };
+    fmt::print("{}", to_text(naming_places(*resolved, estimate)));
     return 0;
   }
-  PlanReport report = plan(resolved->config);
+  PlanReport report = naming_places(*resolved, [&] { return plan(resolved->config); });
   fmt::print("{}", to_text(report));
   if (!report.shortage.empty()) throw Error(Category::out_of_memory, report.shortage);
   return 0;

@@ -2,11 +2,8 @@
 // with.
 #include <spire/base/atomic_file.h>
 #include <spire/base/error.h>
-#include <spire/config/load.h>
 #include <spire/data/picture.h>
 #include <spire/data/vocabulary.h>
-#include <spire/train/checkpoint_file.h>
-#include <spire/train/checkpoint_store.h>
 #include <spire/train/generate.h>
 
 #include <algorithm>
@@ -17,6 +14,7 @@
 #include <set>
 
 #include "commands.h"
+#include "named_run.h"
 #include "prediction_inputs.h"
 #include "prediction_rows.h"
 #include "prompt.h"
@@ -27,23 +25,6 @@ namespace spire::tool {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A file, or the best checkpoint of a run directory.
-LoadedCheckpoint find_checkpoint(const fs::path& path) {
-  if (!fs::is_directory(path)) return {path, read_checkpoint(path)};
-  bool is_store = path.filename() == "checkpoints";
-  CheckpointStore store(is_store ? path : path / "checkpoints", {});
-  if (auto best = store.best()) return {*best, read_checkpoint(*best)};
-  auto newest = store.newest_good([](const fs::path&, const std::string&) {});
-  if (newest) return std::move(*newest);
-  fail(Category::checkpoint, "{} holds no checkpoint; give the output directory of a run",
-       path.string());
-}
-
-// Keys from the command line in the config that the checkpoint was trained with.
-RunConfig changed_config(const TrainingState& state, const std::vector<std::string>& overrides) {
-  return parse_config({{"the checkpoint's config", state.config_yaml}}, overrides).config;
-}
 
 // Calls take(origin, input row, output row) for each sample; returns their number.
 template <typename Take>
@@ -179,8 +160,10 @@ void check_words(const PredictArguments& asked, bool text, const std::string& da
 
 int run_predict(const Arguments& arguments) {
   const PredictArguments& asked = arguments.predict;
-  LoadedCheckpoint checkpoint = find_checkpoint(asked.checkpoint);
-  RunConfig config = changed_config(checkpoint.state, arguments.overrides);
+  auto run = read_named_run(arguments, asked.checkpoint, OfRun::best);
+  if (!run) return 0;
+  const LoadedCheckpoint& checkpoint = *run->checkpoint;
+  const RunConfig& config = run->resolved.config;
   SampleSpec spec = sample_spec_from_text(checkpoint.state.data_spec);
   bool text = spec.columns[0].name == "tokens";
   check_words(asked, text, config.data.name);

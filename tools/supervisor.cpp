@@ -41,13 +41,13 @@ std::string launcher_sign(const Launch& launch, const Environment& environment) 
 
 class Supervisor {
  public:
-  Supervisor(const Arguments& arguments, const RunConfig& config)
+  Supervisor(const Arguments& arguments, const ResolvedConfig& resolved)
       : arguments_(arguments),
-        config_(config),
-        pinned_(config),
-        traces_(config.output),
-        place_(may_use_gpus(config) ? own_place() : RankPlace()),
-        gpus_(config, place_.gpus),
+        config_(resolved.config),
+        pinned_(resolved),
+        traces_(config_.output),
+        place_(may_use_gpus(config_) ? own_place() : RankPlace()),
+        gpus_(config_, place_.gpus),
         ranks_(static_cast<int>(arguments.processes.value_or(0))) {}
 
   int run() {
@@ -195,9 +195,9 @@ void refuse_launcher(const Arguments& arguments, const Environment& environment)
        launch.launcher);
 }
 
-int supervise(const Arguments& arguments, const RunConfig& config) {
+int supervise(const Arguments& arguments, const ResolvedConfig& resolved) {
   refuse_launcher(arguments, process_environment());
-  return Supervisor(arguments, config).run();
+  return Supervisor(arguments, resolved).run();
 }
 
 }  // namespace spire::tool

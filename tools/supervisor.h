@@ -1,7 +1,7 @@
 // The program starts the processes of a run itself, and starts them again when they fail:
 // --processes and --max-restarts.
 #pragma once
-#include <spire/config/run_config.h>
+#include <spire/config/load.h>
 #include <spire/process/launch.h>
 
 #include "arguments.h"
@@ -19,6 +19,6 @@ void refuse_launcher(const Arguments& arguments, const Environment& environment)
 // from the newest checkpoint; with config.elastic without as many processes as died.
 // Throws Error(collective) when it gives up, and Error(interrupted) when a signal came between two
 // generations.
-int supervise(const Arguments& arguments, const RunConfig& config);
+int supervise(const Arguments& arguments, const ResolvedConfig& resolved);
 
 }  // namespace spire::tool

@@ -11,6 +11,8 @@
 #include "commands.h"
 #include "config_source.h"
 #include "console.h"
+#include "dataset_verify.h"
+#include "named_run.h"
 #include "phase_hook.h"
 #include "signals.h"
 #include "supervisor.h"
@@ -19,14 +21,24 @@ namespace spire::tool {
 
 namespace {
 
-RunOptions run_options(const Arguments& arguments, const RunConfig& config,
+// Without --config a run that goes on has the config that it had. train() reads the checkpoint
+// again, once no other process can write a newer one.
+std::optional<ResolvedConfig> config_of_run(const Arguments& arguments) {
+  if (!arguments.resume || !arguments.configs.empty()) return read_config(arguments);
+  auto run = read_named_run(arguments, arguments.resume, OfRun::newest);
+  if (!run) return {};
+  return std::move(run->resolved);
+}
+
+RunOptions run_options(const Arguments& arguments, const ResolvedConfig& resolved,
                        const StopSignals& signals) {
   RunOptions options;
+  options.left_out = left_out(resolved);
   options.overwrite = arguments.overwrite;
   options.resume = arguments.resume;
   options.dry_run = arguments.dry_run;
   options.stop = signals.flag();
-  options.config_yaml = to_yaml(config);
+  options.config_yaml = to_yaml(resolved.config);
   options.on_phase = phase_hook();
   return options;
 }
@@ -71,7 +83,7 @@ int train_here(const Arguments& arguments, const ResolvedConfig& resolved) {
   StopSignals signals(leads ? StopSignals::saving : "");
   auto observer = leads ? make_observers(arguments, config) : std::make_unique<Observer>();
   for (const std::string& warning : resolved.warnings) observer->on_warning(warning);
-  RunOptions options = run_options(arguments, config, signals);
+  RunOptions options = run_options(arguments, resolved, signals);
   options.world = world.get();
   options.abandon = end_process;
   try {
@@ -85,16 +97,18 @@ int train_here(const Arguments& arguments, const ResolvedConfig& resolved) {
 }  // namespace
 
 int run_train(const Arguments& arguments) {
-  auto resolved = read_config(arguments);
+  auto resolved = config_of_run(arguments);
   if (!resolved) return 0;
   if (arguments.check) {
-    check(resolved->config);
+    naming_places(*resolved, [&] { check(resolved->config); });
     print_warnings(*resolved);
+    const RunConfig& config = resolved->config;
+    if (arguments.deep) verify_data(arguments, config, config.data.on_error == "skip");
     fmt::print("config, data and devices are in order\n");
     return 0;
   }
-  if (supervises(arguments)) return supervise(arguments, resolved->config);
-  return train_here(arguments, *resolved);
+  if (supervises(arguments)) return supervise(arguments, *resolved);
+  return naming_places(*resolved, [&] { return train_here(arguments, *resolved); });
 }
 
 }  // namespace spire::tool

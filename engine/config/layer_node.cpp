@@ -179,6 +179,21 @@ std::string first_problem(const std::vector<NodeProblem>& all) {
 NodeProblems::NodeProblems(std::vector<NodeProblem> all)
     : Error(Category::config, first_problem(all)), all_(std::move(all)) {}
 
+std::vector<std::pair<std::string, YAML::Mark>> layer_marks(const YAML::Node& list,
+                                                            const std::string& path) {
+  std::vector<std::pair<std::string, YAML::Mark>> marks;
+  for (size_t i = 0; i < list.size(); ++i) {
+    YAML::Node node = list[i];
+    bool map = node.IsMap();
+    std::string type = map ? node.begin()->first.Scalar() : node.Scalar();
+    marks.emplace_back(layer_path(path, i, type), node.Mark());
+    if (!map || !node.begin()->second.IsMap() || !node.begin()->second["layers"]) continue;
+    auto inside = layer_marks(node.begin()->second["layers"], marks.back().first + ".layers");
+    marks.insert(marks.end(), inside.begin(), inside.end());
+  }
+  return marks;
+}
+
 std::vector<LayerConfig> read(const YAML::Node& node, const std::vector<LayerConfig>&) {
   const std::string path = "model.layers";
   LayerReader reader;

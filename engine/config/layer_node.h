@@ -21,6 +21,11 @@ class NodeProblems : public Error {
   std::vector<NodeProblem> all_;  // at least one
 };
 
+// Where each layer of a list that read() takes stands: {"model.layers[3].conv2d", mark}, and so of
+// those inside.
+std::vector<std::pair<std::string, YAML::Mark>> layer_marks(const YAML::Node& list,
+                                                            const std::string& path);
+
 // A list of layers, each a word or a map of one key: relu, or {conv2d: {channels: 32, kernel: 3}}.
 // Values that equal their defaults are left out. Throws NodeProblems with all that is wrong.
 std::vector<LayerConfig> read(const YAML::Node& node, const std::vector<LayerConfig>&);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kLargestFile = 1 << 20;  // bytes
 constexpr size_t kMostProblems = 200;
-constexpr std::string_view kCommandLine = "command line";
+constexpr std::string_view kCommandLine = "command line", kDefault = "default";
 
 // Only sees where documents begin.
 class DocumentStart : public YAML::EventHandler {
@@ -47,11 +47,15 @@ std::optional<YAML::Mark> second_document(const std::string& text) {
   return second ? std::optional(start.mark) : std::nullopt;
 }
 
+bool is_layers(const Field& field, RunConfig& config) {
+  return std::holds_alternative<std::vector<LayerConfig>*>(field.slot(config));
+}
+
 // Applies one source after the other to a config and remembers sources and problems.
 class Loader {
  public:
   Loader() {
-    for (const Field& field : schema()) result_.source[field.path] = "default";
+    for (const Field& field : schema()) result_.source[field.path] = kDefault;
   }
   void apply_text(const ConfigText& text);
   void apply_override(const std::string& assignment);
@@ -78,10 +82,11 @@ class Loader {
              const Origin& origin);
   void apply_field(const Field& field, const YAML::Node& value, const std::string& place,
                    const Origin& origin);
+  void place_layers(const Field& field, const YAML::Node& value, const Origin& origin);
   void derive_batch();
   void derive_name();
   void warn_of_unused();
-  bool given(const std::string& path) const { return result_.source.at(path) != "default"; }
+  bool given(const std::string& path) const { return result_.source.at(path) != kDefault; }
 
   ResolvedConfig result_;
   std::vector<std::string> problems_;
@@ -187,7 +192,8 @@ void Loader::apply_field(const Field& field, const YAML::Node& value, const std:
                          const Origin& origin) {
   try {
     assign(field, value, result_.config);
-    result_.source[field.path] = value.IsNull() ? "default" : place;
+    result_.source[field.path] = value.IsNull() ? std::string(kDefault) : place;
+    if (is_layers(field, result_.config)) place_layers(field, value, origin);
   } catch (const NodeProblems& problems) {
     for (const NodeProblem& each : problems.all())
       report(origin.at(each.mark), "", fmt::format("{}: {}", each.path, each.text));
@@ -197,6 +203,14 @@ void Loader::apply_field(const Field& field, const YAML::Node& value, const std:
     // Conflicts with other keys are looked for only among good values; this one counts as given.
     result_.source[field.path] = place;
   }
+}
+
+// A list replaces the one of an earlier source.
+void Loader::place_layers(const Field& field, const YAML::Node& value, const Origin& origin) {
+  std::erase_if(result_.source,
+                [&](const auto& entry) { return entry.first.starts_with(field.path + "["); });
+  for (const auto& [path, mark] : layer_marks(value, field.path))
+    result_.source[path] = origin.at(mark);
 }
 
 // Of batch_size, global_batch and towers two given ones make the third.
@@ -251,6 +265,13 @@ ResolvedConfig apply_all(Loader& loader, const std::vector<std::string>& overrid
 }
 
 }  // namespace
+
+std::set<std::string> left_out(const ResolvedConfig& resolved) {
+  std::set<std::string> keys;
+  for (const auto& [path, source] : resolved.source)
+    if (source == kDefault) keys.insert(path);
+  return keys;
+}
 
 ResolvedConfig parse_config(const std::vector<ConfigText>& texts,
                             const std::vector<std::string>& overrides) {

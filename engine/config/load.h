@@ -3,18 +3,22 @@
 #include <spire/config/run_config.h>
 
 #include <map>
+#include <set>
 
 namespace spire {
 
 struct ResolvedConfig {
   RunConfig config;
   // For each key path where its value came from: "default", "run.yaml:12:3", "command line", or the
-  // rule it follows from.
+  // rule it follows from; and for each layer of model.layers ("model.layers[3].conv2d").
   std::map<std::string, std::string> source;
   // What is no error but hardly meant, one line each: "run.yaml:3:5: optimizer.beta1 is not used
   // with ...". Keys that were given count, not defaults.
   std::vector<std::string> warnings;
 };
+
+// The keys that nobody gave a value.
+std::set<std::string> left_out(const ResolvedConfig& resolved);
 
 struct ConfigText {
   std::string name;  // for messages: the file's name

@@ -89,12 +89,13 @@ std::string headings(std::string_view section, std::string_view open) {
 }
 
 // One line a key, but layers, of which each has its own; sections opened where they begin;
-// `comment` is put behind each value.
-std::string render(RunConfig config, const std::function<std::string(const Field&)>& comment) {
+// `comment` is put behind each value. Keys in `but` are left out.
+std::string render(RunConfig config, const std::set<std::string>& but,
+                   const std::function<std::string(const Field&)>& comment) {
   std::string text;
   std::string open;
   for (const Field& field : schema()) {
-    if (silent(field, config)) continue;
+    if (silent(field, config) || but.contains(field.path)) continue;
     std::string section(section_of(field.path));
     auto depth = static_cast<size_t>(std::ranges::count(field.path, '.'));
     text += headings(section, open);
@@ -133,12 +134,12 @@ std::string value_text(const Field& field, const RunConfig& config) {
   return std::visit([](auto* value) { return yaml(*value); }, field.slot(copy));
 }
 
-std::string to_yaml(const RunConfig& config) {
-  return render(config, [](const Field&) { return std::string(); });
+std::string to_yaml(const RunConfig& config, const std::set<std::string>& but) {
+  return render(config, but, [](const Field&) { return std::string(); });
 }
 
 std::string to_annotated_yaml(const ResolvedConfig& resolved) {
-  return render(resolved.config, [&](const Field& field) {
+  return render(resolved.config, {}, [&](const Field& field) {
     std::string source = resolved.source.at(field.path);
     bool open = value_text(field, resolved.config) == "null";
     return open ? fmt::format("{}: {}", source, field.unset) : source;

@@ -5,8 +5,9 @@
 
 namespace spire {
 
-// Every key with its value; parse_config of it gives the same config.
-std::string to_yaml(const RunConfig& config);
+// Every key with its value; parse_config of it gives the same config. `but`: keys that are left
+// out.
+std::string to_yaml(const RunConfig& config, const std::set<std::string>& but = {});
 
 // The same with a comment on each line that says where the value came from: --print-config.
 std::string to_annotated_yaml(const ResolvedConfig& resolved);

@@ -11,6 +11,13 @@ void BrokenSamples::note(int64_t sample, const char* problem) const {
   if (problems_.size() > most_problems) problems_.erase(std::prev(problems_.end()));
 }
 
+void BrokenSamples::refuse(const Error& error) {
+  fail(
+      Category::data,
+      "{}, or leave such samples out by data.on_error: skip; trainer --check --deep names them all",
+      error.what());
+}
+
 bool BrokenSamples::is_broken(int64_t sample) const {
   std::lock_guard lock(mutex_);
   return broken_.contains(sample);

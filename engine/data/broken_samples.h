@@ -21,7 +21,8 @@ class BrokenSamples {
       : count_(count), skip_(config.on_error == "skip") {}
 
   // Calls read(sample), then read(sample + 1), ... (around the end) until one throws no
-  // Error(data). With on_error stop the first one's error goes on; with skip it is remembered.
+  // Error(data). With on_error stop the first one's error goes on, with what to do about it; with
+  // skip it is remembered.
   // When none is good, Error(data) says so with the first problem.
   template <typename Read>
   void read_good(int64_t sample, const Read& read) const {
@@ -31,7 +32,8 @@ class BrokenSamples {
       try {
         return read(at);
       } catch (const Error& error) {
-        if (!skip_ || error.category() != Category::data) throw;
+        if (error.category() != Category::data) throw;
+        if (!skip_) refuse(error);
         note(at, error.what());
       }
     }
@@ -44,6 +46,7 @@ class BrokenSamples {
  private:
   bool is_broken(int64_t sample) const;
   void note(int64_t sample, const char* problem) const;
+  [[noreturn]] static void refuse(const Error& error);
 
   int64_t count_;
   bool skip_;

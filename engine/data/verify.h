@@ -1,4 +1,4 @@
-// trainer dataset verify: every row of both halves, read once.
+// trainer dataset verify and trainer --check --deep: every row of both halves, read once.
 #pragma once
 #include <spire/data/convert.h>
 
@@ -6,15 +6,19 @@ namespace spire {
 
 struct VerifyOptions {
   const std::atomic<bool>* stop = nullptr;
+  // Called by one thread at a time, and not always the same.
   std::function<void(const WorkProgress&)> on_progress = [](const WorkProgress&) {};
+  int threads = 0;  // that read; 0: as many as there are cores
 };
 
 struct VerifiedHalf {
-  int64_t rows = 0;                        // that are there
-  int64_t bad = 0;                         // rows that cannot be used
-  int64_t checksums = 0;                   // compared
-  int64_t wrong = 0;                       // of them
-  std::vector<std::string> problems = {};  // the first most_problems, each with file and place
+  int64_t rows = 0;        // that are there
+  int64_t bad = 0;         // rows that cannot be used
+  bool none_good = false;  // all rows are bad
+  int64_t checksums = 0;   // compared
+  int64_t wrong = 0;       // of them
+  std::vector<std::string> problems =
+      {};  // the first most_problems in its order, with file and place
 };
 
 struct VerifyResult {

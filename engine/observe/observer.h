@@ -73,7 +73,9 @@ struct StepReport {
   int64_t total_steps = 0;
   double epoch = 0;  // fractional: 2.5 is the middle of the third epoch
   double loss = 0;
-  MetricValue metric;  // of the training batch
+  MetricValue metric;        // of the training batch
+  double epoch_loss = 0;     // these two: over all samples of the epoch so far, or of what of it
+  MetricValue epoch_metric;  // this process has seen
   double lr = 0;
   double grad_norm = 0;
   double samples_per_s = 0;

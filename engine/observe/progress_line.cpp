@@ -42,8 +42,8 @@ std::vector<Field> fields_of(const StepReport& step, const LineContext& context,
   return {
       {compact ? "ep" : "epoch", epoch, "", 5},
       {"step", fmt::format("{}/{}", step.step, step.total_steps), "", 7},
-      {"loss", loss_text(step.loss), "", 8},
-      {std::string(short_name(step.metric.metric)), short_text(step.metric), "", 6},
+      {"loss", loss_text(step.epoch_loss), "", 8},
+      {std::string(short_name(step.epoch_metric.metric)), short_text(step.epoch_metric), "", 6},
       {"lr", fmt::format("{:.3g}", step.lr), "", 1},
       {"", fmt::format("{:.0f}", step.samples_per_s), compact ? "/s" : " samples/s", 3},
       {"data", fmt::format("{:.0f}%", 100 * step.data_wait), "", 2},
@@ -96,10 +96,10 @@ std::string plain_line(const StepReport& step, const LineContext& context,
   return fmt::format(
       "{} step {}/{} epoch {:.2f} loss {} {} {} lr {:.3e} gnorm {} {:.0f} samples/s "
       "{:.1f} ms/step data {:.0f}%{}{} eta {}",
-      utc_text(time), step.step, step.total_steps, step.epoch, loss_text(step.loss),
-      name(step.metric.metric), metric_text(step.metric), step.lr, loss_text(step.grad_norm),
-      step.samples_per_s, step.step_ms, 100 * step.data_wait, comm, skipped,
-      duration_text(step.eta_seconds));
+      utc_text(time), step.step, step.total_steps, step.epoch, loss_text(step.epoch_loss),
+      name(step.epoch_metric.metric), metric_text(step.epoch_metric), step.lr,
+      loss_text(step.grad_norm), step.samples_per_s, step.step_ms, 100 * step.data_wait, comm,
+      skipped, duration_text(step.eta_seconds));
 }
 
 std::string eval_line(const EvalReport& eval) {

@@ -1,5 +1,6 @@
 // A step or an evaluation as one line of text, in two dresses: for a terminal, where the line is
-// rewritten in place, and for a file, where it is timestamped.
+// rewritten in place, and for a file, where it is timestamped. Loss and metric of a step's line are
+// those of its epoch so far: the numbers of one batch say little, and less where it is a small one.
 #pragma once
 #include <spire/observe/observer.h>
 

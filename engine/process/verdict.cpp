@@ -9,8 +9,12 @@ namespace {
 constexpr double kSmallestPeriod = 0.02, kLargestPeriod = 1;
 constexpr double kMissedBeats = 5;  // fewer are no silence, however small the limit
 
+bool is_idle(const PhaseRow& row) {
+  return row.phase == Phase::idle;
+}
+
 bool works(const PhaseRow& row) {
-  return row.phase != Phase::idle && row.phase != Phase::waiting;
+  return !is_idle(row) && row.phase != Phase::waiting;
 }
 
 std::string last_seen(const RankView& peer) {
@@ -67,9 +71,12 @@ std::string table_text(std::span<const RankView> ranks, double now) {
   for (const RankView& view : ranks) {
     if (view.rows.empty())
       table += fmt::format("{}  {}\n", view.name, view.left ? "done" : "phases not known");
-    for (const PhaseRow& row : view.rows)
+    bool rests = std::ranges::all_of(view.rows, is_idle);
+    for (const PhaseRow& row : view.rows) {
+      if (is_idle(row) && !rests) continue;  // has nothing to do, and nothing to do with it
       table += fmt::format("{}  {}  {}  for {:.1f} s\n", view.name, row.thread, place_text(row),
                            row.seconds + now - view.seen);
+    }
   }
   if (!table.empty()) table.pop_back();
   return table;

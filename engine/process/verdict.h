@@ -32,7 +32,8 @@ double beat_period(const WatchLimits& limits);  // seconds, in [0.02, 1]
 
 // "step 37: cpu:0 in backward, cpu:1 waiting"; empty for no rows.
 std::string position_text(const std::vector<PhaseRow>& rows);
-// A line a row: "rank 1 (host b, pid 77)  cpu:0  backward of step 37  for 10.2 s".
+// A line a thread: "rank 1 (host b, pid 77)  cpu:0  backward of step 37  for 10.2 s". One that is
+// idle is left out where others of its rank are not.
 std::string table_text(std::span<const RankView> ranks, double now);
 
 // The row that has been longest in its phase, if that is longer than the phase's limit.

@@ -7,37 +7,21 @@
 #include <spire/observe/blocks.h>
 #include <spire/observe/text_table.h>
 #include <spire/observe/units.h>
-#include <spire/train/checkpoint_file.h>
+#include <spire/train/named_checkpoint.h>
 
 namespace spire {
-namespace {
-
-// The checkpoint that options name: a file, "auto" (newest good), or by default the best, else the
-// newest.
-LoadedCheckpoint checkpoint_to_evaluate(const RunConfig& config, const RunOptions& options,
-                                        Observer& observer) {
-  namespace fs = std::filesystem;
-  CheckpointStore store(fs::path(config.output) / "checkpoints", {});
-  std::optional<fs::path> path;
-  if (options.resume && *options.resume != "auto") path = *options.resume;
-  if (!options.resume) path = store.best();
-  if (path) return {*path, read_checkpoint(*path)};
-  auto newest = store.newest_good(
-      [&](const fs::path&, const std::string& text) { observer.on_warning(text); });
-  if (!newest) {
-    fail(Category::checkpoint,
-         "{} holds no checkpoint; train first, or name one with --resume PATH",
-         (fs::path(config.output) / "checkpoints").string());
-  }
-  return std::move(*newest);
-}
-
-}  // namespace
 
 EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer& observer) {
-  LoadedCheckpoint checkpoint = checkpoint_to_evaluate(config, options, observer);
   RunOptions at_checkpoint = options;
+  std::optional<LoadedCheckpoint> found;
+  if (options.checkpoint == nullptr) {
+    NamedCheckpoint named(options.resume.value_or(config.output), config.output, OfRun::best);
+    found = named.load([&](const auto&, const std::string& text) { observer.on_warning(text); });
+    at_checkpoint.checkpoint = &*found;
+  }
+  const LoadedCheckpoint& checkpoint = *at_checkpoint.checkpoint;
   at_checkpoint.resume = checkpoint.path.string();
+  at_checkpoint.evaluates = true;
   RunSetup setup(config, at_checkpoint, observer);
   setup.take_cores();
   Trainer trainer(setup.trainer_options(), setup.placement);

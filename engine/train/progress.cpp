@@ -14,6 +14,15 @@ double seconds_between(Progress::Clock::time_point a, Progress::Clock::time_poin
 
 }  // namespace
 
+// A step whose gradients overflowed has changed nothing, and its loss may be no number.
+void EpochMeans::add(const StepResult& step) {
+  if (step.skipped) return;
+  auto samples = static_cast<double>(step.samples);
+  loss_ += step.loss * samples;
+  score_ += step.score * samples;
+  samples_ += samples;
+}
+
 Progress::Progress(int64_t total_steps, int64_t steps_per_epoch, Metric metric)
     : total_steps_(total_steps),
       steps_per_epoch_(steps_per_epoch),
@@ -41,8 +50,8 @@ StepReport Progress::step(const StepResult& result, int64_t samples_seen, const 
   double rate = static_cast<double>(result.samples) / seconds;
   double weight = steps_here_ <= 2 ? 1.0 : std::min(1.0, seconds);
   smooth_rate_ += weight * (rate - smooth_rate_);
-  loss_sum_ += result.loss;
-  ++loss_count_;
+  if ((step_ - 1) % steps_per_epoch_ == 0) means_.begin();
+  means_.add(result);
 
   StepReport report;
   report.step = step_;
@@ -50,6 +59,8 @@ StepReport Progress::step(const StepResult& result, int64_t samples_seen, const 
   report.epoch = epoch(step_);
   report.loss = result.loss;
   report.metric = measure(metric_, result.loss, result.score);
+  report.epoch_loss = means_.loss_after(result);
+  report.epoch_metric = measure(metric_, report.epoch_loss, means_.score_after(result));
   report.lr = result.lr;
   report.grad_norm = result.grad_norm;
   report.samples_per_s = smooth_rate_;
@@ -62,11 +73,6 @@ StepReport Progress::step(const StepResult& result, int64_t samples_seen, const 
   double per_step =
       steps_here_ > 1 ? train_seconds_ / static_cast<double>(steps_here_ - 1) : seconds;
   report.eta_seconds = per_step * static_cast<double>(total_steps_ - step_);
-  if (step_ % steps_per_epoch_ == 0) {
-    former_loss_ = loss_sum_ / static_cast<double>(loss_count_);
-    loss_sum_ = 0;
-    loss_count_ = 0;
-  }
   return report;
 }
 
@@ -82,8 +88,7 @@ double Progress::epoch(int64_t step) const {
 
 RunSummary Progress::summary() const {
   RunSummary summary;
-  summary.train_loss =
-      loss_count_ > 0 ? loss_sum_ / static_cast<double>(loss_count_) : former_loss_;
+  summary.train_loss = means_.loss();
   summary.samples_per_s =
       train_seconds_ > 0 ? static_cast<double>(train_samples_) / train_seconds_ : 0;
   summary.seconds = seconds_between(begin_, now());

@@ -109,14 +109,17 @@ class Run {
       train_data_->start(step_ / steps_per_epoch(), step_ % steps_per_epoch(),
                          1 + total_steps_ / steps_per_epoch());
       progress_.start(step_, *train_data_);
-      // A signal may have cut short the evaluation at the step where this run goes on.
-      bool best = step_ > 0 && evaluate_if_due();
-      if (best || (setup_.resumed && !setup_.resumed_here())) save_checkpoint();
+      // The evaluation at the step where this run goes on may have been cut short, or have failed.
+      bool repeats = step_ > 0 && evaluation_due();
+      if (repeats) evaluate_if_due();
+      if (repeats || (setup_.resumed && !setup_.resumed_here())) save_checkpoint();
       while (goes_on()) one_step();
       return finish();
     } catch (const std::exception& error) {
-      Failure verdict = settle(error);
-      if (verdict.rank >= 0 && !verdict.table.empty()) observer_.on_warning(verdict.table);
+      PhaseRow at = trainer_.board().read(0);
+      save_held_state();
+      Failure verdict = settle_failure(error, at, world_);
+      if (tells_of_ranks(verdict)) observer_.on_warning(verdict.table);
       close(static_cast<int>(verdict.category), verdict.text);
       throw to_error(verdict);
     }
@@ -147,9 +150,10 @@ class Run {
         samples, samples == 1 ? "" : "s", setup_.placement.global_batch()));
   }
 
-  // What this rank's failure means for the run, as the ranks agree on it.
-  Failure settle(const std::exception& error) {
-    return settle_failure(error, trainer_.board().read(0), world_);
+  // What the ranks were at says nothing about an error that one process has met by itself.
+  bool tells_of_ranks(const Failure& verdict) const {
+    bool alone = world_.size() == 1 && verdict.category != Category::collective;
+    return verdict.rank >= 0 && !verdict.table.empty() && !alone;
   }
 
   void resume(const LoadedCheckpoint& checkpoint) {
@@ -271,6 +275,7 @@ class Run {
   bool evaluate_if_due() { return evaluation_due() && !stop_asked() && evaluate(); }
 
   bool evaluate() {
+    hold_state();
     auto begin = progress_.now();
     EvaluationSums sums;
     enter(Phase::eval);
@@ -333,17 +338,30 @@ class Run {
     }
   }
 
-  // All ranks take part; rank 0 writes.
   void save_checkpoint() {
     if (!writes() || saved_step_ == step_) return;
+    hold_state();
+    submit_held_state();
+  }
+
+  // What a checkpoint of this step needs of the trainer. An evaluation may fail on what is no
+  // fault of the training, and after a failure ranks do nothing together any more: so this comes
+  // before it. All ranks take part; rank 0 holds the state.
+  void hold_state() {
+    if (!writes() || saved_step_ == step_ || held_step_ == step_) return;
     auto begin = progress_.now();
     enter(Phase::checkpoint);
     trainer_.check_replicas();
-    TrainingState& state = writer_ ? writer_->buffer() : no_state_;
-    trainer_.snapshot(state);
+    trainer_.snapshot(writer_ ? writer_->buffer() : no_state_);
     enter(Phase::idle);
+    held_step_ = step_;
+    snapshot_ms_ = progress_.pause(begin) * 1e3;
+  }
+
+  void submit_held_state() {
     saved_step_ = step_;
     if (!writer_) return;
+    TrainingState& state = writer_->buffer();
     state.step = step_;
     state.optimizer_steps = step_ - state.skipped_steps;
     state.epoch = step_ / steps_per_epoch();
@@ -362,7 +380,22 @@ class Run {
     state.tuning = recorded_text(setup_.tuning.get());
     state.versions = setup_.versions;
     writer_->submit();
-    snapshot_ms_ = progress_.pause(begin) * 1e3;
+  }
+
+  // After a failure: the state from before the evaluation that failed is good, and a run that goes
+  // on from it does that evaluation again. Before the other ranks hear of the failure, for then all
+  // have to end soon.
+  void save_held_state() {
+    if (!writer_ || held_step_ != step_ || saved_step_ == step_) return;
+    enter(Phase::checkpoint);
+    submit_held_state();
+    writer_->stop_retrying();
+    writer_->wait_idle();
+    report_checkpoints();
+    if (writer_->failure()) return;
+    observer_.on_warning(fmt::format(
+        "the state after step {} was saved before the error below; --resume auto goes on there",
+        step_));
   }
 
   void report_checkpoints() {
@@ -470,6 +503,7 @@ class Run {
   int64_t step_ = 0;          // begun
   int64_t samples_seen_ = 0;  // in steps that have been reported
   int64_t evaluated_step_ = -1, saved_step_ = 0;
+  int64_t held_step_ = -1;  // of the snapshot that is taken, and may not be submitted yet
   double best_metric_ = 0;
   int64_t best_step_ = -1;
   ValidationSummary validation_;

@@ -3,6 +3,7 @@
 #pragma once
 #include <atomic>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -10,13 +11,21 @@
 #include <spire/graph/layer_table.h>
 #include <spire/observe/observer.h>
 #include <spire/process/world.h>
+#include <spire/train/checkpoint_store.h>
 
 namespace spire {
 
 struct RunOptions {
-  bool overwrite = false;             // delete what an earlier run left in the output directory
-  std::optional<std::string> resume;  // "auto": newest good checkpoint, or a new run; else a file
-  int64_t dry_run = 0;                // > 0: so many steps, nothing written
+  bool overwrite = false;  // delete what an earlier run left in the output directory
+  // The checkpoint to go on from, as NamedCheckpoint reads it: "auto" (the newest good one, or a
+  // new run), "latest", "best", a run's directory or a file.
+  std::optional<std::string> resume;
+  const LoadedCheckpoint* checkpoint = nullptr;  // of evaluate(): already read
+  // Keys that nobody gave a value: a resumed run takes the seed and the batch_size of its
+  // checkpoint for these.
+  std::set<std::string> left_out;
+  bool evaluates = false;  // set by evaluate(): another seed or batch size is no fault
+  int64_t dry_run = 0;     // > 0: so many steps, nothing written
   const std::atomic<bool>* stop = nullptr;  // set: save a checkpoint and return, at the next step
   std::string config_yaml;                  // for the run directory; empty: made from the config
   // The processes of the run, all of which call train() with the same config; null: this one alone.
@@ -46,8 +55,8 @@ struct EvalResult {
   std::string checkpoint;
 };
 
-// Metrics of a checkpoint on the test data: options.resume names it; without, the output
-// directory's best.
+// Metrics of a checkpoint on the test data: options.checkpoint, or what options.resume names;
+// without both, the best of the run in the output directory, else its newest.
 EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer& observer);
 
 // What a run would allocate on each device, and what its model is made of.

@@ -9,8 +9,8 @@
 #include <spire/config/text.h>
 #include <spire/device/cuda_versions.h>
 #include <spire/optim/schedule.h>
-#include <spire/train/checkpoint_file.h>
 #include <spire/train/checkpoint_metadata.h>
+#include <spire/train/named_checkpoint.h>
 #include <spire/train/pin_lanes.h>
 #include <spire/train/samples.h>
 
@@ -86,7 +86,7 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
   }
   if (options.dry_run == 0 && options.resume && rank_zero()) find_checkpoint(options, observer);
   share_checkpoint();
-  if (resumed) keep_meaning();
+  if (resumed) keep_meaning(options);
   place();
   tell_doubts(observer);
   if (config.schedule.min_lr > learning_rate()) {
@@ -214,40 +214,39 @@ void RunSetup::share_checkpoint() {
 }
 
 void RunSetup::find_checkpoint(const RunOptions& options, Observer& observer) {
-  if (*options.resume != "auto") {
-    resumed = LoadedCheckpoint{*options.resume, read_checkpoint(*options.resume)};
+  auto warn = [&](const fs::path&, const std::string& text) { observer.on_warning(text); };
+  if (options.checkpoint != nullptr) {
+    resumed = *options.checkpoint;
   } else {
-    resumed = store().newest_good(
-        [&](const fs::path&, const std::string& text) { observer.on_warning(text); });
+    NamedCheckpoint named(*options.resume, config.output, OfRun::newest);
+    resumed = *options.resume == "auto" ? named.load_if_any(warn) : named.load(warn);
   }
   std::error_code error;
   resumed_here_ = resumed && fs::equivalent(fs::absolute(resumed->path).parent_path(),
                                             fs::path(config.output) / "checkpoints", error);
-  if (!resumed && !store().list().empty()) {
-    fail(Category::checkpoint,
-         "--resume auto: none of the checkpoints in {} is whole; look at the warnings "
-         "above, and start anew with --overwrite in place of --resume",
-         (fs::path(config.output) / "checkpoints").string());
-  }
 }
 
 // Seed, towers and batch size say what a run computes: a resumed run keeps them, and a config that
-// asks for others is told so.
-void RunSetup::keep_meaning() {
+// asks for others is told so. An evaluation computes nothing that goes on.
+void RunSetup::keep_meaning(const RunOptions& options) {
   const TrainingState& state = resumed->state;
-  auto refuse = [&](const char* key, auto asked, auto kept) {
+  auto take = [&](const char* key, auto& asked, auto kept) {
+    if (options.left_out.contains(key)) asked = kept;
+  };
+  auto compare = [&](const char* key, auto asked, auto kept) {
+    if (asked == kept || options.evaluates) return;
     fail(Category::config,
          "{}: {} but the run of {} has {}; leave it so, or start a new run with another "
          "output directory",
          key, asked, resumed->path.string(), kept);
   };
-  if (config.seed != state.seed) refuse("seed", config.seed, state.seed);
-  if (config.towers && *config.towers != state.towers)
-    refuse("towers", *config.towers, state.towers);
-  config.towers = state.towers;
-  settle_batch(config, state.towers);
-  if (config.batch_size != state.batch_size)
-    refuse("batch_size", config.batch_size, state.batch_size);
+  take("seed", config.seed, state.seed);
+  take("batch_size", config.batch_size, state.batch_size);
+  compare("seed", config.seed, state.seed);
+  if (!config.towers) config.towers = state.towers;
+  compare("towers", *config.towers, state.towers);
+  settle_batch(config, *config.towers);
+  compare("batch_size", config.batch_size, state.batch_size);
 }
 
 // Rank 0 has the checkpoint's versions, and an observer.

@@ -68,7 +68,7 @@ class RunSetup {
   void tell_changed_config(Observer& observer) const;
   void find_checkpoint(const RunOptions& options, Observer& observer);
   void share_checkpoint();
-  void keep_meaning();
+  void keep_meaning(const RunOptions& options);
   std::vector<RankPlace> gather_places(const RankPlace& own) const;
   void place();
   void tell_doubts(Observer& observer) const;  // about the libraries of GPUs

@@ -95,6 +95,20 @@ TEST(Layers, HaveASourceAndGiveTheModelItsName) {
       "cnn");
 }
 
+TEST(Layers, EachHasASource) {
+  std::string text =
+      "model:\n  layers:\n    - relu\n    - residual:\n        layers:\n"
+      "          - dense: {units: 3}\n    - {repeat: {times: 2, layers: [tanh]}}\n";
+  ResolvedConfig resolved = parse(text);
+  EXPECT_EQ(resolved.source.at("model.layers[0].relu"), "run.yaml:3:7");
+  EXPECT_EQ(resolved.source.at("model.layers[1].residual"), "run.yaml:4:7");
+  EXPECT_EQ(resolved.source.at("model.layers[1].residual.layers[0].dense"), "run.yaml:6:13");
+  EXPECT_EQ(resolved.source.at("model.layers[2].repeat.layers[0].tanh"), "run.yaml:7:36");
+  resolved = parse(text, {"model.layers=[flatten]"});
+  EXPECT_EQ(resolved.source.at("model.layers[0].flatten"), "command line");
+  EXPECT_FALSE(resolved.source.contains("model.layers[1].residual"));
+}
+
 TEST(Layers, OfTheCommandLineReplaceThoseOfTheFile) {
   RunConfig config = parse(kResidual, {"model.layers=[flatten, {dense: {units: 3}}]"}).config;
   EXPECT_EQ(value_text(*find_field("model.layers"), config), "[flatten, {dense: {units: 3}}]");

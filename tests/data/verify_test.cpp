@@ -4,6 +4,7 @@
 #include <spire/data/describe.h>
 #include <spire/data/verify.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "tests/data/hdf5_files.h"
@@ -139,6 +140,22 @@ TEST_F(VerifyTest, ATruncatedPictureIsNamed) {
   EXPECT_EQ(result.train.bad, 0);
   EXPECT_EQ(result.test.bad, 1);
   EXPECT_THAT(result.test.problems, ElementsAre(HasSubstr("val/ant/b.jpg: sample 1: ")));
+}
+
+TEST_F(VerifyTest, AnyNumberOfThreadsFindsTheSame) {
+  std::vector<float> features(2 * 3000, 1);
+  for (size_t row : {5u, 700u, 701u, 2999u}) features[2 * row] = std::nanf("");
+  write_table(features, std::vector<float>(3000, 0.5f));
+  std::vector<VerifyResult> results;
+  int64_t told = 0;
+  for (int threads : {1, 2, 7}) {
+    auto keep = [&](const WorkProgress& progress) { told = progress.done; };
+    results.push_back(verify_dataset(config_, {.on_progress = keep, .threads = threads}));
+    EXPECT_EQ(told, 6000);
+    EXPECT_EQ(results.back().train.bad, 4);
+    EXPECT_EQ(results.back().test.problems, results.front().test.problems);
+    EXPECT_THAT(results.back().train.problems[1], HasSubstr("row 700"));
+  }
 }
 
 TEST_F(VerifyTest, ShardsAreComparedWithTheirChecksums) {

@@ -13,7 +13,9 @@
 namespace spire {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 ModelConfig layers(const std::string& list) {
   return parse_config({{"run.yaml", "model: {layers: [" + list + "]}"}}, {}).config.model;
@@ -205,8 +207,8 @@ TEST(EachLayerType, HasACase) {
 TEST(LayersModel, TellsWhereALayerDoesNotFit) {
   ModelInput input = image_input({8, 8, 1});
   EXPECT_EQ(refusal("relu, flatten, {conv2d: {channels: 3}}", input),
-            "model.layers[2].conv2d: [conv2d] takes an input (N, H, W, C), got (2, 64); its input "
-            "is (2, 64)");
+            "model.layers[2].conv2d: takes images (N, H, W, C); {reshape: {shape: [H, W, C]}} "
+            "before it makes some; its input is (2, 64)");
   EXPECT_EQ(
       refusal("relu, {residual: {layers: [relu, {conv2d: {channels: 2, kernel: 9}}]}}", input),
       "model.layers[1].residual.layers[1].conv2d: [conv2d] kernel 9x9 with dilation 1 does "
@@ -224,6 +226,31 @@ TEST(LayersModel, TellsWhereALayerDoesNotFit) {
               HasSubstr("shape (-1, -1) is none of 64 values"));
   EXPECT_THAT(refusal("{reshape: {shape: [1000000000, 1000000000, 1000000000]}}", input),
               HasSubstr("is none of 64 values"));
+}
+
+// Whatever a layer is given: it takes it, or the message names the layer and the shape that came
+// in.
+TEST(LayersModel, EachTypeNamesItselfAndTheShapeThatCameIn) {
+  const std::vector<std::pair<std::string, Shape>> shapes = {
+      {"flatten", {2, 64}}, {"{reshape: {shape: [8, 8]}}", {2, 8, 8}}, {"relu", {2, 8, 8, 1}}};
+  int refused = 0;
+  for (const Made& made : kMade) {
+    for (const auto& [before, shape] : shapes) {
+      std::string list = before + ", " + made.layer + ", {dense: {units: 9}}";
+      std::string text = refusal(list, image_input({8, 8, 1}));
+      if (text.starts_with("model.layers: ")) continue;  // it was taken
+      ++refused;
+      EXPECT_THAT(text, StartsWith("model.layers[1].")) << list;
+      EXPECT_THAT(text, EndsWith("; its input is " + to_string(shape))) << list;
+    }
+  }
+  EXPECT_GT(refused, 12);
+}
+
+TEST(LayersModel, AttentionOnImagesAsksForTokens) {
+  EXPECT_EQ(refusal("flatten, {attention: {heads: 8}}", image_input({8, 8, 1})),
+            "model.layers[1].attention: takes tokens (N, T, C); {reshape: {shape: [T, C]}} before "
+            "it makes some; its input is (2, 64)");
 }
 
 // Each step is within the range of its key; their product is within no machine.

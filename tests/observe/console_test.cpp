@@ -14,23 +14,23 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 const std::string wide_line =
-    "epoch 3.4/10  step 1200/2350  loss 0.1235  acc 91.2%  lr 0.0942  3912 samples/s  data 2%  "
+    "epoch 3.4/10  step 1200/2350  loss 0.2345  acc 83.4%  lr 0.0942  3912 samples/s  data 2%  "
     "eta 1:15";
 
 TEST(ProgressLine, UsesTheRoomThereIs) {
   EXPECT_EQ(progress_line(sample_step(), {.epochs = 10}, 200, false), wide_line);
   EXPECT_EQ(progress_line(sample_step(), {.epochs = 10}, 79, false),
-            "ep 3.4 step 1200/2350 loss 0.1235 acc 91.2% lr 0.0942 3912/s data 2% eta 1:15");
+            "ep 3.4 step 1200/2350 loss 0.2345 acc 83.4% lr 0.0942 3912/s data 2% eta 1:15");
   EXPECT_EQ(progress_line(sample_step(), {.epochs = 10}, 40, false),
-            "step 1200/2350 loss 0.1235 acc 91.2%");
-  EXPECT_EQ(progress_line(sample_step(), {.epochs = 10}, 11, false), "loss 0.1235");
+            "step 1200/2350 loss 0.2345 acc 83.4%");
+  EXPECT_EQ(progress_line(sample_step(), {.epochs = 10}, 11, false), "loss 0.2345");
   EXPECT_EQ(progress_line(sample_step(), {.epochs = 10}, 5, false), "");
 }
 
 TEST(ProgressLine, NeverExceedsTheWidth) {
   StepReport big = sample_step(123456789);
   big.total_steps = 999999999;
-  big.loss = 1e30;
+  big.epoch_loss = 1e30;
   big.eta_seconds = 1e7;
   for (int width = -1; width < 150; ++width)
     EXPECT_LE(static_cast<int>(progress_line(big, {.epochs = 10}, width, false).size()),
@@ -46,13 +46,13 @@ std::string without_escapes(std::string text) {
 
 TEST(ProgressLine, ColourChangesNoText) {
   std::string coloured = progress_line(sample_step(), {.epochs = 10}, 110, true);
-  EXPECT_THAT(coloured, HasSubstr("\x1b[2mloss\x1b[22m 0.1235"));
+  EXPECT_THAT(coloured, HasSubstr("\x1b[2mloss\x1b[22m 0.2345"));
   EXPECT_EQ(without_escapes(coloured), wide_line);
 }
 
 TEST(PlainLine, Golden) {
   EXPECT_EQ(plain_line(sample_step(), {}, std::chrono::system_clock::from_time_t(1769860800)),
-            "2026-01-31T12:00:00Z step 1200/2350 epoch 3.42 loss 0.1235 accuracy 91.20% "
+            "2026-01-31T12:00:00Z step 1200/2350 epoch 3.42 loss 0.2345 accuracy 83.40% "
             "lr 9.420e-02 gnorm 0.9100 3912 samples/s 65.4 ms/step data 2% eta 1:15");
 }
 
@@ -92,7 +92,7 @@ TEST(CommWait, StaysLongerThanTheDataWaitWhereThereIsLittleRoom) {
   StepReport step = sample_step();
   step.comm_wait = 0.3;
   EXPECT_EQ(progress_line(step, {}, 72, false),
-            "ep 3.4 step 1200/2350 loss 0.1235 acc 91.2% 3912/s comm 30% eta 1:15");
+            "ep 3.4 step 1200/2350 loss 0.2345 acc 83.4% 3912/s comm 30% eta 1:15");
 }
 
 class ConsoleTest : public ::testing::Test {
@@ -129,7 +129,7 @@ TEST_F(ConsoleTest, PlainOutputIsALineEveryTenSecondsAndAtEvents) {
     clock.advance(1);
   }
   std::string tail =
-      "/2350 epoch 3.42 loss 0.1235 accuracy 91.20% lr 9.420e-02 gnorm 0.9100 3912 samples/s "
+      "/2350 epoch 3.42 loss 0.2345 accuracy 83.40% lr 9.420e-02 gnorm 0.9100 3912 samples/s "
       "65.4 ms/step data 2% eta 1:15\n";
   EXPECT_EQ(logged(), "2026-01-31T12:00:00Z step 1" + tail + "2026-01-31T12:00:10Z step 11" + tail +
                           "2026-01-31T12:00:20Z step 21" + tail);

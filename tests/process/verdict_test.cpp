@@ -148,7 +148,7 @@ TEST(Deadlock, IsThatNobodyWorksAndSomebodyWaits) {
   EXPECT_FALSE(find_deadlock(std::vector{zero, one}, kLimits, 2)) << "between two runs";
 }
 
-TEST(Table, HasALineForEachRow) {
+TEST(Table, HasALineForEachThreadThatIsAtSomething) {
   RankView one = rank_1({{"cpu:0", Phase::backward, 0, 37, 10.25}, {"io", Phase::idle, 0, 37, 1}});
   one.seen = 5;
   RankView two;
@@ -158,9 +158,12 @@ TEST(Table, HasALineForEachRow) {
   three.left = true;
   EXPECT_EQ(table_text(std::vector{one, two, three}, 6),
             "rank 1 (host b, pid 77)  cpu:0  backward of step 37  for 11.2 s\n"
-            "rank 1 (host b, pid 77)  io  idle in step 37  for 2.0 s\n"
             "rank 2 (host b, pid 78)  phases not known\n"
             "rank 3 (host b, pid 79)  done");
+  one.rows[0].phase = Phase::idle;
+  EXPECT_EQ(table_text(std::vector{one}, 6),
+            "rank 1 (host b, pid 77)  cpu:0  idle in step 37  for 11.2 s\n"
+            "rank 1 (host b, pid 77)  io  idle in step 37  for 2.0 s");
 }
 
 TEST(Period, IsAFifthOfTheSmallestLimitWithinBounds) {

@@ -79,6 +79,33 @@ TEST(BrokenConfig, EveryProblemIsALineAndTheLastLineIsTheError) {
   }
 }
 
+// What only the engine finds, for it takes the data or the devices to see it.
+TEST(BrokenConfig, WhatTheEngineFindsIsSaidWithItsPlace) {
+  TemporaryFolder folder;
+  const std::string data = "data: {name: synthetic, synthetic: {samples: 8, test_samples: 8}}\n";
+  struct Bad {
+    std::string text, says;
+  };
+  for (const Bad& bad :
+       {Bad{"model:\n  layers:\n    - flatten\n    - attention: {heads: 8}\n",
+            ":5:7: model.layers[1].attention: takes tokens (N, T, C)"},
+        Bad{"model: {layers: [relu, {residual: {layers: [flatten, max_pool2d]}}]}\n",
+            ":2:54: model.layers[1].residual.layers[1].max_pool2d: takes images"},
+        Bad{"batch_size: 9\ndata: {last_batch: drop}\n",
+            ":3:8: data.last_batch: drop leaves nothing"}}) {
+    std::string base = folder.write("data.yaml", data);
+    std::string path = folder.write("run.yaml", "seed: 1\n" + bad.text);
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"train", "--dry-run", "1"}, {"train", "--check"}, {"plan"}}) {
+      auto all = words;
+      all.insert(all.end(), {"--config", base, "--config", path});
+      Output output = trainer(all);
+      EXPECT_EQ(output.code, 2) << bad.text;
+      EXPECT_THAT(output.last_error_line(), HasSubstr("error[2]: " + path + bad.says));
+    }
+  }
+}
+
 TEST(BrokenConfig, OneProblemIsTheLastLineItself) {
   Output output = trainer({"--config", "/nonexistent/run.yaml"});
   EXPECT_EQ(output.code, 2);

@@ -1,0 +1,192 @@
+// The ways to name a checkpoint: eval, predict and --resume understand the same ones, and take the
+// config of the run.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "tests/tools/small_data.h"
+
+namespace spire {
+namespace {
+
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+// A run of 12 steps in `run`, with checkpoints of steps 4, 8 and 12. Its batch size, seed and model
+// are not the defaults; its best checkpoint is made to be that of step 8.
+class NamedRun : public testing::Test {
+ protected:
+  void SetUp() override {
+    Output output = trainer(data_.run(
+        "run", {"model.hidden=[12]", "batch_size=16", "seed=9", "checkpoint.every_steps=4",
+                "checkpoint.keep_last=9", "eval.every_steps=4"}));
+    ASSERT_EQ(output.code, 0) << output.err;
+    hash_ = parameter_hash(output);
+    std::ofstream(run() + "/checkpoints/best") << "step_00000008.h5\n";
+  }
+
+  std::string run() const { return data_.output("run"); }
+  std::string file(int step) const {
+    return fmt::format("{}/checkpoints/step_{:08}.h5", run(), step);
+  }
+  Output eval(std::vector<std::string> words) const {
+    words.insert(words.begin(), "eval");
+    return trainer(words);
+  }
+
+  SmallData data_;
+  std::string hash_;
+};
+
+struct Name {
+  std::string words;  // with R for the run's directory; each word after a blank
+  int step;           // of the checkpoint that is meant
+};
+
+std::vector<std::string> words_of(const std::string& text, const std::string& run) {
+  std::vector<std::string> words;
+  std::istringstream stream(text);
+  for (std::string word; stream >> word;) {
+    size_t at = word.find('R');
+    words.push_back(at == word.npos ? word : word.replace(at, 1, run));
+  }
+  return words;
+}
+
+TEST_F(NamedRun, EvalAndPredictFindTheCheckpoint) {
+  for (const Name& name : std::vector<Name>{{"--checkpoint R", 8},
+                                            {"--checkpoint R/", 8},
+                                            {"--checkpoint R/checkpoints", 8},
+                                            {"--checkpoint R/checkpoints/", 8},
+                                            {"--checkpoint R/checkpoints/best", 8},
+                                            {"--checkpoint R/checkpoints/latest", 12},
+                                            {"--checkpoint R/best", 8},
+                                            {"--checkpoint R/latest", 12},
+                                            {"--checkpoint best output=R", 8},
+                                            {"--checkpoint latest output=R", 12},
+                                            {"--checkpoint R/checkpoints/step_00000004.h5", 4}}) {
+    Output named = eval(words_of(name.words, run()));
+    ASSERT_EQ(named.code, 0) << name.words << "\n" << named.err;
+    EXPECT_EQ(named.err, "") << name.words;
+    EXPECT_EQ(fs::path(line_value(named.out, "checkpoint ")).filename(),
+              fs::path(file(name.step)).filename())
+        << name.words;
+    auto words = words_of(name.words, run());
+    words.insert(words.begin(), "predict");
+    Output predicted = trainer(words);
+    ASSERT_EQ(predicted.code, 0) << name.words << "\n" << predicted.err;
+    EXPECT_EQ(predicted.out, trainer({"predict", "--checkpoint", file(name.step)}).out);
+  }
+}
+
+TEST_F(NamedRun, EvalNeedsNoNameWhereTheOutputSaysIt) {
+  Output output = eval({"-o", run()});
+  ASSERT_EQ(output.code, 0) << output.err;
+  EXPECT_EQ(fs::path(line_value(output.out, "checkpoint ")).filename(), "step_00000008.h5");
+}
+
+TEST_F(NamedRun, EvaluationMayHaveAnotherBatchSizeAndSeed) {
+  Output own = eval({"--checkpoint", run()});
+  for (const char* word : {"batch_size=128", "batch_size=1", "seed=1", "devices=cpu:1"}) {
+    Output other = eval({"--checkpoint", run(), word});
+    ASSERT_EQ(other.code, 0) << word << "\n" << other.err;
+    EXPECT_EQ(line_value(other.out, "test_accuracy "), line_value(own.out, "test_accuracy "));
+  }
+}
+
+// The same end as without a stop, in the same directory, with the run's own config.
+TEST_F(NamedRun, ResumeGoesOnWithTheConfigOfTheRun) {
+  Output whole =
+      trainer(data_.run("whole", {"model.hidden=[12]", "batch_size=16", "seed=9", "steps=16",
+                                  "checkpoint.every_steps=4", "eval.every_steps=4"}));
+  for (const Name& name : std::vector<Name>{{"--resume R", 12},
+                                            {"--resume R/checkpoints/latest", 12},
+                                            {"--resume latest output=R", 12},
+                                            {"--resume auto output=R", 12},
+                                            {"--resume R/checkpoints/step_00000004.h5", 4},
+                                            {"--resume R/checkpoints/best", 8},
+                                            {"--resume best -o R", 8}}) {
+    std::string copy = data_.output("copy");
+    fs::remove_all(copy);
+    fs::copy(run(), copy, fs::copy_options::recursive);
+    auto words = words_of(name.words, copy);
+    words.emplace_back("steps=16");
+    Output output = trainer(words);
+    ASSERT_EQ(output.code, 0) << name.words << "\n" << output.err;
+    EXPECT_THAT(output.err, HasSubstr(fs::path(file(name.step)).filename())) << name.words;
+    EXPECT_THAT(output.err, HasSubstr(".h5: steps is 16, was 12; the result")) << name.words;
+    EXPECT_EQ(parameter_hash(output), parameter_hash(whole)) << name.words;
+    EXPECT_TRUE(fs::exists(copy + "/checkpoints/step_00000016.h5")) << name.words;
+  }
+}
+
+TEST_F(NamedRun, ResumeIntoAnotherDirectoryIsABranch) {
+  std::string branch = data_.output("branch");
+  Output output = trainer({"--resume", run(), "-o", branch, "steps=16"});
+  ASSERT_EQ(output.code, 0) << output.err;
+  EXPECT_TRUE(fs::exists(branch + "/checkpoints/step_00000016.h5"));
+  EXPECT_TRUE(fs::exists(file(12)));
+  EXPECT_FALSE(fs::exists(file(16)));
+}
+
+// A config that leaves the seed and the batch size out means those of the run; one that gives
+// others is refused, and so are keys.
+TEST_F(NamedRun, ResumeWithAConfigComparesTheKeysItGives) {
+  std::string config = data_.folder.write(
+      "run.yaml", fmt::format("data: {{name: idx, path: {}}}\nmodel: {{name: mlp, hidden: "
+                              "[12]}}\ndevices: cpu\noutput: {}\nsteps: 12\n",
+                              data_.output("."), run()));
+  for (const char* name : {"auto", "latest", "best"}) {
+    Output output = trainer({"--config", config, "--resume", name, "--max-restarts", "1"});
+    EXPECT_EQ(output.code, 0) << name << "\n" << output.err;
+  }
+  EXPECT_EQ(trainer({"--config", config, "--resume", run()}).code, 0);
+  Output batch = trainer({"--config", config, "--resume", run(), "batch_size=128"});
+  EXPECT_EQ(batch.code, 2);
+  EXPECT_THAT(batch.last_error_line(), HasSubstr("batch_size: 128 but the run of"));
+  Output seed = trainer({"--resume", run(), "seed=1"});
+  EXPECT_EQ(seed.code, 2);
+  EXPECT_THAT(seed.last_error_line(), HasSubstr("seed: 1 but the run of"));
+}
+
+TEST_F(NamedRun, PrintConfigShowsTheConfigOfTheRun) {
+  for (const char* command : {"train", "eval"}) {
+    Output output = trainer({command, "--resume", run(), "--print-config"});
+    ASSERT_EQ(output.code, 0) << output.err;
+    EXPECT_THAT(output.out, HasSubstr("batch_size: 16"));
+    EXPECT_THAT(output.out, HasSubstr("the config in " + run()));
+  }
+}
+
+TEST_F(NamedRun, WhatIsNoCheckpointIsCodeFiveAndNamed) {
+  std::string empty = data_.output("empty");
+  fs::create_directories(empty);
+  fs::create_directories(data_.output("unfinished") + "/checkpoints");
+  std::ofstream(run() + "/checkpoints/best") << "step_00000099.h5\n";
+  struct Bad {
+    std::string name, says;
+  };
+  for (const Bad& bad :
+       {Bad{data_.output("none"), "none: nothing is there; give the directory of a run"},
+        Bad{"bset", "bset: nothing is there"}, Bad{empty, "holds no checkpoint"},
+        Bad{data_.output("unfinished"), "holds no checkpoint"},
+        Bad{run() + "/checkpoints/best", "has no best checkpoint"},
+        Bad{run() + "/config.yaml", "is not a Spire checkpoint"}}) {
+    for (const std::vector<std::string>& words : {std::vector<std::string>{"eval", "--checkpoint"},
+                                                  {"predict", "--checkpoint"},
+                                                  {"train", "--resume"}}) {
+      auto all = words;
+      all.push_back(bad.name);
+      Output output = trainer(all);
+      EXPECT_EQ(output.code, 5) << words[0] << " " << bad.name << "\n" << output.err;
+      EXPECT_THAT(output.last_error_line(), HasSubstr(bad.says)) << words[0];
+    }
+  }
+}
+
+}  // namespace
+}  // namespace spire
