@@ -47,7 +47,8 @@ const Variables torchrun{{"RANK", "5"},
                          {"LOCAL_RANK", "1"},
                          {"LOCAL_WORLD_SIZE", "4"},
                          {"MASTER_ADDR", "node7"},
-                         {"MASTER_PORT", "4000"}};
+                         {"MASTER_PORT", "4000"},
+                         {"SPIRE_SECRET", "eight ranks know it"}};
 
 // Category, and all of `words` in the message.
 void expect_refusal(const Variables& variables, const std::vector<std::string>& words) {
@@ -122,7 +123,7 @@ TEST(Launch, Torchrun) {
 }
 
 TEST(Launch, TorchrunsDefaults) {
-  Launch launch = read({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "10.0.0.1"}});
+  Launch launch = read({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "localhost"}});
   expect_place(launch, "torchrun", 1, 2, 0, 1);
   EXPECT_EQ(launch.master_port, 29500);
   expect_place(read({{"RANK", "0"}, {"WORLD_SIZE", "1"}}), "torchrun", 0, 1, 0, 1);
