@@ -24,11 +24,13 @@ void Generation::start(const std::vector<std::string>& words, std::vector<Variab
   // A group of their own: what the terminal sends to this process's group reaches them once, by us.
   if (!children_.empty()) setup.group = children_.front().pid();
   if (rank >= 0) {
-    std::vector<Variable> of_rank = {
-        {"RANK", std::to_string(rank)},       {"LOCAL_RANK", std::to_string(rank)},
-        {"WORLD_SIZE", std::to_string(size)}, {"LOCAL_WORLD_SIZE", std::to_string(size)},
-        {"MASTER_ADDR", "127.0.0.1"},         {"MASTER_PORT", std::to_string(port_->number())},
-        {"SPIRE_SECRET", secret_}};
+    std::vector<Variable> of_rank = {{"RANK", std::to_string(rank)},
+                                     {"LOCAL_RANK", std::to_string(rank)},
+                                     {"WORLD_SIZE", std::to_string(size)},
+                                     {"LOCAL_WORLD_SIZE", std::to_string(size)},
+                                     {"MASTER_ADDR", "127.0.0.1"},
+                                     {"MASTER_PORT", std::to_string(port_->number())},
+                                     {"SPIRE_SECRET", secret_}};
     setup.variables.insert(setup.variables.end(), of_rank.begin(), of_rank.end());
   }
   children_.emplace_back(std::move(setup));

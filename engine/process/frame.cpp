@@ -25,8 +25,7 @@ std::optional<Header> read_header(const char* bytes, uint32_t most) {
   Header header;
   std::memcpy(&header, bytes, sizeof header);
   bool ours = std::memcmp(header.magic, magic, sizeof magic) == 0 &&
-              header.kind <= static_cast<uint32_t>(FrameKind::refusal) &&
-              header.length <= most;
+              header.kind <= static_cast<uint32_t>(FrameKind::refusal) && header.length <= most;
   return ours ? std::optional(header) : std::nullopt;
 }
 

@@ -62,10 +62,14 @@ void introduce(Socket& socket, const std::string& secret, const Route& route, De
 Introduction::State Introduction::advance(Socket& socket, const Badge& badge) {
   for (;;) {
     switch (reader_.read(socket)) {
-      case FrameReader::State::incomplete: return State::incomplete;
-      case FrameReader::State::closed: return State::closed;
-      case FrameReader::State::foreign: return State::foreign;
-      case FrameReader::State::whole: break;
+      case FrameReader::State::incomplete:
+        return State::incomplete;
+      case FrameReader::State::closed:
+        return State::closed;
+      case FrameReader::State::foreign:
+        return State::foreign;
+      case FrameReader::State::whole:
+        break;
     }
     State state = answer(socket, badge);
     if (state != State::incomplete) return state;

@@ -46,8 +46,8 @@ class Denied : public Error {
   Denied() : Error(Category::collective, "it has another secret") {}
 };
 
-// The caller's side. Nothing is proved to somebody who is silent until `challenged`; the welcome has
-// until `welcomed`. Throws Denied, and Error(collective) when no rank of this run answers.
+// The caller's side. Nothing is proved to somebody who is silent until `challenged`; the welcome
+// has until `welcomed`. Throws Denied, and Error(collective) when no rank of this run answers.
 void introduce(Socket& socket, const std::string& secret, const Route& route, Deadline challenged,
                Deadline welcomed);
 

@@ -150,11 +150,12 @@ std::string read_store_key(const Environment& environment) {
 
 void need_secret(const Launch& launch) {
   if (!launch.secret.empty() || names_this_machine(launch.master_address)) return;
-  fail(Category::config,
-       "RANK={} and WORLD_SIZE={} meet at MASTER_ADDR={}, over a network, and there is no secret by "
-       "which they know each other: set SPIRE_SECRET to the same random text for all ranks (`openssl "
-       "rand -hex 32` makes one), or SPIRE_SECRET_FILE to a file that holds it",
-       launch.rank, launch.size, launch.master_address);
+  fail(
+      Category::config,
+      "RANK={} and WORLD_SIZE={} meet at MASTER_ADDR={}, over a network, and there is no secret by "
+      "which they know each other: set SPIRE_SECRET to the same random text for all ranks, as "
+      "`openssl rand -hex 32` makes one, or SPIRE_SECRET_FILE to a file that holds it",
+      launch.rank, launch.size, launch.master_address);
 }
 
 void read_master(const Environment& environment, Launch& launch) {

@@ -29,13 +29,13 @@ struct Launch {
 // batch script around it), or torchrun's RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE,
 // MASTER_ADDR, MASTER_PORT (default 29500). No such variable: a run of one process. Several of them
 // must agree, and then MPI is used; but srun's do not count when mpirun or torchrun run inside it.
-// torchrun's own agent (TORCHELASTIC_USE_AGENT_STORE) listens on MASTER_PORT itself. SPIRE_SECRET or
-// SPIRE_SECRET_FILE is the secret; without one, torchrun's variables are refused where ranks would
-// meet over a network and no agent could pass one on.
-// Without LOCAL_RANK the local rank is 0; without LOCAL_WORLD_SIZE the local size is as small as
-// that allows.
-// Throws Error(config) naming the variables and their values when one is no number, when one is
-// missing that the others need, when a secret is missing or too short, or when two launchers disagree: a wrong rank would hang the others.
+// torchrun's own agent (TORCHELASTIC_USE_AGENT_STORE) listens on MASTER_PORT itself. SPIRE_SECRET
+// or SPIRE_SECRET_FILE is the secret; without one, torchrun's variables are refused where ranks
+// would meet over a network and no agent could pass one on. Without LOCAL_RANK the local rank is 0;
+// without LOCAL_WORLD_SIZE the local size is as small as that allows. Throws Error(config) naming
+// the variables and their values when one is no number, when one is missing that the others need,
+// when a secret is missing or too short, or when two launchers disagree: a wrong rank would hang
+// the others.
 Launch read_launch(const Environment& environment);
 
 }  // namespace spire

@@ -17,8 +17,7 @@ TorchStore store_of(const Launch& launch, Deadline deadline) {
 // torchrun's store could join in any case.
 OpenPlace open_by_store(const Launch& launch, Deadline deadline) {
   TorchStore store = store_of(launch, deadline);
-  Interface interface =
-      launch.one_host ? loopback_interface() : interface_of(store.connection());
+  Interface interface = launch.one_host ? loopback_interface() : interface_of(store.connection());
   Listener listener(0, interface.address);
   std::string made = launch.secret.empty() ? random_secret() : "";
   store.set(launch.store_key, to_text({interface.told, listener.port(), made}), deadline);

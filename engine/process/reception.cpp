@@ -61,11 +61,18 @@ void Reception::drop_late() {
 
 Reception::State Reception::introduce(Caller& caller) {
   switch (caller.introduction.advance(caller.socket, badge_)) {
-    case Introduction::State::incomplete: return State::waits;
-    case Introduction::State::closed: return State::gone;
-    case Introduction::State::foreign: ++foreign_; return State::gone;
-    case Introduction::State::denied: ++denied_; return State::gone;
-    case Introduction::State::known: break;
+    case Introduction::State::incomplete:
+      return State::waits;
+    case Introduction::State::closed:
+      return State::gone;
+    case Introduction::State::foreign:
+      ++foreign_;
+      return State::gone;
+    case Introduction::State::denied:
+      ++denied_;
+      return State::gone;
+    case Introduction::State::known:
+      break;
   }
   caller.known = true;
   return State::whole;
@@ -79,9 +86,12 @@ Reception::State Reception::hear(Caller& caller) {
   }
   if (caller.introduction.route().kind != Route::Kind::join) return State::whole;
   switch (caller.hello.read(caller.socket)) {
-    case FrameReader::State::incomplete: return State::waits;
-    case FrameReader::State::whole: break;
-    default: return State::gone;
+    case FrameReader::State::incomplete:
+      return State::waits;
+    case FrameReader::State::whole:
+      break;
+    default:
+      return State::gone;
   }
   return caller.hello.frame().kind == FrameKind::hello ? State::whole : State::gone;
 }

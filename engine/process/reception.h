@@ -14,7 +14,7 @@ namespace spire {
 class Reception {
  public:
   struct Limits {
-    size_t callers = 64;                 // who have not yet proved themselves, at a time
+    size_t callers = 64;                     // who have not yet proved themselves, at a time
     std::chrono::milliseconds time{10'000};  // for each of them
   };
   Reception(Listener listener, Badge badge, Limits limits);

@@ -48,7 +48,8 @@ Hello own_hello(const RankInfo& self, int size, const Interface& interface, int 
 // The address under which somebody was seen, or is known, before those it knows itself.
 void prefer(Hello& hello, const std::string& address) {
   bool known = std::ranges::find(hello.addresses, address) != hello.addresses.end();
-  if (!address.empty() && !is_loopback(address) && !known) hello.addresses.insert(hello.addresses.begin(), address);
+  if (!address.empty() && !is_loopback(address) && !known)
+    hello.addresses.insert(hello.addresses.begin(), address);
 }
 
 // Rank 0's side: hears out all who come, until each rank is there once.
@@ -197,8 +198,7 @@ class Joiner {
 
   bool ask(const std::string& address, const MeetingPlace& place) try {
     Socket socket = connect_to(address, place.port, soon());
-    introduce(socket, place.secret, {Route::Kind::join, 0, launch_.rank, 0}, soon(),
-              patience_.end);
+    introduce(socket, place.secret, {Route::Kind::join, 0, launch_.rank, 0}, soon(), patience_.end);
     denied_since_.reset();
     Interface interface = own_interface(socket);
     listener.emplace(0, interface.address);

@@ -75,8 +75,7 @@ std::optional<sockaddr_in> resolve(const std::string& address, int port) {
 
 std::string to_text(const sockaddr_in& address) {
   char text[INET_ADDRSTRLEN] = {};
-  if (address.sin_family == AF_INET)
-    inet_ntop(AF_INET, &address.sin_addr, text, sizeof text);
+  if (address.sin_family == AF_INET) inet_ntop(AF_INET, &address.sin_addr, text, sizeof text);
   return text;
 }
 

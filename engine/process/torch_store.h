@@ -1,6 +1,6 @@
-// A client of the key-value store of PyTorch (TCPStore), which torchrun's agent keeps at MASTER_ADDR
-// and MASTER_PORT for the processes that it starts. Speaks what PyTorch has spoken since 2.1; the
-// store knows no passwords: whoever reaches it can read and write all of it.
+// A client of the key-value store of PyTorch (TCPStore), which torchrun's agent keeps at
+// MASTER_ADDR and MASTER_PORT for the processes that it starts. Speaks what PyTorch has spoken
+// since 2.1; the store knows no passwords: whoever reaches it can read and write all of it.
 #pragma once
 #include <optional>
 #include <string>

@@ -106,10 +106,13 @@ TEST(Hello, GoesThroughText) {
 TEST(Hello, NonsenseIsRefused) {
   EXPECT_FALSE(read_hello(""));
   EXPECT_FALSE(read_hello("one two three"));
-  EXPECT_FALSE(read_hello("2 2 1 1 1 host - -"));    // rank 2 of 2
-  EXPECT_FALSE(read_hello("-1 2 1 1 1 host - -"));   // rank -1
-  EXPECT_FALSE(read_hello("1 2 1 1 1 host -"));      // no cores
-  for (const char* host : {"\x1b[2J", "a\x07", "\x9b""2J", "h\xc3\xb6st"})
+  EXPECT_FALSE(read_hello("2 2 1 1 1 host - -"));   // rank 2 of 2
+  EXPECT_FALSE(read_hello("-1 2 1 1 1 host - -"));  // rank -1
+  EXPECT_FALSE(read_hello("1 2 1 1 1 host -"));     // no cores
+  for (const char* host : {"\x1b[2J", "a\x07",
+                           "\x9b"
+                           "2J",
+                           "h\xc3\xb6st"})
     EXPECT_FALSE(read_hello(fmt::format("1 2 1 1 1 {} - -", host)));
   EXPECT_FALSE(read_table("1 2 1 1 1 host - -\n"));  // rank 0 is missing
 }

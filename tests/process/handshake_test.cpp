@@ -63,7 +63,8 @@ TEST(Handshake, OneSecretOneRunOneRankMeet) {
   EXPECT_EQ(meet(kSecret, peer, badge), Ends("welcome", State::known));
   EXPECT_EQ(meet(kSecret, join, badge), Ends("welcome", State::known));
   EXPECT_EQ(meet("", peer, {"", 77, 2}), Ends("welcome", State::known)) << "without any secret";
-  for (const std::string& other : {kSecret + " ", kSecret.substr(1), std::string(), kSecret + kSecret})
+  for (const std::string& other :
+       {kSecret + " ", kSecret.substr(1), std::string(), kSecret + kSecret})
     EXPECT_EQ(meet(other, peer, badge), Ends("denied", State::denied)) << other;
   EXPECT_EQ(meet(kSecret, {Route::Kind::peer, 78, 5, 2}, badge), Ends("no answer", State::foreign));
   EXPECT_EQ(meet(kSecret, {Route::Kind::peer, 77, 5, 1}, badge), Ends("no answer", State::foreign));
@@ -104,8 +105,8 @@ TEST(Handshake, WhatWasHeardIsOfNoUseAgain) {
     send_frame(false_rank, challenge, soon());
     send_frame(false_rank, last, soon());
     Socket& to_stranger = again;
-    EXPECT_THROW(
-        introduce(to_stranger, kSecret, {Route::Kind::peer, 7, 1, 0}, soon(), soon()), Error);
+    EXPECT_THROW(introduce(to_stranger, kSecret, {Route::Kind::peer, 7, 1, 0}, soon(), soon()),
+                 Error);
   }
 }
 

@@ -12,7 +12,9 @@ Deadline soon() {
   return std::chrono::steady_clock::now() + std::chrono::seconds(60);
 }
 
-const std::string escapes = "\x1b[2J\x1b]0;owned\x07\x9b" "31m\r\n";
+const std::string escapes =
+    "\x1b[2J\x1b]0;owned\x07\x9b"
+    "31m\r\n";
 
 Hello false_hello() {
   Hello hello;
@@ -79,8 +81,7 @@ std::string nonce() {
 const std::vector<Stranger>& strangers() {
   using Open = std::vector<Socket>;
   static const std::vector<Stranger> all = {
-      {"a wrong secret",
-       [](int port, Open&) { return guess(port, "not the secret of this run"); }},
+      {"a wrong secret", [](int port, Open&) { return guess(port, "not the secret of this run"); }},
       {"no secret", [](int port, Open&) { return guess(port, ""); }},
       {"a hello of the right rank and size",
        [](int port, Open&) {
@@ -88,8 +89,8 @@ const std::vector<Stranger>& strangers() {
        }},
       {"a hello behind the challenge",
        [](int port, Open&) {
-         return say_frames(port, {{FrameKind::call, nonce()},
-                                  {FrameKind::hello, to_text(false_hello())}});
+         return say_frames(
+             port, {{FrameKind::call, nonce()}, {FrameKind::hello, to_text(false_hello())}});
        }},
       {"a proof of nothing",
        [](int port, Open&) {

@@ -80,7 +80,9 @@ class StoreServer {
           socket.send_all(value.data(), value.size(), soon());
           break;
         }
-        default: ADD_FAILURE() << "a query that no store knows"; return;
+        default:
+          ADD_FAILURE() << "a query that no store knows";
+          return;
       }
     }
   } catch (const Error&) {  // the client has gone
@@ -92,8 +94,8 @@ class StoreServer {
   std::jthread thread_;
 };
 
-// What a client of PyTorch 2.15 sends for check(["key"]), set("key", "some text") and get("key"), as
-// recorded from one, but for its ping and for its wait before it gets.
+// What a client of PyTorch 2.15 sends for check(["key"]), set("key", "some text") and get("key"),
+// as recorded from one, but for its ping and for its wait before it gets.
 TEST(TorchStore, SpeaksAsPyTorchDoes) {
   StoreServer server;
   {
