@@ -12,6 +12,7 @@ spire_dependency(zlib FIND ZLIB TARGET ZLIB::ZLIB PACKAGE zlib1g-dev FOR "compre
 spire_dependency(libjpeg FIND JPEG TARGET JPEG::JPEG PACKAGE libjpeg-dev FOR "pictures in folders")
 spire_dependency(libpng FIND PNG TARGET PNG::PNG PACKAGE libpng-dev FOR "images")
 spire_dependency(xxHash FIND xxHash TARGET xxHash::xxhash PACKAGE libxxhash-dev FOR "checksums")
+spire_dependency(libsodium FIND Sodium 1.0.12 TARGET Sodium::sodium PACKAGE libsodium-dev FOR "processes that know each other")
 spire_dependency(yaml-cpp FIND yaml-cpp PACKAGE libyaml-cpp-dev FOR "configs")
 spire_dependency(CLI11 FIND CLI11 TARGET CLI11::CLI11 PACKAGE libcli11-dev FOR "the command line")
 spire_dependency(fmt FIND fmt TARGET fmt::fmt PACKAGE libfmt-dev FOR "messages")

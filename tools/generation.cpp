@@ -1,5 +1,6 @@
 #include "generation.h"
 
+#include <spire/process/secret.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,7 +10,10 @@ Generation::Generation(const std::vector<std::string>& words,
                        const std::vector<Variable>& variables, int ranks, HeldSignals& signals)
     : signals_(signals) {
   if (ranks == 0) start(words, variables, -1, 0);
-  if (ranks > 0) port_.emplace();
+  if (ranks > 0) {
+    port_.emplace();
+    secret_ = random_secret();
+  }
   for (int rank = 0; rank < ranks; ++rank) start(words, variables, rank, ranks);
 }
 
@@ -20,10 +24,13 @@ void Generation::start(const std::vector<std::string>& words, std::vector<Variab
   // A group of their own: what the terminal sends to this process's group reaches them once, by us.
   if (!children_.empty()) setup.group = children_.front().pid();
   if (rank >= 0) {
-    std::vector<Variable> of_rank = {
-        {"RANK", std::to_string(rank)},       {"LOCAL_RANK", std::to_string(rank)},
-        {"WORLD_SIZE", std::to_string(size)}, {"LOCAL_WORLD_SIZE", std::to_string(size)},
-        {"MASTER_ADDR", "127.0.0.1"},         {"MASTER_PORT", std::to_string(port_->number())}};
+    std::vector<Variable> of_rank = {{"RANK", std::to_string(rank)},
+                                     {"LOCAL_RANK", std::to_string(rank)},
+                                     {"WORLD_SIZE", std::to_string(size)},
+                                     {"LOCAL_WORLD_SIZE", std::to_string(size)},
+                                     {"MASTER_ADDR", "127.0.0.1"},
+                                     {"MASTER_PORT", std::to_string(port_->number())},
+                                     {"SPIRE_SECRET", secret_}};
     setup.variables.insert(setup.variables.end(), of_rank.begin(), of_rank.end());
   }
   children_.emplace_back(std::move(setup));

@@ -41,6 +41,7 @@ class Generation {
 
   HeldSignals& signals_;
   std::optional<MasterPort> port_;
+  std::string secret_;  // of this start's ranks: those of an earlier one, or of others, do not join
   std::vector<ChildProcess> children_;  // by rank
   GenerationEnd end_;
   int interrupts_ = 0;

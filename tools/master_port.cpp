@@ -15,7 +15,7 @@ MasterPort::MasterPort() : descriptor_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXE
   setsockopt(descriptor_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   sockaddr_in address{};
   address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_ANY);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   auto generic = reinterpret_cast<sockaddr*>(&address);
   socklen_t size = sizeof address;
   // Bound and never listened on: a second socket may then bind and listen.

@@ -1,4 +1,4 @@
-// A port on which rank 0 can listen.
+// A port of this machine's loopback on which rank 0 can listen.
 #pragma once
 
 namespace spire::tool {

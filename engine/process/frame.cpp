@@ -13,10 +13,7 @@ namespace spire {
 namespace {
 
 // Bytes that no other protocol begins with; the last ones change when frames do.
-constexpr char magic[8] = {'S', 'p', 'i', 'r', 'e', '\0', 'j', '1'};
-// Room for the table of some ten thousand ranks; a stranger cannot make us take more.
-constexpr uint32_t longest_text = 16 << 20;
-
+constexpr char magic[8] = {'S', 'p', 'i', 'r', 'e', '\0', 'j', '2'};
 // On the wire as in memory: the machines of a run agree on byte order, as their tensors do.
 struct Header {
   char magic[8];
@@ -24,12 +21,11 @@ struct Header {
   uint32_t length;  // bytes of text
 };
 
-std::optional<Header> read_header(const char* bytes) {
+std::optional<Header> read_header(const char* bytes, uint32_t most) {
   Header header;
   std::memcpy(&header, bytes, sizeof header);
   bool ours = std::memcmp(header.magic, magic, sizeof magic) == 0 &&
-              header.kind <= static_cast<uint32_t>(FrameKind::welcome) &&
-              header.length <= longest_text;
+              header.kind <= static_cast<uint32_t>(FrameKind::refusal) && header.length <= most;
   return ours ? std::optional(header) : std::nullopt;
 }
 
@@ -40,16 +36,16 @@ void send_frame(Socket& socket, const Frame& frame, Deadline deadline) {
   std::copy_n(magic, sizeof magic, header.magic);
   header.kind = static_cast<uint32_t>(frame.kind);
   header.length = static_cast<uint32_t>(frame.text.size());
-  require(frame.text.size() <= longest_text, "a frame of {} bytes", frame.text.size());
+  require(frame.text.size() <= kLongestFrameText, "a frame of {} bytes", frame.text.size());
   std::string bytes(reinterpret_cast<const char*>(&header), sizeof header);
   bytes += frame.text;
   socket.send_all(bytes.data(), bytes.size(), deadline);
 }
 
-Frame receive_frame(Socket& socket, Deadline deadline) {
+Frame receive_frame(Socket& socket, Deadline deadline, uint32_t most) {
   char bytes[sizeof(Header)];
   socket.receive_all(bytes, sizeof bytes, deadline);
-  auto header = read_header(bytes);
+  auto header = read_header(bytes, most);
   if (!header) fail(Category::collective, "the other end is no process of this build of Spire");
   Frame frame{static_cast<FrameKind>(header->kind), std::string(header->length, '\0')};
   socket.receive_all(frame.text.data(), frame.text.size(), deadline);
@@ -71,7 +67,7 @@ FrameReader::State FrameReader::read(const Socket& socket) {
     bytes_.append(buffer, static_cast<size_t>(received));
     if (bytes_.size() < wanted_) continue;
     if (!in_text_) {
-      auto header = read_header(bytes_.data());
+      auto header = read_header(bytes_.data(), most_);
       if (!header) return State::foreign;
       frame_.kind = static_cast<FrameKind>(header->kind);
       wanted_ = header->length;

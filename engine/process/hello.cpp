@@ -1,5 +1,6 @@
 #include <spire/process/hello.h>
 
+#include <algorithm>
 #include <sstream>
 
 namespace spire {
@@ -22,6 +23,17 @@ std::vector<Item> from_word(const std::string& word) {
   return items;
 }
 
+// These words reach messages, and so the terminal: none may hold a control character.
+bool is_plain(const std::string& text) {
+  return std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
+}
+
+// A host may be called anything.
+std::string plain_word(std::string name) {
+  for (char& c : name) c = c > ' ' && c <= '~' ? c : '?';
+  return name.empty() ? "-" : name;
+}
+
 }  // namespace
 
 std::string to_string(const RankInfo& info) {
@@ -31,7 +43,7 @@ std::string to_string(const RankInfo& info) {
 std::string to_text(const Hello& hello) {
   const RankInfo& info = hello.info;
   return fmt::format("{} {} {} {} {} {} {} {}", info.rank, hello.size, info.pid, hello.port,
-                     hello.token, info.host.empty() ? "-" : info.host, to_word(hello.addresses),
+                     hello.run, plain_word(info.host), to_word(hello.addresses),
                      to_word(info.cores));
 }
 
@@ -40,9 +52,9 @@ std::optional<Hello> read_hello(const std::string& line) {
   RankInfo& info = hello.info;
   std::string addresses, cores;
   std::istringstream words(line);
-  words >> info.rank >> hello.size >> info.pid >> hello.port >> hello.token >> info.host >>
+  words >> info.rank >> hello.size >> info.pid >> hello.port >> hello.run >> info.host >>
       addresses >> cores;
-  if (!words || info.rank < 0 || info.rank >= hello.size) return {};
+  if (!words || info.rank < 0 || info.rank >= hello.size || !is_plain(line)) return {};
   hello.addresses = from_word<std::string>(addresses);
   info.cores = from_word<int>(cores);
   return hello;

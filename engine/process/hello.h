@@ -14,7 +14,7 @@ struct Hello {
   int size = 1;                        // ranks of the run, as this process knows it
   int port = 0;                        // where it listens for other ranks
   std::vector<std::string> addresses;  // to be tried in turn
-  uint64_t token = 0;                  // of the run, from rank 0: who knows it belongs to the run
+  uint64_t run = 0;                    // a number by which rank 0 tells this meeting from others
 };
 
 std::string to_text(const Hello& hello);  // one line without its end

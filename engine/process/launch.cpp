@@ -7,6 +7,8 @@
 #include <vector>
 
 #include <spire/base/error.h>
+#include <spire/process/interface.h>
+#include <spire/process/secret.h>
 
 namespace spire {
 namespace {
@@ -139,6 +141,23 @@ void check_agreement(const std::vector<Claim>& claims) {
   }
 }
 
+// An attempt of torchrun's has a key of its own: another one may have left its place in the store.
+std::string read_store_key(const Environment& environment) {
+  if (environment("TORCHELASTIC_USE_AGENT_STORE") != "True") return {};
+  return fmt::format("/spire/{}/{}", environment("TORCHELASTIC_RUN_ID").value_or("none"),
+                     environment("TORCHELASTIC_RESTART_COUNT").value_or("0"));
+}
+
+void need_secret(const Launch& launch) {
+  if (!launch.secret.empty() || names_this_machine(launch.master_address)) return;
+  fail(
+      Category::config,
+      "RANK={} and WORLD_SIZE={} meet at MASTER_ADDR={}, over a network, and there is no secret by "
+      "which they know each other: set SPIRE_SECRET to the same random text for all ranks, as "
+      "`openssl rand -hex 32` makes one, or SPIRE_SECRET_FILE to a file that holds it",
+      launch.rank, launch.size, launch.master_address);
+}
+
 void read_master(const Environment& environment, Launch& launch) {
   auto address = environment("MASTER_ADDR");
   if (!address || address->empty())
@@ -152,6 +171,12 @@ void read_master(const Environment& environment, Launch& launch) {
   if (launch.master_port < 1 || launch.master_port > 65535)
     fail(Category::config, "MASTER_PORT={} is no port; ports go from 1 to 65535",
          launch.master_port);
+  launch.one_host = environment(torchrun.local_size) && launch.local_size == launch.size;
+  launch.secret = read_secret(environment).value_or("");
+  launch.store_key = read_store_key(environment);
+  if (!launch.store_key.empty()) return;
+  if (launch.one_host) launch.master_address = kLoopback;
+  need_secret(launch);
 }
 
 }  // namespace

@@ -2,20 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 namespace spire {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-Clock::duration seconds_of(double seconds) {
-  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-}
-
-// What opens a connection between ranks: only who has the token belongs to the run.
-std::string peer_text(uint64_t token, int from, int to) {
-  return fmt::format("{} {} {}", token, from, to);
-}
 
 std::string places(const Hello& hello) {
   std::vector<std::string> list;
@@ -23,14 +15,13 @@ std::string places(const Hello& hello) {
   return fmt::format("{}", fmt::join(list, ", "));
 }
 
-// The other end answers only if it is the rank that was meant: an address may lead elsewhere.
-Socket try_address(const Hello& self, const Hello& target, const std::string& address,
-                   Deadline connected, Deadline answered) {
-  Socket socket = connect_to(address, target.port, connected);
-  Frame frame{FrameKind::peer, peer_text(target.token, self.info.rank, target.info.rank)};
-  send_frame(socket, frame, answered);
-  if (receive_frame(socket, answered).kind != FrameKind::welcome)
-    fail(Category::collective, "{}:{} is somebody else", address, target.port);
+// An address may lead to somebody else, who gets no answer out of us. The target answers when it
+// has come as far as to accept ranks, which may take as long as it may.
+Socket try_address(const Hello& self, const Hello& target, const std::string& secret,
+                   const std::string& address, Deadline attempt, Deadline end) {
+  Socket socket = connect_to(address, target.port, attempt);
+  introduce(socket, secret, {Route::Kind::peer, target.run, self.info.rank, target.info.rank},
+            attempt, end);
   return socket;
 }
 
@@ -45,63 +36,62 @@ std::string missing_ranks(const std::vector<bool>& come) {
 
 }  // namespace
 
+Clock::duration seconds_of(double seconds) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
 Patience::Patience(double limit) : seconds(limit), end(Clock::now() + seconds_of(limit)) {}
 
-Socket connect_to_rank(const Hello& self, const Hello& target, Patience patience) {
+Socket connect_to_rank(const Hello& self, const Hello& target, const std::string& secret,
+                       Patience patience) {
   std::string reason = "it has no address";
   // The target listens already, so an address that leads to it answers soon; the others may be
   // silent, and are given more time in each round.
-  for (double attempt = 0.5; Clock::now() < patience.end; attempt *= 2) {
+  for (double attempt = 0.5; Clock::now() < patience.end; attempt = std::min(2 * attempt, 60.0)) {
     for (const std::string& address : target.addresses) {
       try {
-        auto connected = std::min(Clock::now() + seconds_of(attempt), patience.end);
-        return try_address(self, target, address, connected, patience.end);
+        auto end = std::min(Clock::now() + seconds_of(attempt), patience.end);
+        return try_address(self, target, secret, address, end, patience.end);
       } catch (const Error& error) {
         if (error.category() != Category::collective) throw;
         reason = error.what();
       }
     }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   fail(Category::collective, "{} did not reach {} at {} within {:g} s: {}", to_string(self.info),
        to_string(target.info), places(target), patience.seconds, reason);
 }
 
-std::vector<Socket> accept_ranks(Reception& reception, const std::vector<Hello>& table, int self,
-                                 int first, Patience patience) {
+std::vector<Socket> accept_ranks(Reception& reception, const std::vector<Hello>& table, int first,
+                                 Patience patience) {
   std::vector<Socket> sockets(table.size());
   std::vector<bool> come(table.size());
   std::fill_n(come.begin(), first, true);
   while (std::ranges::count(come, false) > 0) {
     auto visitor = reception.next(patience.end);
     if (!visitor) {
-      auto& own = table[size_t(self)];
+      auto& own = table[size_t(reception.badge().rank)];
       auto where = fmt::format("{} at {}", to_string(own.info), places(own));
-      throw Error(Category::collective,
-                  not_come(come, where, patience.seconds, reception.dropped()));
+      throw Error(Category::collective, not_come(come, where, patience.seconds, reception));
     }
-    // A visitor that is none of the expected ranks is let go: its connection ends with this turn.
-    for (size_t rank = static_cast<size_t>(first); rank < table.size(); ++rank) {
-      auto expected = peer_text(table[size_t(self)].token, static_cast<int>(rank), self);
-      if (come[rank] || visitor->frame.kind != FrameKind::peer || visitor->frame.text != expected)
-        continue;
-      send_frame(visitor->socket, {FrameKind::welcome, ""}, patience.end);
-      sockets[rank] = std::move(visitor->socket);
-      come[rank] = true;
-      break;
-    }
+    // One that is none of the expected ranks is let go: its connection ends with this turn.
+    const Route& route = visitor->route;
+    auto rank = static_cast<size_t>(route.from);
+    if (route.kind != Route::Kind::peer || rank >= come.size() || come[rank]) continue;
+    sockets[rank] = std::move(visitor->socket);
+    come[rank] = true;
   }
   return sockets;
 }
 
 std::string not_come(const std::vector<bool>& come, const std::string& where, double seconds,
-                     int dropped) {
+                     const Reception& reception) {
   bool one = std::ranges::count(come, false) == 1;
   auto text = fmt::format("{} did not come to {} within {:g} s: {} started, can {} reach it?",
                           missing_ranks(come), where, seconds, one ? "is it" : "are they",
                           one ? "it" : "they");
-  if (dropped > 0)
-    text += fmt::format(" (dropped, for they said something else: {} connections)", dropped);
-  return text;
+  return text + reception.turned_away();
 }
 
 }  // namespace spire

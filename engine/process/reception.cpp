@@ -3,52 +3,126 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <chrono>
 
 namespace spire {
 
 using Clock = std::chrono::steady_clock;
 
+Reception::Reception(Listener listener, Badge badge, Limits limits)
+    : listener_(std::move(listener)), badge_(std::move(badge)), limits_(limits) {}
+
 std::optional<Reception::Visitor> Reception::next(Deadline deadline) {
   for (;;) {
-    if (auto visitor = hear()) return visitor;
+    drop_late();
+    if (auto visitor = hear_all()) return visitor;
     if (!wait(deadline)) return {};
     admit();
   }
 }
 
-// Until somebody comes or speaks; false when the deadline passed.
+// Until somebody comes, speaks, or has had his time; false when the deadline passed.
 bool Reception::wait(Deadline deadline) {
   std::vector<pollfd> entries{{listener_.descriptor(), POLLIN, 0}};
   for (const Caller& caller : callers_) entries.push_back({caller.socket.descriptor(), POLLIN, 0});
-  auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+  Deadline end = callers_.empty() ? deadline : std::min(deadline, callers_.front().end);
+  auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
   auto timeout = static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30));
   return poll(entries.data(), entries.size(), timeout) > 0 || Clock::now() < deadline;
 }
 
 // All who wait at the door, without waiting for more.
 void Reception::admit() {
-  while (auto socket = listener_.accept(Clock::now())) {
-    callers_.emplace_back();
-    callers_.back().socket = std::move(*socket);
+  for (size_t come = 0; come < limits_.callers; ++come) {
+    auto socket = listener_.accept(Clock::now());
+    if (!socket) return;
+    make_room();
+    Caller& caller = callers_.emplace_back();
+    caller.socket = std::move(*socket);
+    caller.end = Clock::now() + limits_.time;
   }
 }
 
-// The first caller whose frame is whole; the others keep their place.
-std::optional<Reception::Visitor> Reception::hear() {
+// Who came first goes first, of those that have said the least. Ranks that meet this in a crowd of
+// strangers come again.
+void Reception::make_room() {
+  if (callers_.size() < limits_.callers) return;
+  auto goes = std::ranges::min_element(callers_, {}, [](const Caller& caller) {
+    return caller.known ? 2 : caller.introduction.called() ? 1 : 0;
+  });
+  callers_.erase(goes);
+  ++silent_;
+}
+
+void Reception::drop_late() {
+  auto now = Clock::now();
+  silent_ += static_cast<int>(
+      std::erase_if(callers_, [&](const Caller& caller) { return caller.end <= now; }));
+}
+
+Reception::State Reception::introduce(Caller& caller) {
+  switch (caller.introduction.advance(caller.socket, badge_)) {
+    case Introduction::State::incomplete:
+      return State::waits;
+    case Introduction::State::closed:
+      return State::gone;
+    case Introduction::State::foreign:
+      ++foreign_;
+      return State::gone;
+    case Introduction::State::denied:
+      ++denied_;
+      return State::gone;
+    case Introduction::State::known:
+      break;
+  }
+  caller.known = true;
+  return State::whole;
+}
+
+// One who joins has a hello to say when it is known.
+Reception::State Reception::hear(Caller& caller) {
+  if (!caller.known) {
+    State state = introduce(caller);
+    if (state != State::whole) return state;
+  }
+  if (caller.introduction.route().kind != Route::Kind::join) return State::whole;
+  switch (caller.hello.read(caller.socket)) {
+    case FrameReader::State::incomplete:
+      return State::waits;
+    case FrameReader::State::whole:
+      break;
+    default:
+      return State::gone;
+  }
+  return caller.hello.frame().kind == FrameKind::hello ? State::whole : State::gone;
+}
+
+// The first caller that is done; the others keep their place.
+std::optional<Reception::Visitor> Reception::hear_all() {
   for (size_t i = 0; i < callers_.size();) {
-    auto caller = callers_.begin() + static_cast<ptrdiff_t>(i);
-    auto state = caller->reader.read(caller->socket);
-    if (state == FrameReader::State::incomplete) {
+    Caller& caller = callers_[i];
+    State state = hear(caller);
+    if (state == State::waits) {
       ++i;
       continue;
     }
-    Visitor visitor{std::move(caller->socket), std::move(caller->reader.frame())};
-    callers_.erase(caller);
-    if (state == FrameReader::State::whole) return visitor;
-    ++dropped_;
+    Visitor visitor{std::move(caller.socket), caller.introduction.route(),
+                    std::move(caller.hello.frame().text)};
+    callers_.erase(callers_.begin() + static_cast<ptrdiff_t>(i));
+    if (state == State::whole) return visitor;
   }
   return {};
+}
+
+std::string Reception::turned_away() const {
+  std::vector<std::string> kinds;
+  auto add = [&](int number, const char* what) {
+    if (number > 0) kinds.push_back(fmt::format("{} that {}", number, what));
+  };
+  add(denied_, "did not know this run's secret (SPIRE_SECRET, the same for all ranks)");
+  add(foreign_, "said something else");
+  add(silent_, "said nothing");
+  if (kinds.empty()) return {};
+  return fmt::format(" (turned away connections: {})", fmt::join(kinds, ", "));
 }
 
 }  // namespace spire

@@ -1,40 +1,63 @@
-// Where processes come to: a listener that hears out all who come at a time, so that a silent
-// stranger keeps nobody waiting.
+// Where processes come to: a listener that hears out all who come at a time, and lets in who knows
+// the run's secret. A stranger keeps nobody waiting, learns nothing, and holds no place for long.
 #pragma once
+#include <chrono>
 #include <optional>
+#include <string>
 #include <vector>
 
-#include <spire/process/frame.h>
+#include <spire/process/handshake.h>
 #include <spire/process/socket.h>
 
 namespace spire {
 
 class Reception {
  public:
-  explicit Reception(int port) : listener_(port) {}  // as Listener
-  int port() const { return listener_.port(); }
+  struct Limits {
+    size_t callers = 64;                     // who have not yet proved themselves, at a time
+    std::chrono::milliseconds time{10'000};  // for each of them
+  };
+  Reception(Listener listener, Badge badge, Limits limits);
+
+  const Badge& badge() const { return badge_; }
 
   struct Visitor {
     Socket socket;
-    Frame frame;
+    Route route;
+    std::string hello;  // of one who joins
   };
-  // The next connection that has sent a whole frame; nothing when the deadline passed. Whoever
-  // sends something else is dropped.
+  // The next one that has proved itself and said all it has to say; nothing when the deadline
+  // passed.
   std::optional<Visitor> next(Deadline deadline);
-  int dropped() const { return dropped_; }
+
+  // What became of the others: " (turned away: 2 connections that did not know ...)"; empty when
+  // there were none.
+  std::string turned_away() const;
 
  private:
   struct Caller {
     Socket socket;
-    FrameReader reader;
+    Deadline end;
+    Introduction introduction;
+    bool known = false;
+    FrameReader hello{kLongestHello};
   };
+  static constexpr uint32_t kLongestHello = 1 << 20;  // with the cores of a large machine
+
+  enum class State { waits, whole, gone };
+  State hear(Caller& caller);
+  State introduce(Caller& caller);
+  std::optional<Visitor> hear_all();
   bool wait(Deadline deadline);
   void admit();
-  std::optional<Visitor> hear();
+  void drop_late();
+  void make_room();
 
   Listener listener_;
-  std::vector<Caller> callers_;
-  int dropped_ = 0;
+  const Badge badge_;
+  const Limits limits_;
+  std::vector<Caller> callers_;  // who came first stands first
+  int silent_ = 0, foreign_ = 0, denied_ = 0;
 };
 
 }  // namespace spire

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <optional>
-#include <random>
 #include <thread>
 
+#include <spire/process/meeting_place.h>
 #include <spire/process/neighbours.h>
+#include <spire/process/secret.h>
 
 namespace spire {
 namespace {
@@ -17,43 +19,55 @@ using Clock = std::chrono::steady_clock;
 // Rank 0 says why it gave up, and has as long as we: its words should come before our own end.
 constexpr auto slack = std::chrono::seconds(2);
 
-uint64_t random_token() {
-  std::random_device device;
-  return uint64_t{device()} << 32 | device();
+// Who is denied again and again has been given another secret than rank 0. Only a person can tell
+// whether that was rank 0 or a stranger in its place, so the run does not end at the first time.
+constexpr auto most_denials = std::chrono::seconds(10);
+
+uint64_t random_number() {
+  Nonce bytes = random_nonce();
+  uint64_t number;
+  std::memcpy(&number, bytes.data(), sizeof number);
+  return number;
 }
 
-Hello own_hello(const RankInfo& self, int size, int port) {
+Reception::Limits limits_for(int ranks) {
+  Reception::Limits limits;
+  limits.callers += static_cast<size_t>(ranks);
+  return limits;
+}
+
+Hello own_hello(const RankInfo& self, int size, const Interface& interface, int port) {
   Hello hello;
   hello.info = self;
   hello.size = size;
   hello.port = port;
-  hello.addresses = own_addresses();
+  hello.addresses = interface.told;
   return hello;
 }
 
 // The address under which somebody was seen, or is known, before those it knows itself.
 void prefer(Hello& hello, const std::string& address) {
-  bool loopback = address.starts_with("127.");
-  if (!address.empty() && !loopback) hello.addresses.insert(hello.addresses.begin(), address);
+  bool known = std::ranges::find(hello.addresses, address) != hello.addresses.end();
+  if (!address.empty() && !is_loopback(address) && !known)
+    hello.addresses.insert(hello.addresses.begin(), address);
 }
 
 // Rank 0's side: hears out all who come, until each rank is there once.
 class Master {
  public:
-  Master(Reception& reception, const Launch& launch, const RankInfo& self)
+  Master(Reception& reception, const Launch& launch, Hello self)
       : reception_(reception), launch_(launch), sockets_(size_t(launch.size)) {
     table_.resize(sockets_.size());
     come_.resize(sockets_.size());
-    table_[0] = own_hello(self, launch.size, reception.port());
-    table_[0].token = random_token();
-    prefer(table_[0], launch.master_address);
+    table_[0] = std::move(self);
+    if (launch.store_key.empty()) prefer(table_[0], launch.master_address);
     come_[0] = true;
   }
 
   void gather(Patience patience) {
     try {
       while (std::ranges::count(come_, false) > 0) receive_one(patience);
-      for (Hello& hello : table_) hello.token = table_[0].token;
+      for (Hello& hello : table_) hello.run = table_[0].run;
       answer({FrameKind::table, to_text(table_)}, patience.end + slack);
     } catch (const Error& error) {
       refuse(error);
@@ -67,12 +81,11 @@ class Master {
   void receive_one(const Patience& patience) {
     auto visitor = reception_.next(patience.end);
     if (!visitor) {
-      auto where = fmt::format("{}:{}", launch_.master_address, launch_.master_port);
       throw Error(Category::collective,
-                  not_come(come_, where, patience.seconds, reception_.dropped()));
+                  not_come(come_, described_place(launch_), patience.seconds, reception_));
     }
-    auto hello = read_hello(visitor->frame.text);
-    if (visitor->frame.kind != FrameKind::hello || !hello) return;
+    auto hello = read_hello(visitor->hello);
+    if (!hello || hello->info.rank != visitor->route.from) return;
     prefer(*hello, visitor->socket.peer_address());
     enter(std::move(*hello), std::move(visitor->socket));
   }
@@ -140,44 +153,100 @@ class Master {
               text.substr(static_cast<size_t>(length)));
 }
 
-// One attempt to hear rank 0's answer; nothing, and the reason, when there is none.
-std::optional<Frame> ask_master(const Launch& launch, const Hello& self, const Patience& patience,
-                                Socket& socket, std::string& reason) {
-  try {
-    socket = connect_to(launch.master_address, launch.master_port, patience.end);
-    send_frame(socket, {FrameKind::hello, to_text(self)}, patience.end);
-    Frame frame = receive_frame(socket, patience.end + slack);
-    if (frame.kind == FrameKind::table || frame.kind == FrameKind::refusal) return frame;
-    reason = "something else answers";
-  } catch (const Error& error) {
-    if (error.category() != Category::collective) throw;
-    reason = error.what();
-  }
-  return {};
-}
+// A rank's side, other than rank 0's: asks until it is answered.
+class Joiner {
+ public:
+  Joiner(const Launch& launch, const RankInfo& self, Patience patience)
+      : launch_(launch), self_(self), patience_(patience) {}
 
-// The table, and the connection to rank 0 that it came by. A connection that ends without an answer
-// may have been to what listened there before rank 0, so it is tried again.
-std::pair<std::vector<Hello>, Socket> come_to_master(const Launch& launch, const Hello& self,
-                                                     Patience patience) {
-  std::string reason = "no time";
-  while (Clock::now() < patience.end) {
-    Socket socket;
-    auto frame = ask_master(launch, self, patience, socket, reason);
-    if (frame && frame->kind == FrameKind::refusal) throw_refusal(frame->text);
-    if (frame) {
-      auto table = read_table(frame->text);
-      if (table && table->size() == static_cast<size_t>(launch.size))
-        return {std::move(*table), std::move(socket)};
-      reason = "its answer makes no sense";
+  // A connection that ends without an answer may have been to what listened there before rank 0, so
+  // it is tried again.
+  void join() {
+    while (Clock::now() < patience_.end) {
+      if (attempt()) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    if (denied_since_) fail_denied();
+    fail(Category::collective,
+         "{}: no answer from rank 0 at {} within {:g} s: {}. Is rank 0 started, can this host "
+         "reach it?",
+         to_string(self_), described_place(launch_), patience_.seconds, reason_);
   }
-  fail(Category::collective,
-       "{}: no answer from rank 0 at {}:{} within {:g} s: {}. Is rank 0 started, can this host "
-       "reach it?",
-       to_string(self.info), launch.master_address, launch.master_port, patience.seconds, reason);
-}
+
+  // After join(): what it led to.
+  std::vector<Hello> table;
+  Socket to_master;
+  std::optional<Listener> listener;  // for the ranks above this one
+  std::string secret;
+
+ private:
+  bool attempt() try {
+    auto place = find_place(launch_, soon());
+    for (const std::string& address : place.addresses) {
+      if (ask(address, place)) return true;
+    }
+    return false;
+  } catch (const Error& error) {
+    if (error.category() != Category::collective || refused_) throw;
+    reason_ = error.what();
+    return false;
+  }
+
+  // A place in a store may be out of date, and an address lead elsewhere: who is silent is not
+  // waited for.
+  Deadline soon() const { return std::min(Clock::now() + std::chrono::seconds(5), patience_.end); }
+
+  bool ask(const std::string& address, const MeetingPlace& place) try {
+    Socket socket = connect_to(address, place.port, soon());
+    introduce(socket, place.secret, {Route::Kind::join, 0, launch_.rank, 0}, soon(), patience_.end);
+    denied_since_.reset();
+    Interface interface = own_interface(socket);
+    listener.emplace(0, interface.address);
+    auto hello = own_hello(self_, launch_.size, interface, listener->port());
+    send_frame(socket, {FrameKind::hello, to_text(hello)}, patience_.end);
+    secret = place.secret;
+    Frame answer = receive_frame(socket, patience_.end + slack);
+    return take_answer(answer, std::move(socket));
+  } catch (const Denied& error) {
+    reason_ = error.what();
+    if (!denied_since_) denied_since_ = Clock::now();
+    if (Clock::now() - *denied_since_ >= most_denials) fail_denied();
+    return false;
+  } catch (const Error& error) {
+    if (error.category() != Category::collective || refused_) throw;
+    reason_ = error.what();
+    return false;
+  }
+
+  Interface own_interface(const Socket& connection) const {
+    bool here = launch_.one_host || names_this_machine(launch_.master_address);
+    return here ? loopback_interface() : interface_of(connection);
+  }
+
+  bool take_answer(const Frame& frame, Socket socket) {
+    refused_ = frame.kind == FrameKind::refusal;
+    if (refused_) throw_refusal(frame.text);
+    auto read = frame.kind == FrameKind::table ? read_table(frame.text) : std::nullopt;
+    reason_ = "its answer makes no sense";
+    if (!read || read->size() != static_cast<size_t>(launch_.size)) return false;
+    table = std::move(*read);
+    to_master = std::move(socket);
+    return true;
+  }
+
+  [[noreturn]] void fail_denied() const {
+    fail(Category::config,
+         "{}: rank 0 at {} has another secret: set SPIRE_SECRET to the same text for all ranks",
+         to_string(self_), described_place(launch_));
+  }
+
+  const Launch& launch_;
+  const RankInfo& self_;
+  const Patience patience_;
+  std::optional<Clock::time_point> denied_since_;
+  bool refused_ = false;  // by rank 0, for all to end
+  std::string reason_ = "no time";
+};
 
 std::vector<RankInfo> infos(const std::vector<Hello>& table) {
   std::vector<RankInfo> ranks;
@@ -201,56 +270,87 @@ std::vector<ControlLink> links_of_middle(const std::vector<Hello>& table,
 }
 
 // Each to all lower ranks, which answer when they have done the same: rank 0 begins.
-std::vector<Socket> connect_all(Reception& reception, const std::vector<Hello>& table, int self,
+std::vector<Socket> connect_all(Reception& reception, const std::vector<Hello>& table,
                                 double seconds) {
   Patience patience(seconds);
+  const Badge& badge = reception.badge();
+  auto self = static_cast<size_t>(badge.rank);
   std::vector<Socket> lower;
-  for (int rank = 0; rank < self; ++rank)
-    lower.push_back(connect_to_rank(table[size_t(self)], table[size_t(rank)], patience));
-  auto sockets = accept_ranks(reception, table, self, self + 1, patience);
+  for (size_t rank = 0; rank < self; ++rank)
+    lower.push_back(connect_to_rank(table[self], table[rank], badge.secret, patience));
+  auto sockets = accept_ranks(reception, table, badge.rank + 1, patience);
   std::ranges::move(lower, sockets.begin());
   return sockets;
+}
+
+// Rank 0's part, and that of the others.
+Meeting meet_as_master(const Launch& launch, const RankInfo& self, Patience patience) {
+  auto place = open_place(launch, patience.end);
+  auto hello = own_hello(self, launch.size, place.interface, place.listener.port());
+  hello.run = random_number();
+  Reception reception(std::move(place.listener), {place.secret, hello.run, 0},
+                      limits_for(launch.size));
+  Master master(reception, launch, hello);
+  master.gather(patience);
+  Meeting meeting;
+  meeting.ranks = infos(master.table());
+  meeting.links = links_of_middle(master.table(), master.sockets());
+  meeting.data = connect_all(reception, master.table(), patience.seconds);
+  return meeting;
+}
+
+Meeting meet_as_joiner(const Launch& launch, const RankInfo& self, Patience patience) {
+  Joiner joiner(launch, self, patience);
+  joiner.join();
+  Reception reception(std::move(*joiner.listener),
+                      {joiner.secret, joiner.table[0].run, launch.rank}, limits_for(launch.size));
+  Meeting meeting;
+  meeting.ranks = infos(joiner.table);
+  meeting.links.push_back(link_to(joiner.table, 0, std::move(joiner.to_master)));
+  meeting.data = connect_all(reception, joiner.table, patience.seconds);
+  return meeting;
+}
+
+// MPI has joined the ranks of a launcher and nobody else, so what it carries may hold the secret.
+std::string secret_from_master(ProcessGroup& group) {
+  return broadcast(group, group.rank() == 0 ? random_secret() : "");
+}
+
+// Whether all ranks have one loopback.
+bool share_loopback(ProcessGroup& group) {
+  std::string own = loopback_identity();
+  auto all = all_gather(group, own);
+  return !own.empty() && std::ranges::count(all, own) == group.size();
 }
 
 }  // namespace
 
 Meeting meet_at_master(const Launch& launch, const RankInfo& self, double start_seconds) {
-  Meeting meeting;
   Patience patience(start_seconds);
-  Reception reception(launch.rank == 0 ? launch.master_port : 0);
-  std::vector<Hello> table;
-  if (launch.rank == 0) {
-    Master master(reception, launch, self);
-    master.gather(patience);
-    table = master.table();
-    meeting.links = links_of_middle(table, master.sockets());
-  } else {
-    auto hello = own_hello(self, launch.size, reception.port());
-    auto [received, socket] = come_to_master(launch, hello, patience);
-    table = std::move(received);
-    meeting.links.push_back(link_to(table, 0, std::move(socket)));
-  }
-  meeting.ranks = infos(table);
-  meeting.data = connect_all(reception, table, launch.rank, start_seconds);
-  return meeting;
+  return launch.rank == 0 ? meet_as_master(launch, self, patience)
+                          : meet_as_joiner(launch, self, patience);
 }
 
 Meeting meet_through(ProcessGroup& group, const RankInfo& self, double start_seconds) {
-  Meeting meeting;
-  Reception reception(0);
-  auto hello = own_hello(self, group.size(), reception.port());
-  hello.token = random_token();
+  Interface interface = share_loopback(group) ? loopback_interface() : all_interfaces();
+  std::string secret = secret_from_master(group);
+  std::optional<Listener> listener;  // of rank 0 alone: only the star is made
+  if (group.rank() == 0) listener.emplace(0, interface.address);
+  auto hello = own_hello(self, group.size(), interface, listener ? listener->port() : 0);
+  hello.run = random_number();  // rank 0's counts
   std::vector<Hello> table;
   for (const std::string& line : all_gather(group, to_text(hello)))
     table.push_back(read_hello(line).value());
-  // The others take rank 0's token from the table, so that theirs are of no use.
+  for (Hello& each : table) each.run = table[0].run;
+  Meeting meeting;
   Patience patience(start_seconds);
   if (group.rank() == 0) {
-    auto sockets = accept_ranks(reception, table, 0, 1, patience);
+    Reception reception(std::move(*listener), {secret, hello.run, 0}, limits_for(group.size()));
+    auto sockets = accept_ranks(reception, table, 1, patience);
     meeting.links = links_of_middle(table, sockets);
   } else {
     auto& own = table[size_t(group.rank())];
-    meeting.links.push_back(link_to(table, 0, connect_to_rank(own, table[0], patience)));
+    meeting.links.push_back(link_to(table, 0, connect_to_rank(own, table[0], secret, patience)));
   }
   meeting.ranks = infos(table);
   return meeting;

@@ -14,12 +14,15 @@ struct Meeting {
   std::vector<Socket> data;        // to each other rank by rank, empty for itself
 };
 
-// Without MPI: rank 0 listens on launch.master_port, the others come to launch.master_address, and
-// then each rank connects to all lower ones. Errors as join_world(); when rank 0 finds one, it
-// tells it to all who came, so that all end with the same words.
+// Without MPI: rank 0 listens, the others come to it (meeting_place.h), and then each rank connects
+// to all lower ones. Both ends of each connection prove that they know the run's secret before they
+// tell anything (handshake.h); who does not is turned away, and changes nothing. Errors as
+// join_world(); when rank 0 finds one, it tells it to all who came, so that all end with the same
+// words.
 Meeting meet_at_master(const Launch& launch, const RankInfo& self, double start_seconds);
 
-// Over a group that talks already: only the star is to be made; `data` stays empty.
+// Over a group that talks already: only the star is to be made, with a secret that the group
+// carries; `data` stays empty.
 Meeting meet_through(ProcessGroup& group, const RankInfo& self, double start_seconds);
 
 }  // namespace spire

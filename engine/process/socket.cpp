@@ -73,6 +73,12 @@ std::optional<sockaddr_in> resolve(const std::string& address, int port) {
   return result;
 }
 
+std::string to_text(const sockaddr_in& address) {
+  char text[INET_ADDRSTRLEN] = {};
+  if (address.sin_family == AF_INET) inet_ntop(AF_INET, &address.sin_addr, text, sizeof text);
+  return text;
+}
+
 // One attempt; the error number, or 0 with `socket` connected.
 int try_connect(const sockaddr_in& address, Deadline deadline, Socket& socket) {
   Socket attempt(stream_socket());
@@ -143,11 +149,15 @@ void Socket::receive_all(void* data, size_t bytes, Deadline deadline) {
 std::string Socket::peer_address() const {
   sockaddr_in address{};
   socklen_t size = sizeof address;
-  auto generic = reinterpret_cast<sockaddr*>(&address);
-  char text[INET_ADDRSTRLEN] = {};
-  if (getpeername(descriptor_, generic, &size) != 0 || address.sin_family != AF_INET) return {};
-  inet_ntop(AF_INET, &address.sin_addr, text, sizeof text);
-  return text;
+  bool known = getpeername(descriptor_, reinterpret_cast<sockaddr*>(&address), &size) == 0;
+  return known ? to_text(address) : "";
+}
+
+std::string Socket::own_address() const {
+  sockaddr_in address{};
+  socklen_t size = sizeof address;
+  bool known = getsockname(descriptor_, reinterpret_cast<sockaddr*>(&address), &size) == 0;
+  return known ? to_text(address) : "";
 }
 
 void Socket::shut_down() noexcept {
@@ -161,17 +171,20 @@ std::pair<Socket, Socket> socket_pair() {
   return {Socket(ends[0]), Socket(ends[1])};
 }
 
-Listener::Listener(int port) : socket_(stream_socket()) {
+Listener::Listener(int port, const std::string& interface) : socket_(stream_socket()) {
   int on = 1;
   setsockopt(socket_.descriptor(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_ANY);
+  if (!interface.empty() && inet_pton(AF_INET, interface.c_str(), &address.sin_addr) != 1)
+    fail(Category::device, "cannot listen on '{}', which is no IPv4 address", interface);
   address.sin_port = htons(static_cast<uint16_t>(port));
   auto generic = reinterpret_cast<sockaddr*>(&address);
   socklen_t size = sizeof address;
   if (bind(socket_.descriptor(), generic, size) != 0 || listen(socket_.descriptor(), 1024) != 0)
-    fail(Category::device, "cannot listen on port {}: {}", port, strerror(errno));
+    fail(Category::device, "cannot listen on port {}{}: {}", port,
+         interface.empty() ? "" : " of " + interface, strerror(errno));
   getsockname(socket_.descriptor(), generic, &size);
   port_ = ntohs(address.sin_port);
 }
@@ -202,6 +215,15 @@ Socket connect_to(const std::string& address, int port, Deadline deadline) {
     std::this_thread::sleep_for(wait);
     wait = std::min(wait * 2, std::chrono::milliseconds(500));
   }
+}
+
+std::optional<std::string> resolve_address(const std::string& name) {
+  auto address = resolve(name, 0);
+  return address ? std::optional(to_text(*address)) : std::nullopt;
+}
+
+bool is_loopback(const std::string& address) {
+  return address.starts_with("127.");
 }
 
 std::vector<std::string> own_addresses() {

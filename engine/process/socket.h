@@ -28,8 +28,9 @@ class Socket {
   void send_all(const void* data, size_t bytes, Deadline deadline);
   void receive_all(void* data, size_t bytes, Deadline deadline);
 
-  // The IPv4 address at the other end; empty for half of a pair.
+  // The IPv4 addresses at the other end and at this one; empty for half of a pair.
   std::string peer_address() const;
+  std::string own_address() const;
 
   // Ends the connection in both directions; whoever waits on it, here or there, is released. Any
   // thread.
@@ -42,10 +43,13 @@ class Socket {
 // Both ends of a connection inside this machine.
 std::pair<Socket, Socket> socket_pair();
 
+inline constexpr const char* kLoopback = "127.0.0.1";
+
 class Listener {
  public:
-  // port 0: any free one. Throws Error(device) when it is taken or forbidden.
-  explicit Listener(int port);
+  // port 0: any free one. address: of one of this machine's interfaces, as text; "" stands for all.
+  // Throws Error(device) when it is taken, forbidden, or not this machine's.
+  explicit Listener(int port, const std::string& address = kLoopback);
   int port() const { return port_; }
   int descriptor() const { return socket_.descriptor(); }  // to poll: readable when one comes
   // The next connection, or nothing when the deadline passed.
@@ -59,6 +63,11 @@ class Listener {
 // Tries until the deadline, for the listener may come up later; then Error(collective) with the
 // address and the last reason.
 Socket connect_to(const std::string& address, int port, Deadline deadline);
+
+// The IPv4 address of a name, or of an address as text; nothing when it is not known.
+std::optional<std::string> resolve_address(const std::string& name);
+// Whether only this machine reaches it: 127.0.0.1 and its like.
+bool is_loopback(const std::string& address);
 
 // IPv4 addresses of this machine's interfaces, loopback last.
 std::vector<std::string> own_addresses();

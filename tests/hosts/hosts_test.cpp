@@ -129,7 +129,8 @@ class TcpHosts : public Hosts {
     Programs programs;
     for (int rank = 0; rank < hosts; ++rank) {
       Words variables = {"env", "RANK=" + std::to_string(rank),
-                         "WORLD_SIZE=" + std::to_string(hosts), "MASTER_ADDR=10.9.0.1"};
+                         "WORLD_SIZE=" + std::to_string(hosts), "MASTER_ADDR=10.9.0.1",
+                         "SPIRE_SECRET=the hosts of this test"};
       programs.push_back(std::make_unique<Program>(
           kEnv, network_.on(rank + 1, variables + Words{TRAINER_PROGRAM} + words)));
     }

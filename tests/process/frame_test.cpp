@@ -82,7 +82,7 @@ TEST(Hello, GoesThroughText) {
   hello.info = {3, "node-7.cluster", 4711, {0, 1, 64}};
   hello.size = 5;
   hello.port = 29501;
-  hello.token = 0xffff'ffff'ffff'fffeu;
+  hello.run = 0xffff'ffff'ffff'fffeu;
   hello.addresses = {"10.0.0.7", "127.0.0.1"};
   auto read = read_hello(to_text(hello));
   ASSERT_TRUE(read);
@@ -90,9 +90,11 @@ TEST(Hello, GoesThroughText) {
   EXPECT_EQ(read->info.cores, hello.info.cores);
   EXPECT_EQ(read->size, 5);
   EXPECT_EQ(read->port, 29501);
-  EXPECT_EQ(read->token, hello.token);
+  EXPECT_EQ(read->run, hello.run);
   EXPECT_EQ(read->addresses, hello.addresses);
 
+  hello.info.host = "a host\x1b[31m";  // a name that the system allows
+  EXPECT_EQ(read_hello(to_text(hello))->info.host, "a?host?[31m");
   hello.addresses.clear();
   hello.info.cores.clear();
   read = read_hello(to_text(hello));
@@ -104,9 +106,14 @@ TEST(Hello, GoesThroughText) {
 TEST(Hello, NonsenseIsRefused) {
   EXPECT_FALSE(read_hello(""));
   EXPECT_FALSE(read_hello("one two three"));
-  EXPECT_FALSE(read_hello("2 2 1 1 1 host - -"));    // rank 2 of 2
-  EXPECT_FALSE(read_hello("-1 2 1 1 1 host - -"));   // rank -1
-  EXPECT_FALSE(read_hello("1 2 1 1 1 host -"));      // no cores
+  EXPECT_FALSE(read_hello("2 2 1 1 1 host - -"));   // rank 2 of 2
+  EXPECT_FALSE(read_hello("-1 2 1 1 1 host - -"));  // rank -1
+  EXPECT_FALSE(read_hello("1 2 1 1 1 host -"));     // no cores
+  for (const char* host : {"\x1b[2J", "a\x07",
+                           "\x9b"
+                           "2J",
+                           "h\xc3\xb6st"})
+    EXPECT_FALSE(read_hello(fmt::format("1 2 1 1 1 {} - -", host)));
   EXPECT_FALSE(read_table("1 2 1 1 1 host - -\n"));  // rank 0 is missing
 }
 

@@ -47,7 +47,8 @@ const Variables torchrun{{"RANK", "5"},
                          {"LOCAL_RANK", "1"},
                          {"LOCAL_WORLD_SIZE", "4"},
                          {"MASTER_ADDR", "node7"},
-                         {"MASTER_PORT", "4000"}};
+                         {"MASTER_PORT", "4000"},
+                         {"SPIRE_SECRET", "eight ranks know it"}};
 
 // Category, and all of `words` in the message.
 void expect_refusal(const Variables& variables, const std::vector<std::string>& words) {
@@ -122,10 +123,55 @@ TEST(Launch, Torchrun) {
 }
 
 TEST(Launch, TorchrunsDefaults) {
-  Launch launch = read({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "10.0.0.1"}});
+  Launch launch = read({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "localhost"}});
   expect_place(launch, "torchrun", 1, 2, 0, 1);
   EXPECT_EQ(launch.master_port, 29500);
   expect_place(read({{"RANK", "0"}, {"WORLD_SIZE", "1"}}), "torchrun", 0, 1, 0, 1);
+}
+
+// Over a network strangers may come, too; on this machine's loopback there is nothing to configure.
+TEST(Launch, ANetworkNeedsASecret) {
+  Variables open = torchrun;
+  open.erase("SPIRE_SECRET");
+  for (const char* address : {"node7", "10.9.0.1", "127", "localhost.example.org", "::1"}) {
+    expect_refusal(open + Variables{{"MASTER_ADDR", address}},
+                   {"RANK=5 and WORLD_SIZE=8 meet at MASTER_ADDR=" + std::string(address),
+                    "SPIRE_SECRET", "SPIRE_SECRET_FILE", "openssl rand -hex 32"});
+  }
+  for (const char* address : {"localhost", "127.0.0.1", "127.1.2.3"})
+    EXPECT_EQ(read(open + Variables{{"MASTER_ADDR", address}}).secret, "");
+  EXPECT_EQ(read(torchrun).secret, "eight ranks know it");
+  expect_refusal(open + Variables{{"SPIRE_SECRET", "short"}}, {"SPIRE_SECRET has 5 characters"});
+  // MPI joins its ranks itself.
+  EXPECT_EQ(read(open_mpi).secret, "");
+}
+
+TEST(Launch, OneHostMeansLoopback) {
+  Variables one_host = torchrun + Variables{{"LOCAL_WORLD_SIZE", "8"}, {"LOCAL_RANK", "5"}};
+  one_host.erase("SPIRE_SECRET");
+  EXPECT_TRUE(read(one_host).one_host);
+  EXPECT_EQ(read(one_host).master_address, "127.0.0.1");
+  EXPECT_FALSE(read(torchrun).one_host);
+  EXPECT_EQ(read(torchrun).master_address, "node7");
+  // Without LOCAL_WORLD_SIZE, the last rank's LOCAL_RANK would tell it alone.
+  one_host.erase("LOCAL_WORLD_SIZE");
+  Variables last = one_host + Variables{{"RANK", "7"}, {"LOCAL_RANK", "7"}};
+  expect_refusal(last, {"MASTER_ADDR=node7", "SPIRE_SECRET"});
+}
+
+TEST(Launch, TorchrunsAgentKeepsAStore) {
+  Variables agent = torchrun + Variables{{"TORCHELASTIC_USE_AGENT_STORE", "True"},
+                                         {"TORCHELASTIC_RUN_ID", "job 7"},
+                                         {"TORCHELASTIC_RESTART_COUNT", "2"}};
+  agent.erase("SPIRE_SECRET");
+  EXPECT_EQ(read(agent).store_key, "/spire/job 7/2");
+  EXPECT_EQ(read(agent).master_address, "node7");
+  EXPECT_EQ(read(agent + Variables{{"LOCAL_WORLD_SIZE", "8"}, {"LOCAL_RANK", "5"}}).master_address,
+            "node7")
+      << "the agent's, not rank 0's";
+  EXPECT_EQ(read(agent + Variables{{"SPIRE_SECRET", "eight ranks know it"}}).secret,
+            "eight ranks know it");
+  EXPECT_EQ(read(torchrun + Variables{{"TORCHELASTIC_USE_AGENT_STORE", "False"}}).store_key, "");
 }
 
 TEST(Launch, TheInnerLauncherCounts) {

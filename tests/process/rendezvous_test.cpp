@@ -1,14 +1,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
+#include <latch>
 #include <mutex>
 
 #include <spire/process/hello.h>
-#include <spire/process/reception.h>
 #include <spire/process/rendezvous.h>
 #include <tests/process/ranks.h>
 
+#include "tests/process/stranger.h"
 #include "tools/master_port.h"
 
 namespace spire {
@@ -29,6 +31,7 @@ Launch launch_of(int rank, int size, int port) {
   launch.size = size;
   launch.master_address = "127.0.0.1";
   launch.master_port = port;
+  launch.secret = "the ranks of this test";
   return launch;
 }
 
@@ -160,45 +163,58 @@ TEST(Rendezvous, RanksThatCountDifferentlyEndAll) {
   }
 }
 
-// A browser, a scanner that says nothing, a frame that is no hello: they keep nobody waiting.
-TEST(Rendezvous, StrangersAreDropped) {
+// Each of them a hundred times, before the ranks come and while they do; hundreds stay and say
+// nothing more.
+TEST(Rendezvous, StrangersNeitherJoinNorEndTheRun) {
   tool::MasterPort held;
   int port = held.number();
-  std::vector<Meeting> meetings(2);
-  run_ranks(3, [&](int rank) {
-    if (rank == 2) {
-      auto silent = connect_to("127.0.0.1", port, in_seconds(60));
-      auto browser = connect_to("127.0.0.1", port, in_seconds(60));
-      std::string request = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
-      browser.send_all(request.data(), request.size(), in_seconds(60));
-      auto confused = connect_to("127.0.0.1", port, in_seconds(60));
-      send_frame(confused, {FrameKind::hello, "rank one of two"}, in_seconds(60));
-      EXPECT_THROW(receive_frame(browser, in_seconds(60)), Error) << "closed";
-      EXPECT_THROW(receive_frame(confused, in_seconds(60)), Error) << "closed";
-      meetings[1] = meet_at_master(launch_of(1, 2, port), info_of(1), 60);
-    } else if (rank == 0) {
-      meetings[0] = meet_at_master(launch_of(0, 2, port), info_of(0), 60);
+  std::vector<Meeting> meetings(3);
+  std::atomic<int> let_in = 0;
+  std::latch visited(2);
+  run_ranks(4, [&](int rank) {
+    std::vector<Socket> open;
+    auto visits = [&](int times) {
+      for (const Stranger& stranger : strangers())
+        for (int i = 0; i < times; ++i) let_in += stranger.visit(port, open);
+    };
+    // Rank 2 comes last, so that rank 0 waits as long as the strangers come.
+    if (rank == 1 || rank == 3) {
+      visits(50);
+      visited.count_down();
     }
+    if (rank == 2) visited.wait();
+    if (rank == 3) return;
+    meetings[size_t(rank)] = meet_at_master(launch_of(rank, 3, port), info_of(rank), 120);
   });
-  EXPECT_EQ(meetings[1].ranks.size(), 2u);
-  EXPECT_TRUE(meetings[0].data[1]);
+  EXPECT_EQ(let_in, 0);
+  for (Meeting& meeting : meetings) {
+    ASSERT_EQ(meeting.ranks.size(), 3u);
+    for (int rank = 0; rank < 3; ++rank)
+      EXPECT_EQ(to_string(meeting.ranks[size_t(rank)]), to_string(info_of(rank)));
+  }
+  expect_star_works(meetings);
 }
 
-TEST(Rendezvous, DroppedStrangersAreMentioned) {
+// Threads share a process, and so a pid: both ranks must differ in their secrets alone.
+TEST(Rendezvous, AnotherSecretIsNamedToWhoHasIt) {
   tool::MasterPort held;
   int port = held.number();
+  Ends ends(2);
   run_ranks(2, [&](int rank) {
-    if (rank == 0) {
-      EXPECT_THAT([&] { meet_at_master(launch_of(0, 2, port), info_of(0), 1.0); },
-                  ThrowsMessage<Error>(AllOf(HasSubstr("rank 1 of 2 did not come"),
-                                             HasSubstr("is it started, can it reach it?"),
-                                             HasSubstr("something else: 1 connections"))));
-      return;
-    }
-    auto stranger = connect_to("127.0.0.1", port, in_seconds(60));
-    stranger.send_all("0123456789abcdef", 16, in_seconds(60));
-    EXPECT_THROW(receive_frame(stranger, in_seconds(60)), Error);
+    Launch launch = launch_of(rank, 2, port);
+    if (rank == 1) launch.secret = "the ranks of another test";
+    ends.meet(rank, launch, info_of(rank), 1.0);
   });
+  EXPECT_EQ(ends.categories[1], Category::config);
+  EXPECT_EQ(ends.texts[1],
+            fmt::format("rank 1 (host host1, pid 101): rank 0 at 127.0.0.1:{} has another secret: "
+                        "set SPIRE_SECRET to the same text for all ranks",
+                        port));
+  EXPECT_EQ(ends.categories[0], Category::collective);
+  EXPECT_THAT(ends.texts[0],
+              AllOf(HasSubstr("rank 1 of 2 did not come to 127.0.0.1:"),
+                    HasSubstr("is it started, can it reach it? (turned away connections: "),
+                    HasSubstr("that did not know this run's secret (SPIRE_SECRET, the same")));
 }
 
 }  // namespace

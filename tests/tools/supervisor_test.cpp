@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <sstream>
 
 #include "tests/tools/many_processes.h"
 
@@ -183,6 +184,48 @@ class Variables {
  private:
   std::vector<std::pair<std::string, std::string>> variables_;
 };
+
+std::string content(pid_t process, const char* name) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/" + name, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// The value of a variable that the process was started with; empty when there is none.
+std::string variable_of(pid_t process, const std::string& name) {
+  std::istringstream variables(content(process, "environ"));
+  for (std::string variable; std::getline(variables, variable, '\0');)
+    if (variable.starts_with(name + "=")) return variable.substr(name.size() + 1);
+  return {};
+}
+
+// Known to the ranks of one start alone: it stands in their environment, which only their user can
+// read, and not in their words, which everybody can.
+TEST(Processes, ShareASecretOfTheirOwn) {
+  using Pairs = std::vector<std::pair<std::string, std::string>>;
+  Variables given(Pairs{{"SPIRE_SECRET", "a secret of another run"}});
+  ManyProcesses many;
+  Program program(many.endless("run", {"--processes=2", "--max-restarts=1"}));
+  ASSERT_TRUE(program.wait_for("checkpoint step"));
+  std::vector<pid_t> ranks = wait_for_ranks(program, 2);
+  std::string first = variable_of(ranks[0], "SPIRE_SECRET");
+  EXPECT_EQ(first.size(), 64u);
+  EXPECT_EQ(first.find_first_not_of("0123456789abcdef"), std::string::npos);
+  EXPECT_EQ(variable_of(ranks[1], "SPIRE_SECRET"), first);
+  EXPECT_EQ(variable_of(ranks[0], "MASTER_ADDR"), "127.0.0.1");
+  for (pid_t rank : ranks) EXPECT_THAT(content(rank, "cmdline"), Not(HasSubstr(first)));
+
+  kill(ranks[1], SIGKILL);
+  ASSERT_TRUE(program.wait_for("restart 1 of 1"));
+  ASSERT_TRUE(within_a_minute([&] {
+    ranks = children_of(program.pid());
+    return ranks.size() == 2 && variable_of(ranks[1], "SPIRE_SECRET").size() == 64 &&
+           variable_of(ranks[1], "SPIRE_SECRET") != first;
+  }));
+  program.signal(SIGINT);
+  program.signal(SIGINT);
+  Output output = program.finish();
+  EXPECT_THAT(output.out + output.err, Not(HasSubstr(first)));
+}
 
 TEST(Processes, AreStartedByOneOnly) {
   ManyProcesses many;

@@ -1,0 +1,52 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include <spire/base/error.h>
+#include <spire/process/interface.h>
+
+namespace spire {
+namespace {
+
+Deadline soon() {
+  return std::chrono::steady_clock::now() + std::chrono::seconds(60);
+}
+
+TEST(Interface, AnAddressOfThisMachineIsTheOnlyOne) {
+  EXPECT_EQ(interface_named("localhost").address, "127.0.0.1");
+  EXPECT_EQ(interface_named("127.0.0.7").address, "127.0.0.7");
+  for (const std::string& own : own_addresses()) {
+    EXPECT_EQ(interface_named(own).address, own);
+    EXPECT_EQ(interface_named(own).told, std::vector<std::string>{own});
+  }
+}
+
+TEST(Interface, AnAddressOfSomebodyElseMeansAll) {
+  for (const char* name : {"192.0.2.1", "no-such-host.invalid"}) {
+    EXPECT_EQ(interface_named(name).address, "");
+    EXPECT_EQ(interface_named(name).told, own_addresses());
+  }
+}
+
+TEST(Interface, AListenerHearsItsOwnAddressAlone) {
+  Listener listener(0, "127.0.0.1");
+  Socket socket = connect_to("127.0.0.1", listener.port(), soon());
+  EXPECT_EQ(socket.own_address(), "127.0.0.1");
+  auto now = std::chrono::steady_clock::now();
+  EXPECT_THROW(connect_to("127.0.0.2", listener.port(), now), Error);
+  for (const std::string& other : own_addresses()) {
+    if (other == "127.0.0.1") continue;
+    EXPECT_THROW(connect_to(other, listener.port(), now), Error) << other;
+  }
+  EXPECT_THROW(Listener(0, "192.0.2.1"), Error);
+  EXPECT_THROW(Listener(0, "no address"), Error);
+}
+
+TEST(Interface, OneMachineHasOneLoopback) {
+  EXPECT_NE(loopback_identity(), "");
+  EXPECT_EQ(loopback_identity(), loopback_identity());
+}
+
+}  // namespace
+}  // namespace spire
