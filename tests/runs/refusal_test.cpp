@@ -71,7 +71,7 @@ INSTANTIATE_TEST_SUITE_P(
                 {"--resume", "auto", "optimizer.name=adam"},
                 5,
                 "no optimizer state 'm'; was it of another optimizer?"},
-        Refusal{"NoSuchCheckpoint", {"--resume", "nowhere.h5"}, 5, "nowhere.h5: cannot be opened"},
+        Refusal{"NoSuchCheckpoint", {"--resume", "nowhere.h5"}, 5, "nowhere.h5: cannot be read: No such"},
         Refusal{"NoCheckpoint", {"--resume", TRAINER_PROGRAM}, 5, "is not a Spire checkpoint"},
         Refusal{"OverwriteWithoutData", {"--overwrite", "data.path=/nowhere"}, 4, "/nowhere/train"},
         Refusal{"OverwriteOnNoDevice", {"--overwrite", "devices=cuda:0"}, 3, "use devices: cpu"}),
