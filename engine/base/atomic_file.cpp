@@ -59,6 +59,8 @@ void AtomicWriter::look_at_former() {
   if (::lstat(path_.c_str(), &status) != 0) return;  // what is wrong shows as it is written
   if (existing_ == Existing::keep && status.st_size > 0)
     fail(category_, "{}: is there already; name another file, or give --overwrite", path_.string());
+  // Marked as unchangeable: told now, not when all is written. Mode bits do not keep a file's name.
+  if (::access(path_.c_str(), W_OK) != 0 && errno == EPERM) fail_errno(category_, "replace", path_);
   former_ = {status.st_mode & 07777, status.st_uid, status.st_gid};
 }
 

@@ -215,7 +215,7 @@ std::string RunDirectory::mend() {
       take_record();
       write_record();
     }
-    for (const auto& [name, descriptor] : std::map(folders_)) {
+    for (const auto& [name, descriptor] : folders_) {
       if (is_named(descriptor, path_ / name)) continue;
       if (lost.empty()) lost = (path_ / name).string();
       folder(name);
