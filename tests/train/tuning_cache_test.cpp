@@ -93,6 +93,7 @@ TEST_F(TuningCache, ADamagedOrForeignFileIsAProblemAndIsReplaced) {
 }
 
 TEST_F(TuningCache, AFifoIsNeverWaitedFor) {
+  std::filesystem::create_directories(path.parent_path());
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   EXPECT_THAT(read_tuning_cache(path).problem, HasSubstr("is a FIFO"));
   EXPECT_THROW(add_to_tuning_cache(path, measured("k", "e")), Error);
