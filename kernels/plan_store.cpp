@@ -1,10 +1,9 @@
 #include <spire/base/atomic_file.h>
 #include <spire/base/hash.h>
+#include <spire/base/read_file.h>
 #include <spire/kernels/plan_store.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <vector>
 
 namespace spire {
@@ -59,14 +58,12 @@ std::optional<std::string> PlanStore::find(const std::string& name) {
   auto mine = new_.find(name);
   if (mine != new_.end()) return ++found_, mine->second;
   if (folder_.empty()) return std::nullopt;
-  std::error_code error;
-  fs::path path = file_of(name);
-  uintmax_t bytes = fs::file_size(path, error);
-  if (error) return std::nullopt;
   std::optional<std::string> plan;
-  if (bytes <= most_of_one) {
-    std::ifstream file(path, std::ios::binary);
-    plan = plan_in(std::string{std::istreambuf_iterator<char>(file), {}}, name);
+  try {
+    auto text = read_file_if_there(file_of(name), Category::config, most_of_one);
+    if (!text) return std::nullopt;
+    plan = plan_in(*text, name);
+  } catch (const Error&) {  // it cannot be read: made anew, and said
   }
   ++(plan ? found_ : damaged_);
   return plan;

@@ -134,6 +134,7 @@ void add_predict_options(CLI::App& app, Arguments& a) {
       ->type_name("csv|json");
   app.add_option("--to", p.to, "file to write; images: folder, otherwise ./predictions")
       ->type_name("PATH");
+  app.add_flag("--overwrite", a.overwrite, "replace files that are there and hold something");
   auto* prompt = app.add_option("--prompt", p.prompt, "language models: the text to go on from");
   prompt->type_name("TEXT");
   app.add_option("--prompt-file", p.prompt_file,

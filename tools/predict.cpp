@@ -15,10 +15,12 @@
 
 #include "commands.h"
 #include "named_run.h"
+#include "files_read.h"
 #include "prediction_inputs.h"
 #include "prediction_rows.h"
 #include "prompt.h"
 #include "signals.h"
+#include "text_output.h"
 
 namespace spire::tool {
 
@@ -50,28 +52,11 @@ int64_t predict_all(Predictor& predictor, InputRows& rows, const PredictArgument
   return done;
 }
 
-// A file, or stdout. The file is there when all is written.
-class TextOutput {
- public:
-  explicit TextOutput(const std::string& to) {
-    if (!to.empty()) file_.emplace(to, Category::config);
-  }
-  void write(const std::string& text) { file_ ? file_->write(text) : fmt::print("{}", text); }
-  void finish() {
-    if (file_) file_->commit();
-  }
-
- private:
-  std::optional<AtomicWriter> file_;
-};
-
 void predict_rows(Predictor& predictor, PredictionInputs& inputs, const PredictArguments& arguments,
-                  const StopSignals& signals) {
+                  TextOutput& output, const StopSignals& signals) {
   RowFormat format = {.json = arguments.format == "json", .files = !arguments.inputs.empty()};
   PredictionRows rows(predictor.spec(), predictor.task(), predictor.output_shape().elements(),
                       format);
-  if (!arguments.to.empty()) inputs.check_target(arguments.to);
-  TextOutput output(arguments.to);
   int64_t count =
       predict_all(predictor, inputs.rows(), arguments, signals,
                   [&](const RowOrigin& origin, const std::byte*, std::span<const float> outputs) {
@@ -107,9 +92,11 @@ void make_folder(const fs::path& folder) {
 }
 
 // A file a sample: the image, and what the model made of it, side by side.
-void predict_pictures(Predictor& predictor, PredictionInputs& inputs,
-                      const PredictArguments& arguments, const StopSignals& signals) {
+void predict_pictures(Predictor& predictor, PredictionInputs& inputs, const Arguments& given,
+                      const FilesRead& read, const StopSignals& signals) {
+  const PredictArguments& arguments = given.predict;
   fs::path folder = arguments.to.empty() ? "predictions" : arguments.to;
+  Existing existing = given.overwrite ? Existing::replace : Existing::keep;
   make_folder(folder);
   const Column& column = predictor.spec().columns[0];
   const Normalization& normalization = predictor.spec().normalization;
@@ -118,28 +105,29 @@ void predict_pictures(Predictor& predictor, PredictionInputs& inputs,
   auto write = [&](const RowOrigin& origin, const std::byte* input, std::span<const float> output) {
     copy_floats(input, column.dtype, image);
     fs::path file = folder / names.of(origin);
-    inputs.check_target(file);
+    read.refuse_as_target(file);
     make_folder(file.parent_path());
-    write_png(file, grid_of({picture_of(image, column.shape, normalization),
-                             picture_of(output, column.shape, normalization)},
-                            2));
+    write_png(file,
+              grid_of({picture_of(image, column.shape, normalization),
+                       picture_of(output, column.shape, normalization)},
+                      2),
+              existing);
   };
   int64_t count = predict_all(predictor, inputs.rows(), arguments, signals, write);
   inputs.finish(count);
   fmt::print("{} pictures in {}\n", count, folder.string());
 }
 
-void generate_text(Predictor& predictor, const PredictArguments& arguments, uint64_t seed) {
+void generate_text(Predictor& predictor, const PredictArguments& arguments,
+                   const std::string& prompt, TextOutput& output, uint64_t seed) {
   if (predictor.spec().vocabulary.empty())
     fail(Category::data, "the model was trained on tokens without a vocabulary: there is no text");
   auto vocabulary = make_vocabulary(predictor.spec().vocabulary);
-  std::string prompt = read_prompt(arguments);
   GenerateOptions options{.tokens = arguments.tokens,
                           .temperature = arguments.temperature,
                           .top_k = arguments.top_k,
                           .seed = seed};
   auto ids = generate(predictor_pass(predictor), vocabulary->encode(prompt), options);
-  TextOutput output(arguments.to);
   output.write(prompt + vocabulary->decode(ids) + "\n");
   output.finish();
 }
@@ -167,17 +155,29 @@ int run_predict(const Arguments& arguments) {
   SampleSpec spec = sample_spec_from_text(checkpoint.state.data_spec);
   bool text = spec.columns[0].name == "tokens";
   check_words(asked, text, config.data.name);
+  FilesRead read;
+  read.add(checkpoint.path);
+  if (asked.prompt_file) read.add(*asked.prompt_file);
+  // The prompt may come from a pipe: a signal ends the wait for it as long as none is held.
+  std::string prompt = text ? read_prompt(asked) : "";
   Predictor predictor(checkpoint.state, {.device = asked.device, .batch = text ? 1 : asked.batch});
   StopSignals signals(StopSignals::ending);
+  // Refuses its target before anything is computed.
+  auto open_output = [&] {
+    if (!asked.to.empty()) read.refuse_as_target(asked.to);
+    return TextOutput(asked.to, arguments.overwrite, signals.flag());
+  };
   if (text) {
-    generate_text(predictor, asked, config.seed);
+    TextOutput output = open_output();
+    generate_text(predictor, asked, prompt, output, config.seed);
     return 0;
   }
-  PredictionInputs inputs(config, predictor.spec(), arguments);
+  PredictionInputs inputs(config, predictor.spec(), arguments, read);
   if (predictor.task() == Task::reconstruct) {
-    predict_pictures(predictor, inputs, asked, signals);
+    predict_pictures(predictor, inputs, arguments, read, signals);
   } else {
-    predict_rows(predictor, inputs, asked, signals);
+    TextOutput output = open_output();
+    predict_rows(predictor, inputs, asked, output, signals);
   }
   return 0;
 }

@@ -45,20 +45,22 @@ class DatasetRows : public InputRows {
 }  // namespace
 
 PredictionInputs::PredictionInputs(const RunConfig& config, const SampleSpec& spec,
-                                   const Arguments& arguments)
+                                   const Arguments& arguments, FilesRead& read)
     : skip_(arguments.predict.on_error == "skip"), silent_(arguments.log_level == "error") {
   if (arguments.predict.inputs.empty()) {
     if (arguments.predict.on_error)
       fail(Category::config,
            "--on-error is for inputs of your own; for the test data give data.on_error=skip");
     ReadOptions options = {compute_dtype(config), config.seed};
-    rows_ = std::make_unique<DatasetRows>(open_dataset(config.data, options).test, spec);
+    std::unique_ptr<Dataset> data = open_dataset(config.data, options).test;
+    for (const std::filesystem::path& file : data->files()) read.add(file);
+    rows_ = std::make_unique<DatasetRows>(std::move(data), spec);
     return;
   }
   InputReport report = {.problem = [this](const std::string& text) { take_problem(text); },
                         .note = [this](const std::string& text) { warn(text); }};
   std::vector<ListedInput> files = list_inputs(arguments.predict.inputs, spec, report);
-  for (const ListedInput& file : files) files_.insert(std::filesystem::weakly_canonical(file.path));
+  for (const ListedInput& file : files) read.add(file.path);
   rows_ = open_inputs(std::move(files), spec, config.data, report);
 }
 
@@ -70,11 +72,6 @@ void PredictionInputs::take_problem(const std::string& problem) {
 
 void PredictionInputs::warn(const std::string& text) const {
   if (!silent_) fmt::print(stderr, "warning: {}\n", text);
-}
-
-void PredictionInputs::check_target(const std::filesystem::path& path) const {
-  if (files_.contains(std::filesystem::weakly_canonical(path)))
-    fail(Category::config, "--to: {} is one of the inputs; write somewhere else", path.string());
 }
 
 void PredictionInputs::finish(int64_t read) const {

@@ -3,9 +3,8 @@
 #include <spire/data/input_rows.h>
 #include <spire/train/predictor.h>
 
-#include <set>
-
 #include "arguments.h"
+#include "files_read.h"
 
 namespace spire::tool {
 
@@ -14,11 +13,11 @@ class PredictionInputs {
   // config: of the run, for its test data. Warnings and notes go to stderr as --log-level has it.
   // Throws Error(config), and Error(data) for inputs that are not there, unless --on-error skips
   // them.
-  PredictionInputs(const RunConfig& config, const SampleSpec& spec, const Arguments& arguments);
+  // What is read is added to `files`.
+  PredictionInputs(const RunConfig& config, const SampleSpec& spec, const Arguments& arguments,
+                   FilesRead& files);
 
   InputRows& rows() { return *rows_; }
-  // Throws Error(config) where writing to `path` would replace an input.
-  void check_target(const std::filesystem::path& path) const;
   // Behind the last row: how many inputs were left out. Throws Error(data) when `read`, the number
   // of rows, is 0.
   void finish(int64_t read) const;
@@ -29,7 +28,6 @@ class PredictionInputs {
 
   bool skip_, silent_;
   int64_t skipped_ = 0;
-  std::set<std::filesystem::path> files_;  // of the user, as weakly_canonical() has them
   std::unique_ptr<InputRows> rows_;
 };
 

@@ -2,10 +2,8 @@
 
 #include <spire/base/error.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iostream>
+#include <spire/base/read_file.h>
+#include <unistd.h>
 
 namespace spire::tool {
 
@@ -13,33 +11,22 @@ namespace {
 
 constexpr size_t most_bytes = 1 << 20;
 
-std::string read_all(std::istream& stream, const std::string& name) {
-  std::string text(most_bytes + 1, '\0');
-  errno = 0;
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (stream.bad() || errno != 0)
-    fail(Category::data, "--prompt-file {}: cannot be read: {}", name, std::strerror(errno));
-  text.resize(static_cast<size_t>(stream.gcount()));
-  if (text.size() > most_bytes)
-    fail(Category::data, "--prompt-file {}: over {} bytes; give the last part of it", name,
-         most_bytes);
-  if (text.ends_with('\n')) text.pop_back();
-  if (text.ends_with('\r')) text.pop_back();
-  return text;
-}
-
 }  // namespace
 
 std::string read_prompt(const PredictArguments& arguments) {
   if (arguments.prompt) return *arguments.prompt;
   if (!arguments.prompt_file) return "\n";
-  const std::string& name = *arguments.prompt_file;
-  if (name == "-") return read_all(std::cin, "-");
-  errno = 0;
-  std::ifstream file(name, std::ios::binary);
-  if (!file)
-    fail(Category::data, "--prompt-file {}: cannot be read: {}", name, std::strerror(errno));
-  return read_all(file, name);
+  std::string text;
+  try {
+    text = *arguments.prompt_file == "-"
+               ? read_stream(STDIN_FILENO, "-", Category::data, most_bytes)
+               : read_stream(*arguments.prompt_file, Category::data, most_bytes);
+  } catch (const Error& error) {
+    fail(Category::data, "--prompt-file {}", error.what());
+  }
+  if (text.ends_with('\n')) text.pop_back();
+  if (text.ends_with('\r')) text.pop_back();
+  return text;
 }
 
 }  // namespace spire::tool

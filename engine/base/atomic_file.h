@@ -1,8 +1,10 @@
 // Files that are either whole or not there, whatever kills the process or the machine.
 #pragma once
 #include <spire/base/error.h>
+#include <sys/types.h>
 
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -11,12 +13,20 @@ namespace spire {
 // What a writer that was killed leaves behind: "<path>.tmp". Nobody reads it; it may be removed.
 inline constexpr std::string_view temporary_suffix = ".tmp";
 
+// What happens to a file that has the name already: a file of ours is replaced, one that a person
+// names is kept, unless it is empty.
+enum class Existing { replace, keep };
+
 // Writes "<path>.tmp" bit by bit. commit() makes it `path`, as write_file_atomically() does;
-// without it the temporary is removed, and an old `path` stays as it was.
+// without it the temporary is removed, and an old `path` stays as it was. The new file has the mode
+// of the old one, and its owner where the system allows that. Only a regular file is ever replaced:
+// a folder, FIFO, device or link is refused before anything is written.
 class AtomicWriter {
  public:
-  // All throw Error(category) naming the file and the system's reason.
-  AtomicWriter(std::filesystem::path path, Category category);
+  // All throw Error(category) naming the file and the system's reason. With Existing::keep a file
+  // that gets the name before commit() is kept, too; what was written then stays in the temporary.
+  AtomicWriter(std::filesystem::path path, Category category,
+               Existing existing = Existing::replace);
   ~AtomicWriter();
   AtomicWriter(const AtomicWriter&) = delete;
   AtomicWriter& operator=(const AtomicWriter&) = delete;
@@ -25,9 +35,21 @@ class AtomicWriter {
   void commit();  // once, at the end
 
  private:
+  struct Former {
+    mode_t mode;
+    uid_t owner;
+    gid_t group;
+  };
+
+  void look_at_former();
+  void open_temporary();
+  void take_name();
+
   std::filesystem::path path_, temporary_;
   Category category_;
-  int descriptor_ = -1;  // of the temporary
+  Existing existing_;
+  std::optional<Former> former_;  // of the file that has the name
+  int descriptor_ = -1;           // of the temporary
   bool committed_ = false;
 };
 
@@ -39,8 +61,9 @@ void sync_directory(const std::filesystem::path& directory, Category category);
 // is removed, an old `path` stays as it was, and Error(category) names the file and the system's
 // reason. One writer a path at a time.
 void write_file_atomically(const std::filesystem::path& path,
-                           std::span<const std::string_view> parts, Category category);
+                           std::span<const std::string_view> parts, Category category,
+                           Existing existing = Existing::replace);
 void write_file_atomically(const std::filesystem::path& path, std::string_view content,
-                           Category category);
+                           Category category, Existing existing = Existing::replace);
 
 }  // namespace spire

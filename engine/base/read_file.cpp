@@ -1,48 +1,36 @@
 #include <fcntl.h>
 #include <spire/base/read_file.h>
-#include <sys/stat.h>
+#include <spire/base/regular_file.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <memory>
+#include <span>
 
 namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void cannot_read(Category category, const fs::path& path, int reason) {
-  fail(category, "{}: cannot be read: {}", path.string(), std::strerror(reason));
+// With the reason from errno.
+[[noreturn]] void cannot_read(Category category, const fs::path& path) {
+  fail(category, "{}: cannot be read: {}", path.string(), std::strerror(errno));
 }
 
-class Descriptor {
- public:
-  Descriptor(const fs::path& path, int flags) : value_(::open(path.c_str(), flags | O_CLOEXEC)) {}
-  ~Descriptor() {
-    if (value_ >= 0) ::close(value_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  operator int() const { return value_; }
-
- private:
-  int value_;
-};
-
-std::string read_to_end(int descriptor, const fs::path& path, Category category,
-                        size_t most_bytes) {
+// Reads to the end by `read_some`, which fills a block or returns less at the end.
+template <typename Read>
+std::string read_to_end(const fs::path& path, Category category, size_t most_bytes,
+                        const Read& read_some) {
   constexpr size_t block = 64 << 10;
   std::string text;
   for (;;) {
     size_t before = text.size();
     text.resize(before + block);
-    ssize_t count = ::read(descriptor, text.data() + before, block);
-    int reason = errno;
-    text.resize(before + static_cast<size_t>(std::max<ssize_t>(count, 0)));
-    if (count == 0) return text;
-    if (count < 0 && reason != EINTR) cannot_read(category, path, reason);
+    size_t count = read_some(std::as_writable_bytes(std::span(text)).subspan(before));
+    text.resize(before + count);
     if (text.size() > most_bytes) fail(category, "{}: over {} bytes", path.string(), most_bytes);
+    if (count == 0) return text;
   }
 }
 
@@ -50,18 +38,29 @@ std::string read_to_end(int descriptor, const fs::path& path, Category category,
 
 std::optional<std::string> read_file_if_there(const fs::path& path, Category category,
                                               size_t most_bytes) {
-  Descriptor file(path, O_RDONLY | O_NONBLOCK);
-  if (file < 0 && errno == ENOENT) return std::nullopt;
-  struct stat status = {};
-  if (file < 0 || ::fstat(file, &status) != 0) cannot_read(category, path, errno);
-  if (!S_ISREG(status.st_mode)) fail(category, "{}: not a regular file", path.string());
-  return read_to_end(file, path, category, most_bytes);
+  auto file = RegularFile::if_there(path, category);
+  if (!file) return std::nullopt;
+  return read_to_end(path, category, most_bytes,
+                     [&](std::span<std::byte> out) { return file->read(out); });
+}
+
+std::string read_stream(int descriptor, const fs::path& name, Category category,
+                        size_t most_bytes) {
+  return read_to_end(name, category, most_bytes, [&](std::span<std::byte> out) {
+    ssize_t count = 0;
+    do {
+      count = ::read(descriptor, out.data(), out.size());
+    } while (count < 0 && errno == EINTR);
+    if (count < 0) cannot_read(category, name);
+    return static_cast<size_t>(count);
+  });
 }
 
 std::string read_stream(const fs::path& path, Category category, size_t most_bytes) {
-  Descriptor file(path, O_RDONLY);
-  if (file < 0) cannot_read(category, path, errno);
-  return read_to_end(file, path, category, most_bytes);
+  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) cannot_read(category, path);
+  std::unique_ptr<int, void (*)(int*)> closing(&descriptor, [](int* file) { ::close(*file); });
+  return read_stream(descriptor, path, category, most_bytes);
 }
 
 std::vector<fs::path> list_folder(const fs::path& folder, Category category) {

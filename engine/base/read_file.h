@@ -15,8 +15,12 @@ namespace spire {
 std::optional<std::string> read_file_if_there(const std::filesystem::path& path, Category category,
                                               size_t most_bytes = size_t{64} << 20);
 
-// The same of whatever can be read to an end, `<(a pipe)` too. Throws where nothing is there.
+// The same of whatever can be read to an end, `<(a pipe)` too, for files that a person names for
+// that: it waits for a pipe's writer. Throws where nothing is there.
 std::string read_stream(const std::filesystem::path& path, Category category,
+                        size_t most_bytes = size_t{64} << 20);
+// The same of what is open, from where it stands; it stays open. `name` is for messages.
+std::string read_stream(int descriptor, const std::filesystem::path& name, Category category,
                         size_t most_bytes = size_t{64} << 20);
 
 // Names in a folder, in no order; none where there is no such folder. Throws Error(category) where

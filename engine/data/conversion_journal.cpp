@@ -1,6 +1,7 @@
 #include <spire/base/atomic_file.h>
 #include <spire/base/error.h>
 #include <spire/base/hash.h>
+#include <spire/base/read_file.h>
 #include <spire/config/schema.h>
 #include <spire/config/text.h>
 #include <spire/data/conversion_journal.h>
@@ -10,8 +11,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -59,10 +58,17 @@ std::string checksum_of_files(const std::vector<fs::path>& files) {
   return hex(hash);
 }
 
+void require_other_files(const fs::path& target, const std::vector<fs::path>& files) {
+  std::error_code error;
+  for (const fs::path& file : files)
+    if (fs::equivalent(target, file, error))
+      fail(Category::config, "--to: {} is one of the files that are read; write somewhere else",
+           target.string());
+}
+
 std::optional<ConversionJournal> read_journal(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  Json json = Json::parse(text, nullptr, false);
+  std::optional<std::string> text = read_file_if_there(path, Category::data);
+  Json json = Json::parse(text.value_or(""), nullptr, false);
   if (!json.is_object()) return {};
   try {
     return ConversionJournal{{json.at("config"), json.at("samples"), json.at("files")},

@@ -21,12 +21,17 @@ std::string conversion_config(const RunConfig& config, const std::string& more);
 // Throws Error(data) for a file that cannot be looked at.
 std::string checksum_of_files(const std::vector<std::filesystem::path>& files);
 
+// Throws Error(config) where the target is one of the files, by this name or another one.
+void require_other_files(const std::filesystem::path& target,
+                         const std::vector<std::filesystem::path>& files);
+
 struct ConversionJournal {
   ConversionSource source;
   std::vector<int64_t> done;  // as the conversion counts
 };
 
-// Nothing where there is none, or none that was written as a whole.
+// Nothing where there is none, or none that was written as a whole. Throws Error(data) where one is
+// there and cannot be read.
 std::optional<ConversionJournal> read_journal(const std::filesystem::path& path);
 void write_journal(const std::filesystem::path& path, const ConversionJournal& journal);
 

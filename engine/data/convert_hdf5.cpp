@@ -1,6 +1,7 @@
 // Blocks of rows are read by some threads and written to their places in the file's frame.
 #include <spire/base/error.h>
 #include <spire/base/hash.h>
+#include <spire/base/regular_file.h>
 #include <spire/base/thread.h>
 #include <spire/data/conversion_journal.h>
 #include <spire/data/convert.h>
@@ -54,6 +55,8 @@ class Hdf5Conversion {
     work();
     if (error_) std::rethrow_exception(error_);
     file.sync();
+    require_replaceable(target_, Category::config);
+    file.take_mode_of(target_);
     rename_durably(partial_, target_);
     fs::remove(journal_path_);
     return result();
@@ -95,7 +98,8 @@ class Hdf5Conversion {
 };
 
 void Hdf5Conversion::prepare_target() {
-  if (fs::exists(target_) && !options_.overwrite)
+  require_replaceable(target_, Category::config);
+  if (is_there(target_) && !options_.overwrite)
     fail(Category::config, "{}: is there already; choose another --to, or give --overwrite",
          target_.string());
   std::error_code error;
@@ -117,6 +121,7 @@ void Hdf5Conversion::open_source() {
       order_ ? fmt::format("--order: shuffled by seed {}\n", config_.seed) : "--order: source\n";
   std::vector<fs::path> files = half(0).files();
   for (fs::path& file : half(1).files()) files.push_back(std::move(file));
+  require_other_files(target_, files);
   journal_.source = {
       conversion_config(config_, order),
       fmt::format("{} {} {}", rows_.count[0], rows_.count[1], to_text(half(0).spec())),

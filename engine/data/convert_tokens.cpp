@@ -26,12 +26,20 @@ bool is_of_shards(const fs::path& path) {
   return path.extension() == ".tokens" || path.filename() == "vocabulary.txt";
 }
 
+// Without a slash at its end; a link is followed, as a folder cannot take its name.
+fs::path folder_of(const fs::path& to) {
+  fs::path folder = to.filename().empty() ? to.parent_path() : to;
+  std::error_code error;
+  fs::path behind = fs::is_symlink(folder, error) ? fs::canonical(folder, error) : fs::path();
+  return error || behind.empty() ? folder : behind;
+}
+
 class TokenConversion {
  public:
   TokenConversion(const RunConfig& config, const ConvertOptions& options)
       : config_(config),
         options_(options),
-        target_(options.to.filename().empty() ? options.to.parent_path() : options.to),
+        target_(folder_of(options.to)),
         partial_(target_.string() + ".partial") {}
 
   ConvertResult run() {
@@ -73,15 +81,17 @@ class TokenConversion {
 
 // Nothing but shards is ever replaced: a mistyped --to must not cost a folder of something else.
 void TokenConversion::check_target() const {
-  if (!fs::exists(target_)) return;
-  if (!fs::is_directory(target_))
+  std::error_code error;
+  fs::file_status found = fs::symlink_status(target_, error);
+  if (!fs::exists(found)) return;
+  if (!fs::is_directory(found))
     fail(Category::config, "{}: is a file; token shards need a folder, choose another --to",
          target_.string());
   for (const auto& entry : fs::directory_iterator(target_)) {
     if (!options_.overwrite)
       fail(Category::config, "{}: is there already; choose another --to, or give --overwrite",
            target_.string());
-    if (!is_of_shards(entry.path()))
+    if (!is_of_shards(entry.path()) || !entry.is_regular_file())
       fail(Category::config, "{}: is no token shard, so --overwrite does not replace its folder",
            entry.path().string());
   }

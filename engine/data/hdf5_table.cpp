@@ -1,4 +1,5 @@
 #include <spire/base/error.h>
+#include <spire/base/regular_file.h>
 #include <spire/data/hdf5_table.h>
 
 #include <algorithm>
@@ -103,11 +104,8 @@ Handle access_of(hid_t creation, size_t element_bytes) {
 }  // namespace
 
 Handle open_hdf5_data(const fs::path& path) {
-  std::error_code error;
-  if (!fs::exists(path, error))
-    fail(Category::data, "{}: no such file; check data.path", path.string());
-  if (!fs::is_regular_file(path, error))
-    fail(Category::data, "{}: is no file; data.path names the HDF5 file itself", path.string());
+  if (!is_there(path)) fail(Category::data, "{}: no such file; check data.path", path.string());
+  RegularFile checked(path, Category::data);  // libhdf5 opens whatever has the name
   return in_hdf5_file(path, [&] {
     Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "make properties");
     // The variable HDF5_USE_FILE_LOCKING, where it is set, wins over this.

@@ -68,8 +68,8 @@ class ImageFolder : public Dataset {
 
  private:
   void write_image(int64_t sample, int64_t epoch, PictureScratch& scratch, std::byte* out) const {
+    read_picture_file(listing_.path(sample), scratch.file);
     try {
-      read_picture_file(listing_.path(sample), scratch.file);
       Box box = cropper_.box(picture_size(scratch.file), epoch, sample);
       int reduce = reduction_of(scratch.file, box);
       decode_picture(scratch.file, reduce, scratch.decoded);

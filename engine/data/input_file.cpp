@@ -1,10 +1,8 @@
 #include <spire/base/error.h>
 #include <spire/data/input_file.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -47,7 +45,8 @@ struct InputFile::Inflater {
   bool later_member = false;  // after the first member of the file
 };
 
-InputFile::InputFile(std::filesystem::path path) : file_(std::move(path)), buffer_(buffer_bytes) {
+InputFile::InputFile(std::filesystem::path path)
+    : file_(std::move(path), Category::data), buffer_(buffer_bytes) {
   refill();
   if (chunk_.size() >= 2 && chunk_[0] == 0x1f && chunk_[1] == 0x8b)
     inflater_ = std::make_unique<Inflater>();
@@ -78,14 +77,7 @@ std::string InputFile::read_text(size_t most) {
 }
 
 bool InputFile::refill() {
-  size_t filled = 0;
-  while (filled < buffer_.size()) {
-    ssize_t got = ::read(file_.descriptor(), buffer_.data() + filled, buffer_.size() - filled);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) file_.fail_reading(errno);
-    if (got == 0) break;
-    filled += static_cast<size_t>(got);
-  }
+  size_t filled = file_.read(std::as_writable_bytes(std::span(buffer_)));
   chunk_ = {buffer_.data(), filled};
   raw_offset_ += filled;
   return filled > 0;

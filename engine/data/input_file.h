@@ -1,7 +1,7 @@
 // A dataset file's content as a stream of bytes, whether stored plain or as gzip (RFC 1952; told by
 // its first two bytes 1f 8b, not by its name). Every error is Error(data) and names the file.
 #pragma once
-#include <spire/data/regular_file.h>
+#include <spire/base/regular_file.h>
 
 #include <cstdint>
 #include <filesystem>

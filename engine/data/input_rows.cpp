@@ -1,8 +1,8 @@
 #include <spire/base/error.h>
+#include <spire/base/regular_file.h>
 #include <spire/data/image_listing.h>
 #include <spire/data/input_rows.h>
 #include <spire/data/picture_rows.h>
-#include <spire/data/regular_file.h>
 #include <spire/data/table_rows.h>
 
 #include <utility>

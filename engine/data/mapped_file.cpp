@@ -1,5 +1,5 @@
+#include <spire/base/regular_file.h>
 #include <spire/data/mapped_file.h>
-#include <spire/data/regular_file.h>
 #include <sys/mman.h>
 
 #include <cerrno>
@@ -8,7 +8,7 @@
 namespace spire {
 
 MappedFile::MappedFile(std::filesystem::path path) : path_(std::move(path)) {
-  RegularFile file(path_);
+  RegularFile file(path_, Category::data);
   if (file.bytes() == 0) return;
   void* memory = ::mmap(nullptr, file.bytes(), PROT_READ, MAP_SHARED, file.descriptor(), 0);
   if (memory == MAP_FAILED) file.fail_reading(errno);

@@ -70,8 +70,8 @@ Picture grid_of(const std::vector<Picture>& pictures, int64_t columns) {
   return grid;
 }
 
-void write_png(const std::filesystem::path& path, const Picture& picture) {
-  write_file_atomically(path, encode(picture), Category::data);
+void write_png(const std::filesystem::path& path, const Picture& picture, Existing existing) {
+  write_file_atomically(path, encode(picture), Category::data, existing);
 }
 
 }  // namespace spire

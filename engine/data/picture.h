@@ -1,5 +1,6 @@
 // Images for people: what a model made, written as PNG.
 #pragma once
+#include <spire/base/atomic_file.h>
 #include <spire/data/sample.h>
 
 #include <filesystem>
@@ -22,7 +23,8 @@ Picture picture_of(std::span<const float> image, const Shape& shape,
 Picture grid_of(const std::vector<Picture>& pictures, int64_t columns);
 
 // Throws Error(data) naming the file when it cannot be written; a file that is there is replaced
-// as a whole.
-void write_png(const std::filesystem::path& path, const Picture& picture);
+// as a whole, where `existing` says so.
+void write_png(const std::filesystem::path& path, const Picture& picture,
+               Existing existing = Existing::replace);
 
 }  // namespace spire

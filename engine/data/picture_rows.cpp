@@ -107,8 +107,8 @@ std::optional<RowOrigin> PictureRows::read_idx(std::byte* row) {
 }
 
 void PictureRows::read_picture(const std::filesystem::path& path, std::byte* row) {
+  read_picture_file(path, file_);
   try {
-    read_picture_file(path, file_);
     ImageSize size = picture_size(file_);
     Box box = cropper_.box(size, 0, 0);
     int reduce = is_jpeg(file_) && !is_whole(size) ? cropper_.reduction(box) : 1;

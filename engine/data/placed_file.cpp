@@ -1,5 +1,5 @@
-#include <fcntl.h>
 #include <spire/base/atomic_file.h>
+#include <spire/base/regular_file.h>
 #include <spire/data/placed_file.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -39,9 +39,7 @@ bool is_for_want_of_room(int reason) {
 }  // namespace
 
 PlacedFile::PlacedFile(fs::path path)
-    : path_(std::move(path)),
-      descriptor_(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
-  if (descriptor_ < 0) fail_to("create it", path_, errno);
+    : path_(std::move(path)), descriptor_(open_in_place(path_, Category::data)) {
   if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
   ::close(descriptor_);
   fail(Category::data, "{}: another process writes it; wait for its end", path_.string());
@@ -82,6 +80,12 @@ void PlacedFile::write(int64_t place, std::span<const std::byte> bytes) const {
 
 void PlacedFile::sync() const {
   if (::fsync(descriptor_) != 0) fail_to("write it", path_, errno);
+}
+
+void PlacedFile::take_mode_of(const fs::path& former) const {
+  struct stat status {};
+  if (::stat(former.c_str(), &status) != 0) return;
+  if (::fchmod(descriptor_, status.st_mode & 0777) != 0) fail_to("set its mode", path_, errno);
 }
 
 void require_room(const fs::path& file, int64_t bytes) {

@@ -11,7 +11,8 @@ namespace spire {
 // for it, how many bytes it needs and how many are free.
 class PlacedFile {
  public:
-  // Makes the file where there is none. Throws where another process has it open in this way.
+  // Makes the file where there is none. Throws where another process has it open in this way, and
+  // for what is no regular file.
   explicit PlacedFile(std::filesystem::path path);
   ~PlacedFile();
   PlacedFile(const PlacedFile&) = delete;
@@ -23,6 +24,8 @@ class PlacedFile {
   void resize(int64_t bytes) const;
   void write(int64_t place, std::span<const std::byte> bytes) const;  // any thread may call
   void sync() const;  // what was written outlives the machine
+  // That of a file that this one is to replace, where there is one.
+  void take_mode_of(const std::filesystem::path& former) const;
 
   const std::filesystem::path& path() const { return path_; }
 

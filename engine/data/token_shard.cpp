@@ -1,7 +1,7 @@
 #include <spire/base/atomic_file.h>
 #include <spire/base/error.h>
 #include <spire/base/hash.h>
-#include <spire/data/regular_file.h>
+#include <spire/base/regular_file.h>
 #include <spire/data/token_shard.h>
 
 #include <algorithm>

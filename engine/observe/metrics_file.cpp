@@ -1,11 +1,13 @@
 #include <fcntl.h>
 #include <spire/base/atomic_file.h>
+#include <spire/base/read_file.h>
+#include <spire/base/regular_file.h>
 #include <spire/observe/metrics_file.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -14,10 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string read_all(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
+constexpr size_t most_bytes = std::numeric_limits<ptrdiff_t>::max();  // long runs have long files
 
 // Not-finite numbers become null: JSON has no others, and null keeps a column numeric.
 std::string line_of(const Json& record) {
@@ -53,24 +52,25 @@ MetricsFile::~MetricsFile() {
 
 void MetricsFile::on_start(const StartInfo& start) {
   std::string kept;
-  if (!start.resumed_from.empty()) kept = metrics_through(read_all(path_), start.resumed_step);
-  try {
-    open(kept);
-  } catch (const Error& error) {
-    warn_(fmt::format("no metrics will be recorded: {}", error.what()));
+  if (!start.resumed_from.empty()) {
+    auto before = read_file_if_there(path_, Category::config, most_bytes);
+    kept = metrics_through(before.value_or(""), start.resumed_step);
   }
+  open(kept, Existing::replace);
 }
 
-void MetricsFile::open(std::string_view kept) {
-  write_file_atomically(path_, kept, Category::unexpected);
+void MetricsFile::open(std::string_view kept, Existing existing) {
+  write_file_atomically(path_, kept, Category::config, existing);
+  int file = open_in_place(path_, Category::config);
+  ::fcntl(file, F_SETFL, O_APPEND);
+  int before = std::exchange(descriptor_, file);
+  if (before >= 0) ::close(before);
   bytes_ = static_cast<int64_t>(kept.size());
-  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (descriptor_ < 0)
-    fail(Category::unexpected, "cannot open {}: {}", path_.string(), std::strerror(errno));
 }
 
-void MetricsFile::append(std::string line) {
+void MetricsFile::append(const std::string& line) {
   if (descriptor_ < 0) return;
+  if (!is_named(descriptor_, path_) && !put_back()) return;
   ssize_t written = ::write(descriptor_, line.data(), line.size());
   if (written != static_cast<ssize_t>(line.size())) {
     failed(written < 0 ? std::strerror(errno) : "the disk is full");
@@ -78,8 +78,34 @@ void MetricsFile::append(std::string line) {
   }
   bytes_ += written;
   int64_t missing = std::exchange(missing_, 0);
+  lost_ += missing;
   if (missing > 0)
     warn_(fmt::format("{} is written again; {} lines are missing", path_.string(), missing));
+}
+
+// The name is gone, but what was written is still in the open file.
+bool MetricsFile::put_back() {
+  try {
+    std::string kept(static_cast<size_t>(bytes_), '\0');
+    ssize_t got = ::pread(descriptor_, kept.data(), kept.size(), 0);
+    if (got != std::ssize(kept)) fail(Category::unexpected, "its lines cannot be read");
+    open(kept, Existing::keep);
+    warn_(
+        fmt::format("{} was removed or replaced during the run; it is written anew, with all its "
+                    "lines",
+                    path_.string()));
+    return true;
+  } catch (const Error& error) {
+    if (missing_++ == 0)
+      warn_(fmt::format("{} was removed or replaced during the run: {}; training goes on",
+                        path_.string(), error.what()));
+    return false;
+  }
+}
+
+std::string MetricsFile::lost() const {
+  int64_t lines = lost_ + missing_;
+  return lines == 0 ? "" : fmt::format("{} lacks {} lines", path_.string(), lines);
 }
 
 void MetricsFile::failed(std::string_view what) {

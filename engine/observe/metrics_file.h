@@ -1,5 +1,6 @@
 // metrics.jsonl: one JSON object a line, for pandas and the like. docs/metrics.md lists the tags.
 #pragma once
+#include <spire/base/atomic_file.h>
 #include <spire/observe/observer.h>
 #include <spire/observe/units.h>
 
@@ -14,8 +15,10 @@ namespace spire {
 // records of steps beyond the resumed one and a torn last line were cut off, so that a killed and
 // resumed run leaves what a straight one leaves.
 //
-// Never throws for a failed write: it tells `warn` once, skips lines while the disk stays full and
-// never leaves half a line, and says how many are missing when writing works again.
+// on_start() throws Error(config) where the file cannot be read or written. Nothing else throws for
+// a failed write: it tells `warn` once, skips lines while the disk stays full and never leaves half
+// a line, and says how many are missing when writing works again. A file that is removed during the
+// run is written anew, with its lines; another's file that has the name then is left alone.
 class MetricsFile : public Observer {
  public:
   using Warn = std::function<void(std::string_view)>;
@@ -28,10 +31,12 @@ class MetricsFile : public Observer {
   void on_step(const StepReport& step) override;
   void on_eval(const EvalReport& eval) override;
   void on_checkpoint(const CheckpointReport& checkpoint) override;
+  std::string lost() const override;
 
  private:
-  void open(std::string_view kept);  // the file holds `kept` and is open for appending
-  void append(std::string line);
+  void open(std::string_view kept, Existing existing);  // the file holds `kept` and is open
+  void append(const std::string& line);
+  bool put_back();
   void failed(std::string_view what);
 
   const std::filesystem::path path_;
@@ -40,6 +45,7 @@ class MetricsFile : public Observer {
   int descriptor_ = -1;
   int64_t bytes_ = 0;    // of whole lines in the file
   int64_t missing_ = 0;  // lines lost since the last good write
+  int64_t lost_ = 0;     // and before it
 };
 
 // The lines of `text` that are whole JSON objects of a step not beyond `step`.

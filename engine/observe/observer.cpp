@@ -30,4 +30,10 @@ void ObserverList::on_end(const RunSummary& summary) {
   for (auto& observer : observers_) observer->on_end(summary);
 }
 
+std::string ObserverList::lost() const {
+  for (const auto& observer : observers_)
+    if (std::string text = observer->lost(); !text.empty()) return text;
+  return "";
+}
+
 }  // namespace spire

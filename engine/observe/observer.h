@@ -1,7 +1,8 @@
 // What a run tells about itself, as plain events, and who listens.
 // The trainer calls every observer from its own thread, in order; an observer is never called by
-// two threads at once. An observer must not throw for a failed write: a full disk spoils a log,
-// not a run.
+// two threads at once. Before the first step an observer throws where it will not be able to write.
+// Later it must not throw for a failed write: a full disk spoils a log, not a run. It tells at
+// once, and the run's exit code tells at the end: lost().
 #pragma once
 #include <spire/observe/metric.h>
 
@@ -147,6 +148,8 @@ class Observer {
   virtual void on_note(std::string_view) {}  // what is good to know, and no fault
   virtual void on_warning(std::string_view) {}
   virtual void on_end(const RunSummary&) {}
+  // What it could not write, as a sentence; empty: nothing is lost.
+  virtual std::string lost() const { return ""; }
 };
 
 // Hands every event to each of its observers, in the order they were added.
@@ -161,6 +164,7 @@ class ObserverList : public Observer {
   void on_note(std::string_view text) override;
   void on_warning(std::string_view text) override;
   void on_end(const RunSummary& summary) override;
+  std::string lost() const override;  // of the first that has lost something
 
  private:
   std::vector<std::unique_ptr<Observer>> observers_;

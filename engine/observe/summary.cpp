@@ -49,11 +49,18 @@ std::string summary_json(const RunSummary& summary) {
 SummaryFile::SummaryFile(std::filesystem::path path, Warn warn)
     : path_(std::move(path)), warn_(std::move(warn)) {}
 
+// A file that could be made, and is not: what is wrong shows before the run.
+void SummaryFile::on_start(const StartInfo&) {
+  AtomicWriter(path_, Category::config);
+}
+
 void SummaryFile::on_end(const RunSummary& summary) {
+  if (summary.output.empty()) return;
   try {
     write_file_atomically(path_, summary_json(summary), Category::unexpected);
   } catch (const Error& error) {
-    warn_(error.what());
+    lost_ = error.what();
+    warn_(lost_);
   }
 }
 

@@ -10,16 +10,20 @@ namespace spire {
 
 std::string summary_json(const RunSummary& summary);  // indented, ends with a newline
 
-// Writes summary.json at the end of a run, whole or not at all; tells `warn` when it cannot.
+// Writes summary.json at the end of a run, whole or not at all; tells `warn` when it cannot. A run
+// that names no output, as its directory is not its own any more, has none.
 class SummaryFile : public Observer {
  public:
   using Warn = std::function<void(std::string_view)>;
   SummaryFile(std::filesystem::path path, Warn warn);
+  void on_start(const StartInfo& start) override;  // throws Error(config) where it could not
   void on_end(const RunSummary& summary) override;
+  std::string lost() const override { return lost_; }
 
  private:
   const std::filesystem::path path_;
   const Warn warn_;
+  std::string lost_;
 };
 
 }  // namespace spire

@@ -1,4 +1,5 @@
 #include <spire/base/atomic_file.h>
+#include <spire/base/regular_file.h>
 #include <spire/train/checkpoint_file.h>
 #include <spire/train/checkpoint_image.h>
 
@@ -13,6 +14,7 @@ void write_checkpoint(const std::filesystem::path& path, const TrainingState& st
 }
 
 TrainingState read_checkpoint(const std::filesystem::path& path) {
+  RegularFile checked(path, Category::checkpoint);  // its messages name the file
   try {
     verify_header(path);
     return decode_checkpoint(path);

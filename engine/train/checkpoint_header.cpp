@@ -1,12 +1,13 @@
 #include <spire/base/error.h>
 #include <spire/base/hash.h>
+#include <spire/base/regular_file.h>
 #include <spire/train/checkpoint_header.h>
 
 #include <algorithm>
 #include <bit>
 #include <charconv>
-#include <fstream>
 #include <optional>
+#include <span>
 
 namespace spire {
 namespace {
@@ -112,23 +113,17 @@ Header parse_block(std::string_view block) {
 // Reads from the file, in order of offsets.
 class Reader {
  public:
-  explicit Reader(const std::filesystem::path& path) : file_(path, std::ios::binary) {
-    if (!file_) fail(Category::checkpoint, "cannot be opened; does it exist and may it be read?");
-    bytes_ = std::filesystem::file_size(path);
-  }
-  uint64_t bytes() const { return bytes_; }
+  explicit Reader(const std::filesystem::path& path) : file_(path, Category::checkpoint) {}
+  uint64_t bytes() const { return file_.bytes(); }
   void read(uint64_t offset, uint64_t count, std::string& out) {
-    if (offset > bytes_ || count > bytes_ - offset)
-      fail(Category::checkpoint, "it is cut off after {} bytes", bytes_);
-    out.resize(count);
-    file_.seekg(static_cast<std::streamoff>(offset));
-    if (!file_.read(out.data(), static_cast<std::streamsize>(count)))
-      fail(Category::checkpoint, "cannot be read at byte {}", offset);
+    bool inside = offset <= bytes() && count <= bytes() - offset;
+    out.resize(inside ? count : 0);
+    if (!inside || file_.read_at(offset, std::as_writable_bytes(std::span(out))) < count)
+      fail(Category::checkpoint, "it is cut off after {} bytes", bytes());
   }
 
  private:
-  std::ifstream file_;
-  uint64_t bytes_ = 0;
+  RegularFile file_;
 };
 
 Header read_header(Reader& file) {

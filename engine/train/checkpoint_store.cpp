@@ -1,5 +1,6 @@
 #include <spire/base/atomic_file.h>
 #include <spire/base/error.h>
+#include <spire/base/lasting_error.h>
 #include <spire/base/read_file.h>
 #include <spire/train/checkpoint_file.h>
 #include <spire/train/checkpoint_store.h>
@@ -84,7 +85,8 @@ fs::path CheckpointStore::save(const TrainingState& state) const {
   std::error_code error;
   fs::create_directories(directory_, error);
   if (error)
-    fail(Category::checkpoint, "cannot create {}: {}", directory_.string(), error.message());
+    throw LastingError(Category::checkpoint,
+                       fmt::format("cannot create {}: {}", directory_.string(), error.message()));
   fs::path path = path_of(state.step);
   write_checkpoint(path, state);
   std::string name = path.filename().string() + "\n";

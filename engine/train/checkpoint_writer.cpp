@@ -1,4 +1,5 @@
 #include <spire/base/error.h>
+#include <spire/base/lasting_error.h>
 #include <spire/base/thread.h>
 #include <spire/train/checkpoint_writer.h>
 
@@ -16,6 +17,7 @@ double milliseconds_since(Clock::time_point start) {
 // Runs outside the lock; turns whatever `save` throws into the result's error.
 CheckpointResult save_now(const CheckpointWriter::Save& save, const TrainingState& state) {
   CheckpointResult result;
+  result.final = false;
   result.step = state.step;
   Clock::time_point start = Clock::now();
   try {
@@ -26,6 +28,7 @@ CheckpointResult save_now(const CheckpointWriter::Save& save, const TrainingStat
     result.path = std::move(path);
   } catch (const std::exception& error) {
     result.error = error.what();
+    result.final = dynamic_cast<const LastingError*>(&error) != nullptr;
   }
   result.write_ms = milliseconds_since(start);
   return result;
@@ -113,8 +116,8 @@ void CheckpointWriter::run() {
   }
 }
 
-// All attempts at one snapshot. lock: held on entry and on return, released while working or
-// waiting.
+// All attempts at one snapshot: one where no other would go better. lock: held on entry and on
+// return, released while working or waiting.
 void CheckpointWriter::write(std::unique_lock<std::mutex>& lock) {
   for (auto wait : backoff_) {
     if (attempt(false, lock) || superseded() || impatient()) return;
@@ -130,10 +133,10 @@ bool CheckpointWriter::attempt(bool last, std::unique_lock<std::mutex>& lock) {
   CheckpointResult result = save_now(save_, state);
   lock.lock();
   bool written = result.error.empty();
-  result.final = written || last || impatient() || superseded();
+  result.final = result.final || written || last || impatient() || superseded();
   failure_ = written ? std::nullopt : std::optional(result.error);
   results_.push_back(std::move(result));
-  return written;
+  return written || results_.back().final;
 }
 
 }  // namespace spire

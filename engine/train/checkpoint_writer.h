@@ -30,8 +30,9 @@ struct CheckpointResult {
 // waits only when one is being written and another is already submitted; a step loop that submits
 // less often than the disk can write never waits for the disk.
 //
-// A failed write is tried again after each of the waits in `backoff`. A newer snapshot ends these
-// waits and takes the failed one's place, because it is worth more: a full disk never blocks
+// A failed write is tried again after each of the waits in `backoff`, unless it is a LastingError,
+// as of a folder that cannot be written into: that ends the attempts at once. A newer snapshot ends
+// these waits and takes the failed one's place, because it is worth more: a full disk never blocks
 // training.
 //
 // buffer, submit, report, wait_idle and the destructor belong to one thread, the step loop's.

@@ -85,7 +85,7 @@ class Run {
 
  private:
   bool writes() const { return options_.dry_run == 0; }
-  bool writes_files() const { return directory_ != nullptr; }
+  bool writes_files() const { return directory_ != nullptr && writable_; }
   bool stop_here() const { return options_.stop && options_.stop->load(std::memory_order_relaxed); }
   // Several ranks agree on it in each step and each batch of an evaluation.
   bool stop_asked() const { return stop_ || (world_.size() == 1 && stop_here()); }
@@ -105,6 +105,7 @@ class Run {
     }
     warn_of_small_batches();
     warn_of_skipped_samples();
+    RunResult result;
     try {
       train_data_->start(step_ / steps_per_epoch(), step_ % steps_per_epoch(),
                          1 + total_steps_ / steps_per_epoch());
@@ -114,7 +115,7 @@ class Run {
       if (repeats) evaluate_if_due();
       if (repeats || (setup_.resumed && !setup_.resumed_here())) save_checkpoint();
       while (goes_on()) one_step();
-      return finish();
+      result = finish();
     } catch (const std::exception& error) {
       PhaseRow at = trainer_.board().read(0);
       save_held_state();
@@ -123,6 +124,8 @@ class Run {
       close(static_cast<int>(verdict.category), verdict.text);
       throw to_error(verdict);
     }
+    if (std::string lost = observer_.lost(); !lost.empty()) fail(Category::checkpoint, "{}", lost);
+    return result;
   }
 
   bool stopped_early() const { return step_ < total_steps_ && early_stop_.reached(); }
@@ -187,16 +190,34 @@ class Run {
           fmt::format("{}: its file system has no locks: see to it that no other run writes there",
                       directory_->path().string()));
     }
-    write_file_atomically(
-        directory_->path() / "config.yaml",
-        options_.config_yaml.empty() ? to_yaml(setup_.config) : options_.config_yaml,
-        Category::config);
+    write_config(Category::config);
     directory_->folder("checkpoints");
     writer_.emplace([this](const TrainingState& state) { return store_.save(state); },
                     CheckpointWriter::default_backoff(), setup_.placement.helper_cores);
     if (trainer_.sampler())
       samples_.emplace(*setup_.data.test, setup_.task(), setup_.config.eval.samples,
                        directory_->folder("samples"));
+  }
+
+  void write_config(Category category) const {
+    write_file_atomically(
+        directory_->path() / "config.yaml",
+        options_.config_yaml.empty() ? to_yaml(setup_.config) : options_.config_yaml, category);
+  }
+
+  // Somebody may have removed the run directory. That is told at once, and at the end by the exit
+  // code. The weights are still here: they are saved as soon as the ranks' agreement allows it.
+  void mend_output() {
+    if (!directory_) return;
+    writable_ = false;  // should it throw
+    std::string lost = directory_->mend();
+    writable_ = true;
+    if (lost.empty()) return;
+    write_config(Category::checkpoint);
+    observer_.on_warning(fmt::format("output: {}; it is made anew and training goes on", lost));
+    if (lost_.empty()) lost_ = fmt::format("output: {}, up to step {}", lost, step_);
+    checkpoint_path_.clear();
+    save_soon_ = world_.size() == 1;  // others do not know of it, and all take part in a save
   }
 
   // The step as a run lives it: data, the trainer's step, reports of those that have ended, and
@@ -226,6 +247,7 @@ class Run {
       if (!finite && !result.skipped) stop_diverged(result);
       bool first = std::isnan(first_loss_) && !setup_.resumed;
       if (first && !result.skipped) first_loss_ = result.loss;
+      if (report.record) mend_output();
       observer_.on_step(report);
     }
   }
@@ -233,6 +255,7 @@ class Run {
   bool checkpoint_due() const {
     const CheckpointConfig& checkpoint = setup_.config.checkpoint;
     bool epoch_ended = step_ % steps_per_epoch() == 0;
+    if (save_soon_) return true;
     return due(checkpoint.every_steps, step_) ||
            (epoch_ended && due(checkpoint.every_epochs, step_ / steps_per_epoch()));
   }
@@ -246,6 +269,7 @@ class Run {
     bool best = evaluate_if_due();
     if (check_due()) trainer_.check_replicas();
     bool save = checkpoint_due() || (best && setup_.config.checkpoint.every_epochs > 0);
+    save = save && trainer_.under_way() == 0;  // save_soon_ may have come while a step is
     if (save && step_ < total_steps_) save_checkpoint();  // finish() saves the last
     if (writer_) report_checkpoints();
   }
@@ -307,6 +331,7 @@ class Run {
     validation_ = {loss, metric, shown_best(), true};
     evaluated_step_ = step_;
     warn_of_explosion(loss);
+    mend_output();
     observer_.on_eval(
         {step_, progress_.epoch(step_), loss, metric, sums.samples, progress_.pause(begin), best});
     return best;
@@ -339,18 +364,24 @@ class Run {
   }
 
   void save_checkpoint() {
-    if (!writes() || saved_step_ == step_) return;
+    if (!writes() || saved()) return;
     hold_state();
     submit_held_state();
   }
+
+  // A checkpoint of this step is submitted, and the directory into which it goes is as it was.
+  bool saved() const { return saved_step_ == step_ && !save_soon_; }
+  bool held() const { return held_step_ == step_ && saved_step_ != step_; }
 
   // What a checkpoint of this step needs of the trainer. An evaluation may fail on what is no
   // fault of the training, and after a failure ranks do nothing together any more: so this comes
   // before it. All ranks take part; rank 0 holds the state.
   void hold_state() {
-    if (!writes() || saved_step_ == step_ || held_step_ == step_) return;
+    if (!writes() || saved() || held()) return;
     auto begin = progress_.now();
     enter(Phase::checkpoint);
+    mend_output();
+    save_soon_ = false;
     trainer_.check_replicas();
     trainer_.snapshot(writer_ ? writer_->buffer() : no_state_);
     enter(Phase::idle);
@@ -386,7 +417,7 @@ class Run {
   // on from it does that evaluation again. Before the other ranks hear of the failure, for then all
   // have to end soon.
   void save_held_state() {
-    if (!writer_ || held_step_ != step_ || saved_step_ == step_) return;
+    if (!writer_ || !held()) return;
     enter(Phase::checkpoint);
     submit_held_state();
     writer_->stop_retrying();
@@ -406,6 +437,7 @@ class Run {
                                          result.final ? "" : "; it will be tried again"));
         return;
       }
+      mend_output();
       checkpoint_path_ = result.path.string();
       observer_.on_checkpoint(
           {result.step, checkpoint_path_, result.bytes, snapshot_ms_, result.write_ms});
@@ -427,6 +459,7 @@ class Run {
     report_steps(0);
     bool interrupted = !stopped_early() && (step_ < total_steps_ || evaluation_due());
     if (stopped_early()) tell_early_stop();
+    mend_output();
     if (auto hash = trainer_.average_hash()) ema_hash_ = hex(*hash);
     save_checkpoint();
     if (writer_) {
@@ -438,6 +471,9 @@ class Run {
              step_, *failure);
       }
     }
+    mend_output();
+    if (lost_.empty()) lost_ = observer_.lost();
+    if (!lost_.empty()) fail(Category::checkpoint, "{}", lost_);
     if (interrupted) return close(static_cast<int>(Category::interrupted), "signal");
     return close(0, stopped_early() ? "early_stop" : "");
   }
@@ -510,6 +546,9 @@ class Run {
   std::string checkpoint_path_, ema_hash_;
   double snapshot_ms_ = 0;
   bool stop_ = false;
+  bool writable_ = true;    // the run directory; false: it is gone, or another run has it now
+  std::string lost_;        // of what the run has written; empty: nothing
+  bool save_soon_ = false;  // a checkpoint is due though no interval has ended
   double first_loss_ = std::numeric_limits<double>::quiet_NaN();  // of a run that began here
   bool told_explosion_ = false;
   std::map<const Dataset*, int64_t> told_skips_;  // how many were told of

@@ -5,13 +5,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <sstream>
+#include <utility>
 
 #include <spire/base/atomic_file.h>
 #include <spire/base/read_file.h>
+#include <spire/base/regular_file.h>
 #include <spire/observe/units.h>
 #include <spire/process/socket.h>
 #include <spire/train/checkpoint_store.h>
@@ -23,15 +26,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr std::array file_names = {"metrics.jsonl", "summary.json", "config.yaml"};
+
 bool removed_file(const fs::path& path) {
   std::error_code error;
   return fs::is_regular_file(fs::symlink_status(path, error)) && fs::remove(path, error);
-}
-
-bool same_file(int descriptor, const fs::path& path) {
-  struct stat open_one = {}, named = {};
-  return ::fstat(descriptor, &open_one) == 0 && ::stat(path.c_str(), &named) == 0 &&
-         open_one.st_dev == named.st_dev && open_one.st_ino == named.st_ino;
 }
 
 // Makes the folder and those above it; returns how many it made.
@@ -60,12 +59,7 @@ RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {
     refuse("is a file; name a directory");
   holder_ = fmt::format("{}, process {}, since {}", host_name(), ::getpid(),
                         utc_text(std::chrono::system_clock::now()));
-  // A run that was refused removes its record: whoever opened that one meanwhile opens it anew.
-  do {
-    if (record_ >= 0) ::close(record_);
-    open_record();
-    lock_record();
-  } while (!same_file(record_, path_ / record_name));
+  take_record();
   try {
     before_ = read_file_if_there(path_ / record_name, Category::config).value_or("");
     read_record(before_);
@@ -77,13 +71,24 @@ RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {
 }
 
 RunDirectory::~RunDirectory() {
+  for (const auto& [name, descriptor] : folders_) ::close(descriptor);
   leave();
+}
+
+// A run that was refused removes its record: whoever opened that one meanwhile opens it anew.
+void RunDirectory::take_record() {
+  do {
+    if (record_ >= 0) ::close(record_);
+    record_ = -1;
+    open_record();
+    lock_record();
+  } while (!is_named(record_, path_ / record_name));
 }
 
 void RunDirectory::leave() noexcept {
   if (!begun_ && !before_.empty()) write_text(before_);
   if (!begun_ && before_.empty()) ::unlink((path_ / record_name).c_str());
-  ::close(record_);
+  if (record_ >= 0) ::close(record_);
   std::error_code error;
   fs::path made = fs::absolute(path_, error).lexically_normal();
   if (begun_ || error) return;
@@ -96,8 +101,7 @@ void RunDirectory::refuse(const std::string& what) const {
 
 void RunDirectory::open_record() {
   made_here_ = make_folders(path_);
-  record_ = ::open((path_ / record_name).c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
-  if (record_ < 0) refuse(fmt::format("cannot be written to: {}", std::strerror(errno)));
+  record_ = open_in_place(path_ / record_name, Category::config);
 }
 
 void RunDirectory::lock_record() {
@@ -106,7 +110,7 @@ void RunDirectory::lock_record() {
     if (reason == EINTR) continue;
     locked_ = reason != ENOLCK && reason != EOPNOTSUPP && reason != ENOSYS;
     if (!locked_) return;
-    ::close(record_);
+    ::close(std::exchange(record_, -1));
     std::string text = read_file_if_there(path_ / record_name, Category::config).value_or("");
     if (reason != EWOULDBLOCK) refuse(fmt::format("cannot be locked: {}", std::strerror(reason)));
     std::string holder = text.substr(0, text.find('\n'));
@@ -140,7 +144,15 @@ bool RunDirectory::write_text(const std::string& text) noexcept {
   return written == static_cast<ssize_t>(text.size()) && ::ftruncate(record_, written) == 0;
 }
 
+// Before anything is deleted or written.
+void RunDirectory::check_names() const {
+  for (const char* name : file_names) require_replaceable(path_ / name, Category::config);
+  for (const char* name : {"latest", "best"})
+    require_replaceable(path_ / "checkpoints" / name, Category::config);
+}
+
 void RunDirectory::begin(bool replace) {
+  check_names();
   if (holds_something(path_)) {
     if (!replace)
       refuse(
@@ -157,12 +169,13 @@ void RunDirectory::begin(bool replace) {
 }
 
 void RunDirectory::go_on() {
+  check_names();
   begun_ = of_a_run_ = true;
   write_record();
 }
 
 void RunDirectory::delete_files_of_runs() {
-  for (const char* name : {"metrics.jsonl", "summary.json", "config.yaml"}) {
+  for (const char* name : file_names) {
     removed_file(path_ / name);
     removed_file(path_ / (std::string(name) + std::string(temporary_suffix)));
   }
@@ -182,10 +195,38 @@ fs::path RunDirectory::folder(const std::string& name) {
   } else if (errno != EEXIST) {
     fail(Category::config, "output: cannot create {}: {}", folder.string(), std::strerror(errno));
   }
+  int descriptor = ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0)
+    fail(Category::config, "output: {} is needed as a folder: {}; move away what has the name",
+         folder.string(), std::strerror(errno));
+  auto [former, added] = folders_.try_emplace(name, descriptor);
+  if (!added) ::close(std::exchange(former->second, descriptor));
   if (::access(folder.c_str(), W_OK | X_OK) != 0)
     fail(Category::config, "output: cannot write into {}: {}", folder.string(),
          std::strerror(errno));
   return folder;
+}
+
+std::string RunDirectory::mend() {
+  std::string lost;
+  try {
+    if (!is_named(record_, path_ / record_name)) {
+      lost = path_.string();
+      take_record();
+      write_record();
+    }
+    for (const auto& [name, descriptor] : folders_) {
+      if (is_named(descriptor, path_ / name)) continue;
+      if (lost.empty()) lost = (path_ / name).string();
+      folder(name);
+    }
+  } catch (const Error& error) {
+    fail(Category::checkpoint, "{} was removed or replaced during the run: {}",
+         lost.empty() ? path_.string() : lost, error.what());
+  }
+  if (lost.empty()) return lost;
+  return fmt::format("{} was removed or replaced during the run, with what the run had written",
+                     lost);
 }
 
 }  // namespace spire

@@ -7,6 +7,7 @@
 // see it; where a file system has no locks, locked() is false.
 #pragma once
 #include <filesystem>
+#include <map>
 #include <set>
 #include <string>
 
@@ -32,15 +33,24 @@ class RunDirectory {
   // wrote is deleted, and all else stays. Throws Error(config) without `replace`, and where no run
   // has written there.
   void begin(bool replace);
-  // The run whose checkpoint lies here goes on.
+  // Both throw Error(config), before anything is changed, where metrics.jsonl and the like are no
+  // regular files. The run whose checkpoint lies here goes on.
   void go_on();
 
   // A folder inside, made where it is not there: for files of the run. Throws Error(config) where
-  // nothing can be written into it.
+  // nothing can be written into it. A link to a folder is one.
   std::filesystem::path folder(const std::string& name);
+
+  // Whether all of it is still there; a few system calls. What somebody removed, moved or replaced
+  // while the run goes on is made and locked anew. Returns what that was, as a sentence; empty:
+  // nothing. Throws Error(checkpoint) where it cannot be made: another run has the directory now,
+  // say. For a run that has begun.
+  std::string mend();
 
  private:
   void leave() noexcept;
+  void take_record();
+  void check_names() const;
   void open_record();
   void lock_record();
   void read_record(const std::string& text);
@@ -54,10 +64,11 @@ class RunDirectory {
   bool locked_ = true;
   int made_here_ = 0;  // the directory and those above it, by this object: how many
   bool begun_ = false;
-  bool of_a_run_ = false;       // some run has begun here
-  std::set<std::string> made_;  // folders, by runs
-  std::string before_;          // the record's text as it was found
-  std::string holder_;          // this process: "host, process 123, since 2026-11-22T18:00:00Z"
+  bool of_a_run_ = false;               // some run has begun here
+  std::set<std::string> made_;          // folders, by runs
+  std::map<std::string, int> folders_;  // those of this run: descriptors
+  std::string before_;                  // the record's text as it was found
+  std::string holder_;  // this process: "host, process 123, since 2026-11-22T18:00:00Z"
 };
 
 // Whether a directory holds anything but the record. Throws Error(config) where it cannot be

@@ -1,21 +1,20 @@
 #include <spire/base/atomic_file.h>
+#include <spire/base/read_file.h>
+#include <spire/base/regular_file.h>
 #include <spire/train/tuning_cache.h>
 
-#include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
 namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uintmax_t most_bytes = 64 << 20;  // a choice takes 300
+constexpr size_t most_bytes = 64 << 20;  // a choice takes 300
 
 fs::path folder_named_by(const char* variable) {
   const char* value = std::getenv(variable);
@@ -29,8 +28,7 @@ class CacheLock {
  public:
   explicit CacheLock(const fs::path& path) {
     std::string name = path.string() + ".lock";
-    descriptor_ = ::open(name.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666);
-    if (descriptor_ < 0) refuse(name);
+    descriptor_ = open_in_place(name, Category::config);
     while (::flock(descriptor_, LOCK_EX) != 0) {
       if (errno == EINTR) continue;
       if (errno == ENOLCK || errno == EOPNOTSUPP) return;  // a disk without locks
@@ -69,16 +67,16 @@ fs::path tuning_cache_path(const std::string& word) {
 }
 
 TuningCacheContent read_tuning_cache(const fs::path& path) {
-  std::error_code error;
-  if (path.empty() || !fs::exists(path, error)) return {};
-  std::string cannot = fmt::format("{} cannot be read", path.string());
-  if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > most_bytes || error)
-    return {{}, cannot};
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return {{}, cannot};
+  if (path.empty()) return {};
+  std::optional<std::string> text;
   try {
-    std::string text{std::istreambuf_iterator<char>(file), {}};
-    return {TuningChoices::from_text(text, Category::config), ""};
+    text = read_file_if_there(path, Category::config, most_bytes);
+  } catch (const Error& unread) {
+    return {{}, unread.what()};
+  }
+  try {
+    if (!text) return {};
+    return {TuningChoices::from_text(*text, Category::config), ""};
   } catch (const std::exception& bad) {
     return {{}, fmt::format("{}: {}", path.string(), bad.what())};
   }

@@ -2,10 +2,15 @@
 #include <spire/base/atomic_file.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <array>
 #include <csignal>
 #include <fstream>
+#include <functional>
+#include <map>
+
+#include "tests/base/message_of.h"
 
 namespace spire {
 namespace {
@@ -75,6 +80,64 @@ TEST_F(AtomicFile, AFullDiskLeavesTheOldFileAndNoTemporary) {
   std::signal(SIGXFSZ, handler);
   EXPECT_EQ(text(), "old");
   EXPECT_FALSE(std::filesystem::exists(folder / "file.tmp"));
+}
+
+TEST_F(AtomicFile, KeepsTheModeOfTheFileThatItReplaces) {
+  for (unsigned mode : {0600u, 0640u, 0444u, 0755u}) {
+    write_file_atomically(path, "old", Category::data);
+    ASSERT_EQ(::chmod(path.c_str(), mode), 0);
+    write_file_atomically(path, "new", Category::data);
+    struct stat status = {};
+    ASSERT_EQ(::stat(path.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 07777u, mode);
+    EXPECT_EQ(text(), "new");
+  }
+}
+
+// In the place of the file, or of its temporary.
+TEST_F(AtomicFile, ReplacesAndOpensNothingButRegularFiles) {
+  std::ofstream(folder / "other") << "other";
+  using Make = std::function<void(const std::filesystem::path&)>;
+  std::map<std::string, Make> kinds = {
+      {"a folder", [](const auto& name) { std::filesystem::create_directory(name); }},
+      {"a FIFO", [](const auto& name) { ASSERT_EQ(::mkfifo(name.c_str(), 0600), 0); }},
+      {"a link", [](const auto& name) { std::filesystem::create_symlink("other", name); }}};
+  for (const auto& [kind, make] : kinds) {
+    for (const char* name : {"file", "file.tmp"}) {
+      make(folder / name);
+      auto before = std::filesystem::symlink_status(folder / name).type();
+      std::string refused =
+          message_of(Category::data, [&] { write_file_atomically(path, "x", Category::data); });
+      EXPECT_THAT(refused, ::testing::HasSubstr(
+                               fmt::format("{}: is {}, where a regular file is to be; move it away",
+                                           (folder / name).string(), kind)));
+      EXPECT_EQ(std::filesystem::symlink_status(folder / name).type(), before);
+      std::filesystem::remove(folder / name);
+    }
+  }
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
+}
+
+TEST_F(AtomicFile, AFileThatAPersonNamedIsKeptUnlessItIsEmpty) {
+  auto write = [&] { write_file_atomically(path, "new", Category::config, Existing::keep); };
+  write();
+  EXPECT_EQ(text(), "new");
+  EXPECT_THAT(message_of(Category::config, write), ::testing::HasSubstr("is there already"));
+  std::ofstream(path, std::ios::trunc).close();
+  ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
+  write();
+  EXPECT_EQ(text(), "new");
+  std::filesystem::remove(path);
+  std::ofstream(folder / "file.tmp") << "of a person, perhaps";
+  EXPECT_THAT(message_of(Category::config, write), ::testing::HasSubstr("file.tmp: is there"));
+  std::filesystem::remove(folder / "file.tmp");
+  AtomicWriter late(path, Category::config, Existing::keep);
+  late.write("late");
+  std::ofstream(path) << "first";
+  EXPECT_THAT(message_of(Category::config, [&] { late.commit(); }),
+              ::testing::HasSubstr("the result is in"));
+  EXPECT_EQ(text(), "first");
+  EXPECT_TRUE(std::filesystem::exists(folder / "file.tmp"));
 }
 
 TEST_F(AtomicFile, AFolderInThePlaceOfTheFileIsAnError) {

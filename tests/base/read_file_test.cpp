@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <spire/base/read_file.h>
+#include <spire/base/regular_file.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -35,6 +36,53 @@ TEST_F(ReadFile, AFileWholeAndOneThatIsNotThere) {
               HasSubstr("none: cannot be read: No such file"));
 }
 
+// What each name stands for, and what is said of it; nothing is waited for.
+TEST_F(ReadFile, OnlyRegularFilesAreOpened) {
+  std::ofstream(folder / "file") << "123456";
+  std::filesystem::create_symlink("file", folder / "link");
+  std::filesystem::create_symlink("none", folder / "dangling");
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  std::filesystem::create_symlink("pipe", folder / "link_to_pipe");
+  std::filesystem::create_directory(folder / "folder");
+  struct Case {
+    std::filesystem::path path;
+    std::string read, replaced;  // what is said; empty: it is done
+  };
+  for (const Case& is : {Case{folder / "file", "", ""}, Case{folder / "link", "", "is a link"},
+                         Case{folder / "none", "No such file", ""},
+                         Case{folder / "dangling", "No such file", "is a link"},
+                         Case{folder / "pipe", "is a FIFO", "is a FIFO"},
+                         Case{folder / "link_to_pipe", "is a FIFO", "is a link"},
+                         Case{folder / "folder", "is a folder", "is a folder"},
+                         Case{"/dev/zero", "is a device", "is a device"}}) {
+    auto read = message_if_any(Category::data, [&] { RegularFile(is.path, Category::data); });
+    auto replaced =
+        message_if_any(Category::config, [&] { require_replaceable(is.path, Category::config); });
+    EXPECT_EQ(read.empty(), is.read.empty()) << is.path;
+    EXPECT_EQ(replaced.empty(), is.replaced.empty()) << is.path;
+    EXPECT_THAT(read, HasSubstr(is.read));
+    EXPECT_THAT(replaced, HasSubstr(is.replaced));
+    if (is.replaced.empty()) continue;
+    EXPECT_THROW(open_in_place(is.path, Category::config), Error) << is.path;
+  }
+}
+
+TEST_F(ReadFile, PlacesInAFileAndItsName) {
+  std::ofstream(folder / "file") << "0123456789";
+  RegularFile file(folder / "file", Category::data);
+  EXPECT_EQ(file.bytes(), 10u);
+  std::string text(4, ' ');
+  EXPECT_EQ(file.read_at(8, std::as_writable_bytes(std::span(text))), 2u);
+  EXPECT_EQ(text, "89  ");
+  EXPECT_EQ(file.read(std::as_writable_bytes(std::span(text))), 4u);
+  EXPECT_EQ(text, "0123");
+  EXPECT_TRUE(is_named(file.descriptor(), folder / "file"));
+  std::filesystem::rename(folder / "file", folder / "moved");
+  EXPECT_FALSE(is_named(file.descriptor(), folder / "file"));
+  std::ofstream(folder / "file") << "another";
+  EXPECT_FALSE(is_named(file.descriptor(), folder / "file"));
+}
+
 TEST_F(ReadFile, WhatIsThereAndCannotBeReadIsAnError) {
   std::ofstream(folder / "file") << "123456";
   auto refused = [&](const std::filesystem::path& path, size_t most = 1 << 20) {
@@ -44,9 +92,9 @@ TEST_F(ReadFile, WhatIsThereAndCannotBeReadIsAnError) {
   EXPECT_THAT(refused(folder / "file" / "below"),
               HasSubstr("below: cannot be read: Not a directory"));
   EXPECT_THAT(refused(folder / "file", 5), HasSubstr("file: over 5 bytes"));
-  EXPECT_THAT(refused(folder), HasSubstr("not a regular file"));
+  EXPECT_THAT(refused(folder), HasSubstr("is a folder, not a regular file"));
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
-  EXPECT_THAT(refused(folder / "pipe"), HasSubstr("pipe: not a regular file"));
+  EXPECT_THAT(refused(folder / "pipe"), HasSubstr("pipe: is a FIFO, not a regular file"));
 }
 
 TEST_F(ReadFile, ListsAFolderOrSaysWhyNot) {

@@ -279,7 +279,7 @@ TEST(BrokenFolder, PipeInThePlaceOfAFile) {
   write_valid(folder);
   std::filesystem::remove(folder / train_labels);
   ASSERT_EQ(mkfifo((folder / train_labels).c_str(), 0600), 0);
-  EXPECT_THAT(refusal(folder), HasSubstr("is not a regular file"));
+  EXPECT_THAT(refusal(folder), HasSubstr("is a FIFO, not a regular file"));
 }
 
 TEST(BrokenFolder, DanglingLink) {

@@ -6,6 +6,7 @@
 #include <spire/data/text_tokens.h>
 #include <spire/data/token_dataset.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <numeric>
@@ -360,6 +361,28 @@ TEST_F(ConvertTest, WhatIsThereStaysUnlessOverwritten) {
   options_.overwrite = true;
   EXPECT_FALSE(convert().resumed);
   expect_same(source(), converted());
+}
+
+TEST_F(ConvertTest, OnlyARegularFileIsReplacedWhichGivesItsMode) {
+  write_csv();
+  convert();
+  fs::permissions(options_.to, fs::perms(0600));
+  options_.overwrite = true;
+  convert();
+  EXPECT_EQ(fs::status(options_.to).permissions(), fs::perms(0600));
+  config_.data.name = "hdf5";
+  config_.data.path = options_.to.string();
+  EXPECT_THAT(refusal(Category::config), HasSubstr("out.h5 is one of the files that are read"));
+  write_csv();
+  for (const char* name : {"out.h5", "out.h5.partial", "out.h5.journal"}) {
+    fs::remove(folder_ / name);
+    ASSERT_EQ(::mkfifo((folder_ / name).c_str(), 0600), 0);
+    Category category = std::string(name) == "out.h5" ? Category::config : Category::data;
+    EXPECT_THAT(refusal(category), HasSubstr(std::string(name) + ": is a FIFO"));
+    fs::remove(folder_ / name);
+  }
+  fs::create_symlink("nowhere", folder_ / "out.h5");
+  EXPECT_THAT(refusal(Category::config), HasSubstr("out.h5: is a link"));
 }
 
 TEST_F(ConvertTest, OnlyShardsAreEverReplaced) {

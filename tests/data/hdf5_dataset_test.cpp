@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <spire/data/loader.h>
+#include <sys/stat.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -346,7 +347,9 @@ TEST(Hdf5Dataset, FilesThatAreNoneAreRefused) {
   };
   EXPECT_THAT(refusal("none.h5"),
               AllOf(HasSubstr("none.h5: no such file"), HasSubstr("data.path")));
-  EXPECT_THAT(refusal(""), HasSubstr("is no file"));
+  EXPECT_THAT(refusal(""), HasSubstr("is a folder, not a regular file"));
+  ASSERT_EQ(::mkfifo((folder / "pipe.h5").c_str(), 0600), 0);
+  EXPECT_THAT(refusal("pipe.h5"), HasSubstr("pipe.h5: is a FIFO, not a regular file"));
   write_file(folder / "text.h5", {'h', 'e', 'l', 'l', 'o'});
   EXPECT_THAT(refusal("text.h5"), AllOf(HasSubstr("text.h5: HDF5 cannot open it")));
   EXPECT_THAT(message_of(Category::config, [] { open("hdf5", "auto"); }), HasSubstr("data.path"));

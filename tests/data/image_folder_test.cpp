@@ -151,7 +151,7 @@ TEST(ImageFolder, BrokenPicturesAreNamedByFileAndIndex) {
   EXPECT_THAT(message_of(Category::data, [&] { row_of(*pair.train, 1); }), HasSubstr("0 bytes"));
   fs::remove(folder / "train/cat/b.jpg");
   EXPECT_THAT(message_of(Category::data, [&] { row_of(*pair.train, 1); }),
-              HasSubstr("b.jpg: sample 1: cannot read: No such file"));
+              HasSubstr("b.jpg: cannot be read: No such file"));
 }
 
 TEST(ImageFolder, BrokenPicturesAreSkippedWhenAskedTo) {

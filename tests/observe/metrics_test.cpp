@@ -2,11 +2,13 @@
 #include <spire/observe/metrics_file.h>
 #include <spire/observe/summary.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "tests/base/message_of.h"
 #include "tests/observe/reports.h"
 
 namespace spire {
@@ -31,6 +33,13 @@ class Metrics : public ::testing::Test {
       metrics.on_step(sample_step(step));
       if (step % 5 == 0) metrics.on_eval(sample_eval(step));
     }
+  }
+
+  std::vector<int64_t> steps_in_file() const {
+    std::vector<int64_t> steps;
+    std::istringstream lines(file_text(path));
+    for (std::string line; std::getline(lines, line);) steps.push_back(json::parse(line)["step"]);
+    return steps;
   }
 
   ScratchFolder folder;
@@ -119,12 +128,42 @@ TEST(MetricsThrough, DropsLaterTornAndForeignLines) {
   EXPECT_EQ(metrics_through("", 2), "");
 }
 
-TEST_F(Metrics, AnUnwritableFolderIsOneWarning) {
+// Found before the first step, and never by waiting.
+TEST_F(Metrics, WhatCannotBeWrittenIsAnErrorAtTheStart) {
+  std::filesystem::path own = path;
+  auto refusal = [&](bool resumed) {
+    return message_of(Category::config, [&] { run(4, 4, resumed); });
+  };
   path = folder.path / "absent" / "metrics.jsonl";
-  run(1, 10, false);
-  ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_THAT(warnings[0], HasSubstr("no metrics will be recorded"));
-  EXPECT_THAT(warnings[0], HasSubstr("No such file or directory"));
+  EXPECT_THAT(refusal(false), HasSubstr("No such file or directory"));
+  path = own;
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_THAT(refusal(false), HasSubstr("is a FIFO"));
+  EXPECT_THAT(refusal(true), HasSubstr("is a FIFO"));
+  SummaryFile summary(path, nullptr);
+  EXPECT_THAT(message_of(Category::config, [&] { summary.on_start(sample_start()); }),
+              HasSubstr("is a FIFO"));
+}
+
+TEST_F(Metrics, AFileThatIsRemovedIsWrittenAnewWithAllItsLines) {
+  MetricsFile metrics(
+      path, [this](std::string_view text) { warnings.emplace_back(text); }, clock.function());
+  metrics.on_start(sample_start());
+  for (int64_t step = 1; step <= 5; ++step) {
+    if (step == 2) std::filesystem::remove(path);
+    if (step == 3) std::filesystem::rename(path, folder.path / "moved");
+    if (step == 4) std::filesystem::remove_all(path);
+    metrics.on_step(sample_step(step));
+  }
+  EXPECT_THAT(steps_in_file(), ElementsAre(1, 2, 3, 4, 5));
+  EXPECT_EQ(warnings.size(), 3u);
+  EXPECT_THAT(warnings[0], HasSubstr("was removed or replaced during the run"));
+  EXPECT_EQ(metrics.lost(), "");
+  std::filesystem::remove(path);
+  std::ofstream(path) << "of another\n";
+  metrics.on_step(sample_step(6));
+  EXPECT_EQ(file_text(path), "of another\n");
+  EXPECT_THAT(metrics.lost(), HasSubstr("metrics.jsonl lacks 1 lines"));
 }
 
 // A limit on file sizes stands in for a full disk.
@@ -143,13 +182,11 @@ TEST_F(Metrics, AFullDiskCostsLinesNotTheRunAndNoLineIsTorn) {
   EXPECT_EQ(warnings.size(), 1u);
   metrics.on_step(sample_step(6));
 
-  std::vector<int64_t> steps;
-  std::istringstream lines(file_text(path));
-  for (std::string line; std::getline(lines, line);) steps.push_back(json::parse(line)["step"]);
-  EXPECT_THAT(steps, ElementsAre(1, 2, 6));
+  EXPECT_THAT(steps_in_file(), ElementsAre(1, 2, 6));
   ASSERT_EQ(warnings.size(), 2u);
   EXPECT_THAT(warnings[0], HasSubstr("training goes on"));
   EXPECT_THAT(warnings[1], HasSubstr("3 lines are missing"));
+  EXPECT_THAT(metrics.lost(), HasSubstr("metrics.jsonl lacks 3 lines"));
 }
 
 TEST(Summary, HoldsWhatScriptsRead) {
@@ -187,6 +224,10 @@ TEST(Summary, IsWrittenWholeOrWarnedAbout) {
   SummaryFile(folder.path / "absent" / "summary.json", warn).on_end(sample_summary());
   ASSERT_EQ(warnings.size(), 1u);
   EXPECT_THAT(warnings[0], HasSubstr("absent/summary.json"));
+  RunSummary nowhere = sample_summary();
+  nowhere.output.clear();
+  SummaryFile(folder.path / "summary2.json", warn).on_end(nowhere);
+  EXPECT_FALSE(std::filesystem::exists(folder.path / "summary2.json"));
 }
 
 class Counter : public Observer {

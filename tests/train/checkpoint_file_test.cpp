@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <spire/train/checkpoint_file.h>
+#include <sys/stat.h>
 #include <sys/resource.h>
 
 #include <csignal>
@@ -59,7 +60,10 @@ TEST_F(CheckpointFile, NamesThatHdf5CannotHoldAreRefused) {
 TEST_F(CheckpointFile, MissingAndForeignFilesAreNamed) {
   std::string missing = checkpoint_error([&] { read_checkpoint(path); });
   EXPECT_THAT(missing, HasSubstr(path.string()));
-  EXPECT_THAT(missing, HasSubstr("cannot be opened"));
+  EXPECT_THAT(missing, HasSubstr("cannot be read: No such file"));
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  EXPECT_THAT(checkpoint_error([&] { read_checkpoint(folder / "pipe"); }),
+              HasSubstr("pipe: is a FIFO, not a regular file"));
   write_bytes(path, std::string(4096, '\n'));
   EXPECT_THAT(checkpoint_error([&] { read_checkpoint(path); }),
               HasSubstr("not a Spire checkpoint"));

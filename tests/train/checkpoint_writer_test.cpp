@@ -1,4 +1,5 @@
 #include <gmock/gmock.h>
+#include <spire/base/lasting_error.h>
 #include <spire/train/checkpoint_store.h>
 #include <spire/train/checkpoint_writer.h>
 
@@ -133,6 +134,22 @@ TEST(CheckpointWriter, TriesAgainUntilTheDiskHasSpace) {
   EXPECT_TRUE(results[0].path.empty());
   EXPECT_TRUE(results[2].final);
   EXPECT_EQ(results[2].error, "");
+}
+
+TEST(CheckpointWriter, WhatTryingAgainDoesNotMendEndsAtOnce) {
+  int attempts = 0;
+  auto save = [&](const TrainingState&) -> std::filesystem::path {
+    ++attempts;
+    throw LastingError(Category::checkpoint, "Permission denied");
+  };
+  CheckpointWriter writer(save, {hours(1), hours(1)});
+  submit_step(writer, 1);
+  writer.wait_idle();
+  EXPECT_EQ(attempts, 1);
+  auto results = results_of(writer);
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_TRUE(results[0].final);
+  EXPECT_EQ(writer.failure(), "Permission denied");
 }
 
 // Who stops a run does not wait for room on the disk.

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <spire/train/run_directory.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -133,6 +134,61 @@ TEST_F(RunDirectoryTest, IsFreeWhenTheRunIsKilled) {
   RunDirectory(output).go_on();
   ::close(ready[0]);
   ::close(ready[1]);
+}
+
+// Before anything in the directory is changed.
+TEST_F(RunDirectoryTest, NamesThatAreNoRegularFilesAreRefusedAtTheStart) {
+  for (const char* name : {"metrics.jsonl", "summary.json", "config.yaml"}) {
+    run();
+    fs::remove(output / name);
+    ASSERT_EQ(::mkfifo((output / name).c_str(), 0600), 0);
+    for (bool replace : {true, false}) {
+      RunDirectory directory(output);
+      std::string refused = message_of(
+          Category::config, [&] { replace ? directory.begin(true) : directory.go_on(); });
+      EXPECT_THAT(refused, HasSubstr(std::string(name) + ": is a FIFO"));
+    }
+    EXPECT_TRUE(there("checkpoints/step_00000010.h5"));
+    fs::remove_all(output);
+  }
+  RunDirectory directory(output);
+  directory.begin(false);
+  write("checkpoints", "a file");
+  EXPECT_THAT(message_of(Category::config, [&] { directory.folder("checkpoints"); }),
+              HasSubstr("checkpoints is needed as a folder"));
+}
+
+TEST_F(RunDirectoryTest, WhatIsRemovedDuringTheRunIsToldAndMadeAnew) {
+  RunDirectory directory(output);
+  directory.begin(false);
+  directory.folder("checkpoints");
+  EXPECT_EQ(directory.mend(), "");
+  fs::remove_all(output / "checkpoints");
+  EXPECT_THAT(directory.mend(), HasSubstr("run/checkpoints was removed or replaced"));
+  EXPECT_TRUE(there("checkpoints"));
+  fs::remove_all(output);
+  EXPECT_THAT(directory.mend(), HasSubstr("run was removed or replaced"));
+  EXPECT_TRUE(there("checkpoints"));
+  EXPECT_THAT(message_of(Category::config, [&] { RunDirectory second(output); }),
+              HasSubstr("is in use by another run"));
+  fs::rename(output, folder / "moved");
+  EXPECT_THAT(directory.mend(), HasSubstr("was removed or replaced"));
+  EXPECT_EQ(directory.mend(), "");
+}
+
+TEST_F(RunDirectoryTest, WhatCannotBeMadeAnewIsAnError) {
+  RunDirectory directory(output);
+  directory.begin(false);
+  directory.folder("checkpoints");
+  fs::remove_all(output);
+  {
+    RunDirectory other(output);
+    EXPECT_THAT(message_of(Category::checkpoint, [&] { directory.mend(); }),
+                HasSubstr("is in use by another run"));
+  }
+  std::ofstream(output) << "a file";
+  EXPECT_THAT(message_of(Category::checkpoint, [&] { directory.mend(); }),
+              HasSubstr("cannot create"));
 }
 
 TEST_F(RunDirectoryTest, WhatIsNoDirectoryIsRefused) {

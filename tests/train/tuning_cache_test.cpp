@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <spire/base/atomic_file.h>
 #include <spire/train/tuning_cache.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <thread>
@@ -88,7 +89,17 @@ TEST_F(TuningCache, ADamagedOrForeignFileIsAProblemAndIsReplaced) {
   }
   std::filesystem::remove(path);
   std::filesystem::create_directory(path);
-  EXPECT_THAT(read_tuning_cache(path).problem, HasSubstr("cannot be read"));
+  EXPECT_THAT(read_tuning_cache(path).problem, HasSubstr("is a folder, not a regular file"));
+}
+
+TEST_F(TuningCache, AFifoIsNeverWaitedFor) {
+  std::filesystem::create_directories(path.parent_path());
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_THAT(read_tuning_cache(path).problem, HasSubstr("is a FIFO"));
+  EXPECT_THROW(add_to_tuning_cache(path, measured("k", "e")), Error);
+  std::filesystem::path other = folder / "other.txt";
+  ASSERT_EQ(::mkfifo((other.string() + ".lock").c_str(), 0600), 0);
+  EXPECT_THROW(add_to_tuning_cache(other, measured("k", "e")), Error);
 }
 
 TEST_F(TuningCache, WhatCannotBeWrittenIsAnErrorThatNamesIt) {
