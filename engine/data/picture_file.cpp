@@ -30,7 +30,7 @@ class Descriptor {
 
 }  // namespace
 
-void read_picture_file(const fs::path& path, std::vector<uint8_t>& bytes) {
+FileStamp read_picture_file(const fs::path& path, std::vector<uint8_t>& bytes) {
   Descriptor file(path);
   struct stat status {};
   if (::fstat(file, &status) != 0 || !S_ISREG(status.st_mode))
@@ -38,14 +38,17 @@ void read_picture_file(const fs::path& path, std::vector<uint8_t>& bytes) {
   if (status.st_size > most_file_bytes)
     fail(Category::data, "{} bytes; pictures of up to {} are read", status.st_size,
          most_file_bytes);
-  bytes.resize(static_cast<size_t>(status.st_size));
+  FileStamp stamp = stamp_of(file, path);
+  bytes.resize(stamp.bytes);
   for (size_t done = 0; done < bytes.size();) {
     ssize_t got = ::read(file, bytes.data() + done, bytes.size() - done);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail(Category::data, "cannot read: {}", std::strerror(errno));
-    if (got == 0) fail(Category::data, "became shorter while it was read");
+    if (got == 0) break;  // the stamp says how long the file is now
     done += static_cast<size_t>(got);
   }
+  require_same(path, stamp, stamp_of(file, path));
+  return stamp;
 }
 
 }  // namespace spire

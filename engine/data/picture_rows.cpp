@@ -115,6 +115,8 @@ void PictureRows::read_picture(const std::filesystem::path& path, std::byte* row
     decode_picture(file_, reduce, decoded_);
     if (channels_ == 1) make_grey(decoded_.pixels);
     write(size, reduce, box, row);
+  } catch (const FileChanged&) {
+    throw;
   } catch (const Error& error) {
     if (error.category() != Category::data) throw;
     fail(Category::data, "{}: {}", path.string(), error.what());
