@@ -133,18 +133,22 @@ std::string Hdf5Table::place(size_t column) const {
   return fmt::format("{}: {}", path_.string(), names_[column]);
 }
 
+// libhdf5 gives a dataset that is open already the cache that it has: so it is closed in between.
 Handle Hdf5Table::open_dataset(const std::string& name) const {
+  ChunkCache cache = check_dataset(name);
+  return within_->open_dataset(name, cache);
+}
+
+// Refuses what is not read; the cache that the dataset is to have.
+ChunkCache Hdf5Table::check_dataset(const std::string& name) const {
   Handle dataset = within_->open_dataset(name);
   Handle creation(H5Dget_create_plist(dataset), H5Pclose, "read the layout of " + name);
   Handle type(H5Dget_type(dataset), H5Tclose, "read the type of " + name);
   std::string place = fmt::format("{}: {}", path_.string(), name);
   check_layout(creation, H5Tget_size(type), place);
   check_filters(creation, place);
-  // Whole chunks of the input are read, each into the cache of its own.
-  bool input = datasets_.empty();
-  return within_->open_dataset(
-      name, input ? ChunkCache{}
-                  : ChunkCache{.slots = 521, .bytes = cache_bytes(creation, H5Tget_size(type))});
+  if (datasets_.empty()) return {};  // the input's chunks are kept by Hdf5Rows
+  return {.slots = 521, .bytes = cache_bytes(creation, H5Tget_size(type))};
 }
 
 // The column's shape and type. `row` is its shape without the first dimension.

@@ -62,6 +62,7 @@ class Hdf5Table {
 
  private:
   h5::Handle open_dataset(const std::string& name) const;
+  ChunkCache check_dataset(const std::string& name) const;
   void read_column(size_t column, int64_t first, int64_t rows, std::byte* out) const;
   void describe(size_t column);
   void describe_input(std::vector<int64_t> row);
