@@ -14,7 +14,7 @@ foreach(folder engine/ kernels models)
   install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/spire FILES_MATCHING PATTERN "*.h")
 endforeach()
 if(TARGET trainer)
-  install(TARGETS trainer RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS trainer spire_hdf5_check RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/spire FILES_MATCHING PATTERN "*.yaml")
 

@@ -3,11 +3,29 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace spire {
 
 uint64_t hash64(const void* data, size_t bytes, uint64_t seed = 0);
+
+// hash64 (seed 0) of bytes that come in parts.
+class Hash64 {
+ public:
+  Hash64();
+  ~Hash64();
+  Hash64(const Hash64&) = delete;
+  Hash64& operator=(const Hash64&) = delete;
+
+  void add(const void* data, size_t bytes);
+  uint64_t value() const;  // of all so far
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
 std::string hex(uint64_t value);  // 16 lower-case digits
 
 }  // namespace spire

@@ -76,11 +76,30 @@ Session::~Session() {
   H5Eset_auto2(H5E_DEFAULT, print_, print_data_);
 }
 
-void fail_hdf5(const std::string& what) {
+std::string take_reason() {
   std::string reason = "no reason given";
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, keep_reason, &reason);
   H5Eclear2(H5E_DEFAULT);
-  fail(Category::checkpoint, "HDF5 cannot {}: {}", what, reason);
+  return reason;
+}
+
+// libhdf5 has no number for it: "bad version number for layout message", "wrong version number in
+// dataspace message", "bad superblock version number", "unknown file signature version", ...
+void fail_for(const std::string& what, const std::string& reason) {
+  std::string message = fmt::format("HDF5 cannot {}: {}", what, reason);
+  if (reason.find("version") != std::string::npos)
+    throw UnknownVersion(Category::checkpoint, message);
+  throw Error(Category::checkpoint, message);
+}
+
+void fail_hdf5(const std::string& what) {
+  fail_for(what, take_reason());
+}
+
+std::string library_version() {
+  unsigned major = 0, minor = 0, release = 0;
+  H5get_libversion(&major, &minor, &release);
+  return fmt::format("{}.{}.{}", major, minor, release);
 }
 
 void write_attribute(hid_t object, const std::string& name, int64_t value) {

@@ -3,6 +3,7 @@
 // turns into Error(data).
 #pragma once
 #include <hdf5.h>
+#include <spire/base/error.h>
 
 #include <mutex>
 #include <string>
@@ -30,6 +31,18 @@ class Session {
 template <typename Status>
 Status check(Status status, const std::string& what);
 [[noreturn]] void fail_hdf5(const std::string& what);
+
+// Why the last call of libhdf5 has failed, in its words. Any further call of it forgets that.
+std::string take_reason();
+// Error(checkpoint) of what libhdf5 could not do. A UnknownVersion where `reason` tells of one.
+[[noreturn]] void fail_for(const std::string& what, const std::string& reason);
+
+// A part of the file is of a version that this libhdf5 does not know: that of a newer library.
+class UnknownVersion : public Error {
+ public:
+  using Error::Error;
+};
+std::string library_version();  // "1.10.8"
 
 template <typename Status>
 Status check(Status status, const std::string& what) {

@@ -4,6 +4,7 @@
 #include <spire/base/error.h>
 #include <spire/config/run_config.h>
 #include <spire/data/dataset.h>
+#include <spire/data/steady_file.h>
 
 #include <cstdint>
 #include <map>
@@ -22,7 +23,7 @@ class BrokenSamples {
 
   // Calls read(sample), then read(sample + 1), ... (around the end) until one throws no
   // Error(data). With on_error stop the first one's error goes on, with what to do about it; with
-  // skip it is remembered.
+  // skip it is remembered, but for FileChanged: samples that change during a run are not broken.
   // When none is good, Error(data) says so with the first problem.
   template <typename Read>
   void read_good(int64_t sample, const Read& read) const {
@@ -31,6 +32,8 @@ class BrokenSamples {
       if (skip_ && is_broken(at)) continue;
       try {
         return read(at);
+      } catch (const FileChanged&) {
+        throw;
       } catch (const Error& error) {
         if (error.category() != Category::data) throw;
         if (!skip_) refuse(error);

@@ -3,6 +3,7 @@
 #include <spire/base/error.h>
 #include <spire/data/conversion_journal.h>
 #include <spire/data/convert.h>
+#include <spire/data/mapped_file.h>
 #include <spire/data/placed_file.h>
 #include <spire/data/text_tokens.h>
 #include <spire/data/token_shard.h>

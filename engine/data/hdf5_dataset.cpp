@@ -1,5 +1,6 @@
 #include <spire/base/error.h>
 #include <spire/data/broken_samples.h>
+#include <spire/data/hdf5_check.h>
 #include <spire/data/hdf5_dataset.h>
 #include <spire/data/hdf5_spec.h>
 #include <spire/data/sampler.h>
@@ -124,6 +125,7 @@ class Hdf5Dataset : public Dataset {
 DatasetPair open_hdf5(const DataConfig& config, const ReadOptions& options) {
   if (config.path == "auto")
     fail(Category::config, "data.path: auto is for named datasets; for hdf5 give the file");
+  FileStamp checked = check_hdf5_file(config.path, config.hdf5);
   auto owner = std::make_shared<OwnerThread>(options.cores);
   bool together = config.shuffle != "full";
   int64_t cache_bytes = config.hdf5.cache_mib << 20;
@@ -139,6 +141,8 @@ DatasetPair open_hdf5(const DataConfig& config, const ReadOptions& options) {
                           .most_rows = most_rows};
   auto train = std::make_unique<Hdf5Rows>(owner, config.path, config.hdf5.train, for_training);
   auto test = std::make_unique<Hdf5Rows>(owner, config.path, config.hdf5.test, for_test);
+  for (const auto& half : {train.get(), test.get()})
+    require_same(config.path, checked, half->stamp());
   require_same_rows(*train, *test);
   SampleSpec spec = hdf5_training_spec(*train, config, options);
   return {std::make_unique<Hdf5Dataset>(std::move(train), spec, config, config.augment, options),

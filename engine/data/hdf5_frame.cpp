@@ -1,6 +1,7 @@
 #include <spire/base/error.h>
+#include <spire/data/hdf5_file.h>
 #include <spire/data/hdf5_frame.h>
-#include <spire/data/hdf5_table.h>
+#include <spire/data/hdf5_names.h>
 
 #include <algorithm>
 
@@ -183,14 +184,11 @@ Hdf5Frame read_hdf5_frame(const std::filesystem::path& path, const SampleSpec& s
   });
 }
 
-std::optional<BlockChecksums> read_block_checksums(hid_t file, const std::string& name) {
+std::optional<BlockChecksums> read_block_checksums(const Hdf5Names& within,
+                                                   const std::string& name) {
   std::string place = checksum_group + name;
-  for (size_t end = place.find('/'); end != std::string::npos; end = place.find('/', end + 1))
-    if (check(H5Lexists(file, place.substr(0, end).c_str(), H5P_DEFAULT), "look for checksums") ==
-        0)
-      return {};
-  if (check(H5Lexists(file, place.c_str(), H5P_DEFAULT), "look for checksums") == 0) return {};
-  Handle dataset(H5Dopen2(file, place.c_str(), H5P_DEFAULT), H5Dclose, "open " + place);
+  if (!within.has(place)) return {};
+  Handle dataset = within.open_dataset(place);
   Handle space(H5Dget_space(dataset), H5Sclose, "read the shape of " + place);
   hssize_t count = H5Sget_simple_extent_npoints(space);
   auto stored = static_cast<hssize_t>(H5Dget_storage_size(dataset) / sizeof(uint64_t));

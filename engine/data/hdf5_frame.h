@@ -7,6 +7,7 @@
 // `rows` is its attribute.
 #pragma once
 #include <spire/base/hdf5.h>
+#include <spire/data/hdf5_names.h>
 #include <spire/data/sample.h>
 
 #include <array>
@@ -48,6 +49,7 @@ struct BlockChecksums {
   std::vector<uint64_t> blocks = {};
 };
 // Of the dataset of that name; nothing when the file has none. The caller holds a Session.
-std::optional<BlockChecksums> read_block_checksums(hid_t file, const std::string& name);
+std::optional<BlockChecksums> read_block_checksums(const Hdf5Names& within,
+                                                   const std::string& name);
 
 }  // namespace spire

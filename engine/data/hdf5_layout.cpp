@@ -60,7 +60,7 @@ std::optional<RowChecksums> Hdf5Table::checksums() const {
   return in_hdf5_file(path_, [&]() -> std::optional<RowChecksums> {
     RowChecksums result;
     for (const std::string& name : names_) {
-      std::optional<BlockChecksums> found = read_block_checksums(file_, name);
+      std::optional<BlockChecksums> found = read_block_checksums(*within_, name);
       if (!found) return {};
       if (result.rows != 0 && result.rows != found->rows)
         fail(Category::data, "{}: checksums of {} are of {} rows, those of {} of {}",

@@ -61,6 +61,7 @@ void Hdf5Rows::open(const std::filesystem::path& file, const Hdf5Half& half,
   table_ = std::make_unique<Hdf5Table>(file, half, options.group);
   count_ = table_->count();
   columns_ = table_->columns();
+  stamp_ = table_->stamp();
   places_ = {table_->place(0), table_->place(1)};
   block_rows_ = block_rows_of(*table_, options);
   cache_ = std::make_unique<BlockCache>(slots_of(*table_, block_rows_, options),

@@ -44,6 +44,7 @@ class Hdf5Rows {
   int64_t block_rows() const { return block_rows_; }  // rows that are read together
   int64_t blocks_read() const { return cache_->fills(); }
   const std::string& place(size_t column) const { return places_[column]; }
+  const FileStamp& stamp() const { return stamp_; }  // of the file when it was opened
 
  private:
   void open(const std::filesystem::path& file, const Hdf5Half& half, const Hdf5Options& options);
@@ -56,6 +57,7 @@ class Hdf5Rows {
   std::vector<size_t> order_;  // of a fetch: its rows, those of a block together
   std::vector<Column> columns_;
   std::vector<std::string> places_;
+  FileStamp stamp_;
   int64_t count_ = 0, block_rows_ = 0;
 };
 

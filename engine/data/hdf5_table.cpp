@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 constexpr int most_rank = 4;
 constexpr int64_t most_row_bytes = int64_t{1} << 30;
-constexpr uint64_t most_chunk_bytes = uint64_t{1} << 30;  // libhdf5 decodes whole ones
+constexpr uint64_t most_chunk_bytes = uint64_t{256} << 20;  // libhdf5 decodes whole ones
 constexpr uint64_t most_compression = 1 << 15;  // filters make of a byte no more than this
 
 enum class Numbers { bytes, integers, floats };
@@ -37,24 +37,6 @@ bool fits_f32(hid_t dataset) {
   return H5Tget_size(type) <= (H5Tget_class(type) == H5T_FLOAT ? 4 : 2);
 }
 
-herr_t collect_dataset(hid_t group, const char* name, const H5L_info_t*, void* names) {
-  hid_t object = H5Oopen(group, name, H5P_DEFAULT);
-  if (object < 0) return 0;  // a link to nowhere
-  if (H5Iget_type(object) == H5I_DATASET)
-    static_cast<std::vector<std::string>*>(names)->push_back(name);
-  H5Oclose(object);
-  return 0;
-}
-
-[[noreturn]] void fail_missing(const fs::path& path, hid_t file, const std::string& name) {
-  std::vector<std::string> names;
-  H5Lvisit(file, H5_INDEX_NAME, H5_ITER_INC, collect_dataset, &names);
-  std::string near = nearest(name, names);
-  fail(Category::data, "{}: no dataset '{}'{}; it has: {}; set data.hdf5.*", path.string(), name,
-       near.empty() ? "" : fmt::format(", did you mean '{}'?", near),
-       names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
-}
-
 // What this program does not follow, and chunks that no memory holds.
 void check_layout(hid_t creation, size_t element_bytes, const std::string& place) {
   H5D_layout_t layout = check(H5Pget_layout(creation), "read the layout");
@@ -71,23 +53,23 @@ void check_layout(hid_t creation, size_t element_bytes, const std::string& place
     if (__builtin_mul_overflow(bytes, dims[static_cast<size_t>(axis)], &bytes) ||
         bytes > most_chunk_bytes)
       fail(Category::data,
-           "{}: chunks of over {} MiB; make smaller ones with trainer dataset convert", place,
-           most_chunk_bytes >> 20);
+           "{}: chunks of over {} MiB; make smaller ones, with h5repack -l CHUNK=... or h5py's "
+           "chunks=...",
+           place, most_chunk_bytes >> 20);
 }
 
 // `name`, or for auto the first of those in the group; when there is none, the first one.
-std::string chosen(hid_t file, const std::string& name, const std::string& group,
+std::string chosen(const Hdf5Names& within, const std::string& name, const std::string& group,
                    std::initializer_list<const char*> known) {
   if (name != "auto") return name;
-  if (H5Lexists(file, group.c_str(), H5P_DEFAULT) > 0)
-    for (const char* each : known)
-      if (H5Lexists(file, (group + "/" + each).c_str(), H5P_DEFAULT) > 0) return group + "/" + each;
+  for (const char* each : known)
+    if (within.has(group + "/" + each)) return group + "/" + each;
   return group + "/" + *known.begin();
 }
 
-// Room for some chunks of a target, which may be far longer than those of the input.
-Handle access_of(hid_t creation, size_t element_bytes) {
-  Handle access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose, "make properties");
+// Bytes of libhdf5's cache of chunks: room for some of a target, which may be far longer than those
+// of the input.
+size_t cache_bytes(hid_t creation, size_t element_bytes) {
   std::array<hsize_t, most_rank> dims{};
   constexpr size_t least = size_t{1} << 20, most = size_t{64} << 20;
   size_t bytes = element_bytes;
@@ -97,28 +79,44 @@ Handle access_of(hid_t creation, size_t element_bytes) {
     hsize_t dim = dims[static_cast<size_t>(axis)];
     bytes = dim > most / std::max<size_t>(1, bytes) ? most : bytes * dim;
   }
-  check(H5Pset_chunk_cache(access, 521, std::max(least, bytes), 1.0), "size the chunk cache");
-  return access;
+  return std::max(least, bytes);
+}
+
+// Of filters whose reading is safe whatever a chunk holds. Others are h5py's own, such as lzf,
+// which this libhdf5 lacks; of libhdf5's own, n-bit and scale-offset hand out memory that they
+// never wrote where a file's settings do not fit its numbers.
+bool is_read(H5Z_filter_t filter) {
+  constexpr std::array known = {H5Z_FILTER_DEFLATE, H5Z_FILTER_SHUFFLE, H5Z_FILTER_FLETCHER32,
+                                H5Z_FILTER_SZIP};
+  return std::ranges::find(known, filter) != known.end() && H5Zfilter_avail(filter) > 0;
+}
+
+void check_filters(hid_t creation, const std::string& place) {
+  int filters = check(H5Pget_nfilters(creation), "read the filters");
+  for (unsigned i = 0; i < static_cast<unsigned>(filters); ++i) {
+    std::array<char, 64> name{};
+    size_t values = 0;
+    unsigned flags = 0, config = 0;
+    H5Z_filter_t filter = check(H5Pget_filter2(creation, i, &flags, &values, nullptr,
+                                               name.size() - 1, name.data(), &config),
+                                "read the filters");
+    if (!is_read(filter))
+      fail(Category::data,
+           "{}: is packed by the filter {} ('{}'), which this program does not read; write it with "
+           "gzip, in h5py with compression='gzip'",
+           place, filter, name.data());
+  }
 }
 
 }  // namespace
 
-Handle open_hdf5_data(const fs::path& path) {
-  if (!is_there(path)) fail(Category::data, "{}: no such file; check data.path", path.string());
-  RegularFile checked(path, Category::data);  // libhdf5 opens whatever has the name
-  return in_hdf5_file(path, [&] {
-    Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "make properties");
-    // The variable HDF5_USE_FILE_LOCKING, where it is set, wins over this.
-    check(H5Pset_file_locking(access, false, true), "choose no locking");
-    return Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access), H5Fclose, "open it");
-  });
-}
-
 Hdf5Table::Hdf5Table(const fs::path& file, const Hdf5Half& half, const std::string& group)
     : path_(file),
       file_(open_hdf5_data(file)),
-      names_{chosen(file_, half.input, group, {"images", "features", "tokens"}),
-             chosen(file_, half.target, group, {"labels", "values", "targets"})} {
+      stamp_(stamp_of_hdf5(file_, file)),
+      within_(std::make_unique<Hdf5Names>(file_, file)),
+      names_{chosen(*within_, half.input, group, {"images", "features", "tokens"}),
+             chosen(*within_, half.target, group, {"labels", "values", "targets"})} {
   in_hdf5_file(path_, [&] {
     for (size_t column : {0, 1}) {
       datasets_.push_back(open_dataset(names_[column]));
@@ -136,17 +134,22 @@ std::string Hdf5Table::place(size_t column) const {
   return fmt::format("{}: {}", path_.string(), names_[column]);
 }
 
+// libhdf5 gives a dataset that is open already the cache that it has: so it is closed in between.
 Handle Hdf5Table::open_dataset(const std::string& name) const {
-  hid_t id = H5Dopen2(file_, name.c_str(), H5P_DEFAULT);
-  if (id < 0) fail_missing(path_, file_, name);
-  Handle dataset(id, H5Dclose, "open " + name);
+  ChunkCache cache = check_dataset(name);
+  return within_->open_dataset(name, cache);
+}
+
+// Refuses what is not read; the cache that the dataset is to have.
+ChunkCache Hdf5Table::check_dataset(const std::string& name) const {
+  Handle dataset = within_->open_dataset(name);
   Handle creation(H5Dget_create_plist(dataset), H5Pclose, "read the layout of " + name);
   Handle type(H5Dget_type(dataset), H5Tclose, "read the type of " + name);
-  check_layout(creation, H5Tget_size(type), fmt::format("{}: {}", path_.string(), name));
-  Handle access = access_of(creation, H5Tget_size(type));
-  if (datasets_.empty())  // whole chunks of the input are read, each into the cache of its own
-    check(H5Pset_chunk_cache(access, 0, 0, 0), "size the chunk cache");
-  return Handle(H5Dopen2(file_, name.c_str(), access), H5Dclose, "open " + name);
+  std::string place = fmt::format("{}: {}", path_.string(), name);
+  check_layout(creation, H5Tget_size(type), place);
+  check_filters(creation, place);
+  if (datasets_.empty()) return {};  // the input's chunks are kept by Hdf5Rows
+  return {.slots = 521, .bytes = cache_bytes(creation, H5Tget_size(type))};
 }
 
 // The column's shape and type. `row` is its shape without the first dimension.
@@ -159,6 +162,7 @@ void Hdf5Table::describe(size_t column) {
   std::array<hsize_t, most_rank> dims{};
   check(H5Sget_simple_extent_dims(space, dims.data(), nullptr), "read the shape");
   check_storage(column, rank, dims.data());
+  chunks_.push_back(std::make_unique<Hdf5Chunks>(dataset, place(column)));
   std::vector<int64_t> row(dims.begin() + 1, dims.begin() + rank);
   if (column == 1) {
     if (static_cast<int64_t>(dims[0]) != count_)
@@ -219,27 +223,48 @@ void Hdf5Table::check_storage(size_t column, int rank, const hsize_t* dims) cons
          place(column), dims[0], stored);
 }
 
+void Hdf5Table::walk_chunks() const {
+  in_hdf5_file(path_, [&] {
+    for (size_t column : {0, 1}) {
+      hid_t dataset = datasets_[column];
+      Handle creation(H5Dget_create_plist(dataset), H5Pclose, "read the layout");
+      Handle all(H5Dget_space(dataset), H5Sclose, "read the shape");
+      hsize_t chunks = 0;
+      if (H5Pget_layout(creation) == H5D_CHUNKED)
+        check(H5Dget_num_chunks(dataset, all, &chunks), "read chunks of " + names_[column]);
+    }
+  });
+}
+
 void Hdf5Table::read(int64_t first, int64_t rows, std::span<std::byte* const> columns) const {
-  for (size_t column : {0, 1}) {
-    if (columns[column] == nullptr) continue;
-    in_hdf5_file(path_, [&] {
-      std::string what =
-          fmt::format("read rows {} to {} of {}", first, first + rows - 1, names_[column]);
-      Handle from(H5Dget_space(datasets_[column]), H5Sclose, what);
-      std::array<hsize_t, most_rank> start{}, extent{};
-      check(H5Sget_simple_extent_dims(from, extent.data(), nullptr), what);
-      start[0] = static_cast<hsize_t>(first);
-      extent[0] = static_cast<hsize_t>(rows);
-      check(
-          H5Sselect_hyperslab(from, H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr),
-          what);
-      int rank = check(H5Sget_simple_extent_ndims(from), what);
-      Handle to(H5Screate_simple(rank, extent.data(), nullptr), H5Sclose, what);
-      check(
-          H5Dread(datasets_[column], memory_types_[column], to, from, H5P_DEFAULT, columns[column]),
-          what);
-    });
+  // libhdf5 makes zeros, or no sense, of a file that was emptied or written: that is told first.
+  auto require_unchanged = [&] { require_same(path_, stamp_, stamp_of_hdf5(file_, path_)); };
+  try {
+    for (size_t column : {0, 1})
+      if (columns[column] != nullptr) read_column(column, first, rows, columns[column]);
+  } catch (const Error&) {
+    require_unchanged();
+    throw;
   }
+  require_unchanged();
+}
+
+void Hdf5Table::read_column(size_t column, int64_t first, int64_t rows, std::byte* out) const {
+  in_hdf5_file(path_, [&] {
+    chunks_[column]->require_bounded(first, rows);
+    std::string what =
+        fmt::format("read rows {} to {} of {}", first, first + rows - 1, names_[column]);
+    Handle from(H5Dget_space(datasets_[column]), H5Sclose, what);
+    std::array<hsize_t, most_rank> start{}, extent{};
+    check(H5Sget_simple_extent_dims(from, extent.data(), nullptr), what);
+    start[0] = static_cast<hsize_t>(first);
+    extent[0] = static_cast<hsize_t>(rows);
+    check(H5Sselect_hyperslab(from, H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr),
+          what);
+    int rank = check(H5Sget_simple_extent_ndims(from), what);
+    Handle to(H5Screate_simple(rank, extent.data(), nullptr), H5Sclose, what);
+    check(H5Dread(datasets_[column], memory_types_[column], to, from, H5P_DEFAULT, out), what);
+  });
 }
 
 }  // namespace spire

@@ -4,6 +4,9 @@
 #include <spire/base/hdf5.h>
 #include <spire/config/run_config.h>
 #include <spire/data/dataset.h>
+#include <spire/data/hdf5_chunks.h>
+#include <spire/data/hdf5_file.h>
+#include <spire/data/hdf5_names.h>
 
 #include <filesystem>
 #include <optional>
@@ -37,14 +40,20 @@ class Hdf5Table {
   // "FILE: DATASET" of the input (0) or target (1).
   std::string place(size_t column) const;
 
-  // Rows [first, first + rows) of the columns that are not null.
+  // Rows [first, first + rows) of the columns that are not null. Throws FileChanged where the file
+  // was written since it was opened: what was read is then not to be used.
   void read(int64_t first, int64_t rows, std::span<std::byte* const> columns) const;
 
   // "train/images: uint8 (60000, 28, 28, 1), chunks of (64, 28, 28, 1), deflate, 30 020 112 bytes"
   std::string layout(size_t column) const;
+  // Which file it was when it was opened.
+  const FileStamp& stamp() const { return stamp_; }
   // What trainer dataset convert wrote of the rows: XXH3 of blocks. Throws Error(data) for tables
   // that do not fit them.
   std::optional<RowChecksums> checksums() const;
+
+  // Reads the index of all chunks, though none of them.
+  void walk_chunks() const;
 
   // Attributes of the input or target; empty or nullopt when there is none of that name.
   std::vector<double> numbers(size_t column, const char* attribute) const;
@@ -53,6 +62,8 @@ class Hdf5Table {
 
  private:
   h5::Handle open_dataset(const std::string& name) const;
+  ChunkCache check_dataset(const std::string& name) const;
+  void read_column(size_t column, int64_t first, int64_t rows, std::byte* out) const;
   void describe(size_t column);
   void describe_input(std::vector<int64_t> row);
   void describe_target(std::vector<int64_t> row);
@@ -61,25 +72,14 @@ class Hdf5Table {
 
   std::filesystem::path path_;
   h5::Handle file_;
+  FileStamp stamp_;  // when it was opened
+  std::unique_ptr<Hdf5Names> within_;
   std::vector<std::string> names_;
   std::vector<h5::Handle> datasets_;
+  std::vector<std::unique_ptr<Hdf5Chunks>> chunks_;
   std::vector<Column> columns_;
   std::vector<hid_t> memory_types_;  // of the library: never closed
   int64_t count_ = 0, chunk_rows_ = 0;
 };
-
-// The file, opened for reading without a lock unless HDF5_USE_FILE_LOCKING asks for one.
-h5::Handle open_hdf5_data(const std::filesystem::path& path);
-
-// Runs `body` with libhdf5's errors as Error(data) that begin with the file's path.
-template <typename Body>
-auto in_hdf5_file(const std::filesystem::path& path, const Body& body) {
-  try {
-    return body();
-  } catch (const Error& error) {
-    if (error.category() != Category::checkpoint) throw;
-    fail(Category::data, "{}: {}; get an intact copy", path.string(), error.what());
-  }
-}
 
 }  // namespace spire

@@ -8,6 +8,7 @@
 #include <spire/data/picture_decode.h>
 #include <spire/data/picture_file.h>
 #include <spire/data/scratch_pool.h>
+#include <spire/data/seen_files.h>
 
 #include <utility>
 
@@ -39,6 +40,7 @@ class ImageFolder : public Dataset {
         writer_(spec.columns[0].shape, spec.normalization, options.image_dtype(), augment,
                 options.seed),
         broken_(count(), config),
+        seen_(count()),
         scratch_(config.workers + 1, [] { return std::make_unique<PictureScratch>(); }) {}
 
   const SampleSpec& spec() const override { return spec_; }
@@ -68,7 +70,7 @@ class ImageFolder : public Dataset {
 
  private:
   void write_image(int64_t sample, int64_t epoch, PictureScratch& scratch, std::byte* out) const {
-    read_picture_file(listing_.path(sample), scratch.file);
+    read_file(sample, scratch.file);
     try {
       Box box = cropper_.box(picture_size(scratch.file), epoch, sample);
       int reduce = reduction_of(scratch.file, box);
@@ -83,6 +85,18 @@ class ImageFolder : public Dataset {
     }
     writer_.write(scratch.cropped.data(), epoch, sample, out);
   }
+  // A picture that was there in an earlier epoch is the same now, or the run ends.
+  void read_file(int64_t sample, std::vector<uint8_t>& bytes) const {
+    fs::path path = listing_.path(sample);
+    try {
+      seen_.check(sample, read_picture_file(path, bytes), path);
+    } catch (const FileChanged&) {
+      throw;
+    } catch (const Error& error) {
+      if (error.category() != Category::data || !seen_.has(sample)) throw;
+      throw FileChanged(path, error.what());
+    }
+  }
   int reduction_of(std::span<const uint8_t> file, const Box& box) const {
     return is_jpeg(file) ? cropper_.reduction(box) : 1;
   }
@@ -92,6 +106,7 @@ class ImageFolder : public Dataset {
   Cropper cropper_;
   ImageWriter writer_;
   BrokenSamples broken_;
+  SeenFiles seen_;
   mutable ScratchPool<PictureScratch> scratch_;
 };
 

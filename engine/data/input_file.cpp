@@ -11,7 +11,10 @@ namespace spire {
 namespace {
 
 constexpr size_t buffer_bytes = size_t{256} << 10;
-constexpr uint64_t deflate_ratio = 1032;  // the most that deflate compresses by
+// What people keep in such files packs 3 to 20 times; deflate packs up to 1032 times, so that a
+// small file of a stranger could take all memory. Unpacked files have no such limit.
+constexpr uint64_t most_ratio = 64;
+constexpr uint64_t any_ratio_bytes = uint64_t{256} << 20;  // of content
 }  // namespace
 
 std::filesystem::path find_input(const std::filesystem::path& path) {
@@ -46,7 +49,9 @@ struct InputFile::Inflater {
 };
 
 InputFile::InputFile(std::filesystem::path path)
-    : file_(std::move(path), Category::data), buffer_(buffer_bytes) {
+    : file_(std::move(path), Category::data),
+      stamp_(stamp_of(file_.descriptor(), file_.path())),
+      buffer_(buffer_bytes) {
   refill();
   if (chunk_.size() >= 2 && chunk_[0] == 0x1f && chunk_[1] == 0x8b)
     inflater_ = std::make_unique<Inflater>();
@@ -55,7 +60,7 @@ InputFile::InputFile(std::filesystem::path path)
 InputFile::~InputFile() = default;
 
 uint64_t InputFile::most_bytes() const {
-  return inflater_ ? file_.bytes() * deflate_ratio : file_.bytes();
+  return inflater_ ? std::max(file_.bytes() * most_ratio, any_ratio_bytes) : file_.bytes();
 }
 
 size_t InputFile::read(std::span<uint8_t> out) {
@@ -78,6 +83,8 @@ std::string InputFile::read_text(size_t most) {
 
 bool InputFile::refill() {
   size_t filled = file_.read(std::as_writable_bytes(std::span(buffer_)));
+  if (filled < buffer_.size())  // the end
+    require_same(path(), stamp_, stamp_of(file_.descriptor(), path()));
   chunk_ = {buffer_.data(), filled};
   raw_offset_ += filled;
   return filled > 0;
@@ -114,6 +121,12 @@ size_t InputFile::read_gzip(std::span<uint8_t> out) {
     int status = inflate(&z, Z_NO_FLUSH);
     chunk_ = chunk_.last(z.avail_in);
     done += room - z.avail_out;
+    unpacked_ += room - z.avail_out;
+    if (unpacked_ > most_bytes())
+      fail(Category::data,
+           "{}: {} bytes of gzip unpack to over {}; is this the right file? If so, unpack it with "
+           "gunzip",
+           path().string(), file_.bytes(), most_bytes());
     if (status == Z_STREAM_END) {
       inflater_->within = false;
     } else if (status != Z_OK) {

@@ -2,6 +2,7 @@
 // its first two bytes 1f 8b, not by its name). Every error is Error(data) and names the file.
 #pragma once
 #include <spire/base/regular_file.h>
+#include <spire/data/steady_file.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -26,13 +27,15 @@ class InputFile {
 
   // Fills `out`, or less of it when the content ends there; returns the bytes written. Throws for
   // damaged or truncated gzip data: its CRC is checked by the read that meets the content's end.
+  // That read throws FileChanged where the file was written since it was opened.
   size_t read(std::span<uint8_t> out);
 
   // All that is left, `most` bytes at most: what is longer is refused.
   std::string read_text(size_t most);
 
   const std::filesystem::path& path() const { return file_.path(); }
-  // No content of this file can be longer: its size, or what deflate can make of it at most.
+  // No content of this file is longer: its size; of gzip 256 MiB or 64 times its size, whichever is
+  // more. Reading throws for what unpacks to more than that.
   uint64_t most_bytes() const;
 
  private:
@@ -44,8 +47,10 @@ class InputFile {
   [[noreturn]] void fail_gzip(const char* what) const;
 
   RegularFile file_;
+  FileStamp stamp_;  // when it was opened
   std::vector<uint8_t> buffer_;
   std::span<const uint8_t> chunk_;      // unread part of buffer_
+  uint64_t unpacked_ = 0;               // bytes of gzip's content so far
   uint64_t raw_offset_ = 0;             // file offset of chunk_'s end
   std::unique_ptr<Inflater> inflater_;  // null for a plain file
 };

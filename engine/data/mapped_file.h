@@ -6,8 +6,9 @@
 
 namespace spire {
 
-// Read-only, and shared between processes. The file must not be cut off while it is mapped: the
-// system would end the process where the bytes are missing.
+// Read-only. For files of the program's own alone, such as the parts of a conversion, on which it
+// holds a lock: where a mapped file is cut off, the system ends the process. What people hand in is
+// read by SteadyFile.
 class MappedFile {
  public:
   // Throws Error(data), naming the file, where it is missing, no regular file, or not readable.

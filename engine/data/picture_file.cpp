@@ -9,14 +9,16 @@ constexpr uint64_t most_file_bytes = 256 << 20;
 
 }  // namespace
 
-void read_picture_file(const std::filesystem::path& path, std::vector<uint8_t>& bytes) {
+FileStamp read_picture_file(const std::filesystem::path& path, std::vector<uint8_t>& bytes) {
   RegularFile file(path, Category::data);
-  if (file.bytes() > most_file_bytes)
-    fail(Category::data, "{}: {} bytes; pictures of up to {} are read", path.string(), file.bytes(),
+  FileStamp stamp = stamp_of(file.descriptor(), path);
+  if (stamp.bytes > most_file_bytes)
+    fail(Category::data, "{}: {} bytes; pictures of up to {} are read", path.string(), stamp.bytes,
          most_file_bytes);
-  bytes.resize(file.bytes());
-  if (file.read(std::as_writable_bytes(std::span(bytes))) < bytes.size())
-    fail(Category::data, "{}: became shorter while it was read", path.string());
+  bytes.resize(stamp.bytes);
+  file.read(std::as_writable_bytes(std::span(bytes)));  // where it ends early the stamp says so
+  require_same(path, stamp, stamp_of(file.descriptor(), path));
+  return stamp;
 }
 
 }  // namespace spire

@@ -122,11 +122,13 @@ void TokenDataset::read(std::span<const int64_t> samples, int64_t epoch,
   auto* targets = reinterpret_cast<int32_t*>(columns[1]);
   auto length = static_cast<size_t>(length_);
   int64_t shift = offset(epoch);
-  for (int64_t sample : samples) {
-    int64_t first = shift + sample * length_;
-    sequence_->read(first, {tokens, length});
-    std::copy_n(tokens + 1, length - 1, targets);
-    sequence_->read(first + length_, {targets + length - 1, 1});
+  for (size_t row = 0; row < samples.size(); ++row) {
+    int64_t first = shift + samples[row] * length_;
+    // The last target is read with the row's tokens where the next row's place is there for it.
+    size_t with_last = row + 1 < samples.size() ? 1 : 0;
+    sequence_->read(first, {tokens, length + with_last});
+    std::copy_n(tokens + 1, length - 1 + with_last, targets);
+    if (with_last == 0) sequence_->read(first + length_, {targets + length - 1, 1});
     tokens += length;
     targets += length;
   }

@@ -27,18 +27,19 @@ struct Header {
 };
 static_assert(sizeof(Header) == 64);
 
+constexpr size_t part_bytes = 1 << 20;  // of a file that is read through
 constexpr uint64_t most_vocabulary = uint64_t{1} << 31;
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& what) {
   fail(Category::data, "{}: {}; get an intact copy", path.string(), what);
 }
 
-Header read_header(const MappedFile& file) {
+Header read_header(const SteadyFile& file) {
   Header header;
-  if (file.bytes().size() < sizeof(header))
+  if (file.bytes() < sizeof(header))
     refuse(file.path(), fmt::format("truncated: ends at byte {}, within the header of {}",
-                                    file.bytes().size(), sizeof(header)));
-  std::memcpy(&header, file.bytes().data(), sizeof(header));
+                                    file.bytes(), sizeof(header)));
+  file.read(0, std::as_writable_bytes(std::span(&header, 1)));
   if (header.magic != Header{}.magic)
     refuse(file.path(), "no token shard: bytes 0-7 are not SPIRETOK");
   if (header.format != 1)
@@ -56,8 +57,8 @@ Header read_header(const MappedFile& file) {
   return header;
 }
 
-void check_size(const MappedFile& file, const Header& header) {
-  uint64_t there = file.bytes().size() - sizeof(Header);
+void check_size(const SteadyFile& file, const Header& header) {
+  uint64_t there = file.bytes() - sizeof(Header);
   if (header.count == 0) refuse(file.path(), "byte 16: holds no tokens");
   if (header.count > there / header.element_bytes)
     refuse(file.path(), fmt::format("truncated: {} tokens of {} bytes are announced, {} bytes "
@@ -110,49 +111,59 @@ int64_t count_shards(const fs::path& folder, const std::string& split) {
 
 }  // namespace
 
-TokenShard::TokenShard(const fs::path& path) : file_(path) {
-  Header header = read_header(file_);
-  check_size(file_, header);
+TokenShard::TokenShard(const fs::path& path) : file_(std::make_unique<SteadyFile>(path)) {
+  Header header = read_header(*file_);
+  check_size(*file_, header);
   element_bytes_ = header.element_bytes;
   count_ = static_cast<int64_t>(header.count);
   vocabulary_ = static_cast<int64_t>(header.vocabulary);
   checksum_ = header.checksum;
 }
 
-uint32_t TokenShard::id_at(int64_t token) const {
-  const std::byte* at = file_.bytes().data() + sizeof(Header) + token * element_bytes_;
-  uint16_t low = 0;
-  std::memcpy(&low, at, sizeof(low));
-  if (element_bytes_ == sizeof(low)) return low;
-  uint32_t id = 0;
-  std::memcpy(&id, at, sizeof(id));
-  return id;
-}
-
 void TokenShard::read(int64_t first, std::span<int32_t> out) const {
   require(first >= 0 && first + std::ssize(out) <= count_, "{}: tokens {} to {} of {}",
           path().string(), first, first + std::ssize(out), count_);
-  for (int32_t& token : out) {
-    uint32_t id = id_at(first);
-    if (id >= static_cast<uint64_t>(vocabulary_))
-      refuse(path(), fmt::format("byte {}: token {} has the id {}, the vocabulary ends at {}",
-                                 static_cast<int64_t>(sizeof(Header)) + first * element_bytes_,
-                                 first, id, vocabulary_ - 1));
-    token = static_cast<int32_t>(id);
-    ++first;
+  if (element_bytes_ == 2) {
+    read_ids<uint16_t>(first, out);
+  } else {
+    read_ids<uint32_t>(first, out);
   }
 }
 
+// The file's bytes come to lie at the end of `out`, where id i is read before any later number is
+// written over it: so reading needs no memory of its own.
+template <typename T>
+void TokenShard::read_ids(int64_t first, std::span<int32_t> out) const {
+  std::span<std::byte> stored = std::as_writable_bytes(out).last(out.size() * sizeof(T));
+  uint64_t place = sizeof(Header) + static_cast<uint64_t>(first) * sizeof(T);
+  file_->read(place, stored);
+  for (size_t i = 0; i < out.size(); ++i) {
+    T id = 0;
+    std::memcpy(&id, stored.data() + i * sizeof(T), sizeof(T));
+    if (id >= static_cast<uint64_t>(vocabulary_))
+      refuse(path(), fmt::format("byte {}: token {} has the id {}, the vocabulary ends at {}",
+                                 place + i * sizeof(T), first + static_cast<int64_t>(i), id,
+                                 vocabulary_ - 1));
+    out[i] = static_cast<int32_t>(id);
+  }
+}
+
+// The checksum first, of the bytes as they are: what it says of a file says all.
 void TokenShard::verify() const {
-  std::span<const std::byte> body = file_.bytes().subspan(sizeof(Header));
-  uint64_t found = hash64(body.data(), body.size());
-  if (found != checksum_)
-    refuse(path(), fmt::format("the checksum of its tokens is {}, the header says {}", hex(found),
-                               hex(checksum_)));
-  std::array<int32_t, 4096> part{};
-  for (int64_t first = 0; first < count_; first += std::ssize(part))
-    read(first, std::span(part).first(
-                    static_cast<size_t>(std::min<int64_t>(std::ssize(part), count_ - first))));
+  Hash64 hash;
+  std::vector<std::byte> part(part_bytes);
+  for (uint64_t at = sizeof(Header); at < file_->bytes(); at += part.size()) {
+    part.resize(std::min<uint64_t>(part.size(), file_->bytes() - at));
+    file_->read(at, part);
+    hash.add(part.data(), part.size());
+  }
+  if (hash.value() != checksum_)
+    refuse(path(), fmt::format("the checksum of its tokens is {}, the header says {}",
+                               hex(hash.value()), hex(checksum_)));
+  std::vector<int32_t> ids(part_bytes / sizeof(int32_t));
+  for (int64_t first = 0; first < count_; first += std::ssize(ids))
+    read(first, std::span(ids).first(
+                    static_cast<size_t>(std::min<int64_t>(std::ssize(ids), count_ - first))));
 }
 
 void write_token_shard(const fs::path& path, std::span<const int32_t> tokens, int64_t vocabulary) {

@@ -1,9 +1,10 @@
-// Token ids in a file, memory-mapped. docs/formats.md describes the bytes: a header of 64, then the
-// ids, all little-endian.
+// Token ids in a file that stays open, read where they are asked for. docs/formats.md describes the
+// bytes: a header of 64, then the ids, all little-endian.
 #pragma once
-#include <spire/data/mapped_file.h>
+#include <spire/data/steady_file.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace spire {
@@ -17,19 +18,21 @@ class TokenShard {
   int64_t count() const { return count_; }  // of tokens, >= 1
   int64_t element_bytes() const { return element_bytes_; }
   int64_t vocabulary() const { return vocabulary_; }  // ids are in [0, vocabulary)
-  const std::filesystem::path& path() const { return file_.path(); }
+  const std::filesystem::path& path() const { return file_->path(); }
 
-  // The ids from `first` on. Throws Error(data), naming file and token, for one that is none of the
-  // vocabulary: large files are not read through when they are opened.
+  // The ids from `first` on; any thread may call, nothing is allocated. Throws Error(data), naming
+  // file and token, for one that is none of the vocabulary: large files are not read through when
+  // they are opened. Throws FileChanged where the file was written since then.
   void read(int64_t first, std::span<int32_t> out) const;
 
   // Reads all. Throws Error(data) where the checksum or an id is wrong.
   void verify() const;
 
  private:
-  uint32_t id_at(int64_t token) const;
+  template <typename T>
+  void read_ids(int64_t first, std::span<int32_t> out) const;
 
-  MappedFile file_;
+  std::unique_ptr<SteadyFile> file_;
   int64_t element_bytes_ = 0, count_ = 0, vocabulary_ = 0;
   uint64_t checksum_ = 0;
 };

@@ -38,6 +38,8 @@ class Hdf5File {
   explicit Hdf5File(const std::filesystem::path& path)
       : file_(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose, "make") {}
 
+  hid_t id() const { return file_; }
+
   // chunk 0: contiguous. gzip 0: not compressed.
   template <typename T>
   void put(const std::string& name, const std::vector<hsize_t>& dims, const std::vector<T>& values,
@@ -70,6 +72,14 @@ class Hdf5File {
     h5::Handle(
         H5Dcreate2(file_, name.c_str(), hdf5_type_of<T>(), space, H5P_DEFAULT, layout, H5P_DEFAULT),
         H5Dclose, "dataset");
+  }
+
+  // All numbers of a dataset that was made.
+  template <typename T>
+  void fill(const std::string& name, const std::vector<T>& values) {
+    h5::Handle dataset(H5Dopen2(file_, name.c_str(), H5P_DEFAULT), H5Dclose, "open");
+    h5::check(H5Dwrite(dataset, hdf5_type_of<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()),
+              "write");
   }
 
   template <typename T>
