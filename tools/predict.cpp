@@ -5,7 +5,6 @@
 #include <spire/config/load.h>
 #include <spire/data/picture.h>
 #include <spire/data/vocabulary.h>
-#include <spire/train/checkpoint_file.h>
 #include <spire/train/checkpoint_store.h>
 #include <spire/train/generate.h>
 
@@ -30,10 +29,10 @@ namespace fs = std::filesystem;
 
 // A file, or the best checkpoint of a run directory.
 LoadedCheckpoint find_checkpoint(const fs::path& path) {
-  if (!fs::is_directory(path)) return {path, read_checkpoint(path)};
+  if (!fs::is_directory(path)) return load_checkpoint(path);
   bool is_store = path.filename() == "checkpoints";
   CheckpointStore store(is_store ? path : path / "checkpoints", {});
-  if (auto best = store.best()) return {*best, read_checkpoint(*best)};
+  if (auto best = store.best()) return load_checkpoint(*best);
   auto newest = store.newest_good([](const fs::path&, const std::string&) {});
   if (newest) return std::move(*newest);
   fail(Category::checkpoint, "{} holds no checkpoint; give the output directory of a run",
@@ -41,7 +40,7 @@ LoadedCheckpoint find_checkpoint(const fs::path& path) {
 }
 
 // Keys from the command line in the config that the checkpoint was trained with.
-RunConfig changed_config(const TrainingState& state, const std::vector<std::string>& overrides) {
+RunConfig changed_config(const StateMetadata& state, const std::vector<std::string>& overrides) {
   return parse_config({{"the checkpoint's config", state.config_yaml}}, overrides).config;
 }
 
@@ -184,7 +183,8 @@ int run_predict(const Arguments& arguments) {
   SampleSpec spec = sample_spec_from_text(checkpoint.state.data_spec);
   bool text = spec.columns[0].name == "tokens";
   check_words(asked, text, config.data.name);
-  Predictor predictor(checkpoint.state, {.device = asked.device, .batch = text ? 1 : asked.batch});
+  Predictor predictor(checkpoint.state, *checkpoint.tensors,
+                      {.device = asked.device, .batch = text ? 1 : asked.batch});
   StopSignals signals(StopSignals::ending);
   if (text) {
     generate_text(predictor, asked, config.seed);

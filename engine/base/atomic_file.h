@@ -2,6 +2,7 @@
 #pragma once
 #include <spire/base/error.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string_view>
@@ -22,6 +23,8 @@ class AtomicWriter {
   AtomicWriter& operator=(const AtomicWriter&) = delete;
 
   void write(std::string_view bytes);
+  // At a place of the file, which may lie behind its end: what nobody writes reads as zeros.
+  void write_at(uint64_t offset, std::string_view bytes);
   void commit();  // once, at the end
 
  private:

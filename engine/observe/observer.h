@@ -60,6 +60,8 @@ struct StartInfo {
   std::string exchange;   // how GPUs meet, and why; empty: does not apply
   std::string strategy;   // who updates: "parameter_device", "mirrored", "sharded"
   std::string reduction;  // "invariant", "native"
+  std::string host_memory;  // what is free for this process, and what limits it; empty: not told
+  std::string checkpoints;  // from what they are written; empty: not told
   std::optional<RecomputeInfo> recompute;  // none with memory.recompute: none
   std::string precision;                   // "fp32", "bf16", "fp16"
   std::string guarantee;     // what stays the same on other device counts; one line or two

@@ -7,7 +7,7 @@
 #include <spire/observe/blocks.h>
 #include <spire/observe/text_table.h>
 #include <spire/observe/units.h>
-#include <spire/train/checkpoint_file.h>
+#include <spire/train/checkpoint_store.h>
 
 namespace spire {
 namespace {
@@ -21,7 +21,7 @@ LoadedCheckpoint checkpoint_to_evaluate(const RunConfig& config, const RunOption
   std::optional<fs::path> path;
   if (options.resume && *options.resume != "auto") path = *options.resume;
   if (!options.resume) path = store.best();
-  if (path) return {*path, read_checkpoint(*path)};
+  if (path) return load_checkpoint(*path);
   auto newest = store.newest_good(
       [&](const fs::path&, const std::string& text) { observer.on_warning(text); });
   if (!newest) {
@@ -40,12 +40,14 @@ EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer
   at_checkpoint.resume = checkpoint.path.string();
   RunSetup setup(config, at_checkpoint, observer);
   setup.take_cores();
-  Trainer trainer(setup.trainer_options(), setup.placement);
+  TrainerOptions trainer_options = setup.trainer_options();
+  trainer_options.snapshot = SnapshotChoice::never;
+  Trainer trainer(trainer_options, setup.placement);
   setup.keep_tuning(observer);
   auto data = setup.test_loader();
   EvaluationSums sums;
   trainer.team().lead([&] {
-    trainer.restore(setup.resumed->state);
+    trainer.restore(setup.resumed->state, setup.resumed->tensors.get());
     trainer.begin_evaluation();
     data->start(0, 0, 1);
     while (!data->finished()) {

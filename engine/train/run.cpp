@@ -153,8 +153,8 @@ class Run {
   }
 
   void resume(const LoadedCheckpoint& checkpoint) {
-    const TrainingState& state = checkpoint.state;
-    trainer_.restore(state);
+    const StateMetadata& state = checkpoint.state;
+    trainer_.restore(state, checkpoint.tensors.get());
     step_ = state.step;
     samples_seen_ = state.samples_seen;
     best_metric_ = state.best_metric;
@@ -188,8 +188,10 @@ class Run {
         options_.config_yaml.empty() ? to_yaml(setup_.config) : options_.config_yaml,
         Category::config);
     directory_->folder("checkpoints");
-    writer_.emplace([this](const TrainingState& state) { return store_.save(state); },
-                    CheckpointWriter::default_backoff(), setup_.placement.helper_cores);
+    auto save = [this](const StateMetadata& state) {
+      return store_.save(state, trainer_.state(), trainer_.piece());
+    };
+    writer_.emplace(save, CheckpointWriter::default_backoff(), setup_.placement.helper_cores);
     if (trainer_.sampler())
       samples_.emplace(*setup_.data.test, setup_.task(), setup_.config.eval.samples,
                        directory_->folder("samples"));
@@ -333,17 +335,25 @@ class Run {
     }
   }
 
-  // All ranks take part; rank 0 writes.
-  void save_checkpoint() {
+  // All ranks take part; rank 0 writes. last: the state stays as it is.
+  void save_checkpoint(bool last = false) {
     if (!writes() || saved_step_ == step_) return;
     auto begin = progress_.now();
     enter(Phase::checkpoint);
     trainer_.check_replicas();
-    TrainingState& state = writer_ ? writer_->buffer() : no_state_;
-    trainer_.snapshot(state);
-    enter(Phase::idle);
+    StateMetadata* metadata = writer_ ? &writer_->begin() : nullptr;
+    trainer_.hold_state();
     saved_step_ = step_;
-    if (!writer_) return;
+    if (metadata) {
+      describe(*metadata);
+      trainer_.keeps_snapshot() || last ? writer_->submit() : writer_->write_now();
+      snapshot_ms_ = progress_.pause(begin) * 1e3;
+    }
+    enter(Phase::idle);
+  }
+
+  void describe(StateMetadata& state) const {
+    trainer_.describe(state);
     state.step = step_;
     state.optimizer_steps = step_ - state.skipped_steps;
     state.epoch = step_ / steps_per_epoch();
@@ -361,8 +371,6 @@ class Run {
     state.data_spec = to_text(setup_.data.test->spec());
     state.tuning = recorded_text(setup_.tuning.get());
     state.versions = setup_.versions;
-    writer_->submit();
-    snapshot_ms_ = progress_.pause(begin) * 1e3;
   }
 
   void report_checkpoints() {
@@ -395,7 +403,7 @@ class Run {
     bool interrupted = !stopped_early() && (step_ < total_steps_ || evaluation_due());
     if (stopped_early()) tell_early_stop();
     if (auto hash = trainer_.average_hash()) ema_hash_ = hex(*hash);
-    save_checkpoint();
+    save_checkpoint(true);
     if (writer_) {
       enter(Phase::checkpoint);
       await_checkpoints();
@@ -479,7 +487,6 @@ class Run {
   double first_loss_ = std::numeric_limits<double>::quiet_NaN();  // of a run that began here
   bool told_explosion_ = false;
   std::map<const Dataset*, int64_t> told_skips_;  // how many were told of
-  TrainingState no_state_;                        // what a rank that writes nothing snapshots into
 };
 
 }  // namespace

@@ -8,8 +8,9 @@
 #include <spire/config/check.h>
 #include <spire/config/text.h>
 #include <spire/device/cuda_versions.h>
+#include <spire/device/host_memory.h>
+#include <spire/observe/units.h>
 #include <spire/optim/schedule.h>
-#include <spire/train/checkpoint_file.h>
 #include <spire/train/checkpoint_metadata.h>
 #include <spire/train/pin_lanes.h>
 #include <spire/train/samples.h>
@@ -38,6 +39,11 @@ bool shapes_result(std::string_view path) {
     if (path.starts_with(other)) return false;
   }
   return true;
+}
+
+SnapshotChoice snapshot_choice(const RunConfig& config) {
+  if (config.checkpoint.snapshot == "always") return SnapshotChoice::always;
+  return config.checkpoint.snapshot == "never" ? SnapshotChoice::never : SnapshotChoice::fitting;
 }
 
 struct DeviceMemoryPlan {
@@ -77,7 +83,7 @@ DType compute_dtype(const RunConfig& config) {
 
 RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& observer,
                    PhaseBoard* board)
-    : config(given), world_(options.world), board_(board) {
+    : config(given), world_(options.world), board_(board), saves_(options.dry_run == 0) {
   check_config(config);
   compare_configs();
   if (options.resume && options.overwrite) {
@@ -89,6 +95,12 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
   if (resumed) keep_meaning();
   place();
   tell_doubts(observer);
+  if (config.checkpoint.snapshot == "never" && config.strategy == "sharded" &&
+      placement.ranks > 1) {
+    fail(Category::config,
+         "checkpoint.snapshot: never, but with strategy: sharded the processes bring the state "
+         "together in a snapshot; set checkpoint.snapshot: auto, or another strategy");
+  }
   if (config.schedule.min_lr > learning_rate()) {
     fail(Category::config,
          "schedule.min_lr: {:.6g} is above the learning rate {:.6g}, which lr.scaling makes of "
@@ -215,7 +227,7 @@ void RunSetup::share_checkpoint() {
 
 void RunSetup::find_checkpoint(const RunOptions& options, Observer& observer) {
   if (*options.resume != "auto") {
-    resumed = LoadedCheckpoint{*options.resume, read_checkpoint(*options.resume)};
+    resumed = load_checkpoint(*options.resume);
   } else {
     resumed = store().newest_good(
         [&](const fs::path&, const std::string& text) { observer.on_warning(text); });
@@ -234,7 +246,7 @@ void RunSetup::find_checkpoint(const RunOptions& options, Observer& observer) {
 // Seed, towers and batch size say what a run computes: a resumed run keeps them, and a config that
 // asks for others is told so.
 void RunSetup::keep_meaning() {
-  const TrainingState& state = resumed->state;
+  const StateMetadata& state = resumed->state;
   auto refuse = [&](const char* key, auto asked, auto kept) {
     fail(Category::config,
          "{}: {} but the run of {} has {}; leave it so, or start a new run with another "
@@ -346,6 +358,7 @@ TrainerOptions RunSetup::trainer_options() const {
           .sample_rows = EvaluationSamples::rows(task(), config.eval.samples),
           .recompute = config.memory.recompute == "blocks",
           .memory_limit = parse_memory_limit(config.memory.limit),
+          .snapshot = saves_ ? snapshot_choice(config) : SnapshotChoice::never,
           .cuda = config.cuda,
           .tuning = tuning.get()};
 }
@@ -414,6 +427,10 @@ StartInfo RunSetup::start_info(const Trainer& trainer, int64_t total_steps) cons
   info.steps_per_epoch = steps_per_epoch();
   info.total_steps = total_steps;
   info.epochs = (total_steps + info.steps_per_epoch - 1) / info.steps_per_epoch;
+  HostSpace host = host_space();
+  info.host_memory = fmt::format("{} are free of {}", bytes_text(static_cast<int64_t>(host.free)),
+                                 host.limited_by);
+  if (saves_) info.checkpoints = trainer.checkpoints_text();
   info.recompute = trainer.recompute();
   info.precision = config.precision;
   info.guarantee = guarantee(placement);
