@@ -193,7 +193,7 @@ class PaddedRun : public PaddedRows {
       loader.start(0, 0, INT64_MAX);
       for (int64_t step = 0; step < 3; ++step) trainer.step(loader.next(), step, 0.01);
       loader.stop();
-      trainer.snapshot(ended.state);
+      take_state(trainer, ended.state);
     });
     EXPECT_EQ(trainer.peak_memory(), trainer.planned_memory());
     ended.hash = trainer.parameter_hash();
