@@ -28,10 +28,10 @@ enum class MemoryKind : uint8_t {
   communication,
   checkpoint,  // what is copied for one, and goes into or out of one
 };
-inline constexpr std::array all_memory_kinds = {
-    MemoryKind::weights,     MemoryKind::gradients, MemoryKind::optimizer,
-    MemoryKind::activations, MemoryKind::workspace, MemoryKind::communication,
-    MemoryKind::checkpoint};
+inline constexpr std::array all_memory_kinds = {MemoryKind::weights,   MemoryKind::gradients,
+                                                MemoryKind::optimizer, MemoryKind::activations,
+                                                MemoryKind::workspace, MemoryKind::communication,
+                                                MemoryKind::checkpoint};
 std::string_view name(MemoryKind kind);
 
 // Bytes of each kind.
@@ -107,8 +107,9 @@ class MemoryPool {
 
 using MemoryPools = std::vector<std::unique_ptr<MemoryPool>>;
 
-// The first thing that lacks for the rest of the pools' plans: within a pool's limit, or on a device
-// for all its pools together: a GPU, or all CPUs, which have one memory. None: it fits, as far as one can tell before.
+// The first thing that lacks for the rest of the pools' plans: within a pool's limit, or on a
+// device for all its pools together: a GPU, or all CPUs, which have one memory. None: it fits, as
+// far as one can tell before.
 std::optional<MemoryShortage> foresee_shortage(const MemoryPools& pools);
 
 // "cuda:0: 7.0 MiB asked for, for activations; 3.0 MiB are left".

@@ -22,9 +22,9 @@ struct TensorExtent {
 uint64_t header_bytes(const std::vector<std::string>& names);
 
 struct Header {
-  uint64_t block = 0;       // bytes of the header
-  uint64_t file_bytes = 0;  // of the whole file
-  std::string structure;    // checksum of all behind the block but the tensors
+  uint64_t block = 0;                 // bytes of the header
+  uint64_t file_bytes = 0;            // of the whole file
+  std::string structure;              // checksum of all behind the block but the tensors
   std::vector<TensorExtent> extents;  // disjoint, in ascending order
 };
 

@@ -27,8 +27,8 @@ struct CheckpointResult {
 
 // One checkpoint at a time, from one place: `save` knows where its tensors lie, and they stay as
 // they are from submit() until it is written or given up. That place is either
-// - a snapshot of the state, a copy in memory. Then it is written while training goes on, and a step
-//   loop that submits less often than the disk can write never waits for the disk; or
+// - a snapshot of the state, a copy in memory. Then it is written while training goes on, and a
+//   step loop that submits less often than the disk can write never waits for the disk; or
 // - the state itself, where there is no memory for a copy. Then the step loop has it written before
 //   it goes on: write_now().
 //

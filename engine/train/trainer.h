@@ -50,7 +50,7 @@ struct TrainerOptions {
   bool recompute = false;   // the inside of the model's blocks, in backward
   MemoryLimit memory_limit = {};
   SnapshotChoice snapshot = SnapshotChoice::never;  // for checkpoints, on rank 0
-  bool plan_only = false;  // compiled, and nothing allocated: see Trainer
+  bool plan_only = false;                           // compiled, and nothing allocated: see Trainer
   CudaConfig cuda;
   // The run's choices among engines on GPUs; outlives the trainer. Null: the libraries' favourites.
   Tuning* tuning = nullptr;

@@ -56,7 +56,10 @@ struct SmallRun {
     config.reduction = reduction;
     config.cuda = cuda;
     CudaStatus gpus = discover_cuda();
-    RankPlace host{"here", {0, 1}, gpus.devices, gpus.why_none,
+    RankPlace host{"here",
+                   {0, 1},
+                   gpus.devices,
+                   gpus.why_none,
                    find_peers(static_cast<int>(gpus.devices.size()))};
     auto places = share_out(std::vector<RankPlace>(static_cast<size_t>(ranks), host));
     for (RankPlace& place : places) {  // GPUs are shared out, cores are not
