@@ -160,7 +160,8 @@ int run_predict(const Arguments& arguments) {
   if (asked.prompt_file) read.add(*asked.prompt_file);
   // The prompt may come from a pipe: a signal ends the wait for it as long as none is held.
   std::string prompt = text ? read_prompt(asked) : "";
-  Predictor predictor(checkpoint.state, {.device = asked.device, .batch = text ? 1 : asked.batch});
+  Predictor predictor(checkpoint.state, *checkpoint.tensors,
+                      {.device = asked.device, .batch = text ? 1 : asked.batch});
   StopSignals signals(StopSignals::ending);
   // Refuses its target before anything is computed.
   auto open_output = [&] {

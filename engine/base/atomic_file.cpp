@@ -100,6 +100,16 @@ void AtomicWriter::write(std::string_view bytes) {
   if (!write_all(descriptor_, bytes)) fail_errno(category_, "write", temporary_);
 }
 
+void AtomicWriter::write_at(uint64_t offset, std::string_view bytes) {
+  while (!bytes.empty()) {
+    ssize_t written = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail_errno(category_, "write", temporary_);
+    bytes.remove_prefix(static_cast<size_t>(written));
+    offset += static_cast<uint64_t>(written);
+  }
+}
+
 void AtomicWriter::commit() {
   if (::fsync(descriptor_) != 0) fail_errno(category_, "write", temporary_);
   if (::close(std::exchange(descriptor_, -1)) != 0) fail_errno(category_, "write", temporary_);

@@ -3,6 +3,7 @@
 #include <spire/base/error.h>
 #include <sys/types.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -32,6 +33,8 @@ class AtomicWriter {
   AtomicWriter& operator=(const AtomicWriter&) = delete;
 
   void write(std::string_view bytes);
+  // At a place of the file, which may lie behind its end: what nobody writes reads as zeros.
+  void write_at(uint64_t offset, std::string_view bytes);
   void commit();  // once, at the end
 
  private:

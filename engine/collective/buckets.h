@@ -2,6 +2,7 @@
 // backward goes on, and each bucket into shares of those who reduce it. All cuts lie on multiples
 // of TreeSum::chunk, so that what is computed chunk by chunk does not depend on them.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -12,6 +13,11 @@ struct FloatRange {
   int64_t size() const { return end - begin; }
   bool operator==(const FloatRange&) const = default;
 };
+
+// What is in both; of size 0 or less where nothing is.
+inline FloatRange common(FloatRange a, FloatRange b) {
+  return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
+}
 
 // Buckets of `floats` in order; the first one is of `first`, so that the reduction starts early.
 std::vector<FloatRange> make_buckets(int64_t total, int64_t first, int64_t floats);

@@ -9,13 +9,15 @@ SliceExchange::SliceExchange(std::vector<std::vector<FloatRange>> slices, Device
       element_bytes_(element_bytes) {}
 
 // Rank `from` sends `owner`'s slices to rank `to`: the part of it that is this rank's.
-void SliceExchange::add(void* buffer, int owner, int from, int to) {
+void SliceExchange::add(void* buffer, int owner, int from, int to, FloatRange window) {
   int self = exchange_->rank();
   if (from == to || (self != from && self != to)) return;
-  for (FloatRange range : slices_[static_cast<size_t>(owner)]) {
+  for (FloatRange slice : slices_[static_cast<size_t>(owner)]) {
+    FloatRange range = common(slice, window);
+    if (range.size() <= 0) continue;
     auto bytes = static_cast<size_t>(range.size()) * element_bytes_;
-    auto* data =
-        static_cast<std::byte*>(buffer) + static_cast<size_t>(range.begin) * element_bytes_;
+    auto* data = static_cast<std::byte*>(buffer) +
+                 static_cast<size_t>(range.begin - window.begin) * element_bytes_;
     if (self == from) sends_.push_back({to, data, bytes});
     if (self == to) receives_.push_back({from, data, bytes});
   }
@@ -35,19 +37,19 @@ void SliceExchange::all_gather(void* buffer, Stream& stream) {
   run(stream);
 }
 
-void SliceExchange::gather(void* buffer, Stream& stream) {
+void SliceExchange::gather(void* buffer, Stream& stream, FloatRange window) {
   if (!exchange_) return;
-  for (int from = 1; from < exchange_->size(); ++from) add(buffer, from, from, 0);
+  for (int from = 1; from < exchange_->size(); ++from) add(buffer, from, from, 0, window);
   run(stream);
 }
 
-void SliceExchange::broadcast(void* buffer, Stream& stream, int root) {
+void SliceExchange::broadcast(void* buffer, Stream& stream, int root, FloatRange window) {
   if (!exchange_) return;
-  for (int to = 0; to < exchange_->size(); ++to) add(buffer, to, root, to);
+  for (int to = 0; to < exchange_->size(); ++to) add(buffer, to, root, to, window);
   run(stream);
   for (int from = 0; from < exchange_->size(); ++from) {
     for (int to = 0; to < exchange_->size(); ++to) {
-      if (to != root) add(buffer, from, from, to);
+      if (to != root) add(buffer, from, from, to, window);
     }
   }
   run(stream);

@@ -1,5 +1,6 @@
 // One flat buffer, cut into slices that the members of an exchange own.
 #pragma once
+#include <limits>
 #include <vector>
 
 #include <spire/collective/buckets.h>
@@ -19,13 +20,19 @@ class SliceExchange {
   // R ranks:
   void all_gather(void* buffer, Stream& stream);  // each rank's slices reach all: (R - 1) / R B out
                                                   // and in
-  void gather(void* buffer, Stream& stream);      // each rank's slices reach rank 0: B / R out
+  // The other two take a window of the flat buffer, the same on all ranks: `buffer` is where its
+  // first element lies.
+  void gather(void* buffer, Stream& stream, FloatRange window = everything);  // each rank's slices
+                                                                              // reach rank 0: B / R
+                                                                              // out
   // The root's buffer reaches all, scattered first: 2 (R - 1) / R B out of the root, less
   // elsewhere.
-  void broadcast(void* buffer, Stream& stream, int root = 0);
+  void broadcast(void* buffer, Stream& stream, int root = 0, FloatRange window = everything);
 
  private:
-  void add(void* buffer, int owner, int from, int to);
+  static constexpr FloatRange everything = {0, std::numeric_limits<int64_t>::max()};
+
+  void add(void* buffer, int owner, int from, int to, FloatRange window = everything);
   void run(Stream& stream);
 
   std::vector<std::vector<FloatRange>> slices_;

@@ -184,7 +184,8 @@ struct CheckpointConfig {
   int64_t every_steps = 0;   // 0: at the end of epochs only
   int64_t every_epochs = 1;  // 0: never by epoch
   int64_t keep_last = 3;
-  int64_t keep_every_steps = 0;  // checkpoints at multiples of it are never deleted; 0: none
+  int64_t keep_every_steps = 0;   // checkpoints at multiples of it are never deleted; 0: none
+  std::string snapshot = "auto";  // auto | always | never: written from a copy of the state
 };
 
 // Gradients are reduced in pieces of about so many MiB while backward goes on.

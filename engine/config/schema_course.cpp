@@ -77,6 +77,11 @@ std::vector<Field> record_fields() {
        .help = "checkpoints at multiples of so many steps are never deleted; 0: none",
        .range = at_least(0, kSteps),
        .unit = "steps"},
+      {.path = "checkpoint.snapshot",
+       .slot = [](C& c) -> Slot { return &c.checkpoint.snapshot; },
+       .help = "write from a copy of the state while training goes on; never: steps wait until it "
+               "is written; auto: a copy where memory is left for one",
+       .choices = {"auto", "always", "never"}},
       {.path = "check.replicas_every",
        .slot = [](C& c) -> Slot { return &c.check.replicas_every; },
        .help = "steps between two comparisons of the devices' weights; 0: only at checkpoints",

@@ -38,20 +38,22 @@ class CudaMemory : public DeviceMemory {
 
   void* data() const override { return memory_; }
   bool on_host() const override { return false; }
-  void write(const void* host, size_t bytes) override {
+  void write(const void* host, size_t bytes, size_t offset) override {
     CurrentCudaDevice current(index_);
     check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-    check_cuda(cudaMemcpy(memory_, host, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+    check_cuda(cudaMemcpy(at(offset), host, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
     check_cuda(cudaStreamSynchronize(nullptr),
                "cudaStreamSynchronize");  // it may still be under way
   }
-  void read(void* host, size_t bytes) const override {
+  void read(void* host, size_t bytes, size_t offset) const override {
     CurrentCudaDevice current(index_);
     check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-    check_cuda(cudaMemcpy(host, memory_, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
+    check_cuda(cudaMemcpy(host, at(offset), bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
   }
 
  private:
+  std::byte* at(size_t offset) const { return static_cast<std::byte*>(memory_) + offset; }
+
   int index_;
   void* memory_ = nullptr;
 };
@@ -70,11 +72,11 @@ class PinnedMemory : public DeviceMemory {
 
   void* data() const override { return memory_; }
   bool on_host() const override { return true; }
-  void write(const void* host, size_t bytes) override {
-    if (bytes > 0) std::memcpy(memory_, host, bytes);
+  void write(const void* host, size_t bytes, size_t offset) override {
+    if (bytes > 0) std::memcpy(static_cast<std::byte*>(memory_) + offset, host, bytes);
   }
-  void read(void* host, size_t bytes) const override {
-    if (bytes > 0) std::memcpy(host, memory_, bytes);
+  void read(void* host, size_t bytes, size_t offset) const override {
+    if (bytes > 0) std::memcpy(host, static_cast<std::byte*>(memory_) + offset, bytes);
   }
 
  private:

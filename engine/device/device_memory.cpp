@@ -1,7 +1,6 @@
 #include <spire/device/buffer.h>
 #include <spire/device/device_memory.h>
-
-#include <unistd.h>
+#include <spire/device/host_memory.h>
 
 #include <cstring>
 
@@ -14,11 +13,11 @@ class HostMemory : public DeviceMemory {
 
   void* data() const override { return const_cast<std::byte*>(buffer_.data()); }
   bool on_host() const override { return true; }
-  void write(const void* host, size_t bytes) override {
-    if (bytes > 0) std::memcpy(buffer_.data(), host, bytes);
+  void write(const void* host, size_t bytes, size_t offset) override {
+    if (bytes > 0) std::memcpy(buffer_.data() + offset, host, bytes);
   }
-  void read(void* host, size_t bytes) const override {
-    if (bytes > 0) std::memcpy(host, buffer_.data(), bytes);
+  void read(void* host, size_t bytes, size_t offset) const override {
+    if (bytes > 0) std::memcpy(host, buffer_.data() + offset, bytes);
   }
 
  private:
@@ -34,8 +33,8 @@ std::unique_ptr<DeviceMemory> allocate_memory(DeviceId device, size_t bytes) {
 
 DeviceSpace space_of(DeviceId device) {
   if (device.kind == DeviceKind::cuda) return space_of_cuda(device.index);
-  long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-  return {{}, static_cast<size_t>(pages) * static_cast<size_t>(page)};
+  HostSpace host = host_space();
+  return {host.free, host.total, host.limited_by};
 }
 
 std::unique_ptr<DeviceMemory> allocate_staging(DeviceId device, size_t bytes) {

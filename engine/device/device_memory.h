@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include <spire/device/device.h>
@@ -22,10 +23,10 @@ class DeviceMemory {
   virtual void* data() const = 0;    // an address of the device, at workspace_alignment
   virtual bool on_host() const = 0;  // whether the host, too, can use that address
 
-  // Copies of the first `bytes`, after all work that the device was given before; done when they
-  // return.
-  virtual void write(const void* host, size_t bytes) = 0;
-  virtual void read(void* host, size_t bytes) const = 0;
+  // Copies of `bytes` from byte `offset` on, after all work that the device was given before; done
+  // when they return.
+  virtual void write(const void* host, size_t bytes, size_t offset = 0) = 0;
+  virtual void read(void* host, size_t bytes, size_t offset = 0) const = 0;
 
   // `receipt` goes right after the memory has been given back.
   void keep(std::shared_ptr<void> receipt) { receipt_ = std::move(receipt); }
@@ -45,10 +46,11 @@ std::unique_ptr<DeviceMemory> allocate_memory(DeviceId device, size_t bytes);
 std::unique_ptr<DeviceMemory> allocate_cuda_memory(int index, size_t bytes);
 
 // On a GPU as the driver says it: what no program uses, and all there is. A CPU's is the host's
-// memory; how much of that is free nobody can say, as the system lends more than it has.
+// memory that this process may have (host_memory.h).
 struct DeviceSpace {
   std::optional<size_t> free;
   size_t total = 0;
+  std::string limited_by = {};  // of a CPU: what leaves no more, as HostSpace has it
 };
 DeviceSpace space_of(DeviceId device);  // throws Error(device) for a GPU that is not there
 DeviceSpace space_of_cuda(int index);

@@ -22,6 +22,8 @@ std::string_view name(MemoryKind kind) {
       return "workspace";
     case MemoryKind::communication:
       return "communication";
+    case MemoryKind::checkpoint:
+      return "checkpoint";
   }
   fail(Category::unexpected, "unknown kind of memory");
 }
@@ -76,8 +78,9 @@ std::unique_ptr<DeviceMemory> MemoryPool::allocate(const MemoryUse& use) {
   std::lock_guard lock(ledger.mutex);
   auto refuse = [&] {
     DeviceSpace space = space_of(device_);
-    MemoryShortage shortage{device_,        1,          use,        ledger.in_use, ledger.planned,
-                            options_.limit, space.free, space.total};
+    MemoryShortage shortage{
+        device_,        1,          use,         ledger.in_use,   ledger.planned,
+        options_.limit, space.free, space.total, space.limited_by};
     throw Error(Category::out_of_memory, explain(shortage));
   };
   if (options_.limit && ledger.in_use.total() + use.total() > *options_.limit) refuse();
@@ -122,8 +125,8 @@ namespace {
 // The rest of its plan, as if it was asked for at once.
 MemoryShortage ahead_of(const MemoryPool& pool) {
   DeviceSpace space = space_of(pool.device());
-  MemoryShortage ahead{pool.device(), 1,          {},         pool.in_use(), pool.planned(),
-                       pool.limit(),  space.free, space.total};
+  MemoryShortage ahead{pool.device(), 1,          {},          pool.in_use(),   pool.planned(),
+                       pool.limit(),  space.free, space.total, space.limited_by};
   for (MemoryKind kind : all_memory_kinds)
     ahead.asked[kind] = ahead.planned[kind] - std::min(ahead.planned[kind], ahead.in_use[kind]);
   return ahead;
@@ -134,10 +137,14 @@ bool lacks(const MemoryShortage& ahead) {
   return left && ahead.asked.total() > *left;
 }
 
-// Adds what another pool wants of the same device.
+bool same_memory(DeviceId a, DeviceId b) {
+  return a == b || (a.kind == DeviceKind::cpu && b.kind == DeviceKind::cpu);
+}
+
+// Adds what another pool wants of the same memory.
 void join(std::vector<MemoryShortage>& devices, const MemoryShortage& ahead) {
   for (MemoryShortage& known : devices) {
-    if (known.device != ahead.device) continue;
+    if (!same_memory(known.device, ahead.device)) continue;
     ++known.pools;
     known.asked += ahead.asked;
     known.in_use += ahead.in_use;

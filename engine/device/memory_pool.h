@@ -26,10 +26,12 @@ enum class MemoryKind : uint8_t {
   activations,  // tensors between ops, and rows of the batch where they are copied to the device
   workspace,    // scratch of kernels and of the step
   communication,
+  checkpoint,  // what is copied for one, and goes into or out of one
 };
 inline constexpr std::array all_memory_kinds = {MemoryKind::weights,   MemoryKind::gradients,
                                                 MemoryKind::optimizer, MemoryKind::activations,
-                                                MemoryKind::workspace, MemoryKind::communication};
+                                                MemoryKind::workspace, MemoryKind::communication,
+                                                MemoryKind::checkpoint};
 std::string_view name(MemoryKind kind);
 
 // Bytes of each kind.
@@ -60,6 +62,7 @@ struct MemoryShortage {
   // Of the device: what it has left, if it says so, and has in all.
   std::optional<size_t> free;
   size_t total = 0;
+  std::string limited_by = {};  // DeviceSpace's
 
   // What may still be had, as far as that is known.
   std::optional<size_t> left() const;
@@ -104,8 +107,9 @@ class MemoryPool {
 
 using MemoryPools = std::vector<std::unique_ptr<MemoryPool>>;
 
-// The first thing that lacks for the rest of the pools' plans: within a pool's limit, or on a GPU
-// for all its pools together. None: it fits, as far as one can tell before.
+// The first thing that lacks for the rest of the pools' plans: within a pool's limit, or on a
+// device for all its pools together: a GPU, or all CPUs, which have one memory. None: it fits, as
+// far as one can tell before.
 std::optional<MemoryShortage> foresee_shortage(const MemoryPools& pools);
 
 // "cuda:0: 7.0 MiB asked for, for activations; 3.0 MiB are left".

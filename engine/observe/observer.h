@@ -57,10 +57,12 @@ struct StartInfo {
   int64_t total_steps = 0;  // optimizer steps at the end of the run
   int64_t epochs = 0;
   int64_t processes = 1;
-  std::string transport;  // what joins the processes: "MPI (Open MPI v4.1.4)", "TCP"
-  std::string exchange;   // how GPUs meet, and why; empty: does not apply
-  std::string strategy;   // who updates: "parameter_device", "mirrored", "sharded"
-  std::string reduction;  // "invariant", "native"
+  std::string transport;    // what joins the processes: "MPI (Open MPI v4.1.4)", "TCP"
+  std::string exchange;     // how GPUs meet, and why; empty: does not apply
+  std::string strategy;     // who updates: "parameter_device", "mirrored", "sharded"
+  std::string reduction;    // "invariant", "native"
+  std::string host_memory;  // what is free for this process, and what limits it; empty: not told
+  std::string checkpoints;  // from what they are written; empty: not told
   std::optional<RecomputeInfo> recompute;  // none with memory.recompute: none
   std::string precision;                   // "fp32", "bf16", "fp16"
   std::string guarantee;     // what stays the same on other device counts; one line or two

@@ -140,6 +140,8 @@ std::string start_block(const StartInfo& start) {
   block.add("strategy", strategy_text(start));
   block.add("length", length_text(start));
   block.add("memory", memory_table(start));
+  block.add("host memory", start.host_memory);
+  block.add("checkpoints", start.checkpoints);
   block.add("recompute", recompute_text(start));
   block.add("repeatable", lines_of(start.guarantee));
   block.add("output", start.output);

@@ -20,26 +20,6 @@ std::string checksum_of(std::string_view bytes) {
   return hex(hash64(bytes.data(), bytes.size()));
 }
 
-// The image without its tensors. start: offset of the image in the file.
-std::string structure_of(std::string_view image, uint64_t start,
-                         const std::vector<TensorExtent>& extents) {
-  std::string structure;
-  uint64_t at = 0;
-  for (const auto& extent : extents) {
-    structure += image.substr(at, extent.offset - start - at);
-    at = extent.offset - start + extent.bytes;
-  }
-  structure += image.substr(at);
-  return structure;
-}
-
-struct Header {
-  uint64_t block = 0;
-  uint64_t file_bytes = 0;
-  std::string structure;  // checksum
-  std::vector<TensorExtent> extents;
-};
-
 // Takes the text up to `end` off the front of `text`; nothing when `end` does not occur.
 std::optional<std::string_view> take(std::string_view& text, char end) {
   size_t at = text.find(end);
@@ -110,33 +90,32 @@ Header parse_block(std::string_view block) {
   return header;
 }
 
-// Reads from the file, in order of offsets.
-class Reader {
- public:
-  explicit Reader(const std::filesystem::path& path) : file_(path, Category::checkpoint) {}
-  uint64_t bytes() const { return file_.bytes(); }
-  void read(uint64_t offset, uint64_t count, std::string& out) {
-    bool inside = offset <= bytes() && count <= bytes() - offset;
-    out.resize(inside ? count : 0);
-    if (!inside || file_.read_at(offset, std::as_writable_bytes(std::span(out))) < count)
-      fail(Category::checkpoint, "it is cut off after {} bytes", bytes());
-  }
-
- private:
-  RegularFile file_;
-};
-
-Header read_header(Reader& file) {
-  std::string block;
-  file.read(0, std::min(smallest_block, file.bytes()), block);
+Header read_header(const CheckpointBytes& file) {
+  std::string block = file.read(0, std::min(smallest_block, file.size()));
   std::string_view text = block;
   if (!text.starts_with(magic)) fail(Category::checkpoint, "it is not a Spire checkpoint");
   text.remove_prefix(magic.size());
   uint64_t size = number_field(text, "block");
   if (size < smallest_block || size > largest_block || !std::has_single_bit(size))
     fail(Category::checkpoint, "its header is damaged at 'block'");
-  file.read(0, size, block);
-  return parse_block(block);
+  return parse_block(file.read(0, size));
+}
+
+// Adds bytes [begin, end) of the file to the hash, in pieces.
+void add_bytes(const CheckpointBytes& file, uint64_t begin, uint64_t end, Hash64& hash) {
+  std::vector<char> piece(std::min<uint64_t>(end - begin, uint64_t{1} << 20));
+  while (begin < end) {
+    std::span<char> part(piece.data(), std::min<uint64_t>(piece.size(), end - begin));
+    file.read(begin, part);
+    hash.add(part.data(), part.size());
+    begin += part.size();
+  }
+}
+
+std::string checksum_of(const CheckpointBytes& file, const TensorExtent& extent) {
+  Hash64 hash;
+  add_bytes(file, extent.offset, extent.offset + extent.bytes, hash);
+  return hex(hash.value());
 }
 
 }  // namespace
@@ -147,40 +126,38 @@ uint64_t header_bytes(const std::vector<std::string>& names) {
   return std::max(smallest_block, std::bit_ceil(bytes));
 }
 
-std::string make_header(uint64_t block, std::string_view image,
-                        const std::vector<TensorExtent>& extents) {
+std::string to_text(const Header& header) {
   std::string text(magic);
-  text += fmt::format("block {}\nbytes {}\nstructure {}\n", block, block + image.size(),
-                      checksum_of(structure_of(image, block, extents)));
-  for (const auto& extent : extents)
+  text += fmt::format("block {}\nbytes {}\nstructure {}\n", header.block, header.file_bytes,
+                      header.structure);
+  for (const auto& extent : header.extents)
     text += fmt::format("tensor {} {} {} {}\n", extent.offset, extent.bytes, extent.checksum,
                         extent.name);
   text += fmt::format("check {}\n", checksum_of(text));
-  require(text.size() <= block, "checkpoint header: {} bytes in a block of {}", text.size(), block);
-  text.resize(block, '\0');
+  require(text.size() <= header.block, "checkpoint header: {} bytes in a block of {}", text.size(),
+          header.block);
+  text.resize(header.block, '\0');
   return text;
 }
 
-void verify_header(const std::filesystem::path& path) {
-  Reader file(path);
+Header verify_header(const CheckpointBytes& file) {
   Header header = read_header(file);
-  if (file.bytes() < header.file_bytes)
-    fail(Category::checkpoint, "it is cut off: {} of {} bytes", file.bytes(), header.file_bytes);
-  if (file.bytes() > header.file_bytes)
-    fail(Category::checkpoint, "it has {} bytes after its end", file.bytes() - header.file_bytes);
-  std::string structure, part;
+  if (file.size() < header.file_bytes)
+    fail(Category::checkpoint, "it is cut off: {} of {} bytes", file.size(), header.file_bytes);
+  if (file.size() > header.file_bytes)
+    fail(Category::checkpoint, "it has {} bytes after its end", file.size() - header.file_bytes);
+  Hash64 structure;
   uint64_t at = header.block;
   for (const auto& extent : header.extents) {
-    file.read(at, extent.offset - at, part);
-    structure += part;
-    file.read(extent.offset, extent.bytes, part);
-    if (checksum_of(part) != extent.checksum)
+    add_bytes(file, at, extent.offset, structure);
+    if (checksum_of(file, extent) != extent.checksum)
       fail(Category::checkpoint, "tensor {} fails its checksum", extent.name);
     at = extent.offset + extent.bytes;
   }
-  file.read(at, header.file_bytes - at, part);
-  if (checksum_of(structure + part) != header.structure)
+  add_bytes(file, at, header.file_bytes, structure);
+  if (hex(structure.value()) != header.structure)
     fail(Category::checkpoint, "its structure fails its checksum");
+  return header;
 }
 
 }  // namespace spire

@@ -3,10 +3,10 @@
 // sees a byte, because that library is not made to survive a damaged file.
 // docs/checkpoint_format.md shows one.
 #pragma once
+#include <spire/train/checkpoint_bytes.h>
+
 #include <cstdint>
-#include <filesystem>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace spire {
@@ -15,19 +15,24 @@ struct TensorExtent {
   std::string name;     // "/weights/conv1.weight"
   uint64_t offset = 0;  // bytes from the start of the file
   uint64_t bytes = 0;
-  std::string checksum;  // tensor_checksum
+  std::string checksum;  // hash64 of the bytes, in hex
 };
 
 // Bytes that the header of these tensor names needs: a power of two, at least 512, as HDF5 asks.
 uint64_t header_bytes(const std::vector<std::string>& names);
 
-// The block itself, zero-padded to `block` bytes. `image` is what follows it in the file; the
-// extents lie in it, disjoint, in ascending order.
-std::string make_header(uint64_t block, std::string_view image,
-                        const std::vector<TensorExtent>& extents);
+struct Header {
+  uint64_t block = 0;                 // bytes of the header
+  uint64_t file_bytes = 0;            // of the whole file
+  std::string structure;              // checksum of all behind the block but the tensors
+  std::vector<TensorExtent> extents;  // disjoint, in ascending order
+};
 
-// Reads the whole file once, a tensor at a time, and throws Error(checkpoint) that says which part
-// is damaged. Every byte of the file is covered.
-void verify_header(const std::filesystem::path& path);
+// The block itself, zero-padded to `block` bytes.
+std::string to_text(const Header& header);
+
+// Reads the whole file once, in pieces, and throws Error(checkpoint) that says which part is
+// damaged. Every byte of the file is covered.
+Header verify_header(const CheckpointBytes& file);
 
 }  // namespace spire

@@ -34,7 +34,7 @@ void parse(const std::string& text, std::string& value) {
   value = text;
 }
 
-std::string lines_of(const TrainingState& state) {
+std::string lines_of(const StateMetadata& state) {
   std::string text;
   visit_metadata(state, [&](const char* key, const auto& value) {
     text += fmt::format("{}={}\n", key, canonical(value));
@@ -44,11 +44,11 @@ std::string lines_of(const TrainingState& state) {
 
 }  // namespace
 
-std::string metadata_text(const TrainingState& state) {
+std::string metadata_text(const StateMetadata& state) {
   return lines_of(state) + state.config_yaml;
 }
 
-void read_metadata_text(const std::string& text, TrainingState& state) {
+void read_metadata_text(const std::string& text, StateMetadata& state) {
   size_t at = 0;
   visit_metadata(state, [&](const char* key, auto& value) {
     std::string start = std::string(key) + "=";
@@ -61,7 +61,7 @@ void read_metadata_text(const std::string& text, TrainingState& state) {
   state.config_yaml = text.substr(at);
 }
 
-std::string metadata_checksum(const TrainingState& state) {
+std::string metadata_checksum(const StateMetadata& state) {
   std::string text = lines_of(state);
   for (const auto& [library, version] : state.versions)
     text += fmt::format("version.{}={}\n", library, version);
@@ -69,10 +69,6 @@ std::string metadata_checksum(const TrainingState& state) {
   text += state.config_yaml;
   text += state.tuning;
   return hex(hash64(text.data(), text.size()));
-}
-
-std::string tensor_checksum(const NamedTensor& tensor) {
-  return hex(hash64(tensor.values.data(), tensor.values.size() * sizeof(float)));
 }
 
 }  // namespace spire

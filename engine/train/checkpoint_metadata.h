@@ -8,8 +8,8 @@
 
 namespace spire {
 
-// Calls visit(key, field) for each scalar field, in a fixed order. State is TrainingState or const
-// TrainingState; fields are int64_t, uint64_t, double or std::string.
+// Calls visit(key, field) for each scalar field, in a fixed order. State is StateMetadata or const
+// StateMetadata; fields are int64_t, uint64_t, double or std::string.
 template <typename State, typename Visit>
 void visit_metadata(State& state, Visit&& visit) {
   visit("step", state.step);
@@ -37,15 +37,12 @@ void visit_metadata(State& state, Visit&& visit) {
 
 // All of it but versions and tensors, as text and back, exactly: what rank 0 tells the other ranks
 // about the checkpoint it read. Throws Error(unexpected) for a text that is not of that form.
-std::string metadata_text(const TrainingState& state);
-void read_metadata_text(const std::string& text, TrainingState& state);
+std::string metadata_text(const StateMetadata& state);
+void read_metadata_text(const std::string& text, StateMetadata& state);
 
 // hash64, in hex, over one "key=value\n" a field in the order above, one "version.library=value\n"
 // a library in name order, the data's and the config's text. Integers are decimal, a double is the
 // hex of its bits.
-std::string metadata_checksum(const TrainingState& state);
-
-// hash64, in hex, over the bytes of the values as they lie in the file (little-endian fp32).
-std::string tensor_checksum(const NamedTensor& tensor);
+std::string metadata_checksum(const StateMetadata& state);
 
 }  // namespace spire

@@ -43,6 +43,11 @@ bool discard(const fs::path& path) {
 
 }  // namespace
 
+LoadedCheckpoint load_checkpoint(const fs::path& path) {
+  auto file = std::make_shared<const CheckpointFile>(path);
+  return {path, file->metadata(), file};
+}
+
 CheckpointStore::CheckpointStore(fs::path directory, Retention retention)
     : directory_(std::move(directory)), retention_(retention) {
   require(retention.keep_last >= 1 && retention.keep_every >= 0,
@@ -81,14 +86,15 @@ std::optional<fs::path> CheckpointStore::best() const {
   return follow("best");
 }
 
-fs::path CheckpointStore::save(const TrainingState& state) const {
+fs::path CheckpointStore::save(const StateMetadata& state, const SavedTensors& tensors,
+                               std::span<float> piece) const {
   std::error_code error;
   fs::create_directories(directory_, error);
   if (error)
     throw LastingError(Category::checkpoint,
                        fmt::format("cannot create {}: {}", directory_.string(), error.message()));
   fs::path path = path_of(state.step);
-  write_checkpoint(path, state);
+  write_checkpoint(path, state, tensors, piece);
   std::string name = path.filename().string() + "\n";
   write_file_atomically(directory_ / "latest", name, Category::checkpoint);
   if (state.best_step == state.step)
@@ -115,7 +121,7 @@ std::optional<LoadedCheckpoint> CheckpointStore::newest_good(const OnBad& on_bad
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
     if (newest && entry->step <= newest->state.step) break;
     try {
-      LoadedCheckpoint found{entry->path, read_checkpoint(entry->path)};
+      LoadedCheckpoint found = load_checkpoint(entry->path);
       int64_t step = found.state.step;
       if (step != entry->step && on_bad)
         on_bad(entry->path,

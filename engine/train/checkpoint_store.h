@@ -6,7 +6,9 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,10 +25,14 @@ struct CheckpointEntry {
   std::filesystem::path path;
 };
 
+// A checkpoint that was verified whole; its tensors are still in the file, which is kept open.
 struct LoadedCheckpoint {
   std::filesystem::path path;
-  TrainingState state;
+  StateMetadata state;
+  std::shared_ptr<const SavedTensors> tensors;  // null where another process reads them
 };
+// Error(checkpoint) names the file and what is damaged.
+LoadedCheckpoint load_checkpoint(const std::filesystem::path& path);
 
 // One process a folder. save() and the reading calls may come from different threads, for they
 // touch whole files only; two save() at a time may not. All calls throw Error(checkpoint) where the
@@ -44,8 +50,9 @@ class CheckpointStore {
 
   // Writes the file, then `latest`, then `best` if state.best_step is state.step, then deletes what
   // retention does not keep. Killed anywhere in between, the folder still resumes.
-  // Error(checkpoint) when the file or a pointer cannot be written.
-  std::filesystem::path save(const TrainingState& state) const;
+  // Error(checkpoint) when the file or a pointer cannot be written. piece: see write_checkpoint().
+  std::filesystem::path save(const StateMetadata& metadata, const SavedTensors& tensors,
+                             std::span<float> piece) const;
 
   // The checkpoint of the highest step that verifies; each one that does not is told to `on_bad`
   // with the reason, as is one whose name says another step: its own step counts. The text names

@@ -15,7 +15,7 @@ double milliseconds_since(Clock::time_point start) {
 }
 
 // Runs outside the lock; turns whatever `save` throws into the result's error.
-CheckpointResult save_now(const CheckpointWriter::Save& save, const TrainingState& state) {
+CheckpointResult save_now(const CheckpointWriter::Save& save, const StateMetadata& state) {
   CheckpointResult result;
   result.final = false;
   result.step = state.step;
@@ -55,19 +55,29 @@ CheckpointWriter::~CheckpointWriter() {
   thread_.join();
 }
 
-TrainingState& CheckpointWriter::buffer() {
+StateMetadata& CheckpointWriter::begin() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return slots_[fill_] != Slot::submitted; });
-  slots_[fill_] = Slot::filling;
-  return states_[fill_];
+  changed_.wait(lock, [this] { return slot_ != Slot::submitted; });
+  slot_ = Slot::filling;
+  changed_.notify_all();
+  return state_;
 }
 
 void CheckpointWriter::submit() {
+  hand_over(false);
+}
+
+void CheckpointWriter::write_now() {
+  hand_over(true);
+  wait_idle();
+}
+
+void CheckpointWriter::hand_over(bool once) {
   {
     std::lock_guard lock(mutex_);
-    require(slots_[fill_] == Slot::filling, "checkpoint writer: submit() without a buffer()");
-    slots_[fill_] = Slot::submitted;
-    fill_ = 1 - fill_;
+    require(slot_ == Slot::filling, "checkpoint writer: submit() without a begin()");
+    slot_ = Slot::submitted;
+    once_ = once;
   }
   changed_.notify_all();
 }
@@ -107,33 +117,39 @@ std::optional<std::string> CheckpointWriter::failure() const {
 void CheckpointWriter::run() {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return stopping_ || slots_[write_] == Slot::submitted; });
-    if (slots_[write_] != Slot::submitted) return;  // stopping, and nothing is left to write
+    changed_.wait(lock, [this] { return stopping_ || slot_ == Slot::submitted; });
+    if (slot_ != Slot::submitted) return;  // stopping, and nothing is left to write
     write(lock);
-    slots_[write_] = Slot::free;
-    write_ = 1 - write_;
-    changed_.notify_all();
   }
 }
 
-// All attempts at one snapshot: one where no other would go better. lock: held on entry and on
-// return, released while working or waiting.
+// All attempts at one checkpoint: one where no other would go better. lock: held on entry and on
+// return, released while working or waiting. Ends with the slot free, or in the hands of the step
+// loop or a newer checkpoint.
 void CheckpointWriter::write(std::unique_lock<std::mutex>& lock) {
   for (auto wait : backoff_) {
-    if (attempt(false, lock) || superseded() || impatient()) return;
-    changed_.wait_for(lock, wait, [this] { return impatient() || superseded(); });
-    if (superseded()) return;
+    if (attempt(false, lock) || impatient()) return free_slot();
+    slot_ = Slot::waiting;
+    changed_.notify_all();
+    changed_.wait_for(lock, wait, [this] { return impatient() || slot_ != Slot::waiting; });
+    if (slot_ != Slot::waiting) return;  // given up for a newer one
+    slot_ = Slot::submitted;
   }
   attempt(true, lock);
+  free_slot();
+}
+
+void CheckpointWriter::free_slot() {
+  slot_ = Slot::free;
+  changed_.notify_all();
 }
 
 bool CheckpointWriter::attempt(bool last, std::unique_lock<std::mutex>& lock) {
-  const TrainingState& state = states_[write_];
   lock.unlock();
-  CheckpointResult result = save_now(save_, state);
+  CheckpointResult result = save_now(save_, state_);
   lock.lock();
   bool written = result.error.empty();
-  result.final = result.final || written || last || impatient() || superseded();
+  result.final = result.final || written || last || impatient();
   failure_ = written ? std::nullopt : std::optional(result.error);
   results_.push_back(std::move(result));
   return written || results_.back().final;

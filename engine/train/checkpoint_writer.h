@@ -2,7 +2,6 @@
 #pragma once
 #include <spire/train/snapshot.h>
 
-#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -26,20 +25,23 @@ struct CheckpointResult {
   bool final = true;  // false: it will be tried again, if no newer one comes first
 };
 
-// Two snapshots in turn: while one is being written, the step loop fills the other. So buffer()
-// waits only when one is being written and another is already submitted; a step loop that submits
-// less often than the disk can write never waits for the disk.
+// One checkpoint at a time, from one place: `save` knows where its tensors lie, and they stay as
+// they are from submit() until it is written or given up. That place is either
+// - a snapshot of the state, a copy in memory. Then it is written while training goes on, and a
+//   step loop that submits less often than the disk can write never waits for the disk; or
+// - the state itself, where there is no memory for a copy. Then the step loop has it written before
+//   it goes on: write_now().
 //
 // A failed write is tried again after each of the waits in `backoff`, unless it is a LastingError,
-// as of a folder that cannot be written into: that ends the attempts at once. A newer snapshot ends
-// these waits and takes the failed one's place, because it is worth more: a full disk never blocks
-// training.
+// as of a folder that cannot be written into: that ends the attempts at once. begin() ends these
+// waits, too: the newer checkpoint is worth more and takes the failed one's place. So a full disk
+// never blocks training; a step loop waits at most for the attempt that is just being made.
 //
-// buffer, submit, report, wait_idle and the destructor belong to one thread, the step loop's.
+// All but the construction is for one thread, the step loop's.
 class CheckpointWriter {
  public:
   using Save =
-      std::function<std::filesystem::path(const TrainingState&)>;  // runs on the writer's thread
+      std::function<std::filesystem::path(const StateMetadata&)>;  // runs on the writer's thread
   using Backoff = std::vector<std::chrono::milliseconds>;
   static Backoff default_backoff();  // 1 s, 5 s, 20 s, 60 s
 
@@ -51,10 +53,12 @@ class CheckpointWriter {
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
-  // The snapshot to fill next. It keeps the vectors of its last use, so filling allocates nothing.
-  // Valid until submit().
-  TrainingState& buffer();
+  // From here to submit() nothing reads the place of the tensors, or this, which describes them.
+  // Waits for an attempt that is under way; a checkpoint that waits for another one is given up.
+  StateMetadata& begin();
   void submit();
+  // submit(), and waits for one attempt; where it fails the checkpoint is given up.
+  void write_now();
 
   // Calls `tell` here and now for every attempt since the last call.
   void report(const std::function<void(const CheckpointResult&)>& tell);
@@ -64,7 +68,7 @@ class CheckpointWriter {
   // The same for a limited time; whether it came to that.
   bool wait_idle(std::chrono::milliseconds at_most);
 
-  // From here on a snapshot that fails is given up after one more attempt, without a wait.
+  // From here on a checkpoint that fails is given up after one more attempt, without a wait.
   void stop_retrying();
 
   // Why the newest submitted checkpoint is not on disk; nothing when it is. Meant after
@@ -72,25 +76,25 @@ class CheckpointWriter {
   std::optional<std::string> failure() const;
 
  private:
-  enum class Slot { free, filling, submitted };
+  enum class Slot { free, filling, submitted, waiting };  // waiting: to be tried again
 
   void run();
   void write(std::unique_lock<std::mutex>& lock);
   bool attempt(bool last, std::unique_lock<std::mutex>& lock);
-  bool idle() const { return slots_[0] != Slot::submitted && slots_[1] != Slot::submitted; }
-  bool impatient() const { return stopping_ || !retrying_; }
-  bool superseded() const { return slots_[1 - write_] == Slot::submitted; }
+  void free_slot();
+  void hand_over(bool once);
+  bool idle() const { return slot_ == Slot::free || slot_ == Slot::filling; }
+  bool impatient() const { return stopping_ || !retrying_ || once_; }
 
   const Save save_;
   const Backoff backoff_;
-  std::array<TrainingState, 2> states_;  // a slot's owner: step loop while filling, else the writer
+  StateMetadata state_;  // the step loop's while filling, else the writer's
 
   // Protected by mutex_:
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::array<Slot, 2> slots_{Slot::free, Slot::free};
-  size_t fill_ = 0;   // slot of the next buffer(): both sides take the slots in turn, so that
-  size_t write_ = 0;  // checkpoints are written in the order of submit()
+  Slot slot_ = Slot::free;
+  bool once_ = false;  // there is one attempt
   std::vector<CheckpointResult> results_;
   std::optional<std::string> failure_;
   bool retrying_ = true;

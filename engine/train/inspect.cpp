@@ -24,12 +24,14 @@ EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer
   at_checkpoint.evaluates = true;
   RunSetup setup(config, at_checkpoint, observer);
   setup.take_cores();
-  Trainer trainer(setup.trainer_options(), setup.placement);
+  TrainerOptions trainer_options = setup.trainer_options();
+  trainer_options.snapshot = SnapshotChoice::never;
+  Trainer trainer(trainer_options, setup.placement);
   setup.keep_tuning(observer);
   auto data = setup.test_loader();
   EvaluationSums sums;
   trainer.team().lead([&] {
-    trainer.restore(setup.resumed->state);
+    trainer.restore(setup.resumed->state, setup.resumed->tensors.get());
     trainer.begin_evaluation();
     data->start(0, 0, 1);
     while (!data->finished()) {

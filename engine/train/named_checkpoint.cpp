@@ -1,5 +1,4 @@
 #include <spire/base/error.h>
-#include <spire/train/checkpoint_file.h>
 #include <spire/train/named_checkpoint.h>
 
 namespace spire {
@@ -86,12 +85,12 @@ void NamedCheckpoint::find(const fs::path& path, OfRun of_run) {
 std::optional<LoadedCheckpoint> NamedCheckpoint::best() const {
   auto path = store().best();
   if (!path) return {};
-  return LoadedCheckpoint{*path, read_checkpoint(*path)};
+  return load_checkpoint(*path);
 }
 
 std::optional<LoadedCheckpoint> NamedCheckpoint::load_if_any(
     const CheckpointStore::OnBad& on_bad) const {
-  if (which_ == Which::file) return LoadedCheckpoint{file_, read_checkpoint(file_)};
+  if (which_ == Which::file) return load_checkpoint(file_);
   if (which_ != Which::newest) {
     if (auto found = best()) return found;
     if (which_ == Which::best) return {};

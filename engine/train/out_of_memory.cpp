@@ -6,6 +6,7 @@
 #include <spire/base/error.h>
 #include <spire/observe/text_table.h>
 #include <spire/observe/units.h>
+#include <spire/train/checkpoint_file.h>
 
 namespace spire {
 namespace {
@@ -77,6 +78,8 @@ std::string left_text(const MemoryShortage& shortage, int sharers) {
   }
   if (!shortage.free)
     return fmt::format("the host gives no more of its {}", text_of(shortage.total));
+  if (!shortage.limited_by.empty())
+    return fmt::format("{} are free of {}", text_of(*shortage.free), shortage.limited_by);
   return fmt::format("{} of its {} are free", text_of(*shortage.free), text_of(shortage.total));
 }
 
@@ -96,6 +99,14 @@ TextTable table_of(const MemoryShortage& shortage) {
   return table;
 }
 
+// A snapshot was asked for, and without it there is enough.
+bool snapshot_is_all(const MemoryShortage& shortage) {
+  auto room = to_be_had(shortage);
+  MemoryUse all = wanted(shortage);
+  size_t pieces = checkpoint_piece * sizeof(float), of_checkpoint = all[MemoryKind::checkpoint];
+  return room && of_checkpoint > pieces && all.total() - of_checkpoint + pieces <= *room;
+}
+
 }  // namespace
 
 std::string remedy(const MemoryShortage& shortage, const MemoryRemedies& remedies) {
@@ -104,6 +115,8 @@ std::string remedy(const MemoryShortage& shortage, const MemoryRemedies& remedie
     size_t enough = all.total() * static_cast<size_t>(remedies.sharers);
     return fmt::format("set memory.limit: {}, which the device has", limit_word(enough));
   }
+  if (snapshot_is_all(shortage))
+    return "set checkpoint.snapshot: auto, checkpoints are then written without a copy";
   MemoryKind most = all.largest();
   if (most == MemoryKind::optimizer) {
     if (remedies.sharded) return "take more devices, or an optimizer with less state";

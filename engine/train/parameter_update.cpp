@@ -1,7 +1,7 @@
 #include <spire/train/parameter_update.h>
 
 #include <algorithm>
-#include <cstring>
+#include <limits>
 #include <numeric>
 
 #include <spire/train/update_on_host.h>
@@ -57,7 +57,8 @@ class HostUpdate : public ParameterUpdate {
   }
 
   void begin_average() override {
-    if (ema_.on()) copy_state_in(slots_.size() - 1, options_.weights);
+    FloatRange all = {0, std::numeric_limits<int64_t>::max()};
+    if (ema_.on()) copy_state_in(slots_.size() - 1, all, options_.weights);
   }
 
   void swap_average(int part, Stream&) override {
@@ -67,18 +68,16 @@ class HostUpdate : public ParameterUpdate {
     });
   }
 
-  void copy_state_out(size_t slot, float* flat) const override {
-    for (const UpdatePiece& p : pieces_.weights) {
-      std::memcpy(flat + p.begin, slots_[slot] + p.state,
-                  static_cast<size_t>(p.count) * sizeof(float));
-    }
+  void copy_state_out(size_t slot, FloatRange window, float* flat) const override {
+    pieces_.for_each_part(window, [&](int64_t begin, int64_t count, int64_t state) {
+      std::copy_n(slots_[slot] + state, count, flat + (begin - window.begin));
+    });
   }
 
-  void copy_state_in(size_t slot, const float* flat) override {
-    for (const UpdatePiece& p : pieces_.weights) {
-      std::memcpy(slots_[slot] + p.state, flat + p.begin,
-                  static_cast<size_t>(p.count) * sizeof(float));
-    }
+  void copy_state_in(size_t slot, FloatRange window, const float* flat) override {
+    pieces_.for_each_part(window, [&](int64_t begin, int64_t count, int64_t state) {
+      std::copy_n(flat + (begin - window.begin), count, slots_[slot] + state);
+    });
   }
 
   size_t state_bytes() const override { return slots_.size() * pieces_.slot_bytes(); }

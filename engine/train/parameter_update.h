@@ -74,10 +74,11 @@ class ParameterUpdate {
   virtual void swap_average(int part, Stream& stream) = 0;
 
   // Slots are the optimizer's, then "ema" where weights are averaged. One slot's state between here
-  // and a flat buffer of trained_floats() on the host: owned ranges only. Behind all work that the
-  // device was given, and done when they return, as begin_average() is.
-  virtual void copy_state_out(size_t slot, float* flat) const = 0;
-  virtual void copy_state_in(size_t slot, const float* flat) = 0;
+  // and a window of a flat buffer of trained_floats(), which begins at `flat` on the host: owned
+  // ranges only. Behind all work that the device was given, and done when they return, as
+  // begin_average() is. Any thread may call them while no work is given to the device.
+  virtual void copy_state_out(size_t slot, FloatRange window, float* flat) const = 0;
+  virtual void copy_state_in(size_t slot, FloatRange window, const float* flat) = 0;
   virtual size_t state_bytes() const = 0;
 };
 

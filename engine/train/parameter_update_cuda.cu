@@ -97,17 +97,23 @@ class CudaUpdate : public ParameterUpdate {
     run(swap_average_kernel, buffers_.piece_count, stream.native(), buffers_);
   }
 
-  void copy_state_out(size_t slot, float* flat) const override {
-    std::vector<float> state = read_state(slot);
-    for (const UpdatePiece& p : pieces().weights)
-      std::copy_n(state.begin() + p.state, p.count, flat + p.begin);
+  // Of the window the slot has one stretch: pieces and their state are in the same order.
+  void copy_state_out(size_t slot, FloatRange window, float* flat) const override {
+    FloatRange stretch = stretch_of(window);
+    std::vector<float> state(static_cast<size_t>(stretch.size()));
+    slots_[slot]->read(state.data(), state.size() * sizeof(float), offset_of(stretch));
+    pieces().for_each_part(window, [&](int64_t begin, int64_t count, int64_t at) {
+      std::copy_n(state.begin() + (at - stretch.begin), count, flat + (begin - window.begin));
+    });
   }
 
-  void copy_state_in(size_t slot, const float* flat) override {
-    std::vector<float> state(static_cast<size_t>(pieces().state_floats()));
-    for (const UpdatePiece& p : pieces().weights)
-      std::copy_n(flat + p.begin, p.count, state.begin() + p.state);
-    slots_[slot]->write(state.data(), slots_[slot]->bytes());
+  void copy_state_in(size_t slot, FloatRange window, const float* flat) override {
+    FloatRange stretch = stretch_of(window);
+    std::vector<float> state(static_cast<size_t>(stretch.size()));
+    pieces().for_each_part(window, [&](int64_t begin, int64_t count, int64_t at) {
+      std::copy_n(flat + (begin - window.begin), count, state.begin() + (at - stretch.begin));
+    });
+    slots_[slot]->write(state.data(), state.size() * sizeof(float), offset_of(stretch));
   }
 
   size_t state_bytes() const override {
@@ -185,10 +191,17 @@ class CudaUpdate : public ParameterUpdate {
     buffers_.trust = trust_->as<float>();
   }
 
-  std::vector<float> read_state(size_t slot) const {
-    std::vector<float> state(static_cast<size_t>(pieces().state_floats()));
-    slots_[slot]->read(state.data(), slots_[slot]->bytes());
-    return state;
+  // Of the slots, in floats; empty where the window has nothing of the pieces.
+  FloatRange stretch_of(FloatRange window) const {
+    FloatRange stretch;
+    pieces().for_each_part(window, [&](int64_t, int64_t count, int64_t at) {
+      if (stretch.size() == 0) stretch.begin = at;
+      stretch.end = at + count;
+    });
+    return stretch;
+  }
+  static size_t offset_of(FloatRange stretch) {
+    return static_cast<size_t>(stretch.begin) * sizeof(float);
   }
 
   Options options_;

@@ -14,7 +14,7 @@
 namespace spire {
 namespace {
 
-RunConfig config_of(const TrainingState& state) {
+RunConfig config_of(const StateMetadata& state) {
   try {
     return parse_config({{"the checkpoint's config", state.config_yaml}}, {}).config;
   } catch (const Error& error) {
@@ -44,7 +44,8 @@ Shape row_shape(const Shape& output, int64_t batch) {
 
 }  // namespace
 
-Predictor::Predictor(const TrainingState& state, const PredictorOptions& options)
+Predictor::Predictor(const StateMetadata& state, const SavedTensors& tensors,
+                     const PredictorOptions& options)
     : config_(config_of(state)),
       spec_(sample_spec_from_text(state.data_spec)),
       task_(task_of(config_.model, spec_.columns)),
@@ -77,7 +78,7 @@ Predictor::Predictor(const TrainingState& state, const PredictorOptions& options
                                           cuda_.get());
     replica_->allocate(*memory_);
     pass_->allocate(*memory_);
-    load(state);
+    load(tensors);
     auto stream = make_stream(device);
     replica_->forms.pack_for_evaluation(replica_->values(), 0, 1, *stream);
     stream->synchronize();
@@ -86,12 +87,12 @@ Predictor::Predictor(const TrainingState& state, const PredictorOptions& options
   padded_.resize(spec_.columns[0].row_bytes() * static_cast<size_t>(batch_));
 }
 
-void Predictor::load(const TrainingState& state) {
-  const auto* averaged = find_slot(state, average_slot);
-  Buffer weights(replica_->weights->bytes());
-  copy_in(layout_, averaged ? *averaged : state.weights, "weight", true, weights.as<float>());
-  copy_in(layout_, state.states, "statistic", false, weights.as<float>());
-  replica_->write(weights.as<float>());
+void Predictor::load(const SavedTensors& tensors) {
+  bool there = replica_->weights->on_host();
+  Buffer copy(there ? 0 : replica_->weights->bytes());
+  float* flat = there ? replica_->values() : copy.as<float>();
+  read_weights(layout_, tensors, true, flat);
+  replica_->write(flat);
 }
 
 std::string Predictor::device() const {

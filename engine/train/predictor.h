@@ -23,7 +23,9 @@ class Predictor {
  public:
   // Averaged weights are taken where the run kept them (ema.decay). Throws Error(checkpoint) for a
   // state without a model that this program knows, Error(device).
-  Predictor(const TrainingState& state, const PredictorOptions& options);
+  // Reads the tensors now.
+  Predictor(const StateMetadata& state, const SavedTensors& tensors,
+            const PredictorOptions& options);
 
   const RunConfig& config() const { return config_; }  // that the model was trained with
   const SampleSpec& spec() const { return spec_; }
@@ -38,7 +40,7 @@ class Predictor {
 
  private:
   void run_batch(const std::byte* rows, int64_t count, float* out);
-  void load(const TrainingState& state);
+  void load(const SavedTensors& tensors);
 
   RunConfig config_;
   SampleSpec spec_;

@@ -160,8 +160,8 @@ class Run {
   }
 
   void resume(const LoadedCheckpoint& checkpoint) {
-    const TrainingState& state = checkpoint.state;
-    trainer_.restore(state);
+    const StateMetadata& state = checkpoint.state;
+    trainer_.restore(state, checkpoint.tensors.get());
     step_ = state.step;
     samples_seen_ = state.samples_seen;
     best_metric_ = state.best_metric;
@@ -192,8 +192,10 @@ class Run {
     }
     write_config(Category::config);
     directory_->folder("checkpoints");
-    writer_.emplace([this](const TrainingState& state) { return store_.save(state); },
-                    CheckpointWriter::default_backoff(), setup_.placement.helper_cores);
+    auto save = [this](const StateMetadata& state) {
+      return store_.save(state, trainer_.state(), trainer_.piece());
+    };
+    writer_.emplace(save, CheckpointWriter::default_backoff(), setup_.placement.helper_cores);
     if (trainer_.sampler())
       samples_.emplace(*setup_.data.test, setup_.task(), setup_.config.eval.samples,
                        directory_->folder("samples"));
@@ -300,6 +302,8 @@ class Run {
 
   bool evaluate() {
     hold_state();
+    // One that was to be tried again gave its place to this one.
+    if (writer_ && writer_->failure() && world_.size() == 1) save_soon_ = true;
     auto begin = progress_.now();
     EvaluationSums sums;
     enter(Phase::eval);
@@ -363,10 +367,11 @@ class Run {
     }
   }
 
-  void save_checkpoint() {
+  // last: the state stays as it is.
+  void save_checkpoint(bool last = false) {
     if (!writes() || saved()) return;
     hold_state();
-    submit_held_state();
+    submit_held_state(last);
   }
 
   // A checkpoint of this step is submitted, and the directory into which it goes is as it was.
@@ -381,18 +386,27 @@ class Run {
     auto begin = progress_.now();
     enter(Phase::checkpoint);
     mend_output();
-    save_soon_ = false;
     trainer_.check_replicas();
-    trainer_.snapshot(writer_ ? writer_->buffer() : no_state_);
+    if (writer_) writer_->begin();
+    trainer_.hold_state();
     enter(Phase::idle);
     held_step_ = step_;
     snapshot_ms_ = progress_.pause(begin) * 1e3;
   }
 
-  void submit_held_state() {
+  // Without a snapshot the steps wait for the file, but for the last one's.
+  void submit_held_state(bool last) {
     saved_step_ = step_;
+    save_soon_ = false;
     if (!writer_) return;
-    TrainingState& state = writer_->buffer();
+    auto begin = progress_.now();
+    describe(writer_->begin());
+    trainer_.keeps_snapshot() || last ? writer_->submit() : writer_->write_now();
+    snapshot_ms_ += progress_.pause(begin) * 1e3;
+  }
+
+  void describe(StateMetadata& state) const {
+    trainer_.describe(state);
     state.step = step_;
     state.optimizer_steps = step_ - state.skipped_steps;
     state.epoch = step_ / steps_per_epoch();
@@ -410,16 +424,17 @@ class Run {
     state.data_spec = to_text(setup_.data.test->spec());
     state.tuning = recorded_text(setup_.tuning.get());
     state.versions = setup_.versions;
-    writer_->submit();
   }
 
   // After a failure: the state from before the evaluation that failed is good, and a run that goes
   // on from it does that evaluation again. Before the other ranks hear of the failure, for then all
-  // have to end soon.
+  // have to end soon. Without a snapshot an evaluation of averaged weights has them in the place of
+  // the state.
   void save_held_state() {
     if (!writer_ || !held()) return;
+    if (!trainer_.keeps_snapshot() && setup_.config.ema.decay > 0) return;
     enter(Phase::checkpoint);
-    submit_held_state();
+    submit_held_state(true);
     writer_->stop_retrying();
     writer_->wait_idle();
     report_checkpoints();
@@ -461,7 +476,7 @@ class Run {
     if (stopped_early()) tell_early_stop();
     mend_output();
     if (auto hash = trainer_.average_hash()) ema_hash_ = hex(*hash);
-    save_checkpoint();
+    save_checkpoint(true);
     if (writer_) {
       enter(Phase::checkpoint);
       await_checkpoints();
@@ -552,7 +567,6 @@ class Run {
   double first_loss_ = std::numeric_limits<double>::quiet_NaN();  // of a run that began here
   bool told_explosion_ = false;
   std::map<const Dataset*, int64_t> told_skips_;  // how many were told of
-  TrainingState no_state_;                        // what a rank that writes nothing snapshots into
 };
 
 }  // namespace

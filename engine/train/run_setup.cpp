@@ -8,6 +8,8 @@
 #include <spire/config/check.h>
 #include <spire/config/text.h>
 #include <spire/device/cuda_versions.h>
+#include <spire/device/host_memory.h>
+#include <spire/observe/units.h>
 #include <spire/optim/schedule.h>
 #include <spire/train/checkpoint_metadata.h>
 #include <spire/train/named_checkpoint.h>
@@ -38,6 +40,11 @@ bool shapes_result(std::string_view path) {
     if (path.starts_with(other)) return false;
   }
   return true;
+}
+
+SnapshotChoice snapshot_choice(const RunConfig& config) {
+  if (config.checkpoint.snapshot == "always") return SnapshotChoice::always;
+  return config.checkpoint.snapshot == "never" ? SnapshotChoice::never : SnapshotChoice::fitting;
 }
 
 struct DeviceMemoryPlan {
@@ -77,7 +84,7 @@ DType compute_dtype(const RunConfig& config) {
 
 RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& observer,
                    PhaseBoard* board)
-    : config(given), world_(options.world), board_(board) {
+    : config(given), world_(options.world), board_(board), saves_(options.dry_run == 0) {
   check_config(config);
   compare_configs();
   if (options.resume && options.overwrite) {
@@ -89,6 +96,12 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
   if (resumed) keep_meaning(options);
   place();
   tell_doubts(observer);
+  if (config.checkpoint.snapshot == "never" && config.strategy == "sharded" &&
+      placement.ranks > 1) {
+    fail(Category::config,
+         "checkpoint.snapshot: never, but with strategy: sharded the processes bring the state "
+         "together in a snapshot; set checkpoint.snapshot: auto, or another strategy");
+  }
   if (config.schedule.min_lr > learning_rate()) {
     fail(Category::config,
          "schedule.min_lr: {:.6g} is above the learning rate {:.6g}, which lr.scaling makes of "
@@ -229,7 +242,7 @@ void RunSetup::find_checkpoint(const RunOptions& options, Observer& observer) {
 // Seed, towers and batch size say what a run computes: a resumed run keeps them, and a config that
 // asks for others is told so. An evaluation computes nothing that goes on.
 void RunSetup::keep_meaning(const RunOptions& options) {
-  const TrainingState& state = resumed->state;
+  const StateMetadata& state = resumed->state;
   auto take = [&](const char* key, auto& asked, auto kept) {
     if (options.left_out.contains(key)) asked = kept;
   };
@@ -345,6 +358,7 @@ TrainerOptions RunSetup::trainer_options() const {
           .sample_rows = EvaluationSamples::rows(task(), config.eval.samples),
           .recompute = config.memory.recompute == "blocks",
           .memory_limit = parse_memory_limit(config.memory.limit),
+          .snapshot = saves_ ? snapshot_choice(config) : SnapshotChoice::never,
           .cuda = config.cuda,
           .tuning = tuning.get()};
 }
@@ -413,6 +427,10 @@ StartInfo RunSetup::start_info(const Trainer& trainer, int64_t total_steps) cons
   info.steps_per_epoch = steps_per_epoch();
   info.total_steps = total_steps;
   info.epochs = (total_steps + info.steps_per_epoch - 1) / info.steps_per_epoch;
+  HostSpace host = host_space();
+  info.host_memory = fmt::format("{} are free of {}", bytes_text(static_cast<int64_t>(host.free)),
+                                 host.limited_by);
+  if (saves_) info.checkpoints = trainer.checkpoints_text();
   info.recompute = trainer.recompute();
   info.precision = config.precision;
   info.guarantee = guarantee(placement);

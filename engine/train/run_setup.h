@@ -75,6 +75,7 @@ class RunSetup {
 
   World* world_;
   PhaseBoard* board_;
+  bool saves_;  // checkpoints
   bool resumed_here_ = false;
   RankPlace place_;  // this process's
   CoreLocks core_locks_;

@@ -5,26 +5,40 @@
 #include <spire/base/error.h>
 
 namespace spire {
+namespace {
 
-void copy_out(const ParameterLayout& layout, const float* buffer, bool trained,
-              std::vector<NamedTensor>& tensors) {
-  size_t used = 0;
-  for (const auto& entry : layout.entries()) {
-    if (entry.trained != trained) continue;
-    if (used == tensors.size()) tensors.push_back({entry.name, entry.shape, {}});
-    const float* begin = buffer + entry.offset;
-    tensors[used++].values.assign(begin, begin + entry.elements());
-  }
+std::optional<size_t> find_group(const SavedTensors& saved, const std::string& path) {
+  std::vector<TensorGroup> groups = saved.groups();
+  auto found = std::find_if(groups.begin(), groups.end(),
+                            [&](const TensorGroup& group) { return group.path == path; });
+  if (found == groups.end()) return std::nullopt;
+  return static_cast<size_t>(found - groups.begin());
 }
 
-void copy_in(const ParameterLayout& layout, const std::vector<NamedTensor>& tensors,
-             const std::string& what, bool trained, float* buffer) {
-  size_t expected = 0;
+size_t need_group(const SavedTensors& saved, const std::string& path) {
+  auto group = find_group(saved, path);
+  if (!group) fail(Category::checkpoint, "the checkpoint has no {}", path);
+  return *group;
+}
+
+}  // namespace
+
+std::optional<size_t> find_slot(const SavedTensors& saved, const std::string& name) {
+  return find_group(saved, optimizer_groups + name);
+}
+
+size_t find_weights(const SavedTensors& saved) {
+  return need_group(saved, weights_group);
+}
+
+GroupReader::GroupReader(const ParameterLayout& layout, const SavedTensors& saved, size_t group,
+                         bool trained, const std::string& what)
+    : saved_(saved), group_(group) {
+  std::vector<TensorEntry> tensors = saved.groups().at(group).tensors;
   for (const auto& entry : layout.entries()) {
     if (entry.trained != trained) continue;
-    ++expected;
     auto found = std::find_if(tensors.begin(), tensors.end(),
-                              [&](const NamedTensor& t) { return t.name == entry.name; });
+                              [&](const TensorEntry& t) { return t.name == entry.name; });
     if (found == tensors.end()) {
       fail(Category::checkpoint, "{}: the checkpoint has no '{}'; is it of another model?", what,
            entry.name);
@@ -35,20 +49,32 @@ void copy_in(const ParameterLayout& layout, const std::vector<NamedTensor>& tens
            "another model?",
            what, entry.name, to_string(found->shape), to_string(entry.shape));
     }
-    std::copy(found->values.begin(), found->values.end(), buffer + entry.offset);
+    places_.push_back({{entry.offset, entry.offset + entry.elements()},
+                       static_cast<size_t>(found - tensors.begin())});
   }
-  if (tensors.size() != expected) {
+  if (tensors.size() != places_.size()) {
     fail(Category::checkpoint,
          "{}: the checkpoint has {} tensors, the model {}; is it of another model?", what,
-         tensors.size(), expected);
+         tensors.size(), places_.size());
   }
 }
 
-const std::vector<NamedTensor>* find_slot(const TrainingState& state, const std::string& name) {
-  for (const auto& [slot, tensors] : state.optimizer) {
-    if (slot == name) return &tensors;
+void GroupReader::read(FloatRange window, float* flat) const {
+  for (const Place& place : places_) {
+    FloatRange part = common(place.range, window);
+    if (part.size() <= 0) continue;
+    saved_.read(group_, place.tensor, part.begin - place.range.begin,
+                {flat + (part.begin - window.begin), static_cast<size_t>(part.size())});
   }
-  return nullptr;
+}
+
+void read_weights(const ParameterLayout& layout, const SavedTensors& saved, bool averaged,
+                  float* flat) {
+  auto average = averaged ? find_slot(saved, average_slot) : std::nullopt;
+  size_t weights = average ? *average : find_weights(saved);
+  FloatRange all = {0, layout.total_floats()};
+  GroupReader(layout, saved, weights, true, "weight").read(all, flat);
+  GroupReader(layout, saved, need_group(saved, states_group), false, "statistic").read(all, flat);
 }
 
 }  // namespace spire

@@ -20,12 +20,17 @@
 #include <spire/models/model.h>
 #include <spire/train/device_loss_scale.h>
 #include <spire/train/forward_pass.h>
+#include <spire/train/held_state.h>
 #include <spire/train/parameter_update.h>
 #include <spire/train/placement.h>
 #include <spire/train/snapshot.h>
 #include <spire/train/tower_lane.h>
 
 namespace spire {
+
+// Whether checkpoints are written from a copy of the state. fitting: where there is memory for it,
+// and where the state lies with several processes, which has to come together.
+enum class SnapshotChoice : uint8_t { never, fitting, always };
 
 struct TrainerOptions {
   ModelConfig model;
@@ -44,7 +49,8 @@ struct TrainerOptions {
   int64_t sample_rows = 0;  // rank 0 also gets a forward pass of so many rows; 0: none
   bool recompute = false;   // the inside of the model's blocks, in backward
   MemoryLimit memory_limit = {};
-  bool plan_only = false;  // compiled, and nothing allocated: see Trainer
+  SnapshotChoice snapshot = SnapshotChoice::never;  // for checkpoints, on rank 0
+  bool plan_only = false;                           // compiled, and nothing allocated: see Trainer
   CudaConfig cuda;
   // The run's choices among engines on GPUs; outlives the trainer. Null: the libraries' favourites.
   Tuning* tuning = nullptr;
@@ -143,17 +149,27 @@ class Trainer {
 
   // Brings the weights into the forms evaluation reads; then each batch adds its sums to `sums`.
   // With an average of the weights it takes their place, everywhere, until end_evaluation(), which
-  // comes before the next step or snapshot.
+  // comes before the next step or hold_state().
   void begin_evaluation();
   void evaluate(const Batch& batch, EvaluationSums& sums, bool stop = false);
   void end_evaluation();
 
-  // Copies weights, statistics and optimizer state out, on rank 0 (the others take part, and leave
-  // `state` alone); allocates only when `state` is not yet filled.
-  void snapshot(TrainingState& state);
-  // And in: rank 0's state reaches all. Throws Error(checkpoint) naming the first tensor that does
-  // not fit the model.
-  void restore(const TrainingState& state);
+  // What a checkpoint says of this trainer, beside its state and the run's progress.
+  void describe(StateMetadata& metadata) const;
+  // Makes state() what the trainer is now; all ranks take part. With a snapshot that is a copy,
+  // which stays as it is until the next call; without one it is read where it lies, and only until
+  // something else is called. Allocates nothing.
+  void hold_state();
+  // Weights, statistics and optimizer state, on rank 0. Any thread may read them.
+  const SavedTensors& state() const { return *held_; }
+  bool keeps_snapshot() const { return keeps_snapshot_; }
+  std::string checkpoints_text() const;  // in words, for the start of a run; rank 0's
+  // Memory of the host for one piece of state() at a time.
+  std::span<float> piece() const { return {piece_->as<float>(), piece_floats()}; }
+
+  // tensors: on rank 0, from where they reach all. Throws Error(checkpoint) naming the first tensor
+  // that does not fit the model.
+  void restore(const StateMetadata& metadata, const SavedTensors* tensors);
 
   // Sets the plain values of every entry and renews the replicas.
   void set_weights(const std::function<void(const ParameterEntry&, std::span<float>)>& fill);
@@ -271,9 +287,19 @@ class Trainer {
   void begin_average();
   void swap_average();
   std::vector<std::string> slots() const;
-  float* gather_state(size_t slot);
+  // Whether the state lies with several processes.
+  bool gathers_state() const { return placement_.strategy == Strategy::sharded && ranks() > 1; }
+  size_t piece_floats() const;
+  void for_each_window(const std::function<void(FloatRange)>& body);
+  void read_slot(size_t slot, FloatRange window, float* out) const;
+  void take_snapshot();
+  void restore_slot(size_t slot, const std::string& name, const SavedTensors* tensors);
+  void choose_snapshot(SnapshotChoice choice);
+  bool snapshot_fits();
+  size_t snapshot_bytes() const;  // of one, whether it is kept or not
+  size_t checkpoint_bytes() const;
+  std::unique_ptr<DeviceMemory> host_memory(size_t bytes);
   std::vector<uint64_t> gather_hashes(const std::vector<uint64_t>& mine);
-  void broadcast(float* values);
 
   Placement placement_;
   ProcessGroup* group_;
@@ -305,7 +331,9 @@ class Trainer {
   LossScale loss_scale_;  // of the step that is finished next
   std::vector<std::unique_ptr<DeviceLossScale>> device_loss_scales_;  // of fp16: one a local device
   bool averaged_ = false;  // the average is where the weights belong
-  Buffer state_;           // one slot's optimizer state, whole; made when a snapshot needs it
+  std::unique_ptr<HeldState> held_;
+  bool keeps_snapshot_ = false;
+  std::unique_ptr<DeviceMemory> snapshot_, piece_;  // of the host
 
   std::array<StepNumbers, 2> numbers_;  // of steps by turns; an evaluation's are the first
   int64_t begun_ = 0, finished_ = 0;    // steps

@@ -80,7 +80,9 @@ Trainer::Trainer(const TrainerOptions& options, const Placement& placement, Proc
   make_lanes(options, build);
   if (placement_.rank == 0) share_choices(options.tuning);
   plan_updates(options);
+  choose_snapshot(options.snapshot);
   plan_memory();
+  held_ = std::make_unique<HeldState>(layout_, slots());
   if (options.plan_only) return;
   allocate_memory();
   for (LocalMember& member : members_) {
@@ -101,9 +103,11 @@ Trainer::Trainer(const TrainerOptions& options, const Placement& placement, Proc
     });
   };
   swap_body_ = [this](int lane) { on_lane(lane, [this](int l) { swap_average(l); }); };
-  Buffer values(replicas_.front()->weights->bytes());
-  layout_.initialize(options.seed, values.as<float>());
-  write_weights(values.as<float>());
+  bool there = front().weights->on_host();
+  Buffer copy(there ? 0 : front().weights->bytes());
+  float* values = there ? front().values() : copy.as<float>();
+  layout_.initialize(options.seed, values);
+  write_weights(values);
   begin_average();
   context_.seed = options.seed;
   team_->lead([this] { renew_replicas(); });

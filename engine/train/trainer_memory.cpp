@@ -2,10 +2,17 @@
 #include <algorithm>
 
 #include <spire/base/error.h>
+#include <spire/observe/units.h>
+#include <spire/train/checkpoint_file.h>
 #include <spire/train/out_of_memory.h>
 #include <spire/train/trainer.h>
 
 namespace spire {
+namespace {
+
+constexpr size_t room_beside_plan = size_t{64} << 20;
+
+}  // namespace
 
 void Trainer::make_pools(const std::vector<DeviceId>& ids, const TrainerOptions& options) {
   MemoryRemedies remedies;
@@ -54,12 +61,66 @@ MemoryUse Trainer::plan_of(int d) const {
     use[MemoryKind::optimizer] += update_bytes(update_options_[i], layout_);
   if (!norms_.empty() && norms_[i]) use[MemoryKind::optimizer] += norms_[i]->bytes();
   if (loss_scale_.on()) use[MemoryKind::optimizer] += DeviceLossScale::bytes;
+  if (i == front_ && pools_[i]->device().kind == DeviceKind::cpu)
+    use[MemoryKind::checkpoint] += checkpoint_bytes();
   if (!is_front(d)) return use;
   use[MemoryKind::workspace] +=
       chunks() * sizeof(double) +
       TowerVectors::bytes(lanes_.front()->tower_sums(), placement_.towers);
   use[MemoryKind::communication] += exchange_bytes(member_of(d));
   return use;
+}
+
+size_t Trainer::piece_floats() const {
+  return std::min(checkpoint_piece, static_cast<size_t>(layout_.total_floats()));
+}
+
+size_t Trainer::snapshot_bytes() const {
+  auto floats = layout_.total_floats() + std::ssize(slots()) * layout_.trained_floats();
+  return static_cast<size_t>(floats) * sizeof(float);
+}
+
+size_t Trainer::checkpoint_bytes() const {
+  bool copies = keeps_snapshot_ && placement_.rank == 0;
+  return piece_floats() * sizeof(float) + (copies ? snapshot_bytes() : 0);
+}
+
+std::string Trainer::checkpoints_text() const {
+  auto text = [](size_t bytes) { return bytes_text(static_cast<int64_t>(bytes)); };
+  std::string host =
+      pools_[front_]->device().kind == DeviceKind::cpu ? "" : " in the host's memory";
+  if (keeps_snapshot_)
+    return fmt::format("from a snapshot of {}{}, while training goes on", text(snapshot_bytes()),
+                       host);
+  return fmt::format("from the state itself, in pieces of {}{}: steps wait (a snapshot takes {})",
+                     text(piece_floats() * sizeof(float)), host, text(snapshot_bytes()));
+}
+
+// Of the front device's pool where that is the host's.
+std::unique_ptr<DeviceMemory> Trainer::host_memory(size_t bytes) {
+  MemoryPool& pool = *pools_[front_];
+  if (pool.device().kind == DeviceKind::cpu) return pool.allocate(MemoryKind::checkpoint, bytes);
+  return spire::allocate_memory({}, bytes);
+}
+
+// A snapshot is worth having, but not worth a run: what no plan knows of gets room, too.
+void Trainer::choose_snapshot(SnapshotChoice choice) {
+  keeps_snapshot_ = choice == SnapshotChoice::always ||
+                    (choice == SnapshotChoice::fitting && (gathers_state() || snapshot_fits()));
+}
+
+bool Trainer::snapshot_fits() {
+  MemoryPool& pool = *pools_[front_];
+  size_t more = snapshot_bytes() + room_beside_plan;
+  if (pool.device().kind != DeviceKind::cpu) {
+    auto host = space_of(DeviceId{}).free;
+    return !host || more <= *host;
+  }
+  plan_memory();
+  MemoryUse with_snapshot = pool.planned();
+  with_snapshot[MemoryKind::checkpoint] += more;
+  pool.plan(with_snapshot);
+  return !foresee_shortage(pools_);
 }
 
 void Trainer::plan_memory() {
@@ -82,6 +143,8 @@ void Trainer::allocate_memory() {
       device_loss_scales_.push_back(
           std::make_unique<DeviceLossScale>(*pools_[i], loss_scale_.config(), loss_scale_.state()));
   }
+  piece_ = host_memory(piece_floats() * sizeof(float));
+  if (keeps_snapshot_ && placement_.rank == 0) snapshot_ = host_memory(snapshot_bytes());
   for (LocalMember& member : members_)
     member.squares =
         pools_[member.front]->allocate(MemoryKind::workspace, chunks() * sizeof(double));
@@ -96,9 +159,11 @@ void Trainer::allocate_memory() {
 }
 
 MemoryByKind Trainer::by_kind(const MemoryUse& use) const {
+  bool on_gpus = placement_.lanes[0].device.kind == DeviceKind::cuda;
   MemoryByKind kinds;
   for (MemoryKind kind : all_memory_kinds) {
     if (kind == MemoryKind::communication && members() == 1) continue;
+    if (kind == MemoryKind::checkpoint && on_gpus) continue;
     kinds.emplace_back(name(kind), static_cast<int64_t>(use[kind]));
   }
   return kinds;

@@ -1,6 +1,7 @@
 // The trainer's state out of and into checkpoints.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include <spire/base/hash.h>
 #include <spire/train/state_tensors.h>
@@ -8,16 +9,6 @@
 
 namespace spire {
 namespace {
-
-// Null for an average that the checkpoint's run did not make.
-const std::vector<NamedTensor>* slot_of(const TrainingState& state, const std::string& name) {
-  const auto* slot = find_slot(state, name);
-  if (!slot && name != average_slot) {
-    fail(Category::checkpoint,
-         "the checkpoint has no optimizer state '{}'; was it of another optimizer?", name);
-  }
-  return slot;
-}
 
 // The first that differs from most others; from the first of two. size() when all are equal.
 size_t odd_one_out(const std::vector<uint64_t>& values) {
@@ -47,43 +38,13 @@ std::vector<uint64_t> Trainer::gather_hashes(const std::vector<uint64_t>& mine) 
   return all;
 }
 
-void Trainer::broadcast(float* values) {
-  board_.wait(0, [&] { state_slices_->broadcast(values, *host_stream_); });
-}
-
-// One slot's optimizer state, collected from the devices that own it; whole on rank 0.
-float* Trainer::gather_state(size_t slot) {
-  auto bytes = static_cast<size_t>(layout_.total_floats()) * sizeof(float);
-  if (state_.bytes() != bytes) state_ = Buffer(bytes);
-  for (auto& update : updates_) {
-    if (update) update->copy_state_out(slot, state_.as<float>());
-  }
-  if (placement_.strategy == Strategy::sharded)
-    board_.wait(0, [&] { state_slices_->gather(state_.as<float>(), *host_stream_); });
-  return state_.as<float>();
-}
-
 std::vector<std::string> Trainer::slots() const {
   auto names = optimizer_->slots();
   if (ema_.on()) names.emplace_back(average_slot);
   return names;
 }
 
-void Trainer::snapshot(TrainingState& state) {
-  require(!averaged_ && under_way() == 0, "a snapshot before the end of a step or evaluation");
-  auto names = slots();
-  bool writes = placement_.rank == 0;
-  if (writes) {
-    copy_out(layout_, weights(), true, state.weights);
-    copy_out(layout_, weights(), false, state.states);
-    state.optimizer.resize(names.size());
-  }
-  for (size_t i = 0; i < names.size(); ++i) {
-    const float* flat = gather_state(i);
-    if (!writes) continue;
-    state.optimizer[i].first = names[i];
-    copy_out(layout_, flat, true, state.optimizer[i].second);
-  }
+void Trainer::describe(StateMetadata& state) const {
   state.towers = placement_.towers;
   state.batch_size = placement_.batch_size;
   state.tower_threads = placement_.tower_threads;
@@ -95,30 +56,91 @@ void Trainer::snapshot(TrainingState& state) {
   state.parameter_hash = hex(parameter_hash());
 }
 
-void Trainer::restore(const TrainingState& state) {
+// What this process's devices have of a window of a slot.
+void Trainer::read_slot(size_t slot, FloatRange window, float* out) const {
+  for (const auto& update : updates_) {
+    if (update) update->copy_state_out(slot, window, out);
+  }
+}
+
+void Trainer::hold_state() {
+  require(!averaged_ && under_way() == 0, "the state before the end of a step or evaluation");
+  if (gathers_state()) {
+    take_snapshot();
+  } else if (placement_.rank == 0 && snapshot_) {
+    take_snapshot();
+  } else if (placement_.rank == 0) {
+    held_->hold(weights(), [this](size_t slot, FloatRange window, float* out) {
+      read_slot(slot, window, out);
+    });
+  }
+}
+
+// Rank 0's snapshot is the weights, then one slot after another. Where ranks own slices it has all
+// of them, of others' by way of their pieces.
+void Trainer::take_snapshot() {
+  bool writes = placement_.rank == 0;
+  require(!writes || snapshot_, "the state of several ranks needs a snapshot");
+  int64_t total = layout_.total_floats(), trained = layout_.trained_floats();
+  float* copy = writes ? snapshot_->as<float>() : nullptr;
+  if (writes) front().weights->read(copy, front().weights->bytes());
+  for (size_t i = 0; i < slots().size(); ++i) {
+    float* slot = writes ? copy + total + static_cast<int64_t>(i) * trained : nullptr;
+    for_each_window([&](FloatRange window) {
+      float* to = writes ? slot + window.begin : piece().data();
+      read_slot(i, window, to);
+      if (gathers_state())
+        board_.wait(0, [&] { state_slices_->gather(to, *host_stream_, window); });
+    });
+  }
+  if (!writes) return;
+  held_->hold(copy, [copy, total, trained](size_t slot, FloatRange window, float* out) {
+    std::copy_n(copy + total + static_cast<int64_t>(slot) * trained + window.begin, window.size(),
+                out);
+  });
+}
+
+// body(window) for the trained floats, cut so that each window fits in piece().
+void Trainer::for_each_window(const std::function<void(FloatRange)>& body) {
+  int64_t trained = layout_.trained_floats(), step = std::ssize(piece());
+  for (int64_t at = 0; at < trained; at += step) body({at, std::min(at + step, trained)});
+}
+
+void Trainer::restore(const StateMetadata& state, const SavedTensors* tensors) {
   bool reads = placement_.rank == 0;
-  auto names = slots();
   float* values = front().read(host_weights_);
-  if (reads) {
-    copy_in(layout_, state.weights, "weight", true, values);
-    copy_in(layout_, state.states, "statistic", false, values);
-  }
-  broadcast(values);
-  for (size_t i = 0; i < names.size(); ++i) {
-    float* flat = gather_state(i);
-    auto* slot = reads ? slot_of(state, names[i]) : nullptr;
-    if (slot) copy_in(layout_, *slot, names[i], true, flat);
-    if (reads && !slot) std::memcpy(flat, values, front().weights->bytes());
-    broadcast(flat);
-    for (auto& update : updates_) {
-      if (update) update->copy_state_in(i, flat);
-    }
-  }
+  if (reads) read_weights(layout_, *tensors, false, values);
+  board_.wait(0, [&] { state_slices_->broadcast(values, *host_stream_); });
+  auto names = slots();
+  for (size_t i = 0; i < names.size(); ++i) restore_slot(i, names[i], reads ? tensors : nullptr);
   loss_scale_.restore(
       {state.loss_scale, state.loss_scale_steps, state.skipped_steps, state.skipped_in_row});
   for (auto& scale : device_loss_scales_) scale->set(loss_scale_.state());
   write_weights(values);
   renew_replicas();
+}
+
+// From rank 0, which alone has the tensors. An average that the checkpoint's run did not make
+// begins with the weights.
+void Trainer::restore_slot(size_t slot, const std::string& name, const SavedTensors* tensors) {
+  std::optional<GroupReader> reader;
+  if (tensors) {
+    auto group = find_slot(*tensors, name);
+    if (!group && name != average_slot) {
+      fail(Category::checkpoint,
+           "the checkpoint has no optimizer state '{}'; was it of another optimizer?", name);
+    }
+    reader.emplace(layout_, *tensors, group ? *group : find_weights(*tensors), true, name);
+  }
+  float* flat = piece().data();
+  for_each_window([&](FloatRange window) {
+    std::fill_n(flat, window.size(), 0.0f);  // what lies between the tensors
+    if (reader) reader->read(window, flat);
+    board_.wait(0, [&] { state_slices_->broadcast(flat, *host_stream_, 0, window); });
+    for (auto& update : updates_) {
+      if (update) update->copy_state_in(slot, window, flat);
+    }
+  });
 }
 
 // Each device's hash; where they differ, each device's hash of every tensor.

@@ -53,11 +53,11 @@ class UpdateOnHost : public ParameterUpdate {
     hand_over(stream);
   }
 
-  void copy_state_out(size_t slot, float* flat) const override {
-    update_->copy_state_out(slot, flat);
+  void copy_state_out(size_t slot, FloatRange window, float* flat) const override {
+    update_->copy_state_out(slot, window, flat);
   }
-  void copy_state_in(size_t slot, const float* flat) override {
-    update_->copy_state_in(slot, flat);
+  void copy_state_in(size_t slot, FloatRange window, const float* flat) override {
+    update_->copy_state_in(slot, window, flat);
   }
   size_t state_bytes() const override { return 0; }  // of the GPU's memory
 

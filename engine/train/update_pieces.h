@@ -35,6 +35,15 @@ struct UpdatePieces {
   int64_t state_floats() const {
     return weights.empty() ? 0 : weights.back().state + weights.back().count;
   }
+  // body(begin, count, state) for what of each piece of weights lies in the window.
+  template <typename Body>
+  void for_each_part(FloatRange window, const Body& body) const {
+    for (const UpdatePiece& piece : weights) {
+      FloatRange part = common({piece.begin, piece.begin + piece.count}, window);
+      if (part.size() > 0) body(part.begin, part.size(), piece.state + (part.begin - piece.begin));
+    }
+  }
+
   size_t slot_bytes() const { return static_cast<size_t>(state_floats()) * sizeof(float); }
 };
 

@@ -3,38 +3,19 @@
 #include <spire/device/buffer.h>
 #include <spire/device/topology.h>
 
-#include <filesystem>
-#include <fstream>
 #include <numeric>
 #include <string>
+
+#include "tests/device/system_files.h"
 
 namespace spire {
 namespace {
 
 using Cores = std::vector<int>;
 
-// Files below a folder that stands for "/", removed with the object.
-class System {
- public:
-  System() {
-    std::string name = (std::filesystem::temp_directory_path() / "system-XXXXXX").string();
-    root_ = mkdtemp(name.data());
-  }
-  ~System() { std::filesystem::remove_all(root_); }
-  System(const System&) = delete;
-  System& operator=(const System&) = delete;
-
-  System& file(const std::string& path, const std::string& text) {
-    std::filesystem::create_directories((root_ / path).parent_path());
-    std::ofstream(root_ / path) << text;
-    return *this;
-  }
-  double quota() const { return cgroup_quota(root_); }
-  const std::filesystem::path& root() const { return root_; }
-
- private:
-  std::filesystem::path root_;
-};
+double quota_of(const SystemFiles& system) {
+  return cgroup_quota(system.root());
+}
 
 TEST(Topology, HasAtLeastOneCoreAndNoMoreThanTheMachine) {
   Topology topology = discover_topology();
@@ -61,47 +42,47 @@ TEST(Topology, MoreDevicesThanCoresShareThem) {
 }
 
 TEST(CgroupQuota, OfVersion2IsTheSmallestOnTheWayUp) {
-  System system;
+  SystemFiles system;
   system.file("proc/self/cgroup", "0::/job/step/task\n");
-  EXPECT_EQ(system.quota(), 0.0);
+  EXPECT_EQ(quota_of(system), 0.0);
   system.file("sys/fs/cgroup/job/step/task/cpu.max", "max 100000\n");
-  EXPECT_EQ(system.quota(), 0.0);
+  EXPECT_EQ(quota_of(system), 0.0);
   system.file("sys/fs/cgroup/job/cpu.max", "250000 100000\n");
-  EXPECT_EQ(system.quota(), 2.5);
+  EXPECT_EQ(quota_of(system), 2.5);
   system.file("sys/fs/cgroup/job/step/cpu.max", "400000 100000\n");
-  EXPECT_EQ(system.quota(), 2.5);
+  EXPECT_EQ(quota_of(system), 2.5);
   system.file("sys/fs/cgroup/job/step/task/cpu.max", "50000 100000\n");
-  EXPECT_EQ(system.quota(), 0.5);
+  EXPECT_EQ(quota_of(system), 0.5);
 }
 
 // The path is one of the host; the container's own group is the top of what is mounted.
 TEST(CgroupQuota, OfAContainerIsThatOfTheTop) {
-  System system;
+  SystemFiles system;
   system.file("proc/self/cgroup", "0::/../kubepods/pod1/box\n")
       .file("sys/fs/cgroup/cpu.max", "150000 100000\n");
-  EXPECT_EQ(system.quota(), 1.5);
+  EXPECT_EQ(quota_of(system), 1.5);
 }
 
 TEST(CgroupQuota, OfVersion1LiesBelowItsController) {
   for (const char* controllers : {"cpu", "cpu,cpuacct"}) {
-    System system;
+    SystemFiles system;
     std::string mount = std::string("sys/fs/cgroup/") + controllers;
     system
         .file("proc/self/cgroup", std::string("5:memory:/box\n3:") + controllers + ":/box\n0::/\n")
         .file(mount + "/cpu.cfs_quota_us", "-1\n")
         .file(mount + "/cpu.cfs_period_us", "100000\n");
-    EXPECT_EQ(system.quota(), 0.0) << controllers;
+    EXPECT_EQ(quota_of(system), 0.0) << controllers;
     system.file(mount + "/box/cpu.cfs_quota_us", "300000\n")
         .file(mount + "/box/cpu.cfs_period_us", "100000\n");
-    EXPECT_EQ(system.quota(), 3.0) << controllers;
+    EXPECT_EQ(quota_of(system), 3.0) << controllers;
   }
 }
 
 TEST(CgroupQuota, IsNoneWhereNothingCanBeRead) {
-  System system;
-  EXPECT_EQ(system.quota(), 0.0);
+  SystemFiles system;
+  EXPECT_EQ(quota_of(system), 0.0);
   system.file("proc/self/cgroup", "rubbish").file("sys/fs/cgroup/cpu.max", "rubbish");
-  EXPECT_EQ(system.quota(), 0.0);
+  EXPECT_EQ(quota_of(system), 0.0);
 }
 
 TEST(CoreLimits, AQuotaIsRoundedUpToThreads) {
@@ -123,7 +104,7 @@ TEST(CoreList, IsReadAsTheSystemWritesIt) {
 }
 
 TEST(CoresNear, AreThoseOfThePciDevice) {
-  System system;
+  SystemFiles system;
   system.file("sys/bus/pci/devices/0000:3b:00.0/local_cpulist", "16-17\n");
   EXPECT_EQ(cores_near("0000:3B:00.0", system.root()), (Cores{16, 17}));
   EXPECT_EQ(cores_near("0000:5e:00.0", system.root()), Cores{});

@@ -237,7 +237,7 @@ TEST_F(EmulationFull, APredictorSaysWhatToDo) {
   config.model = run.model;
   state.config_yaml = to_yaml(config);
   state.data_spec = to_text(run.dataset().spec());
-  std::string text = shortage_of([&] { Predictor predictor(state, {.device = "cuda:0"}); });
+  std::string text = shortage_of([&] { Predictor predictor(state, state, {.device = "cuda:0"}); });
   EXPECT_EQ(text.find("cuda:0: "), 0u) << text;
   EXPECT_NE(text.find("; compute fewer rows at a time (batch), or on another device"),
             std::string::npos)

@@ -187,7 +187,7 @@ TEST_F(EmulationPeers, EvaluationAndStateAreThoseOfOneGpu) {
   EXPECT_EQ(three.parameter_hash, one.parameter_hash);
   ASSERT_EQ(three.optimizer.size(), one.optimizer.size());
   Trainer trainer(run.options(), run.place());
-  trainer.team().lead([&] { trainer.restore(one); });
+  trainer.team().lead([&] { trainer.restore(one, &one); });
   run_steps(trainer, run, 2, 4);
   EXPECT_EQ(trainer.parameter_hash(), straight);
 }

@@ -3,7 +3,6 @@
 #include <spire/base/hash.h>
 #include <spire/train/checkpoint_file.h>
 #include <spire/train/checkpoint_header.h>
-#include <spire/train/checkpoint_image.h>
 
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/memory_file.h"
@@ -30,7 +29,7 @@ int consume(const uint8_t* data, size_t size) {
   std::string mended(data, data + size);
   mend_check(mended);
   MemoryFile other(reinterpret_cast<const uint8_t*>(mended.data()), mended.size());
-  parse_or_refuse(Category::checkpoint, [&] { verify_header(other.path()); });
+  parse_or_refuse(Category::checkpoint, [&] { verify_header(CheckpointBytes(other.path())); });
   return verdict;
 }
 
@@ -40,8 +39,9 @@ std::vector<Bytes> seeds() {
   small.parameter_hash = "0123456789abcdef";
   std::vector<Bytes> seeds;
   for (const TrainingState& state : {small, sample_state()}) {
-    CheckpointImage image = encode_checkpoint(state);
-    seeds.push_back(bytes_of(image.header + image.hdf5));
+    MemoryFile file(nullptr, 0);
+    write_checkpoint(file.path(), state);
+    seeds.push_back(bytes_of(read_bytes(file.path())));
   }
   return seeds;
 }

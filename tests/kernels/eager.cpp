@@ -62,8 +62,12 @@ class ExactMemory : public DeviceMemory {
 
   bool on_host() const override { return true; }
   void* data() const override { return memory_.get(); }
-  void write(const void* host, size_t bytes) override { std::memcpy(data(), host, bytes); }
-  void read(void* host, size_t bytes) const override { std::memcpy(host, data(), bytes); }
+  void write(const void* host, size_t bytes, size_t offset) override {
+    std::memcpy(as<std::byte>() + offset, host, bytes);
+  }
+  void read(void* host, size_t bytes, size_t offset) const override {
+    std::memcpy(host, as<std::byte>() + offset, bytes);
+  }
 
  private:
   struct Free {
@@ -86,19 +90,17 @@ class TailMemory : public DeviceMemory {
     if (reinterpret_cast<uintptr_t>(block_->data()) % (2 * alignment) != 0) return;
     before_ = alignment;
     block_ = exact_memory(device, before_ + bytes);
+    std::vector<std::byte> before(before_, std::byte{0xff});
+    block_->write(before.data(), before.size());
   }
 
   bool on_host() const override { return block_->on_host(); }
   void* data() const override { return block_->as<std::byte>() + before_; }
-  void write(const void* host, size_t bytes) override {
-    std::vector<std::byte> all(before_ + bytes, std::byte{0xff});
-    if (bytes > 0) std::memcpy(all.data() + before_, host, bytes);
-    block_->write(all.data(), all.size());
+  void write(const void* host, size_t bytes, size_t offset) override {
+    block_->write(host, bytes, before_ + offset);
   }
-  void read(void* host, size_t bytes) const override {
-    std::vector<std::byte> all(before_ + bytes);
-    block_->read(all.data(), all.size());
-    if (bytes > 0) std::memcpy(host, all.data() + before_, bytes);
+  void read(void* host, size_t bytes, size_t offset) const override {
+    block_->read(host, bytes, before_ + offset);
   }
 
  private:

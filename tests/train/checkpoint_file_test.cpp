@@ -2,6 +2,8 @@
 #include <spire/train/checkpoint_file.h>
 #include <sys/stat.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 
@@ -43,6 +45,82 @@ TEST_F(CheckpointFile, SameStateGivesSameBytes) {
   std::string first = read_bytes(path);
   write_checkpoint(path, sample_state());
   EXPECT_EQ(read_bytes(path), first);
+}
+
+TEST_F(CheckpointFile, PiecesOfAnySizeGiveTheSameBytes) {
+  TrainingState state = sample_state();
+  write_checkpoint(path, state);
+  std::string whole = read_bytes(path);
+  for (size_t floats : {1, 2, 7, 71, 72, 73, 1000}) {
+    std::vector<float> piece(floats);
+    write_checkpoint(path, state, state, piece);
+    EXPECT_EQ(read_bytes(path), whole) << floats;
+  }
+}
+
+TEST_F(CheckpointFile, TensorsAreReadInPiecesFromTheFileThatWasOpened) {
+  TrainingState state = sample_state();
+  write_checkpoint(path, state);
+  spire::CheckpointFile file(path);
+  EXPECT_EQ(file.metadata().step, state.step);
+  std::filesystem::remove(path);
+  std::vector<TensorGroup> groups = file.groups();
+  ASSERT_EQ(groups.size(), 4u);
+  EXPECT_EQ(groups[2].path, "/optimizer/v");
+  EXPECT_EQ(groups[0].tensors[1].name, "conv1.weight");
+  std::vector<float> part(11);
+  file.read(2, 1, 30, part);
+  const float* wanted = state.optimizer[0].second[1].values.data() + 30;
+  EXPECT_EQ(std::memcmp(part.data(), wanted, sizeof(float) * 11), 0);
+  EXPECT_THROW(file.read(2, 1, 62, part), Error) << "one too many";
+}
+
+// A state of 256 MiB that nobody has: each value follows from its place.
+class LargeState : public SavedTensors {
+ public:
+  std::vector<TensorGroup> groups() const override {
+    return {{weights_group, {{"a", {1 << 24}}, {"b", {3}}, {"c", {1 << 24}}}},
+            {states_group, {}},
+            {"/optimizer/m", {{"a", {1 << 24}}, {"b", {3}}, {"c", {1 << 24}}}}};
+  }
+  void read(size_t group, size_t tensor, int64_t begin, std::span<float> out) const override {
+    for (float& value : out) value = static_cast<float>((begin++ * 31 + group * 7 + tensor) % 1009);
+  }
+};
+
+// Peak of the resident memory of a process of its own, in bytes, over what it began with.
+template <typename Body>
+int64_t memory_of_child(const Body& body) {
+  int ends[2];
+  EXPECT_EQ(::pipe(ends), 0);
+  pid_t child = ::fork();
+  if (child == 0) {
+    rusage before{}, after{};
+    ::getrusage(RUSAGE_SELF, &before);
+    body();
+    ::getrusage(RUSAGE_SELF, &after);
+    int64_t bytes = (after.ru_maxrss - before.ru_maxrss) * 1024;
+    ::_exit(::write(ends[1], &bytes, sizeof bytes) == sizeof bytes ? 0 : 1);
+  }
+  int64_t bytes = -1;
+  EXPECT_EQ(::read(ends[0], &bytes, sizeof bytes), static_cast<ssize_t>(sizeof bytes));
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  ::close(ends[0]);
+  ::close(ends[1]);
+  return bytes;
+}
+
+TEST_F(CheckpointFile, WritingAndReadingTakeNoMoreThanAPiece) {
+  int64_t bytes = memory_of_child([&] {
+    std::vector<float> piece(1 << 20);
+    write_checkpoint(path, StateMetadata{}, LargeState{}, piece);
+    spire::CheckpointFile file(path);
+    file.read(0, 2, (1 << 24) - (1 << 20), piece);
+  });
+  EXPECT_GT(bytes, 0);
+  EXPECT_LT(bytes, int64_t{32} << 20);
 }
 
 TEST_F(CheckpointFile, NamesThatHdf5CannotHoldAreRefused) {

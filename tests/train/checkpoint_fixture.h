@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <spire/base/error.h>
 #include <spire/base/philox.h>
+#include <spire/train/checkpoint_store.h>
 #include <spire/train/snapshot.h>
 #include <stdlib.h>
 
@@ -13,6 +14,7 @@
 #include <limits>
 #include <string>
 #include <tuple>
+#include <vector>
 
 namespace spire {
 
@@ -104,6 +106,12 @@ inline void expect_same_bits(const TrainingState& a, const TrainingState& b) {
                       s.parameter_hash);
   };
   EXPECT_EQ(scalars(a), scalars(b));
+}
+
+// From memory, in small pieces.
+inline std::filesystem::path save(const CheckpointStore& store, const TrainingState& state) {
+  std::vector<float> piece(7);
+  return store.save(state, state, piece);
 }
 
 inline std::string read_bytes(const std::filesystem::path& path) {

@@ -30,7 +30,7 @@ class Store : public CheckpointTest {
   void save_all(const CheckpointStore& store, int64_t last, int64_t stride,
                 int64_t best_step = -1) {
     for (int64_t step = stride; step <= last; step += stride)
-      store.save(state_at(step, step >= best_step ? best_step : -1));
+      save(store, state_at(step, step >= best_step ? best_step : -1));
   }
   static std::vector<int64_t> steps(const CheckpointStore& store) {
     std::vector<int64_t> steps;
@@ -63,8 +63,8 @@ TEST_F(Store, AnEmptyOrMissingFolderHasNothing) {
 
 TEST_F(Store, SavesUnderNamesThatSortAndPointsToThem) {
   CheckpointStore store(directory, {});
-  store.save(state_at(7, 7));
-  auto path = store.save(state_at(1000, 7));
+  save(store, state_at(7, 7));
+  auto path = save(store, state_at(1000, 7));
   EXPECT_EQ(path.filename(), "step_00001000.h5");
   EXPECT_EQ(read_bytes(directory / "latest"), "step_00001000.h5\n");
   EXPECT_EQ(read_bytes(directory / "best"), "step_00000007.h5\n");
@@ -84,7 +84,7 @@ TEST_F(Store, KeepsTheLastTheMilestonesAndTheBest) {
   CheckpointStore best(directory / "c", {.keep_last = 1, .keep_every = 0});
   save_all(best, 60, 10, 20);
   EXPECT_THAT(steps(best), ElementsAre(20, 60));
-  best.save(state_at(70, 70));  // a new best: the old one is like any other
+  save(best, state_at(70, 70));  // a new best: the old one is like any other
   EXPECT_THAT(steps(best), ElementsAre(70));
 }
 
@@ -121,7 +121,7 @@ TEST_F(Store, BadFilesAreNamedAndTheNewestGoodOneIsUsed) {
 
 TEST_F(Store, DanglingOrTornPointersPointNowhere) {
   CheckpointStore store(directory, {});
-  store.save(state_at(10, 10));
+  save(store, state_at(10, 10));
   std::filesystem::remove(store.path_of(10));
   EXPECT_EQ(store.best(), std::nullopt);
   write_bytes(directory / "latest", "step_000");
@@ -134,7 +134,7 @@ TEST_F(Store, ResumingCutsOffTheAbandonedFuture) {
   CheckpointStore store(directory, {.keep_last = 3, .keep_every = 0});
   save_all(store, 50, 10);  // 30 40 50
   EXPECT_THAT(store.begin_at(30), ElementsAre(store.path_of(40), store.path_of(50)));
-  store.save(state_at(35));
+  save(store, state_at(35));
   EXPECT_THAT(steps(store), ElementsAre(30, 35));
   EXPECT_EQ(newest(store), 35);
 }
@@ -171,7 +171,7 @@ TEST_F(Store, AFolderThatCannotBeListedIsNotEmpty) {
 
 TEST_F(Store, APointerThatIsAPipeIsAnErrorAndHangsNothing) {
   CheckpointStore store(directory, {});
-  store.save(state_at(10, 10));
+  save(store, state_at(10, 10));
   std::filesystem::remove(directory / "best");
   ASSERT_EQ(::mkfifo((directory / "best").c_str(), 0600), 0);
   EXPECT_THAT(checkpoint_error([&] { store.best(); }), HasSubstr("best: is a FIFO, not a regular file"));
@@ -192,8 +192,8 @@ TEST_F(Store, ClearsItsOwnFilesAndNoOthers) {
 
 TEST_F(Store, SavingBelowNewerFilesKeepsWhatWasSaved) {
   CheckpointStore store(directory, {.keep_last = 1, .keep_every = 0});
-  store.save(state_at(50));
-  store.save(state_at(20));
+  save(store, state_at(50));
+  save(store, state_at(20));
   EXPECT_THAT(steps(store), ElementsAre(20, 50));
   EXPECT_EQ(store.latest(), store.path_of(20));
 }
@@ -201,7 +201,7 @@ TEST_F(Store, SavingBelowNewerFilesKeepsWhatWasSaved) {
 // A writer that was killed leaves any part of the new file under the temporary name, nothing else.
 TEST_F(Store, KilledAtAnyByteTheOldCheckpointStillResumes) {
   CheckpointStore store(directory, {});
-  store.save(state_at(10));
+  save(store, state_at(10));
   write_checkpoint(folder / "next.h5", state_at(20));
   std::string next = read_bytes(folder / "next.h5");
   for (size_t length = 0; length <= next.size(); length += 1 + next.size() / 50) {
@@ -211,14 +211,14 @@ TEST_F(Store, KilledAtAnyByteTheOldCheckpointStillResumes) {
     EXPECT_THAT(bad, IsEmpty());
     EXPECT_THAT(store.begin_at(10), ElementsAre(temporary));
   }
-  store.save(state_at(20));
+  save(store, state_at(20));
   EXPECT_EQ(newest(store), 20);
 }
 
 // Killed after the rename, before the pointer: the file counts, not the pointer.
 TEST_F(Store, KilledBeforeThePointerTheNewFileResumes) {
   CheckpointStore store(directory, {});
-  store.save(state_at(10));
+  save(store, state_at(10));
   write_checkpoint(store.path_of(20), state_at(20));
   EXPECT_EQ(store.latest(), store.path_of(10));
   EXPECT_EQ(newest(store), 20);
@@ -227,7 +227,7 @@ TEST_F(Store, KilledBeforeThePointerTheNewFileResumes) {
 // A child saves step after step and says so through a pipe; it is killed somewhere in a later save.
 void save_until_killed(const CheckpointStore& store, int64_t first, int said) noexcept {
   for (int64_t step = first;; ++step) {
-    store.save(sample_state(step));
+    save(store, sample_state(step));
     if (::write(said, "s", 1) != 1) ::_exit(1);
   }
 }
@@ -261,7 +261,7 @@ TEST_F(Store, ReallyKilledItResumesAtTheLastFinishedSaveOrLater) {
 TEST_F(Store, AFolderThatCannotBeMadeIsAnError) {
   write_bytes(folder / "file", "");
   CheckpointStore store(folder / "file" / "checkpoints", {});
-  EXPECT_THAT(checkpoint_error([&] { store.save(state_at(1)); }), HasSubstr("cannot create"));
+  EXPECT_THAT(checkpoint_error([&] { save(store, state_at(1)); }), HasSubstr("cannot create"));
 }
 
 }  // namespace

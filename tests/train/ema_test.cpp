@@ -163,7 +163,7 @@ uint64_t average_after(const SmallRun& run, const TrainingState& state, int64_t 
   uint64_t hash = 0;
   on_ranks(run, [&](Trainer& trainer) {
     bool reads = trainer.placement().rank == 0;
-    trainer.team().lead([&] { trainer.restore(reads ? state : TrainingState{}); });
+    trainer.team().lead([&] { trainer.restore(state, reads ? &state : nullptr); });
     run_steps(trainer, run, from, to);
     uint64_t average = 0;
     trainer.team().lead([&] { average = trainer.average_hash().value_or(0); });
@@ -204,9 +204,9 @@ TEST_P(EmaInTraining, AStepBeforeTheEndOfAnEvaluationIsRefused) {
   trainer.team().lead([&] {
     trainer.begin_evaluation();
     EXPECT_THROW(trainer.step({}, 0, 0.1), Error);
-    EXPECT_THROW(trainer.snapshot(state), Error);
+    EXPECT_THROW(take_state(trainer, state), Error);
     trainer.end_evaluation();
-    trainer.snapshot(state);
+    take_state(trainer, state);
   });
 }
 

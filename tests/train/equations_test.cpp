@@ -181,7 +181,7 @@ TEST_P(Equations, AStateMovesBetweenDevicesProcessesAndStrategies) {
       uint64_t hash = 0;
       on_ranks(to, [&](Trainer& trainer) {
         bool reads = trainer.placement().rank == 0;
-        trainer.team().lead([&] { trainer.restore(reads ? state : TrainingState{}); });
+        trainer.team().lead([&] { trainer.restore(state, reads ? &state : nullptr); });
         run_steps(trainer, to, half, end);
         if (reads) hash = trainer.parameter_hash();
       });
@@ -219,7 +219,7 @@ TEST_P(Equations, TheHostUpdatesTheWeightsOfGpus) {
     }
     uint64_t resumed = 0;
     on_ranks(run, [&](Trainer& trainer) {
-      trainer.team().lead([&] { trainer.restore(state); });
+      trainer.team().lead([&] { trainer.restore(state, &state); });
       run_steps(trainer, run, 3, 6);
       resumed = trainer.parameter_hash();
     });

@@ -43,13 +43,13 @@ TEST_P(HalfPrecision, AStepThatOverflowsChangesNothing) {
     run.loss_scale.initial = 1e9;
     Trainer trainer(run.options(), run.place());
     TrainingState before, after;
-    trainer.team().lead([&] { trainer.snapshot(before); });
+    trainer.team().lead([&] { take_state(trainer, before); });
     double scale = 1e9;
     int64_t step = 0;
     for (; run_steps(trainer, run, step, step + 1).skipped; ++step) {
       scale /= 2;
       EXPECT_EQ(trainer.loss_scale().scale, scale);
-      trainer.team().lead([&] { trainer.snapshot(after); });
+      trainer.team().lead([&] { take_state(trainer, after); });
       EXPECT_EQ(after.parameter_hash, before.parameter_hash);
       for (size_t slot = 0; slot < before.optimizer.size(); ++slot) {
         for (size_t t = 0; t < before.optimizer[slot].second.size(); ++t)
@@ -60,7 +60,7 @@ TEST_P(HalfPrecision, AStepThatOverflowsChangesNothing) {
     }
     EXPECT_GT(step, 2);
     EXPECT_EQ(trainer.loss_scale().skipped, step);
-    trainer.team().lead([&] { trainer.snapshot(after); });
+    trainer.team().lead([&] { take_state(trainer, after); });
     EXPECT_NE(after.parameter_hash, before.parameter_hash);
     EXPECT_EQ(after.skipped_steps, step);
   }
@@ -73,7 +73,7 @@ TEST_P(HalfPrecision, TheScaleMovesWithTheCheckpoint) {
   TrainingState state = state_after(run, 5);
   EXPECT_GT(state.skipped_steps, 0);
   Trainer trainer(other.options(), other.place());
-  trainer.team().lead([&] { trainer.restore(state); });
+  trainer.team().lead([&] { trainer.restore(state, &state); });
   run_steps(trainer, other, 5, 12);
   EXPECT_EQ(trainer.parameter_hash(), straight);
 }

@@ -15,6 +15,7 @@ class TrainerMemory : public OnEachKind {
   SmallRun run_on(int64_t count) const {
     SmallRun run;
     run.devices = devices(count);
+    run.snapshot = SnapshotChoice::always;
     return run;
   }
   // Both logical devices on one: on GPUs by name, on CPUs as shares of the host.

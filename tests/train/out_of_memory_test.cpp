@@ -88,6 +88,24 @@ TEST(Remedy, IsTheLimitWhereThatAloneIsTooLow) {
   EXPECT_THAT(remedy(shortage, {.batch_size = 8}), StartsWith("lower batch_size"));
 }
 
+TEST(Remedy, IsNoSnapshotWhereThatAloneIsTooMuch) {
+  MemoryShortage shortage = full_gpu(optimizer);
+  shortage.device = {};
+  shortage.planned = {{optimizer, 60 * gib}, {MemoryKind::checkpoint, 30 * gib}};
+  shortage.asked = shortage.planned;
+  EXPECT_THAT(remedy(shortage, {}), StartsWith("set checkpoint.snapshot: auto, "));
+  shortage.planned[optimizer] = shortage.asked[optimizer] = 80 * gib;
+  EXPECT_THAT(remedy(shortage, {}), StartsWith("take more devices"));
+}
+
+TEST(OutOfMemory, NamesWhatLimitsTheHost) {
+  MemoryShortage shortage = full_gpu(activations);
+  shortage.device = {};
+  shortage.limited_by = "ulimit -v, 80.0 GiB";
+  EXPECT_THAT(out_of_memory_text(shortage, {}),
+              HasSubstr("; 80.0 GiB are free of ulimit -v, 80.0 GiB; "));
+}
+
 TEST(Remedy, OfActivationsIsRecomputationThenFewerSamples) {
   MemoryShortage shortage = full_gpu(activations);
   EXPECT_THAT(remedy(shortage, {.batch_size = 8, .can_recompute = true}),

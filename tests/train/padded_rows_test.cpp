@@ -193,7 +193,7 @@ class PaddedRun : public PaddedRows {
       loader.start(0, 0, INT64_MAX);
       for (int64_t step = 0; step < 3; ++step) trainer.step(loader.next(), step, 0.01);
       loader.stop();
-      trainer.snapshot(ended.state);
+      take_state(trainer, ended.state);
     });
     EXPECT_EQ(trainer.peak_memory(), trainer.planned_memory());
     ended.hash = trainer.parameter_hash();
@@ -207,7 +207,7 @@ class PaddedRun : public PaddedRows {
 
   // Of one sample: (T, V).
   static std::vector<float> logits(const TrainingState& state, const std::string& on) {
-    Predictor predictor(state, {.device = on, .batch = 3});
+    Predictor predictor(state, state, {.device = on, .batch = 3});
     EXPECT_EQ(predictor.output_shape(), (Shape{length, vocabulary}));
     std::vector<int32_t> tokens = {1, 1030, 3, 500, 1024, 6, 7, 8, 9, 10, 11, 12};
     std::vector<float> out(2 * length * vocabulary);

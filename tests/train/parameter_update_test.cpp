@@ -142,18 +142,21 @@ class Updates {
     for (auto& update : list_) update->swap_average(0, *stream_);
     stream_->synchronize();
   }
+  static constexpr FloatRange everything = {0, std::numeric_limits<int64_t>::max()};
+
   State state() const {
     State state{weights_.values(), {}};
     for (size_t slot = 0; slot < slots_; ++slot) {
       state.slots.emplace_back(static_cast<size_t>(layout_.trained_floats()));
-      for (const auto& update : list_) update->copy_state_out(slot, state.slots[slot].data());
+      for (const auto& update : list_)
+        update->copy_state_out(slot, everything, state.slots[slot].data());
     }
     return state;
   }
   void restore(const State& state) {
     weights_.set(state.weights);
     for (size_t slot = 0; slot < slots_; ++slot)
-      for (auto& update : list_) update->copy_state_in(slot, state.slots[slot].data());
+      for (auto& update : list_) update->copy_state_in(slot, everything, state.slots[slot].data());
   }
   // What they said that they would allocate, and what they did.
   size_t planned_bytes() const { return planned_ + (norms_ ? norms_->bytes() : 0); }

@@ -42,6 +42,7 @@ struct SmallRun {
   std::string strategy = "parameter_device", reduction = "invariant", parameter_device = "auto";
   BucketConfig bucket = {.first_mib = 0.02, .mib = 0.04};
   bool recompute = false;
+  SnapshotChoice snapshot = SnapshotChoice::fitting;
   CudaConfig cuda = {};
 
   Placement place(int rank = 0) const {
@@ -55,7 +56,10 @@ struct SmallRun {
     config.reduction = reduction;
     config.cuda = cuda;
     CudaStatus gpus = discover_cuda();
-    RankPlace host{"here", {0, 1}, gpus.devices, gpus.why_none,
+    RankPlace host{"here",
+                   {0, 1},
+                   gpus.devices,
+                   gpus.why_none,
                    find_peers(static_cast<int>(gpus.devices.size()))};
     auto places = share_out(std::vector<RankPlace>(static_cast<size_t>(ranks), host));
     for (RankPlace& place : places) {  // GPUs are shared out, cores are not
@@ -86,6 +90,7 @@ struct SmallRun {
             .test_samples = samples,
             .bucket = bucket,
             .recompute = recompute,
+            .snapshot = snapshot,
             .cuda = cuda};
   }
   LoaderOptions loading(int rank = 0) const {
@@ -158,13 +163,19 @@ inline uint64_t hash_after(const SmallRun& run, int64_t steps) {
   return hashes[0];
 }
 
-// What rank 0 would save.
+// What rank 0 would save; all ranks take part. On the leading thread.
+inline void take_state(Trainer& trainer, TrainingState& state) {
+  trainer.hold_state();
+  if (trainer.placement().rank > 0) return;
+  trainer.describe(state);
+  read_all(trainer.state(), state);
+}
 inline TrainingState state_after(const SmallRun& run, int64_t steps) {
   TrainingState state;
   on_ranks(run, [&](Trainer& trainer) {
     run_steps(trainer, run, 0, steps);
     TrainingState mine;
-    trainer.team().lead([&] { trainer.snapshot(mine); });
+    trainer.team().lead([&] { take_state(trainer, mine); });
     if (trainer.placement().rank == 0) state = mine;
   });
   return state;

@@ -112,12 +112,11 @@ std::vector<StepResult> results_of(const SmallRun& run, int64_t steps, bool one_
 
 // What the host, or the device, may yet know nothing of when the next step begins.
 std::vector<Case> runs_with_news(DeviceKind kind) {
-  std::vector<Case> cases = {
-      {"clipped", with([](SmallRun& r) { r.optimizer.clip_norm = 0.5; })},
-      {"sums over towers", with([](SmallRun& r) {
-         r.model.normalization = "batch_norm";
-         r.model.batch_norm = "sync";
-       })}};
+  std::vector<Case> cases = {{"clipped", with([](SmallRun& r) { r.optimizer.clip_norm = 0.5; })},
+                             {"sums over towers", with([](SmallRun& r) {
+                                r.model.normalization = "batch_norm";
+                                r.model.batch_norm = "sync";
+                              })}};
   if (kind == DeviceKind::cpu) return cases;
   for (const char* name : {"adamw", "lamb"}) {
     cases.push_back({name, with([&](SmallRun& r) {
@@ -225,12 +224,77 @@ TEST_P(Towers, SnapshotAndRestoreGoOnBitForBit) {
   Trainer first(run.options(), run.place());
   run_steps(first, run, 0, 17);
   TrainingState state;
-  first.snapshot(state);
+  take_state(first, state);
   run.devices = devices(2);  // and on other devices
   Trainer second(run.options(), run.place());
-  second.restore(state);
+  second.restore(state, &state);
   run_steps(second, run, 17, 40);
   EXPECT_EQ(second.parameter_hash(), straight);
+}
+
+void expect_same_values(const TrainingState& a, const TrainingState& b) {
+  ASSERT_EQ(a.optimizer.size(), b.optimizer.size());
+  for (size_t group = 0; group < 2 + a.optimizer.size(); ++group) {
+    const auto &left = a.group(group), &right = b.group(group);
+    ASSERT_EQ(left.size(), right.size());
+    for (size_t i = 0; i < left.size(); ++i) EXPECT_EQ(left[i].values, right[i].values);
+  }
+}
+
+TEST_P(Towers, ASnapshotStaysAndTheStateItselfIsTheSame) {
+  SmallRun run = with([](SmallRun& r) {
+    r.optimizer = {.name = "adam", .lr = 0.01};
+    r.ema = {.decay = 0.9};
+  });
+  run.devices = devices(2);
+  for (const char* strategy : {"parameter_device", "sharded"}) {
+    run.strategy = strategy;
+    TrainingState states[2];
+    for (SnapshotChoice choice : {SnapshotChoice::never, SnapshotChoice::always}) {
+      run.snapshot = choice;
+      Trainer trainer(run.options(), run.place());
+      EXPECT_EQ(trainer.keeps_snapshot(), choice == SnapshotChoice::always);
+      run_steps(trainer, run, 0, 3);
+      TrainingState& state = states[trainer.keeps_snapshot() ? 1 : 0];
+      take_state(trainer, state);
+      if (!trainer.keeps_snapshot()) continue;
+      run_steps(trainer, run, 3, 4);
+      TrainingState kept;
+      read_all(trainer.state(), kept);
+      EXPECT_EQ(kept.weights[0].values, state.weights[0].values) << strategy;
+    }
+    ASSERT_EQ(states[0].optimizer.size(), 3u);
+    expect_same_values(states[0], states[1]);
+  }
+}
+
+// 2.5 million weights: two pieces, the second of which begins inside a tensor.
+TEST_P(Towers, AStateOfSeveralPiecesComesTogetherAndGoesApart) {
+  SmallRun run = with([](SmallRun& r) {
+    r.batch_size = 1;
+    r.towers = 2;
+    r.model = {.name = "mlp", .hidden = {2000, 1200}};
+    r.optimizer = {.name = "adam", .lr = 0.01};
+  });
+  run.devices = devices(1);
+  TrainingState one = state_after(run, 1);
+  run.ranks = 2;
+  for (const char* strategy : {"parameter_device", "sharded"}) {
+    SCOPED_TRACE(strategy);
+    run.strategy = strategy;
+    expect_same_values(state_after(run, 1), one);
+    TrainingState again;
+    on_ranks(run, [&](Trainer& trainer) {
+      bool reads = trainer.placement().rank == 0;
+      TrainingState mine;
+      trainer.team().lead([&] {
+        trainer.restore(one, reads ? &one : nullptr);
+        take_state(trainer, mine);
+      });
+      if (reads) again = mine;
+    });
+    expect_same_values(again, one);
+  }
 }
 
 TEST_P(Towers, StateOfAnotherModelIsRefusedByName) {
@@ -238,12 +302,12 @@ TEST_P(Towers, StateOfAnotherModelIsRefusedByName) {
   run.devices = devices(1);
   Trainer trainer(run.options(), run.place());
   TrainingState state;
-  trainer.snapshot(state);
+  take_state(trainer, state);
   SmallRun other = run;
   other.model.hidden = {17};
   Trainer receiver(other.options(), other.place());
   try {
-    receiver.team().lead([&] { receiver.restore(state); });
+    receiver.team().lead([&] { receiver.restore(state, &state); });
     ADD_FAILURE();
   } catch (const Error& error) {
     EXPECT_EQ(error.category(), Category::checkpoint);

@@ -1,8 +1,10 @@
 #include <spire/base/error.h>
 #include <spire/base/hdf5.h>
-#include <spire/train/checkpoint_image.h>
+#include <spire/train/checkpoint_contents.h>
+#include <spire/train/checkpoint_layout.h>
 #include <spire/train/checkpoint_metadata.h>
 
+#include <algorithm>
 #include <array>
 
 namespace spire {
@@ -46,26 +48,41 @@ Shape shape_of(hid_t dataset, const std::string& path) {
   return Shape(std::span<const int64_t>(dims.data(), static_cast<size_t>(rank)));
 }
 
-NamedTensor read_tensor(hid_t group, const std::string& name, const std::string& path) {
-  Handle dataset(H5Dopen2(group, name.c_str(), H5P_DEFAULT), H5Dclose, "open " + path);
-  NamedTensor tensor{name, shape_of(dataset, path), {}};
-  tensor.values.resize(static_cast<size_t>(tensor.shape.elements()));
-  if (!tensor.values.empty())
-    check(H5Dread(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor.values.data()),
-          "read " + path);
+// Where the dataset's values lie: as they are in memory, in one stretch that the header knows.
+uint64_t offset_of(hid_t dataset, const std::string& path, const Shape& shape,
+                   const Header& header) {
+  Handle type(H5Dget_type(dataset), H5Tclose, "read the type of " + path);
+  Handle made(H5Dget_create_plist(dataset), H5Pclose, "read the layout of " + path);
+  bool plain = H5Tequal(type, H5T_IEEE_F32LE) > 0 && H5Pget_layout(made) == H5D_CONTIGUOUS &&
+               H5Pget_external_count(made) == 0;
+  if (!plain) fail(Category::checkpoint, "tensor {} is not of plain float32", path);
   std::string checksum;
   h5::read_attribute(dataset, "checksum", checksum);
-  if (checksum != tensor_checksum(tensor))
-    fail(Category::checkpoint, "tensor {} fails its checksum", path);
-  return tensor;
+  if (shape.elements() == 0) return 0;
+  if (static_cast<uint64_t>(shape.elements()) > header.file_bytes)
+    fail(Category::checkpoint, "tensor {} is larger than the file", path);
+  auto offset = static_cast<uint64_t>(H5Dget_offset(dataset));
+  auto bytes = static_cast<uint64_t>(shape.elements()) * sizeof(float);
+  auto extent =
+      std::lower_bound(header.extents.begin(), header.extents.end(), offset,
+                       [](const TensorExtent& each, uint64_t at) { return each.offset < at; });
+  bool agrees = extent != header.extents.end() && extent->offset == offset &&
+                extent->bytes == bytes && extent->name == path && extent->checksum == checksum;
+  if (!agrees) fail(Category::checkpoint, "tensor {} is not as the header says", path);
+  return offset;
 }
 
-std::vector<NamedTensor> read_tensors(hid_t file, const std::string& path) {
+void read_group(hid_t file, const std::string& path, const Header& header,
+                CheckpointContents& contents) {
   Handle group = open_group(file, path);
-  std::vector<NamedTensor> tensors;
-  for (const auto& name : members(group, path))
-    tensors.push_back(read_tensor(group, name, path + "/" + name));
-  return tensors;
+  TensorGroup& entries = contents.groups.emplace_back(TensorGroup{path, {}});
+  std::vector<uint64_t>& offsets = contents.offsets.emplace_back();
+  for (const auto& name : members(group, path)) {
+    std::string tensor = path + "/" + name;
+    Handle dataset(H5Dopen2(group, name.c_str(), H5P_DEFAULT), H5Dclose, "open " + tensor);
+    entries.tensors.push_back({name, shape_of(dataset, tensor)});
+    offsets.push_back(offset_of(dataset, tensor, entries.tensors.back().shape, header));
+  }
 }
 
 herr_t collect_name(hid_t, const char* name, const H5A_info_t*, void* names) {
@@ -73,7 +90,7 @@ herr_t collect_name(hid_t, const char* name, const H5A_info_t*, void* names) {
   return 0;
 }
 
-void read_versions(hid_t file, TrainingState& state) {
+void read_versions(hid_t file, StateMetadata& state) {
   Handle group = open_group(file, "/versions");
   std::vector<std::string> libraries;
   check(H5Aiterate2(group, H5_INDEX_NAME, H5_ITER_INC, nullptr, collect_name, &libraries),
@@ -88,7 +105,7 @@ void require_format(hid_t file) {
     fail(Category::checkpoint, "it has format {}, this program reads {}", found, checkpoint_format);
 }
 
-void read_metadata(hid_t file, TrainingState& state) {
+void read_metadata(hid_t file, StateMetadata& state) {
   visit_metadata(state,
                  [&](const char* key, auto& value) { h5::read_attribute(file, key, value); });
   h5::read_text(file, "config", state.config_yaml);
@@ -111,18 +128,18 @@ Handle open_unlocked(const std::filesystem::path& path) {
 
 }  // namespace
 
-TrainingState decode_checkpoint(const std::filesystem::path& path) {
+CheckpointContents read_contents(const std::filesystem::path& path, const Header& header) {
   h5::Session session;
   Handle file = open_unlocked(path);
-  TrainingState state;
+  CheckpointContents contents;
   require_format(file);
-  read_metadata(file, state);
-  state.weights = read_tensors(file, "/weights");
-  state.states = read_tensors(file, "/states");
+  read_metadata(file, contents.metadata);
+  read_group(file, weights_group, header, contents);
+  read_group(file, states_group, header, contents);
   Handle optimizer = open_group(file, "/optimizer");
   for (const auto& slot : members(optimizer, "/optimizer"))
-    state.optimizer.emplace_back(slot, read_tensors(file, "/optimizer/" + slot));
-  return state;
+    read_group(file, optimizer_groups + slot, header, contents);
+  return contents;
 }
 
 }  // namespace spire

@@ -1,0 +1,148 @@
+// The driver by which libhdf5 writes into a SparseFile, as its built-in "core" does into a buffer.
+#include <spire/base/hdf5_sparse.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace spire::h5 {
+namespace {
+
+constexpr haddr_t last_address = (haddr_t{1} << 62) - 1;
+
+// What libhdf5 knows of an open file; it reads the first member.
+struct OpenFile {
+  H5FD_t common;
+  SparseFile* file;
+  haddr_t end_of_allocations, end_of_file;
+};
+
+OpenFile& open_file(H5FD_t* file) {
+  return *reinterpret_cast<OpenFile*>(file);
+}
+const OpenFile& open_file(const H5FD_t* file) {
+  return *reinterpret_cast<const OpenFile*>(file);
+}
+
+// The access properties carry the address of the SparseFile.
+H5FD_t* open_sparse(const char*, unsigned, hid_t access, haddr_t) {
+  const auto* file = static_cast<SparseFile* const*>(H5Pget_driver_info(access));
+  return file ? &(new (std::nothrow) OpenFile{{}, *file, 0, 0})->common : nullptr;
+}
+
+herr_t close_sparse(H5FD_t* file) {
+  delete &open_file(file);
+  return 0;
+}
+
+// As "core" has them, so that the layout is the same.
+herr_t query_sparse(const H5FD_t*, unsigned long* flags) {
+  *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
+           H5FD_FEAT_AGGREGATE_SMALLDATA;
+  return 0;
+}
+
+haddr_t allocated_end(const H5FD_t* file, H5FD_mem_t) {
+  return open_file(file).end_of_allocations;
+}
+
+herr_t set_allocated_end(H5FD_t* file, H5FD_mem_t, haddr_t end) {
+  open_file(file).end_of_allocations = end;
+  return 0;
+}
+
+haddr_t file_end(const H5FD_t* file, H5FD_mem_t) {
+  return open_file(file).end_of_file;
+}
+
+// The library is C: nothing may be thrown through it.
+herr_t read_sparse(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t at, size_t bytes, void* out) {
+  open_file(file).file->read(at, bytes, out);
+  return 0;
+}
+
+herr_t write_sparse(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t at, size_t bytes, const void* from) {
+  OpenFile& open = open_file(file);
+  try {
+    open.file->write(at, bytes, from);
+  } catch (const std::bad_alloc&) {
+    return -1;
+  }
+  open.end_of_file = std::max(open.end_of_file, at + bytes);
+  return 0;
+}
+
+herr_t truncate_sparse(H5FD_t* file, hid_t, hbool_t) {
+  OpenFile& open = open_file(file);
+  open.end_of_file = open.end_of_allocations;
+  open.file->set_bytes(open.end_of_file);
+  return 0;
+}
+
+// From 1.13 on a driver says which version of this table it fills, and a number of its own; 256 to
+// 511 are nobody's.
+template <typename Driver>
+void number(Driver& driver) {
+  if constexpr (requires { driver.version; }) driver.version = 1;
+  if constexpr (requires { driver.value; }) driver.value = 480;
+}
+
+H5FD_class_t sparse_driver() {
+  H5FD_class_t driver = {};
+  number(driver);
+  driver.name = "spire sparse";
+  driver.maxaddr = last_address;
+  driver.fc_degree = H5F_CLOSE_STRONG;
+  driver.fapl_size = sizeof(SparseFile*);
+  driver.open = open_sparse;
+  driver.close = close_sparse;
+  driver.query = query_sparse;
+  driver.get_eoa = allocated_end;
+  driver.set_eoa = set_allocated_end;
+  driver.get_eof = file_end;
+  driver.read = read_sparse;
+  driver.write = write_sparse;
+  driver.truncate = truncate_sparse;
+  // Metadata from one list of free places, values from another, as "core" has it.
+  std::fill(std::begin(driver.fl_map), std::end(driver.fl_map), H5FD_MEM_SUPER);
+  for (H5FD_mem_t values : {H5FD_MEM_DRAW, H5FD_MEM_GHEAP}) driver.fl_map[values] = H5FD_MEM_DRAW;
+  return driver;
+}
+
+}  // namespace
+
+void SparseFile::read(uint64_t offset, size_t count, void* out) const {
+  auto* to = static_cast<char*>(out);
+  while (count > 0) {
+    uint64_t inside = offset % page_bytes;
+    size_t part = std::min<size_t>(count, page_bytes - inside);
+    auto page = pages_.find(offset / page_bytes);
+    page == pages_.end() ? std::memset(to, 0, part)
+                         : std::memcpy(to, page->second.data() + inside, part);
+    to += part, offset += part, count -= part;
+  }
+}
+
+void SparseFile::write(uint64_t offset, size_t count, const void* from) {
+  const auto* bytes = static_cast<const char*>(from);
+  while (count > 0) {
+    uint64_t inside = offset % page_bytes;
+    size_t part = std::min<size_t>(count, page_bytes - inside);
+    std::string& page = pages_[offset / page_bytes];
+    page.resize(page_bytes);
+    std::memcpy(page.data() + inside, bytes, part);
+    bytes += part, offset += part, count -= part;
+  }
+}
+
+Handle SparseFile::create(hid_t creation) {
+  H5FD_class_t table = sparse_driver();
+  Handle driver(H5FDregister(&table), H5FDunregister, "add a place to write to");
+  Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "make properties");
+  SparseFile* self = this;
+  check(H5Pset_driver(access, driver, &self), "choose memory");
+  return Handle(H5Fcreate("checkpoint", H5F_ACC_TRUNC, creation, access), H5Fclose,
+                "create a file in memory");
+}
+
+}  // namespace spire::h5

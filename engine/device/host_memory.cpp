@@ -1,0 +1,120 @@
+#include <spire/device/host_memory.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <initializer_list>
+#include <optional>
+#include <sstream>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include <spire/device/cgroup.h>
+
+namespace spire {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The number behind a name at the begin of a line, "MemAvailable:  123 kB"; none: no such line.
+std::optional<size_t> number_of(const fs::path& file, std::string_view name) {
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(name)) continue;
+    std::istringstream rest(line.substr(name.size()));
+    size_t number = 0;
+    if (rest >> number) return number;
+  }
+  return std::nullopt;
+}
+
+size_t kib_of(const fs::path& file, std::string_view name) {
+  return number_of(file, name).value_or(0) << 10;
+}
+
+// Of a file that holds one number; "max" is none.
+std::optional<size_t> number_in(const fs::path& file) {
+  std::ifstream in(file);
+  size_t number = 0;
+  return in >> number ? std::optional(number) : std::nullopt;
+}
+
+size_t physical_memory() {
+  return static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+size_t rest_of(size_t total, size_t used) {
+  return total - std::min(total, used);
+}
+
+// The file names of one version.
+struct CgroupFiles {
+  std::initializer_list<const char*> limits;
+  const char* usage;
+  std::initializer_list<const char*> cache;  // of memory.stat; v1: "total_" counts groups below
+};
+const CgroupFiles files_v2 = {
+    {"memory.max", "memory.high"}, "memory.current", {"active_file ", "inactive_file "}};
+const CgroupFiles files_v1 = {{"memory.limit_in_bytes"},
+                              "memory.usage_in_bytes",
+                              {"total_active_file ", "total_inactive_file "}};
+
+// machine: more than that is v1's way to say that there is no limit.
+void add_cgroup(const fs::path& group, const CgroupFiles& files, size_t machine,
+                std::vector<HostLimit>& limits) {
+  for (const char* file : files.limits) {
+    auto total = number_in(group / file);
+    if (!total || *total >= machine) continue;
+    size_t used = number_in(group / files.usage).value_or(0), cached = 0;
+    for (const char* name : files.cache)
+      cached += number_of(group / "memory.stat", name).value_or(0);
+    limits.push_back({*total, rest_of(*total, rest_of(used, cached)),
+                      fmt::format("the cgroup's {} ({})", file, (group / file).string())});
+  }
+}
+
+// The soft limit, which is the one that holds.
+void add_ulimit(const fs::path& self, std::string_view limit, std::string_view used,
+                const char* name, std::vector<HostLimit>& limits) {
+  auto total = number_of(self / "limits", limit);
+  if (total) limits.push_back({*total, rest_of(*total, kib_of(self / "status", used)), name});
+}
+
+std::string size_text(size_t bytes) {
+  double mib = static_cast<double>(bytes) / (1 << 20);
+  return mib < 1024 ? fmt::format("{:.1f} MiB", mib) : fmt::format("{:.1f} GiB", mib / 1024);
+}
+
+}  // namespace
+
+std::vector<HostLimit> host_limits(const fs::path& root) {
+  const fs::path machine = root / "proc/meminfo", self = root / "proc/self";
+  size_t all = kib_of(machine, "MemTotal:"), available = kib_of(machine, "MemAvailable:");
+  if (all == 0) all = physical_memory();
+  if (available == 0) available = all;  // not told
+  std::vector<HostLimit> limits = {
+      {all, available + kib_of(machine, "SwapFree:"), "the machine's memory"}};
+  for_each_cgroup(root, "memory", [&](const fs::path& group, CgroupVersion version) {
+    add_cgroup(group, version == CgroupVersion::v2 ? files_v2 : files_v1, all, limits);
+  });
+  add_ulimit(self, "Max address space", "VmSize:", "ulimit -v", limits);
+  add_ulimit(self, "Max data size", "VmData:", "ulimit -d", limits);
+  return limits;
+}
+
+HostSpace host_space(const fs::path& root) {
+  std::vector<HostLimit> limits = host_limits(root);
+  HostSpace memory;
+  memory.total = std::min_element(limits.begin(), limits.end(), [](const auto& a, const auto& b) {
+                   return a.total < b.total;
+                 })->total;
+  auto tightest = std::min_element(limits.begin(), limits.end(),
+                                   [](const auto& a, const auto& b) { return a.free < b.free; });
+  memory.free = tightest->free;
+  memory.limited_by = fmt::format("{}, {}", tightest->name, size_text(tightest->total));
+  return memory;
+}
+
+}  // namespace spire

@@ -1,0 +1,121 @@
+// What a run takes of the host's memory is what it plans, at checkpoints too; and limits of the
+// process are the memory there is.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <numeric>
+#include <regex>
+
+#include "tests/runs/run_folder.h"
+
+namespace spire {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+
+constexpr int64_t mib = int64_t{1} << 20;
+
+// 9.4 million weights: a state of 108 MiB.
+const Words kLarge = {
+    "model.name=mlp", "model.hidden=[3000,3000]", "optimizer.name=adamw",    "optimizer.lr=0.001",
+    "steps=4",        "eval.every_epochs=9",      "checkpoint.every_steps=1"};
+
+int64_t planned_bytes(const Json& summary) {
+  int64_t bytes = 0;
+  for (const auto& [kind, of_kind] : summary["planned_memory_bytes"].items())
+    bytes += of_kind.get<int64_t>();
+  return bytes;
+}
+
+// Resident memory beyond the plan: the program itself, its data.
+int64_t beside_plan(const Json& summary) {
+  return summary["peak_memory_bytes"]["host_rss"].get<int64_t>() - planned_bytes(summary);
+}
+
+TEST(Memory, OfARunThatWritesCheckpointsIsThePlan) {
+  RunFolder folder;
+  trainer(folder.run("small", kMlp + Words{"steps=4"}));
+  int64_t program = beside_plan(folder.summary("small"));
+  std::vector<std::string> hashes;
+  for (const char* snapshot : {"always", "never"}) {
+    Output output = trainer(
+        folder.run(snapshot, kLarge + Words{std::string("checkpoint.snapshot=") + snapshot}));
+    ASSERT_EQ(output.code, 0) << output.err;
+    hashes.push_back(printed_hash(output));
+    EXPECT_LT(beside_plan(folder.summary(snapshot)), program + 64 * mib) << snapshot;
+  }
+  EXPECT_EQ(hashes[0], hashes[1]);
+  int64_t snapshot =
+      planned_bytes(folder.summary("always")) - planned_bytes(folder.summary("never"));
+  EXPECT_NEAR(static_cast<double>(snapshot), 108.0 * mib, 2.0 * mib);
+  Output resumed = trainer(folder.run("never", kLarge + Words{"steps=6", "--resume", "auto"}));
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_LT(beside_plan(folder.summary("never")), program + 64 * mib) << "resumed";
+}
+
+// Inherited by the programs that this process starts while the object lives.
+class MemoryLimit {
+ public:
+  MemoryLimit(int which, int64_t bytes) : which_(static_cast<__rlimit_resource>(which)) {
+    getrlimit(which_, &before_);
+    rlimit limit = {static_cast<rlim_t>(bytes), before_.rlim_max};
+    setrlimit(which_, &limit);
+  }
+  ~MemoryLimit() { setrlimit(which_, &before_); }
+  MemoryLimit(const MemoryLimit&) = delete;
+  MemoryLimit& operator=(const MemoryLimit&) = delete;
+
+ private:
+  __rlimit_resource which_;
+  rlimit before_{};
+};
+
+Words plan_of(const Words& run) {
+  return Words{"plan"} + run;
+}
+
+TEST(Memory, UlimitsAreTheMemoryThereIs) {
+  RunFolder folder;
+  for (auto [which, name] :
+       {std::pair(RLIMIT_AS, "ulimit -v"), std::pair(RLIMIT_DATA, "ulimit -d")}) {
+    MemoryLimit limit(which, 4096 * mib);
+    Words huge = folder.run("huge", kLarge + Words{"model.hidden=[20000,20000]"});
+    Output plan = trainer(plan_of(huge));
+    EXPECT_EQ(plan.code, 6) << plan.err;
+    EXPECT_THAT(plan.out, ContainsRegex("\nhost memory +[0-9.]+ GiB are free of " +
+                                        std::string(name) + ", 4.0 GiB\n"));
+    EXPECT_THAT(plan.err, ContainsRegex("asked for.* are free of " + std::string(name)));
+    Output check = trainer(huge + Words{"--check"});
+    EXPECT_EQ(check.code, 6) << check.err;
+    EXPECT_THAT(check.err, HasSubstr(name));
+    Output run = trainer(huge);
+    EXPECT_EQ(run.code, 6) << run.err;
+  }
+}
+
+// There is memory for the plan and a little more, so checkpoints go without a snapshot.
+TEST(Memory, ALimitThatLeavesNoRoomForASnapshotLeavesCheckpoints) {
+  RunFolder folder;
+  std::string hash =
+      printed_hash(trainer(folder.run("free", kLarge + Words{"checkpoint.snapshot=never"})));
+  int64_t planned = planned_bytes(folder.summary("free"));
+  int64_t program = 0;
+  {
+    MemoryLimit limit(RLIMIT_DATA, 1000 * mib);
+    std::string text = trainer(plan_of(folder.run("free", kLarge))).out;
+    std::smatch found;
+    ASSERT_TRUE(std::regex_search(text, found, std::regex("host memory +([0-9.]+) MiB"))) << text;
+    program = 1000 * mib - static_cast<int64_t>(std::stod(found[1]) * 0x1p20);
+  }
+  MemoryLimit limit(RLIMIT_DATA, program + planned + 128 * mib);
+  Output output = trainer(folder.run("tight", kLarge));
+  ASSERT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(output.out + output.err, HasSubstr("from the state itself, in pieces of 8.0 MiB"));
+  EXPECT_EQ(printed_hash(output), hash);
+  EXPECT_EQ(folder.checkpoints("tight").back(), 4);
+}
+
+}  // namespace
+}  // namespace spire
