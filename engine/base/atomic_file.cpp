@@ -1,9 +1,9 @@
 #include <fcntl.h>
 #include <spire/base/atomic_file.h>
+#include <spire/base/system_limits.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 namespace spire {
@@ -13,7 +13,8 @@ namespace {
 [[noreturn]] void fail_errno(Category category, std::string_view what,
                              const std::filesystem::path& path) {
   int reason = errno;
-  fail(category, "cannot {} {}: {}", what, path.string(), std::strerror(reason));
+  fail(category_of(reason, category), "cannot {} {}: {}", what, path.string(),
+       system_reason(reason));
 }
 
 bool write_all(int descriptor, std::string_view bytes) {

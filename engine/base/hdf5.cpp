@@ -1,5 +1,9 @@
 #include <spire/base/error.h>
 #include <spire/base/hdf5.h>
+#include <spire/base/system_limits.h>
+
+#include <cstdlib>
+#include <string_view>
 
 namespace spire::h5 {
 namespace {
@@ -13,6 +17,13 @@ std::mutex& library_mutex() {
 herr_t keep_reason(unsigned, const H5E_error2_t* error, void* reason) {
   if (error->desc) *static_cast<std::string*>(reason) = error->desc;
   return 0;
+}
+
+// The system's error number, which HDF5 gives as "..., errno = 24, ..." alone; 0: none.
+int system_error_in(const std::string& reason) {
+  constexpr std::string_view before = "errno = ";
+  size_t at = reason.find(before);
+  return at == std::string::npos ? 0 : std::atoi(reason.c_str() + at + before.size());
 }
 
 // HDF5 has no strings of length 0; nulls pad, so an empty string is one null.
@@ -80,7 +91,10 @@ void fail_hdf5(const std::string& what) {
   std::string reason = "no reason given";
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, keep_reason, &reason);
   H5Eclear2(H5E_DEFAULT);
-  fail(Category::checkpoint, "HDF5 cannot {}: {}", what, reason);
+  int error = system_error_in(reason);
+  Category category = category_of(error, Category::checkpoint);
+  if (category != Category::checkpoint) reason = system_reason(error);
+  fail(category, "HDF5 cannot {}: {}", what, reason);
 }
 
 void write_attribute(hid_t object, const std::string& name, int64_t value) {

@@ -1,11 +1,11 @@
 #include <fcntl.h>
 #include <spire/base/read_file.h>
+#include <spire/base/system_limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 namespace spire {
 namespace {
@@ -13,7 +13,8 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void cannot_read(Category category, const fs::path& path, int reason) {
-  fail(category, "{}: cannot be read: {}", path.string(), std::strerror(reason));
+  fail(category_of(reason, category), "{}: cannot be read: {}", path.string(),
+       system_reason(reason));
 }
 
 class Descriptor {
@@ -71,7 +72,9 @@ std::vector<fs::path> list_folder(const fs::path& folder, Category category) {
   if (error == std::errc::no_such_file_or_directory) return names;
   for (; !error && it != fs::directory_iterator(); it.increment(error))
     names.push_back(it->path().filename());
-  if (error) fail(category, "{}: cannot be listed: {}", folder.string(), error.message());
+  if (error)
+    fail(category_of(error.value(), category), "{}: cannot be listed: {}", folder.string(),
+         system_reason(error.value()));
   return names;
 }
 

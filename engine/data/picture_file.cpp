@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <spire/base/error.h>
+#include <spire/base/system_limits.h>
 #include <spire/data/picture_file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,7 +18,10 @@ constexpr int64_t most_file_bytes = 256 << 20;
 class Descriptor {
  public:
   explicit Descriptor(const fs::path& path) : number_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (number_ < 0) fail(Category::data, "cannot read: {}", std::strerror(errno));
+    int reason = errno;
+    if (number_ < 0 && category_of(reason, Category::data) != Category::data)
+      fail(Category::device, "{}: cannot read: {}", path.string(), system_reason(reason));
+    if (number_ < 0) fail(Category::data, "cannot read: {}", std::strerror(reason));
   }
   ~Descriptor() { ::close(number_); }
   Descriptor(const Descriptor&) = delete;

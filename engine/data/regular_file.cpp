@@ -1,11 +1,11 @@
 #include <fcntl.h>
 #include <spire/base/error.h>
+#include <spire/base/system_limits.h>
 #include <spire/data/regular_file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 namespace spire {
@@ -16,7 +16,9 @@ namespace {
   const char* advice = "check the disk and the path";
   if (error == ENOENT || error == ENOTDIR) advice = "check data.path";
   if (error == EACCES || error == EPERM) advice = "give this user read access (chmod, chown)";
-  fail(Category::data, "{}: cannot read: {}; {}", path.string(), std::strerror(error), advice);
+  Category category = category_of(error, Category::data);
+  if (category != Category::data) advice = "the file itself may be good";
+  fail(category, "{}: cannot read: {}; {}", path.string(), system_reason(error), advice);
 }
 
 uint64_t size_of_regular_file(const std::filesystem::path& path) {

@@ -17,7 +17,10 @@ TrainingState read_checkpoint(const std::filesystem::path& path) {
     verify_header(path);
     return decode_checkpoint(path);
   } catch (const std::exception& error) {
-    fail(Category::checkpoint, "checkpoint {}: {}", path.string(), error.what());
+    Category category = classify(error).category();
+    bool environment = category == Category::device || category == Category::out_of_memory;
+    fail(environment ? category : Category::checkpoint, "checkpoint {}: {}", path.string(),
+         error.what());
   }
 }
 

@@ -1,9 +1,11 @@
 #include <spire/base/error.h>
 #include <spire/base/hash.h>
+#include <spire/base/system_limits.h>
 #include <spire/train/checkpoint_header.h>
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <charconv>
 #include <fstream>
 #include <optional>
@@ -113,8 +115,13 @@ Header parse_block(std::string_view block) {
 class Reader {
  public:
   explicit Reader(const std::filesystem::path& path) : file_(path, std::ios::binary) {
-    if (!file_) fail(Category::checkpoint, "cannot be opened; does it exist and may it be read?");
-    bytes_ = std::filesystem::file_size(path);
+    int reason = errno;
+    if (!file_)
+      fail(category_of(reason, Category::checkpoint),
+           "cannot be opened: {}; does it exist and may it be read?", system_reason(reason));
+    std::error_code error;
+    bytes_ = std::filesystem::file_size(path, error);
+    if (error) fail(Category::checkpoint, "cannot be read: {}", error.message());
   }
   uint64_t bytes() const { return bytes_; }
   void read(uint64_t offset, uint64_t count, std::string& out) {

@@ -12,6 +12,7 @@
 
 #include <spire/base/atomic_file.h>
 #include <spire/base/read_file.h>
+#include <spire/base/system_limits.h>
 #include <spire/observe/units.h>
 #include <spire/process/socket.h>
 #include <spire/train/checkpoint_store.h>
@@ -68,6 +69,7 @@ RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {
   } while (!same_file(record_, path_ / record_name));
   try {
     before_ = read_file_if_there(path_ / record_name, Category::config).value_or("");
+    known_ = true;
     read_record(before_);
     write_record();
   } catch (...) {
@@ -82,7 +84,7 @@ RunDirectory::~RunDirectory() {
 
 void RunDirectory::leave() noexcept {
   if (!begun_ && !before_.empty()) write_text(before_);
-  if (!begun_ && before_.empty()) ::unlink((path_ / record_name).c_str());
+  if (!begun_ && known_ && before_.empty()) ::unlink((path_ / record_name).c_str());
   ::close(record_);
   std::error_code error;
   fs::path made = fs::absolute(path_, error).lexically_normal();
@@ -97,7 +99,10 @@ void RunDirectory::refuse(const std::string& what) const {
 void RunDirectory::open_record() {
   made_here_ = make_folders(path_);
   record_ = ::open((path_ / record_name).c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
-  if (record_ < 0) refuse(fmt::format("cannot be written to: {}", std::strerror(errno)));
+  int reason = errno;
+  if (record_ < 0)
+    fail(category_of(reason, Category::config), "output: {} cannot be written to: {}",
+         path_.string(), system_reason(reason));
 }
 
 void RunDirectory::lock_record() {

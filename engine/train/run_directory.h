@@ -57,6 +57,7 @@ class RunDirectory {
   bool of_a_run_ = false;       // some run has begun here
   std::set<std::string> made_;  // folders, by runs
   std::string before_;          // the record's text as it was found
+  bool known_ = false;          // before_ could be read: an empty one is a record made here
   std::string holder_;          // this process: "host, process 123, since 2026-11-22T18:00:00Z"
 };
 
