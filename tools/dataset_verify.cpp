@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "config_source.h"
 #include "signals.h"
+#include "streams.h"
 #include "work_line.h"
 
 namespace spire::tool {
@@ -28,7 +29,7 @@ void print_problems(const VerifyResult& result) {
   size_t shown = 0;
   for (const VerifiedHalf* half : {&result.train, &result.test})
     for (const std::string& problem : half->problems)
-      if (shown++ < most_problems) fmt::print("bad: {}\n", problem);
+      if (shown++ < most_problems) print_result("bad: {}\n", problem);
 }
 
 }  // namespace
@@ -43,12 +44,14 @@ int run_dataset_verify(const Arguments& arguments) {
     WorkLine line(std::cerr, "verified", terminal_of(STDERR_FILENO),
                   resolved->config.log.every_seconds,
                   arguments.quiet || arguments.log_level != "info");
-    result = verify_dataset(
-        resolved->config,
-        {.stop = signals.flag(), .on_progress = [&](const WorkProgress& p) { line.show(p); }});
+    result = verify_dataset(resolved->config,
+                            {.stop = signals.flag(), .on_progress = [&](const WorkProgress& p) {
+                               signals.begin_work();
+                               line.show(p);
+                             }});
   }
   print_problems(result);
-  fmt::print("{}{}", half_text("train", result.train), half_text("test", result.test));
+  print_result("{}{}", half_text("train", result.train), half_text("test", result.test));
   if (!result.good())
     fail(Category::data, "{} bad samples and {} wrong checksums; get an intact copy, or mend them",
          result.train.bad + result.test.bad, result.train.wrong + result.test.wrong);

@@ -8,6 +8,7 @@
 #include "config_source.h"
 #include "console.h"
 #include "signals.h"
+#include "streams.h"
 
 namespace spire::tool {
 
@@ -26,8 +27,8 @@ int run_eval(const Arguments& arguments) {
   options.stop = signals.flag();
   options.config_yaml = to_yaml(resolved->config);
   EvalResult result = evaluate(resolved->config, options, *console);
-  fmt::print("test_loss {:.6g}\ntest_{} {:.4f}\nsamples {}\ncheckpoint {}\n", result.loss,
-             name(result.metric.metric), result.metric.value, result.samples, result.checkpoint);
+  print_result("test_loss {:.6g}\ntest_{} {:.4f}\nsamples {}\ncheckpoint {}\n", result.loss,
+               name(result.metric.metric), result.metric.value, result.samples, result.checkpoint);
   return 0;
 }
 

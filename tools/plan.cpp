@@ -6,6 +6,7 @@
 
 #include "commands.h"
 #include "config_source.h"
+#include "streams.h"
 
 namespace spire::tool {
 
@@ -13,11 +14,11 @@ int run_plan(const Arguments& arguments) {
   auto resolved = read_config(arguments);
   if (!resolved) return 0;
   if (arguments.gpu) {
-    fmt::print("{}", to_text(estimate_step(resolved->config, *arguments.gpu)));
+    print_result("{}", to_text(estimate_step(resolved->config, *arguments.gpu)));
     return 0;
   }
   PlanReport report = plan(resolved->config);
-  fmt::print("{}", to_text(report));
+  print_result("{}", to_text(report));
   if (!report.shortage.empty()) throw Error(Category::out_of_memory, report.shortage);
   return 0;
 }

@@ -10,7 +10,6 @@
 #include <spire/train/generate.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <limits>
 #include <optional>
@@ -21,6 +20,7 @@
 #include "prediction_rows.h"
 #include "prompt.h"
 #include "signals.h"
+#include "streams.h"
 
 namespace spire::tool {
 
@@ -75,7 +75,7 @@ class TextOutput {
   explicit TextOutput(const std::string& to) {
     if (!to.empty()) file_.emplace(to, Category::config);
   }
-  void write(const std::string& text) { file_ ? file_->write(text) : fmt::print("{}", text); }
+  void write(const std::string& text) { file_ ? file_->write(text) : print_result("{}", text); }
   void finish() {
     if (file_) file_->commit();
   }
@@ -145,7 +145,7 @@ void predict_pictures(Predictor& predictor, PredictionInputs& inputs,
   };
   int64_t count = predict_all(predictor, inputs.rows(), arguments, signals, write);
   inputs.finish(count);
-  fmt::print("{} pictures in {}\n", count, folder.string());
+  print_result("{} pictures in {}\n", count, folder.string());
 }
 
 void generate_text(Predictor& predictor, const PredictArguments& arguments, uint64_t seed) {
@@ -191,6 +191,7 @@ int run_predict(const Arguments& arguments) {
     return 0;
   }
   PredictionInputs inputs(config, predictor.spec(), arguments);
+  signals.begin_work();
   if (predictor.task() == Task::reconstruct) {
     predict_pictures(predictor, inputs, asked, signals);
   } else {
