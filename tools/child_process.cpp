@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <spire/base/error.h>
+#include <spire/base/system_limits.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -46,7 +47,9 @@ std::vector<std::string> environment_with(const std::vector<Variable>& variables
   }
   sigprocmask(SIG_SETMASK, &setup.signal_mask, nullptr);
   execve("/proc/self/exe", words, environment);
-  _exit(127);
+  constexpr std::string_view text = "error[3]: /proc/self/exe, this program, cannot be started\n";
+  [[maybe_unused]] ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+  _exit(static_cast<int>(Category::device));
 }
 
 }  // namespace
@@ -57,7 +60,9 @@ ChildProcess::ChildProcess(ChildSetup setup) {
   std::vector<char*> words = pointers(setup.words), entries = pointers(environment);
   pid_t parent = getpid();
   pid_ = fork();
-  if (pid_ < 0) fail(Category::device, "no process can be started: {}", std::strerror(errno));
+  if (pid_ < 0)
+    fail(Category::device, "no process can be started: {}; {}", std::strerror(errno),
+         thread_limits());
   if (pid_ == 0) become(words.data(), entries.data(), setup, parent);
   setpgid(pid_, setup.group);  // here too: whoever comes first
   running_ = true;

@@ -8,6 +8,8 @@
 namespace spire::tool {
 
 int run_train(const Arguments& arguments);
+// Whether what the subcommand prints on stdout at its end is in files too.
+bool keeps_results(const Arguments& arguments);
 int run_eval(const Arguments& arguments);
 int run_predict(const Arguments& arguments);
 int run_plan(const Arguments& arguments);

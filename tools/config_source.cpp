@@ -4,11 +4,13 @@
 #include <spire/config/help.h>
 #include <spire/config/text.h>
 
+#include "streams.h"
+
 namespace spire::tool {
 
 std::optional<ResolvedConfig> read_config(const Arguments& arguments) {
   if (arguments.help_config) {
-    fmt::print("{}", config_help());
+    print_result("{}", config_help());
     return {};
   }
   return answer_print_config(load_config(arguments.configs, arguments.overrides), arguments);
@@ -17,7 +19,7 @@ std::optional<ResolvedConfig> read_config(const Arguments& arguments) {
 std::optional<ResolvedConfig> answer_print_config(ResolvedConfig resolved,
                                                   const Arguments& arguments) {
   if (!arguments.print_config) return resolved;
-  fmt::print("{}", to_annotated_yaml(resolved));
+  print_result("{}", to_annotated_yaml(resolved));
   print_warnings(resolved);
   return {};
 }
@@ -34,7 +36,7 @@ std::string with_place(const std::string& message, const ResolvedConfig& resolve
 }
 
 void print_warnings(const ResolvedConfig& resolved) {
-  for (const std::string& warning : resolved.warnings) fmt::print(stderr, "warning: {}\n", warning);
+  for (const std::string& warning : resolved.warnings) print_log("warning: {}\n", warning);
 }
 
 }  // namespace spire::tool

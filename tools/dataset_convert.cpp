@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "config_source.h"
 #include "signals.h"
+#include "streams.h"
 #include "work_line.h"
 
 namespace spire::tool {
@@ -18,7 +19,7 @@ namespace {
 
 constexpr std::string_view stopping = "\nstopping: the same command goes on; Ctrl+C ends at once\n";
 
-void print_result(const ConvertResult& result) {
+void tell_result(const ConvertResult& result) {
   const char* unit = result.format == "tokens" ? "tokens" : "samples";
   Sections sections;
   sections.add("written", fmt::format("{}, {}", result.path.string(), bytes_text(result.bytes)));
@@ -29,7 +30,7 @@ void print_result(const ConvertResult& result) {
                                          count_text(result.skipped), result.first_problem));
   sections.add("to read it",
                fmt::format("data.name={} data.path={}", result.format, result.path.string()));
-  fmt::print("{}", sections.text());
+  print_result("{}", sections.text());
 }
 
 }  // namespace
@@ -52,8 +53,11 @@ int run_dataset_convert(const Arguments& arguments) {
   options.overwrite = arguments.overwrite;
   options.shard_tokens = asked.shard_tokens;
   options.stop = signals.flag();
-  options.on_progress = [&](const WorkProgress& progress) { line.show(progress); };
-  print_result(convert_dataset(resolved->config, options));
+  options.on_progress = [&](const WorkProgress& progress) {
+    signals.begin_work();
+    line.show(progress);
+  };
+  tell_result(convert_dataset(resolved->config, options));
   return 0;
 }
 

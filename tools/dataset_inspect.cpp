@@ -9,6 +9,7 @@
 
 #include "commands.h"
 #include "config_source.h"
+#include "streams.h"
 
 namespace spire::tool {
 
@@ -89,7 +90,7 @@ int run_dataset_inspect(const Arguments& arguments) {
   if (!resolved) return 0;
   print_warnings(*resolved);
   DatasetDescription data = describe_dataset(resolved->config.data);
-  fmt::print("{}", arguments.dataset.format == "json" ? to_json(data) : text_of(data));
+  print_result("{}", arguments.dataset.format == "json" ? to_json(data) : text_of(data));
   return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "config_source.h"
 #include "dataset_verify.h"
 #include "signals.h"
+#include "streams.h"
 #include "work_line.h"
 
 namespace spire::tool {
@@ -29,7 +30,7 @@ void print_problems(const VerifyResult& result) {
   size_t shown = 0;
   for (const VerifiedHalf* half : {&result.train, &result.test})
     for (const std::string& problem : half->problems)
-      if (shown++ < most_problems) fmt::print("bad: {}\n", problem);
+      if (shown++ < most_problems) print_result("bad: {}\n", problem);
 }
 
 VerifyResult read_all(const Arguments& arguments, const RunConfig& config) {
@@ -37,7 +38,10 @@ VerifyResult read_all(const Arguments& arguments, const RunConfig& config) {
   WorkLine line(std::cerr, "verified", terminal_of(STDERR_FILENO), config.log.every_seconds,
                 arguments.quiet || arguments.log_level != "info");
   return verify_dataset(config, {.stop = signals.flag(),
-                                 .on_progress = [&](const WorkProgress& p) { line.show(p); }});
+                                 .on_progress = [&](const WorkProgress& p) {
+                                   signals.begin_work();
+                                   line.show(p);
+                                 }});
 }
 
 }  // namespace
@@ -45,7 +49,7 @@ VerifyResult read_all(const Arguments& arguments, const RunConfig& config) {
 void verify_data(const Arguments& arguments, const RunConfig& config, bool may_skip) {
   VerifyResult result = read_all(arguments, config);
   print_problems(result);
-  fmt::print("{}{}", half_text("train", result.train), half_text("test", result.test));
+  print_result("{}{}", half_text("train", result.train), half_text("test", result.test));
   int64_t bad = result.train.bad + result.test.bad, wrong = result.train.wrong + result.test.wrong;
   bool empty = result.train.none_good || result.test.none_good;
   if (result.good() || (may_skip && wrong == 0 && !empty)) return;

@@ -7,6 +7,7 @@
 
 #include "commands.h"
 #include "gpu_versions.h"
+#include "streams.h"
 
 namespace spire::tool {
 
@@ -14,23 +15,24 @@ namespace {
 
 void print_cpu(const Topology& topology) {
   const CoreLimits& limits = topology.limits;
-  fmt::print("cpu     {} of {} cores: {}{}{}\n", topology.cores.size(), topology.online,
-             core_ranges(topology.cores),
-             limits.omp_threads > 0 ? fmt::format(" (OMP_NUM_THREADS={})", limits.omp_threads) : "",
-             limits.quota > 0 ? fmt::format(" (cgroup quota {:.1f} CPUs)", limits.quota) : "");
+  print_result(
+      "cpu     {} of {} cores: {}{}{}\n", topology.cores.size(), topology.online,
+      core_ranges(topology.cores),
+      limits.omp_threads > 0 ? fmt::format(" (OMP_NUM_THREADS={})", limits.omp_threads) : "",
+      limits.quota > 0 ? fmt::format(" (cgroup quota {:.1f} CPUs)", limits.quota) : "");
 }
 
 void print_cuda(const CudaStatus& cuda) {
-  if (cuda.devices.empty()) fmt::print("cuda    none: {}\n", cuda.why_none);
+  if (cuda.devices.empty()) print_result("cuda    none: {}\n", cuda.why_none);
   for (const CudaDeviceInfo& gpu : cuda.devices) {
-    fmt::print("cuda:{}  {}, {:.1f} GiB, compute {}.{}, PCI {}, {}\n", gpu.index, gpu.name,
-               static_cast<double>(gpu.total_bytes) / (1 << 30), gpu.compute_major,
-               gpu.compute_minor, gpu.pci_bus_id, gpu.uuid);
+    print_result("cuda:{}  {}, {:.1f} GiB, compute {}.{}, PCI {}, {}\n", gpu.index, gpu.name,
+                 static_cast<double>(gpu.total_bytes) / (1 << 30), gpu.compute_major,
+                 gpu.compute_minor, gpu.pci_bus_id, gpu.uuid);
   }
   auto versions = cuda_versions();
   if (cuda.devices.empty() || !versions) return;
-  fmt::print("with    {}\n", fmt::join(version_texts(*versions), ", "));
-  for (const std::string& line : finding_lines(*versions, cuda.devices)) fmt::print("{}\n", line);
+  print_result("with    {}\n", fmt::join(version_texts(*versions), ", "));
+  for (const std::string& line : finding_lines(*versions, cuda.devices)) print_result("{}\n", line);
 }
 
 // Each GPU, though one before it failed; returns the exit code.
@@ -40,13 +42,13 @@ int probe(const CudaStatus& cuda) {
   for (const CudaDeviceInfo& gpu : cuda.devices) {
     try {
       probe_gpu(gpu.index);
-      fmt::print("cuda:{}  works\n", gpu.index);
+      print_result("cuda:{}  works\n", gpu.index);
     } catch (const Error& error) {
       if (error.category() == Category::out_of_memory) {  // others fill it: it works
-        fmt::print("cuda:{}  is full: {}\n", gpu.index, error.what());
+        print_result("cuda:{}  is full: {}\n", gpu.index, error.what());
         continue;
       }
-      fmt::print("cuda:{}  fails: {}\n", gpu.index, error.what());
+      print_result("cuda:{}  fails: {}\n", gpu.index, error.what());
       failed += (failed.empty() ? "" : ", ") + describe(gpu);
     }
   }

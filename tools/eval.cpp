@@ -8,6 +8,7 @@
 #include "console.h"
 #include "named_run.h"
 #include "signals.h"
+#include "streams.h"
 
 namespace spire::tool {
 
@@ -29,7 +30,7 @@ int run_eval(const Arguments& arguments) {
   options.config_yaml = to_yaml(config);
   EvalResult result =
       naming_places(run->resolved, [&] { return evaluate(config, options, *console); });
-  fmt::print("test_loss {:.6g}\ntest_{} {:.4f}\nsamples {}\ncheckpoint {}\n", result.loss,
+  print_result("test_loss {:.6g}\ntest_{} {:.4f}\nsamples {}\ncheckpoint {}\n", result.loss,
              name(result.metric.metric), result.metric.value, result.samples, result.checkpoint);
   return 0;
 }

@@ -23,17 +23,13 @@ HeldSignals::HeldSignals() {
   struct sigaction usual = {};
   usual.sa_handler = SIG_DFL;
   sigaction(SIGCHLD, &usual, &child_before_);
-  sigset_t blocked = held_;
-  sigaddset(&blocked, SIGPIPE);
-  sigprocmask(SIG_BLOCK, &blocked, &before_);
+  struct sigaction hangup = {};
+  sigaction(SIGHUP, nullptr, &hangup);
+  if (hangup.sa_handler != SIG_IGN) sigaddset(&held_, SIGHUP);
+  sigprocmask(SIG_BLOCK, &held_, &before_);
 }
 
 HeldSignals::~HeldSignals() {
-  const timespec now = {};
-  sigset_t pipe;
-  sigemptyset(&pipe);
-  sigaddset(&pipe, SIGPIPE);
-  while (sigtimedwait(&pipe, nullptr, &now) > 0) continue;
   sigaction(SIGCHLD, &child_before_, nullptr);
   sigprocmask(SIG_SETMASK, &before_, nullptr);
 }

@@ -8,8 +8,9 @@
 
 namespace spire::tool {
 
-// While one lives, SIGINT, SIGTERM, SIGUSR1, SIGTSTP and SIGCHLD are held back on this thread for
-// wait(), and writing to a closed pipe is an error and no signal. At most one at a time.
+// While one lives, SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGTSTP and SIGCHLD are held back on this
+// thread for wait(); not SIGHUP where whoever started the program ignores it (nohup). At most one
+// at a time.
 class HeldSignals {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
@@ -19,7 +20,7 @@ class HeldSignals {
   HeldSignals(const HeldSignals&) = delete;
   HeldSignals& operator=(const HeldSignals&) = delete;
 
-  // The next of the five; nothing when the deadline passed. Without one it waits for good.
+  // The next of these; nothing when the deadline passed. Without one it waits for good.
   std::optional<int> wait(std::optional<Deadline> deadline);
 
   // The mask from before: what a child starts with.

@@ -3,53 +3,68 @@
 #include <spire/base/error.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <csignal>
+#include <iostream>
 
 #include "commands.h"
+#include "process_limits.h"
+#include "streams.h"
+#include "unasked_exit.h"
 
 namespace {
 
+using spire::tool::print_log;
+
 // All lines of a long message go first, so that the last line always has the same form. Those of a
 // config are a problem each; of others the first says what is wrong, and a table explains it.
-int report(int code, const std::string& message) {
-  std::fflush(stdout);
+int report(const spire::Error& error) {
+  int code = error.exit_code();
+  std::string message = error.what();
+  spire::tool::flush_results();
   size_t end = message.find('\n');
   if (end == std::string::npos) {
-    fmt::print(stderr, "error[{}]: {}\n", code, message);
-  } else if (code == static_cast<int>(spire::Category::config)) {
+    print_log("error[{}]: {}\n", code, message);
+  } else if (error.category() == spire::Category::config) {
     auto lines = 1 + std::count(message.begin(), message.end(), '\n');
-    fmt::print(stderr, "{}\nerror[{}]: {} problems, listed above; the first: {}\n", message, code,
-               lines, message.substr(0, end));
+    print_log("{}\nerror[{}]: {} problems, listed above; the first: {}\n", message, code, lines,
+              message.substr(0, end));
   } else {
-    fmt::print(stderr, "{}\nerror[{}]: {}\n", message.substr(end + 1), code,
-               message.substr(0, end));
+    print_log("{}\nerror[{}]: {}\n", message.substr(end + 1), code, message.substr(0, end));
   }
   return code;
 }
 
+// Where the files of a run hold its results too, nothing is lost but lines on the screen.
+void end_results(const spire::tool::Arguments& arguments) {
+  std::string lost = spire::tool::flush_results();
+  if (lost.empty()) return;
+  if (!spire::tool::keeps_results(arguments)) throw spire::Error(spire::Category::device, lost);
+  print_log("warning: {}; the run's summary.json holds its results\n", lost);
+}
+
 int run(int argc, char** argv) {
+  spire::tool::check_process_limits();
   auto arguments = spire::tool::parse_arguments({argv + 1, argv + argc});
   int code = 0;
   if (arguments.command.empty()) {
-    fmt::print("{}", arguments.help);
+    spire::tool::result_text(arguments.help);
   } else {
     code = spire::tool::find_command(arguments.command).run(arguments);
   }
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
-    throw std::runtime_error("stdout cannot be written");
+  if (code == 0) end_results(arguments);
   return code;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  spire::tool::open_missing_streams();
+  std::signal(SIGPIPE, SIG_IGN);  // writing to a closed pipe is an error like others
+  spire::tool::LossyStream lossy(std::cerr);
+  spire::tool::UnaskedExit unasked;
   try {
     return run(argc, argv);
-  } catch (const spire::Error& error) {
-    return report(error.exit_code(), error.what());
-  } catch (const std::bad_alloc&) {
-    return report(1, "this machine is out of memory");
   } catch (const std::exception& error) {
-    return report(1, error.what());
+    return report(spire::classify(error));
   }
 }

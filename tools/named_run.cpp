@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "streams.h"
+
 namespace spire::tool {
 
 namespace {
@@ -48,7 +50,7 @@ std::optional<NamedRun> read_named_run(const Arguments& arguments,
   const std::string& output = run.resolved.config.output;
   NamedCheckpoint named(name.value_or(output), output, of_run);
   auto warn = [&](const std::filesystem::path&, const std::string& text) {
-    if (arguments.log_level != "error") fmt::print(stderr, "warning: {}\n", text);
+    if (arguments.log_level != "error") print_log("warning: {}\n", text);
   };
   bool may_begin = of_run == OfRun::newest && name == "auto";
   run.checkpoint = may_begin ? named.load_if_any(warn) : named.load(warn);

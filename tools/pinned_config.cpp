@@ -1,12 +1,12 @@
 #include "pinned_config.h"
 
 #include <spire/base/error.h>
+#include <spire/base/system_limits.h>
 #include <spire/config/text.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
 namespace spire::tool {
 
@@ -17,7 +17,7 @@ PinnedConfig::PinnedConfig(const ResolvedConfig& resolved)
   if (write(descriptor_, text.data(), text.size()) == static_cast<ssize_t>(text.size())) return;
   int reason = errno;
   if (descriptor_ >= 0) close(descriptor_);
-  fail(Category::device, "no memory for a copy of the config: {}", std::strerror(reason));
+  fail(Category::device, "no copy of the config can be made: {}", system_reason(reason));
 }
 
 PinnedConfig::~PinnedConfig() {

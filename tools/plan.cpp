@@ -6,6 +6,7 @@
 
 #include "commands.h"
 #include "config_source.h"
+#include "streams.h"
 
 namespace spire::tool {
 
@@ -14,11 +15,11 @@ int run_plan(const Arguments& arguments) {
   if (!resolved) return 0;
   if (arguments.gpu) {
     auto estimate = [&] { return estimate_step(resolved->config, *arguments.gpu); };
-    fmt::print("{}", to_text(naming_places(*resolved, estimate)));
+    print_result("{}", to_text(naming_places(*resolved, estimate)));
     return 0;
   }
   PlanReport report = naming_places(*resolved, [&] { return plan(resolved->config); });
-  fmt::print("{}", to_text(report));
+  print_result("{}", to_text(report));
   if (!report.shortage.empty()) throw Error(Category::out_of_memory, report.shortage);
   return 0;
 }

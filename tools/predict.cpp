@@ -7,7 +7,6 @@
 #include <spire/train/generate.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <limits>
 #include <optional>
@@ -20,6 +19,7 @@
 #include "prediction_rows.h"
 #include "prompt.h"
 #include "signals.h"
+#include "streams.h"
 #include "text_output.h"
 
 namespace spire::tool {
@@ -115,7 +115,7 @@ void predict_pictures(Predictor& predictor, PredictionInputs& inputs, const Argu
   };
   int64_t count = predict_all(predictor, inputs.rows(), arguments, signals, write);
   inputs.finish(count);
-  fmt::print("{} pictures in {}\n", count, folder.string());
+  print_result("{} pictures in {}\n", count, folder.string());
 }
 
 void generate_text(Predictor& predictor, const PredictArguments& arguments,
@@ -174,6 +174,7 @@ int run_predict(const Arguments& arguments) {
     return 0;
   }
   PredictionInputs inputs(config, predictor.spec(), arguments, read);
+  signals.begin_work();
   if (predictor.task() == Task::reconstruct) {
     predict_pictures(predictor, inputs, arguments, read, signals);
   } else {

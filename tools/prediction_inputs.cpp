@@ -8,6 +8,8 @@
 #include <numeric>
 #include <utility>
 
+#include "streams.h"
+
 namespace spire::tool {
 
 namespace {
@@ -71,7 +73,7 @@ void PredictionInputs::take_problem(const std::string& problem) {
 }
 
 void PredictionInputs::warn(const std::string& text) const {
-  if (!silent_) fmt::print(stderr, "warning: {}\n", text);
+  if (!silent_) print_log("warning: {}\n", text);
 }
 
 void PredictionInputs::finish(int64_t read) const {

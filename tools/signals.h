@@ -1,5 +1,5 @@
-// SIGINT, SIGTERM and SIGUSR1 ask the program to stop, a run to save a checkpoint first. Only the program installs
-// handlers; the library reads a flag.
+// SIGINT, SIGTERM, SIGHUP and SIGUSR1 ask the program to stop, a run to save a checkpoint first.
+// Only the program installs handlers; the library reads a flag.
 #pragma once
 #include <csignal>
 
@@ -9,9 +9,12 @@
 
 namespace spire::tool {
 
-// While one lives: the first signal sets the flag, a second SIGINT ends the process at once (130),
-// and writing to a closed pipe is no signal but an error. At most one at a time. The first
-// signal is answered with `note` on stderr, which must outlive the object; empty: with nothing.
+// While one lives. Before begin_work() there is nothing to save, and what the process is at may
+// take long and look at no flag (reading data, waiting for other ranks): a signal ends the process
+// at once, with code 75 and a line on stderr. From then on the first signal sets the flag, and a
+// second SIGINT ends the process at once (130). A SIGHUP that whoever started the program ignores
+// (nohup) stays ignored. At most one at a time. The first signal is answered with `note` on stderr,
+// which must outlive the object; empty: with nothing, in both cases.
 class StopSignals {
  public:
   static constexpr std::string_view saving =
@@ -23,10 +26,12 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
+  // Any thread; more calls than one change nothing.
+  void begin_work();
   const std::atomic<bool>* flag() const;
 
  private:
-  static constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGPIPE};
+  static constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGHUP};
   std::array<struct sigaction, kSignals.size()> before_{};
 };
 

@@ -6,13 +6,17 @@
 #include <spire/process/socket.h>
 #include <spire/train/placement.h>
 
+#include <unistd.h>
+
 #include <algorithm>
-#include <cstdio>
+#include <cerrno>
+#include <cstring>
 
 #include "generation.h"
 #include "gpu_roster.h"
 #include "pinned_config.h"
 #include "run_traces.h"
+#include "streams.h"
 
 namespace spire::tool {
 
@@ -109,14 +113,14 @@ class Supervisor {
 
   void tell(const Outcome& outcome, const std::vector<CudaDeviceInfo>& lost) const {
     for (const CudaDeviceInfo& gpu : lost)
-      fmt::print(stderr, "{} fails and is left out from here on\n", describe(gpu));
+      print_log("{} fails and is left out from here on\n", describe(gpu));
     if (arguments_.log_level == "error") return;
     std::string how =
         resumes(take_up_again({arguments_.resume, arguments_.overwrite}, traces_))
             ? fmt::format("go{} on from the newest checkpoint", ranks_ > 1 ? "" : "es")
             : fmt::format("start{} again", ranks_ > 1 ? "" : "s");
-    fmt::print(stderr, "restart {} of {}: {}; {} {}\n", restarts_, *arguments_.max_restarts,
-               to_string(outcome.cause), count(std::max(1, ranks_)), how);
+    print_log("restart {} of {}: {}; {} {}\n", restarts_, *arguments_.max_restarts,
+              to_string(outcome.cause), count(std::max(1, ranks_)), how);
   }
 
   std::vector<std::string> words() const {
@@ -197,6 +201,13 @@ void refuse_launcher(const Arguments& arguments, const Environment& environment)
 
 int supervise(const Arguments& arguments, const ResolvedConfig& resolved) {
   refuse_launcher(arguments, process_environment());
+  // The program is started from there, and its copy of the config read.
+  if (access("/proc/self/exe", X_OK) != 0) {
+    fail(Category::device,
+         "--processes and --max-restarts need /proc, which is not there: {}; mount it (mount -t "
+         "proc proc /proc), or run without these options",
+         std::strerror(errno));
+  }
   return Supervisor(arguments, resolved).run();
 }
 

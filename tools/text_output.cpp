@@ -13,6 +13,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "streams.h"
+
 namespace spire::tool {
 
 namespace {
@@ -98,7 +100,7 @@ TextOutput::~TextOutput() {
 void TextOutput::write(std::string_view text) {
   if (file_) return file_->write(text);
   if (stream_ >= 0) return write_stream(text);
-  fmt::print("{}", text);
+  result_text(text);
 }
 
 void TextOutput::finish() {

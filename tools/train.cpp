@@ -6,8 +6,6 @@
 
 #include <unistd.h>
 
-#include <cstdio>
-
 #include "commands.h"
 #include "config_source.h"
 #include "console.h"
@@ -15,6 +13,7 @@
 #include "named_run.h"
 #include "phase_hook.h"
 #include "signals.h"
+#include "streams.h"
 #include "supervisor.h"
 
 namespace spire::tool {
@@ -31,7 +30,7 @@ std::optional<ResolvedConfig> config_of_run(const Arguments& arguments) {
 }
 
 RunOptions run_options(const Arguments& arguments, const ResolvedConfig& resolved,
-                       const StopSignals& signals) {
+                       StopSignals& signals) {
   RunOptions options;
   options.left_out = left_out(resolved);
   options.overwrite = arguments.overwrite;
@@ -39,21 +38,19 @@ RunOptions run_options(const Arguments& arguments, const ResolvedConfig& resolve
   options.dry_run = arguments.dry_run;
   options.stop = signals.flag();
   options.config_yaml = to_yaml(resolved.config);
+  options.on_begin = [&signals] { signals.begin_work(); };
   options.on_phase = phase_hook();
   return options;
 }
 
 // A thread of this process hangs: nothing but the end of the process ends that.
 [[noreturn]] void end_process(const Failure& failure) {
-  fmt::print(stderr, "{}\nerror[{}]: {}\n", failure.table, static_cast<int>(failure.category),
-             failure.text);
-  std::fflush(stderr);
+  print_log("{}\nerror[{}]: {}\n", failure.table, static_cast<int>(failure.category), failure.text);
   _exit(static_cast<int>(failure.category));
 }
 
 // Null for a run of one process.
-std::unique_ptr<World> join(const RunConfig& config) {
-  Launch launch = read_launch(process_environment());
+std::unique_ptr<World> join(const Launch& launch, const RunConfig& config) {
   if (launch.size == 1) return nullptr;
   return join_world(launch, {.start_seconds = config.timeouts.start,
                              .cores = discover_topology().cores,
@@ -78,9 +75,10 @@ int exit_code(const RunResult& result, bool leads) {
 
 int train_here(const Arguments& arguments, const ResolvedConfig& resolved) {
   const RunConfig& config = resolved.config;
-  std::unique_ptr<World> world = join(config);
-  bool leads = !world || world->rank() == 0;
+  Launch launch = read_launch(process_environment());
+  bool leads = launch.rank == 0;
   StopSignals signals(leads ? StopSignals::saving : "");
+  std::unique_ptr<World> world = join(launch, config);
   auto observer = leads ? make_observers(arguments, config) : std::make_unique<Observer>();
   for (const std::string& warning : resolved.warnings) observer->on_warning(warning);
   RunOptions options = run_options(arguments, resolved, signals);
@@ -96,6 +94,11 @@ int train_here(const Arguments& arguments, const ResolvedConfig& resolved) {
 
 }  // namespace
 
+bool keeps_results(const Arguments& arguments) {
+  bool only_prints = arguments.check || arguments.print_config || arguments.help_config;
+  return arguments.command == "train" && arguments.dry_run == 0 && !only_prints;
+}
+
 int run_train(const Arguments& arguments) {
   auto resolved = config_of_run(arguments);
   if (!resolved) return 0;
@@ -104,7 +107,7 @@ int run_train(const Arguments& arguments) {
     print_warnings(*resolved);
     const RunConfig& config = resolved->config;
     if (arguments.deep) verify_data(arguments, config, config.data.on_error == "skip");
-    fmt::print("config, data and devices are in order\n");
+    print_result("config, data and devices are in order\n");
     return 0;
   }
   if (supervises(arguments)) return supervise(arguments, *resolved);

@@ -2,12 +2,12 @@
 #include <spire/base/atomic_file.h>
 #include <spire/base/lasting_error.h>
 #include <spire/base/regular_file.h>
+#include <spire/base/system_limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <utility>
 
 namespace spire {
@@ -17,7 +17,8 @@ namespace {
 [[noreturn]] void fail_errno(Category category, std::string_view what,
                              const std::filesystem::path& path) {
   int reason = errno;
-  std::string text = fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(reason));
+  category = category_of(reason, category);
+  std::string text = fmt::format("cannot {} {}: {}", what, path.string(), system_reason(reason));
   for (int lasting : {EACCES, EPERM, EROFS, ENOENT, ENOTDIR, EISDIR, EEXIST, ELOOP, ENAMETOOLONG})
     if (reason == lasting) throw LastingError(category, text);
   throw Error(category, text);

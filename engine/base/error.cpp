@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 #include <numeric>
+#include <system_error>
 
 namespace spire {
 
@@ -54,6 +55,8 @@ Error classify(const std::exception& error) {
   if (auto known = dynamic_cast<const Error*>(&error)) return *known;
   if (dynamic_cast<const std::bad_alloc*>(&error))
     return {Category::out_of_memory, "this machine is out of memory"};
+  // What the system refuses, it refuses again: a name that is taken, a right that lacks, a limit.
+  if (dynamic_cast<const std::system_error*>(&error)) return {Category::device, error.what()};
   return {Category::unexpected, error.what()};
 }
 

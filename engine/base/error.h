@@ -47,7 +47,7 @@ void require(bool holds, fmt::format_string<Args...> format, Args&&... args) {
   if (!holds) fail(Category::unexpected, format, std::forward<Args>(args)...);
 }
 
-// Any exception as an Error: an Error is itself, bad_alloc is out_of_memory, the rest unexpected.
+// Any as an Error: an Error itself, bad_alloc out_of_memory, system_error device, else unexpected.
 Error classify(const std::exception& error);
 
 // "did you mean": the candidate nearest to `word` by edit distance, empty when none is near.

@@ -1,5 +1,9 @@
 #include <spire/base/error.h>
 #include <spire/base/hdf5.h>
+#include <spire/base/system_limits.h>
+
+#include <cstdlib>
+#include <string_view>
 
 namespace spire::h5 {
 namespace {
@@ -13,6 +17,13 @@ std::mutex& library_mutex() {
 herr_t keep_reason(unsigned, const H5E_error2_t* error, void* reason) {
   if (error->desc) *static_cast<std::string*>(reason) = error->desc;
   return 0;
+}
+
+// The system's error number, which HDF5 gives as "..., errno = 24, ..." alone; 0: none.
+int system_error_in(const std::string& reason) {
+  constexpr std::string_view before = "errno = ";
+  size_t at = reason.find(before);
+  return at == std::string::npos ? 0 : std::atoi(reason.c_str() + at + before.size());
 }
 
 // HDF5 has no strings of length 0; nulls pad, so an empty string is one null.
@@ -86,6 +97,10 @@ std::string take_reason() {
 // libhdf5 has no number for it: "bad version number for layout message", "wrong version number in
 // dataspace message", "bad superblock version number", "unknown file signature version", ...
 void fail_for(const std::string& what, const std::string& reason) {
+  int error = system_error_in(reason);
+  Category category = category_of(error, Category::checkpoint);
+  if (category != Category::checkpoint)
+    fail(category, "HDF5 cannot {}: {}", what, system_reason(error));
   std::string message = fmt::format("HDF5 cannot {}: {}", what, reason);
   if (reason.find("version") != std::string::npos)
     throw UnknownVersion(Category::checkpoint, message);

@@ -1,6 +1,6 @@
 // A thin RAII layer over the C library HDF5, for the floors that read and write such files. Every
 // call is checked; a failed one is Error(checkpoint) with HDF5's own reason, which the data floor
-// turns into Error(data).
+// turns into Error(data); where this process may open no further file it is Error(device).
 #pragma once
 #include <hdf5.h>
 #include <spire/base/error.h>

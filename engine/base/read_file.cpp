@@ -1,10 +1,10 @@
 #include <fcntl.h>
 #include <spire/base/read_file.h>
 #include <spire/base/regular_file.h>
+#include <spire/base/system_limits.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <memory>
 #include <span>
 
@@ -15,7 +15,9 @@ namespace fs = std::filesystem;
 
 // With the reason from errno.
 [[noreturn]] void cannot_read(Category category, const fs::path& path) {
-  fail(category, "{}: cannot be read: {}", path.string(), std::strerror(errno));
+  int reason = errno;
+  fail(category_of(reason, category), "{}: cannot be read: {}", path.string(),
+       system_reason(reason));
 }
 
 // Reads to the end by `read_some`, which fills a block or returns less at the end.
@@ -70,7 +72,9 @@ std::vector<fs::path> list_folder(const fs::path& folder, Category category) {
   if (error == std::errc::no_such_file_or_directory) return names;
   for (; !error && it != fs::directory_iterator(); it.increment(error))
     names.push_back(it->path().filename());
-  if (error) fail(category, "{}: cannot be listed: {}", folder.string(), error.message());
+  if (error)
+    fail(category_of(error.value(), category), "{}: cannot be listed: {}", folder.string(),
+         system_reason(error.value()));
   return names;
 }
 

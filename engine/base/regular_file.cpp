@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <spire/base/lasting_error.h>
 #include <spire/base/regular_file.h>
+#include <spire/base/system_limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,7 +19,9 @@ namespace fs = std::filesystem;
   const char* advice = "check the disk";
   if (error == ENOENT || error == ENOTDIR) advice = "check the path";
   if (error == EACCES || error == EPERM) advice = "give this user read access (chmod, chown)";
-  fail(category, "{}: cannot be read: {}; {}", path.string(), std::strerror(error), advice);
+  if (category_of(error, category) != category) advice = "the file itself may be good";
+  fail(category_of(error, category), "{}: cannot be read: {}; {}", path.string(),
+       system_reason(error), advice);
 }
 
 void require_regular(Category category, const fs::path& path, const struct stat& status) {
@@ -115,8 +118,10 @@ int open_in_place(const fs::path& path, Category category) {
   require_replaceable(path, category);
   constexpr int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
   int descriptor = ::open(path.c_str(), flags, 0666);
+  int reason = errno;
   if (descriptor < 0)
-    fail(category, "{}: cannot be written to: {}", path.string(), std::strerror(errno));
+    fail(category_of(reason, category), "{}: cannot be written to: {}", path.string(),
+         system_reason(reason));
   struct stat status = {};
   if (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)) return descriptor;
   ::close(descriptor);

@@ -1,10 +1,16 @@
+#include <spire/base/error.h>
+#include <spire/base/system_limits.h>
 #include <spire/base/thread.h>
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <latch>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 namespace spire {
@@ -22,18 +28,51 @@ void settle(const ThreadPlace& place) {
   sched_setaffinity(0, sizeof set, &set);
 }
 
+// A thread that was joined counts against the limits for a moment still: until it has no number.
+void wait_until_gone(pid_t thread) {
+  auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  while (tgkill(getpid(), thread, 0) == 0 && std::chrono::steady_clock::now() < end) sched_yield();
+}
+
 }  // namespace
 
 std::jthread start_thread(ThreadPlace place, std::function<void()> body) {
   // Shared: the thread may still be inside count_down() when the starter has gone on.
   auto settled = std::make_shared<std::latch>(1);
-  std::jthread thread([settled, place = std::move(place), body = std::move(body)] {
-    settle(place);
-    settled->count_down();
-    body();
-  });
+  std::jthread thread;
+  try {
+    thread = std::jthread([settled, place, body = std::move(body)] {
+      settle(place);
+      settled->count_down();
+      body();
+    });
+  } catch (const std::system_error& error) {
+    fail(Category::device, "the system starts no thread ('{}'): {}; {}", place.name,
+         error.code().message(), thread_limits());
+  }
   settled->wait();
   return thread;
+}
+
+void prove_threads(int count, const std::string& name) {
+  std::vector<pid_t> ids(static_cast<size_t>(count));
+  {
+    std::latch end(1);
+    std::vector<std::jthread> threads;  // joined before the latch goes
+    try {
+      for (pid_t& id : ids) {
+        threads.push_back(start_thread({name, {}}, [&end, &id] {
+          id = gettid();
+          end.wait();
+        }));
+      }
+    } catch (...) {
+      end.count_down();
+      throw;
+    }
+    end.count_down();
+  }
+  for (pid_t id : ids) wait_until_gone(id);
 }
 
 std::vector<int> allowed_cores() {

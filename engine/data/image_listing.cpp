@@ -1,4 +1,5 @@
 #include <spire/base/error.h>
+#include <spire/base/system_limits.h>
 #include <spire/data/image_listing.h>
 
 #include <algorithm>
@@ -26,8 +27,9 @@ std::vector<std::string> names_of(const fs::path& folder,
     return names;
   } catch (const fs::filesystem_error& error) {
     const fs::path& place = error.path1().empty() ? folder : error.path1();
-    fail(Category::data, "{}: cannot read: {}; check data.path", place.string(),
-         error.code().message());
+    int reason = error.code().value();
+    fail(category_of(reason, Category::data), "{}: cannot read: {}; check data.path",
+         place.string(), system_reason(reason));
   }
 }
 
@@ -50,7 +52,9 @@ std::vector<fs::path> pictures_within(const fs::path& folder) {
       }
     }
   } catch (const fs::filesystem_error& error) {
-    fail(Category::data, "{}: cannot read: {}", error.path1().string(), error.code().message());
+    int reason = error.code().value();
+    fail(category_of(reason, Category::data), "{}: cannot read: {}", error.path1().string(),
+         system_reason(reason));
   }
   if (names.empty())
     fail(Category::data, "{}: has no .jpg, .jpeg or .png files, nor do the folders within it",

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstring>
 #include <limits>
-#include <system_error>
 
 namespace spire {
 namespace {
@@ -115,10 +114,9 @@ void BatchLoader::start(int64_t epoch, int64_t step_in_epoch, int64_t epochs_end
       ThreadPlace place{fmt::format("{} {}", options_.thread_name, i), options_.cores};
       threads_.push_back(start_thread(std::move(place), [this] { work(); }));
     }
-  } catch (const std::system_error& error) {
+  } catch (...) {
     stop();
-    fail(Category::device, "cannot start {} reader threads: {}; lower data.workers",
-         options_.workers, error.what());
+    throw;
   }
 }
 

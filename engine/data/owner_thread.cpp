@@ -1,18 +1,10 @@
-#include <spire/base/error.h>
 #include <spire/base/thread.h>
 #include <spire/data/owner_thread.h>
-
-#include <system_error>
 
 namespace spire {
 
 OwnerThread::OwnerThread(const std::vector<int>& cores) {
-  try {
-    thread_ = start_thread({"hdf5 reader", cores}, [this] { serve(); });
-  } catch (const std::system_error& error) {
-    fail(Category::device, "cannot start a thread that reads files: {}; lower data.workers",
-         error.what());
-  }
+  thread_ = start_thread({"hdf5 reader", cores}, [this] { serve(); });
 }
 
 OwnerThread::~OwnerThread() {

@@ -2,8 +2,9 @@
 #include <algorithm>
 #include <fstream>
 #include <optional>
+#include <string>
 
-#include <spire/device/cgroup.h>
+#include <spire/base/cgroup.h>
 #include <spire/device/topology.h>
 
 namespace spire {

@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include <spire/device/cgroup.h>
+#include <spire/base/cgroup.h>
 
 namespace spire {
 namespace {

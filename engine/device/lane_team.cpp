@@ -5,6 +5,9 @@
 #include <xmmintrin.h>
 #endif
 
+#include <latch>
+#include <memory>
+#include <numeric>
 #include <utility>
 
 #include <spire/base/error.h>
@@ -21,11 +24,25 @@ void flush_denormals() {
 #endif
 }
 
+// The team's other threads are made here, not in the first kernel: what starts threads later finds
+// out about limits by an error, where OpenMP would end the program.
+void form_team(int threads) {
+  std::atomic<int> there{0};
+#pragma omp parallel num_threads(threads)
+  there.fetch_add(1);
+}
+
 // The team's other threads inherit it from the one that makes them.
 void settle(const LaneSpec& spec) {
   omp_set_dynamic(0);
   omp_set_num_threads(spec.threads);
   flush_denormals();
+  if (spec.threads > 1) form_team(spec.threads);
+}
+
+int all_threads(const std::vector<LaneSpec>& lanes) {
+  auto add = [](int sum, const LaneSpec& lane) { return sum + std::max(1, lane.threads); };
+  return std::accumulate(lanes.begin(), lanes.end(), 0, add);
 }
 
 }  // namespace
@@ -33,14 +50,30 @@ void settle(const LaneSpec& spec) {
 LaneTeam::LaneTeam(std::vector<LaneSpec> lanes, const std::string& name)
     : specs_(std::move(lanes)), barrier_(static_cast<int>(specs_.size())), errors_(specs_.size()) {
   require(!specs_.empty(), "a lane team needs at least one lane");
+  prove_threads(all_threads(specs_), name);
   threads_.reserve(specs_.size());
-  for (int lane = 0; lane < size(); ++lane) {
-    ThreadPlace place{fmt::format("{} {}", name, lane), spec(lane).cores};
-    threads_.push_back(start_thread(std::move(place), [this, lane] { run_lane(lane); }));
+  auto settled = std::make_shared<std::latch>(size());
+  try {
+    for (int lane = 0; lane < size(); ++lane) {
+      ThreadPlace place{fmt::format("{} {}", name, lane), spec(lane).cores};
+      threads_.push_back(start_thread(std::move(place), [this, lane, settled] {
+        settle(spec(lane));
+        settled->count_down();
+        run_lane(lane);
+      }));
+    }
+  } catch (...) {
+    release();  // those that were started: they are joined with the members
+    throw;
   }
+  settled->wait();
 }
 
 LaneTeam::~LaneTeam() {
+  release();
+}
+
+void LaneTeam::release() {
   {
     std::lock_guard lock(lead_mutex_);
     quit_.store(true);
@@ -88,7 +121,6 @@ void LaneTeam::run_body(int lane) {
 }
 
 void LaneTeam::run_lane(int lane) {
-  settle(spec(lane));
   if (lane == 0) {
     run_leader();
   } else {

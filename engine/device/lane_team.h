@@ -31,7 +31,8 @@ struct LaneSpec {
 // inside a step.
 class LaneTeam {
  public:
-  // name: of its threads, which the lane's number follows.
+  // name: of its threads, which the lane's number follows. All threads of all lanes run when this
+  // returns. Throws Error(device) where the system does not start as many.
   explicit LaneTeam(std::vector<LaneSpec> lanes, const std::string& name = "lane");
   ~LaneTeam();
   LaneTeam(const LaneTeam&) = delete;
@@ -51,6 +52,7 @@ class LaneTeam {
   void barrier() { barrier_.wait(); }
 
  private:
+  void release();  // the lanes end
   void run_lane(int lane);
   void run_leader();
   void run_follower(int lane);

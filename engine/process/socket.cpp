@@ -17,6 +17,7 @@
 #include <thread>
 
 #include <spire/base/error.h>
+#include <spire/base/system_limits.h>
 
 namespace spire {
 namespace {
@@ -43,6 +44,10 @@ bool would_block() {
   return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
+bool lacks_room(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
 void wait_or_fail(int descriptor, short events, Deadline deadline) {
   if (!wait_for(descriptor, events, deadline))
     fail(Category::collective, "the connection is silent");
@@ -50,7 +55,7 @@ void wait_or_fail(int descriptor, short events, Deadline deadline) {
 
 int stream_socket() {
   int descriptor = socket(AF_INET, SOCK_STREAM, 0);
-  if (descriptor < 0) fail(Category::device, "cannot make a socket: {}", strerror(errno));
+  if (descriptor < 0) fail(Category::device, "cannot make a socket: {}", system_reason(errno));
   return descriptor;
 }
 
@@ -167,7 +172,7 @@ void Socket::shut_down() noexcept {
 std::pair<Socket, Socket> socket_pair() {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
-    fail(Category::device, "cannot make a socket pair: {}", strerror(errno));
+    fail(Category::device, "cannot make a socket pair: {}", system_reason(errno));
   return {Socket(ends[0]), Socket(ends[1])};
 }
 
@@ -192,6 +197,9 @@ Listener::Listener(int port, const std::string& interface) : socket_(stream_sock
 std::optional<Socket> Listener::accept(Deadline deadline) {
   while (wait_for(socket_.descriptor(), POLLIN, deadline)) {
     int descriptor = ::accept(socket_.descriptor(), nullptr, nullptr);
+    if (descriptor < 0 && lacks_room(errno))  // the caller would stay at the door for ever
+      fail(Category::device, "no connection can be taken on port {}: {}", port_,
+           system_reason(errno));
     if (descriptor < 0) continue;  // it went away again
     Socket accepted(descriptor);
     send_at_once(accepted);

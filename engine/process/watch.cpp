@@ -1,4 +1,5 @@
 #include <poll.h>
+#include <spire/base/system_limits.h>
 #include <spire/base/thread.h>
 #include <spire/process/control_channel.h>
 #include <spire/process/watch.h>
@@ -11,7 +12,6 @@
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
-#include <cstring>
 #include <mutex>
 #include <thread>
 
@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 Socket event_counter() {
   int descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (descriptor < 0) fail(Category::device, "cannot make an eventfd: {}", strerror(errno));
+  if (descriptor < 0) fail(Category::device, "cannot make an eventfd: {}", system_reason(errno));
   return Socket(descriptor);
 }
 

@@ -102,7 +102,10 @@ CheckpointFile::CheckpointFile(const std::filesystem::path& path)
     groups_ = std::move(contents.groups);
     offsets_ = std::move(contents.offsets);
   } catch (const std::exception& error) {
-    fail(Category::checkpoint, "checkpoint {}: {}", path.string(), error.what());
+    Category category = classify(error).category();
+    bool environment = category == Category::device || category == Category::out_of_memory;
+    fail(environment ? category : Category::checkpoint, "checkpoint {}: {}", path.string(),
+         error.what());
   }
 }
 

@@ -1,6 +1,5 @@
 #include <spire/base/error.h>
 #include <spire/base/hash.h>
-#include <spire/base/regular_file.h>
 #include <spire/train/checkpoint_header.h>
 
 #include <algorithm>

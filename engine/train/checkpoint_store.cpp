@@ -128,6 +128,7 @@ std::optional<LoadedCheckpoint> CheckpointStore::newest_good(const OnBad& on_bad
                fmt::format("{}: is of step {}, which counts", entry->path.string(), step));
       if (!newest || step > newest->state.step) newest = std::move(found);
     } catch (const Error& error) {
+      if (error.category() != Category::checkpoint) throw;  // the file may be good
       if (on_bad)
         on_bad(entry->path, fmt::format("{}: passed over: {}", entry->path.string(), error.what()));
     }

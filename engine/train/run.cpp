@@ -95,6 +95,7 @@ class Run {
   RunResult lead() {
     enter(Phase::start);
     if (setup_.resumed) resume(*setup_.resumed);
+    if (options_.on_begin) options_.on_begin();
     if (writes_files()) open_output();
     setup_.keep_tuning(observer_);
     observer_.on_start(setup_.start_info(trainer_, total_steps_));

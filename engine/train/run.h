@@ -27,6 +27,10 @@ struct RunOptions {
   bool evaluates = false;  // set by evaluate(): another seed or batch size is no fault
   int64_t dry_run = 0;     // > 0: so many steps, nothing written
   const std::atomic<bool>* stop = nullptr;  // set: save a checkpoint and return, at the next step
+  // Called on each rank when all that may take long before the first step is done, data read and
+  // memory taken, and before anything in the output directory changes. Until then `stop` is not
+  // looked at.
+  std::function<void()> on_begin;
   std::string config_yaml;                  // for the run directory; empty: made from the config
   // The processes of the run, all of which call train() with the same config; null: this one alone.
   // Rank 0 alone writes files and calls its observer.

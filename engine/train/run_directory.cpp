@@ -62,6 +62,7 @@ RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {
   take_record();
   try {
     before_ = read_file_if_there(path_ / record_name, Category::config).value_or("");
+    known_ = true;
     read_record(before_);
     write_record();
   } catch (...) {
@@ -87,7 +88,7 @@ void RunDirectory::take_record() {
 
 void RunDirectory::leave() noexcept {
   if (!begun_ && !before_.empty()) write_text(before_);
-  if (!begun_ && before_.empty()) ::unlink((path_ / record_name).c_str());
+  if (!begun_ && known_ && before_.empty()) ::unlink((path_ / record_name).c_str());
   if (record_ >= 0) ::close(record_);
   std::error_code error;
   fs::path made = fs::absolute(path_, error).lexically_normal();

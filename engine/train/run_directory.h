@@ -68,6 +68,7 @@ class RunDirectory {
   std::set<std::string> made_;          // folders, by runs
   std::map<std::string, int> folders_;  // those of this run: descriptors
   std::string before_;                  // the record's text as it was found
+  bool known_ = false;                  // before_ could be read: an empty one is a record made here
   std::string holder_;  // this process: "host, process 123, since 2026-11-22T18:00:00Z"
 };
 

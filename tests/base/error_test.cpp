@@ -2,6 +2,8 @@
 #include <spire/base/error.h>
 #include <spire/base/hash.h>
 
+#include <system_error>
+
 namespace spire {
 namespace {
 
@@ -33,6 +35,8 @@ TEST(Error, ClassifiesAnyException) {
   EXPECT_EQ(classify(data).category(), Category::data);
   EXPECT_STREQ(classify(data).what(), "row 3");
   EXPECT_EQ(classify(std::bad_alloc()).category(), Category::out_of_memory);
+  std::system_error refused(std::make_error_code(std::errc::permission_denied));
+  EXPECT_EQ(classify(refused).category(), Category::device);
   EXPECT_EQ(classify(std::runtime_error("why")).category(), Category::unexpected);
   EXPECT_STREQ(classify(std::runtime_error("why")).what(), "why");
 }

@@ -1,9 +1,13 @@
 #include <gtest/gtest.h>
+#include <spire/base/system_limits.h>
 #include <spire/base/thread.h>
 
 #include <pthread.h>
 
+#include <cerrno>
 #include <latch>
+
+#include "tests/base/message_of.h"
 
 namespace spire {
 namespace {
@@ -56,6 +60,54 @@ TEST(Thread, RunsOnItsCoresWhereverItsStarterRuns) {
 TEST(Thread, StaysWithItsStarterWithoutCoresOrWithImpossibleOnes) {
   EXPECT_EQ(found_by({"no cores", {}}).cores, allowed_cores());
   EXPECT_EQ(found_by({"core 1023", {1023}}).cores, allowed_cores());
+}
+
+// While one lives no thread can be started: its stack would be larger than the address space.
+class NoThreads {
+ public:
+  NoThreads() {
+    pthread_getattr_default_np(&before_);
+    pthread_attr_t huge;
+    pthread_attr_init(&huge);
+    pthread_attr_setstacksize(&huge, size_t{1} << 48);
+    EXPECT_EQ(pthread_setattr_default_np(&huge), 0);
+    pthread_attr_destroy(&huge);
+  }
+  ~NoThreads() {
+    pthread_setattr_default_np(&before_);
+    pthread_attr_destroy(&before_);
+  }
+  NoThreads(const NoThreads&) = delete;
+  NoThreads& operator=(const NoThreads&) = delete;
+
+ private:
+  pthread_attr_t before_;
+};
+
+TEST(Thread, ThatIsNotStartedNamesTheLimits) {
+  NoThreads none;
+  for (const std::string& message :
+       {message_of(Category::device,
+                   [] {
+                     start_thread({"reader 2", {}}, [] {});
+                   }),
+        message_of(Category::device, [] { prove_threads(3, "reader 2"); })}) {
+    EXPECT_NE(message.find("no thread ('reader 2')"), std::string::npos) << message;
+    EXPECT_NE(message.find("(ulimit -u)"), std::string::npos) << message;
+  }
+}
+
+TEST(Thread, ProofsLeaveNothing) {
+  for (int count : {0, 1, 8}) prove_threads(count, "proof");
+}
+
+TEST(SystemLimits, AReasonNamesTheLimitOnFiles) {
+  EXPECT_NE(system_reason(EMFILE).find("(ulimit -n)"), std::string::npos);
+  EXPECT_NE(system_reason(ENFILE).find("fs.file-max"), std::string::npos);
+  EXPECT_EQ(system_reason(ENOENT), "No such file or directory");
+  for (int error : {EMFILE, ENFILE})
+    EXPECT_EQ(category_of(error, Category::data), Category::device);
+  EXPECT_EQ(category_of(ENOENT, Category::data), Category::data);
 }
 
 }  // namespace

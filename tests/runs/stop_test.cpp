@@ -1,11 +1,14 @@
-// SIGTERM and SIGINT: a checkpoint, exit code 75, and a run that goes on.
+// SIGTERM, SIGINT, SIGUSR1 and SIGHUP: a checkpoint, exit code 75, and a run that goes on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <csignal>
+#include <cstdlib>
+#include <fstream>
 
-#include "tests/runs/run_folder.h"
+#include "tests/runs/under_conditions.h"
+#include "tests/tools/many_processes.h"
 
 namespace spire {
 namespace {
@@ -49,8 +52,48 @@ TEST_P(StopBy, SavesACheckpointAndGoesOnLikeAStraightRun) {
   EXPECT_EQ(curve(folder.metrics("stopped")), curve(folder.metrics("straight")));
 }
 
-INSTANTIATE_TEST_SUITE_P(Trainer, StopBy, testing::Values(SIGTERM, SIGINT, SIGUSR1),
+INSTANTIATE_TEST_SUITE_P(Trainer, StopBy, testing::Values(SIGTERM, SIGINT, SIGUSR1, SIGHUP),
                          [](const auto& test) { return "Signal" + std::to_string(test.param); });
+
+TEST_F(Stop, NohupKeepsARunFromHangups) {
+  Program program("/bin/bash", in_shell("trap '' HUP;", "", words("run", kForever)));
+  ASSERT_TRUE(program.wait_for(" step 1/"));
+  program.signal(SIGHUP);
+  ASSERT_TRUE(program.wait_for("checkpoint step 20"));
+  program.signal(SIGTERM);
+  EXPECT_EQ(program.finish().code, 75);
+}
+
+// Members of a gzip file may follow each other: minutes of reading in a file of a few megabytes.
+void write_long_table(const fs::path& path) {
+  std::string rows, member = path.string() + ".part.gz";
+  for (int i = 0; i < 1 << 17; ++i) rows += i % 2 ? "0.25,1.75,a\n" : "1.25,0.75,b\n";
+  std::ofstream(path.string() + ".part") << rows;
+  ASSERT_EQ(std::system(("gzip -f " + path.string() + ".part").c_str()), 0);
+  std::ifstream part(member, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(part), {}};
+  std::ofstream file(path, std::ios::binary);
+  for (int i = 0; i < 400; ++i) file << bytes;
+}
+
+// The run directory is locked before the data are read, and nothing else is in it.
+TEST_F(Stop, WhileDataAreReadEndsAtOnce) {
+  write_long_table(folder / "long.csv");
+  Words table = {"data.name=csv", "data.path=" + (folder / "long.csv").string()};
+  for (const Words& more : {Words{}, Words{"--max-restarts=1"}, Words{"--processes=2"}}) {
+    Program program(folder.run("run", kMlp + table + more));
+    ASSERT_TRUE(within_a_minute([&] { return fs::exists(folder / "run/.spire_run"); }));
+    program.signal(SIGTERM);
+    ASSERT_TRUE(program.ends_by(std::chrono::steady_clock::now() + std::chrono::seconds(20)));
+    Output output = program.finish();
+    EXPECT_EQ(output.code, 75) << output.err;
+    EXPECT_EQ(output.last_error_line(),
+              "error[75]: stopped by a signal before there was anything to save; the same command "
+              "begins again");
+    EXPECT_FALSE(fs::exists(folder / "run/config.yaml"));
+    fs::remove_all(folder / "run");
+  }
+}
 
 // A pipe without a reader in the place of each checkpoint: writing one never ends.
 TEST_F(Stop, ASecondInterruptEndsAtOnceThoughACheckpointHangs) {

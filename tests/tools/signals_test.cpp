@@ -7,8 +7,9 @@ namespace spire::tool {
 namespace {
 
 TEST(StopSignals, EachSetsTheFlagOnce) {
-  for (int number : {SIGINT, SIGTERM, SIGUSR1}) {
+  for (int number : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) {
     StopSignals signals(StopSignals::saving);
+    signals.begin_work();
     EXPECT_FALSE(signals.flag()->load());
     raise(number);
     EXPECT_TRUE(signals.flag()->load());
@@ -17,6 +18,7 @@ TEST(StopSignals, EachSetsTheFlagOnce) {
 
 TEST(StopSignals, ASecondTermIsPatient) {
   StopSignals signals(StopSignals::saving);
+  signals.begin_work();
   raise(SIGTERM);
   raise(SIGTERM);
   raise(SIGINT);
@@ -26,6 +28,7 @@ TEST(StopSignals, ASecondTermIsPatient) {
 TEST(StopSignals, ASecondInterruptEndsAtOnce) {
   auto interrupt_twice = [] {
     StopSignals signals(StopSignals::saving);
+    signals.begin_work();
     raise(SIGINT);
     raise(SIGINT);
   };
@@ -37,10 +40,27 @@ TEST(StopSignals, TheHandlersFromBeforeComeBack) {
   EXPECT_EXIT(raise(SIGTERM), testing::KilledBySignal(SIGTERM), "");
 }
 
-TEST(StopSignals, AClosedPipeIsNoSignal) {
-  StopSignals signals(StopSignals::saving);
-  raise(SIGPIPE);
-  EXPECT_FALSE(signals.flag()->load());
+// There is nothing to save, and nobody looks at the flag.
+TEST(StopSignals, BeforeTheWorkEachEndsAtOnce) {
+  for (int number : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) {
+    auto stop = [&] {
+      StopSignals signals(StopSignals::saving);
+      raise(number);
+    };
+    EXPECT_EXIT(stop(), testing::ExitedWithCode(75), "error.75.: stopped by a signal before");
+  }
+}
+
+TEST(StopSignals, AnIgnoredHangupStaysIgnored) {
+  auto before = std::signal(SIGHUP, SIG_IGN);
+  {
+    StopSignals signals(StopSignals::saving);
+    raise(SIGHUP);
+    signals.begin_work();
+    raise(SIGHUP);
+    EXPECT_FALSE(signals.flag()->load());
+  }
+  EXPECT_EQ(std::signal(SIGHUP, before), SIG_IGN);
 }
 
 }  // namespace

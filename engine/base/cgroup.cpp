@@ -1,4 +1,4 @@
-#include <spire/device/cgroup.h>
+#include <spire/base/cgroup.h>
 
 #include <fstream>
 #include <sstream>

@@ -1,0 +1,81 @@
+#include "streams.h"
+
+#include <fcntl.h>
+#include <spire/base/error.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <iostream>
+
+namespace spire::tool {
+
+namespace {
+
+class LossyBuffer : public std::streambuf {
+ public:
+  explicit LossyBuffer(std::streambuf* out) : out_(out) {}
+
+ private:
+  std::streamsize xsputn(const char* text, std::streamsize size) override {
+    out_->sputn(text, size);
+    return size;
+  }
+  int overflow(int c) override {
+    if (c != traits_type::eof()) out_->sputc(static_cast<char>(c));
+    return traits_type::not_eof(c);
+  }
+  int sync() override {
+    out_->pubsync();
+    return 0;
+  }
+
+  std::streambuf* out_;
+};
+
+// errno where the failing call was the last one; its words are lost once stdout is known as bad.
+std::string why_lost(int error) {
+  return fmt::format("stdout cannot be written{}{}", error == 0 ? "" : ": ",
+                     error == 0 ? "" : std::strerror(error));
+}
+
+}  // namespace
+
+// Each is opened for what it is not used for. /dev/null may be missing; the root never is.
+void open_missing_streams() {
+  for (int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(number, F_GETFD) >= 0) continue;
+    int flags = number == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+    int opened = open("/dev/null", flags);  // the lowest number that is free: this one
+    if (opened < 0) opened = open("/", O_PATH | O_DIRECTORY);
+  }
+}
+
+LossyStream::LossyStream(std::ostream& stream)
+    : stream_(stream),
+      before_(stream.rdbuf()),
+      lossy_(std::make_unique<LossyBuffer>(stream.rdbuf())) {
+  stream_.rdbuf(lossy_.get());
+}
+
+LossyStream::~LossyStream() {
+  stream_.rdbuf(before_);
+}
+
+void log_text(std::string_view text) {
+  std::cerr.write(text.data(), std::ssize(text)).flush();
+}
+
+void result_text(std::string_view text) {
+  errno = 0;
+  if (std::cout.write(text.data(), std::ssize(text))) return;
+  throw Error(Category::device, why_lost(errno));
+}
+
+std::string flush_results() {
+  errno = 0;
+  std::cout.flush();
+  return std::cout ? "" : why_lost(errno);
+}
+
+}  // namespace spire::tool
