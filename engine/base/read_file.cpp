@@ -42,7 +42,8 @@ std::string read_to_end(int descriptor, const fs::path& path, Category category,
     text.resize(before + static_cast<size_t>(std::max<ssize_t>(count, 0)));
     if (count == 0) return text;
     if (count < 0 && reason != EINTR) cannot_read(category, path, reason);
-    if (text.size() > most_bytes) fail(category, "{}: over {} bytes", path.string(), most_bytes);
+    if (text.size() > most_bytes)
+      fail(category, "{}: larger than {} bytes", path.string(), most_bytes);
   }
 }
 
@@ -54,7 +55,7 @@ std::optional<std::string> read_file_if_there(const fs::path& path, Category cat
   if (file < 0 && errno == ENOENT) return std::nullopt;
   struct stat status = {};
   if (file < 0 || ::fstat(file, &status) != 0) cannot_read(category, path, errno);
-  if (!S_ISREG(status.st_mode)) fail(category, "{}: not a regular file", path.string());
+  if (!S_ISREG(status.st_mode)) fail(category, "{}: is not a regular file", path.string());
   return read_to_end(file, path, category, most_bytes);
 }
 
