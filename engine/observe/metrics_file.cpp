@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <spire/base/atomic_file.h>
+#include <spire/base/message_words.h>
 #include <spire/observe/metrics_file.h>
 #include <unistd.h>
 
@@ -57,7 +58,7 @@ void MetricsFile::on_start(const StartInfo& start) {
   try {
     open(kept);
   } catch (const Error& error) {
-    warn_(fmt::format("no metrics will be recorded: {}", error.what()));
+    warn_(fmt::format("metrics will not be recorded: {}", error.what()));
   }
 }
 
@@ -79,13 +80,14 @@ void MetricsFile::append(std::string line) {
   bytes_ += written;
   int64_t missing = std::exchange(missing_, 0);
   if (missing > 0)
-    warn_(fmt::format("{} is written again; {} lines are missing", path_.string(), missing));
+    warn_(
+        fmt::format("{} is written again; it lacks {}", path_.string(), counted(missing, "line")));
 }
 
 void MetricsFile::failed(std::string_view what) {
   bool whole = ::ftruncate(descriptor_, bytes_) == 0;
   if (missing_++ == 0)
-    warn_(fmt::format("cannot write {}: {}{}; training goes on", path_.string(), what,
+    warn_(fmt::format("cannot write {}: {}{}; training continues", path_.string(), what,
                       whole ? "" : " (its last line is torn)"));
 }
 

@@ -123,7 +123,7 @@ TEST_F(Metrics, AnUnwritableFolderIsOneWarning) {
   path = folder.path / "absent" / "metrics.jsonl";
   run(1, 10, false);
   ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_THAT(warnings[0], HasSubstr("no metrics will be recorded"));
+  EXPECT_THAT(warnings[0], HasSubstr("metrics will not be recorded"));
   EXPECT_THAT(warnings[0], HasSubstr("No such file or directory"));
 }
 
@@ -148,8 +148,8 @@ TEST_F(Metrics, AFullDiskCostsLinesNotTheRunAndNoLineIsTorn) {
   for (std::string line; std::getline(lines, line);) steps.push_back(json::parse(line)["step"]);
   EXPECT_THAT(steps, ElementsAre(1, 2, 6));
   ASSERT_EQ(warnings.size(), 2u);
-  EXPECT_THAT(warnings[0], HasSubstr("training goes on"));
-  EXPECT_THAT(warnings[1], HasSubstr("3 lines are missing"));
+  EXPECT_THAT(warnings[0], HasSubstr("training continues"));
+  EXPECT_THAT(warnings[1], HasSubstr("it lacks 3 lines"));
 }
 
 TEST(Summary, HoldsWhatScriptsRead) {
