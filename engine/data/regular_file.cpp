@@ -16,14 +16,14 @@ namespace {
   const char* advice = "check the disk and the path";
   if (error == ENOENT || error == ENOTDIR) advice = "check data.path";
   if (error == EACCES || error == EPERM) advice = "give this user read access (chmod, chown)";
-  fail(Category::data, "{}: cannot read: {}; {}", path.string(), std::strerror(error), advice);
+  fail(Category::data, "{}: cannot be read: {}; {}", path.string(), std::strerror(error), advice);
 }
 
 uint64_t size_of_regular_file(const std::filesystem::path& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) fail_system(path, errno);
   if (S_ISDIR(status.st_mode))
-    fail(Category::data, "{}: is a folder, expected a file; move it away or correct data.path",
+    fail(Category::data, "{}: is a folder, expected a file; move it or correct data.path",
          path.string());
   if (!S_ISREG(status.st_mode))
     fail(Category::data, "{}: is not a regular file; put the data file itself there",

@@ -100,24 +100,24 @@ const std::vector<Broken> broken_files = {
      [] {
        return idx_bytes(labels, {4}, {0, 1, 2, 1});
      },
-     {"holds labels, expected images", "swapped?"}},
+     {"holds labels, expected images", "whether the files are swapped"}},
     {"ImagesAsLabels",
      train_labels,
      [] { return valid_images; },
-     {"holds images, expected labels", "swapped?"}},
+     {"holds images, expected labels", "whether the files are swapped"}},
     {"NoImages",
      train_images,
      [] {
        return idx_bytes(images, {0, 3, 2}, {});
      },
-     {"byte 4", "dimension 0 is 0", "empty set"}},
+     {"byte 4", "dimension 0 is 0", "has no samples"}},
     {"NoWidth",
      test_images,
      [] {
        return idx_bytes(images, {2, 3, 0}, {});
      },
      {"byte 12", "dimension 2 is 0"}},
-    {"NoLabels", test_labels, [] { return idx_bytes(labels, {0}, {}); }, {"empty set"}},
+    {"NoLabels", test_labels, [] { return idx_bytes(labels, {0}, {}); }, {"has no samples"}},
     {"DimensionsOverflow",
      train_images,
      [] {

@@ -346,7 +346,7 @@ TEST(Hdf5Dataset, FilesThatAreNoneAreRefused) {
   };
   EXPECT_THAT(refusal("none.h5"),
               AllOf(HasSubstr("none.h5: no such file"), HasSubstr("data.path")));
-  EXPECT_THAT(refusal(""), HasSubstr("is no file"));
+  EXPECT_THAT(refusal(""), HasSubstr("is not a file"));
   write_file(folder / "text.h5", {'h', 'e', 'l', 'l', 'o'});
   EXPECT_THAT(refusal("text.h5"), AllOf(HasSubstr("text.h5: HDF5 cannot open it")));
   EXPECT_THAT(message_of(Category::config, [] { open("hdf5", "auto"); }), HasSubstr("data.path"));
@@ -418,7 +418,7 @@ TEST(Hdf5Dataset, LayoutsThatAreNotFollowedAreRefused) {
     EXPECT_THAT(message, AllOf(HasSubstr("a.h5: train/labels: its numbers lie in other files"),
                                HasSubstr("copy them into this one")));
   EXPECT_THAT(refusal([&](hid_t layout, hid_t) { return H5Pset_chunk(layout, 1, chunk); }),
-              AllOf(HasSubstr("a.h5: train/labels: chunks of over 1024 MiB"),
+              AllOf(HasSubstr("a.h5: train/labels: its chunks are larger than 1024 MiB"),
                     HasSubstr("trainer dataset convert")));
 }
 

@@ -151,7 +151,7 @@ TEST(ImageFolder, BrokenPicturesAreNamedByFileAndIndex) {
   EXPECT_THAT(message_of(Category::data, [&] { row_of(*pair.train, 1); }), HasSubstr("0 bytes"));
   fs::remove(folder / "train/cat/b.jpg");
   EXPECT_THAT(message_of(Category::data, [&] { row_of(*pair.train, 1); }),
-              HasSubstr("b.jpg: sample 1: cannot read: No such file"));
+              HasSubstr("b.jpg: sample 1: cannot be read: No such file"));
 }
 
 TEST(ImageFolder, BrokenPicturesAreSkippedWhenAskedTo) {
@@ -178,9 +178,9 @@ TEST(ImageFolder, FoldersThatAreNoneAreRefused) {
   fs::create_directories(folder / "train");
   EXPECT_THAT(refusal(folder.path()), HasSubstr("has no folders"));
   fs::create_directories(folder / "train/cat");
-  EXPECT_THAT(refusal(folder.path()), HasSubstr("has no .jpg"));
+  EXPECT_THAT(refusal(folder.path()), HasSubstr("contain no .jpg"));
   put(folder / "train/cat/a.png", png_bytes(smooth_picture(4, 4)));
-  EXPECT_THAT(refusal(folder.path()), HasSubstr("neither val nor test"));
+  EXPECT_THAT(refusal(folder.path()), HasSubstr("neither a folder val nor a folder test"));
   put(folder / "test/cow/a.png", png_bytes(smooth_picture(4, 4)));
   EXPECT_THAT(refusal(folder.path()), HasSubstr("'cow' is no class"));
   EXPECT_THAT(message_of(Category::config, [] { open("image_folder", "auto"); }),
