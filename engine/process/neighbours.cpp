@@ -1,3 +1,4 @@
+#include <spire/base/message_words.h>
 #include <spire/process/neighbours.h>
 
 #include <algorithm>
@@ -30,7 +31,7 @@ Socket try_address(const Hello& self, const Hello& target, const std::string& ad
   Frame frame{FrameKind::peer, peer_text(target.token, self.info.rank, target.info.rank)};
   send_frame(socket, frame, answered);
   if (receive_frame(socket, answered).kind != FrameKind::welcome)
-    fail(Category::collective, "{}:{} is somebody else", address, target.port);
+    fail(Category::collective, "{}:{} belongs to another program", address, target.port);
   return socket;
 }
 
@@ -96,11 +97,11 @@ std::vector<Socket> accept_ranks(Reception& reception, const std::vector<Hello>&
 std::string not_come(const std::vector<bool>& come, const std::string& where, double seconds,
                      int dropped) {
   bool one = std::ranges::count(come, false) == 1;
-  auto text = fmt::format("{} did not come to {} within {:g} s: {} started, can {} reach it?",
-                          missing_ranks(come), where, seconds, one ? "is it" : "are they",
-                          one ? "it" : "they");
+  auto text = fmt::format(
+      "{} did not connect to {} within {:g} s: {} started, and can {} reach it?",
+      missing_ranks(come), where, seconds, one ? "is it" : "are they", one ? "it" : "they");
   if (dropped > 0)
-    text += fmt::format(" (dropped, for they said something else: {} connections)", dropped);
+    text += fmt::format(" ({} from other programs, dropped)", counted(dropped, "connection"));
   return text;
 }
 

@@ -92,7 +92,7 @@ class Master {
     if (come_[rank] && !again) {
       late_ = std::move(socket);
       fail(Category::config,
-           "two processes say they are rank {} (host {}, pid {}; host {}, pid {})", rank,
+           "two processes have the same rank {} (host {}, pid {}; host {}, pid {})", rank,
            known.host, known.pid, info.host, info.pid);
     }
     table_[rank] = std::move(hello);
@@ -148,7 +148,7 @@ std::optional<Frame> ask_master(const Launch& launch, const Hello& self, const P
     send_frame(socket, {FrameKind::hello, to_text(self)}, patience.end);
     Frame frame = receive_frame(socket, patience.end + slack);
     if (frame.kind == FrameKind::table || frame.kind == FrameKind::refusal) return frame;
-    reason = "something else answers";
+    reason = "another program answers";
   } catch (const Error& error) {
     if (error.category() != Category::collective) throw;
     reason = error.what();
@@ -160,7 +160,7 @@ std::optional<Frame> ask_master(const Launch& launch, const Hello& self, const P
 // may have been to what listened there before rank 0, so it is tried again.
 std::pair<std::vector<Hello>, Socket> come_to_master(const Launch& launch, const Hello& self,
                                                      Patience patience) {
-  std::string reason = "no time";
+  std::string reason = "the time was up";
   while (Clock::now() < patience.end) {
     Socket socket;
     auto frame = ask_master(launch, self, patience, socket, reason);
@@ -169,13 +169,13 @@ std::pair<std::vector<Hello>, Socket> come_to_master(const Launch& launch, const
       auto table = read_table(frame->text);
       if (table && table->size() == static_cast<size_t>(launch.size))
         return {std::move(*table), std::move(socket)};
-      reason = "its answer makes no sense";
+      reason = "its answer cannot be understood";
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
   fail(Category::collective,
-       "{}: no answer from rank 0 at {}:{} within {:g} s: {}. Is rank 0 started, can this host "
-       "reach it?",
+       "{}: no answer from rank 0 at {}:{} within {:g} s: {}; check that rank 0 was started and "
+       "that this host can reach it",
        to_string(self.info), launch.master_address, launch.master_port, patience.seconds, reason);
 }
 

@@ -45,7 +45,7 @@ bool would_block() {
 
 void wait_or_fail(int descriptor, short events, Deadline deadline) {
   if (!wait_for(descriptor, events, deadline))
-    fail(Category::collective, "the connection is silent");
+    fail(Category::collective, "the other end does not answer");
 }
 
 int stream_socket() {

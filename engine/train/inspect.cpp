@@ -26,7 +26,7 @@ LoadedCheckpoint checkpoint_to_evaluate(const RunConfig& config, const RunOption
       [&](const fs::path&, const std::string& text) { observer.on_warning(text); });
   if (!newest) {
     fail(Category::checkpoint,
-         "{} holds no checkpoint; train first, or name one with --resume PATH",
+         "{} contains no checkpoint; train first, or name a checkpoint with --resume PATH",
          (fs::path(config.output) / "checkpoints").string());
   }
   return std::move(*newest);

@@ -26,21 +26,23 @@ void copy_in(const ParameterLayout& layout, const std::vector<NamedTensor>& tens
     auto found = std::find_if(tensors.begin(), tensors.end(),
                               [&](const NamedTensor& t) { return t.name == entry.name; });
     if (found == tensors.end()) {
-      fail(Category::checkpoint, "{}: the checkpoint has no '{}'; is it of another model?", what,
+      fail(Category::checkpoint,
+           "{}: the checkpoint has no '{}'; use the config of its run, or another checkpoint", what,
            entry.name);
     }
     if (found->shape != entry.shape) {
       fail(Category::checkpoint,
-           "{} '{}' has shape {} in the checkpoint, {} in the model; is it of "
-           "another model?",
+           "{} '{}' has shape {} in the checkpoint, but {} in the model; use the config of its "
+           "run, or another checkpoint",
            what, entry.name, to_string(found->shape), to_string(entry.shape));
     }
     std::copy(found->values.begin(), found->values.end(), buffer + entry.offset);
   }
   if (tensors.size() != expected) {
     fail(Category::checkpoint,
-         "{}: the checkpoint has {} tensors, the model {}; is it of another model?", what,
-         tensors.size(), expected);
+         "{}: the checkpoint has {} tensors, but the model {}; use the config of its run, or "
+         "another checkpoint",
+         what, tensors.size(), expected);
   }
 }
 

@@ -169,7 +169,7 @@ TEST(Launch, WhatIsMissingIsNamed) {
 
 TEST(Launch, WhatIsNoNumberIsNamed) {
   for (std::string text : {"", "one", "1.5", "2x", " 3", "99999999999"}) {
-    expect_refusal(torchrun + Variables{{"RANK", text}}, {"RANK=" + text + " is no number"});
+    expect_refusal(torchrun + Variables{{"RANK", text}}, {"RANK=" + text + " is not a number"});
     expect_refusal(torchrun + Variables{{"WORLD_SIZE", text}}, {"WORLD_SIZE=" + text});
     expect_refusal(torchrun + Variables{{"LOCAL_RANK", text}}, {"LOCAL_RANK=" + text});
     expect_refusal(torchrun + Variables{{"MASTER_PORT", text}}, {"MASTER_PORT=" + text});

@@ -174,7 +174,7 @@ TEST_F(Store, APointerThatIsAPipeIsAnErrorAndHangsNothing) {
   store.save(state_at(10, 10));
   std::filesystem::remove(directory / "best");
   ASSERT_EQ(::mkfifo((directory / "best").c_str(), 0600), 0);
-  EXPECT_THAT(checkpoint_error([&] { store.best(); }), HasSubstr("best: not a regular file"));
+  EXPECT_THAT(checkpoint_error([&] { store.best(); }), HasSubstr("best: is not a regular file"));
 }
 
 TEST_F(Store, ClearsItsOwnFilesAndNoOthers) {

@@ -57,8 +57,9 @@ TEST_F(RunTuning, TellsOfOwnKernelsThatHaveNoRival) {
   tuning->keep("another", "own mma", false);
   tuning->keep("of a library", "e1", false);
   keep_tuning(config, *tuning, heard);
-  EXPECT_THAT(heard.notes, ElementsAre(AllOf(HasSubstr("own kernels"), HasSubstr("2 operations for"),
-                                             HasSubstr("libnvrtc): a slow one"))));
+  EXPECT_THAT(heard.notes,
+              ElementsAre(AllOf(HasSubstr("own kernels"), HasSubstr("2 operations for"),
+                                HasSubstr("libnvrtc): a slow one"))));
   auto quick = open_tuning(config, {.gpus = true}, heard);
   quick->keep("a quick one", "own", true);
   keep_tuning(config, *quick, heard);
@@ -91,13 +92,13 @@ TEST_F(RunTuning, WithoutAutotuneThereIsNone) {
 TEST_F(RunTuning, ADamagedCacheIsAWarningADamagedRecordAnError) {
   write_bytes(config.autotune_cache, "not ours");
   EXPECT_TRUE(open_tuning(config, {.gpus = true}, heard)->measures());
-  EXPECT_THAT(heard.warnings, ElementsAre(HasSubstr("engines are measured anew")));
+  EXPECT_THAT(heard.warnings, ElementsAre(HasSubstr("engines are measured again")));
   try {
     open_tuning(config, {.recorded = "not ours", .gpus = true}, heard);
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.category(), Category::checkpoint);
-    EXPECT_THAT(error.what(), HasSubstr("the checkpoint's record of engines"));
+    EXPECT_THAT(error.what(), HasSubstr("the checkpoint's record of cuDNN engines"));
   }
 }
 
