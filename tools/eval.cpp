@@ -1,5 +1,6 @@
 // trainer eval: the metrics of a checkpoint on the test data.
 #include <spire/base/error.h>
+#include <spire/base/message_words.h>
 #include <spire/config/text.h>
 #include <spire/process/launch.h>
 #include <spire/train/run.h>
@@ -16,8 +17,9 @@ int run_eval(const Arguments& arguments) {
   if (!resolved) return 0;
   Launch launch = read_launch(process_environment());
   if (launch.size > 1) {
-    fail(Category::config, "trainer eval runs in one process; {} started {}", launch.launcher,
-         launch.size);
+    fail(Category::config,
+         "trainer eval runs in one process, but {} started {}; start it without a launcher",
+         launch.launcher, launch.size);
   }
   StopSignals signals(StopSignals::ending);
   auto console = make_console(arguments, resolved->config);
@@ -26,8 +28,9 @@ int run_eval(const Arguments& arguments) {
   options.stop = signals.flag();
   options.config_yaml = to_yaml(resolved->config);
   EvalResult result = evaluate(resolved->config, options, *console);
-  fmt::print("test_loss {:.6g}\ntest_{} {:.4f}\nsamples {}\ncheckpoint {}\n", result.loss,
-             name(result.metric.metric), result.metric.value, result.samples, result.checkpoint);
+  fmt::print("test_loss {:.6g}\ntest_{} {:.4f}\nsamples {}\ncheckpoint {}\n",
+             unsigned_nan(result.loss), name(result.metric.metric),
+             unsigned_nan(result.metric.value), result.samples, result.checkpoint);
   return 0;
 }
 

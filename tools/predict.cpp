@@ -36,7 +36,8 @@ LoadedCheckpoint find_checkpoint(const fs::path& path) {
   if (auto best = store.best()) return {*best, read_checkpoint(*best)};
   auto newest = store.newest_good([](const fs::path&, const std::string&) {});
   if (newest) return std::move(*newest);
-  fail(Category::checkpoint, "{} holds no checkpoint; give the output directory of a run",
+  fail(Category::checkpoint,
+       "{} contains no checkpoint; give the output directory of a run, or a checkpoint file",
        path.string());
 }
 
@@ -150,7 +151,9 @@ void predict_pictures(Predictor& predictor, PredictionInputs& inputs,
 
 void generate_text(Predictor& predictor, const PredictArguments& arguments, uint64_t seed) {
   if (predictor.spec().vocabulary.empty())
-    fail(Category::data, "the model was trained on tokens without a vocabulary: there is no text");
+    fail(Category::data,
+         "the model was trained on tokens without a vocabulary, so it cannot make text; train it "
+         "with data.tokens.vocabulary");
   auto vocabulary = make_vocabulary(predictor.spec().vocabulary);
   std::string prompt = read_prompt(arguments);
   GenerateOptions options{.tokens = arguments.tokens,
@@ -166,11 +169,13 @@ void generate_text(Predictor& predictor, const PredictArguments& arguments, uint
 // Language models go on from a prompt, others predict for inputs.
 void check_words(const PredictArguments& asked, bool text, const std::string& data) {
   if (!text && (asked.prompt || asked.prompt_file))
-    fail(Category::config, "{} is for language models; this one was trained on {}",
-         asked.prompt ? "--prompt" : "--prompt-file", data);
+    fail(
+        Category::config,
+        "{} works with language models only, and this model was trained on {}; give inputs instead",
+        asked.prompt ? "--prompt" : "--prompt-file", data);
   if (text && !asked.inputs.empty())
     fail(Category::config,
-         "{}: this is a language model, which goes on from text; give it by --prompt or "
+         "{}: a language model takes no input files; give the text to continue by --prompt or "
          "--prompt-file",
          asked.inputs[0]);
 }

@@ -21,8 +21,8 @@ std::string read_all(std::istream& stream, const std::string& name) {
     fail(Category::data, "--prompt-file {}: cannot be read: {}", name, std::strerror(errno));
   text.resize(static_cast<size_t>(stream.gcount()));
   if (text.size() > most_bytes)
-    fail(Category::data, "--prompt-file {}: over {} bytes; give the last part of it", name,
-         most_bytes);
+    fail(Category::data, "--prompt-file {}: is larger than {} bytes; give only the last part of it",
+         name, most_bytes);
   if (text.ends_with('\n')) text.pop_back();
   if (text.ends_with('\r')) text.pop_back();
   return text;

@@ -1,5 +1,5 @@
-// SIGINT, SIGTERM and SIGUSR1 ask the program to stop, a run to save a checkpoint first. Only the program installs
-// handlers; the library reads a flag.
+// SIGINT, SIGTERM and SIGUSR1 ask the program to stop, a run to save a checkpoint first. Only the
+// program installs handlers; the library reads a flag.
 #pragma once
 #include <csignal>
 
@@ -15,8 +15,8 @@ namespace spire::tool {
 class StopSignals {
  public:
   static constexpr std::string_view saving =
-      "\nstopping: a checkpoint is saved first; Ctrl+C ends at once\n";
-  static constexpr std::string_view ending = "\nstopping; Ctrl+C ends at once\n";
+      "\nstopping: saving a checkpoint first; press Ctrl+C again to end at once\n";
+  static constexpr std::string_view ending = "\nstopping; press Ctrl+C again to end at once\n";
 
   explicit StopSignals(std::string_view note);
   ~StopSignals();

@@ -57,9 +57,9 @@ bool tells(const World& world) {
 // Of several ranks the first one tells.
 int exit_code(const RunResult& result, bool leads) {
   if (result.exit_code == static_cast<int>(Category::interrupted) && leads) {
-    fail(
-        Category::interrupted, "stopped by a signal at step {}; {}", result.summary.steps,
-        result.summary.checkpoint.empty() ? "nothing was to be saved" : "go on with --resume auto");
+    fail(Category::interrupted, "stopped by a signal at step {}; {}", result.summary.steps,
+         result.summary.checkpoint.empty() ? "there was nothing to save"
+                                           : "continue with --resume auto");
   }
   return result.exit_code;
 }
@@ -90,7 +90,7 @@ int run_train(const Arguments& arguments) {
   if (arguments.check) {
     check(resolved->config);
     print_warnings(*resolved);
-    fmt::print("config, data and devices are in order\n");
+    fmt::print("config, data and devices are good\n");
     return 0;
   }
   if (supervises(arguments)) return supervise(arguments, resolved->config);
