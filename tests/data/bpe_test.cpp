@@ -131,7 +131,7 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{"IdIsAWord", with("\"ab\":256", "\"ab\":\"x\""), "a b\n", "vocab.json", "id \"x\""},
         Broken{"ForeignCharacter", with("\"ab\"", "\"\xe2\x82\xac\""), "", "vocab.json",
                "does not stand for a byte"},
-        Broken{"NoSuchByte", with("\"Z\"", "\"ZZ\""), "a b\n", "vocab.json", "for the byte 90"},
+        Broken{"NoSuchByte", with("\"Z\"", "\"ZZ\""), "a b\n", "vocab.json", "for byte 90"},
         Broken{"OneWord", good, "#version: 0.2\na b\nab\n", "merges.txt:3", "two tokens"},
         Broken{"ThreeWords", good, "a b ab\n", "merges.txt:1", "two tokens"},
         Broken{"UnknownToken", good, "a ab\n", "merges.txt:1", "'aab' is not a token"},

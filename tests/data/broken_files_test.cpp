@@ -88,7 +88,7 @@ const std::vector<Broken> broken_files = {
      [] {
        return idx_bytes(0xd03, {4, 3, 2}, pattern(96));
      },
-     {"byte 2", "type 0x0d", "0x08"}},
+     {"byte 2", "type is 0x0d", "0x08"}},
     {"RankOfFour",
      train_images,
      [] {
@@ -100,11 +100,11 @@ const std::vector<Broken> broken_files = {
      [] {
        return idx_bytes(labels, {4}, {0, 1, 2, 1});
      },
-     {"holds labels, expected images", "whether the files are swapped"}},
+     {"contains labels, expected images", "whether the files are swapped"}},
     {"ImagesAsLabels",
      train_labels,
      [] { return valid_images; },
-     {"holds images, expected labels", "whether the files are swapped"}},
+     {"contains images, expected labels", "whether the files are swapped"}},
     {"NoImages",
      train_images,
      [] {
@@ -236,7 +236,7 @@ TEST(BrokenFolder, ConstantPixels) {
   TemporaryFolder folder;
   write_valid(folder);
   write_file(folder / train_images, idx_bytes(images, {4, 3, 2}, Bytes(24, 8)));
-  EXPECT_THAT(refusal(folder), HasSubstr("all pixels of channel 0 equal 8"));
+  EXPECT_THAT(refusal(folder), HasSubstr("all pixels of channel 0 are 8"));
 }
 
 TEST(BrokenFolder, MissingFile) {

@@ -98,7 +98,7 @@ TEST_F(CsvTest, TheTargetIsNamedOrCounted) {
               AllOf(HasSubstr("data.csv.target"), HasSubstr("no column 'bb'"),
                     HasSubstr("did you mean 'b'"), HasSubstr("a, b, c")));
   config_.csv.target = "3";
-  EXPECT_THAT(refusal("1,2,0\n3,4,1\n", Category::config), HasSubstr("give 0 to 2"));
+  EXPECT_THAT(refusal("1,2,0\n3,4,1\n", Category::config), HasSubstr("use 0 to 2"));
 }
 
 TEST_F(CsvTest, AHeaderOfNumbersMustBeSaid) {

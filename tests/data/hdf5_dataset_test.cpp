@@ -345,7 +345,7 @@ TEST(Hdf5Dataset, FilesThatAreNoneAreRefused) {
     return message_of(Category::data, [&] { open_dataset(config_of(folder / name), {}); });
   };
   EXPECT_THAT(refusal("none.h5"),
-              AllOf(HasSubstr("none.h5: no such file"), HasSubstr("data.path")));
+              AllOf(HasSubstr("none.h5: there is no such file"), HasSubstr("data.path")));
   EXPECT_THAT(refusal(""), HasSubstr("is not a file"));
   write_file(folder / "text.h5", {'h', 'e', 'l', 'l', 'o'});
   EXPECT_THAT(refusal("text.h5"), AllOf(HasSubstr("text.h5: HDF5 cannot open it")));
@@ -361,11 +361,12 @@ TEST(Hdf5Dataset, DatasetsOfOtherKindsAreRefused) {
   EXPECT_THAT(refusal(), AllOf(HasSubstr("train/images"), HasSubstr("(3, 8, 8)"),
                                HasSubstr("channels are the last dimension")));
   write_halves<uint8_t, int32_t>(folder / "a.h5", {2, 2, 2}, pattern(8), {3}, {0, 1, 2});
-  EXPECT_THAT(refusal(), AllOf(HasSubstr("train/labels: 3 rows"), HasSubstr("train/images has 2")));
+  EXPECT_THAT(refusal(),
+              AllOf(HasSubstr("train/labels: has 3 rows"), HasSubstr("train/images has 2")));
   write_halves<float, int32_t>(folder / "a.h5", {1, 2, 2}, {1, 2, 3, 4}, {1}, {0});
   EXPECT_THAT(refusal(), HasSubstr("neither images"));
   write_halves<uint8_t, int32_t>(folder / "a.h5", {2, 2, 2}, Bytes(8, 3), {2}, {0, 1});
-  EXPECT_THAT(refusal(), HasSubstr("all pixels of channel 0 equal 3"));
+  EXPECT_THAT(refusal(), HasSubstr("all pixels of channel 0 are 3"));
   {
     Hdf5File file(folder / "a.h5");
     file.put<uint8_t>("train/images", {2, 2, 2}, pattern(8));
@@ -415,7 +416,7 @@ TEST(Hdf5Dataset, LayoutsThatAreNotFollowedAreRefused) {
     return H5Pset_virtual(layout, space, ".", "train/images", space);
   });
   for (const std::string& message : {elsewhere, made_up})
-    EXPECT_THAT(message, AllOf(HasSubstr("a.h5: train/labels: its numbers lie in other files"),
+    EXPECT_THAT(message, AllOf(HasSubstr("a.h5: train/labels: its numbers are in other files"),
                                HasSubstr("copy them into this one")));
   EXPECT_THAT(refusal([&](hid_t layout, hid_t) { return H5Pset_chunk(layout, 1, chunk); }),
               AllOf(HasSubstr("a.h5: train/labels: its chunks are larger than 1024 MiB"),

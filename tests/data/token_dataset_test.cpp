@@ -139,7 +139,7 @@ TEST_F(TokensTest, TheVocabularyStandsBesideTheShards) {
 TEST_F(TokensTest, VocabulariesThatDoNotFitAreRefused) {
   write_shards(250);
   config_.tokens.vocabulary = "characters";
-  EXPECT_THAT(refusal(Category::config), HasSubstr("lacks vocabulary.txt"));
+  EXPECT_THAT(refusal(Category::config), HasSubstr("needs vocabulary.txt"));
   config_.tokens.vocabulary = "bytes";
   EXPECT_THAT(refusal(Category::data), AllOf(HasSubstr("train_0000.tokens"),
                                              HasSubstr("vocabulary of 250, but bytes has 256")));
@@ -151,7 +151,7 @@ TEST_F(TokensTest, VocabulariesThatDoNotFitAreRefused) {
 TEST_F(TokensTest, BothSplitsAreOfOneVocabulary) {
   write_shards();
   write_token_shard(folder_ / "val_0000.tokens", counted(11), 299);
-  EXPECT_THAT(refusal(Category::data), HasSubstr("val_0000.tokens: a vocabulary of 299"));
+  EXPECT_THAT(refusal(Category::data), HasSubstr("val_0000.tokens: has a vocabulary of 299"));
   std::filesystem::remove(folder_ / "val_0000.tokens");
   EXPECT_THAT(refusal(Category::data), HasSubstr("val_0000.tokens"));
   config_.path = "auto";

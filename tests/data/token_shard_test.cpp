@@ -105,7 +105,7 @@ const std::vector<Broken> broken_shards = {
     {"Trailing", [](Bytes& bytes) { bytes.push_back(0); }, "byte 70: data beyond the 3"},
     {"Magic", [](Bytes& bytes) { bytes[0] = 's'; }, "bytes 0-7"},
     {"Format", [](Bytes& bytes) { bytes[8] = 2; }, "byte 8: format 2"},
-    {"Element", [](Bytes& bytes) { bytes[12] = 3; }, "byte 12: 3 bytes a token"},
+    {"Element", [](Bytes& bytes) { bytes[12] = 3; }, "byte 12: 3 bytes per token"},
     {"NoTokens", [](Bytes& bytes) { set(bytes, 16, 0, 8); }, "byte 16: contains no tokens"},
     {"CountOverflows",
      [](Bytes& bytes) { set(bytes, 16, std::numeric_limits<uint64_t>::max(), 8); }, "truncated"},

@@ -214,7 +214,7 @@ TEST(CodeProblem, NamesTheGpuTheBuildAndTheLineThatHelps) {
   EXPECT_EQ(code_problem(versions, gpu(12, 0)), std::nullopt);
   versions.architectures = "80-real 90-real";
   EXPECT_THAT(code_problem(versions, gpu(12, 0)).value_or(""),
-              HasSubstr("this build has code for 8.0, 9.0: configure"));
+              HasSubstr("this build has code for 8.0, 9.0 only: configure"));
 }
 
 // Older drivers run what is compiled, but do not compile it.

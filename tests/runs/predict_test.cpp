@@ -128,8 +128,8 @@ TEST_F(Predict, FilesThatCannotBeReadEndItOrAreLeftOut) {
   Output skipped = predict(
       {bad, good, missing, "--on-error", "skip", "--format", "json", "--to", file.string()});
   EXPECT_EQ(skipped.code, 0) << skipped.err;
-  EXPECT_THAT(skipped.err, HasSubstr("warning: " + bad + ": 10 bytes that are neither JPEG nor"));
-  EXPECT_THAT(skipped.err, HasSubstr("warning: " + missing + ": no such file"));
+  EXPECT_THAT(skipped.err, HasSubstr("warning: " + bad + ": its 10 bytes that are neither JPEG nor"));
+  EXPECT_THAT(skipped.err, HasSubstr("warning: " + missing + ": there is no such file"));
   EXPECT_THAT(skipped.err, HasSubstr("warning: 2 inputs left out\n"));
   Json rows = Json::parse(bytes_of(file));
   ASSERT_EQ(rows.size(), 1u);
@@ -261,7 +261,7 @@ TEST_F(Predict, APromptMayComeFromAFile) {
   std::ofstream(prompt) << "\n";
   EXPECT_THAT(refusal(2, {"--prompt-file", prompt}), HasSubstr("the prompt is empty"));
   std::ofstream(prompt) << std::string((1 << 20) + 1, 'a');
-  EXPECT_THAT(refusal(4, {"--prompt-file", prompt}), HasSubstr("over 1048576 bytes"));
+  EXPECT_THAT(refusal(4, {"--prompt-file", prompt}), HasSubstr("is larger than 1048576 bytes"));
   EXPECT_THAT(refusal(2, {prompt}),
               HasSubstr("takes no input files; give the text to continue by --prompt or"));
 }
@@ -287,13 +287,14 @@ TEST_F(Predict, SaysWhatItCannotDo) {
     EXPECT_EQ(output.code, code) << output.out;
     return output.err;
   };
-  EXPECT_THAT(refusal(2, {"--prompt", "x"}), HasSubstr("--prompt is for language models"));
+  EXPECT_THAT(refusal(2, {"--prompt", "x"}), HasSubstr("--prompt works with language models only"));
   EXPECT_THAT(refusal(2, {"--prompt-file", "x"}),
-              HasSubstr("--prompt-file is for language models"));
+              HasSubstr("--prompt-file works with language models only"));
   EXPECT_THAT(refusal(2, {"--on-error", "skip"}), HasSubstr("set data.on_error=skip"));
   EXPECT_THAT(refusal(2, {"--on-error", "maybe", "x"}), HasSubstr("--on-error"));
-  EXPECT_THAT(refusal(4, {"x"}), HasSubstr("x: no such file or folder"));
-  EXPECT_THAT(refusal(4, {"./data.pth=x"}), HasSubstr("./data.pth=x: no such file or folder"));
+  EXPECT_THAT(refusal(4, {"x"}), HasSubstr("x: there is no such file or folder"));
+  EXPECT_THAT(refusal(4, {"./data.pth=x"}),
+              HasSubstr("./data.pth=x: there is no such file or folder"));
   EXPECT_THAT(refusal(3, {"--device", "cuda:0"}), HasSubstr("cuda:0"));
   EXPECT_THAT(refusal(2, {"--format", "xml"}), HasSubstr("--format"));
   EXPECT_THAT(refusal(2, {"data.pth=x"}), HasSubstr("did you mean 'data.path'"));

@@ -60,11 +60,15 @@ TEST_P(ResumeRefusals, LeaveTheRunAsItWas) {
 INSTANTIATE_TEST_SUITE_P(
     Trainer, ResumeRefusals,
     testing::Values(
-        Refusal{"NeitherResumedNorOverwritten", {}, 2, "is not empty; continue with --resume auto"},
-        Refusal{"AnotherSeed", {"--resume", "auto", "--seed", "8"}, 2, "seed: 8 but the run of"},
-        Refusal{"OtherTowers", {"--resume", "auto", "towers=2"}, 2, "towers: 2 but the run of"},
-        Refusal{"AnotherBatch", {"--resume", "auto", "batch_size=4"}, 2, "batch_size: 4 but the"},
-        Refusal{"OtherThreads", {"--resume", "auto", "tower_threads=2"}, 2, "tower_threads: 2 but"},
+        Refusal{"NeitherResumedNorOverwritten",
+                {},
+                2,
+                "is not empty; continue the run with --resume auto"},
+        Refusal{"AnotherSeed", {"--resume", "auto", "--seed", "8"}, 2, "seed: 8, but the run of"},
+        Refusal{"OtherTowers", {"--resume", "auto", "towers=2"}, 2, "towers: 2, but the run of"},
+        Refusal{"AnotherBatch", {"--resume", "auto", "batch_size=4"}, 2, "batch_size: 4, but the"},
+        Refusal{
+            "OtherThreads", {"--resume", "auto", "tower_threads=2"}, 2, "tower_threads: 2, but"},
         Refusal{"AnotherModel",
                 {"--resume", "auto", "model.hidden=[17]"},
                 5,
@@ -106,7 +110,8 @@ INSTANTIATE_TEST_SUITE_P(
                 {"memory.limit=10KiB"},
                 6,
                 "memory.limit allows 10.0 KiB, of which 0 B is in use; set memory.limit: "},
-        Refusal{"NoAmountOfMemory", {"memory.limit=much"}, 2, "memory.limit: 'much' is no amount"},
+        Refusal{
+            "NoAmountOfMemory", {"memory.limit=much"}, 2, "memory.limit: 'much' is not an amount"},
         Refusal{"NoSuchParameterDevice",
                 {"parameter_device=cpu:5"},
                 2,

@@ -125,7 +125,7 @@ TEST(Placement, RefusesGpus) {
                "(NVIDIA Test)",
                2);
   expect_error(config_of({"cuda:0", "cpu:0"}), Category::config,
-               "cuda:0 and cpu:0 are of two kinds", 1);
+               "cuda:0 and cpu:0 are different kinds", 1);
   expect_error(config_of({"cuda"}), Category::device,
                "cuda: rank 0 (host a): no CUDA device is available: no NVIDIA driver was found", 0,
                2);
@@ -148,8 +148,9 @@ TEST(Placement, ProcessesShareTheGpusOut) {
   expect_error(config_of({"cuda"}), Category::device,
                "host a has 1 GPU for 2 processes, and each process needs its own; start at most 1",
                1, 2);
-  EXPECT_THAT(place(config_of({"auto"}), 8, {}, 1, 2).note,
-              testing::HasSubstr("the CPU: rank 0 (host a): host a has 1 GPU for 2 processes"));
+  EXPECT_THAT(
+      place(config_of({"auto"}), 8, {}, 1, 2).note,
+      testing::HasSubstr("the CPU, because rank 0 (host a): host a has 1 GPU for 2 processes"));
 }
 
 // A launcher that shows each process another GPU, which all call cuda:0.
