@@ -191,7 +191,7 @@ TEST(Rendezvous, DroppedStrangersAreMentioned) {
     if (rank == 0) {
       EXPECT_THAT(
           [&] { meet_at_master(launch_of(0, 2, port), info_of(0), 1.0); },
-          ThrowsMessage<Error>(AllOf(HasSubstr("rank 1 of 2 did not come"),
+          ThrowsMessage<Error>(AllOf(HasSubstr("rank 1 of 2 did not connect"),
                                      HasSubstr("is it started, and can it reach it?"),
                                      HasSubstr("1 connection from other programs, dropped"))));
       return;
