@@ -351,7 +351,7 @@ TEST_F(StoppedConversion, IsOfOneProcessAtATime) {
         };
         convert();
       },
-      testing::ExitedWithCode(3), "out.h5.partial: another process writes it");
+      testing::ExitedWithCode(3), "out.h5.partial: another process is writing it");
 }
 
 TEST_F(ConvertTest, WhatIsThereStaysUnlessOverwritten) {
@@ -370,7 +370,7 @@ TEST_F(ConvertTest, OnlyShardsAreEverReplaced) {
   options_.overwrite = true;
   convert();
   write_text(folder_ / "shards" / "thesis.tex", "precious");
-  EXPECT_THAT(refusal(Category::config), HasSubstr("thesis.tex: is no token shard"));
+  EXPECT_THAT(refusal(Category::config), HasSubstr("thesis.tex: is not a token shard"));
   options_.to = folder_ / "text.txt";
   EXPECT_THAT(refusal(Category::config), HasSubstr("text.txt: is a file"));
 }

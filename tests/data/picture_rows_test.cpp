@@ -212,11 +212,11 @@ std::vector<BadPicture> bad_pictures() {
   Bytes png = png_bytes(smooth_picture(4, 4));
   Bytes jpeg = jpeg_bytes(smooth_picture(40, 40));
   Bytes idx = idx_bytes(0x803, {2, 4, 4}, pattern(32));
-  return {{"Words", {'n', 'o'}, "2 bytes that are neither JPEG nor PNG"},
-          {"Empty", {}, "0 bytes that are neither JPEG nor PNG"},
+  return {{"Words", {'n', 'o'}, "2 bytes are neither JPEG nor PNG"},
+          {"Empty", {}, "0 bytes are neither JPEG nor PNG"},
           {"TruncatedPng", part(png, png.size() - 20), ""},
           {"TruncatedJpeg", part(jpeg, jpeg.size() / 2), ""},
-          {"Labels", idx_bytes(0x801, {3}, pattern(3)), "holds labels, expected images"},
+          {"Labels", idx_bytes(0x801, {3}, pattern(3)), "contains labels, expected images"},
           {"TruncatedIdxHeader", part(idx, 9), "within the IDX header"},
           {"EmptyIdx", idx_bytes(0x803, {0, 4, 4}, {}), "dimension 0 is 0"}};
 }
