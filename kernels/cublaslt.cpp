@@ -10,13 +10,14 @@ namespace {
 void* open_library() {
   std::string file = fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR);
   if (void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
-  fail(Category::device, "{}: {}; install CUDA {}'s cuBLAS", file, ::dlerror(), CUBLAS_VER_MAJOR);
+  fail(Category::device, "{}: {}; install cuBLAS for CUDA {}", file, ::dlerror(), CUBLAS_VER_MAJOR);
 }
 
 template <typename Function>
 void find(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(::dlsym(library, name));
-  if (!function) fail(Category::device, "cuBLASLt has no {}: it is too old", name);
+  if (!function)
+    fail(Category::device, "cuBLASLt has no {}: it is too old; install a newer one", name);
 }
 
 }  // namespace

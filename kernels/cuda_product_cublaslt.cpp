@@ -184,7 +184,9 @@ struct CudaProduct::Prepared {
 
 CudaProduct::CudaProduct(const ProductShape& shape, CudaLibraries* libraries) {
   auto found = find(shape, libraries, 1);
-  if (found.empty()) fail(Category::device, "cuBLASLt has no algorithm for a product");
+  if (found.empty())
+    fail(Category::device,
+         "cuBLASLt has no algorithm for this matrix product; try another precision or batch size");
   *this = std::move(found[0]);
 }
 

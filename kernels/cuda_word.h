@@ -27,7 +27,7 @@ decltype(auto) with_word(int64_t bytes, const Visit& visit) {
     case 8:
       return visit(uint64_t{});
     default:
-      require(bytes == widest_word, "no word has {} bytes", bytes);
+      require(bytes == widest_word, "there is no word of {} bytes", bytes);
       return visit(Pack<uint32_t, 4>{});
   }
 }

@@ -9,10 +9,10 @@ namespace {
 void check_padded_rows(const Op& op, const PaddedRows& takes, const KernelRequest& request) {
   for (size_t i = 0; i < request.inputs.size(); ++i)
     require(request.inputs[i].row_pitch == 0 || static_cast<int>(i) == takes.input,
-            "[{}] takes no padded rows of input {}", op.name(), i);
+            "[{}] does not take padded rows of input {}", op.name(), i);
   for (size_t i = 0; i < request.outputs.size(); ++i)
     require(request.outputs[i].row_pitch == 0 || (i == 0 && takes.output),
-            "[{}] makes no padded rows of output {}", op.name(), i);
+            "[{}] does not make padded rows of output {}", op.name(), i);
 }
 
 }  // namespace

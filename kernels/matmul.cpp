@@ -20,7 +20,7 @@ std::vector<TensorSpec> MatmulOp::infer(std::span<const TensorSpec> inputs) cons
   const auto [transpose_a, transpose_b] = attributes_;
   int64_t k_of_a = a.shape[transpose_a ? rank - 2 : rank - 1];
   int64_t k_of_b = b.shape[transpose_b ? rank - 1 : rank - 2];
-  expect(*this, k_of_a == k_of_b, "{}{} and {}{} do not meet: {} columns, {} rows",
+  expect(*this, k_of_a == k_of_b, "{}{} and {}{} cannot be multiplied: {} columns, {} rows",
          to_string(a.shape), transpose_a ? " transposed" : "", to_string(b.shape),
          transpose_b ? " transposed" : "", k_of_a, k_of_b);
   TensorSpec y = a;

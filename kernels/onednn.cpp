@@ -13,7 +13,7 @@ namespace spire::onednn {
 
 dnnl::memory::data_type data_type(DType dtype) {
   require(dtype == DType::f32 || dtype == DType::bf16,
-          "oneDNN kernels compute fp32 and bf16, not {}", name(dtype));
+          "oneDNN kernels support fp32 and bf16, got {}", name(dtype));
   return dtype == DType::f32 ? dnnl::memory::data_type::f32 : dnnl::memory::data_type::bf16;
 }
 
@@ -270,7 +270,7 @@ void refuse(const Op& op, const KernelRequest& request, const dnnl::error& error
   bool bf16 = false;
   for (const TensorSpec& spec : request.inputs) bf16 |= spec.dtype == DType::bf16;
   if (bf16 && error.status == dnnl_unimplemented) {
-    fail(Category::device, "[{}] no bf16 implementation on this CPU; use precision: fp32",
+    fail(Category::device, "[{}] bf16 is not supported on this CPU; use precision: fp32",
          op.name());
   }
   fail(Category::device, "{}: oneDNN could not prepare it: {} (status {})",

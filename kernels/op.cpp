@@ -13,8 +13,10 @@ std::string to_string(const TensorSpec& spec) {
 }
 
 void Op::gradient(GradientBuilder&) const {
-  fail(Category::config, "[{}] has no gradient; a parameter or input before it cannot be trained",
-       name());
+  fail(
+      Category::config,
+      "[{}] has no gradient, so parameters before it cannot be trained; remove it, or put it first",
+      name());
 }
 
 void expect_inputs(const Op& op, std::span<const TensorSpec> inputs, size_t least, size_t most) {

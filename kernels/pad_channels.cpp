@@ -9,7 +9,7 @@ std::vector<TensorSpec> PadChannelsOp::infer(std::span<const TensorSpec> inputs)
   const TensorSpec& x = inputs[0];
   expect(*this, is_float_type(x.dtype) && x.shape.rank() >= 1 && x.shape.elements() > 0,
          "cannot pad {}", to_string(x));
-  expect(*this, x.shape.back() < channels_, "{} has {} channels, no fewer than {}",
+  expect(*this, x.shape.back() < channels_, "{} has {} channels, which is not fewer than {}",
          to_string(x.shape), x.shape.back(), channels_);
   TensorSpec y = x;
   y.shape[y.shape.rank() - 1] = channels_;

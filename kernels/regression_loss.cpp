@@ -10,8 +10,9 @@ namespace {
 
 void expect_pair(const Op& op, std::span<const TensorSpec> inputs) {
   expect_inputs(op, inputs, 2, 2);
-  expect(op, inputs[0].shape == inputs[1].shape, "prediction {} and target {} differ",
-         to_string(inputs[0]), to_string(inputs[1]));
+  expect(op, inputs[0].shape == inputs[1].shape,
+         "prediction {} and target {} must have the same shape", to_string(inputs[0]),
+         to_string(inputs[1]));
   for (const TensorSpec& input : inputs)
     expect(op, is_float_type(input.dtype) && input.shape.rank() >= 1, "cannot compute on {}",
            to_string(input));

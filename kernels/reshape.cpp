@@ -36,8 +36,9 @@ std::vector<TensorSpec> ReshapeOp::infer(std::span<const TensorSpec> inputs) con
   Shape shape = resolved(shape_, inputs[0].shape.elements());
   auto dims = shape.dims();
   bool sized = std::all_of(dims.begin(), dims.end(), [](int64_t d) { return d >= 0; });
-  expect(*this, sized && shape.elements() == inputs[0].shape.elements(), "{} does not fill {}",
-         to_string(inputs[0]), to_string(shape_));
+  expect(*this, sized && shape.elements() == inputs[0].shape.elements(),
+         "cannot reshape {} to {}: they have different numbers of values", to_string(inputs[0]),
+         to_string(shape_));
   return {{shape, inputs[0].dtype}};
 }
 

@@ -19,7 +19,8 @@ void expect_rows(const Op& op, std::span<const TensorSpec> inputs,
   expect(op, label_smoothing >= 0 && label_smoothing < 1, "label_smoothing {} is outside [0, 1)",
          label_smoothing);
   expect(op, rows_per_sample > 0 && logits.shape[0] % rows_per_sample == 0,
-         "{} rows are not samples of {} rows each", logits.shape[0], rows_per_sample);
+         "{} rows cannot be divided into samples of {} rows each", logits.shape[0],
+         rows_per_sample);
 }
 
 // The second labels and their shares, inputs `first` and `first` + 1.

@@ -13,7 +13,7 @@ std::vector<TensorSpec> TransposeOp::infer(std::span<const TensorSpec> inputs) c
     fits = axes_[i] >= 0 && axes_[i] < x.rank() && !seen[static_cast<size_t>(axes_[i])];
     if (fits) seen[static_cast<size_t>(axes_[i])] = true;
   }
-  expect(*this, fits, "({}) does not order the axes of {}", fmt::join(axes_, ", "),
+  expect(*this, fits, "({}) is not an order of the axes of {}", fmt::join(axes_, ", "),
          to_string(inputs[0]));
   TensorSpec y = inputs[0];
   for (int i = 0; i < x.rank(); ++i) y.shape[i] = x[axes_[static_cast<size_t>(i)]];

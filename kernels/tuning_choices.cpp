@@ -21,7 +21,7 @@ const std::string* TuningChoices::find(const std::string& key) const {
 }
 
 void TuningChoices::set(const std::string& key, const std::string& choice) {
-  require(is_plain(key) && is_plain(choice), "tuning: '{}' and '{}' are not a line each", key,
+  require(is_plain(key) && is_plain(choice), "tuning: '{}' and '{}' must be one line each", key,
           choice);
   choices_[key] = choice;
 }

@@ -36,8 +36,8 @@ Value gpt(Graph& graph, Value tokens, const ModelConfig& config, int64_t vocabul
   int64_t length = graph.spec(tokens).shape.back(), context = config.context.value_or(length);
   if (length > context) {
     fail(Category::config,
-         "model.context: {} positions are fewer than the {} tokens of the data's rows", context,
-         length);
+         "model.context: {} is less than the {} tokens of the data's rows; use at least that",
+         context, length);
   }
   auto [x, table] = embedding(graph, "tokens", tokens, vocabulary, size.width,
                               graph.compute_dtype(), normal(kDeviation));

@@ -46,7 +46,8 @@ Extent2d conv_padding(const Build& b) {
   Extent2d kernel = b.extent("kernel"), dilation = b.extent("dilation");
   int64_t h = dilation.h * (kernel.h - 1), w = dilation.w * (kernel.w - 1);
   if (h % 2 != 0 || w % 2 != 0) {
-    fail(Category::config, "padding: same needs an odd kernel, got {}; give a number",
+    fail(Category::config,
+         "padding: same needs an odd kernel, got {}; use an odd kernel or give padding as a number",
          to_string(kernel));
   }
   return {h / 2, w / 2};
@@ -120,13 +121,14 @@ Value build_reshape(const Build& b) {
   int64_t* open = nullptr;
   for (int64_t& dim : dims) {
     if (dim == 0 || (dim == -1 && open != nullptr) || (dim > 0 && known > values / dim))
-      fail(Category::config, "shape ({}) is none of {} values", fmt::join(dims, ", "), values);
+      fail(Category::config, "cannot be reshaped to ({}): there are {} values",
+           fmt::join(dims, ", "), values);
     dim == -1 ? void(open = &dim) : void(known *= dim);
   }
   if (open != nullptr) *open = values / known;
   dims.insert(dims.begin(), from[0]);
   if (dims.size() > Shape::max_rank)
-    fail(Category::config, "shape has over {} axes", Shape::max_rank - 1);
+    fail(Category::config, "shape has more than {} axes", Shape::max_rank - 1);
   return reshape(b.graph, b.x, Shape(dims));
 }
 
@@ -254,7 +256,7 @@ class LayersBuilder {
       bool same = graph_.spec(x).shape == graph_.spec(y).shape;
       bool project = kind == "projection" || (kind == "auto" && !same);
       if (!project && !same) {
-        fail(Category::config, "its layers make {} of it; use shortcut: auto",
+        fail(Category::config, "its layers turn it into {}; use shortcut: auto",
              to_string(graph_.spec(y).shape));
       }
       return add(graph_, y, project ? projection(layer, x, y, name + ".shortcut") : x);

@@ -38,7 +38,8 @@ const ModelEntry& find_model(const std::string& name) {
   for (const auto& entry : models()) {
     if (entry.name == name) return entry;
   }
-  fail(Category::config, "unknown model '{}'; known: {}", name, fmt::join(model_names(), ", "));
+  fail(Category::config, "unknown model '{}'; must be one of: {}", name,
+       fmt::join(model_names(), ", "));
 }
 
 // What the batch brings, by name.
@@ -87,11 +88,11 @@ void add_class_loss(Graph& graph, Value logits, const Inputs& inputs, const Loss
     return;
   }
   if (other_labels)
-    fail(Category::config, "data.augment: mixup and cutmix need loss.name cross_entropy, not {}",
+    fail(Category::config, "data.augment: mixup and cutmix need loss.name: cross_entropy, got {}",
          loss.name);
   if (loss.name == "mse") return mse_loss(graph, logits, labels);
   if (loss.name == "l1") return l1_loss(graph, logits, labels);
-  fail(Category::config, "loss.name: {} is not for classes; use cross_entropy, mse or l1",
+  fail(Category::config, "loss.name: {} does not fit classes; use cross_entropy, mse or l1",
        loss.name);
 }
 
@@ -106,14 +107,14 @@ void add_regression_loss(Graph& graph, Value prediction, Value target, const Los
   } else if (loss.name == "l1_l2") {
     kind = Regression::l1_l2;
   } else if (loss.name != "auto") {
-    fail(Category::config, "loss.name: {} is for classes; use mse, l1 or l1_l2", loss.name);
+    fail(Category::config, "loss.name: {} needs classes; use mse, l1 or l1_l2", loss.name);
   }
   reconstruction_loss(graph, prediction, target, kind);
 }
 
 void add_token_loss(Graph& graph, Value logits, Value targets, const LossConfig& loss) {
   if (loss.name != "auto" && loss.name != "cross_entropy")
-    fail(Category::config, "loss.name: {} is not for tokens; use cross_entropy", loss.name);
+    fail(Category::config, "loss.name: {} does not fit tokens; use cross_entropy", loss.name);
   cross_entropy_loss(graph, logits, targets, static_cast<float>(loss.label_smoothing));
 }
 
@@ -134,7 +135,8 @@ void check_output(const Graph& graph, Value output, Task task, const ModelInput&
   if (task == Task::reconstruct) dims = {input.batch, sample[0], sample[1], sample[2]};
   const Shape& shape = graph.spec(output).shape;
   if (shape == Shape(dims)) return;
-  fail(Category::config, "model.layers: the last layer's result is {}, a batch of {} needs {}{}",
+  fail(Category::config,
+       "model.layers: the output of the last layer is {}, but for a batch of {} it must be {}{}",
        to_string(shape), input.batch, to_string(Shape(dims)),
        task == Task::reconstruct ? "" : "; end with flatten and {dense: {units: classes}}");
 }
@@ -155,7 +157,8 @@ Task task_of(const ModelConfig& model, const std::vector<Column>& columns) {
   bool vectors = has("images") || has("features");
   auto expect = [&](bool fits, Task task, const char* needs) {
     if (fits) return task;
-    fail(Category::config, "model.name: {} needs {}, but the data has {}; see data.name",
+    fail(Category::config,
+         "model.name: {} needs {}, but the data has {}; set another model.name or data.name",
          model.name, needs, column_names(columns));
   };
   switch (output_of(model, columns)) {

@@ -74,7 +74,8 @@ std::string block_name(int64_t stage, int64_t block) {
 
 Value cifar_resnet(Graph& graph, Value images, const ModelConfig& config, int64_t classes) {
   if (config.depth < 8 || (config.depth - 2) % 6 != 0) {
-    fail(Category::config, "model.depth: a resnet has 6n+2 layers (8, 14, 20, 32, ...), got {}",
+    fail(Category::config,
+         "model.depth: a ResNet for CIFAR has 6n+2 layers (8, 14, 20, 32, ...), got {}",
          config.depth);
   }
   int64_t count = (config.depth - 2) / 6;
@@ -100,7 +101,7 @@ std::array<int64_t, 4> imagenet_stages(int64_t depth) {
       return {3, 4, 23, 3};
     default:
       fail(Category::config,
-           "model.depth: a resnet of variant imagenet has 18, 34, 50 or 101 layers, got {}", depth);
+           "model.depth: a ResNet for ImageNet has 18, 34, 50 or 101 layers, got {}", depth);
   }
 }
 

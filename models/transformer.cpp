@@ -51,14 +51,14 @@ TransformerSize transformer_size(
     if (name == config.size) found = &size;
   }
   if (found == nullptr) {
-    fail(Category::config, "model.size: {} is no size of a {}; use {}", config.size, config.name,
+    fail(Category::config, "model.size: {} is not a size of a {}; use {}", config.size, config.name,
          fmt::join(names, ", "));
   }
   TransformerSize size{config.blocks.value_or(found->blocks), config.width.value_or(found->width),
                        config.heads.value_or(found->heads)};
   if (size.width % size.heads != 0) {
-    fail(Category::config, "model.heads: {} heads do not divide the width {}", size.heads,
-         size.width);
+    fail(Category::config, "model.heads: {} does not divide model.width {}; use a divisor of it",
+         size.heads, size.width);
   }
   return size;
 }

@@ -24,7 +24,7 @@ std::array<int, 5> groups_of(int64_t depth) {
     case 19:
       return {2, 2, 4, 4, 4};
     default:
-      fail(Category::config, "model.depth: a vgg has 11, 13, 16 or 19 layers, got {}", depth);
+      fail(Category::config, "model.depth: a VGG has 11, 13, 16 or 19 layers, got {}", depth);
   }
 }
 

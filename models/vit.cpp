@@ -22,7 +22,8 @@ Value patches(Graph& graph, Value images, int64_t patch, int64_t width) {
   const Shape& shape = graph.spec(images).shape;
   if (shape.rank() != 4 || shape[1] % patch != 0 || shape[2] % patch != 0) {
     fail(Category::config,
-         "model.patch: squares of {} pixels do not divide the data's rows {}; choose one that does",
+         "model.patch: {} does not divide the height and width of the data's images {}; use a "
+         "divisor of both",
          patch, to_string(Shape(shape.dims().subspan(1))));
   }
   auto inputs = static_cast<double>(patch * patch * shape[3]);

@@ -1,6 +1,7 @@
 #include "arguments.h"
 
 #include <spire/base/error.h>
+#include <spire/base/message_words.h>
 #include <spire/config/scalar.h>
 #include <spire/config/schema.h>
 #include <spire/config/text.h>
@@ -44,7 +45,7 @@ auto integer_between(int64_t least, int64_t most) {
 
 std::string one_of_levels(const std::string& word) {
   bool known = word == "info" || word == "warning" || word == "error";
-  return known ? "" : fmt::format("'{}' is none of info, warning, error", word);
+  return known ? "" : fmt::format("must be info, warning or error, got '{}'", word);
 }
 
 void add_key_options(CLI::App& app, Raw& raw) {
@@ -75,7 +76,8 @@ void add_config_options(CLI::App& app, Raw& raw) {
 
 void add_log_options(CLI::App& app, Arguments& a) {
   app.add_flag("-q,--quiet", a.quiet, "no progress on stderr; warnings and results stay");
-  app.add_option("--log-level", a.log_level, "least important message on stderr")
+  app.add_option("--log-level", a.log_level,
+                 "which messages to print on stderr: this level and above")
       ->check(one_of_levels)
       ->type_name("info|warning|error");
 }
@@ -99,8 +101,7 @@ void add_train_options(CLI::App& app, Raw& raw) {
       ->check(integer_between(1, 4096))
       ->type_name("N");
   app.add_option("--max-restarts", a.max_restarts,
-                 "when a process dies or hangs, start again from the newest checkpoint, up to M "
-                 "times")
+                 "when a process dies or hangs, restart from the newest checkpoint, up to M times")
       ->check(integer_between(0, 1'000'000))
       ->type_name("M");
   add_log_options(app, a);
@@ -118,45 +119,49 @@ void add_predict_options(CLI::App& app, Arguments& a) {
                  "without any: the run's test data. A word KEY.PATH=VALUE changes a config key, "
                  "such as data.path of the test data; write ./NAME of a file that is named so")
       ->type_name("INPUT");
-  app.add_option("--device", p.device, "where to compute: cpu, cpu:N, cuda:N")->type_name("DEVICE");
+  app.add_option("--device", p.device, "where to compute: cpu, or a GPU such as cuda:0")
+      ->type_name("DEVICE");
   app.add_option("--batch", p.batch, "samples computed at a time")
       ->check(positive_integer)
       ->type_name("N");
-  app.add_option("--count", p.count, "so many samples, the first ones; otherwise all")
+  app.add_option("--count", p.count, "predict only the first N samples; otherwise all")
       ->check(positive_integer)
       ->type_name("N");
   app.add_option("--on-error", p.on_error,
-                 "an input, or a row of it, that cannot be read: ends all, or is left out; stop")
+                 "an input, or a row of one, that cannot be read stops the command (the default), "
+                 "or is skipped")
       ->check(CLI::IsMember({"stop", "skip"}))
       ->type_name("stop|skip");
-  app.add_option("--format", p.format, "of class probabilities and values")
+  app.add_option("--format", p.format, "format of class probabilities and values")
       ->check(CLI::IsMember({"csv", "json"}))
       ->type_name("csv|json");
-  app.add_option("--to", p.to, "file to write; images: folder, otherwise ./predictions")
+  app.add_option("--to", p.to, "file to write; for images the folder, ./predictions by default")
       ->type_name("PATH");
   app.add_flag("--overwrite", a.overwrite, "replace files that are there and hold something");
-  auto* prompt = app.add_option("--prompt", p.prompt, "language models: the text to go on from");
+  auto* prompt = app.add_option("--prompt", p.prompt, "language models: the text to continue");
   prompt->type_name("TEXT");
-  app.add_option("--prompt-file", p.prompt_file,
-                 "language models: the file of that text, without its last line end; -: stdin")
+  app.add_option(
+         "--prompt-file", p.prompt_file,
+         "language models: file with the text to continue, without its last newline; -: stdin")
       ->excludes(prompt)
       ->type_name("FILE");
   app.add_option("--tokens", p.tokens, "language models: tokens to generate")
       ->check(positive_integer)
       ->type_name("N");
   app.add_option("--temperature", p.temperature,
-                 "language models: 0 always takes the likeliest token, 1 draws as trained")
+                 "language models: temperature of sampling; 0: always the most likely token")
       ->check(CLI::Range(0.0, 100.0))
       ->type_name("X");
-  app.add_option("--top-k", p.top_k, "language models: draw from the K likeliest; 0: from all")
+  app.add_option("--top-k", p.top_k,
+                 "language models: sample from the K most likely tokens; 0: from all")
       ->check(integer_between(0, 1'000'000))
       ->type_name("K");
   add_log_options(app, a);
 }
 
 constexpr const char* data_footer =
-    "Which dataset is said as for train: data.name, data.path and the other keys data.*\n"
-    "(trainer --help-config). docs/formats.md describes the files.\n";
+    "The dataset is given as for train, by data.name, data.path and the other keys of "
+    "data\n(trainer --help-config). docs/formats.md describes the files.\n";
 
 void add_convert_options(CLI::App& app, Raw& raw) {
   Arguments& a = raw.arguments;
@@ -164,19 +169,20 @@ void add_convert_options(CLI::App& app, Raw& raw) {
   app.add_option("--to", a.dataset.to,
                  "hdf5: the file, *.h5 or *.hdf5, else the folder of data.h5; tokens: the folder")
       ->type_name("PATH");
-  app.add_option("--format", a.dataset.format, "what is made; auto: tokens of text, else hdf5")
+  app.add_option("--format", a.dataset.format, "format to write; auto: tokens for text, else hdf5")
       ->check(CLI::IsMember({"auto", "hdf5", "tokens"}))
       ->type_name("hdf5|tokens");
   app.add_option("--order", a.dataset.order,
-                 "hdf5: of the training rows; auto: shuffled, by the seed, for image_folder")
+                 "hdf5: order of the training rows; auto: shuffled by the seed for image_folder, "
+                 "else source")
       ->check(CLI::IsMember({"auto", "source", "shuffled"}))
       ->type_name("source|shuffled");
-  app.add_option("--shard-tokens", a.dataset.shard_tokens, "tokens of a shard, at most")
+  app.add_option("--shard-tokens", a.dataset.shard_tokens, "most tokens in one shard")
       ->check(positive_integer)
       ->type_name("N");
-  app.add_option("--seed", raw.seed, "of the order; the same as seed=N")->type_name("N");
+  app.add_option("--seed", raw.seed, "seed of the order; the same as seed=N")->type_name("N");
   app.add_flag("--overwrite", a.overwrite,
-               "replace what is there, and begin again where the source has changed");
+               "replace an existing result, and start again if the source has changed");
   add_print_options(app, a);
   add_log_options(app, a);
   app.footer(std::string(data_footer) +
@@ -203,7 +209,8 @@ void add_verify_options(CLI::App& app, Raw& raw) {
   add_print_options(app, raw.arguments);
   add_log_options(app, raw.arguments);
   app.footer(std::string(data_footer) +
-             "Names the first 20 bad rows by file and place. Exit code: 0 all is good, 4 not.\n");
+             "Names the first 20 bad rows by file and place. Exit code: 0 if all rows are good, "
+             "else 4.\n");
 }
 
 void add_options(CLI::App& app, const Command& command, Raw& raw) {
@@ -220,14 +227,14 @@ void add_options(CLI::App& app, const Command& command, Raw& raw) {
           ->type_name("RUN|FILE|best|latest");
       return add_log_options(app, raw.arguments);
     case Options::predict:
-      app.add_option("--seed", raw.seed, "of generated text; the same as seed=N")->type_name("N");
+      app.add_option("--seed", raw.seed, "seed of generated text; the same as seed=N")
+          ->type_name("N");
       return add_predict_options(app, raw.arguments);
     case Options::plan:
       add_config_options(app, raw);
-      app.add_option(
-             "--gpu", raw.arguments.gpu,
-             "print in its place how long a tower's step may take on a GPU that need not be "
-             "here, estimated from operations and bytes: h100, a100, l4, rtx4090")
+      app.add_option("--gpu", raw.arguments.gpu,
+                     "instead, estimate the time of a tower's step on a GPU from operations and "
+                     "bytes; the GPU need not be here: h100, a100, l4 or rtx4090")
           ->type_name("NAME");
       return;
     case Options::convert:
@@ -238,7 +245,7 @@ void add_options(CLI::App& app, const Command& command, Raw& raw) {
       return add_verify_options(app, raw);
     case Options::devices:
       app.add_flag("--probe", raw.arguments.probe,
-                   "write and read memory of each GPU; exit code 8 where one fails");
+                   "test each GPU by writing and reading its memory; exit code 8 if one fails");
       return;
     case Options::verbose:
       app.add_flag("--verbose", raw.arguments.verbose, "build, libraries and GPU software too");
@@ -274,28 +281,30 @@ void unify_dashes(std::vector<std::string>& words) {
   std::string key = option.substr(std::min(option.find_first_not_of('-'), option.size()));
   std::ranges::replace(key, '-', '_');
   if (find_field(key) != nullptr) {
-    fail(Category::config, "{}: a config key is written without dashes: {}=VALUE", option, key);
+    fail(Category::config, "{}: is a config key, which is written without dashes: {}=VALUE", option,
+         key);
   }
   std::vector<std::string> known;
   for (const CLI::Option* candidate : app.get_options()) {
     for (const std::string& name : candidate->get_lnames()) known.push_back("--" + name);
   }
   std::string near = nearest(option, known);
-  fail(Category::config, "{}: unknown option of trainer {}; {}", option, app.get_name(),
-       near.empty() ? fmt::format("trainer {} --help lists all", app.get_name())
-                    : fmt::format("did you mean {}?", near));
+  fail(Category::config, "{}: unknown option of trainer {}{}", option, app.get_name(),
+       near.empty() ? fmt::format("; trainer {} --help lists the options", app.get_name())
+                    : did_you_mean(near));
 }
 
 void refuse_stray_words(const std::vector<std::string>& overrides) {
   for (const std::string& word : overrides) {
     if (word.find('=') != std::string::npos) continue;
     if (is_command(word)) {
-      fail(Category::config, "{0}: a subcommand stands first: trainer {0} ...", word);
+      fail(Category::config, "{0}: a subcommand must be the first word: trainer {0} ...", word);
     }
     std::string near = nearest(word, command_names());
     if (word.ends_with(".yaml") || word.ends_with(".yml")) near = fmt::format("--config {}", word);
-    fail(Category::config, "{}: neither a subcommand nor key.path=value{}", word,
-         near.empty() ? "; trainer --help lists both" : fmt::format("; did you mean {}?", near));
+    fail(Category::config, "'{}' is neither a subcommand nor of the form KEY.PATH=VALUE{}", word,
+         near.empty() ? "; trainer --help lists the subcommands, trainer --help-config the keys"
+                      : did_you_mean(near));
   }
 }
 
@@ -335,9 +344,8 @@ std::string general_help() {
   }
   return text +
          "\ntrainer SUBCOMMAND --help lists the options; without a subcommand they are those of "
-         "train.\n"
-         "trainer --help-config lists the keys of a config.\n\n"
-         "  trainer --config configs/fashion_mnist_cnn.yaml devices=cpu:2 epochs=3\n";
+         "train.\ntrainer --help-config lists the keys of a config.\n\n  trainer --config "
+         "configs/fashion_mnist_cnn.yaml devices=2xcpu epochs=3\n";
 }
 
 // "dataset", "convert" become "dataset convert": a subcommand of two words is then one.
@@ -349,9 +357,8 @@ void join_two_words(std::vector<std::string>& words) {
   if (seconds.empty()) return;
   std::string second = words.size() > 1 ? words[1] : "";
   if (std::ranges::count(seconds, second) == 0) {
-    std::string near = nearest(second, seconds);
-    fail(Category::config, "trainer {} {}: give one of {}{}", words.front(), second,
-         fmt::join(seconds, ", "), near.empty() ? "" : fmt::format("; did you mean {}?", near));
+    fail(Category::config, "trainer {0}: expected one of {1} after {0}, got '{2}'{3}",
+         words.front(), fmt::join(seconds, ", "), second, did_you_mean(nearest(second, seconds)));
   }
   words[1] = words[0] + " " + second;
   words.erase(words.begin());
@@ -361,7 +368,7 @@ void join_two_words(std::vector<std::string>& words) {
 bool put_command_first(std::vector<std::string>& words) {
   if (words.empty()) {
     fail(Category::config,
-         "nothing to train: give --config FILE or key.path=value; see trainer --help");
+         "there is nothing to train; give --config FILE or KEY.PATH=VALUE, see trainer --help");
   }
   if (words.front() == "--help" || words.front() == "-h" || words.front() == "help") return false;
   if (words.front() == "--version") words.front() = "version";
@@ -391,7 +398,8 @@ Arguments parse_arguments(std::vector<std::string> words) {
   for (const std::string& word : app.remaining()) {
     if (word.starts_with('-')) refuse_option(app, word);
     refuse_stray_words({word});
-    fail(Category::config, "{}: trainer {} takes no config", word, app.get_name());
+    fail(Category::config, "'{}' is not expected: trainer {} takes no config; leave it out", word,
+         app.get_name());
   }
   return finish(raw, app);
 }

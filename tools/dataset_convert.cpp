@@ -1,5 +1,6 @@
 // trainer dataset convert: any dataset as one HDF5 file, or a text as token shards.
 #include <spire/base/error.h>
+#include <spire/base/message_words.h>
 #include <spire/data/convert.h>
 #include <spire/observe/text_table.h>
 #include <spire/observe/units.h>
@@ -17,17 +18,19 @@ namespace spire::tool {
 
 namespace {
 
-constexpr std::string_view stopping = "\nstopping: the same command goes on; Ctrl+C ends at once\n";
+constexpr std::string_view stopping =
+    "\nstopping: repeat the same command to continue; press Ctrl+C again to end at once\n";
 
 void tell_result(const ConvertResult& result) {
   const char* unit = result.format == "tokens" ? "tokens" : "samples";
   Sections sections;
   sections.add("written", fmt::format("{}, {}", result.path.string(), bytes_text(result.bytes)));
-  sections.add("samples", fmt::format("{} {} to train on, {} to test on", count_text(result.train),
-                                      unit, count_text(result.test)));
+  sections.add("samples", fmt::format("{} {} for training, {} for testing",
+                                      count_text(result.train), unit, count_text(result.test)));
   if (result.skipped > 0)
-    sections.add("replaced", fmt::format("{} broken samples; the first: {}",
-                                         count_text(result.skipped), result.first_problem));
+    sections.add("replaced", fmt::format("{}; the first: {}",
+                                         counted(result.skipped, "broken sample"),
+                                         result.first_problem));
   sections.add("to read it",
                fmt::format("data.name={} data.path={}", result.format, result.path.string()));
   print_result("{}", sections.text());
@@ -40,7 +43,9 @@ int run_dataset_convert(const Arguments& arguments) {
   if (!resolved) return 0;
   const DatasetArguments& asked = arguments.dataset;
   if (asked.to.empty())
-    fail(Category::config, "trainer dataset convert: --to PATH says where the result goes");
+    fail(Category::config,
+         "trainer dataset convert: the option --to is missing; add --to PATH, where the result is "
+         "written");
   print_warnings(*resolved);
   StopSignals signals(stopping);
   WorkLine line(std::cerr, "converted", terminal_of(STDERR_FILENO),

@@ -1,5 +1,6 @@
 // trainer dataset inspect: what a dataset is.
 #include <spire/base/error.h>
+#include <spire/base/message_words.h>
 #include <spire/data/describe.h>
 #include <spire/observe/text_table.h>
 #include <spire/observe/units.h>
@@ -37,10 +38,10 @@ std::string class_text(const DescribedHalf& half) {
   auto [least, most] = std::ranges::minmax_element(half.class_counts);
   double mean = static_cast<double>(half.samples - half.strange_labels) /
                 static_cast<double>(half.class_counts.size());
-  std::string text = fmt::format("min {}, max {}, mean {:.1f} samples a class", count_text(*least),
-                                 count_text(*most), mean);
+  std::string text = fmt::format("min {}, max {}, mean {:.1f} samples per class",
+                                 count_text(*least), count_text(*most), mean);
   if (half.strange_labels > 0)
-    text += fmt::format(", {} labels are no class", count_text(half.strange_labels));
+    text += fmt::format(", {} outside the classes", counted(half.strange_labels, "label"));
   return text;
 }
 
@@ -51,7 +52,7 @@ void add_halves(Sections& sections, const DatasetDescription& data) {
     if (!half->class_counts.empty()) classes.push_back({name, class_text(*half)});
     if (half->files > 0 && (half == &data.train || !data.same_files))
       storage.push_back({data.same_files ? "both" : name, bytes_text(half->bytes),
-                         fmt::format("{} file{}", half->files, half->files == 1 ? "" : "s")});
+                         counted(half->files, "file")});
     for (size_t i = 0; i < std::min(half->layout.size(), most_parts); ++i)
       layout.push_back({half->layout[i]});
     if (half->layout.size() > most_parts)

@@ -1,5 +1,6 @@
 // trainer dataset verify: reads every row once.
 #include <spire/base/error.h>
+#include <spire/base/message_words.h>
 #include <spire/data/verify.h>
 #include <spire/observe/units.h>
 #include <unistd.h>
@@ -19,11 +20,21 @@ namespace {
 
 std::string half_text(const char* name, const VerifiedHalf& half) {
   std::string text =
-      fmt::format("{:<5}  {} samples, {} bad", name, count_text(half.rows), count_text(half.bad));
+      fmt::format("{:<5}  {} {}, {} bad", name, count_text(half.rows),
+                  noun_form(half.rows, "sample"), count_text(half.bad));
   if (half.checksums > 0)
-    text += fmt::format("; {} checksums compared", count_text(half.checksums));
+    text += fmt::format("; {} {} compared", count_text(half.checksums),
+                        noun_form(half.checksums, "checksum"));
   if (half.wrong > 0) text += fmt::format(", {} wrong", count_text(half.wrong));
   return text + "\n";
+}
+
+// "1 bad sample", "2 bad samples and 1 wrong checksum"
+std::string problems_text(const VerifyResult& result) {
+  int64_t bad = result.train.bad + result.test.bad, wrong = result.train.wrong + result.test.wrong;
+  std::string samples = counted(bad, "bad sample"), sums = counted(wrong, "wrong checksum");
+  if (wrong == 0) return samples;
+  return bad == 0 ? sums : samples + " and " + sums;
 }
 
 void print_problems(const VerifyResult& result) {

@@ -37,7 +37,8 @@ void print_cuda(const CudaStatus& cuda) {
 
 // Each GPU, though one before it failed; returns the exit code.
 int probe(const CudaStatus& cuda) {
-  if (cuda.devices.empty()) fail(Category::device, "--probe: no GPU: {}", cuda.why_none);
+  if (cuda.devices.empty())
+    fail(Category::device, "--probe: there is no GPU to test: {}", cuda.why_none);
   std::string failed;
   for (const CudaDeviceInfo& gpu : cuda.devices) {
     try {

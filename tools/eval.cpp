@@ -1,5 +1,6 @@
 // trainer eval: the metrics of a checkpoint on the test data.
 #include <spire/base/error.h>
+#include <spire/base/message_words.h>
 #include <spire/config/text.h>
 #include <spire/process/launch.h>
 #include <spire/train/run.h>
@@ -18,8 +19,9 @@ int run_eval(const Arguments& arguments) {
   const RunConfig& config = run->resolved.config;
   Launch launch = read_launch(process_environment());
   if (launch.size > 1) {
-    fail(Category::config, "trainer eval runs in one process; {} started {}", launch.launcher,
-         launch.size);
+    fail(Category::config,
+         "trainer eval runs in one process, but {} started {}; start it without a launcher",
+         launch.launcher, launch.size);
   }
   StopSignals signals(StopSignals::ending);
   auto console = make_console(arguments, config);
@@ -30,8 +32,9 @@ int run_eval(const Arguments& arguments) {
   options.config_yaml = to_yaml(config);
   EvalResult result =
       naming_places(run->resolved, [&] { return evaluate(config, options, *console); });
-  print_result("test_loss {:.6g}\ntest_{} {:.4f}\nsamples {}\ncheckpoint {}\n", result.loss,
-             name(result.metric.metric), result.metric.value, result.samples, result.checkpoint);
+  print_result("test_loss {:.6g}\ntest_{} {:.4f}\nsamples {}\ncheckpoint {}\n",
+             unsigned_nan(result.loss), name(result.metric.metric),
+             unsigned_nan(result.metric.value), result.samples, result.checkpoint);
   return 0;
 }
 

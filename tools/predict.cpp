@@ -121,7 +121,9 @@ void predict_pictures(Predictor& predictor, PredictionInputs& inputs, const Argu
 void generate_text(Predictor& predictor, const PredictArguments& arguments,
                    const std::string& prompt, TextOutput& output, uint64_t seed) {
   if (predictor.spec().vocabulary.empty())
-    fail(Category::data, "the model was trained on tokens without a vocabulary: there is no text");
+    fail(Category::data,
+         "the model was trained on tokens without a vocabulary, so it cannot make text; train it "
+         "with data.tokens.vocabulary");
   auto vocabulary = make_vocabulary(predictor.spec().vocabulary);
   GenerateOptions options{.tokens = arguments.tokens,
                           .temperature = arguments.temperature,
@@ -135,11 +137,13 @@ void generate_text(Predictor& predictor, const PredictArguments& arguments,
 // Language models go on from a prompt, others predict for inputs.
 void check_words(const PredictArguments& asked, bool text, const std::string& data) {
   if (!text && (asked.prompt || asked.prompt_file))
-    fail(Category::config, "{} is for language models; this one was trained on {}",
-         asked.prompt ? "--prompt" : "--prompt-file", data);
+    fail(
+        Category::config,
+        "{} works with language models only, and this model was trained on {}; give inputs instead",
+        asked.prompt ? "--prompt" : "--prompt-file", data);
   if (text && !asked.inputs.empty())
     fail(Category::config,
-         "{}: this is a language model, which goes on from text; give it by --prompt or "
+         "{}: a language model takes no input files; give the text to continue by --prompt or "
          "--prompt-file",
          asked.inputs[0]);
 }

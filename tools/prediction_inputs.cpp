@@ -1,6 +1,7 @@
 #include "prediction_inputs.h"
 
 #include <spire/base/error.h>
+#include <spire/base/message_words.h>
 #include <spire/data/dataset.h>
 #include <spire/train/run_setup.h>
 
@@ -21,8 +22,10 @@ class DatasetRows : public InputRows {
     const Column& column = expected.columns[0];
     const Column& found = data_->spec().columns[0];
     if (found.name != column.name || found.shape != column.shape)
-      fail(Category::data, "the model reads {} {}, the data has {} {}", column.name,
-           to_string(column.shape), found.name, to_string(found.shape));
+      fail(Category::data,
+           "the model reads {} {}, but the data has {} {}; use data of that shape, or another "
+           "checkpoint",
+           column.name, to_string(column.shape), found.name, to_string(found.shape));
   }
 
   std::vector<RowOrigin> read(int64_t most, std::byte* rows) override {
@@ -52,7 +55,7 @@ PredictionInputs::PredictionInputs(const RunConfig& config, const SampleSpec& sp
   if (arguments.predict.inputs.empty()) {
     if (arguments.predict.on_error)
       fail(Category::config,
-           "--on-error is for inputs of your own; for the test data give data.on_error=skip");
+           "--on-error works with inputs only; for the test data set data.on_error=skip");
     ReadOptions options = {compute_dtype(config), config.seed};
     std::unique_ptr<Dataset> data = open_dataset(config.data, options).test;
     for (const std::filesystem::path& file : data->files()) read.add(file);
@@ -67,7 +70,7 @@ PredictionInputs::PredictionInputs(const RunConfig& config, const SampleSpec& sp
 }
 
 void PredictionInputs::take_problem(const std::string& problem) {
-  if (!skip_) fail(Category::data, "{}, or leave such inputs out by --on-error skip", problem);
+  if (!skip_) fail(Category::data, "{}, or add --on-error skip to leave such inputs out", problem);
   ++skipped_;
   warn(problem + "; left out");
 }
@@ -77,8 +80,9 @@ void PredictionInputs::warn(const std::string& text) const {
 }
 
 void PredictionInputs::finish(int64_t read) const {
-  if (skipped_ > 0) warn(fmt::format("{} inputs left out", skipped_));
-  if (read == 0) fail(Category::data, "none of the inputs could be read");
+  if (skipped_ > 0) warn(fmt::format("{} left out", counted(skipped_, "input")));
+  if (read == 0)
+    fail(Category::data, "none of the inputs could be read; the warnings above say why");
 }
 
 }  // namespace spire::tool

@@ -18,8 +18,8 @@ namespace spire::tool {
 class StopSignals {
  public:
   static constexpr std::string_view saving =
-      "\nstopping: a checkpoint is saved first; Ctrl+C ends at once\n";
-  static constexpr std::string_view ending = "\nstopping; Ctrl+C ends at once\n";
+      "\nstopping: saving a checkpoint first; press Ctrl+C again to end at once\n";
+  static constexpr std::string_view ending = "\nstopping; press Ctrl+C again to end at once\n";
 
   explicit StopSignals(std::string_view note);
   ~StopSignals();

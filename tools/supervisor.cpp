@@ -75,7 +75,8 @@ class Supervisor {
  private:
   // What a person does about a run that did not end well.
   const char* advice() const {
-    return traces_.begun() ? "go on with --resume auto" : "it had not begun";
+    return traces_.begun() ? "continue with --resume auto"
+                           : "the run had not begun, start it again";
   }
 
   int end_stopped(const Outcome& outcome, int signal) const {
@@ -93,7 +94,8 @@ class Supervisor {
            restarts_ == 1 ? "" : "s", cause, advice());
     }
     if (outcome.cause.signal == 0) return outcome.code;
-    fail(Category::collective, "{}; {}, or let --max-restarts do it", cause, advice());
+    fail(Category::collective, "{}; {}, or restart automatically with --max-restarts N", cause,
+         advice());
   }
 
   // Processes that have died, and those for which there is no GPU any more.

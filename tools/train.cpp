@@ -66,9 +66,9 @@ bool tells(const World& world) {
 // Of several ranks the first one tells.
 int exit_code(const RunResult& result, bool leads) {
   if (result.exit_code == static_cast<int>(Category::interrupted) && leads) {
-    fail(
-        Category::interrupted, "stopped by a signal at step {}; {}", result.summary.steps,
-        result.summary.checkpoint.empty() ? "nothing was to be saved" : "go on with --resume auto");
+    fail(Category::interrupted, "stopped by a signal at step {}; {}", result.summary.steps,
+         result.summary.checkpoint.empty() ? "there was nothing to save"
+                                           : "continue with --resume auto");
   }
   return result.exit_code;
 }

@@ -37,14 +37,15 @@ void copy_floats(const void* from, DType dtype, std::span<float> to) {
 }
 
 void refuse_float_type(DType dtype) {
-  fail(Category::unexpected, "{} is not a type of floats", name(dtype));
+  fail(Category::unexpected, "{} is not a floating-point type", name(dtype));
 }
 
 DType dtype_from_name(std::string_view name) {
   for (const auto& row : table) {
     if (row.name == name) return row.dtype;
   }
-  fail(Category::config, "unknown dtype '{}'; known: fp32, bf16, fp16, fp64, int32, uint8", name);
+  fail(Category::config, "unknown dtype '{}'; must be one of: fp32, bf16, fp16, fp64, int32, uint8",
+       name);
 }
 
 }  // namespace spire

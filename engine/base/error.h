@@ -50,7 +50,4 @@ void require(bool holds, fmt::format_string<Args...> format, Args&&... args) {
 // Any as an Error: an Error itself, bad_alloc out_of_memory, system_error device, else unexpected.
 Error classify(const std::exception& error);
 
-// "did you mean": the candidate nearest to `word` by edit distance, empty when none is near.
-std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
-
 }  // namespace spire

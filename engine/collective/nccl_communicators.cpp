@@ -42,7 +42,7 @@ ncclResult_t NcclCommunicator::begin(const ncclUniqueId& id, int size) {
 // Returns when the call is through. REQUIRES: mutex_ is not held.
 void NcclCommunicator::finish(ncclResult_t code, const char* call) {
   for (Pauses pauses; code == ncclInProgress; pauses.pause()) {
-    if (group_ && group_->interrupted()) lose("interrupted, for the run has failed");
+    if (group_ && group_->interrupted()) lose("interrupted because the run has failed");
     std::lock_guard lock(mutex_);
     expect_usable();
     ncclCommGetAsyncError(comm_, &code);
@@ -59,7 +59,7 @@ void NcclCommunicator::lose(const std::string& message) {
 
 void NcclCommunicator::abort() noexcept {
   std::lock_guard lock(mutex_);
-  lost_ = "the exchange between the GPUs was aborted, for the run has failed";
+  lost_ = "the exchange between the GPUs was aborted because the run has failed";
   if (!comm_) return;
   ncclCommAbort(comm_);
   comm_ = nullptr;
@@ -79,7 +79,7 @@ void NcclCommunicator::check() {
     ncclCommGetAsyncError(comm_, &code);
   }
   if (code != ncclSuccess && code != ncclInProgress) lose(words_of(code, "ncclCommGetAsyncError"));
-  if (group_ && group_->interrupted()) lose("interrupted, for the run has failed");
+  if (group_ && group_->interrupted()) lose("interrupted because the run has failed");
 }
 
 // What cannot be registered is staged by NCCL, as all else is.
@@ -109,8 +109,7 @@ NcclCommunicators::NcclCommunicators(ProcessGroup* group, std::span<const Exchan
   } catch (const PeerLost& lost) {
     abort();
     if (group && group->interrupted()) throw;
-    fail(Category::device, "{}; NCCL_DEBUG=INFO in the environment makes it tell more",
-         lost.what());
+    fail(Category::device, "{}; set NCCL_DEBUG=INFO in the environment for details", lost.what());
   } catch (...) {
     abort();
     throw;

@@ -1,4 +1,5 @@
 #include <spire/base/error.h>
+#include <spire/base/message_words.h>
 #include <spire/config/check.h>
 #include <spire/config/value.h>
 
@@ -12,22 +13,26 @@ namespace {
 std::string batch_conflict(const RunConfig& config, int64_t towers) {
   int64_t global = *config.global_batch;
   if (global % towers != 0) {
-    return fmt::format("{} samples cannot be divided among {} towers; make it a multiple of {}",
+    return fmt::format("{} samples cannot be divided evenly among {} towers; use a multiple of {}",
                        global, towers, towers);
   }
   if (global == config.batch_size * towers) return "";
   return fmt::format(
-      "{} is not batch_size {} x {} towers; make them agree or give one of them only", global,
-      config.batch_size, towers);
+      "{} is not batch_size {} x towers {}; make them agree, or leave out global_batch or "
+      "batch_size",
+      global, config.batch_size, towers);
 }
 
 void layers_conflicts(const ModelConfig& model, std::vector<Problem>& problems) {
   if (model.name == "layers") {
-    if (model.layers.empty()) problems.push_back({"model.layers", "is empty; list the layers"});
+    if (model.layers.empty())
+      problems.push_back(
+          {"model.layers", "the list is empty; list at least one layer", "model.name"});
   } else if (!model.layers.empty()) {
-    problems.push_back({"model.name", fmt::format("{} is a model of its own, but model.layers is "
-                                                  "given, too; remove one of them",
-                                                  model.name)});
+    problems.push_back(
+        {"model.name", fmt::format("{} does not take model.layers; remove model.layers, "
+                                   "or set model.name: layers",
+                                   model.name)});
   }
 }
 
@@ -38,16 +43,15 @@ std::string depth_conflict(const ModelConfig& model) {
     return std::ranges::find(depths, depth) != depths.end();
   };
   if (model.name == "vgg" && !is_one_of({11, 13, 16, 19}))
-    return fmt::format("{} layers make no VGG; its depth is 11, 13, 16 or 19", depth);
+    return fmt::format("{} is not a depth of VGG; use 11, 13, 16 or 19", depth);
   if (model.name != "resnet") return "";
   if (model.variant == "imagenet") {
     if (is_one_of({18, 34, 50, 101})) return "";
-    return fmt::format("{} layers make no ResNet for ImageNet; its depth is 18, 34, 50 or 101",
-                       depth);
+    return fmt::format("{} is not a depth of a ResNet for ImageNet; use 18, 34, 50 or 101", depth);
   }
   if (depth % 6 == 2) return "";
   int64_t below = std::max<int64_t>(8, (depth - 2) / 6 * 6 + 2);
-  return fmt::format("{} layers make no ResNet of this kind; its depth is 6n+2: {} or {}", depth,
+  return fmt::format("{} is not a depth of a ResNet for CIFAR; use 6n+2, such as {} or {}", depth,
                      below, below + 6);
 }
 
@@ -55,46 +59,54 @@ std::string depth_conflict(const ModelConfig& model) {
 std::string size_conflict(const ModelConfig& model) {
   bool gpt2 = model.size.starts_with("gpt2");
   if (model.name == "gpt" && model.size != "auto" && !gpt2)
-    return fmt::format("{} is no size of a gpt; use gpt2, gpt2_medium, gpt2_large or gpt2_xl",
-                       model.size);
+    return fmt::format(
+        "{} is not a size of a GPT; use auto, gpt2, gpt2_medium, gpt2_large or gpt2_xl",
+        model.size);
   if (model.name == "vit" && gpt2)
-    return fmt::format("{} is no size of a vit; use tiny, small or base", model.size);
+    return fmt::format("{} is not a size of a ViT; use auto, tiny, small or base", model.size);
   return "";
 }
 
 void model_conflicts(const ModelConfig& model, std::vector<Problem>& problems) {
   if (std::string text = depth_conflict(model); !text.empty())
-    problems.push_back({"model.depth", text});
+    problems.push_back({"model.depth", text, "model.name"});
   if (model.name == "mlp" && model.normalization != "none") {
-    problems.push_back({"model.normalization", "an mlp has no convolutions; set none, or use cnn"});
+    problems.push_back({"model.normalization",
+                        "an mlp has no convolutions to normalize; use none, or model.name: cnn"});
   }
   layers_conflicts(model, problems);
   if (std::string text = size_conflict(model); !text.empty())
-    problems.push_back({"model.size", text});
+    problems.push_back({"model.size", text, "model.name"});
 }
 
 void schedule_conflicts(const RunConfig& config, std::vector<Problem>& problems) {
   const ScheduleConfig& schedule = config.schedule;
   if (config.steps && schedule.warmup_steps > *config.steps) {
     problems.push_back(
-        {"schedule.warmup_steps", fmt::format("{} is longer than the run of {} steps",
-                                              schedule.warmup_steps, *config.steps)});
+        {"schedule.warmup_steps",
+         fmt::format("a warm-up of {} is longer than the run of {}; use fewer "
+                     "steps",
+                     counted(schedule.warmup_steps, "step"), counted(*config.steps, "step"))});
   }
   if (!config.steps && config.epochs > 0 && schedule.warmup_steps == 0 &&
       schedule.warmup_epochs > static_cast<double>(config.epochs)) {
     problems.push_back(
-        {"schedule.warmup_epochs", fmt::format("{} is longer than the run of {} epochs",
-                                               schedule.warmup_epochs, config.epochs)});
+        {"schedule.warmup_epochs",
+         fmt::format("a warm-up of {} epochs is longer than the run of {}; use fewer "
+                     "epochs",
+                     schedule.warmup_epochs, counted(config.epochs, "epoch"))});
   }
   if (schedule.name == "multistep" && schedule.milestones.empty() &&
       schedule.milestone_steps.empty()) {
     problems.push_back(
-        {"schedule.name", "multistep needs schedule.milestones or schedule.milestone_steps"});
+        {"schedule.name",
+         "multistep needs schedule.milestones or schedule.milestone_steps; set one of them"});
   }
   // With scaling the rate follows from the global batch, which is not known yet.
   if (config.lr.scaling == "none" && schedule.min_lr > config.optimizer.lr) {
-    problems.push_back({"schedule.min_lr", fmt::format("{} is above optimizer.lr {}",
-                                                       schedule.min_lr, config.optimizer.lr)});
+    problems.push_back(
+        {"schedule.min_lr", fmt::format("{} is above optimizer.lr {}; use a smaller one",
+                                        schedule.min_lr, config.optimizer.lr)});
   }
 }
 
@@ -108,17 +120,20 @@ std::vector<Problem> find_conflicts(const RunConfig& config) {
   }
   if (config.epochs == 0 && !config.steps) {
     problems.push_back(
-        {"epochs", "0 epochs and no steps leave nothing to do; set epochs or steps"});
+        {"epochs",
+         "the run would have 0 epochs and no steps; set epochs to at least 1, or set steps"});
   }
   schedule_conflicts(config, problems);
   if (config.early_stop.patience > 0 && config.eval.every_epochs == 0 &&
       config.eval.every_steps == 0) {
-    problems.push_back(
-        {"early_stop.patience", "counts evaluations; set eval.every_epochs or eval.every_steps"});
+    problems.push_back({"early_stop.patience",
+                        "early stopping needs evaluations during the run; set eval.every_epochs or "
+                        "eval.every_steps"});
   }
   if (config.optimizer.name == "sgd" && config.optimizer.nesterov &&
       config.optimizer.momentum == 0) {
-    problems.push_back({"optimizer.nesterov", "needs optimizer.momentum above 0"});
+    problems.push_back(
+        {"optimizer.nesterov", "Nesterov momentum needs optimizer.momentum above 0"});
   }
   model_conflicts(config.model, problems);
   return problems;

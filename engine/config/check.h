@@ -7,6 +7,7 @@ namespace spire {
 struct Problem {
   std::string path;  // the key to look at
   std::string text;
+  std::string other = {};  // the key that it does not fit, if there is one
 };
 std::vector<Problem> find_conflicts(const RunConfig& config);
 

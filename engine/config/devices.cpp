@@ -1,5 +1,7 @@
 #include <spire/base/error.h>
+#include <spire/base/message_words.h>
 #include <spire/config/devices.h>
+#include <spire/config/scalar.h>
 
 #include <algorithm>
 #include <charconv>
@@ -10,61 +12,97 @@ namespace spire {
 namespace {
 
 constexpr int kMostDevices = 1024;
+constexpr std::string_view kForms =
+    "write auto, cpu, cuda, a number of devices (2xcpu, 4xcuda), a name (cuda:1) or a list of "
+    "names "
+    "([cuda:0, cuda:1])";
+
+std::optional<int> small_number(std::string_view digits) {
+  int number = -1;
+  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  bool whole = error == std::errc() && end == digits.data() + digits.size();
+  return whole && number >= 0 && number <= kMostDevices ? std::optional(number) : std::nullopt;
+}
 
 // The N of "cpu:N"; nothing when `text` is not `kind`, a colon and a small whole number.
 std::optional<int> index_of(std::string_view text, std::string_view kind) {
-  if (!text.starts_with(kind) || text.size() <= kind.size() + 1 || text[kind.size()] != ':')
-    return {};
-  std::string_view digits = text.substr(kind.size() + 1);
-  int index = -1;
-  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
-  bool whole = error == std::errc() && end == digits.data() + digits.size();
-  return whole && index >= 0 && index <= kMostDevices ? std::optional(index) : std::nullopt;
+  if (!text.starts_with(kind)) return {};
+  text.remove_prefix(kind.size());
+  return text.starts_with(':') ? small_number(text.substr(1)) : std::nullopt;
+}
+
+// The N of "Nxcpu", at least 1.
+std::optional<int> count_of(std::string_view text, std::string_view kind) {
+  if (!text.ends_with(kind)) return {};
+  text.remove_suffix(kind.size());
+  if (!text.ends_with('x')) return {};
+  auto count = small_number(text.substr(0, text.size() - 1));
+  return count && *count > 0 ? count : std::nullopt;
 }
 
 bool is_single(std::string_view text) {
   return index_of(text, "cpu") || index_of(text, "cuda");
 }
 
-std::vector<std::string> cpu_devices(int count) {
+std::vector<std::string> first_devices(std::string_view kind, int count) {
   std::vector<std::string> devices;
-  for (int i = 0; i < count; ++i) devices.push_back(fmt::format("cpu:{}", i));
+  for (int i = 0; i < count; ++i) devices.push_back(fmt::format("{}:{}", kind, i));
   return devices;
+}
+
+// "gpu" is one letter from cpu, but stands for the other kind.
+std::string meant_device(std::string word) {
+  if (size_t gpu = word.find("gpu"); gpu != word.npos) {
+    word.replace(gpu, 3, "cuda");
+    return word == "cuda" || is_single(word) || count_of(word, "cuda") ? word : "";
+  }
+  return nearest(word, {"auto", "cpu", "cuda"});
 }
 
 std::vector<std::string> expand_one(const std::string& word) {
   if (word == "auto" || word == "cuda") return {word};
-  if (word == "cpu") return cpu_devices(1);
-  if (auto count = index_of(word, "cpu")) return cpu_devices(std::max(1, *count));
+  if (word == "cpu") return first_devices("cpu", 1);
+  for (std::string_view kind : {"cpu", "cuda"}) {
+    if (auto count = count_of(word, kind)) return first_devices(kind, *count);
+  }
+  if (auto count = index_of(word, "cpu")) return first_devices("cpu", std::max(1, *count));
   if (is_single(word)) return {word};
-  std::string near = nearest(word, {"auto", "cpu", "cuda"});
-  fail(Category::config, "'{}' names no device; write auto, cpu, cpu:N, cuda, cuda:N or a list{}",
-       word, near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
+  fail(Category::config, "'{}' is not a device; {}{}", excerpt(word), kForms,
+       did_you_mean(meant_device(word)));
 }
 
 }  // namespace
 
 std::vector<std::string> expand_devices(const std::vector<std::string>& devices) {
-  if (devices.empty())
-    fail(Category::config, "the list of devices is empty; write auto for a choice");
+  if (devices.empty()) fail(Category::config, "the list of devices is empty; {}", kForms);
   if (devices.size() == 1) return expand_one(devices.front());
   for (size_t i = 0; i < devices.size(); ++i) {
     if (!is_single(devices[i])) {
-      fail(Category::config, "'{}' cannot stand in a list; name single devices: [cuda:0, cuda:1]",
-           devices[i]);
+      fail(Category::config,
+           "'{}' cannot be in a list; a list names single devices, such as [cuda:0, cuda:1]",
+           excerpt(devices[i]));
     }
     auto earlier = devices.begin() + static_cast<std::ptrdiff_t>(i);
     // A GPU may carry several devices of a run: that is how one GPU tries what several do.
     if (std::find(devices.begin(), earlier, devices[i]) != earlier && index_of(devices[i], "cpu")) {
-      fail(Category::config, "{} is named twice", devices[i]);
+      fail(Category::config, "{} is in the list twice; name each CPU device once", devices[i]);
     }
   }
   return devices;
 }
 
+std::string devices_note(const std::vector<std::string>& devices) {
+  auto count = devices.size() == 1 ? index_of(devices.front(), "cpu") : std::nullopt;
+  if (!count || *count == 0) return "";
+  return fmt::format("cpu:{0} alone is read as {1}; write {0}xcpu", *count,
+                     counted(*count, "CPU device"));
+}
+
 void check_parameter_device(const std::string& device) {
   if (device == "auto" || device == "cpu" || is_single(device)) return;
-  fail(Category::config, "'{}' names no single device; write auto, cpu, cpu:N or cuda:N", device);
+  fail(Category::config,
+       "'{}' is not a single device; write auto, cpu, or a name such as cpu:0 or cuda:1",
+       excerpt(device));
 }
 
 }  // namespace spire

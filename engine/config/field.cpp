@@ -1,4 +1,5 @@
 #include <spire/base/error.h>
+#include <spire/base/message_words.h>
 #include <spire/config/schema.h>
 
 #include <algorithm>
@@ -28,7 +29,7 @@ namespace {
 
 std::string word_of(const std::string& path, RunConfig config) {
   const Field* field = find_field(path);
-  require(field != nullptr, "config: a field is used by '{}', which is no key", path);
+  require(field != nullptr, "config: a field is used by '{}', which is not a key", path);
   return *std::get<std::string*>(field->slot(config));
 }
 
@@ -41,7 +42,7 @@ bool unused(const Field& field, const RunConfig& config) {
 
 std::string unused_text(const Field& field, const RunConfig& config) {
   const Use& use = field.used_by;
-  return fmt::format("is not used with {} {}, only with {}", use.key, word_of(use.key, config),
+  return fmt::format("is not used with {}: {}, only with {}", use.key, word_of(use.key, config),
                      fmt::join(use.words, ", "));
 }
 
@@ -71,35 +72,54 @@ std::string key_of_leaf(std::string_view leaf) {
   return key;
 }
 
+namespace {
+
+// Every section and key on the way to each field: "data", "data.augment", "data.augment.crop".
+std::vector<std::string> all_paths() {
+  std::vector<std::string> paths;
+  for (const Field& field : schema()) {
+    std::string_view path = field.path;
+    for (size_t dot = path.find('.'); dot != path.npos; dot = path.find('.', dot + 1)) {
+      std::string section(path.substr(0, dot));
+      if (std::ranges::count(paths, section) == 0) paths.push_back(section);
+    }
+    paths.push_back(field.path);
+  }
+  return paths;
+}
+
+// Whether each part of a path is the other's or close to it. A whole path may be close to another
+// for a section that both share, though their last parts have nothing in common.
+bool parts_are_close(std::string_view path, std::string_view other) {
+  if (path.empty() || other.empty()) return path.empty() && other.empty();
+  return !nearest(leaf_of(path), {std::string(leaf_of(other))}).empty() &&
+         parts_are_close(section_of(path), section_of(other));
+}
+
+}  // namespace
+
 std::string nearest_key(std::string_view path) {
   if (path.size() > 64) return "";  // no typing mistake, and the search is quadratic in it
-  std::vector<std::string> paths, same_leaf, siblings, sibling_leaves;
-  auto add_sibling = [&](std::string_view key) {
-    if (section_of(key) != section_of(path)) return;
-    siblings.emplace_back(key);
-    sibling_leaves.emplace_back(leaf_of(key));
-  };
-  for (const Field& field : schema()) {
-    paths.push_back(field.path);
-    if (leaf_of(field.path) == leaf_of(path)) same_leaf.push_back(field.path);
-    add_sibling(field.path);
-    if (field.path.find('.') != std::string::npos) add_sibling(section_of(field.path));
+  std::vector<std::string> same_leaf, siblings, sibling_leaves, close;
+  for (const std::string& known : all_paths()) {
+    if (find_field(known) && leaf_of(known) == leaf_of(path)) same_leaf.push_back(known);
+    if (parts_are_close(path, known)) close.push_back(known);
+    if (section_of(known) != section_of(path)) continue;
+    siblings.push_back(known);
+    sibling_leaves.emplace_back(leaf_of(known));
   }
-  // A letter forgotten at the end ("step"), then a key in the wrong section, then a misspelt one in
-  // the right section, then both.
+  // A letter forgotten at the end ("step"), then a misspelt key in the right section, then a key in
+  // the wrong section, then both misspelt.
   for (size_t i = 0; i < siblings.size(); ++i) {
     const std::string& whole = sibling_leaves[i];
     if (whole.starts_with(leaf_of(path)) && whole.size() == leaf_of(path).size() + 1)
       return siblings[i];
   }
-  if (same_leaf.size() == 1) return same_leaf.front();
-  std::string near = nearest(path, same_leaf);
-  if (!near.empty()) return near;
-  std::string leaf = nearest(leaf_of(path), sibling_leaves);
-  auto found = std::ranges::find(sibling_leaves, leaf);
+  auto found = std::ranges::find(sibling_leaves, nearest(leaf_of(path), sibling_leaves));
   if (found != sibling_leaves.end())
     return siblings[static_cast<size_t>(found - sibling_leaves.begin())];
-  return nearest(path, paths);
+  if (same_leaf.size() == 1) return same_leaf.front();
+  return nearest(path, close);
 }
 
 }  // namespace spire

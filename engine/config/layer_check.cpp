@@ -1,4 +1,5 @@
 #include <spire/base/error.h>
+#include <spire/base/message_words.h>
 #include <spire/config/layer_types.h>
 #include <spire/config/scalar.h>
 
@@ -10,10 +11,7 @@ namespace {
 
 void check_word(const LayerKey& key, const std::string& word) {
   if (std::ranges::count(key.words, word) > 0) return;
-  std::string near = nearest(word, key.words);
-  fail(Category::config, "unknown value '{}'; {}: {}{}", excerpt(word),
-       key.words.size() == 1 ? "known is only" : "known are", fmt::join(key.words, ", "),
-       near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
+  fail(Category::config, "{}", unknown_word(word, key.words));
 }
 
 template <typename Number>
@@ -44,7 +42,7 @@ void check_list(const LayerKey& key, const std::vector<int64_t>& values) {
   for (int64_t value : values) check_range(key, value);
   size_t most = key.kind == LayerKind::extent ? 2 : 8;
   if (values.empty() || values.size() > most)
-    fail(Category::config, "{} integers; it takes 1 to {}", values.size(), most);
+    fail(Category::config, "expected 1 to {} integers, got {}", most, values.size());
 }
 
 }  // namespace
@@ -70,7 +68,11 @@ const LayerValue& layer_value(const LayerConfig& layer, std::string_view key) {
 
 void check_layer_value(const LayerKey& key, const LayerValue& value) {
   if (auto word = std::get_if<std::string>(&value)) return check_word(key, *word);
-  if (!fits(key.kind, value)) fail(Category::config, "a value of another type than the key's");
+  if (!fits(key.kind, value)) {
+    fail(Category::config,
+         "the value has a type that this key does not take; trainer --help-config lists the "
+         "types");
+  }
   if (auto whole = std::get_if<int64_t>(&value)) check_range(key, *whole);
   if (auto real = std::get_if<double>(&value)) check_range(key, *real);
   if (auto list = std::get_if<std::vector<int64_t>>(&value)) check_list(key, *list);
@@ -82,16 +84,18 @@ std::string layer_problem(const LayerConfig& layer) {
     std::vector<std::string> names;
     for (const LayerType& known : layer_types()) names.push_back(known.name);
     std::string near = nearest(layer.type, names);
-    return fmt::format("unknown layer '{}'; {}", excerpt(layer.type),
-                       near.empty() ? fmt::format("known are: {}", fmt::join(names, ", "))
-                                    : fmt::format("did you mean '{}'?", near));
+    return fmt::format("unknown layer '{}'{}", excerpt(layer.type),
+                       near.empty() ? fmt::format("; must be one of: {}", fmt::join(names, ", "))
+                                    : did_you_mean(near));
   }
   for (const LayerKey& key : type->keys) {
     if (!key.fallback && !layer.values.contains(key.name))
-      return fmt::format("needs the key '{}': {}", key.name, key.help);
+      return fmt::format("the key '{}' is missing ({})", key.name, key.help);
   }
-  if (type->holds_layers && layer.layers.empty()) return "needs the key 'layers': a list of layers";
-  if (!type->holds_layers && !layer.layers.empty()) return "holds no layers";
+  if (type->holds_layers && layer.layers.empty())
+    return "the key 'layers' is missing (a list of layers)";
+  if (!type->holds_layers && !layer.layers.empty())
+    return fmt::format("{} does not take layers of its own; remove 'layers'", layer.type);
   return "";
 }
 
@@ -103,7 +107,9 @@ void check_layers(const std::vector<LayerConfig>& layers, const std::string& pat
       fail(Category::config, "{}: {}", here, text);
     for (const auto& [name, value] : layer.values) {
       const LayerKey* key = find_layer_key(*find_layer_type(layer.type), name);
-      if (key == nullptr) fail(Category::config, "{}.{}: unknown key", here, name);
+      if (key == nullptr)
+        fail(Category::config,
+             "{}.{}: unknown key; trainer --help-config lists the keys of each layer", here, name);
       try {
         check_layer_value(*key, value);
       } catch (const Error& error) {

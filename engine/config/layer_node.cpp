@@ -1,3 +1,4 @@
+#include <spire/base/message_words.h>
 #include <spire/config/layer_node.h>
 #include <spire/config/scalar.h>
 
@@ -21,9 +22,8 @@ T read_number(const LayerKey& key, const YAML::Node& node) {
     return read(node, T{});
   } catch (const Error& error) {
     if (key.words.empty() || !node.IsScalar()) throw;
-    std::string near = nearest(node.Scalar(), key.words);
     fail(Category::config, "{}; also allowed: {}{}", error.what(), fmt::join(key.words, ", "),
-         near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
+         did_you_mean(nearest(node.Scalar(), key.words)));
   }
 }
 
@@ -32,7 +32,8 @@ std::vector<int64_t> read_extent(const LayerKey& key, const YAML::Node& node) {
   if (!node.IsSequence()) return {read_number<int64_t>(key, node)};
   auto extents = read(node, std::vector<int64_t>());
   if (extents.size() != 2)
-    fail(Category::config, "expected one integer, or two: [height, width], got {}", extents.size());
+    fail(Category::config, "expected one integer, or two as [height, width], got {} integers",
+         extents.size());
   if (extents[0] == extents[1]) extents.pop_back();
   return extents;
 }
@@ -79,15 +80,19 @@ class LayerReader {
 std::vector<LayerConfig> LayerReader::list(const YAML::Node& node, const std::string& path,
                                            int depth) {
   std::vector<LayerConfig> layers;
-  if (!node.IsSequence()) {
+  if (node.IsNull()) {
+    report(node.Mark(), path, "the value is missing; expected a list of layers");
+  } else if (!node.IsSequence()) {
     report(node.Mark(), path, fmt::format("expected a list of layers, got {}", describe(node)));
   } else if (depth > kDeepestLayers) {
-    report(node.Mark(), path, fmt::format("layers lie over {} lists deep", kDeepestLayers));
+    report(
+        node.Mark(), path,
+        fmt::format("layers are nested more than {} lists deep; nest them less", kDeepestLayers));
   } else {
     for (size_t i = 0; i < node.size() && problems.size() < kMostProblems; ++i) {
       if (++seen_ > kMostLayers) {
         if (seen_ == kMostLayers + 1)
-          report(node.Mark(), path, fmt::format("over {} layers", kMostLayers));
+          report(node.Mark(), path, fmt::format("more than {} layers; use fewer", kMostLayers));
         break;
       }
       layer(node[i], path, i, depth, layers);
@@ -104,10 +109,11 @@ void LayerReader::layer(const YAML::Node& node, const std::string& list, size_t 
   YAML::Node name = map ? node.begin()->first : node;
   if (!name.IsScalar()) {
     std::string got = node.IsMap() ? fmt::format("a map of {} keys", node.size()) : describe(node);
-    return report(node.Mark(), here,
-                  fmt::format("expected one layer: relu, or conv2d: {{channels: 32}}, got {}; "
-                              "a layer's keys are indented below its name",
-                              got));
+    return report(
+        node.Mark(), here,
+        fmt::format("expected one layer, such as relu or conv2d: {{channels: 32}}, got {}; "
+                    "indent a layer's keys below its name",
+                    got));
   }
   LayerConfig layer{.type = name.Scalar()};
   const LayerType* type = find_layer_type(layer.type);
@@ -127,20 +133,20 @@ void LayerReader::keys(const YAML::Node& map, const std::string& path, const Lay
   if (map.IsNull()) return;
   if (!map.IsMap()) {
     return report(map.Mark(), path,
-                  fmt::format("expected a map of its keys, got {}", describe(map)));
+                  fmt::format("expected a map of the layer's keys, got {}", describe(map)));
   }
   std::set<std::string> seen;
   for (const auto& entry : map) {
     if (!entry.first.IsScalar()) {
       report(entry.first.Mark(), path,
-             fmt::format("expected a key, got {}", describe(entry.first)));
+             fmt::format("expected the name of a key, got {}", describe(entry.first)));
       continue;
     }
     const std::string& name = entry.first.Scalar();
     std::string here = path + "." + excerpt(name);
     const LayerKey* key = find_layer_key(type, name);
     if (!seen.insert(name).second) {
-      report(entry.first.Mark(), here, "given twice");
+      report(entry.first.Mark(), here, "given twice; remove one of them");
     } else if (name == "layers" && type.holds_layers) {
       layer.layers = list(entry.second, here, depth + 1);
     } else if (key != nullptr) {
@@ -151,9 +157,9 @@ void LayerReader::keys(const YAML::Node& map, const std::string& path, const Lay
       if (type.holds_layers) known.emplace_back("layers");
       std::string near = nearest(name, known);
       report(entry.first.Mark(), here,
-             known.empty()  ? fmt::format("unknown key; {} has none", type.name)
-             : near.empty() ? fmt::format("unknown key; known are: {}", fmt::join(known, ", "))
-                            : fmt::format("unknown key; did you mean '{}'?", near));
+             known.empty()  ? fmt::format("unknown key; {} takes no keys", type.name)
+             : near.empty() ? fmt::format("unknown key; must be one of: {}", fmt::join(known, ", "))
+                            : "unknown key" + did_you_mean(near));
     }
   }
 }
@@ -200,7 +206,8 @@ std::vector<LayerConfig> read(const YAML::Node& node, const std::vector<LayerCon
   std::vector<LayerConfig> layers = reader.list(node, path, 1);
   if (reader.problems.empty() && count_layers(layers) > kMostLayers)
     reader.problems.push_back(
-        {node.Mark(), path, fmt::format("over {} layers, with those repeated", kMostLayers)});
+        {node.Mark(), path,
+         fmt::format("more than {} layers, counting repeated ones; use fewer", kMostLayers)});
   if (!reader.problems.empty()) throw NodeProblems(std::move(reader.problems));
   return layers;
 }

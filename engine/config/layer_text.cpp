@@ -111,11 +111,10 @@ std::string layer_help() {
     help += fmt::format("\n{:<40} {}\n", type.name, type.help);
     for (const LayerKey& key : type.keys) {
       std::string start = key.fallback ? fmt::format("{}: {}", key.name, text(key, *key.fallback))
-                                       : fmt::format("{}: must be given", key.name);
+                                       : fmt::format("{}: required", key.name);
       help += fmt::format("  {:<38} {}{}{}\n", start, allowed(key), "; ", key.help);
     }
-    if (type.holds_layers)
-      help += fmt::format("  {:<38} list of layers\n", "layers: must be given");
+    if (type.holds_layers) help += fmt::format("  {:<38} list of layers\n", "layers: required");
   }
   return help;
 }

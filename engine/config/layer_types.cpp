@@ -39,59 +39,62 @@ LayerKey extent(const std::string& name, LayerValue fallback, const std::string&
 
 LayerKey initializer() {
   return word("init", {"kaiming_uniform", "kaiming_normal", "linear_uniform", "normal"},
-              "what the weights begin as; normal: N(0, 0.02)");
+              "initial weights; normal: N(0, 0.02)");
 }
 LayerKey epsilon() {
   return number("epsilon", 1e-5, "added to the variance", kSmall);
 }
 LayerKey heads() {
-  return integer("heads", "parts of the width that attend apart from each other",
-                 at_least(1, 1024));
+  return integer("heads", "number of attention heads", at_least(1, 1024));
 }
 LayerKey dropped(const std::string& what) {
-  return number("dropout", 0.0, "share dropped " + what, kFraction);
+  return number("dropout", 0.0, "dropout probability " + what, kFraction);
 }
 LayerKey causal() {
-  return boolean("causal", false, "no token sees those behind it");
+  return boolean("causal", false, "each token attends only to itself and earlier ones");
 }
 
 std::vector<LayerKey> pooling() {
-  return {extent("kernel", List{2}, "window", kWindow),
-          extent("stride", "kernel", "steps of the window", kWindow, {"kernel"}),
-          extent("padding", List{0}, "cells added on each side, which never win or count",
-                 at_least(0, 512))};
+  return {extent("kernel", List{2}, "size of the window", kWindow),
+          extent("stride", "kernel", "stride of the window", kWindow, {"kernel"}),
+          extent("padding", List{0}, "padding on each side, which is ignored", at_least(0, 512))};
 }
 
 std::vector<LayerType> image_layers() {
   return {
       {"conv2d",
        "convolution: (H, W, C) -> (H', W', channels)",
-       {integer("channels", "of the output"), extent("kernel", List{3}, "window", kWindow),
-        extent("stride", List{1}, "steps of the window", kWindow),
-        extent("padding", List{0},
-               "zeros on each side; same: as many as keep the extent at stride 1 (odd kernels)",
-               at_least(0, 1024), {"same"}),
-        extent("dilation", List{1}, "distance of the window's cells", kWindow),
-        integer("groups", "parts of the channels that do not see each other", kWidths, int64_t{1}),
-        boolean("bias", true, "a learned shift a channel"), initializer()}},
+       {integer("channels", "output channels"),
+        extent("kernel", List{3}, "size of the window", kWindow),
+        extent("stride", List{1}, "stride of the window", kWindow),
+        extent(
+            "padding", List{0},
+            "zeros on each side; same: as many as keep height and width at stride 1 (odd kernels)",
+            at_least(0, 1024), {"same"}),
+        extent("dilation", List{1}, "distance between the window's cells", kWindow),
+        integer("groups", "number of groups of channels", kWidths, int64_t{1}),
+        boolean("bias", true, "whether to add a learned bias per channel"), initializer()}},
       {"conv_transpose2d",
        "transposed convolution: (H, W, C) -> (H', W', channels)",
-       {integer("channels", "of the output"), extent("kernel", List{3}, "window", kWindow),
-        extent("stride", List{1}, "steps of the window in the output", kWindow),
-        extent("padding", List{0}, "cells cut off on each side of the output", at_least(0, 1024)),
+       {integer("channels", "output channels"),
+        extent("kernel", List{3}, "size of the window", kWindow),
+        extent("stride", List{1}, "stride of the window in the output", kWindow),
+        extent("padding", List{0}, "rows and columns removed on each side of the output",
+               at_least(0, 1024)),
         extent("output_padding", List{0}, "rows and columns added at the end, less than the stride",
                at_least(0, 1023)),
-        boolean("bias", true, "a learned shift a channel")}},
+        boolean("bias", true, "whether to add a learned bias per channel")}},
       {"resize",
-       "more pixels: (H, W, C) -> (factor H, factor W, C)",
-       {extent("factor", List{2}, "how many for one", at_least(1, 64)),
-        word("kind", {"nearest", "bilinear"}, "copies, or mixes of the neighbours")}},
+       "upsampling: (H, W, C) -> (factor H, factor W, C)",
+       {extent("factor", List{2}, "scale factor", at_least(1, 64)),
+        word("kind", {"nearest", "bilinear"}, "nearest or bilinear interpolation")}},
       {"batch_norm",
-       "zero mean and unit variance a channel over the batch, then a learned gain and shift",
+       "batch normalization: zero mean and unit variance per channel over the batch, then a "
+       "learned gain and bias",
        {epsilon(),
-        number("momentum", 0.1, "share of the newest batch in the running statistics",
+        number("momentum", 0.1, "weight of the newest batch in the running statistics",
                {.low = 0, .high = 1, .low_open = true}),
-        number("gamma", 1.0, "what the gain begins as", at_least(0, 1))}},
+        number("gamma", 1.0, "initial gain", at_least(0, 1))}},
       {"max_pool2d", "largest value of each window", pooling()},
       {"avg_pool2d", "mean of each window", pooling()},
       {"global_avg_pool", "mean over height and width, or over tokens: (H, W, C) or (T, C) -> (C)"},
@@ -102,30 +105,33 @@ std::vector<LayerType> plain_layers() {
   return {
       {"dense",
        "learned linear map of the last axis: (.., K) -> (.., units)",
-       {integer("units", "of the output; classes: as many as the data has", kWidths, {},
+       {integer("units", "output features; classes: as many as the data has", kWidths, {},
                 {"classes"}),
-        boolean("bias", true, "a learned shift a unit"), initializer()}},
+        boolean("bias", true, "whether to add a learned bias per unit"), initializer()}},
       {"relu", "max(0, x)"},
-      {"leaky_relu", "x or slope x", {number("slope", 0.01, "below zero", at_least(0, 1))}},
+      {"leaky_relu",
+       "x, or slope * x below zero",
+       {number("slope", 0.01, "slope below zero", at_least(0, 1))}},
       {"gelu",
-       "x times the share of a normal distribution below it",
-       {word("form", {"exact", "tanh"}, "tanh: the approximation that GPT-2 has")}},
+       "Gaussian error linear unit",
+       {word("form", {"exact", "tanh"}, "tanh: the approximation that GPT-2 uses")}},
       {"sigmoid", "1 / (1 + exp(-x))"},
       {"tanh", "hyperbolic tangent"},
       {"dropout",
-       "zeroes a random share in training",
-       {{"rate", LayerKind::number, {}, "the share", kFraction, {}}}},
-      {"flatten", "all axes of a sample in one"},
+       "sets random values to zero during training",
+       {{"rate", LayerKind::number, {}, "dropout probability", kFraction, {}}}},
+      {"flatten", "joins all axes of a sample into one"},
       {"reshape",
-       "another shape of a sample with as many values",
+       "changes the shape of a sample, with the same number of values",
        {{"shape",
          LayerKind::integers,
          {},
-         "extents; one may be -1: what is left",
+         "the new shape; one extent may be -1: what is left",
          at_least(-1, 1e9),
          {}}}},
       {"layer_norm",
-       "zero mean and unit variance of the last axis, then a learned gain and shift",
+       "layer normalization: zero mean and unit variance over the last axis, then a learned gain "
+       "and bias",
        {epsilon()}},
   };
 }
@@ -134,34 +140,34 @@ std::vector<LayerType> token_layers() {
   return {
       {"embedding",
        "a learned vector for each token: (T) -> (T, width)",
-       {integer("width", "of a vector"),
-        integer("vocabulary", "tokens; classes: as many as the data has", at_least(1, 1e8),
-                "classes", {"classes"})}},
+       {integer("width", "length of a vector"),
+        integer("vocabulary", "number of tokens; classes: as many as the data has",
+                at_least(1, 1e8), "classes", {"classes"})}},
       {"positions", "adds a learned vector for each position: (T, C) -> (T, C)"},
       {"attention",
        "multi-head self-attention with its projections: (T, C) -> (T, C)",
        {heads(), causal(), dropped("of the attention's weights")}},
       {"transformer_block",
-       "layer norm, attention, layer norm, two dense layers, each pair around a shortcut",
+       "layer norm and attention, then layer norm and two dense layers, each with a shortcut",
        {heads(), causal(),
-        integer("mlp_ratio", "width inside the dense layers, in widths", at_least(1, 64),
-                int64_t{4}),
+        integer("mlp_ratio", "width inside the dense layers, as a multiple of the width",
+                at_least(1, 64), int64_t{4}),
         word("gelu", {"exact", "tanh"}, "form of the activation"),
-        dropped("of the attention's weights, and ahead of each shortcut's sum"), epsilon()}},
+        dropped("of the attention's weights, and before each shortcut's sum"), epsilon()}},
   };
 }
 
 std::vector<LayerType> holders() {
   return {
       {"residual",
-       "the sum of its layers' result and of a shortcut around them",
+       "adds a shortcut to the output of its layers",
        {word("shortcut", {"auto", "projection", "identity"},
-             "auto: a projection where the shape changes"),
-        word("norm", {"batch_norm", "none"}, "what follows a projection of images")},
+             "auto: projection where the shape changes, else identity"),
+        word("norm", {"batch_norm", "none"}, "normalization after a projection of images")},
        true},
       {"repeat",
-       "its layers so many times, each time with weights of their own",
-       {integer("times", "how often", at_least(1, 1000))},
+       "repeats its layers, each time with weights of their own",
+       {integer("times", "number of repetitions", at_least(1, 1000))},
        true},
   };
 }

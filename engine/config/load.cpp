@@ -1,9 +1,11 @@
 #include <spire/base/error.h>
+#include <spire/base/message_words.h>
 #include <spire/base/read_file.h>
 #include <spire/config/check.h>
 #include <spire/config/layer_node.h>
 #include <spire/config/load.h>
 #include <spire/config/scalar.h>
+#include <spire/config/text.h>
 #include <spire/config/value.h>
 #include <yaml-cpp/eventhandler.h>
 
@@ -82,13 +84,15 @@ class Loader {
              const Origin& origin);
   void apply_field(const Field& field, const YAML::Node& value, const std::string& place,
                    const Origin& origin);
+  void report_conflict(const Problem& problem);
   void place_layers(const Field& field, const YAML::Node& value, const Origin& origin);
   void derive_batch();
   void derive_name();
-  void warn_of_unused();
+  void warn();
   bool given(const std::string& path) const { return result_.source.at(path) != kDefault; }
 
   ResolvedConfig result_;
+  std::map<std::string, std::string> notes_;  // of each key that was set, by its last value
   std::vector<std::string> problems_;
 };
 
@@ -101,7 +105,7 @@ void Loader::report(const std::string& problem) {
   if (problems_.size() < kMostProblems) {
     problems_.push_back(problem);
   } else if (problems_.size() == kMostProblems) {
-    problems_.push_back("more problems are not listed");
+    problems_.push_back("there are more problems; correct these first");
   }
 }
 
@@ -112,7 +116,8 @@ std::optional<YAML::Node> Loader::parse(const std::string& text, const Origin& o
   try {
     auto second = second_document(text);
     if (!second) return YAML::Load(text);
-    report(origin.at(*second), path, "not valid YAML: more follows behind the end of the document");
+    report(origin.at(*second), path,
+           "not valid YAML: text follows the end of the document; a config is one document");
   } catch (const YAML::Exception& error) {
     report(origin.at(error.mark), path, fmt::format("not valid YAML: {}", error.msg));
   } catch (const std::exception& error) {
@@ -125,13 +130,15 @@ std::optional<YAML::Node> Loader::parse(const std::string& text, const Origin& o
 void Loader::apply_text(const ConfigText& text) {
   Origin origin{text.name, true};
   if (text.text.size() > kLargestFile) {
-    return report(origin.name, "", fmt::format("over {} bytes; this is no config", kLargestFile));
+    return report(
+        origin.name, "",
+        fmt::format("larger than {} bytes, so it is not a config; name a YAML file", kLargestFile));
   }
   auto root = parse(text.text, origin, "");
   if (!root || root->IsNull()) return;
   if (root->IsMap()) return apply_map(*root, "", origin);
   report(origin.at(root->Mark()), "",
-         fmt::format("expected keys and values, got {}", describe(*root)));
+         fmt::format("expected lines of the form key: value, got {}", describe(*root)));
 }
 
 void Loader::apply_override(const std::string& assignment) {
@@ -152,17 +159,22 @@ void Loader::apply_map(const YAML::Node& map, const std::string& prefix, const O
   for (const auto& entry : map) {
     std::string place = origin.at(entry.first.Mark());
     if (!entry.first.IsScalar()) {
-      report(place, prefix, fmt::format("expected a key, got {}", describe(entry.first)));
+      report(place, prefix,
+             fmt::format("expected the name of a key, got {}", describe(entry.first)));
       continue;
     }
     std::string path = prefix.empty() ? entry.first.Scalar() : prefix + "." + entry.first.Scalar();
     auto [earlier, first] = lines.emplace(path, entry.first.Mark().line + 1);
     if (!first) {
       report(place, path,
-             origin.has_lines ? fmt::format("given twice; first in line {}", earlier->second)
-                              : "given twice");
+             origin.has_lines
+                 ? fmt::format("given twice, first in line {}; remove one of them", earlier->second)
+                 : "given twice; remove one of them");
     } else if (entry.first.Scalar().find('.') != std::string::npos) {
-      report(place, path, "a key in a file holds no dots; nest it");
+      report(place, path,
+             fmt::format("keys in a file have no dots; nest it as {}:, then {}: below it, indented",
+                         excerpt(section_of(entry.first.Scalar())),
+                         excerpt(leaf_of(entry.first.Scalar()))));
     } else {
       apply(path, entry.second, place, origin);
     }
@@ -177,26 +189,28 @@ void Loader::apply(const std::string& path, const YAML::Node& value, const std::
     if (value.IsMap()) return apply_map(value, path, origin);
     if (value.IsNull()) return;  // a section whose every line is a comment
     std::string near = find_field(path + ".name") ? path + ".name" : key_of_leaf(path);
-    return report(origin.at(value.Mark()), path,
-                  fmt::format("expected a map of its keys, got {}{}", describe(value),
-                              near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+    return report(
+        origin.at(value.Mark()), path,
+        fmt::format("expected a map of keys, got {}{}", describe(value), did_you_mean(near)));
   }
-  if (leaf_of(path) == "<<") return report(place, path, "YAML merge keys are not supported");
+  if (leaf_of(path) == "<<")
+    return report(place, path, "YAML merge keys are not supported; write the keys out");
   std::string near = nearest_key(path);
   report(place, path,
-         near.empty() ? "unknown key; --help-config lists all keys"
-                      : fmt::format("unknown key; did you mean '{}'?", near));
+         "unknown key" +
+             (near.empty() ? "; trainer --help-config lists all keys" : did_you_mean(near)));
 }
 
 void Loader::apply_field(const Field& field, const YAML::Node& value, const std::string& place,
                          const Origin& origin) {
   try {
-    assign(field, value, result_.config);
+    notes_[field.path] = assign(field, value, result_.config);
     result_.source[field.path] = value.IsNull() ? std::string(kDefault) : place;
     if (is_layers(field, result_.config)) place_layers(field, value, origin);
   } catch (const NodeProblems& problems) {
     for (const NodeProblem& each : problems.all())
-      report(origin.at(each.mark), "", fmt::format("{}: {}", each.path, each.text));
+      report(value.IsNull() ? place : origin.at(each.mark), "",
+             fmt::format("{}: {}", each.path, each.text));
     result_.source[field.path] = place;
   } catch (const Error& error) {
     report(value.IsNull() ? place : origin.at(value.Mark()), field.path, error.what());
@@ -223,8 +237,8 @@ void Loader::derive_batch() {
   } else if (!config.towers && given("batch_size")) {
     if (*config.global_batch % config.batch_size != 0) {
       return report(result_.source["global_batch"], "global_batch",
-                    fmt::format("{} samples are no multiple of batch_size {}", *config.global_batch,
-                                config.batch_size));
+                    fmt::format("{} samples is not a multiple of batch_size {}; change one of them",
+                                *config.global_batch, config.batch_size));
     }
     config.towers = *config.global_batch / config.batch_size;
     result_.source["towers"] = "global_batch / batch_size";
@@ -238,24 +252,34 @@ void Loader::derive_name() {
   result_.source["model.name"] = "model.layers";
 }
 
-void Loader::warn_of_unused() {
+void Loader::warn() {
   for (const Field& field : schema()) {
+    if (const std::string& note = notes_[field.path]; !note.empty())
+      result_.warnings.push_back(
+          fmt::format("{}: {}: {}", result_.source[field.path], field.path, note));
     if (!given(field.path) || !unused(field, result_.config)) continue;
     result_.warnings.push_back(fmt::format("{}: {} {}", result_.source[field.path], field.path,
                                            unused_text(field, result_.config)));
   }
 }
 
+// A key that was not given has no place: then the one that it does not fit has.
+void Loader::report_conflict(const Problem& problem) {
+  if (given(problem.path) || problem.other.empty())
+    return report(result_.source[problem.path], problem.path, problem.text);
+  std::string text = fmt::format("{} ({} is not set, and its default is {})", problem.text,
+                                 problem.path, value_text(*find_field(problem.path), RunConfig()));
+  report(result_.source[problem.other], problem.path, text);
+}
+
 ResolvedConfig Loader::finish() {
   if (problems_.empty()) {
     derive_batch();
     derive_name();
-    for (const Problem& problem : find_conflicts(result_.config)) {
-      report(result_.source[problem.path], problem.path, problem.text);
-    }
+    for (const Problem& problem : find_conflicts(result_.config)) report_conflict(problem);
   }
   if (!problems_.empty()) fail(Category::config, "{}", fmt::join(problems_, "\n"));
-  warn_of_unused();
+  warn();
   return std::move(result_);
 }
 
@@ -286,7 +310,7 @@ ResolvedConfig load_config(const std::vector<std::string>& files,
   for (const std::string& file : files) {
     std::error_code error;
     if (std::filesystem::is_directory(file, error)) {
-      loader.report(file, "", "is a folder; give a YAML file");
+      loader.report(file, "", "is a folder; name a YAML file");
       continue;
     }
     try {

@@ -29,14 +29,14 @@ constexpr std::string_view forms =
 MemoryLimit fraction_of(std::string_view text) {
   double fraction = parse_number(text);
   if (fraction > 0 && fraction <= 1) return {fraction, {}};
-  fail(Category::config, "{} is no fraction above 0 and up to 1, and has no unit of bytes; {}",
+  fail(Category::config, "{} has no unit of bytes and is not a fraction above 0 and up to 1; {}",
        excerpt(text), forms);
 }
 
 size_t bytes_of(std::string_view text, double number, double unit) {
   double bytes = std::floor(number * unit);
   if (bytes < 1 || bytes > 0x1p62)
-    fail(Category::config, "{} is not a size of a memory; {}", excerpt(text), forms);
+    fail(Category::config, "{} is not a possible amount of memory; {}", excerpt(text), forms);
   return static_cast<size_t>(bytes);
 }
 
@@ -53,15 +53,15 @@ MemoryLimit parse_memory_limit(std::string_view text) {
   size_t number_end = text.find_last_of("0123456789.") + 1;
   std::string_view number = text.substr(0, number_end), unit = text.substr(number_end);
   if (number_end == 0 || number.find_first_not_of("0123456789.") != number.npos)
-    fail(Category::config, "'{}' is no amount of memory; {}", excerpt(text), forms);
+    fail(Category::config, "'{}' is not an amount of memory; {}", excerpt(text), forms);
   if (unit.empty()) return fraction_of(number);
   if (unit.starts_with(' ')) unit.remove_prefix(1);
   for (const auto& [name, size] : units) {
     if (unit == name) return {{}, bytes_of(text, parse_number(number), size)};
   }
   fail(Category::config,
-       "'{}' ends in no unit of bytes (KiB, MiB, GiB, TiB, kB, MB, GB, TB, B); {}", excerpt(text),
-       forms);
+       "'{}' does not end in a unit of bytes (KiB, MiB, GiB, TiB, kB, MB, GB, TB or B); {}",
+       excerpt(text), forms);
 }
 
 }  // namespace spire

@@ -8,10 +8,17 @@ namespace {
 
 constexpr size_t kLongestList = 1024;
 
+[[noreturn]] void fail_missing(std::string_view expected) {
+  fail(Category::config, "the value is missing; expected {}", expected);
+}
+
 template <typename T>
-std::vector<T> read_list(const YAML::Node& node) {
+std::vector<T> read_list(const YAML::Node& node, std::string_view expected) {
+  if (node.IsNull()) fail_missing(expected);
+  if (!node.IsSequence()) fail(Category::config, "expected {}, got {}", expected, describe(node));
   if (node.size() > kLongestList)
-    fail(Category::config, "the list has over {} entries", kLongestList);
+    fail(Category::config, "the list has {} entries; at most {} are allowed", node.size(),
+         kLongestList);
   std::vector<T> values;
   for (const auto& entry : node) values.push_back(read(entry, T{}));
   return values;
@@ -20,7 +27,7 @@ std::vector<T> read_list(const YAML::Node& node) {
 }  // namespace
 
 const std::string& scalar(const YAML::Node& node, std::string_view expected, bool may_be_quoted) {
-  if (node.IsNull()) fail(Category::config, "has no value; expected {}", expected);
+  if (node.IsNull()) fail_missing(expected);
   if (!node.IsScalar()) fail(Category::config, "expected {}, got {}", expected, describe(node));
   const std::string& tag = node.Tag();
   if (!tag.empty() && tag != "?" && tag != "!") {
@@ -40,31 +47,30 @@ int64_t read(const YAML::Node& node, int64_t) {
   return parse_integer(scalar(node, "an integer", false));
 }
 uint64_t read(const YAML::Node& node, uint64_t) {
-  return parse_unsigned(scalar(node, "an integer from 0", false));
+  return parse_unsigned(scalar(node, "an integer >= 0", false));
 }
 double read(const YAML::Node& node, double) {
   return parse_number(scalar(node, "a finite number", false));
 }
 std::string read(const YAML::Node& node, const std::string&) {
   const std::string& text = scalar(node, "a word", true);
-  if (text.empty()) fail(Category::config, "is empty; expected a word");
-  if (text.find('\0') != text.npos) fail(Category::config, "holds a zero byte");
+  if (text.empty()) fail(Category::config, "the value is empty; expected a word");
+  if (text.find('\0') != text.npos)
+    fail(Category::config, "the value contains a zero byte; remove it");
   return text;
 }
 
 std::vector<int64_t> read(const YAML::Node& node, const std::vector<int64_t>&) {
-  if (node.IsSequence()) return read_list<int64_t>(node);
-  fail(Category::config, "expected a list of integers: [64, 32], got {}", describe(node));
+  return read_list<int64_t>(node, "a list of integers, such as [64, 32]");
 }
 
 std::vector<double> read(const YAML::Node& node, const std::vector<double>&) {
-  if (node.IsSequence()) return read_list<double>(node);
-  fail(Category::config, "expected a list of numbers: [0.5, 0.25], got {}", describe(node));
+  return read_list<double>(node, "a list of numbers, such as [0.5, 0.25]");
 }
 
 // A list of words may be written as one word.
 std::vector<std::string> read(const YAML::Node& node, const std::vector<std::string>&) {
-  if (node.IsSequence()) return read_list<std::string>(node);
+  if (node.IsSequence()) return read_list<std::string>(node, "a word or a list of words");
   return {read(node, std::string())};
 }
 

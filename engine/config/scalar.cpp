@@ -1,4 +1,5 @@
 #include <spire/base/error.h>
+#include <spire/base/message_words.h>
 #include <spire/config/scalar.h>
 
 #include <algorithm>
@@ -54,7 +55,8 @@ Integer parse_whole(std::string_view text, std::string_view kind) {
   Integer value = 0;
   auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc() || end != digits.data() + digits.size()) {
-    fail(Category::config, "{} is out of the range of {} of 64 bits", excerpt(text), kind);
+    fail(Category::config, "{} is out of range; it must be {} of at most 64 bits", excerpt(text),
+         kind);
   }
   return value;
 }
@@ -66,7 +68,7 @@ int64_t parse_integer(std::string_view text) {
 }
 
 uint64_t parse_unsigned(std::string_view text) {
-  return parse_whole<uint64_t>(text, "an integer from 0");
+  return parse_whole<uint64_t>(text, "an integer >= 0");
 }
 
 double parse_number(std::string_view text) {
@@ -77,7 +79,8 @@ double parse_number(std::string_view text) {
   double value = 0;
   auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc()) {
-    fail(Category::config, "{} is too large or too small for a double", excerpt(text));
+    fail(Category::config, "{} is too large or too small for a 64-bit floating-point number",
+         excerpt(text));
   }
   return value;
 }
@@ -86,6 +89,12 @@ bool parse_boolean(std::string_view text) {
   if (text == "true") return true;
   if (text == "false") return false;
   fail(Category::config, "expected true or false, got '{}'", excerpt(text));
+}
+
+std::string unknown_word(std::string_view word, const std::vector<std::string>& known) {
+  return fmt::format("unknown value '{}'; must be {}{}{}", excerpt(word),
+                     known.size() == 1 ? "" : "one of: ", fmt::join(known, ", "),
+                     did_you_mean(nearest(word, known)));
 }
 
 std::string excerpt(std::string_view text) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace spire {
 
@@ -11,6 +12,9 @@ int64_t parse_integer(std::string_view text);    // decimal digits, sign allowed
 uint64_t parse_unsigned(std::string_view text);  // decimal digits
 double parse_number(std::string_view text);      // "0.1", "5e-4"; finite
 bool parse_boolean(std::string_view text);       // "true", "false"
+
+// "unknown value 'adm'; must be one of: sgd, adam; did you mean 'adam'?"
+std::string unknown_word(std::string_view word, const std::vector<std::string>& known);
 
 // At most 60 characters of `text`, without control characters, for messages.
 std::string excerpt(std::string_view text);

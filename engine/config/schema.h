@@ -42,6 +42,9 @@ struct Field {
   void (*settle)(RunConfig&) =
       nullptr;  // a further check of this field alone; throws Error(config)
   Use used_by = {};
+  // What to tell of a value that is good, but not written as it should be; empty where nothing is.
+  // It sees the value before `settle`.
+  std::string (*note)(const RunConfig&) = nullptr;
 };
 
 // All fields; those of one section stand together, in the order in which they are printed.
@@ -54,7 +57,7 @@ bool is_section(std::string_view path);          // "optimizer"
 bool unused(const Field& field, const RunConfig& config);
 std::string unused_text(const Field& field, const RunConfig& config);
 
-// The key that a mistyped one probably meant, empty when none is near.
+// The key that a mistyped one probably meant, empty when none is close.
 std::string nearest_key(std::string_view path);
 
 // The only key with this leaf: "lr" -> "optimizer.lr"; empty when there is none, or several.

@@ -11,7 +11,7 @@ namespace {
 void check_ascending(const std::vector<int64_t>& values) {
   auto late = std::ranges::adjacent_find(values, std::greater_equal{});
   if (late == values.end()) return;
-  fail(Category::config, "{} comes behind {}; the list must ascend", *(late + 1), *late);
+  fail(Category::config, "{} follows {}; the list must be strictly ascending", *(late + 1), *late);
 }
 
 }  // namespace
@@ -30,45 +30,46 @@ std::vector<Field> optimizer_fields() {
        .range = at_least(0)},
       {.path = "optimizer.momentum",
        .slot = [](C& c) -> Slot { return &c.optimizer.momentum; },
-       .help = "share of the last step kept in this one",
+       .help = "factor of the previous steps in the momentum",
        .range = kFraction,
        .used_by = with_momentum},
       {.path = "optimizer.nesterov",
        .slot = [](C& c) -> Slot { return &c.optimizer.nesterov; },
-       .help = "look ahead along the momentum",
+       .help = "Nesterov momentum",
        .used_by = {"optimizer.name", {"sgd"}}},
       {.path = "optimizer.weight_decay",
        .slot = [](C& c) -> Slot { return &c.optimizer.weight_decay; },
-       .help = "pull of the weights to zero; sgd, adam, lars: part of the gradient, adamw, lamb: "
-               "apart from it",
+       .help = "sgd, adam, lars: L2 penalty, added to the gradient; adamw, lamb: decoupled from it",
        .range = at_least(0)},
       {.path = "optimizer.decay",
        .slot = [](C& c) -> Slot { return &c.optimizer.decay; },
-       .help = "which weights decay: all, or matrices alone: neither biases nor norms' gamma, beta",
+       .help = "which weights decay: all, or only matrices, not biases or the gamma and beta of "
+               "normalization",
        .choices = {"all", "matrices"}},
       {.path = "optimizer.beta1",
        .slot = [](C& c) -> Slot { return &c.optimizer.beta1; },
-       .help = "decay of the mean of gradients",
+       .help = "decay of the running mean of the gradients",
        .range = kFraction,
        .used_by = with_moments},
       {.path = "optimizer.beta2",
        .slot = [](C& c) -> Slot { return &c.optimizer.beta2; },
-       .help = "decay of the mean of squared gradients",
+       .help = "decay of the running mean of the squared gradients",
        .range = kFraction,
        .used_by = with_moments},
       {.path = "optimizer.epsilon",
        .slot = [](C& c) -> Slot { return &c.optimizer.epsilon; },
-       .help = "added to the root in the denominator",
+       .help = "added to the denominator",
        .range = above(0),
        .used_by = with_moments},
       {.path = "optimizer.trust_coefficient",
        .slot = [](C& c) -> Slot { return &c.optimizer.trust_coefficient; },
-       .help = "size of a layer's step relative to its weights",
+       .help = "size of a layer's step relative to the norm of its weights",
        .range = above(0),
        .used_by = {"optimizer.name", {"lars"}}},
       {.path = "optimizer.clip_norm",
        .slot = [](C& c) -> Slot { return &c.optimizer.clip_norm; },
-       .help = "longest allowed norm of the whole gradient; 0: no clipping",
+       .help =
+           "largest norm of the whole gradient; larger ones are scaled down to it; 0: no clipping",
        .range = at_least(0)},
   };
 }
@@ -77,13 +78,12 @@ std::vector<Field> ema_fields() {
   return {
       {.path = "ema.decay",
        .slot = [](C& c) -> Slot { return &c.ema.decay; },
-       .help =
-           "share that a moving average of the weights keeps in a step; it is then evaluated in "
-           "place of the weights; 0: none",
+       .help = "share of its old value that the moving average of the weights keeps in a step; "
+               "evaluations use the average; 0: none",
        .range = kFraction},
       {.path = "ema.warmup",
        .slot = [](C& c) -> Slot { return &c.ema.warmup; },
-       .help = "after t steps the average keeps (1 + t) / (10 + t) at most"},
+       .help = "after t steps the decay is at most (1 + t) / (10 + t)"},
   };
 }
 
@@ -92,24 +92,24 @@ std::vector<Field> loss_scale_fields() {
   return {
       {.path = "loss_scale.initial",
        .slot = [](C& c) -> Slot { return &c.loss_scale.initial; },
-       .help =
-           "factor of the loss in fp16, so that small gradients do not vanish; it adapts itself",
+       .help = "factor of the loss in fp16, so that small gradients do not vanish; it adapts "
+               "during the run",
        .range = {.low = 1, .high = 1e9},
        .used_by = in_fp16},
       {.path = "loss_scale.minimum",
        .slot = [](C& c) -> Slot { return &c.loss_scale.minimum; },
-       .help = "overflows do not halve it below this",
+       .help = "smallest value to which overflows lower it",
        .range = {.low = 0, .high = 1e9, .low_open = true},
        .used_by = in_fp16},
       {.path = "loss_scale.growth_interval",
        .slot = [](C& c) -> Slot { return &c.loss_scale.growth_interval; },
-       .help = "it doubles after so many steps without overflow",
+       .help = "it doubles after this many steps in a row without overflow",
        .range = at_least(1, 1e9),
        .unit = "steps",
        .used_by = in_fp16},
       {.path = "loss_scale.max_skips",
        .slot = [](C& c) -> Slot { return &c.loss_scale.max_skips; },
-       .help = "the run stops (exit 7) after so many steps in a row whose gradients overflowed",
+       .help = "the run stops (exit 7) after this many steps in a row whose gradients overflowed",
        .range = at_least(1, 1e9),
        .unit = "steps",
        .used_by = in_fp16},
@@ -122,8 +122,8 @@ std::vector<Field> schedule_fields() {
   return {
       {.path = "lr.scaling",
        .slot = [](C& c) -> Slot { return &c.lr.scaling; },
-       .help = "optimizer.lr grows with the global batch: with global_batch / base_batch, or its "
-               "square root",
+       .help = "optimizer.lr grows with the global batch: by global_batch / base_batch (linear), "
+               "or its square root (sqrt)",
        .choices = {"none", "linear", "sqrt"}},
       {.path = "lr.base_batch",
        .slot = [](C& c) -> Slot { return &c.lr.base_batch; },
@@ -133,11 +133,11 @@ std::vector<Field> schedule_fields() {
        .used_by = {"lr.scaling", {"linear", "sqrt"}}},
       {.path = "schedule.name",
        .slot = [](C& c) -> Slot { return &c.schedule.name; },
-       .help = "how the learning rate goes on after the warm-up",
+       .help = "how the learning rate changes after the warm-up",
        .choices = {"constant", "step", "multistep", "cosine", "linear", "polynomial"}},
       {.path = "schedule.warmup_epochs",
        .slot = [](C& c) -> Slot { return &c.schedule.warmup_epochs; },
-       .help = "the learning rate rises linearly for so long",
+       .help = "time during which the learning rate rises linearly",
        .range = at_least(0, kSizes),
        .unit = "epochs"},
       {.path = "schedule.warmup_steps",
@@ -159,7 +159,7 @@ std::vector<Field> schedule_fields() {
        .used_by = in_step},
       {.path = "schedule.milestones",
        .slot = [](C& c) -> Slot { return &c.schedule.milestones; },
-       .help = "after which epochs the learning rate drops, ascending",
+       .help = "epochs after which the learning rate drops, ascending",
        .range = at_least(1, kSizes),
        .unit = "epochs",
        .settle = [](C& c) { check_ascending(c.schedule.milestones); },
@@ -173,17 +173,17 @@ std::vector<Field> schedule_fields() {
        .used_by = in_multistep},
       {.path = "schedule.gamma",
        .slot = [](C& c) -> Slot { return &c.schedule.gamma; },
-       .help = "factor of one drop",
+       .help = "factor of each drop",
        .range = {.low = 0, .high = 1, .low_open = true},
        .used_by = {"schedule.name", {"step", "multistep"}}},
       {.path = "schedule.min_lr",
        .slot = [](C& c) -> Slot { return &c.schedule.min_lr; },
-       .help = "learning rate at the end",
+       .help = "learning rate at the end of the run",
        .range = at_least(0),
        .used_by = {"schedule.name", {"cosine", "linear", "polynomial"}}},
       {.path = "schedule.power",
        .slot = [](C& c) -> Slot { return &c.schedule.power; },
-       .help = "exponent of the remaining share of the run",
+       .help = "exponent of the polynomial decay",
        .range = above(0),
        .used_by = {"schedule.name", {"polynomial"}}},
   };

@@ -15,25 +15,25 @@ std::vector<Field> run_fields() {
   return {
       {.path = "batch_size",
        .slot = [](C& c) -> Slot { return &c.batch_size; },
-       .help = "samples that one tower takes in one step",
+       .help = "samples that one tower computes in one step",
        .range = at_least(1, kSizes),
        .unit = "samples",
        .unset = "global_batch / towers"},
       {.path = "global_batch",
        .slot = [](C& c) -> Slot { return &c.global_batch; },
-       .help =
-           "samples of one step over all towers; where batch_size is given too, they must agree",
+       .help = "samples of one step over all towers; if batch_size is given too, they must agree",
        .range = at_least(1, 1e9),
        .unit = "samples",
        .unset = "batch_size x towers"},
       {.path = "towers",
        .slot = [](C& c) -> Slot { return &c.towers; },
-       .help = "replicas whose gradients make one step; fixes the result whatever devices run it",
+       .help = "number of gradients that a step averages; the result depends on it, not on which "
+               "devices compute them",
        .range = at_least(1, 4096),
        .unset = "the number of devices"},
       {.path = "tower_threads",
        .slot = [](C& c) -> Slot { return &c.tower_threads; },
-       .help = "CPU threads of one tower; part of the run's meaning, kept in its checkpoints",
+       .help = "CPU threads of one tower; rounding depends on it, so it is kept in checkpoints",
        .range = at_least(1, 1024),
        .unit = "threads",
        .unset = "the device's cores divided among its towers"},
@@ -43,13 +43,13 @@ std::vector<Field> run_fields() {
        .choices = {"fp32", "bf16", "fp16"}},
       {.path = "memory.limit",
        .slot = [](C& c) -> Slot { return &c.memory.limit; },
-       .help = "most that the run takes of each GPU's memory (of the host's, for CPUs): bytes as "
-               "20GiB, a fraction as 0.8, or auto: all there is; devices of one GPU share it",
+       .help = "most memory that the run may use of each GPU (CPUs: of the host): bytes (20GiB), a "
+               "fraction (0.8), or auto: all that is free; devices on one GPU share it",
        .settle = [](C& c) { parse_memory_limit(c.memory.limit); }},
       {.path = "memory.recompute",
        .slot = [](C& c) -> Slot { return &c.memory.recompute; },
-       .help = "blocks: backward computes the inside of the model's blocks anew instead of keeping "
-               "it; the same bits in less memory and more time",
+       .help = "blocks: backward recomputes the inside of the model's blocks instead of storing "
+               "it: the same bits with less memory and more time",
        .choices = {"none", "blocks"}},
   };
 }
@@ -58,65 +58,71 @@ std::vector<Field> device_fields() {
   return {
       {.path = "devices",
        .slot = [](C& c) -> Slot { return &c.devices; },
-       .help =
-           "auto, cpu, cpu:N (N CPU devices), cuda, cuda:N (GPU N), or a list: [cuda:0, cuda:1]",
-       .settle = [](C& c) { c.devices = expand_devices(c.devices); }},
+       .help = "auto, cpu, cuda (all GPUs), a number of them: 2xcpu, 4xcuda, or names: cuda:1, "
+               "[cuda:0, "
+               "cuda:2], [cpu:0, cpu:1]",
+       .settle = [](C& c) { c.devices = expand_devices(c.devices); },
+       .note = [](const C& c) { return devices_note(c.devices); }},
       {.path = "pin",
        .slot = [](C& c) -> Slot { return &c.pin; },
-       .help = "CPU threads that compute keep to cores of their own; auto: where these were given "
-               "to the process, by taskset, MPI or a container, and no other run has them",
+       .help = "pin the computing CPU threads to cores of their own; auto: when the cores were "
+               "assigned to the process (taskset, MPI, container) and no other run uses them",
        .choices = {"auto", "true", "false"}},
       {.path = "parameter_device",
        .slot = [](C& c) -> Slot { return &c.parameter_device; },
-       .help = "where master weights and optimizer state live: auto, cpu, cpu:N, cuda:N",
+       .help = "where master weights and optimizer state are: auto, cpu, or a name such as cpu:0, "
+               "cuda:1",
        .settle = [](C& c) { check_parameter_device(c.parameter_device); }},
       {.path = "cuda.graphs",
        .slot = [](C& c) -> Slot { return &c.cuda.graphs; },
-       .help = "on GPUs a tower's work is recorded once and replayed; the same bits in less time"},
+       .help = "GPUs: record each tower's work once and replay it as a CUDA graph; the same bits "
+               "in less time"},
       {.path = "cuda.tf32",
        .slot = [](C& c) -> Slot { return &c.cuda.tf32; },
-       .help = "on GPUs fp32 products and convolutions round their operands to TF32: quicker, with "
+       .help = "GPUs: round the operands of fp32 products and convolutions to TF32: faster, with "
                "10 bits of fraction"},
       {.path = "cuda.autotune",
        .slot = [](C& c) -> Slot { return &c.cuda.autotune; },
-       .help = "on GPUs the quickest of cuDNN's deterministic engines is measured once for each "
-               "convolution and attention; false: the one that cuDNN proposes first"},
+       .help = "GPUs: measure once which of cuDNN's deterministic engines is fastest for each "
+               "convolution and attention; false: use the one that cuDNN proposes first"},
       {.path = "cuda.autotune_cache",
        .slot = [](C& c) -> Slot { return &c.cuda.autotune_cache; },
-       .help = "file that keeps what was measured for later runs: auto "
+       .help = "file that keeps these measurements for later runs: auto "
                "($XDG_CACHE_HOME/spire/tuning.txt or ~/.cache/spire/tuning.txt), none, or a path"},
       {.path = "cuda.attention",
        .slot = [](C& c) -> Slot { return &c.cuda.attention; },
-       .help = "auto: on GPUs bf16 and fp16 attention without dropout is cuDNN's where that has a "
-               "deterministic engine; own: always Spire's kernels",
+       .help = "auto: bf16 and fp16 attention without dropout uses cuDNN where it has a "
+               "deterministic engine; own: always use Spire's kernels",
        .choices = {"auto", "own"}},
       {.path = "cuda.peer",
        .slot = [](C& c) -> Slot { return &c.cuda.peer; },
-       .help = "how GPUs of one process meet: auto (direct where they reach each other's memory, "
-               "NCCL where not), direct, or always nccl",
+       .help = "how GPUs of one process exchange data: auto (directly if they have peer access, "
+               "else by NCCL), direct, or nccl",
        .choices = {"auto", "direct", "nccl"}},
       {.path = "strategy",
        .slot = [](C& c) -> Slot { return &c.strategy; },
-       .help = "who applies the update: the parameter device, every device, each device its share",
+       .help = "who updates the weights: the parameter device, every device all of them "
+               "(mirrored), or each device its share (sharded)",
        .choices = {"parameter_device", "mirrored", "sharded"}},
       {.path = "reduction",
        .slot = [](C& c) -> Slot { return &c.reduction; },
-       .help = "invariant: one tree over towers, the same bits on any devices; native: the "
-               "transport's own order",
+       .help = "order of summing gradients: invariant: one tree over towers, the same bits on any "
+               "devices; native: the transport's own",
        .choices = {"invariant", "native"}},
       {.path = "batch_norm",
        .slot = [](C& c) -> Slot { return &c.model.batch_norm; },
-       .help = "tower: statistics of each tower's own samples; sync: of all towers' samples",
+       .help = "whose samples the statistics are of: each tower's own, or all towers' (sync)",
        .choices = {"tower", "sync"},
        .used_by = {"model.name", {"cnn", "resnet", "vgg", "unet", "autoencoder", "layers"}}},
       {.path = "bucket.first_mib",
        .slot = [](C& c) -> Slot { return &c.bucket.first_mib; },
-       .help = "the first piece of gradients that is reduced; small, so that it starts early",
+       .help =
+           "size of the first piece of gradients that is reduced; small, so that it starts early",
        .range = kBucket,
        .unit = "MiB"},
       {.path = "bucket.mib",
        .slot = [](C& c) -> Slot { return &c.bucket.mib; },
-       .help = "gradients are reduced in pieces of this size while backward goes on",
+       .help = "gradients are reduced in pieces of this size during backward",
        .range = kBucket,
        .unit = "MiB"},
   };

@@ -1,4 +1,5 @@
 #include <spire/base/error.h>
+#include <spire/base/message_words.h>
 #include <spire/config/layer_node.h>
 #include <spire/config/scalar.h>
 #include <spire/config/value.h>
@@ -15,10 +16,7 @@ std::optional<int64_t> read(const YAML::Node& node, const std::optional<int64_t>
 
 void check(const Field& field, const std::string& word) {
   if (field.choices.empty() || std::ranges::count(field.choices, word) > 0) return;
-  std::string near = nearest(word, field.choices);
-  fail(Category::config, "unknown value '{}'; {}: {}{}", excerpt(word),
-       field.choices.size() == 1 ? "known is only" : "known are", fmt::join(field.choices, ", "),
-       near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
+  fail(Category::config, "{}", unknown_word(word, field.choices));
 }
 
 template <typename Number>
@@ -50,7 +48,7 @@ void check(const Field&, const std::vector<LayerConfig>& layers) {
 
 }  // namespace
 
-void assign(const Field& field, const YAML::Node& node, RunConfig& config) {
+std::string assign(const Field& field, const YAML::Node& node, RunConfig& config) {
   RunConfig changed = config;
   RunConfig defaults;
   bool unset = node.IsNull() && !field.unset.empty();
@@ -60,8 +58,10 @@ void assign(const Field& field, const YAML::Node& node, RunConfig& config) {
         *value = unset ? *std::get<Value*>(field.slot(defaults)) : read(node, *value);
       },
       field.slot(changed));
+  std::string note = field.note != nullptr ? field.note(changed) : "";
   check_value(field, changed);
   config = std::move(changed);
+  return note;
 }
 
 void check_value(const Field& field, RunConfig& config) {

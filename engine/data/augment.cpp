@@ -117,14 +117,15 @@ ImageWriter::ImageWriter(const Shape& shape, const Normalization& normalization,
   require(plain || dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16,
           "images as {}: floats are made, and u8 without augmentation", name(dtype));
   if (options.crop < 0 || options.crop >= std::min(height_, width_))
-    fail(Category::config, "data.augment.crop: {} for images of {} x {}; choose 0 to {}",
+    fail(Category::config, "data.augment.crop: {} is too large for images of {} x {}; use 0 to {}",
          options.crop, height_, width_, std::min(height_, width_) - 1);
   if (changes_colors(options)) {
     if (channels_ != 1 && channels_ != 3)
-      fail(Category::config, "data.augment.color_jitter: is for 1 or 3 channels, not for {}",
+      fail(Category::config, "data.augment.color_jitter: needs images of 1 or 3 channels, got {}",
            channels_);
     if (options.color_jitter.saturation > 0 && channels_ == 1)
-      fail(Category::config, "data.augment.color_jitter.saturation: grey images have none; use 0");
+      fail(Category::config,
+           "data.augment.color_jitter.saturation: gray images have no saturation; use 0");
     identity_ = make_identity(channels_);
   }
   if (dtype == DType::u8) return;

@@ -15,8 +15,8 @@ BlockCache::BlockCache(int64_t slots, size_t slot_bytes)
   try {
     memory_.reset(new std::byte[count * slot_bytes]);  // not set to anything: no page is touched
   } catch (const std::bad_alloc&) {
-    fail(Category::config, "no memory for {} blocks of {} bytes; lower data.hdf5.cache_mib", slots,
-         slot_bytes);
+    fail(Category::config, "cannot allocate {} blocks of {} bytes; lower data.hdf5.cache_mib",
+         slots, slot_bytes);
   }
 }
 

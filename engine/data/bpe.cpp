@@ -38,7 +38,8 @@ class BpeVocabulary : public Vocabulary {
 
 std::vector<int32_t> BpeVocabulary::encode(std::string_view text) const {
   if (std::optional<size_t> at = invalid_utf8(text))
-    fail(Category::data, "byte {}: no UTF-8; convert the text, or take the vocabulary bytes", *at);
+    fail(Category::data,
+         "byte {}: is not UTF-8; convert the text, or set data.tokens.vocabulary: bytes", *at);
   std::vector<int32_t> ids;
   Cache cache;
   while (tables_.end_of_text >= 0) {
@@ -92,8 +93,8 @@ std::string BpeVocabulary::decode(std::span<const int32_t> ids) const {
   std::string text;
   for (int32_t id : ids) {
     if (id < 0 || id >= size())
-      fail(Category::data, "token {}: the vocabulary of {} has 0 to {}", id, folder_.string(),
-           size() - 1);
+      fail(Category::data, "token {} is not in the vocabulary of {}, which has 0 to {}", id,
+           folder_.string(), size() - 1);
     text += tables_.bytes[static_cast<size_t>(id)];
   }
   return text;

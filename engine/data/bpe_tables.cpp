@@ -33,7 +33,8 @@ std::string bytes_of(const std::string& token, const fs::path& path) {
     std::optional<char32_t> code = next_code(token, at);
     auto found = code ? alphabet.find(*code) : alphabet.end();
     if (found == alphabet.end())
-      fail(Category::data, "{}: token '{}': a character that stands for no byte; get GPT-2's files",
+      fail(Category::data,
+           "{}: token '{}': a character that does not stand for a byte; get GPT-2's files",
            path.string(), token);
     bytes += found->second;
   }
@@ -43,7 +44,7 @@ std::string bytes_of(const std::string& token, const fs::path& path) {
 fs::path one_of(const fs::path& folder, const char* name, const char* other) {
   for (const char* each : {name, other})
     if (fs::path found = find_input(folder / each); !found.empty()) return found;
-  fail(Category::data, "{}: holds neither {} nor {}; a gpt2 vocabulary needs GPT-2's own files",
+  fail(Category::data, "{}: contains neither {} nor {}; get GPT-2's own vocabulary files",
        folder.string(), name, other);
 }
 
@@ -52,7 +53,8 @@ std::vector<std::string> read_tokens(const fs::path& path) {
   nlohmann::json object =
       nlohmann::json::parse(InputFile(path).read_text(most_file_bytes), nullptr, false);
   if (!object.is_object() || object.empty())
-    fail(Category::data, "{}: no JSON object of tokens and ids; get an intact copy", path.string());
+    fail(Category::data, "{}: is not a JSON object of tokens and ids; get an intact copy",
+         path.string());
   std::vector<std::string> tokens(object.size());
   for (const auto& [token, id] : object.items()) {
     if (!id.is_number_integer() || id < 0 || id >= tokens.size() || token.empty() ||
@@ -98,12 +100,13 @@ class MergeReader {
 
   int32_t id_of(const std::string& token) const {
     auto found = ids_.find(token);
-    if (found == ids_.end()) refuse(fmt::format("'{}' is no token of the vocabulary", token));
+    if (found == ids_.end()) refuse(fmt::format("'{}' is not a token of the vocabulary", token));
     return found->second;
   }
 
   [[noreturn]] void refuse(const std::string& what) const {
-    fail(Category::data, "{}:{}: {}; get both files from one place", path_.string(), number_, what);
+    fail(Category::data, "{}:{}: {}; get both files from the same source", path_.string(), number_,
+         what);
   }
 
   fs::path path_;
@@ -129,7 +132,7 @@ BpeTables read_bpe_tables(const fs::path& folder) {
   }
   auto missing = std::ranges::find(tables.ids_of_bytes, -1);
   if (missing != tables.ids_of_bytes.end())
-    fail(Category::data, "{}: no token for the byte {}; get an intact copy", tokens_path.string(),
+    fail(Category::data, "{}: has no token for byte {}; get an intact copy", tokens_path.string(),
          missing - tables.ids_of_bytes.begin());
   tables.merges = MergeReader(merges_path, tokens).read();
   return tables;

@@ -41,7 +41,7 @@ void append_file(const std::filesystem::path& path, const CifarLabels& labels,
     append_image(std::span(record).subspan(label_bytes), out.pixels);
   }
   if (number == 0)
-    fail(Category::data, "{}: holds no record; get an intact copy", file.path().string());
+    fail(Category::data, "{}: contains no records; get an intact copy", file.path().string());
   out.count += static_cast<int64_t>(number);
 }
 

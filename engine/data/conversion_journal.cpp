@@ -49,7 +49,7 @@ std::string checksum_of_files(const std::vector<fs::path>& files) {
   for (const fs::path& file : files) {
     struct stat status {};
     if (::stat(file.c_str(), &status) != 0)
-      fail(Category::data, "{}: cannot look at it: {}; check the disk", file.string(),
+      fail(Category::data, "{}: cannot be read: {}; check the disk", file.string(),
            std::strerror(errno));
     std::string line = fmt::format("{} {} {}.{:09}", fs::absolute(file).string(), status.st_size,
                                    status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
@@ -98,7 +98,7 @@ void require_same_source(const ConversionJournal& journal, const ConversionSourc
     change = "other samples";
   }
   if (!change.empty())
-    fail(Category::data, "{}: was begun with {}; delete it, or give --overwrite, to start again",
+    fail(Category::data, "{}: was started with {}; delete it or add --overwrite to start again",
          partial.string(), change);
 }
 

@@ -8,17 +8,19 @@ ConvertResult convert_dataset(const RunConfig& config, const ConvertOptions& opt
   std::string format = options.format == "auto" ? (text ? "tokens" : "hdf5") : options.format;
   if (format == "hdf5") return convert_to_hdf5(config, options);
   if (format != "tokens")
-    fail(Category::config, "--format {}: known are hdf5 and tokens", options.format);
+    fail(Category::config, "--format {}: must be hdf5 or tokens", options.format);
   if (!text)
     fail(Category::config,
-         "--format tokens: shards are made of text; give data.name=tokens and data.tokens.text");
+         "--format tokens: token shards are made from text; add data.name=tokens and "
+         "data.tokens.text=FILE");
   return convert_to_tokens(config, options);
 }
 
 void stop_if_asked(const ConvertOptions& options, const WorkProgress& progress) {
   if (options.stop != nullptr && options.stop->load())
-    fail(Category::interrupted, "stopped by a signal at {} of {} {}; the same command goes on",
-         progress.done, progress.total, progress.unit);
+    fail(Category::interrupted,
+         "stopped by a signal at {} of {} {}; repeat the same command to continue", progress.done,
+         progress.total, progress.unit);
 }
 
 }  // namespace spire

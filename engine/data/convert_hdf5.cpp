@@ -100,12 +100,12 @@ class Hdf5Conversion {
 void Hdf5Conversion::prepare_target() {
   require_replaceable(target_, Category::config);
   if (is_there(target_) && !options_.overwrite)
-    fail(Category::config, "{}: is there already; choose another --to, or give --overwrite",
+    fail(Category::config, "{}: exists already; choose another --to, or add --overwrite",
          target_.string());
   std::error_code error;
   if (target_.has_parent_path()) fs::create_directories(target_.parent_path(), error);
   if (error)
-    fail(Category::config, "--to {}: cannot make the folder: {}", target_.string(),
+    fail(Category::config, "--to {}: cannot create the folder: {}", target_.string(),
          error.message());
 }
 

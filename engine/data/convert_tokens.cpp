@@ -86,14 +86,16 @@ void TokenConversion::check_target() const {
   fs::file_status found = fs::symlink_status(target_, error);
   if (!fs::exists(found)) return;
   if (!fs::is_directory(found))
-    fail(Category::config, "{}: is a file; token shards need a folder, choose another --to",
+    fail(Category::config, "{}: is a file, but token shards need a folder; choose another --to",
          target_.string());
   for (const auto& entry : fs::directory_iterator(target_)) {
     if (!options_.overwrite)
-      fail(Category::config, "{}: is there already; choose another --to, or give --overwrite",
+      fail(Category::config, "{}: exists already; choose another --to, or add --overwrite",
            target_.string());
     if (!is_of_shards(entry.path()) || !entry.is_regular_file())
-      fail(Category::config, "{}: is no token shard, so --overwrite does not replace its folder",
+      fail(Category::config,
+           "{}: is not a token shard, so --overwrite does not replace its folder; choose another "
+           "--to",
            entry.path().string());
   }
 }
@@ -117,7 +119,7 @@ void TokenConversion::open_source() {
   std::error_code error;
   fs::create_directories(partial_, error);
   if (error)
-    fail(Category::config, "--to {}: cannot make the folder: {}", partial_.string(),
+    fail(Category::config, "--to {}: cannot create the folder: {}", partial_.string(),
          error.message());
 }
 
@@ -172,8 +174,9 @@ void TokenConversion::write_shards() {
   result_.test = test_tokens(ids_done(), config_.data.tokens);
   result_.train = ids_done() - result_.test;
   if (result_.test < 1 || result_.train < 1)
-    fail(Category::data, "data.tokens.val_share: of {} tokens {} are for the test; give more text",
-         ids_done(), result_.test);
+    fail(Category::data,
+         "data.tokens.val_share: {1} of {0} tokens would be for testing; add more text", ids_done(),
+         result_.test);
   MappedFile file(partial_ / ids_name);
   std::span ids(reinterpret_cast<const int32_t*>(file.bytes().data()),
                 static_cast<size_t>(ids_done()));

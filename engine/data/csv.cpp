@@ -57,7 +57,7 @@ void CsvReader::read_record(CsvRecord& record) {
   record.problem.clear();
   while (true) {
     if (record.fields.size() == most_fields)
-      give_up(place_, fmt::format("over {} fields in one record", most_fields));
+      give_up(place_, fmt::format("more than {} fields in one record", most_fields));
     CsvField& field = record.fields.emplace_back(CsvField{"", place_});
     if (peek() == '"') {
       read_quoted(record, field.text);
@@ -96,14 +96,14 @@ void CsvReader::read_quoted(CsvRecord& record, std::string& text) {
 void CsvReader::read_plain(CsvRecord& record, std::string& text) {
   for (int byte = peek(); byte >= 0 && byte != separator_ && byte != '\n' && byte != '\r';
        byte = peek()) {
-    if (byte == '"') note(record, "a quote inside of a field that does not begin with one");
+    if (byte == '"') note(record, "a quote inside a field that does not begin with one");
     append(text, take());
   }
 }
 
 void CsvReader::append(std::string& text, int byte) {
   if (text.size() == most_field_bytes)
-    give_up(place_, fmt::format("a field of over {} bytes", most_field_bytes));
+    give_up(place_, fmt::format("a field of more than {} bytes", most_field_bytes));
   text += static_cast<char>(byte);
 }
 
@@ -114,7 +114,7 @@ void CsvReader::note(CsvRecord& record, const char* problem) const {
 }
 
 void CsvReader::give_up(const CsvPlace& place, const std::string& problem) const {
-  fail(Category::data, "{}: {}; mend the file", to_string(file_.path(), place), problem);
+  fail(Category::data, "{}: {}; correct the file", to_string(file_.path(), place), problem);
 }
 
 }  // namespace spire

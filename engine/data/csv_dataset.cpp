@@ -98,7 +98,8 @@ Normalization normalization_of(const Part& part, const CsvLayout& layout) {
     result.stddev[f] = std::sqrt(result.stddev[f]);
     if (result.stddev[f] <= rounding * std::abs(result.mean[f])) result.stddev[f] = 1.0;
     if (!std::isfinite(result.mean[f]) || !std::isfinite(result.stddev[f]))
-      fail(Category::data, "{}: the numbers of {} are too large to be standardised; scale them",
+      fail(Category::data,
+           "{}: the numbers of {} are too large to be standardized; scale them down",
            part.path.string(), layout.name_of(f < layout.target ? f : f + 1));
   }
   return result;
@@ -150,7 +151,7 @@ DatasetPair pair_of(Part train, Part test, const CsvLayout& layout, const CsvTar
                     DType dtype) {
   for (const Part* part : {&train, &test})
     if (part->targets.kept.empty())
-      fail(Category::data, "{}: no row is left for the {}; give more rows or another test_share",
+      fail(Category::data, "{}: no row is left for the {}; add rows or change data.csv.test_share",
            part->path.string(), part == &train ? "training" : "test");
   Normalization normalization = normalization_of(train, layout);
   SampleSpec spec = spec_of(layout, targets, normalization, dtype);
@@ -206,8 +207,8 @@ DatasetPair open_two_files(const fs::path& train_path, const fs::path& test_path
 DatasetPair open_csv(const DataConfig& config, const ReadOptions& options) {
   if (config.path == "auto")
     fail(Category::config,
-         "data.path: auto is for named datasets; for data.name csv give the file, or the folder of "
-         "train.csv and test.csv");
+         "data.path: auto does not work for data.name: csv; set data.path to the file, or to the "
+         "folder of train.csv and test.csv");
   std::error_code error;
   DType dtype = options.stored ? DType::f64 : options.dtype;
   if (!fs::is_directory(config.path, error))

@@ -1,4 +1,5 @@
 #include <spire/base/error.h>
+#include <spire/base/message_words.h>
 #include <spire/data/csv_table.h>
 #include <spire/data/dataset.h>
 
@@ -13,7 +14,7 @@ namespace {
 CsvRecord first_record(const std::filesystem::path& path, char separator) {
   CsvRecord record;
   if (!CsvReader(path, separator).next(record))
-    fail(Category::data, "{}: holds no rows; get an intact copy", path.string());
+    fail(Category::data, "{}: contains no rows; get an intact copy", path.string());
   return record;
 }
 
@@ -41,18 +42,18 @@ size_t target_column(const std::string& target, const CsvLayout& layout,
   auto [end, error] = std::from_chars(target.data(), target.data() + target.size(), index);
   if (error == std::errc() && end == target.data() + target.size() && index < layout.columns)
     return index;
-  std::string near = nearest(target, layout.names);
-  fail(Category::config, "data.csv.target: {} has no column '{}'{}; {}", path.string(), target,
-       near.empty() ? "" : fmt::format(", did you mean '{}'?", near),
-       layout.header ? fmt::format("its columns: {}", fmt::join(layout.names, ", "))
-                     : fmt::format("it has no header; give 0 to {}", layout.columns - 1));
+  fail(Category::config, "data.csv.target: {} has no column '{}'; {}{}", path.string(), target,
+       layout.header ? fmt::format("must be one of: {}", fmt::join(layout.names, ", "))
+                     : fmt::format("it has no header, so use 0 to {}", layout.columns - 1),
+       did_you_mean(nearest(target, layout.names)));
 }
 
 void check_header(const std::filesystem::path& path, const CsvRecord& record,
                   const CsvLayout& layout) {
   std::vector<std::string> names = names_in(record);
   if (names == layout.names) return;
-  fail(Category::data, "{}:1:1: the columns are {}, those of the training file {}; get one set",
+  fail(Category::data,
+       "{}:1:1: the columns are {}, but those of the training file are {}; use files of one set",
        path.string(), fmt::join(names, ", "), fmt::join(layout.names, ", "));
 }
 
@@ -116,7 +117,8 @@ void BrokenRows::add(const std::filesystem::path& path, const CsvPlace& place,
                      const std::string& problem) {
   std::string text = fmt::format("{}: {}", to_string(path, place), problem);
   if (!skip_)
-    fail(Category::data, "{}; mend the row, or leave such rows out by data.on_error: skip", text);
+    fail(Category::data, "{}; correct the row, or set data.on_error: skip to leave such rows out",
+         text);
   ++count_;
   if (first_.size() < most_problems) first_.push_back(std::move(text));
 }
@@ -128,7 +130,8 @@ CsvLayout csv_layout(const std::filesystem::path& path, const CsvConfig& config)
   layout.columns = first.fields.size();
   if (layout.columns < 2)
     fail(Category::data,
-         "{}:1:1: one column only, a table needs features and a target; check data.csv.separator",
+         "{}:1:1: there is only one column, but a table needs features and a target; check "
+         "data.csv.separator",
          path.string());
   layout.names = csv_names(first, config);
   layout.header = !layout.names.empty();
@@ -145,7 +148,7 @@ CsvRows read_csv_rows(const std::filesystem::path& path, const CsvLayout& layout
   for (int64_t number = 0; reader.next(record); ++number)
     append_row(path, layout, record, number, rows, broken);
   if (rows.count() == 0)
-    fail(Category::data, "{}: holds no good row{}; get an intact copy", path.string(),
+    fail(Category::data, "{}: contains no good row{}; get an intact copy", path.string(),
          broken.count() == 0 ? ""
                              : fmt::format(", {} were skipped, the first: {}", broken.count(),
                                            broken.first().front()));

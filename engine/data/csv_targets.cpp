@@ -73,7 +73,7 @@ EncodedTargets encode_targets(const std::filesystem::path& path, const CsvRows& 
       auto found = targets.labels.find(class_of(target, targets.numbers));
       if (found == targets.labels.end()) {
         broken.add(path, rows.places[row],
-                   fmt::format("the target '{}' is none of the {} classes of the training rows",
+                   fmt::format("the target '{}' is not one of the {} classes of the training rows",
                                target, targets.labels.size()));
         continue;
       }

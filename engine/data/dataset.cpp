@@ -1,4 +1,5 @@
 #include <spire/base/error.h>
+#include <spire/base/message_words.h>
 #include <spire/data/cifar_dataset.h>
 #include <spire/data/csv_dataset.h>
 #include <spire/data/dataset.h>
@@ -41,7 +42,9 @@ DatasetPair open_entry(const Entry& entry, const DataConfig& config, const ReadO
   }
   if (!entry.augments && config.augment != AugmentConfig{})
     fail(Category::config,
-         "data.augment: is for stored images; data.name {} has none, remove its keys", entry.name);
+         "data.augment: needs stored images, which data.name: {} does not have; remove the keys of "
+         "data.augment",
+         entry.name);
   return entry.open(config, options);
 }
 
@@ -76,10 +79,8 @@ std::vector<std::string> dataset_names() {
 DatasetPair open_dataset(const DataConfig& config, const ReadOptions& options) {
   for (const Entry& entry : table)
     if (entry.name == config.name) return open_entry(entry, config, options);
-  std::string meant = nearest(config.name, dataset_names());
-  fail(Category::config, "data.name: unknown dataset '{}'{}; known: {}", config.name,
-       meant.empty() ? "" : fmt::format(", did you mean '{}'?", meant),
-       fmt::join(dataset_names(), ", "));
+  fail(Category::config, "data.name: unknown dataset '{}'; must be one of: {}{}", config.name,
+       fmt::join(dataset_names(), ", "), did_you_mean(nearest(config.name, dataset_names())));
 }
 
 }  // namespace spire

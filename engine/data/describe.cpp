@@ -35,7 +35,7 @@ DescribedHalf describe(const Dataset& data) {
   for (const fs::path& file : data.files()) {
     std::error_code error;
     uintmax_t bytes = fs::file_size(file, error);
-    if (error) fail(Category::data, "{}: cannot look at it: {}", file.string(), error.message());
+    if (error) fail(Category::data, "{}: cannot be read: {}", file.string(), error.message());
     ++half.files;
     half.bytes += static_cast<int64_t>(bytes);
   }

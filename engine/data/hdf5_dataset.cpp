@@ -124,7 +124,8 @@ class Hdf5Dataset : public Dataset {
 
 DatasetPair open_hdf5(const DataConfig& config, const ReadOptions& options) {
   if (config.path == "auto")
-    fail(Category::config, "data.path: auto is for named datasets; for hdf5 give the file");
+    fail(Category::config,
+         "data.path: auto does not work for data.name: hdf5; set data.path to the file");
   FileStamp checked = check_hdf5_file(config.path, config.hdf5);
   auto owner = std::make_shared<OwnerThread>(options.cores);
   bool together = config.shuffle != "full";

@@ -25,8 +25,8 @@ int64_t slots_of(const Hdf5Table& table, int64_t block_rows, const Hdf5Options& 
   int64_t needed = std::min(blocks, options.window);
   if (needed * block_bytes > options.cache_bytes)
     fail(Category::config,
-         "data.hdf5.cache_mib: {} MiB do not hold {} chunks of {}, {} MiB each; set {} or more, or "
-         "make smaller chunks with trainer dataset convert",
+         "data.hdf5.cache_mib: {} MiB are too small for {} chunks of {}, {} MiB each; set {} or "
+         "more, or make smaller chunks with trainer dataset convert",
          options.cache_bytes / mib, needed, table.place(0), (block_bytes + mib - 1) / mib,
          (needed * block_bytes + mib - 1) / mib);
   return std::min({blocks, options.cache_bytes / block_bytes, options.most_slots});

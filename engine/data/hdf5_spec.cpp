@@ -137,12 +137,14 @@ void describe_classes(const Hdf5Table& table, SampleSpec& spec) {
   spec.class_names = table.words(1, "class_names");
   std::optional<int64_t> classes = table.number(1, "classes");
   if (classes && !spec.class_names.empty() && *classes != std::ssize(spec.class_names))
-    fail(Category::data, "{}: attribute classes is {} but there are {} class_names", table.place(1),
-         *classes, spec.class_names.size());
+    fail(Category::data,
+         "{}: the attribute classes is {}, but there are {} class_names; correct one of them",
+         table.place(1), *classes, spec.class_names.size());
   if (!spec.class_names.empty()) classes = std::ssize(spec.class_names);
   if (kind == "targets") spec.vocabulary = vocabulary_in(table);
   if (!classes && kind == "targets")
-    fail(Category::data, "{}: tokens need the attribute classes, the size of their vocabulary",
+    fail(Category::data,
+         "{}: the attribute classes is missing; set it to the size of the tokens' vocabulary",
          table.place(1));
   spec.classes = classes ? *classes : classes_shown(table);
 }
@@ -171,7 +173,7 @@ void require_same_rows(const Hdf5Rows& train, const Hdf5Rows& test) {
   for (size_t c : {0, 1})
     if (train.columns()[c].name != test.columns()[c].name ||
         train.columns()[c].shape != test.columns()[c].shape)
-      fail(Category::data, "{}: {} of {} but {} holds {} of {}; they are of different sets",
+      fail(Category::data, "{}: {} of {}, but {} contains {} of {}; use files of one set",
            test.place(c), test.columns()[c].name, to_string(test.columns()[c].shape),
            train.place(c), train.columns()[c].name, to_string(train.columns()[c].shape));
 }

@@ -28,7 +28,7 @@ Numbers numbers_of(hid_t dataset, const std::string& place) {
     case H5T_FLOAT:
       return Numbers::floats;
     default:
-      fail(Category::data, "{}: holds neither integers nor floating-point numbers", place);
+      fail(Category::data, "{}: contains neither integers nor floating-point numbers", place);
   }
 }
 
@@ -42,7 +42,7 @@ void check_layout(hid_t creation, size_t element_bytes, const std::string& place
   H5D_layout_t layout = check(H5Pget_layout(creation), "read the layout");
   if (layout == H5D_VIRTUAL || check(H5Pget_external_count(creation), "read the layout") > 0)
     fail(Category::data,
-         "{}: its numbers lie in other files; copy them into this one, with h5py's "
+         "{}: its numbers are in other files; copy them into this one, with h5py's "
          "create_dataset(name, data=dataset[:])",
          place);
   if (layout != H5D_CHUNKED) return;
@@ -125,8 +125,8 @@ Hdf5Table::Hdf5Table(const fs::path& file, const Hdf5Half& half, const std::stri
     if (columns_[1].name == "targets" && columns_[0].name == "features")
       columns_[0] = {"tokens", columns_[0].shape, DType::i32}, memory_types_[0] = H5T_NATIVE_INT32;
     if (columns_[1].name == "targets" && columns_[0].shape != columns_[1].shape)
-      fail(Category::data, "{}: rows of {} but {} has rows of {}; a token has one target", place(0),
-           to_string(columns_[0].shape), names_[1], to_string(columns_[1].shape));
+      fail(Category::data, "{}: has rows of {}, but {} has rows of {}; each token needs one target",
+           place(0), to_string(columns_[0].shape), names_[1], to_string(columns_[1].shape));
   });
 }
 
@@ -166,7 +166,7 @@ void Hdf5Table::describe(size_t column) {
   std::vector<int64_t> row(dims.begin() + 1, dims.begin() + rank);
   if (column == 1) {
     if (static_cast<int64_t>(dims[0]) != count_)
-      fail(Category::data, "{}: {} rows but {} has {}; they are of different sets", place(1),
+      fail(Category::data, "{}: has {} rows, but {} has {}; use files of one set", place(1),
            dims[0], names_[0], count_);
     return describe_target(row);
   }
@@ -214,12 +214,13 @@ void Hdf5Table::check_storage(size_t column, int rank, const hsize_t* dims) cons
   uint64_t row = 8;  // bytes of an element in memory, at most
   for (int axis = 1; axis < rank; ++axis)
     if (dims[axis] == 0 || __builtin_mul_overflow(row, dims[axis], &row) || row > most_row_bytes)
-      fail(Category::data, "{}: dimension {} is {}; the file is damaged or no set of samples",
+      fail(Category::data, "{}: dimension {} is {}; the file is damaged or is not a set of samples",
            place(column), axis, dims[axis]);
-  if (dims[0] == 0) fail(Category::data, "{}: holds no samples", place(column));
+  if (dims[0] == 0) fail(Category::data, "{}: contains no samples", place(column));
   uint64_t total = 0, stored = H5Dget_storage_size(datasets_[column]);
   if (__builtin_mul_overflow(row, dims[0], &total) || total / most_compression > stored)
-    fail(Category::data, "{}: {} rows, but the file holds {} bytes of it; get an intact copy",
+    fail(Category::data,
+         "{}: has {} rows, but the file contains {} bytes of them; get an intact copy",
          place(column), dims[0], stored);
 }
 

@@ -40,11 +40,12 @@ void check_magic(const InputFile& file, uint32_t magic, uint32_t expected) {
          magic, expected);
   if (type != unsigned_byte)
     fail(Category::data,
-         "{}: byte 2: element type 0x{:02x}, only 0x08 (unsigned byte) is read; convert the file",
+         "{}: byte 2: element type is 0x{:02x}, but only 0x08 (unsigned byte) is supported; "
+         "convert the file",
          path, type);
   if (magic == images_magic || magic == labels_magic)
-    fail(Category::data, "{}: holds {}, expected {}; are the files swapped?", path, kind(magic),
-         kind(expected));
+    fail(Category::data, "{}: contains {}, expected {}; check whether the files are swapped", path,
+         kind(magic), kind(expected));
   fail(Category::data, "{}: byte 3: {} dimensions, {} have {}; convert the file", path, rank,
        kind(expected), expected & 0xff);
 }
@@ -55,7 +56,8 @@ uint64_t body_bytes(const InputFile& file, std::span<const int64_t> dims) {
   bool overflow = false;
   for (size_t i = 0; i < dims.size(); ++i) {
     if (dims[i] == 0)
-      fail(Category::data, "{}: byte {}: dimension {} is 0: an empty set; get a file with samples",
+      fail(Category::data,
+           "{}: byte {}: dimension {} is 0, so the file has no samples; get another file",
            file.path().string(), 4 + 4 * i, i);
     overflow |= __builtin_mul_overflow(bytes, static_cast<uint64_t>(dims[i]), &bytes);
   }

@@ -24,13 +24,13 @@ LabelledImages read_half(const fs::path& images_path, const fs::path& labels_pat
   IdxFile images = read_idx_images(images_path);
   IdxFile labels = read_idx_labels(labels_path);
   if (images.dims[0] != labels.dims[0])
-    fail(Category::data, "{} holds {} images but {} holds {} labels; get files of one set",
+    fail(Category::data, "{} contains {} images, but {} contains {} labels; use files of one set",
          images.path.string(), images.dims[0], labels.path.string(), labels.dims[0]);
   if (classes == 0) classes = 1 + *std::max_element(labels.values.begin(), labels.values.end());
   for (size_t i = 0; i < labels.values.size(); ++i)
     if (labels.values[i] >= classes)
       fail(Category::data,
-           "{}: byte {}: label {} of sample {}, expected 0 to {}; get labels of this set",
+           "{}: byte {}: label {} of sample {}, expected 0 to {}; use the labels of this set",
            labels.path.string(), 8 + i, labels.values[i], i, classes - 1);
   LabelledImages half;
   half.pixels = std::move(images.values);
@@ -48,14 +48,15 @@ DatasetPair read_folder(const fs::path& folder, const std::vector<std::string>& 
                         const DataConfig& config, const ReadOptions& options) {
   std::error_code error;
   if (!fs::is_directory(folder, error) && !error)
-    fail(Category::data, "{}: is not a folder; data.path names the folder of the four IDX files",
+    fail(Category::data, "{}: is not a folder; set data.path to the folder of the four IDX files",
          folder.string());
   LabelledImages train =
       read_half(folder / train_images, folder / train_labels, std::ssize(class_names));
   LabelledImages test = read_half(folder / test_images, folder / test_labels, train.classes);
   train.class_names = test.class_names = class_names;
   if (train.height != test.height || train.width != test.width)
-    fail(Category::data, "{}: training images are {} x {} but test images {} x {}; get one set",
+    fail(Category::data,
+         "{}: training images are {} x {}, but test images are {} x {}; use files of one set",
          folder.string(), train.height, train.width, test.height, test.width);
   return make_image_pair(std::move(train), std::move(test), config, options);
 }
@@ -75,7 +76,8 @@ DatasetPair open_fashion_mnist(const DataConfig& config, const ReadOptions& opti
 DatasetPair open_idx(const DataConfig& config, const ReadOptions& options) {
   if (config.path == "auto")
     fail(Category::config,
-         "data.path: auto is for named datasets; for data.name idx give the folder of the files");
+         "data.path: auto does not work for data.name: idx; set data.path to the folder of the "
+         "files");
   return read_folder(config.path, {}, config, options);
 }
 

@@ -113,7 +113,8 @@ class ImageFolder : public Dataset {
 fs::path test_folder(const fs::path& folder) {
   for (const char* name : {"val", "test"})
     if (fs::is_directory(folder / name)) return folder / name;
-  fail(Category::data, "{}: has neither val nor test; one of them holds the pictures to test on",
+  fail(Category::data,
+       "{}: has neither a folder val nor a folder test; put the test pictures into one of them",
        folder.string());
 }
 
@@ -122,8 +123,8 @@ fs::path test_folder(const fs::path& folder) {
 DatasetPair open_image_folder(const DataConfig& config, const ReadOptions& options) {
   if (config.path == "auto")
     fail(Category::config,
-         "data.path: auto is for named datasets; for image_folder give the folder of train and "
-         "val");
+         "data.path: auto does not work for data.name: image_folder; set data.path to the folder "
+         "of train and val");
   fs::path folder = config.path;
   int64_t size = config.image.size == 0 ? usual_size : config.image.size;
   SampleSpec spec;

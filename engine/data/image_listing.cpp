@@ -28,7 +28,7 @@ std::vector<std::string> names_of(const fs::path& folder,
   } catch (const fs::filesystem_error& error) {
     const fs::path& place = error.path1().empty() ? folder : error.path1();
     int reason = error.code().value();
-    fail(category_of(reason, Category::data), "{}: cannot read: {}; check data.path",
+    fail(category_of(reason, Category::data), "{}: cannot be read: {}; check data.path",
          place.string(), system_reason(reason));
   }
 }
@@ -53,11 +53,12 @@ std::vector<fs::path> pictures_within(const fs::path& folder) {
     }
   } catch (const fs::filesystem_error& error) {
     int reason = error.code().value();
-    fail(category_of(reason, Category::data), "{}: cannot read: {}", error.path1().string(),
+    fail(category_of(reason, Category::data), "{}: cannot be read: {}", error.path1().string(),
          system_reason(reason));
   }
   if (names.empty())
-    fail(Category::data, "{}: has no .jpg, .jpeg or .png files, nor do the folders within it",
+    fail(Category::data,
+         "{}: neither it nor its folders contain .jpg, .jpeg or .png files; name other inputs",
          folder.string());
   std::ranges::sort(names);
   return names;
@@ -66,7 +67,8 @@ std::vector<fs::path> pictures_within(const fs::path& folder) {
 std::vector<std::string> class_folders(const fs::path& folder) {
   auto names = names_of(folder, [](const auto& entry) { return entry.is_directory(); });
   if (names.empty())
-    fail(Category::data, "{}: has no folders; each class of pictures has one there",
+    fail(Category::data,
+         "{}: has no folders; put the pictures of each class into a folder of its own there",
          folder.string());
   return names;
 }
@@ -76,7 +78,10 @@ ImageListing list_images(const fs::path& folder, const std::vector<std::string>&
   for (const std::string& name : class_folders(folder)) {
     auto found = std::ranges::lower_bound(classes, name);
     if (found == classes.end() || *found != name)
-      fail(Category::data, "{}: '{}' is no class: train has no such folder", folder.string(), name);
+      fail(Category::data,
+           "{}: folder '{}' is not a class, because train has no folder of that name; remove it, "
+           "or add pictures of it to train",
+           folder.string(), name);
     auto label = static_cast<int32_t>(found - classes.begin());
     auto picture = [](const auto& entry) {
       return is_picture_name(entry.path()) && entry.is_regular_file();
@@ -85,7 +90,8 @@ ImageListing list_images(const fs::path& folder, const std::vector<std::string>&
       listing.files.push_back({name + "/" + file, label});
   }
   if (listing.files.empty())
-    fail(Category::data, "{}: has no .jpg, .jpeg or .png files in its folders", folder.string());
+    fail(Category::data, "{}: its folders contain no .jpg, .jpeg or .png files; check data.path",
+         folder.string());
   return listing;
 }
 

@@ -31,14 +31,15 @@ std::filesystem::path find_input(const std::filesystem::path& path) {
 std::filesystem::path existing_input(const std::filesystem::path& path) {
   std::filesystem::path found = find_input(path);
   if (found.empty())
-    fail(Category::data, "{}: no such file, plain or .gz; put it there or correct data.path",
+    fail(Category::data,
+         "{}: there is no such file, plain or .gz; put it there or correct data.path",
          path.string());
   return found;
 }
 
 // zlib's state. `within` is true from the first byte of a gzip member to its verified end.
 struct InputFile::Inflater {
-  Inflater() { require(inflateInit2(&stream, 15 + 16) == Z_OK, "zlib does not start"); }
+  Inflater() { require(inflateInit2(&stream, 15 + 16) == Z_OK, "zlib cannot be started"); }
   ~Inflater() { inflateEnd(&stream); }
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
@@ -130,7 +131,7 @@ size_t InputFile::read_gzip(std::span<uint8_t> out) {
     if (status == Z_STREAM_END) {
       inflater_->within = false;
     } else if (status != Z_OK) {
-      fail_gzip(z.msg != nullptr ? z.msg : "the data make no sense");
+      fail_gzip(z.msg != nullptr ? z.msg : "the data is invalid");
     }
   }
   return done;
@@ -140,7 +141,7 @@ void InputFile::fail_gzip(const char* what) const {
   bool trailing = inflater_->later_member && std::strcmp(what, "incorrect header check") == 0;
   fail(Category::data, "{}: damaged gzip data before byte {} of the file: {}; get an intact copy",
        path().string(), raw_offset_ - chunk_.size(),
-       trailing ? "bytes that are no gzip follow its end" : what);
+       trailing ? "other bytes follow its end" : what);
 }
 
 }  // namespace spire

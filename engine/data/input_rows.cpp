@@ -14,11 +14,12 @@ namespace fs = std::filesystem;
 
 void list_input(const std::string& word, bool images, std::vector<ListedInput>& files) {
   fs::path path = word;
-  if (!is_there(path)) fail(Category::data, "{}: no such file or folder; correct the name", word);
+  if (!is_there(path))
+    fail(Category::data, "{}: there is no such file or folder; correct the name", word);
   std::error_code error;
   if (!fs::is_directory(path, error)) return files.push_back({path, path.filename()});
   if (!images)
-    fail(Category::data, "{}: is a folder, but the model reads tables; give CSV files", word);
+    fail(Category::data, "{}: is a folder, but the model reads tables; name CSV files", word);
   for (const fs::path& name : pictures_within(path)) files.push_back({path / name, name});
 }
 
@@ -51,7 +52,10 @@ std::unique_ptr<InputRows> open_inputs(std::vector<ListedInput> files, const Sam
     return std::make_unique<PictureRows>(std::move(files), spec, config, report);
   if (kind == "features")
     return std::make_unique<TableRows>(std::move(files), spec, config.csv, report);
-  fail(Category::config, "the model reads {}; only images and tables are read from files", kind);
+  fail(Category::config,
+       "the model reads {}, but only images and tables can be read from files; leave out the "
+       "inputs to predict for the test data",
+       kind);
 }
 
 }  // namespace spire

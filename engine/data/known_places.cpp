@@ -23,7 +23,8 @@ fs::path find_dataset(const std::vector<fs::path>& folders, const std::string& f
     if (!find_input(folder / file).empty()) return folder;
     tried += fmt::format("{}{}", tried.empty() ? "" : ", ", folder.string());
   }
-  fail(Category::data, "no {}[.gz] in any of: {}; {}, or set data.path", file, tried, advice);
+  fail(Category::data, "there is no {}[.gz] in any of: {}; {}, or set data.path", file, tried,
+       advice);
 }
 
 }  // namespace spire

@@ -22,7 +22,7 @@ int64_t global_batch_of(const LoaderOptions& options) {
   at_least(1, options.towers, "towers");
   if (__builtin_mul_overflow(options.batch_size, options.towers, &global) ||
       global > std::numeric_limits<int32_t>::max())
-    fail(Category::config, "global batch {} x {} is beyond 2^31 - 1; lower batch_size",
+    fail(Category::config, "the global batch {} x {} is larger than 2^31 - 1; lower batch_size",
          options.towers, options.batch_size);
   return global;
 }
@@ -39,8 +39,8 @@ int64_t towers_read(const LoaderOptions& options) {
 int64_t steps_of(int64_t count, int64_t global_batch, bool drop_last) {
   if (drop_last && count < global_batch)
     fail(Category::config,
-         "data.last_batch: drop leaves nothing: the dataset has {} samples, less than one global "
-         "batch of {}; lower batch_size or use weighted",
+         "data.last_batch: drop leaves no batch: the dataset has {} samples, fewer than one global "
+         "batch of {}; lower batch_size, or use weighted",
          count, global_batch);
   return drop_last ? count / global_batch : (count + global_batch - 1) / global_batch;
 }
@@ -74,8 +74,8 @@ std::unique_ptr<DeviceMemory> BatchLoader::allocate_batch(size_t bytes) const {
   } catch (const Error& error) {
     if (error.category() != Category::out_of_memory) throw;
     fail(Category::out_of_memory,
-         "data.prefetch: no {}memory of the host for {} batches of {:.1f} MiB, {} prepared ahead "
-         "and {} in use; lower data.prefetch or batch_size ({})",
+         "data.prefetch: cannot allocate {}host memory for {} batches of {:.1f} MiB, {} prepared "
+         "ahead and {} in use; lower data.prefetch or batch_size ({})",
          options_.device.kind == DeviceKind::cuda ? "pinned " : "",
          options_.prefetch + options_.held, static_cast<double>(bytes) / 0x1p20, options_.prefetch,
          options_.held, error.what());

@@ -87,9 +87,11 @@ Mixer::Mixer(std::vector<Column> columns, const MixOptions& options, uint64_t se
   const std::string& input = columns_.front().name;
   if (labels == columns_.end() || (input != "images" && input != "features"))
     fail(Category::config,
-         "data.augment.mixup, cutmix: are for images or features with labels, not for {}", input);
+         "data.augment.mixup, cutmix: need images or features with labels, got {}; set them to 0",
+         input);
   if (options.cutmix > 0 && input != "images")
-    fail(Category::config, "data.augment.cutmix: is for images, not for {}; use mixup", input);
+    fail(Category::config, "data.augment.cutmix: needs images, got {}; use data.augment.mixup",
+         input);
   labels_ = static_cast<size_t>(labels - columns_.begin());
   columns_.push_back({"other_labels", {}, DType::i32});
   columns_.push_back({"mix", {}, DType::f32});

@@ -28,8 +28,10 @@ Normalization PixelHistogram::normalization(const std::string& what) const {
       squares += static_cast<double>(histogram[v]) * from_mean * from_mean;
     }
     if (std::count(histogram.begin(), histogram.end(), 0) >= 255)
-      fail(Category::data, "{}: all pixels of channel {} equal {}; get real data", what, c,
-           sum / n);
+      fail(Category::data,
+           "{}: all pixels of channel {} are {}, so it cannot be normalized; set data.normalize: "
+           "unit",
+           what, c, sum / n);
     result.mean.push_back(sum / n / 255.0);
     result.stddev.push_back(std::sqrt(squares / n) / 255.0);
   }
@@ -42,7 +44,7 @@ Normalization configured_normalization(const DataConfig& config, int64_t channel
   if (config.mean.empty() && config.stddev.empty()) return {};
   if (config.mean.size() != count || config.stddev.size() != count)
     fail(Category::config,
-         "data.mean, data.stddev: {} and {} numbers for {} channels; give {} each",
+         "data.mean, data.stddev: got {} and {} numbers for {} channels; give {} of each",
          config.mean.size(), config.stddev.size(), channels, channels);
   return {config.mean, config.stddev};
 }

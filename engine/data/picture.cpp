@@ -33,7 +33,7 @@ std::string encode(const Picture& picture) {
 Picture picture_of(std::span<const float> image, const Shape& shape,
                    const Normalization& normalization) {
   require(shape.rank() == 3 && static_cast<int64_t>(image.size()) == shape.elements(),
-          "picture_of: {} numbers are no image {}", image.size(), to_string(shape));
+          "picture_of: {} numbers are not an image {}", image.size(), to_string(shape));
   Picture picture{shape[0], shape[1], shape[2] == 3 ? 3 : 1, {}};
   for (int64_t pixel = 0; pixel < shape[0] * shape[1]; ++pixel) {
     for (int64_t c = 0; c < picture.channels; ++c) {

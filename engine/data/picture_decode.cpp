@@ -18,7 +18,7 @@ Format format_of(std::span<const uint8_t> file) {
   if (is_jpeg(file)) return Format::jpeg;
   if (begins_with(file, std::array<uint8_t, 8>{0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'}))
     return Format::png;
-  fail(Category::data, "{} bytes that are neither JPEG nor PNG; convert the file", file.size());
+  fail(Category::data, "its {} bytes are neither JPEG nor PNG; convert the file", file.size());
 }
 
 }  // namespace
@@ -40,8 +40,8 @@ void check_picture_size(ImageSize size, size_t bytes, int64_t pixels_a_byte) {
   if (size.height < 1 || size.width < 1 || size.height > most_picture_side ||
       size.width > most_picture_side || size.height * size.width > most_picture_pixels)
     fail(Category::data,
-         "a picture of {} x {} pixels; those of at most {} a side and {} in all are read; make it "
-         "smaller",
+         "the picture has {} x {} pixels, but at most {} a side and {} in all are supported; make "
+         "it smaller",
          size.height, size.width, most_picture_side, most_picture_pixels);
   if (size.height * size.width / pixels_a_byte > static_cast<int64_t>(bytes))
     fail(Category::data, "{} x {} pixels in {} bytes: the file is damaged, get an intact copy",

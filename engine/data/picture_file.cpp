@@ -13,7 +13,7 @@ FileStamp read_picture_file(const std::filesystem::path& path, std::vector<uint8
   RegularFile file(path, Category::data);
   FileStamp stamp = stamp_of(file.descriptor(), path);
   if (stamp.bytes > most_file_bytes)
-    fail(Category::data, "{}: {} bytes; pictures of up to {} are read", path.string(), stamp.bytes,
+    fail(Category::data, "{}: it has {} bytes, but pictures may have at most {}", path.string(), stamp.bytes,
          most_file_bytes);
   bytes.resize(stamp.bytes);
   file.read(std::as_writable_bytes(std::span(bytes)));  // where it ends early the stamp says so

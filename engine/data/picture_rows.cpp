@@ -58,7 +58,9 @@ PictureRows::PictureRows(std::vector<ListedInput> files, const SampleSpec& spec,
       writer_(spec.columns[0].shape, normalization_of(spec), spec.columns[0].dtype, {}, 0),
       fitted_(static_cast<size_t>(spec.columns[0].shape.elements())) {
   if (channels_ != 1 && channels_ != 3)
-    fail(Category::config, "the model reads images of {} channels; those of pictures have 1 or 3",
+    fail(Category::config,
+         "the model reads images of {} channels, but pictures have 1 or 3; give the images in "
+         "another format, such as IDX",
          channels_);
 }
 

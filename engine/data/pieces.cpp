@@ -19,7 +19,7 @@ Kind kind_of(char32_t code) {
 // Of the code point at text[at], and `at` moves behind it.
 Kind next_kind(std::string_view text, size_t& at) {
   std::optional<char32_t> code = next_code(text, at);
-  require(code.has_value(), "byte {}: pieces of a text that is no UTF-8", at);
+  require(code.has_value(), "byte {}: the text is not UTF-8", at);
   return kind_of(*code);
 }
 

@@ -27,8 +27,7 @@ fs::path folder_of(const fs::path& path) {
   std::error_code error;
   fs::space_info space = fs::space(folder_of(path), error);
   fail(Category::data,
-       "{}: needs {} bytes{}: {}; make room or choose another disk, then give the same command "
-       "again",
+       "{}: needs {} bytes{}: {}; free space or choose another disk, then repeat the same command",
        path.string(), bytes, error ? "" : fmt::format(", {} are free", space.available), reason);
 }
 
@@ -42,7 +41,7 @@ PlacedFile::PlacedFile(fs::path path)
     : path_(std::move(path)), descriptor_(open_in_place(path_, Category::data)) {
   if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
   ::close(descriptor_);
-  fail(Category::data, "{}: another process writes it; wait for its end", path_.string());
+  fail(Category::data, "{}: another process is writing it; wait until it ends", path_.string());
 }
 
 PlacedFile::~PlacedFile() {

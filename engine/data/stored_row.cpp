@@ -1,4 +1,5 @@
 #include <spire/base/error.h>
+#include <spire/base/message_words.h>
 #include <spire/data/stored_row.h>
 
 #include <cmath>
@@ -29,7 +30,9 @@ StoredRowWriter::StoredRowWriter(const SampleSpec& spec, DType input,
     images_.emplace(written.shape, spec_.normalization, options.image_dtype(), augment,
                     options.seed);
   } else if (augment.crop != 0 || augment.flip) {
-    fail(Category::config, "data.augment: is for images; {} holds {}", places_[0], written.name);
+    fail(Category::config,
+         "data.augment: needs images, but {} contains {}; remove the keys of data.augment",
+         places_[0], written.name);
   }
 }
 
@@ -58,7 +61,8 @@ void StoredRowWriter::write_input(const std::byte* stored, int64_t sample, int64
 
 double StoredRowWriter::normalised(double x, size_t feature, int64_t sample) const {
   if (!std::isfinite(x))
-    fail(Category::data, "{}: sample {}: feature {} is {}", places_[0], sample, feature, x);
+    fail(Category::data, "{}: sample {}: feature {} is {}", places_[0], sample, feature,
+         unsigned_nan(x));
   const Normalization& by = spec_.normalization;
   return stored_ ? x : (x - by.mean[feature]) / by.stddev[feature];
 }

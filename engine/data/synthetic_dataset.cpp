@@ -159,8 +159,9 @@ Shape shape_of(const SyntheticConfig& config) {
   const std::vector<int64_t>& dims = config.shape;
   bool images = config.kind == "images";
   if (dims.size() != (images ? 3u : 1u))
-    fail(Category::config, "data.synthetic.shape: [{}] for {}; give {}", fmt::join(dims, ", "),
-         config.kind, images ? "[height, width, channels]" : "one number, as [64]");
+    fail(Category::config, "data.synthetic.shape: [{}] does not fit {}; use {}",
+         fmt::join(dims, ", "), config.kind,
+         images ? "[height, width, channels]" : "one number, such as [64]");
   double elements = 1;
   for (int64_t dim : dims) elements *= static_cast<double>(dim);
   if (elements > static_cast<double>(most_strip))
@@ -174,8 +175,8 @@ Shape shape_of(const SyntheticConfig& config) {
 DatasetPair open_synthetic(const DataConfig& config, const ReadOptions& options) {
   if (options.stored)
     fail(Category::config,
-         "data.name: synthetic samples are made as they are read; there is nothing stored to look "
-         "at or to convert");
+         "data.name: synthetic samples are not stored, so they cannot be inspected, verified or "
+         "converted; name another dataset");
   const SyntheticConfig& synthetic = config.synthetic;
   Shape shape = shape_of(synthetic);
   auto make = [&](int64_t first, int64_t count) -> std::unique_ptr<Dataset> {

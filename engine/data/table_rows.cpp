@@ -43,8 +43,9 @@ TableRows::TableRows(std::vector<ListedInput> files, const SampleSpec& spec, Csv
   auto features = static_cast<size_t>(spec_.columns[0].shape.elements());
   for (size_t size : {spec_.normalization.mean.size(), spec_.feature_names.size()})
     if (size != 0 && size != features)
-      fail(Category::checkpoint, "{} features, but means or names of {}; use another checkpoint",
-           features, size);
+      fail(Category::checkpoint,
+           "there are {} features, but means or names of {}; use another checkpoint", features,
+           size);
 }
 
 std::vector<RowOrigin> TableRows::read(int64_t most, std::byte* rows) {
@@ -80,7 +81,7 @@ void TableRows::open(const std::filesystem::path& path) {
   bool there = reader_->next(record_);
   if (there) choose_columns(path);
   if (there && !waiting_) waiting_ = there = reader_->next(record_);
-  if (!there) fail(Category::data, "{}: holds no rows; get a whole copy", path.string());
+  if (!there) fail(Category::data, "{}: contains no rows; get an intact copy", path.string());
 }
 
 // From the first record, which is no row then, if it is a header.
@@ -92,8 +93,7 @@ void TableRows::choose_columns(const std::filesystem::path& path) {
   waiting_ = names.empty();
   if (spec_.feature_names.empty()) return choose_by_place(path, fields_);
   if (names.empty())
-    fail(Category::data,
-         "{}:1:1: the first row names no columns, by which features are found; it has to name {}",
+    fail(Category::data, "{}:1:1: the first row has no column names; add a row that names {}",
          path.string(), listed(spec_.feature_names));
   choose_by_name(path, names);
 }
@@ -125,21 +125,21 @@ void TableRows::choose_by_name(const std::filesystem::path& path,
     }
   }
   if (!missing.empty())
-    fail(Category::data, "{}:1:1: has no column {}; its columns: {}", path.string(),
-         listed(missing), listed(names));
+    fail(Category::data, "{}:1:1: there is no column {}; the columns are {}; add the missing ones",
+         path.string(), listed(missing), listed(names));
   for (size_t column = 0; column < names.size(); ++column)
     if (!taken[column] && names[column] != config_.target) others.push_back(names[column]);
   if (!others.empty())
-    report_.note(fmt::format("{}: not read, as the model does not use them: {}", path.string(),
-                             listed(others)));
+    report_.note(fmt::format("{}: columns that the model does not use are ignored: {}",
+                             path.string(), listed(others)));
 }
 
 void TableRows::choose_by_place(const std::filesystem::path& path, size_t columns) {
   auto features = static_cast<size_t>(spec_.columns[0].shape.elements());
   if (columns != features && columns != features + 1)
     fail(Category::data,
-         "{}:1:1: {} columns; the model reads {}, in the order of its training data, and a target "
-         "may be among them",
+         "{}:1:1: there are {} columns, but the model reads {}, in the order of its training data, "
+         "and optionally the target; correct the file",
          path.string(), columns, features);
   size_t target = columns > features ? target_place(config_.target, columns) : columns;
   columns_.clear();
@@ -170,7 +170,7 @@ void TableRows::write_row(std::byte* row) const {
 }
 
 void TableRows::refuse(const CsvPlace& place, const std::string& problem) const {
-  fail(Category::data, "{}: {}; mend the row", to_string(reader_->path(), place), problem);
+  fail(Category::data, "{}: {}; correct the row", to_string(reader_->path(), place), problem);
 }
 
 }  // namespace spire

@@ -21,7 +21,7 @@ std::string read_text(const fs::path& path, bool any_bytes) {
   std::optional<size_t> bad = any_bytes ? std::nullopt : invalid_utf8(text);
   if (bad)
     fail(Category::data,
-         "{}: byte {}: no UTF-8; convert the file, or set data.tokens.vocabulary: bytes",
+         "{}: byte {}: is not UTF-8; convert the file, or set data.tokens.vocabulary: bytes",
          file.path().string(), *bad);
   return text;
 }
@@ -54,7 +54,8 @@ TokenText read_token_text(const TokensConfig& config) {
     result.files.push_back(existing_input(path));
   }
   if (result.text.empty())
-    fail(Category::data, "{}: empty; data.tokens.text needs text", fmt::join(config.text, ", "));
+    fail(Category::data, "{}: is empty; set data.tokens.text to files with text",
+         fmt::join(config.text, ", "));
   result.vocabulary = vocabulary_for(config, result.text);
   return result;
 }
@@ -86,7 +87,7 @@ fs::path find_bpe(const std::string& path) {
     tried += fmt::format("{}{}", tried.empty() ? "" : ", ", folder.string());
   }
   fail(Category::data,
-       "no encoder.json or vocab.json in any of: {}; put GPT-2's vocabulary there, or set "
+       "there is no encoder.json or vocab.json in any of: {}; put GPT-2's vocabulary there, or set "
        "data.tokens.bpe_path",
        tried);
 }

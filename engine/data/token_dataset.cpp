@@ -20,8 +20,8 @@ int64_t count_windows(int64_t tokens, int64_t length, TokenDataset::Offset offse
   int64_t count = moves ? tokens / length - 1 : (tokens - 1) / length;
   if (count < 1)
     fail(Category::data,
-         "data.tokens.length: windows of {} need {} tokens, there are {} for the {}; lower it, or "
-         "give more text",
+         "data.tokens.length: {} needs {} tokens, but there are {} for the {}; lower it, or add "
+         "more text",
          length, moves ? 2 * length : length + 1, tokens, moves ? "training" : "test");
   return count;
 }
@@ -39,8 +39,8 @@ std::string vocabulary_of_shards(const fs::path& folder, const DataConfig& confi
   }
   if (word == "characters")
     fail(Category::config,
-         "data.tokens.vocabulary: characters: {} lacks {}, which says what the ids of its shards "
-         "are",
+         "data.tokens.vocabulary: characters needs {1} in {0}, which tells the characters of the "
+         "ids in its shards; add it or change data.tokens.vocabulary",
          folder.string(), vocabulary_file);
   return "";
 }
@@ -54,7 +54,7 @@ void check_vocabulary(const std::string& text, const TokenShard& shard) {
     fail(error.category(), "vocabulary of {}: {}", shard.path().string(), error.what());
   }
   if (size > shard.vocabulary())
-    fail(Category::data, "{}: its ids are of a vocabulary of {}, but {} has {} tokens; {}",
+    fail(Category::data, "{}: its ids belong to a vocabulary of {}, but {} has {} tokens; {}",
          shard.path().string(), shard.vocabulary(), text.substr(0, text.find(':')), size,
          "correct data.tokens.vocabulary or vocabulary.txt");
 }
@@ -66,13 +66,13 @@ TokenDataset::Offset training_offset(const ReadOptions& options) {
 DatasetPair open_shards(const DataConfig& config, const ReadOptions& options) {
   if (config.path == "auto")
     fail(Category::config,
-         "data.path: auto is for named datasets; for data.name tokens give the folder of the "
-         "shards, or text by data.tokens.text");
+         "data.path: auto does not work for data.name: tokens; set data.path to the folder of the "
+         "shards, or data.tokens.text to text files");
   std::vector<TokenShard> train = open_token_shards(config.path, "train");
   std::vector<TokenShard> test = open_token_shards(config.path, "val");
   int64_t size = train[0].vocabulary();
   if (test[0].vocabulary() != size)
-    fail(Category::data, "{}: a vocabulary of {}, but {} has {}; get shards of one set",
+    fail(Category::data, "{}: has a vocabulary of {}, but {} has {}; use shards of one set",
          test[0].path().string(), test[0].vocabulary(), train[0].path().string(), size);
   std::string vocabulary = vocabulary_of_shards(config.path, config);
   check_vocabulary(vocabulary, train[0]);

@@ -41,13 +41,14 @@ Header read_header(const SteadyFile& file) {
                                     file.bytes(), sizeof(header)));
   file.read(0, std::as_writable_bytes(std::span(&header, 1)));
   if (header.magic != Header{}.magic)
-    refuse(file.path(), "no token shard: bytes 0-7 are not SPIRETOK");
+    refuse(file.path(), "is not a token shard: bytes 0-7 are not SPIRETOK");
   if (header.format != 1)
-    fail(Category::data, "{}: byte 8: format {}, this program reads format 1; use a newer one",
+    fail(Category::data,
+         "{}: byte 8: format {}, but this version of Spire reads format 1; use a newer version",
          file.path().string(), header.format);
   if (header.element_bytes != 2 && header.element_bytes != 4)
     refuse(file.path(),
-           fmt::format("byte 12: {} bytes a token, expected 2 or 4", header.element_bytes));
+           fmt::format("byte 12: {} bytes per token, expected 2 or 4", header.element_bytes));
   uint64_t most = header.element_bytes == 2 ? uint64_t{1} << 16 : most_vocabulary;
   if (header.vocabulary < 1 || header.vocabulary > most)
     refuse(file.path(),
@@ -59,7 +60,7 @@ Header read_header(const SteadyFile& file) {
 
 void check_size(const SteadyFile& file, const Header& header) {
   uint64_t there = file.bytes() - sizeof(Header);
-  if (header.count == 0) refuse(file.path(), "byte 16: holds no tokens");
+  if (header.count == 0) refuse(file.path(), "byte 16: contains no tokens");
   if (header.count > there / header.element_bytes)
     refuse(file.path(), fmt::format("truncated: {} tokens of {} bytes are announced, {} bytes "
                                     "follow the header",
@@ -104,7 +105,8 @@ int64_t count_shards(const fs::path& folder, const std::string& split) {
     count += name.starts_with(split + "_") && name.ends_with(".tokens") ? 1 : 0;
   }
   if (error)
-    fail(Category::data, "{}: cannot be listed: {}; data.path is the folder of the token shards",
+    fail(Category::data,
+         "{}: cannot be listed: {}; set data.path to the folder of the token shards",
          folder.string(), error.message());
   return count;
 }
@@ -182,16 +184,16 @@ fs::path token_shard_name(const std::string& split, int64_t number) {
 std::vector<TokenShard> open_token_shards(const fs::path& folder, const std::string& split) {
   int64_t count = count_shards(folder, split);
   if (count == 0)
-    fail(Category::data, "{}: holds no {}; data.path is the folder of the token shards",
+    fail(Category::data, "{}: contains no {}; set data.path to the folder of the token shards",
          folder.string(), token_shard_name(split, 0).string());
   std::vector<TokenShard> shards;
   for (int64_t number = 0; number < count; ++number) {
     fs::path path = folder / token_shard_name(split, number);
     if (!is_there(path))
-      fail(Category::data, "{}: is missing among {} shards; get all of them", path.string(), count);
+      fail(Category::data, "{}: is missing, of {} shards; get all of them", path.string(), count);
     shards.emplace_back(path);
     if (shards.back().vocabulary() != shards[0].vocabulary())
-      fail(Category::data, "{}: a vocabulary of {}, but {} has {}; get shards of one set",
+      fail(Category::data, "{}: has a vocabulary of {}, but {} has {}; use shards of one set",
            path.string(), shards.back().vocabulary(), shards[0].path().string(),
            shards[0].vocabulary());
   }

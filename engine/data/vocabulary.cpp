@@ -15,8 +15,10 @@ constexpr std::string_view characters_prefix = "characters:", bpe_prefix = "gpt2
 
 void check_id(int32_t id, int64_t size) {
   if (id < 0 || id >= size)
-    fail(Category::data, "token {}: the vocabulary has 0 to {}; use the one it was made with", id,
-         size - 1);
+    fail(Category::data,
+         "token {} is not in the vocabulary, which has 0 to {}; use the vocabulary that the tokens "
+         "were made with",
+         id, size - 1);
 }
 
 class ByteVocabulary : public Vocabulary {
@@ -49,8 +51,8 @@ void for_each_code(std::string_view text, Use&& use) {
     size_t begin = at;
     std::optional<char32_t> code = next_code(text, at);
     if (!code)
-      fail(Category::data, "byte {}: no UTF-8; convert the text, or take the vocabulary bytes",
-           begin);
+      fail(Category::data,
+           "byte {}: is not UTF-8; convert the text, or set data.tokens.vocabulary: bytes", begin);
     use(*code, begin);
   }
 }
@@ -103,7 +105,7 @@ std::unique_ptr<Vocabulary> characters_from_text(std::string_view text) {
   std::vector<char32_t> codes;
   for_each_code(list.get<std::string>(), [&](char32_t code, size_t) { codes.push_back(code); });
   if (codes.empty() || std::ranges::adjacent_find(codes, std::greater_equal<>()) != codes.end())
-    fail(Category::data, "vocabulary: damaged: its characters do not ascend");
+    fail(Category::data, "vocabulary: damaged: its characters are not in ascending order");
   return std::make_unique<CharacterVocabulary>(std::move(codes));
 }
 
@@ -119,7 +121,9 @@ std::unique_ptr<Vocabulary> character_vocabulary(std::string_view text) {
   std::vector<char32_t> codes;
   for (char32_t code = 0; code < seen.size(); ++code)
     if (seen[code]) codes.push_back(code);
-  if (codes.empty()) fail(Category::data, "the text is empty; a vocabulary needs characters");
+  if (codes.empty())
+    fail(Category::data,
+         "the text is empty; a vocabulary needs characters, give a text that has some");
   return std::make_unique<CharacterVocabulary>(std::move(codes));
 }
 
@@ -129,7 +133,8 @@ std::unique_ptr<Vocabulary> make_vocabulary(const std::string& text) {
     return characters_from_text(std::string_view(text).substr(characters_prefix.size()));
   if (text.starts_with(bpe_prefix)) return read_bpe(text.substr(bpe_prefix.size()));
   fail(Category::data,
-       "vocabulary: damaged: it begins with '{}', known: bytes, characters:..., gpt2:<folder>",
+       "vocabulary: damaged: it begins with '{}', expected one of: bytes, characters:..., "
+       "gpt2:<folder>",
        text.substr(0, 20));
 }
 

@@ -42,7 +42,7 @@ std::string CoreLocks::take(std::span<const int> cores, std::string_view space) 
     }
     int error = errno;
     for (; sockets_.size() > before; sockets_.pop_back()) close(sockets_.back());
-    if (error == EADDRINUSE) return fmt::format("another Spire process has core {}", core);
+    if (error == EADDRINUSE) return fmt::format("another Spire process uses core {}", core);
     return fmt::format("cores cannot be locked: {}", std::strerror(error));
   }
   return "";

@@ -38,12 +38,12 @@ CudaDeviceInfo describe(int index, const cudaDeviceProp& properties) {
 
 std::string why(cudaError_t error) {
   CudaVersions versions = *cuda_versions();
-  if (!versions.driver_cuda) return "driver not found: this machine has no NVIDIA driver";
+  if (!versions.driver_cuda) return "no NVIDIA driver was found on this machine";
   if (auto problem = driver_problem(versions)) return *problem;
   if (error == cudaSuccess || error == cudaErrorNoDevice) {
-    return "the driver shows no device: look at nvidia-smi and CUDA_VISIBLE_DEVICES";
+    return "the NVIDIA driver lists no GPU (check nvidia-smi and CUDA_VISIBLE_DEVICES)";
   }
-  return std::string("the driver failed: ") + cudaGetErrorString(error);
+  return std::string("the NVIDIA driver failed: ") + cudaGetErrorString(error);
 }
 
 }  // namespace

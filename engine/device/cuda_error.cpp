@@ -95,13 +95,13 @@ void check_cuda(cudaError_t code, const char* call, std::source_location where) 
   cudaGetLastError();  // takes a recoverable error away, so that the next call does not see it
   if (is_lost(code)) {
     fail(Category::collective,
-         "{} is lost: {}: {}; nvidia-smi and the kernel's log (Xid) say more; --max-restarts goes "
-         "on without it",
+         "{} is lost: {}: {}; nvidia-smi and the kernel log (dmesg, Xid) tell more; start with "
+         "--max-restarts N to go on without it",
          full_name(device), place, words);
   }
   auto category = code == cudaErrorMemoryAllocation ? Category::out_of_memory : Category::device;
   fail(category, "{}: {}{}", place, words,
-       is_sticky(code) ? "; the device cannot be used any more by this process" : "");
+       is_sticky(code) ? "; this process cannot use the device any more, start again" : "");
 }
 
 void check_device(const char* call, std::source_location where) {

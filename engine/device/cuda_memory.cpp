@@ -15,14 +15,17 @@ double mib(size_t bytes) {
 [[noreturn]] void out_of_memory(int index, size_t bytes) {
   cudaGetLastError();
   DeviceSpace space = space_of_cuda(index);
-  fail(Category::out_of_memory, "cuda:{}: {:.1f} MiB asked for, {:.1f} of {:.1f} MiB are free",
-       index, mib(bytes), mib(*space.free), mib(space.total));
+  fail(Category::out_of_memory,
+       "cuda:{}: cannot allocate {:.1f} MiB; {:.1f} of {:.1f} MiB are free", index, mib(bytes),
+       mib(*space.free), mib(space.total));
 }
 
 [[noreturn]] void no_pinned_memory(int index, size_t bytes) {
   cudaGetLastError();
-  fail(Category::out_of_memory, "cuda:{}: the system gives no {:.1f} MiB of pinned memory", index,
-       mib(bytes));
+  fail(Category::out_of_memory,
+       "cuda:{}: cannot allocate {:.1f} MiB of pinned host memory; lower data.prefetch or "
+       "batch_size",
+       index, mib(bytes));
 }
 
 class CudaMemory : public DeviceMemory {

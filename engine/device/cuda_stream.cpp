@@ -119,8 +119,8 @@ bool reaches(int from, int to) {
 void connect(DeviceId from, DeviceId to) {
   if (!reaches(from.index, to.index)) {
     fail(Category::device,
-         "{} cannot read the memory of {}: neither NVLink nor PCIe peer access joins them; "
-         "set cuda.peer: auto, which takes NCCL there",
+         "{} cannot read the memory of {}: neither NVLink nor PCIe peer access connects them; set "
+         "cuda.peer: auto, which uses NCCL there",
          to_string(from), to_string(to));
   }
   CurrentCudaDevice current(from.index);

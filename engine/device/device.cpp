@@ -20,7 +20,7 @@ DeviceId parse_device(std::string_view text) {
   auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), device.index);
   bool number = error == std::errc() && end == digits.data() + digits.size() && device.index >= 0;
   if ((kind != "cpu" && kind != "cuda") || !number) {
-    fail(Category::config, "'{}' is no device; write cpu:0, cuda:1, ...", text);
+    fail(Category::config, "'{}' is not a device; write a name such as cpu:0 or cuda:1", text);
   }
   device.kind = kind == "cuda" ? DeviceKind::cuda : DeviceKind::cpu;
   return device;
@@ -34,7 +34,7 @@ std::string describe(const CudaDeviceInfo& gpu) {
 void expect_precision(DeviceId device, DType dtype) {
   if (device.kind == DeviceKind::cpu) {
     if (dtype != DType::f16) return;
-    fail(Category::device, "precision: fp16 has no CPU kernels; use bf16 or fp32");
+    fail(Category::device, "precision: fp16 is not supported on CPUs; use bf16 or fp32");
   }
   std::vector<CudaDeviceInfo> gpus = discover_cuda().devices;
   auto gpu = std::ranges::find(gpus, device.index, &CudaDeviceInfo::index);

@@ -22,7 +22,9 @@ void probe_gpu(int index) {
   stream->synchronize();
   second->read(read.data(), bytes);
   if (read != written)
-    fail(Category::collective, "{}: its memory does not keep what is written", to_string(gpu));
+    fail(Category::collective,
+         "{}: its memory does not return what was written to it; replace the GPU or leave it out",
+         to_string(gpu));
 }
 
 }  // namespace spire

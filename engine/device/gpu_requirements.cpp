@@ -83,18 +83,17 @@ std::string option_for(const CudaDeviceInfo& gpu) {
 void add_missing(std::vector<std::string>& problems, const char* name,
                  const LibraryVersion& library, const char* wheel) {
   if (library.found) return;
-  problems.push_back(
-      fmt::format("{} is not found: install {} {} or newer ({}), or put its folder "
-                  "into LD_LIBRARY_PATH",
-                  name, name, to_string(library.built), wheel));
+  problems.push_back(fmt::format(
+      "{} was not found: install {} {} or newer ({}), or add its folder to LD_LIBRARY_PATH", name,
+      name, to_string(library.built), wheel));
 }
 
 void add_older(std::vector<std::string>& doubts, const char* name, const LibraryVersion& library) {
   if (!library.found || library.found >= library.built) return;
-  doubts.push_back(fmt::format(
-      "{} {} is older than {}, which this build was compiled with: install that or a newer one if "
-      "a call of it fails",
-      name, to_string(library.found), to_string(library.built)));
+  doubts.push_back(
+      fmt::format("{} {} is older than {}, which this build was compiled with: if a call fails, "
+                  "install that version or a newer one",
+                  name, to_string(library.found), to_string(library.built)));
 }
 
 }  // namespace
@@ -118,10 +117,10 @@ std::optional<std::string> driver_problem(const CudaVersions& versions) {
   bool is_old = versions.driver_cuda && versions.driver_cuda.major < versions.toolkit.major;
   if (!is_old) return {};
   std::string oldest = oldest_driver(versions.toolkit.major);
-  return fmt::format("driver{}{} knows CUDA {}, this build needs CUDA {}: install driver {}",
+  return fmt::format("driver{}{} supports CUDA {}, but this build needs CUDA {}: install driver {}",
                      versions.driver.empty() ? "" : " ", versions.driver,
                      major_minor(versions.driver_cuda), major_minor(versions.toolkit),
-                     oldest.empty() ? "of that CUDA" : oldest + " or newer");
+                     oldest.empty() ? "for that CUDA version" : oldest + " or newer");
 }
 
 std::vector<std::string> version_problems(const CudaVersions& versions) {
@@ -137,11 +136,11 @@ std::vector<std::string> version_problems(const CudaVersions& versions) {
   const LibraryVersion& cudnn = versions.cudnn;
   if (cudnn.found && cudnn.found.major != cudnn.built.major) {
     problems.push_back(fmt::format(
-        "cuDNN {} is found, this build needs {}: install {} or newer ({})", to_string(cudnn.found),
-        cudnn.built.major, to_string(cudnn.built), cudnn_wheel));
+        "cuDNN {} was found, but this build needs {}: install {} or newer ({})",
+        to_string(cudnn.found), cudnn.built.major, to_string(cudnn.built), cudnn_wheel));
   } else if (cudnn.found && versions.cudnn_cuda && versions.cudnn_cuda.major != cuda) {
     problems.push_back(
-        fmt::format("cuDNN {} is one for CUDA {}, this build is of CUDA {}: install cuDNN for "
+        fmt::format("cuDNN {} is built for CUDA {}, but this build uses CUDA {}: install cuDNN for "
                     "CUDA {} ({})",
                     to_string(cudnn.found), versions.cudnn_cuda.major, cuda, cuda, cudnn_wheel));
   }
@@ -160,8 +159,8 @@ std::vector<std::string> version_doubts(const CudaVersions& versions) {
   add_older(doubts, "NCCL", versions.nccl);
   if (!versions.nvrtc) {
     doubts.push_back(fmt::format(
-        "libnvrtc.so.{} is not found: cuDNN compiles its quickest engines by it, slower ones take "
-        "their place; install NVRTC of CUDA {} (pip: nvidia-cuda-nvrtc{})",
+        "libnvrtc.so.{} was not found: cuDNN needs it to compile its fastest engines, and slower "
+        "ones are used instead; install NVRTC for CUDA {} (pip: nvidia-cuda-nvrtc{})",
         versions.toolkit.major, versions.toolkit.major,
         versions.toolkit.major >= 13 ? "" : "-cu12"));
   }
@@ -192,23 +191,22 @@ std::optional<std::string> code_problem(const CudaVersions& versions, const Cuda
     case GpuCode::binary:
       return {};
     case GpuCode::none:
-      return fmt::format("{}; this build has code for {}: {}", name_of(gpu),
+      return fmt::format("{}, but this build has code for {} only: {}", name_of(gpu),
                          describe_architectures(versions.architectures), option_for(gpu));
     case GpuCode::ptx:
       break;
   }
   if (versions.driver_cuda >= versions.toolkit) return {};
   return fmt::format(
-      "{}, for which this build has PTX alone; a driver that knows CUDA {} does not compile that "
-      "of "
-      "CUDA {}: update the driver, or {}",
+      "{}, for which this build has only PTX, and a driver that supports CUDA {} cannot compile "
+      "PTX of CUDA {}: update the driver, or {}",
       name_of(gpu), major_minor(versions.driver_cuda), major_minor(versions.toolkit),
       option_for(gpu));
 }
 
 std::optional<std::string> dtype_problem(DType dtype, const CudaDeviceInfo& gpu) {
   if (dtype != DType::bf16 || capability_of(gpu) >= kBf16) return {};
-  return fmt::format("precision: bf16 needs compute capability {}; {}: use fp16 or fp32",
+  return fmt::format("precision: bf16 needs compute capability {}, but {}: use fp16 or fp32",
                      major_minor(kBf16), name_of(gpu));
 }
 

@@ -175,7 +175,7 @@ std::string plain_text(const MemoryShortage& shortage) {
   auto mib = [](size_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
   std::string left;
   if (auto bytes = shortage.left()) left = fmt::format("; {:.1f} MiB are left", mib(*bytes));
-  return fmt::format("{}: {:.1f} MiB asked for, for {}{}", to_string(shortage.device),
+  return fmt::format("{}: cannot allocate {:.1f} MiB for {}{}", to_string(shortage.device),
                      mib(shortage.asked.total()), name(shortage.asked.largest()), left);
 }
 

@@ -11,7 +11,7 @@ namespace spire {
 
 CudaStatus discover_cuda() {
   CudaStatus status;
-  status.why_none = "this build has no CUDA; configure with -DSPIRE_CUDA=ON";
+  status.why_none = "this build has no CUDA support (configure it with -DSPIRE_CUDA=ON)";
   return status;
 }
 

@@ -172,7 +172,7 @@ Value matmul(Graph& graph, Value a, Value b) {
 
 void cross_entropy_loss(Graph& graph, Value logits, Value labels,
                         const CrossEntropyOptions& options) {
-  require(bool(options.other_labels) == bool(options.mix), "mixed labels come with their shares");
+  require(bool(options.other_labels) == bool(options.mix), "mixed labels need their shares");
   const Shape shape = graph.spec(logits).shape;
   int64_t rows = graph.spec(labels).shape.elements();
   auto as_rows = [&](Value value) {

@@ -49,7 +49,7 @@ class PlanBuilder {
                                          .cuda = options_.cuda});
     for (Packing& packing : step.kernel->packings()) {
       const Tensor& tensor = graph_.tensor(node.inputs[static_cast<size_t>(packing.input)]);
-      require(tensor.role == Role::parameter, "[{}] packs an input that is no parameter",
+      require(tensor.role == Role::parameter, "[{}] packs an input that is not a parameter",
               node.op->name());
       auto& input = step.inputs[static_cast<size_t>(packing.input)];
       input = {Space::packed,

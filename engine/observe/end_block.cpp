@@ -1,4 +1,5 @@
 #include <spire/base/error.h>
+#include <spire/base/message_words.h>
 #include <spire/observe/blocks.h>
 #include <spire/observe/text_table.h>
 #include <spire/observe/units.h>
@@ -35,8 +36,9 @@ std::string end_block(const RunSummary& summary) {
                                      summary.stopped_by.substr(0, summary.stopped_by.find('\n')),
                                      summary.exit));
   block.add(fmt::format("best {}", name(summary.val.metric.metric)), validation_text(summary.val));
-  block.add("time", fmt::format("{} for {} steps, {:.4g} epochs", duration_text(summary.seconds),
-                                count_text(summary.steps), summary.epochs));
+  block.add("time", fmt::format("{} for {} {}, {:.4g} {}", duration_text(summary.seconds),
+                                count_text(summary.steps), noun_form(summary.steps, "step"),
+                                summary.epochs, summary.epochs == 1 ? "epoch" : "epochs"));
   if (summary.samples_per_s > 0)
     block.add("speed",
               fmt::format("{} samples/s", count_text(std::llround(summary.samples_per_s))));

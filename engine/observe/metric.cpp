@@ -1,4 +1,5 @@
 #include <spire/base/error.h>
+#include <spire/base/message_words.h>
 #include <spire/observe/metric.h>
 #include <spire/observe/units.h>
 
@@ -27,9 +28,9 @@ const Description& describe(Metric metric) {
 std::string text(const MetricValue& value, int decimals) {
   switch (value.metric) {
     case Metric::accuracy:
-      return fmt::format("{:.{}f}%", 100 * value.value, decimals);
+      return fmt::format("{:.{}f}%", 100 * unsigned_nan(value.value), decimals);
     case Metric::psnr:
-      return fmt::format("{:.{}f} dB", value.value, decimals);
+      return fmt::format("{:.{}f} dB", unsigned_nan(value.value), decimals);
     case Metric::perplexity:
     case Metric::rmse:
       return loss_text(value.value);

@@ -2,6 +2,7 @@
 #include <spire/base/atomic_file.h>
 #include <spire/base/read_file.h>
 #include <spire/base/regular_file.h>
+#include <spire/base/message_words.h>
 #include <spire/observe/metrics_file.h>
 #include <unistd.h>
 
@@ -80,7 +81,8 @@ void MetricsFile::append(const std::string& line) {
   int64_t missing = std::exchange(missing_, 0);
   lost_ += missing;
   if (missing > 0)
-    warn_(fmt::format("{} is written again; {} lines are missing", path_.string(), missing));
+    warn_(
+        fmt::format("{} is written again; it lacks {}", path_.string(), counted(missing, "line")));
 }
 
 // The name is gone, but what was written is still in the open file.
@@ -111,7 +113,7 @@ std::string MetricsFile::lost() const {
 void MetricsFile::failed(std::string_view what) {
   bool whole = ::ftruncate(descriptor_, bytes_) == 0;
   if (missing_++ == 0)
-    warn_(fmt::format("cannot write {}: {}{}; training goes on", path_.string(), what,
+    warn_(fmt::format("cannot write {}: {}{}; training continues", path_.string(), what,
                       whole ? "" : " (its last line is torn)"));
 }
 

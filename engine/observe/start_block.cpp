@@ -1,4 +1,5 @@
 #include <spire/base/error.h>
+#include <spire/base/message_words.h>
 #include <spire/observe/blocks.h>
 #include <spire/observe/text_table.h>
 #include <spire/observe/units.h>
@@ -9,7 +10,7 @@ namespace spire {
 namespace {
 
 std::string plural(int64_t count, const char* noun) {
-  return fmt::format("{} {}{}", count_text(count), noun, count == 1 ? "" : "s");
+  return fmt::format("{} {}", count_text(count), noun_form(count, noun));
 }
 
 // Names are unique within a process only.
@@ -70,7 +71,7 @@ std::string batch_text(const StartInfo& start) {
   std::string text = fmt::format("{} = {} × {}", start.batch_size * start.towers,
                                  plural(start.towers, "tower"), start.batch_size);
   if (start.tower_threads > 0)
-    text += fmt::format(", {} a tower", plural(start.tower_threads, "thread"));
+    text += fmt::format(", {} per tower", plural(start.tower_threads, "thread"));
   return text;
 }
 
@@ -91,8 +92,8 @@ std::string processes_text(const StartInfo& start) {
 
 std::string recompute_text(const StartInfo& start) {
   if (!start.recompute) return "";
-  if (start.recompute->nodes == 0) return "blocks, of which this model has none";
-  return fmt::format("blocks: {} of activations a tower, {} without",
+  if (start.recompute->nodes == 0) return "blocks, but this model has none: nothing is recomputed";
+  return fmt::format("blocks: {} of activations per tower, {} without",
                      bytes_text(start.recompute->bytes),
                      bytes_text(start.recompute->bytes_without));
 }
@@ -117,7 +118,7 @@ std::string length_text(const StartInfo& start) {
   if (start.epochs * start.steps_per_epoch == start.total_steps)
     return fmt::format("{} × {} = {}", plural(start.epochs, "epoch"),
                        plural(start.steps_per_epoch, "step"), plural(start.total_steps, "step"));
-  return fmt::format("{}, an epoch has {}", plural(start.total_steps, "step"),
+  return fmt::format("{}, {} per epoch", plural(start.total_steps, "step"),
                      count_text(start.steps_per_epoch));
 }
 
@@ -128,12 +129,12 @@ std::string start_block(const StartInfo& start) {
   block.add("model", fmt::format("{}, {}, {}", start.model, plural(start.parameters, "parameter"),
                                  start.precision));
   block.add("data",
-            fmt::format("{}, {} to train on, {} to test on", start.dataset,
+            fmt::format("{}, {} for training, {} for testing", start.dataset,
                         plural(start.train_samples, "sample"), count_text(start.test_samples)));
   block.add("processes", processes_text(start));
   block.add("devices", device_table(start));
   block.add("cores", lines_of(start.cores));
-  if (!start.device_note.empty()) block.add("auto took", start.device_note);
+  if (!start.device_note.empty()) block.add("auto chose", start.device_note);
   block.add("exchange", start.exchange);
   block.add("global batch", batch_text(start));
   block.add("lr", lr_text(start));

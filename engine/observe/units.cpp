@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <spire/base/message_words.h>
 #include <spire/observe/units.h>
 
 #include <array>
@@ -46,7 +47,7 @@ std::string percent_text(double share) {
 }
 
 std::string loss_text(double loss) {
-  return fmt::format("{:#.4g}", loss);
+  return fmt::format("{:#.4g}", unsigned_nan(loss));
 }
 
 std::string utc_text(std::chrono::system_clock::time_point time) {

@@ -33,7 +33,8 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config) {
     if (entry.name == config.name) return entry.make(config);
     known.push_back(entry.name);
   }
-  fail(Category::config, "unknown optimizer '{}'; known: {}", config.name, fmt::join(known, ", "));
+  fail(Category::config, "unknown optimizer '{}'; must be one of: {}", config.name,
+       fmt::join(known, ", "));
 }
 
 namespace {

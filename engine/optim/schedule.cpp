@@ -24,7 +24,8 @@ Schedule::Schedule(const ScheduleConfig& config, double lr, int64_t total_steps,
   constexpr std::array names = {"constant", "step", "multistep", "cosine", "linear", "polynomial"};
   auto found = std::find(names.begin(), names.end(), config.name);
   if (found == names.end()) {
-    fail(Category::config, "unknown schedule '{}'; known: {}", config.name, fmt::join(names, ", "));
+    fail(Category::config, "unknown schedule '{}'; must be one of: {}", config.name,
+         fmt::join(names, ", "));
   }
   kind_ = static_cast<Kind>(found - names.begin());
   auto per_epoch = static_cast<double>(steps_per_epoch);

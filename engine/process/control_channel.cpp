@@ -25,7 +25,8 @@ void ControlChannel::end(const std::string& how) {
 // A process that dies leaves a closed or a reset connection; other errors are the network's.
 void ControlChannel::note_error(int error) {
   bool death = error == EPIPE || error == ECONNRESET;
-  if (!death && ending_.empty()) ending_ = fmt::format("is cut off ({})", strerror(error));
+  if (!death && ending_.empty())
+    ending_ = fmt::format("cannot be reached any more ({})", strerror(error));
 }
 
 void ControlChannel::receive(std::vector<ControlMessage>& messages) try {
@@ -37,7 +38,9 @@ void ControlChannel::receive(std::vector<ControlMessage>& messages) try {
     if (received < 0 && would_block(error)) return;
     if (received <= 0) {
       if (received < 0) note_error(error);
-      return end("ended without a word (killed?)");
+      return end(
+          "ended without an error message, so it was probably killed (see its log, or dmesg on its "
+          "host)");
     }
     reader_.append({bytes, static_cast<size_t>(received)});
     while (auto message = reader_.next()) messages.push_back(std::move(*message));
@@ -51,7 +54,7 @@ void ControlChannel::send(const ControlMessage& message) {
   if (message.kind == ControlMessage::Kind::beat && backlog()) return;
   outgoing_ += encode(message);
   flush();
-  if (outgoing_.size() > kMaxBacklogBytes) end("no longer reads what it is sent");
+  if (outgoing_.size() > kMaxBacklogBytes) end("no longer receives messages");
 }
 
 void ControlChannel::flush() {

@@ -46,7 +46,7 @@ Frame receive_frame(Socket& socket, Deadline deadline, uint32_t most) {
   char bytes[sizeof(Header)];
   socket.receive_all(bytes, sizeof bytes, deadline);
   auto header = read_header(bytes, most);
-  if (!header) fail(Category::collective, "the other end is no process of this build of Spire");
+  if (!header) fail(Category::collective, "the other end is not a process of this build of Spire");
   Frame frame{static_cast<FrameKind>(header->kind), std::string(header->length, '\0')};
   socket.receive_all(frame.text.data(), frame.text.size(), deadline);
   return frame;

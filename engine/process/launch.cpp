@@ -38,7 +38,8 @@ Number number(const char* name, const std::string& text) {
   Number value{};
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || text.empty())
-    fail(Category::config, "{}={} is no number; the launcher sets it, unset it if there is none",
+    fail(Category::config,
+         "{}={} is not a number; a launcher sets this variable, unset it if there is no launcher",
          name, text);
   return value;
 }
@@ -134,7 +135,7 @@ void check_agreement(const std::vector<Claim>& claims) {
     const Claim& first = claims.front();
     if (claim.rank == first.rank && claim.size == first.size) continue;
     fail(Category::config,
-         "two launchers disagree: {}, but {}. Unset {} and {} if {} starts this run, or {} and {} "
+         "two launchers disagree: {}, but {}; unset {} and {} if {} starts this run, or {} and {} "
          "if {} does",
          shown(first), shown(claim), claim.names.rank, claim.names.size, first.names.launcher,
          first.names.rank, first.names.size, claim.names.launcher);
@@ -169,7 +170,7 @@ void read_master(const Environment& environment, Launch& launch) {
   auto port = environment("MASTER_PORT");
   launch.master_port = port ? number<int>("MASTER_PORT", *port) : 29500;
   if (launch.master_port < 1 || launch.master_port > 65535)
-    fail(Category::config, "MASTER_PORT={} is no port; ports go from 1 to 65535",
+    fail(Category::config, "MASTER_PORT={} is not a port; use 1 to 65535",
          launch.master_port);
   launch.one_host = environment(torchrun.local_size) && launch.local_size == launch.size;
   launch.secret = read_secret(environment).value_or("");

@@ -25,16 +25,19 @@ std::string error_text(int code) {
 bool begin_mpi() {
   int finished = 0, begun = 0, level = 0;
   MPI_Finalized(&finished);
-  if (finished) fail(Category::device, "MPI was finalised, and can start only once a process");
+  if (finished)
+    fail(Category::device,
+         "MPI was finalized and cannot be started again in this process; start a new one");
   MPI_Initialized(&begun);
   if (begun) {
     MPI_Query_thread(&level);
   } else {
     int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level);
-    if (code != MPI_SUCCESS) fail(Category::device, "MPI does not start: {}", error_text(code));
+    if (code != MPI_SUCCESS) fail(Category::device, "MPI cannot be started: {}", error_text(code));
   }
   if (level < MPI_THREAD_SERIALIZED)
-    fail(Category::device, "MPI was started for one thread only; it needs MPI_THREAD_SERIALIZED");
+    fail(Category::device,
+         "MPI was started for one thread only; start it with MPI_THREAD_SERIALIZED");
   return !begun;
 }
 
@@ -112,7 +115,7 @@ void MpiGroup::start(int code) {
 void MpiGroup::wait() {
   Pauses pauses;
   for (;;) {
-    if (interrupted_.load()) lose("interrupted, for the run has failed");
+    if (interrupted_.load()) lose("interrupted because the run has failed");
     int done = 0;
     start(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done,
                       MPI_STATUSES_IGNORE));

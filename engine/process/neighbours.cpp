@@ -1,3 +1,4 @@
+#include <spire/base/message_words.h>
 #include <spire/process/neighbours.h>
 
 #include <algorithm>
@@ -88,9 +89,9 @@ std::vector<Socket> accept_ranks(Reception& reception, const std::vector<Hello>&
 std::string not_come(const std::vector<bool>& come, const std::string& where, double seconds,
                      const Reception& reception) {
   bool one = std::ranges::count(come, false) == 1;
-  auto text = fmt::format("{} did not come to {} within {:g} s: {} started, can {} reach it?",
-                          missing_ranks(come), where, seconds, one ? "is it" : "are they",
-                          one ? "it" : "they");
+  auto text = fmt::format(
+      "{} did not connect to {} within {:g} s: {} started, and can {} reach it?",
+      missing_ranks(come), where, seconds, one ? "is it" : "are they", one ? "it" : "they");
   return text + reception.turned_away();
 }
 

@@ -105,7 +105,7 @@ class Master {
     if (come_[rank] && !again) {
       late_ = std::move(socket);
       fail(Category::config,
-           "two processes say they are rank {} (host {}, pid {}; host {}, pid {})", rank,
+           "two processes have the same rank {} (host {}, pid {}; host {}, pid {})", rank,
            known.host, known.pid, info.host, info.pid);
     }
     table_[rank] = std::move(hello);

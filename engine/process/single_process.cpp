@@ -21,7 +21,7 @@ class SingleProcess final : public ProcessGroup {
 
  private:
   void check() const {
-    if (interrupted_.load()) throw PeerLost("interrupted, for the run has failed");
+    if (interrupted_.load()) throw PeerLost("interrupted because the run has failed");
   }
 
   std::atomic<bool> interrupted_{false};

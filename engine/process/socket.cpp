@@ -50,7 +50,7 @@ bool lacks_room(int error) {
 
 void wait_or_fail(int descriptor, short events, Deadline deadline) {
   if (!wait_for(descriptor, events, deadline))
-    fail(Category::collective, "the connection is silent");
+    fail(Category::collective, "the other end does not answer");
 }
 
 int stream_socket() {

@@ -128,7 +128,7 @@ void SocketGroup::exchange(std::span<const Outgoing> sends, std::span<const Inco
   begin(receives, receiving_);
   auto last_move = Clock::now();
   for (;;) {
-    if (interrupted_.load()) lose("interrupted, for the run has failed");
+    if (interrupted_.load()) lose("interrupted because the run has failed");
     bool moved = move_some(sends, receives);
     if (!watch_unfinished(sends.size(), receives.size())) return;
     auto now = Clock::now();

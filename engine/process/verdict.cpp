@@ -70,7 +70,7 @@ std::string table_text(std::span<const RankView> ranks, double now) {
   std::string table;
   for (const RankView& view : ranks) {
     if (view.rows.empty())
-      table += fmt::format("{}  {}\n", view.name, view.left ? "done" : "phases not known");
+      table += fmt::format("{}  {}\n", view.name, view.left ? "done" : "phases unknown");
     bool rests = std::ranges::all_of(view.rows, is_idle);
     for (const PhaseRow& row : view.rows) {
       if (is_idle(row) && !rests) continue;  // has nothing to do, and nothing to do with it
@@ -105,9 +105,9 @@ std::optional<Failure> find_silence(const RankView& peer, const WatchLimits& lim
   if (peer.lost || silence <= limit) return {};
   Failure failure;
   failure.rank = peer.rank;
-  failure.text =
-      fmt::format("{} has been silent for {:.1f} s: stopped, or cut off from {}{}", peer.name,
-                  silence, peer.rank == 0 ? "this rank's host" : "rank 0's host", last_seen(peer));
+  failure.text = fmt::format(
+      "{} has sent no sign of life for {:.1f} s: it is stopped, or its host cannot reach {}{}",
+      peer.name, silence, peer.rank == 0 ? "this rank's host" : "rank 0's host", last_seen(peer));
   return failure;
 }
 
@@ -135,9 +135,10 @@ std::optional<Failure> find_deadlock(std::span<const RankView> ranks, const Watc
   }
   if (!waits || shortest <= limits.step_seconds + slack) return {};
   Failure failure;
-  failure.text = fmt::format("all {} wait on each other in {} for {:.1f} s (timeouts.step: {:g} s)",
-                             ranks.size() > 1 ? "ranks" : "threads",
-                             steps_text(first_step, last_step), shortest, limits.step_seconds);
+  failure.text =
+      fmt::format("all {} wait for each other in {} for {:.1f} s (timeouts.step: {:g} s)",
+                  ranks.size() > 1 ? "ranks" : "threads", steps_text(first_step, last_step),
+                  shortest, limits.step_seconds);
   return failure;
 }
 

@@ -39,7 +39,7 @@ Shape shape_of(hid_t dataset, const std::string& path) {
   Handle space(H5Dget_space(dataset), H5Sclose, "read the shape of " + path);
   int rank = check(H5Sget_simple_extent_ndims(space), "read the shape of " + path);
   if (rank > Shape::max_rank)
-    fail(Category::checkpoint, "tensor {} has {} dimensions, at most {} are known", path, rank,
+    fail(Category::checkpoint, "tensor {} has {} dimensions, at most {} are supported", path, rank,
          Shape::max_rank);
   std::array<hsize_t, Shape::max_rank> stored{};
   check(H5Sget_simple_extent_dims(space, stored.data(), nullptr), "read the shape of " + path);
@@ -102,7 +102,9 @@ void require_format(hid_t file) {
   int64_t found = 0;
   h5::read_attribute(file, "format", found);
   if (found != checkpoint_format)
-    fail(Category::checkpoint, "it has format {}, this program reads {}", found, checkpoint_format);
+    fail(Category::checkpoint,
+         "it has format {}, but this program reads {}; use another version of Spire", found,
+         checkpoint_format);
 }
 
 void read_metadata(hid_t file, StateMetadata& state) {

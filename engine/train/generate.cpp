@@ -46,10 +46,13 @@ TokenPass predictor_pass(Predictor& predictor) {
 
 std::vector<int32_t> generate(const TokenPass& pass, std::span<const int32_t> prompt,
                               const GenerateOptions& options) {
-  if (prompt.empty()) fail(Category::config, "the prompt is empty; give the text to go on from");
+  if (prompt.empty())
+    fail(Category::config,
+         "the prompt is empty; give the text to continue by --prompt TEXT or --prompt-file FILE");
   for (int32_t token : prompt)
     if (token < 0 || token >= pass.vocabulary)
-      fail(Category::data, "token {} of the prompt: the model knows 0 to {}", token,
+      fail(Category::data,
+           "token {} of the prompt is not in the vocabulary of the model, which has 0 to {}", token,
            pass.vocabulary - 1);
   std::vector<int32_t> all(prompt.begin(), prompt.end());
   std::vector<int32_t> window(static_cast<size_t>(pass.context));

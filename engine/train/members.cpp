@@ -39,8 +39,8 @@ std::vector<Devices> group_peers(const Devices& devices, const PeerPairs& peers,
   }
   if (peer == "direct" && groups.size() > 1) {
     fail(Category::device,
-         "cuda.peer: direct, but {} and {} do not reach each other's memory: neither NVLink nor "
-         "PCIe peer access joins them; set cuda.peer: auto, which takes NCCL there",
+         "cuda.peer: direct, but {} and {} cannot read each other's memory: neither NVLink nor "
+         "PCIe peer access connects them; set cuda.peer: auto, which uses NCCL there",
          to_string(groups[0][0]), to_string(groups[1][0]));
   }
   return groups;
@@ -56,7 +56,7 @@ std::string describe_exchange(const std::vector<std::vector<Devices>>& members,
     if (process.size() > 1 && !split) split = &process;
   }
   const char* rest = direct ? "; the others read each other's memory" : "";
-  if (split && peer == "nccl") return "NCCL between all GPUs, as cuda.peer says";
+  if (split && peer == "nccl") return "NCCL between all GPUs (cuda.peer: nccl)";
   if (split)
     return fmt::format("NCCL, as {} and {} have no peer access{}", to_string((*split)[0][0]),
                        to_string((*split)[1][0]), rest);

@@ -57,27 +57,28 @@ int64_t fitting_batch(const MemoryShortage& shortage, int64_t batch_size) {
 std::string smaller_batch(const MemoryShortage& shortage, int64_t batch_size) {
   int64_t fits = std::min(fitting_batch(shortage, batch_size), batch_size - 1);
   std::string to = fits > 0 ? fmt::format("to about {}", fits) : fmt::format("from {}", batch_size);
-  return fmt::format("lower batch_size {} (more towers keep the global batch)", to);
+  return fmt::format("lower batch_size {} (raise towers to keep the global batch)", to);
 }
 
-// "1.0 GiB asked for activations", "9.3 GiB asked for, most of it for activations".
+// "cannot allocate 1.0 GiB for activations", "cannot allocate 9.3 GiB, most of it for activations".
 std::string asked_text(const MemoryUse& asked) {
   MemoryKind most = asked.largest();
   bool alone = asked[most] == asked.total();
-  return fmt::format("{} asked for{} {}", text_of(asked.total()), alone ? "" : ", most of it for",
-                     name(most));
+  return fmt::format("cannot allocate {}{} for {}", text_of(asked.total()),
+                     alone ? "" : ", most of it", name(most));
 }
 
 std::string left_text(const MemoryShortage& shortage, int sharers) {
   if (shortage.limit) {
-    size_t within = *shortage.limit - std::min(*shortage.limit, shortage.in_use.total());
-    std::string share = sharers > 1 ? fmt::format(", a share of 1/{}", sharers) : "";
+    size_t used = shortage.in_use.total();
+    size_t within = *shortage.limit - std::min(*shortage.limit, used);
+    std::string share = sharers > 1 ? fmt::format(" for each of {} devices", sharers) : "";
     if (!shortage.free || within <= *shortage.free)
-      return fmt::format("memory.limit leaves {} of {}{}", text_of(within),
-                         text_of(*shortage.limit), share);
+      return fmt::format("memory.limit allows {}{}, of which {} is in use",
+                         text_of(*shortage.limit), share, text_of(used));
   }
   if (!shortage.free)
-    return fmt::format("the host gives no more of its {}", text_of(shortage.total));
+    return fmt::format("the host does not provide more of its {}", text_of(shortage.total));
   if (!shortage.limited_by.empty())
     return fmt::format("{} are free of {}", text_of(*shortage.free), shortage.limited_by);
   return fmt::format("{} of its {} are free", text_of(*shortage.free), text_of(shortage.total));
@@ -113,25 +114,25 @@ std::string remedy(const MemoryShortage& shortage, const MemoryRemedies& remedie
   MemoryUse all = wanted(shortage);
   if (limit_is_all(shortage, remedies.sharers)) {
     size_t enough = all.total() * static_cast<size_t>(remedies.sharers);
-    return fmt::format("set memory.limit: {}, which the device has", limit_word(enough));
+    return fmt::format("set memory.limit: {}; the device has that much", limit_word(enough));
   }
   if (snapshot_is_all(shortage))
     return "set checkpoint.snapshot: auto, checkpoints are then written without a copy";
   MemoryKind most = all.largest();
   if (most == MemoryKind::optimizer) {
-    if (remedies.sharded) return "take more devices, or an optimizer with less state";
+    if (remedies.sharded) return "use more devices, or an optimizer with less state";
     return remedies.devices > shortage.pools
-               ? "set strategy: sharded, each device then has a share of the optimizer's state"
-               : "take more devices with strategy: sharded, or an optimizer with less state";
+               ? "set strategy: sharded, which divides the optimizer's state among the devices"
+               : "use more devices with strategy: sharded, or an optimizer with less state";
   }
   if (most == MemoryKind::weights || most == MemoryKind::communication)
-    return "take a smaller model, or a device with more memory";
+    return "use a smaller model, or a device with more memory";
   if (most == MemoryKind::gradients)
-    return "take more devices: with fewer towers each they hold fewer sums of gradients";
+    return "use more devices: with fewer towers on each, they store fewer sums of gradients";
   if (remedies.can_recompute)
-    return "set memory.recompute: blocks, which trains the same bits in less memory";
+    return "set memory.recompute: blocks, which gives the same bits with less memory";
   if (remedies.batch_size > 1) return smaller_batch(shortage, remedies.batch_size);
-  return "take a smaller model, or a device with more memory";
+  return "use a smaller model, or a device with more memory";
 }
 
 std::string out_of_memory_text(const MemoryShortage& shortage, const MemoryRemedies& remedies) {

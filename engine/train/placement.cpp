@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include <spire/base/error.h>
+#include <spire/base/message_words.h>
 #include <spire/config/check.h>
 #include <spire/config/devices.h>
 
@@ -26,16 +27,18 @@ void expect_gpu(const std::string& word, DeviceId device, const std::vector<Rank
   const auto& gpus = ranks[rank].gpus;
   std::string place = name_of(ranks, rank);
   if (gpus.empty()) {
-    fail(Category::device, "{}: {}no CUDA device: {}; use devices: cpu, or auto", word, place,
+    fail(Category::device,
+         "{}: {}no CUDA device is available: {}; use devices: cpu, or devices: auto", word, place,
          ranks[rank].why_no_gpu);
   }
   auto here = [&](const CudaDeviceInfo& gpu) { return gpu.index == device.index; };
   if (std::any_of(gpus.begin(), gpus.end(), here)) return;
   if (ranks.size() == 1)
-    fail(Category::device, "{}: this machine has only {}", word, list_gpus(gpus));
+    fail(Category::device, "{}: there is no such device; this machine has {}", word,
+         list_gpus(gpus));
   fail(Category::device,
-       "{}: {}its GPUs are {}, the others those of other processes; devices: cuda gives each "
-       "process its own",
+       "{}: {}this process has {}, and other processes have the other GPUs; use devices: cuda, "
+       "which gives each process its own",
        word, place, list_gpus(gpus));
 }
 
@@ -52,12 +55,12 @@ Chosen choose_by_hardware(const std::vector<RankPlace>& ranks) {
     if (ranks[rank].gpus.empty()) {
       std::vector<DeviceId> cpu = {{DeviceKind::cpu, 0}};
       return {std::vector<std::vector<DeviceId>>(ranks.size(), cpu),
-              fmt::format("the CPU: {}{}", name_of(ranks, rank), ranks[rank].why_no_gpu)};
+              fmt::format("the CPU, because {}{}", name_of(ranks, rank), ranks[rank].why_no_gpu)};
     }
     chosen.devices.push_back(all_gpus(ranks[rank]));
   }
-  chosen.note = fmt::format("the GPUs: {}{}", ranks.size() > 1 ? "rank 0 has " : "",
-                            list_gpus(ranks[0].gpus));
+  chosen.note =
+      fmt::format("the GPUs {}{}", ranks.size() > 1 ? "of rank 0: " : "", list_gpus(ranks[0].gpus));
   return chosen;
 }
 
@@ -69,7 +72,7 @@ Chosen choose_devices(const RunConfig& config, const std::vector<RankPlace>& ran
   for (DeviceId device : named) {
     if (device.kind != named[0].kind) {
       fail(Category::config,
-           "devices: {} and {} are of two kinds, whose results differ; use one kind",
+           "devices: {} and {} are different kinds of devices, whose results differ; use one kind",
            to_string(named[0]), to_string(device));
     }
   }
@@ -92,8 +95,7 @@ Chosen choose_devices(const RunConfig& config, const std::vector<RankPlace>& ran
 std::string describe(DeviceId device, const std::vector<int>& cores, const RankPlace& place) {
   if (device.kind == DeviceKind::cpu) {
     if (cores.size() == place.cores.size()) return describe_cores(cores);
-    return fmt::format("{} core{} of {}", cores.size(), cores.size() == 1 ? "" : "s",
-                       core_ranges(place.cores));
+    return fmt::format("{} of {}", counted(std::ssize(cores), "core"), core_ranges(place.cores));
   }
   const auto& gpu = *std::find_if(place.gpus.begin(), place.gpus.end(),
                                   [&](const auto& g) { return g.index == device.index; });
@@ -184,7 +186,7 @@ int find_parameter_device(const RunConfig& config, const Placement& placement) {
     if (placement.devices[i].id == wanted) return static_cast<int>(i);
     names.push_back(to_string(placement.devices[i].id));
   }
-  fail(Category::config, "parameter_device: {} is none of {}'s devices ({})",
+  fail(Category::config, "parameter_device: {} is not one of {}'s devices; use one of {}",
        config.parameter_device, placement.ranks > 1 ? "rank 0" : "the run", fmt::join(names, ", "));
 }
 
@@ -195,8 +197,8 @@ bool asks_for_host(const RunConfig& config, const Placement& placement) {
   if (wanted != DeviceId{} || placement.devices[0].id.kind == DeviceKind::cpu) return false;
   if (placement.strategy == Strategy::parameter_device) return true;
   fail(Category::config,
-       "parameter_device: {} and strategy: {}: with that each GPU updates weights of its own; use "
-       "strategy: parameter_device",
+       "parameter_device: {} does not fit strategy: {}, by which each GPU updates its own weights; "
+       "use strategy: parameter_device",
        config.parameter_device, config.strategy);
 }
 
@@ -210,8 +212,8 @@ int settle_threads(const RunConfig& config, std::optional<int> kept, const Place
   auto asked = static_cast<int>(config.tower_threads.value_or(0));
   if (kept && asked && asked != *kept) {
     fail(Category::config,
-         "tower_threads: {} but the checkpoint's run has {}; results would differ; "
-         "leave it out, or start a new run",
+         "tower_threads: {}, but the run of the checkpoint has {}, and results would differ; leave "
+         "it out, or start a new run",
          asked, *kept);
   }
   if (asked) return asked;
@@ -264,8 +266,7 @@ std::string core_ranges(const std::vector<int>& cores) {
 }
 
 std::string describe_cores(const std::vector<int>& cores) {
-  return fmt::format("{} core{}: {}", cores.size(), cores.size() == 1 ? "" : "s",
-                     core_ranges(cores));
+  return fmt::format("{}: {}", counted(std::ssize(cores), "core"), core_ranges(cores));
 }
 
 Share Placement::devices_of(int wanted) const {
@@ -302,9 +303,9 @@ Placement place_towers(const RunConfig& given, const std::vector<RankPlace>& ran
   placement.batch_size = config.batch_size;
   if (placement.towers < count) {
     fail(Category::config,
-         "{} devices but only {} tower{}: some devices would have nothing to do; "
-         "use at most {} devices, or more towers",
-         count, placement.towers, placement.towers == 1 ? "" : "s", placement.towers);
+         "{} devices but only {}: some devices would have nothing to do; "
+         "use at most {}, or set towers to at least {}",
+         count, counted(placement.towers, "tower"), counted(placement.towers, "device"), count);
   }
   std::vector<std::vector<int>> cores;
   for (size_t owner = 0; owner < ranks.size(); ++owner) {

@@ -18,7 +18,9 @@ RunConfig config_of(const StateMetadata& state) {
   try {
     return parse_config({{"the checkpoint's config", state.config_yaml}}, {}).config;
   } catch (const Error& error) {
-    fail(Category::checkpoint, "{}; it was written by a program with other keys", error.what());
+    fail(Category::checkpoint,
+         "{}; the checkpoint was written by a version of Spire with other keys, use that version",
+         error.what());
   }
 }
 
@@ -62,7 +64,7 @@ Predictor::Predictor(const StateMetadata& state, const SavedTensors& tensors,
   DeviceId device = team_->spec(0).device;
   expect_precision(device, compute_dtype(config_));
   auto explain = [](const MemoryShortage& shortage) {
-    return plain_text(shortage) + "; compute fewer rows at a time (batch), or on another device";
+    return plain_text(shortage) + "; lower --batch, or use another --device";
   };
   memory_ = std::make_unique<MemoryPool>(device, MemoryPool::Options{{}, explain});
   replica_ = std::make_unique<Replica>(layout_);

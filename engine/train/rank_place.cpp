@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include <spire/base/message_words.h>
 #include <spire/collective/tree.h>
 #include <spire/process/socket.h>
 
@@ -40,10 +41,9 @@ void take_turn(RankPlace& place, Turn turn) {
   TowerRange own = towers_of_lane(all, turn.index, turn.of);
   place.gpus = {place.gpus.begin() + own.begin, place.gpus.begin() + own.end};
   if (own.size() > 0) return;
-  place.why_no_gpu = fmt::format(
-      "host {} has {} GPU{} for {} processes, and each needs one of its own; start at most {} "
-      "there",
-      place.host, all, all == 1 ? "" : "s", turn.of, all);
+  place.why_no_gpu =
+      fmt::format("host {} has {} for {}, and each process needs its own; start at most {} there",
+                  place.host, counted(all, "GPU"), counted(turn.of, "process"), all);
 }
 
 // A quota that ranks share leaves each at least one thread.

@@ -7,6 +7,7 @@
 
 #include <spire/base/atomic_file.h>
 #include <spire/base/hash.h>
+#include <spire/base/message_words.h>
 #include <spire/base/thread.h>
 #include <spire/config/text.h>
 #include <spire/optim/schedule.h>
@@ -101,7 +102,8 @@ class Run {
     observer_.on_start(setup_.start_info(trainer_, total_steps_));
     if (step_ > total_steps_) {
       observer_.on_warning(
-          fmt::format("nothing is left to train: the checkpoint is of step {}, the run ends at {}",
+          fmt::format("nothing is left to train: the checkpoint is of step {}, and the run ends at "
+                      "step {}; set more epochs or steps to train on",
                       step_, total_steps_));
     }
     warn_of_small_batches();
@@ -136,8 +138,9 @@ class Run {
     for (const Dataset* data : {setup_.data.train.get(), setup_.data.test.get()}) {
       if (data->skipped() == told_skips_[data]) continue;
       told_skips_[data] = data->skipped();
-      observer_.on_warning(fmt::format("broken samples left out: {}; the first: {}",
-                                       data->skipped(), data->first_problem()));
+      observer_.on_warning(fmt::format("{} left out; the first: {}",
+                                       counted(data->skipped(), "broken sample"),
+                                       data->first_problem()));
     }
   }
 
@@ -148,10 +151,11 @@ class Run {
                                   [](const ParameterEntry& entry) { return !entry.trained; });
     int64_t samples = setup_.placement.batch_size;
     if (!normalizes || samples >= 8 || setup_.config.model.batch_norm == "sync") return;
-    observer_.on_warning(fmt::format(
-        "batch norm looks at the {} sample{} of each tower; batch_norm: sync has it look "
-        "at all {} of the global batch",
-        samples, samples == 1 ? "" : "s", setup_.placement.global_batch()));
+    observer_.on_warning(
+        fmt::format("batch norm computes its statistics over only {} (those of one tower); set "
+                    "batch_norm: sync "
+                    "to use all {} of the global batch",
+                    counted(samples, "sample"), setup_.placement.global_batch()));
   }
 
   // What the ranks were at says nothing about an error that one process has met by itself.
@@ -187,9 +191,9 @@ class Run {
       directory_->begin(options_.overwrite || options_.resume == "auto");
     }
     if (!directory_->locked()) {
-      observer_.on_warning(
-          fmt::format("{}: its file system has no locks: see to it that no other run writes there",
-                      directory_->path().string()));
+      observer_.on_warning(fmt::format(
+          "{}: its file system does not support locks; make sure that no other run writes there",
+          directory_->path().string()));
     }
     write_config(Category::config);
     directory_->folder("checkpoints");
@@ -283,9 +287,9 @@ class Run {
                             : std::string("there is no checkpoint yet");
     throw CommonError(
         Category::diverged,
-        fmt::format("step {}: the loss is {} (gradient norm {}); {}; lower optimizer.lr, lengthen "
-                    "schedule.warmup_epochs or set optimizer.clip_norm",
-                    result.step, result.loss, result.grad_norm, saved));
+        fmt::format("step {}: the run diverged: the loss is {}, the gradient norm {}; {}; lower "
+                    "optimizer.lr, raise schedule.warmup_epochs or set optimizer.clip_norm",
+                    result.step, unsigned_nan(result.loss), unsigned_nan(result.grad_norm), saved));
   }
 
   static bool due(int64_t every, int64_t count) { return every > 0 && count % every == 0; }
@@ -352,11 +356,11 @@ class Run {
   void warn_of_explosion(double loss) {
     bool exploded = !std::isfinite(loss) || loss > kExplosion * first_loss_;
     if (!exploded || std::exchange(told_explosion_, true)) return;
-    observer_.on_warning(fmt::format(
-        "the loss on the test data is {:.4g}, that of the first training step was {:.4g}: the run "
-        "diverges; lower optimizer.lr, lengthen schedule.warmup_epochs, set optimizer.clip_norm, "
-        "or data.normalize: standard for a table",
-        loss, first_loss_));
+    observer_.on_warning(
+        fmt::format("the run diverges: the loss on the test data is {:.4g}, and it was {:.4g} in "
+                    "the first training step; lower optimizer.lr, raise schedule.warmup_epochs, "
+                    "set optimizer.clip_norm, or for a table data.normalize: standard",
+                    unsigned_nan(loss), unsigned_nan(first_loss_)));
   }
 
   // A disk that is full spoils a picture, not the run.
@@ -448,7 +452,7 @@ class Run {
   void report_checkpoints() {
     writer_->report([&](const CheckpointResult& result) {
       if (!result.error.empty()) {
-        observer_.on_warning(fmt::format("checkpoint of step {} could not be written: {}{}",
+        observer_.on_warning(fmt::format("the checkpoint of step {} could not be written: {}{}",
                                          result.step, result.error,
                                          result.final ? "" : "; it will be tried again"));
         return;
@@ -499,10 +503,9 @@ class Run {
     std::string least =
         config.min_delta > 0 ? fmt::format(" by {:.6g} or more", config.min_delta) : "";
     observer_.on_note(fmt::format(
-        "stopped early at step {}: the last {} evaluations did not improve {}{}; the best was that "
-        "of step {}: {}",
-        step_, early_stop_.state().waited, name(setup_.metric()), least, best_step_,
-        metric_text({setup_.metric(), best_metric_})));
+        "stopped early at step {}: {} in a row did not improve {}{}; the best was at step {}: {}",
+        step_, counted(early_stop_.state().waited, "evaluation"), name(setup_.metric()), least,
+        best_step_, metric_text({setup_.metric(), best_metric_})));
   }
 
   RunResult close(int exit_code, const std::string& stopped_by) {

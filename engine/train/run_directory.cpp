@@ -116,7 +116,7 @@ void RunDirectory::lock_record() {
     if (reason != EWOULDBLOCK) refuse(fmt::format("cannot be locked: {}", std::strerror(reason)));
     std::string holder = text.substr(0, text.find('\n'));
     refuse(
-        fmt::format("is in use by another run ({}); wait for its end, stop it, or name another "
+        fmt::format("is in use by another run ({}); wait until it ends, stop it, or name another "
                     "directory with --output",
                     holder.empty() ? "which is just starting" : holder));
   }
@@ -157,12 +157,12 @@ void RunDirectory::begin(bool replace) {
   if (holds_something(path_)) {
     if (!replace)
       refuse(
-          "is not empty; go on with --resume auto, delete the old run with --overwrite, or name "
+          "is not empty; continue the run with --resume auto, delete it with --overwrite, or name "
           "another directory with --output");
     if (!of_a_run_)
       refuse(
-          fmt::format("holds files, and no {} says that a run wrote them: only what a run wrote "
-                      "is ever deleted; name another directory with --output",
+          fmt::format("contains files that no run wrote (there is no {}), and only what a run "
+                      "wrote is deleted; name another directory with --output",
                       record_name));
     delete_files_of_runs();
   }

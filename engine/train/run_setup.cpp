@@ -89,7 +89,7 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
   compare_configs();
   if (options.resume && options.overwrite) {
     fail(Category::config,
-         "--resume goes on with a run and --overwrite deletes it; give one of them");
+         "--resume continues a run and --overwrite deletes it; give only one of them");
   }
   if (options.dry_run == 0 && options.resume && rank_zero()) find_checkpoint(options, observer);
   share_checkpoint();
@@ -104,9 +104,8 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
   }
   if (config.schedule.min_lr > learning_rate()) {
     fail(Category::config,
-         "schedule.min_lr: {:.6g} is above the learning rate {:.6g}, which lr.scaling makes of "
-         "{:.6g} "
-         "for a global batch of {}",
+         "schedule.min_lr: {:.6g} is above the learning rate {:.6g}, to which lr.scaling changes "
+         "{:.6g} for a global batch of {}; use a smaller one",
          config.schedule.min_lr, learning_rate(), config.optimizer.lr, placement.global_batch());
   }
   if (config.data.normalize == "auto")
@@ -116,13 +115,14 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
       {.dtype = compute_dtype(config), .seed = config.seed, .cores = placement.helper_cores});
   if (task() == Task::reconstruct && config.data.normalize != "unit") {
     fail(Category::config,
-         "data.normalize: {}: a model that makes images is judged by pixels from 0 to 1; set unit",
+         "data.normalize: {} does not fit a model that makes images, whose pixels are from 0 to 1; "
+         "use unit",
          config.data.normalize);
   }
   if (steps_per_epoch() == 0) {
     fail(Category::config,
-         "data.last_batch: drop leaves nothing: the dataset has {} samples, less than one global "
-         "batch of {}; lower batch_size or use weighted",
+         "data.last_batch: drop leaves no batch: the dataset has {} samples, fewer than one global "
+         "batch of {}; lower batch_size, or use weighted",
          data.train->count(), placement.global_batch());
   }
   tuning = open_tuning(config.cuda,
@@ -155,8 +155,8 @@ void RunSetup::compare_configs() const {
       if (theirs == zeros) continue;
       throw CommonError(
           Category::config,
-          fmt::format("{}: {} on rank 0, {} on rank {}; all ranks need the same config", field.path,
-                      zeros, theirs, rank));
+          fmt::format("{}: {} on rank 0, but {} on rank {}; start all ranks with the same config",
+                      field.path, zeros, theirs, rank));
     }
   }
 }
@@ -249,8 +249,8 @@ void RunSetup::keep_meaning(const RunOptions& options) {
   auto compare = [&](const char* key, auto asked, auto kept) {
     if (asked == kept || options.evaluates) return;
     fail(Category::config,
-         "{}: {} but the run of {} has {}; leave it so, or start a new run with another "
-         "output directory",
+         "{}: {}, but the run of {} has {}; use the same, or start a new run in another directory "
+         "with --output",
          key, asked, resumed->path.string(), kept);
   };
   take("seed", config.seed, state.seed);
@@ -269,7 +269,7 @@ void RunSetup::tell_changes(Observer& observer) const {
   std::string changes = changed_versions(resumed->state.versions, versions);
   if (changes.empty()) return;
   observer.on_warning(
-      fmt::format("libraries changed since {}: {}; the result may differ in its last bits from a "
+      fmt::format("libraries changed since {}: {}; the result may differ in the last bits from a "
                   "run with the same libraries",
                   resumed->path.string(), changes));
 }

@@ -1,3 +1,4 @@
+#include <spire/base/message_words.h>
 #include <spire/kernels/own_engine.h>
 #include <spire/train/run_tuning.h>
 #include <spire/train/tuning_cache.h>
@@ -12,8 +13,8 @@ TuningChoices recorded_choices(const std::string& text) {
   try {
     return TuningChoices::from_text(text, Category::checkpoint);
   } catch (const Error& error) {
-    fail(Category::checkpoint, "the checkpoint's record of engines: {}; set cuda.autotune=false",
-         error.what());
+    fail(Category::checkpoint,
+         "the checkpoint's record of cuDNN engines: {}; set cuda.autotune=false", error.what());
   }
 }
 
@@ -24,9 +25,9 @@ void tell_of_own_kernels(const Tuning& tuning, Observer& observer) {
   }
   if (own.empty()) return;
   observer.on_note(fmt::format(
-      "Spire's own kernels, as a rule slower ones, compute {} operation{} for which no engine was "
-      "found (cuDNN's for attention want the library libnvrtc): {}{}",
-      own.size(), own.size() == 1 ? "" : "s", own[0], own.size() == 1 ? "" : ", ..."));
+      "no cuDNN engine was found for {}, which Spire's own kernels compute, usually more slowly "
+      "(cuDNN's attention needs the library libnvrtc): {}{}",
+      counted(std::ssize(own), "operation"), own[0], own.size() == 1 ? "" : ", ..."));
 }
 
 void tell_of_plans(const PlanStore& plans, Observer& observer) {
@@ -34,12 +35,11 @@ void tell_of_plans(const PlanStore& plans, Observer& observer) {
   std::string damaged =
       plans.damaged() == 0
           ? ""
-          : fmt::format(", and made {} anew that are damaged there", plans.damaged());
-  observer.on_note(
-      fmt::format("prepared {} convolution{} and passes of attention in {:.1f} s, took "
-                  "{} plan{} from the cache{}",
-                  plans.prepared(), plans.prepared() == 1 ? "" : "s", plans.seconds(),
-                  plans.found(), plans.found() == 1 ? "" : "s", damaged));
+          : fmt::format(", where {} were damaged and prepared again", plans.damaged());
+  observer.on_note(fmt::format(
+      "prepared {} of convolution and attention in {:.1f} s, and read {} from the "
+      "cache{}",
+      counted(plans.prepared(), "plan"), plans.seconds(), counted(plans.found(), "plan"), damaged));
 }
 
 // Compiled plans, for the next run. One that cannot keep them only starts later.
@@ -50,7 +50,7 @@ void keep_plans(const fs::path& cache, Tuning& tuning, Observer& observer) {
     add_plans_to_cache(cache, tuning.plans());
   } catch (const Error& error) {
     observer.on_warning(
-        fmt::format("the next run has to compile cuDNN's plans anew: {}", error.what()));
+        fmt::format("the next run has to compile cuDNN's plans again: {}", error.what()));
   }
 }
 
@@ -66,7 +66,7 @@ std::unique_ptr<Tuning> open_tuning(const CudaConfig& config, const TuningSource
   if (options.measures) {
     TuningCacheContent cache = read_tuning_cache(cache_path);
     if (!cache.problem.empty())
-      observer.on_warning(fmt::format("{}; engines are measured anew", cache.problem));
+      observer.on_warning(fmt::format("{}; engines are measured again", cache.problem));
     options.cached = std::move(cache.choices);
   }
   return std::make_unique<Tuning>(std::move(options));
@@ -88,23 +88,23 @@ void keep_tuning(const CudaConfig& config, Tuning& tuning, Observer& observer) {
   fs::path path = tuning_cache_path(config.autotune_cache);
   keep_plans(path, tuning, observer);
   if (size_t lost = tuning.replaced().size())
-    observer.on_warning(fmt::format(
-        "{} of the engines chosen before cannot be used any more, and others took their place: "
-        "results differ in their last bits",
-        lost));
+    observer.on_warning(
+        fmt::format("{} of the engines chosen before cannot be used any more and were replaced: "
+                    "results will differ in the last bits",
+                    lost));
   size_t count = tuning.measured().size();
   if (count == 0) return;
-  std::string found = fmt::format("measured which engine is the quickest for {} operation{}", count,
-                                  count == 1 ? "" : "s");
+  std::string found = fmt::format("measured which engine is fastest for {}",
+                                  counted(std::ssize(tuning.measured()), "operation"));
   if (path.empty()) return observer.on_note(found);
   try {
     add_to_tuning_cache(path, tuning);
     observer.on_note(fmt::format("{}; kept in {}", found, path.string()));
   } catch (const Error& error) {
-    observer.on_warning(fmt::format(
-        "{}, but the next run will not know: {}; set cuda.autotune_cache to a file that can be "
-        "written",
-        found, error.what()));
+    observer.on_warning(
+        fmt::format("{}, but it cannot be kept for the next run: {}; set cuda.autotune_cache to a "
+                    "file that can be written",
+                    found, error.what()));
   }
 }
 

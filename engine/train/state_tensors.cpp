@@ -40,13 +40,14 @@ GroupReader::GroupReader(const ParameterLayout& layout, const SavedTensors& save
     auto found = std::find_if(tensors.begin(), tensors.end(),
                               [&](const TensorEntry& t) { return t.name == entry.name; });
     if (found == tensors.end()) {
-      fail(Category::checkpoint, "{}: the checkpoint has no '{}'; is it of another model?", what,
+      fail(Category::checkpoint,
+           "{}: the checkpoint has no '{}'; use the config of its run, or another checkpoint", what,
            entry.name);
     }
     if (found->shape != entry.shape) {
       fail(Category::checkpoint,
-           "{} '{}' has shape {} in the checkpoint, {} in the model; is it of "
-           "another model?",
+           "{} '{}' has shape {} in the checkpoint, but {} in the model; use the config of its "
+           "run, or another checkpoint",
            what, entry.name, to_string(found->shape), to_string(entry.shape));
     }
     places_.push_back({{entry.offset, entry.offset + entry.elements()},
@@ -54,8 +55,9 @@ GroupReader::GroupReader(const ParameterLayout& layout, const SavedTensors& save
   }
   if (tensors.size() != places_.size()) {
     fail(Category::checkpoint,
-         "{}: the checkpoint has {} tensors, the model {}; is it of another model?", what,
-         tensors.size(), places_.size());
+         "{}: the checkpoint has {} tensors, but the model {}; use the config of its run, or "
+         "another checkpoint",
+         what, tensors.size(), places_.size());
   }
 }
 

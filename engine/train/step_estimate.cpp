@@ -214,7 +214,7 @@ const DescribedGpu& described_gpu(const std::string& name) {
     if (gpu.name == name) return gpu;
     names.push_back(gpu.name);
   }
-  fail(Category::config, "no GPU is described as '{}'; known: {}", name, fmt::join(names, ", "));
+  fail(Category::config, "--gpu {}: unknown GPU; must be one of: {}", name, fmt::join(names, ", "));
 }
 
 StepEstimate estimate_step(const Graph& graph, const std::vector<ParameterGradient>& gradients,

@@ -161,11 +161,11 @@ void Trainer::check_replicas() {
     const PlacedDevice& culprit = placement_.devices[odd];
     throw CommonError(
         Category::collective,
-        fmt::format(
-            "the replicas differ: '{}' on {}{} has other bits than on {}; memory or a transfer is "
-            "faulty there: go on from the last checkpoint, without that device",
-            entry.name, ranks() > 1 ? fmt::format("rank {}, ", culprit.rank) : "",
-            to_string(culprit.id), all.size() > 2 ? "most devices" : "the other device"));
+        fmt::format("the replicas differ: '{}' on {}{} has other bits than on {}; its memory or a "
+                    "transfer is faulty; leave that device out and continue from the last "
+                    "checkpoint with --resume auto",
+                    entry.name, ranks() > 1 ? fmt::format("rank {}, ", culprit.rank) : "",
+                    to_string(culprit.id), all.size() > 2 ? "most devices" : "the other device"));
   }
 }
 

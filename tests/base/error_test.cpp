@@ -17,11 +17,6 @@ TEST(Error, CarriesCategoryAndExitCode) {
   }
 }
 
-TEST(Error, NearestSuggestsOnlyWhatIsNear) {
-  EXPECT_EQ(nearest("batchsize", {"batch_size", "towers"}), "batch_size");
-  EXPECT_EQ(nearest("zzzzzz", {"batch_size", "towers"}), "");
-}
-
 TEST(Hash, DependsOnEveryByte) {
   std::string text(100, 'a');
   uint64_t before = hash64(text.data(), text.size());

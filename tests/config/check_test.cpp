@@ -76,7 +76,7 @@ TEST(CheckConfig, ReportsAllProblemsOfAProgramsConfig) {
     EXPECT_EQ(error.category(), Category::config);
     EXPECT_THAT(error.what(), HasSubstr("model.name: unknown value 'vg'"));
     EXPECT_THAT(error.what(), HasSubstr("optimizer.momentum: 1.5 is out of range"));
-    EXPECT_THAT(error.what(), HasSubstr("epochs: 0 epochs and no steps"));
+    EXPECT_THAT(error.what(), HasSubstr("epochs: the run would have 0 epochs and no steps"));
   }
 }
 

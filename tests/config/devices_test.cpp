@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 #include <spire/base/error.h>
 #include <spire/config/devices.h>
+#include <spire/config/load.h>
+#include <spire/config/text.h>
 
 namespace spire {
 namespace {
@@ -12,38 +14,103 @@ TEST(Devices, WordsForAChoiceStay) {
   EXPECT_EQ(expand_devices({"cuda"}), Names{"cuda"});
 }
 
-TEST(Devices, CpuWithANumberAloneIsSoManyDevices) {
+// One rule for both kinds: Nx counts, :N names.
+TEST(Devices, ANumberInFrontCounts) {
   EXPECT_EQ(expand_devices({"cpu"}), Names{"cpu:0"});
-  EXPECT_EQ(expand_devices({"cpu:1"}), Names{"cpu:0"});
-  EXPECT_EQ(expand_devices({"cpu:3"}), (Names{"cpu:0", "cpu:1", "cpu:2"}));
+  EXPECT_EQ(expand_devices({"1xcpu"}), Names{"cpu:0"});
+  EXPECT_EQ(expand_devices({"3xcpu"}), (Names{"cpu:0", "cpu:1", "cpu:2"}));
+  EXPECT_EQ(expand_devices({"1xcuda"}), Names{"cuda:0"});
+  EXPECT_EQ(expand_devices({"3xcuda"}), (Names{"cuda:0", "cuda:1", "cuda:2"}));
 }
 
-TEST(Devices, CudaWithANumberIsThatDevice) {
+TEST(Devices, ANumberBehindAColonNames) {
   EXPECT_EQ(expand_devices({"cuda:3"}), Names{"cuda:3"});
   EXPECT_EQ(expand_devices({"cuda:1", "cuda:0"}), (Names{"cuda:1", "cuda:0"}));
+  EXPECT_EQ(expand_devices({"cpu:0"}), Names{"cpu:0"});
+  EXPECT_EQ(expand_devices({"cpu:0", "cpu:1"}), (Names{"cpu:0", "cpu:1"}));
+}
+
+TEST(Devices, TheOldCountOfCpuDevicesIsReadWithANote) {
+  EXPECT_EQ(expand_devices({"cpu:1"}), Names{"cpu:0"});
+  EXPECT_EQ(expand_devices({"cpu:3"}), (Names{"cpu:0", "cpu:1", "cpu:2"}));
+  EXPECT_EQ(devices_note({"cpu:3"}), "cpu:3 alone is read as 3 CPU devices; write 3xcpu");
+  EXPECT_EQ(devices_note({"cpu:1"}), "cpu:1 alone is read as 1 CPU device; write 1xcpu");
+}
+
+TEST(Devices, OtherFormsHaveNoNote) {
+  for (const Names& names : std::vector<Names>{
+           {"auto"}, {"cpu"}, {"cpu:0"}, {"2xcpu"}, {"cuda:2"}, {"cpu:0", "cpu:1"}, {}, {"gpu"}})
+    EXPECT_EQ(devices_note(names), "");
+}
+
+TEST(Devices, TheNoteSaysWhereTheOldFormStands) {
+  auto warnings = [](const std::string& yaml, const Names& overrides) {
+    return parse_config({{"run.yaml", yaml}}, overrides).warnings;
+  };
+  EXPECT_EQ(warnings("devices: cpu:2\n", {}),
+            Names{"run.yaml:1:1: devices: cpu:2 alone is read as 2 CPU devices; write 2xcpu"});
+  EXPECT_EQ(warnings("", {"devices=cpu:4"}),
+            Names{"command line: devices: cpu:4 alone is read as 4 CPU devices; write 4xcpu"});
+  EXPECT_EQ(warnings("devices: cpu:2\n", {"devices=2xcpu"}), Names{});
+  EXPECT_EQ(warnings("devices: [cpu:0, cpu:1]\n", {}), Names{});
+}
+
+// A run directory's echo of the config is read again without a note.
+TEST(Devices, WhatIsPrintedReadsBackAsTheSame) {
+  for (const char* word : {"cpu", "cpu:2", "3xcpu", "2xcuda", "cuda:1", "auto"}) {
+    RunConfig config = parse_config({}, {fmt::format("devices={}", word)}).config;
+    ResolvedConfig again = parse_config({{"config.yaml", to_yaml(config)}}, {});
+    EXPECT_EQ(again.config.devices, config.devices) << word;
+    EXPECT_EQ(again.warnings, Names{}) << word;
+  }
 }
 
 TEST(Devices, ExpandingTwiceChangesNothing) {
   for (const std::string word :
-       {"auto", "cpu", "cpu:0", "cpu:1", "cpu:2", "cpu:5", "cuda", "cuda:2"}) {
+       {"auto", "cpu", "cpu:0", "cpu:1", "cpu:2", "5xcpu", "cuda", "cuda:2", "2xcuda"}) {
     Names once = expand_devices({word});
     EXPECT_EQ(expand_devices(once), once) << word;
   }
 }
 
 TEST(Devices, OtherWordsAreRefused) {
-  for (const std::string word : {"", "gpu", "cpu:", "cpu:-1", "cpu:1.5", "cpu:2x",
-                                 "cuda:99999999999", "CUDA:0", "cuda0", "cpu: 1", "cpu:1025"}) {
+  for (const std::string word :
+       {"",       "gpu",    "cpu:",   "cpu:-1",   "cpu:1.5",  "cpu:2x", "cuda:99999999999",
+        "CUDA:0", "cuda0",  "cpu: 1", "cpu:1025", "0xcpu",    "xcpu",   "2xgpu",
+        "2x",     "-1xcpu", "2 xcpu", "2xcpu:0",  "1025xcpu", "2cpu",   "2XCPU"}) {
     EXPECT_THROW(expand_devices({word}), Error) << word;
     EXPECT_THROW(expand_devices({"cuda:0", word}), Error) << word;
   }
+}
+
+TEST(Devices, ARefusalSaysWhatToWrite) {
+  auto message = [](const Names& names) {
+    try {
+      expand_devices(names);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  const std::string forms =
+      "write auto, cpu, cuda, a number of devices (2xcpu, 4xcuda), a name (cuda:1) or a list of "
+      "names ([cuda:0, cuda:1])";
+  EXPECT_EQ(message({"gpu"}), "'gpu' is not a device; " + forms + "; did you mean 'cuda'?");
+  EXPECT_EQ(message({"gpu:1"}), "'gpu:1' is not a device; " + forms + "; did you mean 'cuda:1'?");
+  EXPECT_EQ(message({"2xgpu"}), "'2xgpu' is not a device; " + forms + "; did you mean '2xcuda'?");
+  EXPECT_EQ(message({"cud"}), "'cud' is not a device; " + forms + "; did you mean 'cuda'?");
+  EXPECT_EQ(message({"tpu:0"}), "'tpu:0' is not a device; " + forms);
+  EXPECT_EQ(message({}), "the list of devices is empty; " + forms);
+  EXPECT_EQ(message({"cpu:0", "2xcpu"}),
+            "'2xcpu' cannot be in a list; a list names single devices, such as [cuda:0, cuda:1]");
+  EXPECT_EQ(message({"cpu:0", "cpu:0"}), "cpu:0 is in the list twice; name each CPU device once");
 }
 
 TEST(Devices, ParameterDeviceIsASingleOne) {
   for (const std::string word : {"auto", "cpu", "cpu:0", "cuda:1"}) {
     EXPECT_NO_THROW(check_parameter_device(word)) << word;
   }
-  for (const std::string word : {"", "cuda", "gpu", "cuda:x"}) {
+  for (const std::string word : {"", "cuda", "gpu", "cuda:x", "2xcpu"}) {
     EXPECT_THROW(check_parameter_device(word), Error) << word;
   }
 }

@@ -132,17 +132,17 @@ const std::vector<BrokenLayers> kBroken = {
     {"UnknownKey", "  - conv2d: {channels: 3, kernal: 3}\n",
      "run.yaml:3:27: model.layers[0].conv2d.kernal: unknown key; did you mean 'kernel'?"},
     {"KeyOfAKeylessLayer", "  - relu: {slope: 1}\n",
-     "run.yaml:3:12: model.layers[0].relu.slope: unknown key; relu has none"},
+     "run.yaml:3:12: model.layers[0].relu.slope: unknown key; relu takes no keys"},
     {"NestedKey",
      "  - relu\n  - residual:\n      layers:\n        - relu\n        - dense: {unit: 3}\n",
      "run.yaml:7:19: model.layers[1].residual.layers[1].dense.unit: unknown key; did you mean "
      "'units'?"},
     {"Missing", "  - conv2d: {kernel: 3}\n",
-     "run.yaml:3:5: model.layers[0].conv2d: needs the key 'channels': of the output"},
+     "run.yaml:3:5: model.layers[0].conv2d: the key 'channels' is missing (output channels)"},
     {"MissingAll", "  - dropout\n",
-     "run.yaml:3:5: model.layers[0].dropout: needs the key 'rate': the share"},
+     "run.yaml:3:5: model.layers[0].dropout: the key 'rate' is missing (dropout probability)"},
     {"MissingLayers", "  - residual: {shortcut: identity}\n",
-     "run.yaml:3:5: model.layers[0].residual: needs the key 'layers': a list of layers"},
+     "run.yaml:3:5: model.layers[0].residual: the key 'layers' is missing (a list of layers)"},
     {"Type", "  - conv2d: {channels: many}\n",
      "run.yaml:3:24: model.layers[0].conv2d.channels: expected an integer in plain decimal "
      "digits, got 'many'"},
@@ -159,44 +159,49 @@ const std::vector<BrokenLayers> kBroken = {
     {"RangeInAPair", "  - conv2d: {channels: 1, kernel: [3, 0]}\n",
      "run.yaml:3:35: model.layers[0].conv2d.kernel: 0 is out of range; it must be in [1, 1024]"},
     {"Triple", "  - conv2d: {channels: 1, kernel: [3, 3, 3]}\n",
-     "run.yaml:3:35: model.layers[0].conv2d.kernel: expected one integer, or two: [height, "
-     "width], got 3"},
+     "run.yaml:3:35: model.layers[0].conv2d.kernel: expected one integer, or two as [height, "
+     "width], got 3 integers"},
     {"Choice", "  - gelu: {form: tan}\n",
-     "run.yaml:3:18: model.layers[0].gelu.form: unknown value 'tan'; known are: exact, tanh; did "
+     "run.yaml:3:18: model.layers[0].gelu.form: unknown value 'tan'; must be one of: exact, tanh; "
+     "did "
      "you mean 'tanh'?"},
     {"Twice", "  - dense: {units: 1, units: 2}\n",
-     "run.yaml:3:23: model.layers[0].dense.units: given twice"},
+     "run.yaml:3:23: model.layers[0].dense.units: given twice; remove one of them"},
     {"Unindented", "  - dense:\n    units: 1\n",
-     "run.yaml:3:5: model.layers[0]: expected one layer: relu, or conv2d: {channels: 32}, got a "
-     "map of 2 keys; a layer's keys are indented below its name"},
+     "run.yaml:3:5: model.layers[0]: expected one layer, such as relu or conv2d: {channels: 32}, "
+     "got a "
+     "map of 2 keys; indent a layer's keys below its name"},
     {"NoMap", "  - dense: 10\n",
-     "run.yaml:3:12: model.layers[0].dense: expected a map of its keys, got '10'"},
+     "run.yaml:3:12: model.layers[0].dense: expected a map of the layer's keys, got '10'"},
     {"NoList", "    relu\n", "run.yaml:3:5: model.layers: expected a list of layers, got 'relu'"},
     {"ListOfLists", "  - [relu]\n",
-     "run.yaml:3:5: model.layers[0]: expected one layer: relu, or conv2d: {channels: 32}, got a "
-     "list; a layer's keys are indented below its name"},
+     "run.yaml:3:5: model.layers[0]: expected one layer, such as relu or conv2d: {channels: 32}, "
+     "got a "
+     "list; indent a layer's keys below its name"},
     {"TooMany", "  - repeat: {times: 1000, layers: [{repeat: {times: 1000, layers: [relu]}}]}\n",
-     "run.yaml:3:3: model.layers: over 10000 layers, with those repeated"},
+     "run.yaml:3:3: model.layers: more than 10000 layers, counting repeated ones; use fewer"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Layers, Broken, testing::ValuesIn(kBroken),
                          [](const auto& test) { return test.param.name; });
 
 TEST(BrokenLayers, AllProblemsAreReported) {
-  EXPECT_EQ(message_of("seed: x\nmodel: {layers: [rleu, {dense: {units: 0, bia: true}}]}\n"),
-            "run.yaml:1:7: seed: expected an integer from 0 in plain decimal digits, got 'x'\n"
-            "run.yaml:2:18: model.layers[0]: unknown layer 'rleu'; did you mean 'relu'?\n"
-            "run.yaml:2:40: model.layers[1].dense.units: 0 is out of range; it must be in [1, "
-            "1000000]\n"
-            "run.yaml:2:43: model.layers[1].dense.bia: unknown key; did you mean 'bias'?");
+  EXPECT_EQ(
+      message_of("seed: x\nmodel: {layers: [rleu, {dense: {units: 0, bia: true}}]}\n"),
+      "run.yaml:1:7: seed: expected an integer >= 0 in plain decimal digits, got "
+      "'x'\nrun.yaml:2:18: model.layers[0]: unknown layer 'rleu'; did you mean "
+      "'relu'?\nrun.yaml:2:40: model.layers[1].dense.units: 0 is out of range; it must be in [1, "
+      "1000000]\nrun.yaml:2:43: model.layers[1].dense.bia: unknown key; did you mean 'bias'?");
 }
 
 TEST(BrokenLayers, ANameAndLayersAreTwoModels) {
   EXPECT_EQ(message_of("model: {name: cnn, layers: [relu]}\n"),
-            "run.yaml:1:9: model.name: cnn is a model of its own, but model.layers is given, too; "
-            "remove one of them");
-  EXPECT_EQ(message_of("model: {name: layers}\n"),
-            "default: model.layers: is empty; list the layers");
+            "run.yaml:1:9: model.name: cnn does not take model.layers; remove model.layers, or set "
+            "model.name: layers");
+  EXPECT_EQ(
+      message_of("model: {name: layers}\n"),
+      "run.yaml:1:9: model.layers: the list is empty; list at least one layer (model.layers is not "
+      "set, and its default is [])");
 }
 
 TEST(BrokenLayers, OfTheCommandLine) {
@@ -211,12 +216,12 @@ TEST(BrokenLayers, AliasesDoNotMultiplyWithoutEnd) {
     yaml += fmt::format("    - &a{} {{residual: {{layers: [*a{}, *a{}, *a{}]}}}}\n", i, i - 1,
                         i - 1, i - 1);
   }
-  EXPECT_THAT(message_of(yaml), HasSubstr("over 10000 layers"));
+  EXPECT_THAT(message_of(yaml), HasSubstr("more than 10000 layers"));
 }
 
 TEST(BrokenLayers, AListInsideItselfEnds) {
   EXPECT_THAT(message_of("model:\n  layers: &l\n    - residual: {layers: *l}\n"),
-              HasSubstr("layers lie over 16 lists deep"));
+              HasSubstr("layers are nested more than 16 lists deep; nest them less"));
 }
 
 TEST(LayerChecks, HoldForLayersThatNoFileHeld) {
@@ -233,17 +238,17 @@ TEST(LayerChecks, HoldForLayersThatNoFileHeld) {
   };
   EXPECT_EQ(refusal({.type = "dense", .values = {{"units", int64_t{3}}}}), "");
   EXPECT_THAT(refusal({.type = "dens"}), HasSubstr("model.layers: [1].dens: unknown layer"));
-  EXPECT_THAT(refusal({.type = "dense"}), HasSubstr("[1].dense: needs the key 'units'"));
+  EXPECT_THAT(refusal({.type = "dense"}), HasSubstr("[1].dense: the key 'units' is missing"));
   EXPECT_THAT(refusal({.type = "dense", .values = {{"units", int64_t{0}}}}),
               HasSubstr("[1].dense.units: 0 is out of range"));
   EXPECT_THAT(refusal({.type = "dense", .values = {{"units", 3.0}}}),
-              HasSubstr("[1].dense.units: a value of another type"));
+              HasSubstr("[1].dense.units: the value has a type that this key does not take"));
   EXPECT_THAT(refusal({.type = "tanh", .values = {{"units", int64_t{3}}}}),
               HasSubstr("[1].tanh.units: unknown key"));
   EXPECT_THAT(refusal({.type = "tanh", .layers = {{.type = "relu"}}}),
-              HasSubstr("[1].tanh: holds no layers"));
+              HasSubstr("[1].tanh: tanh does not take layers of its own"));
   EXPECT_THAT(refusal({.type = "residual", .layers = {{.type = "dense"}}}),
-              HasSubstr("[1].residual.layers[0].dense: needs the key 'units'"));
+              HasSubstr("[1].residual.layers[0].dense: the key 'units' is missing"));
 }
 
 TEST(LayerTypes, AreCompleteAndTheirDefaultsAreAllowed) {
@@ -274,8 +279,8 @@ TEST(LayerTypes, AreListedInTheHelp) {
     for (const LayerKey& key : type.keys) EXPECT_THAT(help, HasSubstr(key.help));
   }
   EXPECT_THAT(help,
-              HasSubstr("  units: must be given                   integer in [1, 1000000], or "
-                        "classes; of the output; classes: as many as the data has\n"));
+              HasSubstr("  units: required                        integer in [1, 1000000], or "
+                        "classes; output features; classes: as many as the data has\n"));
   EXPECT_THAT(help, HasSubstr("  stride: kernel "));
 }
 

@@ -142,7 +142,7 @@ TEST(LoadConfig, LaterFilesAndTheCommandLineWinKeyByKey) {
   ResolvedConfig resolved =
       parse_config({{"base.yaml", "model: {name: cnn, channels: [8, 8]}\nepochs: 3\nseed: 1\n"},
                     {"more.yaml", "model:\n  channels: [16]\nseed: 2\n"}},
-                   {"seed=3", "optimizer={name: adam, lr: 0.001}", "devices=cpu:2"});
+                   {"seed=3", "optimizer={name: adam, lr: 0.001}", "devices=2xcpu"});
   EXPECT_EQ(resolved.config.model.name, "cnn");
   EXPECT_EQ(resolved.config.model.channels, std::vector<int64_t>{16});
   EXPECT_EQ(resolved.config.epochs, 3);

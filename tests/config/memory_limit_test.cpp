@@ -44,11 +44,12 @@ TEST(MemoryLimit, OtherWordsAreRefused) {
        {"", "much", "GiB", "20gib", "20 Gi", "20GiBs", "1.5.2GiB", "-1GiB", "-0.5", "0x10MiB"})
     EXPECT_NE(refusal_of([&] { parse_memory_limit(text); }), "") << text;
   for (const char* text : {"0", "0.0", "1.01", "20"})
-    EXPECT_THAT(refusal_of([&] { parse_memory_limit(text); }), HasSubstr("no fraction")) << text;
+    EXPECT_THAT(refusal_of([&] { parse_memory_limit(text); }), HasSubstr("not a fraction")) << text;
   for (const char* text : {"0GiB", "0.4B", "99999999TiB"})
-    EXPECT_THAT(refusal_of([&] { parse_memory_limit(text); }), HasSubstr("not a size")) << text;
+    EXPECT_THAT(refusal_of([&] { parse_memory_limit(text); }), HasSubstr("not a possible amount"))
+        << text;
   EXPECT_THAT(refusal_of([&] { parse_memory_limit("20GiBs"); }),
-              HasSubstr("'20GiBs' ends in no unit of bytes (KiB, MiB, "));
+              HasSubstr("'20GiBs' does not end in a unit of bytes (KiB, MiB, "));
 }
 
 TEST(MemoryLimit, IsSharedByTheDevicesOnOne) {
@@ -66,8 +67,10 @@ TEST(MemoryLimit, IsAWordOfTheConfig) {
   EXPECT_EQ(config("0.5").memory.limit, "0.5");
   EXPECT_EQ(config("20GiB").memory.limit, "20GiB");
   EXPECT_EQ(RunConfig().memory.limit, "auto");
-  EXPECT_THAT(refusal_of([&] { config("20"); }),
-              HasSubstr("run.yaml:1:17: memory.limit: 20 is no fraction above 0 and up to 1"));
+  EXPECT_THAT(
+      refusal_of([&] { config("20"); }),
+      HasSubstr(
+          "run.yaml:1:17: memory.limit: 20 has no unit of bytes and is not a fraction above 0"));
   EXPECT_THAT(config_help(), HasSubstr("memory.limit: auto"));
 }
 

@@ -138,7 +138,8 @@ TEST(ConfigHelp, HoldsEveryKeyWithItsMeaningAndBounds) {
   }
   EXPECT_THAT(text, HasSubstr("sgd | adam | adamw"));
   EXPECT_THAT(text, HasSubstr("null: the number of devices"));
-  EXPECT_THAT(text, HasSubstr("mean of gradients; only with optimizer.name adam, adamw, lamb\n"));
+  EXPECT_THAT(text,
+              HasSubstr("mean of the gradients; only with optimizer.name adam, adamw, lamb\n"));
 }
 
 TEST(Schema, FieldsAreUsedByWordsThatThereAre) {

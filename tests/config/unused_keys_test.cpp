@@ -18,14 +18,14 @@ TEST(UnusedKeys, WarnsOfGivenKeysThatMeanNothingHere) {
   ResolvedConfig resolved = parse(
       "optimizer: {name: sgd, beta1: 0.8}\nschedule: {name: cosine, gamma: 0.1, min_lr: 0.01}\n",
       {"lr.base_batch=64"});
-  EXPECT_EQ(resolved.warnings,
-            (std::vector<std::string>{
-                "run.yaml:1:24: optimizer.beta1 is not used with optimizer.name sgd, only with "
-                "adam, adamw, lamb",
-                "command line: lr.base_batch is not used with lr.scaling none, only with linear, "
-                "sqrt",
-                "run.yaml:2:26: schedule.gamma is not used with schedule.name cosine, only with "
-                "step, multistep"}));
+  EXPECT_EQ(
+      resolved.warnings,
+      (std::vector<std::string>{
+          "run.yaml:1:24: optimizer.beta1 is not used with optimizer.name: sgd, only with adam, "
+          "adamw, lamb",
+          "command line: lr.base_batch is not used with lr.scaling: none, only with linear, sqrt",
+          "run.yaml:2:26: schedule.gamma is not used with schedule.name: cosine, only with step, "
+          "multistep"}));
 }
 
 TEST(UnusedKeys, DefaultsAndKeysThatAreUsedAreNotWarnedOf) {
@@ -41,14 +41,15 @@ TEST(UnusedKeys, DefaultsAndKeysThatAreUsedAreNotWarnedOf) {
 
 TEST(UnusedKeys, WarnsOfKeysOfOtherModels) {
   EXPECT_EQ(parse("model: {name: linear, hidden: [8]}\n", {"model.patch=4"}).warnings,
-            (std::vector<std::string>{"run.yaml:1:23: model.hidden is not used with model.name "
-                                      "linear, only with mlp, cnn, autoencoder",
-                                      "command line: model.patch is not used with model.name "
-                                      "linear, only with vit"}));
+            (std::vector<std::string>{
+                "run.yaml:1:23: model.hidden is not used with model.name: linear, only with mlp, "
+                "cnn, autoencoder",
+                "command line: model.patch is not used with model.name: linear, only with vit"}));
   // Layers that are spelled out are a model, too.
-  EXPECT_EQ(parse("model: {depth: 20, layers: [relu]}\n").warnings,
-            std::vector<std::string>{"run.yaml:1:9: model.depth is not used with model.name "
-                                     "layers, only with resnet, vgg"});
+  EXPECT_EQ(
+      parse("model: {depth: 20, layers: [relu]}\n").warnings,
+      std::vector<std::string>{
+          "run.yaml:1:9: model.depth is not used with model.name: layers, only with resnet, vgg"});
 }
 
 TEST(UnusedKeys, WarnsOfKeysOfOtherData) {
@@ -56,10 +57,10 @@ TEST(UnusedKeys, WarnsOfKeysOfOtherData) {
                   {"data.csv.target=price", "data.synthetic.classes=4"})
                 .warnings,
             (std::vector<std::string>{
-                "run.yaml:1:43: data.mean is not used with data.name tokens, only with cifar10, "
+                "run.yaml:1:43: data.mean is not used with data.name: tokens, only with cifar10, "
                 "cifar100, fashion_mnist, hdf5, idx, image_folder",
-                "command line: data.csv.target is not used with data.name tokens, only with csv",
-                "command line: data.synthetic.classes is not used with data.name tokens, only "
+                "command line: data.csv.target is not used with data.name: tokens, only with csv",
+                "command line: data.synthetic.classes is not used with data.name: tokens, only "
                 "with synthetic"}));
 }
 
@@ -85,7 +86,7 @@ TEST_P(KeyOwners, AloneUseIt) {
     if (word != "vgg" || key != "model.depth") words.push_back(key + "=" + value);
     std::vector<std::string> expected;
     if (std::ranges::count(owners, word) == 0)
-      expected.push_back(fmt::format("command line: {} is not used with {} {}, only with {}", key,
+      expected.push_back(fmt::format("command line: {} is not used with {}: {}, only with {}", key,
                                      name, word, fmt::join(owners, ", ")));
     EXPECT_EQ(parse("", words).warnings, expected) << word;
   }

@@ -73,7 +73,7 @@ TEST(Bpe, AnyUtf8ComesBack) {
   text += "\x01\x7f \xc2\x80\xc2\xad\xf0\x9f\x98\x80 a\r\n";
   EXPECT_EQ(bpe->decode(bpe->encode(text)), text);
   EXPECT_THAT(message_of(Category::data, [&] { bpe->encode("ab\xff"); }),
-              AllOf(HasSubstr("byte 2"), HasSubstr("no UTF-8")));
+              AllOf(HasSubstr("byte 2"), HasSubstr("is not UTF-8")));
   EXPECT_THAT(message_of(Category::data, [&] { bpe->decode(std::vector{257}); }),
               AllOf(HasSubstr("token 257"), HasSubstr(folder.path().string())));
 }
@@ -120,9 +120,9 @@ std::string with(const std::string& from, const std::string& to) {
 INSTANTIATE_TEST_SUITE_P(
     All, BrokenBpe,
     testing::Values(
-        Broken{"Empty", "", "a b\n", "vocab.json", "no JSON object"},
-        Broken{"Truncated", good.substr(0, 500), "a b\n", "vocab.json", "no JSON object"},
-        Broken{"List", "[1]", "a b\n", "vocab.json", "no JSON object"},
+        Broken{"Empty", "", "a b\n", "vocab.json", "is not a JSON object"},
+        Broken{"Truncated", good.substr(0, 500), "a b\n", "vocab.json", "is not a JSON object"},
+        Broken{"List", "[1]", "a b\n", "vocab.json", "is not a JSON object"},
         Broken{"IdTwice", with("\"ab\":256", "\"ab\":0"), "a b\n", "vocab.json",
                "of 0 to 256 once"},
         Broken{"IdTooLarge", with("\"ab\":256", "\"ab\":257"), "a b\n", "vocab.json",
@@ -130,12 +130,12 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{"IdNegative", with("\"ab\":256", "\"ab\":-1"), "a b\n", "vocab.json", "id -1"},
         Broken{"IdIsAWord", with("\"ab\":256", "\"ab\":\"x\""), "a b\n", "vocab.json", "id \"x\""},
         Broken{"ForeignCharacter", with("\"ab\"", "\"\xe2\x82\xac\""), "", "vocab.json",
-               "stands for no byte"},
-        Broken{"NoSuchByte", with("\"Z\"", "\"ZZ\""), "a b\n", "vocab.json", "for the byte 90"},
+               "does not stand for a byte"},
+        Broken{"NoSuchByte", with("\"Z\"", "\"ZZ\""), "a b\n", "vocab.json", "for byte 90"},
         Broken{"OneWord", good, "#version: 0.2\na b\nab\n", "merges.txt:3", "two tokens"},
         Broken{"ThreeWords", good, "a b ab\n", "merges.txt:1", "two tokens"},
-        Broken{"UnknownToken", good, "a ab\n", "merges.txt:1", "'aab' is no token"},
-        Broken{"UnknownPart", good, "a\xc3 b\n", "merges.txt:1", "is no token"},
+        Broken{"UnknownToken", good, "a ab\n", "merges.txt:1", "'aab' is not a token"},
+        Broken{"UnknownPart", good, "a\xc3 b\n", "merges.txt:1", "is not a token"},
         Broken{"MergeTwice", good, "a b\n\na b\n", "merges.txt:3", "given twice"}),
     [](const auto& one) { return one.param.name; });
 

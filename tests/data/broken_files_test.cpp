@@ -88,7 +88,7 @@ const std::vector<Broken> broken_files = {
      [] {
        return idx_bytes(0xd03, {4, 3, 2}, pattern(96));
      },
-     {"byte 2", "type 0x0d", "0x08"}},
+     {"byte 2", "type is 0x0d", "0x08"}},
     {"RankOfFour",
      train_images,
      [] {
@@ -100,24 +100,24 @@ const std::vector<Broken> broken_files = {
      [] {
        return idx_bytes(labels, {4}, {0, 1, 2, 1});
      },
-     {"holds labels, expected images", "swapped?"}},
+     {"contains labels, expected images", "whether the files are swapped"}},
     {"ImagesAsLabels",
      train_labels,
      [] { return valid_images; },
-     {"holds images, expected labels", "swapped?"}},
+     {"contains images, expected labels", "whether the files are swapped"}},
     {"NoImages",
      train_images,
      [] {
        return idx_bytes(images, {0, 3, 2}, {});
      },
-     {"byte 4", "dimension 0 is 0", "empty set"}},
+     {"byte 4", "dimension 0 is 0", "has no samples"}},
     {"NoWidth",
      test_images,
      [] {
        return idx_bytes(images, {2, 3, 0}, {});
      },
      {"byte 12", "dimension 2 is 0"}},
-    {"NoLabels", test_labels, [] { return idx_bytes(labels, {0}, {}); }, {"empty set"}},
+    {"NoLabels", test_labels, [] { return idx_bytes(labels, {0}, {}); }, {"has no samples"}},
     {"DimensionsOverflow",
      train_images,
      [] {
@@ -236,7 +236,7 @@ TEST(BrokenFolder, ConstantPixels) {
   TemporaryFolder folder;
   write_valid(folder);
   write_file(folder / train_images, idx_bytes(images, {4, 3, 2}, Bytes(24, 8)));
-  EXPECT_THAT(refusal(folder), HasSubstr("all pixels of channel 0 equal 8"));
+  EXPECT_THAT(refusal(folder), HasSubstr("all pixels of channel 0 are 8"));
 }
 
 TEST(BrokenFolder, MissingFile) {

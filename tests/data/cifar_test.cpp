@@ -105,7 +105,7 @@ Bytes cut(Bytes bytes, size_t size) {
 }
 
 const std::vector<Broken> broken_files = {
-    {"Empty", "cifar10", "data_batch_3.bin", [] { return Bytes(); }, {"holds no record"}},
+    {"Empty", "cifar10", "data_batch_3.bin", [] { return Bytes(); }, {"contains no records"}},
     {"Truncated",
      "cifar10",
      "data_batch_5.bin",

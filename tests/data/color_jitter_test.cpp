@@ -133,7 +133,7 @@ TEST(ImageWriter, RefusesColoursWhereThereAreNone) {
     });
   };
   EXPECT_THAT(refusal(1), HasSubstr("color_jitter.saturation"));
-  EXPECT_THAT(refusal(2), HasSubstr("not for 2"));
+  EXPECT_THAT(refusal(2), HasSubstr("got 2"));
 }
 
 }  // namespace

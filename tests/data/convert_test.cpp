@@ -321,9 +321,10 @@ class StoppedConversion : public ConvertTest {
 
 TEST_F(StoppedConversion, RefusesAnotherConfig) {
   config_.data.normalize = "unit";
-  EXPECT_THAT(refusal(Category::data),
-              HasSubstr("out.h5.partial: was begun with another config, data.normalize: auto (now "
-                        "data.normalize: unit); delete it, or give --overwrite"));
+  EXPECT_THAT(
+      refusal(Category::data),
+      HasSubstr("out.h5.partial: was started with another config, data.normalize: auto (now "
+                "data.normalize: unit); delete it or add --overwrite"));
 }
 
 TEST_F(StoppedConversion, RefusesAnotherOrder) {
@@ -334,7 +335,7 @@ TEST_F(StoppedConversion, RefusesAnotherOrder) {
 TEST_F(StoppedConversion, RefusesFilesThatHaveChanged) {
   fs::path file = folder_ / "train-labels-idx1-ubyte";
   fs::last_write_time(file, fs::last_write_time(file) + std::chrono::seconds(1));
-  EXPECT_THAT(refusal(Category::data), HasSubstr("was begun with files that have changed since"));
+  EXPECT_THAT(refusal(Category::data), HasSubstr("was started with files that have changed since"));
   options_.overwrite = true;
   EXPECT_FALSE(convert().resumed);
   expect_same(source(), converted());
@@ -351,13 +352,13 @@ TEST_F(StoppedConversion, IsOfOneProcessAtATime) {
         };
         convert();
       },
-      testing::ExitedWithCode(3), "out.h5.partial: another process writes it");
+      testing::ExitedWithCode(3), "out.h5.partial: another process is writing it");
 }
 
 TEST_F(ConvertTest, WhatIsThereStaysUnlessOverwritten) {
   write_csv();
   convert();
-  EXPECT_THAT(refusal(Category::config), HasSubstr("out.h5: is there already"));
+  EXPECT_THAT(refusal(Category::config), HasSubstr("out.h5: exists already"));
   options_.overwrite = true;
   EXPECT_FALSE(convert().resumed);
   expect_same(source(), converted());
@@ -388,11 +389,11 @@ TEST_F(ConvertTest, OnlyARegularFileIsReplacedWhichGivesItsMode) {
 TEST_F(ConvertTest, OnlyShardsAreEverReplaced) {
   write_tokens_text("some text that is long enough to be cut in two halves");
   convert();
-  EXPECT_THAT(refusal(Category::config), HasSubstr("shards: is there already"));
+  EXPECT_THAT(refusal(Category::config), HasSubstr("shards: exists already"));
   options_.overwrite = true;
   convert();
   write_text(folder_ / "shards" / "thesis.tex", "precious");
-  EXPECT_THAT(refusal(Category::config), HasSubstr("thesis.tex: is no token shard"));
+  EXPECT_THAT(refusal(Category::config), HasSubstr("thesis.tex: is not a token shard"));
   options_.to = folder_ / "text.txt";
   EXPECT_THAT(refusal(Category::config), HasSubstr("text.txt: is a file"));
 }
@@ -415,25 +416,26 @@ TEST_F(ConvertTest, AFullDiskIsToldWithTheBytesNeeded) {
 TEST_F(ConvertTest, TokensAreMadeOfTextOnly) {
   write_large_idx();
   options_.format = "tokens";
-  EXPECT_THAT(refusal(Category::config), HasSubstr("--format tokens: shards are made of text"));
+  EXPECT_THAT(refusal(Category::config),
+              HasSubstr("--format tokens: token shards are made from text"));
   options_.format = "parquet";
-  EXPECT_THAT(refusal(Category::config), HasSubstr("known are hdf5 and tokens"));
+  EXPECT_THAT(refusal(Category::config), HasSubstr("must be hdf5 or tokens"));
 }
 
 TEST_F(ConvertTest, SyntheticSamplesAreNotStored) {
   config_.data.name = "synthetic";
-  EXPECT_THAT(refusal(Category::config), HasSubstr("nothing stored"));
+  EXPECT_THAT(refusal(Category::config), HasSubstr("are not stored"));
 }
 
 TEST_F(ConvertTest, ATextOfOneTokenHasNoTest) {
   write_tokens_text("a");
-  EXPECT_THAT(refusal(Category::data), HasSubstr("data.tokens.val_share: of 1 tokens 0"));
+  EXPECT_THAT(refusal(Category::data), HasSubstr("data.tokens.val_share: 0 of 1 tokens"));
 }
 
 TEST_F(ConvertTest, AFolderThatCannotBeMade) {
   write_csv();
   options_.to = folder_ / "t.csv" / "out.h5";
-  EXPECT_THAT(refusal(Category::config), HasSubstr("cannot make the folder"));
+  EXPECT_THAT(refusal(Category::config), HasSubstr("cannot create the folder"));
 }
 
 }  // namespace

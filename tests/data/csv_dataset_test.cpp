@@ -98,7 +98,7 @@ TEST_F(CsvTest, TheTargetIsNamedOrCounted) {
               AllOf(HasSubstr("data.csv.target"), HasSubstr("no column 'bb'"),
                     HasSubstr("did you mean 'b'"), HasSubstr("a, b, c")));
   config_.csv.target = "3";
-  EXPECT_THAT(refusal("1,2,0\n3,4,1\n", Category::config), HasSubstr("give 0 to 2"));
+  EXPECT_THAT(refusal("1,2,0\n3,4,1\n", Category::config), HasSubstr("use 0 to 2"));
 }
 
 TEST_F(CsvTest, AHeaderOfNumbersMustBeSaid) {
@@ -113,8 +113,7 @@ TEST_F(CsvTest, AHeaderOfNumbersMustBeSaid) {
 }
 
 TEST_F(CsvTest, AHeaderMayLackOneName) {
-  EXPECT_THAT(open_train(",a,b\n0,1,x\n1,2,y\n").train->spec().feature_names,
-              ElementsAre("", "a"));
+  EXPECT_THAT(open_train(",a,b\n0,1,x\n1,2,y\n").train->spec().feature_names, ElementsAre("", "a"));
   EXPECT_THAT(refusal(",,b\n0,1,x\n1,2,y\n"), HasSubstr(place("1:1")));
 }
 
@@ -198,7 +197,7 @@ TEST_F(CsvTest, TargetsOfTheTestAreThoseOfTheTraining) {
   auto open_it = [&] { return open_pair("1,yes\n2,no\n", "1,yes\n\n1,perhaps\n"); };
   EXPECT_THAT(message_of(Category::data, open_it),
               AllOf(HasSubstr((folder_ / "test.csv").string() + ":3:3"),
-                    HasSubstr("'perhaps' is none of the 2 classes")));
+                    HasSubstr("'perhaps' is not one of the 2 classes")));
   config_.on_error = "skip";
   DatasetPair pair = open_it();
   EXPECT_EQ(pair.test->count(), 1);
@@ -213,11 +212,11 @@ TEST_F(CsvTest, ValuesMustBeNumbersThatFit) {
 }
 
 TEST_F(CsvTest, WhatMakesAFileUseless) {
-  EXPECT_THAT(refusal(""), HasSubstr("holds no rows"));
-  EXPECT_THAT(refusal("a,b\n"), HasSubstr("holds no good row"));
-  EXPECT_THAT(refusal("1\n2\n"), HasSubstr("one column only"));
+  EXPECT_THAT(refusal(""), HasSubstr("contains no rows"));
+  EXPECT_THAT(refusal("a,b\n"), HasSubstr("contains no good row"));
+  EXPECT_THAT(refusal("1\n2\n"), HasSubstr("there is only one column"));
   EXPECT_THAT(refusal("1,a\n2,a\n"), HasSubstr("all rows are of the class 'a'"));
-  EXPECT_THAT(refusal("1e308,a\n-1e308,b\n"), HasSubstr("too large to be standardised"));
+  EXPECT_THAT(refusal("1e308,a\n-1e308,b\n"), HasSubstr("too large to be standardized"));
   EXPECT_THAT(message_of(Category::data, [&] { open_pair("a,b\n1,x\n2,y\n", "a,c\n1,x\n"); }),
               AllOf(HasSubstr("test.csv:1:1"), HasSubstr("a, c"), HasSubstr("a, b")));
   config_.on_error = "skip";

@@ -115,8 +115,9 @@ TEST(Csv, WhatEndsTheReading) {
   };
   std::string path = (folder / "table.csv").string();
   EXPECT_THAT(refusal("a,b\nc,\"d\ne,f\n"), HasSubstr(path + ":2:3: this quote is never closed"));
-  EXPECT_THAT(refusal(std::string((1 << 20) + 1, 'x')), HasSubstr("a field of over 1048576 bytes"));
-  EXPECT_THAT(refusal(std::string((1 << 20) + 1, ',')), HasSubstr("over 1048576 fields"));
+  EXPECT_THAT(refusal(std::string((1 << 20) + 1, 'x')),
+              HasSubstr("a field of more than 1048576 bytes"));
+  EXPECT_THAT(refusal(std::string((1 << 20) + 1, ',')), HasSubstr("more than 1048576 fields"));
 }
 
 }  // namespace

@@ -364,11 +364,12 @@ TEST(Hdf5Dataset, DatasetsOfOtherKindsAreRefused) {
   EXPECT_THAT(refusal(), AllOf(HasSubstr("train/images"), HasSubstr("(3, 8, 8)"),
                                HasSubstr("channels are the last dimension")));
   write_halves<uint8_t, int32_t>(folder / "a.h5", {2, 2, 2}, pattern(8), {3}, {0, 1, 2});
-  EXPECT_THAT(refusal(), AllOf(HasSubstr("train/labels: 3 rows"), HasSubstr("train/images has 2")));
+  EXPECT_THAT(refusal(),
+              AllOf(HasSubstr("train/labels: has 3 rows"), HasSubstr("train/images has 2")));
   write_halves<float, int32_t>(folder / "a.h5", {1, 2, 2}, {1, 2, 3, 4}, {1}, {0});
   EXPECT_THAT(refusal(), HasSubstr("neither images"));
   write_halves<uint8_t, int32_t>(folder / "a.h5", {2, 2, 2}, Bytes(8, 3), {2}, {0, 1});
-  EXPECT_THAT(refusal(), HasSubstr("all pixels of channel 0 equal 3"));
+  EXPECT_THAT(refusal(), HasSubstr("all pixels of channel 0 are 3"));
   {
     Hdf5File file(folder / "a.h5");
     file.put<uint8_t>("train/images", {2, 2, 2}, pattern(8));
@@ -418,7 +419,7 @@ TEST(Hdf5Dataset, LayoutsThatAreNotFollowedAreRefused) {
     return H5Pset_virtual(layout, space, ".", "train/images", space);
   });
   for (const std::string& message : {elsewhere, made_up})
-    EXPECT_THAT(message, AllOf(HasSubstr("a.h5: train/labels: its numbers lie in other files"),
+    EXPECT_THAT(message, AllOf(HasSubstr("a.h5: train/labels: its numbers are in other files"),
                                HasSubstr("copy them into this one")));
   EXPECT_THAT(refusal([&](hid_t layout, hid_t) { return H5Pset_chunk(layout, 1, chunk); }),
               AllOf(HasSubstr("a.h5: train/labels: chunks of over 256 MiB"),

@@ -178,15 +178,15 @@ std::string refusal(const fs::path& folder) {
 
 TEST(ImageFolder, FoldersThatAreNoneAreRefused) {
   TemporaryFolder folder;
-  EXPECT_THAT(refusal(folder.path()), AllOf(HasSubstr("train"), HasSubstr("cannot read")));
+  EXPECT_THAT(refusal(folder.path()), AllOf(HasSubstr("train"), HasSubstr("cannot be read")));
   fs::create_directories(folder / "train");
   EXPECT_THAT(refusal(folder.path()), HasSubstr("has no folders"));
   fs::create_directories(folder / "train/cat");
-  EXPECT_THAT(refusal(folder.path()), HasSubstr("has no .jpg"));
+  EXPECT_THAT(refusal(folder.path()), HasSubstr("contain no .jpg"));
   put(folder / "train/cat/a.png", png_bytes(smooth_picture(4, 4)));
-  EXPECT_THAT(refusal(folder.path()), HasSubstr("neither val nor test"));
+  EXPECT_THAT(refusal(folder.path()), HasSubstr("neither a folder val nor a folder test"));
   put(folder / "test/cow/a.png", png_bytes(smooth_picture(4, 4)));
-  EXPECT_THAT(refusal(folder.path()), HasSubstr("'cow' is no class"));
+  EXPECT_THAT(refusal(folder.path()), HasSubstr("'cow' is not a class"));
   EXPECT_THAT(message_of(Category::config, [] { open("image_folder", "auto"); }),
               HasSubstr("data.path"));
 }
@@ -196,7 +196,7 @@ TEST(ImageFolder, LinksToThemselvesAreRefusedByName) {
   write_pictures(folder.path());
   fs::create_symlink("c.jpg", folder / "val/cat/c.jpg");
   EXPECT_THAT(refusal(folder.path()),
-              AllOf(HasSubstr((folder / "val/cat/c.jpg").string()), HasSubstr("cannot read")));
+              AllOf(HasSubstr((folder / "val/cat/c.jpg").string()), HasSubstr("cannot be read")));
   fs::create_symlink("emu", folder / "train/emu");
   EXPECT_THAT(refusal(folder.path()),
               AllOf(HasSubstr((folder / "train/emu").string()), HasSubstr("check data.path")));

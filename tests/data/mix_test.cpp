@@ -216,9 +216,9 @@ TEST(Mix, IsForLabelledImagesAndFeatures) {
     return message_of(Category::config, [&] { Mixer(columns, options, 1); });
   };
   Column labels = {"labels", {}, DType::i32}, features = {"features", {3}, DType::f32};
-  EXPECT_THAT(refusal({{"tokens", {3}, DType::i32}, labels}, {1, 0}), HasSubstr("not for tokens"));
+  EXPECT_THAT(refusal({{"tokens", {3}, DType::i32}, labels}, {1, 0}), HasSubstr("got tokens"));
   EXPECT_THAT(refusal({features, {"values", {1}, DType::f32}}, {1, 0}), HasSubstr("with labels"));
-  EXPECT_THAT(refusal({features, labels}, {0, 1}), HasSubstr("use mixup"));
+  EXPECT_THAT(refusal({features, labels}, {0, 1}), HasSubstr("use data.augment.mixup"));
   EXPECT_NO_THROW(Mixer({features, labels}, {1, 0}, 1));
 }
 

@@ -116,7 +116,7 @@ TEST(Picture, CutOffFilesAreRefused) {
 }
 
 TEST(Picture, WhatIsNoneIsRefused) {
-  EXPECT_THAT(refusal({}), HasSubstr("0 bytes that are neither JPEG nor PNG"));
+  EXPECT_THAT(refusal({}), HasSubstr("0 bytes are neither JPEG nor PNG"));
   EXPECT_THAT(refusal({'G', 'I', 'F', '8', '9', 'a'}),
               HasSubstr("neither JPEG nor PNG; convert the file"));
   EXPECT_THAT(refusal({0xff, 0xd8, 0xff, 0xe0, 1, 2, 3, 4}),

@@ -212,11 +212,11 @@ std::vector<BadPicture> bad_pictures() {
   Bytes png = png_bytes(smooth_picture(4, 4));
   Bytes jpeg = jpeg_bytes(smooth_picture(40, 40));
   Bytes idx = idx_bytes(0x803, {2, 4, 4}, pattern(32));
-  return {{"Words", {'n', 'o'}, "2 bytes that are neither JPEG nor PNG"},
-          {"Empty", {}, "0 bytes that are neither JPEG nor PNG"},
+  return {{"Words", {'n', 'o'}, "2 bytes are neither JPEG nor PNG"},
+          {"Empty", {}, "0 bytes are neither JPEG nor PNG"},
           {"TruncatedPng", part(png, png.size() - 20), ""},
           {"TruncatedJpeg", part(jpeg, jpeg.size() / 2), ""},
-          {"Labels", idx_bytes(0x801, {3}, pattern(3)), "holds labels, expected images"},
+          {"Labels", idx_bytes(0x801, {3}, pattern(3)), "contains labels, expected images"},
           {"TruncatedIdxHeader", part(idx, 9), "within the IDX header"},
           {"EmptyIdx", idx_bytes(0x803, {0, 4, 4}, {}), "dimension 0 is 0"}};
 }
@@ -266,25 +266,29 @@ TEST(ListInputs, NamesWhatIsNotThere) {
   std::string missing = (folder / "missing.png").string(), empty = (folder / "empty").string();
   SampleSpec spec = spec_of(4, 4, 3);
   ReadInputs read = read_inputs({missing, good, empty}, spec, config_of("idx"), false);
-  EXPECT_THAT(read.problems,
-              ElementsAre(missing + ": no such file or folder; correct the name",
-                          empty + ": has no .jpg, .jpeg or .png files, nor do the folders within "
-                                  "it"));
+  EXPECT_THAT(
+      read.problems,
+      ElementsAre(
+          missing + ": there is no such file or folder; correct the name",
+          empty +
+              ": neither it nor its folders contain .jpg, .jpeg or .png files; name other inputs"));
   EXPECT_EQ(read.rows.size(), 1u);
   EXPECT_EQ(message_of(Category::data,
                        [&] {
                          read_inputs({good, missing}, spec, config_of("idx"));
                        }),
-            missing + ": no such file or folder; correct the name");
+            missing + ": there is no such file or folder; correct the name");
 }
 
 TEST(OpenInputs, RefusesModelsOfOtherThings) {
   SampleSpec deep = spec_of(4, 4, 4), tokens;
   tokens.columns = {{"tokens", {8}, DType::i32}};
   EXPECT_EQ(message_of(Category::config, [&] { open_inputs({}, deep, {}, {}); }),
-            "the model reads images of 4 channels; those of pictures have 1 or 3");
+            "the model reads images of 4 channels, but pictures have 1 or 3; give the images in "
+            "another format, such as IDX");
   EXPECT_EQ(message_of(Category::config, [&] { open_inputs({}, tokens, {}, {}); }),
-            "the model reads tokens; only images and tables are read from files");
+            "the model reads tokens, but only images and tables can be read from files; leave out "
+            "the inputs to predict for the test data");
 }
 
 }  // namespace

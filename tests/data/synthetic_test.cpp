@@ -148,9 +148,10 @@ TEST(Synthetic, AShapeFitsItsKind) {
   auto refusal = [](const std::string& kind, const std::vector<int64_t>& shape) {
     return message_of(Category::config, [&] { open_dataset(config_of(kind, shape), {}); });
   };
-  EXPECT_THAT(refusal("images", {32}), HasSubstr("[32] for images; give [height, width, chan"));
-  EXPECT_THAT(refusal("tokens", {3, 4}), HasSubstr("[3, 4] for tokens; give one number"));
-  EXPECT_THAT(refusal("features", {}), HasSubstr("data.synthetic.shape: [] for features"));
+  EXPECT_THAT(refusal("images", {32}),
+              HasSubstr("[32] does not fit images; use [height, width, chan"));
+  EXPECT_THAT(refusal("tokens", {3, 4}), HasSubstr("[3, 4] does not fit tokens; use one number"));
+  EXPECT_THAT(refusal("features", {}), HasSubstr("data.synthetic.shape: [] does not fit features"));
   EXPECT_THAT(refusal("images", {1000000, 1000000, 1000000}), HasSubstr("make it smaller"));
 }
 

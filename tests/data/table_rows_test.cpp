@@ -66,8 +66,8 @@ TEST_F(Tables, OtherColumnsAreNamedOnceAndNotRead) {
   ReadInputs rows = read("id,height,price,width,note\na,4,9,3,x\nb,1,?,5,\n");
   EXPECT_EQ(rows.rows, (Rows{{1, 0.5}, {2, -0.25}}));
   EXPECT_THAT(rows.notes,
-              ElementsAre(HasSubstr("t.csv: not read, as the model does not use them: 'id', "
-                                    "'note'")));
+              ElementsAre(HasSubstr(
+                  "t.csv: columns that the model does not use are ignored: 'id', 'note'")));
 }
 
 TEST_F(Tables, ManyOtherColumnsAreCounted) {
@@ -93,9 +93,10 @@ TEST_F(Tables, AModelWithoutNamesTakesColumnsInTheirOrder) {
   config_.csv.target = "0";
   EXPECT_EQ(read("cat,3,4\ndog,5,1\n", spec).rows, expected);
   EXPECT_EQ(problem("3\n", spec),
-            ":1:1: 1 columns; the model reads 2, in the order of its training data, and a target "
-            "may be among them");
-  EXPECT_THAT(problem("1,2,3,4\n", spec), HasSubstr(":1:1: 4 columns; the model reads 2"));
+            ":1:1: there are 1 columns, but the model reads 2, in the order of its training data, "
+            "and optionally the target; correct the file");
+  EXPECT_THAT(problem("1,2,3,4\n", spec),
+              HasSubstr(":1:1: there are 4 columns, but the model reads 2"));
 }
 
 TEST_F(Tables, WithoutNormalizationNumbersStayWhatTheyAre) {
@@ -146,15 +147,15 @@ TEST_F(Tables, SeveralFilesFollowOneAnother) {
 }
 
 TEST_F(Tables, WhatTheyLackIsSaid) {
-  EXPECT_EQ(problem("width,heihgt\n1,2\n"),
-            ":1:1: has no column 'height'; its columns: 'width', 'heihgt'");
+  EXPECT_EQ(
+      problem("width,heihgt\n1,2\n"),
+      ":1:1: there is no column 'height'; the columns are 'width', 'heihgt'; add the missing ones");
   EXPECT_EQ(problem("3,4\n5,1\n"),
-            ":1:1: the first row names no columns, by which features are found; it has to name "
-            "'width', 'height'");
-  EXPECT_EQ(problem("width,height\n"), ": holds no rows; get a whole copy");
-  EXPECT_EQ(problem(""), ": holds no rows; get an intact copy");
+            ":1:1: the first row has no column names; add a row that names 'width', 'height'");
+  EXPECT_EQ(problem("width,height\n"), ": contains no rows; get an intact copy");
+  EXPECT_EQ(problem(""), ": contains no rows; get an intact copy");
   config_.csv.separator = "comma";
-  EXPECT_EQ(problem(""), ": holds no rows; get a whole copy");
+  EXPECT_EQ(problem(""), ": contains no rows; get an intact copy");
 }
 
 struct BrokenRow {
@@ -169,7 +170,7 @@ class BrokenTableRow : public Tables, public testing::WithParamInterface<BrokenR
 
 TEST_P(BrokenTableRow, IsNamedOrLeftOut) {
   std::string text = "width,height,note\n3,4,a\n" + GetParam().row + "\n5,1,b\n";
-  std::string expected = GetParam().message + "; mend the row";
+  std::string expected = GetParam().message + "; correct the row";
   EXPECT_EQ(problem(text), expected);
   ReadInputs rows = read(text, kWidthHeight, false);
   EXPECT_EQ(rows.rows, (Rows{{1, 0.5}, {2, -0.25}}));
@@ -185,7 +186,7 @@ INSTANTIATE_TEST_SUITE_P(
                     BrokenRow{"Short", "3,4", ":3:3: 2 fields, expected 3"},
                     BrokenRow{"Long", "3,4,x,y", ":3:7: 4 fields, expected 3"},
                     BrokenRow{"Quote", "3,4\"4,x",
-                              ":3:4: a quote inside of a field that does not begin with one"}),
+                              ":3:4: a quote inside a field that does not begin with one"}),
     [](const auto& broken) { return broken.param.name; });
 
 // Where reading on makes no sense the rest of the file is left out, and the next file is read.
@@ -200,7 +201,7 @@ TEST_F(Tables, AnOpenQuoteEndsItsFile) {
 TEST_F(Tables, AFolderIsNoTable) {
   EXPECT_EQ(message_of(Category::data,
                        [&] { read_inputs({folder_.path().string()}, kWidthHeight, config_); }),
-            folder_.path().string() + ": is a folder, but the model reads tables; give CSV files");
+            folder_.path().string() + ": is a folder, but the model reads tables; name CSV files");
 }
 
 TEST_F(Tables, ADamagedSpecIsRefused) {
@@ -209,7 +210,7 @@ TEST_F(Tables, ADamagedSpecIsRefused) {
   means.normalization.mean.pop_back();
   for (const SampleSpec& spec : {names, means})
     EXPECT_EQ(message_of(Category::checkpoint, [&] { open_inputs({}, spec, config_, {}); }),
-              "2 features, but means or names of 1; use another checkpoint");
+              "there are 2 features, but means or names of 1; use another checkpoint");
 }
 
 }  // namespace

@@ -84,7 +84,7 @@ TEST_F(TextTest, WhatIsNoTextIsNamedByFileAndByte) {
   EXPECT_NO_THROW(open_dataset(config_, {}));  // bytes are any
   for (const char* vocabulary : {"characters", "gpt2"}) {
     config_.tokens.vocabulary = vocabulary;
-    EXPECT_THAT(refusal(), AllOf(HasSubstr(bad + ": byte 2: no UTF-8"), HasSubstr("bytes")));
+    EXPECT_THAT(refusal(), AllOf(HasSubstr(bad + ": byte 2: is not UTF-8"), HasSubstr("bytes")));
   }
   config_.tokens.text = {(folder_ / "none").string()};
   EXPECT_THAT(refusal(), AllOf(HasSubstr((folder_ / "none").string()), HasSubstr("no such file")));

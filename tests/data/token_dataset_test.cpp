@@ -107,9 +107,9 @@ TEST_F(TokensTest, TooFewTokensAreRefused) {
   write_shards();
   config_.tokens.length = 51;
   EXPECT_THAT(refusal(Category::data),
-              AllOf(HasSubstr("windows of 51 need 102 tokens, there are 100 for the training")));
+              AllOf(HasSubstr("51 needs 102 tokens, but there are 100 for the training")));
   config_.tokens.length = 11;
-  EXPECT_THAT(refusal(Category::data), HasSubstr("need 12 tokens, there are 11 for the test"));
+  EXPECT_THAT(refusal(Category::data), HasSubstr("needs 12 tokens, but there are 11 for the test"));
 }
 
 TEST_F(TokensTest, ABrokenIdIsNamedWhenItIsRead) {
@@ -139,19 +139,19 @@ TEST_F(TokensTest, TheVocabularyStandsBesideTheShards) {
 TEST_F(TokensTest, VocabulariesThatDoNotFitAreRefused) {
   write_shards(250);
   config_.tokens.vocabulary = "characters";
-  EXPECT_THAT(refusal(Category::config), HasSubstr("lacks vocabulary.txt"));
+  EXPECT_THAT(refusal(Category::config), HasSubstr("needs vocabulary.txt"));
   config_.tokens.vocabulary = "bytes";
   EXPECT_THAT(refusal(Category::data), AllOf(HasSubstr("train_0000.tokens"),
                                              HasSubstr("vocabulary of 250, but bytes has 256")));
   config_.tokens.vocabulary = "auto";
   write_text(folder_ / "vocabulary.txt", "characters:\"ba\"");
-  EXPECT_THAT(refusal(Category::data), HasSubstr("do not ascend"));
+  EXPECT_THAT(refusal(Category::data), HasSubstr("not in ascending order"));
 }
 
 TEST_F(TokensTest, BothSplitsAreOfOneVocabulary) {
   write_shards();
   write_token_shard(folder_ / "val_0000.tokens", counted(11), 299);
-  EXPECT_THAT(refusal(Category::data), HasSubstr("val_0000.tokens: a vocabulary of 299"));
+  EXPECT_THAT(refusal(Category::data), HasSubstr("val_0000.tokens: has a vocabulary of 299"));
   std::filesystem::remove(folder_ / "val_0000.tokens");
   EXPECT_THAT(refusal(Category::data), HasSubstr("val_0000.tokens"));
   config_.path = "auto";

@@ -105,8 +105,8 @@ const std::vector<Broken> broken_shards = {
     {"Trailing", [](Bytes& bytes) { bytes.push_back(0); }, "byte 70: data beyond the 3"},
     {"Magic", [](Bytes& bytes) { bytes[0] = 's'; }, "bytes 0-7"},
     {"Format", [](Bytes& bytes) { bytes[8] = 2; }, "byte 8: format 2"},
-    {"Element", [](Bytes& bytes) { bytes[12] = 3; }, "byte 12: 3 bytes a token"},
-    {"NoTokens", [](Bytes& bytes) { set(bytes, 16, 0, 8); }, "byte 16: holds no tokens"},
+    {"Element", [](Bytes& bytes) { bytes[12] = 3; }, "byte 12: 3 bytes per token"},
+    {"NoTokens", [](Bytes& bytes) { set(bytes, 16, 0, 8); }, "byte 16: contains no tokens"},
     {"CountOverflows",
      [](Bytes& bytes) { set(bytes, 16, std::numeric_limits<uint64_t>::max(), 8); }, "truncated"},
     {"CountWraps", [](Bytes& bytes) { set(bytes, 16, (uint64_t{1} << 63) + 3, 8); }, "truncated"},
@@ -143,7 +143,7 @@ TEST(TokenShards, MustAllBeThereAndOfOneVocabulary) {
   auto refusal = [&] {
     return message_of(Category::data, [&] { open_token_shards(folder.path(), "train"); });
   };
-  EXPECT_THAT(refusal(), HasSubstr("holds no train_0000.tokens"));
+  EXPECT_THAT(refusal(), HasSubstr("contains no train_0000.tokens"));
   write_token_shard(folder / "train_0000.tokens", counted(3), 9);
   write_token_shard(folder / "train_0002.tokens", counted(3), 9);
   EXPECT_THAT(refusal(), HasSubstr((folder / "train_0001.tokens").string() + ": is missing"));

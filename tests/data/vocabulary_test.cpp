@@ -111,12 +111,12 @@ TEST(CharacterVocabulary, SaysWhatItLacks) {
   EXPECT_THAT(message_of(Category::data, [&] { characters->encode("ab\xc3\xa9"); }),
               AllOf(HasSubstr("byte 2"), HasSubstr("U+00E9")));
   EXPECT_THAT(message_of(Category::data, [&] { characters->encode("abc\xff"); }),
-              AllOf(HasSubstr("byte 3"), HasSubstr("no UTF-8")));
+              AllOf(HasSubstr("byte 3"), HasSubstr("is not UTF-8")));
   EXPECT_THAT(message_of(Category::data, [&] { characters->decode(std::vector{3}); }),
-              HasSubstr("token 3: the vocabulary has 0 to 2"));
+              HasSubstr("token 3 is not in the vocabulary, which has 0 to 2"));
   EXPECT_THAT(message_of(Category::data, [] { character_vocabulary(""); }), HasSubstr("empty"));
   EXPECT_THAT(message_of(Category::data, [] { character_vocabulary("a\xc3"); }),
-              HasSubstr("byte 1: no UTF-8"));
+              HasSubstr("byte 1: is not UTF-8"));
 }
 
 TEST(MakeVocabulary, RefusesDamagedTexts) {

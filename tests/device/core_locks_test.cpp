@@ -21,7 +21,7 @@ std::string own_space() {
 TEST(CoreLocks, TheFirstHasACoreUntilItLetsGo) {
   CoreLocks first, second;
   EXPECT_EQ(first.take(Cores{2, 3}, own_space()), "");
-  EXPECT_EQ(second.take(Cores{3}, own_space()), "another Spire process has core 3");
+  EXPECT_EQ(second.take(Cores{3}, own_space()), "another Spire process uses core 3");
   EXPECT_EQ(second.take(Cores{4}, own_space()), "");
   first.release();
   EXPECT_EQ(second.take(Cores{2, 3}, own_space()), "");
@@ -30,7 +30,7 @@ TEST(CoreLocks, TheFirstHasACoreUntilItLetsGo) {
 TEST(CoreLocks, TakesAllOrNone) {
   CoreLocks first, second, third;
   ASSERT_EQ(first.take(Cores{1}, own_space()), "");
-  EXPECT_EQ(second.take(Cores{0, 1}, own_space()), "another Spire process has core 1");
+  EXPECT_EQ(second.take(Cores{0, 1}, own_space()), "another Spire process uses core 1");
   EXPECT_EQ(third.take(Cores{0}, own_space()), "");
 }
 
@@ -56,7 +56,7 @@ TEST(CoreLocks, EndWithTheProcessThatHasThem) {
   ASSERT_EQ(read(told[0], &result, 1), 1);
   EXPECT_EQ(result, 'y');
   CoreLocks mine;
-  EXPECT_EQ(mine.take(Cores{0}, space), "another Spire process has core 0");
+  EXPECT_EQ(mine.take(Cores{0}, space), "another Spire process uses core 0");
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
   EXPECT_EQ(mine.take(Cores{0}, space), "");

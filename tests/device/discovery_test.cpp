@@ -54,7 +54,8 @@ TEST(CudaDiscovery, NoDriverMeansNoDeviceAndSaysSo) {
   if (auto versions = cuda_versions()) {
     EXPECT_FALSE(versions->driver_cuda);
   }
-  std::string reason = status.built ? "driver not found" : "this build has no CUDA";
+  std::string reason =
+      status.built ? "no NVIDIA driver was found" : "this build has no CUDA support";
   EXPECT_NE(status.why_none.find(reason), std::string::npos) << status.why_none;
 }
 

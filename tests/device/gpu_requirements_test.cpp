@@ -54,51 +54,51 @@ TEST_P(VersionProblems, NameWhatIsThereWhatIsNeededAndTheRemedy) {
 
 INSTANTIATE_TEST_SUITE_P(
     Each, VersionProblems,
-    testing::Values(
-        Case{"OldDriver",
-             [](CudaVersions& v) {
-               v.driver_cuda = {12, 4, 0}, v.driver = "550.54.15";
-             },
-             "driver 550.54.15 knows CUDA 12.4, this build needs CUDA 13.0: install driver 580 or "
-             "newer"},
-        Case{"OldDriverOfUnknownVersion",
-             [](CudaVersions& v) {
-               v.driver_cuda = {12, 9, 0}, v.driver = "";
-             },
-             "driver knows CUDA 12.9, this build needs CUDA 13.0: install driver 580 or newer"},
-        Case{"DriverForABuildOfTwelve",
-             [](CudaVersions& v) {
-               v.toolkit = v.cudnn_cuda = {12, 8, 0}, v.driver_cuda = {11, 8, 0},
-               v.driver = "520.61";
-             },
-             "driver 520.61 knows CUDA 11.8, this build needs CUDA 12.8: install driver 525 or "
-             "newer"},
-        Case{"NoCudnn", [](CudaVersions& v) { v.cudnn.found = {}; },
-             "cuDNN is not found: install cuDNN 9.19.0 or newer (pip: nvidia-cudnn-cu13), or put "
-             "its folder into LD_LIBRARY_PATH"},
-        Case{"NoCublas", [](CudaVersions& v) { v.cublas.found = {}; },
-             "cuBLAS is not found: install cuBLAS 13.0.2 or newer (pip: nvidia-cublas), or put its "
-             "folder into LD_LIBRARY_PATH"},
-        Case{"NoNccl", [](CudaVersions& v) { v.nccl.found = {}; },
-             "NCCL is not found: install NCCL 2.28.9 or newer (pip: nvidia-nccl-cu13), or put its "
-             "folder into LD_LIBRARY_PATH"},
-        Case{"OldCudnn",
-             [](CudaVersions& v) {
-               v.cudnn.found = {8, 9, 7};
-             },
-             "cuDNN 8.9.7 is found, this build needs 9: install 9.19.0 or newer (pip: "
-             "nvidia-cudnn-cu13)"},
-        Case{"CudnnOfAnotherCuda",
-             [](CudaVersions& v) {
-               v.cudnn_cuda = {12, 9, 0};
-             },
-             "cuDNN 9.19.0 is one for CUDA 12, this build is of CUDA 13: install cuDNN for CUDA 13 "
-             "(pip: nvidia-cudnn-cu13)"},
-        Case{"OldNccl",
-             [](CudaVersions& v) {
-               v.nccl.found = {2, 17, 1};
-             },
-             "NCCL 2.17.1 is too old: install 2.18 or newer (pip: nvidia-nccl-cu13)"}),
+    testing::Values(Case{"OldDriver",
+                         [](CudaVersions& v) {
+                           v.driver_cuda = {12, 4, 0}, v.driver = "550.54.15";
+                         },
+                         "driver 550.54.15 supports CUDA 12.4, but this build needs CUDA 13.0: "
+                         "install driver 580 or newer"},
+                    Case{"OldDriverOfUnknownVersion",
+                         [](CudaVersions& v) {
+                           v.driver_cuda = {12, 9, 0}, v.driver = "";
+                         },
+                         "driver supports CUDA 12.9, but this build needs CUDA 13.0: install "
+                         "driver 580 or newer"},
+                    Case{"DriverForABuildOfTwelve",
+                         [](CudaVersions& v) {
+                           v.toolkit = v.cudnn_cuda = {12, 8, 0}, v.driver_cuda = {11, 8, 0},
+                           v.driver = "520.61";
+                         },
+                         "driver 520.61 supports CUDA 11.8, but this build needs CUDA 12.8: "
+                         "install driver 525 or newer"},
+                    Case{"NoCudnn", [](CudaVersions& v) { v.cudnn.found = {}; },
+                         "cuDNN was not found: install cuDNN 9.19.0 or newer (pip: "
+                         "nvidia-cudnn-cu13), or add its folder to LD_LIBRARY_PATH"},
+                    Case{"NoCublas", [](CudaVersions& v) { v.cublas.found = {}; },
+                         "cuBLAS was not found: install cuBLAS 13.0.2 or newer (pip: "
+                         "nvidia-cublas), or add its folder to LD_LIBRARY_PATH"},
+                    Case{"NoNccl", [](CudaVersions& v) { v.nccl.found = {}; },
+                         "NCCL was not found: install NCCL 2.28.9 or newer (pip: "
+                         "nvidia-nccl-cu13), or add its folder to LD_LIBRARY_PATH"},
+                    Case{"OldCudnn",
+                         [](CudaVersions& v) {
+                           v.cudnn.found = {8, 9, 7};
+                         },
+                         "cuDNN 8.9.7 was found, but this build needs 9: install 9.19.0 or newer "
+                         "(pip: nvidia-cudnn-cu13)"},
+                    Case{"CudnnOfAnotherCuda",
+                         [](CudaVersions& v) {
+                           v.cudnn_cuda = {12, 9, 0};
+                         },
+                         "cuDNN 9.19.0 is built for CUDA 12, but this build uses CUDA 13: install "
+                         "cuDNN for CUDA 13 (pip: nvidia-cudnn-cu13)"},
+                    Case{"OldNccl",
+                         [](CudaVersions& v) {
+                           v.nccl.found = {2, 17, 1};
+                         },
+                         "NCCL 2.17.1 is too old: install 2.18 or newer (pip: nvidia-nccl-cu13)"}),
     case_name);
 
 TEST(VersionProblemsOf, AGoodMachineAreNone) {
@@ -147,23 +147,23 @@ INSTANTIATE_TEST_SUITE_P(
              [](CudaVersions& v) {
                v.cudnn.found = {9, 5, 1};
              },
-             "cuDNN 9.5.1 is older than 9.19.0, which this build was compiled with: install that "
-             "or a newer one if a call of it fails"},
+             "cuDNN 9.5.1 is older than 9.19.0, which this build was compiled with: if a call "
+             "fails, install that version or a newer one"},
         Case{"OlderNccl",
              [](CudaVersions& v) {
                v.nccl.found = {2, 18, 0};
              },
-             "NCCL 2.18.0 is older than 2.28.9, which this build was compiled with: install that "
-             "or a newer one if a call of it fails"},
+             "NCCL 2.18.0 is older than 2.28.9, which this build was compiled with: if a call "
+             "fails, install that version or a newer one"},
         Case{"OlderCublas",
              [](CudaVersions& v) {
                v.cublas.found = {13, 0, 0};
              },
-             "cuBLAS 13.0.0 is older than 13.0.2, which this build was compiled with: install that "
-             "or a newer one if a call of it fails"},
+             "cuBLAS 13.0.0 is older than 13.0.2, which this build was compiled with: if a call "
+             "fails, install that version or a newer one"},
         Case{"NoNvrtc", [](CudaVersions& v) { v.nvrtc = {}; },
-             "libnvrtc.so.13 is not found: cuDNN compiles its quickest engines by it, slower ones "
-             "take their place; install NVRTC of CUDA 13 (pip: nvidia-cuda-nvrtc)"}),
+             "libnvrtc.so.13 was not found: cuDNN needs it to compile its fastest engines, and "
+             "slower ones are used instead; install NVRTC for CUDA 13 (pip: nvidia-cuda-nvrtc)"}),
     case_name);
 
 TEST(DriverVersion, IsReadFromWhatTheDriverSays) {
@@ -208,13 +208,13 @@ TEST(CodeProblem, NamesTheGpuTheBuildAndTheLineThatHelps) {
   CudaVersions versions = good_versions();
   versions.architectures = "90";
   EXPECT_EQ(code_problem(versions, gpu(7, 5, "Tesla T4")),
-            "cuda:1 (Tesla T4) has compute capability 7.5; this build has code for 9.0 and later: "
-            "configure with -DSPIRE_CUDA_ARCHITECTURES=75");
+            "cuda:1 (Tesla T4) has compute capability 7.5, but this build has code for 9.0 and "
+            "later only: configure with -DSPIRE_CUDA_ARCHITECTURES=75");
   EXPECT_EQ(code_problem(versions, gpu(9, 0)), std::nullopt);
   EXPECT_EQ(code_problem(versions, gpu(12, 0)), std::nullopt);
   versions.architectures = "80-real 90-real";
   EXPECT_THAT(code_problem(versions, gpu(12, 0)).value_or(""),
-              HasSubstr("this build has code for 8.0, 9.0: configure"));
+              HasSubstr("this build has code for 8.0, 9.0 only: configure"));
 }
 
 // Older drivers run what is compiled, but do not compile it.
@@ -223,16 +223,15 @@ TEST(CodeProblem, IsPtxThatTheDriverCannotCompile) {
   versions.toolkit = {13, 1, 0};
   EXPECT_EQ(code_problem(versions, gpu(12, 1)), std::nullopt);
   EXPECT_EQ(code_problem(versions, gpu(13, 0)),
-            "cuda:1 (some GPU) has compute capability 13.0, for which this build has PTX alone; a "
-            "driver that knows CUDA 13.0 does not compile that of CUDA 13.1: update the driver, or "
-            "configure with -DSPIRE_CUDA_ARCHITECTURES=130");
+            "cuda:1 (some GPU) has compute capability 13.0, for which this build has only PTX, and "
+            "a driver that supports CUDA 13.0 cannot compile PTX of CUDA 13.1: update the driver, "
+            "or configure with -DSPIRE_CUDA_ARCHITECTURES=130");
 }
 
 TEST(DtypeProblem, IsBf16BeforeAmpere) {
-  EXPECT_EQ(
-      dtype_problem(DType::bf16, gpu(7, 5, "Tesla T4")),
-      "precision: bf16 needs compute capability 8.0; cuda:1 (Tesla T4) has compute capability "
-      "7.5: use fp16 or fp32");
+  EXPECT_EQ(dtype_problem(DType::bf16, gpu(7, 5, "Tesla T4")),
+            "precision: bf16 needs compute capability 8.0, but cuda:1 (Tesla T4) has compute "
+            "capability 7.5: use fp16 or fp32");
   EXPECT_EQ(dtype_problem(DType::bf16, gpu(8, 0)), std::nullopt);
   EXPECT_EQ(dtype_problem(DType::f16, gpu(7, 5)), std::nullopt);
   EXPECT_EQ(dtype_problem(DType::f32, gpu(7, 0)), std::nullopt);
@@ -246,7 +245,7 @@ TEST(ExpectPrecision, RefusesFp16OnTheCpuAndNothingElse) {
     FAIL() << "nothing was thrown";
   } catch (const Error& error) {
     EXPECT_EQ(error.category(), Category::device);
-    EXPECT_STREQ(error.what(), "precision: fp16 has no CPU kernels; use bf16 or fp32");
+    EXPECT_STREQ(error.what(), "precision: fp16 is not supported on CPUs; use bf16 or fp32");
   }
 }
 

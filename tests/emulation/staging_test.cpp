@@ -157,8 +157,9 @@ class EmulationPinned : public testing::Test {
 
 TEST_F(EmulationPinned, StagingSaysHowMuchTheSystemDidNotGive) {
   leave(1 << 20);
-  EXPECT_EQ(message_of(Category::out_of_memory, [] { allocate_staging(gpu, 3 << 20); }),
-            "cuda:0: the system gives no 3.0 MiB of pinned memory");
+  EXPECT_EQ(
+      message_of(Category::out_of_memory, [] { allocate_staging(gpu, 3 << 20); }),
+      "cuda:0: cannot allocate 3.0 MiB of pinned host memory; lower data.prefetch or batch_size");
   EXPECT_NO_THROW(allocate_staging(gpu, 1 << 20));
   EXPECT_NO_THROW(allocate_staging({}, 3 << 20));
 }
@@ -175,9 +176,9 @@ TEST_F(EmulationPinned, ALoaderSaysWhatItWantedAndWhatToDo) {
   size_t before = emulation::pinned_memory();
   leave(5 * batch - 1);
   EXPECT_THAT(message_of(Category::out_of_memory, [&] { BatchLoader(data, loading); }),
-              HasSubstr("data.prefetch: no pinned memory of the host for 5 batches of 0.5 "
+              HasSubstr("data.prefetch: cannot allocate pinned host memory for 5 batches of 0.5 "
                         "MiB, 3 prepared ahead and 2 in use; lower data.prefetch or "
-                        "batch_size (cuda:0: the system gives no 0.5 MiB"));
+                        "batch_size (cuda:0: cannot allocate 0.5 MiB"));
   EXPECT_EQ(emulation::pinned_memory(), before);
   loading.prefetch = 2;
   EXPECT_NO_THROW(BatchLoader(data, loading));

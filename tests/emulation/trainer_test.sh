@@ -74,7 +74,7 @@ done
 kill -9 "$(pgrep -P $supervisor | tail -n 1)"
 code=0
 wait $supervisor || code=$?
-[ $code = 8 ] && grep -q 'rank 1 .* ended without a word (killed?)' "$work/killed.err" || fail "killed: exit $code: $(tail -n 3 "$work/killed.err")"
+[ $code = 8 ] && grep -q 'rank 1 .* ended without an error message' "$work/killed.err" || fail "killed: exit $code: $(tail -n 3 "$work/killed.err")"
 pgrep -f "output=$work/killed" && fail "killed: processes are left"
 newest=$(find "$work/killed/checkpoints" -name 'step_*.h5' | sort | tail -n 1 | tr -dc '0-9\n' | sed 's/.*\(.\{8\}\)$/\1/')
 steps=$((10#$newest + 4))
@@ -138,7 +138,7 @@ same "without autotuning" "$plain" "$(run plain_two 'devices=[cuda:0, cuda:1]' c
 [ ! -e "$cache" ] || fail "autotune: false keeps choices"
 echo "not ours" >"$work/tuning"
 kept=$(run damaged devices=cuda:0 "cuda.autotune_cache=$work/tuning")
-grep -q "$work/tuning: it does not begin with .*; engines are measured anew" "$work/damaged.err" || fail "a damaged cache is not told"
+grep -q "$work/tuning: it does not begin with .*; engines are measured again" "$work/damaged.err" || fail "a damaged cache is not told"
 same "after a damaged cache" "$kept" "$(run mended devices=cuda:1 "cuda.autotune_cache=$work/tuning")"
 [ -n "$(run unkept devices=cuda:0 "cuda.autotune_cache=$work/tuning/in_a_file")" ] || fail "no hash where nothing can be kept"
 grep -q 'the next run will not know' "$work/unkept.err" || fail "a cache that cannot be written is not told"
@@ -164,12 +164,12 @@ refused() {
 
 # The remedy that a refused run names is one: with it the run has the same hash.
 last=$(refused tight devices=cuda:0 memory.limit=20KiB)
-[[ "$last" =~ ^'error[6]: cuda:0: '.*'; memory.limit leaves 20.0 KiB of 20.0 KiB; set '(memory.limit: [0-9.]+[MG]iB)', which the device has'$ ]] ||
+[[ "$last" =~ ^'error[6]: cuda:0: '.*'; memory.limit allows 20.0 KiB, of which 0 B is in use; set '(memory.limit: [0-9.]+[MG]iB)'; the device has that much'$ ]] ||
   fail "20 KiB: $last"
 enough=${BASH_REMATCH[1]/: /=}
 same "$enough" "$(run free devices=cuda:0)" "$(run enough devices=cuda:0 "$enough")"
 last=$(refused shared 'devices=[cuda:0, cuda:0]' memory.limit=20KiB)
-[[ "$last" = *'leaves 10.0 KiB of 10.0 KiB, a share of 1/2; '* ]] || fail "two on one of 20 KiB: $last"
+[[ "$last" = *'allows 10.0 KiB for each of 2 devices, of which 0 B is in use; '* ]] || fail "two on one of 20 KiB: $last"
 "$trainer" plan --config "$work/run.yaml" devices=cuda:1 memory.limit=0.25 >"$work/plan.out" || fail "plan: exit $?"
 grep -Eq 'cuda:1 .* 4\.0 GiB$' "$work/plan.out" || fail "a quarter of 16 GiB: $(cat "$work/plan.out")"
 for kind in weights gradients optimizer activations workspace; do
@@ -178,5 +178,5 @@ done
 
 code=0
 "$trainer" --config "$work/run.yaml" devices=cuda:7 "output=$work/none" 2>"$work/none.err" || code=$?
-[ $code = 3 ] && grep -q 'cuda:7: this machine has only cuda:0' "$work/none.err" || fail "cuda:7: exit $code"
+[ $code = 3 ] && grep -q 'cuda:7: there is no such device; this machine has cuda:0' "$work/none.err" || fail "cuda:7: exit $code"
 echo "one hash on all devices, in every precision"

@@ -233,7 +233,7 @@ TEST(Conv2dDeathTest, NoBf16OnThisCpuIsAnErrorThatSaysWhatToDo) {
     std::_Exit(0);
   };
   EXPECT_EXIT(ask(), ::testing::ExitedWithCode(3),
-              "\\[conv2d\\] no bf16 implementation on this CPU; use precision: fp32");
+              "\\[conv2d\\] bf16 is not supported on this CPU; use precision: fp32");
 }
 
 }  // namespace spire::testing

@@ -137,10 +137,10 @@ TEST(DenseShapes, RefusesPaddedRowsThatTheKernelDoesNotTake) {
     }
     return std::string();
   };
-  EXPECT_EQ(refused(), "[dense] makes no padded rows of output 0");
+  EXPECT_EQ(refused(), "[dense] does not make padded rows of output 0");
   out[0].row_pitch = 0;
   in[0].row_pitch = 8;
-  EXPECT_EQ(refused(), "[dense] takes no padded rows of input 0");
+  EXPECT_EQ(refused(), "[dense] does not take padded rows of input 0");
 }
 
 // Forward and backward read one packed copy of the weights when oneDNN likes the same layout.

@@ -75,9 +75,9 @@ TEST(MatmulShapes, SaysWhatDoesNotFit) {
     return std::string("accepted");
   };
   EXPECT_EQ(refusal({}, {2, 3}, {4, 5}),
-            "[matmul] (2, 3) and (4, 5) do not meet: 3 columns, 4 rows");
+            "[matmul] (2, 3) and (4, 5) cannot be multiplied: 3 columns, 4 rows");
   EXPECT_EQ(refusal({.transpose_a = true}, {2, 3}, {4, 5}),
-            "[matmul] (2, 3) transposed and (4, 5) do not meet: 2 columns, 4 rows");
+            "[matmul] (2, 3) transposed and (4, 5) cannot be multiplied: 2 columns, 4 rows");
   EXPECT_EQ(refusal({}, {7, 2, 3}, {8, 3, 5}),
             "[matmul] leading axes of (7, 2, 3) and (8, 3, 5) differ");
   EXPECT_EQ(refusal({}, {2, 3}, {1, 3, 5}),

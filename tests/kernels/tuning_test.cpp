@@ -52,7 +52,7 @@ TEST(EngineChoice, TheRunsOwnChoiceComesBeforeTheCaches) {
 
 TEST(EngineChoice, OfTheCacheTheRunRecordsWhatItUses) {
   TuningChoices cached = one("k", "e1");
-  cached.set("of another model", "e7");
+  cached.set("use the config of its run", "e7");
   Tuning tuning({.recorded = one("of another device", "e3"), .cached = cached, .measures = true});
   FakeEngines engines({1, 2, 3});
   EXPECT_TRUE(choose_engine(engines, "k", &tuning));

@@ -214,7 +214,7 @@ TEST(LayersModel, TellsWhereALayerDoesNotFit) {
       "model.layers[1].residual.layers[1].conv2d: [conv2d] kernel 9x9 with dilation 1 does "
       "not fit input 8x8 with padding 0; its input is (2, 8, 8, 1)");
   EXPECT_THAT(refusal("{residual: {shortcut: identity, layers: [max_pool2d]}}, flatten", input),
-              HasSubstr("model.layers[0].residual: its layers make (2, 4, 4, 1) of it; use "
+              HasSubstr("model.layers[0].residual: its layers turn it into (2, 4, 4, 1); use "
                         "shortcut: auto; its input is (2, 8, 8, 1)"));
   EXPECT_THAT(refusal("{repeat: {times: 5, layers: [max_pool2d]}}", input),
               HasSubstr("model.layers[0].repeat.layers[0].max_pool2d: [max_pool2d] kernel 2x2"));
@@ -223,9 +223,9 @@ TEST(LayersModel, TellsWhereALayerDoesNotFit) {
   EXPECT_THAT(refusal("{reshape: {shape: [5, -1]}}", input),
               HasSubstr("model.layers[0].reshape: "));
   EXPECT_THAT(refusal("{reshape: {shape: [-1, -1]}}", input),
-              HasSubstr("shape (-1, -1) is none of 64 values"));
+              HasSubstr("cannot be reshaped to (-1, -1): there are 64 values"));
   EXPECT_THAT(refusal("{reshape: {shape: [1000000000, 1000000000, 1000000000]}}", input),
-              HasSubstr("is none of 64 values"));
+              HasSubstr("there are 64 values"));
 }
 
 // Whatever a layer is given: it takes it, or the message names the layer and the shape that came
@@ -266,11 +266,11 @@ TEST(LayersModel, TensorsBeyondAllMemoryAreRefused) {
 
 TEST(LayersModel, MustEndWithWhatTheDataNeeds) {
   EXPECT_EQ(refusal("flatten, {dense: {units: 9}}", image_input({8, 8, 1})),
-            "model.layers: the last layer's result is (2, 9), a batch of 2 needs (2, 10); end with "
-            "flatten and {dense: {units: classes}}");
+            "model.layers: the output of the last layer is (2, 9), but for a batch of 2 it must be "
+            "(2, 10); end with flatten and {dense: {units: classes}}");
   EXPECT_EQ(refusal("max_pool2d", image_input({8, 8, 1})),
-            "model.layers: the last layer's result is (2, 4, 4, 1), a batch of 2 needs (2, 8, 8, "
-            "1)");
+            "model.layers: the output of the last layer is (2, 4, 4, 1), but for a batch of 2 it "
+            "must be (2, 8, 8, 1)");
 }
 
 // What layers are for follows from what they end with.

@@ -188,32 +188,36 @@ TEST(Transformers, SayWhatDoesNotFit) {
     return refusal([&] { vit_graph(config, image, 10); });
   };
   EXPECT_EQ(gpt({.size = "tiny"}),
-            "model.size: tiny is no size of a gpt; use gpt2, gpt2_medium, gpt2_large, gpt2_xl");
+            "model.size: tiny is not a size of a gpt; use gpt2, gpt2_medium, gpt2_large, gpt2_xl");
   EXPECT_EQ(vit({.size = "gpt2"}, {32, 32, 3}),
-            "model.size: gpt2 is no size of a vit; use tiny, small, base");
-  EXPECT_EQ(gpt({.width = 100}), "model.heads: 12 heads do not divide the width 100");
+            "model.size: gpt2 is not a size of a vit; use tiny, small, base");
+  EXPECT_EQ(gpt({.width = 100}),
+            "model.heads: 12 does not divide model.width 100; use a divisor of it");
   EXPECT_EQ(gpt({.context = 7}),
-            "model.context: 7 positions are fewer than the 8 tokens of the data's rows");
-  EXPECT_THAT(vit({}, {28, 28, 1}),
-              HasSubstr("model.patch: squares of 16 pixels do not divide the data's rows (28, 28, "
-                        "1)"));
+            "model.context: 7 is less than the 8 tokens of the data's rows; use at least that");
+  EXPECT_THAT(
+      vit({}, {28, 28, 1}),
+      HasSubstr(
+          "model.patch: 16 does not divide the height and width of the data's images (28, 28, "
+          "1)"));
 }
 
 TEST(Transformers, SayWhichDataTheyNeed) {
   std::vector<Column> images = {{"images", {32, 32, 3}}, {"labels", {}, DType::i32}};
   EXPECT_EQ(
       refusal([&] { build_model({.name = "gpt"}, {}, {.columns = images, .classes = 10}, true); }),
-      "model.name: gpt needs tokens, but the data has images, labels; see data.name");
+      "model.name: gpt needs tokens, but the data has images, labels; set another model.name or "
+      "data.name");
   EXPECT_EQ(refusal([&] {
               build_model({.name = "vit"}, {}, {.columns = token_columns(8), .classes = 10}, true);
             }),
             "model.name: vit needs images or features with labels, but the data has tokens, "
-            "targets; see data.name");
+            "targets; set another model.name or data.name");
   EXPECT_EQ(refusal([&] {
               build_model({.name = "gpt"}, {.name = "mse"},
                           {.columns = token_columns(8), .classes = 10}, true);
             }),
-            "loss.name: mse is not for tokens; use cross_entropy");
+            "loss.name: mse does not fit tokens; use cross_entropy");
 }
 
 }  // namespace

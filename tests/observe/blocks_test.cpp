@@ -31,6 +31,7 @@ TEST(Units, Golden) {
   EXPECT_EQ(loss_text(0.1), "0.1000");
   EXPECT_EQ(loss_text(12.345), "12.35");
   EXPECT_EQ(loss_text(std::numeric_limits<double>::quiet_NaN()), "nan");
+  EXPECT_EQ(loss_text(-std::numeric_limits<double>::quiet_NaN()), "nan");
   EXPECT_EQ(utc_text(std::chrono::system_clock::from_time_t(1769860800)), "2026-01-31T12:00:00Z");
 }
 
@@ -40,19 +41,16 @@ TEST(TextTable, AlignsByCharactersNotBytes) {
 }
 
 TEST(StartBlock, Golden) {
-  EXPECT_EQ(start_block(sample_start()),
-            "model         cnn, 421 642 parameters, bf16\n"
-            "data          fashion_mnist, 60 000 samples to train on, 10 000 to test on\n"
-            "devices       cpu:0  2 cores: 0-1  1 tower\n"
-            "              cpu:1  2 cores: 2-3  1 tower\n"
-            "global batch  256 = 2 towers × 128, 1 thread a tower\n"
-            "strategy      mirrored, invariant reduction\n"
-            "length        10 epochs × 235 steps = 2 350 steps\n"
-            "memory               weights  gradients  optimizer  comm     total\n"
-            "              cpu:0  1.5 KiB  1.5 KiB    1.5 KiB    0 B      4.5 KiB\n"
-            "              cpu:1  1.5 KiB  1.5 KiB    0 B        1.0 MiB  1.0 MiB\n"
-            "repeatable    bit for bit on 1 or 2 devices of this kind\n"
-            "output        runs/cnn\n");
+  EXPECT_EQ(
+      start_block(sample_start()),
+      "model         cnn, 421 642 parameters, bf16\ndata          fashion_mnist, 60 000 samples "
+      "for training, 10 000 for testing\ndevices       cpu:0  2 cores: 0-1  1 tower\n              "
+      "cpu:1  2 cores: 2-3  1 tower\nglobal batch  256 = 2 towers × 128, 1 thread per "
+      "tower\nstrategy      mirrored, invariant reduction\nlength        10 epochs × 235 steps = 2 "
+      "350 steps\nmemory               weights  gradients  optimizer  comm     total\n             "
+      " cpu:0  1.5 KiB  1.5 KiB    1.5 KiB    0 B      4.5 KiB\n              cpu:1  1.5 KiB  1.5 "
+      "KiB    0 B        1.0 MiB  1.0 MiB\nrepeatable    bit for bit on 1 or 2 devices of this "
+      "kind\noutput        runs/cnn\n");
 }
 
 TEST(StartBlock, CoresAreALineOrALineARank) {
@@ -109,7 +107,7 @@ TEST(StartBlock, SaysWhereItResumesAndHowStepsOverrideEpochs) {
   std::string block = start_block(start);
   EXPECT_THAT(block,
               HasSubstr("\nresumed       at step 1 200 from runs/cnn/checkpoints/step_0000"));
-  EXPECT_THAT(block, HasSubstr("\nlength        2 000 steps, an epoch has 235\n"));
+  EXPECT_THAT(block, HasSubstr("\nlength        2 000 steps, 235 per epoch\n"));
   EXPECT_THAT(block, HasSubstr("\nglobal batch  128 = 1 tower × 128\n"));
   EXPECT_THAT(block, Not(HasSubstr("memory")));
 }
@@ -120,10 +118,11 @@ TEST(StartBlock, SaysWhatRecomputationSaves) {
   start.recompute = RecomputeInfo{.nodes = 12, .bytes = 203 << 20, .bytes_without = 812 << 20};
   EXPECT_THAT(
       start_block(start),
-      HasSubstr("\nrecompute     blocks: 203.0 MiB of activations a tower, 812.0 MiB without\n"));
+      HasSubstr("\nrecompute     blocks: 203.0 MiB of activations per tower, 812.0 MiB without\n"));
   start.recompute->nodes = 0;
-  EXPECT_THAT(start_block(start),
-              HasSubstr("\nrecompute     blocks, of which this model has none\n"));
+  EXPECT_THAT(
+      start_block(start),
+      HasSubstr("\nrecompute     blocks, but this model has none: nothing is recomputed\n"));
 }
 
 TEST(StartBlock, SaysTheLimitOfDevicesThatHaveOne) {

@@ -27,6 +27,7 @@ TEST(Metric, KnowsWhichWayIsUp) {
 }
 
 TEST(Metric, IsWrittenForPeople) {
+  EXPECT_EQ(metric_text({Metric::accuracy, -std::numeric_limits<double>::quiet_NaN()}), "nan%");
   EXPECT_EQ(metric_text({Metric::accuracy, 0.92942}), "92.94%");
   EXPECT_EQ(short_text({Metric::accuracy, 0.92942}), "92.9%");
   EXPECT_EQ(metric_text({Metric::psnr, 24.318}), "24.32 dB");

@@ -184,8 +184,8 @@ TEST_F(Metrics, AFullDiskCostsLinesNotTheRunAndNoLineIsTorn) {
 
   EXPECT_THAT(steps_in_file(), ElementsAre(1, 2, 6));
   ASSERT_EQ(warnings.size(), 2u);
-  EXPECT_THAT(warnings[0], HasSubstr("training goes on"));
-  EXPECT_THAT(warnings[1], HasSubstr("3 lines are missing"));
+  EXPECT_THAT(warnings[0], HasSubstr("training continues"));
+  EXPECT_THAT(warnings[1], HasSubstr("it lacks 3 lines"));
   EXPECT_THAT(metrics.lost(), HasSubstr("metrics.jsonl lacks 3 lines"));
 }
 

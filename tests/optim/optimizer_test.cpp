@@ -208,7 +208,8 @@ TEST(Optimizer, UnknownNameListsTheKnown) {
     make_optimizer({.name = "sgdd"});
     ADD_FAILURE();
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "unknown optimizer 'sgdd'; known: sgd, adam, adamw, lars, lamb");
+    EXPECT_STREQ(error.what(),
+                 "unknown optimizer 'sgdd'; must be one of: sgd, adam, adamw, lars, lamb");
   }
 }
 

@@ -58,7 +58,7 @@ TEST(ControlChannel, GivesUpOnAPeerThatLeavesTooMuchUnread) {
   ControlChannel from(std::move(a));
   for (int i = 0; i < 10 && from.open(); ++i) from.send(verdict_of(kMaxFrameBytes / 2));
   EXPECT_FALSE(from.open());
-  EXPECT_EQ(from.ending(), "no longer reads what it is sent");
+  EXPECT_EQ(from.ending(), "no longer receives messages");
 }
 
 TEST(ControlChannel, WhatCameBeforeTheEndIsDelivered) {
@@ -71,7 +71,9 @@ TEST(ControlChannel, WhatCameBeforeTheEndIsDelivered) {
   to.receive(messages);
   ASSERT_EQ(messages.size(), 1u);
   EXPECT_FALSE(to.open());
-  EXPECT_EQ(to.ending(), "ended without a word (killed?)");
+  EXPECT_EQ(to.ending(),
+            "ended without an error message, so it was probably killed (see its log, or dmesg on "
+            "its host)");
 }
 
 // The peer's last word lies in our buffer while our own message meets its closed end.
@@ -86,7 +88,9 @@ TEST(ControlChannel, WhatCameBeforeTheEndIsDeliveredAfterAFailedSend) {
   to.receive(messages);
   EXPECT_EQ(messages.size(), 1u);
   EXPECT_FALSE(to.open());
-  EXPECT_EQ(to.ending(), "ended without a word (killed?)");
+  EXPECT_EQ(to.ending(),
+            "ended without an error message, so it was probably killed (see its log, or dmesg on "
+            "its host)");
 }
 
 TEST(ControlChannel, ABrokenFrameEndsIt) {

@@ -192,7 +192,7 @@ TEST(Launch, LaunchersThatAgreeUseMpi) {
 TEST(Launch, LaunchersThatDisagreeAreRefused) {
   expect_refusal(open_mpi + torchrun + Variables{{"RANK", "4"}},
                  {"OMPI_COMM_WORLD_RANK=5 OMPI_COMM_WORLD_SIZE=8 (mpirun)",
-                  "RANK=4 WORLD_SIZE=8 (torchrun)", "Unset RANK and WORLD_SIZE if mpirun starts",
+                  "RANK=4 WORLD_SIZE=8 (torchrun)", "unset RANK and WORLD_SIZE if mpirun starts",
                   "OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE if torchrun does"});
   expect_refusal(mpich + torchrun, {"PMI_RANK=1 PMI_SIZE=2", "RANK=5 WORLD_SIZE=8"});
   expect_refusal(open_mpi + mpich, {"OMPI_COMM_WORLD_RANK=5", "PMI_RANK=1"});
@@ -215,7 +215,7 @@ TEST(Launch, WhatIsMissingIsNamed) {
 
 TEST(Launch, WhatIsNoNumberIsNamed) {
   for (std::string text : {"", "one", "1.5", "2x", " 3", "99999999999"}) {
-    expect_refusal(torchrun + Variables{{"RANK", text}}, {"RANK=" + text + " is no number"});
+    expect_refusal(torchrun + Variables{{"RANK", text}}, {"RANK=" + text + " is not a number"});
     expect_refusal(torchrun + Variables{{"WORLD_SIZE", text}}, {"WORLD_SIZE=" + text});
     expect_refusal(torchrun + Variables{{"LOCAL_RANK", text}}, {"LOCAL_RANK=" + text});
     expect_refusal(torchrun + Variables{{"MASTER_PORT", text}}, {"MASTER_PORT=" + text});

@@ -116,8 +116,8 @@ TEST(Rendezvous, MissingRanksAreNamedToAllWhoCame) {
   Ends ends(2);
   run_ranks(2, [&](int rank) { ends.meet(rank, launch_of(rank, 4, port), info_of(rank), 0.5); });
   auto expected = fmt::format(
-      "ranks 2, 3 of 4 did not come to 127.0.0.1:{} within 0.5 s: are they started, can they reach "
-      "it?",
+      "ranks 2, 3 of 4 did not connect to 127.0.0.1:{} within 0.5 s: are they started, and can "
+      "they reach it?",
       port);
   EXPECT_EQ(ends.texts, std::vector<std::string>(2, expected));
   EXPECT_EQ(ends.categories, std::vector<Category>(2, Category::collective));
@@ -142,7 +142,7 @@ TEST(Rendezvous, TwoProcessesOfOneRankEndAll) {
   });
   for (int at = 0; at < 3; ++at) {
     EXPECT_THAT(ends.texts[size_t(at)],
-                AllOf(HasSubstr("two processes say they are rank 1"),
+                AllOf(HasSubstr("two processes have the same rank 1"),
                       HasSubstr("host host1, pid 41"), HasSubstr("host host2, pid 42")));
     EXPECT_EQ(ends.categories[size_t(at)], Category::config);
   }
@@ -212,8 +212,8 @@ TEST(Rendezvous, AnotherSecretIsNamedToWhoHasIt) {
                         port));
   EXPECT_EQ(ends.categories[0], Category::collective);
   EXPECT_THAT(ends.texts[0],
-              AllOf(HasSubstr("rank 1 of 2 did not come to 127.0.0.1:"),
-                    HasSubstr("is it started, can it reach it? (turned away connections: "),
+              AllOf(HasSubstr("rank 1 of 2 did not connect to 127.0.0.1:"),
+                    HasSubstr("is it started, and can it reach it? (turned away connections: "),
                     HasSubstr("that did not know this run's secret (SPIRE_SECRET, the same")));
 }
 

@@ -78,9 +78,10 @@ TEST(Silence, CountsFromTheLastWordOrTheLimitsWhicheverIsLater) {
   EXPECT_FALSE(find_silence(peer, kLimits, 105, 114));
   auto silence = find_silence(peer, kLimits, 0, 110.04);
   ASSERT_TRUE(silence);
-  EXPECT_EQ(silence->text,
-            "rank 1 (host b, pid 77) has been silent for 10.0 s: stopped, or cut off from rank 0's "
-            "host; last seen at step 37: cpu:0 in backward, cpu:1 waiting");
+  EXPECT_EQ(
+      silence->text,
+      "rank 1 (host b, pid 77) has sent no sign of life for 10.0 s: it is stopped, or its host "
+      "cannot reach rank 0's host; last seen at step 37: cpu:0 in backward, cpu:1 waiting");
   EXPECT_EQ(silence->rank, 1);
   EXPECT_FALSE(silence->consequence);
 }
@@ -119,8 +120,12 @@ TEST(Silence, OfALostRankIsNoNews) {
 }
 
 TEST(Death, SaysWhereTheRankWasLastSeen) {
-  EXPECT_EQ(death_of(rank_1(), "ended without a word (killed?)").text,
-            "rank 1 (host b, pid 77) ended without a word (killed?)");
+  EXPECT_EQ(death_of(rank_1(),
+                     "ended without an error message, so it was probably killed (see its log, or "
+                     "dmesg on its host)")
+                .text,
+            "rank 1 (host b, pid 77) ended without an error message, so it was probably killed "
+            "(see its log, or dmesg on its host)");
   EXPECT_EQ(death_of(rank_1({{"cpu:0", Phase::bucket, 2, 37, 1}}), "ended").text,
             "rank 1 (host b, pid 77) ended; last seen at step 37: cpu:0 in bucket 2");
 }
@@ -131,7 +136,7 @@ TEST(Deadlock, IsThatNobodyWorksAndSomebodyWaits) {
   auto deadlock = find_deadlock(std::vector{zero, one}, kLimits, 2);
   ASSERT_TRUE(deadlock);
   EXPECT_EQ(deadlock->text,
-            "all ranks wait on each other in step 37 for 12.5 s (timeouts.step: 10 s)");
+            "all ranks wait for each other in step 37 for 12.5 s (timeouts.step: 10 s)");
   EXPECT_FALSE(find_deadlock(std::vector{zero, one}, kLimits, 2.5)) << "the slack counts";
 
   one.rows[0].step = one.rows[1].step = 38;
@@ -158,7 +163,7 @@ TEST(Table, HasALineForEachThreadThatIsAtSomething) {
   three.left = true;
   EXPECT_EQ(table_text(std::vector{one, two, three}, 6),
             "rank 1 (host b, pid 77)  cpu:0  backward of step 37  for 11.2 s\n"
-            "rank 2 (host b, pid 78)  phases not known\n"
+            "rank 2 (host b, pid 78)  phases unknown\n"
             "rank 3 (host b, pid 79)  done");
   one.rows[0].phase = Phase::idle;
   EXPECT_EQ(table_text(std::vector{one}, 6),

@@ -42,7 +42,10 @@ class VirtualRun {
     for (Node& node : nodes_) {
       if (&node == &nodes_[at(rank)] || (rank != 0 && &node != &nodes_[0])) continue;
       deliver(node);
-      node.logic->lost(rank, "ended without a word (killed?)", now_);
+      node.logic->lost(rank,
+                       "ended without an error message, so it was probably killed (see its log, or "
+                       "dmesg on its host)",
+                       now_);
     }
   }
   void cut(int rank) { nodes_[at(rank)].cut = true; }
@@ -162,9 +165,10 @@ TEST(WatchLogic, ADeadRankIsNamedWithItsLastPlace) {
   run.kill(2);
   run.go(0.2);
   for (int rank : {0, 1}) {
-    EXPECT_EQ(run.verdict(rank).text, name_of(2) +
-                                          " ended without a word (killed?); last seen at "
-                                          "step 37: cpu:0 in forward");
+    EXPECT_EQ(run.verdict(rank).text,
+              name_of(2) +
+                  " ended without an error message, so it was probably killed (see its log, or "
+                  "dmesg on its host); last seen at step 37: cpu:0 in forward");
     EXPECT_EQ(run.verdict(rank).rank, 2);
   }
 }
@@ -177,7 +181,9 @@ TEST(WatchLogic, WithoutRankZeroTheOthersDecideForThemselves) {
   run.kill(0);
   run.go(0.2);
   for (int rank : {1, 2})
-    EXPECT_THAT(run.verdict(rank).text, HasSubstr(name_of(0) + " ended without a word (killed?)"));
+    EXPECT_THAT(run.verdict(rank).text,
+                HasSubstr(name_of(0) + " ended without an error message, so it was probably killed "
+                                       "(see its log, or dmesg on its host)"));
   EXPECT_THAT(run.verdict(2).text,
               HasSubstr("; " + name_of(2) + " was at step 37: cpu:0 in forward"));
   EXPECT_THAT(run.verdict(2).table, HasSubstr(name_of(2) + "  cpu:0  forward of step 37"));
@@ -193,7 +199,7 @@ TEST(WatchLogic, AStoppedRankIsNamedAndEndsWhenItWakes) {
   double seconds = run.until_verdict(0);
   EXPECT_GE(seconds, 9);  // from its last beat
   EXPECT_LE(seconds, 10.3);
-  EXPECT_THAT(run.verdict(0).text, HasSubstr(name_of(1) + " has been silent for 10."));
+  EXPECT_THAT(run.verdict(0).text, HasSubstr(name_of(1) + " has sent no sign of life for 10."));
   EXPECT_THAT(run.verdict(0).text, HasSubstr("last seen at step 37: cpu:0 waiting"));
   EXPECT_FALSE(run.logic(0).settled(run.now())) << "it has not heard";
   run.go(1.1);
@@ -211,11 +217,12 @@ TEST(WatchLogic, AStoppedRankZeroEndsByTheOthersWord) {
   EXPECT_LE(run.until_verdict(1), 10.3);
   EXPECT_LE(run.until_verdict(2), 1);
   for (int rank : {1, 2})
-    EXPECT_THAT(run.verdict(rank).text, HasSubstr(name_of(0) + " has been silent for 10."));
+    EXPECT_THAT(run.verdict(rank).text,
+                HasSubstr(name_of(0) + " has sent no sign of life for 10."));
   run.go(5);
   run.wake(0);
   run.go(0.1);
-  EXPECT_THAT(run.verdict(0).text, HasSubstr(name_of(0) + " has been silent for 10."));
+  EXPECT_THAT(run.verdict(0).text, HasSubstr(name_of(0) + " has sent no sign of life for 10."));
 }
 
 TEST(WatchLogic, AProcessStoppedAloneGoesOn) {
@@ -237,8 +244,8 @@ TEST(WatchLogic, ACutLinkEndsBothSides) {
   run.cut(2);
   EXPECT_LE(run.until_verdict(0), 10.3);
   EXPECT_LE(run.until_verdict(2), 1);
-  EXPECT_THAT(run.verdict(0).text, HasSubstr(name_of(2) + " has been silent"));
-  EXPECT_THAT(run.verdict(2).text, HasSubstr(name_of(0) + " has been silent"));
+  EXPECT_THAT(run.verdict(0).text, HasSubstr(name_of(2) + " has sent no sign of life"));
+  EXPECT_THAT(run.verdict(2).text, HasSubstr(name_of(0) + " has sent no sign of life"));
   run.go(0.1);
   EXPECT_EQ(run.verdict(1).text, run.verdict(0).text);
 }
@@ -303,7 +310,7 @@ TEST(WatchLogic, TheEndOfARankThatReportedAConsequenceIsNoCause) {
   run.go(0.1);
   run.kill(2);
   run.go(0.1);
-  EXPECT_THAT(run.verdict(0).text, HasSubstr(name_of(2) + " ended without a word"));
+  EXPECT_THAT(run.verdict(0).text, HasSubstr(name_of(2) + " ended without an error message"));
 }
 
 TEST(WatchLogic, ARankThatRankZeroDoesNotAnswerSettlesWithItsOwnFailure) {
@@ -327,7 +334,7 @@ TEST(WatchLogic, ADeadlockWithoutACulpritEnds) {
   double seconds = run.until_verdict(0);
   EXPECT_GE(seconds, 12);
   EXPECT_LE(seconds, 13.3);  // a beat late
-  EXPECT_THAT(run.verdict(0).text, HasSubstr("all ranks wait on each other in step 37 for 12."));
+  EXPECT_THAT(run.verdict(0).text, HasSubstr("all ranks wait for each other in step 37 for 12."));
   EXPECT_THAT(run.verdict(0).table, HasSubstr(name_of(1) + "  cpu:0  idle in step 37"));
 }
 

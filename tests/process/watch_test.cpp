@@ -160,9 +160,10 @@ TEST(Watch, ADeadRankIsNamedWithItsLastPlace) {
   send_to(sockets[1], beat);
   sockets[1] = Socket();
   Failure verdict = zero->verdict();
-  EXPECT_EQ(verdict.text, name_of(2) +
-                              " ended without a word (killed?); last seen at step 37: "
-                              "cpu:0 in backward");
+  EXPECT_EQ(verdict.text,
+            name_of(2) +
+                " ended without an error message, so it was probably killed (see its log, or dmesg "
+                "on its host); last seen at step 37: cpu:0 in backward");
   EXPECT_EQ(verdict.rank, 2);
   EXPECT_EQ(next_word(sockets[0]).failure.text, verdict.text);
 }
@@ -170,7 +171,9 @@ TEST(Watch, ADeadRankIsNamedWithItsLastPlace) {
 TEST(Watch, WithoutRankZeroARankDecidesForItself) {
   auto [one, sockets] = member_among_sockets(1, {0});
   sockets[0] = Socket();
-  EXPECT_THAT(one->verdict().text, HasSubstr(name_of(0) + " ended without a word (killed?)"));
+  EXPECT_THAT(one->verdict().text,
+              HasSubstr(name_of(0) + " ended without an error message, so it was probably killed "
+                                     "(see its log, or dmesg on its host)"));
   EXPECT_EQ(one->watch->fail(named(1, "lost rank 0", true)).rank, 0);
 }
 
@@ -178,7 +181,8 @@ TEST(Watch, ASilentRankIsNamedOnEitherSideOfALink) {
   for (int rank : {0, 1}) {
     auto [member, sockets] = member_among_sockets(rank, {1 - rank});
     member->watch->watch(nullptr, kShort);
-    EXPECT_THAT(member->verdict().text, HasSubstr(name_of(1 - rank) + " has been silent for "));
+    EXPECT_THAT(member->verdict().text,
+                HasSubstr(name_of(1 - rank) + " has sent no sign of life for "));
   }
 }
 
@@ -280,7 +284,8 @@ TEST(Watch, LeavingEndsWithTheRun) {
   sockets[0] = Socket();  // no failure: it was done
   sockets[1] = Socket();
   zero->watch->leave();
-  EXPECT_THAT(zero->watch->failure()->text, HasSubstr(name_of(2) + " ended without a word"));
+  EXPECT_THAT(zero->watch->failure()->text,
+              HasSubstr(name_of(2) + " ended without an error message"));
 }
 
 TEST(Watch, AProcessThatHangsIsAbandonedOnceAfterItsGrace) {

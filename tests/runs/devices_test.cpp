@@ -21,11 +21,11 @@ TEST_P(Devices, OneHashOnAnyNumberOfThem) {
     EXPECT_EQ(output.code, 0) << output.err;
     return printed_hash(output);
   };
-  std::string one = run("one", {"devices=cpu:1"});
-  EXPECT_EQ(run("two", {"devices=cpu:2"}), one);
+  std::string one = run("one", {"devices=1xcpu"});
+  EXPECT_EQ(run("two", {"devices=2xcpu"}), one);
   EXPECT_EQ(run("three", {"devices=[cpu:0, cpu:1, cpu:2]"}), one);
-  EXPECT_EQ(run("four", {"devices=cpu:4"}), one);
-  EXPECT_EQ(run("updated_elsewhere", {"devices=cpu:2", "parameter_device=cpu:1"}), one);
+  EXPECT_EQ(run("four", {"devices=4xcpu"}), one);
+  EXPECT_EQ(run("updated_elsewhere", {"devices=2xcpu", "parameter_device=cpu:1"}), one);
   EXPECT_EQ(folder.summary("three")["devices"], Json::parse(R"(["cpu:0", "cpu:1", "cpu:2"])"));
   EXPECT_EQ(curve(folder.metrics("three")), curve(folder.metrics("one")));
   EXPECT_NE(run("another_seed", {"seed=8"}), one);  // the hash tells runs apart

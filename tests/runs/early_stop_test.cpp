@@ -67,8 +67,8 @@ TEST_F(EarlyStopRun, EndsRegularlyAndSaysWhy) {
   EXPECT_THAT(listener.evaluated, ElementsAre(4, 8, 12, 16));
   ASSERT_EQ(listener.notes.size(), 1u);
   EXPECT_THAT(listener.notes[0],
-              testing::MatchesRegex("stopped early at step 16: the last 3 evaluations did not "
-                                    "improve accuracy; the best was that of step 4: .*%"));
+              testing::MatchesRegex("stopped early at step 16: 3 evaluations in a row did not "
+                                    "improve accuracy; the best was at step 4: .*%"));
   EXPECT_EQ(folder_.checkpoints("early").back(), 16);
   EXPECT_TRUE(std::filesystem::exists(folder_.checkpoint("early", 4)));  // the best
 }
@@ -149,7 +149,8 @@ TEST_F(EarlyStopRun, WarnsOnceOfALossThatExplodes) {
   config.early_stop.patience = 0;
   run("wild", wild);
   ASSERT_EQ(wild.warnings.size(), 1u);
-  EXPECT_THAT(wild.warnings[0], testing::HasSubstr("the run diverges; lower optimizer.lr"));
+  EXPECT_THAT(wild.warnings[0],
+              testing::HasSubstr("in the first training step; lower optimizer.lr"));
 }
 
 }  // namespace

@@ -63,10 +63,10 @@ TEST_P(EveryModel, EndsWithOneHash) {
                        "ema.decay=0.9", "schedule.name=constant"} +
                  GetParam().words;
   std::string hash, loss;
-  for (const Words& hosts : std::vector<Words>{{"devices=cpu:1"},
-                                               {"devices=cpu:2"},
-                                               {"devices=cpu:4"},
-                                               {"devices=cpu:1", "--processes", "2"}}) {
+  for (const Words& hosts : std::vector<Words>{{"devices=1xcpu"},
+                                               {"devices=2xcpu"},
+                                               {"devices=4xcpu"},
+                                               {"devices=1xcpu", "--processes", "2"}}) {
     Output output = trainer(folder.run("run", course + hosts + Words{"--overwrite"}));
     ASSERT_EQ(output.code, 0) << output.err;
     std::string validation = folder.summary("run")["val"].dump();

@@ -78,7 +78,7 @@ TEST_F(OneProcess, ADeviceThreadThatThrowsIsNamed) {
 
 TEST_F(OneProcess, AnErrorOfTheDataKeepsItsCodeAndItsWords) {
   Fault fault = {.rank = 0, .phase = "data", .kind = "error", .step = 7};
-  Output output = Ranks(start(1, "run", {"devices=cpu:2"}, fault)).finish()[0];
+  Output output = Ranks(start(1, "run", {"devices=2xcpu"}, fault)).finish()[0];
   EXPECT_EQ(output.code, 4) << output.err;
   EXPECT_EQ(output.last_error_line(), "error[4]: made to fail");
 }
@@ -118,7 +118,7 @@ TEST_F(FaultCases, ARunThatDivergesIsToldOnce) {
   auto outputs = Ranks(start(3, "run", {"optimizer.lr=1e30"})).finish();
   for (const Output& output : outputs) EXPECT_EQ(output.code, 7) << output.err;
   EXPECT_THAT(outputs[0].last_error_line(),
-              MatchesRegex("error\\[7\\]: step [0-9]+: the loss is .*"));
+              MatchesRegex("error\\[7\\]: step [0-9]+: the run diverged: the loss is .*"));
   EXPECT_EQ(count(outputs[0].err, "error["), 1);
   EXPECT_EQ(outputs[1].err + outputs[2].err, "");
 }

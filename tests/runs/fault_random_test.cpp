@@ -70,7 +70,7 @@ class RandomFaults : public testing::TestWithParam<int> {
     if (fault.phase == "forward" || fault.phase == "backward") fault.after = draw(2);
     bool hangs = fault.kind == "stall" || fault.kind == "stop";
     start.words = words("run", model,
-                        Words{"strategy=" + strategy, fmt::format("devices=cpu:{}", 1 + draw(2))} +
+                        Words{"strategy=" + strategy, fmt::format("devices={}xcpu", 1 + draw(2))} +
                             limits(hangs ? kStepLimit : 100));
     return start;
   }

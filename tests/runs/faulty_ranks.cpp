@@ -140,8 +140,8 @@ void expect_named(const std::string& line, const Fault& fault, const std::string
       {"throw", "), " + place + ": made to fail"},
       {"stall",
        "), " + place.substr(0, comma) + ": no progress in " + place.substr(comma + 2) + " for "},
-      {"kill", ") ended without a word"},
-      {"stop", ") has been silent for"}};
+      {"kill", ") ended without an error message"},
+      {"stop", ") has sent no sign of life for"}};
   EXPECT_THAT(line, HasSubstr(reasons.at(fault.kind)));
 }
 

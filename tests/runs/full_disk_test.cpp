@@ -53,9 +53,8 @@ TEST(FullDisk, TrainingGoesOnAndTheEndIsCodeFive) {
   program.signal(SIGTERM);
   Output output = program.finish();
   EXPECT_EQ(output.code, 5);
-  EXPECT_THAT(output.err,
-              ContainsRegex("warning: checkpoint of step 5 could not be written: cannot "
-                            "write .*step_00000005.h5.tmp: File too large"));
+  EXPECT_THAT(output.err, ContainsRegex("warning: the checkpoint of step 5 could not be written: "
+                                        "cannot write .*step_00000005.h5.tmp: File too large"));
   EXPECT_THAT(output.last_error_line(),
               HasSubstr("error[5]: the last checkpoint, of step 12, could not be written: "));
   EXPECT_EQ(printed_hash(output), straight);

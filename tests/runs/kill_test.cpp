@@ -36,7 +36,7 @@ class RandomKills : public testing::TestWithParam<KillCase> {
     for (int i = 0; i < 3; ++i) {
       std::filesystem::remove_all(folder_ / "straight");
       auto begin = Clock::now();
-      output = trainer(words("straight", "cpu:1"));
+      output = trainer(words("straight", "1xcpu"));
       EXPECT_EQ(output.code, 0) << output.err;
       Seconds life = Clock::now() - begin;
       life_ = i == 0 ? life : std::min(life_, life);
@@ -75,7 +75,7 @@ class RandomKills : public testing::TestWithParam<KillCase> {
     expect_ascending(folder_.metrics("run"));
   }
 
-  std::string next_devices() { return ++runs_ % 2 == 0 ? "cpu:1" : "cpu:2"; }
+  std::string next_devices() { return ++runs_ % 2 == 0 ? "1xcpu" : "2xcpu"; }
 
   RunFolder folder_;
   RandomStream random_{2024, Purpose::initialize};

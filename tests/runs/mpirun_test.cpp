@@ -34,7 +34,7 @@ const std::vector<Model> kModels = {{"mlp_fp32", kMlp}, {"batch_norm_cnn_bf16", 
 const std::vector<std::string> kStrategies = {"parameter_device", "mirrored", "sharded"};
 
 std::string devices_word(int count) {
-  return "devices=cpu:" + std::to_string(count);
+  return "devices=" + std::to_string(count) + "xcpu";
 }
 
 // mpirun's, with more ranks than cores and as root in a container. What Open MPI never frees is in
@@ -264,7 +264,7 @@ TEST_F(Contradictions, WithinTorchrunsVariables) {
   expect_refused(Words{"RANK=2", "WORLD_SIZE=2"} + alone, "RANK=2 and WORLD_SIZE=2 contradict");
   expect_refused(Words{"WORLD_SIZE=2"} + alone, "WORLD_SIZE=2 is set, but RANK is not");
   expect_refused(Words{"RANK=0", "WORLD_SIZE=2"} + alone, "MASTER_ADDR is not");
-  expect_refused(Words{"RANK=0", "WORLD_SIZE=two", "MASTER_ADDR=::1"} + alone, "is no number");
+  expect_refused(Words{"RANK=0", "WORLD_SIZE=two", "MASTER_ADDR=::1"} + alone, "is not a number");
   expect_refused(torchrun(0, 2, "70000"), "MASTER_PORT=70000 is no port");
 }
 
@@ -315,7 +315,7 @@ TEST_F(Disagreements, AnotherConfig) {
                      "towers: 8 on rank 0, 4 on rank 1");
   expect_all_refused(
       {torchrun(0, 2, port) + run(), torchrun(1, 2, port) + folder_.run("another", kCourse + kMlp)},
-      "all ranks need the same config");
+      "start all ranks with the same config");
   EXPECT_FALSE(fs::exists(folder_ / "another"));
 }
 

@@ -122,14 +122,14 @@ TEST_F(Predict, FilesThatCannotBeReadEndItOrAreLeftOut) {
     Output stopped = predict({good, word});
     EXPECT_EQ(stopped.code, 4);
     EXPECT_THAT(stopped.last_error_line(), StartsWith("error[4]: " + word + ": "));
-    EXPECT_THAT(stopped.err, HasSubstr("leave such inputs out by --on-error skip"));
+    EXPECT_THAT(stopped.err, HasSubstr("add --on-error skip to leave such inputs out"));
   }
   fs::path file = folder_ / "out.json";
   Output skipped = predict(
       {bad, good, missing, "--on-error", "skip", "--format", "json", "--to", file.string()});
   EXPECT_EQ(skipped.code, 0) << skipped.err;
-  EXPECT_THAT(skipped.err, HasSubstr("warning: " + bad + ": 10 bytes that are neither JPEG nor"));
-  EXPECT_THAT(skipped.err, HasSubstr("warning: " + missing + ": no such file"));
+  EXPECT_THAT(skipped.err, HasSubstr("warning: " + bad + ": its 10 bytes that are neither JPEG nor"));
+  EXPECT_THAT(skipped.err, HasSubstr("warning: " + missing + ": there is no such file"));
   EXPECT_THAT(skipped.err, HasSubstr("warning: 2 inputs left out\n"));
   Json rows = Json::parse(bytes_of(file));
   ASSERT_EQ(rows.size(), 1u);
@@ -137,7 +137,7 @@ TEST_F(Predict, FilesThatCannotBeReadEndItOrAreLeftOut) {
   EXPECT_EQ(rows[0]["row"], 0);
   EXPECT_THAT(predict({good}).out, HasSubstr("/a,\"\"b\"\".png\",0,"));
   EXPECT_EQ(predict({bad, "--on-error=skip", "--log-level=error"}).err,
-            "error[4]: none of the inputs could be read\n");
+            "error[4]: none of the inputs could be read; the warnings above say why\n");
 }
 
 TEST_F(Predict, TablesNeedTheirFeaturesOnly) {
@@ -155,7 +155,7 @@ TEST_F(Predict, TablesNeedTheirFeaturesOnly) {
   std::string mine = (folder_ / "mine.csv").string();
   Output output = predict({mine});
   ASSERT_EQ(output.code, 0) << output.err;
-  EXPECT_THAT(output.err, HasSubstr("not read, as the model does not use them: 'note'"));
+  EXPECT_THAT(output.err, HasSubstr("columns that the model does not use are ignored: 'note'"));
   auto some = lines_of(output.out), all = lines_of(predict({(folder_ / "all.csv").string()}).out);
   ASSERT_EQ(some.size(), 4u);
   ASSERT_EQ(all.size(), 61u);
@@ -165,7 +165,7 @@ TEST_F(Predict, TablesNeedTheirFeaturesOnly) {
   }
   Output own = predict({mine, "--to", mine});
   EXPECT_EQ(own.code, 2);
-  EXPECT_THAT(own.err, HasSubstr("mine.csv is one of the inputs; write somewhere else"));
+  EXPECT_THAT(own.err, HasSubstr("mine.csv is one of the inputs; choose another file"));
   EXPECT_EQ(bytes_of(mine), features);
   std::ofstream(mine) << "width,height\n1,2\n1,x\n";
   Output broken = predict({mine});
@@ -225,7 +225,7 @@ TEST_F(Predict, PicturesAreNamedAfterTheirInputs) {
   std::string before = bytes_of(folder_ / "in/x.png");
   Output over = predict({in, "--to", in});
   EXPECT_EQ(over.code, 2);
-  EXPECT_THAT(over.err, HasSubstr("is one of the inputs; write somewhere else"));
+  EXPECT_THAT(over.err, HasSubstr("is one of the inputs; choose another file"));
   EXPECT_EQ(bytes_of(folder_ / "in/x.png"), before);
 }
 
@@ -261,8 +261,9 @@ TEST_F(Predict, APromptMayComeFromAFile) {
   std::ofstream(prompt) << "\n";
   EXPECT_THAT(refusal(2, {"--prompt-file", prompt}), HasSubstr("the prompt is empty"));
   std::ofstream(prompt) << std::string((1 << 20) + 1, 'a');
-  EXPECT_THAT(refusal(4, {"--prompt-file", prompt}), HasSubstr("over 1048576 bytes"));
-  EXPECT_THAT(refusal(2, {prompt}), HasSubstr("goes on from text; give it by --prompt or"));
+  EXPECT_THAT(refusal(4, {"--prompt-file", prompt}), HasSubstr("is larger than 1048576 bytes"));
+  EXPECT_THAT(refusal(2, {prompt}),
+              HasSubstr("takes no input files; give the text to continue by --prompt or"));
 }
 
 TEST_F(Predict, TokensBecomeText) {
@@ -286,13 +287,14 @@ TEST_F(Predict, SaysWhatItCannotDo) {
     EXPECT_EQ(output.code, code) << output.out;
     return output.err;
   };
-  EXPECT_THAT(refusal(2, {"--prompt", "x"}), HasSubstr("--prompt is for language models"));
+  EXPECT_THAT(refusal(2, {"--prompt", "x"}), HasSubstr("--prompt works with language models only"));
   EXPECT_THAT(refusal(2, {"--prompt-file", "x"}),
-              HasSubstr("--prompt-file is for language models"));
-  EXPECT_THAT(refusal(2, {"--on-error", "skip"}), HasSubstr("give data.on_error=skip"));
+              HasSubstr("--prompt-file works with language models only"));
+  EXPECT_THAT(refusal(2, {"--on-error", "skip"}), HasSubstr("set data.on_error=skip"));
   EXPECT_THAT(refusal(2, {"--on-error", "maybe", "x"}), HasSubstr("--on-error"));
-  EXPECT_THAT(refusal(4, {"x"}), HasSubstr("x: no such file or folder"));
-  EXPECT_THAT(refusal(4, {"./data.pth=x"}), HasSubstr("./data.pth=x: no such file or folder"));
+  EXPECT_THAT(refusal(4, {"x"}), HasSubstr("x: there is no such file or folder"));
+  EXPECT_THAT(refusal(4, {"./data.pth=x"}),
+              HasSubstr("./data.pth=x: there is no such file or folder"));
   EXPECT_THAT(refusal(3, {"--device", "cuda:0"}), HasSubstr("cuda:0"));
   EXPECT_THAT(refusal(2, {"--format", "xml"}), HasSubstr("--format"));
   EXPECT_THAT(refusal(2, {"data.pth=x"}), HasSubstr("did you mean 'data.path'"));

@@ -60,17 +60,27 @@ TEST_P(ResumeRefusals, LeaveTheRunAsItWas) {
 INSTANTIATE_TEST_SUITE_P(
     Trainer, ResumeRefusals,
     testing::Values(
-        Refusal{"NeitherResumedNorOverwritten", {}, 2, "is not empty; go on with --resume auto"},
-        Refusal{"AnotherSeed", {"--resume", "auto", "--seed", "8"}, 2, "seed: 8 but the run of"},
-        Refusal{"OtherTowers", {"--resume", "auto", "towers=2"}, 2, "towers: 2 but the run of"},
-        Refusal{"AnotherBatch", {"--resume", "auto", "batch_size=4"}, 2, "batch_size: 4 but the"},
-        Refusal{"OtherThreads", {"--resume", "auto", "tower_threads=2"}, 2, "tower_threads: 2 but"},
-        Refusal{"AnotherModel", {"--resume", "auto", "model.hidden=[17]"}, 5, "of another model?"},
-        Refusal{"AnotherKindOfModel", {"--resume", "auto", "model.name=cnn"}, 5, "another model?"},
+        Refusal{"NeitherResumedNorOverwritten",
+                {},
+                2,
+                "is not empty; continue the run with --resume auto"},
+        Refusal{"AnotherSeed", {"--resume", "auto", "--seed", "8"}, 2, "seed: 8, but the run of"},
+        Refusal{"OtherTowers", {"--resume", "auto", "towers=2"}, 2, "towers: 2, but the run of"},
+        Refusal{"AnotherBatch", {"--resume", "auto", "batch_size=4"}, 2, "batch_size: 4, but the"},
+        Refusal{
+            "OtherThreads", {"--resume", "auto", "tower_threads=2"}, 2, "tower_threads: 2, but"},
+        Refusal{"AnotherModel",
+                {"--resume", "auto", "model.hidden=[17]"},
+                5,
+                "use the config of its run, or another checkpoint"},
+        Refusal{"AnotherKindOfModel",
+                {"--resume", "auto", "model.name=cnn"},
+                5,
+                "use the config of its run, or another checkpoint"},
         Refusal{"AnotherOptimizer",
                 {"--resume", "auto", "optimizer.name=adam"},
                 5,
-                "no optimizer state 'm'; was it of another optimizer?"},
+                "no optimizer state 'm'; use the optimizer of its run"},
         Refusal{"NoSuchCheckpoint", {"--resume", "nowhere.h5"}, 5, "nowhere.h5: nothing is there"},
         Refusal{"NoCheckpoint", {"--resume", TRAINER_PROGRAM}, 5, "is not a Spire checkpoint"},
         Refusal{"OverwriteWithoutData", {"--overwrite", "data.path=/nowhere"}, 4, "/nowhere/train"},
@@ -88,23 +98,24 @@ TEST_P(StartRefusals, MakeNoDirectory) {
 INSTANTIATE_TEST_SUITE_P(
     Trainer, StartRefusals,
     testing::Values(
-        Refusal{"Gpu", {"devices=cuda:0"}, 3, "cuda:0: no CUDA device: "},
-        Refusal{"HalfPrecision", {"precision=fp16"}, 3, "precision: fp16 has no CPU"},
+        Refusal{"Gpu", {"devices=cuda:0"}, 3, "cuda:0: no CUDA device is available: "},
+        Refusal{"HalfPrecision", {"precision=fp16"}, 3, "precision: fp16 is not supported on CPUs"},
         Refusal{"NoData", {"data.path=/nowhere"}, 4, "/nowhere/train-images"},
-        Refusal{"DevicesWithoutTowers", {"devices=cpu:8"}, 2, "8 devices but only 4 towers"},
+        Refusal{"DevicesWithoutTowers", {"devices=8xcpu"}, 2, "8 devices but only 4 towers"},
         Refusal{"NothingLeft",
                 {"batch_size=100", "data.last_batch=drop"},
                 2,
-                "data.last_batch: drop leaves nothing"},
+                "data.last_batch: drop leaves no batch"},
         Refusal{"TooLittleMemory",
                 {"memory.limit=10KiB"},
                 6,
-                "memory.limit leaves 10.0 KiB of 10.0 KiB; set memory.limit: "},
-        Refusal{"NoAmountOfMemory", {"memory.limit=much"}, 2, "memory.limit: 'much' is no amount"},
+                "memory.limit allows 10.0 KiB, of which 0 B is in use; set memory.limit: "},
+        Refusal{
+            "NoAmountOfMemory", {"memory.limit=much"}, 2, "memory.limit: 'much' is not an amount"},
         Refusal{"NoSuchParameterDevice",
                 {"parameter_device=cpu:5"},
                 2,
-                "parameter_device: cpu:5 is none of the run's devices (cpu:0)"}),
+                "parameter_device: cpu:5 is not one of the run's devices; use one of cpu:0"}),
     [](const auto& test) { return test.param.name; });
 
 TEST(OutputDirectory, AFileInItsPlaceIsRefused) {
@@ -121,7 +132,7 @@ TEST(Divergence, EndsWithCodeSevenAndSaysWhatToDo) {
   Output output = trainer(words);
   EXPECT_EQ(output.code, 7);
   EXPECT_THAT(output.last_error_line(),
-              testing::ContainsRegex("step [0-9]+: the loss is -?(inf|nan)"));
+              testing::ContainsRegex("step [0-9]+: the run diverged: the loss is (-?inf|nan)"));
   EXPECT_THAT(output.last_error_line(), HasSubstr("lower optimizer.lr"));
   EXPECT_EQ(folder.summary("run")["exit"], 7);
   EXPECT_THAT(folder.summary("run")["stopped_by"].get<std::string>(), HasSubstr("the loss is"));

@@ -73,14 +73,14 @@ TEST_P(ResumeAfterKill, EndsLikeAStraightRun) {
 
 INSTANTIATE_TEST_SUITE_P(
     Trainer, ResumeAfterKill,
-    testing::Values(ResumeCase{"MlpInTheFirstEpoch", kMlp, 1, 1, "cpu:1"},
-                    ResumeCase{"MlpMidEpoch", kMlp, 1, 13, "cpu:2"},
-                    ResumeCase{"MlpAtTheEnd", kMlp, 3, 25, "cpu:1"},
-                    ResumeCase{"CnnMidEpoch", kCnn, 1, 7, "cpu:1"},
-                    ResumeCase{"CnnMidEpochOnTwoDevices", kCnn, 3, 12, "cpu:2"},
-                    ResumeCase{"CnnBetweenEpochs", kCnn, 1, 20, "cpu:2"},
-                    ResumeCase{"ResnetMidEpoch", kResnet, 3, 9, "cpu:1"},
-                    ResumeCase{"ResnetMidEpochOnTwoDevices", kResnet, 1, 14, "cpu:2"}),
+    testing::Values(ResumeCase{"MlpInTheFirstEpoch", kMlp, 1, 1, "1xcpu"},
+                    ResumeCase{"MlpMidEpoch", kMlp, 1, 13, "2xcpu"},
+                    ResumeCase{"MlpAtTheEnd", kMlp, 3, 25, "1xcpu"},
+                    ResumeCase{"CnnMidEpoch", kCnn, 1, 7, "1xcpu"},
+                    ResumeCase{"CnnMidEpochOnTwoDevices", kCnn, 3, 12, "2xcpu"},
+                    ResumeCase{"CnnBetweenEpochs", kCnn, 1, 20, "2xcpu"},
+                    ResumeCase{"ResnetMidEpoch", kResnet, 3, 9, "1xcpu"},
+                    ResumeCase{"ResnetMidEpochOnTwoDevices", kResnet, 1, 14, "2xcpu"}),
     [](const auto& test) { return test.param.name; });
 
 class ResumeChecks : public testing::Test {
@@ -159,8 +159,9 @@ TEST_F(ResumeChecks, WhatIsBeyondTheEndIsSaid) {
   std::string hash = printed_hash(run("run", {"steps=14"}));
   Output output = run("run", {"steps=9", "--resume", "auto"});
   EXPECT_EQ(output.code, 0);
-  EXPECT_THAT(output.err, HasSubstr("warning: nothing is left to train: the checkpoint is of step "
-                                    "14, the run ends at 9"));
+  EXPECT_THAT(output.err,
+              HasSubstr("warning: nothing is left to train: the checkpoint is of step 14, and the "
+                        "run ends at step 9; set more epochs or steps to train on"));
   EXPECT_EQ(printed_hash(output), hash);
 }
 

@@ -72,7 +72,7 @@ Words RunFolder::run(const std::string& name, const Words& more) const {
                  "batch_size=8",
                  "towers=4",
                  "tower_threads=1",
-                 "devices=cpu:1",
+                 "devices=1xcpu",
                  "log.every_steps=1"};
   return words + more;
 }

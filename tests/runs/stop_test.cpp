@@ -46,7 +46,7 @@ TEST_P(StopBy, SavesACheckpointAndGoesOnLikeAStraightRun) {
   EXPECT_EQ(folder.checkpoints("stopped").back(), step);
 
   Output straight = trainer(words("straight", step + 13));
-  Output resumed = trainer(words("stopped", step + 13, {"--resume", "auto", "devices=cpu:2"}));
+  Output resumed = trainer(words("stopped", step + 13, {"--resume", "auto", "devices=2xcpu"}));
   EXPECT_EQ(resumed.code, 0) << resumed.err;
   EXPECT_EQ(printed_hash(resumed), printed_hash(straight));
   EXPECT_EQ(curve(folder.metrics("stopped")), curve(folder.metrics("straight")));

@@ -59,14 +59,14 @@ TEST_F(Streams, QuietLeavesTheResults) {
 TEST_F(Streams, CheckSaysThatAllIsInOrderAndWritesNothing) {
   Output output = trainer(words("run", {"--check"}));
   EXPECT_EQ(output.code, 0) << output.err;
-  EXPECT_EQ(output.out, "config, data and devices are in order\n");
+  EXPECT_EQ(output.out, "config, data and devices are good\n");
   EXPECT_EQ(output.err, "");
   EXPECT_FALSE(std::filesystem::exists(folder / "run"));
 }
 
 TEST_F(Streams, EvalRepeatsTheRunsLastEvaluation) {
   ASSERT_EQ(trainer(words("run")).code, 0);
-  Words at_end = {"--checkpoint", folder.checkpoint("run", 12), "devices=cpu:2"};
+  Words at_end = {"--checkpoint", folder.checkpoint("run", 12), "devices=2xcpu"};
   Output output = trainer(Words{"eval"} + words("run", at_end));
   ASSERT_EQ(output.code, 0) << output.err;
   Json val = folder.summary("run")["val"];
@@ -77,7 +77,7 @@ TEST_F(Streams, EvalRepeatsTheRunsLastEvaluation) {
 }
 
 TEST_F(Streams, PlanPrintsTheBytesOfEachDevice) {
-  Output output = trainer(Words{"plan"} + words("run", {"devices=cpu:2"}));
+  Output output = trainer(Words{"plan"} + words("run", {"devices=2xcpu"}));
   EXPECT_EQ(output.code, 0) << output.err;
   for (const char* kind : {"weights", "gradients", "optimizer", "activations", "workspace"})
     EXPECT_THAT(output.out, HasSubstr(kind));

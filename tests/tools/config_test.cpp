@@ -29,15 +29,15 @@ TEST(PrintConfig, WarnsOfKeysThatMeanNothing) {
   Output output = trainer({"--print-config", "optimizer.name=sgd", "optimizer.beta1=0.5"});
   EXPECT_EQ(output.code, 0);
   EXPECT_EQ(output.err,
-            "warning: command line: optimizer.beta1 is not used with optimizer.name sgd, only with "
-            "adam, adamw, lamb\n");
+            "warning: command line: optimizer.beta1 is not used with optimizer.name: sgd, only "
+            "with adam, adamw, lamb\n");
 }
 
 TEST(PrintConfig, IsAConfigItself) {
   TemporaryFolder folder;
-  Output first = trainer({"--print-config", "devices=cpu:2", "towers=4", "output=a: b"});
+  Output first = trainer({"--print-config", "devices=2xcpu", "towers=4", "output=a: b"});
   ASSERT_EQ(first.code, 2) << "an unquoted colon is a map";
-  first = trainer({"--print-config", "devices=cpu:2", "towers=4", "--output", "a: b"});
+  first = trainer({"--print-config", "devices=2xcpu", "towers=4", "--output", "a: b"});
   ASSERT_EQ(first.code, 0) << first.err;
   Output second = trainer({"--config", folder.write("printed.yaml", first.out), "--print-config"});
   EXPECT_EQ(second.code, 0) << second.err;
@@ -117,7 +117,7 @@ TEST(BrokenConfig, BadSeedAndOutputOptionsAreConfigErrors) {
   Output output = trainer({"--seed", "-1", "--output", ""});
   EXPECT_EQ(output.code, 2);
   EXPECT_THAT(output.err, HasSubstr("command line: seed: "));
-  EXPECT_THAT(output.err, HasSubstr("command line: output: is empty"));
+  EXPECT_THAT(output.err, HasSubstr("command line: output: the value is empty"));
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ class DatasetTool : public testing::Test {
 TEST_F(DatasetTool, TheConvertedFileTrainsTheSameModel) {
   Output converted = convert();
   ASSERT_EQ(converted.code, 0) << converted.err;
-  EXPECT_EQ(line_value(converted.out, "samples"), "250 samples to train on, 50 to test on");
+  EXPECT_EQ(line_value(converted.out, "samples"), "250 samples for training, 50 for testing");
   EXPECT_EQ(line_value(converted.out, "to read it"), "data.name=hdf5 data.path=" + target());
   Output before = trainer(data_.run("a"));
   Output after =
@@ -61,7 +61,7 @@ TEST_F(DatasetTool, InspectPrintsATable) {
   Output output = trainer(dataset("inspect", {"data={name: hdf5, path: " + target() + "}"}));
   EXPECT_EQ(output.code, 0) << output.err;
   EXPECT_THAT(output.out, ContainsRegex("columns +images +uint8 "));
-  EXPECT_THAT(output.out, HasSubstr("min 62, max 63, mean 62.5 samples a class"));
+  EXPECT_THAT(output.out, HasSubstr("min 62, max 63, mean 62.5 samples per class"));
   EXPECT_THAT(output.out, HasSubstr("train/images: uint8 (250, 8, 8, 1), no chunks, 16000 bytes"));
   EXPECT_THAT(output.out, ContainsRegex("on disk +both +[0-9.]+ KiB +1 file\n"));
   EXPECT_EQ(output.err, "");
@@ -93,14 +93,15 @@ TEST_F(DatasetTool, VerifyEndsWithFourWhereAByteIsFlipped) {
   EXPECT_EQ(bad.code, 4);
   EXPECT_THAT(bad.out, HasSubstr("bad: " + target() + ": train images, rows 0 to 249: "));
   EXPECT_EQ(bad.last_error_line(),
-            "error[4]: 0 bad samples and 1 wrong checksums; get an intact copy, or mend them");
+            "error[4]: the dataset has 1 wrong checksum; get an intact copy, or correct the "
+            "samples listed");
 }
 
 TEST_F(DatasetTool, WhatIsThereIsKept) {
   ASSERT_EQ(convert().code, 0);
   Output again = convert();
   EXPECT_EQ(again.code, 2);
-  EXPECT_THAT(again.last_error_line(), HasSubstr("out.h5: is there already"));
+  EXPECT_THAT(again.last_error_line(), HasSubstr("out.h5: exists already"));
   EXPECT_EQ(convert({"--overwrite"}).code, 0);
 }
 
@@ -109,7 +110,7 @@ TEST_F(DatasetTool, TextBecomesShards) {
   Output output = trainer(dataset("convert", {"data.name=tokens", "data.tokens.text=[" + text + "]",
                                               "--to", data_.folder / "shards"}));
   EXPECT_EQ(output.code, 0) << output.err;
-  EXPECT_EQ(line_value(output.out, "samples"), "900 tokens to train on, 100 to test on");
+  EXPECT_EQ(line_value(output.out, "samples"), "900 tokens for training, 100 for testing");
   EXPECT_EQ(file_text(data_.folder / "shards/vocabulary.txt"), "bytes\n");
 }
 
@@ -161,7 +162,7 @@ TEST_P(StoppedTool, GoesOnWithTheSameCommand) {
   EXPECT_EQ(stopped.code, GetParam() == SIGKILL ? 128 + SIGKILL : 75) << err;
   if (GetParam() != SIGKILL) {
     EXPECT_THAT(err, ContainsRegex("error\\[75\\]: stopped by a signal at [0-9]+ of 81 rows; "
-                                   "the same command goes on"));
+                                   "repeat the same command to continue"));
   }
   Output resumed = trainer(to("out.h5"));
   EXPECT_EQ(resumed.code, 0) << resumed.err;

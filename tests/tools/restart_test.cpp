@@ -117,7 +117,7 @@ TEST(Restart, GivesUpWhenTheLastTryFails) {
   EXPECT_EQ(output.code, 8);
   EXPECT_EQ(output.last_error_line(),
             "error[8]: gave up after 1 restart; the last: rank 1 was killed by signal 9 (Killed); "
-            "go on with --resume auto");
+            "continue with --resume auto");
 }
 
 TEST(Restart, ASignalMeanwhileStopsIt) {
@@ -130,7 +130,7 @@ TEST(Restart, ASignalMeanwhileStopsIt) {
   Output output = program.finish();
   EXPECT_EQ(output.code, 75);
   EXPECT_EQ(output.last_error_line(),
-            "error[75]: stopped by a signal before restart 1; go on with --resume auto");
+            "error[75]: stopped by a signal before restart 1; continue with --resume auto");
 }
 
 // A stopped rank gives no sign of life and cannot end: the others time out, and it is killed.

@@ -128,8 +128,8 @@ TEST(Eval, GivesTheMetricsOfTheRun) {
 TEST(Eval, IsTheSameForAnyDeviceCount) {
   SmallData data;
   ASSERT_EQ(trainer(data.run("run", {"towers=2"})).code, 0);
-  Output one = trainer(eval(data.run("run", {"towers=2", "devices=cpu:1"})));
-  Output two = trainer(eval(data.run("run", {"towers=2", "devices=cpu:2"})));
+  Output one = trainer(eval(data.run("run", {"towers=2", "devices=1xcpu"})));
+  Output two = trainer(eval(data.run("run", {"towers=2", "devices=2xcpu"})));
   ASSERT_EQ(one.code, 0) << one.err;
   EXPECT_EQ(one.out, two.out);
 }

@@ -88,8 +88,8 @@ TEST(Processes, AKilledRankEndsThemAllWithCodeEight) {
   Output output = program.finish();
   EXPECT_EQ(output.code, 8);
   EXPECT_EQ(output.last_error_line(),
-            "error[8]: rank 1 was killed by signal 9 (Killed); go on with --resume auto, or let "
-            "--max-restarts do it");
+            "error[8]: rank 1 was killed by signal 9 (Killed); continue with --resume auto, or "
+            "restart automatically with --max-restarts N");
   EXPECT_TRUE(std::ranges::all_of(ranks, gone));  // already, not within some time
   EXPECT_EQ(kill(-ranks[0], 0), -1);
 }

@@ -68,8 +68,8 @@ TEST(Train, TheEchoedConfigRepeatsTheRun) {
 
 TEST(Train, TowersOnOneDeviceOrTwoEndWithTheSameHash) {
   SmallData data;
-  Output one = trainer(data.run("one", {"towers=4", "devices=cpu:1"}));
-  Output two = trainer(data.run("two", {"towers=4", "devices=cpu:2"}));
+  Output one = trainer(data.run("one", {"towers=4", "devices=1xcpu"}));
+  Output two = trainer(data.run("two", {"towers=4", "devices=2xcpu"}));
   ASSERT_EQ(one.code, 0) << one.err;
   ASSERT_EQ(two.code, 0) << two.err;
   EXPECT_EQ(parameter_hash(one), parameter_hash(two));
@@ -111,7 +111,7 @@ TEST(Train, CheckValidatesWithoutTraining) {
   SmallData data;
   Output output = trainer(data.run("run", {"--check"}));
   EXPECT_EQ(output.code, 0) << output.err;
-  EXPECT_EQ(output.out, "config, data and devices are in order\n");
+  EXPECT_EQ(output.out, "config, data and devices are good\n");
   EXPECT_FALSE(fs::exists(data.output("run")));
   expect_error(trainer(data.run("run", {"--check", "data.path=/nonexistent"})), 4, "/nonexistent");
   expect_error(trainer(data.run("run", {"--check", "devices=cuda:99"})), 3, "cuda:99");
@@ -138,7 +138,7 @@ TEST(Plan, EstimatesAStepOnADescribedGpu) {
   EXPECT_THAT(output.out, HasSubstr("nothing was measured\n"));
   EXPECT_THAT(output.out, HasSubstr("step      all"));
   words[1] = "--gpu=h900";
-  expect_error(trainer(words), 2, "known: h100, a100, l4, rtx4090");
+  expect_error(trainer(words), 2, "must be one of: h100, a100, l4, rtx4090");
 }
 
 TEST(Plan, TellsWhetherItFitsTheLimit) {
@@ -162,7 +162,7 @@ TEST(Plan, ShowsWhatRecomputationSaves) {
   words.insert(words.begin(), "plan");
   Output output = trainer(words);
   EXPECT_EQ(output.code, 0) << output.err;
-  EXPECT_THAT(line_value(output.out, "recompute"), HasSubstr("of activations a tower"));
+  EXPECT_THAT(line_value(output.out, "recompute"), HasSubstr("of activations per tower"));
   EXPECT_THAT(line_value(output.out, "recompute"), HasSubstr("without"));
 }
 

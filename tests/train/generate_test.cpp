@@ -100,7 +100,9 @@ TEST(Generate, RefusesPromptsThatTheModelCannotRead) {
     return "";
   };
   EXPECT_THAT(refusal({}), HasSubstr("the prompt is empty"));
-  EXPECT_THAT(refusal({1, 5}), HasSubstr("token 5 of the prompt: the model knows 0 to 4"));
+  EXPECT_THAT(
+      refusal({1, 5}),
+      HasSubstr("token 5 of the prompt is not in the vocabulary of the model, which has 0 to 4"));
 }
 
 }  // namespace

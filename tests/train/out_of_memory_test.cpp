@@ -33,15 +33,11 @@ TEST(OutOfMemory, SaysWhatLacksAndPrintsTheTable) {
   shortage.asked = {{activations, 80 * gib}};
   shortage.free = 70 * gib;
   EXPECT_EQ(out_of_memory_text(shortage, {.can_recompute = true}),
-            "cuda:1: 80.0 GiB asked for activations; 70.0 GiB of its 80.0 GiB are free; set "
-            "memory.recompute: blocks, which trains the same bits in less memory\n"
-            "             planned    in use\n"
-            "weights      5.0 GiB    5.0 GiB\n"
-            "gradients    5.0 GiB    5.0 GiB\n"
-            "optimizer    5.0 GiB    0 B\n"
-            "activations  80.0 GiB   0 B\n"
-            "workspace    5.0 GiB    0 B\n"
-            "total        100.0 GiB  10.0 GiB");
+            "cuda:1: cannot allocate 80.0 GiB for activations; 70.0 GiB of its 80.0 GiB are free; "
+            "set memory.recompute: blocks, which gives the same bits with less memory\n            "
+            " planned    in use\nweights      5.0 GiB    5.0 GiB\ngradients    5.0 GiB    5.0 "
+            "GiB\noptimizer    5.0 GiB    0 B\nactivations  80.0 GiB   0 B\nworkspace    5.0 GiB   "
+            " 0 B\ntotal        100.0 GiB  10.0 GiB");
 }
 
 TEST(OutOfMemory, SaysHowMuchTheLimitLeavesAndWhoSharesIt) {
@@ -49,15 +45,16 @@ TEST(OutOfMemory, SaysHowMuchTheLimitLeavesAndWhoSharesIt) {
   shortage.limit = 30 * gib;
   shortage.in_use = {{optimizer, 10 * gib}};
   EXPECT_THAT(out_of_memory_text(shortage, {}),
-              StartsWith("cuda:1: 100.0 GiB asked for, most of it for weights; memory.limit leaves "
-                         "20.0 GiB of 30.0 GiB; "));
+              StartsWith("cuda:1: cannot allocate 100.0 GiB, most of it for weights; memory.limit "
+                         "allows 30.0 GiB, of which 10.0 GiB is in use; "));
   EXPECT_THAT(out_of_memory_text(shortage, {.sharers = 2}),
-              HasSubstr("leaves 20.0 GiB of 30.0 GiB, a share of 1/2; "));
+              HasSubstr("allows 30.0 GiB for each of 2 devices, of which 10.0 GiB is in use; "));
   shortage.free = 10 * gib;  // others have the rest
   EXPECT_THAT(out_of_memory_text(shortage, {}), HasSubstr("; 10.0 GiB of its 80.0 GiB are free; "));
   shortage.limit.reset();
   shortage.free.reset();
-  EXPECT_THAT(out_of_memory_text(shortage, {}), HasSubstr("; the host gives no more of its 80.0 "));
+  EXPECT_THAT(out_of_memory_text(shortage, {}),
+              HasSubstr("; the host does not provide more of its 80.0 "));
 }
 
 TEST(OutOfMemory, KnowsWithoutAPlanWhatWasAskedFor) {
@@ -65,13 +62,10 @@ TEST(OutOfMemory, KnowsWithoutAPlanWhatWasAskedFor) {
   shortage.planned = {};
   shortage.asked = {{workspace, 90 * gib}};
   shortage.pools = 2;
-  EXPECT_EQ(
-      out_of_memory_text(shortage, {}),
-      "cuda:1 (2 logical devices): 90.0 GiB asked for workspace; 80.0 GiB of its 80.0 GiB are "
-      "free; take a smaller model, or a device with more memory\n"
-      "           planned  in use\n"
-      "workspace  -        0 B\n"
-      "total      -        0 B");
+  EXPECT_EQ(out_of_memory_text(shortage, {}),
+            "cuda:1 (2 logical devices): cannot allocate 90.0 GiB for workspace; 80.0 GiB of its "
+            "80.0 GiB are free; use a smaller model, or a device with more memory\n           "
+            "planned  in use\nworkspace  -        0 B\ntotal      -        0 B");
 }
 
 TEST(Remedy, IsTheLimitWhereThatAloneIsTooLow) {
@@ -80,9 +74,9 @@ TEST(Remedy, IsTheLimitWhereThatAloneIsTooLow) {
   shortage.asked = shortage.planned;
   shortage.limit = 30 * gib;
   EXPECT_EQ(remedy(shortage, {.batch_size = 8, .can_recompute = true}),
-            "set memory.limit: 40.0GiB, which the device has");
+            "set memory.limit: 40.0GiB; the device has that much");
   EXPECT_EQ(remedy(shortage, {.batch_size = 8, .sharers = 2}),
-            "set memory.limit: 80.0GiB, which the device has");
+            "set memory.limit: 80.0GiB; the device has that much");
   EXPECT_THAT(remedy(shortage, {.batch_size = 8, .sharers = 3}), StartsWith("lower batch_size"));
   shortage.free = 39 * gib;
   EXPECT_THAT(remedy(shortage, {.batch_size = 8}), StartsWith("lower batch_size"));
@@ -112,11 +106,11 @@ TEST(Remedy, OfActivationsIsRecomputationThenFewerSamples) {
               StartsWith("set memory.recompute: blocks"));
   // 20 GiB are fixed, and 60 are left for activations: 60 / 80 of the samples.
   EXPECT_EQ(remedy(shortage, {.batch_size = 8}),
-            "lower batch_size to about 6 (more towers keep the global batch)");
+            "lower batch_size to about 6 (raise towers to keep the global batch)");
   shortage.free = 20 * gib;
   EXPECT_EQ(remedy(shortage, {.batch_size = 8}),
-            "lower batch_size from 8 (more towers keep the global batch)");
-  EXPECT_THAT(remedy(shortage, {.batch_size = 1}), StartsWith("take a smaller model"));
+            "lower batch_size from 8 (raise towers to keep the global batch)");
+  EXPECT_THAT(remedy(shortage, {.batch_size = 1}), StartsWith("use a smaller model"));
 }
 
 TEST(Remedy, NeverNamesTheBatchThatThereIs) {
@@ -129,15 +123,15 @@ TEST(Remedy, OfTheOptimizerIsSharing) {
   MemoryShortage shortage = full_gpu(optimizer);
   EXPECT_THAT(remedy(shortage, {.devices = 2}), StartsWith("set strategy: sharded"));
   shortage.pools = 2;  // all of them on this GPU: nobody else could take a share
-  EXPECT_THAT(remedy(shortage, {.devices = 2}), StartsWith("take more devices with strategy: sha"));
+  EXPECT_THAT(remedy(shortage, {.devices = 2}), StartsWith("use more devices with strategy: sha"));
   shortage.pools = 1;
-  EXPECT_THAT(remedy(shortage, {.devices = 1}), StartsWith("take more devices with strategy: sha"));
-  EXPECT_THAT(remedy(shortage, {.devices = 2, .sharded = true}), StartsWith("take more devices, "));
+  EXPECT_THAT(remedy(shortage, {.devices = 1}), StartsWith("use more devices with strategy: sha"));
+  EXPECT_THAT(remedy(shortage, {.devices = 2, .sharded = true}), StartsWith("use more devices, "));
 }
 
 TEST(Remedy, OfTheRestIsMoreRoom) {
-  EXPECT_THAT(remedy(full_gpu(weights), {}), StartsWith("take a smaller model"));
-  EXPECT_THAT(remedy(full_gpu(gradients), {}), StartsWith("take more devices: with fewer towers"));
+  EXPECT_THAT(remedy(full_gpu(weights), {}), StartsWith("use a smaller model"));
+  EXPECT_THAT(remedy(full_gpu(gradients), {}), StartsWith("use more devices: with fewer towers"));
 }
 
 }  // namespace

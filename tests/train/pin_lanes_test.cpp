@@ -62,7 +62,7 @@ TEST(PinLanes, GivenCoresArePinnedToUnlessAnotherRunHasThem) {
   EXPECT_EQ(pin("auto", first, of_first), "pinned to 4-5: they were given to this process");
   EXPECT_EQ(first.placement.lanes[0].cores, Cores{4});
   EXPECT_EQ(first.placement.lanes[1].cores, Cores{5});
-  EXPECT_EQ(pin("auto", second, of_second), "not pinned: another Spire process has core 4");
+  EXPECT_EQ(pin("auto", second, of_second), "not pinned: another Spire process uses core 4");
   for (const LaneSpec& lane : second.placement.lanes) EXPECT_EQ(lane.cores, (Cores{4, 5, 6, 7}));
   of_first.release();
   EXPECT_EQ(pin("auto", second, of_second), "pinned to 4-5: they were given to this process");
@@ -81,7 +81,7 @@ TEST(PinLanes, TrueAndFalseDecideByThemselves) {
   CoreLocks of_whole, of_given, neighbour;
   EXPECT_EQ(pin("true", whole, of_whole), "pinned to 0 (pin: true)");
   EXPECT_EQ(whole.placement.lanes[0].cores, Cores{0});
-  EXPECT_EQ(neighbour.take(Cores{0}, own_space()), "another Spire process has core 0");
+  EXPECT_EQ(neighbour.take(Cores{0}, own_space()), "another Spire process uses core 0");
   Placed again = placed(process_with(first_cores(16)), 1, 1);
   EXPECT_EQ(pin("true", again, neighbour), "pinned to 0 (pin: true)");
   EXPECT_EQ(pin("false", given, of_given), "not pinned (pin: false)");

@@ -20,7 +20,7 @@ Placement place(RunConfig config, int cores, std::optional<int> kept = {}, int g
   RankPlace alone;
   for (int core = 0; core < cores; ++core) alone.cores.push_back(core);
   alone.host = "a";
-  if (gpus == 0) alone.why_no_gpu = "driver not found";
+  if (gpus == 0) alone.why_no_gpu = "no NVIDIA driver was found";
   for (int i = 0; i < gpus; ++i) alone.gpus.push_back(test_gpu(i));
   return place_towers(config, share_out(std::vector<RankPlace>(ranks, alone)), 0, kept);
 }
@@ -46,7 +46,7 @@ void expect_error(const RunConfig& config, Category category, const std::string&
 }
 
 TEST(Placement, TowersDefaultToDevicesAndThreadsToTheirCores) {
-  Placement p = place(config_of({"cpu:2"}), 8);
+  Placement p = place(config_of({"2xcpu"}), 8);
   EXPECT_EQ(p.towers, 2);
   EXPECT_EQ(p.tower_threads, 4);
   EXPECT_EQ(p.lanes.size(), 2u);
@@ -65,7 +65,7 @@ TEST(Placement, ADeviceHostsSeveralTowersAtATimeWhereCoresAllow) {
 }
 
 TEST(Placement, AutoTakesTheCpuAndSaysWhy) {
-  EXPECT_THAT(place(config_of({"auto"}), 2).note, testing::HasSubstr("driver not found"));
+  EXPECT_THAT(place(config_of({"auto"}), 2).note, testing::HasSubstr("no NVIDIA driver was found"));
 }
 
 TEST(Placement, CoresAreDescribedInRanges) {
@@ -91,7 +91,7 @@ TEST(Placement, CudaIsAllGpusAndSoIsAuto) {
     EXPECT_THAT(guarantee(p), testing::HasSubstr("GPUs of this kind up to 3"));
   }
   EXPECT_THAT(place(config_of({"auto"}), 8, {}, 2).note,
-              testing::HasSubstr("the GPUs: cuda:0 (NVIDIA Test), cuda:1 (NVIDIA Test)"));
+              testing::HasSubstr("the GPUs cuda:0 (NVIDIA Test), cuda:1 (NVIDIA Test)"));
 }
 
 TEST(Placement, OneGpuCarriesSeveralDevices) {
@@ -111,20 +111,24 @@ TEST(Placement, TheHostMayUpdateTheWeightsOfGpus) {
     EXPECT_EQ(p.parameter_device, 0);
   }
   config.parameter_device = "cpu:1";
-  expect_error(config, Category::config, "cpu:1 is none of the run's devices (cuda:0, cuda:1)", 2);
+  expect_error(config, Category::config,
+               "cpu:1 is not one of the run's devices; use one of cuda:0, cuda:1", 2);
   config.parameter_device = "cpu";
   config.strategy = "sharded";
-  expect_error(config, Category::config, "parameter_device: cpu and strategy: sharded", 2);
-  EXPECT_FALSE(place(config_of({"cpu:2"}), 8).updates_on_host);
+  expect_error(config, Category::config, "parameter_device: cpu does not fit strategy: sharded", 2);
+  EXPECT_FALSE(place(config_of({"2xcpu"}), 8).updates_on_host);
 }
 
 TEST(Placement, RefusesGpus) {
   expect_error(config_of({"cuda:2"}), Category::device,
-               "cuda:2: this machine has only cuda:0 (NVIDIA Test), cuda:1 (NVIDIA Test)", 2);
+               "cuda:2: there is no such device; this machine has cuda:0 (NVIDIA Test), cuda:1 "
+               "(NVIDIA Test)",
+               2);
   expect_error(config_of({"cuda:0", "cpu:0"}), Category::config,
-               "cuda:0 and cpu:0 are of two kinds", 1);
+               "cuda:0 and cpu:0 are different kinds", 1);
   expect_error(config_of({"cuda"}), Category::device,
-               "cuda: rank 0 (host a): no CUDA device: driver not found", 0, 2);
+               "cuda: rank 0 (host a): no CUDA device is available: no NVIDIA driver was found", 0,
+               2);
 }
 
 // Of those that all processes of a host see, each has its own.
@@ -136,16 +140,17 @@ TEST(Placement, ProcessesShareTheGpusOut) {
   EXPECT_EQ(p.devices[2].first_lane, 0);
   EXPECT_EQ(p.lanes.size(), 2u);  // of rank 0
   EXPECT_THAT(place(config_of({"auto"}), 8, {}, 2, 2).note,
-              testing::HasSubstr("the GPUs: rank 0 has cuda:0 (NVIDIA Test)"));
+              testing::HasSubstr("the GPUs of rank 0: cuda:0 (NVIDIA Test)"));
   expect_error(config_of({"cuda:0"}), Category::device,
-               "cuda:0: rank 1 (host a): its GPUs are cuda:1 (NVIDIA Test), the others those of "
-               "other processes; devices: cuda gives each process its own",
+               "cuda:0: rank 1 (host a): this process has cuda:1 (NVIDIA Test), and other "
+               "processes have the other GPUs; use devices: cuda, which gives each process its own",
                2, 2);
   expect_error(config_of({"cuda"}), Category::device,
-               "host a has 1 GPU for 2 processes, and each needs one of its own; start at most 1",
+               "host a has 1 GPU for 2 processes, and each process needs its own; start at most 1",
                1, 2);
-  EXPECT_THAT(place(config_of({"auto"}), 8, {}, 1, 2).note,
-              testing::HasSubstr("the CPU: rank 0 (host a): host a has 1 GPU for 2 processes"));
+  EXPECT_THAT(
+      place(config_of({"auto"}), 8, {}, 1, 2).note,
+      testing::HasSubstr("the CPU, because rank 0 (host a): host a has 1 GPU for 2 processes"));
 }
 
 // A launcher that shows each process another GPU, which all call cuda:0.
@@ -224,7 +229,7 @@ TEST(Members, AreAsTheConfigSays) {
   EXPECT_EQ(place_four(all, config).exchange, "peer access: GPUs read each other's memory");
   config.cuda.peer = "nccl";
   EXPECT_EQ(place_four(all, config).members.size(), 4u);
-  EXPECT_EQ(place_four(all, config).exchange, "NCCL between all GPUs, as cuda.peer says");
+  EXPECT_EQ(place_four(all, config).exchange, "NCCL between all GPUs (cuda.peer: nccl)");
   config.cuda.peer = "direct";
   EXPECT_EQ(place_four(all, config).members.size(), 1u);
   try {
@@ -244,8 +249,8 @@ TEST(Members, AreProcessesWhereGpusReachEachOther) {
   EXPECT_EQ(p.members.size(), 2u);
   EXPECT_EQ(p.members[1].rank, 1);
   EXPECT_EQ(p.exchange, "NCCL between processes");
-  EXPECT_EQ(place(config_of({"cpu:2"}), 8).members.size(), 1u);
-  EXPECT_EQ(place(config_of({"cpu:2"}), 8).exchange, "");
+  EXPECT_EQ(place(config_of({"2xcpu"}), 8).members.size(), 1u);
+  EXPECT_EQ(place(config_of({"2xcpu"}), 8).exchange, "");
 }
 
 TEST(RankPlaces, TellTheOthersOfTheirGpus) {
@@ -273,13 +278,15 @@ TEST(RankPlaces, HostsShareTheirOwnCoresAlone) {
 }
 
 TEST(Placement, Refuses) {
-  expect_error(config_of({"cuda:0"}), Category::device, "cuda:0: no CUDA device: driver not found");
-  expect_error(config_of({"cpu:4"}, 2), Category::config, "4 devices but only 2 towers");
+  expect_error(config_of({"cuda:0"}), Category::device,
+               "cuda:0: no CUDA device is available: no NVIDIA driver was found");
+  expect_error(config_of({"4xcpu"}, 2), Category::config, "4 devices but only 2 towers");
   expect_error(config_of({"cpu"}, 1, 2), Category::config,
-               "tower_threads: 2 but the checkpoint's run has 3");
-  RunConfig config = config_of({"cpu:2"});
+               "tower_threads: 2, but the run of the checkpoint has 3");
+  RunConfig config = config_of({"2xcpu"});
   config.parameter_device = "cpu:7";
-  expect_error(config, Category::config, "cpu:7 is none of the run's devices (cpu:0, cpu:1)");
+  expect_error(config, Category::config,
+               "cpu:7 is not one of the run's devices; use one of cpu:0, cpu:1");
 }
 
 }  // namespace

@@ -68,8 +68,8 @@ TEST_F(RunDirectoryTest, WhatNoRunWroteIsNeverDeleted) {
   write("samples/step_00000010.png");
   write("checkpoints/step_00000010.h5");
   write("metrics.jsonl");
-  EXPECT_THAT(refusal(false), HasSubstr("is not empty; go on with --resume auto"));
-  EXPECT_THAT(refusal(true), HasSubstr("only what a run wrote is ever deleted"));
+  EXPECT_THAT(refusal(false), HasSubstr("is not empty; continue the run with --resume auto"));
+  EXPECT_THAT(refusal(true), HasSubstr("only what a run wrote is deleted"));
   EXPECT_TRUE(there("samples/step_00000010.png") && there("checkpoints/step_00000010.h5") &&
               there("metrics.jsonl"));
 }

@@ -41,7 +41,7 @@ TEST_F(RunTuning, ARunKeepsWhatItMeasuresForTheNext) {
   first->keep("k", "e1", true);
   keep_tuning(config, *first, heard);
   EXPECT_THAT(heard.notes,
-              ElementsAre(HasSubstr("quickest for 1 operation; kept in " + config.autotune_cache)));
+              ElementsAre(HasSubstr("fastest for 1 operation; kept in " + config.autotune_cache)));
   auto second = open_tuning(config, {.gpus = true}, heard);
   EXPECT_EQ(recorded_text(second.get()), "");
   EXPECT_EQ(second->find("k"), "e1");
@@ -58,7 +58,7 @@ TEST_F(RunTuning, TellsOfOwnKernelsThatHaveNoRival) {
   tuning->keep("of a library", "e1", false);
   keep_tuning(config, *tuning, heard);
   EXPECT_THAT(heard.notes,
-              ElementsAre(AllOf(HasSubstr("own kernels"), HasSubstr("2 operations for"),
+              ElementsAre(AllOf(HasSubstr("own kernels"), HasSubstr("for 2 operations"),
                                 HasSubstr("libnvrtc): a slow one"))));
   auto quick = open_tuning(config, {.gpus = true}, heard);
   quick->keep("a quick one", "own", true);
@@ -92,13 +92,13 @@ TEST_F(RunTuning, WithoutAutotuneThereIsNone) {
 TEST_F(RunTuning, ADamagedCacheIsAWarningADamagedRecordAnError) {
   write_bytes(config.autotune_cache, "not ours");
   EXPECT_TRUE(open_tuning(config, {.gpus = true}, heard)->measures());
-  EXPECT_THAT(heard.warnings, ElementsAre(HasSubstr("engines are measured anew")));
+  EXPECT_THAT(heard.warnings, ElementsAre(HasSubstr("engines are measured again")));
   try {
     open_tuning(config, {.recorded = "not ours", .gpus = true}, heard);
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.category(), Category::checkpoint);
-    EXPECT_THAT(error.what(), HasSubstr("the checkpoint's record of engines"));
+    EXPECT_THAT(error.what(), HasSubstr("the checkpoint's record of cuDNN engines"));
   }
 }
 
@@ -113,7 +113,7 @@ TEST_F(RunTuning, ACacheThatCannotBeWrittenIsAWarning) {
   config.autotune_cache = "none";
   keep_tuning(config, *tuning, heard);
   EXPECT_EQ(heard.warnings.size(), 2u);
-  EXPECT_THAT(heard.notes, ElementsAre(HasSubstr("quickest for 1 operation")));
+  EXPECT_THAT(heard.notes, ElementsAre(HasSubstr("fastest for 1 operation")));
 }
 
 TEST_F(RunTuning, AnEngineThatIsGoneIsAWarning) {

@@ -74,7 +74,7 @@ TEST(StepEstimate, TextHasTheSumsOfPassesAndTheStep) {
 
 TEST(StepEstimate, UnknownGpusAreAnsweredWithTheKnownOnes) {
   EXPECT_EQ(message_of(Category::config, [] { described_gpu("h900"); }),
-            "no GPU is described as 'h900'; known: h100, a100, l4, rtx4090");
+            "--gpu h900: unknown GPU; must be one of: h100, a100, l4, rtx4090");
 }
 
 }  // namespace

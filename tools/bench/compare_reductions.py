@@ -29,7 +29,7 @@ def parse_arguments():
     parser.add_argument("--seconds", type=float, default=4.0, help="timed seconds a run")
     parser.add_argument("--towers", type=int, default=4)
     parser.add_argument("--processes", type=int, default=1, help="more than one: started by mpirun")
-    parser.add_argument("--devices", default="cpu:2", help="of each process")
+    parser.add_argument("--devices", default="2xcpu", help="of each process")
     parser.add_argument("--output", type=Path, default=Path("compare_reductions.json"))
     return parser.parse_args()
 

@@ -1,0 +1,83 @@
+#include <fmt/format.h>
+#include <spire/base/message_words.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+namespace spire {
+
+namespace {
+
+std::string small_letters(std::string_view word) {
+  std::string small(word);
+  std::ranges::transform(small, small.begin(), [](unsigned char c) { return std::tolower(c); });
+  return small;
+}
+
+// Edits of one letter that make `a` into `b`; two neighbours that changed places count as one, for
+// that is the commonest slip of the fingers. (The "optimal string alignment" distance.)
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> two_above, above, row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    two_above = std::exchange(above, row);
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      size_t substitute = above[j - 1] + (a[i - 1] != b[j - 1]);
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, substitute});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], two_above[j - 2] + 1);
+    }
+  }
+  return row[b.size()];
+}
+
+std::string plural(std::string_view noun) {
+  auto ends_in = [&](std::string_view end) { return noun.ends_with(end); };
+  if (ends_in("s") || ends_in("x") || ends_in("sh") || (ends_in("ch") && !ends_in("epoch")))
+    return fmt::format("{}es", noun);
+  bool vowel_before = noun.size() > 1 && std::string_view("aeiou").find(noun[noun.size() - 2]) !=
+                                             std::string_view::npos;
+  if (ends_in("y") && !vowel_before) return fmt::format("{}ies", noun.substr(0, noun.size() - 1));
+  return fmt::format("{}s", noun);
+}
+
+}  // namespace
+
+std::string noun_form(int64_t count, std::string_view noun) {
+  return count == 1 ? std::string(noun) : plural(noun);
+}
+
+std::string counted(int64_t count, std::string_view noun) {
+  return fmt::format("{} {}", count, noun_form(count, noun));
+}
+
+double unsigned_nan(double value) {
+  return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
+}
+
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  constexpr size_t kLongest = 200;  // longer ones are no slips, and the search is quadratic
+  if (word.size() > kLongest) return "";
+  std::string best;
+  size_t best_distance = std::numeric_limits<size_t>::max();
+  for (const auto& candidate : candidates) {
+    size_t allowed = std::max<size_t>(1, std::max(word.size(), candidate.size()) / 3);
+    size_t distance = edit_distance(small_letters(word), small_letters(candidate));
+    if (distance <= allowed && distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string did_you_mean(std::string_view candidate) {
+  return candidate.empty() ? "" : fmt::format("; did you mean '{}'?", candidate);
+}
+
+}  // namespace spire
