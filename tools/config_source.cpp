@@ -19,7 +19,11 @@ std::optional<ResolvedConfig> read_config(const Arguments& arguments) {
 }
 
 void print_warnings(const ResolvedConfig& resolved) {
-  for (const std::string& warning : resolved.warnings) fmt::print(stderr, "warning: {}\n", warning);
+  print_warnings(resolved.warnings);
+}
+
+void print_warnings(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) fmt::print(stderr, "warning: {}\n", warning);
 }
 
 }  // namespace spire::tool

@@ -14,5 +14,6 @@ std::optional<ResolvedConfig> read_config(const Arguments& arguments);
 
 // The config's warnings, a line each on stderr.
 void print_warnings(const ResolvedConfig& resolved);
+void print_warnings(const std::vector<std::string>& warnings);
 
 }  // namespace spire::tool

@@ -17,6 +17,7 @@ int run_plan(const Arguments& arguments) {
     return 0;
   }
   PlanReport report = plan(resolved->config);
+  print_warnings(report.warnings);
   fmt::print("{}", to_text(report));
   if (!report.shortage.empty()) throw Error(Category::out_of_memory, report.shortage);
   return 0;

@@ -190,7 +190,8 @@ int run_predict(const Arguments& arguments) {
     generate_text(predictor, asked, config.seed);
     return 0;
   }
-  PredictionInputs inputs(config, predictor.spec(), arguments);
+  bool classes = predictor.task() == Task::classify;
+  PredictionInputs inputs(config, predictor.spec(), classes, arguments);
   if (predictor.task() == Task::reconstruct) {
     predict_pictures(predictor, inputs, asked, signals);
   } else {

@@ -1,7 +1,7 @@
 #include "prediction_inputs.h"
 
 #include <spire/base/error.h>
-#include <spire/data/dataset.h>
+#include <spire/data/fit_to.h>
 #include <spire/train/run_setup.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ class DatasetRows : public InputRows {
 
 }  // namespace
 
-PredictionInputs::PredictionInputs(const RunConfig& config, const SampleSpec& spec,
+PredictionInputs::PredictionInputs(const RunConfig& config, const SampleSpec& spec, bool classes,
                                    const Arguments& arguments)
     : skip_(arguments.predict.on_error == "skip"), silent_(arguments.log_level == "error") {
   if (arguments.predict.inputs.empty()) {
@@ -52,7 +52,10 @@ PredictionInputs::PredictionInputs(const RunConfig& config, const SampleSpec& sp
       fail(Category::config,
            "--on-error is for inputs of your own; for the test data give data.on_error=skip");
     ReadOptions options = {compute_dtype(config), config.seed};
-    rows_ = std::make_unique<DatasetRows>(open_dataset(config.data, options).test, spec);
+    DatasetPair data =
+        fit_to(open_dataset(config.data, options), spec, arguments.predict.checkpoint, classes);
+    for (const std::string& note : data.notes) warn(note);
+    rows_ = std::make_unique<DatasetRows>(std::move(data.test), spec);
     return;
   }
   InputReport report = {.problem = [this](const std::string& text) { take_problem(text); },

@@ -11,10 +11,11 @@ namespace spire::tool {
 
 class PredictionInputs {
  public:
-  // config: of the run, for its test data. Warnings and notes go to stderr as --log-level has it.
-  // Throws Error(config), and Error(data) for inputs that are not there, unless --on-error skips
-  // them.
-  PredictionInputs(const RunConfig& config, const SampleSpec& spec, const Arguments& arguments);
+  // config: of the run, for its test data, and whether that is judged by classes, which then must
+  // be those of the spec. Warnings and notes go to stderr as --log-level has it. Throws
+  // Error(config), and Error(data) for inputs that are not there, unless --on-error skips them.
+  PredictionInputs(const RunConfig& config, const SampleSpec& spec, bool classes,
+                   const Arguments& arguments);
 
   InputRows& rows() { return *rows_; }
   // Throws Error(config) where writing to `path` would replace an input.

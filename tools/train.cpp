@@ -88,9 +88,11 @@ int run_train(const Arguments& arguments) {
   auto resolved = read_config(arguments);
   if (!resolved) return 0;
   if (arguments.check) {
-    check(resolved->config);
+    PlanReport report = check(resolved->config);
     print_warnings(*resolved);
-    fmt::print("config, data and devices are in order\n");
+    print_warnings(report.warnings);
+    fmt::print("config, data and devices are in order\ntask: {}, with {}\n", report.start.task,
+               report.start.model);
     return 0;
   }
   if (supervises(arguments)) return supervise(arguments, resolved->config);

@@ -24,7 +24,7 @@ std::string batch_conflict(const RunConfig& config, int64_t towers) {
 void layers_conflicts(const ModelConfig& model, std::vector<Problem>& problems) {
   if (model.name == "layers") {
     if (model.layers.empty()) problems.push_back({"model.layers", "is empty; list the layers"});
-  } else if (!model.layers.empty()) {
+  } else if (!model.layers.empty() && model.name != "auto") {
     problems.push_back({"model.name", fmt::format("{} is a model of its own, but model.layers is "
                                                   "given, too; remove one of them",
                                                   model.name)});

@@ -98,8 +98,13 @@ std::vector<Field> csv_fields() {
       {.path = "data.csv.task",
        .slot = [](C& c) -> Slot { return &c.data.csv.task; },
        .help = "what the target is; auto: a value when it is a number and no whole one, or there "
-               "are over 100 different ones",
+               "are over 100 different ones; a class when all are words or whole numbers",
        .choices = {"auto", "class", "value"},
+       .used_by = with_csv},
+      {.path = "data.csv.ignore",
+       .slot = [](C& c) -> Slot { return &c.data.csv.ignore; },
+       .help = "columns that are left out, by name or number from 0; auto: one that numbers the "
+               "rows, called id, index or nothing; []: none",
        .used_by = with_csv},
       {.path = "data.csv.test_share",
        .slot = [](C& c) -> Slot { return &c.data.csv.test_share; },

@@ -16,7 +16,7 @@ namespace spire {
 struct RunOptions {
   bool overwrite = false;             // delete what an earlier run left in the output directory
   std::optional<std::string> resume;  // "auto": newest good checkpoint, or a new run; else a file
-  int64_t dry_run = 0;                // > 0: so many steps, nothing written
+  int64_t dry_run = 0;  // > 0: so many steps, evaluations of so many batches, nothing written
   const std::atomic<bool>* stop = nullptr;  // set: save a checkpoint and return, at the next step
   std::string config_yaml;                  // for the run directory; empty: made from the config
   // The processes of the run, all of which call train() with the same config; null: this one alone.
@@ -57,13 +57,14 @@ struct PlanReport {
   // What of it does not fit a device or memory.limit, as train() would say it; empty: nothing, as
   // far as one can tell.
   std::string shortage;
+  std::vector<std::string> warnings;  // of the data and the config, as train() gives them
 };
 PlanReport plan(const RunConfig& config);
 // The table of layers, its multiply-adds a sample, then the start block.
 std::string to_text(const PlanReport& report);
 
 // Config, data, devices and their memory, without training: throws what train() would throw before
-// its first step.
-void check(const RunConfig& config);
+// its first step. What the run would do is in the report's start.
+PlanReport check(const RunConfig& config);
 
 }  // namespace spire
