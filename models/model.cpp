@@ -120,7 +120,7 @@ void add_token_loss(Graph& graph, Value logits, Value targets, const LossConfig&
 
 // What layers are for follows from the data; images with labels are classified or made anew.
 Output output_of(const ModelConfig& model, const std::vector<Column>& columns) {
-  Output output = find_model(model.name).output;
+  Output output = find_model(model_for(model, columns)).output;
   if (output != Output::any) return output;
   const Column& first = columns.front();
   if (first.name == "tokens") return Output::tokens;
@@ -149,6 +149,13 @@ std::vector<std::string> model_names() {
   return names;
 }
 
+std::string model_for(const ModelConfig& model, const std::vector<Column>& columns) {
+  if (model.name != "auto") return model.name;
+  if (!model.layers.empty()) return "layers";
+  const std::string& input = columns.front().name;
+  return input == "tokens" ? "gpt" : input == "features" ? "mlp" : "cnn";
+}
+
 Task task_of(const ModelConfig& model, const std::vector<Column>& columns) {
   auto has = [&](std::string_view name) {
     return std::any_of(columns.begin(), columns.end(),
@@ -168,6 +175,13 @@ Task task_of(const ModelConfig& model, const std::vector<Column>& columns) {
     case Output::tokens:
       return expect(has("tokens") && has("targets"), Task::predict_tokens, "tokens");
     case Output::image:
+      if (has("values") && model.name != "autoencoder")
+        fail(
+            Category::config,
+            "model.name: {} makes images like those it reads and has no use for the data's values; "
+            "to find values take a model of vectors (mlp, cnn, resnet, layers that end with "
+            "dense), to learn the images alone an autoencoder",
+            model.name);
       return expect(has("images"), Task::reconstruct, "images");
     case Output::any:
       break;
@@ -176,7 +190,7 @@ Task task_of(const ModelConfig& model, const std::vector<Column>& columns) {
 }
 
 bool makes_images(const ModelConfig& model) {
-  return find_model(model.name).output == Output::image;
+  return model.name != "auto" && find_model(model.name).output == Output::image;
 }
 
 Graph build_model(const ModelConfig& model, const LossConfig& loss, const ModelInput& input,
@@ -184,7 +198,8 @@ Graph build_model(const ModelConfig& model, const LossConfig& loss, const ModelI
   Task task = task_of(model, input.columns);
   Graph graph(training, input.dtype);
   Inputs inputs(graph, input);
-  Value output = find_model(model.name).build(graph, inputs.first(), model, output_size(input));
+  const ModelEntry& entry = find_model(model_for(model, input.columns));
+  Value output = entry.build(graph, inputs.first(), model, output_size(input));
   if (model.name == "layers") check_output(graph, output, task, input);
   graph.mark_output("output", output);
   switch (task) {

@@ -18,10 +18,14 @@ enum class Task : uint8_t {
   reconstruct,     // images -> images like them
 };
 
-// Throws Error(config) where the model cannot read such columns, saying what it reads.
+// Throws Error(config) where the model cannot read such columns, saying what it reads, and where it
+// makes images although the data has values to be found.
 Task task_of(const ModelConfig& model, const std::vector<Column>& columns);
 
-// Whether the model of that name makes images whatever it reads.
+// model.name, or for auto the one that suits what the first column holds: cnn, mlp or gpt.
+std::string model_for(const ModelConfig& model, const std::vector<Column>& columns);
+
+// Whether the model of that name makes images whatever it reads; not auto.
 bool makes_images(const ModelConfig& model);
 
 // What a batch brings, and what is to come out.

@@ -94,7 +94,8 @@ void add_train_options(CLI::App& app, Raw& raw) {
                  "the config of that run")
       ->type_name("auto|RUN|FILE|best|latest");
   app.add_flag("--overwrite", a.overwrite, "delete what earlier runs left in the run directory");
-  app.add_option("--dry-run", a.dry_run, "train N steps and write nothing")
+  app.add_option("--dry-run", a.dry_run,
+                 "train N steps, evaluate N batches at most and write nothing")
       ->check(positive_integer)
       ->type_name("N");
   app.add_option("--processes", a.processes, "start N processes here that train as one run")

@@ -36,7 +36,11 @@ std::string with_place(const std::string& message, const ResolvedConfig& resolve
 }
 
 void print_warnings(const ResolvedConfig& resolved) {
-  for (const std::string& warning : resolved.warnings) print_log("warning: {}\n", warning);
+  print_warnings(resolved.warnings);
+}
+
+void print_warnings(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) print_log("warning: {}\n", warning);
 }
 
 }  // namespace spire::tool

@@ -35,5 +35,6 @@ auto naming_places(const ResolvedConfig& resolved, const Work& work) {
 
 // The config's warnings, a line each on stderr.
 void print_warnings(const ResolvedConfig& resolved);
+void print_warnings(const std::vector<std::string>& warnings);
 
 }  // namespace spire::tool

@@ -19,6 +19,7 @@ int run_plan(const Arguments& arguments) {
     return 0;
   }
   PlanReport report = naming_places(*resolved, [&] { return plan(resolved->config); });
+  print_warnings(report.warnings);
   print_result("{}", to_text(report));
   if (!report.shortage.empty()) throw Error(Category::out_of_memory, report.shortage);
   return 0;

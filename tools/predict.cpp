@@ -177,7 +177,8 @@ int run_predict(const Arguments& arguments) {
     generate_text(predictor, asked, prompt, output, config.seed);
     return 0;
   }
-  PredictionInputs inputs(config, predictor.spec(), arguments, read);
+  bool classes = predictor.task() == Task::classify;
+  PredictionInputs inputs(config, predictor.spec(), classes, arguments, read);
   signals.begin_work();
   if (predictor.task() == Task::reconstruct) {
     predict_pictures(predictor, inputs, arguments, read, signals);

@@ -3,6 +3,7 @@
 #include <spire/base/error.h>
 #include <spire/base/message_words.h>
 #include <spire/data/dataset.h>
+#include <spire/data/fit_to.h>
 #include <spire/train/run_setup.h>
 
 #include <algorithm>
@@ -49,7 +50,7 @@ class DatasetRows : public InputRows {
 
 }  // namespace
 
-PredictionInputs::PredictionInputs(const RunConfig& config, const SampleSpec& spec,
+PredictionInputs::PredictionInputs(const RunConfig& config, const SampleSpec& spec, bool classes,
                                    const Arguments& arguments, FilesRead& read)
     : skip_(arguments.predict.on_error == "skip"), silent_(arguments.log_level == "error") {
   if (arguments.predict.inputs.empty()) {
@@ -57,9 +58,11 @@ PredictionInputs::PredictionInputs(const RunConfig& config, const SampleSpec& sp
       fail(Category::config,
            "--on-error works with inputs only; for the test data set data.on_error=skip");
     ReadOptions options = {compute_dtype(config), config.seed};
-    std::unique_ptr<Dataset> data = open_dataset(config.data, options).test;
-    for (const std::filesystem::path& file : data->files()) read.add(file);
-    rows_ = std::make_unique<DatasetRows>(std::move(data), spec);
+    DatasetPair data =
+        fit_to(open_dataset(config.data, options), spec, arguments.predict.checkpoint, classes);
+    for (const std::string& note : data.notes) warn(note);
+    for (const std::filesystem::path& file : data.test->files()) read.add(file);
+    rows_ = std::make_unique<DatasetRows>(std::move(data.test), spec);
     return;
   }
   InputReport report = {.problem = [this](const std::string& text) { take_problem(text); },

@@ -10,12 +10,12 @@ namespace spire::tool {
 
 class PredictionInputs {
  public:
-  // config: of the run, for its test data. Warnings and notes go to stderr as --log-level has it.
-  // Throws Error(config), and Error(data) for inputs that are not there, unless --on-error skips
-  // them.
-  // What is read is added to `files`.
-  PredictionInputs(const RunConfig& config, const SampleSpec& spec, const Arguments& arguments,
-                   FilesRead& files);
+  // config: of the run, for its test data, and whether that is judged by classes, which then must
+  // be those of the spec. Warnings and notes go to stderr as --log-level has it. What is read is
+  // added to `files`. Throws Error(config), and Error(data) for inputs that are not there, unless
+  // --on-error skips them.
+  PredictionInputs(const RunConfig& config, const SampleSpec& spec, bool classes,
+                   const Arguments& arguments, FilesRead& files);
 
   InputRows& rows() { return *rows_; }
   // Behind the last row: how many inputs were left out. Throws Error(data) when `read`, the number

@@ -103,11 +103,13 @@ int run_train(const Arguments& arguments) {
   auto resolved = config_of_run(arguments);
   if (!resolved) return 0;
   if (arguments.check) {
-    naming_places(*resolved, [&] { check(resolved->config); });
+    PlanReport report = naming_places(*resolved, [&] { return check(resolved->config); });
     print_warnings(*resolved);
+    print_warnings(report.warnings);
     const RunConfig& config = resolved->config;
     if (arguments.deep) verify_data(arguments, config, config.data.on_error == "skip");
-    print_result("config, data and devices are in order\n");
+    print_result("config, data and devices are good\ntask: {}, with {}\n", report.start.task,
+                 report.start.model);
     return 0;
   }
   if (supervises(arguments)) return supervise(arguments, *resolved);

@@ -28,7 +28,7 @@ void layers_conflicts(const ModelConfig& model, std::vector<Problem>& problems) 
     if (model.layers.empty())
       problems.push_back(
           {"model.layers", "the list is empty; list at least one layer", "model.name"});
-  } else if (!model.layers.empty()) {
+  } else if (!model.layers.empty() && model.name != "auto") {
     problems.push_back(
         {"model.name", fmt::format("{} does not take model.layers; remove model.layers, "
                                    "or set model.name: layers",

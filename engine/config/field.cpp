@@ -37,7 +37,15 @@ std::string word_of(const std::string& path, RunConfig config) {
 
 bool unused(const Field& field, const RunConfig& config) {
   const Use& use = field.used_by;
-  return !use.key.empty() && std::ranges::count(use.words, word_of(use.key, config)) == 0;
+  if (use.key.empty()) return false;
+  std::string word = word_of(use.key, config);
+  return word != "auto" && std::ranges::count(use.words, word) == 0;
+}
+
+bool used_by_auto(const Field& field, const RunConfig& config) {
+  const Use& use = field.used_by;
+  return !use.key.empty() && std::ranges::count(use.words, "auto") == 0 &&
+         word_of(use.key, config) == "auto";
 }
 
 std::string unused_text(const Field& field, const RunConfig& config) {

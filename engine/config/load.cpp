@@ -9,6 +9,7 @@
 #include <spire/config/value.h>
 #include <yaml-cpp/eventhandler.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
 
@@ -19,6 +20,19 @@ namespace {
 constexpr size_t kLargestFile = 1 << 20;  // bytes
 constexpr size_t kMostProblems = 200;
 constexpr std::string_view kCommandLine = "command line", kDefault = "default";
+
+// optimizer.lr where it is not given.
+double default_rate(std::string_view optimizer) {
+  if (optimizer == "adam" || optimizer == "adamw") return 0.001;
+  if (optimizer == "lamb") return 0.01;
+  return optimizer == "lars" ? 1.0 : OptimizerConfig().lr;
+}
+
+// As far as the config tells: an HDF5 file may hold anything.
+bool holds_images(const DataConfig& data) {
+  if (data.name == "synthetic") return data.synthetic.kind == "images";
+  return data.name != "csv" && data.name != "tokens";
+}
 
 // Only sees where documents begin.
 class DocumentStart : public YAML::EventHandler {
@@ -88,6 +102,7 @@ class Loader {
   void place_layers(const Field& field, const YAML::Node& value, const Origin& origin);
   void derive_batch();
   void derive_name();
+  void derive_optimizer();
   void warn();
   bool given(const std::string& path) const { return result_.source.at(path) != kDefault; }
 
@@ -247,9 +262,27 @@ void Loader::derive_batch() {
 
 // Layers that are spelled out need no name.
 void Loader::derive_name() {
-  if (result_.config.model.layers.empty() || given("model.name")) return;
+  if (result_.config.model.layers.empty() || result_.config.model.name != "auto") return;
   result_.config.model.name = "layers";
   result_.source["model.name"] = "model.layers";
+}
+
+// Where the config says nothing of the optimizer: adam for features and tokens, where sgd at the
+// rate for images diverges as soon as values are large. And a rate that suits sgd is far too large
+// for optimizers that scale each weight's step.
+void Loader::derive_optimizer() {
+  OptimizerConfig& optimizer = result_.config.optimizer;
+  bool silent = std::ranges::none_of(schema(), [&](const Field& field) {
+    return section_of(field.path) == "optimizer" && given(field.path);
+  });
+  if (silent && !holds_images(result_.config.data)) {
+    optimizer.name = "adam";
+    result_.source["optimizer.name"] =
+        fmt::format("default for data.name {}", result_.config.data.name);
+  }
+  if (given("optimizer.lr") || optimizer.name == "sgd") return;
+  optimizer.lr = default_rate(optimizer.name);
+  result_.source["optimizer.lr"] = fmt::format("default for {}", optimizer.name);
 }
 
 void Loader::warn() {
@@ -276,6 +309,7 @@ ResolvedConfig Loader::finish() {
   if (problems_.empty()) {
     derive_batch();
     derive_name();
+    derive_optimizer();
     for (const Problem& problem : find_conflicts(result_.config)) report_conflict(problem);
   }
   if (!problems_.empty()) fail(Category::config, "{}", fmt::join(problems_, "\n"));

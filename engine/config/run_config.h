@@ -12,14 +12,14 @@
 namespace spire {
 
 struct ModelConfig {
-  std::string name = "cnn";  // linear | mlp | lenet | cnn | resnet | vgg | unet | autoencoder |
-                             // gpt | vit | layers
-  std::vector<int64_t> hidden = {};     // mlp, cnn: widths of the dense layers; empty: the model's
-                                        // own; autoencoder: of those around its code; empty: none
-  std::vector<int64_t> channels = {};   // cnn, unet, autoencoder: of the conv layers; empty: the
-                                        // model's own
-  int64_t depth = 20;                   // resnet, vgg: layers
-  std::string variant = "cifar";        // resnet: cifar | imagenet
+  std::string name = "auto";           // auto | linear | mlp | lenet | cnn | resnet | vgg | unet |
+                                       // autoencoder | gpt | vit | layers; auto: as the data has it
+  std::vector<int64_t> hidden = {};    // mlp, cnn: widths of the dense layers; empty: the model's
+                                       // own; autoencoder: of those around its code; empty: none
+  std::vector<int64_t> channels = {};  // cnn, unet, autoencoder: of the conv layers; empty: the
+                                       // model's own
+  int64_t depth = 20;                  // resnet, vgg: layers
+  std::string variant = "cifar";       // resnet: cifar | imagenet
   std::string shortcut = "projection";  // resnet: projection | identity, where the shape changes
   double dropout =
       0.0;  // mlp, cnn, vgg: before the last dense layers; gpt, vit: where they have it
@@ -64,6 +64,8 @@ struct CsvConfig {
   std::string target = "last";     // the column's name, or its number from 0
   std::string task = "auto";       // auto | class | value
   double test_share = 0.1;         // of one file's rows, where there is no test.csv
+  // Columns that are no features, by name or number from 0; auto: those that number the rows.
+  std::vector<std::string> ignore = {"auto"};
 };
 
 // Samples made from random numbers.
@@ -83,7 +85,8 @@ struct Hdf5Half {
 
 struct Hdf5Config {
   Hdf5Half train, test;
-  int64_t cache_mib = 256;  // decoded chunks in memory
+  std::string task = "auto";  // auto | class | value
+  int64_t cache_mib = 256;    // decoded chunks in memory
 };
 
 struct ImageConfig {

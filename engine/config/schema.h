@@ -53,8 +53,9 @@ const Field* find_field(std::string_view path);  // null when there is none
 bool is_section(std::string_view path);          // "optimizer"
 
 // Whether the field means nothing to this config; and why, for messages: "is not used with
-// optimizer.name sgd, only with adam, adamw".
+// optimizer.name sgd, only with adam, adamw". Where auto decides about it, it may mean something.
 bool unused(const Field& field, const RunConfig& config);
+bool used_by_auto(const Field& field, const RunConfig& config);
 std::string unused_text(const Field& field, const RunConfig& config);
 
 // The key that a mistyped one probably meant, empty when none is close.

@@ -101,8 +101,13 @@ std::vector<Field> csv_fields() {
       {.path = "data.csv.task",
        .slot = [](C& c) -> Slot { return &c.data.csv.task; },
        .help = "whether the target is a class or a value; auto: a value when it has numbers that "
-               "are not whole, or more than 100 different ones",
+               "are not whole, or more than 100 different ones, else a class",
        .choices = {"auto", "class", "value"},
+       .used_by = with_csv},
+      {.path = "data.csv.ignore",
+       .slot = [](C& c) -> Slot { return &c.data.csv.ignore; },
+       .help = "columns that are left out, by name or number from 0; auto: one that numbers the "
+               "rows, called id, index or nothing; []: none",
        .used_by = with_csv},
       {.path = "data.csv.test_share",
        .slot = [](C& c) -> Slot { return &c.data.csv.test_share; },

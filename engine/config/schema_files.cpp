@@ -12,6 +12,12 @@ std::vector<Field> file_fields() {
        .range = at_least(1, kSizes),
        .unit = "MiB",
        .used_by = with_hdf5},
+      {.path = "data.hdf5.task",
+       .slot = [](C& c) -> Slot { return &c.data.hdf5.task; },
+       .help = "what the target is; auto: as its type and name have it, where they agree; class: "
+               "integers are labels; value: floating-point numbers are to be found",
+       .choices = {"auto", "class", "value"},
+       .used_by = with_hdf5},
       {.path = "data.hdf5.train.input",
        .slot = [](C& c) -> Slot { return &c.data.hdf5.train.input; },
        .help = "dataset of the file: images (N, H, W, C), features (N, F) or tokens (N, T); auto: "

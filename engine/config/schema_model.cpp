@@ -14,9 +14,9 @@ std::vector<Field> model_fields() {
   return {
       {.path = "model.name",
        .slot = [](C& c) -> Slot { return &c.model.name; },
-       .help = "which model to train",
-       .choices = {"linear", "mlp", "lenet", "cnn", "resnet", "vgg", "unet", "autoencoder", "gpt",
-                   "vit", "layers"}},
+       .help = "which model to train; auto: cnn for images, mlp for features, gpt for tokens",
+       .choices = {"auto", "linear", "mlp", "lenet", "cnn", "resnet", "vgg", "unet", "autoencoder",
+                   "gpt", "vit", "layers"}},
       {.path = "model.hidden",
        .slot = [](C& c) -> Slot { return &c.model.hidden; },
        .help = "mlp, cnn: widths of the dense layers; []: the model's default; autoencoder: of the "

@@ -22,11 +22,14 @@ std::vector<Field> optimizer_fields() {
   return {
       {.path = "optimizer.name",
        .slot = [](C& c) -> Slot { return &c.optimizer.name; },
-       .help = "update rule",
+       .help =
+           "update rule; where no key of optimizer is given: adam with data.name csv and tokens "
+           "and synthetic features and tokens, else sgd",
        .choices = {"sgd", "adam", "adamw", "lars", "lamb"}},
       {.path = "optimizer.lr",
        .slot = [](C& c) -> Slot { return &c.optimizer.lr; },
-       .help = "learning rate, before warm-up, schedule and lr.scaling",
+       .help = "learning rate, before warm-up, schedule and lr.scaling; not given: 0.1 with sgd, "
+               "0.001 with adam and adamw, 0.01 with lamb, 1 with lars",
        .range = at_least(0)},
       {.path = "optimizer.momentum",
        .slot = [](C& c) -> Slot { return &c.optimizer.momentum; },

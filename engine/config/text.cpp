@@ -74,7 +74,8 @@ const std::vector<LayerConfig>* layers_of(const Field& field, RunConfig& config)
 
 // A key that means nothing here and was left alone would only raise questions.
 bool silent(const Field& field, const RunConfig& config) {
-  return unused(field, config) && value_text(field, config) == value_text(field, RunConfig());
+  return (unused(field, config) || used_by_auto(field, config)) &&
+         value_text(field, config) == value_text(field, RunConfig());
 }
 
 // The lines that open `section` and those around it, but for what `open` lies in.

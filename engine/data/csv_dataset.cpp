@@ -1,6 +1,7 @@
 #include <spire/base/error.h>
 #include <spire/base/philox.h>
 #include <spire/data/csv_dataset.h>
+#include <spire/data/csv_row_numbers.h>
 #include <spire/data/csv_targets.h>
 
 #include <cmath>
@@ -11,6 +12,7 @@ namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
+using Notes = std::vector<std::string>;
 
 // Standardised rows in memory, as they are given out.
 class TableDataset : public Dataset {
@@ -83,7 +85,7 @@ constexpr double rounding = 1e-13;
 
 // Over the used rows, in their order, in fp64. A constant feature becomes 0.
 Normalization normalization_of(const Part& part, const CsvLayout& layout) {
-  size_t features = layout.columns - 1;
+  size_t features = layout.features.size();
   auto n = static_cast<double>(part.targets.kept.size());
   Normalization result = {std::vector<double>(features), std::vector<double>(features)};
   auto add_up = [&](std::vector<double>& sums, auto&& term) {
@@ -100,7 +102,7 @@ Normalization normalization_of(const Part& part, const CsvLayout& layout) {
     if (!std::isfinite(result.mean[f]) || !std::isfinite(result.stddev[f]))
       fail(Category::data,
            "{}: the numbers of {} are too large to be standardized; scale them down",
-           part.path.string(), layout.name_of(f < layout.target ? f : f + 1));
+           part.path.string(), layout.name_of(layout.features[f]));
   }
   return result;
 }
@@ -131,7 +133,7 @@ std::vector<double> stored(const Part& part, size_t features) {
 SampleSpec spec_of(const CsvLayout& layout, const CsvTargets& targets,
                    const Normalization& normalization, DType dtype) {
   SampleSpec spec;
-  spec.columns.push_back({"features", {static_cast<int64_t>(layout.columns) - 1}, dtype});
+  spec.columns.push_back({"features", {std::ssize(layout.features)}, dtype});
   if (targets.values) {
     spec.columns.push_back({"values", {1}, DType::f32});
   } else {
@@ -140,15 +142,13 @@ SampleSpec spec_of(const CsvLayout& layout, const CsvTargets& targets,
     spec.class_names = targets.class_names;
   }
   spec.normalization = normalization;
-  spec.feature_names = layout.names;
   if (layout.header)
-    spec.feature_names.erase(spec.feature_names.begin() +
-                             static_cast<std::ptrdiff_t>(layout.target));
+    for (size_t column : layout.features) spec.feature_names.push_back(layout.names[column]);
   return spec;
 }
 
 DatasetPair pair_of(Part train, Part test, const CsvLayout& layout, const CsvTargets& targets,
-                    DType dtype) {
+                    DType dtype, Notes notes) {
   for (const Part* part : {&train, &test})
     if (part->targets.kept.empty())
       fail(Category::data, "{}: no row is left for the {}; add rows or change data.csv.test_share",
@@ -162,7 +162,7 @@ DatasetPair pair_of(Part train, Part test, const CsvLayout& layout, const CsvTar
                                               : standardised(part, normalization),
                                           std::move(part.targets), part.broken);
   };
-  return {dataset(train), dataset(test)};
+  return {dataset(train), dataset(test), std::move(notes)};
 }
 
 // The rows of `all` that are, or are not, for the test.
@@ -181,12 +181,13 @@ DatasetPair open_one_file(const fs::path& path, const DataConfig& config, DType 
   CsvLayout layout = csv_layout(path, config.csv);
   BrokenRows broken(config.on_error);
   CsvRows rows = read_csv_rows(path, layout, broken);
-  CsvTargets targets = csv_targets(path, rows, config.csv);
+  Notes notes = leave_out_row_numbers(path, config.csv, layout, rows);
+  CsvTargets targets = csv_targets(path, rows, config.csv, notes);
   EncodedTargets all = encode_targets(path, rows, targets, broken);
   double share = config.csv.test_share;
   return pair_of({path, rows, rows_for(false, all, rows, share), broken},
                  {path, rows, rows_for(true, all, rows, share), BrokenRows(config.on_error)},
-                 layout, targets, dtype);
+                 layout, targets, dtype, std::move(notes));
 }
 
 DatasetPair open_two_files(const fs::path& train_path, const fs::path& test_path,
@@ -194,12 +195,14 @@ DatasetPair open_two_files(const fs::path& train_path, const fs::path& test_path
   CsvLayout layout = csv_layout(train_path, config.csv);
   BrokenRows train_broken(config.on_error), test_broken(config.on_error);
   CsvRows train = read_csv_rows(train_path, layout, train_broken);
+  Notes notes = leave_out_row_numbers(train_path, config.csv, layout, train);
   CsvRows test = read_csv_rows(test_path, layout, test_broken);
-  CsvTargets targets = csv_targets(train_path, train, config.csv);
+  CsvTargets targets = csv_targets(train_path, train, config.csv, notes);
   EncodedTargets train_targets = encode_targets(train_path, train, targets, train_broken);
   EncodedTargets test_targets = encode_targets(test_path, test, targets, test_broken);
   return pair_of({train_path, train, std::move(train_targets), train_broken},
-                 {test_path, test, std::move(test_targets), test_broken}, layout, targets, dtype);
+                 {test_path, test, std::move(test_targets), test_broken}, layout, targets, dtype,
+                 std::move(notes));
 }
 
 }  // namespace

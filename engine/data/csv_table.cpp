@@ -33,19 +33,42 @@ std::vector<std::string> names_in(const CsvRecord& record) {
   return names;
 }
 
-size_t target_column(const std::string& target, const CsvLayout& layout,
-                     const std::filesystem::path& path) {
-  auto named = std::ranges::find(layout.names, target);
-  if (named != layout.names.end()) return static_cast<size_t>(named - layout.names.begin());
-  if (target == "last") return layout.columns - 1;
-  size_t index = 0;
-  auto [end, error] = std::from_chars(target.data(), target.data() + target.size(), index);
-  if (error == std::errc() && end == target.data() + target.size() && index < layout.columns)
-    return index;
-  fail(Category::config, "data.csv.target: {} has no column '{}'; {}{}", path.string(), target,
+[[noreturn]] void fail_missing(const char* key, const std::string& word, const CsvLayout& layout,
+                               const std::filesystem::path& path) {
+  fail(Category::config, "data.csv.{}: {} has no column '{}'; {}{}", key, path.string(), word,
        layout.header ? fmt::format("must be one of: {}", fmt::join(layout.names, ", "))
                      : fmt::format("it has no header, so use 0 to {}", layout.columns - 1),
-       did_you_mean(nearest(target, layout.names)));
+       did_you_mean(nearest(word, layout.names)));
+}
+
+size_t target_column(const std::string& target, const CsvLayout& layout,
+                     const std::filesystem::path& path) {
+  if (auto found = find_column(target, layout.names, layout.columns)) return *found;
+  if (target == "last") return layout.columns - 1;
+  fail_missing("target", target, layout, path);
+}
+
+// All columns but the target and those that data.csv.ignore names.
+std::vector<size_t> feature_columns(const CsvConfig& config, const CsvLayout& layout,
+                                    const std::filesystem::path& path) {
+  std::vector<bool> used(layout.columns, true);
+  for (const std::string& word : config.ignore) {
+    if (word == "auto") continue;
+    std::optional<size_t> column = find_column(word, layout.names, layout.columns);
+    if (!column) fail_missing("ignore", word, layout, path);
+    if (*column == layout.target)
+      fail(Category::config, "data.csv.ignore: {} is the target; see data.csv.target",
+           layout.name_of(*column));
+    used[*column] = false;
+  }
+  used[layout.target] = false;
+  std::vector<size_t> features;
+  for (size_t column = 0; column < layout.columns; ++column)
+    if (used[column]) features.push_back(column);
+  if (features.empty())
+    fail(Category::config, "data.csv.ignore: leaves {} no column as a feature; name fewer",
+         path.string());
+  return features;
 }
 
 void check_header(const std::filesystem::path& path, const CsvRecord& record,
@@ -65,9 +88,8 @@ void append_row(const std::filesystem::path& path, const CsvLayout& layout, cons
     return broken.add(path, record.fields.back().place,
                       fmt::format("{} fields, expected {}", record.fields.size(), layout.columns));
   size_t before = rows.features.size();
-  for (size_t c = 0; c < layout.columns; ++c) {
+  for (size_t c : layout.features) {
     const CsvField& field = record.fields[c];
-    if (c == layout.target) continue;
     std::optional<double> value = finite_number(field.text);
     if (value) {
       rows.features.push_back(*value);
@@ -109,6 +131,17 @@ std::vector<std::string> csv_names(const CsvRecord& first, const CsvConfig& conf
   return is_header(first, config.header) ? names_in(first) : std::vector<std::string>();
 }
 
+std::optional<size_t> find_column(const std::string& word, const std::vector<std::string>& names,
+                                  size_t columns) {
+  auto named = std::ranges::find(names, word);
+  if (named != names.end()) return static_cast<size_t>(named - names.begin());
+  size_t index = 0;
+  const char* end = word.data() + word.size();
+  auto [stop, error] = std::from_chars(word.data(), end, index);
+  if (error != std::errc() || stop != end || index >= columns) return {};
+  return index;
+}
+
 std::string CsvLayout::name_of(size_t column) const {
   return header ? fmt::format("'{}'", names[column]) : fmt::format("column {} (from 0)", column);
 }
@@ -136,6 +169,7 @@ CsvLayout csv_layout(const std::filesystem::path& path, const CsvConfig& config)
   layout.names = csv_names(first, config);
   layout.header = !layout.names.empty();
   layout.target = target_column(config.target, layout, path);
+  layout.features = feature_columns(config, layout, path);
   return layout;
 }
 

@@ -15,12 +15,13 @@ struct CsvLayout {
   bool header = false;
   std::vector<std::string> names;  // of all columns; empty without a header
   size_t columns = 0, target = 0;
+  std::vector<size_t> features;  // the columns that are neither the target nor left out, ascending
 
   std::string name_of(size_t column) const;  // "'width'", or "column 3" (from 0)
 };
 
 struct CsvRows {
-  std::vector<double> features;      // (N, columns - 1), finite
+  std::vector<double> features;      // (N, layout.features), finite
   std::vector<std::string> targets;  // (N), without blanks around, not empty
   std::vector<CsvPlace> places;      // (N), of the targets
   std::vector<int64_t> numbers;      // (N): of the row in its file, from 0, broken ones counted
@@ -51,12 +52,17 @@ char csv_separator(const std::filesystem::path& path, const CsvConfig& config);
 // The names in a first record, empty when it names no columns; data.csv.header.
 std::vector<std::string> csv_names(const CsvRecord& first, const CsvConfig& config);
 
-// From the first record. Throws Error(config) for a target that is not there.
+// From the first record. Throws Error(config) for a target, or a column of data.csv.ignore, that is
+// not there.
 CsvLayout csv_layout(const std::filesystem::path& path, const CsvConfig& config);
 
 // All good rows. Throws Error(data) when there is none, or when the header is another one.
 CsvRows read_csv_rows(const std::filesystem::path& path, const CsvLayout& layout,
                       BrokenRows& broken);
+
+// The column of that name, or number from 0; nothing: there is none.
+std::optional<size_t> find_column(const std::string& word, const std::vector<std::string>& names,
+                                  size_t columns);
 
 // The finite number that the text is, nothing when it is none. Blanks around it are allowed.
 std::optional<double> finite_number(std::string_view text);

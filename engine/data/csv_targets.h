@@ -16,9 +16,11 @@ struct CsvTargets {
 };
 
 // data.csv.task auto: values when all targets are numbers and one is no whole number, or they are
-// over 100 different ones. Throws Error(data) for targets that are all of one class.
+// over 100 different ones; else classes. Throws Error(data) for targets that are all of one class,
+// and where auto cannot tell: words among numbers, or about as many classes as rows. Appends to
+// notes what is odd about classes.
 CsvTargets csv_targets(const std::filesystem::path& path, const CsvRows& rows,
-                       const CsvConfig& config);
+                       const CsvConfig& config, std::vector<std::string>& notes);
 
 struct EncodedTargets {
   std::vector<size_t> kept;     // places in `rows`, ascending

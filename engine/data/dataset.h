@@ -62,6 +62,9 @@ inline constexpr size_t most_problems = 20;
 
 struct DatasetPair {
   std::unique_ptr<Dataset> train, test;  // of one spec, but for what augmentation adds
+  // What a user should know of how the files were understood, a line each: columns that are left
+  // out, what is there and not used.
+  std::vector<std::string> notes = {};
 };
 
 // How samples are to be written.

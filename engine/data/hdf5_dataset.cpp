@@ -2,6 +2,7 @@
 #include <spire/data/broken_samples.h>
 #include <spire/data/hdf5_check.h>
 #include <spire/data/hdf5_dataset.h>
+#include <spire/data/hdf5_evidence.h>
 #include <spire/data/hdf5_spec.h>
 #include <spire/data/sampler.h>
 #include <spire/data/scratch_pool.h>
@@ -146,8 +147,13 @@ DatasetPair open_hdf5(const DataConfig& config, const ReadOptions& options) {
     require_same(config.path, checked, half->stamp());
   require_same_rows(*train, *test);
   SampleSpec spec = hdf5_training_spec(*train, config, options);
+  std::vector<std::string> used = {train->place(0), train->place(1), test->place(0),
+                                   test->place(1)};
+  std::vector<std::string> notes;
+  train->with_table([&](const Hdf5Table&) { notes = tell_unused(config.path, used); });
   return {std::make_unique<Hdf5Dataset>(std::move(train), spec, config, config.augment, options),
-          std::make_unique<Hdf5Dataset>(std::move(test), spec, config, AugmentConfig{}, options)};
+          std::make_unique<Hdf5Dataset>(std::move(test), spec, config, AugmentConfig{}, options),
+          std::move(notes)};
 }
 
 }  // namespace spire

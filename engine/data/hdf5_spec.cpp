@@ -1,4 +1,5 @@
 #include <spire/base/error.h>
+#include <spire/data/hdf5_evidence.h>
 #include <spire/data/hdf5_spec.h>
 #include <spire/data/normalization.h>
 #include <spire/data/vocabulary.h>
@@ -29,8 +30,6 @@ void visit_some_rows(const Hdf5Table& table, int64_t block_rows,
   }
 }
 
-// Mean and standard deviation of each feature; 1 for the deviation of a constant one. Numbers that
-// are not finite do not count: reading them finds them.
 // Sums of a feature over rows. Numbers that are not finite do not count: reading them finds them.
 struct FeatureSums {
   double count = 0, sum = 0, squares = 0;
@@ -161,7 +160,9 @@ SampleSpec hdf5_training_spec(Hdf5Rows& rows, const DataConfig& config,
     spec.normalization = configured_normalization(config, input.shape.back());
   }
   rows.with_table([&](const Hdf5Table& table) {
+    require_evidence(table, config.hdf5.task);
     describe_classes(table, spec);
+    require_rows_a_class(table, config.hdf5.task, spec.classes);
     if (input.name == "features") spec.feature_names = feature_names_in(table);
     if (input.name != "tokens" && spec.normalization.mean.empty())
       spec.normalization = normalization_in(table, rows.block_rows());

@@ -122,10 +122,13 @@ Hdf5Table::Hdf5Table(const fs::path& file, const Hdf5Half& half, const std::stri
       datasets_.push_back(open_dataset(names_[column]));
       describe(column);
     }
-    if (columns_[1].name == "targets" && columns_[0].name == "features")
+    bool whole = numbers_of(datasets_[0], place(0)) != Numbers::floats;
+    if (columns_[1].name == "targets" && columns_[0].name == "features" && whole)
       columns_[0] = {"tokens", columns_[0].shape, DType::i32}, memory_types_[0] = H5T_NATIVE_INT32;
     if (columns_[1].name == "targets" && columns_[0].shape != columns_[1].shape)
-      fail(Category::data, "{}: has rows of {}, but {} has rows of {}; each token needs one target",
+      fail(Category::data,
+           "{}: has rows of {}, but {} has rows of {}; each token needs one target, and a label is "
+           "one number a row (N): of one-hot rows store argmax(axis=1)",
            place(0), to_string(columns_[0].shape), names_[1], to_string(columns_[1].shape));
   });
 }

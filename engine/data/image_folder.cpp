@@ -4,12 +4,14 @@
 #include <spire/data/image_crop.h>
 #include <spire/data/image_folder.h>
 #include <spire/data/image_listing.h>
+#include <spire/data/listed.h>
 #include <spire/data/normalization.h>
 #include <spire/data/picture_decode.h>
 #include <spire/data/picture_file.h>
 #include <spire/data/scratch_pool.h>
 #include <spire/data/seen_files.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace spire {
@@ -110,6 +112,50 @@ class ImageFolder : public Dataset {
   mutable ScratchPool<PictureScratch> scratch_;
 };
 
+// Classes without a picture to learn from.
+std::vector<std::string> classes_without(const ImageListing& listing,
+                                         const std::vector<std::string>& classes) {
+  std::vector<bool> seen(classes.size());
+  for (const ImageListing::File& file : listing.files) seen[static_cast<size_t>(file.label)] = true;
+  std::vector<std::string> without;
+  for (size_t label = 0; label < classes.size(); ++label)
+    if (!seen[label]) without.push_back(classes[label]);
+  return without;
+}
+
+// Folders within those of the classes: nothing below them is read.
+std::vector<std::string> deeper_folders(const fs::path& folder,
+                                        const std::vector<std::string>& classes) {
+  std::vector<std::string> deeper;
+  for (const std::string& name : classes) {
+    std::error_code error;  // whoever lists the pictures tells of folders that cannot be read
+    for (auto at = fs::directory_iterator(folder / name, error); !error && at != fs::end(at);
+         at.increment(error))
+      if (at->is_directory(error) && !at->path().filename().string().starts_with('.'))
+        deeper.push_back(name + "/" + at->path().filename().string());
+  }
+  std::ranges::sort(deeper);
+  return deeper;
+}
+
+std::vector<std::string> tell_unused(const ImageListing& train, const ImageListing& test,
+                                     const std::vector<std::string>& classes) {
+  std::vector<std::string> notes;
+  std::vector<std::string> without = classes_without(train, classes);
+  if (!without.empty())
+    notes.push_back(
+        fmt::format("{}: no pictures of {}, which count as classes nevertheless; remove "
+                    "their folders if they are none",
+                    train.folder.string(), listed(without)));
+  for (const ImageListing* half : {&train, &test})
+    if (auto deeper = deeper_folders(half->folder, classes); !deeper.empty())
+      notes.push_back(
+          fmt::format("{}: not read, as pictures lie right in the folder of their "
+                      "class: {}",
+                      half->folder.string(), listed(deeper)));
+  return notes;
+}
+
 fs::path test_folder(const fs::path& folder) {
   for (const char* name : {"val", "test"})
     if (fs::is_directory(folder / name)) return folder / name;
@@ -136,8 +182,10 @@ DatasetPair open_image_folder(const DataConfig& config, const ReadOptions& optio
   if (spec.normalization.mean.empty()) spec.normalization = imagenet;
   ImageListing train = list_images(folder / "train", spec.class_names);
   ImageListing test = list_images(test_folder(folder), spec.class_names);
+  std::vector<std::string> notes = tell_unused(train, test, spec.class_names);
   return {std::make_unique<ImageFolder>(std::move(train), spec, config, config.augment, options),
-          std::make_unique<ImageFolder>(std::move(test), spec, config, AugmentConfig{}, options)};
+          std::make_unique<ImageFolder>(std::move(test), spec, config, AugmentConfig{}, options),
+          std::move(notes)};
 }
 
 }  // namespace spire

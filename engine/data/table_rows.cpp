@@ -1,5 +1,6 @@
 #include <spire/base/dtype.h>
 #include <spire/base/error.h>
+#include <spire/data/listed.h>
 #include <spire/data/table_rows.h>
 
 #include <algorithm>
@@ -9,20 +10,6 @@
 
 namespace spire {
 namespace {
-
-constexpr size_t most_listed = 8;  // columns in a message
-
-std::string listed(const std::vector<std::string>& names) {
-  std::vector<std::string> some;
-  for (const std::string& name : names) {
-    if (some.size() == most_listed) break;
-    some.push_back(fmt::format("'{}'", name));
-  }
-  std::string text = fmt::format("{}", fmt::join(some, ", "));
-  return names.size() > most_listed
-             ? fmt::format("{} and {} more", text, names.size() - most_listed)
-             : text;
-}
 
 // The target's column among `columns`: data.csv.target, where it is a number; else the last.
 size_t target_place(const std::string& target, size_t columns) {
@@ -136,15 +123,20 @@ void TableRows::choose_by_name(const std::filesystem::path& path,
 
 void TableRows::choose_by_place(const std::filesystem::path& path, size_t columns) {
   auto features = static_cast<size_t>(spec_.columns[0].shape.elements());
-  if (columns != features && columns != features + 1)
+  // A table of the features alone has no such columns.
+  std::vector<bool> ignored(columns);
+  for (const std::string& word : columns > features ? config_.ignore : std::vector<std::string>())
+    if (auto column = find_column(word, {}, columns)) ignored[*column] = true;
+  auto left = static_cast<size_t>(std::ranges::count(ignored, false));
+  if (left != features && left != features + 1)
     fail(Category::data,
          "{}:1:1: there are {} columns, but the model reads {}, in the order of its training data, "
          "and optionally the target; correct the file",
          path.string(), columns, features);
-  size_t target = columns > features ? target_place(config_.target, columns) : columns;
+  size_t target = left > features ? target_place(config_.target, columns) : columns;
   columns_.clear();
   for (size_t column = 0; column < columns; ++column)
-    if (column != target) columns_.push_back(column);
+    if (column != target && !ignored[column]) columns_.push_back(column);
 }
 
 void TableRows::write_row(std::byte* row) const {

@@ -38,8 +38,10 @@ struct RecomputeInfo {
 };
 
 struct StartInfo {
-  std::string model;    // "cnn"
-  std::string dataset;  // "fashion_mnist"
+  std::string model;            // "cnn"
+  std::string model_note = {};  // why this one, where the config does not say; empty: it does
+  std::string task = {};        // "classify images into 10 classes"; empty: not told
+  std::string dataset;          // "fashion_mnist"
   std::vector<DeviceInfo> devices;
   std::string cores;          // how many, by which limit, and whether pinned; a line or more
   std::string device_note;    // what `auto` took and why; empty: devices were named

@@ -126,8 +126,10 @@ std::string length_text(const StartInfo& start) {
 
 std::string start_block(const StartInfo& start) {
   Sections block;
-  block.add("model", fmt::format("{}, {}, {}", start.model, plural(start.parameters, "parameter"),
-                                 start.precision));
+  std::string note = start.model_note.empty() ? "" : fmt::format(" ({})", start.model_note);
+  block.add("model", fmt::format("{}{}, {}, {}", start.model, note,
+                                 plural(start.parameters, "parameter"), start.precision));
+  block.add("task", start.task);
   block.add("data",
             fmt::format("{}, {} for training, {} for testing", start.dataset,
                         plural(start.train_samples, "sample"), count_text(start.test_samples)));

@@ -78,17 +78,24 @@ std::string layers_text(const std::vector<LayerRow>& layers, int64_t batch_size)
                             count_text(2 * total.multiply_adds / batch_size));
 }
 
+class Warnings : public Observer {
+ public:
+  void on_warning(std::string_view text) override { warnings.emplace_back(text); }
+  std::vector<std::string> warnings;
+};
+
 }  // namespace
 
 PlanReport plan(const RunConfig& config) {
-  Observer silent;
-  RunSetup setup(config, {}, silent);
+  Warnings listener;
+  RunSetup setup(config, {}, listener);
   TrainerOptions options = setup.trainer_options();
   options.plan_only = true;
   Trainer trainer(options, setup.placement);
-  setup.keep_tuning(silent);
+  setup.keep_tuning(listener);
   return {setup.start_info(trainer, setup.total_steps()),
-          layers_of(options, setup.placement.batch_size), trainer.memory_shortage()};
+          layers_of(options, setup.placement.batch_size), trainer.memory_shortage(),
+          std::move(listener.warnings)};
 }
 
 std::string to_text(const PlanReport& report) {
@@ -96,9 +103,10 @@ std::string to_text(const PlanReport& report) {
   return layers_text(report.layers, report.start.batch_size) + start_block(report.start);
 }
 
-void check(const RunConfig& config) {
+PlanReport check(const RunConfig& config) {
   PlanReport report = plan(config);
   if (!report.shortage.empty()) throw Error(Category::out_of_memory, report.shortage);
+  return report;
 }
 
 }  // namespace spire

@@ -108,6 +108,7 @@ class Run {
     }
     warn_of_small_batches();
     warn_of_skipped_samples();
+    tell_dry_evaluation();
     RunResult result;
     try {
       train_data_->start(step_ / steps_per_epoch(), step_ % steps_per_epoch(),
@@ -156,6 +157,13 @@ class Run {
                     "batch_norm: sync "
                     "to use all {} of the global batch",
                     counted(samples, "sample"), setup_.placement.global_batch()));
+  }
+
+  void tell_dry_evaluation() {
+    int64_t all = setup_.data.test->count();
+    if (samples_to_evaluate() < all)
+      observer_.on_note(fmt::format("a dry run evaluates {} of the {} samples for testing",
+                                    samples_to_evaluate(), all));
   }
 
   // What the ranks were at says nothing about an error that one process has met by itself.
@@ -314,7 +322,8 @@ class Run {
     enter(Phase::eval);
     trainer_.begin_evaluation();
     test_data_->start(0, 0, 1);
-    while (!test_data_->finished() && !stop_asked()) {
+    int64_t batches = 0;
+    while (!test_data_->finished() && !stop_asked() && batches++ < most_batches()) {
       enter(Phase::eval);
       trainer_.evaluate(test_data_->next(), sums, stop_here());
       stop_ = sums.stop;
@@ -323,7 +332,7 @@ class Run {
     trainer_.end_evaluation();
     enter(Phase::idle);
     warn_of_skipped_samples();
-    if (sums.samples < setup_.data.test->count()) {  // it runs again when the run is resumed
+    if (sums.samples < samples_to_evaluate()) {  // it runs again when the run is resumed
       progress_.pause(begin);
       return false;
     }
@@ -344,6 +353,15 @@ class Run {
     observer_.on_eval(
         {step_, progress_.epoch(step_), loss, metric, sums.samples, progress_.pause(begin), best});
     return best;
+  }
+
+  // A dry run shows that evaluating works; it evaluates no more batches than it trains on.
+  int64_t most_batches() const {
+    return writes() ? std::numeric_limits<int64_t>::max() : options_.dry_run;
+  }
+  int64_t samples_to_evaluate() const {
+    int64_t all = setup_.data.test->count(), batch = setup_.placement.global_batch();
+    return most_batches() <= all / batch ? most_batches() * batch : all;
   }
 
   // None where all evaluations were NaN.

@@ -25,7 +25,7 @@ struct RunOptions {
   // checkpoint for these.
   std::set<std::string> left_out;
   bool evaluates = false;  // set by evaluate(): another seed or batch size is no fault
-  int64_t dry_run = 0;     // > 0: so many steps, nothing written
+  int64_t dry_run = 0;     // > 0: so many steps, evaluations of so many batches, nothing written
   const std::atomic<bool>* stop = nullptr;  // set: save a checkpoint and return, at the next step
   // Called on each rank when all that may take long before the first step is done, data read and
   // memory taken, and before anything in the output directory changes. Until then `stop` is not
@@ -70,13 +70,14 @@ struct PlanReport {
   // What of it does not fit a device or memory.limit, as train() would say it; empty: nothing, as
   // far as one can tell.
   std::string shortage;
+  std::vector<std::string> warnings;  // of the data and the config, as train() gives them
 };
 PlanReport plan(const RunConfig& config);
 // The table of layers, its multiply-adds a sample, then the start block.
 std::string to_text(const PlanReport& report);
 
 // Config, data, devices and their memory, without training: throws what train() would throw before
-// its first step.
-void check(const RunConfig& config);
+// its first step. What the run would do is in the report's start.
+PlanReport check(const RunConfig& config);
 
 }  // namespace spire

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <sstream>
+#include <utility>
 
 #include <spire/config/check.h>
 #include <spire/config/text.h>
+#include <spire/data/fit_to.h>
 #include <spire/device/cuda_versions.h>
 #include <spire/device/host_memory.h>
 #include <spire/observe/units.h>
@@ -15,6 +17,7 @@
 #include <spire/train/named_checkpoint.h>
 #include <spire/train/pin_lanes.h>
 #include <spire/train/samples.h>
+#include <spire/train/task_text.h>
 
 namespace spire {
 
@@ -113,6 +116,10 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
   data = open_dataset(
       config.data,
       {.dtype = compute_dtype(config), .seed = config.seed, .cores = placement.helper_cores});
+  tell_notes(observer);
+  if (resumed) keep_data_meaning();
+  tell_notes(observer);
+  settle_model(observer);
   if (task() == Task::reconstruct && config.data.normalize != "unit") {
     fail(Category::config,
          "data.normalize: {} does not fit a model that makes images, whose pixels are from 0 to 1; "
@@ -209,12 +216,14 @@ void RunSetup::tell_doubts(Observer& observer) const {
   for (const std::string& doubt : version_doubts(*found)) observer.on_warning(doubt);
 }
 
-// What rank 0 found, without the tensors: "<here> <path>", then the metadata.
+// What rank 0 found, without the tensors: "<here> <path>", the bytes of the data's description,
+// that description, then the metadata.
 void RunSetup::share_checkpoint() {
   if (!group()) return;
   std::string text;
   if (resumed) {
-    text = fmt::format("{} {}\n{}", resumed_here_ ? 1 : 0, resumed->path.string(),
+    text = fmt::format("{} {}\n{}\n{}{}", resumed_here_ ? 1 : 0, resumed->path.string(),
+                       resumed->state.data_spec.size(), resumed->state.data_spec,
                        metadata_text(resumed->state));
   }
   wait([&] { text = broadcast(*group(), text); });
@@ -223,7 +232,9 @@ void RunSetup::share_checkpoint() {
   resumed.emplace();
   resumed_here_ = text[0] == '1';
   resumed->path = text.substr(2, line - 2);
-  read_metadata_text(text.substr(line + 1), resumed->state);
+  size_t spec = text.find('\n', line + 1) + 1;
+  resumed->state.data_spec = text.substr(spec, std::stoul(text.substr(line + 1)));
+  read_metadata_text(text.substr(spec + resumed->state.data_spec.size()), resumed->state);
 }
 
 void RunSetup::find_checkpoint(const RunOptions& options, Observer& observer) {
@@ -260,6 +271,37 @@ void RunSetup::keep_meaning(const RunOptions& options) {
   compare("towers", *config.towers, state.towers);
   settle_batch(config, *config.towers);
   compare("batch_size", config.batch_size, state.batch_size);
+}
+
+// The data tells which model auto is; keys that were given for another one are told of.
+void RunSetup::settle_model(Observer& observer) {
+  model_chosen_ = config.model.name == "auto";
+  if (!model_chosen_) return;
+  config.model.name = model_for(config.model, data.train->spec().columns);
+  check_config(config);
+  for (const Field& field : schema())
+    if (field.used_by.key == "model.name" && unused(field, config) &&
+        value_text(field, config) != value_text(field, RunConfig()))
+      observer.on_warning(fmt::format("{} {}", field.path, unused_text(field, config)));
+}
+
+// Told once, and before what may be refused for the same reason.
+void RunSetup::tell_notes(Observer& observer) {
+  for (const std::string& note : std::exchange(data.notes, {})) observer.on_warning(note);
+}
+
+// Classes and columns of the data are those that the weights know, whatever their order is now.
+void RunSetup::keep_data_meaning() {
+  const std::string& known = resumed->state.data_spec;
+  if (known.empty()) {
+    data.notes.push_back(fmt::format(
+        "{} does not say what data it was trained on; see to it that classes and columns are the "
+        "same in the same order",
+        resumed->path.string()));
+    return;
+  }
+  data = fit_to(std::move(data), sample_spec_from_text(known), resumed->path.string(),
+                task() == Task::classify);
 }
 
 // Rank 0 has the checkpoint's versions, and an observer.
@@ -398,6 +440,8 @@ int64_t RunSetup::total_steps() const {
 StartInfo RunSetup::start_info(const Trainer& trainer, int64_t total_steps) const {
   StartInfo info;
   info.model = config.model.name;
+  if (model_chosen_) info.model_note = "auto: the data has " + data.train->spec().columns[0].name;
+  info.task = task_text(task(), data.train->spec());
   info.dataset = config.data.name;
   auto memory = memory_of_all(trainer, group());
   for (size_t d = 0; d < placement.devices.size(); ++d) {

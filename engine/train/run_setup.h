@@ -69,6 +69,9 @@ class RunSetup {
   void find_checkpoint(const RunOptions& options, Observer& observer);
   void share_checkpoint();
   void keep_meaning(const RunOptions& options);
+  void settle_model(Observer& observer);
+  void tell_notes(Observer& observer);
+  void keep_data_meaning();
   std::vector<RankPlace> gather_places(const RankPlace& own) const;
   void place();
   void tell_doubts(Observer& observer) const;  // about the libraries of GPUs
@@ -77,7 +80,8 @@ class RunSetup {
   PhaseBoard* board_;
   bool saves_;  // checkpoints
   bool resumed_here_ = false;
-  RankPlace place_;  // this process's
+  bool model_chosen_ = false;  // by the data: model.name is auto
+  RankPlace place_;            // this process's
   CoreLocks core_locks_;
   std::string cores_text_;
 };

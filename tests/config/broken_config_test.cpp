@@ -251,7 +251,7 @@ const std::vector<Broken>& bad_values() {
       {"UnknownModel",
        "model: {name: resnte}\n",
        {},
-       {"run.yaml:1:15: model.name: unknown value 'resnte'; must be one of: linear, mlp, ",
+       {"run.yaml:1:15: model.name: unknown value 'resnte'; must be one of: auto, linear, mlp, ",
         "; did you mean 'resnet'?"}},
       {"UnknownDataset",
        "data: {name: fashion-mnist}\n",

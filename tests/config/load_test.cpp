@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <spire/config/load.h>
 #include <spire/config/schema.h>
@@ -10,6 +11,33 @@ namespace {
 
 ResolvedConfig parse(const std::string& yaml, const std::vector<std::string>& overrides = {}) {
   return parse_config({{"run.yaml", yaml}}, overrides);
+}
+
+TEST(LoadConfig, TheOptimizerSuitsTheDataWhereNothingIsSaidOfIt) {
+  for (const char* data : {"data.name=csv", "data.name=tokens"}) {
+    ResolvedConfig resolved = parse_config({}, {data});
+    EXPECT_EQ(resolved.config.optimizer.name, "adam");
+    EXPECT_EQ(resolved.config.optimizer.lr, 0.001);
+    EXPECT_EQ(parse_config({}, {data, "optimizer.momentum=0.8"}).config.optimizer.name, "sgd");
+    EXPECT_EQ(parse_config({}, {data, "optimizer.lr=0.1"}).config.optimizer.name, "sgd");
+  }
+  for (const char* data : {"data.name=idx", "data.name=hdf5", "data.name=synthetic"})
+    EXPECT_EQ(parse_config({}, {data}).config.optimizer.name, "sgd");
+}
+
+// The default follows from the optimizer; what is given, here or in a file, wins.
+TEST(LoadConfig, TheLearningRateSuitsTheOptimizer) {
+  for (auto [name, rate] :
+       {std::pair{"sgd", 0.1}, {"adam", 0.001}, {"adamw", 0.001}, {"lamb", 0.01}, {"lars", 1.0}}) {
+    std::string word = fmt::format("optimizer.name={}", name);
+    ResolvedConfig resolved = parse_config({}, {word});
+    EXPECT_EQ(resolved.config.optimizer.lr, rate) << name;
+    EXPECT_EQ(resolved.source.at("optimizer.lr"),
+              rate == 0.1 ? "default" : fmt::format("default for {}", name));
+    EXPECT_EQ(parse_config({}, {word, "optimizer.lr=0.1"}).config.optimizer.lr, 0.1);
+    EXPECT_EQ(parse_config({{"a.yaml", "optimizer: {lr: 0.3}\n"}}, {word}).config.optimizer.lr,
+              0.3);
+  }
 }
 
 TEST(LoadConfig, EmptyTextsGiveTheDefaults) {

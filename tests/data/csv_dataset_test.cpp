@@ -113,8 +113,130 @@ TEST_F(CsvTest, AHeaderOfNumbersMustBeSaid) {
 }
 
 TEST_F(CsvTest, AHeaderMayLackOneName) {
-  EXPECT_THAT(open_train(",a,b\n0,1,x\n1,2,y\n").train->spec().feature_names, ElementsAre("", "a"));
+  EXPECT_THAT(open_train(",a,b\n0.5,1,x\n1.5,2,y\n").train->spec().feature_names,
+              ElementsAre("", "a"));
   EXPECT_THAT(refusal(",,b\n0,1,x\n1,2,y\n"), HasSubstr(place("1:1")));
+}
+
+// `rows` rows of: the column in question, by number(row); a feature; a class.
+template <typename Number>
+std::string numbered_table(const std::string& name, int rows, const Number& number) {
+  std::string text = name + ",x,kind\n";
+  for (int row = 0; row < rows; ++row)
+    text += fmt::format("{},{}.5,{}\n", number(row), row * 7 % 11, row % 2 ? "yes" : "no");
+  return text;
+}
+
+TEST_F(CsvTest, ColumnsThatNumberTheRowsAreLeftOutAndNamed) {
+  auto from_zero = [](int row) { return row; };
+  auto from_one = [](int row) { return row + 1; };
+  auto shuffled = [](int row) { return 1000 + row * 7 % 30; };
+  for (const char* name : {"", "id", "ID", "index", "Unnamed: 0", "row_id", "rownames"})
+    for (auto number : {+from_zero, +from_one, +shuffled}) {
+      config_.csv.ignore = {"auto"};
+      std::string text = numbered_table(name, 30, number);
+      DatasetPair pair = open_train(text);
+      EXPECT_THAT(pair.train->spec().feature_names, ElementsAre("x")) << name;
+      EXPECT_THAT(pair.notes,
+                  ElementsAre(AllOf(HasSubstr(fmt::format("column '{}'", name)),
+                                    HasSubstr("left out"), HasSubstr("data.csv.ignore: []"))));
+      EXPECT_EQ(pair.train->spec().columns[0].shape, Shape({1}));
+      EXPECT_NEAR(read_column<float>(*pair.train, 0, {0})[0], -1.5, 0.1);
+      config_.csv.ignore = {};
+      EXPECT_THAT(open_train(text).train->spec().feature_names, ElementsAre(name, "x"));
+    }
+}
+
+TEST_F(CsvTest, ColumnsThatOnlyLookLikeRowNumbersStay) {
+  auto with = [&](const char* name, auto number) {
+    return open_train(numbered_table(name, 30, number));
+  };
+  for (const char* name : {"time", "width"}) {  // it counts the rows: told, and kept
+    DatasetPair pair = with(name, [](int row) { return row; });
+    EXPECT_THAT(pair.train->spec().feature_names, ElementsAre(name, "x"));
+    EXPECT_THAT(pair.notes, ElementsAre(HasSubstr(fmt::format("ignore: ['{}']", name))));
+  }
+  for (const char* name : {"id", ""}) {
+    EXPECT_EQ(with(name, [](int row) { return row / 2; }).train->spec().feature_names.size(), 2u);
+    DatasetPair pair = with(name, [](int row) { return row + 0.5; });
+    EXPECT_EQ(pair.train->spec().feature_names.size(), 2u);
+    EXPECT_THAT(pair.notes, IsEmpty());
+  }
+}
+
+TEST_F(CsvTest, BrokenRowsCountAsRows) {
+  config_.on_error = "skip";
+  std::string text = numbered_table("n", 30, [](int row) { return row; });
+  text.replace(text.find("\n9,"), 4, "\n9,oops");
+  EXPECT_THAT(open_train(text).notes, ElementsAre(HasSubstr("counts the rows")));
+}
+
+TEST_F(CsvTest, ColumnsAreLeftOutByNameOrNumber) {
+  const char* text = "a,name,b,kind\n1,Ann,3,x\n2,Bob,5,y\n";
+  EXPECT_THAT(refusal(text), HasSubstr("'name': 'Ann' is not a finite number"));
+  for (const char* word : {"name", "1"}) {
+    config_.csv.ignore = {word};
+    EXPECT_THAT(open_train(text).train->spec().feature_names, ElementsAre("a", "b"));
+  }
+  for (auto [ignored, says] : {std::pair{"nam", "did you mean 'name'"},
+                               {"9", "no column '9'"},
+                               {"kind", "'kind' is the target"}}) {
+    config_.csv.ignore = {ignored};
+    EXPECT_THAT(refusal(text, Category::config), AllOf(HasSubstr("ignore"), HasSubstr(says)));
+  }
+  config_.csv.ignore = {"a", "b", "name"};
+  EXPECT_THAT(refusal(text, Category::config), HasSubstr("no column as a feature"));
+  config_.csv.ignore = {"auto"};
+  EXPECT_THAT(refusal("id,kind\n1,x\n2,y\n"), HasSubstr("there is no other feature"));
+}
+
+// 60 rows of decimals but for one.
+std::string decimals_but(const std::string& odd, int at = 23) {
+  std::string text = "x,price\n";
+  for (int row = 0; row < 60; ++row)
+    text += fmt::format("{}.5,{}\n", row, row == at ? odd : fmt::format("{}.25", row * 3));
+  return text;
+}
+
+TEST_F(CsvTest, AWordAmongNumbersIsAskedAbout) {
+  for (const char* odd : {"NA", "n/a", "?", "-", "unknown", "1,5x", "nan", "inf", "12 EUR"}) {
+    if (std::string(odd).find(',') != std::string::npos) continue;
+    EXPECT_THAT(refusal(decimals_but(odd)),
+                AllOf(HasSubstr(place("25:6: the target '")), HasSubstr(odd),
+                      HasSubstr("59 of 60 rows have numbers"), HasSubstr("data.csv.task: value"),
+                      HasSubstr("data.on_error: skip")));
+  }
+  // Whole numbers, of which a few are classes, and words of which one is a number.
+  EXPECT_THAT(refusal("x,y\n1,0\n2,1\n3,NA\n4,0\n"), HasSubstr(place("4:3: the target 'NA'")));
+  EXPECT_THAT(refusal("x,y\n1,a\n2,b\n3,7\n4,a\n"),
+              AllOf(HasSubstr(place("4:3: the target '7' is a number")), HasSubstr("3 of 4 rows")));
+  config_.csv.task = "class";
+  EXPECT_EQ(open_train("x,y\n1,a\n2,b\n3,7\n4,a\n").train->spec().classes, 3);
+  config_.csv.task = "value";
+  config_.on_error = "skip";
+  DatasetPair pair = open_train(decimals_but("NA"));
+  EXPECT_EQ(pair.train->spec().columns[1].name, "values");
+  EXPECT_EQ(pair.train->count(), 59);
+}
+
+TEST_F(CsvTest, ClassesNeedMoreRowsThanOneEach) {
+  std::string numbers = "x,y\n", words = numbers;
+  for (int row = 0; row < 60; ++row) {
+    numbers += fmt::format("{}.5,{}\n", row, 20 + row);
+    words += fmt::format("{}.5,name{}\n", row, row);
+  }
+  for (const std::string& text : {numbers, words}) {
+    EXPECT_THAT(refusal(text), AllOf(HasSubstr("60 different targets in 60 rows"),
+                                     HasSubstr("data.csv.task: class or value")));
+    config_.csv.task = "class";
+    EXPECT_EQ(open_train(text).train->spec().classes, 60);
+    config_.csv.task = "auto";
+  }
+}
+
+TEST_F(CsvTest, AClassOfNothingIsNamed) {
+  EXPECT_THAT(open_train("x,y\n1,cat\n2,NA\n3,dog\n").notes,
+              ElementsAre(HasSubstr("the target 'NA' is taken for a class")));
 }
 
 TEST_F(CsvTest, OneFileIsPartedByAHashOfTheRow) {

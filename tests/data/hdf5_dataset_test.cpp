@@ -138,7 +138,8 @@ void write_halves(const std::filesystem::path& path, const std::vector<hsize_t>&
   Hdf5File file(path);
   for (const char* half : {"train", "test"}) {
     file.put(std::string(half) + "/images", in_dims, in);
-    file.put(std::string(half) + "/labels", out_dims, out);
+    bool values = std::is_floating_point_v<Out>;
+    file.put(std::string(half) + (values ? "/values" : "/labels"), out_dims, out);
   }
 }
 
@@ -167,6 +168,123 @@ TEST(Hdf5Dataset, FloatTargetsAreValuesOfARegression) {
   DatasetPair two = open_dataset(config_of(folder / "b.h5"), {});
   EXPECT_EQ(two.train->spec().columns[1], (Column{"values", {2}, DType::f32}));
   EXPECT_THAT(row_of(*two.train, 1)[1], ElementsAre(3, 4));
+}
+
+// Both halves of "input" and "target", with 12 rows of them, and what opening them says.
+template <typename In, typename Out>
+std::string what_is_said(const std::string& input, hsize_t inputs, const std::string& target,
+                         hsize_t targets, const std::vector<Out>& values,
+                         const std::string& task = "auto") {
+  TemporaryFolder folder;
+  {
+    Hdf5File file(folder / "a.h5");
+    std::vector<In> in(12 * inputs);
+    for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<In>(i * 7 % 31);
+    for (const std::string half : {"train/", "test/"}) {
+      file.put(half + input, {12, inputs}, in);
+      file.put(half + target,
+               targets == 1 ? std::vector<hsize_t>{12} : std::vector<hsize_t>{12, targets}, values);
+    }
+  }
+  DataConfig config = config_of(folder / "a.h5");
+  for (auto* half : {&config.hdf5.train, &config.hdf5.test}) {
+    std::string group = half == &config.hdf5.train ? "train/" : "test/";
+    *half = {group + input, group + target};
+  }
+  config.hdf5.task = task;
+  try {
+    return open_dataset(config, {}).train->spec().columns[1].name;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.category(), Category::data);
+    return error.what();
+  }
+}
+
+// 0, 1, 2, 0, 1, ... of 12 rows; and the same as one-hot rows of 3.
+template <typename T>
+std::vector<T> classes_of_three() {
+  std::vector<T> labels;
+  for (int row = 0; row < 12; ++row) labels.push_back(static_cast<T>(row % 3));
+  return labels;
+}
+template <typename T>
+std::vector<T> one_hot_of_three() {
+  std::vector<T> rows(36);
+  for (size_t row = 0; row < 12; ++row) rows[row * 3 + row % 3] = 1;
+  return rows;
+}
+
+TEST(Hdf5Dataset, LabelsInTheFormOfValuesAreRefused) {
+  auto floats = classes_of_three<float>();
+  auto doubles = classes_of_three<double>();
+  auto one_hot = one_hot_of_three<float>();
+  constexpr const char* way_out = "data.hdf5.task: value";
+  for (const std::string& message :
+       {what_is_said<float>("features", 4, "labels", 1, floats),
+        what_is_said<float>("features", 4, "labels", 1, doubles),
+        what_is_said<float>("features", 4, "labels", 1, std::vector<float>(12, 0.5f)),
+        what_is_said<float>("features", 4, "labels", 3, one_hot),
+        what_is_said<float>("x", 4, "y", 1, floats)})
+    EXPECT_THAT(message, AllOf(HasSubstr(".h5: train/"), HasSubstr("store classes as integers"),
+                               HasSubstr(way_out)));
+  for (const char* name : {"values", "y"})
+    EXPECT_THAT(what_is_said<float>("features", 4, name, 3, one_hot),
+                AllOf(HasSubstr("argmax(axis=1)"), HasSubstr(way_out)));
+  for (const auto& message : {what_is_said<float>("features", 4, "labels", 1, floats, "value"),
+                              what_is_said<float>("features", 4, "labels", 3, one_hot, "value"),
+                              what_is_said<float>("features", 4, "values", 1, floats)})
+    EXPECT_EQ(message, "values");
+  std::vector<float> measured = floats;
+  measured[7] = 0.5;
+  EXPECT_EQ(what_is_said<float>("x", 4, "y", 1, measured), "values");
+  std::vector<float> nearly = one_hot;
+  nearly[30] = 0.5;
+  EXPECT_EQ(what_is_said<float>("x", 4, "y", 3, nearly), "values");
+}
+
+TEST(Hdf5Dataset, IntegersThatAreNoLabelsAreRefused) {
+  EXPECT_THAT(what_is_said<float>("features", 4, "labels", 3, one_hot_of_three<int32_t>()),
+              HasSubstr("argmax(axis=1)"));
+  EXPECT_THAT(what_is_said<int32_t>("features", 3, "labels", 3, one_hot_of_three<int32_t>()),
+              HasSubstr("argmax(axis=1)"));
+  EXPECT_THAT(what_is_said<float>("features", 3, "labels", 3, one_hot_of_three<int32_t>()),
+              HasSubstr("argmax(axis=1)"));
+  std::vector<int32_t> prices;
+  for (int row = 0; row < 12; ++row) prices.push_back(100 + row * 37);
+  EXPECT_THAT(what_is_said<float>("features", 4, "price", 1, prices),
+              AllOf(HasSubstr("hardly classes"), HasSubstr("data.hdf5.task: class")));
+  EXPECT_EQ(what_is_said<float>("features", 4, "price", 1, prices, "class"), "labels");
+  EXPECT_EQ(what_is_said<float>("features", 4, "labels", 1, prices), "labels");
+  EXPECT_THAT(what_is_said<float>("features", 4, "labels", 1, prices, "value"),
+              HasSubstr("needs floating-point numbers"));
+}
+
+TEST(Hdf5Dataset, TokensWithoutTargetsAreNoFeatures) {
+  auto labels = classes_of_three<int64_t>();
+  EXPECT_THAT(
+      what_is_said<int32_t>("tokens", 64, "labels", 1, labels),
+      AllOf(HasSubstr("train/tokens: tokens need targets"), HasSubstr("data.hdf5.task: class")));
+  EXPECT_EQ(what_is_said<int32_t>("tokens", 64, "labels", 1, labels, "class"), "labels");
+}
+
+TEST(Hdf5Dataset, WhatIsNotReadIsNamed) {
+  TemporaryFolder folder;
+  {
+    Hdf5File file(folder / "a.h5");
+    for (const std::string half : {"train/", "test/"}) {
+      file.put<float>(half + "features", {2, 1}, {1, 2});
+      file.put<int32_t>(half + "labels", {2}, {0, 1});
+      file.put<float>(half + "values", {2}, {0.5, 1.5});
+    }
+    file.put<float>("train/weights", {2}, {1, 1});
+    file.put<float>("elsewhere/z", {2}, {1, 1});
+  }
+  EXPECT_THAT(
+      open_dataset(config_of(folder / "a.h5"), {}).notes,
+      ElementsAre(AllOf(HasSubstr("'test/values', 'train/values', 'train/weights' not used"),
+                        HasSubstr("'train/features', 'train/labels'"))));
+  write_images(folder / "b.h5", 6, 2);
+  EXPECT_TRUE(open_dataset(config_of(folder / "b.h5"), {}).notes.empty());
 }
 
 TEST(Hdf5Dataset, IntegersInRowsAreTokens) {

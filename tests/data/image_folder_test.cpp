@@ -53,6 +53,20 @@ Row row_of(const Dataset& dataset, int64_t sample, int64_t epoch = 0) {
   return row;
 }
 
+TEST(ImageFolder, WhatIsNotReadIsNamed) {
+  TemporaryFolder folder;
+  write_pictures(folder.path());
+  EXPECT_TRUE(open_dataset(config_of(folder.path()), {}).notes.empty());
+  put(folder / "train/cat/more/c.png", png_bytes(smooth_picture(9, 9, 6)));
+  put(folder / "val/dog/.hidden/d.png", png_bytes(smooth_picture(9, 9, 7)));
+  fs::create_directories(folder / "train/eel");
+  DatasetPair pair = open_dataset(config_of(folder.path()), {});
+  EXPECT_THAT(pair.notes,
+              ElementsAre(HasSubstr("train: no pictures of 'eel'"),
+                          AllOf(HasSubstr("train: not read"), HasSubstr("'cat/more'"))));
+  EXPECT_EQ(pair.train->count(), 3);
+}
+
 TEST(ImageFolder, ClassesAreTheFoldersInAlphabeticalOrder) {
   TemporaryFolder folder;
   write_pictures(folder.path());

@@ -30,7 +30,8 @@ class VerifyTest : public testing::Test {
     Hdf5File file(folder_ / "a.h5");
     for (std::string half : {"train", "test"}) {
       file.put<float>(half + "/features", {targets.size(), 2}, features);
-      file.put<T>(half + "/labels", {targets.size()}, targets);
+      bool values = std::is_floating_point_v<T>;
+      file.put<T>(half + (values ? "/values" : "/labels"), {targets.size()}, targets);
     }
     config_.data.name = "hdf5";
     config_.data.path = (folder_ / "a.h5").string();

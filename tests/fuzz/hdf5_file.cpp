@@ -12,11 +12,14 @@
 
 namespace spire::fuzz {
 
-int consume(const uint8_t* data, size_t size) {
-  MemoryFile file(data, size);
+namespace {
+
+// task: of the targets; those that are called labels may be numbers to be found.
+int read(const std::filesystem::path& path, const char* task) {
   DataConfig config;
-  config.path = file.path().string();
+  config.path = path.string();
   config.hdf5.cache_mib = 16;
+  config.hdf5.task = task;
   int verdict = refused;
   parse_or_refuse(Category::config, [&] {
     verdict = parse_or_refuse(Category::data, [&] {
@@ -27,6 +30,14 @@ int consume(const uint8_t* data, size_t size) {
     });
   });
   return verdict;
+}
+
+}  // namespace
+
+int consume(const uint8_t* data, size_t size) {
+  MemoryFile file(data, size);
+  int verdict = read(file.path(), "auto");
+  return verdict == refused ? read(file.path(), "value") : verdict;
 }
 
 // Those of the target hdf5, made, in the newest form.

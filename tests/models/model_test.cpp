@@ -37,6 +37,36 @@ int64_t parameter_count(Graph graph) {
   return ParameterLayout(graph, gradients).parameter_count();
 }
 
+TEST(Model, AutoSuitsTheData) {
+  std::vector<Column> features = {{"features", {6}}, {"values", {1}, DType::f32}};
+  std::vector<Column> tokens = {{"tokens", {6}, DType::i32}, {"targets", {6}, DType::i32}};
+  ModelConfig config;
+  EXPECT_EQ(config.name, "auto");
+  EXPECT_EQ(model_for(config, kColumns), "cnn");
+  EXPECT_EQ(model_for(config, features), "mlp");
+  EXPECT_EQ(model_for(config, tokens), "gpt");
+  EXPECT_EQ(task_of(config, features), Task::regress);
+  EXPECT_EQ(task_of(config, tokens), Task::predict_tokens);
+  EXPECT_FALSE(makes_images(config));
+  EXPECT_EQ(shapes_of(model(config), Role::parameter),
+            shapes_of(model({.name = "cnn"}), Role::parameter));
+  EXPECT_EQ(model_for({.name = "linear"}, kColumns), "linear");
+}
+
+// Values would be left out without a word.
+TEST(Model, ThatMakesImagesIsRefusedWhereTheDataHasValues) {
+  std::vector<Column> columns = {{"images", {8, 8, 1}}, {"values", {2}, DType::f32}};
+  EXPECT_EQ(task_of({.name = "cnn"}, columns), Task::regress);
+  EXPECT_EQ(task_of({.name = "autoencoder"}, columns), Task::reconstruct);
+  try {
+    task_of({.name = "unet"}, columns);
+    FAIL() << "unet learns its own input";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.category(), Category::config);
+    EXPECT_THAT(error.what(), testing::HasSubstr("no use for the data's values"));
+  }
+}
+
 TEST(Linear, IsOneDenseLayer) {
   std::map<std::string, Shape> expected = {{"dense.weight", {10, 784}}, {"dense.bias", {10}}};
   EXPECT_EQ(shapes_of(model({.name = "linear"}), Role::parameter), expected);

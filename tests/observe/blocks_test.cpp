@@ -53,6 +53,18 @@ TEST(StartBlock, Golden) {
       "kind\noutput        runs/cnn\n");
 }
 
+TEST(StartBlock, TaskAndWhyThisModel) {
+  StartInfo start = sample_start();
+  start.model = "mlp";
+  start.model_note = "auto: the data has features";
+  start.task = "classify 4 features into 3 classes";
+  EXPECT_THAT(
+      start_block(start),
+      StartsWith("model         mlp (auto: the data has features), 421 642 parameters, bf16\n"
+                 "task          classify 4 features into 3 classes\n"
+                 "data          fashion_mnist"));
+}
+
 TEST(StartBlock, CoresAreALineOrALineARank) {
   StartInfo start = sample_start();
   start.cores = "2 of 2, not pinned: the process may use the whole machine";

@@ -1,0 +1,24 @@
+// Whether the names and numbers of an HDF5 file's datasets bear out what their types are taken for.
+// Private to this folder. A user says otherwise by data.hdf5.task.
+#pragma once
+#include <spire/data/hdf5_table.h>
+
+namespace spire {
+
+// task: data.hdf5.task. Throws Error(data), with what to store or set, for
+//   floating-point targets that are labels by name, or one-hot rows, or whole and few numbers
+//   without the name values;
+//   tokens by name whose target is no token after each, and features by name that have such ones;
+//   a task that the target's type does not allow.
+void require_evidence(const Hdf5Table& table, const std::string& task);
+
+// Throws Error(data) where integers that are not called labels show about as many classes as there
+// are rows, and no attribute says that they are classes.
+void require_rows_a_class(const Hdf5Table& table, const std::string& task, int64_t classes);
+
+// A line that names the datasets beside those of `used` ("FILE: NAME", as Hdf5Table::place() has
+// it), in the same groups; none when there are no others. On the thread that owns the library.
+std::vector<std::string> tell_unused(const std::filesystem::path& path,
+                                     const std::vector<std::string>& used);
+
+}  // namespace spire

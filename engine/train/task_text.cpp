@@ -1,0 +1,46 @@
+#include <spire/train/task_text.h>
+
+#include <spire/base/error.h>
+#include <spire/data/listed.h>
+
+namespace spire {
+namespace {
+
+constexpr size_t most_names = 5;
+
+std::string plural(int64_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string input_text(const SampleSpec& spec) {
+  const Column& input = spec.columns.front();
+  return input.name == "features" ? plural(input.shape.elements(), "feature") : input.name;
+}
+
+std::string classes_text(const SampleSpec& spec) {
+  std::string text = fmt::format("{} class{}", spec.classes, spec.classes == 1 ? "" : "es");
+  return spec.class_names.empty() ? text : text + ": " + listed(spec.class_names, most_names);
+}
+
+}  // namespace
+
+std::string task_text(Task task, const SampleSpec& spec) {
+  switch (task) {
+    case Task::classify:
+      return fmt::format("classify {} into {}", input_text(spec), classes_text(spec));
+    case Task::regress:
+      return fmt::format("find {} from {}", plural(spec.find("values")->shape.elements(), "value"),
+                         input_text(spec));
+    case Task::predict_tokens:
+      return fmt::format("predict the next token, one of {}, from up to {}", spec.classes,
+                         spec.columns.front().shape[0]);
+    case Task::reconstruct:
+      break;
+  }
+  std::string text = "make images like those that are read";
+  for (const char* other : {"labels", "values"})
+    if (spec.find(other) != nullptr) text += fmt::format("; {} are not used", other);
+  return text;
+}
+
+}  // namespace spire

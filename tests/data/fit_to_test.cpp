@@ -1,0 +1,213 @@
+// Data for a model that was trained before: classes and columns by name.
+#include <gmock/gmock.h>
+#include <spire/data/fit_to.h>
+
+#include "tests/data/bpe_files.h"
+#include "tests/data/test_files.h"
+
+namespace spire {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+using Names = std::vector<std::string>;
+
+// Sample i has features i + 0.1, i + 0.2, ... and label i modulo classes.
+class Counted : public Dataset {
+ public:
+  explicit Counted(SampleSpec spec) : spec_(std::move(spec)) {}
+  const SampleSpec& spec() const override { return spec_; }
+  int64_t count() const override { return 6; }
+  void read(std::span<const int64_t> samples, int64_t,
+            std::span<std::byte* const> columns) const override {
+    auto* features = reinterpret_cast<float*>(columns[0]);
+    auto* labels = reinterpret_cast<int32_t*>(columns[1]);
+    for (int64_t sample : samples) {
+      for (int64_t f = 0; f < spec_.columns[0].shape[0]; ++f)
+        *features++ = static_cast<float>(sample) + static_cast<float>(f + 1) / 10;
+      *labels++ = static_cast<int32_t>(sample % spec_.classes);
+    }
+  }
+
+ private:
+  SampleSpec spec_;
+};
+
+SampleSpec spec_of(const Names& classes, const Names& features, int64_t feature_count = 3) {
+  SampleSpec spec;
+  if (!features.empty()) feature_count = std::ssize(features);
+  spec.columns = {{"features", {feature_count}, DType::f32}, {"labels", {}, DType::i32}};
+  spec.classes = classes.empty() ? 3 : std::ssize(classes);
+  spec.class_names = classes;
+  spec.feature_names = features;
+  return spec;
+}
+
+DatasetPair pair_of(const SampleSpec& spec) {
+  return {std::make_unique<Counted>(spec), std::make_unique<Counted>(spec)};
+}
+
+DatasetPair fitted(const SampleSpec& found, const SampleSpec& trained, bool classes = true) {
+  return fit_to(pair_of(found), trained, "step_5.h5", classes);
+}
+
+std::string refusal(const SampleSpec& found, const SampleSpec& trained) {
+  return message_of(Category::data, [&] { fitted(found, trained); });
+}
+
+const Names kClasses = {"cat", "coat", "dog"}, kFeatures = {"x", "y", "z"};
+
+TEST(FitTo, TheSameNamesChangeNothing) {
+  SampleSpec spec = spec_of(kClasses, kFeatures);
+  DatasetPair data = pair_of(spec);
+  const Dataset* test = data.test.get();
+  data = fit_to(std::move(data), spec, "step_5.h5", true);
+  EXPECT_EQ(data.test.get(), test);
+  EXPECT_THAT(data.notes, IsEmpty());
+}
+
+TEST(FitTo, LabelsAreRenumberedInEveryOrderOfTheClasses) {
+  Names order = kClasses;
+  do {
+    for (const Names& features : {Names(), kFeatures}) {
+      DatasetPair data = fitted(spec_of(order, features), spec_of(kClasses, features));
+      for (const Dataset* half : {data.train.get(), data.test.get()}) {
+        EXPECT_EQ(half->spec().class_names, kClasses);
+        auto labels = read_column<int32_t>(*half, 1, {0, 1, 2, 3, 4, 5});
+        std::vector<int32_t> alone(6);
+        half->read_labels(0, alone);
+        EXPECT_EQ(labels, alone);
+        for (size_t i = 0; i < 6; ++i)
+          EXPECT_EQ(kClasses[static_cast<size_t>(labels[i])], order[i % 3]);
+      }
+      EXPECT_EQ(data.notes.size(), order == kClasses ? 0u : 1u);
+    }
+  } while (std::ranges::next_permutation(order).found);
+}
+
+TEST(FitTo, FeaturesArePutInOrderInEveryOrderOfTheColumns) {
+  Names trained = {"a", "b", "c", "d"}, order = trained;
+  do {
+    SampleSpec found = spec_of(kClasses, order), known = spec_of(kClasses, trained);
+    found.normalization = {{1, 2, 3, 4}, {1, 2, 3, 4}};
+    DatasetPair data = fitted(found, known);
+    EXPECT_EQ(data.test->spec().feature_names, trained);
+    auto numbers = read_column<float>(*data.test, 0, {2, 5});
+    for (size_t i = 0; i < 8; ++i) {
+      auto place = std::ranges::find(order, trained[i % 4]) - order.begin();
+      float sample = i < 4 ? 2 : 5;
+      EXPECT_EQ(numbers[i], sample + static_cast<float>(place + 1) / 10);
+      EXPECT_EQ(data.test->spec().normalization.mean[i % 4], static_cast<double>(place + 1));
+    }
+    EXPECT_THAT(read_column<int32_t>(*data.test, 1, {2, 5}), ElementsAre(2, 2));
+  } while (std::ranges::next_permutation(order).found);
+}
+
+TEST(FitTo, OtherNamesAreRefusedWithBothLists) {
+  EXPECT_THAT(
+      refusal(spec_of({"cat", "dog", "jacket"}, {}), spec_of(kClasses, {})),
+      AllOf(HasSubstr("other classes than step_5.h5 was trained on"),
+            HasSubstr("the data has 'cat', 'dog', 'jacket' (3)"),
+            HasSubstr("the checkpoint 'cat', 'coat', 'dog' (3)"),
+            HasSubstr("only in the data: 'jacket'"), HasSubstr("only in the checkpoint: 'coat'")));
+  struct Case {
+    Names found, trained;
+  };
+  for (const auto& [found, trained] :
+       {Case{{"cat", "dog"}, kClasses}, Case{{"bird", "cat", "coat", "dog"}, kClasses},
+        Case{{"Cat", "coat", "dog"}, kClasses}, Case{{"dog", "dog", "cat"}, {"cat", "dog", "dog"}},
+        Case{{"0", "1", "2"}, kClasses}}) {
+    EXPECT_THAT(refusal(spec_of(found, {}), spec_of(trained, {})), HasSubstr("other classes"));
+    EXPECT_THAT(refusal(spec_of(kClasses, found), spec_of(kClasses, trained)),
+                HasSubstr("other columns"));
+  }
+}
+
+TEST(FitTo, LongListsAreShortened) {
+  Names many, others;
+  for (int i = 0; i < 1000; ++i) many.push_back(fmt::format("n{:08d}", i));
+  others = many;
+  others[500] = "jacket";
+  std::string message = refusal(spec_of(others, {}), spec_of(many, {}));
+  EXPECT_THAT(message, AllOf(HasSubstr("'n00000007' and 992 more (1000)"),
+                             HasSubstr("only in the data: 'jacket'"),
+                             HasSubstr("only in the checkpoint: 'n00000500'")));
+  EXPECT_LT(message.size(), 700u);
+}
+
+TEST(FitTo, NamesThatOnlyOneSideHasAreANote) {
+  for (bool found : {false, true}) {
+    SampleSpec named = spec_of(kClasses, kFeatures), bare = spec_of({}, {});
+    DatasetPair data = fitted(found ? named : bare, found ? bare : named);
+    EXPECT_THAT(data.notes, ElementsAre(HasSubstr("the columns cannot be compared"),
+                                        HasSubstr("the classes cannot be compared")));
+    EXPECT_THAT(data.notes[0],
+                HasSubstr(found ? "the checkpoint has no names" : "the data has no"));
+  }
+  EXPECT_THAT(fitted(spec_of({}, {}), spec_of({}, {})).notes, IsEmpty());
+}
+
+TEST(FitTo, CountsKindsAndScalesCount) {
+  SampleSpec four = spec_of({}, {}), three = spec_of({}, {});
+  four.classes = 4;
+  EXPECT_THAT(refusal(four, three), HasSubstr("4 classes, but step_5.h5 was trained on 3"));
+  EXPECT_THAT(refusal(spec_of({}, {}, 4), three), HasSubstr("features (4)"));
+  SampleSpec values = three;
+  values.columns[1] = {"values", {1}, DType::f32};
+  EXPECT_THAT(refusal(values, three), HasSubstr("the data has 'features', 'values'"));
+  SampleSpec scaled = three;
+  scaled.normalization = {{0, 0, 0}, {1, 1, 1}};
+  EXPECT_THAT(fitted(scaled, three).notes, ElementsAre(HasSubstr("normalised by other means")));
+  SampleSpec bf16 = three;
+  bf16.columns[0].dtype = DType::bf16;
+  EXPECT_THAT(fitted(bf16, three).notes, IsEmpty());
+}
+
+TEST(FitTo, ClassesDoNotMatterToAModelThatReadsNone) {
+  EXPECT_THAT(fitted(spec_of({"a", "b"}, {}), spec_of(kClasses, {}), false).notes, IsEmpty());
+}
+
+// Names in files may be any bytes; a checkpoint holds UTF-8.
+TEST(FitTo, NamesThatAreNoUtf8AreStillTheirOwn) {
+  SampleSpec odd = spec_of({"caf\xe9", "dog"}, {});
+  EXPECT_THAT(fitted(odd, sample_spec_from_text(to_text(odd))).notes, IsEmpty());
+}
+
+SampleSpec tokens(const std::string& vocabulary, int64_t size) {
+  SampleSpec spec;
+  spec.columns = {{"tokens", {4}, DType::i32}, {"targets", {4}, DType::i32}};
+  spec.vocabulary = vocabulary;
+  spec.classes = size;
+  return spec;
+}
+
+TEST(FitTo, VocabulariesAreCompared) {
+  SampleSpec abc = tokens("characters:\"abc\"", 3);
+  EXPECT_THAT(fitted(abc, abc).notes, IsEmpty());
+  EXPECT_THAT(refusal(tokens("characters:\"abd\"", 3), abc),
+              AllOf(HasSubstr("other tokens"), HasSubstr("only in the data: 'd'"),
+                    HasSubstr("only in the checkpoint: 'c'")));
+  EXPECT_THAT(refusal(tokens("bytes", 256), abc), HasSubstr("other tokens"));
+  EXPECT_THAT(fitted(tokens("", 3), abc).notes, ElementsAre(HasSubstr("cannot be compared")));
+  EXPECT_THAT(refusal(tokens("", 4), abc), HasSubstr("4 tokens in its vocabulary"));
+}
+
+// The folder of a vocabulary's files may move; what is in them counts.
+TEST(FitTo, VocabulariesInFilesAreComparedByTheirTokens) {
+  TemporaryFolder folder;
+  write_bpe(folder / "a", "#version: 0.2\na b\n", {"ab"});
+  write_bpe(folder / "b", "#version: 0.2\na b\n", {"ab"});
+  write_bpe(folder / "c", "#version: 0.2\na c\n", {"ac"});
+  auto spec = [&](const std::string& name) {
+    return tokens("gpt2:" + (folder / name).string(), 257);
+  };
+  EXPECT_THAT(fitted(spec("b"), spec("a")).notes, IsEmpty());
+  EXPECT_THAT(refusal(spec("c"), spec("a")), HasSubstr("only in the data: 'ac'"));
+  EXPECT_THAT(fitted(spec("a"), spec("gone")).notes, ElementsAre(HasSubstr("cannot be compared")));
+}
+
+}  // namespace
+}  // namespace spire

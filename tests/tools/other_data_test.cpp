@@ -1,0 +1,179 @@
+// A checkpoint and data whose classes or columns have other names, or another order, than those it
+// was trained on.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <spire/data/picture.h>
+
+#include <filesystem>
+
+#include "tests/tools/small_data.h"
+
+namespace spire {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
+
+Words operator+(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+// What follows a name on its line: "test_accuracy 0.9750".
+std::string figures(const Output& output) {
+  return line_value(output.out, "test_loss") + " " + line_value(output.out, "test_accuracy");
+}
+
+// What each of the three commands makes of a run's checkpoint and the data that `words` name.
+struct Answers {
+  Output eval, resumed, predicted;
+};
+
+Answers ask_all(const std::string& run, const Words& words) {
+  return {trainer(Words{"eval", "output=" + run} + words),
+          trainer(Words{"--resume", "auto", "steps=40", "output=" + run} + words),
+          trainer(Words{"predict", "--checkpoint", run} + words)};
+}
+
+void expect_refused(const Answers& answers, const std::string& what) {
+  for (const Output* output : {&answers.eval, &answers.resumed, &answers.predicted}) {
+    EXPECT_EQ(output->code, 4) << output->err;
+    EXPECT_THAT(output->last_error_line(), HasSubstr(what));
+  }
+}
+
+// The colour is the class; its shade is noise.
+void write_pictures(const fs::path& folder, const Words& classes, int count) {
+  for (size_t label = 0; label < classes.size(); ++label) {
+    fs::create_directories(folder / classes[label]);
+    for (int i = 0; i < count; ++i) {
+      Picture picture{8, 8, 3, {}};
+      for (int p = 0; p < 64; ++p)
+        for (size_t c = 0; c < 3; ++c)
+          picture.pixels.push_back(
+              static_cast<uint8_t>((c == label ? 200 : 20) + (i * 7 + p) % 40));
+      write_png(folder / classes[label] / fmt::format("{:02d}.png", i), picture);
+    }
+  }
+}
+
+TEST(OtherData, ARenamedFolderOfPicturesIsRefused) {
+  TemporaryFolder folder;
+  fs::path data = folder / "data";
+  for (const char* half : {"train", "val"}) write_pictures(data / half, {"boot", "coat", "dog"}, 8);
+  Words words = {"data.name=image_folder", "data.path=" + data.string(),
+                 "data.image.size=8",      "model.name=linear",
+                 "batch_size=8",           "devices=cpu",
+                 "tower_threads=1",        "optimizer.lr=0.01"};
+  std::string run = folder / "run";
+  ASSERT_EQ(trainer(words + Words{"steps=20", "output=" + run}).code, 0);
+  for (const char* half : {"train", "val"})
+    fs::rename(data / half / "coat", data / half / "jacket");
+  expect_refused(ask_all(run, words), "only in the data: 'jacket'; only in the checkpoint: 'coat'");
+  // The order changes, too: 'coat' was second, 'ant' is first.
+  for (const char* half : {"train", "val"}) fs::rename(data / half / "jacket", data / half / "ant");
+  expect_refused(ask_all(run, words), "the data has 'ant', 'boot', 'dog' (3)");
+  for (const char* half : {"train", "val"}) fs::rename(data / half / "ant", data / half / "coat");
+  Answers answers = ask_all(run, words);
+  EXPECT_EQ(answers.eval.code, 0) << answers.eval.err;
+  EXPECT_THAT(answers.eval.err, Not(HasSubstr("matched by name")));
+  EXPECT_EQ(answers.resumed.code, 0) << answers.resumed.err;
+  EXPECT_EQ(answers.predicted.code, 0) << answers.predicted.err;
+}
+
+// Columns in the order of `names`, of width, height, depth and kind.
+std::string table(const Words& names, int rows) {
+  std::string text = fmt::format("{}\n", fmt::join(names, ","));
+  for (int i = 0; i < rows; ++i) {
+    for (const std::string& name : names) {
+      int number = name == "width" ? i % 3 * 5 + i % 7 : name == "height" ? i % 5 : i % 11;
+      text += name == "kind" ? std::string(i % 3 == 0   ? "iris"
+                                           : i % 3 == 1 ? "rose"
+                                                        : "lily")
+                             : fmt::format("{}.5", number);
+      text += name == names.back() ? "\n" : ",";
+    }
+  }
+  return text;
+}
+
+TEST(OtherData, ColumnsInAnotherOrderAreFoundByName) {
+  TemporaryFolder folder;
+  std::string path = folder.write("plants.csv", table({"width", "height", "depth", "kind"}, 120));
+  Words words = {"data.name=csv",    "data.path=" + path, "data.csv.target=kind", "model.name=mlp",
+                 "model.hidden=[8]", "batch_size=16",     "tower_threads=1",      "devices=cpu"};
+  std::string run = folder / "run";
+  ASSERT_EQ(trainer(words + Words{"steps=30", "output=" + run}).code, 0);
+  Answers first = ask_all(run, words);
+  fs::remove_all(run);
+  ASSERT_EQ(trainer(words + Words{"steps=30", "output=" + run}).code, 0);
+  folder.write("plants.csv", table({"kind", "depth", "width", "height"}, 120));
+  Answers second = ask_all(run, words);
+  EXPECT_EQ(second.eval.code, 0) << second.eval.err;
+  EXPECT_THAT(second.eval.err, HasSubstr("the columns are in another order"));
+  EXPECT_EQ(figures(second.eval), figures(first.eval));
+  EXPECT_EQ(parameter_hash(second.resumed), parameter_hash(first.resumed)) << second.resumed.err;
+  EXPECT_EQ(second.predicted.out, first.predicted.out);
+  folder.write("plants.csv", table({"kind", "depth", "girth", "height"}, 120));
+  expect_refused(ask_all(run, words), "only in the data: 'girth'; only in the checkpoint: 'width'");
+  folder.write("plants.csv", table({"kind", "depth", "height"}, 120));
+  expect_refused(ask_all(run, words), "only in the checkpoint: 'width'");
+}
+
+// All ranks hear what data the checkpoint knows.
+TEST(OtherData, EveryProcessOfARunFindsColumnsByName) {
+  TemporaryFolder folder;
+  std::string path = folder.write("plants.csv", table({"width", "height", "depth", "kind"}, 120));
+  Words words = {"data.name=csv",   "data.path=" + path, "data.csv.target=kind",
+                 "model.name=mlp",  "batch_size=8",      "towers=2",
+                 "tower_threads=1", "devices=cpu",       "model.hidden=[8]"};
+  auto hash_of = [&](const std::string& name, bool moved) {
+    std::string run = folder / name;
+    folder.write("plants.csv", table({"width", "height", "depth", "kind"}, 120));
+    EXPECT_EQ(trainer(words + Words{"steps=10", "output=" + run}).code, 0);
+    if (moved) folder.write("plants.csv", table({"depth", "kind", "height", "width"}, 120));
+    Output output =
+        trainer(words + Words{"--resume", "auto", "steps=20", "--processes", "2", "output=" + run});
+    EXPECT_EQ(output.code, 0) << output.err;
+    return parameter_hash(output);
+  };
+  EXPECT_EQ(hash_of("straight", false), hash_of("moved", true));
+}
+
+TEST(OtherData, TextWithOtherCharactersIsRefused) {
+  TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += "the cat sat on a mat. ";
+  std::string path = folder.write("text.txt", text);
+  Words words = {"data.name=tokens",
+                 "data.tokens.text=" + path,
+                 "data.tokens.vocabulary=characters",
+                 "data.tokens.length=16",
+                 "model.name=gpt",
+                 "model.blocks=1",
+                 "model.width=16",
+                 "model.heads=2",
+                 "batch_size=8",
+                 "tower_threads=1",
+                 "devices=cpu",
+                 "optimizer.lr=0.01"};
+  std::string run = folder / "run";
+  Output trained = trainer(words + Words{"steps=5", "output=" + run});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  for (char& c : text) c = c == 'm' ? 'r' : c;  // as many characters, but not the same ones
+  folder.write("text.txt", text);
+  Answers answers = ask_all(run, words);
+  for (const Output* output : {&answers.eval, &answers.resumed}) {
+    EXPECT_EQ(output->code, 4) << output->err;
+    EXPECT_THAT(output->last_error_line(),
+                AllOf(HasSubstr("only in the data: 'r'"), HasSubstr("checkpoint: 'm'")));
+  }
+}
+
+}  // namespace
+}  // namespace spire
