@@ -61,11 +61,12 @@ void verify_data(const Arguments& arguments, const RunConfig& config, bool may_s
   VerifyResult result = read_all(arguments, config);
   print_problems(result);
   print_result("{}{}", half_text("train", result.train), half_text("test", result.test));
-  int64_t bad = result.train.bad + result.test.bad, wrong = result.train.wrong + result.test.wrong;
+  bool wrong = result.train.wrong + result.test.wrong > 0;
+  bool bad = result.train.bad + result.test.bad > 0;
   bool empty = result.train.none_good || result.test.none_good;
-  if (result.good() || (may_skip && wrong == 0 && !empty)) return;
-  fail(Category::data, "{} bad samples and {} wrong checksums; get an intact copy, or mend them{}",
-       bad, wrong, bad > 0 ? ", or leave bad samples out by data.on_error: skip" : "");
+  if (result.good() || (may_skip && !wrong && !empty)) return;
+  fail(Category::data, "the dataset has {}; get an intact copy, or correct the samples listed{}",
+       problems_text(result), bad ? ", or leave them out with data.on_error: skip" : "");
 }
 
 int run_dataset_verify(const Arguments& arguments) {

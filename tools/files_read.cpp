@@ -24,7 +24,7 @@ void FilesRead::add(const std::filesystem::path& path) {
 void FilesRead::refuse_as_target(const std::filesystem::path& path) const {
   auto file = identity(path);
   if (file && files_.contains(*file))
-    fail(Category::config, "--to: {} is one of the inputs; write somewhere else", path.string());
+    fail(Category::config, "--to: {} is one of the inputs; choose another file", path.string());
 }
 
 }  // namespace spire::tool

@@ -108,7 +108,7 @@ void TextOutput::finish() {
 }
 
 void TextOutput::fail_stream() const {
-  refuse(to_, fmt::format("cannot be written: {}", std::strerror(errno)));
+  fail(Category::device, "--to {}: cannot be written: {}", to_, std::strerror(errno));
 }
 
 // A write of so little does not block where poll() has said that there is room. What is open may be

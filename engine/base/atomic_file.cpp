@@ -126,7 +126,7 @@ void AtomicWriter::take_name() {
       return;
     if (errno == EEXIST) {
       committed_ = true;  // the temporary stays
-      fail(category_, "{}: came to be meanwhile and is kept; the result is in {}", path_.string(),
+      fail(category_, "{}: was created meanwhile and is kept; the result is in {}", path_.string(),
            temporary_.string());
     }  // other file systems know only rename()
   }

@@ -13,10 +13,10 @@ namespace spire {
 enum class Category {
   unexpected = 1,
   config = 2,         // usage or configuration
-  device = 3,         // device or environment
+  device = 3,         // device or system
   data = 4,           // dataset files
   checkpoint = 5,     // checkpoint files
-  out_of_memory = 6,  // device memory
+  out_of_memory = 6,  // memory of a device or of the host
   diverged = 7,       // loss or gradients not finite
   collective = 8,     // timeout, lost rank or lost GPU: another start may go better
   interrupted = 75,   // stopped by a signal, checkpoint saved

@@ -141,7 +141,7 @@ void require_replaceable(const fs::path& path, Category category) {
   struct stat status = {};
   if (::lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
     throw LastingError(category,
-                       fmt::format("{}: is {}, where a regular file is to be; move it away",
+                       fmt::format("{}: is {}, but a regular file is needed there; move it away",
                                    path.string(), kind_of_file(status.st_mode)));
 }
 

@@ -47,7 +47,7 @@ std::jthread start_thread(ThreadPlace place, std::function<void()> body) {
       body();
     });
   } catch (const std::system_error& error) {
-    fail(Category::device, "the system starts no thread ('{}'): {}; {}", place.name,
+    fail(Category::device, "the system refused to start thread '{}': {}; {}", place.name,
          error.code().message(), thread_limits());
   }
   settled->wait();

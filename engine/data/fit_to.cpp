@@ -93,7 +93,7 @@ void compare_columns(const SampleSpec& found, const SampleSpec& trained, const s
     if (fixed_shape(found.columns[c]) == fixed_shape(trained.columns[c])) continue;
     if (c == 0 && !found.feature_names.empty() && !trained.feature_names.empty())
       refuse_names("columns", found.feature_names, trained.feature_names, model);
-    fail(Category::data, "the data has {} {}, but {} was trained on {} {}; get data of its kind",
+    fail(Category::data, "the data has {} {}, but {} was trained on {} {}; use data of that kind",
          found.columns[c].name, to_string(found.columns[c].shape), model, trained.columns[c].name,
          to_string(trained.columns[c].shape));
   }
@@ -101,7 +101,7 @@ void compare_columns(const SampleSpec& found, const SampleSpec& trained, const s
 
 void compare_count(const char* what, int64_t found, int64_t trained, const std::string& model) {
   if (found != trained)
-    fail(Category::data, "the data has {} {}, but {} was trained on {}; get data of its kind",
+    fail(Category::data, "the data has {} {}, but {} was trained on {}; use data of that kind",
          found, what, model, trained);
 }
 

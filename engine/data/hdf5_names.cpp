@@ -1,4 +1,5 @@
 #include <spire/base/error.h>
+#include <spire/base/message_words.h>
 #include <spire/data/hdf5_file.h>
 #include <spire/data/hdf5_names.h>
 
@@ -101,10 +102,9 @@ void Hdf5Names::fail_missing(const std::string& name) const {
   Collected collected{{}, access_};
   H5Lvisit(file_, H5_INDEX_NAME, H5_ITER_INC, collect_dataset, &collected);
   const auto& names = collected.names;
-  std::string near = nearest(name, names);
-  fail(Category::data, "{}: no dataset '{}'{}; it has: {}; set data.hdf5.*", path_.string(), name,
-       near.empty() ? "" : fmt::format(", did you mean '{}'?", near),
-       names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
+  fail(Category::data, "{}: has no dataset '{}'; it has: {}; set data.hdf5.train and .test{}",
+       path_.string(), name, names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")),
+       did_you_mean(nearest(name, names)));
 }
 
 }  // namespace spire

@@ -10,7 +10,7 @@ namespace spire {
 FileStamp stamp_of(int descriptor, const std::filesystem::path& path) {
   struct stat status {};
   if (::fstat(descriptor, &status) != 0)
-    fail(Category::data, "{}: cannot look at it: {}; check the disk", path.string(),
+    fail(Category::data, "{}: cannot be examined: {}; check the disk", path.string(),
          std::strerror(errno));
   return {.device = status.st_dev,
           .inode = status.st_ino,
@@ -31,7 +31,7 @@ void require_same(const std::filesystem::path& path, const FileStamp& before,
     throw FileChanged(path, "another file has taken its place");
   if (before.bytes != now.bytes)
     throw FileChanged(path, fmt::format("it had {} bytes, now {}", before.bytes, now.bytes));
-  throw FileChanged(path, "it was written");
+  throw FileChanged(path, "it was written to");
 }
 
 SteadyFile::SteadyFile(std::filesystem::path path)

@@ -136,7 +136,7 @@ struct RunSummary {
   std::map<std::string, int64_t> peak_memory_bytes;     // host_rss, weights, ...
   std::map<std::string, int64_t> planned_memory_bytes;  // the same kinds, where there was a plan
   int exit = 0;                                         // the trainer's exit code
-  std::string stopped_by;  // "SIGTERM", "early_stop", an error's text; empty: ran to its end
+  std::string stopped_by;  // "signal", "early_stop", an error's text; empty: ran to its end
   std::string output;      // run directory
   std::string checkpoint;  // last checkpoint; empty: none
   std::string metrics;     // path of metrics.jsonl; empty: none

@@ -28,7 +28,7 @@ MeetingPlace find_in_store(const Launch& launch, Deadline deadline) {
   auto text = store_of(launch, deadline).get(launch.store_key, deadline);
   if (!text) fail(Category::collective, "rank 0 has not yet said there where it listens");
   auto place = read_place(*text);
-  if (!place) fail(Category::collective, "what it holds of rank 0 makes no sense");
+  if (!place) fail(Category::collective, "its entry for rank 0 cannot be understood");
   if (!launch.secret.empty()) place->secret = launch.secret;
   return *place;
 }

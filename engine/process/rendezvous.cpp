@@ -168,8 +168,8 @@ class Joiner {
     }
     if (denied_since_) fail_denied();
     fail(Category::collective,
-         "{}: no answer from rank 0 at {} within {:g} s: {}. Is rank 0 started, can this host "
-         "reach it?",
+         "{}: no answer from rank 0 at {} within {:g} s: {}; check that rank 0 was started and "
+         "that this host can reach it",
          to_string(self_), described_place(launch_), patience_.seconds, reason_);
   }
 
@@ -227,7 +227,7 @@ class Joiner {
     refused_ = frame.kind == FrameKind::refusal;
     if (refused_) throw_refusal(frame.text);
     auto read = frame.kind == FrameKind::table ? read_table(frame.text) : std::nullopt;
-    reason_ = "its answer makes no sense";
+    reason_ = "its answer cannot be understood";
     if (!read || read->size() != static_cast<size_t>(launch_.size)) return false;
     table = std::move(*read);
     to_master = std::move(socket);

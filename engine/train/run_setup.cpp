@@ -90,12 +90,12 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
     : config(given), world_(options.world), board_(board), saves_(options.dry_run == 0) {
   check_config(config);
   compare_configs();
-  if (options.resume && options.overwrite) {
-    fail(Category::config,
-         "--resume continues a run and --overwrite deletes it; give only one of them");
-  }
   if (options.dry_run == 0 && options.resume && rank_zero()) find_checkpoint(options, observer);
   share_checkpoint();
+  if (options.overwrite && (resumed_here_ || options.resume == "auto")) {
+    fail(Category::config,
+         "--overwrite deletes the run from which --resume continues; give only one of them");
+  }
   if (resumed) keep_meaning(options);
   place();
   tell_doubts(observer);

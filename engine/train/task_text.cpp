@@ -29,7 +29,7 @@ std::string task_text(Task task, const SampleSpec& spec) {
     case Task::classify:
       return fmt::format("classify {} into {}", input_text(spec), classes_text(spec));
     case Task::regress:
-      return fmt::format("find {} from {}", plural(spec.find("values")->shape.elements(), "value"),
+      return fmt::format("predict {} from {}", plural(spec.find("values")->shape.elements(), "value"),
                          input_text(spec));
     case Task::predict_tokens:
       return fmt::format("predict the next token, one of {}, from up to {}", spec.classes,

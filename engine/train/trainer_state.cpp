@@ -128,7 +128,9 @@ void Trainer::restore_slot(size_t slot, const std::string& name, const SavedTens
     auto group = find_slot(*tensors, name);
     if (!group && name != average_slot) {
       fail(Category::checkpoint,
-           "the checkpoint has no optimizer state '{}'; was it of another optimizer?", name);
+           "the checkpoint has no optimizer state '{}'; use the optimizer of its run, or start a "
+           "new run",
+           name);
     }
     reader.emplace(layout_, *tensors, group ? *group : find_weights(*tensors), true, name);
   }

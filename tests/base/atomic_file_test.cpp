@@ -109,7 +109,7 @@ TEST_F(AtomicFile, ReplacesAndOpensNothingButRegularFiles) {
       std::string refused =
           message_of(Category::data, [&] { write_file_atomically(path, "x", Category::data); });
       EXPECT_THAT(refused, ::testing::HasSubstr(
-                               fmt::format("{}: is {}, where a regular file is to be; move it away",
+                               fmt::format("{}: is {}, but a regular file is needed there; move it away",
                                            (folder / name).string(), kind)));
       EXPECT_EQ(std::filesystem::symlink_status(folder / name).type(), before);
       std::filesystem::remove(folder / name);

@@ -153,7 +153,7 @@ TEST_F(EmulationPeers, TheConfigMayAskForEither) {
   set_machine(2, {});
   EXPECT_THAT(
       message_of(Category::device, [&] { run.place(); }),
-      HasSubstr("cuda.peer: direct, but cuda:0 and cuda:1 do not reach each other's memory"));
+      HasSubstr("cuda.peer: direct, but cuda:0 and cuda:1 cannot read each other's memory"));
 }
 
 // What lies on the wrong device for NCCL is staged, as planned: of 5 towers the second pair has

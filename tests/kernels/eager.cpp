@@ -113,7 +113,7 @@ class TailMemory : public DeviceMemory {
 std::shared_ptr<DeviceMemory> garbage(DeviceId device, size_t bytes, size_t alignment) {
   auto memory = std::make_shared<TailMemory>(device, bytes, alignment);
   std::vector<std::byte> ones(bytes, std::byte{0xff});
-  memory->write(ones.data(), bytes);
+  memory->write(ones.data(), bytes, 0);
   return memory;
 }
 

@@ -126,7 +126,7 @@ TEST_F(BrokenPicture, MayBeLeftOut) {
   cut(picture("val/light/01.png"));
   Output output = trainer(words("run", {"data.on_error=skip"}));
   EXPECT_EQ(output.code, 0) << output.err;
-  EXPECT_THAT(output.err, HasSubstr("broken samples left out: 1; the first: "));
+  EXPECT_THAT(output.err, HasSubstr("1 broken sample left out; the first: "));
 }
 
 TEST_F(BrokenPicture, OfTheTrainingNamesTheWayOutToo) {

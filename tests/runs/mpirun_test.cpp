@@ -265,7 +265,7 @@ TEST_F(Contradictions, WithinTorchrunsVariables) {
   expect_refused(Words{"WORLD_SIZE=2"} + alone, "WORLD_SIZE=2 is set, but RANK is not");
   expect_refused(Words{"RANK=0", "WORLD_SIZE=2"} + alone, "MASTER_ADDR is not");
   expect_refused(Words{"RANK=0", "WORLD_SIZE=two", "MASTER_ADDR=::1"} + alone, "is not a number");
-  expect_refused(torchrun(0, 2, "70000"), "MASTER_PORT=70000 is no port");
+  expect_refused(torchrun(0, 2, "70000"), "MASTER_PORT=70000 is not a port");
 }
 
 TEST_F(Contradictions, MoreProcessesThanTowers) {

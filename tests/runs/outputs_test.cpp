@@ -159,7 +159,7 @@ TEST_F(Outputs, WhatIsReadIsNeverWrittenOver) {
   std::string before = bytes_of(checkpoint_);
   for (const std::string& target :
        {checkpoint_.string(), path("same"), path("link"), path("data/t10k-images-idx3-ubyte")})
-    expect_refused({"--to", target, "--overwrite"}, "is one of the inputs; write somewhere else");
+    expect_refused({"--to", target, "--overwrite"}, "is one of the inputs; choose another file");
   EXPECT_EQ(bytes_of(checkpoint_), before);
 }
 
@@ -275,7 +275,7 @@ TEST(UnwritableCheckpoints, EndTheRunWithoutAWait) {
   Output output = ends(folder.run("run", kMlp + Words{"steps=4", "--resume", "auto"}));
   EXPECT_EQ(output.code, 5);
   EXPECT_THAT(output.last_error_line(),
-              HasSubstr("step_00000004.h5.tmp: is a folder, where a regular file is to be"));
+              HasSubstr("step_00000004.h5.tmp: is a folder, but a regular file is needed there"));
   EXPECT_THAT(output.err, Not(HasSubstr("it will be tried again")));
 }
 

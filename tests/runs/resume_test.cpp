@@ -153,6 +153,15 @@ TEST_F(ResumeChecks, ACheckpointOfAnotherDirectoryBeginsABranch) {
   Output refused = run("branch", Words{"steps=14"} + branch);
   EXPECT_EQ(refused.code, 2);
   EXPECT_THAT(refused.last_error_line(), HasSubstr("is not empty"));
+  // Only a branch may replace a run: another run's checkpoint is not among what is deleted.
+  Output replaced = run("branch", Words{"steps=12", "--overwrite"} + branch);
+  EXPECT_EQ(replaced.code, 0) << replaced.err;
+  EXPECT_EQ(folder.checkpoints("branch"), (std::vector<int64_t>{10, 12}));
+  for (const std::string& own : {std::string("auto"), folder.checkpoint("run", 10).string()}) {
+    Output deletes_itself = run("run", {"--overwrite", "--resume", own});
+    EXPECT_EQ(deletes_itself.code, 2) << deletes_itself.err;
+    EXPECT_THAT(deletes_itself.last_error_line(), HasSubstr("give only one of them"));
+  }
 }
 
 TEST_F(ResumeChecks, WhatIsBeyondTheEndIsSaid) {

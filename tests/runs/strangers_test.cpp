@@ -112,7 +112,7 @@ TEST(Strangers, ARankWithAnotherSecretIsToldSo) {
   EXPECT_THAT(other.last_error_line(), HasSubstr("has another secret: set SPIRE_SECRET"));
   Output waited = first.finish();
   EXPECT_EQ(waited.code, 8);
-  EXPECT_THAT(waited.last_error_line(), HasSubstr("rank 1 of 2 did not come"));
+  EXPECT_THAT(waited.last_error_line(), HasSubstr("rank 1 of 2 did not connect"));
   EXPECT_THAT(waited.last_error_line(), HasSubstr("did not know this run's secret"));
 }
 

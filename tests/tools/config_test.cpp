@@ -92,7 +92,7 @@ TEST(BrokenConfig, WhatTheEngineFindsIsSaidWithItsPlace) {
         Bad{"model: {layers: [relu, {residual: {layers: [flatten, max_pool2d]}}]}\n",
             ":2:54: model.layers[1].residual.layers[1].max_pool2d: takes images"},
         Bad{"batch_size: 9\ndata: {last_batch: drop}\n",
-            ":3:8: data.last_batch: drop leaves nothing"}}) {
+            ":3:8: data.last_batch: drop leaves no batch"}}) {
     std::string base = folder.write("data.yaml", data);
     std::string path = folder.write("run.yaml", "seed: 1\n" + bad.text);
     for (const std::vector<std::string>& words :

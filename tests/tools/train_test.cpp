@@ -139,7 +139,7 @@ TEST(Train, TheModelSuitsTheData) {
         Case{{"data.name=csv", csv, "data.csv.target=x", "data.csv.task=value",
               "data.csv.ignore=[id,kind]"},
              "mlp",
-             "find 1 value from 1 feature"},
+             "predict 1 value from 1 feature"},
         Case{{"data.synthetic.kind=images", "data.synthetic.shape=[8,8,3]"},
              "cnn",
              "classify images into 10 classes"},

@@ -89,7 +89,7 @@ TEST(Remedy, IsNoSnapshotWhereThatAloneIsTooMuch) {
   shortage.asked = shortage.planned;
   EXPECT_THAT(remedy(shortage, {}), StartsWith("set checkpoint.snapshot: auto, "));
   shortage.planned[optimizer] = shortage.asked[optimizer] = 80 * gib;
-  EXPECT_THAT(remedy(shortage, {}), StartsWith("take more devices"));
+  EXPECT_THAT(remedy(shortage, {}), StartsWith("use more devices"));
 }
 
 TEST(OutOfMemory, NamesWhatLimitsTheHost) {

@@ -239,8 +239,8 @@ TEST(Members, AreAsTheConfigSays) {
     EXPECT_EQ(error.category(), Category::device);
     EXPECT_THAT(
         error.what(),
-        testing::HasSubstr("cuda.peer: direct, but cuda:0 and cuda:2 do not reach each "
-                           "other's memory: neither NVLink nor PCIe peer access joins them"));
+        testing::HasSubstr("cuda.peer: direct, but cuda:0 and cuda:2 cannot read each "
+                           "other's memory: neither NVLink nor PCIe peer access connects them"));
   }
 }
 
