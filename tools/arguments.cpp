@@ -115,10 +115,11 @@ void add_predict_options(CLI::App& app, Arguments& a) {
                  "output=DIR")
       ->required()
       ->type_name("RUN|FILE|best|latest");
-  app.add_option("words", a.overrides,
-                 "what to predict for: pictures (JPEG, PNG), folders of them, IDX or CSV files; "
-                 "without any: the run's test data. A word KEY.PATH=VALUE changes a config key, "
-                 "such as data.path of the test data; for a file whose name looks like that, write ./NAME")
+  app.add_option(
+         "words", a.overrides,
+         "what to predict for: pictures (JPEG, PNG), folders of them, IDX or CSV files; "
+         "without any: the run's test data. A word KEY.PATH=VALUE changes a config key, "
+         "such as data.path of the test data; for a file whose name looks like that, write ./NAME")
       ->type_name("INPUT");
   app.add_option("--device", p.device, "where to compute: cpu, or a GPU such as cuda:0")
       ->type_name("DEVICE");
@@ -223,7 +224,8 @@ void add_options(CLI::App& app, const Command& command, Raw& raw) {
       app.add_option(
              "--resume,--checkpoint", raw.arguments.resume,
              "what to evaluate: a run's directory (its best), a checkpoint file, or best or "
-             "latest of the run in output; without this option: the best of the run in output. Without --config with the "
+             "latest of the run in output; without this option: the best of the run in output. "
+             "Without --config with the "
              "config of that run")
           ->type_name("RUN|FILE|best|latest");
       return add_log_options(app, raw.arguments);

@@ -20,18 +20,7 @@ int run_devices(const Arguments& arguments);
 int run_version(const Arguments& arguments);
 
 // Which group of options a subcommand takes.
-enum class Options {
-  train,
-  eval,
-  predict,
-  plan,
-  convert,
-  inspect,
-  verify,
-  devices,
-  verbose,
-  none
-};
+enum class Options { train, eval, predict, plan, convert, inspect, verify, devices, verbose, none };
 
 struct Command {
   std::string_view name;  // one word, or two

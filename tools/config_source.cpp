@@ -4,6 +4,7 @@
 #include <spire/config/help.h>
 #include <spire/config/text.h>
 
+#include "pinned_config.h"
 #include "streams.h"
 
 namespace spire::tool {
@@ -31,7 +32,8 @@ std::string with_place(const std::string& message, const ResolvedConfig& resolve
     path.resize(path.rfind('.') == path.npos ? 0 : path.rfind('.'));
   if (path.empty()) return message;
   const std::string& place = resolved.source.at(path);
-  bool in_file = place.find(':') != place.npos;  // "run.yaml:12:3"
+  if (place.starts_with(PinnedConfig::folder)) return message;  // nobody can open it
+  bool in_file = place.find(':') != place.npos;                 // "run.yaml:12:3"
   return in_file ? fmt::format("{}: {}", place, message) : message;
 }
 

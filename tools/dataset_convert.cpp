@@ -28,9 +28,9 @@ void tell_result(const ConvertResult& result) {
   sections.add("samples", fmt::format("{} {} for training, {} for testing",
                                       count_text(result.train), unit, count_text(result.test)));
   if (result.skipped > 0)
-    sections.add("replaced", fmt::format("{}; the first: {}",
-                                         counted(result.skipped, "broken sample"),
-                                         result.first_problem));
+    sections.add("replaced",
+                 fmt::format("{}; the first: {}", counted(result.skipped, "broken sample"),
+                             result.first_problem));
   sections.add("to read it",
                fmt::format("data.name={} data.path={}", result.format, result.path.string()));
   print_result("{}", sections.text());

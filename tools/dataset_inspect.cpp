@@ -51,8 +51,8 @@ void add_halves(Sections& sections, const DatasetDescription& data) {
     samples.push_back({name, count_text(half->samples)});
     if (!half->class_counts.empty()) classes.push_back({name, class_text(*half)});
     if (half->files > 0 && (half == &data.train || !data.same_files))
-      storage.push_back({data.same_files ? "both" : name, bytes_text(half->bytes),
-                         counted(half->files, "file")});
+      storage.push_back(
+          {data.same_files ? "both" : name, bytes_text(half->bytes), counted(half->files, "file")});
     for (size_t i = 0; i < std::min(half->layout.size(), most_parts); ++i)
       layout.push_back({half->layout[i]});
     if (half->layout.size() > most_parts)

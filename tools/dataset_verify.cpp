@@ -19,9 +19,8 @@ namespace spire::tool {
 namespace {
 
 std::string half_text(const char* name, const VerifiedHalf& half) {
-  std::string text =
-      fmt::format("{:<5}  {} {}, {} bad", name, count_text(half.rows),
-                  noun_form(half.rows, "sample"), count_text(half.bad));
+  std::string text = fmt::format("{:<5}  {} {}, {} bad", name, count_text(half.rows),
+                                 noun_form(half.rows, "sample"), count_text(half.bad));
   if (half.checksums > 0)
     text += fmt::format("; {} {} compared", count_text(half.checksums),
                         noun_form(half.checksums, "checksum"));
@@ -48,8 +47,7 @@ VerifyResult read_all(const Arguments& arguments, const RunConfig& config) {
   StopSignals signals(StopSignals::ending);
   WorkLine line(std::cerr, "verified", terminal_of(STDERR_FILENO), config.log.every_seconds,
                 arguments.quiet || arguments.log_level != "info");
-  return verify_dataset(config, {.stop = signals.flag(),
-                                 .on_progress = [&](const WorkProgress& p) {
+  return verify_dataset(config, {.stop = signals.flag(), .on_progress = [&](const WorkProgress& p) {
                                    signals.begin_work();
                                    line.show(p);
                                  }});
@@ -66,7 +64,10 @@ void verify_data(const Arguments& arguments, const RunConfig& config, bool may_s
   bool empty = result.train.none_good || result.test.none_good;
   if (result.good() || (may_skip && !wrong && !empty)) return;
   fail(Category::data, "the dataset has {}; get an intact copy, or correct the samples listed{}",
-       problems_text(result), bad ? ", or leave them out with data.on_error: skip" : "");
+       problems_text(result),
+       bad && config.data.on_error != "skip"
+           ? ", or leave them out of runs with data.on_error: skip"
+           : "");
 }
 
 int run_dataset_verify(const Arguments& arguments) {

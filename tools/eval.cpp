@@ -25,16 +25,18 @@ int run_eval(const Arguments& arguments) {
   }
   StopSignals signals(StopSignals::ending);
   auto console = make_console(arguments, config);
+  for (const std::string& warning : run->resolved.warnings) console->on_warning(warning);
   RunOptions options;
   options.checkpoint = &*run->checkpoint;
   options.left_out = left_out(run->resolved);
   options.stop = signals.flag();
+  options.on_begin = [&signals] { signals.begin_work(); };
   options.config_yaml = to_yaml(config);
   EvalResult result =
       naming_places(run->resolved, [&] { return evaluate(config, options, *console); });
   print_result("test_loss {:.6g}\ntest_{} {:.4f}\nsamples {}\ncheckpoint {}\n",
-             unsigned_nan(result.loss), name(result.metric.metric),
-             unsigned_nan(result.metric.value), result.samples, result.checkpoint);
+               unsigned_nan(result.loss), name(result.metric.metric),
+               unsigned_nan(result.metric.value), result.samples, result.checkpoint);
   return 0;
 }
 

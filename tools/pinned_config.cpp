@@ -25,7 +25,7 @@ PinnedConfig::~PinnedConfig() {
 }
 
 std::string PinnedConfig::path() const {
-  return fmt::format("/proc/self/fd/{}", descriptor_);
+  return fmt::format("{}{}", folder, descriptor_);
 }
 
 }  // namespace spire::tool

@@ -10,6 +10,9 @@ namespace spire::tool {
 
 class PinnedConfig {
  public:
+  // What paths of pinned configs begin with. A place in one means nothing to a person.
+  static constexpr const char* folder = "/proc/self/fd/";
+
   explicit PinnedConfig(const ResolvedConfig& resolved);
   ~PinnedConfig();
   PinnedConfig(const PinnedConfig&) = delete;

@@ -18,6 +18,7 @@ int run_plan(const Arguments& arguments) {
     print_result("{}", to_text(naming_places(*resolved, estimate)));
     return 0;
   }
+  print_warnings(*resolved);
   PlanReport report = naming_places(*resolved, [&] { return plan(resolved->config); });
   print_warnings(report.warnings);
   print_result("{}", to_text(report));

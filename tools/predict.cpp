@@ -13,8 +13,8 @@
 #include <set>
 
 #include "commands.h"
-#include "named_run.h"
 #include "files_read.h"
+#include "named_run.h"
 #include "prediction_inputs.h"
 #include "prediction_rows.h"
 #include "prompt.h"
@@ -119,7 +119,8 @@ void predict_pictures(Predictor& predictor, PredictionInputs& inputs, const Argu
 }
 
 void generate_text(Predictor& predictor, const PredictArguments& arguments,
-                   const std::string& prompt, TextOutput& output, uint64_t seed) {
+                   const std::string& prompt, TextOutput& output, const StopSignals& signals,
+                   uint64_t seed) {
   if (predictor.spec().vocabulary.empty())
     fail(Category::data,
          "the model was trained on tokens without a vocabulary, so it cannot make text; train it "
@@ -129,7 +130,12 @@ void generate_text(Predictor& predictor, const PredictArguments& arguments,
                           .temperature = arguments.temperature,
                           .top_k = arguments.top_k,
                           .seed = seed};
-  auto ids = generate(predictor_pass(predictor), vocabulary->encode(prompt), options);
+  TokenPass pass = predictor_pass(predictor), stoppable = pass;
+  stoppable.logits = [&](std::span<const int32_t> tokens) {
+    if (signals.flag()->load()) fail(Category::interrupted, "the text was stopped by a signal");
+    return pass.logits(tokens);
+  };
+  auto ids = generate(stoppable, vocabulary->encode(prompt), options);
   output.write(prompt + vocabulary->decode(ids) + "\n");
   output.finish();
 }
@@ -173,8 +179,9 @@ int run_predict(const Arguments& arguments) {
     return TextOutput(asked.to, arguments.overwrite, signals.flag());
   };
   if (text) {
+    signals.begin_work();
     TextOutput output = open_output();
-    generate_text(predictor, asked, prompt, output, config.seed);
+    generate_text(predictor, asked, prompt, output, signals, config.seed);
     return 0;
   }
   bool classes = predictor.task() == Task::classify;

@@ -61,7 +61,8 @@ PredictionInputs::PredictionInputs(const RunConfig& config, const SampleSpec& sp
     DatasetPair data =
         fit_to(open_dataset(config.data, options), spec, arguments.predict.checkpoint, classes);
     for (const std::string& note : data.notes) warn(note);
-    for (const std::filesystem::path& file : data.test->files()) read.add(file);
+    for (const Dataset* half : {data.train.get(), data.test.get()})
+      for (const std::filesystem::path& file : half->files()) read.add(file);
     rows_ = std::make_unique<DatasetRows>(std::move(data.test), spec);
     return;
   }
@@ -85,7 +86,8 @@ void PredictionInputs::warn(const std::string& text) const {
 void PredictionInputs::finish(int64_t read) const {
   if (skipped_ > 0) warn(fmt::format("{} left out", counted(skipped_, "input")));
   if (read == 0)
-    fail(Category::data, "none of the inputs could be read; the warnings above say why");
+    fail(Category::data, "none of the inputs could be read{}",
+         silent_ || skipped_ == 0 ? "" : "; the warnings above say why");
 }
 
 }  // namespace spire::tool

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "config_source.h"
 #include "generation.h"
 #include "gpu_roster.h"
 #include "pinned_config.h"
@@ -210,6 +211,7 @@ int supervise(const Arguments& arguments, const ResolvedConfig& resolved) {
          "proc proc /proc), or run without these options",
          std::strerror(errno));
   }
+  if (arguments.log_level != "error") print_warnings(resolved);
   return Supervisor(arguments, resolved).run();
 }
 

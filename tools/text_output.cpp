@@ -64,7 +64,9 @@ int duplicate(const std::string& to, int descriptor) {
   int flags = ::fcntl(descriptor, F_GETFL);
   if (flags < 0) refuse(to, "is not open");
   if ((flags & O_ACCMODE) == O_RDONLY) refuse(to, "is open for reading only");
-  return ::fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
+  int copy = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
+  if (copy < 0) refuse(to, fmt::format("cannot be opened: {}", std::strerror(errno)));
+  return copy;
 }
 
 int open_stream(const std::string& to, const fs::path& path) {

@@ -11,7 +11,8 @@ namespace spire::tool {
 // A regular file is there when all is written, and only an empty one is replaced without
 // `overwrite`; a link is followed. What is open under a name (/dev/stdout, /dev/fd/3, `>(a pipe)`),
 // a FIFO that somebody reads and a character device take the text as it comes. Anything else is
-// refused. Every error is Error(config) and names the target; `stop` ends a wait for a slow reader,
+// refused. Every error names the target: Error(config) for one that cannot be opened or replaced,
+// Error(device) for one that does not take all of the text. `stop` ends a wait for a slow reader,
 // by Error(interrupted).
 class TextOutput {
  public:

@@ -12,6 +12,7 @@
 #include "dataset_verify.h"
 #include "named_run.h"
 #include "phase_hook.h"
+#include "pinned_config.h"
 #include "signals.h"
 #include "streams.h"
 #include "supervisor.h"
@@ -80,7 +81,8 @@ int train_here(const Arguments& arguments, const ResolvedConfig& resolved) {
   StopSignals signals(leads ? StopSignals::saving : "");
   std::unique_ptr<World> world = join(launch, config);
   auto observer = leads ? make_observers(arguments, config) : std::make_unique<Observer>();
-  for (const std::string& warning : resolved.warnings) observer->on_warning(warning);
+  for (const std::string& warning : resolved.warnings)
+    if (!warning.starts_with(PinnedConfig::folder)) observer->on_warning(warning);
   RunOptions options = run_options(arguments, resolved, signals);
   options.world = world.get();
   options.abandon = end_process;

@@ -128,8 +128,7 @@ void SparseFile::write(uint64_t offset, size_t count, const void* from) {
   while (count > 0) {
     uint64_t inside = offset % page_bytes;
     size_t part = std::min<size_t>(count, page_bytes - inside);
-    std::string& page = pages_[offset / page_bytes];
-    page.resize(page_bytes);
+    std::string& page = pages_.try_emplace(offset / page_bytes, page_bytes, '\0').first->second;
     std::memcpy(page.data() + inside, bytes, part);
     bytes += part, offset += part, count -= part;
   }

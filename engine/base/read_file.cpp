@@ -31,7 +31,8 @@ std::string read_to_end(const fs::path& path, Category category, size_t most_byt
     text.resize(before + block);
     size_t count = read_some(std::as_writable_bytes(std::span(text)).subspan(before));
     text.resize(before + count);
-    if (text.size() > most_bytes) fail(category, "{}: larger than {} bytes", path.string(), most_bytes);
+    if (text.size() > most_bytes)
+      fail(category, "{}: is larger than {} bytes; name a smaller file", path.string(), most_bytes);
     if (count == 0) return text;
   }
 }

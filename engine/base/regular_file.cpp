@@ -16,12 +16,14 @@ namespace fs = std::filesystem;
 
 // errno as a message, with what a person can do about it.
 [[noreturn]] void fail_system(Category category, const fs::path& path, int error) {
-  const char* advice = "check the disk";
-  if (error == ENOENT || error == ENOTDIR) advice = "check the path";
+  bool absent = error == ENOENT || error == ENOTDIR;
+  const char* advice = absent ? "check the path" : "check the disk";
   if (error == EACCES || error == EPERM) advice = "give this user read access (chmod, chown)";
   if (category_of(error, category) != category) advice = "the file itself may be good";
-  fail(category_of(error, category), "{}: cannot be read: {}; {}", path.string(),
-       system_reason(error), advice);
+  std::string text =
+      fmt::format("{}: cannot be read: {}; {}", path.string(), system_reason(error), advice);
+  if (absent) throw Error(category, text);
+  throw UnreadableFile(category_of(error, category), text);
 }
 
 void require_regular(Category category, const fs::path& path, const struct stat& status) {
@@ -147,8 +149,9 @@ void require_replaceable(const fs::path& path, Category category) {
 
 bool is_named(int descriptor, const fs::path& path) {
   struct stat open_one = {}, named = {};
-  return ::fstat(descriptor, &open_one) == 0 && ::stat(path.c_str(), &named) == 0 &&
-         open_one.st_dev == named.st_dev && open_one.st_ino == named.st_ino;
+  if (::fstat(descriptor, &open_one) != 0) return false;
+  if (::stat(path.c_str(), &named) != 0) return errno != ENOENT && errno != ENOTDIR;
+  return open_one.st_dev == named.st_dev && open_one.st_ino == named.st_ino;
 }
 
 bool is_there(const fs::path& path) {

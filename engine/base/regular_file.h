@@ -13,6 +13,12 @@
 
 namespace spire {
 
+// The file is there, and the system does not give its content: the file itself may be good.
+class UnreadableFile : public Error {
+ public:
+  using Error::Error;
+};
+
 // A regular file open for reading; links are followed. Every error is Error(category), names the
 // file and the system's reason, and says what a person can do about it. Reads of other threads do
 // not disturb read_at().
@@ -60,6 +66,7 @@ std::string_view kind_of_file(mode_t mode);
 void require_replaceable(const std::filesystem::path& path, Category category);
 
 // Whether the path names the file that is open: not where that was removed, moved or replaced.
+// Where the system cannot look at it, it does.
 bool is_named(int descriptor, const std::filesystem::path& path);
 
 // Whether anything has that name. A file that cannot be looked at is there: opening it says why.

@@ -16,7 +16,8 @@ namespace fs = std::filesystem;
 
 std::string limit_text(int resource) {
   rlimit limit = {};
-  if (getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0) return "an unknown number of";
+  if (getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0)
+    return "an unknown number of";
   return limit.rlim_cur == RLIM_INFINITY ? "any number of" : fmt::format("{}", limit.rlim_cur);
 }
 

@@ -26,19 +26,27 @@ void flush_denormals() {
 
 // The team's other threads are made here, not in the first kernel: what starts threads later finds
 // out about limits by an error, where OpenMP would end the program.
-void form_team(int threads) {
+// Returns how many threads it got.
+int form_team(int threads) {
   std::atomic<int> there{0};
 #pragma omp parallel num_threads(threads)
   there.fetch_add(1);
+  return there.load();
 }
 
 // The team's other threads inherit it from the one that makes them.
-void settle(const LaneSpec& spec) {
+int settle(const LaneSpec& spec) {
   omp_set_dynamic(0);
   omp_set_num_threads(spec.threads);
   flush_denormals();
-  if (spec.threads > 1) form_team(spec.threads);
+  return spec.threads > 1 ? form_team(spec.threads) : 1;
 }
+
+struct Settled {
+  explicit Settled(int count) : lanes(count) {}
+  std::latch lanes;
+  std::atomic<int> threads{0};
+};
 
 int all_threads(const std::vector<LaneSpec>& lanes) {
   auto add = [](int sum, const LaneSpec& lane) { return sum + std::max(1, lane.threads); };
@@ -52,13 +60,13 @@ LaneTeam::LaneTeam(std::vector<LaneSpec> lanes, const std::string& name)
   require(!specs_.empty(), "a lane team needs at least one lane");
   prove_threads(all_threads(specs_), name);
   threads_.reserve(specs_.size());
-  auto settled = std::make_shared<std::latch>(size());
+  auto settled = std::make_shared<Settled>(size());
   try {
     for (int lane = 0; lane < size(); ++lane) {
       ThreadPlace place{fmt::format("{} {}", name, lane), spec(lane).cores};
       threads_.push_back(start_thread(std::move(place), [this, lane, settled] {
-        settle(spec(lane));
-        settled->count_down();
+        settled->threads.fetch_add(settle(spec(lane)));
+        settled->lanes.count_down();
         run_lane(lane);
       }));
     }
@@ -66,7 +74,13 @@ LaneTeam::LaneTeam(std::vector<LaneSpec> lanes, const std::string& name)
     release();  // those that were started: they are joined with the members
     throw;
   }
-  settled->wait();
+  settled->lanes.wait();
+  if (settled->threads.load() == all_threads(specs_)) return;
+  release();
+  fail(Category::device,
+       "OpenMP started {} of {} threads; raise OMP_THREAD_LIMIT, or lower "
+       "tower_threads",
+       settled->threads.load(), all_threads(specs_));
 }
 
 LaneTeam::~LaneTeam() {

@@ -1,8 +1,8 @@
 #include <fcntl.h>
 #include <spire/base/atomic_file.h>
+#include <spire/base/message_words.h>
 #include <spire/base/read_file.h>
 #include <spire/base/regular_file.h>
-#include <spire/base/message_words.h>
 #include <spire/observe/metrics_file.h>
 #include <unistd.h>
 
@@ -88,6 +88,7 @@ void MetricsFile::append(const std::string& line) {
 // The name is gone, but what was written is still in the open file.
 bool MetricsFile::put_back() {
   try {
+    if (is_there(path_)) fail(Category::unexpected, "another file has its name now");
     std::string kept(static_cast<size_t>(bytes_), '\0');
     ssize_t got = ::pread(descriptor_, kept.data(), kept.size(), 0);
     if (got != std::ssize(kept)) fail(Category::unexpected, "its lines cannot be read");
@@ -97,7 +98,7 @@ bool MetricsFile::put_back() {
                     "lines",
                     path_.string()));
     return true;
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     if (missing_++ == 0)
       warn_(fmt::format("{} was removed or replaced during the run: {}; training goes on",
                         path_.string(), error.what()));
@@ -107,7 +108,7 @@ bool MetricsFile::put_back() {
 
 std::string MetricsFile::lost() const {
   int64_t lines = lost_ + missing_;
-  return lines == 0 ? "" : fmt::format("{} lacks {} lines", path_.string(), lines);
+  return lines == 0 ? "" : fmt::format("{} lacks {}", path_.string(), counted(lines, "line"));
 }
 
 void MetricsFile::failed(std::string_view what) {

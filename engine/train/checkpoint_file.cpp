@@ -1,5 +1,6 @@
 #include <spire/base/atomic_file.h>
 #include <spire/base/hash.h>
+#include <spire/base/regular_file.h>
 #include <spire/train/checkpoint_contents.h>
 #include <spire/train/checkpoint_file.h>
 #include <spire/train/checkpoint_layout.h>
@@ -101,6 +102,8 @@ CheckpointFile::CheckpointFile(const std::filesystem::path& path)
     metadata_ = std::move(contents.metadata);
     groups_ = std::move(contents.groups);
     offsets_ = std::move(contents.offsets);
+  } catch (const UnreadableFile&) {
+    throw;
   } catch (const std::exception& error) {
     Category category = classify(error).category();
     bool environment = category == Category::device || category == Category::out_of_memory;

@@ -2,6 +2,7 @@
 #include <spire/base/error.h>
 #include <spire/base/lasting_error.h>
 #include <spire/base/read_file.h>
+#include <spire/base/regular_file.h>
 #include <spire/train/checkpoint_file.h>
 #include <spire/train/checkpoint_store.h>
 
@@ -127,8 +128,10 @@ std::optional<LoadedCheckpoint> CheckpointStore::newest_good(const OnBad& on_bad
         on_bad(entry->path,
                fmt::format("{}: is of step {}, which counts", entry->path.string(), step));
       if (!newest || step > newest->state.step) newest = std::move(found);
+    } catch (const UnreadableFile&) {
+      throw;  // it may be good, and going on from another one would delete it
     } catch (const Error& error) {
-      if (error.category() != Category::checkpoint) throw;  // the file may be good
+      if (error.category() != Category::checkpoint) throw;
       if (on_bad)
         on_bad(entry->path, fmt::format("{}: passed over: {}", entry->path.string(), error.what()));
     }

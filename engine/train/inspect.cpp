@@ -30,6 +30,7 @@ EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer
   setup.keep_tuning(observer);
   auto data = setup.test_loader();
   EvaluationSums sums;
+  if (options.on_begin) options.on_begin();
   trainer.team().lead([&] {
     trainer.restore(setup.resumed->state, setup.resumed->tensors.get());
     trainer.begin_evaluation();

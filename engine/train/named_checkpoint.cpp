@@ -32,6 +32,8 @@ fs::path trimmed(const fs::path& path) {
 // The run whose folder of checkpoints this is; nothing for another directory. The folder itself may
 // be called ".", so its full name is looked at.
 std::optional<fs::path> run_of_checkpoints(const fs::path& path) {
+  if (trimmed(path).filename() == folder && !is_folder(path / folder))  // it may be a link
+    return folder_of(trimmed(path));
   std::error_code error;
   fs::path full = trimmed(fs::weakly_canonical(fs::absolute(path, error), error));
   if (full.filename() != folder || is_folder(path / folder)) return {};

@@ -116,7 +116,7 @@ std::string remedy(const MemoryShortage& shortage, const MemoryRemedies& remedie
     size_t enough = all.total() * static_cast<size_t>(remedies.sharers);
     return fmt::format("set memory.limit: {}; the device has that much", limit_word(enough));
   }
-  if (snapshot_is_all(shortage))
+  if (remedies.can_skip_snapshot && snapshot_is_all(shortage))
     return "set checkpoint.snapshot: auto, checkpoints are then written without a copy";
   MemoryKind most = all.largest();
   if (most == MemoryKind::optimizer) {

@@ -8,11 +8,12 @@ namespace spire {
 
 // What of the run decides which remedy there is.
 struct MemoryRemedies {
-  int64_t batch_size = 1;      // samples a tower
-  int devices = 1;             // of the run
-  int sharers = 1;             // logical devices on the one that is short
-  bool sharded = false;        // strategy
-  bool can_recompute = false;  // memory.recompute: blocks is not set, and the model has blocks
+  int64_t batch_size = 1;         // samples a tower
+  int devices = 1;                // of the run
+  int sharers = 1;                // logical devices on the one that is short
+  bool sharded = false;           // strategy
+  bool can_skip_snapshot = true;  // checkpoints may be written from the state itself
+  bool can_recompute = false;     // memory.recompute: blocks is not set, and the model has blocks
 };
 
 // The one remedy, chosen by the numbers: "set memory.recompute: blocks, ...".

@@ -1,13 +1,16 @@
 #include <spire/train/run.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <limits>
 
 #include <spire/base/atomic_file.h>
 #include <spire/base/hash.h>
+#include <spire/base/lasting_error.h>
 #include <spire/base/message_words.h>
+#include <spire/base/regular_file.h>
 #include <spire/base/thread.h>
 #include <spire/config/text.h>
 #include <spire/optim/schedule.h>
@@ -95,7 +98,10 @@ class Run {
 
   RunResult lead() {
     enter(Phase::start);
-    if (setup_.resumed) resume(*setup_.resumed);
+    if (setup_.resumed) {
+      resume(*setup_.resumed);
+      setup_.resumed->tensors.reset();  // lets go of the file, which retention may remove
+    }
     if (options_.on_begin) options_.on_begin();
     if (writes_files()) open_output();
     setup_.keep_tuning(observer_);
@@ -122,7 +128,11 @@ class Run {
       result = finish();
     } catch (const std::exception& error) {
       PhaseRow at = trainer_.board().read(0);
-      save_held_state();
+      try {
+        save_held_state();
+      } catch (const std::exception& second) {  // the first one is what the run ends with
+        observer_.on_warning(second.what());
+      }
       Failure verdict = settle_failure(error, at, world_);
       if (tells_of_ranks(verdict)) observer_.on_warning(verdict.table);
       close(static_cast<int>(verdict.category), verdict.text);
@@ -187,6 +197,7 @@ class Run {
     early_stop_.restore({state.waited_evaluations, state.waited_from});
     if (!setup_.resumed_here()) return;
     checkpoint_path_ = checkpoint.path.string();
+    written_step_ = step_;
     if (!evaluation_due()) saved_step_ = step_;  // else it is written again, with the evaluation
   }
 
@@ -206,6 +217,7 @@ class Run {
     write_config(Category::config);
     directory_->folder("checkpoints");
     auto save = [this](const StateMetadata& state) {
+      if (!writable_) throw LastingError(Category::checkpoint, "the output directory is gone");
       return store_.save(state, trainer_.state(), trainer_.piece());
     };
     writer_.emplace(save, CheckpointWriter::default_backoff(), setup_.placement.helper_cores);
@@ -243,6 +255,7 @@ class Run {
     enter(Phase::data);
     const Batch& batch = train_data_->next();
     double lr = schedule_.lr(step_);
+    if (!trainer_.keeps_snapshot()) held_step_ = -1;
     trainer_.begin_step(batch, step_, lr, stop_here());
     ++step_;
     report_steps(pauses_here() ? 0 : trainer_.most_ahead());
@@ -290,8 +303,8 @@ class Run {
   }
 
   [[noreturn]] void stop_diverged(const StepResult& result) {
-    std::string saved = saved_step_ > 0
-                            ? "the last checkpoint is of step " + std::to_string(saved_step_)
+    std::string saved = written_step_ > 0
+                            ? "the last checkpoint is of step " + std::to_string(written_step_)
                             : std::string("there is no checkpoint yet");
     throw CommonError(
         Category::diverged,
@@ -316,7 +329,7 @@ class Run {
   bool evaluate() {
     hold_state();
     // One that was to be tried again gave its place to this one.
-    if (writer_ && writer_->failure() && world_.size() == 1) save_soon_ = true;
+    if (writer_ && writer_->failure()) hand_to_writer(false);
     auto begin = progress_.now();
     EvaluationSums sums;
     enter(Phase::eval);
@@ -410,26 +423,33 @@ class Run {
     enter(Phase::checkpoint);
     mend_output();
     trainer_.check_replicas();
-    if (writer_) writer_->begin();
+    if (writer_) trainer_.describe(writer_->begin());
     trainer_.hold_state();
     enter(Phase::idle);
     held_step_ = step_;
     snapshot_ms_ = progress_.pause(begin) * 1e3;
   }
 
-  // Without a snapshot the steps wait for the file, but for the last one's.
   void submit_held_state(bool last) {
     saved_step_ = step_;
     save_soon_ = false;
-    if (!writer_) return;
+    if (writer_) hand_to_writer(last);
+  }
+
+  // Without a snapshot the steps wait for the file, but for the last one's; and what is held is
+  // looked up again, as an evaluation has moved it.
+  void hand_to_writer(bool last) {
     auto begin = progress_.now();
-    describe(writer_->begin());
+    enter(Phase::checkpoint);
+    if (!trainer_.keeps_snapshot()) trainer_.hold_state();
+    describe_progress(writer_->begin());
     trainer_.keeps_snapshot() || last ? writer_->submit() : writer_->write_now();
+    enter(Phase::idle);
     snapshot_ms_ += progress_.pause(begin) * 1e3;
   }
 
-  void describe(StateMetadata& state) const {
-    trainer_.describe(state);
+  // What the trainer does not know of itself.
+  void describe_progress(StateMetadata& state) const {
     state.step = step_;
     state.optimizer_steps = step_ - state.skipped_steps;
     state.epoch = step_ / steps_per_epoch();
@@ -454,10 +474,10 @@ class Run {
   // have to end soon. Without a snapshot an evaluation of averaged weights has them in the place of
   // the state.
   void save_held_state() {
-    if (!writer_ || !held()) return;
+    if (!writer_ || !writable_ || !held()) return;
     if (!trainer_.keeps_snapshot() && setup_.config.ema.decay > 0) return;
-    enter(Phase::checkpoint);
     submit_held_state(true);
+    enter(Phase::checkpoint);
     writer_->stop_retrying();
     writer_->wait_idle();
     report_checkpoints();
@@ -476,7 +496,9 @@ class Run {
         return;
       }
       mend_output();
+      if (!is_there(result.path)) return;  // removed; mend_output() has told that
       checkpoint_path_ = result.path.string();
+      written_step_ = result.step;
       observer_.on_checkpoint(
           {result.step, checkpoint_path_, result.bytes, snapshot_ms_, result.write_ms});
     });
@@ -492,6 +514,18 @@ class Run {
     report_checkpoints();
   }
 
+  void write_last_checkpoint() {
+    save_checkpoint(true);
+    if (!writer_) return;
+    enter(Phase::checkpoint);
+    await_checkpoints();
+    enter(Phase::idle);
+    if (auto failure = writer_->failure()) {
+      fail(Category::checkpoint, "the last checkpoint, of step {}, could not be written: {}", step_,
+           *failure);
+    }
+  }
+
   // The last checkpoint, the summary, and what the run ends with.
   RunResult finish() {
     report_steps(0);
@@ -499,17 +533,9 @@ class Run {
     if (stopped_early()) tell_early_stop();
     mend_output();
     if (auto hash = trainer_.average_hash()) ema_hash_ = hex(*hash);
-    save_checkpoint(true);
-    if (writer_) {
-      enter(Phase::checkpoint);
-      await_checkpoints();
-      enter(Phase::idle);
-      if (auto failure = writer_->failure()) {
-        fail(Category::checkpoint, "the last checkpoint, of step {}, could not be written: {}",
-             step_, *failure);
-      }
-    }
+    write_last_checkpoint();
     mend_output();
+    if (save_soon_) write_last_checkpoint();  // the directory was removed meanwhile
     if (lost_.empty()) lost_ = observer_.lost();
     if (!lost_.empty()) fail(Category::checkpoint, "{}", lost_);
     if (interrupted) return close(static_cast<int>(Category::interrupted), "signal");
@@ -575,15 +601,18 @@ class Run {
 
   int64_t step_ = 0;          // begun
   int64_t samples_seen_ = 0;  // in steps that have been reported
-  int64_t evaluated_step_ = -1, saved_step_ = 0;
-  int64_t held_step_ = -1;  // of the snapshot that is taken, and may not be submitted yet
+  int64_t evaluated_step_ = -1;
+  int64_t saved_step_ = 0;    // submitted to be written
+  int64_t written_step_ = 0;  // on disk
+  int64_t held_step_ = -1;    // of the snapshot that is taken, and may not be submitted yet
   double best_metric_ = 0;
   int64_t best_step_ = -1;
   ValidationSummary validation_;
   std::string checkpoint_path_, ema_hash_;
   double snapshot_ms_ = 0;
   bool stop_ = false;
-  bool writable_ = true;    // the run directory; false: it is gone, or another run has it now
+  // The run directory; false: it is gone, or another run has it now. The writer looks at it, too.
+  std::atomic<bool> writable_ = true;
   std::string lost_;        // of what the run has written; empty: nothing
   bool save_soon_ = false;  // a checkpoint is due though no interval has ended
   double first_loss_ = std::numeric_limits<double>::quiet_NaN();  // of a run that began here

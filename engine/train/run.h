@@ -31,7 +31,7 @@ struct RunOptions {
   // memory taken, and before anything in the output directory changes. Until then `stop` is not
   // looked at.
   std::function<void()> on_begin;
-  std::string config_yaml;                  // for the run directory; empty: made from the config
+  std::string config_yaml;  // for the run directory; empty: made from the config
   // The processes of the run, all of which call train() with the same config; null: this one alone.
   // Rank 0 alone writes files and calls its observer.
   World* world = nullptr;

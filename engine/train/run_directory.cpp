@@ -208,12 +208,21 @@ fs::path RunDirectory::folder(const std::string& name) {
   return folder;
 }
 
+// A record that was made here is empty.
+void RunDirectory::refuse_another_runs() {
+  if (!read_file_if_there(path_ / record_name, Category::config).value_or("").empty()) {
+    ::close(std::exchange(record_, -1));
+    refuse("holds the files of another run now");
+  }
+}
+
 std::string RunDirectory::mend() {
   std::string lost;
   try {
     if (!is_named(record_, path_ / record_name)) {
       lost = path_.string();
       take_record();
+      refuse_another_runs();
       write_record();
     }
     for (const auto& [name, descriptor] : folders_) {

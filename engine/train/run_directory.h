@@ -50,6 +50,7 @@ class RunDirectory {
  private:
   void leave() noexcept;
   void take_record();
+  void refuse_another_runs();
   void check_names() const;
   void open_record();
   void lock_record();

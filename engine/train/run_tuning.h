@@ -30,8 +30,8 @@ void share_tuning(Tuning& tuning, ProcessGroup& group);
 std::string recorded_text(const Tuning* tuning);
 
 // Adds what this run has measured to the cache file. A file that cannot be written is a warning:
-// the checkpoints have the choices, too. Tells of own kernels that are used for want of engines, and
-// how long plans of cuDNN took; those that are new are kept beside the file.
+// the checkpoints have the choices, too. Tells of own kernels that are used for want of engines,
+// and how long plans of cuDNN took; those that are new are kept beside the file.
 void keep_tuning(const CudaConfig& config, Tuning& tuning, Observer& observer);
 
 }  // namespace spire

@@ -29,8 +29,8 @@ std::string task_text(Task task, const SampleSpec& spec) {
     case Task::classify:
       return fmt::format("classify {} into {}", input_text(spec), classes_text(spec));
     case Task::regress:
-      return fmt::format("predict {} from {}", plural(spec.find("values")->shape.elements(), "value"),
-                         input_text(spec));
+      return fmt::format("predict {} from {}",
+                         plural(spec.find("values")->shape.elements(), "value"), input_text(spec));
     case Task::predict_tokens:
       return fmt::format("predict the next token, one of {}, from up to {}", spec.classes,
                          spec.columns.front().shape[0]);

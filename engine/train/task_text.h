@@ -6,8 +6,8 @@
 
 namespace spire {
 
-// "classify images into 10 classes", "predict 3 values from 12 features". What the data offers and the
-// task does not use is named: "...; labels are not used".
+// "classify images into 10 classes", "predict 3 values from 12 features". What the data offers and
+// the task does not use is named: "...; labels are not used".
 std::string task_text(Task task, const SampleSpec& spec);
 
 }  // namespace spire

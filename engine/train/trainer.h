@@ -158,7 +158,7 @@ class Trainer {
   void describe(StateMetadata& metadata) const;
   // Makes state() what the trainer is now; all ranks take part. With a snapshot that is a copy,
   // which stays as it is until the next call; without one it is read where it lies, and only until
-  // something else is called. Allocates nothing.
+  // something else is called: another hold_state() finds it again.
   void hold_state();
   // Weights, statistics and optimizer state, on rank 0. Any thread may read them.
   const SavedTensors& state() const { return *held_; }

@@ -19,6 +19,7 @@ void Trainer::make_pools(const std::vector<DeviceId>& ids, const TrainerOptions&
   remedies.batch_size = placement_.batch_size;
   remedies.devices = static_cast<int>(placement_.devices.size());
   remedies.sharded = placement_.strategy == Strategy::sharded;
+  remedies.can_skip_snapshot = !gathers_state();
   for (DeviceId id : ids) {
     bool cpu = id.kind == DeviceKind::cpu;
     auto sharers =

@@ -91,7 +91,7 @@ TEST_F(ReadFile, WhatIsThereAndCannotBeReadIsAnError) {
   };
   EXPECT_THAT(refused(folder / "file" / "below"),
               HasSubstr("below: cannot be read: Not a directory"));
-  EXPECT_THAT(refused(folder / "file", 5), HasSubstr("file: larger than 5 bytes"));
+  EXPECT_THAT(refused(folder / "file", 5), HasSubstr("file: is larger than 5 bytes"));
   EXPECT_THAT(refused(folder), HasSubstr("is a folder, not a regular file"));
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
   EXPECT_THAT(refused(folder / "pipe"), HasSubstr("pipe: is a FIFO, not a regular file"));

@@ -163,7 +163,7 @@ TEST_F(Metrics, AFileThatIsRemovedIsWrittenAnewWithAllItsLines) {
   std::ofstream(path) << "of another\n";
   metrics.on_step(sample_step(6));
   EXPECT_EQ(file_text(path), "of another\n");
-  EXPECT_THAT(metrics.lost(), HasSubstr("metrics.jsonl lacks 1 lines"));
+  EXPECT_THAT(metrics.lost(), HasSubstr("metrics.jsonl lacks 1 line"));
 }
 
 // A limit on file sizes stands in for a full disk.

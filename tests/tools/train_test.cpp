@@ -176,7 +176,7 @@ TEST(Train, KeysOfOtherModelsThanTheChosenOneAreToldOf) {
                           "data.synthetic.shape=[8]", "model.depth=32", "devices=cpu",
                           "output=" + (folder / "run")});
   EXPECT_EQ(given.code, 0) << given.err;  // a key of another model than the one that was chosen
-  EXPECT_THAT(given.err, HasSubstr("model.depth is not used with model.name mlp"));
+  EXPECT_THAT(given.err, HasSubstr("model.depth is not used with model.name: mlp"));
 }
 
 TEST(Train, CheckValidatesWithoutTraining) {

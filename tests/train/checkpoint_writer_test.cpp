@@ -143,7 +143,7 @@ TEST(CheckpointWriter, TriesAgainUntilTheDiskHasSpace) {
 
 TEST(CheckpointWriter, WhatTryingAgainDoesNotMendEndsAtOnce) {
   int attempts = 0;
-  auto save = [&](const TrainingState&) -> std::filesystem::path {
+  auto save = [&](const StateMetadata&) -> std::filesystem::path {
     ++attempts;
     throw LastingError(Category::checkpoint, "Permission denied");
   };
