@@ -40,11 +40,12 @@ Found look_at(const CsvRows& rows) {
   bool few_words = words <= numbers;
   while (!few_words && !finite_number(rows.targets[row])) row = (row + 1) % rows.count();
   fail(Category::data,
-       "{}: the target '{}' is {}, but {} of {} rows have {}; mend it, or say what the target is: "
-       "data.csv.task: value (rows without a number are broken, and left out by data.on_error: "
-       "skip), or class (each number and word a class)",
-       to_string(path, rows.places[row]), rows.targets[row], few_words ? "no number" : "a number",
-       few_words ? numbers : words, rows.count(), few_words ? "numbers" : "words");
+       "{}: the target '{}' is {}, but {} of {} rows have {}; correct it, or say what the target "
+       "is: data.csv.task: value (rows without a number are broken, and left out by "
+       "data.on_error: skip), or class (each number and word a class)",
+       to_string(path, rows.places[row]), rows.targets[row],
+       few_words ? "not a number" : "a number", few_words ? numbers : words, rows.count(),
+       few_words ? "numbers" : "words");
 }
 
 // Classes of about a row each are more likely numbers to be found, or the wrong column.

@@ -59,7 +59,7 @@ std::optional<Places> compare_names(const char* what, const Names& found, const 
   if (found.empty() || trained.empty()) {
     notes.push_back(
         fmt::format("the {} cannot be compared with those that {} was trained on: {} has no names "
-                    "of them; see to it that they are the same in the same order",
+                    "for them; make sure that they are the same, in the same order",
                     what, model, found.empty() ? "the data" : "the checkpoint"));
     return {};
   }
@@ -251,7 +251,7 @@ DatasetPair fit_to(DatasetPair data, const SampleSpec& trained, const std::strin
       renumber(*half, trained, labels.value_or(Places()), features.value_or(Places()));
   if (scaled_otherwise(data.train->spec().normalization, trained.normalization))
     data.notes.push_back(
-        fmt::format("the data is normalised by other means or deviations than those that {} was "
+        fmt::format("the data is normalized by other means or deviations than those that {} was "
                     "trained with; its samples may not mean the same to the model",
                     model));
   return data;

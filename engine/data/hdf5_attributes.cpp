@@ -62,7 +62,7 @@ std::vector<double> Hdf5Table::numbers(size_t column, const char* name) const {
     Handle type(H5Aget_type(*attribute), H5Tclose, "read the type of " + what);
     H5T_class_t kind = H5Tget_class(type);
     if (kind != H5T_FLOAT && kind != H5T_INTEGER)
-      fail(Category::data, "{}: holds no numbers", what);
+      fail(Category::data, "{}: contains no numbers", what);
     std::vector<double> values(entries_of(*attribute, what));
     if (!values.empty())
       check(H5Aread(*attribute, H5T_NATIVE_DOUBLE, values.data()), "read " + what);
@@ -85,7 +85,7 @@ std::vector<std::string> Hdf5Table::words(size_t column, const char* name) const
     if (!attribute) return {};
     std::string what = fmt::format("{}, attribute {}", place(column), name);
     Handle type(H5Aget_type(*attribute), H5Tclose, "read the type of " + what);
-    if (H5Tget_class(type) != H5T_STRING) fail(Category::data, "{}: holds no words", what);
+    if (H5Tget_class(type) != H5T_STRING) fail(Category::data, "{}: contains no words", what);
     size_t count = entries_of(*attribute, what);
     if (count == 0) return {};
     bool variable = check(H5Tis_variable_str(type), "read the type of " + what) > 0;

@@ -1,17 +1,22 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <spire/base/error.h>
+#include <spire/base/system_limits.h>
 #include <spire/data/hdf5_check.h>
 #include <spire/data/hdf5_file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace spire {
 namespace {
@@ -35,7 +40,7 @@ fs::path checking_program() {
 struct Pipe {
   Pipe() {
     if (::pipe2(ends.data(), O_CLOEXEC) != 0)
-      fail(Category::device, "cannot make a pipe: {}", std::strerror(errno));
+      fail(Category::device, "cannot make a pipe: {}", system_reason(errno));
   }
   ~Pipe() {
     close(0);
@@ -79,66 +84,119 @@ struct SpawnSetup {
   posix_spawnattr_t attributes{};
 };
 
+// This process's variables but for the run's secret, which a program that reads files of strangers
+// has no use for.
+std::vector<char*> variables_without_secret() {
+  std::vector<char*> variables;
+  for (char** each = environ; *each != nullptr; ++each)
+    if (!std::string_view(*each).starts_with("SPIRE_SECRET")) variables.push_back(*each);
+  variables.push_back(nullptr);
+  return variables;
+}
+
 pid_t start(const fs::path& program, const fs::path& file, const Hdf5Config& config, int output) {
   std::array<std::string, 6> words = {program_name,        file.string(),     config.train.input,
                                       config.train.target, config.test.input, config.test.target};
   std::array<char*, words.size() + 1> pointers{};
   for (size_t i = 0; i < words.size(); ++i) pointers[i] = words[i].data();
   SpawnSetup setup(output);
+  std::vector<char*> variables = variables_without_secret();
   pid_t child = 0;
   int error = ::posix_spawn(&child, program.c_str(), &setup.files, &setup.attributes,
-                            pointers.data(), environ);
+                            pointers.data(), variables.data());
   if (error != 0)
     fail(Category::device, "{}: cannot be started: {}; it checks HDF5 files before they are read",
-         program.string(), std::strerror(error));
+         program.string(), system_reason(error));
   return child;
 }
 
-// All that the other side writes until it ends: its own limits see to that.
+// What the other side writes until it ends: its own limits see to that. All is read, as it could
+// not end otherwise; the beginning is kept.
 std::string read_verdict(int input) {
   std::string verdict;
   std::array<char, 4096> part{};
-  while (verdict.size() < most_verdict_bytes) {
+  while (true) {
     ssize_t got = ::read(input, part.data(), part.size());
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;
-    verdict.append(part.data(), static_cast<size_t>(got));
+    size_t room = most_verdict_bytes - verdict.size();
+    verdict.append(part.data(), std::min(room, static_cast<size_t>(got)));
   }
   return verdict;
 }
 
-// How the process has ended, in words; empty when it came to its end, or when someone else in this
-// program, who waits for all children, was told.
-std::string wait_for(pid_t child) {
+// How the process has ended; neither where someone else in this program, who waits for all
+// children, was told.
+struct End {
+  int signal = 0;
+  std::optional<int> exit_code;
+};
+
+End wait_for(pid_t child) {
   int status = 0;
   pid_t waited = 0;
   do {
     waited = ::waitpid(child, &status, 0);
   } while (waited < 0 && errno == EINTR);
-  if (waited != child || !WIFSIGNALED(status)) return "";
-  int signal = WTERMSIG(status);
-  if (signal == SIGXCPU || signal == SIGALRM || signal == SIGKILL) return "does not come back";
-  return fmt::format("crashes ({})", ::strsignal(signal));
+  if (waited != child) return {};
+  if (WIFSIGNALED(status)) return {WTERMSIG(status), {}};
+  return {0, WEXITSTATUS(status)};
+}
+
+// What says nothing about the file: the program never ran, or was killed.
+void require_ran(const fs::path& program, const fs::path& path, const End& end) {
+  if (end.exit_code == 126 || end.exit_code == 127)  // of a shell, or the loader of libraries
+    fail(Category::device,
+         "{}: cannot run (exit {}); reinstall it beside trainer, or set SPIRE_HDF5_CHECK",
+         program.string(), *end.exit_code);
+  if (end.signal == SIGKILL)
+    fail(Category::device,
+         "{}: was killed, by hand or for want of memory, while it read {}; the file may be good: "
+         "start again with more memory free",
+         program.string(), path.string());
+}
+
+// Of what the program found, by its exit code.
+Category category_of(const End& end) {
+  for (Category known :
+       {Category::unexpected, Category::config, Category::device, Category::out_of_memory})
+    if (end.exit_code == static_cast<int>(known)) return known;
+  return Category::data;
+}
+
+// Throws unless the file was found good.
+void require_good(const std::string& verdict, const End& end, const fs::path& path) {
+  if (end.signal == 0 && verdict.starts_with('-')) fail(category_of(end), "{}", verdict.substr(1));
+  if (end.signal == 0 && verdict == "+" && end.exit_code.value_or(0) == 0) return;
+  std::string how = "ends the program";
+  if (end.signal != 0) how = fmt::format("crashes ({})", ::strsignal(end.signal));
+  if (end.signal == SIGXCPU || end.signal == SIGALRM) how = "does not come back";
+  fail(Category::data,
+       "{}: the HDF5 library {} when it reads this file; it is damaged, get an intact copy",
+       path.string(), how);
 }
 
 }  // namespace
 
-FileStamp check_hdf5_file(const fs::path& path, const Hdf5Config& config) {
+CheckedFile check_hdf5_file(const fs::path& path, const Hdf5Config& config) {
   require_hdf5_file(path);
-  FileStamp stamp = SteadyFile(path).stamp();
+  CheckedFile checked = {SteadyFile(path).stamp(), {}};
   fs::path program = checking_program();
-  if (program.empty()) return stamp;
+  if (program.empty()) {
+    checked.notes = {
+        fmt::format("{}: read unchecked, as {} is not beside this program; put it there, or set "
+                    "SPIRE_HDF5_CHECK to its path",
+                    path.string(), program_name)};
+    return checked;
+  }
   Pipe pipe;
   pid_t child = start(program, path, config, pipe.ends[1]);
   pipe.close(1);
   std::string verdict = read_verdict(pipe.ends[0]);
-  std::string end = wait_for(child);
-  if (verdict.starts_with('-') && end.empty()) fail(Category::data, "{}", verdict.substr(1));
-  if (verdict != "+" || !end.empty())
-    fail(Category::data,
-         "{}: the HDF5 library {} when it reads this file; it is damaged, get an intact copy",
-         path.string(), end.empty() ? "ends the program" : end);
-  return stamp;
+  End end = wait_for(child);
+  require_ran(program, path, end);
+  require_good(verdict, end, path);
+  return checked;
 }
 
 }  // namespace spire

@@ -5,6 +5,8 @@
 #include <spire/data/steady_file.h>
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 namespace spire {
 
@@ -18,21 +20,30 @@ struct CheckLimits {
   uint64_t cpu_seconds, seconds;
 };
 
+struct CheckedFile {
+  FileStamp stamp;                 // of the file that was looked at
+  std::vector<std::string> notes;  // for the user: that it was not
+};
+
 // Opens the file in a process of its own, spire-hdf5-check: structure, attributes, checksums, and
 // the index of chunks of both halves, and some of the rows. Throws Error(data) naming the file when
-// that fails, crashes, or takes more than CheckLimits. Returns which file was looked at: what is
-// opened afterwards must be the same one.
+// that fails, crashes, or takes more than CheckLimits; Error(device) where the program cannot run
+// or is killed; and an Error of the category that the program's exit code names, such as device
+// where it may open no file. What is opened afterwards must be the file that was looked at.
 //
 // The program is the one that the variable SPIRE_HDF5_CHECK names, else lies beside the program
 // that runs (/proc/self/exe), else where Spire was installed. Where none of them is there, files
-// are opened unchecked. The process is started by posix_spawn and waited for by its id; nothing of
-// this process but standard error is open in it.
-FileStamp check_hdf5_file(const std::filesystem::path& path, const Hdf5Config& config);
+// are opened unchecked, and a note says so. The process is started by posix_spawn and waited for by
+// its id; nothing of this process but standard error is open in it, and it is not told the run's
+// secret.
+CheckedFile check_hdf5_file(const std::filesystem::path& path, const Hdf5Config& config);
 
-// What the checking program does: reads as said above, in this process. Throws Error(data).
+// What the checking program does: reads as said above, in this process. Throws Error(data), and
+// Error(device) at a limit of the system.
 void examine_hdf5_file(const std::filesystem::path& path, const Hdf5Config& config);
 // Its `main`: the words are FILE and the names of train's input and target and of test's. Takes the
-// limits for the whole process, writes to standard output, and does not return.
+// limits for the whole process, writes + or - and what is wrong to standard output, and exits with
+// the category of that.
 [[noreturn]] void run_hdf5_check(int argc, char** argv);
 
 }  // namespace spire

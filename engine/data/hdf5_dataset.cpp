@@ -121,13 +121,24 @@ class Hdf5Dataset : public Dataset {
   mutable ScratchPool<StoredRows> scratch_;
 };
 
+std::vector<std::string> unused_datasets(const std::filesystem::path& path, Hdf5Rows& train,
+                                         Hdf5Rows& test) {
+  std::set<std::string> used, there;
+  for (Hdf5Rows* half : {&train, &test})
+    half->with_table([&](const Hdf5Table& table) {
+      used.merge(table.used());
+      there.merge(table.neighbors());
+    });
+  return tell_unused(path, used, there);
+}
+
 }  // namespace
 
 DatasetPair open_hdf5(const DataConfig& config, const ReadOptions& options) {
   if (config.path == "auto")
     fail(Category::config,
          "data.path: auto does not work for data.name: hdf5; set data.path to the file");
-  FileStamp checked = check_hdf5_file(config.path, config.hdf5);
+  CheckedFile checked = check_hdf5_file(config.path, config.hdf5);
   auto owner = std::make_shared<OwnerThread>(options.cores);
   bool together = config.shuffle != "full";
   int64_t cache_bytes = config.hdf5.cache_mib << 20;
@@ -144,13 +155,12 @@ DatasetPair open_hdf5(const DataConfig& config, const ReadOptions& options) {
   auto train = std::make_unique<Hdf5Rows>(owner, config.path, config.hdf5.train, for_training);
   auto test = std::make_unique<Hdf5Rows>(owner, config.path, config.hdf5.test, for_test);
   for (const auto& half : {train.get(), test.get()})
-    require_same(config.path, checked, half->stamp());
+    require_same(config.path, checked.stamp, half->stamp());
   require_same_rows(*train, *test);
   SampleSpec spec = hdf5_training_spec(*train, config, options);
-  std::vector<std::string> used = {train->place(0), train->place(1), test->place(0),
-                                   test->place(1)};
-  std::vector<std::string> notes;
-  train->with_table([&](const Hdf5Table&) { notes = tell_unused(config.path, used); });
+  std::vector<std::string> notes = checked.notes;
+  for (std::string& note : unused_datasets(config.path, *train, *test))
+    notes.push_back(std::move(note));
   return {std::make_unique<Hdf5Dataset>(std::move(train), spec, config, config.augment, options),
           std::make_unique<Hdf5Dataset>(std::move(test), spec, config, AugmentConfig{}, options),
           std::move(notes)};

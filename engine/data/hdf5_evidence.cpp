@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <set>
 
 namespace spire {
@@ -13,7 +14,6 @@ namespace {
 constexpr int64_t looked_at_blocks = 10;
 constexpr int64_t most_numbers = 1 << 20;  // of a target, in memory
 constexpr size_t most_label_values = 100;
-constexpr hsize_t most_links = 1000;  // of a group
 
 // "x.h5: train/labels" -> "labels"
 std::string leaf(const std::string& place) {
@@ -97,32 +97,6 @@ void require_inputs(const Hdf5Table& table) {
          table.place(0), leaf(table.place(1)), table.columns()[1].shape.elements());
 }
 
-std::string group_of(const std::string& name) {
-  size_t end = name.rfind('/');
-  return end == name.npos || end == 0 ? "/" : name.substr(0, end);
-}
-
-// The datasets in a group, by their paths without the first slash.
-std::vector<std::string> datasets_in(hid_t file, const std::string& group) {
-  std::vector<std::string> names;
-  h5::Handle opened(H5Gopen2(file, group.c_str(), H5P_DEFAULT), H5Gclose, "open " + group);
-  H5G_info_t info{};
-  h5::check(H5Gget_info(opened, &info), "list " + group);
-  for (hsize_t i = 0; i < std::min<hsize_t>(info.nlinks, most_links); ++i) {
-    std::array<char, 256> name{};
-    if (H5Lget_name_by_idx(opened, ".", H5_INDEX_NAME, H5_ITER_INC, i, name.data(), name.size(),
-                           H5P_DEFAULT) <= 0)
-      continue;
-    hid_t object = H5Oopen(opened, name.data(), H5P_DEFAULT);
-    if (object < 0) continue;  // a link to nowhere
-    bool dataset = H5Iget_type(object) == H5I_DATASET;
-    H5Oclose(object);
-    std::string prefix = group == "/" ? "" : group.substr(group[0] == '/' ? 1 : 0) + "/";
-    if (dataset) names.push_back(prefix + name.data());
-  }
-  return names;
-}
-
 }  // namespace
 
 void require_evidence(const Hdf5Table& table, const std::string& task) {
@@ -151,23 +125,13 @@ void require_rows_a_class(const Hdf5Table& table, const std::string& task, int64
 }
 
 std::vector<std::string> tell_unused(const std::filesystem::path& path,
-                                     const std::vector<std::string>& used) {
-  std::set<std::string> known, groups;
-  std::vector<std::string> unused, names;
-  for (const std::string& place : used) {
-    std::string name = place.substr(path.string().size() + 2);  // behind "FILE: "
-    groups.insert(group_of(name));
-    known.insert(name.substr(name.starts_with('/') ? 1 : 0));
-  }
-  in_hdf5_file(path, [&] {
-    h5::Handle file = open_hdf5_data(path);
-    for (const std::string& group : groups)
-      for (const std::string& name : datasets_in(file, group))
-        if (!known.contains(name)) unused.push_back(name);
-  });
+                                     const std::set<std::string>& used,
+                                     const std::set<std::string>& there) {
+  std::vector<std::string> unused;
+  std::ranges::set_difference(there, used, std::back_inserter(unused));
   if (unused.empty()) return {};
   return {fmt::format("{}: {} not used: this run reads {}", path.string(), listed(unused),
-                      listed({known.begin(), known.end()}))};
+                      listed({used.begin(), used.end()}))};
 }
 
 }  // namespace spire

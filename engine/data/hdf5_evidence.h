@@ -16,9 +16,10 @@ void require_evidence(const Hdf5Table& table, const std::string& task);
 // are rows, and no attribute says that they are classes.
 void require_rows_a_class(const Hdf5Table& table, const std::string& task, int64_t classes);
 
-// A line that names the datasets beside those of `used` ("FILE: NAME", as Hdf5Table::place() has
-// it), in the same groups; none when there are no others. On the thread that owns the library.
+// A line that names the datasets of `there` (Hdf5Table::neighbors() of both halves) that are not
+// among `used`; none when all are.
 std::vector<std::string> tell_unused(const std::filesystem::path& path,
-                                     const std::vector<std::string>& used);
+                                     const std::set<std::string>& used,
+                                     const std::set<std::string>& there);
 
 }  // namespace spire

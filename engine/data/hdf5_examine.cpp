@@ -60,8 +60,11 @@ void take_limits(const CheckLimits& limits) {
     std::fclose(file);
   }
   uint64_t memory = pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)) + limits.memory_bytes;
+  // The hard limit stays: beyond it the kernel kills, and who was killed does not tell why.
   auto limit = [](auto what, uint64_t most) {
-    rlimit both{most, most};
+    rlimit both{};
+    ::getrlimit(what, &both);
+    both.rlim_cur = std::min<rlim_t>(both.rlim_cur, most);
     ::setrlimit(what, &both);
   };
   limit(RLIMIT_AS, memory);
@@ -71,17 +74,27 @@ void take_limits(const CheckLimits& limits) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // it is of no use to anyone else
 }
 
-// '+', or '-' and what is wrong.
-std::string verdict_of(const std::filesystem::path& path, const Hdf5Config& config,
-                       const CheckLimits& limits) {
+// What the process writes, '+' or '-' and what is wrong, and the exit code that says of what kind.
+struct Verdict {
+  std::string text;
+  int exit_code = 0;
+};
+
+Verdict refused(const std::string& why, Category category) {
+  return {"-" + why, static_cast<int>(category)};
+}
+
+Verdict verdict_of(const std::filesystem::path& path, const Hdf5Config& config,
+                   const CheckLimits& limits) {
   try {
-    examine_hdf5_file(path, config);
-    return "+";
+    in_hdf5_file(path, [&] { examine_hdf5_file(path, config); });
+    return {"+"};
   } catch (const std::bad_alloc&) {
-    return fmt::format("-{}: needs over {} MiB to be read; get an intact copy", path.string(),
-                       limits.memory_bytes >> 20);
+    return refused(fmt::format("{}: needs over {} MiB to be read; get an intact copy",
+                               path.string(), limits.memory_bytes >> 20),
+                   Category::data);
   } catch (const std::exception& error) {
-    return fmt::format("-{}", error.what());
+    return refused(error.what(), classify(error).category());
   }
 }
 
@@ -93,6 +106,7 @@ void examine_hdf5_file(const std::filesystem::path& path, const Hdf5Config& conf
     Hdf5Table table(path, *half, group);
     table.walk_chunks();
     for (size_t column : {0, 1}) table.layout(column);
+    table.neighbors();
     examine_attributes(table);
     survive([&] { table.checksums(); });
     examine_rows(table);
@@ -100,7 +114,7 @@ void examine_hdf5_file(const std::filesystem::path& path, const Hdf5Config& conf
 }
 
 void run_hdf5_check(int argc, char** argv) {
-  std::string verdict = "-spire-hdf5-check FILE INPUT TARGET INPUT TARGET";
+  Verdict verdict = refused("spire-hdf5-check FILE INPUT TARGET INPUT TARGET", Category::config);
   if (argc == 6) {
     std::error_code error;
     uintmax_t bytes = std::filesystem::file_size(argv[1], error);
@@ -111,9 +125,9 @@ void run_hdf5_check(int argc, char** argv) {
     config.test = {argv[4], argv[5]};
     verdict = verdict_of(argv[1], config, limits);
   }
-  std::fwrite(verdict.data(), 1, verdict.size(), stdout);
+  std::fwrite(verdict.text.data(), 1, verdict.text.size(), stdout);
   std::fflush(stdout);
-  ::_exit(verdict[0] == '+' ? 0 : static_cast<int>(Category::data));  // libhdf5 is not cleaned up
+  ::_exit(verdict.exit_code);  // libhdf5 is not cleaned up
 }
 
 }  // namespace spire

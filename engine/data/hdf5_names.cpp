@@ -2,11 +2,15 @@
 #include <spire/base/message_words.h>
 #include <spire/data/hdf5_file.h>
 #include <spire/data/hdf5_names.h>
+#include <spire/data/listed.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace spire {
 namespace {
+
+constexpr hsize_t most_names = 1000;  // of a group
 
 using h5::check;
 using h5::Handle;
@@ -36,6 +40,15 @@ herr_t collect_dataset(hid_t group, const char* name, const H5L_info_t*, void* o
   if (H5Iget_type(found) == H5I_DATASET) collected.names.emplace_back(name);
   H5Oclose(found);
   return 0;
+}
+
+// The name at a place in the order of names; empty when it cannot be read.
+std::string name_at(hid_t group, hsize_t place, hid_t access) {
+  auto read = [&](char* name, size_t bytes) {
+    return H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, place, name, bytes, access);
+  };
+  std::string name(static_cast<size_t>(std::max<ssize_t>(0, read(nullptr, 0))), '\0');
+  return read(name.data(), name.size() + 1) == std::ssize(name) ? name : "";
 }
 
 }  // namespace
@@ -82,6 +95,24 @@ Handle Hdf5Names::open_dataset(const std::string& name, const ChunkCache& cache)
   });
 }
 
+// What is unused may be damaged, or a link to anything: so it is told by its kind alone, which does
+// not follow links, and is not opened.
+std::vector<std::string> Hdf5Names::datasets_in(const std::string& group) const {
+  return in_hdf5_file(path_, [&] {
+    Handle opened(H5Oopen(file_, group.c_str(), access_), H5Oclose, "open " + group);
+    H5G_info_t info{};
+    check(H5Gget_info(opened, &info), "list " + group);
+    std::string before = group == "/" ? "" : group.substr(group.starts_with('/') ? 1 : 0) + "/";
+    std::vector<std::string> names;
+    for (hsize_t i = 0; i < std::min(info.nlinks, most_names); ++i) {
+      if (H5Gget_objtype_by_idx(opened, i) != H5G_DATASET) continue;
+      std::string name = name_at(opened, i, access_);
+      if (!name.empty()) names.push_back(before + name);
+    }
+    return names;
+  });
+}
+
 // Why libhdf5 did not open what has that name: what is there but cannot be read is not missing.
 void Hdf5Names::fail_opening(const std::string& name) const {
   std::string reason = h5::take_reason();
@@ -89,10 +120,10 @@ void Hdf5Names::fail_opening(const std::string& name) const {
     fail(Category::data,
          "{}: is a link into another file, {}; name that file by data.path, or copy the samples "
          "into this one",
-         place(name), elsewhere_);
+         place(name), listed({elsewhere_}));
   if (H5Oexists_by_name(file_, name.c_str(), access_) == 0)
     fail(Category::data,
-         "{}: is a link to nowhere; mend the link, or name a dataset by "
+         "{}: is a link to nowhere; correct the link, or name a dataset by "
          "data.hdf5.*",
          place(name));
   h5::fail_for("open " + name, reason);
@@ -103,8 +134,7 @@ void Hdf5Names::fail_missing(const std::string& name) const {
   H5Lvisit(file_, H5_INDEX_NAME, H5_ITER_INC, collect_dataset, &collected);
   const auto& names = collected.names;
   fail(Category::data, "{}: has no dataset '{}'; it has: {}; set data.hdf5.train and .test{}",
-       path_.string(), name, names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")),
-       did_you_mean(nearest(name, names)));
+       path_.string(), name, listed(names), did_you_mean(nearest(name, names)));
 }
 
 }  // namespace spire

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace spire {
 
@@ -28,6 +29,9 @@ class Hdf5Names {
   // link to nowhere or into another file; and for a dataset that this libhdf5 cannot read, with its
   // reason.
   h5::Handle open_dataset(const std::string& name, const ChunkCache& cache = {}) const;
+  // The datasets of a group by their paths without the first slash, of the first 1000 names. None
+  // of them is opened, and links count as none. Throws for a group that cannot be read.
+  std::vector<std::string> datasets_in(const std::string& group) const;
 
  private:
   bool has_link(const std::string& name) const;

@@ -67,6 +67,11 @@ std::string chosen(const Hdf5Names& within, const std::string& name, const std::
   return group + "/" + *known.begin();
 }
 
+std::string group_of(const std::string& name) {
+  size_t end = name.rfind('/');
+  return end == name.npos || end == 0 ? "/" : name.substr(0, end);
+}
+
 // Bytes of libhdf5's cache of chunks: room for some of a target, which may be far longer than those
 // of the input.
 size_t cache_bytes(hid_t creation, size_t element_bytes) {
@@ -135,6 +140,19 @@ Hdf5Table::Hdf5Table(const fs::path& file, const Hdf5Half& half, const std::stri
 
 std::string Hdf5Table::place(size_t column) const {
   return fmt::format("{}: {}", path_.string(), names_[column]);
+}
+
+std::set<std::string> Hdf5Table::neighbors() const {
+  std::set<std::string> found;
+  for (const std::string& name : names_)
+    for (std::string& other : within_->datasets_in(group_of(name))) found.insert(std::move(other));
+  return found;
+}
+
+std::set<std::string> Hdf5Table::used() const {
+  std::set<std::string> found;
+  for (const std::string& name : names_) found.insert(name.substr(name.starts_with('/') ? 1 : 0));
+  return found;
 }
 
 // libhdf5 gives a dataset that is open already the cache that it has: so it is closed in between.

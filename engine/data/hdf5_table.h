@@ -10,6 +10,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <span>
 
 namespace spire {
@@ -39,6 +40,10 @@ class Hdf5Table {
   int64_t chunk_rows() const { return chunk_rows_; }
   // "FILE: DATASET" of the input (0) or target (1).
   std::string place(size_t column) const;
+  // The datasets in the groups of input and target, these two among them, and the two by
+  // themselves: paths without the first slash. None is opened for it.
+  std::set<std::string> neighbors() const;
+  std::set<std::string> used() const;
 
   // Rows [first, first + rows) of the columns that are not null. Throws FileChanged where the file
   // was written since it was opened: what was read is then not to be used.

@@ -25,6 +25,16 @@ constexpr int64_t usual_size = 224;
 // The means of ImageNet's training pictures, which models of others are made for as well.
 const Normalization imagenet = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
 
+// Throws FileChanged where nothing, or what is no regular file, has the name. Other reasons for
+// which a file cannot be read, such as a failing disk, are no change of it.
+void require_still_a_file(const fs::path& path) {
+  std::error_code error;
+  fs::file_type type = fs::status(path, error).type();
+  if (type == fs::file_type::not_found) throw FileChanged(path, "it is gone");
+  if (type != fs::file_type::regular && !error)
+    throw FileChanged(path, "it is not a regular file any more");
+}
+
 // What one reader works with; it grows to what the largest picture needs.
 struct PictureScratch {
   std::vector<uint8_t> file, cropped;
@@ -95,8 +105,8 @@ class ImageFolder : public Dataset {
     } catch (const FileChanged&) {
       throw;
     } catch (const Error& error) {
-      if (error.category() != Category::data || !seen_.has(sample)) throw;
-      throw FileChanged(path, error.what());
+      if (error.category() == Category::data && seen_.has(sample)) require_still_a_file(path);
+      throw;
     }
   }
   int reduction_of(std::span<const uint8_t> file, const Box& box) const {

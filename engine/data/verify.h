@@ -27,8 +27,8 @@ struct VerifyResult {
   bool good() const { return train.bad + train.wrong + test.bad + test.wrong == 0; }
 };
 
-// Throws Error(data) for what keeps a file from being opened at all, Error(interrupted) when it was
-// stopped.
+// Throws Error(data) for what keeps a file from being opened at all, FileChanged for one that is
+// written meanwhile, Error(interrupted) when it was stopped.
 VerifyResult verify_dataset(const RunConfig& config, const VerifyOptions& options);
 
 }  // namespace spire

@@ -184,6 +184,31 @@ TEST(ChangedFile, PictureThatIsGone) {
   }
 }
 
+TEST(ChangedFile, PictureThatIsAFolderNow) {
+  TemporaryFolder folder;
+  DataConfig config;
+  fs::path path = make_pictures(folder.path(), config);
+  DatasetPair pair = open_dataset(config, {});
+  read_row(*pair.train, rows - 1);
+  fs::remove(path);
+  fs::create_directory(path);
+  EXPECT_THAT(message_of(Category::data, [&] { read_row(*pair.train, rows - 1); }),
+              HasSubstr("changed while the run reads it: it is not a regular file any more"));
+}
+
+// A picture that cannot be read, here for a link to itself, has not changed for all one knows.
+TEST(ChangedFile, PictureThatCannotBeRead) {
+  TemporaryFolder folder;
+  DataConfig config;
+  fs::path path = make_pictures(folder.path(), config);
+  DatasetPair pair = open_dataset(config, {});
+  read_row(*pair.train, rows - 1);
+  fs::remove(path);
+  fs::create_symlink(path, path);
+  EXPECT_THAT(message_of(Category::data, [&] { read_row(*pair.train, rows - 1); }),
+              AllOf(HasSubstr(path.string() + ": cannot be read"), Not(HasSubstr("changed"))));
+}
+
 // Another time of reading, of linking or of permissions is no change.
 TEST(ChangedFile, LooksAtContentsAlone) {
   for (const Kind& kind : kinds) {

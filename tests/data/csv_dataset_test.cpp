@@ -203,8 +203,8 @@ TEST_F(CsvTest, AWordAmongNumbersIsAskedAbout) {
     if (std::string(odd).find(',') != std::string::npos) continue;
     EXPECT_THAT(refusal(decimals_but(odd)),
                 AllOf(HasSubstr(place("25:6: the target '")), HasSubstr(odd),
-                      HasSubstr("59 of 60 rows have numbers"), HasSubstr("data.csv.task: value"),
-                      HasSubstr("data.on_error: skip")));
+                      HasSubstr("' is not a number, but 59 of 60 rows have numbers"),
+                      HasSubstr("data.csv.task: value"), HasSubstr("data.on_error: skip")));
   }
   // Whole numbers, of which a few are classes, and words of which one is a number.
   EXPECT_THAT(refusal("x,y\n1,0\n2,1\n3,NA\n4,0\n"), HasSubstr(place("4:3: the target 'NA'")));

@@ -144,8 +144,11 @@ TEST(FitTo, NamesThatOnlyOneSideHasAreANote) {
     DatasetPair data = fitted(found ? named : bare, found ? bare : named);
     EXPECT_THAT(data.notes, ElementsAre(HasSubstr("the columns cannot be compared"),
                                         HasSubstr("the classes cannot be compared")));
-    EXPECT_THAT(data.notes[0],
-                HasSubstr(found ? "the checkpoint has no names" : "the data has no"));
+    EXPECT_THAT(
+        data.notes[0],
+        HasSubstr(found
+                      ? "the checkpoint has no names for them; make sure that they are the same, in"
+                      : "the data has no names for them"));
   }
   EXPECT_THAT(fitted(spec_of({}, {}), spec_of({}, {})).notes, IsEmpty());
 }
@@ -160,7 +163,7 @@ TEST(FitTo, CountsKindsAndScalesCount) {
   EXPECT_THAT(refusal(values, three), HasSubstr("the data has 'features', 'values'"));
   SampleSpec scaled = three;
   scaled.normalization = {{0, 0, 0}, {1, 1, 1}};
-  EXPECT_THAT(fitted(scaled, three).notes, ElementsAre(HasSubstr("normalised by other means")));
+  EXPECT_THAT(fitted(scaled, three).notes, ElementsAre(HasSubstr("normalized by other means")));
   SampleSpec bf16 = three;
   bf16.columns[0].dtype = DType::bf16;
   EXPECT_THAT(fitted(bf16, three).notes, IsEmpty());

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <spire/data/loader.h>
-#include <sys/stat.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -17,8 +17,10 @@ namespace spire {
 namespace {
 
 using testing::AllOf;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 DataConfig config_of(const std::filesystem::path& file) {
   DataConfig config;
@@ -279,12 +281,12 @@ TEST(Hdf5Dataset, WhatIsNotReadIsNamed) {
     file.put<float>("train/weights", {2}, {1, 1});
     file.put<float>("elsewhere/z", {2}, {1, 1});
   }
-  EXPECT_THAT(
-      open_dataset(config_of(folder / "a.h5"), {}).notes,
-      ElementsAre(AllOf(HasSubstr("'test/values', 'train/values', 'train/weights' not used"),
-                        HasSubstr("'train/features', 'train/labels'"))));
+  EXPECT_THAT(open_dataset(config_of(folder / "a.h5"), {}).notes,
+              Contains(AllOf(HasSubstr("'test/values', 'train/values', 'train/weights' not used"),
+                             HasSubstr("'train/features', 'train/labels'"))));
   write_images(folder / "b.h5", 6, 2);
-  EXPECT_TRUE(open_dataset(config_of(folder / "b.h5"), {}).notes.empty());
+  EXPECT_THAT(open_dataset(config_of(folder / "b.h5"), {}).notes,
+              Not(Contains(HasSubstr("not used"))));
 }
 
 TEST(Hdf5Dataset, IntegersInRowsAreTokens) {
@@ -324,7 +326,7 @@ TEST(Hdf5Dataset, DatasetsMayHaveAnyName) {
   config.hdf5.test.target = "deep/er/z";
   EXPECT_THAT(message_of(Category::data, [&] { open_dataset(config, {}); }),
               AllOf(HasSubstr("no dataset 'deep/er/z'"), HasSubstr("did you mean 'deep/er/y'"),
-                    HasSubstr("it has: deep/er/y, x")));
+                    HasSubstr("it has: 'deep/er/y', 'x'")));
 }
 
 // In fp32 the two would be one number.
@@ -378,7 +380,7 @@ TEST(Hdf5Dataset, AFileWithoutAnyKnownNameSaysWhatItHas) {
   TemporaryFolder folder;
   { Hdf5File(folder / "a.h5").put<uint8_t>("x", {2, 2, 2}, pattern(8)); }
   EXPECT_THAT(message_of(Category::data, [&] { open_dataset(config_of(folder / "a.h5"), {}); }),
-              HasSubstr("no dataset 'train/images'; it has: x"));
+              HasSubstr("no dataset 'train/images'; it has: 'x'"));
 }
 
 TEST(Hdf5Dataset, NormalizationOfKeysWinsThenAttributesThenPixels) {
@@ -539,9 +541,9 @@ TEST(Hdf5Dataset, LayoutsThatAreNotFollowedAreRefused) {
   for (const std::string& message : {elsewhere, made_up})
     EXPECT_THAT(message, AllOf(HasSubstr("a.h5: train/labels: its numbers are in other files"),
                                HasSubstr("copy them into this one")));
-  EXPECT_THAT(refusal([&](hid_t layout, hid_t) { return H5Pset_chunk(layout, 1, chunk); }),
-              AllOf(HasSubstr("a.h5: train/labels: chunks of over 256 MiB"),
-                    HasSubstr("h5repack")));
+  EXPECT_THAT(
+      refusal([&](hid_t layout, hid_t) { return H5Pset_chunk(layout, 1, chunk); }),
+      AllOf(HasSubstr("a.h5: train/labels: chunks of over 256 MiB"), HasSubstr("h5repack")));
 }
 
 TEST(Hdf5Dataset, ChunksThatTheCacheCannotHoldAreRefused) {

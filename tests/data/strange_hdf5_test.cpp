@@ -4,6 +4,7 @@
 #include <spire/data/hdf5_check.h>
 #include <spire/data/input_file.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <functional>
@@ -15,7 +16,11 @@ namespace spire {
 namespace {
 
 using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
 
 namespace fs = std::filesystem;
 
@@ -51,7 +56,7 @@ void drop(hid_t file, const char* name) {
   h5::check(H5Ldelete(file, name, H5P_DEFAULT), "unlink");
 }
 
-constexpr const char* into_another = "is a link into another file, other.h5";
+constexpr const char* into_another = "is a link into another file, 'other.h5'";
 const std::vector<Link> links = {
     {"OfADataset",
      [](hid_t file) { external(file, "/train/features", "train/features"); },
@@ -62,7 +67,7 @@ const std::vector<Link> links = {
            H5Lcreate_external("none.h5", "/x", file, "train/features", H5P_DEFAULT, H5P_DEFAULT),
            "link");
      },
-     {"train/features", "is a link into another file, none.h5"}},
+     {"train/features", "is a link into another file, 'none.h5'"}},
     {"OfTheTest",
      [](hid_t file) {
        soft(file, "/test/features", "train/features");
@@ -84,13 +89,13 @@ const std::vector<Link> links = {
      {"train/features", into_another}},
     {"ToNowhere",
      [](hid_t file) { soft(file, "/nowhere", "train/features"); },
-     {"train/features", "is a link to nowhere", "mend the link"}},
+     {"train/features", "is a link to nowhere", "correct the link"}},
     {"ToItself",
      [](hid_t file) { soft(file, "/train/features", "train/features"); },
      {"HDF5 cannot open train/features", "too many links"}},
     {"ToAGroup",
      [](hid_t file) { soft(file, "/test", "train/features"); },
-     {"no dataset 'train/features'", "it has: test/features, test/labels, train/labels"}},
+     {"no dataset 'train/features'", "it has: 'test/features', 'test/labels', 'train/labels'"}},
     {"OfAGroupThatIsADataset",
      [](hid_t file) {
        drop(file, "train");
@@ -120,6 +125,19 @@ TEST(StrangeHdf5, LinksOutOfTheFileAreRefusedByName) {
   }
 }
 
+// Names are of strangers as well: few of them, on one line.
+TEST(StrangeHdf5, OfManyNamesAFewAreTold) {
+  TemporaryFolder folder;
+  {
+    Hdf5File file(folder / "a.h5");
+    for (int i = 0; i < 2000; ++i)
+      file.put<uint8_t>(fmt::format("{:04}\n\x1b[2J", i), {1}, Bytes(1));
+  }
+  EXPECT_THAT(refusal(folder / "a.h5"),
+              AllOf(HasSubstr("it has: '0000\\x0a\\x1b[2J', "), HasSubstr(" and 1992 more"),
+                    Not(HasSubstr("0008")), Not(HasSubstr("\n"))));
+}
+
 TEST(StrangeHdf5, LinksWithinTheFileAreFollowed) {
   TemporaryFolder folder;
   {
@@ -134,6 +152,15 @@ TEST(StrangeHdf5, LinksWithinTheFileAreFollowed) {
 Bytes bytes_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// The first byte of the only part of a file that begins so.
+void replace(const fs::path& path, const Bytes& begins, uint8_t byte) {
+  Bytes bytes = bytes_of(path);
+  auto at = std::search(bytes.begin(), bytes.end(), begins.begin(), begins.end());
+  ASSERT_NE(at, bytes.end());
+  *at = byte;
+  write_file(path, bytes);
 }
 
 // As h5py.File(path, "w", libver="latest") of h5py 3.16 (HDF5 2.0.0) wrote it: features in chunks.
@@ -164,11 +191,7 @@ TEST(StrangeHdf5, EachNewerPartSaysSo) {
       Hdf5File file(folder / "a.h5");
       write_good(file);
     }
-    Bytes bytes = bytes_of(folder / "a.h5");
-    auto at = std::search(bytes.begin(), bytes.end(), part.begins.begin(), part.begins.end());
-    ASSERT_NE(at, bytes.end());
-    *at = part.version;
-    write_file(folder / "a.h5", bytes);
+    replace(folder / "a.h5", part.begins, part.version);
     EXPECT_THAT(refusal(folder / "a.h5"),
                 AllOf(HasSubstr("version"), HasSubstr("of a newer HDF5 library than the")));
   }
@@ -290,11 +313,11 @@ TEST_F(Checked, OfAProgramThatEndsWithoutAWordTheFileIsRefused) {
   for (const End& end : {End{"kill -SEGV $$", "crashes (Segmentation fault)"},
                          {"kill -ABRT $$", "crashes (Aborted)"},
                          {"kill -XCPU $$", "does not come back"},
-                         {"kill -KILL $$", "does not come back"},
                          {"kill -ALRM $$", "does not come back"},
                          {"printf + ; kill -SEGV $$", "crashes"},
                          {"exit 0", "ends the program"},
                          {"exit 4", "ends the program"},
+                         {"printf + ; exit 4", "ends the program"},
                          {"printf nonsense", "ends the program"}}) {
     use(end.script);
     EXPECT_THAT(message_of(Category::data, [&] { check(); }),
@@ -310,6 +333,54 @@ TEST_F(Checked, AProgramThatIsMissingIsAnErrorWhereItIsNamed) {
               HasSubstr((folder / "none").string() + ": cannot be started"));
 }
 
+TEST_F(Checked, WhatSaysNothingAboutTheFileIsNoDamage) {
+  struct End {
+    const char* script;
+    std::vector<const char*> says;
+  };
+  for (const End& end :
+       {End{"exit 126", {"cannot run (exit 126)", "reinstall it", "SPIRE_HDF5_CHECK"}},
+        {"printf + ; exit 127", {"cannot run (exit 127)"}},
+        {"kill -KILL $$", {"was killed, by hand or for want of memory", "a.h5"}}}) {
+    use(end.script);
+    std::string message = message_of(Category::device, [&] { check(); });
+    EXPECT_THAT(message, HasSubstr((folder / "check").string()));
+    for (const char* says : end.says) EXPECT_THAT(message, HasSubstr(says));
+    EXPECT_THAT(message, Not(HasSubstr("damaged")));
+  }
+}
+
+TEST_F(Checked, TheExitCodeSaysOfWhatKindItIs) {
+  for (Category category : {Category::unexpected, Category::config, Category::device,
+                            Category::data, Category::out_of_memory}) {
+    use(fmt::format("printf -- '-found'; exit {}", static_cast<int>(category)));
+    EXPECT_EQ(message_of(category, [&] { check(); }), "found");
+  }
+}
+
+// More than a pipe holds: who is not read to the end never ends.
+TEST_F(Checked, ALongMessageIsCut) {
+  use(R"(printf -; head -c 1000000 /dev/zero | tr '\0' x; exit 4)");
+  EXPECT_EQ(message_of(Category::data, [&] { check(); }), std::string((1 << 16) - 1, 'x'));
+}
+
+TEST_F(Checked, TheRunsSecretIsNotHandedOn) {
+  setenv("SPIRE_SECRET", "sixteen letters!", 1);
+  setenv("SPIRE_SECRET_FILE", "/nowhere", 1);
+  setenv("SPIRE_OTHER", "kept", 1);
+  use(R"(printf -- "-$(env | grep -c ^SPIRE_SECRET) $SPIRE_OTHER"; exit 4)");
+  EXPECT_EQ(message_of(Category::data, [&] { check(); }), "0 kept");
+  for (const char* name : {"SPIRE_SECRET", "SPIRE_SECRET_FILE", "SPIRE_OTHER"}) unsetenv(name);
+}
+
+TEST_F(Checked, WithoutTheProgramANoteSaysSo) {
+  EXPECT_THAT(open("hdf5", (folder / "a.h5").string()).notes,
+              ElementsAre(AllOf(HasSubstr((folder / "a.h5").string()), HasSubstr("read unchecked"),
+                                HasSubstr("spire-hdf5-check"), HasSubstr("SPIRE_HDF5_CHECK"))));
+  use("printf +");
+  EXPECT_THAT(open("hdf5", (folder / "a.h5").string()).notes, IsEmpty());
+}
+
 // The file that was looked at, and no other, is read afterwards.
 TEST_F(Checked, AFileThatIsReplacedMeanwhileIsRefused) {
   use(R"(cp "$1" "$1.new"; mv "$1.new" "$1"; printf +)");
@@ -321,13 +392,31 @@ TEST_F(Checked, BySpiresOwnProgram) {
   setenv("SPIRE_HDF5_CHECK", CHECKING_PROGRAM, 1);
   EXPECT_EQ(open("hdf5", (folder / "a.h5").string()).train->count(), 40);
   { Hdf5File(folder / "b.h5").put<uint8_t>("x", {2, 2, 2}, pattern(8)); }
-  EXPECT_THAT(refusal(folder / "b.h5"), HasSubstr("no dataset 'train/images'; it has: x"));
+  EXPECT_THAT(refusal(folder / "b.h5"), HasSubstr("no dataset 'train/images'; it has: 'x'"));
+}
+
+// A link to a FIFO would be waited for, and what is damaged may crash who opens it.
+TEST_F(Checked, WhatIsNotUsedIsNamedAndNotOpened) {
+  ASSERT_EQ(mkfifo((folder / "other.h5").c_str(), 0600), 0);
+  {
+    Hdf5File file(folder / "a.h5");
+    write_good(file);
+    external(file.id(), "/x", "train/external");
+    soft(file.id(), "/nowhere", "train/soft");
+    file.put<float>("train/damaged", {7, 3}, std::vector<float>(21));
+  }
+  replace(folder / "a.h5", {0x01, 0x02, 0x01, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0}, 9);
+  auto notes = [&] { return open("hdf5", (folder / "a.h5").string()).notes; };
+  auto unused = HasSubstr("a.h5: 'train/damaged' not used: this run reads 'test/features', ");
+  EXPECT_THAT(notes(), Contains(unused));
+  setenv("SPIRE_HDF5_CHECK", CHECKING_PROGRAM, 1);
+  EXPECT_THAT(notes(), ElementsAre(unused));
 }
 
 // Files of h5py in the old form, of which some bytes were changed. They end any program that opens
 // them by libhdf5 1.10.8, or never let it go; other versions may tell what is wrong with them.
 TEST_F(Checked, DamageThatLibhdf5DoesNotSurvive) {
-  use(fmt::format("ulimit -t 1; exec {} \"$@\"", CHECKING_PROGRAM));  // one second is enough
+  use(fmt::format("ulimit -S -t 1; exec {} \"$@\"", CHECKING_PROGRAM));  // one second is enough
   int files = 0;
   for (const auto& entry : fs::directory_iterator(fs::path(DATA_FOLDER) / "damaged_hdf5")) {
     SCOPED_TRACE(entry.path());

@@ -16,6 +16,7 @@ namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
@@ -155,7 +156,7 @@ TEST_F(VerifyTest, AnyNumberOfThreadsFindsTheSame) {
     EXPECT_EQ(told, 6000);
     EXPECT_EQ(results.back().train.bad, 4);
     EXPECT_EQ(results.back().test.problems, results.front().test.problems);
-    EXPECT_THAT(results.back().train.problems[1], HasSubstr("row 700"));
+    EXPECT_THAT(results.back().train.problems[1], HasSubstr("sample 700"));
   }
 }
 
@@ -171,6 +172,21 @@ TEST_F(VerifyTest, ShardsAreComparedWithTheirChecksums) {
   EXPECT_EQ(result.train.wrong, 0);
   EXPECT_EQ(result.test.wrong, 1);
   EXPECT_THAT(result.test.problems, ElementsAre(HasSubstr("val_0000.tokens: the checksum")));
+}
+
+// What is read then is neither good nor bad: it is of another file.
+TEST_F(VerifyTest, AFileThatChangesMeanwhileEndsIt) {
+  for (bool checksums : {false, true}) {
+    if (checksums)
+      convert_images();
+    else
+      write_table<float>(std::vector<float>(40, 1), std::vector<float>(20, 0.5f));
+    auto cut = [&](const WorkProgress& progress) {
+      if (progress.done == 0) fs::resize_file(config_.data.path, 64);
+    };
+    EXPECT_THAT(message_of(Category::data, [&] { verify_dataset(config_, {.on_progress = cut}); }),
+                AllOf(HasSubstr(config_.data.path), HasSubstr("changed while the run reads it")));
+  }
 }
 
 TEST_F(VerifyTest, AStopEndsIt) {
