@@ -65,8 +65,10 @@ void send_at_once(const Socket& socket) {
   setsockopt(socket.descriptor(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-std::optional<sockaddr_in> resolve(const std::string& address, int port) {
+// flags: of getaddrinfo().
+std::optional<sockaddr_in> resolve(const std::string& address, int port, int flags = 0) {
   addrinfo hints{};
+  hints.ai_flags = flags;
   hints.ai_family = AF_INET;
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
@@ -231,7 +233,8 @@ std::optional<std::string> resolve_address(const std::string& name) {
 }
 
 bool is_loopback(const std::string& address) {
-  return address.starts_with("127.");
+  auto number = resolve(address, 0, AI_NUMERICHOST);
+  return number && ntohl(number->sin_addr.s_addr) >> 24 == 127;
 }
 
 std::vector<std::string> own_addresses() {

@@ -67,7 +67,8 @@ Socket connect_to(const std::string& address, int port, Deadline deadline);
 
 // The IPv4 address of a name, or of an address as text; nothing when it is not known.
 std::optional<std::string> resolve_address(const std::string& name);
-// Whether only this machine reaches it: 127.0.0.1 and its like.
+// Whether it is an address that only this machine reaches: 127.0.0.1 and its like. No name is one,
+// whatever it begins with.
 bool is_loopback(const std::string& address);
 
 // IPv4 addresses of this machine's interfaces, loopback last.
