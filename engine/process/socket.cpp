@@ -202,10 +202,15 @@ std::optional<Socket> Listener::accept(Deadline deadline) {
     if (descriptor < 0 && lacks_room(errno))  // the caller would stay at the door for ever
       fail(Category::device, "no connection can be taken on port {}: {}", port_,
            system_reason(errno));
-    if (descriptor < 0) continue;  // it went away again
-    Socket accepted(descriptor);
-    send_at_once(accepted);
-    return accepted;
+    if (descriptor >= 0) {
+      Socket accepted(descriptor);
+      send_at_once(accepted);
+      return accepted;
+    }
+    // It went away again, or is refused. While one that is refused stands at the door there is
+    // nothing to poll for: without a pause whoever asks again and again would take a whole core.
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    if (Clock::now() >= deadline) break;
   }
   return {};
 }

@@ -52,8 +52,9 @@ class Listener {
   explicit Listener(int port, const std::string& address = kLoopback);
   int port() const { return port_; }
   int descriptor() const { return socket_.descriptor(); }  // to poll: readable when one comes
-  // The next connection, or nothing when the deadline passed. Throws Error(device) where this
-  // process or the machine may have no further one (ulimit -n).
+  // The next connection, or nothing when the deadline passed, even if the system refuses each that
+  // comes (as a firewall's rules may). Throws Error(device) where this process or the machine may
+  // have no further one (ulimit -n).
   std::optional<Socket> accept(Deadline deadline);
 
  private:
