@@ -24,7 +24,7 @@ Interface interface_named(const std::string& name);
 // The one by which this machine reached the place where all meet.
 Interface interface_of(const Socket& connection);
 
-// Whether a name can mean nothing but this machine: "localhost", "127.0.0.1" and its like.
+// Whether a name can mean nothing but this machine: "localhost", or an address that is_loopback().
 bool names_this_machine(const std::string& name);
 
 // The same text for two processes exactly when they share one loopback: kernel and network

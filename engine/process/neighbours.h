@@ -25,7 +25,8 @@ Socket connect_to_rank(const Hello& self, const Hello& target, const std::string
 std::vector<Socket> accept_ranks(Reception& reception, const std::vector<Hello>& table, int first,
                                  Patience patience);
 
-// "ranks 2, 3 of 4 did not come to WHERE within 300 s: ...", those whose place in `come` is false.
+// "ranks 2, 3 of 4 did not connect to WHERE within 300 s: ...", those whose place in `come` is
+// false.
 std::string not_come(const std::vector<bool>& come, const std::string& where, double seconds,
                      const Reception& reception);
 

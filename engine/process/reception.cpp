@@ -15,37 +15,54 @@ std::optional<Reception::Visitor> Reception::next(Deadline deadline) {
   for (;;) {
     drop_late();
     if (auto visitor = hear_all()) return visitor;
-    if (!wait(deadline)) return {};
+    if (Clock::now() >= deadline) return {};
+    wait(deadline);
     admit();
   }
 }
 
-// Until somebody comes, speaks, or has had his time; false when the deadline passed.
-bool Reception::wait(Deadline deadline) {
+// Until somebody comes, speaks, or has had his time, or the deadline passed.
+void Reception::wait(Deadline deadline) {
   std::vector<pollfd> entries{{listener_.descriptor(), POLLIN, 0}};
   for (const Caller& caller : callers_) entries.push_back({caller.socket.descriptor(), POLLIN, 0});
   Deadline end = callers_.empty() ? deadline : std::min(deadline, callers_.front().end);
   auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
   auto timeout = static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30));
-  return poll(entries.data(), entries.size(), timeout) > 0 || Clock::now() < deadline;
+  poll(entries.data(), entries.size(), timeout);
 }
 
-// All who wait at the door, without waiting for more.
+// All who wait at the door, without waiting for more. Where no descriptor is free for one more
+// (ulimit -n), a caller gives way, for silent ones must not keep out a rank; but those that have
+// just come are heard first.
 void Reception::admit() {
   for (size_t come = 0; come < limits_.callers; ++come) {
-    auto socket = listener_.accept(Clock::now());
-    if (!socket) return;
-    make_room();
-    Caller& caller = callers_.emplace_back();
-    caller.socket = std::move(*socket);
-    caller.end = Clock::now() + limits_.time;
+    try {
+      if (!take_one()) return;
+    } catch (const Error& error) {
+      if (error.category() != Category::device || callers_.empty()) throw;
+      if (come == 0) give_one_up();
+      return;
+    }
   }
+}
+
+bool Reception::take_one() {
+  auto socket = listener_.accept(Clock::now());
+  if (!socket) return false;
+  make_room();
+  Caller& caller = callers_.emplace_back();
+  caller.socket = std::move(*socket);
+  caller.end = Clock::now() + limits_.time;
+  return true;
+}
+
+void Reception::make_room() {
+  if (callers_.size() >= limits_.callers) give_one_up();
 }
 
 // Who came first goes first, of those that have said the least. Ranks that meet this in a crowd of
 // strangers come again.
-void Reception::make_room() {
-  if (callers_.size() < limits_.callers) return;
+void Reception::give_one_up() {
   auto goes = std::ranges::min_element(callers_, {}, [](const Caller& caller) {
     return caller.known ? 2 : caller.introduction.called() ? 1 : 0;
   });

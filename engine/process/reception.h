@@ -27,7 +27,7 @@ class Reception {
     std::string hello;  // of one who joins
   };
   // The next one that has proved itself and said all it has to say; nothing when the deadline
-  // passed.
+  // passed, however many come. Throws Error(device) where not one can be taken (Listener::accept).
   std::optional<Visitor> next(Deadline deadline);
 
   // What became of the others: " (turned away: 2 connections that did not know ...)"; empty when
@@ -48,10 +48,12 @@ class Reception {
   State hear(Caller& caller);
   State introduce(Caller& caller);
   std::optional<Visitor> hear_all();
-  bool wait(Deadline deadline);
+  void wait(Deadline deadline);
   void admit();
+  bool take_one();
   void drop_late();
   void make_room();
+  void give_one_up();
 
   Listener listener_;
   const Badge badge_;

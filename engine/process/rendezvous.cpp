@@ -164,6 +164,7 @@ class Joiner {
   void join() {
     while (Clock::now() < patience_.end) {
       if (attempt()) return;
+      forget_old_denial();
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
     if (denied_since_) fail_denied();
@@ -192,13 +193,20 @@ class Joiner {
     return false;
   }
 
+  // A denial that no others follow was a stranger's, or of a rank 0 that is gone. One attempt
+  // without any says nothing: it may have met rank 0 as that gave up, or have had no time.
+  void forget_old_denial() {
+    ++attempts_since_denial_;
+    if (attempts_since_denial_ > 2 && Clock::now() < patience_.end) denied_since_.reset();
+  }
+
   // A place in a store may be out of date, and an address lead elsewhere: who is silent is not
-  // waited for.
+  // waited for, before it has proved to be rank 0.
   Deadline soon() const { return std::min(Clock::now() + std::chrono::seconds(5), patience_.end); }
 
   bool ask(const std::string& address, const MeetingPlace& place) try {
     Socket socket = connect_to(address, place.port, soon());
-    introduce(socket, place.secret, {Route::Kind::join, 0, launch_.rank, 0}, soon(), patience_.end);
+    introduce(socket, place.secret, {Route::Kind::join, 0, launch_.rank, 0}, soon(), soon());
     denied_since_.reset();
     Interface interface = own_interface(socket);
     listener.emplace(0, interface.address);
@@ -209,6 +217,7 @@ class Joiner {
     return take_answer(answer, std::move(socket));
   } catch (const Denied& error) {
     reason_ = error.what();
+    attempts_since_denial_ = 0;
     if (!denied_since_) denied_since_ = Clock::now();
     if (Clock::now() - *denied_since_ >= most_denials) fail_denied();
     return false;
@@ -244,6 +253,7 @@ class Joiner {
   const RankInfo& self_;
   const Patience patience_;
   std::optional<Clock::time_point> denied_since_;
+  int attempts_since_denial_ = 0;
   bool refused_ = false;  // by rank 0, for all to end
   std::string reason_ = "no time";
 };

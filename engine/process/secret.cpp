@@ -27,6 +27,13 @@ std::string checked(std::string secret, const std::string& source) {
   return secret;
 }
 
+std::string read_secret_file(const std::string& path) try {
+  return read_stream(path, Category::config, kMostBytes);
+} catch (const Error& error) {
+  if (error.category() != Category::config) throw;
+  fail(Category::config, "SPIRE_SECRET_FILE: {}", error.what());
+}
+
 }  // namespace
 
 std::string random_secret() {
@@ -42,13 +49,7 @@ std::optional<std::string> read_secret(const Environment& environment) {
   if (auto text = environment("SPIRE_SECRET")) return checked(*text, "SPIRE_SECRET");
   auto path = environment("SPIRE_SECRET_FILE");
   if (!path) return {};
-  try {
-    return checked(read_stream(*path, Category::config, kMostBytes),
-                   fmt::format("the file of SPIRE_SECRET_FILE={}", *path));
-  } catch (const Error& error) {
-    if (error.category() != Category::config) throw;
-    fail(Category::config, "SPIRE_SECRET_FILE: {}", error.what());
-  }
+  return checked(read_secret_file(*path), fmt::format("the file of SPIRE_SECRET_FILE={}", *path));
 }
 
 Proof prove(const std::string& secret, std::string_view text) {

@@ -65,8 +65,10 @@ void send_at_once(const Socket& socket) {
   setsockopt(socket.descriptor(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-std::optional<sockaddr_in> resolve(const std::string& address, int port) {
+// flags: of getaddrinfo().
+std::optional<sockaddr_in> resolve(const std::string& address, int port, int flags = 0) {
   addrinfo hints{};
+  hints.ai_flags = flags;
   hints.ai_family = AF_INET;
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
@@ -200,10 +202,15 @@ std::optional<Socket> Listener::accept(Deadline deadline) {
     if (descriptor < 0 && lacks_room(errno))  // the caller would stay at the door for ever
       fail(Category::device, "no connection can be taken on port {}: {}", port_,
            system_reason(errno));
-    if (descriptor < 0) continue;  // it went away again
-    Socket accepted(descriptor);
-    send_at_once(accepted);
-    return accepted;
+    if (descriptor >= 0) {
+      Socket accepted(descriptor);
+      send_at_once(accepted);
+      return accepted;
+    }
+    // It went away again, or is refused. While one that is refused stands at the door there is
+    // nothing to poll for: without a pause whoever asks again and again would take a whole core.
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    if (Clock::now() >= deadline) break;
   }
   return {};
 }
@@ -231,7 +238,8 @@ std::optional<std::string> resolve_address(const std::string& name) {
 }
 
 bool is_loopback(const std::string& address) {
-  return address.starts_with("127.");
+  auto number = resolve(address, 0, AI_NUMERICHOST);
+  return number && ntohl(number->sin_addr.s_addr) >> 24 == 127;
 }
 
 std::vector<std::string> own_addresses() {

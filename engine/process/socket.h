@@ -52,8 +52,9 @@ class Listener {
   explicit Listener(int port, const std::string& address = kLoopback);
   int port() const { return port_; }
   int descriptor() const { return socket_.descriptor(); }  // to poll: readable when one comes
-  // The next connection, or nothing when the deadline passed. Throws Error(device) where this
-  // process or the machine may have no further one (ulimit -n).
+  // The next connection, or nothing when the deadline passed, even if the system refuses each that
+  // comes (as a firewall's rules may). Throws Error(device) where this process or the machine may
+  // have no further one (ulimit -n).
   std::optional<Socket> accept(Deadline deadline);
 
  private:
@@ -67,7 +68,8 @@ Socket connect_to(const std::string& address, int port, Deadline deadline);
 
 // The IPv4 address of a name, or of an address as text; nothing when it is not known.
 std::optional<std::string> resolve_address(const std::string& name);
-// Whether only this machine reaches it: 127.0.0.1 and its like.
+// Whether it is an address that only this machine reaches: 127.0.0.1 and its like. No name is one,
+// whatever it begins with.
 bool is_loopback(const std::string& address);
 
 // IPv4 addresses of this machine's interfaces, loopback last.

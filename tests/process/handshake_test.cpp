@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
 #include <chrono>
 #include <thread>
@@ -8,6 +9,8 @@
 #include <spire/process/reception.h>
 #include <tests/process/ranks.h>
 
+#include "tests/base/message_of.h"
+#include "tests/process/file_limit.h"
 #include "tests/process/stranger.h"
 
 namespace spire {
@@ -132,6 +135,44 @@ TEST(Reception, KeepsNobodyWhoIsSilent) {
     ASSERT_TRUE(visitor);
     EXPECT_EQ(visitor->route.from, 1);
   });
+}
+
+// A door where something is always to be heard: one at which every accept() fails.
+TEST(Reception, EndsAtItsDeadlineWhateverComes) {
+  Listener listener(0);
+  ASSERT_EQ(shutdown(listener.descriptor(), SHUT_RDWR), 0);
+  Reception reception(std::move(listener), {kSecret, 7, 0}, {});
+  EXPECT_FALSE(reception.next(Clock::now() + std::chrono::milliseconds(50)));
+}
+
+// Strangers that fill up what this process may open give way to a rank.
+TEST(Reception, SilentCallersDoNotKeepTheLastDescriptors) {
+  for (int free : {1, 2, 5}) {
+    Listener listener(0);
+    int port = listener.port();
+    Reception reception(std::move(listener), {kSecret, 7, 0}, {});
+    std::vector<Socket> silent;
+    for (int i = 0; i < 20; ++i) silent.push_back(connect_to(kLoopback, port, soon()));
+    Socket rank = connect_to(kLoopback, port, soon());
+    FileLimit limit(rank.descriptor() + 1 + free);
+    run_ranks(2, [&](int side) {
+      if (side == 1) return introduce(rank, kSecret, {Route::Kind::peer, 7, 1, 0}, soon(), soon());
+      auto visitor = reception.next(soon());
+      ASSERT_TRUE(visitor);
+      EXPECT_EQ(visitor->route.from, 1);
+    });
+    EXPECT_THAT(reception.turned_away(), HasSubstr("that said nothing")) << free;
+  }
+}
+
+TEST(Reception, WithoutRoomForOneConnectionSaysSo) {
+  Listener listener(0);
+  int port = listener.port();
+  Reception reception(std::move(listener), {kSecret, 7, 0}, {});
+  Socket caller = connect_to(kLoopback, port, soon());
+  FileLimit limit(caller.descriptor());
+  std::string message = message_of(Category::device, [&] { reception.next(soon()); });
+  EXPECT_THAT(message, HasSubstr("(ulimit -n)"));
 }
 
 TEST(Reception, TellsStrangersNothing) {

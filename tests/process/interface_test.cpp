@@ -29,6 +29,17 @@ TEST(Interface, AnAddressOfSomebodyElseMeansAll) {
   }
 }
 
+TEST(Interface, OnlyLocalhostAndLoopbackAddressesNameThisMachine) {
+  for (const char* name : {"localhost", "127.0.0.1", "127.1.2.3", "127.255.255.255", "127.1"})
+    EXPECT_TRUE(names_this_machine(name)) << name;
+  for (const char* name :
+       {"127.example.net", "127.0.0.1.example.net", "127.", "127", "127.0.0.256", "127.0.0.1 x",
+        " 127.0.0.1", "128.0.0.1", "1.127.0.0", "0.0.0.0", "localhost.example.net", "node7", ""}) {
+    EXPECT_FALSE(names_this_machine(name)) << name;
+    EXPECT_FALSE(is_loopback(name)) << name;
+  }
+}
+
 TEST(Interface, AListenerHearsItsOwnAddressAlone) {
   Listener listener(0, "127.0.0.1");
   Socket socket = connect_to("127.0.0.1", listener.port(), soon());

@@ -133,7 +133,8 @@ TEST(Launch, TorchrunsDefaults) {
 TEST(Launch, ANetworkNeedsASecret) {
   Variables open = torchrun;
   open.erase("SPIRE_SECRET");
-  for (const char* address : {"node7", "10.9.0.1", "127", "localhost.example.org", "::1"}) {
+  for (const char* address :
+       {"node7", "10.9.0.1", "127", "localhost.example.org", "::1", "127.example.net"}) {
     expect_refusal(open + Variables{{"MASTER_ADDR", address}},
                    {"RANK=5 and WORLD_SIZE=8 meet at MASTER_ADDR=" + std::string(address),
                     "SPIRE_SECRET", "SPIRE_SECRET_FILE", "openssl rand -hex 32"});

@@ -6,6 +6,7 @@
 #include <latch>
 #include <mutex>
 
+#include <spire/process/handshake.h>
 #include <spire/process/hello.h>
 #include <spire/process/rendezvous.h>
 #include <tests/process/ranks.h>
@@ -163,6 +164,61 @@ TEST(Rendezvous, RanksThatCountDifferentlyEndAll) {
   }
 }
 
+// A rank whose connection broke comes again: rank 0 speaks to it over the new one alone.
+TEST(Rendezvous, ARankThatComesAgainTakesItsPlace) {
+  tool::MasterPort held;
+  int port = held.number();
+  Ends ends(2);
+  run_ranks(2, [&](int rank) {
+    Launch launch = launch_of(rank, 3, port);
+    if (rank == 0) return ends.meet(rank, launch, info_of(rank), 2.0);
+    std::vector<Socket> connections;
+    for (int time = 0; time < 3; ++time) {
+      Socket& socket = connections.emplace_back(connect_to(kLoopback, port, in_seconds(60)));
+      Deadline end = in_seconds(60);
+      introduce(socket, launch.secret, {Route::Kind::join, 0, rank, 0}, end, end);
+      Hello hello;
+      hello.info = info_of(rank);
+      hello.size = launch.size;
+      hello.port = 4711;
+      hello.addresses = {kLoopback};
+      send_frame(socket, {FrameKind::hello, to_text(hello)}, end);
+    }
+    Frame answer = receive_frame(connections.back(), in_seconds(60));
+    EXPECT_EQ(answer.kind, FrameKind::refusal);
+    EXPECT_THAT(answer.text, HasSubstr("rank 2 of 3 did not connect"));
+    connections.pop_back();
+    for (Socket& former : connections)
+      EXPECT_THROW(receive_frame(former, in_seconds(60)), Error) << "closed, without a word";
+  });
+  EXPECT_THAT(ends.texts[0], HasSubstr("rank 2 of 3 did not connect"));
+}
+
+// The first half of rank 0's side, which needs no secret.
+void challenge(Socket& caller) {
+  EXPECT_EQ(receive_frame(caller, in_seconds(60)).kind, FrameKind::call);
+  send_frame(caller, {FrameKind::challenge, std::string(sizeof(Nonce), 'n')}, in_seconds(60));
+}
+
+// Something in rank 0's place challenges and then says nothing; it stays, and so does the rank's
+// first connection, until the rank has come again.
+TEST(Rendezvous, AFalseMasterThatFallsSilentIsLeft) {
+  tool::MasterPort held;
+  int port = held.number();
+  std::vector<Meeting> meetings(2);
+  run_ranks(2, [&](int rank) {
+    if (rank == 0) {
+      Listener listener(port);
+      auto first = listener.accept(in_seconds(60));
+      ASSERT_TRUE(first);
+      challenge(*first);
+      EXPECT_TRUE(listener.accept(in_seconds(60))) << "it still waits for the welcome";
+    }
+    meetings[size_t(rank)] = meet_at_master(launch_of(rank, 2, port), info_of(rank), 120);
+  });
+  expect_star_works(meetings);
+}
+
 // Each of them a hundred times, before the ranks come and while they do; hundreds stay and say
 // nothing more.
 TEST(Rendezvous, StrangersNeitherJoinNorEndTheRun) {
@@ -215,6 +271,49 @@ TEST(Rendezvous, AnotherSecretIsNamedToWhoHasIt) {
               AllOf(HasSubstr("rank 1 of 2 did not connect to 127.0.0.1:"),
                     HasSubstr("is it started, and can it reach it? (turned away connections: "),
                     HasSubstr("that did not know this run's secret (SPIRE_SECRET, the same")));
+}
+
+void deny(Socket& caller) try {
+  challenge(caller);
+  EXPECT_EQ(receive_frame(caller, in_seconds(60)).kind, FrameKind::proof);
+  send_frame(caller, {FrameKind::denied, ""}, in_seconds(60));
+} catch (const Error&) {  // its time was over
+}
+
+// Only denials that go on are rank 0's word: one that is followed by other ends says nothing.
+TEST(Rendezvous, ADenialLongAgoIsNotWhyRankZeroIsMissing) {
+  struct {
+    const char* name;
+    bool (*denies)(int time);
+    Category category;
+    std::string words;
+  } cases[] = {
+      {"once", [](int time) { return time == 0; }, Category::collective, "no answer from rank 0"},
+      {"twice", [](int time) { return time < 2; }, Category::collective, "no answer from rank 0"},
+      {"always", [](int) { return true; }, Category::config, "has another secret"},
+      {"later", [](int time) { return time > 1; }, Category::config, "has another secret"},
+      {"at times", [](int time) { return time % 2 == 0; }, Category::config, "has another secret"}};
+  for (auto& each : cases) {
+    tool::MasterPort held;
+    int port = held.number();
+    Ends ends(2);
+    std::atomic<bool> ended = false;
+    run_ranks(2, [&](int rank) {
+      if (rank == 1) {
+        ends.meet(rank, launch_of(rank, 2, port), info_of(rank), 1.5);
+        ended = true;
+        return;
+      }
+      Listener listener(port);
+      for (int time = 0; !ended;) {
+        auto caller =
+            listener.accept(std::chrono::steady_clock::now() + std::chrono::milliseconds(10));
+        if (caller && each.denies(time++)) deny(*caller);
+      }
+    });
+    EXPECT_EQ(ends.categories[1], each.category) << each.name;
+    EXPECT_THAT(ends.texts[1], HasSubstr(each.words)) << each.name;
+  }
 }
 
 }  // namespace

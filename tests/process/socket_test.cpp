@@ -1,28 +1,13 @@
-// What a listener does when this process may have no further connection.
+// What a listener does when this process may have no further connection, or is refused each.
 #include <gtest/gtest.h>
 #include <spire/process/socket.h>
-#include <sys/resource.h>
+#include <sys/socket.h>
 
 #include "tests/base/message_of.h"
+#include "tests/process/file_limit.h"
 
 namespace spire {
 namespace {
-
-// No descriptor from `first` on can be opened while one lives.
-class FileLimit {
- public:
-  explicit FileLimit(int first) {
-    getrlimit(RLIMIT_NOFILE, &before_);
-    rlimit limit = {static_cast<rlim_t>(first), before_.rlim_max};
-    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
-  }
-  ~FileLimit() { setrlimit(RLIMIT_NOFILE, &before_); }
-  FileLimit(const FileLimit&) = delete;
-  FileLimit& operator=(const FileLimit&) = delete;
-
- private:
-  rlimit before_{};
-};
 
 Deadline in_a_minute() {
   return std::chrono::steady_clock::now() + std::chrono::minutes(1);
@@ -42,6 +27,16 @@ TEST(Listener, WithoutRoomForAConnectionSaysSo) {
               std::string::npos);
   }
   EXPECT_TRUE(listener.accept(in_a_minute()).has_value());  // it waited at the door
+}
+
+// A listener that is shut down refuses as a firewall does: readable, and each accept() fails.
+TEST(Listener, RefusedForGoodStopsAtTheDeadline) {
+  Listener listener(0);
+  ASSERT_EQ(shutdown(listener.descriptor(), SHUT_RDWR), 0);
+  for (int milliseconds : {0, 1, 50}) {
+    auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
+    EXPECT_FALSE(listener.accept(deadline));
+  }
 }
 
 }  // namespace

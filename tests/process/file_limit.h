@@ -1,0 +1,24 @@
+// A limit on open files (ulimit -n), for the time of a test.
+#pragma once
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+namespace spire {
+
+// No descriptor from `first` on can be opened while one lives.
+class FileLimit {
+ public:
+  explicit FileLimit(int first) {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit limit = {static_cast<rlim_t>(first), before_.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  }
+  ~FileLimit() { setrlimit(RLIMIT_NOFILE, &before_); }
+  FileLimit(const FileLimit&) = delete;
+  FileLimit& operator=(const FileLimit&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+}  // namespace spire
