@@ -63,7 +63,7 @@ same "NCCL by choice" "$one" "$(run chosen devices=cuda cuda.peer=nccl strategy=
 EMULATED_PEERS=none "$trainer" plan --config "$work/run.yaml" devices=cuda >"$work/apart.plan" || fail "plan without peer access: exit $?"
 code=0
 EMULATED_PEERS=none "$trainer" --config "$work/run.yaml" devices=cuda cuda.peer=direct "output=$work/direct" 2>"$work/direct.err" || code=$?
-[ $code = 3 ] && grep -q 'cuda.peer: direct, but cuda:0 and cuda:1 do not reach' "$work/direct.err" || fail "direct without peer access: exit $code"
+[ $code = 3 ] && grep -q 'cuda.peer: direct, but cuda:0 and cuda:1 cannot read' "$work/direct.err" || fail "direct without peer access: exit $code"
 
 # One of them killed while the other waits for its GPU: the run ends, by name, and goes on to the same hash.
 "$trainer" --config "$work/run.yaml" --processes 2 devices=cuda steps=5000 "output=$work/killed" 2>"$work/killed.err" &
@@ -141,7 +141,7 @@ kept=$(run damaged devices=cuda:0 "cuda.autotune_cache=$work/tuning")
 grep -q "$work/tuning: it does not begin with .*; engines are measured again" "$work/damaged.err" || fail "a damaged cache is not told"
 same "after a damaged cache" "$kept" "$(run mended devices=cuda:1 "cuda.autotune_cache=$work/tuning")"
 [ -n "$(run unkept devices=cuda:0 "cuda.autotune_cache=$work/tuning/in_a_file")" ] || fail "no hash where nothing can be kept"
-grep -q 'the next run will not know' "$work/unkept.err" || fail "a cache that cannot be written is not told"
+grep -q 'cannot be kept for the next run' "$work/unkept.err" || fail "a cache that cannot be written is not told"
 
 for device in cuda:1 cpu; do
   "$trainer" predict --checkpoint "$work/moved" --device $device --count 5 --quiet >"$work/$device.csv" ||
