@@ -46,6 +46,8 @@ struct Settled {
   explicit Settled(int count) : lanes(count) {}
   std::latch lanes;
   std::atomic<int> threads{0};
+  // Where OpenMP cannot start a thread it ends the program, which two threads must not do at once.
+  std::mutex one_at_a_time;
 };
 
 int all_threads(const std::vector<LaneSpec>& lanes) {
@@ -65,7 +67,10 @@ LaneTeam::LaneTeam(std::vector<LaneSpec> lanes, const std::string& name)
     for (int lane = 0; lane < size(); ++lane) {
       ThreadPlace place{fmt::format("{} {}", name, lane), spec(lane).cores};
       threads_.push_back(start_thread(std::move(place), [this, lane, settled] {
-        settled->threads.fetch_add(settle(spec(lane)));
+        {
+          std::lock_guard lock(settled->one_at_a_time);
+          settled->threads.fetch_add(settle(spec(lane)));
+        }
         settled->lanes.count_down();
         run_lane(lane);
       }));

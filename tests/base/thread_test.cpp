@@ -92,7 +92,7 @@ TEST(Thread, ThatIsNotStartedNamesTheLimits) {
                      start_thread({"reader 2", {}}, [] {});
                    }),
         message_of(Category::device, [] { prove_threads(3, "reader 2"); })}) {
-    EXPECT_NE(message.find("no thread ('reader 2')"), std::string::npos) << message;
+    EXPECT_NE(message.find("refused to start thread 'reader 2'"), std::string::npos) << message;
     EXPECT_NE(message.find("(ulimit -u)"), std::string::npos) << message;
   }
 }

@@ -150,7 +150,7 @@ TEST_F(BrokenPicture, IsFoundByADeepCheckAsAreAllOthers) {
   for (const char* text : {"train/dark/03.png", "train/light/11.png", "val/light/01.png",
                            "train  24 samples, 2 bad", "test   6 samples, 1 bad"})
     EXPECT_THAT(bad.out, HasSubstr(text));
-  EXPECT_THAT(bad.last_error_line(), HasSubstr("error[4]: 3 bad samples"));
+  EXPECT_THAT(bad.last_error_line(), HasSubstr("error[4]: the dataset has 3 bad samples"));
   EXPECT_THAT(bad.last_error_line(), HasSubstr("data.on_error: skip"));
   Output skipped = trainer(words("run", {"--check", "--deep", "data.on_error=skip"}));
   EXPECT_EQ(skipped.code, 0) << skipped.err;

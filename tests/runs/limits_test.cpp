@@ -24,7 +24,7 @@ class Limits : public testing::Test {
   Words run(const std::string& name, const Words& more = {}) const {
     return folder.run(name,
                       kMlp +
-                          Words{"steps=4", "checkpoint.every_steps=2", "devices=cpu:2", "towers=2",
+                          Words{"steps=4", "checkpoint.every_steps=2", "devices=2xcpu", "towers=2",
                                 "tower_threads=2", "data.workers=2", "--overwrite"} +
                           more);
   }
@@ -55,7 +55,8 @@ TEST_F(Limits, StacksAreAskedForBeforeTheyRunOut) {
   EXPECT_TRUE(expect_named("ulimit -s 512;", "", run("run")));
 }
 
-// From too few to open any file of the run to enough. Nothing is written: a checkpoint for which
+// From too few to open any file of the run to enough; with fewer the system's loader cannot open
+// the program's libraries. Nothing is written: a checkpoint for which
 // there is no descriptor is waited for, and then code 5.
 TEST_F(Limits, FilesOfEachDatasetAndRank) {
   Words hdf5 = {"data.name=hdf5", "data.path=" + (folder / "data.h5").string()};
@@ -65,9 +66,9 @@ TEST_F(Limits, FilesOfEachDatasetAndRank) {
   Output made = trainer(Words{"dataset", "convert", "--to", folder / "data.h5"} + run("new"));
   ASSERT_EQ(made.code, 0) << made.err;
   for (const Words& more :
-       {Words{}, hdf5, csv, Words{"devices=cpu:1", "--processes=2"}, Words{"--max-restarts=2"}}) {
+       {Words{}, hdf5, csv, Words{"devices=1xcpu", "--processes=2"}, Words{"--max-restarts=2"}}) {
     bool enough = false;
-    for (int files = 7; files < 40 && !enough; ++files) {
+    for (int files = 12; files < 60 && !enough; ++files) {
       std::string limit = "ulimit -n " + std::to_string(files) + ";";
       enough = expect_named(limit, "ulimit -n", run("run", more + Words{"--dry-run", "2"}));
     }

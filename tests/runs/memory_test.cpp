@@ -86,7 +86,7 @@ TEST(Memory, UlimitsAreTheMemoryThereIs) {
     EXPECT_EQ(plan.code, 6) << plan.err;
     EXPECT_THAT(plan.out, ContainsRegex("\nhost memory +[0-9.]+ GiB are free of " +
                                         std::string(name) + ", 4.0 GiB\n"));
-    EXPECT_THAT(plan.err, ContainsRegex("asked for.* are free of " + std::string(name)));
+    EXPECT_THAT(plan.err, ContainsRegex("cannot allocate.* are free of " + std::string(name)));
     Output check = trainer(huge + Words{"--check"});
     EXPECT_EQ(check.code, 6) << check.err;
     EXPECT_THAT(check.err, HasSubstr(name));

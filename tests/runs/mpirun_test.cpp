@@ -312,7 +312,7 @@ TEST_F(Disagreements, AnotherConfig) {
   tool::MasterPort held;
   std::string port = std::to_string(held.number());
   expect_all_refused({torchrun(0, 2, port) + run(), torchrun(1, 2, port) + run({"towers=4"})},
-                     "towers: 8 on rank 0, 4 on rank 1");
+                     "towers: 8 on rank 0, but 4 on rank 1");
   expect_all_refused(
       {torchrun(0, 2, port) + run(), torchrun(1, 2, port) + folder_.run("another", kCourse + kMlp)},
       "start all ranks with the same config");

@@ -59,7 +59,9 @@ TEST_F(Streams, QuietLeavesTheResults) {
 TEST_F(Streams, CheckSaysThatAllIsInOrderAndWritesNothing) {
   Output output = trainer(words("run", {"--check"}));
   EXPECT_EQ(output.code, 0) << output.err;
-  EXPECT_EQ(output.out, "config, data and devices are good\n");
+  EXPECT_EQ(output.out,
+            "config, data and devices are good\n"
+            "task: classify images into 4 classes, with mlp\n");
   EXPECT_EQ(output.err, "");
   EXPECT_FALSE(std::filesystem::exists(folder / "run"));
 }

@@ -147,10 +147,10 @@ TEST_F(NamedRun, ResumeWithAConfigComparesTheKeysItGives) {
   EXPECT_EQ(trainer({"--config", config, "--resume", run()}).code, 0);
   Output batch = trainer({"--config", config, "--resume", run(), "batch_size=128"});
   EXPECT_EQ(batch.code, 2);
-  EXPECT_THAT(batch.last_error_line(), HasSubstr("batch_size: 128 but the run of"));
+  EXPECT_THAT(batch.last_error_line(), HasSubstr("batch_size: 128, but the run of"));
   Output seed = trainer({"--resume", run(), "seed=1"});
   EXPECT_EQ(seed.code, 2);
-  EXPECT_THAT(seed.last_error_line(), HasSubstr("seed: 1 but the run of"));
+  EXPECT_THAT(seed.last_error_line(), HasSubstr("seed: 1, but the run of"));
 }
 
 TEST_F(NamedRun, PrintConfigShowsTheConfigOfTheRun) {

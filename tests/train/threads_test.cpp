@@ -159,8 +159,8 @@ TEST_F(RunThreads, ExchangesOfRanksRunOnAllCores) {
   std::set<Cores> lanes = {{all_.front()}, {all_[all_.size() > 1 ? (all_.size() + 1) / 2 : 0]}};
   EXPECT_EQ(census.cores().at("lane 0"), lanes);
   for (const auto& [name, cores] : census.cores())
-    EXPECT_THAT(
-        name, testing::MatchesRegex("rank|lane 0|(test )?reader [0-3]|ckpt writer|exchange|watch"));
+    EXPECT_THAT(name, testing::MatchesRegex(
+                          "rank|lane|lane 0|(test )?reader [0-3]|ckpt writer|exchange|watch"));
 }
 
 TEST_F(RunThreads, BitsDoNotDependOnPinning) {
