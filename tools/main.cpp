@@ -1,6 +1,7 @@
 // Parses, calls the engine, and turns what happened into an exit code; <spire/base/error.h> lists
 // the codes. The last line on stderr of a failed run is error[CODE]: message.
 #include <spire/base/error.h>
+#include <spire/base/hdf5.h>
 
 #include <algorithm>
 #include <csignal>
@@ -62,6 +63,7 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // writing to a closed pipe is an error like others
   spire::tool::LossyStream lossy(std::cerr);
   spire::tool::UnaskedExit unasked;
+  spire::h5::leave_open_at_exit();
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {

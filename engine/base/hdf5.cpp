@@ -1,7 +1,9 @@
 #include <spire/base/error.h>
 #include <spire/base/hdf5.h>
+#include <spire/base/regular_file.h>
 #include <spire/base/system_limits.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <string_view>
 
@@ -98,9 +100,9 @@ std::string take_reason() {
 // dataspace message", "bad superblock version number", "unknown file signature version", ...
 void fail_for(const std::string& what, const std::string& reason) {
   int error = system_error_in(reason);
-  Category category = category_of(error, Category::checkpoint);
-  if (category != Category::checkpoint)
-    fail(category, "HDF5 cannot {}: {}", what, system_reason(error));
+  if (error != 0 && error != ENOENT && error != ENOTDIR)
+    throw UnreadableFile(category_of(error, Category::checkpoint),
+                         fmt::format("HDF5 cannot {}: {}", what, system_reason(error)));
   std::string message = fmt::format("HDF5 cannot {}: {}", what, reason);
   if (reason.find("version") != std::string::npos)
     throw UnknownVersion(Category::checkpoint, message);
@@ -109,6 +111,10 @@ void fail_for(const std::string& what, const std::string& reason) {
 
 void fail_hdf5(const std::string& what) {
   fail_for(what, take_reason());
+}
+
+void leave_open_at_exit() {
+  H5dont_atexit();
 }
 
 std::string library_version() {

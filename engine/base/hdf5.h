@@ -34,7 +34,8 @@ Status check(Status status, const std::string& what);
 
 // Why the last call of libhdf5 has failed, in its words. Any further call of it forgets that.
 std::string take_reason();
-// Error(checkpoint) of what libhdf5 could not do. A UnknownVersion where `reason` tells of one.
+// Error(checkpoint) of what libhdf5 could not do: an UnknownVersion where `reason` tells of one, an
+// UnreadableFile where the system did not give what the file holds.
 [[noreturn]] void fail_for(const std::string& what, const std::string& reason);
 
 // A part of the file is of a version that this libhdf5 does not know: that of a newer library.
@@ -43,6 +44,11 @@ class UnknownVersion : public Error {
   using Error::Error;
 };
 std::string library_version();  // "1.10.8"
+
+// For programs that leave nothing unwritten in libhdf5, before any other use of it: the library is
+// not closed as the program ends. After a read that failed it does not find an end to that, and says
+// so on stderr.
+void leave_open_at_exit();
 
 template <typename Status>
 Status check(Status status, const std::string& what) {
