@@ -46,8 +46,8 @@ class UnknownVersion : public Error {
 std::string library_version();  // "1.10.8"
 
 // For programs that leave nothing unwritten in libhdf5, before any other use of it: the library is
-// not closed as the program ends. After a read that failed it does not find an end to that, and says
-// so on stderr.
+// not closed as the program ends. After a read that failed it does not find an end to that, and
+// says so on stderr.
 void leave_open_at_exit();
 
 template <typename Status>
@@ -66,6 +66,10 @@ class Handle {
   }
   Handle(Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
   Handle& operator=(Handle&&) = delete;
+
+  // For a file that was written: the last of it, which marks it as closed, is written here, and may
+  // fail, too.
+  void close_checked(const std::string& what) { check(close_(std::exchange(id_, -1)), what); }
 
   operator hid_t() const { return id_; }  // NOLINT: every HDF5 call takes an hid_t
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <spire/base/error.h>
 #include <spire/base/hdf5.h>
+#include <spire/base/regular_file.h>
 #include <spire/data/steady_file.h>
 
 #include <filesystem>
@@ -28,6 +29,10 @@ auto in_hdf5_file(const std::filesystem::path& path, const Body& body) {
          "{}: {}; the file is of a newer HDF5 library than the {} that this program has: write it "
          "again in the older form, in h5py with libver=('earliest', 'v110')",
          path.string(), error.what(), h5::library_version());
+  } catch (const UnreadableFile& error) {  // or one that cannot be written
+    Category category =
+        error.category() == Category::checkpoint ? Category::data : error.category();
+    fail(category, "{}: {}; check the disk", path.string(), error.what());
   } catch (const Error& error) {
     if (error.category() != Category::checkpoint) throw;
     fail(Category::data, "{}: {}; get an intact copy", path.string(), error.what());

@@ -164,6 +164,7 @@ void make_hdf5_frame(const std::filesystem::path& path, const SampleSpec& spec,
     for (size_t half : {0, 1})
       for (size_t column : {0, 1}) make_column(file, spec, rows, half, column);
     check(H5Fflush(file, H5F_SCOPE_LOCAL), "write it");
+    file.close_checked("write it");
   });
 }
 

@@ -24,22 +24,24 @@ std::string line_of(const Json& record) {
   return record.dump() + "\n";
 }
 
-bool belongs(std::string_view line, int64_t last_step) {
+bool belongs(std::string_view line, int64_t last_step, bool saved_again) {
   Json record = Json::parse(line, nullptr, false);
   if (!record.is_object()) return false;
   auto step = record.find("step");
-  return step != record.end() && step->is_number_integer() && step->get<int64_t>() <= last_step;
+  if (step == record.end() || !step->is_number_integer()) return false;
+  bool replaced = saved_again && *step == last_step && record.contains("checkpoint/bytes");
+  return step->get<int64_t>() <= last_step && !replaced;
 }
 
 }  // namespace
 
-std::string metrics_through(std::string_view text, int64_t step) {
+std::string metrics_through(std::string_view text, int64_t step, bool saved_again) {
   std::string kept;
   while (true) {
     size_t end = text.find('\n');
     if (end == text.npos) return kept;
     std::string_view line = text.substr(0, end);
-    if (belongs(line, step)) kept.append(line).push_back('\n');
+    if (belongs(line, step, saved_again)) kept.append(line).push_back('\n');
     text.remove_prefix(end + 1);
   }
 }
@@ -55,7 +57,7 @@ void MetricsFile::on_start(const StartInfo& start) {
   std::string kept;
   if (!start.resumed_from.empty()) {
     auto before = read_file_if_there(path_, Category::config, most_bytes);
-    kept = metrics_through(before.value_or(""), start.resumed_step);
+    kept = metrics_through(before.value_or(""), start.resumed_step, start.evaluates_again);
   }
   open(kept, Existing::replace);
 }

@@ -48,7 +48,8 @@ class MetricsFile : public Observer {
   int64_t lost_ = 0;     // and before it
 };
 
-// The lines of `text` that are whole JSON objects of a step not beyond `step`.
-std::string metrics_through(std::string_view text, int64_t step);
+// The lines of `text` that are whole JSON objects of a step not beyond `step`. saved_again: but for
+// that step's checkpoint, of which there will be another line.
+std::string metrics_through(std::string_view text, int64_t step, bool saved_again = false);
 
 }  // namespace spire

@@ -71,6 +71,9 @@ struct StartInfo {
   std::string output;        // run directory
   std::string resumed_from;  // checkpoint path; empty: a new run
   int64_t resumed_step = 0;  // optimizer steps already done
+  // The evaluation at that step was cut short or has failed: it is done again, and its checkpoint
+  // written again.
+  bool evaluates_again = false;
 };
 
 struct StepReport {

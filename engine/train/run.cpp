@@ -105,7 +105,9 @@ class Run {
     if (options_.on_begin) options_.on_begin();
     if (writes_files()) open_output();
     setup_.keep_tuning(observer_);
-    observer_.on_start(setup_.start_info(trainer_, total_steps_));
+    StartInfo info = setup_.start_info(trainer_, total_steps_);
+    info.evaluates_again = setup_.resumed && evaluation_due();
+    observer_.on_start(info);
     if (step_ > total_steps_) {
       observer_.on_warning(
           fmt::format("nothing is left to train: the checkpoint is of step {}, and the run ends at "
@@ -236,9 +238,14 @@ class Run {
   // code. The weights are still here: they are saved as soon as the ranks' agreement allows it.
   void mend_output() {
     if (!directory_) return;
-    writable_ = false;  // should it throw
-    std::string lost = directory_->mend();
-    writable_ = true;
+    std::string lost;
+    try {
+      lost = directory_->mend();
+      writable_ = true;
+    } catch (const Error&) {
+      writable_ = false;
+      throw;
+    }
     if (lost.empty()) return;
     write_config(Category::checkpoint);
     observer_.on_warning(fmt::format("output: {}; it is made anew and training goes on", lost));

@@ -152,7 +152,7 @@ TEST(CudaError, StickyErrorsSaySo) {
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.category(), Category::device);
-    EXPECT_NE(std::string(error.what()).find("cannot be used any more"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("this process cannot use the device any more"), std::string::npos);
   }
   EXPECT_FALSE(is_sticky(cudaErrorMemoryAllocation));
   EXPECT_NO_THROW(check_cuda(cudaSuccess, "cudaMalloc"));

@@ -128,6 +128,13 @@ TEST(MetricsThrough, DropsLaterTornAndForeignLines) {
   EXPECT_EQ(metrics_through("", 2), "");
 }
 
+TEST(MetricsThrough, DropsACheckpointThatIsWrittenAgain) {
+  std::string before = "{\"step\":1,\"checkpoint/bytes\":9}\n{\"step\":2}\n";
+  std::string last = "{\"step\":2,\"checkpoint/bytes\":9}\n";
+  EXPECT_EQ(metrics_through(before + last, 2), before + last);
+  EXPECT_EQ(metrics_through(before + last, 2, true), before);
+}
+
 // Found before the first step, and never by waiting.
 TEST_F(Metrics, WhatCannotBeWrittenIsAnErrorAtTheStart) {
   std::filesystem::path own = path;
