@@ -1,6 +1,7 @@
 #include "supervisor.h"
 
 #include <spire/base/error.h>
+#include <spire/base/message_words.h>
 #include <spire/device/device.h>
 #include <spire/device/topology.h>
 #include <spire/process/socket.h>
@@ -31,10 +32,6 @@ using Seconds = std::chrono::duration<double>;
 constexpr double kGraceSeconds = 12;
 constexpr Seconds kFirstPause{1}, kLongestPause{30};
 constexpr Seconds kShortLife{10};  // a generation that fails sooner doubles the pause
-
-std::string count(int processes) {
-  return fmt::format("{} process{}", processes, processes == 1 ? "" : "es");
-}
 
 // "OMPI_COMM_WORLD_SIZE=4": by what we know that a launcher was here.
 std::string launcher_sign(const Launch& launch, const Environment& environment) {
@@ -91,8 +88,8 @@ class Supervisor {
   int give_up(const Outcome& outcome) const {
     std::string cause = to_string(outcome.cause);
     if (restarts_ > 0) {
-      fail(Category::collective, "gave up after {} restart{}; the last: {}; {}", restarts_,
-           restarts_ == 1 ? "" : "s", cause, advice());
+      fail(Category::collective, "gave up after {}; the last: {}; {}",
+           counted(restarts_, "restart"), cause, advice());
     }
     if (outcome.cause.signal == 0) return outcome.code;
     fail(Category::collective, "{}; {}, or restart automatically with --max-restarts N", cause,
@@ -109,7 +106,7 @@ class Supervisor {
       fail(Category::collective,
            "{} GPU{} left for {}, and each needs one of its own; elastic: true goes on with fewer; "
            "{}",
-           most, most == 1 ? " is" : "s are", count(ranks_), advice());
+           most, most == 1 ? " is" : "s are", counted(ranks_, "process"), advice());
     }
     ranks_ = most;
   }
@@ -123,7 +120,7 @@ class Supervisor {
             ? fmt::format("go{} on from the newest checkpoint", ranks_ > 1 ? "" : "es")
             : fmt::format("start{} again", ranks_ > 1 ? "" : "s");
     print_log("restart {} of {}: {}; {} {}\n", restarts_, *arguments_.max_restarts,
-              to_string(outcome.cause), count(std::max(1, ranks_)), how);
+              to_string(outcome.cause), counted(std::max(1, ranks_), "process"), how);
   }
 
   std::vector<std::string> words() const {

@@ -1,6 +1,7 @@
 #include <spire/train/task_text.h>
 
 #include <spire/base/error.h>
+#include <spire/base/message_words.h>
 #include <spire/data/listed.h>
 
 namespace spire {
@@ -8,17 +9,13 @@ namespace {
 
 constexpr size_t most_names = 5;
 
-std::string plural(int64_t count, const char* noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 std::string input_text(const SampleSpec& spec) {
   const Column& input = spec.columns.front();
-  return input.name == "features" ? plural(input.shape.elements(), "feature") : input.name;
+  return input.name == "features" ? counted(input.shape.elements(), "feature") : input.name;
 }
 
 std::string classes_text(const SampleSpec& spec) {
-  std::string text = fmt::format("{} class{}", spec.classes, spec.classes == 1 ? "" : "es");
+  std::string text = counted(spec.classes, "class");
   return spec.class_names.empty() ? text : text + ": " + listed(spec.class_names, most_names);
 }
 
@@ -30,7 +27,7 @@ std::string task_text(Task task, const SampleSpec& spec) {
       return fmt::format("classify {} into {}", input_text(spec), classes_text(spec));
     case Task::regress:
       return fmt::format("predict {} from {}",
-                         plural(spec.find("values")->shape.elements(), "value"), input_text(spec));
+                         counted(spec.find("values")->shape.elements(), "value"), input_text(spec));
     case Task::predict_tokens:
       return fmt::format("predict the next token, one of {}, from up to {}", spec.classes,
                          spec.columns.front().shape[0]);

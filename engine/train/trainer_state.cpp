@@ -65,11 +65,10 @@ void Trainer::read_slot(size_t slot, FloatRange window, float* out) const {
 
 void Trainer::hold_state() {
   require(!averaged_ && under_way() == 0, "the state before the end of a step or evaluation");
-  if (gathers_state()) {
+  bool holds = placement_.rank == 0;
+  if (gathers_state() || (holds && snapshot_)) {
     take_snapshot();
-  } else if (placement_.rank == 0 && snapshot_) {
-    take_snapshot();
-  } else if (placement_.rank == 0) {
+  } else if (holds) {
     held_->hold(weights(), [this](size_t slot, FloatRange window, float* out) {
       read_slot(slot, window, out);
     });
