@@ -9,7 +9,7 @@ if(NOT SPIRE_FUZZ)  # whose floors compute nothing
 endif()
 spire_dependency(HDF5 FIND HDF5 COMPONENTS C TARGET hdf5::hdf5 PACKAGE libhdf5-dev FOR "checkpoints, datasets")
 spire_dependency(zlib FIND ZLIB TARGET ZLIB::ZLIB PACKAGE zlib1g-dev FOR "compressed dataset files")
-spire_dependency(libjpeg FIND JPEG TARGET JPEG::JPEG PACKAGE libjpeg-dev FOR "pictures in folders")
+spire_dependency(libjpeg FIND JPEG TARGET JPEG::JPEG PACKAGE libjpeg-dev FOR "images in folders")
 spire_dependency(libpng FIND PNG TARGET PNG::PNG PACKAGE libpng-dev FOR "images")
 spire_dependency(xxHash FIND xxHash TARGET xxHash::xxhash PACKAGE libxxhash-dev FOR "checksums")
 spire_dependency(libsodium FIND Sodium 1.0.12 TARGET Sodium::sodium PACKAGE libsodium-dev FOR "processes that know each other")

@@ -5,15 +5,20 @@
 # spire_test(<name> SOURCES ... DEPENDS ... [PREFIX ...])
 #   one GoogleTest program, each of its tests a CTest case, its name behind the prefix.
 
-# Headers read as <spire/...> from the source tree as they do from the installed one.
-set(SPIRE_INCLUDE ${PROJECT_BINARY_DIR}/include)
-file(MAKE_DIRECTORY ${SPIRE_INCLUDE}/spire)
-foreach(folder base process device graph data collective optim train observe config)
-  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/engine/${folder} ${SPIRE_INCLUDE}/spire/${folder} SYMBOLIC)
-endforeach()
-foreach(folder kernels models)
-  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${folder} ${SPIRE_INCLUDE}/spire/${folder} SYMBOLIC)
-endforeach()
+# An include line is a path from the root of the source tree. Each floor exports a folder of links that holds its own
+# folder alone, so that including a floor that it does not depend on does not compile.
+set(SPIRE_ROOMS ${PROJECT_BINARY_DIR}/rooms)
+
+function(_spire_room name folder)
+  cmake_path(GET folder PARENT_PATH parent)
+  file(MAKE_DIRECTORY ${SPIRE_ROOMS}/${name}/${parent})
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${folder} ${SPIRE_ROOMS}/${name}/${folder} SYMBOLIC)
+endfunction()
+
+# What tests include beside the floors they depend on.
+_spire_room(tests tests)
+_spire_room(tests tools)
+set(SPIRE_TEST_ROOM ${SPIRE_ROOMS}/tests)
 
 set_property(GLOBAL PROPERTY SPIRE_FLOORS "")
 
@@ -22,8 +27,11 @@ function(spire_floor name)
   set(target spire_${name})
   add_library(${target} STATIC ${ARG_SOURCES})
   add_library(Spire::${name} ALIAS ${target})
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
+  _spire_room(${name} ${folder})
   target_include_directories(${target} PUBLIC
-    $<BUILD_INTERFACE:${SPIRE_INCLUDE}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/engine/api> $<BUILD_INTERFACE:${SPIRE_ROOMS}/${name}>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_link_libraries(${target} PUBLIC ${ARG_DEPENDS}
     PRIVATE $<BUILD_INTERFACE:spire_flags> ${ARG_PRIVATE_DEPENDS})
@@ -44,7 +52,7 @@ endfunction()
 function(spire_test name)
   cmake_parse_arguments(ARG "" "PREFIX" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_include_directories(${name} PRIVATE ${SPIRE_TEST_ROOM})
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} spire_flags GTest::gtest_main GTest::gmock)
   include(GoogleTest)
   gtest_discover_tests(${name} TEST_PREFIX "${ARG_PREFIX}" NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600

@@ -1,32 +1,32 @@
 // Every op's CUDA kernel, one row an op.
-#include <spire/kernels/activation.h>
-#include <spire/kernels/add.h>
-#include <spire/kernels/attention.h>
-#include <spire/kernels/avg_pool2d.h>
-#include <spire/kernels/batch_norm_sync.h>
-#include <spire/kernels/bias.h>
-#include <spire/kernels/concat.h>
-#include <spire/kernels/conv_transpose2d.h>
-#include <spire/kernels/dense.h>
-#include <spire/kernels/dropout.h>
-#include <spire/kernels/embedding.h>
-#include <spire/kernels/expand.h>
-#include <spire/kernels/gather.h>
-#include <spire/kernels/global_avg_pool.h>
-#include <spire/kernels/kernel.h>
-#include <spire/kernels/layer_norm.h>
-#include <spire/kernels/matmul.h>
-#include <spire/kernels/max_pool2d.h>
-#include <spire/kernels/mul.h>
-#include <spire/kernels/one_hot.h>
-#include <spire/kernels/pad_channels.h>
-#include <spire/kernels/regression_loss.h>
-#include <spire/kernels/resize.h>
-#include <spire/kernels/softmax_cross_entropy.h>
-#include <spire/kernels/tower_sum.h>
-#include <spire/kernels/transpose.h>
+#include "kernels/kernel.h"
+#include "kernels/ops/activation/activation.h"
+#include "kernels/ops/add/add.h"
+#include "kernels/ops/attention/attention.h"
+#include "kernels/ops/avg_pool2d/avg_pool2d.h"
+#include "kernels/ops/batch_norm/batch_norm_sync.h"
+#include "kernels/ops/bias/bias.h"
+#include "kernels/ops/concat/concat.h"
+#include "kernels/ops/conv_transpose2d/conv_transpose2d.h"
+#include "kernels/ops/dense/dense.h"
+#include "kernels/ops/dropout/dropout.h"
+#include "kernels/ops/embedding/embedding.h"
+#include "kernels/ops/expand/expand.h"
+#include "kernels/ops/gather/gather.h"
+#include "kernels/ops/global_avg_pool/global_avg_pool.h"
+#include "kernels/ops/layer_norm/layer_norm.h"
+#include "kernels/ops/matmul/matmul.h"
+#include "kernels/ops/max_pool2d/max_pool2d.h"
+#include "kernels/ops/mul/mul.h"
+#include "kernels/ops/one_hot/one_hot.h"
+#include "kernels/ops/pad_channels/pad_channels.h"
+#include "kernels/ops/regression_loss/regression_loss.h"
+#include "kernels/ops/resize/resize.h"
+#include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy.h"
+#include "kernels/ops/tower_sum/tower_sum.h"
+#include "kernels/ops/transpose/transpose.h"
 
-namespace spire {
+namespace spire::inline kernels {
 
 std::span<const KernelEntry> cuda_kernels() {
   static constexpr KernelEntry table[] = {
@@ -102,4 +102,4 @@ std::span<const KernelEntry> cuda_kernels() {
   return table;
 }
 
-}  // namespace spire
+}  // namespace spire::inline kernels

@@ -5,9 +5,9 @@
 #include <bit>
 #include <cstdint>
 
-#include <spire/base/host_device.h>
+#include "engine/base/host_device.h"
 
-namespace spire {
+namespace spire::inline kernels {
 
 // e^x, x clamped to [-87, 88]: never zero, never infinite.
 // x = n ln 2 + r with |r| <= ln 2 / 2; ln 2 in two parts keeps r exact.
@@ -72,4 +72,4 @@ SPIRE_HOST_DEVICE inline Normal normal(float x) {
   return {x < 0 ? tail : 1.0f - tail, bell * 0.398942280f};
 }
 
-}  // namespace spire
+}  // namespace spire::inline kernels

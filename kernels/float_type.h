@@ -1,10 +1,11 @@
 // The dtypes that kernels compute on, as C++ types: fp32, bf16 and, on GPUs, fp16; all computed in
 // fp32.
 #pragma once
-#include <spire/base/dtype.h>
-#include <spire/base/error.h>
+#include <spire/error.h>
 
-namespace spire {
+#include "engine/base/dtype.h"
+
+namespace spire::inline kernels {
 
 inline bool is_float_type(DType dtype) {
   return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16;
@@ -24,4 +25,4 @@ decltype(auto) with_cuda_float_type(DType dtype, const Visit& visit) {
   return with_any_float_type(dtype, visit);
 }
 
-}  // namespace spire
+}  // namespace spire::inline kernels

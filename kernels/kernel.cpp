@@ -1,8 +1,8 @@
-#include <spire/kernels/kernel.h>
+#include "kernels/kernel.h"
 
 #include <algorithm>
 
-namespace spire {
+namespace spire::inline kernels {
 
 namespace {
 
@@ -32,4 +32,4 @@ std::unique_ptr<Kernel> make_kernel(const Op& op, const KernelRequest& request) 
   return row.make(op, request);
 }
 
-}  // namespace spire
+}  // namespace spire::inline kernels

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include <spire/base/host_device.h>
-#include <spire/device/device.h>
-#include <spire/kernels/op.h>
+#include "engine/base/host_device.h"
+#include "engine/device/device.h"
+#include "kernels/op.h"
 
-namespace spire {
+namespace spire::inline kernels {
 
 // What a step tells its kernels. Plain numbers, the same whoever hosts the tower.
 struct StepContext {
@@ -104,4 +104,4 @@ const KernelEntry& kernel_entry(const Op& op, DeviceId device);
 std::span<const KernelEntry> cpu_kernels();
 std::span<const KernelEntry> cuda_kernels();  // empty in a build without CUDA
 
-}  // namespace spire
+}  // namespace spire::inline kernels

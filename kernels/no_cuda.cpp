@@ -1,9 +1,10 @@
 // The CUDA kernels and libraries of a build without CUDA: there are none.
-#include <spire/device/no_cuda.h>
-#include <spire/kernels/cuda_libraries.h>
-#include <spire/kernels/kernel.h>
+#include "engine/device/no_cuda.h"
 
-namespace spire {
+#include "kernels/kernel.h"
+#include "kernels/nvidia/cuda_libraries.h"
+
+namespace spire::inline kernels {
 
 std::span<const KernelEntry> cuda_kernels() {
   return {};
@@ -20,4 +21,4 @@ std::unique_ptr<CudaLibraries> open_cuda_libraries(DeviceId device, const CudaLi
   refuse_cuda(device.index);
 }
 
-}  // namespace spire
+}  // namespace spire::inline kernels

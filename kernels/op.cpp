@@ -1,6 +1,6 @@
-#include <spire/kernels/op.h>
+#include "kernels/op.h"
 
-namespace spire {
+namespace spire::inline kernels {
 
 size_t TensorSpec::bytes() const {
   int64_t elements = shape.elements();
@@ -28,4 +28,4 @@ void expect_inputs(const Op& op, std::span<const TensorSpec> inputs, size_t leas
   }
 }
 
-}  // namespace spire
+}  // namespace spire::inline kernels

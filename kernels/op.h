@@ -9,11 +9,12 @@
 #include <string_view>
 #include <vector>
 
-#include <spire/base/dtype.h>
-#include <spire/base/error.h>
-#include <spire/base/shape.h>
+#include <spire/error.h>
 
-namespace spire {
+#include "engine/base/dtype.h"
+#include "engine/base/shape.h"
+
+namespace spire::inline kernels {
 
 struct TensorSpec {
   Shape shape;
@@ -109,4 +110,4 @@ void expect(const Op& op, bool holds, fmt::format_string<Args...> format, Args&&
   fail(Category::config, "[{}] {}", op.name(), fmt::format(format, std::forward<Args>(args)...));
 }
 
-}  // namespace spire
+}  // namespace spire::inline kernels

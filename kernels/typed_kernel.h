@@ -6,10 +6,10 @@
 #pragma once
 #include <utility>
 
-#include <spire/kernels/float_type.h>
-#include <spire/kernels/kernel.h>
+#include "kernels/float_type.h"
+#include "kernels/kernel.h"
 
-namespace spire {
+namespace spire::inline kernels {
 
 // K<T>(arguments...) with T of `dtype`: fp32 or bf16.
 template <template <typename> class K, typename... Arguments>
@@ -27,4 +27,4 @@ static std::unique_ptr<Kernel> make_cuda_kernel(DType dtype, Arguments&&... argu
   });
 }
 
-}  // namespace spire
+}  // namespace spire::inline kernels

@@ -1,7 +1,8 @@
-#include <spire/kernels/float_type.h>
-#include <spire/kernels/window.h>
+#include "kernels/window.h"
 
-namespace spire {
+#include "kernels/float_type.h"
+
+namespace spire::inline kernels {
 
 std::string to_string(Extent2d extent) {
   return fmt::format("{}x{}", extent.h, extent.w);
@@ -45,4 +46,4 @@ void expect_nhwc(const Op& op, const TensorSpec& x) {
   expect(op, is_float_type(x.dtype), "cannot compute on {}", name(x.dtype));
 }
 
-}  // namespace spire
+}  // namespace spire::inline kernels

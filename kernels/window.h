@@ -1,8 +1,8 @@
 // A window that slides over the two middle axes of (N,H,W,C): what convolution and pooling share.
 #pragma once
-#include <spire/kernels/op.h>
+#include "kernels/op.h"
 
-namespace spire {
+namespace spire::inline kernels {
 
 struct Extent2d {
   int64_t h = 1, w = 1;
@@ -34,4 +34,4 @@ inline Extent2d extent_of(const Shape& nhwc) {
   return {nhwc[1], nhwc[2]};
 }
 
-}  // namespace spire
+}  // namespace spire::inline kernels

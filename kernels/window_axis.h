@@ -3,10 +3,10 @@
 #pragma once
 #include <algorithm>
 
-#include <spire/base/host_device.h>
-#include <spire/kernels/window.h>
+#include "engine/base/host_device.h"
+#include "kernels/window.h"
 
-namespace spire {
+namespace spire::inline kernels {
 
 struct Range {
   int64_t begin = 0, end = 0;
@@ -52,4 +52,4 @@ inline WindowAxes axes_of(const Window& window, const Shape& x, const Shape& y) 
           {window.kernel.w, window.stride.w, window.padding.w, x[2], y[2]}};
 }
 
-}  // namespace spire
+}  // namespace spire::inline kernels

@@ -1,10 +1,10 @@
 // Convolutional autoencoder, image to image: a 3x3 convolution of stride 2 for each width in
 // `channels` (default 32, 64, 16), then back up by the same steps. The code is the last of these
 // tensors, or, with `hidden`, what dense layers of these widths make of it.
-#include <spire/models/image_blocks.h>
-#include <spire/models/model.h>
+#include "models/image_blocks.h"
+#include "models/model.h"
 
-namespace spire {
+namespace spire::inline models {
 namespace {
 
 // Dense layers to the code and back to the shape of x.
@@ -37,9 +37,9 @@ Value autoencoder(Graph& graph, Value images, const ModelConfig& config, int64_t
     std::string name = fmt::format("up{}", level + 1);
     int64_t width = channels[level > 0 ? level - 1 : 0];
     x = upsample(graph, name, x, width, sizes[level], 3, config);
-    x = normalised_relu(graph, name, x, config);
+    x = normalized_relu(graph, name, x, config);
   }
   return image_head(graph, "pixels", x, graph.spec(images).shape.back(), 3, config);
 }
 
-}  // namespace spire
+}  // namespace spire::inline models

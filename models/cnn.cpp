@@ -1,10 +1,10 @@
 // Small convolutional network: for each width in `channels` a 3x3 convolution, batch norm if asked
 // for, relu and 2x2 max pooling, then dense layers (default: 32, 64 channels; one dense layer of
 // 128). Batch norm's beta stands in for the convolution's bias.
-#include <spire/graph/layers.h>
-#include <spire/models/model.h>
+#include "engine/graph/layers.h"
+#include "models/model.h"
 
-namespace spire {
+namespace spire::inline models {
 
 Value cnn(Graph& graph, Value images, const ModelConfig& config, int64_t classes) {
   auto channels = config.channels.empty() ? std::vector<int64_t>{32, 64} : config.channels;
@@ -32,4 +32,4 @@ Value cnn(Graph& graph, Value images, const ModelConfig& config, int64_t classes
                linear_uniform(graph.spec(x).shape.back()));
 }
 
-}  // namespace spire
+}  // namespace spire::inline models

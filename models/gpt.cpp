@@ -2,12 +2,12 @@
 // Learners", 2019. Learned positions, pre-norm blocks with gelu's tanh form, a last layer norm, and
 // a head whose weights are the table of tokens. All weights begin as N(0, 0.02), those whose result
 // is added to a block's input divided by the root of how many such there are.
-#include <spire/models/model.h>
-#include <spire/models/transformer.h>
-
 #include <cmath>
 
-namespace spire {
+#include "models/model.h"
+#include "models/transformer.h"
+
+namespace spire::inline models {
 namespace {
 
 constexpr double kDeviation = 0.02;
@@ -49,4 +49,4 @@ Value gpt(Graph& graph, Value tokens, const ModelConfig& config, int64_t vocabul
   return tied_dense(graph, table, layer_norm(graph, "norm", x));
 }
 
-}  // namespace spire
+}  // namespace spire::inline models

@@ -1,8 +1,8 @@
-#include <spire/models/image_blocks.h>
+#include "models/image_blocks.h"
 
-namespace spire {
+namespace spire::inline models {
 
-Value normalised_relu(Graph& graph, const std::string& name, Value x, const ModelConfig& config) {
+Value normalized_relu(Graph& graph, const std::string& name, Value x, const ModelConfig& config) {
   if (config.normalization == "batch_norm")
     x = batch_norm(graph, name + ".norm", x, {.sync = config.batch_norm == "sync"});
   return relu(graph, x);
@@ -16,7 +16,7 @@ Value conv_block(Graph& graph, const std::string& name, Value x, int64_t channel
               .padding = {1, 1},
               .bias = config.normalization == "none",
               .initialize = kaiming_normal(9 * graph.spec(x).shape.back())});
-  return normalised_relu(graph, name, x, config);
+  return normalized_relu(graph, name, x, config);
 }
 
 Value upsample(Graph& graph, const std::string& name, Value x, int64_t channels, Extent2d size,
@@ -49,4 +49,4 @@ Value image_head(Graph& graph, const std::string& name, Value x, int64_t channel
   return config.output_activation == "sigmoid" ? sigmoid(graph, x) : x;
 }
 
-}  // namespace spire
+}  // namespace spire::inline models

@@ -2,10 +2,11 @@
 #pragma once
 #include <string>
 
-#include <spire/config/run_config.h>
-#include <spire/graph/layers.h>
+#include <spire/run_config.h>
 
-namespace spire {
+#include "engine/graph/layers.h"
+
+namespace spire::inline models {
 
 // 3x3 convolution, batch norm if model.normalization asks for it, relu. Weights are normal over the
 // fan-in (He et al. 2015). (N, H, W, C) -> (N, ceil(H / stride), ceil(W / stride), channels).
@@ -20,10 +21,10 @@ Value upsample(Graph& graph, const std::string& name, Value x, int64_t channels,
                int64_t kernel, const ModelConfig& config);
 
 // Batch norm if asked for, and relu.
-Value normalised_relu(Graph& graph, const std::string& name, Value x, const ModelConfig& config);
+Value normalized_relu(Graph& graph, const std::string& name, Value x, const ModelConfig& config);
 
 // The pixels of the result: a convolution and model.output_activation.
 Value image_head(Graph& graph, const std::string& name, Value x, int64_t channels, int64_t kernel,
                  const ModelConfig& config);
 
-}  // namespace spire
+}  // namespace spire::inline models

@@ -1,10 +1,10 @@
 // The model that the config spells out as a list of layers. Parameters are named by where their
 // layer stands: "0.conv2d.weight", "3.residual.1.conv2d.weight", "4.repeat.0.2.dense.weight".
-#include <spire/config/layer_types.h>
-#include <spire/models/model.h>
-#include <spire/models/transformer.h>
+#include "engine/config/layer_types.h"
+#include "models/model.h"
+#include "models/transformer.h"
 
-namespace spire {
+namespace spire::inline models {
 namespace {
 
 struct Build {
@@ -306,4 +306,4 @@ bool layers_make_images(const std::vector<LayerConfig>& layers, const Shape& sam
   return sample.rank() == 3 && rank == 3;
 }
 
-}  // namespace spire
+}  // namespace spire::inline models

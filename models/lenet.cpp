@@ -3,12 +3,12 @@
 // channels, average pooling, tanh, dense layers of 84 and `classes`. Weights are uniform in
 // +-2.4 / fan_in, as in the paper. For 32x32 pixels; smaller images get zeros around them, as the
 // paper's 28x28 digits have.
-#include <spire/graph/layers.h>
-#include <spire/models/model.h>
-
 #include <algorithm>
 
-namespace spire {
+#include "engine/graph/layers.h"
+#include "models/model.h"
+
+namespace spire::inline models {
 namespace {
 
 Initializer paper_uniform(int64_t fan_in) {
@@ -40,4 +40,4 @@ Value lenet(Graph& graph, Value images, const ModelConfig&, int64_t classes) {
   return dense_layer(graph, "dense2", x, classes);
 }
 
-}  // namespace spire
+}  // namespace spire::inline models

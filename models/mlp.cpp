@@ -1,8 +1,8 @@
 // Multilayer perceptron: dense layers with relu, hidden widths from the config (default 512, 256).
-#include <spire/graph/layers.h>
-#include <spire/models/model.h>
+#include "engine/graph/layers.h"
+#include "models/model.h"
 
-namespace spire {
+namespace spire::inline models {
 
 Value mlp(Graph& graph, Value images, const ModelConfig& config, int64_t classes) {
   auto widths = config.hidden.empty() ? std::vector<int64_t>{512, 256} : config.hidden;
@@ -16,4 +16,4 @@ Value mlp(Graph& graph, Value images, const ModelConfig& config, int64_t classes
                linear_uniform(graph.spec(x).shape.back()));
 }
 
-}  // namespace spire
+}  // namespace spire::inline models

@@ -1,12 +1,12 @@
-#include <spire/models/model.h>
-
-#include <fmt/ranges.h>
+#include "models/model.h"
 
 #include <algorithm>
 
-#include <spire/graph/layers.h>
+#include <fmt/ranges.h>
 
-namespace spire {
+#include "engine/graph/layers.h"
+
+namespace spire::inline models {
 namespace {
 
 // (N, K); (N, T, vocabulary); (N, H, W, C); any of these, as the data and the layers have it
@@ -219,4 +219,4 @@ Graph build_model(const ModelConfig& model, const LossConfig& loss, const ModelI
   return graph;
 }
 
-}  // namespace spire
+}  // namespace spire::inline models

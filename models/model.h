@@ -4,11 +4,12 @@
 #include <string>
 #include <vector>
 
-#include <spire/config/run_config.h>
-#include <spire/data/sample.h>
-#include <spire/graph/graph.h>
+#include <spire/run_config.h>
 
-namespace spire {
+#include "engine/data/sample.h"
+#include "engine/graph/graph.h"
+
+namespace spire::inline models {
 
 // What a model does with a batch's columns; the loss and the metric follow from it.
 enum class Task : uint8_t {
@@ -66,4 +67,4 @@ Value layers_model(Graph& graph, Value input, const ModelConfig& config, int64_t
 // Whether these layers make images (H, W, C) of samples of that shape, and no vectors.
 bool layers_make_images(const std::vector<LayerConfig>& layers, const Shape& sample);
 
-}  // namespace spire
+}  // namespace spire::inline models

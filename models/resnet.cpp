@@ -10,12 +10,12 @@
 // Where the shape changes the shortcut is a strided 1x1 convolution with batch norm (the paper's
 // option B, `projection`), or every second pixel and zeros for the new channels (option A,
 // `identity`).
-#include <spire/graph/layers.h>
-#include <spire/models/model.h>
-
 #include <array>
 
-namespace spire {
+#include "engine/graph/layers.h"
+#include "models/model.h"
+
+namespace spire::inline models {
 namespace {
 
 class Blocks {
@@ -128,4 +128,4 @@ Value resnet(Graph& graph, Value images, const ModelConfig& config, int64_t clas
   return cifar_resnet(graph, images, config, classes);
 }
 
-}  // namespace spire
+}  // namespace spire::inline models

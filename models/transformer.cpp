@@ -1,10 +1,10 @@
-#include <spire/models/transformer.h>
-
-#include <fmt/ranges.h>
+#include "models/transformer.h"
 
 #include <cmath>
 
-namespace spire {
+#include <fmt/ranges.h>
+
+namespace spire::inline models {
 
 Initializer xavier_uniform(int64_t inputs, int64_t outputs) {
   return uniform(static_cast<float>(std::sqrt(6.0 / static_cast<double>(inputs + outputs))));
@@ -63,4 +63,4 @@ TransformerSize transformer_size(
   return size;
 }
 
-}  // namespace spire
+}  // namespace spire::inline models

@@ -5,10 +5,11 @@
 #include <functional>
 #include <string>
 
-#include <spire/config/run_config.h>
-#include <spire/graph/layers.h>
+#include <spire/run_config.h>
 
-namespace spire {
+#include "engine/graph/layers.h"
+
+namespace spire::inline models {
 
 // The initializer of a weight (outputs, inputs).
 using WeightInitializer = std::function<Initializer(int64_t inputs, int64_t outputs)>;
@@ -46,4 +47,4 @@ struct TransformerSize {
 TransformerSize transformer_size(const ModelConfig& config,
                                  const std::vector<std::pair<std::string, TransformerSize>>& sizes);
 
-}  // namespace spire
+}  // namespace spire::inline models

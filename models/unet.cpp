@@ -3,10 +3,10 @@
 // as many channels. For each width in `channels` (default 16, 32, 64, 128) two 3x3 convolutions,
 // 2x2 max pooling between widths; then up again, each time joined with what was there on the way
 // down. An image halves channels - 1 times.
-#include <spire/models/image_blocks.h>
-#include <spire/models/model.h>
+#include "models/image_blocks.h"
+#include "models/model.h"
 
-namespace spire {
+namespace spire::inline models {
 namespace {
 
 Value two_convolutions(Graph& graph, const std::string& name, Value x, int64_t channels,
@@ -37,4 +37,4 @@ Value unet(Graph& graph, Value images, const ModelConfig& config, int64_t) {
   return image_head(graph, "pixels", x, graph.spec(images).shape.back(), 1, config);
 }
 
-}  // namespace spire
+}  // namespace spire::inline models

@@ -3,13 +3,13 @@
 // each group ended by max pooling. Images of 64 pixels and more get the paper's two dense layers
 // of 4096 with dropout between; smaller ones, as usual for them, the last dense layer alone.
 // Normal weights as in He et al. 2015 for convolutions, N(0, 0.01) for dense layers.
-#include <spire/graph/layers.h>
-#include <spire/models/model.h>
-
 #include <algorithm>
 #include <array>
 
-namespace spire {
+#include "engine/graph/layers.h"
+#include "models/model.h"
+
+namespace spire::inline models {
 namespace {
 
 // Convolutions of each group.
@@ -67,4 +67,4 @@ Value vgg(Graph& graph, Value images, const ModelConfig& config, int64_t classes
   return dense(graph, "head", x, classes, true, normal(0.01));
 }
 
-}  // namespace spire
+}  // namespace spire::inline models

@@ -2,12 +2,12 @@
 // image become tokens by one linear map; a learned class token goes first and is what the head
 // reads after the last layer norm. Learned positions, pre-norm blocks, exact gelu. The head begins
 // at 0, the patches' map as N(0, 1 / inputs), other matrices as Xavier's uniform.
-#include <spire/models/model.h>
-#include <spire/models/transformer.h>
-
 #include <cmath>
 
-namespace spire {
+#include "models/model.h"
+#include "models/transformer.h"
+
+namespace spire::inline models {
 namespace {
 
 constexpr float kEpsilon = 1e-6f;
@@ -59,4 +59,4 @@ Value vit(Graph& graph, Value images, const ModelConfig& config, int64_t classes
   return dense(graph, "head", x, classes, true, constant(0));
 }
 
-}  // namespace spire
+}  // namespace spire::inline models

@@ -1,15 +1,16 @@
-#include "arguments.h"
+#include "tools/arguments.h"
 
-#include <spire/base/error.h>
-#include <spire/base/message_words.h>
-#include <spire/config/scalar.h>
-#include <spire/config/schema.h>
-#include <spire/config/text.h>
-
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "commands.h"
+#include <CLI/CLI.hpp>
+
+#include <spire/error.h>
+
+#include "engine/base/message_words.h"
+#include "engine/config/scalar.h"
+#include "engine/config/schema.h"
+#include "engine/config/text.h"
+#include "tools/commands.h"
 
 namespace spire::tool {
 
@@ -117,7 +118,7 @@ void add_predict_options(CLI::App& app, Arguments& a) {
       ->type_name("RUN|FILE|best|latest");
   app.add_option(
          "words", a.overrides,
-         "what to predict for: pictures (JPEG, PNG), folders of them, IDX or CSV files; "
+         "what to predict for: images (JPEG, PNG), folders of them, IDX or CSV files; "
          "without any: the run's test data. A word KEY.PATH=VALUE changes a config key, "
          "such as data.path of the test data; for a file whose name looks like that, write ./NAME")
       ->type_name("INPUT");

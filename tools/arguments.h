@@ -13,7 +13,7 @@ struct PredictArguments {
   std::string device = "auto";  // as the config's `devices`
   int64_t batch = 64;           // samples computed at a time
   std::string format = "csv";   // csv | json
-  std::string to = {};          // file or, for pictures, folder; empty: stdout, ./predictions
+  std::string to = {};          // file or, for images, folder; empty: stdout, ./predictions
   std::vector<std::string> inputs = {};      // files and folders; empty: the run's test data
   std::optional<std::string> on_error = {};  // stop | skip, of inputs
   int64_t count = 0;                         // so many samples; 0: all

@@ -1,16 +1,18 @@
-#include "child_process.h"
-
-#include <fcntl.h>
-#include <spire/base/error.h>
-#include <spire/base/system_limits.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "tools/child_process.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string_view>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <spire/error.h>
+
+#include "engine/base/system_limits.h"
 
 namespace spire::tool {
 

@@ -1,10 +1,9 @@
 // A child of this process: the same program with other words.
 #pragma once
-#include <sys/types.h>
-
 #include <csignal>
 #include <optional>
 #include <string>
+#include <sys/types.h>
 #include <vector>
 
 namespace spire::tool {

@@ -1,8 +1,8 @@
-#include "commands.h"
-
-#include <spire/base/error.h>
+#include "tools/commands.h"
 
 #include <algorithm>
+
+#include <spire/error.h>
 
 namespace spire::tool {
 

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "arguments.h"
+#include "tools/arguments.h"
 
 namespace spire::tool {
 

@@ -1,11 +1,11 @@
-#include "config_source.h"
+#include "tools/config_source.h"
 
-#include <spire/base/error.h>
-#include <spire/config/help.h>
-#include <spire/config/text.h>
+#include <spire/error.h>
 
-#include "pinned_config.h"
-#include "streams.h"
+#include "engine/config/help.h"
+#include "engine/config/text.h"
+#include "tools/config_snapshot.h"
+#include "tools/streams.h"
 
 namespace spire::tool {
 
@@ -32,8 +32,8 @@ std::string with_place(const std::string& message, const ResolvedConfig& resolve
     path.resize(path.rfind('.') == path.npos ? 0 : path.rfind('.'));
   if (path.empty()) return message;
   const std::string& place = resolved.source.at(path);
-  if (place.starts_with(PinnedConfig::folder)) return message;  // nobody can open it
-  bool in_file = place.find(':') != place.npos;                 // "run.yaml:12:3"
+  if (place.starts_with(ConfigSnapshot::folder)) return message;  // nobody can open it
+  bool in_file = place.find(':') != place.npos;                   // "run.yaml:12:3"
   return in_file ? fmt::format("{}: {}", place, message) : message;
 }
 

@@ -1,12 +1,12 @@
 // From the command line to a run's config.
 #pragma once
-#include <spire/base/error.h>
-#include <spire/config/load.h>
-
 #include <optional>
 #include <string>
 
-#include "arguments.h"
+#include <spire/error.h>
+#include <spire/load_config.h>
+
+#include "tools/arguments.h"
 
 namespace spire::tool {
 

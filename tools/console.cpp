@@ -1,12 +1,13 @@
-#include "console.h"
-
-#include <spire/observe/console.h>
-#include <spire/observe/metrics_file.h>
-#include <spire/observe/summary.h>
-#include <unistd.h>
+#include "tools/console.h"
 
 #include <filesystem>
 #include <iostream>
+
+#include <unistd.h>
+
+#include "engine/observe/console.h"
+#include "engine/observe/metrics_file.h"
+#include "engine/observe/summary.h"
 
 namespace spire::tool {
 

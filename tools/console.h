@@ -1,11 +1,11 @@
 // Who listens to a run that the tool starts.
 #pragma once
-#include <spire/config/run_config.h>
-#include <spire/observe/observer.h>
-
 #include <memory>
 
-#include "arguments.h"
+#include <spire/observer.h>
+#include <spire/run_config.h>
+
+#include "tools/arguments.h"
 
 namespace spire::tool {
 

@@ -1,18 +1,19 @@
 // trainer dataset convert: any dataset as one HDF5 file, or a text as token shards.
-#include <spire/base/error.h>
-#include <spire/base/message_words.h>
-#include <spire/data/convert.h>
-#include <spire/observe/text_table.h>
-#include <spire/observe/units.h>
-#include <unistd.h>
-
 #include <iostream>
 
-#include "commands.h"
-#include "config_source.h"
-#include "signals.h"
-#include "streams.h"
-#include "work_line.h"
+#include <unistd.h>
+
+#include <spire/error.h>
+
+#include "engine/base/message_words.h"
+#include "engine/data/convert/convert.h"
+#include "engine/observe/text_table.h"
+#include "engine/observe/units.h"
+#include "tools/commands.h"
+#include "tools/config_source.h"
+#include "tools/signals.h"
+#include "tools/streams.h"
+#include "tools/work_line.h"
 
 namespace spire::tool {
 

@@ -1,22 +1,22 @@
 // trainer dataset inspect: what a dataset is.
-#include <spire/base/error.h>
-#include <spire/base/message_words.h>
-#include <spire/data/describe.h>
-#include <spire/observe/text_table.h>
-#include <spire/observe/units.h>
-
 #include <algorithm>
 #include <numeric>
 
-#include "commands.h"
-#include "config_source.h"
-#include "streams.h"
+#include <spire/error.h>
+
+#include "engine/base/message_words.h"
+#include "engine/data/describe.h"
+#include "engine/observe/text_table.h"
+#include "engine/observe/units.h"
+#include "tools/commands.h"
+#include "tools/config_source.h"
+#include "tools/streams.h"
 
 namespace spire::tool {
 
 namespace {
 
-constexpr size_t most_names = 12, most_numbers = 8, most_parts = 20;
+constexpr size_t max_names = 12, max_numbers = 8, max_parts = 20;
 
 // The first few of a list, and how many more there are.
 template <typename T>
@@ -53,9 +53,9 @@ void add_halves(Sections& sections, const DatasetDescription& data) {
     if (half->files > 0 && (half == &data.train || !data.same_files))
       storage.push_back(
           {data.same_files ? "both" : name, bytes_text(half->bytes), counted(half->files, "file")});
-    for (size_t i = 0; i < std::min(half->layout.size(), most_parts); ++i)
+    for (size_t i = 0; i < std::min(half->layout.size(), max_parts); ++i)
       layout.push_back({half->layout[i]});
-    if (half->layout.size() > most_parts)
+    if (half->layout.size() > max_parts)
       layout.push_back({fmt::format("... ({} in all)", half->layout.size())});
     if (half->skipped > 0)
       skipped.push_back({name, count_text(half->skipped), "the first: " + half->first_problem});
@@ -65,7 +65,7 @@ void add_halves(Sections& sections, const DatasetDescription& data) {
     sections.add(
         "classes",
         count_text(data.spec.classes) +
-            (data.spec.class_names.empty() ? "" : ": " + some(data.spec.class_names, most_names)));
+            (data.spec.class_names.empty() ? "" : ": " + some(data.spec.class_names, max_names)));
   sections.add("of a class", classes);
   sections.add("on disk", storage);
   sections.add("layout", layout);
@@ -77,9 +77,9 @@ std::string text_of(const DatasetDescription& data) {
   sections.add("data", data.name);
   sections.add("columns", columns_of(data.spec));
   add_halves(sections, data);
-  sections.add("mean", some(data.spec.normalization.mean, most_numbers));
-  sections.add("deviation", some(data.spec.normalization.stddev, most_numbers));
-  sections.add("features", some(data.spec.feature_names, most_names));
+  sections.add("mean", some(data.spec.normalization.mean, max_numbers));
+  sections.add("deviation", some(data.spec.normalization.stddev, max_numbers));
+  sections.add("features", some(data.spec.feature_names, max_names));
   sections.add("vocabulary", data.spec.vocabulary.substr(0, 60));
   return sections.text();
 }

@@ -1,18 +1,20 @@
 // trainer dataset verify: reads every row once.
-#include <spire/base/error.h>
-#include <spire/base/message_words.h>
-#include <spire/data/verify.h>
-#include <spire/observe/units.h>
-#include <unistd.h>
+#include "tools/dataset_verify.h"
 
 #include <iostream>
 
-#include "commands.h"
-#include "config_source.h"
-#include "dataset_verify.h"
-#include "signals.h"
-#include "streams.h"
-#include "work_line.h"
+#include <unistd.h>
+
+#include <spire/error.h>
+
+#include "engine/base/message_words.h"
+#include "engine/data/convert/verify.h"
+#include "engine/observe/units.h"
+#include "tools/commands.h"
+#include "tools/config_source.h"
+#include "tools/signals.h"
+#include "tools/streams.h"
+#include "tools/work_line.h"
 
 namespace spire::tool {
 
@@ -40,7 +42,7 @@ void print_problems(const VerifyResult& result) {
   size_t shown = 0;
   for (const VerifiedHalf* half : {&result.train, &result.test})
     for (const std::string& problem : half->problems)
-      if (shown++ < most_problems) print_result("bad: {}\n", problem);
+      if (shown++ < max_problems) print_result("bad: {}\n", problem);
 }
 
 VerifyResult read_all(const Arguments& arguments, const RunConfig& config) {

@@ -1,9 +1,9 @@
 // Every row of a dataset, read once, and what is wrong with it on stdout: trainer dataset verify
 // and trainer --check --deep.
 #pragma once
-#include <spire/config/run_config.h>
+#include <spire/run_config.h>
 
-#include "arguments.h"
+#include "tools/arguments.h"
 
 namespace spire::tool {
 

@@ -1,13 +1,14 @@
 // trainer devices: what `devices:` in a config may name on this machine.
 #include <fmt/ranges.h>
-#include <spire/base/error.h>
-#include <spire/device/gpu_probe.h>
-#include <spire/device/topology.h>
-#include <spire/train/placement.h>
 
-#include "commands.h"
-#include "gpu_versions.h"
-#include "streams.h"
+#include <spire/error.h>
+
+#include "engine/device/gpu_probe.h"
+#include "engine/device/topology.h"
+#include "engine/train/placement.h"
+#include "tools/commands.h"
+#include "tools/gpu_versions.h"
+#include "tools/streams.h"
 
 namespace spire::tool {
 

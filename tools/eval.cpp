@@ -1,15 +1,15 @@
 // trainer eval: the metrics of a checkpoint on the test data.
-#include <spire/base/error.h>
-#include <spire/base/message_words.h>
-#include <spire/config/text.h>
-#include <spire/process/launch.h>
-#include <spire/train/run.h>
+#include <spire/error.h>
+#include <spire/launch.h>
+#include <spire/train.h>
 
-#include "commands.h"
-#include "console.h"
-#include "named_run.h"
-#include "signals.h"
-#include "streams.h"
+#include "engine/base/message_words.h"
+#include "engine/config/text.h"
+#include "tools/commands.h"
+#include "tools/console.h"
+#include "tools/named_run.h"
+#include "tools/signals.h"
+#include "tools/streams.h"
 
 namespace spire::tool {
 

@@ -1,9 +1,9 @@
-#include "files_read.h"
-
-#include <spire/base/error.h>
-#include <sys/stat.h>
+#include "tools/files_read.h"
 
 #include <optional>
+#include <sys/stat.h>
+
+#include <spire/error.h>
 
 namespace spire::tool {
 

@@ -1,9 +1,8 @@
 // The files that a command reads, which it must not write over.
 #pragma once
-#include <sys/types.h>
-
 #include <filesystem>
 #include <set>
+#include <sys/types.h>
 #include <utility>
 
 namespace spire::tool {

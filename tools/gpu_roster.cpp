@@ -1,14 +1,16 @@
-#include "gpu_roster.h"
-
-#include <fmt/ranges.h>
-#include <spire/base/error.h>
-#include <spire/config/devices.h>
-#include <sys/wait.h>
+#include "tools/gpu_roster.h"
 
 #include <algorithm>
 #include <chrono>
 #include <iterator>
 #include <optional>
+#include <sys/wait.h>
+
+#include <fmt/ranges.h>
+
+#include <spire/error.h>
+
+#include "engine/config/devices.h"
 
 namespace spire::tool {
 
@@ -47,8 +49,8 @@ class Probes {
   }
 
   // Those that have not ended by the deadline have failed.
-  std::vector<bool> wait(HeldSignals& signals) {
-    auto deadline = HeldSignals::Deadline::clock::now() + kProbeTime;
+  std::vector<bool> wait(BlockedSignals& signals) {
+    auto deadline = BlockedSignals::Deadline::clock::now() + kProbeTime;
     for (take_ends(); running_ > 0; take_ends()) {
       auto number = signals.wait(deadline);
       if (!number) break;
@@ -107,7 +109,7 @@ GpuChoice leave_out(const std::vector<CudaDeviceInfo>& gpus,
 GpuRoster::GpuRoster(const RunConfig& config, std::vector<CudaDeviceInfo> gpus)
     : config_(config), gpus_(std::move(gpus)), choice_(leave_out(gpus_, {}, config)) {}
 
-std::vector<CudaDeviceInfo> GpuRoster::find_lost(HeldSignals& signals) {
+std::vector<CudaDeviceInfo> GpuRoster::find_lost(BlockedSignals& signals) {
   std::vector<CudaDeviceInfo> left, found;
   std::ranges::copy_if(gpus_, std::back_inserter(left),
                        [&](const CudaDeviceInfo& gpu) { return !contains(lost_, gpu); });

@@ -1,13 +1,13 @@
 // The GPUs of a run that is started again: those that fail are left out.
 #pragma once
-#include <spire/config/run_config.h>
-#include <spire/device/device.h>
-
 #include <string>
 #include <vector>
 
-#include "child_process.h"
-#include "held_signals.h"
+#include <spire/run_config.h>
+
+#include "engine/device/device.h"
+#include "tools/blocked_signals.h"
+#include "tools/child_process.h"
 
 namespace spire::tool {
 
@@ -32,7 +32,7 @@ class GpuRoster {
 
   // Tries each that is left, in a process of its own for a minute at most, and returns those that
   // failed now. Where all fail none is left out. Throws Error(interrupted) when a signal comes.
-  std::vector<CudaDeviceInfo> find_lost(HeldSignals& signals);
+  std::vector<CudaDeviceInfo> find_lost(BlockedSignals& signals);
 
   const GpuChoice& choice() const { return choice_; }
   bool any_lost() const { return !lost_.empty(); }

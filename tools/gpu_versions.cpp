@@ -1,6 +1,6 @@
-#include "gpu_versions.h"
+#include "tools/gpu_versions.h"
 
-#include <spire/base/error.h>
+#include <spire/error.h>
 
 namespace spire::tool {
 

@@ -1,9 +1,9 @@
 // What `version` and `devices` say about driver and libraries of GPUs.
 #pragma once
-#include <spire/device/cuda_versions.h>
-
 #include <string>
 #include <vector>
+
+#include "engine/device/cuda_versions.h"
 
 namespace spire::tool {
 

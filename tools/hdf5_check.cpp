@@ -1,7 +1,8 @@
 // spire-hdf5-check: reads an HDF5 file before a run does, so that damage on which libhdf5 crashes
 // or hangs ends this program and not the run.
-#include <spire/base/hdf5.h>
-#include <spire/data/hdf5_check.h>
+#include "engine/data/formats/hdf5_check.h"
+
+#include "engine/base/hdf5.h"
 
 int main(int argc, char** argv) {
   spire::h5::leave_open_at_exit();

@@ -1,16 +1,16 @@
 // Parses, calls the engine, and turns what happened into an exit code; <spire/base/error.h> lists
 // the codes. The last line on stderr of a failed run is error[CODE]: message.
-#include <spire/base/error.h>
-#include <spire/base/hdf5.h>
-
 #include <algorithm>
 #include <csignal>
 #include <iostream>
 
-#include "commands.h"
-#include "process_limits.h"
-#include "streams.h"
-#include "unasked_exit.h"
+#include <spire/error.h>
+
+#include "engine/base/hdf5.h"
+#include "tools/commands.h"
+#include "tools/process_limits.h"
+#include "tools/streams.h"
+#include "tools/unasked_exit.h"
 
 namespace {
 

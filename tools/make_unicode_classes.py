@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes engine/data/unicode_classes.cpp from UnicodeData.txt (Debian: package unicode-data).
+"""Writes engine/data/text/unicode_classes.cpp from UnicodeData.txt (Debian: package unicode-data).
 
-usage: make_unicode_classes.py UNICODE_VERSION UnicodeData.txt > engine/data/unicode_classes.cpp
+usage: make_unicode_classes.py UNICODE_VERSION UnicodeData.txt > engine/data/text/unicode_classes.cpp
 """
 import sys
 

@@ -1,12 +1,13 @@
-#include "master_port.h"
-
-#include <netinet/in.h>
-#include <spire/base/error.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include "tools/master_port.h"
 
 #include <cerrno>
 #include <cstring>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <unistd.h>
+
+#include <spire/error.h>
 
 namespace spire::tool {
 

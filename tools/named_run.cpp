@@ -1,11 +1,11 @@
-#include "named_run.h"
-
-#include <spire/base/error.h>
-#include <spire/config/text.h>
+#include "tools/named_run.h"
 
 #include <algorithm>
 
-#include "streams.h"
+#include <spire/error.h>
+
+#include "engine/config/text.h"
+#include "tools/streams.h"
 
 namespace spire::tool {
 

@@ -1,12 +1,11 @@
 // A run that the command line names by one of its checkpoints: its config, and that checkpoint.
 #pragma once
-#include <spire/train/named_checkpoint.h>
-
 #include <optional>
 #include <string>
 
-#include "arguments.h"
-#include "config_source.h"
+#include "engine/checkpoint/named_checkpoint.h"
+#include "tools/arguments.h"
+#include "tools/config_source.h"
 
 namespace spire::tool {
 

@@ -1,9 +1,9 @@
-#include "outcome.h"
-
-#include <spire/base/error.h>
+#include "tools/outcome.h"
 
 #include <algorithm>
 #include <cstring>
+
+#include <spire/error.h>
 
 namespace spire::tool {
 

@@ -1,8 +1,8 @@
-#include "phase_hook.h"
+#include "tools/phase_hook.h"
 
 namespace spire::tool {
 
-PhaseBoard::Hook phase_hook() {
+ThreadStatus::Hook phase_hook() {
   return {};
 }
 

@@ -1,12 +1,12 @@
 // trainer plan: the memory that a run needs, without running it, and whether there is as much; or
 // how long a step may take on a described GPU.
-#include <spire/base/error.h>
-#include <spire/train/run.h>
-#include <spire/train/step_estimate.h>
+#include <spire/error.h>
+#include <spire/train.h>
 
-#include "commands.h"
-#include "config_source.h"
-#include "streams.h"
+#include "engine/run/step_estimate.h"
+#include "tools/commands.h"
+#include "tools/config_source.h"
+#include "tools/streams.h"
 
 namespace spire::tool {
 

@@ -1,26 +1,26 @@
 // trainer predict: what a trained model says of the test data or of files, or the text it goes on
 // with.
-#include <spire/base/atomic_file.h>
-#include <spire/base/error.h>
-#include <spire/data/picture.h>
-#include <spire/data/vocabulary.h>
-#include <spire/train/generate.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <limits>
 #include <optional>
 #include <set>
 
-#include "commands.h"
-#include "files_read.h"
-#include "named_run.h"
-#include "prediction_inputs.h"
-#include "prediction_rows.h"
-#include "prompt.h"
-#include "signals.h"
-#include "streams.h"
-#include "text_output.h"
+#include <spire/error.h>
+
+#include "engine/base/atomic_file.h"
+#include "engine/data/images/image_png.h"
+#include "engine/data/text/vocabulary.h"
+#include "engine/inference/generate.h"
+#include "tools/commands.h"
+#include "tools/files_read.h"
+#include "tools/named_run.h"
+#include "tools/prediction_inputs.h"
+#include "tools/prediction_rows.h"
+#include "tools/prompt.h"
+#include "tools/signals.h"
+#include "tools/streams.h"
+#include "tools/text_output.h"
 
 namespace spire::tool {
 
@@ -68,8 +68,8 @@ void predict_rows(Predictor& predictor, PredictionInputs& inputs, const PredictA
   output.finish();
 }
 
-// Where the pictures of a folder's inputs go.
-class PictureNames {
+// Where the images of a folder's inputs go.
+class ImageNames {
  public:
   // The input's name with .png at its end, and the row, where a file has several; with a number
   // when another input had that name. Of the test data: the sample's number.
@@ -92,8 +92,8 @@ void make_folder(const fs::path& folder) {
 }
 
 // A file a sample: the image, and what the model made of it, side by side.
-void predict_pictures(Predictor& predictor, PredictionInputs& inputs, const Arguments& given,
-                      const FilesRead& read, const StopSignals& signals) {
+void predict_images(Predictor& predictor, PredictionInputs& inputs, const Arguments& given,
+                    const FilesRead& read, const StopSignals& signals) {
   const PredictArguments& arguments = given.predict;
   fs::path folder = arguments.to.empty() ? "predictions" : arguments.to;
   Existing existing = given.overwrite ? Existing::replace : Existing::keep;
@@ -101,21 +101,21 @@ void predict_pictures(Predictor& predictor, PredictionInputs& inputs, const Argu
   const Column& column = predictor.spec().columns[0];
   const Normalization& normalization = predictor.spec().normalization;
   std::vector<float> image(static_cast<size_t>(column.shape.elements()));
-  PictureNames names;
+  ImageNames names;
   auto write = [&](const RowOrigin& origin, const std::byte* input, std::span<const float> output) {
     copy_floats(input, column.dtype, image);
     fs::path file = folder / names.of(origin);
     read.refuse_as_target(file);
     make_folder(file.parent_path());
     write_png(file,
-              grid_of({picture_of(image, column.shape, normalization),
-                       picture_of(output, column.shape, normalization)},
+              grid_of({to_png_image(image, column.shape, normalization),
+                       to_png_image(output, column.shape, normalization)},
                       2),
               existing);
   };
   int64_t count = predict_all(predictor, inputs.rows(), arguments, signals, write);
   inputs.finish(count);
-  print_result("{} pictures in {}\n", count, folder.string());
+  print_result("{} images in {}\n", count, folder.string());
 }
 
 void generate_text(Predictor& predictor, const PredictArguments& arguments,
@@ -188,7 +188,7 @@ int run_predict(const Arguments& arguments) {
   PredictionInputs inputs(config, predictor.spec(), classes, arguments, read);
   signals.begin_work();
   if (predictor.task() == Task::reconstruct) {
-    predict_pictures(predictor, inputs, arguments, read, signals);
+    predict_images(predictor, inputs, arguments, read, signals);
   } else {
     TextOutput output = open_output();
     predict_rows(predictor, inputs, asked, output, signals);

@@ -1,16 +1,16 @@
-#include "prediction_inputs.h"
-
-#include <spire/base/error.h>
-#include <spire/base/message_words.h>
-#include <spire/data/dataset.h>
-#include <spire/data/fit_to.h>
-#include <spire/train/run_setup.h>
+#include "tools/prediction_inputs.h"
 
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
-#include "streams.h"
+#include <spire/error.h>
+
+#include "engine/base/message_words.h"
+#include "engine/data/dataset.h"
+#include "engine/data/fit_to.h"
+#include "engine/run/run_setup.h"
+#include "tools/streams.h"
 
 namespace spire::tool {
 

@@ -1,10 +1,9 @@
 // What `trainer predict` predicts for: the test data of the checkpoint's run, or files of the user.
 #pragma once
-#include <spire/data/input_rows.h>
-#include <spire/train/predictor.h>
-
-#include "arguments.h"
-#include "files_read.h"
+#include "engine/inference/input_rows.h"
+#include "engine/inference/predictor.h"
+#include "tools/arguments.h"
+#include "tools/files_read.h"
 
 namespace spire::tool {
 

@@ -1,11 +1,12 @@
-#include "prediction_rows.h"
-
-#include <spire/base/error.h>
+#include "tools/prediction_rows.h"
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include <spire/error.h>
 
 namespace spire::tool {
 

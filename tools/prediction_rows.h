@@ -1,12 +1,12 @@
 // Predictions as text: classes with their probabilities, or values; a row a sample.
 #pragma once
-#include <spire/data/input_rows.h>
-#include <spire/data/sample.h>
-#include <spire/train/predictor.h>
-
 #include <functional>
 #include <span>
 #include <string>
+
+#include "engine/data/sample.h"
+#include "engine/inference/input_rows.h"
+#include "engine/inference/predictor.h"
 
 namespace spire::tool {
 

@@ -1,7 +1,8 @@
-#include "process_limits.h"
+#include "tools/process_limits.h"
 
-#include <spire/base/error.h>
 #include <sys/resource.h>
+
+#include <spire/error.h>
 
 namespace spire::tool {
 

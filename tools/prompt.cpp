@@ -1,15 +1,16 @@
-#include "prompt.h"
+#include "tools/prompt.h"
 
-#include <spire/base/error.h>
-
-#include <spire/base/read_file.h>
 #include <unistd.h>
+
+#include <spire/error.h>
+
+#include "engine/base/read_file.h"
 
 namespace spire::tool {
 
 namespace {
 
-constexpr size_t most_bytes = 1 << 20;
+constexpr size_t max_bytes = 1 << 20;
 
 }  // namespace
 
@@ -19,8 +20,8 @@ std::string read_prompt(const PredictArguments& arguments) {
   std::string text;
   try {
     text = *arguments.prompt_file == "-"
-               ? read_stream(STDIN_FILENO, "-", Category::data, most_bytes)
-               : read_stream(*arguments.prompt_file, Category::data, most_bytes);
+               ? read_stream(STDIN_FILENO, "-", Category::data, max_bytes)
+               : read_stream(*arguments.prompt_file, Category::data, max_bytes);
   } catch (const Error& error) {
     fail(Category::data, "--prompt-file {}", error.what());
   }

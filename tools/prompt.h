@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "arguments.h"
+#include "tools/arguments.h"
 
 namespace spire::tool {
 

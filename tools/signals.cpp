@@ -1,9 +1,9 @@
-#include "signals.h"
-
-#include <unistd.h>
+#include "tools/signals.h"
 
 #include <cerrno>
 #include <string_view>
+
+#include <unistd.h>
 
 namespace spire::tool {
 

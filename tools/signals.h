@@ -1,10 +1,9 @@
 // SIGINT, SIGTERM, SIGHUP and SIGUSR1 ask the program to stop, a run to save a checkpoint first.
 // Only the program installs handlers; the library reads a flag.
 #pragma once
-#include <csignal>
-
 #include <array>
 #include <atomic>
+#include <csignal>
 #include <string_view>
 
 namespace spire::tool {

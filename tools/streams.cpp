@@ -1,12 +1,13 @@
-#include "streams.h"
-
-#include <fcntl.h>
-#include <spire/base/error.h>
-#include <unistd.h>
+#include "tools/streams.h"
 
 #include <cerrno>
 #include <cstring>
 #include <iostream>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <spire/error.h>
 
 namespace spire::tool {
 

@@ -1,13 +1,13 @@
 // The program's standard streams: results on stdout, all else on stderr. That nobody can read what
 // it says is no reason for a run to end, and must not change how it ends.
 #pragma once
-#include <fmt/format.h>
-
 #include <memory>
 #include <ostream>
 #include <streambuf>
 #include <string_view>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace spire::tool {
 

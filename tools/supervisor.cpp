@@ -1,24 +1,24 @@
-#include "supervisor.h"
-
-#include <spire/base/error.h>
-#include <spire/base/message_words.h>
-#include <spire/device/device.h>
-#include <spire/device/topology.h>
-#include <spire/process/socket.h>
-#include <spire/train/placement.h>
-
-#include <unistd.h>
+#include "tools/supervisor.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
-#include "config_source.h"
-#include "generation.h"
-#include "gpu_roster.h"
-#include "pinned_config.h"
-#include "run_traces.h"
-#include "streams.h"
+#include <unistd.h>
+
+#include <spire/error.h>
+
+#include "engine/base/message_words.h"
+#include "engine/device/device.h"
+#include "engine/device/topology.h"
+#include "engine/process/socket.h"
+#include "engine/train/placement.h"
+#include "tools/attempt.h"
+#include "tools/config_snapshot.h"
+#include "tools/config_source.h"
+#include "tools/gpu_roster.h"
+#include "tools/run_dir_state.h"
+#include "tools/streams.h"
 
 namespace spire::tool {
 
@@ -54,8 +54,8 @@ class Supervisor {
 
   int run() {
     for (;;) {
-      Generation generation(words(), gpus_.choice().variables, ranks_, signals_);
-      GenerationEnd end = generation.wait(kGraceSeconds);
+      Attempt generation(words(), gpus_.choice().variables, ranks_, signals_);
+      AttemptEnd end = generation.wait(kGraceSeconds);
       if (end.at_once) return 128 + SIGINT;
       Outcome outcome = judge(end.ends);
       if (!outcome.restartable) return outcome.code;
@@ -168,9 +168,9 @@ class Supervisor {
 
   const Arguments& arguments_;
   const RunConfig& config_;
-  HeldSignals signals_;
-  PinnedConfig pinned_;
-  RunTraces traces_;
+  BlockedSignals signals_;
+  ConfigSnapshot pinned_;
+  RunDirState traces_;
   RankPlace place_;  // as it was before the first start, where a GPU may be lost
   GpuRoster gpus_;
   int ranks_ = 0;  // of the next generation; 0: one process without a rank

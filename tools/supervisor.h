@@ -1,10 +1,10 @@
 // The program starts the processes of a run itself, and starts them again when they fail:
 // --processes and --max-restarts.
 #pragma once
-#include <spire/config/load.h>
-#include <spire/process/launch.h>
+#include <spire/launch.h>
+#include <spire/load_config.h>
 
-#include "arguments.h"
+#include "tools/arguments.h"
 
 namespace spire::tool {
 

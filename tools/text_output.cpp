@@ -1,19 +1,20 @@
-#include "text_output.h"
-
-#include <fcntl.h>
-#include <poll.h>
-#include <spire/base/error.h>
-#include <spire/base/regular_file.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "tools/text_output.h"
 
 #include <cerrno>
 #include <charconv>
 #include <climits>
 #include <cstring>
 #include <filesystem>
+#include <sys/stat.h>
 
-#include "streams.h"
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <spire/error.h>
+
+#include "engine/base/regular_file.h"
+#include "tools/streams.h"
 
 namespace spire::tool {
 
@@ -21,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int most_links = 40;  // as the system has it
+constexpr int max_links = 40;  // as the system has it
 
 [[noreturn]] void refuse(const std::string& to, const std::string& what) {
   fail(Category::config, "--to {}: {}", to, what);
@@ -51,7 +52,7 @@ Target follow(const std::string& to) {
   for (int links = 0; !target.descriptor; ++links) {
     std::error_code error;
     if (!fs::is_symlink(target.path, error)) return target;
-    if (links == most_links) refuse(to, "too many links, one behind the other");
+    if (links == max_links) refuse(to, "too many links, one behind the other");
     target.path = target.path.parent_path() / fs::read_symlink(target.path);
     target.descriptor = descriptor_of(target.path.lexically_normal());
     if (!target.descriptor && !is_there(target.path))

@@ -1,10 +1,10 @@
 // Where the text that a command makes goes: stdout, a file, or something that takes a stream.
 #pragma once
-#include <spire/base/atomic_file.h>
-
 #include <atomic>
 #include <optional>
 #include <string>
+
+#include "engine/base/atomic_file.h"
 
 namespace spire::tool {
 

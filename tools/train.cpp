@@ -1,21 +1,21 @@
 // trainer train: trains a model as its config says. Results go to stdout, progress to stderr.
-#include <spire/base/error.h>
-#include <spire/config/text.h>
-#include <spire/device/topology.h>
-#include <spire/train/run.h>
-
 #include <unistd.h>
 
-#include "commands.h"
-#include "config_source.h"
-#include "console.h"
-#include "dataset_verify.h"
-#include "named_run.h"
-#include "phase_hook.h"
-#include "pinned_config.h"
-#include "signals.h"
-#include "streams.h"
-#include "supervisor.h"
+#include <spire/error.h>
+#include <spire/train.h>
+
+#include "engine/config/text.h"
+#include "engine/device/topology.h"
+#include "tools/commands.h"
+#include "tools/config_snapshot.h"
+#include "tools/config_source.h"
+#include "tools/console.h"
+#include "tools/dataset_verify.h"
+#include "tools/named_run.h"
+#include "tools/phase_hook.h"
+#include "tools/signals.h"
+#include "tools/streams.h"
+#include "tools/supervisor.h"
 
 namespace spire::tool {
 
@@ -55,7 +55,7 @@ std::unique_ptr<World> join(const Launch& launch, const RunConfig& config) {
   if (launch.size == 1) return nullptr;
   return join_world(launch, {.start_seconds = config.timeouts.start,
                              .cores = discover_topology().cores,
-                             .abandon = end_process});
+                             .on_hang = end_process});
 }
 
 // Each failure is told once: by the rank it began on, and by rank 0.
@@ -82,10 +82,10 @@ int train_here(const Arguments& arguments, const ResolvedConfig& resolved) {
   std::unique_ptr<World> world = join(launch, config);
   auto observer = leads ? make_observers(arguments, config) : std::make_unique<Observer>();
   for (const std::string& warning : resolved.warnings)
-    if (!warning.starts_with(PinnedConfig::folder)) observer->on_warning(warning);
+    if (!warning.starts_with(ConfigSnapshot::folder)) observer->on_warning(warning);
   RunOptions options = run_options(arguments, resolved, signals);
   options.world = world.get();
-  options.abandon = end_process;
+  options.on_hang = end_process;
   try {
     return exit_code(train(config, options, *observer), leads);
   } catch (const Error& error) {

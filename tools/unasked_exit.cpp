@@ -1,13 +1,14 @@
-#include "unasked_exit.h"
-
-#include <spire/base/error.h>
-#include <spire/base/system_limits.h>
-#include <unistd.h>
+#include "tools/unasked_exit.h"
 
 #include <atomic>
 #include <cstdlib>
 
-#include "streams.h"
+#include <unistd.h>
+
+#include <spire/error.h>
+
+#include "engine/base/system_limits.h"
+#include "tools/streams.h"
 
 namespace spire::tool {
 

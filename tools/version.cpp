@@ -1,11 +1,12 @@
 // trainer version [--verbose]
 #include <gnu/libc-version.h>
-#include <spire/base/error.h>
+
+#include <spire/error.h>
 
 #include "build_info.h"
-#include "commands.h"
-#include "gpu_versions.h"
-#include "streams.h"
+#include "tools/commands.h"
+#include "tools/gpu_versions.h"
+#include "tools/streams.h"
 
 namespace spire::tool {
 

@@ -1,12 +1,13 @@
-#include "work_line.h"
-
-#include <fmt/format.h>
-#include <spire/observe/units.h>
+#include "tools/work_line.h"
 
 #include <algorithm>
 #include <ostream>
 #include <string_view>
 #include <utility>
+
+#include <fmt/format.h>
+
+#include "engine/observe/units.h"
 
 namespace spire::tool {
 

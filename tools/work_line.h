@@ -1,12 +1,12 @@
 // How far a long piece of work is, on stderr.
 #pragma once
-#include <spire/data/convert.h>
-#include <spire/observe/terminal.h>
-
 #include <chrono>
 #include <iosfwd>
 #include <optional>
 #include <string>
+
+#include "engine/data/convert/convert.h"
+#include "engine/observe/terminal.h"
 
 namespace spire::tool {
 

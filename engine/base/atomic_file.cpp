@@ -1,14 +1,16 @@
-#include <fcntl.h>
-#include <spire/base/atomic_file.h>
-#include <spire/base/lasting_error.h>
-#include <spire/base/regular_file.h>
-#include <spire/base/system_limits.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "engine/base/atomic_file.h"
 
 #include <cerrno>
 #include <cstdio>
+#include <sys/stat.h>
 #include <utility>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "engine/base/lasting_error.h"
+#include "engine/base/regular_file.h"
+#include "engine/base/system_limits.h"
 
 namespace spire {
 namespace {

@@ -1,13 +1,13 @@
 // Files that are either whole or not there, whatever kills the process or the machine.
 #pragma once
-#include <spire/base/error.h>
-#include <sys/types.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <sys/types.h>
+
+#include <spire/error.h>
 
 namespace spire {
 

@@ -1,4 +1,4 @@
-#include <spire/base/cgroup.h>
+#include "engine/base/cgroup.h"
 
 #include <fstream>
 #include <sstream>

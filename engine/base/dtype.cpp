@@ -1,9 +1,9 @@
-#include <spire/base/dtype.h>
+#include "engine/base/dtype.h"
 
 #include <algorithm>
 #include <array>
 
-#include <spire/base/error.h>
+#include <spire/error.h>
 
 namespace spire {
 namespace {

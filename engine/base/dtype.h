@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include <spire/base/host_device.h>
+#include "engine/base/host_device.h"
 
 namespace spire {
 

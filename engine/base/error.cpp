@@ -1,7 +1,7 @@
-#include <spire/base/error.h>
-
 #include <new>
 #include <system_error>
+
+#include <spire/error.h>
 
 namespace spire {
 

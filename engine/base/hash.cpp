@@ -1,9 +1,9 @@
-#include <spire/base/hash.h>
+#include "engine/base/hash.h"
+
+#include <new>
 
 #include <fmt/format.h>
 #include <xxhash.h>
-
-#include <new>
 
 namespace spire {
 

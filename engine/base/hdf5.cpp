@@ -1,11 +1,13 @@
-#include <spire/base/error.h>
-#include <spire/base/hdf5.h>
-#include <spire/base/regular_file.h>
-#include <spire/base/system_limits.h>
+#include "engine/base/hdf5.h"
 
 #include <cerrno>
 #include <cstdlib>
 #include <string_view>
+
+#include <spire/error.h>
+
+#include "engine/base/regular_file.h"
+#include "engine/base/system_limits.h"
 
 namespace spire::h5 {
 namespace {

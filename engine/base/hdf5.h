@@ -2,12 +2,13 @@
 // call is checked; a failed one is Error(checkpoint) with HDF5's own reason, which the data floor
 // turns into Error(data); where this process may open no further file it is Error(device).
 #pragma once
-#include <hdf5.h>
-#include <spire/base/error.h>
-
 #include <mutex>
 #include <string>
 #include <utility>
+
+#include <hdf5.h>
+
+#include <spire/error.h>
 
 namespace spire::h5 {
 

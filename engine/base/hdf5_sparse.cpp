@@ -1,5 +1,5 @@
 // The driver by which libhdf5 writes into a SparseFile, as its built-in "core" does into a buffer.
-#include <spire/base/hdf5_sparse.h>
+#include "engine/base/hdf5_sparse.h"
 
 #include <algorithm>
 #include <cstring>

@@ -2,11 +2,11 @@
 // the file and no values yet takes none. So a large file can be laid out first, and its values be
 // written to the disk by somebody else, at the places that H5Dget_offset tells.
 #pragma once
-#include <spire/base/hdf5.h>
-
 #include <cstdint>
 #include <map>
 #include <string>
+
+#include "engine/base/hdf5.h"
 
 namespace spire::h5 {
 

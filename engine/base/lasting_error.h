@@ -1,6 +1,6 @@
 // Failures that trying again does not mend.
 #pragma once
-#include <spire/base/error.h>
+#include <spire/error.h>
 
 namespace spire {
 

@@ -1,5 +1,4 @@
-#include <fmt/format.h>
-#include <spire/base/message_words.h>
+#include "engine/base/message_words.h"
 
 #include <algorithm>
 #include <cctype>
@@ -7,6 +6,8 @@
 #include <limits>
 #include <numeric>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace spire {
 

@@ -1,12 +1,14 @@
-#include <fcntl.h>
-#include <spire/base/read_file.h>
-#include <spire/base/regular_file.h>
-#include <spire/base/system_limits.h>
-#include <unistd.h>
+#include "engine/base/read_file.h"
 
 #include <cerrno>
 #include <memory>
 #include <span>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "engine/base/regular_file.h"
+#include "engine/base/system_limits.h"
 
 namespace spire {
 namespace {
@@ -22,7 +24,7 @@ namespace fs = std::filesystem;
 
 // Reads to the end by `read_some`, which fills a block or returns less at the end.
 template <typename Read>
-std::string read_to_end(const fs::path& path, Category category, size_t most_bytes,
+std::string read_to_end(const fs::path& path, Category category, size_t max_bytes,
                         const Read& read_some) {
   constexpr size_t block = 64 << 10;
   std::string text;
@@ -31,8 +33,8 @@ std::string read_to_end(const fs::path& path, Category category, size_t most_byt
     text.resize(before + block);
     size_t count = read_some(std::as_writable_bytes(std::span(text)).subspan(before));
     text.resize(before + count);
-    if (text.size() > most_bytes)
-      fail(category, "{}: is larger than {} bytes; name a smaller file", path.string(), most_bytes);
+    if (text.size() > max_bytes)
+      fail(category, "{}: is larger than {} bytes; name a smaller file", path.string(), max_bytes);
     if (count == 0) return text;
   }
 }
@@ -40,16 +42,15 @@ std::string read_to_end(const fs::path& path, Category category, size_t most_byt
 }  // namespace
 
 std::optional<std::string> read_file_if_there(const fs::path& path, Category category,
-                                              size_t most_bytes) {
+                                              size_t max_bytes) {
   auto file = RegularFile::if_there(path, category);
   if (!file) return std::nullopt;
-  return read_to_end(path, category, most_bytes,
+  return read_to_end(path, category, max_bytes,
                      [&](std::span<std::byte> out) { return file->read(out); });
 }
 
-std::string read_stream(int descriptor, const fs::path& name, Category category,
-                        size_t most_bytes) {
-  return read_to_end(name, category, most_bytes, [&](std::span<std::byte> out) {
+std::string read_stream(int descriptor, const fs::path& name, Category category, size_t max_bytes) {
+  return read_to_end(name, category, max_bytes, [&](std::span<std::byte> out) {
     ssize_t count = 0;
     do {
       count = ::read(descriptor, out.data(), out.size());
@@ -59,11 +60,11 @@ std::string read_stream(int descriptor, const fs::path& name, Category category,
   });
 }
 
-std::string read_stream(const fs::path& path, Category category, size_t most_bytes) {
+std::string read_stream(const fs::path& path, Category category, size_t max_bytes) {
   int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) cannot_read(category, path);
   std::unique_ptr<int, void (*)(int*)> closing(&descriptor, [](int* file) { ::close(*file); });
-  return read_stream(descriptor, path, category, most_bytes);
+  return read_stream(descriptor, path, category, max_bytes);
 }
 
 std::vector<fs::path> list_folder(const fs::path& folder, Category category) {

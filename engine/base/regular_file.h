@@ -1,15 +1,15 @@
 // Opening files that have to be regular ones. A FIFO is never waited for, and a device or socket
 // never opened: what they would do is not what was asked for.
 #pragma once
-#include <spire/base/error.h>
-#include <sys/types.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <sys/types.h>
+
+#include <spire/error.h>
 
 namespace spire {
 

@@ -1,10 +1,10 @@
-#include <spire/base/shape.h>
-
-#include <fmt/ranges.h>
+#include "engine/base/shape.h"
 
 #include <algorithm>
 
-#include <spire/base/error.h>
+#include <fmt/ranges.h>
+
+#include <spire/error.h>
 
 namespace spire {
 

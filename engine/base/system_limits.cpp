@@ -1,6 +1,4 @@
-#include <spire/base/cgroup.h>
-#include <spire/base/system_limits.h>
-#include <sys/resource.h>
+#include "engine/base/system_limits.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -8,6 +6,9 @@
 #include <cstring>
 #include <fstream>
 #include <optional>
+#include <sys/resource.h>
+
+#include "engine/base/cgroup.h"
 
 namespace spire {
 namespace {
@@ -22,7 +23,7 @@ std::string limit_text(int resource) {
 }
 
 // The smallest pids.max; nothing: none, or "max".
-std::optional<int64_t> most_pids() {
+std::optional<int64_t> max_pids() {
   std::optional<int64_t> least;
   for_each_cgroup("/", "pids", [&](const fs::path& group, CgroupVersion) {
     std::ifstream file(group / "pids.max");
@@ -50,7 +51,7 @@ Category category_of(int error, Category other) {
 std::string thread_limits() {
   std::string text = fmt::format("this user may have {} threads and processes (ulimit -u)",
                                  limit_text(RLIMIT_NPROC));
-  if (auto pids = most_pids()) text += fmt::format(", this cgroup {} (pids.max)", *pids);
+  if (auto pids = max_pids()) text += fmt::format(", this cgroup {} (pids.max)", *pids);
   rlimit memory = {};
   if (getrlimit(RLIMIT_AS, &memory) == 0 && memory.rlim_cur != RLIM_INFINITY)
     text += fmt::format(", this process {} KiB of addresses (ulimit -v)", memory.rlim_cur >> 10);

@@ -2,9 +2,9 @@
 // and how it is raised. Whoever has no file or no thread left must not read "Too many open files"
 // and look at the file.
 #pragma once
-#include <spire/base/error.h>
-
 #include <string>
+
+#include <spire/error.h>
 
 namespace spire {
 

@@ -1,17 +1,19 @@
-#include <spire/base/error.h>
-#include <spire/base/system_limits.h>
-#include <spire/base/thread.h>
-
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <unistd.h>
+#include "engine/base/thread.h"
 
 #include <chrono>
 #include <latch>
 #include <memory>
 #include <system_error>
 #include <utility>
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <spire/error.h>
+
+#include "engine/base/system_limits.h"
 
 namespace spire {
 namespace {

@@ -1,6 +1,6 @@
-#include <spire/collective/accumulate.h>
+#include "engine/collective/accumulate.h"
 
-namespace spire {
+namespace spire::inline collective {
 
 void add_floats(float* __restrict into, const float* __restrict from, int64_t count) {
   for (int64_t i = 0; i < count; ++i) into[i] += from[i];
@@ -22,4 +22,4 @@ double sum_of_squares(const float* values, int64_t count) {
   return sum;
 }
 
-}  // namespace spire
+}  // namespace spire::inline collective

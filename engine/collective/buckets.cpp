@@ -1,11 +1,12 @@
-#include <spire/collective/buckets.h>
+#include "engine/collective/buckets.h"
 
 #include <algorithm>
 
-#include <spire/base/error.h>
-#include <spire/collective/tree.h>
+#include <spire/error.h>
 
-namespace spire {
+#include "engine/collective/tree.h"
+
+namespace spire::inline collective {
 namespace {
 
 constexpr int64_t chunk = TreeSum::chunk;
@@ -35,4 +36,4 @@ FloatRange share_of(FloatRange bucket, int begin, int end, int count) {
   return {cut(begin), cut(end)};
 }
 
-}  // namespace spire
+}  // namespace spire::inline collective

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace spire {
+namespace spire::inline collective {
 
 struct FloatRange {
   int64_t begin = 0, end = 0;  // in floats
@@ -26,4 +26,4 @@ std::vector<FloatRange> make_buckets(int64_t total, int64_t first, int64_t float
 // by at most one chunk.
 FloatRange share_of(FloatRange bucket, int begin, int end, int count);
 
-}  // namespace spire
+}  // namespace spire::inline collective

@@ -1,11 +1,11 @@
-#include <spire/collective/gradient_reduction.h>
+#include "engine/collective/gradient_reduction.h"
 
 #include <algorithm>
 
-#include <spire/base/thread.h>
-#include <spire/device/barrier.h>
+#include "engine/base/thread.h"
+#include "engine/device/barrier.h"
 
-namespace spire {
+namespace spire::inline collective {
 namespace {
 
 constexpr uint32_t released = 1u << 30;  // added to a count of lanes: nobody waits for it any more
@@ -45,13 +45,13 @@ const NodeBuffer* GradientReduction::leaf_on(DeviceId device, const Leaves& leav
   return found == leaves.end() ? nullptr : *found;
 }
 
-int64_t GradientReduction::floats(const RankExchange::Options& options) {
+int64_t GradientReduction::floats(const BucketReducer::Options& options) {
   return options.buckets.empty() ? 0 : options.buckets.back().end;
 }
 
-size_t GradientReduction::exchange_bytes(const RankExchange::Options& options, int rank,
+size_t GradientReduction::exchange_bytes(const BucketReducer::Options& options, int rank,
                                          const std::vector<NodeBuffer>& buffers, DeviceId device) {
-  size_t bytes = RankExchange::staging_bytes(options, rank);
+  size_t bytes = BucketReducer::staging_bytes(options, rank);
   for (TowerRange node : options.ranks.towers[static_cast<size_t>(rank)]) {
     if (!leaf_on(device, leaves_of(node, buffers)))
       bytes += static_cast<size_t>(floats(options)) * sizeof(float);
@@ -70,7 +70,7 @@ float* GradientReduction::place_of(const Leaves& leaves, bool exchanged) {
 }
 
 GradientReduction::GradientReduction(const Options& options, const std::vector<NodeBuffer>& buffers,
-                                     DeviceExchange* exchange, PhaseBoard& board)
+                                     Communicator* exchange, ThreadStatus& board)
     : options_(options), board_(board), lanes_(options.streams.size()) {
   const auto& ranks = options_.exchange;
   bool exchanged = exchange && exchange->size() > 1;
@@ -95,7 +95,7 @@ GradientReduction::GradientReduction(const Options& options, const std::vector<N
   if (exchanged) make_exchange(*exchange);
 }
 
-void GradientReduction::make_exchange(DeviceExchange& exchange) {
+void GradientReduction::make_exchange(Communicator& exchange) {
   for (Lane& lane : lanes_) {
     for (size_t b = 0; b < buckets().size(); ++b) lane.share.push_back(lane.stream->make_event());
   }
@@ -252,4 +252,4 @@ void GradientReduction::exchange_step() {
   exchange_stream_->record(*exchange_end_);
 }
 
-}  // namespace spire
+}  // namespace spire::inline collective

@@ -2,7 +2,7 @@
 // work: a lane that has completed a bucket says so, and whenever it passes the end of a bucket it
 // adds up its own share of those buckets that all lanes have completed. No lane ever waits for that
 // before its towers are done. With more than one member a thread of its own then exchanges each
-// bucket with the others (rank_exchange.h), on a stream of one of the lanes' devices.
+// bucket with the others (bucket_reducer.h), on a stream of one of the lanes' devices.
 //
 // On GPUs "has completed" is a point in a lane's stream: whoever adds up a bucket lets its own
 // stream wait for those of the others. All buffers lie where the devices of all lanes reach them.
@@ -18,11 +18,11 @@
 #include <thread>
 #include <vector>
 
-#include <spire/collective/lane_arithmetic.h>
-#include <spire/collective/rank_exchange.h>
-#include <spire/collective/slice_exchange.h>
+#include "engine/collective/bucket_reducer.h"
+#include "engine/collective/lane_arithmetic.h"
+#include "engine/collective/shard_exchange.h"
 
-namespace spire {
+namespace spire::inline collective {
 
 // The sum over `node` that a lane leaves in `data` (whole gradient buffer).
 struct NodeBuffer {
@@ -34,7 +34,7 @@ struct NodeBuffer {
 class GradientReduction {
  public:
   struct Options {
-    RankExchange::Options exchange;
+    BucketReducer::Options exchange;
     MemoryPool* memory = nullptr;  // of the device whose memory is exchanged; outlives this
     int64_t trained = 0;           // the norm is that of [0, trained); running statistics follow
     // One a chunk of TreeSum::chunk floats of [0, trained): where the fp64 sums of squares go, in
@@ -51,14 +51,14 @@ class GradientReduction {
   };
   // buffers: of this member's lanes, in tower order. exchange: null or of one member: none.
   GradientReduction(const Options& options, const std::vector<NodeBuffer>& buffers,
-                    DeviceExchange* exchange, PhaseBoard& board);
+                    Communicator* exchange, ThreadStatus& board);
   ~GradientReduction();
 
   // Nodes of the tree that a member with these towers has the sums of.
   static std::vector<TowerRange> member_nodes(Reduction order, int towers, TowerRange range);
 
   // What the exchange of such a member will allocate; buffers: their data does not matter.
-  static size_t exchange_bytes(const RankExchange::Options& options, int rank,
+  static size_t exchange_bytes(const BucketReducer::Options& options, int rank,
                                const std::vector<NodeBuffer>& buffers, DeviceId device);
 
   void begin_step();
@@ -85,7 +85,7 @@ class GradientReduction {
   using Leaves = std::vector<const NodeBuffer*>;
   static Leaves leaves_of(TowerRange node, const std::vector<NodeBuffer>& buffers);
   static const NodeBuffer* leaf_on(DeviceId device, const Leaves& leaves);
-  static int64_t floats(const RankExchange::Options& options);
+  static int64_t floats(const BucketReducer::Options& options);
   float* place_of(const Leaves& leaves, bool exchanged);
   void sum_shares(int lane, size_t until, bool wait);
   template <typename Point>
@@ -93,13 +93,13 @@ class GradientReduction {
   void sum_share(int lane, size_t bucket);
   void square(LaneArithmetic& arithmetic, FloatRange range);
   void bucket_summed(size_t bucket);
-  void make_exchange(DeviceExchange& exchange);
+  void make_exchange(Communicator& exchange);
   void run_exchange();
   int thread_row() const { return options_.thread_row; }
   void exchange_step();
 
   Options options_;
-  PhaseBoard& board_;
+  ThreadStatus& board_;
   std::vector<std::unique_ptr<DeviceMemory>> staged_;  // sums of which no leaf can be exchanged
   std::vector<MemberNode> nodes_;
   struct alignas(64) Lane {
@@ -119,8 +119,8 @@ class GradientReduction {
   // Of the exchange thread:
   std::unique_ptr<Stream> exchange_stream_;
   std::unique_ptr<LaneArithmetic> exchange_arithmetic_;
-  std::optional<RankExchange> exchange_;
-  std::optional<SliceExchange> squares_exchange_;
+  std::optional<BucketReducer> exchange_;
+  std::optional<ShardExchange> squares_exchange_;
   std::unique_ptr<Event> exchange_end_;
   std::atomic<uint32_t> generation_{0};  // of steps; the exchange thread waits for it
   std::atomic<uint32_t> exchanged_{0};   // 1 when the thread is done with the step's buckets
@@ -129,4 +129,4 @@ class GradientReduction {
   std::jthread thread_;
 };
 
-}  // namespace spire
+}  // namespace spire::inline collective

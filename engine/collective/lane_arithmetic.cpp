@@ -1,11 +1,11 @@
-#include <spire/collective/lane_arithmetic.h>
+#include "engine/collective/lane_arithmetic.h"
 
 #include <algorithm>
 #include <vector>
 
-#include <spire/collective/accumulate.h>
+#include "engine/collective/accumulate.h"
 
-namespace spire {
+namespace spire::inline collective {
 namespace {
 
 template <typename Body>
@@ -69,4 +69,4 @@ std::unique_ptr<LaneArithmetic> make_lane_arithmetic(Stream& stream, int depth) 
   return std::make_unique<HostArithmetic>(depth);
 }
 
-}  // namespace spire
+}  // namespace spire::inline collective

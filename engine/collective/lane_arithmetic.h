@@ -3,11 +3,11 @@
 #pragma once
 #include <memory>
 
-#include <spire/collective/buckets.h>
-#include <spire/collective/tree.h>
-#include <spire/device/stream.h>
+#include "engine/collective/buckets.h"
+#include "engine/collective/tree.h"
+#include "engine/device/stream.h"
 
-namespace spire {
+namespace spire::inline collective {
 
 // Buffers are addressed by their first float; all lie in memory that the device reaches. Allocates
 // nothing once made.
@@ -38,4 +38,4 @@ class LaneArithmetic {
 std::unique_ptr<LaneArithmetic> make_lane_arithmetic(Stream& stream, int depth);
 std::unique_ptr<LaneArithmetic> make_cuda_lane_arithmetic(Stream& stream, int depth);
 
-}  // namespace spire
+}  // namespace spire::inline collective

@@ -1,13 +1,14 @@
 // Sums of gradients on a GPU. Additions are those of the CPU, in the same order: the same bits.
-#include <spire/base/error.h>
-#include <spire/collective/lane_arithmetic.h>
-#include <spire/device/cuda_block.h>
-#include <spire/device/cuda_launch.h>
-#include <spire/device/cuda_pack.h>
-
 #include <algorithm>
 
-namespace spire {
+#include <spire/error.h>
+
+#include "engine/collective/lane_arithmetic.h"
+#include "engine/device/cuda_block.h"
+#include "engine/device/cuda_launch.h"
+#include "engine/device/cuda_pack.h"
+
+namespace spire::inline collective {
 namespace {
 
 constexpr int threads = 256;
@@ -192,4 +193,4 @@ std::unique_ptr<LaneArithmetic> make_cuda_lane_arithmetic(Stream& stream, int) {
   return std::make_unique<CudaArithmetic>(stream);
 }
 
-}  // namespace spire
+}  // namespace spire::inline collective

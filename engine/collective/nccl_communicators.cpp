@@ -1,11 +1,11 @@
-#include <spire/collective/nccl_communicators.h>
+#include "engine/collective/nccl_communicators.h"
 
 #include <cstring>
 
-#include <spire/device/cuda_error.h>
-#include <spire/process/pauses.h>
+#include "engine/device/cuda_error.h"
+#include "engine/process/backoff.h"
 
-namespace spire {
+namespace spire::inline collective {
 namespace {
 
 // Rank 0's name for the communicators reaches all processes.
@@ -41,7 +41,7 @@ ncclResult_t NcclCommunicator::begin(const ncclUniqueId& id, int size) {
 
 // Returns when the call is through. REQUIRES: mutex_ is not held.
 void NcclCommunicator::finish(ncclResult_t code, const char* call) {
-  for (Pauses pauses; code == ncclInProgress; pauses.pause()) {
+  for (Backoff pauses; code == ncclInProgress; pauses.pause()) {
     if (group_ && group_->interrupted()) lose("interrupted because the run has failed");
     std::lock_guard lock(mutex_);
     expect_usable();
@@ -149,4 +149,4 @@ void NcclCommunicators::abort() noexcept {
   for (auto& communicator : all_) communicator->abort();
 }
 
-}  // namespace spire
+}  // namespace spire::inline collective

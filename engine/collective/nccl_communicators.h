@@ -5,8 +5,6 @@
 // Each is used by a thread of its own, so that no call waits for one that the same thread would
 // make later. They are set up, closed and aborted together.
 #pragma once
-#include <nccl.h>
-
 #include <map>
 #include <memory>
 #include <mutex>
@@ -14,10 +12,12 @@
 #include <string>
 #include <vector>
 
-#include <spire/collective/device_exchange.h>
-#include <spire/device/cuda_current.h>
+#include <nccl.h>
 
-namespace spire {
+#include "engine/collective/communicator.h"
+#include "engine/device/cuda_current.h"
+
+namespace spire::inline collective {
 
 class NcclCommunicator {
  public:
@@ -42,7 +42,7 @@ class NcclCommunicator {
   ncclResult_t begin(const ncclUniqueId& id, int size);
   void finish(ncclResult_t code, const char* call);
 
-  void check();  // as DeviceExchange's
+  void check();  // as Communicator's
   void abort() noexcept;
   void destroy() noexcept;  // behind ncclCommFinalize
 
@@ -82,4 +82,4 @@ class NcclCommunicators {
   std::vector<std::unique_ptr<NcclCommunicator>> all_;
 };
 
-}  // namespace spire
+}  // namespace spire::inline collective

@@ -1,11 +1,11 @@
 // Exchanges between GPUs by NCCL. (NCCL Developer Guide: "Point-to-point communication", "User
 // Buffer Registration".)
-#include <spire/collective/nccl_communicators.h>
+#include "engine/collective/nccl_communicators.h"
 
-namespace spire {
+namespace spire::inline collective {
 namespace {
 
-class NcclExchange final : public DeviceExchange {
+class NcclExchange final : public Communicator {
  public:
   // The i-th of the process's communicators, of `size` members in all.
   NcclExchange(std::shared_ptr<NcclCommunicators> communicators, size_t i, int size)
@@ -77,4 +77,4 @@ DeviceExchanges make_nccl_exchanges(ProcessGroup* group, std::span<const Exchang
   return exchanges;
 }
 
-}  // namespace spire
+}  // namespace spire::inline collective

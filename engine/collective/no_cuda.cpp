@@ -1,8 +1,9 @@
-#include <spire/collective/device_exchange.h>
-#include <spire/collective/lane_arithmetic.h>
-#include <spire/device/no_cuda.h>
+#include "engine/device/no_cuda.h"
 
-namespace spire {
+#include "engine/collective/communicator.h"
+#include "engine/collective/lane_arithmetic.h"
+
+namespace spire::inline collective {
 
 std::unique_ptr<LaneArithmetic> make_cuda_lane_arithmetic(Stream& stream, int) {
   refuse_cuda(stream.device().index);
@@ -12,4 +13,4 @@ DeviceExchanges make_nccl_exchanges(ProcessGroup*, std::span<const ExchangeEnd> 
   refuse_cuda(ends.front().device.index);
 }
 
-}  // namespace spire
+}  // namespace spire::inline collective

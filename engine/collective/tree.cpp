@@ -1,12 +1,12 @@
-#include <spire/collective/tree.h>
+#include "engine/collective/tree.h"
 
 #include <algorithm>
 #include <array>
 #include <bit>
 
-#include <spire/base/error.h>
+#include <spire/error.h>
 
-namespace spire {
+namespace spire::inline collective {
 
 int tree_split(TowerRange node) {
   auto size = static_cast<unsigned>(node.size());
@@ -168,4 +168,4 @@ double tree_sum(std::span<const double> per_tower) {
   return tree_sum(per_tower.first(split)) + tree_sum(per_tower.subspan(split));
 }
 
-}  // namespace spire
+}  // namespace spire::inline collective

@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
-#include <spire/base/host_device.h>
+#include "engine/base/host_device.h"
 
-namespace spire {
+namespace spire::inline collective {
 
 // Towers [begin, end): a node of the tree, or what a lane hosts.
 struct TowerRange {
@@ -106,4 +106,4 @@ SPIRE_HOST_DEVICE inline int additions_after(int tower, int towers) {
   return additions;
 }
 
-}  // namespace spire
+}  // namespace spire::inline collective

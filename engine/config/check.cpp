@@ -1,11 +1,13 @@
-#include <spire/base/error.h>
-#include <spire/base/message_words.h>
-#include <spire/config/check.h>
-#include <spire/config/value.h>
+#include "engine/config/check.h"
 
 #include <algorithm>
 
-namespace spire {
+#include <spire/error.h>
+
+#include "engine/base/message_words.h"
+#include "engine/config/value.h"
+
+namespace spire::inline config {
 
 namespace {
 
@@ -163,4 +165,4 @@ void settle_batch(RunConfig& config, int64_t default_towers) {
   if (!conflict.empty()) fail(Category::config, "global_batch: {}", conflict);
 }
 
-}  // namespace spire
+}  // namespace spire::inline config

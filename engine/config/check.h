@@ -1,8 +1,8 @@
 // What no field can say alone: keys that must agree with each other.
 #pragma once
-#include <spire/config/run_config.h>
+#include <spire/run_config.h>
 
-namespace spire {
+namespace spire::inline config {
 
 struct Problem {
   std::string path;  // the key to look at
@@ -21,4 +21,4 @@ void check_config(RunConfig& config);
 // nothing.
 void settle_batch(RunConfig& config, int64_t default_towers);
 
-}  // namespace spire
+}  // namespace spire::inline config

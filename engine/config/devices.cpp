@@ -1,13 +1,15 @@
-#include <spire/base/error.h>
-#include <spire/base/message_words.h>
-#include <spire/config/devices.h>
-#include <spire/config/scalar.h>
+#include "engine/config/devices.h"
 
 #include <algorithm>
 #include <charconv>
 #include <optional>
 
-namespace spire {
+#include <spire/error.h>
+
+#include "engine/base/message_words.h"
+#include "engine/config/scalar.h"
+
+namespace spire::inline config {
 
 namespace {
 
@@ -105,4 +107,4 @@ void check_parameter_device(const std::string& device) {
        excerpt(device));
 }
 
-}  // namespace spire
+}  // namespace spire::inline config

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace spire {
+namespace spire::inline config {
 
 // Brings the value of `devices` to its plain form: {"auto"}, {"cuda"}, or a list of single devices
 // ({"cpu:0", "cpu:1"}, {"cuda:3"}). "cpu:1" and "cuda:1" name a device; "2xcpu" and "2xcuda" are
@@ -18,4 +18,4 @@ std::string devices_note(const std::vector<std::string>& devices);
 // auto, cpu, cpu:N or cuda:N; throws Error(config) otherwise.
 void check_parameter_device(const std::string& device);
 
-}  // namespace spire
+}  // namespace spire::inline config

@@ -1,10 +1,11 @@
-#include <spire/base/error.h>
-#include <spire/base/message_words.h>
-#include <spire/config/schema.h>
-
 #include <algorithm>
 
-namespace spire {
+#include <spire/error.h>
+
+#include "engine/base/message_words.h"
+#include "engine/config/schema.h"
+
+namespace spire::inline config {
 
 bool Range::contains(double value) const {
   return (low_open ? value > low : value >= low) && (high_open ? value < high : value <= high);
@@ -130,4 +131,4 @@ std::string nearest_key(std::string_view path) {
   return nearest(path, close);
 }
 
-}  // namespace spire
+}  // namespace spire::inline config

@@ -1,11 +1,13 @@
-#include <spire/base/error.h>
-#include <spire/config/help.h>
-#include <spire/config/layer_text.h>
-#include <spire/config/text.h>
+#include "engine/config/help.h"
 
 #include <algorithm>
 
-namespace spire {
+#include <spire/error.h>
+
+#include "engine/config/layer_text.h"
+#include "engine/config/text.h"
+
+namespace spire::inline config {
 
 namespace {
 
@@ -79,4 +81,4 @@ std::string config_help() {
   return text + "\n" + layer_help();
 }
 
-}  // namespace spire
+}  // namespace spire::inline config

@@ -1,9 +1,9 @@
 // --help-config: every key with type, default, range and meaning.
 #pragma once
-#include <spire/config/schema.h>
+#include "engine/config/schema.h"
 
-namespace spire {
+namespace spire::inline config {
 
 std::string config_help();
 
-}  // namespace spire
+}  // namespace spire::inline config

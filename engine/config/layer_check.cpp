@@ -1,11 +1,12 @@
-#include <spire/base/error.h>
-#include <spire/base/message_words.h>
-#include <spire/config/layer_types.h>
-#include <spire/config/scalar.h>
-
 #include <algorithm>
 
-namespace spire {
+#include <spire/error.h>
+
+#include "engine/base/message_words.h"
+#include "engine/config/layer_types.h"
+#include "engine/config/scalar.h"
+
+namespace spire::inline config {
 
 namespace {
 
@@ -135,4 +136,4 @@ std::string layer_path(std::string_view list, size_t index, std::string_view typ
   return type.empty() ? path : fmt::format("{}.{}", path, excerpt(type));
 }
 
-}  // namespace spire
+}  // namespace spire::inline config

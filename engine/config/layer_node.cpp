@@ -1,11 +1,12 @@
-#include <spire/base/message_words.h>
-#include <spire/config/layer_node.h>
-#include <spire/config/scalar.h>
+#include "engine/config/layer_node.h"
 
 #include <algorithm>
 #include <set>
 
-namespace spire {
+#include "engine/base/message_words.h"
+#include "engine/config/scalar.h"
+
+namespace spire::inline config {
 
 namespace {
 
@@ -212,4 +213,4 @@ std::vector<LayerConfig> read(const YAML::Node& node, const std::vector<LayerCon
   return layers;
 }
 
-}  // namespace spire
+}  // namespace spire::inline config

@@ -1,10 +1,11 @@
 // model.layers from YAML. Not installed: yaml-cpp stays inside this folder.
 #pragma once
-#include <spire/base/error.h>
-#include <spire/config/layer_types.h>
-#include <spire/config/node.h>
+#include <spire/error.h>
 
-namespace spire {
+#include "engine/config/layer_types.h"
+#include "engine/config/node.h"
+
+namespace spire::inline config {
 
 // Something wrong with a node inside a field's value.
 struct NodeProblem {
@@ -30,4 +31,4 @@ std::vector<std::pair<std::string, YAML::Mark>> layer_marks(const YAML::Node& li
 // Values that equal their defaults are left out. Throws NodeProblems with all that is wrong.
 std::vector<LayerConfig> read(const YAML::Node& node, const std::vector<LayerConfig>&);
 
-}  // namespace spire
+}  // namespace spire::inline config

@@ -1,8 +1,10 @@
-#include <spire/base/error.h>
-#include <spire/config/layer_text.h>
-#include <spire/config/text.h>
+#include "engine/config/layer_text.h"
 
-namespace spire {
+#include <spire/error.h>
+
+#include "engine/config/text.h"
+
+namespace spire::inline config {
 
 namespace {
 
@@ -119,4 +121,4 @@ std::string layer_help() {
   return help;
 }
 
-}  // namespace spire
+}  // namespace spire::inline config

@@ -1,8 +1,8 @@
 // Layers as YAML, and the list of layer types.
 #pragma once
-#include <spire/config/layer_types.h>
+#include "engine/config/layer_types.h"
 
-namespace spire {
+namespace spire::inline config {
 
 // In one line: "[{conv2d: {channels: 32}}, relu]".
 std::string layers_text(const std::vector<LayerConfig>& layers);
@@ -13,4 +13,4 @@ std::string layers_block(const std::vector<LayerConfig>& layers, size_t indent);
 // Every layer with its keys: defaults, what is allowed, one line of help each.
 std::string layer_help();
 
-}  // namespace spire
+}  // namespace spire::inline config

@@ -1,10 +1,12 @@
-#include <spire/base/error.h>
-#include <spire/config/layer_types.h>
-#include <spire/config/schema_parts.h>
+#include "engine/config/layer_types.h"
 
 #include <algorithm>
 
-namespace spire {
+#include <spire/error.h>
+
+#include "engine/config/schema_parts.h"
+
+namespace spire::inline config {
 
 namespace {
 
@@ -184,4 +186,4 @@ const std::vector<LayerType>& layer_types() {
   return types;
 }
 
-}  // namespace spire
+}  // namespace spire::inline config

@@ -1,10 +1,11 @@
 // The one table of layers that model.layers may list. Reading, checks, the echo and --help-config
 // are made from it; models/layers_model.cpp has a builder for each.
 #pragma once
-#include <spire/config/layer_config.h>
-#include <spire/config/schema.h>
+#include <spire/layer_config.h>
 
-namespace spire {
+#include "engine/config/schema.h"
+
+namespace spire::inline config {
 
 // What a key's value is. `extent` is one integer, or two: of height and of width.
 enum class LayerKind { boolean, integer, number, word, extent, integers };
@@ -56,4 +57,4 @@ std::string layer_path(std::string_view list, size_t index, std::string_view typ
 inline constexpr int64_t kMostLayers = 10000;  // of count_layers
 inline constexpr int kDeepestLayers = 16;      // lists inside lists
 
-}  // namespace spire
+}  // namespace spire::inline config

@@ -1,17 +1,19 @@
-#include <spire/base/error.h>
-#include <spire/base/message_words.h>
-#include <spire/base/read_file.h>
-#include <spire/config/check.h>
-#include <spire/config/layer_node.h>
-#include <spire/config/load.h>
-#include <spire/config/scalar.h>
-#include <spire/config/text.h>
-#include <spire/config/value.h>
-#include <yaml-cpp/eventhandler.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <sstream>
+
+#include <yaml-cpp/eventhandler.h>
+
+#include <spire/error.h>
+#include <spire/load_config.h>
+
+#include "engine/base/message_words.h"
+#include "engine/base/read_file.h"
+#include "engine/config/check.h"
+#include "engine/config/layer_node.h"
+#include "engine/config/scalar.h"
+#include "engine/config/text.h"
+#include "engine/config/value.h"
 
 namespace spire {
 

@@ -1,14 +1,15 @@
-#include <spire/config/memory_limit.h>
+#include "engine/config/memory_limit.h"
 
 #include <array>
 #include <cmath>
 #include <limits>
 #include <utility>
 
-#include <spire/base/error.h>
-#include <spire/config/scalar.h>
+#include <spire/error.h>
 
-namespace spire {
+#include "engine/config/scalar.h"
+
+namespace spire::inline config {
 namespace {
 
 constexpr std::array<std::pair<std::string_view, double>, 9> units = {{
@@ -64,4 +65,4 @@ MemoryLimit parse_memory_limit(std::string_view text) {
        excerpt(text), forms);
 }
 
-}  // namespace spire
+}  // namespace spire::inline config

@@ -1,8 +1,10 @@
-#include <spire/base/error.h>
-#include <spire/config/node.h>
-#include <spire/config/scalar.h>
+#include "engine/config/node.h"
 
-namespace spire {
+#include <spire/error.h>
+
+#include "engine/config/scalar.h"
+
+namespace spire::inline config {
 
 namespace {
 
@@ -80,4 +82,4 @@ std::string describe(const YAML::Node& node) {
   return node.IsScalar() ? fmt::format("'{}'", excerpt(node.Scalar())) : "nothing";
 }
 
-}  // namespace spire
+}  // namespace spire::inline config

@@ -1,13 +1,13 @@
 // One YAML node as a value of a type, strictly. Not installed: yaml-cpp stays inside this folder.
 #pragma once
-#include <yaml-cpp/yaml.h>
-
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace spire {
+#include <yaml-cpp/yaml.h>
+
+namespace spire::inline config {
 
 // The text of a scalar; `expected` is for messages. Only words may be quoted: "5" is a string and
 // no number. Throws Error(config) without a place for anything else.
@@ -26,4 +26,4 @@ std::vector<std::string> read(const YAML::Node& node, const std::vector<std::str
 // "a list", "a map", "'text'": what the node is, for messages.
 std::string describe(const YAML::Node& node);
 
-}  // namespace spire
+}  // namespace spire::inline config

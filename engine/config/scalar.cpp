@@ -1,11 +1,13 @@
-#include <spire/base/error.h>
-#include <spire/base/message_words.h>
-#include <spire/config/scalar.h>
+#include "engine/config/scalar.h"
 
 #include <algorithm>
 #include <charconv>
 
-namespace spire {
+#include <spire/error.h>
+
+#include "engine/base/message_words.h"
+
+namespace spire::inline config {
 
 namespace {
 
@@ -105,4 +107,4 @@ std::string excerpt(std::string_view text) {
   return text.size() > kLongest ? shown + "..." : shown;
 }
 
-}  // namespace spire
+}  // namespace spire::inline config

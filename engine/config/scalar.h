@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace spire {
+namespace spire::inline config {
 
 int64_t parse_integer(std::string_view text);    // decimal digits, sign allowed
 uint64_t parse_unsigned(std::string_view text);  // decimal digits
@@ -19,4 +19,4 @@ std::string unknown_word(std::string_view word, const std::vector<std::string>& 
 // At most 60 characters of `text`, without control characters, for messages.
 std::string excerpt(std::string_view text);
 
-}  // namespace spire
+}  // namespace spire::inline config

@@ -1,9 +1,10 @@
-#include <spire/config/schema.h>
-#include <spire/config/schema_parts.h>
+#include "engine/config/schema.h"
 
 #include <algorithm>
 
-namespace spire {
+#include "engine/config/schema_parts.h"
+
+namespace spire::inline config {
 
 namespace {
 
@@ -25,4 +26,4 @@ const std::vector<Field>& schema() {
   return fields;
 }
 
-}  // namespace spire
+}  // namespace spire::inline config

@@ -1,13 +1,13 @@
 // The one table of config keys. Reading, --help-config, --print-config and the echo in a run
 // directory are all made from it, so that they cannot disagree.
 #pragma once
-#include <spire/config/run_config.h>
-
 #include <limits>
 #include <string_view>
 #include <variant>
 
-namespace spire {
+#include <spire/run_config.h>
+
+namespace spire::inline config {
 
 // Where a field's value lives in a RunConfig; its alternative is the field's type.
 using Slot = std::variant<bool*, int64_t*, uint64_t*, double*, std::string*,
@@ -68,4 +68,4 @@ std::string key_of_leaf(std::string_view leaf);
 std::string_view section_of(std::string_view path);
 std::string_view leaf_of(std::string_view path);
 
-}  // namespace spire
+}  // namespace spire::inline config

@@ -1,7 +1,7 @@
 // How training images differ from the stored ones.
-#include <spire/config/schema_parts.h>
+#include "engine/config/schema_parts.h"
 
-namespace spire::schema_parts {
+namespace spire::inline config::schema_parts {
 
 std::vector<Field> augment_fields() {
   const Use with_stored_images = stored_images();
@@ -56,4 +56,4 @@ std::vector<Field> augment_fields() {
   };
 }
 
-}  // namespace spire::schema_parts
+}  // namespace spire::inline config::schema_parts

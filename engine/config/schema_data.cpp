@@ -1,9 +1,9 @@
 // What it is trained on.
-#include <spire/config/schema_parts.h>
-
 #include <algorithm>
 
-namespace spire::schema_parts {
+#include "engine/config/schema_parts.h"
+
+namespace spire::inline config::schema_parts {
 
 namespace {
 
@@ -191,4 +191,4 @@ std::vector<Field> data_fields() {
   return fields;
 }
 
-}  // namespace spire::schema_parts
+}  // namespace spire::inline config::schema_parts

@@ -1,7 +1,7 @@
 // Datasets in HDF5 files and folders of images.
-#include <spire/config/schema_parts.h>
+#include "engine/config/schema_parts.h"
 
-namespace spire::schema_parts {
+namespace spire::inline config::schema_parts {
 
 std::vector<Field> file_fields() {
   const Use with_hdf5 = {"data.name", {"hdf5"}};
@@ -45,4 +45,4 @@ std::vector<Field> file_fields() {
   };
 }
 
-}  // namespace spire::schema_parts
+}  // namespace spire::inline config::schema_parts

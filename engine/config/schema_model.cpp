@@ -1,7 +1,7 @@
 // What is trained: the model and its loss.
-#include <spire/config/schema_parts.h>
+#include "engine/config/schema_parts.h"
 
-namespace spire::schema_parts {
+namespace spire::inline config::schema_parts {
 
 std::vector<Field> model_fields() {
   const Use with_dense = {"model.name", {"mlp", "cnn", "autoencoder"}};
@@ -123,4 +123,4 @@ std::vector<Field> loss_fields() {
   };
 }
 
-}  // namespace spire::schema_parts
+}  // namespace spire::inline config::schema_parts

@@ -1,10 +1,11 @@
 // How weights are updated.
-#include <spire/base/error.h>
-#include <spire/config/schema_parts.h>
-
 #include <algorithm>
 
-namespace spire::schema_parts {
+#include <spire/error.h>
+
+#include "engine/config/schema_parts.h"
+
+namespace spire::inline config::schema_parts {
 
 namespace {
 
@@ -192,4 +193,4 @@ std::vector<Field> schedule_fields() {
   };
 }
 
-}  // namespace spire::schema_parts
+}  // namespace spire::inline config::schema_parts

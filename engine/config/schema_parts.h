@@ -1,9 +1,9 @@
 // What the files of the table of config keys share: bounds, and the parts themselves. Private to
 // this folder.
 #pragma once
-#include <spire/config/schema.h>
+#include "engine/config/schema.h"
 
-namespace spire::schema_parts {
+namespace spire::inline config::schema_parts {
 
 using C = RunConfig;
 
@@ -38,4 +38,4 @@ std::vector<Field> schedule_fields();
 std::vector<Field> course_fields();
 std::vector<Field> record_fields();
 
-}  // namespace spire::schema_parts
+}  // namespace spire::inline config::schema_parts

@@ -1,9 +1,9 @@
 // How a step is made up, and on what it runs.
-#include <spire/config/devices.h>
-#include <spire/config/memory_limit.h>
-#include <spire/config/schema_parts.h>
+#include "engine/config/devices.h"
+#include "engine/config/memory_limit.h"
+#include "engine/config/schema_parts.h"
 
-namespace spire::schema_parts {
+namespace spire::inline config::schema_parts {
 
 namespace {
 
@@ -128,4 +128,4 @@ std::vector<Field> device_fields() {
   };
 }
 
-}  // namespace spire::schema_parts
+}  // namespace spire::inline config::schema_parts

@@ -1,12 +1,14 @@
-#include <spire/base/error.h>
-#include <spire/config/layer_text.h>
-#include <spire/config/text.h>
+#include "engine/config/text.h"
 
 #include <algorithm>
 #include <array>
 #include <functional>
 
-namespace spire {
+#include <spire/error.h>
+
+#include "engine/config/layer_text.h"
+
+namespace spire::inline config {
 
 namespace {
 
@@ -147,4 +149,4 @@ std::string to_annotated_yaml(const ResolvedConfig& resolved) {
   });
 }
 
-}  // namespace spire
+}  // namespace spire::inline config

@@ -1,9 +1,10 @@
 // A config as text again, for people and for the run directory.
 #pragma once
-#include <spire/config/load.h>
-#include <spire/config/schema.h>
+#include <spire/load_config.h>
 
-namespace spire {
+#include "engine/config/schema.h"
+
+namespace spire::inline config {
 
 // Every key with its value; parse_config of it gives the same config. `but`: keys that are left
 // out.
@@ -18,4 +19,4 @@ std::string yaml_word(const std::string& word);
 // A field's value as one line of YAML: "0.1", "[64, 32]", "null".
 std::string value_text(const Field& field, const RunConfig& config);
 
-}  // namespace spire
+}  // namespace spire::inline config

@@ -1,12 +1,14 @@
-#include <spire/base/error.h>
-#include <spire/base/message_words.h>
-#include <spire/config/layer_node.h>
-#include <spire/config/scalar.h>
-#include <spire/config/value.h>
+#include "engine/config/value.h"
 
 #include <algorithm>
 
-namespace spire {
+#include <spire/error.h>
+
+#include "engine/base/message_words.h"
+#include "engine/config/layer_node.h"
+#include "engine/config/scalar.h"
+
+namespace spire::inline config {
 
 namespace {
 
@@ -69,4 +71,4 @@ void check_value(const Field& field, RunConfig& config) {
   if (field.settle != nullptr) field.settle(config);
 }
 
-}  // namespace spire
+}  // namespace spire::inline config

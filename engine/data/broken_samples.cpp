@@ -1,14 +1,14 @@
-#include <spire/data/broken_samples.h>
+#include "engine/data/broken_samples.h"
 
 #include <iterator>
 
-namespace spire {
+namespace spire::inline data {
 
 void BrokenSamples::note(int64_t sample, const char* problem) const {
   std::lock_guard lock(mutex_);
   broken_.insert(sample);
   problems_.emplace(sample, problem);
-  if (problems_.size() > most_problems) problems_.erase(std::prev(problems_.end()));
+  if (problems_.size() > max_problems) problems_.erase(std::prev(problems_.end()));
 }
 
 void BrokenSamples::refuse(const Error& error) {
@@ -35,4 +35,4 @@ std::vector<std::string> BrokenSamples::problems() const {
   return texts;
 }
 
-}  // namespace spire
+}  // namespace spire::inline data

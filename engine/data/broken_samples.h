@@ -1,17 +1,18 @@
 // What data.on_error says of a sample that cannot be read: it stops the run, or the next good one
 // in the order of the dataset takes its place.
 #pragma once
-#include <spire/base/error.h>
-#include <spire/config/run_config.h>
-#include <spire/data/dataset.h>
-#include <spire/data/steady_file.h>
-
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <set>
 
-namespace spire {
+#include <spire/error.h>
+#include <spire/run_config.h>
+
+#include "engine/data/dataset.h"
+#include "engine/data/steady_file.h"
+
+namespace spire::inline data {
 
 // Any thread may call. Memory is needed only for broken samples: 64 bytes each, and
 // the texts of some.
@@ -44,7 +45,7 @@ class BrokenSamples {
   }
 
   int64_t skipped() const;                    // different samples found broken so far
-  std::vector<std::string> problems() const;  // of those with the lowest indices, most_problems
+  std::vector<std::string> problems() const;  // of those with the lowest indices, max_problems
 
  private:
   bool is_broken(int64_t sample) const;
@@ -58,4 +59,4 @@ class BrokenSamples {
   mutable std::map<int64_t, std::string> problems_;  // by sample
 };
 
-}  // namespace spire
+}  // namespace spire::inline data

@@ -1,19 +1,21 @@
-#include <spire/base/error.h>
-#include <spire/base/message_words.h>
-#include <spire/data/cifar_dataset.h>
-#include <spire/data/csv_dataset.h>
-#include <spire/data/dataset.h>
-#include <spire/data/hdf5_dataset.h>
-#include <spire/data/idx_dataset.h>
-#include <spire/data/image_folder.h>
-#include <spire/data/synthetic_dataset.h>
-#include <spire/data/token_dataset.h>
+#include "engine/data/dataset.h"
 
 #include <array>
 #include <numeric>
 #include <string_view>
 
-namespace spire {
+#include <spire/error.h>
+
+#include "engine/base/message_words.h"
+#include "engine/data/formats/cifar_dataset.h"
+#include "engine/data/formats/csv_dataset.h"
+#include "engine/data/formats/hdf5_dataset.h"
+#include "engine/data/formats/idx_dataset.h"
+#include "engine/data/images/image_folder.h"
+#include "engine/data/synthetic_dataset.h"
+#include "engine/data/text/token_dataset.h"
+
+namespace spire::inline data {
 namespace {
 
 struct Entry {
@@ -83,4 +85,4 @@ DatasetPair open_dataset(const DataConfig& config, const ReadOptions& options) {
        fmt::join(dataset_names(), ", "), did_you_mean(nearest(config.name, dataset_names())));
 }
 
-}  // namespace spire
+}  // namespace spire::inline data

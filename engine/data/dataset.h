@@ -1,15 +1,16 @@
 // Samples by index, written as rows of a batch; and the table of datasets that the config may name.
 #pragma once
-#include <spire/config/run_config.h>
-#include <spire/data/sample.h>
-
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
-namespace spire {
+#include <spire/run_config.h>
+
+#include "engine/data/sample.h"
+
+namespace spire::inline data {
 
 // hash64 of the bytes of each column, as ReadOptions::stored reads them, of rows
 // [i * rows, (i + 1) * rows): blocks[column][i].
@@ -36,7 +37,7 @@ class Dataset {
   // count(); the place of one that only reading finds is taken by the next good one.
   virtual int64_t skipped() const { return 0; }
   std::string first_problem() const;  // empty: none
-  // Of up to most_problems of them, those first in the dataset's order.
+  // Of up to max_problems of them, those first in the dataset's order.
   virtual std::vector<std::string> problems() const { return {}; }
 
   // Samples [i * chunk(), (i + 1) * chunk()) lie together in the file, so that reading them one
@@ -58,7 +59,7 @@ class Dataset {
   virtual std::vector<std::filesystem::path> files() const { return {}; }
 };
 
-inline constexpr size_t most_problems = 20;
+inline constexpr size_t max_problems = 20;
 
 struct DatasetPair {
   std::unique_ptr<Dataset> train, test;  // of one spec, but for what augmentation adds
@@ -71,9 +72,9 @@ struct DatasetPair {
 struct ReadOptions {
   DType dtype = DType::f32;  // of images and features: f32 | bf16 | f16
   uint64_t seed = 0;         // of augmentation and of the windows of tokens
-  // Samples as they are stored: images u8, features f32 or f64, nothing augmented or normalised
+  // Samples as they are stored: images u8, features f32 or f64, nothing augmented or normalized
   // (data.augment and dtype do not count), windows of tokens from the first token on. spec() still
-  // says by what a training would normalise.
+  // says by what a training would normalize.
   bool stored = false;
   // Where threads of the dataset's own run; empty: where those run that start them.
   std::vector<int> cores = {};
@@ -87,4 +88,4 @@ struct ReadOptions {
 DatasetPair open_dataset(const DataConfig& config, const ReadOptions& options);
 std::vector<std::string> dataset_names();
 
-}  // namespace spire
+}  // namespace spire::inline data

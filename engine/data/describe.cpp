@@ -1,10 +1,12 @@
-#include <spire/base/error.h>
-#include <spire/data/describe.h>
+#include "engine/data/describe.h"
 
 #include <algorithm>
+
 #include <nlohmann/json.hpp>
 
-namespace spire {
+#include <spire/error.h>
+
+namespace spire::inline data {
 namespace {
 
 namespace fs = std::filesystem;
@@ -74,4 +76,4 @@ std::string to_json(const DatasetDescription& description) {
   return object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace spire
+}  // namespace spire::inline data

@@ -1,8 +1,8 @@
 // trainer dataset inspect: what a dataset is, without reading all of it.
 #pragma once
-#include <spire/data/dataset.h>
+#include "engine/data/dataset.h"
 
-namespace spire {
+namespace spire::inline data {
 
 struct DescribedHalf {
   int64_t samples = 0;
@@ -28,4 +28,4 @@ DatasetDescription describe_dataset(const DataConfig& config);
 // As JSON, in one object.
 std::string to_json(const DatasetDescription& description);
 
-}  // namespace spire
+}  // namespace spire::inline data

@@ -1,7 +1,4 @@
-#include <spire/base/error.h>
-#include <spire/data/fit_to.h>
-#include <spire/data/listed.h>
-#include <spire/data/vocabulary.h>
+#include "engine/data/fit_to.h"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +8,12 @@
 #include <optional>
 #include <utility>
 
-namespace spire {
+#include <spire/error.h>
+
+#include "engine/data/listed.h"
+#include "engine/data/text/vocabulary.h"
+
+namespace spire::inline data {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -257,4 +259,4 @@ DatasetPair fit_to(DatasetPair data, const SampleSpec& trained, const std::strin
   return data;
 }
 
-}  // namespace spire
+}  // namespace spire::inline data

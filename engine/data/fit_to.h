@@ -1,9 +1,9 @@
 // Data for a model that was trained before: their classes and features must mean what those meant
 // that the model was trained on.
 #pragma once
-#include <spire/data/dataset.h>
+#include "engine/data/dataset.h"
 
-namespace spire {
+namespace spire::inline data {
 
 // trained: of the data that the model learnt from. model: names it in messages: a checkpoint's
 // path. classes: whether the model is judged by labels, so that their names count.
@@ -16,4 +16,4 @@ namespace spire {
 DatasetPair fit_to(DatasetPair data, const SampleSpec& trained, const std::string& model,
                    bool classes);
 
-}  // namespace spire
+}  // namespace spire::inline data

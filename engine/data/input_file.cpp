@@ -1,19 +1,21 @@
-#include <spire/base/error.h>
-#include <spire/data/input_file.h>
-#include <zlib.h>
+#include "engine/data/input_file.h"
 
 #include <algorithm>
 #include <cstring>
 #include <limits>
 #include <utility>
 
-namespace spire {
+#include <zlib.h>
+
+#include <spire/error.h>
+
+namespace spire::inline data {
 namespace {
 
 constexpr size_t buffer_bytes = size_t{256} << 10;
 // What people keep in such files packs 3 to 20 times; deflate packs up to 1032 times, so that a
 // small file of a stranger could take all memory. Unpacked files have no such limit.
-constexpr uint64_t most_ratio = 64;
+constexpr uint64_t max_ratio = 64;
 constexpr uint64_t any_ratio_bytes = uint64_t{256} << 20;  // of content
 }  // namespace
 
@@ -60,8 +62,8 @@ InputFile::InputFile(std::filesystem::path path)
 
 InputFile::~InputFile() = default;
 
-uint64_t InputFile::most_bytes() const {
-  return inflater_ ? std::max(file_.bytes() * most_ratio, any_ratio_bytes) : file_.bytes();
+uint64_t InputFile::max_bytes() const {
+  return inflater_ ? std::max(file_.bytes() * max_ratio, any_ratio_bytes) : file_.bytes();
 }
 
 size_t InputFile::read(std::span<uint8_t> out) {
@@ -123,11 +125,11 @@ size_t InputFile::read_gzip(std::span<uint8_t> out) {
     chunk_ = chunk_.last(z.avail_in);
     done += room - z.avail_out;
     unpacked_ += room - z.avail_out;
-    if (unpacked_ > most_bytes())
+    if (unpacked_ > max_bytes())
       fail(Category::data,
            "{}: {} bytes of gzip unpack to over {}; is this the right file? If so, unpack it with "
            "gunzip",
-           path().string(), file_.bytes(), most_bytes());
+           path().string(), file_.bytes(), max_bytes());
     if (status == Z_STREAM_END) {
       inflater_->within = false;
     } else if (status != Z_OK) {
@@ -144,4 +146,4 @@ void InputFile::fail_gzip(const char* what) const {
        trailing ? "other bytes follow its end" : what);
 }
 
-}  // namespace spire
+}  // namespace spire::inline data

@@ -1,9 +1,6 @@
 // A dataset file's content as a stream of bytes, whether stored plain or as gzip (RFC 1952; told by
 // its first two bytes 1f 8b, not by its name). Every error is Error(data) and names the file.
 #pragma once
-#include <spire/base/regular_file.h>
-#include <spire/data/steady_file.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -11,7 +8,10 @@
 #include <string>
 #include <vector>
 
-namespace spire {
+#include "engine/base/regular_file.h"
+#include "engine/data/steady_file.h"
+
+namespace spire::inline data {
 
 // The existing one of `path`, `path`.gz and `path` without .gz; empty when there is none.
 std::filesystem::path find_input(const std::filesystem::path& path);
@@ -36,7 +36,7 @@ class InputFile {
   const std::filesystem::path& path() const { return file_.path(); }
   // No content of this file is longer: its size; of gzip 256 MiB or 64 times its size, whichever is
   // more. Reading throws for what unpacks to more than that.
-  uint64_t most_bytes() const;
+  uint64_t max_bytes() const;
 
  private:
   struct Inflater;
@@ -55,4 +55,4 @@ class InputFile {
   std::unique_ptr<Inflater> inflater_;  // null for a plain file
 };
 
-}  // namespace spire
+}  // namespace spire::inline data

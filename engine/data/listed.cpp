@@ -1,8 +1,9 @@
+#include "engine/data/listed.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <spire/data/listed.h>
 
-namespace spire {
+namespace spire::inline data {
 namespace {
 
 // Bytes that would end or break a message's line as \x0a.
@@ -28,4 +29,4 @@ std::string listed(const std::vector<std::string>& names, size_t most) {
   return names.size() > most ? fmt::format("{} and {} more", text, names.size() - most) : text;
 }
 
-}  // namespace spire
+}  // namespace spire::inline data

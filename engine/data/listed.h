@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-namespace spire {
+namespace spire::inline data {
 
 // The first `most` of them, quoted; nothing becomes "none".
 std::string listed(const std::vector<std::string>& names, size_t most = 8);
 
-}  // namespace spire
+}  // namespace spire::inline data

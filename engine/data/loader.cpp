@@ -1,14 +1,16 @@
-#include <spire/base/error.h>
-#include <spire/base/thread.h>
-#include <spire/data/loader.h>
-#include <spire/device/buffer.h>
+#include "engine/data/loader.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <limits>
 
-namespace spire {
+#include <spire/error.h>
+
+#include "engine/base/thread.h"
+#include "engine/device/buffer.h"
+
+namespace spire::inline data {
 namespace {
 
 int64_t at_least(int64_t least, int64_t value, const char* key) {
@@ -219,4 +221,4 @@ void BatchLoader::mix(Slot& slot, std::span<const int64_t> samples) const {
                 slot.columns);
 }
 
-}  // namespace spire
+}  // namespace spire::inline data

@@ -2,11 +2,6 @@
 // What a batch holds is a function of (dataset, options, epoch, step): never of the number of
 // workers, nor of where start() began.
 #pragma once
-#include <spire/data/dataset.h>
-#include <spire/data/mix.h>
-#include <spire/data/sampler.h>
-#include <spire/device/device_memory.h>
-
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +13,12 @@
 #include <thread>
 #include <vector>
 
-namespace spire {
+#include "engine/data/dataset.h"
+#include "engine/data/images/mix.h"
+#include "engine/data/sampler.h"
+#include "engine/device/device_memory.h"
+
+namespace spire::inline data {
 
 struct LoaderOptions {
   int64_t batch_size = 1;  // samples a tower a step
@@ -135,4 +135,4 @@ class BatchLoader {
   bool stopping_ = false;
 };
 
-}  // namespace spire
+}  // namespace spire::inline data

@@ -1,15 +1,17 @@
-#include <spire/base/error.h>
-#include <spire/data/sample.h>
+#include "engine/data/sample.h"
 
 #include <cmath>
+
 #include <nlohmann/json.hpp>
 
-namespace spire {
+#include <spire/error.h>
+
+namespace spire::inline data {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t most_elements = int64_t{1} << 40;  // of a row; beyond it a text is damaged
+constexpr int64_t max_elements = int64_t{1} << 40;  // of a row; beyond it a text is damaged
 
 [[noreturn]] void refuse(std::string_view key, std::string_view expected) {
   fail(Category::checkpoint,
@@ -68,8 +70,8 @@ Shape shape_of(const Json& list) {
   std::vector<int64_t> dims;
   int64_t elements = 1;
   for (const Json& dim : list) {
-    dims.push_back(whole_number(dim, "shape", 1, most_elements));
-    if (dims.back() > most_elements / elements) refuse("shape", "fewer elements");
+    dims.push_back(whole_number(dim, "shape", 1, max_elements));
+    if (dims.back() > max_elements / elements) refuse("shape", "fewer elements");
     elements *= dims.back();
   }
   return Shape(dims);
@@ -134,4 +136,4 @@ SampleSpec sample_spec_from_text(const std::string& text) {
   return spec;
 }
 
-}  // namespace spire
+}  // namespace spire::inline data

@@ -1,14 +1,14 @@
 // What one sample of a dataset is: the tensors that a batch holds a row of each.
 #pragma once
-#include <spire/base/dtype.h>
-#include <spire/base/shape.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-namespace spire {
+#include "engine/base/dtype.h"
+#include "engine/base/shape.h"
+
+namespace spire::inline data {
 
 // The names that models know, and the types of their rows:
 //   images (H, W, C), features (F)   of the compute dtype    what a model reads
@@ -55,4 +55,4 @@ struct SampleSpec {
 std::string to_text(const SampleSpec& spec);
 SampleSpec sample_spec_from_text(const std::string& text);
 
-}  // namespace spire
+}  // namespace spire::inline data

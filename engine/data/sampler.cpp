@@ -1,11 +1,13 @@
-#include <spire/base/error.h>
-#include <spire/base/philox.h>
-#include <spire/data/sampler.h>
+#include "engine/data/sampler.h"
 
 #include <algorithm>
 #include <bit>
 
-namespace spire {
+#include <spire/error.h>
+
+#include "engine/base/philox.h"
+
+namespace spire::inline data {
 namespace {
 
 constexpr uint64_t rounds = 8;
@@ -81,4 +83,4 @@ int64_t Sampler::chunked_index(int64_t epoch, int64_t position) const {
   return chunk * chunk_ + within;
 }
 
-}  // namespace spire
+}  // namespace spire::inline data

@@ -10,7 +10,7 @@
 #pragma once
 #include <cstdint>
 
-namespace spire {
+namespace spire::inline data {
 
 class Sampler {
  public:
@@ -33,4 +33,4 @@ class Sampler {
   int64_t chunk_, chunks_;  // chunks_ counts the last, smaller one too
 };
 
-}  // namespace spire
+}  // namespace spire::inline data

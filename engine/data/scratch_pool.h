@@ -5,7 +5,7 @@
 #include <mutex>
 #include <vector>
 
-namespace spire {
+namespace spire::inline data {
 
 // Any thread may borrow. With more readers than scratches the later ones wait.
 template <typename Scratch>
@@ -54,4 +54,4 @@ class ScratchPool {
   std::vector<std::unique_ptr<Scratch>> free_;
 };
 
-}  // namespace spire
+}  // namespace spire::inline data

@@ -1,7 +1,8 @@
-#include <spire/base/hash.h>
-#include <spire/data/seen_files.h>
+#include "engine/data/seen_files.h"
 
-namespace spire {
+#include "engine/base/hash.h"
+
+namespace spire::inline data {
 namespace {
 
 // Never 0. Numbers of files on other devices, or of two states of a file, differ in some bit.
@@ -24,4 +25,4 @@ void SeenFiles::check(int64_t file, const FileStamp& stamp,
   if (before != now) throw FileChanged(path, "it is another one than was read before");
 }
 
-}  // namespace spire
+}  // namespace spire::inline data

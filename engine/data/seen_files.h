@@ -1,11 +1,11 @@
 // Files that are opened anew each time they are read, and must then be the same ones.
 #pragma once
-#include <spire/data/steady_file.h>
-
 #include <atomic>
 #include <vector>
 
-namespace spire {
+#include "engine/data/steady_file.h"
+
+namespace spire::inline data {
 
 // Remembers what each file was when it was first read: 8 bytes a file. Any thread may call.
 class SeenFiles {
@@ -20,4 +20,4 @@ class SeenFiles {
   mutable std::vector<std::atomic<uint64_t>> seen_;  // hashes of stamps; 0: not read yet
 };
 
-}  // namespace spire
+}  // namespace spire::inline data

@@ -1,11 +1,11 @@
-#include <spire/data/steady_file.h>
-#include <sys/stat.h>
+#include "engine/data/steady_file.h"
 
 #include <cerrno>
 #include <cstring>
+#include <sys/stat.h>
 #include <utility>
 
-namespace spire {
+namespace spire::inline data {
 
 FileStamp stamp_of(int descriptor, const std::filesystem::path& path) {
   struct stat status {};
@@ -35,8 +35,7 @@ void require_same(const std::filesystem::path& path, const FileStamp& before,
 }
 
 SteadyFile::SteadyFile(std::filesystem::path path)
-    : file_(std::move(path), Category::data),
-      stamp_(stamp_of(file_.descriptor(), file_.path())) {}
+    : file_(std::move(path), Category::data), stamp_(stamp_of(file_.descriptor(), file_.path())) {}
 
 void SteadyFile::read(uint64_t place, std::span<std::byte> out) const {
   size_t done = file_.read_at(place, out);  // the stamp says how long the file is now
@@ -44,4 +43,4 @@ void SteadyFile::read(uint64_t place, std::span<std::byte> out) const {
   if (done < out.size()) throw FileChanged(path(), fmt::format("it ends at byte {}", place + done));
 }
 
-}  // namespace spire
+}  // namespace spire::inline data

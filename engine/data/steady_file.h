@@ -1,14 +1,15 @@
 // Data files that a run reads as it goes, and that must stay what they were when it began.
 #pragma once
-#include <spire/base/error.h>
-#include <spire/base/regular_file.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <span>
 
-namespace spire {
+#include <spire/error.h>
+
+#include "engine/base/regular_file.h"
+
+namespace spire::inline data {
 
 // Which file it is, and whether it was written since: whoever overwrites, cuts, empties or replaces
 // a file changes one of these. Only who sets the time of a file back after writing it escapes.
@@ -52,4 +53,4 @@ class SteadyFile {
   FileStamp stamp_;
 };
 
-}  // namespace spire
+}  // namespace spire::inline data

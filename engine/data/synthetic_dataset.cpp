@@ -1,20 +1,22 @@
-#include <spire/base/error.h>
-#include <spire/base/philox.h>
-#include <spire/data/synthetic_dataset.h>
+#include "engine/data/synthetic_dataset.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <utility>
 
-namespace spire {
+#include <spire/error.h>
+
+#include "engine/base/philox.h"
+
+namespace spire::inline data {
 namespace {
 
 // Random numbers are drawn once, into strips a little longer than a row; a sample is copied from
 // them, from a place of its own on. So reading costs no more than copying.
 constexpr int64_t places = 4096;
-constexpr int64_t most_strip = int64_t{1} << 28;  // elements of a row
-constexpr int64_t most_blocks = 8;                // along an axis of an image; 64 in all
+constexpr int64_t max_strip = int64_t{1} << 28;  // elements of a row
+constexpr int64_t max_blocks = 8;                // along an axis of an image; 64 in all
 
 // What `a` of a RandomStream says here.
 enum Part : uint64_t { noise, patterns, samples, successors, sequence };
@@ -54,9 +56,8 @@ SyntheticImages::SyntheticImages(const SyntheticConfig& config, const Shape& sha
       height_(shape[0]),
       row_elements_(shape[1] * shape[2]),
       pixel_elements_(shape[2]),
-      block_rows_(std::min(most_blocks, shape[0])),
-      block_columns_(
-          std::min(most_blocks * (config.kind == "images" ? 1 : most_blocks), shape[1])) {
+      block_rows_(std::min(max_blocks, shape[0])),
+      block_columns_(std::min(max_blocks * (config.kind == "images" ? 1 : max_blocks), shape[1])) {
   bool images = config.kind == "images";
   spec_.columns = {
       {images ? "images" : "features", images ? shape : Shape{shape[1]}, options.dtype},
@@ -164,9 +165,9 @@ Shape shape_of(const SyntheticConfig& config) {
          images ? "[height, width, channels]" : "one number, such as [64]");
   double elements = 1;
   for (int64_t dim : dims) elements *= static_cast<double>(dim);
-  if (elements > static_cast<double>(most_strip))
+  if (elements > static_cast<double>(max_strip))
     fail(Category::config, "data.synthetic.shape: [{}] has more than {} elements; make it smaller",
-         fmt::join(dims, ", "), most_strip);
+         fmt::join(dims, ", "), max_strip);
   return images ? Shape(dims) : Shape{1, dims[0], 1};
 }
 
@@ -187,4 +188,4 @@ DatasetPair open_synthetic(const DataConfig& config, const ReadOptions& options)
   return {make(0, synthetic.samples), make(synthetic.samples, synthetic.test_samples)};
 }
 
-}  // namespace spire
+}  // namespace spire::inline data

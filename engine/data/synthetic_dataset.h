@@ -7,11 +7,11 @@
 // tokens (T) and targets (T): cut from one long sequence, in which a token is followed by its one
 //   successor in 3 of 4 places, by any token in the others.
 #pragma once
-#include <spire/data/dataset.h>
+#include "engine/data/dataset.h"
 
-namespace spire {
+namespace spire::inline data {
 
 // config.synthetic; config.path is not used.
 DatasetPair open_synthetic(const DataConfig& config, const ReadOptions& options);
 
-}  // namespace spire
+}  // namespace spire::inline data

@@ -3,7 +3,7 @@
 #pragma once
 #include <cstddef>
 
-namespace spire {
+namespace spire::inline device {
 
 // Of a tensor: in an arena, among weights, packed forms or gradients, or in a batch. Libraries are
 // told so of their operands.
@@ -17,4 +17,4 @@ constexpr size_t align_up(size_t bytes, size_t alignment = tensor_alignment) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-}  // namespace spire
+}  // namespace spire::inline device

@@ -1,6 +1,6 @@
-#include <spire/device/barrier.h>
+#include "engine/device/barrier.h"
 
-namespace spire {
+namespace spire::inline device {
 
 void wait_while_equal(const std::atomic<uint32_t>& word, uint32_t old) {
   constexpr int spins =
@@ -31,4 +31,4 @@ void Barrier::break_up() {
   phase_.notify_all();
 }
 
-}  // namespace spire
+}  // namespace spire::inline device

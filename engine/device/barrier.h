@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace spire {
+namespace spire::inline device {
 
 // Thrown out of Barrier::wait() in the threads that did not fail themselves.
 struct BarrierBroken {};
@@ -36,4 +36,4 @@ class Barrier {
   std::atomic<bool> broken_{false};
 };
 
-}  // namespace spire
+}  // namespace spire::inline device

@@ -1,13 +1,12 @@
-#include <spire/device/buffer.h>
-
-#include <sys/mman.h>
+#include "engine/device/buffer.h"
 
 #include <cerrno>
 #include <cstring>
+#include <sys/mman.h>
 
-#include <spire/base/error.h>
+#include <spire/error.h>
 
-namespace spire {
+namespace spire::inline device {
 
 Buffer::Buffer(size_t bytes) : bytes_(bytes) {
   if (bytes == 0) return;
@@ -25,4 +24,4 @@ void Buffer::Free::operator()(std::byte* memory) const {
   munmap(memory, bytes);
 }
 
-}  // namespace spire
+}  // namespace spire::inline device

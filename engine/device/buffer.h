@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <memory>
 
-#include <spire/device/alignment.h>
+#include "engine/device/alignment.h"
 
-namespace spire {
+namespace spire::inline device {
 
 class Buffer {
  public:
@@ -33,4 +33,4 @@ class Buffer {
   size_t bytes_ = 0;
 };
 
-}  // namespace spire
+}  // namespace spire::inline device

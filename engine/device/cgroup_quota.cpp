@@ -4,10 +4,10 @@
 #include <optional>
 #include <string>
 
-#include <spire/base/cgroup.h>
-#include <spire/device/topology.h>
+#include "engine/base/cgroup.h"
+#include "engine/device/topology.h"
 
-namespace spire {
+namespace spire::inline device {
 namespace {
 
 namespace fs = std::filesystem;
@@ -39,4 +39,4 @@ double cgroup_quota(const fs::path& root) {
   return least;
 }
 
-}  // namespace spire
+}  // namespace spire::inline device

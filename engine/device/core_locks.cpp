@@ -1,16 +1,16 @@
-#include <spire/device/core_locks.h>
-
-#include <fmt/format.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
+#include "engine/device/core_locks.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <sys/socket.h>
+#include <sys/un.h>
 
-namespace spire {
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace spire::inline device {
 namespace {
 
 // A socket that bears the name, or -1 and errno.
@@ -53,4 +53,4 @@ void CoreLocks::release() {
   sockets_.clear();
 }
 
-}  // namespace spire
+}  // namespace spire::inline device

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace spire {
+namespace spire::inline device {
 
 // A lock is a name in the system's table of Unix sockets ("abstract": in no folder). So it holds
 // between all users and sessions of a host, needs no directory that they share, and ends with the
@@ -27,4 +27,4 @@ class CoreLocks {
   std::vector<int> sockets_;
 };
 
-}  // namespace spire
+}  // namespace spire::inline device

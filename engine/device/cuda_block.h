@@ -1,10 +1,10 @@
 // Sums over the threads of a warp or block, in an order that is always the same. For .cu files.
 #pragma once
-#include <cuda_runtime.h>
-
 #include <cstdint>
 
-namespace spire {
+#include <cuda_runtime.h>
+
+namespace spire::inline device {
 
 constexpr unsigned full_warp = 0xffffffffu;
 constexpr int warp_threads = 32;
@@ -48,4 +48,4 @@ __device__ inline T block_reduce(T value, Combine combine) {
   return value;
 }
 
-}  // namespace spire
+}  // namespace spire::inline device

@@ -1,8 +1,8 @@
 // The CUDA device of a thread.
 #pragma once
-#include <spire/device/cuda_error.h>
+#include "engine/device/cuda_error.h"
 
-namespace spire {
+namespace spire::inline device {
 
 // Makes a device the thread's current one for as long as it lives.
 class CurrentCudaDevice {
@@ -19,4 +19,4 @@ class CurrentCudaDevice {
   int before_ = 0;
 };
 
-}  // namespace spire
+}  // namespace spire::inline device

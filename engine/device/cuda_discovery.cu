@@ -1,14 +1,14 @@
 // Device discovery by the CUDA runtime. The runtime is linked statically and finds the driver by
 // itself, so that this file also runs, and says so, on a machine that has none. No call here makes
 // a context on a device.
-#include <cuda_runtime_api.h>
-
 #include <cstdio>
 
-#include <spire/device/cuda_error.h>
-#include <spire/device/cuda_versions.h>
+#include <cuda_runtime_api.h>
 
-namespace spire {
+#include "engine/device/cuda_error.h"
+#include "engine/device/cuda_versions.h"
+
+namespace spire::inline device {
 namespace {
 
 // The form that the driver's own tools print: "GPU-1b2c3d4e-..."
@@ -64,4 +64,4 @@ CudaStatus discover_cuda() {
   return status;
 }
 
-}  // namespace spire
+}  // namespace spire::inline device

@@ -1,5 +1,4 @@
-#include <spire/base/error.h>
-#include <spire/device/cuda_error.h>
+#include "engine/device/cuda_error.h"
 
 #include <map>
 #include <mutex>
@@ -7,7 +6,9 @@
 #include <string>
 #include <string_view>
 
-namespace spire {
+#include <spire/error.h>
+
+namespace spire::inline device {
 namespace {
 
 std::string_view file_name(std::string_view path) {
@@ -109,4 +110,4 @@ void check_device(const char* call, std::source_location where) {
   check_cuda(cudaMemGetInfo(&free_bytes, &total), call, where);
 }
 
-}  // namespace spire
+}  // namespace spire::inline device

@@ -1,13 +1,13 @@
 // Errors of the CUDA runtime as Spire's own.
 #pragma once
-#include <cuda_runtime.h>
-
 #include <source_location>
 #include <span>
 
-#include <spire/device/device.h>
+#include <cuda_runtime.h>
 
-namespace spire {
+#include "engine/device/device.h"
+
+namespace spire::inline device {
 
 // Throws where `code` is not cudaSuccess: Error(out_of_memory) when the device has no memory left,
 // Error(collective) when the device itself is lost, else Error(device). The message names call,
@@ -30,4 +30,4 @@ bool is_lost(cudaError_t code);
 // Whether every later call in this process fails with it too.
 bool is_sticky(cudaError_t code);
 
-}  // namespace spire
+}  // namespace spire::inline device

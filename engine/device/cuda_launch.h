@@ -2,15 +2,15 @@
 // Kernels take plain values and pointers; shared memory is static in the kernel, so that the same
 // source also compiles for the CPU (tests/emulation).
 #pragma once
-#include <cuda_runtime.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <utility>
 
-#include <spire/device/cuda_error.h>
+#include <cuda_runtime.h>
 
-namespace spire {
+#include "engine/device/cuda_error.h"
+
+namespace spire::inline device {
 
 // Blocks that cover `n` items, `items` a block; one at least.
 inline unsigned blocks_for(int64_t n, int64_t items) {
@@ -37,4 +37,4 @@ int compiled_for(void (*kernel)(Parameters...)) {
   return attributes.ptxVersion;
 }
 
-}  // namespace spire
+}  // namespace spire::inline device

@@ -1,11 +1,12 @@
-#include <spire/base/error.h>
-#include <spire/device/cuda_current.h>
-#include <spire/device/device_memory.h>
-
 #include <algorithm>
 #include <cstring>
 
-namespace spire {
+#include <spire/error.h>
+
+#include "engine/device/cuda_current.h"
+#include "engine/device/device_memory.h"
+
+namespace spire::inline device {
 namespace {
 
 double mib(size_t bytes) {
@@ -103,4 +104,4 @@ std::unique_ptr<DeviceMemory> allocate_cuda_staging(int index, size_t bytes) {
   return std::make_unique<PinnedMemory>(index, bytes);
 }
 
-}  // namespace spire
+}  // namespace spire::inline device

@@ -11,14 +11,14 @@
 // REQUIRES, everywhere: all lanes of the warp call; the code is compiled for compute capability 8.0
 // or later. Code for older GPUs ends the launch with an error.
 #pragma once
-#include <cuda_runtime.h>
-
 #include <cstdint>
 #include <type_traits>
 
-#include <spire/base/dtype.h>
+#include <cuda_runtime.h>
 
-namespace spire {
+#include "engine/base/dtype.h"
+
+namespace spire::inline device {
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 constexpr bool compiled_with_mma = false;
@@ -87,4 +87,4 @@ __device__ inline uint32_t halves_of(float first, float second) {
   return word;
 }
 
-}  // namespace spire
+}  // namespace spire::inline device

@@ -2,9 +2,9 @@
 #pragma once
 #include <cstdint>
 
-#include <spire/base/dtype.h>
+#include "engine/base/dtype.h"
 
-namespace spire {
+namespace spire::inline device {
 
 // N elements that lie together, at an address that is a multiple of their bytes.
 template <typename T, int N>
@@ -32,4 +32,4 @@ bool rows_take_packs(int64_t width) {
   return width % N == 0;
 }
 
-}  // namespace spire
+}  // namespace spire::inline device

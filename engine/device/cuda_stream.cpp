@@ -1,9 +1,10 @@
-#include <spire/base/error.h>
-#include <spire/device/cuda_current.h>
-#include <spire/device/peer_access.h>
-#include <spire/device/stream.h>
+#include <spire/error.h>
 
-namespace spire {
+#include "engine/device/cuda_current.h"
+#include "engine/device/peer_access.h"
+#include "engine/device/stream.h"
+
+namespace spire::inline device {
 namespace {
 
 class CudaEvent : public Event {
@@ -162,4 +163,4 @@ void connect_cuda_devices(std::span<const DeviceId> devices) {
   }
 }
 
-}  // namespace spire
+}  // namespace spire::inline device

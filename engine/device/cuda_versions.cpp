@@ -1,17 +1,19 @@
+#include "engine/device/cuda_versions.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
 #include <dlfcn.h>
 #include <fmt/ranges.h>
 #include <nccl.h>
-#include <spire/base/error.h>
-#include <spire/device/cuda_versions.h>
 
-#include <algorithm>
-#include <fstream>
-#include <iterator>
+#include <spire/error.h>
 
-namespace spire {
+namespace spire::inline device {
 namespace {
 
 // 13010 is 13.1
@@ -94,4 +96,4 @@ void expect_usable_gpu(int index) {
   if (!problems.empty()) fail(Category::device, "{}", fmt::join(problems, "\n"));
 }
 
-}  // namespace spire
+}  // namespace spire::inline device

@@ -2,9 +2,9 @@
 #pragma once
 #include <optional>
 
-#include <spire/device/gpu_requirements.h>
+#include "engine/device/gpu_requirements.h"
 
-namespace spire {
+namespace spire::inline device {
 
 // Nothing in a build without CUDA. cuBLAS and NVRTC are opened where the machine has a GPU, and
 // stay open; elsewhere cuBLAS counts as found, for 200 MB are too much to ask. Never throws.
@@ -14,4 +14,4 @@ std::optional<CudaVersions> cuda_versions();
 // the driver, a library or the GPU itself cannot run this build.
 void expect_usable_gpu(int index);
 
-}  // namespace spire
+}  // namespace spire::inline device

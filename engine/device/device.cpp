@@ -1,12 +1,13 @@
-#include <spire/device/device.h>
+#include "engine/device/device.h"
 
 #include <algorithm>
 #include <charconv>
 
-#include <spire/base/error.h>
-#include <spire/device/gpu_requirements.h>
+#include <spire/error.h>
 
-namespace spire {
+#include "engine/device/gpu_requirements.h"
+
+namespace spire::inline device {
 
 std::string to_string(DeviceId device) {
   return fmt::format("{}:{}", device.kind == DeviceKind::cuda ? "cuda" : "cpu", device.index);
@@ -42,4 +43,4 @@ void expect_precision(DeviceId device, DType dtype) {
   if (auto problem = dtype_problem(dtype, *gpu)) fail(Category::device, "{}", *problem);
 }
 
-}  // namespace spire
+}  // namespace spire::inline device

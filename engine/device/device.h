@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include <spire/base/dtype.h>
+#include "engine/base/dtype.h"
 
-namespace spire {
+namespace spire::inline device {
 
 enum class DeviceKind : uint8_t { cpu, cuda };
 
@@ -46,4 +46,4 @@ CudaStatus discover_cuda();
 // of before compute capability 8.0.
 void expect_precision(DeviceId device, DType dtype);
 
-}  // namespace spire
+}  // namespace spire::inline device

@@ -1,10 +1,11 @@
-#include <spire/device/buffer.h>
-#include <spire/device/device_memory.h>
-#include <spire/device/host_memory.h>
+#include "engine/device/device_memory.h"
 
 #include <cstring>
 
-namespace spire {
+#include "engine/device/buffer.h"
+#include "engine/device/host_memory.h"
+
+namespace spire::inline device {
 namespace {
 
 class HostMemory : public DeviceMemory {
@@ -42,4 +43,4 @@ std::unique_ptr<DeviceMemory> allocate_staging(DeviceId device, size_t bytes) {
   return std::make_unique<HostMemory>(bytes);
 }
 
-}  // namespace spire
+}  // namespace spire::inline device

@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
-#include <spire/device/device.h>
+#include "engine/device/device.h"
 
-namespace spire {
+namespace spire::inline device {
 
 class DeviceMemory {
  public:
@@ -61,4 +61,4 @@ DeviceSpace space_of_cuda(int index);
 std::unique_ptr<DeviceMemory> allocate_staging(DeviceId device, size_t bytes);
 std::unique_ptr<DeviceMemory> allocate_cuda_staging(int index, size_t bytes);
 
-}  // namespace spire
+}  // namespace spire::inline device

@@ -1,13 +1,15 @@
-#include <spire/base/error.h>
-#include <spire/device/device_memory.h>
-#include <spire/device/gpu_probe.h>
-#include <spire/device/stream.h>
+#include "engine/device/gpu_probe.h"
 
 #include <cstdint>
 #include <numeric>
 #include <vector>
 
-namespace spire {
+#include <spire/error.h>
+
+#include "engine/device/device_memory.h"
+#include "engine/device/stream.h"
+
+namespace spire::inline device {
 
 void probe_gpu(int index) {
   const DeviceId gpu{DeviceKind::cuda, index};
@@ -27,4 +29,4 @@ void probe_gpu(int index) {
          to_string(gpu));
 }
 
-}  // namespace spire
+}  // namespace spire::inline device

@@ -1,14 +1,14 @@
-#include <spire/device/gpu_requirements.h>
-
-#include <fmt/ranges.h>
+#include "engine/device/gpu_requirements.h"
 
 #include <algorithm>
 #include <regex>
 #include <sstream>
 
-#include <spire/base/error.h>
+#include <fmt/ranges.h>
 
-namespace spire {
+#include <spire/error.h>
+
+namespace spire::inline device {
 namespace {
 
 constexpr Version kOldestNccl{2, 18, 0};
@@ -210,4 +210,4 @@ std::optional<std::string> dtype_problem(DType dtype, const CudaDeviceInfo& gpu)
                      major_minor(kBf16), name_of(gpu));
 }
 
-}  // namespace spire
+}  // namespace spire::inline device

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include <spire/base/dtype.h>
-#include <spire/device/device.h>
+#include "engine/base/dtype.h"
+#include "engine/device/device.h"
 
-namespace spire {
+namespace spire::inline device {
 
 struct Version {
   int major = 0, minor = 0, patch = 0;
@@ -58,4 +58,4 @@ std::optional<std::string> code_problem(const CudaVersions& versions, const Cuda
 // cuDNN and cuBLASLt do not compute in this type on the GPU; nothing where they do.
 std::optional<std::string> dtype_problem(DType dtype, const CudaDeviceInfo& gpu);
 
-}  // namespace spire
+}  // namespace spire::inline device

@@ -1,6 +1,4 @@
-#include <spire/device/host_memory.h>
-
-#include <unistd.h>
+#include "engine/device/host_memory.h"
 
 #include <algorithm>
 #include <fstream>
@@ -10,10 +8,11 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
-#include <spire/base/cgroup.h>
+#include "engine/base/cgroup.h"
 
-namespace spire {
+namespace spire::inline device {
 namespace {
 
 namespace fs = std::filesystem;
@@ -117,4 +116,4 @@ HostSpace host_space(const fs::path& root) {
   return memory;
 }
 
-}  // namespace spire
+}  // namespace spire::inline device

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace spire {
+namespace spire::inline device {
 
 // One thing that limits memory.
 struct HostLimit {
@@ -27,4 +27,4 @@ struct HostSpace {
 };
 HostSpace host_space(const std::filesystem::path& root = "/");
 
-}  // namespace spire
+}  // namespace spire::inline device

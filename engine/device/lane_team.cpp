@@ -1,4 +1,4 @@
-#include <spire/device/lane_team.h>
+#include "engine/device/lane_team.h"
 
 #include <omp.h>
 #if defined(__x86_64__)
@@ -10,11 +10,12 @@
 #include <numeric>
 #include <utility>
 
-#include <spire/base/error.h>
-#include <spire/base/thread.h>
-#include <spire/device/stream.h>
+#include <spire/error.h>
 
-namespace spire {
+#include "engine/base/thread.h"
+#include "engine/device/stream.h"
+
+namespace spire::inline device {
 namespace {
 
 // Denormals cost a hundred cycles each and carry no information for training: off on every lane.
@@ -175,4 +176,4 @@ void LaneTeam::run_follower(int lane) {
   }
 }
 
-}  // namespace spire
+}  // namespace spire::inline device

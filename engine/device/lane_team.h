@@ -12,10 +12,10 @@
 #include <thread>
 #include <vector>
 
-#include <spire/device/barrier.h>
-#include <spire/device/device.h>
+#include "engine/device/barrier.h"
+#include "engine/device/device.h"
 
-namespace spire {
+namespace spire::inline device {
 
 struct LaneSpec {
   DeviceId device;
@@ -72,4 +72,4 @@ class LaneTeam {
   std::vector<std::jthread> threads_;
 };
 
-}  // namespace spire
+}  // namespace spire::inline device

@@ -1,12 +1,12 @@
-#include <spire/device/memory_pool.h>
+#include "engine/device/memory_pool.h"
 
 #include <algorithm>
 #include <mutex>
 #include <numeric>
 
-#include <spire/base/error.h>
+#include <spire/error.h>
 
-namespace spire {
+namespace spire::inline device {
 
 std::string_view name(MemoryKind kind) {
   switch (kind) {
@@ -179,4 +179,4 @@ std::string plain_text(const MemoryShortage& shortage) {
                      mib(shortage.asked.total()), name(shortage.asked.largest()), left);
 }
 
-}  // namespace spire
+}  // namespace spire::inline device

@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include <spire/device/device_memory.h>
+#include "engine/device/device_memory.h"
 
-namespace spire {
+namespace spire::inline device {
 
 enum class MemoryKind : uint8_t {
   weights,      // plain, and in the forms that kernels read
@@ -115,4 +115,4 @@ std::optional<MemoryShortage> foresee_shortage(const MemoryPools& pools);
 // "cuda:0: 7.0 MiB asked for, for activations; 3.0 MiB are left".
 std::string plain_text(const MemoryShortage& shortage);
 
-}  // namespace spire
+}  // namespace spire::inline device

@@ -1,13 +1,15 @@
 // GPUs in a build without CUDA: there are none.
-#include <spire/base/error.h>
-#include <spire/device/cuda_versions.h>
-#include <spire/device/device.h>
-#include <spire/device/device_memory.h>
-#include <spire/device/no_cuda.h>
-#include <spire/device/peer_access.h>
-#include <spire/device/stream.h>
+#include "engine/device/no_cuda.h"
 
-namespace spire {
+#include <spire/error.h>
+
+#include "engine/device/cuda_versions.h"
+#include "engine/device/device.h"
+#include "engine/device/device_memory.h"
+#include "engine/device/peer_access.h"
+#include "engine/device/stream.h"
+
+namespace spire::inline device {
 
 CudaStatus discover_cuda() {
   CudaStatus status;
@@ -55,4 +57,4 @@ void connect_cuda_devices(std::span<const DeviceId> devices) {
   refuse_cuda(devices.front().index);
 }
 
-}  // namespace spire
+}  // namespace spire::inline device

@@ -1,9 +1,9 @@
-#include <spire/device/stream.h>
+#include "engine/device/stream.h"
 
 #include <chrono>
 #include <cstring>
 
-namespace spire {
+namespace spire::inline device {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -61,4 +61,4 @@ void connect_devices(std::span<const DeviceId> devices) {
   }
 }
 
-}  // namespace spire
+}  // namespace spire::inline device

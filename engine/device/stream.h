@@ -8,9 +8,9 @@
 #include <memory>
 #include <span>
 
-#include <spire/device/device.h>
+#include "engine/device/device.h"
 
-namespace spire {
+namespace spire::inline device {
 
 // Whether an event notes when it is reached.
 enum class Timing : uint8_t { off, on };
@@ -83,4 +83,4 @@ void make_cuda_current(int index);
 void connect_devices(std::span<const DeviceId> devices);
 void connect_cuda_devices(std::span<const DeviceId> devices);
 
-}  // namespace spire
+}  // namespace spire::inline device

@@ -1,6 +1,4 @@
-#include <spire/device/topology.h>
-
-#include <unistd.h>
+#include "engine/device/topology.h"
 
 #include <algorithm>
 #include <cctype>
@@ -9,9 +7,11 @@
 #include <fstream>
 #include <sstream>
 
-#include <spire/base/thread.h>
+#include <unistd.h>
 
-namespace spire {
+#include "engine/base/thread.h"
+
+namespace spire::inline device {
 
 int CoreLimits::quota_threads() const {
   return std::max(1, static_cast<int>(std::ceil(std::min(quota, 1e6))));
@@ -72,4 +72,4 @@ std::vector<int> cores_of_device(const std::vector<int>& cores, int index, int c
   return {cores.begin() + begin, cores.begin() + begin + size};
 }
 
-}  // namespace spire
+}  // namespace spire::inline device

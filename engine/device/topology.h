@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include <spire/device/device.h>
+#include "engine/device/device.h"
 
-namespace spire {
+namespace spire::inline device {
 
 // What leaves a process fewer threads than it has cores.
 struct CoreLimits {
@@ -46,4 +46,4 @@ std::vector<int> prefer_cores(const std::vector<int>& cores, const std::vector<i
 // do not divide. With more devices than cores, devices share cores.
 std::vector<int> cores_of_device(const std::vector<int>& cores, int index, int count);
 
-}  // namespace spire
+}  // namespace spire::inline device

@@ -1,10 +1,10 @@
-#include <spire/graph/autodiff.h>
+#include "engine/graph/autodiff.h"
 
 #include <algorithm>
 
-#include <spire/kernels/add.h>
+#include "kernels/ops/add/add.h"
 
-namespace spire {
+namespace spire::inline graph {
 namespace {
 
 // Gradients so far of every tensor, and the builder an op sees while its gradient is asked.
@@ -105,4 +105,4 @@ std::vector<ParameterGradient> differentiate(Graph& graph) {
   return gradients;
 }
 
-}  // namespace spire
+}  // namespace spire::inline graph

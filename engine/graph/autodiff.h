@@ -3,9 +3,9 @@
 #include <utility>
 #include <vector>
 
-#include <spire/graph/graph.h>
+#include "engine/graph/graph.h"
 
-namespace spire {
+namespace spire::inline graph {
 
 struct ParameterGradient {
   Value parameter, gradient;
@@ -17,4 +17,4 @@ struct ParameterGradient {
 // name.
 std::vector<ParameterGradient> differentiate(Graph& graph);
 
-}  // namespace spire
+}  // namespace spire::inline graph

@@ -1,6 +1,6 @@
-#include <spire/graph/passes.h>
+#include "engine/graph/passes.h"
 
-namespace spire {
+namespace spire::inline graph {
 
 int remove_dead_nodes(Graph& graph, std::span<const Value> also) {
   std::vector<bool> live(static_cast<size_t>(graph.value_count()), false);
@@ -28,4 +28,4 @@ int remove_dead_nodes(Graph& graph, std::span<const Value> also) {
   return removed;
 }
 
-}  // namespace spire
+}  // namespace spire::inline graph

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include <spire/graph/passes.h>
+#include "engine/graph/passes.h"
 
-namespace spire {
+namespace spire::inline graph {
 namespace {
 
 class Fusion {
@@ -97,4 +97,4 @@ int fuse_activations(Graph& graph) {
   return Fusion(graph).run();
 }
 
-}  // namespace spire
+}  // namespace spire::inline graph

@@ -1,18 +1,18 @@
-#include <spire/graph/graph.h>
+#include "engine/graph/graph.h"
 
 #include <algorithm>
 
-namespace spire {
+namespace spire::inline graph {
 
 namespace {
 
 // Beyond it bytes of a whole model may not fit their integers; no machine holds it either.
-constexpr int64_t most_elements = int64_t{1} << 40;
+constexpr int64_t max_elements = int64_t{1} << 40;
 
 void check_size(const Shape& shape) {
   int64_t elements = 1;
   for (int64_t dim : shape.dims()) {
-    if (__builtin_mul_overflow(elements, dim, &elements) || elements > most_elements)
+    if (__builtin_mul_overflow(elements, dim, &elements) || elements > max_elements)
       fail(Category::config, "a tensor of {} has more than 2^40 elements; make the model smaller",
            to_string(shape));
   }
@@ -126,4 +126,4 @@ Graph::Block::~Block() {
   if (graph_) graph_->open_block_ = -1;
 }
 
-}  // namespace spire
+}  // namespace spire::inline graph

@@ -8,10 +8,10 @@
 #include <unordered_set>
 #include <vector>
 
-#include <spire/base/philox.h>
-#include <spire/kernels/op.h>
+#include "engine/base/philox.h"
+#include "kernels/op.h"
 
-namespace spire {
+namespace spire::inline graph {
 
 enum class Role : uint8_t {
   activation,  // made by an op, lives in the arena
@@ -131,4 +131,4 @@ class Graph {
   int open_block_ = -1;
 };
 
-}  // namespace spire
+}  // namespace spire::inline graph

@@ -1,12 +1,12 @@
 // The layer functions that images alone need.
 #include <algorithm>
 
-#include <spire/graph/layers.h>
-#include <spire/kernels/bias.h>
-#include <spire/kernels/conv_transpose2d.h>
-#include <spire/kernels/pad_channels.h>
+#include "engine/graph/layers.h"
+#include "kernels/ops/bias/bias.h"
+#include "kernels/ops/conv_transpose2d/conv_transpose2d.h"
+#include "kernels/ops/pad_channels/pad_channels.h"
 
-namespace spire {
+namespace spire::inline graph {
 
 // Of the kernel's taps, one in stride.h * stride.w meets an output pixel.
 Value conv_transpose2d(Graph& graph, const std::string& name, Value x,
@@ -43,4 +43,4 @@ void reconstruction_loss(Graph& graph, Value prediction, Value target, Regressio
   graph.mark_output("score", outputs[1]);
 }
 
-}  // namespace spire
+}  // namespace spire::inline graph

@@ -1,8 +1,8 @@
-#include <spire/graph/layer_table.h>
+#include "engine/graph/layer_table.h"
 
 #include <set>
 
-namespace spire {
+namespace spire::inline graph {
 namespace {
 
 bool belongs_to_layer(const Tensor& tensor) {
@@ -57,4 +57,4 @@ LayerRow total_of(const std::vector<LayerRow>& rows) {
   return total;
 }
 
-}  // namespace spire
+}  // namespace spire::inline graph

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include <spire/graph/graph.h>
+#include "engine/graph/graph.h"
 
-namespace spire {
+namespace spire::inline graph {
 
 // One op. Figures are of one run of the graph: all samples of its batch.
 struct LayerRow {
@@ -24,4 +24,4 @@ std::vector<LayerRow> layer_table(const Graph& graph);
 // The row of all: sums of parameters, multiply-adds and bytes; op and output are those of no op.
 LayerRow total_of(const std::vector<LayerRow>& rows);
 
-}  // namespace spire
+}  // namespace spire::inline graph

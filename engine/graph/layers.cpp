@@ -1,27 +1,27 @@
-#include <spire/graph/layers.h>
+#include "engine/graph/layers.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
-#include <spire/kernels/activation.h>
-#include <spire/kernels/add.h>
-#include <spire/kernels/avg_pool2d.h>
-#include <spire/kernels/batch_norm.h>
-#include <spire/kernels/batch_norm_sync.h>
-#include <spire/kernels/conv2d.h>
-#include <spire/kernels/dense.h>
-#include <spire/kernels/dropout.h>
-#include <spire/kernels/global_avg_pool.h>
-#include <spire/kernels/matmul.h>
-#include <spire/kernels/max_pool2d.h>
-#include <spire/kernels/mul.h>
-#include <spire/kernels/one_hot.h>
-#include <spire/kernels/regression_loss.h>
-#include <spire/kernels/softmax_cross_entropy.h>
-#include <spire/kernels/tower_sum.h>
+#include "kernels/ops/activation/activation.h"
+#include "kernels/ops/add/add.h"
+#include "kernels/ops/avg_pool2d/avg_pool2d.h"
+#include "kernels/ops/batch_norm/batch_norm.h"
+#include "kernels/ops/batch_norm/batch_norm_sync.h"
+#include "kernels/ops/conv2d/conv2d.h"
+#include "kernels/ops/dense/dense.h"
+#include "kernels/ops/dropout/dropout.h"
+#include "kernels/ops/global_avg_pool/global_avg_pool.h"
+#include "kernels/ops/matmul/matmul.h"
+#include "kernels/ops/max_pool2d/max_pool2d.h"
+#include "kernels/ops/mul/mul.h"
+#include "kernels/ops/one_hot/one_hot.h"
+#include "kernels/ops/regression_loss/regression_loss.h"
+#include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy.h"
+#include "kernels/ops/tower_sum/tower_sum.h"
 
-namespace spire {
+namespace spire::inline graph {
 
 Initializer uniform(float bound) {
   return [bound](const RandomStream& random, std::span<float> values) {
@@ -86,7 +86,7 @@ Value dense(Graph& graph, const std::string& name, Value x, int64_t units, bool 
 namespace {
 
 // The outputs of BatchNormOp, of this batch or of all towers'.
-std::vector<Value> normalise(Graph& graph, Value x, Value gamma, Value beta, bool sync,
+std::vector<Value> normalize(Graph& graph, Value x, Value gamma, Value beta, bool sync,
                              const BatchNormAttributes& attributes) {
   if (!sync) return graph.emit_op<BatchNormOp>({x, gamma, beta}, attributes);
   Value moments = graph.emit_op<BatchNormMomentsOp>({x})[0];
@@ -106,7 +106,7 @@ Value batch_norm(Graph& graph, const std::string& name, Value x, const BatchNorm
   if (!graph.training()) {
     return graph.emit_op<BatchNormEvalOp>({x, gamma, beta, mean, variance}, attributes)[0];
   }
-  auto outputs = normalise(graph, x, gamma, beta, options.sync, attributes);
+  auto outputs = normalize(graph, x, gamma, beta, options.sync, attributes);
   graph.update_state({mean, outputs[3], options.momentum});
   graph.update_state({variance, outputs[4], options.momentum});
   return outputs[0];
@@ -217,4 +217,4 @@ void l1_loss(Graph& graph, Value logits, Value labels) {
   regression_loss(graph, logits, labels, Regression::l1);
 }
 
-}  // namespace spire
+}  // namespace spire::inline graph

@@ -4,12 +4,12 @@
 #pragma once
 #include <string>
 
-#include <spire/graph/graph.h>
-#include <spire/kernels/regression_loss.h>
-#include <spire/kernels/resize.h>
-#include <spire/kernels/window.h>
+#include "engine/graph/graph.h"
+#include "kernels/ops/regression_loss/regression_loss.h"
+#include "kernels/ops/resize/resize.h"
+#include "kernels/window.h"
 
-namespace spire {
+namespace spire::inline graph {
 
 // He et al., "Delving Deep into Rectifiers", 2015: uniform in +-sqrt(6 / fan_in).
 Initializer kaiming_uniform(int64_t fan_in);
@@ -144,4 +144,4 @@ void l1_loss(Graph& graph, Value logits, Value labels);
 // one's mean squared error, whatever the kind, from which PSNR follows.
 void reconstruction_loss(Graph& graph, Value prediction, Value target, Regression kind);
 
-}  // namespace spire
+}  // namespace spire::inline graph

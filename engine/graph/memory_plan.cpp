@@ -1,11 +1,11 @@
-#include <spire/graph/memory_plan.h>
+#include "engine/graph/memory_plan.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include <spire/device/alignment.h>
+#include "engine/device/alignment.h"
 
-namespace spire {
+namespace spire::inline graph {
 namespace {
 
 bool overlap_in_time(const Lifetime& a, const Lifetime& b) {
@@ -57,4 +57,4 @@ size_t peak_live_bytes(const std::vector<Lifetime>& lifetimes) {
   return peak;
 }
 
-}  // namespace spire
+}  // namespace spire::inline graph

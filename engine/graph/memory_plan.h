@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace spire {
+namespace spire::inline graph {
 
 // A block of memory and the nodes during which it must stay: first writes it, last reads it.
 struct Lifetime {
@@ -24,4 +24,4 @@ MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes);
 // Lower bound of any plan: the most bytes alive at one node.
 size_t peak_live_bytes(const std::vector<Lifetime>& lifetimes);
 
-}  // namespace spire
+}  // namespace spire::inline graph

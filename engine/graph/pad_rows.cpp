@@ -1,7 +1,7 @@
-#include <spire/graph/passes.h>
-#include <spire/kernels/kernel.h>
+#include "engine/graph/passes.h"
+#include "kernels/kernel.h"
 
-namespace spire {
+namespace spire::inline graph {
 namespace {
 
 constexpr int64_t least_width = 1024, multiple = 128;
@@ -71,4 +71,4 @@ int pad_rows(Graph& graph, DeviceId device) {
   return RowPadding(graph, device).run();
 }
 
-}  // namespace spire
+}  // namespace spire::inline graph

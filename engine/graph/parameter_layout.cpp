@@ -1,10 +1,10 @@
-#include <spire/graph/parameter_layout.h>
+#include "engine/graph/parameter_layout.h"
 
 #include <algorithm>
 
-#include <spire/base/hash.h>
+#include "engine/base/hash.h"
 
-namespace spire {
+namespace spire::inline graph {
 
 ParameterLayout::ParameterLayout(const Graph& graph,
                                  const std::vector<ParameterGradient>& gradients) {
@@ -62,4 +62,4 @@ uint64_t ParameterLayout::hash(const float* weights) const {
   return hash;
 }
 
-}  // namespace spire
+}  // namespace spire::inline graph

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include <spire/graph/autodiff.h>
+#include "engine/graph/autodiff.h"
 
-namespace spire {
+namespace spire::inline graph {
 
 struct ParameterEntry {
   std::string name;
@@ -44,4 +44,4 @@ class ParameterLayout {
   int64_t trained_floats_ = 0, total_floats_ = 0;
 };
 
-}  // namespace spire
+}  // namespace spire::inline graph

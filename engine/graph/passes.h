@@ -1,9 +1,9 @@
 // Rewrites of a graph before it is compiled. Each keeps what the graph computes.
 #pragma once
-#include <spire/device/device.h>
-#include <spire/graph/graph.h>
+#include "engine/device/device.h"
+#include "engine/graph/graph.h"
 
-namespace spire {
+namespace spire::inline graph {
 
 // Puts a relu, or an addition and its relu, into the op before it where that op has such a form
 // (Op::with_relu, Op::with_residual) and nothing else reads what lies between. Forward graphs only:
@@ -33,4 +33,4 @@ int pad_rows(Graph& graph, DeviceId device);
 // remove_dead_nodes(). Returns how many nodes run twice.
 int recompute_blocks(Graph& graph);
 
-}  // namespace spire
+}  // namespace spire::inline graph

@@ -1,11 +1,11 @@
-#include <spire/graph/plan.h>
+#include "engine/graph/plan.h"
 
 #include <algorithm>
 #include <utility>
 
-#include <spire/graph/tensor_places.h>
+#include "engine/graph/buffer_assignment.h"
 
-namespace spire {
+namespace spire::inline graph {
 
 // Makes the kernels of a graph whose tensors have their places.
 class PlanBuilder {
@@ -16,7 +16,7 @@ class PlanBuilder {
         layout_(layout),
         places_(graph, options.gradients, layout) {}
 
-  void build(Plan& plan, PackedForms& forms) {
+  void build(Plan& plan, PackedWeights& forms) {
     plan.activation_bytes_ = places_.arena_bytes();
     for (size_t n = 0; n < graph_.nodes().size(); ++n) {
       if (graph_.nodes()[n].op->is_view()) continue;
@@ -29,7 +29,7 @@ class PlanBuilder {
   }
 
  private:
-  Plan::Step make_step(size_t n, Plan& plan, PackedForms& forms) {
+  Plan::Step make_step(size_t n, Plan& plan, PackedWeights& forms) {
     const Node& node = graph_.nodes()[n];
     std::vector<TensorSpec> inputs, outputs;
     Plan::Step step;
@@ -95,9 +95,10 @@ class PlanBuilder {
 
   // At every parameter, or where a position to tell at is passed for the first time.
   bool wants_to_hear(int64_t ready, bool is_last) {
-    if (options_.tell_at.empty() || is_last) return true;
-    auto passed = std::upper_bound(options_.tell_at.begin(), options_.tell_at.end(), ready);
-    auto count = static_cast<size_t>(passed - options_.tell_at.begin());
+    if (options_.ready_offsets.empty() || is_last) return true;
+    auto passed =
+        std::upper_bound(options_.ready_offsets.begin(), options_.ready_offsets.end(), ready);
+    auto count = static_cast<size_t>(passed - options_.ready_offsets.begin());
     return count > std::exchange(told_, count);
   }
 
@@ -113,12 +114,12 @@ class PlanBuilder {
   Graph& graph_;
   const PlanOptions& options_;
   const ParameterLayout& layout_;
-  const TensorPlaces places_;
-  size_t told_ = 0;  // positions of tell_at that were passed
+  const BufferAssignment places_;
+  size_t told_ = 0;  // positions of ready_offsets that were passed
 };
 
 Plan::Plan(Graph graph, const PlanOptions& options, const ParameterLayout& layout,
-           PackedForms& forms) {
+           PackedWeights& forms) {
   PlanBuilder(graph, options, layout).build(*this, forms);
 }
 
@@ -158,7 +159,7 @@ void Plan::run_step(Step& step, const Bindings& bindings) {
       {step.input_pointers, step.output_pointers, workspace, bindings.step, bindings.stream});
 }
 
-void Plan::tell(size_t position, PlanListener& listener) const {
+void Plan::notify(size_t position, PlanListener& listener) const {
   if (steps_[position].gradients_ready > 0)
     listener.gradients_ready(steps_[position].gradients_ready);
   if (position + 1 == backward_begin_) listener.backward_begins();
@@ -178,7 +179,7 @@ void Plan::run_range(const Bindings& bindings, size_t begin, size_t end) {
 void Plan::run(const Bindings& bindings, PlanListener* listener) {
   for (size_t s = 0; s < steps_.size(); ++s) {
     run_step(steps_[s], bindings);
-    if (listener) tell(s, *listener);
+    if (listener) notify(s, *listener);
   }
 }
 
@@ -186,7 +187,7 @@ size_t Plan::run_segment(const Bindings& bindings, size_t from, PlanListener* li
   for (size_t s = from; s < steps_.size(); ++s) {
     if (steps_[s].tower_sum > 0) return s;
     run_step(steps_[s], bindings);
-    if (listener) tell(s, *listener);
+    if (listener) notify(s, *listener);
   }
   return steps_.size();
 }
@@ -204,4 +205,4 @@ const void* Plan::output(const std::string& name, const std::byte* arena) const 
   fail(Category::unexpected, "the plan has no output '{}'", name);
 }
 
-}  // namespace spire
+}  // namespace spire::inline graph

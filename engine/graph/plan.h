@@ -4,29 +4,29 @@
 #include <string>
 #include <vector>
 
-#include <spire/graph/packed_forms.h>
-#include <spire/graph/parameter_layout.h>
-#include <spire/graph/tensor_places.h>
-#include <spire/kernels/kernel.h>
+#include "engine/graph/buffer_assignment.h"
+#include "engine/graph/packed_weights.h"
+#include "engine/graph/parameter_layout.h"
+#include "kernels/kernel.h"
 
-namespace spire {
+namespace spire::inline graph {
 
 struct PlanOptions {
   DeviceId device;
   int threads = 1;
-  bool step = true;  // a training step runs it (see PackedForms::add)
+  bool step = true;  // a training step runs it (see PackedWeights::add)
   // Gradients that go to the gradient buffer; empty for evaluation.
   std::vector<ParameterGradient> gradients = {};
   CudaLibraries* cuda = nullptr;  // of the device, if it is a GPU; outlives the plan
   // Where in the gradient buffer a listener wants to hear that all before is ready, in order;
   // empty: at every parameter. A GPU's work is recorded in pieces between these.
-  std::vector<int64_t> tell_at = {};
+  std::vector<int64_t> ready_offsets = {};
 };
 
 // The memory of one run, the device's: the arena at workspace_alignment, else at tensor_alignment.
 struct Bindings {
   const float* weights = nullptr;     // plain, ParameterLayout::total_floats()
-  const std::byte* packed = nullptr;  // PackedForms::data()
+  const std::byte* packed = nullptr;  // PackedWeights::data()
   float* gradients = nullptr;         // total_floats(), written with `=`
   std::byte* arena = nullptr;         // Plan::arena_bytes()
   std::vector<const void*> inputs;    // in the order of the graph's inputs
@@ -55,7 +55,8 @@ struct TowerVector {
 class Plan {
  public:
   // Throws what the kernels' factories throw. `layout` and `forms` are read at construction only.
-  Plan(Graph graph, const PlanOptions& options, const ParameterLayout& layout, PackedForms& forms);
+  Plan(Graph graph, const PlanOptions& options, const ParameterLayout& layout,
+       PackedWeights& forms);
 
   // All of it; sums over towers are those of the only tower.
   void run(const Bindings& bindings, PlanListener* listener = nullptr);
@@ -63,7 +64,7 @@ class Plan {
   // In parts: steps [begin, end), with nothing told; what a listener is to hear behind a step; and
   // the end of the next steps, from `begin` on, behind which there is something to tell.
   void run_range(const Bindings& bindings, size_t begin, size_t end);
-  void tell(size_t position, PlanListener& listener) const;
+  void notify(size_t position, PlanListener& listener) const;
   size_t next_word(size_t begin) const;
 
   // Towers in lockstep: runs from step `from` (0: the beginning) up to the next sum over towers,
@@ -103,4 +104,4 @@ class Plan {
   size_t activation_bytes_ = 0, workspace_bytes_ = 0;
 };
 
-}  // namespace spire
+}  // namespace spire::inline graph

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include <spire/graph/passes.h>
+#include "engine/graph/passes.h"
 
-namespace spire {
+namespace spire::inline graph {
 namespace {
 
 constexpr size_t small_share = 32;  // a tensor of 1 / small_share of the block's largest is kept
@@ -147,4 +147,4 @@ int recompute_blocks(Graph& graph) {
   return Recomputation(graph).run();
 }
 
-}  // namespace spire
+}  // namespace spire::inline graph

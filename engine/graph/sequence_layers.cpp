@@ -1,12 +1,12 @@
 // Layers of models over sequences: (N, T, C), T positions of C features a sample.
-#include <spire/graph/layers.h>
-#include <spire/kernels/attention.h>
-#include <spire/kernels/bias.h>
-#include <spire/kernels/dense.h>
-#include <spire/kernels/embedding.h>
-#include <spire/kernels/layer_norm.h>
+#include "engine/graph/layers.h"
+#include "kernels/ops/attention/attention.h"
+#include "kernels/ops/bias/bias.h"
+#include "kernels/ops/dense/dense.h"
+#include "kernels/ops/embedding/embedding.h"
+#include "kernels/ops/layer_norm/layer_norm.h"
 
-namespace spire {
+namespace spire::inline graph {
 
 Value layer_norm(Graph& graph, const std::string& name, Value x, float epsilon) {
   Shape width = {graph.spec(x).shape.back()};
@@ -44,4 +44,4 @@ Value attention(Graph& graph, Value qkv, const AttentionOptions& options) {
   return graph.emit_op<AttentionOp>({qkv}, attributes)[0];
 }
 
-}  // namespace spire
+}  // namespace spire::inline graph

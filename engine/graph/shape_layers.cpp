@@ -1,12 +1,12 @@
 // Layers that move elements and compute nothing.
-#include <spire/graph/layers.h>
-#include <spire/kernels/concat.h>
-#include <spire/kernels/expand.h>
-#include <spire/kernels/gather.h>
-#include <spire/kernels/reshape.h>
-#include <spire/kernels/transpose.h>
+#include "engine/graph/layers.h"
+#include "kernels/ops/concat/concat.h"
+#include "kernels/ops/expand/expand.h"
+#include "kernels/ops/gather/gather.h"
+#include "kernels/ops/reshape/reshape.h"
+#include "kernels/ops/transpose/transpose.h"
 
-namespace spire {
+namespace spire::inline graph {
 
 namespace {
 
@@ -44,4 +44,4 @@ Value expand(Graph& graph, Value x, int64_t count, DType dtype) {
   return graph.emit_op<ExpandOp>({x}, ExpandAttributes{.count = count, .dtype = dtype})[0];
 }
 
-}  // namespace spire
+}  // namespace spire::inline graph

@@ -1,10 +1,10 @@
 // The two blocks of text around a run: what it is about to do, and what came of it.
 #pragma once
-#include <spire/observe/observer.h>
-
 #include <string>
 
-namespace spire {
+#include <spire/observer.h>
+
+namespace spire::inline observe {
 
 // Devices, global batch, parameters, planned memory by kind, length, output. Ends with a newline.
 std::string start_block(const StartInfo& start);
@@ -13,4 +13,4 @@ std::string start_block(const StartInfo& start);
 // the run did not do (no evaluation, no checkpoint) are left out.
 std::string end_block(const RunSummary& summary);
 
-}  // namespace spire
+}  // namespace spire::inline observe

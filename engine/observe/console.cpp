@@ -1,10 +1,12 @@
-#include <spire/base/error.h>
-#include <spire/observe/blocks.h>
-#include <spire/observe/console.h>
+#include "engine/observe/console.h"
 
 #include <ostream>
 
-namespace spire {
+#include <spire/error.h>
+
+#include "engine/observe/blocks.h"
+
+namespace spire::inline observe {
 namespace {
 
 constexpr double redraw_seconds = 0.1;
@@ -91,4 +93,4 @@ void Console::on_end(const RunSummary& summary) {
   results_ << end_block(summary) << std::flush;
 }
 
-}  // namespace spire
+}  // namespace spire::inline observe

@@ -1,14 +1,15 @@
 // What a person sees of a run.
 #pragma once
-#include <spire/observe/observer.h>
-#include <spire/observe/progress_line.h>
-#include <spire/observe/terminal.h>
-#include <spire/observe/units.h>
-
 #include <iosfwd>
 #include <optional>
 
-namespace spire {
+#include <spire/observer.h>
+
+#include "engine/observe/progress_line.h"
+#include "engine/observe/terminal.h"
+#include "engine/observe/units.h"
+
+namespace spire::inline observe {
 
 struct ConsoleOptions {
   Terminal terminal;            // of the log stream
@@ -53,4 +54,4 @@ class Console : public Observer {
   std::optional<Time> shown_at_;  // of the last progress shown
 };
 
-}  // namespace spire
+}  // namespace spire::inline observe

@@ -1,12 +1,13 @@
-#include <spire/base/error.h>
-#include <spire/base/message_words.h>
-#include <spire/observe/blocks.h>
-#include <spire/observe/text_table.h>
-#include <spire/observe/units.h>
-
 #include <cmath>
 
-namespace spire {
+#include <spire/error.h>
+
+#include "engine/base/message_words.h"
+#include "engine/observe/blocks.h"
+#include "engine/observe/text_table.h"
+#include "engine/observe/units.h"
+
+namespace spire::inline observe {
 namespace {
 
 std::string validation_text(const ValidationSummary& val) {
@@ -51,4 +52,4 @@ std::string end_block(const RunSummary& summary) {
   return block.text();
 }
 
-}  // namespace spire
+}  // namespace spire::inline observe

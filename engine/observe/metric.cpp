@@ -1,10 +1,11 @@
-#include <spire/base/error.h>
-#include <spire/base/message_words.h>
-#include <spire/observe/metric.h>
-#include <spire/observe/units.h>
-
 #include <array>
 #include <cmath>
+
+#include <spire/error.h>
+#include <spire/metric.h>
+
+#include "engine/base/message_words.h"
+#include "engine/observe/units.h"
 
 namespace spire {
 namespace {

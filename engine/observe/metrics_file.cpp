@@ -1,23 +1,25 @@
-#include <fcntl.h>
-#include <spire/base/atomic_file.h>
-#include <spire/base/message_words.h>
-#include <spire/base/read_file.h>
-#include <spire/base/regular_file.h>
-#include <spire/observe/metrics_file.h>
-#include <unistd.h>
+#include "engine/observe/metrics_file.h"
 
 #include <cerrno>
 #include <cstring>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <utility>
 
-namespace spire {
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "engine/base/atomic_file.h"
+#include "engine/base/message_words.h"
+#include "engine/base/read_file.h"
+#include "engine/base/regular_file.h"
+
+namespace spire::inline observe {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t most_bytes = std::numeric_limits<ptrdiff_t>::max();  // long runs have long files
+constexpr size_t max_bytes = std::numeric_limits<ptrdiff_t>::max();  // long runs have long files
 
 // Not-finite numbers become null: JSON has no others, and null keeps a column numeric.
 std::string line_of(const Json& record) {
@@ -56,7 +58,7 @@ MetricsFile::~MetricsFile() {
 void MetricsFile::on_start(const StartInfo& start) {
   std::string kept;
   if (!start.resumed_from.empty()) {
-    auto before = read_file_if_there(path_, Category::config, most_bytes);
+    auto before = read_file_if_there(path_, Category::config, max_bytes);
     kept = metrics_through(before.value_or(""), start.resumed_step, start.evaluates_again);
   }
   open(kept, Existing::replace);
@@ -159,4 +161,4 @@ void MetricsFile::on_checkpoint(const CheckpointReport& checkpoint) {
                   {"checkpoint/write_ms", checkpoint.write_ms}}));
 }
 
-}  // namespace spire
+}  // namespace spire::inline observe

@@ -1,14 +1,15 @@
 // metrics.jsonl: one JSON object a line, for pandas and the like. docs/metrics.md lists the tags.
 #pragma once
-#include <spire/base/atomic_file.h>
-#include <spire/observe/observer.h>
-#include <spire/observe/units.h>
-
 #include <filesystem>
 #include <functional>
 #include <string>
 
-namespace spire {
+#include <spire/observer.h>
+
+#include "engine/base/atomic_file.h"
+#include "engine/observe/units.h"
+
+namespace spire::inline observe {
 
 // Writes steps (those with `record` set), evaluations and checkpoints as they happen, each line
 // with one write(). A new run starts an empty file. A resumed one goes on in the old file, after
@@ -52,4 +53,4 @@ class MetricsFile : public Observer {
 // that step's checkpoint, of which there will be another line.
 std::string metrics_through(std::string_view text, int64_t step, bool saved_again = false);
 
-}  // namespace spire
+}  // namespace spire::inline observe

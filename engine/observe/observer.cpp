@@ -1,4 +1,4 @@
-#include <spire/observe/observer.h>
+#include <spire/observer.h>
 
 namespace spire {
 

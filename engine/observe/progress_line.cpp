@@ -1,10 +1,12 @@
-#include <spire/base/error.h>
-#include <spire/observe/progress_line.h>
-#include <spire/observe/units.h>
+#include "engine/observe/progress_line.h"
 
 #include <algorithm>
 
-namespace spire {
+#include <spire/error.h>
+
+#include "engine/observe/units.h"
+
+namespace spire::inline observe {
 namespace {
 
 struct Field {
@@ -114,4 +116,4 @@ std::string checkpoint_line(const CheckpointReport& checkpoint) {
                      checkpoint.path);
 }
 
-}  // namespace spire
+}  // namespace spire::inline observe

@@ -2,12 +2,12 @@
 // rewritten in place, and for a file, where it is timestamped. Loss and metric of a step's line are
 // those of its epoch so far: the numbers of one batch say little, and less where it is a small one.
 #pragma once
-#include <spire/observe/observer.h>
-
 #include <chrono>
 #include <string>
 
-namespace spire {
+#include <spire/observer.h>
+
+namespace spire::inline observe {
 
 // What a line takes from the run. The wait for others' gradients ("comm 3%") is shown when there
 // are several processes, and in one process from 1% on.
@@ -32,4 +32,4 @@ std::string eval_line(const EvalReport& eval);
 // "checkpoint step 1200 1.6 MiB runs/x/checkpoints/step_00001200.h5", no newline.
 std::string checkpoint_line(const CheckpointReport& checkpoint);
 
-}  // namespace spire
+}  // namespace spire::inline observe

@@ -1,12 +1,13 @@
-#include <spire/base/error.h>
-#include <spire/base/message_words.h>
-#include <spire/observe/blocks.h>
-#include <spire/observe/text_table.h>
-#include <spire/observe/units.h>
-
 #include <algorithm>
 
-namespace spire {
+#include <spire/error.h>
+
+#include "engine/base/message_words.h"
+#include "engine/observe/blocks.h"
+#include "engine/observe/text_table.h"
+#include "engine/observe/units.h"
+
+namespace spire::inline observe {
 namespace {
 
 std::string plural(int64_t count, const char* noun) {
@@ -154,4 +155,4 @@ std::string start_block(const StartInfo& start) {
   return block.text();
 }
 
-}  // namespace spire
+}  // namespace spire::inline observe

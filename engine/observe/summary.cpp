@@ -1,10 +1,12 @@
-#include <spire/base/atomic_file.h>
-#include <spire/observe/summary.h>
+#include "engine/observe/summary.h"
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
-namespace spire {
+#include <nlohmann/json.hpp>
+
+#include "engine/base/atomic_file.h"
+
+namespace spire::inline observe {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -64,4 +66,4 @@ void SummaryFile::on_end(const RunSummary& summary) {
   }
 }
 
-}  // namespace spire
+}  // namespace spire::inline observe

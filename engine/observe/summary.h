@@ -1,12 +1,12 @@
 // summary.json: the end of a run for scripts. docs/metrics.md describes its fields.
 #pragma once
-#include <spire/observe/observer.h>
-
 #include <filesystem>
 #include <functional>
 #include <string>
 
-namespace spire {
+#include <spire/observer.h>
+
+namespace spire::inline observe {
 
 std::string summary_json(const RunSummary& summary);  // indented, ends with a newline
 
@@ -26,4 +26,4 @@ class SummaryFile : public Observer {
   std::string lost_;
 };
 
-}  // namespace spire
+}  // namespace spire::inline observe

@@ -1,11 +1,12 @@
-#include <spire/observe/terminal.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
+#include "engine/observe/terminal.h"
 
 #include <cstdlib>
 #include <string_view>
+#include <sys/ioctl.h>
 
-namespace spire {
+#include <unistd.h>
+
+namespace spire::inline observe {
 namespace {
 
 // An unset variable reads as an empty one; NO_COLOR counts when it is not empty (no-color.org).
@@ -30,4 +31,4 @@ Terminal terminal_of(int descriptor) {
   return terminal;
 }
 
-}  // namespace spire
+}  // namespace spire::inline observe

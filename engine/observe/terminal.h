@@ -2,7 +2,7 @@
 #pragma once
 #include <functional>
 
-namespace spire {
+namespace spire::inline observe {
 
 struct Terminal {
   bool interactive = false;                        // a line may be rewritten in place
@@ -13,4 +13,4 @@ struct Terminal {
 // Looks at the descriptor and at NO_COLOR and TERM. A file, a pipe or TERM=dumb is not interactive.
 Terminal terminal_of(int descriptor);
 
-}  // namespace spire
+}  // namespace spire::inline observe

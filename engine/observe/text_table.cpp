@@ -1,8 +1,8 @@
-#include <spire/observe/text_table.h>
+#include "engine/observe/text_table.h"
 
 #include <algorithm>
 
-namespace spire {
+namespace spire::inline observe {
 namespace {
 
 // Characters of a UTF-8 text: bytes that do not continue one.
@@ -54,4 +54,4 @@ std::string Sections::text() const {
   return text;
 }
 
-}  // namespace spire
+}  // namespace spire::inline observe

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-namespace spire {
+namespace spire::inline observe {
 
 using TextTable = std::vector<std::vector<std::string>>;  // rows of cells
 
@@ -23,4 +23,4 @@ class Sections {
   TextTable lines_;  // title (empty on a table's further lines), content
 };
 
-}  // namespace spire
+}  // namespace spire::inline observe

@@ -1,13 +1,15 @@
-#include <fmt/format.h>
-#include <spire/base/message_words.h>
-#include <spire/observe/units.h>
+#include "engine/observe/units.h"
 
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <ctime>
 
-namespace spire {
+#include <fmt/format.h>
+
+#include "engine/base/message_words.h"
+
+namespace spire::inline observe {
 
 std::chrono::system_clock::time_point wall_time() {
   return std::chrono::system_clock::now();
@@ -58,4 +60,4 @@ std::string utc_text(std::chrono::system_clock::time_point time) {
                      parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
-}  // namespace spire
+}  // namespace spire::inline observe

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-namespace spire {
+namespace spire::inline observe {
 
 // Wall time, handed in so that tests need not wait for it.
 using WallClock = std::function<std::chrono::system_clock::time_point()>;
@@ -18,4 +18,4 @@ std::string percent_text(double share);     // 0.9271 -> "92.71%"
 std::string loss_text(double loss);         // four significant digits: "0.1234", "12.35", "nan"
 std::string utc_text(std::chrono::system_clock::time_point time);  // "2026-01-31T12:00:00Z"
 
-}  // namespace spire
+}  // namespace spire::inline observe

@@ -1,6 +1,6 @@
-#include <spire/optim/optimizer.h>
+#include "engine/optim/optimizer.h"
 
-namespace spire {
+namespace spire::inline optim {
 namespace {
 
 class Adam final : public Optimizer {
@@ -30,4 +30,4 @@ std::unique_ptr<Optimizer> make_adam(const OptimizerConfig& config, bool decoupl
   return std::make_unique<Adam>(config, decoupled_decay);
 }
 
-}  // namespace spire
+}  // namespace spire::inline optim

@@ -1,8 +1,8 @@
-#include <spire/optim/ema.h>
+#include "engine/optim/ema.h"
 
 #include <algorithm>
 
-namespace spire {
+namespace spire::inline optim {
 
 double Ema::decay(int64_t step) const {
   if (!config_.warmup) return config_.decay;
@@ -16,4 +16,4 @@ void Ema::update(int64_t step, int64_t count, const float* __restrict weights,
   for (int64_t i = 0; i < count; ++i) average_of.update(weights[i], average[i]);
 }
 
-}  // namespace spire
+}  // namespace spire::inline optim

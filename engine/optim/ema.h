@@ -3,10 +3,11 @@
 #pragma once
 #include <cstdint>
 
-#include <spire/base/host_device.h>
-#include <spire/config/run_config.h>
+#include <spire/run_config.h>
 
-namespace spire {
+#include "engine/base/host_device.h"
+
+namespace spire::inline optim {
 
 // What one weight does to its average.
 struct EmaFormula {
@@ -35,4 +36,4 @@ class Ema {
   EmaConfig config_;
 };
 
-}  // namespace spire
+}  // namespace spire::inline optim

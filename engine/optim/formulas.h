@@ -10,11 +10,11 @@
 #include <cstdint>
 #include <variant>
 
-#include <spire/base/host_device.h>
-#include <spire/optim/loss_scale.h>
-#include <spire/optim/trust.h>
+#include "engine/base/host_device.h"
+#include "engine/optim/loss_scale.h"
+#include "engine/optim/trust.h"
 
-namespace spire {
+namespace spire::inline optim {
 
 // What differs from slice to slice.
 struct SliceFactors {
@@ -157,4 +157,4 @@ struct GradientScale {
   }
 };
 
-}  // namespace spire
+}  // namespace spire::inline optim

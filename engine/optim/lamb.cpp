@@ -1,6 +1,6 @@
-#include <spire/optim/optimizer.h>
+#include "engine/optim/optimizer.h"
 
-namespace spire {
+namespace spire::inline optim {
 namespace {
 
 class Lamb final : public Optimizer {
@@ -26,4 +26,4 @@ std::unique_ptr<Optimizer> make_lamb(const OptimizerConfig& config) {
   return std::make_unique<Lamb>(config);
 }
 
-}  // namespace spire
+}  // namespace spire::inline optim

@@ -1,8 +1,8 @@
-#include <spire/optim/loss_scale.h>
+#include "engine/optim/loss_scale.h"
 
-#include <spire/base/error.h>
+#include <spire/error.h>
 
-namespace spire {
+namespace spire::inline optim {
 
 LossScale::LossScale(const LossScaleConfig& config, bool on) : config_(config), on_(on) {
   if (on) state_.scale = config.initial;
@@ -23,4 +23,4 @@ void LossScale::record(bool overflowed) {
       state_.skipped_in_row, state_.scale);
 }
 
-}  // namespace spire
+}  // namespace spire::inline optim

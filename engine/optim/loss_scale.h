@@ -4,10 +4,11 @@
 #pragma once
 #include <cstdint>
 
-#include <spire/base/host_device.h>
-#include <spire/config/run_config.h>
+#include <spire/run_config.h>
 
-namespace spire {
+#include "engine/base/host_device.h"
+
+namespace spire::inline optim {
 
 struct LossScaleState {
   static constexpr double largest = 0x1p40;  // far above what gradients of fp16 can take
@@ -52,4 +53,4 @@ class LossScale {
   LossScaleState state_;
 };
 
-}  // namespace spire
+}  // namespace spire::inline optim

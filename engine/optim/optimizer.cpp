@@ -1,11 +1,12 @@
-#include <spire/optim/optimizer.h>
+#include "engine/optim/optimizer.h"
 
 #include <fmt/ranges.h>
 
-#include <spire/base/error.h>
-#include <spire/optim/slice_loops.h>
+#include <spire/error.h>
 
-namespace spire {
+#include "engine/optim/slice_loops.h"
+
+namespace spire::inline optim {
 namespace {
 
 struct Entry {
@@ -76,4 +77,4 @@ void Optimizer::update(const UpdateStep& step, const UpdateSlice& slice) const {
              formula(step));
 }
 
-}  // namespace spire
+}  // namespace spire::inline optim

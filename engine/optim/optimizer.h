@@ -7,10 +7,11 @@
 #include <string>
 #include <vector>
 
-#include <spire/config/run_config.h>
-#include <spire/optim/formulas.h>
+#include <spire/run_config.h>
 
-namespace spire {
+#include "engine/optim/formulas.h"
+
+namespace spire::inline optim {
 
 struct UpdateStep {
   float lr = 0.0f;
@@ -71,4 +72,4 @@ std::unique_ptr<Optimizer> make_lars(const OptimizerConfig& config);
 // Both ratios are 1 where a norm is 0, and for tensors that are no matrices.
 std::unique_ptr<Optimizer> make_lamb(const OptimizerConfig& config);
 
-}  // namespace spire
+}  // namespace spire::inline optim

@@ -1,4 +1,4 @@
-#include <spire/optim/schedule.h>
+#include "engine/optim/schedule.h"
 
 #include <algorithm>
 #include <array>
@@ -7,9 +7,9 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/base/error.h>
+#include <spire/error.h>
 
-namespace spire {
+namespace spire::inline optim {
 
 double scaled_lr(double lr, const LrConfig& config, int64_t global_batch) {
   double growth = static_cast<double>(global_batch) / static_cast<double>(config.base_batch);
@@ -62,4 +62,4 @@ double Schedule::lr(int64_t step) const {
   return lr_;
 }
 
-}  // namespace spire
+}  // namespace spire::inline optim

@@ -2,9 +2,9 @@
 #pragma once
 #include <cstdint>
 
-#include <spire/config/run_config.h>
+#include <spire/run_config.h>
 
-namespace spire {
+namespace spire::inline optim {
 
 // optimizer.lr as it grows with the global batch: x (global_batch / base_batch), or x its root.
 // Linear: Goyal et al. 2017; square root: Krizhevsky 2014.
@@ -37,4 +37,4 @@ class Schedule {
   std::vector<int64_t> milestones_;  // in steps
 };
 
-}  // namespace spire
+}  // namespace spire::inline optim

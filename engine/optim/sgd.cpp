@@ -1,6 +1,6 @@
-#include <spire/optim/optimizer.h>
+#include "engine/optim/optimizer.h"
 
-namespace spire {
+namespace spire::inline optim {
 namespace {
 
 class Sgd final : public Optimizer {
@@ -31,4 +31,4 @@ std::unique_ptr<Optimizer> make_sgd(const OptimizerConfig& config) {
   return std::make_unique<Sgd>(config);
 }
 
-}  // namespace spire
+}  // namespace spire::inline optim

@@ -1,9 +1,9 @@
 // A CPU's loops of optimizers' formulas over slices. They vectorise: the compiler sees that nothing
 // overlaps, and formulas are copies whose fields no store can change.
 #pragma once
-#include <spire/optim/optimizer.h>
+#include "engine/optim/optimizer.h"
 
-namespace spire {
+namespace spire::inline optim {
 
 // body(gradient, weight, slot...) for each element: the last ones by reference.
 template <int slots, typename Body>
@@ -46,4 +46,4 @@ TrustSquares measure_slice(const Formula formula, const SliceFactors at, const U
       });
 }
 
-}  // namespace spire
+}  // namespace spire::inline optim

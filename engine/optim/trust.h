@@ -3,7 +3,7 @@
 #pragma once
 #include <cstdint>
 
-namespace spire {
+namespace spire::inline optim {
 
 // Of a slice, or added up over a tensor.
 struct TrustSquares {
@@ -35,4 +35,4 @@ TrustSquares sum_trust_squares(int64_t count, Weight&& weight, Update&& update) 
   return sum;
 }
 
-}  // namespace spire
+}  // namespace spire::inline optim

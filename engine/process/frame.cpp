@@ -1,15 +1,14 @@
-#include <spire/process/frame.h>
-
-#include <sys/socket.h>
+#include "engine/process/frame.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <sys/socket.h>
 
-#include <spire/base/error.h>
+#include <spire/error.h>
 
-namespace spire {
+namespace spire::inline process {
 namespace {
 
 // Bytes that no other protocol begins with; the last ones change when frames do.
@@ -81,4 +80,4 @@ FrameReader::State FrameReader::read(const Socket& socket) {
   }
 }
 
-}  // namespace spire
+}  // namespace spire::inline process

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <string>
 
-#include <spire/process/socket.h>
+#include "engine/process/socket.h"
 
-namespace spire {
+namespace spire::inline process {
 
 enum class FrameKind : uint32_t {
   // handshake.h says what these hold.
@@ -15,8 +15,8 @@ enum class FrameKind : uint32_t {
   welcome,
   denied,
   // Between two that have proved themselves:
-  hello,    // to rank 0: a Hello
-  table,    // rank 0's answer when all are there: every rank's Hello, a line each
+  hello,    // to rank 0: a PeerInfo
+  table,    // rank 0's answer when all are there: every rank's PeerInfo, a line each
   refusal,  // rank 0's answer when it fails: the category's number, a space, the message
 };
 
@@ -51,4 +51,4 @@ class FrameReader {
   Frame frame_;
 };
 
-}  // namespace spire
+}  // namespace spire::inline process

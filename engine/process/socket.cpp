@@ -1,25 +1,26 @@
-#include <spire/process/socket.h>
-
-#include <arpa/inet.h>
-#include <fcntl.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include "engine/process/socket.h"
 
 #include <algorithm>
+#include <arpa/inet.h>
 #include <cerrno>
 #include <cstring>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 #include <thread>
 
-#include <spire/base/error.h>
-#include <spire/base/system_limits.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <poll.h>
+#include <unistd.h>
 
-namespace spire {
+#include <spire/error.h>
+
+#include "engine/base/system_limits.h"
+
+namespace spire::inline process {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -265,4 +266,4 @@ std::string host_name() {
   return name;
 }
 
-}  // namespace spire
+}  // namespace spire::inline process

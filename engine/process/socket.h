@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace spire {
+namespace spire::inline process {
 
 using Deadline = std::chrono::steady_clock::time_point;
 
@@ -76,4 +76,4 @@ bool is_loopback(const std::string& address);
 std::vector<std::string> own_addresses();
 std::string host_name();
 
-}  // namespace spire
+}  // namespace spire::inline process

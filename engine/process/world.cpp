@@ -1,8 +1,8 @@
-#include <spire/process/world.h>
-
 #include <unistd.h>
 
-#include <spire/process/rendezvous.h>
+#include <spire/world.h>
+
+#include "engine/process/rendezvous/rendezvous.h"
 
 namespace spire {
 namespace {
@@ -23,6 +23,10 @@ std::unique_ptr<World> join_over_mpi(const Launch& launch, const RankInfo& self,
 
 }  // namespace
 
+std::string to_string(const RankInfo& info) {
+  return fmt::format("rank {} (host {}, pid {})", info.rank, info.host, info.pid);
+}
+
 std::unique_ptr<World> assemble_world(const Launch& launch, std::vector<RankInfo> ranks,
                                       std::unique_ptr<ProcessGroup> group,
                                       std::vector<ControlLink> links, const JoinOptions& options) {
@@ -30,13 +34,13 @@ std::unique_ptr<World> assemble_world(const Launch& launch, std::vector<RankInfo
   world->launch = launch;
   world->ranks = std::move(ranks);
   world->group = std::move(group);
-  Watch::Options watch;
+  Watchdog::Options watch;
   watch.rank = launch.rank;
   watch.self = to_string(world->ranks.at(static_cast<size_t>(launch.rank)));
   watch.release = [messages = world->group.get()] { messages->interrupt(); };
-  watch.abandon = options.abandon;
+  watch.on_hang = options.on_hang;
   watch.cores = options.cores;
-  world->watch = std::make_unique<Watch>(std::move(watch), std::move(links));
+  world->watch = std::make_unique<Watchdog>(std::move(watch), std::move(links));
   return world;
 }
 

@@ -1,6 +1,6 @@
-#include <spire/train/failure.h>
+#include "engine/train/failure.h"
 
-namespace spire {
+namespace spire::inline training {
 namespace {
 
 // Not in front of what says so itself: the work of a lane, and errors of the start and between
@@ -8,7 +8,8 @@ namespace {
 std::string place_of(const std::exception& error, const PhaseRow& at, bool alone) {
   bool typed = dynamic_cast<const Error*>(&error) != nullptr;
   bool lost = dynamic_cast<const PeerLost*>(&error) != nullptr;
-  bool placed = dynamic_cast<const LaneError*>(&error) || dynamic_cast<const CommonError*>(&error);
+  bool placed =
+      dynamic_cast<const LaneError*>(&error) || dynamic_cast<const SymmetricError*>(&error);
   bool outside = at.phase == Phase::start || at.phase == Phase::idle;
   if (placed || (typed && !lost && (alone || outside))) return {};
   return fmt::format("{}, {}: ", at.thread, place_text(at));
@@ -26,7 +27,7 @@ Failure settle_failure(const std::exception& error, const PhaseRow& at, World& w
   mine.rank = world.rank();
   mine.consequence = dynamic_cast<const PeerLost*>(&error) != nullptr;
   mine.text = place_of(error, at, world.size() == 1) + known.what();
-  if (dynamic_cast<const CommonError*>(&error) != nullptr) {
+  if (dynamic_cast<const SymmetricError*>(&error) != nullptr) {
     mine.rank = -1;
   } else if (world.size() > 1) {
     const RankInfo& self = world.ranks[static_cast<size_t>(world.rank())];
@@ -35,4 +36,4 @@ Failure settle_failure(const std::exception& error, const PhaseRow& at, World& w
   return world.watch->fail(mine);
 }
 
-}  // namespace spire
+}  // namespace spire::inline training

@@ -1,8 +1,8 @@
 // What becomes of a failure on one rank: the failure of the run.
 #pragma once
-#include <spire/process/world.h>
+#include <spire/world.h>
 
-namespace spire {
+namespace spire::inline training {
 
 // Tells the other ranks of `error` and waits, a bounded time, for what all agree on. at: what the
 // thread that it reached was doing, for messages that do not say so themselves. An exception that
@@ -13,4 +13,4 @@ inline Error to_error(const Failure& failure) {
   return {failure.category, failure.text};
 }
 
-}  // namespace spire
+}  // namespace spire::inline training

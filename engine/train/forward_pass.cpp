@@ -1,10 +1,10 @@
-#include <spire/train/forward_pass.h>
+#include "engine/train/forward_pass.h"
 
 #include <algorithm>
 
-#include <spire/graph/passes.h>
+#include "engine/graph/passes.h"
 
-namespace spire {
+namespace spire::inline training {
 
 ForwardPass::ForwardPass(Graph graph, const LaneSpec& lane, const ParameterLayout& layout,
                          Replica& replica, CudaLibraries* cuda)
@@ -24,7 +24,7 @@ ForwardPass::ForwardPass(Graph graph, const LaneSpec& lane, const ParameterLayou
 
 MemoryUse ForwardPass::memory() const {
   return {{MemoryKind::activations,
-           plan_->activation_bytes() + TowerFeed::bytes(stream_->device(), input_bytes_, 1)},
+           plan_->activation_bytes() + BatchUploader::bytes(stream_->device(), input_bytes_, 1)},
           {MemoryKind::workspace, plan_->workspace_bytes()}};
 }
 
@@ -32,7 +32,7 @@ void ForwardPass::allocate(MemoryPool& memory) {
   arena_ = memory.allocate({{MemoryKind::activations, plan_->activation_bytes()},
                             {MemoryKind::workspace, plan_->workspace_bytes()}});
   host_output_ = allocate_staging(stream_->device(), output_.bytes());
-  feed_ = std::make_unique<TowerFeed>(*stream_, memory, input_bytes_, 1, 1);
+  feed_ = std::make_unique<BatchUploader>(*stream_, memory, input_bytes_, 1, 1);
 }
 
 void ForwardPass::copy_output(std::span<float> to) const {
@@ -53,11 +53,11 @@ void ForwardPass::run(const void* rows) {
   bindings_.arena = arena_->as<std::byte>();
   bindings_.stream = stream_->native();
   HostRows input{static_cast<const std::byte*>(rows), input_bytes_[0]};
-  size_t slot = feed_->bring({&input, 1}, {}, bindings_);
+  size_t slot = feed_->upload({&input, 1}, {}, bindings_);
   plan_->run(bindings_);
   feed_->release(slot);
   stream_->copy(host_output_->data(), plan_->output("output", bindings_.arena), output_.bytes());
   stream_->synchronize();
 }
 
-}  // namespace spire
+}  // namespace spire::inline training

@@ -1,11 +1,11 @@
 // A model that only runs forward: from rows of its input to its output, on one lane.
 #pragma once
-#include <spire/device/lane_team.h>
-#include <spire/graph/plan.h>
-#include <spire/train/replica.h>
-#include <spire/train/tower_feed.h>
+#include "engine/device/lane_team.h"
+#include "engine/graph/plan.h"
+#include "engine/train/batch_uploader.h"
+#include "engine/train/replica.h"
 
-namespace spire {
+namespace spire::inline training {
 
 class ForwardPass {
  public:
@@ -32,8 +32,8 @@ class ForwardPass {
   std::vector<size_t> input_bytes_;  // one
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<DeviceMemory> arena_, host_output_;
-  std::unique_ptr<TowerFeed> feed_;
+  std::unique_ptr<BatchUploader> feed_;
   Bindings bindings_;
 };
 
-}  // namespace spire
+}  // namespace spire::inline training

@@ -1,9 +1,9 @@
-#include <spire/train/held_state.h>
+#include "engine/train/held_state.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace spire {
+namespace spire::inline training {
 
 HeldState::HeldState(const ParameterLayout& layout, const std::vector<std::string>& slots)
     : groups_{{weights_group, {}}, {states_group, {}}} {
@@ -29,4 +29,4 @@ void HeldState::read(size_t group, size_t tensor, int64_t begin, std::span<float
   }
 }
 
-}  // namespace spire
+}  // namespace spire::inline training

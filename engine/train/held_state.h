@@ -1,15 +1,15 @@
 // A trainer's state as a checkpoint reads it.
 #pragma once
-#include <spire/collective/buckets.h>
-#include <spire/graph/parameter_layout.h>
-#include <spire/train/snapshot.h>
-
 #include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
-namespace spire {
+#include "engine/checkpoint/snapshot.h"
+#include "engine/collective/buckets.h"
+#include "engine/graph/parameter_layout.h"
+
+namespace spire::inline training {
 
 class HeldState : public SavedTensors {
  public:
@@ -32,4 +32,4 @@ class HeldState : public SavedTensors {
   ReadSlot read_slot_;
 };
 
-}  // namespace spire
+}  // namespace spire::inline training

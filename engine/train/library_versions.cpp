@@ -1,13 +1,13 @@
-#include <spire/train/library_versions.h>
+#include "engine/train/library_versions.h"
 
-#include <spire/device/cuda_versions.h>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <vector>
+#include "engine/device/cuda_versions.h"
 
-namespace spire {
+namespace spire::inline training {
 
 LibraryVersions library_versions(DeviceKind kind) {
   auto cuda = kind == DeviceKind::cuda ? cuda_versions() : std::nullopt;
@@ -25,4 +25,4 @@ std::string changed_versions(const LibraryVersions& before, const LibraryVersion
   return fmt::format("{}", fmt::join(changes, "; "));
 }
 
-}  // namespace spire
+}  // namespace spire::inline training

@@ -3,9 +3,9 @@
 #include <map>
 #include <string>
 
-#include <spire/device/device.h>
+#include "engine/device/device.h"
 
-namespace spire {
+namespace spire::inline training {
 
 using LibraryVersions = std::map<std::string, std::string>;  // library -> version
 
@@ -17,4 +17,4 @@ LibraryVersions library_versions(DeviceKind kind);
 // where there are none.
 std::string changed_versions(const LibraryVersions& before, const LibraryVersions& now);
 
-}  // namespace spire
+}  // namespace spire::inline training

@@ -1,10 +1,10 @@
-#include <spire/train/members.h>
+#include "engine/train/members.h"
 
 #include <algorithm>
 
-#include <spire/base/error.h>
+#include <spire/error.h>
 
-namespace spire {
+namespace spire::inline training {
 namespace {
 
 using Devices = std::vector<DeviceId>;
@@ -66,4 +66,4 @@ std::string describe_exchange(const std::vector<std::vector<Devices>>& members,
   return direct ? "peer access: GPUs read each other's memory" : "";
 }
 
-}  // namespace spire
+}  // namespace spire::inline training

@@ -3,15 +3,15 @@
 #include <string>
 #include <vector>
 
-#include <spire/collective/rank_exchange.h>
-#include <spire/collective/tree.h>
-#include <spire/device/device.h>
-#include <spire/device/peer_access.h>
+#include "engine/collective/bucket_reducer.h"
+#include "engine/collective/tree.h"
+#include "engine/device/device.h"
+#include "engine/device/peer_access.h"
 
-namespace spire {
+namespace spire::inline training {
 
 // Devices of one process that reach each other's memory; what lies on others comes in messages
-// (device_exchange.h). A process of CPUs is one member, as is one of GPUs that all have peer access
+// (communicator.h). A process of CPUs is one member, as is one of GPUs that all have peer access
 // to each other; without that each GPU is one, with all logical devices on it.
 struct Member {
   int rank = 0;       // its process
@@ -31,4 +31,4 @@ std::vector<std::vector<DeviceId>> group_peers(const std::vector<DeviceId>& devi
 std::string describe_exchange(const std::vector<std::vector<std::vector<DeviceId>>>& members,
                               const std::string& peer);
 
-}  // namespace spire
+}  // namespace spire::inline training

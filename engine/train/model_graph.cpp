@@ -1,9 +1,14 @@
-#include <spire/train/model_graph.h>
+#include "engine/train/model_graph.h"
 
-#include <spire/graph/autodiff.h>
-#include <spire/graph/passes.h>
+#include "engine/graph/autodiff.h"
+#include "engine/graph/passes.h"
 
-namespace spire {
+namespace spire::inline training {
+
+DType compute_dtype(const RunConfig& config) {
+  if (config.precision == "fp32") return DType::f32;
+  return config.precision == "bf16" ? DType::bf16 : DType::f16;
+}
 
 ParameterLayout make_layout(const GraphBuilder& build, int64_t batch) {
   Graph graph = build(batch, true);
@@ -12,4 +17,4 @@ ParameterLayout make_layout(const GraphBuilder& build, int64_t batch) {
   return ParameterLayout(graph, gradients);
 }
 
-}  // namespace spire
+}  // namespace spire::inline training

@@ -1,14 +1,15 @@
-#include <spire/train/out_of_memory.h>
+#include "engine/train/out_of_memory.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include <spire/base/error.h>
-#include <spire/observe/text_table.h>
-#include <spire/observe/units.h>
-#include <spire/train/checkpoint_file.h>
+#include <spire/error.h>
 
-namespace spire {
+#include "engine/checkpoint/checkpoint_file.h"
+#include "engine/observe/text_table.h"
+#include "engine/observe/units.h"
+
+namespace spire::inline training {
 namespace {
 
 std::string text_of(size_t bytes) {
@@ -144,4 +145,4 @@ std::string out_of_memory_text(const MemoryShortage& shortage, const MemoryRemed
   return text;
 }
 
-}  // namespace spire
+}  // namespace spire::inline training

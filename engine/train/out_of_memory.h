@@ -2,9 +2,9 @@
 #pragma once
 #include <string>
 
-#include <spire/device/memory_pool.h>
+#include "engine/device/memory_pool.h"
 
-namespace spire {
+namespace spire::inline training {
 
 // What of the run decides which remedy there is.
 struct MemoryRemedies {
@@ -22,4 +22,4 @@ std::string remedy(const MemoryShortage& shortage, const MemoryRemedies& remedie
 // A line with the shortage and the remedy, then a table: kind, planned, in use.
 std::string out_of_memory_text(const MemoryShortage& shortage, const MemoryRemedies& remedies);
 
-}  // namespace spire
+}  // namespace spire::inline training

@@ -1,10 +1,10 @@
-#include <spire/train/pin_lanes.h>
-
-#include <fmt/ranges.h>
+#include "engine/train/pin_lanes.h"
 
 #include <algorithm>
 
-namespace spire {
+#include <fmt/ranges.h>
+
+namespace spire::inline training {
 namespace {
 
 std::vector<int> wanted_cores(const Placement& placement) {
@@ -60,7 +60,7 @@ std::string describe_use(const Placement& placement, const RankPlace& place) {
   if (place.limits.quota > 0 && place.limits.quota_threads() < allowed)
     limits.push_back(fmt::format("cgroup quota {:.1f} CPUs", place.limits.quota));
   std::string text =
-      fmt::format("{} of {}", place.most_threads(), std::max(place.machine_cores, allowed));
+      fmt::format("{} of {}", place.max_threads(), std::max(place.machine_cores, allowed));
   if (!limits.empty()) text += fmt::format(" ({})", fmt::join(limits, ", "));
   if (has_gpus(placement) && placement.helper_cores.size() < place.allowed_cores().size())
     text += fmt::format(", those near the GPUs: {}", core_ranges(placement.helper_cores));
@@ -77,4 +77,4 @@ std::string describe_ranks(const std::vector<std::string>& texts) {
   return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
-}  // namespace spire
+}  // namespace spire::inline training

@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include <spire/device/core_locks.h>
-#include <spire/train/placement.h>
+#include "engine/device/core_locks.h"
+#include "engine/train/placement.h"
 
-namespace spire {
+namespace spire::inline training {
 
 // pin: RunConfig::pin. place: this process's, as placed. Where lanes are to be pinned, their cores
 // become those of Placement::lane_cores, which `locks` has from then on. Returns what was done and
@@ -23,4 +23,4 @@ std::string describe_use(const Placement& placement, const RankPlace& place);
 // Of all ranks, by what each says: one line where they say the same, else a line a rank.
 std::string describe_ranks(const std::vector<std::string>& texts);
 
-}  // namespace spire
+}  // namespace spire::inline training

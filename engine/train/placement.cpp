@@ -1,15 +1,16 @@
-#include <spire/train/placement.h>
-
-#include <fmt/ranges.h>
+#include "engine/train/placement.h"
 
 #include <algorithm>
 
-#include <spire/base/error.h>
-#include <spire/base/message_words.h>
-#include <spire/config/check.h>
-#include <spire/config/devices.h>
+#include <fmt/ranges.h>
 
-namespace spire {
+#include <spire/error.h>
+
+#include "engine/base/message_words.h"
+#include "engine/config/check.h"
+#include "engine/config/devices.h"
+
+namespace spire::inline training {
 namespace {
 
 struct Chosen {
@@ -234,11 +235,11 @@ std::string device_counts_dividing(int towers) {
 
 // The cores of the devices of a rank: not more in all than it may have threads.
 std::vector<int> computing_cores(const RankPlace& place) {
-  return {place.cores.begin(), place.cores.begin() + place.most_threads()};
+  return {place.cores.begin(), place.cores.begin() + place.max_threads()};
 }
 
 std::vector<LaneSpec> host_lanes(const RankPlace& place) {
-  return std::vector<LaneSpec>(static_cast<size_t>(place.most_threads()),
+  return std::vector<LaneSpec>(static_cast<size_t>(place.max_threads()),
                                LaneSpec{{}, place.allowed_cores(), 1});
 }
 
@@ -363,4 +364,4 @@ std::string guarantee(const Placement& placement) {
                      device_counts_dividing(placement.towers));
 }
 
-}  // namespace spire
+}  // namespace spire::inline training

@@ -5,14 +5,15 @@
 #include <string>
 #include <vector>
 
-#include <spire/collective/rank_exchange.h>
-#include <spire/config/run_config.h>
-#include <spire/device/lane_team.h>
-#include <spire/device/topology.h>
-#include <spire/train/members.h>
-#include <spire/train/rank_place.h>
+#include <spire/run_config.h>
 
-namespace spire {
+#include "engine/collective/bucket_reducer.h"
+#include "engine/device/lane_team.h"
+#include "engine/device/topology.h"
+#include "engine/train/members.h"
+#include "engine/train/rank_place.h"
+
+namespace spire::inline training {
 
 enum class Strategy : uint8_t { parameter_device, mirrored, sharded };
 
@@ -73,4 +74,4 @@ std::string guarantee(const Placement& placement);
 std::string core_ranges(const std::vector<int>& cores);     // "0-2,5"
 std::string describe_cores(const std::vector<int>& cores);  // "4 cores: 0-2,5"
 
-}  // namespace spire
+}  // namespace spire::inline training

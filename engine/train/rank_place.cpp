@@ -1,15 +1,15 @@
-#include <spire/train/rank_place.h>
-
-#include <fmt/ranges.h>
+#include "engine/train/rank_place.h"
 
 #include <algorithm>
 #include <sstream>
 
-#include <spire/base/message_words.h>
-#include <spire/collective/tree.h>
-#include <spire/process/socket.h>
+#include <fmt/ranges.h>
 
-namespace spire {
+#include "engine/base/message_words.h"
+#include "engine/collective/tree.h"
+#include "engine/process/socket.h"
+
+namespace spire::inline training {
 namespace {
 
 // A rank's number among those that have the same of something, and how many these are.
@@ -139,4 +139,4 @@ std::string list_gpus(const std::vector<CudaDeviceInfo>& gpus) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-}  // namespace spire
+}  // namespace spire::inline training

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include <spire/device/peer_access.h>
-#include <spire/device/topology.h>
+#include "engine/device/peer_access.h"
+#include "engine/device/topology.h"
 
-namespace spire {
+namespace spire::inline training {
 
 struct RankPlace {
   std::string host;
@@ -27,7 +27,7 @@ struct RankPlace {
 
   const std::vector<int>& allowed_cores() const { return all_cores.empty() ? cores : all_cores; }
   std::vector<int> cores_near(DeviceId gpu) const;  // of those that the process may use
-  int most_threads() const { return threads > 0 ? threads : static_cast<int>(cores.size()); }
+  int max_threads() const { return threads > 0 ? threads : static_cast<int>(cores.size()); }
 };
 
 // This process's, as if it had them for itself.
@@ -46,4 +46,4 @@ void read_gpus(const std::string& text, RankPlace& place);
 // "cuda:0 (NVIDIA H200), cuda:1 (NVIDIA H200)"
 std::string list_gpus(const std::vector<CudaDeviceInfo>& gpus);
 
-}  // namespace spire
+}  // namespace spire::inline training

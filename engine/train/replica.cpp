@@ -1,6 +1,6 @@
-#include <spire/train/replica.h>
+#include "engine/train/replica.h"
 
-namespace spire {
+namespace spire::inline training {
 
 void Replica::allocate(MemoryPool& memory) {
   weights = memory.allocate(MemoryKind::weights, weight_bytes_);
@@ -18,4 +18,4 @@ void Replica::write(const float* from) {
   if (from != values()) weights->write(from, weights->bytes());
 }
 
-}  // namespace spire
+}  // namespace spire::inline training

@@ -1,11 +1,11 @@
 // One device's copy of the weights: plain, and in the forms its kernels read.
 #pragma once
-#include <spire/device/buffer.h>
-#include <spire/device/memory_pool.h>
-#include <spire/graph/packed_forms.h>
-#include <spire/graph/parameter_layout.h>
+#include "engine/device/buffer.h"
+#include "engine/device/memory_pool.h"
+#include "engine/graph/packed_weights.h"
+#include "engine/graph/parameter_layout.h"
 
-namespace spire {
+namespace spire::inline training {
 
 class Replica {
  public:
@@ -24,10 +24,10 @@ class Replica {
   void write(const float* from);  // whole, from the host
 
   std::unique_ptr<DeviceMemory> weights;  // fp32, plain layout, parameters then running statistics
-  PackedForms forms;
+  PackedWeights forms;
 
  private:
   size_t weight_bytes_;
 };
 
-}  // namespace spire
+}  // namespace spire::inline training

@@ -1,9 +1,10 @@
-#include <spire/base/message_words.h>
-#include <spire/kernels/own_engine.h>
-#include <spire/train/run_tuning.h>
-#include <spire/train/tuning_cache.h>
+#include "engine/train/run_tuning.h"
 
-namespace spire {
+#include "engine/base/message_words.h"
+#include "engine/train/tuning_cache.h"
+#include "kernels/autotune/native_kernel.h"
+
+namespace spire::inline training {
 namespace {
 
 namespace fs = std::filesystem;
@@ -21,7 +22,7 @@ TuningChoices recorded_choices(const std::string& text) {
 void tell_of_own_kernels(const Tuning& tuning, Observer& observer) {
   std::vector<std::string> own;
   for (const auto& [key, engine] : tuning.unrivalled()) {
-    if (is_own(engine)) own.push_back(key);
+    if (is_native(engine)) own.push_back(key);
   }
   if (own.empty()) return;
   observer.on_note(fmt::format(
@@ -108,4 +109,4 @@ void keep_tuning(const CudaConfig& config, Tuning& tuning, Observer& observer) {
   }
 }
 
-}  // namespace spire
+}  // namespace spire::inline training

@@ -3,12 +3,13 @@
 #pragma once
 #include <memory>
 
-#include <spire/config/run_config.h>
-#include <spire/kernels/tuning.h>
-#include <spire/observe/observer.h>
-#include <spire/process/process_group.h>
+#include <spire/observer.h>
+#include <spire/run_config.h>
 
-namespace spire {
+#include "engine/process/group/process_group.h"
+#include "kernels/autotune/tuning.h"
+
+namespace spire::inline training {
 
 struct TuningSource {
   std::string recorded = {};  // recorded_text() of the checkpoint that the run goes on from
@@ -34,4 +35,4 @@ std::string recorded_text(const Tuning* tuning);
 // and how long plans of cuDNN took; those that are new are kept beside the file.
 void keep_tuning(const CudaConfig& config, Tuning& tuning, Observer& observer);
 
-}  // namespace spire
+}  // namespace spire::inline training

@@ -1,10 +1,10 @@
-#include <spire/train/state_tensors.h>
+#include "engine/train/state_tensors.h"
 
 #include <algorithm>
 
-#include <spire/base/error.h>
+#include <spire/error.h>
 
-namespace spire {
+namespace spire::inline training {
 namespace {
 
 std::optional<size_t> find_group(const SavedTensors& saved, const std::string& path) {
@@ -79,4 +79,4 @@ void read_weights(const ParameterLayout& layout, const SavedTensors& saved, bool
   GroupReader(layout, saved, need_group(saved, states_group), false, "statistic").read(all, flat);
 }
 
-}  // namespace spire
+}  // namespace spire::inline training

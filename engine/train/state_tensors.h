@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include <spire/collective/buckets.h>
-#include <spire/graph/parameter_layout.h>
-#include <spire/train/snapshot.h>
+#include "engine/checkpoint/snapshot.h"
+#include "engine/collective/buckets.h"
+#include "engine/graph/parameter_layout.h"
 
-namespace spire {
+namespace spire::inline training {
 
 // The slot of averaged weights (ema.decay).
 inline constexpr const char* average_slot = "ema";
@@ -47,4 +47,4 @@ class GroupReader {
 void read_weights(const ParameterLayout& layout, const SavedTensors& saved, bool averaged,
                   float* flat);
 
-}  // namespace spire
+}  // namespace spire::inline training

@@ -1,13 +1,13 @@
-#include <spire/train/trainer.h>
+#include "engine/train/trainer.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include <spire/device/barrier.h>
-#include <spire/process/pauses.h>
+#include "engine/device/barrier.h"
+#include "engine/process/backoff.h"
 
-namespace spire {
+namespace spire::inline training {
 
 // Memory is freed when no other rank reads it any more.
 Trainer::~Trainer() {
@@ -19,7 +19,7 @@ Trainer::~Trainer() {
       await(lane, end);
     }
   } catch (const Error&) {
-    give_up();
+    abort_peers();
   }
 }
 
@@ -29,15 +29,15 @@ StepResult Trainer::step(const Batch& batch, int64_t done, double lr, bool stop)
 }
 
 // Where the host takes part in a step, it cannot be ahead of it.
-int Trainer::most_ahead() const {
-  static_assert(std::tuple_size_v<decltype(numbers_)> == ParameterUpdate::most_unseen + 1);
+int Trainer::max_ahead() const {
+  static_assert(std::tuple_size_v<decltype(numbers_)> == ParameterUpdate::max_unseen + 1);
   bool gpus = placement_.lanes[0].device.kind == DeviceKind::cuda;
   return gpus && !placement_.updates_on_host ? static_cast<int>(numbers_.size()) - 1 : 0;
 }
 
 void Trainer::begin_step(const Batch& batch, int64_t done, double lr, bool stop) {
   require(!averaged_, "a step before the end of an evaluation");
-  require(under_way() <= most_ahead(), "{} steps are under way", under_way());
+  require(under_way() <= max_ahead(), "{} steps are under way", under_way());
   StepNumbers& numbers = numbers_of(begun_);
   batch_ = &batch;
   current_ = &numbers;
@@ -82,7 +82,7 @@ StepResult Trainer::finish_step() {
 // The step of one lane; the barriers are its joints with the others.
 void Trainer::run_step(int lane) {
   // 1. Its towers: forward, backward; gradients are reduced bucket by bucket while they go on.
-  const LaneLinks& links = links_[static_cast<size_t>(lane)];
+  const LaneContext& links = links_[static_cast<size_t>(lane)];
   LocalMember& member = member_of_lane(lane);
   StepContext context = context_;
   DeviceLossScale* loss_scale = loss_scale_of(lane);
@@ -176,9 +176,9 @@ void Trainer::await_device(int lane, const StepNumbers& numbers) {
 
 // What waits for other members may never end, so it is asked about.
 void Trainer::await(int lane, const Event& event) {
-  DeviceExchange* exchange = member_of_lane(lane).exchange.get();
+  Communicator* exchange = member_of_lane(lane).exchange.get();
   if (!exchange) return stream(lane).await(event);
-  for (Pauses pauses; !stream(lane).reached(event); pauses.pause()) exchange->check();
+  for (Backoff pauses; !stream(lane).reached(event); pauses.pause()) exchange->check();
 }
 
 // As the lane waits that was the last with its towers.
@@ -193,8 +193,8 @@ double Trainer::exposed_seconds(const StepNumbers& numbers) {
 
 // Nothing waits for this rank's lanes any more, and they wait for nobody. False where a lane has
 // given up before.
-bool Trainer::give_up() {
-  bool first = !gave_up_.exchange(true);
+bool Trainer::abort_peers() {
+  bool first = !peers_aborted_.exchange(true);
   for (LocalMember& member : members_) {
     if (member.reduction) member.reduction->break_up();
     if (member.exchange) member.exchange->abort();
@@ -218,13 +218,14 @@ void Trainer::guarded(int lane, const std::function<void(int)>& body) {
   } catch (const BarrierBroken&) {
     throw;
   } catch (const PeerLost&) {
-    if (!give_up()) throw BarrierBroken{};  // by the failure of another lane here, which tells it
+    if (!abort_peers())
+      throw BarrierBroken{};  // by the failure of another lane here, which tells it
     throw;
   } catch (const LaneError&) {  // the reduction's thread has said where
-    give_up();
+    abort_peers();
     throw;
   } catch (const std::exception& error) {
-    give_up();
+    abort_peers();
     throw LaneError(board_.read(lane), error);
   }
 }
@@ -243,7 +244,7 @@ bool StepNumbers::any_stop() const {
 // What every process has to know: losses, scores, whether to stop.
 void Trainer::share_numbers(StepNumbers& numbers) {
   if (ranks() == 1) return;
-  board_.wait(0, [&] { shared_table_->share(numbers.shared); });
+  board_.wait(0, [&] { host_all_gather_->share(numbers.shared); });
 }
 
 // From the host to all devices.
@@ -328,4 +329,4 @@ void Trainer::set_weights(
   renew_replicas();
 }
 
-}  // namespace spire
+}  // namespace spire::inline training

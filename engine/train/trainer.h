@@ -10,23 +10,23 @@
 #include <utility>
 #include <vector>
 
-#include <spire/collective/shared_table.h>
-#include <spire/collective/slice_exchange.h>
-#include <spire/config/memory_limit.h>
-#include <spire/device/lane_joint.h>
-#include <spire/device/lane_team.h>
-#include <spire/device/memory_pool.h>
-#include <spire/kernels/cuda_libraries.h>
-#include <spire/models/model.h>
-#include <spire/train/device_loss_scale.h>
-#include <spire/train/forward_pass.h>
-#include <spire/train/held_state.h>
-#include <spire/train/parameter_update.h>
-#include <spire/train/placement.h>
-#include <spire/train/snapshot.h>
-#include <spire/train/tower_lane.h>
+#include "engine/checkpoint/snapshot.h"
+#include "engine/collective/host_all_gather.h"
+#include "engine/collective/shard_exchange.h"
+#include "engine/config/memory_limit.h"
+#include "engine/device/lane_team.h"
+#include "engine/device/memory_pool.h"
+#include "engine/device/stream_barrier.h"
+#include "engine/train/forward_pass.h"
+#include "engine/train/held_state.h"
+#include "engine/train/placement.h"
+#include "engine/train/tower_runner.h"
+#include "engine/update/device_loss_scale.h"
+#include "engine/update/parameter_update.h"
+#include "kernels/nvidia/cuda_libraries.h"
+#include "models/model.h"
 
-namespace spire {
+namespace spire::inline training {
 
 // Whether checkpoints are written from a copy of the state. fitting: where there is memory for it,
 // and where the state lies with several processes, which has to come together.
@@ -102,15 +102,15 @@ struct StepNumbers {
 
 // What a member of this process (members.h) has for itself.
 struct LocalMember {
-  int index = 0;                             // of all members: its rank in the exchange
-  size_t front = 0;                          // local device
-  int lane = 0;                              // the front's first: it exchanges for the others
-  std::unique_ptr<DeviceExchange> exchange;  // between devices' memory; null: there is one member
-  std::unique_ptr<DeviceMemory> squares;  // of the gradient's chunks, where its devices read them
-  std::unique_ptr<TowerVectors> vectors;  // null: no sums over towers
+  int index = 0;                            // of all members: its rank in the exchange
+  size_t front = 0;                         // local device
+  int lane = 0;                             // the front's first: it exchanges for the others
+  std::unique_ptr<Communicator> exchange;   // between devices' memory; null: there is one member
+  std::unique_ptr<DeviceMemory> squares;    // of the gradient's chunks, where its devices read them
+  std::unique_ptr<CrossTowerSums> vectors;  // null: no sums over towers
   std::unique_ptr<GradientReduction> reduction;
-  std::unique_ptr<SliceExchange> norm_slices;  // null: no other member knows what this one needs
-  std::unique_ptr<SliceExchange> weight_slices;
+  std::unique_ptr<ShardExchange> norm_slices;  // null: no other member knows what this one needs
+  std::unique_ptr<ShardExchange> weight_slices;
 };
 
 class Trainer {
@@ -137,14 +137,14 @@ class Trainer {
   // done: steps before it; lr: its learning rate; stop: this rank asks all to stop.
   StepResult step(const Batch& batch, int64_t done, double lr, bool stop = false);
 
-  // The same in two parts, so that the host goes on while GPUs compute: it may begin most_ahead()
+  // The same in two parts, so that the host goes on while GPUs compute: it may begin max_ahead()
   // steps more before it takes the results of the oldest. CPUs have done the step with
   // begin_step(). GPUs copy a batch in pinned memory until its finish_step(), or the trainer's end:
-  // a loader whose next() comes with most_ahead() steps under way holds most_ahead() + 1 batches.
+  // a loader whose next() comes with max_ahead() steps under way holds max_ahead() + 1 batches.
   // Nothing else is called while a step is under way.
   void begin_step(const Batch& batch, int64_t done, double lr, bool stop = false);
   StepResult finish_step();
-  int most_ahead() const;
+  int max_ahead() const;
   int under_way() const { return static_cast<int>(begun_ - finished_); }
 
   // Brings the weights into the forms evaluation reads; then each batch adds its sums to `sums`.
@@ -189,7 +189,7 @@ class Trainer {
   Replica& replica(int device) { return replica_of(device); }  // a local device's
   const ParameterLayout& layout() const { return layout_; }
   const Placement& placement() const { return placement_; }
-  PhaseBoard& board() { return board_; }
+  ThreadStatus& board() { return board_; }
   std::optional<RecomputeInfo> recompute() const { return lanes_.front()->recompute(); }
 
   // One a device of this rank: as planned before the first step, and the most of each kind so far.
@@ -240,7 +240,7 @@ class Trainer {
   void make_lanes(const TrainerOptions& options, const GraphBuilder& build);
   void share_choices(Tuning* tuning);
   void make_numbers();
-  RankExchange::Options exchange_options() const;
+  BucketReducer::Options exchange_options() const;
   std::vector<NodeBuffer> node_buffers(const LocalMember& member) const;
   size_t exchange_bytes(const LocalMember& member) const;
   void make_members();
@@ -270,7 +270,7 @@ class Trainer {
   }
   void await_device(int lane, const StepNumbers& numbers);
   void await(int lane, const Event& event);
-  bool give_up();
+  bool abort_peers();
   double exposed_seconds(const StepNumbers& numbers);
   void make_devices(const TrainerOptions& options);
   void make_exchanges(bool plan_only);
@@ -306,26 +306,26 @@ class Trainer {
   Share local_;  // this rank's devices
   ParameterLayout layout_;
   std::vector<FloatRange> buckets_;
-  PhaseBoard board_;
+  ThreadStatus board_;
   std::unique_ptr<LaneTeam> team_;
   MemoryPools pools_;                                      // one a local device
   std::vector<std::unique_ptr<CudaLibraries>> libraries_;  // one a local device; null for a CPU
   std::vector<std::unique_ptr<Replica>> replicas_;         // one a local device
   size_t front_ = 0;                              // the local device whose weights the host reads
   std::vector<std::unique_ptr<Stream>> streams_;  // one a lane
-  std::unique_ptr<LaneJoint> joint_;
-  std::unique_ptr<DeviceExchange> host_exchange_;  // between processes' hosts; null for one
+  std::unique_ptr<StreamBarrier> joint_;
+  std::unique_ptr<Communicator> host_exchange_;  // between processes' hosts; null for one
   std::unique_ptr<Stream> host_stream_;
-  std::vector<std::unique_ptr<TowerLane>> lanes_;
+  std::vector<std::unique_ptr<TowerRunner>> lanes_;
   std::unique_ptr<ForwardPass> sampler_;  // on lane 0
   std::vector<LocalMember> members_;
-  std::atomic<bool> gave_up_{false};
-  std::vector<LaneLinks> links_;
+  std::atomic<bool> peers_aborted_{false};
+  std::vector<LaneContext> links_;
   std::vector<ParameterUpdate::Options> update_options_;   // one a local device
   std::vector<std::unique_ptr<ParameterUpdate>> updates_;  // one a local device; null: updates none
   // Of layer-wise optimizers alone, one a local device: null where it shares its member's.
   std::vector<std::unique_ptr<TensorNorms>> norms_;
-  std::unique_ptr<SliceExchange> state_slices_;  // of the hosts
+  std::unique_ptr<ShardExchange> state_slices_;  // of the hosts
   std::unique_ptr<Optimizer> optimizer_;
   Ema ema_;
   LossScale loss_scale_;  // of the step that is finished next
@@ -338,7 +338,7 @@ class Trainer {
   std::array<StepNumbers, 2> numbers_;  // of steps by turns; an evaluation's are the first
   int64_t begun_ = 0, finished_ = 0;    // steps
   mutable Buffer host_weights_;         // a copy, where the host cannot read the devices' weights
-  std::unique_ptr<SharedTable> shared_table_;  // all but the squares
+  std::unique_ptr<HostAllGather> host_all_gather_;  // all but the squares
 
   // The step or evaluation that the lanes work on; written by the leader before they read it.
   const Batch* batch_ = nullptr;
@@ -349,4 +349,4 @@ class Trainer {
   std::function<void(int)> step_body_, await_body_, evaluate_body_, swap_body_;
 };
 
-}  // namespace spire
+}  // namespace spire::inline training

@@ -1,10 +1,10 @@
 // What a trainer is made of, put together once before the first step.
 #include <algorithm>
 
-#include <spire/train/run_tuning.h>
-#include <spire/train/trainer.h>
+#include "engine/train/run_tuning.h"
+#include "engine/train/trainer.h"
 
-namespace spire {
+namespace spire::inline training {
 namespace {
 
 // Sample counts of the towers of a dataset's last batch, other than 0 and batch_size.
@@ -148,7 +148,7 @@ void Trainer::make_devices(const TrainerOptions& options) {
     streams_.push_back(make_stream(lane.device));
     streams.push_back(streams_.back().get());
   }
-  joint_ = std::make_unique<LaneJoint>(*team_, streams);
+  joint_ = std::make_unique<StreamBarrier>(*team_, streams);
 }
 
 void Trainer::make_exchanges(bool plan_only) {
@@ -193,8 +193,8 @@ void Trainer::make_lanes(const TrainerOptions& options, const GraphBuilder& buil
         mine.memory = &pool_of(placement_.lane_device[l]);
         mine.stream = streams_[l].get();
         mine.cuda = libraries_of(placement_.lane_device[l]);
-        lanes_[l] = std::make_unique<TowerLane>(mine, build, layout_,
-                                                replica_of(placement_.lane_device[l]));
+        lanes_[l] = std::make_unique<TowerRunner>(mine, build, layout_,
+                                                  replica_of(placement_.lane_device[l]));
       });
     }
     if (options.sample_rows > 0 && placement_.rank == 0)
@@ -234,11 +234,11 @@ void Trainer::make_numbers() {
       numbers.all_work.push_back(stream->make_event());
     }
   }
-  shared_table_ = std::make_unique<SharedTable>(owners(), group_);
+  host_all_gather_ = std::make_unique<HostAllGather>(owners(), group_);
 }
 
-RankExchange::Options Trainer::exchange_options() const {
-  RankExchange::Options exchange;
+BucketReducer::Options Trainer::exchange_options() const {
+  BucketReducer::Options exchange;
   exchange.order = placement_.reduction;
   exchange.towers = placement_.towers;
   exchange.buckets = buckets_;
@@ -296,21 +296,21 @@ void Trainer::make_slices() {
   for (int rank = 0; rank < ranks(); ++rank)
     of_ranks.push_back(slices_of(placement_.devices_of(rank)));
   for (const Member& member : placement_.members) of_members.push_back(slices_of(member.devices));
-  state_slices_ = std::make_unique<SliceExchange>(of_ranks, host_exchange_.get());
+  state_slices_ = std::make_unique<ShardExchange>(of_ranks, host_exchange_.get());
   for (LocalMember& member : members_)
-    member.weight_slices = std::make_unique<SliceExchange>(of_members, member.exchange.get());
+    member.weight_slices = std::make_unique<ShardExchange>(of_members, member.exchange.get());
 }
 
 void Trainer::make_vectors(LocalMember& member) {
-  TowerVectors::Options vectors{.counts = lanes_.front()->tower_sums(),
-                                .rank_towers = {},
-                                .memory = pools_[member.front].get(),
-                                .joint = joint_.get(),
-                                .lane = member.lane,
-                                .stream = &stream(member.lane),
-                                .exchange = member.exchange.get()};
+  CrossTowerSums::Options vectors{.counts = lanes_.front()->tower_sums(),
+                                  .rank_towers = {},
+                                  .memory = pools_[member.front].get(),
+                                  .joint = joint_.get(),
+                                  .lane = member.lane,
+                                  .stream = &stream(member.lane),
+                                  .exchange = member.exchange.get()};
   for (const Member& each : placement_.members) vectors.rank_towers.push_back(each.towers);
-  if (!vectors.counts.empty()) member.vectors = std::make_unique<TowerVectors>(vectors);
+  if (!vectors.counts.empty()) member.vectors = std::make_unique<CrossTowerSums>(vectors);
 }
 
 void Trainer::make_links() {
@@ -339,7 +339,7 @@ void Trainer::make_norms(const std::vector<WeightSpan>& spans) {
   if (placement_.strategy != Strategy::sharded || members() == 1) return;
   for (LocalMember& member : members_) {
     auto owners = norms_[member.front]->owners(chunk_owners());
-    member.norm_slices = std::make_unique<SliceExchange>(runs_of(owners, members()),
+    member.norm_slices = std::make_unique<ShardExchange>(runs_of(owners, members()),
                                                          member.exchange.get(), sizeof(double));
   }
 }
@@ -381,4 +381,4 @@ void Trainer::make_updates() {
   }
 }
 
-}  // namespace spire
+}  // namespace spire::inline training

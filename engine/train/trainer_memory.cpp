@@ -1,13 +1,14 @@
 // The memory of a trainer's devices: planned when everything is compiled, then allocated, once.
 #include <algorithm>
 
-#include <spire/base/error.h>
-#include <spire/observe/units.h>
-#include <spire/train/checkpoint_file.h>
-#include <spire/train/out_of_memory.h>
-#include <spire/train/trainer.h>
+#include <spire/error.h>
 
-namespace spire {
+#include "engine/checkpoint/checkpoint_file.h"
+#include "engine/observe/units.h"
+#include "engine/train/out_of_memory.h"
+#include "engine/train/trainer.h"
+
+namespace spire::inline training {
 namespace {
 
 constexpr size_t room_beside_plan = size_t{64} << 20;
@@ -67,7 +68,7 @@ MemoryUse Trainer::plan_of(int d) const {
   if (!is_front(d)) return use;
   use[MemoryKind::workspace] +=
       chunks() * sizeof(double) +
-      TowerVectors::bytes(lanes_.front()->tower_sums(), placement_.towers);
+      CrossTowerSums::bytes(lanes_.front()->tower_sums(), placement_.towers);
   use[MemoryKind::communication] += exchange_bytes(member_of(d));
   return use;
 }
@@ -188,4 +189,4 @@ std::vector<std::optional<size_t>> Trainer::memory_limits() const {
   return limits;
 }
 
-}  // namespace spire
+}  // namespace spire::inline training

@@ -3,11 +3,11 @@
 #include <cstring>
 #include <optional>
 
-#include <spire/base/hash.h>
-#include <spire/train/state_tensors.h>
-#include <spire/train/trainer.h>
+#include "engine/base/hash.h"
+#include "engine/train/state_tensors.h"
+#include "engine/train/trainer.h"
 
-namespace spire {
+namespace spire::inline training {
 namespace {
 
 // The first that differs from most others; from the first of two. size() when all are equal.
@@ -160,7 +160,7 @@ void Trainer::check_replicas() {
     size_t odd = odd_one_out(all);
     if (odd == all.size()) continue;
     const PlacedDevice& culprit = placement_.devices[odd];
-    throw CommonError(
+    throw SymmetricError(
         Category::collective,
         fmt::format("the replicas differ: '{}' on {}{} has other bits than on {}; its memory or a "
                     "transfer is faulty; leave that device out and continue from the last "
@@ -170,4 +170,4 @@ void Trainer::check_replicas() {
   }
 }
 
-}  // namespace spire
+}  // namespace spire::inline training

@@ -1,20 +1,21 @@
-#include <spire/base/atomic_file.h>
-#include <spire/base/read_file.h>
-#include <spire/base/regular_file.h>
-#include <spire/train/tuning_cache.h>
-
-#include <sys/file.h>
-#include <unistd.h>
+#include "engine/train/tuning_cache.h"
 
 #include <cstdlib>
 #include <cstring>
+#include <sys/file.h>
 
-namespace spire {
+#include <unistd.h>
+
+#include "engine/base/atomic_file.h"
+#include "engine/base/read_file.h"
+#include "engine/base/regular_file.h"
+
+namespace spire::inline training {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t most_bytes = 64 << 20;  // a choice takes 300
+constexpr size_t max_bytes = 64 << 20;  // a choice takes 300
 
 fs::path folder_named_by(const char* variable) {
   const char* value = std::getenv(variable);
@@ -70,7 +71,7 @@ TuningCacheContent read_tuning_cache(const fs::path& path) {
   if (path.empty()) return {};
   std::optional<std::string> text;
   try {
-    text = read_file_if_there(path, Category::config, most_bytes);
+    text = read_file_if_there(path, Category::config, max_bytes);
   } catch (const Error& unread) {
     return {{}, unread.what()};
   }
@@ -104,4 +105,4 @@ void add_to_tuning_cache(const fs::path& path, const Tuning& tuning) {
   write_file_atomically(path, all.to_text(), Category::config);
 }
 
-}  // namespace spire
+}  // namespace spire::inline training

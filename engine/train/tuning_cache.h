@@ -1,12 +1,12 @@
 // The file in which choices among engines outlive a run, so that the next one on such a device
 // chooses alike, at once. Any number of processes may use it at a time.
 #pragma once
-#include <spire/kernels/tuning.h>
-
 #include <filesystem>
 #include <string>
 
-namespace spire {
+#include "kernels/autotune/tuning.h"
+
+namespace spire::inline training {
 
 // What `cuda.autotune_cache` means: "auto" is $XDG_CACHE_HOME/spire/tuning.txt, or
 // ~/.cache/spire/tuning.txt where that variable names no absolute path; "none", or "auto" without a
@@ -33,4 +33,4 @@ std::filesystem::path plan_folder(const std::filesystem::path& path);
 // PlanStore::write.
 void add_plans_to_cache(const std::filesystem::path& path, PlanStore& plans);
 
-}  // namespace spire
+}  // namespace spire::inline training

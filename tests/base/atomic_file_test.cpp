@@ -1,14 +1,15 @@
-#include <gmock/gmock.h>
-#include <spire/base/atomic_file.h>
-#include <stdlib.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
+#include "engine/base/atomic_file.h"
 
 #include <array>
 #include <csignal>
 #include <fstream>
 #include <functional>
 #include <map>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <gmock/gmock.h>
+#include <stdlib.h>
 
 #include "tests/base/message_of.h"
 
@@ -108,9 +109,9 @@ TEST_F(AtomicFile, ReplacesAndOpensNothingButRegularFiles) {
       auto before = std::filesystem::symlink_status(folder / name).type();
       std::string refused =
           message_of(Category::data, [&] { write_file_atomically(path, "x", Category::data); });
-      EXPECT_THAT(refused, ::testing::HasSubstr(
-                               fmt::format("{}: is {}, but a regular file is needed there; move it away",
-                                           (folder / name).string(), kind)));
+      EXPECT_THAT(refused, ::testing::HasSubstr(fmt::format(
+                               "{}: is {}, but a regular file is needed there; move it away",
+                               (folder / name).string(), kind)));
       EXPECT_EQ(std::filesystem::symlink_status(folder / name).type(), before);
       std::filesystem::remove(folder / name);
     }

@@ -1,10 +1,13 @@
-#include <gtest/gtest.h>
-#include <spire/base/dtype.h>
-#include <spire/base/error.h>
-#include <spire/base/shape.h>
+#include "engine/base/dtype.h"
 
 #include <cmath>
 #include <limits>
+
+#include <gtest/gtest.h>
+
+#include <spire/error.h>
+
+#include "engine/base/shape.h"
 
 namespace spire {
 namespace {

@@ -1,8 +1,10 @@
-#include <gtest/gtest.h>
-#include <spire/base/error.h>
-#include <spire/base/hash.h>
-
 #include <system_error>
+
+#include <gtest/gtest.h>
+
+#include <spire/error.h>
+
+#include "engine/base/hash.h"
 
 namespace spire {
 namespace {

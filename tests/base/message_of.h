@@ -1,9 +1,10 @@
 // The messages of Errors, for tests that read them.
 #pragma once
-#include <gtest/gtest.h>
-#include <spire/base/error.h>
-
 #include <string>
+
+#include <gtest/gtest.h>
+
+#include <spire/error.h>
 
 namespace spire {
 

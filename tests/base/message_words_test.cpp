@@ -1,9 +1,10 @@
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <spire/base/message_words.h>
+#include "engine/base/message_words.h"
 
 #include <cmath>
 #include <limits>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
 
 namespace spire {
 namespace {

@@ -1,7 +1,8 @@
-#include <gtest/gtest.h>
-#include <spire/base/philox.h>
+#include "engine/base/philox.h"
 
 #include <set>
+
+#include <gtest/gtest.h>
 
 namespace spire {
 namespace {

@@ -1,12 +1,13 @@
-#include <gmock/gmock.h>
-#include <spire/base/read_file.h>
-#include <spire/base/regular_file.h>
-#include <stdlib.h>
-#include <sys/stat.h>
+#include "engine/base/read_file.h"
 
 #include <filesystem>
 #include <fstream>
+#include <sys/stat.h>
 
+#include <gmock/gmock.h>
+#include <stdlib.h>
+
+#include "engine/base/regular_file.h"
 #include "tests/base/message_of.h"
 
 namespace spire {

@@ -1,12 +1,12 @@
-#include <gtest/gtest.h>
-#include <spire/base/system_limits.h>
-#include <spire/base/thread.h>
-
-#include <pthread.h>
+#include "engine/base/thread.h"
 
 #include <cerrno>
 #include <latch>
 
+#include <gtest/gtest.h>
+#include <pthread.h>
+
+#include "engine/base/system_limits.h"
 #include "tests/base/message_of.h"
 
 namespace spire {

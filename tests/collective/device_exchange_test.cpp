@@ -1,11 +1,10 @@
 // Exchanges between the memories of ranks' devices, each rank a thread with a device of its own.
-#include <spire/collective/device_exchange.h>
-#include <spire/collective/slice_exchange.h>
-
 #include <atomic>
 #include <numeric>
 #include <thread>
 
+#include "engine/collective/communicator.h"
+#include "engine/collective/shard_exchange.h"
 #include "tests/device/every_device.h"
 #include "tests/process/ranks.h"
 #include "tests/train/device_kinds.h"
@@ -35,7 +34,7 @@ class Exchanges : public OnEachKind {
     ProcessGroup& group;
     DeviceId device;
     std::unique_ptr<Stream> stream;
-    std::unique_ptr<DeviceExchange> exchange;
+    std::unique_ptr<Communicator> exchange;
   };
   // body(rank) for two ranks at a time, on their devices.
   static void on_two(const std::function<void(Rank&)>& body) {
@@ -126,7 +125,7 @@ TEST_P(Exchanges, SlicesOfDoublesReachAll) {
     for (FloatRange slice : slices[r])
       for (int64_t i = slice.begin; i < slice.end; ++i) mine[static_cast<size_t>(i)] = self.rank;
     OnDevice<double> table(self.device, mine);
-    SliceExchange exchange(slices, self.exchange.get(), sizeof(double));
+    ShardExchange exchange(slices, self.exchange.get(), sizeof(double));
     exchange.all_gather(table.data(), *self.stream);
     self.stream->synchronize();
     EXPECT_EQ(table.values(), (std::vector<double>{0, 0, 1, 1, 1, 0, 0}));

@@ -1,10 +1,11 @@
 // Sums on a device against those of TreeSum, to the bit, and squares against fp64.
-#include <spire/base/error.h>
-#include <spire/base/philox.h>
-#include <spire/collective/lane_arithmetic.h>
+#include "engine/collective/lane_arithmetic.h"
 
 #include <cmath>
 
+#include <spire/error.h>
+
+#include "engine/base/philox.h"
 #include "tests/device/every_device.h"
 
 namespace spire {

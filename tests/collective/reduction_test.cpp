@@ -1,18 +1,18 @@
 // GradientReduction on lanes and ranks that are threads, against the tree summed by hand.
-#include <gtest/gtest.h>
-#include <spire/base/philox.h>
-#include <spire/collective/accumulate.h>
-#include <spire/collective/gradient_reduction.h>
-#include <spire/collective/shared_table.h>
-#include <spire/collective/slice_exchange.h>
-#include <spire/device/barrier.h>
-
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
 
+#include <gtest/gtest.h>
+
+#include "engine/base/philox.h"
+#include "engine/collective/accumulate.h"
+#include "engine/collective/gradient_reduction.h"
+#include "engine/collective/host_all_gather.h"
+#include "engine/collective/shard_exchange.h"
+#include "engine/device/barrier.h"
 #include "tests/process/ranks.h"
 
 namespace spire {
@@ -129,7 +129,7 @@ Reduced reduce_rank(const Layout& layout, const std::vector<Floats>& values, int
   reduced.squares.resize(static_cast<size_t>((layout.trained + chunk - 1) / chunk));
   auto options = options_of(layout, reduced.squares);
   std::vector<std::string> names(static_cast<size_t>(layout.lanes) + 1, "thread");
-  PhaseBoard board(names);
+  ThreadStatus board(names);
   auto exchange = group ? make_device_exchange(*group, {}) : nullptr;
   GradientReduction reduction(options, nodes, exchange.get(), board);
   for (int step = 0; step < steps; ++step) {
@@ -231,7 +231,7 @@ TEST(GradientReduction, NativeIsNearTheTreeAndEqualOnAllRanks) {
 struct Pair {
   Floats gradients;
   std::vector<double> squares;
-  PhaseBoard board{{"lane", "exchange"}};
+  ThreadStatus board{{"lane", "exchange"}};
   std::mutex mutex;
   std::condition_variable changed;
   int exchanged = 0;  // buckets, so far
@@ -277,7 +277,7 @@ TEST(GradientReduction, LanesAddUpTheirSharesInPassing) {
   int64_t floats = 8 * chunk;
   Floats one(static_cast<size_t>(floats), 1.0f), two(static_cast<size_t>(floats), 2.0f);
   std::vector<double> squares(8);
-  PhaseBoard board({"a", "b", "exchange"});
+  ThreadStatus board({"a", "b", "exchange"});
   GradientReduction reduction(options_of({2, 1, 2, floats, floats}, squares),
                               {{{0, 1}, one.data()}, {{1, 2}, two.data()}}, nullptr, board);
   ASSERT_GE(reduction.buckets().size(), 3u);
@@ -303,7 +303,7 @@ TEST(GradientReduction, ALaneThatFailsReleasesTheOthers) {
   Floats one(chunk), two(chunk);
   std::vector<double> squares(1);
   Layout layout{2, 1, 2, chunk, chunk};
-  PhaseBoard board({"a", "b", "exchange"});
+  ThreadStatus board({"a", "b", "exchange"});
   GradientReduction reduction(options_of(layout, squares),
                               {{{0, 1}, one.data()}, {{1, 2}, two.data()}}, nullptr, board);
   reduction.begin_step();
@@ -324,7 +324,7 @@ TEST(GradientReduction, SeveralLanesThatFailReleaseTheOthersToo) {
   for (int lane = 0; lane < 8; ++lane)
     nodes.push_back({{lane, lane + 1}, buffers[static_cast<size_t>(lane)].data()});
   std::vector<double> squares(1);
-  PhaseBoard board(std::vector<std::string>(9, "thread"));
+  ThreadStatus board(std::vector<std::string>(9, "thread"));
   GradientReduction reduction(options_of({8, 1, 8, chunk, chunk}, squares), nodes, nullptr, board);
   reduction.begin_step();
   for (int lane = 1; lane < 8; ++lane) {
@@ -390,11 +390,11 @@ TEST(Buckets, SharesAreDisjointWholeChunksAndEven) {
   }
 }
 
-TEST(SharedTable, EveryRankKnowsEveryEntry) {
+TEST(HostAllGather, EveryRankKnowsEveryEntry) {
   std::vector<int> owners = {0, 2, 1, 1, 0, 2, 2};
   auto groups = threads_groups(3);
   run_ranks(3, [&](int rank) {
-    SharedTable table(owners, groups[static_cast<size_t>(rank)].get());
+    HostAllGather table(owners, groups[static_cast<size_t>(rank)].get());
     std::vector<double> values(owners.size(), -1);
     for (int round = 0; round < 3; ++round) {
       for (size_t i = 0; i < owners.size(); ++i) {
@@ -407,13 +407,13 @@ TEST(SharedTable, EveryRankKnowsEveryEntry) {
   });
 }
 
-TEST(SliceExchange, GathersAndBroadcasts) {
+TEST(ShardExchange, GathersAndBroadcasts) {
   std::vector<std::vector<FloatRange>> slices = {{{0, 3}, {10, 12}}, {{3, 7}}, {{7, 10}}};
   auto groups = threads_groups(3);
   run_ranks(3, [&](int rank) {
     auto r = static_cast<size_t>(rank);
     auto exchange_of_rank = make_device_exchange(*groups[r], {});
-    SliceExchange exchange(slices, exchange_of_rank.get());
+    ShardExchange exchange(slices, exchange_of_rank.get());
     auto owned = [&](float value) {
       Floats buffer(12, -1);
       for (FloatRange s : slices[r])

@@ -1,9 +1,11 @@
-#include <gtest/gtest.h>
-#include <spire/base/philox.h>
-#include <spire/collective/tree.h>
+#include "engine/collective/tree.h"
 
 #include <cmath>
 #include <cstring>
+
+#include <gtest/gtest.h>
+
+#include "engine/base/philox.h"
 
 namespace spire {
 namespace {

@@ -1,8 +1,9 @@
 // Each broken config with what its message must say: where, which key, what to do.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <spire/base/error.h>
-#include <spire/config/load.h>
+
+#include <spire/error.h>
+#include <spire/load_config.h>
 
 namespace spire {
 namespace {

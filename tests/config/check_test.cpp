@@ -1,9 +1,11 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <spire/base/error.h>
-#include <spire/config/check.h>
+#include "engine/config/check.h"
 
 #include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <spire/error.h>
 
 namespace spire {
 namespace {

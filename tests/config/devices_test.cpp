@@ -1,8 +1,11 @@
+#include "engine/config/devices.h"
+
 #include <gtest/gtest.h>
-#include <spire/base/error.h>
-#include <spire/config/devices.h>
-#include <spire/config/load.h>
-#include <spire/config/text.h>
+
+#include <spire/error.h>
+#include <spire/load_config.h>
+
+#include "engine/config/text.h"
 
 namespace spire {
 namespace {

@@ -1,13 +1,15 @@
 // Every key of the schema, with a value that it cannot have: the message names the place, the key,
 // what was found and what is allowed. A new key is tested as soon as it is in the schema.
+#include <cmath>
+
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <spire/base/error.h>
-#include <spire/config/load.h>
-#include <spire/config/schema.h>
 
-#include <cmath>
+#include <spire/error.h>
+#include <spire/load_config.h>
+
+#include "engine/config/schema.h"
 
 namespace spire {
 namespace {

@@ -1,11 +1,13 @@
 // model.layers: what is read, written back, and refused with which place.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <spire/base/error.h>
-#include <spire/config/check.h>
-#include <spire/config/help.h>
-#include <spire/config/layer_types.h>
-#include <spire/config/text.h>
+
+#include <spire/error.h>
+
+#include "engine/config/check.h"
+#include "engine/config/help.h"
+#include "engine/config/layer_types.h"
+#include "engine/config/text.h"
 
 namespace spire {
 namespace {

@@ -1,10 +1,12 @@
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <spire/config/load.h>
-#include <spire/config/schema.h>
-
 #include <filesystem>
 #include <fstream>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <spire/load_config.h>
+
+#include "engine/config/schema.h"
 
 namespace spire {
 namespace {

@@ -1,10 +1,12 @@
+#include "engine/config/memory_limit.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <spire/base/error.h>
-#include <spire/config/help.h>
-#include <spire/config/load.h>
-#include <spire/config/memory_limit.h>
 
+#include <spire/error.h>
+#include <spire/load_config.h>
+
+#include "engine/config/help.h"
 #include "tests/base/message_of.h"
 
 namespace spire {

@@ -1,7 +1,9 @@
+#include "engine/config/text.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <spire/config/help.h>
-#include <spire/config/text.h>
+
+#include "engine/config/help.h"
 
 namespace spire {
 namespace {

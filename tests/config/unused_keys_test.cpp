@@ -1,11 +1,13 @@
 // Given keys that mean nothing with the model, data or optimizer of the config.
-#include <gtest/gtest.h>
-#include <spire/base/error.h>
-#include <spire/config/load.h>
-#include <spire/config/schema.h>
-
 #include <algorithm>
 #include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include <spire/error.h>
+#include <spire/load_config.h>
+
+#include "engine/config/schema.h"
 
 namespace spire {
 namespace {

@@ -1,13 +1,13 @@
 // Broken dataset files: each is refused with Error(data), exit code 4, by a message that names the
 // file, the place and what to do.
+#include <functional>
+#include <sys/stat.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <spire/data/dataset.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <functional>
-
+#include "engine/data/dataset.h"
 #include "tests/data/test_files.h"
 
 namespace spire {

@@ -1,14 +1,14 @@
 // Files that are emptied, cut, written or replaced while a run reads them: an error by name, never
 // other numbers, and never the end of the process.
-#include <gmock/gmock.h>
-#include <spire/data/input_file.h>
-#include <spire/data/token_shard.h>
-
 #include <functional>
 
-#include "tests/data/hdf5_files.h"
-#include "tests/data/picture_files.h"
-#include "tests/data/shard_files.h"
+#include <gmock/gmock.h>
+
+#include "engine/data/input_file.h"
+#include "engine/data/text/token_shard.h"
+#include "tests/data/formats/hdf5_files.h"
+#include "tests/data/images/image_files.h"
+#include "tests/data/text/shard_files.h"
 
 namespace spire {
 namespace {
@@ -59,11 +59,11 @@ fs::path make_shards(const fs::path& folder, DataConfig& config, int64_t vocabul
   return folder / token_shard_name("train", 1);
 }
 
-fs::path make_pictures(const fs::path& folder, DataConfig& config) {
+fs::path make_images(const fs::path& folder, DataConfig& config) {
   for (const char* half : {"train/a", "val/a"}) {
     fs::create_directories(folder / half);
     for (int64_t i = 0; i < rows; ++i)
-      write_file(folder / half / fmt::format("{:03}.png", i), png_bytes(smooth_picture(9, 9, 1)));
+      write_file(folder / half / fmt::format("{:03}.png", i), png_bytes(smooth_image(9, 9, 1)));
   }
   config.name = "image_folder";
   config.path = folder.string();
@@ -77,7 +77,7 @@ const std::vector<Kind> kinds = {
     {"Hdf5Gzip", [](const fs::path& at, DataConfig& to) { return make_hdf5(at, to, 4, 6); }},
     {"Shards16", [](const fs::path& at, DataConfig& to) { return make_shards(at, to, 100); }},
     {"Shards32", [](const fs::path& at, DataConfig& to) { return make_shards(at, to, 1 << 17); }},
-    {"Pictures", make_pictures},
+    {"Images", make_images},
 };
 
 struct Change {
@@ -170,12 +170,12 @@ TEST(ChangedFile, ReplacedByRenaming) {
   }
 }
 
-TEST(ChangedFile, PictureThatIsGone) {
+TEST(ChangedFile, ImageThatIsGone) {
   for (const char* on_error : {"stop", "skip"}) {
     TemporaryFolder folder;
     DataConfig config;
     config.on_error = on_error;
-    fs::path path = make_pictures(folder.path(), config);
+    fs::path path = make_images(folder.path(), config);
     DatasetPair pair = open_dataset(config, {});
     read_row(*pair.train, rows - 1);
     fs::remove(path);
@@ -184,10 +184,10 @@ TEST(ChangedFile, PictureThatIsGone) {
   }
 }
 
-TEST(ChangedFile, PictureThatIsAFolderNow) {
+TEST(ChangedFile, ImageThatIsAFolderNow) {
   TemporaryFolder folder;
   DataConfig config;
-  fs::path path = make_pictures(folder.path(), config);
+  fs::path path = make_images(folder.path(), config);
   DatasetPair pair = open_dataset(config, {});
   read_row(*pair.train, rows - 1);
   fs::remove(path);
@@ -196,11 +196,11 @@ TEST(ChangedFile, PictureThatIsAFolderNow) {
               HasSubstr("changed while the run reads it: it is not a regular file any more"));
 }
 
-// A picture that cannot be read, here for a link to itself, has not changed for all one knows.
-TEST(ChangedFile, PictureThatCannotBeRead) {
+// An image that cannot be read, here for a link to itself, has not changed for all one knows.
+TEST(ChangedFile, ImageThatCannotBeRead) {
   TemporaryFolder folder;
   DataConfig config;
-  fs::path path = make_pictures(folder.path(), config);
+  fs::path path = make_images(folder.path(), config);
   DatasetPair pair = open_dataset(config, {});
   read_row(*pair.train, rows - 1);
   fs::remove(path);

@@ -1,12 +1,12 @@
 // The order of samples that keeps chunks of a file together.
-#include <gtest/gtest.h>
-#include <spire/data/sampler.h>
-
 #include <algorithm>
 #include <cmath>
 #include <set>
 #include <vector>
 
+#include <gtest/gtest.h>
+
+#include "engine/data/sampler.h"
 #include "tests/data/sample_order.h"
 #include "tests/data/test_files.h"
 

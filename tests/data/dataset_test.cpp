@@ -1,14 +1,14 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <spire/data/images.h>
-#include <spire/data/input_file.h>
-#include <spire/data/known_places.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <numeric>
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/data/images/images.h"
+#include "engine/data/input_file.h"
+#include "engine/data/search_paths.h"
 #include "tests/data/test_files.h"
 
 namespace spire {
@@ -53,8 +53,9 @@ TEST(OpenDataset, FillsBothHalves) {
 
 TEST(OpenDataset, UnknownNamesAreAnsweredWithTheKnownOnes) {
   std::string message = message_of(Category::config, [] { open("fashion_mnst", "auto"); });
-  EXPECT_THAT(message, AllOf(HasSubstr("'fashion_mnst'"), HasSubstr("did you mean 'fashion_mnist'"),
-                             HasSubstr("must be one of: cifar10, cifar100, csv, fashion_mnist, hdf5, idx")));
+  EXPECT_THAT(message,
+              AllOf(HasSubstr("'fashion_mnst'"), HasSubstr("did you mean 'fashion_mnist'"),
+                    HasSubstr("must be one of: cifar10, cifar100, csv, fashion_mnist, hdf5, idx")));
   EXPECT_THAT(message_of(Category::config, [] { open("zzzzzzzzzz", "auto"); }),
               Not(HasSubstr("did you mean")));
   EXPECT_THAT(dataset_names(), IsSupersetOf({"cifar10", "cifar100", "csv", "fashion_mnist", "hdf5",

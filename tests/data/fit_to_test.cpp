@@ -1,9 +1,10 @@
 // Data for a model that was trained before: classes and columns by name.
-#include <gmock/gmock.h>
-#include <spire/data/fit_to.h>
+#include "engine/data/fit_to.h"
 
-#include "tests/data/bpe_files.h"
+#include <gmock/gmock.h>
+
 #include "tests/data/test_files.h"
+#include "tests/data/text/bpe_files.h"
 
 namespace spire {
 namespace {

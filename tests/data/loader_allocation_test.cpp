@@ -1,12 +1,13 @@
 // No memory is allocated between start() and the last batch, by any thread. This program counts
 // every allocation of its own and of the library.
-#include <gtest/gtest.h>
-#include <spire/data/images.h>
-#include <spire/data/loader.h>
-
 #include <atomic>
 #include <cstdlib>
 #include <new>
+
+#include <gtest/gtest.h>
+
+#include "engine/data/images/images.h"
+#include "engine/data/loader.h"
 
 namespace {
 

@@ -1,11 +1,12 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <spire/data/loader.h>
+#include "engine/data/loader.h"
 
 #include <algorithm>
 #include <cstring>
 #include <deque>
 #include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "tests/data/numbered.h"
 

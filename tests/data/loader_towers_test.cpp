@@ -1,9 +1,9 @@
 // Loaders that read some of the towers' rows, against one that reads them all.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstring>
 #include <memory>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "tests/data/numbered.h"
 

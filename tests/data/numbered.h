@@ -1,8 +1,7 @@
 // A dataset whose samples can be told apart, and the options its loaders are tested with.
 #pragma once
-#include <spire/data/images.h>
-#include <spire/data/loader.h>
-
+#include "engine/data/images/images.h"
+#include "engine/data/loader.h"
 #include "tests/data/test_files.h"
 
 namespace spire {

@@ -1,16 +1,16 @@
 // What reading large files is made of: the thread that owns a library, the cache of blocks, the
 // pool of scratch memory, and what becomes of broken samples.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <spire/data/block_cache.h>
-#include <spire/data/broken_samples.h>
-#include <spire/data/owner_thread.h>
-#include <spire/data/scratch_pool.h>
-
 #include <atomic>
 #include <deque>
 #include <random>
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/data/broken_samples.h"
+#include "engine/data/formats/block_cache.h"
+#include "engine/data/formats/owner_thread.h"
+#include "engine/data/scratch_pool.h"
 #include "tests/data/test_files.h"
 
 namespace spire {

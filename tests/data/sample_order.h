@@ -1,9 +1,9 @@
 // The order of samples that a sampler gives an epoch, and the order of the file.
 #pragma once
-#include <spire/data/sampler.h>
-
 #include <numeric>
 #include <vector>
+
+#include "engine/data/sampler.h"
 
 namespace spire {
 

@@ -1,6 +1,7 @@
+#include "engine/data/sample.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <spire/data/sample.h>
 
 #include "tests/data/test_files.h"
 

@@ -1,11 +1,12 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <spire/data/sampler.h>
+#include "engine/data/sampler.h"
 
 #include <algorithm>
 #include <cmath>
 #include <set>
 #include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "tests/data/sample_order.h"
 #include "tests/data/test_files.h"

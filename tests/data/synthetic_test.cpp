@@ -1,12 +1,12 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <spire/data/synthetic_dataset.h>
-
 #include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/data/synthetic_dataset.h"
 #include "tests/data/test_files.h"
 
 namespace spire {

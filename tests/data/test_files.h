@@ -1,17 +1,18 @@
 // Temporary folders, IDX and gzip files for the tests of the data floor.
 #pragma once
-#include <gtest/gtest.h>
-#include <spire/base/error.h>
-#include <spire/data/dataset.h>
-#include <stdlib.h>
-#include <zlib.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <zlib.h>
+
+#include <spire/error.h>
+
+#include "engine/data/dataset.h"
 #include "tests/base/message_of.h"
 
 namespace spire {

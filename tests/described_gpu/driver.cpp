@@ -2,9 +2,8 @@
 // that cuDNN looks for where it compiles kernels for a plan, and those succeed; no GPU is behind
 // them, and nothing runs. Images that are loaded are kept, for tests to look into (driver.h).
 // CUDA's runtime and cuBLASLt do not take it for a driver.
-#include <tests/described_gpu/driver.h>
-
 #include <cuda.h>
+#include <tests/described_gpu/driver.h>
 #undef cuCtxPopCurrent  // its name of today; cuDNN asks for the first one
 
 #include <cstring>

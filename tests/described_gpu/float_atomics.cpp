@@ -1,11 +1,10 @@
-#include <tests/described_gpu/float_atomics.h>
-
-#include <elf.h>
-#include <fmt/format.h>
-
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+
+#include <elf.h>
+#include <fmt/format.h>
+#include <tests/described_gpu/float_atomics.h>
 
 namespace spire::testing {
 namespace {

@@ -1,10 +1,10 @@
 // Against code that nvcc has compiled from float_atomics.cu.
-#include <gmock/gmock.h>
-#include <tests/described_gpu/float_atomics.h>
-
 #include <fstream>
 #include <iterator>
 #include <string>
+
+#include <gmock/gmock.h>
+#include <tests/described_gpu/float_atomics.h>
 
 namespace spire::testing {
 namespace {

@@ -1,22 +1,24 @@
 // cuDNN plans each convolution and attention of the shipped configs and of the op tests for GPUs
 // that are described, as a run on such a GPU would. Nothing runs; the code is there, and looked at.
+#include <cstdlib>
+
 #include <dlfcn.h>
 #include <gmock/gmock.h>
-#include <spire/base/error.h>
-#include <spire/kernels/attention_key.h>
-#include <spire/kernels/attention_rules.h>
-#include <spire/kernels/convolution_key.h>
-#include <spire/kernels/cuda_libraries.h>
-#include <spire/kernels/cudnn_attention.h>
-#include <spire/kernels/cudnn_convolution.h>
-#include <spire/kernels/cudnn_plan.h>
-#include <spire/kernels/engine_choice.h>
 #include <tests/described_gpu/driver.h>
 #include <tests/described_gpu/float_atomics.h>
 #include <tests/described_gpu/shapes.h>
-#include <tests/kernels/described_gpus.h>
+#include <tests/kernels/nvidia/described_gpus.h>
 
-#include <cstdlib>
+#include <spire/error.h>
+
+#include "kernels/autotune/engine_choice.h"
+#include "kernels/nvidia/attention_key.h"
+#include "kernels/nvidia/convolution_key.h"
+#include "kernels/nvidia/cuda_libraries.h"
+#include "kernels/nvidia/cudnn_attention.h"
+#include "kernels/nvidia/cudnn_convolution.h"
+#include "kernels/nvidia/cudnn_plan.h"
+#include "kernels/ops/attention/attention_rules.h"
 
 namespace spire::testing {
 namespace {
@@ -90,11 +92,10 @@ class PlansTest : public ::testing::TestWithParam<DescribedGpu> {
 
   // How many plans there are.
   size_t check_plans(const CudnnDescriptor& graph, const CudnnRules& rules) {
-    auto plans =
-        CudnnPlan::find(*cudnn, graph, rules, sweep() == Sweep::engines ? most_engines : 1);
+    auto plans = CudnnPlan::find(*cudnn, graph, rules, sweep() == Sweep::engines ? max_engines : 1);
     for (const CudnnPlan& plan : plans) {
       SCOPED_TRACE(plan.engine());
-      EXPECT_LE(plan.workspace_bytes(), rules.most_workspace);
+      EXPECT_LE(plan.workspace_bytes(), rules.max_workspace);
       EXPECT_NO_THROW(plan.text());  // what a cache keeps
       EXPECT_TRUE(engine_config(*cudnn, graph, plan.engine(), rules)) << "is not found again";
     }
@@ -105,7 +106,7 @@ class PlansTest : public ::testing::TestWithParam<DescribedGpu> {
   void check(const ConvolutionShape& shape) {
     SCOPED_TRACE(fmt::format("{}: {}", GetParam().name, to_string(shape)));
     CudnnRules rules{.tensor_cores = shape.dtype != DType::f32,
-                     .most_workspace = CudaLibraries::Options().convolution_workspace};
+                     .max_workspace = CudaLibraries::Options().convolution_workspace};
     size_t plans = 0;
     for (const ConvolutionForm& form : forms_of(shape)) {
       if (form.product) continue;  // cuBLASLt's, which wants a real driver
@@ -119,8 +120,8 @@ class PlansTest : public ::testing::TestWithParam<DescribedGpu> {
   void check(const AttentionShape& shape) {
     if (!may_be_cudnns(shape, {GetParam().compute, cudnnGetVersion()})) return;
     SCOPED_TRACE(fmt::format("{}: attention {}", GetParam().name, to_string(shape)));
-    CudnnRules rules{.most_workspace = CudaLibraries::Options().attention_workspace};
-    auto share = share_within(shape, rules.most_workspace);
+    CudnnRules rules{.max_workspace = CudaLibraries::Options().attention_workspace};
+    auto share = share_within(shape, rules.max_workspace);
     ASSERT_TRUE(share);
     CudnnAttention attention(shape, *share, *cudnn);
     EXPECT_GT(check_plans(attention.graph(), rules), 0u);
@@ -144,7 +145,7 @@ TEST_P(PlansTest, APlanThatWasKeptHasTheSameCodeAndWorkspace) {
   AttentionShape shape{
       .batch = 2, .length = 256, .heads = 2, .size = 64, .dtype = DType::bf16, .causal = true};
   CudnnAttention attention(shape, {2, 2}, *cudnn);
-  CudnnRules rules{.most_workspace = CudaLibraries::Options().attention_workspace};
+  CudnnRules rules{.max_workspace = CudaLibraries::Options().attention_workspace};
   auto made = CudnnPlan::find(*cudnn, attention.graph(), rules, 1);
   ASSERT_EQ(made.size(), 1u);
   size_t images = driver.images();
@@ -163,7 +164,7 @@ TEST_P(PlansTest, APlanThatIsOfNoUseIsMadeAnew) {
   AttentionShape shape{
       .batch = 2, .length = 128, .heads = 2, .size = 64, .dtype = DType::bf16, .causal = true};
   CudnnAttention attention(shape, {2, 2}, *cudnn);
-  CudnnRules rules{.most_workspace = CudaLibraries::Options().attention_workspace};
+  CudnnRules rules{.max_workspace = CudaLibraries::Options().attention_workspace};
   auto made = CudnnPlan::find(*cudnn, attention.graph(), rules, 1);
   ASSERT_EQ(made.size(), 1u);
   PlanStore store(::testing::TempDir() + "described_gpu_plans");

@@ -1,9 +1,9 @@
-#include <tests/described_gpu/shapes.h>
-
 #include <cstdlib>
 #include <fstream>
 #include <set>
 #include <sstream>
+
+#include <tests/described_gpu/shapes.h>
 
 namespace spire::testing {
 namespace {

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <vector>
 
-#include <spire/kernels/cuda_attention.h>
-#include <spire/kernels/cuda_convolution.h>
+#include "kernels/nvidia/cuda_attention.h"
+#include "kernels/nvidia/cuda_convolution.h"
 
 namespace spire::testing {
 

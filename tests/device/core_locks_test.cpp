@@ -1,12 +1,12 @@
-#include <gtest/gtest.h>
-#include <spire/device/core_locks.h>
+#include "engine/device/core_locks.h"
+
+#include <sys/wait.h>
+#include <vector>
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-#include <vector>
 
 namespace spire {
 namespace {

@@ -2,11 +2,12 @@
 // SPIRE_TEST_ON_EVERY_DEVICE(LaneTest). CUDA instances skip themselves without a device;
 // tests/emulation runs them on the CPU.
 #pragma once
-#include <gtest/gtest.h>
-#include <spire/device/device_memory.h>
-#include <spire/device/stream.h>
-
 #include <vector>
+
+#include <gtest/gtest.h>
+
+#include "engine/device/device_memory.h"
+#include "engine/device/stream.h"
 
 namespace spire {
 

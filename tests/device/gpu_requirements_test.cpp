@@ -1,10 +1,12 @@
 // Which GPUs, drivers and libraries a build runs with, and what it says about the others.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <spire/base/error.h>
-#include <spire/device/gpu_requirements.h>
+#include "engine/device/gpu_requirements.h"
 
 #include <functional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <spire/error.h>
 
 namespace spire {
 namespace {

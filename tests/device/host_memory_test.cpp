@@ -1,13 +1,14 @@
 // Which limit leaves a process the least memory, by files as the kernel has them.
-#include <gmock/gmock.h>
-#include <spire/device/device_memory.h>
-#include <spire/device/host_memory.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "engine/device/host_memory.h"
 
 #include <cstdint>
+#include <sys/resource.h>
+#include <sys/wait.h>
 
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include "engine/device/device_memory.h"
 #include "tests/device/system_files.h"
 
 namespace spire {

@@ -1,8 +1,10 @@
-#include <gtest/gtest.h>
-#include <spire/base/error.h>
-#include <spire/device/lane_team.h>
+#include "engine/device/lane_team.h"
 
 #include <numeric>
+
+#include <gtest/gtest.h>
+
+#include <spire/error.h>
 
 namespace spire {
 namespace {

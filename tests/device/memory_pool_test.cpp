@@ -1,7 +1,9 @@
 // What a pool counts, refuses and foresees. On GPUs: tests/emulation/memory_test.cpp.
+#include "engine/device/memory_pool.h"
+
 #include <gtest/gtest.h>
-#include <spire/base/error.h>
-#include <spire/device/memory_pool.h>
+
+#include <spire/error.h>
 
 #include "tests/base/message_of.h"
 

@@ -1,11 +1,13 @@
-#include <gtest/gtest.h>
-#include <spire/base/error.h>
-#include <spire/device/buffer.h>
-#include <spire/device/topology.h>
+#include "engine/device/topology.h"
 
 #include <numeric>
 #include <string>
 
+#include <gtest/gtest.h>
+
+#include <spire/error.h>
+
+#include "engine/device/buffer.h"
 #include "tests/device/system_files.h"
 
 namespace spire {

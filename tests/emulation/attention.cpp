@@ -1,13 +1,14 @@
 // No cuDNN: attention is the own kernels'.
-#include <spire/kernels/cuda_attention.h>
 #include <tests/described_gpu/shapes.h>
 
-namespace spire {
+#include "kernels/nvidia/cuda_attention.h"
 
-std::unique_ptr<Kernel> choose_attention(const AttentionShape& shape, const OwnAttention& own,
+namespace spire::inline kernels {
+
+std::unique_ptr<Kernel> choose_attention(const AttentionShape& shape, const NativeAttention& own,
                                          const KernelRequest&) {
   testing::note(shape);
   return own.make();
 }
 
-}  // namespace spire
+}  // namespace spire::kernels

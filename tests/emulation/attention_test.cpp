@@ -1,8 +1,9 @@
 // Which of the own kernels computes attention, by what their code is compiled for.
-#include <spire/kernels/attention.h>
-#include <tests/kernels/op_test.h>
+#include "kernels/ops/attention/attention.h"
 
 #include <cmath>
+
+#include <tests/kernels/op_test.h>
 
 #include "cuda_runtime.h"
 

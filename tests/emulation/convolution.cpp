@@ -1,26 +1,26 @@
 // Loops in the place of cuDNN. Each form of a convolution has two engines, which add up in other
-// orders: their results differ in the last bits. Which is the quickest, among those and the
+// orders: their results differ in the last bits. Which is the fastest, among those and the
 // algorithms of products, is drawn by lot, so that only a run that keeps its choices has one
 // result.
-#include <spire/device/cuda_error.h>
-#include <spire/kernels/convolution_form.h>
-#include <spire/kernels/convolution_key.h>
-#include <spire/kernels/cuda_libraries.h>
-#include <spire/kernels/engine_groups.h>
-#include <spire/kernels/float_type.h>
-#include <spire/kernels/product_engines.h>
-#include <tests/described_gpu/shapes.h>
-#include <tests/kernels/cudnn_rules.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <random>
 
+#include <tests/described_gpu/shapes.h>
+#include <tests/kernels/nvidia/cudnn_rules.h>
+
 #include "cuda_runtime.h"
+#include "engine/device/cuda_error.h"
+#include "kernels/autotune/engine_groups.h"
+#include "kernels/autotune/product_engines.h"
+#include "kernels/float_type.h"
+#include "kernels/nvidia/convolution_form.h"
+#include "kernels/nvidia/convolution_key.h"
+#include "kernels/nvidia/cuda_libraries.h"
 #include "pointers.h"
 
-namespace spire {
+namespace spire::inline kernels {
 
 namespace {
 
@@ -196,4 +196,4 @@ void CudaConvolution::run(const ConvolutionPointers& p, void* stream) const {
   check_cuda(emulation::put_kernel(static_cast<cudaStream_t>(stream), work), "cudnnBackendExecute");
 }
 
-}  // namespace spire
+}  // namespace spire::kernels

@@ -1,18 +1,18 @@
 // Each engine that a convolution may be computed by, in each of its forms, is that convolution: on
-// a GPU the quickest is taken, whichever that is.
-#include <gtest/gtest.h>
-#include <spire/base/philox.h>
-#include <spire/device/buffer.h>
-#include <spire/device/stream.h>
-#include <spire/kernels/convolution_form.h>
-#include <spire/kernels/convolution_key.h>
-#include <spire/kernels/cuda_libraries.h>
-#include <spire/kernels/float_type.h>
-#include <spire/kernels/tuning.h>
-
+// a GPU the fastest is taken, whichever that is.
 #include <cmath>
 
+#include <gtest/gtest.h>
+
 #include "cuda_runtime.h"
+#include "engine/base/philox.h"
+#include "engine/device/buffer.h"
+#include "engine/device/stream.h"
+#include "kernels/autotune/tuning.h"
+#include "kernels/float_type.h"
+#include "kernels/nvidia/convolution_form.h"
+#include "kernels/nvidia/convolution_key.h"
+#include "kernels/nvidia/cuda_libraries.h"
 
 namespace spire {
 namespace {

@@ -71,7 +71,7 @@ cudaError_t give_pinned(void** memory, size_t bytes) {
 }
 
 void finish_all(Machine& machine) {
-  for (int i = 0; i < most_devices; ++i) machine.finish_device(i);
+  for (int i = 0; i < max_devices; ++i) machine.finish_device(i);
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 // A stream, an event and a number of the emulated device, for tests.
 #pragma once
 #include <cuda_runtime.h>
-#include <spire/device/cuda_error.h>
+
+#include "engine/device/cuda_error.h"
 
 namespace spire {
 

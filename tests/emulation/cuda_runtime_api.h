@@ -2,9 +2,10 @@
 // rules. Beyond what CUDA's manual says:
 //
 // Streams are queues, and what is put on one runs only when some thread waits: at a
-// synchronisation, a copy that blocks, cudaFree; a query does some pieces. Then pieces of all streams
-// of all devices run, in an order drawn at random among those that streams and events leave open,
-// until what is waited for is done. So a missing wait shows as a wrong value, most of the time.
+// synchronisation, a copy that blocks, cudaFree; a query does some pieces. Then pieces of all
+// streams of all devices run, in an order drawn at random among those that streams and events leave
+// open, until what is waited for is done. So a missing wait shows as a wrong value, most of the
+// time.
 //
 // An Error of a kernel is thrown from the next call that waits for its device, once; in a thread
 // that unwinds already, that call returns cudaErrorLaunchFailure in its place.

@@ -1,12 +1,12 @@
 // Calls that have to do with devices.
-#include <spire/base/error.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <utility>
+
+#include <spire/error.h>
 
 #include "machine.h"
 
@@ -16,9 +16,9 @@ namespace {
 thread_local int device_here = 0;
 
 void set_groups(Machine& machine, const PeerGroups& groups) {
-  for (int device = 0; device < most_devices; ++device) {
+  for (int device = 0; device < max_devices; ++device) {
     machine.group[device] = -1;
-    std::fill_n(machine.enabled[device], most_devices, false);
+    std::fill_n(machine.enabled[device], max_devices, false);
   }
   for (size_t g = 0; g < groups.size(); ++g) {
     for (int device : groups[g]) machine.group[device] = static_cast<int>(g);
@@ -26,11 +26,11 @@ void set_groups(Machine& machine, const PeerGroups& groups) {
 }
 
 const PeerGroups everyone = {{0, 1, 2, 3}};
-static_assert(most_devices == 4);
+static_assert(max_devices == 4);
 
 int device_in(const std::string& text) {
-  require(text.size() == 1 && text[0] >= '0' && text[0] < '0' + most_devices,
-          "EMULATED_PEERS: '{}' is none of {} devices", text, most_devices);
+  require(text.size() == 1 && text[0] >= '0' && text[0] < '0' + max_devices,
+          "EMULATED_PEERS: '{}' is none of {} devices", text, max_devices);
   return text[0] - '0';
 }
 
@@ -72,8 +72,7 @@ void set_count(Machine& machine, int count) {
 void read_environment(Machine& machine) {
   const char* gpus = std::getenv("EMULATED_GPUS");
   int count = gpus ? std::atoi(gpus) : 2;
-  require(count >= 1 && count <= most_devices, "EMULATED_GPUS: {}, not 1 to {}", count,
-          most_devices);
+  require(count >= 1 && count <= max_devices, "EMULATED_GPUS: {}, not 1 to {}", count, max_devices);
   set_count(machine, count);
   const char* peers = std::getenv("EMULATED_PEERS");
   bool none = peers && std::string(peers) == "none";

@@ -6,7 +6,7 @@
 
 namespace spire::emulation {
 
-constexpr int most_devices = 4;
+constexpr int max_devices = 4;
 
 // How many there are: 2 at first, or as EMULATED_GPUS in the environment says, but of these only
 // those that CUDA_VISIBLE_DEVICES names by their uuids, in its order; where it names none of them

@@ -1,10 +1,9 @@
 // The emulation's devices, in the place of the machine's.
-#include <spire/device/cuda_error.h>
-#include <spire/device/cuda_versions.h>
-
 #include "devices.h"
+#include "engine/device/cuda_error.h"
+#include "engine/device/cuda_versions.h"
 
-namespace spire {
+namespace spire::inline device {
 
 CudaStatus discover_cuda() {
   CudaStatus status;
@@ -34,4 +33,4 @@ std::optional<CudaVersions> cuda_versions() {
                       .architectures = "90"};
 }
 
-}  // namespace spire
+}  // namespace spire::device

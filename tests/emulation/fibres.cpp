@@ -1,10 +1,11 @@
-#include <spire/base/error.h>
-#include <ucontext.h>
-
 #include <algorithm>
 #include <memory>
 #include <numeric>
 #include <vector>
+
+#include <ucontext.h>
+
+#include <spire/error.h>
 
 #include "cuda_runtime.h"
 #include "draw.h"
@@ -26,7 +27,7 @@ struct Fibre {
 
 // A meeting point that opens when all have come. Two rows of words, used by turns: whoever is late
 // still reads the row of its meeting, as the one after the next needs everyone.
-struct Meeting {
+struct RendezvousResult {
   uint64_t generation = 0;
   unsigned arrived = 0;  // lanes, as bits
   uint64_t words[2][warp_lanes] = {};
@@ -64,7 +65,7 @@ class Block {
 
   const uint64_t* meet_warp(unsigned mask, uint64_t word, WarpWork work) {
     auto lane_bit = 1u << lane();
-    Meeting& meeting = warps_[current_ / warp_lanes];
+    RendezvousResult& meeting = warps_[current_ / warp_lanes];
     uint64_t generation = meeting.generation;
     uint64_t* row = meeting.words[generation % 2];
     row[lane()] = word;
@@ -134,7 +135,7 @@ class Block {
 
   std::vector<std::unique_ptr<Fibre>> fibres_;
   std::vector<size_t> order_;
-  std::vector<Meeting> warps_;
+  std::vector<RendezvousResult> warps_;
   ucontext_t scheduler_{};
   const std::function<void()>* body_ = nullptr;
   size_t current_ = 0, running_ = 0;

@@ -1,11 +1,13 @@
 // The emulation itself: that it runs what CUDA runs, and finds what would be wrong there.
-#include <gtest/gtest.h>
-#include <spire/base/error.h>
-#include <spire/device/cuda_block.h>
-#include <spire/device/cuda_launch.h>
-
 #include <numeric>
 #include <vector>
+
+#include <gtest/gtest.h>
+
+#include <spire/error.h>
+
+#include "engine/device/cuda_block.h"
+#include "engine/device/cuda_launch.h"
 
 namespace spire {
 namespace {
@@ -152,7 +154,8 @@ TEST(CudaError, StickyErrorsSaySo) {
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.category(), Category::device);
-    EXPECT_NE(std::string(error.what()).find("this process cannot use the device any more"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("this process cannot use the device any more"),
+              std::string::npos);
   }
   EXPECT_FALSE(is_sticky(cudaErrorMemoryAllocation));
   EXPECT_NO_THROW(check_cuda(cudaSuccess, "cudaMalloc"));

@@ -1,9 +1,10 @@
 // The layout of filters: plain to krsc and back, exactly.
+#include "kernels/cuda/filter.h"
+
 #include <gtest/gtest.h>
-#include <spire/kernels/cuda_filter.h>
-#include <spire/kernels/float_type.h>
 
 #include "cuda_runtime.h"
+#include "kernels/float_type.h"
 
 namespace spire {
 namespace {

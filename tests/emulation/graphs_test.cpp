@@ -1,10 +1,12 @@
 // Stream capture and graphs of the emulation.
+#include <thread>
+
 #include <gtest/gtest.h>
-#include <spire/base/error.h>
-#include <spire/device/cuda_launch.h>
 #include <tests/emulation/cuda_objects.h>
 
-#include <thread>
+#include <spire/error.h>
+
+#include "engine/device/cuda_launch.h"
 
 namespace spire {
 namespace {

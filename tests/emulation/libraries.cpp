@@ -1,7 +1,7 @@
 // The handles of NVIDIA's libraries: none is needed. What they carry is handed on.
-#include <spire/kernels/cuda_libraries.h>
+#include "kernels/nvidia/cuda_libraries.h"
 
-namespace spire {
+namespace spire::inline kernels {
 
 struct Cublaslt {};
 struct Cudnn {};
@@ -20,4 +20,4 @@ std::unique_ptr<CudaLibraries> open_cuda_libraries(DeviceId device,
   return std::make_unique<CudaLibraries>(device, options, same_gpu);
 }
 
-}  // namespace spire
+}  // namespace spire::kernels

@@ -1,12 +1,13 @@
 // A GPU that fails for good: what calls answer, and how the engine takes it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <spire/base/error.h>
-#include <spire/device/gpu_probe.h>
-#include <spire/device/stream.h>
+
+#include <spire/error.h>
 
 #include "cuda_objects.h"
 #include "devices.h"
+#include "engine/device/gpu_probe.h"
+#include "engine/device/stream.h"
 
 namespace spire {
 namespace {

@@ -1,10 +1,10 @@
 #include "machine.h"
 
-#include <spire/base/error.h>
-
 #include <algorithm>
 #include <thread>
 #include <utility>
+
+#include <spire/error.h>
 
 namespace spire::emulation {
 
@@ -38,7 +38,7 @@ Turn::~Turn() {
 
 Machine::Machine() {
   read_environment(*this);
-  for (int i = 0; i < most_devices; ++i) {
+  for (int i = 0; i < max_devices; ++i) {
     null_streams_[i] = std::make_shared<EmulatedStream>(EmulatedStream{.device = i});
     streams_.push_back(null_streams_[i]);
   }

@@ -100,10 +100,10 @@ class Machine {
   }
   std::vector<std::string> uuids;    // one a device
   std::atomic<int> device_count{0};  // any thread, at any time
-  int group[most_devices] = {};      // of devices that reach each other; -1: none
-  bool enabled[most_devices][most_devices] = {};
+  int group[max_devices] = {};       // of devices that reach each other; -1: none
+  bool enabled[max_devices][max_devices] = {};
   size_t staged_copies = 0;
-  bool lost[most_devices] = {};  // these do no more work: what was put there is dropped
+  bool lost[max_devices] = {};  // these do no more work: what was put there is dropped
 
  private:
   friend class Turn;
@@ -112,10 +112,10 @@ class Machine {
 
   std::mutex mutex_;  // of all of this
   std::condition_variable_any changed_;
-  Stream null_streams_[most_devices];
+  Stream null_streams_[max_devices];
   std::vector<Stream> streams_;  // the first that can run does; shuffled now and then
   std::vector<std::shared_ptr<Capture>> captures_;  // under way
-  std::exception_ptr failures_[most_devices];
+  std::exception_ptr failures_[max_devices];
 };
 
 Machine& machine();

@@ -40,9 +40,9 @@ class Memory {
   bool has_room(const Region& region) const;
 
   std::map<uintptr_t, Region> regions_;
-  size_t used_[most_devices] = {};
-  size_t limit_[most_devices] = {size_t{16} << 30, size_t{16} << 30, size_t{16} << 30,
-                                 size_t{16} << 30};
+  size_t used_[max_devices] = {};
+  size_t limit_[max_devices] = {size_t{16} << 30, size_t{16} << 30, size_t{16} << 30,
+                                size_t{16} << 30};
   size_t pinned_ = 0, pinned_limit_ = SIZE_MAX;  // of what allocate() gave out
 };
 

@@ -1,13 +1,14 @@
 // Memory of the emulation: copies, pinned memory, and how much there is.
 #include <gtest/gtest.h>
-#include <spire/base/error.h>
-#include <spire/config/text.h>
-#include <spire/device/cuda_launch.h>
-#include <spire/device/memory_pool.h>
-#include <spire/train/predictor.h>
 #include <tests/emulation/cuda_objects.h>
 #include <tests/emulation/devices.h>
 
+#include <spire/error.h>
+
+#include "engine/config/text.h"
+#include "engine/device/cuda_launch.h"
+#include "engine/device/memory_pool.h"
+#include "engine/inference/predictor.h"
 #include "tests/base/message_of.h"
 #include "tests/train/small_run.h"
 

@@ -1,11 +1,12 @@
 // The emulated tensor cores: fragments lie as PTX says, sums are cut.
-#include <gtest/gtest.h>
-#include <spire/base/philox.h>
-#include <spire/device/cuda_launch.h>
-#include <spire/device/cuda_mma.h>
-
 #include <cmath>
 #include <vector>
+
+#include <gtest/gtest.h>
+
+#include "engine/base/philox.h"
+#include "engine/device/cuda_launch.h"
+#include "engine/device/cuda_mma.h"
 
 namespace spire {
 namespace {

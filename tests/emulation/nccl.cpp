@@ -1,11 +1,11 @@
 #include "nccl.h"
 
-#include <unistd.h>
-
 #include <cstring>
 #include <map>
 #include <thread>
 #include <vector>
+
+#include <unistd.h>
 
 #include "links.h"
 #include "machine.h"
@@ -90,7 +90,7 @@ struct Group {
 thread_local Group group;
 
 // Buffers lie on the communicator's own device.
-bool is_own(const Machine& machine, const EmulatedComm& comm, const void* data, size_t bytes) {
+bool is_native(const Machine& machine, const EmulatedComm& comm, const void* data, size_t bytes) {
   Region region = machine.memory.find(data, bytes);
   return region.side == Side::device && region.device == comm.device;
 }
@@ -99,7 +99,7 @@ ncclResult_t check(const Machine& machine, const Comm& comm, const void* data, s
                    int peer, const Stream& stream) {
   if (!comm || peer < 0 || peer >= comm->size || peer == comm->rank) return ncclInvalidArgument;
   if (stream->device != comm->device || stream->branch.capture) return ncclInvalidUsage;
-  return is_own(machine, *comm, data, bytes) ? ncclSuccess : ncclInvalidArgument;
+  return is_native(machine, *comm, data, bytes) ? ncclSuccess : ncclInvalidArgument;
 }
 
 // Work that is tried until it is through, or the comm is aborted.
@@ -263,7 +263,7 @@ const char* ncclGetLastError(ncclComm_t comm) {
 
 ncclResult_t ncclCommRegister(ncclComm_t comm, void* memory, size_t bytes, void** handle) {
   bool fits = false;
-  call([&](Machine& machine) { fits = is_own(machine, *comm, memory, bytes); });
+  call([&](Machine& machine) { fits = is_native(machine, *comm, memory, bytes); });
   if (!fits) return ncclInvalidArgument;
   ++comm->registrations;
   *handle = memory;

@@ -7,9 +7,9 @@
 // gone makes the communicator's error ncclRemoteError, and its work lasts until the abort, as it
 // does on a device.
 #pragma once
-#include <cuda_runtime.h>
-
 #include <cstddef>
+
+#include <cuda_runtime.h>
 
 enum ncclResult_t {
   ncclSuccess = 0,

@@ -1,11 +1,12 @@
 // GPUs without peer access: NCCL joins what kernels cannot reach. One hash however GPUs meet, and
 // memory that is not reached is seen.
 #include <gmock/gmock.h>
-#include <spire/base/error.h>
-#include <spire/device/cuda_current.h>
 #include <tests/emulation/cuda_objects.h>
 #include <tests/emulation/devices.h>
 
+#include <spire/error.h>
+
+#include "engine/device/cuda_current.h"
 #include "tests/base/message_of.h"
 #include "tests/train/small_run.h"
 

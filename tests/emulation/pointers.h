@@ -1,10 +1,11 @@
 // What the stand-ins of libraries ask of the pointers they get: what those libraries are promised.
 #pragma once
-#include <spire/base/error.h>
-#include <spire/device/alignment.h>
-
 #include <cstdint>
 #include <initializer_list>
+
+#include <spire/error.h>
+
+#include "engine/device/alignment.h"
 
 namespace spire::emulation {
 

@@ -1,10 +1,11 @@
 // The stand-ins of cuBLASLt and cuDNN refuse what those libraries might.
-#include <gmock/gmock.h>
-#include <spire/device/device_memory.h>
-#include <spire/kernels/cuda_convolution.h>
-#include <spire/kernels/cuda_product.h>
-
 #include <functional>
+
+#include <gmock/gmock.h>
+
+#include "engine/device/device_memory.h"
+#include "kernels/nvidia/cuda_convolution.h"
+#include "kernels/nvidia/cuda_product.h"
 
 namespace spire {
 namespace {

@@ -1,14 +1,13 @@
 // Loops in the place of cuBLASLt, in two orders: its algorithms, too, differ in the last bits.
-#include <spire/device/cuda_error.h>
-#include <spire/kernels/cuda_product.h>
-#include <spire/kernels/float_type.h>
-
 #include <algorithm>
 
 #include "cuda_runtime.h"
+#include "engine/device/cuda_error.h"
+#include "kernels/float_type.h"
+#include "kernels/nvidia/cuda_product.h"
 #include "pointers.h"
 
-namespace spire {
+namespace spire::inline kernels {
 
 struct CudaProduct::Prepared {
   ProductShape shape;
@@ -94,4 +93,4 @@ void CudaProduct::run(const ProductPointers& p, void* stream) const {
   check_cuda(emulation::put_kernel(static_cast<cudaStream_t>(stream), work), "cublasLtMatmul");
 }
 
-}  // namespace spire
+}  // namespace spire::kernels

@@ -1,12 +1,12 @@
 // Batches in pinned memory: streams copy them while the host goes on.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <spire/train/tower_feed.h>
-#include <tests/emulation/devices.h>
-
 #include <atomic>
 #include <cstdint>
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <tests/emulation/devices.h>
+
+#include "engine/train/batch_uploader.h"
 #include "tests/base/message_of.h"
 #include "tests/train/small_run.h"
 
@@ -22,11 +22,11 @@ struct Reader {
   std::unique_ptr<DeviceMemory> row = allocate_staging(gpu, sizeof(int));
   std::unique_ptr<DeviceMemory> step = allocate_staging(gpu, sizeof(StepContext));
 
-  void run(TowerFeed& feed, Stream& stream, const int* rows, int64_t number) {
+  void run(BatchUploader& feed, Stream& stream, const int* rows, int64_t number) {
     Bindings bindings;
     bindings.inputs.resize(1);
     HostRows input{reinterpret_cast<const std::byte*>(rows), sizeof(int)};
-    size_t slot = feed.bring({&input, 1}, {.step = number}, bindings);
+    size_t slot = feed.upload({&input, 1}, {.step = number}, bindings);
     stream.copy(row->data(), bindings.inputs[0], sizeof(int));
     stream.copy(step->data(), bindings.step, sizeof(StepContext));
     feed.release(slot);
@@ -36,7 +36,7 @@ struct Reader {
 TEST(EmulationStaging, AFeedReadsPinnedRowsAsItComesToThem) {
   auto stream = make_stream(gpu);
   MemoryPool memory(gpu);
-  TowerFeed feed(*stream, memory, {sizeof(int)}, 2, 2);
+  BatchUploader feed(*stream, memory, {sizeof(int)}, 2, 2);
   auto pinned = allocate_staging(gpu, sizeof(int));
   *pinned->as<int>() = 1;
   int plain = 1;
@@ -53,7 +53,7 @@ TEST(EmulationStaging, TowersAheadHaveTheirOwnStep) {
   auto stream = make_stream(gpu);
   MemoryPool memory(gpu);
   constexpr int ahead = 5;
-  TowerFeed feed(*stream, memory, {sizeof(int)}, 2, ahead);
+  BatchUploader feed(*stream, memory, {sizeof(int)}, 2, ahead);
   int row = 7;
   for (int round = 0; round < 3; ++round) {
     std::vector<Reader> readers(ahead);
@@ -96,7 +96,7 @@ uint64_t hash_with(int64_t held) {
   loading.held = held;
   BatchLoader loader(data, loading);
   Trainer trainer(run.options(), run.place());
-  EXPECT_EQ(trainer.most_ahead(), 1);
+  EXPECT_EQ(trainer.max_ahead(), 1);
   trainer.team().lead([&] {
     loader.start(0, 0, INT64_MAX);
     auto finish = [&](int ahead) {
@@ -106,7 +106,7 @@ uint64_t hash_with(int64_t held) {
       const Batch& batch = loader.next();
       data.await(step + 2);
       trainer.begin_step(batch, step, 0.05);
-      finish(trainer.most_ahead());
+      finish(trainer.max_ahead());
     }
     finish(0);
     loader.stop();

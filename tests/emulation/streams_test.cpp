@@ -1,11 +1,13 @@
 // Streams and events of the emulation: what is ordered is in order, what is not shows.
-#include <gtest/gtest.h>
-#include <spire/base/error.h>
-#include <spire/device/cuda_launch.h>
-#include <tests/emulation/cuda_objects.h>
-
 #include <atomic>
 #include <thread>
+
+#include <gtest/gtest.h>
+#include <tests/emulation/cuda_objects.h>
+
+#include <spire/error.h>
+
+#include "engine/device/cuda_launch.h"
 
 namespace spire {
 namespace {

@@ -1,10 +1,11 @@
 // A run goes on with other versions of the libraries than it began with.
 #include <gmock/gmock.h>
-#include <spire/train/checkpoint_file.h>
-#include <spire/train/library_versions.h>
-#include <spire/train/run.h>
 
-#include "tests/train/checkpoint_fixture.h"
+#include <spire/train.h>
+
+#include "engine/checkpoint/checkpoint_file.h"
+#include "engine/train/library_versions.h"
+#include "tests/checkpoint/checkpoint_fixture.h"
 
 namespace spire {
 namespace {
@@ -49,9 +50,8 @@ TEST_F(EmulationVersions, ArePartOfTheCheckpointAndAChangeIsTold) {
   EXPECT_EQ(state.versions, (LibraryVersions{{"cuBLASLt", "13.0.0"}, {"cuDNN", "9.19.0"}}));
   state.versions["cuBLASLt"] = "12.9.1";
   write_checkpoint(checkpoint(1), state);
-  EXPECT_THAT(train_on("cuda:0", 2),
-              Contains(AllOf(HasSubstr("libraries changed since"),
-                             HasSubstr("cuBLASLt is 13.0.0, was 12.9.1"))));
+  EXPECT_THAT(train_on("cuda:0", 2), Contains(AllOf(HasSubstr("libraries changed since"),
+                                                    HasSubstr("cuBLASLt is 13.0.0, was 12.9.1"))));
   EXPECT_THAT(train_on("cuda:0", 3), Not(Contains(HasSubstr("libraries changed"))));
 }
 

@@ -1,12 +1,11 @@
 // Checkpoints, whole files. The header's checksum guards the header itself, so that hardly any
 // damage gets past its first test: the header is read a second time with that checksum mended.
-#include <spire/base/hash.h>
-#include <spire/train/checkpoint_file.h>
-#include <spire/train/checkpoint_header.h>
-
+#include "engine/base/hash.h"
+#include "engine/checkpoint/checkpoint_file.h"
+#include "engine/checkpoint/checkpoint_header.h"
+#include "tests/checkpoint/checkpoint_fixture.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/memory_file.h"
-#include "tests/train/checkpoint_fixture.h"
 
 namespace spire::fuzz {
 namespace {

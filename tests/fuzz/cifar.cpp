@@ -1,7 +1,7 @@
 // Files of CIFAR-10 and CIFAR-100: one file, read as each.
-#include <spire/data/cifar.h>
+#include "engine/data/formats/cifar.h"
 
-#include "tests/data/cifar_files.h"
+#include "tests/data/formats/cifar_files.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/memory_file.h"
 

@@ -1,12 +1,12 @@
 // Configs: the bytes are a YAML file; behind a zero byte, if there is one, a "key.path=value".
-#include <spire/config/load.h>
-#include <spire/config/text.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
+#include <spire/load_config.h>
+
+#include "engine/config/text.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace spire::fuzz {

@@ -1,6 +1,5 @@
 // A table as one file, parted into training and test; broken rows stopping and skipped.
-#include <spire/data/csv_dataset.h>
-
+#include "engine/data/formats/csv_dataset.h"
 #include "tests/data/test_files.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/memory_file.h"

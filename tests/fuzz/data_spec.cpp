@@ -1,8 +1,7 @@
 // What a checkpoint says of the samples that its model was fed with.
-#include <spire/data/sample.h>
-
 #include <cmath>
 
+#include "engine/data/sample.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace spire::fuzz {

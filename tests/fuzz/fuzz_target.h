@@ -1,12 +1,12 @@
 // A fuzz target is one file that defines consume() and seeds() for one parser. README.md shows how
 // it is built into a libFuzzer program and into a test.
 #pragma once
-#include <spire/base/error.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
+
+#include <spire/error.h>
 
 namespace spire::fuzz {
 

@@ -1,11 +1,10 @@
 // HDF5 files as datasets: whole files of any layout, which hdf5_recipe.h makes of the bytes. What
 // is accepted is compared with what libhdf5 reads of it at once. Damaged files: hdf5_file.cpp.
-#include <spire/data/hdf5_dataset.h>
-#include <spire/data/hdf5_table.h>
-
 #include <algorithm>
 #include <cstring>
 
+#include "engine/data/formats/hdf5_dataset.h"
+#include "engine/data/formats/hdf5_table.h"
 #include "tests/data/test_files.h"
 #include "tests/fuzz/hdf5_recipe.h"
 #include "tests/fuzz/memory_file.h"
@@ -13,15 +12,15 @@
 namespace spire::fuzz {
 namespace {
 
-constexpr int64_t most_samples = 32;       // that are read, from the start and from the end
-constexpr int64_t most_numbers = 1 << 16;  // of a dataset that is compared
+constexpr int64_t max_samples = 32;       // that are read, from the start and from the end
+constexpr int64_t max_numbers = 1 << 16;  // of a dataset that is compared
 
 // The whole of a column, as its type in memory; empty when it is too long, or libhdf5 cannot.
 template <typename T>
 std::vector<T> whole(const std::filesystem::path& path, const char* name, const Dataset& dataset,
                      size_t column, hid_t type) {
   int64_t count = dataset.count() * dataset.spec().columns[column].shape.elements();
-  if (count > most_numbers) return {};
+  if (count > max_numbers) return {};
   std::vector<T> values(static_cast<size_t>(count));
   h5::Session session;
   h5::Handle file = open_hdf5_data(path);
@@ -30,8 +29,8 @@ std::vector<T> whole(const std::filesystem::path& path, const char* name, const 
   return values;
 }
 
-// Of features, as the reader normalises them.
-std::vector<float> normalised(const std::vector<double>& values, const Normalization& by) {
+// Of features, as the reader normalizes them.
+std::vector<float> normalized(const std::vector<double>& values, const Normalization& by) {
   std::vector<float> result;
   for (size_t i = 0; i < values.size(); ++i) {
     size_t f = i % by.mean.size();
@@ -51,7 +50,7 @@ Expected expected_of(const std::filesystem::path& path, size_t half, const Datas
   Expected expected;
   if (columns[0].name == "features") {
     auto stored = whole<double>(path, input, dataset, 0, H5T_NATIVE_DOUBLE);
-    expected.features = normalised(stored, dataset.spec().normalization);
+    expected.features = normalized(stored, dataset.spec().normalization);
   }
   if (columns[0].name == "tokens")
     expected.tokens = whole<int32_t>(path, input, dataset, 0, H5T_NATIVE_INT32);
@@ -99,7 +98,7 @@ void check(const std::filesystem::path& path, size_t half, const Dataset& datase
   parse_or_refuse(Category::data, [&] { dataset.checksums(); });
   dataset.layout();
   Expected expected = expected_of(path, half, dataset);
-  int64_t some = std::min(most_samples, dataset.count());
+  int64_t some = std::min(max_samples, dataset.count());
   for (int64_t i = 0; i < some; ++i) {
     check_sample(dataset, i, expected);
     check_sample(dataset, dataset.count() - 1 - i, expected);

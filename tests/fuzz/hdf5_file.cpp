@@ -1,11 +1,10 @@
 // Damaged HDF5 files as datasets. libhdf5 is not made to survive damage, so that a search would
 // find its faults and not ours (README.md): this target is replayed only, on files in the newest
 // form without words of variable length, where checksums keep damage from all but the numbers.
-#include <spire/data/hdf5_dataset.h>
-
 #include <fstream>
 #include <iterator>
 
+#include "engine/data/formats/hdf5_dataset.h"
 #include "tests/data/test_files.h"
 #include "tests/fuzz/hdf5_recipe.h"
 #include "tests/fuzz/memory_file.h"

@@ -1,9 +1,9 @@
 #include "tests/fuzz/hdf5_recipe.h"
 
-#include <spire/base/hdf5.h>
-
 #include <limits>
 #include <string>
+
+#include "engine/base/hdf5.h"
 
 namespace spire::fuzz {
 namespace {
@@ -11,9 +11,9 @@ namespace {
 using h5::check;
 using h5::Handle;
 
-constexpr size_t most_rank = 5;
-constexpr hsize_t most_written = 4096;         // elements of a dataset
-constexpr hsize_t most_chunk_bytes = 1 << 20;  // of one that is written
+constexpr size_t max_rank = 5;
+constexpr hsize_t max_written = 4096;         // elements of a dataset
+constexpr hsize_t max_chunk_bytes = 1 << 20;  // of one that is written
 constexpr std::array<hsize_t, 16> extents = {
     1, 2, 3, 4, 5, 8, 16, 0, 6, 300, 1 << 20, hsize_t{1} << 31, hsize_t{1} << 40, hsize_t{1} << 62,
     7, 10};
@@ -134,7 +134,7 @@ Plan plan_of(Choices& choices) {
   Plan plan;
   plan.type = choices.byte();
   plan.rank = choices.below(7);
-  plan.dims = extents_of(choices, std::min(plan.rank, most_rank));
+  plan.dims = extents_of(choices, std::min(plan.rank, max_rank));
   plan.layout = choices.below(5);
   if (plan.layout == hdf5_layout::chunked) plan.chunk = extents_of(choices, plan.dims.size());
   plan.filters = choices.byte();
@@ -147,7 +147,7 @@ Plan plan_of(Choices& choices) {
 
 Handle space_of(const Plan& plan) {
   constexpr uint8_t no_limit = 32;
-  if (plan.rank > most_rank) return Handle(H5Screate(H5S_NULL), H5Sclose, "make an extent");
+  if (plan.rank > max_rank) return Handle(H5Screate(H5S_NULL), H5Sclose, "make an extent");
   if (plan.rank == 0) return Handle(H5Screate(H5S_SCALAR), H5Sclose, "make an extent");
   Extents most = plan.dims;
   if (plan.layout == hdf5_layout::chunked && (plan.filters & no_limit) != 0)
@@ -200,9 +200,8 @@ std::vector<double> values_of(const Plan& plan, hsize_t count) {
 void write_values(hid_t dataset, hid_t space, const Plan& plan) {
   constexpr size_t bytes_at_most = 16;  // of an element
   if (plan.layout == 4) return;         // libhdf5 1.10 does not come back when it is of itself
-  hsize_t count = product(plan.dims, most_written + 1);
-  if (count > most_written ||
-      product(plan.chunk, most_chunk_bytes) > most_chunk_bytes / bytes_at_most)
+  hsize_t count = product(plan.dims, max_written + 1);
+  if (count > max_written || product(plan.chunk, max_chunk_bytes) > max_chunk_bytes / bytes_at_most)
     return;
   if (plan.written == 4) {
     const std::array<uint8_t, 8> bytes = {0x78, 0x9c, plan.values, plan.step};
@@ -217,7 +216,7 @@ void write_values(hid_t dataset, hid_t space, const Plan& plan) {
   if (!part.empty())
     check(H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, part.data(), nullptr),
           "select");
-  hsize_t selected = product(part, most_written);
+  hsize_t selected = product(part, max_written);
   Handle memory(H5Screate_simple(1, &selected, nullptr), H5Sclose, "make an extent");
   check(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT,
                  values_of(plan, selected).data()),

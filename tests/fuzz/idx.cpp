@@ -1,5 +1,5 @@
 // IDX files of images or labels, plain or gzip: one file, read as either.
-#include <spire/data/idx.h>
+#include "engine/data/formats/idx.h"
 
 #include "tests/data/test_files.h"
 #include "tests/fuzz/fuzz_target.h"
@@ -30,12 +30,12 @@ int consume(const uint8_t* data, size_t size) {
 
 std::vector<Bytes> seeds() {
   constexpr uint32_t images = 0x803, labels = 0x801;
-  Bytes picture = idx_bytes(images, {4, 3, 2}, pattern(24));
+  Bytes image = idx_bytes(images, {4, 3, 2}, pattern(24));
   Bytes classes = idx_bytes(labels, {5}, {0, 1, 2, 1, 9});
-  Bytes both = gzip({picture.begin(), picture.begin() + 20});  // gzip members may be joined
-  Bytes rest = gzip({picture.begin() + 20, picture.end()});
+  Bytes both = gzip({image.begin(), image.begin() + 20});  // gzip members may be joined
+  Bytes rest = gzip({image.begin() + 20, image.end()});
   both.insert(both.end(), rest.begin(), rest.end());
-  return {picture,       classes, gzip(picture),
+  return {image,         classes, gzip(image),
           gzip(classes), both,    gzip(idx_bytes(images, {10, 28, 28}, Bytes(7840)))};
 }
 

@@ -1,10 +1,9 @@
-// JPEG files as pixels, at each reduction, and cropped as a folder of pictures is.
-#include <spire/data/image_crop.h>
-#include <spire/data/picture_decode.h>
-
-#include "tests/data/picture_files.h"
+// JPEG files as pixels, at each reduction, and cropped as a folder of images is.
+#include "engine/data/images/image_crop.h"
+#include "engine/data/images/image_decode.h"
+#include "tests/data/images/image_files.h"
 #include "tests/fuzz/fuzz_target.h"
-#include "tests/fuzz/pictures.h"
+#include "tests/fuzz/images.h"
 
 namespace spire::fuzz {
 namespace {
@@ -14,7 +13,7 @@ void check(std::span<const uint8_t> file, int reduce, const AugmentConfig& augme
   if (!stated) return;
   ImageSize size = *stated;
   RgbImage image;
-  decode_picture(file, reduce, image);
+  decode_image(file, reduce, image);
   ImageSize expected = {(size.height + reduce - 1) / reduce, (size.width + reduce - 1) / reduce};
   require(image.size == expected, "1 / {} of {} x {} is {} x {}", reduce, size.height, size.width,
           image.size.height, image.size.width);
@@ -41,9 +40,9 @@ int consume(const uint8_t* data, size_t size) {
 }
 
 std::vector<Bytes> seeds() {
-  RgbImage picture = smooth_picture(17, 23);
+  RgbImage image = smooth_image(17, 23);
   RgbImage grey{{8, 9}, pattern(72)}, ink{{9, 8}, pattern(4 * 72)};
-  return {jpeg_bytes(picture), jpeg_bytes(picture, {.quality = 40, .progressive = true}),
+  return {jpeg_bytes(image), jpeg_bytes(image, {.quality = 40, .progressive = true}),
           jpeg_bytes(grey, {.components = 1}), jpeg_bytes(ink, {.components = 4})};
 }
 

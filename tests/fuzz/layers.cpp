@@ -1,11 +1,11 @@
 // Models that the config spells out: the bytes are the YAML behind `layers:`. Each is built for
 // images, for features and for tokens, up to the layout of its parameters, and nothing is computed.
-#include <spire/config/load.h>
-#include <spire/graph/autodiff.h>
-#include <spire/graph/parameter_layout.h>
-#include <spire/graph/passes.h>
-#include <spire/models/model.h>
+#include <spire/load_config.h>
 
+#include "engine/graph/autodiff.h"
+#include "engine/graph/parameter_layout.h"
+#include "engine/graph/passes.h"
+#include "models/model.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace spire::fuzz {

@@ -1,11 +1,12 @@
 // Bytes as a file with a path, for readers that take nothing else.
 #pragma once
-#include <spire/base/error.h>
+#include <filesystem>
+#include <string>
+
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <filesystem>
-#include <string>
+#include <spire/error.h>
 
 namespace spire::fuzz {
 

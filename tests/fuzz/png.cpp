@@ -1,12 +1,12 @@
 // PNG files as pixels; once more with the checksums of its chunks mended, as they hide the rest.
-#include <spire/data/picture_decode.h>
-#include <zlib.h>
-
 #include <array>
 
-#include "tests/data/picture_files.h"
+#include <zlib.h>
+
+#include "engine/data/images/image_decode.h"
+#include "tests/data/images/image_files.h"
 #include "tests/fuzz/fuzz_target.h"
-#include "tests/fuzz/pictures.h"
+#include "tests/fuzz/images.h"
 
 namespace spire::fuzz {
 namespace {
@@ -16,7 +16,7 @@ int read(std::span<const uint8_t> file) {
     auto size = size_to_decode(file);
     if (!size) return;
     RgbImage image;
-    decode_picture(file, 1, image);
+    decode_image(file, 1, image);
     auto bytes = static_cast<size_t>(3 * size->height * size->width);
     require(image.size == *size && image.pixels.size() == bytes, "{} bytes of pixels, not {}",
             image.pixels.size(), bytes);
@@ -50,7 +50,7 @@ int consume(const uint8_t* data, size_t size) {
   if (is_jpeg(file)) return refused;  // the target jpeg's
   int as_it_is = read(file);
   int with_checksums = read(mended(Bytes(data, data + size)));
-  require(as_it_is == refused || with_checksums == accepted, "mending breaks a picture");
+  require(as_it_is == refused || with_checksums == accepted, "mending breaks an image");
   return as_it_is;
 }
 

@@ -1,11 +1,11 @@
 // Without libFuzzer, in every build: a target's good files are accepted, what once broke its parser
 // no longer does, and damaged files are accepted or refused, nothing else.
-#include <gtest/gtest.h>
-
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
+
+#include <gtest/gtest.h>
 
 #include "tests/fuzz/mutation.h"
 

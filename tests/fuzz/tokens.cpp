@@ -1,9 +1,8 @@
 // A shard of tokens: opened, read through and verified; once more with its checksum mended.
-#include <spire/data/token_shard.h>
-
 #include <cstring>
 
-#include "tests/data/shard_files.h"
+#include "engine/data/text/token_shard.h"
+#include "tests/data/text/shard_files.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/memory_file.h"
 

@@ -1,11 +1,11 @@
 // A vocabulary as a checkpoint holds it; and the two files of a GPT-2 vocabulary, parted by a zero
 // byte.
-#include <spire/data/bpe.h>
-#include <stdlib.h>
-
 #include <algorithm>
 
-#include "tests/data/bpe_files.h"
+#include <stdlib.h>
+
+#include "engine/data/text/bpe.h"
+#include "tests/data/text/bpe_files.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace spire::fuzz {

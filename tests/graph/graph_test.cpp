@@ -1,9 +1,10 @@
 // What a graph refuses to record.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <spire/base/error.h>
-#include <spire/graph/layers.h>
 
+#include <spire/error.h>
+
+#include "engine/graph/layers.h"
 #include "tests/base/message_of.h"
 
 namespace spire {

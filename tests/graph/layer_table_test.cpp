@@ -1,10 +1,12 @@
 // The table of layers against counts done by hand.
+#include "engine/graph/layer_table.h"
+
 #include <gtest/gtest.h>
-#include <spire/graph/layer_table.h>
-#include <spire/graph/layers.h>
-#include <spire/graph/passes.h>
-#include <spire/kernels/bias.h>
-#include <spire/kernels/matmul.h>
+
+#include "engine/graph/layers.h"
+#include "engine/graph/passes.h"
+#include "kernels/ops/bias/bias.h"
+#include "kernels/ops/matmul/matmul.h"
 
 namespace spire {
 namespace {

@@ -1,7 +1,9 @@
+#include "engine/graph/memory_plan.h"
+
 #include <gtest/gtest.h>
-#include <spire/base/philox.h>
-#include <spire/device/buffer.h>
-#include <spire/graph/memory_plan.h>
+
+#include "engine/base/philox.h"
+#include "engine/device/buffer.h"
 
 namespace spire {
 namespace {

@@ -1,11 +1,11 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <spire/device/alignment.h>
-#include <spire/graph/layers.h>
-#include <spire/kernels/dense.h>
-
 #include <cmath>
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/device/alignment.h"
+#include "engine/graph/layers.h"
+#include "kernels/ops/dense/dense.h"
 #include "tests/graph/run_graph.h"
 
 namespace spire {
@@ -73,9 +73,9 @@ TEST(Plan, TheWorkspaceBeginsAtItsAlignment) {
     Value x = g.input("images", {{size}, DType::f32});
     g.mark_output("y", tanh(g, tanh(g, x)));
     ParameterLayout layout(g, {});
-    TensorPlaces places(g, {}, layout);
+    BufferAssignment places(g, {}, layout);
     EXPECT_EQ(places.arena_bytes(), align_up(places.peak_bytes(), workspace_alignment)) << size;
-    PackedForms forms;
+    PackedWeights forms;
     Plan plan(std::move(g), {.device = {}}, layout, forms);
     EXPECT_EQ(plan.activation_bytes() % workspace_alignment, 0u) << size;
   }

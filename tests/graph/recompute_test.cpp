@@ -1,11 +1,11 @@
 // Blocks computed anew in backward: the same bits in less memory, and nothing made twice that must
 // not be.
-#include <gtest/gtest.h>
-#include <spire/graph/layers.h>
-
 #include <algorithm>
 #include <set>
 
+#include <gtest/gtest.h>
+
+#include "engine/graph/layers.h"
 #include "tests/graph/run_graph.h"
 
 namespace spire {
@@ -119,8 +119,8 @@ TEST(Recompute, AChainOfBlocksKeepsWhatLiesBetweenThem) {
   Prepared kept = prepare(chain()), anew = prepare(chain());
   EXPECT_EQ(recompute_blocks(anew.graph), n * (2 * k - 2));
   ParameterLayout layout(kept.graph, kept.gradients);
-  size_t all = TensorPlaces(kept.graph, kept.gradients, layout).arena_bytes();
-  size_t some = TensorPlaces(anew.graph, anew.gradients, layout).arena_bytes();
+  size_t all = BufferAssignment(kept.graph, kept.gradients, layout).arena_bytes();
+  size_t some = BufferAssignment(anew.graph, anew.gradients, layout).arena_bytes();
   EXPECT_GE(all, n * k * bytes);
   EXPECT_LE(some, (n + k + 3) * bytes);
 }

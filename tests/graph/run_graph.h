@@ -1,12 +1,12 @@
 // Compiles a graph and runs it once, as a lane would.
 #pragma once
-#include <spire/graph/autodiff.h>
-#include <spire/graph/passes.h>
-#include <spire/graph/plan.h>
-
 #include <cstring>
 #include <functional>
 #include <map>
+
+#include "engine/graph/autodiff.h"
+#include "engine/graph/passes.h"
+#include "engine/graph/plan.h"
 
 namespace spire {
 
@@ -41,7 +41,7 @@ inline GraphRun run_graph(Graph graph, std::vector<const void*> inputs, size_t s
   auto output = graph.outputs().find("output");
   int64_t output_elements =
       output == graph.outputs().end() ? 0 : graph.spec(output->second).shape.elements();
-  PackedForms forms;
+  PackedWeights forms;
   Plan plan(std::move(graph), {.device = {}, .threads = choices.threads, .gradients = gradients},
             layout, forms);
   MemoryPool memory{DeviceId{}};

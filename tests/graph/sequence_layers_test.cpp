@@ -1,9 +1,9 @@
 // Whole transformers of a few numbers: what their layers do together.
-#include <gtest/gtest.h>
-#include <spire/graph/layers.h>
-
 #include <cmath>
 
+#include <gtest/gtest.h>
+
+#include "engine/graph/layers.h"
 #include "tests/graph/run_graph.h"
 
 namespace spire {

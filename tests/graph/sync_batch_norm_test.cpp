@@ -1,10 +1,10 @@
-// Batch normalisation over all towers as a layer: what it records, how it fuses, and that one tower
+// Batch normalization over all towers as a layer: what it records, how it fuses, and that one tower
 // trains with the bits of the plain layer.
-#include <gtest/gtest.h>
-#include <spire/graph/layers.h>
-
 #include <algorithm>
 
+#include <gtest/gtest.h>
+
+#include "engine/graph/layers.h"
 #include "tests/graph/run_graph.h"
 
 namespace spire {

@@ -1,9 +1,9 @@
 // A parameter that is used twice: its gradients are added, and the sum needs no buffer of its own.
-#include <gtest/gtest.h>
-#include <spire/graph/layers.h>
-
 #include <cmath>
 
+#include <gtest/gtest.h>
+
+#include "engine/graph/layers.h"
 #include "tests/graph/run_graph.h"
 
 namespace spire {
@@ -57,7 +57,7 @@ TEST(TiedWeights, GradientIsTheSumOfBothUses) {
 size_t activation_bytes(Graph graph) {
   auto gradients = differentiate(graph);
   ParameterLayout layout(graph, gradients);
-  PackedForms forms;
+  PackedWeights forms;
   Plan plan(std::move(graph), {.device = {}, .threads = 1, .gradients = gradients}, layout, forms);
   return plan.activation_bytes();
 }

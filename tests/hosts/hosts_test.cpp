@@ -1,10 +1,10 @@
 // One model trained on several hosts: the bits of one process; and a cable pulled in the middle of
 // it, which ends all ranks in time, with a report on both sides.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <fstream>
 #include <memory>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "tests/hosts/network.h"
 #include "tests/runs/run_folder.h"

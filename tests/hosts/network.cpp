@@ -1,13 +1,13 @@
 #include "tests/hosts/network.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <functional>
 #include <iterator>
 #include <sstream>
+
+#include <unistd.h>
 
 namespace spire {
 namespace {

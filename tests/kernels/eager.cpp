@@ -1,9 +1,10 @@
-#include <spire/kernels/cuda_libraries.h>
-#include <tests/kernels/eager.h>
-
 #include <algorithm>
 #include <cstring>
 #include <new>
+
+#include <tests/kernels/eager.h>
+
+#include "kernels/nvidia/cuda_libraries.h"
 
 namespace spire::testing {
 
@@ -51,14 +52,14 @@ void with_type(DType dtype, const Visit& visit) {
 
 namespace {
 
-constexpr size_t most_aligned = 2 * workspace_alignment;
+constexpr size_t max_aligned = 2 * workspace_alignment;
 
 // Host memory with nothing behind it, so that AddressSanitizer sees a kernel that goes too far.
 class ExactMemory : public DeviceMemory {
  public:
   explicit ExactMemory(size_t bytes)
       : DeviceMemory(bytes),
-        memory_(::operator new (std::max<size_t>(bytes, 1), std::align_val_t{most_aligned})) {}
+        memory_(::operator new (std::max<size_t>(bytes, 1), std::align_val_t{max_aligned})) {}
 
   bool on_host() const override { return true; }
   void* data() const override { return memory_.get(); }
@@ -71,7 +72,7 @@ class ExactMemory : public DeviceMemory {
 
  private:
   struct Free {
-    void operator()(void* p) const { ::operator delete (p, std::align_val_t{most_aligned}); }
+    void operator()(void* p) const { ::operator delete (p, std::align_val_t{max_aligned}); }
   };
   std::unique_ptr<void, Free> memory_;
 };

@@ -3,9 +3,10 @@
 #pragma once
 #include <map>
 
-#include <spire/device/alignment.h>
-#include <spire/device/device_memory.h>
 #include <tests/kernels/op_test.h>
+
+#include "engine/device/alignment.h"
+#include "engine/device/device_memory.h"
 
 namespace spire::testing {
 

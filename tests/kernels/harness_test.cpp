@@ -1,8 +1,8 @@
 // The harness must see what it is there to see: wrong values, wrong gradients, and no excuses.
 #include <gtest/gtest-spi.h>
-
-#include <spire/kernels/activation.h>
 #include <tests/kernels/eager.h>
+
+#include "kernels/ops/activation/activation.h"
 
 namespace spire::testing {
 

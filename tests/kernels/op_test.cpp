@@ -1,10 +1,10 @@
-#include <tests/kernels/op_test.h>
-
 #include <cmath>
 #include <cstring>
 
-#include <spire/base/philox.h>
 #include <tests/kernels/eager.h>
+#include <tests/kernels/op_test.h>
+
+#include "engine/base/philox.h"
 
 namespace spire::testing {
 

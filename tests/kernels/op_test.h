@@ -3,15 +3,15 @@
 // cpu x {f32, bf16} x {1, 2 threads} and cuda x {f32, bf16, f16}; CUDA instances skip themselves
 // without a device. tests/emulation runs them on the CPU.
 #pragma once
-#include <gtest/gtest.h>
-
 #include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include <spire/kernels/kernel.h>
+#include <gtest/gtest.h>
+
+#include "kernels/kernel.h"
 
 namespace spire::testing {
 

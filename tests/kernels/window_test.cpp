@@ -1,9 +1,8 @@
-#include <spire/kernels/conv2d.h>
-#include <spire/kernels/window_axis.h>
-
 #include <gtest/gtest.h>
-
 #include <omp.h>
+
+#include "kernels/ops/conv2d/conv2d.h"
+#include "kernels/window_axis.h"
 
 namespace spire::testing {
 

@@ -1,10 +1,10 @@
 // The output of a graph in evaluation form, with its initial weights.
 #pragma once
-#include <spire/device/buffer.h>
-#include <spire/graph/passes.h>
-#include <spire/graph/plan.h>
-
 #include <vector>
+
+#include "engine/device/buffer.h"
+#include "engine/graph/passes.h"
+#include "engine/graph/plan.h"
 
 namespace spire {
 
@@ -20,7 +20,7 @@ inline std::vector<float> forward(Graph graph, const void* rows) {
   std::vector<ParameterGradient> parameters;
   for (Value value : graph.values_of(Role::parameter)) parameters.push_back({value, {}});
   ParameterLayout layout(graph, parameters);
-  PackedForms forms;
+  PackedWeights forms;
   Plan plan(std::move(graph), {.device = {}, .threads = 1, .step = false, .gradients = {}}, layout,
             forms);
   MemoryPool memory{DeviceId{}};

@@ -1,11 +1,12 @@
 // Models for images against their published figures: parameters, multiply-adds, shapes.
-#include <gtest/gtest.h>
-#include <spire/graph/layer_table.h>
-#include <spire/graph/parameter_layout.h>
-#include <spire/models/model.h>
-
 #include <cmath>
 #include <map>
+
+#include <gtest/gtest.h>
+
+#include "engine/graph/layer_table.h"
+#include "engine/graph/parameter_layout.h"
+#include "models/model.h"
 
 namespace spire {
 namespace {

@@ -1,11 +1,11 @@
 // Models that make images: shapes, counts, and that their gradients reach every weight.
-#include <gtest/gtest.h>
-#include <spire/graph/layer_table.h>
-#include <spire/graph/layers.h>
-#include <spire/models/model.h>
-
 #include <cmath>
 
+#include <gtest/gtest.h>
+
+#include "engine/graph/layer_table.h"
+#include "engine/graph/layers.h"
+#include "models/model.h"
 #include "tests/graph/run_graph.h"
 
 namespace spire {

@@ -2,11 +2,12 @@
 // it spells out, and that what does not fit is told with its place.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <spire/base/error.h>
-#include <spire/config/layer_types.h>
-#include <spire/config/load.h>
-#include <spire/models/model.h>
 
+#include <spire/error.h>
+#include <spire/load_config.h>
+
+#include "engine/config/layer_types.h"
+#include "models/model.h"
 #include "tests/graph/run_graph.h"
 #include "tests/models/forward.h"
 

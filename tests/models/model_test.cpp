@@ -1,11 +1,13 @@
 // Names, shapes and counts of the models' parameters, against what the architectures say.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <spire/graph/passes.h>
-#include <spire/graph/tensor_places.h>
-#include <spire/models/model.h>
+#include "models/model.h"
 
 #include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/graph/buffer_assignment.h"
+#include "engine/graph/passes.h"
 
 namespace spire {
 namespace {
@@ -147,10 +149,10 @@ TEST(Models, ArenaOfAResnetIsAsSmallAsItCanBe) {
   for (const auto& g : gradients) keep.push_back(g.gradient);
   remove_dead_nodes(graph, keep);
   ParameterLayout layout(graph, gradients);
-  TensorPlaces kept(graph, gradients, layout);
+  BufferAssignment kept(graph, gradients, layout);
   EXPECT_LE(kept.arena_bytes() * 10, kept.peak_bytes() * 11);
   recompute_blocks(graph);
-  TensorPlaces anew(graph, gradients, layout);
+  BufferAssignment anew(graph, gradients, layout);
   EXPECT_LE(anew.arena_bytes() * 10, anew.peak_bytes() * 11);
   EXPECT_LE(anew.arena_bytes() * 2, kept.arena_bytes());
 }

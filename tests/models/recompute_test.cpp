@@ -1,12 +1,12 @@
 // Every kind of model with blocks: computed anew in backward they give the same bits.
-#include <gtest/gtest.h>
-#include <spire/base/hash.h>
-#include <spire/graph/layers.h>
-#include <spire/models/model.h>
-
 #include <algorithm>
 #include <bit>
 
+#include <gtest/gtest.h>
+
+#include "engine/base/hash.h"
+#include "engine/graph/layers.h"
+#include "models/model.h"
 #include "tests/graph/run_graph.h"
 
 namespace spire {

@@ -1,12 +1,13 @@
 // GPT-2 and vision transformers: published sizes, what a token may see, what is refused.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <spire/base/error.h>
-#include <spire/graph/layer_table.h>
-#include <spire/models/model.h>
-
 #include <cmath>
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <spire/error.h>
+
+#include "engine/graph/layer_table.h"
+#include "models/model.h"
 #include "tests/base/message_of.h"
 #include "tests/models/forward.h"
 

@@ -1,7 +1,8 @@
-#include <gmock/gmock.h>
-#include <spire/observe/blocks.h>
-#include <spire/observe/text_table.h>
+#include "engine/observe/blocks.h"
 
+#include <gmock/gmock.h>
+
+#include "engine/observe/text_table.h"
 #include "tests/observe/reports.h"
 
 namespace spire {

@@ -1,10 +1,11 @@
-#include <gmock/gmock.h>
-#include <spire/observe/blocks.h>
-#include <spire/observe/console.h>
-#include <spire/observe/progress_line.h>
+#include "engine/observe/console.h"
 
 #include <sstream>
 
+#include <gmock/gmock.h>
+
+#include "engine/observe/blocks.h"
+#include "engine/observe/progress_line.h"
 #include "tests/observe/reports.h"
 
 namespace spire {

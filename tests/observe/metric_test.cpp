@@ -1,7 +1,8 @@
-#include <gtest/gtest.h>
-#include <spire/observe/metric.h>
-
 #include <cmath>
+
+#include <gtest/gtest.h>
+
+#include <spire/metric.h>
 
 namespace spire {
 namespace {

@@ -1,13 +1,13 @@
-#include <gmock/gmock.h>
-#include <spire/observe/metrics_file.h>
-#include <spire/observe/summary.h>
+#include <csignal>
+#include <sstream>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include <csignal>
+#include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "engine/observe/metrics_file.h"
+#include "engine/observe/summary.h"
 #include "tests/base/message_of.h"
 #include "tests/observe/reports.h"
 

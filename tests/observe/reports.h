@@ -1,12 +1,14 @@
 // Reports with known content, for golden texts, and a clock that tests move by hand.
 #pragma once
-#include <spire/observe/observer.h>
-#include <spire/observe/units.h>
-#include <stdlib.h>
-
 #include <filesystem>
 #include <fstream>
 #include <string>
+
+#include <stdlib.h>
+
+#include <spire/observer.h>
+
+#include "engine/observe/units.h"
 
 namespace spire {
 

@@ -1,8 +1,10 @@
+#include "engine/observe/terminal.h"
+
+#include <sys/ioctl.h>
+
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <spire/observe/terminal.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace spire {

@@ -1,8 +1,9 @@
-#include <gtest/gtest.h>
-#include <spire/optim/ema.h>
+#include "engine/optim/ema.h"
 
 #include <cmath>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace spire {
 namespace {

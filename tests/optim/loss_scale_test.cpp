@@ -1,8 +1,10 @@
 // fp16's loss scale: halves where gradients overflow, doubles after enough good steps.
+#include "engine/optim/loss_scale.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <spire/base/error.h>
-#include <spire/optim/loss_scale.h>
+
+#include <spire/error.h>
 
 namespace spire {
 namespace {

@@ -1,11 +1,14 @@
 // Closed forms and float64 transcriptions of the published update rules.
-#include <gtest/gtest.h>
-#include <spire/base/error.h>
-#include <spire/base/philox.h>
-#include <spire/optim/optimizer.h>
+#include "engine/optim/optimizer.h"
 
 #include <array>
 #include <cmath>
+
+#include <gtest/gtest.h>
+
+#include <spire/error.h>
+
+#include "engine/base/philox.h"
 
 namespace spire {
 namespace {

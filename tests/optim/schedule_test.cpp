@@ -1,6 +1,8 @@
+#include "engine/optim/schedule.h"
+
 #include <gtest/gtest.h>
-#include <spire/base/error.h>
-#include <spire/optim/schedule.h>
+
+#include <spire/error.h>
 
 namespace spire {
 namespace {

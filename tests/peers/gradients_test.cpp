@@ -1,13 +1,13 @@
 // Logits and all gradients of a model equal PyTorch's from the same weights and samples.
 // pytorch_gradients.json holds PyTorch's figures and the formula that both make their weights by;
 // record_gradients.py beside it made them.
-#include <gtest/gtest.h>
-#include <spire/models/model.h>
-
 #include <cmath>
 #include <fstream>
+
+#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "models/model.h"
 #include "tests/graph/run_graph.h"
 
 namespace spire {

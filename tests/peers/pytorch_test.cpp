@@ -1,13 +1,15 @@
 // The first losses of MLP, CNN and ResNet-20 follow PyTorch's from the same weights and batches.
 // pytorch_losses.json holds PyTorch's figures; record_losses.py beside it made them.
-#include <gtest/gtest.h>
-#include <spire/base/error.h>
-#include <spire/data/dataset.h>
-#include <spire/train/trainer.h>
-
 #include <cmath>
 #include <fstream>
+
+#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+
+#include <spire/error.h>
+
+#include "engine/data/dataset.h"
+#include "engine/train/trainer.h"
 
 namespace spire {
 namespace {

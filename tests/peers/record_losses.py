@@ -62,11 +62,11 @@ def set_weights(model, seed):
 
 
 def first_batches(statistics_of, count):
-    """Normalised images (n, 28, 28) and labels (n,), in file order, not shuffled."""
+    """Normalized images (n, 28, 28) and labels (n,), in file order, not shuffled."""
     images = fashion_mnist.read_idx(statistics_of, "train-images-idx3-ubyte")
     labels = fashion_mnist.read_idx(statistics_of, "train-labels-idx1-ubyte")
     mean, std = fashion_mnist.pixel_statistics(images)
-    pixels = fashion_mnist.normalised(images[: count * BATCH], mean, std)
+    pixels = fashion_mnist.normalized(images[: count * BATCH], mean, std)
     return pixels, labels[: count * BATCH].astype(np.int64), mean, std
 
 
@@ -125,7 +125,7 @@ def record(pixels, labels, mean, std):
         "torch": torch.__version__,
         "setup": {
             "data": "Fashion-MNIST train, batches of 128 in file order, no shuffle, no augmentation",
-            "normalisation": "float32((p / 255 - mean) / std), computed in float64, of all train pixels",
+            "normalization": "float32((p / 255 - mean) / std), computed in float64, of all train pixels",
             "mean": mean,
             "std": std,
             "optimizer": {"name": "sgd", "lr": LR, "momentum": MOMENTUM, "nesterov": False, "weight_decay": 0.0},

@@ -1,7 +1,8 @@
 // A limit on open files (ulimit -n), for the time of a test.
 #pragma once
-#include <gtest/gtest.h>
 #include <sys/resource.h>
+
+#include <gtest/gtest.h>
 
 namespace spire {
 

@@ -1,11 +1,13 @@
-#include <gtest/gtest.h>
+#include "engine/process/frame.h"
 
 #include <chrono>
 #include <thread>
 
-#include <spire/base/error.h>
-#include <spire/process/frame.h>
-#include <spire/process/hello.h>
+#include <gtest/gtest.h>
+
+#include <spire/error.h>
+
+#include "engine/process/rendezvous/peer_info.h"
 
 namespace spire {
 namespace {
@@ -77,8 +79,8 @@ TEST(Frame, TooLongAFrameIsForeign) {
   EXPECT_THROW(receive_frame(to, soon()), Error);
 }
 
-TEST(Hello, GoesThroughText) {
-  Hello hello;
+TEST(PeerInfo, GoesThroughText) {
+  PeerInfo hello;
   hello.info = {3, "node-7.cluster", 4711, {0, 1, 64}};
   hello.size = 5;
   hello.port = 29501;
@@ -103,7 +105,7 @@ TEST(Hello, GoesThroughText) {
   EXPECT_TRUE(read->info.cores.empty());
 }
 
-TEST(Hello, NonsenseIsRefused) {
+TEST(PeerInfo, NonsenseIsRefused) {
   EXPECT_FALSE(read_hello(""));
   EXPECT_FALSE(read_hello("one two three"));
   EXPECT_FALSE(read_hello("2 2 1 1 1 host - -"));   // rank 2 of 2

@@ -1,7 +1,9 @@
 // What a listener does when this process may have no further connection, or is refused each.
-#include <gtest/gtest.h>
-#include <spire/process/socket.h>
+#include "engine/process/socket.h"
+
 #include <sys/socket.h>
+
+#include <gtest/gtest.h>
 
 #include "tests/base/message_of.h"
 #include "tests/process/file_limit.h"

@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <spire/process/world.h>
 #include <tests/process/ranks.h>
+
+#include <spire/world.h>
 
 namespace spire {
 namespace {

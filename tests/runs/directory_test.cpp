@@ -1,8 +1,8 @@
 // The run directory: what a run puts there, and what it leaves alone.
+#include <fstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <fstream>
 
 #include "tests/runs/run_folder.h"
 

@@ -1,8 +1,9 @@
 // Runs that end before their last step because nothing improves, and evaluations by steps.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <spire/base/error.h>
-#include <spire/train/run.h>
+
+#include <spire/error.h>
+#include <spire/train.h>
 
 #include "tests/runs/run_folder.h"
 

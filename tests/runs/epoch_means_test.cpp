@@ -1,7 +1,8 @@
 // Loss and metric of an epoch so far: each sample counts once, whatever its batch's size.
 #include <gtest/gtest.h>
-#include <spire/base/error.h>
-#include <spire/train/run.h>
+
+#include <spire/error.h>
+#include <spire/train.h>
 
 #include "tests/runs/run_folder.h"
 

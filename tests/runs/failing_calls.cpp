@@ -6,16 +6,6 @@
 // Kinds are those of failing_calls.h. Calls inside of libc and of the dynamic loader are not seen.
 #include "tests/runs/failing_calls.h"
 
-#include <dirent.h>
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/uio.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>
@@ -23,6 +13,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
 
 namespace {
 

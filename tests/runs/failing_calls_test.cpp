@@ -3,13 +3,13 @@
 // are as they were, and the same command, given again, comes to the undisturbed end.
 #include "tests/runs/failing_calls.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cerrno>
 #include <fstream>
 #include <functional>
 #include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "tests/runs/run_folder.h"
 

@@ -1,10 +1,11 @@
 // Failures with a course of their own: in a run of one process, of one rank's data, of the numbers,
 // of a rank that never comes, and a signal to one rank.
+#include <csignal>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <spire/base/error.h>
 
-#include <csignal>
+#include <spire/error.h>
 
 #include "tests/runs/faulty_ranks.h"
 

@@ -1,7 +1,8 @@
 // Every phase, every rank of three, every way to fail: the run ends as a whole, in time, and names
 // the rank, the device and the phase.
 #include <gtest/gtest.h>
-#include <spire/base/error.h>
+
+#include <spire/error.h>
 
 #include "tests/runs/faulty_ranks.h"
 

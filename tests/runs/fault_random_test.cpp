@@ -2,9 +2,10 @@
 // Each ends as a whole and names the cause, and goes on, on another number of ranks, to the bits of
 // the run that went straight.
 #include <gtest/gtest.h>
-#include <spire/base/error.h>
-#include <spire/base/philox.h>
 
+#include <spire/error.h>
+
+#include "engine/base/philox.h"
 #include "tests/runs/faulty_ranks.h"
 
 namespace spire {

@@ -1,16 +1,18 @@
 #include "tests/runs/faulty_ranks.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <spire/base/error.h>
-#include <spire/process/socket.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <fstream>
 #include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <spire/error.h>
+
+#include "engine/process/socket.h"
 
 namespace spire {
 namespace {

@@ -3,9 +3,6 @@
 // (hangs for ever), throw, error (of the data), kill (SIGKILL), stop (SIGSTOP). `after` entries
 // pass before it; step and thread may be left out: any. It says first where it strikes: "struck:
 // cpu:0, backward of step 7".
-#include <spire/base/error.h>
-#include <spire/process/launch.h>
-
 #include <algorithm>
 #include <condition_variable>
 #include <csignal>
@@ -16,7 +13,10 @@
 #include <stdexcept>
 #include <string>
 
-#include "phase_hook.h"
+#include <spire/error.h>
+#include <spire/launch.h>
+
+#include "tools/phase_hook.h"
 
 namespace spire::tool {
 namespace {
@@ -74,7 +74,7 @@ class Fault {
 
 }  // namespace
 
-PhaseBoard::Hook phase_hook() {
+ThreadStatus::Hook phase_hook() {
   Environment environment = process_environment();
   auto text = environment("SPIRE_TEST_FAULT");
   if (!text) return {};

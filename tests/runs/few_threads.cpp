@@ -1,11 +1,11 @@
 // Loaded before a program: its pthread_create() gives SPIRE_TEST_THREADS threads, and none after
 // these, as a system does whose limit is reached.
-#include <dlfcn.h>
-#include <pthread.h>
-
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
+
+#include <dlfcn.h>
+#include <pthread.h>
 
 namespace {
 

@@ -1,10 +1,10 @@
 // A disk that takes no checkpoint: training goes on, each failure is told, and the end says it.
 // The system's limit on file sizes stands for the full disk: metrics fit below it, checkpoints not.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include <csignal>
 #include <sys/resource.h>
 
-#include <csignal>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "tests/runs/run_folder.h"
 

@@ -1,13 +1,13 @@
 // SIGKILL at random moments: while a run starts, steps, evaluates, writes a checkpoint or ends.
-#include <gtest/gtest.h>
-#include <spire/base/philox.h>
-
 #include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <fstream>
 #include <thread>
 
+#include <gtest/gtest.h>
+
+#include "engine/base/philox.h"
 #include "tests/runs/run_folder.h"
 
 namespace spire {

@@ -1,12 +1,12 @@
 // Limits of the system that are reached at any place: each run ends in time, with a message that
 // names the limit and with code 3, which nobody takes for "start again"; or it runs.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include <cstdlib>
+#include <fstream>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <cstdlib>
-#include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "tests/runs/under_conditions.h"
 

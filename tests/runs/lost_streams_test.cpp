@@ -1,11 +1,11 @@
 // Streams that take nothing, or were closed before the start: a run ends as it would have ended,
 // and what a command prints as its result is not lost in silence.
+#include <csignal>
+
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
-
-#include <csignal>
 
 #include "tests/runs/under_conditions.h"
 #include "tests/tools/many_processes.h"

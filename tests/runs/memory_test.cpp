@@ -1,11 +1,11 @@
 // What a run takes of the host's memory is what it plans, at checkpoints too; and limits of the
 // process are the memory there is.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <sys/resource.h>
-
 #include <numeric>
 #include <regex>
+#include <sys/resource.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "tests/runs/run_folder.h"
 

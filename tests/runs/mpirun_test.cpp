@@ -1,11 +1,11 @@
 // Several real processes, started by mpirun or with torchrun's variables: the bits of one process,
 // files written by rank 0 alone, and contradictions answered at once.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <chrono>
 #include <memory>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "tests/runs/run_folder.h"
 #include "tools/master_port.h"

@@ -1,15 +1,15 @@
 // What the trainer writes to and reads from, where a name stands for something else than a file of
 // its own, or comes to while it runs. Nothing hangs, and nothing of others is lost.
-#include <fcntl.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <csignal>
 #include <fstream>
 #include <optional>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "tests/runs/run_folder.h"
 
@@ -214,7 +214,7 @@ INSTANTIATE_TEST_SUITE_P(
              {"train", "--overwrite", "model.name=gpt", "data.name=tokens", "data.path=auto",
               "data.tokens.text=PATH/x.txt"},
              4},
-        Pipe{"Picture", "x.png", {"predict", "--checkpoint", "PATH/run", "PATH/x.png"}, 4}),
+        Pipe{"PngImage", "x.png", {"predict", "--checkpoint", "PATH/run", "PATH/x.png"}, 4}),
     [](const auto& test) { return test.param.name; });
 
 class RemovedOutput : public testing::Test {

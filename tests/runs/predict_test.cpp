@@ -1,12 +1,13 @@
 // trainer predict on the checkpoints of small runs, and what evaluations show of a model's work.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <spire/base/error.h>
-#include <spire/data/picture.h>
-
 #include <fstream>
 #include <sstream>
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <spire/error.h>
+
+#include "engine/data/images/image_png.h"
 #include "tests/runs/run_folder.h"
 
 namespace spire {
@@ -73,7 +74,7 @@ TEST_F(Predict, ClassesAreThoseThatEvaluationCounts) {
 }
 
 // The 12 x 12 test images of the run folder, from the 16th byte of their file on.
-Picture test_picture(const RunFolder& folder, size_t sample) {
+PngImage test_image(const RunFolder& folder, size_t sample) {
   std::string file = bytes_of(folder / "data/t10k-images-idx3-ubyte");
   auto first = file.begin() + 16 + static_cast<std::ptrdiff_t>(144 * sample);
   return {12, 12, 1, {first, first + 144}};
@@ -93,8 +94,8 @@ TEST_F(Predict, FilesAnswerAsTheTestDataThatTheyHold) {
   std::string idx = (folder_ / "images.idx").string();
   fs::copy(folder_ / "data/t10k-images-idx3-ubyte", idx);
   fs::create_directories(folder_ / "photos/inner");
-  write_png(folder_ / "photos/b.png", test_picture(folder_, 5));
-  write_png(folder_ / "photos/inner/a.png", test_picture(folder_, 6));
+  write_png(folder_ / "photos/b.png", test_image(folder_, 5));
+  write_png(folder_ / "photos/inner/a.png", test_image(folder_, 6));
   fs::remove_all(folder_ / "data");  // none of it is needed
   Output output = predict({idx, (folder_ / "photos").string(), "--batch", "7"});
   ASSERT_EQ(output.code, 0) << output.err;
@@ -115,8 +116,8 @@ TEST_F(Predict, FilesAnswerAsTheTestDataThatTheyHold) {
 TEST_F(Predict, FilesThatCannotBeReadEndItOrAreLeftOut) {
   train(kMlp);
   std::string good = (folder_ / "a,\"b\".png").string(), bad = (folder_ / "bad.png").string();
-  write_png(good, test_picture(folder_, 0));
-  std::ofstream(bad) << "no picture";
+  write_png(good, test_image(folder_, 0));
+  std::ofstream(bad) << "no image";
   std::string missing = (folder_ / "missing.png").string();
   for (const std::string& word : {bad, missing}) {
     Output stopped = predict({good, word});
@@ -191,33 +192,33 @@ TEST_F(Predict, SomeSamplesAreTheFirstOfAllAndJsonSaysTheSame) {
   }
 }
 
-TEST_F(Predict, ImagesBecomePicturesInTrainingAndAfter) {
+TEST_F(Predict, ImagesBecomeImagesInTrainingAndAfter) {
   train({"model.name=autoencoder", "model.channels=[4]", "data.normalize=unit", "eval.samples=5"});
   std::string png = "\x89PNG";
   EXPECT_THAT(bytes_of(folder_ / "run/samples/step_00000010.png"), StartsWith(png));
   EXPECT_THAT(bytes_of(folder_ / "run/samples/step_00000020.png"), StartsWith(png));
   EXPECT_TRUE(folder_.summary("run")["val"].contains("psnr"));
-  fs::path pictures = folder_ / "pictures";
-  Output output = predict({"--count", "7", "--to", pictures.string()});
+  fs::path images = folder_ / "images";
+  Output output = predict({"--count", "7", "--to", images.string()});
   ASSERT_EQ(output.code, 0) << output.err;
-  EXPECT_THAT(output.out, HasSubstr("7 pictures in "));
-  EXPECT_THAT(bytes_of(pictures / "000006.png"), StartsWith(png));
-  EXPECT_FALSE(fs::exists(pictures / "000007.png"));
+  EXPECT_THAT(output.out, HasSubstr("7 images in "));
+  EXPECT_THAT(bytes_of(images / "000006.png"), StartsWith(png));
+  EXPECT_FALSE(fs::exists(images / "000007.png"));
 }
 
-TEST_F(Predict, PicturesAreNamedAfterTheirInputs) {
+TEST_F(Predict, ImagesAreNamedAfterTheirInputs) {
   train({"model.name=autoencoder", "model.channels=[4]", "data.normalize=unit"});
   std::string idx = (folder_ / "images.idx").string(), in = (folder_ / "in").string();
   fs::copy(folder_ / "data/t10k-images-idx3-ubyte", idx);
   fs::create_directories(folder_ / "in/inner");
-  write_png(folder_ / "in/x.png", test_picture(folder_, 0));
-  write_png(folder_ / "in/x.jpeg", test_picture(folder_, 1));  // bytes tell what it is
-  write_png(folder_ / "in/inner/x.png", test_picture(folder_, 2));
+  write_png(folder_ / "in/x.png", test_image(folder_, 0));
+  write_png(folder_ / "in/x.jpeg", test_image(folder_, 1));  // bytes tell what it is
+  write_png(folder_ / "in/inner/x.png", test_image(folder_, 2));
   fs::remove_all(folder_ / "data");
   fs::path out = folder_ / "out";
   Output output = predict({in, idx, "--count", "5", "--to", out.string()});
   ASSERT_EQ(output.code, 0) << output.err;
-  EXPECT_THAT(output.out, HasSubstr("5 pictures in "));
+  EXPECT_THAT(output.out, HasSubstr("5 images in "));
   for (const char* name :
        {"inner/x.png", "x.png", "x_2.png", "images_000000.png", "images_000001.png"})
     EXPECT_THAT(bytes_of(out / name), StartsWith("\x89PNG")) << name;

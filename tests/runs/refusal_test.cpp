@@ -1,8 +1,8 @@
 // Runs that cannot be: exit code, message, and a run directory that stays as it was.
+#include <fstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <fstream>
 
 #include "tests/runs/run_folder.h"
 

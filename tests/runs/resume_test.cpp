@@ -1,9 +1,9 @@
 // k steps, kill -9, --resume auto, the other steps: the same bits as a run that went straight.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <csignal>
 #include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "tests/runs/run_folder.h"
 

@@ -1,13 +1,14 @@
 #include "tests/runs/run_folder.h"
 
-#include <gtest/gtest.h>
-#include <spire/base/philox.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <fstream>
 #include <map>
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "engine/base/philox.h"
 
 namespace spire {
 namespace {

@@ -1,9 +1,10 @@
 // The flag that a signal sets, raised after a chosen step: what no process can be timed to do.
-#include <gtest/gtest.h>
-#include <spire/base/error.h>
-#include <spire/train/run.h>
-
 #include <tuple>
+
+#include <gtest/gtest.h>
+
+#include <spire/error.h>
+#include <spire/train.h>
 
 #include "tests/runs/run_folder.h"
 

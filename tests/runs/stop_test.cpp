@@ -1,11 +1,11 @@
 // SIGTERM, SIGINT, SIGUSR1 and SIGHUP: a checkpoint, exit code 75, and a run that goes on.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <sys/stat.h>
-
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <sys/stat.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "tests/runs/under_conditions.h"
 #include "tests/tools/many_processes.h"

@@ -1,15 +1,16 @@
 // A run whose port is known to others: they neither join nor end it, see nothing of it, and write
 // nothing to its terminal.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <spire/base/error.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <fstream>
 #include <sstream>
 
-#include "tests/process/stranger.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <spire/error.h>
+
+#include "tests/process/rendezvous/stranger.h"
 #include "tests/runs/run_folder.h"
 #include "tools/master_port.h"
 

@@ -1,9 +1,9 @@
 // What goes where: results to stdout, the log to stderr, and plain text when neither is a terminal.
+#include <sstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
-
-#include <sstream>
 
 #include "tests/runs/run_folder.h"
 

@@ -1,6 +1,6 @@
 // PyTorch's torchrun starts the ranks: its agent keeps MASTER_PORT for its store, and the ranks
-// meet through that. Skipped where torchrun is not installed; tests/process/torch_store_test.cpp
-// speaks to a stand-in everywhere.
+// meet through that. Skipped where torchrun is not installed;
+// tests/process/rendezvous/torch_store_test.cpp speaks to a stand-in everywhere.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

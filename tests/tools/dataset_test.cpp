@@ -1,12 +1,12 @@
 // trainer dataset: convert, inspect, verify, as a person gives them.
+#include <csignal>
+#include <sys/stat.h>
+
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <csignal>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "tests/tools/small_data.h"
 

@@ -1,10 +1,10 @@
 // Runs of several processes that the program starts itself, and ways to harm them.
 #pragma once
-#include <gtest/gtest.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <csignal>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "tests/tools/small_data.h"
 

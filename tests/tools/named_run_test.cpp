@@ -1,12 +1,11 @@
 // The ways to name a checkpoint: eval, predict and --resume understand the same ones, and take the
 // config of the run.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <fmt/format.h>
-
 #include <filesystem>
 #include <sstream>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "tests/tools/small_data.h"
 

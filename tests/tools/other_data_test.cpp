@@ -1,13 +1,13 @@
 // A checkpoint and data whose classes or columns have other names, or another order, than those it
 // was trained on.
+#include <filesystem>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <spire/data/picture.h>
 
-#include <filesystem>
-
+#include "engine/data/images/image_png.h"
 #include "tests/tools/small_data.h"
 
 namespace spire {
@@ -48,24 +48,23 @@ void expect_refused(const Answers& answers, const std::string& what) {
 }
 
 // The colour is the class; its shade is noise.
-void write_pictures(const fs::path& folder, const Words& classes, int count) {
+void write_images(const fs::path& folder, const Words& classes, int count) {
   for (size_t label = 0; label < classes.size(); ++label) {
     fs::create_directories(folder / classes[label]);
     for (int i = 0; i < count; ++i) {
-      Picture picture{8, 8, 3, {}};
+      PngImage image{8, 8, 3, {}};
       for (int p = 0; p < 64; ++p)
         for (size_t c = 0; c < 3; ++c)
-          picture.pixels.push_back(
-              static_cast<uint8_t>((c == label ? 200 : 20) + (i * 7 + p) % 40));
-      write_png(folder / classes[label] / fmt::format("{:02d}.png", i), picture);
+          image.pixels.push_back(static_cast<uint8_t>((c == label ? 200 : 20) + (i * 7 + p) % 40));
+      write_png(folder / classes[label] / fmt::format("{:02d}.png", i), image);
     }
   }
 }
 
-TEST(OtherData, ARenamedFolderOfPicturesIsRefused) {
+TEST(OtherData, ARenamedFolderOfImagesIsRefused) {
   TemporaryFolder folder;
   fs::path data = folder / "data";
-  for (const char* half : {"train", "val"}) write_pictures(data / half, {"boot", "coat", "dog"}, 8);
+  for (const char* half : {"train", "val"}) write_images(data / half, {"boot", "coat", "dog"}, 8);
   Words words = {"data.name=image_folder", "data.path=" + data.string(),
                  "data.image.size=8",      "model.name=linear",
                  "batch_size=8",           "devices=cpu",

@@ -1,11 +1,11 @@
 // Several ends, one meaning.
 #include "tools/outcome.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <csignal>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace spire::tool {
 namespace {

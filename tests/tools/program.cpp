@@ -1,9 +1,5 @@
 #include "tests/tools/program.h"
 
-#include <fcntl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
@@ -11,6 +7,10 @@
 #include <iterator>
 #include <sstream>
 #include <stdexcept>
+#include <sys/wait.h>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 namespace spire {
 

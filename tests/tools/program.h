@@ -1,10 +1,9 @@
 // Runs the trainer as a person does: a process of its own, with its streams in files.
 #pragma once
-#include <sys/types.h>
-
 #include <chrono>
 #include <filesystem>
 #include <string>
+#include <sys/types.h>
 #include <vector>
 
 namespace spire {

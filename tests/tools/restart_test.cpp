@@ -1,8 +1,8 @@
 // Runs whose processes die or hang, and that the program starts again.
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <algorithm>
 
 #include "tests/tools/many_processes.h"
 

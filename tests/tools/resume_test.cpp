@@ -1,8 +1,8 @@
 // Runs that stop and go on, and checkpoints that are evaluated.
+#include <csignal>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "tests/tools/small_data.h"

@@ -1,14 +1,14 @@
 // What a started run leaves behind when it dies early, and what may be done with it.
-#include "tools/run_traces.h"
-
 #include <gtest/gtest.h>
-#include <spire/base/atomic_file.h>
-#include <spire/base/error.h>
-#include <spire/process/socket.h>
 
+#include <spire/error.h>
+
+#include "engine/base/atomic_file.h"
+#include "engine/process/socket.h"
 #include "tests/tools/program.h"
-#include "tools/held_signals.h"
+#include "tools/blocked_signals.h"
 #include "tools/master_port.h"
+#include "tools/run_dir_state.h"
 
 namespace spire::tool {
 namespace {
@@ -27,7 +27,7 @@ class RunTracesTest : public testing::Test {
 };
 
 TEST_F(RunTracesTest, ANewDirectoryIsTheRunsOwnFromTheStart) {
-  RunTraces traces(output());
+  RunDirState traces(output());
   EXPECT_TRUE(traces.begun());
   EXPECT_FALSE(traces.has_checkpoint());
   EXPECT_EQ(take_up_again({}, traces), kAuto);
@@ -38,7 +38,7 @@ TEST_F(RunTracesTest, ANewDirectoryIsTheRunsOwnFromTheStart) {
 TEST_F(RunTracesTest, AnotherRunsDirectoryIsLeftAlone) {
   write("config.yaml", "seed: 1\n");
   write("checkpoints/step_00000005.h5", "");
-  RunTraces traces(output());
+  RunDirState traces(output());
   EXPECT_FALSE(traces.begun());
   for (const TakeUp& given : {TakeUp{}, TakeUp{{}, true}, kAuto, TakeUp{"other.h5", true}})
     EXPECT_EQ(take_up_again(given, traces), given);
@@ -46,21 +46,21 @@ TEST_F(RunTracesTest, AnotherRunsDirectoryIsLeftAlone) {
 
 TEST_F(RunTracesTest, ADirectoryWithoutARunIsLeftAlone) {
   write("thesis.tex", "all of it");
-  RunTraces traces(output());
+  RunDirState traces(output());
   EXPECT_FALSE(traces.begun());
   EXPECT_EQ(take_up_again({}, traces), TakeUp{});
 }
 
 TEST_F(RunTracesTest, TheSameConfigWrittenAnewTellsThatItBegan) {
   write("config.yaml", "seed: 1\n");
-  RunTraces traces(output());
+  RunDirState traces(output());
   write("config.yaml", "seed: 1\n");
   EXPECT_TRUE(traces.begun());
   EXPECT_EQ(take_up_again({{}, true}, traces), kAuto);
 }
 
 TEST_F(RunTracesTest, ABranchGoesBackToItsSourceUntilItHasACheckpoint) {
-  RunTraces traces(output());
+  RunDirState traces(output());
   write("config.yaml", "seed: 1\n");
   EXPECT_EQ(take_up_again({"other/step_00000005.h5", false}, traces),
             (TakeUp{"other/step_00000005.h5", true}));
@@ -81,9 +81,9 @@ TEST(MasterPort, NobodyTalksToItBeforeRankZeroListens) {
   EXPECT_THROW(connect_to("127.0.0.1", port.number(), std::chrono::steady_clock::now()), Error);
 }
 
-TEST(HeldSignals, WaitUntilTheyAreAskedFor) {
+TEST(BlockedSignals, WaitUntilTheyAreAskedFor) {
   auto soon = [] { return std::chrono::steady_clock::now() + std::chrono::milliseconds(1); };
-  HeldSignals signals;
+  BlockedSignals signals;
   EXPECT_EQ(signals.wait(soon()), std::nullopt);
   for (int number : {SIGINT, SIGTERM, SIGUSR1, SIGTSTP, SIGCHLD}) {
     raise(number);
@@ -94,17 +94,17 @@ TEST(HeldSignals, WaitUntilTheyAreAskedFor) {
   EXPECT_EQ(signals.wait(soon()), std::nullopt);
 }
 
-TEST(HeldSignals, HoldAHangupUnlessItIsIgnored) {
+TEST(BlockedSignals, HoldAHangupUnlessItIsIgnored) {
   {
-    HeldSignals signals;
+    BlockedSignals signals;
     raise(SIGHUP);
-    EXPECT_EQ(signals.wait(HeldSignals::Deadline()), SIGHUP);
+    EXPECT_EQ(signals.wait(BlockedSignals::Deadline()), SIGHUP);
   }
   auto before = std::signal(SIGHUP, SIG_IGN);
   {
-    HeldSignals signals;
+    BlockedSignals signals;
     raise(SIGHUP);
-    EXPECT_EQ(signals.wait(HeldSignals::Deadline()), std::nullopt);
+    EXPECT_EQ(signals.wait(BlockedSignals::Deadline()), std::nullopt);
   }
   std::signal(SIGHUP, before);
 }

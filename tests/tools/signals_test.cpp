@@ -1,7 +1,7 @@
 // The handlers themselves, in this process and in one that may die.
-#include <gtest/gtest.h>
-
 #include "tools/signals.h"
+
+#include <gtest/gtest.h>
 
 namespace spire::tool {
 namespace {

@@ -1,10 +1,10 @@
 // One process that starts the others: results, exit codes, signals, and that nobody is left behind.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "tests/tools/many_processes.h"
 

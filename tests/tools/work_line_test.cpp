@@ -1,9 +1,9 @@
 // How far a piece of work is, without waiting for it.
-#include <gtest/gtest.h>
+#include "tools/work_line.h"
 
 #include <sstream>
 
-#include "tools/work_line.h"
+#include <gtest/gtest.h>
 
 namespace spire::tool {
 namespace {

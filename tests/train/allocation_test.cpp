@@ -1,12 +1,12 @@
 // A step allocates nothing: every operator new of this program is counted, whichever thread calls
 // it, apart from those that libdnnl makes for itself inside an execute call (its argument maps).
-#include <dlfcn.h>
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <new>
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
 
 #include "tests/train/small_run.h"
 

@@ -2,11 +2,12 @@
 // OnEachKind, and SPIRE_TEST_ON_EACH_KIND(Suite) once. Without a GPU the instances for CUDA skip;
 // tests/emulation runs them on the CPU.
 #pragma once
-#include <gtest/gtest.h>
-#include <spire/device/device.h>
-
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
+
+#include "engine/device/device.h"
 
 namespace spire {
 

@@ -1,9 +1,10 @@
 // Averaged weights: what they are, that they are the same wherever they are kept, and that
 // evaluation with them leaves no trace in training.
-#include <gtest/gtest.h>
-#include <spire/base/error.h>
-
 #include <cmath>
+
+#include <gtest/gtest.h>
+
+#include <spire/error.h>
 
 #include "tests/train/device_kinds.h"
 #include "tests/train/small_run.h"

@@ -1,10 +1,11 @@
 // What several towers, devices and processes compute, by equations.
-#include <gtest/gtest.h>
-#include <spire/base/error.h>
-
-#include <Eigen/Dense>
 #include <bit>
 #include <cmath>
+
+#include <Eigen/Dense>
+#include <gtest/gtest.h>
+
+#include <spire/error.h>
 
 #include "tests/train/device_kinds.h"
 #include "tests/train/small_run.h"

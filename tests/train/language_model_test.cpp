@@ -1,10 +1,10 @@
 // A small GPT trained on tokens: one hash for all devices, and a loss that nears what the data
 // allow.
-#include <gtest/gtest.h>
-#include <spire/data/dataset.h>
-
 #include <cmath>
 
+#include <gtest/gtest.h>
+
+#include "engine/data/dataset.h"
 #include "tests/train/small_run.h"
 
 namespace spire {

@@ -1,5 +1,6 @@
+#include "engine/train/library_versions.h"
+
 #include <gtest/gtest.h>
-#include <spire/train/library_versions.h>
 
 namespace spire {
 namespace {

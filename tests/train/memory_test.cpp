@@ -1,6 +1,7 @@
 // A trainer's memory on each kind of device: what is planned is what is taken, and limits hold.
 #include <gmock/gmock.h>
-#include <spire/base/error.h>
+
+#include <spire/error.h>
 
 #include "tests/train/device_kinds.h"
 #include "tests/train/small_run.h"

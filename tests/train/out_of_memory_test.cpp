@@ -1,7 +1,8 @@
 // What a run says of a shortage, from numbers alone.
+#include "engine/train/out_of_memory.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <spire/train/out_of_memory.h>
 
 namespace spire {
 namespace {

@@ -1,14 +1,13 @@
 // A GPT whose vocabulary fills no whole packs: where a device pads the rows of its logits, only the
 // clock and the memory plan can tell.
-#include <spire/config/text.h>
-#include <spire/data/dataset.h>
-#include <spire/graph/layers.h>
-#include <spire/graph/passes.h>
-#include <spire/train/model_graph.h>
-#include <spire/train/predictor.h>
-
 #include <cmath>
 
+#include "engine/config/text.h"
+#include "engine/data/dataset.h"
+#include "engine/graph/layers.h"
+#include "engine/graph/passes.h"
+#include "engine/inference/predictor.h"
+#include "engine/train/model_graph.h"
 #include "tests/train/device_kinds.h"
 #include "tests/train/small_run.h"
 
@@ -52,7 +51,7 @@ Computed compute(DeviceId device, bool pad) {
   auto [graph, gradients] = differentiated(gpt_graph(DType::bf16, vocabulary));
   if (pad) pad_rows(graph, device);
   ParameterLayout layout(graph, gradients);
-  PackedForms forms;
+  PackedWeights forms;
   make_current(device);
   auto libraries = open_cuda_libraries(device, {});
   auto stream = make_stream(device);

@@ -1,10 +1,11 @@
 // How many threads a process computes with, and whether these keep to cores of their own.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <spire/train/pin_lanes.h>
-#include <unistd.h>
+#include "engine/train/pin_lanes.h"
 
 #include <numeric>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace spire {
 namespace {

@@ -1,7 +1,9 @@
+#include "engine/train/placement.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <spire/base/error.h>
-#include <spire/train/placement.h>
+
+#include <spire/error.h>
 
 namespace spire {
 namespace {

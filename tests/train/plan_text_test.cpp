@@ -1,6 +1,7 @@
 // What `trainer plan` prints of a model's layers.
 #include <gtest/gtest.h>
-#include <spire/train/run.h>
+
+#include <spire/train.h>
 
 namespace spire {
 namespace {

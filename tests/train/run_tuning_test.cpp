@@ -1,10 +1,11 @@
-#include <gmock/gmock.h>
-#include <spire/train/run_tuning.h>
-#include <spire/train/tuning_cache.h>
+#include "engine/train/run_tuning.h"
 
 #include <thread>
 
-#include "tests/train/checkpoint_fixture.h"
+#include <gmock/gmock.h>
+
+#include "engine/train/tuning_cache.h"
+#include "tests/checkpoint/checkpoint_fixture.h"
 
 namespace spire {
 namespace {

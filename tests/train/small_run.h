@@ -1,10 +1,9 @@
 // Small training runs on made-up data, through the Trainer alone.
 #pragma once
-#include <spire/base/philox.h>
-#include <spire/data/images.h>
-#include <spire/data/loader.h>
-#include <spire/train/trainer.h>
-
+#include "engine/base/philox.h"
+#include "engine/data/images/images.h"
+#include "engine/data/loader.h"
+#include "engine/train/trainer.h"
 #include "tests/process/ranks.h"
 
 namespace spire {
@@ -107,10 +106,10 @@ struct SmallRun {
             .seed = seed,
             .device = placement.lanes[0].device};
   }
-  // For a loop that asks for a batch while most_ahead() steps are under way.
+  // For a loop that asks for a batch while max_ahead() steps are under way.
   LoaderOptions loading_ahead(const Trainer& trainer) const {
     LoaderOptions options = loading(trainer.placement().rank);
-    options.held = trainer.most_ahead() + 1;
+    options.held = trainer.max_ahead() + 1;
     return options;
   }
 };
@@ -128,7 +127,7 @@ inline StepResult run_steps(Trainer& trainer, const SmallRun& run, int64_t from,
     };
     for (int64_t step = from; step < to; ++step) {
       trainer.begin_step(loader.next(), step, run.optimizer.lr);
-      finish(trainer.most_ahead());
+      finish(trainer.max_ahead());
     }
     finish(0);
     loader.stop();

@@ -1,13 +1,5 @@
 // Where the threads of a training run: each has a name, and its cores do not depend on the thread
 // that started it.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <pthread.h>
-#include <spire/base/thread.h>
-#include <spire/device/topology.h>
-#include <spire/train/rank_place.h>
-#include <spire/train/run.h>
-
 #include <filesystem>
 #include <fstream>
 #include <latch>
@@ -15,6 +7,15 @@
 #include <mutex>
 #include <set>
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <pthread.h>
+
+#include <spire/train.h>
+
+#include "engine/base/thread.h"
+#include "engine/device/topology.h"
+#include "engine/train/rank_place.h"
 #include "tests/process/ranks.h"
 
 namespace spire {
@@ -139,7 +140,7 @@ TEST_F(RunThreads, ATeamHasTheNameAndTheCoresOfItsLane) {
     train_once(config(pin, 1, 3), census);
     EXPECT_GE(census.threads("lane 0"), 3u);
     int own = static_cast<int>(all_.size());
-    if (std::string(pin) == "true") own = std::min(3, own_place().most_threads());
+    if (std::string(pin) == "true") own = std::min(3, own_place().max_threads());
     Cores cores(all_.begin(), all_.begin() + own);
     EXPECT_EQ(census.cores().at("lane 0"), std::set<Cores>{cores}) << pin;
   }
@@ -147,7 +148,7 @@ TEST_F(RunThreads, ATeamHasTheNameAndTheCoresOfItsLane) {
 
 TEST_F(RunThreads, ExchangesOfRanksRunOnAllCores) {
   Census census;
-  auto worlds = threads_world(2, {.cores = all_, .abandon = {}});
+  auto worlds = threads_world(2, {.cores = all_, .on_hang = {}});
   std::latch named(2);
   run_ranks(2, [&](int rank) {
     pthread_setname_np(pthread_self(), "rank");

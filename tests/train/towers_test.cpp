@@ -1,8 +1,9 @@
 // The claims of towers: what is trained does not depend on what hosts it.
-#include <gtest/gtest.h>
-#include <spire/base/error.h>
-
 #include <cmath>
+
+#include <gtest/gtest.h>
+
+#include <spire/error.h>
 
 #include "tests/train/device_kinds.h"
 #include "tests/train/small_run.h"
@@ -99,7 +100,7 @@ std::vector<StepResult> results_of(const SmallRun& run, int64_t steps, bool one_
       for (int64_t step = 0; step < steps; ++step) {
         double lr = 0.01 * static_cast<double>(step + 1);
         trainer.begin_step(loader.next(), step, lr, step == 2);
-        while (trainer.under_way() > (one_by_one ? 0 : trainer.most_ahead()))
+        while (trainer.under_way() > (one_by_one ? 0 : trainer.max_ahead()))
           mine.push_back(trainer.finish_step());
       }
       while (trainer.under_way() > 0) mine.push_back(trainer.finish_step());

@@ -1,12 +1,13 @@
-#include <gmock/gmock.h>
-#include <spire/base/atomic_file.h>
-#include <spire/train/tuning_cache.h>
-#include <sys/stat.h>
+#include "engine/train/tuning_cache.h"
 
 #include <cstdlib>
+#include <sys/stat.h>
 #include <thread>
 
-#include "tests/train/checkpoint_fixture.h"
+#include <gmock/gmock.h>
+
+#include "engine/base/atomic_file.h"
+#include "tests/checkpoint/checkpoint_fixture.h"
 
 namespace spire {
 namespace {

@@ -2,12 +2,13 @@
 // layouts of oneDNN's own choice: the measurement behind the engine's plain NHWC
 // (docs/architecture.md).
 //   cmake --build build/release --target onednn_layouts && build/release/tools/onednn_layouts
-#include <fmt/format.h>
-#include <omp.h>
-#include <spire/kernels/onednn.h>
-
 #include <chrono>
 #include <functional>
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include "kernels/cpu/onednn.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // A program that embeds the engine: a run with its own config, errors as exceptions.
-#include <spire/base/error.h>
-#include <spire/train/run.h>
+#include <spire/error.h>
+#include <spire/train.h>
 
 int main() try {
   spire::RunConfig config;

@@ -1,0 +1,53 @@
+// The one exception type of the library. A message says what is wrong, where, and what to do.
+#pragma once
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace spire {
+
+// What went wrong, in the caller's terms. The values are the trainer's exit codes.
+enum class Category {
+  unexpected = 1,
+  config = 2,         // usage or configuration
+  device = 3,         // device or system
+  data = 4,           // dataset files
+  checkpoint = 5,     // checkpoint files
+  out_of_memory = 6,  // memory of a device or of the host
+  diverged = 7,       // loss or gradients not finite
+  collective = 8,     // timeout, lost rank or lost GPU: another start may go better
+  interrupted = 75,   // stopped by a signal, checkpoint saved
+};
+
+std::string_view name(Category category);
+
+class Error : public std::runtime_error {
+ public:
+  Error(Category category, const std::string& message)
+      : std::runtime_error(message), category_(category) {}
+  Category category() const { return category_; }
+  int exit_code() const { return static_cast<int>(category_); }
+
+ private:
+  Category category_;
+};
+
+// fail(Category::data, "{}: ...", path) throws an Error.
+template <typename... Args>
+[[noreturn]] void fail(Category category, fmt::format_string<Args...> format, Args&&... args) {
+  throw Error(category, fmt::format(format, std::forward<Args>(args)...));
+}
+
+// require(cond, ...) guards the engine's own invariants and API misuse: Category::unexpected.
+template <typename... Args>
+void require(bool holds, fmt::format_string<Args...> format, Args&&... args) {
+  if (!holds) fail(Category::unexpected, format, std::forward<Args>(args)...);
+}
+
+// Any as an Error: an Error itself, bad_alloc out_of_memory, system_error device, else unexpected.
+Error classify(const std::exception& error);
+
+}  // namespace spire

@@ -1,0 +1,38 @@
+// A run's config from YAML files and the command line.
+#pragma once
+#include <map>
+#include <set>
+
+#include <spire/run_config.h>
+
+namespace spire {
+
+struct ResolvedConfig {
+  RunConfig config;
+  // For each key path where its value came from: "default", "run.yaml:12:3", "command line", or the
+  // rule it follows from; and for each layer of model.layers ("model.layers[3].conv2d").
+  std::map<std::string, std::string> source;
+  // What is no error but hardly meant, one line each: "run.yaml:3:5: optimizer.beta1 is not used
+  // with ...". Keys that were given count, not defaults.
+  std::vector<std::string> warnings;
+};
+
+// The keys that nobody gave a value.
+std::set<std::string> left_out(const ResolvedConfig& resolved);
+
+struct ConfigText {
+  std::string name;  // for messages: the file's name
+  std::string text;  // YAML
+};
+
+// Later texts win over earlier ones, key by key; lists are replaced, not joined. `overrides` are
+// "key.path=value" with a YAML value and win over all texts. All problems are reported in one
+// Error(config), one a line: "run.yaml:12:3: optimizer.lrr: unknown key; did you mean ...".
+ResolvedConfig parse_config(const std::vector<ConfigText>& texts,
+                            const std::vector<std::string>& overrides);
+
+// The same from files. A file that cannot be read is one of the problems reported.
+ResolvedConfig load_config(const std::vector<std::string>& files,
+                           const std::vector<std::string>& overrides);
+
+}  // namespace spire

@@ -1,0 +1,149 @@
+#include "engine/checkpoint/checkpoint_contents.h"
+
+#include <algorithm>
+#include <array>
+
+#include <spire/error.h>
+
+#include "engine/base/hdf5.h"
+#include "engine/checkpoint/checkpoint_layout.h"
+#include "engine/checkpoint/checkpoint_metadata.h"
+
+namespace spire::inline checkpoint {
+namespace {
+
+using h5::check;
+using h5::Handle;
+
+Handle open_group(hid_t parent, const std::string& name) {
+  return Handle(H5Gopen2(parent, name.c_str(), H5P_DEFAULT), H5Gclose, "open group " + name);
+}
+
+// Names of a group's members in the order they were written.
+std::vector<std::string> members(hid_t group, const std::string& what) {
+  H5G_info_t info{};
+  check(H5Gget_info(group, &info), "list " + what);
+  std::vector<std::string> names;
+  for (hsize_t i = 0; i < info.nlinks; ++i) {
+    auto link = [&](char* out, size_t bytes) {
+      return check(H5Lget_name_by_idx(group, ".", H5_INDEX_CRT_ORDER, H5_ITER_INC, i, out, bytes,
+                                      H5P_DEFAULT),
+                   "list " + what);
+    };
+    std::string name(static_cast<size_t>(link(nullptr, 0)), '\0');
+    link(name.data(), name.size() + 1);  // HDF5 ends it with a null
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+Shape shape_of(hid_t dataset, const std::string& path) {
+  Handle space(H5Dget_space(dataset), H5Sclose, "read the shape of " + path);
+  int rank = check(H5Sget_simple_extent_ndims(space), "read the shape of " + path);
+  if (rank > Shape::max_rank)
+    fail(Category::checkpoint, "tensor {} has {} dimensions, at most {} are supported", path, rank,
+         Shape::max_rank);
+  std::array<hsize_t, Shape::max_rank> stored{};
+  check(H5Sget_simple_extent_dims(space, stored.data(), nullptr), "read the shape of " + path);
+  std::array<int64_t, Shape::max_rank> dims{};
+  for (size_t axis = 0; axis < dims.size(); ++axis) dims[axis] = static_cast<int64_t>(stored[axis]);
+  return Shape(std::span<const int64_t>(dims.data(), static_cast<size_t>(rank)));
+}
+
+// Where the dataset's values lie: as they are in memory, in one stretch that the header knows.
+uint64_t offset_of(hid_t dataset, const std::string& path, const Shape& shape,
+                   const Header& header) {
+  Handle type(H5Dget_type(dataset), H5Tclose, "read the type of " + path);
+  Handle made(H5Dget_create_plist(dataset), H5Pclose, "read the layout of " + path);
+  bool plain = H5Tequal(type, H5T_IEEE_F32LE) > 0 && H5Pget_layout(made) == H5D_CONTIGUOUS &&
+               H5Pget_external_count(made) == 0;
+  if (!plain) fail(Category::checkpoint, "tensor {} is not of plain float32", path);
+  std::string checksum;
+  h5::read_attribute(dataset, "checksum", checksum);
+  if (shape.elements() == 0) return 0;
+  if (static_cast<uint64_t>(shape.elements()) > header.file_bytes)
+    fail(Category::checkpoint, "tensor {} is larger than the file", path);
+  auto offset = static_cast<uint64_t>(H5Dget_offset(dataset));
+  auto bytes = static_cast<uint64_t>(shape.elements()) * sizeof(float);
+  auto extent =
+      std::lower_bound(header.extents.begin(), header.extents.end(), offset,
+                       [](const TensorExtent& each, uint64_t at) { return each.offset < at; });
+  bool agrees = extent != header.extents.end() && extent->offset == offset &&
+                extent->bytes == bytes && extent->name == path && extent->checksum == checksum;
+  if (!agrees) fail(Category::checkpoint, "tensor {} is not as the header says", path);
+  return offset;
+}
+
+void read_group(hid_t file, const std::string& path, const Header& header,
+                CheckpointContents& contents) {
+  Handle group = open_group(file, path);
+  TensorGroup& entries = contents.groups.emplace_back(TensorGroup{path, {}});
+  std::vector<uint64_t>& offsets = contents.offsets.emplace_back();
+  for (const auto& name : members(group, path)) {
+    std::string tensor = path + "/" + name;
+    Handle dataset(H5Dopen2(group, name.c_str(), H5P_DEFAULT), H5Dclose, "open " + tensor);
+    entries.tensors.push_back({name, shape_of(dataset, tensor)});
+    offsets.push_back(offset_of(dataset, tensor, entries.tensors.back().shape, header));
+  }
+}
+
+herr_t collect_name(hid_t, const char* name, const H5A_info_t*, void* names) {
+  static_cast<std::vector<std::string>*>(names)->push_back(name);
+  return 0;
+}
+
+void read_versions(hid_t file, StateMetadata& state) {
+  Handle group = open_group(file, "/versions");
+  std::vector<std::string> libraries;
+  check(H5Aiterate2(group, H5_INDEX_NAME, H5_ITER_INC, nullptr, collect_name, &libraries),
+        "list /versions");
+  for (const auto& library : libraries) h5::read_attribute(group, library, state.versions[library]);
+}
+
+void require_format(hid_t file) {
+  int64_t found = 0;
+  h5::read_attribute(file, "format", found);
+  if (found != checkpoint_format)
+    fail(Category::checkpoint,
+         "it has format {}, but this program reads {}; use another version of Spire", found,
+         checkpoint_format);
+}
+
+void read_metadata(hid_t file, StateMetadata& state) {
+  visit_metadata(state,
+                 [&](const char* key, auto& value) { h5::read_attribute(file, key, value); });
+  h5::read_text(file, "config", state.config_yaml);
+  h5::read_text(file, "data", state.data_spec);
+  if (check(H5Lexists(file, "tuning", H5P_DEFAULT), "look for tuning") > 0)
+    h5::read_text(file, "tuning", state.tuning);
+  read_versions(file, state);
+  std::string checksum;
+  h5::read_attribute(file, "checksum", checksum);
+  if (checksum != metadata_checksum(state))
+    fail(Category::checkpoint, "its metadata fail their checksum");
+}
+
+// No lock is taken: the file never changes under its name, and some network disks have no locks.
+Handle open_unlocked(const std::filesystem::path& path) {
+  Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "make properties");
+  check(H5Pset_file_locking(access, false, true), "choose no locking");
+  return Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access), H5Fclose, "open it");
+}
+
+}  // namespace
+
+CheckpointContents read_contents(const std::filesystem::path& path, const Header& header) {
+  h5::Session session;
+  Handle file = open_unlocked(path);
+  CheckpointContents contents;
+  require_format(file);
+  read_metadata(file, contents.metadata);
+  read_group(file, weights_group, header, contents);
+  read_group(file, states_group, header, contents);
+  Handle optimizer = open_group(file, "/optimizer");
+  for (const auto& slot : members(optimizer, "/optimizer"))
+    read_group(file, optimizer_groups + slot, header, contents);
+  return contents;
+}
+
+}  // namespace spire::inline checkpoint

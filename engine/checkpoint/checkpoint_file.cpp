@@ -1,0 +1,136 @@
+#include "engine/checkpoint/checkpoint_file.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <utility>
+
+#include "engine/base/atomic_file.h"
+#include "engine/base/hash.h"
+#include "engine/base/regular_file.h"
+#include "engine/checkpoint/checkpoint_contents.h"
+#include "engine/checkpoint/checkpoint_layout.h"
+
+namespace spire::inline checkpoint {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "files hold floats as memory does");
+
+std::string_view bytes_of(std::span<const float> values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
+}
+
+// Writes one tensor; returns its checksum.
+std::string write_tensor(AtomicWriter& file, const TensorExtent& extent,
+                         const SavedTensors& tensors, size_t group, size_t tensor,
+                         std::span<float> piece) {
+  Hash64 hash;
+  size_t count = extent.bytes / sizeof(float);
+  for (size_t at = 0; at < count; at += piece.size()) {
+    std::span<float> part = piece.first(std::min(piece.size(), count - at));
+    tensors.read(group, tensor, static_cast<int64_t>(at), part);
+    hash.add(part.data(), part.size_bytes());
+    file.write_at(extent.offset + at * sizeof(float), bytes_of(part));
+  }
+  return hex(hash.value());
+}
+
+std::vector<TensorExtent> in_order_of_file(std::vector<TensorExtent> extents) {
+  std::erase_if(extents, [](const TensorExtent& extent) { return extent.bytes == 0; });
+  std::sort(extents.begin(), extents.end(),
+            [](const auto& a, const auto& b) { return a.offset < b.offset; });
+  return extents;
+}
+
+// Writes what lies between the tensors, and the header.
+void write_rest(AtomicWriter& file, const CheckpointLayout& layout) {
+  Header header{layout.block, layout.structure.bytes(), "", in_order_of_file(layout.extents)};
+  Hash64 hash;
+  std::array<char, 1 << 14> piece;
+  auto write_range = [&](uint64_t begin, uint64_t end) {
+    while (begin < end) {
+      size_t count = std::min<uint64_t>(piece.size(), end - begin);
+      layout.structure.read(begin, count, piece.data());
+      hash.add(piece.data(), count);
+      file.write_at(begin, {piece.data(), count});
+      begin += count;
+    }
+  };
+  uint64_t at = header.block;
+  for (const TensorExtent& extent : header.extents) {
+    write_range(at, extent.offset);
+    at = extent.offset + extent.bytes;
+  }
+  write_range(at, header.file_bytes);
+  header.structure = hex(hash.value());
+  file.write_at(0, to_text(header));
+}
+
+}  // namespace
+
+void write_checkpoint(const std::filesystem::path& path, const StateMetadata& metadata,
+                      const SavedTensors& tensors, std::span<float> piece) {
+  require(!piece.empty(), "a checkpoint in pieces of nothing");
+  std::vector<TensorGroup> groups = tensors.groups();
+  size_t count = 0;
+  for (const TensorGroup& group : groups) count += group.tensors.size();
+  std::vector<std::string> checksums(count, std::string(16, '0'));
+  CheckpointLayout places = lay_out_checkpoint(metadata, groups, checksums);
+  AtomicWriter file(path, Category::checkpoint);
+  size_t i = 0;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    for (size_t t = 0; t < groups[g].tensors.size(); ++t, ++i)
+      checksums[i] = write_tensor(file, places.extents[i], tensors, g, t, piece);
+  }
+  CheckpointLayout layout = lay_out_checkpoint(metadata, groups, checksums);
+  for (i = 0; i < count; ++i) {
+    require(layout.extents[i].offset == places.extents[i].offset,
+            "checkpoint: {} moved with its checksum", layout.extents[i].name);
+  }
+  write_rest(file, layout);
+  file.commit();
+}
+
+void write_checkpoint(const std::filesystem::path& path, const TrainingState& state) {
+  std::vector<float> piece(checkpoint_piece);
+  write_checkpoint(path, state, state, piece);
+}
+
+CheckpointFile::CheckpointFile(const std::filesystem::path& path)
+    : path_(path), bytes_(std::make_unique<CheckpointBytes>(path)) {
+  try {
+    CheckpointContents contents = read_contents(path, verify_header(*bytes_));
+    metadata_ = std::move(contents.metadata);
+    groups_ = std::move(contents.groups);
+    offsets_ = std::move(contents.offsets);
+  } catch (const UnreadableFile&) {
+    throw;
+  } catch (const std::exception& error) {
+    Category category = classify(error).category();
+    bool environment = category == Category::device || category == Category::out_of_memory;
+    fail(environment ? category : Category::checkpoint, "checkpoint {}: {}", path.string(),
+         error.what());
+  }
+}
+
+void CheckpointFile::read(size_t group, size_t tensor, int64_t begin, std::span<float> out) const {
+  const TensorEntry& entry = groups_.at(group).tensors.at(tensor);
+  require(begin >= 0 && begin + std::ssize(out) <= entry.shape.elements(),
+          "checkpoint: {} has not so many values", entry.name);
+  uint64_t offset = offsets_[group][tensor] + static_cast<uint64_t>(begin) * sizeof(float);
+  try {
+    bytes_->read(offset, {reinterpret_cast<char*>(out.data()), out.size_bytes()});
+  } catch (const Error& error) {
+    fail(Category::checkpoint, "checkpoint {}: {}", path_.string(), error.what());
+  }
+}
+
+TrainingState read_checkpoint(const std::filesystem::path& path) {
+  CheckpointFile file(path);
+  TrainingState state;
+  static_cast<StateMetadata&>(state) = file.metadata();
+  read_all(file, state);
+  return state;
+}
+
+}  // namespace spire::inline checkpoint

@@ -1,0 +1,164 @@
+#include "engine/checkpoint/checkpoint_header.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <optional>
+#include <span>
+
+#include <spire/error.h>
+
+#include "engine/base/hash.h"
+
+namespace spire::inline checkpoint {
+namespace {
+
+constexpr std::string_view magic = "spire checkpoint\n";
+constexpr uint64_t smallest_block = 512;
+constexpr uint64_t largest_block = uint64_t{1} << 28;
+
+std::string checksum_of(std::string_view bytes) {
+  return hex(hash64(bytes.data(), bytes.size()));
+}
+
+// Takes the text up to `end` off the front of `text`; nothing when `end` does not occur.
+std::optional<std::string_view> take(std::string_view& text, char end) {
+  size_t at = text.find(end);
+  if (at == text.npos) return std::nullopt;
+  std::string_view word = text.substr(0, at);
+  text.remove_prefix(at + 1);
+  return word;
+}
+
+std::optional<uint64_t> number(std::optional<std::string_view> word) {
+  uint64_t value = 0;
+  if (!word || word->empty()) return std::nullopt;
+  auto [end, error] = std::from_chars(word->data(), word->data() + word->size(), value);
+  if (error != std::errc{} || end != word->data() + word->size()) return std::nullopt;
+  return value;
+}
+
+std::string_view field(std::string_view& text, std::string_view key) {
+  auto word = take(text, ' ');
+  auto value = take(text, '\n');
+  if (word != key || !value) fail(Category::checkpoint, "its header is damaged at '{}'", key);
+  return *value;
+}
+
+uint64_t number_field(std::string_view& text, std::string_view key) {
+  auto value = number(field(text, key));
+  if (!value) fail(Category::checkpoint, "its header is damaged at '{}'", key);
+  return *value;
+}
+
+TensorExtent parse_extent(std::string_view line) {
+  auto offset = number(take(line, ' '));
+  auto bytes = number(take(line, ' '));
+  auto checksum = take(line, ' ');
+  if (!offset || !bytes || !checksum) fail(Category::checkpoint, "its header is damaged");
+  return {std::string(line), *offset, *bytes, std::string(*checksum)};
+}
+
+// The block's own checksum is its last line; the zeros after it are counted.
+void check_block(std::string_view block) {
+  size_t at = block.rfind("\ncheck ");
+  if (at == block.npos) fail(Category::checkpoint, "its header is damaged: no checksum");
+  std::string_view rest = block.substr(at + 1);
+  bool good = field(rest, "check") == checksum_of(block.substr(0, at + 1)) &&
+              rest.find_first_not_of('\0') == rest.npos;
+  if (!good) fail(Category::checkpoint, "its header fails its checksum");
+}
+
+void check_extents(const Header& header) {
+  uint64_t at = header.block;
+  for (const auto& extent : header.extents) {
+    bool inside = extent.offset >= at && extent.offset <= header.file_bytes &&
+                  extent.bytes <= header.file_bytes - extent.offset;
+    if (!inside) fail(Category::checkpoint, "its header is damaged at '{}'", extent.name);
+    at = extent.offset + extent.bytes;
+  }
+}
+
+Header parse_block(std::string_view block) {
+  check_block(block);
+  std::string_view text = block.substr(magic.size());
+  Header header;
+  header.block = number_field(text, "block");
+  header.file_bytes = number_field(text, "bytes");
+  header.structure = field(text, "structure");
+  while (text.starts_with("tensor ")) header.extents.push_back(parse_extent(field(text, "tensor")));
+  check_extents(header);
+  return header;
+}
+
+Header read_header(const CheckpointBytes& file) {
+  std::string block = file.read(0, std::min(smallest_block, file.size()));
+  std::string_view text = block;
+  if (!text.starts_with(magic)) fail(Category::checkpoint, "it is not a Spire checkpoint");
+  text.remove_prefix(magic.size());
+  uint64_t size = number_field(text, "block");
+  if (size < smallest_block || size > largest_block || !std::has_single_bit(size))
+    fail(Category::checkpoint, "its header is damaged at 'block'");
+  return parse_block(file.read(0, size));
+}
+
+// Adds bytes [begin, end) of the file to the hash, in pieces.
+void add_bytes(const CheckpointBytes& file, uint64_t begin, uint64_t end, Hash64& hash) {
+  std::vector<char> piece(std::min<uint64_t>(end - begin, uint64_t{1} << 20));
+  while (begin < end) {
+    std::span<char> part(piece.data(), std::min<uint64_t>(piece.size(), end - begin));
+    file.read(begin, part);
+    hash.add(part.data(), part.size());
+    begin += part.size();
+  }
+}
+
+std::string checksum_of(const CheckpointBytes& file, const TensorExtent& extent) {
+  Hash64 hash;
+  add_bytes(file, extent.offset, extent.offset + extent.bytes, hash);
+  return hex(hash.value());
+}
+
+}  // namespace
+
+uint64_t header_bytes(const std::vector<std::string>& names) {
+  uint64_t bytes = 160;  // all lines but the tensors', with the longest numbers
+  for (const auto& name : names) bytes += name.size() + 7 + 21 + 21 + 17 + 1;
+  return std::max(smallest_block, std::bit_ceil(bytes));
+}
+
+std::string to_text(const Header& header) {
+  std::string text(magic);
+  text += fmt::format("block {}\nbytes {}\nstructure {}\n", header.block, header.file_bytes,
+                      header.structure);
+  for (const auto& extent : header.extents)
+    text += fmt::format("tensor {} {} {} {}\n", extent.offset, extent.bytes, extent.checksum,
+                        extent.name);
+  text += fmt::format("check {}\n", checksum_of(text));
+  require(text.size() <= header.block, "checkpoint header: {} bytes in a block of {}", text.size(),
+          header.block);
+  text.resize(header.block, '\0');
+  return text;
+}
+
+Header verify_header(const CheckpointBytes& file) {
+  Header header = read_header(file);
+  if (file.size() < header.file_bytes)
+    fail(Category::checkpoint, "it is cut off: {} of {} bytes", file.size(), header.file_bytes);
+  if (file.size() > header.file_bytes)
+    fail(Category::checkpoint, "it has {} bytes after its end", file.size() - header.file_bytes);
+  Hash64 structure;
+  uint64_t at = header.block;
+  for (const auto& extent : header.extents) {
+    add_bytes(file, at, extent.offset, structure);
+    if (checksum_of(file, extent) != extent.checksum)
+      fail(Category::checkpoint, "tensor {} fails its checksum", extent.name);
+    at = extent.offset + extent.bytes;
+  }
+  add_bytes(file, at, header.file_bytes, structure);
+  if (hex(structure.value()) != header.structure)
+    fail(Category::checkpoint, "its structure fails its checksum");
+  return header;
+}
+
+}  // namespace spire::inline checkpoint

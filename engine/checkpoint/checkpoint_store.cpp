@@ -1,0 +1,167 @@
+#include "engine/checkpoint/checkpoint_store.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include <spire/error.h>
+
+#include "engine/base/atomic_file.h"
+#include "engine/base/lasting_error.h"
+#include "engine/base/read_file.h"
+#include "engine/base/regular_file.h"
+#include "engine/checkpoint/checkpoint_file.h"
+
+namespace spire::inline checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view prefix = "step_";
+constexpr std::string_view extension = ".h5";
+
+// The step in "step_00001000.h5"; nothing for any other name.
+std::optional<int64_t> step_in(std::string_view name) {
+  if (!name.starts_with(prefix) || !name.ends_with(extension)) return std::nullopt;
+  name.remove_prefix(prefix.size());
+  name.remove_suffix(std::min(extension.size(), name.size()));
+  int64_t step = 0;
+  auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), step);
+  bool number = error == std::errc{} && end == name.data() + name.size() && step >= 0;
+  return number ? std::optional(step) : std::nullopt;
+}
+
+// What save() writes here under such a name, before it is whole.
+bool is_temporary(const fs::path& name) {
+  std::string of = name.stem().string();
+  return name.extension() == temporary_suffix && (step_in(of) || of == "latest" || of == "best");
+}
+
+// What cannot be removed is left: it costs space, not a run.
+bool discard(const fs::path& path) {
+  std::error_code error;
+  bool folder = fs::is_directory(fs::symlink_status(path, error));
+  return !folder && fs::remove(path, error) && !error;
+}
+
+}  // namespace
+
+LoadedCheckpoint load_checkpoint(const fs::path& path) {
+  auto file = std::make_shared<const CheckpointFile>(path);
+  return {path, file->metadata(), file};
+}
+
+CheckpointStore::CheckpointStore(fs::path directory, Retention retention)
+    : directory_(std::move(directory)), retention_(retention) {
+  require(retention.keep_last >= 1 && retention.keep_every >= 0,
+          "checkpoint store: keep_last {} must be at least 1, keep_every {} at least 0",
+          retention.keep_last, retention.keep_every);
+}
+
+fs::path CheckpointStore::path_of(int64_t step) const {
+  return directory_ / fmt::format("{}{:08}{}", prefix, step, extension);
+}
+
+std::vector<CheckpointEntry> CheckpointStore::list() const {
+  std::vector<CheckpointEntry> entries;
+  for (const auto& name : list_folder(directory_, Category::checkpoint))
+    if (auto step = step_in(name.string())) entries.push_back({*step, directory_ / name});
+  std::sort(entries.begin(), entries.end(),
+            [](const auto& a, const auto& b) { return a.step < b.step; });
+  return entries;
+}
+
+std::optional<fs::path> CheckpointStore::follow(std::string_view pointer) const {
+  auto text = read_file_if_there(directory_ / pointer, Category::checkpoint);
+  std::string name = text ? text->substr(0, text->find('\n')) : "";
+  if (!step_in(name)) return std::nullopt;
+  std::error_code error;
+  fs::path path = directory_ / name;
+  bool there = fs::exists(path, error);
+  if (error) fail(Category::checkpoint, "cannot look at {}: {}", path.string(), error.message());
+  return there ? std::optional(path) : std::nullopt;
+}
+
+std::optional<fs::path> CheckpointStore::latest() const {
+  return follow("latest");
+}
+std::optional<fs::path> CheckpointStore::best() const {
+  return follow("best");
+}
+
+fs::path CheckpointStore::save(const StateMetadata& state, const SavedTensors& tensors,
+                               std::span<float> piece) const {
+  std::error_code error;
+  fs::create_directories(directory_, error);
+  if (error)
+    throw LastingError(Category::checkpoint,
+                       fmt::format("cannot create {}: {}", directory_.string(), error.message()));
+  fs::path path = path_of(state.step);
+  write_checkpoint(path, state, tensors, piece);
+  std::string name = path.filename().string() + "\n";
+  write_file_atomically(directory_ / "latest", name, Category::checkpoint);
+  if (state.best_step == state.step)
+    write_file_atomically(directory_ / "best", name, Category::checkpoint);
+  prune(state.step);
+  return path;
+}
+
+// Counts the newest from the step just saved downwards; what lies above it is begin_at's affair.
+void CheckpointStore::prune(int64_t saved_step) const {
+  std::vector<CheckpointEntry> entries = list();
+  auto best_path = best();
+  int64_t newer = 0;  // checkpoints seen at saved_step or below
+  for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
+    if (entry->step > saved_step || ++newer <= retention_.keep_last) continue;
+    bool milestone = retention_.keep_every > 0 && entry->step % retention_.keep_every == 0;
+    if (!milestone && entry->path != best_path) discard(entry->path);
+  }
+}
+
+std::optional<LoadedCheckpoint> CheckpointStore::newest_good(const OnBad& on_bad) const {
+  std::optional<LoadedCheckpoint> newest;
+  std::vector<CheckpointEntry> entries = list();
+  for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
+    if (newest && entry->step <= newest->state.step) break;
+    try {
+      LoadedCheckpoint found = load_checkpoint(entry->path);
+      int64_t step = found.state.step;
+      if (step != entry->step && on_bad)
+        on_bad(entry->path,
+               fmt::format("{}: is of step {}, which counts", entry->path.string(), step));
+      if (!newest || step > newest->state.step) newest = std::move(found);
+    } catch (const UnreadableFile&) {
+      throw;  // it may be good, and going on from another one would delete it
+    } catch (const Error& error) {
+      if (error.category() != Category::checkpoint) throw;
+      if (on_bad)
+        on_bad(entry->path, fmt::format("{}: passed over: {}", entry->path.string(), error.what()));
+    }
+  }
+  return newest;
+}
+
+std::vector<fs::path> CheckpointStore::clear() const {
+  std::vector<fs::path> removed = begin_at(-1);
+  for (const char* pointer : {"latest", "best"})
+    if (discard(directory_ / pointer)) removed.push_back(directory_ / pointer);
+  return removed;
+}
+
+std::vector<fs::path> CheckpointStore::begin_at(int64_t step, const fs::path& resumed) const {
+  std::vector<fs::path> removed = sweep_temporaries();
+  for (const auto& entry : list()) {
+    if (entry.step > step && entry.path.filename() != resumed.filename() && discard(entry.path))
+      removed.push_back(entry.path);
+  }
+  return removed;
+}
+
+std::vector<fs::path> CheckpointStore::sweep_temporaries() const {
+  std::vector<fs::path> removed;
+  for (const auto& name : list_folder(directory_, Category::checkpoint))
+    if (is_temporary(name) && discard(directory_ / name)) removed.push_back(directory_ / name);
+  return removed;
+}
+
+}  // namespace spire::inline checkpoint

@@ -1,0 +1,160 @@
+#include "engine/checkpoint/checkpoint_writer.h"
+
+#include <utility>
+
+#include <spire/error.h>
+
+#include "engine/base/lasting_error.h"
+#include "engine/base/thread.h"
+
+namespace spire::inline checkpoint {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+// Runs outside the lock; turns whatever `save` throws into the result's error.
+CheckpointResult save_now(const CheckpointWriter::Save& save, const StateMetadata& state) {
+  CheckpointResult result;
+  result.final = false;
+  result.step = state.step;
+  Clock::time_point start = Clock::now();
+  try {
+    std::filesystem::path path = save(state);
+    std::error_code unknown;
+    auto bytes = std::filesystem::file_size(path, unknown);
+    result.bytes = unknown ? 0 : static_cast<int64_t>(bytes);
+    result.path = std::move(path);
+  } catch (const std::exception& error) {
+    result.error = error.what();
+    result.final = dynamic_cast<const LastingError*>(&error) != nullptr;
+  }
+  result.write_ms = milliseconds_since(start);
+  return result;
+}
+
+}  // namespace
+
+CheckpointWriter::Backoff CheckpointWriter::default_backoff() {
+  using std::chrono::seconds;
+  return {seconds(1), seconds(5), seconds(20), seconds(60)};
+}
+
+CheckpointWriter::CheckpointWriter(Save save, Backoff backoff, const std::vector<int>& cores)
+    : save_(std::move(save)),
+      backoff_(std::move(backoff)),
+      thread_(start_thread({"ckpt writer", cores}, [this] { run(); })) {}
+
+CheckpointWriter::~CheckpointWriter() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+StateMetadata& CheckpointWriter::begin() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return slot_ != Slot::submitted; });
+  slot_ = Slot::filling;
+  changed_.notify_all();
+  return state_;
+}
+
+void CheckpointWriter::submit() {
+  hand_over(false);
+}
+
+void CheckpointWriter::write_now() {
+  hand_over(true);
+  wait_idle();
+}
+
+void CheckpointWriter::hand_over(bool once) {
+  {
+    std::lock_guard lock(mutex_);
+    require(slot_ == Slot::filling, "checkpoint writer: submit() without a begin()");
+    slot_ = Slot::submitted;
+    once_ = once;
+  }
+  changed_.notify_all();
+}
+
+void CheckpointWriter::report(const std::function<void(const CheckpointResult&)>& tell) {
+  std::vector<CheckpointResult> results;
+  {
+    std::lock_guard lock(mutex_);
+    results.swap(results_);
+  }
+  for (const auto& result : results) tell(result);
+}
+
+void CheckpointWriter::wait_idle() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return idle(); });
+}
+
+bool CheckpointWriter::wait_idle(std::chrono::milliseconds at_most) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, at_most, [this] { return idle(); });
+}
+
+void CheckpointWriter::stop_retrying() {
+  {
+    std::lock_guard lock(mutex_);
+    retrying_ = false;
+  }
+  changed_.notify_all();
+}
+
+std::optional<std::string> CheckpointWriter::failure() const {
+  std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+void CheckpointWriter::run() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return stopping_ || slot_ == Slot::submitted; });
+    if (slot_ != Slot::submitted) return;  // stopping, and nothing is left to write
+    write(lock);
+  }
+}
+
+// All attempts at one checkpoint: one where no other would go better. lock: held on entry and on
+// return, released while working or waiting. Ends with the slot free, or in the hands of the step
+// loop or a newer checkpoint.
+void CheckpointWriter::write(std::unique_lock<std::mutex>& lock) {
+  for (auto wait : backoff_) {
+    if (attempt(false, lock) || impatient()) return free_slot();
+    slot_ = Slot::waiting;
+    changed_.notify_all();
+    changed_.wait_for(lock, wait, [this] { return impatient() || slot_ != Slot::waiting; });
+    if (slot_ != Slot::waiting) return;  // given up for a newer one
+    slot_ = Slot::submitted;
+  }
+  attempt(true, lock);
+  free_slot();
+}
+
+void CheckpointWriter::free_slot() {
+  slot_ = Slot::free;
+  changed_.notify_all();
+}
+
+bool CheckpointWriter::attempt(bool last, std::unique_lock<std::mutex>& lock) {
+  lock.unlock();
+  CheckpointResult result = save_now(save_, state_);
+  lock.lock();
+  bool written = result.error.empty();
+  result.final = result.final || written || last || impatient();
+  failure_ = written ? std::nullopt : std::optional(result.error);
+  results_.push_back(std::move(result));
+  return written || results_.back().final;
+}
+
+}  // namespace spire::inline checkpoint

@@ -1,0 +1,127 @@
+// How long a run goes on, and what it leaves behind.
+#include "engine/config/schema_parts.h"
+
+namespace spire::inline config::schema_parts {
+
+namespace {
+
+constexpr Range kWait = {.low = 0, .high = 1e9, .low_open = true};
+
+}  // namespace
+
+std::vector<Field> course_fields() {
+  return {
+      {.path = "epochs",
+       .slot = [](C& c) -> Slot { return &c.epochs; },
+       .help = "length of the run in passes over the data",
+       .range = at_least(0, kSizes),
+       .unit = "epochs"},
+      {.path = "steps",
+       .slot = [](C& c) -> Slot { return &c.steps; },
+       .help = "length of the run in steps; wins over epochs when given",
+       .range = at_least(1, kSteps),
+       .unit = "steps",
+       .unset = "as many as the epochs have"},
+      {.path = "eval.every_epochs",
+       .slot = [](C& c) -> Slot { return &c.eval.every_epochs; },
+       .help = "epochs between two evaluations; 0: none by epochs; the end is always evaluated",
+       .range = at_least(0, kSizes),
+       .unit = "epochs"},
+      {.path = "eval.every_steps",
+       .slot = [](C& c) -> Slot { return &c.eval.every_steps; },
+       .help = "further evaluations every so many steps; 0: none",
+       .range = at_least(0, kSteps),
+       .unit = "steps"},
+      {.path = "eval.samples",
+       .slot = [](C& c) -> Slot { return &c.eval.samples; },
+       .help = "image and text models: each evaluation writes what the model makes of this many "
+               "test samples to OUTPUT/samples",
+       .range = at_least(0, 1024)},
+      {.path = "early_stop.patience",
+       .slot = [](C& c) -> Slot { return &c.early_stop.patience; },
+       .help = "stop after this many evaluations in a row without a better metric; 0: never",
+       .range = at_least(0, kSizes),
+       .unit = "evaluations"},
+      {.path = "early_stop.min_delta",
+       .slot = [](C& c) -> Slot { return &c.early_stop.min_delta; },
+       .help = "smallest change of the metric that counts as better",
+       .range = at_least(0)},
+      {.path = "seed",
+       .slot = [](C& c) -> Slot { return &c.seed; },
+       .help = "seed of every random number of the run"},
+      {.path = "output",
+       .slot = [](C& c) -> Slot { return &c.output; },
+       .help = "run directory, relative to where the trainer is started"},
+  };
+}
+
+std::vector<Field> record_fields() {
+  return {
+      {.path = "checkpoint.every_steps",
+       .slot = [](C& c) -> Slot { return &c.checkpoint.every_steps; },
+       .help = "steps between two checkpoints; 0: none by steps",
+       .range = at_least(0, kSteps),
+       .unit = "steps"},
+      {.path = "checkpoint.every_epochs",
+       .slot = [](C& c) -> Slot { return &c.checkpoint.every_epochs; },
+       .help = "epochs between two checkpoints; 0: none by epochs",
+       .range = at_least(0, kSizes),
+       .unit = "epochs"},
+      {.path = "checkpoint.keep_last",
+       .slot = [](C& c) -> Slot { return &c.checkpoint.keep_last; },
+       .help = "number of newest checkpoints to keep, in addition to the best one",
+       .range = at_least(1, kSizes)},
+      {.path = "checkpoint.keep_every_steps",
+       .slot = [](C& c) -> Slot { return &c.checkpoint.keep_every_steps; },
+       .help = "never delete checkpoints whose step is a multiple of this; 0: none",
+       .range = at_least(0, kSteps),
+       .unit = "steps"},
+      {.path = "checkpoint.snapshot",
+       .slot = [](C& c) -> Slot { return &c.checkpoint.snapshot; },
+       .help = "write from a copy of the state while training goes on; never: steps wait until it "
+               "is written; auto: a copy where memory is left for one",
+       .choices = {"auto", "always", "never"}},
+      {.path = "check.replicas_every",
+       .slot = [](C& c) -> Slot { return &c.check.replicas_every; },
+       .help =
+           "steps between two comparisons of the weights on all devices; 0: only at checkpoints",
+       .range = at_least(0, kSteps),
+       .unit = "steps"},
+      {.path = "log.every_steps",
+       .slot = [](C& c) -> Slot { return &c.log.every_steps; },
+       .help = "steps between two lines of metrics.jsonl",
+       .range = at_least(1, kSteps),
+       .unit = "steps"},
+      {.path = "log.every_seconds",
+       .slot = [](C& c) -> Slot { return &c.log.every_seconds; },
+       .help = "time between two progress lines when stderr is not a terminal",
+       .range = above(0),
+       .unit = "seconds"},
+      {.path = "timeouts.start",
+       .slot = [](C& c) -> Slot { return &c.timeouts.start; },
+       .help = "longest time until all processes of the run are connected and ready",
+       .range = kWait,
+       .unit = "seconds"},
+      {.path = "timeouts.step",
+       .slot = [](C& c) -> Slot { return &c.timeouts.step; },
+       .help = "a step that takes longer ends the run; the message names the rank that stalled",
+       .range = kWait,
+       .unit = "seconds"},
+      {.path = "timeouts.checkpoint",
+       .slot = [](C& c) -> Slot { return &c.timeouts.checkpoint; },
+       .help = "the same for writing or reading a checkpoint",
+       .range = kWait,
+       .unit = "seconds"},
+      {.path = "timeouts.silence",
+       .slot = [](C& c) -> Slot { return &c.timeouts.silence; },
+       .help = "a process that sends no sign of life for this long counts as lost, whatever it was "
+               "doing",
+       .range = kWait,
+       .unit = "seconds"},
+      {.path = "elastic",
+       .slot = [](C& c) -> Slot { return &c.elastic; },
+       .help = "after a failure, restart on the processes and GPUs that are left"},
+  };
+}
+
+}  // namespace spire::inline config::schema_parts

@@ -1,0 +1,214 @@
+// A text becomes ids, part by part, in one long file; when their number is known, this is cut into
+// shards for training and test.
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include <spire/error.h>
+
+#include "engine/base/atomic_file.h"
+#include "engine/base/mapped_file.h"
+#include "engine/base/preallocated_file.h"
+#include "engine/data/convert/conversion_journal.h"
+#include "engine/data/convert/convert.h"
+#include "engine/data/text/text_tokens.h"
+#include "engine/data/text/token_shard.h"
+
+namespace spire::inline data {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t part_bytes = 1 << 20;  // of text, encoded at once
+constexpr int64_t id_bytes = sizeof(int32_t);
+constexpr const char* ids_name = "ids";
+constexpr const char* journal_name = "journal";
+
+bool is_of_shards(const fs::path& path) {
+  return path.extension() == ".tokens" || path.filename() == "vocabulary.txt";
+}
+
+// Without a slash at its end; a link is followed, as a folder cannot take its name.
+fs::path folder_of(const fs::path& to) {
+  fs::path folder = to.filename().empty() ? to.parent_path() : to;
+  std::error_code error;
+  fs::path behind = fs::is_symlink(folder, error) ? fs::canonical(folder, error) : fs::path();
+  return error || behind.empty() ? folder : behind;
+}
+
+class TokenConversion {
+ public:
+  TokenConversion(const RunConfig& config, const ConvertOptions& options)
+      : config_(config),
+        options_(options),
+        target_(folder_of(options.to)),
+        partial_(target_.string() + ".partial") {}
+
+  ConvertResult run() {
+    check_target();
+    open_source();
+    {
+      PreallocatedFile ids(partial_ / ids_name);
+      begin(ids);
+      encode(ids);
+      write_shards();
+      for (const char* name : {ids_name, journal_name}) fs::remove(partial_ / name);
+    }
+    if (options_.overwrite) remove_shards();
+    rename_durably(partial_, target_);
+    return result_;
+  }
+
+ private:
+  void check_target() const;
+  void remove_shards() const;
+  void open_source();
+  void begin(const PreallocatedFile& ids);
+  void encode(const PreallocatedFile& ids);
+  void keep_journal(const PreallocatedFile& ids) const;
+  void write_shards();
+  void write_split(const std::string& split, std::span<const int32_t> ids);
+
+  int64_t& text_done() { return journal_.done[0]; }  // bytes
+  int64_t& ids_done() { return journal_.done[1]; }
+  WorkProgress progress() { return {text_done(), std::ssize(text_.text), "bytes"}; }
+
+  const RunConfig& config_;
+  const ConvertOptions& options_;
+  fs::path target_, partial_;
+  TokenText text_;
+  ConversionJournal journal_;
+  ConvertResult result_;
+};
+
+// Nothing but shards is ever replaced: a mistyped --to must not cost a folder of something else.
+void TokenConversion::check_target() const {
+  std::error_code error;
+  fs::file_status found = fs::symlink_status(target_, error);
+  if (!fs::exists(found)) return;
+  if (!fs::is_directory(found))
+    fail(Category::config, "{}: is a file, but token shards need a folder; choose another --to",
+         target_.string());
+  for (const auto& entry : fs::directory_iterator(target_)) {
+    if (!options_.overwrite)
+      fail(Category::config, "{}: exists already; choose another --to, or add --overwrite",
+           target_.string());
+    if (!is_of_shards(entry.path()) || !entry.is_regular_file())
+      fail(Category::config,
+           "{}: is not a token shard, so --overwrite does not replace its folder; choose another "
+           "--to",
+           entry.path().string());
+  }
+}
+
+void TokenConversion::remove_shards() const {
+  if (!fs::exists(target_)) return;
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(target_)) files.push_back(entry.path());
+  for (const fs::path& file : files)
+    if (is_of_shards(file)) fs::remove(file);
+}
+
+void TokenConversion::open_source() {
+  text_ = read_token_text(config_.data.tokens);
+  journal_.source = {
+      conversion_config(config_, fmt::format("--shard-tokens: {}\n", options_.shard_tokens)),
+      fmt::format("{} bytes of text, a vocabulary of {}", text_.text.size(),
+                  text_.vocabulary->size()),
+      checksum_of_files(text_.files)};
+  journal_.done = {0, 0};
+  std::error_code error;
+  fs::create_directories(partial_, error);
+  if (error)
+    fail(Category::config, "--to {}: cannot create the folder: {}", partial_.string(),
+         error.message());
+}
+
+void TokenConversion::begin(const PreallocatedFile& ids) {
+  std::optional<ConversionJournal> before = read_journal(partial_ / journal_name);
+  if (before && !(options_.overwrite && before->source != journal_.source))
+    require_same_source(*before, journal_.source, partial_);
+  bool same = before && before->source == journal_.source && before->done.size() == 2;
+  result_.resumed = same && before->done[0] >= 0 && before->done[0] <= std::ssize(text_.text) &&
+                    before->done[1] >= 0 && ids.bytes() >= before->done[1] * id_bytes;
+  if (result_.resumed) {
+    journal_.done = before->done;
+  } else {
+    for (const auto& entry : fs::directory_iterator(partial_))
+      if (entry.path().extension() == ".tokens") fs::remove(entry.path());
+  }
+  ids.resize(ids_done() * id_bytes);
+  keep_journal(ids);
+  options_.on_progress(progress());
+}
+
+void TokenConversion::encode(const PreallocatedFile& ids) {
+  auto kept = std::chrono::steady_clock::now();
+  while (text_done() < std::ssize(text_.text)) {
+    if (options_.stop != nullptr && options_.stop->load()) keep_journal(ids);
+    stop_if_asked(options_, progress());
+    auto first = static_cast<size_t>(text_done());
+    size_t end = end_of_part(text_, first, part_bytes);
+    std::vector<int32_t> part =
+        text_.vocabulary->encode(std::string_view(text_.text).substr(first, end - first));
+    ids.write(ids_done() * id_bytes, std::as_bytes(std::span(part)));
+    text_done() = static_cast<int64_t>(end);
+    ids_done() += std::ssize(part);
+    std::chrono::duration<double> passed = std::chrono::steady_clock::now() - kept;
+    if (passed.count() >= options_.journal_seconds) {
+      keep_journal(ids);
+      kept = std::chrono::steady_clock::now();
+    }
+    options_.on_progress(progress());
+  }
+  keep_journal(ids);
+}
+
+void TokenConversion::keep_journal(const PreallocatedFile& ids) const {
+  ids.sync();
+  write_journal(partial_ / journal_name, journal_);
+}
+
+void TokenConversion::write_shards() {
+  result_.path = target_;
+  result_.format = "tokens";
+  result_.test = test_tokens(ids_done(), config_.data.tokens);
+  result_.train = ids_done() - result_.test;
+  if (result_.test < 1 || result_.train < 1)
+    fail(Category::data,
+         "data.tokens.val_share: {1} of {0} tokens would be for testing; add more text", ids_done(),
+         result_.test);
+  MappedFile file(partial_ / ids_name);
+  std::span ids(reinterpret_cast<const int32_t*>(file.bytes().data()),
+                static_cast<size_t>(ids_done()));
+  auto train = static_cast<size_t>(result_.train);
+  write_split("train", ids.first(train));
+  write_split("val", ids.subspan(train));
+  std::string vocabulary = text_.vocabulary->to_text() + "\n";
+  write_file_atomically(partial_ / "vocabulary.txt", vocabulary, Category::data);
+}
+
+// Shards are written as a whole, so those that are there are right.
+void TokenConversion::write_split(const std::string& split, std::span<const int32_t> ids) {
+  auto most = static_cast<size_t>(options_.shard_tokens);
+  int64_t vocabulary = text_.vocabulary->size();
+  for (int64_t number = 0; !ids.empty(); ++number) {
+    std::span<const int32_t> part = ids.first(std::min(most, ids.size()));
+    fs::path path = partial_ / token_shard_name(split, number);
+    if (!fs::exists(path)) {
+      stop_if_asked(options_, progress());
+      require_room(path, std::ssize(part) * (vocabulary <= 1 << 16 ? 2 : 4));
+      write_token_shard(path, part, vocabulary);
+    }
+    result_.bytes += static_cast<int64_t>(fs::file_size(path));
+    ids = ids.subspan(part.size());
+  }
+}
+
+}  // namespace
+
+ConvertResult convert_to_tokens(const RunConfig& config, const ConvertOptions& options) {
+  return TokenConversion(config, options).run();
+}
+
+}  // namespace spire::inline data

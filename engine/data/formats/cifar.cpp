@@ -1,0 +1,80 @@
+#include "engine/data/formats/cifar.h"
+
+#include <utility>
+
+#include <spire/error.h>
+
+#include "engine/data/input_file.h"
+
+namespace spire::inline data {
+namespace {
+
+constexpr size_t side = 32, channels = 3, plane = side * side, pixels = channels * plane;
+
+// (C, H, W) -> (H, W, C)
+void append_image(std::span<const uint8_t> planes, std::vector<uint8_t>& out) {
+  for (size_t p = 0; p < plane; ++p)
+    for (size_t c = 0; c < channels; ++c) out.push_back(planes[c * plane + p]);
+}
+
+void check_labels(const InputFile& file, std::span<const uint8_t> record, uint64_t number,
+                  const CifarLabels& labels) {
+  for (size_t i = 0; i < labels.classes.size(); ++i)
+    if (record[i] >= labels.classes[i])
+      fail(Category::data, "{}: byte {}: label {} of record {}, expected 0 to {}; {}",
+           file.path().string(), number * (labels.classes.size() + pixels) + i, record[i], number,
+           labels.classes[i] - 1, "get an intact copy, and check data.name");
+}
+
+void append_file(const std::filesystem::path& path, const CifarLabels& labels,
+                 LabelledImages& out) {
+  InputFile file(existing_input(path));
+  size_t label_bytes = labels.classes.size();
+  std::vector<uint8_t> record(label_bytes + pixels);
+  uint64_t number = 0;
+  for (size_t got = file.read(record); got > 0; got = file.read(record), ++number) {
+    if (got < record.size())
+      fail(Category::data,
+           "{}: truncated: ends at byte {}, within record {} of {} bytes; get an intact copy, and "
+           "check data.name",
+           file.path().string(), number * record.size() + got, number, record.size());
+    check_labels(file, record, number, labels);
+    out.labels.push_back(record[labels.used]);
+    append_image(std::span(record).subspan(label_bytes), out.pixels);
+  }
+  if (number == 0)
+    fail(Category::data, "{}: contains no records; get an intact copy", file.path().string());
+  out.count += static_cast<int64_t>(number);
+}
+
+}  // namespace
+
+LabelledImages read_cifar(std::span<const std::filesystem::path> paths, const CifarLabels& labels) {
+  LabelledImages images;
+  images.height = images.width = side;
+  images.channels = channels;
+  images.classes = labels.classes[labels.used];
+  for (const std::filesystem::path& path : paths) append_file(path, labels, images);
+  return images;
+}
+
+std::vector<std::string> read_class_names(const std::filesystem::path& path, int64_t classes) {
+  constexpr size_t max_bytes = size_t{1} << 20;
+  if (find_input(path).empty()) return {};
+  InputFile file(find_input(path));
+  std::string text = file.read_text(max_bytes), name;
+  std::vector<std::string> names;
+  for (char c : text + "\n") {
+    if (c != '\n' && c != '\r') {
+      name += c;
+    } else if (!name.empty()) {
+      names.push_back(std::exchange(name, ""));
+    }
+  }
+  if (std::ssize(names) != classes)
+    fail(Category::data, "{}: {} names for {} classes; get an intact copy, or remove the file",
+         file.path().string(), names.size(), classes);
+  return names;
+}
+
+}  // namespace spire::inline data

@@ -1,0 +1,170 @@
+#include "engine/data/images/augment.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <spire/error.h>
+
+#include "engine/base/philox.h"
+#include "engine/data/images/color_jitter.h"
+
+namespace spire::inline data {
+namespace {
+
+struct Extents {
+  int64_t height, width, channels;
+};
+
+// Looks `count` pixels up; consecutive ones are `step` bytes apart, +C forward or -C mirrored.
+template <typename T>
+void write_pixels(const uint8_t* from, int64_t step, int64_t count, int64_t channels,
+                  const T* table, T* out) {
+  if (channels == 1) {
+    for (int64_t x = 0; x < count; ++x) out[x] = table[from[x * step]];
+    return;
+  }
+  for (int64_t x = 0; x < count; ++x)
+    for (int64_t c = 0; c < channels; ++c)
+      out[x * channels + c] = table[c * 256 + from[x * step + c]];
+}
+
+template <typename T>
+void write_padding(int64_t count, int64_t channels, const T* table, T* out) {
+  for (int64_t x = 0; x < count; ++x)
+    for (int64_t c = 0; c < channels; ++c) out[x * channels + c] = table[c * 256];
+}
+
+// One output row = padding, pixels, padding; `first` and `last` bound the pixels within it.
+template <typename T>
+void write_image(const uint8_t* pixels, const Extents& shape, const ImageTransform& place,
+                 const T* table, T* out) {
+  auto [height, width, channels] = shape;
+  // Inside where 0 <= x' + dx < W. Mirrored, x runs the other way.
+  int64_t first = std::clamp<int64_t>(-place.dx, 0, width);
+  int64_t last = std::clamp<int64_t>(width - place.dx, 0, width);
+  int64_t from_x = first + place.dx;
+  int64_t step = channels;
+  if (place.flip) {
+    from_x = last - 1 + place.dx;
+    step = -channels;
+    int64_t mirrored_first = width - last;
+    last = width - first;
+    first = mirrored_first;
+  }
+  for (int64_t y = 0; y < height; ++y, out += width * channels) {
+    int64_t from_y = y + place.dy;
+    if (from_y < 0 || from_y >= height) {
+      write_padding(width, channels, table, out);
+      continue;
+    }
+    write_padding(first, channels, table, out);
+    write_pixels(pixels + (from_y * width + from_x) * channels, step, last - first, channels, table,
+                 out + first * channels);
+    write_padding(width - last, channels, table, out + last * channels);
+  }
+}
+
+// Pixel values as they are, for all channels that an image may have.
+std::vector<uint8_t> make_identity(int64_t channels) {
+  std::vector<uint8_t> table(static_cast<size_t>(256 * channels));
+  for (size_t i = 0; i < table.size(); ++i) table[i] = static_cast<uint8_t>(i % 256);
+  return table;
+}
+
+bool changes_colors(const AugmentConfig& options) {
+  return options.color_jitter != ColorJitterConfig{};
+}
+
+template <typename T>
+std::vector<std::byte> make_table(const Normalization& normalization) {
+  std::vector<std::byte> table(normalization.mean.size() * 256 * sizeof(T));
+  auto* entry = reinterpret_cast<T*>(table.data());
+  for (size_t c = 0; c < normalization.mean.size(); ++c)
+    for (int v = 0; v < 256; ++v)
+      *entry++ = static_cast<float>((v / 255.0 - normalization.mean[c]) / normalization.stddev[c]);
+  return table;
+}
+
+}  // namespace
+
+ImageTransform image_transform(const AugmentConfig& options, uint64_t seed, int64_t epoch,
+                               int64_t sample) {
+  auto e = static_cast<uint64_t>(epoch);
+  auto s = static_cast<uint64_t>(sample);
+  ImageTransform place;
+  if (options.crop > 0) {
+    RandomStream stream(seed, Purpose::crop, e, s);
+    auto places = static_cast<uint32_t>(2 * options.crop + 1);
+    place.dy = stream.below(0, places) - options.crop;
+    place.dx = stream.below(1, places) - options.crop;
+  }
+  if (options.flip) place.flip = RandomStream(seed, Purpose::flip, e, s).below(0, 2) == 1;
+  return place;
+}
+
+ImageWriter::ImageWriter(const Shape& shape, const Normalization& normalization, DType dtype,
+                         const AugmentConfig& options, uint64_t seed)
+    : height_(shape[0]),
+      width_(shape[1]),
+      channels_(shape[2]),
+      dtype_(dtype),
+      options_(options),
+      seed_(seed) {
+  auto channels = static_cast<size_t>(channels_);
+  require(normalization.mean.size() == channels && normalization.stddev.size() == channels,
+          "normalization of {} channels for images of {}", normalization.mean.size(), channels);
+  for (double stddev : normalization.stddev)
+    require(stddev > 0, "normalization: stddev {} is not positive", stddev);
+  bool plain = dtype == DType::u8 && options == AugmentConfig{};
+  require(plain || dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16,
+          "images as {}: floats are made, and u8 without augmentation", name(dtype));
+  if (options.crop < 0 || options.crop >= std::min(height_, width_))
+    fail(Category::config, "data.augment.crop: {} is too large for images of {} x {}; use 0 to {}",
+         options.crop, height_, width_, std::min(height_, width_) - 1);
+  if (changes_colors(options)) {
+    if (channels_ != 1 && channels_ != 3)
+      fail(Category::config, "data.augment.color_jitter: needs images of 1 or 3 channels, got {}",
+           channels_);
+    if (options.color_jitter.saturation > 0 && channels_ == 1)
+      fail(Category::config,
+           "data.augment.color_jitter.saturation: gray images have no saturation; use 0");
+    identity_ = make_identity(channels_);
+  }
+  if (dtype == DType::u8) return;
+  with_any_float_type(dtype,
+                      [&](auto type) { table_ = make_table<decltype(type)>(normalization); });
+}
+
+void ImageWriter::write(const uint8_t* pixels, int64_t epoch, int64_t sample, void* out) const {
+  if (dtype_ == DType::u8) {
+    std::memcpy(out, pixels, image_bytes());
+    return;
+  }
+  with_any_float_type(dtype_, [&](auto type) {
+    using T = decltype(type);
+    write_as(pixels, epoch, sample, reinterpret_cast<const T*>(table_.data()),
+             static_cast<T*>(out));
+  });
+}
+
+template <typename T>
+void ImageWriter::write_as(const uint8_t* pixels, int64_t epoch, int64_t sample, const T* table,
+                           T* out) const {
+  ImageTransform place = image_transform(options_, seed_, epoch, sample);
+  Extents shape{height_, width_, channels_};
+  if (identity_.empty()) return write_image(pixels, shape, place, table, out);
+  // The image of changed colours lies at the end of `out`: each byte of it is read before the
+  // number that is made of it, or of one before it, is written there.
+  int64_t count = height_ * width_ * channels_;
+  auto* changed = reinterpret_cast<uint8_t*>(out + count) - count;
+  write_image(pixels, shape, place, identity_.data(), changed);
+  change_colors(color_factors(options_.color_jitter, seed_, epoch, sample), channels_,
+                {changed, static_cast<size_t>(count)});
+  for (int64_t i = 0; i < count; ++i) out[i] = table[i % channels_ * 256 + changed[i]];
+}
+
+size_t ImageWriter::image_bytes() const {
+  return static_cast<size_t>(height_ * width_ * channels_) * size_of(dtype_);
+}
+
+}  // namespace spire::inline data

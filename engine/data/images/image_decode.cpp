@@ -1,0 +1,52 @@
+#include "engine/data/images/image_decode.h"
+
+#include <algorithm>
+#include <array>
+
+#include <spire/error.h>
+
+namespace spire::inline data {
+namespace {
+
+template <size_t n>
+bool begins_with(std::span<const uint8_t> file, const std::array<uint8_t, n>& magic) {
+  return file.size() >= n && std::equal(magic.begin(), magic.end(), file.begin());
+}
+
+enum class Format { jpeg, png };
+
+Format format_of(std::span<const uint8_t> file) {
+  if (is_jpeg(file)) return Format::jpeg;
+  if (begins_with(file, std::array<uint8_t, 8>{0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'}))
+    return Format::png;
+  fail(Category::data, "its {} bytes are neither JPEG nor PNG; convert the file", file.size());
+}
+
+}  // namespace
+
+bool is_jpeg(std::span<const uint8_t> file) {
+  return begins_with(file, std::array<uint8_t, 3>{0xff, 0xd8, 0xff});
+}
+
+ImageSize image_size(std::span<const uint8_t> file) {
+  return format_of(file) == Format::jpeg ? jpeg_size(file) : png_size(file);
+}
+
+void decode_image(std::span<const uint8_t> file, int reduce, RgbImage& image) {
+  require(reduce == 1 || reduce == 2 || reduce == 4 || reduce == 8, "an image at 1 / {}", reduce);
+  format_of(file) == Format::jpeg ? decode_jpeg(file, reduce, image) : decode_png(file, image);
+}
+
+void check_image_size(ImageSize size, size_t bytes, int64_t pixels_a_byte) {
+  if (size.height < 1 || size.width < 1 || size.height > max_image_side ||
+      size.width > max_image_side || size.height * size.width > max_image_pixels)
+    fail(Category::data,
+         "the image has {} x {} pixels, but at most {} a side and {} in all are supported; make "
+         "it smaller",
+         size.height, size.width, max_image_side, max_image_pixels);
+  if (size.height * size.width / pixels_a_byte > static_cast<int64_t>(bytes))
+    fail(Category::data, "{} x {} pixels in {} bytes: the file is damaged, get an intact copy",
+         size.height, size.width, bytes);
+}
+
+}  // namespace spire::inline data

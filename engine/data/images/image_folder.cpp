@@ -1,0 +1,203 @@
+#include "engine/data/images/image_folder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <spire/error.h>
+
+#include "engine/data/broken_samples.h"
+#include "engine/data/images/augment.h"
+#include "engine/data/images/image_crop.h"
+#include "engine/data/images/image_decode.h"
+#include "engine/data/images/image_file.h"
+#include "engine/data/images/image_listing.h"
+#include "engine/data/images/normalization.h"
+#include "engine/data/listed.h"
+#include "engine/data/scratch_pool.h"
+#include "engine/data/seen_files.h"
+
+namespace spire::inline data {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t channels = 3;
+constexpr int64_t usual_size = 224;
+
+// The means of ImageNet's training images, which models of others are made for as well.
+const Normalization imagenet = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
+
+// Throws FileChanged where nothing, or what is no regular file, has the name. Other reasons for
+// which a file cannot be read, such as a failing disk, are no change of it.
+void require_still_a_file(const fs::path& path) {
+  std::error_code error;
+  fs::file_type type = fs::status(path, error).type();
+  if (type == fs::file_type::not_found) throw FileChanged(path, "it is gone");
+  if (type != fs::file_type::regular && !error)
+    throw FileChanged(path, "it is not a regular file any more");
+}
+
+// What one reader works with; it grows to what the largest image needs.
+struct ImageScratch {
+  std::vector<uint8_t> file, cropped;
+  RgbImage decoded;
+  ResizeScratch resizing;
+};
+
+class ImageFolder : public Dataset {
+ public:
+  ImageFolder(ImageListing listing, const SampleSpec& spec, const DataConfig& config,
+              const AugmentConfig& augment, const ReadOptions& options)
+      : listing_(std::move(listing)),
+        spec_(spec),
+        cropper_({spec.columns[0].shape[0], spec.columns[0].shape[1]}, augment, options.seed),
+        writer_(spec.columns[0].shape, spec.normalization, options.image_dtype(), augment,
+                options.seed),
+        broken_(count(), config),
+        seen_(count()),
+        scratch_(config.workers + 1, [] { return std::make_unique<ImageScratch>(); }) {}
+
+  const SampleSpec& spec() const override { return spec_; }
+  int64_t count() const override { return std::ssize(listing_.files); }
+  int64_t skipped() const override { return broken_.skipped(); }
+  std::vector<std::string> problems() const override { return broken_.problems(); }
+
+  void read(std::span<const int64_t> samples, int64_t epoch,
+            std::span<std::byte* const> columns) const override {
+    auto scratch = scratch_.borrow();
+    auto* labels = reinterpret_cast<int32_t*>(columns[1]);
+    for (size_t row = 0; row < samples.size(); ++row)
+      broken_.read_good(samples[row], [&](int64_t sample) {
+        write_image(sample, epoch, *scratch, columns[0] + row * writer_.image_bytes());
+        labels[row] = listing_.files[static_cast<size_t>(sample)].label;
+      });
+  }
+
+  void read_labels(int64_t first, std::span<int32_t> out) const override {
+    for (int32_t& label : out) label = listing_.files[static_cast<size_t>(first++)].label;
+  }
+  std::vector<fs::path> files() const override {
+    std::vector<fs::path> paths;
+    for (int64_t i = 0; i < count(); ++i) paths.push_back(listing_.path(i));
+    return paths;
+  }
+
+ private:
+  void write_image(int64_t sample, int64_t epoch, ImageScratch& scratch, std::byte* out) const {
+    read_file(sample, scratch.file);
+    try {
+      Box box = cropper_.box(image_size(scratch.file), epoch, sample);
+      int reduce = reduction_of(scratch.file, box);
+      decode_image(scratch.file, reduce, scratch.decoded);
+      scratch.cropped.resize(static_cast<size_t>(spec_.columns[0].shape.elements()));
+      cropper_.crop(scratch.decoded.pixels, scratch.decoded.size, channels, box, reduce,
+                    scratch.cropped.data(), scratch.resizing);
+    } catch (const Error& error) {
+      if (error.category() != Category::data) throw;
+      fail(Category::data, "{}: sample {}: {}", listing_.path(sample).string(), sample,
+           error.what());
+    }
+    writer_.write(scratch.cropped.data(), epoch, sample, out);
+  }
+  // An image that was there in an earlier epoch is the same now, or the run ends.
+  void read_file(int64_t sample, std::vector<uint8_t>& bytes) const {
+    fs::path path = listing_.path(sample);
+    try {
+      seen_.check(sample, read_image_file(path, bytes), path);
+    } catch (const FileChanged&) {
+      throw;
+    } catch (const Error& error) {
+      if (error.category() == Category::data && seen_.has(sample)) require_still_a_file(path);
+      throw;
+    }
+  }
+  int reduction_of(std::span<const uint8_t> file, const Box& box) const {
+    return is_jpeg(file) ? cropper_.reduction(box) : 1;
+  }
+
+  ImageListing listing_;
+  SampleSpec spec_;
+  Cropper cropper_;
+  ImageWriter writer_;
+  BrokenSamples broken_;
+  SeenFiles seen_;
+  mutable ScratchPool<ImageScratch> scratch_;
+};
+
+// Classes without an image to learn from.
+std::vector<std::string> classes_without(const ImageListing& listing,
+                                         const std::vector<std::string>& classes) {
+  std::vector<bool> seen(classes.size());
+  for (const ImageListing::File& file : listing.files) seen[static_cast<size_t>(file.label)] = true;
+  std::vector<std::string> without;
+  for (size_t label = 0; label < classes.size(); ++label)
+    if (!seen[label]) without.push_back(classes[label]);
+  return without;
+}
+
+// Folders within those of the classes: nothing below them is read.
+std::vector<std::string> deeper_folders(const fs::path& folder,
+                                        const std::vector<std::string>& classes) {
+  std::vector<std::string> deeper;
+  for (const std::string& name : classes) {
+    std::error_code error;  // whoever lists the images tells of folders that cannot be read
+    for (auto at = fs::directory_iterator(folder / name, error); !error && at != fs::end(at);
+         at.increment(error))
+      if (at->is_directory(error) && !at->path().filename().string().starts_with('.'))
+        deeper.push_back(name + "/" + at->path().filename().string());
+  }
+  std::ranges::sort(deeper);
+  return deeper;
+}
+
+std::vector<std::string> tell_unused(const ImageListing& train, const ImageListing& test,
+                                     const std::vector<std::string>& classes) {
+  std::vector<std::string> notes;
+  std::vector<std::string> without = classes_without(train, classes);
+  if (!without.empty())
+    notes.push_back(
+        fmt::format("{}: no images of {}, which count as classes nevertheless; remove "
+                    "their folders if they are none",
+                    train.folder.string(), listed(without)));
+  for (const ImageListing* half : {&train, &test})
+    if (auto deeper = deeper_folders(half->folder, classes); !deeper.empty())
+      notes.push_back(
+          fmt::format("{}: not read, as images lie right in the folder of their "
+                      "class: {}",
+                      half->folder.string(), listed(deeper)));
+  return notes;
+}
+
+fs::path test_folder(const fs::path& folder) {
+  for (const char* name : {"val", "test"})
+    if (fs::is_directory(folder / name)) return folder / name;
+  fail(Category::data,
+       "{}: has neither a folder val nor a folder test; put the test images into one of them",
+       folder.string());
+}
+
+}  // namespace
+
+DatasetPair open_image_folder(const DataConfig& config, const ReadOptions& options) {
+  if (config.path == "auto")
+    fail(Category::config,
+         "data.path: auto does not work for data.name: image_folder; set data.path to the folder "
+         "of train and val");
+  fs::path folder = config.path;
+  int64_t size = config.image.size == 0 ? usual_size : config.image.size;
+  SampleSpec spec;
+  spec.columns = {{"images", {size, size, channels}, options.image_dtype()},
+                  {"labels", {}, DType::i32}};
+  spec.class_names = class_folders(folder / "train");
+  spec.classes = std::ssize(spec.class_names);
+  spec.normalization = configured_normalization(config, channels);
+  if (spec.normalization.mean.empty()) spec.normalization = imagenet;
+  ImageListing train = list_images(folder / "train", spec.class_names);
+  ImageListing test = list_images(test_folder(folder), spec.class_names);
+  std::vector<std::string> notes = tell_unused(train, test, spec.class_names);
+  return {std::make_unique<ImageFolder>(std::move(train), spec, config, config.augment, options),
+          std::make_unique<ImageFolder>(std::move(test), spec, config, AugmentConfig{}, options),
+          std::move(notes)};
+}
+
+}  // namespace spire::inline data

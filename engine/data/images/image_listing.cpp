@@ -1,0 +1,100 @@
+#include "engine/data/images/image_listing.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include <spire/error.h>
+
+#include "engine/base/system_limits.h"
+
+namespace spire::inline data {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_hidden(const fs::path& path) {
+  return path.filename().string().starts_with('.');
+}
+
+// The names of what is wanted of a folder, sorted; errors of the system, such as a link to itself,
+// as Error(data).
+std::vector<std::string> names_of(const fs::path& folder,
+                                  bool (*wanted)(const fs::directory_entry&)) {
+  try {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder))
+      if (!is_hidden(entry.path()) && wanted(entry))
+        names.push_back(entry.path().filename().string());
+    std::ranges::sort(names);
+    return names;
+  } catch (const fs::filesystem_error& error) {
+    const fs::path& place = error.path1().empty() ? folder : error.path1();
+    int reason = error.code().value();
+    fail(category_of(reason, Category::data), "{}: cannot be read: {}; check data.path",
+         place.string(), system_reason(reason));
+  }
+}
+
+}  // namespace
+
+bool is_image_name(const fs::path& path) {
+  std::string end = path.extension().string();
+  for (char& c : end) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return end == ".jpg" || end == ".jpeg" || end == ".png";
+}
+
+std::vector<fs::path> images_within(const fs::path& folder) {
+  std::vector<fs::path> names;
+  try {
+    for (auto at = fs::recursive_directory_iterator(folder); at != fs::end(at); ++at) {
+      if (is_hidden(at->path())) {
+        at.disable_recursion_pending();
+      } else if (is_image_name(at->path()) && at->is_regular_file()) {
+        names.push_back(at->path().lexically_relative(folder));
+      }
+    }
+  } catch (const fs::filesystem_error& error) {
+    int reason = error.code().value();
+    fail(category_of(reason, Category::data), "{}: cannot be read: {}", error.path1().string(),
+         system_reason(reason));
+  }
+  if (names.empty())
+    fail(Category::data,
+         "{}: neither it nor its folders contain .jpg, .jpeg or .png files; name other inputs",
+         folder.string());
+  std::ranges::sort(names);
+  return names;
+}
+
+std::vector<std::string> class_folders(const fs::path& folder) {
+  auto names = names_of(folder, [](const auto& entry) { return entry.is_directory(); });
+  if (names.empty())
+    fail(Category::data,
+         "{}: has no folders; put the images of each class into a folder of its own there",
+         folder.string());
+  return names;
+}
+
+ImageListing list_images(const fs::path& folder, const std::vector<std::string>& classes) {
+  ImageListing listing{folder, {}};
+  for (const std::string& name : class_folders(folder)) {
+    auto found = std::ranges::lower_bound(classes, name);
+    if (found == classes.end() || *found != name)
+      fail(Category::data,
+           "{}: folder '{}' is not a class, because train has no folder of that name; remove it, "
+           "or add images of it to train",
+           folder.string(), name);
+    auto label = static_cast<int32_t>(found - classes.begin());
+    auto image = [](const auto& entry) {
+      return is_image_name(entry.path()) && entry.is_regular_file();
+    };
+    for (const std::string& file : names_of(folder / name, image))
+      listing.files.push_back({name + "/" + file, label});
+  }
+  if (listing.files.empty())
+    fail(Category::data, "{}: its folders contain no .jpg, .jpeg or .png files; check data.path",
+         folder.string());
+  return listing;
+}
+
+}  // namespace spire::inline data

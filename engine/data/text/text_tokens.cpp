@@ -1,0 +1,97 @@
+#include "engine/data/text/text_tokens.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <spire/error.h>
+
+#include "engine/data/input_file.h"
+#include "engine/data/search_paths.h"
+#include "engine/data/text/bpe.h"
+#include "engine/data/text/utf8.h"
+
+namespace spire::inline data {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t max_text_bytes = size_t{1} << 34;
+
+std::string read_text(const fs::path& path, bool any_bytes) {
+  InputFile file(existing_input(path));
+  std::string text = file.read_text(max_text_bytes);
+  std::optional<size_t> bad = any_bytes ? std::nullopt : invalid_utf8(text);
+  if (bad)
+    fail(Category::data,
+         "{}: byte {}: is not UTF-8; convert the file, or set data.tokens.vocabulary: bytes",
+         file.path().string(), *bad);
+  return text;
+}
+
+// `name` is one of data.tokens.vocabulary's words.
+std::unique_ptr<Vocabulary> vocabulary_for(const TokensConfig& config, std::string_view text) {
+  if (config.vocabulary == "gpt2") return read_bpe(find_bpe(config.bpe_path));
+  return config.vocabulary == "characters" ? character_vocabulary(text) : byte_vocabulary();
+}
+
+// Whether GPT-2's pieces never reach across: no piece holds blanks behind something else.
+bool parts_pieces(std::string_view text, size_t at) {
+  char before = text[at - 1], behind = text[at];
+  return before > ' ' && before < 0x7f && (behind == ' ' || behind == '\n');
+}
+
+// UTF-8 goes on with bytes 10xxxxxx.
+bool begins_code(std::string_view text, size_t at) {
+  return (static_cast<unsigned char>(text[at]) & 0xC0) != 0x80;
+}
+
+}  // namespace
+
+TokenText read_token_text(const TokensConfig& config) {
+  bool gpt2 = config.vocabulary == "gpt2", characters = config.vocabulary == "characters";
+  TokenText result;
+  for (const std::string& path : config.text) {
+    if (gpt2 && !result.text.empty()) result.text += end_of_text;
+    result.text += read_text(path, !gpt2 && !characters);
+    result.files.push_back(existing_input(path));
+  }
+  if (result.text.empty())
+    fail(Category::data, "{}: is empty; set data.tokens.text to files with text",
+         fmt::join(config.text, ", "));
+  result.vocabulary = vocabulary_for(config, result.text);
+  return result;
+}
+
+size_t end_of_part(const TokenText& text, size_t first, size_t bytes) {
+  std::string_view all = text.text;
+  bool pairs = text.vocabulary->name() == "gpt2";
+  for (size_t at = first + std::max<size_t>(bytes, 1); at < all.size(); ++at)
+    if (pairs ? parts_pieces(all, at) : begins_code(all, at)) return at;
+  return all.size();
+}
+
+TextTokens read_text_tokens(const TokensConfig& config) {
+  TokenText text = read_token_text(config);
+  std::vector<int32_t> ids = text.vocabulary->encode(text.text);
+  return {std::move(text.vocabulary), std::move(ids), std::move(text.files)};
+}
+
+int64_t test_tokens(int64_t count, const TokensConfig& config) {
+  return static_cast<int64_t>(static_cast<double>(count) * config.val_share);
+}
+
+fs::path find_bpe(const std::string& path) {
+  if (path != "auto") return fs::absolute(path);
+  std::string tried;
+  for (const fs::path& folder : known_folders("gpt2")) {
+    for (const char* name : {"encoder.json", "vocab.json"})
+      if (!find_input(folder / name).empty()) return fs::absolute(folder);
+    tried += fmt::format("{}{}", tried.empty() ? "" : ", ", folder.string());
+  }
+  fail(Category::data,
+       "there is no encoder.json or vocab.json in any of: {}; put GPT-2's vocabulary there, or set "
+       "data.tokens.bpe_path",
+       tried);
+}
+
+}  // namespace spire::inline data

@@ -1,0 +1,45 @@
+#include "engine/graph/packed_weights.h"
+
+#include <algorithm>
+
+namespace spire::inline graph {
+
+size_t PackedWeights::add(const ParameterEntry& entry, Packing packing, bool step) {
+  floats_ = std::max(floats_, entry.offset + entry.elements());
+  for (Form& known : forms_) {
+    if (known.parameter_offset != entry.offset || known.packing.form != packing.form) continue;
+    known.step = known.step || step;
+    return known.offset;
+  }
+  size_t offset = bytes_;
+  bytes_ += align_up(packing.bytes);
+  forms_.push_back({entry.offset, offset, entry.elements(), step, std::move(packing)});
+  return offset;
+}
+
+void PackedWeights::pack_for_step(const float* weights, int part, int parts, Stream& stream) {
+  pack_some(weights, true, part, parts, stream);
+}
+
+void PackedWeights::pack_for_evaluation(const float* weights, int part, int parts, Stream& stream) {
+  pack_some(weights, false, part, parts, stream);
+}
+
+void PackedWeights::pack_some(const float* weights, bool step, int part, int parts,
+                              Stream& stream) {
+  int64_t begin = floats_ * part / parts, end = floats_ * (part + 1) / parts;
+  for (const Form& form : forms_) {
+    if (form.step != step) continue;
+    // The first unit that begins at or behind float `at` of all.
+    auto unit_from = [&](int64_t at) {
+      int64_t inside = std::clamp<int64_t>(at - form.parameter_offset, 0, form.elements);
+      return (inside * form.packing.units + form.elements - 1) / form.elements;
+    };
+    int64_t first = unit_from(begin), last = unit_from(end);
+    if (first == last) continue;
+    form.packing.pack_units(weights + form.parameter_offset, memory_->as<std::byte>() + form.offset,
+                            first, last, stream.native());
+  }
+}
+
+}  // namespace spire::inline graph

@@ -1,0 +1,125 @@
+#include "engine/inference/predictor.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <spire/load_config.h>
+
+#include "engine/config/check.h"
+#include "engine/train/model_graph.h"
+#include "engine/train/placement.h"
+#include "engine/train/run_tuning.h"
+#include "engine/train/state_tensors.h"
+
+namespace spire::inline inference {
+namespace {
+
+RunConfig config_of(const StateMetadata& state) {
+  try {
+    return parse_config({{"the checkpoint's config", state.config_yaml}}, {}).config;
+  } catch (const Error& error) {
+    fail(Category::checkpoint,
+         "{}; the checkpoint was written by a version of Spire with other keys, use that version",
+         error.what());
+  }
+}
+
+// One tower on all cores of the device.
+Placement place(RunConfig config, const PredictorOptions& options) {
+  config.devices = {options.device};
+  config.batch_size = options.batch;
+  config.global_batch = options.batch;
+  config.towers = 1;
+  config.tower_threads = {};
+  config.parameter_device = "auto";
+  check_config(config);
+  return place_towers(config, {own_place()}, 0);
+}
+
+// Rows of a token model are positions: (N T, V) for N samples.
+Shape row_shape(const Shape& output, int64_t batch) {
+  std::vector<int64_t> dims(output.dims().begin() + 1, output.dims().end());
+  int64_t rows = output[0] / batch;
+  if (rows != 1) dims.insert(dims.begin(), rows);
+  return Shape(dims);
+}
+
+}  // namespace
+
+Predictor::Predictor(const StateMetadata& state, const SavedTensors& tensors,
+                     const PredictorOptions& options)
+    : config_(config_of(state)),
+      spec_(sample_spec_from_text(state.data_spec)),
+      task_(task_of(config_.model, spec_.columns)),
+      batch_(options.batch) {
+  GraphBuilder build = [&](int64_t batch, bool training) {
+    ModelInput input{.columns = spec_.columns,
+                     .classes = spec_.classes,
+                     .batch = batch,
+                     .dtype = compute_dtype(config_)};
+    return build_model(config_.model, config_.loss, input, training);
+  };
+  layout_ = make_layout(build, batch_);
+  team_ = std::make_unique<LaneTeam>(place(config_, options).lanes);
+  DeviceId device = team_->spec(0).device;
+  expect_precision(device, compute_dtype(config_));
+  auto explain = [](const MemoryShortage& shortage) {
+    return plain_text(shortage) + "; lower --batch, or use another --device";
+  };
+  memory_ = std::make_unique<MemoryPool>(device, MemoryPool::Options{{}, explain});
+  replica_ = std::make_unique<Replica>(layout_);
+  Observer silent;
+  bool gpu = device.kind == DeviceKind::cuda;
+  tuning_ =
+      open_tuning(config_.cuda, {.recorded = state.tuning, .gpus = gpu, .first = false}, silent);
+  cuda_ = open_cuda_libraries(device, {.tf32 = config_.cuda.tf32,
+                                       .cudnn_attention = config_.cuda.attention == "auto",
+                                       .tuning = tuning_.get()});
+  team_->lead([&] {
+    pass_ = std::make_unique<ForwardPass>(build(batch_, false), team_->spec(0), layout_, *replica_,
+                                          cuda_.get());
+    replica_->allocate(*memory_);
+    pass_->allocate(*memory_);
+    load(tensors);
+    auto stream = make_stream(device);
+    replica_->forms.pack_for_evaluation(replica_->values(), 0, 1, *stream);
+    stream->synchronize();
+  });
+  output_shape_ = row_shape(pass_->output_shape(), batch_);
+  padded_.resize(spec_.columns[0].row_bytes() * static_cast<size_t>(batch_));
+}
+
+void Predictor::load(const SavedTensors& tensors) {
+  bool there = replica_->weights->on_host();
+  Buffer copy(there ? 0 : replica_->weights->bytes());
+  float* flat = there ? replica_->values() : copy.as<float>();
+  read_weights(layout_, tensors, true, flat);
+  replica_->write(flat);
+}
+
+std::string Predictor::device() const {
+  return to_string(team_->spec(0).device);
+}
+
+void Predictor::run(const void* rows, int64_t count, std::span<float> out) {
+  int64_t row = output_shape_.elements();
+  require(static_cast<int64_t>(out.size()) == count * row, "Predictor: {} outputs for {} rows",
+          out.size(), count);
+  const auto* input = static_cast<const std::byte*>(rows);
+  team_->lead([&] {
+    for (int64_t done = 0; done < count; done += batch_) {
+      run_batch(input, std::min(batch_, count - done), out.data() + done * row);
+      input += spec_.columns[0].row_bytes() * static_cast<size_t>(batch_);
+    }
+  });
+}
+
+void Predictor::run_batch(const std::byte* rows, int64_t count, float* out) {
+  size_t bytes = spec_.columns[0].row_bytes() * static_cast<size_t>(count);
+  std::memset(padded_.data(), 0, padded_.size());
+  std::memcpy(padded_.data(), rows, bytes);
+  pass_->run(padded_.data());
+  pass_->copy_output({out, static_cast<size_t>(count * output_shape_.elements())});
+}
+
+}  // namespace spire::inline inference

@@ -1,0 +1,110 @@
+#include "engine/inference/samples.h"
+
+#include <algorithm>
+#include <regex>
+
+#include <spire/error.h>
+
+#include "engine/base/atomic_file.h"
+#include "engine/base/read_file.h"
+#include "engine/data/images/image_png.h"
+#include "engine/data/text/vocabulary.h"
+#include "engine/inference/generate.h"
+
+namespace spire::inline inference {
+namespace {
+
+constexpr int64_t text_tokens = 256;  // of a text
+constexpr double text_temperature = 0.8;
+constexpr int64_t pairs_a_row = 4;
+
+std::vector<std::byte> read_inputs(const Dataset& test, int64_t count) {
+  std::vector<int64_t> samples;
+  for (int64_t i = 0; i < count; ++i) samples.push_back(i * test.count() / count);
+  std::vector<std::vector<std::byte>> columns;
+  std::vector<std::byte*> pointers;
+  for (const Column& column : test.spec().columns)
+    pointers.push_back(columns.emplace_back(samples.size() * column.row_bytes()).data());
+  test.read(samples, 0, pointers);
+  return columns[0];
+}
+
+// Some of the test data's tokens to go on from.
+std::span<const int32_t> prompt_of(const std::byte* row, int64_t length) {
+  return {reinterpret_cast<const int32_t*>(row),
+          static_cast<size_t>(std::min<int64_t>(length, 32))};
+}
+
+}  // namespace
+
+EvaluationSamples::EvaluationSamples(const Dataset& test, Task task, int64_t count,
+                                     std::filesystem::path folder)
+    : spec_(test.spec()),
+      task_(task),
+      count_(std::min(count, test.count())),
+      folder_(std::move(folder)),
+      inputs_(read_inputs(test, count_)) {}
+
+int64_t EvaluationSamples::rows(Task task, int64_t count) {
+  if (task == Task::reconstruct) return count;
+  return task == Task::predict_tokens && count > 0 ? 1 : 0;
+}
+
+std::filesystem::path EvaluationSamples::write(int64_t step, ForwardPass& pass) const {
+  std::error_code error;
+  std::filesystem::create_directories(folder_, error);  // writing says what is wrong
+  bool images = task_ == Task::reconstruct;
+  auto path = folder_ / fmt::format("step_{:08d}.{}", step, images ? "png" : "txt");
+  if (!images) {
+    write_file_atomically(path, text(pass), Category::data);
+    return path;
+  }
+  const Column& column = spec_.columns[0];
+  auto elements = static_cast<size_t>(column.shape.elements());
+  std::vector<float> made(static_cast<size_t>(pass.output_shape().elements()));
+  std::vector<float> given(static_cast<size_t>(count_) * elements);
+  pass.run(inputs_.data());
+  pass.copy_output(made);
+  copy_floats(inputs_.data(), column.dtype, given);
+  std::vector<PngImage> grid;
+  for (size_t i = 0; i < static_cast<size_t>(count_); ++i) {
+    for (const auto* rows : {&given, &made})
+      grid.push_back(to_png_image(std::span(*rows).subspan(i * elements, elements), column.shape,
+                                  spec_.normalization));
+  }
+  write_png(path, grid_of(grid, 2 * pairs_a_row));
+  return path;
+}
+
+void EvaluationSamples::clear(const std::filesystem::path& folder) {
+  static const std::regex ours(R"(step_\d{8,}\.(png|txt)(\.tmp)?)");
+  std::error_code left;  // what cannot be removed is overwritten later
+  for (const auto& name : list_folder(folder, Category::config))
+    if (std::regex_match(name.string(), ours)) std::filesystem::remove(folder / name, left);
+}
+
+// "> prompt", then what the model goes on with; a text a sample.
+std::string EvaluationSamples::text(ForwardPass& pass) const {
+  const Column& column = spec_.columns[0];
+  int64_t length = column.shape[0];
+  std::vector<float> logits(static_cast<size_t>(pass.output_shape().elements()));
+  TokenPass tokens{length, spec_.classes, [&](std::span<const int32_t> window) {
+                     pass.run(window.data());
+                     pass.copy_output(logits);
+                     return std::span<const float>(logits);
+                   }};
+  auto vocabulary = spec_.vocabulary.empty() ? nullptr : make_vocabulary(spec_.vocabulary);
+  std::string all;
+  for (int64_t i = 0; i < count_; ++i) {
+    auto prompt = prompt_of(inputs_.data() + static_cast<size_t>(i) * column.row_bytes(), length);
+    GenerateOptions options{
+        .tokens = text_tokens, .temperature = text_temperature, .seed = static_cast<uint64_t>(i)};
+    auto ids = generate(tokens, prompt, options);
+    all += vocabulary
+               ? fmt::format("> {}\n{}\n\n", vocabulary->decode(prompt), vocabulary->decode(ids))
+               : fmt::format("> {}\n{}\n\n", fmt::join(prompt, " "), fmt::join(ids, " "));
+  }
+  return all;
+}
+
+}  // namespace spire::inline inference

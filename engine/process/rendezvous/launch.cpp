@@ -1,0 +1,209 @@
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <sstream>
+#include <vector>
+
+#include <spire/error.h>
+#include <spire/launch.h>
+
+#include "engine/process/rendezvous/interface.h"
+#include "engine/process/rendezvous/secret.h"
+
+namespace spire {
+namespace {
+
+// The names under which one launcher says the four numbers. The local ones may be missing.
+struct Names {
+  const char* launcher;
+  const char *rank, *size, *local_rank, *local_size;
+};
+
+constexpr Names open_mpi{"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+                         "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"};
+constexpr Names mpich{"mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"};
+constexpr Names slurm{"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", ""};
+constexpr Names torchrun{"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"};
+
+// Slurm numbers the steps that srun did not start (batch script, interactive shell, ...) from here.
+constexpr uint32_t first_special_step = 0xfffffff0;
+
+struct Claim {
+  Names names;
+  int rank = 0, size = 1, local_rank = 0, local_size = 1;
+};
+
+template <typename Number>
+Number number(const char* name, const std::string& text) {
+  Number value{};
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty())
+    fail(Category::config,
+         "{}={} is not a number; a launcher sets this variable, unset it if there is no launcher",
+         name, text);
+  return value;
+}
+
+std::string shown(const char* name, int value) {
+  return fmt::format("{}={}", name, value);
+}
+
+std::string shown(const Claim& claim) {
+  return fmt::format("{} {} ({})", shown(claim.names.rank, claim.rank),
+                     shown(claim.names.size, claim.size), claim.names.launcher);
+}
+
+void check_place(const char* rank_name, int rank, const char* size_name, int size) {
+  if (size < 1)
+    fail(Category::config, "{}: a run has at least one process", shown(size_name, size));
+  if (rank < 0 || rank >= size)
+    fail(Category::config, "{} and {} contradict each other: ranks of {} processes go from 0 to {}",
+         shown(rank_name, rank), shown(size_name, size), size, size - 1);
+}
+
+// What one launcher says; nothing when it has not started this process.
+std::optional<Claim> read_claim(const Environment& environment, const Names& names) {
+  auto rank = environment(names.rank), size = environment(names.size);
+  if (!rank && !size) return {};
+  if (!rank || !size)
+    fail(Category::config, "{}={} is set, but {} is not; {} sets both: set or unset both",
+         rank ? names.rank : names.size, rank ? *rank : *size, rank ? names.size : names.rank,
+         names.launcher);
+  Claim claim{names};
+  claim.rank = number<int>(names.rank, *rank);
+  claim.size = number<int>(names.size, *size);
+  check_place(names.rank, claim.rank, names.size, claim.size);
+
+  if (auto text = environment(names.local_rank))
+    claim.local_rank = number<int>(names.local_rank, *text);
+  claim.local_size = claim.local_rank + 1;
+  if (auto text = environment(names.local_size))
+    claim.local_size = number<int>(names.local_size, *text);
+  check_place(names.local_rank, claim.local_rank, names.local_size, claim.local_size);
+  return claim;
+}
+
+// The tasks of node `index` in Slurm's "4(x2),3": 4 on each of two nodes, 3 on the next.
+std::optional<int> tasks_of_node(const std::string& per_node, int index) {
+  std::istringstream list(per_node);
+  for (std::string entry; std::getline(list, entry, ',');) {
+    int tasks = 0, repeated = 1;
+    int read = std::sscanf(entry.c_str(), "%d(x%d)", &tasks, &repeated);
+    if (read < 1) return {};
+    if (index < repeated) return tasks;
+    index -= repeated;
+  }
+  return {};
+}
+
+// Only inside a step that srun started: a batch script has SLURM_PROCID=0 for itself, and the size
+// of the whole job, though it runs once.
+std::optional<Claim> read_srun(const Environment& environment) {
+  auto step = environment("SLURM_STEP_ID");
+  if (!step || !environment(slurm.size)) return {};
+  if (number<uint32_t>("SLURM_STEP_ID", *step) >= first_special_step) return {};
+  auto claim = read_claim(environment, slurm);
+  auto node = environment("SLURM_NODEID");
+  auto per_node = environment("SLURM_STEP_TASKS_PER_NODE");
+  if (node && per_node) {
+    auto tasks = tasks_of_node(*per_node, number<int>("SLURM_NODEID", *node));
+    if (!tasks || claim->local_rank >= *tasks)
+      fail(Category::config, "SLURM_LOCALID={} does not fit SLURM_NODEID={} of {}={}",
+           claim->local_rank, *node, "SLURM_STEP_TASKS_PER_NODE", *per_node);
+    claim->local_size = *tasks;
+  }
+  return claim;
+}
+
+// Launchers inside each other set their variables on top of each other's. mpirun starts its own
+// daemons by srun, and torchrun is often started by it: srun's variables are then not about this
+// process.
+std::vector<Claim> read_claims(const Environment& environment) {
+  std::vector<Claim> claims;
+  auto add = [&](std::optional<Claim> claim) {
+    if (claim) claims.push_back(*claim);
+  };
+  add(read_claim(environment, open_mpi));
+  add(read_claim(environment, mpich));
+  if (claims.empty() && !environment("TORCHELASTIC_RUN_ID")) add(read_srun(environment));
+  add(read_claim(environment, torchrun));
+  return claims;
+}
+
+void check_agreement(const std::vector<Claim>& claims) {
+  for (const Claim& claim : claims) {
+    const Claim& first = claims.front();
+    if (claim.rank == first.rank && claim.size == first.size) continue;
+    fail(Category::config,
+         "two launchers disagree: {}, but {}; unset {} and {} if {} starts this run, or {} and {} "
+         "if {} does",
+         shown(first), shown(claim), claim.names.rank, claim.names.size, first.names.launcher,
+         first.names.rank, first.names.size, claim.names.launcher);
+  }
+}
+
+// An attempt of torchrun's has a key of its own: another one may have left its place in the store.
+std::string read_store_key(const Environment& environment) {
+  if (environment("TORCHELASTIC_USE_AGENT_STORE") != "True") return {};
+  return fmt::format("/spire/{}/{}", environment("TORCHELASTIC_RUN_ID").value_or("none"),
+                     environment("TORCHELASTIC_RESTART_COUNT").value_or("0"));
+}
+
+void need_secret(const Launch& launch) {
+  if (!launch.secret.empty() || names_this_machine(launch.master_address)) return;
+  fail(
+      Category::config,
+      "RANK={} and WORLD_SIZE={} meet at MASTER_ADDR={}, over a network, and there is no secret by "
+      "which they know each other: set SPIRE_SECRET to the same random text for all ranks, as "
+      "`openssl rand -hex 32` makes one, or SPIRE_SECRET_FILE to a file that holds it",
+      launch.rank, launch.size, launch.master_address);
+}
+
+void read_master(const Environment& environment, Launch& launch) {
+  auto address = environment("MASTER_ADDR");
+  if (!address || address->empty())
+    fail(Category::config,
+         "RANK={} and WORLD_SIZE={} are set, but MASTER_ADDR is not; set it to the host of rank 0, "
+         "or unset RANK and WORLD_SIZE for a run of one process",
+         launch.rank, launch.size);
+  launch.master_address = *address;
+  auto port = environment("MASTER_PORT");
+  launch.master_port = port ? number<int>("MASTER_PORT", *port) : 29500;
+  if (launch.master_port < 1 || launch.master_port > 65535)
+    fail(Category::config, "MASTER_PORT={} is not a port; use 1 to 65535", launch.master_port);
+  launch.one_host = environment(torchrun.local_size) && launch.local_size == launch.size;
+  launch.secret = read_secret(environment).value_or("");
+  launch.store_key = read_store_key(environment);
+  if (!launch.store_key.empty()) return;
+  if (launch.one_host) launch.master_address = kLoopback;
+  need_secret(launch);
+}
+
+}  // namespace
+
+Environment process_environment() {
+  return [](const std::string& name) -> std::optional<std::string> {
+    const char* value = std::getenv(name.c_str());
+    return value ? std::optional<std::string>(value) : std::nullopt;
+  };
+}
+
+Launch read_launch(const Environment& environment) {
+  auto claims = read_claims(environment);
+  if (claims.empty()) return {};
+  check_agreement(claims);
+
+  const Claim& claim = claims.front();
+  Launch launch;
+  launch.launcher = claim.names.launcher;
+  launch.rank = claim.rank;
+  launch.size = claim.size;
+  launch.local_rank = claim.local_rank;
+  launch.local_size = claim.local_size;
+  if (launch.size == 1) return launch;
+  launch.mpi = launch.launcher != torchrun.launcher;
+  if (!launch.mpi) read_master(environment, launch);
+  return launch;
+}
+
+}  // namespace spire

@@ -1,0 +1,69 @@
+#include "engine/process/rendezvous/torch_store.h"
+
+#include <cstdint>
+#include <cstring>
+
+#include <spire/error.h>
+
+namespace spire::inline process {
+namespace {
+
+// What a client asks for; the first byte of each message. Numbers are in the byte order of the
+// machine, as the store's are.
+enum class Query : uint8_t { validate = 0, set = 1, get = 3, check = 5 };
+
+constexpr uint32_t kClientMagic = 0x3C85F7CE;
+constexpr uint8_t kReady = 0, kNotReady = 1;
+constexpr uint64_t kLongestValue = 64 << 10;  // far more than is ever put there
+
+class Message {
+ public:
+  explicit Message(Query query) : bytes_(1, static_cast<char>(query)) {}
+  template <typename Number>
+  Message& number(Number value) {
+    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
+    return *this;
+  }
+  Message& text(const std::string& text) {
+    number<uint64_t>(text.size());
+    bytes_ += text;
+    return *this;
+  }
+  void send(Socket& socket, Deadline deadline) const {
+    socket.send_all(bytes_.data(), bytes_.size(), deadline);
+  }
+
+ private:
+  std::string bytes_;
+};
+
+}  // namespace
+
+TorchStore::TorchStore(const std::string& address, int port, Deadline deadline)
+    : socket_(connect_to(address, port, deadline)) {
+  Message(Query::validate).number(kClientMagic).send(socket_, deadline);
+}
+
+void TorchStore::set(const std::string& key, const std::string& value, Deadline deadline) {
+  Message(Query::set).text(key).text(value).send(socket_, deadline);
+  // It gives no answer to that; that it answers the next question shows that it is a store.
+  auto kept = get(key, deadline);
+  if (kept != value) fail(Category::collective, "the store does not keep what it is given");
+}
+
+std::optional<std::string> TorchStore::get(const std::string& key, Deadline deadline) {
+  Message(Query::check).number<uint64_t>(1).text(key).send(socket_, deadline);
+  uint8_t ready = kNotReady;
+  socket_.receive_all(&ready, sizeof ready, deadline);
+  if (ready == kNotReady) return {};
+  if (ready != kReady) fail(Category::collective, "what answers is no store of PyTorch");
+  Message(Query::get).text(key).send(socket_, deadline);
+  uint64_t length = 0;
+  socket_.receive_all(&length, sizeof length, deadline);
+  if (length > kLongestValue) fail(Category::collective, "what answers is no store of PyTorch");
+  std::string value(length, '\0');
+  socket_.receive_all(value.data(), value.size(), deadline);
+  return value;
+}
+
+}  // namespace spire::inline process

@@ -1,0 +1,112 @@
+#include "engine/process/watchdog/thread_status.h"
+
+#include <algorithm>
+
+namespace spire::inline process {
+namespace {
+
+constexpr int kPhaseBits = 8;
+
+int64_t now_nanoseconds() {
+  auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+uint64_t pack(Phase phase, int64_t detail) {
+  return static_cast<uint64_t>(detail) << kPhaseBits | static_cast<uint64_t>(phase);
+}
+Phase phase_in(uint64_t word) {
+  return static_cast<Phase>(word & ((1u << kPhaseBits) - 1));
+}
+// Arithmetic shift: the sign comes back.
+int64_t detail_in(uint64_t word) {
+  return static_cast<int64_t>(word) >> kPhaseBits;
+}
+
+Category category_of(const std::exception& error) {
+  Category category = classify(error).category();
+  return category == Category::unexpected ? Category::collective : category;
+}
+
+}  // namespace
+
+std::string phase_text(Phase phase, int64_t detail) {
+  switch (phase) {
+    case Phase::idle:
+      return "idle";
+    case Phase::waiting:
+      return "waiting";
+    case Phase::start:
+      return "start";
+    case Phase::data:
+      return "data";
+    case Phase::forward:
+      return "forward";
+    case Phase::backward:
+      return "backward";
+    case Phase::bucket:
+      return fmt::format("bucket {}", detail);
+    case Phase::update:
+      return "update";
+    case Phase::eval:
+      return "eval";
+    case Phase::device:
+      return "device";
+    case Phase::checkpoint:
+      return "checkpoint";
+  }
+  return fmt::format("phase {}", static_cast<int>(phase));
+}
+
+std::string place_text(const PhaseRow& row) {
+  std::string phase = phase_text(row.phase, row.detail);
+  if (row.step <= 0) return phase;
+  bool rests = row.phase == Phase::idle || row.phase == Phase::waiting;
+  return fmt::format("{} {} step {}", phase, rests ? "in" : "of", row.step);
+}
+
+LaneError::LaneError(const PhaseRow& place, const std::exception& error)
+    : Error(category_of(error),
+            fmt::format("{}, {}: {}", place.thread, place_text(place), classify(error).what())) {}
+
+ThreadStatus::ThreadStatus(std::vector<std::string> threads)
+    : names_(std::move(threads)), rows_(std::make_unique<Row[]>(names_.size())) {
+  for (size_t i = 0; i < names_.size(); ++i) rows_[i].since.store(now_nanoseconds());
+}
+
+// The time goes first: a reader that sees the new phase sees its time too, and never charges the
+// phase with the time of the one before.
+void ThreadStatus::enter(int row, Phase phase, int64_t detail) {
+  rows_[row].since.store(now_nanoseconds(), std::memory_order_relaxed);
+  rows_[row].word.store(pack(phase, detail), std::memory_order_release);
+  if (hook_) hook_(read(row));
+}
+
+void ThreadStatus::wait(int row, const std::function<void()>& wait) {
+  PhaseRow before = read(row);
+  enter(row, Phase::waiting);
+  wait();
+  enter(row, before.phase, before.detail);
+}
+
+PhaseRow ThreadStatus::read(int row) const {
+  require(row >= 0 && row < size(), "phase board: row {} of {}", row, size());
+  uint64_t word = rows_[row].word.load(std::memory_order_acquire);
+  int64_t since = rows_[row].since.load(std::memory_order_relaxed);
+  PhaseRow result;
+  result.thread = names_[static_cast<size_t>(row)];
+  result.phase = phase_in(word);
+  result.detail = detail_in(word);
+  result.step = step_.load(std::memory_order_relaxed);
+  result.seconds = static_cast<double>(std::max<int64_t>(now_nanoseconds() - since, 0)) * 1e-9;
+  return result;
+}
+
+std::vector<PhaseRow> ThreadStatus::read() const {
+  std::vector<PhaseRow> rows;
+  rows.reserve(names_.size());
+  for (int row = 0; row < size(); ++row) rows.push_back(read(row));
+  return rows;
+}
+
+}  // namespace spire::inline process

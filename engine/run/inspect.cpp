@@ -1,0 +1,113 @@
+// What looks at a run without training it: evaluate, plan, check.
+#include <spire/train.h>
+
+#include "engine/checkpoint/named_checkpoint.h"
+#include "engine/graph/passes.h"
+#include "engine/observe/blocks.h"
+#include "engine/observe/text_table.h"
+#include "engine/observe/units.h"
+#include "engine/run/run_setup.h"
+#include "models/model.h"
+
+namespace spire {
+
+EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer& observer) {
+  RunOptions at_checkpoint = options;
+  std::optional<LoadedCheckpoint> found;
+  if (options.checkpoint == nullptr) {
+    NamedCheckpoint named(options.resume.value_or(config.output), config.output, OfRun::best);
+    found = named.load([&](const auto&, const std::string& text) { observer.on_warning(text); });
+    at_checkpoint.checkpoint = &*found;
+  }
+  const LoadedCheckpoint& checkpoint = *at_checkpoint.checkpoint;
+  at_checkpoint.resume = checkpoint.path.string();
+  at_checkpoint.evaluates = true;
+  RunSetup setup(config, at_checkpoint, observer);
+  setup.take_cores();
+  TrainerOptions trainer_options = setup.trainer_options();
+  trainer_options.snapshot = SnapshotChoice::never;
+  Trainer trainer(trainer_options, setup.placement);
+  setup.keep_tuning(observer);
+  auto data = setup.test_loader();
+  EvaluationSums sums;
+  if (options.on_begin) options.on_begin();
+  trainer.team().lead([&] {
+    trainer.restore(setup.resumed->state, setup.resumed->tensors.get());
+    trainer.begin_evaluation();
+    data->start(0, 0, 1);
+    while (!data->finished()) {
+      if (options.stop && options.stop->load())
+        fail(Category::interrupted, "evaluation stopped by a signal");
+      trainer.evaluate(data->next(), sums);
+    }
+  });
+  auto samples = static_cast<double>(sums.samples);
+  double loss = sums.loss / samples;
+  return {loss, measure(setup.metric(), loss, sums.score / samples), sums.samples,
+          checkpoint.path.string()};
+}
+
+namespace {
+
+// As a tower trains it: ops that are run as one are one row.
+std::vector<LayerRow> layers_of(const TrainerOptions& options, int64_t batch_size) {
+  Graph graph = build_model(options.model, options.loss, options.input(batch_size, true), true);
+  fuse_activations(graph);
+  return layer_table(graph);
+}
+
+std::vector<std::string> cells_of(const LayerRow& row, int64_t batch_size) {
+  auto count_or_blank = [](int64_t count) { return count ? count_text(count) : ""; };
+  auto bytes = static_cast<int64_t>(row.activation_bytes);
+  return {row.name,
+          row.op,
+          row.op.empty() ? "" : to_string(row.output.shape),
+          count_or_blank(row.parameters),
+          count_or_blank(row.multiply_adds / batch_size),
+          bytes ? bytes_text(bytes) : ""};
+}
+
+std::string layers_text(const std::vector<LayerRow>& layers, int64_t batch_size) {
+  TextTable table = {
+      {"layer", "op", "output", "parameters", "multiply-adds a sample", "activations"}};
+  for (const LayerRow& row : layers) table.push_back(cells_of(row, batch_size));
+  LayerRow total = total_of(layers);
+  table.push_back(cells_of(total, batch_size));
+  std::string text;
+  for (const std::string& line : aligned(table)) text += line + "\n";
+  return text + fmt::format("FLOPs of a sample, forward: {} = 2 x multiply-adds\n\n",
+                            count_text(2 * total.multiply_adds / batch_size));
+}
+
+class Warnings : public Observer {
+ public:
+  void on_warning(std::string_view text) override { warnings.emplace_back(text); }
+  std::vector<std::string> warnings;
+};
+
+}  // namespace
+
+PlanReport plan(const RunConfig& config) {
+  Warnings listener;
+  RunSetup setup(config, {}, listener);
+  TrainerOptions options = setup.trainer_options();
+  options.plan_only = true;
+  Trainer trainer(options, setup.placement);
+  setup.keep_tuning(listener);
+  return {setup.start_info(trainer, setup.total_steps()),
+          layers_of(options, setup.placement.batch_size), trainer.memory_shortage(),
+          std::move(listener.warnings)};
+}
+
+std::string to_text(const PlanReport& report) {
+  if (report.layers.empty()) return start_block(report.start);
+  return layers_text(report.layers, report.start.batch_size) + start_block(report.start);
+}
+
+PlanReport check(const RunConfig& config) {
+  PlanReport report = plan(config);
+  if (!report.shortage.empty()) throw Error(Category::out_of_memory, report.shortage);
+  return report;
+}
+
+}  // namespace spire

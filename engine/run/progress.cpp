@@ -1,0 +1,103 @@
+#include "engine/run/progress.h"
+
+#include <algorithm>
+#include <cmath>
+#include <sys/resource.h>
+
+namespace spire::inline run {
+namespace {
+
+double seconds_between(Progress::Clock::time_point a, Progress::Clock::time_point b) {
+  return std::chrono::duration<double>(b - a).count();
+}
+
+}  // namespace
+
+// A step whose gradients overflowed has changed nothing, and its loss may be no number.
+void EpochMeans::add(const StepResult& step) {
+  if (step.skipped) return;
+  auto samples = static_cast<double>(step.samples);
+  loss_ += step.loss * samples;
+  score_ += step.score * samples;
+  samples_ += samples;
+}
+
+Progress::Progress(int64_t total_steps, int64_t steps_per_epoch, Metric metric)
+    : total_steps_(total_steps),
+      steps_per_epoch_(steps_per_epoch),
+      metric_(metric),
+      begin_(now()),
+      last_(begin_) {}
+
+void Progress::start(int64_t steps_done, const BatchLoader& data) {
+  step_ = steps_done;
+  last_ = now();
+  waited_ = data.wait_seconds();
+}
+
+StepReport Progress::step(const StepResult& result, int64_t samples_seen, const BatchLoader& data) {
+  auto end = now();
+  double seconds = std::max(1e-9, seconds_between(last_, end));
+  double waited = data.wait_seconds() - waited_;
+  last_ = end;
+  waited_ = data.wait_seconds();
+  ++step_;
+  if (++steps_here_ > 1) {
+    train_seconds_ += seconds;
+    train_samples_ += result.samples;
+  }
+  double rate = static_cast<double>(result.samples) / seconds;
+  double weight = steps_here_ <= 2 ? 1.0 : std::min(1.0, seconds);
+  smooth_rate_ += weight * (rate - smooth_rate_);
+  if ((step_ - 1) % steps_per_epoch_ == 0) means_.begin();
+  means_.add(result);
+
+  StepReport report;
+  report.step = step_;
+  report.total_steps = total_steps_;
+  report.epoch = epoch(step_);
+  report.loss = result.loss;
+  report.metric = measure(metric_, result.loss, result.score);
+  report.epoch_loss = means_.loss_after(result);
+  report.epoch_metric = measure(metric_, report.epoch_loss, means_.score_after(result));
+  report.lr = result.lr;
+  report.grad_norm = result.grad_norm;
+  report.samples_per_s = smooth_rate_;
+  report.step_ms = seconds * 1e3;
+  report.data_wait = std::clamp(waited / seconds, 0.0, 1.0);
+  report.comm_wait = std::clamp(result.comm_seconds / seconds, 0.0, 1.0);
+  report.loss_scale = result.loss_scale;
+  report.skipped_steps = result.skipped_steps;
+  report.samples_seen = samples_seen;
+  double per_step =
+      steps_here_ > 1 ? train_seconds_ / static_cast<double>(steps_here_ - 1) : seconds;
+  report.eta_seconds = per_step * static_cast<double>(total_steps_ - step_);
+  return report;
+}
+
+double Progress::pause(Clock::time_point begin) {
+  auto end = now();
+  last_ = end;
+  return seconds_between(begin, end);
+}
+
+double Progress::epoch(int64_t step) const {
+  return static_cast<double>(step) / static_cast<double>(steps_per_epoch_);
+}
+
+RunSummary Progress::summary() const {
+  RunSummary summary;
+  summary.train_loss = means_.loss();
+  summary.samples_per_s =
+      train_seconds_ > 0 ? static_cast<double>(train_samples_) / train_seconds_ : 0;
+  summary.seconds = seconds_between(begin_, now());
+  return summary;
+}
+
+int64_t peak_resident_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} * 1024;
+}
+
+}  // namespace spire::inline run

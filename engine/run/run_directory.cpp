@@ -1,0 +1,242 @@
+#include "engine/run/run_directory.h"
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <sstream>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <utility>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "engine/base/atomic_file.h"
+#include "engine/base/read_file.h"
+#include "engine/base/regular_file.h"
+#include "engine/checkpoint/checkpoint_store.h"
+#include "engine/inference/samples.h"
+#include "engine/observe/units.h"
+#include "engine/process/socket.h"
+
+namespace spire::inline run {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::array file_names = {"metrics.jsonl", "summary.json", "config.yaml"};
+
+bool removed_file(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(fs::symlink_status(path, error)) && fs::remove(path, error);
+}
+
+// Makes the folder and those above it; returns how many it made.
+int make_folders(const fs::path& path) {
+  int missing = 0;
+  std::error_code error;
+  for (fs::path p = fs::absolute(path).lexically_normal();
+       !fs::exists(p, error) && p.has_parent_path(); p = p.parent_path())
+    ++missing;
+  fs::create_directories(path, error);
+  if (error) fail(Category::config, "output: cannot create {}: {}", path.string(), error.message());
+  return missing;
+}
+
+}  // namespace
+
+bool holds_something(const fs::path& directory) {
+  for (const fs::path& name : list_folder(directory, Category::config))
+    if (name != RunDirectory::record_name) return true;
+  return false;
+}
+
+RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {
+  std::error_code error;
+  if (fs::exists(path_, error) && !fs::is_directory(path_, error))
+    refuse("is a file; name a directory");
+  holder_ = fmt::format("{}, process {}, since {}", host_name(), ::getpid(),
+                        utc_text(std::chrono::system_clock::now()));
+  take_record();
+  try {
+    before_ = read_file_if_there(path_ / record_name, Category::config).value_or("");
+    known_ = true;
+    read_record(before_);
+    write_record();
+  } catch (...) {
+    leave();
+    throw;
+  }
+}
+
+RunDirectory::~RunDirectory() {
+  for (const auto& [name, descriptor] : folders_) ::close(descriptor);
+  leave();
+}
+
+// A run that was refused removes its record: whoever opened that one meanwhile opens it anew.
+void RunDirectory::take_record() {
+  do {
+    if (record_ >= 0) ::close(record_);
+    record_ = -1;
+    open_record();
+    lock_record();
+  } while (!is_named(record_, path_ / record_name));
+}
+
+void RunDirectory::leave() noexcept {
+  if (!begun_ && !before_.empty()) write_text(before_);
+  if (!begun_ && known_ && before_.empty()) ::unlink((path_ / record_name).c_str());
+  if (record_ >= 0) ::close(record_);
+  std::error_code error;
+  fs::path made = fs::absolute(path_, error).lexically_normal();
+  if (begun_ || error) return;
+  for (int i = 0; i < made_here_ && ::rmdir(made.c_str()) == 0; ++i) made = made.parent_path();
+}
+
+void RunDirectory::refuse(const std::string& what) const {
+  fail(Category::config, "output: {} {}", path_.string(), what);
+}
+
+void RunDirectory::open_record() {
+  made_here_ = make_folders(path_);
+  record_ = open_in_place(path_ / record_name, Category::config);
+}
+
+void RunDirectory::lock_record() {
+  while (::flock(record_, LOCK_EX | LOCK_NB) != 0) {
+    int reason = errno;
+    if (reason == EINTR) continue;
+    locked_ = reason != ENOLCK && reason != EOPNOTSUPP && reason != ENOSYS;
+    if (!locked_) return;
+    ::close(std::exchange(record_, -1));
+    std::string text = read_file_if_there(path_ / record_name, Category::config).value_or("");
+    if (reason != EWOULDBLOCK) refuse(fmt::format("cannot be locked: {}", std::strerror(reason)));
+    std::string holder = text.substr(0, text.find('\n'));
+    refuse(
+        fmt::format("is in use by another run ({}); wait until it ends, stop it, or name another "
+                    "directory with --output",
+                    holder.empty() ? "which is just starting" : holder));
+  }
+}
+
+void RunDirectory::read_record(const std::string& text) {
+  std::istringstream lines(text);
+  std::string line;
+  std::getline(lines, line);  // the holder
+  while (std::getline(lines, line)) {
+    if (line == "begun") of_a_run_ = true;
+    if (line.starts_with("made ")) made_.insert(line.substr(5));
+  }
+}
+
+void RunDirectory::write_record() {
+  std::string text = holder_ + "\n";
+  if (of_a_run_) text += "begun\n";
+  for (const std::string& folder : made_) text += "made " + folder + "\n";
+  if (!write_text(text)) refuse(fmt::format("cannot be written to: {}", std::strerror(errno)));
+}
+
+// In place: the lock is on this file.
+bool RunDirectory::write_text(const std::string& text) noexcept {
+  ssize_t written = ::pwrite(record_, text.data(), text.size(), 0);
+  return written == static_cast<ssize_t>(text.size()) && ::ftruncate(record_, written) == 0;
+}
+
+// Before anything is deleted or written.
+void RunDirectory::check_names() const {
+  for (const char* name : file_names) require_replaceable(path_ / name, Category::config);
+  for (const char* name : {"latest", "best"})
+    require_replaceable(path_ / "checkpoints" / name, Category::config);
+}
+
+void RunDirectory::begin(bool replace) {
+  check_names();
+  if (holds_something(path_)) {
+    if (!replace)
+      refuse(
+          "is not empty; continue the run with --resume auto, delete it with --overwrite, or name "
+          "another directory with --output");
+    if (!of_a_run_)
+      refuse(
+          fmt::format("contains files that no run wrote (there is no {}), and only what a run "
+                      "wrote is deleted; name another directory with --output",
+                      record_name));
+    delete_files_of_runs();
+  }
+  go_on();
+}
+
+void RunDirectory::go_on() {
+  check_names();
+  begun_ = of_a_run_ = true;
+  write_record();
+}
+
+void RunDirectory::delete_files_of_runs() {
+  for (const char* name : file_names) {
+    removed_file(path_ / name);
+    removed_file(path_ / (std::string(name) + std::string(temporary_suffix)));
+  }
+  CheckpointStore(path_ / "checkpoints", {}).clear();
+  EvaluationSamples::clear(path_ / "samples");
+  std::erase_if(made_, [&](const std::string& name) {  // where nothing else lies in it
+    return ::rmdir((path_ / name).c_str()) == 0 || errno == ENOENT;
+  });
+}
+
+fs::path RunDirectory::folder(const std::string& name) {
+  fs::path folder = path_ / name;
+  bool made = ::mkdir(folder.c_str(), 0777) == 0;
+  if (made) {
+    made_.insert(name);
+    write_record();
+  } else if (errno != EEXIST) {
+    fail(Category::config, "output: cannot create {}: {}", folder.string(), std::strerror(errno));
+  }
+  int descriptor = ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0)
+    fail(Category::config, "output: {} is needed as a folder: {}; move away what has the name",
+         folder.string(), std::strerror(errno));
+  auto [former, added] = folders_.try_emplace(name, descriptor);
+  if (!added) ::close(std::exchange(former->second, descriptor));
+  if (::access(folder.c_str(), W_OK | X_OK) != 0)
+    fail(Category::config, "output: cannot write into {}: {}", folder.string(),
+         std::strerror(errno));
+  return folder;
+}
+
+// A record that was made here is empty.
+void RunDirectory::refuse_another_runs() {
+  if (!read_file_if_there(path_ / record_name, Category::config).value_or("").empty()) {
+    ::close(std::exchange(record_, -1));
+    refuse("holds the files of another run now");
+  }
+}
+
+std::string RunDirectory::mend() {
+  std::string lost;
+  try {
+    if (!is_named(record_, path_ / record_name)) {
+      lost = path_.string();
+      take_record();
+      refuse_another_runs();
+      write_record();
+    }
+    for (const auto& [name, descriptor] : folders_) {
+      if (is_named(descriptor, path_ / name)) continue;
+      if (lost.empty()) lost = (path_ / name).string();
+      folder(name);
+    }
+  } catch (const Error& error) {
+    fail(Category::checkpoint, "{} was removed or replaced during the run: {}",
+         lost.empty() ? path_.string() : lost, error.what());
+  }
+  if (lost.empty()) return lost;
+  return fmt::format("{} was removed or replaced during the run, with what the run had written",
+                     lost);
+}
+
+}  // namespace spire::inline run

@@ -1,0 +1,277 @@
+#include "engine/train/tower_runner.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/graph/autodiff.h"
+#include "engine/graph/passes.h"
+
+namespace spire::inline training {
+
+// Follows one tower through its plan: adds its gradients up the tree as they become final, and
+// passes on, of the lane's last tower, what is final of the sums.
+class TowerRunner::Progress : public PlanListener {
+ public:
+  Progress(TowerRunner& lane, const TreeStep& step, bool last, const LaneContext& links)
+      : lane_(lane), step_(step), last_(last), links_(links) {}
+
+  void backward_begins() override { links_.board->enter(links_.lane, Phase::backward); }
+
+  void gradients_ready(int64_t floats) override {
+    for (TreeAdd add : step_.adds) {
+      lane_.arithmetic_->add(lane_.gradients(add.into), lane_.gradients(add.from), {done_, floats});
+    }
+    done_ = floats;
+    if (last_) links_.reduction->arrive(links_.lane, floats);
+  }
+
+ private:
+  TowerRunner& lane_;
+  const TreeStep& step_;
+  const bool last_;
+  const LaneContext& links_;
+  int64_t done_ = 0;
+};
+
+TowerRunner::TowerRunner(const LaneOptions& options, const GraphBuilder& build,
+                         const ParameterLayout& layout, Replica& replica)
+    : options_(options), replica_(replica), total_floats_(layout.total_floats()) {
+  compile(train_plans_, options.batch_size, true, build, layout);
+  for (int64_t samples : options.ragged_train) compile(train_plans_, samples, true, build, layout);
+  compile(eval_plans_, options.batch_size, false, build, layout);
+  for (int64_t samples : options.ragged_eval) compile(eval_plans_, samples, false, build, layout);
+  bool lockstep = !tower_sums().empty();
+  schedule_ = (lockstep ? lockstep_schedule : lane_schedule)(options.reduction, options.towers,
+                                                             options.range);
+  towers_.resize(lockstep ? static_cast<size_t>(options.range.size()) : 1);
+  measure_inputs();
+}
+
+void TowerRunner::measure_inputs() {
+  for (const Plans* plans : {&train_plans_, &eval_plans_}) {
+    const auto& rows = plans->begin()->second.row_bytes;
+    input_bytes_.resize(std::max(input_bytes_.size(), rows.size()));
+    for (size_t i = 0; i < rows.size(); ++i)
+      input_bytes_[i] =
+          std::max(input_bytes_[i], rows[i] * static_cast<size_t>(options_.batch_size));
+  }
+}
+
+MemoryUse TowerRunner::memory() const {
+  size_t inputs = BatchUploader::bytes(options_.spec.device, input_bytes_, feed_slots());
+  return {{MemoryKind::gradients, static_cast<size_t>(schedule_.buffers) * buffer_bytes()},
+          {MemoryKind::activations, towers_.size() * activation_bytes_ + inputs},
+          {MemoryKind::workspace,
+           towers_.size() * workspace_bytes_ + CrossTowerSums::row_bytes(tower_sums())}};
+}
+
+void TowerRunner::allocate() {
+  MemoryPool& memory = *options_.memory;
+  rows_.reserve(input_bytes_.size());
+  for (Tower& tower : towers_) {
+    arenas_.push_back(memory.allocate(
+        {{MemoryKind::activations, activation_bytes_}, {MemoryKind::workspace, workspace_bytes_}}));
+    tower.bindings.arena = arenas_.back()->as<std::byte>();
+    tower.bindings.inputs.resize(input_bytes_.size());
+    tower.bindings.stream = stream().native();
+  }
+  for (int i = 0; i < schedule_.buffers; ++i) {
+    gradients_.push_back(memory.allocate(MemoryKind::gradients, buffer_bytes()));
+    stream().fill_zero(gradients(i), buffer_bytes());  // no op writes the gaps between parameters
+  }
+  arithmetic_ = make_lane_arithmetic(stream(), 1);
+  auto ahead = static_cast<size_t>(options_.range.size() * options_.steps_under_way);
+  feed_ = std::make_unique<BatchUploader>(stream(), memory, input_bytes_, feed_slots(), ahead);
+  tower_vector_ = memory.allocate(MemoryKind::workspace, CrossTowerSums::row_bytes(tower_sums()));
+}
+
+void TowerRunner::compile(Plans& plans, int64_t samples, bool training, const GraphBuilder& build,
+                          const ParameterLayout& layout) {
+  if (plans.contains(samples)) return;
+  Graph graph = build(samples, training);
+  Compiled compiled;
+  for (Value input : graph.values_of(Role::input))
+    compiled.row_bytes.push_back(graph.spec(input).bytes() / static_cast<size_t>(samples));
+  has_blocks_ = has_blocks_ || !graph.blocks().empty();
+  fuse_activations(graph);
+  PlanOptions options{.device = options_.spec.device,
+                      .threads = options_.spec.threads,
+                      .step = training,
+                      .gradients = {},
+                      .cuda = options_.cuda};
+  if (options_.record) {
+    for (FloatRange bucket : options_.buckets) options.ready_offsets.push_back(bucket.end);
+  }
+  std::vector<Value> keep;
+  if (training) {
+    options.gradients = differentiate(graph);
+    for (const auto& [parameter, gradient] : options.gradients) keep.push_back(gradient);
+  }
+  remove_dead_nodes(graph, keep);
+  pad_rows(graph, options.device);
+  if (options_.recompute && training) {
+    BufferAssignment before(graph, options.gradients, layout);
+    bytes_without_recompute_ = std::max(bytes_without_recompute_, before.arena_bytes());
+    repeated_nodes_ = recompute_blocks(graph);
+  }
+  compiled.plan = std::make_unique<Plan>(std::move(graph), options, layout, replica_.forms);
+  activation_bytes_ = std::max(activation_bytes_, compiled.plan->activation_bytes());
+  workspace_bytes_ = std::max(workspace_bytes_, compiled.plan->workspace_bytes());
+  if (options_.record) compiled.replay = std::make_unique<CudaGraphCache>(*compiled.plan, stream());
+  plans.emplace(samples, std::move(compiled));
+}
+
+const std::vector<int64_t>& TowerRunner::tower_sums() const {
+  return train_plans_.at(options_.batch_size).plan->tower_sums();
+}
+
+void TowerRunner::train(const Batch& batch, const StepContext& context, TowerSums& sums,
+                        const LaneContext& links) {
+  if (links.vectors) {
+    train_in_lockstep(batch, context, sums, links);
+  } else {
+    train_one_by_one(batch, context, sums, links);
+  }
+}
+
+void TowerRunner::train_one_by_one(const Batch& batch, const StepContext& context, TowerSums& sums,
+                                   const LaneContext& links) {
+  for (int i = 0; i < options_.range.size(); ++i) {
+    const TreeStep& step = schedule_.steps[static_cast<size_t>(i)];
+    Tower& tower = prepare(static_cast<size_t>(i), train_plans_, batch, context);
+    tower.bindings.gradients = gradients(step.target);
+    links.board->enter(links.lane, Phase::forward);
+    Progress progress(*this, step, i + 1 == options_.range.size(), links);
+    if (tower.plan) {
+      run(tower, &progress);
+    } else {  // joins with weight zero
+      stream().fill_zero(gradients(step.target), buffer_bytes());
+    }
+    progress.gradients_ready(total_floats_);
+    finish(tower, static_cast<size_t>(i), sums);
+  }
+}
+
+// From one sum over towers to the next, all towers of the lane by turns.
+void TowerRunner::train_in_lockstep(const Batch& batch, const StepContext& context, TowerSums& sums,
+                                    const LaneContext& links) {
+  for (size_t i = 0; i < towers_.size(); ++i) {
+    prepare(i, train_plans_, batch, context);
+    towers_[i].bindings.gradients = gradients(static_cast<int>(i));
+    if (!towers_[i].plan) stream().fill_zero(gradients(static_cast<int>(i)), buffer_bytes());
+  }
+  Progress progress(*this, schedule_.steps.back(), true, links);
+  links.board->enter(links.lane, Phase::forward);
+  for (size_t sum = 0; sum <= tower_sums().size(); ++sum) {
+    for (Tower& tower : towers_) {
+      if (!tower.plan) continue;
+      size_t from = sum == 0 ? 0 : tower.position + 1;
+      PlanListener* listener = &tower == &towers_.back() ? &progress : nullptr;
+      tower.position = tower.plan->run_segment(tower.bindings, from, listener);
+    }
+    if (sum < tower_sums().size()) sum_over_towers(sum, links);
+  }
+  progress.gradients_ready(total_floats_);
+  for (size_t i = 0; i < towers_.size(); ++i) finish(towers_[i], i, sums);
+}
+
+void TowerRunner::sum_over_towers(size_t index, const LaneContext& links) {
+  int64_t count = tower_sums()[index];
+  auto bytes = static_cast<size_t>(count) * sizeof(double);
+  double* rows = links.vectors->rows(index);
+  auto* vector = tower_vector_->as<double>();
+  for (size_t i = 0; i < towers_.size(); ++i) {
+    const Tower& tower = towers_[i];
+    double* row = rows + (options_.range.begin + static_cast<int64_t>(i)) * count;
+    if (!tower.plan) stream().fill_zero(vector, bytes);
+    stream().copy(row, tower.plan ? vector_of(tower).mine : vector, bytes);
+  }
+  links.board->enter(links.lane, Phase::waiting);
+  links.vectors->meet(index, links.lane, count);
+  bool forward = 2 * index < tower_sums().size();  // each has one sum forward and one backward
+  links.board->enter(links.lane, forward ? Phase::forward : Phase::backward);
+  arithmetic_->sum_rows(rows, options_.towers, count, vector);
+  for (const Tower& tower : towers_) {
+    if (tower.plan) stream().copy(vector_of(tower).sum, vector, bytes);
+  }
+}
+
+TowerVector TowerRunner::vector_of(const Tower& tower) {
+  return tower.plan->tower_vector(tower.position, tower.bindings);
+}
+
+void TowerRunner::evaluate(const Batch& batch, TowerSums& sums, const LaneContext& links) {
+  links.board->enter(links.lane, Phase::eval);
+  for (size_t i = 0; i < static_cast<size_t>(options_.range.size()); ++i) {
+    Tower& tower = prepare(i, eval_plans_, batch, {});
+    if (tower.plan) run(tower);
+    finish(tower, i, sums);
+  }
+  links.board->enter(links.lane, Phase::waiting);
+}
+
+void TowerRunner::run(const Tower& tower, PlanListener* listener) {
+  if (tower.replay) {
+    tower.replay->run(tower.bindings, listener);
+  } else {
+    tower.plan->run(tower.bindings, listener);
+  }
+}
+
+// The i-th tower of the lane, ready to run.
+TowerRunner::Tower& TowerRunner::prepare(size_t i, Plans& plans, const Batch& batch,
+                                         StepContext context) {
+  Tower& tower = towers_[i % towers_.size()];
+  int index = options_.range.begin + static_cast<int>(i);
+  int64_t first_row = index * options_.batch_size;
+  int64_t samples = std::clamp<int64_t>(batch.valid - first_row, 0, options_.batch_size);
+  context.first_row = first_row;
+  context.tower_weight = static_cast<float>(samples) / static_cast<float>(batch.valid);
+  tower.plan = nullptr;
+  if (samples == 0) return tower;
+  const Compiled& compiled = plans.at(samples);
+  tower.plan = compiled.plan.get();
+  tower.replay = compiled.replay.get();
+  tower.bindings.weights = replica_.values();
+  tower.bindings.packed = replica_.forms.data();
+  auto stored_row = static_cast<size_t>(first_row - batch.first_row);
+  rows_.clear();
+  for (size_t c = 0; c < compiled.row_bytes.size(); ++c) {
+    size_t row = compiled.row_bytes[c];
+    rows_.push_back({batch.columns[c] + stored_row * row, static_cast<size_t>(samples) * row});
+  }
+  tower.slot = feed_->upload(rows_, context, tower.bindings);
+  return tower;
+}
+
+// Behind the tower's run: what it leaves for the host, and what the next tower may overwrite.
+void TowerRunner::finish(const Tower& tower, size_t i, TowerSums& sums) {
+  auto index = static_cast<size_t>(options_.range.begin) + i;
+  auto take = [&](const char* name, double& sum) {
+    if (tower.plan) {
+      stream().copy(&sum, tower.plan->output(name, tower.bindings.arena), sizeof sum);
+    } else {
+      sum = 0;
+    }
+  };
+  take("loss", sums.loss[index]);
+  take("score", sums.score[index]);
+  if (tower.plan) feed_->release(tower.slot);
+}
+
+std::vector<NodeBuffer> TowerRunner::nodes() {
+  std::vector<NodeBuffer> nodes;
+  for (const BufferedNode& node : schedule_.nodes) {
+    float* data = gradients_.empty() ? nullptr : gradients(node.buffer);
+    nodes.push_back({node.range, data, options_.spec.device});
+  }
+  return nodes;
+}
+
+std::optional<RecomputeInfo> TowerRunner::recompute() const {
+  if (!options_.recompute) return std::nullopt;
+  return RecomputeInfo{repeated_nodes_, static_cast<int64_t>(activation_bytes_),
+                       static_cast<int64_t>(bytes_without_recompute_)};
+}
+
+}  // namespace spire::inline training

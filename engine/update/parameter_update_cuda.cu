@@ -1,0 +1,232 @@
+#include <algorithm>
+
+#include <spire/error.h>
+
+#include "engine/device/cuda_current.h"
+#include "engine/device/cuda_launch.h"
+#include "engine/update/parameter_update.h"
+#include "engine/update/update_kernels_cuda.h"
+
+namespace spire::inline update {
+namespace {
+
+template <typename T>
+std::unique_ptr<DeviceMemory> upload(MemoryPool& pool, const std::vector<T>& list) {
+  auto memory = pool.allocate(MemoryKind::optimizer, list.size() * sizeof(T));
+  memory->write(list.data(), list.size() * sizeof(T));
+  return memory;
+}
+
+bool takes_packs(const void* memory) {
+  return reinterpret_cast<uintptr_t>(memory) % sizeof(UpdatePack) == 0;
+}
+bool takes_packs(const UpdatePiece& piece) {
+  return (piece.begin | piece.count | piece.state) % update_width == 0;
+}
+
+// What kernels look up, as the host makes it.
+struct UpdateLists {
+  UpdateLists(const ParameterUpdate::Options& options, const ParameterLayout& layout)
+      : pieces(cut_into_pieces(options.owned, options.spans, layout, options.norms)) {
+    if (!options.norms) return;
+    for (size_t i = 0; i < options.spans.size(); ++i) {
+      const WeightSpan& span = options.spans[i];
+      if (span.adapts) trust_spans.push_back({options.norms->cells(i), span.decay, i});
+    }
+    trust.assign(options.spans.size(), 1.0f);
+  }
+
+  size_t bytes() const {
+    return pieces.weights.size() * sizeof(UpdatePiece) +
+           pieces.statistics.size() * sizeof(StatisticPiece) +
+           trust_spans.size() * sizeof(TrustSpan) + trust.size() * sizeof(float) +
+           factors.size() * sizeof(StepFactors);
+  }
+
+  UpdatePieces pieces;
+  std::vector<StepFactors> factors = {StepFactors{}};
+  // Of layer-wise optimizers: a ratio a span of weights, and those that have one of their own.
+  std::vector<TrustSpan> trust_spans;
+  std::vector<float> trust;
+};
+
+class CudaUpdate : public ParameterUpdate {
+ public:
+  CudaUpdate(const Options& options, const ParameterLayout& layout)
+      : options_(options),
+        optimizer_(make_optimizer(options.optimizer)),
+        ema_(options.ema),
+        lists_(options, layout) {
+    require(options.parts == 1, "{} lanes of one GPU", options.parts);
+    require(takes_packs(options.weights) && takes_packs(options.sums), "misaligned weights");
+    for (const UpdatePiece& piece : pieces().weights)
+      require(takes_packs(piece), "misaligned weights at {}", piece.begin);
+    allocate_slots();
+    bind();
+    if (optimizer_->layerwise()) bind_trust();
+  }
+
+  void measure(int, const Step& step, Stream& stream) override {
+    if (!optimizer_->layerwise()) return;
+    find_factors(step, stream);
+    with_formulas(step, [&]<typename F>(const StepFormulas<F>& formulas) {
+      if constexpr (is_layerwise<F>)
+        run(measure_kernel<F>, buffers_.piece_count, stream.native(), buffers_, formulas);
+    });
+  }
+
+  void update(int, const Step& step, Stream& stream) override {
+    if (!optimizer_->layerwise()) find_factors(step, stream);
+    with_formulas(step, [&]<typename F>(const StepFormulas<F>& formulas) {
+      if constexpr (is_layerwise<F>)
+        run(trust_kernel<F>, static_cast<unsigned>(lists_.trust_spans.size()), stream.native(),
+            spans_->as<TrustSpan>(), buffers_, formulas, trust_->as<float>());
+      run(update_kernel<F>, buffers_.piece_count + buffers_.statistic_count, stream.native(),
+          buffers_, formulas);
+    });
+  }
+
+  void begin_average() override {
+    if (!ema_.on()) return;
+    CurrentCudaDevice current(options_.device().index);
+    check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    run(begin_average_kernel, buffers_.piece_count, nullptr, buffers_);
+    check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  }
+
+  void swap_average(int, Stream& stream) override {
+    run(swap_average_kernel, buffers_.piece_count, stream.native(), buffers_);
+  }
+
+  // Of the window the slot has one stretch: pieces and their state are in the same order.
+  void copy_state_out(size_t slot, FloatRange window, float* flat) const override {
+    FloatRange stretch = stretch_of(window);
+    std::vector<float> state(static_cast<size_t>(stretch.size()));
+    slots_[slot]->read(state.data(), state.size() * sizeof(float), offset_of(stretch));
+    pieces().for_each_part(window, [&](int64_t begin, int64_t count, int64_t at) {
+      std::copy_n(state.begin() + (at - stretch.begin), count, flat + (begin - window.begin));
+    });
+  }
+
+  void copy_state_in(size_t slot, FloatRange window, const float* flat) override {
+    FloatRange stretch = stretch_of(window);
+    std::vector<float> state(static_cast<size_t>(stretch.size()));
+    pieces().for_each_part(window, [&](int64_t begin, int64_t count, int64_t at) {
+      std::copy_n(flat + (begin - window.begin), count, state.begin() + (at - stretch.begin));
+    });
+    slots_[slot]->write(state.data(), state.size() * sizeof(float), offset_of(stretch));
+  }
+
+  size_t state_bytes() const override {
+    size_t bytes = 0;
+    for (const auto& slot : slots_) bytes += slot->bytes();
+    return bytes;
+  }
+
+ private:
+  const UpdatePieces& pieces() const { return lists_.pieces; }
+
+  // A launch of no blocks is none.
+  template <typename... Parameters, typename... Arguments>
+  static void run(void (*kernel)(Parameters...), unsigned blocks, void* stream,
+                  Arguments&&... arguments) {
+    if (blocks > 0) launch(kernel, blocks, update_threads, stream, arguments...);
+  }
+
+  // For all that follows on the stream, in this step.
+  void find_factors(const Step& step, Stream& stream) {
+    GradientScale scale{options_.optimizer.clip_norm, step.loss_scale};
+    if (!scale.reads_squares()) return;
+    launch(step_factors_kernel, 1, factor_threads, stream.native(), options_.squares.data(),
+           static_cast<int64_t>(options_.squares.size()), scale, step.skipped,
+           factors_->as<StepFactors>());
+  }
+
+  // body(formulas) with those of the optimizer's kind.
+  template <typename Body>
+  void with_formulas(const Step& step, const Body& body) {
+    std::visit(
+        [&]<typename F>(const F&) {
+          StepFormulas<F> formulas;
+          for (int unseen = 0; unseen <= max_unseen; ++unseen) {
+            UpdateStep at = step.for_optimizer(unseen);
+            formulas.optimizer[unseen] = std::get<F>(optimizer_->formula(at));
+            formulas.ema[unseen] = ema_.formula(at.step);
+          }
+          body(formulas);
+        },
+        optimizer_->formula(step.for_optimizer(0)));
+  }
+
+  void allocate_slots() {
+    size_t bytes = pieces().slot_bytes();
+    CurrentCudaDevice current(options_.device().index);
+    for (size_t i = 0; i < state_slots(options_); ++i) {
+      slots_.push_back(options_.memory->allocate(MemoryKind::optimizer, bytes));
+      if (bytes == 0) continue;
+      check_cuda(cudaMemsetAsync(slots_[i]->data(), 0, bytes, nullptr), "cudaMemsetAsync");
+    }
+    check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  }
+
+  void bind() {
+    piece_list_ = upload(*options_.memory, pieces().weights);
+    statistic_list_ = upload(*options_.memory, pieces().statistics);
+    buffers_.pieces = piece_list_->as<UpdatePiece>();
+    buffers_.statistics = statistic_list_->as<StatisticPiece>();
+    buffers_.piece_count = static_cast<unsigned>(pieces().weights.size());
+    buffers_.statistic_count = static_cast<unsigned>(pieces().statistics.size());
+    buffers_.weights = options_.weights;
+    buffers_.sums = options_.sums;
+    factors_ = upload(*options_.memory, lists_.factors);
+    buffers_.factors = factors_->as<StepFactors>();
+    size_t slots = optimizer_->slots().size();
+    for (size_t i = 0; i < slots; ++i) buffers_.slots[i] = slots_[i]->as<float>();
+    if (ema_.on()) buffers_.average = slots_.back()->as<float>();
+  }
+
+  void bind_trust() {
+    spans_ = upload(*options_.memory, lists_.trust_spans);
+    trust_ = upload(*options_.memory, lists_.trust);
+    buffers_.norms = options_.norms->table().data();
+    buffers_.trust = trust_->as<float>();
+  }
+
+  // Of the slots, in floats; empty where the window has nothing of the pieces.
+  FloatRange stretch_of(FloatRange window) const {
+    FloatRange stretch;
+    pieces().for_each_part(window, [&](int64_t, int64_t count, int64_t at) {
+      if (stretch.size() == 0) stretch.begin = at;
+      stretch.end = at + count;
+    });
+    return stretch;
+  }
+  static size_t offset_of(FloatRange stretch) {
+    return static_cast<size_t>(stretch.begin) * sizeof(float);
+  }
+
+  Options options_;
+  std::unique_ptr<Optimizer> optimizer_;
+  Ema ema_;
+  UpdateLists lists_;
+  // In the device's memory.
+  std::vector<std::unique_ptr<DeviceMemory>> slots_;
+  std::unique_ptr<DeviceMemory> piece_list_, statistic_list_;
+  std::unique_ptr<DeviceMemory> factors_;        // of the step
+  std::unique_ptr<DeviceMemory> spans_, trust_;  // of layer-wise optimizers
+  UpdateBuffers buffers_;                        // all of that, for the kernels
+};
+
+}  // namespace
+
+size_t cuda_update_bytes(const ParameterUpdate::Options& options, const ParameterLayout& layout) {
+  UpdateLists lists(options, layout);
+  return lists.bytes() + state_slots(options) * lists.pieces.slot_bytes();
+}
+
+std::unique_ptr<ParameterUpdate> make_cuda_parameter_update(const ParameterUpdate::Options& options,
+                                                            const ParameterLayout& layout) {
+  return std::make_unique<CudaUpdate>(options, layout);
+}
+
+}  // namespace spire::inline update

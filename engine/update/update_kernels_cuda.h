@@ -1,0 +1,206 @@
+// Kernels of a parameter update on a GPU, by the formulas of the CPU's. A block has a piece (or a
+// span); every sum has an order that the piece (or the span) fixes, so that it does not matter
+// which device has which pieces. For .cu files.
+#pragma once
+#include "engine/device/cuda_block.h"
+#include "engine/device/cuda_pack.h"
+#include "engine/optim/ema.h"
+#include "engine/optim/formulas.h"
+#include "engine/update/parameter_update.h"
+#include "engine/update/sum_of_squares_cuda.h"
+
+namespace spire::inline update {
+
+constexpr int update_threads = 256;
+constexpr int factor_threads = 1024;
+// Pieces begin and end at multiples of it, as parameters lie at multiples of 16 floats.
+constexpr int update_width = pack_width<float>;
+using UpdatePack = Pack<float, update_width>;
+
+// What the device finds out about a step before the update.
+struct StepFactors {
+  float gradient = 1.0f;  // negative: the step is skipped
+  int unseen = 0;         // steps before it that were skipped, beyond those the host knows of
+};
+
+// A step's formulas, one for each count of unseen steps. Kernels take it as a __grid_constant__:
+// the count is known on the device alone, and an index into a plain argument would make each thread
+// copy it to local memory.
+template <typename Formula>
+struct StepFormulas {
+  Formula optimizer[ParameterUpdate::max_unseen + 1];
+  EmaFormula ema[ParameterUpdate::max_unseen + 1];
+};
+
+// Everything here lies in memory that the device reaches.
+struct UpdateBuffers {
+  const UpdatePiece* pieces = nullptr;
+  const StatisticPiece* statistics = nullptr;
+  unsigned piece_count = 0, statistic_count = 0;
+  float* weights = nullptr;  // whole, as sums are
+  const float* sums = nullptr;
+  float* slots[2] = {};      // owned weights alone, as average is
+  float* average = nullptr;  // null: weights are not averaged
+  const StepFactors* factors = nullptr;
+  double* norms = nullptr;       // TensorNorms::table(), of layer-wise optimizers,
+  const float* trust = nullptr;  // and each span's ratio
+};
+
+// A span that adapts.
+struct TrustSpan {
+  TensorNorms::Cells cells;
+  float decay = 1.0f;
+  size_t span = 0;
+};
+
+__device__ inline SliceFactors factors_of(const UpdateBuffers& buffers, const UpdatePiece& piece) {
+  return {.gradient = buffers.factors->gradient,
+          .decay = piece.decay,
+          .trust = piece.adapts && buffers.trust ? buffers.trust[piece.span] : 1.0f};
+}
+
+// Neighbouring weights of a piece, from its float i on, with their gradients and slots.
+template <int slot_count>
+struct WeightPack {
+  UpdatePack gradients, weights, slots[slot_count + 1];  // the last one: no array is empty
+
+  __device__ WeightPack(const UpdateBuffers& buffers, const UpdatePiece& piece, int64_t i) {
+    gradients = load_pack<update_width>(buffers.sums + piece.begin + i);
+    weights = load_pack<update_width>(buffers.weights + piece.begin + i);
+    for (int s = 0; s < slot_count; ++s)
+      slots[s] = load_pack<update_width>(buffers.slots[s] + piece.state + i);
+  }
+  __device__ void store_slots(const UpdateBuffers& buffers, const UpdatePiece& piece,
+                              int64_t i) const {
+    for (int s = 0; s < slot_count; ++s) store_pack(slots[s], buffers.slots[s] + piece.state + i);
+  }
+  // call(gradient, weight, slot...) for weight j.
+  template <typename Call>
+  __device__ auto with(int j, const Call& call) {
+    if constexpr (slot_count == 0) {
+      return call(gradients.at[j], weights.at[j]);
+    } else if constexpr (slot_count == 1) {
+      return call(gradients.at[j], weights.at[j], slots[0].at[j]);
+    } else {
+      static_assert(slot_count == 2);
+      return call(gradients.at[j], weights.at[j], slots[0].at[j], slots[1].at[j]);
+    }
+  }
+};
+
+// body(i): the thread's packs of the piece begin at float i.
+template <typename Body>
+__device__ inline void for_packs(const UpdatePiece& piece, const Body& body) {
+  for (int64_t i = threadIdx.x * update_width; i < piece.count; i += update_threads * update_width)
+    body(i);
+}
+
+__device__ inline void update_statistic(const UpdateBuffers& buffers, const StatisticPiece& piece) {
+  for (int64_t i = threadIdx.x; i < piece.count; i += update_threads)
+    piece.update(buffers.sums[piece.begin + i], buffers.weights[piece.begin + i]);
+}
+
+// The whole update: of a piece of weights and their average, or of a running statistic.
+template <typename Formula>
+__global__ void __launch_bounds__(update_threads)
+    update_kernel(UpdateBuffers buffers, const __grid_constant__ StepFormulas<Formula> formulas) {
+  if (buffers.factors->gradient < 0) return;
+  if (blockIdx.x >= buffers.piece_count) {
+    update_statistic(buffers, buffers.statistics[blockIdx.x - buffers.piece_count]);
+    return;
+  }
+  const UpdatePiece piece = buffers.pieces[blockIdx.x];
+  const SliceFactors at = factors_of(buffers, piece);
+  const Formula formula = formulas.optimizer[buffers.factors->unseen];
+  const EmaFormula ema = formulas.ema[buffers.factors->unseen];
+  for_packs(piece, [&](int64_t i) {
+    WeightPack<Formula::slots> pack(buffers, piece, i);
+    for (int j = 0; j < update_width; ++j) {
+      pack.with(j, [&](float g, float& w, auto&... slot) { formula.update(at, g, w, slot...); });
+    }
+    store_pack(pack.weights, buffers.weights + piece.begin + i);
+    pack.store_slots(buffers, piece, i);
+    if (!buffers.average) return;
+    auto average = load_pack<update_width>(buffers.average + piece.state + i);
+    for (int j = 0; j < update_width; ++j) ema.update(pack.weights.at[j], average.at[j]);
+    store_pack(average, buffers.average + piece.state + i);
+  });
+}
+
+// What a layer-wise optimizer needs to know of a piece, into the piece's cell.
+template <typename Formula>
+__global__ void __launch_bounds__(update_threads)
+    measure_kernel(UpdateBuffers buffers, const __grid_constant__ StepFormulas<Formula> formulas) {
+  if (buffers.factors->gradient < 0) return;
+  const UpdatePiece piece = buffers.pieces[blockIdx.x];
+  const Formula formula = formulas.optimizer[buffers.factors->unseen];
+  const SliceFactors at = factors_of(buffers, piece);
+  double weights = 0, updates = 0;
+  for_packs(piece, [&](int64_t i) {
+    WeightPack<Formula::slots> pack(buffers, piece, i);
+    for (int j = 0; j < update_width; ++j) {
+      double update = pack.with(j, [&](float g, float& w, auto&... slot) {
+        formula.prepare(at, g, w, slot...);
+        return formula.measured(at, g, w, slot...);
+      });
+      weights += double{pack.weights.at[j]} * pack.weights.at[j];
+      updates += update * update;
+    }
+    pack.store_slots(buffers, piece, i);
+  });
+  weights = block_reduce<update_threads>(weights, Sum{});
+  updates = block_reduce<update_threads>(updates, Sum{});
+  if (!piece.adapts || threadIdx.x > 0) return;
+  buffers.norms[2 * piece.cell] = weights;
+  buffers.norms[2 * piece.cell + 1] = updates;
+}
+
+// trust[span] of each of `spans`, from its cells.
+template <typename Formula>
+__global__ void __launch_bounds__(update_threads)
+    trust_kernel(const TrustSpan* spans, UpdateBuffers buffers,
+                 const __grid_constant__ StepFormulas<Formula> formulas, float* trust) {
+  const TrustSpan span = spans[blockIdx.x];
+  TrustSquares tensor;
+  for (size_t cell = span.cells.begin + threadIdx.x; cell < span.cells.end;
+       cell += update_threads) {
+    tensor.weights += buffers.norms[2 * cell];
+    tensor.update += buffers.norms[2 * cell + 1];
+  }
+  tensor.weights = block_reduce<update_threads>(tensor.weights, Sum{});
+  tensor.update = block_reduce<update_threads>(tensor.update, Sum{});
+  if (threadIdx.x > 0) return;
+  const Formula& formula = formulas.optimizer[buffers.factors->unseen];
+  trust[span.span] = formula.trust_ratio(tensor, span.decay);
+}
+
+// One block. skipped: as the host knows it.
+__global__ void __launch_bounds__(factor_threads)
+    step_factors_kernel(const double* squares, int64_t count, GradientScale scale, int64_t skipped,
+                        StepFactors* factors) {
+  double sum = sum_of_squares<factor_threads>(squares, count);
+  if (threadIdx.x > 0) return;
+  factors->gradient = scale.factor(sum);
+  factors->unseen = scale.loss_scale ? static_cast<int>(scale.loss_scale->skipped - skipped) : 0;
+}
+
+// average = weights.
+__global__ void __launch_bounds__(update_threads) begin_average_kernel(UpdateBuffers buffers) {
+  const UpdatePiece piece = buffers.pieces[blockIdx.x];
+  for_packs(piece, [&](int64_t i) {
+    store_pack(load_pack<update_width>(buffers.weights + piece.begin + i),
+               buffers.average + piece.state + i);
+  });
+}
+
+__global__ void __launch_bounds__(update_threads) swap_average_kernel(UpdateBuffers buffers) {
+  const UpdatePiece piece = buffers.pieces[blockIdx.x];
+  for_packs(piece, [&](int64_t i) {
+    auto weights = load_pack<update_width>(buffers.weights + piece.begin + i);
+    store_pack(load_pack<update_width>(buffers.average + piece.state + i),
+               buffers.weights + piece.begin + i);
+    store_pack(weights, buffers.average + piece.state + i);
+  });
+}
+
+}  // namespace spire::inline update

@@ -1,0 +1,95 @@
+#include "engine/update/update_on_host.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace spire::inline update {
+namespace {
+
+class UpdateOnHost : public ParameterUpdate {
+ public:
+  UpdateOnHost(const Options& options, const ParameterLayout& layout)
+      : options_(options),
+        team_(options.host_lanes, "update"),
+        host_stream_(make_stream({})),
+        bytes_(static_cast<size_t>(layout.total_floats()) * sizeof(float)),
+        weights_(allocate_staging(options.device(), bytes_)),
+        sums_(allocate_staging(options.device(), bytes_)),
+        squares_(allocate_staging(options.device(), options.squares.size_bytes())),
+        measures_(options.norms != nullptr) {
+    Options host = options;
+    host.memory = &memory_;
+    host.on_host = false;
+    host.parts = team_.size();
+    host.weights = weights_->as<float>();
+    host.sums = sums_->as<float>();
+    host.squares = {squares_->as<double>(), options.squares.size()};
+    if (measures_) {
+      norms_ = std::make_unique<TensorNorms>(options.spans);
+      norms_->allocate(memory_);
+      host.norms = norms_.get();
+    }
+    update_ = make_parameter_update(host, layout);
+  }
+
+  void measure(int, const Step& step, Stream& stream) override {
+    fetch(stream);
+    on_all([&](int part) { update_->measure(part, step, *host_stream_); });
+  }
+  void update(int, const Step& step, Stream& stream) override {
+    if (!measures_) fetch(stream);
+    on_all([&](int part) { update_->update(part, step, *host_stream_); });
+    hand_over(stream);
+  }
+
+  void weights_written(const float* values) override {
+    std::memcpy(weights_->data(), values, bytes_);
+    update_->weights_written(values);
+  }
+  void begin_average() override { update_->begin_average(); }
+  void swap_average(int, Stream& stream) override {
+    stream.synchronize();  // it may still copy the weights
+    on_all([&](int part) { update_->swap_average(part, *host_stream_); });
+    hand_over(stream);
+  }
+
+  void copy_state_out(size_t slot, FloatRange window, float* flat) const override {
+    update_->copy_state_out(slot, window, flat);
+  }
+  void copy_state_in(size_t slot, FloatRange window, const float* flat) override {
+    update_->copy_state_in(slot, window, flat);
+  }
+  size_t state_bytes() const override { return 0; }  // of the GPU's memory
+
+ private:
+  // What the stream has made reaches the host; all that it copied from there has gone.
+  void fetch(Stream& stream) {
+    stream.copy(sums_->data(), options_.sums, bytes_);
+    stream.copy(squares_->data(), options_.squares.data(), options_.squares.size_bytes());
+    stream.synchronize();
+  }
+  void hand_over(Stream& stream) { stream.copy(options_.weights, weights_->data(), bytes_); }
+
+  void on_all(const std::function<void(int)>& body) {
+    team_.lead([&] { team_.parallel(body); });
+  }
+
+  Options options_;
+  MemoryPool memory_{DeviceId{}};
+  LaneTeam team_;
+  std::unique_ptr<Stream> host_stream_;
+  size_t bytes_;
+  std::unique_ptr<DeviceMemory> weights_, sums_, squares_;  // of the host, pinned
+  bool measures_;                                           // before it updates
+  std::unique_ptr<TensorNorms> norms_;
+  std::unique_ptr<ParameterUpdate> update_;
+};
+
+}  // namespace
+
+std::unique_ptr<ParameterUpdate> make_update_on_host(const ParameterUpdate::Options& options,
+                                                     const ParameterLayout& layout) {
+  return std::make_unique<UpdateOnHost>(options, layout);
+}
+
+}  // namespace spire::inline update

@@ -1,0 +1,90 @@
+// Rows of C channels walked as wider rows. `repeat` rows side by side make a tile of
+// width = repeat * C lanes, so that inner loops are long and vectorise for any C; lane j is channel
+// j % C. Sums are fp32 within a block of 16 tiles, a lane each, and fp64 across blocks.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+
+#include "engine/base/shape.h"
+#include "kernels/cpu/simd.h"
+
+namespace spire::inline kernels {
+
+struct ChannelTiles {
+  int64_t rows = 0, channels = 0;
+  int64_t repeat = 1;
+  int64_t width = 0;       // lanes of a tile: channels * repeat
+  int64_t block_rows = 0;  // rows of a block, of 16 tiles: the grain of parallel loops
+
+  explicit ChannelTiles(const Shape& shape)
+      : rows(shape.elements() / shape.back()),
+        channels(shape.back()),
+        repeat(repeat_of(channels)),
+        width(repeat * channels),
+        block_rows(16 * repeat) {}
+
+ private:
+  // Tiles of about 256 lanes; those of few channels are of whole registers.
+  static int64_t repeat_of(int64_t channels) {
+    int64_t repeat = std::max<int64_t>(1, 256 / channels);
+    return repeat > lane_count ? repeat / lane_count * lane_count : repeat;
+  }
+};
+
+// The terms of two sums, of 16 elements.
+struct TwoTerms {
+  FloatLanes first, second;
+};
+
+inline void add_to(float* sum, const FloatLanes& terms, int count) {
+  store_floats(load_floats(sum, count) + terms, sum, count);
+}
+
+// first[j] += , second[j] += the terms of elements [begin, end), begin at lane 0; term(i, j, count)
+// is those of elements [i, i + count) in lanes from j on. Four tiles are added up before they meet
+// the sums: the sums' own traffic would else be most of the work.
+template <typename Term>
+void add_terms(int64_t begin, int64_t end, int64_t width, float* first, float* second, Term term) {
+  int64_t i = begin;
+  for (; i + 4 * width <= end; i += 4 * width) {
+    over_lanes(width, [=](int64_t j, auto count) {
+      TwoTerms a = term(i + j, j, count), b = term(i + width + j, j, count);
+      TwoTerms c = term(i + 2 * width + j, j, count), d = term(i + 3 * width + j, j, count);
+      add_to(first + j, (a.first + b.first) + (c.first + d.first), count);
+      add_to(second + j, (a.second + b.second) + (c.second + d.second), count);
+    });
+  }
+  for (; i < end; i += width) {
+    over_lanes(std::min(width, end - i), [=](int64_t j, auto count) {
+      TwoTerms a = term(i + j, j, count);
+      add_to(first + j, a.first, count);
+      add_to(second + j, a.second, count);
+    });
+  }
+}
+
+// body(i, j, count) for the elements [begin, end), begin at lane 0: [i, i + count) in lanes from j
+// on.
+template <typename Body>
+void for_each_lane(int64_t begin, int64_t end, int64_t width, Body body) {
+  for (int64_t i = begin; i < end; i += width) {
+    over_lanes(std::min(width, end - i), [=](int64_t j, auto count) { body(i + j, j, count); });
+  }
+}
+
+// lanes[c] = sum of the lanes of channel c, for c < channels.
+inline void fold_lanes(const ChannelTiles& tiles, float* lanes) {
+  for (int64_t r = 1; r < tiles.repeat; ++r) {
+    const float* more = lanes + r * tiles.channels;
+    for (int64_t c = 0; c < tiles.channels; ++c) lanes[c] += more[c];
+  }
+}
+
+// Copies lanes [0, channels) to the other lanes of their channels.
+inline void repeat_lanes(const ChannelTiles& tiles, float* lanes) {
+  for (int64_t r = 1; r < tiles.repeat; ++r) {
+    std::copy_n(lanes, tiles.channels, lanes + r * tiles.channels);
+  }
+}
+
+}  // namespace spire::inline kernels

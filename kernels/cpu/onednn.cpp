@@ -1,0 +1,280 @@
+#include "kernels/cpu/onednn.h"
+
+#include <array>
+#include <optional>
+
+#include <fmt/ranges.h>
+#include <omp.h>
+
+#include "engine/device/alignment.h"
+#include "kernels/cpu/tile_packing.h"
+
+namespace spire::inline kernels::onednn {
+
+dnnl::memory::data_type data_type(DType dtype) {
+  require(dtype == DType::f32 || dtype == DType::bf16,
+          "oneDNN kernels support fp32 and bf16, got {}", name(dtype));
+  return dtype == DType::f32 ? dnnl::memory::data_type::f32 : dnnl::memory::data_type::bf16;
+}
+
+Desc nhwc(const TensorSpec& spec) {
+  const Shape& s = spec.shape;
+  return Desc({s[0], s[3], s[1], s[2]}, data_type(spec.dtype), Tag::nhwc);
+}
+
+Desc row_major(const Dims& dims, DType dtype) {
+  Dims strides(dims.size(), 1);
+  for (size_t axis = dims.size() - 1; axis > 0; --axis) {
+    strides[axis - 1] = strides[axis] * dims[axis];
+  }
+  return Desc(dims, data_type(dtype), strides);
+}
+
+Desc any_layout(const Dims& dims, DType dtype) {
+  return Desc(dims, data_type(dtype), Tag::any);
+}
+
+TeamSize::TeamSize(int threads) : before_(omp_get_max_threads()) {
+  omp_set_num_threads(threads);
+}
+TeamSize::~TeamSize() {
+  omp_set_num_threads(before_);
+}
+
+dnnl::primitive_attr attributes(bool relu) {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (!relu) return attr;
+  dnnl::post_ops post;
+#if DNNL_VERSION_MAJOR < 3
+  post.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
+#else
+  post.append_eltwise(dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
+#endif
+  attr.set_post_ops(post);
+  return attr;
+}
+
+namespace {
+
+struct Layout {
+  int data_type;
+  Dims dims, strides, blocks, block_axes;
+};
+
+Layout layout_of(const Desc& desc) {
+#if DNNL_VERSION_MAJOR < 3
+  const dnnl_memory_desc_t& d = desc.data;
+  require(d.format_kind == dnnl_blocked, "oneDNN chose a layout that has no name");
+  const dnnl_blocking_desc_t& b = d.format_desc.blocking;
+  auto first = [](const dnnl_dim_t* values, int count) { return Dims(values, values + count); };
+  return {d.data_type, first(d.dims, d.ndims), first(b.strides, d.ndims),
+          first(b.inner_blks, b.inner_nblks), first(b.inner_idxs, b.inner_nblks)};
+#else
+  require(desc.get_format_kind() == dnnl::memory::format_kind::blocked,
+          "oneDNN chose a layout that has no name");
+  return {static_cast<int>(desc.get_data_type()), desc.get_dims(), desc.get_strides(),
+          desc.get_inner_blks(), desc.get_inner_idxs()};
+#endif
+}
+
+}  // namespace
+
+namespace {
+
+void move_to(dnnl::memory& memory, void* data) {
+  if (memory.get_data_handle() != data) memory.set_data_handle(data);
+}
+
+// The C interface takes the arguments as they lie; the C++ one makes a list of them at each call.
+void execute(const dnnl::primitive& primitive, const dnnl::stream& stream,
+             std::span<const dnnl_exec_arg_t> arguments) {
+  dnnl::error::wrap_c_api(
+      dnnl_primitive_execute(primitive.get(), stream.get(), static_cast<int>(arguments.size()),
+                             arguments.data()),
+      "could not execute a primitive");
+}
+
+}  // namespace
+
+std::string form_of(const Desc& desc) {
+  Layout layout = layout_of(desc);
+  bool f32 = layout.data_type == static_cast<int>(dnnl::memory::data_type::f32);
+  std::string form = fmt::format("{} {} strides {}", name(f32 ? DType::f32 : DType::bf16),
+                                 fmt::join(layout.dims, "x"), fmt::join(layout.strides, ":"));
+  // Innermost last: " blocks 16i16o" reads 16 of the second axis, then 16 of the first.
+  if (!layout.blocks.empty()) form += " blocks ";
+  for (size_t i = 0; i < layout.blocks.size(); ++i) {
+    form += fmt::format("{}{}", layout.blocks[i], static_cast<char>('a' + layout.block_axes[i]));
+  }
+  return form;
+}
+
+namespace {
+
+// Memories are kept, since 2.x clears the padding of a blocked one whenever it is set anew.
+class PackingReorder {
+ public:
+  PackingReorder(const Desc& plain, const Desc& wanted, const dnnl::engine& engine)
+      : stream_(engine),
+        from_(plain, engine, DNNL_MEMORY_NONE),
+        to_(wanted, engine, DNNL_MEMORY_NONE),
+        reorder_(dnnl::reorder::primitive_desc(engine, plain, engine, wanted)) {}
+
+  void run(const float* from, void* to) {
+    move_to(from_, const_cast<float*>(from));  // only read: oneDNN's handles are not const
+    move_to(to_, to);
+    const std::array<dnnl_exec_arg_t, 2> arguments = {
+        {{DNNL_ARG_FROM, from_.get()}, {DNNL_ARG_TO, to_.get()}}};
+    execute(reorder_, stream_, arguments);
+  }
+
+ private:
+  dnnl::stream stream_;
+  dnnl::memory from_, to_;
+  dnnl::reorder reorder_;
+};
+
+}  // namespace
+
+namespace {
+
+// The tiles of plain row-major (N, K) weights, where `wanted` is made of whole ones.
+std::optional<TileLayout> tiles_of(const Desc& plain, const Desc& wanted) {
+  Layout from = layout_of(plain), to = layout_of(wanted);
+  if (to.dims.size() != 2 || from.strides != Dims{from.dims[1], 1}) return {};
+  bool f32 = to.blocks.size() == 2 && to.blocks[0] == 16 && to.block_axes == Dims{1, 0};
+  bool bf16 = to.blocks.size() == 3 && to.blocks[0] == 8 && to.blocks[2] == 2 &&
+              to.block_axes == Dims{1, 0, 1};
+  if (to.data_type !=
+      static_cast<int>(f32 ? dnnl::memory::data_type::f32 : dnnl::memory::data_type::bf16)) {
+    return {};
+  }
+  if (!f32 && !bf16) return {};
+  TileLayout tiles{.n = to.dims[0],
+                   .k = to.dims[1],
+                   .rows = to.blocks[1],
+                   .row_stride = to.strides[0],
+                   .dtype = f32 ? DType::f32 : DType::bf16};
+  bool whole = tiles.n % tiles.rows == 0 && tiles.k % 16 == 0 && tiles.rows % 16 == 0;
+  return whole && to.strides[1] == 16 * tiles.rows ? std::optional(tiles) : std::nullopt;
+}
+
+}  // namespace
+
+Packing packing(int input, const Desc& plain, const Desc& wanted, const dnnl::engine& engine) {
+  if (auto tiles = tiles_of(plain, wanted)) {
+    auto pack = [tiles = *tiles](const float* from, void* to, int64_t first, int64_t last, void*) {
+      pack_tiles(tiles, from, to, first * tiles.rows, last * tiles.rows);
+    };
+    return {input, form_of(wanted), wanted.get_size(), tiles->n / tiles->rows, pack};
+  }
+  auto reorder = std::make_shared<PackingReorder>(plain, wanted, engine);
+  auto pack = [reorder](const float* from, void* to, int64_t first, int64_t last, void*) {
+    if (first < last) reorder->run(from, to);
+  };
+  return {input, form_of(wanted), wanted.get_size(), 1, pack};
+}
+
+PrimitiveKernel::PrimitiveKernel(const Op& op, const KernelRequest& request)
+    : subject_(describe_request(op, request)),
+      threads_(request.threads),
+      engine_(dnnl::engine::kind::cpu, 0),
+      stream_(engine_) {}
+
+Place PrimitiveKernel::reserve(size_t bytes) {
+  size_t offset = workspace_bytes_;
+  workspace_bytes_ += align_up(bytes);
+  return {Place::Kind::workspace, offset};
+}
+
+void PrimitiveKernel::append_with_scratchpad(const dnnl::primitive& primitive,
+                                             const Desc& scratchpad,
+                                             std::vector<Binding> bindings) {
+  if (size_t bytes = scratchpad.get_size(); bytes > 0) {
+    bindings.push_back({DNNL_ARG_SCRATCHPAD, scratchpad, reserve(bytes)});
+  }
+  Step step{primitive, {}, {}, {}};
+  for (const Binding& binding : bindings) {
+    dnnl::memory memory(binding.desc, engine_, DNNL_MEMORY_NONE);
+    step.places.push_back(binding.place);
+    step.memories.push_back(memory);
+    step.arguments.push_back({binding.argument, memory.get()});
+  }
+  steps_.push_back(std::move(step));
+}
+
+Binding PrimitiveKernel::read_weights(int argument, size_t index, const Desc& plain,
+                                      const Desc& wanted) {
+  if (plain != wanted) {
+    packings_.push_back(packing(static_cast<int>(index), plain, wanted, engine_));
+  }
+  return {argument, wanted, {Place::Kind::input, index}};
+}
+
+Binding PrimitiveKernel::write_result(int argument, size_t index, const Desc& plain,
+                                      const Desc& made) {
+  Place output{Place::Kind::output, index};
+  return {argument, made, made == plain ? output : reserve(made.get_size())};
+}
+
+void PrimitiveKernel::deliver(const Binding& result, size_t index, const Desc& plain) {
+  if (result.place.kind == Place::Kind::output) return;
+  dnnl::reorder::primitive_desc desc(engine_, result.desc, engine_, plain, attributes(false));
+  append(desc, dnnl::reorder(desc),
+         {{DNNL_ARG_FROM, result.desc, result.place},
+          {DNNL_ARG_TO, plain, {Place::Kind::output, index}}});
+}
+
+namespace {
+
+void* address(const Place& place, const KernelArgs& args) {
+  switch (place.kind) {
+    case Place::Kind::input:
+      return const_cast<void*>(args.inputs[place.index]);
+    case Place::Kind::output:
+      return args.outputs[place.index];
+    default:
+      return static_cast<char*>(args.workspace) + place.index;
+  }
+}
+
+}  // namespace
+
+void PrimitiveKernel::run(const KernelArgs& args) try {
+  TeamSize team(threads_);
+  for (Step& step : steps_) {
+    for (size_t i = 0; i < step.places.size(); ++i) {
+      void* data = address(step.places[i], args);
+      // Only when it moved: 2.x clears the padding of a blocked memory at each setting, and
+      // packed weights are shared between lanes.
+      move_to(step.memories[i], data);
+    }
+    execute(step.primitive, stream_, step.arguments);
+  }
+} catch (const dnnl::error& error) {
+  fail(Category::device, "{}: oneDNN could not run it: {} (status {})", subject_, error.message,
+       static_cast<int>(error.status));
+}
+
+std::string describe_request(const Op& op, const KernelRequest& request) {
+  auto list = [](std::span<const TensorSpec> specs) {
+    std::vector<std::string> words;
+    for (const TensorSpec& spec : specs) words.push_back(to_string(spec));
+    return fmt::format("{}", fmt::join(words, ", "));
+  };
+  return fmt::format("[{}] {} -> {}", op.name(), list(request.inputs), list(request.outputs));
+}
+
+void refuse(const Op& op, const KernelRequest& request, const dnnl::error& error) {
+  bool bf16 = false;
+  for (const TensorSpec& spec : request.inputs) bf16 |= spec.dtype == DType::bf16;
+  if (bf16 && error.status == dnnl_unimplemented) {
+    fail(Category::device, "[{}] bf16 is not supported on this CPU; use precision: fp32",
+         op.name());
+  }
+  fail(Category::device, "{}: oneDNN could not prepare it: {} (status {})",
+       describe_request(op, request), error.message, static_cast<int>(error.status));
+}
+
+}  // namespace spire::inline kernels::onednn

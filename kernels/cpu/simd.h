@@ -1,0 +1,186 @@
+// Sixteen channels at a time: loads and stores between memory types and one register of floats or
+// integers, by the compiler's vector types, which take + * < ?: lane by lane.
+#pragma once
+#include <cstring>
+#include <type_traits>
+
+#include "engine/base/dtype.h"
+
+#ifdef __AVX512F__
+#include <immintrin.h>
+#endif
+
+// Lanes are passed between inlined functions only: no ABI is at stake.
+#pragma GCC diagnostic ignored "-Wpsabi"
+
+namespace spire::inline kernels {
+
+constexpr int lane_count = 16;
+
+using FloatLanes [[gnu::vector_size(lane_count * 4)]] = float;
+using IntLanes [[gnu::vector_size(lane_count * 4)]] = int32_t;
+using WordLanes [[gnu::vector_size(lane_count * 4)]] = uint32_t;
+using HalfLanes [[gnu::vector_size(lane_count * 2)]] = uint16_t;
+using ByteLanes [[gnu::vector_size(lane_count)]] = uint8_t;
+
+// The first `count` lanes from memory, zeros in the others.
+template <typename Lanes, typename T>
+inline Lanes read_lanes(const T* from, int count) {
+  static_assert(sizeof(Lanes) == lane_count * sizeof(T) && std::is_trivially_copyable_v<T>);
+  const void* bytes = from;
+  Lanes lanes{};
+  if (count == lane_count) {
+    std::memcpy(&lanes, bytes, sizeof(lanes));
+  } else {
+    std::memcpy(&lanes, bytes, static_cast<size_t>(count) * sizeof(T));
+  }
+  return lanes;
+}
+
+template <typename Lanes, typename T>
+inline void write_lanes(const Lanes& lanes, T* to, int count) {
+  static_assert(sizeof(Lanes) == lane_count * sizeof(T) && std::is_trivially_copyable_v<T>);
+  void* bytes = to;
+  if (count == lane_count) {
+    std::memcpy(bytes, &lanes, sizeof(lanes));
+  } else {
+    std::memcpy(bytes, &lanes, static_cast<size_t>(count) * sizeof(T));
+  }
+}
+
+// Between lane widths. Compilers make several instructions of __builtin_convertvector where the
+// processor has one. (The forms without a mask trip g++ 12's warning of uninitialised values.)
+#ifdef __AVX512F__
+constexpr __mmask16 every_lane = 0xffff;
+inline WordLanes widen(const HalfLanes& lanes) {
+  return reinterpret_cast<WordLanes>(
+      _mm512_maskz_cvtepu16_epi32(every_lane, reinterpret_cast<__m256i>(lanes)));
+}
+inline IntLanes widen(const ByteLanes& lanes) {
+  return reinterpret_cast<IntLanes>(
+      _mm512_maskz_cvtepu8_epi32(every_lane, reinterpret_cast<__m128i>(lanes)));
+}
+inline HalfLanes narrow(const WordLanes& lanes) {
+  return reinterpret_cast<HalfLanes>(
+      _mm512_maskz_cvtepi32_epi16(every_lane, reinterpret_cast<__m512i>(lanes)));
+}
+inline ByteLanes narrow(const IntLanes& lanes) {
+  return reinterpret_cast<ByteLanes>(
+      _mm512_maskz_cvtepi32_epi8(every_lane, reinterpret_cast<__m512i>(lanes)));
+}
+#else
+inline WordLanes widen(const HalfLanes& lanes) {
+  return __builtin_convertvector(lanes, WordLanes);
+}
+inline IntLanes widen(const ByteLanes& lanes) {
+  return __builtin_convertvector(__builtin_convertvector(lanes, HalfLanes), IntLanes);
+}
+inline HalfLanes narrow(const WordLanes& lanes) {
+  return __builtin_convertvector(lanes, HalfLanes);
+}
+inline ByteLanes narrow(const IntLanes& lanes) {
+  return __builtin_convertvector(__builtin_convertvector(lanes, HalfLanes), ByteLanes);
+}
+#endif
+
+inline FloatLanes load_floats(const float* from, int count) {
+  return read_lanes<FloatLanes>(from, count);
+}
+
+inline FloatLanes load_floats(const bfloat16* from, int count) {
+  return reinterpret_cast<FloatLanes>(widen(read_lanes<HalfLanes>(from, count)) << 16);
+}
+
+inline void store_floats(const FloatLanes& lanes, float* to, int count) {
+  write_lanes(lanes, to, count);
+}
+
+// Rounds as bfloat16 does: to nearest even, a NaN stays one.
+inline HalfLanes round_by_integers(const FloatLanes& lanes) {
+  auto u = reinterpret_cast<WordLanes>(lanes);
+  auto rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
+  auto bits = lanes != lanes ? (u >> 16) | 0x40u : rounded;
+  return narrow(bits);
+}
+
+#ifdef __AVX512BF16__
+// The processor's own conversion gives the same bits, but for subnormal floats, which it takes for
+// zero: a vector that holds one goes the long way.
+inline HalfLanes round_to_bfloat16(const FloatLanes& lanes) {
+  constexpr int subnormal = 0x20;
+  auto floats = reinterpret_cast<__m512>(lanes);
+  if (_mm512_fpclass_ps_mask(floats, subnormal) != 0) [[unlikely]]
+    return round_by_integers(lanes);
+  return reinterpret_cast<HalfLanes>(_mm512_cvtneps_pbh(floats));
+}
+#else
+inline HalfLanes round_to_bfloat16(const FloatLanes& lanes) {
+  return round_by_integers(lanes);
+}
+#endif
+
+inline void store_floats(const FloatLanes& lanes, bfloat16* to, int count) {
+  write_lanes(round_to_bfloat16(lanes), &to->bits, count);
+}
+
+inline IntLanes load_ints(const uint8_t* from, int count) {
+  return widen(read_lanes<ByteLanes>(from, count));
+}
+
+inline void store_ints(const IntLanes& lanes, uint8_t* to, int count) {
+  write_lanes(narrow(lanes), to, count);
+}
+
+// All lanes as one number by an f(lanes, lanes) of any order: halves meet until one lane is left.
+template <typename F>
+inline float reduce_lanes(const FloatLanes& all, const F& f) {
+  FloatLanes lanes = all;
+  for (int half : {8, 4, 2, 1}) {
+    IntLanes partner;
+    for (int lane = 0; lane < lane_count; ++lane) partner[lane] = lane ^ half;
+    lanes = f(lanes, __builtin_shuffle(lanes, partner));
+  }
+  return lanes[0];
+}
+
+inline float sum_of(const FloatLanes& lanes) {
+  return reduce_lanes(lanes, [](const FloatLanes& a, const FloatLanes& b) { return a + b; });
+}
+
+inline FloatLanes larger(const FloatLanes& a, const FloatLanes& b) {
+  return b > a ? b : a;
+}
+
+inline float largest_of(const FloatLanes& lanes) {
+  return reduce_lanes(lanes, larger);
+}
+
+// 16 rows become 16 columns: at each step the blocks of `step` rows off the diagonal change places.
+inline void transpose_lanes(FloatLanes (&rows)[lane_count]) {
+  for (int step : {8, 4, 2, 1}) {
+    IntLanes upper, lower;
+    for (int lane = 0; lane < lane_count; ++lane) {
+      bool second = lane & step;
+      upper[lane] = second ? lane_count + lane - step : lane;
+      lower[lane] = second ? lane_count + lane : lane + step;
+    }
+    for (int i = 0; i < lane_count; ++i) {
+      if (i & step) continue;
+      FloatLanes a = rows[i], b = rows[i + step];
+      rows[i] = __builtin_shuffle(a, b, upper);
+      rows[i + step] = __builtin_shuffle(a, b, lower);
+    }
+  }
+}
+
+// body(first, count) over [0, n), `count` lanes each: all of them, a constant, but for the last.
+template <typename Body>
+void over_lanes(int64_t n, const Body& body) {
+  int64_t first = 0;
+  for (; first + lane_count <= n; first += lane_count) {
+    body(first, std::integral_constant<int, lane_count>{});
+  }
+  if (first < n) body(first, static_cast<int>(n - first));
+}
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,98 @@
+// Products of small matrices that lie in the caches, c (R, W) = or += a (R, K) b (K, W), fp32: a
+// tile of c stays in registers while k runs. For kernels whose products are too small for a
+// library's call to pay.
+#pragma once
+#include <algorithm>
+
+#include "kernels/cpu/simd.h"
+
+namespace spire::inline kernels::tile_product {
+
+// Element (i, k) at data[i * row + k * column]: a matrix or its transpose.
+struct Factor {
+  const float* data;
+  int64_t row, column;
+};
+
+// Rows of whole registers, a stride apart.
+struct Rows {
+  const float* data;
+  int64_t stride;
+};
+struct Sums {
+  float* data;
+  int64_t stride;
+  bool add;  // += instead of =
+};
+
+constexpr int tile_rows = 6, tile_registers = 4;  // 24 sums, 4 of b and one of a: 29 of 32
+
+template <int rows, int registers>
+void tile(const Factor& a, const Rows& b, int64_t depth, const Sums& c) {
+  FloatLanes sums[rows][registers];
+  for (int i = 0; i < rows; ++i) {
+    for (int j = 0; j < registers; ++j) {
+      const float* from = c.data + i * c.stride + j * lane_count;
+      sums[i][j] = c.add ? load_floats(from, lane_count) : FloatLanes{};
+    }
+  }
+  for (int64_t k = 0; k < depth; ++k) {
+    FloatLanes row[registers];
+    for (int j = 0; j < registers; ++j) {
+      row[j] = load_floats(b.data + k * b.stride + j * lane_count, lane_count);
+    }
+    for (int i = 0; i < rows; ++i) {
+      FloatLanes factor = FloatLanes{} + a.data[i * a.row + k * a.column];
+      for (int j = 0; j < registers; ++j) sums[i][j] += factor * row[j];
+    }
+  }
+  for (int i = 0; i < rows; ++i) {
+    for (int j = 0; j < registers; ++j) {
+      store_floats(sums[i][j], c.data + i * c.stride + j * lane_count, lane_count);
+    }
+  }
+}
+
+// The last tile of a column of tiles: `left` rows, fewer than tile_rows.
+template <int rows, int registers>
+void tail(int64_t left, const Factor& a, const Rows& b, int64_t depth, const Sums& c) {
+  if constexpr (rows > 0) {
+    if (left == rows) return tile<rows, registers>(a, b, depth, c);
+    tail<rows - 1, registers>(left, a, b, depth, c);
+  }
+}
+
+template <int registers>
+void column(int64_t rows, const Factor& a, const Rows& b, int64_t depth, const Sums& c) {
+  int64_t i = 0;
+  auto a_at = [&] { return Factor{a.data + i * a.row, a.row, a.column}; };
+  auto c_at = [&] { return Sums{c.data + i * c.stride, c.stride, c.add}; };
+  for (; i + tile_rows <= rows; i += tile_rows) {
+    tile<tile_rows, registers>(a_at(), b, depth, c_at());
+  }
+  tail<tile_rows - 1, registers>(rows - i, a_at(), b, depth, c_at());
+}
+
+// width: a multiple of lane_count.
+inline void multiply(int64_t rows, int64_t depth, int64_t width, const Factor& a, const Rows& b,
+                     const Sums& c) {
+  for (int64_t j = 0; j < width; j += tile_registers * lane_count) {
+    Rows b_at{b.data + j, b.stride};
+    Sums c_at{c.data + j, c.stride, c.add};
+    switch (std::min<int64_t>(tile_registers, (width - j) / lane_count)) {
+      case 1:
+        column<1>(rows, a, b_at, depth, c_at);
+        break;
+      case 2:
+        column<2>(rows, a, b_at, depth, c_at);
+        break;
+      case 3:
+        column<3>(rows, a, b_at, depth, c_at);
+        break;
+      default:
+        column<4>(rows, a, b_at, depth, c_at);
+    }
+  }
+}
+
+}  // namespace spire::inline kernels::tile_product

@@ -1,0 +1,43 @@
+// Quotient and remainder by a number known at plan time: index arithmetic of CUDA kernels.
+#pragma once
+#include <cstdint>
+
+#include "engine/base/host_device.h"
+
+namespace spire::inline kernels {
+
+// Below 2^31 a multiplication and a shift (Granlund and Montgomery, "Division by Invariant Integers
+// using Multiplication", 1994); above, a division.
+class Divider {
+ public:
+  Divider() : Divider(1) {}
+  // divisor 0 is taken as 1: nobody divides by the length of an empty axis.
+  explicit Divider(int64_t divisor) : divisor_(divisor < 1 ? 1 : divisor) {
+    if (divisor_ >> 31) return;
+    while ((int64_t{1} << shift_) < divisor_) ++shift_;
+    auto rest = static_cast<uint64_t>((int64_t{1} << shift_) - divisor_);
+    multiplier_ = static_cast<uint32_t>((rest << 32) / static_cast<uint64_t>(divisor_) + 1);
+  }
+
+  struct Parts {
+    int64_t quotient, remainder;
+  };
+  // n >= 0.
+  SPIRE_HOST_DEVICE Parts divide(int64_t n) const {
+    int64_t quotient = (n | divisor_) >> 31 ? n / divisor_ : narrow(static_cast<uint32_t>(n));
+    return {quotient, n - quotient * divisor_};
+  }
+  SPIRE_HOST_DEVICE int64_t divisor() const { return divisor_; }
+
+ private:
+  SPIRE_HOST_DEVICE uint32_t narrow(uint32_t n) const {
+    auto high = static_cast<uint32_t>((uint64_t{n} * multiplier_) >> 32);
+    return (high + n) >> shift_;
+  }
+
+  int64_t divisor_;
+  uint32_t multiplier_ = 0;
+  int shift_ = 0;
+};
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,104 @@
+#include "kernels/nvidia/cudnn.h"
+
+#include <spire/error.h>
+
+#include "engine/device/cuda_error.h"
+
+namespace spire::inline kernels {
+namespace {
+
+std::string current_kind() {
+  int device = 0;
+  cudaDeviceProp properties{};
+  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
+  check_cuda(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  size_t version = cudnnGetVersion();
+  return fmt::format("{}, compute {}.{}, cuDNN {}.{}.{}", properties.name, properties.major,
+                     properties.minor, version / 10000, version / 100 % 100, version % 100);
+}
+
+}  // namespace
+
+void check_cudnn(cudnnStatus_t status, const char* call) {
+  if (status == CUDNN_STATUS_SUCCESS) return;
+  if (status >= CUDNN_STATUS_EXECUTION_FAILED) check_device(call);
+  char words[512] = "";
+  cudnnGetLastErrorString(words, sizeof words);
+  fail(Category::device, "{}: {} {}", call, cudnnGetErrorString(status), words);
+}
+
+Cudnn::Cudnn() : kind(current_kind()) {
+  check_cudnn(cudnnCreate(&handle), "cudnnCreate");
+}
+
+Cudnn::Cudnn(std::string_view json) : properties(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR) {
+  properties->set_all(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
+                      std::span<const char>(json.data(), json.size()));
+  properties->finalize();
+}
+
+Cudnn::~Cudnn() {
+  if (handle) cudnnDestroy(handle);
+}
+
+void Cudnn::name_in(CudnnDescriptor& descriptor, cudnnBackendAttributeName_t by_handle) const {
+  if (handle) descriptor.set(by_handle, handle);
+}
+
+void Cudnn::describe_in(CudnnDescriptor& descriptor,
+                        cudnnBackendAttributeName_t by_properties) const {
+  if (properties) descriptor.link(by_properties, *properties);
+}
+
+CudnnDescriptor::CudnnDescriptor(cudnnBackendDescriptorType_t type) {
+  cudnnBackendDescriptor_t made = nullptr;
+  check_cudnn(cudnnBackendCreateDescriptor(type, &made), "cudnnBackendCreateDescriptor");
+  descriptor_.reset(made);
+}
+
+void CudnnDescriptor::link(cudnnBackendAttributeName_t name, const CudnnDescriptor& other) {
+  cudnnBackendDescriptor_t one = other.get();
+  link_all(name, {&one, 1});
+}
+
+void CudnnDescriptor::link_all(cudnnBackendAttributeName_t name,
+                               std::span<const cudnnBackendDescriptor_t> others) {
+  set_values(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, static_cast<int64_t>(others.size()),
+             others.data());
+}
+
+void CudnnDescriptor::finalize() {
+  check_cudnn(cudnnBackendFinalize(get()), "cudnnBackendFinalize");
+}
+
+bool CudnnDescriptor::try_finalize() {
+  return cudnnBackendFinalize(get()) == CUDNN_STATUS_SUCCESS;
+}
+
+void CudnnDescriptor::set_values(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+                                 int64_t count, const void* values) {
+  check_cudnn(cudnnBackendSetAttribute(get(), name, type, count, values),
+              "cudnnBackendSetAttribute");
+}
+
+int64_t CudnnDescriptor::values(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+                                int64_t most, void* values) const {
+  int64_t count = 0;
+  check_cudnn(cudnnBackendGetAttribute(get(), name, type, most, &count, values),
+              "cudnnBackendGetAttribute");
+  return count;
+}
+
+std::vector<CudnnDescriptor> CudnnDescriptor::descriptors(cudnnBackendAttributeName_t name,
+                                                          cudnnBackendDescriptorType_t type,
+                                                          std::optional<int64_t> most) const {
+  int64_t count = most ? *most : values(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr);
+  std::vector<CudnnDescriptor> found;
+  std::vector<cudnnBackendDescriptor_t> raw;
+  for (int64_t i = 0; i < count; ++i) raw.push_back(found.emplace_back(type).get());
+  count = values(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, count, raw.data());
+  found.erase(found.begin() + count, found.end());
+  return found;
+}
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,132 @@
+// cuDNN's handle and the descriptors that its graphs are made of, owned and checked.
+#pragma once
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <cudnn.h>
+
+namespace spire::inline kernels {
+
+// Throws Error(device) naming the call, with cuDNN's own words, where `status` is not success.
+void check_cudnn(cudnnStatus_t status, const char* call);
+
+// How cuDNN names the C++ types of attributes.
+template <typename T>
+inline constexpr cudnnBackendAttributeType_t cudnn_type{};
+template <>
+inline constexpr auto cudnn_type<int64_t> = CUDNN_TYPE_INT64;
+template <>
+inline constexpr auto cudnn_type<char> = CUDNN_TYPE_CHAR;
+template <>
+inline constexpr auto cudnn_type<float> = CUDNN_TYPE_FLOAT;
+template <>
+inline constexpr auto cudnn_type<bool> = CUDNN_TYPE_BOOLEAN;
+template <>
+inline constexpr auto cudnn_type<void*> = CUDNN_TYPE_VOID_PTR;
+template <>
+inline constexpr auto cudnn_type<cudnnHandle_t> = CUDNN_TYPE_HANDLE;
+template <>
+inline constexpr auto cudnn_type<cudnnDataType_t> = CUDNN_TYPE_DATA_TYPE;
+template <>
+inline constexpr auto cudnn_type<cudnnConvolutionMode_t> = CUDNN_TYPE_CONVOLUTION_MODE;
+template <>
+inline constexpr auto cudnn_type<cudnnPointwiseMode_t> = CUDNN_TYPE_POINTWISE_MODE;
+template <>
+inline constexpr auto cudnn_type<cudnnReduceTensorOp_t> = CUDNN_TYPE_REDUCTION_OPERATOR_TYPE;
+template <>
+inline constexpr auto cudnn_type<cudnnBackendHeurMode_t> = CUDNN_TYPE_HEUR_MODE;
+template <>
+inline constexpr auto cudnn_type<cudnnBackendKnobType_t> = CUDNN_TYPE_KNOB_TYPE;
+template <>
+inline constexpr auto cudnn_type<cudnnBackendNumericalNote_t> = CUDNN_TYPE_NUMERICAL_NOTE;
+
+// Attributes are set, then it is finalized; from then on they are read. Throws Error(device).
+class CudnnDescriptor {
+ public:
+  explicit CudnnDescriptor(cudnnBackendDescriptorType_t type);
+
+  cudnnBackendDescriptor_t get() const { return descriptor_.get(); }
+
+  template <typename T>
+  void set(cudnnBackendAttributeName_t name, const T& value) {
+    set_values(name, cudnn_type<T>, 1, &value);
+  }
+  template <typename T>
+  void set_all(cudnnBackendAttributeName_t name, std::span<const T> values) {
+    set_values(name, cudnn_type<T>, static_cast<int64_t>(values.size()), values.data());
+  }
+  // False where cuDNN does not take the value.
+  template <typename T>
+  bool try_set(cudnnBackendAttributeName_t name, const T& value) {
+    return cudnnBackendSetAttribute(get(), name, cudnn_type<T>, 1, &value) == CUDNN_STATUS_SUCCESS;
+  }
+  // Descriptors, which must be finalized and stay as long as this one.
+  void link(cudnnBackendAttributeName_t name, const CudnnDescriptor& other);
+  void link_all(cudnnBackendAttributeName_t name, std::span<const cudnnBackendDescriptor_t> others);
+
+  void finalize();
+  bool try_finalize();  // false where cuDNN cannot do what the attributes say
+
+  template <typename T>
+  T value(cudnnBackendAttributeName_t name) const {
+    T value{};
+    values(name, cudnn_type<T>, 1, &value);
+    return value;
+  }
+  template <typename T>
+  int64_t count(cudnnBackendAttributeName_t name) const {
+    return values(name, cudnn_type<T>, 0, nullptr);
+  }
+  template <typename T>
+  std::vector<T> all(cudnnBackendAttributeName_t name, int64_t most) const {
+    std::vector<T> found(static_cast<size_t>(most));
+    found.resize(static_cast<size_t>(values(name, cudnn_type<T>, most, found.data())));
+    return found;
+  }
+  // most: of them, where cuDNN does not say how many there are.
+  std::vector<CudnnDescriptor> descriptors(cudnnBackendAttributeName_t name,
+                                           cudnnBackendDescriptorType_t type,
+                                           std::optional<int64_t> most = {}) const;
+
+ private:
+  void set_values(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t count,
+                  const void* values);
+  // How many there are; of them, writes `most`.
+  int64_t values(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t most,
+                 void* values) const;
+
+  struct Destroy {
+    void operator()(cudnnBackendDescriptor_t descriptor) const {
+      cudnnBackendDestroyDescriptor(descriptor);
+    }
+  };
+  std::unique_ptr<void, Destroy> descriptor_;
+};
+
+// The device that graphs, engines and plans are for.
+struct Cudnn {
+  // The thread's current one. The handle's stream is set before each use, so one thread uses it at
+  // a time. Throws Error(device).
+  Cudnn();
+  // One that this machine need not have, by its properties in cuDNN's JSON: all but running. Throws
+  // Error(device) where they are not complete.
+  explicit Cudnn(std::string_view properties);
+  ~Cudnn();
+  Cudnn(const Cudnn&) = delete;
+  Cudnn& operator=(const Cudnn&) = delete;
+
+  // Says in a descriptor whose attributes these are for which device it is.
+  void name_in(CudnnDescriptor& descriptor, cudnnBackendAttributeName_t by_handle) const;
+  void describe_in(CudnnDescriptor& descriptor, cudnnBackendAttributeName_t by_properties) const;
+
+  cudnnHandle_t handle = nullptr;             // null: the device is only described,
+  std::optional<CudnnDescriptor> properties;  // here
+  // "NVIDIA H100 80GB HBM3, compute 9.0, cuDNN 9.19.0"; empty where the device is only described.
+  std::string kind;
+};
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,36 @@
+// A convolution as cuDNN's operations, with what is fused behind it.
+#pragma once
+#include "kernels/nvidia/convolution_form.h"
+#include "kernels/nvidia/cudnn_graph.h"
+
+namespace spire::inline kernels {
+
+class CudnnConvolution {
+ public:
+  // Unique ids of the tensors in memory.
+  enum Tensor : int64_t { x_id = 1, filter_id, y_id, bias_id };
+
+  // Throws Error(device) where cuDNN refuses the description itself. REQUIRES: form.product is not
+  // set.
+  CudnnConvolution(const ConvolutionShape& shape, const ConvolutionForm& form, const Cudnn& cudnn);
+
+  const CudnnDescriptor& graph() const { return graph_.descriptor(); }
+
+ private:
+  CudnnDescriptor& add(cudnnBackendDescriptorType_t type) { return graph_.add(type); }
+  void add_forward();
+  void add_backward_data();
+  void add_backward_weights();
+
+  // Axes are N, C, H, W, as cuDNN names them however they lie.
+  const CudnnDescriptor& tensor(Tensor id, const CudnnAxes& axes, DType dtype);
+  const CudnnDescriptor& inner(const CudnnAxes& axes);  // fp32, between two operations
+  const CudnnDescriptor& window();
+
+  ConvolutionShape s_;
+  ConvolutionForm form_;
+  CudnnAxes x_axes_, y_axes_, filter_axes_;
+  CudnnGraph graph_;
+};
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,136 @@
+#include "kernels/nvidia/cudnn_plan.h"
+
+#include <algorithm>
+
+#include <spire/error.h>
+
+namespace spire::inline kernels {
+namespace {
+
+CudnnDescriptor plan_on(const Cudnn& cudnn) {
+  CudnnDescriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+  cudnn.name_in(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE);
+  cudnn.describe_in(plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
+  return plan;
+}
+
+std::string name_with(const std::string& name, const std::string& engine) {
+  return fmt::format("{}, {}", name, engine);
+}
+
+}  // namespace
+
+const CudnnDescriptor& CudnnPack::with(std::span<const int64_t> ids,
+                                       std::span<void* const> pointers, void* workspace) {
+  bool same = pack_ && packed_.size() == pointers.size() + 1 && packed_.back() == workspace &&
+              std::equal(pointers.begin(), pointers.end(), packed_.begin());
+  if (same) return *pack_;
+  pack_.emplace(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+  pack_->set_all(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, ids);
+  pack_->set_all(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, pointers);
+  pack_->set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, workspace);
+  pack_->finalize();
+  packed_.assign(pointers.begin(), pointers.end());
+  packed_.push_back(workspace);
+  return *pack_;
+}
+
+CudnnPlan::CudnnPlan(const Cudnn& cudnn, CudnnDescriptor config, CudnnDescriptor plan)
+    : cudnn_(&cudnn),
+      config_(std::move(config)),
+      plan_(std::move(plan)),
+      workspace_bytes_(
+          static_cast<size_t>(plan_.value<int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE))) {}
+
+std::optional<CudnnPlan> CudnnPlan::make(const Cudnn& cudnn, CudnnDescriptor config,
+                                         const CudnnRules& rules) {
+  CudnnDescriptor plan = plan_on(cudnn);
+  plan.link(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
+  return finished(cudnn, std::move(config), std::move(plan), rules);
+}
+
+std::optional<CudnnPlan> CudnnPlan::restore(const Cudnn& cudnn, CudnnDescriptor config,
+                                            const std::string& text, const CudnnRules& rules) {
+  CudnnDescriptor plan = plan_on(cudnn);
+  try {
+    plan.set_all(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,
+                 std::span<const char>(text.data(), text.size()));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  return finished(cudnn, std::move(config), std::move(plan), rules);
+}
+
+std::optional<CudnnPlan> CudnnPlan::finished(const Cudnn& cudnn, CudnnDescriptor config,
+                                             CudnnDescriptor plan, const CudnnRules& rules) {
+  if (!plan.try_finalize()) return std::nullopt;
+  CudnnPlan made(cudnn, std::move(config), std::move(plan));
+  if (made.workspace_bytes() > rules.max_workspace) return std::nullopt;
+  return made;
+}
+
+std::optional<CudnnPlan> CudnnPlan::recall(const Cudnn& cudnn, const CudnnDescriptor& graph,
+                                           const std::string& engine, const CudnnRules& rules,
+                                           PlanStore* store, const std::string& name) {
+  auto config = engine_config(cudnn, graph, engine, rules);
+  if (!config) return std::nullopt;
+  if (auto text = store ? store->find(name_with(name, engine)) : std::nullopt) {
+    if (auto plan = restore(cudnn, std::move(*config), *text, rules)) return plan;
+    store->refuse();
+    config = engine_config(cudnn, graph, engine, rules);
+  }
+  auto plan = make(cudnn, std::move(*config), rules);
+  if (plan) plan->keep(store, name);
+  return plan;
+}
+
+void CudnnPlan::keep(PlanStore* store, const std::string& name) const {
+  if (!store || !store->keeps()) return;
+  try {
+    store->keep(name_with(name, engine()), text());
+  } catch (const Error& error) {
+    if (error.category() != Category::device) throw;
+  }
+}
+
+std::string CudnnPlan::text() const {
+  constexpr auto json = CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION;
+  auto characters = plan_.all<char>(json, plan_.count<char>(json));
+  return {characters.begin(), characters.end()};
+}
+
+std::vector<CudnnPlan> CudnnPlan::find(const Cudnn& cudnn, const CudnnDescriptor& graph,
+                                       const CudnnRules& rules, size_t most) {
+  std::vector<CudnnPlan> found;
+  std::vector<std::string> tried;
+  for (auto heuristic : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
+    if (found.size() == most) break;
+    for (const CudnnDescriptor& proposed : engine_configs(cudnn, graph, heuristic, rules)) {
+      std::string text = engine_text(proposed);
+      if (std::find(tried.begin(), tried.end(), text) != tried.end()) continue;
+      tried.push_back(text);
+      auto config = engine_config(cudnn, graph, text, rules);  // as whoever has the text makes it
+      if (!config) continue;
+      if (auto plan = make(cudnn, std::move(*config), rules)) found.push_back(std::move(*plan));
+      if (found.size() == most) break;
+    }
+  }
+  return found;
+}
+
+void CudnnPlan::run(CudnnPack& pack, std::span<const int64_t> ids, std::span<void* const> pointers,
+                    void* workspace, void* stream) const {
+  const CudnnDescriptor& tensors = pack.with(ids, pointers, workspace);
+  cudnnHandle_t handle = (pack.cudnn() ? pack.cudnn() : cudnn_)->handle;
+  std::lock_guard lock(*launching_);
+  check_cudnn(cudnnSetStream(handle, static_cast<cudaStream_t>(stream)), "cudnnSetStream");
+  check_cudnn(cudnnBackendExecute(handle, plan_.get(), tensors.get()), "cudnnBackendExecute");
+}
+
+size_t largest_workspace(std::span<const CudnnPlan> plans) {
+  size_t bytes = 1;
+  for (const CudnnPlan& plan : plans) bytes = std::max(bytes, plan.workspace_bytes());
+  return bytes;
+}
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,60 @@
+#include "kernels/ops/activation/activation.h"
+
+#include <array>
+
+#include "kernels/float_type.h"
+
+namespace spire::inline kernels {
+
+namespace {
+
+struct Names {
+  std::string_view forward, backward;
+};
+
+constexpr std::array<Names, 6> names = {{{"relu", "relu_backward"},
+                                         {"leaky_relu", "leaky_relu_backward"},
+                                         {"gelu", "gelu_backward"},
+                                         {"gelu_tanh", "gelu_tanh_backward"},
+                                         {"sigmoid", "sigmoid_backward"},
+                                         {"tanh", "tanh_backward"}}};
+
+bool reads_input(Activation kind) {
+  return kind == Activation::gelu || kind == Activation::gelu_tanh;
+}
+
+}  // namespace
+
+std::string_view name(Activation activation) {
+  return names[static_cast<size_t>(activation)].forward;
+}
+
+std::vector<TensorSpec> ActivationOp::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(*this, inputs, 1, 1);
+  expect(*this, is_float_type(inputs[0].dtype), "cannot compute on {}", to_string(inputs[0]));
+  // The backward reads the sign of x from y.
+  expect(*this, attributes_.slope >= 0, "slope is {}; it must not be negative", attributes_.slope);
+  return {inputs[0]};
+}
+
+void ActivationOp::gradient(GradientBuilder& builder) const {
+  Value dy = builder.output_gradient(0);
+  if (!dy || !builder.wants_gradient(0)) return;
+  Value v = reads_input(attributes_.kind) ? builder.input(0) : builder.output(0);
+  auto dx = builder.emit(std::make_unique<ActivationBackwardOp>(attributes_), {dy, v});
+  builder.set_gradient(0, dx[0]);
+}
+
+std::string_view ActivationBackwardOp::name() const {
+  return names[static_cast<size_t>(attributes_.kind)].backward;
+}
+
+std::vector<TensorSpec> ActivationBackwardOp::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(*this, inputs, 2, 2);
+  expect(*this, inputs[0] == inputs[1], "gradient {} does not fit {}", to_string(inputs[0]),
+         to_string(inputs[1]));
+  expect(*this, is_float_type(inputs[0].dtype), "cannot compute on {}", to_string(inputs[0]));
+  return {inputs[0]};
+}
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,128 @@
+// Elementwise activations y = f(x) and their gradients dx = dy * f'. The math is written once here,
+// as functors for host and device; x and y have any shape, fp32 or bf16, and are computed in fp32.
+#pragma once
+#include "kernels/elementary.h"
+#include "kernels/kernel.h"
+
+namespace spire::inline kernels {
+
+// gelu is x Phi(x); gelu_tanh is its tanh form (Hendrycks & Gimpel, "Gaussian Error Linear Units").
+enum class Activation { relu, leaky_relu, gelu, gelu_tanh, sigmoid, tanh };
+std::string_view name(Activation activation);
+
+struct ActivationAttributes {
+  Activation kind = Activation::relu;
+  float slope = 0.01f;  // leaky_relu: f(x) = slope * x for x < 0
+};
+
+// inputs: x. outputs: y, of x's shape and dtype. Named by its kind: "relu", "gelu", ...
+class ActivationOp : public Op {
+ public:
+  explicit ActivationOp(ActivationAttributes attributes) : attributes_(attributes) {}
+  const ActivationAttributes& attributes() const { return attributes_; }
+
+  std::string_view name() const override { return spire::name(attributes_.kind); }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  void gradient(GradientBuilder& builder) const override;
+  bool may_overwrite(int) const override { return true; }
+
+ private:
+  ActivationAttributes attributes_;
+};
+
+// inputs: dy, v. outputs: dx. v is y where f' can be said by it (relu, leaky_relu, sigmoid, tanh),
+// else x.
+class ActivationBackwardOp : public Op {
+ public:
+  explicit ActivationBackwardOp(ActivationAttributes attributes) : attributes_(attributes) {}
+  const ActivationAttributes& attributes() const { return attributes_; }
+
+  std::string_view name() const override;  // "relu_backward"
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  bool may_overwrite(int) const override { return true; }
+
+ private:
+  ActivationAttributes attributes_;
+};
+
+std::unique_ptr<Kernel> make_activation_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_activation_backward_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_activation_cuda(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_activation_backward_cuda(const Op& op, const KernelRequest& request);
+
+// The functors. value(x) is f; gradient(dy, v) is dy * f', v as said above. A NaN passes through.
+// V is float, or a vector of floats.
+struct Relu {
+  template <typename V>
+  SPIRE_HOST_DEVICE V value(V x) const {
+    return x < 0 ? V{} : x;
+  }
+  template <typename V>
+  SPIRE_HOST_DEVICE V gradient(V dy, V y) const {
+    return y > 0 ? dy : V{};
+  }
+};
+
+struct LeakyRelu {
+  float slope;
+  template <typename V>
+  SPIRE_HOST_DEVICE V value(V x) const {
+    return x < 0 ? slope * x : x;
+  }
+  template <typename V>
+  SPIRE_HOST_DEVICE V gradient(V dy, V y) const {
+    return y > 0 ? dy : slope * dy;
+  }
+};
+
+struct Gelu {
+  SPIRE_HOST_DEVICE float value(float x) const { return x * normal(x).below; }
+  SPIRE_HOST_DEVICE float gradient(float dy, float x) const {
+    Normal n = normal(x);
+    return dy * (n.below + x * n.density);
+  }
+};
+
+// (1 + tanh u) / 2 = logistic(2u), u = sqrt(2 / pi) (x + 0.044715 x^3).
+struct GeluTanh {
+  SPIRE_HOST_DEVICE float gate(float x) const {
+    return logistic(1.59576912f * (x + 0.044715f * x * x * x));
+  }
+  SPIRE_HOST_DEVICE float value(float x) const { return x * gate(x); }
+  SPIRE_HOST_DEVICE float gradient(float dy, float x) const {
+    float g = gate(x);
+    return dy * (g + x * g * (1.0f - g) * 1.59576912f * (1.0f + 0.134145f * x * x));
+  }
+};
+
+struct Sigmoid {
+  SPIRE_HOST_DEVICE float value(float x) const { return logistic(x); }
+  SPIRE_HOST_DEVICE float gradient(float dy, float y) const { return dy * y * (1.0f - y); }
+};
+
+struct Tanh {
+  SPIRE_HOST_DEVICE float value(float x) const { return hyperbolic_tangent(x); }
+  SPIRE_HOST_DEVICE float gradient(float dy, float y) const { return dy * (1.0f - y * y); }
+};
+
+// visit(functor) with the functor of `attributes`.
+template <typename Visit>
+decltype(auto) with_activation(const ActivationAttributes& attributes, const Visit& visit) {
+  switch (attributes.kind) {
+    case Activation::relu:
+      return visit(Relu{});
+    case Activation::leaky_relu:
+      return visit(LeakyRelu{attributes.slope});
+    case Activation::gelu:
+      return visit(Gelu{});
+    case Activation::gelu_tanh:
+      return visit(GeluTanh{});
+    case Activation::sigmoid:
+      return visit(Sigmoid{});
+    case Activation::tanh:
+      return visit(Tanh{});
+  }
+  fail(Category::unexpected, "unknown activation");
+}
+
+}  // namespace spire::inline kernels

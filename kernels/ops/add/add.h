@@ -1,0 +1,27 @@
+// Elementwise y = a + b, optionally through a relu. a and b have one shape and dtype, fp32 or bf16;
+// y has the same. da = db = dy, masked by y > 0 behind a relu.
+#pragma once
+#include "kernels/kernel.h"
+
+namespace spire::inline kernels {
+
+// inputs: a, b. outputs: y.
+class AddOp : public Op {
+ public:
+  explicit AddOp(bool relu = false) : relu_(relu) {}
+  bool relu() const { return relu_; }
+
+  std::string_view name() const override { return "add"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  void gradient(GradientBuilder& builder) const override;
+  bool may_overwrite(int) const override { return true; }
+  std::unique_ptr<Op> with_relu() const override;
+
+ private:
+  bool relu_;
+};
+
+std::unique_ptr<Kernel> make_add_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_add_cuda(const Op& op, const KernelRequest& request);
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,81 @@
+#include "kernels/ops/attention/attention.h"
+
+#include "kernels/float_type.h"
+
+namespace spire::inline kernels {
+
+namespace {
+
+void expect_packed(const Op& op, const TensorSpec& qkv, const AttentionAttributes& attributes) {
+  const auto& [heads, causal, dropout] = attributes;
+  expect(op, qkv.shape.rank() == 3 && qkv.shape.elements() > 0 && is_float_type(qkv.dtype),
+         "takes packed q, k, v (N, T, 3C) of fp32 or bf16, got {}", to_string(qkv));
+  expect(op, heads > 0 && qkv.shape[2] % (3 * heads) == 0,
+         "{} heads do not divide the columns of q, k and v in {}", heads, to_string(qkv));
+  expect(op, dropout >= 0 && dropout < 1, "dropout {} is outside [0, 1)", dropout);
+}
+
+TensorSpec output_of(const TensorSpec& qkv) {
+  return {{qkv.shape[0], qkv.shape[1], qkv.shape[2] / 3}, qkv.dtype};
+}
+
+TensorSpec logsumexp_of(const TensorSpec& qkv, int64_t heads) {
+  return {{qkv.shape[0], heads, qkv.shape[1]}, DType::f32};
+}
+
+TensorSpec key_spec() {
+  return {{1}, DType::i32};
+}
+
+}  // namespace
+
+std::vector<TensorSpec> AttentionOp::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(*this, inputs, 1, 1);
+  expect_packed(*this, inputs[0], attributes_);
+  std::vector<TensorSpec> outputs = {output_of(inputs[0]),
+                                     logsumexp_of(inputs[0], attributes_.heads)};
+  if (attributes_.dropout > 0) outputs.push_back(key_spec());
+  return outputs;
+}
+
+int64_t AttentionOp::multiply_adds(std::span<const TensorSpec>,
+                                   std::span<const TensorSpec> outputs) const {
+  const TensorSpec& y = outputs[0];
+  return 2 * y.shape.elements() * y.shape[1];
+}
+
+void AttentionOp::gradient(GradientBuilder& builder) const {
+  Value dy = builder.output_gradient(0);
+  if (!dy || !builder.wants_gradient(0)) return;
+  std::vector<Value> inputs = {dy, builder.input(0), builder.output(0), builder.output(1)};
+  if (attributes_.dropout > 0) inputs.push_back(builder.output(2));
+  auto backward = std::make_unique<AttentionBackwardOp>(attributes_);
+  builder.set_gradient(0, builder.emit(std::move(backward), inputs)[0]);
+}
+
+// Five products of that size where forward has two: the scores once more, dv, dp, dq and dk.
+int64_t AttentionBackwardOp::multiply_adds(std::span<const TensorSpec> inputs,
+                                           std::span<const TensorSpec>) const {
+  const TensorSpec& y = inputs[2];
+  return 5 * y.shape.elements() * y.shape[1];
+}
+
+std::vector<TensorSpec> AttentionBackwardOp::infer(std::span<const TensorSpec> inputs) const {
+  size_t count = attributes_.dropout > 0 ? 5 : 4;
+  expect_inputs(*this, inputs, count, count);
+  const TensorSpec& qkv = inputs[1];
+  expect_packed(*this, qkv, attributes_);
+  for (size_t i : {0, 2}) {
+    expect(*this, inputs[i] == output_of(qkv), "takes dy and y {}, got {}",
+           to_string(output_of(qkv)), to_string(inputs[i]));
+  }
+  TensorSpec logsumexp = logsumexp_of(qkv, attributes_.heads);
+  expect(*this, inputs[3] == logsumexp, "takes logsumexp {}, got {}", to_string(logsumexp),
+         to_string(inputs[3]));
+  if (count == 5) {
+    expect(*this, inputs[4] == key_spec(), "the key is {}", to_string(inputs[4]));
+  }
+  return {qkv};
+}
+
+}  // namespace spire::inline kernels

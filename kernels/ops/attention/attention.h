@@ -1,0 +1,68 @@
+// Scaled dot-product attention of H heads (Vaswani et al., "Attention Is All You Need", 2017). For
+// each sample and head, with q, k, v (T, D) the head's columns of the packed input, D = C / H:
+//   s_ij = q_i . k_j / sqrt(D)
+//   l_i = log sum_j e^(s_ij)
+//   p_ij = e^(s_ij - l_i)
+//   y_i = sum_j keep_ij p_ij v_j
+// over j <= i only, when causal. Its gradient, with delta_i = dy_i . y_i:
+//   ds_ij = p_ij (keep_ij dy_i . v_j - delta_i)
+//   dq_i = sum_j ds_ij k_j / sqrt(D)
+//   dk_j = sum_i ds_ij q_i / sqrt(D)
+//   dv_j = sum_i keep_ij p_ij dy_i
+// Scores live in blocks of 64 x 64 only, with a softmax that follows the blocks (Dao,
+// "FlashAttention-2", 2023); the backward makes them again from l. qkv (N, T, 3C), C columns each
+// of q, k and v, head after head; y (N, T, C) of its dtype, fp32 or bf16; l, called logsumexp,
+// (N, H, T) fp32. Computed in fp32; on a GPU in 16 bits products are those of tensor cores, and it
+// may be cuDNN's (cuda_attention.h).
+//
+// Dropout of p: keep is 0 with probability `dropout`, else 1 / (1 - dropout), by bits
+// (h T + i) P + j of the sample's dropout_stream (dropout.h), P being T rounded up to 64.
+#pragma once
+#include "kernels/kernel.h"
+
+namespace spire::inline kernels {
+
+struct AttentionAttributes {
+  int64_t heads = 1;  // divides C
+  bool causal = false;
+  float dropout = 0;  // in [0, 1)
+};
+
+// inputs: qkv. outputs: y, logsumexp [, key (1) i32 with dropout: names the numbers].
+class AttentionOp : public Op {
+ public:
+  explicit AttentionOp(AttentionAttributes attributes) : attributes_(attributes) {}
+  const AttentionAttributes& attributes() const { return attributes_; }
+
+  std::string_view name() const override { return "attention"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  // Of all T x T scores, causal or not: what is published counts them so.
+  int64_t multiply_adds(std::span<const TensorSpec> inputs,
+                        std::span<const TensorSpec> outputs) const override;
+  void gradient(GradientBuilder& builder) const override;
+
+ private:
+  AttentionAttributes attributes_;
+};
+
+// inputs: dy, qkv, y, logsumexp [, key]. outputs: dqkv. Each head is one thread's work.
+class AttentionBackwardOp : public Op {
+ public:
+  explicit AttentionBackwardOp(AttentionAttributes attributes) : attributes_(attributes) {}
+  const AttentionAttributes& attributes() const { return attributes_; }
+
+  std::string_view name() const override { return "attention_backward"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  int64_t multiply_adds(std::span<const TensorSpec> inputs,
+                        std::span<const TensorSpec> outputs) const override;
+
+ private:
+  AttentionAttributes attributes_;
+};
+
+std::unique_ptr<Kernel> make_attention_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_attention_backward_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_attention_cuda(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_attention_backward_cuda(const Op& op, const KernelRequest& request);
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,177 @@
+// On plain cores, each sum in its own order and none with atomics: delta_i = dy_i . y_i; then dk
+// and dv, a block of keys going through the queries that see it; then dq, a block of queries going
+// through its keys. Both make the scores again.
+#include "engine/device/cuda_launch.h"
+#include "kernels/elementary.h"
+#include "kernels/ops/attention/attention_cuda.h"
+#include "kernels/ops/attention/attention_delta_cuda.h"
+#include "kernels/ops/attention/attention_mma.h"
+
+namespace spire::inline kernels {
+
+namespace {
+
+using namespace attention_cuda;
+
+template <typename T>
+struct Operands {
+  const T *dy, *qkv;
+  const float *logsumexp, *delta;  // (N, H, T)
+  const int32_t* key;              // with dropout
+  const StepContext* step;
+  T* dqkv;
+};
+
+// Of score s = q_i . k_j / sqrt(D) and product = dy_i . v_j.
+struct Differentials {
+  float p, ds;  // keep p, and ds
+};
+__device__ Differentials differentiate(float s, float product, float logsumexp, float delta,
+                                       float keep) {
+  float p = exponential(s - logsumexp);
+  return {keep * p, p * (keep * product - delta)};
+}
+
+// Rows are keys, columns queries.
+template <int D, bool packs, typename T>
+__global__ void __launch_bounds__(threads, blocks_an_sm<D>) keys_kernel(Extents e, Operands<T> o) {
+  __shared__ Shared shared;
+  auto key_block = static_cast<int>(blockIdx.x % e.blocks);  // when causal, the longest first
+  Head head(e, blockIdx.x / e.blocks);
+  Mask mask{o.step, o.key ? *o.key : 0, head.sample, head.head};
+  const T* q = o.qkv + head.packed;
+  auto keys = rows_of(e, q + e.width, e.packed_width, key_block);
+  auto values = rows_of(e, q + 2 * e.width, e.packed_width, key_block);
+  Result<D> dk, dv;
+  for (int a = e.causal ? key_block : 0; a < e.blocks; ++a) {
+    auto queries = rows_of(e, q, e.packed_width, a, e.scale);
+    auto dy = rows_of(e, o.dy + head.plain, e.width, a);
+    mask.draw<threads>(e, a * block, key_block * block, shared.keep);
+    float p[team_rows][team_rows] = {}, ds[team_rows][team_rows] = {};
+    add_products<packs>(keys, queries, shared, p);
+    add_products<packs>(values, dy, shared, ds);
+#pragma unroll
+    for (int j = 0; j < team_rows; ++j) {
+      int column = member() + members * j;
+      int query = a * block + column;
+      bool inside = query < e.length;
+      float l = inside ? o.logsumexp[head.row + query] : 0.0f;
+      float delta = inside ? o.delta[head.row + query] : 0.0f;
+      for (int r = 0; r < team_rows; ++r) {
+        int row = team_rows * team() + r;
+        Differentials d{0, 0};
+        if (e.sees(query, key_block * block + row))
+          d = differentiate(p[r][j], ds[r][j], l, delta, keep_of(e, shared.keep, column, row));
+        p[r][j] = d.p;
+        ds[r][j] = d.ds;
+      }
+    }
+    share_scores(p, shared);
+    dv.template add<packs>(dy, shared);
+    share_scores(ds, shared);
+    dk.template add<packs>(queries, shared);
+  }
+  constexpr float ones[team_rows] = {1, 1, 1, 1};
+  T* dq = o.dqkv + head.packed;
+  dk.template store<packs>(rows_of(e, dq + e.width, e.packed_width, key_block), ones);
+  dv.template store<packs>(rows_of(e, dq + 2 * e.width, e.packed_width, key_block), ones);
+}
+
+// Rows are queries, columns keys.
+template <int D, bool packs, typename T>
+__global__ void __launch_bounds__(threads, blocks_an_sm<D>)
+    queries_kernel(Extents e, Operands<T> o) {
+  __shared__ Shared shared;
+  auto index = static_cast<int>(blockIdx.x % e.blocks);
+  int query_block = e.blocks - 1 - index;  // when causal, the longest first
+  Head head(e, blockIdx.x / e.blocks);
+  Mask mask{o.step, o.key ? *o.key : 0, head.sample, head.head};
+  const T* q = o.qkv + head.packed;
+  auto queries = rows_of(e, q, e.packed_width, query_block, e.scale);
+  auto dy = rows_of(e, o.dy + head.plain, e.width, query_block);
+  float l[team_rows], delta[team_rows];
+  for (int r = 0; r < team_rows; ++r) {
+    int row = team_rows * team() + r;
+    int64_t at = head.row + query_block * block + row;
+    l[r] = row < queries.rows ? o.logsumexp[at] : 0.0f;
+    delta[r] = row < queries.rows ? o.delta[at] : 0.0f;
+  }
+  Result<D> dq;
+  int key_blocks = e.causal ? query_block + 1 : e.blocks;
+  for (int b = 0; b < key_blocks; ++b) {
+    auto keys = rows_of(e, q + e.width, e.packed_width, b);
+    auto values = rows_of(e, q + 2 * e.width, e.packed_width, b);
+    mask.draw<threads>(e, query_block * block, b * block, shared.keep);
+    float s[team_rows][team_rows] = {}, ds[team_rows][team_rows] = {};
+    add_products<packs>(queries, keys, shared, s);
+    add_products<packs>(dy, values, shared, ds);
+#pragma unroll
+    for (int r = 0; r < team_rows; ++r) {
+      int row = team_rows * team() + r;
+#pragma unroll
+      for (int j = 0; j < team_rows; ++j) {
+        int column = member() + members * j;
+        Differentials d{0, 0};
+        if (e.sees(query_block * block + row, b * block + column))
+          d = differentiate(s[r][j], ds[r][j], l[r], delta[r],
+                            keep_of(e, shared.keep, row, column));
+        ds[r][j] = d.ds;
+      }
+    }
+    share_scores(ds, shared);
+    dq.template add<packs>(keys, shared);
+  }
+  constexpr float ones[team_rows] = {1, 1, 1, 1};
+  auto to = rows_of(e, o.dqkv + head.packed, e.packed_width, query_block, e.scale);
+  dq.template store<packs>(to, ones);
+}
+
+template <typename T, int D, bool packs>
+class BackwardKernel : public Kernel {
+ public:
+  explicit BackwardKernel(const Extents& extents) : e_(extents) {}
+
+  size_t workspace_bytes() const override {
+    return static_cast<size_t>(e_.batch * e_.heads * e_.length) * sizeof(float);
+  }
+
+  void run(const KernelArgs& args) override {
+    auto delta = static_cast<float*>(args.workspace);
+    launch_delta(e_, dtype_of<T>::value, args.inputs[0], args.inputs[2], delta, args.stream);
+    Operands<T> operands{static_cast<const T*>(args.inputs[0]),
+                         static_cast<const T*>(args.inputs[1]),
+                         static_cast<const float*>(args.inputs[3]),
+                         delta,
+                         e_.dropout > 0 ? static_cast<const int32_t*>(args.inputs[4]) : nullptr,
+                         args.step,
+                         static_cast<T*>(args.outputs[0])};
+    auto blocks = e_.all_blocks();
+    launch(keys_kernel<D, packs, T>, blocks, threads, args.stream, e_, operands);
+    launch(queries_kernel<D, packs, T>, blocks, threads, args.stream, e_, operands);
+  }
+
+ private:
+  Extents e_;
+};
+
+std::unique_ptr<Kernel> make_plain(const Op& op, const AttentionAttributes& attributes,
+                                   const KernelRequest& request) {
+  Extents e(op, attributes, request.inputs[1].shape);
+  return with_kernel(request.inputs[1].dtype, e.size,
+                     [&](auto type, auto columns, auto packs) -> std::unique_ptr<Kernel> {
+                       using K = BackwardKernel<decltype(type), columns.value, packs.value>;
+                       return std::make_unique<K>(e);
+                     });
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_attention_backward_cuda(const Op& op, const KernelRequest& request) {
+  const AttentionAttributes& attributes = static_cast<const AttentionBackwardOp&>(op).attributes();
+  AttentionShape shape = shape_of(AttentionPass::backward, attributes, request.inputs[1]);
+  auto mma = [&] { return make_attention_backward_mma(op, attributes, request); };
+  auto plain = [&] { return make_plain(op, attributes, request); };
+  return choose_attention(shape, own_attention(shape, mma, plain), request);
+}
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,126 @@
+// What attention's forward and backward share: a head in blocks of 64 rows, as fp32 in a thread's
+// workspace, and the mask. This header belongs to attention's .cpp files only.
+#pragma once
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/cpu/simd.h"
+#include "kernels/elementary.h"
+#include "kernels/ops/attention/attention.h"
+#include "kernels/ops/dropout/dropout.h"
+#include "kernels/ops/dropout/dropout_bits.h"
+
+namespace spire::inline kernels::attention_blocks {
+
+constexpr int64_t block = 64;  // queries or keys
+
+struct Extents {
+  int64_t batch, length, heads;  // N, T, H
+  int64_t size, padded;          // D, and D rounded up to whole registers
+  int64_t blocks;                // of T
+  bool causal;
+  float dropout, scale;  // scale: 1 / sqrt(D)
+  int threads;
+
+  Extents(const AttentionAttributes& attributes, const Shape& qkv, int thread_count)
+      : batch(qkv[0]),
+        length(qkv[1]),
+        heads(attributes.heads),
+        size(qkv[2] / (3 * heads)),
+        padded((size + lane_count - 1) / lane_count * lane_count),
+        blocks((length + block - 1) / block),
+        causal(attributes.causal),
+        dropout(attributes.dropout),
+        scale(1 / std::sqrt(static_cast<float>(size))),
+        threads(thread_count) {}
+
+  int64_t width() const { return heads * size; }           // C
+  int64_t block_floats() const { return block * padded; }  // of a block of a head's rows
+  int64_t rows_of(int64_t index) const { return std::min(block, length - index * block); }
+  int64_t key_blocks(int64_t query_block) const { return causal ? query_block + 1 : blocks; }
+  // Keys of a block that a query sees, at least one; and those computed for a block of queries, in
+  // whole registers.
+  int64_t seen(int64_t query, int64_t key_block) const {
+    return std::min(block, (causal ? query + 1 : length) - key_block * block);
+  }
+  int64_t computed(int64_t query_block, int64_t key_block) const {
+    int64_t last = query_block * block + rows_of(query_block) - 1;
+    return (seen(last, key_block) + lane_count - 1) / lane_count * lane_count;
+  }
+};
+
+// to (64, padded) = factor * from (rows, D), its rows a stride apart; zeros elsewhere.
+template <typename T>
+void load_rows(const Extents& e, const T* from, int64_t stride, int64_t rows, float factor,
+               float* to) {
+  for (int64_t r = 0; r < rows; ++r) {
+    over_lanes(e.size, [&](int64_t c, auto count) {
+      store_floats(factor * load_floats(from + r * stride + c, count), to + r * e.padded + c,
+                   lane_count);
+    });
+  }
+  std::fill_n(to + rows * e.padded, (block - rows) * e.padded, 0.0f);
+}
+
+// to (padded, 64) = from (rows, D) transposed; zeros elsewhere.
+template <typename T>
+void load_columns(const Extents& e, const T* from, int64_t stride, int64_t rows, float* to) {
+  for (int64_t r = 0; r < block; r += lane_count) {
+    over_lanes(e.size, [&](int64_t c, auto count) {
+      FloatLanes tile[lane_count];
+      for (int i = 0; i < lane_count; ++i) {
+        tile[i] = r + i < rows ? load_floats(from + (r + i) * stride + c, count) : FloatLanes{};
+      }
+      transpose_lanes(tile);
+      for (int i = 0; i < lane_count; ++i) {
+        store_floats(tile[i], to + (c + i) * block + r, lane_count);
+      }
+    });
+  }
+}
+
+// to (rows, D), its rows a stride apart, = factor * from (64, padded).
+template <typename T>
+void store_rows(const Extents& e, const float* from, int64_t rows, float factor, T* to,
+                int64_t stride) {
+  for (int64_t r = 0; r < rows; ++r) {
+    over_lanes(e.size, [&](int64_t c, auto count) {
+      FloatLanes lanes = factor * load_floats(from + r * e.padded + c, lane_count);
+      store_floats(lanes, to + r * stride + c, count);
+    });
+  }
+}
+
+// keep_ij for one head of one sample.
+class Mask {
+ public:
+  Mask(const Extents& e, const StepContext& step, int32_t key, int64_t sample, int64_t head)
+      : stream_(dropout_stream(step, key, sample)),
+        first_(head * e.length * e.blocks * block),
+        pitch_(e.blocks * block),
+        threshold_(dropout_threshold(e.dropout)),
+        scale_(1 / (1 - e.dropout)) {}
+
+  // keep[j] of the block's 64 keys.
+  void row(int64_t query, int64_t key_block, float* keep) const {
+    alignas(64) uint32_t bits[block];
+    draw_bits<block>(stream_, first_ + query * pitch_ + key_block * block, bits);
+#pragma omp simd
+    for (int64_t j = 0; j < block; ++j) keep[j] = bits[j] >= threshold_ ? scale_ : 0.0f;
+  }
+
+ private:
+  RandomStream stream_;
+  int64_t first_, pitch_;
+  uint32_t threshold_;
+  float scale_;
+};
+
+// row[j] = e^(row[j] - shift) for j < seen, 0 up to `computed`.
+inline void exponentiate(float* row, float shift, int64_t seen, int64_t computed) {
+#pragma omp simd
+  for (int64_t j = 0; j < computed; ++j) row[j] = exponential(row[j] - shift);
+  std::fill(row + seen, row + computed, 0.0f);
+}
+
+}  // namespace spire::inline kernels::attention_blocks

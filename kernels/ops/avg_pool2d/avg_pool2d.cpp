@@ -1,0 +1,24 @@
+#include "kernels/ops/avg_pool2d/avg_pool2d.h"
+
+namespace spire::inline kernels {
+
+std::vector<TensorSpec> AvgPool2dOp::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(*this, inputs, 1, 1);
+  return {pooled(*this, attributes_.window(), inputs[0])};
+}
+
+void AvgPool2dOp::gradient(GradientBuilder& builder) const {
+  if (!builder.wants_gradient(0)) return;
+  auto op = std::make_unique<AvgPool2dBackwardOp>(attributes_, builder.spec(builder.input(0)));
+  builder.set_gradient(0, builder.emit(std::move(op), {builder.output_gradient(0)})[0]);
+}
+
+std::vector<TensorSpec> AvgPool2dBackwardOp::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(*this, inputs, 1, 1);
+  TensorSpec y = pooled(*this, attributes_.window(), x_);
+  expect(*this, inputs[0] == y, "takes the gradient of {}, got {}", to_string(y),
+         to_string(inputs[0]));
+  return {x_};
+}
+
+}  // namespace spire::inline kernels

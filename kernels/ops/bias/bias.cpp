@@ -1,0 +1,38 @@
+#include "kernels/ops/bias/bias.h"
+
+#include "kernels/float_type.h"
+
+namespace spire::inline kernels {
+
+namespace {
+
+void expect_rows(const Op& op, const TensorSpec& x) {
+  expect(op, x.shape.rank() >= 1 && x.shape.elements() > 0 && is_float_type(x.dtype),
+         "takes an input (.., C) of fp32 or bf16, got {}", to_string(x));
+}
+
+}  // namespace
+
+std::vector<TensorSpec> BiasOp::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(*this, inputs, 2, 2);
+  expect_rows(*this, inputs[0]);
+  TensorSpec bias{{inputs[0].shape.back()}, DType::f32};
+  expect(*this, inputs[1] == bias, "bias must be {}, got {}", to_string(bias),
+         to_string(inputs[1]));
+  return {inputs[0]};
+}
+
+void BiasOp::gradient(GradientBuilder& builder) const {
+  Value dy = builder.output_gradient(0);
+  if (builder.wants_gradient(0)) builder.set_gradient(0, dy);
+  if (!builder.wants_gradient(1)) return;
+  builder.set_gradient(1, builder.emit(std::make_unique<BiasBackwardOp>(), {dy})[0]);
+}
+
+std::vector<TensorSpec> BiasBackwardOp::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(*this, inputs, 1, 1);
+  expect_rows(*this, inputs[0]);
+  return {{{inputs[0].shape.back()}, DType::f32}};
+}
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,78 @@
+#include "kernels/cuda/rows.h"
+#include "kernels/ops/concat/concat.h"
+
+namespace spire::inline kernels {
+
+namespace {
+
+int64_t rows_before_axis(const TensorSpec& spec, int axis) {
+  int64_t rows = 1;
+  for (int i = 0; i < axis; ++i) rows *= spec.shape[i];
+  return rows;
+}
+
+int64_t row_bytes(const TensorSpec& spec, int axis) {
+  return static_cast<int64_t>(bytes_from_axis(spec, axis));
+}
+
+// Input i of the op lies in output 0 as moves[i] says.
+class MoveKernel : public Kernel {
+ public:
+  explicit MoveKernel(std::vector<RowMove> moves) : moves_(std::move(moves)) {}
+
+  void run(const KernelArgs& args) override {
+    for (size_t i = 0; i < moves_.size(); ++i)
+      move_rows_cuda(args.stream, moves_[i], args.outputs[0], args.inputs[i]);
+  }
+
+ private:
+  std::vector<RowMove> moves_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_concat_cuda(const Op& op, const KernelRequest& request) {
+  const TensorSpec& y = request.outputs[0];
+  int axis = static_cast<const ConcatOp&>(op).axis_of(y);
+  std::vector<RowMove> moves;
+  int64_t begin = 0;
+  for (const TensorSpec& part : request.inputs) {
+    int64_t bytes = row_bytes(part, axis);
+    moves.push_back({.rows = rows_before_axis(y, axis),
+                     .to_stride = row_bytes(y, axis),
+                     .to_begin = begin,
+                     .width = bytes,
+                     .from_stride = bytes,
+                     .kept = bytes});
+    begin += bytes;
+  }
+  return std::make_unique<MoveKernel>(std::move(moves));
+}
+
+std::unique_ptr<Kernel> make_slice_cuda(const Op& op, const KernelRequest& request) {
+  const auto& slice = static_cast<const SliceOp&>(op);
+  const TensorSpec &x = request.inputs[0], &y = request.outputs[0];
+  int64_t bytes = row_bytes(y, slice.axis());
+  return std::make_unique<MoveKernel>(
+      std::vector<RowMove>{{.rows = rows_before_axis(x, slice.axis()),
+                            .to_stride = bytes,
+                            .width = bytes,
+                            .from_stride = row_bytes(x, slice.axis()),
+                            .from_begin = slice.begin() * row_bytes(x, slice.axis() + 1),
+                            .kept = bytes}});
+}
+
+std::unique_ptr<Kernel> make_slice_backward_cuda(const Op& op, const KernelRequest& request) {
+  const auto& slice = static_cast<const SliceBackwardOp&>(op);
+  const TensorSpec &dy = request.inputs[0], &dx = request.outputs[0];
+  int64_t whole = row_bytes(dx, slice.axis()), part = row_bytes(dy, slice.axis());
+  return std::make_unique<MoveKernel>(
+      std::vector<RowMove>{{.rows = rows_before_axis(dx, slice.axis()),
+                            .to_stride = whole,
+                            .width = whole,
+                            .from_stride = part,
+                            .before = slice.begin() * row_bytes(dx, slice.axis() + 1),
+                            .kept = part}});
+}
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,106 @@
+#include "kernels/ops/conv2d/conv2d.h"
+
+#include "kernels/ops/activation/activation.h"
+
+namespace spire::inline kernels {
+
+namespace {
+
+// Checks x against w and says y. All three ops of the room stand on it.
+TensorSpec convolved(const Op& op, const Conv2dAttributes& g, const TensorSpec& x, const Shape& w) {
+  expect_nhwc(op, x);
+  expect(op, w.rank() == 4, "takes weights (O, C/groups, KH, KW), got {}", to_string(w));
+  int64_t channels = x.shape[3], outputs = w[0];
+  expect(op, g.groups > 0, "groups must be at least 1, got {}", g.groups);
+  expect(op, channels % g.groups == 0 && outputs > 0 && outputs % g.groups == 0,
+         "{} groups do not divide {} input and {} output channels", g.groups, channels, outputs);
+  expect(op, w[1] * g.groups == channels,
+         "weights {} with {} groups take {} channels, the input {} has {}", to_string(w), g.groups,
+         w[1] * g.groups, to_string(x.shape), channels);
+  Window window{{w[2], w[3]}, g.stride, g.padding, g.dilation};
+  Extent2d out = slide(op, window, extent_of(x.shape));
+  return {{x.shape[0], out.h, out.w, outputs}, x.dtype};
+}
+
+Value through_relu(GradientBuilder& builder, Value dy) {
+  ActivationAttributes relu{.kind = Activation::relu};
+  return builder.emit(std::make_unique<ActivationBackwardOp>(relu), {dy, builder.output(0)})[0];
+}
+
+}  // namespace
+
+std::vector<TensorSpec> Conv2dOp::infer(std::span<const TensorSpec> inputs) const {
+  size_t count = attributes_.bias ? 3 : 2;
+  expect_inputs(*this, inputs, count, count);
+  TensorSpec y = convolved(*this, attributes_, inputs[0], inputs[1].shape);
+  expect(*this, inputs[1].dtype == DType::f32, "weights must be fp32, got {}",
+         spire::name(inputs[1].dtype));
+  if (attributes_.bias) {
+    TensorSpec bias{{y.shape[3]}, DType::f32};
+    expect(*this, inputs[2] == bias, "bias must be {}, got {}", to_string(bias),
+           to_string(inputs[2]));
+  }
+  return {y};
+}
+
+int64_t Conv2dOp::multiply_adds(std::span<const TensorSpec> inputs,
+                                std::span<const TensorSpec> outputs) const {
+  const Shape& w = inputs[1].shape;
+  return outputs[0].shape.elements() * w[1] * w[2] * w[3];
+}
+
+void Conv2dOp::gradient(GradientBuilder& builder) const {
+  Value dy = builder.output_gradient(0);
+  if (attributes_.relu) dy = through_relu(builder, dy);
+  Conv2dAttributes attributes = attributes_;
+  attributes.relu = false;
+  attributes.bias = attributes_.bias && builder.wants_gradient(2);
+  if (builder.wants_gradient(0)) {
+    auto op = std::make_unique<Conv2dBackwardDataOp>(attributes, builder.spec(builder.input(0)));
+    builder.set_gradient(0, builder.emit(std::move(op), {dy, builder.input(1)})[0]);
+  }
+  if (!builder.wants_gradient(1) && !attributes.bias) return;
+  Shape w = builder.spec(builder.input(1)).shape;
+  auto op = std::make_unique<Conv2dBackwardWeightsOp>(attributes, w);
+  auto gradients = builder.emit(std::move(op), {builder.input(0), dy});
+  if (builder.wants_gradient(1)) builder.set_gradient(1, gradients[0]);
+  if (attributes.bias) builder.set_gradient(2, gradients[1]);
+}
+
+std::unique_ptr<Op> Conv2dOp::with_relu() const {
+  if (attributes_.relu) return nullptr;
+  Conv2dAttributes attributes = attributes_;
+  attributes.relu = true;
+  return std::make_unique<Conv2dOp>(attributes);
+}
+
+std::vector<TensorSpec> Conv2dBackwardDataOp::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(*this, inputs, 2, 2);
+  TensorSpec y = convolved(*this, attributes_, x_, inputs[1].shape);
+  expect(*this, inputs[0] == y, "takes the gradient of {}, got {}", to_string(y),
+         to_string(inputs[0]));
+  return {x_};
+}
+
+int64_t Conv2dBackwardDataOp::multiply_adds(std::span<const TensorSpec> inputs,
+                                            std::span<const TensorSpec>) const {
+  const Shape& w = inputs[1].shape;
+  return inputs[0].shape.elements() * w[1] * w[2] * w[3];
+}
+
+std::vector<TensorSpec> Conv2dBackwardWeightsOp::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(*this, inputs, 2, 2);
+  TensorSpec y = convolved(*this, attributes_, inputs[0], w_);
+  expect(*this, inputs[1] == y, "takes the gradient of {}, got {}", to_string(y),
+         to_string(inputs[1]));
+  std::vector<TensorSpec> gradients{{w_, DType::f32}};
+  if (attributes_.bias) gradients.push_back({{w_[0]}, DType::f32});
+  return gradients;
+}
+
+int64_t Conv2dBackwardWeightsOp::multiply_adds(std::span<const TensorSpec> inputs,
+                                               std::span<const TensorSpec>) const {
+  return inputs[1].shape.elements() * w_[1] * w_[2] * w_[3];
+}
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,148 @@
+// Convolution on a GPU. The filter comes as the library reads it; its gradient goes back.
+#include "engine/device/alignment.h"
+#include "kernels/cuda/bias_relu.h"
+#include "kernels/cuda/filter.h"
+#include "kernels/nvidia/cuda_convolution.h"
+#include "kernels/ops/bias/bias.h"
+#include "kernels/ops/conv2d/conv2d.h"
+
+namespace spire::inline kernels {
+
+namespace {
+
+// w: plain (O, C/groups, KH, KW).
+ConvolutionShape shape_of(ConvolutionPass pass, const Conv2dAttributes& g, const TensorSpec& x,
+                          const Shape& w, const TensorSpec& y) {
+  return {.pass = pass,
+          .x = x.shape,
+          .y = y.shape,
+          .window = {{w[2], w[3]}, g.stride, g.padding, g.dilation},
+          .groups = g.groups,
+          .dtype = x.dtype,
+          .bias = g.bias && pass == ConvolutionPass::forward,
+          .relu = g.relu && pass == ConvolutionPass::forward};
+}
+
+class ForwardKernel : public Kernel {
+ public:
+  ForwardKernel(const Conv2dAttributes& attributes, const KernelRequest& request)
+      : attributes_(attributes),
+        y_(request.outputs[0]),
+        convolution_(shape_of(ConvolutionPass::forward, attributes, request.inputs[0],
+                              request.inputs[1].shape, y_),
+                     request.cuda),
+        packings_(krsc_packings(1, y_.dtype, request)) {}
+
+  std::vector<Packing> packings() const override { return packings_; }
+  size_t workspace_bytes() const override { return convolution_.workspace_bytes(); }
+
+  void run(const KernelArgs& args) override {
+    auto* bias = attributes_.bias ? static_cast<const float*>(args.inputs[2]) : nullptr;
+    convolution_.run({.x = args.inputs[0],
+                      .filter = args.inputs[1],
+                      .bias = bias,
+                      .result = args.outputs[0],
+                      .workspace = args.workspace},
+                     args.stream);
+    if (convolution_.fused()) return;
+    add_bias_relu(y_, bias, attributes_.relu, args.outputs[0], args.stream);
+  }
+
+ private:
+  Conv2dAttributes attributes_;
+  TensorSpec y_;
+  CudaConvolution convolution_;
+  std::vector<Packing> packings_;
+};
+
+class BackwardDataKernel : public Kernel {
+ public:
+  BackwardDataKernel(const Conv2dAttributes& attributes, const KernelRequest& request)
+      : convolution_(shape_of(ConvolutionPass::backward_data, attributes, request.outputs[0],
+                              request.inputs[1].shape, request.inputs[0]),
+                     request.cuda),
+        packings_(krsc_packings(1, request.inputs[0].dtype, request)) {}
+
+  std::vector<Packing> packings() const override { return packings_; }
+  size_t workspace_bytes() const override { return convolution_.workspace_bytes(); }
+
+  void run(const KernelArgs& args) override {
+    convolution_.run({.filter = args.inputs[1],
+                      .y = args.inputs[0],
+                      .result = args.outputs[0],
+                      .workspace = args.workspace},
+                     args.stream);
+  }
+
+ private:
+  CudaConvolution convolution_;
+  std::vector<Packing> packings_;
+};
+
+// The workspace: dw as krsc, unless that is the output itself, then the convolution's own. The
+// column sums of dy run when both are done with.
+class BackwardWeightsKernel : public Kernel {
+ public:
+  BackwardWeightsKernel(const Conv2dAttributes& attributes, const KernelRequest& request)
+      : dw_(request.outputs[0].shape),
+        convolution_(shape_of(ConvolutionPass::backward_weights, attributes, request.inputs[0], dw_,
+                              request.inputs[1]),
+                     request.cuda) {
+    bool in_place = same_order(dw_) && convolution_.result() == DType::f32;
+    if (!in_place)
+      // What lies behind begins as the workspace does.
+      krsc_bytes_ = align_up(TensorSpec{dw_, convolution_.result()}.bytes(), workspace_alignment);
+    if (!attributes.bias) return;
+    KernelRequest sums = request;
+    sums.inputs = request.inputs.subspan(1, 1);
+    sums.outputs = request.outputs.subspan(1, 1);
+    column_sums_ = make_bias_backward_cuda(BiasBackwardOp(), sums);
+  }
+
+  size_t workspace_bytes() const override {
+    return std::max(krsc_bytes_ + convolution_.workspace_bytes(),
+                    column_sums_ ? column_sums_->workspace_bytes() : 0);
+  }
+
+  void run(const KernelArgs& args) override {
+    auto* krsc = static_cast<char*>(args.workspace);
+    convolution_.run({.x = args.inputs[0],
+                      .y = args.inputs[1],
+                      .result = krsc_bytes_ > 0 ? krsc : args.outputs[0],
+                      .workspace = krsc + krsc_bytes_},
+                     args.stream);
+    if (krsc_bytes_ > 0)
+      krsc_to_plain(dw_, convolution_.result(), krsc, static_cast<float*>(args.outputs[0]),
+                    args.stream);
+    if (!column_sums_) return;
+    KernelArgs sums = args;
+    sums.inputs = args.inputs.subspan(1, 1);
+    sums.outputs = args.outputs.subspan(1, 1);
+    column_sums_->run(sums);
+  }
+
+ private:
+  Shape dw_;
+  CudaConvolution convolution_;
+  size_t krsc_bytes_ = 0;
+  std::unique_ptr<Kernel> column_sums_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_conv2d_cuda(const Op& op, const KernelRequest& request) {
+  return std::make_unique<ForwardKernel>(static_cast<const Conv2dOp&>(op).attributes(), request);
+}
+
+std::unique_ptr<Kernel> make_conv2d_backward_data_cuda(const Op& op, const KernelRequest& request) {
+  return std::make_unique<BackwardDataKernel>(
+      static_cast<const Conv2dBackwardDataOp&>(op).attributes(), request);
+}
+
+std::unique_ptr<Kernel> make_conv2d_backward_weights_cuda(const Op& op,
+                                                          const KernelRequest& request) {
+  return std::make_unique<BackwardWeightsKernel>(
+      static_cast<const Conv2dBackwardWeightsOp&>(op).attributes(), request);
+}
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,61 @@
+// Dropout (Srivastava et al., 2014): y = x * keep / (1 - rate), each element kept with probability
+// 1 - rate. The numbers come from the counter RandomStream(seed, dropout, step << 16 | key, global
+// row), element index in the row: the same for whoever hosts the tower, and the backward draws them
+// again instead of storing a mask. x (N, ...) fp32 or bf16.
+#pragma once
+#include "engine/base/philox.h"
+#include "kernels/kernel.h"
+
+namespace spire::inline kernels {
+
+struct DropoutAttributes {
+  float rate = 0.5f;     // in [0, 1)
+  bool training = true;  // false: y is x, as a view
+};
+
+// inputs: x. outputs: y, key (1) i32. The key is the op's id in its graph; it travels to the
+// backward op, which has another id.
+class DropoutOp : public Op {
+ public:
+  explicit DropoutOp(DropoutAttributes attributes) : attributes_(attributes) {}
+  const DropoutAttributes& attributes() const { return attributes_; }
+
+  std::string_view name() const override { return "dropout"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  void gradient(GradientBuilder& builder) const override;
+  bool is_view() const override { return !attributes_.training; }
+  bool may_overwrite(int) const override { return true; }
+
+ private:
+  DropoutAttributes attributes_;
+};
+
+// inputs: dy, key. outputs: dx = dy * keep / (1 - rate).
+class DropoutBackwardOp : public Op {
+ public:
+  explicit DropoutBackwardOp(DropoutAttributes attributes) : attributes_(attributes) {}
+  const DropoutAttributes& attributes() const { return attributes_; }
+
+  std::string_view name() const override { return "dropout_backward"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  bool may_overwrite(int index) const override { return index == 0; }
+
+ private:
+  DropoutAttributes attributes_;
+};
+
+// The numbers of one row; element i has bits(i), and is kept when they reach the threshold.
+constexpr RandomStream dropout_stream(const StepContext& step, int32_t key, int64_t row) {
+  uint64_t draw = static_cast<uint64_t>(step.step) << 16 | static_cast<uint64_t>(key);
+  return {step.seed, Purpose::dropout, draw, static_cast<uint64_t>(step.first_row + row)};
+}
+constexpr uint32_t dropout_threshold(float rate) {
+  return static_cast<uint32_t>(static_cast<double>(rate) * 0x1p32);
+}
+
+std::unique_ptr<Kernel> make_dropout_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_dropout_backward_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_dropout_cuda(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_dropout_backward_cuda(const Op& op, const KernelRequest& request);
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,23 @@
+// The random bits of dropout's elements, drawn a run at a time.
+#pragma once
+#include "engine/base/philox.h"
+
+namespace spire::inline kernels {
+
+// A function of its own, so that the loop over blocks vectorises: a lane is a block.
+inline void draw_block(const RandomStream& stream, int64_t index, uint32_t* bits) {
+  PhiloxBlock block = stream.block(static_cast<uint64_t>(index));
+  bits[0] = block[0];
+  bits[1] = block[1];
+  bits[2] = block[2];
+  bits[3] = block[3];
+}
+
+// bits[i] = bits of element first + i, i < count. count and first are multiples of 4.
+template <int64_t count>
+void draw_bits(const RandomStream& stream, int64_t first, uint32_t* bits) {
+#pragma omp simd
+  for (int64_t b = 0; b < count / 4; ++b) draw_block(stream, first / 4 + b, bits + 4 * b);
+}
+
+}  // namespace spire::inline kernels

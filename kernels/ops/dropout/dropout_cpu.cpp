@@ -1,0 +1,82 @@
+#include <algorithm>
+
+#include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/ops/dropout/dropout.h"
+#include "kernels/ops/dropout/dropout_bits.h"
+#include "kernels/typed_kernel.h"
+
+namespace spire::inline kernels {
+
+namespace {
+
+// Elements drawn at a time: their random numbers stay in registers and the first-level cache.
+constexpr int64_t group = 256;
+
+template <typename T>
+class DropoutKernel : public Kernel {
+ public:
+  DropoutKernel(float rate, const KernelRequest& request)
+      : threshold_(dropout_threshold(rate)),
+        scale_(1 / (1 - rate)),
+        rows_(request.inputs[0].shape[0]),
+        row_size_(rows_ == 0 ? 0 : request.inputs[0].shape.elements() / rows_),
+        threads_(request.threads),
+        op_id_(request.op_id),
+        draws_key_(request.outputs.size() == 2) {}
+
+  void run(const KernelArgs& args) override {
+    auto x = static_cast<const T*>(args.inputs[0]);
+    auto y = static_cast<T*>(args.outputs[0]);
+    int32_t key = op_id_;
+    if (draws_key_) {
+      *static_cast<int32_t*>(args.outputs[1]) = key;
+    } else {
+      key = *static_cast<const int32_t*>(args.inputs[1]);
+    }
+    parallel_for(threads_, rows_, 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t row = begin; row < end; ++row) {
+        drop(dropout_stream(*args.step, key, row), x + row * row_size_, y + row * row_size_);
+      }
+    });
+  }
+
+ private:
+  void drop(const RandomStream& stream, const T* x, T* y) const {
+    alignas(64) uint32_t bits[group];
+    alignas(64) float values[group];
+    for (int64_t first = 0; first < row_size_; first += group) {
+      draw_bits<group>(stream, first, bits);
+      int64_t count = std::min(group, row_size_ - first);
+#pragma omp simd
+      for (int64_t i = 0; i < count; ++i) {
+        float value = static_cast<float>(x[first + i]) * scale_;
+        values[i] = bits[i] >= threshold_ ? value : 0.0f;
+      }
+      store_range(values, y + first, count);
+    }
+  }
+
+  uint32_t threshold_;
+  float scale_;
+  int64_t rows_, row_size_;
+  int threads_;
+  int32_t op_id_;
+  bool draws_key_;  // the forward op names the numbers, the backward op reads the name
+};
+
+std::unique_ptr<Kernel> make(float rate, const KernelRequest& request) {
+  return make_cpu_kernel<DropoutKernel>(request.inputs[0].dtype, rate, request);
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_dropout_cpu(const Op& op, const KernelRequest& request) {
+  return make(static_cast<const DropoutOp&>(op).attributes().rate, request);
+}
+
+std::unique_ptr<Kernel> make_dropout_backward_cpu(const Op& op, const KernelRequest& request) {
+  return make(static_cast<const DropoutBackwardOp&>(op).attributes().rate, request);
+}
+
+}  // namespace spire::inline kernels

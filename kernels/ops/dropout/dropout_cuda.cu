@@ -1,0 +1,106 @@
+// A block takes a part of a row, a thread runs of elements whose random numbers it draws a Philox
+// block, four, at a time. Each thread derives the row's stream: one more draw for its 32 elements.
+#include "engine/device/cuda_launch.h"
+#include "engine/device/cuda_pack.h"
+#include "kernels/ops/dropout/dropout.h"
+#include "kernels/typed_kernel.h"
+
+namespace spire::inline kernels {
+
+namespace {
+
+constexpr int threads = 256;
+constexpr int part = threads * 32;  // elements of a row that a block takes
+
+struct Dropout {
+  uint32_t threshold;
+  float scale;
+  int64_t row_size;
+  unsigned parts;  // of a row
+  int32_t op_id;
+
+  __device__ float operator()(float x, uint32_t bits) const {
+    return bits >= threshold ? x * scale : 0.0f;
+  }
+};
+
+// The numbers of elements [i, i + count), both multiples of 4.
+template <int count>
+__device__ void draw(const RandomStream& stream, int64_t i, uint32_t (&bits)[count]) {
+  for (int b = 0; b < count / 4; ++b) {
+    PhiloxBlock block = stream.block(static_cast<uint64_t>(i / 4 + b));
+    for (int k = 0; k < 4; ++k) bits[4 * b + k] = block[static_cast<size_t>(k)];
+  }
+}
+
+// N elements a load; 1 where rows do not take packs. key_out names the numbers (forward), or
+// key_in is where their name is read (backward). y may be x.
+template <int N, typename T>
+__global__ void __launch_bounds__(threads)
+    dropout_kernel(Dropout dropout, const StepContext* step, const int32_t* key_in,
+                   int32_t* key_out, const T* x, T* y) {
+  constexpr int run = N < 4 ? 4 : N;
+  if (key_out && blockIdx.x == 0 && threadIdx.x == 0) *key_out = dropout.op_id;
+  int32_t key = key_in ? *key_in : dropout.op_id;
+  int64_t row = blockIdx.x / dropout.parts, first = blockIdx.x % dropout.parts * int64_t{part};
+  int64_t end = first + part < dropout.row_size ? first + part : dropout.row_size;
+  int64_t i = first + threadIdx.x * run;
+  if (i >= end) return;
+  RandomStream stream = dropout_stream(*step, key, row);
+  x += row * dropout.row_size;
+  y += row * dropout.row_size;
+  for (; i < end; i += threads * run) {
+    uint32_t bits[run];
+    draw(stream, i, bits);
+    for (int r = 0; r < run; r += N) {
+      if (i + r >= end) break;
+      auto pack = load_pack<N>(x + i + r);
+      for (int k = 0; k < N; ++k)
+        pack.at[k] = T(dropout(static_cast<float>(pack.at[k]), bits[r + k]));
+      store_pack(pack, y + i + r);
+    }
+  }
+}
+
+template <typename T>
+class DropoutKernel : public Kernel {
+ public:
+  DropoutKernel(float rate, const KernelRequest& request)
+      : rows_(request.inputs[0].shape[0]), draws_key_(request.outputs.size() == 2) {
+    dropout_.threshold = dropout_threshold(rate);
+    dropout_.scale = 1 / (1 - rate);
+    dropout_.row_size = rows_ == 0 ? 0 : request.inputs[0].shape.elements() / rows_;
+    dropout_.parts = blocks_for(dropout_.row_size, part);
+    dropout_.op_id = request.op_id;
+  }
+
+  void run(const KernelArgs& args) override {
+    constexpr int N = pack_width<T>;
+    auto key_in = draws_key_ ? nullptr : static_cast<const int32_t*>(args.inputs[1]);
+    auto key_out = draws_key_ ? static_cast<int32_t*>(args.outputs[1]) : nullptr;
+    launch(rows_take_packs<N>(dropout_.row_size) ? dropout_kernel<N, T> : dropout_kernel<1, T>,
+           blocks_for(rows_ * dropout_.parts, 1), threads, args.stream, dropout_, args.step, key_in,
+           key_out, static_cast<const T*>(args.inputs[0]), static_cast<T*>(args.outputs[0]));
+  }
+
+ private:
+  Dropout dropout_;
+  int64_t rows_;
+  bool draws_key_;  // the forward op names the numbers, the backward op reads the name
+};
+
+std::unique_ptr<Kernel> make(float rate, const KernelRequest& request) {
+  return make_cuda_kernel<DropoutKernel>(request.inputs[0].dtype, rate, request);
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_dropout_cuda(const Op& op, const KernelRequest& request) {
+  return make(static_cast<const DropoutOp&>(op).attributes().rate, request);
+}
+
+std::unique_ptr<Kernel> make_dropout_backward_cuda(const Op& op, const KernelRequest& request) {
+  return make(static_cast<const DropoutBackwardOp&>(op).attributes().rate, request);
+}
+
+}  // namespace spire::inline kernels

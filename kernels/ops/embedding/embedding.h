@@ -1,0 +1,48 @@
+// Rows of a table by their ids, and the gradient of the table:
+//   y[.., c] = table[ids[..], c]
+//   dtable[v, c] = sum over all places with ids[..] = v of dy[.., c]
+// ids any shape, i32; table (V, C) fp32 parameter; y (.., C) fp32 or bf16. An id outside [0, V)
+// makes its row NaN, and adds nothing to the gradient.
+#pragma once
+#include "kernels/kernel.h"
+
+namespace spire::inline kernels {
+
+struct EmbeddingAttributes {
+  DType dtype = DType::f32;  // of the output
+};
+
+// inputs: ids, table. outputs: y. Where the table has gathered a gradient from its other uses (an
+// output head with tied weights), the gradient takes it over and adds to it in its place.
+class EmbeddingOp : public Op {
+ public:
+  explicit EmbeddingOp(EmbeddingAttributes attributes = {}) : attributes_(attributes) {}
+
+  std::string_view name() const override { return "embedding"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  void gradient(GradientBuilder& builder) const override;
+
+ private:
+  EmbeddingAttributes attributes_;
+};
+
+// inputs: dy, ids [, addend (V, C) fp32]. outputs: dtable (V, C) fp32, plus the addend. Places are
+// visited in their order, so the bits do not depend on the thread count.
+class EmbeddingBackwardOp : public Op {
+ public:
+  explicit EmbeddingBackwardOp(int64_t vocabulary) : vocabulary_(vocabulary) {}
+
+  std::string_view name() const override { return "embedding_backward"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  bool may_overwrite(int index) const override { return index == 2; }
+
+ private:
+  int64_t vocabulary_;
+};
+
+std::unique_ptr<Kernel> make_embedding_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_embedding_backward_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_embedding_cuda(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_embedding_backward_cuda(const Op& op, const KernelRequest& request);
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,35 @@
+#include "kernels/ops/expand/expand.h"
+
+#include "kernels/float_type.h"
+
+namespace spire::inline kernels {
+
+std::vector<TensorSpec> ExpandOp::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(*this, inputs, 1, 1);
+  const TensorSpec& x = inputs[0];
+  expect(*this, is_float_type(x.dtype) && is_float_type(attributes_.dtype),
+         "converts between fp32 and bf16, not {} from {}", spire::name(attributes_.dtype),
+         to_string(x));
+  expect(*this, x.shape.rank() < Shape::max_rank, "{} has no room for another axis", to_string(x));
+  expect(*this, attributes_.count > 0, "count is {}; it must be positive", attributes_.count);
+  std::vector<int64_t> dims = {attributes_.count};
+  dims.insert(dims.end(), x.shape.dims().begin(), x.shape.dims().end());
+  return {{Shape(dims), attributes_.dtype}};
+}
+
+void ExpandOp::gradient(GradientBuilder& builder) const {
+  Value dy = builder.output_gradient(0);
+  if (!dy || !builder.wants_gradient(0)) return;
+  auto backward = std::make_unique<ExpandBackwardOp>(builder.spec(builder.input(0)).dtype);
+  builder.set_gradient(0, builder.emit(std::move(backward), {dy})[0]);
+}
+
+std::vector<TensorSpec> ExpandBackwardOp::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(*this, inputs, 1, 1);
+  const TensorSpec& dy = inputs[0];
+  expect(*this, dy.shape.rank() >= 1 && is_float_type(dy.dtype) && is_float_type(dtype_),
+         "takes a gradient (N, ..) of fp32 or bf16, got {}", to_string(dy));
+  return {{Shape(dy.shape.dims().subspan(1)), dtype_}};
+}
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,44 @@
+// One tensor for every sample of a batch, and its gradient, the sum over samples:
+//   y[n, ..] = x[..]      dx[..] = sum_n dy[n, ..]
+// x a parameter or an activation, fp32 or bf16; y (N, ..) fp32 or bf16.
+#pragma once
+#include "kernels/kernel.h"
+
+namespace spire::inline kernels {
+
+struct ExpandAttributes {
+  int64_t count = 1;         // N
+  DType dtype = DType::f32;  // of the output
+};
+
+// inputs: x. outputs: y.
+class ExpandOp : public Op {
+ public:
+  explicit ExpandOp(ExpandAttributes attributes) : attributes_(attributes) {}
+
+  std::string_view name() const override { return "expand"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  void gradient(GradientBuilder& builder) const override;
+
+ private:
+  ExpandAttributes attributes_;
+};
+
+// inputs: dy. outputs: dx of `dtype`, summed in fp32, in an order that the shape alone fixes.
+class ExpandBackwardOp : public Op {
+ public:
+  explicit ExpandBackwardOp(DType dtype) : dtype_(dtype) {}
+
+  std::string_view name() const override { return "expand_backward"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+
+ private:
+  DType dtype_;
+};
+
+std::unique_ptr<Kernel> make_expand_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_expand_backward_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_expand_cuda(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_expand_backward_cuda(const Op& op, const KernelRequest& request);
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,91 @@
+#include "kernels/cpu/elementwise.h"
+#include "kernels/float_type.h"
+#include "kernels/ops/expand/expand.h"
+
+namespace spire::inline kernels {
+
+namespace {
+
+// From memory of one float type to that of another.
+template <typename From, typename To>
+class ExpandKernel : public Kernel {
+ public:
+  explicit ExpandKernel(const KernelRequest& request)
+      : samples_(request.outputs[0].shape[0]),
+        elements_(request.inputs[0].shape.elements()),
+        threads_(request.threads) {}
+
+  void run(const KernelArgs& args) override {
+    auto x = static_cast<const From*>(args.inputs[0]);
+    auto y = static_cast<To*>(args.outputs[0]);
+    parallel_for(threads_, samples_, 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t n = begin; n < end; ++n) {
+        over_lanes(elements_, [&](int64_t i, auto count) {
+          store_floats(load_floats(x + i, count), y + n * elements_ + i, count);
+        });
+      }
+    });
+  }
+
+ private:
+  int64_t samples_, elements_;
+  int threads_;
+};
+
+template <typename From, typename To>
+class BackwardKernel : public Kernel {
+ public:
+  explicit BackwardKernel(const KernelRequest& request)
+      : samples_(request.inputs[0].shape[0]),
+        elements_(request.outputs[0].shape.elements()),
+        threads_(request.threads) {}
+
+  // Elements are summed a block at a time, so that samples are read by whole lines.
+  void run(const KernelArgs& args) override {
+    auto dy = static_cast<const From*>(args.inputs[0]);
+    auto dx = static_cast<To*>(args.outputs[0]);
+    parallel_for(threads_, elements_, block, [&](int64_t begin, int64_t end, int) {
+      for (int64_t first = begin; first < end; first += block) {
+        add_block(dy + first, std::min(block, end - first), dx + first);
+      }
+    });
+  }
+
+ private:
+  static constexpr int64_t block = 512;
+
+  void add_block(const From* dy, int64_t n, To* dx) const {
+    alignas(64) float sum[block] = {};
+    for (int64_t sample = 0; sample < samples_; ++sample) {
+      const From* row = dy + sample * elements_;
+      over_lanes(n, [&](int64_t i, auto count) {
+        store_floats(load_floats(sum + i, count) + load_floats(row + i, count), sum + i, count);
+      });
+    }
+    store_range(sum, dx, n);
+  }
+
+  int64_t samples_, elements_;
+  int threads_;
+};
+
+template <template <typename, typename> class K>
+std::unique_ptr<Kernel> make(const KernelRequest& request) {
+  return with_float_type(request.inputs[0].dtype, [&](auto from) {
+    return with_float_type(request.outputs[0].dtype, [&](auto to) -> std::unique_ptr<Kernel> {
+      return std::make_unique<K<decltype(from), decltype(to)>>(request);
+    });
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_expand_cpu(const Op&, const KernelRequest& request) {
+  return make<ExpandKernel>(request);
+}
+
+std::unique_ptr<Kernel> make_expand_backward_cpu(const Op&, const KernelRequest& request) {
+  return make<BackwardKernel>(request);
+}
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,76 @@
+#include "kernels/cuda/column_sums.h"
+#include "kernels/float_type.h"
+#include "kernels/ops/expand/expand.h"
+
+namespace spire::inline kernels {
+
+namespace {
+
+// A sample is a row, its elements are the channels: a thread loads its own once.
+template <int N, typename From, typename To>
+__global__ void __launch_bounds__(channel_threads)
+    expand_kernel(ChannelGrid g, const From* x, To* y) {
+  ChannelPlace place = channel_place(g);
+  if (place.first >= place.end) return;
+  auto from = load_pack<N>(x + place.channel);
+  Pack<To, N> pack;
+  for (int i = 0; i < N; ++i) pack.at[i] = To(static_cast<float>(from.at[i]));
+  for (int64_t row = place.first; row < place.end; row += g.step)
+    store_pack(pack, y + row * g.channels + place.channel);
+}
+
+template <typename From, typename To>
+class ExpandKernel : public Kernel {
+ public:
+  explicit ExpandKernel(const KernelRequest& request)
+      : grid_(request.outputs[0].shape[0], request.inputs[0].shape.elements(), 4, 4096) {}
+
+  void run(const KernelArgs& args) override {
+    launch(grid_.width == channel_width ? expand_kernel<channel_width, From, To>
+                                        : expand_kernel<1, From, To>,
+           grid_.blocks(), channel_threads, args.stream, grid_,
+           static_cast<const From*>(args.inputs[0]), static_cast<To*>(args.outputs[0]));
+  }
+
+ private:
+  ChannelGrid grid_;
+};
+
+template <typename From, typename To>
+class BackwardKernel : public Kernel {
+ public:
+  explicit BackwardKernel(const KernelRequest& request)
+      : sums_(request.inputs[0].shape[0], request.outputs[0].shape.elements(),
+              request.outputs[0].shape.elements()) {}
+
+  size_t workspace_bytes() const override { return sums_.workspace_bytes(); }
+
+  void run(const KernelArgs& args) override {
+    sums_.run(args.stream, static_cast<const From*>(args.inputs[0]), args.workspace,
+              static_cast<To*>(args.outputs[0]));
+  }
+
+ private:
+  ColumnSums<From, To> sums_;
+};
+
+template <template <typename, typename> class K>
+std::unique_ptr<Kernel> make(const KernelRequest& request) {
+  return with_cuda_float_type(request.inputs[0].dtype, [&](auto from) {
+    return with_cuda_float_type(request.outputs[0].dtype, [&](auto to) -> std::unique_ptr<Kernel> {
+      return std::make_unique<K<decltype(from), decltype(to)>>(request);
+    });
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_expand_cuda(const Op&, const KernelRequest& request) {
+  return make<ExpandKernel>(request);
+}
+
+std::unique_ptr<Kernel> make_expand_backward_cuda(const Op&, const KernelRequest& request) {
+  return make<BackwardKernel>(request);
+}
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,44 @@
+// Some indices of an axis, in any order and as often as asked:
+//   y[.., k, ..] = x[.., indices[k], ..]
+//   dx[.., a, ..] = sum over indices[k] = a of dy[.., k, ..]
+// x fp32 or bf16; indices (K) i32, one list for all. An index outside the axis makes its part of y
+// NaN, and adds nothing to the gradient.
+#pragma once
+#include "kernels/kernel.h"
+
+namespace spire::inline kernels {
+
+// inputs: x, indices. outputs: y, as x but K long in the axis.
+class GatherOp : public Op {
+ public:
+  explicit GatherOp(int axis) : axis_(axis) {}
+  int axis() const { return axis_; }
+
+  std::string_view name() const override { return "gather"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  void gradient(GradientBuilder& builder) const override;
+
+ private:
+  int axis_;
+};
+
+// inputs: dy, indices. outputs: dx, `length` long in the axis, summed in fp32 in the order of k.
+class GatherBackwardOp : public Op {
+ public:
+  GatherBackwardOp(int axis, int64_t length) : axis_(axis), length_(length) {}
+  int axis() const { return axis_; }
+
+  std::string_view name() const override { return "gather_backward"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+
+ private:
+  int axis_;
+  int64_t length_;
+};
+
+std::unique_ptr<Kernel> make_gather_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_gather_backward_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_gather_cuda(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_gather_backward_cuda(const Op& op, const KernelRequest& request);
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,110 @@
+#include <algorithm>
+#include <limits>
+
+#include "kernels/cpu/elementwise.h"
+#include "kernels/ops/gather/gather.h"
+#include "kernels/typed_kernel.h"
+
+namespace spire::inline kernels {
+
+namespace {
+
+// (outer, length, inner): the axes before the one that is indexed, that one, and those behind.
+struct Extents {
+  int64_t outer = 1, length, taken, inner = 1;
+  int threads;
+
+  Extents(const Shape& indexed, int64_t indices, int axis, int thread_count)
+      : length(indexed[axis]), taken(indices), threads(thread_count) {
+    for (int i = 0; i < indexed.rank(); ++i) {
+      if (i != axis) (i < axis ? outer : inner) *= indexed[i];
+    }
+  }
+  bool holds(int32_t index) const { return index >= 0 && index < length; }
+};
+
+template <typename T>
+class GatherKernel : public Kernel {
+ public:
+  explicit GatherKernel(const Extents& extents) : e_(extents) {}
+
+  void run(const KernelArgs& args) override {
+    auto x = static_cast<const T*>(args.inputs[0]);
+    auto indices = static_cast<const int32_t*>(args.inputs[1]);
+    auto y = static_cast<T*>(args.outputs[0]);
+    parallel_for(e_.threads, e_.outer * e_.taken, 16, [&](int64_t begin, int64_t end, int) {
+      for (int64_t i = begin; i < end; ++i) {
+        int32_t index = indices[i % e_.taken];
+        if (e_.holds(index)) {
+          std::copy_n(x + (i / e_.taken * e_.length + index) * e_.inner, e_.inner,
+                      y + i * e_.inner);
+        } else {
+          std::fill_n(y + i * e_.inner, e_.inner, T(std::numeric_limits<float>::quiet_NaN()));
+        }
+      }
+    });
+  }
+
+ private:
+  Extents e_;
+};
+
+template <typename T>
+class BackwardKernel : public Kernel {
+ public:
+  explicit BackwardKernel(const Extents& extents) : e_(extents) {}
+
+  // Sums of one outer index, for each thread.
+  size_t workspace_bytes() const override {
+    return static_cast<size_t>(e_.threads * sums()) * sizeof(float);
+  }
+
+  void run(const KernelArgs& args) override {
+    auto dy = static_cast<const T*>(args.inputs[0]);
+    auto indices = static_cast<const int32_t*>(args.inputs[1]);
+    auto dx = static_cast<T*>(args.outputs[0]);
+    parallel_for(e_.threads, e_.outer, 1, [&](int64_t begin, int64_t end, int chunk) {
+      float* sum = static_cast<float*>(args.workspace) + chunk * sums();
+      for (int64_t o = begin; o < end; ++o) {
+        std::fill_n(sum, sums(), 0.0f);
+        for (int64_t k = 0; k < e_.taken; ++k) {
+          if (!e_.holds(indices[k])) continue;
+          add_row(dy + (o * e_.taken + k) * e_.inner, sum + indices[k] * e_.inner);
+        }
+        store_range(sum, dx + o * sums(), sums());
+      }
+    });
+  }
+
+ private:
+  int64_t sums() const { return e_.length * e_.inner; }
+
+  void add_row(const T* from, float* sum) const {
+    over_lanes(e_.inner, [=](int64_t c, auto count) {
+      store_floats(load_floats(sum + c, count) + load_floats(from + c, count), sum + c, count);
+    });
+  }
+
+  Extents e_;
+};
+
+template <template <typename> class K>
+std::unique_ptr<Kernel> make(const Extents& extents, DType dtype) {
+  return make_cpu_kernel<K>(dtype, extents);
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_gather_cpu(const Op& op, const KernelRequest& request) {
+  int axis = static_cast<const GatherOp&>(op).axis();
+  Extents extents(request.inputs[0].shape, request.inputs[1].shape[0], axis, request.threads);
+  return make<GatherKernel>(extents, request.inputs[0].dtype);
+}
+
+std::unique_ptr<Kernel> make_gather_backward_cpu(const Op& op, const KernelRequest& request) {
+  int axis = static_cast<const GatherBackwardOp&>(op).axis();
+  Extents extents(request.outputs[0].shape, request.inputs[1].shape[0], axis, request.threads);
+  return make<BackwardKernel>(extents, request.inputs[0].dtype);
+}
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,103 @@
+#include <limits>
+
+#include "kernels/cuda/segmented_sum.h"
+#include "kernels/ops/gather/gather.h"
+#include "kernels/typed_kernel.h"
+
+namespace spire::inline kernels {
+
+namespace {
+
+constexpr int threads = 256;
+
+// A pack of y a thread. In packs of N: n of y, `inner` of a row.
+template <int N, typename T>
+__global__ void __launch_bounds__(threads)
+    gather_kernel(int64_t n, Divider inner, Divider taken, int64_t length, const T* x,
+                  const int32_t* indices, T* y) {
+  int64_t i = int64_t{blockIdx.x} * threads + threadIdx.x;
+  if (i >= n) return;
+  auto [row, column] = inner.divide(i);
+  auto [outer, k] = taken.divide(row);
+  int32_t index = indices[k];
+  Pack<T, N> pack;
+  if (index >= 0 && index < length) {
+    pack = load_pack<N>(x + ((outer * length + index) * inner.divisor() + column) * N);
+  } else {
+    for (T& value : pack.at) value = T(std::numeric_limits<float>::quiet_NaN());
+  }
+  store_pack(pack, y + i * N);
+}
+
+// (outer, length, inner) of the tensor that is indexed; the other is (outer, taken, inner).
+SegmentedSum extents_of(const Shape& indexed, int64_t taken, int axis) {
+  SegmentedSum e{1, taken, indexed[axis], 1};
+  for (int i = 0; i < indexed.rank(); ++i)
+    if (i != axis) (i < axis ? e.outer : e.inner) *= indexed[i];
+  return e;
+}
+
+template <typename T>
+class GatherKernel : public Kernel {
+ public:
+  explicit GatherKernel(const SegmentedSum& extents) : e_(extents) {}
+
+  void run(const KernelArgs& args) override {
+    constexpr int N = pack_width<T>;
+    rows_take_packs<N>(e_.inner) ? gather<N>(args) : gather<1>(args);
+  }
+
+ private:
+  template <int N>
+  void gather(const KernelArgs& args) const {
+    int64_t n = e_.outer * e_.taken * e_.inner / N;
+    launch(gather_kernel<N, T>, blocks_for(n, threads), threads, args.stream, n,
+           Divider(e_.inner / N), Divider(e_.taken), e_.length,
+           static_cast<const T*>(args.inputs[0]), static_cast<const int32_t*>(args.inputs[1]),
+           static_cast<T*>(args.outputs[0]));
+  }
+
+  SegmentedSum e_;
+};
+
+template <typename T>
+class BackwardKernel : public Kernel {
+ public:
+  explicit BackwardKernel(const SegmentedSum& extents)
+      : e_(extents), order_(extents.taken, extents.length) {}
+
+  size_t workspace_bytes() const override { return order_.workspace_bytes(); }
+
+  void run(const KernelArgs& args) override {
+    auto sorted =
+        order_.sort(args.stream, static_cast<const int32_t*>(args.inputs[1]), args.workspace);
+    segmented_sum_cuda<T, T>(args.stream, e_, sorted, static_cast<const T*>(args.inputs[0]),
+                             nullptr, static_cast<T*>(args.outputs[0]));
+  }
+
+ private:
+  SegmentedSum e_;
+  SortByKey order_;
+};
+
+template <template <typename> class K>
+std::unique_ptr<Kernel> make(const SegmentedSum& extents, DType dtype) {
+  return make_cuda_kernel<K>(dtype, extents);
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_gather_cuda(const Op& op, const KernelRequest& request) {
+  int axis = static_cast<const GatherOp&>(op).axis();
+  return make<GatherKernel>(extents_of(request.inputs[0].shape, request.inputs[1].shape[0], axis),
+                            request.inputs[0].dtype);
+}
+
+std::unique_ptr<Kernel> make_gather_backward_cuda(const Op& op, const KernelRequest& request) {
+  int axis = static_cast<const GatherBackwardOp&>(op).axis();
+  return make<BackwardKernel>(
+      extents_of(request.outputs[0].shape, request.inputs[1].shape[0], axis),
+      request.inputs[0].dtype);
+}
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,47 @@
+// Layer normalization over the last axis (Ba et al., "Layer Normalization", 2016). For each row:
+//   mean = sum x / C    rstd = 1 / sqrt(sum (x - mean)^2 / C + epsilon)
+//   xhat = (x - mean) rstd    y = gamma xhat + beta
+// Its gradient, with g = gamma dy and means over the row:
+//   dx = rstd (g - mean(g) - xhat mean(g xhat))
+//   dgamma = sum over rows of dy xhat    dbeta = sum over rows of dy
+// x, y (.., C) fp32 or bf16, its leading axes together the rows M; gamma, beta (C) fp32; mean and
+// rstd (M) fp32. Computed in fp32.
+#pragma once
+#include "kernels/kernel.h"
+
+namespace spire::inline kernels {
+
+struct LayerNormAttributes {
+  float epsilon = 1e-5f;
+};
+
+// inputs: x, gamma, beta. outputs: y, mean, rstd.
+class LayerNormOp : public Op {
+ public:
+  explicit LayerNormOp(LayerNormAttributes attributes = {}) : attributes_(attributes) {}
+  const LayerNormAttributes& attributes() const { return attributes_; }
+
+  std::string_view name() const override { return "layer_norm"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  void gradient(GradientBuilder& builder) const override;
+  bool may_overwrite(int index) const override { return index == 0; }
+
+ private:
+  LayerNormAttributes attributes_;
+};
+
+// inputs: dy, x, gamma, mean, rstd. outputs: dx, dgamma, dbeta. Rows are summed in chunks that the
+// shape alone fixes, so the bits do not depend on the thread count.
+class LayerNormBackwardOp : public Op {
+ public:
+  std::string_view name() const override { return "layer_norm_backward"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  bool may_overwrite(int index) const override { return index == 0 || index == 1; }
+};
+
+std::unique_ptr<Kernel> make_layer_norm_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_layer_norm_backward_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_layer_norm_cuda(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_layer_norm_backward_cuda(const Op& op, const KernelRequest& request);
+
+}  // namespace spire::inline kernels

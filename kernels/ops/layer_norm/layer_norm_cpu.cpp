@@ -1,0 +1,187 @@
+// A row is read from memory once: what else is asked of it finds it in the first-level cache.
+#include <cmath>
+
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/simd.h"
+#include "kernels/ops/layer_norm/layer_norm.h"
+#include "kernels/typed_kernel.h"
+
+namespace spire::inline kernels {
+
+namespace {
+
+struct Extents {
+  int64_t rows, width;
+  int threads;
+};
+
+Extents extents_of(const Shape& shape, int threads) {
+  return {shape.elements() / shape.back(), shape.back(), threads};
+}
+
+// Sum of term(i, count) over [0, n). A lane that lies behind n must give 0.
+template <typename Term>
+float sum_over(int64_t n, const Term& term) {
+  constexpr int64_t step = 4 * lane_count;
+  constexpr std::integral_constant<int, lane_count> all;
+  FloatLanes a{}, b{}, c{}, d{};
+  int64_t i = 0;
+  for (; i + step <= n; i += step) {
+    a += term(i, all);
+    b += term(i + lane_count, all);
+    c += term(i + 2 * lane_count, all);
+    d += term(i + 3 * lane_count, all);
+  }
+  over_lanes(n - i, [&](int64_t at, auto count) { a += term(i + at, count); });
+  return sum_of((a + b) + (c + d));
+}
+
+// `lanes`, with zeros behind the first `count`.
+inline FloatLanes first_lanes(const FloatLanes& lanes, int count) {
+  if (count == lane_count) return lanes;
+  FloatLanes kept{};
+  for (int i = 0; i < count; ++i) kept[i] = lanes[i];
+  return kept;
+}
+
+template <typename T>
+class ForwardKernel : public Kernel {
+ public:
+  ForwardKernel(float epsilon, const KernelRequest& request)
+      : epsilon_(epsilon), e_(extents_of(request.inputs[0].shape, request.threads)) {}
+
+  void run(const KernelArgs& args) override {
+    auto x = static_cast<const T*>(args.inputs[0]);
+    auto y = static_cast<T*>(args.outputs[0]);
+    auto mean = static_cast<float*>(args.outputs[1]);
+    auto rstd = static_cast<float*>(args.outputs[2]);
+    parallel_for(e_.threads, e_.rows, 4, [&](int64_t begin, int64_t end, int) {
+      for (int64_t row = begin; row < end; ++row) {
+        const T* from = x + row * e_.width;
+        mean[row] = mean_of(from);
+        rstd[row] = rstd_of(from, mean[row]);
+        normalize(from, mean[row], rstd[row], args, y + row * e_.width);
+      }
+    });
+  }
+
+ private:
+  float mean_of(const T* x) const {
+    auto value = [&](int64_t i, auto count) { return load_floats(x + i, count); };
+    return sum_over(e_.width, value) / static_cast<float>(e_.width);
+  }
+
+  float rstd_of(const T* x, float mean) const {
+    float squares = sum_over(e_.width, [&](int64_t i, auto count) {
+      FloatLanes off = first_lanes(load_floats(x + i, count) - mean, count);
+      return off * off;
+    });
+    return 1.0f / std::sqrt(squares / static_cast<float>(e_.width) + epsilon_);
+  }
+
+  void normalize(const T* x, float mean, float rstd, const KernelArgs& args, T* y) const {
+    auto gamma = static_cast<const float*>(args.inputs[1]);
+    auto beta = static_cast<const float*>(args.inputs[2]);
+    over_lanes(e_.width, [&](int64_t i, auto count) {
+      FloatLanes xhat = (load_floats(x + i, count) - mean) * rstd;
+      FloatLanes scaled = load_floats(gamma + i, count) * xhat + load_floats(beta + i, count);
+      store_floats(scaled, y + i, count);
+    });
+  }
+
+  float epsilon_;
+  Extents e_;
+};
+
+template <typename T>
+class BackwardKernel : public Kernel {
+ public:
+  explicit BackwardKernel(const KernelRequest& request)
+      : e_(extents_of(request.inputs[1].shape, request.threads)),
+        chunk_rows_(std::max<int64_t>(64, (e_.rows + 63) / 64)),
+        chunks_((e_.rows + chunk_rows_ - 1) / chunk_rows_) {}
+
+  // A chunk's sums of dy xhat and of dy: (chunks, 2, C) fp32.
+  size_t workspace_bytes() const override {
+    return static_cast<size_t>(chunks_ * 2 * e_.width) * sizeof(float);
+  }
+
+  void run(const KernelArgs& args) override {
+    auto sums = static_cast<float*>(args.workspace);
+    parallel_for(e_.threads, chunks_, 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t chunk = begin; chunk < end; ++chunk) add_chunk(args, chunk);
+    });
+    add_up(sums, static_cast<float*>(args.outputs[1]));
+    add_up(sums + e_.width, static_cast<float*>(args.outputs[2]));
+  }
+
+ private:
+  struct Row {
+    const T *dy, *x;
+    const float* gamma;
+    float mean, rstd;
+    T* dx;
+  };
+
+  void add_chunk(const KernelArgs& args, int64_t chunk) const {
+    float* dgamma = static_cast<float*>(args.workspace) + chunk * 2 * e_.width;
+    std::fill_n(dgamma, 2 * e_.width, 0.0f);
+    int64_t end = std::min((chunk + 1) * chunk_rows_, e_.rows);
+    for (int64_t row = chunk * chunk_rows_; row < end; ++row) {
+      int64_t at = row * e_.width;
+      add_row(
+          {static_cast<const T*>(args.inputs[0]) + at, static_cast<const T*>(args.inputs[1]) + at,
+           static_cast<const float*>(args.inputs[2]),
+           static_cast<const float*>(args.inputs[3])[row],
+           static_cast<const float*>(args.inputs[4])[row], static_cast<T*>(args.outputs[0]) + at},
+          dgamma, dgamma + e_.width);
+    }
+  }
+
+  // dx may be dy or x: an element is written when nothing reads it any more.
+  void add_row(const Row& r, float* dgamma, float* dbeta) const {
+    auto xhat = [&](int64_t i, auto count) {
+      return (load_floats(r.x + i, count) - r.mean) * r.rstd;
+    };
+    auto g = [&](int64_t i, auto count) {
+      return load_floats(r.dy + i, count) * load_floats(r.gamma + i, count);
+    };
+    float width = static_cast<float>(e_.width);
+    float mean_g = sum_over(e_.width, g) / width;
+    auto product = [&](int64_t i, auto count) { return g(i, count) * xhat(i, count); };
+    float mean_gx = sum_over(e_.width, product) / width;
+    over_lanes(e_.width, [&](int64_t i, auto count) {
+      FloatLanes dy = load_floats(r.dy + i, count), at = xhat(i, count);
+      FloatLanes dx = r.rstd * (dy * load_floats(r.gamma + i, count) - mean_g - at * mean_gx);
+      store_floats(load_floats(dgamma + i, count) + dy * at, dgamma + i, count);
+      store_floats(load_floats(dbeta + i, count) + dy, dbeta + i, count);
+      store_floats(dx, r.dx + i, count);
+    });
+  }
+
+  // The chunks' sums, in their order.
+  void add_up(const float* sums, float* total) const {
+    over_lanes(e_.width, [&](int64_t i, auto count) {
+      FloatLanes lanes{};
+      for (int64_t k = 0; k < chunks_; ++k)
+        lanes += load_floats(sums + k * 2 * e_.width + i, count);
+      store_floats(lanes, total + i, count);
+    });
+  }
+
+  Extents e_;
+  int64_t chunk_rows_, chunks_;  // at most 64 chunks of at least 64 rows
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_layer_norm_cpu(const Op& op, const KernelRequest& request) {
+  float epsilon = static_cast<const LayerNormOp&>(op).attributes().epsilon;
+  return make_cpu_kernel<ForwardKernel>(request.inputs[0].dtype, epsilon, request);
+}
+
+std::unique_ptr<Kernel> make_layer_norm_backward_cpu(const Op&, const KernelRequest& request) {
+  return make_cpu_kernel<BackwardKernel>(request.inputs[0].dtype, request);
+}
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,34 @@
+// Batched product of two activations, either of them transposed:
+//   y[.., m, n] = sum_k a'[.., m, k] b'[.., k, n]
+// a' is a (.., M, K), or the transpose of a (.., K, M) with transpose_a; b likewise. Leading axes
+// are equal. y has a's dtype, summed in fp32. Its gradient is two products of the same kind.
+#pragma once
+#include "kernels/kernel.h"
+
+namespace spire::inline kernels {
+
+struct MatmulAttributes {
+  bool transpose_a = false;
+  bool transpose_b = false;
+};
+
+// inputs: a, b. outputs: y.
+class MatmulOp : public Op {
+ public:
+  explicit MatmulOp(MatmulAttributes attributes = {}) : attributes_(attributes) {}
+  const MatmulAttributes& attributes() const { return attributes_; }
+
+  std::string_view name() const override { return "matmul"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  int64_t multiply_adds(std::span<const TensorSpec> inputs,
+                        std::span<const TensorSpec> outputs) const override;
+  void gradient(GradientBuilder& builder) const override;
+
+ private:
+  MatmulAttributes attributes_;
+};
+
+std::unique_ptr<Kernel> make_matmul_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_matmul_cuda(const Op& op, const KernelRequest& request);
+
+}  // namespace spire::inline kernels

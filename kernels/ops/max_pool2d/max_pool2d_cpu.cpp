@@ -1,0 +1,225 @@
+// Rows of the result are independent; in a row, channels are contiguous and go a register at a
+// time.
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/simd.h"
+#include "kernels/ops/max_pool2d/max_pool2d.h"
+#include "kernels/typed_kernel.h"
+#include "kernels/window_axis.h"
+
+namespace spire::inline kernels {
+
+namespace {
+
+struct Pool {
+  Shape x, y;
+  WindowAxes axes;
+  int threads;
+  std::vector<Range> columns_over;  // of each pixel column: the window columns that cover it
+};
+
+// What one window sees: pixels of x, the taps they lie under, and how far apart they are in memory.
+struct View {
+  Range rows, columns;
+  int first_tap, taps_a_row;
+  int64_t pitch, channels;
+};
+
+// A window of 2x2 that lies in x as a whole: the usual one, whose loops have constant ends.
+bool is_whole_two_by_two(const WindowAxes& axes) {
+  const auto [h, w] = axes;
+  return h.kernel == 2 && w.kernel == 2 && h.padding == 0 && w.padding == 0;
+}
+using Two = std::integral_constant<int64_t, 2>;
+
+// One window of `rows` x `columns` pixels, `count` channels; x is at the window's first channel in
+// pixel (0, 0) of its sample.
+template <typename T, typename Size, typename Count>
+inline void maximum(const View& view, Size rows, Size columns, const T* x, T* y, uint8_t* which,
+                    Count count) {
+  x += view.rows.begin * view.pitch + view.columns.begin * view.channels;
+  FloatLanes best = load_floats(x, count);
+  IntLanes best_tap = IntLanes{} + view.first_tap;
+  for (int p = 0; p < rows; ++p, x += view.pitch) {
+    for (int q = 0; q < columns; ++q) {
+      FloatLanes value = load_floats(x + q * view.channels, count);
+      // A NaN is above all, the first maximum stays.
+      IntLanes above = (value > best) | (value != value);
+      best = above ? value : best;
+      best_tap = above ? IntLanes{} + (view.first_tap + p * view.taps_a_row + q) : best_tap;
+    }
+  }
+  store_floats(best, y, count);
+  store_ints(best_tap, which, count);
+}
+
+// Row `row` of N * OH.
+template <typename T>
+void pool_row(const Pool& pool, int64_t row, const T* x, T* y, uint8_t* which) {
+  const auto [h, w] = pool.axes;
+  int64_t channels = pool.x[3], i = row % h.out;
+  const T* sample = x + row / h.out * h.in * w.in * channels;
+  Range rows = h.pixels(i);
+  bool two_by_two = is_whole_two_by_two(pool.axes);
+  for (int64_t j = 0; j < w.out; ++j) {
+    Range columns = w.pixels(j);
+    int64_t first_tap = (rows.begin - h.start(i)) * w.kernel + columns.begin - w.start(j);
+    View view{
+        rows,    columns, static_cast<int>(first_tap), static_cast<int>(w.kernel), w.in * channels,
+        channels};
+    int64_t at = (row * w.out + j) * channels;
+    over_lanes(channels, [&](int64_t c, auto count) {
+      if (two_by_two) {
+        maximum(view, Two{}, Two{}, sample + c, y + at + c, which + at + c, count);
+      } else {
+        maximum(view, rows.size(), columns.size(), sample + c, y + at + c, which + at + c, count);
+      }
+    });
+  }
+}
+
+// Elements of T that are passed on as they are, and taps beside them.
+template <typename T>
+using BitLanes = std::conditional_t<sizeof(T) == 2, HalfLanes, IntLanes>;
+
+inline void load_taps(const uint8_t* from, int count, IntLanes& taps) {
+  taps = load_ints(from, count);
+}
+inline void load_taps(const uint8_t* from, int count, HalfLanes& taps) {
+  taps = __builtin_convertvector(read_lanes<ByteLanes>(from, count), HalfLanes);
+}
+
+// The pixels of one window's territory, `count` channels: `rows` x `columns` from dx on.
+// The tap over dx is `first`; a pixel under no tap is zero. Neighbours lie `spread` apart in dx.
+template <typename T, typename Size, typename Count>
+inline void scatter(Extent2d kernel, Extent2d first, Size rows, Size columns, Extent2d spread,
+                    const T* dy, const uint8_t* which, T* dx, Count count) {
+  using Lanes = BitLanes<T>;
+  auto gradient = read_lanes<Lanes>(dy, count);
+  Lanes winner;
+  load_taps(which, count, winner);
+  for (int64_t p = 0; p < rows; ++p) {
+    for (int64_t q = 0; q < columns; ++q) {
+      int64_t r = first.h + p, s = first.w + q;
+      int64_t tap = r < kernel.h && s < kernel.w ? r * kernel.w + s : -1;
+      auto here = Lanes{} + static_cast<std::decay_t<decltype(winner[0])>>(tap);
+      Lanes pixel = winner == here ? gradient : Lanes{};
+      write_lanes(pixel, dx + p * spread.h + q * spread.w, count);
+    }
+  }
+}
+
+// Row `row` of N * OH, when no two windows overlap: a window writes the pixels from its start to
+// the next one's, zeros where no tap lies. So dx is written once.
+template <typename T>
+void scatter_row(const Pool& pool, int64_t row, const T* dy, const uint8_t* which, T* dx) {
+  const auto [h, w] = pool.axes;
+  int64_t channels = pool.x[3], i = row % h.out;
+  T* sample = dx + row / h.out * h.in * w.in * channels;
+  Range rows = h.territory(i);
+  Extent2d spread{w.in * channels, channels};
+  for (int64_t j = 0; j < w.out; ++j) {
+    Range columns = w.territory(j);
+    bool two_by_two = is_whole_two_by_two(pool.axes) && rows.size() == 2 && columns.size() == 2;
+    Extent2d first{rows.begin - h.start(i), columns.begin - w.start(j)};
+    int64_t at = (row * w.out + j) * channels;
+    T* corner = sample + (rows.begin * w.in + columns.begin) * channels;
+    over_lanes(channels, [&](int64_t c, auto count) {
+      if (two_by_two) {
+        scatter({2, 2}, {0, 0}, Two{}, Two{}, spread, dy + at + c, which + at + c, corner + c,
+                count);
+      } else {
+        scatter({h.kernel, w.kernel}, first, rows.size(), columns.size(), spread, dy + at + c,
+                which + at + c, corner + c, count);
+      }
+    });
+  }
+}
+
+// Row `row` of N * H: every pixel gathers from the windows over it.
+template <typename T>
+void gather_row(const Pool& pool, int64_t row, const T* dy, const uint8_t* which, T* dx) {
+  const auto [h, w] = pool.axes;
+  int64_t channels = pool.x[3], p = row % h.in, sample = row / h.in * h.out;
+  Range is = h.positions(p);
+  auto column_step = static_cast<int>(w.stride), row_step = static_cast<int>(h.stride * w.kernel);
+  for (int64_t q = 0; q < w.in; ++q) {
+    Range js = pool.columns_over[static_cast<size_t>(q)];
+    T* pixel = dx + (row * w.in + q) * channels;
+    auto corner = static_cast<int>((p - h.start(is.begin)) * w.kernel + q - w.start(js.begin));
+    int64_t first = ((sample + is.begin) * w.out + js.begin) * channels;
+    over_lanes(channels, [&](int64_t c, auto count) {
+      FloatLanes sum{};
+      int row_tap = corner;
+      int64_t row_at = first + c;
+      for (int64_t i = is.begin; i < is.end; ++i) {
+        int tap = row_tap;
+        int64_t at = row_at;
+        for (int64_t j = js.begin; j < js.end; ++j) {
+          sum += load_ints(which + at, count) == tap ? load_floats(dy + at, count) : FloatLanes{};
+          tap -= column_step;
+          at += channels;
+        }
+        row_tap -= row_step;
+        row_at += w.out * channels;
+      }
+      store_floats(sum, pixel + c, count);
+    });
+  }
+}
+
+template <typename T>
+class MaxPool2dKernel : public Kernel {
+ public:
+  explicit MaxPool2dKernel(const Pool& pool) : pool_(pool) {}
+  void run(const KernelArgs& args) override {
+    auto x = static_cast<const T*>(args.inputs[0]);
+    auto y = static_cast<T*>(args.outputs[0]);
+    auto which = static_cast<uint8_t*>(args.outputs[1]);
+    parallel_for(pool_.threads, pool_.y[0] * pool_.y[1], 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t row = begin; row < end; ++row) pool_row(pool_, row, x, y, which);
+    });
+  }
+
+ private:
+  Pool pool_;
+};
+
+template <typename T>
+class MaxPool2dBackwardKernel : public Kernel {
+ public:
+  explicit MaxPool2dBackwardKernel(const Pool& pool) : pool_(pool) {}
+  void run(const KernelArgs& args) override {
+    auto dy = static_cast<const T*>(args.inputs[0]);
+    auto which = static_cast<const uint8_t*>(args.inputs[1]);
+    auto dx = static_cast<T*>(args.outputs[0]);
+    bool overlap = pool_.axes.h.overlap() || pool_.axes.w.overlap();
+    int64_t rows = pool_.x[0] * (overlap ? pool_.x[1] : pool_.y[1]);
+    parallel_for(pool_.threads, rows, 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t row = begin; row < end; ++row) {
+        overlap ? gather_row(pool_, row, dy, which, dx) : scatter_row(pool_, row, dy, which, dx);
+      }
+    });
+  }
+
+ private:
+  Pool pool_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_max_pool2d_cpu(const Op& op, const KernelRequest& request) {
+  Window window = static_cast<const MaxPool2dOp&>(op).attributes().window();
+  const Shape &x = request.inputs[0].shape, &y = request.outputs[0].shape;
+  Pool pool{x, y, axes_of(window, x, y), request.threads, {}};
+  return make_cpu_kernel<MaxPool2dKernel>(request.inputs[0].dtype, pool);
+}
+
+std::unique_ptr<Kernel> make_max_pool2d_backward_cpu(const Op& op, const KernelRequest& request) {
+  Window window = static_cast<const MaxPool2dBackwardOp&>(op).attributes().window();
+  const Shape &x = request.outputs[0].shape, &y = request.inputs[0].shape;
+  Pool pool{x, y, axes_of(window, x, y), request.threads, {}};
+  for (int64_t q = 0; q < x[2]; ++q) pool.columns_over.push_back(pool.axes.w.positions(q));
+  return make_cpu_kernel<MaxPool2dBackwardKernel>(request.inputs[0].dtype, pool);
+}
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,140 @@
+// A thread takes a pack of channels of one window; backward, of one pixel, which gathers from the
+// windows over it.
+#include "kernels/cuda/pixels.h"
+#include "kernels/ops/max_pool2d/max_pool2d.h"
+#include "kernels/typed_kernel.h"
+#include "kernels/window_axis.h"
+
+namespace spire::inline kernels {
+
+namespace {
+
+struct Pool {
+  Shape x, y;
+  WindowAxes axes;
+};
+
+template <int N, typename T>
+__global__ void __launch_bounds__(pixel_threads)
+    maximum_kernel(PixelGrid grid, WindowAxes axes, int64_t channels, const T* x, T* y,
+                   uint8_t* which) {
+  if (!grid.has(pixel_thread())) return;
+  Pixel pixel = grid.pixel(pixel_thread());
+  const auto [h, w] = axes;
+  Range rows = h.pixels(pixel.row), columns = w.pixels(pixel.column);
+  x += pixel.sample * h.in * w.in * channels + pixel.channel;
+  auto tap_of = [&](int64_t p, int64_t q) {
+    return static_cast<uint8_t>((p - axes.h.start(pixel.row)) * axes.w.kernel + q -
+                                axes.w.start(pixel.column));
+  };
+  float best[N];
+  Pack<uint8_t, N> best_tap;
+  auto first = load_pack<N>(x + (rows.begin * w.in + columns.begin) * channels);
+  for (int k = 0; k < N; ++k) {
+    best[k] = static_cast<float>(first.at[k]);
+    best_tap.at[k] = tap_of(rows.begin, columns.begin);
+  }
+  for (int64_t p = rows.begin; p < rows.end; ++p) {
+    for (int64_t q = columns.begin; q < columns.end; ++q) {
+      auto pack = load_pack<N>(x + (p * w.in + q) * channels);
+      for (int k = 0; k < N; ++k) {
+        auto value = static_cast<float>(pack.at[k]);
+        // A NaN is above all, the first maximum stays.
+        bool above = value > best[k] || value != value;
+        best[k] = above ? value : best[k];
+        best_tap.at[k] = above ? tap_of(p, q) : best_tap.at[k];
+      }
+    }
+  }
+  Pack<T, N> result;
+  for (int k = 0; k < N; ++k) result.at[k] = T(best[k]);
+  store_pack(result, y + pixel.at);
+  store_pack(best_tap, which + pixel.at);
+}
+
+template <int N, typename T>
+__global__ void __launch_bounds__(pixel_threads)
+    backward_kernel(PixelGrid grid, WindowAxes axes, int64_t channels, const T* dy,
+                    const uint8_t* which, T* dx) {
+  if (!grid.has(pixel_thread())) return;
+  Pixel pixel = grid.pixel(pixel_thread());
+  const auto [h, w] = axes;
+  Range rows = h.positions(pixel.row), columns = w.positions(pixel.column);
+  int64_t first = pixel.sample * h.out * w.out * channels + pixel.channel;
+  float sum[N] = {};
+  for (int64_t i = rows.begin; i < rows.end; ++i) {
+    for (int64_t j = columns.begin; j < columns.end; ++j) {
+      int64_t at = first + (i * w.out + j) * channels;
+      auto tap =
+          static_cast<uint8_t>((pixel.row - h.start(i)) * w.kernel + pixel.column - w.start(j));
+      auto winner = load_pack<N>(which + at);
+      auto gradient = load_pack<N>(dy + at);
+      for (int k = 0; k < N; ++k)
+        if (winner.at[k] == tap) sum[k] += static_cast<float>(gradient.at[k]);
+    }
+  }
+  Pack<T, N> result;
+  for (int k = 0; k < N; ++k) result.at[k] = T(sum[k]);
+  store_pack(result, dx + pixel.at);
+}
+
+template <typename T>
+class MaxPool2dKernel : public Kernel {
+ public:
+  explicit MaxPool2dKernel(const Pool& pool) : pool_(pool) {}
+  void run(const KernelArgs& args) override {
+    constexpr int N = pack_width<T>;
+    rows_take_packs<N>(pool_.x[3]) ? pool<N>(args) : pool<1>(args);
+  }
+
+ private:
+  template <int N>
+  void pool(const KernelArgs& args) const {
+    PixelGrid grid(pool_.y, N);
+    launch(maximum_kernel<N, T>, grid.blocks(), pixel_threads, args.stream, grid, pool_.axes,
+           pool_.x[3], static_cast<const T*>(args.inputs[0]), static_cast<T*>(args.outputs[0]),
+           static_cast<uint8_t*>(args.outputs[1]));
+  }
+
+  Pool pool_;
+};
+
+template <typename T>
+class BackwardKernel : public Kernel {
+ public:
+  explicit BackwardKernel(const Pool& pool) : pool_(pool) {}
+  void run(const KernelArgs& args) override {
+    constexpr int N = pack_width<T>;
+    rows_take_packs<N>(pool_.x[3]) ? gather<N>(args) : gather<1>(args);
+  }
+
+ private:
+  template <int N>
+  void gather(const KernelArgs& args) const {
+    PixelGrid grid(pool_.x, N);
+    launch(backward_kernel<N, T>, grid.blocks(), pixel_threads, args.stream, grid, pool_.axes,
+           pool_.x[3], static_cast<const T*>(args.inputs[0]),
+           static_cast<const uint8_t*>(args.inputs[1]), static_cast<T*>(args.outputs[0]));
+  }
+
+  Pool pool_;
+};
+
+template <template <typename> class K>
+std::unique_ptr<Kernel> make(const Window& window, const TensorSpec& x, const TensorSpec& y) {
+  return make_cuda_kernel<K>(x.dtype, Pool{x.shape, y.shape, axes_of(window, x.shape, y.shape)});
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_max_pool2d_cuda(const Op& op, const KernelRequest& request) {
+  Window window = static_cast<const MaxPool2dOp&>(op).attributes().window();
+  return make<MaxPool2dKernel>(window, request.inputs[0], request.outputs[0]);
+}
+
+std::unique_ptr<Kernel> make_max_pool2d_backward_cuda(const Op& op, const KernelRequest& request) {
+  Window window = static_cast<const MaxPool2dBackwardOp&>(op).attributes().window();
+  return make<BackwardKernel>(window, request.outputs[0], request.inputs[0]);
+}
+
+}  // namespace spire::inline kernels

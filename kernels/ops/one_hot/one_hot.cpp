@@ -1,0 +1,16 @@
+#include "kernels/ops/one_hot/one_hot.h"
+
+#include "kernels/float_type.h"
+
+namespace spire::inline kernels {
+
+std::vector<TensorSpec> OneHotOp::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(*this, inputs, 1, 1);
+  expect(*this, inputs[0].dtype == DType::i32 && inputs[0].shape.rank() == 1,
+         "takes labels i32 (N), got {}", to_string(inputs[0]));
+  expect(*this, attributes_.classes > 0, "{} classes", attributes_.classes);
+  expect(*this, is_float_type(attributes_.dtype), "cannot make {}", spire::name(attributes_.dtype));
+  return {{{inputs[0].shape[0], attributes_.classes}, attributes_.dtype}};
+}
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,28 @@
+// Class labels as rows of zeros with a one at the label: the target of a regression loss.
+// A label outside [0, classes) makes its row NaN.
+#pragma once
+#include "kernels/kernel.h"
+
+namespace spire::inline kernels {
+
+struct OneHotAttributes {
+  int64_t classes = 0;
+  DType dtype = DType::f32;  // f32 or bf16
+};
+
+// inputs: labels (N) i32. outputs: (N, classes) of the dtype. No gradient.
+class OneHotOp : public Op {
+ public:
+  explicit OneHotOp(OneHotAttributes attributes) : attributes_(attributes) {}
+
+  std::string_view name() const override { return "one_hot"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+
+ private:
+  OneHotAttributes attributes_;
+};
+
+std::unique_ptr<Kernel> make_one_hot_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_one_hot_cuda(const Op& op, const KernelRequest& request);
+
+}  // namespace spire::inline kernels

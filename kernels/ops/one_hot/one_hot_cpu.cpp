@@ -1,0 +1,44 @@
+#include <algorithm>
+#include <limits>
+
+#include "kernels/cpu/parallel.h"
+#include "kernels/ops/one_hot/one_hot.h"
+#include "kernels/typed_kernel.h"
+
+namespace spire::inline kernels {
+
+namespace {
+
+template <typename T>
+class OneHotKernel : public Kernel {
+ public:
+  explicit OneHotKernel(const KernelRequest& request)
+      : rows_(request.outputs[0].shape[0]),
+        classes_(request.outputs[0].shape[1]),
+        threads_(request.threads) {}
+
+  void run(const KernelArgs& args) override {
+    auto labels = static_cast<const int32_t*>(args.inputs[0]);
+    auto rows = static_cast<T*>(args.outputs[0]);
+    parallel_for(threads_, rows_, 64, [&](int64_t begin, int64_t end, int) {
+      for (int64_t n = begin; n < end; ++n) {
+        T* row = rows + n * classes_;
+        bool valid = labels[n] >= 0 && labels[n] < classes_;
+        std::fill_n(row, classes_, valid ? T(0.0f) : T(std::numeric_limits<float>::quiet_NaN()));
+        if (valid) row[labels[n]] = 1.0f;
+      }
+    });
+  }
+
+ private:
+  int64_t rows_, classes_;
+  int threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_one_hot_cpu(const Op&, const KernelRequest& request) {
+  return make_cpu_kernel<OneHotKernel>(request.outputs[0].dtype, request);
+}
+
+}  // namespace spire::inline kernels

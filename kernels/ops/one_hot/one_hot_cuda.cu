@@ -1,0 +1,65 @@
+#include <limits>
+
+#include "engine/device/cuda_launch.h"
+#include "engine/device/cuda_pack.h"
+#include "kernels/ops/one_hot/one_hot.h"
+#include "kernels/typed_kernel.h"
+
+namespace spire::inline kernels {
+
+namespace {
+
+constexpr int threads = 256;
+
+// A warp's worth of threads a row would idle where classes are few: a thread takes N elements
+// anywhere. Index: of elements; 32 bits where they suffice, as a division finds the row.
+template <int N, typename T, typename Index>
+__global__ void __launch_bounds__(threads)
+    one_hot_kernel(Index n, Index classes, const int32_t* labels, T* out) {
+  Index i = (static_cast<Index>(blockIdx.x) * threads + threadIdx.x) * N;
+  if (i >= n) return;
+  Index row = i / classes, c = i % classes;
+  int32_t label = labels[row];
+  bool valid = label >= 0 && static_cast<Index>(label) < classes;
+  float rest = valid ? 0.0f : std::numeric_limits<float>::quiet_NaN();
+  Pack<T, N> pack;
+  for (int k = 0; k < N; ++k)
+    pack.at[k] = T(valid && static_cast<Index>(label) == c + k ? 1.0f : rest);
+  store_pack(pack, out + i);
+}
+
+template <typename T>
+class OneHotKernel : public Kernel {
+ public:
+  explicit OneHotKernel(const KernelRequest& request)
+      : n_(request.outputs[0].shape.elements()), classes_(request.outputs[0].shape[1]) {}
+
+  void run(const KernelArgs& args) override {
+    constexpr int N = pack_width<T>;
+    if (rows_take_packs<N>(classes_)) return run<N>(args);
+    run<1>(args);
+  }
+
+ private:
+  template <int N>
+  void run(const KernelArgs& args) const {
+    bool small = n_ < std::numeric_limits<int32_t>::max() - threads * N;
+    auto start = [&](auto index) {
+      using Index = decltype(index);
+      launch(one_hot_kernel<N, T, Index>, blocks_for(n_, threads * N), threads, args.stream,
+             static_cast<Index>(n_), static_cast<Index>(classes_),
+             static_cast<const int32_t*>(args.inputs[0]), static_cast<T*>(args.outputs[0]));
+    };
+    small ? start(uint32_t{}) : start(uint64_t{});
+  }
+
+  int64_t n_, classes_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_one_hot_cuda(const Op&, const KernelRequest& request) {
+  return make_cuda_kernel<OneHotKernel>(request.outputs[0].dtype, request);
+}
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,110 @@
+// Losses of a prediction p against a target t of the same shape (N, ...), F elements a row, d =
+// p-t:
+//   mse:   loss = sum_n mean_f d^2               dp = 2 d / F * gradient_scale
+//   l1:    loss = sum_n mean_f |d|               dp = sign(d) / F * gradient_scale, 0 where d = 0
+//   l1_l2: loss = sum_n mean_f (l1 |d| + l2 d^2)   dp = the two above, weighted alike
+// p and t fp32 or bf16, each its own; terms are fp32, their sum fp64.
+#pragma once
+#include <type_traits>
+
+#include "engine/base/host_device.h"
+#include "kernels/kernel.h"
+
+namespace spire::inline kernels {
+
+enum class Regression { mse, l1, l1_l2 };
+
+struct RegressionWeights {
+  float l1 = 1, l2 = 1;  // of l1_l2
+};
+
+// inputs: prediction, target. outputs: loss (1) f64, and sum_n mean_f d^2 (1) f64 for any kind:
+// the squared errors of which PSNR is made. Named by its kind. A root: its gradient ignores what
+// comes after, and reaches the prediction alone.
+class RegressionLossOp : public Op {
+ public:
+  explicit RegressionLossOp(Regression kind, RegressionWeights weights = {})
+      : kind_(kind), weights_(weights) {}
+  Regression kind() const { return kind_; }
+  RegressionWeights weights() const { return weights_; }
+
+  std::string_view name() const override;
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  void gradient(GradientBuilder& builder) const override;
+
+ private:
+  Regression kind_;
+  RegressionWeights weights_;
+};
+
+// inputs: prediction, target. outputs: dp, like the prediction.
+class RegressionLossBackwardOp : public Op {
+ public:
+  explicit RegressionLossBackwardOp(Regression kind, RegressionWeights weights = {})
+      : kind_(kind), weights_(weights) {}
+  Regression kind() const { return kind_; }
+  RegressionWeights weights() const { return weights_; }
+
+  std::string_view name() const override;
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  bool may_overwrite(int) const override { return true; }
+
+ private:
+  Regression kind_;
+  RegressionWeights weights_;
+};
+
+std::unique_ptr<Kernel> make_regression_loss_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_regression_loss_backward_cpu(const Op& op,
+                                                          const KernelRequest& request);
+std::unique_ptr<Kernel> make_regression_loss_cuda(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_regression_loss_backward_cuda(const Op& op,
+                                                           const KernelRequest& request);
+
+// Sums of |d| and of d^2.
+struct RegressionSums {
+  double absolute = 0, squared = 0;
+};
+
+SPIRE_HOST_DEVICE inline double regression_loss(Regression kind, RegressionWeights weights,
+                                                const RegressionSums& sums) {
+  if (kind == Regression::mse) return sums.squared;
+  if (kind == Regression::l1) return sums.absolute;
+  return double{weights.l1} * sums.absolute + double{weights.l2} * sums.squared;
+}
+
+// dp of one element; scale is gradient_scale / F.
+template <Regression kind>
+struct RegressionGradient {
+  SPIRE_HOST_DEVICE RegressionGradient(RegressionWeights weights, float scale)
+      : l1_(kind == Regression::l1_l2 ? weights.l1 * scale : scale),
+        l2_(kind == Regression::l1_l2 ? 2 * weights.l2 * scale : scale) {}
+
+  // V is float; of mse also a vector of floats.
+  template <typename V>
+  requires(kind == Regression::mse || std::is_same_v<V, float>) SPIRE_HOST_DEVICE V operator()(
+      V p, V t) const {
+    if constexpr (kind == Regression::mse) {
+      return 2 * (p - t) * l2_;
+    } else {
+      float sign = p > t ? l1_ : p < t ? -l1_ : p - t;  // a NaN stays
+      return kind == Regression::l1 ? sign : sign + l2_ * (p - t);
+    }
+  }
+
+ private:
+  float l1_, l2_;
+};
+
+// visit(std::integral_constant<Regression, kind>).
+template <typename Visit>
+decltype(auto) with_regression(Regression kind, const Visit& visit) {
+  if (kind == Regression::mse) return visit(std::integral_constant<Regression, Regression::mse>{});
+  if (kind == Regression::l1) return visit(std::integral_constant<Regression, Regression::l1>{});
+  return visit(std::integral_constant<Regression, Regression::l1_l2>{});
+}
+
+// 1 / F for inputs (N, ...).
+double regression_share(const TensorSpec& spec);
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,115 @@
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/float_type.h"
+#include "kernels/ops/regression_loss/regression_loss.h"
+
+namespace spire::inline kernels {
+
+namespace {
+
+template <typename T, typename U>
+RegressionSums sum_terms(const T* p, const U* t, int64_t begin, int64_t end) {
+  double absolute = 0, squared = 0;
+#pragma omp simd reduction(+ : absolute, squared)
+  for (int64_t i = begin; i < end; ++i) {
+    float d = static_cast<float>(p[i]) - static_cast<float>(t[i]);
+    absolute += static_cast<double>(std::abs(d));
+    squared += static_cast<double>(d * d);
+  }
+  return {absolute, squared};
+}
+
+template <typename T, typename U>  // of prediction and target
+class ForwardKernel : public Kernel {
+ public:
+  ForwardKernel(const RegressionLossOp& op, const KernelRequest& request)
+      : kind_(op.kind()),
+        weights_(op.weights()),
+        n_(request.inputs[0].shape.elements()),
+        share_(regression_share(request.inputs[0])),
+        threads_(request.threads) {}
+
+  size_t workspace_bytes() const override {
+    return sizeof(RegressionSums) * static_cast<size_t>(threads_);
+  }
+
+  void run(const KernelArgs& args) override {
+    auto p = static_cast<const T*>(args.inputs[0]);
+    auto t = static_cast<const U*>(args.inputs[1]);
+    auto partial = static_cast<RegressionSums*>(args.workspace);
+    std::fill_n(partial, threads_, RegressionSums{});
+    parallel_for(threads_, n_, 4096, [&](int64_t begin, int64_t end, int chunk) {
+      partial[chunk] = sum_terms(p, t, begin, end);
+    });
+    RegressionSums sums;
+    for (int chunk = 0; chunk < threads_; ++chunk) {
+      sums.absolute += partial[chunk].absolute;
+      sums.squared += partial[chunk].squared;
+    }
+    *static_cast<double*>(args.outputs[0]) = regression_loss(kind_, weights_, sums) * share_;
+    *static_cast<double*>(args.outputs[1]) = sums.squared * share_;
+  }
+
+ private:
+  Regression kind_;
+  RegressionWeights weights_;
+  int64_t n_;
+  double share_;
+  int threads_;
+};
+
+template <typename T, typename U>
+class BackwardKernel : public Kernel {
+ public:
+  BackwardKernel(const RegressionLossBackwardOp& op, const KernelRequest& request)
+      : kind_(op.kind()),
+        weights_(op.weights()),
+        n_(request.inputs[0].shape.elements()),
+        share_(static_cast<float>(regression_share(request.inputs[0]))),
+        threads_(request.threads) {}
+
+  void run(const KernelArgs& args) override {
+    float scale = share_ * args.step->loss_gradient_scale();
+    with_regression(kind_, [&](auto kind) {
+      elementwise(threads_, n_, static_cast<T*>(args.outputs[0]),
+                  RegressionGradient<kind()>(weights_, scale),
+                  static_cast<const T*>(args.inputs[0]), static_cast<const U*>(args.inputs[1]));
+    });
+  }
+
+ private:
+  Regression kind_;
+  RegressionWeights weights_;
+  int64_t n_;
+  float share_;
+  int threads_;
+};
+
+template <typename Make>
+std::unique_ptr<Kernel> with_types(const KernelRequest& request, const Make& make) {
+  return with_float_type(request.inputs[0].dtype, [&](auto p) {
+    return with_float_type(request.inputs[1].dtype, [&](auto t) { return make(p, t); });
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_regression_loss_cpu(const Op& op, const KernelRequest& request) {
+  const auto& loss = static_cast<const RegressionLossOp&>(op);
+  return with_types(request, [&](auto p, auto t) -> std::unique_ptr<Kernel> {
+    return std::make_unique<ForwardKernel<decltype(p), decltype(t)>>(loss, request);
+  });
+}
+
+std::unique_ptr<Kernel> make_regression_loss_backward_cpu(const Op& op,
+                                                          const KernelRequest& request) {
+  const auto& loss = static_cast<const RegressionLossBackwardOp&>(op);
+  return with_types(request, [&](auto p, auto t) -> std::unique_ptr<Kernel> {
+    return std::make_unique<BackwardKernel<decltype(p), decltype(t)>>(loss, request);
+  });
+}
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,156 @@
+// Forward: blocks sum a part of the elements each, one more block adds up the parts. Backward:
+// elementwise, with the step's factor read on the device.
+#include "engine/device/cuda_block.h"
+#include "kernels/cuda/batches.h"
+#include "kernels/cuda/elementwise.h"
+#include "kernels/float_type.h"
+#include "kernels/ops/regression_loss/regression_loss.h"
+
+namespace spire::inline kernels {
+
+namespace {
+
+constexpr int threads = 256;
+constexpr int64_t max_parts = 1024;
+
+// Of all threads of a block.
+__device__ RegressionSums add_block(RegressionSums sums) {
+  return {.absolute = block_reduce<threads>(sums.absolute, Sum{}),
+          .squared = block_reduce<threads>(sums.squared, Sum{})};
+}
+
+// parts[b] = the sums of block b's elements: every so many packs, N elements each.
+template <int N, typename T, typename U>
+__global__ void __launch_bounds__(threads)
+    parts_kernel(int64_t n, const T* __restrict__ p, const U* __restrict__ t,
+                 RegressionSums* __restrict__ parts) {
+  RegressionSums sums;
+  auto add = [&](float prediction, float target) {
+    float d = prediction - target;
+    sums.absolute += static_cast<double>(d < 0 ? -d : d);
+    sums.squared += static_cast<double>(d * d);
+  };
+  int64_t thread = int64_t{blockIdx.x} * threads + threadIdx.x;
+  int64_t all = int64_t{gridDim.x} * threads, packs = n / N;
+  in_batches<2>(thread, packs, all, [&](int64_t first, auto count) {
+    Pack<T, N> a[count()];
+    Pack<U, N> b[count()];
+    for (int k = 0; k < count(); ++k) {
+      a[k] = load_pack<N>(p + (first + k * all) * N);
+      b[k] = load_pack<N>(t + (first + k * all) * N);
+    }
+    for (int k = 0; k < count(); ++k)
+      for (int i = 0; i < N; ++i)
+        add(static_cast<float>(a[k].at[i]), static_cast<float>(b[k].at[i]));
+  });
+  int64_t rest = packs * N + thread;
+  if (rest < n) add(static_cast<float>(p[rest]), static_cast<float>(t[rest]));
+  sums = add_block(sums);
+  if (threadIdx.x == 0) parts[blockIdx.x] = sums;
+}
+
+__global__ void __launch_bounds__(threads)
+    totals_kernel(int count, const RegressionSums* parts, Regression kind,
+                  RegressionWeights weights, double share, double* loss, double* squares) {
+  RegressionSums sums;
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += threads) {
+    sums.absolute += parts[i].absolute;
+    sums.squared += parts[i].squared;
+  }
+  sums = add_block(sums);
+  if (threadIdx.x != 0) return;
+  *loss = regression_loss(kind, weights, sums) * share;
+  *squares = sums.squared * share;
+}
+
+// The gradient, with the factor of the step that runs.
+template <Regression kind>
+struct Gradient {
+  RegressionWeights weights;
+  float share;
+  const StepContext* step;
+
+  __device__ float operator()(float p, float t) const {
+    return RegressionGradient<kind>(weights, share * step->loss_gradient_scale())(p, t);
+  }
+};
+
+template <typename T, typename U>  // of prediction and target
+class ForwardKernel : public Kernel {
+ public:
+  ForwardKernel(const RegressionLossOp& op, const KernelRequest& request)
+      : kind_(op.kind()),
+        weights_(op.weights()),
+        n_(request.inputs[0].shape.elements()),
+        share_(regression_share(request.inputs[0])),
+        parts_(static_cast<int>(std::clamp<int64_t>(n_ / (threads * 2 * N), 1, max_parts))) {}
+
+  size_t workspace_bytes() const override {
+    return static_cast<size_t>(parts_) * sizeof(RegressionSums);
+  }
+
+  void run(const KernelArgs& args) override {
+    auto parts = static_cast<RegressionSums*>(args.workspace);
+    launch(parts_kernel<N, T, U>, static_cast<unsigned>(parts_), threads, args.stream, n_,
+           static_cast<const T*>(args.inputs[0]), static_cast<const U*>(args.inputs[1]), parts);
+    launch(totals_kernel, 1, threads, args.stream, parts_, parts, kind_, weights_, share_,
+           static_cast<double*>(args.outputs[0]), static_cast<double*>(args.outputs[1]));
+  }
+
+ private:
+  static constexpr int N = std::min(pack_width<T>, pack_width<U>);
+
+  Regression kind_;
+  RegressionWeights weights_;
+  int64_t n_;
+  double share_;
+  int parts_;
+};
+
+template <typename T, typename U>
+class BackwardKernel : public Kernel {
+ public:
+  BackwardKernel(const RegressionLossBackwardOp& op, const KernelRequest& request)
+      : kind_(op.kind()),
+        weights_(op.weights()),
+        n_(request.inputs[0].shape.elements()),
+        share_(static_cast<float>(regression_share(request.inputs[0]))) {}
+
+  void run(const KernelArgs& args) override {
+    with_regression(kind_, [&](auto kind) {
+      elementwise_cuda(args.stream, n_, static_cast<T*>(args.outputs[0]),
+                       Gradient<kind()>{weights_, share_, args.step},
+                       static_cast<const T*>(args.inputs[0]),
+                       static_cast<const U*>(args.inputs[1]));
+    });
+  }
+
+ private:
+  Regression kind_;
+  RegressionWeights weights_;
+  int64_t n_;
+  float share_;
+};
+
+template <template <typename, typename> class K, typename SomeOp>
+std::unique_ptr<Kernel> make(const Op& op, const KernelRequest& request) {
+  const auto& loss = static_cast<const SomeOp&>(op);
+  return with_cuda_float_type(request.inputs[0].dtype, [&](auto p) {
+    return with_cuda_float_type(request.inputs[1].dtype, [&](auto t) -> std::unique_ptr<Kernel> {
+      return std::make_unique<K<decltype(p), decltype(t)>>(loss, request);
+    });
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_regression_loss_cuda(const Op& op, const KernelRequest& request) {
+  return make<ForwardKernel, RegressionLossOp>(op, request);
+}
+
+std::unique_ptr<Kernel> make_regression_loss_backward_cuda(const Op& op,
+                                                           const KernelRequest& request) {
+  return make<BackwardKernel, RegressionLossBackwardOp>(op, request);
+}
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,30 @@
+// The same elements in the same order under another shape. A view: no memory moves, no kernel runs.
+#pragma once
+#include "kernels/op.h"
+
+namespace spire::inline kernels {
+
+// inputs: x. outputs: x as `shape`, in which one dimension may be -1: what the others leave.
+class ReshapeOp : public Op {
+ public:
+  explicit ReshapeOp(Shape shape) : shape_(shape) {}
+
+  std::string_view name() const override { return "reshape"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  void gradient(GradientBuilder& builder) const override;  // reshape to x's shape
+  bool is_view() const override { return true; }
+
+ private:
+  Shape shape_;
+};
+
+// inputs: x (N, ...). outputs: x as (N, F), F elements a row.
+class FlattenOp : public Op {
+ public:
+  std::string_view name() const override { return "flatten"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  void gradient(GradientBuilder& builder) const override;
+  bool is_view() const override { return true; }
+};
+
+}  // namespace spire::inline kernels

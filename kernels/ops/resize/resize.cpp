@@ -1,0 +1,51 @@
+#include "kernels/ops/resize/resize.h"
+
+namespace spire::inline kernels {
+
+namespace {
+
+std::vector<TensorSpec> resized(const Op& op, std::span<const TensorSpec> inputs, Extent2d size) {
+  expect_inputs(op, inputs, 1, 1);
+  const TensorSpec& x = inputs[0];
+  expect_nhwc(op, x);
+  expect(op, size.h > 0 && size.w > 0, "cannot resize to {}", to_string(size));
+  return {{{x.shape[0], size.h, size.w, x.shape[3]}, x.dtype}};
+}
+
+}  // namespace
+
+ResizeTaps resize_taps(Resize kind, int64_t from, int64_t to) {
+  ResizeTaps taps;
+  for (int64_t i = 0; i < to; ++i) {
+    auto [at, count] = ResizeAxis{kind, from, to}.taps(i);
+    taps.emplace_back(at, at + count);
+  }
+  return taps;
+}
+
+ResizeTaps transposed(const ResizeTaps& taps, int64_t from) {
+  ResizeTaps result(static_cast<size_t>(from));
+  for (size_t i = 0; i < taps.size(); ++i) {
+    for (const ResizeTap& tap : taps[i]) {
+      result[static_cast<size_t>(tap.source)].push_back({static_cast<int64_t>(i), tap.weight});
+    }
+  }
+  return result;
+}
+
+std::vector<TensorSpec> ResizeOp::infer(std::span<const TensorSpec> inputs) const {
+  return resized(*this, inputs, size_);
+}
+
+void ResizeOp::gradient(GradientBuilder& builder) const {
+  if (!builder.wants_gradient(0)) return;
+  Extent2d size = extent_of(builder.spec(builder.input(0)).shape);
+  auto backward = std::make_unique<ResizeBackwardOp>(kind_, size);
+  builder.set_gradient(0, builder.emit(std::move(backward), {builder.output_gradient(0)})[0]);
+}
+
+std::vector<TensorSpec> ResizeBackwardOp::infer(std::span<const TensorSpec> inputs) const {
+  return resized(*this, inputs, size_);
+}
+
+}  // namespace spire::inline kernels

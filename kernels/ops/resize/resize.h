@@ -1,0 +1,95 @@
+// Resizes (N,H,W,C) to (N,OH,OW,C). With u = (i + 1/2) H / OH, the middle of row i in rows of x:
+//   nearest:  y[n,i,..] = x[n, floor(i H / OH), ..]
+//   bilinear: y[n,i,..] mixes the rows whose middles u lies between; at the border the last one
+// and likewise for columns: PyTorch's interpolate with align_corners=false. Both are one weighted
+// gather, and so is the gradient: the transposed taps, in ascending order, so that sums have one
+// order whoever runs them. Summed in fp32.
+#pragma once
+#include "engine/base/host_device.h"
+#include "kernels/kernel.h"
+#include "kernels/window.h"
+
+namespace spire::inline kernels {
+
+enum class Resize { nearest, bilinear };
+
+// A source position and its weight.
+struct ResizeTap {
+  int64_t source;
+  float weight;
+};
+
+// One axis, from `from` positions to `to`.
+struct ResizeAxis {
+  Resize kind;
+  int64_t from, to;
+
+  // What position i is made of, in ascending order of source.
+  struct Taps {
+    ResizeTap at[2];
+    int count;
+  };
+  SPIRE_HOST_DEVICE Taps taps(int64_t i) const;
+  // The first position whose first tap's source is `source` or more; `to` where there is none.
+  SPIRE_HOST_DEVICE int64_t first_from(int64_t source) const;
+};
+// taps[i]: what position i of one axis is made of, in ascending order of source.
+using ResizeTaps = std::vector<std::vector<ResizeTap>>;
+ResizeTaps resize_taps(Resize kind, int64_t from, int64_t to);
+ResizeTaps transposed(const ResizeTaps& taps, int64_t from);
+
+// In whole numbers, so that no rounding decides between neighbours: the middle of position i lies
+// at u / (2 to), counted from the middle of source 0.
+SPIRE_HOST_DEVICE inline ResizeAxis::Taps ResizeAxis::taps(int64_t i) const {
+  if (kind == Resize::nearest) return {{{i * from / to, 1.0f}, {}}, 1};
+  int64_t u = (2 * i + 1) * from - to;
+  u = u < 0 ? 0 : u;
+  int64_t source = u / (2 * to);
+  auto share = static_cast<float>(static_cast<double>(u % (2 * to)) / static_cast<double>(2 * to));
+  if (source + 1 >= from || share == 0) return {{{source, 1.0f}, {}}, 1};
+  return {{{source, 1.0f - share}, {source + 1, share}}, 2};
+}
+
+SPIRE_HOST_DEVICE inline int64_t ResizeAxis::first_from(int64_t source) const {
+  if (source <= 0) return 0;
+  // (2 i + 1) from - to >= 2 to source
+  int64_t i = kind == Resize::nearest ? (source * to + from - 1) / from
+                                      : ((2 * source + 1) * to + from - 1) / from / 2;
+  return i < to ? i : to;
+}
+
+// inputs: x. outputs: y with the middle axes `size`.
+class ResizeOp : public Op {
+ public:
+  ResizeOp(Resize kind, Extent2d size) : kind_(kind), size_(size) {}
+  Resize kind() const { return kind_; }
+
+  std::string_view name() const override { return "resize"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  void gradient(GradientBuilder& builder) const override;
+
+ private:
+  Resize kind_;
+  Extent2d size_;
+};
+
+// inputs: dy. outputs: dx with the middle axes `size`, those of x.
+class ResizeBackwardOp : public Op {
+ public:
+  ResizeBackwardOp(Resize kind, Extent2d size) : kind_(kind), size_(size) {}
+  Resize kind() const { return kind_; }
+
+  std::string_view name() const override { return "resize_backward"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+
+ private:
+  Resize kind_;
+  Extent2d size_;
+};
+
+std::unique_ptr<Kernel> make_resize_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_resize_backward_cpu(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_resize_cuda(const Op& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_resize_backward_cuda(const Op& op, const KernelRequest& request);
+
+}  // namespace spire::inline kernels

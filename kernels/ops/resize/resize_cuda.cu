@@ -1,0 +1,165 @@
+// Two kernels: the first makes tables of both axes' taps, the second gathers by them, a pack of
+// channels of a pixel a thread.
+#include "kernels/cuda/pixels.h"
+#include "kernels/ops/resize/resize.h"
+#include "kernels/typed_kernel.h"
+
+namespace spire::inline kernels {
+
+namespace {
+
+constexpr int threads = 256;
+
+// Where the taps of a position begin in the input, and how many they are.
+struct Span {
+  int32_t first, count;
+};
+
+// Of one axis, in the workspace: `positions` spans, and of each position `most` weights.
+struct Table {
+  ResizeAxis axis;
+  bool backward;
+  int64_t positions, most;
+  Span* spans = nullptr;
+  float* weights = nullptr;
+
+  // Positions of the input that position i is made of; between them may be weights of 0.
+  SPIRE_HOST_DEVICE Span span(int64_t i) const {
+    if (!backward) {
+      auto taps = axis.taps(i);
+      return {static_cast<int32_t>(taps.at[0].source), taps.count};
+    }
+    int64_t reach = axis.kind == Resize::nearest ? 0 : 1;
+    int64_t first = axis.first_from(i - reach), end = axis.first_from(i + 1);
+    return {static_cast<int32_t>(first), static_cast<int32_t>(end - first)};
+  }
+
+  // Of position `in` of the input for position i. Indices of taps are constants, so that they lie
+  // in registers.
+  __device__ float weight(int64_t i, int64_t in) const {
+    auto taps = axis.taps(backward ? in : i);
+    int64_t source = backward ? i : in;
+    if (taps.at[0].source == source) return taps.at[0].weight;
+    if (taps.count > 1 && taps.at[1].source == source) return taps.at[1].weight;
+    return 0;
+  }
+};
+
+// Backward, positions of x are made of those of y.
+Table table_of(const ResizeAxis& axis, bool backward) {
+  Table table{axis, backward, backward ? axis.from : axis.to, 1};
+  for (int64_t i = 0; i < table.positions; ++i)
+    table.most = std::max<int64_t>(table.most, table.span(i).count);
+  return table;
+}
+
+size_t bytes_of(const Table& table) {
+  return static_cast<size_t>(table.positions) *
+         (sizeof(Span) + static_cast<size_t>(table.most) * sizeof(float));
+}
+
+Table placed(Table table, std::byte* at) {
+  table.spans = reinterpret_cast<Span*>(at);
+  table.weights = reinterpret_cast<float*>(table.spans + table.positions);
+  return table;
+}
+
+struct Tables {
+  Table rows, columns;
+};
+
+__device__ void fill(const Table& table, int64_t i) {
+  if (i >= table.positions) return;
+  Span span = table.span(i);
+  table.spans[i] = span;
+  for (int32_t k = 0; k < span.count; ++k)
+    table.weights[i * table.most + k] = table.weight(i, span.first + k);
+}
+
+__global__ void __launch_bounds__(threads) fill_kernel(Tables tables) {
+  int64_t i = int64_t{blockIdx.x} * threads + threadIdx.x;
+  if (i < tables.rows.positions) {
+    fill(tables.rows, i);
+  } else {
+    fill(tables.columns, i - tables.rows.positions);
+  }
+}
+
+template <int N, typename T>
+__global__ void __launch_bounds__(pixel_threads)
+    gather_kernel(PixelGrid grid, Tables t, int64_t height, int64_t width, int64_t channels,
+                  const T* in, T* out) {
+  if (!grid.has(pixel_thread())) return;
+  Pixel pixel = grid.pixel(pixel_thread());
+  Span rows = t.rows.spans[pixel.row], columns = t.columns.spans[pixel.column];
+  const float* row_weights = t.rows.weights + pixel.row * t.rows.most;
+  const float* column_weights = t.columns.weights + pixel.column * t.columns.most;
+  in += (pixel.sample * height + rows.first) * width * channels + columns.first * channels +
+        pixel.channel;
+  float sum[N] = {};
+  for (int32_t r = 0; r < rows.count; ++r) {
+    for (int32_t c = 0; c < columns.count; ++c) {
+      float weight = row_weights[r] * column_weights[c];
+      if (weight == 0) continue;  // what is not among the taps, whatever lies there
+      auto pack = load_pack<N>(in + (r * width + c) * channels);
+      for (int k = 0; k < N; ++k) sum[k] += weight * static_cast<float>(pack.at[k]);
+    }
+  }
+  Pack<T, N> result;
+  for (int k = 0; k < N; ++k) result.at[k] = T(sum[k]);
+  store_pack(result, out + pixel.at);
+}
+
+template <typename T>
+class GatherKernel : public Kernel {
+ public:
+  GatherKernel(const KernelRequest& request, const Tables& tables)
+      : from_(request.inputs[0].shape), to_(request.outputs[0].shape), tables_(tables) {}
+
+  size_t workspace_bytes() const override {
+    return bytes_of(tables_.rows) + bytes_of(tables_.columns);
+  }
+
+  void run(const KernelArgs& args) override {
+    auto workspace = static_cast<std::byte*>(args.workspace);
+    Tables tables{placed(tables_.rows, workspace),
+                  placed(tables_.columns, workspace + bytes_of(tables_.rows))};
+    launch(fill_kernel, blocks_for(tables.rows.positions + tables.columns.positions, threads),
+           threads, args.stream, tables);
+    constexpr int N = pack_width<T>;
+    rows_take_packs<N>(to_[3]) ? gather<N>(args, tables) : gather<1>(args, tables);
+  }
+
+ private:
+  template <int N>
+  void gather(const KernelArgs& args, const Tables& tables) const {
+    PixelGrid grid(to_, N);
+    launch(gather_kernel<N, T>, grid.blocks(), pixel_threads, args.stream, grid, tables, from_[1],
+           from_[2], from_[3], static_cast<const T*>(args.inputs[0]),
+           static_cast<T*>(args.outputs[0]));
+  }
+
+  Shape from_, to_;  // (N, H, W, C)
+  Tables tables_;
+};
+
+// x, y: what the forward resizes from and to.
+std::unique_ptr<Kernel> make(Resize kind, const Shape& x, const Shape& y, bool backward,
+                             const KernelRequest& request) {
+  Tables tables{table_of({kind, x[1], y[1]}, backward), table_of({kind, x[2], y[2]}, backward)};
+  return make_cuda_kernel<GatherKernel>(request.inputs[0].dtype, request, tables);
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_resize_cuda(const Op& op, const KernelRequest& request) {
+  return make(static_cast<const ResizeOp&>(op).kind(), request.inputs[0].shape,
+              request.outputs[0].shape, false, request);
+}
+
+std::unique_ptr<Kernel> make_resize_backward_cuda(const Op& op, const KernelRequest& request) {
+  return make(static_cast<const ResizeBackwardOp&>(op).kind(), request.outputs[0].shape,
+              request.inputs[0].shape, true, request);
+}
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,81 @@
+#include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy_cuda.h"
+#include "kernels/typed_kernel.h"
+
+namespace spire::inline kernels {
+
+namespace {
+
+// dx may be the logits: a thread writes what it alone has read. Zeros fill the padding of dx.
+template <int group, int N, typename T>
+__global__ void __launch_bounds__(logit_threads)
+    backward_kernel(LogitRows e, int64_t dx_pitch, const T* logits, Targets targets,
+                    float smoothing, float rows_per_sample, const float* __restrict__ logsumexp,
+                    const StepContext* __restrict__ context, T* gradient) {
+  int64_t row = logit_row<group>();
+  if (row >= e.rows) return;
+  const T* x = logits + row * e.pitch;
+  T* dx = gradient + row * dx_pitch;
+  Target target = targets.of(row);
+  int32_t labels[2];  // -1: none
+  float weights[2];
+  for (int t = 0; t < 2; ++t) {
+    labels[t] = t < target.count ? target.labels[t] : -1;
+    weights[t] = (1 - smoothing) * target.weights[t];
+  }
+  float lse = logsumexp[row], scale = context->loss_gradient_scale() / rows_per_sample;
+  float others = smoothing / static_cast<float>(e.classes);
+  auto differentiate = [&](int64_t c, auto n, auto width, int64_t step) {
+    constexpr int W = width();
+    float values[n()][W];
+    load_floats(x + c, step, values);
+    for (int k = 0; k < n(); ++k) {
+      for (int i = 0; i < W; ++i) values[k][i] = exponential(values[k][i] - lse);
+      for (int t = 0; t < 2; ++t) {
+        int64_t at = labels[t] - (c + k * step);
+        for (int i = 0; i < W; ++i)
+          if (at == i) values[k][i] -= weights[t];
+      }
+      Pack<T, W> pack;
+      for (int i = 0; i < W; ++i) pack.at[i] = T((values[k][i] - others) * scale);
+      store_pack(pack, dx + c + k * step);
+    }
+  };
+  over_classes<group, N, logit_batch<N, 1>>(e.classes, differentiate);
+  for (int64_t c = e.classes + threadIdx.x % group; c < dx_pitch; c += group) dx[c] = T(0.0f);
+}
+
+template <typename T>
+class BackwardKernel : public Kernel {
+ public:
+  BackwardKernel(const SoftmaxCrossEntropyBackwardOp& op, const KernelRequest& request)
+      : attributes_(op.attributes()),
+        e_(logit_rows(request.inputs[0])),
+        dx_pitch_(request.outputs[0].pitch()) {}
+
+  void run(const KernelArgs& args) override {
+    auto run = [&]<int group, int N>() {
+      launch(backward_kernel<group, N, T>, blocks_for(e_.rows, logit_threads / group),
+             logit_threads, args.stream, e_, dx_pitch_, static_cast<const T*>(args.inputs[0]),
+             Targets(attributes_, e_.classes, args.inputs, 3), attributes_.label_smoothing,
+             static_cast<float>(attributes_.rows_per_sample),
+             static_cast<const float*>(args.inputs[2]), args.step,
+             static_cast<T*>(args.outputs[0]));
+    };
+    with_layout<T>(e_.classes, run, e_.pitch, dx_pitch_);
+  }
+
+ private:
+  SoftmaxCrossEntropyAttributes attributes_;
+  LogitRows e_;
+  int64_t dx_pitch_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_softmax_cross_entropy_backward_cuda(const Op& op,
+                                                                 const KernelRequest& request) {
+  return make_cuda_kernel<BackwardKernel>(
+      request.inputs[0].dtype, static_cast<const SoftmaxCrossEntropyBackwardOp&>(op), request);
+}
+
+}  // namespace spire::inline kernels

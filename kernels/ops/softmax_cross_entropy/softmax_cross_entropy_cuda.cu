@@ -1,0 +1,165 @@
+// One read of the logits, with the largest so far and the sum about it; then a block adds up the
+// rows' losses.
+#include <limits>
+
+#include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy_cuda.h"
+#include "kernels/typed_kernel.h"
+
+namespace spire::inline kernels {
+
+namespace {
+
+constexpr int totals_threads = 512;
+
+// Of a row's threads, to all of them.
+template <int group, typename V, typename Combine>
+__device__ V group_reduce(V value, Combine combine) {
+  if constexpr (group == warp_threads) {
+    return warp_reduce(value, combine);
+  } else {
+    return block_reduce<group>(value, combine);
+  }
+}
+
+struct Smallest {
+  __device__ int operator()(int a, int b) const { return a < b ? a : b; }
+};
+
+constexpr float lowest = -std::numeric_limits<float>::infinity();
+
+// What exponents are taken about: infinity less infinity would be NaN.
+__device__ inline float base_of(float most) {
+  return most == lowest ? 0.0f : most;
+}
+
+// What a thread knows of the logits it has seen, in the order of their classes.
+struct Seen {
+  float most = lowest, sum = 0;                 // sum of e^(x - most)
+  int first = std::numeric_limits<int>::max();  // class of the first that is `most`
+  double total = 0;                             // sum of x
+
+  template <int n, int N>
+  __device__ void add(const float (&x)[n][N], int c, int step) {
+    float peak = lowest;
+    for (int k = 0; k < n; ++k)
+      for (int i = 0; i < N; ++i) peak = x[k][i] > peak ? x[k][i] : peak;
+    if (peak > most) {
+      sum *= exponential(most - peak);
+      most = peak;
+      for (int j = n * N - 1; j >= 0; --j)
+        if (x[j / N][j % N] == peak) first = c + j / N * step + j % N;
+    }
+    float base = base_of(most), part = 0;
+    for (int k = 0; k < n; ++k)
+      for (int i = 0; i < N; ++i) part += exponential(x[k][i] - base);
+    sum += part;
+  }
+  template <int n, int N>
+  __device__ void add_total(const float (&x)[n][N]) {
+    float part = 0;
+    for (int k = 0; k < n; ++k)
+      for (int i = 0; i < N; ++i) part += x[k][i];
+    total += static_cast<double>(part);
+  }
+};
+
+// Loss and whether it is right, of a row by its first thread: losses (2, rows), and logsumexp.
+template <typename T>
+__device__ void write_row(const T* x, const LogitRows& e, int64_t row, const Target& target,
+                          float smoothing, const Seen& all, double* losses, float* logsumexp) {
+  double lse = static_cast<double>(all.most) + log(static_cast<double>(all.sum));
+  double expected = 0, s = static_cast<double>(smoothing);
+  for (int i = 0; i < 2; ++i) {
+    if (i >= target.count) continue;
+    double weight = (1 - s) * static_cast<double>(target.weights[i]);
+    expected += weight * static_cast<double>(static_cast<float>(x[target.labels[i]]));
+  }
+  if (smoothing > 0) expected += s * (all.total / static_cast<double>(e.classes));
+  bool valid = target.count > 0;
+  losses[row] = valid ? lse - expected : std::numeric_limits<double>::quiet_NaN();
+  losses[e.rows + row] = valid && target.heavier() == all.first ? 1 : 0;
+  logsumexp[row] = static_cast<float>(lse);
+}
+
+template <int group, int N, typename T>
+__global__ void __launch_bounds__(logit_threads)
+    forward_kernel(LogitRows e, const T* __restrict__ logits, Targets targets, float smoothing,
+                   double* __restrict__ losses, float* __restrict__ logsumexp) {
+  int64_t row = logit_row<group>();
+  if (row >= e.rows) return;  // a whole warp, or nobody
+  const T* x = logits + row * e.pitch;
+  Seen seen;
+  auto add = [&](int64_t c, auto n, auto width, int64_t step) {
+    float values[n()][width()];
+    load_floats(x + c, step, values);
+    seen.add(values, static_cast<int>(c), static_cast<int>(step));
+    if (smoothing > 0) seen.add_total(values);
+  };
+  over_classes<group, N, logit_batch<N, 2>>(e.classes, add);
+  Seen all;
+  all.most = group_reduce<group>(seen.most, Maximum{});
+  all.sum = group_reduce<group>(seen.sum * exponential(seen.most - base_of(all.most)), Sum{});
+  constexpr int none = std::numeric_limits<int>::max();
+  all.first = group_reduce<group>(seen.most == all.most ? seen.first : none, Smallest{});
+  if (smoothing > 0) all.total = group_reduce<group>(seen.total, Sum{});
+  if (threadIdx.x % group == 0)
+    write_row(x, e, row, targets.of(row), smoothing, all, losses, logsumexp);
+}
+
+// The rows' losses in their order, by one block.
+__global__ void __launch_bounds__(totals_threads)
+    totals_kernel(int64_t rows, double rows_per_sample, const double* __restrict__ losses,
+                  double* loss, double* correct) {
+  double sums[2] = {};
+  for (int k = 0; k < 2; ++k) {
+    in_batches<4>(threadIdx.x, rows, totals_threads, [&](int64_t row, auto n) {
+      double terms[n()];
+      for (int i = 0; i < n(); ++i) terms[i] = losses[k * rows + row + i * totals_threads];
+      for (int i = 0; i < n(); ++i) sums[k] += terms[i];
+    });
+    sums[k] = block_reduce<totals_threads>(sums[k], Sum{});
+  }
+  if (threadIdx.x != 0) return;
+  *loss = sums[0] / rows_per_sample;
+  *correct = sums[1] / rows_per_sample;
+}
+
+template <typename T>
+class ForwardKernel : public Kernel {
+ public:
+  ForwardKernel(const SoftmaxCrossEntropyOp& op, const KernelRequest& request)
+      : attributes_(op.attributes()), e_(logit_rows(request.inputs[0])) {}
+
+  // (2, rows): losses, and whether they are right.
+  size_t workspace_bytes() const override {
+    return 2 * static_cast<size_t>(e_.rows) * sizeof(double);
+  }
+
+  void run(const KernelArgs& args) override {
+    auto losses = static_cast<double*>(args.workspace);
+    auto run = [&]<int group, int N>() {
+      launch(forward_kernel<group, N, T>, blocks_for(e_.rows, logit_threads / group), logit_threads,
+             args.stream, e_, static_cast<const T*>(args.inputs[0]),
+             Targets(attributes_, e_.classes, args.inputs, 2), attributes_.label_smoothing, losses,
+             static_cast<float*>(args.outputs[2]));
+    };
+    with_layout<T>(e_.classes, run, e_.pitch);
+    launch(totals_kernel, 1, totals_threads, args.stream, e_.rows,
+           static_cast<double>(attributes_.rows_per_sample), losses,
+           static_cast<double*>(args.outputs[0]), static_cast<double*>(args.outputs[1]));
+  }
+
+ private:
+  SoftmaxCrossEntropyAttributes attributes_;
+  LogitRows e_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_softmax_cross_entropy_cuda(const Op& op,
+                                                        const KernelRequest& request) {
+  return make_cuda_kernel<ForwardKernel>(request.inputs[0].dtype,
+                                         static_cast<const SoftmaxCrossEntropyOp&>(op), request);
+}
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,73 @@
+// How the logits of softmax_cross_entropy are spread over threads: a row is a warp's, or that of a
+// block where classes are many. For .cu files.
+#pragma once
+#include "engine/device/cuda_block.h"
+#include "engine/device/cuda_launch.h"
+#include "engine/device/cuda_pack.h"
+#include "kernels/cuda/batches.h"
+#include "kernels/elementary.h"
+#include "kernels/float_type.h"
+#include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy.h"
+#include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy_targets.h"
+
+namespace spire::inline kernels {
+
+constexpr int logit_threads = 256;
+constexpr int64_t warp_classes = 1024;  // up to so many a warp takes a row
+
+// Loads in flight: packs of 16 bytes, or eight single elements.
+template <int N, int packs>
+constexpr int logit_batch = N == 1 ? 8 : packs;
+
+struct LogitRows {
+  int64_t rows, classes;
+  int64_t pitch;  // elements from a row to the next
+};
+
+inline LogitRows logit_rows(const TensorSpec& logits) {
+  return {logits.shape[0], logits.shape[1], logits.pitch()};
+}
+
+// The row of a thread, of which `group` threads take a row.
+template <int group>
+__device__ inline int64_t logit_row() {
+  return int64_t{blockIdx.x} * (logit_threads / group) + threadIdx.x / group;
+}
+
+// x = the floats of n packs: at `from`, from + step, ...
+template <int n, int N, typename T>
+__device__ inline void load_floats(const T* from, int64_t step, float (&x)[n][N]) {
+  Pack<T, N> packs[n];
+  for (int k = 0; k < n; ++k) packs[k] = load_pack<N>(from + k * step);
+  for (int k = 0; k < n; ++k)
+    for (int i = 0; i < N; ++i) x[k][i] = static_cast<float>(packs[k].at[i]);
+}
+
+// body(c, n, width, step) for the classes of a row that one of its `group` threads takes: n loads
+// of `width` classes, at c, c + step, ...; `batch` loads of N at a time, and what is left of the
+// row one by one. n and width are std::integral_constants.
+template <int group, int N, int batch, typename Body>
+__device__ inline void over_classes(int64_t classes, Body body) {
+  int64_t thread = threadIdx.x % group, whole = classes - classes % N;
+  in_batches<batch>(thread * N, whole, group * N, [&](int64_t c, auto n) {
+    body(c, n, std::integral_constant<int, N>{}, int64_t{group * N});
+  });
+  if constexpr (N > 1) {
+    for (int64_t c = whole + thread; c < classes; c += group)
+      body(c, std::integral_constant<int, 1>{}, std::integral_constant<int, 1>{}, int64_t{group});
+  }
+}
+
+// run.operator()<group, N>() with the threads of a row and the elements of a load, which all
+// pitches allow.
+template <typename T, typename Run, typename... Pitches>
+void with_layout(int64_t classes, const Run& run, Pitches... pitches) {
+  constexpr int N = pack_width<T>;
+  bool packs = (rows_take_packs<N>(pitches) && ...), warp = classes <= warp_classes;
+  if (warp && packs) return run.template operator()<warp_threads, N>();
+  if (warp) return run.template operator()<warp_threads, 1>();
+  if (packs) return run.template operator()<logit_threads, N>();
+  run.template operator()<logit_threads, 1>();
+}
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,13 @@
+#include "kernels/ops/tower_sum/tower_sum.h"
+
+namespace spire::inline kernels {
+
+std::vector<TensorSpec> TowerSumOp::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(*this, inputs, 1, 1);
+  const TensorSpec& terms = inputs[0];
+  expect(*this, terms.dtype == DType::f64 && terms.shape.rank() == 1, "takes a f64 vector, got {}",
+         to_string(terms));
+  return {terms};
+}
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,164 @@
+// Where rows of y lie together in x too, or one of the two inner axes is short, a thread fetches a
+// word of y. Else tiles go through shared memory, so that both sides are read and written by lines.
+#include "engine/device/cuda_block.h"
+#include "engine/device/cuda_launch.h"
+#include "kernels/cuda/divide.h"
+#include "kernels/cuda/vector_copy.h"
+#include "kernels/ops/transpose/transpose.h"
+
+namespace spire::inline kernels {
+
+namespace {
+
+constexpr int threads = 256;
+constexpr int tile = 32;
+
+struct Axes {
+  int count = 0;
+  Divider lengths[Shape::max_rank];
+  int64_t to[Shape::max_rank], from[Shape::max_rank];
+
+  void add(const TransposeAxis& axis) {
+    lengths[count] = Divider(axis.length);
+    to[count] = axis.to;
+    from[count++] = axis.from;
+  }
+};
+
+struct Offsets {
+  int64_t to = 0, from = 0;
+};
+
+// Of the i-th combination of indices, the first axis fastest.
+__device__ Offsets offsets_of(const Axes& axes, int64_t i) {
+  Offsets sum;
+  for (int axis = 0; axis < axes.count; ++axis) {
+    auto [left, index] = axes.lengths[axis].divide(i);
+    sum.to += index * axes.to[axis];
+    sum.from += index * axes.from[axis];
+    i = left;
+  }
+  return sum;
+}
+
+// y's words one after another.
+template <typename Word>
+__global__ void __launch_bounds__(threads)
+    fetch_kernel(Axes axes, int64_t n, const Word* x, Word* y) {
+  int64_t i = int64_t{blockIdx.x} * threads + threadIdx.x;
+  if (i < n) y[i] = x[offsets_of(axes, i).from];
+}
+
+// A tile of y's inner axis (row, contiguous in y) by the one that is contiguous in x (column).
+struct Tiles {
+  TransposeAxis row, column;
+  Divider row_tiles, column_tiles;
+  Axes outer;
+};
+
+template <typename Word>
+__global__ void __launch_bounds__(threads) tile_kernel(Tiles t, const Word* x, Word* y) {
+  __shared__ Word held[tile][tile + 1];
+  auto [rest, row_tile] = t.row_tiles.divide(blockIdx.x);
+  auto [outer, column_tile] = t.column_tiles.divide(rest);
+  Offsets at = offsets_of(t.outer, outer);
+  int64_t row = row_tile * tile, column = column_tile * tile;
+  x += at.from + row * t.row.from + column;
+  y += at.to + column * t.column.to + row;
+  int64_t rows = t.row.length - row, columns = t.column.length - column;  // that are left
+  unsigned lane = threadIdx.x % warp_threads;
+  for (unsigned k = threadIdx.x / warp_threads; k < tile; k += threads / warp_threads)
+    if (k < rows && lane < columns) held[k][lane] = x[k * t.row.from + lane];
+  __syncthreads();
+  for (unsigned k = threadIdx.x / warp_threads; k < tile; k += threads / warp_threads)
+    if (k < columns && lane < rows) y[k * t.column.to + lane] = held[lane][k];
+}
+
+template <typename Word>
+class FetchKernel : public Kernel {
+ public:
+  // axes: in words.
+  explicit FetchKernel(const std::vector<TransposeAxis>& axes) {
+    for (const TransposeAxis& axis : axes) axes_.add(axis);
+    for (const TransposeAxis& axis : axes) n_ *= axis.length;
+  }
+
+  void run(const KernelArgs& args) override {
+    launch(fetch_kernel<Word>, blocks_for(n_, threads), threads, args.stream, axes_, n_,
+           static_cast<const Word*>(args.inputs[0]), static_cast<Word*>(args.outputs[0]));
+  }
+
+ private:
+  Axes axes_;
+  int64_t n_ = 1;
+};
+
+template <typename Word>
+class TileKernel : public Kernel {
+ public:
+  // One of the axes has from = 1, and is not the first.
+  explicit TileKernel(std::vector<TransposeAxis> axes) {
+    tiles_.row = axes.front();
+    axes.erase(axes.begin());
+    auto contiguous = std::find_if(axes.begin(), axes.end(), [](auto& a) { return a.from == 1; });
+    tiles_.column = *contiguous;
+    axes.erase(contiguous);
+    tiles_.row_tiles = Divider((tiles_.row.length + tile - 1) / tile);
+    tiles_.column_tiles = Divider((tiles_.column.length + tile - 1) / tile);
+    blocks_ = tiles_.row_tiles.divisor() * tiles_.column_tiles.divisor();
+    for (const TransposeAxis& axis : axes) {
+      tiles_.outer.add(axis);
+      blocks_ *= axis.length;
+    }
+  }
+
+  void run(const KernelArgs& args) override {
+    launch(tile_kernel<Word>, static_cast<unsigned>(blocks_), threads, args.stream, tiles_,
+           static_cast<const Word*>(args.inputs[0]), static_cast<Word*>(args.outputs[0]));
+  }
+
+ private:
+  Tiles tiles_;
+  int64_t blocks_ = 1;
+};
+
+class NothingToDo : public Kernel {
+  void run(const KernelArgs&) override {}
+};
+
+// The same axes in words of several elements: the first, contiguous in x and y, gets shorter.
+// Returns the elements of a word.
+int64_t widen(std::vector<TransposeAxis>& axes, int64_t element) {
+  int64_t bytes = word_of(axes[0].length * element);
+  for (size_t i = 1; i < axes.size(); ++i) bytes = word_of(bytes, axes[i].from * element);
+  int64_t elements = bytes / element;
+  axes[0].length /= elements;
+  for (size_t i = 1; i < axes.size(); ++i) {
+    axes[i].to /= elements;
+    axes[i].from /= elements;
+  }
+  return elements;
+}
+
+bool takes_tiles(const std::vector<TransposeAxis>& axes) {
+  constexpr int64_t shortest = 8;  // of a tile's 32: below, most of a warp would idle
+  auto contiguous = std::find_if(axes.begin(), axes.end(), [](auto& a) { return a.from == 1; });
+  return axes[0].from != 1 && axes[0].length >= shortest && contiguous->length >= shortest;
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_transpose_cuda(const Op& op, const KernelRequest& request) {
+  const TensorSpec &x = request.inputs[0], &y = request.outputs[0];
+  if (x.shape.elements() == 0) return std::make_unique<NothingToDo>();
+  auto axes = merged_axes(static_cast<const TransposeOp&>(op), x.shape, y.shape);
+  auto bytes = static_cast<int64_t>(size_of(x.dtype));
+  if (axes[0].from == 1) bytes *= widen(axes, bytes);
+  return with_word(bytes, [&](auto word) -> std::unique_ptr<Kernel> {
+    using Word = decltype(word);
+    if (takes_tiles(axes)) return std::make_unique<TileKernel<Word>>(axes);
+    return std::make_unique<FetchKernel<Word>>(axes);
+  });
+}
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,443 @@
+// Converted datasets give the same rows as their source, however often the conversion was stopped.
+#include "engine/data/convert/convert.h"
+
+#include <csignal>
+#include <numeric>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/data/sampler.h"
+#include "engine/data/text/text_tokens.h"
+#include "engine/data/text/token_dataset.h"
+#include "tests/data/formats/hdf5_files.h"
+#include "tests/data/images/image_files.h"
+#include "tests/data/test_files.h"
+#include "tests/data/text/bpe_files.h"
+
+namespace spire {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+
+std::vector<std::byte> all_rows(const Dataset& data, size_t column) {
+  std::vector<int64_t> samples(static_cast<size_t>(data.count()));
+  std::iota(samples.begin(), samples.end(), 0);
+  return read_column<std::byte>(data, column, samples);
+}
+
+void expect_same(const DatasetPair& a, const DatasetPair& b) {
+  EXPECT_EQ(a.train->spec(), b.train->spec());
+  for (auto [x, y] :
+       {std::pair(a.train.get(), b.train.get()), std::pair(a.test.get(), b.test.get())}) {
+    ASSERT_EQ(x->count(), y->count());
+    for (size_t column : {0, 1}) EXPECT_EQ(all_rows(*x, column), all_rows(*y, column));
+  }
+}
+
+Bytes bytes_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return Bytes(std::istreambuf_iterator<char>(file), {});
+}
+
+class ConvertTest : public testing::Test {
+ protected:
+  ConvertTest() {
+    options_.to = folder_ / "out.h5";
+    options_.journal_seconds = 0;
+  }
+  ConvertResult convert() { return convert_dataset(config_, options_); }
+  DatasetPair converted(DType dtype = DType::f32) {
+    DataConfig data;
+    data.name = "hdf5";
+    data.path = (folder_ / "out.h5").string();
+    return open_dataset(data, {.dtype = dtype});
+  }
+  DatasetPair source(DType dtype = DType::f32) {
+    return open_dataset(config_.data, {.dtype = dtype});
+  }
+  std::string refusal(Category category) {
+    return message_of(category, [&] { convert(); });
+  }
+  // IDX files of images of 64 KiB, four of which share a checksum.
+  void write_large_idx(uint32_t train = 10, uint32_t test = 3) {
+    for (auto [name, count] : {std::pair("train", train), std::pair("t10k", test)}) {
+      write_file(folder_ / (std::string(name) + "-images-idx3-ubyte"),
+                 idx_bytes(0x803, {count, 256, 256}, pattern(size_t{count} << 16, 251)));
+      write_file(folder_ / (std::string(name) + "-labels-idx1-ubyte"),
+                 idx_bytes(0x801, {count}, pattern(count, 3)));
+    }
+    config_.data.name = "idx";
+    config_.data.path = folder_.path().string();
+  }
+  void write_csv() {
+    std::string text = "a,b c,kind\n";
+    for (int i = 0; i < 60; ++i)
+      text += fmt::format("{}.1,{},{}\n", i, 1'600'000'000.125 + i % 7, i % 3 ? "cat" : "dog");
+    write_text(folder_ / "t.csv", text);
+    config_.data.name = "csv";
+    config_.data.path = (folder_ / "t.csv").string();
+  }
+  void write_images() {
+    for (const char* half : {"train", "val"})
+      for (const char* kind : {"ant", "bee", "cow"}) {
+        fs::create_directories(folder_.path() / half / kind);
+        for (int64_t i = 0; i < 4; ++i)
+          write_file(folder_.path() / half / kind / fmt::format("{}.jpg", i),
+                     jpeg_bytes(smooth_image(40 + 3 * i, 50, i + kind[0])));
+      }
+    config_.data.name = "image_folder";
+    config_.data.path = folder_.path().string();
+    config_.data.image.size = 24;
+  }
+  std::string write_tokens_text(const std::string& text) {
+    write_text(folder_ / "text.txt", text);
+    config_.data.name = "tokens";
+    config_.data.tokens.text = {(folder_ / "text.txt").string()};
+    config_.data.tokens.length = 4;
+    options_.to = folder_ / "shards";
+    return text;
+  }
+
+  TemporaryFolder folder_;
+  RunConfig config_;
+  ConvertOptions options_;
+};
+
+TEST_F(ConvertTest, ATableKeepsEveryDigit) {
+  write_csv();
+  ConvertResult result = convert();
+  EXPECT_EQ(result.train, source().train->count());
+  EXPECT_EQ(result.path, options_.to);
+  expect_same(source(), converted());
+  expect_same(source(DType::bf16), converted(DType::bf16));
+  EXPECT_EQ(converted().train->spec().feature_names, (std::vector<std::string>{"a", "b c"}));
+}
+
+TEST_F(ConvertTest, ValuesOfATableStayValues) {
+  write_csv();
+  config_.data.csv.target = "a";
+  write_text(folder_ / "t.csv", "a,b\n0.5,1\n0.25,2\n0.1,4\n0.2,5\n0.3,6\n0.7,7\n0.8,1\n0.9,3\n");
+  config_.data.csv.test_share = 0.4;
+  convert();
+  expect_same(source(), converted());
+  EXPECT_EQ(converted().train->spec().columns[1].name, "values");
+}
+
+TEST_F(ConvertTest, ImagesKeepTheirBytesAndStatistics) {
+  write_large_idx();
+  convert();
+  expect_same(source(), converted());
+  EXPECT_EQ(converted().train->checksums()->rows, 4);
+  EXPECT_EQ(converted().train->checksums()->blocks[1].size(), 3u);
+}
+
+TEST_F(ConvertTest, AugmentationIsLeftToTheTraining) {
+  write_large_idx();
+  config_.data.augment.flip = true;
+  convert();
+  config_.data.augment.flip = false;
+  expect_same(source(), converted());
+}
+
+TEST_F(ConvertTest, AnHdf5FileIsASourceToo) {
+  write_csv();
+  convert();
+  config_.data.name = "hdf5";
+  config_.data.path = options_.to.string();
+  options_.to = folder_ / "again";
+  EXPECT_EQ(convert().path, folder_ / "again" / "data.h5");
+  EXPECT_EQ(bytes_of(folder_ / "again" / "data.h5"), bytes_of(folder_ / "out.h5"));
+}
+
+TEST_F(ConvertTest, ImagesAreThoseThatATestWouldRead) {
+  write_images();
+  options_.order = "source";
+  convert();
+  expect_same(source(), converted());
+}
+
+TEST_F(ConvertTest, ImagesThatLieByClassAreShuffled) {
+  write_images();
+  config_.seed = 5;
+  convert();
+  Sampler order(12, 5);
+  std::vector<int64_t> samples, rows(12);
+  std::iota(rows.begin(), rows.end(), 0);
+  for (int64_t row : rows) samples.push_back(order.index(0, row));
+  ASSERT_NE(samples, rows);
+  for (size_t column : {0, 1})
+    EXPECT_EQ(read_column<std::byte>(*source().train, column, samples),
+              read_column<std::byte>(*converted().train, column, rows));
+  EXPECT_EQ(all_rows(*source().test, 0), all_rows(*converted().test, 0));
+}
+
+TEST_F(ConvertTest, ABrokenImageStopsOrIsReplaced) {
+  write_images();
+  write_file(folder_.path() / "train" / "bee" / "1.jpg", {1, 2, 3});
+  EXPECT_THAT(refusal(Category::data), HasSubstr("train/bee/1.jpg: sample 5"));
+  config_.data.on_error = "skip";
+  options_.overwrite = true;
+  ConvertResult result = convert();
+  EXPECT_EQ(result.skipped, 1);
+  EXPECT_THAT(result.first_problem, HasSubstr("train/bee/1.jpg: sample 5"));
+}
+
+// HDF5 keeps 64 KiB of attributes in an object's header, and no more.
+TEST_F(ConvertTest, LongListsOfClassesFit) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 3000; ++i) names.push_back(fmt::format("{:040}", i));
+  std::vector<const char*> words;
+  for (const std::string& name : names) words.push_back(name.c_str());
+  {
+    Hdf5File file(folder_ / "a.h5");
+    for (const char* half : {"train", "test"}) {
+      file.put<uint8_t>(std::string(half) + "/images", {2, 1, 1, 1}, {7, 9});
+      file.put<int32_t>(std::string(half) + "/labels", {2}, {0, 2999});
+    }
+    file.words("train/labels", "class_names", words);
+  }
+  config_.data.name = "hdf5";
+  config_.data.path = (folder_ / "a.h5").string();
+  convert();
+  EXPECT_EQ(converted().train->spec().class_names, names);
+}
+
+TEST_F(ConvertTest, TextBecomesShardsOfTheSameTokens) {
+  std::string text =
+      write_tokens_text("The quick brown fox jumps over the lazy dog. ÄÖ 0123456789");
+  config_.data.tokens.vocabulary = "characters";
+  options_.shard_tokens = 20;
+  ConvertResult result = convert();
+  EXPECT_EQ(result.format, "tokens");
+  EXPECT_EQ(result.train + result.test, std::ssize(read_text_tokens(config_.data.tokens).ids));
+  EXPECT_FALSE(fs::exists(folder_ / "shards.partial"));
+  EXPECT_TRUE(fs::exists(folder_ / "shards" / "train_0002.tokens"));
+  DatasetPair before = source();
+  config_.data.tokens.text = {};
+  config_.data.path = (folder_ / "shards").string();
+  expect_same(before, source());
+}
+
+TEST_F(ConvertTest, TextBecomesWindowsInAnHdf5File) {
+  write_tokens_text("Some text that is long enough to hold more than one window of tokens.");
+  options_.to = folder_ / "out.h5";
+  options_.format = "hdf5";
+  convert();
+  DatasetPair stored = open_dataset(config_.data, {.stored = true});
+  expect_same(stored, converted());
+  EXPECT_EQ(converted().train->spec().vocabulary, "bytes");
+}
+
+TEST_F(ConvertTest, PartsOfATextHaveTheTokensOfTheWhole) {
+  write_tokens_text("it's  a\n\n test \t of 'll  blanks,  <|endoftext|> and\xC3\xA9 so on  ");
+  for (const char* vocabulary : {"bytes", "characters", "gpt2"}) {
+    config_.data.tokens.vocabulary = vocabulary;
+    config_.data.tokens.bpe_path = DATA_FOLDER "/bpe";
+    TokenText text = read_token_text(config_.data.tokens);
+    for (size_t bytes = 1; bytes < 12; ++bytes) {
+      std::vector<int32_t> joined;
+      for (size_t at = 0; at < text.text.size();) {
+        size_t end = end_of_part(text, at, bytes);
+        for (int32_t id : text.vocabulary->encode(text.text.substr(at, end - at)))
+          joined.push_back(id);
+        at = end;
+      }
+      EXPECT_EQ(joined, text.vocabulary->encode(text.text)) << vocabulary << " " << bytes;
+    }
+  }
+}
+
+// A kill, as by kill -9, when a number of rows are done; then the same command.
+class KilledConversion : public ConvertTest, public testing::WithParamInterface<int64_t> {};
+
+TEST_P(KilledConversion, GoesOnAndMakesTheSameBytes) {
+  write_large_idx();
+  config_.data.workers = 2;
+  options_.to = folder_ / "whole.h5";
+  convert();
+  options_.to = folder_ / "out.h5";
+  options_.on_progress = [](const WorkProgress& progress) {
+    if (progress.done >= GetParam()) raise(SIGKILL);
+  };
+  EXPECT_EXIT(convert(), testing::KilledBySignal(SIGKILL), "");
+  EXPECT_FALSE(fs::exists(options_.to));
+  int64_t least = 13;
+  options_.on_progress = [&](const WorkProgress& progress) {
+    least = std::min(least, progress.done);
+  };
+  EXPECT_TRUE(convert().resumed);
+  EXPECT_GE(least, std::min<int64_t>(GetParam(), 12));
+  EXPECT_EQ(bytes_of(folder_ / "out.h5"), bytes_of(folder_ / "whole.h5"));
+  EXPECT_FALSE(fs::exists(folder_ / "out.h5.journal"));
+  EXPECT_FALSE(fs::exists(folder_ / "out.h5.partial"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, KilledConversion, testing::Values(0, 4, 8, 10, 13));
+
+TEST_F(ConvertTest, AKilledTextGoesOn) {
+  std::string text;
+  for (int i = 0; i < 400'000; ++i) text += fmt::format("{} ", i);
+  write_tokens_text(text);
+  options_.to = folder_ / "whole";
+  options_.shard_tokens = 1'000'000;
+  convert();
+  options_.to = folder_ / "shards";
+  options_.on_progress = [](const WorkProgress& progress) {
+    if (progress.done > 1 << 20) raise(SIGKILL);
+  };
+  EXPECT_EXIT(convert(), testing::KilledBySignal(SIGKILL), "");
+  options_.on_progress = [](const WorkProgress& progress) { EXPECT_GT(progress.done, 1 << 20); };
+  EXPECT_TRUE(convert().resumed);
+  for (const auto& entry : fs::directory_iterator(folder_ / "whole"))
+    EXPECT_EQ(bytes_of(entry.path()), bytes_of(folder_ / "shards" / entry.path().filename()));
+}
+
+TEST_F(ConvertTest, AStopIsNoFailure) {
+  write_large_idx();
+  std::atomic<bool> stop = false;
+  options_.stop = &stop;
+  options_.on_progress = [&](const WorkProgress& progress) { stop = progress.done >= 4; };
+  EXPECT_THAT(refusal(Category::interrupted), HasSubstr("stopped by a signal at 4 of 13 rows"));
+  stop = false;
+  options_.on_progress = [](const WorkProgress& progress) { EXPECT_GE(progress.done, 4); };
+  EXPECT_TRUE(convert().resumed);
+  expect_same(source(), converted());
+}
+
+class StoppedConversion : public ConvertTest {
+ protected:
+  void SetUp() override {
+    write_large_idx();
+    std::atomic<bool> stop = true;
+    options_.stop = &stop;
+    refusal(Category::interrupted);
+    options_.stop = nullptr;
+  }
+};
+
+TEST_F(StoppedConversion, RefusesAnotherConfig) {
+  config_.data.normalize = "unit";
+  EXPECT_THAT(
+      refusal(Category::data),
+      HasSubstr("out.h5.partial: was started with another config, data.normalize: auto (now "
+                "data.normalize: unit); delete it or add --overwrite"));
+}
+
+TEST_F(StoppedConversion, RefusesAnotherOrder) {
+  options_.order = "shuffled";
+  EXPECT_THAT(refusal(Category::data), HasSubstr("--order: source (now --order: shuffled"));
+}
+
+TEST_F(StoppedConversion, RefusesFilesThatHaveChanged) {
+  fs::path file = folder_ / "train-labels-idx1-ubyte";
+  fs::last_write_time(file, fs::last_write_time(file) + std::chrono::seconds(1));
+  EXPECT_THAT(refusal(Category::data), HasSubstr("was started with files that have changed since"));
+  options_.overwrite = true;
+  EXPECT_FALSE(convert().resumed);
+  expect_same(source(), converted());
+}
+
+TEST_F(StoppedConversion, IsOfOneProcessAtATime) {
+  EXPECT_EXIT(
+      {
+        options_.on_progress = [&](const WorkProgress& progress) {
+          if (progress.done > 0) return;
+          std::string message = refusal(Category::data);
+          std::fputs(message.c_str(), stderr);
+          _exit(3);
+        };
+        convert();
+      },
+      testing::ExitedWithCode(3), "out.h5.partial: another process is writing it");
+}
+
+TEST_F(ConvertTest, WhatIsThereStaysUnlessOverwritten) {
+  write_csv();
+  convert();
+  EXPECT_THAT(refusal(Category::config), HasSubstr("out.h5: exists already"));
+  options_.overwrite = true;
+  EXPECT_FALSE(convert().resumed);
+  expect_same(source(), converted());
+}
+
+TEST_F(ConvertTest, OnlyARegularFileIsReplacedWhichGivesItsMode) {
+  write_csv();
+  convert();
+  fs::permissions(options_.to, fs::perms(0600));
+  options_.overwrite = true;
+  convert();
+  EXPECT_EQ(fs::status(options_.to).permissions(), fs::perms(0600));
+  config_.data.name = "hdf5";
+  config_.data.path = options_.to.string();
+  EXPECT_THAT(refusal(Category::config), HasSubstr("out.h5 is one of the files that are read"));
+  write_csv();
+  for (const char* name : {"out.h5", "out.h5.partial", "out.h5.journal"}) {
+    fs::remove(folder_ / name);
+    ASSERT_EQ(::mkfifo((folder_ / name).c_str(), 0600), 0);
+    Category category = std::string(name) == "out.h5" ? Category::config : Category::data;
+    EXPECT_THAT(refusal(category), HasSubstr(std::string(name) + ": is a FIFO"));
+    fs::remove(folder_ / name);
+  }
+  fs::create_symlink("nowhere", folder_ / "out.h5");
+  EXPECT_THAT(refusal(Category::config), HasSubstr("out.h5: is a link"));
+}
+
+TEST_F(ConvertTest, OnlyShardsAreEverReplaced) {
+  write_tokens_text("some text that is long enough to be cut in two halves");
+  convert();
+  EXPECT_THAT(refusal(Category::config), HasSubstr("shards: exists already"));
+  options_.overwrite = true;
+  convert();
+  write_text(folder_ / "shards" / "thesis.tex", "precious");
+  EXPECT_THAT(refusal(Category::config), HasSubstr("thesis.tex: is not a token shard"));
+  options_.to = folder_ / "text.txt";
+  EXPECT_THAT(refusal(Category::config), HasSubstr("text.txt: is a file"));
+}
+
+TEST_F(ConvertTest, AFullDiskIsToldWithTheBytesNeeded) {
+  write_large_idx();
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit small = {.rlim_cur = 100'000, .rlim_max = before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  std::string message = refusal(Category::data);
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_THAT(message, ContainsRegex("out.h5.partial: needs [0-9]+ bytes, [0-9]+ are free: "));
+  convert();
+  expect_same(source(), converted());
+}
+
+TEST_F(ConvertTest, TokensAreMadeOfTextOnly) {
+  write_large_idx();
+  options_.format = "tokens";
+  EXPECT_THAT(refusal(Category::config),
+              HasSubstr("--format tokens: token shards are made from text"));
+  options_.format = "parquet";
+  EXPECT_THAT(refusal(Category::config), HasSubstr("must be hdf5 or tokens"));
+}
+
+TEST_F(ConvertTest, SyntheticSamplesAreNotStored) {
+  config_.data.name = "synthetic";
+  EXPECT_THAT(refusal(Category::config), HasSubstr("are not stored"));
+}
+
+TEST_F(ConvertTest, ATextOfOneTokenHasNoTest) {
+  write_tokens_text("a");
+  EXPECT_THAT(refusal(Category::data), HasSubstr("data.tokens.val_share: 0 of 1 tokens"));
+}
+
+TEST_F(ConvertTest, AFolderThatCannotBeMade) {
+  write_csv();
+  options_.to = folder_ / "t.csv" / "out.h5";
+  EXPECT_THAT(refusal(Category::config), HasSubstr("cannot create the folder"));
+}
+
+}  // namespace
+}  // namespace spire

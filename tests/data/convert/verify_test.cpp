@@ -1,0 +1,233 @@
+// Every row read once, checksums compared; and what a dataset is.
+#include "engine/data/convert/verify.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "engine/data/describe.h"
+#include "tests/data/formats/hdf5_files.h"
+#include "tests/data/images/image_files.h"
+#include "tests/data/test_files.h"
+#include "tests/data/text/shard_files.h"
+
+namespace spire {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+class VerifyTest : public testing::Test {
+ protected:
+  VerifyResult verify() { return verify_dataset(config_, {}); }
+
+  // Features (6, 2), values or labels, of both halves.
+  template <typename T>
+  void write_table(const std::vector<float>& features, const std::vector<T>& targets) {
+    Hdf5File file(folder_ / "a.h5");
+    for (std::string half : {"train", "test"}) {
+      file.put<float>(half + "/features", {targets.size(), 2}, features);
+      bool values = std::is_floating_point_v<T>;
+      file.put<T>(half + (values ? "/values" : "/labels"), {targets.size()}, targets);
+    }
+    config_.data.name = "hdf5";
+    config_.data.path = (folder_ / "a.h5").string();
+  }
+  // The byte at the only place where `part` lies in the file is changed.
+  void flip_byte_of(const fs::path& path, const std::string& part) {
+    std::ifstream in(path, std::ios::binary);
+    std::string bytes{std::istreambuf_iterator<char>(in), {}};
+    size_t at = bytes.find(part);
+    ASSERT_NE(at, std::string::npos);
+    ASSERT_EQ(bytes.find(part, at + 1), std::string::npos);
+    bytes[at] ^= 1;
+    std::ofstream(path, std::ios::binary) << bytes;
+  }
+  void convert_images() {
+    std::string pixels(8 * 16, 'x');
+    pixels.replace(5 * 16, 8, "sentinel");
+    for (std::string name : {"train", "t10k"}) {
+      write_file(folder_ / (name + "-images-idx3-ubyte"),
+                 idx_bytes(0x803, {8, 4, 4}, Bytes(pixels.begin(), pixels.end())));
+      write_file(folder_ / (name + "-labels-idx1-ubyte"), idx_bytes(0x801, {8}, pattern(8, 4)));
+      pixels.replace(5 * 16, 8, "guardian");
+    }
+    config_.data.name = "idx";
+    config_.data.path = folder_.path().string();
+    convert_dataset(config_, {.to = folder_ / "images.h5"});
+    config_.data.name = "hdf5";
+    config_.data.path = (folder_ / "images.h5").string();
+  }
+
+  TemporaryFolder folder_;
+  RunConfig config_;
+};
+
+TEST_F(VerifyTest, AConvertedFileIsGood) {
+  convert_images();
+  VerifyResult result = verify();
+  EXPECT_TRUE(result.good());
+  EXPECT_EQ(result.train.rows, 8);
+  EXPECT_EQ(result.train.checksums, 2);
+  EXPECT_THAT(result.train.problems, SizeIs(0));
+}
+
+TEST_F(VerifyTest, AFlippedByteIsFound) {
+  convert_images();
+  flip_byte_of(folder_ / "images.h5", "guardian");
+  VerifyResult result = verify();
+  EXPECT_EQ(result.train.wrong, 0);
+  EXPECT_EQ(result.test.wrong, 1);
+  EXPECT_EQ(result.test.bad, 0);
+  ASSERT_THAT(result.test.problems, SizeIs(1));
+  EXPECT_THAT(result.test.problems[0],
+              HasSubstr("images.h5: test images, rows 0 to 7: their checksum is "));
+}
+
+TEST_F(VerifyTest, NumbersThatAreNoneAreBadRows) {
+  write_table<int32_t>({1, 2, 3, NAN, 5, 6, INFINITY, 8, 9, 1, 1, 2}, {0, 1, 0, 1, 7, 1});
+  {
+    Hdf5File file(folder_ / "b.h5");
+    for (std::string half : {"train", "test"}) {
+      file.put<float>(half + "/features", {6, 2}, {1, 2, 3, NAN, 5, 6, INFINITY, 8, 9, 1, 1, 2});
+      file.put<int32_t>(half + "/labels", {6}, {0, 1, 0, 1, 7, 1});
+      file.attribute<int32_t>(half + "/labels", "classes", {2});
+    }
+  }
+  config_.data.path = (folder_ / "b.h5").string();
+  VerifyResult result = verify();
+  EXPECT_EQ(result.train.bad, 3);
+  EXPECT_THAT(result.train.problems,
+              ElementsAre(HasSubstr("b.h5: train/features: sample 1: feature 1 is nan"),
+                          HasSubstr("b.h5: train/features: sample 3: feature 0 is inf"),
+                          HasSubstr("b.h5: train/labels: sample 4: label 7, expected 0 to 1")));
+  EXPECT_EQ(result.test.bad, 3);
+}
+
+TEST_F(VerifyTest, NoMoreThanTwentyAreNamed) {
+  write_table<float>(std::vector<float>(120, NAN), std::vector<float>(60, 1));
+  VerifyResult result = verify();
+  EXPECT_EQ(result.train.bad, 60);
+  EXPECT_THAT(result.train.problems, SizeIs(max_problems));
+  EXPECT_THAT(result.train.problems[19], HasSubstr("sample 19:"));
+}
+
+TEST_F(VerifyTest, BrokenRowsOfATableAreAllNamed) {
+  write_text(folder_ / "t.csv", "a,b\n1,x\n2,y\nthree,x\n4,y\n5,x\n,y\n7,x\n8,y\n");
+  config_.data.name = "csv";
+  config_.data.path = (folder_ / "t.csv").string();
+  config_.data.csv.test_share = 0.5;
+  VerifyResult result = verify();
+  EXPECT_EQ(result.train.bad, 2);
+  EXPECT_THAT(result.train.problems,
+              ElementsAre(HasSubstr("t.csv:4:1: 'a': 'three'"), HasSubstr("t.csv:7:1: 'a': ''")));
+}
+
+TEST_F(VerifyTest, ATruncatedImageIsNamed) {
+  for (const char* half : {"train", "val"}) {
+    fs::create_directories(folder_.path() / half / "ant");
+    for (const char* name : {"a.jpg", "b.jpg", "c.jpg"})
+      write_file(folder_.path() / half / "ant" / name, jpeg_bytes(smooth_image(30, 30)));
+  }
+  Bytes half = jpeg_bytes(smooth_image(30, 30));
+  half.resize(half.size() / 2);
+  write_file(folder_.path() / "val" / "ant" / "b.jpg", half);
+  config_.data.name = "image_folder";
+  config_.data.path = folder_.path().string();
+  VerifyResult result = verify();
+  EXPECT_EQ(result.train.bad, 0);
+  EXPECT_EQ(result.test.bad, 1);
+  EXPECT_THAT(result.test.problems, ElementsAre(HasSubstr("val/ant/b.jpg: sample 1: ")));
+}
+
+TEST_F(VerifyTest, AnyNumberOfThreadsFindsTheSame) {
+  std::vector<float> features(2 * 3000, 1);
+  for (size_t row : {5u, 700u, 701u, 2999u}) features[2 * row] = std::nanf("");
+  write_table(features, std::vector<float>(3000, 0.5f));
+  std::vector<VerifyResult> results;
+  int64_t told = 0;
+  for (int threads : {1, 2, 7}) {
+    auto keep = [&](const WorkProgress& progress) { told = progress.done; };
+    results.push_back(verify_dataset(config_, {.on_progress = keep, .threads = threads}));
+    EXPECT_EQ(told, 6000);
+    EXPECT_EQ(results.back().train.bad, 4);
+    EXPECT_EQ(results.back().test.problems, results.front().test.problems);
+    EXPECT_THAT(results.back().train.problems[1], HasSubstr("sample 700"));
+  }
+}
+
+TEST_F(VerifyTest, ShardsAreComparedWithTheirChecksums) {
+  write_file(folder_ / "train_0000.tokens", shard_bytes<uint16_t>({1, 2, 3, 4, 5, 6, 7}, 9));
+  Bytes bytes = shard_bytes<uint16_t>({1, 2, 3, 4, 5, 6, 7}, 9);
+  bytes[64] ^= 1;
+  write_file(folder_ / "val_0000.tokens", bytes);
+  config_.data.name = "tokens";
+  config_.data.path = folder_.path().string();
+  config_.data.tokens.length = 3;
+  VerifyResult result = verify();
+  EXPECT_EQ(result.train.wrong, 0);
+  EXPECT_EQ(result.test.wrong, 1);
+  EXPECT_THAT(result.test.problems, ElementsAre(HasSubstr("val_0000.tokens: the checksum")));
+}
+
+// What is read then is neither good nor bad: it is of another file.
+TEST_F(VerifyTest, AFileThatChangesMeanwhileEndsIt) {
+  for (bool checksums : {false, true}) {
+    if (checksums)
+      convert_images();
+    else
+      write_table<float>(std::vector<float>(40, 1), std::vector<float>(20, 0.5f));
+    auto cut = [&](const WorkProgress& progress) {
+      if (progress.done == 0) fs::resize_file(config_.data.path, 64);
+    };
+    EXPECT_THAT(message_of(Category::data, [&] { verify_dataset(config_, {.on_progress = cut}); }),
+                AllOf(HasSubstr(config_.data.path), HasSubstr("changed while the run reads it")));
+  }
+}
+
+TEST_F(VerifyTest, AStopEndsIt) {
+  convert_images();
+  std::atomic<bool> stop = true;
+  EXPECT_THAT(message_of(Category::interrupted, [&] { verify_dataset(config_, {.stop = &stop}); }),
+              HasSubstr("stopped by a signal at row 0 of 16"));
+}
+
+TEST_F(VerifyTest, ADescriptionCountsTheClasses) {
+  convert_images();
+  DatasetDescription data = describe_dataset(config_.data);
+  EXPECT_THAT(data.train.class_counts, ElementsAre(2, 2, 2, 2));
+  EXPECT_EQ(data.train.samples, 8);
+  EXPECT_EQ(data.spec.columns[0].dtype, DType::u8);
+  EXPECT_EQ(data.train.bytes, static_cast<int64_t>(fs::file_size(folder_ / "images.h5")));
+  EXPECT_THAT(data.test.layout, ElementsAre("test/images: uint8 (8, 4, 4, 1), no chunks, 128 bytes",
+                                            "test/labels: int32 (8,), no chunks, 32 bytes"));
+  auto json = nlohmann::json::parse(to_json(data));
+  EXPECT_EQ(json["train"]["class_counts"], (std::vector<int64_t>{2, 2, 2, 2}));
+  EXPECT_EQ(json["columns"][0]["dtype"], "uint8");
+}
+
+TEST_F(VerifyTest, ADescriptionNamesChunksAndFilters) {
+  {
+    Hdf5File file(folder_ / "a.h5");
+    for (std::string half : {"train", "test"}) {
+      file.put<uint8_t>(half + "/images", {4, 2, 2, 1}, pattern(16), 2, 6);
+      file.put<int32_t>(half + "/labels", {4}, {0, 1, 9, 1});
+      file.attribute<int32_t>(half + "/labels", "classes", {2});
+    }
+  }
+  config_.data.name = "hdf5";
+  config_.data.path = (folder_ / "a.h5").string();
+  DescribedHalf train = describe_dataset(config_.data).train;
+  EXPECT_THAT(train.layout[0],
+              HasSubstr("train/images: uint8 (4, 2, 2, 1), chunks of (2, 2, 2, 1), deflate, "));
+  EXPECT_EQ(train.strange_labels, 1);
+  EXPECT_THAT(train.class_counts, ElementsAre(1, 2));
+}
+
+}  // namespace
+}  // namespace spire

@@ -1,0 +1,187 @@
+#include "engine/data/formats/cifar.h"
+
+#include <functional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include "tests/data/formats/cifar_files.h"
+
+namespace spire {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+TEST(Cifar, PlanesBecomePixels) {
+  TemporaryFolder folder;
+  write_file(folder / "a.bin", cifar_bytes({{3}, {9}}));
+  LabelledImages images =
+      read_cifar(std::vector<std::filesystem::path>{folder / "a.bin"}, {{10}, 0});
+  EXPECT_THAT(images.labels, ElementsAre(3, 9));
+  EXPECT_EQ(images.count, 2);
+  EXPECT_EQ(images.image_shape(), Shape({32, 32, 3}));
+  ASSERT_EQ(images.pixels.size(), 2u * 3072);
+  for (size_t r = 0; r < 2; ++r)
+    for (size_t y = 0; y < 32; ++y)
+      for (size_t x = 0; x < 32; ++x)
+        for (size_t c = 0; c < 3; ++c)
+          ASSERT_EQ(images.pixels[((r * 32 + y) * 32 + x) * 3 + c],
+                    static_cast<uint8_t>(r + 40 * c + 7 * y + x));
+}
+
+TEST(Cifar10, JoinsItsFilesInOrder) {
+  TemporaryFolder folder;
+  write_cifar10(folder.path());
+  write_text(folder / "batches.meta.txt",
+             "airplane\nautomobile\nbird\ncat\ndeer\r\ndog\nfrog\nhorse\nship\ntruck\n\n");
+  DatasetPair pair = open("cifar10", folder.path().string());
+  EXPECT_THAT(read_column<int32_t>(*pair.train, 1, {0, 1, 2, 3, 4, 5}),
+              ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_THAT(read_column<int32_t>(*pair.test, 1, {0}), ElementsAre(9));
+  const SampleSpec& spec = pair.test->spec();
+  EXPECT_EQ(spec.classes, 10);
+  ASSERT_THAT(spec.class_names, SizeIs(10));
+  EXPECT_EQ(spec.class_names[4], "deer");
+  // The pixel (0, 0, 1) of each image is its place in its file + 40.
+  auto images = read_column<float>(*pair.train, 0, {4, 5});
+  double mean = spec.normalization.mean[1], stddev = spec.normalization.stddev[1];
+  EXPECT_EQ(images[1], static_cast<float>((40 / 255.0 - mean) / stddev));
+  EXPECT_EQ(images[3072 + 1], static_cast<float>((41 / 255.0 - mean) / stddev));
+}
+
+TEST(Cifar10, FilesMayBeGzipAndNamesMayBeMissing) {
+  TemporaryFolder folder;
+  write_cifar10(folder.path());
+  std::filesystem::remove(folder / "data_batch_2.bin");
+  write_file(folder / "data_batch_2.bin.gz", gzip(cifar_bytes({{8}, {7}})));
+  DatasetPair pair = open("cifar10", folder.path().string());
+  EXPECT_THAT(read_column<int32_t>(*pair.train, 1, {0, 1, 2, 3}), ElementsAre(0, 8, 7, 2));
+  EXPECT_THAT(pair.train->spec().class_names, IsEmpty());
+}
+
+TEST(Cifar100, HasFineAndCoarseLabels) {
+  TemporaryFolder folder;
+  write_cifar100(folder.path());
+  DatasetPair fine = open("cifar100", folder.path().string());
+  EXPECT_EQ(fine.train->spec().classes, 100);
+  EXPECT_THAT(read_column<int32_t>(*fine.train, 1, {0, 1}), ElementsAre(99, 41));
+  DataConfig config;
+  config.name = "cifar100";
+  config.path = folder.path().string();
+  config.cifar100.labels = "coarse";
+  DatasetPair coarse = open_dataset(config, {});
+  EXPECT_EQ(coarse.train->spec().classes, 20);
+  EXPECT_THAT(read_column<int32_t>(*coarse.train, 1, {0, 1}), ElementsAre(19, 3));
+}
+
+TEST(Cifar, AutoLooksInTheFolderOfTheEnvironment) {
+  TemporaryFolder folder;
+  write_cifar10(folder / "cifar-10-batches-bin");
+  write_cifar100(folder / "cifar-100-binary");
+  ASSERT_EQ(setenv("SPIRE_DATA", folder.path().c_str(), 1), 0);
+  EXPECT_EQ(open("cifar10", "auto").train->count(), 6);
+  EXPECT_EQ(open("cifar100", "auto").train->count(), 2);
+  ASSERT_EQ(setenv("SPIRE_DATA", (folder / "none").c_str(), 1), 0);
+  std::string message = message_of(Category::data, [] { open("cifar100", "auto"); });
+  ASSERT_EQ(unsetenv("SPIRE_DATA"), 0);
+  EXPECT_THAT(message, HasSubstr((folder / "none" / "cifar-100-binary").string()));
+  EXPECT_THAT(message, HasSubstr("cs.toronto.edu"));
+}
+
+struct Broken {
+  const char* name;
+  const char* dataset;
+  const char* file;
+  std::function<Bytes()> bytes;
+  std::vector<const char*> says;
+};
+
+Bytes cut(Bytes bytes, size_t size) {
+  bytes.resize(size);
+  return bytes;
+}
+
+const std::vector<Broken> broken_files = {
+    {"Empty", "cifar10", "data_batch_3.bin", [] { return Bytes(); }, {"contains no records"}},
+    {"Truncated",
+     "cifar10",
+     "data_batch_5.bin",
+     [] {
+       return cut(cifar_bytes({{1}, {2}}), 3073 + 100);
+     },
+     {"ends at byte 3173", "within record 1 of 3073 bytes", "intact copy"}},
+    {"TruncatedGzip",
+     "cifar10",
+     "data_batch_5.bin",
+     [] {
+       Bytes zipped = gzip(cifar_bytes({{1}, {2}}));
+       return cut(zipped, zipped.size() - 20);
+     },
+     {"gzip", "truncated"}},
+    {"LabelOfNoClass",
+     "cifar10",
+     "test_batch.bin",
+     [] {
+       return cifar_bytes({{9}, {10}});
+     },
+     {"byte 3073", "label 10 of record 1", "0 to 9"}},
+    {"FineLabelOfNoClass",
+     "cifar100",
+     "train.bin",
+     [] {
+       return cifar_bytes({{0, 100}});
+     },
+     {"byte 1", "label 100 of record 0", "0 to 99"}},
+    {"CoarseLabelOfNoClass",
+     "cifar100",
+     "test.bin",
+     [] {
+       return cifar_bytes({{19, 0}, {20, 0}});
+     },
+     {"byte 3074", "label 20 of record 1", "0 to 19"}},
+    {"OtherSet",
+     "cifar100",
+     "test.bin",
+     [] {
+       return cifar_bytes({{9}, {9}});
+     },
+     {"record 1 of 3074 bytes", "data.name"}},
+    {"FewNames",
+     "cifar10",
+     "batches.meta.txt",
+     [] {
+       return Bytes{'c', 'a', 't', '\n'};
+     },
+     {"1 names for 10 classes"}},
+};
+
+class BrokenCifar : public testing::TestWithParam<Broken> {};
+
+TEST_P(BrokenCifar, IsRefusedWithItsMessage) {
+  TemporaryFolder folder;
+  write_cifar10(folder.path());
+  write_cifar100(folder.path());
+  write_file(folder / GetParam().file, GetParam().bytes());
+  std::string message =
+      message_of(Category::data, [&] { open(GetParam().dataset, folder.path().string()); });
+  EXPECT_THAT(message, HasSubstr((folder / GetParam().file).string()));
+  for (const char* part : GetParam().says) EXPECT_THAT(message, HasSubstr(part));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BrokenCifar, testing::ValuesIn(broken_files),
+                         [](const auto& one) { return one.param.name; });
+
+TEST(Cifar10, AMissingFileIsNamed) {
+  TemporaryFolder folder;
+  write_cifar10(folder.path());
+  std::filesystem::remove(folder / "data_batch_4.bin");
+  EXPECT_THAT(message_of(Category::data, [&] { open("cifar10", folder.path().string()); }),
+              HasSubstr((folder / "data_batch_4.bin").string()));
+}
+
+}  // namespace
+}  // namespace spire

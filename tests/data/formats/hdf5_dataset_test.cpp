@@ -1,0 +1,581 @@
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "engine/data/loader.h"
+#include "tests/data/formats/hdf5_files.h"
+#include "tests/data/numbered.h"
+
+namespace spire {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+DataConfig config_of(const std::filesystem::path& file) {
+  DataConfig config;
+  config.name = "hdf5";
+  config.path = file.string();
+  return config;
+}
+
+constexpr int64_t side = 5;
+
+// Both halves hold numbered images; those for training are in chunks, compressed by `gzip`.
+void write_images(const std::filesystem::path& path, int64_t count, hsize_t chunk,
+                  unsigned gzip = 0) {
+  LabelledImages images = numbered(count, side);
+  std::vector<int64_t> labels(images.labels.begin(), images.labels.end());
+  auto n = static_cast<hsize_t>(count);
+  Hdf5File file(path);
+  for (const char* half : {"train", "test"}) {
+    std::string prefix = half;
+    file.put(prefix + "/images", {n, side, side, 1}, images.pixels, chunk, gzip);
+    file.put(prefix + "/labels", {n}, labels);
+  }
+}
+
+std::vector<std::byte> batches_of(const Dataset& dataset, LoaderOptions options) {
+  BatchLoader loader(dataset, options);
+  loader.start(0, 0, 2);
+  std::vector<std::byte> all;
+  while (!loader.finished()) {
+    const Batch& batch = loader.next();
+    for (size_t c = 0; c < batch.columns.size(); ++c) {
+      size_t bytes = static_cast<size_t>(options.batch_size * options.towers) *
+                     loader.columns()[c].row_bytes();
+      all.insert(all.end(), batch.columns[c], batch.columns[c] + bytes);
+    }
+  }
+  return all;
+}
+
+// What a sample is does not depend on where it is stored: the same bytes as of images in memory.
+TEST(Hdf5Dataset, GivesTheBatchesOfTheSameImagesInMemory) {
+  TemporaryFolder folder;
+  LabelledImages images = numbered(53, side);
+  for (hsize_t chunk : {0, 1, 7, 53}) {
+    for (unsigned gzip : {0u, 4u}) {
+      if (gzip > 0 && chunk == 0) continue;  // HDF5 compresses chunks only
+      write_images(folder / "a.h5", 53, chunk, gzip);
+      for (DType dtype : {DType::f32, DType::bf16}) {
+        DataConfig config = config_of(folder / "a.h5");
+        config.augment = {2, true};
+        config.shuffle = "full";
+        DatasetPair pair = open_dataset(config, {dtype, 77});
+        ImageDataset expected(images, normalization_of(images), config.augment, {dtype, 77});
+        EXPECT_EQ(pair.train->spec().columns, expected.spec().columns);
+        EXPECT_EQ(pair.train->spec().classes, 53);
+        for (int64_t workers : {0, 1, 3})
+          EXPECT_EQ(batches_of(*pair.train, options_of(4, 2, workers)),
+                    batches_of(expected, options_of(4, 2, 0)))
+              << "chunk " << chunk << ", " << workers << " workers";
+      }
+    }
+  }
+}
+
+TEST(Hdf5Dataset, TestImagesAreReadInOrderAndAsTheyAre) {
+  TemporaryFolder folder;
+  write_images(folder / "a.h5", 30, 4);
+  DataConfig config = config_of(folder / "a.h5");
+  config.augment = {2, true};
+  LabelledImages images = numbered(30, side);
+  ImageDataset expected(images, normalization_of(images), {}, {});
+  LoaderOptions options = options_of(4, 1, 2);
+  options.shuffle = false;
+  EXPECT_EQ(batches_of(*open_dataset(config, {}).test, options), batches_of(expected, options));
+}
+
+// With chunks of 3 and a global batch of 6 rows, each step of a window reads rows of its chunks.
+TEST(Hdf5Dataset, OrderKeepsChunksTogetherUnlessAskedOtherwise) {
+  TemporaryFolder folder;
+  write_images(folder / "a.h5", 20, 3);
+  DataConfig config = config_of(folder / "a.h5");
+  EXPECT_EQ(open_dataset(config, {}).train->chunk(), 3);
+  config.shuffle = "chunk";
+  EXPECT_EQ(open_dataset(config, {}).train->chunk(), 3);
+  config.shuffle = "full";
+  EXPECT_EQ(open_dataset(config, {}).train->chunk(), 1);
+  EXPECT_EQ(readable(numbered(5)).chunk(), 1);
+}
+
+// Reads one sample; the columns' numbers as floats.
+std::vector<std::vector<float>> row_of(const Dataset& dataset, int64_t sample) {
+  std::vector<std::vector<std::byte>> memory;
+  std::vector<std::byte*> columns;
+  for (const Column& column : dataset.spec().columns) {
+    memory.emplace_back(column.row_bytes());
+    columns.push_back(memory.back().data());
+  }
+  dataset.read({&sample, 1}, 0, columns);
+  std::vector<std::vector<float>> row;
+  for (size_t c = 0; c < columns.size(); ++c) {
+    row.emplace_back();
+    for (size_t i = 0; i < memory[c].size() / 4; ++i) {
+      float value;
+      std::memcpy(&value, columns[c] + 4 * i, 4);
+      int32_t number = std::bit_cast<int32_t>(value);
+      bool integer = dataset.spec().columns[c].dtype == DType::i32;
+      row[c].push_back(integer ? static_cast<float>(number) : value);
+    }
+  }
+  return row;
+}
+
+template <typename In, typename Out>
+void write_halves(const std::filesystem::path& path, const std::vector<hsize_t>& in_dims,
+                  const std::vector<In>& in, const std::vector<hsize_t>& out_dims,
+                  const std::vector<Out>& out) {
+  Hdf5File file(path);
+  for (const char* half : {"train", "test"}) {
+    file.put(std::string(half) + "/images", in_dims, in);
+    bool values = std::is_floating_point_v<Out>;
+    file.put(std::string(half) + (values ? "/values" : "/labels"), out_dims, out);
+  }
+}
+
+TEST(Hdf5Dataset, FeaturesAreStandardised) {
+  TemporaryFolder folder;
+  write_halves<double, int32_t>(folder / "a.h5", {4, 2}, {1, 5, 3, 5, 1, 5, 3, 5}, {4},
+                                {0, 1, 2, 1});
+  DatasetPair pair = open_dataset(config_of(folder / "a.h5"), {});
+  const SampleSpec& spec = pair.train->spec();
+  EXPECT_THAT(spec.columns,
+              ElementsAre(Column{"features", {2}, DType::f32}, Column{"labels", {}, DType::i32}));
+  EXPECT_EQ(spec.classes, 3);
+  EXPECT_THAT(spec.normalization.mean, ElementsAre(2, 5));
+  EXPECT_THAT(spec.normalization.stddev, ElementsAre(1, 1));  // the second is constant
+  EXPECT_THAT(row_of(*pair.train, 2), ElementsAre(ElementsAre(-1, 0), ElementsAre(2)));
+}
+
+TEST(Hdf5Dataset, FloatTargetsAreValuesOfARegression) {
+  TemporaryFolder folder;
+  write_halves<int64_t, double>(folder / "a.h5", {3, 1}, {0, 1, 2}, {3}, {0.5, 1.5, -2});
+  DatasetPair pair = open_dataset(config_of(folder / "a.h5"), {});
+  EXPECT_EQ(pair.train->spec().columns[1], (Column{"values", {1}, DType::f32}));
+  EXPECT_EQ(pair.train->spec().classes, 0);
+  EXPECT_THAT(row_of(*pair.test, 2)[1], ElementsAre(-2));
+  write_halves<float, float>(folder / "b.h5", {2, 1}, {0, 1}, {2, 2}, {1, 2, 3, 4});
+  DatasetPair two = open_dataset(config_of(folder / "b.h5"), {});
+  EXPECT_EQ(two.train->spec().columns[1], (Column{"values", {2}, DType::f32}));
+  EXPECT_THAT(row_of(*two.train, 1)[1], ElementsAre(3, 4));
+}
+
+// Both halves of "input" and "target", with 12 rows of them, and what opening them says.
+template <typename In, typename Out>
+std::string what_is_said(const std::string& input, hsize_t inputs, const std::string& target,
+                         hsize_t targets, const std::vector<Out>& values,
+                         const std::string& task = "auto") {
+  TemporaryFolder folder;
+  {
+    Hdf5File file(folder / "a.h5");
+    std::vector<In> in(12 * inputs);
+    for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<In>(i * 7 % 31);
+    for (const std::string half : {"train/", "test/"}) {
+      file.put(half + input, {12, inputs}, in);
+      file.put(half + target,
+               targets == 1 ? std::vector<hsize_t>{12} : std::vector<hsize_t>{12, targets}, values);
+    }
+  }
+  DataConfig config = config_of(folder / "a.h5");
+  for (auto* half : {&config.hdf5.train, &config.hdf5.test}) {
+    std::string group = half == &config.hdf5.train ? "train/" : "test/";
+    *half = {group + input, group + target};
+  }
+  config.hdf5.task = task;
+  try {
+    return open_dataset(config, {}).train->spec().columns[1].name;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.category(), Category::data);
+    return error.what();
+  }
+}
+
+// 0, 1, 2, 0, 1, ... of 12 rows; and the same as one-hot rows of 3.
+template <typename T>
+std::vector<T> classes_of_three() {
+  std::vector<T> labels;
+  for (int row = 0; row < 12; ++row) labels.push_back(static_cast<T>(row % 3));
+  return labels;
+}
+template <typename T>
+std::vector<T> one_hot_of_three() {
+  std::vector<T> rows(36);
+  for (size_t row = 0; row < 12; ++row) rows[row * 3 + row % 3] = 1;
+  return rows;
+}
+
+TEST(Hdf5Dataset, LabelsInTheFormOfValuesAreRefused) {
+  auto floats = classes_of_three<float>();
+  auto doubles = classes_of_three<double>();
+  auto one_hot = one_hot_of_three<float>();
+  constexpr const char* way_out = "data.hdf5.task: value";
+  for (const std::string& message :
+       {what_is_said<float>("features", 4, "labels", 1, floats),
+        what_is_said<float>("features", 4, "labels", 1, doubles),
+        what_is_said<float>("features", 4, "labels", 1, std::vector<float>(12, 0.5f)),
+        what_is_said<float>("features", 4, "labels", 3, one_hot),
+        what_is_said<float>("x", 4, "y", 1, floats)})
+    EXPECT_THAT(message, AllOf(HasSubstr(".h5: train/"), HasSubstr("store classes as integers"),
+                               HasSubstr(way_out)));
+  for (const char* name : {"values", "y"})
+    EXPECT_THAT(what_is_said<float>("features", 4, name, 3, one_hot),
+                AllOf(HasSubstr("argmax(axis=1)"), HasSubstr(way_out)));
+  for (const auto& message : {what_is_said<float>("features", 4, "labels", 1, floats, "value"),
+                              what_is_said<float>("features", 4, "labels", 3, one_hot, "value"),
+                              what_is_said<float>("features", 4, "values", 1, floats)})
+    EXPECT_EQ(message, "values");
+  std::vector<float> measured = floats;
+  measured[7] = 0.5;
+  EXPECT_EQ(what_is_said<float>("x", 4, "y", 1, measured), "values");
+  std::vector<float> nearly = one_hot;
+  nearly[30] = 0.5;
+  EXPECT_EQ(what_is_said<float>("x", 4, "y", 3, nearly), "values");
+}
+
+TEST(Hdf5Dataset, IntegersThatAreNoLabelsAreRefused) {
+  EXPECT_THAT(what_is_said<float>("features", 4, "labels", 3, one_hot_of_three<int32_t>()),
+              HasSubstr("argmax(axis=1)"));
+  EXPECT_THAT(what_is_said<int32_t>("features", 3, "labels", 3, one_hot_of_three<int32_t>()),
+              HasSubstr("argmax(axis=1)"));
+  EXPECT_THAT(what_is_said<float>("features", 3, "labels", 3, one_hot_of_three<int32_t>()),
+              HasSubstr("argmax(axis=1)"));
+  std::vector<int32_t> prices;
+  for (int row = 0; row < 12; ++row) prices.push_back(100 + row * 37);
+  EXPECT_THAT(what_is_said<float>("features", 4, "price", 1, prices),
+              AllOf(HasSubstr("hardly classes"), HasSubstr("data.hdf5.task: class")));
+  EXPECT_EQ(what_is_said<float>("features", 4, "price", 1, prices, "class"), "labels");
+  EXPECT_EQ(what_is_said<float>("features", 4, "labels", 1, prices), "labels");
+  EXPECT_THAT(what_is_said<float>("features", 4, "labels", 1, prices, "value"),
+              HasSubstr("needs floating-point numbers"));
+}
+
+TEST(Hdf5Dataset, TokensWithoutTargetsAreNoFeatures) {
+  auto labels = classes_of_three<int64_t>();
+  EXPECT_THAT(
+      what_is_said<int32_t>("tokens", 64, "labels", 1, labels),
+      AllOf(HasSubstr("train/tokens: tokens need targets"), HasSubstr("data.hdf5.task: class")));
+  EXPECT_EQ(what_is_said<int32_t>("tokens", 64, "labels", 1, labels, "class"), "labels");
+}
+
+TEST(Hdf5Dataset, WhatIsNotReadIsNamed) {
+  TemporaryFolder folder;
+  {
+    Hdf5File file(folder / "a.h5");
+    for (const std::string half : {"train/", "test/"}) {
+      file.put<float>(half + "features", {2, 1}, {1, 2});
+      file.put<int32_t>(half + "labels", {2}, {0, 1});
+      file.put<float>(half + "values", {2}, {0.5, 1.5});
+    }
+    file.put<float>("train/weights", {2}, {1, 1});
+    file.put<float>("elsewhere/z", {2}, {1, 1});
+  }
+  EXPECT_THAT(open_dataset(config_of(folder / "a.h5"), {}).notes,
+              Contains(AllOf(HasSubstr("'test/values', 'train/values', 'train/weights' not used"),
+                             HasSubstr("'train/features', 'train/labels'"))));
+  write_images(folder / "b.h5", 6, 2);
+  EXPECT_THAT(open_dataset(config_of(folder / "b.h5"), {}).notes,
+              Not(Contains(HasSubstr("not used"))));
+}
+
+TEST(Hdf5Dataset, IntegersInRowsAreTokens) {
+  TemporaryFolder folder;
+  auto write = [&](bool classes) {
+    Hdf5File file(folder / "a.h5");
+    for (const std::string half : {"train", "test"}) {
+      file.put<uint8_t>(half + "/images", {2, 3}, {1, 2, 3, 4, 5, 6});
+      file.put<int64_t>(half + "/labels", {2, 3}, {2, 3, 9, 5, 6, 0});
+      if (classes) file.attribute<int32_t>(half + "/labels", "classes", {10});
+    }
+  };
+  write(true);
+  {
+    DatasetPair pair = open_dataset(config_of(folder / "a.h5"), {});
+    EXPECT_THAT(pair.train->spec().columns,
+                ElementsAre(Column{"tokens", {3}, DType::i32}, Column{"targets", {3}, DType::i32}));
+    EXPECT_EQ(pair.train->spec().classes, 10);
+    EXPECT_THAT(row_of(*pair.train, 0), ElementsAre(ElementsAre(1, 2, 3), ElementsAre(2, 3, 9)));
+  }
+  write(false);
+  EXPECT_THAT(message_of(Category::data, [&] { open_dataset(config_of(folder / "a.h5"), {}); }),
+              AllOf(HasSubstr("train/labels"), HasSubstr("attribute classes")));
+}
+
+TEST(Hdf5Dataset, DatasetsMayHaveAnyName) {
+  TemporaryFolder folder;
+  {
+    Hdf5File file(folder / "a.h5");
+    file.put<uint8_t>("x", {2, 2, 2}, pattern(8));
+    file.put<int32_t>("deep/er/y", {2}, {1, 0});
+  }
+  DataConfig config = config_of(folder / "a.h5");
+  config.hdf5.train = config.hdf5.test = {"x", "/deep/er/y"};
+  DatasetPair pair = open_dataset(config, {});
+  EXPECT_EQ(pair.train->spec().columns[0].shape, Shape({2, 2, 1}));
+  config.hdf5.test.target = "deep/er/z";
+  EXPECT_THAT(message_of(Category::data, [&] { open_dataset(config, {}); }),
+              AllOf(HasSubstr("no dataset 'deep/er/z'"), HasSubstr("did you mean 'deep/er/y'"),
+                    HasSubstr("it has: 'deep/er/y', 'x'")));
+}
+
+// In fp32 the two would be one number.
+TEST(Hdf5Dataset, LargeFeaturesKeepTheirDigits) {
+  TemporaryFolder folder;
+  write_halves<double, int32_t>(folder / "a.h5", {2, 1}, {1.6e9, 1.6e9 + 1}, {2}, {0, 1});
+  DatasetPair pair = open_dataset(config_of(folder / "a.h5"), {});
+  EXPECT_EQ(pair.train->spec().normalization.mean, std::vector{1.6e9 + 0.5});
+  {
+    Hdf5File file(folder / "named.h5");
+    for (const std::string half : {"train", "test"}) {
+      file.put<double>(half + "/features", {2, 1}, {1.6e9, 1.6e9 + 1});
+      file.put<int32_t>(half + "/labels", {2}, {0, 1});
+    }
+    file.attribute<double>("train/features", "mean", {1.6e9});
+    file.attribute<double>("train/features", "stddev", {0.5});
+    file.words("train/features", "feature_names", {"when"});
+  }
+  DatasetPair named = open_dataset(config_of(folder / "named.h5"), {});
+  EXPECT_THAT(row_of(*named.train, 1)[0], ElementsAre(2));
+  EXPECT_THAT(named.train->spec().feature_names, ElementsAre("when"));
+}
+
+// One file a problem: an attribute that does not fit.
+TEST(Hdf5Dataset, NamesMustFit) {
+  TemporaryFolder folder;
+  auto refusal = [&](const std::string& input, const char* of, const char* name,
+                     const std::vector<const char*>& words) {
+    {
+      Hdf5File file(folder / "a.h5");
+      for (const std::string half : {"train", "test"}) {
+        file.put<int32_t>(half + "/" + input, {2, 2}, {0, 1, 1, 0});
+        file.put<int32_t>(half + "/targets", {2, 2}, {1, 1, 0, 0});
+        file.put<int32_t>(half + "/labels", {2}, {0, 1});
+        file.attribute<int32_t>(half + "/targets", "classes", {2});
+      }
+      file.words(of, name, words);
+    }
+    DataConfig config = config_of(folder / "a.h5");
+    if (input == "tokens") config.hdf5.train.target = "train/targets";
+    if (input == "tokens") config.hdf5.test.target = "test/targets";
+    return message_of(Category::data, [&] { open_dataset(config, {}); });
+  };
+  EXPECT_THAT(refusal("features", "train/features", "feature_names", {"a", "b", "c"}),
+              HasSubstr("train/features: attribute feature_names has 3 names for 2 features"));
+  EXPECT_THAT(refusal("tokens", "train/targets", "vocabulary", {"bites"}),
+              HasSubstr("train/targets, attribute vocabulary: vocabulary: damaged"));
+}
+
+TEST(Hdf5Dataset, AFileWithoutAnyKnownNameSaysWhatItHas) {
+  TemporaryFolder folder;
+  { Hdf5File(folder / "a.h5").put<uint8_t>("x", {2, 2, 2}, pattern(8)); }
+  EXPECT_THAT(message_of(Category::data, [&] { open_dataset(config_of(folder / "a.h5"), {}); }),
+              HasSubstr("no dataset 'train/images'; it has: 'x'"));
+}
+
+TEST(Hdf5Dataset, NormalizationOfKeysWinsThenAttributesThenPixels) {
+  TemporaryFolder folder;
+  write_images(folder / "a.h5", 20, 3);
+  LabelledImages images = numbered(20, side);
+  DataConfig config = config_of(folder / "a.h5");
+  Normalization shown = open_dataset(config, {}).train->spec().normalization;
+  EXPECT_EQ(shown.mean, normalization_of(images).mean);
+  EXPECT_EQ(shown.stddev, normalization_of(images).stddev);
+  {
+    Hdf5File file(folder / "b.h5");
+    for (const std::string half : {"train", "test"}) {
+      file.put(half + "/images", {20, side, side, 1}, images.pixels);
+      file.put(half + "/labels", {20}, images.labels);
+    }
+    file.attribute<double>("train/images", "mean", {0.25});
+    file.attribute<float>("train/images", "stddev", {0.5});
+    file.words("train/labels", "class_names", std::vector<const char*>(20, "shoe"));
+  }
+  config.path = (folder / "b.h5").string();
+  const SampleSpec stored = open_dataset(config, {}).test->spec();
+  EXPECT_THAT(stored.normalization.mean, ElementsAre(0.25));
+  EXPECT_THAT(stored.normalization.stddev, ElementsAre(0.5));
+  EXPECT_EQ(stored.class_names, std::vector<std::string>(20, "shoe"));
+  config.mean = {0.75}, config.stddev = {2};
+  EXPECT_THAT(open_dataset(config, {}).test->spec().normalization.mean, ElementsAre(0.75));
+  config.normalize = "unit";
+  EXPECT_THAT(open_dataset(config, {}).test->spec().normalization.stddev, ElementsAre(1));
+  config.normalize = "standard", config.mean = {1, 2};
+  EXPECT_THAT(message_of(Category::config, [&] { open_dataset(config, {}); }),
+              AllOf(HasSubstr("2 and 1 numbers"), HasSubstr("1 channels")));
+}
+
+// A bad label in each half, a bad number in the features.
+TEST(Hdf5Dataset, BadRowsAreNamedByFileDatasetAndIndex) {
+  TemporaryFolder folder;
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  write_halves<float, int32_t>(folder / "a.h5", {4, 2}, {1, 2, 3, nan, 5, 6, 7, 8}, {4},
+                               {0, 1, -1, 1});
+  DatasetPair pair = open_dataset(config_of(folder / "a.h5"), {});
+  std::string file = (folder / "a.h5").string();
+  EXPECT_NO_THROW(row_of(*pair.train, 0));
+  EXPECT_THAT(message_of(Category::data, [&] { row_of(*pair.train, 1); }),
+              AllOf(HasSubstr(file + ": train/images: sample 1: feature 1 is nan")));
+  EXPECT_THAT(message_of(Category::data, [&] { row_of(*pair.test, 2); }),
+              HasSubstr(file + ": test/labels: sample 2: label -1, expected 0 to 1"));
+  EXPECT_EQ(pair.train->skipped(), 0);
+}
+
+TEST(Hdf5Dataset, SkippedRowsAreReplacedByTheNextGoodOne) {
+  TemporaryFolder folder;
+  std::vector<int32_t> labels = {0, 9, -1, 3, 2, 12};
+  {
+    Hdf5File file(folder / "a.h5");
+    file.put<float>("x", {6, 1}, {0, 1, 2, 3, 4, 5}, 2);
+    file.put("y", {6}, labels);
+    file.attribute<int32_t>("y", "classes", {4});
+    file.attribute<float>("x", "mean", {0});
+    file.attribute<float>("x", "stddev", {1});
+  }
+  DataConfig config = config_of(folder / "a.h5");
+  config.hdf5.train = config.hdf5.test = {"x", "y"};
+  config.on_error = "skip";
+  DatasetPair pair = open_dataset(config, {});
+  LoaderOptions options = options_of(6, 1, 1);
+  options.shuffle = false;
+  BatchLoader loader(*pair.train, options);
+  loader.start(0, 0, 1);
+  const Batch& batch = loader.next();
+  const float* x = batch.column<float>(0);
+  const int32_t* y = batch.column<int32_t>(1);
+  EXPECT_EQ(std::vector<float>(x, x + 6), (std::vector<float>{0, 3, 3, 3, 4, 0}));
+  EXPECT_EQ(std::vector<int32_t>(y, y + 6), (std::vector<int32_t>{0, 3, 3, 3, 2, 0}));
+  EXPECT_EQ(pair.train->skipped(), 3);
+  EXPECT_THAT(pair.train->first_problem(), HasSubstr("sample 1: label 9"));
+  EXPECT_EQ(pair.test->skipped(), 0);
+}
+
+TEST(Hdf5Dataset, FilesThatAreNoneAreRefused) {
+  TemporaryFolder folder;
+  auto refusal = [&](const std::string& name) {
+    return message_of(Category::data, [&] { open_dataset(config_of(folder / name), {}); });
+  };
+  EXPECT_THAT(refusal("none.h5"),
+              AllOf(HasSubstr("none.h5: no such file"), HasSubstr("data.path")));
+  EXPECT_THAT(refusal(""), HasSubstr("is a folder, not a regular file"));
+  ASSERT_EQ(::mkfifo((folder / "pipe.h5").c_str(), 0600), 0);
+  EXPECT_THAT(refusal("pipe.h5"), HasSubstr("pipe.h5: is a FIFO, not a regular file"));
+  write_file(folder / "text.h5", {'h', 'e', 'l', 'l', 'o'});
+  EXPECT_THAT(refusal("text.h5"), AllOf(HasSubstr("text.h5: HDF5 cannot open it")));
+  EXPECT_THAT(message_of(Category::config, [] { open("hdf5", "auto"); }), HasSubstr("data.path"));
+}
+
+TEST(Hdf5Dataset, DatasetsOfOtherKindsAreRefused) {
+  TemporaryFolder folder;
+  auto refusal = [&] {
+    return message_of(Category::data, [&] { open_dataset(config_of(folder / "a.h5"), {}); });
+  };
+  write_halves<uint8_t, int32_t>(folder / "a.h5", {2, 3, 8, 8}, pattern(384), {2}, {0, 1});
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("train/images"), HasSubstr("(3, 8, 8)"),
+                               HasSubstr("channels are the last dimension")));
+  write_halves<uint8_t, int32_t>(folder / "a.h5", {2, 2, 2}, pattern(8), {3}, {0, 1, 2});
+  EXPECT_THAT(refusal(),
+              AllOf(HasSubstr("train/labels: has 3 rows"), HasSubstr("train/images has 2")));
+  write_halves<float, int32_t>(folder / "a.h5", {1, 2, 2}, {1, 2, 3, 4}, {1}, {0});
+  EXPECT_THAT(refusal(), HasSubstr("neither images"));
+  write_halves<uint8_t, int32_t>(folder / "a.h5", {2, 2, 2}, Bytes(8, 3), {2}, {0, 1});
+  EXPECT_THAT(refusal(), HasSubstr("all pixels of channel 0 are 3"));
+  {
+    Hdf5File file(folder / "a.h5");
+    file.put<uint8_t>("train/images", {2, 2, 2}, pattern(8));
+    file.put<uint8_t>("test/images", {2, 2, 1}, pattern(4));
+    for (const char* name : {"train/labels", "test/labels"}) file.put<int32_t>(name, {2}, {0, 1});
+  }
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("test/images"), HasSubstr("(2, 1, 1)")));
+}
+
+TEST(Hdf5Dataset, OneChecksumMayBeOfMoreRowsThanThereAre) {
+  TemporaryFolder folder;
+  constexpr int64_t most = std::numeric_limits<int64_t>::max();
+  write_images(folder / "a.h5", 20, 3);
+  {
+    Hdf5File file(folder / "b.h5");
+    for (const std::string half : {"train", "test"}) {
+      file.put<uint8_t>(half + "/images", {2, 2, 2}, pattern(8));
+      file.put<int32_t>(half + "/labels", {2}, {0, 1});
+      for (const std::string& name : {half + "/images", half + "/labels"}) {
+        file.put<int64_t>("xxh3/" + name, {1}, {7});
+        file.attribute<int64_t>("xxh3/" + name, "rows", {most});
+      }
+    }
+  }
+  EXPECT_FALSE(open_dataset(config_of(folder / "a.h5"), {}).train->checksums());
+  auto checksums = open_dataset(config_of(folder / "b.h5"), {}).test->checksums();
+  ASSERT_TRUE(checksums);
+  EXPECT_EQ(checksums->rows, most);
+  EXPECT_THAT(checksums->blocks, ElementsAre(ElementsAre(7u), ElementsAre(7u)));
+}
+
+// Nothing of such a file says what is in memory when a row is read.
+TEST(Hdf5Dataset, LayoutsThatAreNotFollowedAreRefused) {
+  TemporaryFolder folder;
+  constexpr hsize_t chunk[] = {(hsize_t{256} << 20) + 1};
+  auto refusal = [&](auto set_layout) {
+    {
+      Hdf5File file(folder / "a.h5");
+      file.put<uint8_t>("train/images", {2, 2, 2}, pattern(8));
+      file.make<uint8_t>("train/labels", 2, set_layout);
+    }
+    return message_of(Category::data, [&] { open_dataset(config_of(folder / "a.h5"), {}); });
+  };
+  std::string elsewhere = refusal(
+      [&](hid_t layout, hid_t) { return H5Pset_external(layout, "b.bin", 0, H5F_UNLIMITED); });
+  std::string made_up = refusal([&](hid_t layout, hid_t space) {
+    return H5Pset_virtual(layout, space, ".", "train/images", space);
+  });
+  for (const std::string& message : {elsewhere, made_up})
+    EXPECT_THAT(message, AllOf(HasSubstr("a.h5: train/labels: its numbers are in other files"),
+                               HasSubstr("copy them into this one")));
+  EXPECT_THAT(
+      refusal([&](hid_t layout, hid_t) { return H5Pset_chunk(layout, 1, chunk); }),
+      AllOf(HasSubstr("a.h5: train/labels: chunks of over 256 MiB"), HasSubstr("h5repack")));
+}
+
+TEST(Hdf5Dataset, ChunksThatTheCacheCannotHoldAreRefused) {
+  TemporaryFolder folder;
+  constexpr hsize_t count = 40, chunk = 2, row = 64 * 1024;
+  {
+    Hdf5File file(folder / "a.h5");
+    for (const std::string half : {"train", "test"}) {
+      file.put(half + "/images", {count, 256, 256, 1}, pattern(count * row), chunk);
+      file.put(half + "/labels", {count}, std::vector<int32_t>(count));
+    }
+  }
+  DataConfig config = config_of(folder / "a.h5");
+  config.hdf5.cache_mib = 1;
+  EXPECT_THAT(message_of(Category::config, [&] { open_dataset(config, {}); }),
+              AllOf(HasSubstr("data.hdf5.cache_mib: 1 MiB"), HasSubstr("16 chunks"),
+                    HasSubstr("train/images"), HasSubstr("set 3 or more")));
+  config.shuffle = "full";
+  EXPECT_NO_THROW(open_dataset(config, {}));
+  config.shuffle = "auto", config.hdf5.cache_mib = 3;
+  EXPECT_NO_THROW(open_dataset(config, {}));
+}
+
+// Another process may hold the file's lock: none is asked for.
+TEST(Hdf5Dataset, TakesNoLock) {
+  TemporaryFolder folder;
+  write_images(folder / "a.h5", 20, 3);
+  int descriptor = ::open((folder / "a.h5").c_str(), O_RDWR);
+  ASSERT_EQ(flock(descriptor, LOCK_EX | LOCK_NB), 0);
+  EXPECT_EQ(open_dataset(config_of(folder / "a.h5"), {}).train->count(), 20);
+  ::close(descriptor);
+}
+
+}  // namespace
+}  // namespace spire

@@ -1,0 +1,133 @@
+#include "engine/data/formats/idx.h"
+
+#include <random>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/data/input_file.h"
+#include "tests/data/test_files.h"
+
+namespace spire {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(Idx, ReadsPlainImages) {
+  TemporaryFolder folder;
+  Bytes body = pattern(2 * 3 * 4);
+  write_file(folder / "images", idx_bytes(0x803, {2, 3, 4}, body));
+  IdxFile idx = read_idx_images(folder / "images");
+  EXPECT_THAT(idx.dims, ElementsAre(2, 3, 4));
+  EXPECT_EQ(idx.values, body);
+  EXPECT_EQ(idx.path, folder / "images");
+}
+
+TEST(Idx, ReadsPlainLabels) {
+  TemporaryFolder folder;
+  write_file(folder / "labels", idx_bytes(0x801, {5}, {9, 0, 1, 255, 3}));
+  IdxFile idx = read_idx_labels(folder / "labels");
+  EXPECT_THAT(idx.dims, ElementsAre(5));
+  EXPECT_THAT(idx.values, ElementsAre(9, 0, 1, 255, 3));
+}
+
+// Longer than any internal buffer, so that content and file come in many pieces.
+TEST(Idx, ReadsFilesOfManyBuffers) {
+  TemporaryFolder folder;
+  std::mt19937 random(1);
+  Bytes body(3000 * 20 * 20);
+  for (uint8_t& value : body) value = static_cast<uint8_t>(random());
+  Bytes file = idx_bytes(0x803, {3000, 20, 20}, body);
+  write_file(folder / "plain", file);
+  write_file(folder / "zipped", gzip(file));
+  EXPECT_EQ(read_idx_images(folder / "plain").values, body);
+  EXPECT_EQ(read_idx_images(folder / "zipped").values, body);
+}
+
+TEST(Idx, ReadsImagesOneAfterAnother) {
+  TemporaryFolder folder;
+  Bytes body = pattern(50 * 7 * 9);
+  write_file(folder / "images", gzip(idx_bytes(0x803, {50, 7, 9}, body)));
+  IdxImages images(folder / "images");
+  EXPECT_EQ(images.count(), 50);
+  EXPECT_EQ(images.height(), 7);
+  EXPECT_EQ(images.width(), 9);
+  Bytes all, image(7 * 9);
+  while (images.next(image)) all.insert(all.end(), image.begin(), image.end());
+  EXPECT_EQ(all, body);
+  EXPECT_FALSE(images.next(image));
+}
+
+TEST(Idx, TellsGzipByContentNotByName) {
+  TemporaryFolder folder;
+  Bytes file = idx_bytes(0x801, {3}, {1, 2, 3});
+  write_file(folder / "zipped", gzip(file));
+  write_file(folder / "plain.gz", file);
+  EXPECT_THAT(read_idx_labels(folder / "zipped").values, ElementsAre(1, 2, 3));
+  EXPECT_THAT(read_idx_labels(folder / "plain.gz").values, ElementsAre(1, 2, 3));
+}
+
+TEST(Idx, TriesTheNameWithAndWithoutGz) {
+  TemporaryFolder folder;
+  write_file(folder / "a.gz", gzip(idx_bytes(0x801, {1}, {4})));
+  write_file(folder / "b", idx_bytes(0x801, {1}, {5}));
+  EXPECT_THAT(read_idx_labels(folder / "a").values, ElementsAre(4));
+  EXPECT_THAT(read_idx_labels(folder / "b.gz").values, ElementsAre(5));
+  EXPECT_EQ(find_input(folder / "a"), folder / "a.gz");
+  EXPECT_EQ(find_input(folder / "b.gz"), folder / "b");
+  EXPECT_TRUE(find_input(folder / "c").empty());
+}
+
+// RFC 1952: the members of a gzip file stand for their concatenation.
+TEST(Idx, ReadsConcatenatedGzipMembers) {
+  TemporaryFolder folder;
+  Bytes file = idx_bytes(0x801, {6}, {1, 2, 3, 4, 5, 6});
+  Bytes zipped = gzip(Bytes(file.begin(), file.begin() + 10));
+  Bytes rest = gzip(Bytes(file.begin() + 10, file.end()));
+  zipped.insert(zipped.end(), rest.begin(), rest.end());
+  write_file(folder / "labels", zipped);
+  EXPECT_THAT(read_idx_labels(folder / "labels").values, ElementsAre(1, 2, 3, 4, 5, 6));
+}
+
+// Flips bits in, or cuts, a valid file. It must read as some array of the announced size, or be
+// refused as data; a gzip file, whose CRC guards the content, must read unchanged or be refused.
+void damage_and_read(const Bytes& file, const Bytes& content, bool guarded, uint32_t seed) {
+  TemporaryFolder folder;
+  std::mt19937 random(seed);
+  int read = 0, refused = 0;
+  for (int i = 0; i < 600; ++i) {
+    Bytes damaged = file;
+    if (i % 3 == 0) damaged.resize(random() % damaged.size());
+    if (i % 3 != 0 || random() % 2 == 0)
+      for (uint32_t flips = 1 + random() % 3; flips > 0 && !damaged.empty(); --flips)
+        damaged[random() % damaged.size()] ^= static_cast<uint8_t>(1u << random() % 8);
+    write_file(folder / "file", damaged);
+    try {
+      IdxFile idx = read_idx_images(folder / "file");
+      ++read;
+      ASSERT_EQ(static_cast<int64_t>(idx.values.size()), idx.dims[0] * idx.dims[1] * idx.dims[2]);
+      if (guarded) {
+        ASSERT_EQ(idx.values, content) << "damage " << i << " went unnoticed";
+      }
+    } catch (const Error& error) {
+      ++refused;
+      ASSERT_EQ(error.category(), Category::data) << error.what();
+      ASSERT_NE(std::string(error.what()).find((folder / "file").string()), std::string::npos);
+    }
+  }
+  EXPECT_EQ(read + refused, 600);
+  EXPECT_GT(refused, 200);  // all cuts at least
+}
+
+TEST(Idx, DamagedPlainFilesNeverCrash) {
+  Bytes content = pattern(3 * 5 * 4);
+  damage_and_read(idx_bytes(0x803, {3, 5, 4}, content), content, false, 11);
+}
+
+TEST(Idx, DamagedGzipFilesNeverCrashNorPassUnnoticed) {
+  Bytes content = pattern(3 * 5 * 4);
+  damage_and_read(gzip(idx_bytes(0x803, {3, 5, 4}, content)), content, true, 12);
+}
+
+}  // namespace
+}  // namespace spire

@@ -1,0 +1,90 @@
+// JPEG and PNG files made in memory.
+#pragma once
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+
+// jpeglib.h needs the two before it.
+#include <jpeglib.h>
+#include <png.h>
+
+#include "engine/data/images/rgb_image.h"
+#include "tests/data/test_files.h"
+
+namespace spire {
+
+// Smooth, as photographs are, and different in each channel and for each `seed`.
+inline RgbImage smooth_image(int64_t height, int64_t width, int64_t seed = 0) {
+  RgbImage image{{height, width}, {}};
+  for (int64_t y = 0; y < height; ++y)
+    for (int64_t x = 0; x < width; ++x)
+      for (int64_t c = 0; c < 3; ++c)
+        image.pixels.push_back(static_cast<uint8_t>(
+            40 + 100 * y / height + (x * (c + 1) * 25) / width + (seed * 17 + 5 * c) % 30));
+  return image;
+}
+
+struct JpegOptions {
+  int quality = 95;
+  bool progressive = false;
+  int components = 3;  // 1 grey, 3 RGB, 4 CMYK as Adobe's programs write it
+};
+
+// Pixels (H, W, components).
+inline Bytes jpeg_bytes(const RgbImage& image, const JpegOptions& options = {}) {
+  jpeg_compress_struct info{};
+  jpeg_error_mgr errors{};
+  info.err = jpeg_std_error(&errors);
+  jpeg_create_compress(&info);
+  unsigned char* memory = nullptr;
+  unsigned long bytes = 0;
+  jpeg_mem_dest(&info, &memory, &bytes);
+  info.image_height = static_cast<JDIMENSION>(image.size.height);
+  info.image_width = static_cast<JDIMENSION>(image.size.width);
+  info.input_components = options.components;
+  info.in_color_space = options.components == 1   ? JCS_GRAYSCALE
+                        : options.components == 3 ? JCS_RGB
+                                                  : JCS_CMYK;
+  jpeg_set_defaults(&info);
+  jpeg_set_quality(&info, options.quality, TRUE);
+  if (options.components == 3)
+    for (int c = 0; c < 3; ++c)
+      info.comp_info[c].h_samp_factor = info.comp_info[c].v_samp_factor = 1;
+  if (options.progressive) jpeg_simple_progression(&info);
+  if (options.components == 4) info.write_Adobe_marker = TRUE;
+  jpeg_start_compress(&info, TRUE);
+  while (info.next_scanline < info.image_height) {
+    auto* row = const_cast<unsigned char*>(image.pixels.data()) +
+                static_cast<size_t>(info.next_scanline) * info.image_width *
+                    static_cast<unsigned>(options.components);
+    jpeg_write_scanlines(&info, &row, 1);
+  }
+  jpeg_finish_compress(&info);
+  jpeg_destroy_compress(&info);
+  Bytes file(memory, memory + bytes);
+  std::free(memory);
+  return file;
+}
+
+// Pixels of one of libpng's formats: PNG_FORMAT_GRAY, _RGB, _RGBA, ...; 16 bits a channel with
+// _LINEAR_ ones.
+inline Bytes png_bytes(const void* pixels, ImageSize size, png_uint_32 format = PNG_FORMAT_RGB) {
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  image.height = static_cast<png_uint_32>(size.height);
+  image.width = static_cast<png_uint_32>(size.width);
+  image.format = format;
+  png_alloc_size_t bytes = 0;
+  EXPECT_NE(png_image_write_to_memory(&image, nullptr, &bytes, 0, pixels, 0, nullptr), 0);
+  Bytes file(bytes);
+  EXPECT_NE(png_image_write_to_memory(&image, file.data(), &bytes, 0, pixels, 0, nullptr), 0)
+      << image.message;
+  file.resize(bytes);
+  return file;
+}
+
+inline Bytes png_bytes(const RgbImage& image) {
+  return png_bytes(image.pixels.data(), image.size);
+}
+
+}  // namespace spire

@@ -1,0 +1,225 @@
+#include <cmath>
+
+#include <gmock/gmock.h>
+
+#include "engine/data/images/image_crop.h"
+#include "engine/data/images/image_decode.h"
+#include "engine/data/loader.h"
+#include "tests/data/images/image_files.h"
+
+namespace spire {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace fs = std::filesystem;
+
+void put(const fs::path& path, const Bytes& bytes) {
+  fs::create_directories(path.parent_path());
+  write_file(path, bytes);
+}
+
+// Two classes, three images to train on and two to test on.
+void write_images(const fs::path& folder) {
+  put(folder / "train/cat/b.jpg", jpeg_bytes(smooth_image(60, 80, 1)));
+  put(folder / "train/cat/a.PNG", png_bytes(smooth_image(40, 40, 2)));
+  put(folder / "train/dog/z.jpeg", jpeg_bytes(smooth_image(300, 200, 3)));
+  put(folder / "train/dog/notes.txt", {'n', 'o'});
+  put(folder / "val/dog/y.png", png_bytes(smooth_image(33, 57, 4)));
+  put(folder / "val/cat/x.jpg", jpeg_bytes(smooth_image(64, 64, 5)));
+}
+
+DataConfig config_of(const fs::path& folder, int64_t size = 16) {
+  DataConfig config;
+  config.name = "image_folder";
+  config.path = folder.string();
+  config.image.size = size;
+  return config;
+}
+
+struct Row {
+  std::vector<float> image;
+  int32_t label = -1;
+};
+
+Row row_of(const Dataset& dataset, int64_t sample, int64_t epoch = 0) {
+  Row row;
+  row.image.resize(static_cast<size_t>(dataset.spec().columns[0].shape.elements()));
+  std::vector<std::byte*> columns = {reinterpret_cast<std::byte*>(row.image.data()),
+                                     reinterpret_cast<std::byte*>(&row.label)};
+  dataset.read({&sample, 1}, epoch, columns);
+  return row;
+}
+
+TEST(ImageFolder, WhatIsNotReadIsNamed) {
+  TemporaryFolder folder;
+  write_images(folder.path());
+  EXPECT_TRUE(open_dataset(config_of(folder.path()), {}).notes.empty());
+  put(folder / "train/cat/more/c.png", png_bytes(smooth_image(9, 9, 6)));
+  put(folder / "val/dog/.hidden/d.png", png_bytes(smooth_image(9, 9, 7)));
+  fs::create_directories(folder / "train/eel");
+  DatasetPair pair = open_dataset(config_of(folder.path()), {});
+  EXPECT_THAT(pair.notes,
+              ElementsAre(HasSubstr("train: no images of 'eel'"),
+                          AllOf(HasSubstr("train: not read"), HasSubstr("'cat/more'"))));
+  EXPECT_EQ(pair.train->count(), 3);
+}
+
+TEST(ImageFolder, ClassesAreTheFoldersInAlphabeticalOrder) {
+  TemporaryFolder folder;
+  write_images(folder.path());
+  DatasetPair pair = open_dataset(config_of(folder.path()), {});
+  EXPECT_EQ(pair.train->count(), 3);
+  EXPECT_EQ(pair.test->count(), 2);
+  const SampleSpec& spec = pair.train->spec();
+  EXPECT_THAT(spec.columns, ElementsAre(Column{"images", {16, 16, 3}, DType::f32},
+                                        Column{"labels", {}, DType::i32}));
+  EXPECT_THAT(spec.class_names, ElementsAre("cat", "dog"));
+  EXPECT_EQ(spec.classes, 2);
+  EXPECT_THAT(spec.normalization.mean, ElementsAre(0.485, 0.456, 0.406));
+  EXPECT_EQ(row_of(*pair.train, 1).label, 0);
+  EXPECT_EQ(row_of(*pair.train, 2).label, 1);
+  EXPECT_EQ(row_of(*pair.test, 1).label, 1);
+  DataConfig usual = config_of(folder.path(), 0);
+  EXPECT_EQ(open_dataset(usual, {}).train->spec().columns[0].shape, Shape({224, 224, 3}));
+}
+
+// The middle of the image, at the size of the model, normalized: made here step by step.
+TEST(ImageFolder, EvaluationSeesTheMiddleOfTheImage) {
+  TemporaryFolder folder;
+  write_images(folder.path());
+  DatasetPair pair = open_dataset(config_of(folder.path()), {});
+  RgbImage image = smooth_image(33, 57, 4);
+  std::vector<uint8_t> expected(16 * 16 * 3);
+  ResizeScratch scratch;
+  resize(image.pixels, image.size, 3, center_crop(image.size), {16, 16}, expected.data(), scratch);
+  Row row = row_of(*pair.test, 1);
+  const Normalization& by = pair.test->spec().normalization;
+  for (size_t i = 0; i < expected.size(); ++i)
+    ASSERT_EQ(row.image[i],
+              static_cast<float>((expected[i] / 255.0 - by.mean[i % 3]) / by.stddev[i % 3]));
+}
+
+// A JPEG that is decoded at an eighth of its size looks like the one decoded whole.
+TEST(ImageFolder, ReducedDecodingIsClose) {
+  TemporaryFolder folder;
+  write_images(folder.path());
+  RgbImage image = smooth_image(300, 200, 3);
+  std::vector<uint8_t> expected(16 * 16 * 3);
+  ResizeScratch scratch;
+  resize(image.pixels, image.size, 3, center_crop(image.size), {16, 16}, expected.data(), scratch);
+  DataConfig config = config_of(folder.path());
+  config.normalize = "unit";
+  Row row = row_of(*open_dataset(config, {}).train, 2);
+  for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(row.image[i] * 255, expected[i], 5);
+}
+
+TEST(ImageFolder, RandomCropsChangeFromEpochToEpochOfTheTrainingOnly) {
+  TemporaryFolder folder;
+  write_images(folder.path());
+  DataConfig config = config_of(folder.path());
+  config.augment.random_resized_crop = true;
+  DatasetPair pair = open_dataset(config, {}), again = open_dataset(config, {});
+  EXPECT_NE(row_of(*pair.train, 2, 0).image, row_of(*pair.train, 2, 1).image);
+  EXPECT_EQ(row_of(*pair.train, 2, 1).image, row_of(*again.train, 2, 1).image);
+  EXPECT_EQ(row_of(*pair.test, 1, 0).image, row_of(*pair.test, 1, 1).image);
+  DatasetPair other = open_dataset(config, {.seed = 9});
+  EXPECT_NE(row_of(*pair.train, 2, 1).image, row_of(*other.train, 2, 1).image);
+}
+
+TEST(ImageFolder, BatchesDoNotDependOnTheReaders) {
+  TemporaryFolder folder;
+  write_images(folder.path());
+  std::vector<float> first;
+  for (int64_t workers : {0, 1, 3}) {
+    DataConfig config = config_of(folder.path());
+    config.workers = std::max<int64_t>(1, workers);
+    config.augment.random_resized_crop = config.augment.flip = true;
+    config.augment.color_jitter = {0.4, 0.4, 0.4};
+    DatasetPair pair = open_dataset(config, {});
+    BatchLoader loader(*pair.train, {.batch_size = 2, .workers = workers, .seed = 5});
+    loader.start(0, 0, 4);
+    std::vector<float> all;
+    while (!loader.finished()) {
+      const float* images = loader.next().column<float>(0);
+      all.insert(all.end(), images, images + 2 * 16 * 16 * 3);
+    }
+    if (first.empty()) first = all;
+    EXPECT_EQ(all, first) << workers << " workers";
+  }
+}
+
+TEST(ImageFolder, BrokenImagesAreNamedByFileAndIndex) {
+  TemporaryFolder folder;
+  write_images(folder.path());
+  Bytes whole = jpeg_bytes(smooth_image(60, 80, 1));
+  put(folder / "train/cat/b.jpg", Bytes(whole.begin(), whole.begin() + std::ssize(whole) / 2));
+  auto problem = [&] {
+    DatasetPair pair = open_dataset(config_of(folder.path()), {});
+    return message_of(Category::data, [&] { row_of(*pair.train, 1); });
+  };
+  EXPECT_THAT(problem(),
+              AllOf(HasSubstr((folder / "train/cat/b.jpg").string()), HasSubstr("sample 1: JPEG")));
+  put(folder / "train/cat/b.jpg", {});
+  EXPECT_THAT(problem(), HasSubstr("0 bytes"));
+  DatasetPair listed = open_dataset(config_of(folder.path()), {});
+  fs::remove(folder / "train/cat/b.jpg");
+  EXPECT_THAT(message_of(Category::data, [&] { row_of(*listed.train, 1); }),
+              HasSubstr("b.jpg: cannot be read: No such file"));
+}
+
+TEST(ImageFolder, BrokenImagesAreSkippedWhenAskedTo) {
+  TemporaryFolder folder;
+  write_images(folder.path());
+  put(folder / "train/cat/b.jpg", {0xff, 0xd8, 0xff});
+  DataConfig config = config_of(folder.path());
+  config.on_error = "skip";
+  DatasetPair pair = open_dataset(config, {});
+  Row row = row_of(*pair.train, 1);
+  EXPECT_EQ(row.label, 1);
+  EXPECT_EQ(row.image, row_of(*pair.train, 2).image);
+  EXPECT_EQ(pair.train->skipped(), 1);
+  EXPECT_THAT(pair.train->first_problem(), HasSubstr("train/cat/b.jpg: sample 1"));
+}
+
+std::string refusal(const fs::path& folder) {
+  return message_of(Category::data, [&] { open_dataset(config_of(folder), {}); });
+}
+
+TEST(ImageFolder, FoldersThatAreNoneAreRefused) {
+  TemporaryFolder folder;
+  EXPECT_THAT(refusal(folder.path()), AllOf(HasSubstr("train"), HasSubstr("cannot be read")));
+  fs::create_directories(folder / "train");
+  EXPECT_THAT(refusal(folder.path()), HasSubstr("has no folders"));
+  fs::create_directories(folder / "train/cat");
+  EXPECT_THAT(refusal(folder.path()), HasSubstr("contain no .jpg"));
+  put(folder / "train/cat/a.png", png_bytes(smooth_image(4, 4)));
+  EXPECT_THAT(refusal(folder.path()), HasSubstr("neither a folder val nor a folder test"));
+  put(folder / "test/cow/a.png", png_bytes(smooth_image(4, 4)));
+  EXPECT_THAT(refusal(folder.path()), HasSubstr("'cow' is not a class"));
+  EXPECT_THAT(message_of(Category::config, [] { open("image_folder", "auto"); }),
+              HasSubstr("data.path"));
+}
+
+TEST(ImageFolder, LinksToThemselvesAreRefusedByName) {
+  TemporaryFolder folder;
+  write_images(folder.path());
+  fs::create_symlink("c.jpg", folder / "val/cat/c.jpg");
+  EXPECT_THAT(refusal(folder.path()),
+              AllOf(HasSubstr((folder / "val/cat/c.jpg").string()), HasSubstr("cannot be read")));
+  fs::create_symlink("emu", folder / "train/emu");
+  EXPECT_THAT(refusal(folder.path()),
+              AllOf(HasSubstr((folder / "train/emu").string()), HasSubstr("check data.path")));
+}
+
+TEST(ImageFolder, TestIsTakenWhereThereIsNoVal) {
+  TemporaryFolder folder;
+  write_images(folder.path());
+  fs::rename(folder / "val", folder / "test");
+  EXPECT_EQ(open_dataset(config_of(folder.path()), {}).test->count(), 2);
+}
+
+}  // namespace
+}  // namespace spire

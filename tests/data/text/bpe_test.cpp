@@ -1,0 +1,154 @@
+#include "engine/data/text/bpe.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/data/text/pretokenizer.h"
+#include "tests/data/text/bpe_files.h"
+
+namespace spire {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+using Pieces = std::vector<std::string>;
+
+Pieces pieces_of(std::string_view text) {
+  Pieces pieces;
+  for (size_t at = 0; at < text.size(); at += pieces.back().size())
+    pieces.emplace_back(piece_at(text, at));
+  return pieces;
+}
+
+TEST(Pieces, AreTheMatchesOfThePattern) {
+  EXPECT_EQ(pieces_of("PeerInfo world"), (Pieces{"PeerInfo", " world"}));
+  EXPECT_EQ(pieces_of("It's I'm we'll you'd they've you're don't"),
+            (Pieces{"It", "'s", " I", "'m", " we", "'ll", " you", "'d", " they", "'ve", " you",
+                    "'re", " don", "'t"}));
+  EXPECT_EQ(pieces_of("'so 'S !'s"), (Pieces{"'s", "o", " '", "S", " !'", "s"}));
+  EXPECT_EQ(pieces_of("abc123 4.5"), (Pieces{"abc", "123", " 4", ".", "5"}));
+  EXPECT_EQ(pieces_of("a  b   c"), (Pieces{"a", " ", " b", "  ", " c"}));
+  EXPECT_EQ(pieces_of("a \n b\n\nc\n"), (Pieces{"a", " \n", " b", "\n", "\n", "c", "\n"}));
+  EXPECT_EQ(pieces_of("a  "), (Pieces{"a", "  "}));
+  EXPECT_EQ(pieces_of("\tx \xc2\xa0y"), (Pieces{"\t", "x", " ", "\xc2\xa0", "y"}));
+  EXPECT_EQ(pieces_of("na\xc3\xafve \xe4\xbd\xa0\xe5\xa5\xbd\xc2\xbd"),
+            (Pieces{"na\xc3\xafve", " \xe4\xbd\xa0\xe5\xa5\xbd", "\xc2\xbd"}));
+  EXPECT_EQ(pieces_of("e\xcc\x81x"), (Pieces{"e", "\xcc\x81", "x"}));
+}
+
+// merges.txt in the order of learning, so that "abc" is a + bc, and all of a pair at once.
+TEST(Bpe, MergesTheEarliestPairFirst) {
+  TemporaryFolder folder;
+  write_bpe(folder.path(), "#version: 0.2\nb c\na b\nab ab\na bc\na a\n",
+            {"bc", "ab", "abab", "abc", "aa"});
+  auto bpe = read_bpe(folder.path());
+  EXPECT_EQ(bpe->size(), 261);
+  EXPECT_EQ(bpe->name(), "gpt2");
+  EXPECT_THAT(bpe->encode("abc"), ElementsAre(259));          // not ab + c
+  EXPECT_THAT(bpe->encode("ababab"), ElementsAre(258, 257));  // from left to right
+  EXPECT_THAT(bpe->encode("aaaaa"), ElementsAre(260, 260, 'a'));
+  EXPECT_THAT(bpe->encode("ab ab"), ElementsAre(257, ' ', 257));  // never across pieces
+  EXPECT_EQ(bpe->decode(std::vector<int32_t>{259, 258, ' '}), "abcabab ");
+  EXPECT_THAT(bpe->encode(""), testing::IsEmpty());
+}
+
+TEST(Bpe, EndOfTextIsOneToken) {
+  TemporaryFolder folder;
+  write_bpe(folder.path(), "", {"<|endoftext|>"});
+  auto bpe = read_bpe(folder.path());
+  EXPECT_THAT(bpe->encode("a<|endoftext|><|endoftext|>b"), ElementsAre('a', 256, 256, 'b'));
+  EXPECT_THAT(bpe->encode("<|endoftext"), testing::SizeIs(11));
+  EXPECT_EQ(bpe->decode(std::vector<int32_t>{'a', 256}), "a<|endoftext|>");
+}
+
+TEST(Bpe, AnyUtf8ComesBack) {
+  TemporaryFolder folder;
+  write_bpe(folder.path(), "\xc4\xa0 a\n",
+            {"\xc4\xa0"
+             "a"});  // U+0120 stands for the space
+  auto bpe = read_bpe(folder.path());
+  EXPECT_THAT(bpe->encode(" a"), ElementsAre(256));
+  std::string text(1, '\0');
+  text += "\x01\x7f \xc2\x80\xc2\xad\xf0\x9f\x98\x80 a\r\n";
+  EXPECT_EQ(bpe->decode(bpe->encode(text)), text);
+  EXPECT_THAT(message_of(Category::data, [&] { bpe->encode("ab\xff"); }),
+              AllOf(HasSubstr("byte 2"), HasSubstr("is not UTF-8")));
+  EXPECT_THAT(message_of(Category::data, [&] { bpe->decode(std::vector{257}); }),
+              AllOf(HasSubstr("token 257"), HasSubstr(folder.path().string())));
+}
+
+// Ids that the libraries tokenizers and tiktoken gave alike; record_bpe.py beside this file.
+TEST(Bpe, EqualsOtherLibraries) {
+  std::filesystem::path folder = DATA_FOLDER "/bpe";
+  auto bpe = make_vocabulary("gpt2:" + folder.string());
+  EXPECT_EQ(bpe->size(), 701);
+  std::ifstream file(folder / "ids.json");
+  auto cases = nlohmann::json::parse(file);
+  ASSERT_GE(cases.size(), 14u);
+  for (const auto& one : cases) {
+    auto text = one["text"].get<std::string>();
+    EXPECT_EQ(bpe->encode(text), one["ids"].get<std::vector<int32_t>>()) << text;
+    EXPECT_EQ(bpe->decode(bpe->encode(text)), text);
+  }
+}
+
+struct Broken {
+  const char* name;
+  std::string vocabulary, merges;
+  const char* file;  // named by the message
+  const char* says;
+};
+
+class BrokenBpe : public testing::TestWithParam<Broken> {};
+
+TEST_P(BrokenBpe, IsRefusedWithItsMessage) {
+  TemporaryFolder folder;
+  write_text(folder / "vocab.json", GetParam().vocabulary);
+  write_text(folder / "merges.txt", GetParam().merges);
+  EXPECT_THAT(message_of(Category::data, [&] { read_bpe(folder.path()); }),
+              AllOf(HasSubstr((folder / GetParam().file).string()), HasSubstr(GetParam().says)));
+}
+
+const std::string good = vocabulary_json({"ab"});
+
+std::string with(const std::string& from, const std::string& to) {
+  std::string text = good;
+  return text.replace(text.find(from), from.size(), to);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, BrokenBpe,
+    testing::Values(
+        Broken{"Empty", "", "a b\n", "vocab.json", "is not a JSON object"},
+        Broken{"Truncated", good.substr(0, 500), "a b\n", "vocab.json", "is not a JSON object"},
+        Broken{"List", "[1]", "a b\n", "vocab.json", "is not a JSON object"},
+        Broken{"IdTwice", with("\"ab\":256", "\"ab\":0"), "a b\n", "vocab.json",
+               "of 0 to 256 once"},
+        Broken{"IdTooLarge", with("\"ab\":256", "\"ab\":257"), "a b\n", "vocab.json",
+               "token 'ab': id 257"},
+        Broken{"IdNegative", with("\"ab\":256", "\"ab\":-1"), "a b\n", "vocab.json", "id -1"},
+        Broken{"IdIsAWord", with("\"ab\":256", "\"ab\":\"x\""), "a b\n", "vocab.json", "id \"x\""},
+        Broken{"ForeignCharacter", with("\"ab\"", "\"\xe2\x82\xac\""), "", "vocab.json",
+               "does not stand for a byte"},
+        Broken{"NoSuchByte", with("\"Z\"", "\"ZZ\""), "a b\n", "vocab.json", "for byte 90"},
+        Broken{"OneWord", good, "#version: 0.2\na b\nab\n", "merges.txt:3", "two tokens"},
+        Broken{"ThreeWords", good, "a b ab\n", "merges.txt:1", "two tokens"},
+        Broken{"UnknownToken", good, "a ab\n", "merges.txt:1", "'aab' is not a token"},
+        Broken{"UnknownPart", good, "a\xc3 b\n", "merges.txt:1", "is not a token"},
+        Broken{"MergeTwice", good, "a b\n\na b\n", "merges.txt:3", "given twice"}),
+    [](const auto& one) { return one.param.name; });
+
+TEST(Bpe, MissingFilesAreNamed) {
+  TemporaryFolder folder;
+  std::string message = message_of(Category::data, [&] { read_bpe(folder.path()); });
+  EXPECT_THAT(message, AllOf(HasSubstr(folder.path().string()), HasSubstr("encoder.json"),
+                             HasSubstr("vocab.json")));
+  write_text(folder / "encoder.json", good);
+  EXPECT_THAT(message_of(Category::data, [&] { read_bpe(folder.path()); }),
+              AllOf(HasSubstr("vocab.bpe"), HasSubstr("merges.txt")));
+}
+
+}  // namespace
+}  // namespace spire

@@ -1,0 +1,21 @@
+// What the targets of image formats share.
+#pragma once
+#include <optional>
+
+#include "engine/data/images/image_decode.h"
+
+namespace spire::fuzz {
+
+// The size that the header states; nothing where decoding so many pixels would take too long for
+// one input. Throws what image_size() throws.
+inline std::optional<ImageSize> size_to_decode(std::span<const uint8_t> file) {
+  constexpr int64_t max_pixels = 1 << 20;
+  ImageSize size = image_size(file);
+  require(size.height >= 1 && size.width >= 1 && size.height <= max_image_side &&
+              size.width <= max_image_side,
+          "a size of {} x {}", size.height, size.width);
+  if (size.height * size.width > max_pixels) return {};
+  return size;
+}
+
+}  // namespace spire::fuzz

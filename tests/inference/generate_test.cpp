@@ -1,0 +1,110 @@
+// Tokens drawn from models that are closed forms.
+#include "engine/inference/generate.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace spire {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr int64_t kVocabulary = 5;
+
+// The logits behind each position are `rule` of the token there.
+TokenPass model(int64_t context, std::function<std::vector<float>(int32_t token)> rule,
+                std::vector<std::vector<int32_t>>* seen = nullptr) {
+  auto logits = std::make_shared<std::vector<float>>();
+  return {context, kVocabulary, [=](std::span<const int32_t> tokens) {
+            if (seen) seen->emplace_back(tokens.begin(), tokens.end());
+            logits->clear();
+            for (int32_t token : tokens) {
+              auto row = rule(token);
+              logits->insert(logits->end(), row.begin(), row.end());
+            }
+            return std::span<const float>(*logits);
+          }};
+}
+
+std::vector<float> counts_on(int32_t token) {
+  std::vector<float> logits(kVocabulary, 0.0f);
+  logits[static_cast<size_t>((token + 1) % kVocabulary)] = 3.0f;
+  return logits;
+}
+
+const std::vector<float> kShares = {0.1f, 0.2f, 0.4f, 0.25f, 0.05f};
+
+std::vector<float> fixed(int32_t) {
+  std::vector<float> logits;
+  for (float share : kShares) logits.push_back(std::log(share));
+  return logits;
+}
+
+std::vector<double> frequencies(const std::vector<int32_t>& tokens) {
+  std::vector<double> shares(kVocabulary);
+  for (int32_t token : tokens)
+    shares[static_cast<size_t>(token)] += 1.0 / static_cast<double>(tokens.size());
+  return shares;
+}
+
+TEST(Generate, TemperatureZeroTakesTheLikeliest) {
+  std::vector<int32_t> prompt = {2};
+  EXPECT_THAT(generate(model(8, counts_on), prompt, {.tokens = 6, .temperature = 0}),
+              ElementsAre(3, 4, 0, 1, 2, 3));
+  EXPECT_THAT(generate(model(8, counts_on), prompt, {.tokens = 3, .top_k = 1}),
+              ElementsAre(3, 4, 0));
+}
+
+TEST(Generate, DrawsByTheModelsProbabilities) {
+  std::vector<int32_t> prompt = {0};
+  constexpr int64_t draws = 4000;  // three standard deviations of a share are below 0.024
+  auto shares = frequencies(
+      generate(model(1, fixed), prompt, {.tokens = draws, .temperature = 1.0, .seed = 5}));
+  for (size_t i = 0; i < shares.size(); ++i) EXPECT_NEAR(shares[i], double{kShares[i]}, 0.024) << i;
+  // Temperature 1/2 squares the probabilities; of the two likeliest 0.16 and 0.0625 remain.
+  shares = frequencies(generate(model(1, fixed), prompt,
+                                {.tokens = draws, .temperature = 0.5, .top_k = 2, .seed = 6}));
+  EXPECT_NEAR(shares[2], 0.16 / 0.2225, 0.024);
+  EXPECT_NEAR(shares[3], 0.0625 / 0.2225, 0.024);
+}
+
+TEST(Generate, IsAFunctionOfTheSeed) {
+  std::vector<int32_t> prompt = {0};
+  auto text = [&](uint64_t seed, int64_t tokens) {
+    return generate(model(4, fixed), prompt, {.tokens = tokens, .seed = seed});
+  };
+  EXPECT_EQ(text(1, 100), text(1, 100));
+  EXPECT_NE(text(1, 100), text(2, 100));
+  auto longer = text(1, 130);
+  longer.resize(100);
+  EXPECT_EQ(longer, text(1, 100));  // each position draws on its own
+}
+
+TEST(Generate, LooksAtTheNewestTokensOfALongText) {
+  std::vector<std::vector<int32_t>> seen;
+  std::vector<int32_t> prompt = {0, 1};
+  generate(model(3, counts_on, &seen), prompt, {.tokens = 4, .temperature = 0});
+  EXPECT_THAT(seen, ElementsAre(ElementsAre(0, 1, 0), ElementsAre(0, 1, 2), ElementsAre(1, 2, 3),
+                                ElementsAre(2, 3, 4)));
+}
+
+TEST(Generate, RefusesPromptsThatTheModelCannotRead) {
+  auto refusal = [](std::vector<int32_t> prompt) -> std::string {
+    try {
+      generate(model(3, counts_on), prompt, {});
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(refusal({}), HasSubstr("the prompt is empty"));
+  EXPECT_THAT(
+      refusal({1, 5}),
+      HasSubstr("token 5 of the prompt is not in the vocabulary of the model, which has 0 to 4"));
+}
+
+}  // namespace
+}  // namespace spire

@@ -1,0 +1,294 @@
+// Images of a user's own as the images that a model reads.
+#include <gmock/gmock.h>
+
+#include "engine/data/images/image_crop.h"
+#include "engine/data/images/image_decode.h"
+#include "tests/data/images/image_files.h"
+#include "tests/inference/input_files.h"
+
+namespace spire {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+namespace fs = std::filesystem;
+
+// Images of (height, width, channels), a mean and a deviation for each channel.
+SampleSpec spec_of(int64_t height, int64_t width, int64_t channels, DType dtype = DType::f32) {
+  SampleSpec spec;
+  spec.columns = {{"images", {height, width, channels}, dtype}};
+  for (int64_t c = 0; c < channels; ++c) {
+    spec.normalization.mean.push_back(0.25 + 0.125 * static_cast<double>(c));
+    spec.normalization.stddev.push_back(0.5 / static_cast<double>(c + 1));
+  }
+  return spec;
+}
+
+DataConfig config_of(const std::string& name) {
+  DataConfig config;
+  config.name = name;
+  return config;
+}
+
+// Pixels (H, W, C), normalized as the spec says.
+std::vector<float> normalized(const std::vector<uint8_t>& pixels, const SampleSpec& spec) {
+  std::vector<float> result;
+  size_t channels = spec.normalization.mean.size();
+  for (size_t i = 0; i < pixels.size(); ++i) {
+    double mean = spec.normalization.mean[i % channels];
+    result.push_back(
+        static_cast<float>((pixels[i] / 255.0 - mean) / spec.normalization.stddev[i % channels]));
+  }
+  return result;
+}
+
+std::string put(const fs::path& path, const Bytes& bytes) {
+  fs::create_directories(path.parent_path());
+  write_file(path, bytes);
+  return path.string();
+}
+
+// The middle of an image, at another size.
+std::vector<uint8_t> fitted(const std::vector<uint8_t>& pixels, ImageSize size, int64_t channels,
+                            ImageSize out) {
+  std::vector<uint8_t> result(static_cast<size_t>(out.height * out.width * channels));
+  ResizeScratch scratch;
+  resize(pixels, size, channels, center_crop(size, out), out, result.data(), scratch);
+  return result;
+}
+
+TEST(ImageRows, OfTheModelsSizeIsTakenAsItIs) {
+  TemporaryFolder folder;
+  RgbImage image = smooth_image(6, 9);
+  std::string file = put(folder / "a.png", png_bytes(image));
+  SampleSpec spec = spec_of(6, 9, 3);
+  ReadInputs read = read_inputs({file}, spec, config_of("cifar10"));
+  EXPECT_THAT(read.rows, ElementsAre(normalized(image.pixels, spec)));
+  EXPECT_EQ(read.origins[0].file.path, file);
+  EXPECT_EQ(read.origins[0].file.name, "a.png");
+  EXPECT_EQ(read.origins[0].row, 0);
+  EXPECT_TRUE(read.origins[0].only);
+}
+
+TEST(ImageRows, OfOtherSizesIsCroppedAndResized) {
+  TemporaryFolder folder;
+  RgbImage image = smooth_image(40, 30);
+  std::string file = put(folder / "a.png", png_bytes(image));
+  for (auto [height, width] : {std::pair{16, 16}, std::pair{8, 24}, std::pair{64, 64}}) {
+    SampleSpec spec = spec_of(height, width, 3);
+    EXPECT_THAT(read_inputs({file}, spec, config_of("hdf5")).rows,
+                ElementsAre(normalized(fitted(image.pixels, {40, 30}, 3, {height, width}), spec)));
+  }
+}
+
+// All 256 values of grey, and colours by their luma.
+TEST(ImageRows, ColoursBecomeGreyAndGreyStays) {
+  TemporaryFolder folder;
+  Bytes greys, colours, luma;
+  for (size_t v = 0; v < 256; ++v) {
+    greys.push_back(static_cast<uint8_t>(v));
+    size_t r = v, g = 255 - v, b = v * 7 % 256;
+    for (size_t c : {r, g, b}) colours.push_back(static_cast<uint8_t>(c));
+    luma.push_back(static_cast<uint8_t>((19595 * r + 38470 * g + 7471 * b + 32768) / 65536));
+  }
+  std::string grey = put(folder / "g.png", png_bytes(greys.data(), {16, 16}, PNG_FORMAT_GRAY));
+  std::string colour = put(folder / "c.png", png_bytes(colours.data(), {16, 16}));
+  SampleSpec spec = spec_of(16, 16, 1);
+  EXPECT_THAT(read_inputs({grey, colour}, spec, config_of("idx")).rows,
+              ElementsAre(normalized(greys, spec), normalized(luma, spec)));
+}
+
+TEST(ImageRows, GreyBecomesThreeEqualChannels) {
+  TemporaryFolder folder;
+  Bytes grey = pattern(20 * 10), colours;
+  for (uint8_t v : grey) colours.insert(colours.end(), 3, v);
+  std::string png = put(folder / "g.png", png_bytes(grey.data(), {20, 10}, PNG_FORMAT_GRAY));
+  std::string idx = put(folder / "images", idx_bytes(0x803, {1, 20, 10}, grey));
+  SampleSpec own = spec_of(20, 10, 3), other = spec_of(7, 7, 3);
+  auto same = normalized(colours, own);
+  EXPECT_THAT(read_inputs({png, idx}, own, config_of("cifar10")).rows, ElementsAre(same, same));
+  auto small = normalized(fitted(colours, {20, 10}, 3, {7, 7}), other);
+  EXPECT_THAT(read_inputs({png, idx}, other, config_of("cifar10")).rows, ElementsAre(small, small));
+}
+
+// Bit for bit what training's own evaluation reads, also of an image of just the model's size and
+// of a JPEG that is decoded at a part of its size.
+TEST(ImageRows, OfAnImageFolderAreAsItsTestHalf) {
+  for (DType dtype : {DType::f32, DType::bf16}) {
+    TemporaryFolder folder;
+    put(folder / "train/cat/a.png", png_bytes(smooth_image(40, 40, 2)));
+    put(folder / "val/cat/a.png", png_bytes(smooth_image(16, 16, 1)));
+    put(folder / "val/cat/b.jpg", jpeg_bytes(smooth_image(300, 200, 3)));
+    put(folder / "val/cat/c.png", png_bytes(smooth_image(5, 7, 4)));
+    put(folder / "val/cat/d.jpg", jpeg_bytes(smooth_image(60, 80), {.components = 3}));
+    DataConfig config = config_of("image_folder");
+    config.path = folder.path().string();
+    config.image.size = 16;
+    auto test = open_dataset(config, {.dtype = dtype}).test;
+    ReadInputs read = read_inputs({(folder / "val").string()}, test->spec(), config);
+    ASSERT_EQ(read.rows.size(), 4u);
+    for (int64_t i = 0; i < 4; ++i) {
+      std::vector<std::byte> image(test->spec().columns[0].row_bytes());
+      int32_t label = 0;
+      std::vector<std::byte*> columns = {image.data(), reinterpret_cast<std::byte*>(&label)};
+      test->read({&i, 1}, 0, columns);
+      std::vector<float> expected(16 * 16 * 3);
+      copy_floats(image.data(), dtype, expected);
+      EXPECT_EQ(read.rows[static_cast<size_t>(i)], expected) << i;
+    }
+  }
+}
+
+TEST(ImageRows, BatchesChangeNothingAcrossFiles) {
+  TemporaryFolder folder;
+  std::string idx = put(folder / "five", idx_bytes(0x803, {5, 4, 4}, pattern(80)));
+  std::string packed = put(folder / "two.gz", gzip(idx_bytes(0x803, {2, 4, 4}, pattern(32, 90))));
+  std::string png = put(folder / "p.png", png_bytes(smooth_image(9, 9)));
+  SampleSpec spec = spec_of(4, 4, 1);
+  ReadInputs all = read_inputs({idx, png, packed}, spec, config_of("idx"), true, 100);
+  ASSERT_EQ(all.rows.size(), 8u);
+  Bytes third = pattern(80);
+  third = Bytes(third.begin() + 32, third.begin() + 48);
+  EXPECT_EQ(all.rows[2], normalized(third, spec));
+  std::vector<int64_t> numbers;
+  for (const RowOrigin& origin : all.origins) numbers.push_back(origin.row);
+  EXPECT_THAT(numbers, ElementsAre(0, 1, 2, 3, 4, 0, 0, 1));
+  EXPECT_EQ(all.origins[6].file.path, packed);
+  EXPECT_FALSE(all.origins[6].only);
+  for (int64_t batch : {1, 2, 3, 8})
+    EXPECT_EQ(read_inputs({idx, png, packed}, spec, config_of("idx"), true, batch).rows, all.rows);
+}
+
+TEST(ImageRows, OfAFolderAreItsImagesInOrder) {
+  TemporaryFolder folder;
+  Bytes image = png_bytes(smooth_image(4, 4));
+  for (const char* name : {"in/b.PNG", "in/a/z.png", "in/a/deep/er.png", "in/.hidden/x.png",
+                           "in/.x.png", "in/notes.txt"})
+    put(folder / name, image);
+  SampleSpec spec = spec_of(4, 4, 3);
+  for (std::string end : {"", "/"}) {
+    ReadInputs read = read_inputs({(folder / "in").string() + end}, spec, config_of("hdf5"));
+    std::vector<std::string> names;
+    for (const RowOrigin& origin : read.origins) {
+      names.push_back(origin.file.name.string());
+      EXPECT_EQ(origin.file.path, folder / "in" / origin.file.name);
+    }
+    EXPECT_THAT(names, ElementsAre("a/deep/er.png", "a/z.png", "b.PNG"));
+  }
+}
+
+// Of a model that was trained on numbers as they are.
+TEST(ImageRows, WithoutNormalizationAreShares) {
+  TemporaryFolder folder;
+  Bytes grey = pattern(16);
+  std::string file = put(folder / "a.png", png_bytes(grey.data(), {4, 4}, PNG_FORMAT_GRAY));
+  SampleSpec spec = spec_of(4, 4, 1), unit = spec;
+  spec.normalization = {};
+  unit.normalization = {{0.0}, {1.0}};
+  EXPECT_THAT(read_inputs({file}, spec, config_of("synthetic")).rows,
+              ElementsAre(normalized(grey, unit)));
+}
+
+struct BadImage {
+  std::string name;
+  Bytes bytes;
+  std::string message;
+
+  friend std::ostream& operator<<(std::ostream& out, const BadImage& bad) {
+    return out << bad.name;
+  }
+};
+
+Bytes part(Bytes bytes, size_t count) {
+  bytes.resize(count);
+  return bytes;
+}
+
+std::vector<BadImage> bad_images() {
+  Bytes png = png_bytes(smooth_image(4, 4));
+  Bytes jpeg = jpeg_bytes(smooth_image(40, 40));
+  Bytes idx = idx_bytes(0x803, {2, 4, 4}, pattern(32));
+  return {{"Words", {'n', 'o'}, "2 bytes are neither JPEG nor PNG"},
+          {"Empty", {}, "0 bytes are neither JPEG nor PNG"},
+          {"TruncatedPng", part(png, png.size() - 20), ""},
+          {"TruncatedJpeg", part(jpeg, jpeg.size() / 2), ""},
+          {"Labels", idx_bytes(0x801, {3}, pattern(3)), "contains labels, expected images"},
+          {"TruncatedIdxHeader", part(idx, 9), "within the IDX header"},
+          {"EmptyIdx", idx_bytes(0x803, {0, 4, 4}, {}), "dimension 0 is 0"}};
+}
+
+class BadImages : public testing::TestWithParam<BadImage> {};
+
+TEST_P(BadImages, AreNamedOrLeftOut) {
+  TemporaryFolder folder;
+  std::string bad = put(folder / "bad.png", GetParam().bytes);
+  std::string good = put(folder / "good.png", png_bytes(smooth_image(4, 4)));
+  SampleSpec spec = spec_of(4, 4, 3);
+  DataConfig config = config_of("cifar10");
+  std::string message = message_of(Category::data, [&] { read_inputs({good, bad}, spec, config); });
+  EXPECT_THAT(message, StartsWith(bad));
+  EXPECT_THAT(message, HasSubstr(GetParam().message));
+  ReadInputs read = read_inputs({bad, good}, spec, config, false);
+  EXPECT_THAT(read.problems, ElementsAre(message));
+  EXPECT_EQ(read.rows, read_inputs({good}, spec, config).rows);
+}
+
+INSTANTIATE_TEST_SUITE_P(ImageRows, BadImages, testing::ValuesIn(bad_images()),
+                         [](const auto& bad) { return bad.param.name; });
+
+// The images before the place are given out. Only of a packed file it is not known from its size.
+TEST(ImageRows, ATruncatedIdxFileIsReadUpToThere) {
+  TemporaryFolder folder;
+  Bytes whole = idx_bytes(0x803, {3, 4, 4}, pattern(48)), longer = whole;
+  longer.push_back(0);
+  std::string good = put(folder / "good", whole);
+  std::string cut = put(folder / "cut", gzip(part(whole, 16 + 40)));
+  std::string tail = put(folder / "tail", longer);
+  SampleSpec spec = spec_of(4, 4, 1);
+  ReadInputs all = read_inputs({good}, spec, config_of("idx"));
+  ReadInputs read = read_inputs({cut, tail, good}, spec, config_of("idx"), false);
+  EXPECT_THAT(read.problems,
+              ElementsAre(HasSubstr("cut: truncated: ends at byte 56, 64 were announced"),
+                          HasSubstr("tail: byte 64: data beyond the announced end")));
+  ASSERT_EQ(read.rows.size(), 2u + 2u + 3u);
+  for (size_t i : {0, 1}) EXPECT_EQ(read.rows[i], all.rows[i]);
+  EXPECT_EQ(read.rows.back(), all.rows.back());
+}
+
+TEST(ListInputs, NamesWhatIsNotThere) {
+  TemporaryFolder folder;
+  fs::create_directories(folder / "empty/inner");
+  std::string good = put(folder / "good.png", png_bytes(smooth_image(4, 4)));
+  std::string missing = (folder / "missing.png").string(), empty = (folder / "empty").string();
+  SampleSpec spec = spec_of(4, 4, 3);
+  ReadInputs read = read_inputs({missing, good, empty}, spec, config_of("idx"), false);
+  EXPECT_THAT(
+      read.problems,
+      ElementsAre(
+          missing + ": there is no such file or folder; correct the name",
+          empty +
+              ": neither it nor its folders contain .jpg, .jpeg or .png files; name other inputs"));
+  EXPECT_EQ(read.rows.size(), 1u);
+  EXPECT_EQ(message_of(Category::data,
+                       [&] {
+                         read_inputs({good, missing}, spec, config_of("idx"));
+                       }),
+            missing + ": there is no such file or folder; correct the name");
+}
+
+TEST(OpenInputs, RefusesModelsOfOtherThings) {
+  SampleSpec deep = spec_of(4, 4, 4), tokens;
+  tokens.columns = {{"tokens", {8}, DType::i32}};
+  EXPECT_EQ(message_of(Category::config, [&] { open_inputs({}, deep, {}, {}); }),
+            "the model reads images of 4 channels, but images have 1 or 3; give the images in "
+            "another format, such as IDX");
+  EXPECT_EQ(message_of(Category::config, [&] { open_inputs({}, tokens, {}, {}); }),
+            "the model reads tokens, but only images and tables can be read from files; leave out "
+            "the inputs to predict for the test data");
+}
+
+}  // namespace
+}  // namespace spire

@@ -1,0 +1,42 @@
+// Reading files of a user's own as a trained model's input, in tests.
+#pragma once
+#include <cstring>
+
+#include "engine/inference/input_rows.h"
+#include "tests/data/test_files.h"
+
+namespace spire {
+
+// All rows and where they are from, and what was said on the way.
+struct ReadInputs {
+  std::vector<std::vector<float>> rows;
+  std::vector<RowOrigin> origins;
+  std::vector<std::string> problems, notes;
+};
+
+// `stop`: a problem ends the reading, as Error(data). Read in batches of `batch`.
+inline ReadInputs read_inputs(const std::vector<std::string>& words, const SampleSpec& spec,
+                              const DataConfig& config, bool stop = true, int64_t batch = 3) {
+  ReadInputs result;
+  InputReport report = {.problem =
+                            [&](const std::string& text) {
+                              if (stop) fail(Category::data, "{}", text);
+                              result.problems.push_back(text);
+                            },
+                        .note = [&](const std::string& text) { result.notes.push_back(text); }};
+  auto rows = open_inputs(list_inputs(words, spec, report), spec, config, report);
+  size_t row_bytes = spec.columns[0].row_bytes();
+  auto numbers = static_cast<size_t>(spec.columns[0].shape.elements());
+  std::vector<std::byte> memory(static_cast<size_t>(batch) * row_bytes);
+  while (true) {
+    std::vector<RowOrigin> origins = rows->read(batch, memory.data());
+    if (origins.empty()) return result;
+    for (size_t i = 0; i < origins.size(); ++i) {
+      std::vector<float>& row = result.rows.emplace_back(numbers);
+      copy_floats(memory.data() + i * row_bytes, spec.columns[0].dtype, row);
+      result.origins.push_back(origins[i]);
+    }
+  }
+}
+
+}  // namespace spire

@@ -1,0 +1,217 @@
+// Tables of a user's own as the features that a model reads.
+#include <gmock/gmock.h>
+
+#include "tests/inference/input_files.h"
+
+namespace spire {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+using Rows = std::vector<std::vector<float>>;
+
+// Features of these names, x -> (x - 1) / 2, (x - 2) / 4, ...
+SampleSpec spec_of(const std::vector<std::string>& names, int64_t features,
+                   DType dtype = DType::f32) {
+  SampleSpec spec;
+  spec.columns = {{"features", {features}, dtype}};
+  spec.feature_names = names;
+  for (int64_t f = 0; f < features; ++f) {
+    spec.normalization.mean.push_back(static_cast<double>(f + 1));
+    spec.normalization.stddev.push_back(static_cast<double>(2 << f));
+  }
+  return spec;
+}
+
+const SampleSpec kWidthHeight = spec_of({"width", "height"}, 2);
+
+class Tables : public testing::Test {
+ protected:
+  std::string file(const std::string& name, const std::string& text) const {
+    write_text(folder_ / name, text);
+    return (folder_ / name).string();
+  }
+  ReadInputs read(const std::string& text, const SampleSpec& spec = kWidthHeight,
+                  bool stop = true) const {
+    return read_inputs({file("t.csv", text)}, spec, config_, stop);
+  }
+  // What a problem says behind "t.csv".
+  std::string problem(const std::string& text, const SampleSpec& spec = kWidthHeight) const {
+    std::string message = message_of(Category::data, [&] { read(text, spec); });
+    std::string path = (folder_ / "t.csv").string();
+    EXPECT_TRUE(message.starts_with(path)) << message;
+    return message.substr(std::min(message.size(), path.size()));
+  }
+
+  TemporaryFolder folder_;
+  DataConfig config_;
+};
+
+TEST_F(Tables, FeaturesAreFoundByName) {
+  Rows expected = {{1, 0.5}, {2, -0.25}};  // widths 3, 5; heights 4, 1
+  for (const char* text : {"width,height\n3,4\n5,1\n", "height,width\n4,3\n1,5\n",
+                           "height;width\r\n4;3\r\n1;5\r\n", "\"height\",width\n\"4\", 3\n1,+5e0"})
+    EXPECT_EQ(read(text).rows, expected) << text;
+  ReadInputs rows = read("width,height\n3,4\n5,1\n");
+  EXPECT_THAT(rows.notes, IsEmpty());
+  EXPECT_EQ(rows.origins[1].row, 1);
+  EXPECT_EQ(rows.origins[1].file.name, "t.csv");
+  EXPECT_FALSE(rows.origins[1].only);
+}
+
+TEST_F(Tables, OtherColumnsAreNamedOnceAndNotRead) {
+  config_.csv.target = "price";
+  ReadInputs rows = read("id,height,price,width,note\na,4,9,3,x\nb,1,?,5,\n");
+  EXPECT_EQ(rows.rows, (Rows{{1, 0.5}, {2, -0.25}}));
+  EXPECT_THAT(rows.notes,
+              ElementsAre(HasSubstr(
+                  "t.csv: columns that the model does not use are ignored: 'id', 'note'")));
+}
+
+TEST_F(Tables, ManyOtherColumnsAreCounted) {
+  EXPECT_THAT(read("width,height,a,b,c,d,e,f,g,h,i,j\n3,4,,,,,,,,,,\n").notes,
+              ElementsAre(testing::EndsWith("'g', 'h' and 2 more")));
+}
+
+// A column's name may come twice, as it may in the training table.
+TEST_F(Tables, EqualNamesAreTakenInTheirOrder) {
+  EXPECT_EQ(read("x,x\n3,4\n", spec_of({"x", "x"}, 2)).rows, (Rows{{1, 0.5}}));
+}
+
+TEST_F(Tables, NumbersAreNamesWhereTheModelKnowsThem) {
+  EXPECT_EQ(read("2021,2020\n4,3\n", spec_of({"2020", "2021"}, 2)).rows, (Rows{{1, 0.5}}));
+}
+
+TEST_F(Tables, AModelWithoutNamesTakesColumnsInTheirOrder) {
+  SampleSpec spec = spec_of({}, 2);
+  Rows expected = {{1, 0.5}, {2, -0.25}};
+  EXPECT_EQ(read("3,4\n5,1\n", spec).rows, expected);
+  EXPECT_EQ(read("any,names\n3,4\n5,1\n", spec).rows, expected);
+  EXPECT_EQ(read("3,4,cat\n5,1,dog\n", spec).rows, expected);  // the last is the target
+  config_.csv.target = "0";
+  EXPECT_EQ(read("cat,3,4\ndog,5,1\n", spec).rows, expected);
+  EXPECT_EQ(problem("3\n", spec),
+            ":1:1: there are 1 columns, but the model reads 2, in the order of its training data, "
+            "and optionally the target; correct the file");
+  EXPECT_THAT(problem("1,2,3,4\n", spec),
+              HasSubstr(":1:1: there are 4 columns, but the model reads 2"));
+}
+
+TEST_F(Tables, WithoutNormalizationNumbersStayWhatTheyAre) {
+  SampleSpec spec = kWidthHeight;
+  spec.normalization = {};
+  EXPECT_EQ(read("width,height\n3,4\n", spec).rows, (Rows{{3, 4}}));
+}
+
+// Bit for bit what training's own evaluation reads.
+TEST_F(Tables, AreAsTheTestHalfOfTheirDataset) {
+  std::string train = "a,kind,b\n", test = train;
+  for (int i = 0; i < 40; ++i)
+    (i % 4 == 0 ? test : train) +=
+        fmt::format("{},{},{}\n", 0.1 * i, i % 3 == 0 ? "x" : "y", i * i - 7);
+  file("train.csv", train);
+  std::string path = file("test.csv", test);
+  config_.name = "csv";
+  config_.path = folder_.path().string();
+  config_.csv.target = "kind";
+  for (DType dtype : {DType::f32, DType::bf16}) {
+    auto data = open_dataset(config_, {.dtype = dtype}).test;
+    ASSERT_EQ(data->count(), 10);
+    std::vector<int64_t> samples = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+    std::vector<float> expected(20), all;
+    if (dtype == DType::f32) {
+      expected = read_column<float>(*data, 0, samples);
+    } else {
+      auto numbers = read_column<bfloat16>(*data, 0, samples);
+      expected.assign(numbers.begin(), numbers.end());
+    }
+    for (int64_t batch : {1, 4, 10, 64}) {
+      all.clear();
+      for (const auto& row : read_inputs({path}, data->spec(), config_, true, batch).rows)
+        all.insert(all.end(), row.begin(), row.end());
+      EXPECT_EQ(all, expected);
+    }
+  }
+}
+
+TEST_F(Tables, SeveralFilesFollowOneAnother) {
+  std::string one = file("one.csv", "width,height\n3,4\n5,1\n");
+  std::string text = "height\twidth\n4\t3\n";
+  write_file(folder_ / "two.csv.gz", gzip(Bytes(text.begin(), text.end())));
+  ReadInputs rows = read_inputs({one, (folder_ / "two.csv.gz").string()}, kWidthHeight, config_);
+  EXPECT_EQ(rows.rows, (Rows{{1, 0.5}, {2, -0.25}, {1, 0.5}}));
+  EXPECT_EQ(rows.origins[2].row, 0);
+  EXPECT_EQ(rows.origins[2].file.name, "two.csv.gz");
+}
+
+TEST_F(Tables, WhatTheyLackIsSaid) {
+  EXPECT_EQ(
+      problem("width,heihgt\n1,2\n"),
+      ":1:1: there is no column 'height'; the columns are 'width', 'heihgt'; add the missing ones");
+  EXPECT_EQ(problem("3,4\n5,1\n"),
+            ":1:1: the first row has no column names; add a row that names 'width', 'height'");
+  EXPECT_EQ(problem("width,height\n"), ": contains no rows; get an intact copy");
+  EXPECT_EQ(problem(""), ": contains no rows; get an intact copy");
+  config_.csv.separator = "comma";
+  EXPECT_EQ(problem(""), ": contains no rows; get an intact copy");
+}
+
+struct BrokenRow {
+  std::string name, row, message;
+
+  friend std::ostream& operator<<(std::ostream& out, const BrokenRow& broken) {
+    return out << broken.name;
+  }
+};
+
+class BrokenTableRow : public Tables, public testing::WithParamInterface<BrokenRow> {};
+
+TEST_P(BrokenTableRow, IsNamedOrLeftOut) {
+  std::string text = "width,height,note\n3,4,a\n" + GetParam().row + "\n5,1,b\n";
+  std::string expected = GetParam().message + "; correct the row";
+  EXPECT_EQ(problem(text), expected);
+  ReadInputs rows = read(text, kWidthHeight, false);
+  EXPECT_EQ(rows.rows, (Rows{{1, 0.5}, {2, -0.25}}));
+  EXPECT_EQ(rows.origins[1].row, 2);
+  EXPECT_THAT(rows.problems, ElementsAre(testing::EndsWith(expected)));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    TableRows, BrokenTableRow,
+    testing::Values(BrokenRow{"Word", "3,four,x", ":3:3: 'height': 'four' is not a finite number"},
+                    BrokenRow{"Missing", ",4,x", ":3:1: 'width': '' is not a finite number"},
+                    BrokenRow{"Infinite", "inf,4,x", ":3:1: 'width': 'inf' is not a finite number"},
+                    BrokenRow{"Short", "3,4", ":3:3: 2 fields, expected 3"},
+                    BrokenRow{"Long", "3,4,x,y", ":3:7: 4 fields, expected 3"},
+                    BrokenRow{"Quote", "3,4\"4,x",
+                              ":3:4: a quote inside a field that does not begin with one"}),
+    [](const auto& broken) { return broken.param.name; });
+
+// Where reading on makes no sense the rest of the file is left out, and the next file is read.
+TEST_F(Tables, AnOpenQuoteEndsItsFile) {
+  std::string bad = file("bad.csv", "width,height\n3,4\n\"5,1\n7,7\n");
+  std::string good = file("good.csv", "width,height\n5,1\n");
+  ReadInputs rows = read_inputs({bad, good}, kWidthHeight, config_, false);
+  EXPECT_EQ(rows.rows, (Rows{{1, 0.5}, {2, -0.25}}));
+  EXPECT_THAT(rows.problems, ElementsAre(HasSubstr("bad.csv:3:1: this quote is never closed")));
+}
+
+TEST_F(Tables, AFolderIsNoTable) {
+  EXPECT_EQ(message_of(Category::data,
+                       [&] { read_inputs({folder_.path().string()}, kWidthHeight, config_); }),
+            folder_.path().string() + ": is a folder, but the model reads tables; name CSV files");
+}
+
+TEST_F(Tables, ADamagedSpecIsRefused) {
+  SampleSpec names = kWidthHeight, means = kWidthHeight;
+  names.feature_names.pop_back();
+  means.normalization.mean.pop_back();
+  for (const SampleSpec& spec : {names, means})
+    EXPECT_EQ(message_of(Category::checkpoint, [&] { open_inputs({}, spec, config_, {}); }),
+              "there are 2 features, but means or names of 1; use another checkpoint");
+}
+
+}  // namespace
+}  // namespace spire

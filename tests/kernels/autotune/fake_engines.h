@@ -1,0 +1,44 @@
+// Engines that compute nothing.
+#pragma once
+#include <algorithm>
+#include <vector>
+
+#include "kernels/autotune/engine_choice.h"
+
+namespace spire::testing {
+
+// Engines "e0", "e1", ... that take so long; negative: fails when it runs.
+class FakeEngines : public Engines {
+ public:
+  explicit FakeEngines(std::vector<float> times) : times_(std::move(times)) {}
+
+  bool recall(const std::string& name) override {
+    for (size_t i = 0; i < times_.size(); ++i) {
+      if (name != fmt::format("e{}", i)) continue;
+      settled = name;
+      return true;
+    }
+    return false;
+  }
+  size_t propose(size_t most) override {
+    proposed = std::min(most, times_.size());
+    return proposed;
+  }
+  std::optional<float> time(size_t index) override {
+    ++runs;
+    if (!memory) fail(Category::out_of_memory, "none left");
+    if (ruins) fail(Category::device, "an illegal address");
+    return times_[index] < 0 ? std::nullopt : std::optional(times_[index]);
+  }
+  std::string settle(size_t index) override { return settled = fmt::format("e{}", index); }
+
+  bool memory = true, ruins = false;
+  size_t proposed = 0;
+  int runs = 0;
+  std::string settled;
+
+ private:
+  std::vector<float> times_;
+};
+
+}  // namespace spire::testing

@@ -1,0 +1,84 @@
+#include "kernels/cpu/simd.h"
+
+#include <cmath>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace spire::testing {
+
+// All 65536 values of bf16, through the lanes and back.
+TEST(Lanes, EveryBfloat16SurvivesALoadAndAStore) {
+  std::vector<bfloat16> from(65536), to(65536);
+  for (size_t i = 0; i < from.size(); ++i) from[i].bits = static_cast<uint16_t>(i);
+  over_lanes(65536, [&](int64_t i, auto count) {
+    store_floats(load_floats(from.data() + i, count), to.data() + i, count);
+  });
+  for (size_t i = 0; i < from.size(); ++i) {
+    float want = from[i], got = to[i];
+    if (std::isnan(want)) {
+      EXPECT_TRUE(std::isnan(got)) << i;
+    } else {
+      EXPECT_EQ(to[i].bits, from[i].bits);
+    }
+  }
+}
+
+// Rounding is that of bfloat16 itself, halfway cases and overflow to infinity included.
+TEST(Lanes, StoresRoundAsTheTypeDoes) {
+  std::vector<float> from;
+  for (uint32_t high = 0; high < 65536; high += 7) {
+    for (uint32_t low : {0x0000u, 0x0001u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu}) {
+      from.push_back(std::bit_cast<float>(high << 16 | low));
+    }
+  }
+  std::vector<bfloat16> to(from.size());
+  over_lanes(static_cast<int64_t>(from.size()), [&](int64_t i, auto count) {
+    store_floats(load_floats(from.data() + i, count), to.data() + i, count);
+  });
+  for (size_t i = 0; i < from.size(); ++i) EXPECT_EQ(to[i].bits, bfloat16(from[i]).bits) << from[i];
+}
+
+// One subnormal or NaN in any lane, among ordinary floats: all sixteen round as the type does.
+TEST(Lanes, OneOddLaneDoesNotDisturbTheOthers) {
+  for (uint32_t odd : {0x00000001u, 0x007fffffu, 0x80018000u, 0x7f800001u, 0xffc12345u}) {
+    for (size_t lane = 0; lane < lane_count; ++lane) {
+      std::vector<float> from(lane_count);
+      for (size_t i = 0; i < from.size(); ++i) from[i] = 1.0f + 0.001f * static_cast<float>(i);
+      from[lane] = std::bit_cast<float>(odd);
+      std::vector<bfloat16> to(lane_count);
+      store_floats(load_floats(from.data(), lane_count), to.data(), lane_count);
+      for (size_t i = 0; i < from.size(); ++i) EXPECT_EQ(to[i].bits, bfloat16(from[i]).bits);
+    }
+  }
+}
+
+TEST(Lanes, BytesWidenUnsigned) {
+  std::vector<uint8_t> from(256), to(256);
+  for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<uint8_t>(i);
+  over_lanes(256, [&](int64_t i, auto count) {
+    IntLanes wide = load_ints(from.data() + i, count);
+    for (int k = 0; k < count; ++k) EXPECT_EQ(wide[k], i + k);
+    store_ints(wide, to.data() + i, count);
+  });
+  EXPECT_EQ(to, from);
+}
+
+// A short last turn neither reads nor writes past its count.
+TEST(Lanes, TheLastTurnKeepsToItsCount) {
+  for (int64_t n = 1; n <= 2 * lane_count + 1; ++n) {
+    auto size = static_cast<size_t>(n);
+    std::vector<float> from(size, 2.0f), to(size + 1, 7.0f);
+    int64_t seen = 0;
+    over_lanes(n, [&](int64_t i, auto count) {
+      EXPECT_EQ(i, seen);
+      seen += count;
+      store_floats(load_floats(from.data() + i, count) * 3.0f, to.data() + i, count);
+    });
+    EXPECT_EQ(seen, n);
+    EXPECT_EQ(to[size - 1], 6.0f);
+    EXPECT_EQ(to[size], 7.0f);
+  }
+}
+
+}  // namespace spire::testing

@@ -1,0 +1,21 @@
+// What cuDNN has engines for, as cudnn_engine_test asks it about GPUs: for tests that have to know.
+#pragma once
+#include "kernels/nvidia/convolution_form.h"
+
+namespace spire::testing {
+
+// Whether cuDNN writes a filter's gradient in fp32; else it comes in the tensors' 16-bit dtype.
+inline bool has_fp32_weight_gradient(const ConvolutionShape& shape) {
+  bool even = shape.x[3] % 2 == 0 && shape.y[3] % 2 == 0;
+  return shape.dtype == DType::f32 || (even && shape.groups == 1);
+}
+
+// Whether a GPU's kernel rounds it to 16 bits where nothing was measured. The shape's pass and
+// dtype do not matter.
+inline bool rounds_weight_gradient(ConvolutionShape shape) {
+  shape.pass = ConvolutionPass::backward_weights;
+  shape.dtype = DType::bf16;
+  return !forms_of(shape).front().product && !has_fp32_weight_gradient(shape);
+}
+
+}  // namespace spire::testing

@@ -1,0 +1,125 @@
+#include "kernels/ops/activation/activation.h"
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include <tests/kernels/op_test.h>
+
+namespace spire::testing {
+
+namespace {
+
+constexpr double slope = 0.2;
+
+double exact(Activation kind, double x) {
+  constexpr double pi = std::numbers::pi;
+  switch (kind) {
+    case Activation::relu:
+      return x > 0 ? x : 0;
+    case Activation::leaky_relu:
+      return x > 0 ? x : static_cast<double>(0.2f) * x;
+    case Activation::gelu:
+      return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
+    case Activation::gelu_tanh:
+      return 0.5 * x * (1 + std::tanh(std::sqrt(2 / pi) * (x + 0.044715 * x * x * x)));
+    case Activation::sigmoid:
+      return 1 / (1 + std::exp(-x));
+    case Activation::tanh:
+      return std::tanh(x);
+  }
+  return 0;
+}
+
+OpCase activation_case(Activation kind, Shape shape) {
+  OpCase test;
+  test.op = std::make_shared<ActivationOp>(ActivationAttributes{kind, slope});
+  test.inputs = {activation(uniform(shape, 11, -4, 4))};
+  test.reference = [kind](std::span<const HostTensor> in) {
+    HostTensor y = in[0];
+    for (double& value : y.data) value = exact(kind, value);
+    return std::vector<HostTensor>{y};
+  };
+  // Relative to |x|, which also covers 1 - y of a y that was rounded to bf16.
+  test.magnitude = [](std::span<const HostTensor> in) { return absolute(in); };
+  test.floor = 1;
+  return test;
+}
+
+class ActivationTest : public OpTest {};
+
+// A functor against float64, relative to the value itself.
+template <typename F>
+double worst_error(F f, Activation kind, float low, float high) {
+  double worst = 0;
+  for (int i = 0; i <= 100000; ++i) {
+    float x = low + (high - low) * static_cast<float>(i) * 1e-5f;
+    double want = exact(kind, static_cast<double>(x));
+    double error = std::abs(static_cast<double>(f.value(x)) - want);
+    worst = std::max(worst, error / std::max(std::abs(want), 1e-30));
+  }
+  return worst;
+}
+
+}  // namespace
+
+TEST_P(ActivationTest, ValuesAndGradients) {
+  for (Activation kind : {Activation::relu, Activation::leaky_relu, Activation::gelu,
+                          Activation::gelu_tanh, Activation::sigmoid, Activation::tanh}) {
+    SCOPED_TRACE(name(kind));
+    check_op(activation_case(kind, {3, 5, 7}), GetParam());
+  }
+}
+
+// Several grains of work, so that two threads share it, and a ragged end.
+TEST_P(ActivationTest, ValuesOfManyElements) {
+  check_values(activation_case(Activation::relu, {3, 4099}), GetParam());
+  check_values(activation_case(Activation::gelu, {3, 4099}), GetParam());
+}
+
+SPIRE_TEST_EVERYWHERE(ActivationTest);
+
+TEST(ActivationFunctors, HoldTheRelativeErrorOfSinglePrecision) {
+  EXPECT_LT(worst_error(Gelu{}, Activation::gelu, -9, 9), 5e-6);  // half of it is e^(-x^2/2) at 9
+  EXPECT_LT(worst_error(Gelu{}, Activation::gelu, -3, 3), 1e-6);
+  EXPECT_LT(worst_error(Sigmoid{}, Activation::sigmoid, -80, 80), 5e-7);
+  EXPECT_LT(worst_error(Tanh{}, Activation::tanh, -12, 12), 5e-7);
+  EXPECT_LT(worst_error(Tanh{}, Activation::tanh, -1e-4f, 1e-4f), 5e-7);
+}
+
+TEST(ActivationFunctors, SaturateWithoutOverflow) {
+  constexpr float huge = std::numeric_limits<float>::max();
+  EXPECT_EQ(Sigmoid{}.value(huge), 1.0f);
+  EXPECT_NEAR(Sigmoid{}.value(-huge), 0.0f, 1e-37f);
+  EXPECT_EQ(Tanh{}.value(huge), 1.0f);
+  EXPECT_EQ(Tanh{}.value(-huge), -1.0f);
+  EXPECT_EQ(Gelu{}.value(100.0f), 100.0f);
+  EXPECT_NEAR(Gelu{}.value(-100.0f), 0.0f, 1e-35f);
+  EXPECT_EQ(GeluTanh{}.value(100.0f), 100.0f);
+}
+
+TEST(ActivationFunctors, LetNaNThrough) {
+  float nan = std::numeric_limits<float>::quiet_NaN();
+  for (Activation kind : {Activation::relu, Activation::leaky_relu, Activation::gelu,
+                          Activation::gelu_tanh, Activation::sigmoid, Activation::tanh}) {
+    with_activation({kind, 0.1f}, [&](auto f) { EXPECT_TRUE(std::isnan(f.value(nan))); });
+  }
+}
+
+TEST(ActivationFunctors, ReluHasNoSlopeAtZero) {
+  EXPECT_EQ(Relu{}.gradient(3.0f, Relu{}.value(0.0f)), 0.0f);
+  EXPECT_EQ(Relu{}.gradient(3.0f, Relu{}.value(1e-30f)), 3.0f);
+}
+
+TEST(ActivationOp, RefusesWhatItCannotCompute) {
+  ActivationOp relu({Activation::relu});
+  EXPECT_EQ(relu.name(), "relu");
+  std::vector<TensorSpec> labels = {{{4}, DType::i32}};
+  EXPECT_THROW(relu.infer(labels), Error);
+  std::vector<TensorSpec> two(2, {{4}, DType::f32});
+  EXPECT_THROW(relu.infer(two), Error);
+  std::vector<TensorSpec> one(1, {{4}, DType::f32});
+  EXPECT_THROW(ActivationOp({Activation::leaky_relu, -0.5f}).infer(one), Error);
+}
+
+}  // namespace spire::testing

@@ -1,0 +1,55 @@
+#include "kernels/ops/add/add.h"
+
+#include <tests/kernels/op_test.h>
+
+namespace spire::testing {
+
+namespace {
+
+OpCase add_case(bool relu, Shape shape) {
+  OpCase test;
+  test.op = std::make_shared<AddOp>(relu);
+  test.inputs = {activation(uniform(shape, 21)), activation(uniform(shape, 22))};
+  test.reference = [relu](std::span<const HostTensor> in) {
+    HostTensor y = in[0];
+    for (int64_t i = 0; i < y.size(); ++i) {
+      y[i] += in[1][i];
+      if (relu) y[i] = std::max(y[i], 0.0);
+    }
+    return std::vector<HostTensor>{y};
+  };
+  test.value_factor = test.gradient_factor = 1;  // one rounding, of the sum
+  return test;
+}
+
+class AddTest : public OpTest {};
+
+}  // namespace
+
+TEST_P(AddTest, ValuesAndGradients) {
+  check_op(add_case(false, {3, 5, 7}), GetParam());
+  check_values(add_case(false, {3, 4099}), GetParam());
+}
+
+TEST_P(AddTest, ValuesAndGradientsThroughRelu) {
+  check_op(add_case(true, {3, 5, 7}), GetParam());
+}
+
+SPIRE_TEST_EVERYWHERE(AddTest);
+
+TEST(AddOp, TakesOneReluAndNoMore) {
+  AddOp add;
+  auto fused = add.with_relu();
+  ASSERT_TRUE(fused);
+  EXPECT_TRUE(static_cast<const AddOp&>(*fused).relu());
+  EXPECT_EQ(fused->with_relu(), nullptr);
+}
+
+TEST(AddOp, RefusesOperandsThatDiffer) {
+  std::vector<TensorSpec> shapes = {{{2, 3}, DType::f32}, {{3, 2}, DType::f32}};
+  EXPECT_THROW(AddOp().infer(shapes), Error);
+  std::vector<TensorSpec> dtypes = {{{2, 3}, DType::f32}, {{2, 3}, DType::bf16}};
+  EXPECT_THROW(AddOp().infer(dtypes), Error);
+}
+
+}  // namespace spire::testing

@@ -1,0 +1,294 @@
+#include "kernels/ops/attention/attention.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <tests/kernels/eager.h>
+
+#include "kernels/ops/dropout/dropout.h"
+
+namespace spire::testing {
+
+namespace {
+
+// One head of one sample, as the formulas say.
+class Head {
+ public:
+  Head(const HostTensor& qkv, const AttentionAttributes& attributes, int64_t sample, int64_t head)
+      : qkv_(qkv),
+        length_(qkv.shape[1]),
+        width_(qkv.shape[2] / 3),
+        size_(width_ / attributes.heads),
+        sample_(sample),
+        head_(head),
+        causal_(attributes.causal) {}
+
+  int64_t size() const { return size_; }
+  int64_t keys_of(int64_t query) const { return causal_ ? query + 1 : length_; }
+  // Element c of q (which 0), k (1) or v (2) of position t.
+  double at(int which, int64_t t, int64_t c) const {
+    return qkv_[(sample_ * length_ + t) * 3 * width_ + which * width_ + head_ * size_ + c];
+  }
+  double score(int64_t i, int64_t j, bool absolute = false) const {
+    double sum = 0;
+    for (int64_t c = 0; c < size_; ++c) {
+      double term = at(0, i, c) * at(1, j, c);
+      sum += absolute ? std::abs(term) : term;
+    }
+    return sum / std::sqrt(static_cast<double>(size_));
+  }
+  // The scores of a query, one a key that it sees.
+  std::vector<double> scores(int64_t i) const {
+    std::vector<double> row;
+    for (int64_t j = 0; j < keys_of(i); ++j) row.push_back(score(i, j));
+    return row;
+  }
+
+ private:
+  const HostTensor& qkv_;
+  int64_t length_, width_, size_, sample_, head_;
+  bool causal_;
+};
+
+double logsumexp(const std::vector<double>& scores) {
+  double most = *std::max_element(scores.begin(), scores.end()), sum = 0;
+  for (double score : scores) sum += std::exp(score - most);
+  return most + std::log(sum);
+}
+
+// keep of (sample, head, query, key).
+using Keep = std::function<double(int64_t, int64_t, int64_t, int64_t)>;
+
+// y, logsumexp [, key]. magnitudes: y as the sum of |p v|, with the rounding of p's exponent.
+std::vector<HostTensor> attend(const HostTensor& qkv, const AttentionAttributes& attributes,
+                               const Keep& keep, bool magnitudes = false) {
+  int64_t batch = qkv.shape[0], length = qkv.shape[1], width = qkv.shape[2] / 3;
+  std::vector<HostTensor> out = {zeros({batch, length, width}),
+                                 zeros({batch, attributes.heads, length})};
+  for (int64_t n = 0; n < batch; ++n) {
+    for (int64_t h = 0; h < attributes.heads; ++h) {
+      Head head(qkv, attributes, n, h);
+      for (int64_t i = 0; i < length; ++i) {
+        auto scores = head.scores(i);
+        double l = logsumexp(scores);
+        out[1][(n * attributes.heads + h) * length + i] = magnitudes ? std::abs(l) + 2 : l;
+        for (int64_t j = 0; j < head.keys_of(i); ++j) {
+          double p = std::exp(scores[static_cast<size_t>(j)] - l) * (keep ? keep(n, h, i, j) : 1);
+          double terms = magnitudes ? 1 + head.score(i, j, true) : 1;
+          for (int64_t c = 0; c < head.size(); ++c) {
+            double v = head.at(2, j, c);
+            out[0][(n * length + i) * width + h * head.size() + c] +=
+                p * (magnitudes ? std::abs(v) * terms : v);
+          }
+        }
+      }
+    }
+  }
+  if (keep) out.push_back({{1}, {17}});
+  return out;
+}
+
+OpCase attention_case(Shape shape, const AttentionAttributes& attributes, const Keep& keep = {}) {
+  OpCase test;
+  test.op = std::make_shared<AttentionOp>(attributes);
+  test.inputs = {activation(uniform(shape, 331, -2, 2))};
+  test.reference = [=](std::span<const HostTensor> in) { return attend(in[0], attributes, keep); };
+  test.magnitude = [=](std::span<const HostTensor> in) {
+    return attend(in[0], attributes, keep, true);
+  };
+  // A gradient is a difference dy . v - delta of sums of D products, even where it comes to
+  // nothing.
+  test.gradient_factor = 16;
+  test.floor = 0.5;
+  test.gradient_samples = static_cast<int>(std::max<int64_t>(8, 1500 / (shape[0] * shape[1])));
+  return test;
+}
+
+HostTensor rows_of(const HostTensor& x, int64_t begin, int64_t end) {
+  int64_t row = x.size() / x.shape[0];
+  Shape shape = x.shape;
+  shape[0] = end - begin;
+  return {shape, {x.data.begin() + begin * row, x.data.begin() + end * row}};
+}
+
+class AttentionTest : public OpTest {
+ protected:
+  // Tensor cores cut what they add up, and exponentials and logarithms are approximate there: of
+  // what is not rounded to 16 bits that shows in logsumexp.
+  void check(OpCase test, const Environment& environment) const {
+    if (environment.device.kind == DeviceKind::cuda && environment.dtype != DType::f32) {
+      test.magnitude = [exact = test.magnitude](std::span<const HostTensor> in) {
+        auto magnitudes = exact(in);
+        for (double& of_l : magnitudes[1].data) of_l *= 32;
+        return magnitudes;
+      };
+    }
+    check_op(test, environment);
+  }
+  void check(const OpCase& test) const { check(test, GetParam()); }
+};
+
+class AttentionBitsTest : public OpTest {};
+
+// GPUs in 16 bits.
+std::vector<Environment> gpus(AttentionBy by) {
+  std::vector<Environment> all;
+  for (DType dtype : {DType::bf16, DType::f16})
+    all.push_back({.device = {DeviceKind::cuda, 0}, .dtype = dtype, .attention = by});
+  return all;
+}
+
+}  // namespace
+
+TEST_P(AttentionTest, ValuesAndGradients) {
+  for (bool causal : {false, true}) {
+    check(attention_case({2, 1, 3 * 32}, {.heads = 2, .causal = causal}));
+    check(attention_case({3, 7, 3 * 32}, {.heads = 2, .causal = causal}));
+    check(attention_case({1, 20, 3 * 10}, {.heads = 2, .causal = causal}));
+    check(attention_case({1, 65, 3 * 64}, {.heads = 2, .causal = causal}));
+    check(attention_case({1, 128, 3 * 20}, {.heads = 1, .causal = causal}));
+  }
+}
+
+// One above and one below a slice of columns, some and an odd number of packs of columns, and the
+// widest.
+TEST_P(AttentionTest, HeadsOfEverySize) {
+  for (int64_t size : {1, 8, 31, 33, 36, 48, 72, 100, 128}) {
+    SCOPED_TRACE(size);
+    OpCase test = attention_case({1, 9, 3 * 2 * size}, {.heads = 2, .causal = size % 2 == 0});
+    test.gradient_samples = 60;
+    check(test);
+  }
+  AttentionOp wide({.heads = 1});
+  std::vector<Input> inputs = {activation(uniform({1, 2, 3 * 129}, 336))};
+  if (GetParam().device.kind == DeviceKind::cuda) {
+    EXPECT_THROW(run_op(wide, inputs, GetParam()), Error);
+  }
+}
+
+TEST_P(AttentionTest, LongerThanABlock) {
+  for (bool causal : {false, true})
+    for (auto [length, size] : {std::pair{130, 64}, {85, 128}}) {
+      OpCase test = attention_case({1, length, 3 * size}, {.heads = 1, .causal = causal});
+      test.gradient_samples = 6;
+      check(test);
+    }
+}
+
+TEST_P(AttentionTest, Dropout) {
+  Environment environment = GetParam();
+  environment.op_id = 17;
+  StepContext step{.seed = 3, .step = 9, .first_row = 100};
+  for (auto [length, size] : {std::pair<int64_t, int64_t>{6, 4}, {70, 4}, {70, 16}, {9, 128}}) {
+    int64_t pitch = (length + 63) / 64 * 64;
+    auto keep = [=, length = length](int64_t n, int64_t h, int64_t i, int64_t j) {
+      auto bits =
+          dropout_stream(step, 17, n).bits(static_cast<uint64_t>((h * length + i) * pitch + j));
+      return std::ldexp(static_cast<double>(bits), -32) < 0.25 ? 0.0 : 1 / 0.75;
+    };
+    AttentionAttributes attributes{.heads = 2, .causal = true, .dropout = 0.25f};
+    OpCase test = attention_case({2, length, 3 * 2 * size}, attributes, keep);
+    test.step = step;
+    test.floor = std::max(0.5, static_cast<double>(size) / 32);  // terms of dy . v
+    check(test, environment);
+  }
+}
+
+// The numbers of a sample belong to its place in the global batch.
+TEST_P(AttentionTest, DropoutBelongsToTheGlobalRow) {
+  AttentionOp op({.heads = 2, .dropout = 0.5f});
+  HostTensor x = uniform({4, 9, 3 * 32}, 332);
+  StepContext whole{.seed = 5, .step = 2, .first_row = 0}, tail = whole;
+  tail.first_row = 3;
+  auto all = run_op(op, std::vector{activation(x)}, GetParam(), whole)[0];
+  auto last = run_op(op, std::vector{activation(rows_of(x, 3, 4))}, GetParam(), tail)[0];
+  EXPECT_EQ(last.data, rows_of(all, 3, 4).data);
+}
+
+TEST_P(AttentionTest, BitsDoNotDependOnTheThreadCount) {
+  HostTensor qkv = uniform({1, 200, 3 * 32}, 333);
+  AttentionAttributes attributes{.heads = 2, .causal = true};
+  std::vector<std::vector<double>> y, dqkv;
+  for (int threads : {1, 3}) {
+    Environment environment = GetParam();
+    environment.threads = threads;
+    auto out = run_op(AttentionOp(attributes), std::vector{activation(qkv)}, environment);
+    std::vector<Input> inputs = {activation(uniform({1, 200, 32}, 334)), activation(qkv),
+                                 activation(out[0]), statistic(out[1])};
+    y.push_back(out[0].data);
+    dqkv.push_back(run_op(AttentionBackwardOp(attributes), inputs, environment)[0].data);
+  }
+  EXPECT_EQ(y[0], y[1]);
+  EXPECT_EQ(dqkv[0], dqkv[1]);
+}
+
+// What comes later changes not one bit of what was.
+TEST_P(AttentionTest, CausalOutputsSeeNoLaterPosition) {
+  HostTensor qkv = uniform({1, 100, 3 * 16}, 335), other = qkv;
+  for (int64_t i = 70 * 48; i < other.size(); ++i) other[i] = 100 * qkv[i];
+  AttentionOp op({.heads = 1, .causal = true});
+  auto a = run_op(op, std::vector{activation(qkv)}, GetParam())[0];
+  auto b = run_op(op, std::vector{activation(other)}, GetParam())[0];
+  for (int64_t i = 0; i < 70 * 16; ++i) ASSERT_EQ(a[i], b[i]) << i;
+  EXPECT_NE(a[70 * 16], b[70 * 16]);
+}
+
+// Scores whose exponentials overflow: the largest takes all.
+TEST_P(AttentionTest, LargeScores) {
+  HostTensor qkv = zeros({1, 80, 3 * 16});
+  for (int64_t t = 0; t < 80; ++t) {
+    qkv[t * 48] = 64;                                           // q
+    qkv[t * 48 + 16] = t == 5 ? 512 : -static_cast<double>(t);  // k
+    qkv[t * 48 + 32] = static_cast<double>(t + 1);              // v
+  }
+  auto out = run_op(AttentionOp({.heads = 1}), std::vector{activation(qkv)}, GetParam());
+  for (int64_t t = 0; t < 80; ++t) {
+    EXPECT_EQ(out[0][t * 16], 6);
+    EXPECT_NEAR(out[1][t], 64 * 512 / 4, 64 * 512 / 4 * 0x1p-22);
+  }
+}
+
+SPIRE_TEST_EVERYWHERE(AttentionTest);
+INSTANTIATE_TEST_SUITE_P(Own, AttentionTest, ::testing::ValuesIn(gpus(AttentionBy::own)),
+                         environment_name);
+INSTANTIATE_TEST_SUITE_P(HeadByHead, AttentionTest,
+                         ::testing::ValuesIn(gpus(AttentionBy::cudnn_head_by_head)),
+                         environment_name);
+
+// At a size where blocks of threads meet in any order.
+TEST_P(AttentionBitsTest, AreTheSameEachTime) {
+  const Environment& environment = GetParam();
+  auto device = [&](const Shape& shape, uint64_t seed) {
+    return upload(uniform(shape, seed), environment.dtype, false, environment.device);
+  };
+  for (bool causal : {false, true}) {
+    AttentionAttributes attributes{.heads = 12, .causal = causal};
+    auto qkv = device({4, 1024, 3 * 768}, 341), dy = device({4, 1024, 768}, 342);
+    std::vector<std::vector<std::byte>> first;
+    for (int run = 0; run < 10; ++run) {
+      auto out = execute(AttentionOp(attributes), std::vector{qkv}, environment, {});
+      std::vector inputs = {dy, qkv, out[0], out[1]};
+      auto gradients = execute(AttentionBackwardOp(attributes), inputs, environment, {});
+      std::vector bits = {bytes_of(out[0]), bytes_of(out[1]), bytes_of(gradients[0])};
+      if (run == 0) first = bits;
+      ASSERT_TRUE(bits == first) << "run " << run << (causal ? ", causal" : "");
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(OnGpus, AttentionBitsTest, ::testing::ValuesIn(gpus(AttentionBy::cudnn)),
+                         environment_name);
+
+TEST(AttentionOp, RefusesInputsThatDoNotFit) {
+  std::vector<TensorSpec> qkv = {{{2, 5, 24}, DType::f32}};
+  EXPECT_EQ(AttentionOp({.heads = 4}).infer(qkv)[1].shape, (Shape{2, 4, 5}));
+  EXPECT_EQ(AttentionOp({.heads = 4, .dropout = 0.1f}).infer(qkv).size(), 3u);
+  auto outputs = AttentionOp({.heads = 4}).infer(qkv);
+  EXPECT_EQ(AttentionOp({.heads = 4}).multiply_adds(qkv, outputs), 2 * (2 * 5 * 5 * 8));
+  EXPECT_THROW(AttentionOp({.heads = 3}).infer(qkv), Error);
+  EXPECT_THROW(AttentionOp({.heads = 0}).infer(qkv), Error);
+  EXPECT_THROW(AttentionOp({.heads = 4, .dropout = 1}).infer(qkv), Error);
+  EXPECT_THROW(AttentionOp({.heads = 1}).infer(std::vector<TensorSpec>{{{5, 24}, DType::f32}}),
+               Error);
+}
+
+}  // namespace spire::testing

@@ -1,0 +1,215 @@
+// The ops of batch normalization over all towers, with one tower: against float64, central
+// differences through the whole chain, and the bits of the plain form.
+#include "kernels/ops/batch_norm/batch_norm_sync.h"
+
+#include <cstring>
+
+#include <tests/kernels/eager.h>
+#include <tests/kernels/ops/batch_norm_reference.h>
+
+#include "kernels/ops/tower_sum/tower_sum.h"
+
+namespace spire::testing {
+
+namespace {
+
+// As the kernel reads it.
+HostTensor rounded(const HostTensor& tensor, const Environment& environment) {
+  return download(upload(tensor, environment.dtype, false));
+}
+
+HostTensor total_moments(const HostTensor& x, const Environment& environment) {
+  std::vector<Input> inputs = {activation(x)};
+  inputs = {sums(run_op(BatchNormMomentsOp(), inputs, environment)[0])};
+  return run_op(TowerSumOp(), inputs, environment)[0];
+}
+
+// x, gamma, beta [, residual]: the reference takes the moments from x, so that its differences are
+// those of the whole chain.
+std::vector<HostTensor> without_moments(std::span<const HostTensor> in) {
+  std::vector<HostTensor> rest(in.begin(), in.end());
+  rest.erase(rest.begin() + 3);
+  return rest;
+}
+
+OpCase sync_case(BatchNormAttributes attributes, HostTensor x, const Environment& environment) {
+  OpCase test;
+  Shape channels{x.shape.back()};
+  x = rounded(x, environment);
+  test.op = std::make_shared<BatchNormSyncOp>(attributes);
+  test.inputs = {activation(x), parameter(uniform(channels, 32, 0.5, 1.5)),
+                 parameter(uniform(channels, 33)), sums(total_moments(x, environment))};
+  if (attributes.residual) test.inputs.push_back(activation(uniform(x.shape, 34)));
+  test.step.tower_weight = 0.25f;
+  test.reference = [attributes](std::span<const HostTensor> in) {
+    return train_reference(without_moments(in), attributes, 0.25);
+  };
+  test.magnitude = [attributes](std::span<const HostTensor> in) {
+    return train_magnitude(without_moments(in), attributes, 0.25);
+  };
+  test.kink_share = 0.2;
+  test.value_factor = 8;  // fp32 sums of a block's lanes, over 256 terms
+  test.gradient_samples = 40;
+  return test;
+}
+
+OpCase moments_case(HostTensor x) {
+  OpCase test;
+  test.op = std::make_shared<BatchNormMomentsOp>();
+  test.inputs = {activation(std::move(x))};
+  test.reference = [](std::span<const HostTensor> in) {
+    int64_t channels = in[0].shape.back();
+    HostTensor sums = zeros({2 * channels + 1});
+    for (int64_t i = 0; i < in[0].size(); ++i) {
+      sums[i % channels] += in[0][i];
+      sums[channels + i % channels] += in[0][i] * in[0][i];
+    }
+    sums[2 * channels] = static_cast<double>(in[0].size() / channels);
+    return std::vector{sums};
+  };
+  // The count is exact.
+  test.magnitude = [reference = test.reference](std::span<const HostTensor> in) {
+    auto sizes = reference(absolute(in));
+    sizes[0].data.back() = 0;
+    return sizes;
+  };
+  test.value_factor = 8 * 0x1p29;  // fp64 sums of a block's fp32 sums
+  return test;
+}
+
+class BatchNormSyncTest : public OpTest {};
+
+// What a form of the op leaves: its outputs, and the gradients of x, gamma, beta [, residual].
+std::vector<DeviceTensor> run_form(const Op& op, std::vector<DeviceTensor> inputs,
+                                   std::vector<int> trained, const DeviceTensor& dy,
+                                   const Environment& environment) {
+  StepContext step{.tower_weight = 0.5f};
+  std::vector<bool> wants(inputs.size(), false);
+  for (int i : trained) wants[static_cast<size_t>(i)] = true;
+  auto results = execute(op, inputs, environment, step);
+  EagerBuilder builder(std::move(inputs), wants, results, {{0, dy}}, environment, step);
+  op.gradient(builder);
+  for (int i : trained) results.push_back(*builder.gradient(i));
+  return results;
+}
+
+void expect_bits_of_the_plain_form(BatchNormAttributes form, const Shape& shape,
+                                   const Environment& environment) {
+  auto vector = [&](uint64_t seed) {
+    return upload(uniform({shape.back()}, seed, 0.1, 1.5), DType::f32, true, environment.device);
+  };
+  auto image = [&](uint64_t seed) {
+    return upload(uniform(shape, seed, -1, 2), environment.dtype, false, environment.device);
+  };
+  std::vector<DeviceTensor> plain = {image(1), vector(2), vector(3)};
+  std::vector<DeviceTensor> sync = plain;
+  auto moments = execute(BatchNormMomentsOp(), {plain.data(), 1}, environment, {});
+  sync.push_back(execute(TowerSumOp(), moments, environment, {})[0]);
+  std::vector<int> plain_trained = {0, 1, 2}, sync_trained = {0, 1, 2};
+  if (form.residual) {
+    for (auto* inputs : {&plain, &sync}) inputs->push_back(image(4));
+    plain_trained.push_back(3);
+    sync_trained.push_back(4);
+  }
+  DeviceTensor dy = image(5);
+  auto want = run_form(BatchNormOp(form), plain, plain_trained, dy, environment);
+  auto got = run_form(BatchNormSyncOp(form), sync, sync_trained, dy, environment);
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t k = 0; k < got.size(); ++k) {
+    ASSERT_EQ(got[k].spec, want[k].spec);
+    EXPECT_TRUE(bytes_of(got[k]) == bytes_of(want[k]))
+        << "result " << k << " of " << to_string(shape) << " relu " << form.relu << " residual "
+        << form.residual;
+  }
+}
+
+}  // namespace
+
+TEST_P(BatchNormSyncTest, Moments) {
+  for (int64_t channels : {1, 3, 16, 64, 300}) {
+    check_values(moments_case(uniform({2, 7, channels}, 30, -1, 3)), GetParam());
+    check_values(moments_case(uniform({10007, channels}, 30, -1, 3)), GetParam());
+  }
+}
+
+TEST_P(BatchNormSyncTest, ValuesAndGradientsOfTheChain) {
+  for (int64_t channels : {1, 3, 16, 64}) {
+    for (const BatchNormAttributes& form : batch_norm_forms) {
+      check_op(sync_case(form, uniform({2, 3, 5, channels}, 31, -1, 3), GetParam()), GetParam());
+    }
+  }
+}
+
+TEST_P(BatchNormSyncTest, ValuesAndGradientsOverManyBlocks) {
+  for (Shape shape : {Shape{3, 733, 6}, Shape{5001, 1}}) {
+    for (const BatchNormAttributes& form : batch_norm_forms) {
+      OpCase test = sync_case(form, uniform(shape, 31, -1, 3), GetParam());
+      test.difference_step = 1e-6;  // of thousands of elements few are so close to the relu's kink
+      test.gradient_samples = 8;
+      check_op(test, GetParam());
+    }
+  }
+}
+
+TEST_P(BatchNormSyncTest, LargeMeanLosesNoVariance) {
+  check_values(sync_case({}, uniform({4, 1000, 3}, 35, 998, 1002), GetParam()), GetParam());
+}
+
+TEST_P(BatchNormSyncTest, OneRow) {
+  check_values(sync_case({}, uniform({1, 5}, 36), GetParam()), GetParam());
+}
+
+TEST_P(BatchNormSyncTest, OneTowerHasTheBitsOfThePlainForm) {
+  Environment environment = GetParam();
+  int most = environment.threads;
+  for (int threads : {most, most + 2}) {
+    environment.threads = threads;
+    for (int64_t channels : {1, 3, 16, 64}) {
+      for (const BatchNormAttributes& form : batch_norm_forms) {
+        expect_bits_of_the_plain_form(form, {5, 3, 7, channels}, environment);
+        expect_bits_of_the_plain_form(form, {9001, channels}, environment);
+      }
+    }
+  }
+}
+
+SPIRE_TEST_EVERYWHERE(BatchNormSyncTest);
+
+TEST(BatchNormSyncOp, IsFusedWithReluAndResidual) {
+  BatchNormSyncOp plain;
+  auto relu = plain.with_relu(), residual = plain.with_residual();
+  ASSERT_TRUE(relu && residual);
+  EXPECT_EQ(relu->name(), "batch_norm_sync");
+  EXPECT_TRUE(static_cast<const BatchNormSyncOp&>(*relu).attributes().relu);
+  EXPECT_TRUE(static_cast<const BatchNormSyncOp&>(*residual).attributes().residual);
+  EXPECT_EQ(relu->with_relu(), nullptr);
+  EXPECT_EQ(residual->with_residual(), nullptr);
+}
+
+TEST(BatchNormSyncOp, RefusesInputsThatDoNotFit) {
+  TensorSpec x{{2, 4, 4, 8}, DType::f32}, c{{8}, DType::f32}, sums{{17}, DType::f64};
+  TensorSpec short_sums{{16}, DType::f64}, float_sums{{17}, DType::f32};
+  EXPECT_EQ(BatchNormMomentsOp().infer(std::vector{x}), std::vector{sums});
+  EXPECT_THROW(BatchNormMomentsOp().infer(std::vector{c}), Error);
+  EXPECT_EQ(BatchNormSyncOp().infer(std::vector{x, c, c, sums}).size(), 5u);
+  for (const TensorSpec& wrong : {short_sums, float_sums}) {
+    EXPECT_THROW(BatchNormSyncOp().infer(std::vector{x, c, c, wrong}), Error);
+    EXPECT_THROW(BatchNormSyncBackwardOp({}).infer(std::vector{x, x, c, c, c, wrong}), Error);
+  }
+  EXPECT_THROW(BatchNormSyncOp({1e-5f, true, true}).infer(std::vector{x, c, c, sums}), Error);
+}
+
+TEST(BatchNormSyncOp, BackwardTakesTheMaskOnceOnly) {
+  TensorSpec x{{2, 8}, DType::bf16}, c{{8}, DType::f32}, sums{{17}, DType::f64};
+  BatchNormAttributes relu{1e-5f, true, false}, both{1e-5f, true, true};
+  EXPECT_EQ(BatchNormGradientSumsOp(relu).infer(std::vector{x, x, c, c, c, c}),
+            (std::vector{sums, c, c}));
+  EXPECT_EQ(BatchNormGradientSumsOp(both).infer(std::vector{x, x, c, c, c, x}),
+            (std::vector{sums, c, c, x}));
+  EXPECT_EQ(BatchNormSyncBackwardOp(relu).infer(std::vector{x, x, c, c, c, sums, c}),
+            std::vector{x});
+  EXPECT_EQ(BatchNormSyncBackwardOp(both).infer(std::vector{x, x, c, c, c, sums}), std::vector{x});
+  EXPECT_THROW(BatchNormSyncBackwardOp(both).infer(std::vector{x, x, c, c, c, sums, c}), Error);
+}
+
+}  // namespace spire::testing

@@ -1,0 +1,79 @@
+#include "kernels/ops/bias/bias.h"
+
+#include <tests/kernels/op_test.h>
+
+namespace spire::testing {
+
+namespace {
+
+OpCase bias_case(Shape shape) {
+  OpCase test;
+  test.op = std::make_shared<BiasOp>();
+  test.inputs = {activation(uniform(shape, 1)), parameter(uniform({shape.back()}, 2))};
+  test.reference = [](std::span<const HostTensor> in) {
+    HostTensor y = in[0];
+    for (int64_t i = 0; i < y.size(); ++i) y[i] += in[1][i % in[1].size()];
+    return std::vector<HostTensor>{y};
+  };
+  test.magnitude = [=](std::span<const HostTensor> in) { return test.reference(absolute(in)); };
+  test.gradient_samples = 40;
+  return test;
+}
+
+class BiasTest : public OpTest {};
+
+}  // namespace
+
+TEST_P(BiasTest, EveryShape) {
+  for (int64_t channels : {1, 10, 16, 33}) {
+    check_op(bias_case({5, channels}), GetParam());
+    check_op(bias_case({2, 3, 4, channels}), GetParam());
+  }
+  check_op(bias_case({300, 3}), GetParam());
+}
+
+// Rows wider than a block of a GPU, and rows enough for several of its sums of sums.
+TEST_P(BiasTest, WideRowsAndManyRows) {
+  for (Shape shape : {Shape{70, 132}, Shape{3, 301}, Shape{2100, 64}, Shape{5000, 1}}) {
+    OpCase test = bias_case(shape);
+    test.gradient_samples = 8;
+    test.gradient_factor = 16;  // fp32 sums of thousands of rows
+    check_op(test, GetParam());
+  }
+}
+
+// The chunks of the column sum come from the shape: one, two and five threads give the same bits.
+TEST_P(BiasTest, TheColumnSumDoesNotDependOnThreads) {
+  if (GetParam().device.kind != DeviceKind::cpu) GTEST_SKIP() << "counts CPU threads";
+  std::vector<Input> dy{activation(uniform({1000, 7}, 3))};
+  Environment one = GetParam();
+  one.threads = 1;
+  auto want = run_op(BiasBackwardOp(), dy, one);
+  for (int threads : {2, 5}) {
+    Environment many = GetParam();
+    many.threads = threads;
+    EXPECT_EQ(run_op(BiasBackwardOp(), dy, many)[0].data, want[0].data);
+  }
+}
+
+SPIRE_TEST_EVERYWHERE(BiasTest);
+
+TEST(BiasShapes, SaysWhatDoesNotFit) {
+  auto refusal = [](const TensorSpec& x, const TensorSpec& b) {
+    std::vector<TensorSpec> inputs{x, b};
+    try {
+      BiasOp().infer(inputs);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(refusal({{4, 3}, DType::f32}, {{4}, DType::f32}),
+            "[bias] bias must be fp32 (3), got fp32 (4)");
+  EXPECT_EQ(refusal({{4, 3}, DType::f32}, {{3}, DType::bf16}),
+            "[bias] bias must be fp32 (3), got bf16 (3)");
+  EXPECT_EQ(refusal({{4, 3}, DType::i32}, {{3}, DType::f32}),
+            "[bias] takes an input (.., C) of fp32 or bf16, got int32 (4, 3)");
+}
+
+}  // namespace spire::testing

@@ -1,0 +1,238 @@
+#include "kernels/ops/conv2d/conv2d.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <iostream>
+
+#include <gmock/gmock.h>
+#include <tests/kernels/nvidia/cudnn_rules.h>
+#include <tests/kernels/op_test.h>
+
+namespace spire::testing {
+
+namespace {
+
+// The definition, in float64: zeros around x, groups of channels, relu behind.
+HostTensor convolve(const Conv2dAttributes& a, std::span<const HostTensor> in, const Shape& out) {
+  const HostTensor &x = in[0], &w = in[1];
+  int64_t height = x.shape[1], width = x.shape[2], channels = x.shape[3];
+  int64_t per_group = channels / a.groups, outputs_per_group = out[3] / a.groups;
+  HostTensor y = zeros(out);
+  for (int64_t e = 0; e < y.size(); ++e) {
+    int64_t o = e % out[3], j = e / out[3] % out[2], i = e / out[3] / out[2] % out[1];
+    int64_t n = e / out[3] / out[2] / out[1], group = o / outputs_per_group;
+    double sum = a.bias ? in[2][o] : 0;
+    for (int64_t k = 0; k < per_group * w.shape[2] * w.shape[3]; ++k) {
+      int64_t s = k % w.shape[3], r = k / w.shape[3] % w.shape[2], c = k / w.shape[3] / w.shape[2];
+      int64_t row = i * a.stride.h - a.padding.h + r * a.dilation.h;
+      int64_t column = j * a.stride.w - a.padding.w + s * a.dilation.w;
+      if (row < 0 || row >= height || column < 0 || column >= width) continue;
+      sum += x[((n * height + row) * width + column) * channels + group * per_group + c] *
+             w[o * per_group * w.shape[2] * w.shape[3] + k];
+    }
+    y[e] = a.relu ? std::max(sum, 0.0) : sum;
+  }
+  return y;
+}
+
+// Multiples of 1/64: exact in bf16, as are their sums in fp32, so a relu cuts where the reference
+// does.
+HostTensor on_grid(HostTensor tensor) {
+  for (double& value : tensor.data) value = std::round(value * 64) / 64;
+  return tensor;
+}
+
+OpCase conv_case(Shape x, Shape w, Conv2dAttributes attributes) {
+  auto op = std::make_shared<Conv2dOp>(attributes);
+  OpCase test;
+  test.op = op;
+  test.inputs = {activation(uniform(x, 1)), parameter(uniform(w, 2))};
+  std::vector<TensorSpec> specs{{x, DType::f32}, {w, DType::f32}};
+  if (attributes.bias) {
+    test.inputs.push_back(parameter(uniform({w[0]}, 3)));
+    specs.push_back({{w[0]}, DType::f32});
+  }
+  Shape out = op->infer(specs)[0].shape;
+  test.reference = [=](std::span<const HostTensor> in) {
+    return std::vector<HostTensor>{convolve(attributes, in, out)};
+  };
+  test.magnitude = [=](std::span<const HostTensor> in) { return test.reference(absolute(in)); };
+  test.gradient_samples = 12;
+  Window window{{w[2], w[3]}, attributes.stride, attributes.padding, attributes.dilation};
+  test.coarse =
+      rounds_weight_gradient({.x = x, .y = out, .window = window, .groups = attributes.groups});
+  if (attributes.relu) {
+    for (Input& input : test.inputs) input.tensor = on_grid(input.tensor);
+    test.kink_share = 0.2;
+  }
+  return test;
+}
+
+class Conv2dTest : public OpTest {};
+
+}  // namespace
+
+TEST_P(Conv2dTest, EveryStridePaddingAndDilation) {
+  for (int64_t stride : {1, 2, 3}) {
+    for (int64_t padding : {0, 1, 2}) {
+      for (int64_t dilation : {1, 2}) {
+        Conv2dAttributes a{{stride, stride}, {padding, padding}, {dilation, dilation}};
+        SCOPED_TRACE(fmt::format("stride {} padding {} dilation {}", stride, padding, dilation));
+        check_op(conv_case({2, 7, 9, 3}, {5, 3, 3, 3}, a), GetParam());
+      }
+    }
+  }
+}
+
+TEST_P(Conv2dTest, EveryChannelCount) {
+  for (int64_t channels : {1, 3, 16}) {
+    for (int64_t outputs : {1, 10, 32}) {
+      SCOPED_TRACE(fmt::format("{} -> {}", channels, outputs));
+      check_op(conv_case({1, 6, 5, channels}, {outputs, channels, 3, 3},
+                         {.padding = {1, 1}, .bias = true}),
+               GetParam());
+    }
+  }
+}
+
+TEST_P(Conv2dTest, GroupsFromTwoToDepthwise) {
+  check_op(conv_case({2, 5, 5, 6}, {4, 3, 3, 3}, {.padding = {1, 1}, .groups = 2, .bias = true}),
+           GetParam());
+  check_op(conv_case({1, 7, 5, 16}, {16, 1, 3, 3}, {.padding = {1, 1}, .groups = 16}), GetParam());
+  check_op(conv_case({1, 7, 5, 3}, {6, 1, 3, 3}, {.stride = {2, 2}, .groups = 3}), GetParam());
+}
+
+TEST_P(Conv2dTest, UnequalSidesAndPoints) {
+  check_op(conv_case({2, 8, 5, 4}, {3, 4, 5, 1}, {.stride = {2, 1}, .padding = {2, 0}}),
+           GetParam());
+  check_op(conv_case({3, 4, 4, 8}, {16, 8, 1, 1}, {.bias = true}), GetParam());
+  check_op(conv_case({2, 3, 5, 7}, {5, 7, 1, 1}, {.relu = true}), GetParam());
+  check_op(conv_case({2, 5, 4, 4}, {6, 4, 1, 1}, {.stride = {2, 2}}), GetParam());
+  check_op(conv_case({1, 3, 3, 2}, {4, 2, 3, 3}, {}), GetParam());
+}
+
+TEST_P(Conv2dTest, ReluBehind) {
+  check_op(conv_case({2, 6, 6, 3}, {8, 3, 3, 3}, {.padding = {1, 1}, .bias = true, .relu = true}),
+           GetParam());
+}
+
+// relu(conv(x)) of the fused op is the relu of the plain op's result, bit for bit.
+TEST_P(Conv2dTest, WithReluIsTheReluOfTheSameSum) {
+  OpCase plain = conv_case({2, 9, 9, 16}, {16, 16, 3, 3}, {.padding = {1, 1}, .bias = true});
+  auto fused = plain.op->with_relu();
+  ASSERT_NE(fused, nullptr);
+  EXPECT_EQ(fused->with_relu(), nullptr);
+  auto want = run_op(*plain.op, plain.inputs, GetParam());
+  for (double& value : want[0].data) value = std::max(value, 0.0);
+  EXPECT_EQ(run_op(*fused, plain.inputs, GetParam())[0].data, want[0].data);
+}
+
+SPIRE_TEST_EVERYWHERE(Conv2dTest);
+
+namespace {
+
+std::string refusal(const Op& op, const std::vector<TensorSpec>& inputs) {
+  try {
+    op.infer(inputs);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.category(), Category::config);
+    return error.what();
+  }
+  return "accepted";
+}
+
+TensorSpec f32(Shape shape) {
+  return {shape, DType::f32};
+}
+
+std::vector<Packing> packings_of(const Op& op, std::vector<TensorSpec> inputs, int threads = 1) {
+  auto outputs = op.infer(inputs);
+  KernelRequest request{.inputs = inputs, .outputs = outputs, .device = {}, .threads = threads};
+  return make_kernel(op, request)->packings();
+}
+
+std::vector<char> packed(const Packing& packing, const std::vector<float>& plain) {
+  std::vector<char> bytes(packing.bytes, 0x5a);
+  packing.pack(plain.data(), bytes.data());
+  return bytes;
+}
+
+}  // namespace
+
+TEST(Conv2dShapes, SaysWhatDoesNotFit) {
+  EXPECT_EQ(refusal(Conv2dOp(), {f32({1, 3, 3, 2}), f32({4, 2, 5, 5})}),
+            "[conv2d] kernel 5x5 with dilation 1 does not fit input 3x3 with padding 0");
+  EXPECT_EQ(refusal(Conv2dOp({.dilation = {1, 3}}), {f32({1, 3, 3, 2}), f32({4, 2, 3, 3})}),
+            "[conv2d] kernel 3x3 with dilation 1x3 does not fit input 3x3 with padding 0");
+  EXPECT_EQ(refusal(Conv2dOp(), {f32({1, 3, 3, 2}), f32({4, 3, 3, 3})}),
+            "[conv2d] weights (4, 3, 3, 3) with 1 groups take 3 channels, the input (1, 3, 3, 2) "
+            "has 2");
+  EXPECT_EQ(refusal(Conv2dOp({.groups = 3}), {f32({1, 3, 3, 6}), f32({4, 2, 3, 3})}),
+            "[conv2d] 3 groups do not divide 6 input and 4 output channels");
+  EXPECT_EQ(refusal(Conv2dOp({.stride = {0, 1}}), {f32({1, 3, 3, 2}), f32({4, 2, 3, 3})}),
+            "[conv2d] stride must be at least 1, got 0x1");
+  EXPECT_EQ(refusal(Conv2dOp({.padding = {-1, -1}}), {f32({1, 3, 3, 2}), f32({4, 2, 3, 3})}),
+            "[conv2d] padding must not be negative, got -1");
+}
+
+TEST(Conv2dShapes, SaysWhichInputIsWrong) {
+  EXPECT_EQ(refusal(Conv2dOp(), {f32({3, 3, 2}), f32({4, 2, 3, 3})}),
+            "[conv2d] takes an input (N, H, W, C), got (3, 3, 2)");
+  EXPECT_EQ(refusal(Conv2dOp(), {f32({1, 3, 3, 2}), f32({4, 2, 3})}),
+            "[conv2d] takes weights (O, C/groups, KH, KW), got (4, 2, 3)");
+  EXPECT_EQ(refusal(Conv2dOp({.bias = true}), {f32({1, 3, 3, 2}), f32({4, 2, 3, 3})}),
+            "[conv2d] takes 3 inputs, got 2");
+  EXPECT_EQ(refusal(Conv2dOp({.bias = true}), {f32({1, 3, 3, 2}), f32({4, 2, 3, 3}), f32({5})}),
+            "[conv2d] bias must be fp32 (4), got fp32 (5)");
+  EXPECT_EQ(refusal(Conv2dOp(), {{{1, 3, 3, 2}, DType::u8}, f32({4, 2, 3, 3})}),
+            "[conv2d] cannot compute on uint8");
+  EXPECT_EQ(
+      refusal(Conv2dBackwardDataOp({}, f32({1, 4, 4, 2})), {f32({1, 4, 4, 3}), f32({3, 2, 3, 3})}),
+      "[conv2d_backward_data] takes the gradient of fp32 (1, 2, 2, 3), got fp32 (1, 4, 4, 3)");
+}
+
+// Equal forms are equal bytes: the promise by which kernels share a packed parameter.
+TEST(Conv2dPacking, EqualFormsAreEqualBytes) {
+  for (DType dtype : {DType::f32, DType::bf16}) {
+    TensorSpec x{{2, 8, 8, 16}, dtype}, w{{32, 16, 3, 3}, DType::f32};
+    Conv2dAttributes a{.padding = {1, 1}};
+    TensorSpec y = Conv2dOp(a).infer(std::vector{x, w})[0];
+    std::vector<float> plain(32 * 16 * 9);
+    for (size_t i = 0; i < plain.size(); ++i) plain[i] = static_cast<float>(i) * 0.25f;
+    std::vector<Packing> all = packings_of(Conv2dOp(a), {x, w});
+    for (const Packing& p : packings_of(Conv2dBackwardDataOp(a, x), {y, w})) all.push_back(p);
+    a.relu = true;
+    for (const Packing& p : packings_of(Conv2dOp(a), {x, w})) all.push_back(p);
+    ASSERT_EQ(all.size(), 3u);
+    EXPECT_EQ(all[0].form, all[2].form);  // a relu behind changes nothing of the weights
+    for (const Packing& p : all) {
+      EXPECT_EQ(p.input, 1);
+      EXPECT_THAT(p.form, ::testing::StartsWith(name(dtype)));
+      for (const Packing& q : all) {
+        if (p.form != q.form) continue;
+        EXPECT_EQ(packed(p, plain), packed(q, plain));
+      }
+    }
+  }
+}
+
+// oneDNN without a bf16 implementation is an error, not a detour. The limit of the instruction set
+// holds for a whole process, so the question is put to one of its own.
+TEST(Conv2dDeathTest, NoBf16OnThisCpuIsAnErrorThatSaysWhatToDo) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  auto ask = [] {
+    ::setenv("ONEDNN_MAX_CPU_ISA", "AVX2", 1);
+    ::setenv("DNNL_MAX_CPU_ISA", "AVX2", 1);
+    try {
+      packings_of(Conv2dOp(), {{{1, 4, 4, 8}, DType::bf16}, f32({8, 8, 3, 3})});
+    } catch (const Error& error) {
+      std::cerr << error.what();
+      std::_Exit(error.exit_code());
+    }
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(ask(), ::testing::ExitedWithCode(3),
+              "\\[conv2d\\] bf16 is not supported on this CPU; use precision: fp32");
+}
+
+}  // namespace spire::testing

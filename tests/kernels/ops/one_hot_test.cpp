@@ -1,0 +1,49 @@
+#include "kernels/ops/one_hot/one_hot.h"
+
+#include <cmath>
+
+#include <tests/kernels/op_test.h>
+
+namespace spire::testing {
+
+namespace {
+
+class OneHotTest : public OpTest {};
+
+}  // namespace
+
+TEST_P(OneHotTest, HasAOneAtTheLabel) {
+  OneHotOp op({3, GetParam().dtype});
+  auto rows = run_op(op, std::vector{labels({{4}, {2, 0, 1, 2}})}, GetParam())[0];
+  EXPECT_EQ(rows.shape, (Shape{4, 3}));
+  EXPECT_EQ(rows.data, (std::vector<double>{0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 1}));
+}
+
+TEST_P(OneHotTest, ManyClasses) {
+  for (int64_t classes : {8, 40, 1001}) {
+    OneHotOp op({classes, GetParam().dtype});
+    auto last = static_cast<double>(classes - 1);
+    auto rows = run_op(op, std::vector{labels({{3}, {0, last, 5}})}, GetParam())[0];
+    HostTensor want = zeros({3, classes});
+    want[0] = want[2 * classes - 1] = want[2 * classes + 5] = 1;
+    EXPECT_EQ(rows.data, want.data) << classes;
+  }
+}
+
+TEST_P(OneHotTest, LabelOutOfRangeMakesItsRowNaN) {
+  OneHotOp op({2, GetParam().dtype});
+  auto rows = run_op(op, std::vector{labels({{3}, {2, 1, -1}})}, GetParam())[0];
+  EXPECT_TRUE(std::isnan(rows[0]) && std::isnan(rows[1]) && std::isnan(rows[4]));
+  EXPECT_EQ(rows[2], 0);
+  EXPECT_EQ(rows[3], 1);
+}
+
+SPIRE_TEST_EVERYWHERE(OneHotTest);
+
+TEST(OneHotOp, RefusesWhatIsNoLabel) {
+  EXPECT_THROW(OneHotOp({3}).infer(std::vector<TensorSpec>{{{4}, DType::f32}}), Error);
+  EXPECT_THROW(OneHotOp({3}).infer(std::vector<TensorSpec>{{{4, 1}, DType::i32}}), Error);
+  EXPECT_THROW(OneHotOp({0}).infer(std::vector<TensorSpec>{{{4}, DType::i32}}), Error);
+}
+
+}  // namespace spire::testing

@@ -1,0 +1,248 @@
+#include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy.h"
+
+#include <cmath>
+#include <limits>
+
+#include <tests/kernels/op_test.h>
+
+namespace spire::testing {
+
+namespace {
+
+double log_sum_exp(const HostTensor& x, int64_t row) {
+  int64_t classes = x.shape[1];
+  double sum = 0;
+  for (int64_t c = 0; c < classes; ++c) sum += std::exp(x[row * classes + c]);
+  return std::log(sum);
+}
+
+int64_t first_largest(const HostTensor& x, int64_t row) {
+  int64_t classes = x.shape[1], best = 0;
+  for (int64_t c = 1; c < classes; ++c) {
+    if (x[row * classes + c] > x[row * classes + best]) best = c;
+  }
+  return best;
+}
+
+// loss, correct, logsumexp. in: logits, labels [, other_labels, mix]
+std::vector<HostTensor> reference(std::span<const HostTensor> in, double smoothing, int64_t per) {
+  const HostTensor &x = in[0], &label = in[1];
+  int64_t rows = x.shape[0], classes = x.shape[1];
+  std::vector<HostTensor> out = {zeros({1}), zeros({1}), zeros({rows})};
+  for (int64_t n = 0; n < rows; ++n) {
+    int64_t l = static_cast<int64_t>(label[n]);
+    int64_t other = in.size() > 2 ? static_cast<int64_t>(in[2][n]) : l;
+    double mix = in.size() > 2 ? in[3][n / per] : 1;
+    out[2][n] = log_sum_exp(x, n);
+    for (int64_t c = 0; c < classes; ++c) {
+      double own = (c == l ? mix : 0) + (c == other ? 1 - mix : 0);
+      double target = own * (1 - smoothing) + smoothing / static_cast<double>(classes);
+      out[0][0] += target * (out[2][n] - x[n * classes + c]) / static_cast<double>(per);
+    }
+    bool right = first_largest(x, n) == (mix >= 0.5 ? l : other);
+    out[1][0] += right ? 1 / static_cast<double>(per) : 0;
+  }
+  return out;
+}
+
+Input random_labels(int64_t rows, int64_t classes, uint64_t seed) {
+  HostTensor label = uniform({rows}, seed, 0, static_cast<double>(classes));
+  for (double& l : label.data) l = std::floor(l);
+  return labels(label);
+}
+
+OpCase loss_case(int64_t rows, int64_t classes, const SoftmaxCrossEntropyAttributes& attributes,
+                 double size) {
+  OpCase test;
+  test.op = std::make_shared<SoftmaxCrossEntropyOp>(attributes);
+  int64_t per = attributes.rows_per_sample;
+  test.inputs = {activation(uniform({rows, classes}, 51, -size, size)),
+                 random_labels(rows, classes, 52)};
+  if (attributes.mixed) {
+    test.inputs.push_back(random_labels(rows, classes, 53));
+    test.inputs.push_back(statistic(uniform({rows / per}, 54, 0, 1)));
+  }
+  double s = static_cast<double>(attributes.label_smoothing);
+  test.reference = [s, per](std::span<const HostTensor> in) { return reference(in, s, per); };
+  // The sum of a row is fp32, so a row's loss has its relative rounding: 2^29 that of fp64.
+  double in_fp64 = 0x1p29 * static_cast<double>(rows) * (size + std::log(classes));
+  test.magnitude = [in_fp64, size](std::span<const HostTensor> in) {
+    std::vector<HostTensor> bound = {zeros({1}), zeros({1}), zeros({in[0].shape[0]})};
+    bound[0][0] = in_fp64;
+    for (double& b : bound[2].data) b = size + 3;
+    return bound;
+  };
+  test.is_loss = true;
+  test.step.gradient_scale = 0.125f;
+  // e^(x - logsumexp) carries the rounding of its exponent.
+  test.floor = 0.02;
+  return test;
+}
+
+class SoftmaxCrossEntropyTest : public OpTest {};
+
+}  // namespace
+
+TEST_P(SoftmaxCrossEntropyTest, ValuesAndGradients) {
+  for (float smoothing : {0.0f, 0.1f}) {
+    check_op(loss_case(7, 10, {smoothing}, 4), GetParam());
+    check_op(loss_case(3, 1, {smoothing}, 4), GetParam());
+    check_op(loss_case(67, 33, {smoothing}, 4), GetParam());
+  }
+}
+
+// Rows of aligned packs, and of odd widths; on a GPU a warp a row, a block a row.
+TEST_P(SoftmaxCrossEntropyTest, ManyClasses) {
+  for (int64_t classes : {64, 1001, 1024, 2056, 50257}) {
+    OpCase test = loss_case(classes > 5000 ? 2 : 9, classes, {0.1f}, 4);
+    test.gradient_samples = 8;
+    check_op(test, GetParam());
+  }
+}
+
+// A padding of the logits' rows counts for nothing, whatever the width: less than a pack, whole
+// packs, and more.
+TEST_P(SoftmaxCrossEntropyTest, PaddedRows) {
+  Environment environment = GetParam();
+  environment.padded_rows = true;
+  for (int64_t classes : {1, 3, 64, 1001, 2057}) {
+    for (SoftmaxCrossEntropyAttributes attributes :
+         {SoftmaxCrossEntropyAttributes{}, {0.1f, 1, true}}) {
+      OpCase test = loss_case(9, classes, attributes, 4);
+      test.gradient_samples = 8;
+      check_op(test, environment);
+    }
+  }
+}
+
+// The same numbers, with and without a padding, to the bit where both are read in packs.
+TEST_P(SoftmaxCrossEntropyTest, PaddingChangesNoBit) {
+  Environment padded = GetParam();
+  padded.padded_rows = true;
+  for (int64_t classes : {64, 2056}) {
+    OpCase test = loss_case(5, classes, {0.1f}, 4);
+    auto want = run_op(*test.op, test.inputs, GetParam());
+    auto got = run_op(*test.op, test.inputs, padded);
+    for (size_t i = 0; i < want.size(); ++i) EXPECT_EQ(got[i].data, want[i].data) << i;
+  }
+}
+
+TEST_P(SoftmaxCrossEntropyTest, ManyRows) {
+  check_values(loss_case(5003, 3, {}, 4), GetParam());
+}
+
+TEST_P(SoftmaxCrossEntropyTest, SamplesOfManyRowsAndMixedLabels) {
+  for (float smoothing : {0.0f, 0.1f}) {
+    check_op(loss_case(68, 10, {smoothing, 4}, 4), GetParam());
+    check_op(loss_case(35, 3, {smoothing, 1, true}, 4), GetParam());
+    check_op(loss_case(36, 20, {smoothing, 4, true}, 4), GetParam());
+  }
+}
+
+// A sample's rows share its loss: R equal rows are worth one.
+TEST_P(SoftmaxCrossEntropyTest, LossOfASampleIsTheMeanOfItsRows) {
+  std::vector<Input> one = {activation({{1, 3}, {1, 2, 4}}), labels({{1}, {2}})};
+  std::vector<Input> four = {activation({{4, 3}, {1, 2, 4, 1, 2, 4, 1, 2, 4, 1, 2, 4}}),
+                             labels({{4}, {2, 2, 2, 0}})};
+  auto a = run_op(SoftmaxCrossEntropyOp(), one, GetParam());
+  auto b = run_op(SoftmaxCrossEntropyOp({.rows_per_sample = 4}), four, GetParam());
+  EXPECT_NEAR(b[0][0], a[0][0] + 0.75, 1e-12);  // one label's logit is 3 lower, a quarter of it
+  EXPECT_EQ(b[1][0], 0.75);
+}
+
+// A mix of 1 has the bits of the plain form, and so has a label mixed with itself.
+TEST_P(SoftmaxCrossEntropyTest, MixOfOneIsThePlainForm) {
+  Input x = activation(uniform({6, 5}, 55)), label = random_labels(6, 5, 56);
+  Input other = random_labels(6, 5, 57), ones = statistic({{6}, {1, 1, 1, 1, 1, 1}});
+  auto plain = run_op(SoftmaxCrossEntropyOp({0.1f}), std::vector{x, label}, GetParam());
+  Input lse = statistic(plain[2]), some = statistic(uniform({6}, 58, 0, 1));
+  auto back = run_op(SoftmaxCrossEntropyBackwardOp({0.1f}), std::vector{x, label, lse}, GetParam());
+  for (auto [second, mix] : {std::pair{other, ones}, {label, some}}) {
+    auto mixed = run_op(SoftmaxCrossEntropyOp({0.1f, 1, true}), std::vector{x, label, second, mix},
+                        GetParam());
+    EXPECT_EQ(mixed[0].data, plain[0].data);
+    EXPECT_EQ(mixed[1].data, plain[1].data);
+    auto gradient = run_op(SoftmaxCrossEntropyBackwardOp({0.1f, 1, true}),
+                           std::vector{x, label, lse, second, mix}, GetParam());
+    EXPECT_EQ(gradient[0].data, back[0].data);
+  }
+}
+
+TEST_P(SoftmaxCrossEntropyTest, MixOutOfRangeMakesTheLossNaN) {
+  for (double wrong : {-0.1, 1.5, std::nan("")}) {
+    std::vector<Input> inputs = {activation({{1, 3}, {1, 2, 3}}), labels({{1}, {1}}),
+                                 labels({{1}, {2}}), statistic({{1}, {wrong}})};
+    auto out = run_op(SoftmaxCrossEntropyOp({0, 1, true}), inputs, GetParam());
+    EXPECT_TRUE(std::isnan(out[0][0])) << wrong;
+  }
+}
+
+// Logits whose exponentials overflow: log-sum-exp about the largest does not.
+TEST_P(SoftmaxCrossEntropyTest, LargeLogits) {
+  std::vector<Input> inputs = {activation({{2, 3}, {1000, 0, -1000, -512, -512, -512}}),
+                               labels({{2}, {1, 0}})};
+  auto out = run_op(SoftmaxCrossEntropyOp(), inputs, GetParam());
+  EXPECT_NEAR(out[0][0], 1000 + std::log(3.0), 1e-4);
+  EXPECT_EQ(out[1][0], 1);
+}
+
+// Classes that are ruled out count for nothing, wherever they lie.
+TEST_P(SoftmaxCrossEntropyTest, InfinitelySmallLogits) {
+  for (int64_t classes : {40, 3000}) {
+    HostTensor x = zeros({1, classes});
+    for (double& v : x.data) v = -std::numeric_limits<double>::infinity();
+    int64_t last = classes - 1;
+    x[last - 20] = x[last] = 2;
+    std::vector<Input> inputs = {activation(x), labels({{1}, {static_cast<double>(last - 20)}})};
+    auto out = run_op(SoftmaxCrossEntropyOp(), inputs, GetParam());
+    EXPECT_NEAR(out[0][0], std::log(2.0), 1e-6);
+    EXPECT_EQ(out[1][0], 1);
+  }
+}
+
+TEST_P(SoftmaxCrossEntropyTest, FirstOfEqualLogitsOfManyClasses) {
+  for (int64_t classes : {1000, 3000}) {
+    HostTensor x = zeros({2, classes});
+    for (int64_t c : {257, 258, 900}) x[c] = x[classes + c] = 7;
+    std::vector<Input> inputs = {activation(x), labels({{2}, {257, 258}})};
+    EXPECT_EQ(run_op(SoftmaxCrossEntropyOp(), inputs, GetParam())[1][0], 1);
+  }
+}
+
+TEST_P(SoftmaxCrossEntropyTest, FirstOfEqualLogitsWins) {
+  std::vector<Input> inputs = {activation({{3, 3}, {1, 1, 0, 1, 1, 0, 0, 2, 2}}),
+                               labels({{3}, {0, 1, 1}})};
+  EXPECT_EQ(run_op(SoftmaxCrossEntropyOp(), inputs, GetParam())[1][0], 2);
+}
+
+TEST_P(SoftmaxCrossEntropyTest, LabelOutOfRangeMakesTheLossNaN) {
+  for (double wrong : {-1.0, 3.0, 1e9}) {
+    std::vector<Input> inputs = {activation({{2, 3}, {1, 2, 3, 4, 5, 6}}),
+                                 labels({{2}, {wrong, 2}})};
+    auto out = run_op(SoftmaxCrossEntropyOp(), inputs, GetParam());
+    EXPECT_TRUE(std::isnan(out[0][0]));
+    EXPECT_EQ(out[1][0], 1);
+    inputs.push_back(statistic(out[2]));
+    auto gradient = run_op(SoftmaxCrossEntropyBackwardOp({}), inputs, GetParam());
+    for (double g : gradient[0].data) EXPECT_TRUE(std::isfinite(g));
+  }
+}
+
+SPIRE_TEST_EVERYWHERE(SoftmaxCrossEntropyTest);
+
+TEST(SoftmaxCrossEntropyOp, RefusesInputsThatDoNotFit) {
+  TensorSpec logits{{4, 10}, DType::f32}, label{{4}, DType::i32}, soft{{4, 10}, DType::f32};
+  EXPECT_EQ(SoftmaxCrossEntropyOp().infer(std::vector{logits, label}).size(), 3u);
+  EXPECT_THROW(SoftmaxCrossEntropyOp().infer(std::vector{logits, soft}), Error);
+  EXPECT_THROW(SoftmaxCrossEntropyOp().infer(std::vector{label, label}), Error);
+  EXPECT_THROW(SoftmaxCrossEntropyOp({1.0f}).infer(std::vector{logits, label}), Error);
+  EXPECT_THROW(SoftmaxCrossEntropyOp({0, 3}).infer(std::vector{logits, label}), Error);
+  TensorSpec mix{{2}, DType::f32};
+  SoftmaxCrossEntropyOp mixed({0, 2, true});
+  EXPECT_EQ(mixed.infer(std::vector{logits, label, label, mix}).size(), 3u);
+  EXPECT_THROW(mixed.infer(std::vector{logits, label, mix, mix}), Error);
+  EXPECT_THROW(mixed.infer(std::vector{logits, label, label, label}), Error);
+  EXPECT_THROW(mixed.infer(std::vector{logits, label}), Error);
+}
+
+}  // namespace spire::testing

@@ -1,0 +1,320 @@
+#include "engine/process/rendezvous/rendezvous.h"
+
+#include <atomic>
+#include <chrono>
+#include <latch>
+#include <mutex>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <tests/process/ranks.h>
+
+#include "engine/process/rendezvous/handshake.h"
+#include "engine/process/rendezvous/peer_info.h"
+#include "tests/process/rendezvous/stranger.h"
+#include "tools/master_port.h"
+
+namespace spire {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+Deadline in_seconds(int seconds) {
+  return std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+}
+
+Launch launch_of(int rank, int size, int port) {
+  Launch launch;
+  launch.launcher = "torchrun";
+  launch.rank = rank;
+  launch.size = size;
+  launch.master_address = "127.0.0.1";
+  launch.master_port = port;
+  launch.secret = "the ranks of this test";
+  return launch;
+}
+
+RankInfo info_of(int rank) {
+  return {rank, "host" + std::to_string(rank % 2), 100 + rank, {rank, rank + 8}};
+}
+
+// What every rank's meeting ends with, by rank: empty when it was good.
+struct Ends {
+  std::mutex mutex;
+  std::vector<std::string> texts;
+  std::vector<Category> categories;
+  explicit Ends(int size) : texts(size_t(size)), categories(size_t(size)) {}
+
+  void meet(int at, const Launch& launch, const RankInfo& self, double seconds) {
+    try {
+      meet_at_master(launch, self, seconds);
+    } catch (const Error& error) {
+      std::lock_guard lock(mutex);
+      texts[size_t(at)] = error.what();
+      categories[size_t(at)] = error.category();
+    }
+  }
+};
+
+void expect_star_works(std::vector<RendezvousResult>& meetings) {
+  for (size_t rank = 1; rank < meetings.size(); ++rank) {
+    ASSERT_EQ(meetings[rank].links.size(), 1u);
+    EXPECT_EQ(meetings[rank].links[0].rank, 0);
+    EXPECT_EQ(meetings[rank].links[0].peer, "rank 0 (host host0, pid 100)");
+    ControlLink& middle = meetings[0].links[rank - 1];
+    EXPECT_EQ(middle.rank, static_cast<int>(rank));
+    EXPECT_EQ(middle.peer, to_string(info_of(middle.rank)));
+    char sent = static_cast<char>(rank), received = 0;
+    meetings[rank].links[0].socket.send_all(&sent, 1, in_seconds(10));
+    middle.socket.receive_all(&received, 1, in_seconds(10));
+    EXPECT_EQ(received, sent);
+  }
+}
+
+TEST(Rendezvous, AllRanksMeetAtTheMaster) {
+  for (int size : {2, 3, 5}) {
+    std::vector<RendezvousResult> meetings(static_cast<size_t>(size));
+    tool::MasterPort held;
+    int port = held.number();
+    run_ranks(size, [&](int rank) {
+      meetings[size_t(rank)] = meet_at_master(launch_of(rank, size, port), info_of(rank), 60);
+    });
+    for (const RendezvousResult& meeting : meetings) {
+      ASSERT_EQ(meeting.ranks.size(), size_t(size));
+      for (int rank = 0; rank < size; ++rank) {
+        EXPECT_EQ(to_string(meeting.ranks[size_t(rank)]), to_string(info_of(rank)));
+        EXPECT_EQ(meeting.ranks[size_t(rank)].cores, info_of(rank).cores);
+      }
+    }
+    expect_star_works(meetings);
+    // Each data socket leads to the rank of its place: ranks learn each other's number.
+    run_ranks(size, [&](int rank) {
+      auto group = socket_group(rank, std::move(meetings[size_t(rank)].data));
+      auto numbers = all_gather(*group, std::to_string(rank));
+      for (int r = 0; r < size; ++r) EXPECT_EQ(numbers[size_t(r)], std::to_string(r));
+    });
+  }
+}
+
+TEST(Rendezvous, AGroupThatTalksNeedsOnlyTheStar) {
+  auto groups = threads_groups(3);
+  std::vector<RendezvousResult> meetings(3);
+  run_ranks(3, [&](int rank) {
+    meetings[size_t(rank)] = meet_through(*groups[size_t(rank)], info_of(rank), 60);
+  });
+  for (const RendezvousResult& meeting : meetings) {
+    EXPECT_EQ(meeting.ranks[2].cores, info_of(2).cores);
+    EXPECT_TRUE(meeting.data.empty());
+  }
+  expect_star_works(meetings);
+}
+
+TEST(Rendezvous, MissingRanksAreNamedToAllWhoCame) {
+  tool::MasterPort held;
+  int port = held.number();
+  Ends ends(2);
+  run_ranks(2, [&](int rank) { ends.meet(rank, launch_of(rank, 4, port), info_of(rank), 0.5); });
+  auto expected = fmt::format(
+      "ranks 2, 3 of 4 did not connect to 127.0.0.1:{} within 0.5 s: are they started, and can "
+      "they reach it?",
+      port);
+  EXPECT_EQ(ends.texts, std::vector<std::string>(2, expected));
+  EXPECT_EQ(ends.categories, std::vector<Category>(2, Category::collective));
+}
+
+TEST(Rendezvous, AMissingMasterIsNamed) {
+  tool::MasterPort held;
+  int port = held.number();
+  auto address =
+      fmt::format("rank 1 (host host1, pid 101): no answer from rank 0 at 127.0.0.1:{}", port);
+  EXPECT_THAT([&] { meet_at_master(launch_of(1, 2, port), info_of(1), 0.2); },
+              ThrowsMessage<Error>(AllOf(HasSubstr(address), HasSubstr("within 0.2 s"))));
+}
+
+TEST(Rendezvous, TwoProcessesOfOneRankEndAll) {
+  tool::MasterPort held;
+  int port = held.number();
+  Ends ends(3);
+  run_ranks(3, [&](int at) {
+    RankInfo self{std::min(at, 1), "host" + std::to_string(at), 40 + at, {}};
+    ends.meet(at, launch_of(self.rank, 4, port), self, 60);
+  });
+  for (int at = 0; at < 3; ++at) {
+    EXPECT_THAT(ends.texts[size_t(at)],
+                AllOf(HasSubstr("two processes have the same rank 1"),
+                      HasSubstr("host host1, pid 41"), HasSubstr("host host2, pid 42")));
+    EXPECT_EQ(ends.categories[size_t(at)], Category::config);
+  }
+}
+
+TEST(Rendezvous, RanksThatCountDifferentlyEndAll) {
+  tool::MasterPort held;
+  int port = held.number();
+  Ends ends(2);
+  run_ranks(2, [&](int rank) {
+    ends.meet(rank, launch_of(rank, rank == 0 ? 3 : 2, port), info_of(rank), 60);
+  });
+  for (int rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(ends.texts[size_t(rank)],
+              "rank 1 (host host1, pid 101) counts 2 processes (WORLD_SIZE), rank 0 (host host0, "
+              "pid 100) counts 3: start all with the same number");
+    EXPECT_EQ(ends.categories[size_t(rank)], Category::config);
+  }
+}
+
+// A rank whose connection broke comes again: rank 0 speaks to it over the new one alone.
+TEST(Rendezvous, ARankThatComesAgainTakesItsPlace) {
+  tool::MasterPort held;
+  int port = held.number();
+  Ends ends(2);
+  run_ranks(2, [&](int rank) {
+    Launch launch = launch_of(rank, 3, port);
+    if (rank == 0) return ends.meet(rank, launch, info_of(rank), 2.0);
+    std::vector<Socket> connections;
+    for (int time = 0; time < 3; ++time) {
+      Socket& socket = connections.emplace_back(connect_to(kLoopback, port, in_seconds(60)));
+      Deadline end = in_seconds(60);
+      introduce(socket, launch.secret, {Route::Kind::join, 0, rank, 0}, end, end);
+      PeerInfo hello;
+      hello.info = info_of(rank);
+      hello.size = launch.size;
+      hello.port = 4711;
+      hello.addresses = {kLoopback};
+      send_frame(socket, {FrameKind::hello, to_text(hello)}, end);
+    }
+    Frame answer = receive_frame(connections.back(), in_seconds(60));
+    EXPECT_EQ(answer.kind, FrameKind::refusal);
+    EXPECT_THAT(answer.text, HasSubstr("rank 2 of 3 did not connect"));
+    connections.pop_back();
+    for (Socket& former : connections)
+      EXPECT_THROW(receive_frame(former, in_seconds(60)), Error) << "closed, without a word";
+  });
+  EXPECT_THAT(ends.texts[0], HasSubstr("rank 2 of 3 did not connect"));
+}
+
+// The first half of rank 0's side, which needs no secret.
+void challenge(Socket& caller) {
+  EXPECT_EQ(receive_frame(caller, in_seconds(60)).kind, FrameKind::call);
+  send_frame(caller, {FrameKind::challenge, std::string(sizeof(Nonce), 'n')}, in_seconds(60));
+}
+
+// Something in rank 0's place challenges and then says nothing; it stays, and so does the rank's
+// first connection, until the rank has come again.
+TEST(Rendezvous, AFalseMasterThatFallsSilentIsLeft) {
+  tool::MasterPort held;
+  int port = held.number();
+  std::vector<RendezvousResult> meetings(2);
+  run_ranks(2, [&](int rank) {
+    if (rank == 0) {
+      Listener listener(port);
+      auto first = listener.accept(in_seconds(60));
+      ASSERT_TRUE(first);
+      challenge(*first);
+      EXPECT_TRUE(listener.accept(in_seconds(60))) << "it still waits for the welcome";
+    }
+    meetings[size_t(rank)] = meet_at_master(launch_of(rank, 2, port), info_of(rank), 120);
+  });
+  expect_star_works(meetings);
+}
+
+// Each of them a hundred times, before the ranks come and while they do; hundreds stay and say
+// nothing more.
+TEST(Rendezvous, StrangersNeitherJoinNorEndTheRun) {
+  tool::MasterPort held;
+  int port = held.number();
+  std::vector<RendezvousResult> meetings(3);
+  std::atomic<int> let_in = 0;
+  std::latch visited(2);
+  run_ranks(4, [&](int rank) {
+    std::vector<Socket> open;
+    auto visits = [&](int times) {
+      for (const Stranger& stranger : strangers())
+        for (int i = 0; i < times; ++i) let_in += stranger.visit(port, open);
+    };
+    // Rank 2 comes last, so that rank 0 waits as long as the strangers come.
+    if (rank == 1 || rank == 3) {
+      visits(50);
+      visited.count_down();
+    }
+    if (rank == 2) visited.wait();
+    if (rank == 3) return;
+    meetings[size_t(rank)] = meet_at_master(launch_of(rank, 3, port), info_of(rank), 120);
+  });
+  EXPECT_EQ(let_in, 0);
+  for (RendezvousResult& meeting : meetings) {
+    ASSERT_EQ(meeting.ranks.size(), 3u);
+    for (int rank = 0; rank < 3; ++rank)
+      EXPECT_EQ(to_string(meeting.ranks[size_t(rank)]), to_string(info_of(rank)));
+  }
+  expect_star_works(meetings);
+}
+
+// Threads share a process, and so a pid: both ranks must differ in their secrets alone.
+TEST(Rendezvous, AnotherSecretIsNamedToWhoHasIt) {
+  tool::MasterPort held;
+  int port = held.number();
+  Ends ends(2);
+  run_ranks(2, [&](int rank) {
+    Launch launch = launch_of(rank, 2, port);
+    if (rank == 1) launch.secret = "the ranks of another test";
+    ends.meet(rank, launch, info_of(rank), 1.0);
+  });
+  EXPECT_EQ(ends.categories[1], Category::config);
+  EXPECT_EQ(ends.texts[1],
+            fmt::format("rank 1 (host host1, pid 101): rank 0 at 127.0.0.1:{} has another secret: "
+                        "set SPIRE_SECRET to the same text for all ranks",
+                        port));
+  EXPECT_EQ(ends.categories[0], Category::collective);
+  EXPECT_THAT(ends.texts[0],
+              AllOf(HasSubstr("rank 1 of 2 did not connect to 127.0.0.1:"),
+                    HasSubstr("is it started, and can it reach it? (turned away connections: "),
+                    HasSubstr("that did not know this run's secret (SPIRE_SECRET, the same")));
+}
+
+void deny(Socket& caller) try {
+  challenge(caller);
+  EXPECT_EQ(receive_frame(caller, in_seconds(60)).kind, FrameKind::proof);
+  send_frame(caller, {FrameKind::denied, ""}, in_seconds(60));
+} catch (const Error&) {  // its time was over
+}
+
+// Only denials that go on are rank 0's word: one that is followed by other ends says nothing.
+TEST(Rendezvous, ADenialLongAgoIsNotWhyRankZeroIsMissing) {
+  struct {
+    const char* name;
+    bool (*denies)(int time);
+    Category category;
+    std::string words;
+  } cases[] = {
+      {"once", [](int time) { return time == 0; }, Category::collective, "no answer from rank 0"},
+      {"twice", [](int time) { return time < 2; }, Category::collective, "no answer from rank 0"},
+      {"always", [](int) { return true; }, Category::config, "has another secret"},
+      {"later", [](int time) { return time > 1; }, Category::config, "has another secret"},
+      {"at times", [](int time) { return time % 2 == 0; }, Category::config, "has another secret"}};
+  for (auto& each : cases) {
+    tool::MasterPort held;
+    int port = held.number();
+    Ends ends(2);
+    std::atomic<bool> ended = false;
+    run_ranks(2, [&](int rank) {
+      if (rank == 1) {
+        ends.meet(rank, launch_of(rank, 2, port), info_of(rank), 1.5);
+        ended = true;
+        return;
+      }
+      Listener listener(port);
+      for (int time = 0; !ended;) {
+        auto caller =
+            listener.accept(std::chrono::steady_clock::now() + std::chrono::milliseconds(10));
+        if (caller && each.denies(time++)) deny(*caller);
+      }
+    });
+    EXPECT_EQ(ends.categories[1], each.category) << each.name;
+    EXPECT_THAT(ends.texts[1], HasSubstr(each.words)) << each.name;
+  }
+}
+
+}  // namespace
+}  // namespace spire

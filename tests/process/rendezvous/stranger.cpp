@@ -1,0 +1,121 @@
+#include "tests/process/rendezvous/stranger.h"
+
+#include <chrono>
+
+#include "engine/process/rendezvous/handshake.h"
+#include "engine/process/rendezvous/peer_info.h"
+
+namespace spire {
+namespace {
+
+Deadline soon() {
+  return std::chrono::steady_clock::now() + std::chrono::seconds(60);
+}
+
+const std::string escapes =
+    "\x1b[2J\x1b]0;owned\x07\x9b"
+    "31m\r\n";
+
+PeerInfo false_hello() {
+  PeerInfo hello;
+  hello.info = {1, "host1", 101, {}};
+  hello.size = 3;
+  hello.port = 4711;
+  hello.addresses = {"127.0.0.1"};
+  return hello;
+}
+
+// Sends, and hears what comes until the end: any frame but a challenge or a denial tells too much.
+bool told_more(Socket& socket) {
+  try {
+    for (;;) {
+      FrameKind kind = receive_frame(socket, soon()).kind;
+      if (kind != FrameKind::challenge && kind != FrameKind::denied) return true;
+    }
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+bool say(int port, const std::string& bytes) {
+  Socket socket = connect_to(kLoopback, port, soon());
+  try {
+    socket.send_all(bytes.data(), bytes.size(), soon());
+  } catch (const Error&) {  // closed before it had said all
+  }
+  return told_more(socket);
+}
+
+bool say_frames(int port, const std::vector<Frame>& frames) {
+  Socket socket = connect_to(kLoopback, port, soon());
+  try {
+    for (const Frame& frame : frames) send_frame(socket, frame, soon());
+  } catch (const Error&) {
+  }
+  return told_more(socket);
+}
+
+bool guess(int port, const std::string& secret) {
+  Socket socket = connect_to(kLoopback, port, soon());
+  try {
+    introduce(socket, secret, {Route::Kind::join, 0, 1, 0}, soon(), soon());
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+bool stay(int port, std::vector<Socket>& open, const std::string& bytes) {
+  Socket socket = connect_to(kLoopback, port, soon());
+  socket.send_all(bytes.data(), bytes.size(), soon());
+  open.push_back(std::move(socket));
+  return false;
+}
+
+std::string nonce() {
+  return std::string(sizeof(Nonce), 'n');
+}
+
+}  // namespace
+
+const std::vector<Stranger>& strangers() {
+  using Open = std::vector<Socket>;
+  static const std::vector<Stranger> all = {
+      {"a wrong secret", [](int port, Open&) { return guess(port, "not the secret of this run"); }},
+      {"no secret", [](int port, Open&) { return guess(port, ""); }},
+      {"a hello of the right rank and size",
+       [](int port, Open&) {
+         return say_frames(port, {{FrameKind::hello, to_text(false_hello())}});
+       }},
+      {"a hello behind the challenge",
+       [](int port, Open&) {
+         return say_frames(
+             port, {{FrameKind::call, nonce()}, {FrameKind::hello, to_text(false_hello())}});
+       }},
+      {"a proof of nothing",
+       [](int port, Open&) {
+         return say_frames(port, {{FrameKind::call, nonce()},
+                                  {FrameKind::proof, std::string(24 + sizeof(Proof), '\0')}});
+       }},
+      {"escapes in a hello",
+       [](int port, Open&) {
+         return say_frames(port, {{FrameKind::hello, "1 3 101 4711 0 " + escapes + " - -"}});
+       }},
+      {"an end of the run",
+       [](int port, Open&) {
+         return say_frames(port, {{FrameKind::refusal, "2 " + escapes}});
+       }},
+      {"a call that is too long",
+       [](int port, Open&) {
+         return say_frames(port, {{FrameKind::call, std::string(1 << 20, 'x')}});
+       }},
+      {"escapes", [](int port, Open&) { return say(port, escapes + escapes); }},
+      {"a browser",
+       [](int port, Open&) { return say(port, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"); }},
+      {"silence", [](int port, Open& open) { return stay(port, open, ""); }},
+      {"half a hello", [](int port, Open& open) { return stay(port, open, "Spire"); }},
+  };
+  return all;
+}
+
+}  // namespace spire

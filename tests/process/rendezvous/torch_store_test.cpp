@@ -1,0 +1,211 @@
+#include "engine/process/rendezvous/torch_store.h"
+
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <tests/process/ranks.h>
+
+#include <spire/error.h>
+
+#include "engine/process/rendezvous/meeting_place.h"
+#include "engine/process/rendezvous/rendezvous.h"
+
+namespace spire {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+using namespace std::string_literals;
+
+Deadline soon() {
+  return std::chrono::steady_clock::now() + std::chrono::seconds(60);
+}
+
+// Stands in for the store of torchrun's agent: the same bytes, as far as we need them. Ends with
+// the object.
+class StoreServer {
+ public:
+  StoreServer() : thread_([this](const std::stop_token& stop) { run(stop); }) {}
+  int port() const { return listener_.port(); }
+  // All that has been sent to it; the last thing to ask.
+  std::string finish() {
+    thread_.request_stop();
+    thread_.join();
+    return received_;
+  }
+
+ private:
+  void run(const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      auto tick = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+      if (auto socket = listener_.accept(tick)) serve(*socket);
+    }
+  }
+  std::string take(Socket& socket, size_t bytes) {
+    std::string text(bytes, '\0');
+    socket.receive_all(text.data(), bytes, soon());
+    received_ += text;
+    return text;
+  }
+  uint64_t take_number(Socket& socket) {
+    std::string bytes = take(socket, 8);
+    uint64_t number;
+    std::memcpy(&number, bytes.data(), 8);
+    return number;
+  }
+  std::string take_text(Socket& socket) { return take(socket, take_number(socket)); }
+
+  // One client after the other: each asks, and goes.
+  void serve(Socket& socket) try {
+    EXPECT_EQ(take(socket, 5), "\x00\xCE\xF7\x85\x3C"s);
+    for (;;) {
+      switch (take(socket, 1)[0]) {
+        case 1: {
+          std::string key = take_text(socket);
+          values_[key] = take_text(socket);
+          break;
+        }
+        case 5: {
+          EXPECT_EQ(take_number(socket), 1u);
+          char missing = values_.contains(take_text(socket)) ? 0 : 1;
+          socket.send_all(&missing, 1, soon());
+          break;
+        }
+        case 3: {
+          const std::string& value = values_.at(take_text(socket));
+          uint64_t length = value.size();
+          socket.send_all(&length, 8, soon());
+          socket.send_all(value.data(), value.size(), soon());
+          break;
+        }
+        default:
+          ADD_FAILURE() << "a query that no store knows";
+          return;
+      }
+    }
+  } catch (const Error&) {  // the client has gone
+  }
+
+  Listener listener_{0};
+  std::map<std::string, std::string> values_;
+  std::string received_;
+  std::jthread thread_;
+};
+
+// What a client of PyTorch 2.15 sends for check(["key"]), set("key", "some text") and get("key"),
+// as recorded from one, but for its ping and for its wait before it gets.
+TEST(TorchStore, SpeaksAsPyTorchDoes) {
+  StoreServer server;
+  {
+    TorchStore store(kLoopback, server.port(), soon());
+    EXPECT_FALSE(store.get("/key", soon()));
+    store.set("/key", "some text", soon());
+    EXPECT_EQ(store.get("/key", soon()), "some text");
+  }
+  {
+    TorchStore other(kLoopback, server.port(), soon());
+    EXPECT_EQ(other.get("/key", soon()), "some text") << "once the first has gone";
+  }
+  std::string received = server.finish();
+  const std::string key = "\x04\0\0\0\0\0\0\0/key"s, one = "\x01\0\0\0\0\0\0\0"s;
+  EXPECT_THAT(received, testing::StartsWith("\0\xCE\xF7\x85\x3C"s + "\x05"s + one + key + "\x01"s +
+                                            key + "\x09\0\0\0\0\0\0\0some text"s + "\x05"s + one +
+                                            key + "\x03"s + key));
+}
+
+TEST(TorchStore, WhatIsNoStoreIsAnError) {
+  Listener listener(0);
+  run_ranks(2, [&](int rank) {
+    if (rank == 1) {
+      auto socket = listener.accept(soon());
+      socket->send_all("HTTP/1.1 400", 12, soon());
+      return;
+    }
+    TorchStore store(kLoopback, listener.port(), soon());
+    EXPECT_THAT([&] { store.get("/key", soon()); },
+                ThrowsMessage<Error>(HasSubstr("no store of PyTorch")));
+  });
+}
+
+TEST(MeetingPlace, GoesThroughText) {
+  MeetingPlace place{{"10.9.0.1", "127.0.0.1"}, 4711, "abc"};
+  auto read = read_place(to_text(place));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->addresses, place.addresses);
+  EXPECT_EQ(read->port, 4711);
+  EXPECT_EQ(read->secret, "abc");
+  place.secret.clear();
+  EXPECT_EQ(read_place(to_text(place))->secret, "");
+  for (const char* text : {"", "1", "2 4711 - 10.9.0.1", "1 0 - 10.9.0.1", "1 65536 - 10.9.0.1",
+                           "1 4711 -", "1 4711 - \x1b[2J", "1 x - 10.9.0.1"})
+    EXPECT_FALSE(read_place(text)) << text;
+}
+
+Launch launch_of(int rank, int size, int port) {
+  Launch launch;
+  launch.launcher = "torchrun";
+  launch.rank = rank;
+  launch.size = size;
+  launch.master_address = kLoopback;
+  launch.master_port = port;
+  launch.store_key = "/spire/run/0";
+  launch.one_host = true;
+  return launch;
+}
+
+void expect_meeting(const StoreServer& server, int size) {
+  std::vector<RendezvousResult> meetings(static_cast<size_t>(size));
+  run_ranks(size, [&](int rank) {
+    meetings[size_t(rank)] =
+        meet_at_master(launch_of(rank, size, server.port()), {rank, "host", 100 + rank, {}}, 60);
+  });
+  for (const RendezvousResult& meeting : meetings) EXPECT_EQ(meeting.ranks.size(), size_t(size));
+}
+
+// torchrun's agent has the port that rank 0 would listen on.
+TEST(Rendezvous, RanksMeetThroughTorchrunsStore) {
+  StoreServer server;
+  expect_meeting(server, 3);
+}
+
+// After a restart the store still leads to the rank 0 that has ended, until the new one comes.
+TEST(Rendezvous, APlaceThatIsOutOfDateIsLookedUpAgain) {
+  StoreServer server;
+  int gone = Listener(0).port();
+  Listener silent(0);  // somebody else has the port by now
+  for (int port : {gone, silent.port()}) {
+    TorchStore(kLoopback, server.port(), soon())
+        .set("/spire/run/0", to_text({{kLoopback}, port, "of-an-attempt-that-ended"}), soon());
+    std::vector<RendezvousResult> meetings(2);
+    run_ranks(2, [&](int rank) {
+      // Rank 1 has looked there first: it holds a connection to the silent one, or has tried.
+      std::optional<Socket> asked;
+      if (rank == 0 && port != gone) asked = silent.accept(soon());
+      meetings[size_t(rank)] =
+          meet_at_master(launch_of(rank, 2, server.port()), {rank, "host", 100 + rank, {}}, 60);
+    });
+    EXPECT_EQ(meetings[1].ranks.size(), 2u);
+  }
+}
+
+TEST(Rendezvous, ASecretOfTheEnvironmentIsNotPutIntoTheStore) {
+  StoreServer server;
+  std::vector<RendezvousResult> meetings(2);
+  run_ranks(2, [&](int rank) {
+    Launch launch = launch_of(rank, 2, server.port());
+    launch.secret = "it stays with the ranks";
+    meetings[size_t(rank)] = meet_at_master(launch, {rank, "host", 100 + rank, {}}, 60);
+  });
+  EXPECT_EQ(meetings[1].ranks.size(), 2u);
+  auto text = TorchStore(kLoopback, server.port(), soon()).get("/spire/run/0", soon());
+  ASSERT_TRUE(text);
+  EXPECT_THAT(*text, testing::Not(HasSubstr("stays")));
+  EXPECT_EQ(read_place(*text)->secret, "");
+}
+
+}  // namespace
+}  // namespace spire

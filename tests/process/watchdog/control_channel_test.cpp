@@ -1,0 +1,111 @@
+#include "engine/process/watchdog/control_channel.h"
+
+#include <sys/socket.h>
+
+#include <gtest/gtest.h>
+
+namespace spire {
+namespace {
+
+using Kind = ControlMessage::Kind;
+
+ControlMessage verdict_of(size_t table_bytes) {
+  ControlMessage message;
+  message.kind = Kind::verdict;
+  message.failure.text = "because";
+  message.failure.table.assign(table_bytes, 'x');
+  return message;
+}
+
+// Sends and receives in turns until as many messages are there.
+std::vector<ControlMessage> pump(ControlChannel& from, ControlChannel& to, size_t count) {
+  std::vector<ControlMessage> messages;
+  for (int turn = 0; turn < 100000 && messages.size() < count && to.open(); ++turn) {
+    from.flush();
+    to.receive(messages);
+  }
+  return messages;
+}
+
+void send_raw(const Socket& socket, const std::string& bytes) {
+  ASSERT_EQ(send(socket.descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(bytes.size()));
+}
+
+TEST(ControlChannel, AMessageLargerThanTheSocketsBufferArrivesWhole) {
+  auto [a, b] = socket_pair();
+  ControlChannel from(std::move(a)), to(std::move(b));
+  from.send(verdict_of(kMaxFrameBytes / 2));
+  EXPECT_TRUE(from.backlog());
+  auto messages = pump(from, to, 1);
+  ASSERT_EQ(messages.size(), 1u);
+  EXPECT_EQ(messages[0].failure.table.size(), kMaxFrameBytes / 2);
+  EXPECT_FALSE(from.backlog());
+}
+
+TEST(ControlChannel, DropsBeatsButNoOtherMessageForAPeerThatDoesNotRead) {
+  auto [a, b] = socket_pair();
+  ControlChannel from(std::move(a)), to(std::move(b));
+  from.send(verdict_of(kMaxFrameBytes / 2));
+  ASSERT_TRUE(from.backlog());
+  for (int i = 0; i < 100000; ++i) from.send({});
+  from.send(verdict_of(1));
+  auto messages = pump(from, to, 2);
+  ASSERT_EQ(messages.size(), 2u);
+  EXPECT_EQ(messages[1].failure.table, "x");
+}
+
+TEST(ControlChannel, GivesUpOnAPeerThatLeavesTooMuchUnread) {
+  auto [a, b] = socket_pair();
+  ControlChannel from(std::move(a));
+  for (int i = 0; i < 10 && from.open(); ++i) from.send(verdict_of(kMaxFrameBytes / 2));
+  EXPECT_FALSE(from.open());
+  EXPECT_EQ(from.ending(), "no longer receives messages");
+}
+
+TEST(ControlChannel, WhatCameBeforeTheEndIsDelivered) {
+  auto [a, b] = socket_pair();
+  ControlChannel to(std::move(b));
+  std::string last = encode(verdict_of(3));
+  send_raw(a, last + last.substr(0, 9));
+  a = Socket();
+  std::vector<ControlMessage> messages;
+  to.receive(messages);
+  ASSERT_EQ(messages.size(), 1u);
+  EXPECT_FALSE(to.open());
+  EXPECT_EQ(to.ending(),
+            "ended without an error message, so it was probably killed (see its log, or dmesg on "
+            "its host)");
+}
+
+// The peer's last word lies in our buffer while our own message meets its closed end.
+TEST(ControlChannel, WhatCameBeforeTheEndIsDeliveredAfterAFailedSend) {
+  auto [a, b] = socket_pair();
+  ControlChannel to(std::move(b));
+  send_raw(a, encode(verdict_of(3)));
+  a = Socket();
+  to.send({});
+  to.send({});
+  std::vector<ControlMessage> messages;
+  to.receive(messages);
+  EXPECT_EQ(messages.size(), 1u);
+  EXPECT_FALSE(to.open());
+  EXPECT_EQ(to.ending(),
+            "ended without an error message, so it was probably killed (see its log, or dmesg on "
+            "its host)");
+}
+
+TEST(ControlChannel, ABrokenFrameEndsIt) {
+  auto [a, b] = socket_pair();
+  ControlChannel to(std::move(b));
+  send_raw(a, encode(verdict_of(3)) + "GET / HTTP/1.1\r\n");
+  std::vector<ControlMessage> messages;
+  to.receive(messages);
+  EXPECT_EQ(messages.size(), 1u);
+  EXPECT_FALSE(to.open());
+  EXPECT_EQ(to.ending(), "sent a broken control message");
+  to.send({});  // to no one
+}
+
+}  // namespace
+}  // namespace spire

@@ -1,0 +1,20 @@
+// Ranks and their failures, as tests of the watch name them.
+#pragma once
+#include "engine/process/watchdog/watchdog.h"
+
+namespace spire {
+
+inline std::string name_of(int rank) {
+  return fmt::format("rank {} (host a, pid {})", rank, 40 + rank);
+}
+
+inline Failure named(int rank, const std::string& text, bool consequence = false) {
+  Failure failure;
+  failure.category = consequence ? Category::collective : Category::data;
+  failure.rank = rank;
+  failure.text = text;
+  failure.consequence = consequence;
+  return failure;
+}
+
+}  // namespace spire

@@ -1,0 +1,361 @@
+// The watch with its thread and its sockets. Ranks are Watches joined by socket pairs, or bare
+// sockets that this test writes to and reads from. What a test waits for has a deadline that no
+// loaded machine misses; limits of one rank are short only where its own rows or links are meant.
+#include "engine/process/watchdog/watchdog.h"
+
+#include <atomic>
+#include <future>
+#include <stdexcept>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <spire/error.h>
+
+#include "engine/process/watchdog/control_channel.h"
+#include "tests/process/watchdog/failures.h"
+
+namespace spire {
+namespace {
+
+using Kind = ControlMessage::Kind;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+
+const WatchdogLimits kLong{600, 600, 600};
+const WatchdogLimits kShort{0.2, 0.2, 0.2};
+constexpr auto kDeadline = seconds(60);
+
+// A process of the run.
+class Member {
+ public:
+  Member(int rank, std::vector<ControlLink> links, double grace_seconds = 600)
+      : board({"cpu:0", "cpu:1"}) {
+    Watchdog::Options options;
+    options.rank = rank;
+    options.self = name_of(rank);
+    options.grace_seconds = grace_seconds;
+    options.release = [this] {
+      if (releases++ == 0) released.set_value();
+    };
+    options.on_hang = [this](const Failure& failure) { hung.set_value(failure); };
+    watch = std::make_unique<Watchdog>(std::move(options), std::move(links));
+  }
+
+  // The verdict, once the watch has released the rank.
+  Failure verdict() {
+    auto done = released.get_future();
+    if (done.wait_for(kDeadline) != std::future_status::ready)
+      return named(-1, "no failure in time");
+    return *watch->failure();
+  }
+
+  ThreadStatus board;
+  std::atomic<int> releases{0};
+  std::promise<void> released;
+  std::promise<Failure> hung;
+  std::unique_ptr<Watchdog> watch;
+};
+
+ControlLink link_to(int rank, Socket socket) {
+  return {rank, name_of(rank), std::move(socket)};
+}
+
+using SocketMaker = std::pair<Socket, Socket> (*)();
+
+std::pair<Socket, Socket> tcp_pair() {
+  auto deadline = std::chrono::steady_clock::now() + kDeadline;
+  Listener listener(0);
+  Socket connected = connect_to("127.0.0.1", listener.port(), deadline);
+  return {std::move(*listener.accept(deadline)), std::move(connected)};
+}
+
+std::vector<std::unique_ptr<Member>> members(int count, SocketMaker make_pair = socket_pair) {
+  std::vector<std::unique_ptr<Member>> result;
+  std::vector<ControlLink> star;
+  for (int rank = 1; rank < count; ++rank) {
+    auto [zero, other] = make_pair();
+    star.push_back(link_to(rank, std::move(zero)));
+    std::vector<ControlLink> up;
+    up.push_back(link_to(0, std::move(other)));
+    result.push_back(std::make_unique<Member>(rank, std::move(up)));
+  }
+  result.insert(result.begin(), std::make_unique<Member>(0, std::move(star)));
+  return result;
+}
+
+// Rank `rank` as a Watchdog whose peers are the bare sockets handed back.
+std::pair<std::unique_ptr<Member>, std::vector<Socket>> member_among_sockets(
+    int rank, const std::vector<int>& peers) {
+  std::vector<ControlLink> links;
+  std::vector<Socket> sockets;
+  for (int peer : peers) {
+    auto [mine, theirs] = socket_pair();
+    links.push_back(link_to(peer, std::move(mine)));
+    sockets.push_back(std::move(theirs));
+  }
+  return {std::make_unique<Member>(rank, std::move(links)), std::move(sockets)};
+}
+
+void send_to(Socket& socket, const ControlMessage& message) {
+  std::string frame = encode(message);
+  socket.send_all(frame.data(), frame.size(), std::chrono::steady_clock::now() + kDeadline);
+}
+
+ControlMessage message_of(Kind kind, const Failure& failure = {}) {
+  ControlMessage message;
+  message.kind = kind;
+  message.failure = failure;
+  return message;
+}
+
+// The next message that is no beat; throws at the end of the connection.
+ControlMessage next_word(Socket& socket) {
+  FrameReader reader;
+  auto deadline = std::chrono::steady_clock::now() + kDeadline;
+  for (;;) {
+    char byte;
+    socket.receive_all(&byte, 1, deadline);
+    reader.append({&byte, 1});
+    auto message = reader.next();
+    if (message && message->kind != Kind::beat) return *message;
+  }
+}
+
+class StallInEachPhase : public testing::TestWithParam<Phase> {};
+
+TEST_P(StallInEachPhase, IsNamedOnEveryRank) {
+  auto run = members(3);
+  for (int rank : {0, 1, 2}) {
+    Member& member = *run[static_cast<size_t>(rank)];
+    member.board.begin_step(37);
+    member.board.enter(0, Phase::waiting);
+    member.board.enter(1, rank == 1 ? GetParam() : Phase::waiting, 4);
+    member.watch->watch(&member.board, rank == 1 ? kShort : kLong);
+  }
+  std::string place = phase_text(GetParam(), 4);
+  for (auto& member : run) {
+    Failure verdict = member->verdict();
+    EXPECT_THAT(verdict.text,
+                HasSubstr(name_of(1) + ", cpu:1: no progress in " + place + " of step 37 for "));
+    EXPECT_EQ(verdict.rank, 1);
+    EXPECT_EQ(verdict.category, Category::collective);
+    EXPECT_THAT(verdict.table, HasSubstr(name_of(1) + "  cpu:1  " + place + " of step 37"));
+    EXPECT_EQ(member->releases, 1);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Watchdog, StallInEachPhase,
+                         testing::Values(Phase::start, Phase::data, Phase::forward, Phase::backward,
+                                         Phase::bucket, Phase::update, Phase::eval,
+                                         Phase::checkpoint),
+                         [](const auto& tested) {
+                           return tested.param == Phase::bucket ? "bucket"
+                                                                : phase_text(tested.param, 0);
+                         });
+
+TEST(Watchdog, ADeadRankIsNamedWithItsLastPlace) {
+  auto [zero, sockets] = member_among_sockets(0, {1, 2});
+  ControlMessage beat;
+  beat.rows = {{"cpu:0", Phase::backward, 0, 37, 1.5}};
+  send_to(sockets[1], beat);
+  sockets[1] = Socket();
+  Failure verdict = zero->verdict();
+  EXPECT_EQ(verdict.text,
+            name_of(2) +
+                " ended without an error message, so it was probably killed (see its log, or dmesg "
+                "on its host); last seen at step 37: cpu:0 in backward");
+  EXPECT_EQ(verdict.rank, 2);
+  EXPECT_EQ(next_word(sockets[0]).failure.text, verdict.text);
+}
+
+TEST(Watchdog, WithoutRankZeroARankDecidesForItself) {
+  auto [one, sockets] = member_among_sockets(1, {0});
+  sockets[0] = Socket();
+  EXPECT_THAT(one->verdict().text,
+              HasSubstr(name_of(0) + " ended without an error message, so it was probably killed "
+                                     "(see its log, or dmesg on its host)"));
+  EXPECT_EQ(one->watch->fail(named(1, "lost rank 0", true)).rank, 0);
+}
+
+TEST(Watchdog, ASilentRankIsNamedOnEitherSideOfALink) {
+  for (int rank : {0, 1}) {
+    auto [member, sockets] = member_among_sockets(rank, {1 - rank});
+    member->watch->watch(nullptr, kShort);
+    EXPECT_THAT(member->verdict().text,
+                HasSubstr(name_of(1 - rank) + " has sent no sign of life for "));
+  }
+}
+
+TEST(Watchdog, TheCauseWinsInBothOrdersOfArrival) {
+  for (bool cause_first : {false, true}) {
+    auto [zero, sockets] = member_among_sockets(0, {1, 2});
+    std::string consequence =
+        encode(message_of(Kind::failure, named(2, "rank 2 lost rank 1", true)));
+    std::string cause = encode(message_of(Kind::failure, named(2, "rank 2: bad file")));
+    std::string words = cause_first ? cause + consequence : consequence + cause;
+    sockets[1].send_all(words.data(), words.size(), std::chrono::steady_clock::now() + kDeadline);
+    EXPECT_EQ(zero->verdict().text, "rank 2: bad file");
+    for (Socket& socket : sockets) {
+      ControlMessage word = next_word(socket);
+      EXPECT_EQ(word.kind, Kind::verdict);
+      EXPECT_EQ(word.failure.text, "rank 2: bad file");
+    }
+  }
+}
+
+TEST(Watchdog, AConsequenceAloneBecomesTheVerdict) {
+  auto [zero, sockets] = member_among_sockets(0, {1});
+  auto began = std::chrono::steady_clock::now();
+  send_to(sockets[0], message_of(Kind::failure, named(1, "rank 1 lost rank 0", true)));
+  EXPECT_EQ(zero->verdict().text, "rank 1 lost rank 0");
+  EXPECT_GE(std::chrono::steady_clock::now() - began, seconds(1)) << "it waits for a cause";
+}
+
+TEST(Watchdog, FailReturnsTheSameVerdictOnEveryRank) {
+  auto run = members(4);
+  std::vector<std::future<Failure>> verdicts;
+  for (int rank : {0, 1, 2, 3})
+    verdicts.push_back(std::async(std::launch::async, [&run, rank] {
+      return run[static_cast<size_t>(rank)]->watch->fail(named(rank, name_of(rank) + " is first"));
+    }));
+  std::string first = verdicts[0].get().text;
+  for (int rank : {1, 2, 3}) EXPECT_EQ(verdicts[static_cast<size_t>(rank)].get().text, first);
+  for (auto& member : run) EXPECT_EQ(member->watch->failure()->text, first);
+}
+
+// Rank 0 may end as soon as fail() returns: by then the others have its verdict, although TCP drops
+// what is on its way when a connection is closed with something unread, such as their beats.
+TEST(Watchdog, TheVerdictOutlivesRankZero) {
+  for (int round = 0; round < 20; ++round) {
+    auto run = members(3, tcp_pair);
+    for (auto& member : run) member->watch->watch(&member->board, {600, 600, 0.1});
+    run[0]->watch->fail(named(0, "rank 0: bad file"));
+    run[0].reset();
+    for (size_t rank : {1, 2}) EXPECT_EQ(run[rank]->verdict().text, "rank 0: bad file");
+  }
+}
+
+// A launcher kills the rest as soon as one process ends: rank 0 has to come first, for it tells.
+TEST(Watchdog, AfterAFailureTheOtherRanksEndAfterRankZero) {
+  auto run = members(2);
+  run[1]->watch->fail(named(1, "rank 1: bad file"));
+  auto rank_1 = std::async(std::launch::async, [&] { run[1].reset(); });
+  EXPECT_EQ(rank_1.wait_for(std::chrono::milliseconds(200)), std::future_status::timeout);
+  run[0].reset();
+  EXPECT_EQ(rank_1.wait_for(kDeadline), std::future_status::ready);
+}
+
+TEST(Watchdog, WhatTheBoardsHookThrowsEndsTheOtherRanks) {
+  auto run = members(2);
+  run[1]->board.set_hook([](const PhaseRow& row) {
+    if (row.phase == Phase::update) throw std::runtime_error("no update today");
+  });
+  std::thread rank_1([&] {
+    try {
+      run[1]->board.enter(0, Phase::update);
+    } catch (const std::runtime_error& error) {
+      run[1]->watch->fail(named(1, error.what()));
+    }
+  });
+  EXPECT_EQ(run[0]->verdict().text, "no update today");
+  rank_1.join();
+}
+
+TEST(Watchdog, AllLeaveTogetherAndNobodyFails) {
+  for (int round = 0; round < 20; ++round) {
+    auto run = members(3);
+    std::vector<std::future<void>> left;
+    for (size_t rank : {0, 1})
+      left.push_back(std::async(std::launch::async, [&run, rank] {
+        run[rank]->watch->leave();
+        EXPECT_FALSE(run[rank]->watch->failure());
+        run[rank].reset();
+      }));
+    EXPECT_EQ(left[0].wait_for(seconds(0)), std::future_status::timeout) << "rank 2 is not done";
+    run[2]->watch->leave();
+    for (auto& future : left) future.get();
+    EXPECT_FALSE(run[2]->watch->failure());
+  }
+}
+
+TEST(Watchdog, LeavingEndsWithTheRun) {
+  auto [zero, sockets] = member_among_sockets(0, {1, 2});
+  send_to(sockets[0], message_of(Kind::bye));
+  sockets[0] = Socket();  // no failure: it was done
+  sockets[1] = Socket();
+  zero->watch->leave();
+  EXPECT_THAT(zero->watch->failure()->text,
+              HasSubstr(name_of(2) + " ended without an error message"));
+}
+
+TEST(Watchdog, AProcessThatHangsIsAbandonedOnceAfterItsGrace) {
+  Member alone(0, {}, 0.05);
+  alone.watch->fail(named(0, "bad file"));
+  auto hung = alone.hung.get_future();
+  ASSERT_EQ(hung.wait_for(kDeadline), std::future_status::ready);
+  EXPECT_EQ(hung.get().text, "bad file");
+}
+
+TEST(Watchdog, AProcessThatLeavesInItsGraceIsNotAbandoned) {
+  Member alone(0, {}, 600);
+  alone.watch->fail(named(0, "bad file"));
+  auto began = std::chrono::steady_clock::now();
+  alone.watch.reset();
+  EXPECT_LT(std::chrono::steady_clock::now() - began, kDeadline) << "the thread is joined at once";
+  EXPECT_EQ(alone.hung.get_future().wait_for(seconds(0)), std::future_status::timeout);
+}
+
+TEST(Watchdog, OneProcessIsWatchedLikeMany) {
+  Member stalled(0, {});
+  stalled.board.begin_step(3);
+  stalled.board.enter(1, Phase::data);
+  stalled.watch->watch(&stalled.board, kShort);
+  EXPECT_THAT(stalled.verdict().text,
+              HasSubstr(name_of(0) + ", cpu:1: no progress in data of step 3 for "));
+  EXPECT_THAT(stalled.watch->fail(named(0, "later")).text, HasSubstr("no progress"));
+  EXPECT_EQ(stalled.releases, 1);
+
+  Member leaving(0, {});
+  leaving.watch->leave();
+  EXPECT_FALSE(leaving.watch->failure());
+  EXPECT_EQ(leaving.watch->fail(named(0, "after the end", true)).text, "after the end");
+}
+
+TEST(Watchdog, AnUnwatchedBoardIsNotTouched) {
+  Member alone(0, {});
+  const WatchdogLimits limits{600, 600, 0.1};
+  for (int round = 0; round < 200; ++round) {
+    auto board = std::make_unique<ThreadStatus>(std::vector<std::string>{"cpu:0"});
+    board->enter(0, Phase::forward);
+    alone.watch->watch(board.get(), limits);
+    if (round % 2) std::this_thread::yield();
+    alone.watch->watch(nullptr, limits);
+  }
+  EXPECT_FALSE(alone.watch->failure());
+}
+
+TEST(Watchdog, AProgramThatTalksOtherwiseIsADeadLink) {
+  auto [zero, sockets] = member_among_sockets(0, {1});
+  std::string greeting = "GET / HTTP/1.1\r\n\r\n";
+  sockets[0].send_all(greeting.data(), greeting.size(),
+                      std::chrono::steady_clock::now() + kDeadline);
+  Failure verdict = zero->verdict();
+  EXPECT_EQ(verdict.text, name_of(1) + " sent a broken control message");
+  EXPECT_EQ(verdict.rank, 1);
+}
+
+// Its beats fill the connection at once; rank 0 hears of other things all the same.
+TEST(Watchdog, APeerThatDoesNotReadHoldsNothingUp) {
+  auto [zero, sockets] = member_among_sockets(0, {1, 2});
+  ThreadStatus wide(std::vector<std::string>(4000, std::string(200, 'x')));
+  zero->watch->watch(&wide, {600, 600, 0.1});
+  for (int i = 0; i < 3; ++i) send_to(sockets[1], {});
+  send_to(sockets[1], message_of(Kind::failure, named(2, "rank 2: bad file")));
+  EXPECT_EQ(zero->verdict().text, "rank 2: bad file");
+  EXPECT_EQ(zero->watch->fail(named(0, "later")).text, "rank 2: bad file");
+}
+
+}  // namespace
+}  // namespace spire

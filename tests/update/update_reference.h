@@ -1,0 +1,111 @@
+// A whole update step in float64, transcribed from the papers (optimizer.h names them).
+#pragma once
+#include <cmath>
+#include <vector>
+
+#include "engine/optim/ema.h"
+#include "engine/update/weight_spans.h"
+
+namespace spire {
+
+class UpdateReference {
+ public:
+  UpdateReference(const OptimizerConfig& optimizer, const EmaConfig& ema,
+                  const ParameterLayout& layout, const std::vector<float>& weights)
+      : c_(optimizer),
+        ema_(ema),
+        layout_(layout),
+        layerwise_(optimizer.name == "lars" || optimizer.name == "lamb"),
+        weights_(weights.begin(), weights.end()),
+        average_(weights_),
+        m_(weights.size()),
+        v_(weights.size()) {}
+
+  void step(const std::vector<float>& sums, double lr) {
+    ++t_;
+    std::vector<double> g(sums.begin(), sums.end());
+    double norm = norm_of(g, {0, layout_.trained_floats()});
+    if (c_.clip_norm > 0 && norm > c_.clip_norm)
+      for (double& value : g) value *= c_.clip_norm / norm;
+    for (const WeightSpan& span : weight_spans(c_, layerwise_, layout_)) update(span, g, lr);
+    for (const ParameterEntry& entry : layout_.entries()) {
+      if (entry.trained) continue;
+      for (size_t i = begin_of(entry); i < begin_of(entry) + size_of(entry); ++i)
+        weights_[i] = (1 - double{entry.momentum}) * weights_[i] + entry.momentum * sums[i];
+    }
+    if (!ema_.on()) return;
+    double decay = ema_.decay(t_);
+    for (size_t i = 0; i < average_.size(); ++i)
+      average_[i] = decay * average_[i] + (1 - decay) * weights_[i];
+  }
+
+  const std::vector<double>& weights() const { return weights_; }
+  const std::vector<double>& average() const { return average_; }  // of what is trained
+
+ private:
+  static size_t begin_of(const ParameterEntry& entry) { return static_cast<size_t>(entry.offset); }
+  static size_t size_of(const ParameterEntry& entry) {
+    return static_cast<size_t>(entry.elements());
+  }
+  static double norm_of(const std::vector<double>& values, FloatRange range) {
+    double squares = 0;
+    for (auto i = static_cast<size_t>(range.begin); i < static_cast<size_t>(range.end); ++i)
+      squares += values[i] * values[i];
+    return std::sqrt(squares);
+  }
+
+  void update(const WeightSpan& span, const std::vector<double>& g, double lr) {
+    double decay = c_.weight_decay * span.decay;
+    auto begin = static_cast<size_t>(span.range.begin), end = static_cast<size_t>(span.range.end);
+    if (c_.name == "lars" && span.adapts) {
+      double weights = norm_of(weights_, span.range);
+      double ratio = c_.trust_coefficient * weights / (norm_of(g, span.range) + decay * weights);
+      for (size_t i = begin; i < end; ++i) momentum_step(i, g[i], decay, ratio, lr);
+    } else if (c_.name == "lars" || c_.name == "sgd") {
+      for (size_t i = begin; i < end; ++i) momentum_step(i, g[i], decay, 1, lr);
+    } else if (c_.name == "lamb") {
+      lamb(span, g, decay, lr);
+    } else {
+      for (size_t i = begin; i < end; ++i) adam(i, g[i], decay, lr);
+    }
+  }
+
+  void momentum_step(size_t i, double g, double decay, double ratio, double lr) {
+    g = ratio * (g + decay * weights_[i]);
+    v_[i] = c_.momentum * v_[i] + g;
+    weights_[i] -= lr * (c_.nesterov ? g + c_.momentum * v_[i] : v_[i]);
+  }
+
+  double direction(size_t i, double g) {
+    m_[i] = c_.beta1 * m_[i] + (1 - c_.beta1) * g;
+    v_[i] = c_.beta2 * v_[i] + (1 - c_.beta2) * g * g;
+    double m = m_[i] / (1 - std::pow(c_.beta1, t_)), v = v_[i] / (1 - std::pow(c_.beta2, t_));
+    return m / (std::sqrt(v) + c_.epsilon);
+  }
+
+  void adam(size_t i, double g, double decay, double lr) {
+    if (c_.name == "adamw")
+      weights_[i] -= lr * decay * weights_[i];
+    else
+      g += decay * weights_[i];
+    weights_[i] -= lr * direction(i, g);
+  }
+
+  void lamb(const WeightSpan& span, const std::vector<double>& g, double decay, double lr) {
+    std::vector<double> u(weights_.size());
+    for (auto i = static_cast<size_t>(span.range.begin); i < static_cast<size_t>(span.range.end);
+         ++i)
+      u[i] = direction(i, g[i]) + decay * weights_[i];
+    double ratio = span.adapts ? norm_of(weights_, span.range) / norm_of(u, span.range) : 1;
+    for (size_t i = 0; i < u.size(); ++i) weights_[i] -= lr * ratio * u[i];
+  }
+
+  OptimizerConfig c_;
+  Ema ema_;
+  const ParameterLayout& layout_;
+  bool layerwise_;
+  std::vector<double> weights_, average_, m_, v_;
+  int t_ = 0;
+};
+
+}  // namespace spire

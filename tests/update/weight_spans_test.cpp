@@ -1,0 +1,86 @@
+// Which weights decay: exactly those that should, to the bit.
+#include "engine/update/weight_spans.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/train/small_run.h"
+
+namespace spire {
+namespace {
+
+TEST(WeightSpans, AMatrixHasTwoAxesOfSeveralEntries) {
+  for (const Shape& matrix : {Shape{10, 7}, Shape{8, 3, 3, 4}, Shape{8, 1, 1, 4}, Shape{1, 5, 6}})
+    EXPECT_TRUE(is_matrix(matrix)) << to_string(matrix);
+  for (const Shape& vector : {Shape{}, Shape{7}, Shape{1, 7}, Shape{1, 1, 9}, Shape{1, 1}})
+    EXPECT_FALSE(is_matrix(vector)) << to_string(vector);
+}
+
+SmallRun resnet_run(const OptimizerConfig& optimizer) {
+  SmallRun run;
+  run.model = {.name = "resnet", .depth = 8};
+  run.optimizer = optimizer;
+  return run;
+}
+
+// Spans partition the trained weights, and change where the kind of a parameter does.
+TEST(WeightSpans, PartitionTheWeights) {
+  SmallRun run = resnet_run({});
+  Trainer trainer(run.options(), run.place());
+  const ParameterLayout& layout = trainer.layout();
+  auto all = weight_spans({.decay = "all"}, false, layout);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].range, (FloatRange{0, layout.trained_floats()}));
+  auto spans = weight_spans({.decay = "matrices"}, false, layout);
+  int64_t at = 0;
+  for (size_t i = 0; i < spans.size(); ++i) {
+    EXPECT_EQ(spans[i].range.begin, at);
+    at = spans[i].range.end;
+    EXPECT_TRUE(i == 0 || spans[i].decay != spans[i - 1].decay);
+  }
+  EXPECT_EQ(at, layout.trained_floats());
+  for (const ParameterEntry& entry : layout.entries()) {
+    if (!entry.trained) continue;
+    for (const WeightSpan& span : spans) {
+      if (span.range.begin <= entry.offset && entry.offset < span.range.end) {
+        EXPECT_GE(span.range.end, entry.offset + entry.elements()) << entry.name;
+        EXPECT_EQ(span.decay, entry.shape.rank() > 1 ? 1.0f : 0.0f) << entry.name;
+      }
+    }
+  }
+}
+
+std::vector<float> after_a_step(const SmallRun& run) {
+  Trainer trainer(run.options(), run.place());
+  run_steps(trainer, run, 0, 1);
+  return {trainer.weights(), trainer.weights() + trainer.layout().total_floats()};
+}
+
+class Decay : public testing::TestWithParam<const char*> {};
+
+// After one step matrices are those of a run where all decays, all others those of one where
+// nothing does.
+TEST_P(Decay, SparesWhatIsNoMatrix) {
+  SmallRun run = resnet_run({.name = GetParam(), .lr = 0.1, .weight_decay = 0.5});
+  auto decayed = after_a_step(run);
+  run.optimizer.decay = "matrices";
+  auto some = after_a_step(run);
+  run.optimizer.weight_decay = 0;
+  auto none = after_a_step(run);
+  Trainer trainer(run.options(), run.place());
+  for (const ParameterEntry& entry : trainer.layout().entries()) {
+    const auto& expected = is_matrix(entry.shape) ? decayed : none;
+    bool told_apart = false;
+    for (int64_t i = entry.offset; i < entry.offset + entry.elements(); ++i) {
+      auto at = static_cast<size_t>(i);
+      ASSERT_EQ(some[at], expected[at]) << entry.name;
+      told_apart |= decayed[at] != none[at];
+    }
+    bool zeros = entry.name.ends_with("bias") || entry.name.ends_with("beta");  // at the start
+    EXPECT_TRUE(told_apart || zeros || !entry.trained) << entry.name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Decay, testing::Values("sgd", "adamw"));
+
+}  // namespace
+}  // namespace spire
