@@ -203,11 +203,6 @@ bool asks_for_host(const RunConfig& config, const Placement& placement) {
        config.parameter_device, config.strategy);
 }
 
-Strategy strategy_of(const RunConfig& config) {
-  if (config.strategy == "mirrored") return Strategy::mirrored;
-  return config.strategy == "sharded" ? Strategy::sharded : Strategy::parameter_device;
-}
-
 int settle_threads(const RunConfig& config, std::optional<int> kept, const Placement& placement,
                    const std::vector<std::vector<int>>& cores) {
   auto asked = static_cast<int>(config.tower_threads.value_or(0));
@@ -298,7 +293,7 @@ Placement place_towers(const RunConfig& given, const std::vector<RankPlace>& ran
   RunConfig config = given;
   settle_batch(config, count);
   placement.note = chosen.note;
-  placement.strategy = strategy_of(config);
+  placement.strategy = parse_strategy(config.strategy);
   placement.reduction = config.reduction == "native" ? Reduction::native : Reduction::invariant;
   placement.towers = static_cast<int>(*config.towers);
   placement.batch_size = config.batch_size;

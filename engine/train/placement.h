@@ -12,10 +12,9 @@
 #include "engine/device/topology.h"
 #include "engine/train/members.h"
 #include "engine/train/rank_place.h"
+#include "engine/update/strategy.h"
 
 namespace spire::inline training {
-
-enum class Strategy : uint8_t { parameter_device, mirrored, sharded };
 
 struct PlacedDevice {
   DeviceId id;
