@@ -31,7 +31,7 @@ StateTransfer::StateTransfer(DeviceSet& devices, UpdateStage& update, const Para
       layout_(layout),
       strategy_(strategy),
       shards_(shards_of_ranks(devices.placement(), buckets), devices.host_communicator()),
-      held_(layout, update.slots()) {}
+      tensors_(layout, update.slots()) {}
 
 size_t StateTransfer::piece_floats() const {
   return std::min(checkpoint_piece, static_cast<size_t>(layout_.total_floats()));
@@ -93,7 +93,7 @@ void StateTransfer::hold() {
   if (gathers() || (holds && snapshot_)) {
     take_snapshot();
   } else if (holds) {
-    held_.hold(devices_.read_weights(), [this](size_t slot, FloatRange window, float* out) {
+    tensors_.hold(devices_.read_weights(), [this](size_t slot, FloatRange window, float* out) {
       update_.copy_state_out(slot, window, out);
     });
   }
@@ -118,7 +118,7 @@ void StateTransfer::take_snapshot() {
     });
   }
   if (!writes) return;
-  held_.hold(copy, [copy, total, trained](size_t slot, FloatRange window, float* out) {
+  tensors_.hold(copy, [copy, total, trained](size_t slot, FloatRange window, float* out) {
     std::copy_n(copy + total + static_cast<int64_t>(slot) * trained + window.begin, window.size(),
                 out);
   });

@@ -9,7 +9,7 @@
 #include "engine/checkpoint/snapshot.h"
 #include "engine/collective/shard_exchange.h"
 #include "engine/train/device_set.h"
-#include "engine/train/held_state.h"
+#include "engine/train/state_tensors.h"
 #include "engine/train/update_stage.h"
 
 namespace spire::inline training {
@@ -39,7 +39,7 @@ class StateTransfer {
   // Makes state() what the devices hold now; all ranks take part. With a snapshot that is a copy,
   // valid until the next call; without one it is read where it lies, and valid until a step.
   void hold();
-  const SavedTensors& state() const { return held_; }
+  const SavedTensors& state() const { return tensors_; }
   // Host memory for one piece of state() at a time.
   std::span<float> piece() const { return {piece_->as<float>(), piece_floats()}; }
 
@@ -65,7 +65,7 @@ class StateTransfer {
   const ParameterLayout& layout_;
   const UpdateStrategy& strategy_;
   ShardExchange shards_;  // between the processes' hosts
-  HeldState held_;
+  TrainerTensors tensors_;
   bool keeps_snapshot_ = false;
   std::unique_ptr<DeviceMemory> snapshot_, piece_;  // of the host; the first on rank 0 alone
 };

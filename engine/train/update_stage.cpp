@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "engine/train/state_tensors.h"
-#include "engine/update/weight_spans.h"
 
 namespace spire::inline training {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "engine/optim/ema.h"
-#include "engine/update/weight_spans.h"
+#include "engine/update/tensor_norms.h"
 
 namespace spire {
 

@@ -1,5 +1,5 @@
 // Which weights decay: exactly those that should, to the bit.
-#include "engine/update/weight_spans.h"
+#include "engine/update/tensor_norms.h"
 
 #include <gtest/gtest.h>
 
