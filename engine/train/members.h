@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include <spire/run_config.h>
+
 #include "engine/collective/bucket_reducer.h"
 #include "engine/collective/tree.h"
 #include "engine/device/device.h"
@@ -24,11 +26,11 @@ struct Member {
 // The devices of a process, a list a member. peer: CudaConfig::peer. Throws Error(device) where
 // `direct` is asked for and two of them do not reach each other's memory.
 std::vector<std::vector<DeviceId>> group_peers(const std::vector<DeviceId>& devices,
-                                               const PeerPairs& peers, const std::string& peer);
+                                               const PeerPairs& peers, CudaConfig::Peer peer);
 
 // How GPUs meet, and why, for the start block; empty where there is nothing to say. members: the
 // devices of each, process by process.
 std::string describe_exchange(const std::vector<std::vector<std::vector<DeviceId>>>& members,
-                              const std::string& peer);
+                              CudaConfig::Peer peer);
 
 }  // namespace spire::inline training

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include <spire/run_config.h>
+
 #include "engine/device/core_locks.h"
 #include "engine/train/placement.h"
 
@@ -14,7 +16,7 @@ namespace spire::inline training {
 // pin: RunConfig::pin. place: this process's, as placed. Where lanes are to be pinned, their cores
 // become those of Placement::lane_cores, which `locks` has from then on. Returns what was done and
 // why: "not pinned: another Spire process has core 3". space: of CoreLocks.
-std::string pin_lanes(const std::string& pin, const RankPlace& place, Placement& placement,
+std::string pin_lanes(RunConfig::Pin asked, const RankPlace& place, Placement& placement,
                       CoreLocks& locks, std::string_view space = "spire");
 
 // Of a process: "4 of 16 (OMP_NUM_THREADS=4)".

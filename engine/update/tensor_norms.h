@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/device/memory_pool.h"
-#include "engine/optim/trust.h"
+#include "engine/optim/formulas.h"
 #include "engine/update/weight_spans.h"
 
 namespace spire::inline update {

@@ -16,7 +16,7 @@ std::vector<WeightSpan> weight_spans(const OptimizerConfig& config, bool layerwi
   for (const ParameterEntry& entry : layout.entries()) {
     if (!entry.trained) continue;
     bool matrix = is_matrix(entry.shape), adapts = layerwise && matrix;
-    float decay = config.decay == "all" || matrix ? 1.0f : 0.0f;
+    float decay = config.decay == OptimizerConfig::Decay::all || matrix ? 1.0f : 0.0f;
     if (!spans.empty()) spans.back().range.end = entry.offset;
     bool joins = !spans.empty() && !adapts && !spans.back().adapts && spans.back().decay == decay;
     if (!joins) spans.push_back({{entry.offset, 0}, decay, adapts});
