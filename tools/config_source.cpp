@@ -2,7 +2,6 @@
 
 #include <spire/error.h>
 
-#include "engine/config/help.h"
 #include "engine/config/text.h"
 #include "tools/config_snapshot.h"
 #include "tools/streams.h"

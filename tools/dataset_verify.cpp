@@ -67,7 +67,7 @@ void verify_data(const Arguments& arguments, const RunConfig& config, bool may_s
   if (result.good() || (may_skip && !wrong && !empty)) return;
   fail(Category::data, "the dataset has {}; get an intact copy, or correct the samples listed{}",
        problems_text(result),
-       bad && config.data.on_error != "skip"
+       bad && config.data.on_error != DataConfig::OnError::skip
            ? ", or leave them out of runs with data.on_error: skip"
            : "");
 }

@@ -109,7 +109,8 @@ int run_train(const Arguments& arguments) {
     print_warnings(*resolved);
     print_warnings(report.warnings);
     const RunConfig& config = resolved->config;
-    if (arguments.deep) verify_data(arguments, config, config.data.on_error == "skip");
+    if (arguments.deep)
+      verify_data(arguments, config, config.data.on_error == DataConfig::OnError::skip);
     print_result("config, data and devices are good\ntask: {}, with {}\n", report.start.task,
                  report.start.model);
     return 0;

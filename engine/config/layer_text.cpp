@@ -1,5 +1,3 @@
-#include "engine/config/layer_text.h"
-
 #include <spire/error.h>
 
 #include "engine/config/text.h"

@@ -14,6 +14,7 @@
 #include "engine/base/thread.h"
 #include "engine/checkpoint/checkpoint_writer.h"
 #include "engine/config/text.h"
+#include "engine/config/words.h"
 #include "engine/inference/samples.h"
 #include "engine/optim/schedule.h"
 #include "engine/run/early_stop.h"
@@ -163,7 +164,9 @@ class Run {
     bool normalizes = std::any_of(entries.begin(), entries.end(),
                                   [](const ParameterEntry& entry) { return !entry.trained; });
     int64_t samples = setup_.placement.batch_size;
-    if (!normalizes || samples >= 8 || setup_.config.model.batch_norm == "sync") return;
+    if (!normalizes || samples >= 8 ||
+        setup_.config.model.batch_norm == ModelConfig::BatchNorm::sync)
+      return;
     observer_.on_warning(
         fmt::format("batch norm computes its statistics over only {} (those of one tower); set "
                     "batch_norm: sync "
@@ -572,7 +575,7 @@ class Run {
       summary.devices.push_back(to_string(device.id));
     summary.towers = setup_.placement.towers;
     summary.processes = world_.size();
-    summary.strategy = setup_.config.strategy;
+    summary.strategy = word_of(setup_.config.strategy);
     summary.peak_memory_bytes["host_rss"] = peak_resident_bytes();
     for (const auto& device : trainer_.peak_memory()) {
       for (const auto& [kind, bytes] : device) summary.peak_memory_bytes[kind] += bytes;

@@ -10,6 +10,7 @@
 #include "engine/checkpoint/named_checkpoint.h"
 #include "engine/config/check.h"
 #include "engine/config/text.h"
+#include "engine/config/words.h"
 #include "engine/data/fit_to.h"
 #include "engine/device/cuda_versions.h"
 #include "engine/device/host_memory.h"
@@ -25,29 +26,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Keys that say where and how a run is done, or that keep_meaning() holds fast; all others say what
-// it computes.
-bool shapes_result(std::string_view path) {
-  for (std::string_view other : {"data.path",        "data.workers",
-                                 "data.prefetch",    "eval.",
-                                 "checkpoint.",      "log.",
-                                 "devices",          "pin",
-                                 "parameter_device", "strategy",
-                                 "output",           "seed",
-                                 "towers",           "tower_threads",
-                                 "batch_size",       "global_batch",
-                                 "bucket.",          "memory.",
-                                 "check.",           "timeouts.",
-                                 "elastic",          "cuda.autotune_cache",
-                                 "cuda.peer"}) {
-    if (path.starts_with(other)) return false;
-  }
-  return true;
-}
-
 SnapshotChoice snapshot_choice(const RunConfig& config) {
-  if (config.checkpoint.snapshot == "always") return SnapshotChoice::always;
-  return config.checkpoint.snapshot == "never" ? SnapshotChoice::never : SnapshotChoice::fitting;
+  using Snapshot = CheckpointConfig::Snapshot;
+  if (config.checkpoint.snapshot == Snapshot::always) return SnapshotChoice::always;
+  return config.checkpoint.snapshot == Snapshot::never ? SnapshotChoice::never
+                                                       : SnapshotChoice::fitting;
 }
 
 struct DeviceMemoryPlan {
@@ -94,8 +77,8 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
   if (resumed) keep_meaning(options);
   place();
   tell_doubts(observer);
-  if (config.checkpoint.snapshot == "never" && config.strategy == "sharded" &&
-      placement.ranks > 1) {
+  if (config.checkpoint.snapshot == CheckpointConfig::Snapshot::never &&
+      config.strategy == RunConfig::Strategy::sharded && placement.ranks > 1) {
     fail(Category::config,
          "checkpoint.snapshot: never, but with strategy: sharded the processes bring the state "
          "together in a snapshot; set checkpoint.snapshot: auto, or another strategy");
@@ -106,8 +89,9 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
          "{:.6g} for a global batch of {}; use a smaller one",
          config.schedule.min_lr, learning_rate(), config.optimizer.lr, placement.global_batch());
   }
-  if (config.data.normalize == "auto")
-    config.data.normalize = makes_images(config.model) ? "unit" : "standard";
+  using Normalize = DataConfig::Normalize;
+  if (config.data.normalize == Normalize::automatic)
+    config.data.normalize = makes_images(config.model) ? Normalize::unit : Normalize::standard;
   data = open_dataset(
       config.data,
       {.dtype = compute_dtype(config), .seed = config.seed, .cores = placement.helper_cores});
@@ -115,11 +99,11 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
   if (resumed) keep_data_meaning();
   tell_notes(observer);
   settle_model(observer);
-  if (task() == Task::reconstruct && config.data.normalize != "unit") {
+  if (task() == Task::reconstruct && config.data.normalize != Normalize::unit) {
     fail(Category::config,
          "data.normalize: {} does not fit a model that makes images, whose pixels are from 0 to 1; "
          "use unit",
-         config.data.normalize);
+         word_of(config.data.normalize));
   }
   if (steps_per_epoch() == 0) {
     fail(Category::config,
@@ -321,7 +305,7 @@ void RunSetup::tell_changed_config(Observer& observer) const {
   }
   std::vector<std::string> changes;
   for (const Field& field : schema()) {
-    if (!shapes_result(field.path)) continue;
+    if (!field.shapes_result) continue;
     std::string was = value_text(field, before), is = value_text(field, config);
     if (is != was) changes.push_back(fmt::format("{} is {}, was {}", field.path, is, was));
   }
@@ -359,7 +343,7 @@ std::unique_ptr<BatchLoader> RunSetup::train_loader(int64_t held) const {
   LoaderOptions options = loading();
   options.shuffle = true;
   options.thread_name = "reader";
-  options.drop_last = config.data.last_batch == "drop";
+  options.drop_last = config.data.last_batch == DataConfig::LastBatch::drop;
   options.mix = mixing();
   options.held = held;
   return std::make_unique<BatchLoader>(*data.train, options);
@@ -389,11 +373,12 @@ TrainerOptions RunSetup::trainer_options() const {
           .classes = data.train->spec().classes,
           .precision = compute_dtype(config),
           .seed = config.seed,
-          .train_samples = config.data.last_batch == "drop" ? 0 : data.train->count(),
+          .train_samples =
+              config.data.last_batch == DataConfig::LastBatch::drop ? 0 : data.train->count(),
           .test_samples = data.test->count(),
           .bucket = config.bucket,
           .sample_rows = EvaluationSamples::rows(task(), config.eval.samples),
-          .recompute = config.memory.recompute == "blocks",
+          .recompute = config.memory.recompute == MemoryConfig::Recompute::blocks,
           .memory_limit = parse_memory_limit(config.memory.limit),
           .snapshot = saves_ ? snapshot_choice(config) : SnapshotChoice::never,
           .cuda = config.cuda,
@@ -424,7 +409,7 @@ double RunSetup::learning_rate() const {
 
 int64_t RunSetup::steps_per_epoch() const {
   int64_t global = placement.global_batch();
-  bool drop = config.data.last_batch == "drop";
+  bool drop = config.data.last_batch == DataConfig::LastBatch::drop;
   return drop ? data.train->count() / global : (data.train->count() + global - 1) / global;
 }
 
@@ -451,12 +436,12 @@ StartInfo RunSetup::start_info(const Trainer& trainer, int64_t total_steps) cons
   info.processes = placement.ranks;
   if (group()) info.transport = group()->transport();
   info.exchange = placement.exchange;
-  info.strategy = config.strategy;
-  info.reduction = config.reduction;
+  info.strategy = word_of(config.strategy);
+  info.reduction = word_of(config.reduction);
   info.batch_size = placement.batch_size;
   info.towers = placement.towers;
   info.tower_threads = placement.tower_threads;
-  info.lr_scaling = config.lr.scaling;
+  info.lr_scaling = word_of(config.lr.scaling);
   info.lr = learning_rate();
   info.base_lr = config.optimizer.lr;
   info.base_batch = config.lr.base_batch;
@@ -471,7 +456,7 @@ StartInfo RunSetup::start_info(const Trainer& trainer, int64_t total_steps) cons
                                  host.limited_by);
   if (saves_) info.checkpoints = trainer.checkpoints_text();
   info.recompute = trainer.recompute();
-  info.precision = config.precision;
+  info.precision = word_of(config.precision);
   info.guarantee = guarantee(placement);
   info.output = config.output;
   if (resumed) {

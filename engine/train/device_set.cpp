@@ -84,11 +84,12 @@ void DeviceSet::make_devices(const ParameterLayout& layout, const Options& optio
     // Logical devices on one GPU share the plans of the first.
     auto first = static_cast<size_t>(std::find(ids.begin(), ids.end(), id) - ids.begin());
     bool is_first = first == libraries_.size();
-    libraries_.push_back(open_cuda_libraries(id,
-                                             {.tf32 = options.cuda.tf32,
-                                              .cudnn_attention = options.cuda.attention == "auto",
-                                              .tuning = options.tuning},
-                                             is_first ? nullptr : libraries_[first].get()));
+    libraries_.push_back(open_cuda_libraries(
+        id,
+        {.tf32 = options.cuda.tf32,
+         .cudnn_attention = options.cuda.attention == CudaConfig::Attention::automatic,
+         .tuning = options.tuning},
+        is_first ? nullptr : libraries_[first].get()));
   }
   std::vector<Stream*> streams;
   for (const LaneSpec& lane : placement_.lanes) {

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <spire/run_config.h>
+
 #include "engine/collective/bucket_reducer.h"
 #include "engine/collective/tree.h"
 #include "engine/device/device.h"
@@ -25,11 +27,11 @@ struct Member {
 // Groups the devices of a process, one list a member. peer: CudaConfig::peer. Throws Error(device)
 // where `direct` is asked for and two of them do not reach each other's memory.
 std::vector<std::vector<DeviceId>> group_peers(const std::vector<DeviceId>& devices,
-                                               const PeerPairs& peers, const std::string& peer);
+                                               const PeerPairs& peers, CudaConfig::Peer peer);
 
 // Describes how GPUs exchange data, and why, for the start report; empty for CPUs. members: the
 // devices of each, process by process.
 std::string describe_exchange(const std::vector<std::vector<std::vector<DeviceId>>>& members,
-                              const std::string& peer);
+                              CudaConfig::Peer peer);
 
 }  // namespace spire::inline training

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include <spire/run_config.h>
+
 #include "engine/device/core_locks.h"
 #include "engine/train/placement.h"
 
@@ -14,7 +16,7 @@ namespace spire::inline training {
 // Decides by RunConfig::pin and the process's cores; pinned lanes get Placement::lane_cores, which
 // `locks` holds from then on. Returns the decision and its reason: "not pinned: another Spire
 // process has core 3". space: namespace of CoreLocks.
-std::string pin_lanes(const std::string& pin, const RankPlace& place, Placement& placement,
+std::string pin_lanes(RunConfig::Pin asked, const RankPlace& place, Placement& placement,
                       CoreLocks& locks, std::string_view space = "spire");
 
 // Describes a process's use of cores: "4 of 16 (OMP_NUM_THREADS=4)".

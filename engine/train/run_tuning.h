@@ -17,14 +17,14 @@ struct TuningSource {
   bool first = true;          // it is rank 0, which chooses for all
 };
 
-// Loads the recorded choices and the cache. Null for a run on GPUs without `cuda.autotune`; a run on
-// CPUs carries recorded choices on. Warns of an unusable cache file. Throws Error(checkpoint) where
-// `recorded` cannot be read.
+// Loads the recorded choices and the cache. Null for a run on GPUs without `cuda.autotune`; a run
+// on CPUs carries recorded choices on. Warns of an unusable cache file. Throws Error(checkpoint)
+// where `recorded` cannot be read.
 std::unique_ptr<Tuning> open_tuning(const CudaConfig& config, const TuningSource& source,
                                     Observer& observer);
 
-// Broadcasts rank 0's choices. All ranks call it: rank 0 after it has chosen, the others before they
-// compile. Throws PeerLost.
+// Broadcasts rank 0's choices. All ranks call it: rank 0 after it has chosen, the others before
+// they compile. Throws PeerLost.
 void share_tuning(Tuning& tuning, ProcessGroup& group);
 
 // Text of the choices for a checkpoint; empty where nothing was chosen. tuning may be null.

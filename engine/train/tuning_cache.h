@@ -21,9 +21,9 @@ struct TuningCacheContent {
 TuningCacheContent read_tuning_cache(const std::filesystem::path& path);
 
 // Adds the choices that a run has measured; makes the file and its folders. A damaged file is
-// replaced. A good one keeps its choices for the same keys, unless the run found that they cannot be
-// used any more (Tuning::replaced). Throws
-// Error(config) naming the file and the system's reason.
+// replaced. A good one keeps its choices for the same keys, unless the run found that they cannot
+// be used any more (Tuning::replaced). Throws Error(config) naming the file and the system's
+// reason.
 void add_to_tuning_cache(const std::filesystem::path& path, const Tuning& tuning);
 
 // Folder of cuDNN's compiled plans beside the file: "tuning.txt.plans". Empty for an empty path.

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include <spire/error.h>
-
 namespace spire::inline update {
 namespace {
 
@@ -65,36 +63,21 @@ std::unique_ptr<UpdateStrategy> make(const UpdateLayout& layout) {
 
 struct Row {
   Strategy strategy;
-  std::string_view name;
   std::unique_ptr<UpdateStrategy> (*make)(const UpdateLayout& layout);
 };
 constexpr std::array<Row, 3> strategies = {{
-    {Strategy::parameter_device, "parameter_device", make<ParameterDevice>},
-    {Strategy::mirrored, "mirrored", make<Mirrored>},
-    {Strategy::sharded, "sharded", make<Sharded>},
+    {Strategy::parameter_device, make<ParameterDevice>},
+    {Strategy::mirrored, make<Mirrored>},
+    {Strategy::sharded, make<Sharded>},
 }};
-
-const Row& row_of(Strategy strategy) {
-  return *std::find_if(strategies.begin(), strategies.end(),
-                       [&](const Row& row) { return row.strategy == strategy; });
-}
 
 }  // namespace
 
-std::string_view name(Strategy strategy) {
-  return row_of(strategy).name;
-}
-
-Strategy parse_strategy(std::string_view word) {
-  for (const Row& row : strategies) {
-    if (row.name == word) return row.strategy;
-  }
-  fail(Category::config, "strategy: '{}' is none of parameter_device, mirrored and sharded", word);
-}
-
 std::unique_ptr<UpdateStrategy> make_update_strategy(Strategy strategy,
                                                      const UpdateLayout& layout) {
-  return row_of(strategy).make(layout);
+  const auto* row = std::find_if(strategies.begin(), strategies.end(),
+                                 [&](const Row& each) { return each.strategy == strategy; });
+  return row->make(layout);
 }
 
 std::vector<FloatRange> shards_of(const std::vector<FloatRange>& buckets, Share share) {

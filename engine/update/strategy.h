@@ -3,25 +3,22 @@
 #pragma once
 #include <cstdint>
 #include <memory>
-#include <string_view>
 #include <vector>
+
+#include <spire/run_config.h>
 
 #include "engine/collective/bucket_reducer.h"
 #include "engine/collective/shard_exchange.h"
 
 namespace spire::inline update {
 
-enum class Strategy : uint8_t {
-  parameter_device,  // one device updates all weights
-  mirrored,          // every device updates all weights of its own replica
-  sharded,           // every device updates its shard, and holds the optimizer state of that alone
-};
-// Config word of the strategy: "sharded".
-std::string_view name(Strategy strategy);
-// Throws Error(config) that lists the known words.
-Strategy parse_strategy(std::string_view word);
+// parameter_device: one device updates all weights. mirrored: every device updates all weights of
+// its own replica. sharded: every device updates its shard, and holds the optimizer state of that
+// alone.
+using Strategy = RunConfig::Strategy;
 
-// What of a run a strategy depends on. Devices and members are counted over all processes.
+// The facts of a run that a strategy depends on. Devices and members are counted over all
+// processes.
 struct UpdateLayout {
   std::vector<FloatRange> buckets;  // of the flat gradient buffer
   int devices = 1;

@@ -18,7 +18,7 @@ std::vector<WeightSpan> weight_spans(const OptimizerConfig& config, bool layerwi
   for (const ParameterEntry& entry : layout.entries()) {
     if (!entry.trained) continue;
     bool matrix = is_matrix(entry.shape), adapts = layerwise && matrix;
-    float decay = config.decay == "all" || matrix ? 1.0f : 0.0f;
+    float decay = config.decay == OptimizerConfig::Decay::all || matrix ? 1.0f : 0.0f;
     if (!spans.empty()) spans.back().range.end = entry.offset;
     // Neighbours with the same decay become one span, and so one piece a chunk.
     bool joins = !spans.empty() && !adapts && !spans.back().adapts && spans.back().decay == decay;

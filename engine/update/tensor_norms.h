@@ -12,7 +12,7 @@
 #include "engine/collective/buckets.h"
 #include "engine/device/memory_pool.h"
 #include "engine/graph/parameter_layout.h"
-#include "engine/optim/trust.h"
+#include "engine/optim/formulas.h"
 
 namespace spire::inline update {
 

@@ -30,8 +30,10 @@ std::string read_text(const fs::path& path, bool any_bytes) {
 
 // `name` is one of data.tokens.vocabulary's words.
 std::unique_ptr<Vocabulary> vocabulary_for(const TokensConfig& config, std::string_view text) {
-  if (config.vocabulary == "gpt2") return read_bpe(find_bpe(config.bpe_path));
-  return config.vocabulary == "characters" ? character_vocabulary(text) : byte_vocabulary();
+  if (config.vocabulary == TokensConfig::Vocabulary::gpt2)
+    return read_bpe(find_bpe(config.bpe_path));
+  return config.vocabulary == TokensConfig::Vocabulary::characters ? character_vocabulary(text)
+                                                                   : byte_vocabulary();
 }
 
 // Whether GPT-2's pieces never reach across: no piece holds blanks behind something else.
@@ -48,7 +50,8 @@ bool begins_code(std::string_view text, size_t at) {
 }  // namespace
 
 TokenText read_token_text(const TokensConfig& config) {
-  bool gpt2 = config.vocabulary == "gpt2", characters = config.vocabulary == "characters";
+  bool gpt2 = config.vocabulary == TokensConfig::Vocabulary::gpt2;
+  bool characters = config.vocabulary == TokensConfig::Vocabulary::characters;
   TokenText result;
   for (const std::string& path : config.text) {
     if (gpt2 && !result.text.empty()) result.text += end_of_text;

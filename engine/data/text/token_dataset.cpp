@@ -30,16 +30,17 @@ int64_t count_windows(int64_t tokens, int64_t length, TokenDataset::Offset offse
 
 // What the shards' ids mean, as text; empty: nobody says.
 std::string vocabulary_of_shards(const fs::path& folder, const DataConfig& config) {
-  const std::string& word = config.tokens.vocabulary;
-  if (word == "bytes") return word;
-  if (word == "gpt2") return "gpt2:" + find_bpe(config.tokens.bpe_path).string();
+  using Vocabulary = TokensConfig::Vocabulary;
+  Vocabulary asked = config.tokens.vocabulary;
+  if (asked == Vocabulary::bytes) return "bytes";
+  if (asked == Vocabulary::gpt2) return "gpt2:" + find_bpe(config.tokens.bpe_path).string();
   fs::path file = find_input(folder / vocabulary_file);
   if (!file.empty()) {
     std::string text = InputFile(file).read_text(max_vocabulary_text);
     while (text.ends_with('\n') || text.ends_with('\r')) text.pop_back();
     return text;
   }
-  if (word == "characters")
+  if (asked == Vocabulary::characters)
     fail(Category::config,
          "data.tokens.vocabulary: characters needs {1} in {0}, which tells the characters of the "
          "ids in its shards; add it or change data.tokens.vocabulary",
