@@ -16,7 +16,6 @@ spire_dependency(libsodium FIND Sodium 1.0.12 TARGET Sodium::sodium PACKAGE libs
 spire_dependency(yaml-cpp FIND yaml-cpp PACKAGE libyaml-cpp-dev FOR "configs")
 spire_dependency(CLI11 FIND CLI11 TARGET CLI11::CLI11 PACKAGE libcli11-dev FOR "the command line")
 spire_dependency(fmt FIND fmt TARGET fmt::fmt PACKAGE libfmt-dev FOR "messages")
-spire_dependency(spdlog FIND spdlog TARGET spdlog::spdlog PACKAGE libspdlog-dev FOR "the log")
 spire_dependency(nlohmann_json FIND nlohmann_json TARGET nlohmann_json::nlohmann_json PACKAGE nlohmann-json3-dev
   FOR "metrics, summaries")
 if(SPIRE_BUILD_TESTS)

@@ -7,15 +7,11 @@
 #include "engine/config/text.h"
 #include "engine/device/topology.h"
 #include "tools/commands.h"
-#include "tools/config_snapshot.h"
 #include "tools/config_source.h"
-#include "tools/console.h"
-#include "tools/dataset_verify.h"
-#include "tools/named_run.h"
-#include "tools/phase_hook.h"
-#include "tools/signals.h"
-#include "tools/streams.h"
-#include "tools/supervisor.h"
+#include "tools/output/progress.h"
+#include "tools/output/streams.h"
+#include "tools/process/signals.h"
+#include "tools/supervisor/supervisor.h"
 
 namespace spire::tool {
 
