@@ -1,5 +1,3 @@
-#include "engine/data/text/bpe_tables.h"
-
 #include <algorithm>
 #include <utility>
 
