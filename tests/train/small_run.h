@@ -1,7 +1,7 @@
 // Small training runs on made-up data, through the Trainer alone.
 #pragma once
 #include "engine/base/philox.h"
-#include "engine/data/images/images.h"
+#include "engine/data/images/image_dataset.h"
 #include "engine/data/loader.h"
 #include "engine/train/trainer.h"
 #include "tests/process/ranks.h"
