@@ -9,7 +9,6 @@
 #include <spire/error.h>
 
 #include "engine/base/system_limits.h"
-#include "engine/config/help.h"
 #include "engine/config/text.h"
 #include "tools/output/streams.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 #include "engine/base/philox.h"
 #include "engine/config/words.h"
-#include "engine/data/images/images.h"
+#include "engine/data/images/image_dataset.h"
 #include "engine/data/loader.h"
 #include "engine/train/trainer.h"
 #include "tests/process/ranks.h"

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "engine/data/images/image_crop.h"
+#include "engine/data/images/resized_crop.h"
 #include "engine/data/images/image_decode.h"
 #include "engine/data/loader.h"
 #include "tests/data/images/image_files.h"

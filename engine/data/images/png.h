@@ -1,4 +1,4 @@
-// Images for people: what a model made, written as PNG.
+// Writes images as PNG files, for people to look at. (image_decode.h reads them.)
 #pragma once
 #include <filesystem>
 #include <span>
@@ -10,20 +10,20 @@
 namespace spire::inline data {
 
 struct PngImage {
-  int64_t height = 0, width = 0, channels = 0;  // channels: 1 (grey) or 3 (red, green, blue)
+  int64_t height = 0, width = 0, channels = 0;  // channels: 1 (gray) or 3 (red, green, blue)
   std::vector<uint8_t> pixels;                  // (H, W, C)
 };
 
-// Undoes the normalization of an image's values (H, W, C); those beyond black and white are cut.
-// Images of other than 1 or 3 channels show their first as grey.
+// Undoes the normalization of an image's values (H, W, C) and clamps them to black and white.
+// Images of other than 1 or 3 channels show their first one as gray.
 PngImage to_png_image(std::span<const float> values, const Shape& shape,
                       const Normalization& normalization);
 
-// Images of one size side by side, `columns` a row, with a white line between them.
+// Arranges images of one size in rows of `columns`, with a white line between them.
 PngImage grid_of(const std::vector<PngImage>& images, int64_t columns);
 
-// Throws Error(data) naming the file when it cannot be written; a file that is there is replaced
-// as a whole, where `existing` says so.
+// Writes the file atomically; `existing` says whether it may replace one. Throws Error(data),
+// naming the file, where it cannot be written.
 void write_png(const std::filesystem::path& path, const PngImage& image,
                Existing existing = Existing::replace);
 

@@ -1,4 +1,4 @@
-#include "engine/data/images/image_png.h"
+#include "engine/data/images/png.h"
 
 #include <gmock/gmock.h>
 #include <png.h>

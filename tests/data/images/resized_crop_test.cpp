@@ -1,4 +1,4 @@
-#include "engine/data/images/resize.h"
+#include "engine/data/images/resized_crop.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,6 @@
 
 #include <spire/error.h>
 
-#include "engine/data/images/image_crop.h"
 
 namespace spire {
 namespace {
@@ -75,7 +74,7 @@ TEST(Resize, SameSizeIsTheSamePixels) {
   }
 }
 
-TEST(Resize, OneColourStaysThatColour) {
+TEST(Resize, OneColorStaysThatColor) {
   for (int value : {0, 1, 127, 254, 255})
     for (ImageSize out : {ImageSize{3, 50}, ImageSize{40, 2}, ImageSize{1, 1}, ImageSize{64, 64}}) {
       std::vector<uint8_t> pixels(31 * 33 * 3, static_cast<uint8_t>(value));
