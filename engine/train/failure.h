@@ -1,5 +1,6 @@
 // What becomes of a failure on one rank: the failure of the run.
 #pragma once
+#include <spire/phase.h>
 #include <spire/world.h>
 
 namespace spire::inline training {
