@@ -1,4 +1,4 @@
-# cmake --install: headers as <spire/...>, a static library a floor, the trainer, the configs, and the package
+# cmake --install: the public headers as <spire/...>, a static library a floor, the trainer, the configs, and the package
 # files by which find_package(Spire) gives the target Spire::spire, all floors together.
 include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Spire)
@@ -10,9 +10,7 @@ target_link_libraries(spire INTERFACE ${floors})
 
 install(TARGETS spire ${floors} EXPORT SpireTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT SpireTargets NAMESPACE Spire:: DESTINATION ${package_folder})
-foreach(folder engine/ kernels models)
-  install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/spire FILES_MATCHING PATTERN "*.h")
-endforeach()
+install(DIRECTORY engine/api/spire DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 if(TARGET trainer)
   install(TARGETS trainer spire_hdf5_check RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()

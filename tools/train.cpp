@@ -6,6 +6,7 @@
 
 #include "engine/config/text.h"
 #include "engine/device/topology.h"
+#include "engine/process/watchdog/watchdog.h"
 #include "tools/commands.h"
 #include "tools/config_source.h"
 #include "tools/output/progress.h"

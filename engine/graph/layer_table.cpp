@@ -30,9 +30,11 @@ std::vector<LayerRow> layer_table(const Graph& graph) {
   std::set<int> counted;  // parameters
   for (const Node& node : graph.nodes()) {
     auto outputs = specs_of(graph, node.outputs);
+    std::span<const int64_t> dims = outputs.front().shape.dims();
     LayerRow row{.name = name_of(graph, node),
                  .op = std::string(node.op->name()),
-                 .output = outputs.front(),
+                 .output_shape = {dims.begin(), dims.end()},
+                 .output_type = std::string(name(outputs.front().dtype)),
                  .multiply_adds = node.op->multiply_adds(specs_of(graph, node.inputs), outputs)};
     for (Value input : node.inputs) {
       bool first = graph.tensor(input).role == Role::parameter && counted.insert(input.id).second;

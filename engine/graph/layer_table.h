@@ -3,19 +3,11 @@
 #include <string>
 #include <vector>
 
+#include <spire/layer_row.h>
+
 #include "engine/graph/graph.h"
 
 namespace spire::inline graph {
-
-// One op. Figures are of one run of the graph: all samples of its batch.
-struct LayerRow {
-  std::string name;   // of its parameters, without the last word ("stage1.block1.a.conv"); the op's
-  std::string op;     // name where it has none
-  TensorSpec output;  // the first one
-  int64_t parameters = 0;       // trained numbers; those that several ops share count at the first
-  int64_t multiply_adds = 0;    // FLOPs are twice that
-  size_t activation_bytes = 0;  // of all its outputs; 0 for a view
-};
 
 // In the order in which the graph runs. Call it before differentiate(): backward ops are layers of
 // nobody's.

@@ -2,9 +2,35 @@
 
 #include <spire/world.h>
 
+#include "engine/process/assemble_world.h"
 #include "engine/process/rendezvous/rendezvous.h"
 
 namespace spire {
+
+World::World() = default;
+World::~World() = default;
+
+inline namespace process {
+
+std::unique_ptr<World> assemble_world(const Launch& launch, std::vector<RankInfo> ranks,
+                                      std::unique_ptr<ProcessGroup> group,
+                                      std::vector<ControlLink> links, const JoinOptions& options) {
+  auto world = std::make_unique<World>();
+  world->launch = launch;
+  world->ranks = std::move(ranks);
+  world->group = std::move(group);
+  Watchdog::Options watch;
+  watch.rank = launch.rank;
+  watch.self = to_string(world->ranks.at(static_cast<size_t>(launch.rank)));
+  watch.release = [messages = world->group.get()] { messages->interrupt(); };
+  watch.on_hang = options.on_hang;
+  watch.cores = options.cores;
+  world->watch = std::make_unique<Watchdog>(std::move(watch), std::move(links));
+  return world;
+}
+
+}  // namespace process
+
 namespace {
 
 // MPI joins the ranks; the watch has connections of its own besides.
@@ -25,23 +51,6 @@ std::unique_ptr<World> join_over_mpi(const Launch& launch, const RankInfo& self,
 
 std::string to_string(const RankInfo& info) {
   return fmt::format("rank {} (host {}, pid {})", info.rank, info.host, info.pid);
-}
-
-std::unique_ptr<World> assemble_world(const Launch& launch, std::vector<RankInfo> ranks,
-                                      std::unique_ptr<ProcessGroup> group,
-                                      std::vector<ControlLink> links, const JoinOptions& options) {
-  auto world = std::make_unique<World>();
-  world->launch = launch;
-  world->ranks = std::move(ranks);
-  world->group = std::move(group);
-  Watchdog::Options watch;
-  watch.rank = launch.rank;
-  watch.self = to_string(world->ranks.at(static_cast<size_t>(launch.rank)));
-  watch.release = [messages = world->group.get()] { messages->interrupt(); };
-  watch.on_hang = options.on_hang;
-  watch.cores = options.cores;
-  world->watch = std::make_unique<Watchdog>(std::move(watch), std::move(links));
-  return world;
 }
 
 std::unique_ptr<World> join_world(const Launch& launch, const JoinOptions& options) {

@@ -2,6 +2,7 @@
 #include <spire/train.h>
 
 #include "engine/checkpoint/named_checkpoint.h"
+#include "engine/graph/layer_table.h"
 #include "engine/graph/passes.h"
 #include "engine/observe/blocks.h"
 #include "engine/observe/text_table.h"
@@ -61,7 +62,7 @@ std::vector<std::string> cells_of(const LayerRow& row, int64_t batch_size) {
   auto bytes = static_cast<int64_t>(row.activation_bytes);
   return {row.name,
           row.op,
-          row.op.empty() ? "" : to_string(row.output.shape),
+          row.op.empty() ? "" : to_string(Shape(row.output_shape)),
           count_or_blank(row.parameters),
           count_or_blank(row.multiply_adds / batch_size),
           bytes ? bytes_text(bytes) : ""};

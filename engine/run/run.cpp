@@ -17,6 +17,8 @@
 #include "engine/config/words.h"
 #include "engine/inference/samples.h"
 #include "engine/optim/schedule.h"
+#include "engine/process/group/process_group.h"
+#include "engine/process/watchdog/watchdog.h"
 #include "engine/run/early_stop.h"
 #include "engine/run/progress.h"
 #include "engine/run/run_directory.h"

@@ -1,5 +1,8 @@
 #include "engine/train/failure.h"
 
+#include "engine/process/group/process_group.h"
+#include "engine/process/watchdog/watchdog.h"
+
 namespace spire::inline training {
 namespace {
 

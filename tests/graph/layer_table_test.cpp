@@ -34,7 +34,8 @@ TEST(LayerTable, NamesShapesAndCountsOfEachOp) {
   ASSERT_EQ(rows.size(), 6u);
   const LayerRow& conv = row_of(rows, "conv2d");
   EXPECT_EQ(conv.name, "stem.conv");
-  EXPECT_EQ(conv.output, (TensorSpec{{2, 6, 6, 4}, DType::f32}));
+  EXPECT_EQ(conv.output_shape, (std::vector<int64_t>{2, 6, 6, 4}));
+  EXPECT_EQ(conv.output_type, name(DType::f32));
   EXPECT_EQ(conv.parameters, 4 * 3 * 9 + 4);
   EXPECT_EQ(conv.multiply_adds, 2 * 36 * 4 * 3 * 9);
   EXPECT_EQ(conv.activation_bytes, 2u * 36 * 4 * 4);

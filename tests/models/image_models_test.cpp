@@ -126,7 +126,7 @@ TEST(ImagenetResnet, WeightsAreNormalAsInThePapers) {
 TEST(ImagenetResnet, TheStrideLiesInTheThreeByThree) {
   std::map<std::string, Shape> shapes;
   for (const LayerRow& row : layer_table(model(imagenet_resnet(50), kImageNet)))
-    shapes[row.name] = row.output.shape;
+    shapes[row.name] = Shape(row.output_shape);
   EXPECT_EQ(shapes["stem.conv"], (Shape{1, 112, 112, 64}));
   EXPECT_EQ(shapes["stage2.block1.a.conv"], (Shape{1, 56, 56, 128}));
   EXPECT_EQ(shapes["stage2.block1.b.conv"], (Shape{1, 28, 28, 128}));

@@ -71,7 +71,7 @@ TEST(Unet, JoinsWhatWasThereOnTheWayDown) {
   EXPECT_EQ(total_of(rows).parameters, down + up + pixels);
   for (const LayerRow& row : rows) {
     if (row.op == "concat") {
-      EXPECT_EQ(row.output.shape, (Shape{1, 12, 10, 8}));
+      EXPECT_EQ(Shape(row.output_shape), (Shape{1, 12, 10, 8}));
     }
   }
 }

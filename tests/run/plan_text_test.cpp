@@ -10,9 +10,9 @@ TEST(PlanText, StatesCountsOfASampleAndBytesOfATower) {
   PlanReport report;
   report.start.batch_size = 4;
   report.start.towers = 1;
-  report.layers = {{"conv1", "conv2d", {{4, 28, 28, 32}, DType::f32}, 320, 4 * 225792, 401408},
-                   {"relu", "relu", {{4, 28, 28, 32}, DType::f32}, 0, 0, 401408},
-                   {"head", "dense", {{4, 10}, DType::f32}, 250890, 4 * 250880, 160}};
+  report.layers = {{"conv1", "conv2d", {4, 28, 28, 32}, "f32", 320, 4 * 225792, 401408},
+                   {"relu", "relu", {4, 28, 28, 32}, "f32", 0, 0, 401408},
+                   {"head", "dense", {4, 10}, "f32", 250890, 4 * 250880, 160}};
   std::string text = to_text(report);
   std::string want =
       "layer  op      output           parameters  multiply-adds a sample  activations\n"

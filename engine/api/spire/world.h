@@ -5,21 +5,16 @@
 #include <string>
 #include <vector>
 
+#include <spire/failure.h>
 #include <spire/launch.h>
-
-#include "engine/process/group/process_group.h"
-#include "engine/process/watchdog/watchdog.h"
+#include <spire/rank_info.h>
 
 namespace spire {
 
-// What each rank tells the others at the start.
-struct RankInfo {
-  int rank = 0;
-  std::string host;
-  int pid = 0;
-  std::vector<int> cores;  // it may run on; ranks of one host with equal cores share them out
-};
-std::string to_string(const RankInfo& info);  // "rank 2 (host b, pid 77)"
+inline namespace process {
+class ProcessGroup;
+class Watchdog;
+}  // namespace process
 
 struct JoinOptions {
   double start_seconds = 300;  // how long to wait for the other ranks
@@ -28,6 +23,9 @@ struct JoinOptions {
 };
 
 struct World {
+  World();
+  ~World();
+
   Launch launch;
   std::vector<RankInfo> ranks;
   std::unique_ptr<ProcessGroup> group;
@@ -45,10 +43,5 @@ std::unique_ptr<World> join_world(const Launch& launch, const JoinOptions& optio
 // Worlds whose ranks are threads of this process, by rank: for tests, and for programs that embed
 // several ranks.
 std::vector<std::unique_ptr<World>> threads_world(int size, const JoinOptions& options = {});
-
-// One rank's world from its parts: its place, all ranks, its messages, its links of the star.
-std::unique_ptr<World> assemble_world(const Launch& launch, std::vector<RankInfo> ranks,
-                                      std::unique_ptr<ProcessGroup> group,
-                                      std::vector<ControlLink> links, const JoinOptions& options);
 
 }  // namespace spire

@@ -1,6 +1,6 @@
 #include <unistd.h>
 
-#include <spire/world.h>
+#include "engine/process/assemble_world.h"
 
 namespace spire {
 namespace {

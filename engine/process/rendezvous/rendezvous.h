@@ -6,6 +6,9 @@
 #include <spire/launch.h>
 #include <spire/world.h>
 
+#include "engine/process/group/process_group.h"
+#include "engine/process/watchdog/watchdog.h"
+
 namespace spire::inline process {
 
 struct RendezvousResult {

@@ -2,33 +2,7 @@
 
 #include <algorithm>
 
-namespace spire::inline process {
-namespace {
-
-constexpr int kPhaseBits = 8;
-
-int64_t now_nanoseconds() {
-  auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-}
-
-uint64_t pack(Phase phase, int64_t detail) {
-  return static_cast<uint64_t>(detail) << kPhaseBits | static_cast<uint64_t>(phase);
-}
-Phase phase_in(uint64_t word) {
-  return static_cast<Phase>(word & ((1u << kPhaseBits) - 1));
-}
-// Arithmetic shift: the sign comes back.
-int64_t detail_in(uint64_t word) {
-  return static_cast<int64_t>(word) >> kPhaseBits;
-}
-
-Category category_of(const std::exception& error) {
-  Category category = classify(error).category();
-  return category == Category::unexpected ? Category::collective : category;
-}
-
-}  // namespace
+namespace spire {
 
 std::string phase_text(Phase phase, int64_t detail) {
   switch (phase) {
@@ -64,6 +38,34 @@ std::string place_text(const PhaseRow& row) {
   bool rests = row.phase == Phase::idle || row.phase == Phase::waiting;
   return fmt::format("{} {} step {}", phase, rests ? "in" : "of", row.step);
 }
+
+inline namespace process {
+namespace {
+
+constexpr int kPhaseBits = 8;
+
+int64_t now_nanoseconds() {
+  auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+uint64_t pack(Phase phase, int64_t detail) {
+  return static_cast<uint64_t>(detail) << kPhaseBits | static_cast<uint64_t>(phase);
+}
+Phase phase_in(uint64_t word) {
+  return static_cast<Phase>(word & ((1u << kPhaseBits) - 1));
+}
+// Arithmetic shift: the sign comes back.
+int64_t detail_in(uint64_t word) {
+  return static_cast<int64_t>(word) >> kPhaseBits;
+}
+
+Category category_of(const std::exception& error) {
+  Category category = classify(error).category();
+  return category == Category::unexpected ? Category::collective : category;
+}
+
+}  // namespace
 
 LaneError::LaneError(const PhaseRow& place, const std::exception& error)
     : Error(category_of(error),
@@ -109,4 +111,5 @@ std::vector<PhaseRow> ThreadStatus::read() const {
   return rows;
 }
 
-}  // namespace spire::inline process
+}  // namespace process
+}  // namespace spire

@@ -11,33 +11,9 @@
 #include <vector>
 
 #include <spire/error.h>
+#include <spire/phase.h>
 
 namespace spire::inline process {
-
-enum class Phase : uint8_t {
-  idle,     // nothing to do
-  waiting,  // for other threads or ranks: never the culprit
-  start,
-  data,
-  forward,
-  backward,
-  bucket,  // detail: its index
-  update,
-  eval,
-  device,  // the host waits for what it gave a GPU
-  checkpoint,
-};
-std::string phase_text(Phase phase, int64_t detail);  // "forward", "bucket 3", "waiting"
-
-struct PhaseRow {
-  std::string thread;  // "cpu:0", "cpu:1 lane 3", "exchange"
-  Phase phase = Phase::idle;
-  int64_t detail = 0;
-  int64_t step = 0;    // the step under way, 1 for the first; 0 before it
-  double seconds = 0;  // since the phase was entered
-};
-// "backward of step 37", "waiting in step 37"; "start" before the first.
-std::string place_text(const PhaseRow& row);
 
 // What a thread of the board threw, with its place in front: "cpu:1, backward of step 7: ...". What
 // was not thrown as an Error of a category of its own is Error(collective): a device lost.
@@ -62,7 +38,7 @@ class ThreadStatus {
 
   // Called inside enter(), on the entering thread; what it throws enter() throws. Set before the
   // threads run. For tracing, and for tests that make a phase fail.
-  using Hook = std::function<void(const PhaseRow& entered)>;
+  using Hook = PhaseHook;
   void set_hook(Hook hook) { hook_ = std::move(hook); }
 
  private:

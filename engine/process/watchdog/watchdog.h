@@ -9,25 +9,12 @@
 #include <string>
 #include <vector>
 
-#include <spire/error.h>
+#include <spire/failure.h>
 
 #include "engine/process/socket.h"
 #include "engine/process/watchdog/thread_status.h"
 
 namespace spire::inline process {
-
-// Why a run ends before its time.
-struct Failure {
-  Category category = Category::collective;
-  int rank = 0;  // -1: all found the same
-  // One line, cause and place: "rank 1 (host b, pid 77), cpu:0: no progress in backward of step 37
-  // for 10.0 s (timeouts.step: 10 s)".
-  std::string text;
-  // It only follows from another failure (PeerLost). The watch then waits a moment for the cause.
-  bool consequence = false;
-  // What every rank was at, a line each; filled by rank 0 in its verdict.
-  std::string table;
-};
 
 struct WatchdogLimits {
   double start_seconds = 300;        // in phase start

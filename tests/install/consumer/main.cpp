@@ -1,6 +1,5 @@
 // A program that embeds the engine: a run with its own config, errors as exceptions.
-#include <spire/error.h>
-#include <spire/train.h>
+#include <spire/spire.h>
 
 int main() try {
   spire::RunConfig config;

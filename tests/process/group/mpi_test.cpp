@@ -8,6 +8,9 @@
 
 #include <spire/world.h>
 
+#include "engine/process/group/process_group.h"
+#include "engine/process/watchdog/watchdog.h"
+
 namespace spire {
 namespace {
 

@@ -1,0 +1,22 @@
+// The failure that ends a run before its time, as all ranks agree on it.
+#pragma once
+#include <string>
+
+#include <spire/error.h>
+
+namespace spire {
+
+struct Failure {
+  Category category = Category::collective;
+  int rank = 0;  // -1: all found the same
+  // One line, cause and place: "rank 1 (host b, pid 77), cpu:0: no progress in backward of step 37
+  // for 10.0 s (timeouts.step: 10 s)".
+  std::string text;
+  // It only follows from another failure (PeerLost). The watchdog then waits a moment for the
+  // cause.
+  bool consequence = false;
+  // The phases of every rank, a line each; filled by rank 0 in its verdict.
+  std::string table;
+};
+
+}  // namespace spire
