@@ -108,7 +108,8 @@ Normalization PixelHistogram::normalization(const std::string& what) const {
 
 Normalization configured_normalization(const DataConfig& config, int64_t channels) {
   auto count = static_cast<size_t>(channels);
-  if (config.normalize == "unit") return {std::vector(count, 0.0), std::vector(count, 1.0)};
+  if (config.normalize == DataConfig::Normalize::unit)
+    return {std::vector(count, 0.0), std::vector(count, 1.0)};
   if (config.mean.empty() && config.stddev.empty()) return {};
   if (config.mean.size() != count || config.stddev.size() != count)
     fail(Category::config,
