@@ -3,14 +3,14 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/tile_product.h"
 #include "kernels/elementary.h"
-#include "kernels/ops/attention/attention_blocks.h"
+#include "kernels/ops/attention/attention_cpu.h"
 #include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
 namespace {
 
-using namespace attention_blocks;
+using namespace attention_cpu;
 using tile_product::multiply;
 
 // A thread's scratch. Of a head: keys as rows (blocks, 64, padded) and as columns (blocks, padded,

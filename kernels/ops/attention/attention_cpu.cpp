@@ -1,17 +1,18 @@
 // A thread takes blocks of queries; it holds their head's keys (transposed) and values as fp32.
+#include "kernels/ops/attention/attention_cpu.h"
+
 #include <limits>
 
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/tile_product.h"
 #include "kernels/elementary.h"
-#include "kernels/ops/attention/attention_blocks.h"
 #include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
 namespace {
 
-using namespace attention_blocks;
+using namespace attention_cpu;
 using tile_product::multiply;
 
 // A thread's scratch: keys (blocks, padded, 64) and values (blocks, 64, padded) of a head; queries

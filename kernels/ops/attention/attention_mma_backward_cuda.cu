@@ -2,8 +2,6 @@
 // going through its keys. Both make the scores again, on tensor cores; no atomics, so each sum has
 // one order. p, keep p and ds are rounded to 16 bits as operands, and nothing else before results.
 #include "engine/device/cuda_launch.h"
-#include "kernels/ops/attention/attention_delta_cuda.h"
-#include "kernels/ops/attention/attention_mma.h"
 #include "kernels/ops/attention/attention_mma_cuda.h"
 
 namespace spire::inline kernels {
@@ -172,15 +170,13 @@ class AttentionMmaBackwardCudaKernel : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_attention_backward_mma(const Op& op,
-                                                    const AttentionAttributes& attributes,
-                                                    const KernelRequest& request) {
+std::unique_ptr<Kernel> attention_cuda::make_mma_backward(const AttentionBackwardOp& op,
+                                                          const KernelRequest& request) {
   const TensorSpec& qkv = request.inputs[1];
-  AttentionExtents e(op, attributes, qkv.shape);
+  AttentionExtents e(op, op.attributes(), qkv.shape);
   return with_mma_kernel(qkv.dtype, e.size, [&](auto type, auto columns) {
-    using T = decltype(type);
-    return std::unique_ptr<Kernel>(
-        std::make_unique<AttentionMmaBackwardCudaKernel<T, columns.value>>(e));
+    using K = AttentionMmaBackwardCudaKernel<decltype(type), columns.value>;
+    return std::unique_ptr<Kernel>(std::make_unique<K>(e));
   });
 }
 

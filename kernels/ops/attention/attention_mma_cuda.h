@@ -14,7 +14,7 @@
 #include "engine/device/cuda_block.h"
 #include "engine/device/cuda_mma.h"
 #include "engine/device/cuda_pack.h"
-#include "kernels/ops/attention/attention_mask_cuda.h"
+#include "kernels/ops/attention/attention_cuda.h"
 
 namespace spire::inline kernels::attention_mma {
 

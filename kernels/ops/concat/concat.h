@@ -1,5 +1,6 @@
-// Joins tensors along an axis, and cuts one out of a tensor: the gradient of concat is a slice for
-// each input, that of a slice lies among zeros. All move bytes as they are, whatever the dtype.
+// Joins tensors along an axis, cuts a slice out of one, pads channels with zeros. The gradient of
+// concat is a slice for each input; that of a slice is dy among zeros; that of a padding is the
+// slice of the first channels. All move bytes as they are.
 #pragma once
 #include "kernels/op.h"
 
@@ -52,6 +53,20 @@ class SliceBackwardOp : public Op {
  private:
   int axis_;
   int64_t begin_, length_;
+};
+
+// Zeros behind the last axis: y[.., c] = x[.., c] for the channels of x, 0 for those behind them.
+// inputs: x (.., C). outputs: y (.., channels), channels > C.
+class PadChannelsOp : public Op {
+ public:
+  explicit PadChannelsOp(int64_t channels) : channels_(channels) {}
+
+  std::string_view name() const override { return "pad_channels"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  void gradient(GradientBuilder& builder) const override;
+
+ private:
+  int64_t channels_;
 };
 
 // Bytes that lie together in one step of the axes before `axis`.

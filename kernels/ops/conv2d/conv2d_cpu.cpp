@@ -94,4 +94,12 @@ std::unique_ptr<Kernel> make_cpu(const Conv2dBackwardWeightsOp& op, const Kernel
   });
 }
 
+// Its kernel is that of conv2d's data gradient: the dy of that is our x, its dx our y.
+template <>
+std::unique_ptr<Kernel> make_cpu(const ConvTranspose2dOp& op, const KernelRequest& request) {
+  const auto& attributes = op.attributes();
+  Conv2dBackwardDataOp same(attributes.convolution(), request.outputs[0]);
+  return make_cpu(same, request);
+}
+
 }  // namespace spire::inline kernels

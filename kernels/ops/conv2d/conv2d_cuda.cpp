@@ -146,4 +146,12 @@ std::unique_ptr<Kernel> make_cuda(const Conv2dBackwardWeightsOp& op, const Kerne
   return std::make_unique<Conv2dBackwardWeightsCudaKernel>(op.attributes(), request);
 }
 
+// Its kernel is that of conv2d's data gradient: the dy of that is our x, its dx our y.
+template <>
+std::unique_ptr<Kernel> make_cuda(const ConvTranspose2dOp& op, const KernelRequest& request) {
+  const auto& attributes = op.attributes();
+  Conv2dBackwardDataOp same(attributes.convolution(), request.outputs[0]);
+  return make_cuda(same, request);
+}
+
 }  // namespace spire::inline kernels

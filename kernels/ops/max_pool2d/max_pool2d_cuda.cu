@@ -3,7 +3,7 @@
 #include "kernels/cuda/pixels.h"
 #include "kernels/ops/max_pool2d/max_pool2d.h"
 #include "kernels/typed_kernel.h"
-#include "kernels/window_axis.h"
+#include "kernels/window.h"
 
 namespace spire::inline kernels {
 

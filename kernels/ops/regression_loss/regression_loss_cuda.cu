@@ -135,7 +135,7 @@ class RegressionLossBackwardCudaKernel : public Kernel {
 };
 
 template <template <typename, typename> class K, typename SomeOp>
-std::unique_ptr<Kernel> make(const Op& op, const KernelRequest& request) {
+std::unique_ptr<Kernel> make(const SomeOp& op, const KernelRequest& request) {
   return with_cuda_float_type(request.inputs[0].dtype, [&](auto p) {
     return with_cuda_float_type(request.inputs[1].dtype, [&](auto t) -> std::unique_ptr<Kernel> {
       return std::make_unique<K<decltype(p), decltype(t)>>(op, request);

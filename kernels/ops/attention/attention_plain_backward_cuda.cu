@@ -4,9 +4,7 @@
 #include "engine/device/cuda_launch.h"
 #include "kernels/elementary.h"
 #include "kernels/kernel.h"
-#include "kernels/ops/attention/attention_cuda.h"
-#include "kernels/ops/attention/attention_delta_cuda.h"
-#include "kernels/ops/attention/attention_mma.h"
+#include "kernels/ops/attention/attention_plain_cuda.h"
 
 namespace spire::inline kernels {
 
@@ -157,26 +155,17 @@ class AttentionPlainBackwardCudaKernel : public Kernel {
   AttentionExtents e_;
 };
 
-std::unique_ptr<Kernel> make_plain(const Op& op, const AttentionAttributes& attributes,
-                                   const KernelRequest& request) {
-  AttentionExtents e(op, attributes, request.inputs[1].shape);
+}  // namespace
+
+std::unique_ptr<Kernel> attention_cuda::make_plain_backward(const AttentionBackwardOp& op,
+                                                            const KernelRequest& request) {
+  const TensorSpec& qkv = request.inputs[1];
+  AttentionExtents e(op, op.attributes(), qkv.shape);
   return with_kernel(
-      request.inputs[1].dtype, e.size,
-      [&](auto type, auto columns, auto packs) -> std::unique_ptr<Kernel> {
+      qkv.dtype, e.size, [&](auto type, auto columns, auto packs) -> std::unique_ptr<Kernel> {
         using K = AttentionPlainBackwardCudaKernel<decltype(type), columns.value, packs.value>;
         return std::make_unique<K>(e);
       });
-}
-
-}  // namespace
-
-template <>
-std::unique_ptr<Kernel> make_cuda(const AttentionBackwardOp& op, const KernelRequest& request) {
-  const AttentionAttributes& attributes = op.attributes();
-  AttentionShape shape = shape_of(AttentionPass::backward, attributes, request.inputs[1]);
-  auto mma = [&] { return make_attention_backward_mma(op, attributes, request); };
-  auto plain = [&] { return make_plain(op, attributes, request); };
-  return choose_attention(shape, own_attention(shape, mma, plain), request);
 }
 
 }  // namespace spire::inline kernels

@@ -10,7 +10,7 @@
 #include "kernels/ops/dropout/dropout.h"
 #include "kernels/ops/dropout/dropout_bits.h"
 
-namespace spire::inline kernels::attention_blocks {
+namespace spire::inline kernels::attention_cpu {
 
 constexpr int64_t block = 64;  // queries or keys
 
@@ -124,4 +124,4 @@ inline void exponentiate(float* row, float shift, int64_t seen, int64_t computed
   std::fill(row + seen, row + computed, 0.0f);
 }
 
-}  // namespace spire::inline kernels::attention_blocks
+}  // namespace spire::inline kernels::attention_cpu

@@ -2,9 +2,7 @@
 // rounded to 16 bits as an operand; p is added up in fp32.
 #include "engine/device/cuda_launch.h"
 #include "kernels/autotune/native_kernel.h"
-#include "kernels/ops/attention/attention_mma.h"
 #include "kernels/ops/attention/attention_mma_cuda.h"
-#include "kernels/ops/attention/attention_rules.h"
 
 namespace spire::inline kernels {
 
@@ -132,21 +130,17 @@ class AttentionMmaCudaKernel : public Kernel {
 
 }  // namespace
 
-NativeAttention own_attention(const AttentionShape& shape, const MakeKernel& mma,
-                              const MakeKernel& plain) {
-  if (on_tensor_cores(shape, compiled_for(attention_mma_kernel<64, bfloat16>)))
-    return {native_mma_name, mma};
-  return {native_name, plain};
+int attention_cuda::mma_compiled_for() {
+  return compiled_for(attention_mma_kernel<64, bfloat16>);
 }
 
-std::unique_ptr<Kernel> make_attention_mma(const Op& op, const AttentionAttributes& attributes,
-                                           const KernelRequest& request) {
+std::unique_ptr<Kernel> attention_cuda::make_mma(const AttentionOp& op,
+                                                 const KernelRequest& request) {
   const TensorSpec& qkv = request.inputs[0];
-  AttentionExtents e(op, attributes, qkv.shape);
+  AttentionExtents e(op, op.attributes(), qkv.shape);
   return with_mma_kernel(qkv.dtype, e.size, [&](auto type, auto columns) {
-    using T = decltype(type);
-    return std::unique_ptr<Kernel>(
-        std::make_unique<AttentionMmaCudaKernel<T, columns.value>>(e, request.op_id));
+    using K = AttentionMmaCudaKernel<decltype(type), columns.value>;
+    return std::unique_ptr<Kernel>(std::make_unique<K>(e, request.op_id));
   });
 }
 

@@ -1,5 +1,4 @@
-// What the passes of batch normalization share on the CPU: the affine map, and the scratch of a
-// run.
+// Scratch and affine map of batch normalization's passes on the CPU. For its .cpp files.
 #pragma once
 #include "engine/device/buffer.h"
 #include "kernels/cpu/channel_tiles.h"

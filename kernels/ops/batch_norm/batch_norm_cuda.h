@@ -1,0 +1,52 @@
+// Grid and affine map that batch normalization's forward and backward share on a GPU. For .cu
+// files.
+#pragma once
+#include "kernels/cuda/channel_grid.h"
+#include "kernels/kernel.h"
+#include "kernels/ops/batch_norm/batch_norm.h"
+#include "kernels/ops/batch_norm/batch_norm_formulas.h"
+
+namespace spire::inline kernels {
+
+// The grid of the passes that sum: so few chunks that a warp adds up a channel's in 32 steps.
+inline ChannelGrid sums_grid(const Shape& shape) {
+  return channel_grid(shape, 4, 1024);
+}
+
+// Rows of a thread whose terms are summed in fp32; from there on sums are fp64.
+constexpr int group_rows = 16;
+
+inline size_t partial_bytes(const ChannelGrid& g) {
+  return static_cast<size_t>(2 * g.channels * g.chunks) * sizeof(double);
+}
+
+// y before residual and relu, for a thread's channels. The backward's mask is computed by the same
+// expression.
+template <int N>
+struct AffineChannels {
+  Pack<float, N> center, scale, shift;
+  __device__ float operator()(int i, float x) const {
+    return (x - center.at[i]) * scale.at[i] + shift.at[i];
+  }
+};
+
+// gamma inv_std, in training.
+struct ScaleByInvStd {
+  const float* inv_std;
+  __device__ float operator()(int64_t c, float gamma) const { return gamma * inv_std[c]; }
+};
+
+template <typename Scale>
+struct AffineVectors {
+  const float *gamma, *beta, *mean;
+  Scale scale;
+
+  template <int N>
+  __device__ AffineChannels<N> channels(int64_t c) const {
+    AffineChannels<N> own{load_pack<N>(mean + c), load_pack<N>(gamma + c), load_pack<N>(beta + c)};
+    for (int i = 0; i < N; ++i) own.scale.at[i] = scale(c + i, own.scale.at[i]);
+    return own;
+  }
+};
+
+}  // namespace spire::inline kernels
