@@ -1,4 +1,4 @@
-// A window that slides over the two middle axes of (N,H,W,C): what convolution and pooling share.
+// Windows that slide over the two middle axes of (N,H,W,C), for convolution and pooling.
 #pragma once
 #include <algorithm>
 
@@ -21,16 +21,16 @@ struct Window {
   Extent2d dilation{1, 1};
 };
 
-// Positions of the window over an input of this extent:
+// Returns the number of positions of the window over an input of this extent:
 //   out = floor((in + 2 padding - dilation (kernel - 1) - 1) / stride) + 1
 // Throws Error(config) naming the op when an attribute is out of range or the window does not fit.
 Extent2d slide(const Op& op, const Window& window, Extent2d input);
 
-// What pooling over this window makes of x: (N,OH,OW,C) of its dtype. Padding is at most half the
-// kernel, so that every window sees x. Throws Error(config).
+// Returns the result of pooling x: (N,OH,OW,C) of its dtype. Padding is at most half the kernel, so
+// that every window covers some of x. Throws Error(config).
 TensorSpec pooled(const Op& op, const Window& window, const TensorSpec& x);
 
-// x must be (N,H,W,C), fp32, bf16 or fp16. Throws Error(config).
+// Throws Error(config) unless x is (N,H,W,C) of fp32, bf16 or fp16.
 void expect_nhwc(const Op& op, const TensorSpec& x);
 
 inline Extent2d extent_of(const Shape& nhwc) {
@@ -58,7 +58,8 @@ struct WindowAxis {
   // Two windows see one pixel.
   SPIRE_HOST_DEVICE bool overlap() const { return stride < kernel; }
 
-  // Pixels from position i's start to the next one's; the first and last take what lies outside.
+  // Pixels from position i's start to the next one's; the first and the last position also get
+  // those before and behind. Each pixel belongs to one position.
   SPIRE_HOST_DEVICE IndexRange territory(int64_t i) const {
     return {i == 0 ? 0 : start(i), i == out - 1 ? in : start(i + 1)};
   }

@@ -27,7 +27,7 @@ inline AttentionShape shape_of(AttentionPass pass, const AttentionAttributes& at
           .dropout = attributes.dropout};
 }
 
-// Of one run; what a kernel needs all the time is int, which is half the registers.
+// Sizes of a run. Those that kernels need all the time are int, which takes half the registers.
 struct AttentionExtents {
   int64_t batch;
   int length, heads, size;  // T, H, D
@@ -56,14 +56,15 @@ struct AttentionExtents {
     expect(op, qkv[1] >> 30 == 0 && qkv[2] >> 30 == 0, "{} is too long for a GPU", to_string(qkv));
   }
 
-  // Blocks of all heads of all samples.
+  // Number of blocks of all heads of all samples.
   unsigned all_blocks() const { return static_cast<unsigned>(batch * heads * blocks); }
   SPIRE_HOST_DEVICE bool sees(int query, int key) const {
     return key < length && query < length && (!causal || key <= query);
   }
 };
 
-// One head of one sample, and where its elements begin in tensors (N, T, 3C), (N, T, C), (N, H, T).
+// One head of one sample, and the offsets of its first element in tensors (N, T, 3C), (N, T, C),
+// (N, H, T).
 struct AttentionHead {
   int sample, head;
   int64_t packed, plain, row;
@@ -76,7 +77,7 @@ struct AttentionHead {
         row(int64_t{index} * e.length) {}
 };
 
-// RowView of a head in memory.
+// Rows of a head in memory, a stride apart.
 template <typename T>
 struct RowView {
   T* at;
@@ -84,7 +85,7 @@ struct RowView {
   float factor = 1;  // of what is loaded or stored
 };
 
-// `count` rows from `first` on, fewer at the end of the sequence.
+// Returns `count` rows from `first` on, fewer at the end of the sequence.
 template <typename T>
 __device__ RowView<T> rows_from(const AttentionExtents& e, T* head, int stride, int first,
                                 int count, float factor = 1) {
@@ -97,7 +98,7 @@ __device__ RowView<T> rows_of(const AttentionExtents& e, T* head, int stride, in
   return rows_from(e, head, stride, index * block, block, factor);
 }
 
-// Of a tile of scores in shared memory: a bit a key, 1 where it is kept.
+// Dropout bits of a tile of scores, in shared memory: one a key, 1 where it is kept.
 template <int queries, int keys>
 struct KeepBits {
   uint16_t at[queries][keys / 16];
@@ -105,15 +106,15 @@ struct KeepBits {
   __device__ bool of(int query, int key) const { return at[query][key / 16] >> (key % 16) & 1; }
 };
 
-// What says keep_ij of a head; `step` is not read without dropout. The stream is made anew for each
-// tile, as its state would take registers that the scores need.
+// Draws keep_ij of a head. Without dropout `step` is not read. Each tile makes the stream again, as
+// its state would take registers that the scores need.
 struct ScoreDropout {
   const StepContext* step;
   int32_t key;
   int sample, head;
 
-  // The bits of a tile, for all to read after the next barrier; a thread draws 16 of a query at a
-  // time. A barrier lies between those who read earlier bits and this. first_key: a multiple of 16.
+  // Draws the bits of a tile; a thread draws 16 of a query at a time. Callers place a barrier
+  // before, so that nobody still reads earlier bits, and one after. first_key: a multiple of 16.
   template <int threads, int queries, int keys>
   __device__ void draw(const AttentionExtents& e, int first_query, int first_key,
                        KeepBits<queries, keys>& keep) const {
@@ -136,7 +137,7 @@ struct ScoreDropout {
   }
 };
 
-// Of a query and a key of the tile that was drawn.
+// Returns keep_ij for a query and a key of the tile that was drawn last.
 template <int queries, int keys>
 __device__ float keep_of(const AttentionExtents& e, const KeepBits<queries, keys>& keep, int query,
                          int key) {

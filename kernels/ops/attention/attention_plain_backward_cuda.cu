@@ -1,6 +1,7 @@
-// On plain cores, each sum in its own order and none with atomics: delta_i = dy_i . y_i; then dk
-// and dv, a block of keys going through the queries that see it; then dq, a block of queries going
-// through its keys. Both make the scores again.
+// Attention backward on plain cores, in fp32, in three kernels: delta_i = dy_i . y_i; then dk and
+// dv, a block of keys going through the queries that see it; then dq, a block of queries going
+// through its keys. The last two both compute the scores again: that costs a product, but no sum
+// needs atomics, so each has one order and the bits repeat.
 #include "engine/device/cuda_launch.h"
 #include "kernels/elementary.h"
 #include "kernels/kernel.h"
@@ -21,7 +22,7 @@ struct PlainBackwardOperands {
   T* dqkv;
 };
 
-// Of score s = q_i . k_j / sqrt(D) and product = dy_i . v_j.
+// p and ds from the score s = q_i . k_j / sqrt(D) and product = dy_i . v_j.
 struct Differentials {
   float p, ds;  // keep p, and ds
 };
@@ -31,7 +32,7 @@ __device__ Differentials differentiate(float s, float product, float logsumexp, 
   return {keep * p, p * (keep * product - delta)};
 }
 
-// RowView are keys, columns queries.
+// dk and dv of 64 keys. Rows of the tiles are keys, columns queries.
 template <int D, bool packs, typename T>
 __global__ void __launch_bounds__(threads, blocks_an_sm<D>)
     attention_plain_keys_kernel(AttentionExtents e, PlainBackwardOperands<T> o) {
@@ -77,7 +78,7 @@ __global__ void __launch_bounds__(threads, blocks_an_sm<D>)
   dv.template store<packs>(rows_of(e, dq + 2 * e.width, e.packed_width, key_block), ones);
 }
 
-// RowView are queries, columns keys.
+// dq of 64 queries. Rows of the tiles are queries, columns keys.
 template <int D, bool packs, typename T>
 __global__ void __launch_bounds__(threads, blocks_an_sm<D>)
     attention_plain_queries_kernel(AttentionExtents e, PlainBackwardOperands<T> o) {

@@ -1,5 +1,6 @@
-// On plain cores: a block of threads takes a block of queries and goes through its keys, with a
-// softmax that follows.
+// Attention forward on plain cores, in fp32. A block of threads takes 64 queries and goes through
+// the keys they see, 64 at a time, with an online softmax. Scores, sums and the softmax state stay
+// in registers; tiles of q, k and v pass through shared memory.
 #include <limits>
 
 #include "engine/device/cuda_launch.h"
@@ -23,7 +24,7 @@ struct PlainForwardOperands {
   int32_t op_id;
 };
 
-// The softmax so far of a thread's rows: the largest score, and the thread's share of the sum.
+// Online softmax of a thread's rows: the largest score so far, and the thread's share of the sum.
 struct PlainSoftmax {
   float most[team_rows], total[team_rows] = {};
 
@@ -31,8 +32,8 @@ struct PlainSoftmax {
     for (float& value : most) value = -std::numeric_limits<float>::infinity();
   }
 
-  // A row of scores becomes keep e^(score - most). What was summed about an earlier largest is
-  // scaled to this one.
+  // Turns a row of scores into keep e^(score - most), and rescales what was summed with an earlier
+  // largest.
   template <int D>
   __device__ void soften(const AttentionExtents& e, const AttentionShared& shared, int query_block,
                          int key_block, int r, float (&scores)[team_rows], ResultRows<D>& sum) {
@@ -40,7 +41,7 @@ struct PlainSoftmax {
     bool seen[team_rows];
     float largest = most[r];
     for (int j = 0; j < team_rows; ++j) {
-      // RowView behind the last are as the last: they have scores, which nobody stores.
+      // Rows behind the last query copy it, so that they have a score; nobody stores their result.
       int last = e.length - 1, at = query_block * block + query;
       int key = key_block * block + member() + members * j;
       seen[j] = e.sees(at < last ? at : last, key);
@@ -63,7 +64,7 @@ template <int D, bool packs, typename T>
 __global__ void __launch_bounds__(threads, 2)
     attention_plain_kernel(AttentionExtents e, PlainForwardOperands<T> o) {
   __shared__ AttentionShared shared;
-  // The longest first: when causal, the last blocks of queries see the most keys.
+  // Longest first: when causal, the last blocks of queries see the most keys.
   auto index = static_cast<int>(blockIdx.x % e.blocks);
   int query_block = e.blocks - 1 - index;
   AttentionHead head(e, blockIdx.x / e.blocks);

@@ -1,7 +1,8 @@
-// What attention's CUDA kernels on plain cores share, in fp32: a block of 256 threads makes 64 x 64
+// Tile products of attention on plain cores, in fp32. A block of 256 threads computes 64 x 64
 // scores and 64 rows of a result from tiles in shared memory. Thread (team, member) = (t / 16, t %
 // 16) has rows 4 team to 4 team + 3, columns member + 16 j of the scores, and every 16th pack of
-// columns of the result. This header belongs to attention's .cu files only.
+// columns of the result: 16 scores a thread, so that each value read from shared memory is used
+// four times. For attention's .cu files.
 #pragma once
 #include "engine/device/cuda_block.h"
 #include "engine/device/cuda_pack.h"
@@ -13,13 +14,13 @@ namespace spire::inline kernels::attention_cuda {
 constexpr int threads = 256;
 constexpr int members = 16, team_rows = 4;
 
-// Columns of a head that are multiplied at a time, and rows that are added up at a time.
+// Columns of a head, and rows of a tile, that are multiplied at a time.
 constexpr int slice = 32;
-// Floats from one row to the next of tiles in shared memory: 4 more than a row has, so that rows
-// begin in other banks.
+// Row pitches of tiles in shared memory, in floats: 4 more than a row has, so that rows begin in
+// different banks.
 constexpr int slice_pitch = slice + 4, score_pitch = block + 4;
 
-// Static shared memory of a block of threads.
+// Shared memory of a block.
 struct AttentionShared {
   Pack<float, 4> tiles[2 * block * slice_pitch / 4];
   Pack<float, 4> scores[block * score_pitch / 4];
@@ -36,7 +37,7 @@ __device__ inline int member() {
   return static_cast<int>(threadIdx.x) % members;
 }
 
-// Of a team's threads, to all of them.
+// Reduces over the threads of a team; all of them get the result.
 template <typename Combine>
 __device__ float team_reduce(float value, Combine combine) {
   for (int step = members / 2; step > 0; step /= 2)
@@ -44,8 +45,8 @@ __device__ float team_reduce(float value, Combine combine) {
   return value;
 }
 
-// to (rows, columns), its rows columns + 4 apart, = what lies from (row, column) on; zeros outside.
-// packs: rows in memory begin where packs of 16 bytes may.
+// Loads the tile (rows, columns) at (row, column), zeros outside, to rows of pitch columns + 4.
+// packs: rows in memory are aligned for packs of 16 bytes.
 template <bool packs, int rows, int columns, typename T>
 __device__ void load_tile(const RowView<const T>& from, int row, int column, float* to) {
   constexpr int N = packs ? pack_width<T> : 1;
@@ -66,7 +67,7 @@ __device__ void add_products(const RowView<const T>& a, const RowView<const T>& 
                              AttentionShared& shared, float (&scores)[team_rows][team_rows]) {
   float *left = shared.tile(), *right = left + block * slice_pitch;
   for (int column = 0; column < a.size; column += slice) {
-    __syncthreads();  // whoever still reads earlier tiles
+    __syncthreads();  // earlier tiles have been read
     load_tile<packs, block, slice>(a, 0, column, left);
     load_tile<packs, block, slice>(b, 0, column, right);
     __syncthreads();
@@ -84,17 +85,18 @@ __device__ void add_products(const RowView<const T>& a, const RowView<const T>& 
   }
 }
 
-// The thread's scores, for all to read after the next barrier.
+// Writes the thread's scores to shared memory; others may read them after the next barrier.
 __device__ inline void share_scores(const float (&scores)[team_rows][team_rows],
                                     AttentionShared& shared) {
-  __syncthreads();  // whoever still reads earlier ones
+  __syncthreads();  // earlier scores have been read
   for (int r = 0; r < team_rows; ++r)
     for (int j = 0; j < team_rows; ++j)
       shared.score()[(team_rows * team() + r) * score_pitch + member() + members * j] =
           scores[r][j];
 }
 
-// A thread's part of 64 rows of D columns: columns first_column(g) to first_column(g) + pack - 1.
+// A thread's part of 64 result rows of D columns: for each g, columns first_column(g) to
+// first_column(g) + pack - 1.
 template <int D>
 struct ResultRows {
   static constexpr int pack = D / members < 4 ? D / members : 4;
@@ -113,7 +115,7 @@ struct ResultRows {
   __device__ void add(const RowView<const T>& rows, AttentionShared& shared) {
     const float* scores = shared.score() + team_rows * team() * score_pitch;
     for (int row = 0; row < rows.rows; row += slice) {
-      __syncthreads();  // the scores are there, and nobody reads earlier tiles
+      __syncthreads();  // scores are written, earlier tiles have been read
       load_tile<take_packs, slice, D>(rows, row, 0, shared.tile());
       __syncthreads();
 #pragma unroll 1
@@ -126,7 +128,7 @@ struct ResultRows {
     }
   }
 
-  // RowView of T; row r times factors[r].
+  // Stores row r times factors[r] as elements of T.
   template <bool take_packs, typename T>
   __device__ void store(const RowView<T>& to, const float (&factors)[team_rows]) const {
     for (int r = 0; r < team_rows; ++r) {
@@ -156,16 +158,16 @@ struct ResultRows {
   }
 };
 
-// Blocks of threads that an SM is to hold at least, where a head has D columns: two, unless their
-// results leave too few registers.
+// Blocks that an SM holds at least, for heads of D columns: two, or one where the result takes more
+// registers than that leaves.
 template <int D>
 constexpr int blocks_an_sm = D > 64 ? 1 : 2;
 
 template <int value>
 using Constant = std::integral_constant<int, value>;
 
-// visit(T{}, D, packs): the dtype, the columns that a head's are rounded up to (Constant), and
-// whether its rows take packs (bool_constant).
+// Calls visit(T{}, D, packs): the dtype, the columns of a head rounded up (Constant), and whether
+// its rows take packs (bool_constant).
 template <typename Visit>
 decltype(auto) with_kernel(DType dtype, int size, const Visit& visit) {
   return with_cuda_float_type(dtype, [&](auto type) {

@@ -1,3 +1,5 @@
+// Shapes and gradients of average pooling. The backward needs the shape of x only, so x is not
+// kept.
 #include "kernels/ops/avg_pool2d/avg_pool2d.h"
 
 #include "kernels/window.h"

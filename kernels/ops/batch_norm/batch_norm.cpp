@@ -1,3 +1,6 @@
+// Shapes, gradients and fused forms of batch normalization. The backward reads x, mean and inv_std;
+// behind a relu also a mask: y where there is a residual, else beta, from which y is computed
+// again.
 #include "kernels/ops/batch_norm/batch_norm.h"
 
 #include "kernels/float_type.h"

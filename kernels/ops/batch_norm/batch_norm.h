@@ -25,7 +25,7 @@ struct BatchNormAttributes {
 
 // inputs: x, gamma, beta [, residual]. outputs: y, mean, inv_std, stat_mean, stat_var.
 // stat_mean = tower_weight * mean and stat_var = tower_weight * unbiased variance (n - 1; n when n
-// is 1) are what a running average adds up over the towers.
+// is 1); a running average sums both over the towers.
 class BatchNormOp : public OpWith<BatchNormAttributes> {
  public:
   using OpWith::OpWith;
@@ -39,8 +39,8 @@ class BatchNormOp : public OpWith<BatchNormAttributes> {
 };
 
 // inputs: dy, x, gamma, mean, inv_std [, mask]. outputs: dx, dgamma, dbeta [, dresidual].
-// mask says where the relu was open. With a residual it is y, and dresidual = g is an output;
-// without one it is beta, and the mask is computed from x anew, which saves reading y twice.
+// mask tells where the relu was open. With a residual it is y, and dresidual = g is an output.
+// Without one it is beta, and the kernel computes y > 0 from x, which saves reading y twice.
 class BatchNormBackwardOp : public OpWith<BatchNormAttributes> {
  public:
   using OpWith::OpWith;
@@ -71,7 +71,7 @@ class BatchNormMomentsOp : public Op {
 
 // inputs: x, gamma, beta, moments over all towers [, residual].
 // outputs: y, mean, inv_std, stat_mean, stat_var, as of BatchNormOp.
-// Its gradient is that of the whole chain: x gets all of it, the moments get none.
+// Its gradient is that of the whole chain: x receives all of it, the moments receive none.
 class BatchNormSyncOp : public OpWith<BatchNormAttributes> {
  public:
   using OpWith::OpWith;

@@ -21,8 +21,8 @@ struct BackwardRows {
   ChannelAffine forward;  // for the mask from_x; its center is the mean
 };
 
-// What both passes read. Inputs 0 to 4: dy, x, gamma, mean, inv_std. beta: with the mask from_x.
-// Fills tables 0 to 2 of the scratch.
+// Returns the operands of both passes and fills tables 0 to 2 of the scratch with center, scale and
+// shift. Inputs 0 to 4: dy, x, gamma, mean, inv_std. beta: with the mask from_x, else null.
 template <typename T>
 BackwardRows<T> backward_operands(const KernelArgs& args, const ChannelTiles& tiles,
                                   const ChannelScratch& scratch, const float* beta) {
@@ -40,7 +40,7 @@ BackwardRows<T> backward_operands(const KernelArgs& args, const ChannelTiles& ti
           .forward = {center, scale, shift}};
 }
 
-// g of the elements from i on, in lanes from j on.
+// Returns g = dy, masked, of the elements from i on, in lanes from j on.
 template <ReluMask mask, typename T>
 inline FloatLanes masked(const BackwardRows<T>& p, int64_t i, int64_t j, int count) {
   FloatLanes g = load_floats(p.dy + i, count);
@@ -56,7 +56,8 @@ inline FloatLanes deviation(const BackwardRows<T>& p, int64_t i, int64_t j, int 
   return load_floats(p.x + i, count) - load_floats(p.forward.center + j, count);
 }
 
-// sums += (sum g, sum g (x - mean)) of rows [begin, end); writes g where it is an output.
+// sums += (sum g, sum g (x - mean)) of rows [begin, end), fp32 within a block of rows and fp64 over
+// blocks. Writes g where it is an output.
 template <ReluMask mask, typename T>
 void add_gradients(const ChannelTiles& tiles, BackwardRows<T> p, int64_t begin, int64_t end,
                    float* first, float* second, double* sums) {
@@ -80,7 +81,8 @@ void add_gradients(const ChannelTiles& tiles, BackwardRows<T> p, int64_t begin, 
   }
 }
 
-// scratch's totals = (sum g, sum g (x - mean)) of all rows; writes g where it is an output.
+// Sets the scratch's totals to (sum g, sum g (x - mean)) of all rows; writes g where it is an
+// output.
 template <ReluMask mask, typename T>
 void sum_gradients(const ChannelTiles& tiles, int threads, BackwardRows<T> p,
                    const ChannelScratch& scratch) {
@@ -91,12 +93,12 @@ void sum_gradients(const ChannelTiles& tiles, int threads, BackwardRows<T> p,
   });
 }
 
-// From scratch's totals.
+// Returns dbeta and dgamma from the scratch's totals.
 ChannelGradients gradients_of(const ChannelScratch& scratch, int64_t channel, float inv_std) {
   return channel_gradients(scratch.total(0, channel), scratch.total(1, channel), inv_std);
 }
 
-// Tables 3 and 4, the slope and offset of write_dx, from gradients over all n rows.
+// Sets tables 3 and 4, slope and offset of write_dx, from gradients over all n rows.
 void set_slope(const ChannelScratch& scratch, int64_t channel, float inv_std,
                ChannelGradients gradients, double n) {
   DxMap map = dx_map(scratch.table(1)[channel], inv_std, gradients, n);
@@ -104,8 +106,8 @@ void set_slope(const ChannelScratch& scratch, int64_t channel, float inv_std,
   scratch.table(4)[channel] = map.offset;
 }
 
-// dx = scale g + slope (x - mean) + offset, over all rows; slope and offset need their first lanes
-// set.
+// dx = scale g + slope (x - mean) + offset, over all rows. Tables 3 and 4 have one value a channel;
+// this repeats them over the lanes.
 template <ReluMask mask, typename T>
 void write_dx(const ChannelTiles& tiles, int threads, BackwardRows<T> p,
               const ChannelScratch& scratch, T* dx) {
@@ -123,8 +125,9 @@ void write_dx(const ChannelTiles& tiles, int threads, BackwardRows<T> p,
   });
 }
 
-// The first pass of a kernel whose input 5 is the mask and whose output 3 is g, and its totals as
-// outputs 1 and 2: dgamma and dbeta. Returns the operands of the second, which reads g if written.
+// Runs the first pass of a kernel whose input 5 is the mask and whose output 3 is g, and writes
+// outputs 1 and 2, dgamma and dbeta. Returns the operands of the second pass, which reads g instead
+// of dy where g is written.
 template <ReluMask mask, typename T>
 BackwardRows<T> first_pass(const KernelArgs& args, const ChannelTiles& tiles, int threads,
                            const ChannelScratch& scratch) {
@@ -145,8 +148,8 @@ BackwardRows<T> first_pass(const KernelArgs& args, const ChannelTiles& tiles, in
   return p;
 }
 
-// Static as in typed_kernel.h. K<T, mask>(request) for the dtype of the request's input 0 and the
-// mask of the attributes.
+// Returns K<T, mask>(request) for the dtype of the request's input 0 and the mask of the
+// attributes.
 template <template <typename, ReluMask> class K>
 std::unique_ptr<Kernel> make_first_pass(const BatchNormAttributes& attributes,
                                         const KernelRequest& request) {

@@ -19,8 +19,9 @@ struct GradientStreams {
   T* g = nullptr;        // dresidual, written with the mask from_y
 };
 
-// Partial sums of g and g (x - mean), as add_chunks takes them; fp32 within a group of rows. Writes
-// g where it is an output. With no mask from_x gamma and beta are not used.
+// Partial sums of g and g (x - mean), in the layout of add_chunks; fp32 within a group of rows,
+// fp64 over groups. Writes g where it is an output. gamma and beta are read with the mask from_x
+// only.
 template <ReluMask mask, int N, typename T>
 __global__ void __launch_bounds__(channel_threads)
     gradient_sums_kernel(ChannelGrid grid, GradientStreams<T> streams, TrainingVectors vectors,
@@ -66,15 +67,16 @@ __global__ void __launch_bounds__(channel_threads)
   store_partial(grid, place, sums, partial);
 }
 
-// What both passes read of each channel. Inputs 2 to 4: gamma, mean, inv_std. beta: with the mask
-// from_x.
+// Returns the channel vectors of both passes. Inputs 2 to 4: gamma, mean, inv_std. beta: with the
+// mask from_x, else null.
 inline TrainingVectors training_vectors(const KernelArgs& args, const void* beta) {
   auto vector = [&](size_t k) { return static_cast<const float*>(args.inputs[k]); };
   return {vector(2), static_cast<const float*>(beta), vector(3), {vector(4)}};
 }
 
-// A kernel's first pass: input 5 is the mask, output 3 is g. finish(c, {sum g, sum g (x - mean)})
-// for each channel. Returns what the second pass reads in the place of dy: g if written.
+// Runs the first pass of a kernel whose input 5 is the mask and whose output 3 is g, and calls
+// finish(c, {sum g, sum g (x - mean)}) for each channel. Returns g if it is written, else dy: the
+// second pass reads that.
 template <ReluMask mask, typename T, typename Finish>
 const T* sum_gradients(const ChannelGrid& g, const KernelArgs& args, double* partial,
                        Finish finish) {
@@ -92,7 +94,7 @@ const T* sum_gradients(const ChannelGrid& g, const KernelArgs& args, double* par
   return mask == ReluMask::from_y ? streams.g : streams.dy;
 }
 
-// dx of g, which is dy behind the mask, and x.
+// dx = scale g + slope (x - mean) + offset, as map_channels takes it; g is dy behind the mask.
 template <ReluMask mask>
 struct WriteDx {
   static_assert(mask != ReluMask::from_y, "the first pass has written g");
@@ -127,7 +129,8 @@ struct WriteDx {
   }
 };
 
-// K<T, mask>(request) for the dtype of the request's input 0 and the mask of the attributes.
+// Returns K<T, mask>(request) for the dtype of the request's input 0 and the mask of the
+// attributes.
 template <template <typename, ReluMask> class K>
 std::unique_ptr<Kernel> make_first_pass_cuda(const BatchNormAttributes& attributes,
                                              const KernelRequest& request) {
@@ -154,7 +157,7 @@ struct FinishGradients {
   }
 };
 
-// Workspace: the partial sums, slope, offset; the latter at multiples of 16 bytes.
+// Workspace: partial sums, slope, offset; the last two at multiples of 16 bytes.
 template <typename T, ReluMask mask>
 class BatchNormBackwardCudaKernel : public Kernel {
  public:
@@ -222,7 +225,7 @@ class BatchNormGradientSumsCudaKernel : public Kernel {
   ChannelGrid grid_;
 };
 
-// slope and offset of each channel from the sums over all towers.
+// Computes slope and offset of each channel from the sums over all towers.
 __global__ void __launch_bounds__(channel_threads)
     dx_map_kernel(int64_t channels, const float* gamma, const float* inv_std, const double* sums,
                   float* slope, float* offset) {

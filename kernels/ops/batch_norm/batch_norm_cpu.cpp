@@ -14,7 +14,7 @@ namespace spire::inline kernels {
 
 namespace {
 
-// pivot = mean of the first quarter of a block's rows, in every lane.
+// pivot = mean of the first quarter of a block's rows, repeated in every lane.
 template <typename T>
 void find_pivot(const ChannelTiles& tiles, const T* x, int64_t begin, int64_t end, float* pivot) {
   int64_t rows = std::min(end - begin, 4 * tiles.repeat);
@@ -28,9 +28,10 @@ void find_pivot(const ChannelTiles& tiles, const T* x, int64_t begin, int64_t en
   repeat_lanes(tiles, pivot);
 }
 
-// sums += (sum x, sum x^2) of rows [begin, end). Each block sums d = x - pivot and d^2; as the
-// pivot is the mean of a quarter of the block, sum d^2 is at most 4 times the block's own sum of
-// squared deviations: fp32 loses nothing to a large mean.
+// sums += (sum x, sum x^2) of rows [begin, end). A block of rows sums d = x - pivot and d^2 in
+// fp32. The pivot is the mean of a quarter of the block, so sum d^2 is at most 4 times the block's
+// own sum of squared deviations, and fp32 loses nothing to a large mean. With n rows and pivot p:
+//   sum x = sum d + n p    sum x^2 = sum d^2 + 2 p sum d + n p^2
 template <typename T>
 void add_moments(const ChannelTiles& tiles, const T* x, int64_t begin, int64_t end, float* pivot,
                  float* first, float* second, double* sums) {
@@ -56,7 +57,7 @@ void add_moments(const ChannelTiles& tiles, const T* x, int64_t begin, int64_t e
   }
 }
 
-// scratch's totals = (sum x, sum x^2) of all rows.
+// Sets the scratch's totals to (sum x, sum x^2) of all rows.
 template <typename T>
 void sum_moments(const ChannelTiles& tiles, int threads, const T* x,
                  const ChannelScratch& scratch) {
@@ -67,7 +68,7 @@ void sum_moments(const ChannelTiles& tiles, int threads, const T* x,
   });
 }
 
-// Outputs 1 to 4 (mean, inv_std, stat_mean, stat_var) and the lane vectors of the second pass, from
+// Writes outputs 1 to 4 (mean, inv_std, stat_mean, stat_var) and the tables of the second pass from
 // total(0, c) = sum x and total(1, c) = sum x^2 over `rows` rows. Inputs 1 and 2: gamma, beta.
 template <typename Total>
 ChannelAffine write_statistics(const KernelArgs& args, const ChannelTiles& tiles,
@@ -102,7 +103,7 @@ void normalize_rows(int64_t begin, int64_t end, int64_t width, const T* x, const
   });
 }
 
-// y = the affine map of x [+ addend] [through relu].
+// y = affine(x) [+ addend] [through relu].
 template <typename T>
 void normalize(const ChannelTiles& tiles, int threads, const BatchNormAttributes& attributes,
                const T* x, const T* addend, ChannelAffine affinity, T* y) {

@@ -9,10 +9,11 @@ namespace spire::inline kernels {
 
 namespace {
 
-// Partial sums of x and x^2, as add_chunks takes them. A thread sums d = x - pivot and d^2 of a
-// group of rows. The pivot is the mean of the group before, and the first one that of four rows:
+// Partial sums of x and x^2, in the layout of add_chunks. A thread sums d = x - pivot and d^2 of a
+// group of rows in fp32. The pivot is the mean of the group before, at first that of four rows: so
 // sum d^2 exceeds the channel's own sum of squared deviations by a small factor at most, and fp32
-// loses nothing to a large mean.
+// loses nothing to a large mean. With n rows and pivot p:
+//   sum x = sum d + n p    sum x^2 = sum d^2 + 2 p sum d + n p^2
 template <int N, typename T>
 __global__ void __launch_bounds__(channel_threads)
     moments_kernel(ChannelGrid g, const T* __restrict__ x, double* __restrict__ partial) {
@@ -62,7 +63,7 @@ __global__ void __launch_bounds__(channel_threads)
   store_partial(g, place, sums, partial);
 }
 
-// finish(c, {sum x, sum x^2}) for each channel. partial: (2, C, chunks).
+// Calls finish(c, {sum x, sum x^2}) for each channel. partial: (2, C, chunks).
 template <typename T, typename Finish>
 void sum_moments(const ChannelGrid& g, void* stream, const T* x, double* partial, Finish finish) {
   launch(g.width == channel_width ? moments_kernel<channel_width, T> : moments_kernel<1, T>,
@@ -90,7 +91,7 @@ inline WriteStatistics write_statistics(const KernelArgs& args, float epsilon) {
   return {args.step, epsilon, statistic(1), statistic(2), statistic(3), statistic(4)};
 }
 
-// In evaluation.
+// Scale in evaluation: gamma / sqrt(running variance + epsilon).
 struct ScaleByVariance {
   const float* var;
   float epsilon;
@@ -109,7 +110,7 @@ struct Normalize : AffineVectors<Scale> {
   }
 };
 
-// y = the affine map of x [+ addend] [through relu]; y may be x or the addend.
+// y = affine(x) [+ addend] [through relu]; y may be x or the addend.
 template <typename Scale, typename T>
 void normalize(const ChannelGrid& g, void* stream, const BatchNormAttributes& attributes,
                const AffineVectors<Scale>& vectors, const void* x, const void* addend, void* y) {

@@ -8,20 +8,20 @@
 
 namespace spire::inline kernels {
 
-// The grid of the passes that sum: so few chunks that a warp adds up a channel's in 32 steps.
+// Returns the grid of the kernels that sum: so few chunks that a warp adds a channel's in 32 steps.
 inline ChannelGrid sums_grid(const Shape& shape) {
   return channel_grid(shape, 4, 1024);
 }
 
-// Rows of a thread whose terms are summed in fp32; from there on sums are fp64.
+// Rows of a thread whose terms are summed in fp32 before they are added to its fp64 sums.
 constexpr int group_rows = 16;
 
 inline size_t partial_bytes(const ChannelGrid& g) {
   return static_cast<size_t>(2 * g.channels * g.chunks) * sizeof(double);
 }
 
-// y before residual and relu, for a thread's channels. The backward's mask is computed by the same
-// expression.
+// y before residual and relu, for a thread's channels: (x - center) scale + shift. The backward
+// masks by the same expression, so forward and backward agree on every bit.
 template <int N>
 struct AffineChannels {
   Pack<float, N> center, scale, shift;
@@ -30,7 +30,7 @@ struct AffineChannels {
   }
 };
 
-// gamma inv_std, in training.
+// Scale in training: gamma inv_std.
 struct ScaleByInvStd {
   const float* inv_std;
   __device__ float operator()(int64_t c, float gamma) const { return gamma * inv_std[c]; }

@@ -1,3 +1,4 @@
+// Shapes and gradients of add and mul.
 #include "kernels/ops/binary/binary.h"
 
 #include "kernels/float_type.h"

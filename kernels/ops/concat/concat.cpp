@@ -1,3 +1,4 @@
+// Shapes and gradients of concat, slice and pad_channels. Gradients are slices and their inverse.
 #include "kernels/ops/concat/concat.h"
 
 #include "kernels/float_type.h"

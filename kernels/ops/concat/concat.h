@@ -55,7 +55,7 @@ class SliceBackwardOp : public Op {
   int64_t begin_, length_;
 };
 
-// Zeros behind the last axis: y[.., c] = x[.., c] for the channels of x, 0 for those behind them.
+// Zeros behind the channels of x: y[.., c] = x[.., c] for c < C, else 0. fp32 or bf16.
 // inputs: x (.., C). outputs: y (.., channels), channels > C.
 class PadChannelsOp : public Op {
  public:
@@ -69,7 +69,7 @@ class PadChannelsOp : public Op {
   int64_t channels_;
 };
 
-// Bytes that lie together in one step of the axes before `axis`.
+// Returns the bytes of one index of the axes before `axis`: a contiguous run.
 size_t bytes_from_axis(const TensorSpec& spec, int axis);
 
 }  // namespace spire::inline kernels

@@ -9,7 +9,7 @@ namespace spire::inline kernels {
 
 namespace {
 
-// `rows` runs of `bytes`, from and to places that lie a stride apart.
+// Runs of `bytes`, from and to addresses that lie a stride apart.
 struct Strided {
   std::byte* to;
   size_t to_stride;

@@ -18,7 +18,7 @@ int64_t row_bytes(const TensorSpec& spec, int axis) {
   return static_cast<int64_t>(bytes_from_axis(spec, axis));
 }
 
-// Input i of the op lies in output 0 as moves[i] says.
+// Moves input i of the op to output 0 by moves[i].
 class MoveRowsCudaKernel : public Kernel {
  public:
   explicit MoveRowsCudaKernel(std::vector<RowMove> moves) : moves_(std::move(moves)) {}

@@ -1,3 +1,5 @@
+// Shapes, gradients and work of convolutions. Behind a relu, dy is masked by y > 0 first. The
+// gradients of a transposed convolution are a convolution and its weight gradient.
 #include "kernels/ops/conv2d/conv2d.h"
 
 #include "kernels/ops/activation/activation.h"
@@ -6,7 +8,7 @@ namespace spire::inline kernels {
 
 namespace {
 
-// Checks x against w and says y. All three ops of the room stand on it.
+// Checks x against w and returns the spec of y.
 TensorSpec convolved(const Op& op, const Conv2dAttributes& g, const TensorSpec& x, const Shape& w) {
   expect_nhwc(op, x);
   expect(op, w.rank() == 4, "takes weights (O, C/groups, KH, KW), got {}", to_string(w));

@@ -1,5 +1,6 @@
-// Forward: blocks sum a part of the elements each, one more block adds up the parts. Backward:
-// elementwise, with the step's factor read on the device.
+// Regression losses on a GPU. Forward in two kernels: each block sums |d| and d^2 of a part of the
+// elements in fp64, then one block adds the parts in a fixed order. Backward: elementwise; the
+// step's factor is read on the device, as a captured graph replays with new numbers.
 #include "engine/device/cuda_block.h"
 #include "kernels/cuda/batches.h"
 #include "kernels/cuda/elementwise.h"
@@ -14,7 +15,7 @@ namespace {
 constexpr int threads = 256;
 constexpr int64_t max_parts = 1024;
 
-// Of all threads of a block.
+// Adds the sums of all threads of a block.
 __device__ RegressionSums add_block(RegressionSums sums) {
   return {.absolute = block_reduce<threads>(sums.absolute, Sum{}),
           .squared = block_reduce<threads>(sums.squared, Sum{})};
