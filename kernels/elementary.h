@@ -1,6 +1,7 @@
-// exp, tanh and the normal distribution in fp32, branch-free: a loop over them vectorises on the
-// CPU, and the device computes the same. Polynomials are minimax fits of relative error, about 2e-8
-// each; the functions are within a few units of the last place. NaN stays NaN.
+// Elementary functions in fp32: exp, tanh and the normal distribution. They are branch-free, so
+// that loops over them vectorize on the CPU, and the same on host and device. Polynomials are
+// minimax fits with a relative error of about 2e-8; results are within a few units of the last
+// place. NaN stays NaN.
 #pragma once
 #include <bit>
 #include <cstdint>

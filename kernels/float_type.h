@@ -1,5 +1,5 @@
-// The dtypes that kernels compute on, as C++ types: fp32, bf16 and, on GPUs, fp16; all computed in
-// fp32.
+// Dispatch from a dtype to the C++ type of its elements: fp32, bf16 and, on GPUs, fp16. Kernels
+// compute all of them in fp32.
 #pragma once
 #include <spire/error.h>
 
@@ -11,7 +11,7 @@ inline bool is_float_type(DType dtype) {
   return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16;
 }
 
-// visit(float{}) or visit(bfloat16{}), what CPU kernels know: `using T = decltype(type)` inside.
+// Calls visit(float{}) or visit(bfloat16{}), the types of CPU kernels; decltype gives T inside.
 template <typename Visit>
 decltype(auto) with_float_type(DType dtype, const Visit& visit) {
   if (dtype == DType::f32) return visit(float{});

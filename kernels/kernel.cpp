@@ -1,3 +1,4 @@
+// Looks kernels up in the device's table and makes them.
 #include "kernels/kernel.h"
 
 #include <algorithm>

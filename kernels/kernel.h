@@ -1,6 +1,6 @@
-// A kernel is an op prepared for one device, one set of shapes and one thread count: it has chosen
-// its primitive and its workspace, and from then on only runs. Kernels are made at plan time and
-// run by one thread at a time; run() allocates nothing.
+// Kernels: ops prepared for one device, one set of shapes and one thread count. A kernel is made at
+// plan time, when it chooses its primitive and its workspace; run() allocates nothing. One thread
+// at a time uses a kernel.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -15,17 +15,17 @@
 
 namespace spire::inline kernels {
 
-// What a step tells its kernels. Plain numbers, the same whoever hosts the tower.
+// Numbers of a step that kernels read, the same on whichever device a tower runs.
 struct StepContext {
   uint64_t seed = 0;
   int64_t step = 0;
-  // Index in the global batch of the tower's first row: random numbers are keyed by global row.
+  // Index of the tower's first row in the global batch. Random numbers are keyed by global row.
   int64_t first_row = 0;
-  // 1 / valid samples in the global batch: the factor of every loss gradient; and, of fp16, another
-  // one in the device's memory, where it follows from the step before.
+  // 1 / valid samples in the global batch: the factor of every loss gradient. With fp16 a second
+  // factor, the loss scale, lies in the device's memory, as it depends on the step before.
   float gradient_scale = 1.0f;
   const double* loss_scale = nullptr;
-  // Valid samples of this tower / valid samples in the global batch: weight of batch statistics.
+  // Valid samples of this tower / those of the global batch: the weight of batch statistics.
   float tower_weight = 1.0f;
 
   SPIRE_HOST_DEVICE float loss_gradient_scale() const {
@@ -33,25 +33,27 @@ struct StepContext {
   }
 };
 
+// Tensors, scratch and stream of one run.
 struct KernelArgs {
   std::span<const void* const> inputs;  // in the op's order; packed form where packings() asked
   std::span<void* const> outputs;       // written with `=`, never `+=`
   void* workspace = nullptr;  // scratch of this run: workspace_bytes(), at workspace_alignment
-  // In the device's memory: a GPU's kernels read it when they run, as a captured step does.
+  // In the device's memory: GPU kernels read it when they run, so a captured graph sees new
+  // numbers.
   const StepContext* step = nullptr;
-  void* stream = nullptr;  // the cudaStream_t that a CUDA kernel puts its work on
+  void* stream = nullptr;  // the cudaStream_t on which a CUDA kernel launches
 };
 
-// A parameter in the form a kernel reads it (blocked layout, compute dtype). The device's replica
-// makes it once a step from the plain fp32 weights. Kernels that ask for the same parameter in the
-// same form share it.
+// The form in which a kernel reads a parameter: a blocked layout, the compute dtype. The device's
+// replica packs it once a step from the plain fp32 weights. Kernels that ask for one parameter in
+// one form share it.
 struct Packing {
   int input = 0;     // index of the op's input, which must be a parameter
-  std::string form;  // names layout and dtype; equal forms are equal bytes
+  std::string form;  // layout and dtype; equal names mean equal bytes
   size_t bytes = 0;
-  // The form falls into `units` equal shares, in the order of the plain weights, that threads may
-  // pack at a time: pack_units(plain, packed, first, last, stream). plain: fp32 in the plain
-  // layout; both in the device's memory, stream as in KernelArgs. Allocates nothing.
+  // The form has `units` equal shares, in the order of the plain weights, that several threads may
+  // pack at once: pack_units(plain, packed, first, last, stream). plain is fp32 in the plain
+  // layout; both lie in the device's memory. stream: as in KernelArgs. Allocates nothing.
   int64_t units = 1;
   std::function<void(const float* plain, void* packed, int64_t first, int64_t last, void* stream)>
       pack_units;
@@ -63,6 +65,7 @@ struct Packing {
 
 class CudaLibraries;  // cuda_libraries.h
 
+// Computes one op. run() writes outputs with `=`.
 class Kernel {
  public:
   virtual ~Kernel() = default;
@@ -71,7 +74,7 @@ class Kernel {
   virtual std::vector<Packing> packings() const { return {}; }
 };
 
-// Where and for what shapes a kernel is made.
+// Device, shapes and resources for which a kernel is made.
 struct KernelRequest {
   std::span<const TensorSpec> inputs;
   std::span<const TensorSpec> outputs;
@@ -82,14 +85,14 @@ struct KernelRequest {
 };
 
 // Makes the kernel of `op` for the request's device. Throws Error(device) "[op] has no kernel for
-// cuda:0" when the device's table lacks it: nothing runs silently elsewhere; Error(unexpected)
-// where a tensor has padded rows that the kernel does not take.
+// cuda:0" when the device's table lacks it, as no op falls back to another device;
+// Error(unexpected) when a tensor has padded rows that the kernel does not take.
 std::unique_ptr<Kernel> make_kernel(const Op& op, const KernelRequest& request);
 
-// Which of its op's tensors a kernel takes with padded rows (TensorSpec::row_pitch). It writes
-// zeros into the padding of its output.
+// Tensors that a kernel takes with padded rows (TensorSpec::row_pitch). It writes zeros into the
+// padding of its output.
 struct PaddedRows {
-  int input = -1;       // the index of one; -1: none
+  int input = -1;       // index of an input; -1: none
   bool output = false;  // output 0
 };
 
@@ -108,7 +111,7 @@ struct KernelEntry {
   std::unique_ptr<Kernel> (*make)(const Op& op, const KernelRequest& request);
   PaddedRows padded_rows = {};
 };
-// The row of `op` in the device's table. Throws as make_kernel does.
+// Returns the row of `op` in the device's table. Throws as make_kernel does.
 const KernelEntry& kernel_entry(const Op& op, DeviceId device);
 std::span<const KernelEntry> cpu_kernels();
 std::span<const KernelEntry> cuda_kernels();  // empty in a build without CUDA

@@ -1,4 +1,4 @@
-// The CUDA kernels and libraries of a build without CUDA: there are none.
+// Stubs of CUDA kernels and libraries for a build without CUDA: an empty table, and an error.
 #include "engine/device/no_cuda.h"
 
 #include "kernels/kernel.h"

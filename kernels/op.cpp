@@ -1,3 +1,4 @@
+// Defaults of ops and helpers of their shape inference.
 #include "kernels/op.h"
 
 namespace spire::inline kernels {

@@ -1,8 +1,8 @@
-// Kernels that are templates over the element type, made for the dtype of a tensor.
+// Makers of kernels that are templates over the element type.
 //
-// The makers are static: GCC 12 gives a function that is instantiated for a class template of an
-// anonymous namespace one symbol for all files, so that classes of one name (BackwardKernel) would
-// be made in each other's place wherever it is not inlined.
+// They are static, as GCC 12 gives a function template one symbol for all files even when it is
+// instantiated for a class template of an anonymous namespace: two classes of one name would be
+// confused.
 #pragma once
 #include <utility>
 
@@ -11,7 +11,7 @@
 
 namespace spire::inline kernels {
 
-// K<T>(arguments...) with T of `dtype`: fp32 or bf16.
+// Returns K<T>(arguments...) with T of `dtype`: fp32 or bf16. For CPU kernels.
 template <template <typename> class K, typename... Arguments>
 static std::unique_ptr<Kernel> make_typed(DType dtype, Arguments&&... arguments) {
   return with_float_type(dtype, [&](auto type) -> std::unique_ptr<Kernel> {

@@ -1,3 +1,4 @@
+// Checks of windows, and the extents that they make.
 #include "kernels/window.h"
 
 #include "kernels/float_type.h"

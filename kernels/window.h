@@ -1,5 +1,8 @@
-// A window that slides over the two middle axes of (N,H,W,C): what convolution and pooling share.
+// Windows that slide over the two middle axes of (N,H,W,C), for convolution and pooling.
 #pragma once
+#include <algorithm>
+
+#include "engine/base/host_device.h"
 #include "kernels/op.h"
 
 namespace spire::inline kernels {
@@ -18,20 +21,66 @@ struct Window {
   Extent2d dilation{1, 1};
 };
 
-// Positions of the window over an input of this extent:
+// Returns the number of positions of the window over an input of this extent:
 //   out = floor((in + 2 padding - dilation (kernel - 1) - 1) / stride) + 1
 // Throws Error(config) naming the op when an attribute is out of range or the window does not fit.
 Extent2d slide(const Op& op, const Window& window, Extent2d input);
 
-// What pooling over this window makes of x: (N,OH,OW,C) of its dtype. Padding is at most half the
-// kernel, so that every window sees x. Throws Error(config).
+// Returns the result of pooling x: (N,OH,OW,C) of its dtype. Padding is at most half the kernel, so
+// that every window covers some of x. Throws Error(config).
 TensorSpec pooled(const Op& op, const Window& window, const TensorSpec& x);
 
-// x must be (N,H,W,C), fp32, bf16 or fp16. Throws Error(config).
+// Throws Error(config) unless x is (N,H,W,C) of fp32, bf16 or fp16.
 void expect_nhwc(const Op& op, const TensorSpec& x);
 
 inline Extent2d extent_of(const Shape& nhwc) {
   return {nhwc[1], nhwc[2]};
+}
+
+// A half-open range of indices.
+struct IndexRange {
+  int64_t begin = 0, end = 0;
+  SPIRE_HOST_DEVICE int64_t size() const { return end - begin; }
+};
+
+// One axis of a window without dilation over `in` pixels, at `out` positions.
+struct WindowAxis {
+  int64_t kernel, stride, padding, in, out;
+
+  // First pixel under position i; negative in the padding.
+  SPIRE_HOST_DEVICE int64_t start(int64_t i) const { return i * stride - padding; }
+
+  // Pixels under position i.
+  SPIRE_HOST_DEVICE IndexRange pixels(int64_t i) const {
+    return {std::max<int64_t>(0, start(i)), std::min(in, start(i) + kernel)};
+  }
+
+  // Two windows see one pixel.
+  SPIRE_HOST_DEVICE bool overlap() const { return stride < kernel; }
+
+  // Pixels from position i's start to the next one's; the first and the last position also get
+  // those before and behind. Each pixel belongs to one position.
+  SPIRE_HOST_DEVICE IndexRange territory(int64_t i) const {
+    return {i == 0 ? 0 : start(i), i == out - 1 ? in : start(i + 1)};
+  }
+
+  // Positions whose window covers pixel p.
+  SPIRE_HOST_DEVICE IndexRange positions(int64_t p) const {
+    int64_t last = (p + padding) / stride;
+    int64_t before =
+        p + padding - kernel;  // the last window that ended before p starts here or less
+    int64_t first = before < 0 ? 0 : before / stride + 1;
+    return {first, std::min(out, last + 1)};
+  }
+};
+
+struct WindowAxes {
+  WindowAxis h, w;
+};
+
+inline WindowAxes axes_of(const Window& window, const Shape& x, const Shape& y) {
+  return {{window.kernel.h, window.stride.h, window.padding.h, x[1], y[1]},
+          {window.kernel.w, window.stride.w, window.padding.w, x[2], y[2]}};
 }
 
 }  // namespace spire::inline kernels

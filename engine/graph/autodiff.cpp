@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/ops/add/add.h"
+#include "kernels/ops/binary/binary.h"
 
 namespace spire::inline graph {
 namespace {

@@ -3,8 +3,8 @@
 
 #include "engine/graph/layers.h"
 #include "kernels/ops/bias/bias.h"
-#include "kernels/ops/conv_transpose2d/conv_transpose2d.h"
-#include "kernels/ops/pad_channels/pad_channels.h"
+#include "kernels/ops/concat/concat.h"
+#include "kernels/ops/conv2d/conv2d.h"
 
 namespace spire::inline graph {
 

@@ -5,17 +5,14 @@
 #include <numbers>
 
 #include "kernels/ops/activation/activation.h"
-#include "kernels/ops/add/add.h"
 #include "kernels/ops/avg_pool2d/avg_pool2d.h"
 #include "kernels/ops/batch_norm/batch_norm.h"
-#include "kernels/ops/batch_norm/batch_norm_sync.h"
+#include "kernels/ops/binary/binary.h"
 #include "kernels/ops/conv2d/conv2d.h"
 #include "kernels/ops/dense/dense.h"
 #include "kernels/ops/dropout/dropout.h"
-#include "kernels/ops/global_avg_pool/global_avg_pool.h"
 #include "kernels/ops/matmul/matmul.h"
 #include "kernels/ops/max_pool2d/max_pool2d.h"
-#include "kernels/ops/mul/mul.h"
 #include "kernels/ops/one_hot/one_hot.h"
 #include "kernels/ops/regression_loss/regression_loss.h"
 #include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy.h"

@@ -1,9 +1,10 @@
+#include "kernels/window.h"
+
 #include <gtest/gtest.h>
 #include <omp.h>
 
 #include "kernels/kernel.h"
 #include "kernels/ops/conv2d/conv2d.h"
-#include "kernels/window_axis.h"
 
 namespace spire::testing {
 

@@ -1,3 +1,5 @@
+// Shapes and gradients of activations. The backward reads y where f' follows from y, else x: so the
+// input of most activations need not be kept.
 #include "kernels/ops/activation/activation.h"
 
 #include <array>

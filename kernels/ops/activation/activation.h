@@ -26,8 +26,8 @@ class ActivationOp : public OpWith<ActivationAttributes> {
   bool may_overwrite(int) const override { return true; }
 };
 
-// inputs: dy, v. outputs: dx. v is y where f' can be said by it (relu, leaky_relu, sigmoid, tanh),
-// else x.
+// inputs: dy, v. outputs: dx. v is y where f' is a function of y (relu, leaky_relu, sigmoid, tanh),
+// else x (gelu).
 class ActivationBackwardOp : public OpWith<ActivationAttributes> {
  public:
   using OpWith::OpWith;
@@ -37,8 +37,8 @@ class ActivationBackwardOp : public OpWith<ActivationAttributes> {
   bool may_overwrite(int) const override { return true; }
 };
 
-// The functors. value(x) is f; gradient(dy, v) is dy * f', v as said above. A NaN passes through.
-// V is float, or a vector of floats.
+// The functors: value(x) is f, gradient(dy, v) is dy * f' with v as above. NaN stays NaN. V is
+// float or a vector of floats.
 struct Relu {
   template <typename V>
   SPIRE_HOST_DEVICE V value(V x) const {
@@ -92,7 +92,7 @@ struct Tanh {
   SPIRE_HOST_DEVICE float gradient(float dy, float y) const { return dy * (1.0f - y * y); }
 };
 
-// visit(functor) with the functor of `attributes`.
+// Calls visit(functor) with the functor of `attributes`.
 template <typename Visit>
 decltype(auto) with_activation(const ActivationAttributes& attributes, const Visit& visit) {
   switch (attributes.kind) {

@@ -1,3 +1,5 @@
+// Activations on the CPU: y = f(x) and dx = dy f'(v), elementwise in fp32. Threads share the
+// elements; a functor takes a vector register or a single float at a time.
 #include "kernels/cpu/elementwise.h"
 #include "kernels/float_type.h"
 #include "kernels/kernel.h"

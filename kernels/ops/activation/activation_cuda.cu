@@ -1,3 +1,5 @@
+// Activations on a GPU: y = f(x) and dx = dy f'(v), elementwise in fp32, a pack of elements a
+// thread.
 #include "kernels/cuda/elementwise.h"
 #include "kernels/float_type.h"
 #include "kernels/kernel.h"

@@ -1,3 +1,4 @@
+// Shapes, gradient and work of attention.
 #include "kernels/ops/attention/attention.h"
 
 #include "kernels/float_type.h"

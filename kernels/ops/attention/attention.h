@@ -9,11 +9,11 @@
 //   dq_i = sum_j ds_ij k_j / sqrt(D)
 //   dk_j = sum_i ds_ij q_i / sqrt(D)
 //   dv_j = sum_i keep_ij p_ij dy_i
-// Scores live in blocks of 64 x 64 only, with a softmax that follows the blocks (Dao,
-// "FlashAttention-2", 2023); the backward makes them again from l. qkv (N, T, 3C), C columns each
-// of q, k and v, head after head; y (N, T, C) of its dtype, fp32 or bf16; l, called logsumexp,
-// (N, H, T) fp32. Computed in fp32; on a GPU in 16 bits products are those of tensor cores, and it
-// may be cuDNN's (cuda_attention.h).
+// Scores exist in blocks of 64 x 64 only, with an online softmax over the blocks (Dao,
+// "FlashAttention-2", 2023); the backward computes them again from l. qkv (N, T, 3C): C columns
+// each of q, k and v, head after head; y (N, T, C) of its dtype, fp32 or bf16; l, called logsumexp,
+// (N, H, T) fp32. Computed in fp32; in 16 bits a GPU multiplies on tensor cores, by Spire's kernels
+// or cuDNN's (cuda_attention.h).
 //
 // Dropout of p: keep is 0 with probability `dropout`, else 1 / (1 - dropout), by bits
 // (h T + i) P + j of the sample's dropout_stream (dropout.h), P being T rounded up to 64.
@@ -28,14 +28,14 @@ struct AttentionAttributes {
   float dropout = 0;  // in [0, 1)
 };
 
-// inputs: qkv. outputs: y, logsumexp [, key (1) i32 with dropout: names the numbers].
+// inputs: qkv. outputs: y, logsumexp [, key (1) i32 with dropout: selects the random stream].
 class AttentionOp : public OpWith<AttentionAttributes> {
  public:
   using OpWith::OpWith;
 
   std::string_view name() const override { return "attention"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
-  // Of all T x T scores, causal or not: what is published counts them so.
+  // Counts all T x T scores, causal or not, as publications do.
   int64_t multiply_adds(std::span<const TensorSpec> inputs,
                         std::span<const TensorSpec> outputs) const override;
   void gradient(GradientBuilder& builder) const override;

@@ -1,21 +1,22 @@
-// A thread takes whole heads: it goes through the blocks of queries, and each block's keys, and
-// adds up the gradients of keys and values as it goes.
+// Attention backward on the CPU. A thread takes whole heads. For each block of 64 queries it goes
+// through the blocks of keys, computes the scores again, and adds to dq, dk and dv: so each sum has
+// one order and no two threads share one. All in fp32.
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/tile_product.h"
 #include "kernels/elementary.h"
-#include "kernels/ops/attention/attention_blocks.h"
+#include "kernels/ops/attention/attention_cpu.h"
 #include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
 namespace {
 
-using namespace attention_blocks;
+using namespace attention_cpu;
 using tile_product::multiply;
 
-// A thread's scratch. Of a head: keys as rows (blocks, 64, padded) and as columns (blocks, padded,
-// 64), values as columns, gradients of keys and values (blocks, 64, padded). Of a block of queries:
-// queries, dy and dq (64, padded), p and ds (64, 64), delta (64).
+// Scratch of a thread. For a head: keys as rows (blocks, 64, padded) and as columns (blocks,
+// padded, 64), values as columns, gradients of keys and values (blocks, 64, padded). For a block of
+// queries: queries, dy and dq (64, padded), p and ds (64, 64), delta (64).
 struct AttentionBackwardScratch {
   float *key_rows, *keys, *values, *dk, *dv, *queries, *dy, *dq, *p, *ds, *delta;
 
@@ -56,7 +57,7 @@ class AttentionBackwardCpuKernel : public Kernel {
   }
 
  private:
-  // One head of one sample: its first row of q, dq, dy and y, and its logsumexp.
+  // One head of one sample: its first row in q, dq, dy and y, and its logsumexp.
   struct HeadRows {
     const T* q;
     T* dq;
@@ -122,7 +123,8 @@ class AttentionBackwardCpuKernel : public Kernel {
     }
   }
 
-  // What block `a` of queries and block `b` of keys add to dq, dk and dv.
+  // Adds the share of query block `a` and key block `b` to dq, dk and dv:
+  //   dv += (keep p)^T dy    dk += ds^T q    dq += ds k
   void add_block(const HeadRows& head, int64_t a, int64_t b,
                  const AttentionBackwardScratch& s) const {
     int64_t rows = e_.rows_of(a), keys = e_.computed(a, b), at = b * e_.block_floats();
@@ -139,7 +141,7 @@ class AttentionBackwardCpuKernel : public Kernel {
              {s.dq, e_.padded, b > 0});
   }
 
-  // p: scores become keep p. ds: dy . v become ds.
+  // In place: in p scores become keep p, in ds products dy . v become ds = p (keep dy . v - delta).
   void differentiate_row(const HeadRows& head, int64_t query, int64_t key_block, int64_t keys,
                          const AttentionBackwardScratch& s) const {
     int64_t r = query % block;

@@ -1,21 +1,25 @@
-// A thread takes blocks of queries; it holds their head's keys (transposed) and values as fp32.
+// Attention forward on the CPU. A thread takes blocks of 64 queries and goes through the key blocks
+// of their head with an online softmax: it keeps the largest score and the sum of exponentials so
+// far, and rescales both and y when a larger score appears. The head's keys (transposed) and values
+// lie in its scratch as fp32.
+#include "kernels/ops/attention/attention_cpu.h"
+
 #include <limits>
 
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/tile_product.h"
 #include "kernels/elementary.h"
-#include "kernels/ops/attention/attention_blocks.h"
 #include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
 namespace {
 
-using namespace attention_blocks;
+using namespace attention_cpu;
 using tile_product::multiply;
 
-// A thread's scratch: keys (blocks, padded, 64) and values (blocks, 64, padded) of a head; queries
-// and sums (64, padded), scores (64, 64), and the softmax so far of each query.
+// Scratch of a thread: keys (blocks, padded, 64) and values (blocks, 64, padded) of a head; queries
+// and sums (64, padded), scores (64, 64); of each query the largest score and the sum so far.
 struct AttentionScratch {
   float *keys, *values, *queries, *sums, *scores, *most, *total;
 
@@ -33,7 +37,8 @@ struct AttentionScratch {
   }
 };
 
-// Of the first `seen` numbers; those up to `computed`, whole registers, are overwritten.
+// Returns the largest of the first `seen` numbers. Overwrites those from there to `computed`, which
+// fill whole registers.
 float largest(float* row, int64_t seen, int64_t computed) {
   std::fill(row + seen, row + computed, row[0]);
   FloatLanes most = load_floats(row, lane_count);
@@ -116,8 +121,8 @@ class AttentionCpuKernel : public Kernel {
     finish(args, head, query_block, s);
   }
 
-  // A row of scores becomes e^(score - most), most the largest so far; what was summed about an
-  // earlier largest is scaled to this one.
+  // Turns a row of scores into e^(score - most) with `most` the largest so far. Sums made with an
+  // earlier largest are rescaled by e^(earlier - most).
   void soften(int64_t query, int64_t key_block, int64_t computed, const DropoutMask& mask,
               const AttentionScratch& s) const {
     int64_t r = query % block, seen = e_.seen(query, key_block);

@@ -1,183 +1,165 @@
-// What attention's CUDA kernels on plain cores share, in fp32: a block of 256 threads makes 64 x 64
-// scores and 64 rows of a result from tiles in shared memory. Thread (team, member) = (t / 16, t %
-// 16) has rows 4 team to 4 team + 3, columns member + 16 j of the scores, and every 16th pack of
-// columns of the result. This header belongs to attention's .cu files only.
+// Extents, views, dropout and makers that all of attention's CUDA kernels share. There are four
+// kernels: forward and backward, each on plain cores in fp32 and on tensor cores in 16 bits;
+// attention_cuda.cu chooses. For .cu files.
 #pragma once
-#include "engine/device/cuda_block.h"
-#include "engine/device/cuda_pack.h"
-#include "kernels/float_type.h"
-#include "kernels/ops/attention/attention_mask_cuda.h"
+#include <cmath>
+
+#include <cuda_runtime.h>
+
+#include "kernels/nvidia/cuda_attention.h"
+#include "kernels/ops/attention/attention.h"
+#include "kernels/ops/dropout/dropout.h"
 
 namespace spire::inline kernels::attention_cuda {
 
-constexpr int threads = 256;
-constexpr int members = 16, team_rows = 4;
+constexpr int block = 64;          // queries or keys
+constexpr int largest_size = 128;  // of a head
 
-// Columns of a head that are multiplied at a time, and rows that are added up at a time.
-constexpr int slice = 32;
-// Floats from one row to the next of tiles in shared memory: 4 more than a row has, so that rows
-// begin in other banks.
-constexpr int slice_pitch = slice + 4, score_pitch = block + 4;
+inline AttentionShape shape_of(AttentionPass pass, const AttentionAttributes& attributes,
+                               const TensorSpec& qkv) {
+  return {.pass = pass,
+          .batch = qkv.shape[0],
+          .length = qkv.shape[1],
+          .heads = attributes.heads,
+          .size = qkv.shape[2] / 3 / attributes.heads,
+          .dtype = qkv.dtype,
+          .causal = attributes.causal,
+          .dropout = attributes.dropout};
+}
 
-// Static shared memory of a block of threads.
-struct AttentionShared {
-  Pack<float, 4> tiles[2 * block * slice_pitch / 4];
-  Pack<float, 4> scores[block * score_pitch / 4];
-  KeepBits<block, block> keep;
+// Sizes of a run. Those that kernels need all the time are int, which takes half the registers.
+struct AttentionExtents {
+  int64_t batch;
+  int length, heads, size;  // T, H, D
+  int blocks;               // of T
+  int width, packed_width;  // C, 3C
+  bool causal;
+  float scale;  // 1 / sqrt(D)
+  float dropout, keep;
+  uint32_t threshold;  // of dropout's bits
 
-  __device__ float* tile() { return tiles[0].at; }
-  __device__ float* score() { return scores[0].at; }
+  AttentionExtents(const Op& op, const AttentionAttributes& attributes, const Shape& qkv)
+      : batch(qkv[0]),
+        length(static_cast<int>(qkv[1])),
+        heads(static_cast<int>(attributes.heads)),
+        size(static_cast<int>(qkv[2] / 3 / heads)),
+        blocks((length - 1) / block + 1),
+        width(heads * size),
+        packed_width(3 * width),
+        causal(attributes.causal),
+        scale(1 / std::sqrt(static_cast<float>(size))),
+        dropout(attributes.dropout),
+        keep(1 / (1 - dropout)),
+        threshold(dropout_threshold(dropout)) {
+    expect(op, size <= largest_size, "heads of {} columns: on a GPU they have at most {}", size,
+           largest_size);
+    expect(op, qkv[1] >> 30 == 0 && qkv[2] >> 30 == 0, "{} is too long for a GPU", to_string(qkv));
+  }
+
+  // Number of blocks of all heads of all samples.
+  unsigned all_blocks() const { return static_cast<unsigned>(batch * heads * blocks); }
+  SPIRE_HOST_DEVICE bool sees(int query, int key) const {
+    return key < length && query < length && (!causal || key <= query);
+  }
 };
 
-__device__ inline int team() {
-  return static_cast<int>(threadIdx.x) / members;
+// One head of one sample, and the offsets of its first element in tensors (N, T, 3C), (N, T, C),
+// (N, H, T).
+struct AttentionHead {
+  int sample, head;
+  int64_t packed, plain, row;
+
+  __device__ AttentionHead(const AttentionExtents& e, unsigned index)
+      : sample(static_cast<int>(index) / e.heads),
+        head(static_cast<int>(index) % e.heads),
+        packed(int64_t{sample} * e.length * e.packed_width + head * e.size),
+        plain(int64_t{sample} * e.length * e.width + head * e.size),
+        row(int64_t{index} * e.length) {}
+};
+
+// Rows of a head in memory, a stride apart.
+template <typename T>
+struct RowView {
+  T* at;
+  int stride, rows, size;
+  float factor = 1;  // of what is loaded or stored
+};
+
+// Returns `count` rows from `first` on, fewer at the end of the sequence.
+template <typename T>
+__device__ RowView<T> rows_from(const AttentionExtents& e, T* head, int stride, int first,
+                                int count, float factor = 1) {
+  int left = e.length - first;
+  return {head + int64_t{first} * stride, stride, left < count ? left : count, e.size, factor};
 }
-__device__ inline int member() {
-  return static_cast<int>(threadIdx.x) % members;
+template <typename T>
+__device__ RowView<T> rows_of(const AttentionExtents& e, T* head, int stride, int index,
+                              float factor = 1) {
+  return rows_from(e, head, stride, index * block, block, factor);
 }
 
-// Of a team's threads, to all of them.
-template <typename Combine>
-__device__ float team_reduce(float value, Combine combine) {
-  for (int step = members / 2; step > 0; step /= 2)
-    value = combine(value, __shfl_xor_sync(full_warp, value, step));
-  return value;
-}
+// Dropout bits of a tile of scores, in shared memory: one a key, 1 where it is kept.
+template <int queries, int keys>
+struct KeepBits {
+  uint16_t at[queries][keys / 16];
 
-// to (rows, columns), its rows columns + 4 apart, = what lies from (row, column) on; zeros outside.
-// packs: rows in memory begin where packs of 16 bytes may.
-template <bool packs, int rows, int columns, typename T>
-__device__ void load_tile(const RowView<const T>& from, int row, int column, float* to) {
-  constexpr int N = packs ? pack_width<T> : 1;
-#pragma unroll 2  // more would not leave the registers that scores and results need
-  for (int i = static_cast<int>(threadIdx.x) * N; i < rows * columns; i += threads * N) {
-    int r = i / columns, c = i % columns;
-    Pack<T, N> pack{};
-    if (row + r < from.rows && column + c < from.size)
-      pack = load_pack<N>(from.at + int64_t{row + r} * from.stride + column + c);
-    for (int k = 0; k < N; ++k)
-      to[r * (columns + 4) + c + k] = from.factor * static_cast<float>(pack.at[k]);
-  }
-}
+  __device__ bool of(int query, int key) const { return at[query][key / 16] >> (key % 16) & 1; }
+};
 
-// scores[r][j] += a's row . b's row, of the thread's rows of a and columns, which are rows of b.
-template <bool packs, typename T>
-__device__ void add_products(const RowView<const T>& a, const RowView<const T>& b,
-                             AttentionShared& shared, float (&scores)[team_rows][team_rows]) {
-  float *left = shared.tile(), *right = left + block * slice_pitch;
-  for (int column = 0; column < a.size; column += slice) {
-    __syncthreads();  // whoever still reads earlier tiles
-    load_tile<packs, block, slice>(a, 0, column, left);
-    load_tile<packs, block, slice>(b, 0, column, right);
-    __syncthreads();
-#pragma unroll 1  // more would take the registers that the scores need
-    for (int c = 0; c < slice; c += 4) {
-      Pack<float, 4> x[team_rows], y[team_rows];
-      for (int r = 0; r < team_rows; ++r) {
-        x[r] = load_pack<4>(left + (team_rows * team() + r) * slice_pitch + c);
-        y[r] = load_pack<4>(right + (member() + members * r) * slice_pitch + c);
+// Draws keep_ij of a head. Without dropout `step` is not read. Each tile makes the stream again, as
+// its state would take registers that the scores need.
+struct ScoreDropout {
+  const StepContext* step;
+  int32_t key;
+  int sample, head;
+
+  // Draws the bits of a tile; a thread draws 16 of a query at a time. Callers place a barrier
+  // before, so that nobody still reads earlier bits, and one after. first_key: a multiple of 16.
+  template <int threads, int queries, int keys>
+  __device__ void draw(const AttentionExtents& e, int first_query, int first_key,
+                       KeepBits<queries, keys>& keep) const {
+    if (e.dropout == 0) return;
+    RandomStream stream = dropout_stream(*step, key, sample);
+    constexpr int groups = keys / 16;
+    for (int i = static_cast<int>(threadIdx.x); i < queries * groups; i += threads) {
+      int row = i / groups, group = i % groups;
+      int64_t query = int64_t{head} * e.length + first_query + row;
+      int64_t element = query * e.blocks * block + first_key + group * 16;
+      unsigned bits = 0;
+      for (int k = 0; k < 4; ++k) {
+        PhiloxBlock drawn = stream.block(static_cast<uint64_t>(element / 4 + k));
+        for (int j = 0; j < 4; ++j)
+          bits |= static_cast<unsigned>(drawn[static_cast<size_t>(j)] >= e.threshold)
+                  << (4 * k + j);
       }
-      for (int k = 0; k < 4; ++k)
-        for (int r = 0; r < team_rows; ++r)
-          for (int j = 0; j < team_rows; ++j) scores[r][j] += x[r].at[k] * y[j].at[k];
-    }
-  }
-}
-
-// The thread's scores, for all to read after the next barrier.
-__device__ inline void share_scores(const float (&scores)[team_rows][team_rows],
-                                    AttentionShared& shared) {
-  __syncthreads();  // whoever still reads earlier ones
-  for (int r = 0; r < team_rows; ++r)
-    for (int j = 0; j < team_rows; ++j)
-      shared.score()[(team_rows * team() + r) * score_pitch + member() + members * j] =
-          scores[r][j];
-}
-
-// A thread's part of 64 rows of D columns: columns first_column(g) to first_column(g) + pack - 1.
-template <int D>
-struct ResultRows {
-  static constexpr int pack = D / members < 4 ? D / members : 4;
-  static constexpr int packs = D / members / pack;
-  float at[team_rows][packs][pack] = {};
-
-  __device__ static int first_column(int g) { return (g * members + member()) * pack; }
-
-  __device__ void scale_row(int r, float factor) {
-    for (int g = 0; g < packs; ++g)
-      for (int i = 0; i < pack; ++i) at[r][g][i] *= factor;
-  }
-
-  // += shared scores (64, 64) times rows (64, D).
-  template <bool take_packs, typename T>
-  __device__ void add(const RowView<const T>& rows, AttentionShared& shared) {
-    const float* scores = shared.score() + team_rows * team() * score_pitch;
-    for (int row = 0; row < rows.rows; row += slice) {
-      __syncthreads();  // the scores are there, and nobody reads earlier tiles
-      load_tile<take_packs, slice, D>(rows, row, 0, shared.tile());
-      __syncthreads();
-#pragma unroll 1
-      for (int j = 0; j < slice; j += 4) {
-        Pack<float, 4> score[team_rows];
-        for (int r = 0; r < team_rows; ++r)
-          score[r] = load_pack<4>(scores + r * score_pitch + row + j);
-        for (int k = 0; k < 4; ++k) add_row(score, k, shared.tile() + (j + k) * (D + 4));
-      }
-    }
-  }
-
-  // RowView of T; row r times factors[r].
-  template <bool take_packs, typename T>
-  __device__ void store(const RowView<T>& to, const float (&factors)[team_rows]) const {
-    for (int r = 0; r < team_rows; ++r) {
-      int row = team_rows * team() + r;
-      if (row >= to.rows) continue;
-      for (int g = 0; g < packs; ++g) {
-        int column = first_column(g);
-        Pack<T, pack> values;
-        for (int i = 0; i < pack; ++i) values.at[i] = T(at[r][g][i] * (to.factor * factors[r]));
-        T* place = to.at + int64_t{row} * to.stride + column;
-        if (take_packs) {
-          if (column < to.size) store_pack(values, place);
-        } else {
-          for (int i = 0; i < pack && column + i < to.size; ++i) place[i] = values.at[i];
-        }
-      }
-    }
-  }
-
- private:
-  __device__ void add_row(const Pack<float, 4> (&score)[team_rows], int k, const float* row) {
-    for (int g = 0; g < packs; ++g) {
-      auto values = load_pack<pack>(row + first_column(g));
-      for (int r = 0; r < team_rows; ++r)
-        for (int i = 0; i < pack; ++i) at[r][g][i] += score[r].at[k] * values.at[i];
+      keep.at[row][group] = static_cast<uint16_t>(bits);
     }
   }
 };
 
-// Blocks of threads that an SM is to hold at least, where a head has D columns: two, unless their
-// results leave too few registers.
-template <int D>
-constexpr int blocks_an_sm = D > 64 ? 1 : 2;
-
-template <int value>
-using Constant = std::integral_constant<int, value>;
-
-// visit(T{}, D, packs): the dtype, the columns that a head's are rounded up to (Constant), and
-// whether its rows take packs (bool_constant).
-template <typename Visit>
-decltype(auto) with_kernel(DType dtype, int size, const Visit& visit) {
-  return with_cuda_float_type(dtype, [&](auto type) {
-    auto with_size = [&](auto columns) {
-      if (rows_take_packs<pack_width<decltype(type)>>(size))
-        return visit(type, columns, std::true_type{});
-      return visit(type, columns, std::false_type{});
-    };
-    if (size <= 32) return with_size(Constant<32>{});
-    if (size <= 64) return with_size(Constant<64>{});
-    return with_size(Constant<largest_size>{});
-  });
+// Returns keep_ij for a query and a key of the tile that was drawn last.
+template <int queries, int keys>
+__device__ float keep_of(const AttentionExtents& e, const KeepBits<queries, keys>& keep, int query,
+                         int key) {
+  if (e.dropout == 0) return 1;
+  return keep.of(query, key) ? e.keep : 0.0f;
 }
+
+// Writes delta_i = dy_i . y_i of the backward. dy, y (N, T, C) of `dtype`; delta (N, H, T) fp32.
+void launch_delta(const AttentionExtents& e, DType dtype, const void* dy, const void* y,
+                  float* delta, void* stream);
+
+// Make the kernel of a pass. Throw Error(config) for heads that are too wide. The mma kernels
+// require on_tensor_cores(shape, mma_compiled_for()).
+std::unique_ptr<Kernel> make_plain(const AttentionOp& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_plain_backward(const AttentionBackwardOp& op,
+                                            const KernelRequest& request);
+std::unique_ptr<Kernel> make_mma(const AttentionOp& op, const KernelRequest& request);
+std::unique_ptr<Kernel> make_mma_backward(const AttentionBackwardOp& op,
+                                          const KernelRequest& request);
+
+// Returns the compute capability that the mma kernels are compiled for on the current device: 80 is
+// 8.0.
+int mma_compiled_for();
 
 }  // namespace spire::inline kernels::attention_cuda

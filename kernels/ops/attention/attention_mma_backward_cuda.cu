@@ -1,9 +1,8 @@
-// dk and dv, a block of keys going through the queries that see it; then dq, a block of queries
-// going through its keys. Both make the scores again, on tensor cores; no atomics, so each sum has
-// one order. p, keep p and ds are rounded to 16 bits as operands, and nothing else before results.
+// Attention backward on tensor cores, in three kernels: delta; then dk and dv, a block of keys
+// going through the queries that see it; then dq, a block of queries going through its keys. The
+// last two both compute the scores again, so that no sum needs atomics and each has one order. keep
+// p and ds are rounded to 16 bits as operands, and nothing else before the results.
 #include "engine/device/cuda_launch.h"
-#include "kernels/ops/attention/attention_delta_cuda.h"
-#include "kernels/ops/attention/attention_mma.h"
 #include "kernels/ops/attention/attention_mma_cuda.h"
 
 namespace spire::inline kernels {
@@ -12,7 +11,7 @@ namespace {
 
 using namespace attention_mma;
 
-// What p and ds of a query's scores follow from.
+// Numbers of a query from which p and ds follow.
 struct QueryNumbers {
   float logsumexp, delta;
 };
@@ -28,7 +27,7 @@ struct MmaBackwardOperands {
   __device__ ScoreDropout mask(const AttentionHead& head) const {
     return {step, key ? *key : 0, head.sample, head.head};
   }
-  // Zeros behind the last.
+  // Zeros for queries behind the last.
   __device__ QueryNumbers numbers(const AttentionExtents& e, const AttentionHead& head,
                                   int query) const {
     if (query >= e.length) return {0, 0};
@@ -36,20 +35,20 @@ struct MmaBackwardOperands {
   }
 };
 
-// RowView of a tile: as many as the results leave registers for.
+// Rows of a tile: as many as the results dk and dv leave registers for.
 template <int D>
 constexpr int tile_queries = D > 64 ? 16 : 32;
 constexpr int tile_keys = 32;
 
-// The product q . k becomes p, and keep dy . v becomes ds, scaled before it is rounded to 16 bits:
-// fp16 ends at 65504.
+// In place: the product q . k becomes p, and keep dy . v becomes ds / sqrt(D). The scale comes
+// before the rounding to 16 bits, as fp16 overflows at 65504.
 __device__ inline void differentiate(const AttentionExtents& e, const QueryNumbers& query,
                                      float& score, float& product) {
   score = exp2f((score * e.scale - query.logsumexp) * log2_e);
   product = score * (product - query.delta) * e.scale;
 }
 
-// RowView are keys, columns queries.
+// dk and dv of 64 keys. Rows of the tiles are keys, columns queries.
 template <int D, typename T>
 __global__ void __launch_bounds__(threads, 2)
     attention_mma_keys_kernel(AttentionExtents e, MmaBackwardOperands<T> o) {
@@ -59,7 +58,7 @@ __global__ void __launch_bounds__(threads, 2)
   __shared__ KeepBits<rows, block> keep;
   __shared__ QueryNumbers numbers[rows];
 
-  // When causal, the longest first.
+  // Longest first: when causal, the first blocks of keys are seen by the most queries.
   int first_key = static_cast<int>(blockIdx.x % e.blocks) * block;
   AttentionHead head(e, blockIdx.x / e.blocks);
   ScoreDropout mask = o.mask(head);
@@ -68,7 +67,7 @@ __global__ void __launch_bounds__(threads, 2)
   values.load(rows_from(e, v, e.packed_width, first_key, block));
   MmaSums<D> dk, dv;
   for (int first = e.causal ? first_key : 0; first < e.length; first += rows) {
-    __syncthreads();  // whoever still reads the tiles before
+    __syncthreads();  // the tiles before have been read
     queries.load(rows_from(e, q, e.packed_width, first, rows));
     dys.load(rows_from(e, o.dy + head.plain, e.width, first, rows));
     if (threadIdx.x < rows) numbers[threadIdx.x] = o.numbers(e, head, first + threadIdx.x);
@@ -100,14 +99,14 @@ __global__ void __launch_bounds__(threads, 2)
   dv.store(rows_from(e, to_v, e.packed_width, first_key, block));
 }
 
-// RowView are queries, columns keys.
+// dq of 64 queries. Rows of the tiles are queries, columns keys.
 template <int D, typename T>
 __global__ void __launch_bounds__(threads, D > 64 ? 2 : 3)
     attention_mma_queries_kernel(AttentionExtents e, MmaBackwardOperands<T> o) {
   __shared__ MmaTile<tile_keys, D> keys, values;
   __shared__ KeepBits<block, tile_keys> keep;
 
-  // When causal, the longest first.
+  // Longest first: when causal, the last blocks of queries see the most keys.
   int first_query = (e.blocks - 1 - static_cast<int>(blockIdx.x % e.blocks)) * block;
   AttentionHead head(e, blockIdx.x / e.blocks);
   ScoreDropout mask = o.mask(head);
@@ -118,7 +117,7 @@ __global__ void __launch_bounds__(threads, D > 64 ? 2 : 3)
   QueryNumbers numbers[2] = {o.numbers(e, head, query), o.numbers(e, head, query + 8)};
   MmaSums<D> dq;
   for (int first = 0; first < keys_of(e, first_query); first += tile_keys) {
-    __syncthreads();  // whoever still reads the tiles before
+    __syncthreads();  // the tiles before have been read
     keys.load(rows_from(e, k, e.packed_width, first, tile_keys));
     values.load(rows_from(e, v, e.packed_width, first, tile_keys));
     mask.draw<threads>(e, first_query, first, keep);
@@ -172,15 +171,13 @@ class AttentionMmaBackwardCudaKernel : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_attention_backward_mma(const Op& op,
-                                                    const AttentionAttributes& attributes,
-                                                    const KernelRequest& request) {
+std::unique_ptr<Kernel> attention_cuda::make_mma_backward(const AttentionBackwardOp& op,
+                                                          const KernelRequest& request) {
   const TensorSpec& qkv = request.inputs[1];
-  AttentionExtents e(op, attributes, qkv.shape);
+  AttentionExtents e(op, op.attributes(), qkv.shape);
   return with_mma_kernel(qkv.dtype, e.size, [&](auto type, auto columns) {
-    using T = decltype(type);
-    return std::unique_ptr<Kernel>(
-        std::make_unique<AttentionMmaBackwardCudaKernel<T, columns.value>>(e));
+    using K = AttentionMmaBackwardCudaKernel<decltype(type), columns.value>;
+    return std::unique_ptr<Kernel>(std::make_unique<K>(e));
   });
 }
 

@@ -1,9 +1,9 @@
-// What attention's CUDA kernels on tensor cores share. A block of four warps has 64 rows of a
-// result, 16 a warp, and goes through tiles of the other side's rows, which lie in shared memory.
-// Scores never leave the registers: those of a product's sums are its neighbour's left operand,
-// rounded to 16 bits. This header belongs to attention's .cu files only.
+// Tile products of attention on tensor cores. A block of four warps has 64 rows of a result, 16 a
+// warp, and goes through tiles of the other side's rows in shared memory. Scores never leave the
+// registers: the sums of one product, rounded to 16 bits, are the left operand of the next, as the
+// two have the same layout over lanes. For attention's .cu files.
 //
-// Operands are words of two elements and sums fp32. Of a tile (16, 8) of sums a lane has rows
+// Operands are words of two elements, sums are fp32. Of a tile (16, 8) of sums a lane has rows
 // group() and group() + 8, columns pair() and pair() + 1 (cuda_mma.h).
 #pragma once
 #include <bit>
@@ -14,7 +14,7 @@
 #include "engine/device/cuda_block.h"
 #include "engine/device/cuda_mma.h"
 #include "engine/device/cuda_pack.h"
-#include "kernels/ops/attention/attention_mask_cuda.h"
+#include "kernels/ops/attention/attention_cuda.h"
 
 namespace spire::inline kernels::attention_mma {
 
@@ -39,13 +39,13 @@ __device__ inline int group() {
 __device__ inline int pair() {
   return lane() % 4 * 2;
 }
-// The first of the warp's rows among the block's.
+// The first row of this warp in the block.
 __device__ inline int first_row() {
   return static_cast<int>(threadIdx.x) / warp_threads * warp_rows;
 }
 
-// RowView of a head in shared memory, of D columns: zeros behind the head's. A row has one pack
-// more, so that rows begin in other banks.
+// Rows of a head in shared memory, of D columns, zeros behind the head's. The pitch is one pack
+// more, so that the 8 rows of a matrix load begin in different banks.
 template <int rows, int D>
 struct MmaTile {
   static constexpr int pack = 8, row_packs = D / pack + 1;
@@ -62,27 +62,29 @@ struct MmaTile {
       at[row * row_packs + column / pack] = std::bit_cast<Pack<uint32_t, 4>>(elements);
     }
   }
-  // Columns 16 k to 16 k + 15 of the warp's rows, as a left operand.
+  // Loads columns 16 k to 16 k + 15 of the warp's rows as a left operand.
   __device__ void left(int k, uint32_t (&words)[4]) const {
     load_matrices(words, place(first_row() + lane() % 16, lane() / 16, 0, k));
   }
-  // Right operands for rows 16 n to 16 n + 15, the products' columns, of columns 16 k to 16 k + 15.
+  // Loads columns 16 k to 16 k + 15 of rows 16 n to 16 n + 15, which are the product's columns, as
+  // two right operands.
   __device__ void right(int k, int n, uint32_t (&words)[4]) const {
     load_matrices(words, place(lane() / 16 * 8 + lane() % 8, lane() / 8 % 2, n, k));
   }
-  // And for columns 16 n to 16 n + 15 of rows 16 k to 16 k + 15.
+  // Loads rows 16 k to 16 k + 15 of columns 16 n to 16 n + 15 likewise.
   __device__ void right_transposed(int k, int n, uint32_t (&words)[4]) const {
     load_matrices_transposed(words, place(lane() % 16, lane() / 16, k, n));
   }
 
  private:
-  // Of a row and a pack of columns of a matrix (16, 16): what a lane has, before constants.
+  // Address of a row and a pack of columns in a matrix (16, 16). What depends on the lane comes
+  // first, so that the rest is a constant offset.
   __device__ const void* place(int row, int column, int row_block, int column_block) const {
     return at + (row * row_packs + column) + (16 * row_block * row_packs + 2 * column_block);
   }
 };
 
-// The warp's rows of a block, as a left operand in registers.
+// The warp's rows of a block as a left operand that stays in registers.
 template <int D>
 struct LeftRows {
   uint32_t words[D / 16][4];
@@ -106,7 +108,7 @@ struct LeftRows {
   }
 };
 
-// A lane's part of the warp's 16 rows of sums.
+// A lane's part of 16 rows of sums, those of its warp.
 template <int columns>
 struct MmaSums {
   float at[columns / 8][4] = {};
@@ -146,7 +148,7 @@ struct MmaSums {
     }
   }
 
-  // The lane's row group() + 8 half, times factors[half], as elements of T.
+  // Stores rows group() + 8 half, times factors[half], as elements of T.
   template <typename T>
   __device__ void store(const RowView<T>& to, const float (&factors)[2]) const {
 #pragma unroll
@@ -170,7 +172,7 @@ struct MmaSums {
   }
 };
 
-// visit(n, i, row, column) for each at[n][i] of a lane's sums; row counts among the block's.
+// Calls visit(n, i, row, column) for each at[n][i] of a lane's sums; row counts in the block.
 template <int columns, typename Visit>
 __device__ void each_sum(const Visit& visit) {
 #pragma unroll
@@ -180,14 +182,14 @@ __device__ void each_sum(const Visit& visit) {
       visit(n, i, first_row() + group() + 8 * (i / 2), 8 * n + pair() + i % 2);
 }
 
-// Whether some query of a tile does not see some key of it. Queries behind the last see what it
-// sees: nobody reads what becomes of them.
+// Whether some query of a tile does not see some key of it. Queries behind the last are not masked,
+// as nobody reads their results.
 __device__ inline bool needs_mask(const AttentionExtents& e, int first_query, int first_key,
                                   int keys) {
   int last_key = first_key + keys - 1;
   return last_key >= e.length || (e.causal && last_key > first_query);
 }
-// Keys that a block of queries sees, one of them at least.
+// Number of keys that some query of a block sees.
 __device__ inline int keys_of(const AttentionExtents& e, int first_query) {
   int last = first_query + block;
   return e.causal && last < e.length ? last : e.length;
@@ -197,7 +199,7 @@ __device__ inline bool sees(const AttentionExtents& e, int query, int key) {
 }
 constexpr float masked = -std::numeric_limits<float>::infinity();
 
-// visit(T{}, D): the dtype, and the columns that a head's are rounded up to (integral_constant).
+// Calls visit(T{}, D): the dtype, and the columns of a head rounded up (integral_constant).
 template <typename Visit>
 std::unique_ptr<Kernel> with_mma_kernel(DType dtype, int size, const Visit& visit) {
   auto with_size = [&](auto type) {

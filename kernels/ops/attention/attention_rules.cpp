@@ -1,3 +1,4 @@
+// Limits of cuDNN's and Spire's attention kernels; attention_rules.h explains them.
 #include "kernels/ops/attention/attention_rules.h"
 
 #include <algorithm>

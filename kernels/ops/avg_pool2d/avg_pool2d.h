@@ -1,7 +1,8 @@
-// Mean over a window of (N,H,W,C), channel by channel, and its gradient:
+// Means over (N,H,W,C), channel by channel, summed in fp32, and their gradients. Over a window:
 //   y[n,i,j,c] = sum over taps (r, s) of x[n, i*stride - padding + r, ..., c] / count
-// count is the kernel's taps, or with count_include_pad = false those that lie on x. Summed in
-// fp32.
+// count is the kernel's taps, or with count_include_pad = false those that lie on x. Over all
+// pixels:
+//   y[n,c] = sum_{h,w} x[n,h,w,c] / (H W)        dx[n,h,w,c] = dy[n,c] / (H W)
 #pragma once
 #include "kernels/window.h"
 
@@ -31,6 +32,25 @@ class AvgPool2dBackwardOp : public OpWith<AvgPool2dAttributes> {
   AvgPool2dBackwardOp(AvgPool2dAttributes attributes, TensorSpec x) : OpWith(attributes), x_(x) {}
 
   std::string_view name() const override { return "avg_pool2d_backward"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+
+ private:
+  TensorSpec x_;
+};
+
+// inputs: x (N,H,W,C). outputs: y (N,C) of x's dtype.
+class GlobalAvgPoolOp : public Op {
+ public:
+  std::string_view name() const override { return "global_avg_pool"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  void gradient(GradientBuilder& builder) const override;
+};
+
+// inputs: dy (N,C). outputs: dx, like `x`.
+class GlobalAvgPoolBackwardOp : public Op {
+ public:
+  explicit GlobalAvgPoolBackwardOp(TensorSpec x) : x_(x) {}
+  std::string_view name() const override { return "global_avg_pool_backward"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
 
  private:

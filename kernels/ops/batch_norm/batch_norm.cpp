@@ -1,8 +1,49 @@
+// Shapes, gradients and fused forms of batch normalization. The backward reads x, mean and inv_std;
+// behind a relu also a mask: y where there is a residual, else beta, from which y is computed
+// again.
 #include "kernels/ops/batch_norm/batch_norm.h"
 
-#include "kernels/ops/batch_norm/batch_norm_specs.h"
+#include "kernels/float_type.h"
+#include "kernels/ops/tower_sum/tower_sum.h"
 
 namespace spire::inline kernels {
+
+namespace {
+
+void expect_normalizable(const Op& op, const TensorSpec& x) {
+  expect(op, is_float_type(x.dtype), "cannot compute on {}", to_string(x));
+  expect(op, x.shape.rank() >= 2 && x.shape.back() > 0, "takes (N, ..., C), got {}", to_string(x));
+}
+
+void expect_like(const Op& op, const TensorSpec& got, const TensorSpec& want, const char* what) {
+  expect(op, got == want, "{} is {}, not {}", what, to_string(got), to_string(want));
+}
+
+TensorSpec channels_of(const TensorSpec& x) {
+  return {{x.shape.back()}, DType::f32};
+}
+
+// The same attributes with a relu behind, null when there is one already.
+template <typename SomeOp>
+std::unique_ptr<Op> relu_form(BatchNormAttributes attributes) {
+  if (attributes.relu) return nullptr;
+  attributes.relu = true;
+  return std::make_unique<SomeOp>(attributes);
+}
+
+template <typename SomeOp>
+std::unique_ptr<Op> residual_form(BatchNormAttributes attributes) {
+  if (attributes.relu || attributes.residual) return nullptr;
+  attributes.relu = attributes.residual = true;
+  return std::make_unique<SomeOp>(attributes);
+}
+
+// Two sums a channel, and the rows.
+TensorSpec sums_of(const TensorSpec& x) {
+  return {{2 * x.shape.back() + 1}, DType::f64};
+}
+
+}  // namespace
 
 std::vector<TensorSpec> BatchNormOp::infer(std::span<const TensorSpec> inputs) const {
   size_t count = attributes_.residual ? 4 : 3;
@@ -69,6 +110,73 @@ std::unique_ptr<Op> BatchNormEvalOp::with_relu() const {
 
 std::unique_ptr<Op> BatchNormEvalOp::with_residual() const {
   return residual_form<BatchNormEvalOp>(attributes_);
+}
+
+std::vector<TensorSpec> BatchNormMomentsOp::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(*this, inputs, 1, 1);
+  expect_normalizable(*this, inputs[0]);
+  return {sums_of(inputs[0])};
+}
+
+std::vector<TensorSpec> BatchNormSyncOp::infer(std::span<const TensorSpec> inputs) const {
+  size_t count = attributes_.residual ? 5 : 4;
+  expect_inputs(*this, inputs, count, count);
+  const TensorSpec& x = inputs[0];
+  expect_normalizable(*this, x);
+  TensorSpec c = channels_of(x);
+  expect_like(*this, inputs[1], c, "gamma");
+  expect_like(*this, inputs[2], c, "beta");
+  expect_like(*this, inputs[3], sums_of(x), "the vector of moments");
+  if (attributes_.residual) expect_like(*this, inputs[4], x, "residual");
+  return {x, c, c, c, c};
+}
+
+void BatchNormSyncOp::gradient(GradientBuilder& builder) const {
+  Value dy = builder.output_gradient(0);
+  if (!dy) return;
+  bool masked_residual = attributes_.relu && attributes_.residual;
+  std::vector<Value> inputs = {dy, builder.input(0), builder.input(1), builder.output(1),
+                               builder.output(2)};
+  std::vector<Value> operands = inputs;
+  if (attributes_.relu) operands.push_back(masked_residual ? builder.output(0) : builder.input(2));
+  auto own = builder.emit(std::make_unique<BatchNormGradientSumsOp>(attributes_), operands);
+  for (int i : {1, 2}) {
+    if (builder.wants_gradient(i)) builder.set_gradient(i, own[static_cast<size_t>(i)]);
+  }
+  if (masked_residual) inputs[0] = own[3];
+  if (attributes_.residual && builder.wants_gradient(4)) builder.set_gradient(4, inputs[0]);
+  if (!builder.wants_gradient(0)) return;
+  inputs.push_back(builder.emit(std::make_unique<TowerSumOp>(), {own[0]})[0]);
+  BatchNormSyncBackwardOp backward(attributes_);
+  if (backward.masks()) inputs.push_back(builder.input(2));
+  builder.set_gradient(
+      0, builder.emit(std::make_unique<BatchNormSyncBackwardOp>(backward), inputs)[0]);
+}
+
+std::unique_ptr<Op> BatchNormSyncOp::with_relu() const {
+  return relu_form<BatchNormSyncOp>(attributes_);
+}
+
+std::unique_ptr<Op> BatchNormSyncOp::with_residual() const {
+  return residual_form<BatchNormSyncOp>(attributes_);
+}
+
+std::vector<TensorSpec> BatchNormGradientSumsOp::infer(std::span<const TensorSpec> inputs) const {
+  auto outputs = BatchNormBackwardOp(attributes_).infer(inputs);  // dx, dgamma, dbeta [, g]
+  outputs[0] = sums_of(inputs[1]);
+  return outputs;
+}
+
+std::vector<TensorSpec> BatchNormSyncBackwardOp::infer(std::span<const TensorSpec> inputs) const {
+  size_t count = masks() ? 7 : 6;
+  expect_inputs(*this, inputs, count, count);
+  const TensorSpec& x = inputs[1];
+  expect_normalizable(*this, x);
+  expect_like(*this, inputs[0], x, "dy");
+  for (size_t i : {2, 3, 4}) expect_like(*this, inputs[i], channels_of(x), "a vector of channels");
+  expect_like(*this, inputs[5], sums_of(x), "the vector of sums");
+  if (masks()) expect_like(*this, inputs[6], channels_of(x), "beta");
+  return {x};
 }
 
 }  // namespace spire::inline kernels

@@ -1,5 +1,5 @@
-// What a channel's sums make in batch normalization, for host and device: the statistics of the
-// forward, and of the backward the gradients and the map from (g, x) to dx.
+// Formulas of batch normalization for one channel, on host and device: statistics from the sums of
+// the forward, gradients and the map from (g, x) to dx from those of the backward.
 #pragma once
 #include <cmath>
 
@@ -7,10 +7,10 @@
 
 namespace spire::inline kernels {
 
-// Where the backward learns if the relu was open: there is none, from x anew, from the output.
+// How the backward masks dy: not at all, by y > 0 computed again from x, or by the stored y > 0.
 enum class ReluMask { none, from_x, from_y };
 
-// The mask of the pass that writes dx: with the output at hand the first pass has written g.
+// Mask of the pass that writes dx. With the mask from_y the first pass has written g already.
 constexpr ReluMask second_mask(ReluMask first) {
   return first == ReluMask::from_y ? ReluMask::none : first;
 }

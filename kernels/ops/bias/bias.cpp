@@ -1,3 +1,4 @@
+// Shapes and gradients of a bias: dx = dy needs no kernel, db is the column sum of dy.
 #include "kernels/ops/bias/bias.h"
 
 #include "kernels/float_type.h"

@@ -1,4 +1,6 @@
-// Channels are contiguous and go a register at a time.
+// Bias on the CPU. Forward: threads share the rows, whose channels go a register at a time.
+// Backward: rows are summed in chunks that the shape alone fixes, then the chunks in their order,
+// so that the bits do not depend on the thread count; all in fp32.
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/simd.h"
 #include "kernels/ops/bias/bias.h"

@@ -1,3 +1,5 @@
+// Bias on a GPU: y = x + b, a pack of channels of some rows a thread; db by the column sums of
+// cuda/column_sums.h, whose order the shape alone fixes.
 #include "kernels/cuda/column_sums.h"
 #include "kernels/ops/bias/bias.h"
 #include "kernels/typed_kernel.h"

@@ -1,4 +1,7 @@
+// Shapes and gradients of concat, slice and pad_channels. Gradients are slices and their inverse.
 #include "kernels/ops/concat/concat.h"
+
+#include "kernels/float_type.h"
 
 namespace spire::inline kernels {
 
@@ -67,6 +70,25 @@ std::vector<TensorSpec> SliceBackwardOp::infer(std::span<const TensorSpec> input
          "{} does not fit into {} of axis {} from {} on", to_string(whole), length_, axis_, begin_);
   whole.shape[axis_] = length_;
   return {whole};
+}
+
+std::vector<TensorSpec> PadChannelsOp::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(*this, inputs, 1, 1);
+  const TensorSpec& x = inputs[0];
+  expect(*this, is_float_type(x.dtype) && x.shape.rank() >= 1 && x.shape.elements() > 0,
+         "cannot pad {}", to_string(x));
+  expect(*this, x.shape.back() < channels_, "{} has {} channels, which is not fewer than {}",
+         to_string(x.shape), x.shape.back(), channels_);
+  TensorSpec y = x;
+  y.shape[y.shape.rank() - 1] = channels_;
+  return {y};
+}
+
+void PadChannelsOp::gradient(GradientBuilder& builder) const {
+  if (!builder.wants_gradient(0)) return;
+  const Shape& x = builder.spec(builder.input(0)).shape;
+  auto slice = std::make_unique<SliceOp>(x.rank() - 1, 0, x.back());
+  builder.set_gradient(0, builder.emit(std::move(slice), {builder.output_gradient(0)})[0]);
 }
 
 }  // namespace spire::inline kernels

@@ -1,5 +1,6 @@
-// Joins tensors along an axis, and cuts one out of a tensor: the gradient of concat is a slice for
-// each input, that of a slice lies among zeros. All move bytes as they are, whatever the dtype.
+// Joins tensors along an axis, cuts a slice out of one, pads channels with zeros. The gradient of
+// concat is a slice for each input; that of a slice is dy among zeros; that of a padding is the
+// slice of the first channels. All move bytes as they are.
 #pragma once
 #include "kernels/op.h"
 
@@ -54,7 +55,21 @@ class SliceBackwardOp : public Op {
   int64_t begin_, length_;
 };
 
-// Bytes that lie together in one step of the axes before `axis`.
+// Zeros behind the channels of x: y[.., c] = x[.., c] for c < C, else 0. fp32 or bf16.
+// inputs: x (.., C). outputs: y (.., channels), channels > C.
+class PadChannelsOp : public Op {
+ public:
+  explicit PadChannelsOp(int64_t channels) : channels_(channels) {}
+
+  std::string_view name() const override { return "pad_channels"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  void gradient(GradientBuilder& builder) const override;
+
+ private:
+  int64_t channels_;
+};
+
+// Returns the bytes of one index of the axes before `axis`: a contiguous run.
 size_t bytes_from_axis(const TensorSpec& spec, int axis);
 
 }  // namespace spire::inline kernels

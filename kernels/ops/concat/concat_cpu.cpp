@@ -1,3 +1,4 @@
+// Concatenation, slices and padding on the CPU: runs of bytes that threads copy row by row.
 #include <cstring>
 
 #include "kernels/cpu/parallel.h"
@@ -8,7 +9,7 @@ namespace spire::inline kernels {
 
 namespace {
 
-// `rows` runs of `bytes`, from and to places that lie a stride apart.
+// Runs of `bytes`, from and to addresses that lie a stride apart.
 struct Strided {
   std::byte* to;
   size_t to_stride;
@@ -17,10 +18,13 @@ struct Strided {
   size_t bytes;
 };
 
+// Rows of a thread's chunk: 64 KiB at least, which is worth the start of a thread.
+int64_t grain_of(size_t row_bytes) {
+  return static_cast<int64_t>(65536 / std::max<size_t>(row_bytes, 1) + 1);
+}
+
 void copy(int threads, int64_t rows, const Strided& s) {
-  // A thread's chunk is worth its start: 64 KiB at least.
-  int64_t grain = static_cast<int64_t>(65536 / std::max<size_t>(s.bytes, 1) + 1);
-  parallel_for(threads, rows, grain, [&](int64_t begin, int64_t end, int) {
+  parallel_for(threads, rows, grain_of(s.bytes), [&](int64_t begin, int64_t end, int) {
     for (int64_t row = begin; row < end; ++row) {
       size_t r = static_cast<size_t>(row);
       std::memcpy(s.to + r * s.to_stride, s.from + r * s.from_stride, s.bytes);
@@ -80,35 +84,34 @@ class SliceCpuKernel : public Kernel {
   size_t stride_, offset_, bytes_;  // in bytes: a row of x, the slice in it, a row of y
 };
 
-class SliceBackwardCpuKernel : public Kernel {
+// Rows of zeros with a row of x in each: the gradient of a slice, and a padding of channels.
+class ZeroPaddedCpuKernel : public Kernel {
  public:
-  SliceBackwardCpuKernel(const SliceBackwardOp& op, const KernelRequest& request)
-      : threads_(request.threads),
-        rows_(rows_before_axis(request.outputs[0], op.axis())),
-        row_(bytes_from_axis(request.outputs[0], op.axis())),
-        before_(bytes_from_axis(request.outputs[0], op.axis() + 1) *
-                static_cast<size_t>(op.begin())),
-        bytes_(bytes_from_axis(request.inputs[0], op.axis())) {}
+  struct Layout {
+    int64_t rows;
+    size_t row, before, bytes;  // in bytes: a row of y, its zeros before x, a row of x
+  };
+  ZeroPaddedCpuKernel(const Layout& layout, int threads) : layout_(layout), threads_(threads) {}
 
   void run(const KernelArgs& args) override {
-    auto dy = static_cast<const std::byte*>(args.inputs[0]);
-    auto dx = static_cast<std::byte*>(args.outputs[0]);
-    int64_t grain = static_cast<int64_t>(65536 / std::max<size_t>(row_, 1) + 1);
-    parallel_for(threads_, rows_, grain, [&](int64_t begin, int64_t end, int) {
-      for (int64_t row = begin; row < end; ++row) {
-        size_t r = static_cast<size_t>(row);
-        std::byte* to = dx + r * row_;
-        std::memset(to, 0, before_);
-        std::memcpy(to + before_, dy + r * bytes_, bytes_);
-        std::memset(to + before_ + bytes_, 0, row_ - before_ - bytes_);
-      }
-    });
+    auto x = static_cast<const std::byte*>(args.inputs[0]);
+    auto y = static_cast<std::byte*>(args.outputs[0]);
+    parallel_for(threads_, layout_.rows, grain_of(layout_.row),
+                 [&](int64_t begin, int64_t end, int) {
+                   for (int64_t row = begin; row < end; ++row) {
+                     size_t r = static_cast<size_t>(row);
+                     std::byte* to = y + r * layout_.row;
+                     std::memset(to, 0, layout_.before);  // 0.0 in every float type
+                     std::memcpy(to + layout_.before, x + r * layout_.bytes, layout_.bytes);
+                     std::memset(to + layout_.before + layout_.bytes, 0,
+                                 layout_.row - layout_.before - layout_.bytes);
+                   }
+                 });
   }
 
  private:
+  Layout layout_;
   int threads_;
-  int64_t rows_;
-  size_t row_, before_, bytes_;  // in bytes: a row of dx, its zeros before dy, a row of dy
 };
 
 }  // namespace
@@ -125,7 +128,24 @@ std::unique_ptr<Kernel> make_cpu(const SliceOp& op, const KernelRequest& request
 
 template <>
 std::unique_ptr<Kernel> make_cpu(const SliceBackwardOp& op, const KernelRequest& request) {
-  return std::make_unique<SliceBackwardCpuKernel>(op, request);
+  const TensorSpec &dy = request.inputs[0], &dx = request.outputs[0];
+  ZeroPaddedCpuKernel::Layout layout{
+      .rows = rows_before_axis(dx, op.axis()),
+      .row = bytes_from_axis(dx, op.axis()),
+      .before = bytes_from_axis(dx, op.axis() + 1) * static_cast<size_t>(op.begin()),
+      .bytes = bytes_from_axis(dy, op.axis())};
+  return std::make_unique<ZeroPaddedCpuKernel>(layout, request.threads);
+}
+
+template <>
+std::unique_ptr<Kernel> make_cpu(const PadChannelsOp&, const KernelRequest& request) {
+  const TensorSpec &x = request.inputs[0], &y = request.outputs[0];
+  int axis = x.shape.rank() - 1;
+  ZeroPaddedCpuKernel::Layout layout{.rows = rows_before_axis(x, axis),
+                                     .row = bytes_from_axis(y, axis),
+                                     .before = 0,
+                                     .bytes = bytes_from_axis(x, axis)};
+  return std::make_unique<ZeroPaddedCpuKernel>(layout, request.threads);
 }
 
 }  // namespace spire::inline kernels

@@ -1,3 +1,5 @@
+// Concatenation, slices and padding on a GPU: each is a few strided moves of rows (cuda/rows.h),
+// which fill what lies before and behind a row with zeros.
 #include "kernels/cuda/rows.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/concat/concat.h"
@@ -16,7 +18,7 @@ int64_t row_bytes(const TensorSpec& spec, int axis) {
   return static_cast<int64_t>(bytes_from_axis(spec, axis));
 }
 
-// Input i of the op lies in output 0 as moves[i] says.
+// Moves input i of the op to output 0 by moves[i].
 class MoveRowsCudaKernel : public Kernel {
  public:
   explicit MoveRowsCudaKernel(std::vector<RowMove> moves) : moves_(std::move(moves)) {}
@@ -74,6 +76,19 @@ std::unique_ptr<Kernel> make_cuda(const SliceBackwardOp& op, const KernelRequest
                             .width = whole,
                             .from_stride = part,
                             .before = op.begin() * row_bytes(dx, op.axis() + 1),
+                            .kept = part}});
+}
+
+template <>
+std::unique_ptr<Kernel> make_cuda(const PadChannelsOp&, const KernelRequest& request) {
+  const TensorSpec &x = request.inputs[0], &y = request.outputs[0];
+  int axis = x.shape.rank() - 1;
+  int64_t whole = row_bytes(y, axis), part = row_bytes(x, axis);
+  return std::make_unique<MoveRowsCudaKernel>(
+      std::vector<RowMove>{{.rows = rows_before_axis(x, axis),
+                            .to_stride = whole,
+                            .width = whole,
+                            .from_stride = part,
                             .kept = part}});
 }
 

@@ -1,8 +1,8 @@
 // Convolution (cross-correlation) over (N,H,W,C), and its gradient:
 //   y[n,i,j,o] = b[o] + sum_{r,s,c} x[n, i*stride - padding + r*dilation, ..., c] w[o,c,r,s]
 // x (N,H,W,C) fp32 or bf16, w (O, C/groups, KH, KW) fp32 parameter, b (O) fp32 parameter or absent;
-// y (N,OH,OW,O) of x's dtype, summed in fp32. Output channels o and input channels of one group of
-// `groups` meet; groups == C is the depthwise case.
+// y (N,OH,OW,O) of x's dtype, summed in fp32. An output channel sums over the input channels of its
+// group, one of `groups`; groups == C is the depthwise case.
 #pragma once
 #include "kernels/window.h"
 
@@ -56,6 +56,39 @@ class Conv2dBackwardWeightsOp : public OpWith<Conv2dAttributes> {
 
  private:
   Shape w_;
+};
+
+// Transposed convolution over (N,H,W,C), the data gradient of a convolution as an op (Zeiler et
+// al., "Deconvolutional Networks", 2010):
+//   y[n,p,q,o] = sum of x[n,i,j,c] w[c,o,r,s] over all (i, j, r, s, c) with
+//                p = i*stride - padding + r*dilation, likewise q
+// x (N,H,W,I) fp32 or bf16, w (I, O/groups, KH, KW) fp32 parameter (PyTorch's layout), y
+// (N,OH,OW,O) of x's dtype, summed in fp32:
+//   OH = (H - 1)*stride - 2 padding + dilation*(KH - 1) + output_padding + 1
+// Its own gradients are conv2d and the weight gradient of conv2d.
+struct ConvTranspose2dAttributes {
+  Extent2d stride{1, 1};
+  Extent2d padding{0, 0};         // rows and columns cut off on both sides
+  Extent2d output_padding{0, 0};  // rows and columns more at the end; less than the stride
+  Extent2d dilation{1, 1};
+  int64_t groups = 1;
+
+  // The convolution that takes y back to the shape of x.
+  Conv2dAttributes convolution() const {
+    return {.stride = stride, .padding = padding, .dilation = dilation, .groups = groups};
+  }
+};
+
+// Inputs x, w; output y.
+class ConvTranspose2dOp : public OpWith<ConvTranspose2dAttributes> {
+ public:
+  using OpWith::OpWith;
+
+  std::string_view name() const override { return "conv_transpose2d"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  int64_t multiply_adds(std::span<const TensorSpec> inputs,
+                        std::span<const TensorSpec> outputs) const override;
+  void gradient(GradientBuilder& builder) const override;
 };
 
 }  // namespace spire::inline kernels

@@ -1,4 +1,6 @@
-// Convolution by oneDNN: direct algorithms, fp32 sums.
+// Convolution on the CPU by oneDNN: direct algorithms with fp32 sums. x, y and their gradients stay
+// (N,H,W,C). Weights are packed in the layout that oneDNN prefers; their gradient comes in such a
+// layout and is reordered to plain fp32.
 #include "kernels/cpu/onednn.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/conv2d/conv2d.h"
@@ -10,7 +12,7 @@ namespace {
 using namespace onednn;
 using Kind = Place::Kind;
 
-// oneDNN's words for a convolution: x, y and bias as they lie, w plain and as oneDNN likes it.
+// oneDNN's descriptors: x, y and bias in their own layouts, w plain and in a layout of its choice.
 struct ConvolutionDescs {
   Desc x, y, bias;
   Desc plain_w, any_w;
@@ -80,7 +82,7 @@ std::unique_ptr<Kernel> make_cpu(const Conv2dBackwardWeightsOp& op, const Kernel
   return prepare(op, request, [&](PrimitiveKernel& kernel) {
     ConvolutionDescs o = operands_of(op.attributes(), request.inputs[0], request.outputs[0].shape,
                                      request.inputs[1]);
-    // fp32 gradients also from bf16 activations.
+    // The gradient is fp32 with bf16 activations, too.
     Desc any_dw = any_layout(o.w_dims, DType::f32);
     auto desc = describe_backward<dnnl::convolution_backward_weights>(
         kernel.engine(), describe_forward(kernel.engine(), o), dnnl::algorithm::convolution_direct,
@@ -92,6 +94,14 @@ std::unique_ptr<Kernel> make_cpu(const Conv2dBackwardWeightsOp& op, const Kernel
     kernel.append(desc, dnnl::convolution_backward_weights(desc), bindings);
     kernel.deliver(dw, 0, o.plain_w);
   });
+}
+
+// Its kernel is that of conv2d's data gradient: the dy of that is our x, its dx our y.
+template <>
+std::unique_ptr<Kernel> make_cpu(const ConvTranspose2dOp& op, const KernelRequest& request) {
+  const auto& attributes = op.attributes();
+  Conv2dBackwardDataOp same(attributes.convolution(), request.outputs[0]);
+  return make_cpu(same, request);
 }
 
 }  // namespace spire::inline kernels

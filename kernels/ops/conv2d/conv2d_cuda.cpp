@@ -1,4 +1,6 @@
-// Convolution on a GPU. The filter comes as the library reads it; its gradient goes back.
+// Convolution on a GPU, by the engines of nvidia/cuda_convolution.h. Weights are packed as KRSC,
+// the (O, KH, KW, C/groups) that libraries read; their gradient is converted back. Bias and relu
+// are fused where the engine does so, else a small kernel adds them.
 #include "engine/device/alignment.h"
 #include "kernels/cuda/bias_relu.h"
 #include "kernels/cuda/filter.h"
@@ -80,8 +82,8 @@ class Conv2dBackwardDataCudaKernel : public Kernel {
   std::vector<Packing> packings_;
 };
 
-// The workspace: dw as krsc, unless that is the output itself, then the convolution's own. The
-// column sums of dy run when both are done with.
+// Workspace: dw as KRSC, unless that is the output itself, then the convolution's. The column sums
+// of dy (the gradient of the bias) run last and use it all again.
 class Conv2dBackwardWeightsCudaKernel : public Kernel {
  public:
   Conv2dBackwardWeightsCudaKernel(const Conv2dAttributes& attributes, const KernelRequest& request)
@@ -91,7 +93,7 @@ class Conv2dBackwardWeightsCudaKernel : public Kernel {
                      request.cuda) {
     bool in_place = same_order(dw_) && convolution_.result() == DType::f32;
     if (!in_place)
-      // What lies behind begins as the workspace does.
+      // The convolution's part keeps the workspace's alignment.
       krsc_bytes_ = align_up(TensorSpec{dw_, convolution_.result()}.bytes(), workspace_alignment);
     if (!attributes.bias) return;
     KernelRequest sums = request;
@@ -144,6 +146,14 @@ std::unique_ptr<Kernel> make_cuda(const Conv2dBackwardDataOp& op, const KernelRe
 template <>
 std::unique_ptr<Kernel> make_cuda(const Conv2dBackwardWeightsOp& op, const KernelRequest& request) {
   return std::make_unique<Conv2dBackwardWeightsCudaKernel>(op.attributes(), request);
+}
+
+// Its kernel is that of conv2d's data gradient: the dy of that is our x, its dx our y.
+template <>
+std::unique_ptr<Kernel> make_cuda(const ConvTranspose2dOp& op, const KernelRequest& request) {
+  const auto& attributes = op.attributes();
+  Conv2dBackwardDataOp same(attributes.convolution(), request.outputs[0]);
+  return make_cuda(same, request);
 }
 
 }  // namespace spire::inline kernels

@@ -1,3 +1,5 @@
+// Shapes, gradients and work of the fully connected layer: dx = dy w, dw = dy^T x, db the column
+// sum of dy. Behind a relu, dy is masked by y > 0 first.
 #include "kernels/ops/dense/dense.h"
 
 #include "kernels/float_type.h"

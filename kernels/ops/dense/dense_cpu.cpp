@@ -1,4 +1,5 @@
-// Fully connected layer by oneDNN's inner product.
+// Fully connected layer on the CPU by oneDNN's inner product, with fp32 sums. Leading axes of x and
+// y are taken together as M rows.
 #include "kernels/cpu/onednn.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/dense/dense.h"
@@ -10,7 +11,8 @@ namespace {
 using namespace onednn;
 using Kind = Place::Kind;
 
-// oneDNN's words for the layer: x (M,K), y (M,N), bias as they lie, w (N,K) plain and as it likes.
+// oneDNN's descriptors: x (M,K), y (M,N) and bias plain, w (N,K) plain and in a layout of its
+// choice.
 struct DenseDescs {
   Desc x, y, bias;
   Desc plain_w, any_w;
@@ -64,7 +66,7 @@ std::unique_ptr<Kernel> make_cpu(const DenseBackwardWeightsOp& op, const KernelR
   bool bias = op.bias();
   return prepare(op, request, [&](PrimitiveKernel& kernel) {
     DenseDescs o = operands_of(request.inputs[0], request.inputs[1], bias);
-    // Straight into the plain gradient: as quick here as oneDNN's own layout and a reorder.
+    // Written as plain fp32 at once: as fast here as oneDNN's own layout and a reorder.
     auto desc = describe_backward<dnnl::inner_product_backward_weights>(
         kernel.engine(), describe_forward(kernel.engine(), o, false), o.x, o.plain_w, o.bias, o.y);
     std::vector<Binding> bindings{{DNNL_ARG_SRC, o.x, {Kind::input, 0}},

@@ -1,6 +1,7 @@
-// Fully connected layer on a GPU: a product each way. Parameters come in the compute dtype. Where
-// rows of y, and so of dy, are padded, forward and backward by data are products with as many more
-// outputs, whose weights and biases are zeros.
+// Fully connected layer on a GPU: y = x w^T + b, dx = dy w, dw = dy^T x, each one product of
+// nvidia/cuda_product.h. Parameters are packed in the compute dtype. Where rows of y, and so of dy,
+// are padded, y and dx are products with that many more outputs, whose weights and biases are
+// zeros.
 #include "kernels/cuda/cast.h"
 #include "kernels/kernel.h"
 #include "kernels/nvidia/cuda_product.h"
@@ -11,8 +12,8 @@ namespace spire::inline kernels {
 
 namespace {
 
-// A product whose operands are inputs of the op; parameters among them are cast, and have
-// `padded_outputs` rows where that is not 0.
+// A product of two inputs of the op. Parameters among them are cast, and padded to `padded_outputs`
+// rows where that is not 0.
 class DenseProductCudaKernel : public Kernel {
  public:
   struct Inputs {
@@ -48,7 +49,7 @@ int64_t rows_of(const TensorSpec& x) {
   return x.shape.elements() / x.shape.back();
 }
 
-// dw = dy^T x, and the column sums of dy; neither reads a padding of dy.
+// dw = dy^T x and db, the column sums of dy. Neither reads the padding of dy.
 class DenseBackwardWeightsCudaKernel : public Kernel {
  public:
   DenseBackwardWeightsCudaKernel(bool bias, const KernelRequest& request)

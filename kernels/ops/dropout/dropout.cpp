@@ -1,3 +1,4 @@
+// Shapes and gradient of dropout. In evaluation y is a view of x, and dx = dy.
 #include "kernels/ops/dropout/dropout.h"
 
 #include "kernels/float_type.h"

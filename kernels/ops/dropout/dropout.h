@@ -1,7 +1,7 @@
 // Dropout (Srivastava et al., 2014): y = x * keep / (1 - rate), each element kept with probability
-// 1 - rate. The numbers come from the counter RandomStream(seed, dropout, step << 16 | key, global
-// row), element index in the row: the same for whoever hosts the tower, and the backward draws them
-// again instead of storing a mask. x (N, ...) fp32 or bf16.
+// 1 - rate. Random numbers come from the counter-based RandomStream(seed, dropout, step << 16 |
+// key, global row) at the element's index in its row: the same on whichever device a tower runs.
+// The backward draws them again instead of storing a mask. x (N, ...) fp32 or bf16.
 #pragma once
 #include "engine/base/philox.h"
 #include "kernels/kernel.h"
@@ -13,8 +13,8 @@ struct DropoutAttributes {
   bool training = true;  // false: y is x, as a view
 };
 
-// inputs: x. outputs: y, key (1) i32. The key is the op's id in its graph; it travels to the
-// backward op, which has another id.
+// inputs: x. outputs: y, key (1) i32. The key is the op's id in its graph; the backward op, whose
+// id differs, reads it.
 class DropoutOp : public OpWith<DropoutAttributes> {
  public:
   using OpWith::OpWith;
@@ -36,7 +36,7 @@ class DropoutBackwardOp : public OpWith<DropoutAttributes> {
   bool may_overwrite(int index) const override { return index == 0; }
 };
 
-// The numbers of one row; element i has bits(i), and is kept when they reach the threshold.
+// Returns the random stream of one row. Element i is kept when bits(i) >= dropout_threshold(rate).
 constexpr RandomStream dropout_stream(const StepContext& step, int32_t key, int64_t row) {
   uint64_t draw = static_cast<uint64_t>(step.step) << 16 | static_cast<uint64_t>(key);
   return {step.seed, Purpose::dropout, draw, static_cast<uint64_t>(step.first_row + row)};

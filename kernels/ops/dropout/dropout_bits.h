@@ -1,10 +1,11 @@
-// The random bits of dropout's elements, drawn a run at a time.
+// Random bits of dropout on the CPU, drawn for many elements at a time.
 #pragma once
 #include "engine/base/philox.h"
 
 namespace spire::inline kernels {
 
-// A function of its own, so that the loop over blocks vectorises: a lane is a block.
+// Draws one Philox block. Apart from the loop below, so that the loop vectorizes: a lane is a
+// block.
 inline void draw_block(const RandomStream& stream, int64_t index, uint32_t* bits) {
   PhiloxBlock block = stream.block(static_cast<uint64_t>(index));
   bits[0] = block[0];

@@ -1,3 +1,5 @@
+// Dropout on the CPU, forward and backward alike: y = keep x / (1 - rate). A thread takes whole
+// rows, each with a random stream of its own, and draws 256 elements at a time.
 #include <algorithm>
 
 #include "kernels/cpu/elementwise.h"
@@ -62,7 +64,7 @@ class DropoutCpuKernel : public Kernel {
   int64_t rows_, row_size_;
   int threads_;
   int32_t op_id_;
-  bool draws_key_;  // the forward op names the numbers, the backward op reads the name
+  bool draws_key_;  // forward: writes the key; backward: reads it
 };
 
 std::unique_ptr<Kernel> make(float rate, const KernelRequest& request) {

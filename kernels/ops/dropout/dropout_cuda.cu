@@ -1,5 +1,6 @@
-// A block takes a part of a row, a thread runs of elements whose random numbers it draws a Philox
-// block, four, at a time. Each thread derives the row's stream: one more draw for its 32 elements.
+// Dropout on a GPU, forward and backward alike: y = keep x / (1 - rate). A block takes a part of a
+// row. A thread takes runs of elements and draws their random numbers four, a Philox block, at a
+// time. Each thread derives the row's stream itself: one more draw for its 32 elements.
 #include "engine/device/cuda_launch.h"
 #include "engine/device/cuda_pack.h"
 #include "kernels/ops/dropout/dropout.h"
@@ -24,7 +25,7 @@ struct Dropout {
   }
 };
 
-// The numbers of elements [i, i + count), both multiples of 4.
+// Draws the bits of elements [i, i + count), both multiples of 4.
 template <int count>
 __device__ void draw(const RandomStream& stream, int64_t i, uint32_t (&bits)[count]) {
   for (int b = 0; b < count / 4; ++b) {
@@ -33,8 +34,8 @@ __device__ void draw(const RandomStream& stream, int64_t i, uint32_t (&bits)[cou
   }
 }
 
-// N elements a load; 1 where rows do not take packs. key_out names the numbers (forward), or
-// key_in is where their name is read (backward). y may be x.
+// N elements a load; 1 where rows do not take packs. The forward writes the key to key_out, the
+// backward reads it from key_in; the other is null. y may be x.
 template <int N, typename T>
 __global__ void __launch_bounds__(threads)
     dropout_kernel(Dropout dropout, const StepContext* step, const int32_t* key_in,
@@ -86,7 +87,7 @@ class DropoutCudaKernel : public Kernel {
  private:
   Dropout dropout_;
   int64_t rows_;
-  bool draws_key_;  // the forward op names the numbers, the backward op reads the name
+  bool draws_key_;  // forward: writes the key; backward: reads it
 };
 
 std::unique_ptr<Kernel> make(float rate, const KernelRequest& request) {

@@ -1,3 +1,5 @@
+// Shapes and gradient of embedding. The table may be large, so its gradient is added to what other
+// ops have contributed already (take_gradient) instead of in one more pass.
 #include "kernels/ops/embedding/embedding.h"
 
 #include "kernels/float_type.h"

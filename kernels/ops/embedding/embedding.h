@@ -12,8 +12,8 @@ struct EmbeddingAttributes {
   DType dtype = DType::f32;  // of the output
 };
 
-// inputs: ids, table. outputs: y. Where the table has gathered a gradient from its other uses (an
-// output head with tied weights), the gradient takes it over and adds to it in its place.
+// inputs: ids, table. outputs: y. Where other uses of the table (an output head with tied weights)
+// have a gradient already, this op's gradient is added to that in place.
 class EmbeddingOp : public OpWith<EmbeddingAttributes> {
  public:
   using OpWith::OpWith;
@@ -24,7 +24,7 @@ class EmbeddingOp : public OpWith<EmbeddingAttributes> {
 };
 
 // inputs: dy, ids [, addend (V, C) fp32]. outputs: dtable (V, C) fp32, plus the addend. Places are
-// visited in their order, so the bits do not depend on the thread count.
+// summed in their order, so the bits do not depend on the thread count.
 class EmbeddingBackwardOp : public Op {
  public:
   explicit EmbeddingBackwardOp(int64_t vocabulary) : vocabulary_(vocabulary) {}

@@ -1,3 +1,6 @@
+// Embedding on the CPU. Forward: threads share the places, each copies a row of the table.
+// Backward: threads share the columns, so two places with one id never meet and each sum has one
+// order.
 #include <algorithm>
 #include <limits>
 
@@ -38,7 +41,7 @@ class EmbeddingCpuKernel : public Kernel {
   int threads_;
 };
 
-// Threads share the columns: each visits all places, in order, whichever ids they hold.
+// Threads share the columns: each visits all places in order, whatever their ids.
 template <typename T>
 class EmbeddingBackwardCpuKernel : public Kernel {
  public:

@@ -1,3 +1,5 @@
+// Embedding on a GPU. Forward: a thread copies a pack of a row. Backward: places are sorted by id,
+// then the rows of one id are summed in the order of their places, without atomics.
 #include <limits>
 
 #include "kernels/cuda/segmented_sum.h"

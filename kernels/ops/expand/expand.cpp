@@ -1,3 +1,4 @@
+// Shapes and gradient of expand.
 #include "kernels/ops/expand/expand.h"
 
 #include "kernels/float_type.h"

@@ -1,3 +1,5 @@
+// Expand on a GPU. Forward: a thread writes its pack of x to many samples. Backward: the column
+// sums of cuda/column_sums.h, with samples as rows.
 #include "kernels/cuda/column_sums.h"
 #include "kernels/float_type.h"
 #include "kernels/kernel.h"

@@ -1,3 +1,4 @@
+// Shapes and gradient of gather.
 #include "kernels/ops/gather/gather.h"
 
 #include "kernels/float_type.h"

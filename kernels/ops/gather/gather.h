@@ -1,4 +1,4 @@
-// Some indices of an axis, in any order and as often as asked:
+// Selection of indices along an axis, in any order, repeats allowed:
 //   y[.., k, ..] = x[.., indices[k], ..]
 //   dx[.., a, ..] = sum over indices[k] = a of dy[.., k, ..]
 // x fp32 or bf16; indices (K) i32, one list for all. An index outside the axis makes its part of y

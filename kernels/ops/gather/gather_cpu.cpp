@@ -1,3 +1,5 @@
+// Gather on the CPU, of x as (outer, length, inner). Forward: threads share the (outer, k) and copy
+// inner elements. Backward: a thread sums one outer index at a time in fp32, in the order of k.
 #include <algorithm>
 #include <limits>
 

@@ -1,3 +1,5 @@
+// Gather on a GPU. Forward: a thread copies a pack. Backward: places are sorted by index, then
+// those of one index are summed in the order of k, without atomics.
 #include <limits>
 
 #include "kernels/cuda/segmented_sum.h"

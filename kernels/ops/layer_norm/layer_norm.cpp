@@ -1,3 +1,4 @@
+// Shapes and gradient of layer normalization. The backward reads x, mean and rstd; y is not kept.
 #include "kernels/ops/layer_norm/layer_norm.h"
 
 #include "kernels/float_type.h"

@@ -1,4 +1,7 @@
-// A row is read from memory once: what else is asked of it finds it in the first-level cache.
+// Layer normalization on the CPU. A row is read from memory once; later passes over it find it in
+// the first-level cache. Backward: dgamma and dbeta are summed over chunks of rows that the shape
+// alone fixes, then over the chunks in their order, so that the bits do not depend on the thread
+// count. All in fp32.
 #include <cmath>
 
 #include "kernels/cpu/parallel.h"
@@ -19,7 +22,8 @@ LayerNormRows extents_of(const Shape& shape, int threads) {
   return {shape.elements() / shape.back(), shape.back(), threads};
 }
 
-// Sum of term(i, count) over [0, n). A lane that lies behind n must give 0.
+// Returns the sum of term(i, count) over [0, n). Lanes behind n must give 0. Four sums hide the
+// latency of an addition.
 template <typename Term>
 float sum_over(int64_t n, const Term& term) {
   constexpr int64_t step = 4 * lane_count;
@@ -138,7 +142,7 @@ class LayerNormBackwardCpuKernel : public Kernel {
     }
   }
 
-  // dx may be dy or x: an element is written when nothing reads it any more.
+  // dx may be dy or x: an element is written after its last read.
   void add_row(const LayerNormRow& r, float* dgamma, float* dbeta) const {
     auto xhat = [&](int64_t i, auto count) {
       return (load_floats(r.x + i, count) - r.mean) * r.rstd;

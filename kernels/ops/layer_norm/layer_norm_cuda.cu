@@ -1,6 +1,7 @@
-// A warp takes a row: its first pass reads it from memory, the others find it in the first-level
-// cache. Backward: three kernels. A block sums dgamma and dbeta over a chunk of rows, a warp makes
-// a row of dx, and the chunks' sums are added up in their order.
+// Layer normalization on a GPU. A warp takes a row: its first pass reads it from memory, later
+// passes find it in the first-level cache. Backward in three kernels: a block sums dgamma and dbeta
+// over a chunk of rows, a warp computes a row of dx, and the chunks' sums are added in their order.
+// No atomics, so each sum has one order. All in fp32.
 #include "engine/device/cuda_block.h"
 #include "engine/device/cuda_launch.h"
 #include "engine/device/cuda_pack.h"
@@ -72,7 +73,7 @@ struct RowChunk {
   float* sums;
 };
 
-// Runs before dx is written, which may be dy or x.
+// Launched before dx is written, as dx may be dy or x.
 template <int N, typename T>
 __global__ void __launch_bounds__(threads)
     layer_norm_chunk_sums_kernel(LayerNormExtents e, int64_t chunk_rows, const T* dy, const T* x,
@@ -96,7 +97,7 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-// dx may be dy or x: a lane writes what nobody reads any more.
+// dx may be dy or x: a lane writes only elements that it alone reads, after the last read.
 template <int N, typename T>
 __global__ void __launch_bounds__(threads)
     layer_norm_backward_kernel(LayerNormExtents e, const T* dy, const T* x, const float* gamma,

@@ -1,3 +1,4 @@
+// Shapes, gradient and work of the batched product.
 #include "kernels/ops/matmul/matmul.h"
 
 #include "kernels/float_type.h"

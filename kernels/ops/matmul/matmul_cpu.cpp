@@ -1,4 +1,5 @@
-// Batched product by oneDNN; a transposed operand is the plain one with its strides exchanged.
+// Batched product on the CPU by oneDNN, with fp32 sums. A transposed operand is the plain one with
+// its strides exchanged.
 #include "kernels/cpu/onednn.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/matmul/matmul.h"

@@ -1,3 +1,5 @@
+// Batched product on a GPU, by the engines of nvidia/cuda_product.h. Both operands are activations,
+// so nothing is packed.
 #include "kernels/kernel.h"
 #include "kernels/nvidia/cuda_product.h"
 #include "kernels/ops/matmul/matmul.h"

@@ -1,3 +1,4 @@
+// Shapes and gradient of max pooling. The backward reads the index of each maximum, a byte, not x.
 #include "kernels/ops/max_pool2d/max_pool2d.h"
 
 namespace spire::inline kernels {

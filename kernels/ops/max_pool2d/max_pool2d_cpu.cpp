@@ -1,10 +1,12 @@
-// Rows of the result are independent; in a row, channels are contiguous and go a register at a
-// time.
+// Max pooling on the CPU. Threads share the rows of the result; channels are contiguous and go a
+// register at a time. Backward: where windows do not overlap, a window writes the pixels of its
+// territory, so dx is written once; else each pixel gathers from the windows over it. The common
+// 2x2 window has loops with constant ends.
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/simd.h"
 #include "kernels/ops/max_pool2d/max_pool2d.h"
 #include "kernels/typed_kernel.h"
-#include "kernels/window_axis.h"
+#include "kernels/window.h"
 
 namespace spire::inline kernels {
 
@@ -17,14 +19,14 @@ struct MaxPoolRows {
   std::vector<IndexRange> columns_over;  // of each pixel column: the window columns that cover it
 };
 
-// What one window sees: pixels of x, the taps they lie under, and how far apart they are in memory.
+// Pixels of x under one window, the taps over them, and their distances in memory in elements.
 struct WindowView {
   IndexRange rows, columns;
   int first_tap, taps_a_row;
   int64_t pitch, channels;
 };
 
-// A window of 2x2 that lies in x as a whole: the usual one, whose loops have constant ends.
+// Whether every window is 2x2 and lies in x as a whole.
 bool is_whole_two_by_two(const WindowAxes& axes) {
   const auto [h, w] = axes;
   return h.kernel == 2 && w.kernel == 2 && h.padding == 0 && w.padding == 0;
@@ -77,7 +79,7 @@ void pool_row(const MaxPoolRows& pool, int64_t row, const T* x, T* y, uint8_t* w
   }
 }
 
-// Elements of T that are passed on as they are, and taps beside them.
+// Lanes of T's bits, which are copied as they are, and of taps to compare.
 template <typename T>
 using BitLanes = std::conditional_t<sizeof(T) == 2, HalfLanes, IntLanes>;
 
@@ -88,8 +90,9 @@ inline void load_taps(const uint8_t* from, int count, HalfLanes& taps) {
   taps = __builtin_convertvector(read_lanes<ByteLanes>(from, count), HalfLanes);
 }
 
-// The pixels of one window's territory, `count` channels: `rows` x `columns` from dx on.
-// The tap over dx is `first`; a pixel under no tap is zero. Neighbours lie `spread` apart in dx.
+// Writes the `rows` x `columns` pixels of one window's territory from dx on, `count` channels: dy
+// where the window's maximum was, else zero. The tap over dx is `first`. Neighbours lie `spread`
+// apart.
 template <typename T, typename Size, typename Count>
 inline void scatter(Extent2d kernel, Extent2d first, Size rows, Size columns, Extent2d spread,
                     const T* dy, const uint8_t* which, T* dx, Count count) {
@@ -108,8 +111,8 @@ inline void scatter(Extent2d kernel, Extent2d first, Size rows, Size columns, Ex
   }
 }
 
-// Row `row` of N * OH, when no two windows overlap: a window writes the pixels from its start to
-// the next one's, zeros where no tap lies. So dx is written once.
+// Row `row` of N * OH, where windows do not overlap: a window writes the pixels from its start to
+// the next one's, zeros where no tap lies.
 template <typename T>
 void scatter_row(const MaxPoolRows& pool, int64_t row, const T* dy, const uint8_t* which, T* dx) {
   const auto [h, w] = pool.axes;

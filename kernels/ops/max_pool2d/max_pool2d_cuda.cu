@@ -1,9 +1,9 @@
-// A thread takes a pack of channels of one window; backward, of one pixel, which gathers from the
-// windows over it.
+// Max pooling on a GPU. A thread takes a pack of channels of one window; backward, of one pixel,
+// which gathers from the windows over it, so no sum needs atomics.
 #include "kernels/cuda/pixels.h"
 #include "kernels/ops/max_pool2d/max_pool2d.h"
 #include "kernels/typed_kernel.h"
-#include "kernels/window_axis.h"
+#include "kernels/window.h"
 
 namespace spire::inline kernels {
 

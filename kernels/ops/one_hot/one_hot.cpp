@@ -1,3 +1,4 @@
+// Shape of one-hot rows. Labels have no gradient.
 #include "kernels/ops/one_hot/one_hot.h"
 
 #include "kernels/float_type.h"

@@ -1,3 +1,4 @@
+// One-hot rows on the CPU: threads share the rows.
 #include <algorithm>
 #include <limits>
 

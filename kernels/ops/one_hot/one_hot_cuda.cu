@@ -1,3 +1,5 @@
+// One-hot rows on a GPU. Each element compares its column with the row's label, so each is written
+// once.
 #include <limits>
 
 #include "engine/device/cuda_launch.h"
@@ -11,8 +13,8 @@ namespace {
 
 constexpr int threads = 256;
 
-// A warp's worth of threads a row would idle where classes are few: a thread takes N elements
-// anywhere. Index: of elements; 32 bits where they suffice, as a division finds the row.
+// A thread takes N elements anywhere, as a warp a row would idle where classes are few. Index
+// counts elements: 32 bits where they suffice, as finding the row takes a division.
 template <int N, typename T, typename Index>
 __global__ void __launch_bounds__(threads)
     one_hot_kernel(Index n, Index classes, const int32_t* labels, T* out) {

@@ -1,3 +1,4 @@
+// Shapes and gradient of regression losses.
 #include "kernels/ops/regression_loss/regression_loss.h"
 
 #include <algorithm>

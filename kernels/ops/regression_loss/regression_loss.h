@@ -18,9 +18,9 @@ struct RegressionWeights {
   float l1 = 1, l2 = 1;  // of l1_l2
 };
 
-// inputs: prediction, target. outputs: loss (1) f64, and sum_n mean_f d^2 (1) f64 for any kind:
-// the squared errors of which PSNR is made. Named by its kind. A root: its gradient ignores what
-// comes after, and reaches the prediction alone.
+// inputs: prediction, target. outputs: loss (1) f64, and sum_n mean_f d^2 (1) f64 for any kind,
+// from which PSNR follows. Named by its kind. A root of the backward: its gradient starts there,
+// and goes to the prediction only.
 class RegressionLossOp : public Op {
  public:
   explicit RegressionLossOp(Regression kind, RegressionWeights weights = {})
@@ -54,7 +54,7 @@ class RegressionLossBackwardOp : public Op {
   RegressionWeights weights_;
 };
 
-// Sums of |d| and of d^2.
+// Sums of |d| and of d^2 over all elements.
 struct RegressionSums {
   double absolute = 0, squared = 0;
 };
@@ -89,7 +89,7 @@ struct RegressionGradient {
   float l1_, l2_;
 };
 
-// visit(std::integral_constant<Regression, kind>).
+// Calls visit(std::integral_constant<Regression, kind>).
 template <typename Visit>
 decltype(auto) with_regression(Regression kind, const Visit& visit) {
   if (kind == Regression::mse) return visit(std::integral_constant<Regression, Regression::mse>{});

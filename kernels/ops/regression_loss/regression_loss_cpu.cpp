@@ -1,3 +1,5 @@
+// Regression losses on the CPU. Forward: each thread sums |d| and d^2 of its elements in fp64; the
+// threads' sums are added in their order. Backward: elementwise.
 #include <algorithm>
 #include <cmath>
 

@@ -1,5 +1,6 @@
-// Forward: blocks sum a part of the elements each, one more block adds up the parts. Backward:
-// elementwise, with the step's factor read on the device.
+// Regression losses on a GPU. Forward in two kernels: each block sums |d| and d^2 of a part of the
+// elements in fp64, then one block adds the parts in a fixed order. Backward: elementwise; the
+// step's factor is read on the device, as a captured graph replays with new numbers.
 #include "engine/device/cuda_block.h"
 #include "kernels/cuda/batches.h"
 #include "kernels/cuda/elementwise.h"
@@ -14,7 +15,7 @@ namespace {
 constexpr int threads = 256;
 constexpr int64_t max_parts = 1024;
 
-// Of all threads of a block.
+// Adds the sums of all threads of a block.
 __device__ RegressionSums add_block(RegressionSums sums) {
   return {.absolute = block_reduce<threads>(sums.absolute, Sum{}),
           .squared = block_reduce<threads>(sums.squared, Sum{})};
@@ -135,7 +136,7 @@ class RegressionLossBackwardCudaKernel : public Kernel {
 };
 
 template <template <typename, typename> class K, typename SomeOp>
-std::unique_ptr<Kernel> make(const Op& op, const KernelRequest& request) {
+std::unique_ptr<Kernel> make(const SomeOp& op, const KernelRequest& request) {
   return with_cuda_float_type(request.inputs[0].dtype, [&](auto p) {
     return with_cuda_float_type(request.inputs[1].dtype, [&](auto t) -> std::unique_ptr<Kernel> {
       return std::make_unique<K<decltype(p), decltype(t)>>(op, request);

@@ -1,3 +1,4 @@
+// Shapes and gradients of reshape and flatten.
 #include "kernels/ops/reshape/reshape.h"
 
 #include <algorithm>
@@ -6,8 +7,8 @@ namespace spire::inline kernels {
 
 namespace {
 
-// `shape` with its -1, if any, replaced by what `elements` leave for it; unchanged when it cannot
-// be.
+// Returns `shape` with its -1, if any, replaced so that it has `elements`; unchanged where it
+// cannot be.
 Shape resolved(Shape shape, int64_t elements) {
   int64_t others = 1;
   int open = -1;

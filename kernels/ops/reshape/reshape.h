@@ -4,7 +4,7 @@
 
 namespace spire::inline kernels {
 
-// inputs: x. outputs: x as `shape`, in which one dimension may be -1: what the others leave.
+// inputs: x. outputs: x as `shape`, in which one dimension may be -1 and follows from the others.
 class ReshapeOp : public Op {
  public:
   explicit ReshapeOp(Shape shape) : shape_(shape) {}

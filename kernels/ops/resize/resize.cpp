@@ -1,3 +1,4 @@
+// Shapes, gradients and taps of resize.
 #include "kernels/ops/resize/resize.h"
 
 namespace spire::inline kernels {

@@ -1,9 +1,9 @@
 // Resizes (N,H,W,C) to (N,OH,OW,C). With u = (i + 1/2) H / OH, the middle of row i in rows of x:
 //   nearest:  y[n,i,..] = x[n, floor(i H / OH), ..]
-//   bilinear: y[n,i,..] mixes the rows whose middles u lies between; at the border the last one
+//   bilinear: y[n,i,..] mixes the two rows whose middles enclose u; at the border, the last one
 // and likewise for columns: PyTorch's interpolate with align_corners=false. Both are one weighted
-// gather, and so is the gradient: the transposed taps, in ascending order, so that sums have one
-// order whoever runs them. Summed in fp32.
+// gather, and so is the gradient, by the transposed taps. Taps are summed in ascending order in
+// fp32, so that sums have one order on any device.
 #pragma once
 #include "engine/base/host_device.h"
 #include "kernels/window.h"
@@ -23,7 +23,7 @@ struct ResizeAxis {
   Resize kind;
   int64_t from, to;
 
-  // What position i is made of, in ascending order of source.
+  // Sources of position i, in ascending order.
   struct Taps {
     ResizeTap at[2];
     int count;
@@ -32,13 +32,13 @@ struct ResizeAxis {
   // The first position whose first tap's source is `source` or more; `to` where there is none.
   SPIRE_HOST_DEVICE int64_t first_from(int64_t source) const;
 };
-// taps[i]: what position i of one axis is made of, in ascending order of source.
+// taps[i]: the sources of position i of one axis, in ascending order.
 using ResizeTaps = std::vector<std::vector<ResizeTap>>;
 ResizeTaps resize_taps(Resize kind, int64_t from, int64_t to);
 ResizeTaps transposed(const ResizeTaps& taps, int64_t from);
 
-// In whole numbers, so that no rounding decides between neighbours: the middle of position i lies
-// at u / (2 to), counted from the middle of source 0.
+// In whole numbers, so that rounding never decides between neighbours: the middle of position i
+// lies at u / (2 to) from the middle of source 0.
 SPIRE_HOST_DEVICE inline ResizeAxis::Taps ResizeAxis::taps(int64_t i) const {
   if (kind == Resize::nearest) return {{{i * from / to, 1.0f}, {}}, 1};
   int64_t u = (2 * i + 1) * from - to;

@@ -1,4 +1,6 @@
-// out[n,i,j,:] = sum over the taps of row i and of column j of weights' product times in[n,r,s,:].
+// Resize on the CPU, forward and backward alike:
+//   out[n,i,j,:] = sum over taps (r, a) of row i and (s, b) of column j of a b in[n,r,s,:]
+// Threads share the rows of the result; channels go a register at a time. Sums are fp32.
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/simd.h"
 #include "kernels/ops/resize/resize.h"

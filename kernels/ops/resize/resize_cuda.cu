@@ -1,5 +1,6 @@
-// Two kernels: the first makes tables of both axes' taps, the second gathers by them, a pack of
-// channels of a pixel a thread.
+// Resize on a GPU, forward and backward alike, in two kernels: the first fills tables of both axes'
+// taps in the workspace, the second gathers by them, a pack of channels of a pixel a thread. Sums
+// are fp32, in ascending order of taps.
 #include "kernels/cuda/pixels.h"
 #include "kernels/ops/resize/resize.h"
 #include "kernels/typed_kernel.h"
@@ -10,12 +11,12 @@ namespace {
 
 constexpr int threads = 256;
 
-// Where the taps of a position begin in the input, and how many they are.
+// First source of a position, and the number of sources.
 struct TapSpan {
   int32_t first, count;
 };
 
-// Of one axis, in the workspace: `positions` spans, and of each position `most` weights.
+// Taps of one axis, in the workspace: `positions` spans, and `most` weights for each position.
 struct TapTable {
   ResizeAxis axis;
   bool backward;
@@ -23,7 +24,7 @@ struct TapTable {
   TapSpan* spans = nullptr;
   float* weights = nullptr;
 
-  // Positions of the input that position i is made of; between them may be weights of 0.
+  // Returns the sources of position i; some between them may have weight 0.
   SPIRE_HOST_DEVICE TapSpan span(int64_t i) const {
     if (!backward) {
       auto taps = axis.taps(i);
@@ -34,7 +35,7 @@ struct TapTable {
     return {static_cast<int32_t>(first), static_cast<int32_t>(end - first)};
   }
 
-  // Of position `in` of the input for position i. Indices of taps are constants, so that they lie
+  // Returns the weight of source `in` in position i. Tap indices are constants, so that taps stay
   // in registers.
   __device__ float weight(int64_t i, int64_t in) const {
     auto taps = axis.taps(backward ? in : i);
@@ -45,7 +46,7 @@ struct TapTable {
   }
 };
 
-// Backward, positions of x are made of those of y.
+// Backward, the positions are those of x and the sources those of y.
 TapTable table_of(const ResizeAxis& axis, bool backward) {
   TapTable table{axis, backward, backward ? axis.from : axis.to, 1};
   for (int64_t i = 0; i < table.positions; ++i)
@@ -100,7 +101,7 @@ __global__ void __launch_bounds__(pixel_threads)
   for (int32_t r = 0; r < rows.count; ++r) {
     for (int32_t c = 0; c < columns.count; ++c) {
       float weight = row_weights[r] * column_weights[c];
-      if (weight == 0) continue;  // what is not among the taps, whatever lies there
+      if (weight == 0) continue;  // not a tap: a NaN there must not count
       auto pack = load_pack<N>(in + (r * width + c) * channels);
       for (int k = 0; k < N; ++k) sum[k] += weight * static_cast<float>(pack.at[k]);
     }

@@ -1,3 +1,5 @@
+// Shapes and gradient of softmax cross entropy. The backward computes probabilities again, from
+// logits and logsumexp.
 #include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy.h"
 
 #include "kernels/float_type.h"

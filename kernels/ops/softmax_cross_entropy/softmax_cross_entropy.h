@@ -22,7 +22,7 @@ struct SoftmaxCrossEntropyAttributes {
 
 // inputs: logits, labels [, other_labels, mix]. outputs: loss (1) f64, the sum over rows / R;
 // correct (1) f64, the rows whose label (the heavier one) is the first largest logit / R; logsumexp
-// (N R) f32. A root: its gradient ignores what comes after.
+// (N R) f32. A root of the backward: its gradient starts there.
 class SoftmaxCrossEntropyOp : public OpWith<SoftmaxCrossEntropyAttributes> {
  public:
   using OpWith::OpWith;

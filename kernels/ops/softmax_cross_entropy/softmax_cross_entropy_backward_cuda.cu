@@ -1,3 +1,5 @@
+// Backward of softmax cross entropy on a GPU: dx_c = (e^(x_c - logsumexp) - t_c) * scale, one read
+// of the logits and one write of dx.
 #include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy_cuda.h"
 #include "kernels/typed_kernel.h"
 
@@ -5,7 +7,7 @@ namespace spire::inline kernels {
 
 namespace {
 
-// dx may be the logits: a thread writes what it alone has read. Zeros fill the padding of dx.
+// dx may be the logits: a thread writes only what it alone has read. Zeros fill the padding of dx.
 template <int group, int N, typename T>
 __global__ void __launch_bounds__(logit_threads)
     softmax_cross_entropy_backward_kernel(LogitRows e, int64_t dx_pitch, const T* logits,

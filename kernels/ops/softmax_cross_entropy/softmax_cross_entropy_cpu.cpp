@@ -1,3 +1,6 @@
+// Softmax cross entropy on the CPU. A thread takes whole rows: their largest logit, then the sum of
+// exponentials about it, in fp32. Losses are summed in fp64, a partial sum a thread, in the
+// threads' order.
 #include <cmath>
 #include <limits>
 

@@ -1,5 +1,6 @@
-// One read of the logits, with the largest so far and the sum about it; then a block adds up the
-// rows' losses.
+// Softmax cross entropy on a GPU, in two kernels. The first reads the logits once: each thread
+// keeps the largest so far and the sum of exponentials about it, and its row's threads combine
+// theirs. The second adds the rows' losses in fp64, by one block in a fixed order.
 #include <limits>
 
 #include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy_cuda.h"
@@ -11,7 +12,7 @@ namespace {
 
 constexpr int totals_threads = 512;
 
-// Of a row's threads, to all of them.
+// Reduces over a row's threads; all of them get the result.
 template <int group, typename V, typename Combine>
 __device__ V group_reduce(V value, Combine combine) {
   if constexpr (group == warp_threads) {
@@ -27,12 +28,13 @@ struct Smallest {
 
 constexpr float lowest = -std::numeric_limits<float>::infinity();
 
-// What exponents are taken about: infinity less infinity would be NaN.
+// Returns the number that is subtracted from exponents. Not -infinity, as the difference would be
+// NaN.
 __device__ inline float base_of(float most) {
   return most == lowest ? 0.0f : most;
 }
 
-// What a thread knows of the logits it has seen, in the order of their classes.
+// Online softmax of the logits that a thread has seen, in the order of their classes.
 struct LogitsSeen {
   float most = lowest, sum = 0;                 // sum of e^(x - most)
   int first = std::numeric_limits<int>::max();  // class of the first that is `most`
@@ -63,7 +65,8 @@ struct LogitsSeen {
   }
 };
 
-// Loss and whether it is right, of a row by its first thread: losses (2, rows), and logsumexp.
+// Writes a row's loss and whether it is correct to losses (2, rows), and its logsumexp. By the
+// row's first thread.
 template <typename T>
 __device__ void write_row(const T* x, const LogitRows& e, int64_t row, const LabelTarget& target,
                           float smoothing, const LogitsSeen& all, double* losses,
@@ -88,7 +91,7 @@ __global__ void __launch_bounds__(logit_threads)
                                  float smoothing, double* __restrict__ losses,
                                  float* __restrict__ logsumexp) {
   int64_t row = logit_row<group>();
-  if (row >= e.rows) return;  // a whole warp, or nobody
+  if (row >= e.rows) return;  // the same for all threads of a warp
   const T* x = logits + row * e.pitch;
   LogitsSeen seen;
   auto add = [&](int64_t c, auto n, auto width, int64_t step) {
@@ -108,7 +111,7 @@ __global__ void __launch_bounds__(logit_threads)
     write_row(x, e, row, targets.of(row), smoothing, all, losses, logsumexp);
 }
 
-// The rows' losses in their order, by one block.
+// Adds the rows' losses in a fixed order, by one block.
 __global__ void __launch_bounds__(totals_threads)
     softmax_cross_entropy_totals_kernel(int64_t rows, double rows_per_sample,
                                         const double* __restrict__ losses, double* loss,
@@ -133,7 +136,7 @@ class SoftmaxCrossEntropyCudaKernel : public Kernel {
   SoftmaxCrossEntropyCudaKernel(const SoftmaxCrossEntropyOp& op, const KernelRequest& request)
       : attributes_(op.attributes()), e_(logit_rows(request.inputs[0])) {}
 
-  // (2, rows): losses, and whether they are right.
+  // (2, rows): losses, and 1 for correct rows.
   size_t workspace_bytes() const override {
     return 2 * static_cast<size_t>(e_.rows) * sizeof(double);
   }

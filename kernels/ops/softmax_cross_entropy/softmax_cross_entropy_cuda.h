@@ -1,5 +1,5 @@
-// How the logits of softmax_cross_entropy are spread over threads: a row is a warp's, or that of a
-// block where classes are many. For .cu files.
+// Distribution of softmax_cross_entropy's logits over threads: a warp takes a row, or a block where
+// classes are many. For .cu files.
 #pragma once
 #include "engine/device/cuda_block.h"
 #include "engine/device/cuda_launch.h"
@@ -13,7 +13,7 @@
 namespace spire::inline kernels {
 
 constexpr int logit_threads = 256;
-constexpr int64_t warp_classes = 1024;  // up to so many a warp takes a row
+constexpr int64_t warp_classes = 1024;  // with more, a block takes a row
 
 // Loads in flight: packs of 16 bytes, or eight single elements.
 template <int N, int packs>
@@ -28,7 +28,7 @@ inline LogitRows logit_rows(const TensorSpec& logits) {
   return {logits.shape[0], logits.shape[1], logits.pitch()};
 }
 
-// The row of a thread, of which `group` threads take a row.
+// Returns the row of this thread where `group` threads take a row.
 template <int group>
 __device__ inline int64_t logit_row() {
   return int64_t{blockIdx.x} * (logit_threads / group) + threadIdx.x / group;
@@ -43,9 +43,9 @@ __device__ inline void load_floats(const T* from, int64_t step, float (&x)[n][N]
     for (int i = 0; i < N; ++i) x[k][i] = static_cast<float>(packs[k].at[i]);
 }
 
-// body(c, n, width, step) for the classes of a row that one of its `group` threads takes: n loads
-// of `width` classes, at c, c + step, ...; `batch` loads of N at a time, and what is left of the
-// row one by one. n and width are std::integral_constants.
+// Calls body(c, n, width, step) for the classes that this thread, one of `group` of a row, takes: n
+// loads of `width` classes at c, c + step, ...; first `batch` loads of N classes at a time, then
+// the rest of the row one by one. n and width are std::integral_constants.
 template <int group, int N, int batch, typename Body>
 __device__ inline void over_classes(int64_t classes, Body body) {
   int64_t thread = threadIdx.x % group, whole = classes - classes % N;
@@ -58,7 +58,7 @@ __device__ inline void over_classes(int64_t classes, Body body) {
   }
 }
 
-// run.operator()<group, N>() with the threads of a row and the elements of a load, which all
+// Calls run.operator()<group, N>() with the threads of a row and the elements of a load that all
 // pitches allow.
 template <typename T, typename Run, typename... Pitches>
 void with_layout(int64_t classes, const Run& run, Pitches... pitches) {

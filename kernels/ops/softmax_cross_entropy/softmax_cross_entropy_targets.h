@@ -1,4 +1,4 @@
-// The targets of softmax_cross_entropy's rows, for host and device.
+// Targets of softmax_cross_entropy's rows, for host and device.
 #pragma once
 #include <span>
 
@@ -7,7 +7,7 @@
 
 namespace spire::inline kernels {
 
-// What a row's target is made of: its labels with their weights, which come to 1.
+// Labels of a row with their weights, which sum to 1.
 struct LabelTarget {
   int32_t labels[2];
   float weights[2];

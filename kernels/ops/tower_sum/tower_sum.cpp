@@ -1,3 +1,4 @@
+// Shape of a sum over towers.
 #include "kernels/ops/tower_sum/tower_sum.h"
 
 namespace spire::inline kernels {

@@ -1,3 +1,4 @@
+// Sum over a single tower on the CPU: a copy.
 #include <cstring>
 
 #include "kernels/kernel.h"

@@ -1,3 +1,4 @@
+// Sum over a single tower on a GPU: a copy.
 #include "engine/device/cuda_launch.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/tower_sum/tower_sum.h"

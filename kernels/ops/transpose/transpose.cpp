@@ -1,3 +1,4 @@
+// Shape and gradient of transpose, and the axes that its kernels loop over.
 #include "kernels/ops/transpose/transpose.h"
 
 #include <fmt/ranges.h>

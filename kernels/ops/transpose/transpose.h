@@ -1,5 +1,5 @@
-// The axes of a tensor in another order: y's axis i is x's axis axes[i]. Moves elements as they
-// are, whatever the dtype. Its gradient is the inverse order.
+// Permutation of axes: y's axis i is x's axis axes[i]. Moves elements of any dtype as they are. The
+// gradient is the inverse permutation.
 #pragma once
 #include "kernels/op.h"
 
@@ -24,8 +24,8 @@ class TransposeOp : public Op {
 struct TransposeAxis {
   int64_t length = 1, to = 1, from = 1;
 };
-// The axes of y, innermost first, those that stay neighbours taken as one; one at least. Lengths of
-// 1 are left out. So one of them has from = 1.
+// Returns the axes of y, innermost first. Axes that stay neighbours are merged, axes of length 1
+// left out; one remains at least. One of them has from = 1.
 std::vector<TransposeAxis> merged_axes(const TransposeOp& op, const Shape& x, const Shape& y);
 
 }  // namespace spire::inline kernels

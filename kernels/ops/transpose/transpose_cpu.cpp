@@ -1,6 +1,6 @@
-// Axes that stay neighbours are taken as one. What is left is rows of y, each contiguous in x too
-// or else gathered from it; those are moved in tiles, so that both sides are read and written by
-// lines.
+// Transpose on the CPU. Axes that stay neighbours are merged first. A row of y is then contiguous
+// in x too, and copied; or it is gathered from x, in tiles of 32 x 32, so that both sides are read
+// and written by whole cache lines.
 #include <algorithm>
 
 #include "kernels/cpu/parallel.h"
@@ -59,7 +59,7 @@ class TransposeCpuKernel : public Kernel {
     return {to, from};
   }
 
-  // `columns` rows of y.
+  // Writes `columns` rows of y.
   void move(const Element* x, Element* y, int64_t columns) const {
     if (row_.from == 1) {
       for (int64_t j = 0; j < columns; ++j) {
@@ -79,7 +79,7 @@ class TransposeCpuKernel : public Kernel {
 
   int threads_;
   bool empty_;
-  TransposeAxis row_, column_;        // the innermost axis of y, and that of x when it is another
+  TransposeAxis row_, column_;        // innermost axis of y, and of x where it is another
   std::vector<TransposeAxis> outer_;  // the others
   int64_t blocks_ = 1, tiles_ = 1;
 };

@@ -1,5 +1,6 @@
-// Where rows of y lie together in x too, or one of the two inner axes is short, a thread fetches a
-// word of y. Else tiles go through shared memory, so that both sides are read and written by lines.
+// Transpose on a GPU. Where rows of y are contiguous in x too, or one of the two inner axes is
+// short, a thread fetches a word of y. Else tiles of 32 x 32 go through shared memory, so that both
+// sides are read and written by whole cache lines.
 #include "engine/device/cuda_block.h"
 #include "engine/device/cuda_launch.h"
 #include "kernels/cuda/divide.h"
@@ -30,7 +31,7 @@ struct ElementOffsets {
   int64_t to = 0, from = 0;
 };
 
-// Of the i-th combination of indices, the first axis fastest.
+// Returns the offsets of the i-th combination of indices, the first axis fastest.
 __device__ ElementOffsets offsets_of(const DeviceAxes& axes, int64_t i) {
   ElementOffsets sum;
   for (int axis = 0; axis < axes.count; ++axis) {
@@ -42,7 +43,7 @@ __device__ ElementOffsets offsets_of(const DeviceAxes& axes, int64_t i) {
   return sum;
 }
 
-// y's words one after another.
+// Writes y's words one after another, each from its offset in x.
 template <typename Word>
 __global__ void __launch_bounds__(threads)
     transpose_fetch_kernel(DeviceAxes axes, int64_t n, const Word* x, Word* y) {
@@ -128,7 +129,7 @@ class EmptyTransposeKernel : public Kernel {
   void run(const KernelArgs&) override {}
 };
 
-// The same axes in words of several elements: the first, contiguous in x and y, gets shorter.
+// Rewrites axes in words of several elements; the first, contiguous in x and y, gets shorter.
 // Returns the elements of a word.
 int64_t widen(std::vector<TransposeAxis>& axes, int64_t element) {
   int64_t bytes = word_of(axes[0].length * element);

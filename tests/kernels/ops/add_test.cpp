@@ -1,6 +1,6 @@
-#include "kernels/ops/add/add.h"
-
 #include <tests/kernels/op_test.h>
+
+#include "kernels/ops/binary/binary.h"
 
 namespace spire::testing {
 

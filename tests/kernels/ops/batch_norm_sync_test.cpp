@@ -1,12 +1,11 @@
 // The ops of batch normalization over all towers, with one tower: against float64, central
 // differences through the whole chain, and the bits of the plain form.
-#include "kernels/ops/batch_norm/batch_norm_sync.h"
-
 #include <cstring>
 
 #include <tests/kernels/eager.h>
 #include <tests/kernels/ops/batch_norm_reference.h>
 
+#include "kernels/ops/batch_norm/batch_norm.h"
 #include "kernels/ops/tower_sum/tower_sum.h"
 
 namespace spire::testing {

@@ -5,7 +5,7 @@
 #include <tests/kernels/eager.h>
 #include <tests/kernels/ops/batch_norm_reference.h>
 
-#include "kernels/ops/batch_norm/batch_norm_sync.h"
+#include "kernels/ops/batch_norm/batch_norm.h"
 
 namespace spire::testing {
 

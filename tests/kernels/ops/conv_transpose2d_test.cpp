@@ -1,7 +1,7 @@
-#include "kernels/ops/conv_transpose2d/conv_transpose2d.h"
-
 #include <tests/kernels/nvidia/cudnn_rules.h>
 #include <tests/kernels/op_test.h>
+
+#include "kernels/ops/conv2d/conv2d.h"
 
 namespace spire::testing {
 

@@ -1,6 +1,6 @@
-#include "kernels/ops/global_avg_pool/global_avg_pool.h"
-
 #include <tests/kernels/op_test.h>
+
+#include "kernels/ops/avg_pool2d/avg_pool2d.h"
 
 namespace spire::testing {
 

@@ -1,6 +1,6 @@
-#include "kernels/ops/pad_channels/pad_channels.h"
-
 #include <tests/kernels/op_test.h>
+
+#include "kernels/ops/concat/concat.h"
 
 namespace spire::testing {
 

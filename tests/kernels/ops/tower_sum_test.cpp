@@ -4,7 +4,7 @@
 
 #include <tests/kernels/op_test.h>
 
-#include "kernels/ops/batch_norm/batch_norm_sync.h"
+#include "kernels/ops/batch_norm/batch_norm.h"
 
 namespace spire::testing {
 

@@ -1,10 +1,9 @@
-// A block of queries goes through its keys, with a softmax that follows, on tensor cores. keep p is
-// rounded to 16 bits as an operand; p is added up in fp32.
+// Attention forward on tensor cores. A block of 64 queries, 16 a warp, goes through the keys it
+// sees, 64 at a time, with an online softmax. keep p is rounded to 16 bits, as an operand of keep p
+// v; the sum of p stays fp32. Exponentials are base 2, with log2(e) / sqrt(D) in one factor.
 #include "engine/device/cuda_launch.h"
 #include "kernels/autotune/native_kernel.h"
-#include "kernels/ops/attention/attention_mma.h"
 #include "kernels/ops/attention/attention_mma_cuda.h"
-#include "kernels/ops/attention/attention_rules.h"
 
 namespace spire::inline kernels {
 
@@ -24,7 +23,7 @@ struct MmaForwardOperands {
 
 constexpr int tile_keys = 64;
 
-// Of the four lanes that have a row, to all of them.
+// Reduces over the four lanes that share a row; all of them get the result.
 template <typename Combine>
 __device__ float row_reduce(float value, Combine combine) {
   for (int step = 2; step > 0; step /= 2)
@@ -32,12 +31,13 @@ __device__ float row_reduce(float value, Combine combine) {
   return value;
 }
 
-// The softmax so far of the lane's two rows: the largest product q . k, and the lane's share of the
-// sum of e^((product - largest) / sqrt(D)).
+// Online softmax of the lane's two rows: the largest product q . k so far, and the lane's share of
+// the sum of e^((product - largest) / sqrt(D)).
 struct MmaSoftmax {
   float most[2] = {masked, masked}, total[2] = {};
 
-  // Products become p about the largest so far. What was summed about an earlier one is scaled.
+  // Turns products into e^((product - largest) / sqrt(D)), and rescales what was summed with an
+  // earlier largest.
   template <int D>
   __device__ void soften(const AttentionExtents& e, MmaSums<tile_keys>& scores, MmaSums<D>& sums) {
     float largest[2] = {most[0], most[1]};
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(threads, 2)
   __shared__ MmaTile<tile_keys, D> keys, values;
   __shared__ KeepBits<block, tile_keys> keep;
 
-  // When causal, the longest first.
+  // Longest first: when causal, the last blocks of queries see the most keys.
   int first_query = (e.blocks - 1 - static_cast<int>(blockIdx.x % e.blocks)) * block;
   AttentionHead head(e, blockIdx.x / e.blocks);
   ScoreDropout mask{o.step, o.op_id, head.sample, head.head};
@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(threads, 2)
   MmaSoftmax softmax;
   MmaSums<D> sums;
   for (int first = 0; first < keys_of(e, first_query); first += tile_keys) {
-    __syncthreads();  // whoever still reads the tiles before
+    __syncthreads();  // the tiles before have been read
     keys.load(rows_from(e, k, e.packed_width, first, tile_keys));
     values.load(rows_from(e, v, e.packed_width, first, tile_keys));
     mask.draw<threads>(e, first_query, first, keep);
@@ -132,21 +132,17 @@ class AttentionMmaCudaKernel : public Kernel {
 
 }  // namespace
 
-NativeAttention own_attention(const AttentionShape& shape, const MakeKernel& mma,
-                              const MakeKernel& plain) {
-  if (on_tensor_cores(shape, compiled_for(attention_mma_kernel<64, bfloat16>)))
-    return {native_mma_name, mma};
-  return {native_name, plain};
+int attention_cuda::mma_compiled_for() {
+  return compiled_for(attention_mma_kernel<64, bfloat16>);
 }
 
-std::unique_ptr<Kernel> make_attention_mma(const Op& op, const AttentionAttributes& attributes,
-                                           const KernelRequest& request) {
+std::unique_ptr<Kernel> attention_cuda::make_mma(const AttentionOp& op,
+                                                 const KernelRequest& request) {
   const TensorSpec& qkv = request.inputs[0];
-  AttentionExtents e(op, attributes, qkv.shape);
+  AttentionExtents e(op, op.attributes(), qkv.shape);
   return with_mma_kernel(qkv.dtype, e.size, [&](auto type, auto columns) {
-    using T = decltype(type);
-    return std::unique_ptr<Kernel>(
-        std::make_unique<AttentionMmaCudaKernel<T, columns.value>>(e, request.op_id));
+    using K = AttentionMmaCudaKernel<decltype(type), columns.value>;
+    return std::unique_ptr<Kernel>(std::make_unique<K>(e, request.op_id));
   });
 }
 

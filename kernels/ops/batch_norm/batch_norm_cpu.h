@@ -1,24 +1,24 @@
-// What the passes of batch normalization share on the CPU: the affine map, and the scratch of a
-// run.
+// Scratch and affine map of batch normalization on the CPU. For its .cpp files.
 #pragma once
 #include "engine/device/buffer.h"
 #include "kernels/cpu/channel_tiles.h"
 
 namespace spire::inline kernels {
 
-// Lane vectors of affine().
+// Lane vectors (cpu/channel_tiles.h) of affine().
 struct ChannelAffine {
   const float *center, *scale, *shift;
 };
 
-// y before residual and relu. The backward's mask is computed by the same expression.
+// Returns y before residual and relu: (x - center) scale + shift. The backward masks by the same
+// expression, so forward and backward agree on every bit.
 inline FloatLanes affine(const FloatLanes& x, const ChannelAffine& map, int64_t lane, int count) {
   return (x - load_floats(map.center + lane, count)) * load_floats(map.scale + lane, count) +
          load_floats(map.shift + lane, count);
 }
 
-// The scratch of a run: two fp64 sums a channel for each chunk of rows, three fp32 lane vectors for
-// each chunk, and lane vectors that all chunks read.
+// Scratch of a run: for each chunk of rows two fp64 sums a channel and three fp32 lane vectors; and
+// five lane vectors, the tables, that all chunks read.
 class ChannelScratch {
  public:
   static constexpr int tables = 5;
@@ -32,7 +32,7 @@ class ChannelScratch {
   size_t bytes() const { return sums_ * chunks() + lanes_ * (3 * chunks() + tables); }
   void bind(void* memory) { memory_ = static_cast<std::byte*>(memory); }
 
-  // (2, C): what chunk adds up.
+  // (2, C): sums of a chunk.
   double* sums(int chunk) const {
     return reinterpret_cast<double*>(memory_ + sums_ * static_cast<size_t>(chunk));
   }
@@ -41,7 +41,7 @@ class ChannelScratch {
 
   void clear_sums() const { std::fill_n(memory_, sums_ * chunks(), std::byte{0}); }
 
-  // Sum of `which` (0, 1) over all chunks, in order.
+  // Returns sum `which` (0, 1) of a channel over all chunks, in their order.
   double total(int which, int64_t channel) const {
     double sum = 0;
     for (int chunk = 0; chunk < chunks_; ++chunk) {

@@ -1,5 +1,5 @@
-// What attention's forward and backward share: a head in blocks of 64 rows, as fp32 in a thread's
-// workspace, and the mask. This header belongs to attention's .cpp files only.
+// Blocks of 64 rows of a head, as fp32 in a thread's workspace, and dropout of their scores. For
+// attention's .cpp files.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -10,10 +10,11 @@
 #include "kernels/ops/dropout/dropout.h"
 #include "kernels/ops/dropout/dropout_bits.h"
 
-namespace spire::inline kernels::attention_blocks {
+namespace spire::inline kernels::attention_cpu {
 
 constexpr int64_t block = 64;  // queries or keys
 
+// Sizes of a run, and which keys a query sees.
 struct HeadBlocks {
   int64_t batch, length, heads;  // N, T, H
   int64_t size, padded;          // D, and D rounded up to whole registers
@@ -38,8 +39,8 @@ struct HeadBlocks {
   int64_t block_floats() const { return block * padded; }  // of a block of a head's rows
   int64_t rows_of(int64_t index) const { return std::min(block, length - index * block); }
   int64_t key_blocks(int64_t query_block) const { return causal ? query_block + 1 : blocks; }
-  // Keys of a block that a query sees, at least one; and those computed for a block of queries, in
-  // whole registers.
+  // Number of keys of a block that a query sees, at least one; and the number computed for a whole
+  // block of queries, rounded up to whole registers.
   int64_t seen(int64_t query, int64_t key_block) const {
     return std::min(block, (causal ? query + 1 : length) - key_block * block);
   }
@@ -91,7 +92,7 @@ void store_rows(const HeadBlocks& e, const float* from, int64_t rows, float fact
   }
 }
 
-// keep_ij for one head of one sample.
+// Draws keep_ij for one head of one sample.
 class DropoutMask {
  public:
   DropoutMask(const HeadBlocks& e, const StepContext& step, int32_t key, int64_t sample,
@@ -124,4 +125,4 @@ inline void exponentiate(float* row, float shift, int64_t seen, int64_t computed
   std::fill(row + seen, row + computed, 0.0f);
 }
 
-}  // namespace spire::inline kernels::attention_blocks
+}  // namespace spire::inline kernels::attention_cpu

@@ -1,12 +1,11 @@
-// On plain cores, each sum in its own order and none with atomics: delta_i = dy_i . y_i; then dk
-// and dv, a block of keys going through the queries that see it; then dq, a block of queries going
-// through its keys. Both make the scores again.
+// Attention backward on plain cores, in fp32, in three kernels: delta_i = dy_i . y_i; then dk and
+// dv, a block of keys going through the queries that see it; then dq, a block of queries going
+// through its keys. The last two both compute the scores again: that costs a product, but no sum
+// needs atomics, so each has one order and the bits repeat.
 #include "engine/device/cuda_launch.h"
 #include "kernels/elementary.h"
 #include "kernels/kernel.h"
-#include "kernels/ops/attention/attention_cuda.h"
-#include "kernels/ops/attention/attention_delta_cuda.h"
-#include "kernels/ops/attention/attention_mma.h"
+#include "kernels/ops/attention/attention_plain_cuda.h"
 
 namespace spire::inline kernels {
 
@@ -23,7 +22,7 @@ struct PlainBackwardOperands {
   T* dqkv;
 };
 
-// Of score s = q_i . k_j / sqrt(D) and product = dy_i . v_j.
+// p and ds from the score s = q_i . k_j / sqrt(D) and product = dy_i . v_j.
 struct Differentials {
   float p, ds;  // keep p, and ds
 };
@@ -33,7 +32,7 @@ __device__ Differentials differentiate(float s, float product, float logsumexp, 
   return {keep * p, p * (keep * product - delta)};
 }
 
-// RowView are keys, columns queries.
+// dk and dv of 64 keys. Rows of the tiles are keys, columns queries.
 template <int D, bool packs, typename T>
 __global__ void __launch_bounds__(threads, blocks_an_sm<D>)
     attention_plain_keys_kernel(AttentionExtents e, PlainBackwardOperands<T> o) {
@@ -79,7 +78,7 @@ __global__ void __launch_bounds__(threads, blocks_an_sm<D>)
   dv.template store<packs>(rows_of(e, dq + 2 * e.width, e.packed_width, key_block), ones);
 }
 
-// RowView are queries, columns keys.
+// dq of 64 queries. Rows of the tiles are queries, columns keys.
 template <int D, bool packs, typename T>
 __global__ void __launch_bounds__(threads, blocks_an_sm<D>)
     attention_plain_queries_kernel(AttentionExtents e, PlainBackwardOperands<T> o) {
@@ -157,26 +156,17 @@ class AttentionPlainBackwardCudaKernel : public Kernel {
   AttentionExtents e_;
 };
 
-std::unique_ptr<Kernel> make_plain(const Op& op, const AttentionAttributes& attributes,
-                                   const KernelRequest& request) {
-  AttentionExtents e(op, attributes, request.inputs[1].shape);
+}  // namespace
+
+std::unique_ptr<Kernel> attention_cuda::make_plain_backward(const AttentionBackwardOp& op,
+                                                            const KernelRequest& request) {
+  const TensorSpec& qkv = request.inputs[1];
+  AttentionExtents e(op, op.attributes(), qkv.shape);
   return with_kernel(
-      request.inputs[1].dtype, e.size,
-      [&](auto type, auto columns, auto packs) -> std::unique_ptr<Kernel> {
+      qkv.dtype, e.size, [&](auto type, auto columns, auto packs) -> std::unique_ptr<Kernel> {
         using K = AttentionPlainBackwardCudaKernel<decltype(type), columns.value, packs.value>;
         return std::make_unique<K>(e);
       });
-}
-
-}  // namespace
-
-template <>
-std::unique_ptr<Kernel> make_cuda(const AttentionBackwardOp& op, const KernelRequest& request) {
-  const AttentionAttributes& attributes = op.attributes();
-  AttentionShape shape = shape_of(AttentionPass::backward, attributes, request.inputs[1]);
-  auto mma = [&] { return make_attention_backward_mma(op, attributes, request); };
-  auto plain = [&] { return make_plain(op, attributes, request); };
-  return choose_attention(shape, own_attention(shape, mma, plain), request);
 }
 
 }  // namespace spire::inline kernels

@@ -1,0 +1,140 @@
+// Attention forward on plain cores, in fp32. A block of threads takes 64 queries and goes through
+// the keys they see, 64 at a time, with an online softmax. Scores, sums and the softmax state stay
+// in registers; tiles of q, k and v pass through shared memory.
+#include <limits>
+
+#include "engine/device/cuda_launch.h"
+#include "kernels/elementary.h"
+#include "kernels/kernel.h"
+#include "kernels/ops/attention/attention_plain_cuda.h"
+
+namespace spire::inline kernels {
+
+namespace {
+
+using namespace attention_cuda;
+
+template <typename T>
+struct PlainForwardOperands {
+  const T* qkv;
+  const StepContext* step;
+  T* y;
+  float* logsumexp;
+  int32_t* key;  // with dropout
+  int32_t op_id;
+};
+
+// Online softmax of a thread's rows: the largest score so far, and the thread's share of the sum.
+struct PlainSoftmax {
+  float most[team_rows], total[team_rows] = {};
+
+  __device__ PlainSoftmax() {
+    for (float& value : most) value = -std::numeric_limits<float>::infinity();
+  }
+
+  // Turns a row of scores into keep e^(score - most), and rescales what was summed with an earlier
+  // largest.
+  template <int D>
+  __device__ void soften(const AttentionExtents& e, const AttentionShared& shared, int query_block,
+                         int key_block, int r, float (&scores)[team_rows], ResultRows<D>& sum) {
+    int query = team_rows * team() + r;
+    bool seen[team_rows];
+    float largest = most[r];
+    for (int j = 0; j < team_rows; ++j) {
+      // Rows behind the last query copy it, so that they have a score; nobody stores their result.
+      int last = e.length - 1, at = query_block * block + query;
+      int key = key_block * block + member() + members * j;
+      seen[j] = e.sees(at < last ? at : last, key);
+      if (seen[j] && scores[j] > largest) largest = scores[j];
+    }
+    largest = team_reduce(largest, Maximum{});
+    float factor = exponential(most[r] - largest);
+    most[r] = largest;
+    total[r] *= factor;
+    sum.scale_row(r, factor);
+    for (int j = 0; j < team_rows; ++j) {
+      float p = seen[j] ? exponential(scores[j] - largest) : 0.0f;
+      total[r] += p;
+      scores[j] = p * keep_of(e, shared.keep, query, member() + members * j);
+    }
+  }
+};
+
+template <int D, bool packs, typename T>
+__global__ void __launch_bounds__(threads, 2)
+    attention_plain_kernel(AttentionExtents e, PlainForwardOperands<T> o) {
+  __shared__ AttentionShared shared;
+  // Longest first: when causal, the last blocks of queries see the most keys.
+  auto index = static_cast<int>(blockIdx.x % e.blocks);
+  int query_block = e.blocks - 1 - index;
+  AttentionHead head(e, blockIdx.x / e.blocks);
+  ScoreDropout mask{o.step, o.op_id, head.sample, head.head};
+  if (blockIdx.x == 0 && threadIdx.x == 0 && o.key) *o.key = o.op_id;
+
+  const T* q = o.qkv + head.packed;
+  auto queries = rows_of(e, q, e.packed_width, query_block, e.scale);
+  PlainSoftmax softmax;
+  ResultRows<D> sum;
+  int key_blocks = e.causal ? query_block + 1 : e.blocks;
+  for (int b = 0; b < key_blocks; ++b) {
+    auto keys = rows_of(e, q + e.width, e.packed_width, b);
+    auto values = rows_of(e, q + 2 * e.width, e.packed_width, b);
+    mask.draw<threads>(e, query_block * block, b * block, shared.keep);
+    float scores[team_rows][team_rows] = {};
+    add_products<packs>(queries, keys, shared, scores);
+#pragma unroll
+    for (int r = 0; r < team_rows; ++r)
+      softmax.soften(e, shared, query_block, b, r, scores[r], sum);
+    share_scores(scores, shared);
+    sum.template add<packs>(values, shared);
+  }
+
+  float factors[team_rows];
+#pragma unroll
+  for (int r = 0; r < team_rows; ++r) {
+    float total = team_reduce(softmax.total[r], Sum{});
+    factors[r] = 1 / total;
+    int row = team_rows * team() + r;
+    if (member() == 0 && row < queries.rows)
+      o.logsumexp[head.row + query_block * block + row] = softmax.most[r] + logf(total);
+  }
+  sum.template store<packs>(rows_of(e, o.y + head.plain, e.width, query_block), factors);
+}
+
+template <typename T, int D, bool packs>
+class AttentionPlainCudaKernel : public Kernel {
+ public:
+  AttentionPlainCudaKernel(const AttentionExtents& extents, int32_t op_id)
+      : e_(extents), op_id_(op_id) {}
+
+  void run(const KernelArgs& args) override {
+    PlainForwardOperands<T> operands{
+        static_cast<const T*>(args.inputs[0]),
+        args.step,
+        static_cast<T*>(args.outputs[0]),
+        static_cast<float*>(args.outputs[1]),
+        e_.dropout > 0 ? static_cast<int32_t*>(args.outputs[2]) : nullptr,
+        op_id_};
+    launch(attention_plain_kernel<D, packs, T>, e_.all_blocks(), threads, args.stream, e_,
+           operands);
+  }
+
+ private:
+  AttentionExtents e_;
+  int32_t op_id_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> attention_cuda::make_plain(const AttentionOp& op,
+                                                   const KernelRequest& request) {
+  const TensorSpec& qkv = request.inputs[0];
+  AttentionExtents e(op, op.attributes(), qkv.shape);
+  return with_kernel(
+      qkv.dtype, e.size, [&](auto type, auto columns, auto packs) -> std::unique_ptr<Kernel> {
+        using K = AttentionPlainCudaKernel<decltype(type), columns.value, packs.value>;
+        return std::make_unique<K>(e, request.op_id);
+      });
+}
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,54 @@
+// Shapes and gradients of add and mul.
+#include "kernels/ops/binary/binary.h"
+
+#include "kernels/float_type.h"
+
+namespace spire::inline kernels {
+
+namespace {
+
+// Returns the spec of y. verb: what cannot be done with inputs that differ.
+TensorSpec combined(const Op& op, std::span<const TensorSpec> inputs, const char* verb) {
+  expect_inputs(op, inputs, 2, 2);
+  expect(op, inputs[0] == inputs[1], "cannot {} {} and {}", verb, to_string(inputs[0]),
+         to_string(inputs[1]));
+  expect(op, is_float_type(inputs[0].dtype), "cannot compute on {}", to_string(inputs[0]));
+  return inputs[0];
+}
+
+}  // namespace
+
+std::vector<TensorSpec> AddOp::infer(std::span<const TensorSpec> inputs) const {
+  return {combined(*this, inputs, "add")};
+}
+
+void AddOp::gradient(GradientBuilder& builder) const {
+  Value gradient = builder.output_gradient(0);
+  if (!gradient || !(builder.wants_gradient(0) || builder.wants_gradient(1))) return;
+  if (relu_) {
+    auto relu = std::make_unique<ActivationBackwardOp>(ActivationAttributes{Activation::relu});
+    gradient = builder.emit(std::move(relu), {gradient, builder.output(0)})[0];
+  }
+  for (int i : {0, 1}) {
+    if (builder.wants_gradient(i)) builder.set_gradient(i, gradient);
+  }
+}
+
+std::unique_ptr<Op> AddOp::with_relu() const {
+  return relu_ ? nullptr : std::make_unique<AddOp>(true);
+}
+
+std::vector<TensorSpec> MulOp::infer(std::span<const TensorSpec> inputs) const {
+  return {combined(*this, inputs, "multiply")};
+}
+
+void MulOp::gradient(GradientBuilder& builder) const {
+  Value dy = builder.output_gradient(0);
+  if (!dy) return;
+  for (int i : {0, 1}) {
+    if (!builder.wants_gradient(i)) continue;
+    builder.set_gradient(i, builder.emit(std::make_unique<MulOp>(), {dy, builder.input(1 - i)})[0]);
+  }
+}
+
+}  // namespace spire::inline kernels

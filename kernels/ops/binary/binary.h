@@ -1,0 +1,58 @@
+// Elementwise ops of two tensors a and b of one shape and dtype, fp32 or bf16; y is like them.
+//   add: y = a + b, optionally through a relu    da = db = dy, masked by y > 0 behind a relu
+//   mul: y = a * b                               da = dy * b, db = dy * a
+// The math is written once here, as functors for host and device, and computed in fp32.
+#pragma once
+#include "kernels/op.h"
+#include "kernels/ops/activation/activation.h"
+
+namespace spire::inline kernels {
+
+// inputs: a, b. outputs: y.
+class AddOp : public Op {
+ public:
+  explicit AddOp(bool relu = false) : relu_(relu) {}
+  bool relu() const { return relu_; }
+
+  std::string_view name() const override { return "add"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  void gradient(GradientBuilder& builder) const override;
+  bool may_overwrite(int) const override { return true; }
+  std::unique_ptr<Op> with_relu() const override;
+
+ private:
+  bool relu_;
+};
+
+// inputs: a, b. outputs: y.
+class MulOp : public Op {
+ public:
+  std::string_view name() const override { return "mul"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  void gradient(GradientBuilder& builder) const override;
+  bool may_overwrite(int) const override { return true; }
+};
+
+// The functors. V is float, or a vector of floats.
+struct Plus {
+  template <typename V>
+  SPIRE_HOST_DEVICE V operator()(V a, V b) const {
+    return a + b;
+  }
+};
+
+struct PlusRelu {
+  template <typename V>
+  SPIRE_HOST_DEVICE V operator()(V a, V b) const {
+    return Relu{}.value(a + b);
+  }
+};
+
+struct Times {
+  template <typename V>
+  SPIRE_HOST_DEVICE V operator()(V a, V b) const {
+    return a * b;
+  }
+};
+
+}  // namespace spire::inline kernels
