@@ -61,7 +61,7 @@ struct Packing {
   }
 };
 
-class CudaLibraries;  // cuda_libraries.h
+class CudaLibraries;  // nvidia/libraries.h
 
 class Kernel {
  public:

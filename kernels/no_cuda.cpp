@@ -1,8 +1,7 @@
 // The CUDA kernels and libraries of a build without CUDA: there are none.
-#include "engine/device/no_cuda.h"
-
+#include "engine/device/device.h"
 #include "kernels/kernel.h"
-#include "kernels/nvidia/cuda_libraries.h"
+#include "kernels/nvidia/libraries.h"
 
 namespace spire::inline kernels {
 

@@ -3,7 +3,7 @@
 
 #include <spire/error.h>
 
-#include "engine/device/gpu_probe.h"
+#include "engine/device/gpu_requirements.h"
 #include "engine/device/topology.h"
 #include "engine/train/placement.h"
 #include "tools/commands.h"

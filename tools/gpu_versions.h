@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/device/cuda_versions.h"
+#include "engine/device/gpu_requirements.h"
 
 namespace spire::tool {
 

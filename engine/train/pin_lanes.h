@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/device/core_locks.h"
+#include "engine/device/topology.h"
 #include "engine/train/placement.h"
 
 namespace spire::inline training {

@@ -1,6 +1,6 @@
 // One device's copy of the weights: plain, and in the forms its kernels read.
 #pragma once
-#include "engine/device/buffer.h"
+#include "engine/device/device_memory.h"
 #include "engine/device/memory_pool.h"
 #include "engine/graph/packed_weights.h"
 #include "engine/graph/parameter_layout.h"

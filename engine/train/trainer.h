@@ -14,16 +14,16 @@
 #include "engine/collective/host_all_gather.h"
 #include "engine/collective/shard_exchange.h"
 #include "engine/config/memory_limit.h"
+#include "engine/device/barrier.h"
 #include "engine/device/lane_team.h"
 #include "engine/device/memory_pool.h"
-#include "engine/device/stream_barrier.h"
 #include "engine/train/forward_pass.h"
 #include "engine/train/held_state.h"
 #include "engine/train/placement.h"
 #include "engine/train/tower_runner.h"
 #include "engine/update/device_loss_scale.h"
 #include "engine/update/parameter_update.h"
-#include "kernels/nvidia/cuda_libraries.h"
+#include "kernels/nvidia/libraries.h"
 #include "models/model.h"
 
 namespace spire::inline training {

@@ -1,6 +1,6 @@
 // The sum of the squares of a gradient's chunks, by one block. For .cu files.
 #pragma once
-#include "engine/device/cuda_block.h"
+#include "engine/device/cuda_kernel.h"
 
 namespace spire::inline update {
 

@@ -2,8 +2,7 @@
 // span); every sum has an order that the piece (or the span) fixes, so that it does not matter
 // which device has which pieces. For .cu files.
 #pragma once
-#include "engine/device/cuda_block.h"
-#include "engine/device/cuda_pack.h"
+#include "engine/device/cuda_kernel.h"
 #include "engine/optim/ema.h"
 #include "engine/optim/formulas.h"
 #include "engine/update/parameter_update.h"

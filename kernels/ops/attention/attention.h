@@ -13,7 +13,7 @@
 // "FlashAttention-2", 2023); the backward makes them again from l. qkv (N, T, 3C), C columns each
 // of q, k and v, head after head; y (N, T, C) of its dtype, fp32 or bf16; l, called logsumexp,
 // (N, H, T) fp32. Computed in fp32; on a GPU in 16 bits products are those of tensor cores, and it
-// may be cuDNN's (cuda_attention.h).
+// may be cuDNN's (nvidia/attention.h).
 //
 // Dropout of p: keep is 0 with probability `dropout`, else 1 / (1 - dropout), by bits
 // (h T + i) P + j of the sample's dropout_stream (dropout.h), P being T rounded up to 64.

@@ -1,7 +1,7 @@
 // On plain cores, each sum in its own order and none with atomics: delta_i = dy_i . y_i; then dk
 // and dv, a block of keys going through the queries that see it; then dq, a block of queries going
 // through its keys. Both make the scores again.
-#include "engine/device/cuda_launch.h"
+#include "engine/device/cuda_kernel.h"
 #include "kernels/elementary.h"
 #include "kernels/ops/attention/attention_cuda.h"
 #include "kernels/ops/attention/attention_delta_cuda.h"

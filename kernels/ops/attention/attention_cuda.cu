@@ -2,7 +2,7 @@
 // softmax that follows.
 #include <limits>
 
-#include "engine/device/cuda_launch.h"
+#include "engine/device/cuda_kernel.h"
 #include "kernels/elementary.h"
 #include "kernels/ops/attention/attention_cuda.h"
 #include "kernels/ops/attention/attention_mma.h"

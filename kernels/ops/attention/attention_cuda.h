@@ -3,8 +3,7 @@
 // 16) has rows 4 team to 4 team + 3, columns member + 16 j of the scores, and every 16th pack of
 // columns of the result. This header belongs to attention's .cu files only.
 #pragma once
-#include "engine/device/cuda_block.h"
-#include "engine/device/cuda_pack.h"
+#include "engine/device/cuda_kernel.h"
 #include "kernels/float_type.h"
 #include "kernels/ops/attention/attention_mask_cuda.h"
 

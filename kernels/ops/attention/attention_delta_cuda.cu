@@ -1,5 +1,4 @@
-#include "engine/device/cuda_block.h"
-#include "engine/device/cuda_launch.h"
+#include "engine/device/cuda_kernel.h"
 #include "kernels/cuda/divide.h"
 #include "kernels/float_type.h"
 #include "kernels/ops/attention/attention_delta_cuda.h"

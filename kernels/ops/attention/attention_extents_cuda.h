@@ -3,7 +3,7 @@
 #pragma once
 #include <cmath>
 
-#include "kernels/nvidia/cuda_attention.h"
+#include "kernels/nvidia/attention.h"
 #include "kernels/ops/attention/attention.h"
 #include "kernels/ops/dropout/dropout.h"
 

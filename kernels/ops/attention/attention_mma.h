@@ -1,6 +1,6 @@
 // Attention's own kernels on tensor cores, and whether they are what the device has.
 #pragma once
-#include "kernels/nvidia/cuda_attention.h"
+#include "kernels/nvidia/attention.h"
 #include "kernels/ops/attention/attention.h"
 
 namespace spire::inline kernels {

@@ -1,7 +1,7 @@
 // dk and dv, a block of keys going through the queries that see it; then dq, a block of queries
 // going through its keys. Both make the scores again, on tensor cores; no atomics, so each sum has
 // one order. p, keep p and ds are rounded to 16 bits as operands, and nothing else before results.
-#include "engine/device/cuda_launch.h"
+#include "engine/device/cuda_kernel.h"
 #include "kernels/ops/attention/attention_delta_cuda.h"
 #include "kernels/ops/attention/attention_mma.h"
 #include "kernels/ops/attention/attention_mma_cuda.h"

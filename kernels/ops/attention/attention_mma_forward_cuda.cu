@@ -1,7 +1,7 @@
 // A block of queries goes through its keys, with a softmax that follows, on tensor cores. keep p is
 // rounded to 16 bits as an operand; p is added up in fp32.
-#include "engine/device/cuda_launch.h"
-#include "kernels/autotune/native_kernel.h"
+#include "engine/device/cuda_kernel.h"
+#include "kernels/autotune/engine_choice.h"
 #include "kernels/ops/attention/attention_mma.h"
 #include "kernels/ops/attention/attention_mma_cuda.h"
 #include "kernels/ops/attention/attention_rules.h"

@@ -7,7 +7,7 @@ namespace spire::inline kernels {
 namespace {
 
 using namespace onednn;
-using Kind = Place::Kind;
+using Kind = Location::Kind;
 
 struct Operands {
   Desc x, y;

@@ -23,18 +23,18 @@ __global__ void __launch_bounds__(channel_threads)
     gradient_sums_kernel(ChannelGrid grid, GradientStreams<T> streams, TrainingVectors vectors,
                          double* partial) {
   constexpr bool from_y = mask == Mask::from_y;
-  ChannelPlace place = channel_place(grid);
+  ChannelSlice slice = channel_slice(grid);
   AffineChannels<N> forward{};
-  if (place.inside && mask == Mask::from_x) forward = vectors.template channels<N>(place.channel);
-  if (place.inside && mask != Mask::from_x)
-    forward.center = load_pack<N>(vectors.mean + place.channel);
+  if (slice.inside && mask == Mask::from_x) forward = vectors.template channels<N>(slice.channel);
+  if (slice.inside && mask != Mask::from_x)
+    forward.center = load_pack<N>(vectors.mean + slice.channel);
   double sums[2][N] = {};
-  for (int64_t group = place.first, end = 0; group < place.end; group = end) {
+  for (int64_t group = slice.first, end = 0; group < slice.end; group = end) {
     end = group + group_rows * int64_t{grid.step};
-    if (end > place.end) end = place.end;
+    if (end > slice.end) end = slice.end;
     float first[N] = {}, second[N] = {};
     in_batches<4>(group, end, grid.step, [&](int64_t row, auto rows) {
-      int64_t at = row * grid.channels + place.channel, stride = grid.step * grid.channels;
+      int64_t at = row * grid.channels + slice.channel, stride = grid.step * grid.channels;
       Pack<T, N> dy[rows()], x[rows()];
       [[maybe_unused]] Pack<T, N> y[rows()];  // the mask from_y
       for (int r = 0; r < rows(); ++r) {
@@ -58,8 +58,8 @@ __global__ void __launch_bounds__(channel_threads)
       sums[1][i] += static_cast<double>(second[i]);
     }
   }
-  add_block_rows(grid, place.row, sums);
-  store_partial(grid, place, sums, partial);
+  add_block_rows(grid, slice.row, sums);
+  store_partial(grid, slice, sums, partial);
 }
 
 // What both passes read of each channel. Inputs 2 to 4: gamma, mean, inv_std. beta: with the mask

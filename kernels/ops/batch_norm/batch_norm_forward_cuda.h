@@ -22,11 +22,11 @@ constexpr int group_rows = 16;
 template <int N, typename T>
 __global__ void __launch_bounds__(channel_threads)
     moments_kernel(ChannelGrid g, const T* __restrict__ x, double* __restrict__ partial) {
-  ChannelPlace place = channel_place(g);
+  ChannelSlice slice = channel_slice(g);
   // visit(i, value) for the thread's channels in rows [row, end).
   auto over_rows = [&](int64_t row, int64_t end, auto visit) {
     in_batches<4>(row, end, g.step, [&](int64_t first, auto rows) {
-      const T* from = x + first * g.channels + place.channel;
+      const T* from = x + first * g.channels + slice.channel;
       Pack<T, N> packs[rows()];
       for (int r = 0; r < rows(); ++r) packs[r] = load_pack<N>(from + r * g.step * g.channels);
       for (int r = 0; r < rows(); ++r)
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(channel_threads)
   };
   auto end_of = [&](int64_t row, int rows) {
     int64_t end = row + rows * int64_t{g.step};
-    return end < place.end ? end : place.end;
+    return end < slice.end ? end : slice.end;
   };
   auto count_of = [&](int64_t row, int64_t end) {
     return static_cast<int>(end - row + g.step - 1) / g.step;
@@ -43,12 +43,12 @@ __global__ void __launch_bounds__(channel_threads)
 
   double sums[2][N] = {};
   float pivot[N] = {};
-  int64_t row = place.first, end = end_of(row, 4);
+  int64_t row = slice.first, end = end_of(row, 4);
   if (row < end) {
     over_rows(row, end, [&](int i, float value) { pivot[i] += value; });
     for (int i = 0; i < N; ++i) pivot[i] /= static_cast<float>(count_of(row, end));
   }
-  for (; row < place.end; row = end) {
+  for (; row < slice.end; row = end) {
     end = end_of(row, group_rows);
     float first[N] = {}, second[N] = {};
     over_rows(row, end, [&](int i, float value) {
@@ -64,8 +64,8 @@ __global__ void __launch_bounds__(channel_threads)
       pivot[i] += first[i] / static_cast<float>(count);
     }
   }
-  add_block_rows(g, place.row, sums);
-  store_partial(g, place, sums, partial);
+  add_block_rows(g, slice.row, sums);
+  store_partial(g, slice, sums, partial);
 }
 
 // finish(c, {sum x, sum x^2}) for each channel. partial: (2, C, chunks).

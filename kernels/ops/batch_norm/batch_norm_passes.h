@@ -1,7 +1,7 @@
 // What the passes of batch normalization share on the CPU: the affine map, and the scratch of a
 // run.
 #pragma once
-#include "engine/device/buffer.h"
+#include "engine/device/device_memory.h"
 #include "kernels/cpu/channel_tiles.h"
 
 namespace spire::inline kernels {

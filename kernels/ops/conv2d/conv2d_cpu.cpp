@@ -7,7 +7,7 @@ namespace spire::inline kernels {
 namespace {
 
 using namespace onednn;
-using Kind = Place::Kind;
+using Kind = Location::Kind;
 
 // oneDNN's words for a convolution: x, y and bias as they lie, w plain and as oneDNN likes it.
 struct Operands {

@@ -1,8 +1,8 @@
 // Convolution on a GPU. The filter comes as the library reads it; its gradient goes back.
-#include "engine/device/alignment.h"
+#include "engine/device/device_memory.h"
 #include "kernels/cuda/bias_relu.h"
-#include "kernels/cuda/filter.h"
-#include "kernels/nvidia/cuda_convolution.h"
+#include "kernels/cuda/packing.h"
+#include "kernels/nvidia/convolution.h"
 #include "kernels/ops/bias/bias.h"
 #include "kernels/ops/conv2d/conv2d.h"
 

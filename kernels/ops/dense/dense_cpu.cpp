@@ -7,7 +7,7 @@ namespace spire::inline kernels {
 namespace {
 
 using namespace onednn;
-using Kind = Place::Kind;
+using Kind = Location::Kind;
 
 // oneDNN's words for the layer: x (M,K), y (M,N), bias as they lie, w (N,K) plain and as it likes.
 struct Operands {

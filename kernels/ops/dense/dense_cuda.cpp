@@ -1,8 +1,8 @@
 // Fully connected layer on a GPU: a product each way. Parameters come in the compute dtype. Where
 // rows of y, and so of dy, are padded, forward and backward by data are products with as many more
 // outputs, whose weights and biases are zeros.
-#include "kernels/cuda/cast.h"
-#include "kernels/nvidia/cuda_product.h"
+#include "kernels/cuda/packing.h"
+#include "kernels/nvidia/product.h"
 #include "kernels/ops/bias/bias.h"
 #include "kernels/ops/dense/dense.h"
 

@@ -1,7 +1,6 @@
 // A block takes a part of a row, a thread runs of elements whose random numbers it draws a Philox
 // block, four, at a time. Each thread derives the row's stream: one more draw for its 32 elements.
-#include "engine/device/cuda_launch.h"
-#include "engine/device/cuda_pack.h"
+#include "engine/device/cuda_kernel.h"
 #include "kernels/ops/dropout/dropout.h"
 #include "kernels/typed_kernel.h"
 

@@ -1,9 +1,7 @@
 // A warp takes a row: its first pass reads it from memory, the others find it in the first-level
 // cache. Backward: three kernels. A block sums dgamma and dbeta over a chunk of rows, a warp makes
 // a row of dx, and the chunks' sums are added up in their order.
-#include "engine/device/cuda_block.h"
-#include "engine/device/cuda_launch.h"
-#include "engine/device/cuda_pack.h"
+#include "engine/device/cuda_kernel.h"
 #include "kernels/ops/layer_norm/layer_norm.h"
 #include "kernels/typed_kernel.h"
 

@@ -1,4 +1,4 @@
-#include "kernels/nvidia/cuda_product.h"
+#include "kernels/nvidia/product.h"
 #include "kernels/ops/matmul/matmul.h"
 
 namespace spire::inline kernels {

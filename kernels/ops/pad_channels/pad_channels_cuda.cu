@@ -1,4 +1,4 @@
-#include "kernels/cuda/rows.h"
+#include "kernels/cuda/vector_copy.h"
 #include "kernels/ops/pad_channels/pad_channels.h"
 
 namespace spire::inline kernels {

@@ -1,7 +1,6 @@
 // Forward: blocks sum a part of the elements each, one more block adds up the parts. Backward:
 // elementwise, with the step's factor read on the device.
-#include "engine/device/cuda_block.h"
-#include "kernels/cuda/batches.h"
+#include "engine/device/cuda_kernel.h"
 #include "kernels/cuda/elementwise.h"
 #include "kernels/float_type.h"
 #include "kernels/ops/regression_loss/regression_loss.h"

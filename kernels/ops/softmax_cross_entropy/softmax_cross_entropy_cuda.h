@@ -1,10 +1,8 @@
 // How the logits of softmax_cross_entropy are spread over threads: a row is a warp's, or that of a
 // block where classes are many. For .cu files.
 #pragma once
-#include "engine/device/cuda_block.h"
-#include "engine/device/cuda_launch.h"
-#include "engine/device/cuda_pack.h"
-#include "kernels/cuda/batches.h"
+#include "engine/device/cuda_kernel.h"
+#include "kernels/cuda/elementwise.h"
 #include "kernels/elementary.h"
 #include "kernels/float_type.h"
 #include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy.h"

@@ -1,4 +1,4 @@
-#include "engine/device/cuda_launch.h"
+#include "engine/device/cuda_kernel.h"
 #include "kernels/ops/tower_sum/tower_sum.h"
 
 namespace spire::inline kernels {

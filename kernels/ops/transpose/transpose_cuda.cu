@@ -1,7 +1,6 @@
 // Where rows of y lie together in x too, or one of the two inner axes is short, a thread fetches a
 // word of y. Else tiles go through shared memory, so that both sides are read and written by lines.
-#include "engine/device/cuda_block.h"
-#include "engine/device/cuda_launch.h"
+#include "engine/device/cuda_kernel.h"
 #include "kernels/cuda/divide.h"
 #include "kernels/cuda/vector_copy.h"
 #include "kernels/ops/transpose/transpose.h"
