@@ -63,7 +63,7 @@ struct Packing {
   }
 };
 
-class CudaLibraries;  // cuda_libraries.h
+class CudaLibraries;  // nvidia/libraries.h
 
 // Computes one op. run() writes outputs with `=`.
 class Kernel {

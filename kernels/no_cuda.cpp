@@ -1,8 +1,8 @@
 // Stubs of CUDA kernels and libraries for a build without CUDA: an empty table, and an error.
-#include "engine/device/no_cuda.h"
+#include "engine/device/device.h"
 
 #include "kernels/kernel.h"
-#include "kernels/nvidia/cuda_libraries.h"
+#include "kernels/nvidia/libraries.h"
 
 namespace spire::inline kernels {
 

@@ -6,8 +6,7 @@
 #include <spire/error.h>
 
 #include "build_info.h"
-#include "engine/device/cuda_versions.h"
-#include "engine/device/gpu_probe.h"
+#include "engine/device/gpu_requirements.h"
 #include "engine/device/topology.h"
 #include "engine/train/placement.h"
 #include "tools/commands.h"

@@ -9,8 +9,8 @@
 
 #include "engine/collective/shard_exchange.h"
 #include "engine/collective/tree.h"
+#include "engine/device/barrier.h"
 #include "engine/device/memory_pool.h"
-#include "engine/device/stream_barrier.h"
 
 namespace spire::inline collective {
 

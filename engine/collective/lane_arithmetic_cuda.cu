@@ -4,9 +4,7 @@
 #include <spire/error.h>
 
 #include "engine/collective/lane_arithmetic.h"
-#include "engine/device/cuda_block.h"
-#include "engine/device/cuda_launch.h"
-#include "engine/device/cuda_pack.h"
+#include "engine/device/cuda_kernel.h"
 
 namespace spire::inline collective {
 namespace {

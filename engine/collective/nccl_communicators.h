@@ -15,7 +15,7 @@
 #include <nccl.h>
 
 #include "engine/collective/communicator.h"
-#include "engine/device/cuda_current.h"
+#include "engine/device/cuda_error.h"
 
 namespace spire::inline collective {
 

@@ -1,7 +1,6 @@
-#include "engine/device/no_cuda.h"
-
 #include "engine/collective/communicator.h"
 #include "engine/collective/lane_arithmetic.h"
+#include "engine/device/device.h"
 
 namespace spire::inline collective {
 

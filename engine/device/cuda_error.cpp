@@ -20,7 +20,7 @@ struct GpuNames {
   std::map<int, std::string> names;
 };
 GpuNames& gpu_names() {
-  static auto* names = new GpuNames;  // for messages of any thread, to the process's end
+  static auto* names = new GpuNames;  // never freed: threads may fail while the process ends
   return *names;
 }
 
@@ -37,8 +37,8 @@ std::string full_name(std::optional<int> device) {
   return found == known.names.end() ? fmt::format("cuda:{}", *device) : found->second;
 }
 
-// Later than the oldest CUDA that Spire builds with: a hardware error or one of a link, which the
-// GPU has contained; the process has to go.
+// cudaErrorContained, by number, as older CUDA headers do not have it: an error of hardware or a
+// link that the GPU has contained. The process has to end.
 constexpr auto kErrorContained = static_cast<cudaError_t>(226);
 
 }  // namespace
@@ -49,24 +49,26 @@ void remember_gpus(std::span<const CudaDeviceInfo> gpus) {
   for (const CudaDeviceInfo& gpu : gpus) known.names[gpu.index] = describe(gpu);
 }
 
-// By the words of CUDA's manual (CUDA Runtime API, "Data types used by CUDA Runtime", cudaError),
-// and what a GPU that has left the bus (Xid 79) answers. Faults that a program makes by itself are
-// not among them: illegal addresses, instructions, asserts, kernels that take too long, and
-// cudaErrorLaunchFailure, which a lost GPU may give as well.
+// The codes of failed hardware (CUDA Runtime API, "Data types used by CUDA Runtime", cudaError),
+// and the answer of a GPU that has left the bus (Xid 79). Faults of a program are not among them:
+// illegal addresses and instructions, asserts, timeouts. Nor is cudaErrorLaunchFailure, which a
+// lost GPU may return, but a faulty kernel as well.
 bool is_lost(cudaError_t code) {
   switch (code) {
-    case cudaErrorDevicesUnavailable:   // busy or unavailable: refused to all, or taken by another
-    case cudaErrorNoDevice:             // none is there any more
-    case cudaErrorECCUncorrectable:     // its memory
-    case cudaErrorNvlinkUncorrectable:  // its links
-    case cudaErrorSystemNotReady:       // the driver's daemons, of the NVSwitch for instance
-    case cudaErrorUnknown:              // what a device says that does not answer
+    case cudaErrorDevicesUnavailable:   // refused to all, or taken by another process
+    case cudaErrorNoDevice:             // none is left
+    case cudaErrorECCUncorrectable:     // memory
+    case cudaErrorNvlinkUncorrectable:  // links
+    case cudaErrorSystemNotReady:       // a daemon of the driver, as the NVSwitch's fabric manager
+    case cudaErrorUnknown:              // the device does not answer
       return true;
     default:
       return code == kErrorContained;
   }
 }
 
+// The codes after which CUDA requires a new process (same section: "this leaves the process in an
+// inconsistent state").
 bool is_sticky(cudaError_t code) {
   switch (code) {
     case cudaErrorIllegalAddress:
@@ -93,7 +95,7 @@ void check_cuda(cudaError_t code, const char* call, std::source_location where) 
       fmt::format("{}{} ({}:{})", call, device ? fmt::format(" on cuda:{}", *device) : "",
                   file_name(where.file_name()), where.line());
   std::string words = fmt::format("{}, {}", cudaGetErrorName(code), cudaGetErrorString(code));
-  cudaGetLastError();  // takes a recoverable error away, so that the next call does not see it
+  cudaGetLastError();  // clears a recoverable error, which the next check would else report
   if (is_lost(code)) {
     fail(Category::collective,
          "{} is lost: {}: {}; nvidia-smi and the kernel log (dmesg, Xid) tell more; start with "
@@ -105,6 +107,7 @@ void check_cuda(cudaError_t code, const char* call, std::source_location where) 
        is_sticky(code) ? "; this process cannot use the device any more, start again" : "");
 }
 
+// cudaMemGetInfo needs a working context and does not synchronize.
 void check_device(const char* call, std::source_location where) {
   size_t free_bytes = 0, total = 0;
   check_cuda(cudaMemGetInfo(&free_bytes, &total), call, where);

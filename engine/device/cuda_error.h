@@ -1,4 +1,4 @@
-// Errors of the CUDA runtime as Spire's own.
+// Calls of the CUDA runtime: error codes as exceptions, and the current device of a thread.
 #pragma once
 #include <source_location>
 #include <span>
@@ -9,25 +9,37 @@
 
 namespace spire::inline device {
 
-// Throws where `code` is not cudaSuccess: Error(out_of_memory) when the device has no memory left,
-// Error(collective) when the device itself is lost, else Error(device). The message names call,
-// file and line, device and what CUDA says; after an error that ruins the context ("sticky": an
-// illegal address, say) it tells so, as nothing on that device works again in this process.
+// Throws unless `code` is cudaSuccess: Error(out_of_memory) if the device is full,
+// Error(collective) if it is lost, else Error(device). Names call, file, line and device, and says
+// if it is sticky.
 void check_cuda(cudaError_t code, const char* call,
                 std::source_location where = std::source_location::current());
 
-// After a library's call has failed: throws as above where it failed because of the device, as CUDA
-// tells it. Waits for nothing.
+// Throws as check_cuda does if the device is why a library's call failed. Waits for nothing.
 void check_device(const char* call, std::source_location where = std::source_location::current());
 
-// What messages call the GPUs; CUDA does not tell any more when one is lost.
+// Stores the names that messages use for GPUs, as CUDA does not name a GPU once it is lost.
 void remember_gpus(std::span<const CudaDeviceInfo> gpus);
 
-// Whether it tells that a GPU has failed or is gone: nothing is wrong with the run, which goes on
-// without that GPU where it is started again.
+// Returns true if a GPU has failed or is gone: started again, the run goes on without it.
 bool is_lost(cudaError_t code);
 
-// Whether every later call in this process fails with it too.
+// Returns true if every later CUDA call of this process fails, too.
 bool is_sticky(cudaError_t code);
+
+// Makes a device the thread's current one during its own lifetime, then restores the one before.
+class CurrentCudaDevice {
+ public:
+  explicit CurrentCudaDevice(int index) {
+    check_cuda(cudaGetDevice(&before_), "cudaGetDevice");
+    check_cuda(cudaSetDevice(index), "cudaSetDevice");
+  }
+  ~CurrentCudaDevice() { cudaSetDevice(before_); }
+  CurrentCudaDevice(const CurrentCudaDevice&) = delete;
+  CurrentCudaDevice& operator=(const CurrentCudaDevice&) = delete;
+
+ private:
+  int before_ = 0;
+};
 
 }  // namespace spire::inline device

@@ -3,7 +3,7 @@
 
 #include <spire/error.h>
 
-#include "engine/device/cuda_current.h"
+#include "engine/device/cuda_error.h"
 #include "engine/device/device_memory.h"
 
 namespace spire::inline device {
@@ -14,7 +14,7 @@ double mib(size_t bytes) {
 }
 
 [[noreturn]] void out_of_memory(int index, size_t bytes) {
-  cudaGetLastError();
+  cudaGetLastError();  // clears the error: a caller may free memory and go on
   DeviceSpace space = space_of_cuda(index);
   fail(Category::out_of_memory,
        "cuda:{}: cannot allocate {:.1f} MiB; {:.1f} of {:.1f} MiB are free", index, mib(bytes),
@@ -29,15 +29,17 @@ double mib(size_t bytes) {
        index, mib(bytes));
 }
 
+// GPU memory. Copies are synchronous and wait for all streams first, as the interface promises: the
+// engine's streams are non-blocking, so the default stream does not wait for them by itself.
 class CudaMemory : public DeviceMemory {
  public:
   CudaMemory(int index, size_t bytes) : DeviceMemory(bytes), index_(index) {
     CurrentCudaDevice current(index_);
-    cudaError_t code = cudaMalloc(&memory_, std::max<size_t>(bytes, 1));
+    cudaError_t code = cudaMalloc(&memory_, std::max<size_t>(bytes, 1));  // of 0 bytes it is null
     if (code == cudaErrorMemoryAllocation) out_of_memory(index_, bytes);
     check_cuda(code, "cudaMalloc");
   }
-  // What fails here failed before: an error of the device, which an earlier call has told.
+  // An error here is one of the device, which an earlier call has reported.
   ~CudaMemory() override { cudaFree(memory_); }
 
   void* data() const override { return memory_; }
@@ -46,8 +48,8 @@ class CudaMemory : public DeviceMemory {
     CurrentCudaDevice current(index_);
     check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     check_cuda(cudaMemcpy(at(offset), host, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
-    check_cuda(cudaStreamSynchronize(nullptr),
-               "cudaStreamSynchronize");  // it may still be under way
+    // cudaMemcpy from pageable memory may return before the data has arrived on the device.
+    check_cuda(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
   }
   void read(void* host, size_t bytes, size_t offset) const override {
     CurrentCudaDevice current(index_);
@@ -62,11 +64,12 @@ class CudaMemory : public DeviceMemory {
   void* memory_ = nullptr;
 };
 
+// Host memory that the GPU copies from and to directly.
 class PinnedMemory : public DeviceMemory {
  public:
   PinnedMemory(int index, size_t bytes) : DeviceMemory(bytes) {
     CurrentCudaDevice current(index);
-    // Portable: other devices' streams copy it, too.
+    // Portable: pinned for the streams of all devices.
     cudaError_t code = cudaHostAlloc(&memory_, std::max<size_t>(bytes, 1), cudaHostAllocPortable);
     if (code == cudaErrorMemoryAllocation) no_pinned_memory(index, bytes);
     check_cuda(code, "cudaHostAlloc");

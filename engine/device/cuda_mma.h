@@ -1,15 +1,15 @@
-// Products of small matrices of 16-bit floats on tensor cores, by one warp together, as PTX says
-// them: mma.m16n8k16 and ldmatrix. For .cu files. T is bfloat16 or float16; a word holds two of
-// them, the first in its lower half. tests/emulation has a header of this name in its place.
+// Matrix products of a warp on tensor cores, by PTX's mma.m16n8k16 and ldmatrix. T is bfloat16 or
+// float16; a word holds two of them, the first in its lower half. For .cu files. A header of the
+// same path in tests/emulation replaces this one there.
 //
-// With group = lane / 4 and pair = 2 (lane % 4), a lane has of
-//   a (16, 16)  words of rows group + 8 (i % 2), columns pair + 8 (i / 2) and the next: i = 0..3
-//   b (16, 8)   words of rows pair + 8 i and the next, column group: i = 0, 1
-//   sums (16, 8)  floats of row group + 8 (i / 2), column pair + i % 2: i = 0..3
+// With group = lane / 4 and pair = 2 (lane % 4), a lane holds, of
+//   a (16, 16)    word i = 0..3: row group + 8 (i % 2), columns pair + 8 (i / 2) and the next
+//   b (16, 8)     word i = 0, 1: rows pair + 8 i and the next, column group
+//   sums (16, 8)  float i = 0..3: row group + 8 (i / 2), column pair + i % 2
 // (PTX ISA, "Matrix Fragments for mma.m16n8k16").
 //
-// REQUIRES, everywhere: all lanes of the warp call; the code is compiled for compute capability 8.0
-// or later. Code for older GPUs ends the launch with an error.
+// REQUIRES, everywhere: all lanes of the warp call, and the code is compiled for compute capability
+// 8.0 or later. Code for older GPUs traps.
 #pragma once
 #include <cstdint>
 #include <type_traits>
@@ -26,7 +26,7 @@ constexpr bool compiled_with_mma = false;
 constexpr bool compiled_with_mma = true;
 #endif
 
-// sums += a b. Added up in fp32 in an order that the GPU's tensor cores have, always the same.
+// sums += a b, in fp32, in the fixed order of the GPU's tensor cores.
 template <typename T>
 __device__ inline void mma_16x8x16(float (&sums)[4], const uint32_t (&a)[4], uint32_t b0,
                                    uint32_t b1) {
@@ -48,9 +48,9 @@ __device__ inline void mma_16x8x16(float (&sums)[4], const uint32_t (&a)[4], uin
   }
 }
 
-// Four matrices (8, 8) of 16-bit elements from shared memory; lane 8 i + r says where row r of
-// matrix i begins, at a multiple of 16 bytes. Word i of a lane: row `group` of matrix i, columns
-// `pair` and the next; of the transposed matrix in the second.
+// Load four matrices (8, 8) of 16-bit elements from shared memory. Lane 8 i + r passes the address of
+// row r of matrix i, a multiple of 16 bytes. Word i of a lane gets row `group`, columns `pair` and
+// the next, of matrix i or (second function) of its transpose.
 __device__ inline void load_matrices(uint32_t (&words)[4], const void* row) {
   if constexpr (compiled_with_mma) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -72,7 +72,7 @@ __device__ inline void load_matrices_transposed(uint32_t (&words)[4], const void
   }
 }
 
-// The word of two floats, each rounded to nearest even.
+// Packs two floats in a word, each rounded to nearest even.
 template <typename T>
 __device__ inline uint32_t halves_of(float first, float second) {
   static_assert(std::is_same_v<T, bfloat16> || std::is_same_v<T, float16>);

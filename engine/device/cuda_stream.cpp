@@ -1,12 +1,13 @@
 #include <spire/error.h>
 
-#include "engine/device/cuda_current.h"
-#include "engine/device/peer_access.h"
+#include "engine/device/cuda_error.h"
+#include "engine/device/device.h"
 #include "engine/device/stream.h"
 
 namespace spire::inline device {
 namespace {
 
+// Without timing an event is cheaper to record and to wait for.
 class CudaEvent : public Event {
  public:
   explicit CudaEvent(Timing timing) {
@@ -22,7 +23,8 @@ class CudaEvent : public Event {
   cudaEvent_t event_ = nullptr;
 };
 
-// A CUDA graph. (CUDA Programming Guide, "CUDA Graphs".)
+// An executable CUDA graph (CUDA Programming Guide, "CUDA Graphs"). Takes ownership of `graph`,
+// which is not needed once it is instantiated.
 class CudaRecording : public Recording {
  public:
   explicit CudaRecording(cudaGraph_t graph) {
@@ -39,6 +41,7 @@ class CudaRecording : public Recording {
   cudaGraphExec_t graph_ = nullptr;
 };
 
+// Non-blocking: the legacy default stream, which libraries may use, must not serialize with ours.
 cudaStream_t create_stream(int index) {
   CurrentCudaDevice current(index);
   cudaStream_t stream = nullptr;
@@ -54,6 +57,7 @@ class CudaStream : public Stream {
 
   void copy(void* to, const void* from, size_t bytes) override {
     if (bytes == 0) return;
+    // Default: unified addressing tells the direction from the two addresses.
     check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream()), "cudaMemcpyAsync");
   }
   void fill_zero(void* memory, size_t bytes) override {
@@ -88,6 +92,8 @@ class CudaStream : public Stream {
     check_cuda(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
   }
 
+  // Thread-local capture: other threads may call what a capture forbids, such as cudaMalloc. If
+  // `work` throws, the capture must end all the same, or the stream would stay unusable.
   std::unique_ptr<Recording> record_work(const std::function<void()>& work) override {
     check_cuda(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeThreadLocal),
                "cudaStreamBeginCapture");
@@ -96,7 +102,7 @@ class CudaStream : public Stream {
       work();
     } catch (...) {
       if (cudaStreamEndCapture(stream(), &graph) == cudaSuccess) cudaGraphDestroy(graph);
-      cudaGetLastError();
+      cudaGetLastError();  // of the broken capture; the exception says more
       throw;
     }
     check_cuda(cudaStreamEndCapture(stream(), &graph), "cudaStreamEndCapture");
@@ -112,13 +118,14 @@ class CudaStream : public Stream {
   static cudaEvent_t of(const Event& event) { return static_cast<const CudaEvent&>(event).get(); }
 };
 
-bool reaches(int from, int to) {
+bool can_access(int from, int to) {
   int can = 0;
   return cudaDeviceCanAccessPeer(&can, from, to) == cudaSuccess && can;
 }
 
-void connect(DeviceId from, DeviceId to) {
-  if (!reaches(from.index, to.index)) {
+// Enables access in one direction. Another run of this process may have done so already.
+void enable_access(DeviceId from, DeviceId to) {
+  if (!can_access(from.index, to.index)) {
     fail(Category::device,
          "{} cannot read the memory of {}: neither NVLink nor PCIe peer access connects them; set "
          "cuda.peer: auto, which uses NCCL there",
@@ -143,10 +150,10 @@ PeerPairs find_peers(int count) {
   PeerPairs pairs;
   for (int a = 0; a < count; ++a) {
     for (int b = a + 1; b < count; ++b) {
-      if (reaches(a, b) && reaches(b, a)) pairs.emplace_back(a, b);
+      if (can_access(a, b) && can_access(b, a)) pairs.emplace_back(a, b);
     }
   }
-  cudaGetLastError();  // what could not be asked has been answered
+  cudaGetLastError();  // clears the error of a query that failed: that pair has no access
   return pairs;
 }
 
@@ -158,7 +165,7 @@ void connect_cuda_devices(std::span<const DeviceId> devices) {
   for (DeviceId from : devices) {
     for (DeviceId to : devices) {
       bool both = from.kind == DeviceKind::cuda && to.kind == DeviceKind::cuda;
-      if (both && from.index != to.index) connect(from, to);
+      if (both && from.index != to.index) enable_access(from, to);
     }
   }
 }

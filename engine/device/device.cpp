@@ -14,6 +14,7 @@ std::string to_string(DeviceId device) {
 }
 
 DeviceId parse_device(std::string_view text) {
+  // "cuda" alone is "cuda:0".
   auto colon = text.find(':');
   std::string_view kind = text.substr(0, colon);
   std::string_view digits = colon == text.npos ? "0" : text.substr(colon + 1);
@@ -37,6 +38,7 @@ void expect_precision(DeviceId device, DType dtype) {
     if (dtype != DType::f16) return;
     fail(Category::device, "precision: fp16 is not supported on CPUs; use bf16 or fp32");
   }
+  // A GPU that is not there is reported where it is first used.
   std::vector<CudaDeviceInfo> gpus = discover_cuda().devices;
   auto gpu = std::ranges::find(gpus, device.index, &CudaDeviceInfo::index);
   if (gpu == gpus.end()) return;

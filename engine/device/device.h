@@ -1,8 +1,9 @@
-// Names of devices. A device is where towers run: "cpu:1", "cuda:0".
+// Devices by name: "cpu:1", "cuda:0". A device is where towers run.
 #pragma once
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/base/dtype.h"
@@ -20,30 +21,36 @@ struct DeviceId {
 std::string to_string(DeviceId device);        // "cpu:0"
 DeviceId parse_device(std::string_view text);  // throws Error(config)
 
-// One GPU as the driver describes it.
+// A GPU as the driver describes it.
 struct CudaDeviceInfo {
   int index = 0;
   std::string name;
   std::string uuid;
   std::string pci_bus_id;
-  int compute_major = 0, compute_minor = 0;
+  int compute_major = 0, compute_minor = 0;  // compute capability
   size_t total_bytes = 0;
 };
 
-// "cuda:1 (NVIDIA H200, GPU-1b2c3d4e-..., PCI 0000:3b:00.0)": a GPU as people find it again.
+// "cuda:1 (NVIDIA H200, GPU-1b2c3d4e-..., PCI 0000:3b:00.0)"
 std::string describe(const CudaDeviceInfo& gpu);
 
-// What this build and this machine say about CUDA. Never throws: a machine without a driver is
-// normal.
+// CUDA's state in this build and on this machine.
 struct CudaStatus {
   bool built = false;    // compiled with CUDA
-  std::string why_none;  // empty when devices are there: "driver not found", ...
+  std::string why_none;  // reason if there is no device, else empty
   std::vector<CudaDeviceInfo> devices;
 };
-CudaStatus discover_cuda();
+CudaStatus discover_cuda();  // never throws: a machine without a driver is normal
 
-// Throws Error(device) where the device has no kernels of that type: fp16 on a CPU, bf16 on a GPU
-// of before compute capability 8.0.
+// Pairs of GPUs, the lower index first, that access each other's memory over NVLink or PCIe.
+using PeerPairs = std::vector<std::pair<int, int>>;
+PeerPairs find_peers(int count);  // among GPUs 0 to count - 1; never throws
+
+// Throws Error(device) if the device has no kernels of that type: fp16 on a CPU, bf16 on a GPU with
+// a compute capability below 8.0.
 void expect_precision(DeviceId device, DType dtype);
+
+// Throws Error(device): no CUDA in this build. Defined only there (no_cuda.cpp).
+[[noreturn]] void refuse_cuda(int index);
 
 }  // namespace spire::inline device

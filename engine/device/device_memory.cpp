@@ -1,13 +1,36 @@
 #include "engine/device/device_memory.h"
 
+#include <cerrno>
 #include <cstring>
+#include <sys/mman.h>
 
-#include "engine/device/buffer.h"
+#include <spire/error.h>
+
 #include "engine/device/host_memory.h"
 
 namespace spire::inline device {
+
+// Memory comes from mmap, not malloc: pages are zeroed by the kernel, begin at a page boundary, and
+// return to the system at once.
+Buffer::Buffer(size_t bytes) : bytes_(bytes) {
+  if (bytes == 0) return;
+  size_t mapped = align_up(bytes, size_t{1} << 12);
+  void* memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) {
+    fail(Category::out_of_memory, "cannot allocate {:.1f} MiB of host memory: {}; lower batch_size",
+         static_cast<double>(bytes) / 1048576.0, std::strerror(errno));
+  }
+  madvise(memory, mapped, MADV_HUGEPAGE);  // only advice: a refusal costs speed, not correctness
+  memory_ = {static_cast<std::byte*>(memory), Free{mapped}};
+}
+
+void Buffer::Free::operator()(std::byte* memory) const {
+  munmap(memory, bytes);
+}
+
 namespace {
 
+// A CPU device's memory. CPU work is done when its call returns, so copies wait for nothing.
 class HostMemory : public DeviceMemory {
  public:
   explicit HostMemory(size_t bytes) : DeviceMemory(bytes), buffer_(bytes) {}

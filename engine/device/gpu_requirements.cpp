@@ -1,6 +1,8 @@
 #include "engine/device/gpu_requirements.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <numeric>
 #include <regex>
 #include <sstream>
 
@@ -8,14 +10,18 @@
 
 #include <spire/error.h>
 
+#include "engine/device/device_memory.h"
+#include "engine/device/stream.h"
+
 namespace spire::inline device {
 namespace {
 
 constexpr Version kOldestNccl{2, 18, 0};
 constexpr Version kBf16{8, 0, 0};
 
-// The first driver branch that knows a CUDA of that major version, which is enough for all of them.
-// (CUDA Toolkit Release Notes, "CUDA Driver"; CUDA Compatibility, "Minor Version Compatibility".)
+// Returns the first driver branch that supports a major version of CUDA. It runs every minor
+// version. (CUDA Toolkit Release Notes, "CUDA Driver"; CUDA Compatibility, "Minor Version
+// Compatibility".)
 std::string oldest_driver(int cuda_major) {
   switch (cuda_major) {
     case 11:
@@ -38,23 +44,25 @@ std::string name_of(const CudaDeviceInfo& gpu) {
                      major_minor(capability_of(gpu)));
 }
 
-// "90-real", "90", "90-virtual", "100f", "90a-real" of CMAKE_CUDA_ARCHITECTURES.
+// One word of CMAKE_CUDA_ARCHITECTURES: "90-real" (machine code), "90-virtual" (PTX), "90" (both),
+// "90a-real", "100f".
 struct Architecture {
   Version capability;
   bool binary = true, ptx = true;
-  char scope = ' ';  // 'a': that very GPU; 'f': its family; else what comes later, too
+  char scope = ' ';  // 'a': this GPU only; 'f': its family; ' ': later GPUs, too
 
+  // Machine code runs on GPUs of the same major and at least the same minor version.
   bool has_binary_for(const Version& gpu) const {
     if (!binary || (scope == 'a' && gpu != capability)) return false;
     return gpu.major == capability.major && gpu >= capability;
   }
   bool has_ptx_for(const Version& gpu) const {
-    if (scope != ' ') return ptx && binary_scope(gpu);
+    if (scope != ' ') return ptx && in_scope(gpu);
     return ptx && gpu >= capability;
   }
 
  private:
-  bool binary_scope(const Version& gpu) const {
+  bool in_scope(const Version& gpu) const {
     return scope == 'a' ? gpu == capability : gpu.major == capability.major && gpu >= capability;
   }
 };
@@ -74,7 +82,7 @@ std::vector<Architecture> parse_architectures(std::string_view text) {
   return architectures;
 }
 
-// The word for -DSPIRE_CUDA_ARCHITECTURES.
+// Says how to build for the GPU.
 std::string option_for(const CudaDeviceInfo& gpu) {
   return fmt::format("configure with -DSPIRE_CUDA_ARCHITECTURES={}{}", gpu.compute_major,
                      gpu.compute_minor);
@@ -113,6 +121,7 @@ std::string parse_driver_version(std::string_view text) {
   return matches ? found[1].str() : "";
 }
 
+// Minor versions do not matter: a driver runs any CUDA of its major version.
 std::optional<std::string> driver_problem(const CudaVersions& versions) {
   bool is_old = versions.driver_cuda && versions.driver_cuda.major < versions.toolkit.major;
   if (!is_old) return {};
@@ -125,6 +134,7 @@ std::optional<std::string> driver_problem(const CudaVersions& versions) {
 
 std::vector<std::string> version_problems(const CudaVersions& versions) {
   std::vector<std::string> problems;
+  // The driver, then missing libraries.
   if (auto driver = driver_problem(versions)) problems.push_back(*driver);
   int cuda = versions.toolkit.major;
   std::string cudnn_wheel = fmt::format("pip: nvidia-cudnn-cu{}", cuda);
@@ -133,6 +143,7 @@ std::vector<std::string> version_problems(const CudaVersions& versions) {
   add_missing(problems, "cuDNN", versions.cudnn, cudnn_wheel.c_str());
   add_missing(problems, "cuBLAS", versions.cublas, cublas_wheel.c_str());
   add_missing(problems, "NCCL", versions.nccl, nccl_wheel.c_str());
+  // Libraries that are there, but do not fit.
   const LibraryVersion& cudnn = versions.cudnn;
   if (cudnn.found && cudnn.found.major != cudnn.built.major) {
     problems.push_back(fmt::format(
@@ -196,6 +207,7 @@ std::optional<std::string> code_problem(const CudaVersions& versions, const Cuda
     case GpuCode::ptx:
       break;
   }
+  // A driver compiles PTX of its own CUDA version or an older one only.
   if (versions.driver_cuda >= versions.toolkit) return {};
   return fmt::format(
       "{}, for which this build has only PTX, and a driver that supports CUDA {} cannot compile "
@@ -208,6 +220,25 @@ std::optional<std::string> dtype_problem(DType dtype, const CudaDeviceInfo& gpu)
   if (dtype != DType::bf16 || capability_of(gpu) >= kBf16) return {};
   return fmt::format("precision: bf16 needs compute capability {}, but {}: use fp16 or fp32",
                      major_minor(kBf16), name_of(gpu));
+}
+
+void probe_gpu(int index) {
+  const DeviceId gpu{DeviceKind::cuda, index};
+  std::vector<uint32_t> written(size_t{1} << 18), read(written.size());
+  std::iota(written.begin(), written.end(), 0x9e3779b9u);
+  const size_t bytes = written.size() * sizeof(uint32_t);
+  make_current(gpu);
+  // Up, across, and down again: both copy engines and two places in memory.
+  auto stream = make_stream(gpu);
+  auto first = allocate_memory(gpu, bytes), second = allocate_memory(gpu, bytes);
+  first->write(written.data(), bytes);
+  stream->copy(second->data(), first->data(), bytes);
+  stream->synchronize();
+  second->read(read.data(), bytes);
+  if (read != written)
+    fail(Category::collective,
+         "{}: its memory does not return what was written to it; replace the GPU or leave it out",
+         to_string(gpu));
 }
 
 }  // namespace spire::inline device

@@ -17,7 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The number behind a name at the begin of a line, "MemAvailable:  123 kB"; none: no such line.
+// Reads the number after a name at the start of a line, "MemAvailable:  123 kB". None: no such
+// line.
 std::optional<size_t> number_of(const fs::path& file, std::string_view name) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);) {
@@ -33,7 +34,7 @@ size_t kib_of(const fs::path& file, std::string_view name) {
   return number_of(file, name).value_or(0) << 10;
 }
 
-// Of a file that holds one number; "max" is none.
+// Reads a file of one number. None if it says "max".
 std::optional<size_t> number_in(const fs::path& file) {
   std::ifstream in(file);
   size_t number = 0;
@@ -48,11 +49,11 @@ size_t rest_of(size_t total, size_t used) {
   return total - std::min(total, used);
 }
 
-// The file names of one version.
+// File names of a cgroup version.
 struct CgroupFiles {
   std::initializer_list<const char*> limits;
   const char* usage;
-  std::initializer_list<const char*> cache;  // of memory.stat; v1: "total_" counts groups below
+  std::initializer_list<const char*> cache;  // lines of memory.stat; v1 sums groups in "total_"
 };
 const CgroupFiles files_v2 = {
     {"memory.max", "memory.high"}, "memory.current", {"active_file ", "inactive_file "}};
@@ -60,7 +61,8 @@ const CgroupFiles files_v1 = {{"memory.limit_in_bytes"},
                               "memory.usage_in_bytes",
                               {"total_active_file ", "total_inactive_file "}};
 
-// machine: more than that is v1's way to say that there is no limit.
+// machine: bytes of the machine. v1 writes a huge number for "no limit", so a limit that large is
+// skipped.
 void add_cgroup(const fs::path& group, const CgroupFiles& files, size_t machine,
                 std::vector<HostLimit>& limits) {
   for (const char* file : files.limits) {
@@ -74,7 +76,8 @@ void add_cgroup(const fs::path& group, const CgroupFiles& files, size_t machine,
   }
 }
 
-// The soft limit, which is the one that holds.
+// Adds a soft limit, which is the one that the kernel enforces. `limits` is in bytes, `status` in
+// KiB; "unlimited" is no number.
 void add_ulimit(const fs::path& self, std::string_view limit, std::string_view used,
                 const char* name, std::vector<HostLimit>& limits) {
   auto total = number_of(self / "limits", limit);
@@ -92,7 +95,7 @@ std::vector<HostLimit> host_limits(const fs::path& root) {
   const fs::path machine = root / "proc/meminfo", self = root / "proc/self";
   size_t all = kib_of(machine, "MemTotal:"), available = kib_of(machine, "MemAvailable:");
   if (all == 0) all = physical_memory();
-  if (available == 0) available = all;  // not told
+  if (available == 0) available = all;  // kernels before 3.14 do not say
   std::vector<HostLimit> limits = {
       {all, available + kib_of(machine, "SwapFree:"), "the machine's memory"}};
   for_each_cgroup(root, "memory", [&](const fs::path& group, CgroupVersion version) {

@@ -1,4 +1,4 @@
-// The host's memory that this process may have: of all that limits it, what leaves the least.
+// Host memory that this process may use, under all limits that apply to it.
 #pragma once
 #include <cstddef>
 #include <filesystem>
@@ -7,23 +7,21 @@
 
 namespace spire::inline device {
 
-// One thing that limits memory.
+// One limit of memory, in bytes.
 struct HostLimit {
-  size_t total = 0, free = 0;  // bytes; free: that this process may still take
+  size_t total = 0, free = 0;  // free: what this process may still allocate
   std::string name;            // "the cgroup's memory.max (/sys/fs/cgroup/job/memory.max)"
 };
 
-// The machine's memory with its swap space, first; then each limit there is: memory.max and
-// memory.high of the process's cgroups (v1: memory.limit_in_bytes), `ulimit -v`, `ulimit -d`. Of a
-// cgroup's memory the cached files count as free: the kernel drops them where programs need it.
-// root: where proc and sys are.
+// Returns the machine's memory with swap, then every limit: memory.max and memory.high of the
+// process's cgroups (v1: memory.limit_in_bytes), `ulimit -v`, `ulimit -d`. Cached files of a cgroup
+// count as free: the kernel drops them on demand. root: the folder of proc and sys.
 std::vector<HostLimit> host_limits(const std::filesystem::path& root = "/");
 
-// The least of the totals; the least that is free, and a text that names the limit: "the machine's
-// memory, 15.6 GiB".
+// The tightest of these limits.
 struct HostSpace {
-  size_t total = 0, free = 0;
-  std::string limited_by;
+  size_t total = 0, free = 0;  // the least of the totals, the least of the free
+  std::string limited_by;      // limit with the least free memory: "the machine's memory, 15.6 GiB"
 };
 HostSpace host_space(const std::filesystem::path& root = "/");
 

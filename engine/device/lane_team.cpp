@@ -19,39 +19,43 @@ namespace spire::inline device {
 namespace {
 
 // Denormals cost a hundred cycles each and carry no information for training: off on every lane.
+// 0x8040 is flush-to-zero and denormals-are-zero.
 void flush_denormals() {
 #if defined(__x86_64__)
   _mm_setcsr(_mm_getcsr() | 0x8040u);
 #endif
 }
 
-// The team's other threads are made here, not in the first kernel: what starts threads later finds
-// out about limits by an error, where OpenMP would end the program.
-// Returns how many threads it got.
-int form_team(int threads) {
-  std::atomic<int> there{0};
+// Starts the OpenMP team of the calling thread and returns its size. Without this the first kernel
+// would start it; if a limit is reached there, libgomp ends the program, whereas start_thread
+// reports an error.
+int start_openmp_team(int threads) {
+  std::atomic<int> started{0};
 #pragma omp parallel num_threads(threads)
-  there.fetch_add(1);
-  return there.load();
+  started.fetch_add(1);
+  return started.load();
 }
 
-// The team's other threads inherit it from the one that makes them.
-int settle(const LaneSpec& spec) {
+// Sets up the calling thread for its lane and returns its number of threads. The team's other
+// threads inherit the settings, so these come first.
+int set_up_thread(const LaneSpec& spec) {
   omp_set_dynamic(0);
   omp_set_num_threads(spec.threads);
   flush_denormals();
-  return spec.threads > 1 ? form_team(spec.threads) : 1;
+  return spec.threads > 1 ? start_openmp_team(spec.threads) : 1;
 }
 
-struct Settled {
-  explicit Settled(int count) : lanes(count) {}
-  std::latch lanes;
-  std::atomic<int> threads{0};
-  // Where OpenMP cannot start a thread it ends the program, which two threads must not do at once.
+// State that the lanes share while they start. A shared_ptr owns it: the constructor may throw
+// while a thread still uses it.
+struct Startup {
+  explicit Startup(int count) : lanes(count) {}
+  std::latch lanes;             // counts down the lanes that are set up
+  std::atomic<int> threads{0};  // started so far, OpenMP's included
+  // libgomp ends the program if it cannot start a thread, which two threads must not do at once.
   std::mutex one_at_a_time;
 };
 
-int all_threads(const std::vector<LaneSpec>& lanes) {
+int total_threads(const std::vector<LaneSpec>& lanes) {
   auto add = [](int sum, const LaneSpec& lane) { return sum + std::max(1, lane.threads); };
   return std::accumulate(lanes.begin(), lanes.end(), 0, add);
 }
@@ -61,38 +65,44 @@ int all_threads(const std::vector<LaneSpec>& lanes) {
 LaneTeam::LaneTeam(std::vector<LaneSpec> lanes, const std::string& name)
     : specs_(std::move(lanes)), barrier_(static_cast<int>(specs_.size())), errors_(specs_.size()) {
   require(!specs_.empty(), "a lane team needs at least one lane");
-  prove_threads(all_threads(specs_), name);
+  prove_threads(total_threads(specs_), name);
+  start(name);
+}
+
+void LaneTeam::start(const std::string& name) {
   threads_.reserve(specs_.size());
-  auto settled = std::make_shared<Settled>(size());
+  auto startup = std::make_shared<Startup>(size());
   try {
     for (int lane = 0; lane < size(); ++lane) {
       ThreadPlace place{fmt::format("{} {}", name, lane), spec(lane).cores};
-      threads_.push_back(start_thread(std::move(place), [this, lane, settled] {
+      threads_.push_back(start_thread(std::move(place), [this, lane, startup] {
         {
-          std::lock_guard lock(settled->one_at_a_time);
-          settled->threads.fetch_add(settle(spec(lane)));
+          std::lock_guard lock(startup->one_at_a_time);
+          startup->threads.fetch_add(set_up_thread(spec(lane)));
         }
-        settled->lanes.count_down();
+        startup->lanes.count_down();
         run_lane(lane);
       }));
     }
   } catch (...) {
-    release();  // those that were started: they are joined with the members
+    release();  // lets the started lanes end; the destructor of threads_ joins them
     throw;
   }
-  settled->lanes.wait();
-  if (settled->threads.load() == all_threads(specs_)) return;
+  startup->lanes.wait();
+  if (startup->threads.load() == total_threads(specs_)) return;
   release();
   fail(Category::device,
        "OpenMP started {} of {} threads; raise OMP_THREAD_LIMIT, or lower "
        "tower_threads",
-       settled->threads.load(), all_threads(specs_));
+       startup->threads.load(), total_threads(specs_));
 }
 
 LaneTeam::~LaneTeam() {
   release();
 }
 
+// Wakes the leader, which waits for lead_changed_, and the followers, which wait for generation_.
+// quit_ changes under the mutex, or the leader could miss the notification between test and wait.
 void LaneTeam::release() {
   {
     std::lock_guard lock(lead_mutex_);
@@ -112,15 +122,18 @@ void LaneTeam::lead(const std::function<void()>& body) {
 }
 
 void LaneTeam::parallel(const std::function<void(int)>& body) {
+  // Publish the body. The release of generation_ makes body_ and running_ visible to followers.
   body_ = &body;
   running_.store(static_cast<uint32_t>(size() - 1), std::memory_order_relaxed);
   generation_.fetch_add(1, std::memory_order_acq_rel);
   generation_.notify_all();
   run_body(0);
+  // Wait for the followers. The acquire of running_ makes errors_ visible here.
   for (uint32_t left; (left = running_.load(std::memory_order_acquire)) != 0;) {
     wait_while_equal(running_, left);
   }
-  barrier_.mend();
+  // All lanes are out of the body, so nobody waits at the barrier, broken or not.
+  barrier_.reset();
   std::exception_ptr first;
   for (auto& error : errors_) {
     if (error && !first) first = error;
@@ -129,11 +142,13 @@ void LaneTeam::parallel(const std::function<void(int)>& body) {
   if (first) std::rethrow_exception(first);
 }
 
+// Records the lane's own error. The lane that failed breaks the barrier; the others leave by
+// BarrierBroken, which is no error of theirs.
 void LaneTeam::run_body(int lane) {
   try {
     make_current(spec(lane).device);
     (*body_)(lane);
-  } catch (const BarrierBroken&) {  // another lane's error, kept there
+  } catch (const BarrierBroken&) {
   } catch (...) {
     errors_[static_cast<size_t>(lane)] = std::current_exception();
     barrier_.break_up();
@@ -166,6 +181,8 @@ void LaneTeam::run_leader() {
   }
 }
 
+// A follower runs each generation once: parallel() waits for all followers before it starts the
+// next, so `seen` never falls behind by more than one.
 void LaneTeam::run_follower(int lane) {
   for (uint32_t seen = 0;; ++seen) {
     wait_while_equal(generation_, seen);

@@ -56,6 +56,7 @@ std::optional<size_t> MemoryShortage::left() const {
   return free ? std::min(within, *free) : within;
 }
 
+// One mutex guards all counts. Blocks hold the ledger by shared_ptr, as they may outlive the pool.
 struct MemoryPool::Ledger {
   std::mutex mutex;
   MemoryUse in_use, peak, planned;
@@ -64,7 +65,7 @@ struct MemoryPool::Ledger {
     in_use += use;
     for (MemoryKind kind : all_memory_kinds) peak[kind] = std::max(peak[kind], in_use[kind]);
   }
-  void take_off(const MemoryUse& use) {
+  void subtract(const MemoryUse& use) {
     std::lock_guard lock(mutex);
     in_use -= use;
   }
@@ -73,6 +74,8 @@ struct MemoryPool::Ledger {
 MemoryPool::MemoryPool(DeviceId device, const Options& options)
     : device_(device), options_(options), ledger_(std::make_shared<Ledger>()) {}
 
+// The mutex is held throughout, so that two threads cannot both take the last bytes of the limit,
+// and a refusal reports counts that belong together.
 std::unique_ptr<DeviceMemory> MemoryPool::allocate(const MemoryUse& use) {
   Ledger& ledger = *ledger_;
   std::lock_guard lock(ledger.mutex);
@@ -89,10 +92,11 @@ std::unique_ptr<DeviceMemory> MemoryPool::allocate(const MemoryUse& use) {
     memory = allocate_memory(device_, use.total());
   } catch (const Error& error) {
     if (error.category() != Category::out_of_memory) throw;
-    refuse();
+    refuse();  // the device is full: the same message as beyond the limit
   }
   ledger.add(use);
-  memory->keep({nullptr, [book = ledger_, use](void*) { book->take_off(use); }});
+  // A null pointer with a deleter: runs subtract() right after the memory has been freed.
+  memory->attach({nullptr, [ledger = ledger_, use](void*) { ledger->subtract(use); }});
   return memory;
 }
 
@@ -122,7 +126,7 @@ std::string MemoryPool::explain(const MemoryShortage& shortage) const {
 
 namespace {
 
-// The rest of its plan, as if it was asked for at once.
+// Returns the rest of the pool's plan as one request.
 MemoryShortage ahead_of(const MemoryPool& pool) {
   DeviceSpace space = space_of(pool.device());
   MemoryShortage ahead{pool.device(), 1,          {},          pool.in_use(),   pool.planned(),
@@ -141,7 +145,7 @@ bool same_memory(DeviceId a, DeviceId b) {
   return a == b || (a.kind == DeviceKind::cpu && b.kind == DeviceKind::cpu);
 }
 
-// Adds what another pool wants of the same memory.
+// Adds a pool's request to the others on the same memory.
 void join(std::vector<MemoryShortage>& devices, const MemoryShortage& ahead) {
   for (MemoryShortage& known : devices) {
     if (!same_memory(known.device, ahead.device)) continue;
@@ -157,11 +161,13 @@ void join(std::vector<MemoryShortage>& devices, const MemoryShortage& ahead) {
 }  // namespace
 
 std::optional<MemoryShortage> foresee_shortage(const MemoryPools& pools) {
-  std::vector<MemoryShortage> devices;
+  std::vector<MemoryShortage> devices;  // one per memory: requests of all its pools
   for (const auto& pool : pools) {
     MemoryShortage ahead = ahead_of(*pool), of_limit = ahead;
+    // First each pool against its own limit, whatever the device has free ...
     of_limit.free.reset();
     if (lacks(of_limit)) return ahead;
+    // ... then, below, all pools of a device against its free memory.
     ahead.limit.reset();
     join(devices, ahead);
   }

@@ -1,9 +1,8 @@
-// The memory of one logical device in one process: what is allocated there, counted by what it is
-// for, and held to a limit. Plain memory of its device, on a GPU by cudaMalloc.
+// Allocator of one logical device in one process: counts memory by its use and enforces a limit.
 //
-// Nothing is reserved in advance: the process grows up to its limit as it asks, and leaves the rest
-// of the device to others. Nor are freed blocks kept: a run allocates before its first step what it
-// holds to its end, so nobody would take them; they go back to the device at once.
+// It reserves nothing in advance, so the process grows up to its limit and leaves the rest of the
+// device to others. It caches no freed blocks either: a run allocates before its first step what it
+// holds to its end, so nobody would reuse them.
 #pragma once
 #include <array>
 #include <functional>
@@ -20,13 +19,13 @@
 namespace spire::inline device {
 
 enum class MemoryKind : uint8_t {
-  weights,      // plain, and in the forms that kernels read
-  gradients,    // the buffers that towers write and sums are made in
-  optimizer,    // its state, averaged weights, and what an update looks things up in
-  activations,  // tensors between ops, and rows of the batch where they are copied to the device
+  weights,      // plain weights and their packed forms
+  gradients,    // buffers of towers and of their sums
+  optimizer,    // optimizer state, averaged weights and tables of the update
+  activations,  // tensors between ops, and the batch on the device
   workspace,    // scratch of kernels and of the step
   communication,
-  checkpoint,  // what is copied for one, and goes into or out of one
+  checkpoint,  // snapshots, and buffers for reading and writing
 };
 inline constexpr std::array all_memory_kinds = {MemoryKind::weights,   MemoryKind::gradients,
                                                 MemoryKind::optimizer, MemoryKind::activations,
@@ -52,53 +51,52 @@ class MemoryUse {
   std::array<size_t, all_memory_kinds.size()> bytes_{};
 };
 
-// What is known when there is not enough.
+// A request that does not fit, with all that is known about it.
 struct MemoryShortage {
   DeviceId device;
-  int pools = 1;  // whose numbers these are, together
+  int pools = 1;  // number of pools that these numbers sum up
   MemoryUse asked, in_use;
-  MemoryUse planned;            // all zero: nobody has said
-  std::optional<size_t> limit;  // none: all there is
-  // Of the device: what it has left, if it says so, and has in all.
-  std::optional<size_t> free;
-  size_t total = 0;
-  std::string limited_by = {};  // DeviceSpace's
+  MemoryUse planned;            // all zero: not known
+  std::optional<size_t> limit;  // none: all of the device
+  std::optional<size_t> free;   // of the device, if known
+  size_t total = 0;             // of the device
+  std::string limited_by = {};  // as in DeviceSpace
 
-  // What may still be had, as far as that is known.
+  // Returns the bytes that can still be allocated, if known.
   std::optional<size_t> left() const;
 };
 
 class MemoryPool {
  public:
   struct Options {
-    std::optional<size_t> limit;  // bytes of everything together; none: what the device has
-    // Puts a shortage in words, without asking the pool; empty: plain_text().
+    std::optional<size_t> limit;  // bytes in total; none: all of the device
+    // Words a shortage. Must not call the pool. Empty: plain_text().
     std::function<std::string(const MemoryShortage&)> explain;
   };
   explicit MemoryPool(DeviceId device, const Options& options = {});
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
 
-  // One block, for one use or several; zeros on a CPU, anything on a GPU. It may outlive the pool.
-  // Throws Error(out_of_memory) beyond the limit or where the device is full, and Error(device) for
-  // a GPU that is not there. Any thread may call it, as everything here.
+  // Allocates a block for one use or several: zeros on a CPU, undefined contents on a GPU. The
+  // block may outlive the pool. Throws Error(out_of_memory) beyond the limit or if the device is
+  // full, and Error(device) if there is no such GPU. Any thread may call any function of the pool.
   std::unique_ptr<DeviceMemory> allocate(const MemoryUse& use);
   std::unique_ptr<DeviceMemory> allocate(MemoryKind kind, size_t bytes) {
     return allocate({{kind, bytes}});
   }
 
-  // All that is going to be allocated, for messages and to look ahead. It binds nobody.
+  // Announces all that will be allocated, for messages and foresee_shortage(). Reserves nothing.
   void plan(const MemoryUse& planned);
 
   DeviceId device() const { return device_; }
   std::optional<size_t> limit() const { return options_.limit; }
   MemoryUse planned() const;
   MemoryUse in_use() const;
-  MemoryUse peak() const;  // the most of each kind so far
+  MemoryUse peak() const;  // of each kind by itself
   std::string explain(const MemoryShortage& shortage) const;
 
  private:
-  struct Ledger;  // shared with the blocks, which strike themselves off when they go
+  struct Ledger;  // the counts; blocks share it and subtract themselves when they are freed
 
   DeviceId device_;
   Options options_;
@@ -107,9 +105,9 @@ class MemoryPool {
 
 using MemoryPools = std::vector<std::unique_ptr<MemoryPool>>;
 
-// The first thing that lacks for the rest of the pools' plans: within a pool's limit, or on a
-// device for all its pools together: a GPU, or all CPUs, which have one memory. None: it fits, as
-// far as one can tell before.
+// Returns the first shortage that the rest of the pools' plans would meet: within a pool's limit,
+// or on a device for all its pools together (all CPU devices share one memory). None: it should
+// fit.
 std::optional<MemoryShortage> foresee_shortage(const MemoryPools& pools);
 
 // "cuda:0: 7.0 MiB asked for, for activations; 3.0 MiB are left".

@@ -1,12 +1,9 @@
-// GPUs in a build without CUDA: there are none.
-#include "engine/device/no_cuda.h"
-
+// GPUs of a build without CUDA: there are none, and each use of one is an error.
 #include <spire/error.h>
 
-#include "engine/device/cuda_versions.h"
 #include "engine/device/device.h"
 #include "engine/device/device_memory.h"
-#include "engine/device/peer_access.h"
+#include "engine/device/gpu_requirements.h"
 #include "engine/device/stream.h"
 
 namespace spire::inline device {

@@ -1,6 +1,6 @@
-// A stream: work of one lane on its device, in order. A CPU does it before the call returns; the
-// calls of a GPU only put it there. Whoever reads on the host what a stream has made, or takes away
-// what it still reads, synchronises first.
+// Streams: work of one lane on its device, in order. On a CPU the work is done when the call
+// returns; on a GPU a call only submits it. Synchronize before the host reads what a stream writes,
+// or frees what it still reads.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,23 +12,22 @@
 
 namespace spire::inline device {
 
-// Whether an event notes when it is reached.
-enum class Timing : uint8_t { off, on };
+enum class Timing : uint8_t { off, on };  // on: an event records when it is reached
 
-// A point in the work of a stream, which others can wait for.
+// A point in the work of a stream that others can wait for.
 class Event {
  public:
   virtual ~Event() = default;
 };
 
-// Work that was recorded once and can be done many times.
+// Recorded work that can be replayed many times: a CUDA graph.
 class Recording {
  public:
   virtual ~Recording() = default;
 };
 
-// One thread at a time uses a stream. All throw where the device fails, be it in earlier work:
-// Error(device), or Error(collective) for a device that is lost.
+// One thread at a time uses a stream. All functions throw if the device fails, even in earlier
+// work: Error(device), or Error(collective) if the device is lost.
 class Stream {
  public:
   virtual ~Stream() = default;
@@ -36,29 +35,27 @@ class Stream {
   DeviceId device() const { return device_; }
   void* native() const { return native_; }  // the cudaStream_t; null for a CPU
 
-  // Between memory of any device, and the host's (allocate_staging). What lies in other host memory
-  // is read before the call returns, and may only be read.
+  // Copies between memory of any device and staging memory of the host (allocate_staging). Other
+  // host memory may only be the source; it is read before the call returns.
   virtual void copy(void* to, const void* from, size_t bytes) = 0;
   virtual void fill_zero(void* memory, size_t bytes) = 0;
 
-  // An event that was never recorded is no wait. Waiting is for what was recorded last when
-  // wait_for() is called; streams of other devices may wait, too.
+  // wait_for() makes later work of this stream wait for the event's last record() so far. Streams
+  // of other devices may wait, too. An event that was never recorded is no wait.
   virtual std::unique_ptr<Event> make_event(Timing timing = Timing::off) const = 0;
   virtual void record(Event& event) = 0;
   virtual void wait_for(const Event& event) = 0;
-  // Returns when what was recorded last is done.
-  virtual void await(const Event& event) = 0;
-  // Whether what was recorded last is done; true of an event that never was. Does not wait.
+  virtual void await(const Event& event) = 0;  // blocks until its last record() is reached
+  // Returns true if the last record() is reached, or there was none. Does not wait.
   virtual bool reached(const Event& event) = 0;
-  // From one to the other, both with Timing::on, recorded on streams of this device, and reached.
+  // REQUIRES: both events have Timing::on, were recorded on streams of this device, and are
+  // reached.
   virtual double seconds_between(const Event& begin, const Event& end) = 0;
 
-  // Returns when all the work is done.
-  virtual void synchronize() = 0;
+  virtual void synchronize() = 0;  // blocks until all work is done
 
-  // Keeps what `work` gives this stream in place of doing it; `work` gives it nothing but kernels,
-  // and copies between memory of devices, and must have run once without being recorded. Null where
-  // nothing can be recorded, on a CPU: `work` is not called then.
+  // Records what `work` submits to this stream, and runs none of it. `work` submits only kernels
+  // and copies between device memory, and has run once unrecorded. Returns null on a CPU: no call.
   virtual std::unique_ptr<Recording> record_work(const std::function<void()>& work) = 0;
   virtual void replay(const Recording& recording) = 0;
 
@@ -70,16 +67,15 @@ class Stream {
   void* native_;
 };
 
-// Throws Error(device) for a GPU that is not there.
+// Throws Error(device) if there is no such GPU.
 std::unique_ptr<Stream> make_stream(DeviceId device);
 std::unique_ptr<Stream> make_cuda_stream(int index);
 
-// What this thread prepares from now on (kernels, streams, library handles) is for `device`.
+// Makes `device` current in this thread: kernels, streams and handles made next are for it.
 void make_current(DeviceId device);
 void make_cuda_current(int index);
 
-// Lets devices read and write each other's memory in kernels. Throws Error(device) where two of
-// them cannot.
+// Enables access to each other's memory in kernels. Throws Error(device) if a pair has none.
 void connect_devices(std::span<const DeviceId> devices);
 void connect_cuda_devices(std::span<const DeviceId> devices);
 

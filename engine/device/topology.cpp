@@ -2,17 +2,76 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <cmath>
+#include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
+#include <optional>
 #include <sstream>
+#include <sys/socket.h>
+#include <sys/un.h>
 
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include "engine/base/cgroup.h"
 #include "engine/base/thread.h"
 
 namespace spire::inline device {
+namespace {
 
+namespace fs = std::filesystem;
+
+// Reads cpu.max of a v2 group: "<quota|max> <period>" in microseconds. None: no limit.
+std::optional<double> quota_v2(const fs::path& group) {
+  std::ifstream file(group / "cpu.max");
+  double quota = 0, period = 0;
+  if (!(file >> quota >> period) || quota <= 0 || period <= 0) return {};  // "max" is no number
+  return quota / period;
+}
+
+// Reads a v1 group, where a quota of -1 is no limit.
+std::optional<double> quota_v1(const fs::path& group) {
+  std::ifstream quota_file(group / "cpu.cfs_quota_us"), period_file(group / "cpu.cfs_period_us");
+  double quota = 0, period = 0;
+  if (!(quota_file >> quota) || !(period_file >> period) || quota <= 0 || period <= 0) return {};
+  return quota / period;
+}
+
+// Returns a socket bound to the abstract name, or -1 with errno set.
+int bind_name(const std::string& name) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  // A first byte of zero makes the name abstract. It has no terminator: the length passed to bind
+  // ends it.
+  size_t length = std::min(name.size(), sizeof(address.sun_path) - 1);
+  std::memcpy(address.sun_path + 1, name.data(), length);
+  auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
+  // CLOEXEC: a child program must not keep the lock.
+  int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) return -1;
+  if (bind(descriptor, reinterpret_cast<const sockaddr*>(&address), size) == 0) return descriptor;
+  int error = errno;
+  close(descriptor);
+  errno = error;
+  return -1;
+}
+
+}  // namespace
+
+// A process is held to the quota of its own group and of every group above, so the least counts.
+double cgroup_quota(const fs::path& root) {
+  double least = 0.0;
+  for_each_cgroup(root, "cpu", [&](const fs::path& group, CgroupVersion version) {
+    auto limit = version == CgroupVersion::v2 ? quota_v2(group) : quota_v1(group);
+    if (limit) least = least > 0 ? std::min(least, *limit) : *limit;
+  });
+  return least;
+}
+
+// The cap keeps an absurd quota from overflowing int.
 int CoreLimits::quota_threads() const {
   return std::max(1, static_cast<int>(std::ceil(std::min(quota, 1e6))));
 }
@@ -48,7 +107,7 @@ std::vector<int> read_core_list(const std::string& text) {
   return cores;
 }
 
-// CUDA writes the address in capitals, the system's folders are in small letters.
+// CUDA writes the address in capitals; the names in sysfs are lower case.
 std::vector<int> cores_near(const std::string& pci_bus_id, const std::filesystem::path& root) {
   std::string address = pci_bus_id, list;
   for (char& c : address) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -67,9 +126,32 @@ std::vector<int> prefer_cores(const std::vector<int>& cores, const std::vector<i
 std::vector<int> cores_of_device(const std::vector<int>& cores, int index, int count) {
   int total = static_cast<int>(cores.size());
   if (count >= total) return {cores[static_cast<size_t>(index % total)]};
+  // The first total % count devices have one core more.
   int begin = index * (total / count) + std::min(index, total % count);
   int size = total / count + (index < total % count ? 1 : 0);
   return {cores.begin() + begin, cores.begin() + begin + size};
+}
+
+std::string CoreLocks::acquire(std::span<const int> cores, std::string_view space) {
+  size_t before = sockets_.size();
+  for (int core : cores) {
+    int descriptor = bind_name(fmt::format("{}/core/{}", space, core));
+    if (descriptor >= 0) {
+      sockets_.push_back(descriptor);
+      continue;
+    }
+    // All or none: give back those locked by this call.
+    int error = errno;
+    for (; sockets_.size() > before; sockets_.pop_back()) close(sockets_.back());
+    if (error == EADDRINUSE) return fmt::format("another Spire process uses core {}", core);
+    return fmt::format("cores cannot be locked: {}", std::strerror(error));
+  }
+  return "";
+}
+
+void CoreLocks::release() {
+  for (int descriptor : sockets_) close(descriptor);
+  sockets_.clear();
 }
 
 }  // namespace spire::inline device

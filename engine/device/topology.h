@@ -1,49 +1,66 @@
-// The CPU cores this process may use, how many threads may run on them, and how they are divided
-// among CPU devices and lanes.
+// CPU cores of this process: discovery, division among devices, and locks for pinned lanes.
 #pragma once
 #include <filesystem>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/device/device.h"
 
 namespace spire::inline device {
 
-// What leaves a process fewer threads than it has cores.
+// Limits that leave a process fewer threads than it has cores.
 struct CoreLimits {
-  double quota = 0.0;   // of its cgroups, in CPUs; 0: none
+  double quota = 0.0;   // CPU quota of its cgroups, in CPUs; 0: none
   int omp_threads = 0;  // OMP_NUM_THREADS; 0: not set
 
-  // CPUs of the quota, rounded up, as whole ones that threads may use.
-  int quota_threads() const;
+  int quota_threads() const;  // the quota rounded up, at least 1
 };
 
 struct Topology {
-  std::vector<int> cores;  // logical CPU numbers: the affinity mask of the calling thread
+  std::vector<int> cores;  // logical CPU numbers in the calling thread's affinity mask
   int online = 0;          // CPUs of the machine
   CoreLimits limits;
 };
 Topology discover_topology();
 
-// The smallest CPU quota of the process's cgroup and all above it, v2 or v1, in CPUs; 0: none.
-// root: where proc/self/cgroup and sys/fs/cgroup are.
+// Returns the smallest CPU quota of the process's cgroup and all above it (v1 or v2), in CPUs; 0:
+// none. root: the folder of proc/self/cgroup and sys/fs/cgroup.
 double cgroup_quota(const std::filesystem::path& root = "/");
 
-// The first number of OMP_NUM_THREADS ("4", "4,2"); 0 where there is none above zero.
+// Parse OMP_NUM_THREADS ("4,2" is 4; 0: no positive number) and "0-2,8" (empty: no such list).
 int read_omp_threads(const std::string& text);
-
-// "0-2,8" -> {0, 1, 2, 8}; empty where it is no such list.
 std::vector<int> read_core_list(const std::string& text);
 
-// Cores of the NUMA node that a PCI device ("0000:3B:00.0") is attached to; empty where the system
-// does not tell. root: where sys/bus/pci is.
+// Returns the cores of the NUMA node of a PCI device ("0000:3B:00.0"); empty if the system does not
+// say. root: the folder of sys/bus/pci.
 std::vector<int> cores_near(const std::string& pci_bus_id, const std::filesystem::path& root = "/");
 
-// Those of `cores` that are in `wanted` too; all of them where none is.
+// Returns the cores that are also in `wanted`, or all `cores` if none is.
 std::vector<int> prefer_cores(const std::vector<int>& cores, const std::vector<int>& wanted);
 
-// Cores of CPU device `index` of `count`: contiguous shares, the first ones larger by one when they
-// do not divide. With more devices than cores, devices share cores.
+// Returns the cores of CPU device `index` of `count`: contiguous shares, the first ones larger by
+// one if they do not divide. With more devices than cores, devices share cores.
 std::vector<int> cores_of_device(const std::vector<int>& cores, int index, int count);
+
+// Host-wide locks on cores, so that two runs with the same cores do not both pin lanes to them. A
+// lock is a bound abstract name of a Unix socket (unix(7)): it works between all users, needs no
+// directory and ends with the process. Containers with separate networks do not see each other's.
+class CoreLocks {
+ public:
+  CoreLocks() = default;
+  ~CoreLocks() { release(); }
+  CoreLocks(const CoreLocks&) = delete;
+  CoreLocks& operator=(const CoreLocks&) = delete;
+
+  // Locks all of these cores in addition to those it has, or none. Returns why it fails, or "".
+  // space: prefix of the names; tests use their own.
+  std::string acquire(std::span<const int> cores, std::string_view space = "spire");
+  void release();
+
+ private:
+  std::vector<int> sockets_;
+};
 
 }  // namespace spire::inline device

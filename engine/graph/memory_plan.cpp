@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "engine/device/alignment.h"
+#include "engine/device/device_memory.h"
 
 namespace spire::inline graph {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/device/buffer.h"
+#include "engine/device/device_memory.h"
 #include "engine/device/memory_pool.h"
 #include "engine/device/stream.h"
 #include "engine/graph/parameter_layout.h"

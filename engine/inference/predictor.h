@@ -10,7 +10,7 @@
 #include "engine/data/sample.h"
 #include "engine/train/forward_pass.h"
 #include "kernels/autotune/tuning.h"
-#include "kernels/nvidia/cuda_libraries.h"
+#include "kernels/nvidia/libraries.h"
 #include "models/model.h"
 
 namespace spire::inline inference {

@@ -12,7 +12,7 @@
 #include "engine/config/text.h"
 #include "engine/config/words.h"
 #include "engine/data/fit_to.h"
-#include "engine/device/cuda_versions.h"
+#include "engine/device/gpu_requirements.h"
 #include "engine/device/host_memory.h"
 #include "engine/inference/samples.h"
 #include "engine/observe/units.h"

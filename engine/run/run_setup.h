@@ -10,7 +10,7 @@
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/data/dataset.h"
 #include "engine/data/loader.h"
-#include "engine/device/core_locks.h"
+#include "engine/device/topology.h"
 #include "engine/train/library_versions.h"
 #include "engine/train/run_tuning.h"
 #include "engine/train/trainer.h"

@@ -13,11 +13,11 @@
 #include "engine/config/memory_limit.h"
 #include "engine/device/lane_team.h"
 #include "engine/device/memory_pool.h"
-#include "engine/device/stream_barrier.h"
+#include "engine/device/barrier.h"
 #include "engine/train/placement.h"
 #include "engine/train/replica.h"
 #include "kernels/autotune/tuning.h"
-#include "kernels/nvidia/cuda_libraries.h"
+#include "kernels/nvidia/libraries.h"
 
 namespace spire::inline training {
 

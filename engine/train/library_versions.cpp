@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "engine/device/cuda_versions.h"
+#include "engine/device/gpu_requirements.h"
 
 namespace spire::inline training {
 

@@ -9,7 +9,6 @@
 #include "engine/collective/bucket_reducer.h"
 #include "engine/collective/tree.h"
 #include "engine/device/device.h"
-#include "engine/device/peer_access.h"
 
 namespace spire::inline training {
 

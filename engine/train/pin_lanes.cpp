@@ -27,7 +27,7 @@ std::string reason_against(const RankPlace& place, const Placement& placement,
   if (has_gpus(placement)) return "the GPUs compute";
   if (static_cast<int>(place.allowed_cores().size()) >= place.machine_cores)
     return "the process may use the whole machine";
-  return locks.take(wanted, space);
+  return locks.acquire(wanted, space);
 }
 
 void pin(Placement& placement) {
@@ -45,7 +45,7 @@ std::string pin_lanes(RunConfig::Pin asked, const RankPlace& place, Placement& p
     std::string against = reason_against(place, placement, wanted, locks, space);
     if (!against.empty()) return "not pinned: " + against;
   } else {
-    locks.take(wanted, space);  // so that others leave them alone; they are taken in any case
+    locks.acquire(wanted, space);  // so that others leave them alone; they are taken in any case
   }
   pin(placement);
   return fmt::format(

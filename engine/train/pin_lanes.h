@@ -8,7 +8,7 @@
 
 #include <spire/run_config.h>
 
-#include "engine/device/core_locks.h"
+#include "engine/device/topology.h"
 #include "engine/train/placement.h"
 
 namespace spire::inline training {

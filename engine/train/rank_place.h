@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/device/peer_access.h"
+#include "engine/device/device.h"
 #include "engine/device/topology.h"
 
 namespace spire::inline training {

@@ -1,6 +1,6 @@
 // One device's copy of the weights: plain fp32, and packed as its kernels read them.
 #pragma once
-#include "engine/device/buffer.h"
+#include "engine/device/device_memory.h"
 #include "engine/device/memory_pool.h"
 #include "engine/graph/packed_weights.h"
 #include "engine/graph/parameter_layout.h"

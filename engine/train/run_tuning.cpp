@@ -2,7 +2,7 @@
 
 #include "engine/base/message_words.h"
 #include "engine/train/tuning_cache.h"
-#include "kernels/autotune/native_kernel.h"
+#include "kernels/autotune/engine_choice.h"
 
 namespace spire::inline training {
 namespace {
@@ -21,7 +21,7 @@ TuningChoices recorded_choices(const std::string& text) {
 
 void tell_of_own_kernels(const Tuning& tuning, Observer& observer) {
   std::vector<std::string> own;
-  for (const auto& [key, engine] : tuning.unrivalled()) {
+  for (const auto& [key, engine] : tuning.unmeasured()) {
     if (is_native(engine)) own.push_back(key);
   }
   if (own.empty()) return;

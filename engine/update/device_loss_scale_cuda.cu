@@ -1,4 +1,4 @@
-#include "engine/device/cuda_launch.h"
+#include "engine/device/cuda_kernel.h"
 #include "engine/optim/formulas.h"
 #include "engine/update/device_loss_scale.h"
 #include "engine/update/update_kernels_cuda.h"

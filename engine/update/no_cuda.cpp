@@ -1,5 +1,4 @@
-#include "engine/device/no_cuda.h"
-
+#include "engine/device/device.h"
 #include "engine/update/device_loss_scale.h"
 #include "engine/update/parameter_update.h"
 

@@ -2,8 +2,8 @@
 
 #include <spire/error.h>
 
-#include "engine/device/cuda_current.h"
-#include "engine/device/cuda_launch.h"
+#include "engine/device/cuda_error.h"
+#include "engine/device/cuda_kernel.h"
 #include "engine/update/parameter_update.h"
 #include "engine/update/update_kernels_cuda.h"
 

@@ -2,8 +2,7 @@
 // block computes one piece (or one span). The order of every sum is fixed by the piece (or the
 // span), so results do not depend on which device owns which pieces. For .cu files.
 #pragma once
-#include "engine/device/cuda_block.h"
-#include "engine/device/cuda_pack.h"
+#include "engine/device/cuda_kernel.h"
 #include "engine/optim/ema.h"
 #include "engine/optim/formulas.h"
 #include "engine/update/parameter_update.h"

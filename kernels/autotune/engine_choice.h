@@ -1,32 +1,105 @@
-// How an engine is chosen for one operation: the order of what is tried, whatever the library.
+// Choice of an engine for an operation: the fastest of all that can compute it, once measured.
 #pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "kernels/autotune/tuning.h"
 
 namespace spire::inline kernels {
 
-// What a library's engines can do for the operation.
+// Engines (algorithms) that can compute one operation, of one library or several.
 class Engines {
  public:
   virtual ~Engines() = default;
-  // Prepares the engine of this name and settles on it; false where that cannot be.
+  // Prepares and selects the engine of this name. False if that is not possible.
   virtual bool recall(const std::string& name) = 0;
-  // Prepares at most so many, the library's favourite first; returns how many there are.
+  // Prepares at most `most` engines, the library's favourite first. Returns how many there are.
   virtual size_t propose(size_t most) = 0;
-  // Of a proposed engine's run, in any unit; none where it fails. Throws Error(out_of_memory) where
-  // there is no memory to try it in, and what ruins the device.
+  // Returns the time of one run, in any unit; none if it fails. Throws Error(out_of_memory) if
+  // there is no memory for a trial, and errors that corrupt the device.
   virtual std::optional<float> time(size_t index) = 0;
-  // Settles on a proposed engine and says its name.
-  virtual std::string settle(size_t index) = 0;
+  // Selects a proposed engine and returns its name.
+  virtual std::string select(size_t index) = 0;
 };
 
-// More engines than these differ little, and preparing one may take a second.
+// Most engines that are tried: further ones differ little, and preparing one may take a second.
 inline constexpr size_t max_engines = 10;
 
-// Settles on one of them: the one that tuning knows for the key; else the fastest, if tuning
-// measures; else, or where there is no memory to measure in, the library's favourite. Tuning hears
-// of it; later runs only of what was measured against others, so that one whose rivals are missing
-// here is not kept for machines that have them. tuning null: the favourite. False where there is no
-// engine that works.
+// Selects one of the engines: the one that `tuning` has for the key; else the fastest, if tuning
+// measures; else, or if there is no memory to measure in, the library's favourite. Stores the
+// choice in `tuning`, for later runs only if it was measured against others: the favourite of a
+// machine that lacks the rivals should not bind machines that have them. tuning null: the
+// favourite. Returns false if no engine works.
 bool choose_engine(Engines& engines, const std::string& key, Tuning* tuning);
+
+// Returns the fastest candidate, none if all fail. time(i): of one run of candidate i, none if it
+// fails, which excludes it. After a warm-up run they take turns, so that changes of the clock meet
+// all; each counts by its best run, and one that takes twice the best is no longer run. The first
+// within 3 % of the best wins, so that noise does not decide.
+std::optional<size_t> fastest(size_t candidates,
+                              const std::function<std::optional<float>(size_t)>& time);
+
+struct EngineGroup {
+  std::string name;
+  Engines* engines;  // outlives the EngineGroups
+};
+
+// Groups of engines as one choice. An engine's name is the group's and its own: "fp32 engine 46
+// 1=0". Groups may share a name if they refuse each other's engines.
+class EngineGroups : public Engines {
+ public:
+  explicit EngineGroups(std::vector<EngineGroup> groups) : groups_(std::move(groups)) {}
+
+  bool recall(const std::string& name) override;
+  size_t propose(size_t most) override;  // an equal share of what is left to each group, in order
+  std::optional<float> time(size_t index) override;
+  std::string select(size_t index) override;
+
+  size_t selected() const { return selected_; }  // index of the selected engine's group
+
+ private:
+  struct Proposal {
+    size_t group, index;  // index within the group
+  };
+
+  std::vector<EngineGroup> groups_;
+  std::vector<Proposal> proposed_;
+  size_t selected_ = 0;
+};
+
+// Names of native kernels in checkpoints and caches: a kernel of other bits gets another name.
+inline constexpr const char* native_name = "own";
+inline constexpr const char* native_mma_name = "own mma";  // attention on tensor cores
+inline bool is_native(std::string_view name) {
+  return name == native_name || name == native_mma_name;
+}
+
+// A library's engines and one native kernel: one more candidate, and the fallback if the library
+// has no engine.
+class EnginesAndNative : public Engines {
+ public:
+  // Returns the time of one run of the native kernel, as Engines::time. Empty: there is none.
+  using TimeNative = std::function<std::optional<float>()>;
+
+  EnginesAndNative(Engines& library, TimeNative time_native, std::string name = native_name)
+      : library_(library), time_native_(std::move(time_native)), name_(std::move(name)) {}
+
+  bool recall(const std::string& name) override;
+  size_t propose(size_t most) override;  // the library's first: unmeasured, its favourite wins
+  std::optional<float> time(size_t index) override;
+  std::string select(size_t index) override;
+
+  bool is_native() const { return is_native_; }  // true if the native kernel is selected
+
+ private:
+  Engines& library_;
+  TimeNative time_native_;
+  std::string name_;
+  size_t of_library_ = 0;  // proposals below this index are the library's
+  bool is_native_ = false;
+};
 
 }  // namespace spire::inline kernels

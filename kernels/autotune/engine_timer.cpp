@@ -7,8 +7,8 @@
 namespace spire::inline kernels {
 namespace {
 
-// More than a GPU's L2 holds. Clearing it before a run takes longer than giving the run to the
-// stream, so that the events measure the device and not the host.
+// More than the L2 cache of a GPU. Clearing it evicts the tensors, and keeps the GPU busy while the
+// host submits the run, so that the events measure the device and not the host.
 constexpr size_t flush_bytes = size_t{160} << 20;
 
 }  // namespace
@@ -34,7 +34,7 @@ EngineTimer::EngineTimer(DeviceId device)
 EngineTimer::~EngineTimer() {
   try {
     stream_->synchronize();
-  } catch (const Error&) {  // the next call on this device says it again
+  } catch (const Error&) {  // the next call on this device reports it again
   }
 }
 
@@ -51,8 +51,8 @@ std::optional<float> EngineTimer::time(const std::function<void(void* stream)>& 
   try {
     run(stream);
   } catch (const Error&) {
-    stream_->synchronize();  // throws where the device is ruined
-    cudaGetLastError();      // else the next launch on this thread would see it
+    stream_->synchronize();  // throws if the device is corrupted
+    cudaGetLastError();      // clears the error, which the next launch would else report
     return std::nullopt;
   }
   check_cuda(cudaEventRecord(events_->end, stream), "cudaEventRecord");

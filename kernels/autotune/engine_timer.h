@@ -1,4 +1,4 @@
-// How long an engine's run takes, on a device that does nothing else.
+// A timer for runs of an engine on an otherwise idle device.
 #pragma once
 #include <functional>
 #include <memory>
@@ -12,16 +12,16 @@ namespace spire::inline kernels {
 
 class EngineTimer {
  public:
-  // REQUIRES: the device is the thread's current one, and for the other calls too. Throws
-  // Error(out_of_memory), as allocate() does.
+  // Throws Error(out_of_memory), as allocate() does. REQUIRES: the device is the thread's current
+  // one, here and in the other calls.
   explicit EngineTimer(DeviceId device);
   ~EngineTimer();
 
-  // Zeros, for the tensors and the workspace of runs; they stay as long as the timer.
+  // Allocates zeroed memory for tensors and workspace of the runs. The timer owns it.
   void* allocate(size_t bytes);
 
-  // Milliseconds of one run that finds nothing in the caches; none where `run` throws. It puts its
-  // work on the stream. Throws Error(device) where it has ruined the device.
+  // Returns the milliseconds of one run with cold caches, none if `run` throws. `run` submits its
+  // work to the stream. Throws Error(device) if it has corrupted the device.
   std::optional<float> time(const std::function<void(void* stream)>& run);
 
  private:

@@ -13,15 +13,15 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view title = "spire plan 1 ", suffix = ".plan";
-constexpr size_t max_of_one = size_t{8} << 20, max_of_all = size_t{256} << 20;
+constexpr size_t max_file_bytes = size_t{8} << 20, max_folder_bytes = size_t{256} << 20;
 
-// "spire plan 1 <hash64 of what follows>", a line with the name, and the plan.
+// Formats a file: "spire plan 1 <hash64 of the rest>", a line with the name, and the plan.
 std::string to_text(const std::string& name, const std::string& plan) {
   std::string body = fmt::format("{}\n{}", name, plan);
   return fmt::format("{}{}\n{}", title, hex(hash64(body.data(), body.size())), body);
 }
 
-// None where the text is no such text, whole, of this name.
+// Parses a file. None if it is damaged or has another name: file names are hashes and may collide.
 std::optional<std::string> plan_in(std::string_view text, const std::string& name) {
   size_t end = text.find('\n');
   if (!text.starts_with(title) || end == std::string_view::npos) return std::nullopt;
@@ -38,6 +38,7 @@ struct File {
   fs::file_time_type written;
 };
 
+// Lists the plans of a folder. Files that vanish meanwhile are skipped.
 std::vector<File> plans_in(const fs::path& folder) {
   std::vector<File> files;
   std::error_code error;
@@ -61,17 +62,17 @@ std::optional<std::string> PlanStore::find(const std::string& name) {
   if (folder_.empty()) return std::nullopt;
   std::optional<std::string> plan;
   try {
-    auto text = read_file_if_there(file_of(name), Category::config, max_of_one);
+    auto text = read_file_if_there(file_of(name), Category::config, max_file_bytes);
     if (!text) return std::nullopt;
     plan = plan_in(*text, name);
-  } catch (const Error&) {  // it cannot be read: made anew, and said
+  } catch (const Error&) {  // unreadable: counted as damaged, and made anew
   }
   ++(plan ? found_ : damaged_);
   return plan;
 }
 
 void PlanStore::keep(const std::string& name, std::string plan) {
-  if (!folder_.empty() && plan.size() < max_of_one / 2) new_[name] = std::move(plan);
+  if (!folder_.empty() && plan.size() < max_file_bytes / 2) new_[name] = std::move(plan);
 }
 
 void PlanStore::write() {
@@ -79,9 +80,10 @@ void PlanStore::write() {
   std::error_code error;
   fs::create_directories(folder_, error);
   if (error) fail(Category::config, "{}: {}", folder_.string(), error.message());
+  // Make room first, so that the folder never exceeds its limit.
   size_t bytes = 0;
   for (const auto& [name, plan] : new_) bytes += name.size() + plan.size();
-  remove_oldest(max_of_all - std::min(bytes, max_of_all));
+  remove_oldest(max_folder_bytes - std::min(bytes, max_folder_bytes));
   for (const auto& [name, plan] : new_)
     write_file_atomically(file_of(name), to_text(name, plan), Category::config);
   new_.clear();

@@ -1,5 +1,5 @@
-// Plans of cuDNN as they outlive a run, compiled code included, so that the next run on such a
-// device need not compile them; and how long a run's plans took.
+// A cache of compiled cuDNN plans on disk, so that the next run on such a device need not compile
+// them; it also counts the time that plans take.
 #pragma once
 #include <chrono>
 #include <filesystem>
@@ -12,28 +12,28 @@ namespace spire::inline kernels {
 // Used by one thread at a time.
 class PlanStore {
  public:
-  // folder: has a file a plan, some 80 KB where it holds code. Empty: nothing is found or kept.
+  // folder: one file per plan, about 80 KB if it holds code. Empty: nothing is found or kept.
   explicit PlanStore(std::filesystem::path folder = {}) : folder_(std::move(folder)) {}
 
   bool keeps() const { return !folder_.empty(); }
-  // The plan of that name: kind of device, version of the library, operation and engine. None where
+  // Returns the plan of that name: kind of device, library version, operation and engine. None if
   // there is no such file, or it is damaged, which is counted.
   std::optional<std::string> find(const std::string& name);
-  // What later runs shall find, from write() on.
+  // Keeps a plan for later runs; write() writes it.
   void keep(const std::string& name, std::string plan);
   bool has_new() const { return !new_.empty(); }
-  // Makes the folder and the files; removes those written longest ago where the folder would grow
-  // beyond 256 MiB. Throws Error(config) naming the file and the system's reason. One process at a
+  // Writes the new plans. Removes the files written longest ago if the folder would grow beyond
+  // 256 MiB. Throws Error(config) with the file and the system's reason. REQUIRES: one process at a
   // time.
   void write();
 
-  // An operation's plan is ready after so many seconds, measurements of its rivals included.
+  // Counts an operation whose plan took so many seconds, measurements of its rivals included.
   void count(double seconds) { ++prepared_, seconds_ += seconds; }
   size_t prepared() const { return prepared_; }
-  size_t found() const { return found_; }      // of them, without making them
-  size_t damaged() const { return damaged_; }  // files that were of no use
+  size_t found() const { return found_; }      // plans from the folder
+  size_t damaged() const { return damaged_; }  // files that could not be used
   double seconds() const { return seconds_; }
-  // A plan that was found is of no use for cuDNN.
+  // Counts the plan found last as damaged, since cuDNN refuses it.
   void refuse() { --found_, ++damaged_; }
 
  private:
@@ -46,7 +46,7 @@ class PlanStore {
   double seconds_ = 0;
 };
 
-// Counts an operation whose plan is made while it lives. store null: nowhere.
+// Times the making of an operation's plan: from construction to destruction. store null: no count.
 class PlanClock {
  public:
   explicit PlanClock(PlanStore* store) : store_(store) {}

@@ -1,49 +1,77 @@
-// The choices among engines that one run makes. A choice decides the bits of a result, so each is
-// made once: where the run was begun it was recorded, else an earlier run on such a device has
-// measured it, else it is measured now.
+// Choices of engines: a text format for them, and the set that one run makes and uses.
 #pragma once
+#include <map>
 #include <optional>
+#include <string>
+#include <string_view>
+
+#include <spire/error.h>
 
 #include "kernels/autotune/plan_store.h"
-#include "kernels/autotune/tuning_choices.h"
 
 namespace spire::inline kernels {
 
-// Kernels are prepared one after another; used by one thread at a time.
+// Map from an operation's key to its engine's name, as in files and messages between processes.
+class TuningChoices {
+ public:
+  // key: kind of device, library versions and operation. Null if nothing was chosen.
+  const std::string* find(const std::string& key) const;
+  // Replaces an earlier choice. REQUIRES: each is one line of text without tabs, not empty.
+  void set(const std::string& key, const std::string& choice);
+  // Adds choices for the keys that have none here.
+  void add_missing(const TuningChoices& others);
+
+  size_t size() const { return choices_.size(); }
+  bool empty() const { return choices_.empty(); }
+  bool operator==(const TuningChoices&) const = default;
+  auto begin() const { return choices_.begin(); }  // pairs of key and choice, sorted by key
+  auto end() const { return choices_.end(); }
+
+  // "spire tuning 1 <hash64 of the lines below>", then lines "<key><tab><choice>", sorted: equal
+  // choices, equal text. from_text throws Error(category) unless the text is complete.
+  std::string to_text() const;
+  static TuningChoices from_text(std::string_view text, Category category);
+
+ private:
+  std::map<std::string, std::string> choices_;
+};
+
+// The choices of one run. A choice decides bits of the result, so each is made once: taken from the
+// run's checkpoint, else from an earlier run on such a device, else measured now. One thread at a
+// time.
 class Tuning {
  public:
   struct Options {
-    TuningChoices recorded = {};       // the run's own, from its checkpoint; they come first
+    TuningChoices recorded = {};       // of this run, from its checkpoint; they come first
     TuningChoices cached = {};         // of earlier runs
-    std::filesystem::path plans = {};  // a folder of plans for what was chosen (PlanStore)
-    bool measures = false;  // what is in neither; else the library's own first proposal is taken
+    std::filesystem::path plans = {};  // folder of compiled plans (PlanStore)
+    bool measures = false;  // measure what is in neither; else take the library's favourite
   };
   explicit Tuning(Options options);
 
-  // The engine for an operation, and from now on the run's; none where nothing was chosen.
+  // Returns the engine for an operation and makes it this run's choice. None if nothing was chosen.
   std::optional<std::string> find(const std::string& key);
   bool measures() const { return measures_; }
 
-  // From now on the run's, in the place of one that cannot be used if one is there.
-  // for_others: it was measured, so that later runs shall have it too.
+  // Makes an engine this run's choice; replaces one that cannot be used any more. for_others: it
+  // was measured, so later runs shall use it, too.
   void keep(const std::string& key, const std::string& engine, bool for_others);
-  // What another process has chosen for all.
+  // Takes over choices of another process, which are for all.
   void adopt(const TuningChoices& chosen);
 
-  // Where plans for what was chosen come from, and where they are counted.
+  // Store of plans for the chosen engines, with its counts.
   PlanStore& plans() { return plans_; }
   const PlanStore& plans() const { return plans_; }
 
-  // All of the run, whether this device has used them or not: what is recorded.
-  const TuningChoices& chosen() const { return chosen_; }
-  const TuningChoices& measured() const { return measured_; }  // for later runs
-  // Made here with nothing to choose from, or no memory to measure in.
-  const TuningChoices& unrivalled() const { return unrivalled_; }
-  // Now in the place of others that could not be used any more.
+  const TuningChoices& chosen() const { return chosen_; }  // all, for the checkpoint
+  // New choices: measured, for later runs; made without rivals or memory to measure in; and made
+  // instead of choices that could not be used any more.
+  const TuningChoices& measured() const { return measured_; }
+  const TuningChoices& unmeasured() const { return unmeasured_; }
   const TuningChoices& replaced() const { return replaced_; }
 
  private:
-  TuningChoices chosen_, cached_, measured_, unrivalled_, replaced_;
+  TuningChoices chosen_, cached_, measured_, unmeasured_, replaced_;
   PlanStore plans_;
   bool measures_;
 };

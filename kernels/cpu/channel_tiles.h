@@ -1,6 +1,6 @@
-// Rows of C channels walked as wider rows. `repeat` rows side by side make a tile of
-// width = repeat * C lanes, so that inner loops are long and vectorise for any C; lane j is channel
-// j % C. Sums are fp32 within a block of 16 tiles, a lane each, and fp64 across blocks.
+// Tiles of rows of C channels: `repeat` adjacent rows count as one row of width = repeat * C lanes,
+// so that inner loops are long and vectorize for any C. Lane j is channel j % C. Each lane sums in
+// fp32 within a block of 16 tiles; blocks are summed in fp64.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -14,7 +14,7 @@ struct ChannelTiles {
   int64_t rows = 0, channels = 0;
   int64_t repeat = 1;
   int64_t width = 0;       // lanes of a tile: channels * repeat
-  int64_t block_rows = 0;  // rows of a block, of 16 tiles: the grain of parallel loops
+  int64_t block_rows = 0;  // rows of 16 tiles, the grain of parallel loops
 
   explicit ChannelTiles(const Shape& shape)
       : rows(shape.elements() / shape.back()),
@@ -24,14 +24,14 @@ struct ChannelTiles {
         block_rows(16 * repeat) {}
 
  private:
-  // Tiles of about 256 lanes; those of few channels are of whole registers.
+  // Tiles have about 256 lanes; with few channels, a multiple of a register's lanes.
   static int64_t repeat_of(int64_t channels) {
     int64_t repeat = std::max<int64_t>(1, 256 / channels);
     return repeat > lane_count ? repeat / lane_count * lane_count : repeat;
   }
 };
 
-// The terms of two sums, of 16 elements.
+// Terms of two sums, for 16 elements.
 struct TwoTerms {
   FloatLanes first, second;
 };
@@ -40,9 +40,10 @@ inline void add_to(float* sum, const FloatLanes& terms, int count) {
   store_floats(load_floats(sum, count) + terms, sum, count);
 }
 
-// first[j] += , second[j] += the terms of elements [begin, end), begin at lane 0; term(i, j, count)
-// is those of elements [i, i + count) in lanes from j on. Four tiles are added up before they meet
-// the sums: the sums' own traffic would else be most of the work.
+// Adds the terms of elements [begin, end) to first[lane] and second[lane]; `begin` is at lane 0.
+// term(i, j, count) returns the terms of elements [i, i + count), which are in lanes from j on.
+// Four tiles are added up before they are added to the sums; else loads and stores of the sums
+// would be most of the work.
 template <typename Term>
 void add_terms(int64_t begin, int64_t end, int64_t width, float* first, float* second, Term term) {
   int64_t i = begin;
@@ -63,8 +64,8 @@ void add_terms(int64_t begin, int64_t end, int64_t width, float* first, float* s
   }
 }
 
-// body(i, j, count) for the elements [begin, end), begin at lane 0: [i, i + count) in lanes from j
-// on.
+// Calls body(i, j, count) for elements [i, i + count) of [begin, end), in lanes from j on; `begin`
+// is at lane 0.
 template <typename Body>
 void for_each_lane(int64_t begin, int64_t end, int64_t width, Body body) {
   for (int64_t i = begin; i < end; i += width) {
@@ -72,7 +73,7 @@ void for_each_lane(int64_t begin, int64_t end, int64_t width, Body body) {
   }
 }
 
-// lanes[c] = sum of the lanes of channel c, for c < channels.
+// Sets lanes[c], c < channels, to the sum of all lanes of channel c.
 inline void fold_lanes(const ChannelTiles& tiles, float* lanes) {
   for (int64_t r = 1; r < tiles.repeat; ++r) {
     const float* more = lanes + r * tiles.channels;

@@ -1,5 +1,5 @@
-// out[i] = f(in[i]...): the loop of every elementwise CPU kernel. One pass over memory, computed in
-// fp32; `out` may be one of the inputs.
+// Loop of elementwise CPU kernels: out[i] = f(in[i]...), in one pass over memory, computed in fp32.
+// `out` may be one of the inputs.
 #pragma once
 #include <algorithm>
 #include <type_traits>
@@ -9,14 +9,15 @@
 
 namespace spire::inline kernels {
 
-// to[i] = from[i], rounded. `to` and `from` do not overlap.
+// to[i] = from[i], rounded to T. `to` and `from` do not overlap.
 template <typename T>
 void store_range(const float* from, T* to, int64_t n) {
   over_lanes(
       n, [=](int64_t i, auto count) { store_floats(load_floats(from + i, count), to + i, count); });
 }
 
-// f of floats alone: results go through a block on the stack, whose loop the compiler vectorises.
+// For an f of single floats. Results go through a block on the stack, so that the loop over f,
+// which the compiler vectorizes, has no conversion to Out.
 template <typename Out, typename F, typename... In>
 void elementwise_blocks(int64_t begin, int64_t end, Out* out, F f, const In*... in) {
   constexpr int64_t block_size = 256;
@@ -32,7 +33,7 @@ void elementwise_blocks(int64_t begin, int64_t end, Out* out, F f, const In*... 
 template <typename T>
 using FloatLanesFor = FloatLanes;
 
-// An f that also takes lanes is given them.
+// Maps [begin, end), by registers if f also takes FloatLanes.
 template <typename Out, typename F, typename... In>
 void elementwise_range(int64_t begin, int64_t end, Out* out, F f, const In*... in) {
   if constexpr (std::is_invocable_v<F, FloatLanesFor<In>...>) {
@@ -44,6 +45,7 @@ void elementwise_range(int64_t begin, int64_t end, Out* out, F f, const In*... i
   }
 }
 
+// Maps n elements on `threads` threads.
 template <typename Out, typename F, typename... In>
 void elementwise(int threads, int64_t n, Out* out, F f, const In*... in) {
   constexpr int64_t grain = 4096;

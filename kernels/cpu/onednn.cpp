@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 #include <omp.h>
 
-#include "engine/device/alignment.h"
+#include "engine/device/device_memory.h"
 #include "kernels/cpu/tile_packing.h"
 
 namespace spire::inline kernels::onednn {
@@ -57,6 +57,8 @@ dnnl::primitive_attr attributes(bool relu) {
 
 namespace {
 
+// A blocked layout, read from a descriptor of either version. blocks: inner blocks, outermost
+// first; block_axes: the axis of each.
 struct Layout {
   int data_type;
   Dims dims, strides, blocks, block_axes;
@@ -78,15 +80,14 @@ Layout layout_of(const Desc& desc) {
 #endif
 }
 
-}  // namespace
-
-namespace {
-
-void move_to(dnnl::memory& memory, void* data) {
+// Sets the address only if it changed: oneDNN 2.x clears the padding of a blocked memory whenever
+// it is set, and lanes share packed weights.
+void set_address(dnnl::memory& memory, void* data) {
   if (memory.get_data_handle() != data) memory.set_data_handle(data);
 }
 
-// The C interface takes the arguments as they lie; the C++ one makes a list of them at each call.
+// By the C interface, which reads the arguments in place; the C++ one copies them to a list each
+// time.
 void execute(const dnnl::primitive& primitive, const dnnl::stream& stream,
              std::span<const dnnl_exec_arg_t> arguments) {
   dnnl::error::wrap_c_api(
@@ -102,7 +103,7 @@ std::string form_of(const Desc& desc) {
   bool f32 = layout.data_type == static_cast<int>(dnnl::memory::data_type::f32);
   std::string form = fmt::format("{} {} strides {}", name(f32 ? DType::f32 : DType::bf16),
                                  fmt::join(layout.dims, "x"), fmt::join(layout.strides, ":"));
-  // Innermost last: " blocks 16i16o" reads 16 of the second axis, then 16 of the first.
+  // Innermost last: " blocks 16b16a" has 16 of the second axis, each with 16 of the first.
   if (!layout.blocks.empty()) form += " blocks ";
   for (size_t i = 0; i < layout.blocks.size(); ++i) {
     form += fmt::format("{}{}", layout.blocks[i], static_cast<char>('a' + layout.block_axes[i]));
@@ -112,7 +113,7 @@ std::string form_of(const Desc& desc) {
 
 namespace {
 
-// Memories are kept, since 2.x clears the padding of a blocked one whenever it is set anew.
+// oneDNN's conversion between layouts. It keeps its memories, so that 2.x clears the padding once.
 class PackingReorder {
  public:
   PackingReorder(const Desc& plain, const Desc& wanted, const dnnl::engine& engine)
@@ -122,8 +123,8 @@ class PackingReorder {
         reorder_(dnnl::reorder::primitive_desc(engine, plain, engine, wanted)) {}
 
   void run(const float* from, void* to) {
-    move_to(from_, const_cast<float*>(from));  // only read: oneDNN's handles are not const
-    move_to(to_, to);
+    set_address(from_, const_cast<float*>(from));  // only read: oneDNN's handles are not const
+    set_address(to_, to);
     const std::array<dnnl_exec_arg_t, 2> arguments = {
         {{DNNL_ARG_FROM, from_.get()}, {DNNL_ARG_TO, to_.get()}}};
     execute(reorder_, stream_, arguments);
@@ -135,14 +136,11 @@ class PackingReorder {
   dnnl::reorder reorder_;
 };
 
-}  // namespace
-
-namespace {
-
-// The tiles of plain row-major (N, K) weights, where `wanted` is made of whole ones.
+// Recognizes layouts that pack_tiles() makes: whole tiles of plain row-major (N, K) weights.
 std::optional<TileLayout> tiles_of(const Desc& plain, const Desc& wanted) {
   Layout from = layout_of(plain), to = layout_of(wanted);
   if (to.dims.size() != 2 || from.strides != Dims{from.dims[1], 1}) return {};
+  // [k][n] with 16 k, or [k / 2][n][k % 2] with 8 pairs of k.
   bool f32 = to.blocks.size() == 2 && to.blocks[0] == 16 && to.block_axes == Dims{1, 0};
   bool bf16 = to.blocks.size() == 3 && to.blocks[0] == 8 && to.blocks[2] == 2 &&
               to.block_axes == Dims{1, 0, 1};
@@ -162,6 +160,8 @@ std::optional<TileLayout> tiles_of(const Desc& plain, const Desc& wanted) {
 
 }  // namespace
 
+// Tiles are packed by our own code, by rows of tiles in parallel; other layouts by oneDNN in one
+// unit.
 Packing packing(int input, const Desc& plain, const Desc& wanted, const dnnl::engine& engine) {
   if (auto tiles = tiles_of(plain, wanted)) {
     auto pack = [tiles = *tiles](const float* from, void* to, int64_t first, int64_t last, void*) {
@@ -182,12 +182,13 @@ PrimitiveKernel::PrimitiveKernel(const Op& op, const KernelRequest& request)
       engine_(dnnl::engine::kind::cpu, 0),
       stream_(engine_) {}
 
-Place PrimitiveKernel::reserve(size_t bytes) {
+Location PrimitiveKernel::reserve(size_t bytes) {
   size_t offset = workspace_bytes_;
   workspace_bytes_ += align_up(bytes);
-  return {Place::Kind::workspace, offset};
+  return {Location::Kind::workspace, offset};
 }
 
+// Memories and the argument list are made here once, so that run() only sets addresses.
 void PrimitiveKernel::append_with_scratchpad(const dnnl::primitive& primitive,
                                              const Desc& scratchpad,
                                              std::vector<Binding> bindings) {
@@ -197,7 +198,7 @@ void PrimitiveKernel::append_with_scratchpad(const dnnl::primitive& primitive,
   Step step{primitive, {}, {}, {}};
   for (const Binding& binding : bindings) {
     dnnl::memory memory(binding.desc, engine_, DNNL_MEMORY_NONE);
-    step.places.push_back(binding.place);
+    step.locations.push_back(binding.location);
     step.memories.push_back(memory);
     step.arguments.push_back({binding.argument, memory.get()});
   }
@@ -209,33 +210,33 @@ Binding PrimitiveKernel::read_weights(int argument, size_t index, const Desc& pl
   if (plain != wanted) {
     packings_.push_back(packing(static_cast<int>(index), plain, wanted, engine_));
   }
-  return {argument, wanted, {Place::Kind::input, index}};
+  return {argument, wanted, {Location::Kind::input, index}};
 }
 
 Binding PrimitiveKernel::write_result(int argument, size_t index, const Desc& plain,
                                       const Desc& made) {
-  Place output{Place::Kind::output, index};
+  Location output{Location::Kind::output, index};
   return {argument, made, made == plain ? output : reserve(made.get_size())};
 }
 
 void PrimitiveKernel::deliver(const Binding& result, size_t index, const Desc& plain) {
-  if (result.place.kind == Place::Kind::output) return;
+  if (result.location.kind == Location::Kind::output) return;
   dnnl::reorder::primitive_desc desc(engine_, result.desc, engine_, plain, attributes(false));
   append(desc, dnnl::reorder(desc),
-         {{DNNL_ARG_FROM, result.desc, result.place},
-          {DNNL_ARG_TO, plain, {Place::Kind::output, index}}});
+         {{DNNL_ARG_FROM, result.desc, result.location},
+          {DNNL_ARG_TO, plain, {Location::Kind::output, index}}});
 }
 
 namespace {
 
-void* address(const Place& place, const KernelArgs& args) {
-  switch (place.kind) {
-    case Place::Kind::input:
-      return const_cast<void*>(args.inputs[place.index]);
-    case Place::Kind::output:
-      return args.outputs[place.index];
+void* address(const Location& location, const KernelArgs& args) {
+  switch (location.kind) {
+    case Location::Kind::input:
+      return const_cast<void*>(args.inputs[location.index]);
+    case Location::Kind::output:
+      return args.outputs[location.index];
     default:
-      return static_cast<char*>(args.workspace) + place.index;
+      return static_cast<char*>(args.workspace) + location.index;
   }
 }
 
@@ -244,11 +245,8 @@ void* address(const Place& place, const KernelArgs& args) {
 void PrimitiveKernel::run(const KernelArgs& args) try {
   TeamSize team(threads_);
   for (Step& step : steps_) {
-    for (size_t i = 0; i < step.places.size(); ++i) {
-      void* data = address(step.places[i], args);
-      // Only when it moved: 2.x clears the padding of a blocked memory at each setting, and
-      // packed weights are shared between lanes.
-      move_to(step.memories[i], data);
+    for (size_t i = 0; i < step.locations.size(); ++i) {
+      set_address(step.memories[i], address(step.locations[i], args));
     }
     execute(step.primitive, stream_, step.arguments);
   }
@@ -269,6 +267,7 @@ std::string describe_request(const Op& op, const KernelRequest& request) {
 void refuse(const Op& op, const KernelRequest& request, const dnnl::error& error) {
   bool bf16 = false;
   for (const TensorSpec& spec : request.inputs) bf16 |= spec.dtype == DType::bf16;
+  // The usual cause: a CPU without AVX-512.
   if (bf16 && error.status == dnnl_unimplemented) {
     fail(Category::device, "[{}] bf16 is not supported on this CPU; use precision: fp32",
          op.name());

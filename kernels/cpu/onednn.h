@@ -1,9 +1,9 @@
-// What the kernels share of oneDNN, and the one place where its 2.x and 3.x interfaces differ. This
-// header belongs to the kernels' .cpp files only.
+// oneDNN for kernels: descriptors, packings, and a kernel made of primitives. It hides the
+// differences between oneDNN 2.x and 3.x. For the kernels' .cpp files only.
 //
-// Activations are plain (N,H,W,C); weights lie as oneDNN asks ("any"), made by a Packing; weight
-// gradients leave in the plain layout, fp32. Scratchpads lie in the kernel's workspace. oneDNN
-// builds its argument map anew in each execute: small allocations of its own, none of ours.
+// Activations are plain (N, H, W, C). Weights have the layout that oneDNN asks for ("any"), made by
+// a Packing; weight gradients are plain fp32. Scratchpads are part of the kernel's workspace.
+// oneDNN builds a map of arguments in each execute: small allocations of its own, none of ours.
 #pragma once
 #include <dnnl.hpp>
 
@@ -15,7 +15,7 @@ using Desc = dnnl::memory::desc;
 using Dims = dnnl::memory::dims;
 using Tag = dnnl::memory::format_tag;
 
-// The pooling whose arguments end with strides, kernel, dilation and both paddings.
+// Pooling with dilation: its arguments end with strides, kernel, dilation and both paddings.
 #if DNNL_VERSION_MAJOR < 3
 using PoolingForward = dnnl::pooling_v2_forward;
 using PoolingBackward = dnnl::pooling_v2_backward;
@@ -26,15 +26,16 @@ using PoolingBackward = dnnl::pooling_backward;
 
 dnnl::memory::data_type data_type(DType dtype);
 
-Desc nhwc(const TensorSpec& spec);               // (N,H,W,C), said in oneDNN's order N,C,H,W
-Desc row_major(const Dims& dims, DType dtype);   // plain, last axis contiguous
+Desc nhwc(const TensorSpec& spec);               // (N, H, W, C); oneDNN lists axes as N, C, H, W
+Desc row_major(const Dims& dims, DType dtype);   // plain: the last axis is contiguous
 Desc any_layout(const Dims& dims, DType dtype);  // oneDNN chooses
+// A missing operand: no bias.
 inline Desc none() {
   return Desc();
-}  // an operand that is not there: no bias
+}
 
-// The calling thread's OpenMP team has `threads` threads while this lives. oneDNN chooses its
-// implementation and cuts its work by it, so it holds at prepare and at run.
+// Sets the size of the calling thread's OpenMP team during its lifetime. oneDNN chooses its
+// implementation and splits its work by it, so it must be the same at prepare and at run.
 class TeamSize {
  public:
   explicit TeamSize(int threads);
@@ -46,9 +47,10 @@ class TeamSize {
   int before_;
 };
 
-dnnl::primitive_attr attributes(bool relu);  // scratchpad of the user; relu on the result if asked
+// Returns attributes with the scratchpad passed by the user, and a fused relu if asked for.
+dnnl::primitive_attr attributes(bool relu);
 
-// The primitive descriptor for `args`, given in the order of oneDNN's own constructors.
+// Makes the descriptor of a forward primitive. args: in the order of oneDNN's constructors.
 template <typename Primitive, typename... Args>
 typename Primitive::primitive_desc describe(const dnnl::engine& engine,
                                             const dnnl::primitive_attr& attr, const Args&... args) {
@@ -59,7 +61,7 @@ typename Primitive::primitive_desc describe(const dnnl::engine& engine,
 #endif
 }
 
-// Same for a backward primitive; hint is the forward one's descriptor.
+// Makes the descriptor of a backward primitive. hint: descriptor of the forward one.
 template <typename Primitive, typename Hint, typename... Args>
 typename Primitive::primitive_desc describe_backward(const dnnl::engine& engine, const Hint& hint,
                                                      const Args&... args) {
@@ -70,42 +72,44 @@ typename Primitive::primitive_desc describe_backward(const dnnl::engine& engine,
 #endif
 }
 
-// Names data type, dims, strides and inner blocks: equal names, equal bytes.
+// Names a layout by data type, dims, strides and inner blocks: equal names mean equal bytes.
 std::string form_of(const Desc& desc);
 
-// Input `input` of the op, plain in `plain`, wanted in `wanted`.
+// Returns the packing of the op's input `input` from layout `plain` to layout `wanted`.
 Packing packing(int input, const Desc& plain, const Desc& wanted, const dnnl::engine& engine);
 
-// Where an argument of a primitive lies when the kernel runs.
-struct Place {
+// Location of a primitive's argument when the kernel runs.
+struct Location {
   enum class Kind { input, output, workspace } kind;
-  size_t index;  // of the op's input or output; byte offset in the workspace
+  size_t index;  // of the op's input or output, or byte offset in the workspace
 };
 struct Binding {
   int argument;  // DNNL_ARG_...
   Desc desc;
-  Place place;
+  Location location;
 };
 
-// Primitives run one after another on one stream, on `request.threads` threads.
+// A kernel that runs primitives one after another, on `request.threads` threads.
 class PrimitiveKernel : public Kernel {
  public:
   PrimitiveKernel(const Op& op, const KernelRequest& request);
 
   const dnnl::engine& engine() const { return engine_; }
 
-  // Appends a primitive; its scratchpad joins the workspace.
+  // Appends a primitive and reserves its scratchpad in the workspace.
   template <typename PrimitiveDesc, typename Primitive>
   void append(const PrimitiveDesc& desc, const Primitive& primitive,
               std::vector<Binding> bindings) {
     append_with_scratchpad(primitive, desc.scratchpad_desc(), std::move(bindings));
   }
 
-  // Input `index` is a parameter that comes plain and is read as `wanted`: packed unless equal.
+  // Binds input `index`, a parameter in layout `plain`, in layout `wanted`; adds a packing unless
+  // they are equal.
   Binding read_weights(int argument, size_t index, const Desc& plain, const Desc& wanted);
 
-  // A result that the primitive makes as `made` and output `index` holds as `plain`. When they
-  // differ it is made in the workspace, and deliver() appends the reorder behind the primitive.
+  // Binds a result that the primitive writes in layout `made` and output `index` has in layout
+  // `plain`. If they differ, the primitive writes to the workspace; call deliver() after it is
+  // appended, which appends a reorder to the output.
   Binding write_result(int argument, size_t index, const Desc& plain, const Desc& made);
   void deliver(const Binding& result, size_t index, const Desc& plain);
 
@@ -116,13 +120,13 @@ class PrimitiveKernel : public Kernel {
  private:
   struct Step {
     dnnl::primitive primitive;
-    std::vector<Place> places;
-    std::vector<dnnl::memory> memories;      // same order as places
+    std::vector<Location> locations;
+    std::vector<dnnl::memory> memories;      // in the same order
     std::vector<dnnl_exec_arg_t> arguments;  // of these memories
   };
   void append_with_scratchpad(const dnnl::primitive& primitive, const Desc& scratchpad,
                               std::vector<Binding> bindings);
-  Place reserve(size_t bytes);
+  Location reserve(size_t bytes);
 
   std::string subject_;  // "[conv2d] fp32 (..) -> fp32 (..)", for messages
   int threads_;
@@ -136,10 +140,11 @@ class PrimitiveKernel : public Kernel {
 // "[conv2d] fp32 (8, 9, 9, 3), fp32 (16, 3, 3, 3) -> fp32 (8, 9, 9, 16)"
 std::string describe_request(const Op& op, const KernelRequest& request);
 
+// Throws Error(device) for a primitive that oneDNN cannot prepare.
 [[noreturn]] void refuse(const Op& op, const KernelRequest& request, const dnnl::error& error);
 
-// Prepares a kernel: body(kernel) appends its primitives, with the team at request.threads. Throws
-// Error(device) naming op, shapes and status when oneDNN has no such primitive.
+// Makes a kernel: body(kernel) appends its primitives, with a team of request.threads. Throws
+// Error(device) with op, shapes and status if oneDNN has no such primitive.
 template <typename Body>
 std::unique_ptr<Kernel> prepare(const Op& op, const KernelRequest& request, const Body& body) {
   TeamSize team(request.threads);

@@ -1,5 +1,5 @@
-// parallel_for: a loop over [0, n) in at most `threads` contiguous chunks, on the calling lane's
-// own OpenMP team. The cut depends on n, grain and threads alone, so results do too.
+// Parallel loop over [0, n) on the OpenMP team of the calling lane. The chunks depend on n, grain
+// and threads alone, and so do results.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -9,7 +9,8 @@
 
 namespace spire::inline kernels {
 
-// body(begin, end, chunk). Chunks are multiples of `grain` (the last one aside).
+// Calls body(begin, end, chunk) for at most `threads` contiguous chunks, each a multiple of `grain`
+// but the last. One chunk runs on the calling thread without OpenMP.
 template <typename Body>
 void parallel_for(int threads, int64_t n, int64_t grain, const Body& body) {
   int64_t grains = (n + grain - 1) / grain;
@@ -19,7 +20,8 @@ void parallel_for(int threads, int64_t n, int64_t grain, const Body& body) {
     return;
   }
   int64_t per_chunk = (grains + chunks - 1) / chunks * grain;
-  // The OpenMP runtime starts and joins the team; ThreadSanitizer cannot see that, but sees this.
+  // libgomp is not instrumented, so ThreadSanitizer does not see that it starts and joins the team.
+  // These atomics show it the same order.
   std::atomic<int64_t> order{0};
   order.store(0, std::memory_order_release);
   int team = static_cast<int>(chunks);

@@ -1,5 +1,5 @@
-// Sixteen channels at a time: loads and stores between memory types and one register of floats or
-// integers, by the compiler's vector types, which take + * < ?: lane by lane.
+// SIMD registers of 16 lanes: conversions between memory types and floats or integers. The types
+// are the compiler's vector extensions, on which + * < ?: work lane by lane.
 #pragma once
 #include <cstring>
 #include <type_traits>
@@ -10,7 +10,7 @@
 #include <immintrin.h>
 #endif
 
-// Lanes are passed between inlined functions only: no ABI is at stake.
+// Registers are passed between inlined functions only, so their ABI does not matter.
 #pragma GCC diagnostic ignored "-Wpsabi"
 
 namespace spire::inline kernels {
@@ -23,7 +23,7 @@ using WordLanes [[gnu::vector_size(lane_count * 4)]] = uint32_t;
 using HalfLanes [[gnu::vector_size(lane_count * 2)]] = uint16_t;
 using ByteLanes [[gnu::vector_size(lane_count)]] = uint8_t;
 
-// The first `count` lanes from memory, zeros in the others.
+// Loads the first `count` lanes; the others are zero.
 template <typename Lanes, typename T>
 inline Lanes read_lanes(const T* from, int count) {
   static_assert(sizeof(Lanes) == lane_count * sizeof(T) && std::is_trivially_copyable_v<T>);
@@ -37,6 +37,7 @@ inline Lanes read_lanes(const T* from, int count) {
   return lanes;
 }
 
+// Stores the first `count` lanes.
 template <typename Lanes, typename T>
 inline void write_lanes(const Lanes& lanes, T* to, int count) {
   static_assert(sizeof(Lanes) == lane_count * sizeof(T) && std::is_trivially_copyable_v<T>);
@@ -48,8 +49,9 @@ inline void write_lanes(const Lanes& lanes, T* to, int count) {
   }
 }
 
-// Between lane widths. Compilers make several instructions of __builtin_convertvector where the
-// processor has one. (The forms without a mask trip g++ 12's warning of uninitialised values.)
+// Conversions between lane widths. By intrinsics: for __builtin_convertvector compilers emit
+// several instructions where AVX-512 has one. (The intrinsics without a mask trip a warning of g++
+// 12 about uninitialized values.)
 #ifdef __AVX512F__
 constexpr __mmask16 every_lane = 0xffff;
 inline WordLanes widen(const HalfLanes& lanes) {
@@ -87,6 +89,7 @@ inline FloatLanes load_floats(const float* from, int count) {
   return read_lanes<FloatLanes>(from, count);
 }
 
+// A bfloat16 is the upper half of a float.
 inline FloatLanes load_floats(const bfloat16* from, int count) {
   return reinterpret_cast<FloatLanes>(widen(read_lanes<HalfLanes>(from, count)) << 16);
 }
@@ -95,7 +98,7 @@ inline void store_floats(const FloatLanes& lanes, float* to, int count) {
   write_lanes(lanes, to, count);
 }
 
-// Rounds as bfloat16 does: to nearest even, a NaN stays one.
+// Rounds like bfloat16's constructor: to nearest even; a NaN stays a (quiet) NaN.
 inline HalfLanes round_by_integers(const FloatLanes& lanes) {
   auto u = reinterpret_cast<WordLanes>(lanes);
   auto rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
@@ -104,8 +107,8 @@ inline HalfLanes round_by_integers(const FloatLanes& lanes) {
 }
 
 #ifdef __AVX512BF16__
-// The processor's own conversion gives the same bits, but for subnormal floats, which it takes for
-// zero: a vector that holds one goes the long way.
+// vcvtneps2bf16 gives the same bits, except that it flushes subnormal floats to zero. So a register
+// with a subnormal lane takes the slow way.
 inline HalfLanes round_to_bfloat16(const FloatLanes& lanes) {
   constexpr int subnormal = 0x20;
   auto floats = reinterpret_cast<__m512>(lanes);
@@ -131,7 +134,8 @@ inline void store_ints(const IntLanes& lanes, uint8_t* to, int count) {
   write_lanes(narrow(lanes), to, count);
 }
 
-// All lanes as one number by an f(lanes, lanes) of any order: halves meet until one lane is left.
+// Reduces all lanes to one number by a commutative f(lanes, lanes): combines halves until one lane
+// is left.
 template <typename F>
 inline float reduce_lanes(const FloatLanes& all, const F& f) {
   FloatLanes lanes = all;
@@ -155,7 +159,8 @@ inline float largest_of(const FloatLanes& lanes) {
   return reduce_lanes(lanes, larger);
 }
 
-// 16 rows become 16 columns: at each step the blocks of `step` rows off the diagonal change places.
+// Transposes a 16 x 16 matrix in four steps. A step swaps the off-diagonal blocks of every 2 step x
+// 2 step block.
 inline void transpose_lanes(FloatLanes (&rows)[lane_count]) {
   for (int step : {8, 4, 2, 1}) {
     IntLanes upper, lower;
@@ -173,7 +178,8 @@ inline void transpose_lanes(FloatLanes (&rows)[lane_count]) {
   }
 }
 
-// body(first, count) over [0, n), `count` lanes each: all of them, a constant, but for the last.
+// Calls body(first, count) over [0, n), a register at a time. count is a std::integral_constant but
+// in the last call.
 template <typename Body>
 void over_lanes(int64_t n, const Body& body) {
   int64_t first = 0;

@@ -10,7 +10,7 @@ using Floats = float __attribute__((vector_size(64)));
 using Words = uint32_t __attribute__((vector_size(64)));
 using Indices = int32_t __attribute__((vector_size(64)));
 
-// Exchanges the off-diagonal blocks of size `step` between rows i and i + step.
+// One step of a transposition: swaps the off-diagonal blocks of rows i and i + step.
 template <int step>
 void exchange(Floats (&rows)[width]) {
   Indices low{}, high{};
@@ -27,7 +27,7 @@ void exchange(Floats (&rows)[width]) {
   }
 }
 
-// rows[r] = 16 floats at from + r * stride, transposed: rows[c] = column c.
+// Loads 16 rows of 16 floats, `stride` apart, and transposes them: rows[c] is column c.
 void load_transposed(const float* from, int64_t stride, Floats (&rows)[width]) {
   for (int r = 0; r < width; ++r) std::memcpy(&rows[r], from + r * stride, sizeof(Floats));
   exchange<8>(rows);
@@ -36,7 +36,7 @@ void load_transposed(const float* from, int64_t stride, Floats (&rows)[width]) {
   exchange<1>(rows);
 }
 
-// bfloat16's rounding (dtype.h) in the upper half of each word; the lower half is left over.
+// Rounds like bfloat16 (dtype.h), into the upper half of each word; the lower half is garbage.
 void round_to_bf16(const Floats& values, Words& out) {
   Words bits;
   std::memcpy(&bits, &values, sizeof bits);
@@ -46,7 +46,8 @@ void round_to_bf16(const Floats& values, Words& out) {
   out = is_nan ? nan : rounded;
 }
 
-// One 16 x 16 block of a tile; `to` is its first element, tile rows (k) lie layout.rows apart.
+// Packs a 16 x 16 block of a tile. `to` is its first element; rows of the tile (k) are layout.rows
+// elements apart.
 void pack_block(const TileLayout& layout, const float* from, void* to) {
   Floats columns[width];
   load_transposed(from, layout.k, columns);

@@ -1,8 +1,8 @@
-// Packing of plain (N, K) fp32 weights into the tiles oneDNN's matrix products read:
+// Packing of plain (N, K) fp32 weights into the tiles that oneDNN's matrix products read:
 //   fp32: tiles of 16 k by `rows` n, laid out [k][n]
 //   bf16: the same tile laid out [k / 2][n][k % 2], so that a pair of k is one 32-bit unit
-// Each tile is a transposition, done 16 by 16 in vector registers: several times quicker than
-// oneDNN's own reorder, and packing is on the path of every step.
+// Packing a tile transposes it, 16 x 16 at a time in registers. That is several times faster than
+// oneDNN's reorder, and every step packs all weights.
 #pragma once
 #include <cstdint>
 
@@ -12,13 +12,13 @@ namespace spire::inline kernels {
 
 struct TileLayout {
   int64_t n = 0, k = 0;      // multiples of `rows` and of 16
-  int64_t rows = 0;          // of a tile, a multiple of 16
-  int64_t row_stride = 0;    // elements from one tile to the next along n
+  int64_t rows = 0;          // n per tile, a multiple of 16
+  int64_t row_stride = 0;    // elements from a tile to the next along n
   DType dtype = DType::f32;  // f32 | bf16
 };
 
-// plain (N, K) fp32 -> packed, rows n of [first, last) of both (multiples of `rows`); along k tiles
-// follow each other.
+// Packs rows [first, last) of plain (N, K) fp32, multiples of `rows`, to the same rows of `packed`.
+// Along k, tiles follow each other.
 void pack_tiles(const TileLayout& layout, const float* plain, void* packed, int64_t first,
                 int64_t last);
 

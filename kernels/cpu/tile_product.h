@@ -1,6 +1,5 @@
-// Products of small matrices that lie in the caches, c (R, W) = or += a (R, K) b (K, W), fp32: a
-// tile of c stays in registers while k runs. For kernels whose products are too small for a
-// library's call to pay.
+// Products of small cached matrices in fp32: c (R, W) = or += a (R, K) b (K, W). For products that
+// are too small for the overhead of a library call.
 #pragma once
 #include <algorithm>
 
@@ -8,13 +7,13 @@
 
 namespace spire::inline kernels::tile_product {
 
-// Element (i, k) at data[i * row + k * column]: a matrix or its transpose.
+// A matrix a or its transpose: element (i, k) is data[i * row + k * column].
 struct Factor {
   const float* data;
   int64_t row, column;
 };
 
-// Rows of whole registers, a stride apart.
+// Rows that fill whole registers, `stride` floats apart.
 struct Rows {
   const float* data;
   int64_t stride;
@@ -25,8 +24,12 @@ struct Sums {
   bool add;  // += instead of =
 };
 
-constexpr int tile_rows = 6, tile_registers = 4;  // 24 sums, 4 of b and one of a: 29 of 32
+// 6 x 4 registers of sums, 4 of a row of b and 1 of a: 29 of the 32 that AVX-512 has.
+constexpr int tile_rows = 6, tile_registers = 4;
 
+// Computes a tile of c, (rows, registers * 16), that stays in registers while k runs: each step is
+// an outer product of a column of a and a row of b. k ascends, so sums have the same order in any
+// tile.
 template <int rows, int registers>
 void tile(const Factor& a, const Rows& b, int64_t depth, const Sums& c) {
   FloatLanes sums[rows][registers];
@@ -53,7 +56,8 @@ void tile(const Factor& a, const Rows& b, int64_t depth, const Sums& c) {
   }
 }
 
-// The last tile of a column of tiles: `left` rows, fewer than tile_rows.
+// Computes the last tile of a column of tiles, of `left` < tile_rows rows: finds the instance of
+// tile() with that many.
 template <int rows, int registers>
 void tail(int64_t left, const Factor& a, const Rows& b, int64_t depth, const Sums& c) {
   if constexpr (rows > 0) {
@@ -62,6 +66,7 @@ void tail(int64_t left, const Factor& a, const Rows& b, int64_t depth, const Sum
   }
 }
 
+// Computes a column of tiles.
 template <int registers>
 void column(int64_t rows, const Factor& a, const Rows& b, int64_t depth, const Sums& c) {
   int64_t i = 0;
@@ -73,7 +78,7 @@ void column(int64_t rows, const Factor& a, const Rows& b, int64_t depth, const S
   tail<tile_rows - 1, registers>(rows - i, a_at(), b, depth, c_at());
 }
 
-// width: a multiple of lane_count.
+// Computes c. width: W, a multiple of lane_count.
 inline void multiply(int64_t rows, int64_t depth, int64_t width, const Factor& a, const Rows& b,
                      const Sums& c) {
   for (int64_t j = 0; j < width; j += tile_registers * lane_count) {

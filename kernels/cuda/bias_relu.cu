@@ -5,6 +5,7 @@
 namespace spire::inline kernels {
 namespace {
 
+// A functor of map_channels: loads the biases of a thread's channels once, then maps its rows.
 struct BiasRelu {
   const float* b;
   bool relu;

@@ -1,10 +1,10 @@
-// What stands behind a convolution, as a pass of its own: y = relu(y + b), in place.
+// Bias and relu of a convolution whose engine does not fuse them: y = relu(y + b), in place.
 #pragma once
 #include "kernels/op.h"
 
 namespace spire::inline kernels {
 
-// y (.., C) of a float type, b (C) fp32 or null for none; the relu only if `relu`.
+// y (.., C) of a float dtype; b (C) fp32, null for none; the relu only if `relu` is true.
 void add_bias_relu(const TensorSpec& spec, const float* b, bool relu, void* y, void* stream);
 
 }  // namespace spire::inline kernels

@@ -1,27 +1,29 @@
-// out[c] = the sum over rows of x[row, c], in fp32 and in an order that the shape alone fixes. From
-// one row to the next it is `pitch` elements. A block adds up a chunk of rows; where there are
-// several, a second kernel adds up the chunks. For .cu files.
+// Sums of columns: out[c] = sum over rows of x[row, c], in fp32, in an order that the shape alone
+// fixes. A block adds up a chunk of rows; if there are several chunks, a second kernel adds them
+// up. For .cu files.
 #pragma once
 #include "kernels/cuda/channel_grid.h"
 
 namespace spire::inline kernels {
 
+// pitch: elements from one row of x to the next. out: (channels), or (channels, chunks) if there
+// are several.
 template <int N, typename T, typename Out>
 __global__ void __launch_bounds__(channel_threads)
     column_sums_kernel(ChannelGrid g, int64_t pitch, const T* __restrict__ x,
                        Out* __restrict__ out) {
-  ChannelPlace place = channel_place(g);
+  ChannelSlice slice = channel_slice(g);
   float sum[1][N] = {};
-  in_batches<4>(place.first, place.end, g.step, [&](int64_t row, auto rows) {
-    const T* from = x + row * pitch + place.channel;
+  in_batches<4>(slice.first, slice.end, g.step, [&](int64_t row, auto rows) {
+    const T* from = x + row * pitch + slice.channel;
     Pack<T, N> packs[rows()];
     for (int r = 0; r < rows(); ++r) packs[r] = load_pack<N>(from + r * g.step * pitch);
     for (int r = 0; r < rows(); ++r)
       for (int i = 0; i < N; ++i) sum[0][i] += static_cast<float>(packs[r].at[i]);
   });
-  add_block_rows(g, place.row, sum);
-  if (!place.inside || place.row != 0) return;
-  for (int i = 0; i < N; ++i) out[(place.channel + i) * g.chunks + place.chunk] = Out(sum[0][i]);
+  add_block_rows(g, slice.row, sum);
+  if (!slice.inside || slice.row != 0) return;
+  for (int i = 0; i < N; ++i) out[(slice.channel + i) * g.chunks + slice.chunk] = Out(sum[0][i]);
 }
 
 template <typename Out>
@@ -31,11 +33,12 @@ struct StoreSum {
 };
 
 template <typename T, typename Out>
-class ColumnSums {
+class ColumnSums {  // of x (rows, columns)
  public:
   ColumnSums(int64_t rows, int64_t columns, int64_t pitch)
       : grid_(rows, columns, 4, 1024), pitch_(pitch) {}
 
+  // Partial sums (columns, chunks) in fp32, if there are several chunks.
   size_t workspace_bytes() const {
     if (grid_.chunks == 1) return 0;
     return static_cast<size_t>(grid_.chunks * grid_.channels) * sizeof(float);

@@ -1,4 +1,4 @@
-// Quotient and remainder by a number known at plan time: index arithmetic of CUDA kernels.
+// Division by a number known at plan time, for index arithmetic of CUDA kernels.
 #pragma once
 #include <cstdint>
 
@@ -6,15 +6,17 @@
 
 namespace spire::inline kernels {
 
-// Below 2^31 a multiplication and a shift (Granlund and Montgomery, "Division by Invariant Integers
-// using Multiplication", 1994); above, a division.
+// Quotient and remainder by a fixed divisor: a multiplication and a shift if both numbers are below
+// 2^31 (Granlund and Montgomery, "Division by Invariant Integers using Multiplication", 1994), else
+// a division.
 class Divider {
  public:
   Divider() : Divider(1) {}
-  // divisor 0 is taken as 1: nobody divides by the length of an empty axis.
+  // divisor: 0, the length of an empty axis, counts as 1, as nothing is divided by it.
   explicit Divider(int64_t divisor) : divisor_(divisor < 1 ? 1 : divisor) {
     if (divisor_ >> 31) return;
     while ((int64_t{1} << shift_) < divisor_) ++shift_;
+    // multiplier = 2^32 (2^shift - divisor) / divisor + 1, with shift = ceil(log2(divisor))
     auto rest = static_cast<uint64_t>((int64_t{1} << shift_) - divisor_);
     multiplier_ = static_cast<uint32_t>((rest << 32) / static_cast<uint64_t>(divisor_) + 1);
   }
@@ -22,7 +24,7 @@ class Divider {
   struct Parts {
     int64_t quotient, remainder;
   };
-  // n >= 0.
+  // REQUIRES: n >= 0.
   SPIRE_HOST_DEVICE Parts divide(int64_t n) const {
     int64_t quotient = (n | divisor_) >> 31 ? n / divisor_ : narrow(static_cast<uint32_t>(n));
     return {quotient, n - quotient * divisor_};
@@ -30,6 +32,7 @@ class Divider {
   SPIRE_HOST_DEVICE int64_t divisor() const { return divisor_; }
 
  private:
+  // floor(n (2^32 + multiplier) / 2^(32 + shift)); the sum cannot overflow, as n < 2^31.
   SPIRE_HOST_DEVICE uint32_t narrow(uint32_t n) const {
     auto high = static_cast<uint32_t>((uint64_t{n} * multiplier_) >> 32);
     return (high + n) >> shift_;

@@ -1,19 +1,31 @@
-// out[i] = f(in[i]...): the loop of every elementwise CUDA kernel. One pass over memory, 16 bytes a
-// thread at a time, computed in fp32; `out` may be one of the inputs. For .cu files.
+// Loops of elementwise CUDA kernels. For .cu files.
 #pragma once
-#include "engine/device/cuda_launch.h"
-#include "engine/device/cuda_pack.h"
+#include <cstdint>
+#include <type_traits>
+
+#include "engine/device/cuda_kernel.h"
 
 namespace spire::inline kernels {
 
+// Calls body(i, n) for i = first, first + step, ... below end, for n items from i on: `batch` at a
+// time, the last few one by one. n is a std::integral_constant, so that a body can keep a batch in
+// registers and have all its loads in flight together.
+template <int batch, typename Body>
+__device__ inline void in_batches(int64_t first, int64_t end, int64_t step, Body body) {
+  for (; first + (batch - 1) * step < end; first += batch * step)
+    body(first, std::integral_constant<int, batch>{});
+  for (; first < end; first += step) body(first, std::integral_constant<int, 1>{});
+}
+
 constexpr int elementwise_threads = 256;
 
-// f by value: a device functor of floats. N elements a thread, the last few one by one.
+// f: a device functor of floats, by value. N elements per thread, the last few one by one.
 template <int N, typename Out, typename F, typename... In>
 __global__ void __launch_bounds__(elementwise_threads)
     elementwise_kernel(int64_t n, Out* out, F f, const In*... in) {
   int64_t first = (int64_t{blockIdx.x} * elementwise_threads + threadIdx.x) * N;
   if (first + N <= n) {
+    // All inputs are loaded before the first store: `out` may be one of them.
     auto result = [&](const auto&... packs) {
       Pack<Out, N> y;
       for (int i = 0; i < N; ++i) y.at[i] = Out(f(static_cast<float>(packs.at[i])...));
@@ -25,7 +37,9 @@ __global__ void __launch_bounds__(elementwise_threads)
   }
 }
 
-// Pointers are those of whole tensors: aligned to 16 bytes.
+// out[i] = f(in[i]...) for i < n, in one pass over memory, 16 bytes of the widest type per thread;
+// computed in fp32. `out` may be one of the inputs. Pointers are of whole tensors: aligned to 16
+// bytes.
 template <typename Out, typename F, typename... In>
 void elementwise_cuda(void* stream, int64_t n, Out* out, F f, const In*... in) {
   constexpr int widths[] = {pack_width<Out>, pack_width<In>...};

@@ -1,9 +1,8 @@
-// The grid of kernels that make (N,H,W,C) pixel by pixel: a thread makes a pack of channels. For
-// .cu files.
+// Grid of kernels that write a tensor (N, H, W, C) pixel by pixel; a thread writes a pack of
+// channels. For .cu files.
 #pragma once
 #include "engine/base/shape.h"
-#include "engine/device/cuda_launch.h"
-#include "engine/device/cuda_pack.h"
+#include "engine/device/cuda_kernel.h"
 #include "kernels/cuda/divide.h"
 
 namespace spire::inline kernels {
@@ -12,13 +11,13 @@ constexpr int pixel_threads = 256;
 
 struct Pixel {
   int64_t sample, row, column;
-  int64_t channel;  // the pack's first
-  int64_t at;       // the pack's first element of the whole tensor
+  int64_t channel;  // first of the pack
+  int64_t at;       // offset of the pack in the tensor, in elements
 };
 
 class PixelGrid {
  public:
-  // channels_a_pack divides the channels.
+  // REQUIRES: channels_a_pack divides the channels.
   PixelGrid(const Shape& nhwc, int channels_a_pack)
       : n_(nhwc.elements() / channels_a_pack),
         channels_a_pack_(channels_a_pack),
@@ -28,7 +27,7 @@ class PixelGrid {
 
   unsigned blocks() const { return blocks_for(n_, pixel_threads); }
 
-  // Whether the thread makes a pack: the i-th.
+  // Returns true if there is an i-th pack.
   __device__ bool has(int64_t i) const { return i < n_; }
   __device__ Pixel pixel(int64_t i) const {
     auto [pixel, pack] = packs_.divide(i);

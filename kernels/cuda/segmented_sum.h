@@ -1,12 +1,38 @@
-// Sums of rows over the places of an id, in the order of the places: the gradient of what takes
-// rows by id (gather, embedding). For .cu files.
+// Sums of rows by id: the gradient of ops that take rows by id (gather, embedding). Positions are
+// sorted by id first, so that sums need no atomics and have a fixed order. For .cu files.
 #pragma once
-#include "engine/device/cuda_launch.h"
-#include "engine/device/cuda_pack.h"
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/device/cuda_kernel.h"
 #include "kernels/cuda/divide.h"
-#include "kernels/cuda/sort_by_key.h"
 
 namespace spire::inline kernels {
+
+// A stable sort of the positions of a list by the id at each position. Radix sort (Knuth, TAOCP 3,
+// 5.2.5) with digits of up to 8 bits: chunks of positions count their digits; a scan over (digit,
+// chunk) gives the destination of each chunk's positions of a digit.
+class SortByKey {
+ public:
+  // positions: length of the list, below 2^31. Ids outside [0, values) belong to no segment.
+  SortByKey(int64_t positions, int64_t values);
+
+  size_t workspace_bytes() const;
+
+  // positions[first[v]] to positions[first[v + 1] - 1] are those of id v, ascending, for v <
+  // values.
+  struct Sorted {
+    const int32_t *first, *positions;
+  };
+  // Returns pointers into the workspace, valid for later work on the stream.
+  Sorted sort(void* stream, const int32_t* ids, void* workspace) const;
+
+ private:
+  int64_t positions_, values_;
+  int64_t chunk_;  // positions per chunk
+  unsigned chunks_;
+  int passes_, bits_;  // bits of a digit
+};
 
 constexpr int segmented_sum_threads = 256;
 
@@ -15,7 +41,7 @@ struct SegmentedSum {
   int64_t outer, taken, length, inner;
 };
 
-// A pack of `out` a thread. In packs of N: n of out, `inner` of a row.
+// One pack of `out` per thread. n: packs of out; inner: packs of a row.
 template <int N, typename T, typename Out>
 __global__ void __launch_bounds__(segmented_sum_threads)
     segmented_sum_kernel(int64_t n, Divider inner, Divider length, int64_t taken,
@@ -25,7 +51,7 @@ __global__ void __launch_bounds__(segmented_sum_threads)
   auto [row, column] = inner.divide(i);
   auto [o, id] = length.divide(row);
   int32_t begin = order.first[id], end = order.first[id + 1];
-  if (begin == end && addend == out) return;
+  if (begin == end && addend == out) return;  // the id does not occur
   float sum[N] = {};
   if (addend) {
     auto pack = load_pack<N>(addend + i * N);
@@ -33,7 +59,7 @@ __global__ void __launch_bounds__(segmented_sum_threads)
   }
   dy += (o * taken * inner.divisor() + column) * N;
   for (int32_t p = begin; p < end; ++p) {
-    auto pack = load_pack<N>(dy + order.places[p] * inner.divisor() * N);
+    auto pack = load_pack<N>(dy + order.positions[p] * inner.divisor() * N);
     for (int k = 0; k < N; ++k) sum[k] += static_cast<float>(pack.at[k]);
   }
   Pack<Out, N> result;
@@ -50,7 +76,8 @@ void launch_segmented_sum(void* stream, const SegmentedSum& s, SortByKey::Sorted
          dy, addend, out);
 }
 
-// out = addend + sums in fp32; no addend when null, and `out` may be the addend.
+// out[o, id, i] = addend[o, id, i] + sum of dy[o, p, i] over the positions p of the id, ascending,
+// in fp32. addend: null for none; may be `out`.
 template <typename T, typename Out>
 void segmented_sum_cuda(void* stream, const SegmentedSum& s, SortByKey::Sorted order, const T* dy,
                         const Out* addend, Out* out) {

@@ -1,21 +1,22 @@
-// Bytes that are moved as they are, in the widest words that their places allow.
+// Copies of bytes in the widest words that addresses and extents allow. Concat, slice and
+// pad_channels are such copies on a GPU.
 #pragma once
 #include <spire/error.h>
 
-#include "engine/device/cuda_pack.h"
+#include "engine/device/cuda_kernel.h"
 
 namespace spire::inline kernels {
 
-constexpr int64_t widest_word = 16;
+constexpr int64_t widest_word = 16;  // bytes of one load
 
-// The widest word that divides all of these, which are bytes.
+// Returns the widest word, in bytes, that divides all of these: the lowest bit set in any of them.
 template <typename... Bytes>
 int64_t word_of(Bytes... bytes) {
   int64_t all = (widest_word | ... | static_cast<int64_t>(bytes));
   return all & -all;
 }
 
-// visit(word): a value of a type of `bytes` bytes, a power of 2 up to 16.
+// Calls visit(word) with a value of a type of `bytes` bytes, a power of 2 up to 16.
 template <typename Visit>
 decltype(auto) with_word(int64_t bytes, const Visit& visit) {
   switch (bytes) {
@@ -32,5 +33,18 @@ decltype(auto) with_word(int64_t bytes, const Visit& visit) {
       return visit(Pack<uint32_t, 4>{});
   }
 }
+
+// A copy of rows with zeros around them; all in bytes but `rows`. In each row of `to`, the bytes
+// [to_begin, to_begin + width) are written: first `before` zeros, then `kept` bytes of the same row
+// of `from`, starting at from_begin, then zeros.
+struct RowMove {
+  int64_t rows = 0;
+  int64_t to_stride = 0, to_begin = 0, width = 0;
+  int64_t from_stride = 0, from_begin = 0, before = 0, kept = 0;
+};
+
+// Launches on `stream`, unless there is nothing to write. to, from: whole tensors, aligned to 16
+// bytes.
+void move_rows_cuda(void* stream, const RowMove& move, void* to, const void* from);
 
 }  // namespace spire::inline kernels

@@ -3,6 +3,7 @@
 namespace spire::inline kernels {
 namespace {
 
+// Returns true if each output pixel depends on one input pixel alone.
 bool is_product(const ConvolutionShape& s) {
   const auto& [kernel, stride, padding, dilation] = s.window;
   return kernel == Extent2d{1, 1} && stride == Extent2d{1, 1} && padding == Extent2d{0, 0} &&
@@ -21,9 +22,10 @@ std::vector<ConvolutionForm> weight_gradient_forms(const ConvolutionShape& s) {
 
 std::vector<ConvolutionForm> forms_of(const ConvolutionShape& s) {
   if (s.pass == ConvolutionPass::backward_weights) return weight_gradient_forms(s);
-  // cuBLASLt takes a bias of the result's dtype only, and it is fp32.
+  // cuBLASLt takes a bias of the result's dtype only, and ours is fp32.
   bool product_fuses = !s.bias || s.dtype == DType::f32;
   ConvolutionForm product{.result = s.dtype, .fused = product_fuses, .product = true};
+  // In order of preference: fused product, fused convolution, then those with a pass behind them.
   std::vector<ConvolutionForm> forms;
   if (is_product(s) && product_fuses) forms.push_back(product);
   forms.push_back({.result = s.dtype, .fused = true});

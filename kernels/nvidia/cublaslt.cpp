@@ -9,13 +9,14 @@
 namespace spire::inline kernels {
 namespace {
 
-// Stays open: it cannot be closed while its kernels may run, and is opened once a process anyway.
+// Opens the library and never closes it: its kernels may still run, and a process opens it once.
 void* open_library() {
   std::string file = fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR);
   if (void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
   fail(Category::device, "{}: {}; install cuBLAS for CUDA {}", file, ::dlerror(), CUBLAS_VER_MAJOR);
 }
 
+// Looks a function up by name; its type is the member's.
 template <typename Function>
 void find(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(::dlsym(library, name));

@@ -1,11 +1,11 @@
-// cuBLASLt's functions, found when they are first needed.
+// cuBLASLt loaded at run time: a handle and the functions that Spire calls.
 #pragma once
 #include <cublasLt.h>
 
 namespace spire::inline kernels {
 
 struct Cublaslt {
-  Cublaslt();  // throws Error(device) where the library is not found or too old
+  Cublaslt();  // throws Error(device) if the library is missing or too old
   ~Cublaslt();
   Cublaslt(const Cublaslt&) = delete;
   Cublaslt& operator=(const Cublaslt&) = delete;
@@ -30,8 +30,8 @@ struct Cublaslt {
 
   cublasLtHandle_t handle = nullptr;
 
-  // Throws where `status` is not success: what is wrong with the device, if that is why
-  // (check_device), else Error(device) naming the call.
+  // Throws unless `status` is success: the device's own error if that is the cause (check_device),
+  // else Error(device) that names the call.
   void check(cublasStatus_t status, const char* call) const;
 };
 

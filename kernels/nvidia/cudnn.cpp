@@ -7,6 +7,7 @@
 namespace spire::inline kernels {
 namespace {
 
+// Describes the current device as keys of engine choices do.
 std::string current_kind() {
   int device = 0;
   cudaDeviceProp properties{};
@@ -21,6 +22,7 @@ std::string current_kind() {
 
 void check_cudnn(cudnnStatus_t status, const char* call) {
   if (status == CUDNN_STATUS_SUCCESS) return;
+  // From EXECUTION_FAILED on the codes are failures of a run: the device may be the cause.
   if (status >= CUDNN_STATUS_EXECUTION_FAILED) check_device(call);
   char words[512] = "";
   cudnnGetLastErrorString(words, sizeof words);
@@ -41,13 +43,13 @@ Cudnn::~Cudnn() {
   if (handle) cudnnDestroy(handle);
 }
 
-void Cudnn::name_in(CudnnDescriptor& descriptor, cudnnBackendAttributeName_t by_handle) const {
-  if (handle) descriptor.set(by_handle, handle);
+void Cudnn::set_handle(CudnnDescriptor& descriptor, cudnnBackendAttributeName_t attribute) const {
+  if (handle) descriptor.set(attribute, handle);
 }
 
-void Cudnn::describe_in(CudnnDescriptor& descriptor,
-                        cudnnBackendAttributeName_t by_properties) const {
-  if (properties) descriptor.link(by_properties, *properties);
+void Cudnn::set_properties(CudnnDescriptor& descriptor,
+                           cudnnBackendAttributeName_t attribute) const {
+  if (properties) descriptor.link(attribute, *properties);
 }
 
 CudnnDescriptor::CudnnDescriptor(cudnnBackendDescriptorType_t type) {
@@ -92,6 +94,8 @@ int64_t CudnnDescriptor::values(cudnnBackendAttributeName_t name, cudnnBackendAt
 std::vector<CudnnDescriptor> CudnnDescriptor::descriptors(cudnnBackendAttributeName_t name,
                                                           cudnnBackendDescriptorType_t type,
                                                           std::optional<int64_t> most) const {
+  // cuDNN fills descriptors that the caller has made, so make as many as there may be and drop the
+  // rest.
   int64_t count = most ? *most : values(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr);
   std::vector<CudnnDescriptor> found;
   std::vector<cudnnBackendDescriptor_t> raw;

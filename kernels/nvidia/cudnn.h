@@ -1,4 +1,5 @@
-// cuDNN's handle and the descriptors that its graphs are made of, owned and checked.
+// Owning, checked wrappers of cuDNN's handle and of the backend descriptors that graphs are made of
+// (cuDNN Backend API).
 #pragma once
 #include <memory>
 #include <optional>
@@ -11,10 +12,10 @@
 
 namespace spire::inline kernels {
 
-// Throws Error(device) naming the call, with cuDNN's own words, where `status` is not success.
+// Throws Error(device) with the call and cuDNN's own text unless `status` is success.
 void check_cudnn(cudnnStatus_t status, const char* call);
 
-// How cuDNN names the C++ types of attributes.
+// cuDNN's tag for the C++ type of an attribute.
 template <typename T>
 inline constexpr cudnnBackendAttributeType_t cudnn_type{};
 template <>
@@ -44,7 +45,8 @@ inline constexpr auto cudnn_type<cudnnBackendKnobType_t> = CUDNN_TYPE_KNOB_TYPE;
 template <>
 inline constexpr auto cudnn_type<cudnnBackendNumericalNote_t> = CUDNN_TYPE_NUMERICAL_NOTE;
 
-// Attributes are set, then it is finalized; from then on they are read. Throws Error(device).
+// A backend descriptor: attributes are set, then it is finalized; from then on they are only read.
+// Throws Error(device).
 class CudnnDescriptor {
  public:
   explicit CudnnDescriptor(cudnnBackendDescriptorType_t type);
@@ -59,17 +61,17 @@ class CudnnDescriptor {
   void set_all(cudnnBackendAttributeName_t name, std::span<const T> values) {
     set_values(name, cudnn_type<T>, static_cast<int64_t>(values.size()), values.data());
   }
-  // False where cuDNN does not take the value.
+  // Returns false if cuDNN refuses the value.
   template <typename T>
   bool try_set(cudnnBackendAttributeName_t name, const T& value) {
     return cudnnBackendSetAttribute(get(), name, cudnn_type<T>, 1, &value) == CUDNN_STATUS_SUCCESS;
   }
-  // Descriptors, which must be finalized and stay as long as this one.
+  // Set attributes that are descriptors. They must be finalized and outlive this one.
   void link(cudnnBackendAttributeName_t name, const CudnnDescriptor& other);
   void link_all(cudnnBackendAttributeName_t name, std::span<const cudnnBackendDescriptor_t> others);
 
   void finalize();
-  bool try_finalize();  // false where cuDNN cannot do what the attributes say
+  bool try_finalize();  // false if cuDNN does not support the attributes
 
   template <typename T>
   T value(cudnnBackendAttributeName_t name) const {
@@ -87,7 +89,7 @@ class CudnnDescriptor {
     found.resize(static_cast<size_t>(values(name, cudnn_type<T>, most, found.data())));
     return found;
   }
-  // most: of them, where cuDNN does not say how many there are.
+  // most: an upper bound, for attributes whose count cuDNN does not report.
   std::vector<CudnnDescriptor> descriptors(cudnnBackendAttributeName_t name,
                                            cudnnBackendDescriptorType_t type,
                                            std::optional<int64_t> most = {}) const;
@@ -95,7 +97,7 @@ class CudnnDescriptor {
  private:
   void set_values(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t count,
                   const void* values);
-  // How many there are; of them, writes `most`.
+  // Writes at most `most` values and returns how many there are.
   int64_t values(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t most,
                  void* values) const;
 
@@ -107,25 +109,27 @@ class CudnnDescriptor {
   std::unique_ptr<void, Destroy> descriptor_;
 };
 
-// The device that graphs, engines and plans are for.
+// The device of graphs, engines and plans: a handle, or a description of a GPU that need not be
+// here.
 struct Cudnn {
-  // The thread's current one. The handle's stream is set before each use, so one thread uses it at
+  // Opens the thread's current device. Runs set the handle's stream first, so one thread uses it at
   // a time. Throws Error(device).
   Cudnn();
-  // One that this machine need not have, by its properties in cuDNN's JSON: all but running. Throws
-  // Error(device) where they are not complete.
+  // Describes a GPU by its properties in cuDNN's JSON: everything works but running. Throws
+  // Error(device) if they are incomplete.
   explicit Cudnn(std::string_view properties);
   ~Cudnn();
   Cudnn(const Cudnn&) = delete;
   Cudnn& operator=(const Cudnn&) = delete;
 
-  // Says in a descriptor whose attributes these are for which device it is.
-  void name_in(CudnnDescriptor& descriptor, cudnnBackendAttributeName_t by_handle) const;
-  void describe_in(CudnnDescriptor& descriptor, cudnnBackendAttributeName_t by_properties) const;
+  // Set the device in a descriptor's attribute, by the handle or by the description. Each does
+  // nothing if this device has the other.
+  void set_handle(CudnnDescriptor& descriptor, cudnnBackendAttributeName_t attribute) const;
+  void set_properties(CudnnDescriptor& descriptor, cudnnBackendAttributeName_t attribute) const;
 
-  cudnnHandle_t handle = nullptr;             // null: the device is only described,
-  std::optional<CudnnDescriptor> properties;  // here
-  // "NVIDIA H100 80GB HBM3, compute 9.0, cuDNN 9.19.0"; empty where the device is only described.
+  cudnnHandle_t handle = nullptr;             // null: the device is only described
+  std::optional<CudnnDescriptor> properties;  // the description
+  // "NVIDIA H100 80GB HBM3, compute 9.0, cuDNN 9.19.0"; empty if the device is only described.
   std::string kind;
 };
 

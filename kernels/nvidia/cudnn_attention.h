@@ -1,32 +1,33 @@
-// A pass of attention as cuDNN's operations: cuDNN sees the whole as one pattern, and its engines
-// keep scores, softmax and products of a block on the chip (Dao, "FlashAttention-2", 2023).
+// A pass of attention as a cuDNN graph. cuDNN matches the whole graph as one pattern; its engines
+// keep the scores of a block on the chip (Dao, "FlashAttention-2", 2023).
 #pragma once
 #include "kernels/nvidia/cudnn_graph.h"
 #include "kernels/ops/attention/attention_rules.h"
 
 namespace spire::inline kernels {
 
-// What a run reads and writes, whole tensors as attention.h has them.
+// Tensors of a run, whole, as ops/attention/attention.h describes them.
 struct AttentionPointers {
   void *qkv = nullptr, *y = nullptr, *logsumexp = nullptr;
-  void *dy = nullptr, *dqkv = nullptr;  // of a backward
-  void* workspace = nullptr;            // delta_bytes() for delta, then the engine's
+  void *dy = nullptr, *dqkv = nullptr;  // backward only
+  void* workspace = nullptr;            // delta (delta_bytes()), then the engine's
 };
 
 class CudnnAttention {
  public:
-  // Of so many samples and heads as the share has, lying among those of the shape. Throws
-  // Error(device) where cuDNN refuses the description itself.
+  // Describes a run over the samples and heads of one share, which lie among all of the shape.
+  // Throws Error(device) if cuDNN refuses the description itself.
   CudnnAttention(const AttentionShape& shape, const AttentionShare& share, const Cudnn& cudnn);
-  CudnnAttention(const CudnnAttention&) = delete;  // runs have pointers to its numbers
+  CudnnAttention(const CudnnAttention&) = delete;  // runs point to its scalars
   CudnnAttention& operator=(const CudnnAttention&) = delete;
 
   const CudnnDescriptor& graph() const { return graph_.descriptor(); }
-  // Of the rows' dy . y, at the workspace's beginning; a multiple of workspace_alignment.
+  // Returns the bytes of delta = dy . y of each row, at the beginning of the workspace; a multiple
+  // of workspace_alignment.
   size_t delta_bytes() const;
-  int64_t shares() const;  // that make up the whole
+  int64_t shares() const;  // runs that make up the whole
 
-  // What the graph has in memory, by its unique ids, and where that lies for one of the shares.
+  // Unique ids of the graph's tensors in memory, and their addresses for one share.
   struct Tensors {
     std::array<int64_t, 13> ids = {};
     std::array<void*, 13> pointers = {};
@@ -48,24 +49,28 @@ class CudnnAttention {
     delta_id,
     scale_id,
     one_id,
-    nothing_id
+    minus_infinity_id
   };
 
-  // Axes of what a share has: of (N, H, T, D), of the scores and of a number a row.
+  // Extents of a share's tensors: rows (N, H, T, D), scores (N, H, T, T), row sums (N, H, T, 1).
   CudnnAxes rows() const { return {share_.batch, share_.heads, s_.length, s_.size}; }
   CudnnAxes scores() const { return {share_.batch, share_.heads, s_.length, s_.length}; }
-  CudnnAxes numbers() const { return {share_.batch, share_.heads, s_.length, 1}; }
-  CudnnAxes strides_in(int64_t columns) const;  // of rows() in a tensor (N, T, columns)
+  CudnnAxes row_sums() const { return {share_.batch, share_.heads, s_.length, 1}; }
+  CudnnAxes strides_in(int64_t columns) const;  // strides of rows() in a tensor (N, T, columns)
 
-  const CudnnDescriptor& packed(Tensor id);  // q, k, v or a gradient of theirs
+  const CudnnDescriptor& packed(Tensor id);  // q, k, v or their gradients, in qkv or dqkv
   const CudnnDescriptor& packed_transposed(Tensor id);
   const CudnnDescriptor& plain(Tensor id);  // y, dy
   const CudnnDescriptor& logsumexp();
-  const CudnnDescriptor& inner_scores() { return graph_.inner(scores(), dense_strides(scores())); }
-  const CudnnDescriptor& inner_numbers();
-  const CudnnDescriptor& in_operands_type(const CudnnDescriptor& scores);  // and transposed
+  const CudnnDescriptor& virtual_scores() {
+    return graph_.virtual_tensor(scores(), dense_strides(scores()));
+  }
+  const CudnnDescriptor& virtual_row_sums();
+  // Rounds scores to the operands' dtype and transposes them.
+  const CudnnDescriptor& transposed_operand(const CudnnDescriptor& scores);
+  // A pointwise operation on scores.
   const CudnnDescriptor& apply(cudnnPointwiseMode_t mode, const CudnnDescriptor& x,
-                               const CudnnDescriptor* b = nullptr);  // to scores
+                               const CudnnDescriptor* b = nullptr);
   const CudnnDescriptor& masked(const CudnnDescriptor& scores);
 
   void add_forward();
@@ -75,7 +80,7 @@ class CudnnAttention {
   AttentionShape s_;
   AttentionShare share_;
   cudnnDataType_t type_;
-  float scale_, one_ = 1, nothing_;
+  float scale_, one_ = 1, minus_infinity_;
   CudnnGraph graph_;
 };
 

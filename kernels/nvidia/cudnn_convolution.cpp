@@ -3,7 +3,7 @@
 namespace spire::inline kernels {
 namespace {
 
-// Lies as (N, H, W, C).
+// Returns the strides of axes N, C, H, W that lie as (N, H, W, C).
 CudnnAxes channels_last(const CudnnAxes& a) {
   return {a[1] * a[2] * a[3], 1, a[3] * a[1], a[1]};
 }
@@ -26,7 +26,7 @@ CudnnConvolution::CudnnConvolution(const ConvolutionShape& shape, const Convolut
 void CudnnConvolution::add_forward() {
   bool bias = s_.bias && form_.fused, relu = s_.relu && form_.fused;
   const CudnnDescriptor& y = tensor(y_id, y_axes_, s_.dtype);
-  const CudnnDescriptor* sum = bias || relu ? &inner(y_axes_) : &y;
+  const CudnnDescriptor* sum = bias || relu ? &virtual_tensor(y_axes_) : &y;
   CudnnDescriptor& op = add(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
   op.link(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, tensor(x_id, x_axes_, s_.dtype));
   op.link(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, tensor(filter_id, filter_axes_, s_.dtype));
@@ -35,9 +35,10 @@ void CudnnConvolution::add_forward() {
   op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, 1.0f);
   op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, 0.0f);
   graph_.add_operation(op);
+  // Fused bias and relu. The last operation writes y; those before it write virtual tensors.
   if (bias) {
     const CudnnDescriptor& b = tensor(bias_id, {1, s_.y[3], 1, 1}, DType::f32);
-    const CudnnDescriptor* biased = relu ? &inner(y_axes_) : &y;
+    const CudnnDescriptor* biased = relu ? &virtual_tensor(y_axes_) : &y;
     graph_.pointwise(CUDNN_POINTWISE_ADD, *sum, &b, *biased);
     sum = biased;
   }
@@ -55,12 +56,12 @@ void CudnnConvolution::add_backward_data() {
   graph_.add_operation(op);
 }
 
-// An engine that writes another dtype than it reads is one of those that fuse: cuDNN finds them
-// only where there is something to fuse, if but a copy.
+// Only fusing engines write another dtype than they read, and cuDNN proposes them only if there is
+// something to fuse: here a copy.
 void CudnnConvolution::add_backward_weights() {
   const CudnnDescriptor& dw = tensor(filter_id, filter_axes_, form_.result);
   bool copies = form_.result != s_.dtype;
-  const CudnnDescriptor& sum = copies ? inner(filter_axes_) : dw;
+  const CudnnDescriptor& sum = copies ? virtual_tensor(filter_axes_) : dw;
   CudnnDescriptor& op = add(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR);
   op.link(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, tensor(x_id, x_axes_, s_.dtype));
   op.link(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY, tensor(y_id, y_axes_, s_.dtype));
@@ -76,10 +77,11 @@ const CudnnDescriptor& CudnnConvolution::tensor(Tensor id, const CudnnAxes& axes
   return graph_.tensor(id, axes, channels_last(axes), cudnn_dtype(dtype));
 }
 
-const CudnnDescriptor& CudnnConvolution::inner(const CudnnAxes& axes) {
-  return graph_.inner(axes, channels_last(axes));
+const CudnnDescriptor& CudnnConvolution::virtual_tensor(const CudnnAxes& axes) {
+  return graph_.virtual_tensor(axes, channels_last(axes));
 }
 
+// Deep learning's convolution is a cross-correlation: the filter is not flipped.
 const CudnnDescriptor& CudnnConvolution::window() {
   const auto& [kernel, stride, padding, dilation] = s_.window;
   CudnnDescriptor& made = add(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);

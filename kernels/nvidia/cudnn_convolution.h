@@ -1,4 +1,4 @@
-// A convolution as cuDNN's operations, with what is fused behind it.
+// A convolution as a cuDNN graph, with the operations fused into it.
 #pragma once
 #include "kernels/nvidia/convolution_form.h"
 #include "kernels/nvidia/cudnn_graph.h"
@@ -10,8 +10,7 @@ class CudnnConvolution {
   // Unique ids of the tensors in memory.
   enum Tensor : int64_t { x_id = 1, filter_id, y_id, bias_id };
 
-  // Throws Error(device) where cuDNN refuses the description itself. REQUIRES: form.product is not
-  // set.
+  // Throws Error(device) if cuDNN refuses the description itself. REQUIRES: form.product is false.
   CudnnConvolution(const ConvolutionShape& shape, const ConvolutionForm& form, const Cudnn& cudnn);
 
   const CudnnDescriptor& graph() const { return graph_.descriptor(); }
@@ -22,9 +21,9 @@ class CudnnConvolution {
   void add_backward_data();
   void add_backward_weights();
 
-  // Axes are N, C, H, W, as cuDNN names them however they lie.
+  // cuDNN lists axes as N, C, H, W whatever the layout; strides say that tensors are (N, H, W, C).
   const CudnnDescriptor& tensor(Tensor id, const CudnnAxes& axes, DType dtype);
-  const CudnnDescriptor& inner(const CudnnAxes& axes);  // fp32, between two operations
+  const CudnnDescriptor& virtual_tensor(const CudnnAxes& axes);  // fp32
   const CudnnDescriptor& window();
 
   ConvolutionShape s_;

@@ -10,6 +10,8 @@
 namespace spire::inline kernels {
 namespace {
 
+// Engines say how they compute by notes. Those refused here change bits from run to run, round
+// operands or partial sums, or have errors unlike those of a plain sum.
 bool keeps_to(const CudnnRules& rules, cudnnBackendNumericalNote_t note) {
   switch (note) {
     case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
@@ -36,7 +38,7 @@ bool keeps_to(const CudnnRules& rules, const CudnnDescriptor& engine) {
   return std::all_of(notes.begin(), notes.end(), [&](auto note) { return keeps_to(rules, note); });
 }
 
-using Knobs = std::map<int, int64_t>;  // by type
+using Knobs = std::map<int, int64_t>;  // value by type, sorted: equal configurations, equal text
 
 struct Engine {
   int64_t index = 0;
@@ -49,6 +51,7 @@ bool read_number(std::string_view word, T& value) {
   return error == std::errc() && end == word.data() + word.size();
 }
 
+// Parses "engine 46 1=0 2=12".
 std::optional<Engine> read_engine(const std::string& text) {
   std::istringstream words(text);
   std::string word;
@@ -76,8 +79,8 @@ std::vector<CudnnDescriptor> engine_configs(const Cudnn& cudnn, const CudnnDescr
   CudnnDescriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   heuristics.link(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, heuristic);
-  cudnn.describe_in(heuristics, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP);
-  if (!heuristics.try_finalize()) return {};  // knows nothing of such a graph
+  cudnn.set_properties(heuristics, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP);
+  if (!heuristics.try_finalize()) return {};  // does not know such a graph
   auto configs =
       heuristics.descriptors(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
   std::erase_if(configs,
@@ -103,12 +106,14 @@ std::optional<CudnnDescriptor> engine_config(const Cudnn& cudnn, const CudnnDesc
                                              const std::string& text, const CudnnRules& rules) {
   auto read = read_engine(text);
   if (!read) return std::nullopt;
+  // The engine.
   CudnnDescriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR),
       config(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
   engine.link(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph);
-  cudnn.describe_in(engine, CUDNN_ATTR_ENGINE_DEVICEPROP);
+  cudnn.set_properties(engine, CUDNN_ATTR_ENGINE_DEVICEPROP);
   if (!engine.try_set(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, read->index)) return std::nullopt;
   if (!engine.try_finalize() || !keeps_to(rules, engine)) return std::nullopt;
+  // Its knobs.
   std::vector<CudnnDescriptor> knobs;
   std::vector<cudnnBackendDescriptor_t> raw;
   for (auto [type, value] : read->knobs) {

@@ -1,4 +1,4 @@
-// Engines of cuDNN: which it proposes for a graph, and how one is written down and found again.
+// Engine configurations of cuDNN: proposals for a graph, and their form as text.
 #pragma once
 #include <optional>
 #include <string>
@@ -7,26 +7,22 @@
 
 namespace spire::inline kernels {
 
-// What an engine must keep to.
+// Rules that an engine must keep to.
 struct CudnnRules {
-  bool tensor_cores = true;  // may be used: for 16-bit operands, and for fp32 ones as TF32
-  size_t max_workspace = 0;
+  bool tensor_cores = true;  // may be used: by 16-bit operands, and by fp32 ones as TF32
+  size_t max_workspace = 0;  // bytes
 };
 
-// Engine configurations that one of cuDNN's heuristics proposes for an operation graph, what it
-// thinks the fastest first: those that give the same bits each time and add up products of the
-// operands as they are in fp32. None by Winograd's or Fourier's transform, whose errors are not
-// those of such a sum.
+// Returns the configurations that one of cuDNN's heuristics proposes for an operation graph, ranked
+// by expected speed. All are deterministic and sum products of unchanged operands in fp32. None
+// uses Winograd's or Fourier's transform, whose rounding errors differ from those of a plain sum.
 std::vector<CudnnDescriptor> engine_configs(const Cudnn& cudnn, const CudnnDescriptor& graph,
                                             cudnnBackendHeurMode_t heuristic,
                                             const CudnnRules& rules);
 
-// A configuration as text: the engine's global index, then each knob's type and value in the order
-// of their types: "engine 46 1=0 2=12". It means the same in one version of cuDNN.
+// "engine 46 1=0 2=12": global index, then type and value of each knob, sorted; for one version of
+// cuDNN. engine_config reads it: none if it is malformed, or no engine of the graph and the rules.
 std::string engine_text(const CudnnDescriptor& config);
-
-// The configuration of such a text for a graph; none where the text is no such text, cuDNN has no
-// such engine for the graph, or the engine does not keep to the rules.
 std::optional<CudnnDescriptor> engine_config(const Cudnn& cudnn, const CudnnDescriptor& graph,
                                              const std::string& text, const CudnnRules& rules);
 

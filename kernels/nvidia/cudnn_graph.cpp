@@ -34,9 +34,9 @@ const CudnnDescriptor& CudnnGraph::tensor(int64_t id, const CudnnAxes& axes,
   return made;
 }
 
-const CudnnDescriptor& CudnnGraph::inner(const CudnnAxes& axes, const CudnnAxes& strides,
-                                         cudnnDataType_t dtype) {
-  CudnnDescriptor& made = add_tensor(next_inner_++, axes, strides, dtype);
+const CudnnDescriptor& CudnnGraph::virtual_tensor(const CudnnAxes& axes, const CudnnAxes& strides,
+                                                  cudnnDataType_t dtype) {
+  CudnnDescriptor& made = add_tensor(next_virtual_++, axes, strides, dtype);
   made.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, true);
   made.finalize();
   return made;
@@ -60,17 +60,18 @@ CudnnDescriptor& CudnnGraph::add_tensor(int64_t id, const CudnnAxes& axes, const
   return made;
 }
 
-CudnnDescriptor& CudnnGraph::pointwise_of(cudnnPointwiseMode_t mode) {
-  CudnnDescriptor& what = add(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
-  what.set(CUDNN_ATTR_POINTWISE_MODE, mode);
-  what.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT);
-  return what;
+// The function of a pointwise operation, without its operands.
+CudnnDescriptor& CudnnGraph::add_function(cudnnPointwiseMode_t mode) {
+  CudnnDescriptor& function = add(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+  function.set(CUDNN_ATTR_POINTWISE_MODE, mode);
+  function.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT);
+  return function;
 }
 
-CudnnDescriptor& CudnnGraph::add_pointwise(const CudnnDescriptor& what, const CudnnDescriptor& x,
-                                           const CudnnDescriptor& y) {
+CudnnDescriptor& CudnnGraph::add_pointwise(const CudnnDescriptor& function,
+                                           const CudnnDescriptor& x, const CudnnDescriptor& y) {
   CudnnDescriptor& op = add(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
-  op.link(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, what);
+  op.link(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, function);
   op.link(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
   op.link(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
   return op;
@@ -78,37 +79,37 @@ CudnnDescriptor& CudnnGraph::add_pointwise(const CudnnDescriptor& what, const Cu
 
 void CudnnGraph::pointwise(cudnnPointwiseMode_t mode, const CudnnDescriptor& x,
                            const CudnnDescriptor* b, const CudnnDescriptor& y) {
-  CudnnDescriptor& what = pointwise_of(mode);
-  what.finalize();
-  CudnnDescriptor& op = add_pointwise(what, x, y);
+  CudnnDescriptor& function = add_function(mode);
+  function.finalize();
+  CudnnDescriptor& op = add_pointwise(function, x, y);
   if (b) op.link(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *b);
   add_operation(op);
 }
 
 void CudnnGraph::select(const CudnnDescriptor& mask, const CudnnDescriptor& x,
                         const CudnnDescriptor& otherwise, const CudnnDescriptor& y) {
-  CudnnDescriptor& what = pointwise_of(CUDNN_POINTWISE_BINARY_SELECT);
-  what.finalize();
-  CudnnDescriptor& op = add_pointwise(what, x, y);
+  CudnnDescriptor& function = add_function(CUDNN_POINTWISE_BINARY_SELECT);
+  function.finalize();
+  CudnnDescriptor& op = add_pointwise(function, x, y);
   op.link(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, otherwise);
   op.link(CUDNN_ATTR_OPERATION_POINTWISE_TDESC, mask);
   add_operation(op);
 }
 
 void CudnnGraph::index(const CudnnDescriptor& x, int64_t axis, const CudnnDescriptor& y) {
-  CudnnDescriptor& what = pointwise_of(CUDNN_POINTWISE_GEN_INDEX);
-  what.set(CUDNN_ATTR_POINTWISE_AXIS, axis);
-  what.finalize();
-  add_operation(add_pointwise(what, x, y));
+  CudnnDescriptor& function = add_function(CUDNN_POINTWISE_GEN_INDEX);
+  function.set(CUDNN_ATTR_POINTWISE_AXIS, axis);
+  function.finalize();
+  add_operation(add_pointwise(function, x, y));
 }
 
 void CudnnGraph::matmul(const CudnnDescriptor& a, const CudnnDescriptor& b,
                         const CudnnDescriptor& c) {
-  CudnnDescriptor& what = add(CUDNN_BACKEND_MATMUL_DESCRIPTOR);
-  what.set(CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_DATA_FLOAT);
-  what.finalize();
+  CudnnDescriptor& function = add(CUDNN_BACKEND_MATMUL_DESCRIPTOR);
+  function.set(CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_DATA_FLOAT);
+  function.finalize();
   CudnnDescriptor& op = add(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR);
-  op.link(CUDNN_ATTR_OPERATION_MATMUL_DESC, what);
+  op.link(CUDNN_ATTR_OPERATION_MATMUL_DESC, function);
   op.link(CUDNN_ATTR_OPERATION_MATMUL_ADESC, a);
   op.link(CUDNN_ATTR_OPERATION_MATMUL_BDESC, b);
   op.link(CUDNN_ATTR_OPERATION_MATMUL_CDESC, c);
@@ -117,12 +118,12 @@ void CudnnGraph::matmul(const CudnnDescriptor& a, const CudnnDescriptor& b,
 
 void CudnnGraph::reduce(cudnnReduceTensorOp_t by, const CudnnDescriptor& x,
                         const CudnnDescriptor& y) {
-  CudnnDescriptor& what = add(CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
-  what.set(CUDNN_ATTR_REDUCTION_OPERATOR, by);
-  what.set(CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_DATA_FLOAT);
-  what.finalize();
+  CudnnDescriptor& function = add(CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
+  function.set(CUDNN_ATTR_REDUCTION_OPERATOR, by);
+  function.set(CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_DATA_FLOAT);
+  function.finalize();
   CudnnDescriptor& op = add(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR);
-  op.link(CUDNN_ATTR_OPERATION_REDUCTION_DESC, what);
+  op.link(CUDNN_ATTR_OPERATION_REDUCTION_DESC, function);
   op.link(CUDNN_ATTR_OPERATION_REDUCTION_XDESC, x);
   op.link(CUDNN_ATTR_OPERATION_REDUCTION_YDESC, y);
   add_operation(op);
@@ -135,13 +136,14 @@ void CudnnGraph::reshape(const CudnnDescriptor& x, const CudnnDescriptor& y) {
   add_operation(op);
 }
 
+// Operations run in the order in which they are added.
 void CudnnGraph::add_operation(CudnnDescriptor& operation) {
   operation.finalize();
   operations_.push_back(operation.get());
 }
 
 void CudnnGraph::finalize(const Cudnn& cudnn) {
-  cudnn.name_in(graph_, CUDNN_ATTR_OPERATIONGRAPH_HANDLE);
+  cudnn.set_handle(graph_, CUDNN_ATTR_OPERATIONGRAPH_HANDLE);
   graph_.link_all(CUDNN_ATTR_OPERATIONGRAPH_OPS, operations_);
   graph_.finalize();
 }

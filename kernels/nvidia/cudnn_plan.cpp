@@ -7,31 +7,32 @@
 namespace spire::inline kernels {
 namespace {
 
-CudnnDescriptor plan_on(const Cudnn& cudnn) {
+CudnnDescriptor empty_plan(const Cudnn& cudnn) {
   CudnnDescriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-  cudnn.name_in(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE);
-  cudnn.describe_in(plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
+  cudnn.set_handle(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE);
+  cudnn.set_properties(plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
   return plan;
 }
 
+// Returns the name of a plan in the store.
 std::string name_with(const std::string& name, const std::string& engine) {
   return fmt::format("{}, {}", name, engine);
 }
 
 }  // namespace
 
-const CudnnDescriptor& CudnnPack::with(std::span<const int64_t> ids,
-                                       std::span<void* const> pointers, void* workspace) {
-  bool same = pack_ && packed_.size() == pointers.size() + 1 && packed_.back() == workspace &&
-              std::equal(pointers.begin(), pointers.end(), packed_.begin());
+const CudnnDescriptor& CudnnVariantPack::bind(std::span<const int64_t> ids,
+                                              std::span<void* const> pointers, void* workspace) {
+  bool same = pack_ && bound_.size() == pointers.size() + 1 && bound_.back() == workspace &&
+              std::equal(pointers.begin(), pointers.end(), bound_.begin());
   if (same) return *pack_;
   pack_.emplace(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
   pack_->set_all(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, ids);
   pack_->set_all(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, pointers);
   pack_->set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, workspace);
   pack_->finalize();
-  packed_.assign(pointers.begin(), pointers.end());
-  packed_.push_back(workspace);
+  bound_.assign(pointers.begin(), pointers.end());
+  bound_.push_back(workspace);
   return *pack_;
 }
 
@@ -44,14 +45,14 @@ CudnnPlan::CudnnPlan(const Cudnn& cudnn, CudnnDescriptor config, CudnnDescriptor
 
 std::optional<CudnnPlan> CudnnPlan::make(const Cudnn& cudnn, CudnnDescriptor config,
                                          const CudnnRules& rules) {
-  CudnnDescriptor plan = plan_on(cudnn);
+  CudnnDescriptor plan = empty_plan(cudnn);
   plan.link(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
   return finished(cudnn, std::move(config), std::move(plan), rules);
 }
 
 std::optional<CudnnPlan> CudnnPlan::restore(const Cudnn& cudnn, CudnnDescriptor config,
                                             const std::string& text, const CudnnRules& rules) {
-  CudnnDescriptor plan = plan_on(cudnn);
+  CudnnDescriptor plan = empty_plan(cudnn);
   try {
     plan.set_all(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,
                  std::span<const char>(text.data(), text.size()));
@@ -61,6 +62,7 @@ std::optional<CudnnPlan> CudnnPlan::restore(const Cudnn& cudnn, CudnnDescriptor 
   return finished(cudnn, std::move(config), std::move(plan), rules);
 }
 
+// Finalizing compiles the engine's code and may take a second.
 std::optional<CudnnPlan> CudnnPlan::finished(const Cudnn& cudnn, CudnnDescriptor config,
                                              CudnnDescriptor plan, const CudnnRules& rules) {
   if (!plan.try_finalize()) return std::nullopt;
@@ -77,6 +79,7 @@ std::optional<CudnnPlan> CudnnPlan::recall(const Cudnn& cudnn, const CudnnDescri
   if (auto text = store ? store->find(name_with(name, engine)) : std::nullopt) {
     if (auto plan = restore(cudnn, std::move(*config), *text, rules)) return plan;
     store->refuse();
+    // restore() took the configuration.
     config = engine_config(cudnn, graph, engine, rules);
   }
   auto plan = make(cudnn, std::move(*config), rules);
@@ -89,6 +92,7 @@ void CudnnPlan::keep(PlanStore* store, const std::string& name) const {
   try {
     store->keep(name_with(name, engine()), text());
   } catch (const Error& error) {
+    // Some engines cannot be serialized; later runs make them anew.
     if (error.category() != Category::device) throw;
   }
 }
@@ -109,7 +113,9 @@ std::vector<CudnnPlan> CudnnPlan::find(const Cudnn& cudnn, const CudnnDescriptor
       std::string text = engine_text(proposed);
       if (std::find(tried.begin(), tried.end(), text) != tried.end()) continue;
       tried.push_back(text);
-      auto config = engine_config(cudnn, graph, text, rules);  // as whoever has the text makes it
+      // The plan is made from the text, not the proposal: so it equals the one that a later run
+      // makes, which has only the text.
+      auto config = engine_config(cudnn, graph, text, rules);
       if (!config) continue;
       if (auto plan = make(cudnn, std::move(*config), rules)) found.push_back(std::move(*plan));
       if (found.size() == most) break;
@@ -118,10 +124,11 @@ std::vector<CudnnPlan> CudnnPlan::find(const Cudnn& cudnn, const CudnnDescriptor
   return found;
 }
 
-void CudnnPlan::run(CudnnPack& pack, std::span<const int64_t> ids, std::span<void* const> pointers,
-                    void* workspace, void* stream) const {
-  const CudnnDescriptor& tensors = pack.with(ids, pointers, workspace);
+void CudnnPlan::run(CudnnVariantPack& pack, std::span<const int64_t> ids,
+                    std::span<void* const> pointers, void* workspace, void* stream) const {
+  const CudnnDescriptor& tensors = pack.bind(ids, pointers, workspace);
   cudnnHandle_t handle = (pack.cudnn() ? pack.cudnn() : cudnn_)->handle;
+  // Held while work is submitted, not while it runs.
   std::lock_guard lock(*launching_);
   check_cudnn(cudnnSetStream(handle, static_cast<cudaStream_t>(stream)), "cudnnSetStream");
   check_cudnn(cudnnBackendExecute(handle, plan_.get(), tensors.get()), "cudnnBackendExecute");
@@ -131,6 +138,23 @@ size_t largest_workspace(std::span<const CudnnPlan> plans) {
   size_t bytes = 1;
   for (const CudnnPlan& plan : plans) bytes = std::max(bytes, plan.workspace_bytes());
   return bytes;
+}
+
+bool CudnnEngines::recall(const std::string& name) {
+  selected_ = CudnnPlan::recall(cudnn_, graph_, name, rules_, store_, name_);
+  return selected_.has_value();
+}
+
+size_t CudnnEngines::propose(size_t most) {
+  proposed_ = CudnnPlan::find(cudnn_, graph_, rules_, most);
+  return proposed_.size();
+}
+
+// Only the selected plan goes to the store: plans hold compiled code.
+std::string CudnnEngines::select(size_t index) {
+  selected_ = std::move(proposed_[index]);
+  selected_->keep(store_, name_);
+  return selected_->engine();
 }
 
 }  // namespace spire::inline kernels

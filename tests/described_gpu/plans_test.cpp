@@ -12,12 +12,11 @@
 #include <spire/error.h>
 
 #include "kernels/autotune/engine_choice.h"
-#include "kernels/nvidia/attention_key.h"
-#include "kernels/nvidia/convolution_key.h"
-#include "kernels/nvidia/cuda_libraries.h"
 #include "kernels/nvidia/cudnn_attention.h"
 #include "kernels/nvidia/cudnn_convolution.h"
 #include "kernels/nvidia/cudnn_plan.h"
+#include "kernels/nvidia/engine_key.h"
+#include "kernels/nvidia/libraries.h"
 #include "kernels/ops/attention/attention_rules.h"
 
 namespace spire::testing {

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <vector>
 
-#include "kernels/nvidia/cuda_attention.h"
-#include "kernels/nvidia/cuda_convolution.h"
+#include "kernels/nvidia/attention.h"
+#include "kernels/nvidia/convolution.h"
 
 namespace spire::testing {
 

@@ -1,12 +1,12 @@
-// What a build and a machine say about CUDA. Every machine is in one of the cases: no CUDA in the
-// build, no driver, no device, or devices; each has its own promises.
+// Tests of CUDA discovery in a build and on a machine. Every machine is in one of the cases: no
+// CUDA in the build, no driver, no device, or devices; each has its own promises.
 #include <filesystem>
 #include <regex>
 #include <set>
 
 #include <gtest/gtest.h>
 
-#include "engine/device/cuda_versions.h"
+#include "engine/device/gpu_requirements.h"
 
 namespace spire {
 namespace {

@@ -1,4 +1,5 @@
-// Which GPUs, drivers and libraries a build runs with, and what it says about the others.
+// Tests of the GPUs, drivers and libraries that a build accepts, and of its messages for the
+// others.
 #include "engine/device/gpu_requirements.h"
 
 #include <functional>

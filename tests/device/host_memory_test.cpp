@@ -1,4 +1,4 @@
-// Which limit leaves a process the least memory, by files as the kernel has them.
+// Tests of the tightest memory limit, with files as the kernel writes them.
 #include "engine/device/host_memory.h"
 
 #include <cstdint>

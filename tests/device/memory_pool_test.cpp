@@ -1,4 +1,4 @@
-// What a pool counts, refuses and foresees. On GPUs: tests/emulation/memory_test.cpp.
+// Tests of counts, refusals and predictions of a pool. On GPUs: tests/emulation/memory_test.cpp.
 #include "engine/device/memory_pool.h"
 
 #include <gtest/gtest.h>

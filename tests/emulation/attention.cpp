@@ -1,7 +1,7 @@
 // No cuDNN: attention is the own kernels'.
-#include <tests/described_gpu/shapes.h>
+#include "kernels/nvidia/attention.h"
 
-#include "kernels/nvidia/cuda_attention.h"
+#include <tests/described_gpu/shapes.h>
 
 namespace spire::inline kernels {
 
@@ -11,4 +11,4 @@ std::unique_ptr<Kernel> choose_attention(const AttentionShape& shape, const Nati
   return own.make();
 }
 
-}  // namespace spire::kernels
+}  // namespace spire::inline kernels

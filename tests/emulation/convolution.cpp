@@ -12,12 +12,12 @@
 
 #include "cuda_runtime.h"
 #include "engine/device/cuda_error.h"
-#include "kernels/autotune/engine_groups.h"
-#include "kernels/autotune/product_engines.h"
+#include "kernels/autotune/engine_choice.h"
 #include "kernels/float_type.h"
 #include "kernels/nvidia/convolution_form.h"
-#include "kernels/nvidia/convolution_key.h"
-#include "kernels/nvidia/cuda_libraries.h"
+#include "kernels/nvidia/engine_key.h"
+#include "kernels/nvidia/libraries.h"
+#include "kernels/nvidia/product.h"
 #include "pointers.h"
 
 namespace spire::inline kernels {
@@ -46,7 +46,7 @@ class TwoEngines : public Engines {
   }
   size_t propose(size_t most) override { return there_ ? std::min<size_t>(most, 2) : 0; }
   std::optional<float> time(size_t index) override { return times_[index]; }
-  std::string settle(size_t index) override {
+  std::string select(size_t index) override {
     backwards = index == 1;
     return backwards ? "backwards" : "forwards";
   }
@@ -97,7 +97,7 @@ CudaConvolution::CudaConvolution(const ConvolutionShape& shape, CudaLibraries* l
   bool chosen =
       choose_engine(engines, to_string(key), libraries ? libraries->options().tuning : nullptr);
   require(chosen, "each convolution has an engine");
-  FormEngines& by = *forms[engines.settled()];
+  FormEngines& by = *forms[engines.selected()];
   prepared_ = std::make_unique<Prepared>(Prepared{shape, by.form, by.loops.backwards});
   if (by.product)
     prepared_->product =
@@ -196,4 +196,4 @@ void CudaConvolution::run(const ConvolutionPointers& p, void* stream) const {
   check_cuda(emulation::put_kernel(static_cast<cudaStream_t>(stream), work), "cudnnBackendExecute");
 }
 
-}  // namespace spire::kernels
+}  // namespace spire::inline kernels

@@ -6,13 +6,13 @@
 
 #include "cuda_runtime.h"
 #include "engine/base/philox.h"
-#include "engine/device/buffer.h"
+#include "engine/device/device_memory.h"
 #include "engine/device/stream.h"
 #include "kernels/autotune/tuning.h"
 #include "kernels/float_type.h"
 #include "kernels/nvidia/convolution_form.h"
-#include "kernels/nvidia/convolution_key.h"
-#include "kernels/nvidia/cuda_libraries.h"
+#include "kernels/nvidia/engine_key.h"
+#include "kernels/nvidia/libraries.h"
 
 namespace spire {
 namespace {

@@ -1,7 +1,7 @@
 // The emulation's devices, in the place of the machine's.
 #include "devices.h"
 #include "engine/device/cuda_error.h"
-#include "engine/device/cuda_versions.h"
+#include "engine/device/gpu_requirements.h"
 
 namespace spire::inline device {
 
@@ -33,4 +33,4 @@ std::optional<CudaVersions> cuda_versions() {
                       .architectures = "90"};
 }
 
-}  // namespace spire::device
+}  // namespace spire::inline device

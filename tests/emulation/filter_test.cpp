@@ -1,9 +1,8 @@
 // The layout of filters: plain to krsc and back, exactly.
-#include "kernels/cuda/filter.h"
-
 #include <gtest/gtest.h>
 
 #include "cuda_runtime.h"
+#include "kernels/cuda/packing.h"
 #include "kernels/float_type.h"
 
 namespace spire {

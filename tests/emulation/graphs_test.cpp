@@ -6,7 +6,7 @@
 
 #include <spire/error.h>
 
-#include "engine/device/cuda_launch.h"
+#include "engine/device/cuda_kernel.h"
 
 namespace spire {
 namespace {

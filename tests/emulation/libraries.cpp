@@ -1,5 +1,5 @@
 // The handles of NVIDIA's libraries: none is needed. What they carry is handed on.
-#include "kernels/nvidia/cuda_libraries.h"
+#include "kernels/nvidia/libraries.h"
 
 namespace spire::inline kernels {
 
@@ -20,4 +20,4 @@ std::unique_ptr<CudaLibraries> open_cuda_libraries(DeviceId device,
   return std::make_unique<CudaLibraries>(device, options, same_gpu);
 }
 
-}  // namespace spire::kernels
+}  // namespace spire::inline kernels

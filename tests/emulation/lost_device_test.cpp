@@ -6,7 +6,7 @@
 
 #include "cuda_objects.h"
 #include "devices.h"
-#include "engine/device/gpu_probe.h"
+#include "engine/device/gpu_requirements.h"
 #include "engine/device/stream.h"
 
 namespace spire {

@@ -6,7 +6,7 @@
 #include <spire/error.h>
 
 #include "engine/config/text.h"
-#include "engine/device/cuda_launch.h"
+#include "engine/device/cuda_kernel.h"
 #include "engine/device/memory_pool.h"
 #include "engine/inference/predictor.h"
 #include "tests/base/message_of.h"

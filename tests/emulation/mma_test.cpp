@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/base/philox.h"
-#include "engine/device/cuda_launch.h"
+#include "engine/device/cuda_kernel.h"
 #include "engine/device/cuda_mma.h"
 
 namespace spire {

@@ -6,7 +6,7 @@
 
 #include <spire/error.h>
 
-#include "engine/device/cuda_current.h"
+#include "engine/device/cuda_error.h"
 #include "tests/base/message_of.h"
 #include "tests/train/small_run.h"
 

@@ -5,7 +5,7 @@
 
 #include <spire/error.h>
 
-#include "engine/device/alignment.h"
+#include "engine/device/device_memory.h"
 
 namespace spire::emulation {
 

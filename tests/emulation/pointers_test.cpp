@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 
 #include "engine/device/device_memory.h"
-#include "kernels/nvidia/cuda_convolution.h"
-#include "kernels/nvidia/cuda_product.h"
+#include "kernels/nvidia/convolution.h"
+#include "kernels/nvidia/product.h"
 
 namespace spire {
 namespace {

@@ -1,10 +1,11 @@
 // Loops in the place of cuBLASLt, in two orders: its algorithms, too, differ in the last bits.
+#include "kernels/nvidia/product.h"
+
 #include <algorithm>
 
 #include "cuda_runtime.h"
 #include "engine/device/cuda_error.h"
 #include "kernels/float_type.h"
-#include "kernels/nvidia/cuda_product.h"
 #include "pointers.h"
 
 namespace spire::inline kernels {
@@ -93,4 +94,4 @@ void CudaProduct::run(const ProductPointers& p, void* stream) const {
   check_cuda(emulation::put_kernel(static_cast<cudaStream_t>(stream), work), "cublasLtMatmul");
 }
 
-}  // namespace spire::kernels
+}  // namespace spire::inline kernels

@@ -1,7 +1,8 @@
 // Choices among engines: the cache file's, a checkpoint's. With an odd first byte the head with the
 // checksum is put before the lines, for else hardly any would come past it.
+#include "kernels/autotune/tuning.h"
+
 #include "engine/base/hash.h"
-#include "kernels/autotune/tuning_choices.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace spire::fuzz {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/base/philox.h"
-#include "engine/device/buffer.h"
+#include "engine/device/device_memory.h"
 
 namespace spire {
 namespace {

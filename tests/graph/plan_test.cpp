@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/device/alignment.h"
+#include "engine/device/device_memory.h"
 #include "engine/graph/layers.h"
 #include "kernels/ops/dense/dense.h"
 #include "tests/graph/run_graph.h"

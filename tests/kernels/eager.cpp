@@ -4,7 +4,7 @@
 
 #include <tests/kernels/eager.h>
 
-#include "kernels/nvidia/cuda_libraries.h"
+#include "kernels/nvidia/libraries.h"
 
 namespace spire::testing {
 

@@ -5,7 +5,6 @@
 
 #include <tests/kernels/op_test.h>
 
-#include "engine/device/alignment.h"
 #include "engine/device/device_memory.h"
 
 namespace spire::testing {

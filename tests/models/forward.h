@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "engine/device/buffer.h"
+#include "engine/device/device_memory.h"
 #include "engine/graph/passes.h"
 #include "engine/graph/plan.h"
 

@@ -84,7 +84,7 @@ TEST(PinLanes, TrueAndFalseDecideByThemselves) {
   CoreLocks of_whole, of_given, neighbour;
   EXPECT_EQ(pin("true", whole, of_whole), "pinned to 0 (pin: true)");
   EXPECT_EQ(whole.placement.lanes[0].cores, Cores{0});
-  EXPECT_EQ(neighbour.take(Cores{0}, own_space()), "another Spire process uses core 0");
+  EXPECT_EQ(neighbour.acquire(Cores{0}, own_space()), "another Spire process uses core 0");
   Placed again = placed(process_with(first_cores(16)), 1, 1);
   EXPECT_EQ(pin("true", again, neighbour), "pinned to 0 (pin: true)");
   EXPECT_EQ(pin("false", given, of_given), "not pinned (pin: false)");

@@ -1,8 +1,7 @@
 // Attention on a GPU: the choice of a kernel for each pass, and the small kernel that both
 // backwards begin with, delta_i = dy_i . y_i.
-#include "engine/device/cuda_block.h"
-#include "engine/device/cuda_launch.h"
-#include "kernels/autotune/native_kernel.h"
+#include "engine/device/cuda_kernel.h"
+#include "kernels/autotune/engine_choice.h"
 #include "kernels/cuda/divide.h"
 #include "kernels/float_type.h"
 #include "kernels/ops/attention/attention_cuda.h"

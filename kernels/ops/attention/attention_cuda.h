@@ -6,7 +6,7 @@
 
 #include <cuda_runtime.h>
 
-#include "kernels/nvidia/cuda_attention.h"
+#include "kernels/nvidia/attention.h"
 #include "kernels/ops/attention/attention.h"
 #include "kernels/ops/dropout/dropout.h"
 

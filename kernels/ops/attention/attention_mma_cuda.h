@@ -11,9 +11,8 @@
 #include <memory>
 #include <type_traits>
 
-#include "engine/device/cuda_block.h"
+#include "engine/device/cuda_kernel.h"
 #include "engine/device/cuda_mma.h"
-#include "engine/device/cuda_pack.h"
 #include "kernels/ops/attention/attention_cuda.h"
 
 namespace spire::inline kernels::attention_mma {

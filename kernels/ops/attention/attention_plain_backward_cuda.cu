@@ -2,7 +2,7 @@
 // dv, a block of keys going through the queries that see it; then dq, a block of queries going
 // through its keys. The last two both compute the scores again: that costs a product, but no sum
 // needs atomics, so each has one order and the bits repeat.
-#include "engine/device/cuda_launch.h"
+#include "engine/device/cuda_kernel.h"
 #include "kernels/elementary.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/attention/attention_plain_cuda.h"

@@ -3,7 +3,7 @@
 // in registers; tiles of q, k and v pass through shared memory.
 #include <limits>
 
-#include "engine/device/cuda_launch.h"
+#include "engine/device/cuda_kernel.h"
 #include "kernels/elementary.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/attention/attention_plain_cuda.h"

@@ -4,8 +4,7 @@
 // columns of the result: 16 scores a thread, so that each value read from shared memory is used
 // four times. For attention's .cu files.
 #pragma once
-#include "engine/device/cuda_block.h"
-#include "engine/device/cuda_pack.h"
+#include "engine/device/cuda_kernel.h"
 #include "kernels/float_type.h"
 #include "kernels/ops/attention/attention_cuda.h"
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "kernels/nvidia/cuda_attention.h"
+#include "kernels/nvidia/attention.h"
 
 namespace spire::inline kernels {
 

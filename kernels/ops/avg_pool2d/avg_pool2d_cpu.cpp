@@ -12,7 +12,7 @@ namespace spire::inline kernels {
 namespace {
 
 using namespace onednn;
-using Kind = Place::Kind;
+using Kind = Location::Kind;
 
 struct PoolingDescs {
   Desc x, y;

@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(channel_threads)
     gradient_sums_kernel(ChannelGrid grid, GradientStreams<T> streams, TrainingVectors vectors,
                          double* partial) {
   constexpr bool from_y = mask == ReluMask::from_y;
-  ChannelPlace place = channel_place(grid);
+  ChannelSlice place = channel_slice(grid);
   AffineChannels<N> forward{};
   if (place.inside && mask == ReluMask::from_x)
     forward = vectors.template channels<N>(place.channel);

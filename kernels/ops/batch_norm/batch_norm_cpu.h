@@ -1,6 +1,6 @@
 // Scratch and affine map of batch normalization on the CPU. For its .cpp files.
 #pragma once
-#include "engine/device/buffer.h"
+#include "engine/device/device_memory.h"
 #include "kernels/cpu/channel_tiles.h"
 
 namespace spire::inline kernels {

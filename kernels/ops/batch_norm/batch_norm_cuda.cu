@@ -17,7 +17,7 @@ namespace {
 template <int N, typename T>
 __global__ void __launch_bounds__(channel_threads)
     moments_kernel(ChannelGrid g, const T* __restrict__ x, double* __restrict__ partial) {
-  ChannelPlace place = channel_place(g);
+  ChannelSlice place = channel_slice(g);
   // visit(i, value) for the thread's channels in rows [row, end).
   auto over_rows = [&](int64_t row, int64_t end, auto visit) {
     in_batches<4>(row, end, g.step, [&](int64_t first, auto rows) {

@@ -1,6 +1,6 @@
 // Concatenation, slices and padding on a GPU: each is a few strided moves of rows (cuda/rows.h),
 // which fill what lies before and behind a row with zeros.
-#include "kernels/cuda/rows.h"
+#include "kernels/cuda/vector_copy.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/concat/concat.h"
 

@@ -10,7 +10,7 @@ namespace spire::inline kernels {
 namespace {
 
 using namespace onednn;
-using Kind = Place::Kind;
+using Kind = Location::Kind;
 
 // oneDNN's descriptors: x, y and bias in their own layouts, w plain and in a layout of its choice.
 struct ConvolutionDescs {

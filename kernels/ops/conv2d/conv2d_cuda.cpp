@@ -1,11 +1,11 @@
 // Convolution on a GPU, by the engines of nvidia/cuda_convolution.h. Weights are packed as KRSC,
 // the (O, KH, KW, C/groups) that libraries read; their gradient is converted back. Bias and relu
 // are fused where the engine does so, else a small kernel adds them.
-#include "engine/device/alignment.h"
+#include "engine/device/device_memory.h"
 #include "kernels/cuda/bias_relu.h"
-#include "kernels/cuda/filter.h"
+#include "kernels/cuda/packing.h"
 #include "kernels/kernel.h"
-#include "kernels/nvidia/cuda_convolution.h"
+#include "kernels/nvidia/convolution.h"
 #include "kernels/ops/bias/bias.h"
 #include "kernels/ops/conv2d/conv2d.h"
 

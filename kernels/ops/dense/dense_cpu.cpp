@@ -9,7 +9,7 @@ namespace spire::inline kernels {
 namespace {
 
 using namespace onednn;
-using Kind = Place::Kind;
+using Kind = Location::Kind;
 
 // oneDNN's descriptors: x (M,K), y (M,N) and bias plain, w (N,K) plain and in a layout of its
 // choice.

@@ -2,9 +2,9 @@
 // nvidia/cuda_product.h. Parameters are packed in the compute dtype. Where rows of y, and so of dy,
 // are padded, y and dx are products with that many more outputs, whose weights and biases are
 // zeros.
-#include "kernels/cuda/cast.h"
+#include "kernels/cuda/packing.h"
 #include "kernels/kernel.h"
-#include "kernels/nvidia/cuda_product.h"
+#include "kernels/nvidia/product.h"
 #include "kernels/ops/bias/bias.h"
 #include "kernels/ops/dense/dense.h"
 

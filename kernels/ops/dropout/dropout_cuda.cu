@@ -1,8 +1,7 @@
 // Dropout on a GPU, forward and backward alike: y = keep x / (1 - rate). A block takes a part of a
 // row. A thread takes runs of elements and draws their random numbers four, a Philox block, at a
 // time. Each thread derives the row's stream itself: one more draw for its 32 elements.
-#include "engine/device/cuda_launch.h"
-#include "engine/device/cuda_pack.h"
+#include "engine/device/cuda_kernel.h"
 #include "kernels/ops/dropout/dropout.h"
 #include "kernels/typed_kernel.h"
 

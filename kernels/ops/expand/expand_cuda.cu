@@ -13,13 +13,13 @@ namespace {
 template <int N, typename From, typename To>
 __global__ void __launch_bounds__(channel_threads)
     expand_kernel(ChannelGrid g, const From* x, To* y) {
-  ChannelPlace place = channel_place(g);
-  if (place.first >= place.end) return;
-  auto from = load_pack<N>(x + place.channel);
+  ChannelSlice slice = channel_slice(g);
+  if (slice.first >= slice.end) return;
+  auto from = load_pack<N>(x + slice.channel);
   Pack<To, N> pack;
   for (int i = 0; i < N; ++i) pack.at[i] = To(static_cast<float>(from.at[i]));
-  for (int64_t row = place.first; row < place.end; row += g.step)
-    store_pack(pack, y + row * g.channels + place.channel);
+  for (int64_t row = slice.first; row < slice.end; row += g.step)
+    store_pack(pack, y + row * g.channels + slice.channel);
 }
 
 template <typename From, typename To>

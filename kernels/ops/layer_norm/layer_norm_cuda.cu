@@ -2,9 +2,7 @@
 // passes find it in the first-level cache. Backward in three kernels: a block sums dgamma and dbeta
 // over a chunk of rows, a warp computes a row of dx, and the chunks' sums are added in their order.
 // No atomics, so each sum has one order. All in fp32.
-#include "engine/device/cuda_block.h"
-#include "engine/device/cuda_launch.h"
-#include "engine/device/cuda_pack.h"
+#include "engine/device/cuda_kernel.h"
 #include "kernels/ops/layer_norm/layer_norm.h"
 #include "kernels/typed_kernel.h"
 

@@ -9,7 +9,7 @@ namespace spire::inline kernels {
 namespace {
 
 using namespace onednn;
-using Kind = Place::Kind;
+using Kind = Location::Kind;
 
 // (batch, rows, columns) as the product sees them.
 Desc matrices(const TensorSpec& spec, bool transpose) {

@@ -1,7 +1,7 @@
 // Batched product on a GPU, by the engines of nvidia/cuda_product.h. Both operands are activations,
 // so nothing is packed.
 #include "kernels/kernel.h"
-#include "kernels/nvidia/cuda_product.h"
+#include "kernels/nvidia/product.h"
 #include "kernels/ops/matmul/matmul.h"
 
 namespace spire::inline kernels {

@@ -2,8 +2,7 @@
 // once.
 #include <limits>
 
-#include "engine/device/cuda_launch.h"
-#include "engine/device/cuda_pack.h"
+#include "engine/device/cuda_kernel.h"
 #include "kernels/ops/one_hot/one_hot.h"
 #include "kernels/typed_kernel.h"
 

@@ -1,8 +1,8 @@
 // Regression losses on a GPU. Forward in two kernels: each block sums |d| and d^2 of a part of the
 // elements in fp64, then one block adds the parts in a fixed order. Backward: elementwise; the
 // step's factor is read on the device, as a captured graph replays with new numbers.
-#include "engine/device/cuda_block.h"
-#include "kernels/cuda/batches.h"
+#include "engine/device/cuda_kernel.h"
+#include "kernels/nvidia/product.h"
 #include "kernels/cuda/elementwise.h"
 #include "kernels/float_type.h"
 #include "kernels/kernel.h"

@@ -1,10 +1,8 @@
 // Distribution of softmax_cross_entropy's logits over threads: a warp takes a row, or a block where
 // classes are many. For .cu files.
 #pragma once
-#include "engine/device/cuda_block.h"
-#include "engine/device/cuda_launch.h"
-#include "engine/device/cuda_pack.h"
-#include "kernels/cuda/batches.h"
+#include "engine/device/cuda_kernel.h"
+#include "kernels/cuda/elementwise.h"
 #include "kernels/elementary.h"
 #include "kernels/float_type.h"
 #include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy.h"

@@ -1,5 +1,5 @@
 // Sum over a single tower on a GPU: a copy.
-#include "engine/device/cuda_launch.h"
+#include "engine/device/cuda_kernel.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/tower_sum/tower_sum.h"
 

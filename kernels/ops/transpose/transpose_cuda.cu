@@ -1,8 +1,7 @@
 // Transpose on a GPU. Where rows of y are contiguous in x too, or one of the two inner axes is
 // short, a thread fetches a word of y. Else tiles of 32 x 32 go through shared memory, so that both
 // sides are read and written by whole cache lines.
-#include "engine/device/cuda_block.h"
-#include "engine/device/cuda_launch.h"
+#include "engine/device/cuda_kernel.h"
 #include "kernels/cuda/divide.h"
 #include "kernels/cuda/vector_copy.h"
 #include "kernels/kernel.h"

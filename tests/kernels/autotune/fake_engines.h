@@ -1,4 +1,4 @@
-// Engines that compute nothing.
+// Fake engines for tests of choices: they have times and compute nothing.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace spire::testing {
 
-// Engines "e0", "e1", ... that take so long; negative: fails when it runs.
+// Engines "e0", "e1", ... with given times. A negative time: the engine fails when it runs.
 class FakeEngines : public Engines {
  public:
   explicit FakeEngines(std::vector<float> times) : times_(std::move(times)) {}
@@ -15,7 +15,7 @@ class FakeEngines : public Engines {
   bool recall(const std::string& name) override {
     for (size_t i = 0; i < times_.size(); ++i) {
       if (name != fmt::format("e{}", i)) continue;
-      settled = name;
+      selected = name;
       return true;
     }
     return false;
@@ -30,12 +30,13 @@ class FakeEngines : public Engines {
     if (ruins) fail(Category::device, "an illegal address");
     return times_[index] < 0 ? std::nullopt : std::optional(times_[index]);
   }
-  std::string settle(size_t index) override { return settled = fmt::format("e{}", index); }
+  std::string select(size_t index) override { return selected = fmt::format("e{}", index); }
 
-  bool memory = true, ruins = false;
+  bool memory = true;  // false: there is none for a trial
+  bool ruins = false;  // true: a run corrupts the device
   size_t proposed = 0;
   int runs = 0;
-  std::string settled;
+  std::string selected;
 
  private:
   std::vector<float> times_;

@@ -1,197 +1,98 @@
-#include <gtest/gtest.h>
-#include <tests/kernels/autotune/fake_engines.h>
+#include "kernels/autotune/tuning.h"
 
-#include "kernels/autotune/native_kernel.h"
+#include <gmock/gmock.h>
+
+#include "engine/base/hash.h"
 
 namespace spire {
 namespace {
 
-using testing::FakeEngines;
+using testing::HasSubstr;
+
+TuningChoices some() {
+  TuningChoices choices;
+  choices.set("NVIDIA H100, cuDNN 9.19.0, convolution b", "engine 67 2=1 13=0");
+  choices.set("NVIDIA H100, cuDNN 9.19.0, convolution a", "engine 0");
+  return choices;
+}
+
+std::string problem_of(const std::string& text) {
+  try {
+    TuningChoices::from_text(text, Category::checkpoint);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.category(), Category::checkpoint);
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(TuningChoices, TheLastChoiceForAKeyIsFound) {
+  TuningChoices choices = some();
+  choices.set("NVIDIA H100, cuDNN 9.19.0, convolution a", "engine 3");
+  EXPECT_EQ(*choices.find("NVIDIA H100, cuDNN 9.19.0, convolution a"), "engine 3");
+  EXPECT_EQ(choices.size(), 2u);
+  EXPECT_EQ(choices.find("NVIDIA H100, cuDNN 9.19.0, convolution"), nullptr);
+}
+
+TEST(TuningChoices, WhatIsThereStaysWhenOthersAreAdded) {
+  TuningChoices choices, others;
+  choices.set("a", "mine");
+  others.set("a", "theirs");
+  others.set("b", "theirs");
+  choices.add_missing(others);
+  EXPECT_EQ(*choices.find("a"), "mine");
+  EXPECT_EQ(*choices.find("b"), "theirs");
+}
+
+TEST(TuningChoices, TextGivesThemBack) {
+  for (const TuningChoices& choices : {TuningChoices(), some()})
+    EXPECT_EQ(TuningChoices::from_text(choices.to_text(), Category::config), choices);
+}
+
+TEST(TuningChoices, TextIsALineAChoiceInTheOrderOfKeys) {
+  std::string text = some().to_text();
+  EXPECT_EQ(text.substr(text.find('\n') + 1),
+            "NVIDIA H100, cuDNN 9.19.0, convolution a\tengine 0\n"
+            "NVIDIA H100, cuDNN 9.19.0, convolution b\tengine 67 2=1 13=0\n");
+}
+
+TEST(TuningChoices, ForeignTextIsRefused) {
+  for (const char* text :
+       {"", "spire", "spire tuning 1 ", "spire tuning 2 0123456789abcdef\n", "{}"})
+    EXPECT_THAT(problem_of(text), HasSubstr("does not begin with 'spire tuning 1 '")) << text;
+}
+
+TEST(TuningChoices, TextCutShortAnywhereOrWithAChangedByteIsRefused) {
+  std::string text = some().to_text();
+  for (size_t length = 0; length < text.size(); ++length)
+    EXPECT_NE(problem_of(text.substr(0, length)), "none") << length;
+  for (size_t at = 0; at < text.size(); ++at) {
+    std::string damaged = text;
+    damaged[at] ^= 1;
+    EXPECT_NE(problem_of(damaged), "none") << at;
+  }
+}
+
+TEST(TuningChoices, LinesThatAreNoChoicesAreRefused) {
+  for (const std::string lines : {"no tab\n", "\tengine 0\n", "key\t\n", "a\tb\tc\n", "a\tb"}) {
+    std::string text = "spire tuning 1 " + hex(hash64(lines.data(), lines.size())) + "\n" + lines;
+    EXPECT_THAT(problem_of(text), HasSubstr("is not a key, a tab and a choice")) << lines;
+  }
+}
+
+TEST(TuningChoices, WhatCannotBeALineIsRefused) {
+  TuningChoices choices;
+  EXPECT_THROW(choices.set("", "engine 0"), Error);
+  EXPECT_THROW(choices.set("a", ""), Error);
+  EXPECT_THROW(choices.set("a\tb", "engine 0"), Error);
+  EXPECT_THROW(choices.set("a", "engine\n0"), Error);
+  EXPECT_TRUE(choices.empty());
+}
 
 TuningChoices one(const std::string& key, const std::string& engine) {
   TuningChoices choices;
   choices.set(key, engine);
   return choices;
-}
-
-TEST(EngineChoice, WithoutTuningItIsTheFavourite) {
-  FakeEngines engines({3, 1});
-  EXPECT_TRUE(choose_engine(engines, "k", nullptr));
-  EXPECT_EQ(engines.settled, "e0");
-  EXPECT_EQ(engines.runs, 0);
-  EXPECT_EQ(engines.proposed, 1u);
-}
-
-TEST(EngineChoice, TheQuickestIsKeptForTheRunAndForOthers) {
-  Tuning tuning({.measures = true});
-  FakeEngines engines({3, -1, 1, 2});
-  EXPECT_TRUE(choose_engine(engines, "k", &tuning));
-  EXPECT_EQ(engines.settled, "e2");
-  EXPECT_EQ(tuning.chosen(), one("k", "e2"));
-  EXPECT_EQ(tuning.measured(), one("k", "e2"));
-  EXPECT_TRUE(tuning.replaced().empty());
-}
-
-TEST(EngineChoice, WhatWasChosenIsNotMeasuredAgain) {
-  Tuning tuning({.measures = true});
-  FakeEngines first({3, 1}), second({1, 3}), other({1, 3});
-  EXPECT_TRUE(choose_engine(first, "k", &tuning));
-  EXPECT_TRUE(choose_engine(second, "k", &tuning));  // of another lane
-  EXPECT_TRUE(choose_engine(other, "another k", &tuning));
-  EXPECT_EQ(second.settled, "e1");
-  EXPECT_EQ(second.runs, 0);
-  EXPECT_EQ(other.settled, "e0");
-}
-
-TEST(EngineChoice, TheRunsOwnChoiceComesBeforeTheCaches) {
-  Tuning tuning({.recorded = one("k", "e2"), .cached = one("k", "e1"), .measures = true});
-  FakeEngines engines({1, 2, 3});
-  EXPECT_TRUE(choose_engine(engines, "k", &tuning));
-  EXPECT_EQ(engines.settled, "e2");
-  EXPECT_TRUE(tuning.measured().empty());
-}
-
-TEST(EngineChoice, OfTheCacheTheRunRecordsWhatItUses) {
-  TuningChoices cached = one("k", "e1");
-  cached.set("use the config of its run", "e7");
-  Tuning tuning({.recorded = one("of another device", "e3"), .cached = cached, .measures = true});
-  FakeEngines engines({1, 2, 3});
-  EXPECT_TRUE(choose_engine(engines, "k", &tuning));
-  EXPECT_EQ(engines.settled, "e1");
-  TuningChoices expected = one("k", "e1");
-  expected.set("of another device", "e3");
-  EXPECT_EQ(tuning.chosen(), expected);
-}
-
-TEST(EngineChoice, AnEngineThatIsNotThereAnyMoreIsReplaced) {
-  for (bool measures : {true, false}) {
-    Tuning tuning({.recorded = one("k", "e9"), .measures = measures});
-    FakeEngines engines({2, 1});
-    EXPECT_TRUE(choose_engine(engines, "k", &tuning));
-    EXPECT_EQ(engines.settled, measures ? "e1" : "e0");
-    EXPECT_EQ(tuning.chosen(), one("k", engines.settled));
-    EXPECT_EQ(tuning.replaced(), tuning.chosen());
-  }
-}
-
-TEST(EngineChoice, WhereNothingIsMeasuredItIsTheFavouriteForThisRunAlone) {
-  Tuning tuning({.measures = false});
-  FakeEngines engines({3, 1});
-  EXPECT_TRUE(choose_engine(engines, "k", &tuning));
-  EXPECT_EQ(engines.settled, "e0");
-  EXPECT_EQ(tuning.chosen(), one("k", "e0"));
-  EXPECT_TRUE(tuning.measured().empty());
-}
-
-TEST(EngineChoice, WithoutMemoryToMeasureInItIsTheFavouriteForThisRunAlone) {
-  Tuning tuning({.measures = true});
-  FakeEngines engines({3, 1});
-  engines.memory = false;
-  EXPECT_TRUE(choose_engine(engines, "k", &tuning));
-  EXPECT_EQ(engines.settled, "e0");
-  EXPECT_EQ(tuning.chosen(), one("k", "e0"));
-  EXPECT_TRUE(tuning.measured().empty());
-}
-
-TEST(EngineChoice, AnEngineThatRuinsTheDeviceEndsTheChoice) {
-  Tuning tuning({.measures = true});
-  FakeEngines engines({3, 1});
-  engines.ruins = true;
-  EXPECT_THROW(choose_engine(engines, "k", &tuning), Error);
-  EXPECT_TRUE(tuning.chosen().empty());
-}
-
-TEST(EngineChoice, NoEngineOrNoneThatRunsIsNoChoice) {
-  Tuning tuning({.measures = true});
-  FakeEngines none({}), broken({-1, -1});
-  EXPECT_FALSE(choose_engine(none, "k", &tuning));
-  EXPECT_FALSE(choose_engine(broken, "k", &tuning));
-  EXPECT_TRUE(tuning.chosen().empty());
-}
-
-TEST(EngineChoice, AtMostTenAreTried) {
-  Tuning tuning({.measures = true});
-  FakeEngines many(std::vector<float>(40, 1.0f));
-  EXPECT_TRUE(choose_engine(many, "k", &tuning));
-  EXPECT_EQ(many.proposed, max_engines);
-}
-
-TEST(EngineChoice, OneWithoutRivalsIsNotKeptForOthers) {
-  Tuning tuning({.measures = true});
-  FakeEngines engines({3});
-  EXPECT_TRUE(choose_engine(engines, "k", &tuning));
-  EXPECT_EQ(engines.runs, 0);
-  EXPECT_EQ(tuning.chosen(), one("k", "e0"));
-  EXPECT_TRUE(tuning.measured().empty());
-}
-
-std::optional<float> two_ms() {
-  return 2.0f;
-}
-
-TEST(OwnEngine, IsMeasuredBesideTheLibrarys) {
-  for (float best : {1.0f, 3.0f}) {
-    Tuning tuning({.measures = true});
-    FakeEngines library({4, best});
-    EnginesAndNative engines(library, two_ms);
-    EXPECT_TRUE(choose_engine(engines, "k", &tuning));
-    EXPECT_EQ(engines.is_native(), best > 2);
-    EXPECT_EQ(tuning.measured(), one("k", best > 2 ? "own" : "e1"));
-    EnginesAndNative again(library, two_ms);  // another kernel of the shape
-    EXPECT_TRUE(choose_engine(again, "k", &tuning));
-    EXPECT_EQ(again.is_native(), best > 2);
-  }
-}
-
-TEST(OwnEngine, IsTheLastWhereNothingIsMeasured) {
-  FakeEngines library({4}), none({});
-  EnginesAndNative favourite(library, two_ms), own(none, two_ms);
-  EXPECT_TRUE(choose_engine(favourite, "k", nullptr));
-  EXPECT_FALSE(favourite.is_native());
-  EXPECT_TRUE(choose_engine(own, "k", nullptr));
-  EXPECT_TRUE(own.is_native());
-}
-
-TEST(OwnEngine, IsWhatIsLeftWhereTheLibrarysAreRefusedOrFail) {
-  FakeEngines none({}), broken({-1, -1});
-  for (FakeEngines* library : {&none, &broken}) {
-    Tuning tuning({.recorded = one("k", "e7"), .measures = true});
-    EnginesAndNative engines(*library, two_ms);
-    EXPECT_TRUE(choose_engine(engines, "k", &tuning));
-    EXPECT_TRUE(engines.is_native());
-    EXPECT_EQ(tuning.replaced(), one("k", "own"));
-  }
-}
-
-// A record of kernels with other bits is no record of these.
-TEST(OwnEngine, KeepsToItsName) {
-  Tuning tuning({.recorded = one("k", native_name), .measures = true});
-  FakeEngines none({});
-  EnginesAndNative engines(none, two_ms, native_mma_name), again(none, two_ms, native_mma_name);
-  EXPECT_TRUE(choose_engine(engines, "k", &tuning));
-  EXPECT_TRUE(engines.is_native());
-  EXPECT_EQ(tuning.replaced(), one("k", native_mma_name));
-  EXPECT_TRUE(choose_engine(again, "k", &tuning));
-  EXPECT_TRUE(again.is_native());
-  EXPECT_TRUE(is_native(native_name) && is_native(native_mma_name) && !is_native("engine 5"));
-}
-
-TEST(OwnEngine, IsNoneWhereThereIsNone) {
-  Tuning tuning({.recorded = one("k", "own"), .measures = true});
-  FakeEngines library({4}), none({});
-  EnginesAndNative engines(library, nullptr), nothing(none, nullptr);
-  EXPECT_TRUE(choose_engine(engines, "k", &tuning));
-  EXPECT_FALSE(engines.is_native());
-  EXPECT_FALSE(choose_engine(nothing, "l", &tuning));
-}
-
-TEST(OwnEngine, IsOneOfAtMostTen) {
-  Tuning tuning({.measures = true});
-  FakeEngines many(std::vector<float>(40, 3.0f));
-  EnginesAndNative engines(many, two_ms);
-  EXPECT_TRUE(choose_engine(engines, "k", &tuning));
-  EXPECT_EQ(many.proposed, max_engines - 1);
-  EXPECT_TRUE(engines.is_native());
 }
 
 TEST(Tuning, AnotherProcessesChoicesComeFirst) {

@@ -11,9 +11,9 @@
 #include <spire/error.h>
 
 #include "kernels/autotune/engine_choice.h"
-#include "kernels/nvidia/convolution_key.h"
 #include "kernels/nvidia/cudnn_convolution.h"
 #include "kernels/nvidia/cudnn_plan.h"
+#include "kernels/nvidia/engine_key.h"
 
 namespace spire {
 namespace {

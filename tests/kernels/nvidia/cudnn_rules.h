@@ -1,16 +1,17 @@
-// What cuDNN has engines for, as cudnn_engine_test asks it about GPUs: for tests that have to know.
+// Rules of which engines cuDNN has, for tests without cuDNN. cudnn_engine_test checks them.
 #pragma once
 #include "kernels/nvidia/convolution_form.h"
 
 namespace spire::testing {
 
-// Whether cuDNN writes a filter's gradient in fp32; else it comes in the tensors' 16-bit dtype.
+// Returns true if cuDNN writes a filter's gradient in fp32, else in the 16-bit dtype of the
+// tensors.
 inline bool has_fp32_weight_gradient(const ConvolutionShape& shape) {
   bool even = shape.x[3] % 2 == 0 && shape.y[3] % 2 == 0;
   return shape.dtype == DType::f32 || (even && shape.groups == 1);
 }
 
-// Whether a GPU's kernel rounds it to 16 bits where nothing was measured. The shape's pass and
+// Returns true if a GPU kernel rounds it to 16 bits when nothing was measured. The shape's pass and
 // dtype do not matter.
 inline bool rounds_weight_gradient(ConvolutionShape shape) {
   shape.pass = ConvolutionPass::backward_weights;

@@ -1,4 +1,4 @@
-// GPUs by their properties in cuDNN's JSON, for what cuDNN answers without one.
+// Descriptions of GPUs in cuDNN's JSON: cuDNN answers for them without a GPU.
 #pragma once
 #include <string_view>
 

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/nvidia/attention_key.h"
+#include "kernels/nvidia/engine_key.h"
 
 namespace spire {
 namespace {

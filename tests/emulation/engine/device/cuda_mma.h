@@ -1,6 +1,5 @@
-// In the place of engine/device/cuda_mma.h, which says what these do: the last lane of a warp to
-// come does the work of all. Sums of a product are rounded toward zero, as tensor cores cut what
-// they add.
+// Emulation of engine/device/cuda_mma.h, which has the contracts: the last lane of a warp to arrive
+// does the work of all. Sums of a product are rounded toward zero, as tensor cores truncate.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -8,7 +7,7 @@
 #include <cuda_runtime.h>
 
 #include "engine/base/dtype.h"
-#include "engine/device/cuda_pack.h"
+#include "engine/device/cuda_kernel.h"
 
 namespace spire {
 

@@ -1,0 +1,158 @@
+// Discovery of GPUs and of the versions of driver and libraries. The CUDA runtime is linked
+// statically and finds the driver by itself, so this also works, and says so, on a machine without
+// one. No call here creates a context on a device.
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+#include <cudnn.h>
+#include <dlfcn.h>
+#include <fmt/ranges.h>
+#include <nccl.h>
+
+#include <spire/error.h>
+
+#include "engine/device/cuda_error.h"
+#include "engine/device/gpu_requirements.h"
+
+namespace spire::inline device {
+namespace {
+
+// Decodes a CUDA version: 13010 is 13.1.
+Version cuda_version(int number) {
+  return {number / 1000, number % 1000 / 10, 0};
+}
+
+// Decodes a version of cuDNN or NCCL: 91900 is 9.19.0.
+Version library_version(int number) {
+  return {number / 10000, number / 100 % 100, number % 100};
+}
+
+// Returns a function of a shared library, null if either is missing. The library stays open.
+template <typename Function>
+Function* find_in(const std::string& file, const char* name) {
+  void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  return library ? reinterpret_cast<Function*>(::dlsym(library, name)) : nullptr;
+}
+
+// Opened by hand: cuBLAS takes about 200 MB once it is loaded, which a CPU run should not pay for.
+Version cublas_version() {
+  std::string file = fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR);
+  auto* get = find_in<decltype(cublasLtGetProperty)>(file, "cublasLtGetProperty");
+  int part[3] = {};
+  for (int i = 0; get && i < 3; ++i)
+    get(static_cast<libraryPropertyType>(MAJOR_VERSION + i), &part[i]);
+  return {part[0], part[1], part[2]};
+}
+
+// cuDNN opens NVRTC by the same name, so it finds this copy, wherever that lies.
+Version nvrtc_version() {
+  std::string file = fmt::format("libnvrtc.so.{}", CUDART_VERSION / 1000);
+  auto* get = find_in<int(int*, int*)>(file, "nvrtcVersion");
+  Version version;
+  if (get) get(&version.major, &version.minor);
+  return version;
+}
+
+std::string driver_version() {
+  std::ifstream file("/proc/driver/nvidia/version");
+  return parse_driver_version(std::string(std::istreambuf_iterator<char>(file), {}));
+}
+
+bool has_gpu() {
+  int count = 0;
+  bool some = cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
+  cudaGetLastError();  // clears the thread's error, which later calls would else report
+  return some;
+}
+
+// Formats a UUID as nvidia-smi does: "GPU-1b2c3d4e-...".
+std::string uuid_text(const cudaUUID_t& uuid) {
+  std::string text = "GPU";
+  for (int i = 0; i < 16; ++i) {
+    if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    char digits[3];
+    std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned char>(uuid.bytes[i]));
+    text += digits;
+  }
+  return text;
+}
+
+CudaDeviceInfo describe(int index, const cudaDeviceProp& properties) {
+  CudaDeviceInfo info;
+  info.index = index;
+  info.name = properties.name;
+  info.uuid = uuid_text(properties.uuid);
+  // "0000:3b:00.0": unlike the index, not changed by CUDA_VISIBLE_DEVICES.
+  char bus_id[32] = {};
+  if (cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, index) == cudaSuccess) info.pci_bus_id = bus_id;
+  info.compute_major = properties.major;
+  info.compute_minor = properties.minor;
+  info.total_bytes = properties.totalGlobalMem;
+  return info;
+}
+
+// Explains why there is no GPU.
+std::string why_none(cudaError_t error) {
+  CudaVersions versions = *cuda_versions();
+  if (!versions.driver_cuda) return "no NVIDIA driver was found on this machine";
+  if (auto problem = driver_problem(versions)) return *problem;
+  if (error == cudaSuccess || error == cudaErrorNoDevice) {
+    return "the NVIDIA driver lists no GPU (check nvidia-smi and CUDA_VISIBLE_DEVICES)";
+  }
+  return std::string("the NVIDIA driver failed: ") + cudaGetErrorString(error);
+}
+
+}  // namespace
+
+std::optional<CudaVersions> cuda_versions() {
+  CudaVersions versions;
+  versions.toolkit = cuda_version(CUDART_VERSION);
+  versions.architectures = SPIRE_GPU_CODE;
+  int number = 0;
+  if (cudaDriverGetVersion(&number) == cudaSuccess) versions.driver_cuda = cuda_version(number);
+  versions.driver = driver_version();
+  versions.cudnn.built = {CUDNN_MAJOR, CUDNN_MINOR, CUDNN_PATCHLEVEL};
+  versions.cudnn.found = library_version(static_cast<int>(cudnnGetVersion()));
+  if (versions.cudnn.found)
+    versions.cudnn_cuda = cuda_version(static_cast<int>(cudnnGetCudartVersion()));
+  versions.nccl.built = {NCCL_MAJOR, NCCL_MINOR, NCCL_PATCH};
+  if (ncclGetVersion(&number) == ncclSuccess) versions.nccl.found = library_version(number);
+  versions.cublas.built = {CUBLAS_VER_MAJOR, CUBLAS_VER_MINOR, CUBLAS_VER_PATCH};
+  bool open = has_gpu();
+  versions.cublas.found = open ? cublas_version() : versions.cublas.built;
+  if (open) versions.nvrtc = nvrtc_version();
+  return versions;
+}
+
+void expect_usable_gpu(int index) {
+  CudaVersions versions = *cuda_versions();
+  std::vector<std::string> problems = version_problems(versions);
+  std::vector<CudaDeviceInfo> gpus = discover_cuda().devices;
+  auto gpu = std::ranges::find(gpus, index, &CudaDeviceInfo::index);
+  if (gpu != gpus.end()) {
+    if (auto problem = code_problem(versions, *gpu)) problems.push_back(*problem);
+  }
+  if (!problems.empty()) fail(Category::device, "{}", fmt::join(problems, "\n"));
+}
+
+CudaStatus discover_cuda() {
+  CudaStatus status;
+  status.built = true;
+  int count = 0;
+  cudaError_t error = cudaGetDeviceCount(&count);
+  for (int i = 0; error == cudaSuccess && i < count; ++i) {
+    cudaDeviceProp properties;
+    error = cudaGetDeviceProperties(&properties, i);
+    if (error == cudaSuccess) status.devices.push_back(describe(i, properties));
+  }
+  if (status.devices.empty()) status.why_none = why_none(error);
+  cudaGetLastError();  // clears the thread's error, which later calls would else report
+  remember_gpus(status.devices);
+  return status;
+}
+
+}  // namespace spire::inline device

@@ -1,0 +1,114 @@
+// Building blocks of CUDA kernels: launches, reductions over a warp or block, 16-byte packs. For
+// .cu files.
+//
+// Kernels take plain values and pointers, and their shared memory is static, so that the same
+// source also compiles for the CPU (tests/emulation).
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include <cuda_runtime.h>
+
+#include "engine/base/dtype.h"
+#include "engine/device/cuda_error.h"
+
+namespace spire::inline device {
+
+// Returns the number of blocks that cover `n` items, `items` per block; at least 1.
+inline unsigned blocks_for(int64_t n, int64_t items) {
+  return static_cast<unsigned>(std::max<int64_t>(1, (n + items - 1) / items));
+}
+
+// Launches a kernel. Throws as check_cuda does; faults inside the kernel show at a later call.
+template <typename... Parameters, typename... Arguments>
+void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, void* stream,
+            Arguments&&... arguments) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid;
+  config.blockDim = block;
+  config.stream = static_cast<cudaStream_t>(stream);
+  check_cuda(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...),
+             "cudaLaunchKernelEx");
+}
+
+// Returns the compute capability that the kernel's code on the current device was compiled for: 80
+// is 8.0.
+template <typename... Parameters>
+int compiled_for(void (*kernel)(Parameters...)) {
+  cudaFuncAttributes attributes{};
+  check_cuda(cudaFuncGetAttributes(&attributes, kernel), "cudaFuncGetAttributes");
+  return attributes.ptxVersion;
+}
+
+constexpr unsigned full_warp = 0xffffffffu;
+constexpr int warp_threads = 32;
+
+struct Sum {
+  template <typename T>
+  __device__ T operator()(T a, T b) const {
+    return a + b;
+  }
+};
+struct Maximum {
+  template <typename T>
+  __device__ T operator()(T a, T b) const {
+    return a > b ? a : b;
+  }
+};
+
+// Reduces the values of all 32 lanes; every lane gets the result. The order is fixed: a butterfly
+// of exchanges. REQUIRES: every lane of the warp calls.
+template <typename T, typename Combine>
+__device__ inline T warp_reduce(T value, Combine combine) {
+  for (int step = warp_threads / 2; step > 0; step /= 2)
+    value = combine(value, __shfl_xor_sync(full_warp, value, step));
+  return value;
+}
+
+// Reduces the values of all threads of a block; every thread gets the result. The order is fixed:
+// warps first, then their results one after another. May be called again at once. REQUIRES: every
+// thread calls; blockDim is (threads, 1, 1), a multiple of 32.
+template <int threads, typename T, typename Combine>
+__device__ inline T block_reduce(T value, Combine combine) {
+  static_assert(threads % warp_threads == 0 && threads <= 1024);
+  constexpr int warps = threads / warp_threads;
+  value = warp_reduce(value, combine);
+  if constexpr (warps > 1) {
+    __shared__ T partial[warps];
+    __syncthreads();  // threads may still read `partial` of an earlier call
+    if (threadIdx.x % warp_threads == 0) partial[threadIdx.x / warp_threads] = value;
+    __syncthreads();
+    value = partial[0];
+    for (int warp = 1; warp < warps; ++warp) value = combine(value, partial[warp]);
+  }
+  return value;
+}
+
+// N adjacent elements, aligned to their size: up to 16 bytes are one load or store.
+template <typename T, int N>
+struct alignas(N * sizeof(T)) Pack {
+  T at[N];
+};
+
+template <typename T>
+constexpr int pack_width = 16 / static_cast<int>(sizeof(T));  // elements of the widest load
+
+template <int N, typename T>
+SPIRE_HOST_DEVICE inline Pack<T, N> load_pack(const T* from) {
+  return *reinterpret_cast<const Pack<T, N>*>(from);
+}
+
+template <int N, typename T>
+SPIRE_HOST_DEVICE inline void store_pack(const Pack<T, N>& pack, T* to) {
+  *reinterpret_cast<Pack<T, N>*>(to) = pack;
+}
+
+// Returns true if every row of `width` elements begins at the alignment of a pack of N, given that
+// the tensor itself does.
+template <int N>
+bool rows_take_packs(int64_t width) {
+  return width % N == 0;
+}
+
+}  // namespace spire::inline device

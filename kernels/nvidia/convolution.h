@@ -1,0 +1,59 @@
+// Convolutions (ops/conv2d/conv2d.h) and their gradients on a GPU, over (N, H, W, C) tensors and
+// krsc filters (kernels/cuda/packing.h). Implemented in convolution.cpp by cuDNN or, as products of
+// matrices, by cuBLASLt (convolution_form.h); the emulation has loops instead.
+#pragma once
+#include <cstdint>
+#include <memory>
+
+#include "kernels/kernel.h"
+#include "kernels/window.h"
+
+namespace spire::inline kernels {
+
+enum class ConvolutionPass {
+  forward,           // x, filter -> y
+  backward_data,     // gradient of y, filter -> gradient of x
+  backward_weights,  // x, gradient of y -> gradient of the filter
+};
+
+struct ConvolutionShape {
+  ConvolutionPass pass = ConvolutionPass::forward;
+  Shape x, y;     // (N, H, W, C), (N, OH, OW, O)
+  Window window;  // its kernel is (KH, KW)
+  int64_t groups = 1;
+  DType dtype = DType::f32;  // of x, y and filter: fp32, bf16 or fp16
+  bool bias = false;         // forward: (O) fp32, added to each pixel
+  bool relu = false;         // forward: after the bias
+};
+
+// Tensors of a run: those of x, filter and y (or their gradients) that the pass reads, and
+// `result`, which it writes. Aligned to tensor_alignment, the workspace to workspace_alignment.
+struct ConvolutionPointers {
+  const void *x = nullptr, *filter = nullptr, *y = nullptr;
+  const float* bias = nullptr;
+  void *result = nullptr, *workspace = nullptr;
+};
+
+// A convolution with its form and engine, chosen in the constructor (engine_choice.h). Engines are
+// deterministic: the same choice gives the same bits. Sums are fp32. Used by one thread at a time.
+class CudaConvolution {
+ public:
+  // libraries: of the thread's current device. Throws Error(device).
+  CudaConvolution(const ConvolutionShape& shape, CudaLibraries* libraries);
+  ~CudaConvolution();
+
+  // Returns true if run() includes bias and relu; else the caller runs them as passes of their own
+  // (add_bias_relu).
+  bool fused() const;
+  // Returns the dtype of the result: `dtype`, but for a filter's gradient fp32, or `dtype` if that
+  // is faster or no engine writes fp32, rounded once from the fp32 sum.
+  DType result() const;
+  size_t workspace_bytes() const;
+  void run(const ConvolutionPointers& pointers, void* stream) const;
+
+ private:
+  struct Prepared;
+  std::unique_ptr<Prepared> prepared_;
+};
+
+}  // namespace spire::inline kernels
