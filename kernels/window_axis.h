@@ -3,7 +3,7 @@
 #pragma once
 #include <algorithm>
 
-#include "engine/base/host_device.h"
+#include "engine/base/dtype.h"
 #include "kernels/window.h"
 
 namespace spire::inline kernels {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/base/atomic_file.h"
+#include "engine/base/write_file.h"
 
 namespace spire::tool {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/base/cgroup.h"
+#include "engine/base/system_limits.h"
 #include "engine/device/topology.h"
 
 namespace spire::inline device {

@@ -5,8 +5,8 @@
 
 #include <spire/error.h>
 
-#include "engine/base/atomic_file.h"
 #include "engine/base/read_file.h"
+#include "engine/base/write_file.h"
 #include "engine/data/images/image_png.h"
 #include "engine/data/text/vocabulary.h"
 #include "engine/inference/generate.h"

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <variant>
 
-#include "engine/base/host_device.h"
+#include "engine/base/dtype.h"
 #include "engine/optim/loss_scale.h"
 #include "engine/optim/trust.h"
 

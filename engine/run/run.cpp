@@ -6,12 +6,11 @@
 
 #include <spire/train.h>
 
-#include "engine/base/atomic_file.h"
 #include "engine/base/hash.h"
-#include "engine/base/lasting_error.h"
 #include "engine/base/message_words.h"
-#include "engine/base/regular_file.h"
+#include "engine/base/read_file.h"
 #include "engine/base/thread.h"
+#include "engine/base/write_file.h"
 #include "engine/checkpoint/checkpoint_writer.h"
 #include "engine/config/text.h"
 #include "engine/inference/samples.h"
@@ -219,7 +218,7 @@ class Run {
     write_config(Category::config);
     directory_->folder("checkpoints");
     auto save = [this](const StateMetadata& state) {
-      if (!writable_) throw LastingError(Category::checkpoint, "the output directory is gone");
+      if (!writable_) throw PermanentError(Category::checkpoint, "the output directory is gone");
       return store_.save(state, trainer_.state(), trainer_.piece());
     };
     writer_.emplace(save, CheckpointWriter::default_backoff(), setup_.placement.helper_cores);

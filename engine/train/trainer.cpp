@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/base/thread.h"
 #include "engine/device/barrier.h"
-#include "engine/process/backoff.h"
 
 namespace spire::inline training {
 

@@ -8,7 +8,7 @@
 
 #include <spire/error.h>
 
-#include "engine/base/atomic_file.h"
+#include "engine/base/write_file.h"
 
 namespace spire::inline data {
 namespace {

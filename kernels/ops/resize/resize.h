@@ -5,7 +5,7 @@
 // gather, and so is the gradient: the transposed taps, in ascending order, so that sums have one
 // order whoever runs them. Summed in fp32.
 #pragma once
-#include "engine/base/host_device.h"
+#include "engine/base/dtype.h"
 #include "kernels/kernel.h"
 #include "kernels/window.h"
 
