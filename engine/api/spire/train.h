@@ -37,8 +37,9 @@ struct RunOptions {
   // Rank 0 alone writes files and calls its observer.
   World* world = nullptr;
   // Without a world: called on another thread when a device thread hangs beyond timeouts.step and
-  // train() will never return (Watchdog::Options::on_hang). `trainer` prints and ends the process.
-  std::function<void(const Failure&)> on_hang;
+  // train() will never return (Watchdog::Options::on_exit_timeout). `trainer` prints and ends the
+  // process.
+  std::function<void(const Failure&)> on_exit_timeout;
   ThreadStatus::Hook on_phase;  // called by every thread of the run as it enters a phase
 };
 

@@ -1,5 +1,5 @@
-// What each thread of this process is at, for the watch to read: a table of atomics, one row a
-// thread. Entering a phase costs a clock reading and two stores.
+// The current phase of each thread of this process, which the watchdog reads: a lock-free table
+// with one row a thread. Entering a phase costs a clock reading and two stores.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -16,7 +16,7 @@ namespace spire::inline process {
 
 enum class Phase : uint8_t {
   idle,     // nothing to do
-  waiting,  // for other threads or ranks: never the culprit
+  waiting,  // for other threads or ranks: never the cause of a stall
   start,
   data,
   forward,
@@ -24,7 +24,7 @@ enum class Phase : uint8_t {
   bucket,  // detail: its index
   update,
   eval,
-  device,  // the host waits for what it gave a GPU
+  device,  // the host waits for a GPU
   checkpoint,
 };
 std::string phase_text(Phase phase, int64_t detail);  // "forward", "bucket 3", "waiting"
@@ -36,23 +36,24 @@ struct PhaseRow {
   int64_t step = 0;    // the step under way, 1 for the first; 0 before it
   double seconds = 0;  // since the phase was entered
 };
-// "backward of step 37", "waiting in step 37"; "start" before the first.
-std::string place_text(const PhaseRow& row);
+// Returns "backward of step 37", "waiting in step 37"; "start" before the first step.
+std::string position_text(const PhaseRow& row);
 
-// What a thread of the board threw, with its place in front: "cpu:1, backward of step 7: ...". What
-// was not thrown as an Error of a category of its own is Error(collective): a device lost.
+// An exception of a thread with its position in front: "cpu:1, backward of step 7: ...". Exceptions
+// without a category become Error(collective): a lost device.
 class LaneError : public Error {
  public:
-  LaneError(const PhaseRow& place, const std::exception& error);
+  LaneError(const PhaseRow& position, const std::exception& error);
 };
 
 class ThreadStatus {
  public:
   explicit ThreadStatus(std::vector<std::string> threads);
 
-  // Thread `row` says what it does from now on. Only that thread calls it for its row.
+  // Sets the phase of thread `row`. Only that thread calls it.
   void enter(int row, Phase phase, int64_t detail = 0);
-  // The same thread: `wait` waits for other threads or ranks; then it is at what it was at before.
+  // Runs `wait`, which waits for other threads or ranks, in phase waiting; then returns to the
+  // former phase. The same thread.
   void wait(int row, const std::function<void()>& wait);
   void begin_step(int64_t step) { step_.store(step, std::memory_order_relaxed); }
 
@@ -60,7 +61,7 @@ class ThreadStatus {
   PhaseRow read(int row) const;
   int size() const { return static_cast<int>(names_.size()); }
 
-  // Called inside enter(), on the entering thread; what it throws enter() throws. Set before the
+  // Called inside enter() on the entering thread; its exceptions pass through. Set it before the
   // threads run. For tracing, and for tests that make a phase fail.
   using Hook = std::function<void(const PhaseRow& entered)>;
   void set_hook(Hook hook) { hook_ = std::move(hook); }
