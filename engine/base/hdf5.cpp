@@ -48,6 +48,7 @@ std::string buffer_for(hid_t type, const std::string& name) {
   return std::string(H5Tget_size(type), '\0');
 }
 
+// A stored string ends at its last character: nulls pad it, and may not be part of it.
 void drop_padding(std::string& value) {
   value.resize(value.find_last_not_of('\0') + 1);
 }
@@ -102,6 +103,7 @@ std::string take_reason() {
 // libhdf5 has no error number for unknown versions, only texts: "bad version number for layout
 // message", "wrong version number in dataspace message", "bad superblock version number", ...
 void fail_for(const std::string& what, const std::string& reason) {
+  // A system error does not mean damage, except for a missing file, which is a plain failure.
   int error = system_error_in(reason);
   if (error != 0 && error != ENOENT && error != ENOTDIR)
     throw UnreadableFile(category_of(error, Category::checkpoint),

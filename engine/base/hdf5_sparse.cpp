@@ -56,7 +56,7 @@ haddr_t file_end(const H5FD_t* file, H5FD_mem_t) {
   return open_file(file).end_of_file;
 }
 
-// Reads and writes. libhdf5 is C: no exception may pass through it.
+// The addresses of libhdf5 are offsets in the file. It is C: no exception may pass through it.
 herr_t read_sparse(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t at, size_t bytes, void* out) {
   open_file(file).file->read(at, bytes, out);
   return 0;
@@ -112,6 +112,7 @@ H5FD_class_t sparse_driver() {
 
 }  // namespace
 
+// Page by page; a page that was never written reads as zeros.
 void SparseFile::read(uint64_t offset, size_t count, void* out) const {
   auto* to = static_cast<char*>(out);
   while (count > 0) {
@@ -135,6 +136,7 @@ void SparseFile::write(uint64_t offset, size_t count, const void* from) {
   }
 }
 
+// The file has no name on disk: "checkpoint" only shows in errors of libhdf5.
 Handle SparseFile::create(hid_t creation) {
   H5FD_class_t table = sparse_driver();
   Handle driver(H5FDregister(&table), H5FDunregister, "add a place to write to");

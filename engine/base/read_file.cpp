@@ -206,11 +206,12 @@ std::string read_stream(const fs::path& path, Category category, size_t max_byte
   return read_stream(descriptor, path, category, max_bytes);
 }
 
+// Uses error codes: the text of a filesystem_error lacks the remedies of system_reason().
 std::vector<fs::path> list_folder(const fs::path& folder, Category category) {
   std::vector<fs::path> names;
   std::error_code error;
   fs::directory_iterator it(folder, error);
-  if (error == std::errc::no_such_file_or_directory) return names;
+  if (error == std::errc::no_such_file_or_directory) return names;  // a missing folder is empty
   for (; !error && it != fs::directory_iterator(); it.increment(error))
     names.push_back(it->path().filename());
   if (error)

@@ -66,6 +66,7 @@ void for_each_cgroup(const fs::path& root, std::string_view controller,
 }
 
 std::string system_reason(int error) {
+  // EMFILE is the limit of this process, ENFILE that of the machine.
   std::string words = std::strerror(error);
   if (error == EMFILE)
     return fmt::format("{}: this process may have {} (ulimit -n); raise that limit", words,

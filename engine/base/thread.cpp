@@ -69,7 +69,7 @@ void prove_threads(int count, const std::string& name) {
         }));
       }
     } catch (...) {
-      end.count_down();
+      end.count_down();  // releases those that have started: they are joined on the way out
       throw;
     }
     end.count_down();
@@ -77,6 +77,7 @@ void prove_threads(int count, const std::string& name) {
   for (pid_t id : ids) wait_until_gone(id);
 }
 
+// The affinity mask holds what taskset, a launcher or a cpuset cgroup has left to this thread.
 std::vector<int> allowed_cores() {
   std::vector<int> cores;
   cpu_set_t set;

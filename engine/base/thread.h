@@ -1,5 +1,4 @@
-// Starts threads with a name, which top, gdb and perf show, and a set of cores, which otherwise
-// would be those of whichever thread starts them; and backs off while a thread polls.
+// Starts threads with a name, which top, gdb and perf show, and a set of cores; paces polling.
 #pragma once
 #include <chrono>
 #include <functional>

@@ -1,5 +1,4 @@
-// A group of processes that exchange messages. Sums, gathers and broadcasts are made of exchanges
-// (collective/), so that a transport is one function.
+// A group of processes that exchange messages. collective/ makes sums and gathers of exchanges.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -32,8 +31,7 @@ class PeerLost : public Error {
   explicit PeerLost(const std::string& message) : Error(Category::collective, message) {}
 };
 
-// An error that every rank detects and throws in the same words, so that no rank is named as its
-// origin.
+// An error that every rank detects and throws in the same words: no rank is its origin.
 class SymmetricError : public Error {
  public:
   using Error::Error;
@@ -57,13 +55,11 @@ class ProcessGroup {
   // transport. The same bits on each rank. On the thread of exchange(). Throws PeerLost.
   virtual void all_reduce(float* values, int64_t count) = 0;
 
-  // Makes the current exchange and all later ones throw PeerLost. Any thread.
-  virtual void interrupt() noexcept = 0;
+  virtual void interrupt() noexcept = 0;          // all exchanges throw PeerLost now; any thread
   virtual bool interrupted() const noexcept = 0;  // any thread
 };
 
-// Makes the group of a run of one process: exchange() takes only empty lists, all_reduce() leaves
-// the values unchanged.
+// Makes a group of one: exchange() takes empty lists, all_reduce() leaves the values unchanged.
 std::unique_ptr<ProcessGroup> single_process();
 
 // Makes a group over stream sockets, for launches without MPI: peers[r] leads to rank r,

@@ -77,7 +77,7 @@ std::optional<Claim> read_claim(const Environment& environment, const Names& nam
 
   if (auto text = environment(names.local_rank))
     claim.local_rank = number<int>(names.local_rank, *text);
-  claim.local_size = claim.local_rank + 1;
+  claim.local_size = claim.local_rank + 1;  // the least that is possible, if nothing tells it
   if (auto text = environment(names.local_size))
     claim.local_size = number<int>(names.local_size, *text);
   check_place(names.local_rank, claim.local_rank, names.local_size, claim.local_size);
@@ -174,6 +174,7 @@ void read_master(const Environment& environment, Launch& launch) {
   launch.one_host = environment(torchrun.local_size) && launch.local_size == launch.size;
   launch.secret = read_secret(environment).value_or("");
   launch.store_key = read_store_key(environment);
+  // The store may carry a secret; without it, processes of one host join over loopback.
   if (!launch.store_key.empty()) return;
   if (launch.one_host) launch.master_address = kLoopback;
   need_secret(launch);

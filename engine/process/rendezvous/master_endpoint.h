@@ -1,5 +1,5 @@
-// The endpoint of rank 0 for launches without MPI: the address that the launcher names, or the one
-// that rank 0 publishes in torchrun's store. And the interfaces on which ranks listen.
+// The endpoint of rank 0 for launches without MPI: the launcher names it, or rank 0 publishes it in
+// torchrun's store. And the interfaces on which ranks listen.
 #pragma once
 #include <optional>
 #include <string>

@@ -83,6 +83,7 @@ class Master {
       throw Error(Category::collective,
                   missing_ranks_text(joined_, master_name(launch_), timeout.seconds, acceptor_));
     }
+    // A PeerInfo that does not fit its request is dropped: that rank will show as missing.
     auto peer = read_peer_info(connection->peer_info);
     if (!peer || peer->info.rank != connection->request.from) return;
     prefer(*peer, connection->socket.peer_address());
@@ -206,6 +207,7 @@ class Joiner {
     Socket socket = connect_to(address, master.port, soon());
     ConnectRequest request{ConnectRequest::Kind::join, 0, launch_.rank, 0};
     authenticate(socket, master.secret, request, soon(), soon());
+    // Rank 0 it is. The listener must exist before the PeerInfo that names its port is sent.
     denied_since_.reset();
     Interface interface = own_interface(socket);
     listener.emplace(0, interface.address);

@@ -38,6 +38,7 @@ std::string steps_text(int64_t first, int64_t last) {
 
 }  // namespace
 
+// A thread that waits is never the cause, so it has no limit: the one it waits for has.
 PhaseLimit limit_of(Phase phase, const WatchdogLimits& limits) {
   switch (phase) {
     case Phase::idle:
@@ -146,6 +147,7 @@ std::optional<Failure> find_deadlock(std::span<const RankView> ranks, const Watc
   return failure;
 }
 
+// The delay counts from the first report: later ones do not extend it.
 void FailureArbiter::add(const Failure& failure, double now) {
   if (!first_) {
     first_ = failure;

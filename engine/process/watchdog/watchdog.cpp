@@ -180,6 +180,7 @@ void Watchdog::Impl::poll_links(int milliseconds) {
     for (pollfd& entry : polled_) entry.revents = 0;
 }
 
+// At most a second: wake_at() may be infinite.
 void Watchdog::Impl::sleep_until(double time) {
   poll_links(static_cast<int>(std::ceil(std::clamp(time - seconds(), 0.0, 1.0) * 1000)));
 }
@@ -224,6 +225,7 @@ bool Watchdog::Impl::link_ended() const {
                      [](const Link& link) { return !link.channel.open() && !link.lost; });
 }
 
+// Reports links that have ended, after their last messages: these may name the cause.
 void Watchdog::Impl::end_links(double now) {
   for (Link& link : links_) {
     if (link.channel.open() || link.lost) continue;

@@ -124,6 +124,7 @@ void WatchdogLogic::report(const Failure& failure, double now) {
   send_to_all(message_of(Kind::failure, failure));
 }
 
+// Rank 0 counts its own `done` by self(); the others report theirs to it.
 void WatchdogLogic::leave() {
   leaving_ = true;
   self().done = true;
@@ -171,6 +172,7 @@ void WatchdogLogic::send_heartbeat(double now) {
   next_heartbeat_ = now + message.period;
 }
 
+// Rank 0 ends the run when all ranks are done. A rank that is alone decides for itself.
 void WatchdogLogic::end_if_all_done(double now) {
   auto is_done = [](const RankView& view) { return view.done; };
   if (over() || !leaving_ || (rank_ != 0 && !alone())) return;
@@ -180,6 +182,7 @@ void WatchdogLogic::end_if_all_done(double now) {
   ack_deadline_ = now + kAckSeconds;
 }
 
+// Takes the arbiter's decision once its delay is over, and sends it to the others as an abort.
 void WatchdogLogic::decide(double now) {
   if (run_failure_) return;
   run_failure_ = arbiter_.decide(delays(), now);
@@ -189,6 +192,7 @@ void WatchdogLogic::decide(double now) {
   ack_deadline_ = now + kAckSeconds;
 }
 
+// Rank 0 waits for the acknowledgements: TCP drops what was sent if its process ends too early.
 bool WatchdogLogic::settled(double now) const {
   if (!over()) return false;
   if (rank_ != 0 || now >= ack_deadline_) return true;

@@ -98,9 +98,12 @@ std::pair<std::unique_ptr<Member>, std::vector<Socket>> member_among_sockets(
   return {std::make_unique<Member>(rank, std::move(links)), std::move(sockets)};
 }
 
+Frame frame_of(const ControlMessage& message) {
+  return {FrameKind::control, to_json(message)};
+}
+
 void send_to(Socket& socket, const ControlMessage& message) {
-  auto deadline = std::chrono::steady_clock::now() + kDeadline;
-  send_frame(socket, {FrameKind::control, to_json(message)}, deadline);
+  send_frame(socket, frame_of(message), std::chrono::steady_clock::now() + kDeadline);
 }
 
 ControlMessage message_of(Kind kind, const Failure& failure = {}) {
@@ -188,8 +191,8 @@ TEST(Watchdog, TheCauseWinsInBothOrdersOfArrival) {
   for (bool cause_first : {false, true}) {
     auto [zero, sockets] = member_among_sockets(0, {1, 2});
     std::string consequence =
-        encode(message_of(Kind::failure, named(2, "rank 2 lost rank 1", true)));
-    std::string cause = encode(message_of(Kind::failure, named(2, "rank 2: bad file")));
+        to_bytes(frame_of(message_of(Kind::failure, named(2, "rank 2 lost rank 1", true))));
+    std::string cause = to_bytes(frame_of(message_of(Kind::failure, named(2, "rank 2: bad file"))));
     std::string words = cause_first ? cause + consequence : consequence + cause;
     sockets[1].send_all(words.data(), words.size(), std::chrono::steady_clock::now() + kDeadline);
     EXPECT_EQ(zero->run_failure().text, "rank 2: bad file");
@@ -343,7 +346,7 @@ TEST(Watchdog, AProgramThatTalksOtherwiseIsADeadLink) {
   EXPECT_EQ(decided.rank, 1);
 }
 
-// Its beats fill the connection at once; rank 0 hears of other things all the same.
+// Its heartbeats fill the connection at once; rank 0 still receives the messages of others.
 TEST(Watchdog, APeerThatDoesNotReadHoldsNothingUp) {
   auto [zero, sockets] = member_among_sockets(0, {1, 2});
   ThreadStatus wide(std::vector<std::string>(4000, std::string(200, 'x')));
