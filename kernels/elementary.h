@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "engine/base/host_device.h"
+#include "engine/base/dtype.h"
 
 namespace spire::inline kernels {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/base/host_device.h"
+#include "engine/base/dtype.h"
 #include "engine/device/device.h"
 #include "kernels/op.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <algorithm>
 
-#include "engine/base/host_device.h"
+#include "engine/base/dtype.h"
 #include "kernels/op.h"
 
 namespace spire::inline kernels {

@@ -8,7 +8,7 @@
 
 #include <spire/error.h>
 
-#include "engine/base/atomic_file.h"
+#include "engine/base/write_file.h"
 #include "engine/data/images/png.h"
 #include "engine/data/text/vocabulary.h"
 #include "engine/inference/generate.h"

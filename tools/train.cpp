@@ -52,12 +52,12 @@ std::unique_ptr<World> join(const Launch& launch, const RunConfig& config) {
   if (launch.size == 1) return nullptr;
   return join_world(launch, {.start_seconds = config.timeouts.start,
                              .cores = discover_topology().cores,
-                             .on_hang = end_process});
+                             .on_exit_timeout = end_process});
 }
 
 // Each failure is told once: by the rank it began on, and by rank 0.
 bool tells(const World& world) {
-  auto failure = world.watch->failure();
+  auto failure = world.watchdog->failure();
   return world.rank() == 0 || !failure || failure->rank == 0 || failure->rank == world.rank();
 }
 
@@ -82,7 +82,7 @@ int train_here(const Arguments& arguments, const ResolvedConfig& resolved) {
     if (!warning.starts_with(ConfigSnapshot::folder)) observer->on_warning(warning);
   RunOptions options = run_options(arguments, resolved, signals);
   options.world = world.get();
-  options.on_hang = end_process;
+  options.on_exit_timeout = end_process;
   try {
     return exit_code(train(config, options, *observer), leads);
   } catch (const Error& error) {

@@ -1,4 +1,4 @@
-// Element types of tensors, and the 16-bit ones as C++ types, for host and device.
+// Element types of tensors, and the 16-bit ones as C++ types for host and device.
 #pragma once
 #include <bit>
 #include <cstddef>
@@ -6,7 +6,12 @@
 #include <span>
 #include <string_view>
 
-#include "engine/base/host_device.h"
+// Marks functions that also run on a GPU.
+#ifdef __CUDACC__
+#define SPIRE_HOST_DEVICE __host__ __device__
+#else
+#define SPIRE_HOST_DEVICE
+#endif
 
 namespace spire {
 
@@ -36,7 +41,7 @@ struct bfloat16 {
 static_assert(sizeof(bfloat16) == 2);
 
 // IEEE 754 binary16: 10 bits of fraction, up to 65504, subnormal below 2^-14. Conversion rounds to
-// nearest even; what is too large becomes infinite, NaN stays NaN.
+// nearest even; too large values become infinite, NaN stays NaN.
 struct float16 {
   uint16_t bits = 0;
   float16() = default;
@@ -95,10 +100,10 @@ struct dtype_of<uint8_t> {
   static constexpr DType value = DType::u8;
 };
 
-// Throws Error(unexpected): the dtype is none of fp32, bf16 and fp16.
+// Throws Error(unexpected): `dtype` is none of fp32, bf16 and fp16.
 [[noreturn]] void refuse_float_type(DType dtype);
 
-// visit(float{}), visit(bfloat16{}) or visit(float16{}): `using T = decltype(type)` inside.
+// Calls visit(float{}), visit(bfloat16{}) or visit(float16{}).
 template <typename Visit>
 decltype(auto) with_any_float_type(DType dtype, const Visit& visit) {
   if (dtype == DType::f32) return visit(float{});
@@ -107,7 +112,7 @@ decltype(auto) with_any_float_type(DType dtype, const Visit& visit) {
   return visit(float16{});
 }
 
-// Elements of fp32, bf16 or fp16 as floats, as many as `to` holds.
+// Converts to.size() elements of fp32, bf16 or fp16 to float.
 void copy_floats(const void* from, DType dtype, std::span<float> to);
 
 }  // namespace spire

@@ -35,7 +35,7 @@ Error classify(const std::exception& error) {
     return {Category::out_of_memory,
             "this machine is out of memory; close other programs, or lower batch_size or "
             "data.prefetch"};
-  // What the system refuses, it refuses again: a name that is taken, a right that lacks, a limit.
+  // The system refuses it again: a name that is taken, a missing permission, a limit.
   if (dynamic_cast<const std::system_error*>(&error)) return {Category::device, error.what()};
   return {Category::unexpected, error.what()};
 }

@@ -11,6 +11,8 @@ uint64_t hash64(const void* data, size_t bytes, uint64_t seed) {
   return XXH3_64bits_withSeed(data, bytes, seed);
 }
 
+// Owns libxxhash's state on the heap: it must be aligned to 64 bytes, and its type stays out of the
+// header.
 struct Hash64::State {
   State() : state(XXH3_createState()) {
     if (state == nullptr) throw std::bad_alloc();

@@ -1,5 +1,5 @@
-// 64-bit content hash (XXH3, from libxxhash) for checksums and the parameter hash.
-// Not cryptographic: it finds torn files and diverged replicas, not forgeries.
+// 64-bit content hashes (XXH3, from libxxhash) for checksums and the parameter hash. Not
+// cryptographic: they find torn files and diverged replicas, not forgeries.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace spire {
 
 uint64_t hash64(const void* data, size_t bytes, uint64_t seed = 0);
 
-// hash64 (seed 0) of bytes that come in parts.
+// Computes hash64 (seed 0) of bytes in parts.
 class Hash64 {
  public:
   Hash64();
@@ -19,7 +19,7 @@ class Hash64 {
   Hash64& operator=(const Hash64&) = delete;
 
   void add(const void* data, size_t bytes);
-  uint64_t value() const;  // of all so far
+  uint64_t value() const;  // of all bytes so far
 
  private:
   struct State;

@@ -6,7 +6,7 @@
 
 #include <spire/error.h>
 
-#include "engine/base/regular_file.h"
+#include "engine/base/read_file.h"
 #include "engine/base/system_limits.h"
 
 namespace spire::h5 {
@@ -17,20 +17,21 @@ std::mutex& library_mutex() {
   return mutex;
 }
 
-// Keeps the description of the innermost failure: the last one when walking down.
+// H5Ewalk2's callback: keeps the description of the innermost failure, the last one downwards.
 herr_t keep_reason(unsigned, const H5E_error2_t* error, void* reason) {
   if (error->desc) *static_cast<std::string*>(reason) = error->desc;
   return 0;
 }
 
-// The system's error number, which HDF5 gives as "..., errno = 24, ..." alone; 0: none.
+// Returns the system's error number, 0 if there is none. HDF5 gives it only inside a text:
+// "..., errno = 24, ...".
 int system_error_in(const std::string& reason) {
   constexpr std::string_view before = "errno = ";
   size_t at = reason.find(before);
   return at == std::string::npos ? 0 : std::atoi(reason.c_str() + at + before.size());
 }
 
-// HDF5 has no strings of length 0; nulls pad, so an empty string is one null.
+// Makes a fixed-length type. HDF5 has no strings of length 0: nulls pad, so "" is one null.
 Handle string_type(size_t length) {
   Handle type(H5Tcopy(H5T_C_S1), H5Tclose, "make a string type");
   check(H5Tset_size(type, length == 0 ? 1 : length), "size a string type");
@@ -39,7 +40,7 @@ Handle string_type(size_t length) {
   return type;
 }
 
-// A string buffer of the size that is stored; refuses strings of variable length.
+// Returns a buffer of the stored size; throws for strings of variable length.
 std::string buffer_for(hid_t type, const std::string& name) {
   bool fixed = check(H5Tget_class(type), "read a type of " + name) == H5T_STRING &&
                check(H5Tis_variable_str(type), "read a type of " + name) == 0;
@@ -47,6 +48,7 @@ std::string buffer_for(hid_t type, const std::string& name) {
   return std::string(H5Tget_size(type), '\0');
 }
 
+// A stored string ends at its last character: nulls pad it, and may not be part of it.
 void drop_padding(std::string& value) {
   value.resize(value.find_last_not_of('\0') + 1);
 }
@@ -98,9 +100,10 @@ std::string take_reason() {
   return reason;
 }
 
-// libhdf5 has no number for it: "bad version number for layout message", "wrong version number in
-// dataspace message", "bad superblock version number", "unknown file signature version", ...
+// libhdf5 has no error number for unknown versions, only texts: "bad version number for layout
+// message", "wrong version number in dataspace message", "bad superblock version number", ...
 void fail_for(const std::string& what, const std::string& reason) {
+  // A system error does not mean damage, except for a missing file, which is a plain failure.
   int error = system_error_in(reason);
   if (error != 0 && error != ENOENT && error != ENOTDIR)
     throw UnreadableFile(category_of(error, Category::checkpoint),

@@ -1,16 +1,17 @@
-// The driver by which libhdf5 writes into a SparseFile, as its built-in "core" does into a buffer.
-#include "engine/base/hdf5_sparse.h"
-
+// The virtual file driver of SparseFile: libhdf5 writes through it into pages of memory, as its
+// built-in driver "core" does into one buffer.
 #include <algorithm>
 #include <cstring>
 #include <new>
+
+#include "engine/base/hdf5.h"
 
 namespace spire::h5 {
 namespace {
 
 constexpr haddr_t last_address = (haddr_t{1} << 62) - 1;
 
-// What libhdf5 knows of an open file; it reads the first member.
+// An open file as libhdf5 sees it: it reads and writes `common`, which must come first.
 struct OpenFile {
   H5FD_t common;
   SparseFile* file;
@@ -24,7 +25,7 @@ const OpenFile& open_file(const H5FD_t* file) {
   return *reinterpret_cast<const OpenFile*>(file);
 }
 
-// The access properties carry the address of the SparseFile.
+// Opens a file; the access property list carries the address of the SparseFile.
 H5FD_t* open_sparse(const char*, unsigned, hid_t access, haddr_t) {
   const auto* file = static_cast<SparseFile* const*>(H5Pget_driver_info(access));
   return file ? &(new (std::nothrow) OpenFile{{}, *file, 0, 0})->common : nullptr;
@@ -35,7 +36,7 @@ herr_t close_sparse(H5FD_t* file) {
   return 0;
 }
 
-// As "core" has them, so that the layout is the same.
+// The flags of "core", so that the layout of the file is the same.
 herr_t query_sparse(const H5FD_t*, unsigned long* flags) {
   *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
            H5FD_FEAT_AGGREGATE_SMALLDATA;
@@ -55,7 +56,7 @@ haddr_t file_end(const H5FD_t* file, H5FD_mem_t) {
   return open_file(file).end_of_file;
 }
 
-// The library is C: nothing may be thrown through it.
+// The addresses of libhdf5 are offsets in the file. It is C: no exception may pass through it.
 herr_t read_sparse(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t at, size_t bytes, void* out) {
   open_file(file).file->read(at, bytes, out);
   return 0;
@@ -79,8 +80,8 @@ herr_t truncate_sparse(H5FD_t* file, hid_t, hbool_t) {
   return 0;
 }
 
-// From 1.13 on a driver says which version of this table it fills, and a number of its own; 256 to
-// 511 are nobody's.
+// Sets the two members that the table has since 1.13: its version and the driver's number. 256 to
+// 511 are free for private use.
 template <typename Driver>
 void number(Driver& driver) {
   if constexpr (requires { driver.version; }) driver.version = 1;
@@ -103,7 +104,7 @@ H5FD_class_t sparse_driver() {
   driver.read = read_sparse;
   driver.write = write_sparse;
   driver.truncate = truncate_sparse;
-  // Metadata from one list of free places, values from another, as "core" has it.
+  // Two lists of free space as in "core": one for metadata, one for values.
   std::fill(std::begin(driver.fl_map), std::end(driver.fl_map), H5FD_MEM_SUPER);
   for (H5FD_mem_t values : {H5FD_MEM_DRAW, H5FD_MEM_GHEAP}) driver.fl_map[values] = H5FD_MEM_DRAW;
   return driver;
@@ -111,6 +112,7 @@ H5FD_class_t sparse_driver() {
 
 }  // namespace
 
+// Page by page; a page that was never written reads as zeros.
 void SparseFile::read(uint64_t offset, size_t count, void* out) const {
   auto* to = static_cast<char*>(out);
   while (count > 0) {
@@ -134,6 +136,7 @@ void SparseFile::write(uint64_t offset, size_t count, const void* from) {
   }
 }
 
+// The file has no name on disk: "checkpoint" only shows in errors of libhdf5.
 Handle SparseFile::create(hid_t creation) {
   H5FD_class_t table = sparse_driver();
   Handle driver(H5FDregister(&table), H5FDunregister, "add a place to write to");

@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 namespace spire {
-
 namespace {
 
 std::string small_letters(std::string_view word) {
@@ -19,8 +18,8 @@ std::string small_letters(std::string_view word) {
   return small;
 }
 
-// Edits of one letter that make `a` into `b`; two neighbours that changed places count as one, for
-// that is the commonest slip of the fingers. (The "optimal string alignment" distance.)
+// Returns the optimal string alignment distance: insertions, deletions, substitutions and swaps of
+// two adjacent letters, the commonest typo, cost 1 each. Three rows of the (|a|+1, |b|+1) table.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> two_above, above, row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
@@ -37,6 +36,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+// Applies the regular rules: boxes, processes, branches, but epochs; entries, but days.
 std::string plural(std::string_view noun) {
   auto ends_in = [&](std::string_view end) { return noun.ends_with(end); };
   if (ends_in("s") || ends_in("x") || ends_in("sh") || (ends_in("ch") && !ends_in("epoch")))
@@ -62,8 +62,8 @@ double unsigned_nan(double value) {
 }
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
-  constexpr size_t kLongest = 200;  // longer ones are no slips, and the search is quadratic
-  if (word.size() > kLongest) return "";
+  constexpr size_t max_length = 200;  // longer words are no typos, and the search is quadratic
+  if (word.size() > max_length) return "";
   std::string best;
   size_t best_distance = std::numeric_limits<size_t>::max();
   for (const auto& candidate : candidates) {

@@ -1,4 +1,4 @@
-// Parts of messages that depend on what they tell of: plurals, numbers, suggestions.
+// Words of messages: plurals, numbers, suggestions for typos.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -7,23 +7,22 @@
 
 namespace spire {
 
-// "1 sample", "3 samples", "2 processes", "0 entries": the number and the noun in the form that
-// goes with it. `noun` is an English noun with a regular plural, or several words that end in one.
+// Returns "1 sample", "3 samples", "2 processes" or "0 entries". noun: a singular with a regular
+// plural, or several words that end in one.
 std::string counted(int64_t count, std::string_view noun);
 
-// The noun alone in that form, for a number that is written in another way.
+// Returns the noun alone, for numbers that are formatted otherwise.
 std::string noun_form(int64_t count, std::string_view noun);
 
-// The same number, but nan without a sign: printf and fmt write -nan for one whose sign bit is set,
-// which depends on the processor and means nothing.
+// Returns `value`, but NaN without a sign: printf and fmt print -nan if the sign bit is set, which
+// depends on the processor.
 double unsigned_nan(double value);
 
-// The candidate that a mistyped `word` probably stands for, empty when none is close. Close is: at
-// most one letter in three of the longer word (but always one) was added, left out, exchanged or
-// swapped with its neighbour; capitals count as small letters.
+// Returns the candidate nearest to a mistyped `word`, or "". Near is an edit distance of at most a
+// third of the longer word (at least 1), with swapped letters as one edit and case ignored.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
-// "; did you mean 'adam'?", the end of a message; empty when `candidate` is.
+// Returns "; did you mean 'adam'?" for the end of a message; "" for an empty candidate.
 std::string did_you_mean(std::string_view candidate);
 
 }  // namespace spire

@@ -1,5 +1,5 @@
-// Philox 4x32-10, a counter-based generator: a draw is a pure function of (key, counter), so no
-// generator state exists, and any thread of any device computes the same numbers.
+// Philox 4x32-10, a counter-based random generator: a draw is a pure function of (key, counter), so
+// there is no state, and any thread of any device computes the same numbers.
 // Salmon, Moraes, Dror, Shaw: "Parallel Random Numbers: As Easy as 1, 2, 3", SC'11.
 #pragma once
 #include <array>
@@ -7,7 +7,7 @@
 
 namespace spire {
 
-// What a draw is for: part of its key, so that no two uses share numbers.
+// The use of a draw: part of its key, so that no two uses share numbers.
 enum class Purpose : uint32_t {
   initialize = 1,
   shuffle = 2,
@@ -37,12 +37,14 @@ constexpr PhiloxBlock philox(PhiloxBlock counter, std::array<uint32_t, 2> key) {
   return counter;
 }
 
-// The numbers of one (seed, purpose, a, b): block i is philox at counter i. `a` and `b` are what
-// the purpose says: (epoch, sample) for augmentation, (step << 16 | op, row) for dropout.
+// The random numbers of one (seed, purpose, a, b): block i is philox at counter i. The meaning of
+// `a` and `b` depends on the purpose: (epoch, sample) for augmentation, (step << 16 | op, row) for
+// dropout.
 class RandomStream {
  public:
   constexpr RandomStream(uint64_t seed, Purpose purpose, uint64_t a = 0, uint64_t b = 0) {
-    // The 160 bits of the name are folded into key and counter by one more philox.
+    // One more philox folds the 160 bits of (seed, purpose, a) into the key and the counter's upper
+    // half, where b is added.
     PhiloxBlock name = philox({static_cast<uint32_t>(a), static_cast<uint32_t>(a >> 32),
                                static_cast<uint32_t>(purpose), 0x5350u},
                               {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});

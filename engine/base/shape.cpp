@@ -16,6 +16,7 @@ Shape::Shape(std::span<const int64_t> dims) : rank_(static_cast<int>(dims.size()
   std::copy(dims.begin(), dims.end(), dims_.begin());
 }
 
+// The product over no dimensions is 1: a scalar has one element.
 int64_t Shape::elements() const {
   int64_t product = 1;
   for (int64_t dim : dims()) product *= dim;

@@ -1,4 +1,4 @@
-// A tensor's shape: up to six dimensions, no heap.
+// A tensor's shape: up to six dimensions, stored inline.
 #pragma once
 #include <array>
 #include <cstdint>

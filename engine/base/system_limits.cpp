@@ -6,14 +6,22 @@
 #include <cstring>
 #include <fstream>
 #include <optional>
+#include <sstream>
 #include <sys/resource.h>
-
-#include "engine/base/cgroup.h"
 
 namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
+
+// Tells whether the list "cpu,cpuacct" has the controller.
+bool names(const std::string& controllers, std::string_view controller) {
+  std::istringstream list(controllers);
+  for (std::string name; std::getline(list, name, ',');) {
+    if (name == controller) return true;
+  }
+  return false;
+}
 
 std::string limit_text(int resource) {
   rlimit limit = {};
@@ -22,7 +30,7 @@ std::string limit_text(int resource) {
   return limit.rlim_cur == RLIM_INFINITY ? "any number of" : fmt::format("{}", limit.rlim_cur);
 }
 
-// The smallest pids.max; nothing: none, or "max".
+// Returns the smallest pids.max of all cgroups above; nullopt if none has a number ("max").
 std::optional<int64_t> max_pids() {
   std::optional<int64_t> least;
   for_each_cgroup("/", "pids", [&](const fs::path& group, CgroupVersion) {
@@ -35,7 +43,30 @@ std::optional<int64_t> max_pids() {
 
 }  // namespace
 
+void for_each_cgroup(const fs::path& root, std::string_view controller,
+                     const std::function<void(const fs::path&, CgroupVersion)>& visit) {
+  const fs::path mounts = root / "sys/fs/cgroup";
+  auto climb = [&](const fs::path& mount, const fs::path& path, CgroupVersion version) {
+    for (fs::path group = path.relative_path();; group = group.parent_path()) {
+      visit(mount / group, version);
+      if (group.empty()) return;
+    }
+  };
+  // Lines of "<number>:<controllers>:<path>"; v2 is the line without controllers.
+  std::ifstream groups(root / "proc/self/cgroup");
+  for (std::string number, controllers, path; std::getline(groups, number, ':') &&
+                                              std::getline(groups, controllers, ':') &&
+                                              std::getline(groups, path);) {
+    if (controllers.empty()) climb(mounts, path, CgroupVersion::v2);
+    if (!names(controllers, controller)) continue;
+    // A v1 mount has the name of one controller or of the whole list.
+    climb(mounts / controller, path, CgroupVersion::v1);
+    if (controllers != controller) climb(mounts / controllers, path, CgroupVersion::v1);
+  }
+}
+
 std::string system_reason(int error) {
+  // EMFILE is the limit of this process, ENFILE that of the machine.
   std::string words = std::strerror(error);
   if (error == EMFILE)
     return fmt::format("{}: this process may have {} (ulimit -n); raise that limit", words,

@@ -1,6 +1,6 @@
 #include "engine/base/thread.h"
 
-#include <chrono>
+#include <algorithm>
 #include <latch>
 #include <memory>
 #include <system_error>
@@ -18,9 +18,9 @@
 namespace spire {
 namespace {
 
-constexpr size_t name_length = 15;  // of pthread_setname_np, which refuses longer ones
+constexpr size_t name_length = 15;  // pthread_setname_np refuses longer names
 
-// On the thread itself: a handle of one that has ended would stand for the caller.
+// Runs on the new thread itself: the handle of a thread that has ended must not be used.
 void settle(const ThreadPlace& place) {
   pthread_setname_np(pthread_self(), place.name.substr(0, name_length).c_str());
   if (place.cores.empty()) return;
@@ -30,7 +30,7 @@ void settle(const ThreadPlace& place) {
   sched_setaffinity(0, sizeof set, &set);
 }
 
-// A thread that was joined counts against the limits for a moment still: until it has no number.
+// Waits for the kernel to forget a joined thread: until then it counts against the limits.
 void wait_until_gone(pid_t thread) {
   auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   while (tgkill(getpid(), thread, 0) == 0 && std::chrono::steady_clock::now() < end) sched_yield();
@@ -39,7 +39,7 @@ void wait_until_gone(pid_t thread) {
 }  // namespace
 
 std::jthread start_thread(ThreadPlace place, std::function<void()> body) {
-  // Shared: the thread may still be inside count_down() when the starter has gone on.
+  // Shared: the thread may still be inside count_down() when this function has returned.
   auto settled = std::make_shared<std::latch>(1);
   std::jthread thread;
   try {
@@ -60,7 +60,7 @@ void prove_threads(int count, const std::string& name) {
   std::vector<pid_t> ids(static_cast<size_t>(count));
   {
     std::latch end(1);
-    std::vector<std::jthread> threads;  // joined before the latch goes
+    std::vector<std::jthread> threads;  // after `end`: joined before the latch is destroyed
     try {
       for (pid_t& id : ids) {
         threads.push_back(start_thread({name, {}}, [&end, &id] {
@@ -69,7 +69,7 @@ void prove_threads(int count, const std::string& name) {
         }));
       }
     } catch (...) {
-      end.count_down();
+      end.count_down();  // releases those that have started: they are joined on the way out
       throw;
     }
     end.count_down();
@@ -77,6 +77,7 @@ void prove_threads(int count, const std::string& name) {
   for (pid_t id : ids) wait_until_gone(id);
 }
 
+// The affinity mask holds what taskset, a launcher or a cpuset cgroup has left to this thread.
 std::vector<int> allowed_cores() {
   std::vector<int> cores;
   cpu_set_t set;
@@ -88,6 +89,18 @@ std::vector<int> allowed_cores() {
   }
   if (cores.empty()) cores.push_back(0);
   return cores;
+}
+
+void Backoff::pause() {
+  using std::chrono::microseconds;
+  auto waited = Clock::now() - begin_;
+  if (waited < microseconds(50)) return;
+  if (waited < microseconds(200)) {
+    sched_yield();
+    return;
+  }
+  std::this_thread::sleep_for(length_);
+  length_ = std::min(length_ * 5 / 4, microseconds(200));
 }
 
 }  // namespace spire

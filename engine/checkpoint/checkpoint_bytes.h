@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "engine/base/regular_file.h"
+#include "engine/base/read_file.h"
 
 namespace spire::inline checkpoint {
 

@@ -5,9 +5,9 @@
 #include <bit>
 #include <utility>
 
-#include "engine/base/atomic_file.h"
 #include "engine/base/hash.h"
-#include "engine/base/regular_file.h"
+#include "engine/base/read_file.h"
+#include "engine/base/write_file.h"
 #include "engine/checkpoint/checkpoint_contents.h"
 #include "engine/checkpoint/checkpoint_layout.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/base/hdf5_sparse.h"
+#include "engine/base/hdf5.h"
 #include "engine/checkpoint/checkpoint_header.h"
 #include "engine/checkpoint/snapshot.h"
 

@@ -6,10 +6,8 @@
 
 #include <spire/error.h>
 
-#include "engine/base/atomic_file.h"
-#include "engine/base/lasting_error.h"
 #include "engine/base/read_file.h"
-#include "engine/base/regular_file.h"
+#include "engine/base/write_file.h"
 #include "engine/checkpoint/checkpoint_file.h"
 
 namespace spire::inline checkpoint {
@@ -94,8 +92,8 @@ fs::path CheckpointStore::save(const StateMetadata& state, const SavedTensors& t
   std::error_code error;
   fs::create_directories(directory_, error);
   if (error)
-    throw LastingError(Category::checkpoint,
-                       fmt::format("cannot create {}: {}", directory_.string(), error.message()));
+    throw PermanentError(Category::checkpoint,
+                         fmt::format("cannot create {}: {}", directory_.string(), error.message()));
   fs::path path = path_of(state.step);
   write_checkpoint(path, state, tensors, piece);
   std::string name = path.filename().string() + "\n";

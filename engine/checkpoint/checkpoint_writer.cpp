@@ -4,8 +4,8 @@
 
 #include <spire/error.h>
 
-#include "engine/base/lasting_error.h"
 #include "engine/base/thread.h"
+#include "engine/base/write_file.h"
 
 namespace spire::inline checkpoint {
 namespace {
@@ -30,7 +30,7 @@ CheckpointResult save_now(const CheckpointWriter::Save& save, const StateMetadat
     result.path = std::move(path);
   } catch (const std::exception& error) {
     result.error = error.what();
-    result.final = dynamic_cast<const LastingError*>(&error) != nullptr;
+    result.final = dynamic_cast<const PermanentError*>(&error) != nullptr;
   }
   result.write_ms = milliseconds_since(start);
   return result;

@@ -32,10 +32,11 @@ struct CheckpointResult {
 // - the state itself, where there is no memory for a copy. Then the step loop has it written before
 //   it goes on: write_now().
 //
-// A failed write is tried again after each of the waits in `backoff`, unless it is a LastingError,
-// as of a folder that cannot be written into: that ends the attempts at once. begin() ends these
-// waits, too: the newer checkpoint is worth more and takes the failed one's place. So a full disk
-// never blocks training; a step loop waits at most for the attempt that is just being made.
+// A failed write is tried again after each of the waits in `backoff`, unless it is a
+// PermanentError, as of a folder that cannot be written into: that ends the attempts at once.
+// begin() ends these waits, too: the newer checkpoint is worth more and takes the failed one's
+// place. So a full disk never blocks training; a step loop waits at most for the attempt that is
+// just being made.
 //
 // All but the construction is for one thread, the step loop's.
 class CheckpointWriter {

@@ -2,8 +2,8 @@
 
 #include <cstring>
 
+#include "engine/base/thread.h"
 #include "engine/device/cuda_error.h"
-#include "engine/process/backoff.h"
 
 namespace spire::inline collective {
 namespace {

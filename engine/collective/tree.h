@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/base/host_device.h"
+#include "engine/base/dtype.h"
 
 namespace spire::inline collective {
 

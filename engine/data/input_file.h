@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/base/regular_file.h"
+#include "engine/base/read_file.h"
 #include "engine/data/steady_file.h"
 
 namespace spire::inline data {

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "engine/base/cgroup.h"
+#include "engine/base/system_limits.h"
 
 namespace spire::inline device {
 namespace {

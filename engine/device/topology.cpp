@@ -16,7 +16,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "engine/base/cgroup.h"
+#include "engine/base/system_limits.h"
 #include "engine/base/thread.h"
 
 namespace spire::inline device {

@@ -5,7 +5,6 @@
 
 #include <spire/error.h>
 
-#include "engine/base/atomic_file.h"
 #include "engine/base/read_file.h"
 #include "engine/data/images/png.h"
 #include "engine/data/text/vocabulary.h"

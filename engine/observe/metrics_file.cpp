@@ -9,10 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "engine/base/atomic_file.h"
 #include "engine/base/message_words.h"
 #include "engine/base/read_file.h"
-#include "engine/base/regular_file.h"
+#include "engine/base/write_file.h"
 
 namespace spire::inline observe {
 namespace {

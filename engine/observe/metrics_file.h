@@ -6,7 +6,7 @@
 
 #include <spire/observer.h>
 
-#include "engine/base/atomic_file.h"
+#include "engine/base/write_file.h"
 #include "engine/observe/units.h"
 
 namespace spire::inline observe {

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "engine/base/atomic_file.h"
+#include "engine/base/write_file.h"
 
 namespace spire::inline observe {
 namespace {

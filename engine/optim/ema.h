@@ -5,7 +5,7 @@
 
 #include <spire/run_config.h>
 
-#include "engine/base/host_device.h"
+#include "engine/base/dtype.h"
 
 namespace spire::inline optim {
 

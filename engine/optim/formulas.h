@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <variant>
 
-#include "engine/base/host_device.h"
+#include "engine/base/dtype.h"
 #include "engine/optim/loss_scale.h"
 
 namespace spire::inline optim {

@@ -7,7 +7,7 @@
 #include <spire/error.h>
 #include <spire/run_config.h>
 
-#include "engine/base/host_device.h"
+#include "engine/base/dtype.h"
 
 namespace spire::inline optim {
 

@@ -1,4 +1,4 @@
-// What processes say to each other while they join: a frame is a kind and a text.
+// Framed messages between processes: a frame is a kind and a text.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -8,16 +8,18 @@
 namespace spire::inline process {
 
 enum class FrameKind : uint32_t {
-  // handshake.h says what these hold.
+  // The handshake (rendezvous/handshake.h):
   call,
   challenge,
   proof,
   welcome,
   denied,
-  // Between two that have proved themselves:
-  hello,    // to rank 0: a PeerInfo
-  table,    // rank 0's answer when all are there: every rank's PeerInfo, a line each
-  refusal,  // rank 0's answer when it fails: the category's number, a space, the message
+  // The rendezvous, after the handshake:
+  peer_info,   // to rank 0: a PeerInfo
+  peer_table,  // rank 0's answer when all ranks have joined: every rank's PeerInfo
+  refusal,     // rank 0's answer when it fails: category and message
+  // Between the watchdogs of two ranks:
+  control,  // a ControlMessage
 };
 
 struct Frame {
@@ -25,29 +27,37 @@ struct Frame {
   std::string text;
 };
 
-inline constexpr uint32_t kLongestFrameText = 16 << 20;  // a table of some ten thousand ranks
+inline constexpr uint32_t kMaxFrameBytes = 16 << 20;  // of text: a table of some ten thousand ranks
 
-// Both throw Error(collective), receive_frame() also when what comes is no frame, or one whose text
-// has more than `most` bytes.
+// Returns the bytes on the wire: a header with magic, kind and length, then the text.
+std::string to_bytes(const Frame& frame);
+
+// Send or receive one frame. Throw Error(collective): receive_frame() also for what is not a frame,
+// or has more than `max_bytes` of text.
 void send_frame(Socket& socket, const Frame& frame, Deadline deadline);
-Frame receive_frame(Socket& socket, Deadline deadline, uint32_t most = kLongestFrameText);
+Frame receive_frame(Socket& socket, Deadline deadline, uint32_t max_bytes = kMaxFrameBytes);
 
-// Takes the bytes of one frame as they come, and none that follow it.
+// Assembles one frame from the bytes as they arrive; leaves those behind it in the socket.
 class FrameReader {
  public:
-  enum class State { incomplete, whole, closed, foreign };
-  static constexpr uint32_t shortest = 128;  // bytes: enough until both ends are known
+  enum class State {
+    incomplete,
+    whole,
+    closed,   // the connection ended; error() tells how
+    foreign,  // not a frame, or one of more than `max_bytes` of text
+  };
 
-  // Whoever sends more than `most` bytes of text is foreign.
-  explicit FrameReader(uint32_t most = kLongestFrameText) : most_(most) {}
-  State read(const Socket& socket);  // what is there; never waits
+  explicit FrameReader(uint32_t max_bytes = kMaxFrameBytes) : max_bytes_(max_bytes) {}
+  State read(const Socket& socket);  // never waits
   Frame& frame() { return frame_; }
+  int error() const { return error_; }  // errno; 0: closed in good order
 
  private:
-  uint32_t most_;
+  uint32_t max_bytes_;
   std::string bytes_;  // of the header, then of the text
   bool in_text_ = false;
-  size_t wanted_ = 0;
+  size_t wanted_ = 0;  // size of bytes_ when that part is whole
+  int error_ = 0;
   Frame frame_;
 };
 

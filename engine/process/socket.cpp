@@ -7,6 +7,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <thread>
 
@@ -25,12 +26,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-int milliseconds_until(Deadline deadline) {
-  auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
-  return static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30));
-}
-
-// Waits until `events` are there; false when the deadline passed.
+// Waits for `events`; false at the deadline. poll() may end early, by a signal or its rounding.
 bool wait_for(int descriptor, short events, Deadline deadline) {
   for (;;) {
     pollfd entry{descriptor, events, 0};
@@ -45,6 +41,7 @@ bool would_block() {
   return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
+// Tells whether accept() failed for want of descriptors or memory, not because of the connection.
 bool lacks_room(int error) {
   return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
@@ -60,13 +57,13 @@ int stream_socket() {
   return descriptor;
 }
 
-// Messages are whole when they are sent: there is nothing to wait for.
-void send_at_once(const Socket& socket) {
+// Turns Nagle's algorithm off: messages are written whole, so delaying them gains nothing.
+void disable_delay(const Socket& socket) {
   int on = 1;
   setsockopt(socket.descriptor(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-// flags: of getaddrinfo().
+// Resolves a name by getaddrinfo() with its flags.
 std::optional<sockaddr_in> resolve(const std::string& address, int port, int flags = 0) {
   addrinfo hints{};
   hints.ai_flags = flags;
@@ -87,11 +84,12 @@ std::string to_text(const sockaddr_in& address) {
   return text;
 }
 
-// One attempt; the error number, or 0 with `socket` connected.
+// Makes one attempt; returns the error number, or 0 with `socket` connected.
 int try_connect(const sockaddr_in& address, Deadline deadline, Socket& socket) {
   Socket attempt(stream_socket());
   auto generic = reinterpret_cast<const sockaddr*>(&address);
   if (connect(attempt.descriptor(), generic, sizeof address) != 0) {
+    // A non-blocking connect: its result is SO_ERROR once the socket is writable.
     if (errno != EINPROGRESS) return errno;
     if (!wait_for(attempt.descriptor(), POLLOUT, deadline)) return ETIMEDOUT;
     int error = 0;
@@ -99,12 +97,17 @@ int try_connect(const sockaddr_in& address, Deadline deadline, Socket& socket) {
     getsockopt(attempt.descriptor(), SOL_SOCKET, SO_ERROR, &error, &size);
     if (error != 0) return error;
   }
-  send_at_once(attempt);
+  disable_delay(attempt);
   socket = std::move(attempt);
   return 0;
 }
 
 }  // namespace
+
+int milliseconds_until(Deadline deadline) {
+  auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+  return static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30));
+}
 
 Socket::Socket(int descriptor) : descriptor_(descriptor) {
   fcntl(descriptor_, F_SETFD, FD_CLOEXEC);
@@ -125,7 +128,7 @@ Socket& Socket::operator=(Socket&& other) noexcept {
 void Socket::send_all(const void* data, size_t bytes, Deadline deadline) {
   auto from = static_cast<const char*>(data);
   while (bytes > 0) {
-    ssize_t sent = send(descriptor_, from, bytes, MSG_NOSIGNAL);
+    ssize_t sent = send(descriptor_, from, bytes, MSG_NOSIGNAL);  // no SIGPIPE
     if (sent > 0) {
       from += sent;
       bytes -= static_cast<size_t>(sent);
@@ -157,6 +160,7 @@ void Socket::receive_all(void* data, size_t bytes, Deadline deadline) {
 std::string Socket::peer_address() const {
   sockaddr_in address{};
   socklen_t size = sizeof address;
+  // A socket pair has no IPv4 address: to_text() gives "".
   bool known = getpeername(descriptor_, reinterpret_cast<sockaddr*>(&address), &size) == 0;
   return known ? to_text(address) : "";
 }
@@ -179,7 +183,20 @@ std::pair<Socket, Socket> socket_pair() {
   return {Socket(ends[0]), Socket(ends[1])};
 }
 
+Socket event_counter() {
+  int descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (descriptor < 0) fail(Category::device, "cannot make an eventfd: {}", system_reason(errno));
+  return Socket(descriptor);
+}
+
+// A failed write means a full counter, which is readable already.
+void notify(const Socket& event_counter) noexcept {
+  uint64_t one = 1;
+  [[maybe_unused]] ssize_t written = write(event_counter.descriptor(), &one, sizeof one);
+}
+
 Listener::Listener(int port, const std::string& interface) : socket_(stream_socket()) {
+  // A port whose last connections still linger (TIME_WAIT) can be listened on again.
   int on = 1;
   setsockopt(socket_.descriptor(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   sockaddr_in address{};
@@ -200,16 +217,16 @@ Listener::Listener(int port, const std::string& interface) : socket_(stream_sock
 std::optional<Socket> Listener::accept(Deadline deadline) {
   while (wait_for(socket_.descriptor(), POLLIN, deadline)) {
     int descriptor = ::accept(socket_.descriptor(), nullptr, nullptr);
-    if (descriptor < 0 && lacks_room(errno))  // the caller would stay at the door for ever
+    if (descriptor < 0 && lacks_room(errno))  // the connection would stay in the queue for ever
       fail(Category::device, "no connection can be taken on port {}: {}", port_,
            system_reason(errno));
     if (descriptor >= 0) {
       Socket accepted(descriptor);
-      send_at_once(accepted);
+      disable_delay(accepted);
       return accepted;
     }
-    // It went away again, or is refused. While one that is refused stands at the door there is
-    // nothing to poll for: without a pause whoever asks again and again would take a whole core.
+    // The connection is gone, or refused. A refused one stays in the queue, so poll() returns at
+    // once: without this pause the loop would take a whole core.
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     if (Clock::now() >= deadline) break;
   }

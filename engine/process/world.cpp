@@ -19,13 +19,13 @@ std::unique_ptr<World> assemble_world(const Launch& launch, std::vector<RankInfo
   world->launch = launch;
   world->ranks = std::move(ranks);
   world->group = std::move(group);
-  Watchdog::Options watch;
-  watch.rank = launch.rank;
-  watch.self = to_string(world->ranks.at(static_cast<size_t>(launch.rank)));
-  watch.release = [messages = world->group.get()] { messages->interrupt(); };
-  watch.on_hang = options.on_hang;
-  watch.cores = options.cores;
-  world->watch = std::make_unique<Watchdog>(std::move(watch), std::move(links));
+  Watchdog::Options watchdog;
+  watchdog.rank = launch.rank;
+  watchdog.self = to_string(world->ranks.at(static_cast<size_t>(launch.rank)));
+  watchdog.release = [messages = world->group.get()] { messages->interrupt(); };
+  watchdog.on_exit_timeout = options.on_exit_timeout;
+  watchdog.cores = options.cores;
+  world->watchdog = std::make_unique<Watchdog>(std::move(watchdog), std::move(links));
   return world;
 }
 
@@ -33,18 +33,30 @@ std::unique_ptr<World> assemble_world(const Launch& launch, std::vector<RankInfo
 
 namespace {
 
-// MPI joins the ranks; the watch has connections of its own besides.
+// Joins by MPI. The watchdog still has its own TCP connections.
 std::unique_ptr<World> join_over_mpi(const Launch& launch, const RankInfo& self,
                                      const JoinOptions& options) {
   auto group = mpi_group(launch);
   try {
-    auto meeting = meet_through(*group, self, options.start_seconds);
-    return assemble_world(launch, std::move(meeting.ranks), std::move(group),
-                          std::move(meeting.links), options);
+    auto joined = join_over_group(*group, self, options.start_seconds);
+    return assemble_world(launch, std::move(joined.ranks), std::move(group),
+                          std::move(joined.links), options);
   } catch (...) {
-    if (group) group->interrupt();  // its end must not wait for ranks that may have failed, too
+    // Its destructor must not wait for ranks that may have failed, too. Null if it was moved from.
+    if (group) group->interrupt();
     throw;
   }
+}
+
+// Returns each rank's links of a star around rank 0: links[r] are rank r's.
+std::vector<std::vector<ControlLink>> star_of_pairs(const std::vector<RankInfo>& ranks) {
+  std::vector<std::vector<ControlLink>> links(ranks.size());
+  for (size_t r = 1; r < ranks.size(); ++r) {
+    auto [middle, outer] = socket_pair();
+    links[0].push_back({ranks[r].rank, to_string(ranks[r]), std::move(middle)});
+    links[r].push_back({0, to_string(ranks[0]), std::move(outer)});
+  }
+  return links;
 }
 
 }  // namespace
@@ -57,10 +69,30 @@ std::unique_ptr<World> join_world(const Launch& launch, const JoinOptions& optio
   RankInfo self{launch.rank, host_name(), static_cast<int>(getpid()), options.cores};
   if (launch.size == 1) return assemble_world(launch, {self}, single_process(), {}, options);
   if (launch.mpi) return join_over_mpi(launch, self, options);
-  auto meeting = meet_at_master(launch, self, options.start_seconds);
-  auto group = socket_group(launch.rank, std::move(meeting.data));
-  return assemble_world(launch, std::move(meeting.ranks), std::move(group),
-                        std::move(meeting.links), options);
+  auto joined = join_at_master(launch, self, options.start_seconds);
+  auto group = socket_group(launch.rank, std::move(joined.data));
+  return assemble_world(launch, std::move(joined.ranks), std::move(group), std::move(joined.links),
+                        options);
+}
+
+std::vector<std::unique_ptr<World>> threads_world(int size, const JoinOptions& options) {
+  auto groups = threads_groups(size);
+  std::vector<RankInfo> ranks;
+  for (int rank = 0; rank < size; ++rank)
+    ranks.push_back({rank, host_name(), static_cast<int>(getpid()), options.cores});
+  auto links = star_of_pairs(ranks);
+
+  std::vector<std::unique_ptr<World>> worlds;
+  for (int rank = 0; rank < size; ++rank) {
+    auto at = static_cast<size_t>(rank);
+    Launch launch;
+    launch.launcher = "threads";
+    launch.rank = launch.local_rank = rank;
+    launch.size = launch.local_size = size;
+    worlds.push_back(
+        assemble_world(launch, ranks, std::move(groups[at]), std::move(links[at]), options));
+  }
+  return worlds;
 }
 
 }  // namespace spire

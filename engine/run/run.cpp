@@ -6,12 +6,11 @@
 
 #include <spire/train.h>
 
-#include "engine/base/atomic_file.h"
 #include "engine/base/hash.h"
-#include "engine/base/lasting_error.h"
 #include "engine/base/message_words.h"
-#include "engine/base/regular_file.h"
+#include "engine/base/read_file.h"
 #include "engine/base/thread.h"
+#include "engine/base/write_file.h"
 #include "engine/checkpoint/checkpoint_writer.h"
 #include "engine/config/text.h"
 #include "engine/config/words.h"
@@ -45,9 +44,9 @@ class StartWatch {
   StartWatch(World& world, const RunConfig& config, const RunOptions& options)
       : world_(world), limits_(limits_of(config, world)) {
     board_.set_hook(options.on_phase);
-    world_.watch->watch(&board_, limits_);
+    world_.watchdog->watch(&board_, limits_);
   }
-  ~StartWatch() { world_.watch->watch(nullptr, limits_); }
+  ~StartWatch() { world_.watchdog->watch(nullptr, limits_); }
 
   ThreadStatus& board() { return board_; }
 
@@ -80,11 +79,11 @@ class Run {
   }
 
   // The limits stay: ranks that are done still watch those that are not.
-  ~Run() { world_.watch->watch(nullptr, limits_of(setup_.config, world_)); }
+  ~Run() { world_.watchdog->watch(nullptr, limits_of(setup_.config, world_)); }
 
   RunResult go() {
     trainer_.board().set_hook(options_.on_phase);
-    world_.watch->watch(&trainer_.board(), limits_of(setup_.config, world_));
+    world_.watchdog->watch(&trainer_.board(), limits_of(setup_.config, world_));
     RunResult result;
     trainer_.team().lead([&] { result = lead(); });
     return result;
@@ -224,7 +223,7 @@ class Run {
     write_config(Category::config);
     directory_->folder("checkpoints");
     auto save = [this](const StateMetadata& state) {
-      if (!writable_) throw LastingError(Category::checkpoint, "the output directory is gone");
+      if (!writable_) throw PermanentError(Category::checkpoint, "the output directory is gone");
       return store_.save(state, trainer_.state(), trainer_.piece());
     };
     writer_.emplace(save, CheckpointWriter::default_backoff(), setup_.placement.helper_cores);
@@ -520,7 +519,7 @@ class Run {
   void await_checkpoints() {
     while (!writer_->wait_idle(std::chrono::milliseconds(100))) {
       if (stop_here()) writer_->stop_retrying();
-      if (world_.watch->failure()) return;
+      if (world_.watchdog->failure()) return;
       report_checkpoints();
     }
     report_checkpoints();
@@ -637,7 +636,7 @@ class Run {
 RunResult train(const RunConfig& config, const RunOptions& options, Observer& observer) {
   std::unique_ptr<World> alone;
   if (!options.world)
-    alone = join_world({}, {.cores = allowed_cores(), .on_hang = options.on_hang});
+    alone = join_world({}, {.cores = allowed_cores(), .on_exit_timeout = options.on_exit_timeout});
   World& world = options.world ? *options.world : *alone;
   Observer silent;
   Observer& heard = world.rank() == 0 ? observer : silent;
@@ -650,8 +649,8 @@ RunResult train(const RunConfig& config, const RunOptions& options, Observer& ob
     setup.tell_changes(heard);
     setup.take_cores();
     RunResult result = Run(setup, options, world, directory ? &*directory : nullptr, heard).go();
-    world.watch->leave();
-    if (auto failure = world.watch->failure()) throw to_error(*failure);
+    world.watchdog->leave();
+    if (auto failure = world.watchdog->failure()) throw to_error(*failure);
     return result;
   } catch (const std::exception& error) {
     throw to_error(settle_failure(error, start.board().read(0), world));

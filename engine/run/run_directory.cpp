@@ -12,9 +12,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "engine/base/atomic_file.h"
 #include "engine/base/read_file.h"
-#include "engine/base/regular_file.h"
+#include "engine/base/write_file.h"
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/inference/samples.h"
 #include "engine/observe/units.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/process/backoff.h"
+#include "engine/base/thread.h"
 
 namespace spire::inline training {
 namespace {

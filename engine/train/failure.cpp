@@ -15,13 +15,13 @@ std::string place_of(const std::exception& error, const PhaseRow& at, bool alone
       dynamic_cast<const LaneError*>(&error) || dynamic_cast<const SymmetricError*>(&error);
   bool outside = at.phase == Phase::start || at.phase == Phase::idle;
   if (placed || (typed && !lost && (alone || outside))) return {};
-  return fmt::format("{}, {}: ", at.thread, place_text(at));
+  return fmt::format("{}, {}: ", at.thread, position_text(at));
 }
 
 }  // namespace
 
 Failure settle_failure(const std::exception& error, const PhaseRow& at, World& world) {
-  if (auto settled = world.watch->failure()) return *settled;
+  if (auto settled = world.watchdog->failure()) return *settled;
   Error known = classify(error);
   Failure mine;
   bool typed = dynamic_cast<const Error*>(&error) != nullptr;
@@ -36,7 +36,7 @@ Failure settle_failure(const std::exception& error, const PhaseRow& at, World& w
     const RankInfo& self = world.ranks[static_cast<size_t>(world.rank())];
     mine.text = fmt::format("{}, {}", to_string(self), mine.text);
   }
-  return world.watch->fail(mine);
+  return world.watchdog->fail(mine);
 }
 
 }  // namespace spire::inline training

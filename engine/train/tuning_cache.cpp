@@ -6,9 +6,8 @@
 
 #include <unistd.h>
 
-#include "engine/base/atomic_file.h"
 #include "engine/base/read_file.h"
-#include "engine/base/regular_file.h"
+#include "engine/base/write_file.h"
 
 namespace spire::inline training {
 namespace {

@@ -4,7 +4,7 @@
 #pragma once
 #include <vector>
 
-#include "engine/base/host_device.h"
+#include "engine/base/dtype.h"
 #include "engine/collective/buckets.h"
 #include "engine/graph/parameter_layout.h"
 #include "engine/update/tensor_norms.h"

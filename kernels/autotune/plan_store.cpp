@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "engine/base/atomic_file.h"
 #include "engine/base/hash.h"
 #include "engine/base/read_file.h"
+#include "engine/base/write_file.h"
 
 namespace spire::inline kernels {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-#include "engine/base/host_device.h"
+#include "engine/base/dtype.h"
 
 namespace spire::inline kernels {
 

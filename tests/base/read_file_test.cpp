@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <stdlib.h>
 
-#include "engine/base/regular_file.h"
+#include "engine/base/write_file.h"
 #include "tests/base/message_of.h"
 
 namespace spire {

@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-#include "engine/base/lasting_error.h"
+#include "engine/base/write_file.h"
 #include "engine/checkpoint/checkpoint_file.h"
 #include "engine/checkpoint/checkpoint_store.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
@@ -146,7 +146,7 @@ TEST(CheckpointWriter, WhatTryingAgainDoesNotMendEndsAtOnce) {
   int attempts = 0;
   auto save = [&](const StateMetadata&) -> std::filesystem::path {
     ++attempts;
-    throw LastingError(Category::checkpoint, "Permission denied");
+    throw PermanentError(Category::checkpoint, "Permission denied");
   };
   CheckpointWriter writer(save, {hours(1), hours(1)});
   submit_step(writer, 1);

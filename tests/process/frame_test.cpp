@@ -7,8 +7,6 @@
 
 #include <spire/error.h>
 
-#include "engine/process/rendezvous/peer_info.h"
-
 namespace spire {
 namespace {
 
@@ -21,11 +19,11 @@ TEST(Frame, ArrivesWhole) {
     auto [from, to] = socket_pair();
     std::string text(length, 'x');
     std::thread sender([&, socket = &from] {
-      send_frame(*socket, {FrameKind::table, text}, soon());
+      send_frame(*socket, {FrameKind::peer_table, text}, soon());
       send_frame(*socket, {FrameKind::welcome, "next"}, soon());
     });
     Frame frame = receive_frame(to, soon());
-    EXPECT_EQ(frame.kind, FrameKind::table);
+    EXPECT_EQ(frame.kind, FrameKind::peer_table);
     EXPECT_TRUE(frame.text == text);
     EXPECT_EQ(receive_frame(to, soon()).text, "next");
     sender.join();
@@ -36,7 +34,7 @@ TEST(Frame, ArrivesWhole) {
 TEST(Frame, ReaderTakesOneFrameAndNoMore) {
   auto [from, to] = socket_pair();
   auto [wire_in, wire_out] = socket_pair();
-  send_frame(wire_in, {FrameKind::hello, "some words"}, soon());
+  send_frame(wire_in, {FrameKind::peer_info, "some words"}, soon());
   constexpr size_t length = 16 + 10;
   char bytes[length];
   wire_out.receive_all(bytes, length, soon());
@@ -55,7 +53,7 @@ TEST(Frame, ReaderTakesOneFrameAndNoMore) {
   EXPECT_EQ(next, '!');
 }
 
-TEST(Frame, ReaderKnowsStrangersAndTheEnd) {
+TEST(Frame, ReaderKnowsOtherProtocolsAndTheEnd) {
   auto [from, to] = socket_pair();
   from.send_all("SSH-2.0-OpenSSH_9", 17, soon());
   FrameReader reader;
@@ -69,7 +67,7 @@ TEST(Frame, ReaderKnowsStrangersAndTheEnd) {
 
 TEST(Frame, TooLongAFrameIsForeign) {
   auto [from, to] = socket_pair();
-  send_frame(from, {FrameKind::hello, "x"}, soon());
+  send_frame(from, {FrameKind::peer_info, "x"}, soon());
   char header[16];
   to.receive_all(header, sizeof header, soon());
   char text;
@@ -77,46 +75,6 @@ TEST(Frame, TooLongAFrameIsForeign) {
   header[15] = '\x7f';  // the length's highest byte
   from.send_all(header, sizeof header, soon());
   EXPECT_THROW(receive_frame(to, soon()), Error);
-}
-
-TEST(PeerInfo, GoesThroughText) {
-  PeerInfo hello;
-  hello.info = {3, "node-7.cluster", 4711, {0, 1, 64}};
-  hello.size = 5;
-  hello.port = 29501;
-  hello.run = 0xffff'ffff'ffff'fffeu;
-  hello.addresses = {"10.0.0.7", "127.0.0.1"};
-  auto read = read_hello(to_text(hello));
-  ASSERT_TRUE(read);
-  EXPECT_EQ(to_string(read->info), "rank 3 (host node-7.cluster, pid 4711)");
-  EXPECT_EQ(read->info.cores, hello.info.cores);
-  EXPECT_EQ(read->size, 5);
-  EXPECT_EQ(read->port, 29501);
-  EXPECT_EQ(read->run, hello.run);
-  EXPECT_EQ(read->addresses, hello.addresses);
-
-  hello.info.host = "a host\x1b[31m";  // a name that the system allows
-  EXPECT_EQ(read_hello(to_text(hello))->info.host, "a?host?[31m");
-  hello.addresses.clear();
-  hello.info.cores.clear();
-  read = read_hello(to_text(hello));
-  ASSERT_TRUE(read);
-  EXPECT_TRUE(read->addresses.empty());
-  EXPECT_TRUE(read->info.cores.empty());
-}
-
-TEST(PeerInfo, NonsenseIsRefused) {
-  EXPECT_FALSE(read_hello(""));
-  EXPECT_FALSE(read_hello("one two three"));
-  EXPECT_FALSE(read_hello("2 2 1 1 1 host - -"));   // rank 2 of 2
-  EXPECT_FALSE(read_hello("-1 2 1 1 1 host - -"));  // rank -1
-  EXPECT_FALSE(read_hello("1 2 1 1 1 host -"));     // no cores
-  for (const char* host : {"\x1b[2J", "a\x07",
-                           "\x9b"
-                           "2J",
-                           "h\xc3\xb6st"})
-    EXPECT_FALSE(read_hello(fmt::format("1 2 1 1 1 {} - -", host)));
-  EXPECT_FALSE(read_table("1 2 1 1 1 host - -\n"));  // rank 0 is missing
 }
 
 }  // namespace

@@ -20,8 +20,8 @@ void expect_whole(World& world, int rank, int size) {
   EXPECT_EQ(world.ranks[size_t(rank)].rank, rank);
   auto texts = all_gather(*world.group, std::to_string(rank));
   for (int r = 0; r < size; ++r) EXPECT_EQ(texts[size_t(r)], std::to_string(r));
-  world.watch->leave();
-  EXPECT_FALSE(world.watch->failure());
+  world.watchdog->leave();
+  EXPECT_FALSE(world.watchdog->failure());
 }
 
 TEST(World, OneProcessIsAWorld) {
@@ -61,7 +61,7 @@ TEST(World, RanksJoinByTorchrunsVariables) {
   });
 }
 
-// A rank that fails tells the watch; the others are released from their exchange and hear the
+// A rank that fails tells the watchdog; the others are released from their exchange and hear the
 // cause.
 TEST(World, AFailureReleasesTheOthersExchanges) {
   auto worlds = threads_world(3);
@@ -83,10 +83,10 @@ TEST(World, AFailureReleasesTheOthersExchanges) {
         mine.consequence = true;
       }
     }
-    Failure verdict = world.watch->fail(mine);
-    EXPECT_EQ(verdict.category, Category::data);
-    EXPECT_EQ(verdict.rank, 2);
-    EXPECT_THAT(verdict.text, HasSubstr("rank 2 cannot read its data"));
+    Failure decided = world.watchdog->fail(mine);
+    EXPECT_EQ(decided.category, Category::data);
+    EXPECT_EQ(decided.rank, 2);
+    EXPECT_THAT(decided.text, HasSubstr("rank 2 cannot read its data"));
   });
 }
 

@@ -126,7 +126,7 @@ TEST_F(RunThreads, AllHaveNamesAndOnlyLanesArePinned) {
   Census census;
   train_once(config("true", 1, 1), census);
   std::map<std::string, std::set<Cores>> expected = {
-      {"lane 0", {{all_.front()}}}, {"ckpt writer", {all_}}, {"watch", {all_}}};
+      {"lane 0", {{all_.front()}}}, {"ckpt writer", {all_}}, {"watchdog", {all_}}};
   for (int reader = 0; reader < 4; ++reader) {
     expected["reader " + std::to_string(reader)] = {all_};
     expected["test reader " + std::to_string(reader)] = {all_};
@@ -149,7 +149,7 @@ TEST_F(RunThreads, ATeamHasTheNameAndTheCoresOfItsLane) {
 
 TEST_F(RunThreads, ExchangesOfRanksRunOnAllCores) {
   Census census;
-  auto worlds = threads_world(2, {.cores = all_, .on_hang = {}});
+  auto worlds = threads_world(2, {.cores = all_, .on_exit_timeout = {}});
   std::latch named(2);
   run_ranks(2, [&](int rank) {
     pthread_setname_np(pthread_self(), "rank");

@@ -39,7 +39,7 @@ class Fault {
     if (!matches(row)) return;
     std::unique_lock lock(mutex_);
     if (passed_++ != std::stoi(word("after", "0"))) return;
-    fmt::print(stderr, "struck: {}, {}\n", row.thread, place_text(row));
+    fmt::print(stderr, "struck: {}, {}\n", row.thread, position_text(row));
     if (word("kind") == "error") fail(Category::data, "made to fail");
     if (word("kind") == "throw") throw std::runtime_error("made to fail");
     if (word("kind") == "kill") raise(SIGKILL);

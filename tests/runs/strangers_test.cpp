@@ -10,7 +10,7 @@
 
 #include <spire/error.h>
 
-#include "tests/process/rendezvous/stranger.h"
+#include "tests/process/rendezvous/unknown_peer.h"
 #include "tests/runs/run_folder.h"
 #include "tools/supervisor/master_port.h"
 
@@ -56,7 +56,7 @@ bool waits_at(int port) {
   return !listeners(port).empty();
 }
 
-TEST(Strangers, NeitherJoinNorEndARunNorWriteToItsTerminal) {
+TEST(UnknownPeers, NeitherJoinNorEndARunNorWriteToItsTerminal) {
   RunFolder folder;
   Output alone = trainer(folder.run("alone", kCourse + kMlp));
   ASSERT_EQ(alone.code, 0) << alone.err;
@@ -69,8 +69,8 @@ TEST(Strangers, NeitherJoinNorEndARunNorWriteToItsTerminal) {
 
   std::vector<Socket> open;  // they stay while the run joins and trains
   for (int i = 0; i < 100; ++i) {
-    for (const Stranger& stranger : strangers())
-      ASSERT_FALSE(stranger.visit(port, open)) << stranger.name << ", visit " << i;
+    for (const UnknownPeer& unknown : unknown_peers())
+      ASSERT_FALSE(unknown.visit(port, open)) << unknown.name << ", visit " << i;
   }
   Program second("/usr/bin/env", rank_words(1, port, words));
   for (Program* program : {&first, &second}) {
@@ -86,7 +86,7 @@ TEST(Strangers, NeitherJoinNorEndARunNorWriteToItsTerminal) {
 }
 
 // Nobody listens any more once the ranks have met.
-TEST(Strangers, FindNoPortWhileTheRunTrains) {
+TEST(UnknownPeers, FindNoPortWhileTheRunTrains) {
   RunFolder folder;
   tool::MasterPort held;
   int port = held.number();
@@ -102,7 +102,7 @@ TEST(Strangers, FindNoPortWhileTheRunTrains) {
   EXPECT_EQ(second.finish().code, 75);
 }
 
-TEST(Strangers, ARankWithAnotherSecretIsToldSo) {
+TEST(UnknownPeers, ARankWithAnotherSecretIsToldSo) {
   RunFolder folder;
   tool::MasterPort held;
   Words words = folder.run("two", kCourse + kMlp + Words{"timeouts.start=3"});
@@ -117,7 +117,7 @@ TEST(Strangers, ARankWithAnotherSecretIsToldSo) {
   EXPECT_THAT(waited.last_error_line(), HasSubstr("did not know this run's secret"));
 }
 
-TEST(Strangers, ANetworkNeedsASecret) {
+TEST(UnknownPeers, ANetworkNeedsASecret) {
   RunFolder folder;
   Words variables = {"-u", "SPIRE_SECRET", "RANK=1", "WORLD_SIZE=2", "MASTER_ADDR=10.9.0.1"};
   Output output = Program("/usr/bin/env",

@@ -5,7 +5,7 @@
 
 #include <spire/error.h>
 
-#include "engine/base/atomic_file.h"
+#include "engine/base/write_file.h"
 #include "engine/process/socket.h"
 #include "tests/tools/program.h"
 #include "tools/process/signals.h"

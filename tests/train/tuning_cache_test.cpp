@@ -6,7 +6,7 @@
 
 #include <gmock/gmock.h>
 
-#include "engine/base/atomic_file.h"
+#include "engine/base/write_file.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 
 namespace spire {

@@ -13,7 +13,7 @@
 
 #include <spire/error.h>
 
-#include "engine/base/regular_file.h"
+#include "engine/base/read_file.h"
 #include "tools/output/streams.h"
 
 namespace spire::tool {

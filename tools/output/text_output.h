@@ -8,7 +8,7 @@
 #include <sys/types.h>
 #include <utility>
 
-#include "engine/base/atomic_file.h"
+#include "engine/base/write_file.h"
 
 namespace spire::tool {
 

@@ -8,7 +8,7 @@
 
 #include <spire/error.h>
 
-#include "engine/process/rendezvous/secret.h"
+#include "engine/process/rendezvous/handshake.h"
 
 namespace spire::tool {
 

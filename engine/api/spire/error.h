@@ -1,4 +1,4 @@
-// The one exception type of the library. A message says what is wrong, where, and what to do.
+// The exception type of the library. A message says what is wrong, where, and what to do.
 #pragma once
 #include <stdexcept>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace spire {
 
-// What went wrong, in the caller's terms. The values are the trainer's exit codes.
+// Kinds of failure. The values are the trainer's exit codes.
 enum class Category {
   unexpected = 1,
   config = 2,         // usage or configuration
@@ -35,19 +35,20 @@ class Error : public std::runtime_error {
   Category category_;
 };
 
-// fail(Category::data, "{}: ...", path) throws an Error.
+// Throws an Error: fail(Category::data, "{}: ...", path).
 template <typename... Args>
 [[noreturn]] void fail(Category category, fmt::format_string<Args...> format, Args&&... args) {
   throw Error(category, fmt::format(format, std::forward<Args>(args)...));
 }
 
-// require(cond, ...) guards the engine's own invariants and API misuse: Category::unexpected.
+// Throws Error(unexpected) unless `holds`: guards the engine's invariants and the use of its API.
 template <typename... Args>
 void require(bool holds, fmt::format_string<Args...> format, Args&&... args) {
   if (!holds) fail(Category::unexpected, format, std::forward<Args>(args)...);
 }
 
-// Any as an Error: an Error itself, bad_alloc out_of_memory, system_error device, else unexpected.
+// Converts any exception to an Error: an Error stays itself, bad_alloc becomes out_of_memory,
+// system_error becomes device, all else unexpected.
 Error classify(const std::exception& error);
 
 }  // namespace spire

@@ -1,5 +1,5 @@
-// How this process came to be: which one of how many, and who started it. Read from the variables
-// that launchers set, and from nothing else.
+// The launch of this process: its rank, the number of processes and the launcher, read from the
+// environment variables that launchers set and from nothing else.
 #pragma once
 #include <functional>
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace spire {
 
-// The value of an environment variable; nothing when it is not set.
+// Returns the value of an environment variable; nullopt if it is not set.
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 Environment process_environment();
 
@@ -15,27 +15,28 @@ struct Launch {
   std::string launcher;  // "mpirun", "srun", "torchrun"; empty: none
   int rank = 0, size = 1;
   int local_rank = 0, local_size = 1;  // among the processes of this host
-  bool mpi = false;                    // the processes find each other, and talk, through MPI
-  // Without MPI: where rank 0 listens, or where torchrun's agent keeps the store through which it
-  // tells where. With MPI, rank 0 tells through that.
+  bool mpi = false;                    // the processes join and exchange messages through MPI
+  // Without MPI: the address of rank 0, or of the store of torchrun's agent in which rank 0
+  // publishes its address.
   std::string master_address;
   int master_port = 0;
-  std::string store_key;  // under which rank 0 tells it; empty without a store
-  bool one_host = false;  // the launcher says that all processes are on this host
-  std::string secret;     // that all ranks of the run know, and nobody else; empty: none was given
+  std::string store_key;  // of rank 0's entry in the store; empty without a store
+  bool one_host = false;  // the launcher's variables put all processes on this host
+  std::string secret;     // shared by the ranks of the run; empty: none was given
 };
 
-// mpirun (Open MPI's OMPI_COMM_WORLD_*, MPICH's PMI_*), srun (SLURM_* of a job step, not of the
-// batch script around it), or torchrun's RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE,
-// MASTER_ADDR, MASTER_PORT (default 29500). No such variable: a run of one process. Several of them
-// must agree, and then MPI is used; but srun's do not count when mpirun or torchrun run inside it.
-// torchrun's own agent (TORCHELASTIC_USE_AGENT_STORE) listens on MASTER_PORT itself. SPIRE_SECRET
-// or SPIRE_SECRET_FILE is the secret; without one, torchrun's variables are refused where ranks
-// would meet over a network and no agent could pass one on. Without LOCAL_RANK the local rank is 0;
-// without LOCAL_WORLD_SIZE the local size is as small as that allows. Throws Error(config) naming
-// the variables and their values when one is no number, when one is missing that the others need,
-// when a secret is missing or too short, or when two launchers disagree: a wrong rank would hang
-// the others.
+// Reads the variables of mpirun (Open MPI's OMPI_COMM_WORLD_*, MPICH's PMI_*), of srun (SLURM_* of
+// a job step, not of the batch script around it), or of torchrun: RANK, WORLD_SIZE, LOCAL_RANK
+// (default 0), LOCAL_WORLD_SIZE (default LOCAL_RANK + 1), MASTER_ADDR, MASTER_PORT (default 29500).
+// None of them: a run of one process. Several launchers must agree, and then MPI is used; srun's
+// variables do not count if mpirun or torchrun run inside it. With torchrun's agent
+// (TORCHELASTIC_USE_AGENT_STORE) the agent itself listens on MASTER_PORT.
+//
+// SPIRE_SECRET or SPIRE_SECRET_FILE gives the secret. Without one, torchrun's variables are refused
+// if the ranks would join over a network and no agent can distribute a secret.
+//
+// Throws Error(config) with the variables and their values for one that is not a number, a missing
+// one, a missing or short secret, or launchers that disagree: a wrong rank would hang the others.
 Launch read_launch(const Environment& environment);
 
 }  // namespace spire

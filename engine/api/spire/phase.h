@@ -30,7 +30,7 @@ struct PhaseRow {
   double seconds = 0;  // since the phase was entered
 };
 // "backward of step 37", "waiting in step 37"; "start" before the first.
-std::string place_text(const PhaseRow& row);
+std::string position_text(const PhaseRow& row);
 
 // Called by a thread as it enters a phase; an exception it throws fails that phase.
 using PhaseHook = std::function<void(const PhaseRow& entered)>;

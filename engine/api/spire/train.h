@@ -45,7 +45,7 @@ struct RunOptions {
   World* world = nullptr;
   // Without a world: called on another thread when a device thread hangs beyond timeouts.step, so
   // that train() will never return. `trainer` prints the failure and ends the process.
-  std::function<void(const Failure&)> on_hang;
+  std::function<void(const Failure&)> on_exit_timeout;
   PhaseHook on_phase;  // called by every thread of the run
 };
 

@@ -1,4 +1,4 @@
-// The processes of a run, joined: messages for the data, a watch over failures.
+// The processes of a run, joined: a group for messages and a watchdog for failures.
 #pragma once
 #include <functional>
 #include <memory>
@@ -17,9 +17,9 @@ class Watchdog;
 }  // namespace process
 
 struct JoinOptions {
-  double start_seconds = 300;  // how long to wait for the other ranks
-  std::vector<int> cores;      // RankInfo::cores; the watch's thread runs on them, too
-  std::function<void(const Failure&)> on_hang;  // Watchdog::Options::on_hang
+  double start_seconds = 300;  // to wait for the other ranks
+  std::vector<int> cores;      // RankInfo::cores, and those of the watchdog's thread
+  std::function<void(const Failure&)> on_exit_timeout;  // Watchdog::Options::on_exit_timeout
 };
 
 struct World {
@@ -29,19 +29,19 @@ struct World {
   Launch launch;
   std::vector<RankInfo> ranks;
   std::unique_ptr<ProcessGroup> group;
-  std::unique_ptr<Watchdog> watch;  // before group in destruction: it may interrupt it
+  std::unique_ptr<Watchdog> watchdog;  // destroyed before the group, which it may interrupt
 
   int rank() const { return launch.rank; }
   int size() const { return launch.size; }
 };
 
-// Blocks until all ranks are there. Throws Error(collective) naming the ranks that did not come
-// within start_seconds, Error(config) when two processes claim one rank or count the ranks
-// differently, and what mpi_group() throws.
+// Blocks until all ranks have joined. Throws Error(collective) with the ranks that did not join
+// within start_seconds, Error(config) if two processes have one rank or count the ranks
+// differently, and as mpi_group().
 std::unique_ptr<World> join_world(const Launch& launch, const JoinOptions& options);
 
-// Worlds whose ranks are threads of this process, by rank: for tests, and for programs that embed
-// several ranks.
+// Makes worlds whose ranks are threads of this process, by rank: for tests, and for programs that
+// embed several ranks.
 std::vector<std::unique_ptr<World>> threads_world(int size, const JoinOptions& options = {});
 
 }  // namespace spire

@@ -11,9 +11,9 @@
 #include <spire/error.h>
 
 #include "engine/base/hash.h"
-#include "engine/base/preallocated_file.h"
-#include "engine/base/regular_file.h"
+#include "engine/base/read_file.h"
 #include "engine/base/thread.h"
+#include "engine/base/write_file.h"
 #include "engine/data/convert/conversion_journal.h"
 #include "engine/data/convert/convert.h"
 #include "engine/data/convert/hdf5_skeleton.h"

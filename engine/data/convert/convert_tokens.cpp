@@ -6,9 +6,8 @@
 
 #include <spire/error.h>
 
-#include "engine/base/atomic_file.h"
-#include "engine/base/mapped_file.h"
-#include "engine/base/preallocated_file.h"
+#include "engine/base/read_file.h"
+#include "engine/base/write_file.h"
 #include "engine/data/convert/conversion_journal.h"
 #include "engine/data/convert/convert.h"
 #include "engine/data/text/text_tokens.h"

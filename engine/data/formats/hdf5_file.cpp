@@ -1,6 +1,6 @@
 #include "engine/data/formats/hdf5_file.h"
 
-#include "engine/base/regular_file.h"
+#include "engine/base/read_file.h"
 
 namespace spire::inline data {
 

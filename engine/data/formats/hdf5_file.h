@@ -5,7 +5,7 @@
 #include <spire/error.h>
 
 #include "engine/base/hdf5.h"
-#include "engine/base/regular_file.h"
+#include "engine/base/read_file.h"
 #include "engine/data/steady_file.h"
 
 namespace spire::inline data {

@@ -5,7 +5,7 @@
 
 #include <spire/error.h>
 
-#include "engine/base/regular_file.h"
+#include "engine/base/read_file.h"
 
 namespace spire::inline data {
 namespace {

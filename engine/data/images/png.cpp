@@ -8,7 +8,7 @@
 
 #include <spire/error.h>
 
-#include "engine/base/atomic_file.h"
+#include "engine/base/write_file.h"
 #include "engine/data/images/image_decode.h"
 
 namespace spire::inline data {

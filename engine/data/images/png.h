@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/base/atomic_file.h"
+#include "engine/base/write_file.h"
 #include "engine/data/sample.h"
 
 namespace spire::inline data {

@@ -7,9 +7,9 @@
 
 #include <spire/error.h>
 
-#include "engine/base/atomic_file.h"
 #include "engine/base/hash.h"
-#include "engine/base/regular_file.h"
+#include "engine/base/read_file.h"
+#include "engine/base/write_file.h"
 
 namespace spire::inline data {
 namespace {

@@ -4,13 +4,13 @@
 
 #include <mpi.h>
 
-#include "engine/process/backoff.h"
+#include "engine/base/thread.h"
 #include "engine/process/group/process_group.h"
 
 namespace spire::inline process {
 namespace {
 
-// MPI counts in int: longer messages go in parts, which both sides cut alike.
+// MPI counts in int: both sides cut longer messages into parts of these sizes.
 constexpr size_t max_bytes = INT_MAX / 64 * 64;
 constexpr int64_t max_floats = INT_MAX / 64 * 64;
 
@@ -21,7 +21,7 @@ std::string error_text(int code) {
   return text;
 }
 
-// MPI, begun once a process: by us, or by the program that embeds us, which then also ends it.
+// Initializes MPI unless the program that embeds the library has done so; returns whether it did.
 bool begin_mpi() {
   int finished = 0, begun = 0, level = 0;
   MPI_Finalized(&finished);
@@ -60,11 +60,11 @@ class MpiGroup final : public ProcessGroup {
   void wait();
   [[noreturn]] void lose(const std::string& message);
 
-  const bool ours_;  // we began MPI, and end it
+  const bool ours_;  // initialized here, so finalized here
   MPI_Comm world_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1;
   std::atomic<bool> interrupted_{false};
-  std::string lost_;                   // after a failure requests may be pending for ever
+  std::string lost_;                   // the failure; requests may then be pending for ever
   std::vector<MPI_Request> requests_;  // kept from call to call
 };
 
@@ -82,13 +82,13 @@ MpiGroup::MpiGroup(const Launch& launch) : ours_(begin_mpi()) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
   MPI_Comm_size(MPI_COMM_WORLD, &size_);
   check_place(launch, rank_, size_);
-  // Messages of our own, whatever else the program sends.
+  // A duplicate communicator keeps these messages apart from the embedding program's.
   int code = MPI_Comm_dup(MPI_COMM_WORLD, &world_);
   if (code != MPI_SUCCESS) fail(Category::collective, "MPI_Comm_dup: {}", error_text(code));
   MPI_Comm_set_errhandler(world_, MPI_ERRORS_RETURN);
 }
 
-// Both calls wait for the other ranks.
+// Both calls wait for the other ranks, so they are left out after a failure.
 MpiGroup::~MpiGroup() {
   if (!lost_.empty() || interrupted_.load()) return;
   MPI_Comm_free(&world_);
@@ -105,26 +105,26 @@ void MpiGroup::check_peer(int peer) const {
   require(other, "rank {} of {} exchanges with rank {}", rank_, size_, peer);
 }
 
-// For every call that begins or tests something: an error of MPI means that a rank is lost.
+// Checks the result of a call: an error of MPI means that a rank is lost.
 void MpiGroup::start(int code) {
   if (code != MPI_SUCCESS) lose("MPI: " + error_text(code));
 }
 
-// MPI itself waits by spinning, which takes the core from the threads that compute.
-// Pending requests are left as they are when this throws: waiting for them may take for ever.
+// Waits for requests_ by testing, since MPI_Waitall spins on a core that computing threads need.
+// Leaves pending requests alone if it throws: waiting for them may take for ever.
 void MpiGroup::wait() {
-  Backoff pauses;
+  Backoff backoff;
   for (;;) {
     if (interrupted_.load()) lose("interrupted because the run has failed");
     int done = 0;
     start(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done,
                       MPI_STATUSES_IGNORE));
     if (done) return;
-    pauses.pause();
+    backoff.pause();
   }
 }
 
-// part(offset, length) for each part of a message.
+// Calls part(offset, length) for each part of a message.
 template <typename Number, typename Part>
 void in_parts(Number length, Number limit, const Part& part) {
   for (Number begin = 0; begin < length; begin += limit)
@@ -135,7 +135,7 @@ void MpiGroup::exchange(std::span<const Outgoing> sends, std::span<const Incomin
   if (!lost_.empty()) throw PeerLost(lost_);
   for (const Outgoing& message : sends) check_peer(message.peer);
   for (const Incoming& message : receives) check_peer(message.peer);
-  // Receives first, so that what arrives has its place.
+  // Receives first: a message that arrives before its receive is copied once more.
   requests_.clear();
   auto request = [this] { return &requests_.emplace_back(MPI_REQUEST_NULL); };
   for (const Incoming& message : receives) {
@@ -169,7 +169,7 @@ std::unique_ptr<ProcessGroup> mpi_group(const Launch& launch) {
   return std::make_unique<MpiGroup>(launch);
 }
 
-// "Open MPI v4.1.4, package: ..." is cut at its first comma or line end.
+// Cuts "Open MPI v4.1.4, package: ..." at its first comma or line end.
 std::string mpi_version() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;

@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include <poll.h>
@@ -16,16 +15,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Waiting costs a core at first, then a system call: an answer is mostly there before that pays.
+// The time for which exchange() spins before it sleeps in poll(): most answers come within it.
 constexpr auto spin_time = std::chrono::microseconds(50);
 
-// How far the messages of one direction with one peer have come: list[at] is under way, `bytes` of
-// it are done. At the list's end: nothing left.
+// The progress of the messages with one peer in one direction: `bytes` of list[at] are transferred.
+// at == list.size(): nothing is left.
 struct Progress {
   size_t at = 0;
   size_t bytes = 0;
 };
 
+// Moves to the next message with this peer that has bytes.
 template <typename Message>
 void skip_others(std::span<const Message> list, int peer, Progress& progress) {
   size_t& at = progress.at;
@@ -40,6 +40,7 @@ void advance(std::span<const Message> list, int peer, Progress& progress, ssize_
   skip_others(list, peer, progress);
 }
 
+// The part of `count` values that rank `index` adds up.
 struct Slice {
   int64_t begin, count;
 };
@@ -48,8 +49,8 @@ Slice slice_of(int64_t count, int index, int parts) {
   return {begin, count * (index + 1) / parts - begin};
 }
 
-// The bytes of messages follow each other on the stream, without any framing: both sides know how
-// many there are. So a message of no bytes is nothing on the wire.
+// Messages follow each other on the stream without framing, since both sides know their sizes. A
+// message of 0 bytes puts nothing on the wire.
 class SocketGroup final : public ProcessGroup {
  public:
   SocketGroup(int rank, std::vector<Socket> peers);
@@ -68,7 +69,7 @@ class SocketGroup final : public ProcessGroup {
   bool send_some(std::span<const Outgoing> sends, int peer);
   bool receive_some(std::span<const Incoming> receives, int peer);
   bool move_some(std::span<const Outgoing> sends, std::span<const Incoming> receives);
-  bool watch_unfinished(size_t sends, size_t receives);
+  bool list_unfinished(size_t sends, size_t receives);
   void sleep();
   void check_errno(int peer);
   [[noreturn]] void lose(const std::string& message);
@@ -80,9 +81,9 @@ class SocketGroup final : public ProcessGroup {
 
   const int rank_;
   const std::vector<Socket> peers_;
-  const Socket wake_;  // an eventfd: readable once interrupted
+  const Socket wake_ = event_counter();  // readable once interrupted
   std::atomic<bool> interrupted_{false};
-  std::string lost_;  // after a failure the streams are anywhere within a message: no way back
+  std::string lost_;  // the failure; the streams may then stand in the middle of a message
 
   // Kept from call to call, so that a step allocates nothing.
   std::vector<Progress> sending_, receiving_;
@@ -92,14 +93,8 @@ class SocketGroup final : public ProcessGroup {
   std::vector<float> others_;  // [size - 1][own slice], by rank
 };
 
-Socket make_eventfd() {
-  int descriptor = eventfd(0, 0);
-  if (descriptor < 0) fail(Category::device, "cannot make an eventfd: {}", strerror(errno));
-  return Socket(descriptor);
-}
-
 SocketGroup::SocketGroup(int rank, std::vector<Socket> peers)
-    : rank_(rank), peers_(std::move(peers)), wake_(make_eventfd()) {
+    : rank_(rank), peers_(std::move(peers)) {
   require(rank >= 0 && rank < size(), "rank {} of {} sockets", rank, peers_.size());
   for (int peer = 0; peer < size(); ++peer) {
     bool there = static_cast<bool>(peers_[size_t(peer)]);
@@ -112,9 +107,7 @@ SocketGroup::SocketGroup(int rank, std::vector<Socket> peers)
 
 void SocketGroup::interrupt() noexcept {
   interrupted_.store(true);
-  uint64_t one = 1;
-  // It fails only when the counter is full, and then it is readable.
-  [[maybe_unused]] ssize_t written = write(wake_.descriptor(), &one, sizeof one);
+  notify(wake_);
 }
 
 void SocketGroup::lose(const std::string& message) {
@@ -130,7 +123,7 @@ void SocketGroup::exchange(std::span<const Outgoing> sends, std::span<const Inco
   for (;;) {
     if (interrupted_.load()) lose("interrupted because the run has failed");
     bool moved = move_some(sends, receives);
-    if (!watch_unfinished(sends.size(), receives.size())) return;
+    if (!list_unfinished(sends.size(), receives.size())) return;
     auto now = Clock::now();
     if (moved) {
       last_move = now;
@@ -152,7 +145,7 @@ void SocketGroup::begin(std::span<const Message> list, std::vector<Progress>& pr
   }
 }
 
-// One system call a peer and direction, so that nobody's stream waits for another's.
+// One system call a peer and direction, so that no stream waits for another.
 bool SocketGroup::move_some(std::span<const Outgoing> sends, std::span<const Incoming> receives) {
   bool moved = false;
   for (int peer = 0; peer < size(); ++peer) {
@@ -201,8 +194,8 @@ void SocketGroup::check_errno(int peer) {
   lose(fmt::format("the connection to rank {} broke: {}", peer, strerror(error)));
 }
 
-// Lists what is still to come or to go for sleep(); false when there is nothing.
-bool SocketGroup::watch_unfinished(size_t sends, size_t receives) {
+// Fills polled_ with the streams that are not finished; false if there are none.
+bool SocketGroup::list_unfinished(size_t sends, size_t receives) {
   polled_.clear();
   for (size_t peer = 0; peer < peers_.size(); ++peer) {
     int events =
@@ -218,8 +211,8 @@ void SocketGroup::sleep() {
     fail(Category::device, "poll: {}", strerror(errno));
 }
 
-// Each rank adds up one slice of the values, in rank order, and then all get all slices: the same
-// bits everywhere, and the same bytes on the wire as a ring.
+// A reduce_scatter and an all_gather: each rank sums one slice in rank order, then sends it to all.
+// The same bits on every rank, and as many bytes on the wire as a ring.
 void SocketGroup::all_reduce(float* values, int64_t count) {
   gather_slices(values, count);
   add_up(values, count);
@@ -244,7 +237,7 @@ void SocketGroup::gather_slices(float* values, int64_t count) {
   exchange(sends_, receives_);
 }
 
-// Chunks that stay in the first cache while one rank after the other is added.
+// Adds the ranks' slices in rank order, in chunks that stay in the L1 cache.
 void SocketGroup::add_up(float* values, int64_t count) {
   constexpr int64_t chunk = 1024;
   Slice own = slice_of(count, rank_, size());

@@ -8,101 +8,98 @@ namespace spire::inline process {
 
 using Clock = std::chrono::steady_clock;
 
-Acceptor::Acceptor(Listener listener, Badge badge, Limits limits)
-    : listener_(std::move(listener)), badge_(std::move(badge)), limits_(limits) {}
+Acceptor::Acceptor(Listener listener, Credentials credentials, Limits limits)
+    : listener_(std::move(listener)), credentials_(std::move(credentials)), limits_(limits) {}
 
-std::optional<Acceptor::Visitor> Acceptor::next(Deadline deadline) {
+// One thread serves all pending connections from one poll(): none of them can block the others.
+std::optional<Acceptor::Connection> Acceptor::next(Deadline deadline) {
   for (;;) {
-    drop_late();
-    if (auto visitor = hear_all()) return visitor;
+    drop_expired();
+    if (auto connection = advance_all()) return connection;
     if (Clock::now() >= deadline) return {};
     wait(deadline);
-    admit();
+    accept_waiting();
   }
 }
 
-// Until somebody comes, speaks, or has had his time, or the deadline passed.
+// Waits for a connection or bytes of one, until the oldest connection expires or the deadline.
 void Acceptor::wait(Deadline deadline) {
   std::vector<pollfd> entries{{listener_.descriptor(), POLLIN, 0}};
-  for (const Caller& caller : callers_) entries.push_back({caller.socket.descriptor(), POLLIN, 0});
-  Deadline end = callers_.empty() ? deadline : std::min(deadline, callers_.front().end);
-  auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
-  auto timeout = static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30));
-  poll(entries.data(), entries.size(), timeout);
+  for (const Pending& pending : pending_)
+    entries.push_back({pending.socket.descriptor(), POLLIN, 0});
+  Deadline end = pending_.empty() ? deadline : std::min(deadline, pending_.front().end);
+  poll(entries.data(), entries.size(), milliseconds_until(end));
 }
 
-// All who wait at the door, without waiting for more. Where no descriptor is free for one more
-// (ulimit -n), a caller gives way, for silent ones must not keep out a rank; but those that have
-// just come are heard first.
-void Acceptor::admit() {
-  for (size_t come = 0; come < limits_.callers; ++come) {
+// Accepts the waiting connections. If no descriptor is free for one more (ulimit -n), a pending one
+// is dropped, since silent peers must not keep out a rank; but connections accepted in this call
+// are served first.
+void Acceptor::accept_waiting() {
+  for (size_t accepted = 0; accepted < limits_.pending; ++accepted) {
     try {
-      if (!take_one()) return;
+      if (!accept_one()) return;
     } catch (const Error& error) {
-      if (error.category() != Category::device || callers_.empty()) throw;
-      if (come == 0) give_one_up();
+      if (error.category() != Category::device || pending_.empty()) throw;
+      if (accepted == 0) drop_one();
       return;
     }
   }
 }
 
-bool Acceptor::take_one() {
+bool Acceptor::accept_one() {
   auto socket = listener_.accept(Clock::now());
   if (!socket) return false;
-  make_room();
-  Caller& caller = callers_.emplace_back();
-  caller.socket = std::move(*socket);
-  caller.end = Clock::now() + limits_.time;
+  if (pending_.size() >= limits_.pending) drop_one();
+  Pending& pending = pending_.emplace_back();
+  pending.socket = std::move(*socket);
+  pending.end = Clock::now() + limits_.time;
   return true;
 }
 
-void Acceptor::make_room() {
-  if (callers_.size() >= limits_.callers) give_one_up();
-}
-
-// Who came first goes first, of those that have said the least. Ranks that meet this in a crowd of
-// strangers come again.
-void Acceptor::give_one_up() {
-  auto goes = std::ranges::min_element(callers_, {}, [](const Caller& caller) {
-    return caller.known ? 2 : caller.introduction.called() ? 1 : 0;
+// Drops the oldest of the connections that have said the least. A rank among many unknown peers may
+// be dropped, too: it connects again.
+void Acceptor::drop_one() {
+  auto dropped = std::ranges::min_element(pending_, {}, [](const Pending& pending) {
+    return pending.authenticated ? 2 : pending.handshake.called() ? 1 : 0;
   });
-  callers_.erase(goes);
+  pending_.erase(dropped);
   ++silent_;
 }
 
-void Acceptor::drop_late() {
+void Acceptor::drop_expired() {
   auto now = Clock::now();
   silent_ += static_cast<int>(
-      std::erase_if(callers_, [&](const Caller& caller) { return caller.end <= now; }));
+      std::erase_if(pending_, [&](const Pending& pending) { return pending.end <= now; }));
 }
 
-Acceptor::State Acceptor::introduce(Caller& caller) {
-  switch (caller.introduction.advance(caller.socket, badge_)) {
-    case Introduction::State::incomplete:
+Acceptor::State Acceptor::advance_handshake(Pending& pending) {
+  switch (pending.handshake.advance(pending.socket, credentials_)) {
+    case HandshakeServer::State::incomplete:
       return State::waits;
-    case Introduction::State::closed:
+    case HandshakeServer::State::closed:
       return State::gone;
-    case Introduction::State::foreign:
+    case HandshakeServer::State::foreign:
       ++foreign_;
       return State::gone;
-    case Introduction::State::denied:
+    case HandshakeServer::State::denied:
       ++denied_;
       return State::gone;
-    case Introduction::State::known:
+    case HandshakeServer::State::accepted:
       break;
   }
-  caller.known = true;
-  return State::whole;
+  pending.authenticated = true;
+  return State::ready;
 }
 
-// One who joins has a hello to say when it is known.
-Acceptor::State Acceptor::hear(Caller& caller) {
-  if (!caller.known) {
-    State state = introduce(caller);
-    if (state != State::whole) return state;
+// A rank that joins is ready when its PeerInfo has arrived, a peer right after the handshake: later
+// bytes on its connection are the group's.
+Acceptor::State Acceptor::advance(Pending& pending) {
+  if (!pending.authenticated) {
+    State state = advance_handshake(pending);
+    if (state != State::ready) return state;
   }
-  if (caller.introduction.route().kind != Route::Kind::join) return State::whole;
-  switch (caller.hello.read(caller.socket)) {
+  if (pending.handshake.request().kind != ConnectRequest::Kind::join) return State::ready;
+  switch (pending.peer_info.read(pending.socket)) {
     case FrameReader::State::incomplete:
       return State::waits;
     case FrameReader::State::whole:
@@ -110,22 +107,23 @@ Acceptor::State Acceptor::hear(Caller& caller) {
     default:
       return State::gone;
   }
-  return caller.hello.frame().kind == FrameKind::hello ? State::whole : State::gone;
+  bool fits = pending.peer_info.frame().kind == FrameKind::peer_info;
+  return fits ? State::ready : State::gone;
 }
 
-// The first caller that is done; the others keep their place.
-std::optional<Acceptor::Visitor> Acceptor::hear_all() {
-  for (size_t i = 0; i < callers_.size();) {
-    Caller& caller = callers_[i];
-    State state = hear(caller);
+// Returns the first connection that is ready, and removes those that are gone.
+std::optional<Acceptor::Connection> Acceptor::advance_all() {
+  for (size_t i = 0; i < pending_.size();) {
+    Pending& pending = pending_[i];
+    State state = advance(pending);
     if (state == State::waits) {
       ++i;
       continue;
     }
-    Visitor visitor{std::move(caller.socket), caller.introduction.route(),
-                    std::move(caller.hello.frame().text)};
-    callers_.erase(callers_.begin() + static_cast<ptrdiff_t>(i));
-    if (state == State::whole) return visitor;
+    Connection connection{std::move(pending.socket), pending.handshake.request(),
+                          std::move(pending.peer_info.frame().text)};
+    pending_.erase(pending_.begin() + static_cast<ptrdiff_t>(i));
+    if (state == State::ready) return connection;
   }
   return {};
 }

@@ -1,5 +1,5 @@
-// Where processes come to: a listener that hears out all who come at a time, and lets in who knows
-// the run's secret. A stranger keeps nobody waiting, learns nothing, and holds no place for long.
+// A listener that authenticates many new connections at a time and accepts those of the run. An
+// unknown peer delays nobody, learns nothing, and is dropped after a short time.
 #pragma once
 #include <chrono>
 #include <optional>
@@ -14,51 +14,50 @@ namespace spire::inline process {
 class Acceptor {
  public:
   struct Limits {
-    size_t callers = 64;                     // who have not yet proved themselves, at a time
+    size_t pending = 64;                     // connections that are not yet authenticated
     std::chrono::milliseconds time{10'000};  // for each of them
   };
-  Acceptor(Listener listener, Badge badge, Limits limits);
+  Acceptor(Listener listener, Credentials credentials, Limits limits);
 
-  const Badge& badge() const { return badge_; }
+  const Credentials& credentials() const { return credentials_; }
 
-  struct Visitor {
+  struct Connection {
     Socket socket;
-    Route route;
-    std::string hello;  // of one who joins
+    ConnectRequest request;
+    std::string peer_info;  // JSON, of a rank that joins
   };
-  // The next one that has proved itself and said all it has to say; nothing when the deadline
-  // passed, however many come. Throws Error(device) where not one can be taken (Listener::accept).
-  std::optional<Visitor> next(Deadline deadline);
+  // Returns the next connection that is authenticated and, if it joins, has sent its PeerInfo;
+  // nullopt at the deadline, whatever arrives. Throws Error(device) if not even one connection can
+  // be opened (Listener::accept).
+  std::optional<Connection> next(Deadline deadline);
 
-  // What became of the others: " (turned away: 2 connections that did not know ...)"; empty when
-  // there were none.
+  // Returns " (turned away connections: 2 that said nothing, ...)"; "" if there were none.
   std::string turned_away() const;
 
  private:
-  struct Caller {
+  struct Pending {
     Socket socket;
     Deadline end;
-    Introduction introduction;
-    bool known = false;
-    FrameReader hello{kLongestHello};
+    HandshakeServer handshake;
+    bool authenticated = false;
+    FrameReader peer_info{kMaxPeerInfoBytes};
   };
-  static constexpr uint32_t kLongestHello = 1 << 20;  // with the cores of a large machine
+  static constexpr uint32_t kMaxPeerInfoBytes = 1 << 20;  // with the cores of a large machine
 
-  enum class State { waits, whole, gone };
-  State hear(Caller& caller);
-  State introduce(Caller& caller);
-  std::optional<Visitor> hear_all();
+  enum class State { waits, ready, gone };
+  State advance(Pending& pending);
+  State advance_handshake(Pending& pending);
+  std::optional<Connection> advance_all();
   void wait(Deadline deadline);
-  void admit();
-  bool take_one();
-  void drop_late();
-  void make_room();
-  void give_one_up();
+  void accept_waiting();
+  bool accept_one();
+  void drop_expired();
+  void drop_one();
 
   Listener listener_;
-  const Badge badge_;
+  const Credentials credentials_;
   const Limits limits_;
-  std::vector<Caller> callers_;  // who came first stands first
+  std::vector<Pending> pending_;  // oldest first
   int silent_ = 0, foreign_ = 0, denied_ = 0;
 };
 

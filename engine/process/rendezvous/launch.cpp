@@ -7,13 +7,13 @@
 #include <spire/error.h>
 #include <spire/launch.h>
 
-#include "engine/process/rendezvous/interface.h"
-#include "engine/process/rendezvous/secret.h"
+#include "engine/process/rendezvous/handshake.h"
+#include "engine/process/rendezvous/master_endpoint.h"
 
 namespace spire {
 namespace {
 
-// The names under which one launcher says the four numbers. The local ones may be missing.
+// The variables in which a launcher passes the four numbers. The local ones may be missing.
 struct Names {
   const char* launcher;
   const char *rank, *size, *local_rank, *local_size;
@@ -25,9 +25,10 @@ constexpr Names mpich{"mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_
 constexpr Names slurm{"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", ""};
 constexpr Names torchrun{"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"};
 
-// Slurm numbers the steps that srun did not start (batch script, interactive shell, ...) from here.
+// Slurm numbers steps that srun did not start (batch script, interactive shell, ...) from here on.
 constexpr uint32_t first_special_step = 0xfffffff0;
 
+// The four numbers of one launcher.
 struct Claim {
   Names names;
   int rank = 0, size = 1, local_rank = 0, local_size = 1;
@@ -61,7 +62,7 @@ void check_place(const char* rank_name, int rank, const char* size_name, int siz
          shown(rank_name, rank), shown(size_name, size), size, size - 1);
 }
 
-// What one launcher says; nothing when it has not started this process.
+// Reads the variables of one launcher; nullopt if it has not started this process.
 std::optional<Claim> read_claim(const Environment& environment, const Names& names) {
   auto rank = environment(names.rank), size = environment(names.size);
   if (!rank && !size) return {};
@@ -76,14 +77,14 @@ std::optional<Claim> read_claim(const Environment& environment, const Names& nam
 
   if (auto text = environment(names.local_rank))
     claim.local_rank = number<int>(names.local_rank, *text);
-  claim.local_size = claim.local_rank + 1;
+  claim.local_size = claim.local_rank + 1;  // the least that is possible, if nothing tells it
   if (auto text = environment(names.local_size))
     claim.local_size = number<int>(names.local_size, *text);
   check_place(names.local_rank, claim.local_rank, names.local_size, claim.local_size);
   return claim;
 }
 
-// The tasks of node `index` in Slurm's "4(x2),3": 4 on each of two nodes, 3 on the next.
+// Returns the tasks of node `index` in Slurm's "4(x2),3": 4 on each of two nodes, 3 on the next.
 std::optional<int> tasks_of_node(const std::string& per_node, int index) {
   std::istringstream list(per_node);
   for (std::string entry; std::getline(list, entry, ',');) {
@@ -96,8 +97,8 @@ std::optional<int> tasks_of_node(const std::string& per_node, int index) {
   return {};
 }
 
-// Only inside a step that srun started: a batch script has SLURM_PROCID=0 for itself, and the size
-// of the whole job, though it runs once.
+// Reads srun's variables inside a step that srun started. A batch script also has them, with
+// SLURM_PROCID=0 and the size of the whole job, though it runs once.
 std::optional<Claim> read_srun(const Environment& environment) {
   auto step = environment("SLURM_STEP_ID");
   if (!step || !environment(slurm.size)) return {};
@@ -115,9 +116,8 @@ std::optional<Claim> read_srun(const Environment& environment) {
   return claim;
 }
 
-// Launchers inside each other set their variables on top of each other's. mpirun starts its own
-// daemons by srun, and torchrun is often started by it: srun's variables are then not about this
-// process.
+// Reads the variables of all launchers: nested ones each set their own. mpirun starts its daemons
+// by srun, and torchrun is often started by it: srun's variables then describe another process.
 std::vector<Claim> read_claims(const Environment& environment) {
   std::vector<Claim> claims;
   auto add = [&](std::optional<Claim> claim) {
@@ -142,7 +142,7 @@ void check_agreement(const std::vector<Claim>& claims) {
   }
 }
 
-// An attempt of torchrun's has a key of its own: another one may have left its place in the store.
+// Each restart by torchrun has its own key: the former one may have left its entry in the store.
 std::string read_store_key(const Environment& environment) {
   if (environment("TORCHELASTIC_USE_AGENT_STORE") != "True") return {};
   return fmt::format("/spire/{}/{}", environment("TORCHELASTIC_RUN_ID").value_or("none"),
@@ -174,6 +174,7 @@ void read_master(const Environment& environment, Launch& launch) {
   launch.one_host = environment(torchrun.local_size) && launch.local_size == launch.size;
   launch.secret = read_secret(environment).value_or("");
   launch.store_key = read_store_key(environment);
+  // The store may carry a secret; without it, processes of one host join over loopback.
   if (!launch.store_key.empty()) return;
   if (launch.one_host) launch.master_address = kLoopback;
   need_secret(launch);

@@ -8,13 +8,13 @@
 namespace spire::inline process {
 namespace {
 
-// What a client asks for; the first byte of each message. Numbers are in the byte order of the
-// machine, as the store's are.
+// The first byte of each message of a client (QueryType of PyTorch's TCPStoreBackend.hpp). Numbers
+// are in the byte order of the machine, as the store's are.
 enum class Query : uint8_t { validate = 0, set = 1, get = 3, check = 5 };
 
 constexpr uint32_t kClientMagic = 0x3C85F7CE;
 constexpr uint8_t kReady = 0, kNotReady = 1;
-constexpr uint64_t kLongestValue = 64 << 10;  // far more than is ever put there
+constexpr uint64_t kMaxValueBytes = 64 << 10;  // far more than an endpoint has
 
 class Message {
  public:
@@ -46,7 +46,7 @@ TorchStore::TorchStore(const std::string& address, int port, Deadline deadline)
 
 void TorchStore::set(const std::string& key, const std::string& value, Deadline deadline) {
   Message(Query::set).text(key).text(value).send(socket_, deadline);
-  // It gives no answer to that; that it answers the next question shows that it is a store.
+  // The store does not acknowledge set(). Reading it back proves that it is a store and has it.
   auto kept = get(key, deadline);
   if (kept != value) fail(Category::collective, "the store does not keep what it is given");
 }
@@ -60,7 +60,7 @@ std::optional<std::string> TorchStore::get(const std::string& key, Deadline dead
   Message(Query::get).text(key).send(socket_, deadline);
   uint64_t length = 0;
   socket_.receive_all(&length, sizeof length, deadline);
-  if (length > kLongestValue) fail(Category::collective, "what answers is no store of PyTorch");
+  if (length > kMaxValueBytes) fail(Category::collective, "what answers is no store of PyTorch");
   std::string value(length, '\0');
   socket_.receive_all(value.data(), value.size(), deadline);
   return value;

@@ -1,6 +1,6 @@
-// A client of the key-value store of PyTorch (TCPStore), which torchrun's agent keeps at
-// MASTER_ADDR and MASTER_PORT for the processes that it starts. Speaks what PyTorch has spoken
-// since 2.1; the store knows no passwords: whoever reaches it can read and write all of it.
+// A client of PyTorch's key-value store (TCPStore), which torchrun's agent serves at MASTER_ADDR
+// and MASTER_PORT. Speaks the protocol of PyTorch 2.1 and later. The store has no passwords: every
+// process that reaches it can read and write all of it.
 #pragma once
 #include <optional>
 #include <string>
@@ -11,12 +11,12 @@ namespace spire::inline process {
 
 class TorchStore {
  public:
-  // Connects, and again until the deadline. Throws Error(collective) naming the address.
+  // Connects, with retries until the deadline. Throws Error(collective) with the address.
   TorchStore(const std::string& address, int port, Deadline deadline);
 
-  // Both throw Error(collective) when the store is gone, or is none.
+  // Both throw Error(collective) if the store is gone, or not a TCPStore.
   void set(const std::string& key, const std::string& value, Deadline deadline);
-  // Nothing when the key has not been set.
+  // Returns nullopt if the key has not been set.
   std::optional<std::string> get(const std::string& key, Deadline deadline);
 
   const Socket& connection() const { return socket_; }

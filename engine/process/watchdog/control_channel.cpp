@@ -7,14 +7,11 @@
 namespace spire::inline process {
 namespace {
 
-constexpr size_t kMaxBacklogBytes = 2 * kMaxFrameBytes;
-
-bool would_block(int error) {
-  return error == EAGAIN || error == EWOULDBLOCK;
-}
+constexpr size_t kMaxBacklogBytes = 2 * kMaxControlBytes;
 
 }  // namespace
 
+// The first reason counts: a failed send tells more than the end that follows it.
 void ControlChannel::end(const std::string& how) {
   if (ending_.empty()) ending_ = how;
   outgoing_.clear();
@@ -23,35 +20,42 @@ void ControlChannel::end(const std::string& how) {
 
 // A process that dies leaves a closed or a reset connection; other errors are the network's.
 void ControlChannel::note_error(int error) {
-  bool death = error == EPIPE || error == ECONNRESET;
+  bool death = error == 0 || error == EPIPE || error == ECONNRESET;
   if (!death && ending_.empty())
     ending_ = fmt::format("cannot be reached any more ({})", strerror(error));
 }
 
 void ControlChannel::receive(std::vector<ControlMessage>& messages) try {
-  char bytes[1 << 14];
-  while (open()) {
-    ssize_t received = recv(descriptor(), bytes, sizeof bytes, 0);
-    int error = errno;
-    if (received < 0 && error == EINTR) continue;
-    if (received < 0 && would_block(error)) return;
-    if (received <= 0) {
-      if (received < 0) note_error(error);
-      return end(
-          "ended without an error message, so it was probably killed (see its log, or dmesg on its "
-          "host)");
-    }
-    reader_.append({bytes, static_cast<size_t>(received)});
-    while (auto message = reader_.next()) messages.push_back(std::move(*message));
-  }
+  receive_all(messages);
 } catch (const Error&) {
   end("sent a broken control message");
 }
 
+void ControlChannel::receive_all(std::vector<ControlMessage>& messages) {
+  while (open()) {
+    switch (reader_.read(socket_)) {
+      case FrameReader::State::incomplete:
+        return;
+      case FrameReader::State::closed:
+        note_error(reader_.error());
+        return end(
+            "ended without an error message, so it was probably killed (see its log, or dmesg on "
+            "its host)");
+      case FrameReader::State::foreign:
+        fail(Category::collective, "not a frame");
+      case FrameReader::State::whole:
+        break;
+    }
+    if (reader_.frame().kind != FrameKind::control) fail(Category::collective, "another frame");
+    messages.push_back(read_control_message(reader_.frame().text));
+    reader_ = FrameReader(kMaxControlBytes);
+  }
+}
+
 void ControlChannel::send(const ControlMessage& message) {
-  if (!open() || deaf_) return;
-  if (message.kind == ControlMessage::Kind::beat && backlog()) return;
-  outgoing_ += encode(message);
+  if (!open() || send_failed_) return;
+  if (message.kind == ControlMessage::Kind::heartbeat && backlog()) return;
+  outgoing_ += to_bytes({FrameKind::control, to_json(message)});
   flush();
   if (outgoing_.size() > kMaxBacklogBytes) end("no longer receives messages");
 }
@@ -63,9 +67,10 @@ void ControlChannel::flush() {
     if (sent >= 0) {
       outgoing_.erase(0, static_cast<size_t>(sent));
     } else if (error != EINTR) {
-      if (would_block(error)) return;
+      if (error == EAGAIN || error == EWOULDBLOCK) return;
+      // Not the end yet: the peer's last message may lie in the receive buffer and name the cause.
       note_error(error);
-      deaf_ = true;
+      send_failed_ = true;
       outgoing_.clear();
     }
   }

@@ -1,9 +1,9 @@
-// One control connection: messages in both directions, never waiting. One thread.
+// A control connection: messages in both directions, without waiting. One thread.
 #pragma once
 #include <string>
 #include <vector>
 
-#include "engine/process/socket.h"
+#include "engine/process/frame.h"
 #include "engine/process/watchdog/control_message.h"
 
 namespace spire::inline process {
@@ -12,16 +12,17 @@ class ControlChannel {
  public:
   explicit ControlChannel(Socket socket) : socket_(std::move(socket)) {}
 
-  // Adds the messages that are there to `messages`. After it, open() may be false: what came before
-  // the end has been delivered.
+  // Appends the messages that have arrived. open() may be false afterwards: messages before the end
+  // of the connection are still delivered.
   void receive(std::vector<ControlMessage>& messages);
-  // Sends now, or keeps what the peer does not yet take. A beat is dropped when older messages
-  // still wait: a later one says more. A peer that leaves too much unread loses the connection.
+  // Sends, or queues what the peer does not take yet. Drops a heartbeat behind a queue: a later one
+  // tells more. Closes the connection if the peer leaves too much unread.
   void send(const ControlMessage& message);
   void flush();
 
   bool open() const { return static_cast<bool>(socket_); }
-  // Once closed: "ended without a word (killed?)", "is cut off (No route to host)", ...
+  // Returns how the connection ended: "no longer receives messages", "cannot be reached any more
+  // (No route to host)", ...; empty while it is open.
   const std::string& ending() const { return ending_; }
   bool backlog() const { return open() && !outgoing_.empty(); }
   int descriptor() const { return socket_.descriptor(); }
@@ -29,11 +30,12 @@ class ControlChannel {
  private:
   void end(const std::string& how);
   void note_error(int error);
+  void receive_all(std::vector<ControlMessage>& messages);
 
   Socket socket_;
-  FrameReader reader_;
+  FrameReader reader_{kMaxControlBytes};
   std::string outgoing_;
-  bool deaf_ = false;  // a send failed: what has arrived is still read
+  bool send_failed_ = false;  // messages that have arrived are still read
   std::string ending_;
 };
 

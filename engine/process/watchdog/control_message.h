@@ -1,9 +1,7 @@
-// What the watches of two ranks say to each other, and its form on the wire:
-//   frame = length of what follows (u32), kind (u8), payload.  Integers are little-endian, a text
-//   is its length (u32) and its bytes.
+// Control messages between the watchdogs of two ranks, and their form as JSON: the text of a frame
+// of FrameKind::control.
 #pragma once
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,35 +13,27 @@ namespace spire::inline process {
 
 struct ControlMessage {
   enum class Kind : uint8_t {
-    beat = 1,  // period, rows: sign of life; what the sender's threads are at
-    failure,   // to rank 0: a rank failed
-    verdict,   // from rank 0: the run failed, of this
-    bye,       // to rank 0: this rank is done
-    farewell,  // from rank 0: all ranks are done
-    heard,     // to rank 0: verdict or farewell has arrived
+    heartbeat,  // with `period` and `rows`: a sign of life and the sender's phases
+    failure,    // to rank 0: a rank failed
+    abort,      // from rank 0: the run failed, for this reason
+    done,       // to rank 0: this rank is done
+    all_done,   // from rank 0: all ranks are done
+    ack,        // to rank 0: abort or all_done has arrived
   };
-  Kind kind = Kind::beat;
-  double period = 1;  // seconds; the next beat comes that soon
+  Kind kind = Kind::heartbeat;
+  double period = 1;  // seconds until the next heartbeat
   std::vector<PhaseRow> rows;
-  Failure failure;  // of failure and verdict
+  Failure failure;  // of failure and abort
 };
 
-// The largest frame; longer texts are cut to fit.
-inline constexpr size_t kMaxFrameBytes = size_t{4} << 20;
+inline constexpr size_t kMaxControlBytes = size_t{4} << 20;  // of JSON
 
-std::string encode(const ControlMessage& message);  // a whole frame
+// {"kind":"heartbeat","period":1,"rows":[["cpu:0",5,0,37,10.25]]}: thread, phase, detail, step and
+// seconds of a row. {"kind":"abort","failure":{...}}. {"kind":"done"}. Names and texts are cut, so
+// that a message has at most kMaxControlBytes.
+std::string to_json(const ControlMessage& message);
 
-// Puts messages together from the bytes as they come.
-class FrameReader {
- public:
-  void append(std::string_view bytes) { buffer_.append(bytes); }
-  // The next whole message. Throws Error(collective) when the bytes are no frame: nothing that
-  // comes after can be understood then.
-  std::optional<ControlMessage> next();
-
- private:
-  std::string buffer_;
-  size_t begin_ = 0;  // of what is not yet read
-};
+// Throws Error(collective) for anything that to_json() does not write.
+ControlMessage read_control_message(std::string_view json);
 
 }  // namespace spire::inline process

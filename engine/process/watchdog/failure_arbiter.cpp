@@ -6,8 +6,8 @@
 namespace spire::inline process {
 namespace {
 
-constexpr double kSmallestPeriod = 0.02, kLargestPeriod = 1;
-constexpr double kMissedBeats = 5;  // fewer are no silence, however small the limit
+constexpr double kMinPeriod = 0.02, kMaxPeriod = 1;
+constexpr double kMissedHeartbeats = 5;  // fewer are not silence, however small the limit
 
 bool is_idle(const PhaseRow& row) {
   return row.phase == Phase::idle;
@@ -22,7 +22,8 @@ std::string last_seen(const RankView& peer) {
   return position.empty() ? "" : "; last seen at " + position;
 }
 
-// A rank may be silent for as long as its phase may last.
+// A rank may be silent for as long as its phase may last: a process whose cores are all taken sends
+// late. silence_seconds bounds that, since a checkpoint may take an hour.
 double silence_limit(const RankView& peer, const WatchdogLimits& limits) {
   if (peer.rows.empty()) return std::min(limits.start_seconds, limits.silence_seconds);
   double longest = limits.step_seconds;
@@ -37,6 +38,7 @@ std::string steps_text(int64_t first, int64_t last) {
 
 }  // namespace
 
+// A thread that waits is never the cause, so it has no limit: the one it waits for has.
 PhaseLimit limit_of(Phase phase, const WatchdogLimits& limits) {
   switch (phase) {
     case Phase::idle:
@@ -51,10 +53,11 @@ PhaseLimit limit_of(Phase phase, const WatchdogLimits& limits) {
   }
 }
 
-double beat_period(const WatchdogLimits& limits) {
+// A fifth of the smallest limit, so that a stall is noticed soon after its limit.
+double heartbeat_period(const WatchdogLimits& limits) {
   double smallest =
       std::min({limits.start_seconds, limits.step_seconds, limits.checkpoint_seconds});
-  return std::clamp(smallest / 5, kSmallestPeriod, kLargestPeriod);
+  return std::clamp(smallest / 5, kMinPeriod, kMaxPeriod);
 }
 
 std::string position_text(const std::vector<PhaseRow>& rows) {
@@ -70,11 +73,11 @@ std::string table_text(std::span<const RankView> ranks, double now) {
   std::string table;
   for (const RankView& view : ranks) {
     if (view.rows.empty())
-      table += fmt::format("{}  {}\n", view.name, view.left ? "done" : "phases unknown");
-    bool rests = std::ranges::all_of(view.rows, is_idle);
+      table += fmt::format("{}  {}\n", view.name, view.done ? "done" : "phases unknown");
+    bool all_idle = std::ranges::all_of(view.rows, is_idle);
     for (const PhaseRow& row : view.rows) {
-      if (is_idle(row) && !rests) continue;  // has nothing to do, and nothing to do with it
-      table += fmt::format("{}  {}  {}  for {:.1f} s\n", view.name, row.thread, place_text(row),
+      if (is_idle(row) && !all_idle) continue;  // not involved
+      table += fmt::format("{}  {}  {}  for {:.1f} s\n", view.name, row.thread, position_text(row),
                            row.seconds + now - view.seen);
     }
   }
@@ -84,7 +87,7 @@ std::string table_text(std::span<const RankView> ranks, double now) {
 
 std::optional<Failure> find_stall(const RankView& self, const WatchdogLimits& limits, double now) {
   const PhaseRow* worst = nullptr;
-  double age = now - self.seen;
+  double age = now - self.seen;  // of the rows: time goes on after they were read
   for (const PhaseRow& row : self.rows)
     if (row.seconds + age > limit_of(row.phase, limits).seconds)
       if (!worst || row.seconds > worst->seconds) worst = &row;
@@ -94,14 +97,15 @@ std::optional<Failure> find_stall(const RankView& self, const WatchdogLimits& li
   failure.rank = self.rank;
   failure.text =
       fmt::format("{}, {}: no progress in {} for {:.1f} s ({}: {:g} s)", self.name, worst->thread,
-                  place_text(*worst), worst->seconds + age, limit.name, limit.seconds);
+                  position_text(*worst), worst->seconds + age, limit.name, limit.seconds);
   return failure;
 }
 
 std::optional<Failure> find_silence(const RankView& peer, const WatchdogLimits& limits,
                                     double since, double now) {
-  double limit = std::max(silence_limit(peer, limits), kMissedBeats * peer.period);
-  double silence = now - std::max(peer.heard, since);
+  // A lost connection has been reported already. A slow heartbeat is not silence.
+  double limit = std::max(silence_limit(peer, limits), kMissedHeartbeats * peer.period);
+  double silence = now - std::max(peer.last_heard, since);
   if (peer.lost || silence <= limit) return {};
   Failure failure;
   failure.rank = peer.rank;
@@ -122,18 +126,19 @@ std::optional<Failure> find_deadlock(std::span<const RankView> ranks, const Watc
                                      double slack) {
   double shortest = std::numeric_limits<double>::infinity();
   int64_t first_step = std::numeric_limits<int64_t>::max(), last_step = 0;
-  bool waits = false;
+  bool any_waits = false;
   for (const RankView& view : ranks) {
-    if (view.rows.empty() && !view.left) return {};
+    if (view.rows.empty() && !view.done) return {};  // unknown: it may work
     for (const PhaseRow& row : view.rows) {
       if (works(row)) return {};
-      waits = waits || row.phase == Phase::waiting;
+      any_waits = any_waits || row.phase == Phase::waiting;
       shortest = std::min(shortest, row.seconds);
       first_step = std::min(first_step, row.step);
       last_step = std::max(last_step, row.step);
     }
   }
-  if (!waits || shortest <= limits.step_seconds + slack) return {};
+  if (!any_waits || shortest <= limits.step_seconds + slack) return {};
+  // The ranks may be in different steps, since they wait at different places.
   Failure failure;
   failure.text =
       fmt::format("all {} wait for each other in {} for {:.1f} s (timeouts.step: {:g} s)",
@@ -142,21 +147,22 @@ std::optional<Failure> find_deadlock(std::span<const RankView> ranks, const Watc
   return failure;
 }
 
+// The delay counts from the first report: later ones do not extend it.
 void FailureArbiter::add(const Failure& failure, double now) {
   if (!first_) {
     first_ = failure;
-    opened_ = now;
+    first_at_ = now;
   }
   if (!cause_ && !failure.consequence) cause_ = failure;
 }
 
-std::optional<double> FailureArbiter::due(const Patience& patience) const {
+std::optional<double> FailureArbiter::due(const Delays& delays) const {
   if (!first_) return {};
-  return opened_ + (cause_ ? patience.cause : patience.consequence);
+  return first_at_ + (cause_ ? delays.cause : delays.consequence);
 }
 
-std::optional<Failure> FailureArbiter::winner(const Patience& patience, double now) const {
-  auto time = due(patience);
+std::optional<Failure> FailureArbiter::decide(const Delays& delays, double now) const {
+  auto time = due(delays);
   if (!time || now < *time) return {};
   return cause_ ? cause_ : first_;
 }

@@ -32,11 +32,11 @@ std::string phase_text(Phase phase, int64_t detail) {
   return fmt::format("phase {}", static_cast<int>(phase));
 }
 
-std::string place_text(const PhaseRow& row) {
+std::string position_text(const PhaseRow& row) {
   std::string phase = phase_text(row.phase, row.detail);
   if (row.step <= 0) return phase;
-  bool rests = row.phase == Phase::idle || row.phase == Phase::waiting;
-  return fmt::format("{} {} step {}", phase, rests ? "in" : "of", row.step);
+  bool works = row.phase != Phase::idle && row.phase != Phase::waiting;
+  return fmt::format("{} {} step {}", phase, works ? "of" : "in", row.step);
 }
 
 inline namespace process {
@@ -69,15 +69,15 @@ Category category_of(const std::exception& error) {
 
 LaneError::LaneError(const PhaseRow& place, const std::exception& error)
     : Error(category_of(error),
-            fmt::format("{}, {}: {}", place.thread, place_text(place), classify(error).what())) {}
+            fmt::format("{}, {}: {}", place.thread, position_text(place), classify(error).what())) {}
 
 ThreadStatus::ThreadStatus(std::vector<std::string> threads)
     : names_(std::move(threads)), rows_(std::make_unique<Row[]>(names_.size())) {
   for (size_t i = 0; i < names_.size(); ++i) rows_[i].since.store(now_nanoseconds());
 }
 
-// The time goes first: a reader that sees the new phase sees its time too, and never charges the
-// phase with the time of the one before.
+// The time is stored before the phase (release), and read after it (acquire): a reader that sees
+// the new phase also sees its time, and never adds the time of the former phase to it.
 void ThreadStatus::enter(int row, Phase phase, int64_t detail) {
   rows_[row].since.store(now_nanoseconds(), std::memory_order_relaxed);
   rows_[row].word.store(pack(phase, detail), std::memory_order_release);
@@ -92,7 +92,7 @@ void ThreadStatus::wait(int row, const std::function<void()>& wait) {
 }
 
 PhaseRow ThreadStatus::read(int row) const {
-  require(row >= 0 && row < size(), "phase board: row {} of {}", row, size());
+  require(row >= 0 && row < size(), "thread status: row {} of {}", row, size());
   uint64_t word = rows_[row].word.load(std::memory_order_acquire);
   int64_t since = rows_[row].since.load(std::memory_order_relaxed);
   PhaseRow result;
@@ -100,6 +100,7 @@ PhaseRow ThreadStatus::read(int row) const {
   result.phase = phase_in(word);
   result.detail = detail_in(word);
   result.step = step_.load(std::memory_order_relaxed);
+  // max: the thread may have entered a phase between the two clock readings.
   result.seconds = static_cast<double>(std::max<int64_t>(now_nanoseconds() - since, 0)) * 1e-9;
   return result;
 }

@@ -1,5 +1,5 @@
-// What each thread of this process is at, for the watch to read: a table of atomics, one row a
-// thread. Entering a phase costs a clock reading and two stores.
+// The current phase of each thread of this process, which the watchdog reads: a lock-free table
+// with one row a thread. Entering a phase costs a clock reading and two stores.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -19,16 +19,17 @@ namespace spire::inline process {
 // was not thrown as an Error of a category of its own is Error(collective): a device lost.
 class LaneError : public Error {
  public:
-  LaneError(const PhaseRow& place, const std::exception& error);
+  LaneError(const PhaseRow& position, const std::exception& error);
 };
 
 class ThreadStatus {
  public:
   explicit ThreadStatus(std::vector<std::string> threads);
 
-  // Thread `row` says what it does from now on. Only that thread calls it for its row.
+  // Sets the phase of thread `row`. Only that thread calls it.
   void enter(int row, Phase phase, int64_t detail = 0);
-  // The same thread: `wait` waits for other threads or ranks; then it is at what it was at before.
+  // Runs `wait`, which waits for other threads or ranks, in phase waiting; then returns to the
+  // former phase. The same thread.
   void wait(int row, const std::function<void()>& wait);
   void begin_step(int64_t step) { step_.store(step, std::memory_order_relaxed); }
 
@@ -36,7 +37,7 @@ class ThreadStatus {
   PhaseRow read(int row) const;
   int size() const { return static_cast<int>(names_.size()); }
 
-  // Called inside enter(), on the entering thread; what it throws enter() throws. Set before the
+  // Called inside enter() on the entering thread; its exceptions pass through. Set it before the
   // threads run. For tracing, and for tests that make a phase fail.
   using Hook = PhaseHook;
   void set_hook(Hook hook) { hook_ = std::move(hook); }

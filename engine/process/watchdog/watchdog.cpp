@@ -6,13 +6,11 @@
 #include <cmath>
 #include <condition_variable>
 #include <mutex>
-#include <sys/eventfd.h>
 #include <thread>
 
 #include <poll.h>
 #include <unistd.h>
 
-#include "engine/base/system_limits.h"
 #include "engine/base/thread.h"
 #include "engine/process/watchdog/control_channel.h"
 #include "engine/process/watchdog/watchdog_logic.h"
@@ -21,12 +19,6 @@ namespace spire::inline process {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-Socket event_counter() {
-  int descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (descriptor < 0) fail(Category::device, "cannot make an eventfd: {}", system_reason(errno));
-  return Socket(descriptor);
-}
 
 std::vector<RankView> views_of(const std::vector<ControlLink>& links) {
   std::vector<RankView> views;
@@ -41,13 +33,13 @@ std::vector<RankView> views_of(const std::vector<ControlLink>& links) {
 
 }  // namespace
 
-// The thread around WatchdogLogic: it sleeps until a message, a call or a time comes.
+// The thread around WatchdogLogic: sleeps in poll() until a message, a call or a time comes.
 class Watchdog::Impl {
  public:
   Impl(Options options, std::vector<ControlLink> links);
   ~Impl();
 
-  void watch(const ThreadStatus* board, const WatchdogLimits& limits);
+  void watch(const ThreadStatus* status, const WatchdogLimits& limits);
   Failure fail(const Failure& mine);
   std::optional<Failure> failure() const;
   void leave();
@@ -56,45 +48,45 @@ class Watchdog::Impl {
   struct Link {
     int rank;
     ControlChannel channel;
-    bool lost = false;  // and the logic knows
+    bool lost = false;  // the connection has ended, and the logic knows
   };
 
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
-  void wake();
-  // The thread's own:
+  void wake() { notify(wake_); }
+  // On the thread:
   void run();
   void serve();
-  void look(int milliseconds);
+  void poll_links(int milliseconds);
   void sleep_until(double time);
-  void hear(double now);
-  bool obey(double now);
+  void receive(double now);
+  bool take_calls(double now);
   bool link_ended() const;
   void end_links(double now);
   bool publish(double now);
-  void set_verdict(const Failure& verdict);
-  void see_out();
-  void outlast_rank_0(Clock::time_point end);
+  void set_run_failure(const Failure& failure);
+  void await_exit();
+  void outlive_rank_0(Clock::time_point end);
 
   const Options options_;
   const Clock::time_point start_ = Clock::now();
   const Socket wake_ = event_counter();
 
-  // The thread's alone.
+  // Used by the thread alone.
   std::vector<Link> links_;
   std::vector<pollfd> polled_;  // wake_, then links_; a closed link's descriptor is -1: never ready
   WatchdogLogic logic_;
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
-  const ThreadStatus* board_ = nullptr;
-  std::optional<WatchdogLimits> limits_;  // new ones
-  std::vector<Failure> reported_;         // by fail(), not yet taken up
+  const ThreadStatus* status_ = nullptr;
+  std::optional<WatchdogLimits> limits_;  // new, not yet given to the logic
+  std::vector<Failure> reported_;         // by fail(), not yet given to the logic
   bool leaving_ = false, stopping_ = false;
-  std::optional<Failure> verdict_;
+  std::optional<Failure> run_failure_;
   Clock::time_point failed_at_;
-  bool settled_ = false;  // verdict or end of the run: known, and told
+  bool settled_ = false;  // the run has ended or failed, and the other ranks know
 
-  std::jthread thread_;  // last: starts when all else stands
+  std::jthread thread_;  // last: starts when all other members exist
 };
 
 Watchdog::Impl::Impl(Options options, std::vector<ControlLink> links)
@@ -107,7 +99,7 @@ Watchdog::Impl::Impl(Options options, std::vector<ControlLink> links)
              }) {
   for (ControlLink& link : links)
     links_.push_back({link.rank, ControlChannel(std::move(link.socket))});
-  thread_ = start_thread({"watch", options_.cores}, [this] { run(); });
+  thread_ = start_thread({"watchdog", options_.cores}, [this] { run(); });
 }
 
 Watchdog::Impl::~Impl() {
@@ -120,34 +112,28 @@ Watchdog::Impl::~Impl() {
   thread_.join();
 }
 
-// A full counter is as awake as can be: a failed write is none.
-void Watchdog::Impl::wake() {
-  uint64_t one = 1;
-  [[maybe_unused]] ssize_t written = write(wake_.descriptor(), &one, sizeof one);
-}
-
-// The thread reads the board under the mutex: after this it knows only the new one.
-void Watchdog::Impl::watch(const ThreadStatus* board, const WatchdogLimits& limits) {
+// The thread reads `status_` under the mutex, so the caller may destroy the former one after this.
+void Watchdog::Impl::watch(const ThreadStatus* status, const WatchdogLimits& limits) {
   {
     std::lock_guard lock(mutex_);
-    board_ = board;
+    status_ = status;
     limits_ = limits;
   }
   wake();
 }
 
-// The thread bounds the waiting: it settles with `mine` when it hears nothing from rank 0.
+// The wait is bounded by the logic, which settles for `mine` if rank 0 stays silent.
 Failure Watchdog::Impl::fail(const Failure& mine) {
   std::unique_lock lock(mutex_);
-  if (!verdict_) reported_.push_back(mine);
+  if (!run_failure_) reported_.push_back(mine);
   wake();
-  changed_.wait(lock, [this] { return verdict_ && settled_; });
-  return *verdict_;
+  changed_.wait(lock, [this] { return run_failure_ && settled_; });
+  return *run_failure_;
 }
 
 std::optional<Failure> Watchdog::Impl::failure() const {
   std::lock_guard lock(mutex_);
-  return verdict_;
+  return run_failure_;
 }
 
 void Watchdog::Impl::leave() {
@@ -164,41 +150,43 @@ void Watchdog::Impl::run() {
     Failure failure;
     failure.category = Category::unexpected;
     failure.rank = options_.rank;
-    failure.text = fmt::format("{}: the watch failed: {}", options_.self, error.what());
-    set_verdict(failure);
+    failure.text = fmt::format("{}: the watchdog failed: {}", options_.self, error.what());
+    set_run_failure(failure);
   }
-  see_out();
+  await_exit();
 }
 
 void Watchdog::Impl::serve() {
   for (;;) {
     sleep_until(logic_.wake_at(seconds()));
-    // The time is read before the links are: what lies there has come by then, so that a process
-    // that was stopped does not take its own absence for the others' silence.
+    // The clock is read before the links: all messages that arrived while this process was stopped
+    // are received at `now`, so it does not take its own absence for the silence of the others.
     double now = seconds();
-    hear(now);
-    if (!obey(now)) return;
+    receive(now);
+    if (!take_calls(now)) return;
     if (publish(now)) return;
   }
 }
 
-void Watchdog::Impl::look(int milliseconds) {
+// Polls wake_ and all links; a backlog also waits for room to send.
+void Watchdog::Impl::poll_links(int milliseconds) {
   polled_[0] = {wake_.descriptor(), POLLIN, 0};
   for (size_t i = 0; i < links_.size(); ++i) {
     const ControlChannel& channel = links_[i].channel;
     auto events = static_cast<short>(channel.backlog() ? POLLIN | POLLOUT : POLLIN);
     polled_[i + 1] = {channel.descriptor(), events, 0};
   }
-  if (poll(polled_.data(), polled_.size(), milliseconds) < 0)
+  if (poll(polled_.data(), polled_.size(), milliseconds) < 0)  // a signal: nothing is known
     for (pollfd& entry : polled_) entry.revents = 0;
 }
 
+// At most a second: wake_at() may be infinite.
 void Watchdog::Impl::sleep_until(double time) {
-  look(static_cast<int>(std::ceil(std::clamp(time - seconds(), 0.0, 1.0) * 1000)));
+  poll_links(static_cast<int>(std::ceil(std::clamp(time - seconds(), 0.0, 1.0) * 1000)));
 }
 
-void Watchdog::Impl::hear(double now) {
-  look(0);
+void Watchdog::Impl::receive(double now) {
+  poll_links(0);
   uint64_t calls;
   [[maybe_unused]] ssize_t taken = read(wake_.descriptor(), &calls, sizeof calls);
   std::vector<ControlMessage> messages;
@@ -211,20 +199,20 @@ void Watchdog::Impl::hear(double now) {
   }
 }
 
-// Takes up the calls since the last time; false when the watch ends.
-bool Watchdog::Impl::obey(double now) {
+// Passes the calls of other threads to the logic and lets it act; false if the watchdog ends.
+bool Watchdog::Impl::take_calls(double now) {
   std::vector<PhaseRow> rows;
   std::vector<Failure> reported;
   {
     std::lock_guard lock(mutex_);
     if (stopping_) return false;
-    if (board_) rows = board_->read();
+    if (status_) rows = status_->read();
     if (limits_) logic_.set_limits(*limits_, now);
     limits_.reset();
     if (leaving_ && !logic_.leaving()) logic_.leave();
     reported.swap(reported_);
   }
-  // A failure is told together with what this rank was at when it came, not at its last turn.
+  // A turn first: a failure is reported with the phases of now, not with those of the last turn.
   if (!reported.empty() || link_ended()) logic_.turn(rows, now);
   end_links(now);
   for (const Failure& failure : reported) logic_.report(failure, now);
@@ -237,6 +225,7 @@ bool Watchdog::Impl::link_ended() const {
                      [](const Link& link) { return !link.channel.open() && !link.lost; });
 }
 
+// Reports links that have ended, after their last messages: these may name the cause.
 void Watchdog::Impl::end_links(double now) {
   for (Link& link : links_) {
     if (link.channel.open() || link.lost) continue;
@@ -245,47 +234,49 @@ void Watchdog::Impl::end_links(double now) {
   }
 }
 
-void Watchdog::Impl::set_verdict(const Failure& verdict) {
+void Watchdog::Impl::set_run_failure(const Failure& failure) {
   {
     std::lock_guard lock(mutex_);
-    if (verdict_) return;
-    verdict_ = verdict;
+    if (run_failure_) return;
+    run_failure_ = failure;
     failed_at_ = Clock::now();
   }
+  // Outside the mutex: the callback may take other locks.
   if (options_.release) options_.release();
 }
 
-// Whether all is said: the run has failed, and the others know.
+// Makes the logic's state visible to other threads; true if the run has failed and the others know.
 bool Watchdog::Impl::publish(double now) {
-  if (logic_.verdict()) set_verdict(*logic_.verdict());
+  if (logic_.run_failure()) set_run_failure(*logic_.run_failure());
   std::lock_guard lock(mutex_);
   settled_ = logic_.settled(now);
   if (settled_) changed_.notify_all();
-  return logic_.verdict() && settled_;
+  return logic_.run_failure() && settled_;
 }
 
-// The grace period: whoever has not left by its end hangs.
-void Watchdog::Impl::see_out() {
+// Waits for ~Watchdog after a failure. A process that is not there by the end of the grace
+// period hangs.
+void Watchdog::Impl::await_exit() {
   std::unique_lock lock(mutex_);
-  if (!verdict_) return;
+  if (!run_failure_) return;
+  // Also after an exception in serve(): fail() and leave() must return.
   settled_ = true;
   changed_.notify_all();
   auto grace = std::chrono::duration<double>(std::clamp(options_.grace_seconds, 0.0, 1e6));
   auto end = failed_at_ + std::chrono::duration_cast<Clock::duration>(grace);
   bool left = changed_.wait_until(lock, end, [this] { return stopping_; });
   lock.unlock();
-  if (left) return outlast_rank_0(end);
-  if (options_.on_hang) options_.on_hang(*verdict_);
+  if (left) return outlive_rank_0(end);
+  if (options_.on_exit_timeout) options_.on_exit_timeout(*run_failure_);
 }
 
-// A launcher that sees one rank end kills the others, and rank 0 has to tell of the failure. A rank
-// that is cut off cannot know: it tells at once, for its own launcher may give up rank 0's host.
-void Watchdog::Impl::outlast_rank_0(Clock::time_point end) {
+// Waits for rank 0 to end first. A launcher kills the other ranks when one ends, and rank 0 is the
+// one that prints the failure. A rank that is cut off cannot know about rank 0 and ends at once.
+void Watchdog::Impl::outlive_rank_0(Clock::time_point end) {
   if (options_.rank == 0 || links_.empty() || logic_.cut_off()) return;
   while (links_.front().channel.open() && Clock::now() < end) {
-    auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
-    look(static_cast<int>(std::clamp<int64_t>(left, 0, 1000)));
-    hear(seconds());
+    poll_links(std::min(milliseconds_until(end), 1000));
+    receive(seconds());
   }
 }
 
@@ -294,8 +285,8 @@ Watchdog::Watchdog(Options options, std::vector<ControlLink> links)
 
 Watchdog::~Watchdog() = default;
 
-void Watchdog::watch(const ThreadStatus* board, const WatchdogLimits& limits) {
-  impl_->watch(board, limits);
+void Watchdog::watch(const ThreadStatus* status, const WatchdogLimits& limits) {
+  impl_->watch(status, limits);
 }
 
 Failure Watchdog::fail(Failure mine) {

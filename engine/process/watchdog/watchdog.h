@@ -1,7 +1,6 @@
-// Sees to it that a run in which one rank fails ends as a whole, in time, with the cause named. A
-// thread of its own in each process reads the process's phase board, and is joined to the others by
-// a star of control connections with rank 0 in the middle, apart from the data: so it hears of a
-// death or a stall while all else hangs.
+// A watchdog thread in each process that ends the whole run, in time and with the cause named, if a
+// rank fails. It reads the process's ThreadStatus and talks to the others over a star of control
+// connections around rank 0, apart from the data, so it works while everything else hangs.
 #pragma once
 #include <functional>
 #include <memory>
@@ -20,11 +19,12 @@ struct WatchdogLimits {
   double start_seconds = 300;        // in phase start
   double step_seconds = 600;         // in any other phase but checkpoint, idle and waiting
   double checkpoint_seconds = 1800;  // in phase checkpoint
-  // Without a word of another rank, whose watch speaks every second: it is stopped or cut off.
-  // Where the limit of the phase it was last seen in is shorter, that one holds.
+  // Without a message of another rank, which sends a heartbeat every second: it is stopped or cut
+  // off. The limit of its last phase holds if it is shorter.
   double silence_seconds = 60;
 };
 
+// One arm of the star, before a watchdog owns it.
 struct ControlLink {
   int rank = 0;
   std::string peer;  // "rank 2 (host b, pid 77)"
@@ -36,36 +36,36 @@ class Watchdog {
   struct Options {  // the callbacks must not throw
     int rank = 0;
     std::string self;  // "rank 0 (host a, pid 41)"
-    // Called once, on the watch's thread, when the run has failed: it releases what waits for
-    // others (ProcessGroup::interrupt, barriers).
+    // Called once on the watchdog's thread when the run has failed: releases threads that wait for
+    // other ranks (ProcessGroup::interrupt, barriers).
     std::function<void()> release;
-    // Called on the watch's thread when this process has not left the run (~Watchdog)
-    // `grace_seconds` after a failure, because a thread of it hangs: nothing but the end of the
-    // process can end that. The library does not do it; `trainer` prints and exits.
-    std::function<void(const Failure&)> on_hang;
+    // Called on the watchdog's thread if ~Watchdog has not begun `grace_seconds` after a failure: a
+    // thread hangs, and only the end of the process ends that. The library does not end it;
+    // `trainer` prints and exits.
+    std::function<void(const Failure&)> on_exit_timeout;
     double grace_seconds = 5;
-    std::vector<int> cores = {};  // where the thread runs; empty: where its creator does
+    std::vector<int> cores = {};  // of the watchdog's thread; empty: those of the creating thread
   };
 
-  // Rank 0 has a link to each other rank, the others one to rank 0; a run of one process none. The
-  // limits count from watch() on.
+  // links: rank 0 has one to each other rank, the others have one to rank 0, a run of one process
+  // has none. The limits count from watch() on.
   Watchdog(Options options, std::vector<ControlLink> links);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  // From here on the board's phases are watched; null: no longer. The board must outlive that.
-  void watch(const ThreadStatus* board, const WatchdogLimits& limits);
+  // Watches the phases of `status`, which must outlive that, until the next call; null: none.
+  void watch(const ThreadStatus* status, const WatchdogLimits& limits);
 
-  // This rank failed: tells the others, waits for rank 0's verdict (a bounded time) and returns it,
-  // or `mine` when none comes.
+  // Reports a failure of this rank; returns the run's failure as rank 0 decides it, or `mine` if no
+  // decision arrives within a bounded time.
   Failure fail(Failure mine);
 
-  // The run's failure, once known here.
+  // Returns the run's failure once it is known here.
   std::optional<Failure> failure() const;
 
-  // This rank is done and nothing of it will be missed; returns when all ranks said so, or one
-  // failed. Call at the end of a run that went well.
+  // Reports that this rank is done; returns when all ranks are, or one failed. Call it at the end
+  // of a successful run.
   void leave();
 
  private:

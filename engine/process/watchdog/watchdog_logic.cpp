@@ -8,10 +8,10 @@ namespace {
 
 using Kind = ControlMessage::Kind;
 
-constexpr double kPatience = 1;  // seconds that rank 0 waits for a cause behind a consequence
-constexpr double kTelling = 1;   // that it gives the others to acknowledge the end
-constexpr double kVerdict = 5;   // that the others wait for rank 0's verdict
-constexpr double kAbsence = 2;   // between turns: this process was stopped, or is starved
+constexpr double kCauseSeconds = 1;  // rank 0 waits for the cause of a consequence
+constexpr double kAckSeconds = 1;    // the others have to acknowledge the end
+constexpr double kAbortSeconds = 5;  // the others wait for rank 0's decision
+constexpr double kPauseSeconds = 2;  // between two turns: this process was stopped, or is starved
 
 ControlMessage message_of(Kind kind, const Failure& failure = {}) {
   ControlMessage message;
@@ -21,7 +21,7 @@ ControlMessage message_of(Kind kind, const Failure& failure = {}) {
 }
 
 bool is_for_rank_0(Kind kind) {
-  return kind == Kind::failure || kind == Kind::bye || kind == Kind::heard;
+  return kind == Kind::failure || kind == Kind::done || kind == Kind::ack;
 }
 
 bool contains(const std::vector<int>& ranks, int rank) {
@@ -34,8 +34,8 @@ WatchdogLogic::WatchdogLogic(int rank, const std::string& self, std::vector<Rank
                              Send send)
     : rank_(rank), ranks_(std::move(peers)), send_(std::move(send)) {
   for (const RankView& peer : ranks_)
-    require(peer.rank != rank && (rank == 0 || peer.rank == 0), "watch: a link from {} to rank {}",
-            self, peer.rank);
+    require(peer.rank != rank && (rank == 0 || peer.rank == 0),
+            "watchdog: a link from {} to rank {}", self, peer.rank);
   RankView own;
   own.rank = rank;
   own.name = self;
@@ -49,7 +49,7 @@ WatchdogLogic::WatchdogLogic(int rank, const std::string& self, std::vector<Rank
 RankView& WatchdogLogic::view(int rank) {
   auto found = std::find_if(ranks_.begin(), ranks_.end(),
                             [&](const RankView& view) { return view.rank == rank; });
-  require(found != ranks_.end(), "watch: no link to rank {}", rank);
+  require(found != ranks_.end(), "watchdog: no link to rank {}", rank);
   return *found;
 }
 
@@ -58,46 +58,47 @@ void WatchdogLogic::send_to_all(const ControlMessage& message) {
     if (peer.rank != rank_ && !peer.lost) send_(peer.rank, message);
 }
 
-// Rank 0 decides at once on a cause. The others leave it to rank 0, unless that is gone.
-FailureArbiter::Patience WatchdogLogic::patience() const {
+// Rank 0 decides at once on a cause. The others leave the decision to rank 0 unless it is gone.
+FailureArbiter::Delays WatchdogLogic::delays() const {
   if (alone() || cut_off_) return {};
-  if (rank_ == 0) return {0, std::max(kPatience, 2 * beat_period(limits_))};
-  return {kVerdict, kVerdict};
+  if (rank_ == 0) return {0, std::max(kCauseSeconds, 2 * heartbeat_period(limits_))};
+  return {kAbortSeconds, kAbortSeconds};
 }
 
 void WatchdogLogic::set_limits(const WatchdogLimits& limits, double now) {
   limits_ = limits;
   limits_since_ = now;
-  next_beat_ = now;
+  next_heartbeat_ = now;
 }
 
 void WatchdogLogic::receive(int rank, const ControlMessage& message, double now) {
   RankView& peer = view(rank);
-  peer.heard = now;
-  if (message.kind != Kind::beat && is_for_rank_0(message.kind) != (rank_ == 0)) return;
+  peer.last_heard = now;
+  // Heartbeats go both ways, other kinds only to rank 0 or only from it.
+  if (message.kind != Kind::heartbeat && is_for_rank_0(message.kind) != (rank_ == 0)) return;
   switch (message.kind) {
-    case Kind::beat:
+    case Kind::heartbeat:
       peer.rows = message.rows;
       peer.period = message.period;
       peer.seen = now;
       break;
     case Kind::failure:
-      ballot_.add(message.failure, now);
-      spoken_.push_back(rank);
+      arbiter_.add(message.failure, now);
+      reported_.push_back(rank);
       break;
-    case Kind::verdict:
-      if (!verdict_) verdict_ = message.failure;
-      send_(rank, message_of(Kind::heard));
+    case Kind::abort:
+      if (!run_failure_) run_failure_ = message.failure;
+      send_(rank, message_of(Kind::ack));
       break;
-    case Kind::bye:
-      peer.left = true;
+    case Kind::done:
+      peer.done = true;
       break;
-    case Kind::farewell:
-      done_ = true;
-      send_(rank, message_of(Kind::heard));
+    case Kind::all_done:
+      all_done_ = true;
+      send_(rank, message_of(Kind::ack));
       break;
-    case Kind::heard:
-      heard_.push_back(rank);
+    case Kind::ack:
+      acked_.push_back(rank);
       break;
   }
 }
@@ -106,7 +107,8 @@ void WatchdogLogic::lost(int rank, const std::string& how, double now) {
   RankView& peer = view(rank);
   peer.lost = true;
   cut_off_ = rank_ != 0;
-  if (over() || peer.left || contains(spoken_, rank)) return;
+  // A rank that is done, or has reported why it ends, may close its connection.
+  if (over() || peer.done || contains(reported_, rank)) return;
   Failure death = death_of(peer, how);
   if (rank_ != 0 && !self().rows.empty())
     death.text += fmt::format("; {} was at {}", self().name, position_text(self().rows));
@@ -114,35 +116,37 @@ void WatchdogLogic::lost(int rank, const std::string& how, double now) {
 }
 
 void WatchdogLogic::report(const Failure& failure, double now) {
-  bool news = ballot_.empty() || (!failure.consequence && !ballot_.has_cause());
-  ballot_.add(failure, now);
-  if (!news || rank_ == 0 || done_) return;
-  beat(now);  // rank 0's table shows where this rank was
+  // The first failure is sent, and the first cause after consequences.
+  bool news = arbiter_.empty() || (!failure.consequence && !arbiter_.has_cause());
+  arbiter_.add(failure, now);
+  if (!news || rank_ == 0 || all_done_) return;
+  send_heartbeat(now);  // for rank 0's table of phases
   send_to_all(message_of(Kind::failure, failure));
 }
 
+// Rank 0 counts its own `done` by self(); the others report theirs to it.
 void WatchdogLogic::leave() {
   leaving_ = true;
-  self().left = true;
-  if (rank_ != 0) send_to_all(message_of(Kind::bye));
+  self().done = true;
+  if (rank_ != 0) send_to_all(message_of(Kind::done));
 }
 
 void WatchdogLogic::turn(std::vector<PhaseRow> rows, double now) {
-  // While this process slept, its clock was nobody's fault.
-  if (now - last_turn_ > kAbsence) limits_since_ = now;
+  // While this process was stopped, neither its threads nor its peers could show progress.
+  if (now - last_turn_ > kPauseSeconds) limits_since_ = now;
   last_turn_ = now;
-  look_at_self(std::move(rows), now);
+  update_self(std::move(rows), now);
   if (!over()) check(now);
-  if (!over() && now >= next_beat_) beat(now);
-  close_run(now);
+  if (!over() && now >= next_heartbeat_) send_heartbeat(now);
+  end_if_all_done(now);
   decide(now);
 }
 
-// The limits count from set_limits() on.
-void WatchdogLogic::look_at_self(std::vector<PhaseRow> rows, double now) {
+void WatchdogLogic::update_self(std::vector<PhaseRow> rows, double now) {
+  // The limits count from set_limits() on.
   for (PhaseRow& row : rows) row.seconds = std::min(row.seconds, now - limits_since_);
   self().rows = std::move(rows);
-  self().seen = self().heard = now;
+  self().seen = self().last_heard = now;
 }
 
 void WatchdogLogic::check(double now) {
@@ -154,49 +158,53 @@ void WatchdogLogic::check(double now) {
       report(*silence, now);
     }
   }
+  // Rank 0 alone knows the phases of all ranks. The slack of two heartbeats: what it knows is old.
   if (rank_ != 0) return;
-  if (auto deadlock = find_deadlock(ranks_, limits_, 2 * beat_period(limits_)))
+  if (auto deadlock = find_deadlock(ranks_, limits_, 2 * heartbeat_period(limits_)))
     report(*deadlock, now);
 }
 
-void WatchdogLogic::beat(double now) {
+void WatchdogLogic::send_heartbeat(double now) {
   ControlMessage message;
-  message.period = beat_period(limits_);
+  message.period = heartbeat_period(limits_);
   message.rows = self().rows;
   send_to_all(message);
-  next_beat_ = now + message.period;
+  next_heartbeat_ = now + message.period;
 }
 
-void WatchdogLogic::close_run(double now) {
-  auto said_bye = [](const RankView& view) { return view.left; };
+// Rank 0 ends the run when all ranks are done. A rank that is alone decides for itself.
+void WatchdogLogic::end_if_all_done(double now) {
+  auto is_done = [](const RankView& view) { return view.done; };
   if (over() || !leaving_ || (rank_ != 0 && !alone())) return;
-  if (!std::all_of(ranks_.begin(), ranks_.end(), said_bye)) return;
-  send_to_all(message_of(Kind::farewell));
-  done_ = true;
-  told_by_ = now + kTelling;
+  if (!std::all_of(ranks_.begin(), ranks_.end(), is_done)) return;
+  send_to_all(message_of(Kind::all_done));
+  all_done_ = true;
+  ack_deadline_ = now + kAckSeconds;
 }
 
+// Takes the arbiter's decision once its delay is over, and sends it to the others as an abort.
 void WatchdogLogic::decide(double now) {
-  if (verdict_) return;
-  verdict_ = ballot_.winner(patience(), now);
-  if (!verdict_) return;
-  verdict_->table = table_text(ranks_, now);
-  if (rank_ == 0 && !done_) send_to_all(message_of(Kind::verdict, *verdict_));
-  told_by_ = now + kTelling;
+  if (run_failure_) return;
+  run_failure_ = arbiter_.decide(delays(), now);
+  if (!run_failure_) return;
+  run_failure_->table = table_text(ranks_, now);
+  if (rank_ == 0 && !all_done_) send_to_all(message_of(Kind::abort, *run_failure_));
+  ack_deadline_ = now + kAckSeconds;
 }
 
+// Rank 0 waits for the acknowledgements: TCP drops what was sent if its process ends too early.
 bool WatchdogLogic::settled(double now) const {
   if (!over()) return false;
-  if (rank_ != 0 || now >= told_by_) return true;
+  if (rank_ != 0 || now >= ack_deadline_) return true;
   return std::all_of(ranks_.begin(), ranks_.end(), [&](const RankView& peer) {
-    return peer.rank == rank_ || peer.lost || contains(heard_, peer.rank);
+    return peer.rank == rank_ || peer.lost || contains(acked_, peer.rank);
   });
 }
 
 double WatchdogLogic::wake_at(double now) const {
   if (settled(now)) return std::numeric_limits<double>::infinity();
-  if (over()) return told_by_;
-  return std::min(next_beat_, ballot_.due(patience()).value_or(next_beat_));
+  if (over()) return ack_deadline_;
+  return std::min(next_heartbeat_, arbiter_.due(delays()).value_or(next_heartbeat_));
 }
 
 }  // namespace spire::inline process

@@ -1,5 +1,5 @@
-// One rank's part in watching the run, without threads, sockets or clocks: messages and times go
-// in, messages and a verdict come out.
+// The state machine of one rank's watchdog, without threads, sockets or clocks: takes messages and
+// times, gives messages and the run's failure.
 #pragma once
 #include <functional>
 #include <optional>
@@ -16,54 +16,54 @@ class WatchdogLogic {
   // Called from within the functions below.
   using Send = std::function<void(int rank, const ControlMessage& message)>;
 
-  // peers: rank and name of those that this rank has a link to.
+  // peers: rank and name of the ranks at the other ends of this rank's links.
   WatchdogLogic(int rank, const std::string& self, std::vector<RankView> peers, Send send);
 
-  // What happened, at second `now`; times never go back.
+  // Events at second `now`, which never decreases.
   void set_limits(const WatchdogLimits& limits, double now);
   void receive(int rank, const ControlMessage& message, double now);
-  void lost(int rank, const std::string& how, double now);  // the link's end, once
-  void report(const Failure& failure, double now);          // on this rank
-  void leave();
+  void lost(int rank, const std::string& how, double now);  // the link has ended; once
+  void report(const Failure& failure, double now);          // this rank found a failure
+  void leave();                                             // this rank is done
 
-  // Looks at it all and acts: after the above, and when wake_at() has come. rows: this rank's.
+  // Checks the ranks and acts: call it after events and at wake_at(). rows: this rank's phases.
   void turn(std::vector<PhaseRow> rows, double now);
   double wake_at(double now) const;
 
   bool leaving() const { return leaving_; }
-  const std::optional<Failure>& verdict() const { return verdict_; }
-  bool cut_off() const { return cut_off_; }  // from rank 0: it is lost, or silent
-  bool left() const { return done_; }        // all ranks are done
-  // The others know of the verdict or of the end of the run, or had their time to hear of it.
+  const std::optional<Failure>& run_failure() const { return run_failure_; }
+  bool cut_off() const { return cut_off_; }  // from rank 0, which is lost or silent
+  bool all_done() const { return all_done_; }
+  // Tells whether the run is over and the others know it, or have had the time to learn it.
   bool settled(double now) const;
 
  private:
-  // Nobody else to ask or to tell.
-  bool alone() const { return ranks_.size() == 1 || done_; }
-  bool over() const { return verdict_ || done_; }
-  FailureArbiter::Patience patience() const;
+  // No other rank takes part in a decision.
+  bool alone() const { return ranks_.size() == 1 || all_done_; }
+  bool over() const { return run_failure_ || all_done_; }
+  FailureArbiter::Delays delays() const;
   RankView& self() { return ranks_[self_]; }
   RankView& view(int rank);
   void send_to_all(const ControlMessage& message);
-  void look_at_self(std::vector<PhaseRow> rows, double now);
+  void update_self(std::vector<PhaseRow> rows, double now);
   void check(double now);
-  void beat(double now);
-  void close_run(double now);
+  void send_heartbeat(double now);
+  void end_if_all_done(double now);
   void decide(double now);
 
   const int rank_;
-  size_t self_ = 0;              // this rank's place in ranks_
-  std::vector<RankView> ranks_;  // ascending
+  size_t self_ = 0;              // index of this rank in ranks_
+  std::vector<RankView> ranks_;  // this rank and its peers, ascending
   Send send_;
   WatchdogLimits limits_;
   double limits_since_ = 0;
-  double last_turn_ = 0, next_beat_ = 0;
-  bool leaving_ = false, done_ = false;
-  bool cut_off_ = false;             // no verdict will come from rank 0
-  std::vector<int> spoken_, heard_;  // ranks that reported a failure; that acknowledged the end
-  FailureArbiter ballot_;
-  std::optional<Failure> verdict_;
-  double told_by_ = 0;
+  double last_turn_ = 0, next_heartbeat_ = 0;
+  bool leaving_ = false, all_done_ = false;
+  bool cut_off_ = false;               // no decision will come from rank 0
+  std::vector<int> reported_, acked_;  // ranks that reported a failure; that acknowledged the end
+  FailureArbiter arbiter_;
+  std::optional<Failure> run_failure_;
+  double ack_deadline_ = 0;
 };
 
 }  // namespace spire::inline process

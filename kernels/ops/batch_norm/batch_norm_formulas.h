@@ -3,7 +3,7 @@
 #pragma once
 #include <cmath>
 
-#include "engine/base/host_device.h"
+#include "engine/base/dtype.h"
 
 namespace spire::inline kernels {
 

@@ -7,7 +7,7 @@
 #pragma once
 #include <type_traits>
 
-#include "engine/base/host_device.h"
+#include "engine/base/dtype.h"
 #include "kernels/op.h"
 
 namespace spire::inline kernels {

@@ -5,7 +5,7 @@
 // gather, and so is the gradient, by the transposed taps. Taps are summed in ascending order in
 // fp32, so that sums have one order on any device.
 #pragma once
-#include "engine/base/host_device.h"
+#include "engine/base/dtype.h"
 #include "kernels/window.h"
 
 namespace spire::inline kernels {

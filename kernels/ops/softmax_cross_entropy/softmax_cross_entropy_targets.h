@@ -2,7 +2,7 @@
 #pragma once
 #include <span>
 
-#include "engine/base/host_device.h"
+#include "engine/base/dtype.h"
 #include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy.h"
 
 namespace spire::inline kernels {

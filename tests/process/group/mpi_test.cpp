@@ -114,7 +114,7 @@ TEST(MpiGroup, RanksCountedOtherwiseAreRefused) {
 }
 
 // Rank 1's message is longer than MPI takes before rank 0 is inside its exchange. That then waits
-// for one that never comes, until rank 1's failure reaches rank 0's watch.
+// for one that never comes, until rank 1's failure reaches rank 0's watchdog.
 int release_a_waiting_rank() {
   World& all = *world();
   std::vector<uint8_t> large(64 << 20);
@@ -132,9 +132,9 @@ int release_a_waiting_rank() {
     mine.text = lost.what();
     mine.consequence = true;
   }
-  Failure verdict = all.watch->fail(mine);
+  Failure decided = all.watchdog->fail(mine);
   if (all.rank() == 0)
-    std::cout << "rank 0 was released: " << mine.text << "; cause: " << verdict.text << std::endl;
+    std::cout << "rank 0 was released: " << mine.text << "; cause: " << decided.text << std::endl;
   return 8;
 }
 
@@ -150,7 +150,7 @@ int main(int count, char** arguments) {
   spire::world() = spire::join_world(launch, options);
   bool release = count > 1 && std::string(arguments[1]) == "--release";
   int code = release ? spire::release_a_waiting_rank() : RUN_ALL_TESTS();
-  if (!release) spire::world()->watch->leave();
+  if (!release) spire::world()->watchdog->leave();
   spire::world().reset();
   return code;
 }

@@ -11,7 +11,7 @@
 #include "engine/process/rendezvous/acceptor.h"
 #include "tests/base/message_of.h"
 #include "tests/process/file_limit.h"
-#include "tests/process/rendezvous/stranger.h"
+#include "tests/process/rendezvous/unknown_peer.h"
 
 namespace spire {
 namespace {
@@ -26,29 +26,30 @@ Deadline soon() {
 }
 
 // Advances until something other than "not yet" comes.
-Introduction::State answer(Socket& socket, const Badge& badge) {
-  Introduction introduction;
+HandshakeServer::State answer(Socket& socket, const Credentials& credentials) {
+  HandshakeServer handshake;
   for (;;) {
-    auto state = introduction.advance(socket, badge);
-    if (state != Introduction::State::incomplete) return state;
+    auto state = handshake.advance(socket, credentials);
+    if (state != HandshakeServer::State::incomplete) return state;
     std::this_thread::yield();
   }
 }
 
-// What both sides end with when a caller with this secret and route comes to this badge.
-std::pair<std::string, Introduction::State> meet(const std::string& secret, const Route& route,
-                                                 const Badge& badge) {
-  auto [caller, answerer] = socket_pair();
+// Returns how both sides end when a client with this secret and request meets a server.
+std::pair<std::string, HandshakeServer::State> meet(const std::string& secret,
+                                                    const ConnectRequest& route,
+                                                    const Credentials& credentials) {
+  auto [client, server] = socket_pair();
   std::string end = "welcome";
-  Introduction::State state{};
-  run_ranks(2, [&, from = &caller, to = &answerer](int rank) {
+  HandshakeServer::State state{};
+  run_ranks(2, [&, from = &client, to = &server](int rank) {
     if (rank == 1) {
-      state = answer(*to, badge);
+      state = answer(*to, credentials);
       *to = Socket();
       return;
     }
     try {
-      introduce(*from, secret, route, soon(), soon());
+      authenticate(*from, secret, route, soon(), soon());
     } catch (const Denied&) {
       end = "denied";
     } catch (const Error&) {
@@ -59,30 +60,34 @@ std::pair<std::string, Introduction::State> meet(const std::string& secret, cons
 }
 
 TEST(Handshake, OneSecretOneRunOneRankMeet) {
-  using State = Introduction::State;
+  using State = HandshakeServer::State;
   using Ends = std::pair<std::string, State>;
-  const Badge badge{kSecret, 77, 2};
-  const Route peer{Route::Kind::peer, 77, 5, 2}, join{Route::Kind::join, 0, 5, 2};
-  EXPECT_EQ(meet(kSecret, peer, badge), Ends("welcome", State::known));
-  EXPECT_EQ(meet(kSecret, join, badge), Ends("welcome", State::known));
-  EXPECT_EQ(meet("", peer, {"", 77, 2}), Ends("welcome", State::known)) << "without any secret";
+  const Credentials credentials{kSecret, 77, 2};
+  const ConnectRequest peer{ConnectRequest::Kind::peer, 77, 5, 2},
+      join{ConnectRequest::Kind::join, 0, 5, 2};
+  EXPECT_EQ(meet(kSecret, peer, credentials), Ends("welcome", State::accepted));
+  EXPECT_EQ(meet(kSecret, join, credentials), Ends("welcome", State::accepted));
+  EXPECT_EQ(meet("", peer, {"", 77, 2}), Ends("welcome", State::accepted)) << "without any secret";
   for (const std::string& other :
        {kSecret + " ", kSecret.substr(1), std::string(), kSecret + kSecret})
-    EXPECT_EQ(meet(other, peer, badge), Ends("denied", State::denied)) << other;
-  EXPECT_EQ(meet(kSecret, {Route::Kind::peer, 78, 5, 2}, badge), Ends("no answer", State::foreign));
-  EXPECT_EQ(meet(kSecret, {Route::Kind::peer, 77, 5, 1}, badge), Ends("no answer", State::foreign));
+    EXPECT_EQ(meet(other, peer, credentials), Ends("denied", State::denied)) << other;
+  EXPECT_EQ(meet(kSecret, {ConnectRequest::Kind::peer, 78, 5, 2}, credentials),
+            Ends("no answer", State::foreign));
+  EXPECT_EQ(meet(kSecret, {ConnectRequest::Kind::peer, 77, 5, 1}, credentials),
+            Ends("no answer", State::foreign));
 }
 
-// Whoever has heard one handshake cannot repeat it, to the same rank or to the caller.
+// A recorded handshake cannot be replayed, to the same rank or to the client.
 TEST(Handshake, WhatWasHeardIsOfNoUseAgain) {
-  auto [caller, wire_in] = socket_pair();
-  auto [wire_out, answerer] = socket_pair();
-  const Badge badge{kSecret, 7, 0};
+  auto [client, wire_in] = socket_pair();
+  auto [wire_out, server] = socket_pair();
+  const Credentials credentials{kSecret, 7, 0};
   Frame call, challenge, proof, welcome;
-  run_ranks(3, [&, from = &caller, in = &wire_in, out = &wire_out, to = &answerer](int rank) {
-    if (rank == 0) introduce(*from, kSecret, {Route::Kind::peer, 7, 1, 0}, soon(), soon());
+  run_ranks(3, [&, from = &client, in = &wire_in, out = &wire_out, to = &server](int rank) {
+    if (rank == 0)
+      authenticate(*from, kSecret, {ConnectRequest::Kind::peer, 7, 1, 0}, soon(), soon());
     if (rank == 1) {
-      EXPECT_EQ(answer(*to, badge), Introduction::State::known);
+      EXPECT_EQ(answer(*to, credentials), HandshakeServer::State::accepted);
     }
     if (rank == 2) {
       send_frame(*out, call = receive_frame(*in, soon()), soon());
@@ -98,99 +103,101 @@ TEST(Handshake, WhatWasHeardIsOfNoUseAgain) {
   auto [replay, second] = socket_pair();
   send_frame(replay, call, soon());
   send_frame(replay, proof, soon());
-  EXPECT_EQ(answer(second, badge), Introduction::State::denied);
+  EXPECT_EQ(answer(second, credentials), HandshakeServer::State::denied);
   EXPECT_NE(receive_frame(replay, soon()).text, challenge.text);
   EXPECT_EQ(receive_frame(replay, soon()).kind, FrameKind::denied);
 
-  // To a caller: its nonce is another one, too. And its own proof, sent back, is no welcome.
+  // To a client: its nonce is another one, too. And its own proof, sent back, is no welcome.
   for (const Frame& last : {welcome, Frame{FrameKind::welcome, proof.text.substr(24)}}) {
     auto [again, false_rank] = socket_pair();
     send_frame(false_rank, challenge, soon());
     send_frame(false_rank, last, soon());
-    Socket& to_stranger = again;
-    EXPECT_THROW(introduce(to_stranger, kSecret, {Route::Kind::peer, 7, 1, 0}, soon(), soon()),
-                 Error);
+    Socket& to_unknown = again;
+    EXPECT_THROW(
+        authenticate(to_unknown, kSecret, {ConnectRequest::Kind::peer, 7, 1, 0}, soon(), soon()),
+        Error);
   }
 }
 
 // Callers that are silent go when their time is over, or when too many wait; a rank gets in anyway.
-TEST(Acceptor, KeepsNobodyWhoIsSilent) {
+TEST(Acceptor, KeepsNoSilentConnection) {
   Listener listener(0);
   int port = listener.port();
-  Acceptor reception(std::move(listener), {kSecret, 7, 0}, {8, std::chrono::milliseconds(200)});
+  Acceptor acceptor(std::move(listener), {kSecret, 7, 0}, {8, std::chrono::milliseconds(200)});
   std::vector<Socket> silent;
   for (int i = 0; i < 20; ++i) silent.push_back(connect_to(kLoopback, port, soon()));
-  EXPECT_FALSE(reception.next(Clock::now() + std::chrono::milliseconds(400)));
+  EXPECT_FALSE(acceptor.next(Clock::now() + std::chrono::milliseconds(400)));
   for (Socket& socket : silent) EXPECT_THROW(receive_frame(socket, soon()), Error) << "closed";
-  EXPECT_EQ(reception.turned_away(), " (turned away connections: 20 that said nothing)");
+  EXPECT_EQ(acceptor.turned_away(), " (turned away connections: 20 that said nothing)");
 
   for (int i = 0; i < 20; ++i) silent.push_back(connect_to(kLoopback, port, soon()));
   run_ranks(2, [&](int rank) {
     if (rank == 1) {
       Socket socket = connect_to(kLoopback, port, soon());
-      introduce(socket, kSecret, {Route::Kind::peer, 7, 1, 0}, soon(), soon());
+      authenticate(socket, kSecret, {ConnectRequest::Kind::peer, 7, 1, 0}, soon(), soon());
       return;
     }
-    auto visitor = reception.next(soon());
-    ASSERT_TRUE(visitor);
-    EXPECT_EQ(visitor->route.from, 1);
+    auto connection = acceptor.next(soon());
+    ASSERT_TRUE(connection);
+    EXPECT_EQ(connection->request.from, 1);
   });
 }
 
-// A door where something is always to be heard: one at which every accept() fails.
+// A listener that is always readable, and whose accept() always fails.
 TEST(Acceptor, EndsAtItsDeadlineWhateverComes) {
   Listener listener(0);
   ASSERT_EQ(shutdown(listener.descriptor(), SHUT_RDWR), 0);
-  Acceptor reception(std::move(listener), {kSecret, 7, 0}, {});
-  EXPECT_FALSE(reception.next(Clock::now() + std::chrono::milliseconds(50)));
+  Acceptor acceptor(std::move(listener), {kSecret, 7, 0}, {});
+  EXPECT_FALSE(acceptor.next(Clock::now() + std::chrono::milliseconds(50)));
 }
 
-// Strangers that fill up what this process may open give way to a rank.
+// Unknown peers that fill up what this process may open give way to a rank.
 TEST(Acceptor, SilentCallersDoNotKeepTheLastDescriptors) {
   for (int free : {1, 2, 5}) {
     Listener listener(0);
     int port = listener.port();
-    Acceptor reception(std::move(listener), {kSecret, 7, 0}, {});
+    Acceptor acceptor(std::move(listener), {kSecret, 7, 0}, {});
     std::vector<Socket> silent;
     for (int i = 0; i < 20; ++i) silent.push_back(connect_to(kLoopback, port, soon()));
     Socket rank = connect_to(kLoopback, port, soon());
     FileLimit limit(rank.descriptor() + 1 + free);
     run_ranks(2, [&](int side) {
-      if (side == 1) return introduce(rank, kSecret, {Route::Kind::peer, 7, 1, 0}, soon(), soon());
-      auto visitor = reception.next(soon());
-      ASSERT_TRUE(visitor);
-      EXPECT_EQ(visitor->route.from, 1);
+      if (side == 1)
+        return authenticate(rank, kSecret, {ConnectRequest::Kind::peer, 7, 1, 0}, soon(), soon());
+      auto connection = acceptor.next(soon());
+      ASSERT_TRUE(connection);
+      EXPECT_EQ(connection->request.from, 1);
     });
-    EXPECT_THAT(reception.turned_away(), HasSubstr("that said nothing")) << free;
+    EXPECT_THAT(acceptor.turned_away(), HasSubstr("that said nothing")) << free;
   }
 }
 
 TEST(Acceptor, WithoutRoomForOneConnectionSaysSo) {
   Listener listener(0);
   int port = listener.port();
-  Acceptor reception(std::move(listener), {kSecret, 7, 0}, {});
+  Acceptor acceptor(std::move(listener), {kSecret, 7, 0}, {});
   Socket caller = connect_to(kLoopback, port, soon());
   FileLimit limit(caller.descriptor());
-  std::string message = message_of(Category::device, [&] { reception.next(soon()); });
+  std::string message = message_of(Category::device, [&] { acceptor.next(soon()); });
   EXPECT_THAT(message, HasSubstr("(ulimit -n)"));
 }
 
-TEST(Acceptor, TellsStrangersNothing) {
-  for (const Stranger& stranger : strangers()) {
+TEST(Acceptor, TellsUnknownPeersNothing) {
+  for (const UnknownPeer& unknown : unknown_peers()) {
     Listener listener(0);
     int port = listener.port();
-    Acceptor reception(std::move(listener), {kSecret, 7, 0}, {8, std::chrono::milliseconds(100)});
+    Acceptor acceptor(std::move(listener), {kSecret, 7, 0}, {8, std::chrono::milliseconds(100)});
     std::vector<Socket> open;
     bool let_in = false;
-    std::optional<Acceptor::Visitor> visitor;
+    std::optional<Acceptor::Connection> connection;
     run_ranks(2, [&](int rank) {
-      if (rank == 1) let_in = stranger.visit(port, open);
-      if (rank == 0) visitor = reception.next(Clock::now() + std::chrono::milliseconds(300));
+      if (rank == 1) let_in = unknown.visit(port, open);
+      if (rank == 0) connection = acceptor.next(Clock::now() + std::chrono::milliseconds(300));
     });
-    EXPECT_FALSE(let_in) << stranger.name;
-    EXPECT_FALSE(visitor) << stranger.name;
-    EXPECT_THAT(reception.turned_away(), HasSubstr("turned away connections: 1 that"))
-        << stranger.name;
+    EXPECT_FALSE(let_in) << unknown.name;
+    EXPECT_FALSE(connection) << unknown.name;
+    EXPECT_THAT(acceptor.turned_away(), HasSubstr("turned away connections: 1 that"))
+        << unknown.name;
   }
 }
 

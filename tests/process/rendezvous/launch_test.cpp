@@ -129,7 +129,8 @@ TEST(Launch, TorchrunsDefaults) {
   expect_place(read({{"RANK", "0"}, {"WORLD_SIZE", "1"}}), "torchrun", 0, 1, 0, 1);
 }
 
-// Over a network strangers may come, too; on this machine's loopback there is nothing to configure.
+// Over a network unknown peers may connect, too; on this machine's loopback there is nothing to
+// configure.
 TEST(Launch, ANetworkNeedsASecret) {
   Variables open = torchrun;
   open.erase("SPIRE_SECRET");

@@ -10,8 +10,8 @@
 #include <tests/process/ranks.h>
 
 #include "engine/process/rendezvous/handshake.h"
-#include "engine/process/rendezvous/peer_info.h"
-#include "tests/process/rendezvous/stranger.h"
+#include "engine/process/rendezvous/peer_mesh.h"
+#include "tests/process/rendezvous/unknown_peer.h"
 #include "tools/supervisor/master_port.h"
 
 namespace spire {
@@ -40,7 +40,7 @@ RankInfo info_of(int rank) {
   return {rank, "host" + std::to_string(rank % 2), 100 + rank, {rank, rank + 8}};
 }
 
-// What every rank's meeting ends with, by rank: empty when it was good.
+// What every rank's result ends with, by rank: empty when it was good.
 struct Ends {
   std::mutex mutex;
   std::vector<std::string> texts;
@@ -49,7 +49,7 @@ struct Ends {
 
   void meet(int at, const Launch& launch, const RankInfo& self, double seconds) {
     try {
-      meet_at_master(launch, self, seconds);
+      join_at_master(launch, self, seconds);
     } catch (const Error& error) {
       std::lock_guard lock(mutex);
       texts[size_t(at)] = error.what();
@@ -58,16 +58,16 @@ struct Ends {
   }
 };
 
-void expect_star_works(std::vector<RendezvousResult>& meetings) {
-  for (size_t rank = 1; rank < meetings.size(); ++rank) {
-    ASSERT_EQ(meetings[rank].links.size(), 1u);
-    EXPECT_EQ(meetings[rank].links[0].rank, 0);
-    EXPECT_EQ(meetings[rank].links[0].peer, "rank 0 (host host0, pid 100)");
-    ControlLink& middle = meetings[0].links[rank - 1];
+void expect_star_works(std::vector<RendezvousResult>& results) {
+  for (size_t rank = 1; rank < results.size(); ++rank) {
+    ASSERT_EQ(results[rank].links.size(), 1u);
+    EXPECT_EQ(results[rank].links[0].rank, 0);
+    EXPECT_EQ(results[rank].links[0].peer, "rank 0 (host host0, pid 100)");
+    ControlLink& middle = results[0].links[rank - 1];
     EXPECT_EQ(middle.rank, static_cast<int>(rank));
     EXPECT_EQ(middle.peer, to_string(info_of(middle.rank)));
     char sent = static_cast<char>(rank), received = 0;
-    meetings[rank].links[0].socket.send_all(&sent, 1, in_seconds(10));
+    results[rank].links[0].socket.send_all(&sent, 1, in_seconds(10));
     middle.socket.receive_all(&received, 1, in_seconds(10));
     EXPECT_EQ(received, sent);
   }
@@ -75,23 +75,23 @@ void expect_star_works(std::vector<RendezvousResult>& meetings) {
 
 TEST(Rendezvous, AllRanksMeetAtTheMaster) {
   for (int size : {2, 3, 5}) {
-    std::vector<RendezvousResult> meetings(static_cast<size_t>(size));
+    std::vector<RendezvousResult> results(static_cast<size_t>(size));
     tool::MasterPort held;
     int port = held.number();
     run_ranks(size, [&](int rank) {
-      meetings[size_t(rank)] = meet_at_master(launch_of(rank, size, port), info_of(rank), 60);
+      results[size_t(rank)] = join_at_master(launch_of(rank, size, port), info_of(rank), 60);
     });
-    for (const RendezvousResult& meeting : meetings) {
-      ASSERT_EQ(meeting.ranks.size(), size_t(size));
+    for (const RendezvousResult& result : results) {
+      ASSERT_EQ(result.ranks.size(), size_t(size));
       for (int rank = 0; rank < size; ++rank) {
-        EXPECT_EQ(to_string(meeting.ranks[size_t(rank)]), to_string(info_of(rank)));
-        EXPECT_EQ(meeting.ranks[size_t(rank)].cores, info_of(rank).cores);
+        EXPECT_EQ(to_string(result.ranks[size_t(rank)]), to_string(info_of(rank)));
+        EXPECT_EQ(result.ranks[size_t(rank)].cores, info_of(rank).cores);
       }
     }
-    expect_star_works(meetings);
+    expect_star_works(results);
     // Each data socket leads to the rank of its place: ranks learn each other's number.
     run_ranks(size, [&](int rank) {
-      auto group = socket_group(rank, std::move(meetings[size_t(rank)].data));
+      auto group = socket_group(rank, std::move(results[size_t(rank)].data));
       auto numbers = all_gather(*group, std::to_string(rank));
       for (int r = 0; r < size; ++r) EXPECT_EQ(numbers[size_t(r)], std::to_string(r));
     });
@@ -100,15 +100,15 @@ TEST(Rendezvous, AllRanksMeetAtTheMaster) {
 
 TEST(Rendezvous, AGroupThatTalksNeedsOnlyTheStar) {
   auto groups = threads_groups(3);
-  std::vector<RendezvousResult> meetings(3);
+  std::vector<RendezvousResult> results(3);
   run_ranks(3, [&](int rank) {
-    meetings[size_t(rank)] = meet_through(*groups[size_t(rank)], info_of(rank), 60);
+    results[size_t(rank)] = join_over_group(*groups[size_t(rank)], info_of(rank), 60);
   });
-  for (const RendezvousResult& meeting : meetings) {
-    EXPECT_EQ(meeting.ranks[2].cores, info_of(2).cores);
-    EXPECT_TRUE(meeting.data.empty());
+  for (const RendezvousResult& result : results) {
+    EXPECT_EQ(result.ranks[2].cores, info_of(2).cores);
+    EXPECT_TRUE(result.data.empty());
   }
-  expect_star_works(meetings);
+  expect_star_works(results);
 }
 
 TEST(Rendezvous, MissingRanksAreNamedToAllWhoCame) {
@@ -129,7 +129,7 @@ TEST(Rendezvous, AMissingMasterIsNamed) {
   int port = held.number();
   auto address =
       fmt::format("rank 1 (host host1, pid 101): no answer from rank 0 at 127.0.0.1:{}", port);
-  EXPECT_THAT([&] { meet_at_master(launch_of(1, 2, port), info_of(1), 0.2); },
+  EXPECT_THAT([&] { join_at_master(launch_of(1, 2, port), info_of(1), 0.2); },
               ThrowsMessage<Error>(AllOf(HasSubstr(address), HasSubstr("within 0.2 s"))));
 }
 
@@ -176,13 +176,13 @@ TEST(Rendezvous, ARankThatComesAgainTakesItsPlace) {
     for (int time = 0; time < 3; ++time) {
       Socket& socket = connections.emplace_back(connect_to(kLoopback, port, in_seconds(60)));
       Deadline end = in_seconds(60);
-      introduce(socket, launch.secret, {Route::Kind::join, 0, rank, 0}, end, end);
-      PeerInfo hello;
-      hello.info = info_of(rank);
-      hello.size = launch.size;
-      hello.port = 4711;
-      hello.addresses = {kLoopback};
-      send_frame(socket, {FrameKind::hello, to_text(hello)}, end);
+      authenticate(socket, launch.secret, {ConnectRequest::Kind::join, 0, rank, 0}, end, end);
+      PeerInfo peer;
+      peer.info = info_of(rank);
+      peer.size = launch.size;
+      peer.port = 4711;
+      peer.addresses = {kLoopback};
+      send_frame(socket, {FrameKind::peer_info, to_json(peer)}, end);
     }
     Frame answer = receive_frame(connections.back(), in_seconds(60));
     EXPECT_EQ(answer.kind, FrameKind::refusal);
@@ -205,7 +205,7 @@ void challenge(Socket& caller) {
 TEST(Rendezvous, AFalseMasterThatFallsSilentIsLeft) {
   tool::MasterPort held;
   int port = held.number();
-  std::vector<RendezvousResult> meetings(2);
+  std::vector<RendezvousResult> results(2);
   run_ranks(2, [&](int rank) {
     if (rank == 0) {
       Listener listener(port);
@@ -214,41 +214,41 @@ TEST(Rendezvous, AFalseMasterThatFallsSilentIsLeft) {
       challenge(*first);
       EXPECT_TRUE(listener.accept(in_seconds(60))) << "it still waits for the welcome";
     }
-    meetings[size_t(rank)] = meet_at_master(launch_of(rank, 2, port), info_of(rank), 120);
+    results[size_t(rank)] = join_at_master(launch_of(rank, 2, port), info_of(rank), 120);
   });
-  expect_star_works(meetings);
+  expect_star_works(results);
 }
 
 // Each of them a hundred times, before the ranks come and while they do; hundreds stay and say
 // nothing more.
-TEST(Rendezvous, StrangersNeitherJoinNorEndTheRun) {
+TEST(Rendezvous, UnknownPeersNeitherJoinNorEndTheRun) {
   tool::MasterPort held;
   int port = held.number();
-  std::vector<RendezvousResult> meetings(3);
+  std::vector<RendezvousResult> results(3);
   std::atomic<int> let_in = 0;
   std::latch visited(2);
   run_ranks(4, [&](int rank) {
     std::vector<Socket> open;
     auto visits = [&](int times) {
-      for (const Stranger& stranger : strangers())
-        for (int i = 0; i < times; ++i) let_in += stranger.visit(port, open);
+      for (const UnknownPeer& unknown : unknown_peers())
+        for (int i = 0; i < times; ++i) let_in += unknown.visit(port, open);
     };
-    // Rank 2 comes last, so that rank 0 waits as long as the strangers come.
+    // Rank 2 comes last, so that rank 0 waits as long as the unknown peers come.
     if (rank == 1 || rank == 3) {
       visits(50);
       visited.count_down();
     }
     if (rank == 2) visited.wait();
     if (rank == 3) return;
-    meetings[size_t(rank)] = meet_at_master(launch_of(rank, 3, port), info_of(rank), 120);
+    results[size_t(rank)] = join_at_master(launch_of(rank, 3, port), info_of(rank), 120);
   });
   EXPECT_EQ(let_in, 0);
-  for (RendezvousResult& meeting : meetings) {
-    ASSERT_EQ(meeting.ranks.size(), 3u);
+  for (RendezvousResult& result : results) {
+    ASSERT_EQ(result.ranks.size(), 3u);
     for (int rank = 0; rank < 3; ++rank)
-      EXPECT_EQ(to_string(meeting.ranks[size_t(rank)]), to_string(info_of(rank)));
+      EXPECT_EQ(to_string(result.ranks[size_t(rank)]), to_string(info_of(rank)));
   }
-  expect_star_works(meetings);
+  expect_star_works(results);
 }
 
 // Threads share a process, and so a pid: both ranks must differ in their secrets alone.

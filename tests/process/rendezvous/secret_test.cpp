@@ -1,5 +1,3 @@
-#include "engine/process/rendezvous/secret.h"
-
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -10,6 +8,8 @@
 #include <unistd.h>
 
 #include <spire/error.h>
+
+#include "engine/process/rendezvous/handshake.h"
 
 namespace spire {
 namespace {

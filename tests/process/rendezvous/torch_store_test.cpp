@@ -11,7 +11,7 @@
 
 #include <spire/error.h>
 
-#include "engine/process/rendezvous/meeting_place.h"
+#include "engine/process/rendezvous/master_endpoint.h"
 #include "engine/process/rendezvous/rendezvous.h"
 
 namespace spire {
@@ -131,20 +131,6 @@ TEST(TorchStore, WhatIsNoStoreIsAnError) {
   });
 }
 
-TEST(MeetingPlace, GoesThroughText) {
-  MeetingPlace place{{"10.9.0.1", "127.0.0.1"}, 4711, "abc"};
-  auto read = read_place(to_text(place));
-  ASSERT_TRUE(read);
-  EXPECT_EQ(read->addresses, place.addresses);
-  EXPECT_EQ(read->port, 4711);
-  EXPECT_EQ(read->secret, "abc");
-  place.secret.clear();
-  EXPECT_EQ(read_place(to_text(place))->secret, "");
-  for (const char* text : {"", "1", "2 4711 - 10.9.0.1", "1 0 - 10.9.0.1", "1 65536 - 10.9.0.1",
-                           "1 4711 -", "1 4711 - \x1b[2J", "1 x - 10.9.0.1"})
-    EXPECT_FALSE(read_place(text)) << text;
-}
-
 Launch launch_of(int rank, int size, int port) {
   Launch launch;
   launch.launcher = "torchrun";
@@ -157,54 +143,54 @@ Launch launch_of(int rank, int size, int port) {
   return launch;
 }
 
-void expect_meeting(const StoreServer& server, int size) {
-  std::vector<RendezvousResult> meetings(static_cast<size_t>(size));
+void expect_join(const StoreServer& server, int size) {
+  std::vector<RendezvousResult> results(static_cast<size_t>(size));
   run_ranks(size, [&](int rank) {
-    meetings[size_t(rank)] =
-        meet_at_master(launch_of(rank, size, server.port()), {rank, "host", 100 + rank, {}}, 60);
+    results[size_t(rank)] =
+        join_at_master(launch_of(rank, size, server.port()), {rank, "host", 100 + rank, {}}, 60);
   });
-  for (const RendezvousResult& meeting : meetings) EXPECT_EQ(meeting.ranks.size(), size_t(size));
+  for (const RendezvousResult& result : results) EXPECT_EQ(result.ranks.size(), size_t(size));
 }
 
 // torchrun's agent has the port that rank 0 would listen on.
 TEST(Rendezvous, RanksMeetThroughTorchrunsStore) {
   StoreServer server;
-  expect_meeting(server, 3);
+  expect_join(server, 3);
 }
 
 // After a restart the store still leads to the rank 0 that has ended, until the new one comes.
-TEST(Rendezvous, APlaceThatIsOutOfDateIsLookedUpAgain) {
+TEST(Rendezvous, AnEndpointThatIsOutOfDateIsLookedUpAgain) {
   StoreServer server;
   int gone = Listener(0).port();
   Listener silent(0);  // somebody else has the port by now
   for (int port : {gone, silent.port()}) {
     TorchStore(kLoopback, server.port(), soon())
-        .set("/spire/run/0", to_text({{kLoopback}, port, "of-an-attempt-that-ended"}), soon());
-    std::vector<RendezvousResult> meetings(2);
+        .set("/spire/run/0", to_json({{kLoopback}, port, "of-an-attempt-that-ended"}), soon());
+    std::vector<RendezvousResult> results(2);
     run_ranks(2, [&](int rank) {
       // Rank 1 has looked there first: it holds a connection to the silent one, or has tried.
       std::optional<Socket> asked;
       if (rank == 0 && port != gone) asked = silent.accept(soon());
-      meetings[size_t(rank)] =
-          meet_at_master(launch_of(rank, 2, server.port()), {rank, "host", 100 + rank, {}}, 60);
+      results[size_t(rank)] =
+          join_at_master(launch_of(rank, 2, server.port()), {rank, "host", 100 + rank, {}}, 60);
     });
-    EXPECT_EQ(meetings[1].ranks.size(), 2u);
+    EXPECT_EQ(results[1].ranks.size(), 2u);
   }
 }
 
 TEST(Rendezvous, ASecretOfTheEnvironmentIsNotPutIntoTheStore) {
   StoreServer server;
-  std::vector<RendezvousResult> meetings(2);
+  std::vector<RendezvousResult> results(2);
   run_ranks(2, [&](int rank) {
     Launch launch = launch_of(rank, 2, server.port());
     launch.secret = "it stays with the ranks";
-    meetings[size_t(rank)] = meet_at_master(launch, {rank, "host", 100 + rank, {}}, 60);
+    results[size_t(rank)] = join_at_master(launch, {rank, "host", 100 + rank, {}}, 60);
   });
-  EXPECT_EQ(meetings[1].ranks.size(), 2u);
+  EXPECT_EQ(results[1].ranks.size(), 2u);
   auto text = TorchStore(kLoopback, server.port(), soon()).get("/spire/run/0", soon());
   ASSERT_TRUE(text);
   EXPECT_THAT(*text, testing::Not(HasSubstr("stays")));
-  EXPECT_EQ(read_place(*text)->secret, "");
+  EXPECT_EQ(read_endpoint(*text)->secret, "");
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 #include "engine/process/watchdog/control_message.h"
 
-#include <algorithm>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,16 +10,16 @@ namespace {
 
 using Kind = ControlMessage::Kind;
 
-ControlMessage a_beat() {
+ControlMessage a_heartbeat() {
   ControlMessage message;
   message.period = 0.25;
   message.rows = {{"cpu:0", Phase::backward, 0, 37, 10.25}, {"exchange", Phase::bucket, -3, 38, 0}};
   return message;
 }
 
-ControlMessage a_verdict() {
+ControlMessage an_abort() {
   ControlMessage message;
-  message.kind = Kind::verdict;
+  message.kind = Kind::abort;
   message.failure = {Category::data, 3, "rank 3: bad file", true, "rank 0  cpu:0\nrank 1  cpu:1"};
   return message;
 }
@@ -51,100 +49,107 @@ ControlMessage plain(Kind kind) {
 }
 
 std::vector<ControlMessage> all_kinds() {
-  ControlMessage failure = a_verdict();
+  ControlMessage failure = an_abort();
   failure.kind = Kind::failure;
-  return {a_beat(),          failure, a_verdict(), plain(Kind::bye), plain(Kind::farewell),
-          plain(Kind::heard)};
+  return {a_heartbeat(),         failure,         an_abort(), plain(Kind::done),
+          plain(Kind::all_done), plain(Kind::ack)};
 }
 
-TEST(ControlMessage, ComesBackAsItWasHoweverTheBytesArrive) {
-  std::string stream;
-  for (const ControlMessage& message : all_kinds()) stream += encode(message);
-  for (size_t piece : {size_t{1}, size_t{3}, size_t{7}, stream.size()}) {
-    FrameReader reader;
-    std::vector<ControlMessage> read;
-    for (size_t at = 0; at < stream.size(); at += piece) {
-      reader.append(std::string_view(stream).substr(at, piece));
-      while (auto message = reader.next()) read.push_back(*message);
-    }
-    auto sent = all_kinds();
-    ASSERT_EQ(read.size(), sent.size());
-    for (size_t i = 0; i < sent.size(); ++i) expect_equal(read[i], sent[i]);
+TEST(ControlMessage, ComesBackAsItWas) {
+  for (const ControlMessage& message : all_kinds())
+    expect_equal(read_control_message(to_json(message)), message);
+}
+
+TEST(ControlMessage, IsPlainJson) {
+  EXPECT_EQ(to_json(plain(Kind::done)), R"({"kind":"done"})");
+  ControlMessage message;
+  message.rows = {{"cpu:0", Phase::backward, 0, 37, 10.25}};
+  EXPECT_EQ(to_json(message),
+            R"({"kind":"heartbeat","period":1.0,"rows":[["cpu:0",5,0,37,10.25]]})");
+}
+
+void expect_refused(const std::string& text) {
+  try {
+    read_control_message(text);
+    ADD_FAILURE() << "taken: " << text;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.category(), Category::collective);
+    EXPECT_THAT(error.what(), testing::StartsWith("a message is broken: "));
   }
 }
 
-TEST(ControlMessage, HasOneByteOrder) {
-  EXPECT_EQ(encode(plain(Kind::bye)), std::string("\x01\x00\x00\x00\x04", 5));
-}
-
-TEST(ControlMessage, AFrameIsCutNowhereUnseen) {
+// A text that is shorter or longer than its message.
+TEST(ControlMessage, IsCutNowhereUnseen) {
   for (const ControlMessage& message : all_kinds()) {
-    std::string frame = encode(message);
-    for (size_t bytes = 0; bytes < frame.size(); ++bytes) {
-      FrameReader reader;
-      reader.append(frame.substr(0, bytes));
-      EXPECT_FALSE(reader.next()) << bytes;
-    }
+    std::string text = to_json(message);
+    for (size_t bytes = 0; bytes < text.size(); ++bytes) expect_refused(text.substr(0, bytes));
+    for (const char* more : {"x", "{}", ",", "\x01"}) expect_refused(text + more);
   }
 }
 
-// A payload shorter or longer than its fields say, whose length field is right.
-TEST(ControlMessage, RefusesAPayloadThatDoesNotFitItsFields) {
-  for (const ControlMessage& message : all_kinds()) {
-    std::string body = encode(message).substr(4);
-    auto refused = [](const std::string& payload) {
-      std::string frame;
-      for (int i = 0; i < 4; ++i) frame.push_back(static_cast<char>(payload.size() >> (8 * i)));
-      FrameReader reader;
-      reader.append(frame + payload);
-      EXPECT_THROW(reader.next(), Error) << payload.size();
-    };
-    for (size_t bytes = 0; bytes < body.size(); ++bytes) refused(body.substr(0, bytes));
-    body.push_back('x');
-    refused(body);
-  }
+// Replaces the one occurrence of `part`.
+std::string replaced(std::string text, const std::string& part, const std::string& by) {
+  size_t at = text.find(part);
+  EXPECT_NE(at, std::string::npos) << part;
+  return text.replace(at, part.size(), by);
 }
 
-TEST(ControlMessage, RefusesLengthsKindsPhasesAndTimesThatCannotBe) {
-  auto refused = [](const std::string& bytes) {
-    FrameReader reader;
-    reader.append(bytes);
-    EXPECT_THROW(reader.next(), Error);
-  };
-  refused(std::string(4, '\0'));
-  refused("\xff\xff\xff\xff");
-  refused("GET / HTTP/1.1\r\n");
-  refused(std::string("\x01\x00\x00\x00\x00", 5));
-  refused(std::string("\x01\x00\x00\x00\x07", 5));
-  std::string beat = encode(a_beat());
-  size_t first_phase = 4 + 1 + 8 + 4 + 4 + 5;
-  ASSERT_EQ(beat[first_phase], static_cast<char>(Phase::backward));
-  std::string broken = beat;
-  broken[first_phase] = static_cast<char>(Phase::checkpoint) + 1;
-  refused(broken);
-  std::fill_n(beat.begin() + static_cast<int>(first_phase) + 1 + 8 + 8, 8, '\xff');
-  refused(beat);
+TEST(ControlMessage, RefusesKindsPhasesAndTimesThatCannotBe) {
+  for (const char* text : {"", "null", "[]", "{}", "7", "GET / HTTP/1.1\r\n", R"({"kind":null})",
+                           R"({"kind":0})", R"({"kind":"verdict"})", R"({"kind":["done"]})"})
+    expect_refused(text);
+  const std::string row = R"("cpu:0",5,0,37,10.25)", heartbeat = to_json(a_heartbeat());
+  for (const char* other :
+       {R"("cpu:0",11,0,37,10.25)", R"("cpu:0",-1,0,37,10.25)", R"("cpu:0",5.0,0,37,10.25)",
+        R"("cpu:0",true,0,37,10.25)", R"(7,5,0,37,10.25)", R"("cpu:0",5,0,37,-0.5)",
+        R"("cpu:0",5,0,37,1e999)", R"("cpu:0",5,0,37,null)", R"("cpu:0",5,0,37,"1")",
+        R"("cpu:0",5,0,9223372036854775808,1)", R"("cpu:0",5,0,37)", R"("cpu:0",5,0,37,1,1)"})
+    expect_refused(replaced(heartbeat, row, other));
+  for (const char* period : {"-1", "\"1\"", "null", "1e999"})
+    expect_refused(replaced(heartbeat, "0.25,", std::string(period) + ","));
+  expect_refused(replaced(heartbeat, R"("rows":[)", R"("more":1,"rows":[)"));
+  expect_refused(replaced(heartbeat, R"("period")", R"("perioD")"));
 }
 
-// A count of rows beyond the frame ends at the frame's end, not at the memory's.
-TEST(ControlMessage, RefusesMoreRowsThanThereAre) {
-  std::string beat = encode(a_beat());
-  FrameReader reader;
-  std::fill_n(beat.begin() + 4 + 1 + 8, 4, '\xff');
-  reader.append(beat);
-  EXPECT_THROW(reader.next(), Error);
+TEST(ControlMessage, RefusesFailuresThatDoNotFit) {
+  const std::string abort = to_json(an_abort());
+  expect_refused(replaced(abort, R"("rank":3)", R"("rank":2147483648)"));
+  expect_refused(replaced(abort, R"("rank":3)", R"("rank":"3")"));
+  expect_refused(replaced(abort, R"("consequence":true)", R"("consequence":1)"));
+  expect_refused(replaced(abort, R"("text":"rank 3: bad file")", R"("text":3)"));
+  expect_refused(replaced(abort, R"("category":4)", R"("category":4,"more":4)"));
+  expect_refused(R"({"kind":"abort"})");
+  expect_refused(R"({"kind":"abort","failure":[]})");
+  expect_refused(R"({"kind":"done","failure":{}})");
 }
 
-TEST(ControlMessage, CutsTextsThatNoFrameHolds) {
-  ControlMessage message = a_verdict();
+TEST(ControlMessage, CutsTextsThatNoMessageHolds) {
+  ControlMessage message = an_abort();
   message.failure.text.assign(size_t{1} << 20, 'x');
-  message.failure.table.assign(2 * kMaxFrameBytes, 'y');
-  FrameReader reader;
-  reader.append(encode(message));
-  auto read = reader.next();
-  ASSERT_TRUE(read);
-  EXPECT_EQ(read->failure.text, message.failure.text.substr(0, size_t{64} << 10));
-  EXPECT_EQ(read->failure.table, message.failure.table.substr(0, kMaxFrameBytes / 2));
+  message.failure.table.assign(2 * kMaxControlBytes, 'y');
+  auto read = read_control_message(to_json(message));
+  EXPECT_EQ(read.failure.text, message.failure.text.substr(0, size_t{64} << 10));
+  EXPECT_EQ(read.failure.table, message.failure.table.substr(0, kMaxControlBytes / 2));
+}
+
+// Escapes are longer than the bytes that they stand for.
+TEST(ControlMessage, CutsATableWhoseEscapesNoMessageHolds) {
+  for (char byte : {'\x01', '\n', '\xff'}) {
+    ControlMessage message = an_abort();
+    message.failure.text.assign(size_t{1} << 20, byte);
+    message.failure.table.assign(kMaxControlBytes, byte);
+    std::string json = to_json(message);
+    EXPECT_LE(json.size(), kMaxControlBytes);
+    auto read = read_control_message(json);
+    EXPECT_FALSE(read.failure.table.empty());
+    EXPECT_GE(read.failure.text.size(), size_t{64} << 10);
+  }
+}
+
+TEST(ControlMessage, BytesThatAreNotUtf8AreReplaced) {
+  ControlMessage message = an_abort();
+  message.failure.text = "caf\xe9.csv: \"bad\"\\";
+  EXPECT_EQ(read_control_message(to_json(message)).failure.text, "caf\xef\xbf\xbd.csv: \"bad\"\\");
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ TEST(Stall, NamesTheRowThatHangsLongest) {
 TEST(Silence, CountsFromTheLastWordOrTheLimitsWhicheverIsLater) {
   RankView peer =
       rank_1({{"cpu:0", Phase::backward, 0, 37, 1}, {"cpu:1", Phase::waiting, 0, 37, 1}});
-  peer.heard = 100;
+  peer.last_heard = 100;
   EXPECT_FALSE(find_silence(peer, kLimits, 0, 110));
   EXPECT_FALSE(find_silence(peer, kLimits, 105, 114));
   auto silence = find_silence(peer, kLimits, 0, 110.04);
@@ -148,7 +148,7 @@ TEST(Deadlock, IsThatNobodyWorksAndSomebodyWaits) {
   EXPECT_FALSE(find_deadlock(std::vector{zero, one}, kLimits, 2)) << "one works";
   one.rows.clear();
   EXPECT_FALSE(find_deadlock(std::vector{zero, one}, kLimits, 2)) << "one is not known";
-  one.left = true;
+  one.done = true;
   EXPECT_TRUE(find_deadlock(std::vector{zero, one}, kLimits, 2)) << "waiting for one that left";
   zero.rows[0].phase = Phase::idle;
   EXPECT_FALSE(find_deadlock(std::vector{zero, one}, kLimits, 2)) << "between two runs";
@@ -161,7 +161,7 @@ TEST(Table, HasALineForEachThreadThatIsAtSomething) {
   two.name = "rank 2 (host b, pid 78)";
   RankView three = two;
   three.name = "rank 3 (host b, pid 79)";
-  three.left = true;
+  three.done = true;
   EXPECT_EQ(table_text(std::vector{one, two, three}, 6),
             "rank 1 (host b, pid 77)  cpu:0  backward of step 37  for 11.2 s\n"
             "rank 2 (host b, pid 78)  phases unknown\n"
@@ -173,26 +173,26 @@ TEST(Table, HasALineForEachThreadThatIsAtSomething) {
 }
 
 TEST(Period, IsAFifthOfTheSmallestLimitWithinBounds) {
-  EXPECT_EQ(beat_period({300, 600, 1800}), 1);
-  EXPECT_EQ(beat_period({300, 2, 1800}), 0.4);
-  EXPECT_EQ(beat_period({0.001, 2, 1800}), 0.02);
+  EXPECT_EQ(heartbeat_period({300, 600, 1800}), 1);
+  EXPECT_EQ(heartbeat_period({300, 2, 1800}), 0.4);
+  EXPECT_EQ(heartbeat_period({0.001, 2, 1800}), 0.02);
 }
 
 TEST(FailureArbiter, TheFirstCauseWinsInWhicheverOrderTheFailuresCome) {
-  FailureArbiter::Patience patience{0, 1};
+  FailureArbiter::Delays delays{0, 1};
   FailureArbiter cause_last;
-  EXPECT_FALSE(cause_last.winner(patience, 1e9));
+  EXPECT_FALSE(cause_last.decide(delays, 1e9));
   cause_last.add(named("lost a peer", true), 10);
   cause_last.add(named("lost one too", true), 10.1);
-  EXPECT_FALSE(cause_last.winner(patience, 10.9));
+  EXPECT_FALSE(cause_last.decide(delays, 10.9));
   cause_last.add(named("killed", false), 10.9);
   cause_last.add(named("killed later", false), 10.9);
-  EXPECT_EQ(cause_last.winner(patience, 10.9)->text, "killed");
+  EXPECT_EQ(cause_last.decide(delays, 10.9)->text, "killed");
 
   FailureArbiter cause_first;
   cause_first.add(named("killed", false), 10);
   cause_first.add(named("lost a peer", true), 10);
-  EXPECT_EQ(cause_first.winner(patience, 10)->text, "killed");
+  EXPECT_EQ(cause_first.decide(delays, 10)->text, "killed");
 }
 
 TEST(FailureArbiter, WithoutACauseTheFirstConsequenceWinsWhenPatienceEnds) {
@@ -200,8 +200,8 @@ TEST(FailureArbiter, WithoutACauseTheFirstConsequenceWinsWhenPatienceEnds) {
   ballot.add(named("lost a peer", true), 10);
   ballot.add(named("lost one too", true), 10.5);
   EXPECT_EQ(ballot.due({0, 1}), 11);
-  EXPECT_FALSE(ballot.winner({0, 1}, 10.99));
-  EXPECT_EQ(ballot.winner({0, 1}, 11)->text, "lost a peer");
+  EXPECT_FALSE(ballot.decide({0, 1}, 10.99));
+  EXPECT_EQ(ballot.decide({0, 1}, 11)->text, "lost a peer");
 }
 
 }  // namespace

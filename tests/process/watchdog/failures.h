@@ -1,4 +1,4 @@
-// Ranks and their failures, as tests of the watch name them.
+// Ranks and their failures, as tests of the watchdog name them.
 #pragma once
 #include "engine/process/watchdog/watchdog.h"
 

@@ -13,14 +13,14 @@ namespace spire {
 namespace {
 
 TEST(ThreadStatus, RowsSayWhatTheirThreadsEntered) {
-  ThreadStatus board({"cpu:0", "cpu:1 lane 3"});
-  EXPECT_EQ(board.size(), 2);
-  EXPECT_EQ(board.read(0).phase, Phase::idle);
-  EXPECT_EQ(board.read(0).step, 0);
+  ThreadStatus status({"cpu:0", "cpu:1 lane 3"});
+  EXPECT_EQ(status.size(), 2);
+  EXPECT_EQ(status.read(0).phase, Phase::idle);
+  EXPECT_EQ(status.read(0).step, 0);
 
-  board.begin_step(37);
-  board.enter(1, Phase::bucket, 5);
-  auto rows = board.read();
+  status.begin_step(37);
+  status.enter(1, Phase::bucket, 5);
+  auto rows = status.read();
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].thread, "cpu:0");
   EXPECT_EQ(rows[0].phase, Phase::idle);
@@ -31,44 +31,44 @@ TEST(ThreadStatus, RowsSayWhatTheirThreadsEntered) {
 }
 
 TEST(ThreadStatus, DetailsKeepTheirValueAndSign) {
-  ThreadStatus board({"cpu:0"});
+  ThreadStatus status({"cpu:0"});
   for (int64_t detail : {int64_t{0}, int64_t{-1}, (int64_t{1} << 55) - 1, -(int64_t{1} << 55)}) {
-    board.enter(0, Phase::eval, detail);
-    EXPECT_EQ(board.read(0).detail, detail);
-    EXPECT_EQ(board.read(0).phase, Phase::eval);
+    status.enter(0, Phase::eval, detail);
+    EXPECT_EQ(status.read(0).detail, detail);
+    EXPECT_EQ(status.read(0).phase, Phase::eval);
   }
 }
 
 TEST(ThreadStatus, AWaitEndsInThePhaseItInterrupted) {
-  ThreadStatus board({"cpu:0"});
-  board.enter(0, Phase::bucket, 3);
+  ThreadStatus status({"cpu:0"});
+  status.enter(0, Phase::bucket, 3);
   Phase within = Phase::idle;
-  board.wait(0, [&] { within = board.read(0).phase; });
+  status.wait(0, [&] { within = status.read(0).phase; });
   EXPECT_EQ(within, Phase::waiting);
-  EXPECT_EQ(board.read(0).phase, Phase::bucket);
-  EXPECT_EQ(board.read(0).detail, 3);
+  EXPECT_EQ(status.read(0).phase, Phase::bucket);
+  EXPECT_EQ(status.read(0).detail, 3);
 }
 
 TEST(ThreadStatus, PlacesAreWords) {
-  ThreadStatus board({"cpu:0"});
-  board.enter(0, Phase::start);
-  EXPECT_EQ(place_text(board.read(0)), "start");
-  board.begin_step(7);
-  board.enter(0, Phase::bucket, 3);
-  EXPECT_EQ(place_text(board.read(0)), "bucket 3 of step 7");
-  board.enter(0, Phase::waiting);
-  EXPECT_EQ(place_text(board.read(0)), "waiting in step 7");
+  ThreadStatus status({"cpu:0"});
+  status.enter(0, Phase::start);
+  EXPECT_EQ(position_text(status.read(0)), "start");
+  status.begin_step(7);
+  status.enter(0, Phase::bucket, 3);
+  EXPECT_EQ(position_text(status.read(0)), "bucket 3 of step 7");
+  status.enter(0, Phase::waiting);
+  EXPECT_EQ(position_text(status.read(0)), "waiting in step 7");
 }
 
 TEST(LaneError, SaysWhereAndKeepsACategoryOfItsOwn) {
-  ThreadStatus board({"cpu:1"});
-  board.begin_step(7);
-  board.enter(0, Phase::backward);
-  LaneError lost(board.read(0), std::runtime_error("no power"));
+  ThreadStatus status({"cpu:1"});
+  status.begin_step(7);
+  status.enter(0, Phase::backward);
+  LaneError lost(status.read(0), std::runtime_error("no power"));
   EXPECT_STREQ(lost.what(), "cpu:1, backward of step 7: no power");
   EXPECT_EQ(lost.category(), Category::collective);
-  EXPECT_EQ(LaneError(board.read(0), Error(Category::data, "x")).category(), Category::data);
-  EXPECT_EQ(LaneError(board.read(0), Error(Category::unexpected, "x")).category(),
+  EXPECT_EQ(LaneError(status.read(0), Error(Category::data, "x")).category(), Category::data);
+  EXPECT_EQ(LaneError(status.read(0), Error(Category::unexpected, "x")).category(),
             Category::collective);
 }
 
@@ -79,11 +79,11 @@ TEST(ThreadStatus, PhasesHaveNames) {
 }
 
 TEST(ThreadStatus, EnteringStartsTheTimeAnew) {
-  ThreadStatus board({"cpu:0"});
-  while (board.read(0).seconds < 0.01) std::this_thread::yield();
+  ThreadStatus status({"cpu:0"});
+  while (status.read(0).seconds < 0.01) std::this_thread::yield();
   auto before = std::chrono::steady_clock::now();
-  board.enter(0, Phase::data);
-  double seconds = board.read(0).seconds;
+  status.enter(0, Phase::data);
+  double seconds = status.read(0).seconds;
   std::chrono::duration<double> most = std::chrono::steady_clock::now() - before;
   EXPECT_GE(seconds, 0);
   EXPECT_LE(seconds, most.count());
@@ -92,25 +92,25 @@ TEST(ThreadStatus, EnteringStartsTheTimeAnew) {
 // Long waits before short phases: no reader may charge a phase with the wait before it.
 TEST(ThreadStatus, APhaseIsNeverReadWithTheAgeOfTheOneBefore) {
   using Clock = std::chrono::steady_clock;
-  ThreadStatus board({"cpu:0"});
+  ThreadStatus status({"cpu:0"});
   auto spend = [&](double seconds) {
-    while (board.read(0).seconds < seconds) std::this_thread::yield();
+    while (status.read(0).seconds < seconds) std::this_thread::yield();
   };
   std::atomic<Clock::time_point> not_before{Clock::now()};  // the latest forward began
   std::atomic<bool> done{false};
   std::thread writer([&] {
     for (int round = 0; round < 20; ++round) {
-      board.enter(0, Phase::waiting);
+      status.enter(0, Phase::waiting);
       spend(0.002);
       not_before = Clock::now();
-      board.enter(0, Phase::forward);
+      status.enter(0, Phase::forward);
       spend(0.0002);
     }
     done = true;
   });
   while (!done) {
     Clock::time_point began = not_before;
-    PhaseRow row = board.read(0);
+    PhaseRow row = status.read(0);
     std::chrono::duration<double> most = Clock::now() - began;
     if (row.phase == Phase::forward) {
       EXPECT_LE(row.seconds, most.count());
@@ -120,22 +120,22 @@ TEST(ThreadStatus, APhaseIsNeverReadWithTheAgeOfTheOneBefore) {
 }
 
 TEST(ThreadStatus, TheHookSeesEachEntryAndItsExceptionComesOut) {
-  ThreadStatus board({"cpu:0", "cpu:1"});
+  ThreadStatus status({"cpu:0", "cpu:1"});
   std::vector<std::string> seen;
-  board.set_hook([&](const PhaseRow& row) {
+  status.set_hook([&](const PhaseRow& row) {
     seen.push_back(row.thread + " " + phase_text(row.phase, row.detail));
     if (row.phase == Phase::backward) throw std::runtime_error("as asked");
   });
-  board.enter(1, Phase::forward);
-  EXPECT_THROW(board.enter(0, Phase::backward), std::runtime_error);
+  status.enter(1, Phase::forward);
+  EXPECT_THROW(status.enter(0, Phase::backward), std::runtime_error);
   EXPECT_EQ(seen, (std::vector<std::string>{"cpu:1 forward", "cpu:0 backward"}));
-  EXPECT_EQ(board.read(0).phase, Phase::backward) << "a failure happens in the phase entered";
+  EXPECT_EQ(status.read(0).phase, Phase::backward) << "a failure happens in the phase entered";
 }
 
 TEST(ThreadStatus, RefusesARowThatIsNotThere) {
-  ThreadStatus board({"cpu:0"});
-  EXPECT_THROW(board.read(1), Error);
-  EXPECT_THROW(board.read(-1), Error);
+  ThreadStatus status({"cpu:0"});
+  EXPECT_THROW(status.read(1), Error);
+  EXPECT_THROW(status.read(-1), Error);
 }
 
 }  // namespace

@@ -56,21 +56,21 @@ class VirtualRun {
     for (double end = now_ + seconds; now_ < end; now_ += 0.05) turn();
   }
   // The seconds until the rank knows of a failure.
-  double until_verdict(int rank, double most = 100) {
+  double until_failure(int rank, double most = 100) {
     double begin = now_;
-    while (!logic(rank).verdict() && now_ - begin < most) go(0.05);
+    while (!logic(rank).run_failure() && now_ - begin < most) go(0.05);
     return now_ - begin;
   }
-  const Failure& verdict(int rank) {
+  const Failure& run_failure(int rank) {
     static const Failure none = named(-1, "no failure");
-    return logic(rank).verdict() ? *logic(rank).verdict() : none;
+    return logic(rank).run_failure() ? *logic(rank).run_failure() : none;
   }
 
  private:
   struct Node {
     int rank = 0;
     std::unique_ptr<WatchdogLogic> logic;
-    PhaseRow row;  // no name: no board
+    PhaseRow row;  // no name: no status
     double entered = 0;
     bool stopped = false, cut = false;
     std::deque<std::pair<int, ControlMessage>> inbox;
@@ -125,7 +125,7 @@ TEST(WatchdogLogic, ARunThatMovesNeverFails) {
     run.all_enter(step % 2 ? Phase::forward : Phase::waiting, step);
     run.go(3);
   }
-  for (int rank = 0; rank < 3; ++rank) EXPECT_FALSE(run.logic(rank).verdict()) << rank;
+  for (int rank = 0; rank < 3; ++rank) EXPECT_FALSE(run.logic(rank).run_failure()) << rank;
 }
 
 TEST(WatchdogLogic, AStallIsNamedAlikeOnEveryRankInTime) {
@@ -134,19 +134,19 @@ TEST(WatchdogLogic, AStallIsNamedAlikeOnEveryRankInTime) {
     run.all_enter(Phase::waiting, 37);
     run.go(2);
     run.enter(culprit, Phase::backward, 37);
-    double seconds = run.until_verdict(0);
+    double seconds = run.until_failure(0);
     EXPECT_GE(seconds, 10);
     EXPECT_LE(seconds, 10.3);
     run.go(0.2);
     for (int rank = 0; rank < 3; ++rank) {
-      EXPECT_THAT(run.verdict(rank).text,
+      EXPECT_THAT(run.run_failure(rank).text,
                   HasSubstr(name_of(culprit) + ", cpu:0: no progress in "
                                                "backward of step 37 for 10."));
-      EXPECT_EQ(run.verdict(rank).rank, culprit);
-      EXPECT_EQ(run.verdict(rank).table, run.verdict(0).table);
+      EXPECT_EQ(run.run_failure(rank).rank, culprit);
+      EXPECT_EQ(run.run_failure(rank).table, run.run_failure(0).table);
       EXPECT_TRUE(run.logic(rank).settled(run.now()));
     }
-    EXPECT_THAT(run.verdict(0).table,
+    EXPECT_THAT(run.run_failure(0).table,
                 HasSubstr(name_of((culprit + 1) % 3) + "  cpu:0  waiting in step 37  for 12."));
   }
 }
@@ -156,7 +156,7 @@ TEST(WatchdogLogic, TheLimitsCountFromWhenTheyAreSet) {
   run.enter(0, Phase::forward, 1);
   run.go(8);
   run.logic(0).set_limits(kLimits, run.now());
-  EXPECT_GE(run.until_verdict(0), 10);
+  EXPECT_GE(run.until_failure(0), 10);
 }
 
 TEST(WatchdogLogic, ADeadRankIsNamedWithItsLastPlace) {
@@ -167,11 +167,11 @@ TEST(WatchdogLogic, ADeadRankIsNamedWithItsLastPlace) {
   run.kill(2);
   run.go(0.2);
   for (int rank : {0, 1}) {
-    EXPECT_EQ(run.verdict(rank).text,
+    EXPECT_EQ(run.run_failure(rank).text,
               name_of(2) +
                   " ended without an error message, so it was probably killed (see its log, or "
                   "dmesg on its host); last seen at step 37: cpu:0 in forward");
-    EXPECT_EQ(run.verdict(rank).rank, 2);
+    EXPECT_EQ(run.run_failure(rank).rank, 2);
   }
 }
 
@@ -183,32 +183,32 @@ TEST(WatchdogLogic, WithoutRankZeroTheOthersDecideForThemselves) {
   run.kill(0);
   run.go(0.2);
   for (int rank : {1, 2})
-    EXPECT_THAT(run.verdict(rank).text,
+    EXPECT_THAT(run.run_failure(rank).text,
                 HasSubstr(name_of(0) + " ended without an error message, so it was probably killed "
                                        "(see its log, or dmesg on its host)"));
-  EXPECT_THAT(run.verdict(2).text,
+  EXPECT_THAT(run.run_failure(2).text,
               HasSubstr("; " + name_of(2) + " was at step 37: cpu:0 in forward"));
-  EXPECT_THAT(run.verdict(2).table, HasSubstr(name_of(2) + "  cpu:0  forward of step 37"));
+  EXPECT_THAT(run.run_failure(2).table, HasSubstr(name_of(2) + "  cpu:0  forward of step 37"));
 }
 
-// The stopped rank finds the verdict when it wakes up, and takes its own absence for no one's
+// The stopped rank finds the decision when it wakes up, and takes its own absence for no one's
 // fault.
 TEST(WatchdogLogic, AStoppedRankIsNamedAndEndsWhenItWakes) {
   VirtualRun run(3, kLimits);
   run.all_enter(Phase::waiting, 37);
   run.go(2);
   run.stop(1);
-  double seconds = run.until_verdict(0);
-  EXPECT_GE(seconds, 9);  // from its last beat
+  double seconds = run.until_failure(0);
+  EXPECT_GE(seconds, 9);  // from its last heartbeat
   EXPECT_LE(seconds, 10.3);
-  EXPECT_THAT(run.verdict(0).text, HasSubstr(name_of(1) + " has sent no sign of life for 10."));
-  EXPECT_THAT(run.verdict(0).text, HasSubstr("last seen at step 37: cpu:0 waiting"));
+  EXPECT_THAT(run.run_failure(0).text, HasSubstr(name_of(1) + " has sent no sign of life for 10."));
+  EXPECT_THAT(run.run_failure(0).text, HasSubstr("last seen at step 37: cpu:0 waiting"));
   EXPECT_FALSE(run.logic(0).settled(run.now())) << "it has not heard";
   run.go(1.1);
   EXPECT_TRUE(run.logic(0).settled(run.now())) << "it had its time to";
   run.wake(1);
   run.go(0.1);
-  EXPECT_EQ(run.verdict(1).text, run.verdict(0).text);
+  EXPECT_EQ(run.run_failure(1).text, run.run_failure(0).text);
 }
 
 TEST(WatchdogLogic, AStoppedRankZeroEndsByTheOthersWord) {
@@ -216,15 +216,15 @@ TEST(WatchdogLogic, AStoppedRankZeroEndsByTheOthersWord) {
   run.all_enter(Phase::waiting, 37);
   run.go(2);
   run.stop(0);
-  EXPECT_LE(run.until_verdict(1), 10.3);
-  EXPECT_LE(run.until_verdict(2), 1);
+  EXPECT_LE(run.until_failure(1), 10.3);
+  EXPECT_LE(run.until_failure(2), 1);
   for (int rank : {1, 2})
-    EXPECT_THAT(run.verdict(rank).text,
+    EXPECT_THAT(run.run_failure(rank).text,
                 HasSubstr(name_of(0) + " has sent no sign of life for 10."));
   run.go(5);
   run.wake(0);
   run.go(0.1);
-  EXPECT_THAT(run.verdict(0).text, HasSubstr(name_of(0) + " has sent no sign of life for 10."));
+  EXPECT_THAT(run.run_failure(0).text, HasSubstr(name_of(0) + " has sent no sign of life for 10."));
 }
 
 TEST(WatchdogLogic, AProcessStoppedAloneGoesOn) {
@@ -235,8 +235,8 @@ TEST(WatchdogLogic, AProcessStoppedAloneGoesOn) {
   run.go(1000);
   run.wake(0);
   run.go(5);
-  EXPECT_FALSE(run.logic(0).verdict());
-  EXPECT_LE(run.until_verdict(0), 5.3);
+  EXPECT_FALSE(run.logic(0).run_failure());
+  EXPECT_LE(run.until_failure(0), 5.3);
 }
 
 TEST(WatchdogLogic, ACutLinkEndsBothSides) {
@@ -244,19 +244,19 @@ TEST(WatchdogLogic, ACutLinkEndsBothSides) {
   run.all_enter(Phase::waiting, 37);
   run.go(2);
   run.cut(2);
-  EXPECT_LE(run.until_verdict(0), 10.3);
-  EXPECT_LE(run.until_verdict(2), 1);
-  EXPECT_THAT(run.verdict(0).text, HasSubstr(name_of(2) + " has sent no sign of life"));
-  EXPECT_THAT(run.verdict(2).text, HasSubstr(name_of(0) + " has sent no sign of life"));
+  EXPECT_LE(run.until_failure(0), 10.3);
+  EXPECT_LE(run.until_failure(2), 1);
+  EXPECT_THAT(run.run_failure(0).text, HasSubstr(name_of(2) + " has sent no sign of life"));
+  EXPECT_THAT(run.run_failure(2).text, HasSubstr(name_of(0) + " has sent no sign of life"));
   run.go(0.1);
-  EXPECT_EQ(run.verdict(1).text, run.verdict(0).text);
+  EXPECT_EQ(run.run_failure(1).text, run.run_failure(0).text);
 }
 
 TEST(WatchdogLogic, ARankThatIsNotYetAtWorkHasTheLimitOfTheStart) {
   VirtualRun run(2, kLimits);
   run.go(2);
   run.stop(1);
-  double seconds = run.until_verdict(0);
+  double seconds = run.until_failure(0);
   EXPECT_GE(seconds, 29);
   EXPECT_LE(seconds, 30.3);
 }
@@ -268,13 +268,13 @@ TEST(WatchdogLogic, TheCauseIsNamedThoughItsConsequencesComeFirst) {
   run.logic(1).report(named(1, "rank 1 lost rank 3", true), run.now());
   run.go(0.5);
   run.logic(0).report(named(0, "rank 0 lost rank 3", true), run.now());
-  EXPECT_FALSE(run.logic(0).verdict());
+  EXPECT_FALSE(run.logic(0).run_failure());
   run.logic(3).report(named(3, "rank 3: bad file"), run.now());
   run.go(0.2);
   for (int rank = 0; rank < 4; ++rank) {
-    EXPECT_EQ(run.verdict(rank).text, "rank 3: bad file");
-    EXPECT_EQ(run.verdict(rank).category, Category::data);
-    EXPECT_EQ(run.verdict(rank).rank, 3);
+    EXPECT_EQ(run.run_failure(rank).text, "rank 3: bad file");
+    EXPECT_EQ(run.run_failure(rank).category, Category::data);
+    EXPECT_EQ(run.run_failure(rank).rank, 3);
   }
 }
 
@@ -288,7 +288,7 @@ TEST(WatchdogLogic, LaterFailuresDoNotReplaceTheFirst) {
   run.logic(0).report(named(0, "rank 0 lost rank 2", true), run.now());
   run.kill(2);
   run.go(3);
-  for (int rank : {0, 1}) EXPECT_EQ(run.verdict(rank).text, "rank 2: bad file");
+  for (int rank : {0, 1}) EXPECT_EQ(run.run_failure(rank).text, "rank 2: bad file");
 }
 
 TEST(WatchdogLogic, AConsequenceAloneIsNamedAfterASecond) {
@@ -296,10 +296,10 @@ TEST(WatchdogLogic, AConsequenceAloneIsNamedAfterASecond) {
   run.go(1);
   run.logic(1).report(named(1, "rank 1 lost rank 2", true), run.now());
   run.logic(2).report(named(2, "rank 2 lost rank 1", true), run.now());
-  double seconds = run.until_verdict(2);
+  double seconds = run.until_failure(2);
   EXPECT_GE(seconds, 1.9);  // two periods of a second
   EXPECT_LE(seconds, 2.2);
-  for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(run.verdict(rank).text, "rank 1 lost rank 2");
+  for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(run.run_failure(rank).text, "rank 1 lost rank 2");
 }
 
 // A rank that has said what it knows and then goes is not the culprit.
@@ -312,7 +312,7 @@ TEST(WatchdogLogic, TheEndOfARankThatReportedAConsequenceIsNoCause) {
   run.go(0.1);
   run.kill(2);
   run.go(0.1);
-  EXPECT_THAT(run.verdict(0).text, HasSubstr(name_of(2) + " ended without an error message"));
+  EXPECT_THAT(run.run_failure(0).text, HasSubstr(name_of(2) + " ended without an error message"));
 }
 
 TEST(WatchdogLogic, ARankThatRankZeroDoesNotAnswerSettlesWithItsOwnFailure) {
@@ -320,31 +320,32 @@ TEST(WatchdogLogic, ARankThatRankZeroDoesNotAnswerSettlesWithItsOwnFailure) {
   run.go(1);
   run.stop(0);
   run.logic(1).report(named(1, "rank 1: bad file"), run.now());
-  double seconds = run.until_verdict(1);
+  double seconds = run.until_failure(1);
   EXPECT_GE(seconds, 4.9);
   EXPECT_LE(seconds, 5.2);
-  EXPECT_EQ(run.verdict(1).text, "rank 1: bad file");
+  EXPECT_EQ(run.run_failure(1).text, "rank 1: bad file");
   run.wake(0);
   run.go(0.2);
-  EXPECT_EQ(run.verdict(0).text, "rank 1: bad file");
+  EXPECT_EQ(run.run_failure(0).text, "rank 1: bad file");
 }
 
 TEST(WatchdogLogic, ADeadlockWithoutACulpritEnds) {
   VirtualRun run(3, kLimits);
   run.all_enter(Phase::waiting, 37);
   run.enter(1, Phase::idle, 37);
-  double seconds = run.until_verdict(0);
+  double seconds = run.until_failure(0);
   EXPECT_GE(seconds, 12);
-  EXPECT_LE(seconds, 13.3);  // a beat late
-  EXPECT_THAT(run.verdict(0).text, HasSubstr("all ranks wait for each other in step 37 for 12."));
-  EXPECT_THAT(run.verdict(0).table, HasSubstr(name_of(1) + "  cpu:0  idle in step 37"));
+  EXPECT_LE(seconds, 13.3);  // a heartbeat late
+  EXPECT_THAT(run.run_failure(0).text,
+              HasSubstr("all ranks wait for each other in step 37 for 12."));
+  EXPECT_THAT(run.run_failure(0).table, HasSubstr(name_of(1) + "  cpu:0  idle in step 37"));
 }
 
 TEST(WatchdogLogic, IdleRanksMayRest) {
   VirtualRun run(2, kLimits);
   run.all_enter(Phase::idle, 37);
   run.go(100);
-  EXPECT_FALSE(run.logic(0).verdict());
+  EXPECT_FALSE(run.logic(0).run_failure());
 }
 
 TEST(WatchdogLogic, AllLeaveTogether) {
@@ -353,16 +354,17 @@ TEST(WatchdogLogic, AllLeaveTogether) {
   run.logic(0).leave();
   run.unwatch(0);
   run.go(5);
-  for (int rank = 0; rank < 3; ++rank) EXPECT_FALSE(run.logic(rank).left()) << rank;
+  for (int rank = 0; rank < 3; ++rank) EXPECT_FALSE(run.logic(rank).all_done()) << rank;
   run.logic(2).leave();
   run.go(0.2);
   for (int rank = 0; rank < 3; ++rank) {
-    EXPECT_TRUE(run.logic(rank).left()) << rank;
+    EXPECT_TRUE(run.logic(rank).all_done()) << rank;
     EXPECT_TRUE(run.logic(rank).settled(run.now())) << rank;
   }
   run.kill(0);
   run.go(100);
-  for (int rank : {1, 2}) EXPECT_FALSE(run.logic(rank).verdict()) << "nobody is missed any more";
+  for (int rank : {1, 2})
+    EXPECT_FALSE(run.logic(rank).run_failure()) << "nobody is missed any more";
 }
 
 TEST(WatchdogLogic, TheEndOfARankThatSaidByeIsNoFailure) {
@@ -372,12 +374,12 @@ TEST(WatchdogLogic, TheEndOfARankThatSaidByeIsNoFailure) {
   run.go(1);
   run.kill(1);
   run.go(20);
-  EXPECT_FALSE(run.logic(0).verdict());
+  EXPECT_FALSE(run.logic(0).run_failure());
   run.logic(0).leave();
   run.logic(2).leave();
   run.go(0.2);
-  EXPECT_TRUE(run.logic(0).left());
-  EXPECT_TRUE(run.logic(2).left());
+  EXPECT_TRUE(run.logic(0).all_done());
+  EXPECT_TRUE(run.logic(2).all_done());
 }
 
 TEST(WatchdogLogic, LeavingEndsWhenARankFailsOrIsSilent) {
@@ -387,45 +389,45 @@ TEST(WatchdogLogic, LeavingEndsWhenARankFailsOrIsSilent) {
   failing.go(1);
   failing.kill(2);
   failing.go(0.2);
-  for (int rank : {0, 1}) EXPECT_EQ(failing.verdict(rank).rank, 2);
+  for (int rank : {0, 1}) EXPECT_EQ(failing.run_failure(rank).rank, 2);
 
   VirtualRun silent(2, kLimits);
   silent.all_enter(Phase::idle, 50);
   silent.go(1);
   silent.logic(1).leave();
   silent.stop(0);
-  EXPECT_LE(silent.until_verdict(1), 10.3);
+  EXPECT_LE(silent.until_failure(1), 10.3);
 }
 
 TEST(WatchdogLogic, OneProcessDecidesAtOnceAndLeavesAtOnce) {
   VirtualRun failing(1, kLimits);
   failing.logic(0).report(named(0, "lost a lane", true), 0);
   failing.go(0.01);
-  EXPECT_EQ(failing.verdict(0).text, "lost a lane");
+  EXPECT_EQ(failing.run_failure(0).text, "lost a lane");
   EXPECT_TRUE(failing.logic(0).settled(failing.now()));
 
   VirtualRun leaving(1, kLimits);
   leaving.logic(0).leave();
   leaving.go(0.01);
-  EXPECT_TRUE(leaving.logic(0).left());
+  EXPECT_TRUE(leaving.logic(0).all_done());
 }
 
 TEST(WatchdogLogic, MessagesInTheWrongDirectionChangeNothing) {
   VirtualRun run(2, kLimits);
   ControlMessage message;
   message.failure = named(1, "not its business");
-  for (Kind kind : {Kind::verdict, Kind::farewell}) {
+  for (Kind kind : {Kind::abort, Kind::all_done}) {
     message.kind = kind;
     run.logic(0).receive(1, message, 0);
   }
-  for (Kind kind : {Kind::failure, Kind::bye, Kind::heard}) {
+  for (Kind kind : {Kind::failure, Kind::done, Kind::ack}) {
     message.kind = kind;
     run.logic(1).receive(0, message, 0);
   }
   run.go(9);
   for (int rank : {0, 1}) {
-    EXPECT_FALSE(run.logic(rank).verdict());
-    EXPECT_FALSE(run.logic(rank).left());
+    EXPECT_FALSE(run.logic(rank).run_failure());
+    EXPECT_FALSE(run.logic(rank).all_done());
   }
 }
 
@@ -444,9 +446,9 @@ TEST(WatchdogLogic, ItsNextTurnIsDueLaterThanTheOneBefore) {
     run.go(0.05);
     EXPECT_GT(run.logic(0).wake_at(run.now()), run.now() - 0.05);
     if (i == 100) run.logic(1).report(named(1, "rank 1 lost rank 0", true), run.now());
-    if (i == 101) run.stop(1);  // it never acknowledges the verdict
+    if (i == 101) run.stop(1);  // it never acknowledges the decision
   }
-  EXPECT_TRUE(run.logic(0).verdict());
+  EXPECT_TRUE(run.logic(0).run_failure());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The watch with its thread and its sockets. Ranks are Watches joined by socket pairs, or bare
+// The watchdog with its thread and its sockets. Ranks are Watchdogs joined by socket pairs, or bare
 // sockets that this test writes to and reads from. What a test waits for has a deadline that no
 // loaded machine misses; limits of one rank are short only where its own rows or links are meant.
 #include "engine/process/watchdog/watchdog.h"
@@ -31,7 +31,7 @@ constexpr auto kDeadline = seconds(60);
 class Member {
  public:
   Member(int rank, std::vector<ControlLink> links, double grace_seconds = 600)
-      : board({"cpu:0", "cpu:1"}) {
+      : status({"cpu:0", "cpu:1"}) {
     Watchdog::Options options;
     options.rank = rank;
     options.self = name_of(rank);
@@ -39,23 +39,23 @@ class Member {
     options.release = [this] {
       if (releases++ == 0) released.set_value();
     };
-    options.on_hang = [this](const Failure& failure) { hung.set_value(failure); };
-    watch = std::make_unique<Watchdog>(std::move(options), std::move(links));
+    options.on_exit_timeout = [this](const Failure& failure) { hung.set_value(failure); };
+    watchdog = std::make_unique<Watchdog>(std::move(options), std::move(links));
   }
 
-  // The verdict, once the watch has released the rank.
-  Failure verdict() {
+  // The decision, once the watchdog has released the rank.
+  Failure run_failure() {
     auto done = released.get_future();
     if (done.wait_for(kDeadline) != std::future_status::ready)
       return named(-1, "no failure in time");
-    return *watch->failure();
+    return *watchdog->failure();
   }
 
-  ThreadStatus board;
+  ThreadStatus status;
   std::atomic<int> releases{0};
   std::promise<void> released;
   std::promise<Failure> hung;
-  std::unique_ptr<Watchdog> watch;
+  std::unique_ptr<Watchdog> watchdog;
 };
 
 ControlLink link_to(int rank, Socket socket) {
@@ -98,9 +98,12 @@ std::pair<std::unique_ptr<Member>, std::vector<Socket>> member_among_sockets(
   return {std::make_unique<Member>(rank, std::move(links)), std::move(sockets)};
 }
 
+Frame frame_of(const ControlMessage& message) {
+  return {FrameKind::control, to_json(message)};
+}
+
 void send_to(Socket& socket, const ControlMessage& message) {
-  std::string frame = encode(message);
-  socket.send_all(frame.data(), frame.size(), std::chrono::steady_clock::now() + kDeadline);
+  send_frame(socket, frame_of(message), std::chrono::steady_clock::now() + kDeadline);
 }
 
 ControlMessage message_of(Kind kind, const Failure& failure = {}) {
@@ -110,16 +113,12 @@ ControlMessage message_of(Kind kind, const Failure& failure = {}) {
   return message;
 }
 
-// The next message that is no beat; throws at the end of the connection.
+// The next message that is not a heartbeat; throws at the end of the connection.
 ControlMessage next_word(Socket& socket) {
-  FrameReader reader;
   auto deadline = std::chrono::steady_clock::now() + kDeadline;
   for (;;) {
-    char byte;
-    socket.receive_all(&byte, 1, deadline);
-    reader.append({&byte, 1});
-    auto message = reader.next();
-    if (message && message->kind != Kind::beat) return *message;
+    auto message = read_control_message(receive_frame(socket, deadline).text);
+    if (message.kind != Kind::heartbeat) return message;
   }
 }
 
@@ -129,19 +128,19 @@ TEST_P(StallInEachPhase, IsNamedOnEveryRank) {
   auto run = members(3);
   for (int rank : {0, 1, 2}) {
     Member& member = *run[static_cast<size_t>(rank)];
-    member.board.begin_step(37);
-    member.board.enter(0, Phase::waiting);
-    member.board.enter(1, rank == 1 ? GetParam() : Phase::waiting, 4);
-    member.watch->watch(&member.board, rank == 1 ? kShort : kLong);
+    member.status.begin_step(37);
+    member.status.enter(0, Phase::waiting);
+    member.status.enter(1, rank == 1 ? GetParam() : Phase::waiting, 4);
+    member.watchdog->watch(&member.status, rank == 1 ? kShort : kLong);
   }
   std::string place = phase_text(GetParam(), 4);
   for (auto& member : run) {
-    Failure verdict = member->verdict();
-    EXPECT_THAT(verdict.text,
+    Failure decided = member->run_failure();
+    EXPECT_THAT(decided.text,
                 HasSubstr(name_of(1) + ", cpu:1: no progress in " + place + " of step 37 for "));
-    EXPECT_EQ(verdict.rank, 1);
-    EXPECT_EQ(verdict.category, Category::collective);
-    EXPECT_THAT(verdict.table, HasSubstr(name_of(1) + "  cpu:1  " + place + " of step 37"));
+    EXPECT_EQ(decided.rank, 1);
+    EXPECT_EQ(decided.category, Category::collective);
+    EXPECT_THAT(decided.table, HasSubstr(name_of(1) + "  cpu:1  " + place + " of step 37"));
     EXPECT_EQ(member->releases, 1);
   }
 }
@@ -157,33 +156,33 @@ INSTANTIATE_TEST_SUITE_P(Watchdog, StallInEachPhase,
 
 TEST(Watchdog, ADeadRankIsNamedWithItsLastPlace) {
   auto [zero, sockets] = member_among_sockets(0, {1, 2});
-  ControlMessage beat;
-  beat.rows = {{"cpu:0", Phase::backward, 0, 37, 1.5}};
-  send_to(sockets[1], beat);
+  ControlMessage heartbeat;
+  heartbeat.rows = {{"cpu:0", Phase::backward, 0, 37, 1.5}};
+  send_to(sockets[1], heartbeat);
   sockets[1] = Socket();
-  Failure verdict = zero->verdict();
-  EXPECT_EQ(verdict.text,
+  Failure decided = zero->run_failure();
+  EXPECT_EQ(decided.text,
             name_of(2) +
                 " ended without an error message, so it was probably killed (see its log, or dmesg "
                 "on its host); last seen at step 37: cpu:0 in backward");
-  EXPECT_EQ(verdict.rank, 2);
-  EXPECT_EQ(next_word(sockets[0]).failure.text, verdict.text);
+  EXPECT_EQ(decided.rank, 2);
+  EXPECT_EQ(next_word(sockets[0]).failure.text, decided.text);
 }
 
 TEST(Watchdog, WithoutRankZeroARankDecidesForItself) {
   auto [one, sockets] = member_among_sockets(1, {0});
   sockets[0] = Socket();
-  EXPECT_THAT(one->verdict().text,
+  EXPECT_THAT(one->run_failure().text,
               HasSubstr(name_of(0) + " ended without an error message, so it was probably killed "
                                      "(see its log, or dmesg on its host)"));
-  EXPECT_EQ(one->watch->fail(named(1, "lost rank 0", true)).rank, 0);
+  EXPECT_EQ(one->watchdog->fail(named(1, "lost rank 0", true)).rank, 0);
 }
 
 TEST(Watchdog, ASilentRankIsNamedOnEitherSideOfALink) {
   for (int rank : {0, 1}) {
     auto [member, sockets] = member_among_sockets(rank, {1 - rank});
-    member->watch->watch(nullptr, kShort);
-    EXPECT_THAT(member->verdict().text,
+    member->watchdog->watch(nullptr, kShort);
+    EXPECT_THAT(member->run_failure().text,
                 HasSubstr(name_of(1 - rank) + " has sent no sign of life for "));
   }
 }
@@ -192,55 +191,56 @@ TEST(Watchdog, TheCauseWinsInBothOrdersOfArrival) {
   for (bool cause_first : {false, true}) {
     auto [zero, sockets] = member_among_sockets(0, {1, 2});
     std::string consequence =
-        encode(message_of(Kind::failure, named(2, "rank 2 lost rank 1", true)));
-    std::string cause = encode(message_of(Kind::failure, named(2, "rank 2: bad file")));
+        to_bytes(frame_of(message_of(Kind::failure, named(2, "rank 2 lost rank 1", true))));
+    std::string cause = to_bytes(frame_of(message_of(Kind::failure, named(2, "rank 2: bad file"))));
     std::string words = cause_first ? cause + consequence : consequence + cause;
     sockets[1].send_all(words.data(), words.size(), std::chrono::steady_clock::now() + kDeadline);
-    EXPECT_EQ(zero->verdict().text, "rank 2: bad file");
+    EXPECT_EQ(zero->run_failure().text, "rank 2: bad file");
     for (Socket& socket : sockets) {
       ControlMessage word = next_word(socket);
-      EXPECT_EQ(word.kind, Kind::verdict);
+      EXPECT_EQ(word.kind, Kind::abort);
       EXPECT_EQ(word.failure.text, "rank 2: bad file");
     }
   }
 }
 
-TEST(Watchdog, AConsequenceAloneBecomesTheVerdict) {
+TEST(Watchdog, AConsequenceAloneEndsTheRun) {
   auto [zero, sockets] = member_among_sockets(0, {1});
   auto began = std::chrono::steady_clock::now();
   send_to(sockets[0], message_of(Kind::failure, named(1, "rank 1 lost rank 0", true)));
-  EXPECT_EQ(zero->verdict().text, "rank 1 lost rank 0");
+  EXPECT_EQ(zero->run_failure().text, "rank 1 lost rank 0");
   EXPECT_GE(std::chrono::steady_clock::now() - began, seconds(1)) << "it waits for a cause";
 }
 
-TEST(Watchdog, FailReturnsTheSameVerdictOnEveryRank) {
+TEST(Watchdog, FailReturnsTheSameFailureOnEveryRank) {
   auto run = members(4);
-  std::vector<std::future<Failure>> verdicts;
+  std::vector<std::future<Failure>> decisions;
   for (int rank : {0, 1, 2, 3})
-    verdicts.push_back(std::async(std::launch::async, [&run, rank] {
-      return run[static_cast<size_t>(rank)]->watch->fail(named(rank, name_of(rank) + " is first"));
+    decisions.push_back(std::async(std::launch::async, [&run, rank] {
+      return run[static_cast<size_t>(rank)]->watchdog->fail(
+          named(rank, name_of(rank) + " is first"));
     }));
-  std::string first = verdicts[0].get().text;
-  for (int rank : {1, 2, 3}) EXPECT_EQ(verdicts[static_cast<size_t>(rank)].get().text, first);
-  for (auto& member : run) EXPECT_EQ(member->watch->failure()->text, first);
+  std::string first = decisions[0].get().text;
+  for (int rank : {1, 2, 3}) EXPECT_EQ(decisions[static_cast<size_t>(rank)].get().text, first);
+  for (auto& member : run) EXPECT_EQ(member->watchdog->failure()->text, first);
 }
 
-// Rank 0 may end as soon as fail() returns: by then the others have its verdict, although TCP drops
-// what is on its way when a connection is closed with something unread, such as their beats.
-TEST(Watchdog, TheVerdictOutlivesRankZero) {
+// Rank 0 may end as soon as fail() returns: by then the others have its decision, although TCP
+// drops what is on its way when a connection is closed with something unread, such as their beats.
+TEST(Watchdog, TheDecisionOutlivesRankZero) {
   for (int round = 0; round < 20; ++round) {
     auto run = members(3, tcp_pair);
-    for (auto& member : run) member->watch->watch(&member->board, {600, 600, 0.1});
-    run[0]->watch->fail(named(0, "rank 0: bad file"));
+    for (auto& member : run) member->watchdog->watch(&member->status, {600, 600, 0.1});
+    run[0]->watchdog->fail(named(0, "rank 0: bad file"));
     run[0].reset();
-    for (size_t rank : {1, 2}) EXPECT_EQ(run[rank]->verdict().text, "rank 0: bad file");
+    for (size_t rank : {1, 2}) EXPECT_EQ(run[rank]->run_failure().text, "rank 0: bad file");
   }
 }
 
 // A launcher kills the rest as soon as one process ends: rank 0 has to come first, for it tells.
 TEST(Watchdog, AfterAFailureTheOtherRanksEndAfterRankZero) {
   auto run = members(2);
-  run[1]->watch->fail(named(1, "rank 1: bad file"));
+  run[1]->watchdog->fail(named(1, "rank 1: bad file"));
   auto rank_1 = std::async(std::launch::async, [&] { run[1].reset(); });
   EXPECT_EQ(rank_1.wait_for(std::chrono::milliseconds(200)), std::future_status::timeout);
   run[0].reset();
@@ -249,17 +249,17 @@ TEST(Watchdog, AfterAFailureTheOtherRanksEndAfterRankZero) {
 
 TEST(Watchdog, WhatTheBoardsHookThrowsEndsTheOtherRanks) {
   auto run = members(2);
-  run[1]->board.set_hook([](const PhaseRow& row) {
+  run[1]->status.set_hook([](const PhaseRow& row) {
     if (row.phase == Phase::update) throw std::runtime_error("no update today");
   });
   std::thread rank_1([&] {
     try {
-      run[1]->board.enter(0, Phase::update);
+      run[1]->status.enter(0, Phase::update);
     } catch (const std::runtime_error& error) {
-      run[1]->watch->fail(named(1, error.what()));
+      run[1]->watchdog->fail(named(1, error.what()));
     }
   });
-  EXPECT_EQ(run[0]->verdict().text, "no update today");
+  EXPECT_EQ(run[0]->run_failure().text, "no update today");
   rank_1.join();
 }
 
@@ -269,30 +269,30 @@ TEST(Watchdog, AllLeaveTogetherAndNobodyFails) {
     std::vector<std::future<void>> left;
     for (size_t rank : {0, 1})
       left.push_back(std::async(std::launch::async, [&run, rank] {
-        run[rank]->watch->leave();
-        EXPECT_FALSE(run[rank]->watch->failure());
+        run[rank]->watchdog->leave();
+        EXPECT_FALSE(run[rank]->watchdog->failure());
         run[rank].reset();
       }));
     EXPECT_EQ(left[0].wait_for(seconds(0)), std::future_status::timeout) << "rank 2 is not done";
-    run[2]->watch->leave();
+    run[2]->watchdog->leave();
     for (auto& future : left) future.get();
-    EXPECT_FALSE(run[2]->watch->failure());
+    EXPECT_FALSE(run[2]->watchdog->failure());
   }
 }
 
 TEST(Watchdog, LeavingEndsWithTheRun) {
   auto [zero, sockets] = member_among_sockets(0, {1, 2});
-  send_to(sockets[0], message_of(Kind::bye));
+  send_to(sockets[0], message_of(Kind::done));
   sockets[0] = Socket();  // no failure: it was done
   sockets[1] = Socket();
-  zero->watch->leave();
-  EXPECT_THAT(zero->watch->failure()->text,
+  zero->watchdog->leave();
+  EXPECT_THAT(zero->watchdog->failure()->text,
               HasSubstr(name_of(2) + " ended without an error message"));
 }
 
 TEST(Watchdog, AProcessThatHangsIsAbandonedOnceAfterItsGrace) {
   Member alone(0, {}, 0.05);
-  alone.watch->fail(named(0, "bad file"));
+  alone.watchdog->fail(named(0, "bad file"));
   auto hung = alone.hung.get_future();
   ASSERT_EQ(hung.wait_for(kDeadline), std::future_status::ready);
   EXPECT_EQ(hung.get().text, "bad file");
@@ -300,40 +300,40 @@ TEST(Watchdog, AProcessThatHangsIsAbandonedOnceAfterItsGrace) {
 
 TEST(Watchdog, AProcessThatLeavesInItsGraceIsNotAbandoned) {
   Member alone(0, {}, 600);
-  alone.watch->fail(named(0, "bad file"));
+  alone.watchdog->fail(named(0, "bad file"));
   auto began = std::chrono::steady_clock::now();
-  alone.watch.reset();
+  alone.watchdog.reset();
   EXPECT_LT(std::chrono::steady_clock::now() - began, kDeadline) << "the thread is joined at once";
   EXPECT_EQ(alone.hung.get_future().wait_for(seconds(0)), std::future_status::timeout);
 }
 
 TEST(Watchdog, OneProcessIsWatchedLikeMany) {
   Member stalled(0, {});
-  stalled.board.begin_step(3);
-  stalled.board.enter(1, Phase::data);
-  stalled.watch->watch(&stalled.board, kShort);
-  EXPECT_THAT(stalled.verdict().text,
+  stalled.status.begin_step(3);
+  stalled.status.enter(1, Phase::data);
+  stalled.watchdog->watch(&stalled.status, kShort);
+  EXPECT_THAT(stalled.run_failure().text,
               HasSubstr(name_of(0) + ", cpu:1: no progress in data of step 3 for "));
-  EXPECT_THAT(stalled.watch->fail(named(0, "later")).text, HasSubstr("no progress"));
+  EXPECT_THAT(stalled.watchdog->fail(named(0, "later")).text, HasSubstr("no progress"));
   EXPECT_EQ(stalled.releases, 1);
 
   Member leaving(0, {});
-  leaving.watch->leave();
-  EXPECT_FALSE(leaving.watch->failure());
-  EXPECT_EQ(leaving.watch->fail(named(0, "after the end", true)).text, "after the end");
+  leaving.watchdog->leave();
+  EXPECT_FALSE(leaving.watchdog->failure());
+  EXPECT_EQ(leaving.watchdog->fail(named(0, "after the end", true)).text, "after the end");
 }
 
 TEST(Watchdog, AnUnwatchedBoardIsNotTouched) {
   Member alone(0, {});
   const WatchdogLimits limits{600, 600, 0.1};
   for (int round = 0; round < 200; ++round) {
-    auto board = std::make_unique<ThreadStatus>(std::vector<std::string>{"cpu:0"});
-    board->enter(0, Phase::forward);
-    alone.watch->watch(board.get(), limits);
+    auto status = std::make_unique<ThreadStatus>(std::vector<std::string>{"cpu:0"});
+    status->enter(0, Phase::forward);
+    alone.watchdog->watch(status.get(), limits);
     if (round % 2) std::this_thread::yield();
-    alone.watch->watch(nullptr, limits);
+    alone.watchdog->watch(nullptr, limits);
   }
-  EXPECT_FALSE(alone.watch->failure());
+  EXPECT_FALSE(alone.watchdog->failure());
 }
 
 TEST(Watchdog, AProgramThatTalksOtherwiseIsADeadLink) {
@@ -341,20 +341,20 @@ TEST(Watchdog, AProgramThatTalksOtherwiseIsADeadLink) {
   std::string greeting = "GET / HTTP/1.1\r\n\r\n";
   sockets[0].send_all(greeting.data(), greeting.size(),
                       std::chrono::steady_clock::now() + kDeadline);
-  Failure verdict = zero->verdict();
-  EXPECT_EQ(verdict.text, name_of(1) + " sent a broken control message");
-  EXPECT_EQ(verdict.rank, 1);
+  Failure decided = zero->run_failure();
+  EXPECT_EQ(decided.text, name_of(1) + " sent a broken control message");
+  EXPECT_EQ(decided.rank, 1);
 }
 
-// Its beats fill the connection at once; rank 0 hears of other things all the same.
+// Its heartbeats fill the connection at once; rank 0 still receives the messages of others.
 TEST(Watchdog, APeerThatDoesNotReadHoldsNothingUp) {
   auto [zero, sockets] = member_among_sockets(0, {1, 2});
   ThreadStatus wide(std::vector<std::string>(4000, std::string(200, 'x')));
-  zero->watch->watch(&wide, {600, 600, 0.1});
+  zero->watchdog->watch(&wide, {600, 600, 0.1});
   for (int i = 0; i < 3; ++i) send_to(sockets[1], {});
   send_to(sockets[1], message_of(Kind::failure, named(2, "rank 2: bad file")));
-  EXPECT_EQ(zero->verdict().text, "rank 2: bad file");
-  EXPECT_EQ(zero->watch->fail(named(0, "later")).text, "rank 2: bad file");
+  EXPECT_EQ(zero->run_failure().text, "rank 2: bad file");
+  EXPECT_EQ(zero->watchdog->fail(named(0, "later")).text, "rank 2: bad file");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "engine/process/rendezvous/interface.h"
+#include "engine/process/rendezvous/master_endpoint.h"
 
 #include <chrono>
 
@@ -19,14 +19,14 @@ TEST(Interface, AnAddressOfThisMachineIsTheOnlyOne) {
   EXPECT_EQ(interface_named("127.0.0.7").address, "127.0.0.7");
   for (const std::string& own : own_addresses()) {
     EXPECT_EQ(interface_named(own).address, own);
-    EXPECT_EQ(interface_named(own).told, std::vector<std::string>{own});
+    EXPECT_EQ(interface_named(own).advertised, std::vector<std::string>{own});
   }
 }
 
 TEST(Interface, AnAddressOfSomebodyElseMeansAll) {
   for (const char* name : {"192.0.2.1", "no-such-host.invalid"}) {
     EXPECT_EQ(interface_named(name).address, "");
-    EXPECT_EQ(interface_named(name).told, own_addresses());
+    EXPECT_EQ(interface_named(name).advertised, own_addresses());
   }
 }
 
@@ -58,6 +58,26 @@ TEST(Interface, AListenerHearsItsOwnAddressAlone) {
 TEST(Interface, OneMachineHasOneLoopback) {
   EXPECT_NE(loopback_identity(), "");
   EXPECT_EQ(loopback_identity(), loopback_identity());
+}
+
+TEST(MasterEndpoint, GoesThroughJson) {
+  MasterEndpoint endpoint{{"10.9.0.1", "127.0.0.1"}, 4711, "abc"};
+  auto read = read_endpoint(to_json(endpoint));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->addresses, endpoint.addresses);
+  EXPECT_EQ(read->port, 4711);
+  EXPECT_EQ(read->secret, "abc");
+  endpoint.secret.clear();
+  EXPECT_EQ(read_endpoint(to_json(endpoint))->secret, "");
+  for (const char* text : {"", "1", "{}", R"({"port":4711,"secret":""})",
+                           R"({"addresses":["10.9.0.1"],"port":0,"secret":""})",
+                           R"({"addresses":["10.9.0.1"],"port":65536,"secret":""})",
+                           R"({"addresses":["10.9.0.1"],"port":"x","secret":""})",
+                           R"({"addresses":["10.9.0.1"],"port":4711,"secret":"","form":2})",
+                           R"({"addresses":[],"port":4711,"secret":""})",
+                           R"({"addresses":[""],"port":4711,"secret":""})",
+                           R"({"addresses":["\u001b[2J"],"port":4711,"secret":""})"})
+    EXPECT_FALSE(read_endpoint(text)) << text;
 }
 
 }  // namespace

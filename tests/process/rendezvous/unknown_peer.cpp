@@ -1,9 +1,9 @@
-#include "tests/process/rendezvous/stranger.h"
+#include "tests/process/rendezvous/unknown_peer.h"
 
 #include <chrono>
 
 #include "engine/process/rendezvous/handshake.h"
-#include "engine/process/rendezvous/peer_info.h"
+#include "engine/process/rendezvous/peer_mesh.h"
 
 namespace spire {
 namespace {
@@ -16,13 +16,13 @@ const std::string escapes =
     "\x1b[2J\x1b]0;owned\x07\x9b"
     "31m\r\n";
 
-PeerInfo false_hello() {
-  PeerInfo hello;
-  hello.info = {1, "host1", 101, {}};
-  hello.size = 3;
-  hello.port = 4711;
-  hello.addresses = {"127.0.0.1"};
-  return hello;
+PeerInfo false_peer_info() {
+  PeerInfo peer;
+  peer.info = {1, "host1", 101, {}};
+  peer.size = 3;
+  peer.port = 4711;
+  peer.addresses = {"127.0.0.1"};
+  return peer;
 }
 
 // Sends, and hears what comes until the end: any frame but a challenge or a denial tells too much.
@@ -58,7 +58,7 @@ bool say_frames(int port, const std::vector<Frame>& frames) {
 bool guess(int port, const std::string& secret) {
   Socket socket = connect_to(kLoopback, port, soon());
   try {
-    introduce(socket, secret, {Route::Kind::join, 0, 1, 0}, soon(), soon());
+    authenticate(socket, secret, {ConnectRequest::Kind::join, 0, 1, 0}, soon(), soon());
     return true;
   } catch (const Error&) {
     return false;
@@ -78,32 +78,34 @@ std::string nonce() {
 
 }  // namespace
 
-const std::vector<Stranger>& strangers() {
+const std::vector<UnknownPeer>& unknown_peers() {
   using Open = std::vector<Socket>;
-  static const std::vector<Stranger> all = {
+  static const std::vector<UnknownPeer> all = {
       {"a wrong secret", [](int port, Open&) { return guess(port, "not the secret of this run"); }},
       {"no secret", [](int port, Open&) { return guess(port, ""); }},
-      {"a hello of the right rank and size",
+      {"a PeerInfo of the right rank and size",
        [](int port, Open&) {
-         return say_frames(port, {{FrameKind::hello, to_text(false_hello())}});
+         return say_frames(port, {{FrameKind::peer_info, to_json(false_peer_info())}});
        }},
-      {"a hello behind the challenge",
+      {"a PeerInfo behind the challenge",
        [](int port, Open&) {
-         return say_frames(
-             port, {{FrameKind::call, nonce()}, {FrameKind::hello, to_text(false_hello())}});
+         return say_frames(port, {{FrameKind::call, nonce()},
+                                  {FrameKind::peer_info, to_json(false_peer_info())}});
        }},
       {"a proof of nothing",
        [](int port, Open&) {
          return say_frames(port, {{FrameKind::call, nonce()},
                                   {FrameKind::proof, std::string(24 + sizeof(Proof), '\0')}});
        }},
-      {"escapes in a hello",
+      {"escapes in a PeerInfo",
        [](int port, Open&) {
-         return say_frames(port, {{FrameKind::hello, "1 3 101 4711 0 " + escapes + " - -"}});
+         return say_frames(port,
+                           {{FrameKind::peer_info, "{\"rank\":1,\"host\":\"" + escapes + "\"}"}});
        }},
       {"an end of the run",
        [](int port, Open&) {
-         return say_frames(port, {{FrameKind::refusal, "2 " + escapes}});
+         return say_frames(
+             port, {{FrameKind::refusal, "{\"category\":2,\"message\":\"" + escapes + "\"}"}});
        }},
       {"a call that is too long",
        [](int port, Open&) {
@@ -113,7 +115,7 @@ const std::vector<Stranger>& strangers() {
       {"a browser",
        [](int port, Open&) { return say(port, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"); }},
       {"silence", [](int port, Open& open) { return stay(port, open, ""); }},
-      {"half a hello", [](int port, Open& open) { return stay(port, open, "Spire"); }},
+      {"half a magic number", [](int port, Open& open) { return stay(port, open, "Spire"); }},
   };
   return all;
 }

@@ -1,4 +1,4 @@
-#include "engine/base/atomic_file.h"
+#include "engine/base/write_file.h"
 
 #include <array>
 #include <csignal>

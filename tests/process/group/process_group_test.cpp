@@ -1,7 +1,7 @@
+#include "engine/process/group/process_group.h"
+
 #include <gtest/gtest.h>
 #include <tests/process/ranks.h>
-
-#include "engine/process/group/process_group.h"
 
 namespace spire {
 namespace {
