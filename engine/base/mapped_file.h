@@ -8,7 +8,7 @@ namespace spire {
 
 // Read-only. For files of the program's own alone, such as the parts of a conversion, on which it
 // holds a lock: where a mapped file is cut off, the system ends the process. What people hand in is
-// read by SteadyFile.
+// read by ChangeDetectingReader.
 class MappedFile {
  public:
   // Throws Error(data), naming the file, where it is missing, no regular file, or not readable.

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/data/synthetic_dataset.h"
+#include "engine/data/dataset_table.h"
 #include "tests/data/test_files.h"
 
 namespace spire {

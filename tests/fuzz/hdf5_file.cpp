@@ -4,7 +4,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "engine/data/formats/hdf5_dataset.h"
+#include "engine/data/dataset_table.h"
 #include "tests/data/test_files.h"
 #include "tests/fuzz/hdf5_recipe.h"
 #include "tests/fuzz/memory_file.h"

@@ -19,7 +19,7 @@ FileStamp read_image_file(const std::filesystem::path& path, std::vector<uint8_t
          stamp.bytes, max_file_bytes);
   bytes.resize(stamp.bytes);
   file.read(std::as_writable_bytes(std::span(bytes)));  // where it ends early the stamp says so
-  require_same(path, stamp, stamp_of(file.descriptor(), path));
+  require_unchanged(path, stamp, stamp_of(file.descriptor(), path));
   return stamp;
 }
 

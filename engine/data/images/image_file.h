@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "engine/data/steady_file.h"
+#include "engine/data/change_detection.h"
 
 namespace spire::inline data {
 

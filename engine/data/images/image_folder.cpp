@@ -5,16 +5,16 @@
 
 #include <spire/error.h>
 
-#include "engine/data/broken_samples.h"
+#include "engine/base/message_words.h"
+#include "engine/data/change_detection.h"
+#include "engine/data/corrupt_samples.h"
 #include "engine/data/images/augment.h"
 #include "engine/data/images/image_crop.h"
 #include "engine/data/images/image_decode.h"
 #include "engine/data/images/image_file.h"
 #include "engine/data/images/image_listing.h"
 #include "engine/data/images/normalization.h"
-#include "engine/data/listed.h"
 #include "engine/data/scratch_pool.h"
-#include "engine/data/seen_files.h"
 
 namespace spire::inline data {
 namespace {
@@ -67,7 +67,7 @@ class ImageFolder : public Dataset {
     auto scratch = scratch_.borrow();
     auto* labels = reinterpret_cast<int32_t*>(columns[1]);
     for (size_t row = 0; row < samples.size(); ++row)
-      broken_.read_good(samples[row], [&](int64_t sample) {
+      broken_.read_or_skip(samples[row], [&](int64_t sample) {
         write_image(sample, epoch, *scratch, columns[0] + row * writer_.image_bytes());
         labels[row] = listing_.files[static_cast<size_t>(sample)].label;
       });
@@ -119,8 +119,8 @@ class ImageFolder : public Dataset {
   SampleSpec spec_;
   Cropper cropper_;
   ImageWriter writer_;
-  BrokenSamples broken_;
-  SeenFiles seen_;
+  CorruptSamples broken_;
+  FileStampCache seen_;
   mutable ScratchPool<ImageScratch> scratch_;
 };
 
@@ -158,13 +158,13 @@ std::vector<std::string> tell_unused(const ImageListing& train, const ImageListi
     notes.push_back(
         fmt::format("{}: no images of {}, which count as classes nevertheless; remove "
                     "their folders if they are none",
-                    train.folder.string(), listed(without)));
+                    train.folder.string(), quoted_list(without)));
   for (const ImageListing* half : {&train, &test})
     if (auto deeper = deeper_folders(half->folder, classes); !deeper.empty())
       notes.push_back(
           fmt::format("{}: not read, as images lie right in the folder of their "
                       "class: {}",
-                      half->folder.string(), listed(deeper)));
+                      half->folder.string(), quoted_list(deeper)));
   return notes;
 }
 

@@ -36,7 +36,7 @@ constexpr uint64_t max_vocabulary = uint64_t{1} << 31;
   fail(Category::data, "{}: {}; get an intact copy", path.string(), what);
 }
 
-Header read_header(const SteadyFile& file) {
+Header read_header(const ChangeDetectingReader& file) {
   Header header;
   if (file.bytes() < sizeof(header))
     refuse(file.path(), fmt::format("truncated: ends at byte {}, within the header of {}",
@@ -60,7 +60,7 @@ Header read_header(const SteadyFile& file) {
   return header;
 }
 
-void check_size(const SteadyFile& file, const Header& header) {
+void check_size(const ChangeDetectingReader& file, const Header& header) {
   uint64_t there = file.bytes() - sizeof(Header);
   if (header.count == 0) refuse(file.path(), "byte 16: contains no tokens");
   if (header.count > there / header.element_bytes)
@@ -115,7 +115,8 @@ int64_t count_shards(const fs::path& folder, const std::string& split) {
 
 }  // namespace
 
-TokenShard::TokenShard(const fs::path& path) : file_(std::make_unique<SteadyFile>(path)) {
+TokenShard::TokenShard(const fs::path& path)
+    : file_(std::make_unique<ChangeDetectingReader>(path)) {
   Header header = read_header(*file_);
   check_size(*file_, header);
   element_bytes_ = header.element_bytes;
