@@ -34,14 +34,14 @@ TextTable columns_of(const SampleSpec& spec) {
 }
 
 // What the half's samples are, without its name.
-std::string class_text(const DescribedHalf& half) {
+std::string class_text(const SplitDescription& half) {
   auto [least, most] = std::ranges::minmax_element(half.class_counts);
-  double mean = static_cast<double>(half.samples - half.strange_labels) /
+  double mean = static_cast<double>(half.samples - half.labels_out_of_range) /
                 static_cast<double>(half.class_counts.size());
   std::string text = fmt::format("min {}, max {}, mean {:.1f} samples per class",
                                  count_text(*least), count_text(*most), mean);
-  if (half.strange_labels > 0)
-    text += fmt::format(", {} outside the classes", counted(half.strange_labels, "label"));
+  if (half.labels_out_of_range > 0)
+    text += fmt::format(", {} outside the classes", counted(half.labels_out_of_range, "label"));
   return text;
 }
 

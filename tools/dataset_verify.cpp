@@ -14,7 +14,7 @@ namespace spire::tool {
 
 namespace {
 
-std::string half_text(const char* name, const VerifiedHalf& half) {
+std::string half_text(const char* name, const SplitReport& half) {
   std::string text = fmt::format("{:<5}  {} {}, {} bad", name, count_text(half.rows),
                                  noun_form(half.rows, "sample"), count_text(half.bad));
   if (half.checksums > 0)
@@ -34,7 +34,7 @@ std::string problems_text(const VerifyResult& result) {
 
 void print_problems(const VerifyResult& result) {
   size_t shown = 0;
-  for (const VerifiedHalf* half : {&result.train, &result.test})
+  for (const SplitReport* half : {&result.train, &result.test})
     for (const std::string& problem : half->problems)
       if (shown++ < max_problems) print_result("bad: {}\n", problem);
 }

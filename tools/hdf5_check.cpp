@@ -6,5 +6,5 @@
 
 int main(int argc, char** argv) {
   spire::h5::leave_open_at_exit();
-  spire::run_hdf5_check(argc, argv);
+  spire::hdf5_check_main(argc, argv);
 }

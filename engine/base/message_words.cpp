@@ -47,6 +47,16 @@ std::string plural(std::string_view noun) {
   return fmt::format("{}s", noun);
 }
 
+// Shows bytes that would break a message's line as \x0a.
+std::string escaped(const std::string& name) {
+  std::string text;
+  for (char c : name) {
+    auto code = static_cast<unsigned char>(c);
+    text += code < 0x20 || code == 0x7f ? fmt::format("\\x{:02x}", code) : std::string(1, c);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string noun_form(int64_t count, std::string_view noun) {
@@ -79,6 +89,18 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
 
 std::string did_you_mean(std::string_view candidate) {
   return candidate.empty() ? "" : fmt::format("; did you mean '{}'?", candidate);
+}
+
+std::string quoted_list(const std::vector<std::string>& names, size_t max_shown) {
+  if (names.empty()) return "none";
+  std::vector<std::string> some;
+  for (const std::string& name : names) {
+    if (some.size() == max_shown) break;
+    some.push_back(fmt::format("'{}'", escaped(name)));
+  }
+  std::string text = fmt::format("{}", fmt::join(some, ", "));
+  return names.size() > max_shown ? fmt::format("{} and {} more", text, names.size() - max_shown)
+                                  : text;
 }
 
 }  // namespace spire

@@ -25,4 +25,8 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
 // Returns "; did you mean 'adam'?" for the end of a message; "" for an empty candidate.
 std::string did_you_mean(std::string_view candidate);
 
+// Returns "'a', 'b' and 992 more": the first `max_shown` names, quoted, control characters as \x0a;
+// "none" for an empty list.
+std::string quoted_list(const std::vector<std::string>& names, size_t max_shown = 8);
+
 }  // namespace spire

@@ -1,42 +1,18 @@
 #include "engine/data/dataset.h"
 
-#include <array>
 #include <numeric>
-#include <string_view>
 
 #include <spire/error.h>
 
 #include "engine/base/message_words.h"
-#include "engine/data/formats/cifar_dataset.h"
-#include "engine/data/formats/csv_dataset.h"
-#include "engine/data/formats/hdf5_dataset.h"
-#include "engine/data/formats/idx_dataset.h"
-#include "engine/data/images/image_folder.h"
-#include "engine/data/synthetic_dataset.h"
-#include "engine/data/text/token_dataset.h"
+#include "engine/data/dataset_table.h"
 
 namespace spire::inline data {
 namespace {
 
-struct Entry {
-  std::string_view name;
-  DatasetPair (*open)(const DataConfig& config, const ReadOptions& options);
-  bool augments;  // data.augment applies
-};
-
-constexpr std::array table = {
-    Entry{"cifar10", open_cifar10, true},
-    Entry{"cifar100", open_cifar100, true},
-    Entry{"csv", open_csv, false},
-    Entry{"fashion_mnist", open_fashion_mnist, true},
-    Entry{"hdf5", open_hdf5, true},
-    Entry{"idx", open_idx, true},
-    Entry{"image_folder", open_image_folder, true},
-    Entry{"synthetic", open_synthetic, false},
-    Entry{"tokens", open_tokens, false},
-};
-
-DatasetPair open_entry(const Entry& entry, const DataConfig& config, const ReadOptions& options) {
+// Augmentation applies to image datasets only; conversion and inspection ignore it.
+DatasetPair open_entry(const DatasetEntry& entry, const DataConfig& config,
+                       const ReadOptions& options) {
   if (options.stored && config.augment != AugmentConfig{}) {
     DataConfig plain = config;
     plain.augment = {};
@@ -57,6 +33,8 @@ std::string Dataset::first_problem() const {
   return all.empty() ? "" : all.front();
 }
 
+// Reads whole samples into memory that is thrown away but for the labels: formats that can do
+// better override this.
 void Dataset::read_labels(int64_t first, std::span<int32_t> out) const {
   std::vector<int64_t> samples(out.size());
   std::iota(samples.begin(), samples.end(), first);
@@ -74,12 +52,12 @@ void Dataset::read_labels(int64_t first, std::span<int32_t> out) const {
 
 std::vector<std::string> dataset_names() {
   std::vector<std::string> names;
-  for (const Entry& entry : table) names.emplace_back(entry.name);
+  for (const DatasetEntry& entry : dataset_table) names.emplace_back(entry.name);
   return names;
 }
 
 DatasetPair open_dataset(const DataConfig& config, const ReadOptions& options) {
-  for (const Entry& entry : table)
+  for (const DatasetEntry& entry : dataset_table)
     if (entry.name == config.name) return open_entry(entry, config, options);
   fail(Category::config, "data.name: unknown dataset '{}'; must be one of: {}{}", config.name,
        fmt::join(dataset_names(), ", "), did_you_mean(nearest(config.name, dataset_names())));

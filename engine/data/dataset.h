@@ -1,4 +1,4 @@
-// Samples by index, written as rows of a batch; and the table of datasets that the config may name.
+// Dataset interface: samples by index, written as rows of a batch.
 #pragma once
 #include <filesystem>
 #include <memory>
@@ -12,13 +12,16 @@
 
 namespace spire::inline data {
 
-// hash64 of the bytes of each column, as ReadOptions::stored reads them, of rows
+inline constexpr size_t max_problems = 20;  // texts kept of corrupt samples
+
+// hash64 of the bytes of each column, as ReadOptions::stored reads them, over rows
 // [i * rows, (i + 1) * rows): blocks[column][i].
 struct RowChecksums {
   int64_t rows = 0;
   std::vector<std::vector<uint64_t>> blocks = {};
 };
 
+// All methods are thread-safe.
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -26,65 +29,55 @@ class Dataset {
   virtual const SampleSpec& spec() const = 0;
   virtual int64_t count() const = 0;  // of samples, >= 1
 
-  // Writes samples[r] to columns[c] + r * spec().columns[c].row_bytes(), for each r and c. What is
-  // written is a function of (dataset, sample, epoch) alone: augmentation is keyed by them. Called
-  // by several threads at a time. Throws Error(data) naming file and sample for a bad one.
+  // Writes samples[r] to columns[c] + r * spec().columns[c].row_bytes(), for each r and c. The
+  // bytes are a function of (dataset, sample, epoch): augmentation is keyed by them. Throws
+  // Error(data) naming file and sample for a corrupt one.
   virtual void read(std::span<const int64_t> samples, int64_t epoch,
                     std::span<std::byte* const> columns) const = 0;
 
-  // Samples of the files that are left out because they are broken (data.on_error: skip), and what
-  // is wrong with the first of them: file, place, reason. Those that opening finds are no part of
-  // count(); the place of one that only reading finds is taken by the next good one.
+  // Returns how many samples are left out as corrupt (data.on_error: skip); those found on opening
+  // are not in count().
   virtual int64_t skipped() const { return 0; }
-  std::string first_problem() const;  // empty: none
-  // Of up to max_problems of them, those first in the dataset's order.
+  // Returns file, position and reason of the first max_problems of them.
   virtual std::vector<std::string> problems() const { return {}; }
+  std::string first_problem() const;  // empty: none
 
-  // Samples [i * chunk(), (i + 1) * chunk()) lie together in the file, so that reading them one
-  // after another costs less: what a loader's order keeps together. 1: any order is as good.
+  // Returns the samples a chunk: samples [i * chunk(), (i + 1) * chunk()) are stored together.
   virtual int64_t chunk() const { return 1; }
 
-  // Labels of samples [first, first + out.size()), without the rest of them where files allow it.
-  // Only for samples that have labels. Throws what read() throws.
+  // Reads labels alone of samples [first, first + out.size()). Throws what read() throws.
   virtual void read_labels(int64_t first, std::span<int32_t> out) const;
 
-  // Checksums of their rows that the files hold; nothing: they hold none.
+  // Returns the checksums of rows stored in the files; nullopt: there are none.
   virtual std::optional<RowChecksums> checksums() const { return {}; }
-  // Compares whatever other checksums the files hold. Throws Error(data) for the first wrong one.
+  // Verifies the files' other checksums. Throws Error(data) for the first mismatch.
   virtual void verify_files() const {}
 
-  // How the samples are stored, a line a part, for people; empty: as the format says.
+  // Returns a description of the storage, a line a part.
   virtual std::vector<std::string> layout() const { return {}; }
-  // What the samples are read from; empty: they are made, not read.
+  // Returns the files read; empty: samples are generated.
   virtual std::vector<std::filesystem::path> files() const { return {}; }
 };
 
-inline constexpr size_t max_problems = 20;
-
 struct DatasetPair {
-  std::unique_ptr<Dataset> train, test;  // of one spec, but for what augmentation adds
-  // What a user should know of how the files were understood, a line each: columns that are left
-  // out, what is there and not used.
-  std::vector<std::string> notes = {};
+  std::unique_ptr<Dataset> train, test;  // of one spec, except for what augmentation adds
+  std::vector<std::string> notes = {};   // for the user: ignored columns, unused datasets
 };
 
-// How samples are to be written.
+// How samples are written.
 struct ReadOptions {
   DType dtype = DType::f32;  // of images and features: f32 | bf16 | f16
   uint64_t seed = 0;         // of augmentation and of the windows of tokens
-  // Samples as they are stored: images u8, features f32 or f64, nothing augmented or normalized
-  // (data.augment and dtype do not count), windows of tokens from the first token on. spec() still
-  // says by what a training would normalize.
+  // Writes samples as stored: images u8, features f32 or f64, neither augmented nor normalized;
+  // spec() still holds the normalization of training.
   bool stored = false;
-  // Where threads of the dataset's own run; empty: where those run that start them.
-  std::vector<int> cores = {};
+  std::vector<int> cores = {};  // of the dataset's threads; empty: those of the creating thread
 
   DType image_dtype() const { return stored ? DType::u8 : dtype; }
 };
 
-// Opens the dataset that the config names. `path` auto: where the table's entry says. Throws
-// Error(config) for an unknown name or a key that the dataset lacks, Error(data) for everything
-// that is wrong with the files.
+// Opens the dataset that the config names (dataset_table.h). Throws Error(config) for an unknown
+// name or a key that the dataset lacks, Error(data) for defects of the files.
 DatasetPair open_dataset(const DataConfig& config, const ReadOptions& options);
 std::vector<std::string> dataset_names();
 

@@ -12,50 +12,51 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-void count_classes(const Dataset& data, DescribedHalf& half) {
-  constexpr int64_t at_once = 1 << 16;
+// Reads labels alone, part by part: inputs may be far larger than memory.
+void count_classes(const Dataset& data, SplitDescription& split) {
+  constexpr int64_t labels_at_once = 1 << 16;
   if (data.spec().find("labels") == nullptr) return;
-  half.class_counts.resize(static_cast<size_t>(data.spec().classes));
+  split.class_counts.resize(static_cast<size_t>(data.spec().classes));
   std::vector<int32_t> labels;
-  for (int64_t first = 0; first < data.count(); first += at_once) {
-    labels.resize(static_cast<size_t>(std::min(at_once, data.count() - first)));
+  for (int64_t first = 0; first < data.count(); first += labels_at_once) {
+    labels.resize(static_cast<size_t>(std::min(labels_at_once, data.count() - first)));
     data.read_labels(first, labels);
     for (int32_t label : labels) {
       if (label < 0 || label >= data.spec().classes) {
-        ++half.strange_labels;
+        ++split.labels_out_of_range;
       } else {
-        ++half.class_counts[static_cast<size_t>(label)];
+        ++split.class_counts[static_cast<size_t>(label)];
       }
     }
   }
 }
 
-DescribedHalf describe(const Dataset& data) {
-  DescribedHalf half;
-  half.samples = data.count();
-  count_classes(data, half);
+SplitDescription describe(const Dataset& data) {
+  SplitDescription split;
+  split.samples = data.count();
+  count_classes(data, split);
   for (const fs::path& file : data.files()) {
     std::error_code error;
     uintmax_t bytes = fs::file_size(file, error);
     if (error) fail(Category::data, "{}: cannot be read: {}", file.string(), error.message());
-    ++half.files;
-    half.bytes += static_cast<int64_t>(bytes);
+    ++split.files;
+    split.bytes += static_cast<int64_t>(bytes);
   }
-  half.skipped = data.skipped();
-  half.first_problem = data.first_problem();
-  half.layout = data.layout();
-  return half;
+  split.skipped = data.skipped();
+  split.first_problem = data.first_problem();
+  split.layout = data.layout();
+  return split;
 }
 
-Json json_of(const DescribedHalf& half) {
-  return {{"samples", half.samples},
-          {"class_counts", half.class_counts},
-          {"labels_beyond_classes", half.strange_labels},
-          {"files", half.files},
-          {"bytes", half.bytes},
-          {"skipped", half.skipped},
-          {"first_problem", half.first_problem},
-          {"layout", half.layout}};
+Json json_of(const SplitDescription& split) {
+  return {{"samples", split.samples},
+          {"class_counts", split.class_counts},
+          {"labels_beyond_classes", split.labels_out_of_range},
+          {"files", split.files},
+          {"bytes", split.bytes},
+          {"skipped", split.skipped},
+          {"first_problem", split.first_problem},
+          {"layout", split.layout}};
 }
 
 }  // namespace

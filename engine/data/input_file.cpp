@@ -1,6 +1,7 @@
 #include "engine/data/input_file.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -13,10 +14,10 @@ namespace spire::inline data {
 namespace {
 
 constexpr size_t buffer_bytes = size_t{256} << 10;
-// What people keep in such files packs 3 to 20 times; deflate packs up to 1032 times, so that a
-// small file of a stranger could take all memory. Unpacked files have no such limit.
+// Bound against decompression bombs: real data compresses 3 to 20 times, deflate up to 1032 times.
 constexpr uint64_t max_ratio = 64;
-constexpr uint64_t any_ratio_bytes = uint64_t{256} << 20;  // of content
+constexpr uint64_t any_ratio_bytes = uint64_t{256} << 20;  // content below this has no bound
+
 }  // namespace
 
 std::filesystem::path find_input(const std::filesystem::path& path) {
@@ -39,7 +40,27 @@ std::filesystem::path existing_input(const std::filesystem::path& path) {
   return found;
 }
 
-// zlib's state. `within` is true from the first byte of a gzip member to its verified end.
+std::vector<std::filesystem::path> standard_dataset_folders(const std::string& name) {
+  std::vector<std::filesystem::path> folders;
+  if (const char* root = std::getenv("SPIRE_DATA"))
+    folders.push_back(std::filesystem::path(root) / name);
+  folders.push_back(std::filesystem::path("./data") / name);
+  folders.push_back(std::filesystem::path("/usr/share/datasets") / name);
+  return folders;
+}
+
+std::filesystem::path find_dataset_folder(const std::vector<std::filesystem::path>& folders,
+                                          const std::string& file, const std::string& advice) {
+  std::string tried;
+  for (const std::filesystem::path& folder : folders) {
+    if (!find_input(folder / file).empty()) return folder;
+    tried += fmt::format("{}{}", tried.empty() ? "" : ", ", folder.string());
+  }
+  fail(Category::data, "there is no {}[.gz] in any of: {}; {}, or set data.path", file, tried,
+       advice);
+}
+
+// zlib's state; `within` is true from the first byte of a gzip member to its verified end.
 struct InputFile::Inflater {
   Inflater() { require(inflateInit2(&stream, 15 + 16) == Z_OK, "zlib cannot be started"); }
   ~Inflater() { inflateEnd(&stream); }
@@ -70,7 +91,7 @@ size_t InputFile::read(std::span<uint8_t> out) {
   return inflater_ ? read_gzip(out) : read_plain(out);
 }
 
-std::string InputFile::read_text(size_t most) {
+std::string InputFile::read_text(size_t max_length) {
   std::string text;
   size_t got = 0;
   do {
@@ -78,16 +99,16 @@ std::string InputFile::read_text(size_t most) {
     text.resize(before + buffer_bytes);
     got = read({reinterpret_cast<uint8_t*>(text.data()) + before, buffer_bytes});
     text.resize(before + got);
-    if (text.size() > most)
-      fail(Category::data, "{}: longer than {} bytes; split the file", path().string(), most);
+    if (text.size() > max_length)
+      fail(Category::data, "{}: longer than {} bytes; split the file", path().string(), max_length);
   } while (got == buffer_bytes);
   return text;
 }
 
 bool InputFile::refill() {
   size_t filled = file_.read(std::as_writable_bytes(std::span(buffer_)));
-  if (filled < buffer_.size())  // the end
-    require_same(path(), stamp_, stamp_of(file_.descriptor(), path()));
+  if (filled < buffer_.size())  // at the end, so that the stamp covers the whole content
+    require_unchanged(path(), stamp_, stamp_of(file_.descriptor(), path()));
   chunk_ = {buffer_.data(), filled};
   raw_offset_ += filled;
   return filled > 0;
@@ -112,7 +133,7 @@ size_t InputFile::read_gzip(std::span<uint8_t> out) {
       if (inflater_->within) fail_gzip("the file ends within the gzip data (truncated)");
       break;
     }
-    if (!inflater_->within) {  // gzip files may be concatenated
+    if (!inflater_->within) {  // a file may hold several gzip members, one after another
       inflateReset(&z);
       inflater_->within = inflater_->later_member = true;
     }
@@ -139,11 +160,12 @@ size_t InputFile::read_gzip(std::span<uint8_t> out) {
   return done;
 }
 
-void InputFile::fail_gzip(const char* what) const {
-  bool trailing = inflater_->later_member && std::strcmp(what, "incorrect header check") == 0;
+void InputFile::fail_gzip(const char* reason) const {
+  // A second member with a bad header is rather trailing garbage.
+  bool trailing = inflater_->later_member && std::strcmp(reason, "incorrect header check") == 0;
   fail(Category::data, "{}: damaged gzip data before byte {} of the file: {}; get an intact copy",
        path().string(), raw_offset_ - chunk_.size(),
-       trailing ? "other bytes follow its end" : what);
+       trailing ? "other bytes follow its end" : reason);
 }
 
 }  // namespace spire::inline data

@@ -1,5 +1,5 @@
-// A dataset file's content as a stream of bytes, whether stored plain or as gzip (RFC 1952; told by
-// its first two bytes 1f 8b, not by its name). Every error is Error(data) and names the file.
+// Byte stream of a dataset file, plain or gzip (RFC 1952, told by its first bytes 1f 8b), and
+// lookup of such files. Every error is Error(data) and names the file.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -9,13 +9,22 @@
 #include <vector>
 
 #include "engine/base/read_file.h"
-#include "engine/data/steady_file.h"
+#include "engine/data/change_detection.h"
 
 namespace spire::inline data {
 
-// The existing one of `path`, `path`.gz and `path` without .gz; empty when there is none.
+// Returns the existing one of `path`, `path`.gz and `path` without .gz; empty: none exists.
 std::filesystem::path find_input(const std::filesystem::path& path);
-std::filesystem::path existing_input(const std::filesystem::path& path);  // throws when none is
+// The same, but throws where none exists.
+std::filesystem::path existing_input(const std::filesystem::path& path);
+
+// Returns the folders searched for data.path: auto: $SPIRE_DATA/name, ./data/name,
+// /usr/share/datasets/name.
+std::vector<std::filesystem::path> standard_dataset_folders(const std::string& name);
+// Returns the first of the folders that holds `file`, plain or .gz. Throws Error(data) with all
+// folders, then `advice`.
+std::filesystem::path find_dataset_folder(const std::vector<std::filesystem::path>& folders,
+                                          const std::string& file, const std::string& advice);
 
 class InputFile {
  public:
@@ -25,26 +34,25 @@ class InputFile {
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
 
-  // Fills `out`, or less of it when the content ends there; returns the bytes written. Throws for
-  // damaged or truncated gzip data: its CRC is checked by the read that meets the content's end.
-  // That read throws FileChanged where the file was written since it was opened.
+  // Fills `out`, or less of it at the end; returns the bytes written. Throws for damaged gzip data.
+  // The read that reaches the end checks gzip's CRC and the stamp (FileChanged).
   size_t read(std::span<uint8_t> out);
 
-  // All that is left, `most` bytes at most: what is longer is refused.
-  std::string read_text(size_t most);
+  // Reads the rest of the content. Throws where it is longer than `max_length` bytes.
+  std::string read_text(size_t max_length);
 
   const std::filesystem::path& path() const { return file_.path(); }
-  // No content of this file is longer: its size; of gzip 256 MiB or 64 times its size, whichever is
-  // more. Reading throws for what unpacks to more than that.
+  // Returns a bound of the content's length: the file's size; for gzip 256 MiB or 64 times its
+  // size, whichever is more. read() throws beyond it.
   uint64_t max_bytes() const;
 
  private:
   struct Inflater;
 
-  bool refill();  // next chunk_ of the raw file; false at its end
+  bool refill();  // reads the next chunk_ of the raw file; false at its end
   size_t read_plain(std::span<uint8_t> out);
   size_t read_gzip(std::span<uint8_t> out);
-  [[noreturn]] void fail_gzip(const char* what) const;
+  [[noreturn]] void fail_gzip(const char* reason) const;
 
   RegularFile file_;
   FileStamp stamp_;  // when it was opened

@@ -59,8 +59,8 @@ BatchLoader::BatchLoader(const Dataset& dataset, const LoaderOptions& options)
       steps_per_epoch_(steps_of(dataset.count(), global_batch_, options.drop_last)) {
   at_least(0, options.workers, "data.workers");
   if (options.mix.any()) mixer_.emplace(dataset.spec().columns, options.mix, options.seed);
-  require(options.held >= 1, "BatchLoader: {} batches in use", options.held);
-  int64_t slots = at_least(1, options.prefetch, "data.prefetch") + options.held;
+  require(options.in_use >= 1, "BatchLoader: {} batches in use", options.in_use);
+  int64_t slots = at_least(1, options.prefetch, "data.prefetch") + options.in_use;
   slots_.reserve(static_cast<size_t>(slots));
   for (int64_t i = 0; i < slots; ++i) slots_.push_back(make_slot());
   threads_.reserve(static_cast<size_t>(options.workers));
@@ -79,11 +79,12 @@ std::unique_ptr<DeviceMemory> BatchLoader::allocate_batch(size_t bytes) const {
          "data.prefetch: cannot allocate {}host memory for {} batches of {:.1f} MiB, {} prepared "
          "ahead and {} in use; lower data.prefetch or batch_size ({})",
          options_.device.kind == DeviceKind::cuda ? "pinned " : "",
-         options_.prefetch + options_.held, static_cast<double>(bytes) / 0x1p20, options_.prefetch,
-         options_.held, error.what());
+         options_.prefetch + options_.in_use, static_cast<double>(bytes) / 0x1p20,
+         options_.prefetch, options_.in_use, error.what());
   }
 }
 
+// One allocation a slot, so that pinned memory is asked for once; columns are aligned within it.
 BatchLoader::Slot BatchLoader::make_slot() const {
   auto rows = static_cast<size_t>(rows_);
   size_t bytes = 0;
@@ -106,6 +107,8 @@ void BatchLoader::start(int64_t epoch, int64_t step_in_epoch, int64_t epochs_end
           "BatchLoader: start at step {} of epoch {}, an epoch has {}", step_in_epoch, epoch,
           steps_per_epoch_);
   stop();
+  // epochs_end may be the largest integer (a run without an end): the count of tickets is clamped
+  // so that it does not overflow.
   int64_t epochs = std::clamp<int64_t>(epochs_end - epoch, 0,
                                        std::numeric_limits<int64_t>::max() / steps_per_epoch_);
   first_epoch_ = epoch;
@@ -117,7 +120,7 @@ void BatchLoader::start(int64_t epoch, int64_t step_in_epoch, int64_t epochs_end
       threads_.push_back(start_thread(std::move(place), [this] { work(); }));
     }
   } catch (...) {
-    stop();
+    stop();  // joins those that started
     throw;
   }
 }
@@ -130,7 +133,7 @@ void BatchLoader::stop() {
   slot_free_.notify_all();
   threads_.clear();  // joins
   stopping_ = false;
-  end_ = claimed_ = given_ = given_back_ = 0;
+  end_ = claimed_ = returned_ = released_ = 0;
   for (Slot& slot : slots_) {
     slot.ready = -1;
     slot.error = nullptr;
@@ -138,21 +141,22 @@ void BatchLoader::stop() {
 }
 
 const Batch& BatchLoader::next() {
-  require(given_ < end_, "BatchLoader: no batch is left; start() it first");
+  require(returned_ < end_, "BatchLoader: no batch is left; start() it first");
   auto before = std::chrono::steady_clock::now();
-  Slot& slot = slot_of(given_);
+  Slot& slot = slot_of(returned_);
   if (threads_.empty()) {
-    prepare(given_, slot);
+    prepare(returned_, slot);
   } else {
     std::unique_lock lock(mutex_);
-    given_back_ = std::max<int64_t>(0, given_ + 1 - options_.held);
+    // Releases before the wait, so that readers prepare further batches meanwhile.
+    released_ = std::max<int64_t>(0, returned_ + 1 - options_.in_use);
     slot_free_.notify_one();
-    slot_ready_.wait(lock, [&] { return slot.ready == given_; });
+    slot_ready_.wait(lock, [&] { return slot.ready == returned_; });
   }
   wait_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count();
   if (slot.error) std::rethrow_exception(slot.error);
   std::lock_guard lock(mutex_);
-  ++given_;
+  ++returned_;
   return slot.batch;
 }
 
@@ -160,12 +164,13 @@ BatchLoader::Slot& BatchLoader::slot_of(int64_t ticket) {
   return slots_[static_cast<size_t>(ticket) % slots_.size()];
 }
 
+// Body of a reader thread: claims the next ticket whose slot is free, prepares it unlocked.
 void BatchLoader::work() {
   auto slots = static_cast<int64_t>(slots_.size());
   std::unique_lock lock(mutex_);
   while (true) {
-    slot_free_.wait(
-        lock, [&] { return stopping_ || claimed_ == end_ || claimed_ < given_back_ + slots; });
+    slot_free_.wait(lock,
+                    [&] { return stopping_ || claimed_ == end_ || claimed_ < released_ + slots; });
     if (stopping_ || claimed_ == end_) return;
     int64_t ticket = claimed_++;
     Slot& slot = slot_of(ticket);
@@ -173,12 +178,12 @@ void BatchLoader::work() {
     prepare(ticket, slot);
     lock.lock();
     slot.ready = ticket;
-    if (ticket == given_) slot_ready_.notify_one();
+    if (ticket == returned_) slot_ready_.notify_one();
   }
 }
 
 void BatchLoader::prepare(int64_t ticket, Slot& slot) const noexcept {
-  // Not first_step_ + ticket: a run without an end has tickets up to the largest integer.
+  // Not first_step_ + ticket, which may overflow: a run without an end has tickets up to INT64_MAX.
   int64_t step = first_step_ + ticket % steps_per_epoch_;
   slot.batch.epoch = first_epoch_ + ticket / steps_per_epoch_ + step / steps_per_epoch_;
   slot.batch.step_in_epoch = step % steps_per_epoch_;
@@ -187,7 +192,7 @@ void BatchLoader::prepare(int64_t ticket, Slot& slot) const noexcept {
   try {
     fill(slot);
   } catch (...) {
-    slot.error = std::current_exception();  // next() rethrows it in its turn
+    slot.error = std::current_exception();  // rethrown by the next() that reaches this ticket
   }
 }
 
@@ -198,7 +203,7 @@ int64_t BatchLoader::sample_of(const Batch& batch, int64_t row) const {
 
 void BatchLoader::fill(Slot& slot) const {
   const Batch& batch = slot.batch;
-  // Of this process's own rows; the last batch of an epoch may leave it none.
+  // Samples among this rank's rows; the last batch of an epoch may leave it none.
   int64_t valid = std::clamp<int64_t>(batch.valid - first_row_, 0, rows_);
   std::span<int64_t> samples(slot.samples.data(), static_cast<size_t>(valid));
   for (int64_t row = 0; row < valid; ++row)
@@ -206,6 +211,7 @@ void BatchLoader::fill(Slot& slot) const {
   dataset_.read(samples, batch.epoch,
                 std::span(slot.columns).first(dataset_.spec().columns.size()));
   if (mixer_) mix(slot, samples);
+  // Zeros the rows behind the samples: they must not hold an earlier batch.
   for (size_t c = 0; c < slot.columns.size(); ++c) {
     size_t bytes = columns()[c].row_bytes();
     std::memset(slot.columns[c] + samples.size() * bytes, 0,
@@ -213,7 +219,7 @@ void BatchLoader::fill(Slot& slot) const {
   }
 }
 
-// Tower by tower, so that a row's partner is read by the same process.
+// Mixes tower by tower, so that a row and its partner are on the same rank.
 void BatchLoader::mix(Slot& slot, std::span<const int64_t> samples) const {
   auto tower = static_cast<size_t>(options_.batch_size);
   for (size_t row = 0; row < samples.size(); row += tower)

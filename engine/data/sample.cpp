@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t max_elements = int64_t{1} << 40;  // of a row; beyond it a text is damaged
+constexpr int64_t max_elements = int64_t{1} << 40;  // of a row; more means a damaged text
 
 [[noreturn]] void refuse(std::string_view key, std::string_view expected) {
   fail(Category::checkpoint,
@@ -64,6 +64,7 @@ std::vector<double> numbers(const Json& object, const char* key) {
   return result;
 }
 
+// Refuses overflow before it happens: the text may come from a damaged checkpoint.
 Shape shape_of(const Json& list) {
   if (list.size() > Shape::max_rank)
     refuse("shape", fmt::format("{} dimensions at most", Shape::max_rank));
@@ -77,6 +78,7 @@ Shape shape_of(const Json& list) {
   return Shape(dims);
 }
 
+// A wrong dtype is Error(config) of dtype_from_name; here it means a damaged checkpoint.
 Column column_of(const Json& object) {
   if (!object.is_object()) refuse("columns", "a list of objects");
   Column column;

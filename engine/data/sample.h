@@ -1,4 +1,4 @@
-// What one sample of a dataset is: the tensors that a batch holds a row of each.
+// Schema of a dataset's samples: the columns of a batch, classes, normalization and names.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,15 +10,14 @@
 
 namespace spire::inline data {
 
-// The names that models know, and the types of their rows:
-//   images (H, W, C), features (F)   of the compute dtype    what a model reads
-//   tokens (T)                       i32                     what a language model reads
-//   labels ()                        i32, in [0, classes)    the class of an image or of features
-//   targets (T)                      i32                     the token that follows each token
-//   values (K)                       f32                     what a regression is to find
-//   other_labels (), mix ()          i32, f32                of mixed images: the label is
-//                                                            mix x labels + (1 - mix) x
-//                                                            other_labels
+// A tensor of a batch. Names that models know, with the shape and dtype of a row:
+//   images (H, W, C), features (F)   compute dtype          input of a model
+//   tokens (T)                       i32                    input of a language model
+//   labels ()                        i32, in [0, classes)   class of an image or of features
+//   targets (T)                      i32                    the token after each token
+//   values (K)                       f32                    targets of a regression
+//   other_labels (), mix ()          i32, f32               of mixed images: the label is
+//                                                           mix x labels + (1 - mix) x other_labels
 struct Column {
   std::string name;
   Shape shape = {};  // of a row; () is one number
@@ -28,30 +27,28 @@ struct Column {
   bool operator==(const Column&) const = default;
 };
 
-// A stored number x becomes (x - mean) / stddev. Of images: one mean a channel, x is pixel / 255.
-// Of features: one mean a feature.
+// Standardization (x - mean) / stddev, by channel of images (x = pixel / 255) or by feature.
 struct Normalization {
-  std::vector<double> mean, stddev;  // (C) or (F), or empty: numbers as they are; stddev > 0
+  std::vector<double> mean, stddev;  // (C) or (F); empty: identity; stddev > 0
 
   bool operator==(const Normalization&) const = default;
 };
 
-// What a model has to know of its data, and what a trained model's user has to know to feed it.
+// Schema of samples, which a model is built for and a checkpoint keeps.
 struct SampleSpec {
-  std::vector<Column> columns;  // the first is what the model reads
-  int64_t classes = 0;          // labels: how many; tokens: size of the vocabulary; values: 0
+  std::vector<Column> columns;                  // the first is the model's input
+  int64_t classes = 0;                          // of labels; tokens: vocabulary size; values: 0
   std::vector<std::string> class_names = {};    // of labels; empty: unknown
   Normalization normalization = {};             // of images or features
   std::vector<std::string> feature_names = {};  // (F); empty: unknown
   std::string vocabulary = {};  // of tokens, as make_vocabulary() reads it; empty: unknown
 
-  // The column of that name, null when there is none.
+  // Returns the column of that name; null: there is none.
   const Column* find(const std::string& name) const;
   bool operator==(const SampleSpec&) const = default;
 };
 
-// As JSON, and back: from_text(to_text(spec)) == spec. Names that are no UTF-8 keep what of them
-// is. Throws Error(checkpoint), naming the key, for a text that describes no samples.
+// Convert to JSON (invalid UTF-8 replaced) and back. Throws Error(checkpoint) naming the key.
 std::string to_text(const SampleSpec& spec);
 SampleSpec sample_spec_from_text(const std::string& text);
 

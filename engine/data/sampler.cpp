@@ -1,3 +1,6 @@
+// Method: a Feistel network on the bits of the position with Philox as its round function, kept
+// within [0, count) by cycle walking; Black, Rogaway: "Ciphers with Arbitrary Finite Domains",
+// CT-RSA 2002. Costs 9 to about 20 Philox blocks a position, twice as many with chunks.
 #include "engine/data/sampler.h"
 
 #include <algorithm>
@@ -16,12 +19,13 @@ RandomStream shuffle_stream(uint64_t seed, int64_t epoch, uint64_t part = 0) {
   return RandomStream(seed, Purpose::shuffle, static_cast<uint64_t>(epoch), part);
 }
 
-// The parts of an epoch's numbers: the whole order, that of the chunks, and of each window.
+// Streams of an epoch besides 0, the order without chunks: order of chunks, position of the last
+// chunk, order within each window.
 constexpr uint64_t chunk_part = 1, tail_part = 2, first_window_part = 3;
 
-// A permutation of [0, count), position -> value.
+// Maps `position` by a permutation of [0, count).
 int64_t permuted(const RandomStream& stream, int64_t count, int64_t position) {
-  // The domain, 2^(low + high), is the next power of two from count.
+  // The network's domain, 2^(low + high), is the smallest power of two >= count.
   int bits = std::max(2, static_cast<int>(std::bit_width(static_cast<uint64_t>(count - 1))));
   int high_bits = bits / 2, low_bits = bits - high_bits;
   const uint64_t low_mask = (uint64_t{1} << low_bits) - 1;
@@ -56,14 +60,14 @@ int64_t Sampler::index(int64_t epoch, int64_t position) const {
   return chunked_index(epoch, position);
 }
 
-// The epoch is a row of chunks. All but the last, smaller one, are permuted; that one is put in at
-// a place drawn for it, so that no position needs to know what came before.
+// The epoch is a sequence of chunks. The full ones are permuted among themselves; the last, smaller
+// one (the tail) is inserted at a position drawn for it. So every position is computed in O(1).
 int64_t Sampler::chunked_index(int64_t epoch, int64_t position) const {
   int64_t tail = count_ - (chunks_ - 1) * chunk_;  // samples of the last chunk, 1 to chunk_
   auto tail_at = static_cast<int64_t>(
       shuffle_stream(seed_, epoch, tail_part)
           .below(0, static_cast<uint32_t>(std::min<int64_t>(chunks_, UINT32_MAX))));
-  // What a position would be if the tail, too, had chunk_ samples.
+  // Pads the tail to chunk_ samples, so that division by chunk_ finds the chunk of a position.
   auto widened = [&](int64_t at) { return at < tail_at * chunk_ + tail ? at : at + chunk_ - tail; };
   int64_t in_window = window * chunk_;
   int64_t index_of_window = widened(position) / in_window;
@@ -72,6 +76,7 @@ int64_t Sampler::chunked_index(int64_t epoch, int64_t position) const {
   if (tail_at * chunk_ < begin) begin -= chunk_ - tail;
   if (tail_at * chunk_ < end) end -= chunk_ - tail;
 
+  // Permutes within the window, then maps the chunk through the permutation of chunks.
   auto part = first_window_part + static_cast<uint64_t>(index_of_window);
   int64_t shuffled =
       begin + permuted(shuffle_stream(seed_, epoch, part), end - begin, position - begin);

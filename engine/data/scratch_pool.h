@@ -1,4 +1,4 @@
-// Working memory of those who read at the same time, made ahead, so that reading allocates nothing.
+// Pool of scratch memory for concurrent readers, allocated ahead so that reading allocates nothing.
 #pragma once
 #include <condition_variable>
 #include <memory>
@@ -7,17 +7,17 @@
 
 namespace spire::inline data {
 
-// Any thread may borrow. With more readers than scratches the later ones wait.
+// Thread-safe. With more readers than scratch objects borrow() blocks.
 template <typename Scratch>
 class ScratchPool {
  public:
-  // `make` returns a std::unique_ptr<Scratch>; called `readers` times, >= 1.
+  // Calls make(), which returns a std::unique_ptr<Scratch>, `readers` >= 1 times.
   template <typename Make>
   ScratchPool(int64_t readers, const Make& make) {
     for (int64_t i = 0; i < readers; ++i) free_.push_back(make());
   }
 
-  // Gives the scratch back when it goes.
+  // Returns the scratch to the pool on destruction.
   class Loan {
    public:
     explicit Loan(ScratchPool& pool) : pool_(pool), scratch_(pool.take()) {}
@@ -44,7 +44,7 @@ class ScratchPool {
   void give(std::unique_ptr<Scratch> scratch) {
     {
       std::lock_guard lock(mutex_);
-      free_.push_back(std::move(scratch));  // within the capacity that it had at first
+      free_.push_back(std::move(scratch));  // within the initial capacity: no allocation
     }
     returned_.notify_one();
   }

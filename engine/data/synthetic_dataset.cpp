@@ -1,5 +1,10 @@
-#include "engine/data/synthetic_dataset.h"
-
+// Samples of random numbers, without files. Sample i is a function of (seed, i); the test set
+// continues the training set.
+//   images (H, W, C), features (F) and labels: uniform noise of deviation 0.8 around +0.6 or -0.6,
+//     block by block: each label has its own pattern over 8 x 8 blocks (features: 64), drawn from
+//     the seed. Mean 0, deviation 1; a model can learn the patterns.
+//   tokens (T) and targets (T): windows of one long sequence, in which 3 of 4 tokens are followed
+//     by their fixed successor, the others by any token.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -9,17 +14,18 @@
 
 #include "engine/base/philox.h"
 #include "engine/config/words.h"
+#include "engine/data/dataset_table.h"
 
 namespace spire::inline data {
 namespace {
 
-// Random numbers are drawn once, into strips a little longer than a row; a sample is copied from
-// them, from a place of its own on. So reading costs no more than copying.
-constexpr int64_t places = 4096;
+// Random numbers are drawn once, into strips `max_offset` longer than a row; a sample is a copy
+// from a random offset on. So reading costs no more than copying.
+constexpr int64_t max_offset = 4096;
 constexpr int64_t max_strip = int64_t{1} << 28;  // elements of a row
 constexpr int64_t max_blocks = 8;                // along an axis of an image; 64 in all
 
-// What `a` of a RandomStream says here.
+// Subject of a RandomStream, its key `a`.
 enum Part : uint64_t { noise, patterns, samples, successors, sequence };
 
 RandomStream stream_of(uint64_t seed, Part part, int64_t b = 0) {
@@ -28,7 +34,7 @@ RandomStream stream_of(uint64_t seed, Part part, int64_t b = 0) {
 
 class SyntheticImages : public Dataset {
  public:
-  // first: the number of sample 0 among all samples. shape (H, W, C); features are (1, F, 1).
+  // first: index of sample 0 among training and test samples. shape (H, W, C); features: (1, F, 1).
   SyntheticImages(const SyntheticConfig& config, const Shape& shape, const ReadOptions& options,
                   int64_t first, int64_t count);
 
@@ -40,7 +46,7 @@ class SyntheticImages : public Dataset {
  private:
   template <typename T>
   void fill_strips(int64_t length);
-  void write(int64_t place, uint64_t pattern, std::byte* out) const;
+  void write(int64_t offset, uint64_t pattern, std::byte* out) const;
 
   uint64_t seed_;
   int64_t first_, count_;
@@ -65,8 +71,9 @@ SyntheticImages::SyntheticImages(const SyntheticConfig& config, const Shape& sha
       {images ? "images" : "features", images ? shape : Shape{shape[1]}, options.dtype},
       {"labels", {}, DType::i32}};
   spec_.classes = config.classes;
-  with_any_float_type(options.dtype,
-                      [&](auto type) { fill_strips<decltype(type)>(shape.elements() + places); });
+  with_any_float_type(options.dtype, [&](auto type) {
+    fill_strips<decltype(type)>(shape.elements() + max_offset);
+  });
 }
 
 template <typename T>
@@ -83,8 +90,9 @@ void SyntheticImages::fill_strips(int64_t length) {
   }
 }
 
-// One block's part of one row after another: each comes from the strip of its block's sign.
-void SyntheticImages::write(int64_t place, uint64_t pattern, std::byte* out) const {
+// Writes one sample, row by row and within it block by block: each block is copied from the strip
+// of its sign, a bit of `pattern`.
+void SyntheticImages::write(int64_t offset, uint64_t pattern, std::byte* out) const {
   auto bytes = static_cast<int64_t>(size_of(spec_.columns[0].dtype));
   int64_t width = row_elements_ / pixel_elements_;
   for (int64_t y = 0; y < height_; ++y) {
@@ -94,7 +102,7 @@ void SyntheticImages::write(int64_t place, uint64_t pattern, std::byte* out) con
       int64_t to = ((b + 1) * width + block_columns_ - 1) / block_columns_ * pixel_elements_;
       bool bright = (pattern >> (block_row * block_columns_ + b) & 1) != 0;
       int64_t at = y * row_elements_ + from;
-      std::memcpy(out + at * bytes, strips_[bright ? 1 : 0].data() + (place + at) * bytes,
+      std::memcpy(out + at * bytes, strips_[bright ? 1 : 0].data() + (offset + at) * bytes,
                   static_cast<size_t>((to - from) * bytes));
     }
   }
@@ -108,7 +116,7 @@ void SyntheticImages::read(std::span<const int64_t> samples, int64_t,
     uint32_t label = draw.below(0, static_cast<uint32_t>(spec_.classes));
     RandomStream pattern = stream_of(seed_, patterns, label);
     labels[row] = static_cast<int32_t>(label);
-    write(draw.below(1, places), uint64_t{pattern.bits(0)} << 32 | pattern.bits(1),
+    write(draw.below(1, max_offset), uint64_t{pattern.bits(0)} << 32 | pattern.bits(1),
           columns[0] + row * spec_.columns[0].row_bytes());
   }
 }
@@ -127,7 +135,7 @@ class SyntheticTokens : public Dataset {
   uint64_t seed_;
   int64_t first_, count_;
   SampleSpec spec_;
-  std::vector<int32_t> strip_;  // (T + places)
+  std::vector<int32_t> strip_;  // (T + max_offset)
 };
 
 SyntheticTokens::SyntheticTokens(const SyntheticConfig& config, const ReadOptions& options,
@@ -139,25 +147,26 @@ SyntheticTokens::SyntheticTokens(const SyntheticConfig& config, const ReadOption
   auto vocabulary = static_cast<uint32_t>(config.classes);
   RandomStream next = stream_of(seed_, successors), draw = stream_of(seed_, sequence);
   uint32_t token = 0;
-  for (uint64_t i = 0; i < static_cast<uint64_t>(length + places); ++i) {
+  for (uint64_t i = 0; i < static_cast<uint64_t>(length + max_offset); ++i) {
     strip_.push_back(static_cast<int32_t>(token));
     bool follows = draw.below(2 * i, 4) != 0;
     token = follows ? next.below(token, vocabulary) : draw.below(2 * i + 1, vocabulary);
   }
 }
 
+// targets are the tokens one position later: both are copied from the strip.
 void SyntheticTokens::read(std::span<const int64_t> samples, int64_t,
                            std::span<std::byte* const> columns) const {
   size_t bytes = spec_.columns[0].row_bytes();
   for (size_t row = 0; row < samples.size(); ++row) {
     RandomStream draw = stream_of(seed_, Part::samples, first_ + samples[row]);
-    const int32_t* from = strip_.data() + draw.below(0, places);
+    const int32_t* from = strip_.data() + draw.below(0, max_offset);
     std::memcpy(columns[0] + row * bytes, from, bytes);
     std::memcpy(columns[1] + row * bytes, from + 1, bytes);
   }
 }
 
-// config.shape as (H, W, C) of images, or (1, size, 1).
+// Returns config.shape as (H, W, C) of images, or (1, size, 1).
 Shape shape_of(const SyntheticConfig& config) {
   const std::vector<int64_t>& dims = config.shape;
   bool images = config.kind == SyntheticConfig::Kind::images;

@@ -8,7 +8,7 @@
 #include <spire/error.h>
 
 #include "engine/base/dtype.h"
-#include "engine/data/listed.h"
+#include "engine/base/message_words.h"
 
 namespace spire::inline inference {
 namespace {
@@ -84,7 +84,7 @@ void TableRows::choose_columns(const std::filesystem::path& path) {
   if (spec_.feature_names.empty()) return choose_by_place(path, fields_);
   if (names.empty())
     fail(Category::data, "{}:1:1: the first row has no column names; add a row that names {}",
-         path.string(), listed(spec_.feature_names));
+         path.string(), quoted_list(spec_.feature_names));
   choose_by_name(path, names);
 }
 
@@ -92,9 +92,8 @@ void TableRows::choose_columns(const std::filesystem::path& path) {
 bool TableRows::names_all_features(const CsvRecord& record) const {
   return !spec_.feature_names.empty() &&
          std::ranges::all_of(spec_.feature_names, [&](const std::string& name) {
-           return std::ranges::any_of(record.fields, [&](const CsvField& field) {
-             return without_blanks(field.text) == name;
-           });
+           return std::ranges::any_of(
+               record.fields, [&](const CsvField& field) { return trimmed(field.text) == name; });
          });
 }
 
@@ -116,12 +115,12 @@ void TableRows::choose_by_name(const std::filesystem::path& path,
   }
   if (!missing.empty())
     fail(Category::data, "{}:1:1: there is no column {}; the columns are {}; add the missing ones",
-         path.string(), listed(missing), listed(names));
+         path.string(), quoted_list(missing), quoted_list(names));
   for (size_t column = 0; column < names.size(); ++column)
     if (!taken[column] && names[column] != config_.target) others.push_back(names[column]);
   if (!others.empty())
     report_.note(fmt::format("{}: columns that the model does not use are ignored: {}",
-                             path.string(), listed(others)));
+                             path.string(), quoted_list(others)));
 }
 
 void TableRows::choose_by_place(const std::filesystem::path& path, size_t columns) {
@@ -143,16 +142,16 @@ void TableRows::choose_by_place(const std::filesystem::path& path, size_t column
 }
 
 void TableRows::write_row(std::byte* row) const {
-  if (!record_.problem.empty()) refuse(record_.problem_place, record_.problem);
+  if (!record_.problem.empty()) refuse(record_.problem_position, record_.problem);
   if (record_.fields.size() != fields_)
-    refuse(record_.fields.back().place,
+    refuse(record_.fields.back().position,
            fmt::format("{} fields, expected {}", record_.fields.size(), fields_));
   const Normalization& by = spec_.normalization;
   for (size_t f = 0; f < columns_.size(); ++f) {
     const CsvField& field = record_.fields[columns_[f]];
     std::optional<double> number = finite_number(field.text);
     if (!number)
-      refuse(field.place,
+      refuse(field.position,
              fmt::format("{}: '{}' is not a finite number",
                          spec_.feature_names.empty() ? fmt::format("feature {}", f)
                                                      : fmt::format("'{}'", spec_.feature_names[f]),
@@ -164,7 +163,7 @@ void TableRows::write_row(std::byte* row) const {
   }
 }
 
-void TableRows::refuse(const CsvPlace& place, const std::string& problem) const {
+void TableRows::refuse(const CsvPosition& place, const std::string& problem) const {
   fail(Category::data, "{}: {}; correct the row", to_string(reader_->path(), place), problem);
 }
 

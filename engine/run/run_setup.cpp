@@ -11,7 +11,7 @@
 #include "engine/config/check.h"
 #include "engine/config/text.h"
 #include "engine/config/words.h"
-#include "engine/data/fit_to.h"
+#include "engine/data/schema_compatibility.h"
 #include "engine/device/gpu_requirements.h"
 #include "engine/device/host_memory.h"
 #include "engine/inference/samples.h"
@@ -279,8 +279,8 @@ void RunSetup::keep_data_meaning() {
         resumed->path.string()));
     return;
   }
-  data = fit_to(std::move(data), sample_spec_from_text(known), resumed->path.string(),
-                task() == Task::classify);
+  data = match_trained_schema(std::move(data), sample_spec_from_text(known), resumed->path.string(),
+                              task() == Task::classify);
 }
 
 // Rank 0 has the checkpoint's versions, and an observer.
@@ -345,7 +345,7 @@ std::unique_ptr<BatchLoader> RunSetup::train_loader(int64_t held) const {
   options.thread_name = "reader";
   options.drop_last = config.data.last_batch == DataConfig::LastBatch::drop;
   options.mix = mixing();
-  options.held = held;
+  options.in_use = held;
   return std::make_unique<BatchLoader>(*data.train, options);
 }
 

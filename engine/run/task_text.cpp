@@ -3,7 +3,6 @@
 #include <spire/error.h>
 
 #include "engine/base/message_words.h"
-#include "engine/data/listed.h"
 
 namespace spire::inline run {
 namespace {
@@ -17,7 +16,7 @@ std::string input_text(const SampleSpec& spec) {
 
 std::string classes_text(const SampleSpec& spec) {
   std::string text = counted(spec.classes, "class");
-  return spec.class_names.empty() ? text : text + ": " + listed(spec.class_names, max_names);
+  return spec.class_names.empty() ? text : text + ": " + quoted_list(spec.class_names, max_names);
 }
 
 }  // namespace

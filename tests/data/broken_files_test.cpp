@@ -1,5 +1,5 @@
-// Broken dataset files: each is refused with Error(data), exit code 4, by a message that names the
-// file, the place and what to do.
+// Damaged dataset files: each is refused with Error(data), exit code 4, by a message that names
+// the file, the place and what to do.
 #include <functional>
 #include <sys/stat.h>
 
@@ -26,7 +26,7 @@ void write_valid(const TemporaryFolder& folder) {
   write_file(folder / "t10k-labels-idx1-ubyte", idx_bytes(labels, {2}, {2, 0}));
 }
 
-struct Broken {
+struct DamagedFile {
   const char* name;
   const char* file;  // the one that is replaced, and that the message names
   std::function<Bytes()> bytes;
@@ -53,7 +53,7 @@ constexpr const char* train_labels = "train-labels-idx1-ubyte";
 constexpr const char* test_images = "t10k-images-idx3-ubyte";
 constexpr const char* test_labels = "t10k-labels-idx1-ubyte";
 
-const std::vector<Broken> broken_files = {
+const std::vector<DamagedFile> broken_files = {
     {"Empty", train_images, [] { return Bytes(); }, {"ends at byte 0", "header", "intact copy"}},
     {"TruncatedMagic",
      train_images,
@@ -192,7 +192,7 @@ const std::vector<Broken> broken_files = {
      {"byte 9", "label 3 of sample 1", "0 to 2"}},
 };
 
-class BrokenFile : public testing::TestWithParam<Broken> {};
+class BrokenFile : public testing::TestWithParam<DamagedFile> {};
 
 TEST_P(BrokenFile, IsRefusedWithItsMessage) {
   TemporaryFolder folder;

@@ -1,4 +1,4 @@
-// The order of samples that keeps chunks of a file together.
+// Sampler orders that keep chunks of a file together.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -50,7 +50,7 @@ TEST(ChunkedOrder, EachChunkIsMetInOneWindowOnly) {
   }
 }
 
-TEST(ChunkedOrder, SamplesOfAWindowAreMixed) {
+TEST(ChunkedOrder, SamplesOfAWindowAreShuffled) {
   Sampler sampler(16 * 64 * 10, 9, 64);
   int64_t neighbours = 0, same_chunk = 0;
   for (int64_t i = 0; i + 1 < sampler.count(); ++i) {

@@ -8,7 +8,6 @@
 
 #include "engine/data/images/image_dataset.h"
 #include "engine/data/input_file.h"
-#include "engine/data/search_paths.h"
 #include "tests/data/test_files.h"
 
 namespace spire {
@@ -29,7 +28,7 @@ void write_set(const std::filesystem::path& folder) {
   write_file(folder / "t10k-labels-idx1-ubyte.gz", gzip(idx_bytes(0x801, {1}, {2})));
 }
 
-TEST(OpenDataset, FillsBothHalves) {
+TEST(OpenDataset, FillsBothSplits) {
   TemporaryFolder folder;
   write_set(folder.path());
   DatasetPair pair = open("idx", folder.path().string());
@@ -76,21 +75,22 @@ TEST(OpenDataset, AutoLooksInTheFolderOfTheEnvironmentFirst) {
   EXPECT_EQ(pair.train->spec().classes, 10);
 }
 
-TEST(FindDataset, TakesTheFirstFolderWithTrainingImages) {
+TEST(FindDatasetFolder, TakesTheFirstFolderWithTrainingImages) {
   TemporaryFolder folder;
   std::filesystem::create_directories(folder / "empty");
   write_set(folder / "second");
   write_set(folder / "third");
-  EXPECT_EQ(find_dataset({folder / "none", folder / "empty", folder / "second", folder / "third"},
-                         "train-images-idx3-ubyte", ""),
-            folder / "second");
+  EXPECT_EQ(
+      find_dataset_folder({folder / "none", folder / "empty", folder / "second", folder / "third"},
+                          "train-images-idx3-ubyte", ""),
+      folder / "second");
 }
 
-TEST(FindDataset, ListsWhereItLooked) {
+TEST(FindDatasetFolder, ListsWhereItLooked) {
   TemporaryFolder folder;
   std::string message = message_of(Category::data, [&] {
-    find_dataset({folder / "a", folder / "b"}, "train-images-idx3-ubyte",
-                 "apt-get install dataset-fashion-mnist");
+    find_dataset_folder({folder / "a", folder / "b"}, "train-images-idx3-ubyte",
+                        "apt-get install dataset-fashion-mnist");
   });
   EXPECT_THAT(message,
               AllOf(HasSubstr((folder / "a").string()), HasSubstr((folder / "b").string()),

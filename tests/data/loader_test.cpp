@@ -170,12 +170,12 @@ TEST(BatchLoader, BatchInUseIsNotOverwritten) {
 }
 
 // However far the ring is filled, the last `held` batches are as they came.
-TEST(BatchLoader, AsManyBatchesAreInUseAsAreHeld) {
+TEST(BatchLoader, KeepsAsManyBatchesAsAreInUse) {
   ImageDataset dataset = readable(numbered(64, 8));
   std::vector<Copy> expected = run(dataset, options_of(4, 1, 0), 0, 0, 4);
   for (int64_t workers : {0, 1, 4}) {
     LoaderOptions options = options_of(4, 1, workers);
-    options.held = 3;
+    options.in_use = 3;
     BatchLoader loader(dataset, options);
     loader.start(0, 0, 4);
     std::deque<const Batch*> held;
@@ -232,7 +232,7 @@ TEST(BatchLoader, OptionsOutOfRangeAreConfigErrors) {
   EXPECT_THAT(refusal(1, 1, -1, 1), HasSubstr("data.workers: -1"));
   EXPECT_THAT(refusal(1, 1, 1, 0), HasSubstr("data.prefetch: 0"));
   EXPECT_THAT(refusal(int64_t{1} << 40, int64_t{1} << 40, 1, 1), HasSubstr("lower batch_size"));
-  EXPECT_THROW(BatchLoader(dataset, {.held = 0}), Error);
+  EXPECT_THROW(BatchLoader(dataset, {.in_use = 0}), Error);
 }
 
 // What a worker meets is thrown by next(), in its turn, and again if asked again.

@@ -1,4 +1,4 @@
-// A dataset whose samples can be told apart, and the options its loaders are tested with.
+// Dataset of numbered samples, and options of its loaders.
 #pragma once
 #include "engine/data/images/image_dataset.h"
 #include "engine/data/loader.h"

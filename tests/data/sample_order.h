@@ -1,4 +1,4 @@
-// The order of samples that a sampler gives an epoch, and the order of the file.
+// Orders of samples: a sampler's for an epoch, and the file's.
 #pragma once
 #include <numeric>
 #include <vector>

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/config/words.h"
-#include "engine/data/synthetic_dataset.h"
+#include "engine/data/dataset_table.h"
 #include "tests/data/test_files.h"
 
 namespace spire {

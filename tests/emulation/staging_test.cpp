@@ -93,7 +93,7 @@ uint64_t hash_with(int64_t held) {
   CountedReads data(run.dataset());
   LoaderOptions loading = run.loading();
   loading.prefetch = 1;
-  loading.held = held;
+  loading.in_use = held;
   BatchLoader loader(data, loading);
   Trainer trainer(run.options(), run.place());
   EXPECT_EQ(trainer.max_ahead(), 1);
@@ -171,7 +171,7 @@ TEST_F(EmulationPinned, ALoaderSaysWhatItWantedAndWhatToDo) {
   ImageDataset data = run.dataset();
   LoaderOptions loading = run.loading();
   loading.prefetch = 3;
-  loading.held = 2;
+  loading.in_use = 2;
   size_t batch = 4 * 512 * (64 * sizeof(float) + sizeof(int32_t));
   size_t before = emulation::pinned_memory();
   leave(5 * batch - 1);

@@ -1,6 +1,5 @@
-// A table as one file, parted into training and test; broken rows stopping and skipped.
-#include "engine/config/words.h"
-#include "engine/data/formats/csv_dataset.h"
+// A table in one file, split into training and test; malformed rows are refused or skipped.
+#include "engine/data/dataset_table.h"
 #include "tests/data/test_files.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/memory_file.h"

@@ -1,4 +1,4 @@
-// What a checkpoint says of the samples that its model was fed with.
+// Schemas of samples as a checkpoint holds them.
 #include <cmath>
 
 #include "engine/data/sample.h"

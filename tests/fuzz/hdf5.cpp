@@ -1,9 +1,9 @@
-// HDF5 files as datasets: whole files of any layout, which hdf5_recipe.h makes of the bytes. What
-// is accepted is compared with what libhdf5 reads of it at once. Damaged files: hdf5_file.cpp.
+// HDF5 files as datasets: whole files of any layout, which hdf5_recipe.h makes of the bytes. The
+// numbers read are compared with those that libhdf5 reads at once. Damaged files: hdf5_file.cpp.
 #include <algorithm>
 #include <cstring>
 
-#include "engine/data/formats/hdf5_dataset.h"
+#include "engine/data/dataset_table.h"
 #include "engine/data/formats/hdf5_table.h"
 #include "tests/data/test_files.h"
 #include "tests/fuzz/hdf5_recipe.h"
@@ -23,7 +23,7 @@ std::vector<T> whole(const std::filesystem::path& path, const char* name, const 
   if (count > max_numbers) return {};
   std::vector<T> values(static_cast<size_t>(count));
   h5::Session session;
-  h5::Handle file = open_hdf5_data(path);
+  h5::Handle file = open_hdf5_file(path);
   h5::Handle all(H5Dopen2(file, name, H5P_DEFAULT), H5Dclose, "open it again");
   if (H5Dread(all, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0) return {};
   return values;

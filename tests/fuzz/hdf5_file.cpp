@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "engine/config/words.h"
-#include "engine/data/formats/hdf5_dataset.h"
+#include "engine/data/dataset_table.h"
 #include "tests/data/test_files.h"
 #include "tests/fuzz/hdf5_recipe.h"
 #include "tests/fuzz/memory_file.h"

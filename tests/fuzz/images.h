@@ -1,4 +1,4 @@
-// What the targets of image formats share.
+// Helpers of the targets of image formats.
 #pragma once
 #include <optional>
 

@@ -1,4 +1,4 @@
-// Models that the config spells out: the bytes are the YAML behind `layers:`. Each is built for
+// Models that the config spells out: the bytes are the YAML after `layers:`. Each is built for
 // images, for features and for tokens, up to the layout of its parameters, and nothing is computed.
 #include <spire/load_config.h>
 

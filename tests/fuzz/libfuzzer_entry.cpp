@@ -1,4 +1,4 @@
-// libFuzzer calls this with its inputs; it brings main().
+// Entry point that libFuzzer calls with its inputs; libFuzzer has the main().
 #include "tests/fuzz/fuzz_target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

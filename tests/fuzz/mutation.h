@@ -1,4 +1,4 @@
-// The damage that the replay tests do to good files, the same in every build.
+// Mutations of good files for the replay tests, the same in every build.
 #pragma once
 #include <algorithm>
 #include <random>

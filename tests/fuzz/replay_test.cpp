@@ -1,5 +1,5 @@
-// Without libFuzzer, in every build: a target's good files are accepted, what once broke its parser
-// no longer does, and damaged files are accepted or refused, nothing else.
+// Replay of a target without libFuzzer, in every build: seeds are accepted, files that once broke
+// the parser no longer do, and mutations are accepted or refused, nothing else.
 #include <filesystem>
 #include <fstream>
 #include <iterator>

@@ -1,7 +1,5 @@
-// Choices among engines: the cache file's, a checkpoint's. With an odd first byte the head with the
-// checksum is put before the lines, for else hardly any would come past it.
-#include "kernels/autotune/tuning.h"
-
+// Choices among engines: the cache file's, a checkpoint's. With an odd first byte the header with
+// the right checksum is put before the lines: else hardly any input would get past it.
 #include "engine/base/hash.h"
 #include "tests/fuzz/fuzz_target.h"
 

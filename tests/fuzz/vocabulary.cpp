@@ -1,5 +1,5 @@
-// A vocabulary as a checkpoint holds it; and the two files of a GPT-2 vocabulary, parted by a zero
-// byte.
+// A vocabulary as a checkpoint holds it; and the two files of a GPT-2 vocabulary, separated by a
+// zero byte.
 #include <algorithm>
 
 #include <stdlib.h>

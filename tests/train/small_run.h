@@ -111,7 +111,7 @@ struct SmallRun {
   // For a loop that asks for a batch while max_ahead() steps are under way.
   LoaderOptions loading_ahead(const Trainer& trainer) const {
     LoaderOptions options = loading(trainer.placement().rank);
-    options.held = trainer.max_ahead() + 1;
+    options.in_use = trainer.max_ahead() + 1;
     return options;
   }
 };

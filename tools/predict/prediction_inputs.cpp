@@ -11,7 +11,7 @@
 #include "engine/base/message_words.h"
 #include "engine/base/read_file.h"
 #include "engine/data/dataset.h"
-#include "engine/data/fit_to.h"
+#include "engine/data/schema_compatibility.h"
 #include "engine/run/run_setup.h"
 #include "tools/output/streams.h"
 
@@ -63,8 +63,8 @@ PredictionInputs::PredictionInputs(const RunConfig& config, const SampleSpec& sp
       fail(Category::config,
            "--on-error works with inputs only; for the test data set data.on_error=skip");
     ReadOptions options = {compute_dtype(config), config.seed};
-    DatasetPair data =
-        fit_to(open_dataset(config.data, options), spec, arguments.predict.checkpoint, classes);
+    DatasetPair data = match_trained_schema(open_dataset(config.data, options), spec,
+                                            arguments.predict.checkpoint, classes);
     for (const std::string& note : data.notes) warn(note);
     for (const Dataset* half : {data.train.get(), data.test.get()})
       for (const std::filesystem::path& file : half->files()) read.add(file);

@@ -1,42 +1,48 @@
-// How far a conversion has come, and of what, so that the same command goes on after a stop.
+// Journal of a conversion: its progress and a fingerprint of its source, so that the same command
+// resumes after a stop. Internal to this folder, as are the two conversions.
 #pragma once
 #include <optional>
 
-#include "engine/data/dataset.h"
+#include "engine/data/convert/convert.h"
 
 namespace spire::inline data {
 
-// What the result is a function of.
-struct ConversionSource {
-  std::string config;   // the keys that say what is read and how
-  std::string samples;  // how many, and what one is
+ConvertResult convert_to_hdf5(const RunConfig& config, const ConvertOptions& options);
+ConvertResult convert_to_tokens(const RunConfig& config, const ConvertOptions& options);
+
+// Throws Error(interrupted) when options.stop is set.
+void stop_if_asked(const ConvertOptions& options, const WorkProgress& progress);
+
+// All that the result is a function of.
+struct ConversionFingerprint {
+  std::string config;   // keys that say what is read and how
+  std::string samples;  // their number and schema
   std::string files;    // checksum of names, sizes and times of the files
 
-  bool operator==(const ConversionSource&) const = default;
+  bool operator==(const ConversionFingerprint&) const = default;
 };
 
-// The keys of data.* but for those that only a training run uses, the seed where it gives the order
-// of rows, and `more`.
+// Returns the keys of data.* that the result depends on, and `more`.
 std::string conversion_config(const RunConfig& config, const std::string& more);
-// Throws Error(data) for a file that cannot be looked at.
+// Throws Error(data) for a file that cannot be examined.
 std::string checksum_of_files(const std::vector<std::filesystem::path>& files);
 
-// Throws Error(config) where the target is one of the files, by this name or another one.
-void require_other_files(const std::filesystem::path& target,
-                         const std::vector<std::filesystem::path>& files);
+// Throws Error(config) where the target is one of the input files, by this name or another one.
+void refuse_overwriting_input(const std::filesystem::path& target,
+                              const std::vector<std::filesystem::path>& files);
 
 struct ConversionJournal {
-  ConversionSource source;
-  std::vector<int64_t> done;  // as the conversion counts
+  ConversionFingerprint source;
+  std::vector<int64_t> done;  // counters of the conversion
 };
 
-// Nothing where there is none, or none that was written as a whole. Throws Error(data) where one is
-// there and cannot be read.
+// Returns nullopt where there is no journal, or no complete one. Throws Error(data) for one that
+// cannot be read.
 std::optional<ConversionJournal> read_journal(const std::filesystem::path& path);
 void write_journal(const std::filesystem::path& path, const ConversionJournal& journal);
 
-// Throws Error(data) that says which of the three has changed since `journal` was written.
-void require_same_source(const ConversionJournal& journal, const ConversionSource& now,
-                         const std::filesystem::path& partial);
+// Throws Error(data) saying what changed since `journal` was written: config, files or samples.
+void require_same_fingerprint(const ConversionJournal& journal, const ConversionFingerprint& now,
+                              const std::filesystem::path& partial);
 
 }  // namespace spire::inline data

@@ -1,5 +1,5 @@
-// A text becomes ids, part by part, in one long file; when their number is known, this is cut into
-// shards for training and test.
+// Conversion of a text to token shards: encodes the text, part by part, into one long file of ids,
+// then splits this into training and test shards.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -9,7 +9,6 @@
 #include "engine/base/read_file.h"
 #include "engine/base/write_file.h"
 #include "engine/data/convert/conversion_journal.h"
-#include "engine/data/convert/convert.h"
 #include "engine/data/text/text_tokens.h"
 #include "engine/data/text/token_shard.h"
 
@@ -18,21 +17,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t part_bytes = 1 << 20;  // of text, encoded at once
+constexpr size_t part_bytes = 1 << 20;  // of text encoded at once
 constexpr int64_t id_bytes = sizeof(int32_t);
 constexpr const char* ids_name = "ids";
 constexpr const char* journal_name = "journal";
 
+// Returns whether a file belongs to a folder of shards.
 bool is_of_shards(const fs::path& path) {
   return path.extension() == ".tokens" || path.filename() == "vocabulary.txt";
 }
 
-// Without a slash at its end; a link is followed, as a folder cannot take its name.
+// Returns the folder without a slash at its end, symbolic links resolved: a folder cannot be
+// renamed over a link.
 fs::path folder_of(const fs::path& to) {
   fs::path folder = to.filename().empty() ? to.parent_path() : to;
   std::error_code error;
-  fs::path behind = fs::is_symlink(folder, error) ? fs::canonical(folder, error) : fs::path();
-  return error || behind.empty() ? folder : behind;
+  fs::path resolved = fs::is_symlink(folder, error) ? fs::canonical(folder, error) : fs::path();
+  return error || resolved.empty() ? folder : resolved;
 }
 
 class TokenConversion {
@@ -48,7 +49,7 @@ class TokenConversion {
     open_source();
     {
       PreallocatedFile ids(partial_ / ids_name);
-      begin(ids);
+      start_or_resume(ids);
       encode(ids);
       write_shards();
       for (const char* name : {ids_name, journal_name}) fs::remove(partial_ / name);
@@ -62,9 +63,9 @@ class TokenConversion {
   void check_target() const;
   void remove_shards() const;
   void open_source();
-  void begin(const PreallocatedFile& ids);
+  void start_or_resume(const PreallocatedFile& ids);
   void encode(const PreallocatedFile& ids);
-  void keep_journal(const PreallocatedFile& ids) const;
+  void save_journal(const PreallocatedFile& ids) const;
   void write_shards();
   void write_split(const std::string& split, std::span<const int32_t> ids);
 
@@ -80,7 +81,7 @@ class TokenConversion {
   ConvertResult result_;
 };
 
-// Nothing but shards is ever replaced: a mistyped --to must not cost a folder of something else.
+// Refuses to replace anything but shards: a mistyped --to must not delete another folder.
 void TokenConversion::check_target() const {
   std::error_code error;
   fs::file_status found = fs::symlink_status(target_, error);
@@ -123,10 +124,10 @@ void TokenConversion::open_source() {
          error.message());
 }
 
-void TokenConversion::begin(const PreallocatedFile& ids) {
+void TokenConversion::start_or_resume(const PreallocatedFile& ids) {
   std::optional<ConversionJournal> before = read_journal(partial_ / journal_name);
   if (before && !(options_.overwrite && before->source != journal_.source))
-    require_same_source(*before, journal_.source, partial_);
+    require_same_fingerprint(*before, journal_.source, partial_);
   bool same = before && before->source == journal_.source && before->done.size() == 2;
   result_.resumed = same && before->done[0] >= 0 && before->done[0] <= std::ssize(text_.text) &&
                     before->done[1] >= 0 && ids.bytes() >= before->done[1] * id_bytes;
@@ -136,15 +137,18 @@ void TokenConversion::begin(const PreallocatedFile& ids) {
     for (const auto& entry : fs::directory_iterator(partial_))
       if (entry.path().extension() == ".tokens") fs::remove(entry.path());
   }
+  // Ids behind the journal's position may be incomplete.
   ids.resize(ids_done() * id_bytes);
-  keep_journal(ids);
+  save_journal(ids);
   options_.on_progress(progress());
 }
 
+// Encodes the text from the journal's position on. Parts end where tokens cannot cross, so that
+// parts give the same ids as the whole text.
 void TokenConversion::encode(const PreallocatedFile& ids) {
-  auto kept = std::chrono::steady_clock::now();
+  auto saved_at = std::chrono::steady_clock::now();
   while (text_done() < std::ssize(text_.text)) {
-    if (options_.stop != nullptr && options_.stop->load()) keep_journal(ids);
+    if (options_.stop != nullptr && options_.stop->load()) save_journal(ids);
     stop_if_asked(options_, progress());
     auto first = static_cast<size_t>(text_done());
     size_t end = end_of_part(text_, first, part_bytes);
@@ -153,21 +157,22 @@ void TokenConversion::encode(const PreallocatedFile& ids) {
     ids.write(ids_done() * id_bytes, std::as_bytes(std::span(part)));
     text_done() = static_cast<int64_t>(end);
     ids_done() += std::ssize(part);
-    std::chrono::duration<double> passed = std::chrono::steady_clock::now() - kept;
+    std::chrono::duration<double> passed = std::chrono::steady_clock::now() - saved_at;
     if (passed.count() >= options_.journal_seconds) {
-      keep_journal(ids);
-      kept = std::chrono::steady_clock::now();
+      save_journal(ids);
+      saved_at = std::chrono::steady_clock::now();
     }
     options_.on_progress(progress());
   }
-  keep_journal(ids);
+  save_journal(ids);
 }
 
-void TokenConversion::keep_journal(const PreallocatedFile& ids) const {
+void TokenConversion::save_journal(const PreallocatedFile& ids) const {
   ids.sync();
   write_journal(partial_ / journal_name, journal_);
 }
 
+// Splits the ids by data.tokens.val_share, which needs their total number.
 void TokenConversion::write_shards() {
   result_.path = target_;
   result_.format = "tokens";
@@ -187,12 +192,13 @@ void TokenConversion::write_shards() {
   write_file_atomically(partial_ / "vocabulary.txt", vocabulary, Category::data);
 }
 
-// Shards are written as a whole, so those that are there are right.
+// Writes the shards of one split. Shards are written atomically, so existing ones are complete and
+// are kept.
 void TokenConversion::write_split(const std::string& split, std::span<const int32_t> ids) {
-  auto most = static_cast<size_t>(options_.shard_tokens);
+  auto max_ids = static_cast<size_t>(options_.shard_tokens);
   int64_t vocabulary = text_.vocabulary->size();
   for (int64_t number = 0; !ids.empty(); ++number) {
-    std::span<const int32_t> part = ids.first(std::min(most, ids.size()));
+    std::span<const int32_t> part = ids.first(std::min(max_ids, ids.size()));
     fs::path path = partial_ / token_shard_name(split, number);
     if (!fs::exists(path)) {
       stop_if_asked(options_, progress());

@@ -1,11 +1,12 @@
+// A killed conversion leaves a valid file, as libhdf5 is done with it before the first row is
+// written.
 #include "engine/data/convert/hdf5_skeleton.h"
 
 #include <algorithm>
 
 #include <spire/error.h>
 
-#include "engine/data/formats/hdf5_file.h"
-#include "engine/data/formats/hdf5_names.h"
+#include "engine/data/formats/hdf5_table.h"
 
 namespace spire::inline data {
 namespace {
@@ -13,11 +14,10 @@ namespace {
 using h5::check;
 using h5::Handle;
 
-constexpr const char* checksum_group = "xxh3/";
-constexpr size_t max_compact_bytes = 32 << 10;  // of attributes in an object's header
+constexpr size_t max_compact_bytes = 32 << 10;  // of attributes that fit into an object's header
 
-std::string name_of(size_t half, const Column& column) {
-  return fmt::format("{}/{}", hdf5_halves[half], column.name);
+std::string name_of(size_t split, const Column& column) {
+  return fmt::format("{}/{}", hdf5_splits[split], column.name);
 }
 
 hid_t file_type(DType dtype) {
@@ -35,7 +35,7 @@ hid_t file_type(DType dtype) {
   }
 }
 
-// Without times, as everything in the file.
+// Makes a group without time stamps: equal arguments must give equal bytes.
 void make_group(hid_t file, const std::string& name) {
   Handle creation(H5Pcreate(H5P_GROUP_CREATE), H5Pclose, "make properties");
   check(H5Pset_obj_track_times(creation, false), "keep no times");
@@ -43,8 +43,8 @@ void make_group(hid_t file, const std::string& name) {
                "make " + name);
 }
 
-// Room is taken when the dataset is made and never filled; no times: the same gives the same bytes.
-// dense: attributes may be larger than an object's header.
+// Returns properties of a dataset whose space is allocated early and never filled. dense:
+// attributes are stored outside the object's header.
 Handle creation_of_rows(bool dense) {
   Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "make properties");
   check(H5Pset_obj_track_times(creation, false), "keep no times");
@@ -76,7 +76,7 @@ void put_numbers(hid_t object, const std::string& name, const std::vector<double
   if (!values.empty()) put_list(object, name, H5T_IEEE_F64LE, values.size(), values.data());
 }
 
-// Words of one length, the longest one's, padded with nulls.
+// Writes words as strings of the longest one's length, padded with nulls.
 void put_words(hid_t object, const std::string& name, const std::vector<std::string>& words) {
   if (words.empty()) return;
   size_t length = 1;
@@ -105,7 +105,8 @@ bool has_large_attributes(const SampleSpec& spec) {
          max_compact_bytes;
 }
 
-void describe(hid_t dataset, const SampleSpec& spec, size_t column) {
+// Writes the attributes that hdf5_schema.cpp reads.
+void write_attributes(hid_t dataset, const SampleSpec& spec, size_t column) {
   if (column == 0) {
     put_numbers(dataset, "mean", spec.normalization.mean);
     put_numbers(dataset, "stddev", spec.normalization.stddev);
@@ -117,92 +118,77 @@ void describe(hid_t dataset, const SampleSpec& spec, size_t column) {
   }
 }
 
-void make_column(hid_t file, const SampleSpec& spec, const SkeletonRows& rows, size_t half,
+void make_column(hid_t file, const SampleSpec& spec, const SkeletonRows& rows, size_t split,
                  size_t column) {
   const Column& of = spec.columns[column];
-  std::vector<hsize_t> dims = {static_cast<hsize_t>(rows.count[half])};
+  std::vector<hsize_t> dims = {static_cast<hsize_t>(rows.count[split])};
   for (int64_t dim : of.shape.dims()) dims.push_back(static_cast<hsize_t>(dim));
   Handle dataset =
-      make_rows(file, name_of(half, of), file_type(of.dtype), dims, has_large_attributes(spec));
-  describe(dataset, spec, column);
-  Handle checksums = make_rows(file, checksum_group + name_of(half, of), H5T_STD_U64LE,
-                               {static_cast<hsize_t>(rows.blocks(half))}, false);
+      make_rows(file, name_of(split, of), file_type(of.dtype), dims, has_large_attributes(spec));
+  write_attributes(dataset, spec, column);
+  Handle checksums = make_rows(file, hdf5_checksum_group + name_of(split, of), H5T_STD_U64LE,
+                               {static_cast<hsize_t>(rows.blocks(split))}, false);
   h5::write_attribute(checksums, "rows", rows.block);
 }
 
-int64_t place_of(hid_t file, const std::string& name) {
+// Returns the dataset's offset in the file.
+int64_t offset_of(hid_t file, const std::string& name) {
   Handle dataset(H5Dopen2(file, name.c_str(), H5P_DEFAULT), H5Dclose, "open " + name);
-  haddr_t place = H5Dget_offset(dataset);
-  if (place == HADDR_UNDEF) fail(Category::data, "{}: has no room for its rows", name);
-  return static_cast<int64_t>(place);
+  haddr_t offset = H5Dget_offset(dataset);
+  if (offset == HADDR_UNDEF) fail(Category::data, "{}: has no room for its rows", name);
+  return static_cast<int64_t>(offset);
 }
 
 }  // namespace
 
-int64_t frame_row_bytes(const SampleSpec& spec, const SkeletonRows& rows) {
+int64_t skeleton_row_bytes(const SampleSpec& spec, const SkeletonRows& rows) {
   int64_t bytes = 0;
-  for (size_t half : {0, 1})
+  for (size_t split : {0, 1})
     for (const Column& column : spec.columns)
-      bytes += rows.count[half] * static_cast<int64_t>(column.row_bytes()) +
-               rows.blocks(half) * static_cast<int64_t>(sizeof(uint64_t));
+      bytes += rows.count[split] * static_cast<int64_t>(column.row_bytes()) +
+               rows.blocks(split) * static_cast<int64_t>(sizeof(uint64_t));
   return bytes;
 }
 
-void make_hdf5_frame(const std::filesystem::path& path, const SampleSpec& spec,
-                     const SkeletonRows& rows) {
+void write_hdf5_skeleton(const std::filesystem::path& path, const SampleSpec& spec,
+                         const SkeletonRows& rows) {
   h5::Session session;
-  in_hdf5_file(path, [&] {
+  translate_hdf5_errors(path, [&] {
     Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "make properties");
-    // Large attributes are of this format; the conversion holds a lock of its own.
+    // Dense attributes need format v18. PreallocatedFile holds the lock.
     check(H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V110), "choose the format");
     h5::disable_locking(access);
     Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose, "make properties");
     check(H5Pset_obj_track_times(creation, false), "keep no times");
     Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation, access), H5Fclose, "make it");
-    make_group(file, checksum_group);
-    for (const char* half : hdf5_halves)
-      for (const std::string& name : {std::string(half), fmt::format("{}{}", checksum_group, half)})
+    make_group(file, hdf5_checksum_group);
+    for (const char* split : hdf5_splits)
+      for (const std::string& name :
+           {std::string(split), fmt::format("{}{}", hdf5_checksum_group, split)})
         make_group(file, name);
-    for (size_t half : {0, 1})
-      for (size_t column : {0, 1}) make_column(file, spec, rows, half, column);
+    for (size_t split : {0, 1})
+      for (size_t column : {0, 1}) make_column(file, spec, rows, split, column);
     check(H5Fflush(file, H5F_SCOPE_LOCAL), "write it");
     file.close_checked("write it");
   });
 }
 
-Hdf5Skeleton read_hdf5_frame(const std::filesystem::path& path, const SampleSpec& spec) {
+Hdf5Skeleton read_hdf5_skeleton(const std::filesystem::path& path, const SampleSpec& spec) {
   h5::Session session;
-  return in_hdf5_file(path, [&] {
-    Handle file = open_hdf5_data(path);
-    Hdf5Skeleton frame;
-    for (size_t half : {0, 1})
+  return translate_hdf5_errors(path, [&] {
+    Handle file = open_hdf5_file(path);
+    Hdf5Skeleton skeleton;
+    for (size_t split : {0, 1})
       for (size_t column : {0, 1}) {
-        std::string name = name_of(half, spec.columns[column]);
-        frame.columns[half][column] = {place_of(file, name), place_of(file, checksum_group + name)};
+        std::string name = name_of(split, spec.columns[column]);
+        skeleton.columns[split][column] = {offset_of(file, name),
+                                           offset_of(file, hdf5_checksum_group + name)};
       }
     hsize_t bytes = 0;
     check(H5Fget_filesize(file, &bytes), "read its size");
-    frame.bytes = static_cast<int64_t>(bytes);
-    return frame;
+    skeleton.bytes = static_cast<int64_t>(bytes);
+    return skeleton;
   });
-}
-
-std::optional<BlockChecksums> read_block_checksums(const Hdf5Names& within,
-                                                   const std::string& name) {
-  std::string place = checksum_group + name;
-  if (!within.has(place)) return {};
-  Handle dataset = within.open_dataset(place);
-  Handle space(H5Dget_space(dataset), H5Sclose, "read the shape of " + place);
-  hssize_t count = H5Sget_simple_extent_npoints(space);
-  auto stored = static_cast<hssize_t>(H5Dget_storage_size(dataset) / sizeof(uint64_t));
-  BlockChecksums result;
-  h5::read_attribute(dataset, "rows", result.rows);
-  if (result.rows < 1 || count < 0 || count > stored)
-    fail(Category::data, "{}: is damaged; get an intact copy", place);
-  result.blocks.resize(static_cast<size_t>(count));
-  check(H5Dread(dataset, H5T_NATIVE_UINT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, result.blocks.data()),
-        "read " + place);
-  return result;
 }
 
 }  // namespace spire::inline data

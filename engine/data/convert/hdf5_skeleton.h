@@ -1,24 +1,16 @@
-// An HDF5 file of samples that is complete but for its rows: names, types, attributes, and room for
-// rows and their checksums at places that are known. Rows are then written without libhdf5, so that
-// a conversion which is killed leaves a sound file, and goes on.
-//
-// Below "train" and "test" lie the samples' columns, by their names, without chunks. Of each
-// "xxh3/<name>" holds the checksums: hash64 of the bytes of rows [i * rows, (i + 1) * rows), where
-// `rows` is its attribute.
+// Skeleton of an HDF5 file of samples: complete but for its rows, which have reserved space at
+// known offsets and are written without libhdf5. "train" and "test" hold the samples' columns by
+// name, hdf5_checksum_group (formats/hdf5_table.h) their checksums.
 #pragma once
 #include <array>
 #include <filesystem>
-#include <optional>
 
-#include "engine/base/hdf5.h"
-#include "engine/data/formats/hdf5_names.h"
 #include "engine/data/sample.h"
 
 namespace spire::inline data {
 
-// Bytes from the beginning of the file.
 struct SkeletonColumn {
-  int64_t rows_at = 0, checksums_at = 0;
+  int64_t rows_offset = 0, checksums_offset = 0;  // bytes from the beginning of the file
 };
 
 struct Hdf5Skeleton {
@@ -26,30 +18,21 @@ struct Hdf5Skeleton {
   int64_t bytes = 0;                                     // of the whole file
 };
 
-inline constexpr std::array<const char*, 2> hdf5_halves = {"train", "test"};
+inline constexpr std::array<const char*, 2> hdf5_splits = {"train", "test"};
 
 struct SkeletonRows {
   std::array<int64_t, 2> count = {};  // train, test
-  int64_t block = 0;                  // that share a checksum
+  int64_t block = 0;                  // rows of a checksum
 
-  int64_t blocks(size_t half) const { return (count[half] + block - 1) / block; }
+  int64_t blocks(size_t split) const { return (count[split] + block - 1) / block; }
 };
 
-// Of the rows and their checksums; the file needs some more for the rest.
-int64_t frame_row_bytes(const SampleSpec& spec, const SkeletonRows& rows);
+// Returns the bytes of all rows and checksums; the file's metadata need some more.
+int64_t skeleton_row_bytes(const SampleSpec& spec, const SkeletonRows& rows);
 
-// Makes the file, or replaces it; the same arguments give the same bytes. `spec` is that of stored
-// rows: images u8, features f32 or f64. Throws Error(data) naming the file.
-void make_hdf5_frame(const std::filesystem::path& path, const SampleSpec& spec,
-                     const SkeletonRows& rows);
-Hdf5Skeleton read_hdf5_frame(const std::filesystem::path& path, const SampleSpec& spec);
-
-struct BlockChecksums {
-  int64_t rows = 0;
-  std::vector<uint64_t> blocks = {};
-};
-// Of the dataset of that name; nothing when the file has none. The caller holds a Session.
-std::optional<BlockChecksums> read_block_checksums(const Hdf5Names& within,
-                                                   const std::string& name);
+// Makes or replaces the file; equal arguments give equal bytes. spec: of stored rows.
+void write_hdf5_skeleton(const std::filesystem::path& path, const SampleSpec& spec,
+                         const SkeletonRows& rows);
+Hdf5Skeleton read_hdf5_skeleton(const std::filesystem::path& path, const SampleSpec& spec);
 
 }  // namespace spire::inline data

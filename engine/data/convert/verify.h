@@ -1,4 +1,5 @@
-// trainer dataset verify and trainer --check --deep: every row of both halves, read once.
+// Verification for trainer dataset verify and trainer --check --deep: reads every row of both
+// splits once.
 #pragma once
 #include "engine/data/convert/convert.h"
 
@@ -6,29 +7,28 @@ namespace spire::inline data {
 
 struct VerifyOptions {
   const std::atomic<bool>* stop = nullptr;
-  // Called by one thread at a time, and not always the same.
+  // Called by one thread at a time, not always the same.
   std::function<void(const WorkProgress&)> on_progress = [](const WorkProgress&) {};
-  int threads = 0;  // that read; 0: as many as there are cores
+  int threads = 0;  // of readers; 0: one a core
 };
 
-struct VerifiedHalf {
-  int64_t rows = 0;        // that are there
-  int64_t bad = 0;         // rows that cannot be used
-  bool none_good = false;  // all rows are bad
-  int64_t checksums = 0;   // compared
-  int64_t wrong = 0;       // of them
-  std::vector<std::string> problems =
-      {};  // the first max_problems in its order, with file and place
+struct SplitReport {
+  int64_t rows = 0;                        // in the split
+  int64_t bad = 0;                         // unusable rows
+  bool none_good = false;                  // all rows are bad
+  int64_t checksums = 0;                   // compared
+  int64_t wrong = 0;                       // of the checksums
+  std::vector<std::string> problems = {};  // the first max_problems, with file and position
 };
 
 struct VerifyResult {
-  VerifiedHalf train, test;
+  SplitReport train, test;
 
   bool good() const { return train.bad + train.wrong + test.bad + test.wrong == 0; }
 };
 
-// Throws Error(data) for what keeps a file from being opened at all, FileChanged for one that is
-// written meanwhile, Error(interrupted) when it was stopped.
+// Throws Error(data) where a file cannot be opened, FileChanged for one written meanwhile,
+// Error(interrupted) when stopped.
 VerifyResult verify_dataset(const RunConfig& config, const VerifyOptions& options);
 
 }  // namespace spire::inline data

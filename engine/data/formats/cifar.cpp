@@ -1,9 +1,12 @@
+// CIFAR files as datasets, in the folder data.path; auto looks for cifar-10-batches-bin and
+// cifar-100-binary. Class names come from the set's own names file, where it exists.
 #include "engine/data/formats/cifar.h"
 
 #include <utility>
 
 #include <spire/error.h>
 
+#include "engine/data/dataset_table.h"
 #include "engine/data/input_file.h"
 
 namespace spire::inline data {
@@ -11,12 +14,13 @@ namespace {
 
 constexpr size_t side = 32, channels = 3, plane = side * side, pixels = channels * plane;
 
-// (C, H, W) -> (H, W, C)
+// Transposes (C, H, W) to (H, W, C).
 void append_image(std::span<const uint8_t> planes, std::vector<uint8_t>& out) {
   for (size_t p = 0; p < plane; ++p)
     for (size_t c = 0; c < channels; ++c) out.push_back(planes[c * plane + p]);
 }
 
+// Refuses label bytes out of range, also of the labels that are not used.
 void check_labels(const InputFile& file, std::span<const uint8_t> record, uint64_t number,
                   const CifarLabels& labels) {
   for (size_t i = 0; i < labels.classes.size(); ++i)
@@ -47,6 +51,32 @@ void append_file(const std::filesystem::path& path, const CifarLabels& labels,
   out.count += static_cast<int64_t>(number);
 }
 
+namespace fs = std::filesystem;
+
+// File names of one of the two sets, as published.
+struct CifarSet {
+  const char* folder;
+  std::vector<const char*> train;
+  const char* test;
+  CifarLabels labels;
+  const char* names;
+};
+
+DatasetPair open_set(const CifarSet& set, const DataConfig& config, const ReadOptions& options) {
+  fs::path folder = config.path;
+  if (config.path == "auto")
+    folder = find_dataset_folder(standard_dataset_folders(set.folder), set.train[0],
+                                 "get the binary version from www.cs.toronto.edu/~kriz/cifar.html");
+  std::vector<fs::path> train_paths;
+  for (const char* name : set.train) train_paths.push_back(folder / name);
+  LabelledImages train = read_cifar(train_paths, set.labels);
+  LabelledImages test = read_cifar(std::vector<fs::path>{folder / set.test}, set.labels);
+  for (const fs::path& path : train_paths) train.files.push_back(existing_input(path));
+  test.files = {existing_input(folder / set.test)};
+  train.class_names = test.class_names = read_class_names(folder / set.names, train.classes);
+  return make_image_pair(std::move(train), std::move(test), config, options);
+}
+
 }  // namespace
 
 LabelledImages read_cifar(std::span<const std::filesystem::path> paths, const CifarLabels& labels) {
@@ -75,6 +105,26 @@ std::vector<std::string> read_class_names(const std::filesystem::path& path, int
     fail(Category::data, "{}: {} names for {} classes; get an intact copy, or remove the file",
          file.path().string(), names.size(), classes);
   return names;
+}
+
+DatasetPair open_cifar10(const DataConfig& config, const ReadOptions& options) {
+  return open_set({"cifar-10-batches-bin",
+                   {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin",
+                    "data_batch_5.bin"},
+                   "test_batch.bin",
+                   {{10}, 0},
+                   "batches.meta.txt"},
+                  config, options);
+}
+
+DatasetPair open_cifar100(const DataConfig& config, const ReadOptions& options) {
+  bool fine = config.cifar100.labels == "fine";
+  return open_set({"cifar-100-binary",
+                   {"train.bin"},
+                   "test.bin",
+                   {{20, 100}, fine ? size_t{1} : size_t{0}},
+                   fine ? "fine_label_names.txt" : "coarse_label_names.txt"},
+                  config, options);
 }
 
 }  // namespace spire::inline data

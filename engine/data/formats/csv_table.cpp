@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 
@@ -22,8 +23,8 @@ CsvRecord first_record(const std::filesystem::path& path, char separator) {
 
 bool is_header(const CsvRecord& record, CsvConfig::Header header) {
   if (header != CsvConfig::Header::automatic) return header == CsvConfig::Header::yes;
-  // One name may be missing: programs that write row numbers leave their column's name out.
-  auto is_empty = [](const CsvField& field) { return without_blanks(field.text).empty(); };
+  // One name may be missing: programs leave out that of the row numbers.
+  auto is_empty = [](const CsvField& field) { return trimmed(field.text).empty(); };
   auto is_number = [](const CsvField& field) { return finite_number(field.text).has_value(); };
   return std::ranges::none_of(record.fields, is_number) &&
          std::ranges::count_if(record.fields, is_empty) <= 1;
@@ -31,7 +32,7 @@ bool is_header(const CsvRecord& record, CsvConfig::Header header) {
 
 std::vector<std::string> names_in(const CsvRecord& record) {
   std::vector<std::string> names;
-  for (const CsvField& field : record.fields) names.emplace_back(without_blanks(field.text));
+  for (const CsvField& field : record.fields) names.emplace_back(trimmed(field.text));
   return names;
 }
 
@@ -50,7 +51,7 @@ size_t target_column(const std::string& target, const CsvLayout& layout,
   fail_missing("target", target, layout, path);
 }
 
-// All columns but the target and those that data.csv.ignore names.
+// Returns all columns but the target and those in data.csv.ignore.
 std::vector<size_t> feature_columns(const CsvConfig& config, const CsvLayout& layout,
                                     const std::filesystem::path& path) {
   std::vector<bool> used(layout.columns, true);
@@ -82,14 +83,15 @@ void check_header(const std::filesystem::path& path, const CsvRecord& record,
        path.string(), fmt::join(names, ", "), fmt::join(layout.names, ", "));
 }
 
-// Appends the row, or says what is wrong with it.
+// Appends the row, or rejects it with its first problem.
 void append_row(const std::filesystem::path& path, const CsvLayout& layout, const CsvRecord& record,
-                int64_t number, CsvRows& rows, BrokenRows& broken) {
-  if (!record.problem.empty()) return broken.add(path, record.problem_place, record.problem);
+                int64_t number, CsvRows& rows, RejectedRows& rejected) {
+  if (!record.problem.empty()) return rejected.add(path, record.problem_position, record.problem);
   if (record.fields.size() != layout.columns)
-    return broken.add(path, record.fields.back().place,
-                      fmt::format("{} fields, expected {}", record.fields.size(), layout.columns));
-  size_t before = rows.features.size();
+    return rejected.add(
+        path, record.fields.back().position,
+        fmt::format("{} fields, expected {}", record.fields.size(), layout.columns));
+  size_t before = rows.features.size();  // a rejected row is cut off again
   for (size_t c : layout.features) {
     const CsvField& field = record.fields[c];
     std::optional<double> value = finite_number(field.text);
@@ -98,20 +100,69 @@ void append_row(const std::filesystem::path& path, const CsvLayout& layout, cons
       continue;
     }
     rows.features.resize(before);
-    return broken.add(path, field.place,
-                      fmt::format("{}: '{}' is not a finite number", layout.name_of(c),
-                                  std::string_view(field.text).substr(0, 40)));
+    return rejected.add(path, field.position,
+                        fmt::format("{}: '{}' is not a finite number", layout.name_of(c),
+                                    std::string_view(field.text).substr(0, 40)));
   }
   const CsvField& target = record.fields[layout.target];
-  std::string_view text = without_blanks(target.text);
+  std::string_view text = trimmed(target.text);
   if (text.empty()) {
     rows.features.resize(before);
-    return broken.add(path, target.place,
-                      fmt::format("{}: the target is empty", layout.name_of(layout.target)));
+    return rejected.add(path, target.position,
+                        fmt::format("{}: the target is empty", layout.name_of(layout.target)));
   }
   rows.targets.emplace_back(text);
-  rows.places.push_back(target.place);
+  rows.positions.push_back(target.position);
   rows.numbers.push_back(number);
+}
+
+constexpr size_t few_rows = 20;  // in fewer a feature may count rows by accident
+
+// Returns whether pandas, R or a database would give a column of row numbers this name.
+bool names_rows(const std::string& name) {
+  constexpr std::array known = {"",       "id",         "index",     "idx",      "row",
+                                "row_id", "row_number", "rowid",     "rownames", "row.names",
+                                "sample", "sample_id",  "sample_no", "no.",      "#"};
+  std::string lower = name;
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return std::ranges::count(known, lower) > 0 || lower.starts_with("unnamed: ");
+}
+
+std::vector<double> values_of(const CsvRows& rows, size_t feature, size_t features) {
+  std::vector<double> values;
+  for (size_t row = 0; row < rows.count(); ++row)
+    values.push_back(rows.features[row * features + feature]);
+  return values;
+}
+
+// Returns whether the values are 0, 1, 2, ... or 1, 2, 3, ... in file order, rejected rows counted.
+bool counts_rows(const std::vector<double>& values, const CsvRows& rows) {
+  double first = values[0] - static_cast<double>(rows.numbers[0]);
+  if (first != 0 && first != 1) return false;
+  for (size_t row = 0; row < values.size(); ++row)
+    if (values[row] != static_cast<double>(rows.numbers[row]) + first) return false;
+  return true;
+}
+
+bool all_different_whole_numbers(std::vector<double> values) {
+  if (!std::ranges::all_of(values, [](double x) { return std::trunc(x) == x; })) return false;
+  std::ranges::sort(values);
+  return values.size() > 1 && std::ranges::adjacent_find(values) == values.end();
+}
+
+// Compacts the (N, F) matrix in place to (N, F - 1).
+void remove_feature(size_t feature, CsvLayout& layout, CsvRows& rows) {
+  size_t features = layout.features.size(), to = 0;
+  for (size_t i = 0; i < rows.features.size(); ++i)
+    if (i % features != feature) rows.features[to++] = rows.features[i];
+  rows.features.resize(to);
+  layout.features.erase(layout.features.begin() + static_cast<std::ptrdiff_t>(feature));
+}
+
+std::string key_for(const CsvLayout& layout, size_t column) {
+  return fmt::format("data.csv.ignore: [{}]", layout.header
+                                                  ? fmt::format("'{}'", layout.names[column])
+                                                  : std::to_string(column));
 }
 
 }  // namespace
@@ -120,7 +171,7 @@ char csv_separator(const std::filesystem::path& path, const CsvConfig& config) {
   using Separator = CsvConfig::Separator;
   constexpr std::array names = {Separator::comma, Separator::semicolon, Separator::tab};
   constexpr std::array candidates = {',', ';', '\t'};
-  size_t best = 0, most = 0;
+  size_t best = 0, most = 0;  // ties: the earlier candidate
   for (size_t i = 0; i < candidates.size(); ++i) {
     if (config.separator == names[i]) return candidates[i];
     size_t fields = first_record(path, candidates[i]).fields.size();
@@ -149,9 +200,9 @@ std::string CsvLayout::name_of(size_t column) const {
   return header ? fmt::format("'{}'", names[column]) : fmt::format("column {} (from 0)", column);
 }
 
-void BrokenRows::add(const std::filesystem::path& path, const CsvPlace& place,
-                     const std::string& problem) {
-  std::string text = fmt::format("{}: {}", to_string(path, place), problem);
+void RejectedRows::add(const std::filesystem::path& path, const CsvPosition& position,
+                       const std::string& problem) {
+  std::string text = fmt::format("{}: {}", to_string(path, position), problem);
   if (!skip_)
     fail(Category::data, "{}; correct the row, or set data.on_error: skip to leave such rows out",
          text);
@@ -177,22 +228,22 @@ CsvLayout csv_layout(const std::filesystem::path& path, const CsvConfig& config)
 }
 
 CsvRows read_csv_rows(const std::filesystem::path& path, const CsvLayout& layout,
-                      BrokenRows& broken) {
+                      RejectedRows& rejected) {
   CsvReader reader(path, layout.separator);
   CsvRecord record;
   if (layout.header && reader.next(record)) check_header(path, record, layout);
   CsvRows rows;
   for (int64_t number = 0; reader.next(record); ++number)
-    append_row(path, layout, record, number, rows, broken);
+    append_row(path, layout, record, number, rows, rejected);
   if (rows.count() == 0)
     fail(Category::data, "{}: contains no good row{}; get an intact copy", path.string(),
-         broken.count() == 0 ? ""
-                             : fmt::format(", {} were skipped, the first: {}", broken.count(),
-                                           broken.first().front()));
+         rejected.count() == 0 ? ""
+                               : fmt::format(", {} were skipped, the first: {}", rejected.count(),
+                                             rejected.first().front()));
   return rows;
 }
 
-std::string_view without_blanks(std::string_view text) {
+std::string_view trimmed(std::string_view text) {
   constexpr std::string_view blanks = " \t\r\n";
   size_t first = text.find_first_not_of(blanks);
   if (first == text.npos) return {};
@@ -200,12 +251,45 @@ std::string_view without_blanks(std::string_view text) {
 }
 
 std::optional<double> finite_number(std::string_view text) {
-  text = without_blanks(text);
+  text = trimmed(text);
+  // std::from_chars knows no plus sign.
   if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
   double value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return {};
   return value;
+}
+
+// A model would learn the order of the file from a column that numbers its rows. Removed are
+// features of distinct whole numbers that have no name, or are called id, index, row, "Unnamed: 0"
+// or the like.
+std::vector<std::string> remove_row_numbers(const std::filesystem::path& path,
+                                            const CsvConfig& config, CsvLayout& layout,
+                                            CsvRows& rows) {
+  std::vector<std::string> notes;
+  if (std::ranges::count(config.ignore, "auto") == 0) return notes;
+  // From the last feature on, so that a removal does not move those still to come.
+  for (size_t feature = layout.features.size(); feature-- > 0;) {
+    size_t column = layout.features[feature];
+    std::vector<double> values = values_of(rows, feature, layout.features.size());
+    std::string name = layout.name_of(column);
+    if (layout.header && names_rows(layout.names[column]) && all_different_whole_numbers(values)) {
+      if (layout.features.size() == 1)
+        fail(Category::data,
+             "{}: the column {} numbers the rows, and there is no other feature; set "
+             "data.csv.ignore: [] if it is one",
+             path.string(), name);
+      remove_feature(feature, layout, rows);
+      notes.push_back(fmt::format(
+          "{}: the column {} numbers the rows and is left out; data.csv.ignore: [] makes it a "
+          "feature",
+          path.string(), name));
+    } else if (rows.count() >= few_rows && counts_rows(values, rows)) {
+      notes.push_back(fmt::format("{}: {} counts the rows; if it is no feature, leave it out by {}",
+                                  path.string(), name, key_for(layout, column)));
+    }
+  }
+  return notes;
 }
 
 }  // namespace spire::inline data

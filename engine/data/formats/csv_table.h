@@ -1,43 +1,44 @@
-// A table's rows as numbers and targets: which column is what, and which rows are good.
+// Table in a CSV file: which column is what, which rows are good, and what the target column holds.
 #pragma once
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string_view>
 
 #include <spire/run_config.h>
 
-#include "engine/data/formats/csv.h"
+#include "engine/data/formats/csv_reader.h"
 
 namespace spire::inline data {
 
-// What the training file says about the columns.
+// Columns, as the first record of the training file defines them.
 struct CsvLayout {
   char separator = ',';
   bool header = false;
   std::vector<std::string> names;  // of all columns; empty without a header
   size_t columns = 0, target = 0;
-  std::vector<size_t> features;  // the columns that are neither the target nor left out, ascending
+  std::vector<size_t> features;  // all columns but the target and ignored ones, ascending
 
   std::string name_of(size_t column) const;  // "'width'", or "column 3" (from 0)
 };
 
 struct CsvRows {
-  std::vector<double> features;      // (N, layout.features), finite
-  std::vector<std::string> targets;  // (N), without blanks around, not empty
-  std::vector<CsvPlace> places;      // (N), of the targets
-  std::vector<int64_t> numbers;      // (N): of the row in its file, from 0, broken ones counted
+  std::vector<double> features;        // (N, layout.features), finite
+  std::vector<std::string> targets;    // (N), trimmed, not empty
+  std::vector<CsvPosition> positions;  // (N), of the targets
+  std::vector<int64_t> numbers;        // (N), index in the file from 0, rejected rows counted
 
   size_t count() const { return targets.size(); }
 };
 
-// Rows that are not as they should be: data.on_error says whether the first one is thrown as
-// Error(data), or all are counted and left out.
-class BrokenRows {
+// Malformed rows: data.on_error stop throws Error(data) for the first one, skip counts them.
+class RejectedRows {
  public:
-  explicit BrokenRows(DataConfig::OnError on_error)
+  explicit RejectedRows(DataConfig::OnError on_error)
       : skip_(on_error == DataConfig::OnError::skip) {}
 
-  void add(const std::filesystem::path& path, const CsvPlace& place, const std::string& problem);
+  void add(const std::filesystem::path& path, const CsvPosition& position,
+           const std::string& problem);
   int64_t count() const { return count_; }
   const std::vector<std::string>& first() const { return first_; }  // max_problems of them
 
@@ -47,27 +48,62 @@ class BrokenRows {
   std::vector<std::string> first_;
 };
 
-// data.csv.separator; auto: the one that parts the first record into most fields. Throws
-// Error(data) for a file without records.
+// Returns data.csv.separator; for auto the one that splits the first record into the most fields.
+// Throws Error(data) for a file without records.
 char csv_separator(const std::filesystem::path& path, const CsvConfig& config);
 
-// The names in a first record, empty when it names no columns; data.csv.header.
+// Returns the names in a first record by data.csv.header; empty: it is no header.
 std::vector<std::string> csv_names(const CsvRecord& first, const CsvConfig& config);
 
-// From the first record. Throws Error(config) for a target, or a column of data.csv.ignore, that is
-// not there.
+// Reads the layout from the first record. Throws Error(config) where the target, or a column of
+// data.csv.ignore, is missing.
 CsvLayout csv_layout(const std::filesystem::path& path, const CsvConfig& config);
 
-// All good rows. Throws Error(data) when there is none, or when the header is another one.
+// Reads all good rows. Throws Error(data) where there is none, or the header differs.
 CsvRows read_csv_rows(const std::filesystem::path& path, const CsvLayout& layout,
-                      BrokenRows& broken);
+                      RejectedRows& rejected);
 
-// The column of that name, or number from 0; nothing: there is none.
+// Removes columns that number the rows (data.csv.ignore auto). Returns a note on each, and on
+// columns that count the rows under another name, which stay. Throws Error(data) where no feature
+// remains.
+std::vector<std::string> remove_row_numbers(const std::filesystem::path& path,
+                                            const CsvConfig& config, CsvLayout& layout,
+                                            CsvRows& rows);
+
+// Type of the target column, inferred from the training rows.
+struct CsvTargets {
+  bool regression = false;                // else classes
+  bool numeric = false;                   // class names are numbers: 1, 01 and 1.0 are one class
+  std::vector<std::string> class_names;   // sorted, as numbers or as words
+  std::map<std::string, int32_t> labels;  // by class name
+};
+
+// Infers by data.csv.task. Throws Error(data) for targets that are all of one class, and where auto
+// is ambiguous. Appends oddities of the classes to `notes`.
+CsvTargets csv_targets(const std::filesystem::path& path, const CsvRows& rows,
+                       const CsvConfig& config, std::vector<std::string>& notes);
+
+struct EncodedTargets {
+  std::vector<size_t> kept;     // indices in CsvRows, ascending
+  std::vector<int32_t> labels;  // classes: (kept)
+  std::vector<float> values;    // regression: (kept)
+};
+
+// Encodes targets as labels or values. Rejects rows whose target is no number, or none of the
+// classes.
+EncodedTargets encode_targets(const std::filesystem::path& path, const CsvRows& rows,
+                              const CsvTargets& targets, RejectedRows& rejected);
+
+// Returns whether row `number` of a file (from 0) is a test row: a function of both, so that every
+// run tests on the same rows.
+bool is_test_row(int64_t number, double test_share);
+
+// Returns the column of that name, or of that number from 0; nullopt: there is none.
 std::optional<size_t> find_column(const std::string& word, const std::vector<std::string>& names,
                                   size_t columns);
 
-// The finite number that the text is, nothing when it is none. Blanks around it are allowed.
+// Parses a finite number, blanks around it allowed; nullopt: it is none.
 std::optional<double> finite_number(std::string_view text);
-std::string_view without_blanks(std::string_view text);
+std::string_view trimmed(std::string_view text);
 
 }  // namespace spire::inline data

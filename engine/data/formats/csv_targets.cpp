@@ -1,5 +1,3 @@
-#include "engine/data/formats/csv_targets.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -7,20 +5,22 @@
 
 #include <spire/error.h>
 
+#include "engine/data/formats/csv_table.h"
+
 namespace spire::inline data {
 namespace {
 
 constexpr size_t max_classes_of_numbers = 100;
 
-// What the targets are, one by one.
-struct Found {
-  std::set<double> numbers;     // ascending, each once
-  std::set<std::string> texts;  // all targets as they are written
+// Distinct targets of the training rows.
+struct TargetStatistics {
+  std::set<double> numbers;     // distinct, ascending
+  std::set<std::string> texts;  // distinct, as written
   std::vector<size_t> words;    // rows whose target is no number
 };
 
-Found look_at(const CsvRows& rows) {
-  Found found;
+TargetStatistics statistics_of(const CsvRows& rows) {
+  TargetStatistics found;
   for (size_t row = 0; row < rows.count(); ++row) {
     std::optional<double> number = finite_number(rows.targets[row]);
     if (number) {
@@ -33,10 +33,10 @@ Found look_at(const CsvRows& rows) {
   return found;
 }
 
-// Some targets are numbers, some are not: missing numbers, or classes of both kinds. Names the
-// first of those that are fewer.
+// Refuses targets of which some are numbers and some words: missing numbers, or classes of both
+// kinds. Names the first target of the rarer kind.
 [[noreturn]] void refuse_mixture(const std::filesystem::path& path, const CsvRows& rows,
-                                 const Found& found) {
+                                 const TargetStatistics& found) {
   size_t words = found.words.size(), numbers = rows.count() - words, row = found.words[0];
   bool few_words = words <= numbers;
   while (!few_words && !finite_number(rows.targets[row])) row = (row + 1) % rows.count();
@@ -44,13 +44,14 @@ Found look_at(const CsvRows& rows) {
        "{}: the target '{}' is {}, but {} of {} rows have {}; correct it, or say what the target "
        "is: data.csv.task: value (rows without a number are broken, and left out by "
        "data.on_error: skip), or class (each number and word a class)",
-       to_string(path, rows.places[row]), rows.targets[row],
+       to_string(path, rows.positions[row]), rows.targets[row],
        few_words ? "not a number" : "a number", few_words ? numbers : words, rows.count(),
        few_words ? "numbers" : "words");
 }
 
-// Classes of about a row each are more likely numbers to be found, or the wrong column.
-void require_rows_a_class(const std::filesystem::path& path, const CsvRows& rows, size_t classes) {
+// Refuses classes of about a row each: rather a regression, or the wrong column.
+void refuse_too_many_classes(const std::filesystem::path& path, const CsvRows& rows,
+                             size_t classes) {
   constexpr size_t few_classes = 10;
   if (classes <= few_classes || classes * 2 <= rows.count()) return;
   fail(Category::data,
@@ -59,7 +60,7 @@ void require_rows_a_class(const std::filesystem::path& path, const CsvRows& rows
        path.string(), classes, rows.count());
 }
 
-// Programs write these where they have nothing to write.
+// Notes class names that programs write for a missing value.
 void note_missing(const std::filesystem::path& path, const std::vector<std::string>& classes,
                   std::vector<std::string>& notes) {
   for (const std::string& name : classes)
@@ -72,11 +73,13 @@ void note_missing(const std::filesystem::path& path, const std::vector<std::stri
                         path.string(), name));
 }
 
-bool look_like_values(const std::set<double>& numbers) {
+// Numbers are values rather than classes when there are many, or one has a fraction.
+bool look_like_regression(const std::set<double>& numbers) {
   auto whole = [](double number) { return std::trunc(number) == number; };
   return numbers.size() > max_classes_of_numbers || !std::ranges::all_of(numbers, whole);
 }
 
+// Returns the class name of a target: of numbers one spelling, so that 1, 01 and 1.0 are one class.
 std::string class_of(const std::string& target, bool numbers) {
   std::optional<double> number = numbers ? finite_number(target) : std::nullopt;
   return number ? fmt::format("{}", *number + 0.0) : target;
@@ -84,22 +87,25 @@ std::string class_of(const std::string& target, bool numbers) {
 
 }  // namespace
 
+// auto: regression when all targets are numbers and one has a fraction, or more than 100 are
+// distinct; else classes. Ambiguous: words among numbers, or about as many classes as rows.
 CsvTargets csv_targets(const std::filesystem::path& path, const CsvRows& rows,
                        const CsvConfig& config, std::vector<std::string>& notes) {
-  Found found = look_at(rows);
+  TargetStatistics found = statistics_of(rows);
   bool guess = config.task == TargetKind::automatic;
   if (guess && !found.words.empty() && !found.numbers.empty()) refuse_mixture(path, rows, found);
   CsvTargets targets;
-  targets.numbers = found.words.empty();
-  targets.values = config.task == TargetKind::values ||
-                   (guess && targets.numbers && look_like_values(found.numbers));
-  if (targets.values) return targets;
-  if (targets.numbers) {
+  targets.numeric = found.words.empty();
+  targets.regression =
+      config.task == TargetKind::values || (guess && targets.numeric && look_like_regression(found.numbers));
+  if (targets.regression) return targets;
+  if (targets.numeric) {
     for (double number : found.numbers) targets.class_names.push_back(fmt::format("{}", number));
   } else {
     targets.class_names.assign(found.texts.begin(), found.texts.end());
   }
-  if (guess) require_rows_a_class(path, rows, targets.class_names.size());
+  // Checks that only auto needs: whoever names the task knows.
+  if (guess) refuse_too_many_classes(path, rows, targets.class_names.size());
   note_missing(path, targets.class_names, notes);
   if (targets.class_names.size() < 2)
     fail(Category::data, "{}: all rows are of the class '{}'; check data.csv.target and the file",
@@ -110,24 +116,26 @@ CsvTargets csv_targets(const std::filesystem::path& path, const CsvRows& rows,
 }
 
 EncodedTargets encode_targets(const std::filesystem::path& path, const CsvRows& rows,
-                              const CsvTargets& targets, BrokenRows& broken) {
+                              const CsvTargets& targets, RejectedRows& rejected) {
   constexpr double most = std::numeric_limits<float>::max();
   EncodedTargets encoded;
   for (size_t row = 0; row < rows.count(); ++row) {
     const std::string& target = rows.targets[row];
-    if (targets.values) {
+    if (targets.regression) {
       std::optional<double> number = finite_number(target);
       if (!number || std::abs(*number) > most) {
-        broken.add(path, rows.places[row], fmt::format("the target '{}' is not a number", target));
+        rejected.add(path, rows.positions[row],
+                     fmt::format("the target '{}' is not a number", target));
         continue;
       }
       encoded.values.push_back(static_cast<float>(*number));
     } else {
-      auto found = targets.labels.find(class_of(target, targets.numbers));
+      auto found = targets.labels.find(class_of(target, targets.numeric));
       if (found == targets.labels.end()) {
-        broken.add(path, rows.places[row],
-                   fmt::format("the target '{}' is not one of the {} classes of the training rows",
-                               target, targets.labels.size()));
+        rejected.add(
+            path, rows.positions[row],
+            fmt::format("the target '{}' is not one of the {} classes of the training rows", target,
+                        targets.labels.size()));
         continue;
       }
       encoded.labels.push_back(found->second);

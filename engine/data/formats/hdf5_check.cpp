@@ -1,3 +1,8 @@
+// Start of the checking program and judgment of its end. The program is $SPIRE_HDF5_CHECK, else the
+// one beside the running program (/proc/self/exe), else the installed one. Without any, files are
+// opened unchecked, and a note says so. It is started by posix_spawn and inherits standard error
+// only, and not the run's secret. It reads structure, attributes, checksums, the chunk index of
+// both splits, and some of the rows.
 #include "engine/data/formats/hdf5_check.h"
 
 #include <algorithm>
@@ -29,7 +34,7 @@ namespace fs = std::filesystem;
 constexpr const char* program_name = "spire-hdf5-check";
 constexpr size_t max_verdict_bytes = 1 << 16;
 
-// Empty: there is none.
+// Returns the path of the checking program; empty: there is none.
 fs::path checking_program() {
   if (const char* named = std::getenv("SPIRE_HDF5_CHECK"); named != nullptr) return named;
   std::error_code error;
@@ -39,7 +44,7 @@ fs::path checking_program() {
   return {};
 }
 
-// Both ends of a pipe, closed with it.
+// RAII pipe.
 struct Pipe {
   Pipe() {
     if (::pipe2(ends.data(), O_CLOEXEC) != 0)
@@ -58,20 +63,20 @@ struct Pipe {
   std::array<int, 2> ends{-1, -1};
 };
 
-// What posix_spawn is told: a group of its own, so that a Ctrl+C reaches the run alone, which then
-// stops in its own way; no signal blocked; standard output is the pipe, and no input.
+// Arguments of posix_spawn: a new process group, so that Ctrl+C reaches the run only, which then
+// stops as it should; no signal blocked; standard output is the pipe; no input.
 struct SpawnSetup {
   explicit SpawnSetup(int output) {
     ::posix_spawn_file_actions_init(&files);
     ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     ::posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
     ::posix_spawnattr_init(&attributes);
-    sigset_t none, usual;
+    sigset_t none, defaults;
     sigemptyset(&none);
-    sigemptyset(&usual);
-    for (int signal : {SIGALRM, SIGXCPU, SIGPIPE, SIGTERM}) sigaddset(&usual, signal);
+    sigemptyset(&defaults);
+    for (int signal : {SIGALRM, SIGXCPU, SIGPIPE, SIGTERM}) sigaddset(&defaults, signal);
     ::posix_spawnattr_setsigmask(&attributes, &none);
-    ::posix_spawnattr_setsigdefault(&attributes, &usual);
+    ::posix_spawnattr_setsigdefault(&attributes, &defaults);
     ::posix_spawnattr_setpgroup(&attributes, 0);
     ::posix_spawnattr_setflags(
         &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
@@ -87,8 +92,8 @@ struct SpawnSetup {
   posix_spawnattr_t attributes{};
 };
 
-// This process's variables but for the run's secret, which a program that reads files of strangers
-// has no use for.
+// Returns the environment without the run's secret, which a program that parses untrusted files
+// must not know.
 std::vector<char*> variables_without_secret() {
   std::vector<char*> variables;
   for (char** each = environ; *each != nullptr; ++each)
@@ -113,8 +118,8 @@ pid_t start(const fs::path& program, const fs::path& file, const Hdf5Config& con
   return child;
 }
 
-// What the other side writes until it ends: its own limits see to that. All is read, as it could
-// not end otherwise; the beginning is kept.
+// Reads what the process writes until it ends, which its limits ensure. Reads all, as a full pipe
+// would block the process, but keeps the beginning only.
 std::string read_verdict(int input) {
   std::string verdict;
   std::array<char, 4096> part{};
@@ -128,14 +133,14 @@ std::string read_verdict(int input) {
   return verdict;
 }
 
-// How the process has ended; neither where someone else in this program, who waits for all
-// children, was told.
-struct End {
+// End of the process: by signal or with an exit code. Neither is known where other code of this
+// program waits for all children.
+struct ProcessEnd {
   int signal = 0;
   std::optional<int> exit_code;
 };
 
-End wait_for(pid_t child) {
+ProcessEnd wait_for(pid_t child) {
   int status = 0;
   pid_t waited = 0;
   do {
@@ -146,9 +151,10 @@ End wait_for(pid_t child) {
   return {0, WEXITSTATUS(status)};
 }
 
-// What says nothing about the file: the program never ran, or was killed.
-void require_ran(const fs::path& program, const fs::path& path, const End& end) {
-  if (end.exit_code == 126 || end.exit_code == 127)  // of a shell, or the loader of libraries
+// Throws Error(device) for ends that say nothing about the file: the program never ran, or was
+// killed.
+void require_ran(const fs::path& program, const fs::path& path, const ProcessEnd& end) {
+  if (end.exit_code == 126 || end.exit_code == 127)  // of a shell, or of the dynamic loader
     fail(Category::device,
          "{}: cannot run (exit {}); reinstall it beside trainer, or set SPIRE_HDF5_CHECK",
          program.string(), *end.exit_code);
@@ -159,16 +165,16 @@ void require_ran(const fs::path& program, const fs::path& path, const End& end) 
          program.string(), path.string());
 }
 
-// Of what the program found, by its exit code.
-Category category_of(const End& end) {
+// Returns the category that the exit code names.
+Category category_of(const ProcessEnd& end) {
   for (Category known :
        {Category::unexpected, Category::config, Category::device, Category::out_of_memory})
     if (end.exit_code == static_cast<int>(known)) return known;
   return Category::data;
 }
 
-// Throws unless the file was found good.
-void require_good(const std::string& verdict, const End& end, const fs::path& path) {
+// Throws unless the verdict is "+". A crash is a property of the file: Error(data).
+void require_good(const std::string& verdict, const ProcessEnd& end, const fs::path& path) {
   if (end.signal == 0 && verdict.starts_with('-')) fail(category_of(end), "{}", verdict.substr(1));
   if (end.signal == 0 && verdict == "+" && end.exit_code.value_or(0) == 0) return;
   std::string how = "ends the program";
@@ -181,9 +187,9 @@ void require_good(const std::string& verdict, const End& end, const fs::path& pa
 
 }  // namespace
 
-CheckedFile check_hdf5_file(const fs::path& path, const Hdf5Config& config) {
+Hdf5CheckResult check_hdf5_file(const fs::path& path, const Hdf5Config& config) {
   require_hdf5_file(path);
-  CheckedFile checked = {SteadyFile(path).stamp(), {}};
+  Hdf5CheckResult checked = {ChangeDetectingReader(path).stamp(), {}};
   fs::path program = checking_program();
   if (program.empty()) {
     checked.notes = {
@@ -196,7 +202,7 @@ CheckedFile check_hdf5_file(const fs::path& path, const Hdf5Config& config) {
   pid_t child = start(program, path, config, pipe.ends[1]);
   pipe.close(1);
   std::string verdict = read_verdict(pipe.ends[0]);
-  End end = wait_for(child);
+  ProcessEnd end = wait_for(child);
   require_ran(program, path, end);
   require_good(verdict, end, path);
   return checked;

@@ -1,42 +1,149 @@
-#include "engine/data/formats/hdf5_dataset.h"
-
+// HDF5 files as datasets: checks, normalizes and converts the rows that Hdf5Rows reads on demand.
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstring>
+#include <iterator>
+#include <optional>
 #include <utility>
 
 #include <spire/error.h>
 
-#include "engine/data/broken_samples.h"
-#include "engine/data/convert/stored_row.h"
+#include "engine/base/message_words.h"
+#include "engine/data/corrupt_samples.h"
+#include "engine/data/dataset_table.h"
 #include "engine/data/formats/hdf5_check.h"
-#include "engine/data/formats/hdf5_evidence.h"
-#include "engine/data/formats/hdf5_spec.h"
+#include "engine/data/formats/hdf5_schema.h"
+#include "engine/data/images/augment.h"
 #include "engine/data/sampler.h"
 #include "engine/data/scratch_pool.h"
 
 namespace spire::inline data {
 namespace {
 
-constexpr int64_t scratch_bytes = 8 << 20;
-constexpr int64_t max_rows = 1024;  // of a scratch
-constexpr int64_t test_chunks = 8;  // in memory: they are read in order
+// Stores x as element `index` of an array of `dtype`.
+void put_number(double x, DType dtype, size_t index, std::byte* out) {
+  if (dtype == DType::f64) {
+    reinterpret_cast<double*>(out)[index] = x;
+  } else {
+    with_any_float_type(dtype, [&](auto type) {
+      reinterpret_cast<decltype(type)*>(out)[index] = static_cast<float>(x);
+    });
+  }
+}
 
-// Stored rows between the file and the batch, and one more for the sample that takes another's
-// place.
+// Converts a row of the file to a row of a batch: checks and normalizes its numbers. Immutable,
+// hence thread-safe.
+class Hdf5RowDecoder {
+ public:
+  // spec: of the batch. input: dtype of stored features. locations: of input and target, for
+  // messages.
+  Hdf5RowDecoder(const SampleSpec& spec, DType input, std::vector<std::string> locations,
+                 const AugmentConfig& augment, const ReadOptions& options);
+
+  // Writes the stored input and target of `sample` to row `row` of the columns. Throws Error(data)
+  // for a number that is not finite, or a label or token out of range.
+  void write(const std::byte* input, const std::byte* target, int64_t sample, int64_t epoch,
+             size_t row, std::span<std::byte* const> columns) const;
+
+ private:
+  void write_input(const std::byte* stored, int64_t sample, int64_t epoch, std::byte* out) const;
+  double normalized(double x, size_t feature, int64_t sample) const;
+  void write_classes(size_t column, const std::byte* stored, int64_t sample, std::byte* out) const;
+  void write_values(const float* stored, int64_t sample, std::byte* out) const;
+
+  const SampleSpec spec_;
+  DType input_;
+  bool stored_;  // features are not normalized
+  std::vector<std::string> locations_;
+  std::optional<ImageWriter> images_;
+};
+
+Hdf5RowDecoder::Hdf5RowDecoder(const SampleSpec& spec, DType input,
+                               std::vector<std::string> locations, const AugmentConfig& augment,
+                               const ReadOptions& options)
+    : spec_(spec), input_(input), stored_(options.stored), locations_(std::move(locations)) {
+  const Column& written = spec_.columns[0];
+  if (written.name == "images") {
+    images_.emplace(written.shape, spec_.normalization, options.image_dtype(), augment,
+                    options.seed);
+  } else if (augment.crop != 0 || augment.flip) {
+    fail(Category::config,
+         "data.augment: needs images, but {} contains {}; remove the keys of data.augment",
+         locations_[0], written.name);
+  }
+}
+
+void Hdf5RowDecoder::write(const std::byte* input, const std::byte* target, int64_t sample,
+                           int64_t epoch, size_t row, std::span<std::byte* const> columns) const {
+  write_input(input, sample, epoch, columns[0] + row * spec_.columns[0].row_bytes());
+  std::byte* out = columns[1] + row * spec_.columns[1].row_bytes();
+  if (spec_.columns[1].dtype == DType::i32) {
+    write_classes(1, target, sample, out);
+  } else {
+    write_values(reinterpret_cast<const float*>(target), sample, out);
+  }
+}
+
+void Hdf5RowDecoder::write_input(const std::byte* stored, int64_t sample, int64_t epoch,
+                                 std::byte* out) const {
+  if (images_) return images_->write(reinterpret_cast<const uint8_t*>(stored), epoch, sample, out);
+  if (spec_.columns[0].dtype == DType::i32) return write_classes(0, stored, sample, out);
+  auto width = static_cast<size_t>(spec_.columns[0].shape[0]);
+  for (size_t f = 0; f < width; ++f) {
+    double x = input_ == DType::f64 ? reinterpret_cast<const double*>(stored)[f]
+                                    : reinterpret_cast<const float*>(stored)[f];
+    put_number(normalized(x, f, sample), spec_.columns[0].dtype, f, out);
+  }
+}
+
+double Hdf5RowDecoder::normalized(double x, size_t feature, int64_t sample) const {
+  if (!std::isfinite(x))
+    fail(Category::data, "{}: sample {}: feature {} is {}", locations_[0], sample, feature,
+         unsigned_nan(x));
+  const Normalization& by = spec_.normalization;
+  return stored_ ? x : (x - by.mean[feature]) / by.stddev[feature];
+}
+
+// Writes labels or tokens.
+void Hdf5RowDecoder::write_classes(size_t column, const std::byte* stored, int64_t sample,
+                                   std::byte* out) const {
+  const auto* numbers = reinterpret_cast<const int32_t*>(stored);
+  for (int64_t i = 0; i < spec_.columns[column].shape.elements(); ++i)
+    if (numbers[i] < 0 || numbers[i] >= spec_.classes)
+      fail(Category::data, "{}: sample {}: {} {}, expected 0 to {}", locations_[column], sample,
+           spec_.columns[column].name == "labels" ? "label" : "token", numbers[i],
+           spec_.classes - 1);
+  std::memcpy(out, stored, spec_.columns[column].row_bytes());
+}
+
+void Hdf5RowDecoder::write_values(const float* stored, int64_t sample, std::byte* out) const {
+  for (int64_t i = 0; i < spec_.columns[1].shape.elements(); ++i)
+    if (!std::isfinite(stored[i]))
+      fail(Category::data, "{}: sample {}: value {} is {}", locations_[1], sample, i, stored[i]);
+  std::memcpy(out, stored, spec_.columns[1].row_bytes());
+}
+
+constexpr int64_t scratch_bytes = 8 << 20;
+constexpr int64_t max_rows = 1024;  // in scratch memory
+constexpr int64_t test_chunks = 8;  // cached: test rows are read in order
+
+// Scratch memory for stored rows between file and batch: `capacity` rows, and one more for the
+// sample that replaces a corrupt one.
 struct StoredRows {
   explicit StoredRows(const Hdf5Rows& rows) {
     auto row = static_cast<int64_t>(rows.columns()[0].row_bytes() + rows.columns()[1].row_bytes());
-    most = static_cast<size_t>(std::clamp<int64_t>(scratch_bytes / row, 1, max_rows));
+    capacity = static_cast<size_t>(std::clamp<int64_t>(scratch_bytes / row, 1, max_rows));
     for (size_t c : {0, 1}) {
       row_bytes[c] = rows.columns()[c].row_bytes();
-      memory[c].resize((most + 1) * row_bytes[c]);
+      memory[c].resize((capacity + 1) * row_bytes[c]);
     }
   }
-  std::array<std::byte*, 2> at(size_t row) {
-    return {memory[0].data() + row * row_bytes[0], memory[1].data() + row * row_bytes[1]};
+  std::array<std::byte*, 2> row(size_t index) {
+    return {memory[0].data() + index * row_bytes[0], memory[1].data() + index * row_bytes[1]};
   }
 
-  size_t most = 0;
+  size_t capacity = 0;
   std::array<size_t, 2> row_bytes{};
   std::array<std::vector<std::byte>, 2> memory;
 };
@@ -49,22 +156,22 @@ class Hdf5Dataset : public Dataset {
         rows_(std::move(rows)),
         spec_(spec),
         chunk_(config.shuffle == DataConfig::Shuffle::full ? 1 : rows_->block_rows()),
-        broken_(rows_->count(), config),
-        writer_(spec, rows_->columns()[0].dtype, {rows_->place(0), rows_->place(1)}, augment,
-                options),
+        corrupt_(rows_->count(), config),
+        decoder_(spec, rows_->columns()[0].dtype, {rows_->location(0), rows_->location(1)}, augment,
+                 options),
         scratch_(config.workers + 1, [&] { return std::make_unique<StoredRows>(*rows_); }) {}
 
   const SampleSpec& spec() const override { return spec_; }
   int64_t count() const override { return rows_->count(); }
   int64_t chunk() const override { return chunk_; }
-  int64_t skipped() const override { return broken_.skipped(); }
-  std::vector<std::string> problems() const override { return broken_.problems(); }
+  int64_t skipped() const override { return corrupt_.skipped(); }
+  std::vector<std::string> problems() const override { return corrupt_.problems(); }
 
   void read(std::span<const int64_t> samples, int64_t epoch,
             std::span<std::byte* const> columns) const override {
     auto stored = scratch_.borrow();
-    for (size_t first = 0; first < samples.size(); first += stored->most) {
-      size_t rows = std::min(stored->most, samples.size() - first);
+    for (size_t first = 0; first < samples.size(); first += stored->capacity) {
+      size_t rows = std::min(stored->capacity, samples.size() - first);
       read_part(samples.subspan(first, rows), first, epoch, *stored, columns);
     }
   }
@@ -90,23 +197,24 @@ class Hdf5Dataset : public Dataset {
   std::vector<std::filesystem::path> files() const override { return {file_}; }
 
  private:
-  // samples[i] becomes row first + i of the columns.
+  // Writes samples[i] to row first + i of the columns. All are fetched together; where that fails,
+  // one by one, so that the corrupt ones among them show.
   void read_part(std::span<const int64_t> samples, size_t first, int64_t epoch, StoredRows& stored,
                  std::span<std::byte* const> columns) const {
     bool fetched = fetch(samples, stored);
     for (size_t i = 0; i < samples.size(); ++i) {
-      broken_.read_good(samples[i], [&](int64_t sample) {
-        bool there = fetched && sample == samples[i];
-        auto row = stored.at(there ? i : stored.most);
-        if (!there) rows_->fetch({&sample, 1}, row);
-        writer_.write(row[0], row[1], sample, epoch, first + i, columns);
+      corrupt_.read_or_skip(samples[i], [&](int64_t sample) {
+        bool fetched_already = fetched && sample == samples[i];
+        auto row = stored.row(fetched_already ? i : stored.capacity);
+        if (!fetched_already) rows_->fetch({&sample, 1}, row);
+        decoder_.write(row[0], row[1], sample, epoch, first + i, columns);
       });
     }
   }
-  // False when some of them cannot be read: then each is read for itself.
+  // Returns false where some of the rows cannot be read.
   bool fetch(std::span<const int64_t> samples, StoredRows& stored) const {
     try {
-      rows_->fetch(samples, stored.at(0));
+      rows_->fetch(samples, stored.row(0));
       return true;
     } catch (const Error& error) {
       if (error.category() != Category::data) throw;
@@ -118,20 +226,25 @@ class Hdf5Dataset : public Dataset {
   std::unique_ptr<Hdf5Rows> rows_;
   SampleSpec spec_;
   int64_t chunk_;
-  BrokenSamples broken_;
-  StoredRowWriter writer_;
+  CorruptSamples corrupt_;
+  Hdf5RowDecoder decoder_;
   mutable ScratchPool<StoredRows> scratch_;
 };
 
-std::vector<std::string> unused_datasets(const std::filesystem::path& path, Hdf5Rows& train,
-                                         Hdf5Rows& test) {
-  std::set<std::string> used, there;
-  for (Hdf5Rows* half : {&train, &test})
-    half->with_table([&](const Hdf5Table& table) {
-      used.merge(table.used());
-      there.merge(table.neighbors());
+// Returns a note that names the datasets beside input and target that are not used; empty: none.
+std::vector<std::string> note_unused_datasets(const std::filesystem::path& path, Hdf5Rows& train,
+                                              Hdf5Rows& test) {
+  std::set<std::string> used, present;
+  for (Hdf5Rows* split : {&train, &test})
+    split->with_table([&](const Hdf5Table& table) {
+      used.merge(table.used_datasets());
+      present.merge(table.datasets_beside());
     });
-  return tell_unused(path, used, there);
+  std::vector<std::string> unused;
+  std::ranges::set_difference(present, used, std::back_inserter(unused));
+  if (unused.empty()) return {};
+  return {fmt::format("{}: {} not used: this run reads {}", path.string(), quoted_list(unused),
+                      quoted_list({used.begin(), used.end()}))};
 }
 
 }  // namespace
@@ -140,8 +253,10 @@ DatasetPair open_hdf5(const DataConfig& config, const ReadOptions& options) {
   if (config.path == "auto")
     fail(Category::config,
          "data.path: auto does not work for data.name: hdf5; set data.path to the file");
-  CheckedFile checked = check_hdf5_file(config.path, config.hdf5);
-  auto owner = std::make_shared<OwnerThread>(options.cores);
+  Hdf5CheckResult checked = check_hdf5_file(config.path, config.hdf5);
+  // One thread reads both splits: libhdf5 serializes them anyway.
+  auto executor = std::make_shared<SerialExecutor>(options.cores);
+  // Without shuffle: full a window of chunks is read in turns, which the cache must hold.
   bool together = config.shuffle != DataConfig::Shuffle::full;
   int64_t cache_bytes = config.hdf5.cache_mib << 20;
   Hdf5Options for_training = {.group = "train",
@@ -154,14 +269,15 @@ DatasetPair open_hdf5(const DataConfig& config, const ReadOptions& options) {
                           .window = 2,
                           .max_slots = test_chunks,
                           .max_rows = max_rows};
-  auto train = std::make_unique<Hdf5Rows>(owner, config.path, config.hdf5.train, for_training);
-  auto test = std::make_unique<Hdf5Rows>(owner, config.path, config.hdf5.test, for_test);
-  for (const auto& half : {train.get(), test.get()})
-    require_same(config.path, checked.stamp, half->stamp());
-  require_same_rows(*train, *test);
-  SampleSpec spec = hdf5_training_spec(*train, config, options);
+  auto train = std::make_unique<Hdf5Rows>(executor, config.path, config.hdf5.train, for_training);
+  auto test = std::make_unique<Hdf5Rows>(executor, config.path, config.hdf5.test, for_test);
+  // The file opened must be the file checked.
+  for (const auto& split : {train.get(), test.get()})
+    require_unchanged(config.path, checked.stamp, split->stamp());
+  require_same_columns(*train, *test);
+  SampleSpec spec = infer_hdf5_schema(*train, config, options);
   std::vector<std::string> notes = checked.notes;
-  for (std::string& note : unused_datasets(config.path, *train, *test))
+  for (std::string& note : note_unused_datasets(config.path, *train, *test))
     notes.push_back(std::move(note));
   return {std::make_unique<Hdf5Dataset>(std::move(train), spec, config, config.augment, options),
           std::make_unique<Hdf5Dataset>(std::move(test), spec, config, AugmentConfig{}, options),

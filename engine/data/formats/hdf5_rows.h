@@ -1,39 +1,73 @@
-// Rows of an HDF5 file by index, for several threads at a time: the thread that owns the library
-// reads whole chunks into a bounded cache and copies rows out of it.
+// Random access to rows of an HDF5 file from several threads: one thread reads whole chunks into an
+// LRU cache and copies rows out of it.
 #pragma once
-#include "engine/data/formats/block_cache.h"
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
 #include "engine/data/formats/hdf5_table.h"
-#include "engine/data/formats/owner_thread.h"
+#include "engine/data/formats/serial_executor.h"
 
 namespace spire::inline data {
+
+// LRU cache of equally sized blocks in a fixed number of slots. Not thread-safe. Memory is reserved
+// once; the system provides its pages as they are first written.
+class BlockCache {
+ public:
+  static constexpr int64_t max_slots = 4096;  // lookup is linear
+
+  // slots in [1, max_slots]. Throws Error(config) where the memory cannot be reserved.
+  BlockCache(int64_t slots, size_t slot_bytes);
+
+  struct Slot {
+    std::byte* memory;  // slot_bytes
+    bool fresh;         // without the block's content: the caller fills it, or calls forget()
+  };
+  // Returns the block's slot, which it keeps until `slots` other blocks were asked for.
+  Slot get(int64_t block);
+  void forget(int64_t block);
+
+  int64_t slots() const { return static_cast<int64_t>(blocks_.size()); }
+  int64_t fills() const { return fills_; }  // fresh slots returned so far
+
+ private:
+  size_t slot_bytes_;
+  std::unique_ptr<std::byte[]> memory_;
+  std::vector<int64_t> blocks_;  // (slots); -1: empty
+  std::vector<uint64_t> used_;   // (slots), clock of the last use
+  uint64_t clock_ = 0;           // counts calls of get()
+  int64_t fills_ = 0;
+};
 
 struct Hdf5Options {
   std::string group;  // of names that are auto
   int64_t cache_bytes = 0;
-  int64_t window = 1;     // chunks that are read in turns, so that the cache must hold them
-  int64_t max_slots = 1;  // chunks that it may hold
+  int64_t window = 1;     // chunks read in turns, which the cache must hold
+  int64_t max_slots = 1;  // bound of the cache, in chunks
   int64_t max_rows = 1;   // of one fetch()
 };
 
+// Thread-safe.
 class Hdf5Rows {
  public:
-  // Opens the file on the owner. Throws Error(data) for what is wrong with it, Error(config) where
-  // the cache is too small for its chunks.
-  Hdf5Rows(std::shared_ptr<OwnerThread> owner, const std::filesystem::path& file,
-           const Hdf5Half& half, const Hdf5Options& options);
+  // Opens the file on the executor. Throws Error(data) for defects of the file, Error(config) where
+  // the cache is too small for `window` chunks.
+  Hdf5Rows(std::shared_ptr<SerialExecutor> executor, const std::filesystem::path& file,
+           const Hdf5Half& names, const Hdf5Options& options);
   ~Hdf5Rows();
   Hdf5Rows(const Hdf5Rows&) = delete;
   Hdf5Rows& operator=(const Hdf5Rows&) = delete;
 
-  // Row samples[r] of input and target -> columns[c] + r * row_bytes. At most max_rows of them.
-  // Any thread may call; nothing is allocated but by libhdf5. Throws Error(data) where the file
-  // cannot be read: which rows are written then is not said.
+  // Copies row samples[r] of input and target to columns[c] + r * row_bytes; at most max_rows rows.
+  // Only libhdf5 allocates. Throws Error(data) where the file cannot be read; the columns are then
+  // partly written.
   void fetch(std::span<const int64_t> samples, std::span<std::byte* const> columns);
 
-  // Calls body(table) on the owner.
+  // Calls body(table) on the executor, within a session.
   template <typename Body>
   void with_table(const Body& body) {
-    owner_->run([&] {
+    executor_->run([&] {
       h5::Session session;
       body(*table_);
     });
@@ -41,22 +75,22 @@ class Hdf5Rows {
 
   int64_t count() const { return count_; }
   const std::vector<Column>& columns() const { return columns_; }
-  int64_t block_rows() const { return block_rows_; }  // rows that are read together
+  int64_t block_rows() const { return block_rows_; }  // rows read together
   int64_t blocks_read() const { return cache_->fills(); }
-  const std::string& place(size_t column) const { return places_[column]; }
+  const std::string& location(size_t column) const { return locations_[column]; }
   const FileStamp& stamp() const { return stamp_; }  // of the file when it was opened
 
  private:
-  void open(const std::filesystem::path& file, const Hdf5Half& half, const Hdf5Options& options);
+  void open(const std::filesystem::path& file, const Hdf5Half& names, const Hdf5Options& options);
   void copy_rows(std::span<const int64_t> samples, std::span<std::byte* const> columns);
   const std::byte* block(int64_t index);
 
-  std::shared_ptr<OwnerThread> owner_;
+  std::shared_ptr<SerialExecutor> executor_;
   std::unique_ptr<Hdf5Table> table_;
   std::unique_ptr<BlockCache> cache_;
-  std::vector<size_t> order_;  // of a fetch: its rows, those of a block together
+  std::vector<size_t> order_;  // rows of a fetch, sorted by sample
   std::vector<Column> columns_;
-  std::vector<std::string> places_;
+  std::vector<std::string> locations_;
   FileStamp stamp_;
   int64_t count_ = 0, block_rows_ = 0;
 };

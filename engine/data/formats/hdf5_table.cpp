@@ -16,12 +16,13 @@ namespace fs = std::filesystem;
 
 constexpr int max_rank = 4;
 constexpr int64_t max_row_bytes = int64_t{1} << 30;
-constexpr uint64_t max_chunk_bytes = uint64_t{256} << 20;  // libhdf5 decodes whole ones
-constexpr uint64_t max_compression = 1 << 15;  // filters make of a byte no more than this
+constexpr uint64_t max_chunk_bytes = uint64_t{256} << 20;  // as libhdf5 decodes whole chunks
+constexpr uint64_t max_compression = 1 << 15;  // bound of the bytes that filters make of one
 
+// Kinds of elements that columns are inferred from.
 enum class Numbers { bytes, integers, floats };
 
-Numbers numbers_of(hid_t dataset, const std::string& place) {
+Numbers numbers_of(hid_t dataset, const std::string& location) {
   Handle type(H5Dget_type(dataset), H5Tclose, "read the type");
   switch (H5Tget_class(type)) {
     case H5T_INTEGER:
@@ -30,7 +31,7 @@ Numbers numbers_of(hid_t dataset, const std::string& place) {
     case H5T_FLOAT:
       return Numbers::floats;
     default:
-      fail(Category::data, "{}: contains neither integers nor floating-point numbers", place);
+      fail(Category::data, "{}: contains neither integers nor floating-point numbers", location);
   }
 }
 
@@ -39,14 +40,14 @@ bool fits_f32(hid_t dataset) {
   return H5Tget_size(type) <= (H5Tget_class(type) == H5T_FLOAT ? 4 : 2);
 }
 
-// What this program does not follow, and chunks that no memory holds.
-void check_layout(hid_t creation, size_t element_bytes, const std::string& place) {
+// Refuses data stored in other files, and chunks too large for memory.
+void check_layout(hid_t creation, size_t element_bytes, const std::string& location) {
   H5D_layout_t layout = check(H5Pget_layout(creation), "read the layout");
   if (layout == H5D_VIRTUAL || check(H5Pget_external_count(creation), "read the layout") > 0)
     fail(Category::data,
          "{}: its numbers are in other files; copy them into this one, with h5py's "
          "create_dataset(name, data=dataset[:])",
-         place);
+         location);
   if (layout != H5D_CHUNKED) return;
   std::array<hsize_t, H5S_MAX_RANK> dims{};
   int rank = check(H5Pget_chunk(creation, H5S_MAX_RANK, dims.data()), "read the layout");
@@ -57,12 +58,12 @@ void check_layout(hid_t creation, size_t element_bytes, const std::string& place
       fail(Category::data,
            "{}: chunks of over {} MiB; make smaller ones, with h5repack -l CHUNK=... or h5py's "
            "chunks=...",
-           place, max_chunk_bytes >> 20);
+           location, max_chunk_bytes >> 20);
 }
 
-// `name`, or for auto the first of those in the group; when there is none, the first one.
-std::string chosen(const Hdf5Names& within, const std::string& name, const std::string& group,
-                   std::initializer_list<const char*> known) {
+// Returns `name`; for auto the first known name that the group has, or known[0] where it has none.
+std::string chosen(const Hdf5LinkResolver& within, const std::string& name,
+                   const std::string& group, std::initializer_list<const char*> known) {
   if (name != "auto") return name;
   for (const char* each : known)
     if (within.has(group + "/" + each)) return group + "/" + each;
@@ -74,8 +75,8 @@ std::string group_of(const std::string& name) {
   return end == name.npos || end == 0 ? "/" : name.substr(0, end);
 }
 
-// Bytes of libhdf5's cache of chunks: room for some of a target, which may be far longer than those
-// of the input.
+// Returns the size of libhdf5's chunk cache for a target: its chunks may span far more rows than
+// those of the input, and would be decoded again for each block of the input.
 size_t cache_bytes(hid_t creation, size_t element_bytes) {
   std::array<hsize_t, max_rank> dims{};
   constexpr size_t least = size_t{1} << 20, most = size_t{64} << 20;
@@ -89,16 +90,16 @@ size_t cache_bytes(hid_t creation, size_t element_bytes) {
   return std::max(least, bytes);
 }
 
-// Of filters whose reading is safe whatever a chunk holds. Others are h5py's own, such as lzf,
-// which this libhdf5 lacks; of libhdf5's own, n-bit and scale-offset hand out memory that they
-// never wrote where a file's settings do not fit its numbers.
+// Returns whether decoding by the filter is safe whatever a chunk holds. libhdf5's n-bit and
+// scale-offset are not: they return uninitialized memory where a file's settings do not fit its
+// numbers. Filters of h5py, such as lzf, are not part of this libhdf5.
 bool is_read(H5Z_filter_t filter) {
   constexpr std::array known = {H5Z_FILTER_DEFLATE, H5Z_FILTER_SHUFFLE, H5Z_FILTER_FLETCHER32,
                                 H5Z_FILTER_SZIP};
   return std::ranges::find(known, filter) != known.end() && H5Zfilter_avail(filter) > 0;
 }
 
-void check_filters(hid_t creation, const std::string& place) {
+void check_filters(hid_t creation, const std::string& location) {
   int filters = check(H5Pget_nfilters(creation), "read the filters");
   for (unsigned i = 0; i < static_cast<unsigned>(filters); ++i) {
     std::array<char, 64> name{};
@@ -111,85 +112,88 @@ void check_filters(hid_t creation, const std::string& place) {
       fail(Category::data,
            "{}: is packed by the filter {} ('{}'), which this program does not read; write it with "
            "gzip, in h5py with compression='gzip'",
-           place, filter, name.data());
+           location, filter, name.data());
   }
 }
 
 }  // namespace
 
-Hdf5Table::Hdf5Table(const fs::path& file, const Hdf5Half& half, const std::string& group)
+Hdf5Table::Hdf5Table(const fs::path& file, const Hdf5Half& names, const std::string& group)
     : path_(file),
-      file_(open_hdf5_data(file)),
+      file_(open_hdf5_file(file)),
       stamp_(stamp_of_hdf5(file_, file)),
-      within_(std::make_unique<Hdf5Names>(file_, file)),
-      names_{chosen(*within_, half.input, group, {"images", "features", "tokens"}),
-             chosen(*within_, half.target, group, {"labels", "values", "targets"})} {
-  in_hdf5_file(path_, [&] {
+      links_(std::make_unique<Hdf5LinkResolver>(file_, file)),
+      names_{chosen(*links_, names.input, group, {"images", "features", "tokens"}),
+             chosen(*links_, names.target, group, {"labels", "values", "targets"})} {
+  translate_hdf5_errors(path_, [&] {
     for (size_t column : {0, 1}) {
       datasets_.push_back(open_dataset(names_[column]));
       describe(column);
     }
-    bool whole = numbers_of(datasets_[0], place(0)) != Numbers::floats;
+    // Integers with targets (N, T) are tokens, not features.
+    bool whole = numbers_of(datasets_[0], location(0)) != Numbers::floats;
     if (columns_[1].name == "targets" && columns_[0].name == "features" && whole)
       columns_[0] = {"tokens", columns_[0].shape, DType::i32}, memory_types_[0] = H5T_NATIVE_INT32;
     if (columns_[1].name == "targets" && columns_[0].shape != columns_[1].shape)
       fail(Category::data,
            "{}: has rows of {}, but {} has rows of {}; each token needs one target, and a label is "
            "one number a row (N): of one-hot rows store argmax(axis=1)",
-           place(0), to_string(columns_[0].shape), names_[1], to_string(columns_[1].shape));
+           location(0), to_string(columns_[0].shape), names_[1], to_string(columns_[1].shape));
   });
 }
 
-std::string Hdf5Table::place(size_t column) const {
+std::string Hdf5Table::location(size_t column) const {
   return fmt::format("{}: {}", path_.string(), names_[column]);
 }
 
-std::set<std::string> Hdf5Table::neighbors() const {
+std::set<std::string> Hdf5Table::datasets_beside() const {
   std::set<std::string> found;
   for (const std::string& name : names_)
-    for (std::string& other : within_->datasets_in(group_of(name))) found.insert(std::move(other));
+    for (std::string& other : links_->datasets_in(group_of(name))) found.insert(std::move(other));
   return found;
 }
 
-std::set<std::string> Hdf5Table::used() const {
+std::set<std::string> Hdf5Table::used_datasets() const {
   std::set<std::string> found;
   for (const std::string& name : names_) found.insert(name.substr(name.starts_with('/') ? 1 : 0));
   return found;
 }
 
-// libhdf5 gives a dataset that is open already the cache that it has: so it is closed in between.
+// Checks the dataset, closes it and opens it anew: libhdf5 sets a cache on the first open handle
+// only.
 Handle Hdf5Table::open_dataset(const std::string& name) const {
   ChunkCache cache = check_dataset(name);
-  return within_->open_dataset(name, cache);
+  return links_->open_dataset(name, cache);
 }
 
-// Refuses what is not read; the cache that the dataset is to have.
+// Refuses unsupported layouts and filters; returns the chunk cache for the dataset.
 ChunkCache Hdf5Table::check_dataset(const std::string& name) const {
-  Handle dataset = within_->open_dataset(name);
+  Handle dataset = links_->open_dataset(name);
   Handle creation(H5Dget_create_plist(dataset), H5Pclose, "read the layout of " + name);
   Handle type(H5Dget_type(dataset), H5Tclose, "read the type of " + name);
-  std::string place = fmt::format("{}: {}", path_.string(), name);
-  check_layout(creation, H5Tget_size(type), place);
-  check_filters(creation, place);
-  if (datasets_.empty()) return {};  // the input's chunks are kept by Hdf5Rows
-  return {.slots = 521, .bytes = cache_bytes(creation, H5Tget_size(type))};
+  std::string location = fmt::format("{}: {}", path_.string(), name);
+  check_layout(creation, H5Tget_size(type), location);
+  check_filters(creation, location);
+  if (datasets_.empty()) return {};  // Hdf5Rows caches the input's chunks
+  return {.slots = 521 /* libhdf5's default */, .bytes = cache_bytes(creation, H5Tget_size(type))};
 }
 
-// The column's shape and type. `row` is its shape without the first dimension.
+// Infers the column from the dataset's shape and type. row: its shape without the first dimension.
 void Hdf5Table::describe(size_t column) {
   hid_t dataset = datasets_[column];
   Handle space(H5Dget_space(dataset), H5Sclose, "read the shape of " + names_[column]);
   int rank = H5Sget_simple_extent_ndims(space);
   if (rank < 1 || rank > max_rank)
-    fail(Category::data, "{}: has {} dimensions, expected 1 to {}", place(column), rank, max_rank);
+    fail(Category::data, "{}: has {} dimensions, expected 1 to {}", location(column), rank,
+         max_rank);
   std::array<hsize_t, max_rank> dims{};
   check(H5Sget_simple_extent_dims(space, dims.data(), nullptr), "read the shape");
   check_storage(column, rank, dims.data());
-  chunks_.push_back(std::make_unique<Hdf5Chunks>(dataset, place(column)));
+  guards_.push_back(std::make_unique<Hdf5ChunkGuard>(dataset, location(column)));
   std::vector<int64_t> row(dims.begin() + 1, dims.begin() + rank);
   if (column == 1) {
     if (static_cast<int64_t>(dims[0]) != count_)
-      fail(Category::data, "{}: has {} rows, but {} has {}; use files of one set", place(1),
+      fail(Category::data, "{}: has {} rows, but {} has {}; use files of one set", location(1),
            dims[0], names_[0], count_);
     return describe_target(row);
   }
@@ -204,7 +208,7 @@ void Hdf5Table::describe(size_t column) {
 }
 
 void Hdf5Table::describe_input(std::vector<int64_t> row) {
-  bool bytes = numbers_of(datasets_[0], place(0)) == Numbers::bytes;
+  bool bytes = numbers_of(datasets_[0], location(0)) == Numbers::bytes;
   if (row.size() == 1) {
     bool exact = fits_f32(datasets_[0]);
     columns_.push_back({"features", Shape(row), exact ? DType::f32 : DType::f64});
@@ -213,42 +217,42 @@ void Hdf5Table::describe_input(std::vector<int64_t> row) {
   }
   if (!bytes || row.empty())
     fail(Category::data, "{}: is neither images (N, H, W, C) of 8-bit integers nor features (N, F)",
-         place(0));
+         location(0));
   if (row.size() == 2) row.push_back(1);
   if (row[2] > 4 && row[0] <= 4)
     fail(Category::data, "{}: images of {}; channels are the last dimension: (N, H, W, C)",
-         place(0), to_string(Shape(row)));
+         location(0), to_string(Shape(row)));
   columns_.push_back({"images", Shape(row), DType::u8});
   memory_types_.push_back(H5T_NATIVE_UINT8);
 }
 
 void Hdf5Table::describe_target(std::vector<int64_t> row) {
-  bool floats = numbers_of(datasets_[1], place(1)) == Numbers::floats;
+  bool floats = numbers_of(datasets_[1], location(1)) == Numbers::floats;
   if (row.size() > 1)
-    fail(Category::data, "{}: {} dimensions, expected 1 or 2", place(1), row.size() + 1);
+    fail(Category::data, "{}: {} dimensions, expected 1 or 2", location(1), row.size() + 1);
   const char* name = floats ? "values" : row.empty() ? "labels" : "targets";
   if (floats && row.empty()) row.push_back(1);
   columns_.push_back({name, Shape(row), floats ? DType::f32 : DType::i32});
   memory_types_.push_back(floats ? H5T_NATIVE_FLOAT : H5T_NATIVE_INT32);
 }
 
-// Sizes that the file can account for: a damaged header says anything.
+// Refuses shapes that the file's size cannot account for, before memory is allocated for them.
 void Hdf5Table::check_storage(size_t column, int rank, const hsize_t* dims) const {
-  uint64_t row = 8;  // bytes of an element in memory, at most
+  uint64_t row = 8;  // bytes, from the largest element in memory
   for (int axis = 1; axis < rank; ++axis)
     if (dims[axis] == 0 || __builtin_mul_overflow(row, dims[axis], &row) || row > max_row_bytes)
       fail(Category::data, "{}: dimension {} is {}; the file is damaged or is not a set of samples",
-           place(column), axis, dims[axis]);
-  if (dims[0] == 0) fail(Category::data, "{}: contains no samples", place(column));
+           location(column), axis, dims[axis]);
+  if (dims[0] == 0) fail(Category::data, "{}: contains no samples", location(column));
   uint64_t total = 0, stored = H5Dget_storage_size(datasets_[column]);
   if (__builtin_mul_overflow(row, dims[0], &total) || total / max_compression > stored)
     fail(Category::data,
          "{}: has {} rows, but the file contains {} bytes of them; get an intact copy",
-         place(column), dims[0], stored);
+         location(column), dims[0], stored);
 }
 
-void Hdf5Table::walk_chunks() const {
-  in_hdf5_file(path_, [&] {
+void Hdf5Table::read_chunk_index() const {
+  translate_hdf5_errors(path_, [&] {
     for (size_t column : {0, 1}) {
       hid_t dataset = datasets_[column];
       Handle creation(H5Dget_create_plist(dataset), H5Pclose, "read the layout");
@@ -261,21 +265,22 @@ void Hdf5Table::walk_chunks() const {
 }
 
 void Hdf5Table::read(int64_t first, int64_t rows, std::span<std::byte* const> columns) const {
-  // libhdf5 makes zeros, or no sense, of a file that was emptied or written: that is told first.
-  auto require_unchanged = [&] { require_same(path_, stamp_, stamp_of_hdf5(file_, path_)); };
+  // libhdf5 reads zeros or nonsense from a file that was truncated or written: that error is
+  // reported before any other.
+  auto check_stamp = [&] { require_unchanged(path_, stamp_, stamp_of_hdf5(file_, path_)); };
   try {
     for (size_t column : {0, 1})
       if (columns[column] != nullptr) read_column(column, first, rows, columns[column]);
   } catch (const Error&) {
-    require_unchanged();
+    check_stamp();
     throw;
   }
-  require_unchanged();
+  check_stamp();
 }
 
 void Hdf5Table::read_column(size_t column, int64_t first, int64_t rows, std::byte* out) const {
-  in_hdf5_file(path_, [&] {
-    chunks_[column]->require_bounded(first, rows);
+  translate_hdf5_errors(path_, [&] {
+    guards_[column]->require_bounded(first, rows);
     std::string what =
         fmt::format("read rows {} to {} of {}", first, first + rows - 1, names_[column]);
     Handle from(H5Dget_space(datasets_[column]), H5Sclose, what);

@@ -1,12 +1,17 @@
+// IDX files as datasets: {train,t10k}-{images-idx3,labels-idx1}-ubyte[.gz] in the folder data.path.
 #include "engine/data/formats/idx.h"
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include <spire/error.h>
 
+#include "engine/data/dataset_table.h"
+#include "engine/data/images/image_dataset.h"
 #include "engine/data/input_file.h"
 
 namespace spire::inline data {
@@ -30,7 +35,7 @@ std::string_view kind(uint32_t magic) {
   return magic == images_magic ? "images" : "labels";
 }
 
-// What is wrong with a magic number, as precisely as it tells.
+// Throws for a wrong magic number, saying which of its parts is wrong.
 void check_magic(const InputFile& file, uint32_t magic, uint32_t expected) {
   if (magic == expected) return;
   std::string path = file.path().string();
@@ -52,7 +57,8 @@ void check_magic(const InputFile& file, uint32_t magic, uint32_t expected) {
        kind(expected), expected & 0xff);
 }
 
-// Elements after the header. Refuses what the file cannot hold, before memory is asked for.
+// Returns the bytes after the header. Refuses more than the file can hold before memory is
+// allocated.
 uint64_t body_bytes(const InputFile& file, std::span<const int64_t> dims) {
   uint64_t bytes = 1;
   bool overflow = false;
@@ -64,21 +70,21 @@ uint64_t body_bytes(const InputFile& file, std::span<const int64_t> dims) {
     overflow |= __builtin_mul_overflow(bytes, static_cast<uint64_t>(dims[i]), &bytes);
   }
   uint64_t header = 4 + 4 * dims.size();
-  uint64_t most = file.max_bytes() - std::min(file.max_bytes(), header);
-  if (overflow || bytes > most)
+  uint64_t room = file.max_bytes() - std::min(file.max_bytes(), header);
+  if (overflow || bytes > room)
     fail(Category::data,
          "{}: bytes 4-{}: dimensions ({}) need more than the {} bytes this file can hold: damaged "
          "header or truncated; get an intact copy",
-         file.path().string(), header - 1, fmt::join(dims, ", "), most);
+         file.path().string(), header - 1, fmt::join(dims, ", "), room);
   return bytes;
 }
 
-// `at`: of the file's content.
-void read_values(InputFile& file, uint64_t at, std::span<uint8_t> values, uint64_t end) {
+// Fills `values` from the content's byte `offset` on; `end`: announced length of the content.
+void read_values(InputFile& file, uint64_t offset, std::span<uint8_t> values, uint64_t end) {
   size_t got = file.read(values);
   if (got < values.size())
     fail(Category::data, "{}: truncated: ends at byte {}, {} were announced; get an intact copy",
-         file.path().string(), at + got, end);
+         file.path().string(), offset + got, end);
 }
 
 void check_end(InputFile& file, uint64_t end) {
@@ -106,6 +112,56 @@ IdxFile read_idx(const std::filesystem::path& path, uint32_t expected) {
   return idx;
 }
 
+namespace fs = std::filesystem;
+
+constexpr const char* train_images = "train-images-idx3-ubyte";
+constexpr const char* train_labels = "train-labels-idx1-ubyte";
+constexpr const char* test_images = "t10k-images-idx3-ubyte";
+constexpr const char* test_labels = "t10k-labels-idx1-ubyte";
+
+// Reads training or test images. classes 0: the largest label + 1.
+LabelledImages read_split(const fs::path& images_path, const fs::path& labels_path,
+                          int64_t classes) {
+  IdxFile images = read_idx_images(images_path);
+  IdxFile labels = read_idx_labels(labels_path);
+  if (images.dims[0] != labels.dims[0])
+    fail(Category::data, "{} contains {} images, but {} contains {} labels; use files of one set",
+         images.path.string(), images.dims[0], labels.path.string(), labels.dims[0]);
+  if (classes == 0) classes = 1 + *std::max_element(labels.values.begin(), labels.values.end());
+  for (size_t i = 0; i < labels.values.size(); ++i)
+    if (labels.values[i] >= classes)
+      fail(Category::data,
+           "{}: byte {}: label {} of sample {}, expected 0 to {}; use the labels of this set",
+           labels.path.string(), 8 + i, labels.values[i], i, classes - 1);
+  LabelledImages split;
+  split.pixels = std::move(images.values);
+  split.labels.assign(labels.values.begin(), labels.values.end());
+  split.count = images.dims[0];
+  split.height = images.dims[1];
+  split.width = images.dims[2];
+  split.channels = 1;
+  split.classes = classes;
+  split.files = {images.path, labels.path};
+  return split;
+}
+
+DatasetPair read_folder(const fs::path& folder, const std::vector<std::string>& class_names,
+                        const DataConfig& config, const ReadOptions& options) {
+  std::error_code error;
+  if (!fs::is_directory(folder, error) && !error)
+    fail(Category::data, "{}: is not a folder; set data.path to the folder of the four IDX files",
+         folder.string());
+  LabelledImages train =
+      read_split(folder / train_images, folder / train_labels, std::ssize(class_names));
+  LabelledImages test = read_split(folder / test_images, folder / test_labels, train.classes);
+  train.class_names = test.class_names = class_names;
+  if (train.height != test.height || train.width != test.width)
+    fail(Category::data,
+         "{}: training images are {} x {}, but test images are {} x {}; use files of one set",
+         folder.string(), train.height, train.width, test.height, test.width);
+  return make_image_pair(std::move(train), std::move(test), config, options);
+}
+
 }  // namespace
 
 IdxFile read_idx_images(const std::filesystem::path& path) {
@@ -128,6 +184,24 @@ bool IdxImages::next(std::span<uint8_t> pixels) {
   read_values(file_, header + static_cast<uint64_t>(read_) * pixels.size(), pixels, end);
   if (++read_ == count()) check_end(file_, end);
   return true;
+}
+
+DatasetPair open_fashion_mnist(const DataConfig& config, const ReadOptions& options) {
+  const std::vector<std::string> classes = {"T-shirt/top", "Trouser",   "Pullover", "Dress",
+                                            "Coat",        "Sandal",    "Shirt",    "Sneaker",
+                                            "Bag",         "Ankle boot"};
+  if (config.path != "auto") return read_folder(config.path, classes, config, options);
+  fs::path folder = find_dataset_folder(standard_dataset_folders("fashion-mnist"), train_images,
+                                        "apt-get install dataset-fashion-mnist");
+  return read_folder(folder, classes, config, options);
+}
+
+DatasetPair open_idx(const DataConfig& config, const ReadOptions& options) {
+  if (config.path == "auto")
+    fail(Category::config,
+         "data.path: auto does not work for data.name: idx; set data.path to the folder of the "
+         "files");
+  return read_folder(config.path, {}, config, options);
 }
 
 }  // namespace spire::inline data

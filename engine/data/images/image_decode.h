@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/data/steady_file.h"
+#include "engine/data/change_detection.h"
 
 namespace spire::inline data {
 

@@ -5,14 +5,14 @@
 
 #include <spire/error.h>
 
-#include "engine/data/broken_samples.h"
+#include "engine/base/message_words.h"
+#include "engine/data/change_detection.h"
+#include "engine/data/corrupt_samples.h"
 #include "engine/data/images/augment.h"
 #include "engine/data/images/image_dataset.h"
 #include "engine/data/images/image_decode.h"
 #include "engine/data/images/resized_crop.h"
-#include "engine/data/listed.h"
 #include "engine/data/scratch_pool.h"
-#include "engine/data/seen_files.h"
 
 namespace spire::inline data {
 namespace {
@@ -66,7 +66,7 @@ class ImageFolder : public Dataset {
     auto scratch = scratch_.borrow();
     auto* labels = reinterpret_cast<int32_t*>(columns[1]);
     for (size_t row = 0; row < samples.size(); ++row)
-      broken_.read_good(samples[row], [&](int64_t sample) {
+      broken_.read_or_skip(samples[row], [&](int64_t sample) {
         write_image(sample, epoch, *scratch, columns[0] + row * writer_.image_bytes());
         labels[row] = listing_.files[static_cast<size_t>(sample)].label;
       });
@@ -121,8 +121,8 @@ class ImageFolder : public Dataset {
   SampleSpec spec_;
   Cropper cropper_;
   ImageWriter writer_;
-  BrokenSamples broken_;
-  SeenFiles seen_;
+  CorruptSamples broken_;
+  FileStampCache seen_;
   mutable ScratchPool<ImageScratch> scratch_;
 };
 
@@ -161,13 +161,13 @@ std::vector<std::string> unused_notes(const ImageListing& train, const ImageList
     notes.push_back(
         fmt::format("{}: no images of {}, which count as classes nevertheless; remove "
                     "their folders if they are none",
-                    train.folder.string(), listed(without)));
+                    train.folder.string(), quoted_list(without)));
   for (const ImageListing* split : {&train, &test})
     if (auto deeper = deeper_folders(split->folder, classes); !deeper.empty())
       notes.push_back(
           fmt::format("{}: not read, as images lie right in the folder of their "
                       "class: {}",
-                      split->folder.string(), listed(deeper)));
+                      split->folder.string(), quoted_list(deeper)));
   return notes;
 }
 

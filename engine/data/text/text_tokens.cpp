@@ -6,7 +6,6 @@
 #include <spire/error.h>
 
 #include "engine/data/input_file.h"
-#include "engine/data/search_paths.h"
 #include "engine/data/text/bpe.h"
 #include "engine/data/text/utf8.h"
 
@@ -88,7 +87,7 @@ int64_t test_tokens(int64_t count, const TokensConfig& config) {
 fs::path find_bpe(const std::string& path) {
   if (path != "auto") return fs::absolute(path);
   std::string tried;
-  for (const fs::path& folder : known_folders("gpt2")) {
+  for (const fs::path& folder : standard_dataset_folders("gpt2")) {
     for (const char* name : {"encoder.json", "vocab.json"})
       if (!find_input(folder / name).empty()) return fs::absolute(folder);
     tried += fmt::format("{}{}", tried.empty() ? "" : ", ", folder.string());

@@ -38,7 +38,7 @@ constexpr uint64_t max_vocabulary = uint64_t{1} << 31;
 }
 
 // Reads and checks each field of the header.
-ShardHeader read_header(const SteadyFile& file) {
+ShardHeader read_header(const ChangeDetectingReader& file) {
   ShardHeader header;
   if (file.bytes() < sizeof(header))
     refuse(file.path(), fmt::format("truncated: ends at byte {}, within the header of {}",
@@ -63,7 +63,7 @@ ShardHeader read_header(const SteadyFile& file) {
 }
 
 // Throws where the file is not header and ids, exactly.
-void check_size(const SteadyFile& file, const ShardHeader& header) {
+void check_size(const ChangeDetectingReader& file, const ShardHeader& header) {
   uint64_t there = file.bytes() - sizeof(ShardHeader);
   if (header.count == 0) refuse(file.path(), "byte 16: contains no tokens");
   // Divides: count * element_bytes of a damaged header may overflow.
@@ -121,7 +121,7 @@ int64_t count_shards(const fs::path& folder, const std::string& split) {
 
 }  // namespace
 
-TokenShard::TokenShard(const fs::path& path) : file_(std::make_unique<SteadyFile>(path)) {
+TokenShard::TokenShard(const fs::path& path) : file_(std::make_unique<ChangeDetectingReader>(path)) {
   ShardHeader header = read_header(*file_);
   check_size(*file_, header);
   element_bytes_ = header.element_bytes;

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/data/steady_file.h"
+#include "engine/data/change_detection.h"
 
 namespace spire::inline data {
 
@@ -32,7 +32,7 @@ class TokenShard {
   template <typename T>
   void read_ids(int64_t first, std::span<int32_t> out) const;
 
-  std::unique_ptr<SteadyFile> file_;
+  std::unique_ptr<ChangeDetectingReader> file_;
   int64_t element_bytes_ = 0, count_ = 0, vocabulary_ = 0;
   uint64_t checksum_ = 0;
 };

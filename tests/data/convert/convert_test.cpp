@@ -429,7 +429,7 @@ TEST_F(ConvertTest, SyntheticSamplesAreNotStored) {
   EXPECT_THAT(refusal(Category::config), HasSubstr("are not stored"));
 }
 
-TEST_F(ConvertTest, ATextOfOneTokenHasNoTest) {
+TEST_F(ConvertTest, ATextOfOneTokenHasNoTestSplit) {
   write_tokens_text("a");
   EXPECT_THAT(refusal(Category::data), HasSubstr("data.tokens.val_share: 0 of 1 tokens"));
 }

@@ -1,4 +1,4 @@
-// Every row read once, checksums compared; and what a dataset is.
+// Verification of every row and checksum, and descriptions of datasets.
 #include "engine/data/convert/verify.h"
 
 #include <cmath>
@@ -222,10 +222,10 @@ TEST_F(VerifyTest, ADescriptionNamesChunksAndFilters) {
   }
   config_.data.name = "hdf5";
   config_.data.path = (folder_ / "a.h5").string();
-  DescribedHalf train = describe_dataset(config_.data).train;
+  SplitDescription train = describe_dataset(config_.data).train;
   EXPECT_THAT(train.layout[0],
               HasSubstr("train/images: uint8 (4, 2, 2, 1), chunks of (2, 2, 2, 1), deflate, "));
-  EXPECT_EQ(train.strange_labels, 1);
+  EXPECT_EQ(train.labels_out_of_range, 1);
   EXPECT_THAT(train.class_counts, ElementsAre(1, 2));
 }
 

@@ -92,7 +92,7 @@ TEST(Cifar, AutoLooksInTheFolderOfTheEnvironment) {
   EXPECT_THAT(message, HasSubstr("cs.toronto.edu"));
 }
 
-struct Broken {
+struct DamagedCifar {
   const char* name;
   const char* dataset;
   const char* file;
@@ -105,7 +105,7 @@ Bytes cut(Bytes bytes, size_t size) {
   return bytes;
 }
 
-const std::vector<Broken> broken_files = {
+const std::vector<DamagedCifar> broken_files = {
     {"Empty", "cifar10", "data_batch_3.bin", [] { return Bytes(); }, {"contains no records"}},
     {"Truncated",
      "cifar10",
@@ -159,7 +159,7 @@ const std::vector<Broken> broken_files = {
      {"1 names for 10 classes"}},
 };
 
-class BrokenCifar : public testing::TestWithParam<Broken> {};
+class BrokenCifar : public testing::TestWithParam<DamagedCifar> {};
 
 TEST_P(BrokenCifar, IsRefusedWithItsMessage) {
   TemporaryFolder folder;

@@ -1,10 +1,9 @@
-#include "engine/data/formats/csv_dataset.h"
-
 #include <cmath>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/data/dataset_table.h"
 #include "tests/data/test_files.h"
 
 namespace spire {
@@ -38,7 +37,7 @@ class CsvTest : public testing::Test {
   ReadOptions options_;
 };
 
-TEST_F(CsvTest, WordsAreClassesAndFeaturesAreStandardised) {
+TEST_F(CsvTest, WordsAreClassesAndFeaturesAreStandardized) {
   DatasetPair pair = open_pair("width,height,kind\n1,10,rose\n3,10,iris\n5,10,rose\n",
                                "width,height,kind\n7,12,iris\n");
   const SampleSpec& spec = pair.test->spec();
@@ -240,7 +239,7 @@ TEST_F(CsvTest, AClassOfNothingIsNamed) {
               ElementsAre(HasSubstr("the target 'NA' is taken for a class")));
 }
 
-TEST_F(CsvTest, OneFileIsPartedByAHashOfTheRow) {
+TEST_F(CsvTest, OneFileIsSplitByAHashOfTheRow) {
   std::string text = "x,y\n";
   for (int i = 0; i < 2000; ++i) text += std::to_string(i) + ".5," + std::to_string(i % 7) + "\n";
   write_text(folder_ / "all.csv", text);
@@ -264,7 +263,7 @@ TEST_F(CsvTest, OneFileIsPartedByAHashOfTheRow) {
             0);
 }
 
-TEST_F(CsvTest, AFolderWithTrainingRowsAloneIsPartedToo) {
+TEST_F(CsvTest, AFolderWithTrainingRowsAloneIsSplitToo) {
   std::string text;
   for (int i = 0; i < 100; ++i) text += std::to_string(i) + ",word" + std::to_string(i % 2) + "\n";
   write_file(folder_ / "train.csv.gz", gzip(Bytes(text.begin(), text.end())));

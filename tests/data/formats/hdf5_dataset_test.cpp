@@ -146,7 +146,7 @@ void write_halves(const std::filesystem::path& path, const std::vector<hsize_t>&
   }
 }
 
-TEST(Hdf5Dataset, FeaturesAreStandardised) {
+TEST(Hdf5Dataset, FeaturesAreStandardized) {
   TemporaryFolder folder;
   write_halves<double, int32_t>(folder / "a.h5", {4, 2}, {1, 5, 3, 5, 1, 5, 3, 5}, {4},
                                 {0, 1, 2, 1});

@@ -1,5 +1,5 @@
-// HDF5 files of strangers: links, newer libraries, unknown filters, gzip that unpacks to far more
-// than it should, and damage that libhdf5 does not survive.
+// Untrusted HDF5 files: links, newer libraries, unknown filters, decompression bombs, and damage
+// that libhdf5 does not survive.
 #include <algorithm>
 #include <functional>
 #include <sys/resource.h>

@@ -1,34 +1,35 @@
-#include "engine/data/broken_samples.h"
+#include "engine/data/corrupt_samples.h"
 
 #include <iterator>
 
 namespace spire::inline data {
 
-void BrokenSamples::note(int64_t sample, const char* problem) const {
+void CorruptSamples::record(int64_t sample, const char* problem) const {
   std::lock_guard lock(mutex_);
-  broken_.insert(sample);
+  corrupt_.insert(sample);
   problems_.emplace(sample, problem);
+  // The lowest indices are kept, so that the report does not depend on the order of threads.
   if (problems_.size() > max_problems) problems_.erase(std::prev(problems_.end()));
 }
 
-void BrokenSamples::refuse(const Error& error) {
+void CorruptSamples::refuse(const Error& error) {
   fail(
       Category::data,
       "{}, or leave such samples out by data.on_error: skip; trainer --check --deep names them all",
       error.what());
 }
 
-bool BrokenSamples::is_broken(int64_t sample) const {
+bool CorruptSamples::is_corrupt(int64_t sample) const {
   std::lock_guard lock(mutex_);
-  return broken_.contains(sample);
+  return corrupt_.contains(sample);
 }
 
-int64_t BrokenSamples::skipped() const {
+int64_t CorruptSamples::skipped() const {
   std::lock_guard lock(mutex_);
-  return static_cast<int64_t>(broken_.size());
+  return static_cast<int64_t>(corrupt_.size());
 }
 
-std::vector<std::string> BrokenSamples::problems() const {
+std::vector<std::string> CorruptSamples::problems() const {
   std::lock_guard lock(mutex_);
   std::vector<std::string> texts;
   for (const auto& [sample, text] : problems_) texts.push_back(text);

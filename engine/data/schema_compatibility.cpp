@@ -1,4 +1,4 @@
-#include "engine/data/fit_to.h"
+#include "engine/data/schema_compatibility.h"
 
 #include <algorithm>
 #include <array>
@@ -10,30 +10,30 @@
 
 #include <spire/error.h>
 
-#include "engine/data/listed.h"
+#include "engine/base/message_words.h"
 #include "engine/data/text/vocabulary.h"
 
 namespace spire::inline data {
 namespace {
 
 using Names = std::vector<std::string>;
-using Places = std::vector<size_t>;
+using Permutation = std::vector<size_t>;  // index in the data -> index in `trained`
 
-// For each of `names` its place in `order`. Nothing where these are not the same names, or where
-// one is there twice, so that nobody knows which is which.
-std::optional<Places> places_in(const Names& names, const Names& order) {
-  std::map<std::string, size_t> place_of;
-  for (const std::string& name : order) place_of.emplace(name, place_of.size());
-  if (place_of.size() != order.size() || names.size() != order.size()) return {};
-  Places places;
+// Returns the index in `order` of each name; nullopt where the names are not the same, or where one
+// occurs twice and is ambiguous.
+std::optional<Permutation> permutation_to(const Names& names, const Names& order) {
+  std::map<std::string, size_t> index_of;
+  for (const std::string& name : order) index_of.emplace(name, index_of.size());
+  if (index_of.size() != order.size() || names.size() != order.size()) return {};
+  Permutation permutation;
   std::vector<bool> taken(order.size());
   for (const std::string& name : names) {
-    auto found = place_of.find(name);
-    if (found == place_of.end() || taken[found->second]) return {};
+    auto found = index_of.find(name);
+    if (found == index_of.end() || taken[found->second]) return {};
     taken[found->second] = true;
-    places.push_back(found->second);
+    permutation.push_back(found->second);
   }
-  return places;
+  return permutation;
 }
 
 Names without(const Names& names, const Names& others) {
@@ -49,14 +49,14 @@ Names without(const Names& names, const Names& others) {
        "the data has other {} than {} was trained on: the data has {} ({}), the checkpoint {} "
        "({}); only in the data: {}; only in the checkpoint: {}; give them the names that the "
        "checkpoint has, or train a new model",
-       what, model, listed(found), found.size(), listed(trained), trained.size(),
-       listed(without(found, trained)), listed(without(trained, found)));
+       what, model, quoted_list(found), found.size(), quoted_list(trained), trained.size(),
+       quoted_list(without(found, trained)), quoted_list(without(trained, found)));
 }
 
-// The place in `trained` of each name of the data; nothing where the order is the same, or names
-// are not known on both sides.
-std::optional<Places> compare_names(const char* what, const Names& found, const Names& trained,
-                                    const std::string& model, Names& notes) {
+// Returns the index in `trained` of each name of the data; nullopt where the order is the same, or
+// one side has no names (which a note says).
+std::optional<Permutation> compare_names(const char* what, const Names& found, const Names& trained,
+                                         const std::string& model, Names& notes) {
   if (found == trained) return {};
   if (found.empty() || trained.empty()) {
     notes.push_back(
@@ -65,11 +65,11 @@ std::optional<Places> compare_names(const char* what, const Names& found, const 
                     what, model, found.empty() ? "the data" : "the checkpoint"));
     return {};
   }
-  std::optional<Places> places = places_in(found, trained);
-  if (!places) refuse_names(what, found, trained, model);
+  std::optional<Permutation> permutation = permutation_to(found, trained);
+  if (!permutation) refuse_names(what, found, trained, model);
   notes.push_back(fmt::format(
       "the {} are in another order than {} has them; they are matched by name", what, model));
-  return places;
+  return permutation;
 }
 
 Names column_names(const SampleSpec& spec) {
@@ -78,8 +78,8 @@ Names column_names(const SampleSpec& spec) {
   return names;
 }
 
-// The part of a row's shape that a model's weights are made for. Of images channels alone: some
-// models read any size, the others say that they do not.
+// Returns the part of a row's shape that weights depend on. Of images channels alone: some models
+// read any size, the others check it themselves. Tokens: any length.
 std::vector<int64_t> fixed_shape(const Column& column) {
   auto dims = column.shape.dims();
   if (column.name == "images") return {dims.back()};
@@ -90,7 +90,7 @@ std::vector<int64_t> fixed_shape(const Column& column) {
 void compare_columns(const SampleSpec& found, const SampleSpec& trained, const std::string& model) {
   if (column_names(found) != column_names(trained))
     fail(Category::data, "the data has {}, but {} was trained on {}; check data.name and data.path",
-         listed(column_names(found)), model, listed(column_names(trained)));
+         quoted_list(column_names(found)), model, quoted_list(column_names(trained)));
   for (size_t c = 0; c < found.columns.size(); ++c) {
     if (fixed_shape(found.columns[c]) == fixed_shape(trained.columns[c])) continue;
     if (c == 0 && !found.feature_names.empty() && !trained.feature_names.empty())
@@ -107,15 +107,15 @@ void compare_count(const char* what, int64_t found, int64_t trained, const std::
          found, what, model, trained);
 }
 
-// A token's text, as a name of it; bytes that are no UTF-8 count as they are.
+// Returns the text of each token, as its name; invalid UTF-8 is kept.
 Names tokens_of(const Vocabulary& vocabulary) {
   Names tokens;
   for (int32_t id = 0; id < vocabulary.size(); ++id) tokens.push_back(vocabulary.decode({&id, 1}));
   return tokens;
 }
 
-// Null where its files are gone, which a note says.
-std::unique_ptr<Vocabulary> opened(const std::string& text, Names& notes) {
+// Opens a checkpoint's vocabulary; null where its files are gone, which a note says.
+std::unique_ptr<Vocabulary> try_open_vocabulary(const std::string& text, Names& notes) {
   try {
     return make_vocabulary(text);
   } catch (const Error& error) {
@@ -125,7 +125,7 @@ std::unique_ptr<Vocabulary> opened(const std::string& text, Names& notes) {
   }
 }
 
-// Ids are numbers in files: unlike labels they are not renumbered.
+// Token ids are numbers in files: unlike labels they are not renumbered, so they must agree.
 void compare_vocabularies(const SampleSpec& found, const SampleSpec& trained,
                           const std::string& model, Names& notes) {
   if (found.vocabulary != trained.vocabulary &&
@@ -133,7 +133,7 @@ void compare_vocabularies(const SampleSpec& found, const SampleSpec& trained,
     compare_names("tokens", found.vocabulary.empty() ? Names() : Names{"known"},
                   trained.vocabulary.empty() ? Names() : Names{"known"}, model, notes);
   } else if (found.vocabulary != trained.vocabulary) {
-    auto before = opened(trained.vocabulary, notes);
+    auto before = try_open_vocabulary(trained.vocabulary, notes);
     Names now = tokens_of(*make_vocabulary(found.vocabulary));
     Names then = before ? tokens_of(*before) : now;
     if (now != then) refuse_names("tokens", now, then, model);
@@ -141,9 +141,9 @@ void compare_vocabularies(const SampleSpec& found, const SampleSpec& trained,
   compare_count("tokens in its vocabulary", found.classes, trained.classes, model);
 }
 
-// Whether numbers that a model reads are scaled otherwise than when it was trained.
-bool scaled_otherwise(const Normalization& found, const Normalization& trained) {
-  constexpr double tolerance = 1e-4;  // of a deviation
+// Returns whether inputs are scaled differently than in training.
+bool differs_in_scale(const Normalization& found, const Normalization& trained) {
+  constexpr double tolerance = 1e-4;  // of a standard deviation
   if (found.mean.size() != trained.mean.size()) return true;
   for (size_t i = 0; i < found.mean.size(); ++i)
     if (std::abs(found.mean[i] - trained.mean[i]) > tolerance * trained.stddev[i] ||
@@ -152,17 +152,18 @@ bool scaled_otherwise(const Normalization& found, const Normalization& trained) 
   return false;
 }
 
-// Another dataset's samples, with labels renumbered and features in another order.
-class RenumberedDataset : public Dataset {
+// Decorates a dataset: renumbers labels and reorders features, in place after each read.
+class RemappedDataset : public Dataset {
  public:
-  // labels[l]: what label l becomes; empty: itself. features[f]: where feature f goes; empty:
-  // nowhere else. spec: of the result.
-  RenumberedDataset(std::unique_ptr<Dataset> data, SampleSpec spec, Places labels, Places features)
+  // labels[l]: the new label; empty: unchanged. features[f]: the new index of feature f; empty:
+  // unchanged. spec: of the result.
+  RemappedDataset(std::unique_ptr<Dataset> data, SampleSpec spec, Permutation labels,
+                  Permutation features)
       : data_(std::move(data)), spec_(std::move(spec)), labels_(std::move(labels)) {
-    // Exchanges that bring each feature to its place: rows are put in order where they lie.
+    // Decomposes the permutation into swaps (its cycles), so that rows are reordered in place.
     for (size_t f = 0; f < features.size(); ++f)
       while (features[f] != f) {
-        exchanges_.emplace_back(f, features[f]);
+        swaps_.emplace_back(f, features[f]);
         std::swap(features[f], features[features[f]]);
       }
     for (size_t c = 0; c < spec_.columns.size(); ++c)
@@ -177,7 +178,7 @@ class RenumberedDataset : public Dataset {
     if (!labels_.empty())
       renumber({reinterpret_cast<int32_t*>(columns[label_column_]), samples.size()});
     for (size_t row = 0; row < samples.size(); ++row)
-      put_in_order(columns[0] + row * spec_.columns[0].row_bytes());
+      reorder(columns[0] + row * spec_.columns[0].row_bytes());
   }
   int64_t skipped() const override { return data_->skipped(); }
   std::vector<std::string> problems() const override { return data_->problems(); }
@@ -192,66 +193,68 @@ class RenumberedDataset : public Dataset {
 
  private:
   void renumber(std::span<int32_t> labels) const {
+    // A label out of range stays: whoever uses it reports it.
     for (int32_t& label : labels)
-      if (label >= 0 && std::cmp_less(label, labels_.size()))  // others are told where they count
+      if (label >= 0 && std::cmp_less(label, labels_.size()))
         label = static_cast<int32_t>(labels_[static_cast<size_t>(label)]);
   }
-  void put_in_order(std::byte* row) const {
+  void reorder(std::byte* row) const {
     size_t bytes = size_of(spec_.columns[0].dtype);
-    std::array<std::byte, 8> held;
-    for (auto [a, b] : exchanges_) {
-      std::memcpy(held.data(), row + a * bytes, bytes);
+    std::array<std::byte, 8> temporary;
+    for (auto [a, b] : swaps_) {
+      std::memcpy(temporary.data(), row + a * bytes, bytes);
       std::memcpy(row + a * bytes, row + b * bytes, bytes);
-      std::memcpy(row + b * bytes, held.data(), bytes);
+      std::memcpy(row + b * bytes, temporary.data(), bytes);
     }
   }
 
   std::unique_ptr<Dataset> data_;
   SampleSpec spec_;
-  Places labels_;
-  std::vector<std::pair<size_t, size_t>> exchanges_;
+  Permutation labels_;
+  std::vector<std::pair<size_t, size_t>> swaps_;
   size_t label_column_ = 0;
 };
 
 template <typename T>
-std::vector<T> moved(const std::vector<T>& from, const Places& places) {
+std::vector<T> permuted(const std::vector<T>& from, const Permutation& permutation) {
   std::vector<T> to(from.size());
-  for (size_t i = 0; i < from.size(); ++i) to[places[i]] = from[i];
+  for (size_t i = 0; i < from.size(); ++i) to[permutation[i]] = from[i];
   return to;
 }
 
-void renumber(std::unique_ptr<Dataset>& data, const SampleSpec& trained, const Places& labels,
-              const Places& features) {
+// Replaces the dataset by a RemappedDataset of it.
+void remap(std::unique_ptr<Dataset>& data, const SampleSpec& trained, const Permutation& labels,
+           const Permutation& features) {
   SampleSpec spec = data->spec();
   if (!labels.empty()) spec.class_names = trained.class_names;
   if (!features.empty()) {
     spec.feature_names = trained.feature_names;
     if (!spec.normalization.mean.empty())
-      spec.normalization = {moved(spec.normalization.mean, features),
-                            moved(spec.normalization.stddev, features)};
+      spec.normalization = {permuted(spec.normalization.mean, features),
+                            permuted(spec.normalization.stddev, features)};
   }
-  data = std::make_unique<RenumberedDataset>(std::move(data), std::move(spec), labels, features);
+  data = std::make_unique<RemappedDataset>(std::move(data), std::move(spec), labels, features);
 }
 
 }  // namespace
 
-DatasetPair fit_to(DatasetPair data, const SampleSpec& trained, const std::string& model,
-                   bool classes) {
-  // As a checkpoint keeps it: names that are no UTF-8 are changed there.
+DatasetPair match_trained_schema(DatasetPair data, const SampleSpec& trained,
+                                 const std::string& model, bool classes) {
+  // Through JSON, as the checkpoint's spec went: names that are no UTF-8 are altered there.
   SampleSpec found = sample_spec_from_text(to_text(data.train->spec()));
   compare_columns(found, trained, model);
   if (found.find("tokens") != nullptr) compare_vocabularies(found, trained, model, data.notes);
-  std::optional<Places> features =
+  std::optional<Permutation> features =
       compare_names("columns", found.feature_names, trained.feature_names, model, data.notes);
-  std::optional<Places> labels;
+  std::optional<Permutation> labels;
   if (classes && found.find("labels") != nullptr) {
     labels = compare_names("classes", found.class_names, trained.class_names, model, data.notes);
     compare_count("classes", found.classes, trained.classes, model);
   }
   if (labels || features)
-    for (auto* half : {&data.train, &data.test})
-      renumber(*half, trained, labels.value_or(Places()), features.value_or(Places()));
-  if (scaled_otherwise(data.train->spec().normalization, trained.normalization))
+    for (auto* split : {&data.train, &data.test})
+      remap(*split, trained, labels.value_or(Permutation()), features.value_or(Permutation()));
+  if (differs_in_scale(data.train->spec().normalization, trained.normalization))
     data.notes.push_back(
         fmt::format("the data is normalized by other means or deviations than those that {} was "
                     "trained with; its samples may not mean the same to the model",

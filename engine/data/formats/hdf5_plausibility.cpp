@@ -1,35 +1,40 @@
-#include "engine/data/formats/hdf5_evidence.h"
-
+// Checks of whether the names and numbers of HDF5 datasets agree with the task that types imply.
+// Refused:
+//   floating-point targets called labels, or of one-hot rows, or of few whole numbers not called
+//   values;
+//   tokens by name whose target is not the next token, and features by name with such targets;
+//   integers not called labels, without an attribute for classes, with almost one class a row;
+//   a task (data.hdf5.task) that the target's type does not allow.
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <iterator>
 #include <set>
 
 #include <spire/error.h>
 
-#include "engine/data/listed.h"
+#include "engine/data/formats/hdf5_schema.h"
 
 namespace spire::inline data {
 namespace {
 
-constexpr int64_t looked_at_blocks = 10;
-constexpr int64_t max_numbers = 1 << 20;  // of a target, in memory
+constexpr int64_t sampled_blocks = 10;
+constexpr int64_t max_numbers = 1 << 20;  // of a target in memory
 constexpr size_t max_label_values = 100;
 
-// "x.h5: train/labels" -> "labels"
-std::string leaf(const std::string& place) {
-  return place.substr(place.find_last_of("/ ") + 1);
+// Returns the dataset's own name: "x.h5: train/labels" -> "labels".
+std::string leaf(const std::string& location) {
+  return location.substr(location.find_last_of("/ ") + 1);
 }
 
-// Calls use(row) with rows of a floating-point target, evenly spread, until it returns false.
+// Calls use(row) with rows of a floating-point target, evenly spread over the file, until it
+// returns false.
 template <typename Use>
 void visit_values(const Hdf5Table& table, const Use& use) {
   auto width = static_cast<size_t>(table.columns()[1].shape.elements());
   auto block_rows = std::clamp<int64_t>(max_numbers / static_cast<int64_t>(width), 1, 1000);
   std::vector<float> memory(static_cast<size_t>(block_rows) * width);
   int64_t blocks = (table.count() + block_rows - 1) / block_rows;
-  int64_t used = std::min(looked_at_blocks, blocks);
+  int64_t used = std::min(sampled_blocks, blocks);
   for (int64_t i = 0; i < used; ++i) {
     int64_t first = i * blocks / used * block_rows;
     int64_t rows = std::min(block_rows, table.count() - first);
@@ -40,6 +45,7 @@ void visit_values(const Hdf5Table& table, const Use& use) {
   }
 }
 
+// Returns whether each row has a single 1 and zeros.
 bool are_one_hot(const Hdf5Table& table) {
   if (table.columns()[1].shape.elements() < 2) return false;
   bool all = true;
@@ -51,7 +57,7 @@ bool are_one_hot(const Hdf5Table& table) {
   return all;
 }
 
-// Whole, not negative, and few different ones.
+// Returns whether the values are whole, not negative, and few distinct ones.
 bool look_like_labels(const Hdf5Table& table) {
   if (table.columns()[1].shape.elements() != 1) return false;
   std::set<float> different;
@@ -64,76 +70,70 @@ bool look_like_labels(const Hdf5Table& table) {
   return all && different.size() > 1;
 }
 
+// Refuses floating-point targets that are rather classes.
 void require_values(const Hdf5Table& table) {
   constexpr const char* as_values = "set data.hdf5.task: value to have them found as numbers";
-  std::string place = table.place(1), name = leaf(place);
+  std::string location = table.location(1), name = leaf(location);
   if (name == "labels")
     fail(Category::data,
          "{}: labels of floating-point numbers; store classes as integers, "
          "labels.astype('int64'), or {}",
-         place, as_values);
+         location, as_values);
   if (are_one_hot(table))
     fail(Category::data,
          "{}: each row is 0 but for one 1, as one-hot labels are; store classes as integers (N), "
          "labels.argmax(axis=1), or {}",
-         place, as_values);
+         location, as_values);
   if (name != "values" && look_like_labels(table))
     fail(Category::data,
          "{}: floating-point numbers that are whole and few, as labels are; store classes as "
          "integers, or {}",
-         place, as_values);
+         location, as_values);
 }
 
+// Refuses inputs whose target does not fit their name.
 void require_inputs(const Hdf5Table& table) {
   std::string input = table.columns()[0].name, target = table.columns()[1].name;
-  std::string name = leaf(table.place(0));
+  std::string name = leaf(table.location(0));
   if (name == "tokens" && input == "features")
     fail(Category::data,
          "{}: tokens need targets (N, T), the token after each, but {} holds {}; set "
          "data.hdf5.task: {} to have these numbers read as features",
-         table.place(0), leaf(table.place(1)), target, target == "labels" ? "class" : "value");
+         table.location(0), leaf(table.location(1)), target,
+         target == "labels" ? "class" : "value");
   if (target == "targets" && (input == "features" || name == "features"))
     fail(Category::data,
          "{}: features whose target {} has {} integers a row; a label is one integer a row: of "
          "one-hot rows store argmax(axis=1); values to be found are floating-point numbers",
-         table.place(0), leaf(table.place(1)), table.columns()[1].shape.elements());
+         table.location(0), leaf(table.location(1)), table.columns()[1].shape.elements());
 }
 
 }  // namespace
 
-void require_evidence(const Hdf5Table& table, TargetKind task) {
+void require_plausible_task(const Hdf5Table& table, TargetKind task) {
   const std::string& target = table.columns()[1].name;
   if (task == TargetKind::classes && target != "labels")
     fail(Category::data, "{}: data.hdf5.task: class needs integers (N), a label a row",
-         table.place(1));
+         table.location(1));
   if (task == TargetKind::values && target != "values")
     fail(Category::data, "{}: data.hdf5.task: value needs floating-point numbers; store them so",
-         table.place(1));
+         table.location(1));
   if (task != TargetKind::automatic) return;
   require_inputs(table);
   if (target == "values") require_values(table);
 }
 
-void require_rows_a_class(const Hdf5Table& table, TargetKind task, int64_t classes) {
+void require_plausible_classes(const Hdf5Table& table, TargetKind task, int64_t classes) {
   constexpr int64_t few_classes = 10;
-  bool said = leaf(table.place(1)) == "labels" || table.number(1, "classes") ||
-              !table.words(1, "class_names").empty();
-  if (task != TargetKind::automatic || table.columns()[1].name != "labels" || said) return;
+  // The file itself says that they are classes.
+  bool declared = leaf(table.location(1)) == "labels" || table.number(1, "classes") ||
+                  !table.words(1, "class_names").empty();
+  if (task != TargetKind::automatic || table.columns()[1].name != "labels" || declared) return;
   if (classes <= few_classes || classes <= table.count() / 2) return;
   fail(Category::data,
        "{}: integers up to {} in {} rows are hardly classes; set data.hdf5.task: class if they "
        "are, or store numbers that are to be found as floating-point numbers",
-       table.place(1), classes - 1, table.count());
-}
-
-std::vector<std::string> tell_unused(const std::filesystem::path& path,
-                                     const std::set<std::string>& used,
-                                     const std::set<std::string>& there) {
-  std::vector<std::string> unused;
-  std::ranges::set_difference(there, used, std::back_inserter(unused));
-  if (unused.empty()) return {};
-  return {fmt::format("{}: {} not used: this run reads {}", path.string(), listed(unused),
-                      listed({used.begin(), used.end()}))};
+       table.location(1), classes - 1, table.count());
 }
 
 }  // namespace spire::inline data

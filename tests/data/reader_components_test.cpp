@@ -1,5 +1,5 @@
-// What reading large files is made of: the thread that owns a library, the cache of blocks, the
-// pool of scratch memory, and what becomes of broken samples.
+// Components of dataset readers: serial executor, block cache, scratch pool, policy for corrupt
+// samples.
 #include <atomic>
 #include <deque>
 #include <random>
@@ -8,9 +8,9 @@
 #include <gtest/gtest.h>
 
 #include "engine/config/words.h"
-#include "engine/data/broken_samples.h"
-#include "engine/data/formats/block_cache.h"
-#include "engine/data/formats/owner_thread.h"
+#include "engine/data/corrupt_samples.h"
+#include "engine/data/formats/hdf5_rows.h"
+#include "engine/data/formats/serial_executor.h"
 #include "engine/data/scratch_pool.h"
 #include "tests/data/test_files.h"
 
@@ -19,8 +19,8 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(OwnerThread, RunsEverythingOnOneThread) {
-  OwnerThread owner;
+TEST(SerialExecutor, RunsEverythingOnOneThread) {
+  SerialExecutor owner;
   std::thread::id id;
   owner.run([&] { id = std::this_thread::get_id(); });
   EXPECT_NE(id, std::this_thread::get_id());
@@ -41,8 +41,8 @@ TEST(OwnerThread, RunsEverythingOnOneThread) {
   EXPECT_EQ(strangers, 0);
 }
 
-TEST(OwnerThread, HandsErrorsToTheCallerAndGoesOn) {
-  OwnerThread owner;
+TEST(SerialExecutor, HandsErrorsToTheCallerAndGoesOn) {
+  SerialExecutor owner;
   EXPECT_THROW(owner.run([] { fail(Category::data, "broken"); }), Error);
   int value = 0;
   owner.run([&] { value = 7; });
@@ -50,7 +50,7 @@ TEST(OwnerThread, HandsErrorsToTheCallerAndGoesOn) {
 }
 
 // Against a list kept in order of use.
-TEST(BlockCache, ForgetsTheBlockThatWasUsedLongestAgo) {
+TEST(BlockCache, EvictsTheLeastRecentlyUsedBlock) {
   constexpr int64_t slots = 5;
   BlockCache cache(slots, 8);
   std::deque<int64_t> recent;
@@ -83,7 +83,7 @@ TEST(BlockCache, AForgottenBlockIsFreshAndItsSlotIsTheNext) {
   EXPECT_THROW(BlockCache(0, 1), Error);
 }
 
-TEST(BlockCache, MemoryThatIsNotToBeHadIsAConfigError) {
+TEST(BlockCache, TooMuchMemoryIsAConfigError) {
   EXPECT_THAT(message_of(Category::config, [] { BlockCache(4096, size_t{1} << 50); }),
               HasSubstr("lower data.hdf5.cache_mib"));
 }
@@ -118,39 +118,39 @@ DataConfig on_error(const char* word) {
   return config;
 }
 
-TEST(BrokenSamples, StopWithTheFirst) {
-  BrokenSamples broken(8, on_error("stop"));
-  EXPECT_THAT(message_of(Category::data, [&] { broken.read_good(3, read_even); }),
+TEST(CorruptSamples, StopWithTheFirst) {
+  CorruptSamples broken(8, on_error("stop"));
+  EXPECT_THAT(message_of(Category::data, [&] { broken.read_or_skip(3, read_even); }),
               HasSubstr("sample 3 is odd"));
   EXPECT_EQ(broken.skipped(), 0);
 }
 
-TEST(BrokenSamples, SkipToTheNextGoodOneAroundTheEnd) {
-  BrokenSamples broken(8, on_error("skip"));
+TEST(CorruptSamples, SkipToTheNextGoodOneAroundTheEnd) {
+  CorruptSamples broken(8, on_error("skip"));
   int64_t taken = -1, calls = 0;
   auto read = [&](int64_t sample) {
     ++calls;
     read_even(sample);
     taken = sample;
   };
-  broken.read_good(7, read);
+  broken.read_or_skip(7, read);
   EXPECT_EQ(taken, 0);
-  broken.read_good(3, read);
+  broken.read_or_skip(3, read);
   EXPECT_EQ(taken, 4);
   EXPECT_EQ(calls, 4);
-  broken.read_good(3, read);  // which is known by now
+  broken.read_or_skip(3, read);  // which is known by now
   EXPECT_EQ(calls, 5);
   EXPECT_EQ(broken.skipped(), 2);
   EXPECT_EQ(broken.problems().front(), "sample 3 is odd");
 }
 
-TEST(BrokenSamples, OtherErrorsAndNoGoodSampleAtAllEndTheRun) {
-  BrokenSamples broken(3, on_error("skip"));
-  EXPECT_THROW(broken.read_good(0, [](int64_t) { fail(Category::device, "gone"); }), Error);
+TEST(CorruptSamples, OtherErrorsAndNoGoodSampleAtAllEndTheRun) {
+  CorruptSamples broken(3, on_error("skip"));
+  EXPECT_THROW(broken.read_or_skip(0, [](int64_t) { fail(Category::device, "gone"); }), Error);
   EXPECT_EQ(broken.skipped(), 0);
   auto none = [](int64_t sample) { fail(Category::data, "{} is bad", sample); };
   for (int again = 0; again < 2; ++again)
-    EXPECT_THAT(message_of(Category::data, [&] { broken.read_good(1, none); }),
+    EXPECT_THAT(message_of(Category::data, [&] { broken.read_or_skip(1, none); }),
                 HasSubstr("no sample can be read; the first problem: 0 is bad"));
 }
 

@@ -1,4 +1,4 @@
-#include "engine/data/formats/csv.h"
+#include "engine/data/formats/csv_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -74,16 +74,16 @@ TEST(Csv, LongAndCompressedFiles) {
   EXPECT_EQ(read(TemporaryFolder(), gzip(Bytes(text.begin(), text.end()))), rows);
 }
 
-TEST(Csv, FieldsKnowTheirPlaces) {
+TEST(Csv, FieldsKnowTheirPositions) {
   TemporaryFolder folder;
   write_text(folder / "table.csv", "a,bb,\"c\nc\",d\n\ne,f\n");
   CsvReader reader(folder / "table.csv", ',');
   CsvRecord record;
-  std::vector<std::string> places;
+  std::vector<std::string> positions;
   while (reader.next(record))
     for (const CsvField& field : record.fields)
-      places.push_back(to_string(std::filesystem::path("t"), field.place));
-  EXPECT_THAT(places, ElementsAre("t:1:1", "t:1:3", "t:1:6", "t:2:4", "t:4:1", "t:4:3"));
+      positions.push_back(to_string(std::filesystem::path("t"), field.position));
+  EXPECT_THAT(positions, ElementsAre("t:1:1", "t:1:3", "t:1:6", "t:2:4", "t:4:1", "t:4:3"));
 }
 
 // Their record is marked; the one after it is whole.
@@ -102,7 +102,7 @@ TEST(Csv, MisplacedQuotesAreThisRecordsProblem) {
     CsvRecord record;
     ASSERT_TRUE(reader.next(record));
     EXPECT_THAT(record.problem, HasSubstr(one.problem));
-    EXPECT_EQ(record.problem_place.column, one.column);
+    EXPECT_EQ(record.problem_position.column, one.column);
     ASSERT_TRUE(reader.next(record));
     EXPECT_EQ(record.problem, "");
     EXPECT_EQ(record.fields.size(), 2u);

@@ -1,36 +1,37 @@
-#include "engine/data/formats/owner_thread.h"
+#include "engine/data/formats/serial_executor.h"
 
 #include "engine/base/thread.h"
 
 namespace spire::inline data {
 
-OwnerThread::OwnerThread(const std::vector<int>& cores) {
+SerialExecutor::SerialExecutor(const std::vector<int>& cores) {
   thread_ = start_thread({"hdf5 reader", cores}, [this] { serve(); });
 }
 
-OwnerThread::~OwnerThread() {
+SerialExecutor::~SerialExecutor() {
   {
     std::lock_guard lock(mutex_);
     stopping_ = true;
   }
-  job_there_.notify_one();
+  job_queued_.notify_one();
   thread_.join();
 }
 
-void OwnerThread::wait_for(Job& job) {
+void SerialExecutor::wait_for(Job& job) {
   std::unique_lock lock(mutex_);
   (last_ == nullptr ? first_ : last_->next) = &job;
   last_ = &job;
-  job_there_.notify_one();
+  job_queued_.notify_one();
   job_done_.wait(lock, [&] { return job.done; });
   lock.unlock();
   if (job.error) std::rethrow_exception(job.error);
 }
 
-void OwnerThread::serve() {
+// Body of the thread: runs jobs until it is stopped and the queue is empty.
+void SerialExecutor::serve() {
   std::unique_lock lock(mutex_);
   while (true) {
-    job_there_.wait(lock, [&] { return stopping_ || first_ != nullptr; });
+    job_queued_.wait(lock, [&] { return stopping_ || first_ != nullptr; });
     if (first_ == nullptr) return;
     Job& job = *first_;
     lock.unlock();
@@ -40,6 +41,7 @@ void OwnerThread::serve() {
       job.error = std::current_exception();
     }
     lock.lock();
+    // The job leaves the queue before `done` is set: its memory is the waiting thread's stack.
     first_ = job.next;
     if (first_ == nullptr) last_ = nullptr;
     job.done = true;

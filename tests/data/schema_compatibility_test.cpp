@@ -1,5 +1,5 @@
-// Data for a model that was trained before: classes and columns by name.
-#include "engine/data/fit_to.h"
+// Matching of data with a trained model: classes and features by name.
+#include "engine/data/schema_compatibility.h"
 
 #include <gmock/gmock.h>
 
@@ -52,7 +52,7 @@ DatasetPair pair_of(const SampleSpec& spec) {
 }
 
 DatasetPair fitted(const SampleSpec& found, const SampleSpec& trained, bool classes = true) {
-  return fit_to(pair_of(found), trained, "step_5.h5", classes);
+  return match_trained_schema(pair_of(found), trained, "step_5.h5", classes);
 }
 
 std::string refusal(const SampleSpec& found, const SampleSpec& trained) {
@@ -61,16 +61,16 @@ std::string refusal(const SampleSpec& found, const SampleSpec& trained) {
 
 const Names kClasses = {"cat", "coat", "dog"}, kFeatures = {"x", "y", "z"};
 
-TEST(FitTo, TheSameNamesChangeNothing) {
+TEST(SchemaCompatibility, TheSameNamesChangeNothing) {
   SampleSpec spec = spec_of(kClasses, kFeatures);
   DatasetPair data = pair_of(spec);
   const Dataset* test = data.test.get();
-  data = fit_to(std::move(data), spec, "step_5.h5", true);
+  data = match_trained_schema(std::move(data), spec, "step_5.h5", true);
   EXPECT_EQ(data.test.get(), test);
   EXPECT_THAT(data.notes, IsEmpty());
 }
 
-TEST(FitTo, LabelsAreRenumberedInEveryOrderOfTheClasses) {
+TEST(SchemaCompatibility, LabelsAreRenumberedInEveryOrderOfTheClasses) {
   Names order = kClasses;
   do {
     for (const Names& features : {Names(), kFeatures}) {
@@ -89,7 +89,7 @@ TEST(FitTo, LabelsAreRenumberedInEveryOrderOfTheClasses) {
   } while (std::ranges::next_permutation(order).found);
 }
 
-TEST(FitTo, FeaturesArePutInOrderInEveryOrderOfTheColumns) {
+TEST(SchemaCompatibility, FeaturesArePutInOrderInEveryOrderOfTheColumns) {
   Names trained = {"a", "b", "c", "d"}, order = trained;
   do {
     SampleSpec found = spec_of(kClasses, order), known = spec_of(kClasses, trained);
@@ -107,7 +107,7 @@ TEST(FitTo, FeaturesArePutInOrderInEveryOrderOfTheColumns) {
   } while (std::ranges::next_permutation(order).found);
 }
 
-TEST(FitTo, OtherNamesAreRefusedWithBothLists) {
+TEST(SchemaCompatibility, OtherNamesAreRefusedWithBothLists) {
   EXPECT_THAT(
       refusal(spec_of({"cat", "dog", "jacket"}, {}), spec_of(kClasses, {})),
       AllOf(HasSubstr("other classes than step_5.h5 was trained on"),
@@ -127,7 +127,7 @@ TEST(FitTo, OtherNamesAreRefusedWithBothLists) {
   }
 }
 
-TEST(FitTo, LongListsAreShortened) {
+TEST(SchemaCompatibility, LongListsAreShortened) {
   Names many, others;
   for (int i = 0; i < 1000; ++i) many.push_back(fmt::format("n{:08d}", i));
   others = many;
@@ -139,7 +139,7 @@ TEST(FitTo, LongListsAreShortened) {
   EXPECT_LT(message.size(), 700u);
 }
 
-TEST(FitTo, NamesThatOnlyOneSideHasAreANote) {
+TEST(SchemaCompatibility, NamesThatOnlyOneSideHasAreANote) {
   for (bool found : {false, true}) {
     SampleSpec named = spec_of(kClasses, kFeatures), bare = spec_of({}, {});
     DatasetPair data = fitted(found ? named : bare, found ? bare : named);
@@ -154,7 +154,7 @@ TEST(FitTo, NamesThatOnlyOneSideHasAreANote) {
   EXPECT_THAT(fitted(spec_of({}, {}), spec_of({}, {})).notes, IsEmpty());
 }
 
-TEST(FitTo, CountsKindsAndScalesCount) {
+TEST(SchemaCompatibility, CountsKindsAndScalesCount) {
   SampleSpec four = spec_of({}, {}), three = spec_of({}, {});
   four.classes = 4;
   EXPECT_THAT(refusal(four, three), HasSubstr("4 classes, but step_5.h5 was trained on 3"));
@@ -170,12 +170,12 @@ TEST(FitTo, CountsKindsAndScalesCount) {
   EXPECT_THAT(fitted(bf16, three).notes, IsEmpty());
 }
 
-TEST(FitTo, ClassesDoNotMatterToAModelThatReadsNone) {
+TEST(SchemaCompatibility, ClassesDoNotMatterToAModelThatReadsNone) {
   EXPECT_THAT(fitted(spec_of({"a", "b"}, {}), spec_of(kClasses, {}), false).notes, IsEmpty());
 }
 
 // Names in files may be any bytes; a checkpoint holds UTF-8.
-TEST(FitTo, NamesThatAreNoUtf8AreStillTheirOwn) {
+TEST(SchemaCompatibility, NamesThatAreNoUtf8AreStillTheirOwn) {
   SampleSpec odd = spec_of({"caf\xe9", "dog"}, {});
   EXPECT_THAT(fitted(odd, sample_spec_from_text(to_text(odd))).notes, IsEmpty());
 }
@@ -188,7 +188,7 @@ SampleSpec tokens(const std::string& vocabulary, int64_t size) {
   return spec;
 }
 
-TEST(FitTo, VocabulariesAreCompared) {
+TEST(SchemaCompatibility, VocabulariesAreCompared) {
   SampleSpec abc = tokens("characters:\"abc\"", 3);
   EXPECT_THAT(fitted(abc, abc).notes, IsEmpty());
   EXPECT_THAT(refusal(tokens("characters:\"abd\"", 3), abc),
@@ -200,7 +200,7 @@ TEST(FitTo, VocabulariesAreCompared) {
 }
 
 // The folder of a vocabulary's files may move; what is in them counts.
-TEST(FitTo, VocabulariesInFilesAreComparedByTheirTokens) {
+TEST(SchemaCompatibility, VocabulariesInFilesAreComparedByTheirTokens) {
   TemporaryFolder folder;
   write_bpe(folder / "a", "#version: 0.2\na b\n", {"ab"});
   write_bpe(folder / "b", "#version: 0.2\na b\n", {"ab"});

@@ -1,0 +1,41 @@
+// Guard against decompression bombs in the gzip chunks of an HDF5 dataset.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/base/hdf5.h"
+
+namespace spire::inline data {
+
+// The caller holds a h5::Session.
+class Hdf5ChunkGuard {
+ public:
+  // `dataset` must outlive this; `location` names it in messages. Throws Error(data) where gzip is
+  // followed by any filter but a checksum.
+  Hdf5ChunkGuard(hid_t dataset, std::string location);
+
+  // Throws Error(data), naming the rows, where a chunk of rows [first, first + rows) inflates to
+  // more than its size. Checks each chunk once, so that only the first epoch pays.
+  void require_bounded(int64_t first, int64_t rows);
+
+ private:
+  static constexpr int max_rank = 4;
+  using Offset = std::array<hsize_t, max_rank>;  // of a chunk's first element
+
+  void check_chunk(const Offset& offset);
+  bool next_in_row(Offset& offset) const;
+
+  hid_t dataset_;
+  std::string location_;
+  bool packed_ = false;  // chunked, and gzip is a filter
+  int rank_ = 0;
+  Offset dims_{}, chunk_{};  // shapes of the dataset and of a chunk
+  uint64_t chunk_bytes_ = 0;
+  std::set<Offset> checked_;     // of the suspicious chunks
+  std::vector<uint8_t> stored_;  // a chunk as in the file
+};
+
+}  // namespace spire::inline data
