@@ -25,8 +25,7 @@ Value tied_dense(Graph& graph, Value table, Value x) {
   return graph.emit_op<DenseOp>({x, table})[0];
 }
 
-// Adds a bias over the T C elements of a sample: views turn them into one axis, so no op of its own
-// is needed.
+// Adds a bias over the T C elements of a sample. Views turn them into one axis, so BiasOp fits.
 Value position_embedding(Graph& graph, const std::string& name, Value x, Initializer initialize,
                          int64_t positions) {
   Shape shape = graph.spec(x).shape, sample(shape.dims().subspan(1)), table = sample;

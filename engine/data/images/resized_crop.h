@@ -36,7 +36,7 @@ Box random_resized_crop(ImageSize size, double min_scale, uint64_t seed, int64_t
                         int64_t sample);
 
 // Returns the middle box of the aspect ratio of `out`, its sides 7/8 of the largest possible ones.
-// That equals resizing the shorter side to 256 pixels and cropping 224 x 224.
+// This equals resizing the shorter side to 256 pixels and cropping 224 x 224.
 Box center_crop(ImageSize size, ImageSize out = {1, 1});
 
 // Chooses the box of each image and crops it to one size. Immutable: any thread may use it.
