@@ -1,13 +1,13 @@
-#include "engine/graph/autodiff.h"
-
 #include <algorithm>
+#include <utility>
 
 #include "kernels/ops/binary/binary.h"
+#include "engine/graph/graph.h"
 
 namespace spire::inline graph {
 namespace {
 
-// Gradients so far of every tensor, and the builder an op sees while its gradient is asked.
+// The gradients of all tensors so far, and the builder by which an op appends its gradient.
 class Backward final : public GradientBuilder {
  public:
   explicit Backward(Graph& graph) : graph_(graph), forward_count_(graph.value_count()) {
@@ -20,7 +20,7 @@ class Backward final : public GradientBuilder {
     graph_.nodes()[static_cast<size_t>(node)].op->gradient(*this);
   }
 
-  // Whether the node lies between a parameter and a loss.
+  // Returns whether the node is on a path from a parameter to a loss. Other nodes get no gradient.
   bool matters(int node) const {
     const Node& n = graph_.nodes()[static_cast<size_t>(node)];
     bool reached = false, wanted = false;
@@ -39,6 +39,7 @@ class Backward final : public GradientBuilder {
   std::vector<Value> emit(std::unique_ptr<Op> op, std::vector<Value> inputs) override {
     return graph_.emit(std::move(op), std::move(inputs));
   }
+  // A second gradient of a tensor is added to the first.
   void set_gradient(int index, Value gradient) override {
     Value& sum = gradients_[static_cast<size_t>(input(index).id)];
     sum = sum ? graph_.emit_op<AddOp>({sum, gradient})[0] : gradient;
@@ -60,7 +61,7 @@ class Backward final : public GradientBuilder {
     return value.id < forward_count_ && depends_[static_cast<size_t>(value.id)];
   }
 
-  // A tensor wants a gradient when it is a parameter or is computed from one.
+  // Marks parameters and all that is computed from them: these tensors need gradients.
   void mark_dependents() {
     depends_.assign(static_cast<size_t>(forward_count_), false);
     for (Value value : graph_.values_of(Role::parameter))
@@ -75,8 +76,8 @@ class Backward final : public GradientBuilder {
   Graph& graph_;
   const int forward_count_;
   int node_ = 0;
-  std::vector<Value> gradients_;
-  std::vector<bool> depends_;
+  std::vector<Value> gradients_;  // by forward tensor; null: none yet
+  std::vector<bool> depends_;     // by forward tensor: computed from a parameter
 };
 
 }  // namespace
@@ -85,6 +86,7 @@ std::vector<ParameterGradient> differentiate(Graph& graph) {
   require(!graph.losses().empty(), "the graph has no loss to differentiate");
   int forward_nodes = static_cast<int>(graph.nodes().size());
   Backward backward(graph);
+  // Nodes are in topological order: when one is visited, all readers of its outputs were.
   for (int node = forward_nodes - 1; node >= 0; --node) {
     if (backward.matters(node)) backward.visit(node);
   }
@@ -99,6 +101,7 @@ std::vector<ParameterGradient> differentiate(Graph& graph) {
     }
     gradients.push_back({parameter, gradient});
   }
+  // Order of completion, so that a prefix of the gradient buffer can be reduced during backward.
   std::stable_sort(gradients.begin(), gradients.end(), [&](const auto& a, const auto& b) {
     return graph.tensor(a.gradient).producer < graph.tensor(b.gradient).producer;
   });

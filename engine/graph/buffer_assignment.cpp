@@ -4,9 +4,60 @@
 #include <numeric>
 
 #include "engine/device/device_memory.h"
-#include "engine/graph/memory_plan.h"
 
 namespace spire::inline graph {
+namespace {
+
+bool overlap_in_time(const Lifetime& a, const Lifetime& b) {
+  return a.first <= b.last && b.first <= a.last;
+}
+
+}  // namespace
+
+MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes) {
+  std::vector<size_t> order(lifetimes.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; });
+
+  MemoryPlan plan;
+  plan.offsets.assign(lifetimes.size(), 0);
+  std::vector<size_t> placed;  // by ascending offset
+  for (size_t block : order) {
+    size_t bytes = align_up(lifetimes[block].bytes);
+    size_t offset = 0;
+    // The lowest gap among blocks alive at the same time.
+    for (size_t other : placed) {
+      if (!overlap_in_time(lifetimes[block], lifetimes[other])) continue;
+      if (offset + bytes <= plan.offsets[other]) break;
+      offset = std::max(offset, plan.offsets[other] + align_up(lifetimes[other].bytes));
+    }
+    plan.offsets[block] = offset;
+    plan.bytes = std::max(plan.bytes, offset + bytes);
+    auto after =
+        std::upper_bound(placed.begin(), placed.end(), offset,
+                         [&](size_t at, size_t other) { return at < plan.offsets[other]; });
+    placed.insert(after, block);
+  }
+  return plan;
+}
+
+size_t peak_live_bytes(const std::vector<Lifetime>& lifetimes) {
+  int end = 0;
+  for (const Lifetime& life : lifetimes) end = std::max(end, life.last + 1);
+  // Bytes that become alive before each node and dead after it; their running sum is what lives.
+  std::vector<size_t> born(static_cast<size_t>(end) + 1), gone(born.size());
+  for (const Lifetime& life : lifetimes) {
+    born[static_cast<size_t>(life.first)] += align_up(life.bytes);
+    gone[static_cast<size_t>(life.last) + 1] += align_up(life.bytes);
+  }
+  size_t live = 0, peak = 0;
+  for (size_t node = 0; node < born.size(); ++node) {
+    live += born[node] - gone[node];
+    peak = std::max(peak, live);
+  }
+  return peak;
+}
 
 BufferAssignment::BufferAssignment(const Graph& graph,
                                    const std::vector<ParameterGradient>& gradients,
@@ -32,6 +83,8 @@ size_t BufferAssignment::byte_offset(const std::string& name) const {
   return static_cast<size_t>(layout_.find(name).offset) * sizeof(float);
 }
 
+// Places what does not live in the arena: inputs, weights, and in training the gradients of
+// parameters and the contributions of states.
 void BufferAssignment::place_fixed_tensors(const std::vector<ParameterGradient>& gradients) {
   size_t index = 0;
   for (Value value : graph_.values_of(Role::input)) place(value) = {Space::input, index++};
@@ -40,20 +93,21 @@ void BufferAssignment::place_fixed_tensors(const std::vector<ParameterGradient>&
       place(value) = {Space::weights, byte_offset(graph_.tensor(value).name)};
     }
   }
-  for (const auto& [parameter, gradient] : gradients) send_to_gradients(parameter, gradient);
+  for (const auto& [parameter, gradient] : gradients) place_in_gradients(parameter, gradient);
   if (gradients.empty()) return;
   for (const StateUpdate& update : graph_.state_updates()) {
-    send_to_gradients(update.state, update.contribution);
+    place_in_gradients(update.state, update.contribution);
   }
 }
 
-void BufferAssignment::send_to_gradients(Value target, Value value) {
+void BufferAssignment::place_in_gradients(Value target, Value value) {
   const std::string& name = graph_.tensor(target).name;
   require(place(value).space == Space::none,
           "the gradient of '{}' is also that of another parameter", name);
   place(value) = {Space::gradients, byte_offset(name)};
 }
 
+// Outputs of the graph are read after the last node, so nothing may overwrite them.
 void BufferAssignment::find_last_uses() {
   const auto& nodes = graph_.nodes();
   for (size_t n = 0; n < nodes.size(); ++n) {
@@ -65,8 +119,9 @@ void BufferAssignment::find_last_uses() {
   }
 }
 
-// Joins views with their source, and outputs with an input that nobody reads afterwards. The input
-// of a gradient that has its place in the gradient buffer is made there, too.
+// Joins views with their source, and an output with an input of its size that the op may overwrite
+// and that nobody reads later. Where the output is fixed in the gradient buffer, the input is
+// computed there as well, which saves the copy.
 void BufferAssignment::share_memory() {
   const auto& nodes = graph_.nodes();
   for (size_t n = 0; n < nodes.size(); ++n) {
@@ -78,7 +133,7 @@ void BufferAssignment::share_memory() {
     }
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       if (node.op->may_overwrite(static_cast<int>(i)) &&
-          dies_at(node.inputs[i], static_cast<int>(n)) && accepts(output) &&
+          dies_at(node.inputs[i], static_cast<int>(n)) && may_join(output) &&
           graph_.spec(node.inputs[i]).bytes() == graph_.spec(output).bytes()) {
         join_overwritten(node.inputs[i], output);
         break;
@@ -90,13 +145,13 @@ void BufferAssignment::share_memory() {
 void BufferAssignment::join_view(Value source, Value view) {
   if (place(view).space == Space::none) {
     join(source, view);
-  } else {  // a view that must lie in the gradient buffer takes its source along
+  } else {  // a view fixed in the gradient buffer pulls its source there
     require(place(source).space == Space::none, "a view of a fixed tensor cannot be a gradient");
     join(view, source);
   }
 }
 
-bool BufferAssignment::accepts(Value output) {
+bool BufferAssignment::may_join(Value output) {
   Space space = place(output).space;
   return space == Space::none || space == Space::gradients;
 }
@@ -109,7 +164,7 @@ void BufferAssignment::join_overwritten(Value input, Value output) {
   }
 }
 
-// `child` lies where `block` lies from now on.
+// Merges the block of `child` into that of `block`, whose place it takes.
 void BufferAssignment::join(Value block, Value child) {
   int to = root(block.id), from = root(child.id);
   parent_[static_cast<size_t>(from)] = to;
@@ -117,11 +172,15 @@ void BufferAssignment::join(Value block, Value child) {
   last = std::max(last, last_use_[static_cast<size_t>(from)]);
 }
 
+// Returns whether `node` is the last reader of a block that has no fixed place. Weights and inputs
+// have one: they are never overwritten.
 bool BufferAssignment::dies_at(Value value, int node) const {
   auto block = static_cast<size_t>(root(value.id));
   return places_[block].space == Space::none && last_use_[block] == node;
 }
 
+// Gives each remaining block its lifetime, from the node that first writes it to its last reader,
+// and plans the arena.
 void BufferAssignment::place_arena_tensors() {
   std::vector<int> blocks;
   std::vector<Lifetime> lifetimes;

@@ -1,5 +1,5 @@
-// Where every tensor of a graph lies when it runs: worked out from the graph alone, before a kernel
-// is made. Tensors that share memory (views, outputs written over dying inputs) are one block.
+// Assigns memory to every tensor of a graph before it is compiled. Tensors that share memory
+// (views, and outputs written over inputs that nobody reads again) form one block.
 #pragma once
 #include <vector>
 
@@ -11,13 +11,13 @@ enum class Space : uint8_t { none, arena, weights, packed, gradients, input };
 
 struct Place {
   Space space = Space::none;
-  size_t offset = 0;  // in bytes; for Space::input the index of the input
+  size_t offset = 0;  // bytes; for Space::input the index of the input
 };
 
 class BufferAssignment {
  public:
-  // gradients: those that go to the gradient buffer; empty for evaluation. What `graph` reads of
-  // parameters and states, `layout` knows.
+  // gradients: those written to the gradient buffer; empty for evaluation. `layout` must have all
+  // parameters and states that `graph` reads.
   BufferAssignment(const Graph& graph, const std::vector<ParameterGradient>& gradients,
                    const ParameterLayout& layout);
 
@@ -29,23 +29,44 @@ class BufferAssignment {
   int root(int id) const;
   Place& place(Value value) { return places_[static_cast<size_t>(root(value.id))]; }
   void place_fixed_tensors(const std::vector<ParameterGradient>& gradients);
-  void send_to_gradients(Value target, Value value);
+  void place_in_gradients(Value target, Value value);
   void find_last_uses();
   void share_memory();
   void join_view(Value source, Value view);
   void join_overwritten(Value input, Value output);
   void join(Value block, Value child);
-  bool accepts(Value output);
+  bool may_join(Value output);
   bool dies_at(Value value, int node) const;
   void place_arena_tensors();
   size_t byte_offset(const std::string& name) const;
 
-  const Graph& graph_;  // these two during construction only
+  const Graph& graph_;  // this and layout_: used by the constructor only
   const ParameterLayout& layout_;
-  std::vector<int> parent_;    // of the memory-sharing forest
-  std::vector<Place> places_;  // of roots
-  std::vector<int> last_use_;  // of roots: last node that reads the block
+  // A union-find forest over tensors: the root of a tree is its block.
+  std::vector<int> parent_;
+  std::vector<Place> places_;  // by root
+  std::vector<int> last_use_;  // by root: the last node that reads the block
   size_t arena_bytes_ = 0, peak_bytes_ = 0;
 };
+
+// A block of memory and the nodes that need it: from the first that writes it to the last that
+// reads.
+struct Lifetime {
+  size_t bytes = 0;
+  int first = 0, last = 0;
+};
+
+struct MemoryPlan {
+  std::vector<size_t> offsets;  // one per lifetime, multiples of tensor_alignment
+  size_t bytes = 0;             // of the arena
+};
+
+// Plans an arena in which blocks alive together never overlap. Greedy by size: the largest block
+// first, each at the lowest offset that is free during its life (Pisarchyk, Lee: "Efficient Memory
+// Management for Deep Neural Net Inference", 2020).
+MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes);
+
+// Returns the most bytes alive at one node: a lower bound of any plan.
+size_t peak_live_bytes(const std::vector<Lifetime>& lifetimes);
 
 }  // namespace spire::inline graph

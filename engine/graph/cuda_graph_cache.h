@@ -1,6 +1,6 @@
-// Runs a plan on a GPU as recordings of its work: each set of bindings is recorded once, in pieces
-// that end where the listener is told something, and replayed from then on. What changes from step
-// to step is read from device memory, so a replay is what a run would be. On a CPU it just runs.
+// Runs a plan on a GPU by CUDA graphs, recorded once for each set of bindings and replayed from
+// then on. Values that change from step to step are read from device memory, so a replay computes
+// what a run would. On a CPU it runs the plan.
 #pragma once
 #include <memory>
 #include <vector>
@@ -12,27 +12,28 @@ namespace spire::inline graph {
 
 class CudaGraphCache {
  public:
-  // Both outlive this.
+  // Plan and stream must outlive this object.
   CudaGraphCache(Plan& plan, Stream& stream) : plan_(plan), stream_(stream) {}
 
-  // As Plan::run. The first run with new bindings is a plain one, in which libraries load what they
-  // need; the second records. Later ones allocate nothing.
+  // Runs as Plan::run. The first run with new bindings is a plain one, in which libraries load
+  // their kernels; the second one records. Later ones allocate nothing.
   void run(const Bindings& bindings, PlanListener* listener = nullptr);
 
  private:
-  struct Piece {
+  // Recorded work up to the plan's next notification.
+  struct Segment {
     std::unique_ptr<Recording> work;
-    size_t end = 0;  // the plan's step behind it
+    size_t end = 0;  // position of the plan's step after it
   };
-  struct Known {
+  struct Entry {
     Bindings bindings;
-    std::vector<Piece> pieces;  // none: not recorded yet
+    std::vector<Segment> segments;  // empty: not recorded yet
   };
-  void record(Known& known, bool tells);
+  void record(Entry& entry, bool notifies);
 
   Plan& plan_;
   Stream& stream_;
-  std::vector<Known> known_;  // few: buffers of gradients x slots of inputs
+  std::vector<Entry> entries_;  // few: gradient buffers x input slots
 };
 
 }  // namespace spire::inline graph

@@ -6,7 +6,7 @@ namespace spire::inline graph {
 
 namespace {
 
-// Beyond it bytes of a whole model may not fit their integers; no machine holds it either.
+// Keeps the byte counts of a whole model within 64 bits; no machine holds such a tensor either.
 constexpr int64_t max_elements = int64_t{1} << 40;
 
 void check_size(const Shape& shape) {
@@ -60,6 +60,7 @@ Value Graph::add_output(const TensorSpec& spec, int producer, size_t index) {
 std::vector<Value> Graph::emit(std::unique_ptr<Op> op, std::vector<Value> inputs) {
   std::vector<TensorSpec> specs;
   for (Value input : inputs) specs.push_back(spec(input));
+  // A new node's id is its position: random numbers depend on the recorded graph alone.
   int position = static_cast<int>(nodes_.size());
   Node node{std::move(op), std::move(inputs), {}, position, open_block_};
   for (const TensorSpec& output : node.op->infer(specs))
@@ -80,6 +81,7 @@ void Graph::set_row_pitch(Value value, int64_t elements) {
   tensors_[static_cast<size_t>(value.id)].spec.row_pitch = elements;
 }
 
+// A repetition belongs to backward and to no block: a second pass must not repeat it again.
 Node Graph::repetition(const Node& node, std::vector<Value> inputs) {
   Node again{node.op, std::move(inputs), {}, node.id, -1, true};
   for (Value output : node.outputs)
@@ -106,6 +108,8 @@ void Graph::reindex() {
   }
 }
 
+// Ids must ascend: a repetition shares its id with the original, and a new one would change its
+// random numbers.
 void Graph::number_nodes() {
   int last = -1, position = 0;
   for (Node& node : nodes_) {

@@ -1,5 +1,5 @@
-// A model as a graph of ops over tensors with known shapes. Model code records it through the layer
-// functions (layers.h); autodiff.h extends it backward; passes.h rewrites it; plan.h compiles it.
+// A model as a graph of ops over tensors of known shapes. Model code records it by layer functions
+// (layers.h), differentiate() extends it backward, passes (passes.h) rewrite it, Plan compiles it.
 #pragma once
 #include <functional>
 #include <map>
@@ -15,12 +15,12 @@ namespace spire::inline graph {
 
 enum class Role : uint8_t {
   activation,  // made by an op, lives in the arena
-  input,       // handed in for every run
+  input,       // given to every run
   parameter,   // fp32, trained
   state,       // fp32, running statistics: read in evaluation, averaged in training
 };
 
-// Fills a parameter's plain fp32 values. `random` is the parameter's own stream.
+// Fills a parameter's fp32 values. `random` is a stream for this parameter alone.
 using Initializer = std::function<void(const RandomStream& random, std::span<float> values)>;
 
 struct Tensor {
@@ -28,19 +28,20 @@ struct Tensor {
   Role role = Role::activation;
   std::string name;        // of inputs, parameters and states: "conv1.weight"
   Initializer initialize;  // of parameters and states
-  int producer = -1;       // node that makes it; -1 for the other roles
+  int producer = -1;       // node that computes it; -1 for other roles
   int output_index = 0;    // which output of the producer
 };
 
 struct Node {
   std::shared_ptr<const Op> op;  // shared by a node and its repetition
   std::vector<Value> inputs, outputs;
-  int id = 0;             // keys random numbers; a repetition has that of the node it repeats
-  int block = -1;         // index in Graph::blocks(); -1: in none
+  int id = 0;             // keys random numbers; a repetition has the id of its original
+  int block = -1;         // index in Graph::blocks(); -1: none
   bool backward = false;  // appended by differentiate(), or later
 };
 
-// A state's share of one step: running = (1 - momentum) * running + momentum * sum over towers.
+// Update of a state by a step: running = (1 - momentum) * running + momentum * sum over towers of
+// the contribution.
 struct StateUpdate {
   Value state, contribution;
   float momentum = 0.1f;
@@ -48,8 +49,8 @@ struct StateUpdate {
 
 class Graph {
  public:
-  // Nodes that are emitted while it lives form a block, which backward may compute anew
-  // (recompute_blocks). What is opened inside a block belongs to that one.
+  // A scope: the nodes emitted during its lifetime form a block, which backward may recompute
+  // (recompute_blocks). A block inside another one is part of that one.
   class Block {
    public:
     explicit Block(Graph& graph, const std::string& name = {});
@@ -61,8 +62,8 @@ class Graph {
     Graph* graph_;  // null: inside another block
   };
 
-  // training: whether layers are built in their training form (dropout, batch statistics).
-  // compute: of activations that are made from no other activation.
+  // training: builds layers in their training form (dropout, batch statistics).
+  // compute: dtype of activations that depend on no other activation.
   explicit Graph(bool training, DType compute = DType::f32)
       : training_(training), compute_(compute) {}
   Graph(Graph&&) = default;
@@ -71,9 +72,9 @@ class Graph {
   bool training() const { return training_; }
   DType compute_dtype() const { return compute_; }
 
-  // A tensor of more than 2^40 elements throws Error(config), whatever it is for.
+  // Throws Error(config) for a tensor of more than 2^40 elements, as all functions here do.
   Value input(const std::string& name, TensorSpec spec);
-  // Names are unique; a second tensor of one name throws Error(config).
+  // Throws Error(config) for a name that is taken.
   Value parameter(const std::string& name, Shape shape, Initializer initialize);
   Value state(const std::string& name, Shape shape, float initial);
 
@@ -84,14 +85,15 @@ class Graph {
     return emit(std::make_unique<SomeOp>(std::forward<Args>(args)...), std::move(inputs));
   }
 
-  // A node with the same op, id and new outputs, not yet part of the graph.
+  // Returns a copy of a node, with its op and id and new outputs; it is not part of the graph yet.
   Node repetition(const Node& node, std::vector<Value> inputs);
 
-  // A loss: fp64 sum over the batch's samples. Its gradient is that of sum / global valid samples.
+  // Adds a loss: an fp64 sum over the samples of the batch. Gradients are those of the sum divided
+  // by the valid samples of the global batch.
   void add_loss(Value loss) { losses_.push_back(loss); }
   // Keeps a tensor readable after a run, under a name ("loss", "score").
   void mark_output(const std::string& name, Value value) { outputs_[name] = value; }
-  // Forgets losses and all outputs but this one: what stays is what makes it (remove_dead_nodes).
+  // Drops losses and all other outputs: remove_dead_nodes() then keeps what this output needs.
   void keep_output(const std::string& name);
   void update_state(StateUpdate update) { state_updates_.push_back(update); }
 
@@ -108,9 +110,9 @@ class Graph {
 
   const std::vector<std::string>& blocks() const { return blocks_; }  // their names
 
-  // For passes: after nodes were replaced or removed, says anew which node makes which tensor.
+  // For passes: updates the producers of tensors after nodes were replaced, removed or reordered.
   void reindex();
-  // And makes each node's id its position. Not for graphs with repetitions.
+  // For passes: sets each node's id to its position. Not for graphs with repetitions.
   void number_nodes();
   // Pads a tensor's rows (TensorSpec::row_pitch).
   void set_row_pitch(Value value, int64_t elements);
@@ -130,5 +132,15 @@ class Graph {
   std::vector<std::string> blocks_;
   int open_block_ = -1;
 };
+
+struct ParameterGradient {
+  Value parameter, gradient;
+};
+
+// Appends the gradient of the losses by reverse-mode differentiation; each op gives its gradient as
+// ops (Op::gradient). Gradients of a tensor with several readers are added. Returns the parameters
+// in the order in which backward completes their gradients. Throws Error(config), naming it, for a
+// parameter on which no loss depends.
+std::vector<ParameterGradient> differentiate(Graph& graph);
 
 }  // namespace spire::inline graph

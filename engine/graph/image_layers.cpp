@@ -1,14 +1,47 @@
-// The layer functions that images alone need.
+// Layers over images, (N, H, W, C): convolution, batch normalization, pooling, resizing.
 #include <algorithm>
 
 #include "engine/graph/layers.h"
+#include "kernels/ops/avg_pool2d/avg_pool2d.h"
+#include "kernels/ops/batch_norm/batch_norm.h"
 #include "kernels/ops/bias/bias.h"
 #include "kernels/ops/concat/concat.h"
 #include "kernels/ops/conv2d/conv2d.h"
+#include "kernels/ops/max_pool2d/max_pool2d.h"
+#include "kernels/ops/tower_sum/tower_sum.h"
 
 namespace spire::inline graph {
+namespace {
 
-// Of the kernel's taps, one in stride.h * stride.w meets an output pixel.
+// Returns the outputs of BatchNormOp; sync: by sums over all towers, where towers wait for each
+// other.
+std::vector<Value> normalize(Graph& graph, Value x, Value gamma, Value beta, bool sync,
+                             const BatchNormAttributes& attributes) {
+  if (!sync) return graph.emit_op<BatchNormOp>({x, gamma, beta}, attributes);
+  Value moments = graph.emit_op<BatchNormMomentsOp>({x})[0];
+  Value total = graph.emit_op<TowerSumOp>({moments})[0];
+  return graph.emit_op<BatchNormSyncOp>({x, gamma, beta, total}, attributes);
+}
+
+}  // namespace
+
+Value conv2d(Graph& graph, const std::string& name, Value x, const Conv2dOptions& options) {
+  int64_t inputs = graph.spec(x).shape.back() / options.groups;
+  int64_t fan_in = inputs * options.kernel.h * options.kernel.w;
+  std::vector<Value> operands = {x};
+  operands.push_back(graph.parameter(
+      name + ".weight", {options.channels, inputs, options.kernel.h, options.kernel.w},
+      options.initialize ? options.initialize : kaiming_uniform(fan_in)));
+  if (options.bias)
+    operands.push_back(graph.parameter(name + ".bias", {options.channels}, constant(0)));
+  return graph.emit_op<Conv2dOp>(operands, Conv2dAttributes{.stride = options.stride,
+                                                            .padding = options.padding,
+                                                            .dilation = options.dilation,
+                                                            .groups = options.groups,
+                                                            .bias = options.bias})[0];
+}
+
+// fan_in: an output pixel sums over 1 / (stride.h * stride.w) of the kernel's taps.
 Value conv_transpose2d(Graph& graph, const std::string& name, Value x,
                        const ConvTranspose2dOptions& options) {
   int64_t inputs = graph.spec(x).shape.back();
@@ -26,6 +59,37 @@ Value conv_transpose2d(Graph& graph, const std::string& name, Value x,
   return graph.emit_op<BiasOp>({y, bias})[0];
 }
 
+Value batch_norm(Graph& graph, const std::string& name, Value x, const BatchNormOptions& options) {
+  Shape channels = {graph.spec(x).shape.back()};
+  Value gamma = graph.parameter(name + ".gamma", channels, constant(options.gamma));
+  Value beta = graph.parameter(name + ".beta", channels, constant(0));
+  Value mean = graph.state(name + ".running_mean", channels, 0);
+  Value variance = graph.state(name + ".running_var", channels, 1);
+  BatchNormAttributes attributes{.epsilon = options.epsilon};
+  if (!graph.training()) {
+    return graph.emit_op<BatchNormEvalOp>({x, gamma, beta, mean, variance}, attributes)[0];
+  }
+  // Outputs 3 and 4 are this tower's share of the mean and the variance.
+  auto outputs = normalize(graph, x, gamma, beta, options.sync, attributes);
+  graph.update_state({mean, outputs[3], options.momentum});
+  graph.update_state({variance, outputs[4], options.momentum});
+  return outputs[0];
+}
+
+Value max_pool2d(Graph& graph, Value x, const PoolOptions& options) {
+  return graph.emit_op<MaxPool2dOp>(
+      {x}, MaxPool2dAttributes{options.kernel, options.stride, options.padding})[0];
+}
+
+Value avg_pool2d(Graph& graph, Value x, const PoolOptions& options) {
+  return graph.emit_op<AvgPool2dOp>(
+      {x}, AvgPool2dAttributes{options.kernel, options.stride, options.padding})[0];
+}
+
+Value global_avg_pool(Graph& graph, Value x) {
+  return graph.emit_op<GlobalAvgPoolOp>({x})[0];
+}
+
 Value resize(Graph& graph, Value x, Extent2d size, Resize kind) {
   if (extent_of(graph.spec(x).shape) == size) return x;
   return graph.emit_op<ResizeOp>({x}, kind, size)[0];
@@ -34,13 +98,6 @@ Value resize(Graph& graph, Value x, Extent2d size, Resize kind) {
 Value pad_channels(Graph& graph, Value x, int64_t channels) {
   if (graph.spec(x).shape.back() == channels) return x;
   return graph.emit_op<PadChannelsOp>({x}, channels)[0];
-}
-
-void reconstruction_loss(Graph& graph, Value prediction, Value target, Regression kind) {
-  auto outputs = graph.emit_op<RegressionLossOp>({prediction, target}, kind);
-  graph.add_loss(outputs[0]);
-  graph.mark_output("loss", outputs[0]);
-  graph.mark_output("score", outputs[1]);
 }
 
 }  // namespace spire::inline graph

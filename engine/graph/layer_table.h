@@ -1,4 +1,4 @@
-// What each layer of a model makes and costs, read off its forward graph.
+// A table of the layers of a model: shapes, parameters and costs, from its forward graph.
 #pragma once
 #include <string>
 #include <vector>
@@ -13,7 +13,7 @@ namespace spire::inline graph {
 // nobody's.
 std::vector<LayerRow> layer_table(const Graph& graph);
 
-// The row of all: sums of parameters, multiply-adds and bytes; op and output are those of no op.
+// Returns the sums of parameters, multiply-adds and bytes as a row without op and output.
 LayerRow total_of(const std::vector<LayerRow>& rows);
 
 }  // namespace spire::inline graph

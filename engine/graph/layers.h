@@ -1,6 +1,6 @@
-// The layer functions model code is written with. Each records its ops and parameters in the graph
-// and returns the output. Names become parameter names ("conv1" -> "conv1.weight", "conv1.bias");
-// plain layouts are those of PyTorch: convolution (O, I/groups, KH, KW), dense (out, in).
+// Layer functions, by which models are written. Each records its ops and parameters in the graph
+// and returns the output. `name` prefixes parameter names ("conv1" -> "conv1.weight",
+// "conv1.bias"). Weights have PyTorch's shapes: convolution (O, I/groups, KH, KW), dense (out, in).
 #pragma once
 #include <string>
 
@@ -13,10 +13,9 @@ namespace spire::inline graph {
 
 // He et al., "Delving Deep into Rectifiers", 2015: uniform in +-sqrt(6 / fan_in).
 Initializer kaiming_uniform(int64_t fan_in);
-// The same paper's normal form: N(0, sqrt(2 / fan_out)).
+// The same paper: N(0, sqrt(2 / fan_out)).
 Initializer kaiming_normal(int64_t fan_out);
-// Uniform in +-1 / sqrt(fan_in): for a layer with no relu behind it, such as the one that makes
-// logits.
+// Uniform in +-1 / sqrt(fan_in), for a layer without a relu after it, such as the one of logits.
 Initializer linear_uniform(int64_t fan_in);
 Initializer uniform(float bound);      // in +-bound
 Initializer normal(double deviation);  // N(0, deviation)
@@ -49,40 +48,40 @@ struct ConvTranspose2dOptions {
 Value conv_transpose2d(Graph& graph, const std::string& name, Value x,
                        const ConvTranspose2dOptions& options);
 
-// x (.., K) -> (.., units)
-// initialize: of the weight; default kaiming_uniform(K), for a relu behind it.
+// x (.., K) -> (.., units). initialize: the weight; default kaiming_uniform(K), for a relu after
+// it.
 Value dense(Graph& graph, const std::string& name, Value x, int64_t units, bool bias = true,
             Initializer initialize = {});
-// Rows of a learned table name.weight (vocabulary, width) by ids i32 (..) -> (.., width) of
-// `dtype`. The table is handed out, too, for an output head with the same weights.
+// Looks up rows of a learned table name.weight (vocabulary, width): ids i32 (..) -> (.., width) of
+// `dtype`. Returns the table, too, for an output layer with tied weights.
 struct Embedding {
   Value output, table;
 };
 Embedding embedding(Graph& graph, const std::string& name, Value ids, int64_t vocabulary,
                     int64_t width, DType dtype, Initializer initialize);
-// Dense without bias whose weight is a table of another layer: x (.., K), table (V, K) -> (.., V).
+// Dense without bias by another layer's table: x (.., K), table (V, K) -> (.., V).
 Value tied_dense(Graph& graph, Value table, Value x);
-// x (N, T, C) plus a learned parameter name.weight (T, C), the same for every sample. positions:
-// rows of the parameter, of which the first T are added; 0: T.
+// Adds a learned parameter name.weight (positions, C), its first T rows, to each sample of x (N, T,
+// C). positions 0: T.
 Value position_embedding(Graph& graph, const std::string& name, Value x, Initializer initialize,
                          int64_t positions = 0);
 
 struct AttentionOptions {
   int64_t heads = 1;
   bool causal = false;
-  float dropout = 0;  // of the attention weights, in training
+  float dropout = 0;  // rate for attention weights, in training
 };
-// qkv (N, T, 3C): C columns each of queries, keys and values, head after head -> (N, T, C)
+// qkv (N, T, 3C) -> (N, T, C): C columns each of queries, keys and values, head by head.
 Value attention(Graph& graph, Value qkv, const AttentionOptions& options);
 
 struct BatchNormOptions {
   float epsilon = 1e-5f;
   float momentum = 0.1f;  // share of the newest batch in the running statistics
-  float gamma = 1.0f;     // what it begins at
+  float gamma = 1.0f;     // initial value
   bool sync = false;      // statistics over all towers
 };
-// Statistics of the tower's own batch (sync: of the global batch) in training, running ones in
-// evaluation.
+// Normalizes by the statistics of the tower's batch (sync: of the global batch) in training, by
+// running ones in evaluation.
 Value batch_norm(Graph& graph, const std::string& name, Value x,
                  const BatchNormOptions& options = {});
 
@@ -92,7 +91,7 @@ Value layer_norm(Graph& graph, const std::string& name, Value x, float epsilon =
 Value relu(Graph& graph, Value x);
 Value leaky_relu(Graph& graph, Value x, float slope = 0.01f);
 Value gelu(Graph& graph, Value x);
-Value gelu_tanh(Graph& graph, Value x);  // gelu's tanh form, as in GPT-2
+Value gelu_tanh(Graph& graph, Value x);  // the tanh approximation, as in GPT-2
 Value sigmoid(Graph& graph, Value x);
 Value tanh(Graph& graph, Value x);
 
@@ -106,7 +105,7 @@ Value avg_pool2d(Graph& graph, Value x, const PoolOptions& options = {});
 Value global_avg_pool(Graph& graph, Value x);  // (N, H, W, C) -> (N, C)
 // (N, H, W, C) -> (N, size, C), as PyTorch's interpolate with align_corners=false.
 Value resize(Graph& graph, Value x, Extent2d size, Resize kind);
-// Zeros behind the channels of x, until there are `channels`.
+// Appends channels of zeros to x, up to `channels`.
 Value pad_channels(Graph& graph, Value x, int64_t channels);
 
 Value add(Graph& graph, Value a, Value b);
@@ -120,28 +119,29 @@ Value transpose(Graph& graph, Value x, std::vector<int> axes);
 Value slice(Graph& graph, Value x, int axis, int64_t begin, int64_t length);
 // The elements of an axis that indices i32 (K) name; a negative axis counts from the last.
 Value gather(Graph& graph, Value x, Value indices, int axis);
-// x (..), a parameter or an activation, for each of `count` samples -> (count, ..) of `dtype`
+// Repeats x (..), a parameter or an activation, for each sample -> (count, ..) of `dtype`.
 Value expand(Graph& graph, Value x, int64_t count, DType dtype);
 
-Value dropout(Graph& graph, Value x, float rate);  // x itself in evaluation and for rate 0
+Value dropout(Graph& graph, Value x, float rate);  // returns x in evaluation and for rate 0
 Value matmul(Graph& graph, Value a, Value b);
 
-// Losses over a batch of N: fp64 sums, the outputs "loss" and "score" of the graph.
+// Losses are fp64 sums over a batch of N; they become the graph outputs "loss" and "score".
 struct CrossEntropyOptions {
   float label_smoothing = 0;
-  // Both or none: second labels, shaped as the labels, and the first labels' share (N) f32 (mixup).
+  // Mixup: second labels, shaped as the labels, and the weight of the first ones, (N) f32. Both or
+  // none.
   Value other_labels = {}, mix = {};
 };
-// logits (N, classes), labels (N) int32; or (N, .., classes) and (N, ..): a sample's loss, and its
-// share of "score", is the mean over its labels.
+// logits (N, classes), labels (N) i32; or (N, .., classes) and (N, ..), where a sample's loss and
+// score are means over its labels.
 void cross_entropy_loss(Graph& graph, Value logits, Value labels,
                         const CrossEntropyOptions& options);
 void cross_entropy_loss(Graph& graph, Value logits, Value labels, float label_smoothing);
 // Mean over features of the squared or absolute difference from the one-hot label.
 void mse_loss(Graph& graph, Value logits, Value labels);
 void l1_loss(Graph& graph, Value logits, Value labels);
-// prediction and target alike (N, ..): images. "score" is the fp64 sum over samples of each
-// one's mean squared error, whatever the kind, from which PSNR follows.
+// prediction and target: images (N, ..). "score" is the fp64 sum over samples of the mean squared
+// error, for either kind of loss: PSNR follows from it.
 void reconstruction_loss(Graph& graph, Value prediction, Value target, Regression kind);
 
 }  // namespace spire::inline graph

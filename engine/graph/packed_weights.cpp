@@ -4,6 +4,7 @@
 
 namespace spire::inline graph {
 
+// A form that any step reads is packed for steps, whoever registered it first.
 size_t PackedWeights::add(const ParameterEntry& entry, Packing packing, bool step) {
   floats_ = std::max(floats_, entry.offset + entry.elements());
   for (Form& known : forms_) {
@@ -18,19 +19,21 @@ size_t PackedWeights::add(const ParameterEntry& entry, Packing packing, bool ste
 }
 
 void PackedWeights::pack_for_step(const float* weights, int part, int parts, Stream& stream) {
-  pack_some(weights, true, part, parts, stream);
+  pack_forms(weights, true, part, parts, stream);
 }
 
 void PackedWeights::pack_for_evaluation(const float* weights, int part, int parts, Stream& stream) {
-  pack_some(weights, false, part, parts, stream);
+  pack_forms(weights, false, part, parts, stream);
 }
 
-void PackedWeights::pack_some(const float* weights, bool step, int part, int parts,
-                              Stream& stream) {
+// Part i of n has the plain weights [i / n, (i + 1) / n). A unit belongs to the part in which its
+// first weight is, so the parts pack every unit exactly once.
+void PackedWeights::pack_forms(const float* weights, bool step, int part, int parts,
+                               Stream& stream) {
   int64_t begin = floats_ * part / parts, end = floats_ * (part + 1) / parts;
   for (const Form& form : forms_) {
     if (form.step != step) continue;
-    // The first unit that begins at or behind float `at` of all.
+    // Returns the first unit of the form that begins at or after plain weight `at`.
     auto unit_from = [&](int64_t at) {
       int64_t inside = std::clamp<int64_t>(at - form.parameter_offset, 0, form.elements);
       return (inside * form.packing.units + form.elements - 1) / form.elements;

@@ -23,6 +23,7 @@ ParameterLayout::ParameterLayout(const Graph& graph,
   }
 }
 
+// Rounds sizes up to 16 floats, one cache line.
 void ParameterLayout::append(ParameterEntry entry) {
   entry.offset = total_floats_;
   total_floats_ += (entry.elements() + 15) / 16 * 16;

@@ -1,12 +1,12 @@
-// Where each parameter lies in the flat buffers: weights, gradients and every optimizer slot share
-// this table. Order is that in which backward completes the gradients, so that a prefix of the
-// gradient buffer is ready while backward goes on. Running statistics follow behind the parameters:
-// in the weights buffer their values, in the gradient buffer the step's contribution.
+// Layout of the flat fp32 buffers: weights, gradients and every optimizer slot share it. Parameters
+// are in the order in which backward completes their gradients, so that a prefix of the gradient
+// buffer is final while backward continues. Running statistics follow: their values in the weights
+// buffer, the contributions of the step in the gradient buffer.
 #pragma once
 #include <string>
 #include <vector>
 
-#include "engine/graph/autodiff.h"
+#include "engine/graph/graph.h"
 
 namespace spire::inline graph {
 
@@ -27,14 +27,15 @@ class ParameterLayout {
 
   const std::vector<ParameterEntry>& entries() const { return entries_; }
   const ParameterEntry& find(const std::string& name) const;  // throws Error(unexpected)
-  int64_t trained_floats() const { return trained_floats_; }  // parameters, padding included
+  int64_t trained_floats() const { return trained_floats_; }  // of parameters and padding
   int64_t total_floats() const { return total_floats_; }      // parameters and statistics
-  int64_t parameter_count() const;                            // elements of parameters alone
+  int64_t parameter_count() const;  // elements, without statistics and padding
 
-  // Fills `weights` (total_floats()) by each entry's initializer, keyed by (seed, name).
+  // Fills `weights` (total_floats()) by the initializers; random numbers are keyed by (seed, name).
   void initialize(uint64_t seed, float* weights) const;
 
-  // Hash over all entries in name order, plain layout: the parameter hash of a run.
+  // Returns the parameter hash of a run: over all entries in name order, so the layout does not
+  // matter.
   uint64_t hash(const float* weights) const;
 
  private:

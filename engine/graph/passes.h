@@ -1,36 +1,36 @@
-// Rewrites of a graph before it is compiled. Each keeps what the graph computes.
+// Rewrites of a graph before it is compiled. A pass never changes what the graph computes.
 #pragma once
 #include "engine/device/device.h"
 #include "engine/graph/graph.h"
 
 namespace spire::inline graph {
 
-// Puts a relu, or an addition and its relu, into the op before it where that op has such a form
-// (Op::with_relu, Op::with_residual) and nothing else reads what lies between. Forward graphs only:
-// run it before differentiate(). Returns how many nodes it saved.
+// Fuses a relu, or an addition and its relu, into the op before it where that op has such a form
+// (Op::with_relu, Op::with_residual) and nothing else reads the tensors between. Forward graphs
+// only: runs before differentiate(). Returns how many nodes it saved.
 int fuse_activations(Graph& graph);
 
-// Removes nodes none of whose outputs reach a kept tensor: the graph's outputs, losses and state
-// updates, and `also`. Returns how many.
+// Removes nodes whose outputs reach no kept tensor: outputs of the graph, losses, state updates,
+// and `also`. Returns how many.
 int remove_dead_nodes(Graph& graph, std::span<const Value> also = {});
 
-// Pads rows for a device, so that matrix products read and write them quickly: those of 16-bit
-// matrices that are 1024 or more wide and whose rows are no multiples of 16 bytes (the logits of
-// GPT-2's 50257 tokens, and their gradient) to the next multiple of 128 elements. Only where the
-// kernels that make and read such a matrix take padded rows (KernelEntry::padded_rows; none of the
-// CPU's does); graph outputs may be padded, inputs and parameters never are. Shapes stay. Behind
-// remove_dead_nodes(), before recompute_blocks(). Returns how many matrices it padded.
+// Pads the rows of wide 16-bit matrices to a multiple of 128 elements, so that matrix products on
+// GPUs read and write them quickly. It pads matrices 1024 or more wide whose rows are no multiples
+// of 16 bytes (such as logits over GPT-2's 50257 tokens), where all kernels that touch them support
+// padded rows (KernelEntry::padded_rows; no CPU kernel does). Shapes stay; inputs and parameters
+// are never padded. Runs after remove_dead_nodes() and before recompute_blocks(). Returns how many
+// it padded.
 int pad_rows(Graph& graph, DeviceId device);
 
-// Trades time for memory (Chen, Xu, Zhang, Guestrin: "Training Deep Nets with Sublinear Memory
-// Cost", 2016): what the backward nodes read from inside a block (Graph::Block) is made a second
-// time, just before the first of them, so that it need not stay from forward to backward. Kept are
-//   - what others than the block's own nodes read in forward, graph outputs, state contributions;
+// Recomputes activations in backward to save memory (Chen, Xu, Zhang, Guestrin: "Training Deep Nets
+// with Sublinear Memory Cost", 2016): tensors inside a block (Graph::Block) that backward reads are
+// computed a second time, just before their first reader. Stored from forward to backward are
+//   - tensors that nodes outside of the block read in forward, graph outputs, state contributions;
 //   - small tensors (at most 1/32 of the block's largest: statistics, keys of random numbers);
-//   - sums over towers, which towers meet for: none of them is made twice.
-// A repetition has the id of its node and the same inputs, so it gives the same bits; gradients
-// stay the same tensors in the same order. The last pass, behind differentiate() and
-// remove_dead_nodes(). Returns how many nodes run twice.
+//   - sums over towers: towers wait for each other there, so none runs twice.
+// A repetition has the id and inputs of its node, so its bits are equal; gradients stay the same
+// tensors in the same order. Runs last, after differentiate() and remove_dead_nodes(). Returns how
+// many nodes run twice.
 int recompute_blocks(Graph& graph);
 
 }  // namespace spire::inline graph

@@ -7,7 +7,8 @@
 
 namespace spire::inline graph {
 
-// Makes the kernels of a graph whose tensors have their places.
+// Compiles a graph: BufferAssignment places its tensors, then each node that is no view becomes a
+// step.
 class PlanBuilder {
  public:
   PlanBuilder(Graph& graph, const PlanOptions& options, const ParameterLayout& layout)
@@ -16,11 +17,13 @@ class PlanBuilder {
         layout_(layout),
         places_(graph, options.gradients, layout) {}
 
-  void build(Plan& plan, PackedWeights& forms) {
+  void build(Plan& plan, PackedWeights& packed) {
     plan.activation_bytes_ = places_.arena_bytes();
+    // Backward begins after the last step that makes a graph output: loss and score are final
+    // there, and the differentiated nodes follow.
     for (size_t n = 0; n < graph_.nodes().size(); ++n) {
       if (graph_.nodes()[n].op->is_view()) continue;
-      plan.steps_.push_back(make_step(n, plan, forms));
+      plan.steps_.push_back(make_step(n, plan, packed));
       if (makes_output(graph_.nodes()[n])) plan.backward_begin_ = plan.steps_.size();
     }
     find_ready_gradients(plan);
@@ -29,7 +32,7 @@ class PlanBuilder {
   }
 
  private:
-  Plan::Step make_step(size_t n, Plan& plan, PackedWeights& forms) {
+  Plan::Step make_step(size_t n, Plan& plan, PackedWeights& packed) {
     const Node& node = graph_.nodes()[n];
     std::vector<TensorSpec> inputs, outputs;
     Plan::Step step;
@@ -47,20 +50,24 @@ class PlanBuilder {
                                          .threads = options_.threads,
                                          .op_id = node.id,
                                          .cuda = options_.cuda});
+    // An input that the kernel wants packed is read from the packed weights, not from the plain
+    // ones.
     for (Packing& packing : step.kernel->packings()) {
       const Tensor& tensor = graph_.tensor(node.inputs[static_cast<size_t>(packing.input)]);
       require(tensor.role == Role::parameter, "[{}] packs an input that is not a parameter",
               node.op->name());
       auto& input = step.inputs[static_cast<size_t>(packing.input)];
       input = {Space::packed,
-               forms.add(layout_.find(tensor.name), std::move(packing), options_.step)};
+               packed.add(layout_.find(tensor.name), std::move(packing), options_.step)};
     }
+    // Steps run one after another, so all share one workspace: that of the largest kernel.
     plan.workspace_bytes_ =
         std::max(plan.workspace_bytes_, align_up(step.kernel->workspace_bytes()));
     if (node.op->sums_towers()) {
       step.tower_sum = outputs[0].shape.elements();
       plan.tower_sums_.push_back(step.tower_sum);
     }
+    // Allocated here, since a run must not allocate.
     step.input_pointers.resize(step.inputs.size());
     step.output_pointers.resize(step.outputs.size());
     return step;
@@ -73,9 +80,11 @@ class PlanBuilder {
     return false;
   }
 
-  // A prefix of the gradient buffer is ready behind the last step that touches any of its entries.
+  // A prefix of the gradient buffer is final after the last step that touches any of its entries.
+  // Steps that read count, too: where gradients are added, the first one waits in the buffer.
   void find_ready_gradients(Plan& plan) {
     if (options_.gradients.empty()) return;
+    // Found by places, so views and overwritten tensors count as well.
     std::vector<size_t> last(layout_.entries().size(), 0);
     for (size_t s = 0; s < plan.steps_.size(); ++s) {
       for (const auto* places : {&plan.steps_[s].inputs, &plan.steps_[s].outputs}) {
@@ -86,22 +95,27 @@ class PlanBuilder {
     }
     size_t latest = 0;
     for (size_t e = 0; e < last.size(); ++e) {
+      // Prefixes are nested, so a longer one is never final earlier. Two that become final at one
+      // step are one notification, the longer one.
       latest = std::max(latest, last[e]);
       bool is_last = e + 1 == last.size();
       int64_t ready = is_last ? layout_.total_floats() : layout_.entries()[e + 1].offset;
-      if (wants_to_hear(ready, is_last)) plan.steps_[latest].gradients_ready = ready;
+      if (is_notified(ready, is_last)) plan.steps_[latest].gradients_ready = ready;
     }
   }
 
-  // At every parameter, or where a position to tell at is passed for the first time.
-  bool wants_to_hear(int64_t ready, bool is_last) {
+  // Returns whether listeners are notified of this prefix: it is the first to reach one more of the
+  // wanted offsets, or there are none and every parameter counts. The whole buffer is always
+  // notified.
+  bool is_notified(int64_t ready, bool is_last) {
     if (options_.ready_offsets.empty() || is_last) return true;
     auto passed =
         std::upper_bound(options_.ready_offsets.begin(), options_.ready_offsets.end(), ready);
     auto count = static_cast<size_t>(passed - options_.ready_offsets.begin());
-    return count > std::exchange(told_, count);
+    return count > std::exchange(offsets_passed_, count);
   }
 
+  // Returns the index of the entry at a byte of the gradient buffer.
   size_t entry_at(size_t bytes) const {
     const auto& entries = layout_.entries();
     auto floats = static_cast<int64_t>(bytes / sizeof(float));
@@ -115,12 +129,12 @@ class PlanBuilder {
   const PlanOptions& options_;
   const ParameterLayout& layout_;
   const BufferAssignment places_;
-  size_t told_ = 0;  // positions of ready_offsets that were passed
+  size_t offsets_passed_ = 0;  // how many of options_.ready_offsets the prefix so far covers
 };
 
 Plan::Plan(Graph graph, const PlanOptions& options, const ParameterLayout& layout,
-           PackedWeights& forms) {
-  PlanBuilder(graph, options, layout).build(*this, forms);
+           PackedWeights& packed) {
+  PlanBuilder(graph, options, layout).build(*this, packed);
 }
 
 std::byte* Plan::resolve(Place place, const Bindings& bindings) {
@@ -147,6 +161,8 @@ const std::byte* Plan::resolve_input(Place place, const Bindings& bindings) {
   }
 }
 
+// Resolves places at each run: bindings may change from run to run, since gradient buffers and
+// input slots alternate.
 void Plan::run_step(Step& step, const Bindings& bindings) {
   for (size_t i = 0; i < step.inputs.size(); ++i) {
     step.input_pointers[i] = resolve_input(step.inputs[i], bindings);
@@ -154,6 +170,7 @@ void Plan::run_step(Step& step, const Bindings& bindings) {
   for (size_t i = 0; i < step.outputs.size(); ++i) {
     step.output_pointers[i] = resolve(step.outputs[i], bindings);
   }
+  // The workspace follows the activations in the arena.
   std::byte* workspace = bindings.arena + activation_bytes_;
   step.kernel->run(
       {step.input_pointers, step.output_pointers, workspace, bindings.step, bindings.stream});
@@ -165,7 +182,7 @@ void Plan::notify(size_t position, PlanListener& listener) const {
   if (position + 1 == backward_begin_) listener.backward_begins();
 }
 
-size_t Plan::next_word(size_t begin) const {
+size_t Plan::next_notification(size_t begin) const {
   for (size_t s = begin; s < steps_.size(); ++s) {
     if (steps_[s].gradients_ready > 0 || s + 1 == backward_begin_) return s + 1;
   }
@@ -183,6 +200,7 @@ void Plan::run(const Bindings& bindings, PlanListener* listener) {
   }
 }
 
+// The step of a sum is not run: the towers' runner computes it for all of them.
 size_t Plan::run_segment(const Bindings& bindings, size_t from, PlanListener* listener) {
   for (size_t s = from; s < steps_.size(); ++s) {
     if (steps_[s].tower_sum > 0) return s;

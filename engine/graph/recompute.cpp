@@ -5,8 +5,10 @@
 namespace spire::inline graph {
 namespace {
 
-constexpr size_t small_share = 32;  // a tensor of 1 / small_share of the block's largest is kept
+constexpr size_t small_share = 32;  // tensors up to 1 / 32 of a block's largest are kept
 
+// The pass in six steps; run() has their order. A tensor is kept (stored from forward to backward)
+// or wanted (computed again for backward); others are not needed after forward.
 class Recomputation {
  public:
   explicit Recomputation(Graph& graph)
@@ -29,15 +31,16 @@ class Recomputation {
   static constexpr size_t no_reader = SIZE_MAX;
   static size_t index(Value value) { return static_cast<size_t>(value.id); }
 
-  // Block of the forward node that makes the tensor; -1 when there is none.
+  // Returns the block of the forward node that computes the tensor; -1 where there is none.
   int block_of(Value value) const {
     int producer = graph_.tensor(value).producer;
     if (producer < 0) return -1;
     const Node& node = graph_.nodes()[static_cast<size_t>(producer)];
     return node.backward ? -1 : node.block;
   }
-  bool comes_anew(Value value) const { return block_of(value) >= 0 && !kept_[index(value)]; }
+  bool may_repeat(Value value) const { return block_of(value) >= 0 && !kept_[index(value)]; }
 
+  // Keeps tensors that are read outside of their block in forward, or after the run.
   void keep_what_leaves_blocks() {
     auto keep = [&](Value value) { kept_[index(value)] = true; };
     for (const Node& node : graph_.nodes()) {
@@ -51,6 +54,7 @@ class Recomputation {
     for (const StateUpdate& update : graph_.state_updates()) keep(update.contribution);
   }
 
+  // Keeps tensors whose memory is not worth a second computation.
   void keep_small_tensors() {
     std::vector<size_t> largest(first_reader_.size(), 0);
     auto each = [&](auto&& body) {
@@ -66,12 +70,12 @@ class Recomputation {
     });
   }
 
-  // Which tensors backward reads that are not kept, and where it first does.
+  // Marks tensors that backward reads and that are not kept; finds the first such reader per block.
   void find_readers() {
     const auto& nodes = graph_.nodes();
     for (size_t n = 0; n < nodes.size(); ++n) {
       for (Value input : nodes[n].inputs) {
-        if (!nodes[n].backward || !comes_anew(input)) continue;
+        if (!nodes[n].backward || !may_repeat(input)) continue;
         wanted_[index(input)] = true;
         auto& first = first_reader_[static_cast<size_t>(block_of(input))];
         first = std::min(first, n);
@@ -83,31 +87,33 @@ class Recomputation {
     return std::ranges::any_of(node.outputs, [&](Value output) { return wanted_[index(output)]; });
   }
 
-  // What the repetitions read is wanted, too, up to what is kept.
+  // Marks what repetitions read, back to the kept tensors. One walk from the end suffices: inputs
+  // come before their readers.
   void want_ancestors() {
     const auto& nodes = graph_.nodes();
     for (size_t n = nodes.size(); n-- > 0;) {
       if (nodes[n].backward || nodes[n].block < 0 || !makes_wanted(nodes[n])) continue;
       for (Value input : nodes[n].inputs) {
-        if (comes_anew(input)) wanted_[index(input)] = true;
+        if (may_repeat(input)) wanted_[index(input)] = true;
       }
     }
   }
 
-  Value anew(Value value) const {
+  Value repeated(Value value) const {
     return index(value) < wanted_.size() && wanted_[index(value)] ? again_[index(value)] : value;
   }
-  std::vector<Value> all_anew(std::vector<Value> values) const {
-    for (Value& value : values) value = anew(value);
+  std::vector<Value> all_repeated(std::vector<Value> values) const {
+    for (Value& value : values) value = repeated(value);
     return values;
   }
 
+  // Copies the nodes of wanted tensors; their inputs are repetitions where those exist.
   void repeat_nodes() {
     again_.resize(wanted_.size());
     repetitions_.resize(first_reader_.size());
     for (const Node& node : graph_.nodes()) {
       if (node.backward || node.block < 0 || !makes_wanted(node)) continue;
-      Node again = graph_.repetition(node, all_anew(node.inputs));
+      Node again = graph_.repetition(node, all_repeated(node.inputs));
       for (size_t i = 0; i < node.outputs.size(); ++i)
         again_[index(node.outputs[i])] = again.outputs[i];
       repetitions_[static_cast<size_t>(node.block)].push_back(std::move(again));
@@ -115,6 +121,7 @@ class Recomputation {
     }
   }
 
+  // Inserts each block's repetitions before its first reader, and lets backward read them.
   void rebuild() {
     std::vector<std::vector<size_t>> starts(graph_.nodes().size());
     for (size_t block = 0; block < first_reader_.size(); ++block) {
@@ -125,7 +132,7 @@ class Recomputation {
       for (size_t block : starts[n])
         std::ranges::move(repetitions_[block], std::back_inserter(nodes));
       Node& node = graph_.nodes()[n];
-      if (node.backward) node.inputs = all_anew(std::move(node.inputs));
+      if (node.backward) node.inputs = all_repeated(std::move(node.inputs));
       nodes.push_back(std::move(node));
     }
     graph_.nodes() = std::move(nodes);
@@ -133,10 +140,10 @@ class Recomputation {
   }
 
   Graph& graph_;
-  std::vector<bool> kept_;            // by tensor: it stays from forward to backward
-  std::vector<bool> wanted_;          // by tensor: backward needs it made again
-  std::vector<size_t> first_reader_;  // by block: position of the first node that needs it
-  std::vector<Value> again_;          // by tensor: its repetition
+  std::vector<bool> kept_;            // by tensor: stored from forward to backward
+  std::vector<bool> wanted_;          // by tensor: computed again for backward
+  std::vector<size_t> first_reader_;  // by block: first backward node that reads a wanted tensor
+  std::vector<Value> again_;          // by tensor: the output of its repetition
   std::vector<std::vector<Node>> repetitions_;  // by block, in forward order
   size_t repeated_ = 0;
 };

@@ -1,4 +1,4 @@
-// Layers of models over sequences: (N, T, C), T positions of C features a sample.
+// Layers over sequences, (N, T, C): T positions of C features per sample.
 #include "engine/graph/layers.h"
 #include "kernels/ops/attention/attention.h"
 #include "kernels/ops/bias/bias.h"
@@ -25,7 +25,7 @@ Value tied_dense(Graph& graph, Value table, Value x) {
   return graph.emit_op<DenseOp>({x, table})[0];
 }
 
-// A bias over a sample's elements, which views put into one axis.
+// Adds a bias over the T C elements of a sample. Views turn them into one axis, so BiasOp fits.
 Value position_embedding(Graph& graph, const std::string& name, Value x, Initializer initialize,
                          int64_t positions) {
   Shape shape = graph.spec(x).shape, sample(shape.dims().subspan(1)), table = sample;
@@ -38,6 +38,7 @@ Value position_embedding(Graph& graph, const std::string& name, Value x, Initial
 }
 
 Value attention(Graph& graph, Value qkv, const AttentionOptions& options) {
+  // qkv stays one tensor: the op reads its three parts in place.
   AttentionAttributes attributes{.heads = options.heads,
                                  .causal = options.causal,
                                  .dropout = graph.training() ? options.dropout : 0.0f};

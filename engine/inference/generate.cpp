@@ -12,7 +12,8 @@
 namespace spire::inline inference {
 namespace {
 
-// Draws one token: e^(logit / temperature), of the top_k likeliest. Equal logits: the lower id.
+// Draws one of the top_k likeliest tokens with probability ~ e^(logit / temperature). Of equal
+// logits the lower id comes first, so the draw does not depend on the sort.
 int32_t draw(std::span<const float> logits, const GenerateOptions& options, double uniform) {
   auto likeliest = std::max_element(logits.begin(), logits.end());
   if (options.temperature == 0) return static_cast<int32_t>(likeliest - logits.begin());
@@ -24,6 +25,7 @@ int32_t draw(std::span<const float> logits, const GenerateOptions& options, doub
   std::partial_sort(
       ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(kept), ids.end(),
       [&](int32_t a, int32_t b) { return logit(a) != logit(b) ? logit(a) > logit(b) : a < b; });
+  // Inverse of the cumulative distribution. The largest logit is subtracted: e^x cannot overflow.
   std::vector<double> sums;
   double sum = 0;
   for (size_t i = 0; i < kept; ++i) {
@@ -60,7 +62,7 @@ std::vector<int32_t> generate(const TokenPass& pass, std::span<const int32_t> pr
   RandomStream random(options.seed, Purpose::generate);
   for (int64_t i = 0; i < options.tokens; ++i) {
     auto seen = std::min<int64_t>(std::ssize(all), pass.context);
-    std::fill(window.begin(), window.end(), 0);  // what follows is not looked at
+    std::fill(window.begin(), window.end(), 0);  // causal attention ignores what follows
     std::copy(all.end() - seen, all.end(), window.begin());
     auto logits = pass.logits(window).subspan(static_cast<size_t>((seen - 1) * pass.vocabulary),
                                               static_cast<size_t>(pass.vocabulary));

@@ -1,17 +1,21 @@
-#include "engine/inference/image_rows.h"
-
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include <spire/error.h>
 
+#include "engine/data/formats/idx.h"
+#include "engine/data/images/augment.h"
 #include "engine/data/images/image_decode.h"
+#include "engine/data/images/resized_crop.h"
+#include "engine/inference/input_rows.h"
 
 namespace spire::inline inference {
 namespace {
 
-// 0.299 R + 0.587 G + 0.114 B in units of 2^-16, which sum to one: gray stays what it is.
+// Converts RGB to gray in place by ITU-R BT.601 luma, 0.299 R + 0.587 G + 0.114 B. The weights are
+// in units of 2^-16 and sum to one, so that gray colors keep their value.
 void make_gray(std::vector<uint8_t>& pixels) {
   constexpr uint32_t red = 19595, green = 38470, blue = 7471, half = 1 << 15;
   for (size_t i = 0; i < pixels.size() / 3; ++i) {
@@ -21,14 +25,15 @@ void make_gray(std::vector<uint8_t>& pixels) {
   pixels.resize(pixels.size() / 3);
 }
 
-void make_colored(std::vector<uint8_t>& pixels) {
+// Repeats each gray value three times, in place: from the back, so that none is overwritten early.
+void make_rgb(std::vector<uint8_t>& pixels) {
   size_t count = pixels.size();
   pixels.resize(3 * count);
   for (size_t i = count; i-- > 0;)
     std::fill_n(pixels.begin() + 3 * static_cast<int64_t>(i), 3, pixels[i]);
 }
 
-// Two zero bytes, with which neither JPEG nor PNG begins.
+// Returns whether the file begins with two zero bytes: neither JPEG nor PNG does.
 bool is_idx(const std::filesystem::path& path) {
   InputFile file(path);
   std::array<uint8_t, 4> magic{};
@@ -39,14 +44,46 @@ ImageSize size_of_image(const SampleSpec& spec) {
   return {spec.columns[0].shape[0], spec.columns[0].shape[1]};
 }
 
-// Numbers as they are: pixel / 255.
-Normalization normalization_of(const SampleSpec& spec) {
+// Returns the normalization of the model; one that was trained on plain numbers gets pixel / 255.
+Normalization input_normalization(const SampleSpec& spec) {
   if (!spec.normalization.mean.empty()) return spec.normalization;
   auto channels = static_cast<size_t>(spec.columns[0].shape[2]);
   return {std::vector(channels, 0.0), std::vector(channels, 1.0)};
 }
 
-}  // namespace
+// Images become what the test split of the run's data would make of them. For image_folder that is
+// the middle crop, resized. Other datasets take images as stored: an image of the model's size is
+// taken whole, others are cropped and resized as in an image folder. Colors become gray by their
+// luma, gray becomes three equal channels.
+class ImageRows : public InputRows {
+ public:
+  ImageRows(std::vector<ListedInput> files, const SampleSpec& spec, const DataConfig& config,
+            InputReport report);
+
+  std::vector<RowOrigin> read(int64_t max_rows, std::byte* rows) override;
+
+ private:
+  std::optional<RowOrigin> read_next(std::byte* row);
+  std::optional<RowOrigin> read_idx(std::byte* row);
+  void read_image(const std::filesystem::path& path, std::byte* row);
+  void write(ImageSize image, int reduce, const Box& box, std::byte* row);
+  bool is_whole(ImageSize image) const { return image == size_ && !always_crops_; }
+
+  std::vector<ListedInput> files_;
+  InputReport report_;
+  bool always_crops_;
+  ImageSize size_;
+  int64_t channels_;
+  Cropper cropper_;
+  ImageWriter writer_;
+
+  size_t next_ = 0;               // index in files_ of the next file
+  std::optional<IdxImages> idx_;  // files_[next_ - 1], while it has images
+  int64_t idx_row_ = 0;
+  std::vector<uint8_t> file_, fitted_;
+  RgbImage decoded_;  // (H, W, 3), after conversion (H, W, channels_)
+  ResizeScratch resizing_;
+};
 
 ImageRows::ImageRows(std::vector<ListedInput> files, const SampleSpec& spec,
                      const DataConfig& config, InputReport report)
@@ -56,7 +93,7 @@ ImageRows::ImageRows(std::vector<ListedInput> files, const SampleSpec& spec,
       size_(size_of_image(spec)),
       channels_(spec.columns[0].shape[2]),
       cropper_(size_, {}, 0),
-      writer_(spec.columns[0].shape, normalization_of(spec), spec.columns[0].dtype, {}, 0),
+      writer_(spec.columns[0].shape, input_normalization(spec), spec.columns[0].dtype, {}, 0),
       fitted_(static_cast<size_t>(spec.columns[0].shape.elements())) {
   if (channels_ != 1 && channels_ != 3)
     fail(Category::config,
@@ -65,15 +102,15 @@ ImageRows::ImageRows(std::vector<ListedInput> files, const SampleSpec& spec,
          channels_);
 }
 
-std::vector<RowOrigin> ImageRows::read(int64_t most, std::byte* rows) {
+std::vector<RowOrigin> ImageRows::read(int64_t max_rows, std::byte* rows) {
   std::vector<RowOrigin> origins;
-  while (std::ssize(origins) < most && (idx_ || next_ < files_.size()))
+  while (std::ssize(origins) < max_rows && (idx_ || next_ < files_.size()))
     if (auto origin = read_next(rows + origins.size() * writer_.image_bytes()))
       origins.push_back(std::move(*origin));
   return origins;
 }
 
-// Nothing where there was a problem, or the next file has only been opened.
+// Returns nothing where there was a problem, or where the next file was only opened.
 std::optional<RowOrigin> ImageRows::read_next(std::byte* row) {
   if (idx_) return read_idx(row);
   const ListedInput& file = files_[next_++];
@@ -91,6 +128,7 @@ std::optional<RowOrigin> ImageRows::read_next(std::byte* row) {
   return RowOrigin{.file = file, .row = 0, .only = true};
 }
 
+// Reads the next image of an open IDX file; closes the file at its end or after a problem.
 std::optional<RowOrigin> ImageRows::read_idx(std::byte* row) {
   ImageSize size = {idx_->height(), idx_->width()};
   bool is_row = false;
@@ -99,7 +137,7 @@ std::optional<RowOrigin> ImageRows::read_idx(std::byte* row) {
     decoded_.pixels.resize(static_cast<size_t>(size.height * size.width));
     is_row = idx_->next(decoded_.pixels);
     if (!is_row) return;
-    if (channels_ == 3) make_colored(decoded_.pixels);
+    if (channels_ == 3) make_rgb(decoded_.pixels);
     write(size, 1, cropper_.box(size, 0, 0), row);
   });
   if (!good || !is_row) {
@@ -115,7 +153,7 @@ void ImageRows::read_image(const std::filesystem::path& path, std::byte* row) {
     ImageSize size = image_size(file_);
     Box box = cropper_.box(size, 0, 0);
     int reduce = is_jpeg(file_) && !is_whole(size) ? cropper_.reduction(box) : 1;
-    decode_image(file_, reduce, decoded_);
+    decode_image(file_, reduce, decoded_);  // always RGB
     if (channels_ == 1) make_gray(decoded_.pixels);
     write(size, reduce, box, row);
   } catch (const Error& error) {
@@ -124,11 +162,18 @@ void ImageRows::read_image(const std::filesystem::path& path, std::byte* row) {
   }
 }
 
-// The image's size is that of the whole, decoded_ is 1 / reduce of it.
+// Writes decoded_, which is 1 / reduce of an image of that size.
 void ImageRows::write(ImageSize image, int reduce, const Box& box, std::byte* row) {
   if (is_whole(image)) return writer_.write(decoded_.pixels.data(), 0, 0, row);
   cropper_.crop(decoded_.pixels, decoded_.size, channels_, box, reduce, fitted_.data(), resizing_);
   writer_.write(fitted_.data(), 0, 0, row);
+}
+
+}  // namespace
+
+std::unique_ptr<InputRows> open_image_rows(std::vector<ListedInput> files, const SampleSpec& spec,
+                                           const DataConfig& config, const InputReport& report) {
+  return std::make_unique<ImageRows>(std::move(files), spec, config, report);
 }
 
 }  // namespace spire::inline inference

@@ -6,14 +6,13 @@
 
 #include "engine/base/read_file.h"
 #include "engine/data/images/image_folder.h"
-#include "engine/inference/image_rows.h"
-#include "engine/inference/table_rows.h"
 
 namespace spire::inline inference {
 namespace {
 
 namespace fs = std::filesystem;
 
+// Appends the files of one word; throws Error(data) where it names none.
 void list_input(const std::string& word, bool images, std::vector<ListedInput>& files) {
   fs::path path = word;
   if (!is_there(path))
@@ -32,7 +31,7 @@ bool try_reading(const InputReport& report, const std::function<void()>& read) {
     read();
     return true;
   } catch (const Error& error) {
-    if (error.category() != Category::data) throw;
+    if (error.category() != Category::data) throw;  // such as a full memory
     report.problem(error.what());
     return false;
   }
@@ -50,9 +49,8 @@ std::vector<ListedInput> list_inputs(const std::vector<std::string>& words, cons
 std::unique_ptr<InputRows> open_inputs(std::vector<ListedInput> files, const SampleSpec& spec,
                                        const DataConfig& config, const InputReport& report) {
   const std::string& kind = spec.columns[0].name;
-  if (kind == "images") return std::make_unique<ImageRows>(std::move(files), spec, config, report);
-  if (kind == "features")
-    return std::make_unique<TableRows>(std::move(files), spec, config.csv, report);
+  if (kind == "images") return open_image_rows(std::move(files), spec, config, report);
+  if (kind == "features") return open_table_rows(std::move(files), spec, config.csv, report);
   fail(Category::config,
        "the model reads {}, but only images and tables can be read from files; leave out the "
        "inputs to predict for the test data",

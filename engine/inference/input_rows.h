@@ -1,5 +1,5 @@
-// Files of a user's own as rows of a trained model's input: images, IDX files of images, tables.
-// They are read batch by batch, so that memory does not grow with them, and need no dataset.
+// Reads a user's own files as rows of a trained model's input: images, IDX files of images, tables.
+// Files are read batch by batch, so memory does not grow with them. No dataset is needed.
 #pragma once
 #include <cstddef>
 #include <filesystem>
@@ -16,42 +16,50 @@ namespace spire::inline inference {
 
 struct ListedInput {
   std::filesystem::path path;  // of a file
-  std::filesystem::path name;  // the file's name; of one within a given folder: relative to that
+  std::filesystem::path name;  // file name; within a given folder: relative to the folder
 };
 
 struct RowOrigin {
   ListedInput file;   // empty names: a sample of a dataset
-  int64_t row = 0;    // of its file, from 0; broken ones are counted, a table's header is not
-  bool only = false;  // a file that is one row: an image
+  int64_t row = 0;    // in its file, from 0; counts broken rows, not a table's header
+  bool only = false;  // the file is one row: an image
 };
 
-// What happens on the way. Either may throw, which ends the reading.
+// Receives events while inputs are read. A callback may throw, which ends the reading.
 struct InputReport {
-  // A file or row cannot be read, and is left out unless this throws: file, place, reason.
+  // A file or row that cannot be read, and is skipped: file, place, reason.
   std::function<void(const std::string&)> problem;
-  std::function<void(const std::string&)> note;  // worth knowing: columns that are not read
+  std::function<void(const std::string&)> note;  // such as columns that are ignored
 };
 
 class InputRows {
  public:
   virtual ~InputRows() = default;
 
-  // Writes the next rows, `most` or, at the end, fewer, to `rows`, as the spec's first column has
-  // them; returns where each is from. None: there are no more.
-  virtual std::vector<RowOrigin> read(int64_t most, std::byte* rows) = 0;
+  // Writes up to `max_rows` rows of the spec's first column to `rows` and returns their origins;
+  // none at the end.
+  virtual std::vector<RowOrigin> read(int64_t max_rows, std::byte* rows) = 0;
 };
 
-// The files that the words name, in their order; of a folder all images in it and in its folders,
-// sorted. What is not there is a problem, as is a folder for a model that reads no images.
+// Lists the files that the words name, in their order; a folder stands for all images below it,
+// sorted. Reports names that do not exist, and folders for a model that reads tables, as problems.
 std::vector<ListedInput> list_inputs(const std::vector<std::string>& words, const SampleSpec& spec,
                                      const InputReport& report);
 
-// spec, config: of the checkpoint. Images: JPEG, PNG and IDX, told by their first bytes. Tables:
-// CSV. All are normalized by the spec. Throws Error(config) for a model of other things.
+// Opens files for a checkpoint's model; `spec` and `config` are the checkpoint's. Rows are
+// normalized by the spec. Throws Error(config) for a model of neither images nor features.
 std::unique_ptr<InputRows> open_inputs(std::vector<ListedInput> files, const SampleSpec& spec,
                                        const DataConfig& config, const InputReport& report);
 
-// Calls read(); an Error(data) becomes a problem. False when there was one.
+// The two kinds; called by open_inputs() only. Images: JPEG, PNG and IDX, told by their first
+// bytes. Throws Error(config) for models of images of other than 1 or 3 channels.
+std::unique_ptr<InputRows> open_image_rows(std::vector<ListedInput> files, const SampleSpec& spec,
+                                           const DataConfig& config, const InputReport& report);
+// Tables: CSV; `config` says separator, header and target.
+std::unique_ptr<InputRows> open_table_rows(std::vector<ListedInput> files, const SampleSpec& spec,
+                                           const CsvConfig& config, const InputReport& report);
+
+// Calls read() and reports an Error(data) as a problem. Returns false where there was one.
 bool try_reading(const InputReport& report, const std::function<void()>& read);
 
 }  // namespace spire::inline inference

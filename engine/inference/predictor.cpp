@@ -14,6 +14,7 @@
 namespace spire::inline inference {
 namespace {
 
+// Parses the config of a checkpoint.
 RunConfig config_of(const StateMetadata& state) {
   try {
     return parse_config({{"the checkpoint's config", state.config_yaml}}, {}).config;
@@ -24,7 +25,7 @@ RunConfig config_of(const StateMetadata& state) {
   }
 }
 
-// One tower on all cores of the device.
+// Places one tower on all cores of the device.
 Placement place(RunConfig config, const PredictorOptions& options) {
   config.devices = {options.device};
   config.batch_size = options.batch;
@@ -36,7 +37,8 @@ Placement place(RunConfig config, const PredictorOptions& options) {
   return place_towers(config, {own_place()}, 0);
 }
 
-// Rows of a token model are positions: (N T, V) for N samples.
+// Returns the shape of one sample's output. A token model has T rows per sample: (N T, V) -> (T,
+// V).
 Shape row_shape(const Shape& output, int64_t batch) {
   std::vector<int64_t> dims(output.dims().begin() + 1, output.dims().end());
   int64_t rows = output[0] / batch;
@@ -76,6 +78,7 @@ Predictor::Predictor(const StateMetadata& state, const SavedTensors& tensors,
       device, {.tf32 = config_.cuda.tf32,
                .cudnn_attention = config_.cuda.attention == CudaConfig::Attention::automatic,
                .tuning = tuning_.get()});
+  // Work on the device runs on the lane: memory lies on its NUMA node, and CUDA has its context.
   team_->lead([&] {
     pass_ = std::make_unique<ForwardPass>(build(batch_, false), team_->spec(0), layout_, *replica_,
                                           cuda_.get());
@@ -90,6 +93,7 @@ Predictor::Predictor(const StateMetadata& state, const SavedTensors& tensors,
   padded_.resize(spec_.columns[0].row_bytes() * static_cast<size_t>(batch_));
 }
 
+// Reads the plain weights, into the replica where the host can write it, else by a copy.
 void Predictor::load(const SavedTensors& tensors) {
   bool there = replica_->weights->on_host();
   Buffer copy(there ? 0 : replica_->weights->bytes());
@@ -107,6 +111,7 @@ void Predictor::run(const void* rows, int64_t count, std::span<float> out) {
   require(static_cast<int64_t>(out.size()) == count * row, "Predictor: {} outputs for {} rows",
           out.size(), count);
   const auto* input = static_cast<const std::byte*>(rows);
+  // Work on the device runs on the lane: memory lies on its NUMA node, and CUDA has its context.
   team_->lead([&] {
     for (int64_t done = 0; done < count; done += batch_) {
       run_batch(input, std::min(batch_, count - done), out.data() + done * row);
@@ -117,6 +122,8 @@ void Predictor::run(const void* rows, int64_t count, std::span<float> out) {
 
 void Predictor::run_batch(const std::byte* rows, int64_t count, float* out) {
   size_t bytes = spec_.columns[0].row_bytes() * static_cast<size_t>(count);
+  // The graph computes full batches. Zeros fill the rest; outputs of different rows are
+  // independent.
   std::memset(padded_.data(), 0, padded_.size());
   std::memcpy(padded_.data(), rows, bytes);
   pass_->run(padded_.data());

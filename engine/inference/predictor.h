@@ -1,5 +1,4 @@
-// A trained model that answers: a checkpoint's weights on a device of choice, beside whatever else
-// runs on the machine. It needs no dataset.
+// Runs a checkpoint's model on one device. It needs no dataset.
 #pragma once
 #include <filesystem>
 #include <span>
@@ -16,27 +15,26 @@
 namespace spire::inline inference {
 
 struct PredictorOptions {
-  std::string device = "auto";  // as the config's `devices`, one of them
-  int64_t batch = 64;           // rows computed at a time
+  std::string device = "auto";  // one word of the config's `devices`
+  int64_t batch = 64;           // rows per forward pass
 };
 
 class Predictor {
  public:
-  // Averaged weights are taken where the run kept them (ema.decay). Throws Error(checkpoint) for a
-  // state without a model that this program knows, Error(device).
-  // Reads the tensors now.
+  // Reads the tensors; averaged ones where the run kept them (ema.decay). Throws Error(checkpoint)
+  // for a model that this program does not know, Error(device).
   Predictor(const StateMetadata& state, const SavedTensors& tensors,
             const PredictorOptions& options);
 
-  const RunConfig& config() const { return config_; }  // that the model was trained with
+  const RunConfig& config() const { return config_; }  // of the training run
   const SampleSpec& spec() const { return spec_; }
   Task task() const { return task_; }
   std::string device() const;
-  // Of one row: logits (K), values (K), an image (H, W, C), or logits of each position (T, V).
+  // Shape of one output: logits (K), values (K), an image (H, W, C), or logits per position (T, V).
   const Shape& output_shape() const { return output_shape_; }
 
-  // rows: `count` of them, of the spec's first column. Writes fp32 outputs, a row each; a row's
-  // output does not depend on its neighbours. Runs on a thread of its own; one call at a time.
+  // Computes `count` rows of the spec's first column; writes one fp32 output for each. An output
+  // does not depend on neighbouring rows. Computes on the lane's thread; one call at a time.
   void run(const void* rows, int64_t count, std::span<float> out);
 
  private:
@@ -52,10 +50,10 @@ class Predictor {
   std::unique_ptr<LaneTeam> team_;
   std::unique_ptr<MemoryPool> memory_;
   std::unique_ptr<Replica> replica_;
-  std::unique_ptr<Tuning> tuning_;       // the run's choices; measures nothing
-  std::unique_ptr<CudaLibraries> cuda_;  // of the device, if it is a GPU
+  std::unique_ptr<Tuning> tuning_;       // the run's recorded choices; measures nothing
+  std::unique_ptr<CudaLibraries> cuda_;  // null on a CPU
   std::unique_ptr<ForwardPass> pass_;
-  std::vector<std::byte> padded_;  // a batch that is not full
+  std::vector<std::byte> padded_;  // (batch) rows: inputs, then zeros
 };
 
 }  // namespace spire::inline inference

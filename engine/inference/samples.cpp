@@ -13,10 +13,11 @@
 namespace spire::inline inference {
 namespace {
 
-constexpr int64_t text_tokens = 256;  // of a text
+constexpr int64_t text_tokens = 256;  // per sample
 constexpr double text_temperature = 0.8;
-constexpr int64_t pairs_a_row = 4;
+constexpr int64_t pairs_per_row = 4;
 
+// Returns the first column of samples that are spread evenly over the dataset.
 std::vector<std::byte> read_inputs(const Dataset& test, int64_t count) {
   std::vector<int64_t> samples;
   for (int64_t i = 0; i < count; ++i) samples.push_back(i * test.count() / count);
@@ -28,7 +29,7 @@ std::vector<std::byte> read_inputs(const Dataset& test, int64_t count) {
   return columns[0];
 }
 
-// Some of the test data's tokens to go on from.
+// Returns the first tokens of a sample, at most 32, as a prompt.
 std::span<const int32_t> prompt_of(const std::byte* row, int64_t length) {
   return {reinterpret_cast<const int32_t*>(row),
           static_cast<size_t>(std::min<int64_t>(length, 32))};
@@ -51,7 +52,7 @@ int64_t EvaluationSamples::rows(Task task, int64_t count) {
 
 std::filesystem::path EvaluationSamples::write(int64_t step, ForwardPass& pass) const {
   std::error_code error;
-  std::filesystem::create_directories(folder_, error);  // writing says what is wrong
+  std::filesystem::create_directories(folder_, error);  // writing the file reports an error
   bool images = task_ == Task::reconstruct;
   auto path = folder_ / fmt::format("step_{:08d}.{}", step, images ? "png" : "txt");
   if (!images) {
@@ -62,6 +63,7 @@ std::filesystem::path EvaluationSamples::write(int64_t step, ForwardPass& pass) 
   auto elements = static_cast<size_t>(column.shape.elements());
   std::vector<float> made(static_cast<size_t>(pass.output_shape().elements()));
   std::vector<float> given(static_cast<size_t>(count_) * elements);
+  // Each input stands left of its output.
   pass.run(inputs_.data());
   pass.copy_output(made);
   copy_floats(inputs_.data(), column.dtype, given);
@@ -71,18 +73,18 @@ std::filesystem::path EvaluationSamples::write(int64_t step, ForwardPass& pass) 
       grid.push_back(to_png_image(std::span(*rows).subspan(i * elements, elements), column.shape,
                                   spec_.normalization));
   }
-  write_png(path, grid_of(grid, 2 * pairs_a_row));
+  write_png(path, grid_of(grid, 2 * pairs_per_row));
   return path;
 }
 
 void EvaluationSamples::clear(const std::filesystem::path& folder) {
   static const std::regex ours(R"(step_\d{8,}\.(png|txt)(\.tmp)?)");
-  std::error_code left;  // what cannot be removed is overwritten later
+  std::error_code left;  // a file that cannot be removed is overwritten later
   for (const auto& name : list_folder(folder, Category::config))
     if (std::regex_match(name.string(), ours)) std::filesystem::remove(folder / name, left);
 }
 
-// "> prompt", then what the model goes on with; a text a sample.
+// Returns "> prompt" and its continuation for each sample; as ids where there is no vocabulary.
 std::string EvaluationSamples::text(ForwardPass& pass) const {
   const Column& column = spec_.columns[0];
   int64_t length = column.shape[0];

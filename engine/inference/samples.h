@@ -1,5 +1,5 @@
-// What the model makes of a few samples, written during evaluations for people to look at: images
-// beside those they were made from, or text that goes on from the test data.
+// Writes a model's output for a few test samples during evaluations, for people to look at: images
+// beside their inputs, or text that continues test data.
 #pragma once
 #include <filesystem>
 
@@ -11,19 +11,19 @@ namespace spire::inline inference {
 
 class EvaluationSamples {
  public:
-  // Of `count` samples of the test data, spread evenly over it. Files go to `folder`, made when the
-  // first is written.
+  // Takes `count` samples, spread evenly over the test data. Files go to `folder`, which write()
+  // makes.
   EvaluationSamples(const Dataset& test, Task task, int64_t count, std::filesystem::path folder);
 
-  // Rows that write() needs a forward pass of; 0: the task has no such samples.
+  // Returns the batch size of the forward pass that write() needs; 0: the task has no samples.
   static int64_t rows(Task task, int64_t count);
 
-  // step_00001000.png, or step_00001000.txt. On the pass's lane, within an evaluation. Returns the
-  // file. Throws Error when it cannot be written.
+  // Writes step_00001000.png or .txt and returns its path. REQUIRES: called on the pass's lane,
+  // during an evaluation. Throws Error where it cannot be written.
   std::filesystem::path write(int64_t step, ForwardPass& pass) const;
 
-  // Removes from a folder the files that write() makes, and nothing else. Throws Error(config)
-  // where it cannot be listed.
+  // Removes the files that write() makes, and no others. Throws Error(config) where the folder
+  // cannot be listed.
   static void clear(const std::filesystem::path& folder);
 
  private:

@@ -1,5 +1,3 @@
-#include "engine/inference/table_rows.h"
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -9,11 +7,13 @@
 
 #include "engine/base/dtype.h"
 #include "engine/base/message_words.h"
+#include "engine/data/formats/csv_table.h"
+#include "engine/inference/input_rows.h"
 
 namespace spire::inline inference {
 namespace {
 
-// The target's column among `columns`: data.csv.target, where it is a number; else the last.
+// Returns the target's column: data.csv.target where that is a number, else the last column.
 size_t target_place(const std::string& target, size_t columns) {
   size_t place = 0;
   const char* end = target.data() + target.size();
@@ -21,7 +21,39 @@ size_t target_place(const std::string& target, size_t columns) {
   return error == std::errc() && stop == end && place < columns ? place : columns - 1;
 }
 
-}  // namespace
+// Finds features by the names in a file's header; a note names the columns it ignores. A model
+// without feature names takes columns in their order: as many as it has features, or one more, of
+// which data.csv.target is the target. Fields must be finite numbers.
+class TableRows : public InputRows {
+ public:
+  TableRows(std::vector<ListedInput> files, const SampleSpec& spec, CsvConfig config,
+            InputReport report);
+
+  std::vector<RowOrigin> read(int64_t max_rows, std::byte* rows) override;
+
+ private:
+  void open(const std::filesystem::path& path);
+  void choose_columns(const std::filesystem::path& path);
+  void choose_by_name(const std::filesystem::path& path, const std::vector<std::string>& names);
+  void choose_by_place(const std::filesystem::path& path, size_t columns);
+  bool names_all_features(const CsvRecord& record) const;
+  std::optional<RowOrigin> read_next(std::byte* row);
+  void write_row(std::byte* row) const;
+  [[noreturn]] void refuse(const CsvPlace& place, const std::string& problem) const;
+
+  std::vector<ListedInput> files_;
+  SampleSpec spec_;
+  CsvConfig config_;
+  InputReport report_;
+
+  size_t next_ = 0;                  // index in files_ of the next file
+  std::optional<CsvReader> reader_;  // of files_[next_ - 1], while it has rows
+  CsvRecord record_;
+  bool waiting_ = false;         // record_ is a row that was read ahead
+  size_t fields_ = 0;            // fields per row
+  std::vector<size_t> columns_;  // (F): the column of each feature
+  int64_t row_ = 0;              // of the next record
+};
 
 TableRows::TableRows(std::vector<ListedInput> files, const SampleSpec& spec, CsvConfig config,
                      InputReport report)
@@ -37,15 +69,15 @@ TableRows::TableRows(std::vector<ListedInput> files, const SampleSpec& spec, Csv
            size);
 }
 
-std::vector<RowOrigin> TableRows::read(int64_t most, std::byte* rows) {
+std::vector<RowOrigin> TableRows::read(int64_t max_rows, std::byte* rows) {
   std::vector<RowOrigin> origins;
-  while (std::ssize(origins) < most && (reader_ || next_ < files_.size()))
+  while (std::ssize(origins) < max_rows && (reader_ || next_ < files_.size()))
     if (auto origin = read_next(rows + origins.size() * spec_.columns[0].row_bytes()))
       origins.push_back(std::move(*origin));
   return origins;
 }
 
-// Nothing where there was a problem, or a file has only been opened or come to its end.
+// Returns nothing where there was a problem, and where a file was only opened or has ended.
 std::optional<RowOrigin> TableRows::read_next(std::byte* row) {
   if (!reader_) {
     const std::filesystem::path& path = files_[next_++].path;
@@ -73,7 +105,7 @@ void TableRows::open(const std::filesystem::path& path) {
   if (!there) fail(Category::data, "{}: contains no rows; get an intact copy", path.string());
 }
 
-// From the first record, which is no row then, if it is a header.
+// Chooses the columns by the first record. Where that is a header it is no row.
 void TableRows::choose_columns(const std::filesystem::path& path) {
   fields_ = record_.fields.size();
   std::vector<std::string> names = csv_names(record_, config_);
@@ -88,7 +120,8 @@ void TableRows::choose_columns(const std::filesystem::path& path) {
   choose_by_name(path, names);
 }
 
-// A header whose names are numbers, some of them, is one when the model knows them.
+// Returns whether the record names all features. csv_names() takes a record with a number in it for
+// a row; names that the model knows show that it is a header.
 bool TableRows::names_all_features(const CsvRecord& record) const {
   return !spec_.feature_names.empty() &&
          std::ranges::all_of(spec_.feature_names, [&](const std::string& name) {
@@ -97,7 +130,7 @@ bool TableRows::names_all_features(const CsvRecord& record) const {
          });
 }
 
-// Of columns with one name each is taken once, in their order.
+// Takes each column once: features of one name take the columns of that name in order.
 void TableRows::choose_by_name(const std::filesystem::path& path,
                                const std::vector<std::string>& names) {
   columns_.clear();
@@ -123,9 +156,10 @@ void TableRows::choose_by_name(const std::filesystem::path& path,
                              path.string(), quoted_list(others)));
 }
 
+// Takes the columns in their order, without the ignored ones and the target.
 void TableRows::choose_by_place(const std::filesystem::path& path, size_t columns) {
   auto features = static_cast<size_t>(spec_.columns[0].shape.elements());
-  // A table of the features alone has no such columns.
+  // A table with just the features lacks the columns that training ignored.
   std::vector<bool> ignored(columns);
   for (const std::string& word : columns > features ? config_.ignore : std::vector<std::string>())
     if (auto column = find_column(word, {}, columns)) ignored[*column] = true;
@@ -141,6 +175,7 @@ void TableRows::choose_by_place(const std::filesystem::path& path, size_t column
     if (column != target && !ignored[column]) columns_.push_back(column);
 }
 
+// Normalizes the record's features and writes them as the column's type.
 void TableRows::write_row(std::byte* row) const {
   if (!record_.problem.empty()) refuse(record_.problem_position, record_.problem);
   if (record_.fields.size() != fields_)
@@ -165,6 +200,13 @@ void TableRows::write_row(std::byte* row) const {
 
 void TableRows::refuse(const CsvPosition& place, const std::string& problem) const {
   fail(Category::data, "{}: {}; correct the row", to_string(reader_->path(), place), problem);
+}
+
+}  // namespace
+
+std::unique_ptr<InputRows> open_table_rows(std::vector<ListedInput> files, const SampleSpec& spec,
+                                           const CsvConfig& config, const InputReport& report) {
+  return std::make_unique<TableRows>(std::move(files), spec, config, report);
 }
 
 }  // namespace spire::inline inference

@@ -8,7 +8,7 @@
 
 #include <spire/run_config.h>
 
-#include "engine/graph/autodiff.h"
+#include "engine/graph/graph.h"
 
 namespace spire::inline run {
 

@@ -1,6 +1,6 @@
 #include "engine/train/model_graph.h"
 
-#include "engine/graph/autodiff.h"
+#include "engine/graph/graph.h"
 #include "engine/graph/passes.h"
 
 namespace spire::inline training {

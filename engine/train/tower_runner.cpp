@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/graph/autodiff.h"
+#include "engine/graph/graph.h"
 #include "engine/graph/passes.h"
 
 namespace spire::inline training {

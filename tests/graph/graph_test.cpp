@@ -1,4 +1,4 @@
-// What a graph refuses to record.
+// Errors of recording a graph.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -66,7 +66,7 @@ TEST(Plan, NoKernelReadsWhatNobodyWrote) {
     EXPECT_EQ(values, poisoned.gradients[name]) << name;
 }
 
-// Whatever the tensors before it take.
+// For activations of any size before it.
 TEST(Plan, TheWorkspaceBeginsAtItsAlignment) {
   for (int64_t size : {1, 16, 17, 33, 64, 100}) {
     Graph g(false);

@@ -4,7 +4,7 @@
 #include <functional>
 #include <map>
 
-#include "engine/graph/autodiff.h"
+#include "engine/graph/graph.h"
 #include "engine/graph/passes.h"
 #include "engine/graph/plan.h"
 

@@ -1,4 +1,4 @@
-// Whole transformers of a few numbers: what their layers do together.
+// Gradients and losses of small transformers, a language model and a vision model.
 #include <cmath>
 
 #include <gtest/gtest.h>

@@ -189,7 +189,8 @@ INSTANTIATE_TEST_SUITE_P(
                               ":3:4: a quote inside a field that does not begin with one"}),
     [](const auto& broken) { return broken.param.name; });
 
-// Where reading on makes no sense the rest of the file is left out, and the next file is read.
+// After an error that leaves no row boundary the rest of the file is skipped; the next file is
+// read.
 TEST_F(Tables, AnOpenQuoteEndsItsFile) {
   std::string bad = file("bad.csv", "width,height\n3,4\n\"5,1\n7,7\n");
   std::string good = file("good.csv", "width,height\n5,1\n");

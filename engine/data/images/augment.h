@@ -1,6 +1,5 @@
-// Augments and normalizes images: random translation, horizontal flip, color jitter, then the
-// normalized number of each pixel value. All draws are functions of (seed, epoch, sample), so there
-// is no state, and any thread prepares any sample.
+// Augments and normalizes images: random translation, flip and color jitter. All draws are
+// functions of (seed, epoch, sample), so any thread prepares any sample.
 #pragma once
 #include <span>
 
@@ -17,12 +16,10 @@ struct ImageTransform {
   bool flip = false;
 };
 
-// Draws the translation and the flip of a sample.
 ImageTransform image_transform(const AugmentConfig& options, uint64_t seed, int64_t epoch,
                                int64_t sample);
 
-// Factors of torchvision's ColorJitter, in its order, in units of 1 / 65536. Integers give the same
-// pixels on every machine.
+// Factors of torchvision's ColorJitter in units of 1 / 65536: integers, the same on every machine.
 struct ColorFactors {
   static constexpr int32_t one = 1 << 16;  // leaves the image as it is
   int32_t brightness = one;                // v x factor
@@ -30,7 +27,7 @@ struct ColorFactors {
   int32_t saturation = one;                // between the gray of the pixel (0) and v (1)
 };
 
-// Draws the factors of a sample, uniform in [max(0, 1 - strength), 1 + strength].
+// Uniform in [max(0, 1 - strength), 1 + strength].
 ColorFactors color_factors(const ColorJitterConfig& config, uint64_t seed, int64_t epoch,
                            int64_t sample);
 

@@ -22,17 +22,14 @@ struct RgbImage {
 inline constexpr int64_t max_image_side = 16384;  // pixels
 inline constexpr int64_t max_image_pixels = int64_t{1} << 27;
 
-// Reads a whole file into `bytes`, whose memory is reused, and returns the file's stamp. Throws
-// Error(data), naming the file, where it is no regular file, has over 256 MiB or cannot be read;
-// FileChanged where it is written meanwhile.
+// Reads a whole file and returns its stamp. Throws Error(data), naming the file, where it is no
+// regular file, has over 256 MiB or cannot be read; FileChanged where it is written meanwhile.
 FileStamp read_image_file(const std::filesystem::path& path, std::vector<uint8_t>& bytes);
 
-// The functions below throw Error(data), without the file's name, for bytes of an unknown format,
-// truncated or damaged ones, and sizes that exceed the limits above or do not fit in so few bytes.
+// The functions below throw Error(data), without the file's name, for files of an unknown format,
+// damaged ones, and sizes beyond the limits above.
 
-// Returns the size that the header says; decodes no pixels.
-ImageSize image_size(std::span<const uint8_t> file);
-
+ImageSize image_size(std::span<const uint8_t> file);  // from the header alone
 bool is_jpeg(std::span<const uint8_t> file);
 
 // Decodes to RGB: gray values and palettes become colors, transparent pixels lie on black, 16 bits
@@ -46,8 +43,7 @@ void decode_jpeg(std::span<const uint8_t> file, int reduce, RgbImage& image);
 ImageSize png_size(std::span<const uint8_t> file);
 void decode_png(std::span<const uint8_t> file, RgbImage& image);
 
-// Throws unless `size` is within the limits and plausible: a file of `bytes` can hold at most
-// bytes * pixels_per_byte pixels of its format.
+// Throws unless `size` is within the limits and at most bytes * pixels_per_byte pixels.
 void check_image_size(ImageSize size, size_t bytes, int64_t pixels_per_byte);
 
 }  // namespace spire::inline data

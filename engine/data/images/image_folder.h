@@ -10,10 +10,9 @@
 
 namespace spire::inline data {
 
-// Opens the folders of data.path. Classes are the folders of train in alphabetical order; val and
-// test may lack some of them. Reader threads decode an image each time they read it and resize it
-// to data.image.size (224). Pixels are normalized by data.mean and data.stddev, or else by those of
-// ImageNet.
+// Classes are the folders of train in alphabetical order; val and test may lack some of them.
+// Images are decoded each time they are read, resized to data.image.size (224) and normalized by
+// data.mean and data.stddev, or else by those of ImageNet.
 DatasetPair open_image_folder(const DataConfig& config, const ReadOptions& options);
 
 // The image files of one split.
@@ -38,12 +37,10 @@ ImageListing list_images(const std::filesystem::path& folder,
 // Returns the sorted names of the folders within a folder. Throws Error(data) where there is none.
 std::vector<std::string> class_folders(const std::filesystem::path& folder);
 
-// Returns all images below a folder at any depth, relative to it and sorted. Skips hidden files and
-// folders, and does not follow links to folders. Throws Error(data) where there is none, or where
-// the system refuses access.
+// Returns all images below a folder, relative to it and sorted, without hidden files and links to
+// folders. Throws Error(data) where there is none, or where the system refuses access.
 std::vector<std::filesystem::path> images_within(const std::filesystem::path& folder);
 
-// Returns whether the name ends in .jpg, .jpeg or .png, in any case.
-bool is_image_name(const std::filesystem::path& path);
+bool is_image_name(const std::filesystem::path& path);  // .jpg, .jpeg or .png, in any case
 
 }  // namespace spire::inline data

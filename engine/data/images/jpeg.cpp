@@ -53,7 +53,7 @@ struct Decompressor : jpeg_decompress_struct {
   Decompressor& operator=(const Decompressor&) = delete;
 };
 
-// One file under decoding. Each step that calls libjpeg is a function with a setjmp of its own,
+// One file under decoding. Each step that calls libjpeg has its own setjmp,
 // which returns false after an error; check() turns that into an exception.
 class Jpeg {
  public:

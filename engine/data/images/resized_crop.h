@@ -9,12 +9,11 @@
 
 namespace spire::inline data {
 
-// A rectangle within an image, in pixels; fractions are allowed.
-struct Box {
+struct Box {  // in pixels; fractions are allowed
   double top = 0, left = 0, height = 0, width = 0;
 };
 
-// Working memory of resize(); it grows to the needs of the largest image and is reused.
+// Working memory of resize(), reused.
 struct ResizeScratch {
   std::vector<uint8_t> rows;        // (rows of the box, out width, C)
   std::vector<int32_t> sums;        // (out width * C)
@@ -24,9 +23,8 @@ struct ResizeScratch {
 };
 
 // Resizes a box: pixels (H, W, C) of `size` -> out (out_size, C), C from 1 to 4. Enlarging is
-// bilinear; shrinking is antialiased, as in Pillow and PyTorch's antialias=True: a weighted mean by
-// a triangle of twice the width of an output pixel. Pixels outside of the box have no weight.
-// Integers give the same pixels on every machine.
+// bilinear; shrinking is antialiased as in Pillow and PyTorch (antialias=True). Pixels outside of
+// the box have no weight. Integers give the same pixels on every machine.
 void resize(std::span<const uint8_t> pixels, ImageSize size, int64_t channels, const Box& box,
             ImageSize out_size, uint8_t* out, ResizeScratch& scratch);
 
@@ -36,7 +34,7 @@ Box random_resized_crop(ImageSize size, double min_scale, uint64_t seed, int64_t
                         int64_t sample);
 
 // Returns the middle box of the aspect ratio of `out`, its sides 7/8 of the largest possible ones.
-// That equals resizing the shorter side to 256 pixels and cropping 224 x 224.
+// This equals resizing the shorter side to 256 pixels and cropping 224 x 224.
 Box center_crop(ImageSize size, ImageSize out = {1, 1});
 
 // Chooses the box of each image and crops it to one size. Immutable: any thread may use it.

@@ -25,8 +25,7 @@ std::unique_ptr<Vocabulary> read_bpe(const std::filesystem::path& folder);
 
 // Pre-tokenizes a text: calls `use` for each match of the pattern of GPT-2's encoder.py, in order:
 //   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
-// A word keeps one space before it, the last one of a run of spaces. The pieces cover the text and
-// are views of it. REQUIRES: `text` is valid UTF-8. Any thread may call it.
+// The pieces cover the text and are views of it. REQUIRES: `text` is valid UTF-8.
 void for_each_piece(std::string_view text, const std::function<void(std::string_view)>& use);
 
 struct BpeMerge {

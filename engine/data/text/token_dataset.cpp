@@ -201,7 +201,7 @@ void TokenDataset::read(std::span<const int64_t> samples, int64_t epoch,
   for (size_t row = 0; row < samples.size(); ++row) {
     int64_t first = shift + samples[row] * length_;
     // One read of T + 1 ids gives tokens and targets. The extra id lands in the next row, which is
-    // written afterwards; the last row has none behind it, so its last target is a read of its own.
+    // written afterwards; the last row has none after it, so its last target is read separately.
     size_t with_last = row + 1 < samples.size() ? 1 : 0;
     sequence_->read(first, {tokens, length + with_last});
     std::copy_n(tokens + 1, length - 1 + with_last, targets);

@@ -42,8 +42,8 @@ class TokenShard {
 void write_token_shard(const std::filesystem::path& path, std::span<const int32_t> tokens,
                        int64_t vocabulary);
 
-// Returns a file name such as "train_0003.tokens".
-std::filesystem::path token_shard_name(const std::string& split, int64_t number);
+std::filesystem::path token_shard_name(const std::string& split,
+                                       int64_t number);  // train_0003.tokens
 
 // Opens <split>_0000.tokens, <split>_0001.tokens, ... in order. Throws Error(data) where there is
 // none, where a number is missing, and where vocabularies differ in size.

@@ -26,8 +26,7 @@ class Vocabulary {
   virtual std::string to_text() const = 0;
 };
 
-// Makes the vocabulary of the 256 bytes, id = byte. It encodes any text.
-std::unique_ptr<Vocabulary> byte_vocabulary();
+std::unique_ptr<Vocabulary> byte_vocabulary();  // id = byte; encodes any text
 
 // Makes the vocabulary of the code points that occur in `text`, in ascending order. Throws
 // Error(data) for a text that is empty or invalid UTF-8.

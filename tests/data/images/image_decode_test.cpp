@@ -102,7 +102,7 @@ TEST(Jpeg, MemoryOfALargerImageIsUsedAgain) {
   EXPECT_EQ(image.pixels.size(), 192u);
 }
 
-// Wherever a file is cut off, it is refused: nothing is made up for what is missing.
+// A file cut off at any byte is refused: missing pixels are never made up.
 TEST(ImageDecode, CutOffFilesAreRefused) {
   RgbImage image = smooth_image(24, 24);
   for (const Bytes& file :

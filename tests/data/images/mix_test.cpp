@@ -167,7 +167,7 @@ TEST(Mix, BothTakeHalfOfThePairsEach) {
   EXPECT_NEAR(mixups, 50, 25);  // five deviations
 }
 
-// What a row holds does not depend on which towers a process hosts.
+// A row is the same whichever towers a process hosts.
 TEST(Mix, TheUnionOfTheTowersIsTheWholeBatch) {
   for (int64_t count = 20; count < 29; ++count) {
     ImageDataset dataset = readable(numbered(count, side), DType::f32, {2, true});

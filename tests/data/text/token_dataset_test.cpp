@@ -85,7 +85,7 @@ TEST_F(TokensTest, OffsetsAreAFunctionOfSeedAndEpoch) {
   EXPECT_NE(offsets(1), offsets(2));
 }
 
-// Whatever the length and the offset are, the last window ends inside, and one more would not.
+// For every length and offset the last window ends inside the data, and one more would not.
 TEST_F(TokensTest, WindowsFitWhateverTheOffsetIs) {
   for (int64_t tokens = 2; tokens < 30; ++tokens)
     for (int64_t length = 1; 2 * length <= tokens; ++length) {

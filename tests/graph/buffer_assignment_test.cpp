@@ -1,4 +1,4 @@
-#include "engine/graph/memory_plan.h"
+#include "engine/graph/buffer_assignment.h"
 
 #include <gtest/gtest.h>
 
