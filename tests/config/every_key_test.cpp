@@ -1,5 +1,5 @@
-// Every key of the schema, with a value that it cannot have: the message names the place, the key,
-// what was found and what is allowed. A new key is tested as soon as it is in the schema.
+// Tests every key of the schema with a bad value: the message names the place, the key, the found
+// and the allowed values. A new row of the schema is tested without a change here.
 #include <cmath>
 
 #include <fmt/ranges.h>

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-
 namespace spire {
 namespace {
 
@@ -42,7 +41,7 @@ TEST(ConfigText, EveryTypeReadsBack) {
   expect_equal(reread(config), config);
 }
 
-// What means nothing and was left alone is not shown; reading the rest warns of nothing new.
+// Keys that are not used and have their defaults are not shown; reading the rest adds no warnings.
 TEST(ConfigText, LeavesOutWhatMeansNothing) {
   ResolvedConfig resolved = parse_config({{"run.yaml", "optimizer: {epsilon: 0.5}\n"}}, {});
   std::string text = to_yaml(resolved.config);
@@ -57,7 +56,7 @@ TEST(ConfigText, LeavesOutWhatMeansNothing) {
   EXPECT_TRUE(parse_config({{"echo", to_yaml(adam)}}, {}).warnings.empty());
 }
 
-// The key is shown though its neighbours mean nothing, and so are the sections that it lies in.
+// A key is shown, with its sections, though its neighbours are not used.
 TEST(ConfigText, UnusedKeysThatWereGivenReadBack) {
   for (const std::string key : {"data.hdf5.train.input", "data.csv.target"}) {
     ResolvedConfig resolved = parse_config({}, {key + "=x"});
