@@ -59,6 +59,7 @@ struct WrongValue {
   Wrong operator()(uint64_t*) const { return {"many", "an integer >= 0", "'many'"}; }
   Wrong operator()(double*) const { return {"much", "a finite number", "'much'"}; }
   Wrong operator()(std::string*) const { return {"{a: b}", "a word", "a map"}; }
+  Wrong operator()(const EnumSlot&) const { return {"{a: b}", "a word", "a map"}; }
   Wrong operator()(std::optional<int64_t>*) const { return {"[1]", "an integer", "a list"}; }
   Wrong operator()(std::vector<int64_t>*) const { return {"many", "a list of integers", "'many'"}; }
   Wrong operator()(std::vector<double>*) const { return {"much", "a list of numbers", "'much'"}; }

@@ -12,8 +12,13 @@ using testing::HasSubstr;
 void expect_equal(RunConfig a, RunConfig b) {
   for (const Field& field : schema()) {
     std::visit(
-        [&](auto* value) {
-          EXPECT_EQ(*value, *std::get<decltype(value)>(field.slot(b))) << field.path;
+        [&](auto value) {
+          auto other = std::get<decltype(value)>(field.slot(b));
+          if constexpr (std::is_same_v<decltype(value), EnumSlot>) {
+            EXPECT_EQ(value.index(), other.index()) << field.path;
+          } else {
+            EXPECT_EQ(*value, *other) << field.path;
+          }
         },
         field.slot(a));
   }
@@ -163,6 +168,7 @@ TEST(Schema, EveryFieldIsComplete) {
     EXPECT_FALSE(is_section(field.path)) << field.path;
     paths.push_back(field.path);
     bool number = !std::holds_alternative<std::string*>(field.slot(config)) &&
+                  !std::holds_alternative<EnumSlot>(field.slot(config)) &&
                   !std::holds_alternative<std::vector<std::string>*>(field.slot(config)) &&
                   !std::holds_alternative<bool*>(field.slot(config)) &&
                   !std::holds_alternative<std::vector<LayerConfig>*>(field.slot(config)) &&
