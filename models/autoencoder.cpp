@@ -1,13 +1,13 @@
 // Convolutional autoencoder, image to image: a 3x3 convolution of stride 2 for each width in
 // `channels` (default 32, 64, 16), then back up by the same steps. The code is the last of these
-// tensors, or, with `hidden`, what dense layers of these widths make of it.
+// tensors, or, with `hidden`, the output of dense layers of these widths.
 #include "models/image_blocks.h"
 #include "models/model.h"
 
 namespace spire::inline models {
 namespace {
 
-// Dense layers to the code and back to the shape of x.
+// Adds dense layers to the code and back to the shape of x.
 Value through_code(Graph& graph, Value x, const std::vector<int64_t>& widths) {
   Shape shape = graph.spec(x).shape;
   x = flatten(graph, x);

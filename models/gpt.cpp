@@ -1,7 +1,7 @@
 // GPT-2: Radford, Wu, Child, Luan, Amodei, Sutskever, "Language Models are Unsupervised Multitask
 // Learners", 2019. Learned positions, pre-norm blocks with gelu's tanh form, a last layer norm, and
-// a head whose weights are the table of tokens. All weights begin as N(0, 0.02), those whose result
-// is added to a block's input divided by the root of how many such there are.
+// a head whose weights are the table of tokens. All weights begin as N(0, 0.02), those at the
+// end of a residual branch divided by the root of the number of branches.
 #include <cmath>
 
 #include "models/model.h"

@@ -1,4 +1,4 @@
-// What the models that make images share. Private to this folder.
+// Building blocks of the convolutional models that make images. Private to this folder.
 #pragma once
 #include <string>
 
@@ -13,17 +13,17 @@ namespace spire::inline models {
 Value conv_block(Graph& graph, const std::string& name, Value x, int64_t channels, int64_t stride,
                  const ModelConfig& config);
 
-// About twice the size, by model.upsample: a transposed convolution of this kernel and stride 2, or
-// nearest neighbours and a 3x3 convolution, which leaves no chequered pattern (Odena et al.,
-// "Deconvolution and Checkerboard Artifacts", 2016). No activation behind. kernel 2 makes extents
-// 2h and 2h + 1 of h, kernel 3 makes 2h - 1 and 2h.
+// Enlarges x by model.upsample to `size`, about twice: a transposed convolution of this kernel and
+// stride 2, or nearest neighbours and a 3x3 convolution, which leaves no checkerboard pattern
+// (Odena et al., "Deconvolution and Checkerboard Artifacts", 2016). No activation follows. kernel 2
+// turns an extent h into 2h or 2h + 1, kernel 3 into 2h - 1 or 2h.
 Value upsample(Graph& graph, const std::string& name, Value x, int64_t channels, Extent2d size,
                int64_t kernel, const ModelConfig& config);
 
-// Batch norm if asked for, and relu.
+// Batch norm if model.normalization asks for it, then relu.
 Value normalized_relu(Graph& graph, const std::string& name, Value x, const ModelConfig& config);
 
-// The pixels of the result: a convolution and model.output_activation.
+// Maps x to pixels: a convolution and model.output_activation. (N, H, W, C) -> (N, H, W, channels).
 Value image_head(Graph& graph, const std::string& name, Value x, int64_t channels, int64_t kernel,
                  const ModelConfig& config);
 

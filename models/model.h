@@ -1,5 +1,5 @@
-// Models by name. One model is one file, written with the layer functions of
-// <spire/graph/layers.h>.
+// Builds models by name. One model is one file, written with the layer functions of
+// engine/graph/layers.h.
 #pragma once
 #include <string>
 #include <vector>
@@ -11,25 +11,25 @@
 
 namespace spire::inline models {
 
-// What a model does with a batch's columns; the loss and the metric follow from it.
+// The task of a model, from which its loss and metric follow.
 enum class Task : uint8_t {
   classify,        // images or features -> logits against "labels"
   regress,         // images or features -> numbers against "values"
   predict_tokens,  // tokens -> logits of each next token, against "targets"
-  reconstruct,     // images -> images like them
+  reconstruct,     // images -> the same images
 };
 
-// Throws Error(config) where the model cannot read such columns, saying what it reads, and where it
-// makes images although the data has values to be found.
+// Finds the task by the columns of the data. Throws Error(config) where the model cannot read them,
+// and where it makes images although the data has values to predict.
 Task task_of(const ModelConfig& model, const std::vector<Column>& columns);
 
-// model.name, or for auto the one that suits what the first column holds: cnn, mlp or gpt.
+// Returns model.name, or for auto the model that suits the first column: cnn, mlp or gpt.
 std::string model_for(const ModelConfig& model, const std::vector<Column>& columns);
 
-// Whether the model of that name makes images whatever it reads; not auto.
+// Whether the named model always makes images; false for auto.
 bool makes_images(const ModelConfig& model);
 
-// What a batch brings, and what is to come out.
+// Columns and sizes of a batch.
 struct ModelInput {
   std::vector<Column> columns;  // the graph's inputs, in this order; the model reads the first
   int64_t classes = 0;          // of labels; tokens: the vocabulary
@@ -37,16 +37,16 @@ struct ModelInput {
   DType dtype = DType::f32;     // of activations
 };
 
-// The graph of one tower: an input a column, each (N, row); the model's output "output"
-// (logits, values or images); the loss against the column that fits it, with the outputs "loss" and
-// "score", fp64 sums over samples (see Metric). Throws Error(config) for an unknown model or loss
-// (naming the known ones), and for options or columns that do not fit.
+// Builds the graph of one tower: an input for each column, (N, row); the output "output" (logits,
+// values or images); and the outputs "loss" and "score", fp64 sums over samples (see Metric).
+// Throws Error(config) for an unknown model, listing the known ones, and for options or columns
+// that do not fit.
 Graph build_model(const ModelConfig& model, const LossConfig& loss, const ModelInput& input,
                   bool training);
 
 std::vector<std::string> model_names();
 
-// Each maps images (N, H, W, C), or features (N, F), to logits (N, classes).
+// These map images (N, H, W, C), or features (N, F), to logits (N, classes).
 Value linear(Graph& graph, Value images, const ModelConfig& config, int64_t classes);
 Value mlp(Graph& graph, Value images, const ModelConfig& config, int64_t classes);
 Value lenet(Graph& graph, Value images, const ModelConfig& config, int64_t classes);
@@ -55,16 +55,16 @@ Value resnet(Graph& graph, Value images, const ModelConfig& config, int64_t clas
 Value vgg(Graph& graph, Value images, const ModelConfig& config, int64_t classes);
 Value vit(Graph& graph, Value images, const ModelConfig& config, int64_t classes);
 
-// These map images (N, H, W, C) to images of the same shape; `classes` plays no part.
+// These map images (N, H, W, C) to images of the same shape and ignore `classes`.
 Value unet(Graph& graph, Value images, const ModelConfig& config, int64_t classes);
 Value autoencoder(Graph& graph, Value images, const ModelConfig& config, int64_t classes);
 
 // tokens (N, T) i32 -> logits of each token's successor (N, T, vocabulary)
 Value gpt(Graph& graph, Value tokens, const ModelConfig& config, int64_t vocabulary);
 
-// config.layers, from any of these inputs to any of these outputs, as the layers have it.
+// Builds config.layers, from any of these inputs to any of these outputs.
 Value layers_model(Graph& graph, Value input, const ModelConfig& config, int64_t classes);
-// Whether these layers make images (H, W, C) of samples of that shape, and no vectors.
+// Whether these layers turn samples of that shape into images (H, W, C) instead of vectors.
 bool layers_make_images(const std::vector<LayerConfig>& layers, const Shape& sample);
 
 }  // namespace spire::inline models

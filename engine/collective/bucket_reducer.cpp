@@ -64,8 +64,8 @@ size_t BucketReducer::staging_bytes(const Options& options, int rank) {
   return own * theirs * sizeof(float);
 }
 
-// Messages between two members go in the order of the sender's nodes. Returns the staging's free
-// end.
+// Plans the reduce-scatter of a bucket. Messages between two members follow the order of the
+// sender's nodes. Returns the end of the staging memory that is taken.
 float* BucketReducer::plan(size_t bucket, float* staging) {
   Step& step = steps_[bucket];
   FloatRange own = slice(bucket);
@@ -77,6 +77,7 @@ float* BucketReducer::plan(size_t bucket, float* staging) {
         leaves.push_back({theirs[n], nodes_[n], 0});
         continue;
       }
+      // Only the own slice is received, so the leaf's data begins there.
       leaves.push_back({theirs[n], staging, own.begin});
       step.scatter.receives.push_back(
           {rank, staging, static_cast<size_t>(own.size()) * sizeof(float)});
@@ -93,6 +94,7 @@ float* BucketReducer::plan(size_t bucket, float* staging) {
   return staging;
 }
 
+// Plans the way of the sums from the owners of slices to the members that update.
 void BucketReducer::plan_gather(size_t bucket) {
   if (options_.to == SumsTo::slice_owners) return;
   Messages& gather = steps_[bucket].gather;

@@ -1,12 +1,10 @@
-// The reduction of one bucket over the R members of a run (communicator.h). Each member holds
-// the sums of the tree nodes inside its own towers; each is responsible for a slice of every
-// bucket:
-//   1. reduce-scatter: every member sends the others their slices of its nodes, and adds the nodes
-//      it receives for its own slice, up the tree. On the wire (R - 1) / R of the bucket out and
-//      in.
-//   2. the sums go to where the update needs them: to the root (parameter_device), to everyone
-//      (mirrored: again (R - 1) / R out and in), or nowhere (sharded).
-// With Reduction::native the transport's own all-reduce takes the place of both.
+// Reduces gradient buckets over the R members of a run (communicator.h). A member holds the sums
+// of the tree's nodes inside its own towers, and owns one slice of every bucket. In two stages:
+//   1. reduce-scatter: each member sends the others their slices of its nodes and adds up the tree
+//      what it receives for its own slice. It sends and receives (R - 1) / R of the bucket.
+//   2. gather: the sums go to the root (parameter_device), to everyone (mirrored: again (R - 1) / R
+//      out and in), or nowhere (sharded).
+// With Reduction::native the transport's all-reduce replaces both stages.
 #pragma once
 #include <memory>
 #include <vector>
@@ -20,18 +18,18 @@
 
 namespace spire::inline collective {
 
-// Who gets the sums of the gradients.
+// The members that get the sums of the gradients.
 enum class SumsTo : uint8_t { root, everyone, slice_owners };
 
-// A part of the run's hardware: a process's, a member's, or one device.
+// A contiguous part of the run's devices: of a process, of a member, or one device.
 struct Share {
-  int begin = 0, end = 0, of = 1;  // devices [begin, end) of the run's
+  int begin = 0, end = 0, of = 1;  // devices [begin, end) of all `of` devices
   int size() const { return end - begin; }
 };
 
 struct RankShares {
-  std::vector<Share> share;                     // of each member
-  std::vector<std::vector<TowerRange>> towers;  // nodes that each member has sums of
+  std::vector<Share> share;                     // by member
+  std::vector<std::vector<TowerRange>> towers;  // nodes whose sums a member holds, by member
 };
 
 class BucketReducer {
@@ -44,26 +42,26 @@ class BucketReducer {
     SumsTo to = SumsTo::root;
     int root = 0;
 
-    FloatRange slice(size_t bucket, int rank) const;  // what the member is responsible for
-    // Of each member, the chunks (TreeSum::chunk floats each) of [0, floats) in its slices.
+    FloatRange slice(size_t bucket, int rank) const;  // that the member owns
+    // The chunks (TreeSum::chunk floats each) of [0, floats) inside each member's slices.
     std::vector<std::vector<FloatRange>> chunk_slices(int64_t floats) const;
   };
   // nodes: sums of this member's nodes, whole buffers in memory of the stream's device; the first
-  // one's buffer takes the result. All happens on `stream`, by `exchange`; both outlive this, as
-  // does `memory`, of the same device. `row` of the board is told what goes on.
+  // buffer receives the result. `exchange`, `stream` and `memory` are of one device and outlive
+  // this. The phase is reported in `row` of the board.
   BucketReducer(const Options& options, std::vector<float*> nodes, Communicator& exchange,
                 Stream& stream, MemoryPool& memory, ThreadStatus& board, int row);
   ~BucketReducer();
   BucketReducer(const BucketReducer&) = delete;
   BucketReducer& operator=(const BucketReducer&) = delete;
 
-  // `bucket` is reduced here behind what the stream has now; allocates nothing after the first
-  // step. Throws PeerLost.
+  // Reduces the bucket after the work that the stream already has. Allocates nothing after the
+  // first step. Throws PeerLost.
   void reduce(size_t bucket);
 
   FloatRange slice(size_t bucket) const { return options_.slice(bucket, exchange_.rank()); }
 
-  // What such a member will allocate.
+  // Bytes that the reducer of that member allocates.
   static size_t staging_bytes(const Options& options, int rank);
 
  private:
@@ -86,7 +84,7 @@ class BucketReducer {
   ThreadStatus& board_;
   int row_;
   std::vector<Step> steps_;                // one a bucket
-  std::unique_ptr<DeviceMemory> staging_;  // what others send for this member's slices, all buckets
+  std::unique_ptr<DeviceMemory> staging_;  // receives others' nodes of this member's slices
   std::unique_ptr<LaneArithmetic> arithmetic_;
 };
 

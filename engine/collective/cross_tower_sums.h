@@ -1,7 +1,6 @@
-// Sums over all towers of a step while the towers still run, in lockstep: the moments of
-// synchronous batch normalization. Every tower writes a row; all rows reach every member; each
-// lane adds them up in the fixed tree's order (LaneArithmetic::sum_rows). Nobody on the host waits
-// for a device.
+// Sums fp64 vectors over all towers while these run in lockstep: the moments of synchronous batch
+// normalization. Every tower writes a row, all rows reach every member, and each lane adds them up
+// in tree order (LaneArithmetic::sum_rows). No host thread waits for a device.
 #pragma once
 #include <map>
 #include <memory>
@@ -17,11 +16,11 @@ namespace spire::inline collective {
 class CrossTowerSums {
  public:
   struct Options {
-    std::vector<int64_t> counts;          // of all vectors of a plan
+    std::vector<int64_t> counts;          // lengths of the vectors that a plan sums
     std::vector<TowerRange> rank_towers;  // of each member, in order
     MemoryPool* memory = nullptr;         // of the device whose memory is exchanged; outlives this
     StreamBarrier* joint = nullptr;       // of this process's lanes; outlives this
-    int lane = 0;                         // of that device: it exchanges
+    int lane = 0;                         // of that device: makes the exchange
     Stream* stream = nullptr;             // that lane's; outlives this
     Communicator* exchange = nullptr;     // null for one member; outlives this
   };
@@ -29,20 +28,19 @@ class CrossTowerSums {
   ~CrossTowerSums();
   CrossTowerSums(const CrossTowerSums&) = delete;
   CrossTowerSums& operator=(const CrossTowerSums&) = delete;
-  static size_t row_bytes(const std::vector<int64_t>& counts);  // of the longest
-  // Of that device.
+  static size_t row_bytes(const std::vector<int64_t>& counts);  // of the longest vector
+  // Device memory that such an object allocates.
   static size_t bytes(const std::vector<int64_t>& counts, int towers);
 
-  // Every lane, for the same sum, `index` counting them within the step: gives its stream what
-  // writes the rows of its towers, with `=`, and calls meet(). What it then gives its stream may
-  // read all rows, (towers, count), up to its next meet(). In memory that the lanes' devices reach.
+  // The rows (towers, count) of sum number `index` of the step. A lane enqueues the kernels that
+  // write its towers' rows, with `=`, then calls meet(). Kernels that it enqueues after that may
+  // read all rows, until its next meet(). The memory is reachable by the devices of all lanes.
   double* rows(size_t index) const;
   void meet(size_t index, int lane, int64_t count);  // throws PeerLost, BarrierBroken
 
  private:
   Options options_;
-  // Two sets of rows by turns: a lane may write the next sum's while another still reads this
-  // one's.
+  // Double buffer: a lane may write the rows of the next sum while another still reads these.
   std::unique_ptr<DeviceMemory> rows_[2];
   std::map<int64_t, ShardExchange> gathers_;  // by count
 };

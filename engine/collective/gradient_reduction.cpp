@@ -8,13 +8,18 @@
 namespace spire::inline collective {
 namespace {
 
-constexpr uint32_t released = 1u << 30;  // added to a count of lanes: nobody waits for it any more
+// break_up() adds this to a count of lanes: the count passes every value that a lane waits for.
+constexpr uint32_t released = 1u << 30;
 
+// Release: what this thread wrote before is visible to the threads that see the new count. Acquire:
+// the last of several lanes sees what the others wrote.
 void add_and_notify(std::atomic<uint32_t>& word, uint32_t count) {
   word.fetch_add(count, std::memory_order_acq_rel);
   word.notify_all();
 }
 
+// Waits until the count is at least `least`. The acquire pairs with add_and_notify(). A count may
+// change without reaching `least`, so each change is a new wait.
 void wait_until(const std::atomic<uint32_t>& word, uint32_t least) {
   for (uint32_t seen; (seen = word.load(std::memory_order_acquire)) < least;)
     wait_while_equal(word, seen);
@@ -37,7 +42,8 @@ GradientReduction::Leaves GradientReduction::leaves_of(TowerRange node,
   return leaves;
 }
 
-// The first one whose memory that device can send and receive; null: none. A CPU's is the host's.
+// The first leaf whose memory the device can send and receive; null if there is none. On CPUs all
+// memory is the host's.
 const NodeBuffer* GradientReduction::leaf_on(DeviceId device, const Leaves& leaves) {
   auto found = std::find_if(leaves.begin(), leaves.end(), [&](const NodeBuffer* leaf) {
     return device.kind == DeviceKind::cpu || leaf->device == device;
@@ -59,8 +65,8 @@ size_t GradientReduction::exchange_bytes(const BucketReducer::Options& options, 
   return bytes;
 }
 
-// Where a node's sum goes. What is exchanged lies on the device that exchanges it: the lanes add up
-// straight into its memory.
+// The buffer that receives a node's sum. Sums that are exchanged must lie on the exchanging device,
+// so the lanes add up straight into its memory.
 float* GradientReduction::place_of(const Leaves& leaves, bool exchanged) {
   if (!exchanged) return leaves.front()->data;
   if (const NodeBuffer* leaf = leaf_on(options_.memory->device(), leaves)) return leaf->data;
@@ -119,6 +125,8 @@ GradientReduction::~GradientReduction() {
 
 void GradientReduction::begin_step() {
   require(!broken_.load(), "a step after one that failed");
+  // Relaxed: no lane works now, and the barrier that starts the lanes publishes these stores. The
+  // exchange thread sees them by the release of generation_.
   for (size_t b = 0; b < buckets().size(); ++b) {
     arrived_[b].store(0, std::memory_order_relaxed);
     summed_[b].store(0, std::memory_order_relaxed);
@@ -133,7 +141,9 @@ void GradientReduction::arrive(int lane, int64_t ready) {
   size_t before = state.arrived;
   while (state.arrived < buckets().size() && buckets()[state.arrived].end <= ready) {
     size_t b = state.arrived++;
+    // The event is recorded before the count grows: a lane that sees all arrivals may wait for it.
     state.stream->record(*state.arrival[b]);
+    // Waiters want all lanes, so only the last one wakes them.
     if (arrived_[b].fetch_add(1, std::memory_order_acq_rel) + 1 != lanes_.size()) continue;
     arrived_[b].notify_all();
   }
@@ -145,6 +155,7 @@ void GradientReduction::finish(int lane) {
   board_.enter(lane, Phase::waiting);
   if (exchange_) {
     wait_until(exchanged_, 1);
+    // exchanged_ may hold `released` alone; error_ is written only when the thread added its 1.
     bool done = exchanged_.load(std::memory_order_acquire) % released == 1;
     if (done && error_) std::rethrow_exception(error_);
     lane_at(lane).stream->wait_for(*exchange_end_);
@@ -157,7 +168,7 @@ void GradientReduction::finish(int lane) {
 
 void GradientReduction::break_up() {
   broken_.store(true);
-  if (released_.exchange(true)) return;  // four times would be none
+  if (released_.exchange(true)) return;  // four additions of 2^30 would wrap around to none
   for (size_t b = 0; b < buckets().size(); ++b) {
     add_and_notify(arrived_[b], released);
     add_and_notify(summed_[b], released);
@@ -165,8 +176,8 @@ void GradientReduction::break_up() {
   if (exchange_) add_and_notify(exchanged_, released);
 }
 
-// Buckets before `until`, in order; without `wait` up to the first that some lane has not
-// completed.
+// Adds up this lane's share of the buckets before `until`, in order. Without `wait` it stops at the
+// first bucket that some lane has not completed.
 void GradientReduction::sum_shares(int lane, size_t until, bool wait) {
   auto all = static_cast<uint32_t>(lanes_.size());
   Lane& state = lane_at(lane);
@@ -193,7 +204,7 @@ void GradientReduction::bucket_summed(size_t b) {
   summed_[b].notify_all();
 }
 
-// What the lane's stream gets from here on comes behind that point of every other lane's.
+// Makes the lane's stream wait for that event of every other lane.
 template <typename Point>
 void GradientReduction::wait_for_others(int lane, Point point) {
   Lane& own = lane_at(lane);
@@ -215,6 +226,8 @@ void GradientReduction::square(LaneArithmetic& arithmetic, FloatRange range) {
   if (range.size() > 0) arithmetic.square(sums(), range, options_.chunk_squares);
 }
 
+// Loop of the exchange thread: one round a step. generation_ counts up at the start of a step, and
+// once more at the end with quit_ set.
 void GradientReduction::run_exchange() {
   make_current(exchange_stream_->device());
   for (uint32_t seen = 0;; ++seen) {
@@ -222,12 +235,13 @@ void GradientReduction::run_exchange() {
     if (quit_.load()) return;
     try {
       exchange_step();
-    } catch (const BarrierBroken&) {  // a lane's error, told by that lane
+    } catch (const BarrierBroken&) {  // a lane failed and reports its error itself
     } catch (const PeerLost&) {
       error_ = std::current_exception();
     } catch (const std::exception& error) {
       error_ = std::make_exception_ptr(LaneError(board_.read(thread_row()), error));
     }
+    // Stored before exchanged_ grows, so that every lane that wakes sees it.
     if (error_) broken_.store(true);
     add_and_notify(exchanged_, 1);
   }
@@ -242,11 +256,13 @@ void GradientReduction::exchange_step() {
     board_.enter(thread_row(), Phase::waiting, static_cast<int64_t>(b));
     wait_until(summed_[b], static_cast<uint32_t>(lanes_.size()));
     if (broken_.load()) throw BarrierBroken{};
+    // summed_ says that the lanes have enqueued their shares; the events, that these are done.
     for (const Lane& lane : lanes_) exchange_stream_->wait_for(*lane.share[b]);
     exchange_->reduce(b);
     square(*exchange_arithmetic_, exchange_->slice(b));
   }
   board_.enter(thread_row(), Phase::waiting);
+  // Each member has squared its own slices; all need all chunks for the global norm.
   squares_exchange_->all_gather(options_.chunk_squares, *exchange_stream_);
   board_.enter(thread_row(), Phase::idle);
   exchange_stream_->record(*exchange_end_);

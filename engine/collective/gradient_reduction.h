@@ -1,14 +1,14 @@
-// Gradients of all towers become one sum while backward still goes on. A member's lanes share the
-// work: a lane that has completed a bucket says so, and whenever it passes the end of a bucket it
-// adds up its own share of those buckets that all lanes have completed. No lane ever waits for that
-// before its towers are done. With more than one member a thread of its own then exchanges each
-// bucket with the others (bucket_reducer.h), on a stream of one of the lanes' devices.
+// Sums the gradients of all towers during backward. The lanes of a member share the work: a lane
+// announces each bucket that it has completed, and at the end of a bucket it adds up its own share
+// of those buckets that all lanes have completed. No lane waits for others before its towers are
+// done. With several members an exchange thread then reduces each bucket over the members
+// (bucket_reducer.h), on a stream of one of the lanes' devices.
 //
-// On GPUs "has completed" is a point in a lane's stream: whoever adds up a bucket lets its own
-// stream wait for those of the others. All buffers lie where the devices of all lanes reach them.
+// On GPUs a completed bucket is an event in the lane's stream, and the stream that adds up the
+// bucket waits for the events of all lanes. All buffers are reachable by the devices of all lanes.
 //
-// Thread ownership: begin_step() belongs to the leading lane while no lane works; arrive() and
-// finish() to the lane they name.
+// Threads: the leading lane calls begin_step() while no lane works; arrive() and finish() are
+// called by the lane that they name.
 #pragma once
 #include <atomic>
 #include <exception>
@@ -24,7 +24,7 @@
 
 namespace spire::inline collective {
 
-// The sum over `node` that a lane leaves in `data` (whole gradient buffer).
+// A lane's gradient buffer with the sum over the towers of `node`.
 struct NodeBuffer {
   TowerRange node;
   float* data = nullptr;
@@ -37,51 +37,51 @@ class GradientReduction {
     BucketReducer::Options exchange;
     MemoryPool* memory = nullptr;  // of the device whose memory is exchanged; outlives this
     int64_t trained = 0;           // the norm is that of [0, trained); running statistics follow
-    // One a chunk of TreeSum::chunk floats of [0, trained): where the fp64 sums of squares go, in
-    // every member, in memory that the lanes' devices reach; of that device, if it is exchanged.
+    // fp64 sums of squares, one a chunk of TreeSum::chunk floats of [0, trained), filled in by
+    // every member. Reachable by the lanes' devices; with an exchange in that device's own memory.
     double* chunk_squares = nullptr;
-    // false: members exchange nothing before this one's last bucket is complete. For plans with
-    // sums over towers inside: these use the same connections while backward goes on.
+    // false: buckets are exchanged after the last one is complete. Needed by plans with sums over
+    // towers, which use the same connections during backward.
     bool overlap = true;
-    // One a lane of this member; they outlive this. The lanes are those from first_lane on, as are
-    // their rows of the board; thread_row is the thread's.
+    // One stream a lane of this member; they outlive this. Lanes and their rows of the board are
+    // numbered from first_lane; thread_row is the row of the exchange thread.
     std::vector<Stream*> streams;
-    std::vector<int> exchange_cores;  // where the thread runs; empty: where its creator does
+    std::vector<int> exchange_cores;  // of the exchange thread; empty: its creator's
     int first_lane = 0, thread_row = 0;
   };
-  // buffers: of this member's lanes, in tower order. exchange: null or of one member: none.
+  // buffers: of this member's lanes, in tower order. exchange: may be null for one member.
   GradientReduction(const Options& options, const std::vector<NodeBuffer>& buffers,
                     Communicator* exchange, ThreadStatus& board);
   ~GradientReduction();
 
-  // Nodes of the tree that a member with these towers has the sums of.
+  // Nodes of the tree whose sums a member with these towers computes.
   static std::vector<TowerRange> member_nodes(Reduction order, int towers, TowerRange range);
 
-  // What the exchange of such a member will allocate; buffers: their data does not matter.
+  // Bytes that the exchange of such a member allocates. Ignores the data of `buffers`.
   static size_t exchange_bytes(const BucketReducer::Options& options, int rank,
                                const std::vector<NodeBuffer>& buffers, DeviceId device);
 
   void begin_step();
-  // The lane's gradients [0, ready) are final, in all its towers, behind the work its stream has.
-  // Throws BarrierBroken after break_up().
+  // Announces that the lane's gradients [0, ready) are final in all its towers once its stream has
+  // done its present work. Throws BarrierBroken after break_up().
   void arrive(int lane, int64_t ready);
-  // After the lane's last arrive(): adds what is left of its shares, then waits until every bucket
-  // is reduced, or is behind what the lane's stream waits for. Throws PeerLost, LaneError from the
-  // exchange, or BarrierBroken after break_up().
+  // Called after the lane's last arrive(). Adds up the rest of its shares, then waits until every
+  // bucket is reduced (CPU), or makes the lane's stream wait for that (GPU). Throws PeerLost,
+  // LaneError from the exchange thread, or BarrierBroken after break_up().
   void finish(int lane);
-  // Releases all lanes that wait here, now and later: one of them failed.
+  // Releases all lanes that wait here, now or later, after one of them failed.
   void break_up();
 
-  // What a bucket's sum is in, once reduced: all of it, or this member's slices.
+  // The buffer of the reduced sums: all of them, or those of this member's slices.
   const float* sums() const { return nodes_.front().data; }
   const std::vector<FloatRange>& buckets() const { return options_.exchange.buckets; }
 
  private:
   struct MemberNode {
     TreeSum tree;
-    float* data;  // of a leaf, which its sum takes the place of; or staged
+    float* data;  // receives the sum: the buffer of a leaf, or staged memory
   };
-  // A node's leaves among the buffers of a member.
+  // The buffers of a member that are leaves of one node.
   using Leaves = std::vector<const NodeBuffer*>;
   static Leaves leaves_of(TowerRange node, const std::vector<NodeBuffer>& buffers);
   static const NodeBuffer* leaf_on(DeviceId device, const Leaves& leaves);
@@ -100,32 +100,33 @@ class GradientReduction {
 
   Options options_;
   ThreadStatus& board_;
-  std::vector<std::unique_ptr<DeviceMemory>> staged_;  // sums of which no leaf can be exchanged
+  std::vector<std::unique_ptr<DeviceMemory>>
+      staged_;  // of sums without a leaf in exchangeable memory
   std::vector<MemberNode> nodes_;
   struct alignas(64) Lane {
     Stream* stream = nullptr;
     std::unique_ptr<LaneArithmetic> arithmetic;
     std::vector<std::unique_ptr<Event>> arrival;  // one a bucket
-    std::vector<std::unique_ptr<Event>> share;    // the same, for the exchange alone
-    std::unique_ptr<Event> end;                   // behind the last share
+    std::vector<std::unique_ptr<Event>> share;    // one a bucket; only with an exchange
+    std::unique_ptr<Event> end;                   // after the last share
     size_t arrived = 0, summed = 0;               // buckets, this step
   };
   Lane& lane_at(int lane) { return lanes_[static_cast<size_t>(lane - options_.first_lane)]; }
   std::vector<Lane> lanes_;
-  std::unique_ptr<std::atomic<uint32_t>[]> arrived_, summed_;  // lanes, of each bucket
+  std::unique_ptr<std::atomic<uint32_t>[]> arrived_, summed_;  // number of lanes, by bucket
   std::atomic<bool> broken_{false};
   std::atomic<bool> released_{false};  // break_up() was called
 
-  // Of the exchange thread:
+  // State of the exchange thread.
   std::unique_ptr<Stream> exchange_stream_;
   std::unique_ptr<LaneArithmetic> exchange_arithmetic_;
   std::optional<BucketReducer> exchange_;
   std::optional<ShardExchange> squares_exchange_;
   std::unique_ptr<Event> exchange_end_;
-  std::atomic<uint32_t> generation_{0};  // of steps; the exchange thread waits for it
-  std::atomic<uint32_t> exchanged_{0};   // 1 when the thread is done with the step's buckets
+  std::atomic<uint32_t> generation_{0};  // step number; the exchange thread waits for it
+  std::atomic<uint32_t> exchanged_{0};   // 1 when the thread has reduced all buckets of the step
   std::atomic<bool> quit_{false};
-  std::exception_ptr error_;  // of the exchange thread; written before exchanged_
+  std::exception_ptr error_;  // published by the release of exchanged_
   std::jthread thread_;
 };
 

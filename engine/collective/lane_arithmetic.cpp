@@ -3,24 +3,45 @@
 #include <algorithm>
 #include <vector>
 
-#include "engine/collective/accumulate.h"
-
 namespace spire::inline collective {
+
+void add_floats(float* __restrict into, const float* __restrict from, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) into[i] += from[i];
+}
+
+double sum_of_squares(const float* values, int64_t count) {
+  constexpr int64_t width = 16;
+  double partial[width] = {};
+  int64_t i = 0;
+  for (; i + width <= count; i += width) {
+    for (int64_t lane = 0; lane < width; ++lane) {
+      double value = values[i + lane];
+      partial[lane] += value * value;
+    }
+  }
+  for (int64_t lane = 0; i < count; ++i, ++lane) partial[lane] += double{values[i]} * values[i];
+  double sum = 0;
+  for (double part : partial) sum += part;
+  return sum;
+}
+
 namespace {
 
+// Calls body(begin, count) for each chunk of the range.
 template <typename Body>
 void for_chunks(FloatRange range, const Body& body) {
   for (int64_t begin = range.begin; begin < range.end; begin += TreeSum::chunk)
     body(begin, std::min(TreeSum::chunk, range.end - begin));
 }
 
-// Whether the buffer is a leaf's that the tree reads after it has begun to write its sum.
+// Whether the buffer is that of a later leaf, which a sum reads after it has begun to write.
 bool is_later_leaf(const TreeSum& tree, const float* buffer) {
   auto terms = tree.terms().subspan(1);
   return std::any_of(terms.begin(), terms.end(),
                      [&](const TreeSum::Term& term) { return term.data - term.first == buffer; });
 }
 
+// The CPU's arithmetic: it is done when a call returns.
 class HostArithmetic : public LaneArithmetic {
  public:
   explicit HostArithmetic(int depth)

@@ -1,5 +1,5 @@
-// What a lane adds up, on its device, in its stream's order: flat fp32 buffers of gradients, and
-// vectors of towers.
+// Arithmetic of a lane on its device, in stream order: sums of flat fp32 gradient buffers and of
+// towers' fp64 rows.
 #pragma once
 #include <memory>
 
@@ -9,8 +9,14 @@
 
 namespace spire::inline collective {
 
-// Buffers are addressed by their first float; all lie in memory that the device reaches. Allocates
-// nothing once made.
+void add_floats(float* into, const float* from, int64_t count);  // into[i] += from[i]
+
+// Sums the squares in fp64: sixteen interleaved partial sums, added up in order, so the result does
+// not depend on the instruction set.
+double sum_of_squares(const float* values, int64_t count);
+
+// Pointers are to the first element of a whole buffer, in memory that the device reaches. Methods
+// allocate nothing.
 class LaneArithmetic {
  public:
   virtual ~LaneArithmetic() = default;
@@ -21,20 +27,20 @@ class LaneArithmetic {
   // into[i] += from[i] for `range`.
   virtual void add(float* into, const float* from, FloatRange range) = 0;
 
-  // out[i] = the tree's sum at i, for `range`; `out` may be the buffer of one of the tree's leaves.
-  // Bits are those of TreeSum::sum. On a GPU the tree has max_gpu_leaves leaves at most; each may
-  // lie in another device's memory. Throws Error(unexpected) for more.
+  // out[i] = the tree's sum at i, for `range`, with the bits of TreeSum::sum. `out` may be the
+  // buffer of one of the leaves. On a GPU the tree has at most max_gpu_leaves leaves, which may lie
+  // on other devices; throws Error(unexpected) for more.
   virtual void sum(const TreeSum& tree, FloatRange range, float* out) = 0;
 
-  // squares[c] = sum of values[i]^2 in fp64 over what chunk c (TreeSum::chunk floats from c * chunk
-  // on) has in `range`, which begins with a chunk. In an order that is the same for all ranges.
+  // squares[c] = sum of values[i]^2 in fp64 over the part of chunk c (TreeSum::chunk floats from
+  // c * chunk on) in `range`, which begins at a chunk. The order does not depend on the range.
   virtual void square(const float* values, FloatRange range, double* squares) = 0;
 
-  // out[i] = tree_sum() of rows[t * count + i] over towers t; out is none of the rows.
+  // out[i] = tree_sum() of rows[t * count + i] over towers t. `out` does not overlap the rows.
   virtual void sum_rows(const double* rows, int towers, int64_t count, double* out) = 0;
 };
 
-// depth: of the deepest tree it sums. The stream outlives it.
+// depth: of the deepest tree that it sums. The stream outlives the result.
 std::unique_ptr<LaneArithmetic> make_lane_arithmetic(Stream& stream, int depth);
 std::unique_ptr<LaneArithmetic> make_cuda_lane_arithmetic(Stream& stream, int depth);
 

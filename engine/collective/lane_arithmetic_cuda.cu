@@ -1,4 +1,4 @@
-// Sums of gradients on a GPU. Additions are those of the CPU, in the same order: the same bits.
+// Sums gradients on a GPU with the CPU's additions in the same order, so with the same bits.
 #include <algorithm>
 
 #include <spire/error.h>
@@ -13,7 +13,7 @@ constexpr int threads = 256;
 constexpr int pack = pack_width<float>;
 constexpr int max_depth = LaneArithmetic::max_depth;
 
-// A tree as an argument of a kernel.
+// A tree in the form of a kernel argument.
 struct Terms {
   TreeSum::Term at[LaneArithmetic::max_gpu_leaves];
   int count = 0;
@@ -60,7 +60,7 @@ class SumStack {
   Entry at_[depth] = {};
 };
 
-// Floats [0, n) of both, N a thread; single ones where N is 1.
+// Adds floats [0, n), N a thread.
 template <int N>
 __global__ void __launch_bounds__(threads) add_kernel(int64_t n, float* into, const float* from) {
   int64_t first = (int64_t{blockIdx.x} * threads + threadIdx.x) * N;
@@ -88,7 +88,7 @@ __global__ void __launch_bounds__(threads)
   store_pack(stack.top(), out + first);
 }
 
-// The kernel for trees so deep: shallow ones, which have most to add, need few registers.
+// Chooses the kernel by depth: shallow trees, which are the common ones, need few registers.
 template <int N>
 auto sum_kernel_for(int depth) {
   if (depth <= 4) return sum_kernel<N, 4>;
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(threads)
   if (threadIdx.x == 0) squares[first / TreeSum::chunk] = sum;
 }
 
-// A column a thread.
+// Sums one column a thread.
 __global__ void __launch_bounds__(threads)
     sum_rows_kernel(const double* rows, int towers, int64_t count, double* out) {
   int64_t i = int64_t{blockIdx.x} * threads + threadIdx.x;

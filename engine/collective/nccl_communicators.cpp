@@ -8,7 +8,7 @@
 namespace spire::inline collective {
 namespace {
 
-// Rank 0's name for the communicators reaches all processes.
+// Broadcasts rank 0's unique id of the communicators to all processes.
 ncclUniqueId share_id(ProcessGroup* group) {
   ncclUniqueId id = {};
   if ((!group || group->rank() == 0) && ncclGetUniqueId(&id) != ncclSuccess)
@@ -39,7 +39,7 @@ ncclResult_t NcclCommunicator::begin(const ncclUniqueId& id, int size) {
   return ncclCommInitRankConfig(&comm_, size, id, end_.rank, &config);
 }
 
-// Returns when the call is through. REQUIRES: mutex_ is not held.
+// Polls until the call has completed. REQUIRES: mutex_ is not held.
 void NcclCommunicator::finish(ncclResult_t code, const char* call) {
   for (Backoff pauses; code == ncclInProgress; pauses.pause()) {
     if (group_ && group_->interrupted()) lose("interrupted because the run has failed");
@@ -82,7 +82,7 @@ void NcclCommunicator::check() {
   if (group_ && group_->interrupted()) lose("interrupted because the run has failed");
 }
 
-// What cannot be registered is staged by NCCL, as all else is.
+// Memory that cannot be registered works, too: NCCL stages it.
 void NcclCommunicator::prepare(void* memory, size_t bytes) {
   std::lock_guard lock(mutex_);
   expect_usable();
@@ -116,12 +116,12 @@ NcclCommunicators::NcclCommunicators(ProcessGroup* group, std::span<const Exchan
   }
 }
 
-// As one group: this thread alone begins them, and each waits for the others.
+// Initializes all in one group: this thread begins them, and each waits for the others.
 void NcclCommunicators::set_up(const ncclUniqueId& id, int size) {
   ncclGroupStart();
   for (auto& communicator : all_) communicator->begin(id, size);
   ncclResult_t code = ncclGroupEnd();
-  if (code == ncclSuccess) code = ncclInProgress;  // each says for itself when it is through
+  if (code == ncclSuccess) code = ncclInProgress;  // each is polled by itself below
   for (auto& communicator : all_) communicator->finish(code, "ncclCommInitRankConfig");
 }
 
@@ -134,7 +134,7 @@ NcclCommunicators::~NcclCommunicators() {
 }
 
 void NcclCommunicators::close() {
-  // One thread closes them all: none is waited for before the others have begun.
+  // One thread closes them all, so all begin before any is waited for.
   for (auto& communicator : all_) {
     communicator->run("ncclCommFinalize", [](ncclComm_t comm) {
       ncclResult_t code = ncclCommFinalize(comm);

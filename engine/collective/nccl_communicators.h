@@ -1,9 +1,9 @@
-// The NCCL communicators of a process: one for each of its members, on that member's GPU. They do
-// not block: a call that takes its time says so, and is asked about until it is through or somebody
-// has interrupted the group. (NCCL Developer Guide: "Fault Tolerance", "Group Calls".)
+// NCCL communicators of a process: one for each of its members, on that member's GPU. They are
+// non-blocking: a call that returns ncclInProgress is polled until it completes or the group is
+// interrupted. (NCCL Developer Guide: "Fault Tolerance", "Group Calls".)
 //
-// Each is used by a thread of its own, so that no call waits for one that the same thread would
-// make later. They are set up, closed and aborted together.
+// Each has a thread of its own, so that no call waits for one that the same thread would make
+// later. All are set up, closed and aborted together.
 #pragma once
 #include <map>
 #include <memory>
@@ -25,8 +25,8 @@ class NcclCommunicator {
 
   const ExchangeEnd& end() const { return end_; }
 
-  // body(communicator) makes calls and returns the result of the last, or the first that failed;
-  // through when this returns. Throws PeerLost.
+  // Runs body(communicator), which returns the result of its last call, or of the first that
+  // failed. The calls have completed when this returns. Throws PeerLost.
   template <typename Body>
   void run(const char* call, const Body& body) {
     CurrentCudaDevice current(end_.device.index);
@@ -38,13 +38,13 @@ class NcclCommunicator {
     }
     finish(code, call);
   }
-  // The same in two parts: begin() does not wait.
+  // Initialization in two parts; begin() does not wait.
   ncclResult_t begin(const ncclUniqueId& id, int size);
   void finish(ncclResult_t code, const char* call);
 
-  void check();  // as Communicator's
+  void check();  // these three: as Communicator's
   void abort() noexcept;
-  void destroy() noexcept;  // behind ncclCommFinalize
+  void destroy() noexcept;  // after ncclCommFinalize
 
   void prepare(void* memory, size_t bytes);
   void forget(void* memory) noexcept;
@@ -56,18 +56,18 @@ class NcclCommunicator {
 
   ProcessGroup* const group_;  // null for one process
   const ExchangeEnd end_;
-  // Of what follows. Never held while a question to NCCL is repeated.
+  // Guards the members below. Not held while NCCL is polled.
   std::mutex mutex_;
   ncclComm_t comm_ = nullptr;             // null before begin(), and after an abort
-  std::string lost_;                      // why
+  std::string lost_;                      // reason of a failure; empty: none
   std::map<void*, void*> registrations_;  // handles, by memory
 };
 
 class NcclCommunicators {
  public:
-  // Blocks until all members of the run are there. Throws PeerLost, and Error(device).
+  // Blocks until all members of the run have come. Throws PeerLost, and Error(device).
   NcclCommunicators(ProcessGroup* group, std::span<const ExchangeEnd> ends, int size);
-  // Members that are done wait for those that still read what was sent to them.
+  // Waits for members that still receive.
   ~NcclCommunicators();
   NcclCommunicators(const NcclCommunicators&) = delete;
   NcclCommunicators& operator=(const NcclCommunicators&) = delete;

@@ -31,7 +31,7 @@ class NcclExchange final : public Communicator {
   std::unique_ptr<Event> last_;  // behind the last exchange
 };
 
-// A message of no bytes is none: both sides know how many there are.
+// Leaves out messages of no bytes; both sides know the sizes.
 void NcclExchange::exchange(std::span<const Outgoing> sends, std::span<const Incoming> receives,
                             Stream& stream) {
   auto on = static_cast<cudaStream_t>(stream.native());

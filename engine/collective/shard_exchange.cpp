@@ -8,7 +8,7 @@ ShardExchange::ShardExchange(std::vector<std::vector<FloatRange>> slices, Commun
       exchange_(exchange && exchange->size() > 1 ? exchange : nullptr),
       element_bytes_(element_bytes) {}
 
-// Rank `from` sends `owner`'s slices to rank `to`: the part of it that is this rank's.
+// Adds this rank's part of a transfer: rank `from` sends the slices of `owner` to rank `to`.
 void ShardExchange::add(void* buffer, int owner, int from, int to, FloatRange window) {
   int self = exchange_->rank();
   if (from == to || (self != from && self != to)) return;

@@ -1,4 +1,4 @@
-// One flat buffer, cut into slices that the members of an exchange own.
+// Collectives over one flat buffer that is cut into slices, each owned by a member.
 #pragma once
 #include <limits>
 #include <vector>
@@ -10,22 +10,20 @@ namespace spire::inline collective {
 
 class ShardExchange {
  public:
-  // slices[r]: elements that rank r owns; the same list on every rank, which are those of the
-  // exchange. exchange: null or of one rank: nothing is done.
+  // slices[r]: elements that rank r of the exchange owns; the same lists on every rank. With a null
+  // exchange, or one rank, nothing is done.
   ShardExchange(std::vector<std::vector<FloatRange>> slices, Communicator* exchange,
                 size_t element_bytes = sizeof(float));
 
-  // Every rank calls the same one at the same place, in the order of the stream's work. All throw
-  // PeerLost; they allocate nothing after the first call. On the wire, for a buffer of B bytes and
-  // R ranks:
-  void all_gather(void* buffer, Stream& stream);  // each rank's slices reach all: (R - 1) / R B out
-                                                  // and in
-  // The other two take a window of the flat buffer, the same on all ranks: `buffer` is where its
-  // first element lies.
-  void gather(void* buffer, Stream& stream, FloatRange window = everything);  // each rank's slices
-                                                                              // reach rank 0: B / R
-                                                                              // out
-  // The root's buffer reaches all, scattered first: 2 (R - 1) / R B out of the root, less
+  // Every rank makes the same calls in the same order. They run in stream order, throw PeerLost,
+  // and allocate nothing after the first call. Traffic is given for a buffer of B bytes and R
+  // ranks. Sends each rank's slices to all: (R - 1) / R B out and in.
+  void all_gather(void* buffer, Stream& stream);
+  // The other two may be limited to a window of the flat buffer, the same on all ranks; `buffer`
+  // points to the window's first element.
+  // Sends each rank's slices to rank 0: B / R out.
+  void gather(void* buffer, Stream& stream, FloatRange window = everything);
+  // Sends the root's buffer to all, scattered first: 2 (R - 1) / R B out of the root, less
   // elsewhere.
   void broadcast(void* buffer, Stream& stream, int root = 0, FloatRange window = everything);
 

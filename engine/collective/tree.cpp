@@ -54,7 +54,7 @@ TowerRange towers_of_lane(int towers, int lane, int lanes) {
 
 namespace {
 
-// One running sum in buffer 0.
+// Adds all towers into buffer 0, in order.
 LaneSchedule sequence_schedule(TowerRange range) {
   LaneSchedule schedule;
   schedule.buffers = std::min(range.size(), 2);
@@ -146,7 +146,8 @@ void add_into(float* out, const float* left, const float* right, int64_t count) 
 
 }  // namespace
 
-// What lies at the stack's bottom is in `out`, the entries above it in a chunk of scratch each.
+// Runs the stack machine of terms(). The bottom entry is in `out`, each entry above it in a chunk
+// of scratch.
 const float* TreeSum::sum(int64_t begin, int64_t count, float* out, float* scratch) const {
   std::array<const float*, 8 * sizeof(int)> stack;  // a tree over an int of towers is no deeper
   size_t size = 0;

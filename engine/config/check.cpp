@@ -11,7 +11,7 @@ namespace spire::inline config {
 
 namespace {
 
-// Empty when global_batch fits the towers. `batch_size` counts only when towers divide.
+// Describes the contradiction of global_batch, batch_size and towers; empty: they agree.
 std::string batch_conflict(const RunConfig& config, int64_t towers) {
   int64_t global = *config.global_batch;
   if (global % towers != 0) {
@@ -38,7 +38,7 @@ void layers_conflicts(const ModelConfig& model, std::vector<Problem>& problems) 
   }
 }
 
-// Empty when a model of this kind can have that many layers.
+// Describes a wrong model.depth; empty: the model comes in that depth.
 std::string depth_conflict(const ModelConfig& model) {
   int64_t depth = model.depth;
   auto is_one_of = [depth](std::initializer_list<int64_t> depths) {
@@ -57,7 +57,7 @@ std::string depth_conflict(const ModelConfig& model) {
                      below, below + 6);
 }
 
-// Empty when a model of this kind comes in that size.
+// Describes a wrong model.size; empty: the model comes in that size.
 std::string size_conflict(const ModelConfig& model) {
   bool gpt2 = model.size.starts_with("gpt2");
   if (model.name == "gpt" && model.size != "auto" && !gpt2)

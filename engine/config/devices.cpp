@@ -26,14 +26,14 @@ std::optional<int> small_number(std::string_view digits) {
   return whole && number >= 0 && number <= kMostDevices ? std::optional(number) : std::nullopt;
 }
 
-// The N of "cpu:N"; nothing when `text` is not `kind`, a colon and a small whole number.
+// Returns the N of "cpu:N"; nullopt when `text` is not `kind`, a colon and a small whole number.
 std::optional<int> index_of(std::string_view text, std::string_view kind) {
   if (!text.starts_with(kind)) return {};
   text.remove_prefix(kind.size());
   return text.starts_with(':') ? small_number(text.substr(1)) : std::nullopt;
 }
 
-// The N of "Nxcpu", at least 1.
+// Returns the N of "Nxcpu", at least 1.
 std::optional<int> count_of(std::string_view text, std::string_view kind) {
   if (!text.ends_with(kind)) return {};
   text.remove_suffix(kind.size());
@@ -52,7 +52,7 @@ std::vector<std::string> first_devices(std::string_view kind, int count) {
   return devices;
 }
 
-// "gpu" is one letter from cpu, but stands for the other kind.
+// Suggests a device for a mistyped word. "gpu" is one letter from cpu, but means cuda.
 std::string meant_device(std::string word) {
   if (size_t gpu = word.find("gpu"); gpu != word.npos) {
     word.replace(gpu, 3, "cuda");

@@ -21,7 +21,7 @@ void check_range(const LayerKey& key, Number value) {
   fail(Category::config, "{} is out of range; it must be {}", value, key.range.text());
 }
 
-// Whether a value that is no word has the type that the kind asks for.
+// Whether a value other than a word has the type of the kind.
 bool fits(LayerKind kind, const LayerValue& value) {
   switch (kind) {
     case LayerKind::boolean:

@@ -15,7 +15,7 @@ bool is_word(const LayerKey& key, const YAML::Node& node) {
   return node.IsScalar() && std::ranges::count(key.words, node.Scalar()) > 0;
 }
 
-// The node's number, or a message that names the words allowed in its place.
+// Reads a number; the error names the words that are allowed in its place.
 template <typename T>
 T read_number(const LayerKey& key, const YAML::Node& node) {
   try {
@@ -27,7 +27,7 @@ T read_number(const LayerKey& key, const YAML::Node& node) {
   }
 }
 
-// 3 or [3, 5]; two equal ones become one.
+// Reads 3 or [3, 5]; two equal integers become one.
 std::vector<int64_t> read_extent(const LayerKey& key, const YAML::Node& node) {
   if (!node.IsSequence()) return {read_number<int64_t>(key, node)};
   auto extents = read(node, std::vector<int64_t>());
@@ -57,7 +57,7 @@ LayerValue read_value(const LayerKey& key, const YAML::Node& node) {
   return {};
 }
 
-// Reads nested lists and remembers everything that is wrong with them.
+// Reads nested lists of layers and collects all problems.
 class LayerReader {
  public:
   std::vector<LayerConfig> list(const YAML::Node& node, const std::string& path, int depth);
@@ -74,7 +74,7 @@ class LayerReader {
     if (problems.size() < kMostProblems) problems.push_back({mark, path, std::move(text)});
   }
 
-  int64_t seen_ = 0;  // aliases may make few bytes many layers
+  int64_t seen_ = 0;  // YAML aliases may expand few bytes to many layers
 };
 
 std::vector<LayerConfig> LayerReader::list(const YAML::Node& node, const std::string& path,
@@ -101,7 +101,7 @@ std::vector<LayerConfig> LayerReader::list(const YAML::Node& node, const std::st
   return layers;
 }
 
-// A word, or a map of one key, which names the layer.
+// Reads one layer: a word, or a map of one key, which names the layer.
 void LayerReader::layer(const YAML::Node& node, const std::string& list, size_t index, int depth,
                         std::vector<LayerConfig>& layers) {
   std::string here = layer_path(list, index);
@@ -121,7 +121,7 @@ void LayerReader::layer(const YAML::Node& node, const std::string& list, size_t 
   here += "." + layer.type;
   size_t before = problems.size();
   if (map) keys(node.begin()->second, here, *type, depth, layer);
-  // What is missing counts only where all that is there is good.
+  // Reports missing keys only where the given ones are good.
   if (problems.size() > before) return;
   if (std::string text = layer_problem(layer); !text.empty())
     return report(name.Mark(), here, text);

@@ -1,5 +1,6 @@
 #include <spire/error.h>
 
+#include "engine/config/layer_types.h"
 #include "engine/config/text.h"
 
 namespace spire::inline config {
@@ -22,7 +23,7 @@ std::string text(const std::vector<int64_t>& values) {
   return fmt::format("[{}]", fmt::join(values, ", "));
 }
 
-// An extent of one number stands without brackets.
+// An extent of one number has no brackets.
 std::string text(const LayerKey& key, const LayerValue& value) {
   auto list = std::get_if<std::vector<int64_t>>(&value);
   if (key.kind == LayerKind::extent && list != nullptr && list->size() == 1)

@@ -22,7 +22,8 @@ constexpr size_t kLargestFile = 1 << 20;  // bytes
 constexpr size_t kMostProblems = 200;
 constexpr std::string_view kCommandLine = "command line", kDefault = "default";
 
-// optimizer.lr where it is not given.
+// Default of optimizer.lr. A rate that suits sgd is far too large for optimizers that scale each
+// weight's step.
 double default_rate(OptimizerConfig::Name optimizer) {
   using Name = OptimizerConfig::Name;
   if (optimizer == Name::adam || optimizer == Name::adamw) return 0.001;
@@ -30,13 +31,13 @@ double default_rate(OptimizerConfig::Name optimizer) {
   return optimizer == Name::lars ? 1.0 : OptimizerConfig().lr;
 }
 
-// As far as the config tells: an HDF5 file may hold anything.
+// Whether the data probably holds images; an HDF5 file may hold anything.
 bool holds_images(const DataConfig& data) {
   if (data.name == "synthetic") return data.synthetic.kind == SyntheticConfig::Kind::images;
   return data.name != "csv" && data.name != "tokens";
 }
 
-// Only sees where documents begin.
+// YAML event handler that records the beginning of documents only.
 class DocumentStart : public YAML::EventHandler {
  public:
   YAML::Mark mark;
@@ -55,8 +56,8 @@ class DocumentStart : public YAML::EventHandler {
   void OnMapEnd() override {}
 };
 
-// Where a second document begins, if one does. Load() would drop it without a word, and LoadAll()
-// never ends on a stray bracket, which it takes for one empty document after the other.
+// Returns the beginning of a second document, if there is one. Load() would drop it silently, and
+// LoadAll() loops forever on a stray bracket, which it takes for endless empty documents.
 std::optional<YAML::Mark> second_document(const std::string& text) {
   std::istringstream stream(text);
   YAML::Parser parser(stream);
@@ -69,7 +70,7 @@ bool is_layers(const Field& field, RunConfig& config) {
   return std::holds_alternative<std::vector<LayerConfig>*>(field.slot(config));
 }
 
-// Applies one source after the other to a config and remembers sources and problems.
+// Applies one source after the other to a config; collects sources and problems.
 class Loader {
  public:
   Loader() {
@@ -82,7 +83,7 @@ class Loader {
   ResolvedConfig finish();
 
  private:
-  // Where keys come from: a file, whose marks count, or the command line, whose marks do not.
+  // A source of keys: a file, whose lines are named in messages, or the command line.
   struct Origin {
     std::string name;
     bool has_lines;
@@ -126,8 +127,8 @@ void Loader::report(const std::string& problem) {
   }
 }
 
-// The one document in `text`, null when it is empty. Reports and returns nothing when there is
-// none.
+// Parses the one document in `text`; a null node when it is empty. Reports bad text and returns
+// nullopt.
 std::optional<YAML::Node> Loader::parse(const std::string& text, const Origin& origin,
                                         std::string_view path) {
   try {
@@ -236,7 +237,7 @@ void Loader::apply_field(const Field& field, const YAML::Node& value, const std:
   }
 }
 
-// A list replaces the one of an earlier source.
+// Records the places of the layers. A list replaces that of an earlier source.
 void Loader::place_layers(const Field& field, const YAML::Node& value, const Origin& origin) {
   std::erase_if(result_.source,
                 [&](const auto& entry) { return entry.first.starts_with(field.path + "["); });
@@ -244,7 +245,7 @@ void Loader::place_layers(const Field& field, const YAML::Node& value, const Ori
     result_.source[path] = origin.at(mark);
 }
 
-// Of batch_size, global_batch and towers two given ones make the third.
+// Derives the third of batch_size, global_batch and towers from two given ones.
 void Loader::derive_batch() {
   RunConfig& config = result_.config;
   if (!config.global_batch) return;
@@ -262,16 +263,15 @@ void Loader::derive_batch() {
   }
 }
 
-// Layers that are spelled out need no name.
+// Sets model.name: layers where model.layers is given and the name is not.
 void Loader::derive_name() {
   if (result_.config.model.layers.empty() || result_.config.model.name != "auto") return;
   result_.config.model.name = "layers";
   result_.source["model.name"] = "model.layers";
 }
 
-// Where the config says nothing of the optimizer: adam for features and tokens, where sgd at the
-// rate for images diverges as soon as values are large. And a rate that suits sgd is far too large
-// for optimizers that scale each weight's step.
+// Chooses an optimizer and its rate where the config has no key of it: adam for features and
+// tokens, where sgd at the rate for images diverges as soon as values are large.
 void Loader::derive_optimizer() {
   OptimizerConfig& optimizer = result_.config.optimizer;
   bool silent = std::ranges::none_of(schema(), [&](const Field& field) {
@@ -298,7 +298,7 @@ void Loader::warn() {
   }
 }
 
-// A key that was not given has no place: then the one that it does not fit has.
+// Reports a conflict at the place of the key, or of the other key where the first is a default.
 void Loader::report_conflict(const Problem& problem) {
   if (given(problem.path) || problem.other.empty())
     return report(result_.source[problem.path], problem.path, problem.text);

@@ -1,4 +1,4 @@
-// How much of a device's memory a run may take, as `memory.limit` says it.
+// Limit of the device memory that a run may use, parsed from memory.limit.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -7,14 +7,15 @@
 namespace spire::inline config {
 
 struct MemoryLimit {
-  std::optional<double> fraction;  // of all the device has, in (0, 1]
-  std::optional<size_t> bytes;     // neither: what the device has
+  std::optional<double> fraction;  // of the device's memory, in (0, 1]
+  std::optional<size_t> bytes;     // neither is set: no limit
 
-  // For each of `sharers` logical devices on one of `total` bytes; none: no limit.
+  // Bytes for each of `sharers` logical devices that share a device of `total` bytes; nullopt: no
+  // limit.
   std::optional<size_t> share(size_t total, size_t sharers) const;
 };
 
-// "auto"; a fraction: "0.5", "1"; or bytes with their unit: "20GiB", "1.5 GB", "512MiB".
+// Parses "auto", a fraction ("0.5", "1"), or bytes with their unit ("20GiB", "1.5 GB", "512MiB").
 // Throws Error(config) for anything else.
 MemoryLimit parse_memory_limit(std::string_view text);
 

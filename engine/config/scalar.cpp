@@ -15,7 +15,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// Removes the digits at the front and returns how many there were.
+// Removes the digits at the front and returns their number.
 size_t skip_digits(std::string_view& text) {
   size_t count = static_cast<size_t>(std::ranges::find_if_not(text, is_digit) - text.begin());
   text.remove_prefix(count);
@@ -26,7 +26,7 @@ void skip_sign(std::string_view& text) {
   if (text.starts_with('+') || text.starts_with('-')) text.remove_prefix(1);
 }
 
-// digits[.digits][e[sign]digits] with a digit before or after the point.
+// Accepts digits[.digits][e[sign]digits] with a digit before or after the point.
 bool is_decimal_number(std::string_view text) {
   skip_sign(text);
   size_t digits = skip_digits(text);
@@ -41,7 +41,7 @@ bool is_decimal_number(std::string_view text) {
   return skip_digits(text) > 0 && text.empty();
 }
 
-// 7, -3, 0; not 1_000, 1e3, 0x10, 007: other programs read those differently from each other.
+// Accepts 7, -3, 0; not 1_000, 1e3, 0x10, 007, which programs read in different ways.
 bool is_decimal_integer(std::string_view text) {
   skip_sign(text);
   bool leading_zero = text.size() > 1 && text.front() == '0';

@@ -1,5 +1,5 @@
-// Words of a config as values, strictly: the whole word must be the value. All throw Error(config)
-// that says what was expected and what was found.
+// Parses words of a config strictly: the whole word must be the value. Errors are Error(config)
+// with the expected and the found text.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,10 +13,10 @@ uint64_t parse_unsigned(std::string_view text);  // decimal digits
 double parse_number(std::string_view text);      // "0.1", "5e-4"; finite
 bool parse_boolean(std::string_view text);       // "true", "false"
 
-// "unknown value 'adm'; must be one of: sgd, adam; did you mean 'adam'?"
+// Returns "unknown value 'adm'; must be one of: sgd, adam; did you mean 'adam'?"
 std::string unknown_word(std::string_view word, const std::vector<std::string>& known);
 
-// At most 60 characters of `text`, without control characters, for messages.
+// Returns at most 60 characters of `text`, without control characters, for messages.
 std::string excerpt(std::string_view text);
 
 }  // namespace spire::inline config

@@ -113,7 +113,7 @@ std::string key_of_leaf(std::string_view leaf) {
 
 namespace {
 
-// Every section and key on the way to each field: "data", "data.augment", "data.augment.crop".
+// Paths of all fields and their sections: "data", "data.augment", "data.augment.crop".
 std::vector<std::string> all_paths() {
   std::vector<std::string> paths;
   for (const Field& field : schema()) {
@@ -127,8 +127,8 @@ std::vector<std::string> all_paths() {
   return paths;
 }
 
-// Whether each part of a path is the other's or close to it. A whole path may be close to another
-// for a section that both share, though their last parts have nothing in common.
+// Whether each part of a path is close to that of the other. Whole paths may be close merely
+// because of a long section that both share.
 bool parts_are_close(std::string_view path, std::string_view other) {
   if (path.empty() || other.empty()) return path.empty() && other.empty();
   return !nearest(leaf_of(path), {std::string(leaf_of(other))}).empty() &&
@@ -138,7 +138,7 @@ bool parts_are_close(std::string_view path, std::string_view other) {
 }  // namespace
 
 std::string nearest_key(std::string_view path) {
-  if (path.size() > 64) return "";  // no typing mistake, and the search is quadratic in it
+  if (path.size() > 64) return "";  // not a typing mistake, and the search is quadratic
   std::vector<std::string> same_leaf, siblings, sibling_leaves, close;
   for (const std::string& known : all_paths()) {
     if (find_field(known) && leaf_of(known) == leaf_of(path)) same_leaf.push_back(known);
@@ -147,8 +147,8 @@ std::string nearest_key(std::string_view path) {
     siblings.push_back(known);
     sibling_leaves.emplace_back(leaf_of(known));
   }
-  // A letter forgotten at the end ("step"), then a misspelt key in the right section, then a key in
-  // the wrong section, then both misspelt.
+  // Tries, in order: a letter missing at the end ("step"), a misspelt key in the right section, a
+  // key in the wrong section, both misspelt.
   for (size_t i = 0; i < siblings.size(); ++i) {
     const std::string& whole = sibling_leaves[i];
     if (whole.starts_with(leaf_of(path)) && whole.size() == leaf_of(path).size() + 1)

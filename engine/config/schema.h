@@ -1,5 +1,5 @@
-// The one table of config keys. Reading, --help-config, --print-config and the echo in a run
-// directory are all made from it, so that they cannot disagree.
+// Schema of the config: one table of keys, from which reading, checks, --help-config,
+// --print-config and the echo in a run directory are made, so that they agree.
 #pragma once
 #include <limits>
 #include <span>
@@ -12,7 +12,7 @@
 
 namespace spire::inline config {
 
-// A pointer to an enum member of a config, of which it hides the type: it reads and writes words.
+// Type-erased pointer to an enum member of a config; it reads and writes words.
 class EnumSlot {
  public:
   template <HasWords Enum>
@@ -51,12 +51,13 @@ struct Range {
   std::string text() const;  // ">= 1", "in [0, 1)"; empty when there are no bounds
 };
 
-// A key that means something with some words of another key only.
+// Condition of a key that has a meaning only with some words of another key.
 struct Use {
-  std::string key = {};                 // "optimizer.name"; empty: it always means something
+  std::string key = {};                 // "optimizer.name"; empty: no condition
   std::vector<std::string> words = {};  // "sgd", "lars"
 };
 
+// A row of the table.
 struct Field {
   std::string path = {};  // "optimizer.lr"
   Slot (*slot)(RunConfig&) = nullptr;
@@ -65,32 +66,32 @@ struct Field {
   std::vector<std::string> choices = {};  // empty: any word; of an enum: filled in by schema()
   std::string unit = {};                  // "samples", "steps"; empty: none
   std::string unset = {};                 // what null stands for; empty: null is refused
-  void (*settle)(RunConfig&) =
-      nullptr;  // a further check of this field alone; throws Error(config)
+  // A further check of this field alone, which may also expand the value; throws Error(config).
+  void (*settle)(RunConfig&) = nullptr;
   Use used_by = {};
-  // Whether another value changes what the run computes. A run that goes on from a checkpoint warns
-  // of such changes; the others say where and how it runs, or are taken from the checkpoint.
+  // Whether another value changes the result of a run. A resumed run warns of such changes since
+  // its checkpoint. Other keys say where and how to run, or are taken from the checkpoint.
   bool shapes_result = true;
-  // What to tell of a value that is good, but not written as it should be; empty where nothing is.
-  // It sees the value before `settle`.
+  // Returns a hint for a valid value in a discouraged form; empty for others. Called before
+  // `settle`.
   std::string (*note)(const RunConfig&) = nullptr;
 };
 
-// All fields; those of one section stand together, in the order in which they are printed.
+// All fields, by section, in the order in which they are printed.
 const std::vector<Field>& schema();
 const Field* find_field(std::string_view path);  // null when there is none
 bool is_section(std::string_view path);          // "optimizer"
 
-// Whether the field means nothing to this config; and why, for messages: "is not used with
-// optimizer.name sgd, only with adam, adamw". Where auto decides about it, it may mean something.
+// Whether `used_by` rules the field out; the reason for messages: "is not used with optimizer.name:
+// sgd, only with adam, adamw". With auto the field counts as used, and used_by_auto() is true.
 bool unused(const Field& field, const RunConfig& config);
 bool used_by_auto(const Field& field, const RunConfig& config);
 std::string unused_text(const Field& field, const RunConfig& config);
 
-// The key that a mistyped one probably meant, empty when none is close.
+// Returns the key that a mistyped one probably meant; empty when none is close.
 std::string nearest_key(std::string_view path);
 
-// The only key with this leaf: "lr" -> "optimizer.lr"; empty when there is none, or several.
+// Returns the only key with this leaf: "lr" -> "optimizer.lr"; empty for none or several.
 std::string key_of_leaf(std::string_view leaf);
 
 // "optimizer.lr" -> "optimizer" and "lr"; a key of the first level has an empty section.

@@ -1,4 +1,4 @@
-// How long a run goes on, and what it leaves behind.
+// Keys of the length of a run, and of its checkpoints, logs and deadlines.
 #include "engine/config/schema_parts.h"
 
 namespace spire::inline config::schema_parts {

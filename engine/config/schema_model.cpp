@@ -1,4 +1,4 @@
-// What is trained: the model and its loss.
+// Keys of the model and its loss.
 #include "engine/config/schema_parts.h"
 
 namespace spire::inline config::schema_parts {

@@ -1,4 +1,4 @@
-// How weights are updated.
+// Keys of the optimizer, averaged weights, loss scale and learning-rate schedule.
 #include <algorithm>
 
 #include <spire/error.h>

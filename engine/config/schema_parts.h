@@ -1,5 +1,4 @@
-// What the files of the table of config keys share: bounds, and the parts themselves. Private to
-// this folder.
+// Parts of the table of config keys, and the bounds that they share. Private to this folder.
 #pragma once
 #include "engine/config/schema.h"
 
@@ -18,7 +17,7 @@ constexpr Range above(double low) {
 }
 inline constexpr Range kFraction = {.low = 0, .high = 1, .high_open = true};
 
-// Of keys that are about images in files.
+// Condition of keys about images in files.
 inline Use stored_images() {
   return {"data.name", {"cifar10", "cifar100", "fashion_mnist", "hdf5", "idx", "image_folder"}};
 }

@@ -1,4 +1,4 @@
-// How a step is made up, and on what it runs.
+// Keys of the batch and of the devices that compute it.
 #include "engine/config/devices.h"
 #include "engine/config/memory_limit.h"
 #include "engine/config/schema_parts.h"

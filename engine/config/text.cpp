@@ -10,7 +10,7 @@ namespace spire::inline config {
 
 namespace {
 
-// Characters that mean nothing to YAML, so that a word of them needs no quotes.
+// Whether a word consists of characters without a meaning in YAML, and so needs no quotes.
 bool is_plain(const std::string& word) {
   constexpr std::string_view kPlain = "_./-";
   auto harmless = [&](unsigned char c) {
@@ -68,20 +68,20 @@ std::string yaml(const std::vector<LayerConfig>& layers) {
   return layers_text(layers);
 }
 
-// The field's layers, null for one that holds something else or no layers.
+// Returns the field's layers; null for a field of another type and for an empty list.
 const std::vector<LayerConfig>* layers_of(const Field& field, RunConfig& config) {
   Slot slot = field.slot(config);
   auto layers = std::get_if<std::vector<LayerConfig>*>(&slot);
   return layers == nullptr || (*layers)->empty() ? nullptr : *layers;
 }
 
-// A key that means nothing here and was left alone would only raise questions.
+// Whether to leave the key out: it is not used here and has its default.
 bool silent(const Field& field, const RunConfig& config) {
   return (unused(field, config) || used_by_auto(field, config)) &&
          value_text(field, config) == value_text(field, RunConfig());
 }
 
-// The lines that open `section` and those around it, but for what `open` lies in.
+// Returns the lines that open `section` and its outer sections, except those that `open` is in.
 std::string headings(std::string_view section, std::string_view open) {
   auto within = [&](std::string_view outer) {
     return open == outer || (open.starts_with(outer) && open[outer.size()] == '.');
@@ -92,8 +92,8 @@ std::string headings(std::string_view section, std::string_view open) {
          fmt::format("{:{}}{}:\n", "", 2 * depth, leaf_of(section));
 }
 
-// One line a key, but layers, of which each has its own; sections opened where they begin;
-// `comment` is put behind each value. Keys in `but` are left out.
+// Writes one line a key, and one a layer. `comment` follows each value. Leaves out the keys in
+// `but`.
 std::string render(RunConfig config, const std::set<std::string>& but,
                    const std::function<std::string(const Field&)>& comment) {
   std::string text;
@@ -132,7 +132,7 @@ std::string yaml_word(const std::string& word) {
 }
 
 std::string value_text(const Field& field, const RunConfig& config) {
-  // Without towers, batch_size still waits to be derived from global_batch: it was not given.
+  // Without towers batch_size will be derived from global_batch later; it was not given.
   if (field.path == "batch_size" && config.global_batch && !config.towers) return "null";
   RunConfig copy = config;
   return std::visit([](auto value) { return yaml(*value); }, field.slot(copy));

@@ -71,7 +71,7 @@ std::vector<double> read(const YAML::Node& node, const std::vector<double>&) {
   return read_list<double>(node, "a list of numbers, such as [0.5, 0.25]");
 }
 
-// A list of words may be written as one word.
+// A list of one word may be written without brackets.
 std::vector<std::string> read(const YAML::Node& node, const std::vector<std::string>&) {
   if (node.IsSequence()) return read_list<std::string>(node, "a word or a list of words");
   return {read(node, std::string())};
@@ -100,7 +100,7 @@ void check_range(const Field& field, Number value) {
   fail(Category::config, "{} is out of range; it must be {}", value, field.range.text());
 }
 
-// A host program may have cast any number to the enum.
+// A host program may cast any number to the enum.
 void check(const Field& field, const EnumSlot& value) {
   if (value.index() < value.words().size()) return;
   fail(Category::config, "{}", unknown_word(fmt::format("{}", value.index()), field.choices));

@@ -1,4 +1,4 @@
-// The two blocks of text around a run: what it is about to do, and what came of it.
+// Blocks of text printed before and after a run: its plan and its outcome.
 #pragma once
 #include <string>
 
@@ -6,11 +6,12 @@
 
 namespace spire::inline observe {
 
-// Devices, global batch, parameters, planned memory by kind, length, output. Ends with a newline.
+// Lists devices, global batch, parameters, planned memory by kind, length and output. Ends with a
+// newline.
 std::string start_block(const StartInfo& start);
 
-// Best metric, time, samples/s, paths; the last line is "parameter hash  <hex>". Lines about what
-// the run did not do (no evaluation, no checkpoint) are left out.
+// Lists best metric, time, samples/s and paths; the last line is "parameter hash  <hex>". Leaves
+// out lines about evaluations or checkpoints that the run did not make.
 std::string end_block(const RunSummary& summary);
 
 }  // namespace spire::inline observe

@@ -67,11 +67,12 @@ void Console::print(std::string_view line, std::string_view colour) {
 
 void Console::on_eval(const EvalReport& eval) {
   if (options_.quiet) return;
-  if (stale_ && !options_.terminal.interactive) show_progress();  // the step it belongs to
+  if (stale_ && !options_.terminal.interactive)
+    show_progress();  // of the step that the message belongs to
   print(eval_line(eval), eval.best ? green : "");
 }
 
-// On a terminal these would only push the evaluations off the screen.
+// Not on a terminal, where they would push evaluations off the screen.
 void Console::on_checkpoint(const CheckpointReport& checkpoint) {
   if (!options_.quiet && !options_.terminal.interactive) print(checkpoint_line(checkpoint), "");
 }

@@ -1,4 +1,4 @@
-// What a person sees of a run.
+// Prints a run for people: start block, progress, evaluations, warnings, end block.
 #pragma once
 #include <iosfwd>
 #include <optional>
@@ -18,11 +18,10 @@ struct ConsoleOptions {
   WallClock now = wall_time;
 };
 
-// The start block, progress, evaluations and warnings go to `log`, the end block to `results`.
-// On a terminal one progress line is rewritten in place, at most ten times a second, and everything
-// else is printed above it. Otherwise progress is a timestamped line: for the first step, then
-// every `every_seconds`, ahead of an evaluation, and for the last one; no escape and no carriage
-// return is written.
+// Writes the end block to `results` and everything else to `log`. On a terminal one progress line
+// is rewritten in place, at most ten times a second, and other text is printed above it. Elsewhere
+// progress is a timestamped line without escapes or carriage returns: for the first and the last
+// step, every `every_seconds`, and before an evaluation.
 class Console : public Observer {
  public:
   // Both streams must outlive the console.
@@ -40,7 +39,7 @@ class Console : public Observer {
   using Time = std::chrono::system_clock::time_point;
 
   bool due() const;
-  void show_progress();  // of last_step_, now
+  void show_progress();  // shows last_step_ now
   void print(std::string_view line,
              std::string_view colour);  // a whole line, above the progress line
 

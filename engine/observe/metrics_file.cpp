@@ -20,7 +20,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t max_bytes = std::numeric_limits<ptrdiff_t>::max();  // long runs have long files
 
-// Not-finite numbers become null: JSON has no others, and null keeps a column numeric.
+// Writes numbers that are not finite as null: JSON has no such numbers, and null keeps a column
+// numeric.
 std::string line_of(const Json& record) {
   return record.dump() + "\n";
 }
@@ -88,7 +89,7 @@ void MetricsFile::append(const std::string& line) {
         fmt::format("{} is written again; it lacks {}", path_.string(), counted(missing, "line")));
 }
 
-// The name is gone, but what was written is still in the open file.
+// Restores a removed file from the descriptor, which still reads its content.
 bool MetricsFile::put_back() {
   try {
     if (is_there(path_)) fail(Category::unexpected, "another file has its name now");

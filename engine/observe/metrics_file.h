@@ -1,4 +1,4 @@
-// metrics.jsonl: one JSON object a line, for pandas and the like. docs/metrics.md lists the tags.
+// Writes metrics.jsonl: one JSON object a line. docs/metrics.md lists the tags.
 #pragma once
 #include <filesystem>
 #include <functional>
@@ -11,15 +11,15 @@
 
 namespace spire::inline observe {
 
-// Writes steps (those with `record` set), evaluations and checkpoints as they happen, each line
-// with one write(). A new run starts an empty file. A resumed one goes on in the old file, after
-// records of steps beyond the resumed one and a torn last line were cut off, so that a killed and
-// resumed run leaves what a straight one leaves.
+// Appends steps (those with `record` set), evaluations and checkpoints, each line with one write().
+// A new run starts an empty file. A resumed run appends to the old file after it has cut off a torn
+// last line and records of later steps, so that the file equals that of a run without interruption.
 //
-// on_start() throws Error(config) where the file cannot be read or written. Nothing else throws for
-// a failed write: it tells `warn` once, skips lines while the disk stays full and never leaves half
-// a line, and says how many are missing when writing works again. A file that is removed during the
-// run is written anew, with its lines; another's file that has the name then is left alone.
+// on_start() throws Error(config) where the file cannot be read or written. Later a failed write
+// does not throw: it calls `warn` once, skips lines while the disk is full, never leaves half a
+// line, and reports the number of missing lines when writing works again. A file that is removed
+// during the run is written again with its lines; a file of another that has its name is left
+// alone.
 class MetricsFile : public Observer {
  public:
   using Warn = std::function<void(std::string_view)>;
@@ -35,7 +35,7 @@ class MetricsFile : public Observer {
   std::string lost() const override;
 
  private:
-  void open(std::string_view kept, Existing existing);  // the file holds `kept` and is open
+  void open(std::string_view kept, Existing existing);  // opens the file with content `kept`
   void append(const std::string& line);
   bool put_back();
   void failed(std::string_view what);
@@ -49,8 +49,8 @@ class MetricsFile : public Observer {
   int64_t lost_ = 0;     // and before it
 };
 
-// The lines of `text` that are whole JSON objects of a step not beyond `step`. saved_again: but for
-// that step's checkpoint, of which there will be another line.
+// Returns the lines of `text` that are whole JSON objects of steps up to `step`. saved_again:
+// leaves out the checkpoint of that step, which is written and recorded once more.
 std::string metrics_through(std::string_view text, int64_t step, bool saved_again = false);
 
 }  // namespace spire::inline observe

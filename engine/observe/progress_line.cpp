@@ -13,7 +13,7 @@ struct Field {
   std::string label;  // before the value
   std::string value;
   std::string unit;  // after it, as it is
-  int need;          // fields of low need are left out first
+  int need;          // fields with the lowest are left out first
   bool shown = true;
 
   size_t columns() const {
@@ -54,7 +54,7 @@ std::vector<Field> fields_of(const StepReport& step, const LineContext& context,
       {"eta", duration_text(step.eta_seconds), "", 4}};
 }
 
-// The roomiest layout that fits; in the end fields are left out.
+// Takes the widest layout that fits; as a last resort leaves out fields.
 Layout fit(const StepReport& step, const LineContext& context, size_t width) {
   Layout layout{2, fields_of(step, context, false)};
   if (layout.columns() <= width) return layout;

@@ -1,6 +1,6 @@
-// A step or an evaluation as one line of text, in two dresses: for a terminal, where the line is
-// rewritten in place, and for a file, where it is timestamped. Loss and metric of a step's line are
-// those of its epoch so far: the numbers of one batch say little, and less where it is a small one.
+// Formats a step, an evaluation or a checkpoint as one line: for a terminal, where it is rewritten
+// in place, or for a file, with a timestamp. Loss and metric are means over the epoch so far, since
+// those of one batch are noisy.
 #pragma once
 #include <chrono>
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace spire::inline observe {
 
-// What a line takes from the run. The wait for others' gradients ("comm 3%") is shown when there
-// are several processes, and in one process from 1% on.
+// Facts of the run that a line needs. The wait for others' gradients ("comm 3%") is shown for
+// several processes, and for one process from 1% on.
 struct LineContext {
-  int64_t epochs = 0;  // 0: not known
+  int64_t epochs = 0;  // 0: unknown
   int64_t processes = 1;
 };
 
 // "epoch 3.4/10  step 1200/3000  loss 0.1234  acc 91.2%  lr 0.001  812 samples/s  data 2%  eta
-// 1:15" in at most `width` columns: shorter labels first, then fields are left out, the least
+// 1:15" in at most `width` columns: first labels are shortened, then fields are left out, least
 // needed first. colour: labels are dimmed; escapes do not count as columns.
 std::string progress_line(const StepReport& step, const LineContext& context, int width,
                           bool colour);

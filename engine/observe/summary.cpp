@@ -17,7 +17,7 @@ Json validation(const ValidationSummary& val) {
   return {{"loss", val.loss}, {metric, val.metric.value}, {"best_" + metric, val.best}};
 }
 
-// An object even where there is nothing.
+// An empty map becomes {} instead of null.
 Json by_kind(const std::map<std::string, int64_t>& bytes) {
   return bytes.empty() ? Json::object() : Json(bytes);
 }
@@ -44,14 +44,14 @@ std::string summary_json(const RunSummary& summary) {
                {"checkpoint", summary.checkpoint},
                {"metrics", summary.metrics}};
   if (!summary.ema_hash.empty()) json["ema_hash"] = summary.ema_hash;
-  // A path may hold bytes that are no UTF-8; they are replaced, not thrown for.
+  // A path may hold bytes that are not UTF-8: replace them instead of throwing.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 SummaryFile::SummaryFile(std::filesystem::path path, Warn warn)
     : path_(std::move(path)), warn_(std::move(warn)) {}
 
-// A file that could be made, and is not: what is wrong shows before the run.
+// Creates and removes a temporary file, so that a bad path fails before the run.
 void SummaryFile::on_start(const StartInfo&) {
   AtomicWriter(path_, Category::config);
 }

@@ -1,4 +1,4 @@
-// What the stream that a person reads can do.
+// Capabilities of the stream that a person reads.
 #pragma once
 #include <functional>
 
@@ -7,10 +7,11 @@ namespace spire::inline observe {
 struct Terminal {
   bool interactive = false;                        // a line may be rewritten in place
   bool colour = false;                             // implies interactive
-  std::function<int()> width = [] { return 80; };  // columns now; windows are resized
+  std::function<int()> width = [] { return 80; };  // columns at this moment
 };
 
-// Looks at the descriptor and at NO_COLOR and TERM. A file, a pipe or TERM=dumb is not interactive.
+// Finds the capabilities by the descriptor, NO_COLOR and TERM. A file, a pipe or TERM=dumb is not
+// interactive.
 Terminal terminal_of(int descriptor);
 
 }  // namespace spire::inline observe

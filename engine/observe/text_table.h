@@ -1,4 +1,4 @@
-// Aligned text: a block of titled sections, each one line or a table.
+// Aligns text in columns: tables, and blocks of titled sections.
 #pragma once
 #include <string>
 #include <utility>
@@ -8,8 +8,8 @@ namespace spire::inline observe {
 
 using TextTable = std::vector<std::vector<std::string>>;  // rows of cells
 
-// Cells of a column start at the same place, two blanks after the widest. UTF-8 is counted by
-// characters. One line a row, without trailing blanks.
+// Returns one line a row, without trailing blanks. A column starts two blanks after the widest cell
+// of the one before. Widths count UTF-8 characters.
 std::vector<std::string> aligned(const TextTable& table);
 
 class Sections {

@@ -1,4 +1,4 @@
-// How numbers are written for people.
+// Formats numbers, sizes, durations and times for people.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace spire::inline observe {
 
-// Wall time, handed in so that tests need not wait for it.
+// A clock that tests can replace.
 using WallClock = std::function<std::chrono::system_clock::time_point()>;
 std::chrono::system_clock::time_point wall_time();
 

@@ -1,4 +1,4 @@
-// Exchanges between the memories of ranks' devices, each rank a thread with a device of its own.
+// Tests exchanges between the memories of devices; each rank is a thread with its own device.
 #include <atomic>
 #include <numeric>
 #include <thread>
@@ -62,7 +62,7 @@ TEST_P(Exchanges, MessagesArriveInTheOrderOfTheStreamsWork) {
     int peer = 1 - self.rank;
     constexpr size_t bytes = count * sizeof(float);
     for (int round = 0; round < 3; ++round) {
-      // What is sent is there only when the copy before it in the stream is done.
+      // The data exists only after the copy that precedes the exchange in the stream.
       self.stream->fill_zero(mine.data(), bytes);
       self.stream->copy(mine.data(), source.data(), bytes);
       std::vector<Outgoing> sends = {
@@ -82,7 +82,7 @@ TEST_P(Exchanges, MessagesArriveInTheOrderOfTheStreamsWork) {
   });
 }
 
-// One stream is held up on one rank: what the other has to do still comes second.
+// One stream is delayed on one rank: the other stream's exchange still comes second.
 TEST_P(Exchanges, GoInTheOrderOfTheCallsWhateverStreamsTheyAreOn) {
   on_two([](Rank& self) {
     constexpr size_t bytes = count * sizeof(float);
@@ -138,7 +138,7 @@ void wait_or_throw(Rank& self, const Event& event) {
   while (!self.stream->reached(event)) self.exchange->check();
 }
 
-// Only GPUs have something left to do when a call returns.
+// GPUs only: on CPUs a call has finished when it returns.
 class GpuExchanges : public Exchanges {
  protected:
   void SetUp() override {

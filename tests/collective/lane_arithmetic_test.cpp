@@ -50,7 +50,7 @@ TEST_P(LaneArithmeticTest, AddsWithinTheRangeAlone) {
   }
 }
 
-// Leaf `slice` has only what lies behind the first chunk.
+// Leaf `slice` begins after the first chunk.
 struct Towers {
   Towers(DeviceId device, int count, int slice) {
     for (int tower = 0; tower < count; ++tower) {
@@ -93,7 +93,7 @@ TEST_P(LaneArithmeticTest, SumsHaveTheBitsOfTheTree) {
   }
 }
 
-// Each leaf is the left half of what is left, so that all wait for the last one.
+// Each leaf is the left half of the rest, so that all sums wait for the last leaf.
 TEST_P(LaneArithmeticTest, SumsDeepTrees) {
   auto sums = arithmetic();
   for (int depth : {8, 9, LaneArithmetic::max_depth}) {
@@ -184,7 +184,7 @@ TEST_P(LaneArithmeticTest, SquaresOfChunks) {
   }
 }
 
-// However the buffer is cut, and wherever it lies.
+// Independent of the cut and the address of the buffer.
 TEST_P(LaneArithmeticTest, ASquareDoesNotDependOnTheRange) {
   OnDevice<double> whole(GetParam(), {0, 0, 0, 0}), parts(GetParam(), {0, 0, 0, -1});
   auto values = place(values_of(0));

@@ -1,4 +1,4 @@
-// GradientReduction on lanes and ranks that are threads, against the tree summed by hand.
+// Tests GradientReduction with threads as lanes and ranks against a tree that is summed by hand.
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
@@ -8,9 +8,9 @@
 #include <gtest/gtest.h>
 
 #include "engine/base/philox.h"
-#include "engine/collective/accumulate.h"
 #include "engine/collective/gradient_reduction.h"
 #include "engine/collective/host_all_gather.h"
+#include "engine/collective/lane_arithmetic.h"
 #include "engine/collective/shard_exchange.h"
 #include "engine/device/barrier.h"
 #include "tests/process/ranks.h"
@@ -87,7 +87,7 @@ GradientReduction::Options options_of(const Layout& layout, std::span<double> sq
   return options;
 }
 
-// What a lane does in a step: its towers' gradients in parts, as backward would complete them.
+// A lane's step: its towers' gradients in parts, in the order in which backward completes them.
 void run_lane(const Layout& layout, const std::vector<Floats>& values, TowerRange range,
               std::vector<Floats>& buffers, GradientReduction& reduction, int lane) {
   LaneSchedule schedule = lane_schedule(layout.order, layout.towers, range);
@@ -272,7 +272,7 @@ TEST(GradientReduction, RanksExchangeABucketBeforeBackwardIsDone) {
   });
 }
 
-// Inside a process nobody waits: whoever passes the end of a bucket adds up what has become ready.
+// Inside a process no lane waits: at the end of a bucket each adds up the buckets that are ready.
 TEST(GradientReduction, LanesAddUpTheirSharesInPassing) {
   int64_t floats = 8 * chunk;
   Floats one(static_cast<size_t>(floats), 1.0f), two(static_cast<size_t>(floats), 2.0f);
@@ -333,7 +333,7 @@ TEST(GradientReduction, SeveralLanesThatFailReleaseTheOthersToo) {
   }
 }
 
-// The exchange has a thread of its own: its errors say so, not where the lanes were.
+// Errors of the exchange thread name that thread, not the lanes.
 TEST(GradientReduction, WhatTheExchangeThrowsNamesIt) {
   auto groups = threads_groups(2);
   Pair pair(chunk);

@@ -32,7 +32,7 @@ float reference(const std::vector<std::vector<float>>& values, TowerRange node, 
          reference(values, {split, node.end}, element);
 }
 
-// What lanes do: write each tower's values, add up their subtrees, then sum the tree.
+// Imitates lanes: writes each tower's values, adds up the lanes' subtrees, then sums the tree.
 using Schedule = LaneSchedule (*)(Reduction, int towers, TowerRange);
 std::vector<float> sum_on_lanes(const std::vector<std::vector<float>>& values, int lanes,
                                 Schedule make_schedule,
@@ -74,7 +74,7 @@ TEST(Tree, SumIsTheSameBitsForEverySplitIntoLanes) {
   }
 }
 
-// Lanes one after another, towers one after another: what `native` means inside a process.
+// The order of `native` inside a process: lanes one after another, towers one after another.
 float sequence(const std::vector<std::vector<float>>& values, int lanes, size_t element) {
   auto towers = static_cast<int>(values.size());
   float total = 0;

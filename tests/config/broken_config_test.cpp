@@ -1,4 +1,4 @@
-// Each broken config with what its message must say: where, which key, what to do.
+// Tests the messages for broken configs: place, key and remedy.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

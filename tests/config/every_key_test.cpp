@@ -1,5 +1,5 @@
-// Every key of the schema, with a value that it cannot have: the message names the place, the key,
-// what was found and what is allowed. A new key is tested as soon as it is in the schema.
+// Tests every key of the schema with a bad value: the message names the place, the key, the found
+// and the allowed values. A new row of the schema is tested without a change here.
 #include <cmath>
 
 #include <fmt/ranges.h>
@@ -59,6 +59,7 @@ struct WrongValue {
   Wrong operator()(uint64_t*) const { return {"many", "an integer >= 0", "'many'"}; }
   Wrong operator()(double*) const { return {"much", "a finite number", "'much'"}; }
   Wrong operator()(std::string*) const { return {"{a: b}", "a word", "a map"}; }
+  Wrong operator()(const EnumSlot&) const { return {"{a: b}", "a word", "a map"}; }
   Wrong operator()(std::optional<int64_t>*) const { return {"[1]", "an integer", "a list"}; }
   Wrong operator()(std::vector<int64_t>*) const { return {"many", "a list of integers", "'many'"}; }
   Wrong operator()(std::vector<double>*) const { return {"much", "a list of numbers", "'much'"}; }

@@ -1,4 +1,4 @@
-// model.layers: what is read, written back, and refused with which place.
+// Tests model.layers: reading, writing, and errors with their places.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Given keys that mean nothing with the model, data or optimizer of the config.
+// Tests warnings about given keys that the config's model, data or optimizer does not use.
 #include <algorithm>
 #include <filesystem>
 

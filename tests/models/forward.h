@@ -1,4 +1,4 @@
-// The output of a graph in evaluation form, with its initial weights.
+// Computes the output of a graph in evaluation form with its initial weights.
 #pragma once
 #include <vector>
 
@@ -8,7 +8,7 @@
 
 namespace spire {
 
-// rows: of the graph's first input, which the output alone may depend on.
+// rows: of the graph's first input, the only one on which the output depends.
 inline std::vector<float> forward(Graph graph, const void* rows) {
   graph.keep_output("output");
   fuse_activations(graph);

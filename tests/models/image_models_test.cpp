@@ -48,7 +48,8 @@ TEST_P(PublishedFigures, OfParametersAndMultiplyAdds) {
 ModelConfig imagenet_resnet(int64_t depth) {
   return {.name = "resnet", .depth = depth, .variant = ModelConfig::Variant::imagenet};
 }
-ModelConfig vgg(int64_t depth, const char* normalization = "none") {
+using Normalization = ModelConfig::Normalization;
+ModelConfig vgg(int64_t depth, Normalization normalization = Normalization::none) {
   return {.name = "vgg", .depth = depth, .normalization = normalization};
 }
 
@@ -61,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Published{"vgg11", vgg(11), 132863336, 7.609},
                     Published{"vgg13", vgg(13), 133047848, 11.308},
                     Published{"vgg16", vgg(16), 138357544, 15.470},
-                    Published{"vgg16_norm", vgg(16, "batch_norm"), 138365992, 15.470},
+                    Published{"vgg16_norm", vgg(16, Normalization::batch_norm), 138365992, 15.470},
                     Published{"vgg19", vgg(19), 143667240, 19.632}),
     [](const auto& test) { return test.param.name; });
 

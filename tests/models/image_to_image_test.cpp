@@ -1,4 +1,4 @@
-// Models that make images: shapes, counts, and that their gradients reach every weight.
+// Tests models that make images: shapes, counts, and gradients of every weight.
 #include <cmath>
 
 #include <gtest/gtest.h>

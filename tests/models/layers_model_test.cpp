@@ -1,5 +1,5 @@
-// Models that the config lists layer by layer: what each layer makes, that a list can be the model
-// it spells out, and that what does not fit is told with its place.
+// Tests models that the config lists layer by layer: outputs of the layers, equality with the model
+// that a list spells out, and errors with the place of a layer.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -137,7 +137,7 @@ struct Made {
 
 class EachLayer : public testing::TestWithParam<Made> {};
 
-// Reached by reconstruction-free means: a dense head follows, whose weight tells the shape.
+// Finds the shape by the weight of a dense head that follows.
 TEST_P(EachLayer, MakesItsShape) {
   const Made& made = GetParam();
   Graph graph(true);
@@ -229,8 +229,7 @@ TEST(LayersModel, TellsWhereALayerDoesNotFit) {
               HasSubstr("there are 64 values"));
 }
 
-// Whatever a layer is given: it takes it, or the message names the layer and the shape that came
-// in.
+// A layer takes an input, or the message names the layer and the shape of its input.
 TEST(LayersModel, EachTypeNamesItselfAndTheShapeThatCameIn) {
   const std::vector<std::pair<std::string, Shape>> shapes = {
       {"flatten", {2, 64}}, {"{reshape: {shape: [8, 8]}}", {2, 8, 8}}, {"relu", {2, 8, 8, 1}}};
@@ -254,7 +253,7 @@ TEST(LayersModel, AttentionOnImagesAsksForTokens) {
             "it makes some; its input is (2, 64)");
 }
 
-// Each step is within the range of its key; their product is within no machine.
+// Each number is in the range of its key, but no machine can hold their product.
 TEST(LayersModel, TensorsBeyondAllMemoryAreRefused) {
   EXPECT_EQ(refusal("{repeat: {times: 4, layers: [{resize: {factor: 64}}]}}, flatten",
                     image_input({8, 8, 1})),
@@ -274,7 +273,7 @@ TEST(LayersModel, MustEndWithWhatTheDataNeeds) {
             "must be (2, 8, 8, 1)");
 }
 
-// What layers are for follows from what they end with.
+// The task of layers follows from the shape of the last one.
 TEST(LayersModel, HasTheTaskOfItsEnd) {
   std::vector<Column> images = image_input({8, 8, 1}).columns;
   EXPECT_EQ(task_of(layers(kCnn), images), Task::classify);

@@ -1,4 +1,4 @@
-// Names, shapes and counts of the models' parameters, against what the architectures say.
+// Tests names, shapes and counts of the models' parameters against the published architectures.
 #include "models/model.h"
 
 #include <map>
@@ -55,7 +55,7 @@ TEST(Model, AutoSuitsTheData) {
   EXPECT_EQ(model_for({.name = "linear"}, kColumns), "linear");
 }
 
-// Values would be left out without a word.
+// Refused because the values would be ignored silently.
 TEST(Model, ThatMakesImagesIsRefusedWhereTheDataHasValues) {
   std::vector<Column> columns = {{"images", {8, 8, 1}}, {"values", {2}, DType::f32}};
   EXPECT_EQ(task_of({.name = "cnn"}, columns), Task::regress);
@@ -117,7 +117,8 @@ TEST(Cnn, NormalizesBeforeTheRelu) {
 }
 
 TEST(Cnn, TrainingAndEvaluationShareTheirParametersAndStates) {
-  for (const char* normalization : {"none", "batch_norm"}) {
+  using Normalization = ModelConfig::Normalization;
+  for (Normalization normalization : {Normalization::none, Normalization::batch_norm}) {
     ModelConfig config = {.name = "cnn", .dropout = 0.5, .normalization = normalization};
     Graph training = model(config), evaluation = model(config, false);
     for (Role role : {Role::parameter, Role::state})

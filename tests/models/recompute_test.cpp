@@ -1,4 +1,4 @@
-// Every kind of model with blocks: computed anew in backward they give the same bits.
+// Tests that models with blocks give the same bits when backward recomputes the blocks.
 #include <algorithm>
 #include <bit>
 

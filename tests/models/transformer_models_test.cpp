@@ -1,4 +1,4 @@
-// GPT-2 and vision transformers: published sizes, what a token may see, what is refused.
+// Tests GPT-2 and vision transformers: published sizes, causality, refused configs.
 #include <cmath>
 
 #include <gmock/gmock.h>
@@ -215,7 +215,7 @@ TEST(Transformers, SayWhichDataTheyNeed) {
             "model.name: vit needs images or features with labels, but the data has tokens, "
             "targets; set another model.name or data.name");
   EXPECT_EQ(refusal([&] {
-              build_model({.name = "gpt"}, {.name = "mse"},
+              build_model({.name = "gpt"}, {.name = LossConfig::Name::mse},
                           {.columns = token_columns(8), .classes = 10}, true);
             }),
             "loss.name: mse does not fit tokens; use cross_entropy");

@@ -22,7 +22,7 @@ TEST(Ema, WarmUpRaisesTheDecay) {
   EXPECT_EQ(warm.decay(100000), 0.9);
 }
 
-// Weights that stay are approached as decay^t; slices are as good as the whole.
+// The average approaches constant weights as decay^t; slices give the same bits as the whole.
 TEST(Ema, ClosesInGeometrically) {
   constexpr int64_t n = 37;
   std::vector<float> weights(n), whole(n, 0.0f), sliced(n, 0.0f);

@@ -1,4 +1,5 @@
-// fp16's loss scale: halves where gradients overflow, doubles after enough good steps.
+// Tests the loss scale of fp16: it halves where gradients overflow, doubles after enough good
+// steps.
 #include "engine/optim/loss_scale.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Closed forms and float64 transcriptions of the published update rules.
+// Tests optimizers against closed forms and float64 transcriptions of the published rules.
 #include "engine/optim/optimizer.h"
 
 #include <array>
@@ -45,7 +45,7 @@ struct Slice {
   UpdateSlice slice;
 };
 
-// The whole, as one tensor. Returns its trust ratio.
+// Updates the whole buffer as one tensor. Returns its trust ratio.
 float update_tensor(const Optimizer& optimizer, Buffers& b, const UpdateStep& step) {
   Slice all(b, 0, n);
   TrustSquares squares = optimizer.measure(step, all.slice);
@@ -145,7 +145,7 @@ TEST_P(OptimizerRule, FollowsTheFloat64Reference) {
   }
 }
 
-// The whole's ratio given.
+// Slices give the same bits as the whole, given the trust ratio of the whole.
 TEST_P(OptimizerRule, SlicesGiveTheSameBitsAsTheWhole) {
   auto optimizer = make_optimizer(GetParam());
   Buffers whole = random_buffers(optimizer->slots().size()), sliced = whole;

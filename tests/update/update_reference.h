@@ -1,4 +1,4 @@
-// A whole update step in float64, transcribed from the papers (optimizer.h names them).
+// A whole update step in float64, transcribed from the papers (engine/optim/formulas.h names them).
 #pragma once
 #include <cmath>
 #include <vector>

@@ -1,4 +1,4 @@
-// A run's config from YAML files and the command line.
+// Reads the config of a run from YAML files and the command line.
 #pragma once
 #include <map>
 #include <set>
@@ -7,17 +7,17 @@
 
 namespace spire {
 
+// A config with the sources of its values.
 struct ResolvedConfig {
   RunConfig config;
-  // For each key path where its value came from: "default", "run.yaml:12:3", "command line", or the
-  // rule it follows from; and for each layer of model.layers ("model.layers[3].conv2d").
+  // Source of each key's value: "default", "run.yaml:12:3", "command line", or the rule from which
+  // it follows. Each layer of model.layers has one, too ("model.layers[3].conv2d").
   std::map<std::string, std::string> source;
-  // What is no error but hardly meant, one line each: "run.yaml:3:5: optimizer.beta1 is not used
-  // with ...". Keys that were given count, not defaults.
+  // Doubts about given keys, one line each: "run.yaml:3:5: optimizer.beta1 is not used with ...".
   std::vector<std::string> warnings;
 };
 
-// The keys that nobody gave a value.
+// The keys that have their default values because no source gives them.
 std::set<std::string> left_out(const ResolvedConfig& resolved);
 
 struct ConfigText {
@@ -26,8 +26,8 @@ struct ConfigText {
 };
 
 // Later texts win over earlier ones, key by key; lists are replaced, not joined. `overrides` are
-// "key.path=value" with a YAML value and win over all texts. All problems are reported in one
-// Error(config), one a line: "run.yaml:12:3: optimizer.lrr: unknown key; did you mean ...".
+// "key.path=value" with a YAML value and win over all texts. Throws one Error(config) with all
+// problems, one a line: "run.yaml:12:3: optimizer.lrr: unknown key; did you mean ...".
 ResolvedConfig parse_config(const std::vector<ConfigText>& texts,
                             const std::vector<std::string>& overrides);
 

@@ -1,5 +1,5 @@
-// What a run is judged by beside its loss. Steps and evaluations sum a "score" over samples, from
-// whose mean, or from the loss, the metric is made.
+// The metric of a run: accuracy, perplexity, PSNR or RMSE. It is computed from the mean loss, or
+// from the mean of a "score" that steps and evaluations sum over samples.
 #pragma once
 #include <cstdint>
 #include <string>

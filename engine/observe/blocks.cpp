@@ -1,20 +1,23 @@
+#include "engine/observe/blocks.h"
+
 #include <algorithm>
+#include <cmath>
 
 #include <spire/error.h>
 
 #include "engine/base/message_words.h"
-#include "engine/observe/blocks.h"
 #include "engine/observe/text_table.h"
 #include "engine/observe/units.h"
 
 namespace spire::inline observe {
+
 namespace {
 
 std::string plural(int64_t count, const char* noun) {
   return fmt::format("{} {}", count_text(count), noun_form(count, noun));
 }
 
-// Names are unique within a process only.
+// Adds host or rank: names are unique within a process only.
 std::vector<std::string> name_cells(const StartInfo& start, const DeviceInfo& device) {
   if (start.processes == 1) return {device.name};
   return {fmt::format("rank {}", device.rank), device.name};
@@ -31,7 +34,7 @@ TextTable device_table(const StartInfo& start) {
   return table;
 }
 
-// Every kind that some device plans for, in the order they are first named.
+// All kinds of memory that any device plans, in order of first appearance.
 std::vector<std::string> memory_kinds(const StartInfo& start) {
   std::vector<std::string> kinds;
   for (const auto& device : start.devices)
@@ -104,7 +107,7 @@ std::string strategy_text(const StartInfo& start) {
   return fmt::format("{}, {} reduction", start.strategy, start.reduction);
 }
 
-// One row a line.
+// Splits text into rows, one a line.
 TextTable lines_of(std::string_view text) {
   TextTable lines;
   while (!text.empty()) {
@@ -152,6 +155,50 @@ std::string start_block(const StartInfo& start) {
   if (!start.resumed_from.empty())
     block.add("resumed", fmt::format("at step {} from {}", count_text(start.resumed_step),
                                      start.resumed_from));
+  return block.text();
+}
+
+namespace {
+
+std::string validation_text(const ValidationSummary& val) {
+  if (!val.measured) return "";
+  return fmt::format("{}, last {} with loss {}", metric_text({val.metric.metric, val.best}),
+                     metric_text(val.metric), loss_text(val.loss));
+}
+
+// Shows the plan, too, of kinds whose peak differs from it.
+std::string memory_text(const RunSummary& summary) {
+  std::string text;
+  for (const auto& [kind, bytes] : summary.peak_memory_bytes) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", kind, bytes_text(bytes));
+    auto planned = summary.planned_memory_bytes.find(kind);
+    if (planned != summary.planned_memory_bytes.end() && planned->second != bytes)
+      text += fmt::format(" (planned {})", bytes_text(planned->second));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string end_block(const RunSummary& summary) {
+  Sections block;
+  if (!summary.stopped_by.empty() || summary.exit != 0)
+    block.add("stopped", fmt::format("{} (exit {})",
+                                     summary.stopped_by.substr(0, summary.stopped_by.find('\n')),
+                                     summary.exit));
+  block.add(fmt::format("best {}", name(summary.val.metric.metric)), validation_text(summary.val));
+  block.add("time", fmt::format("{} for {} {}, {:.4g} {}", duration_text(summary.seconds),
+                                count_text(summary.steps), noun_form(summary.steps, "step"),
+                                summary.epochs, summary.epochs == 1 ? "epoch" : "epochs"));
+  if (summary.samples_per_s > 0)
+    block.add("speed",
+              fmt::format("{} samples/s", count_text(std::llround(summary.samples_per_s))));
+  block.add("peak memory", memory_text(summary));
+  block.add("checkpoint", summary.checkpoint);
+  block.add("metrics", summary.metrics);
+  block.add("output", summary.output);
+  block.add("ema hash", summary.ema_hash);
+  block.add("parameter hash", summary.parameter_hash);
   return block.text();
 }
 
