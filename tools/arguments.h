@@ -9,7 +9,7 @@ namespace spire::tool {
 
 // Of `trainer predict`.
 struct PredictArguments {
-  std::string checkpoint = {};  // as NamedCheckpoint has it
+  std::string checkpoint = {};  // as CheckpointLocator has it
   std::string device = "auto";  // as the config's `devices`
   int64_t batch = 64;           // samples computed at a time
   std::string format = "csv";   // csv | json
@@ -42,7 +42,7 @@ struct Arguments {
   bool check = false;
   bool deep = false;  // with check: every sample is read
 
-  std::optional<std::string> resume = {};  // as NamedCheckpoint has it
+  std::optional<std::string> resume = {};  // as CheckpointLocator has it
   bool overwrite = false;
   int64_t dry_run = 0;                       // steps; 0: a real run
   std::optional<int64_t> processes = {};     // this process starts so many ranks

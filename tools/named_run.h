@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/checkpoint/named_checkpoint.h"
+#include "engine/checkpoint/checkpoint_locator.h"
 #include "tools/arguments.h"
 #include "tools/config_source.h"
 
@@ -14,12 +14,12 @@ struct NamedRun {
   std::optional<LoadedCheckpoint> checkpoint;  // none: to train by `auto`, before the run has one
 };
 
-// name: as NamedCheckpoint has it; without, the run in the output directory. Without --config the
+// name: as CheckpointLocator has it; without, the run in the output directory. Without --config the
 // config that the checkpoint was trained with counts, and keys on the command line change it; a run
 // that is named by its directory then writes there, wherever it was when it began. Answers
 // --help-config and --print-config on stdout; then nothing is returned. Warnings about checkpoints
 // go to stderr as --log-level has it. Throws Error(config), Error(checkpoint).
 std::optional<NamedRun> read_named_run(const Arguments& arguments,
-                                       const std::optional<std::string>& name, OfRun of_run);
+                                       const std::optional<std::string>& name, Prefer prefer);
 
 }  // namespace spire::tool

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/checkpoint/snapshot.h"
+#include "engine/checkpoint/training_state.h"
 #include "engine/collective/host_all_gather.h"
 #include "engine/collective/shard_exchange.h"
 #include "engine/config/memory_limit.h"
