@@ -93,6 +93,15 @@ struct PaddedRows {
   bool output = false;  // output 0
 };
 
+// Make the kernel of an op of class SomeOp for a CPU and for a GPU. Each op specializes both beside
+// its kernels, in <op>_cpu.cpp and <op>_cuda.cu:
+//   template <>
+//   std::unique_ptr<Kernel> make_cpu(const DropoutOp& op, const KernelRequest& request) { ... }
+template <typename SomeOp>
+std::unique_ptr<Kernel> make_cpu(const SomeOp& op, const KernelRequest& request);
+template <typename SomeOp>
+std::unique_ptr<Kernel> make_cuda(const SomeOp& op, const KernelRequest& request);
+
 // A table row: the op's name and how its kernel is made. The Op is of the class of that name.
 struct KernelEntry {
   std::string_view op;

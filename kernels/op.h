@@ -102,6 +102,17 @@ class Op {
   virtual std::unique_ptr<Op> with_residual() const { return nullptr; }
 };
 
+// An op that one struct of attributes describes.
+template <typename Attributes>
+class OpWith : public Op {
+ public:
+  explicit OpWith(Attributes attributes = {}) : attributes_(attributes) {}
+  const Attributes& attributes() const { return attributes_; }
+
+ protected:
+  Attributes attributes_;
+};
+
 // Helpers for infer(): both throw Error(config) naming the op.
 void expect_inputs(const Op& op, std::span<const TensorSpec> inputs, size_t least, size_t most);
 template <typename... Args>

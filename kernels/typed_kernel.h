@@ -13,7 +13,7 @@ namespace spire::inline kernels {
 
 // K<T>(arguments...) with T of `dtype`: fp32 or bf16.
 template <template <typename> class K, typename... Arguments>
-static std::unique_ptr<Kernel> make_cpu_kernel(DType dtype, Arguments&&... arguments) {
+static std::unique_ptr<Kernel> make_typed(DType dtype, Arguments&&... arguments) {
   return with_float_type(dtype, [&](auto type) -> std::unique_ptr<Kernel> {
     return std::make_unique<K<decltype(type)>>(std::forward<Arguments>(arguments)...);
   });
@@ -21,7 +21,7 @@ static std::unique_ptr<Kernel> make_cpu_kernel(DType dtype, Arguments&&... argum
 
 // The same with fp16, for CUDA kernels.
 template <template <typename> class K, typename... Arguments>
-static std::unique_ptr<Kernel> make_cuda_kernel(DType dtype, Arguments&&... arguments) {
+static std::unique_ptr<Kernel> make_typed_cuda(DType dtype, Arguments&&... arguments) {
   return with_cuda_float_type(dtype, [&](auto type) -> std::unique_ptr<Kernel> {
     return std::make_unique<K<decltype(type)>>(std::forward<Arguments>(arguments)...);
   });

@@ -8,7 +8,7 @@
 
 namespace spire::inline kernels {
 
-struct Range {
+struct IndexRange {
   int64_t begin = 0, end = 0;
   SPIRE_HOST_DEVICE int64_t size() const { return end - begin; }
 };
@@ -21,7 +21,7 @@ struct WindowAxis {
   SPIRE_HOST_DEVICE int64_t start(int64_t i) const { return i * stride - padding; }
 
   // Pixels under position i.
-  SPIRE_HOST_DEVICE Range pixels(int64_t i) const {
+  SPIRE_HOST_DEVICE IndexRange pixels(int64_t i) const {
     return {std::max<int64_t>(0, start(i)), std::min(in, start(i) + kernel)};
   }
 
@@ -29,12 +29,12 @@ struct WindowAxis {
   SPIRE_HOST_DEVICE bool overlap() const { return stride < kernel; }
 
   // Pixels from position i's start to the next one's; the first and last take what lies outside.
-  SPIRE_HOST_DEVICE Range territory(int64_t i) const {
+  SPIRE_HOST_DEVICE IndexRange territory(int64_t i) const {
     return {i == 0 ? 0 : start(i), i == out - 1 ? in : start(i + 1)};
   }
 
   // Positions whose window covers pixel p.
-  SPIRE_HOST_DEVICE Range positions(int64_t p) const {
+  SPIRE_HOST_DEVICE IndexRange positions(int64_t p) const {
     int64_t last = (p + padding) / stride;
     int64_t before =
         p + padding - kernel;  // the last window that ended before p starts here or less

@@ -9,8 +9,8 @@ namespace spire::inline models {
 Value cnn(Graph& graph, Value images, const ModelConfig& config, int64_t classes) {
   auto channels = config.channels.empty() ? std::vector<int64_t>{32, 64} : config.channels;
   auto widths = config.hidden.empty() ? std::vector<int64_t>{128} : config.hidden;
-  bool normalize = config.normalization == "batch_norm";
-  bool sync = config.batch_norm == "sync";
+  bool normalize = config.normalization == ModelConfig::Normalization::batch_norm;
+  bool sync = config.batch_norm == ModelConfig::BatchNorm::sync;
   Value x = images;
   int layer = 1;
   for (int64_t width : channels) {

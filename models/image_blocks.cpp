@@ -3,8 +3,9 @@
 namespace spire::inline models {
 
 Value normalized_relu(Graph& graph, const std::string& name, Value x, const ModelConfig& config) {
-  if (config.normalization == "batch_norm")
-    x = batch_norm(graph, name + ".norm", x, {.sync = config.batch_norm == "sync"});
+  if (config.normalization == ModelConfig::Normalization::batch_norm)
+    x = batch_norm(graph, name + ".norm", x,
+                   {.sync = config.batch_norm == ModelConfig::BatchNorm::sync});
   return relu(graph, x);
 }
 
@@ -14,7 +15,7 @@ Value conv_block(Graph& graph, const std::string& name, Value x, int64_t channel
              {.channels = channels,
               .stride = {stride, stride},
               .padding = {1, 1},
-              .bias = config.normalization == "none",
+              .bias = config.normalization == ModelConfig::Normalization::none,
               .initialize = kaiming_normal(9 * graph.spec(x).shape.back())});
   return normalized_relu(graph, name, x, config);
 }
@@ -22,7 +23,7 @@ Value conv_block(Graph& graph, const std::string& name, Value x, int64_t channel
 Value upsample(Graph& graph, const std::string& name, Value x, int64_t channels, Extent2d size,
                int64_t kernel, const ModelConfig& config) {
   const Shape& from = graph.spec(x).shape;
-  if (config.upsample == "resize") {
+  if (config.upsample == ModelConfig::Upsample::resize) {
     x = resize(graph, x, size, Resize::nearest);
     return conv2d(graph, name, x, {.channels = channels, .padding = {1, 1}});
   }
@@ -46,7 +47,7 @@ Value image_head(Graph& graph, const std::string& name, Value x, int64_t channel
               .kernel = {kernel, kernel},
               .padding = {padding, padding},
               .initialize = linear_uniform(kernel * kernel * graph.spec(x).shape.back())});
-  return config.output_activation == "sigmoid" ? sigmoid(graph, x) : x;
+  return config.output_activation == ModelConfig::OutputActivation::sigmoid ? sigmoid(graph, x) : x;
 }
 
 }  // namespace spire::inline models

@@ -1,5 +1,5 @@
-// The model that the config spells out as a list of layers. Parameters are named by where their
-// layer stands: "0.conv2d.weight", "3.residual.1.conv2d.weight", "4.repeat.0.2.dense.weight".
+// Model that the config spells out as a list of layers. Parameters are named by the place of their
+// layer: "0.conv2d.weight", "3.residual.1.conv2d.weight", "4.repeat.0.2.dense.weight".
 #include "engine/config/layer_types.h"
 #include "models/model.h"
 #include "models/transformer.h"
@@ -13,7 +13,7 @@ struct Build {
   std::string name;
   Value x;
   bool sync;        // of batch norm
-  int64_t classes;  // what `units: classes` stands for
+  int64_t classes;  // the number that `units: classes` means
 
   const TensorSpec& spec() const { return graph.spec(x); }
   bool flag(const char* key) const { return layer_value<bool>(layer, key); }
@@ -113,7 +113,7 @@ Value build_dense(const Build& b) {
   return dense(b.graph, b.name, b.x, units, b.flag("bias"), b.initializer(inputs, units));
 }
 
-// The shape asked for, -1 replaced by what is left of the sample's values.
+// The requested shape; -1 becomes the number that keeps the sample's size.
 Value build_reshape(const Build& b) {
   const Shape& from = b.spec().shape;
   std::vector<int64_t> dims = layer_value<std::vector<int64_t>>(b.layer, "shape");
@@ -146,8 +146,8 @@ Value build_transformer_block(const Build& b) {
   return transformer_block(b.graph, b.name, b.x, options);
 }
 
-// What a layer takes, where that follows from its type alone. Ops check the rest: they know nothing
-// of layers, and may name shapes that only lie inside of one.
+// Inputs that a layer takes, where that follows from its type. Ops check the rest, but their
+// messages know nothing of layers and may name shapes inside of one.
 enum class Takes { any, images, tokens };
 
 void expect_input(Takes takes, const Shape& input) {
@@ -167,7 +167,7 @@ struct Entry {
   Takes takes = Takes::any;
 };
 
-// Each layer type that holds no layers.
+// Builders of the layer types that hold no other layers.
 constexpr Entry table[] = {
     {"conv2d", build_conv2d, Takes::images},
     {"conv_transpose2d", build_conv_transpose2d, Takes::images},
@@ -205,7 +205,9 @@ constexpr Entry table[] = {
 class LayersBuilder {
  public:
   LayersBuilder(Graph& graph, const ModelConfig& config, int64_t classes)
-      : graph_(graph), sync_(config.batch_norm == "sync"), classes_(classes) {}
+      : graph_(graph),
+        sync_(config.batch_norm == ModelConfig::BatchNorm::sync),
+        classes_(classes) {}
 
   // path: of the list, for messages; prefix: of its parameters' names.
   Value list(const std::vector<LayerConfig>& layers, Value x, const std::string& path,
@@ -236,7 +238,7 @@ class LayersBuilder {
     fail(Category::config, "{}: unknown layer", path);
   }
 
-  // What `make` says is wrong is said with the layer's place and its input's shape.
+  // Adds the layer's place and its input's shape to the errors of `make`.
   template <typename Make>
   Value at(const std::string& path, Value x, Make make) const {
     std::string input = to_string(graph_.spec(x).shape);
@@ -263,7 +265,7 @@ class LayersBuilder {
     });
   }
 
-  // A 1x1 convolution of x to the shape of y, or a dense layer where both are no images.
+  // A 1x1 convolution of x to the shape of y, or a dense layer where neither is an image.
   Value projection(const LayerConfig& layer, Value x, Value y, const std::string& name) const {
     const Shape &from = graph_.spec(x).shape, &to = graph_.spec(y).shape;
     int64_t channels = to.back();

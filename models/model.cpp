@@ -4,12 +4,13 @@
 
 #include <fmt/ranges.h>
 
+#include "engine/config/words.h"
 #include "engine/graph/layers.h"
 
 namespace spire::inline models {
 namespace {
 
-// (N, K); (N, T, vocabulary); (N, H, W, C); any of these, as the data and the layers have it
+// Shape of a model's output: (N, K); (N, T, vocabulary); (N, H, W, C); any of these, by its layers.
 enum class Output : uint8_t { vector, tokens, image, any };
 
 struct ModelEntry {
@@ -42,7 +43,7 @@ const ModelEntry& find_model(const std::string& name) {
        fmt::join(model_names(), ", "));
 }
 
-// What the batch brings, by name.
+// The graph's inputs, by name of the column.
 class Inputs {
  public:
   Inputs(Graph& graph, const ModelInput& input) {
@@ -64,7 +65,7 @@ class Inputs {
   std::vector<std::pair<std::string, Value>> values_;
 };
 
-// Length of the vector that a model of classes or values ends with.
+// Length of the output vector of a model of classes or values.
 int64_t output_size(const ModelInput& input) {
   for (const Column& column : input.columns)
     if (column.name == "values") return column.shape.elements();
@@ -77,10 +78,12 @@ std::string column_names(const std::vector<Column>& columns) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// Labels may be those of two mixed samples.
+using Name = LossConfig::Name;
+
+// Adds the loss against labels, or against the labels of two mixed samples (mixup, cutmix).
 void add_class_loss(Graph& graph, Value logits, const Inputs& inputs, const LossConfig& loss) {
   Value labels = inputs.find("labels"), other_labels = inputs.find("other_labels");
-  if (loss.name == "auto" || loss.name == "cross_entropy") {
+  if (loss.name == Name::automatic || loss.name == Name::cross_entropy) {
     cross_entropy_loss(graph, logits, labels,
                        {.label_smoothing = static_cast<float>(loss.label_smoothing),
                         .other_labels = other_labels,
@@ -89,36 +92,37 @@ void add_class_loss(Graph& graph, Value logits, const Inputs& inputs, const Loss
   }
   if (other_labels)
     fail(Category::config, "data.augment: mixup and cutmix need loss.name: cross_entropy, got {}",
-         loss.name);
-  if (loss.name == "mse") return mse_loss(graph, logits, labels);
-  if (loss.name == "l1") return l1_loss(graph, logits, labels);
+         word_of(loss.name));
+  if (loss.name == Name::mse) return mse_loss(graph, logits, labels);
+  if (loss.name == Name::l1) return l1_loss(graph, logits, labels);
   fail(Category::config, "loss.name: {} does not fit classes; use cross_entropy, mse or l1",
-       loss.name);
+       word_of(loss.name));
 }
 
-// Against numbers (auto: mse) or images (auto: l1_l2).
+// Adds the loss against numbers (auto: mse) or images (auto: l1_l2).
 void add_regression_loss(Graph& graph, Value prediction, Value target, const LossConfig& loss,
                          Regression by_default) {
   Regression kind = by_default;
-  if (loss.name == "mse") {
+  if (loss.name == Name::mse) {
     kind = Regression::mse;
-  } else if (loss.name == "l1") {
+  } else if (loss.name == Name::l1) {
     kind = Regression::l1;
-  } else if (loss.name == "l1_l2") {
+  } else if (loss.name == Name::l1_l2) {
     kind = Regression::l1_l2;
-  } else if (loss.name != "auto") {
-    fail(Category::config, "loss.name: {} needs classes; use mse, l1 or l1_l2", loss.name);
+  } else if (loss.name != Name::automatic) {
+    fail(Category::config, "loss.name: {} needs classes; use mse, l1 or l1_l2", word_of(loss.name));
   }
   reconstruction_loss(graph, prediction, target, kind);
 }
 
 void add_token_loss(Graph& graph, Value logits, Value targets, const LossConfig& loss) {
-  if (loss.name != "auto" && loss.name != "cross_entropy")
-    fail(Category::config, "loss.name: {} does not fit tokens; use cross_entropy", loss.name);
+  if (loss.name != Name::automatic && loss.name != Name::cross_entropy)
+    fail(Category::config, "loss.name: {} does not fit tokens; use cross_entropy",
+         word_of(loss.name));
   cross_entropy_loss(graph, logits, targets, static_cast<float>(loss.label_smoothing));
 }
 
-// What layers are for follows from the data; images with labels are classified or made anew.
+// The output of a list of layers follows from the data and from the shape of the last layer.
 Output output_of(const ModelConfig& model, const std::vector<Column>& columns) {
   Output output = find_model(model_for(model, columns)).output;
   if (output != Output::any) return output;
@@ -127,7 +131,7 @@ Output output_of(const ModelConfig& model, const std::vector<Column>& columns) {
   return layers_make_images(model.layers, first.shape) ? Output::image : Output::vector;
 }
 
-// Layers may end with any shape, unlike models that are made for a task.
+// Checks the output shape of a list of layers, which may be anything.
 void check_output(const Graph& graph, Value output, Task task, const ModelInput& input) {
   std::vector<int64_t> dims = {input.batch, output_size(input)};
   auto sample = input.columns.front().shape.dims();

@@ -22,9 +22,9 @@ class Blocks {
  public:
   Blocks(Graph& graph, const ModelConfig& config)
       : graph_(graph),
-        sync_(config.batch_norm == "sync"),
-        identity_(config.shortcut == "identity"),
-        last_gamma_(config.variant == "imagenet" ? 0.0f : 1.0f) {}
+        sync_(config.batch_norm == ModelConfig::BatchNorm::sync),
+        identity_(config.shortcut == ModelConfig::Shortcut::identity),
+        last_gamma_(config.variant == ModelConfig::Variant::imagenet ? 0.0f : 1.0f) {}
 
   Value conv_norm(const std::string& name, Value x, int64_t channels, int64_t kernel,
                   int64_t stride, float gamma = 1) {
@@ -124,7 +124,8 @@ Value imagenet_resnet(Graph& graph, Value images, const ModelConfig& config, int
 }  // namespace
 
 Value resnet(Graph& graph, Value images, const ModelConfig& config, int64_t classes) {
-  if (config.variant == "imagenet") return imagenet_resnet(graph, images, config, classes);
+  if (config.variant == ModelConfig::Variant::imagenet)
+    return imagenet_resnet(graph, images, config, classes);
   return cifar_resnet(graph, images, config, classes);
 }
 

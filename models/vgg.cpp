@@ -12,7 +12,7 @@
 namespace spire::inline models {
 namespace {
 
-// Convolutions of each group.
+// Number of convolutions in each group.
 std::array<int, 5> groups_of(int64_t depth) {
   switch (depth) {
     case 11:
@@ -32,13 +32,14 @@ Value convolution(Graph& graph, const std::string& name, Value x, int64_t channe
                   const ModelConfig& config) {
   x = conv2d(graph, name, x,
              {.channels = channels, .padding = {1, 1}, .initialize = kaiming_normal(channels * 9)});
-  if (config.normalization == "batch_norm") {
-    x = batch_norm(graph, name + ".norm", x, {.sync = config.batch_norm == "sync"});
+  if (config.normalization == ModelConfig::Normalization::batch_norm) {
+    x = batch_norm(graph, name + ".norm", x,
+                   {.sync = config.batch_norm == ModelConfig::BatchNorm::sync});
   }
   return relu(graph, x);
 }
 
-// Halves the image; what is one pixel wide stays.
+// Halves the image; an extent of one pixel stays.
 Value halve(Graph& graph, Value x) {
   const Shape& shape = graph.spec(x).shape;
   return std::min(shape[1], shape[2]) < 2 ? x : max_pool2d(graph, x);

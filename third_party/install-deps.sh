@@ -5,17 +5,18 @@ set -euo pipefail
 
 packages=(
   ca-certificates git cmake ninja-build g++ ccache
-  libdnnl-dev libeigen3-dev libhdf5-dev zlib1g-dev libjpeg-dev libpng-dev libxxhash-dev libsodium-dev
-  libyaml-cpp-dev libcli11-dev libfmt-dev libspdlog-dev nlohmann-json3-dev
+  libdnnl-dev libeigen3-dev libhdf5-dev zlib1g-dev libjpeg-dev libpng-dev libpcre2-dev
+  libutf8proc-dev libxxhash-dev libsodium-dev libyaml-cpp-dev libcli11-dev libfmt-dev nlohmann-json3-dev
   libopenmpi-dev openmpi-bin
   libgtest-dev libgmock-dev iproute2 dataset-fashion-mnist
+  clang-format clang-tidy universal-ctags python3
 )
 
 usage() {
   cat <<'TEXT'
 Usage: third_party/install-deps.sh [--fuzz] [--dry-run]
 
-Installs the packages that Spire is built from and the Fashion-MNIST data, if they are missing.
+Installs the packages that Spire is built, checked and tested with and the Fashion-MNIST data, if they are missing.
 Does nothing where all are there. Needs root or sudo.
   --fuzz      also what tools/fuzz.sh needs
   --dry-run   prints the command it would run, and runs nothing

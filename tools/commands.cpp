@@ -2,27 +2,266 @@
 
 #include <algorithm>
 
+#include <CLI/CLI.hpp>
+
 #include <spire/error.h>
+
+#include "engine/config/scalar.h"
 
 namespace spire::tool {
 
+namespace {
+
+// Checks of option values return what is wrong, or an empty string.
+std::string positive_integer(const std::string& word) {
+  try {
+    return parse_integer(word) > 0 ? "" : fmt::format("expected at least 1, got {}", word);
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+auto integer_between(int64_t least, int64_t most) {
+  return [=](const std::string& word) -> std::string {
+    try {
+      int64_t value = parse_integer(word);
+      if (value >= least && value <= most) return "";
+      return fmt::format("expected {} to {}, got {}", least, most, word);
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+}
+
+std::string one_of_levels(const std::string& word) {
+  bool known = word == "info" || word == "warning" || word == "error";
+  return known ? "" : fmt::format("must be info, warning or error, got '{}'", word);
+}
+
+void add_key_options(CLI::App& app, ParsedWords& words) {
+  Arguments& a = words.arguments;
+  app.add_option("-c,--config", a.configs, "YAML file of the run; several merge, later ones win")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  app.add_option("words", a.overrides, "a config key with its value; wins over files")
+      ->type_name("KEY.PATH=VALUE");
+  app.add_option("--set", words.set, "the same as an option")
+      ->type_name("KEY.PATH=VALUE")
+      ->allow_extra_args(false);
+}
+
+void add_print_options(CLI::App& app, Arguments& a) {
+  app.add_flag("--print-config", a.print_config,
+               "print every value and where it came from, then exit");
+  app.add_flag("--help-config", a.help_config, "print every config key, then exit");
+}
+
+void add_config_options(CLI::App& app, ParsedWords& words) {
+  add_key_options(app, words);
+  app.add_option("-o,--output", words.output, "run directory; the same as output=DIR")
+      ->type_name("DIR");
+  app.add_option("--seed", words.seed, "the same as seed=N")->type_name("N");
+  add_print_options(app, words.arguments);
+}
+
+void add_log_options(CLI::App& app, Arguments& a) {
+  app.add_flag("-q,--quiet", a.quiet, "no progress on stderr; warnings and results stay");
+  app.add_option("--log-level", a.log_level,
+                 "which messages to print on stderr: this level and above")
+      ->check(one_of_levels)
+      ->type_name("info|warning|error");
+}
+
+void add_train_options(CLI::App& app, ParsedWords& words) {
+  Arguments& a = words.arguments;
+  add_config_options(app, words);
+  auto* check = app.add_flag("--check", a.check, "validate config, data and devices, then exit");
+  app.add_flag("--deep", a.deep, "with --check: read every sample once, and name the broken ones")
+      ->needs(check);
+  app.add_option("--resume", a.resume,
+                 "go on from a checkpoint: a run's directory (its newest), a file, best or latest "
+                 "of the run in output; auto: the newest good one, if any. Without --config with "
+                 "the config of that run")
+      ->type_name("auto|RUN|FILE|best|latest");
+  app.add_flag("--overwrite", a.overwrite, "delete what earlier runs left in the run directory");
+  app.add_option("--dry-run", a.dry_run,
+                 "train N steps, evaluate N batches at most and write nothing")
+      ->check(positive_integer)
+      ->type_name("N");
+  app.add_option("--processes", a.processes, "start N processes here that train as one run")
+      ->check(integer_between(1, 4096))
+      ->type_name("N");
+  app.add_option("--max-restarts", a.max_restarts,
+                 "when a process dies or hangs, restart from the newest checkpoint, up to M times")
+      ->check(integer_between(0, 1'000'000))
+      ->type_name("M");
+  add_log_options(app, a);
+}
+
+void add_eval_options(CLI::App& app, ParsedWords& words) {
+  Arguments& a = words.arguments;
+  add_config_options(app, words);
+  app.add_option("--resume,--checkpoint", a.resume,
+                 "what to evaluate: a run's directory (its best), a checkpoint file, or best or "
+                 "latest of the run in output; without this option: the best of the run in output. "
+                 "Without --config with the "
+                 "config of that run")
+      ->type_name("RUN|FILE|best|latest");
+  add_log_options(app, a);
+}
+
+// Options for language models.
+void add_text_options(CLI::App& app, PredictArguments& p) {
+  auto* prompt = app.add_option("--prompt", p.prompt, "language models: the text to continue");
+  prompt->type_name("TEXT");
+  app.add_option(
+         "--prompt-file", p.prompt_file,
+         "language models: file with the text to continue, without its last newline; -: stdin")
+      ->excludes(prompt)
+      ->type_name("FILE");
+  app.add_option("--tokens", p.tokens, "language models: tokens to generate")
+      ->check(positive_integer)
+      ->type_name("N");
+  app.add_option("--temperature", p.temperature,
+                 "language models: temperature of sampling; 0: always the most likely token")
+      ->check(CLI::Range(0.0, 100.0))
+      ->type_name("X");
+  app.add_option("--top-k", p.top_k,
+                 "language models: sample from the K most likely tokens; 0: from all")
+      ->check(integer_between(0, 1'000'000))
+      ->type_name("K");
+}
+
+void add_predict_options(CLI::App& app, ParsedWords& words) {
+  Arguments& a = words.arguments;
+  PredictArguments& p = a.predict;
+  app.add_option("--seed", words.seed, "seed of generated text; the same as seed=N")
+      ->type_name("N");
+  app.add_option("--checkpoint", p.checkpoint,
+                 "a run's directory (its best), a checkpoint file, or best or latest of the run in "
+                 "output=DIR")
+      ->required()
+      ->type_name("RUN|FILE|best|latest");
+  app.add_option(
+         "words", a.overrides,
+         "what to predict for: images (JPEG, PNG), folders of them, IDX or CSV files; "
+         "without any: the run's test data. A word KEY.PATH=VALUE changes a config key, "
+         "such as data.path of the test data; for a file whose name looks like that, write ./NAME")
+      ->type_name("INPUT");
+  app.add_option("--device", p.device, "where to compute: cpu, or a GPU such as cuda:0")
+      ->type_name("DEVICE");
+  app.add_option("--batch", p.batch, "samples computed at a time")
+      ->check(positive_integer)
+      ->type_name("N");
+  app.add_option("--count", p.count, "predict only the first N samples; otherwise all")
+      ->check(positive_integer)
+      ->type_name("N");
+  app.add_option("--on-error", p.on_error,
+                 "an input, or a row of one, that cannot be read stops the command (the default), "
+                 "or is skipped")
+      ->check(CLI::IsMember({"stop", "skip"}))
+      ->type_name("stop|skip");
+  app.add_option("--format", p.format, "format of class probabilities and values")
+      ->check(CLI::IsMember({"csv", "json"}))
+      ->type_name("csv|json");
+  app.add_option("--to", p.to, "file to write; for images the folder, ./predictions by default")
+      ->type_name("PATH");
+  app.add_flag("--overwrite", a.overwrite, "replace files that are there and hold something");
+  add_text_options(app, p);
+  add_log_options(app, a);
+}
+
+constexpr const char* data_footer =
+    "The dataset is given as for train, by data.name, data.path and the other keys of "
+    "data\n(trainer --help-config). docs/formats.md describes the files.\n";
+
+void add_convert_options(CLI::App& app, ParsedWords& words) {
+  Arguments& a = words.arguments;
+  add_key_options(app, words);
+  app.add_option("--to", a.dataset.to,
+                 "hdf5: the file, *.h5 or *.hdf5, else the folder of data.h5; tokens: the folder")
+      ->type_name("PATH");
+  app.add_option("--format", a.dataset.format, "format to write; auto: tokens for text, else hdf5")
+      ->check(CLI::IsMember({"auto", "hdf5", "tokens"}))
+      ->type_name("hdf5|tokens");
+  app.add_option("--order", a.dataset.order,
+                 "hdf5: order of the training rows; auto: shuffled by the seed for image_folder, "
+                 "else source")
+      ->check(CLI::IsMember({"auto", "source", "shuffled"}))
+      ->type_name("source|shuffled");
+  app.add_option("--shard-tokens", a.dataset.shard_tokens, "most tokens in one shard")
+      ->check(positive_integer)
+      ->type_name("N");
+  app.add_option("--seed", words.seed, "seed of the order; the same as seed=N")->type_name("N");
+  app.add_flag("--overwrite", a.overwrite,
+               "replace an existing result, and start again if the source has changed");
+  add_print_options(app, a);
+  add_log_options(app, a);
+  app.footer(std::string(data_footer) +
+             "Images become bytes: those of image_folder the middle 7/8 of the shorter side, at\n"
+             "data.image.size (224). Until it is whole the result is called PATH.partial; after\n"
+             "Ctrl+C or a kill the same command goes on there and makes the same bytes.\n\n"
+             "  trainer dataset convert data.name=image_folder data.path=imagenet data.workers=8 "
+             "--to imagenet.h5\n"
+             "  trainer dataset convert data.name=tokens data.tokens.text=[a.txt,b.txt] "
+             "data.tokens.vocabulary=gpt2 --to shards\n");
+}
+
+void add_inspect_options(CLI::App& app, ParsedWords& words) {
+  add_key_options(app, words);
+  app.add_option("--format", words.arguments.dataset.format,
+                 "a table for people, or one JSON object")
+      ->check(CLI::IsMember({"auto", "table", "json"}))
+      ->type_name("table|json");
+  add_print_options(app, words.arguments);
+  app.footer(data_footer);
+}
+
+void add_verify_options(CLI::App& app, ParsedWords& words) {
+  add_key_options(app, words);
+  add_print_options(app, words.arguments);
+  add_log_options(app, words.arguments);
+  app.footer(std::string(data_footer) +
+             "Names the first 20 bad rows by file and place. Exit code: 0 if all rows are good, "
+             "else 4.\n");
+}
+
+void add_plan_options(CLI::App& app, ParsedWords& words) {
+  add_config_options(app, words);
+  app.add_option("--gpu", words.arguments.gpu,
+                 "instead, estimate the time of a tower's step on a GPU from operations and "
+                 "bytes; the GPU need not be here: h100, a100, l4 or rtx4090")
+      ->type_name("NAME");
+}
+
+void add_devices_options(CLI::App& app, ParsedWords& words) {
+  app.add_flag("--probe", words.arguments.probe,
+               "test each GPU by writing and reading its memory; exit code 8 if one fails");
+}
+
+void add_version_options(CLI::App& app, ParsedWords& words) {
+  app.add_flag("--verbose", words.arguments.verbose, "build, libraries and GPU software too");
+}
+
+}  // namespace
+
 const std::vector<Command>& commands() {
   static const std::vector<Command> table = {
-      {"train", "train a model (the default)", Options::train, run_train},
-      {"eval", "evaluate a checkpoint on the test data", Options::eval, run_eval},
-      {"predict", "predict with a trained model: classes, values, images or text", Options::predict,
-       run_predict},
-      {"plan", "print the memory a run needs, without running", Options::plan, run_plan},
+      {"train", "train a model (the default)", add_train_options, run_train},
+      {"eval", "evaluate a checkpoint on the test data", add_eval_options, run_eval},
+      {"predict", "predict with a trained model: classes, values, images or text",
+       add_predict_options, run_predict},
+      {"plan", "print the memory a run needs, without running", add_plan_options, run_plan},
       {"dataset convert", "convert a dataset to an HDF5 file, or text to token shards",
-       Options::convert, run_dataset_convert},
-      {"dataset inspect", "describe a dataset: columns, classes, files", Options::inspect,
+       add_convert_options, run_dataset_convert},
+      {"dataset inspect", "describe a dataset: columns, classes, files", add_inspect_options,
        run_dataset_inspect},
-      {"dataset verify", "read every row once, and compare checksums", Options::verify,
+      {"dataset verify", "read every row once, and compare checksums", add_verify_options,
        run_dataset_verify},
-      {"devices", "list the devices that this machine has; --probe: try its GPUs", Options::devices,
-       run_devices},
-      {"version", "print the version; --verbose: also of the libraries it uses", Options::verbose,
-       run_version},
+      {"devices", "list the devices that this machine has; --probe: try its GPUs",
+       add_devices_options, run_devices},
+      {"version", "print the version; --verbose: also of the libraries it uses",
+       add_version_options, run_version},
   };
   return table;
 }

@@ -1,13 +1,45 @@
 #include "tools/config_source.h"
 
+#include <algorithm>
+#include <cerrno>
+#include <sys/mman.h>
+
+#include <unistd.h>
+
 #include <spire/error.h>
 
-#include "engine/config/help.h"
+#include "engine/base/system_limits.h"
 #include "engine/config/text.h"
-#include "tools/config_snapshot.h"
-#include "tools/streams.h"
+#include "tools/output/streams.h"
 
 namespace spire::tool {
+
+namespace {
+
+constexpr std::string_view output_prefix = "output=";
+
+std::vector<std::string> output_words(const Arguments& arguments) {
+  std::vector<std::string> words;
+  std::ranges::copy_if(arguments.overrides, std::back_inserter(words),
+                       [](const std::string& word) { return word.starts_with(output_prefix); });
+  return words;
+}
+
+// Returns the checkpoint's config, changed by the keys of the command line.
+ResolvedConfig config_of(const LoadedCheckpoint& checkpoint, const CheckpointLocator& named,
+                         const Arguments& arguments) {
+  std::vector<std::string> overrides = arguments.overrides;
+  if (output_words(arguments).empty() && !named.run().empty())
+    overrides.push_back(std::string(output_prefix) + yaml_word(named.run().string()));
+  ResolvedConfig config = parse_config(
+      {{"the config in " + checkpoint.path.string(), checkpoint.state.config_yaml}}, overrides);
+  // The run itself printed the warnings of its config when it began.
+  std::erase_if(config.warnings,
+                [](const std::string& warning) { return !warning.starts_with("command line"); });
+  return config;
+}
+
+}  // namespace
 
 std::optional<ResolvedConfig> read_config(const Arguments& arguments) {
   if (arguments.help_config) {
@@ -25,15 +57,42 @@ std::optional<ResolvedConfig> answer_print_config(ResolvedConfig resolved,
   return {};
 }
 
-// The engine knows keys and not where they stand.
+std::optional<NamedRun> read_named_run(const Arguments& arguments,
+                                       const std::optional<std::string>& name, Prefer prefer) {
+  bool of_files = arguments.help_config || !arguments.configs.empty();
+  NamedRun run;
+  if (of_files) {
+    auto resolved = read_config(arguments);
+    if (!resolved) return {};
+    run.resolved = std::move(*resolved);
+  } else {
+    run.resolved = parse_config({}, output_words(arguments));
+  }
+  const std::string& output = run.resolved.config.output;
+  CheckpointLocator named(name.value_or(output), output, prefer);
+  auto warn = [&](const std::filesystem::path&, const std::string& text) {
+    if (arguments.log_level != "error") print_log("warning: {}\n", text);
+  };
+  bool may_begin = prefer == Prefer::newest && name == "auto";
+  run.checkpoint = may_begin ? named.load_if_any(warn) : named.load(warn);
+  if (of_files) return run;
+  auto resolved = answer_print_config(run.checkpoint ? config_of(*run.checkpoint, named, arguments)
+                                                     : load_config({}, arguments.overrides),
+                                      arguments);
+  if (!resolved) return {};
+  run.resolved = std::move(*resolved);
+  return run;
+}
+
+// The engine names keys; their places in files are known here.
 std::string with_place(const std::string& message, const ResolvedConfig& resolved) {
   std::string path = message.substr(0, message.find(": "));
   while (!path.empty() && !resolved.source.contains(path))
     path.resize(path.rfind('.') == path.npos ? 0 : path.rfind('.'));
   if (path.empty()) return message;
   const std::string& place = resolved.source.at(path);
-  if (place.starts_with(ConfigSnapshot::folder)) return message;  // nobody can open it
-  bool in_file = place.find(':') != place.npos;                   // "run.yaml:12:3"
+  if (place.starts_with(ConfigSnapshot::folder)) return message;
+  bool in_file = place.find(':') != place.npos;  // "run.yaml:12:3"
   return in_file ? fmt::format("{}: {}", place, message) : message;
 }
 
@@ -43,6 +102,24 @@ void print_warnings(const ResolvedConfig& resolved) {
 
 void print_warnings(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) print_log("warning: {}\n", warning);
+}
+
+ConfigSnapshot::ConfigSnapshot(const ResolvedConfig& resolved)
+    : descriptor_(memfd_create("config", 0)) {
+  std::string text = to_yaml(resolved.config, left_out(resolved));
+  // A memfd takes all of the text in one write, or none of it.
+  if (write(descriptor_, text.data(), text.size()) == static_cast<ssize_t>(text.size())) return;
+  int reason = errno;
+  if (descriptor_ >= 0) close(descriptor_);
+  fail(Category::device, "no copy of the config can be made: {}", system_reason(reason));
+}
+
+ConfigSnapshot::~ConfigSnapshot() {
+  close(descriptor_);
+}
+
+std::string ConfigSnapshot::path() const {
+  return fmt::format("{}{}", folder, descriptor_);
 }
 
 }  // namespace spire::tool

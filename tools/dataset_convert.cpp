@@ -1,8 +1,4 @@
 // trainer dataset convert: any dataset as one HDF5 file, or a text as token shards.
-#include <iostream>
-
-#include <unistd.h>
-
 #include <spire/error.h>
 
 #include "engine/base/message_words.h"
@@ -11,9 +7,9 @@
 #include "engine/observe/units.h"
 #include "tools/commands.h"
 #include "tools/config_source.h"
-#include "tools/signals.h"
-#include "tools/streams.h"
-#include "tools/work_line.h"
+#include "tools/output/progress.h"
+#include "tools/output/streams.h"
+#include "tools/process/signals.h"
 
 namespace spire::tool {
 
@@ -22,7 +18,7 @@ namespace {
 constexpr std::string_view stopping =
     "\nstopping: repeat the same command to continue; press Ctrl+C again to end at once\n";
 
-void tell_result(const ConvertResult& result) {
+void print_result_of(const ConvertResult& result) {
   const char* unit = result.format == "tokens" ? "tokens" : "samples";
   Sections sections;
   sections.add("written", fmt::format("{}, {}", result.path.string(), bytes_text(result.bytes)));
@@ -49,9 +45,7 @@ int run_dataset_convert(const Arguments& arguments) {
          "written");
   print_warnings(*resolved);
   StopSignals signals(stopping);
-  WorkLine line(std::cerr, "converted", terminal_of(STDERR_FILENO),
-                resolved->config.log.every_seconds,
-                arguments.quiet || arguments.log_level != "info");
+  ProgressLine line = make_progress_line("converted", arguments, resolved->config);
   ConvertOptions options;
   options.to = asked.to;
   options.format = asked.format;
@@ -63,7 +57,7 @@ int run_dataset_convert(const Arguments& arguments) {
     signals.begin_work();
     line.show(progress);
   };
-  tell_result(convert_dataset(resolved->config, options));
+  print_result_of(convert_dataset(resolved->config, options));
   return 0;
 }
 

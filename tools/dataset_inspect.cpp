@@ -10,7 +10,7 @@
 #include "engine/observe/units.h"
 #include "tools/commands.h"
 #include "tools/config_source.h"
-#include "tools/streams.h"
+#include "tools/output/streams.h"
 
 namespace spire::tool {
 

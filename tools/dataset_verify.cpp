@@ -1,10 +1,4 @@
 // trainer dataset verify: reads every row once.
-#include "tools/dataset_verify.h"
-
-#include <iostream>
-
-#include <unistd.h>
-
 #include <spire/error.h>
 
 #include "engine/base/message_words.h"
@@ -12,9 +6,9 @@
 #include "engine/observe/units.h"
 #include "tools/commands.h"
 #include "tools/config_source.h"
-#include "tools/signals.h"
-#include "tools/streams.h"
-#include "tools/work_line.h"
+#include "tools/output/progress.h"
+#include "tools/output/streams.h"
+#include "tools/process/signals.h"
 
 namespace spire::tool {
 
@@ -47,8 +41,7 @@ void print_problems(const VerifyResult& result) {
 
 VerifyResult read_all(const Arguments& arguments, const RunConfig& config) {
   StopSignals signals(StopSignals::ending);
-  WorkLine line(std::cerr, "verified", terminal_of(STDERR_FILENO), config.log.every_seconds,
-                arguments.quiet || arguments.log_level != "info");
+  ProgressLine line = make_progress_line("verified", arguments, config);
   return verify_dataset(config, {.stop = signals.flag(), .on_progress = [&](const WorkProgress& p) {
                                    signals.begin_work();
                                    line.show(p);
@@ -67,7 +60,7 @@ void verify_data(const Arguments& arguments, const RunConfig& config, bool may_s
   if (result.good() || (may_skip && !wrong && !empty)) return;
   fail(Category::data, "the dataset has {}; get an intact copy, or correct the samples listed{}",
        problems_text(result),
-       bad && config.data.on_error != "skip"
+       bad && config.data.on_error != DataConfig::OnError::skip
            ? ", or leave them out of runs with data.on_error: skip"
            : "");
 }

@@ -6,10 +6,10 @@
 #include "engine/base/message_words.h"
 #include "engine/config/text.h"
 #include "tools/commands.h"
-#include "tools/console.h"
-#include "tools/named_run.h"
-#include "tools/signals.h"
-#include "tools/streams.h"
+#include "tools/config_source.h"
+#include "tools/output/progress.h"
+#include "tools/output/streams.h"
+#include "tools/process/signals.h"
 
 namespace spire::tool {
 

@@ -80,7 +80,7 @@ if ! $dry; then
   [ ! -e "$log" ] || { echo "gpu_check: $log is there already" >&2; exit 2; }
   mkdir -p "$log/runs"
   log=$(cd "$log" && pwd)
-  export XDG_CACHE_HOME=$log/cache  # runs share which engines are the quickest; the first to meet a convolution measures
+  export XDG_CACHE_HOME=$log/cache  # runs share which engines are the fastest; the first to meet a convolution measures
   {
     date -u
     echo "$name"

@@ -8,9 +8,8 @@
 
 #include "engine/base/hdf5.h"
 #include "tools/commands.h"
-#include "tools/process_limits.h"
-#include "tools/streams.h"
-#include "tools/unasked_exit.h"
+#include "tools/output/streams.h"
+#include "tools/process/process_guard.h"
 
 namespace {
 
@@ -62,7 +61,7 @@ int main(int argc, char** argv) {
   spire::tool::open_missing_streams();
   std::signal(SIGPIPE, SIG_IGN);  // writing to a closed pipe is an error like others
   spire::tool::LossyStream lossy(std::cerr);
-  spire::tool::UnaskedExit unasked;
+  spire::tool::ExitGuard exit_guard;
   spire::h5::leave_open_at_exit();
   try {
     return run(argc, argv);

@@ -1,4 +1,5 @@
-#include "tools/phase_hook.h"
+// phase_hook() of the program itself; see commands.h.
+#include "tools/commands.h"
 
 namespace spire::tool {
 

@@ -6,7 +6,7 @@
 #include "engine/run/step_estimate.h"
 #include "tools/commands.h"
 #include "tools/config_source.h"
-#include "tools/streams.h"
+#include "tools/output/streams.h"
 
 namespace spire::tool {
 

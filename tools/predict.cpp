@@ -1,5 +1,5 @@
-// trainer predict: what a trained model says of the test data or of files, or the text it goes on
-// with.
+// trainer predict: classes, values or images for the test data or for files, or text after a
+// prompt.
 #include <algorithm>
 #include <filesystem>
 #include <limits>
@@ -9,18 +9,16 @@
 #include <spire/error.h>
 
 #include "engine/base/atomic_file.h"
-#include "engine/data/images/image_png.h"
+#include "engine/data/images/png.h"
 #include "engine/data/text/vocabulary.h"
 #include "engine/inference/generate.h"
 #include "tools/commands.h"
-#include "tools/files_read.h"
-#include "tools/named_run.h"
-#include "tools/prediction_inputs.h"
-#include "tools/prediction_rows.h"
-#include "tools/prompt.h"
-#include "tools/signals.h"
-#include "tools/streams.h"
-#include "tools/text_output.h"
+#include "tools/config_source.h"
+#include "tools/output/streams.h"
+#include "tools/output/text_output.h"
+#include "tools/predict/prediction_inputs.h"
+#include "tools/predict/prediction_rows.h"
+#include "tools/process/signals.h"
 
 namespace spire::tool {
 
@@ -28,7 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Calls take(origin, input row, output row) for each sample; returns their number.
+// Computes batch by batch and calls take(origin, input row, output row) for each sample. Returns
+// the number of samples.
 template <typename Take>
 int64_t predict_all(Predictor& predictor, InputRows& rows, const PredictArguments& arguments,
                     const StopSignals& signals, const Take& take) {
@@ -68,11 +67,11 @@ void predict_rows(Predictor& predictor, PredictionInputs& inputs, const PredictA
   output.finish();
 }
 
-// Where the images of a folder's inputs go.
+// Unique file names for the images of a prediction.
 class ImageNames {
  public:
-  // The input's name with .png at its end, and the row, where a file has several; with a number
-  // when another input had that name. Of the test data: the sample's number.
+  // Returns the input's name with the extension .png: with the row where a file has several rows,
+  // with a number where another input had that name. For test data it is the sample's number.
   fs::path of(const RowOrigin& origin) {
     std::string stem = fs::path(origin.file.name).replace_extension().string();
     if (!origin.only) stem += fmt::format("{}{:06d}", stem.empty() ? "" : "_", origin.row);
@@ -91,9 +90,9 @@ void make_folder(const fs::path& folder) {
   if (error) fail(Category::config, "--to {}: {}", folder.string(), error.message());
 }
 
-// A file a sample: the image, and what the model made of it, side by side.
+// Writes one PNG per sample: the input image and the model's output side by side.
 void predict_images(Predictor& predictor, PredictionInputs& inputs, const Arguments& given,
-                    const FilesRead& read, const StopSignals& signals) {
+                    const InputFiles& read, const StopSignals& signals) {
   const PredictArguments& arguments = given.predict;
   fs::path folder = arguments.to.empty() ? "predictions" : arguments.to;
   Existing existing = given.overwrite ? Existing::replace : Existing::keep;
@@ -140,7 +139,7 @@ void generate_text(Predictor& predictor, const PredictArguments& arguments,
   output.finish();
 }
 
-// Language models go on from a prompt, others predict for inputs.
+// Throws Error(config) for a prompt without a language model, and for inputs with one.
 void check_words(const PredictArguments& asked, bool text, const std::string& data) {
   if (!text && (asked.prompt || asked.prompt_file))
     fail(
@@ -165,15 +164,15 @@ int run_predict(const Arguments& arguments) {
   SampleSpec spec = sample_spec_from_text(checkpoint.state.data_spec);
   bool text = spec.columns[0].name == "tokens";
   check_words(asked, text, config.data.name);
-  FilesRead read;
+  InputFiles read;
   read.add(checkpoint.path);
   if (asked.prompt_file) read.add(*asked.prompt_file);
-  // The prompt may come from a pipe: a signal ends the wait for it as long as none is held.
+  // Before StopSignals: the prompt may come from a pipe, and a signal must end the wait for it.
   std::string prompt = text ? read_prompt(asked) : "";
   Predictor predictor(checkpoint.state, *checkpoint.tensors,
                       {.device = asked.device, .batch = text ? 1 : asked.batch});
   StopSignals signals(StopSignals::ending);
-  // Refuses its target before anything is computed.
+  // Opened before anything is computed, so that a bad target fails early.
   auto open_output = [&] {
     if (!asked.to.empty()) read.refuse_as_target(asked.to);
     return TextOutput(asked.to, arguments.overwrite, signals.flag());

@@ -8,15 +8,11 @@
 #include "engine/device/topology.h"
 #include "engine/process/watchdog/watchdog.h"
 #include "tools/commands.h"
-#include "tools/config_snapshot.h"
 #include "tools/config_source.h"
-#include "tools/console.h"
-#include "tools/dataset_verify.h"
-#include "tools/named_run.h"
-#include "tools/phase_hook.h"
-#include "tools/signals.h"
-#include "tools/streams.h"
-#include "tools/supervisor.h"
+#include "tools/output/progress.h"
+#include "tools/output/streams.h"
+#include "tools/process/signals.h"
+#include "tools/supervisor/supervisor.h"
 
 namespace spire::tool {
 
@@ -110,7 +106,8 @@ int run_train(const Arguments& arguments) {
     print_warnings(*resolved);
     print_warnings(report.warnings);
     const RunConfig& config = resolved->config;
-    if (arguments.deep) verify_data(arguments, config, config.data.on_error == "skip");
+    if (arguments.deep)
+      verify_data(arguments, config, config.data.on_error == DataConfig::OnError::skip);
     print_result("config, data and devices are good\ntask: {}, with {}\n", report.start.task,
                  report.start.model);
     return 0;

@@ -125,6 +125,17 @@ std::string library_version() {
   return fmt::format("{}.{}.{}", major, minor, release);
 }
 
+void disable_locking(hid_t access) {
+  check(H5Pset_file_locking(access, false, true), "choose no locking");
+}
+
+Handle open_without_lock(const std::filesystem::path& path) {
+  Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "make properties");
+  check(H5Pset_fapl_sec2(access), "choose plain files");
+  disable_locking(access);
+  return Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access), H5Fclose, "open it");
+}
+
 void write_attribute(hid_t object, const std::string& name, int64_t value) {
   put(object, name, H5T_STD_I64LE, H5T_NATIVE_INT64, &value);
 }

@@ -2,6 +2,7 @@
 // call is checked; a failed one is Error(checkpoint) with HDF5's own reason, which the data floor
 // turns into Error(data); where this process may open no further file it is Error(device).
 #pragma once
+#include <filesystem>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -78,6 +79,13 @@ class Handle {
   hid_t id_;
   herr_t (*close_)(hid_t);
 };
+
+// Opens a file for reading without a lock: network disks may have none. The variable
+// HDF5_USE_FILE_LOCKING, where it is set, wins. The driver is that for plain files (sec2), whose
+// descriptor H5Fget_vfd_handle gives.
+Handle open_without_lock(const std::filesystem::path& path);
+// Switches locking off for files opened or made with these access properties.
+void disable_locking(hid_t access);
 
 // Attributes and strings, the same on a file's root, a group or a dataset. Strings are of fixed
 // length, UTF-8.

@@ -121,19 +121,11 @@ void read_metadata(hid_t file, StateMetadata& state) {
     fail(Category::checkpoint, "its metadata fail their checksum");
 }
 
-// Opens without a lock: the file never changes under its name, and some network disks have no
-// locks.
-Handle open_unlocked(const std::filesystem::path& path) {
-  Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "make properties");
-  check(H5Pset_file_locking(access, false, true), "choose no locking");
-  return Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access), H5Fclose, "open it");
-}
-
 }  // namespace
 
 CheckpointContents read_contents(const std::filesystem::path& path, const Header& header) {
   h5::Session session;
-  Handle file = open_unlocked(path);
+  Handle file = h5::open_without_lock(path);
   CheckpointContents contents;
   require_format(file);
   read_metadata(file, contents.metadata);

@@ -47,7 +47,7 @@ std::string depth_conflict(const ModelConfig& model) {
   if (model.name == "vgg" && !is_one_of({11, 13, 16, 19}))
     return fmt::format("{} is not a depth of VGG; use 11, 13, 16 or 19", depth);
   if (model.name != "resnet") return "";
-  if (model.variant == "imagenet") {
+  if (model.variant == ModelConfig::Variant::imagenet) {
     if (is_one_of({18, 34, 50, 101})) return "";
     return fmt::format("{} is not a depth of a ResNet for ImageNet; use 18, 34, 50 or 101", depth);
   }
@@ -72,7 +72,7 @@ std::string size_conflict(const ModelConfig& model) {
 void model_conflicts(const ModelConfig& model, std::vector<Problem>& problems) {
   if (std::string text = depth_conflict(model); !text.empty())
     problems.push_back({"model.depth", text, "model.name"});
-  if (model.name == "mlp" && model.normalization != "none") {
+  if (model.name == "mlp" && model.normalization != ModelConfig::Normalization::none) {
     problems.push_back({"model.normalization",
                         "an mlp has no convolutions to normalize; use none, or model.name: cnn"});
   }
@@ -98,14 +98,14 @@ void schedule_conflicts(const RunConfig& config, std::vector<Problem>& problems)
                      "epochs",
                      schedule.warmup_epochs, counted(config.epochs, "epoch"))});
   }
-  if (schedule.name == "multistep" && schedule.milestones.empty() &&
+  if (schedule.name == ScheduleConfig::Name::multistep && schedule.milestones.empty() &&
       schedule.milestone_steps.empty()) {
     problems.push_back(
         {"schedule.name",
          "multistep needs schedule.milestones or schedule.milestone_steps; set one of them"});
   }
   // With scaling the rate follows from the global batch, which is not known yet.
-  if (config.lr.scaling == "none" && schedule.min_lr > config.optimizer.lr) {
+  if (config.lr.scaling == LrConfig::Scaling::none && schedule.min_lr > config.optimizer.lr) {
     problems.push_back(
         {"schedule.min_lr", fmt::format("{} is above optimizer.lr {}; use a smaller one",
                                         schedule.min_lr, config.optimizer.lr)});
@@ -132,7 +132,7 @@ std::vector<Problem> find_conflicts(const RunConfig& config) {
                         "early stopping needs evaluations during the run; set eval.every_epochs or "
                         "eval.every_steps"});
   }
-  if (config.optimizer.name == "sgd" && config.optimizer.nesterov &&
+  if (config.optimizer.name == OptimizerConfig::Name::sgd && config.optimizer.nesterov &&
       config.optimizer.momentum == 0) {
     problems.push_back(
         {"optimizer.nesterov", "Nesterov momentum needs optimizer.momentum above 0"});

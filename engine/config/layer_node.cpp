@@ -1,10 +1,9 @@
-#include "engine/config/layer_node.h"
-
 #include <algorithm>
 #include <set>
 
 #include "engine/base/message_words.h"
 #include "engine/config/scalar.h"
+#include "engine/config/value.h"
 
 namespace spire::inline config {
 

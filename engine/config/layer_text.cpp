@@ -1,7 +1,6 @@
-#include "engine/config/layer_text.h"
-
 #include <spire/error.h>
 
+#include "engine/config/layer_types.h"
 #include "engine/config/text.h"
 
 namespace spire::inline config {

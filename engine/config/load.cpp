@@ -10,7 +10,6 @@
 #include "engine/base/message_words.h"
 #include "engine/base/read_file.h"
 #include "engine/config/check.h"
-#include "engine/config/layer_node.h"
 #include "engine/config/scalar.h"
 #include "engine/config/text.h"
 #include "engine/config/value.h"
@@ -24,15 +23,16 @@ constexpr size_t kMostProblems = 200;
 constexpr std::string_view kCommandLine = "command line", kDefault = "default";
 
 // optimizer.lr where it is not given.
-double default_rate(std::string_view optimizer) {
-  if (optimizer == "adam" || optimizer == "adamw") return 0.001;
-  if (optimizer == "lamb") return 0.01;
-  return optimizer == "lars" ? 1.0 : OptimizerConfig().lr;
+double default_rate(OptimizerConfig::Name optimizer) {
+  using Name = OptimizerConfig::Name;
+  if (optimizer == Name::adam || optimizer == Name::adamw) return 0.001;
+  if (optimizer == Name::lamb) return 0.01;
+  return optimizer == Name::lars ? 1.0 : OptimizerConfig().lr;
 }
 
 // As far as the config tells: an HDF5 file may hold anything.
 bool holds_images(const DataConfig& data) {
-  if (data.name == "synthetic") return data.synthetic.kind == "images";
+  if (data.name == "synthetic") return data.synthetic.kind == SyntheticConfig::Kind::images;
   return data.name != "csv" && data.name != "tokens";
 }
 
@@ -278,13 +278,13 @@ void Loader::derive_optimizer() {
     return section_of(field.path) == "optimizer" && given(field.path);
   });
   if (silent && !holds_images(result_.config.data)) {
-    optimizer.name = "adam";
+    optimizer.name = OptimizerConfig::Name::adam;
     result_.source["optimizer.name"] =
         fmt::format("default for data.name {}", result_.config.data.name);
   }
-  if (given("optimizer.lr") || optimizer.name == "sgd") return;
+  if (given("optimizer.lr") || optimizer.name == OptimizerConfig::Name::sgd) return;
   optimizer.lr = default_rate(optimizer.name);
-  result_.source["optimizer.lr"] = fmt::format("default for {}", optimizer.name);
+  result_.source["optimizer.lr"] = fmt::format("default for {}", word_of(optimizer.name));
 }
 
 void Loader::warn() {

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include <spire/error.h>
+
+#include "engine/base/message_words.h"
 #include "engine/config/schema_parts.h"
 
 namespace spire::inline config {
@@ -11,10 +14,16 @@ namespace {
 std::vector<Field> all_fields() {
   using namespace schema_parts;
   std::vector<Field> fields;
-  for (auto part : {model_fields, data_fields, augment_fields, file_fields, loss_fields, run_fields,
-                    device_fields, optimizer_fields, ema_fields, loss_scale_fields, schedule_fields,
-                    course_fields, record_fields}) {
+  for (auto part : {model_fields, data_fields, dataset_fields, augment_fields, file_fields,
+                    loss_fields, run_fields, device_fields, optimizer_fields, ema_fields,
+                    loss_scale_fields, schedule_fields, course_fields, record_fields}) {
     std::ranges::copy(part(), std::back_inserter(fields));
+  }
+  RunConfig config;
+  for (Field& field : fields) {
+    Slot slot = field.slot(config);
+    if (auto choice = std::get_if<EnumSlot>(&slot))
+      field.choices.assign(choice->words().begin(), choice->words().end());
   }
   return fields;
 }
@@ -24,6 +33,132 @@ std::vector<Field> all_fields() {
 const std::vector<Field>& schema() {
   static const std::vector<Field> fields = all_fields();
   return fields;
+}
+
+bool Range::contains(double value) const {
+  return (low_open ? value > low : value >= low) && (high_open ? value < high : value <= high);
+}
+
+std::string Range::text() const {
+  bool has_low = low > -std::numeric_limits<double>::infinity();
+  bool has_high = high < std::numeric_limits<double>::infinity();
+  if (has_low && has_high) {
+    return fmt::format("in {}{}, {}{}", low_open ? '(' : '[', low, high, high_open ? ')' : ']');
+  }
+  if (has_low) return fmt::format("{} {}", low_open ? ">" : ">=", low);
+  return has_high ? fmt::format("{} {}", high_open ? "<" : "<=", high) : "";
+}
+
+const Field* find_field(std::string_view path) {
+  auto found = std::ranges::find(schema(), path, &Field::path);
+  return found == schema().end() ? nullptr : &*found;
+}
+
+namespace {
+
+std::string current_word(const std::string& path, RunConfig config) {
+  const Field* field = find_field(path);
+  require(field != nullptr, "config: a field is used by '{}', which is not a key", path);
+  Slot slot = field->slot(config);
+  if (auto choice = std::get_if<EnumSlot>(&slot)) return choice->word();
+  return *std::get<std::string*>(slot);
+}
+
+}  // namespace
+
+bool unused(const Field& field, const RunConfig& config) {
+  const Use& use = field.used_by;
+  if (use.key.empty()) return false;
+  std::string word = current_word(use.key, config);
+  return word != "auto" && std::ranges::count(use.words, word) == 0;
+}
+
+bool used_by_auto(const Field& field, const RunConfig& config) {
+  const Use& use = field.used_by;
+  return !use.key.empty() && std::ranges::count(use.words, "auto") == 0 &&
+         current_word(use.key, config) == "auto";
+}
+
+std::string unused_text(const Field& field, const RunConfig& config) {
+  const Use& use = field.used_by;
+  return fmt::format("is not used with {}: {}, only with {}", use.key,
+                     current_word(use.key, config), fmt::join(use.words, ", "));
+}
+
+bool is_section(std::string_view path) {
+  return std::ranges::any_of(schema(), [&](const Field& field) {
+    return field.path.size() > path.size() && field.path.starts_with(path) &&
+           field.path[path.size()] == '.';
+  });
+}
+
+std::string_view section_of(std::string_view path) {
+  size_t dot = path.rfind('.');
+  return dot == path.npos ? std::string_view() : path.substr(0, dot);
+}
+
+std::string_view leaf_of(std::string_view path) {
+  return path.substr(path.rfind('.') + 1);
+}
+
+std::string key_of_leaf(std::string_view leaf) {
+  std::string key;
+  for (const Field& field : schema()) {
+    if (leaf_of(field.path) != leaf) continue;
+    if (!key.empty()) return "";
+    key = field.path;
+  }
+  return key;
+}
+
+namespace {
+
+// Every section and key on the way to each field: "data", "data.augment", "data.augment.crop".
+std::vector<std::string> all_paths() {
+  std::vector<std::string> paths;
+  for (const Field& field : schema()) {
+    std::string_view path = field.path;
+    for (size_t dot = path.find('.'); dot != path.npos; dot = path.find('.', dot + 1)) {
+      std::string section(path.substr(0, dot));
+      if (std::ranges::count(paths, section) == 0) paths.push_back(section);
+    }
+    paths.push_back(field.path);
+  }
+  return paths;
+}
+
+// Whether each part of a path is the other's or close to it. A whole path may be close to another
+// for a section that both share, though their last parts have nothing in common.
+bool parts_are_close(std::string_view path, std::string_view other) {
+  if (path.empty() || other.empty()) return path.empty() && other.empty();
+  return !nearest(leaf_of(path), {std::string(leaf_of(other))}).empty() &&
+         parts_are_close(section_of(path), section_of(other));
+}
+
+}  // namespace
+
+std::string nearest_key(std::string_view path) {
+  if (path.size() > 64) return "";  // no typing mistake, and the search is quadratic in it
+  std::vector<std::string> same_leaf, siblings, sibling_leaves, close;
+  for (const std::string& known : all_paths()) {
+    if (find_field(known) && leaf_of(known) == leaf_of(path)) same_leaf.push_back(known);
+    if (parts_are_close(path, known)) close.push_back(known);
+    if (section_of(known) != section_of(path)) continue;
+    siblings.push_back(known);
+    sibling_leaves.emplace_back(leaf_of(known));
+  }
+  // A letter forgotten at the end ("step"), then a misspelt key in the right section, then a key in
+  // the wrong section, then both misspelt.
+  for (size_t i = 0; i < siblings.size(); ++i) {
+    const std::string& whole = sibling_leaves[i];
+    if (whole.starts_with(leaf_of(path)) && whole.size() == leaf_of(path).size() + 1)
+      return siblings[i];
+  }
+  auto found = std::ranges::find(sibling_leaves, nearest(leaf_of(path), sibling_leaves));
+  if (found != sibling_leaves.end())
+    return siblings[static_cast<size_t>(found - sibling_leaves.begin())];
+  if (same_leaf.size() == 1) return same_leaf.front();
+  return nearest(path, close);
 }
 
 }  // namespace spire::inline config

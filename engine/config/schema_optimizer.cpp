@@ -25,8 +25,7 @@ std::vector<Field> optimizer_fields() {
        .slot = [](C& c) -> Slot { return &c.optimizer.name; },
        .help =
            "update rule; where no key of optimizer is given: adam with data.name csv and tokens "
-           "and synthetic features and tokens, else sgd",
-       .choices = {"sgd", "adam", "adamw", "lars", "lamb"}},
+           "and synthetic features and tokens, else sgd"},
       {.path = "optimizer.lr",
        .slot = [](C& c) -> Slot { return &c.optimizer.lr; },
        .help = "learning rate, before warm-up, schedule and lr.scaling; not given: 0.1 with sgd, "
@@ -48,8 +47,7 @@ std::vector<Field> optimizer_fields() {
       {.path = "optimizer.decay",
        .slot = [](C& c) -> Slot { return &c.optimizer.decay; },
        .help = "which weights decay: all, or only matrices, not biases or the gamma and beta of "
-               "normalization",
-       .choices = {"all", "matrices"}},
+               "normalization"},
       {.path = "optimizer.beta1",
        .slot = [](C& c) -> Slot { return &c.optimizer.beta1; },
        .help = "decay of the running mean of the gradients",
@@ -127,8 +125,7 @@ std::vector<Field> schedule_fields() {
       {.path = "lr.scaling",
        .slot = [](C& c) -> Slot { return &c.lr.scaling; },
        .help = "optimizer.lr grows with the global batch: by global_batch / base_batch (linear), "
-               "or its square root (sqrt)",
-       .choices = {"none", "linear", "sqrt"}},
+               "or its square root (sqrt)"},
       {.path = "lr.base_batch",
        .slot = [](C& c) -> Slot { return &c.lr.base_batch; },
        .help = "global batch for which optimizer.lr is meant",
@@ -137,8 +134,7 @@ std::vector<Field> schedule_fields() {
        .used_by = {"lr.scaling", {"linear", "sqrt"}}},
       {.path = "schedule.name",
        .slot = [](C& c) -> Slot { return &c.schedule.name; },
-       .help = "how the learning rate changes after the warm-up",
-       .choices = {"constant", "step", "multistep", "cosine", "linear", "polynomial"}},
+       .help = "how the learning rate changes after the warm-up"},
       {.path = "schedule.warmup_epochs",
        .slot = [](C& c) -> Slot { return &c.schedule.warmup_epochs; },
        .help = "time during which the learning rate rises linearly",

@@ -26,6 +26,7 @@ inline Use stored_images() {
 // Fields of one or more sections, in the order in which they are printed.
 std::vector<Field> model_fields();
 std::vector<Field> data_fields();
+std::vector<Field> dataset_fields();
 std::vector<Field> augment_fields();
 std::vector<Field> file_fields();
 std::vector<Field> loss_fields();

@@ -19,4 +19,15 @@ std::string yaml_word(const std::string& word);
 // A field's value as one line of YAML: "0.1", "[64, 32]", "null".
 std::string value_text(const Field& field, const RunConfig& config);
 
+// In one line: "[{conv2d: {channels: 32}}, relu]".
+std::string layers_text(const std::vector<LayerConfig>& layers);
+
+// One layer a line, each line indented by `indent` spaces and ended; lists inside lists below them.
+std::string layers_block(const std::vector<LayerConfig>& layers, size_t indent);
+
+// Every layer with its keys: defaults, what is allowed, one line of help each.
+std::string layer_help();
+
+std::string config_help();
+
 }  // namespace spire::inline config

@@ -2,13 +2,86 @@
 
 #include <algorithm>
 
-#include <spire/error.h>
-
 #include "engine/base/message_words.h"
-#include "engine/config/layer_node.h"
 #include "engine/config/scalar.h"
 
 namespace spire::inline config {
+
+namespace {
+
+constexpr size_t kLongestList = 1024;
+
+[[noreturn]] void fail_missing(std::string_view expected) {
+  fail(Category::config, "the value is missing; expected {}", expected);
+}
+
+template <typename T>
+std::vector<T> read_list(const YAML::Node& node, std::string_view expected) {
+  if (node.IsNull()) fail_missing(expected);
+  if (!node.IsSequence()) fail(Category::config, "expected {}, got {}", expected, describe(node));
+  if (node.size() > kLongestList)
+    fail(Category::config, "the list has {} entries; at most {} are allowed", node.size(),
+         kLongestList);
+  std::vector<T> values;
+  for (const auto& entry : node) values.push_back(read(entry, T{}));
+  return values;
+}
+
+}  // namespace
+
+const std::string& scalar(const YAML::Node& node, std::string_view expected, bool may_be_quoted) {
+  if (node.IsNull()) fail_missing(expected);
+  if (!node.IsScalar()) fail(Category::config, "expected {}, got {}", expected, describe(node));
+  const std::string& tag = node.Tag();
+  if (!tag.empty() && tag != "?" && tag != "!") {
+    fail(Category::config, "YAML tags are not supported; remove '{}'", excerpt(tag));
+  }
+  if (tag == "!" && !may_be_quoted) {
+    fail(Category::config, "expected {}, got the quoted text '{}'; remove the quotes", expected,
+         excerpt(node.Scalar()));
+  }
+  return node.Scalar();
+}
+
+bool read(const YAML::Node& node, bool) {
+  return parse_boolean(scalar(node, "true or false", false));
+}
+int64_t read(const YAML::Node& node, int64_t) {
+  return parse_integer(scalar(node, "an integer", false));
+}
+uint64_t read(const YAML::Node& node, uint64_t) {
+  return parse_unsigned(scalar(node, "an integer >= 0", false));
+}
+double read(const YAML::Node& node, double) {
+  return parse_number(scalar(node, "a finite number", false));
+}
+std::string read(const YAML::Node& node, const std::string&) {
+  const std::string& text = scalar(node, "a word", true);
+  if (text.empty()) fail(Category::config, "the value is empty; expected a word");
+  if (text.find('\0') != text.npos)
+    fail(Category::config, "the value contains a zero byte; remove it");
+  return text;
+}
+
+std::vector<int64_t> read(const YAML::Node& node, const std::vector<int64_t>&) {
+  return read_list<int64_t>(node, "a list of integers, such as [64, 32]");
+}
+
+std::vector<double> read(const YAML::Node& node, const std::vector<double>&) {
+  return read_list<double>(node, "a list of numbers, such as [0.5, 0.25]");
+}
+
+// A list of words may be written as one word.
+std::vector<std::string> read(const YAML::Node& node, const std::vector<std::string>&) {
+  if (node.IsSequence()) return read_list<std::string>(node, "a word or a list of words");
+  return {read(node, std::string())};
+}
+
+std::string describe(const YAML::Node& node) {
+  if (node.IsMap()) return "a map";
+  if (node.IsSequence()) return "a list";
+  return node.IsScalar() ? fmt::format("'{}'", excerpt(node.Scalar())) : "nothing";
+}
 
 namespace {
 
@@ -25,6 +98,12 @@ template <typename Number>
 void check_range(const Field& field, Number value) {
   if (field.range.contains(static_cast<double>(value))) return;
   fail(Category::config, "{} is out of range; it must be {}", value, field.range.text());
+}
+
+// A host program may have cast any number to the enum.
+void check(const Field& field, const EnumSlot& value) {
+  if (value.index() < value.words().size()) return;
+  fail(Category::config, "{}", unknown_word(fmt::format("{}", value.index()), field.choices));
 }
 
 void check(const Field&, bool) {}
@@ -48,18 +127,25 @@ void check(const Field&, const std::vector<LayerConfig>& layers) {
   check_layers(layers, "");
 }
 
+void set_word(const Field& field, const YAML::Node& node, const EnumSlot& slot) {
+  std::string word = spire::read(node, std::string());
+  check(field, word);
+  slot.set(static_cast<size_t>(std::ranges::find(slot.words(), word) - slot.words().begin()));
+}
+
 }  // namespace
 
 std::string assign(const Field& field, const YAML::Node& node, RunConfig& config) {
   RunConfig changed = config;
   RunConfig defaults;
   bool unset = node.IsNull() && !field.unset.empty();
-  std::visit(
-      [&](auto* value) {
-        using Value = std::remove_pointer_t<decltype(value)>;
-        *value = unset ? *std::get<Value*>(field.slot(defaults)) : read(node, *value);
-      },
-      field.slot(changed));
+  auto set = [&]<typename Pointer>(Pointer value) {
+    if constexpr (std::is_same_v<Pointer, EnumSlot>)
+      set_word(field, node, value);
+    else
+      *value = unset ? *std::get<Pointer>(field.slot(defaults)) : read(node, *value);
+  };
+  std::visit(set, field.slot(changed));
   std::string note = field.note != nullptr ? field.note(changed) : "";
   check_value(field, changed);
   config = std::move(changed);
@@ -67,7 +153,7 @@ std::string assign(const Field& field, const YAML::Node& node, RunConfig& config
 }
 
 void check_value(const Field& field, RunConfig& config) {
-  std::visit([&](auto* value) { check(field, *value); }, field.slot(config));
+  std::visit([&](auto value) { check(field, *value); }, field.slot(config));
   if (field.settle != nullptr) field.settle(config);
 }
 

@@ -20,7 +20,7 @@ class BrokenSamples {
  public:
   // `count` samples in the dataset; config.on_error.
   BrokenSamples(int64_t count, const DataConfig& config)
-      : count_(count), skip_(config.on_error == "skip") {}
+      : count_(count), skip_(config.on_error == DataConfig::OnError::skip) {}
 
   // Calls read(sample), then read(sample + 1), ... (around the end) until one throws no
   // Error(data). With on_error stop the first one's error goes on, with what to do about it; with

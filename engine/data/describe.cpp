@@ -62,7 +62,7 @@ Json json_of(const DescribedHalf& half) {
 
 DatasetDescription describe_dataset(const DataConfig& config) {
   DataConfig data = config;
-  data.on_error = "skip";
+  data.on_error = DataConfig::OnError::skip;
   DatasetPair pair = open_dataset(data, {.stored = true});
   return {config.name, pair.train->spec(), describe(*pair.train), describe(*pair.test),
           pair.train->files() == pair.test->files()};

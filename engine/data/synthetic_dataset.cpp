@@ -8,6 +8,7 @@
 #include <spire/error.h>
 
 #include "engine/base/philox.h"
+#include "engine/config/words.h"
 
 namespace spire::inline data {
 namespace {
@@ -57,8 +58,9 @@ SyntheticImages::SyntheticImages(const SyntheticConfig& config, const Shape& sha
       row_elements_(shape[1] * shape[2]),
       pixel_elements_(shape[2]),
       block_rows_(std::min(max_blocks, shape[0])),
-      block_columns_(std::min(max_blocks * (config.kind == "images" ? 1 : max_blocks), shape[1])) {
-  bool images = config.kind == "images";
+      block_columns_(std::min(
+          max_blocks * (config.kind == SyntheticConfig::Kind::images ? 1 : max_blocks), shape[1])) {
+  bool images = config.kind == SyntheticConfig::Kind::images;
   spec_.columns = {
       {images ? "images" : "features", images ? shape : Shape{shape[1]}, options.dtype},
       {"labels", {}, DType::i32}};
@@ -158,10 +160,10 @@ void SyntheticTokens::read(std::span<const int64_t> samples, int64_t,
 // config.shape as (H, W, C) of images, or (1, size, 1).
 Shape shape_of(const SyntheticConfig& config) {
   const std::vector<int64_t>& dims = config.shape;
-  bool images = config.kind == "images";
+  bool images = config.kind == SyntheticConfig::Kind::images;
   if (dims.size() != (images ? 3u : 1u))
     fail(Category::config, "data.synthetic.shape: [{}] does not fit {}; use {}",
-         fmt::join(dims, ", "), config.kind,
+         fmt::join(dims, ", "), word_of(config.kind),
          images ? "[height, width, channels]" : "one number, such as [64]");
   double elements = 1;
   for (int64_t dim : dims) elements *= static_cast<double>(dim);
@@ -181,7 +183,7 @@ DatasetPair open_synthetic(const DataConfig& config, const ReadOptions& options)
   const SyntheticConfig& synthetic = config.synthetic;
   Shape shape = shape_of(synthetic);
   auto make = [&](int64_t first, int64_t count) -> std::unique_ptr<Dataset> {
-    if (synthetic.kind == "tokens")
+    if (synthetic.kind == SyntheticConfig::Kind::tokens)
       return std::make_unique<SyntheticTokens>(synthetic, options, first, count);
     return std::make_unique<SyntheticImages>(synthetic, shape, options, first, count);
   };

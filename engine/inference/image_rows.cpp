@@ -7,13 +7,12 @@
 #include <spire/error.h>
 
 #include "engine/data/images/image_decode.h"
-#include "engine/data/images/image_file.h"
 
 namespace spire::inline inference {
 namespace {
 
-// 0.299 R + 0.587 G + 0.114 B in units of 2^-16, which sum to one: grey stays what it is.
-void make_grey(std::vector<uint8_t>& pixels) {
+// 0.299 R + 0.587 G + 0.114 B in units of 2^-16, which sum to one: gray stays what it is.
+void make_gray(std::vector<uint8_t>& pixels) {
   constexpr uint32_t red = 19595, green = 38470, blue = 7471, half = 1 << 15;
   for (size_t i = 0; i < pixels.size() / 3; ++i) {
     const uint8_t* rgb = pixels.data() + 3 * i;
@@ -22,7 +21,7 @@ void make_grey(std::vector<uint8_t>& pixels) {
   pixels.resize(pixels.size() / 3);
 }
 
-void make_coloured(std::vector<uint8_t>& pixels) {
+void make_colored(std::vector<uint8_t>& pixels) {
   size_t count = pixels.size();
   pixels.resize(3 * count);
   for (size_t i = count; i-- > 0;)
@@ -100,7 +99,7 @@ std::optional<RowOrigin> ImageRows::read_idx(std::byte* row) {
     decoded_.pixels.resize(static_cast<size_t>(size.height * size.width));
     is_row = idx_->next(decoded_.pixels);
     if (!is_row) return;
-    if (channels_ == 3) make_coloured(decoded_.pixels);
+    if (channels_ == 3) make_colored(decoded_.pixels);
     write(size, 1, cropper_.box(size, 0, 0), row);
   });
   if (!good || !is_row) {
@@ -117,7 +116,7 @@ void ImageRows::read_image(const std::filesystem::path& path, std::byte* row) {
     Box box = cropper_.box(size, 0, 0);
     int reduce = is_jpeg(file_) && !is_whole(size) ? cropper_.reduction(box) : 1;
     decode_image(file_, reduce, decoded_);
-    if (channels_ == 1) make_grey(decoded_.pixels);
+    if (channels_ == 1) make_gray(decoded_.pixels);
     write(size, reduce, box, row);
   } catch (const Error& error) {
     if (error.category() != Category::data) throw;

@@ -5,7 +5,7 @@
 #include <spire/error.h>
 
 #include "engine/base/regular_file.h"
-#include "engine/data/images/image_listing.h"
+#include "engine/data/images/image_folder.h"
 #include "engine/inference/image_rows.h"
 #include "engine/inference/table_rows.h"
 

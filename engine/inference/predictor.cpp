@@ -72,9 +72,10 @@ Predictor::Predictor(const StateMetadata& state, const SavedTensors& tensors,
   bool gpu = device.kind == DeviceKind::cuda;
   tuning_ =
       open_tuning(config_.cuda, {.recorded = state.tuning, .gpus = gpu, .first = false}, silent);
-  cuda_ = open_cuda_libraries(device, {.tf32 = config_.cuda.tf32,
-                                       .cudnn_attention = config_.cuda.attention == "auto",
-                                       .tuning = tuning_.get()});
+  cuda_ = open_cuda_libraries(
+      device, {.tf32 = config_.cuda.tf32,
+               .cudnn_attention = config_.cuda.attention == CudaConfig::Attention::automatic,
+               .tuning = tuning_.get()});
   team_->lead([&] {
     pass_ = std::make_unique<ForwardPass>(build(batch_, false), team_->spec(0), layout_, *replica_,
                                           cuda_.get());

@@ -7,7 +7,7 @@
 
 #include "engine/base/atomic_file.h"
 #include "engine/base/read_file.h"
-#include "engine/data/images/image_png.h"
+#include "engine/data/images/png.h"
 #include "engine/data/text/vocabulary.h"
 #include "engine/inference/generate.h"
 

@@ -77,8 +77,9 @@ void TableRows::open(const std::filesystem::path& path) {
 void TableRows::choose_columns(const std::filesystem::path& path) {
   fields_ = record_.fields.size();
   std::vector<std::string> names = csv_names(record_, config_);
-  if (names.empty() && config_.header == "auto" && names_all_features(record_))
-    names = csv_names(record_, {.header = "true"});
+  if (names.empty() && config_.header == CsvConfig::Header::automatic &&
+      names_all_features(record_))
+    names = csv_names(record_, {.header = CsvConfig::Header::yes});
   waiting_ = names.empty();
   if (spec_.feature_names.empty()) return choose_by_place(path, fields_);
   if (names.empty())

@@ -1,5 +1,5 @@
-// Exponential moving average of weights: less noisy than the weights themselves, and so what is
-// evaluated when it is on. Polyak & Juditsky 1992, in the form with a decay.
+// Exponential moving average of the weights, which is less noisy than the weights; evaluation uses
+// it when it is on. Polyak & Juditsky 1992, in the form with a decay.
 #pragma once
 #include <cstdint>
 
@@ -9,7 +9,7 @@
 
 namespace spire::inline optim {
 
-// What one weight does to its average.
+// The update of one weight's average.
 struct EmaFormula {
   float share;  // 1 - decay
 
@@ -23,7 +23,7 @@ class Ema {
   explicit Ema(const EmaConfig& config) : config_(config) {}
   bool on() const { return config_.decay > 0; }
 
-  // After update `step`, the first one being 1: decay, with warm-up min(decay, (1 + step) / (10 +
+  // The decay after update `step`, which counts from 1. With warm-up min(decay, (1 + step) / (10 +
   // step)), so that the first weights are soon forgotten.
   double decay(int64_t step) const;
 

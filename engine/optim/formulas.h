@@ -1,10 +1,11 @@
-// What optimizers do to one weight, on CPUs and GPUs alike; optimizer.h has the formulas in words.
-// A formula holds what a step has in common for all weights:
-//   update(at, g, w, slots...)    how weight w and its slots change by gradient g
-// and where rates are layer-wise, before that:
-//   prepare(at, g, w, slots...)   what happens to the slots first
-//   measured(at, g, w, slots...)  the other number whose squares are summed over a tensor, beside w
-//   trust_ratio(squares, decay)   of these sums; decay as in the tensor's slices
+// Formulas of the optimizers for one weight, shared by CPUs' loops and GPUs' kernels. A formula
+// holds what all weights of a step have in common:
+//   update(at, g, w, slots...)    changes weight w and its slots by gradient g
+// Layer-wise optimizers (lars, lamb) scale a tensor's step by a ratio of norms over the whole
+// tensor:
+//   prepare(at, g, w, slots...)   updates the slots before the norms are measured
+//   measured(at, g, w, slots...)  the number beside w whose squares are summed over a tensor
+//   trust_ratio(squares, decay)   the ratio of these sums; decay as in the tensor's slices
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -12,17 +13,23 @@
 
 #include "engine/base/host_device.h"
 #include "engine/optim/loss_scale.h"
-#include "engine/optim/trust.h"
 
 namespace spire::inline optim {
 
-// What differs from slice to slice.
+// Sums of squares of a slice, or of a tensor.
+struct TrustSquares {
+  double weights = 0;
+  double update = 0;  // lars: of the gradient; lamb: of the step before the ratio
+};
+
+// Factors of one slice of the weights.
 struct SliceFactors {
   float gradient = 1.0f;  // of global-norm clipping
   float decay = 1.0f;     // of weight_decay
   float trust = 1.0f;     // the trust ratio
 };
 
+// w -= lr (g + weight_decay w)
 struct SgdFormula {
   static constexpr int slots = 0;
   float lr, weight_decay;
@@ -32,6 +39,9 @@ struct SgdFormula {
   }
 };
 
+// g += weight_decay w; v = momentum v + g; w -= lr (nesterov ? g + momentum v : v).
+// Sutskever et al., "On the importance of initialization and momentum", ICML 2013, in PyTorch's
+// form.
 template <bool nesterov>
 struct MomentumFormula {
   static constexpr int slots = 1;
@@ -45,7 +55,7 @@ struct MomentumFormula {
   }
 };
 
-// Moments of the gradient, and their bias corrections as factors.
+// Running moments of the gradient, with their bias corrections as factors.
 struct Moments {
   float beta1, beta2, epsilon;
   float scale;  // 1 / (1 - beta1^step)
@@ -69,6 +79,9 @@ struct Moments {
   SPIRE_HOST_DEVICE float spread(float v) const { return std::sqrt(v) * root + epsilon; }
 };
 
+// m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2; w -= lr m^ / (sqrt(v^) + epsilon).
+// adam: g += weight_decay w first (Kingma & Ba 2015); adamw: w -= lr weight_decay w first
+// (Loshchilov & Hutter 2019).
 struct AdamFormula {
   static constexpr int slots = 2;
   Moments moments;
@@ -84,6 +97,9 @@ struct AdamFormula {
   }
 };
 
+// v = momentum v + ratio (g + weight_decay w); w -= lr v, with ratio = trust_coefficient |w| / (|g|
+// + weight_decay |w|) over the tensor; 1 where a norm is 0. You et al., "Large batch training of
+// convolutional networks", 2017, with the rate outside the momentum, as in sgd.
 struct LarsFormula {
   static constexpr int slots = 1;
   float lr, weight_decay, momentum;
@@ -105,7 +121,9 @@ struct LarsFormula {
   }
 };
 
-// prepare() brings m and v up to this step; update() makes the same direction of them again.
+// u = m^ / (sqrt(v^) + epsilon) + weight_decay w with adam's m and v; w -= lr ratio u, with ratio =
+// |w| / |u| over the tensor; 1 where a norm is 0. You et al., "Large batch optimization for deep
+// learning", ICLR 2020. prepare() updates m and v; update() computes u from them a second time.
 struct LambFormula {
   static constexpr int slots = 2;
   Moments moments;
@@ -135,20 +153,20 @@ constexpr bool is_layerwise = requires {
   &Formula::trust_ratio;
 };
 
-// Factor that brings a gradient of this global norm to at most `clip_norm`; 1 when clip_norm is 0.
+// Factor that limits a gradient of this global norm to clip_norm; 1 when clip_norm is 0.
 SPIRE_HOST_DEVICE inline float clip_factor(double norm, double clip_norm) {
   return clip_norm > 0 && norm > clip_norm ? static_cast<float>(clip_norm / norm) : 1.0f;
 }
 
-// How gradients become those of an update.
+// The factor of clipping and of the loss scale, by which an update multiplies gradients.
 struct GradientScale {
   double clip_norm = 0;
   const LossScaleState* loss_scale = nullptr;  // of fp16: what the loss was multiplied by
 
   bool reads_squares() const { return clip_norm > 0 || loss_scale; }
 
-  // squares: their sum. Negative: leave weights and slots as they are, as fp16's gradients are not
-  // finite.
+  // squares: the sum of the gradients' squares. Returns a negative number where fp16's gradients
+  // are not finite: the update then leaves weights and slots as they are.
   SPIRE_HOST_DEVICE float factor(double squares) const {
     double scale = loss_scale ? loss_scale->scale : 1.0;
     double norm = std::sqrt(squares) / scale;

@@ -1,9 +1,10 @@
-// The dynamic loss scale of fp16: gradients are those of the scaled loss, so that small ones do not
-// vanish in fp16. A step whose gradients overflow is skipped and halves the scale; enough good
-// steps in a row double it. Micikevicius et al., "Mixed Precision Training", ICLR 2018.
+// Dynamic loss scale of fp16: the loss is scaled, so that small gradients do not vanish. A step
+// whose gradients overflow is skipped and halves the scale; enough good steps in a row double it.
+// Micikevicius et al., "Mixed Precision Training", ICLR 2018.
 #pragma once
 #include <cstdint>
 
+#include <spire/error.h>
 #include <spire/run_config.h>
 
 #include "engine/base/host_device.h"
@@ -17,7 +18,7 @@ struct LossScaleState {
   int64_t good_steps = 0;  // since the scale last changed
   int64_t skipped = 0, skipped_in_row = 0;
 
-  // A step was done, or its gradients were not finite and it was skipped.
+  // Counts a step, or one that was skipped because its gradients were not finite.
   SPIRE_HOST_DEVICE void record(bool overflowed, const LossScaleConfig& config) {
     if (overflowed) {
       ++skipped;
@@ -35,17 +36,29 @@ struct LossScaleState {
 
 class LossScale {
  public:
-  // on: the run computes in fp16. Otherwise the scale is 1 and stays so.
-  LossScale(const LossScaleConfig& config, bool on);
+  // on: the run computes in fp16. Otherwise the scale stays 1.
+  LossScale(const LossScaleConfig& config, bool on) : config_(config), on_(on) {
+    if (on) state_.scale = config.initial;
+  }
 
   bool on() const { return on_; }
   double value() const { return state_.scale; }
   const LossScaleState& state() const { return state_; }
   const LossScaleConfig& config() const { return config_; }
-  void restore(const LossScaleState& state);  // nothing unless on()
+  void restore(const LossScaleState& state) {
+    if (on_) state_ = state;
+  }
 
-  // As the state's; nothing unless on(). Throws Error(diverged) after max_skips skips in a row.
-  void record(bool overflowed);
+  // Counts a step if on(). Throws Error(diverged) after max_skips skips in a row.
+  void record(bool overflowed) {
+    if (!on_) return;
+    state_.record(overflowed, config_);
+    if (state_.skipped_in_row < config_.max_skips) return;
+    fail(Category::diverged,
+         "the gradients overflowed fp16 in {} steps in a row, the last time at loss scale {:g}; "
+         "lower optimizer.lr, lengthen schedule.warmup_epochs, or use precision: bf16",
+         state_.skipped_in_row, state_.scale);
+  }
 
  private:
   LossScaleConfig config_;

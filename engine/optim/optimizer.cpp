@@ -1,44 +1,154 @@
 #include "engine/optim/optimizer.h"
 
-#include <fmt/ranges.h>
-
 #include <spire/error.h>
-
-#include "engine/optim/slice_loops.h"
 
 namespace spire::inline optim {
 namespace {
 
-struct Entry {
-  std::string name;
-  std::unique_ptr<Optimizer> (*make)(const OptimizerConfig&);
+class Sgd final : public Optimizer {
+ public:
+  explicit Sgd(const OptimizerConfig& config)
+      : momentum_(static_cast<float>(config.momentum)),
+        decay_(static_cast<float>(config.weight_decay)),
+        nesterov_(config.nesterov) {}
+
+  std::vector<std::string> slots() const override {
+    return momentum_ == 0.0f ? std::vector<std::string>{} : std::vector<std::string>{"momentum"};
+  }
+
+  OptimizerFormula formula(const UpdateStep& step) const override {
+    if (momentum_ == 0.0f) return SgdFormula{.lr = step.lr, .weight_decay = decay_};
+    if (nesterov_) return MomentumFormula<true>{step.lr, decay_, momentum_};
+    return MomentumFormula<false>{step.lr, decay_, momentum_};
+  }
+
+ private:
+  float momentum_, decay_;
+  bool nesterov_;
 };
 
-// Every optimizer the config may name.
-const std::vector<Entry>& optimizers() {
-  static const std::vector<Entry> table = {
-      {"sgd", [](const OptimizerConfig& config) { return make_sgd(config); }},
-      {"adam", [](const OptimizerConfig& config) { return make_adam(config, false); }},
-      {"adamw", [](const OptimizerConfig& config) { return make_adam(config, true); }},
-      {"lars", [](const OptimizerConfig& config) { return make_lars(config); }},
-      {"lamb", [](const OptimizerConfig& config) { return make_lamb(config); }},
-  };
-  return table;
-}
+class Adam final : public Optimizer {
+ public:
+  Adam(const OptimizerConfig& config, bool decoupled_decay)
+      : config_(config), decoupled_(decoupled_decay) {}
 
-}  // namespace
+  std::vector<std::string> slots() const override { return {"m", "v"}; }
 
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config) {
-  std::vector<std::string> known;
-  for (const Entry& entry : optimizers()) {
-    if (entry.name == config.name) return entry.make(config);
-    known.push_back(entry.name);
+  OptimizerFormula formula(const UpdateStep& step) const override {
+    return AdamFormula{
+        .moments = Moments::at(step.step, config_.beta1, config_.beta2, config_.epsilon),
+        .lr = step.lr,
+        .rate = static_cast<float>(step.lr / Moments::correction(step.step, config_.beta1)),
+        .weight_decay = static_cast<float>(config_.weight_decay),
+        .decoupled = decoupled_};
   }
-  fail(Category::config, "unknown optimizer '{}'; must be one of: {}", config.name,
-       fmt::join(known, ", "));
+
+ private:
+  OptimizerConfig config_;
+  bool decoupled_;
+};
+
+class Lars final : public Optimizer {
+ public:
+  explicit Lars(const OptimizerConfig& config) : config_(config) {}
+
+  std::vector<std::string> slots() const override { return {"momentum"}; }
+
+  OptimizerFormula formula(const UpdateStep& step) const override {
+    return LarsFormula{.lr = step.lr,
+                       .weight_decay = static_cast<float>(config_.weight_decay),
+                       .momentum = static_cast<float>(config_.momentum),
+                       .trust_coefficient = config_.trust_coefficient};
+  }
+
+ private:
+  OptimizerConfig config_;
+};
+
+class Lamb final : public Optimizer {
+ public:
+  explicit Lamb(const OptimizerConfig& config) : config_(config) {}
+
+  std::vector<std::string> slots() const override { return {"m", "v"}; }
+
+  OptimizerFormula formula(const UpdateStep& step) const override {
+    return LambFormula{
+        .moments = Moments::at(step.step, config_.beta1, config_.beta2, config_.epsilon),
+        .lr = step.lr,
+        .weight_decay = static_cast<float>(config_.weight_decay)};
+  }
+
+ private:
+  OptimizerConfig config_;
+};
+
+// The CPU's loops. They vectorize: __restrict says that nothing overlaps, and a formula is a copy,
+// so no store can change its members.
+
+// Calls body(gradient, weight, slot...) for each element; weight and slots are references.
+template <int slots, typename Body>
+void for_weights(const UpdateSlice& slice, const Body body) {
+  static_assert(slots <= 2);
+  const float* __restrict g = slice.gradients;
+  float* __restrict w = slice.weights;
+  const int64_t count = slice.count;
+  if constexpr (slots == 0) {
+    for (int64_t i = 0; i < count; ++i) body(g[i], w[i]);
+  } else if constexpr (slots == 1) {
+    float* __restrict a = slice.slots[0];
+    for (int64_t i = 0; i < count; ++i) body(g[i], w[i], a[i]);
+  } else {
+    float* __restrict a = slice.slots[0];
+    float* __restrict b = slice.slots[1];
+    for (int64_t i = 0; i < count; ++i) body(g[i], w[i], a[i], b[i]);
+  }
 }
 
-namespace {
+template <typename Formula>
+void update_slice(const Formula formula, const SliceFactors at, const UpdateSlice& slice) {
+  for_weights<Formula::slots>(
+      slice, [=](float g, float& w, auto&... slot) { formula.update(at, g, w, slot...); });
+}
+
+// Sums the squares of weight(i) and update(i) for i in [0, count): sixteen interleaved partial sums
+// each, added up in order, so the result does not depend on the width of the vector registers.
+template <typename Weight, typename Update>
+TrustSquares sum_trust_squares(int64_t count, Weight&& weight, Update&& update) {
+  constexpr int64_t width = 16;
+  double weights[width] = {}, updates[width] = {};
+  auto add = [&](int64_t i, int64_t lane) {
+    double w = weight(i), u = update(i);
+    weights[lane] += w * w;
+    updates[lane] += u * u;
+  };
+  int64_t i = 0;
+  for (; i + width <= count; i += width) {
+    for (int64_t lane = 0; lane < width; ++lane) add(i + lane, lane);
+  }
+  for (int64_t lane = 0; i < count; ++i, ++lane) add(i, lane);
+  TrustSquares sum;
+  for (int64_t lane = 0; lane < width; ++lane) {
+    sum.weights += weights[lane];
+    sum.update += updates[lane];
+  }
+  return sum;
+}
+
+template <typename Formula>
+TrustSquares measure_slice(const Formula formula, const SliceFactors at, const UpdateSlice& slice) {
+  for_weights<Formula::slots>(
+      slice, [=](float g, float& w, auto&... slot) { formula.prepare(at, g, w, slot...); });
+  const float* __restrict g = slice.gradients;
+  const float* __restrict w = slice.weights;
+  const float* __restrict a = slice.slots[0];
+  const float* __restrict b = slice.slots[Formula::slots - 1];
+  return sum_trust_squares(
+      slice.count, [=](int64_t i) { return w[i]; },
+      [=](int64_t i) {
+        if constexpr (Formula::slots == 1) return formula.measured(at, g[i], w[i], a[i]);
+        if constexpr (Formula::slots == 2) return formula.measured(at, g[i], w[i], a[i], b[i]);
+      });
+}
 
 SliceFactors factors_of(const UpdateStep& step, const UpdateSlice& slice) {
   return {.gradient = step.gradient_factor, .decay = slice.decay, .trust = slice.trust_ratio};
@@ -75,6 +185,22 @@ float Optimizer::trust_ratio(const TrustSquares& tensor, float decay) const {
 void Optimizer::update(const UpdateStep& step, const UpdateSlice& slice) const {
   std::visit([&](const auto& formula) { update_slice(formula, factors_of(step, slice), slice); },
              formula(step));
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config) {
+  using Name = OptimizerConfig::Name;
+  switch (config.name) {
+    case Name::sgd:
+      return std::make_unique<Sgd>(config);
+    case Name::adam:
+    case Name::adamw:
+      return std::make_unique<Adam>(config, config.name == Name::adamw);
+    case Name::lars:
+      return std::make_unique<Lars>(config);
+    case Name::lamb:
+      return std::make_unique<Lamb>(config);
+  }
+  fail(Category::config, "optimizer.name: unknown optimizer");
 }
 
 }  // namespace spire::inline optim

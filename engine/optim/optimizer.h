@@ -1,5 +1,5 @@
-// Optimizers update a slice of the flat fp32 weights from the same slice of the averaged gradient.
-// They are pure functions of the slice, so any cut of the buffer into slices gives the same bits.
+// Updates slices of the flat fp32 weights from the same slices of the averaged gradient. An update
+// is a pure function of its slice, so any cut of the buffer into slices gives the same bits.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -34,42 +34,22 @@ class Optimizer {
   virtual ~Optimizer() = default;
   virtual std::vector<std::string> slots() const = 0;  // "momentum"; "m", "v"
 
-  // What the step does to a weight. Of the step, the gradient_factor is not in it.
+  // The step's formula for one weight. It leaves out gradient_factor, which SliceFactors has.
   virtual OptimizerFormula formula(const UpdateStep& step) const = 0;
 
-  // Layer-wise optimizers scale each tensor's step by a trust ratio. In each step measure() runs on
-  // all slices of a tensor first: it leaves the weights alone, may write the slots, and returns the
-  // slice's squares. trust_ratio() of their sum over the tensor then goes into update()'s slices.
-  // decay: as in the tensor's slices. Others measure nothing, and their ratio is 1.
+  // Whether a trust ratio scales each tensor's step. Then measure() runs on all slices of a tensor
+  // before update(): it may write the slots, not the weights, and returns the slice's squares.
+  // trust_ratio() of their sum over the tensor goes into the slices of update(); its `decay` is
+  // that of the slices. Other optimizers measure nothing, and their ratio is 1.
   bool layerwise() const;
   TrustSquares measure(const UpdateStep& step, const UpdateSlice& slice) const;
   float trust_ratio(const TrustSquares& tensor, float decay) const;
 
-  // A CPU's loop of the formula. Thread-safe on disjoint slices, as measure() is.
+  // Applies the formula on the CPU. Thread-safe on disjoint slices, as measure() is.
   void update(const UpdateStep& step, const UpdateSlice& slice) const;
 };
 
-// sgd, adam, adamw, lars or lamb; throws Error(config) for another name, listing the known ones.
+// The optimizer that config.name says, with its rates.
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config);
-
-// sgd: g += weight_decay w; v = momentum v + g; w -= lr (nesterov ? g + momentum v : v).
-// Sutskever et al., "On the importance of initialization and momentum", ICML 2013, in PyTorch's
-// form.
-std::unique_ptr<Optimizer> make_sgd(const OptimizerConfig& config);
-
-// m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2; w -= lr m^ / (sqrt(v^) + epsilon).
-// adam: g += weight_decay w (Kingma & Ba 2015); adamw: w -= lr weight_decay w first (Loshchilov &
-// Hutter 2019).
-std::unique_ptr<Optimizer> make_adam(const OptimizerConfig& config, bool decoupled_decay);
-
-// v = momentum v + ratio (g + weight_decay w); w -= lr v, with ratio = trust_coefficient |w| / (|g|
-// + weight_decay |w|) over the tensor. You et al., "Large batch training of convolutional
-// networks", 2017, with the rate outside the momentum, as in sgd here.
-std::unique_ptr<Optimizer> make_lars(const OptimizerConfig& config);
-
-// u = m^ / (sqrt(v^) + epsilon) + weight_decay w with adam's m and v; w -= lr ratio u, with ratio =
-// |w| / |u| over the tensor. You et al., "Large batch optimization for deep learning", ICLR 2020.
-// Both ratios are 1 where a norm is 0, and for tensors that are no matrices.
-std::unique_ptr<Optimizer> make_lamb(const OptimizerConfig& config);
 
 }  // namespace spire::inline optim

@@ -1,33 +1,21 @@
 #include "engine/optim/schedule.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numbers>
-
-#include <fmt/ranges.h>
-
-#include <spire/error.h>
 
 namespace spire::inline optim {
 
 double scaled_lr(double lr, const LrConfig& config, int64_t global_batch) {
   double growth = static_cast<double>(global_batch) / static_cast<double>(config.base_batch);
-  if (config.scaling == "linear") return lr * growth;
-  if (config.scaling == "sqrt") return lr * std::sqrt(growth);
+  if (config.scaling == LrConfig::Scaling::linear) return lr * growth;
+  if (config.scaling == LrConfig::Scaling::sqrt) return lr * std::sqrt(growth);
   return lr;
 }
 
 Schedule::Schedule(const ScheduleConfig& config, double lr, int64_t total_steps,
                    int64_t steps_per_epoch)
     : config_(config), lr_(lr), total_(total_steps) {
-  constexpr std::array names = {"constant", "step", "multistep", "cosine", "linear", "polynomial"};
-  auto found = std::find(names.begin(), names.end(), config.name);
-  if (found == names.end()) {
-    fail(Category::config, "unknown schedule '{}'; must be one of: {}", config.name,
-         fmt::join(names, ", "));
-  }
-  kind_ = static_cast<Kind>(found - names.begin());
   auto per_epoch = static_cast<double>(steps_per_epoch);
   warmup_ = config.warmup_steps > 0 ? config.warmup_steps
                                     : std::llround(config.warmup_epochs * per_epoch);
@@ -44,19 +32,20 @@ double Schedule::lr(int64_t step) const {
   double t = static_cast<double>(step - warmup_) /
              static_cast<double>(std::max<int64_t>(1, total_ - warmup_));
   t = std::min(t, 1.0);
-  switch (kind_) {
-    case Kind::constant:
+  using Name = ScheduleConfig::Name;
+  switch (config_.name) {
+    case Name::constant:
       return lr_;
-    case Kind::step:
+    case Name::step:
       return lr_ * std::pow(config_.gamma, std::floor(static_cast<double>(step) / drop_every_));
-    case Kind::multistep:
+    case Name::multistep:
       return lr_ * std::pow(config_.gamma,
                             std::ranges::upper_bound(milestones_, step) - milestones_.begin());
-    case Kind::cosine:
+    case Name::cosine:
       return config_.min_lr + (lr_ - config_.min_lr) * (1 + std::cos(std::numbers::pi * t)) / 2;
-    case Kind::linear:
+    case Name::linear:
       return lr_ + (config_.min_lr - lr_) * t;
-    case Kind::polynomial:
+    case Name::polynomial:
       return config_.min_lr + (lr_ - config_.min_lr) * std::pow(1 - t, config_.power);
   }
   return lr_;

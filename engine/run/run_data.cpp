@@ -4,6 +4,7 @@
 
 #include "engine/config/check.h"
 #include "engine/config/text.h"
+#include "engine/config/words.h"
 #include "engine/run/resume.h"
 #include "engine/train/model_graph.h"
 
@@ -26,7 +27,7 @@ void choose_model(RunConfig& config, const DatasetPair& data, Observer& observer
 }
 
 bool drops_last(const RunConfig& config) {
-  return config.data.last_batch == "drop";
+  return config.data.last_batch == DataConfig::LastBatch::drop;
 }
 
 MixOptions mixing(const RunConfig& config) {
@@ -63,8 +64,9 @@ int64_t epoch_steps(const RunConfig& config, const DatasetPair& data, int64_t gl
 
 DatasetPair open_run_data(RunConfig& config, const Placement& placement,
                           const LoadedCheckpoint* resumed, Observer& observer) {
-  if (config.data.normalize == "auto")
-    config.data.normalize = makes_images(config.model) ? "unit" : "standard";
+  using Normalize = DataConfig::Normalize;
+  if (config.data.normalize == Normalize::automatic)
+    config.data.normalize = makes_images(config.model) ? Normalize::unit : Normalize::standard;
   DatasetPair data = open_dataset(
       config.data,
       {.dtype = compute_dtype(config), .seed = config.seed, .cores = placement.helper_cores});
@@ -74,11 +76,11 @@ DatasetPair open_run_data(RunConfig& config, const Placement& placement,
     data = fit_to_checkpoint(std::move(data), *resumed, run_task(config, data) == Task::classify);
   pass_notes(data, observer);
   if (config.model.name == "auto") choose_model(config, data, observer);
-  if (run_task(config, data) == Task::reconstruct && config.data.normalize != "unit") {
+  if (run_task(config, data) == Task::reconstruct && config.data.normalize != Normalize::unit) {
     fail(Category::config,
          "data.normalize: {} does not fit a model that makes images, whose pixels are from 0 to 1; "
          "use unit",
-         config.data.normalize);
+         word_of(config.data.normalize));
   }
   if (epoch_steps(config, data, placement.global_batch()) == 0) {
     fail(Category::config,

@@ -41,8 +41,8 @@ RunPlacement place_run(const RunConfig& config, const RankGroup& ranks,
   return placed;
 }
 
-void pin_run(const std::string& pin, const RankGroup& ranks, const RankPlace& own,
-             Placement& placement, std::string& cores, CoreLocks& locks) {
+void pin_run(RunConfig::Pin pin, const RankGroup& ranks, const RankPlace& own, Placement& placement,
+             std::string& cores, CoreLocks& locks) {
   cores += ", " + pin_lanes(pin, own, placement, locks);
   if (ranks.group()) cores = describe_ranks(ranks.all_gather(cores));
 }

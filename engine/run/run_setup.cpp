@@ -36,8 +36,10 @@ void compare_configs(const RunConfig& config, const RankGroup& ranks) {
 }
 
 SnapshotChoice snapshot_choice(const RunConfig& config) {
-  if (config.checkpoint.snapshot == "always") return SnapshotChoice::always;
-  return config.checkpoint.snapshot == "never" ? SnapshotChoice::never : SnapshotChoice::fitting;
+  using Snapshot = CheckpointConfig::Snapshot;
+  if (config.checkpoint.snapshot == Snapshot::always) return SnapshotChoice::always;
+  return config.checkpoint.snapshot == Snapshot::never ? SnapshotChoice::never
+                                                       : SnapshotChoice::fitting;
 }
 
 }  // namespace
@@ -83,8 +85,8 @@ void RunSetup::place() {
 
 // Keys that fit each other or not only when the number of ranks and the global batch are known.
 void RunSetup::check_placed() const {
-  if (config.checkpoint.snapshot == "never" && config.strategy == "sharded" &&
-      placement.ranks > 1) {
+  if (config.checkpoint.snapshot == CheckpointConfig::Snapshot::never &&
+      config.strategy == RunConfig::Strategy::sharded && placement.ranks > 1) {
     fail(Category::config,
          "checkpoint.snapshot: never, but with strategy: sharded the processes bring the state "
          "together in a snapshot; set checkpoint.snapshot: auto, or another strategy");
@@ -121,11 +123,12 @@ TrainerOptions RunSetup::trainer_options() const {
           .classes = data.train->spec().classes,
           .precision = compute_dtype(config),
           .seed = config.seed,
-          .train_samples = config.data.last_batch == "drop" ? 0 : data.train->count(),
+          .train_samples =
+              config.data.last_batch == DataConfig::LastBatch::drop ? 0 : data.train->count(),
           .test_samples = data.test->count(),
           .bucket = config.bucket,
           .sample_rows = EvaluationSamples::rows(task(), config.eval.samples),
-          .recompute = config.memory.recompute == "blocks",
+          .recompute = config.memory.recompute == MemoryConfig::Recompute::blocks,
           .memory_limit = parse_memory_limit(config.memory.limit),
           .snapshot = saves ? snapshot_choice(config) : SnapshotChoice::never,
           .cuda = config.cuda,

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "engine/base/hash.h"
+#include "engine/config/words.h"
 
 namespace spire::inline run {
 namespace {
@@ -42,7 +43,7 @@ RunSummary summarize(const RunContext& run, const RunOutput& output,
     summary.devices.push_back(to_string(device.id));
   summary.towers = setup.placement.towers;
   summary.processes = run.world.size();
-  summary.strategy = setup.config.strategy;
+  summary.strategy = word_of(setup.config.strategy);
   summary.peak_memory_bytes = sum_by_kind(run.trainer.peak_memory());
   summary.peak_memory_bytes["host_rss"] = peak_resident_bytes();
   summary.planned_memory_bytes = sum_by_kind(run.trainer.planned_memory());

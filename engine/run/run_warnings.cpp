@@ -11,26 +11,6 @@
 namespace spire::inline run {
 namespace {
 
-// Whether a key decides what a run computes. The others decide where and how it is computed, or are
-// taken over from the checkpoint by keep_settings().
-bool shapes_result(std::string_view path) {
-  for (std::string_view other : {"data.path",        "data.workers",
-                                 "data.prefetch",    "eval.",
-                                 "checkpoint.",      "log.",
-                                 "devices",          "pin",
-                                 "parameter_device", "strategy",
-                                 "output",           "seed",
-                                 "towers",           "tower_threads",
-                                 "batch_size",       "global_batch",
-                                 "bucket.",          "memory.",
-                                 "check.",           "timeouts.",
-                                 "elastic",          "cuda.autotune_cache",
-                                 "cuda.peer"}) {
-    if (path.starts_with(other)) return false;
-  }
-  return true;
-}
-
 // A resumed run may have other values of these keys, but its result differs from that of a run
 // which was never interrupted.
 void warn_of_changed_config(const RunSetup& setup, Observer& observer) {
@@ -42,7 +22,7 @@ void warn_of_changed_config(const RunSetup& setup, Observer& observer) {
   }
   std::vector<std::string> changes;
   for (const Field& field : schema()) {
-    if (!shapes_result(field.path)) continue;
+    if (!field.shapes_result) continue;
     std::string was = value_text(field, before), is = value_text(field, setup.config);
     if (is != was) changes.push_back(fmt::format("{} is {}, was {}", field.path, is, was));
   }
@@ -80,7 +60,8 @@ void warn_of_small_batches(const RunSetup& setup, const ParameterLayout& layout,
   bool normalizes = std::any_of(entries.begin(), entries.end(),
                                 [](const ParameterEntry& entry) { return !entry.trained; });
   int64_t samples = setup.placement.batch_size;
-  if (!normalizes || samples >= 8 || setup.config.model.batch_norm == "sync") return;
+  if (!normalizes || samples >= 8 || setup.config.model.batch_norm == ModelConfig::BatchNorm::sync)
+    return;
   observer.on_warning(
       fmt::format("batch norm computes its statistics over only {} (those of one tower); set "
                   "batch_norm: sync to use all {} of the global batch",

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "engine/base/message_words.h"
+#include "engine/config/words.h"
 #include "engine/data/listed.h"
 #include "engine/device/host_memory.h"
 #include "engine/observe/units.h"
@@ -97,12 +98,12 @@ StartInfo start_info(const RunSetup& setup, const Trainer& trainer, int64_t tota
   info.processes = placement.ranks;
   if (group) info.transport = group->transport();
   info.exchange = placement.exchange;
-  info.strategy = config.strategy;
-  info.reduction = config.reduction;
+  info.strategy = word_of(config.strategy);
+  info.reduction = word_of(config.reduction);
   info.batch_size = placement.batch_size;
   info.towers = placement.towers;
   info.tower_threads = placement.tower_threads;
-  info.lr_scaling = config.lr.scaling;
+  info.lr_scaling = word_of(config.lr.scaling);
   info.lr = setup.learning_rate();
   info.base_lr = config.optimizer.lr;
   info.base_batch = config.lr.base_batch;
@@ -117,7 +118,7 @@ StartInfo start_info(const RunSetup& setup, const Trainer& trainer, int64_t tota
                                  host.limited_by);
   if (setup.saves) info.checkpoints = trainer.checkpoints_text();
   info.recompute = trainer.recompute();
-  info.precision = config.precision;
+  info.precision = word_of(config.precision);
   info.guarantee = guarantee(placement);
   info.output = config.output;
   if (setup.resumed) {

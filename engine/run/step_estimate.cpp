@@ -236,7 +236,7 @@ StepEstimate estimate_step(const RunConfig& config, const std::string& gpu) {
   RunConfig here = config;  // where no GPU need be: shapes are the same
   here.devices = {"cpu"};
   here.parameter_device = "auto";
-  if (config.precision == "fp16") here.precision = "bf16";
+  if (config.precision == RunConfig::Precision::fp16) here.precision = RunConfig::Precision::bf16;
   RunSetup setup(here, {}, silent);
   TrainerOptions options = setup.trainer_options();
   ModelInput input = options.input(setup.placement.batch_size, true);

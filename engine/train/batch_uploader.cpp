@@ -17,12 +17,12 @@ BatchUploader::BatchUploader(Stream& stream, MemoryPool& memory,
     for (size_t bytes : input_bytes)
       slot.inputs.push_back(memory.allocate(MemoryKind::activations, bytes));
     slot.device_step = memory.allocate(MemoryKind::activations, sizeof(StepContext));
-    slot.there = stream.make_event();
+    slot.uploaded = stream.make_event();
     slot.free = stream.make_event();
   }
 }
 
-// An error is one of the device, which an earlier call has told.
+// An error here is the device's, and an earlier call has thrown it.
 BatchUploader::~BatchUploader() {
   if (!copies_) return;
   try {
@@ -45,15 +45,15 @@ size_t BatchUploader::upload(std::span<const HostRows> rows, const StepContext& 
     for (size_t i = 0; i < rows.size(); ++i) bindings.inputs[i] = rows[i].data;
     return index;
   }
-  copies_->wait_for(*slot.free);
+  copies_->wait_for(*slot.free);  // of the tower that used the slot before
   for (size_t i = 0; i < rows.size(); ++i) {
     copies_->copy(slot.inputs[i]->data(), rows[i].data, rows[i].bytes);
     bindings.inputs[i] = slot.inputs[i]->data();
   }
   copies_->copy(slot.device_step->data(), keep(tower, step), sizeof step);
   bindings.step = slot.device_step->as<StepContext>();
-  copies_->record(*slot.there);
-  stream_.wait_for(*slot.there);
+  copies_->record(*slot.uploaded);
+  stream_.wait_for(*slot.uploaded);
   return index;
 }
 

@@ -6,8 +6,8 @@
 namespace spire::inline training {
 namespace {
 
-// Not in front of what says so itself: the work of a lane, and errors of the start and between
-// steps.
+// Thread and phase for the front of a message; empty where the message names them itself, and for
+// errors outside steps.
 std::string place_of(const std::exception& error, const PhaseRow& at, bool alone) {
   bool typed = dynamic_cast<const Error*>(&error) != nullptr;
   bool lost = dynamic_cast<const PeerLost*>(&error) != nullptr;

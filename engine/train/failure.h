@@ -1,13 +1,13 @@
-// What becomes of a failure on one rank: the failure of the run.
+// Turns a failure on one rank into the failure of the run, the same on all ranks.
 #pragma once
 #include <spire/phase.h>
 #include <spire/world.h>
 
 namespace spire::inline training {
 
-// Tells the other ranks of `error` and waits, a bounded time, for what all agree on. at: what the
-// thread that it reached was doing, for messages that do not say so themselves. An exception that
-// is no Error counts as a lost rank. In a run of one process an Error stays as it is.
+// Reports `error` to the other ranks and waits, a bounded time, for the agreed failure. at: the
+// phase of the thread that caught it, for messages that do not name one. An exception other than
+// Error counts as a lost rank. In a run of one process an Error stays as it is.
 Failure settle_failure(const std::exception& error, const PhaseRow& at, World& world);
 
 inline Error to_error(const Failure& failure) {

@@ -32,9 +32,10 @@ void ForwardPass::allocate(MemoryPool& memory) {
   arena_ = memory.allocate({{MemoryKind::activations, plan_->activation_bytes()},
                             {MemoryKind::workspace, plan_->workspace_bytes()}});
   host_output_ = allocate_staging(stream_->device(), output_.bytes());
-  feed_ = std::make_unique<BatchUploader>(*stream_, memory, input_bytes_, 1, 1);
+  uploader_ = std::make_unique<BatchUploader>(*stream_, memory, input_bytes_, 1, 1);
 }
 
+// Rows may be padded (pad_rows): skips the padding.
 void ForwardPass::copy_output(std::span<float> to) const {
   bool padded = output_.row_pitch > 0;
   size_t row = padded ? static_cast<size_t>(output_.shape.back()) : to.size();
@@ -53,9 +54,9 @@ void ForwardPass::run(const void* rows) {
   bindings_.arena = arena_->as<std::byte>();
   bindings_.stream = stream_->native();
   HostRows input{static_cast<const std::byte*>(rows), input_bytes_[0]};
-  size_t slot = feed_->upload({&input, 1}, {}, bindings_);
+  size_t slot = uploader_->upload({&input, 1}, {}, bindings_);
   plan_->run(bindings_);
-  feed_->release(slot);
+  uploader_->release(slot);
   stream_->copy(host_output_->data(), plan_->output("output", bindings_.arena), output_.bytes());
   stream_->synchronize();
 }

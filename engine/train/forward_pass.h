@@ -1,4 +1,4 @@
-// A model that only runs forward: from rows of its input to its output, on one lane.
+// Runs a model forward on one lane: rows of its input to its output.
 #pragma once
 #include "engine/device/lane_team.h"
 #include "engine/graph/plan.h"
@@ -9,20 +9,19 @@ namespace spire::inline training {
 
 class ForwardPass {
  public:
-  // graph: in evaluation form, with the output "output"; all its other outputs are dropped. The
-  // replica outlives this; it is allocated after this is made, and its forms packed for evaluation
-  // before it runs.
+  // graph: in evaluation form, with the output "output"; its other outputs are dropped. The replica
+  // outlives this; it is allocated after this is made, and packed for evaluation before run().
   // cuda: of the lane's device, if that is a GPU; outlives this.
   ForwardPass(Graph graph, const LaneSpec& lane, const ParameterLayout& layout, Replica& replica,
               CudaLibraries* cuda);
   MemoryUse memory() const;
   void allocate(MemoryPool& memory);  // before the first run; on the lane's thread
 
-  // On the lane's thread. rows: of the graph's first input, as many as it was built for. They are
-  // read, and the output is made, when it returns.
+  // Runs the batch that `rows` begins, rows of the graph's first input; waits for the output. On
+  // the lane's thread.
   void run(const void* rows);
   const Shape& output_shape() const { return output_.shape; }
-  // The first `to.size()` numbers of the last run's output, as fp32.
+  // Copies the first `to.size()` numbers of the last run's output, as fp32.
   void copy_output(std::span<float> to) const;
 
  private:
@@ -32,7 +31,7 @@ class ForwardPass {
   std::vector<size_t> input_bytes_;  // one
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<DeviceMemory> arena_, host_output_;
-  std::unique_ptr<BatchUploader> feed_;
+  std::unique_ptr<BatchUploader> uploader_;
   Bindings bindings_;
 };
 

@@ -24,12 +24,13 @@ bool is_one_gpu(const Devices& devices) {
 // Each into the first group all of whose devices it reaches. So two logical devices of a GPU come
 // into one: groups that refused the first have only grown since.
 std::vector<Devices> group_peers(const Devices& devices, const PeerPairs& peers,
-                                 const std::string& peer) {
+                                 CudaConfig::Peer peer) {
   if (devices[0].kind == DeviceKind::cpu) return {devices};
   std::vector<Devices> groups;
   for (DeviceId device : devices) {
     auto takes = [&](DeviceId other) {
-      return device == other || (peer != "nccl" && reach_each_other(peers, device, other));
+      return device == other ||
+             (peer != CudaConfig::Peer::nccl && reach_each_other(peers, device, other));
     };
     auto group = std::find_if(groups.begin(), groups.end(), [&](const Devices& group_of) {
       return std::all_of(group_of.begin(), group_of.end(), takes);
@@ -37,7 +38,7 @@ std::vector<Devices> group_peers(const Devices& devices, const PeerPairs& peers,
     if (group == groups.end()) group = groups.insert(group, Devices{});
     group->push_back(device);
   }
-  if (peer == "direct" && groups.size() > 1) {
+  if (peer == CudaConfig::Peer::direct && groups.size() > 1) {
     fail(Category::device,
          "cuda.peer: direct, but {} and {} cannot read each other's memory: neither NVLink nor "
          "PCIe peer access connects them; set cuda.peer: auto, which uses NCCL there",
@@ -47,7 +48,7 @@ std::vector<Devices> group_peers(const Devices& devices, const PeerPairs& peers,
 }
 
 std::string describe_exchange(const std::vector<std::vector<Devices>>& members,
-                              const std::string& peer) {
+                              CudaConfig::Peer peer) {
   if (members[0][0][0].kind == DeviceKind::cpu) return "";
   bool direct = false;  // some GPUs read others' memory
   const std::vector<Devices>* split = nullptr;
@@ -56,7 +57,7 @@ std::string describe_exchange(const std::vector<std::vector<Devices>>& members,
     if (process.size() > 1 && !split) split = &process;
   }
   const char* rest = direct ? "; the others read each other's memory" : "";
-  if (split && peer == "nccl") return "NCCL between all GPUs (cuda.peer: nccl)";
+  if (split && peer == CudaConfig::Peer::nccl) return "NCCL between all GPUs (cuda.peer: nccl)";
   if (split)
     return fmt::format("NCCL, as {} and {} have no peer access{}", to_string((*split)[0][0]),
                        to_string((*split)[1][0]), rest);

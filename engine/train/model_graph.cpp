@@ -6,8 +6,8 @@
 namespace spire::inline training {
 
 DType compute_dtype(const RunConfig& config) {
-  if (config.precision == "fp32") return DType::f32;
-  return config.precision == "bf16" ? DType::bf16 : DType::f16;
+  if (config.precision == RunConfig::Precision::fp32) return DType::f32;
+  return config.precision == RunConfig::Precision::bf16 ? DType::bf16 : DType::f16;
 }
 
 ParameterLayout make_layout(const GraphBuilder& build, int64_t batch) {

@@ -1,4 +1,4 @@
-// A run's model as graphs: what towers train and evaluate, and the layout of its parameters.
+// Builds a run's model as graphs for training and evaluation, and lays out its parameters.
 #pragma once
 #include <functional>
 
@@ -7,15 +7,16 @@
 
 namespace spire::inline training {
 
-// Builds the graph of one tower for `batch` samples, training or evaluation form. Its inputs are
-// the batch's columns, in their order; its outputs "loss" and "score" are fp64 sums, "output" is
-// what the model makes.
+// Builds the graph of one tower for `batch` samples, in training or evaluation form. Inputs are the
+// batch's columns, in order; the outputs "loss" and "score" are fp64 sums, "output" is the model's
+// result.
 using GraphBuilder = std::function<Graph(int64_t batch, bool training)>;
 
-// Of activations: config.precision as a type.
+// Type of activations: config.precision.
 DType compute_dtype(const RunConfig& config);
 
-// The same whatever the batch. Throws what building the training graph throws.
+// Lays out the parameters in the order in which backward completes their gradients. Does not depend
+// on `batch`. Throws what building the training graph throws.
 ParameterLayout make_layout(const GraphBuilder& build, int64_t batch);
 
 }  // namespace spire::inline training

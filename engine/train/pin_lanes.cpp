@@ -37,19 +37,20 @@ void pin(Placement& placement) {
 
 }  // namespace
 
-std::string pin_lanes(const std::string& pin_word, const RankPlace& place, Placement& placement,
+std::string pin_lanes(RunConfig::Pin asked, const RankPlace& place, Placement& placement,
                       CoreLocks& locks, std::string_view space) {
-  if (pin_word == "false") return "not pinned (pin: false)";
+  if (asked == RunConfig::Pin::no) return "not pinned (pin: false)";
   std::vector<int> wanted = wanted_cores(placement);
-  if (pin_word == "auto") {
+  if (asked == RunConfig::Pin::automatic) {
     std::string against = reason_against(place, placement, wanted, locks, space);
     if (!against.empty()) return "not pinned: " + against;
   } else {
     locks.take(wanted, space);  // so that others leave them alone; they are taken in any case
   }
   pin(placement);
-  return fmt::format("pinned to {}{}", core_ranges(wanted),
-                     pin_word == "auto" ? ": they were given to this process" : " (pin: true)");
+  return fmt::format(
+      "pinned to {}{}", core_ranges(wanted),
+      asked == RunConfig::Pin::automatic ? ": they were given to this process" : " (pin: true)");
 }
 
 std::string describe_use(const Placement& placement, const RankPlace& place) {

@@ -1,26 +1,28 @@
-// Whether a CPU's lanes keep to cores of their own. That saves moves between cores where nobody
-// else wants these, and halves the speed where somebody does: so it is done where the cores were
-// given to this process (a cpuset, taskset, MPI's or Slurm's binding) and no other run has them.
+// Pins a CPU's lanes to cores. Pinning saves migrations on cores that no other process uses, and
+// halves the speed on cores that one does. So lanes are pinned only where the cores were given to
+// this process (a cpuset, taskset, MPI's or Slurm's binding) and no other run has locked them.
 #pragma once
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <spire/run_config.h>
 
 #include "engine/device/core_locks.h"
 #include "engine/train/placement.h"
 
 namespace spire::inline training {
 
-// pin: RunConfig::pin. place: this process's, as placed. Where lanes are to be pinned, their cores
-// become those of Placement::lane_cores, which `locks` has from then on. Returns what was done and
-// why: "not pinned: another Spire process has core 3". space: of CoreLocks.
-std::string pin_lanes(const std::string& pin, const RankPlace& place, Placement& placement,
+// Decides by RunConfig::pin and the process's cores; pinned lanes get Placement::lane_cores, which
+// `locks` holds from then on. Returns the decision and its reason: "not pinned: another Spire
+// process has core 3". space: namespace of CoreLocks.
+std::string pin_lanes(RunConfig::Pin asked, const RankPlace& place, Placement& placement,
                       CoreLocks& locks, std::string_view space = "spire");
 
-// Of a process: "4 of 16 (OMP_NUM_THREADS=4)".
+// Describes a process's use of cores: "4 of 16 (OMP_NUM_THREADS=4)".
 std::string describe_use(const Placement& placement, const RankPlace& place);
 
-// Of all ranks, by what each says: one line where they say the same, else a line a rank.
+// Joins the ranks' descriptions: one line where they are equal, else a line a rank.
 std::string describe_ranks(const std::vector<std::string>& texts);
 
 }  // namespace spire::inline training

@@ -9,6 +9,7 @@
 #include "engine/base/message_words.h"
 #include "engine/config/check.h"
 #include "engine/config/devices.h"
+#include "engine/config/words.h"
 
 namespace spire::inline training {
 namespace {
@@ -144,7 +145,7 @@ void add_lanes(Placement& placement, size_t index, const std::vector<int>& cores
 // Devices of one member become neighbours: which device has which towers changes no sum.
 std::vector<std::vector<std::vector<DeviceId>>> find_members(Chosen& chosen,
                                                              const std::vector<RankPlace>& ranks,
-                                                             const std::string& peer) {
+                                                             CudaConfig::Peer peer) {
   std::vector<std::vector<std::vector<DeviceId>>> members;
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
     auto& devices = chosen.devices[rank];
@@ -200,12 +201,7 @@ bool asks_for_host(const RunConfig& config, const Placement& placement) {
   fail(Category::config,
        "parameter_device: {} does not fit strategy: {}, by which each GPU updates its own weights; "
        "use strategy: parameter_device",
-       config.parameter_device, config.strategy);
-}
-
-Strategy strategy_of(const RunConfig& config) {
-  if (config.strategy == "mirrored") return Strategy::mirrored;
-  return config.strategy == "sharded" ? Strategy::sharded : Strategy::parameter_device;
+       config.parameter_device, word_of(config.strategy));
 }
 
 int settle_threads(const RunConfig& config, std::optional<int> kept, const Placement& placement,
@@ -298,8 +294,9 @@ Placement place_towers(const RunConfig& given, const std::vector<RankPlace>& ran
   RunConfig config = given;
   settle_batch(config, count);
   placement.note = chosen.note;
-  placement.strategy = strategy_of(config);
-  placement.reduction = config.reduction == "native" ? Reduction::native : Reduction::invariant;
+  placement.strategy = config.strategy;
+  placement.reduction =
+      config.reduction == RunConfig::Reduction::native ? Reduction::native : Reduction::invariant;
   placement.towers = static_cast<int>(*config.towers);
   placement.batch_size = config.batch_size;
   if (placement.towers < count) {

@@ -1,5 +1,5 @@
-// Who hosts what: the devices of all ranks, this rank's lanes, and the towers of each lane. Only
-// this knows hardware; what a tower computes does not depend on it.
+// The placement of a run's towers on hardware: the devices of all ranks, this rank's lanes, and the
+// towers of each. Results do not depend on it.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,10 +12,9 @@
 #include "engine/device/topology.h"
 #include "engine/train/members.h"
 #include "engine/train/rank_place.h"
+#include "engine/update/strategy.h"
 
 namespace spire::inline training {
-
-enum class Strategy : uint8_t { parameter_device, mirrored, sharded };
 
 struct PlacedDevice {
   DeviceId id;
@@ -30,27 +29,28 @@ struct Placement {
   std::vector<PlacedDevice> devices;  // of all ranks, in tower order; a member's are neighbours
   std::vector<Member> members;        // of all ranks, in tower order
   int rank = 0, ranks = 1;            // this process, and how many there are
-  // Of this rank, in tower order; a device's are neighbours. A CPU's lanes run on all cores of the
-  // rank's share, those of a GPU near it, until pin_lanes() gives each cores of its own.
+  // This rank's lanes, in tower order; a device's are neighbours. A CPU's lanes may run on all
+  // cores of the rank's share, a GPU's on those near it, until pin_lanes() gives each its own
+  // cores.
   std::vector<LaneSpec> lanes;
   std::vector<std::vector<int>> lane_cores;  // where pin_lanes() pins each: a core a thread
   std::vector<TowerRange> lane_towers;
   std::vector<int> lane_device;  // index into devices
   int towers = 1, tower_threads = 1;
   int64_t batch_size = 1;  // samples a tower a step
-  // Index into devices; one of rank 0's: it has the weights first.
+  // Index into devices, one of rank 0's: holds the master weights.
   int parameter_device = 0;
-  // Of GPUs alone, by the strategy parameter_device: master weights and optimizer state lie in rank
-  // 0's host memory, and the CPU updates them, with these lanes.
+  // GPUs with parameter_device: cpu alone: master weights and optimizer state lie in rank 0's host
+  // memory, and these lanes of the CPU update them.
   bool updates_on_host = false;
   std::vector<LaneSpec> host_lanes;
-  // Where threads of this rank run that are no lanes: all that it may use, near its GPUs if it has
-  // some.
+  // Cores for this rank's other threads (readers, writers, exchange): all that it may use, those
+  // near its GPUs first.
   std::vector<int> helper_cores;
   Strategy strategy = Strategy::parameter_device;
   Reduction reduction = Reduction::invariant;
   std::string note;      // what `auto` chose and why; empty when all was named
-  std::string exchange;  // how GPUs meet and why; empty where there is nothing to say
+  std::string exchange;  // how GPUs exchange data, and why; empty for CPUs
 
   int64_t global_batch() const { return batch_size * towers; }
   Share devices_of(int rank) const;  // a contiguous range of `devices`
@@ -60,15 +60,15 @@ struct Placement {
   }
 };
 
-// ranks: as share_out() gives them, the same list on each rank. kept_tower_threads: of the
-// checkpoint that the run resumes, if it does.
+// Chooses devices, divides towers among them and lanes among cores. ranks: as share_out() gives
+// them, the same list on each rank. kept_tower_threads: of the checkpoint that the run resumes.
 // Throws Error(device) for a device that this machine or build lacks, or that cuda.peer: direct
-// cannot join with the others, Error(config) when batch
-// sizes, towers and devices do not fit, or tower_threads differs from the kept one.
+// cannot reach; Error(config) when batch sizes, towers and devices do not fit, or tower_threads
+// differs from the kept one.
 Placement place_towers(const RunConfig& config, const std::vector<RankPlace>& ranks, int rank,
                        std::optional<int> kept_tower_threads = {});
 
-// What stays the same on other devices, and what this number of devices costs.
+// States on which other devices the run gives the same bits, and whether towers divide evenly.
 std::string guarantee(const Placement& placement);
 
 std::string core_ranges(const std::vector<int>& cores);     // "0-2,5"

@@ -1,4 +1,4 @@
-// What the processes of a run have to compute with, each on its host.
+// The hardware that each process of a run may use: its host, cores, GPUs and limits.
 #pragma once
 #include <map>
 #include <string>
@@ -20,8 +20,8 @@ struct RankPlace {
   // this process's alone.
   std::map<int, std::vector<int>> near_gpu = {};
   CoreLimits limits = {};
-  // As share_out() gives them: all cores that the process may use, of which `cores` are its share,
-  // and how many threads may compute on these. Empty and 0: as many as `cores`.
+  // Set by share_out(): all cores that the process may use, of which `cores` is its share, and the
+  // number of threads that may compute on these. Empty and 0: `cores` and its size.
   std::vector<int> all_cores = {};
   int threads = 0;
 
@@ -30,14 +30,14 @@ struct RankPlace {
   int max_threads() const { return threads > 0 ? threads : static_cast<int>(cores.size()); }
 };
 
-// This process's, as if it had them for itself.
+// Finds this process's hardware, as if no other process shared it.
 RankPlace own_place();
 
-// Ranks of one host share out a quota of CPUs, those that see the same cores these, too, and GPUs
+// Divides a host's CPU quota among its ranks, cores among ranks that see the same ones, and GPUs
 // likewise, each to one rank.
 std::vector<RankPlace> share_out(std::vector<RankPlace> ranks);
 
-// For the other ranks: what they cannot see of this one's limits and GPUs.
+// Encode this rank's limits and GPUs for the other ranks, and decode them.
 std::string limits_to_text(const CoreLimits& limits);  // one line without its end
 CoreLimits read_limits(const std::string& line);
 std::string gpus_to_text(const RankPlace& place);

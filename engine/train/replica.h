@@ -1,4 +1,4 @@
-// One device's copy of the weights: plain, and in the forms its kernels read.
+// One device's copy of the weights: plain fp32, and packed as its kernels read them.
 #pragma once
 #include "engine/device/buffer.h"
 #include "engine/device/memory_pool.h"
@@ -12,16 +12,16 @@ class Replica {
   explicit Replica(const ParameterLayout& layout)
       : weight_bytes_(static_cast<size_t>(layout.total_floats()) * sizeof(float)) {}
 
-  // Once all plans that read it are made.
+  // REQUIRES: all plans that read it are made, as they ask for packed forms.
   void allocate(MemoryPool& memory);
   MemoryUse memory() const { return {{MemoryKind::weights, weight_bytes_ + forms.bytes()}}; }
 
   float* values() const { return weights->as<float>(); }  // in the device's memory
 
-  // The plain weights for the host: themselves where it can address them, else a copy in `copy`.
-  // Behind all work that the device was given. After changing them, write().
+  // The plain weights for the host: the replica's own where the host can address them, else copied
+  // to `copy`. Waits for all work that the device was given. write() must follow any change.
   float* read(Buffer& copy) const;
-  void write(const float* from);  // whole, from the host
+  void write(const float* from);  // the whole buffer, from the host
 
   std::unique_ptr<DeviceMemory> weights;  // fp32, plain layout, parameters then running statistics
   PackedWeights forms;

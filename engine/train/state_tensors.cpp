@@ -1,6 +1,7 @@
 #include "engine/train/state_tensors.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <spire/error.h>
 
@@ -53,6 +54,7 @@ GroupReader::GroupReader(const ParameterLayout& layout, const SavedTensors& save
     places_.push_back({{entry.offset, entry.offset + entry.elements()},
                        static_cast<size_t>(found - tensors.begin())});
   }
+  // Tensors that the model does not have are no match either.
   if (tensors.size() != places_.size()) {
     fail(Category::checkpoint,
          "{}: the checkpoint has {} tensors, but the model {}; use the config of its run, or "
@@ -77,6 +79,30 @@ void read_weights(const ParameterLayout& layout, const SavedTensors& saved, bool
   FloatRange all = {0, layout.total_floats()};
   GroupReader(layout, saved, weights, true, "weight").read(all, flat);
   GroupReader(layout, saved, need_group(saved, states_group), false, "statistic").read(all, flat);
+}
+
+TrainerTensors::TrainerTensors(const ParameterLayout& layout, const std::vector<std::string>& slots)
+    : groups_{{weights_group, {}}, {states_group, {}}} {
+  for (const ParameterEntry& entry : layout.entries()) {
+    groups_[entry.trained ? 0 : 1].tensors.push_back({entry.name, entry.shape});
+    (entry.trained ? trained_ : kept_).push_back(entry.offset);
+  }
+  for (const std::string& slot : slots)
+    groups_.push_back({optimizer_groups + slot, groups_[0].tensors});
+}
+
+void TrainerTensors::hold(const float* weights, ReadSlot read_slot) {
+  weights_ = weights;
+  read_slot_ = std::move(read_slot);
+}
+
+void TrainerTensors::read(size_t group, size_t tensor, int64_t begin, std::span<float> out) const {
+  int64_t at = (group == 1 ? kept_ : trained_).at(tensor) + begin;
+  if (group < 2) {
+    std::copy_n(weights_ + at, out.size(), out.begin());
+  } else {
+    read_slot_(group - 2, {at, at + std::ssize(out)}, out.data());
+  }
 }
 
 }  // namespace spire::inline training

@@ -8,28 +8,28 @@
 
 namespace spire::inline training {
 
-// Follows one tower through its plan: adds its gradients up the tree as they become final, and
-// passes on, of the lane's last tower, what is final of the sums.
+// Listens to one tower's run: adds its gradients up the tree as they become final. With the lane's
+// last tower the sums are final, too, and the reduction is notified.
 class TowerRunner::Progress : public PlanListener {
  public:
-  Progress(TowerRunner& lane, const TreeStep& step, bool last, const LaneContext& links)
-      : lane_(lane), step_(step), last_(last), links_(links) {}
+  Progress(TowerRunner& lane, const TreeStep& step, bool last, const LaneContext& shared)
+      : lane_(lane), step_(step), last_(last), shared_(shared) {}
 
-  void backward_begins() override { links_.board->enter(links_.lane, Phase::backward); }
+  void backward_begins() override { shared_.status->enter(shared_.lane, Phase::backward); }
 
   void gradients_ready(int64_t floats) override {
     for (TreeAdd add : step_.adds) {
       lane_.arithmetic_->add(lane_.gradients(add.into), lane_.gradients(add.from), {done_, floats});
     }
     done_ = floats;
-    if (last_) links_.reduction->arrive(links_.lane, floats);
+    if (last_) shared_.reduction->arrive(shared_.lane, floats);
   }
 
  private:
   TowerRunner& lane_;
   const TreeStep& step_;
   const bool last_;
-  const LaneContext& links_;
+  const LaneContext& shared_;
   int64_t done_ = 0;
 };
 
@@ -58,7 +58,7 @@ void TowerRunner::measure_inputs() {
 }
 
 MemoryUse TowerRunner::memory() const {
-  size_t inputs = BatchUploader::bytes(options_.spec.device, input_bytes_, feed_slots());
+  size_t inputs = BatchUploader::bytes(options_.spec.device, input_bytes_, upload_slots());
   return {{MemoryKind::gradients, static_cast<size_t>(schedule_.buffers) * buffer_bytes()},
           {MemoryKind::activations, towers_.size() * activation_bytes_ + inputs},
           {MemoryKind::workspace,
@@ -81,10 +81,12 @@ void TowerRunner::allocate() {
   }
   arithmetic_ = make_lane_arithmetic(stream(), 1);
   auto ahead = static_cast<size_t>(options_.range.size() * options_.steps_under_way);
-  feed_ = std::make_unique<BatchUploader>(stream(), memory, input_bytes_, feed_slots(), ahead);
+  uploader_ =
+      std::make_unique<BatchUploader>(stream(), memory, input_bytes_, upload_slots(), ahead);
   tower_vector_ = memory.allocate(MemoryKind::workspace, CrossTowerSums::row_bytes(tower_sums()));
 }
 
+// Builds the graph for a number of samples, runs the passes in order, and prepares its kernels.
 void TowerRunner::compile(Plans& plans, int64_t samples, bool training, const GraphBuilder& build,
                           const ParameterLayout& layout) {
   if (plans.contains(samples)) return;
@@ -110,6 +112,7 @@ void TowerRunner::compile(Plans& plans, int64_t samples, bool training, const Gr
   remove_dead_nodes(graph, keep);
   pad_rows(graph, options.device);
   if (options_.recompute && training) {
+    // For the start report: the arena without recomputation.
     BufferAssignment before(graph, options.gradients, layout);
     bytes_without_recompute_ = std::max(bytes_without_recompute_, before.arena_bytes());
     repeated_nodes_ = recompute_blocks(graph);
@@ -117,7 +120,7 @@ void TowerRunner::compile(Plans& plans, int64_t samples, bool training, const Gr
   compiled.plan = std::make_unique<Plan>(std::move(graph), options, layout, replica_.forms);
   activation_bytes_ = std::max(activation_bytes_, compiled.plan->activation_bytes());
   workspace_bytes_ = std::max(workspace_bytes_, compiled.plan->workspace_bytes());
-  if (options_.record) compiled.replay = std::make_unique<CudaGraphCache>(*compiled.plan, stream());
+  if (options_.record) compiled.graphs = std::make_unique<CudaGraphCache>(*compiled.plan, stream());
   plans.emplace(samples, std::move(compiled));
 }
 
@@ -126,25 +129,25 @@ const std::vector<int64_t>& TowerRunner::tower_sums() const {
 }
 
 void TowerRunner::train(const Batch& batch, const StepContext& context, TowerSums& sums,
-                        const LaneContext& links) {
-  if (links.vectors) {
-    train_in_lockstep(batch, context, sums, links);
+                        const LaneContext& shared) {
+  if (shared.tower_sums) {  // batch_norm: sync
+    train_in_lockstep(batch, context, sums, shared);
   } else {
-    train_one_by_one(batch, context, sums, links);
+    train_one_by_one(batch, context, sums, shared);
   }
 }
 
 void TowerRunner::train_one_by_one(const Batch& batch, const StepContext& context, TowerSums& sums,
-                                   const LaneContext& links) {
+                                   const LaneContext& shared) {
   for (int i = 0; i < options_.range.size(); ++i) {
     const TreeStep& step = schedule_.steps[static_cast<size_t>(i)];
     Tower& tower = prepare(static_cast<size_t>(i), train_plans_, batch, context);
     tower.bindings.gradients = gradients(step.target);
-    links.board->enter(links.lane, Phase::forward);
-    Progress progress(*this, step, i + 1 == options_.range.size(), links);
+    shared.status->enter(shared.lane, Phase::forward);
+    Progress progress(*this, step, i + 1 == options_.range.size(), shared);
     if (tower.plan) {
       run(tower, &progress);
-    } else {  // joins with weight zero
+    } else {  // a tower without samples joins the sums with zeros
       stream().fill_zero(gradients(step.target), buffer_bytes());
     }
     progress.gradients_ready(total_floats_);
@@ -152,16 +155,17 @@ void TowerRunner::train_one_by_one(const Batch& batch, const StepContext& contex
   }
 }
 
-// From one sum over towers to the next, all towers of the lane by turns.
+// Runs all towers of the lane up to the first sum over towers, exchanges it, runs all up to the
+// next, and so on. Each tower needs an arena and a gradient buffer of its own.
 void TowerRunner::train_in_lockstep(const Batch& batch, const StepContext& context, TowerSums& sums,
-                                    const LaneContext& links) {
+                                    const LaneContext& shared) {
   for (size_t i = 0; i < towers_.size(); ++i) {
     prepare(i, train_plans_, batch, context);
     towers_[i].bindings.gradients = gradients(static_cast<int>(i));
     if (!towers_[i].plan) stream().fill_zero(gradients(static_cast<int>(i)), buffer_bytes());
   }
-  Progress progress(*this, schedule_.steps.back(), true, links);
-  links.board->enter(links.lane, Phase::forward);
+  Progress progress(*this, schedule_.steps.back(), true, shared);
+  shared.status->enter(shared.lane, Phase::forward);
   for (size_t sum = 0; sum <= tower_sums().size(); ++sum) {
     for (Tower& tower : towers_) {
       if (!tower.plan) continue;
@@ -169,16 +173,18 @@ void TowerRunner::train_in_lockstep(const Batch& batch, const StepContext& conte
       PlanListener* listener = &tower == &towers_.back() ? &progress : nullptr;
       tower.position = tower.plan->run_segment(tower.bindings, from, listener);
     }
-    if (sum < tower_sums().size()) sum_over_towers(sum, links);
+    if (sum < tower_sums().size()) sum_over_towers(sum, shared);
   }
   progress.gradients_ready(total_floats_);
   for (size_t i = 0; i < towers_.size(); ++i) finish(towers_[i], i, sums);
 }
 
-void TowerRunner::sum_over_towers(size_t index, const LaneContext& links) {
+// Hands in each tower's vector, waits for all towers of the run, adds the rows in tree order and
+// gives every tower the sum.
+void TowerRunner::sum_over_towers(size_t index, const LaneContext& shared) {
   int64_t count = tower_sums()[index];
   auto bytes = static_cast<size_t>(count) * sizeof(double);
-  double* rows = links.vectors->rows(index);
+  double* rows = shared.tower_sums->rows(index);
   auto* vector = tower_vector_->as<double>();
   for (size_t i = 0; i < towers_.size(); ++i) {
     const Tower& tower = towers_[i];
@@ -186,10 +192,10 @@ void TowerRunner::sum_over_towers(size_t index, const LaneContext& links) {
     if (!tower.plan) stream().fill_zero(vector, bytes);
     stream().copy(row, tower.plan ? vector_of(tower).mine : vector, bytes);
   }
-  links.board->enter(links.lane, Phase::waiting);
-  links.vectors->meet(index, links.lane, count);
+  shared.status->enter(shared.lane, Phase::waiting);
+  shared.tower_sums->meet(index, shared.lane, count);
   bool forward = 2 * index < tower_sums().size();  // each has one sum forward and one backward
-  links.board->enter(links.lane, forward ? Phase::forward : Phase::backward);
+  shared.status->enter(shared.lane, forward ? Phase::forward : Phase::backward);
   arithmetic_->sum_rows(rows, options_.towers, count, vector);
   for (const Tower& tower : towers_) {
     if (tower.plan) stream().copy(vector_of(tower).sum, vector, bytes);
@@ -200,25 +206,25 @@ TowerVector TowerRunner::vector_of(const Tower& tower) {
   return tower.plan->tower_vector(tower.position, tower.bindings);
 }
 
-void TowerRunner::evaluate(const Batch& batch, TowerSums& sums, const LaneContext& links) {
-  links.board->enter(links.lane, Phase::eval);
+void TowerRunner::evaluate(const Batch& batch, TowerSums& sums, const LaneContext& shared) {
+  shared.status->enter(shared.lane, Phase::eval);
   for (size_t i = 0; i < static_cast<size_t>(options_.range.size()); ++i) {
     Tower& tower = prepare(i, eval_plans_, batch, {});
     if (tower.plan) run(tower);
     finish(tower, i, sums);
   }
-  links.board->enter(links.lane, Phase::waiting);
+  shared.status->enter(shared.lane, Phase::waiting);
 }
 
 void TowerRunner::run(const Tower& tower, PlanListener* listener) {
-  if (tower.replay) {
-    tower.replay->run(tower.bindings, listener);
+  if (tower.graphs) {
+    tower.graphs->run(tower.bindings, listener);
   } else {
     tower.plan->run(tower.bindings, listener);
   }
 }
 
-// The i-th tower of the lane, ready to run.
+// Binds the i-th tower of the lane to its plan, arena and rows of the batch.
 TowerRunner::Tower& TowerRunner::prepare(size_t i, Plans& plans, const Batch& batch,
                                          StepContext context) {
   Tower& tower = towers_[i % towers_.size()];
@@ -231,7 +237,7 @@ TowerRunner::Tower& TowerRunner::prepare(size_t i, Plans& plans, const Batch& ba
   if (samples == 0) return tower;
   const Compiled& compiled = plans.at(samples);
   tower.plan = compiled.plan.get();
-  tower.replay = compiled.replay.get();
+  tower.graphs = compiled.graphs.get();
   tower.bindings.weights = replica_.values();
   tower.bindings.packed = replica_.forms.data();
   auto stored_row = static_cast<size_t>(first_row - batch.first_row);
@@ -240,11 +246,11 @@ TowerRunner::Tower& TowerRunner::prepare(size_t i, Plans& plans, const Batch& ba
     size_t row = compiled.row_bytes[c];
     rows_.push_back({batch.columns[c] + stored_row * row, static_cast<size_t>(samples) * row});
   }
-  tower.slot = feed_->upload(rows_, context, tower.bindings);
+  tower.slot = uploader_->upload(rows_, context, tower.bindings);
   return tower;
 }
 
-// Behind the tower's run: what it leaves for the host, and what the next tower may overwrite.
+// Queues the copies of the tower's loss and score behind its run, and releases its upload slot.
 void TowerRunner::finish(const Tower& tower, size_t i, TowerSums& sums) {
   auto index = static_cast<size_t>(options_.range.begin) + i;
   auto take = [&](const char* name, double& sum) {
@@ -256,7 +262,7 @@ void TowerRunner::finish(const Tower& tower, size_t i, TowerSums& sums) {
   };
   take("loss", sums.loss[index]);
   take("score", sums.score[index]);
-  if (tower.plan) feed_->release(tower.slot);
+  if (tower.plan) uploader_->release(tower.slot);
 }
 
 std::vector<NodeBuffer> TowerRunner::nodes() {

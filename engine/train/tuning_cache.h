@@ -1,5 +1,5 @@
-// The file in which choices among engines outlive a run, so that the next one on such a device
-// chooses alike, at once. Any number of processes may use it at a time.
+// The cache file of choices among GPU engines, so that the next run on such a device makes the same
+// choices without measuring. Any number of processes may use it at a time.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -8,28 +8,27 @@
 
 namespace spire::inline training {
 
-// What `cuda.autotune_cache` means: "auto" is $XDG_CACHE_HOME/spire/tuning.txt, or
+// Resolves `cuda.autotune_cache`: "auto" is $XDG_CACHE_HOME/spire/tuning.txt, or
 // ~/.cache/spire/tuning.txt where that variable names no absolute path; "none", or "auto" without a
 // home, is empty: no file.
 std::filesystem::path tuning_cache_path(const std::string& word);
 
 struct TuningCacheContent {
   TuningChoices choices;
-  std::string problem;  // why nothing of a file that is there could be used; empty: no problem
+  std::string problem;  // why an existing file could not be used; empty: no problem
 };
-// Never throws: a file that is not there is empty, one that is damaged or somebody else's is a
-// problem.
+// Reads the file; never throws. A missing file is empty; a damaged or unreadable one is a problem.
 TuningCacheContent read_tuning_cache(const std::filesystem::path& path);
 
-// Adds what a run has measured; makes the file and its folders. A damaged file is replaced. A whole
-// one keeps the choices that it has for the same keys, those of processes that were quicker among
-// them, unless the run found that they cannot be used any more (Tuning::replaced). Throws
-// Error(config) naming the file and the system's reason.
+// Adds the choices that a run has measured; makes the file and its folders. A damaged file is
+// replaced. A good one keeps its choices for the same keys, unless the run found that they cannot
+// be used any more (Tuning::replaced). Throws Error(config) naming the file and the system's
+// reason.
 void add_to_tuning_cache(const std::filesystem::path& path, const Tuning& tuning);
 
-// Beside the file of choices, cuDNN's plans for them: "tuning.txt.plans". Empty where the path is.
+// Folder of cuDNN's compiled plans beside the file: "tuning.txt.plans". Empty for an empty path.
 std::filesystem::path plan_folder(const std::filesystem::path& path);
-// Writes what is new in the store, under the lock of that file. Throws Error(config) as
+// Writes the new plans of the store, under the lock of that file. Throws Error(config) as
 // PlanStore::write.
 void add_plans_to_cache(const std::filesystem::path& path, PlanStore& plans);
 

@@ -1,6 +1,5 @@
-// fp16's loss scale in a GPU's memory, where it follows from a step's gradients before the host has
-// seen them: the next step's kernels read it there. All devices come to the same one, each by
-// itself.
+// The loss scale of fp16 in a GPU's memory, so that a step's kernels read it without the host: it
+// follows from the gradients of the step before. All devices compute the same scale, each its own.
 #pragma once
 #include <memory>
 #include <span>
@@ -18,14 +17,14 @@ class DeviceLossScale {
   // Throws what the pool throws.
   DeviceLossScale(MemoryPool& memory, const LossScaleConfig& config, const LossScaleState& state);
 
-  // In the device's memory.
+  // Address in the device's memory.
   const LossScaleState* state() const { return memory_->as<LossScaleState>(); }
 
-  // After all work that the device was given.
+  // Overwrites it, after all work that the device was given.
   void set(const LossScaleState& state);
 
-  // What the squares of the reduced gradient's chunks, in memory that the device reaches, make of
-  // it; behind the stream's work. Every reader of the state is on that stream.
+  // Updates the scale from the squares of the reduced gradient's chunks, in memory that the device
+  // reaches, behind the stream's work. All readers of the state are on that stream.
   void follow(std::span<const double> squares, Stream& stream);
 
  private:
@@ -33,7 +32,7 @@ class DeviceLossScale {
   LossScaleConfig config_;
 };
 
-// One block's work on a GPU's stream.
+// Launches the update of the state: one block on the stream.
 void follow_cuda_loss_scale(std::span<const double> squares, const LossScaleConfig& config,
                             LossScaleState* state, Stream& stream);
 

@@ -1,7 +1,7 @@
 #include "engine/device/cuda_launch.h"
 #include "engine/optim/formulas.h"
 #include "engine/update/device_loss_scale.h"
-#include "engine/update/sum_of_squares_cuda.h"
+#include "engine/update/update_kernels_cuda.h"
 
 namespace spire::inline update {
 namespace {

@@ -4,12 +4,10 @@
 #include <limits>
 #include <numeric>
 
-#include "engine/update/update_on_host.h"
-
 namespace spire::inline update {
 namespace {
 
-// Entries of part `part` of `parts` of a list.
+// Calls body for the entries of part `part` of `parts` of a list.
 template <typename T, typename Body>
 void for_part(const std::vector<T>& list, int part, int parts, Body&& body) {
   auto at = [&](int p) {
@@ -18,6 +16,7 @@ void for_part(const std::vector<T>& list, int part, int parts, Body&& body) {
   for (size_t i = at(part); i < at(part + 1); ++i) body(list[i]);
 }
 
+// The update on a CPU: lanes share the pieces; all arithmetic is the optimizer's slice loops.
 class HostUpdate : public ParameterUpdate {
  public:
   HostUpdate(const Options& options, const ParameterLayout& layout)
@@ -42,7 +41,7 @@ class HostUpdate : public ParameterUpdate {
   void update(int part, const Step& order, Stream&) override {
     UpdateStep step = step_of(order);
     if (step.gradient_factor < 0) return;
-    const UpdatePiece* former = nullptr;
+    const UpdatePiece* former = nullptr;  // pieces of a span are neighbours: one ratio for all
     float ratio = 1.0f;
     for_part(pieces_.weights, part, options_.parts, [&](const UpdatePiece& piece) {
       if (!former || former->span != piece.span) ratio = trust_ratio(piece);
@@ -83,8 +82,8 @@ class HostUpdate : public ParameterUpdate {
   size_t state_bytes() const override { return slots_.size() * pieces_.slot_bytes(); }
 
  private:
-  // A CPU has seen all steps before. Sums over fixed chunks in a fixed order: the same whoever
-  // computed which.
+  // A CPU knows of all steps before. The squares are added in the order of chunks: the same bits
+  // whichever member computed which.
   UpdateStep step_of(const Step& order) const {
     UpdateStep step = order.for_optimizer(0);
     GradientScale scale{options_.optimizer.clip_norm, order.loss_scale};
@@ -121,7 +120,7 @@ class HostUpdate : public ParameterUpdate {
   Ema ema_;
   UpdatePieces pieces_;
   std::vector<std::unique_ptr<DeviceMemory>> memory_;
-  std::vector<float*> slots_;                       // where each begins
+  std::vector<float*> slots_;                       // start of each slot
   std::vector<std::vector<float*>> slot_pointers_;  // one list a part
 };
 

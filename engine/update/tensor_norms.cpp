@@ -1,10 +1,35 @@
 #include "engine/update/tensor_norms.h"
 
+#include <algorithm>
+
 #include "engine/collective/tree.h"
 
 namespace spire::inline update {
 
+bool is_matrix(const Shape& shape) {
+  int wide = 0;
+  for (int axis = 0; axis < shape.rank(); ++axis) wide += shape[axis] > 1 ? 1 : 0;
+  return wide >= 2;
+}
+
+std::vector<WeightSpan> weight_spans(const OptimizerConfig& config, bool layerwise,
+                                     const ParameterLayout& layout) {
+  std::vector<WeightSpan> spans;
+  for (const ParameterEntry& entry : layout.entries()) {
+    if (!entry.trained) continue;
+    bool matrix = is_matrix(entry.shape), adapts = layerwise && matrix;
+    float decay = config.decay == OptimizerConfig::Decay::all || matrix ? 1.0f : 0.0f;
+    if (!spans.empty()) spans.back().range.end = entry.offset;
+    // Neighbours with the same decay become one span, and so one piece a chunk.
+    bool joins = !spans.empty() && !adapts && !spans.back().adapts && spans.back().decay == decay;
+    if (!joins) spans.push_back({{entry.offset, 0}, decay, adapts});
+  }
+  if (!spans.empty()) spans.back().range.end = layout.trained_floats();
+  return spans;
+}
+
 TensorNorms::TensorNorms(const std::vector<WeightSpan>& spans) {
+  // Cells are numbered over all spans; a span that does not adapt has none.
   size_t cells = 0;
   for (const WeightSpan& span : spans) {
     int64_t first = span.range.begin / TreeSum::chunk;
@@ -32,7 +57,7 @@ void TensorNorms::set(size_t cell, const TrustSquares& squares) {
 }
 
 TrustSquares TensorNorms::total(size_t span) const {
-  TrustSquares sum;
+  TrustSquares sum;  // in the order of the cells: the same bits on every device
   for (size_t cell = cells(span).begin; cell < cells(span).end; ++cell) {
     sum.weights += table()[2 * cell];
     sum.update += table()[2 * cell + 1];

@@ -1,39 +1,61 @@
-// Norms of whole tensors for layer-wise optimizers, the same whoever owns which slices. A cell is
-// what of a tensor lies in one chunk of the flat buffer: its owner writes the cell's sums of
-// squares; a tensor's are those of its cells, added up in order.
+// Spans of weights that an optimizer treats alike, and the norms of whole tensors for layer-wise
+// optimizers (LARS, LAMB). The norms have the same bits whichever device owns which weights: a
+// tensor is cut into cells, one a chunk of the flat buffer; a cell's owner writes the cell's sums
+// of squares, and every device adds up all cells of a tensor in order.
 #pragma once
 #include <memory>
 #include <span>
 #include <vector>
 
+#include <spire/run_config.h>
+
+#include "engine/collective/buckets.h"
 #include "engine/device/memory_pool.h"
-#include "engine/optim/trust.h"
-#include "engine/update/weight_spans.h"
+#include "engine/graph/parameter_layout.h"
+#include "engine/optim/formulas.h"
 
 namespace spire::inline update {
 
+// A range of the flat weights that the optimizer treats alike.
+struct WeightSpan {
+  FloatRange range;     // whole parameters, each with the padding behind it
+  float decay = 1.0f;   // factor of optimizer.weight_decay
+  bool adapts = false;  // a single tensor with a trust ratio
+};
+
+// True where two axes or more are longer than 1: weights of convolutions, dense layers, embeddings;
+// not biases, nor gamma and beta of norms.
+bool is_matrix(const Shape& shape);
+
+// Cuts [0, trained_floats()) into the fewest spans, in order. layerwise: each matrix is a span that
+// adapts.
+std::vector<WeightSpan> weight_spans(const OptimizerConfig& config, bool layerwise,
+                                     const ParameterLayout& layout);
+
 class TensorNorms {
  public:
-  // Cells of those spans that are tensors with a trust ratio.
+  // Makes cells for the spans that adapt.
   explicit TensorNorms(const std::vector<WeightSpan>& spans);
   size_t bytes() const { return size_ * sizeof(double); }
-  void allocate(MemoryPool& memory);  // all zero; before table(), set() and total()
+  void allocate(MemoryPool& memory);  // zeros; REQUIRED before table(), set() and total()
 
-  // The cell of span `span` that the float at `begin` lies in. REQUIRES: the span adapts.
+  // Index of the cell that holds the float at `begin` of span `span`. REQUIRES: the span adapts.
   size_t cell(size_t span, int64_t begin) const;
-  // Those of a span, in order; none where it does not adapt.
+  // Cells [begin, end) of a span; empty where it does not adapt.
   struct Cells {
     size_t begin = 0, end = 0;
   };
   Cells cells(size_t span) const { return spans_[span].cells; }
 
-  // REQUIRES for both: a CPU's memory. Cells may be set by several threads at a time.
+  // Writes one cell, and adds up a span's. REQUIRES: a CPU's memory. Several threads may set
+  // different cells at a time.
   void set(size_t cell, const TrustSquares& squares);
   TrustSquares total(size_t span) const;
 
-  // In the device's memory: two entries a cell, of the weights and of the update. It is what
-  // processes have to tell each other. owners: whose the entries are, chunk_owners being a rank for
-  // each chunk of the flat buffer.
+  // The cells in the device's memory: two fp64 numbers each, the squares of the weights and of the
+  // update. Members exchange this table.
+  // owners(): the member that writes each entry; chunk_owners: the owner of each chunk of the flat
+  // buffer.
   std::span<double> table() const { return {memory_->as<double>(), size_}; }
   std::vector<int> owners(const std::vector<int>& chunk_owners) const;
 

@@ -1,13 +1,12 @@
-// Kernels of a parameter update on a GPU, by the formulas of the CPU's. A block has a piece (or a
-// span); every sum has an order that the piece (or the span) fixes, so that it does not matter
-// which device has which pieces. For .cu files.
+// CUDA kernels of the parameter update; the formulas are the CPU's (engine/optim/formulas.h). A
+// block computes one piece (or one span). The order of every sum is fixed by the piece (or the
+// span), so results do not depend on which device owns which pieces. For .cu files.
 #pragma once
 #include "engine/device/cuda_block.h"
 #include "engine/device/cuda_pack.h"
 #include "engine/optim/ema.h"
 #include "engine/optim/formulas.h"
 #include "engine/update/parameter_update.h"
-#include "engine/update/sum_of_squares_cuda.h"
 
 namespace spire::inline update {
 
@@ -17,7 +16,16 @@ constexpr int factor_threads = 1024;
 constexpr int update_width = pack_width<float>;
 using UpdatePack = Pack<float, update_width>;
 
-// What the device finds out about a step before the update.
+// Adds the squares of a gradient's chunks with one block, in an order that `count` and `threads`
+// fix. Thread 0 gets the sum.
+template <int threads>
+__device__ inline double sum_of_squares(const double* squares, int64_t count) {
+  double sum = 0;
+  for (int64_t i = threadIdx.x; i < count; i += threads) sum += squares[i];
+  return block_reduce<threads>(sum, Sum{});
+}
+
+// Factors of a step that the device computes before the update.
 struct StepFactors {
   float gradient = 1.0f;  // negative: the step is skipped
   int unseen = 0;         // steps before it that were skipped, beyond those the host knows of
@@ -32,7 +40,7 @@ struct StepFormulas {
   EmaFormula ema[ParameterUpdate::max_unseen + 1];
 };
 
-// Everything here lies in memory that the device reaches.
+// Device addresses that the kernels read and write.
 struct UpdateBuffers {
   const UpdatePiece* pieces = nullptr;
   const StatisticPiece* statistics = nullptr;
@@ -59,7 +67,8 @@ __device__ inline SliceFactors factors_of(const UpdateBuffers& buffers, const Up
           .trust = piece.adapts && buffers.trust ? buffers.trust[piece.span] : 1.0f};
 }
 
-// Neighbouring weights of a piece, from its float i on, with their gradients and slots.
+// Four neighbouring weights of a piece, from float i, with their gradients and slots: one 16-byte
+// load each.
 template <int slot_count>
 struct WeightPack {
   UpdatePack gradients, weights, slots[slot_count + 1];  // the last one: no array is empty
@@ -88,7 +97,7 @@ struct WeightPack {
   }
 };
 
-// body(i): the thread's packs of the piece begin at float i.
+// Calls body(i) for each pack of the thread; i is the pack's first float in the piece.
 template <typename Body>
 __device__ inline void for_packs(const UpdatePiece& piece, const Body& body) {
   for (int64_t i = threadIdx.x * update_width; i < piece.count; i += update_threads * update_width)
@@ -100,7 +109,7 @@ __device__ inline void update_statistic(const UpdateBuffers& buffers, const Stat
     piece.update(buffers.sums[piece.begin + i], buffers.weights[piece.begin + i]);
 }
 
-// The whole update: of a piece of weights and their average, or of a running statistic.
+// Updates a piece of weights and their average, or of a running statistic. A block a piece.
 template <typename Formula>
 __global__ void __launch_bounds__(update_threads)
     update_kernel(UpdateBuffers buffers, const __grid_constant__ StepFormulas<Formula> formulas) {
@@ -127,7 +136,7 @@ __global__ void __launch_bounds__(update_threads)
   });
 }
 
-// What a layer-wise optimizer needs to know of a piece, into the piece's cell.
+// Writes the sums of squares of a piece's weights and update into the piece's norm cell.
 template <typename Formula>
 __global__ void __launch_bounds__(update_threads)
     measure_kernel(UpdateBuffers buffers, const __grid_constant__ StepFormulas<Formula> formulas) {
@@ -155,7 +164,7 @@ __global__ void __launch_bounds__(update_threads)
   buffers.norms[2 * piece.cell + 1] = updates;
 }
 
-// trust[span] of each of `spans`, from its cells.
+// Computes trust[span] from the cells of each of `spans`. A block a span.
 template <typename Formula>
 __global__ void __launch_bounds__(update_threads)
     trust_kernel(const TrustSpan* spans, UpdateBuffers buffers,
@@ -174,7 +183,7 @@ __global__ void __launch_bounds__(update_threads)
   trust[span.span] = formula.trust_ratio(tensor, span.decay);
 }
 
-// One block. skipped: as the host knows it.
+// Computes the step's factors with one block. skipped: the skipped steps that the host knows of.
 __global__ void __launch_bounds__(factor_threads)
     step_factors_kernel(const double* squares, int64_t count, GradientScale scale, int64_t skipped,
                         StepFactors* factors) {

@@ -1,11 +1,14 @@
-#include "engine/update/update_on_host.h"
-
+// The update of a GPU's weights by the CPU: master weights and optimizer state lie in the host's
+// memory. Each step copies the reduced gradients to the host and the new weights to the GPU.
 #include <algorithm>
 #include <cstring>
+
+#include "engine/update/parameter_update.h"
 
 namespace spire::inline update {
 namespace {
 
+// Runs a host update in pinned copies of the GPU's buffers, on a lane team of its own.
 class UpdateOnHost : public ParameterUpdate {
  public:
   UpdateOnHost(const Options& options, const ParameterLayout& layout)
@@ -48,7 +51,7 @@ class UpdateOnHost : public ParameterUpdate {
   }
   void begin_average() override { update_->begin_average(); }
   void swap_average(int, Stream& stream) override {
-    stream.synchronize();  // it may still copy the weights
+    stream.synchronize();  // it may still read the weights
     on_all([&](int part) { update_->swap_average(part, *host_stream_); });
     hand_over(stream);
   }
@@ -62,7 +65,7 @@ class UpdateOnHost : public ParameterUpdate {
   size_t state_bytes() const override { return 0; }  // of the GPU's memory
 
  private:
-  // What the stream has made reaches the host; all that it copied from there has gone.
+  // Copies gradients to the host and waits; the stream has then also read the former weights.
   void fetch(Stream& stream) {
     stream.copy(sums_->data(), options_.sums, bytes_);
     stream.copy(squares_->data(), options_.squares.data(), options_.squares.size_bytes());
@@ -80,7 +83,7 @@ class UpdateOnHost : public ParameterUpdate {
   std::unique_ptr<Stream> host_stream_;
   size_t bytes_;
   std::unique_ptr<DeviceMemory> weights_, sums_, squares_;  // of the host, pinned
-  bool measures_;                                           // before it updates
+  bool measures_;  // measure() has fetched the gradients already
   std::unique_ptr<TensorNorms> norms_;
   std::unique_ptr<ParameterUpdate> update_;
 };

@@ -9,6 +9,7 @@
 namespace spire::inline update {
 namespace {
 
+// Cuts the part of each span that lies in the range, at the ends of chunks.
 void add_weights(FloatRange range, const std::vector<WeightSpan>& spans, const TensorNorms* norms,
                  UpdatePieces& pieces) {
   for (size_t i = 0; i < spans.size(); ++i) {
@@ -24,6 +25,7 @@ void add_weights(FloatRange range, const std::vector<WeightSpan>& spans, const T
   }
 }
 
+// Running statistics follow the trained weights in the flat buffer.
 void add_statistics(FloatRange range, const ParameterLayout& layout, UpdatePieces& pieces) {
   for (const auto& entry : layout.entries()) {
     if (entry.trained) continue;

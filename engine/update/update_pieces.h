@@ -1,4 +1,6 @@
-// What of the flat buffer a device updates, cut so that each piece lies in one chunk and one span.
+// The weights and running statistics that one device updates, cut into pieces. A piece lies in one
+// chunk of the flat buffer and in one span, so it has one decay, one trust ratio and one norm cell,
+// and a GPU gives each piece a block.
 #pragma once
 #include <vector>
 
@@ -6,23 +8,23 @@
 #include "engine/collective/buckets.h"
 #include "engine/graph/parameter_layout.h"
 #include "engine/update/tensor_norms.h"
-#include "engine/update/weight_spans.h"
 
 namespace spire::inline update {
 
-struct UpdatePiece {  // of weights
-  int64_t begin = 0, count = 0;
-  int64_t state = 0;  // where its optimizer state begins in the slots
+struct UpdatePiece {
+  int64_t begin = 0, count = 0;  // weights, as floats of the flat buffer
+  int64_t state = 0;             // offset of its optimizer state in every slot
   float decay = 1.0f;
-  size_t span = 0, cell = 0;  // cell: of the norms; unused unless the span adapts
+  size_t span = 0, cell = 0;  // cell: of TensorNorms; unused unless the span adapts
   bool adapts = false;
 };
 
-struct StatisticPiece {  // of a running statistic
-  int64_t begin = 0, count = 0;
+// A running mean or variance of batch normalization.
+struct StatisticPiece {
+  int64_t begin = 0, count = 0;  // floats of the flat buffer
   float momentum = 0;
 
-  // sum: over towers, of the step's statistic.
+  // sum: the step's statistic, averaged over towers by the reduction.
   SPIRE_HOST_DEVICE void update(float sum, float& running) const {
     running = (1.0f - momentum) * running + momentum * sum;
   }
@@ -35,7 +37,7 @@ struct UpdatePieces {
   int64_t state_floats() const {
     return weights.empty() ? 0 : weights.back().state + weights.back().count;
   }
-  // body(begin, count, state) for what of each piece of weights lies in the window.
+  // Calls body(begin, count, state) for the part of each weight piece that lies in the window.
   template <typename Body>
   void for_each_part(FloatRange window, const Body& body) const {
     for (const UpdatePiece& piece : weights) {
@@ -47,7 +49,8 @@ struct UpdatePieces {
   size_t slot_bytes() const { return static_cast<size_t>(state_floats()) * sizeof(float); }
 };
 
-// owned: ranges that begin with a chunk. norms: null without layer-wise rates.
+// Cuts the owned ranges, which begin at multiples of TreeSum::chunk. norms: null without layer-wise
+// optimizers.
 UpdatePieces cut_into_pieces(const std::vector<FloatRange>& owned,
                              const std::vector<WeightSpan>& spans, const ParameterLayout& layout,
                              const TensorNorms* norms);

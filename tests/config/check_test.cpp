@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <spire/error.h>
+#include <spire/load_config.h>
 
 namespace spire {
 namespace {
@@ -82,6 +83,30 @@ TEST(CheckConfig, ReportsAllProblemsOfAProgramsConfig) {
   }
 }
 
+TEST(CheckConfig, UnknownEnumeratorsAndWordsListTheKnown) {
+  RunConfig config;
+  config.optimizer.name = static_cast<OptimizerConfig::Name>(5);
+  config.schedule.name = static_cast<ScheduleConfig::Name>(-1);
+  try {
+    check_config(config);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(),
+                HasSubstr("optimizer.name: unknown value '5'; must be one of: sgd, adam, adamw, "
+                          "lars, lamb"));
+    EXPECT_THAT(error.what(), HasSubstr("schedule.name: unknown value"));
+  }
+  try {
+    parse_config({}, {"optimizer.name=sgdd", "schedule.name=cosin"});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(),
+                HasSubstr("optimizer.name: unknown value 'sgdd'; must be one of: sgd, adam, adamw, "
+                          "lars, lamb"));
+    EXPECT_THAT(error.what(), HasSubstr("schedule.name: unknown value 'cosin'"));
+  }
+}
+
 TEST(CheckConfig, NotANumberIsOutOfRange) {
   RunConfig config;
   config.optimizer.lr = std::nan("");
@@ -101,7 +126,7 @@ TEST(Conflicts, AMinimumIsComparedWithAnUnscaledRateAlone) {
   RunConfig config;
   config.schedule.min_lr = 0.2;
   EXPECT_EQ(find_conflicts(config).size(), 1u);
-  config.lr.scaling = "linear";
+  config.lr.scaling = LrConfig::Scaling::linear;
   EXPECT_TRUE(find_conflicts(config).empty());
 }
 

@@ -5,7 +5,6 @@
 #include <spire/error.h>
 
 #include "engine/config/check.h"
-#include "engine/config/help.h"
 #include "engine/config/layer_types.h"
 #include "engine/config/text.h"
 

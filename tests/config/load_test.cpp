@@ -18,13 +18,15 @@ ResolvedConfig parse(const std::string& yaml, const std::vector<std::string>& ov
 TEST(LoadConfig, TheOptimizerSuitsTheDataWhereNothingIsSaidOfIt) {
   for (const char* data : {"data.name=csv", "data.name=tokens"}) {
     ResolvedConfig resolved = parse_config({}, {data});
-    EXPECT_EQ(resolved.config.optimizer.name, "adam");
+    EXPECT_EQ(resolved.config.optimizer.name, OptimizerConfig::Name::adam);
     EXPECT_EQ(resolved.config.optimizer.lr, 0.001);
-    EXPECT_EQ(parse_config({}, {data, "optimizer.momentum=0.8"}).config.optimizer.name, "sgd");
-    EXPECT_EQ(parse_config({}, {data, "optimizer.lr=0.1"}).config.optimizer.name, "sgd");
+    EXPECT_EQ(parse_config({}, {data, "optimizer.momentum=0.8"}).config.optimizer.name,
+              OptimizerConfig::Name::sgd);
+    EXPECT_EQ(parse_config({}, {data, "optimizer.lr=0.1"}).config.optimizer.name,
+              OptimizerConfig::Name::sgd);
   }
   for (const char* data : {"data.name=idx", "data.name=hdf5", "data.name=synthetic"})
-    EXPECT_EQ(parse_config({}, {data}).config.optimizer.name, "sgd");
+    EXPECT_EQ(parse_config({}, {data}).config.optimizer.name, OptimizerConfig::Name::sgd);
 }
 
 // The default follows from the optimizer; what is given, here or in a file, wins.
@@ -71,12 +73,12 @@ lr: {scaling: sqrt, base_batch: 512}
 schedule: {name: multistep, milestones: [30, 60, 80], milestone_steps: [100, 200], step_steps: 7}
 )")
                          .config;
-  EXPECT_EQ(config.optimizer.name, "lars");
+  EXPECT_EQ(config.optimizer.name, OptimizerConfig::Name::lars);
   EXPECT_EQ(config.optimizer.trust_coefficient, 0.02);
-  EXPECT_EQ(config.optimizer.decay, "matrices");
+  EXPECT_EQ(config.optimizer.decay, OptimizerConfig::Decay::matrices);
   EXPECT_EQ(config.ema.decay, 0.999);
   EXPECT_TRUE(config.ema.warmup);
-  EXPECT_EQ(config.lr.scaling, "sqrt");
+  EXPECT_EQ(config.lr.scaling, LrConfig::Scaling::sqrt);
   EXPECT_EQ(config.lr.base_batch, 512);
   EXPECT_EQ(config.schedule.milestones, (std::vector<int64_t>{30, 60, 80}));
   EXPECT_EQ(config.schedule.milestone_steps, (std::vector<int64_t>{100, 200}));
@@ -122,10 +124,10 @@ timeouts: {start: 0.5, step: 3, checkpoint: 60, silence: 7}
 elastic: true
 )")
                          .config;
-  EXPECT_EQ(config.model.normalization, "batch_norm");
-  EXPECT_EQ(config.strategy, "sharded");
-  EXPECT_EQ(config.reduction, "native");
-  EXPECT_EQ(config.model.batch_norm, "sync");
+  EXPECT_EQ(config.model.normalization, ModelConfig::Normalization::batch_norm);
+  EXPECT_EQ(config.strategy, RunConfig::Strategy::sharded);
+  EXPECT_EQ(config.reduction, RunConfig::Reduction::native);
+  EXPECT_EQ(config.model.batch_norm, ModelConfig::BatchNorm::sync);
   EXPECT_EQ(config.bucket.first_mib, 0.001);
   EXPECT_EQ(config.bucket.mib, 4096.0);
   EXPECT_EQ(config.check.replicas_every, 10);
@@ -147,21 +149,21 @@ data:
   tokens: {length: 64, text: ["a b.txt", c.gz], vocabulary: gpt2, bpe_path: /g, val_share: 0.5}
 )")
                         .config.data;
-  EXPECT_EQ(data.on_error, "skip");
-  EXPECT_EQ(data.cifar100.labels, "coarse");
-  EXPECT_EQ(data.csv.header, "true");
-  EXPECT_EQ(data.csv.separator, "tab");
+  EXPECT_EQ(data.on_error, DataConfig::OnError::skip);
+  EXPECT_EQ(data.cifar100.labels, Cifar100Config::Labels::coarse);
+  EXPECT_EQ(data.csv.header, CsvConfig::Header::yes);
+  EXPECT_EQ(data.csv.separator, CsvConfig::Separator::tab);
   EXPECT_EQ(data.csv.target, "3");
-  EXPECT_EQ(data.csv.task, "value");
+  EXPECT_EQ(data.csv.task, TargetKind::values);
   EXPECT_EQ(data.csv.test_share, 0.25);
-  EXPECT_EQ(data.synthetic.kind, "tokens");
+  EXPECT_EQ(data.synthetic.kind, SyntheticConfig::Kind::tokens);
   EXPECT_EQ(data.synthetic.shape, std::vector<int64_t>{64});
   EXPECT_EQ(data.synthetic.classes, 100);
   EXPECT_EQ(data.synthetic.samples, 7);
   EXPECT_EQ(data.synthetic.test_samples, 1);
   EXPECT_EQ(data.tokens.length, 64);
   EXPECT_EQ(data.tokens.text, (std::vector<std::string>{"a b.txt", "c.gz"}));
-  EXPECT_EQ(data.tokens.vocabulary, "gpt2");
+  EXPECT_EQ(data.tokens.vocabulary, TokensConfig::Vocabulary::gpt2);
   EXPECT_EQ(data.tokens.bpe_path, "/g");
   EXPECT_EQ(data.tokens.val_share, 0.5);
   EXPECT_EQ(parse("data: {tokens: {text: one.txt}}").config.data.tokens.text,
@@ -177,7 +179,7 @@ TEST(LoadConfig, LaterFilesAndTheCommandLineWinKeyByKey) {
   EXPECT_EQ(resolved.config.model.channels, std::vector<int64_t>{16});
   EXPECT_EQ(resolved.config.epochs, 3);
   EXPECT_EQ(resolved.config.seed, 3u);
-  EXPECT_EQ(resolved.config.optimizer.name, "adam");
+  EXPECT_EQ(resolved.config.optimizer.name, OptimizerConfig::Name::adam);
   EXPECT_EQ(resolved.config.devices, (std::vector<std::string>{"cpu:0", "cpu:1"}));
 }
 

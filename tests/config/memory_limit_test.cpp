@@ -6,7 +6,7 @@
 #include <spire/error.h>
 #include <spire/load_config.h>
 
-#include "engine/config/help.h"
+#include "engine/config/text.h"
 #include "tests/base/message_of.h"
 
 namespace spire {

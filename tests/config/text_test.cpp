@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/config/help.h"
 
 namespace spire {
 namespace {
@@ -52,7 +51,7 @@ TEST(ConfigText, LeavesOutWhatMeansNothing) {
   EXPECT_THAT(text, HasSubstr("  momentum: 0.9\n"));
   EXPECT_EQ(parse_config({{"echo", text}}, {}).warnings.size(), resolved.warnings.size());
   RunConfig adam;
-  adam.optimizer.name = "adam";
+  adam.optimizer.name = OptimizerConfig::Name::adam;
   EXPECT_THAT(to_yaml(adam), HasSubstr("  beta1: 0.9\n"));
   EXPECT_THAT(to_yaml(adam), testing::Not(HasSubstr("momentum")));
   EXPECT_TRUE(parse_config({{"echo", to_yaml(adam)}}, {}).warnings.empty());

@@ -337,7 +337,7 @@ TEST(BrokenGzip, ThatUnpacksToFarMoreThanItsSize) {
   DataConfig text;
   text.name = "tokens";
   text.tokens.text = {(folder / "a.gz").string()};
-  text.tokens.vocabulary = "bytes";
+  text.tokens.vocabulary = TokensConfig::Vocabulary::bytes;
   expect_refused(message_of(Category::data, [&] { open_dataset(text, {}); }));
   expect_refused(
       message_of(Category::data, [&] { open("csv", (folder / "lines.csv.gz").string()); }));
@@ -350,7 +350,7 @@ TEST(BrokenGzip, SmallContentsMayBePackedAsTheyAre) {
   DataConfig text;
   text.name = "tokens";
   text.tokens.text = {(folder / "a.gz").string()};
-  text.tokens.vocabulary = "bytes";
+  text.tokens.vocabulary = TokensConfig::Vocabulary::bytes;
   EXPECT_GT(open_dataset(text, {}).train->count(), 1000);
 }
 

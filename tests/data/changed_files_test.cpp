@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include "engine/config/words.h"
 #include "engine/data/input_file.h"
 #include "engine/data/text/token_shard.h"
 #include "tests/data/formats/hdf5_files.h"
@@ -43,7 +44,9 @@ fs::path make_hdf5(const fs::path& folder, DataConfig& config, hsize_t chunk, un
   }
   config.name = "hdf5";
   config.path = path.string();
-  config.shuffle = chunk == 0 ? "full" : "chunk";  // rows are read when they are asked for
+  config.shuffle = chunk == 0
+                       ? DataConfig::Shuffle::full
+                       : DataConfig::Shuffle::chunk;  // rows are read when they are asked for
   return path;
 }
 
@@ -127,7 +130,7 @@ class ChangedFile : public testing::TestWithParam<Case> {};
 TEST_P(ChangedFile, EndsTheRunByName) {
   TemporaryFolder folder;
   DataConfig config;
-  config.on_error = GetParam().on_error;
+  config.on_error = *find_word<DataConfig::OnError>(GetParam().on_error);
   fs::path path = GetParam().kind.make(folder.path(), config);
   make_old(path);
   DatasetPair pair = open_dataset(config, {});
@@ -174,7 +177,7 @@ TEST(ChangedFile, ImageThatIsGone) {
   for (const char* on_error : {"stop", "skip"}) {
     TemporaryFolder folder;
     DataConfig config;
-    config.on_error = on_error;
+    config.on_error = *find_word<DataConfig::OnError>(on_error);
     fs::path path = make_images(folder.path(), config);
     DatasetPair pair = open_dataset(config, {});
     read_row(*pair.train, rows - 1);

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/data/images/images.h"
+#include "engine/data/images/image_dataset.h"
 #include "engine/data/input_file.h"
 #include "engine/data/search_paths.h"
 #include "tests/data/test_files.h"

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/data/images/images.h"
+#include "engine/data/images/image_dataset.h"
 #include "engine/data/loader.h"
 
 namespace {

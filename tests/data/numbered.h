@@ -1,6 +1,6 @@
 // A dataset whose samples can be told apart, and the options its loaders are tested with.
 #pragma once
-#include "engine/data/images/images.h"
+#include "engine/data/images/image_dataset.h"
 #include "engine/data/loader.h"
 #include "tests/data/test_files.h"
 

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/config/words.h"
 #include "engine/data/broken_samples.h"
 #include "engine/data/formats/block_cache.h"
 #include "engine/data/formats/owner_thread.h"
@@ -113,7 +114,7 @@ void read_even(int64_t sample) {
 
 DataConfig on_error(const char* word) {
   DataConfig config;
-  config.on_error = word;
+  config.on_error = *find_word<DataConfig::OnError>(word);
   return config;
 }
 

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/config/words.h"
 #include "engine/data/synthetic_dataset.h"
 #include "tests/data/test_files.h"
 
@@ -19,7 +20,7 @@ DataConfig config_of(const std::string& kind, const std::vector<int64_t>& shape,
                      int64_t classes = 10) {
   DataConfig config;
   config.name = "synthetic";
-  config.synthetic = {kind, shape, classes, 600, 100};
+  config.synthetic = {*find_word<SyntheticConfig::Kind>(kind), shape, classes, 600, 100};
   return config;
 }
 

@@ -71,7 +71,8 @@ void expect_one_hash(SmallRun run, int64_t steps, const std::vector<Machine>& ma
 
 TEST_F(EmulationPeers, OneHashWithClippedAdamW) {
   expect_one_hash(small_run([](SmallRun& r) {
-                    r.optimizer = {.name = "adamw", .lr = 0.01, .clip_norm = 0.5};
+                    r.optimizer = {
+                        .name = OptimizerConfig::Name::adamw, .lr = 0.01, .clip_norm = 0.5};
                     r.ema = {.decay = 0.9};
                   }),
                   4, kMachines);
@@ -80,7 +81,8 @@ TEST_F(EmulationPeers, OneHashWithClippedAdamW) {
 TEST_F(EmulationPeers, OneHashWithNormsOfLayersInBf16) {
   expect_one_hash(small_run([](SmallRun& r) {
                     r.precision = DType::bf16;
-                    r.optimizer = {.name = "lars", .lr = 2.0, .weight_decay = 0.01};
+                    r.optimizer = {
+                        .name = OptimizerConfig::Name::lars, .lr = 2.0, .weight_decay = 0.01};
                   }),
                   3, kMachines);
 }
@@ -96,8 +98,8 @@ TEST_F(EmulationPeers, OneHashWithLossScaleInFp16) {
 TEST_F(EmulationPeers, OneHashWithSumsOverTowers) {
   expect_one_hash(small_run([](SmallRun& r) {
                     r.model = {.name = "cnn", .hidden = {16}, .channels = {4, 8}};
-                    r.model.normalization = "batch_norm";
-                    r.model.batch_norm = "sync";
+                    r.model.normalization = ModelConfig::Normalization::batch_norm;
+                    r.model.batch_norm = ModelConfig::BatchNorm::sync;
                   }),
                   2, {kMachines[1], kMachines[2], kMachines[5]});
 }
@@ -146,10 +148,10 @@ TEST_F(EmulationPeers, TheConfigMayAskForEither) {
   SmallRun run = small_run([](SmallRun&) {});
   uint64_t expected = hash_after(run, 2);
   run.devices = {"cuda"};
-  run.cuda.peer = "nccl";
+  run.cuda.peer = CudaConfig::Peer::nccl;
   EXPECT_EQ(run.place().members.size(), 2u);
   EXPECT_EQ(hash_after(run, 2), expected);
-  run.cuda.peer = "direct";
+  run.cuda.peer = CudaConfig::Peer::direct;
   EXPECT_EQ(run.place().members.size(), 1u);
   set_machine(2, {});
   EXPECT_THAT(
@@ -165,7 +167,7 @@ TEST_F(EmulationPeers, PeaksAreThePlan) {
     for (const char* parameters : {"auto", "cuda:1"}) {
       SmallRun run = small_run([&](SmallRun& r) {
         r.towers = 5;
-        r.optimizer = {.name = "lamb", .lr = 0.01, .clip_norm = 1};
+        r.optimizer = {.name = OptimizerConfig::Name::lamb, .lr = 0.01, .clip_norm = 1};
         r.devices = {"cuda"};
         r.strategy = strategy;
         r.parameter_device = parameters;

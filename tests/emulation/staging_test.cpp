@@ -128,8 +128,8 @@ TEST(EmulationStaging, AStepAndAnEvaluationCopyFromPinnedMemoryAlone) {
   for (const char* normalization : {"none", "batch_norm"}) {
     SmallRun run;
     run.devices = {"cuda:0", "cuda:1"};
-    run.model.normalization = normalization;
-    run.optimizer = {.name = "lamb", .lr = 0.01, .clip_norm = 1};
+    run.model.normalization = *find_word<ModelConfig::Normalization>(normalization);
+    run.optimizer = {.name = OptimizerConfig::Name::lamb, .lr = 0.01, .clip_norm = 1};
     ImageDataset data = run.dataset();
     BatchLoader loader(data, run.loading());
     Trainer trainer(run.options(), run.place());

@@ -1,4 +1,5 @@
 // A table as one file, parted into training and test; broken rows stopping and skipped.
+#include "engine/config/words.h"
 #include "engine/data/formats/csv_dataset.h"
 #include "tests/data/test_files.h"
 #include "tests/fuzz/fuzz_target.h"
@@ -10,7 +11,7 @@ namespace {
 int read(const std::filesystem::path& path, const char* on_error) {
   DataConfig config;
   config.path = path.string();
-  config.on_error = on_error;
+  config.on_error = *find_word<DataConfig::OnError>(on_error);
   config.csv.test_share = 0.5;
   return parse_or_refuse(Category::data, [&] {
     DatasetPair pair = open_csv(config, {});

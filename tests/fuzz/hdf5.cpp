@@ -127,10 +127,10 @@ int consume(const uint8_t* data, size_t size) {
   config.path = file.path().string();
   config.hdf5.cache_mib = 16;
   uint8_t asked = choices.byte();
-  config.shuffle = (asked & 1) != 0 ? "full" : "auto";
+  config.shuffle = (asked & 1) != 0 ? DataConfig::Shuffle::full : DataConfig::Shuffle::automatic;
   write_hdf5(file.path(), (asked & 2) != 0, choices);
   int verdict = open_and_check(file.path(), config);
-  config.hdf5.task = "value";  // numbers that are called labels
+  config.hdf5.task = TargetKind::values;  // numbers that are called labels
   return verdict == refused ? open_and_check(file.path(), config) : verdict;
 }
 

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "engine/config/words.h"
 #include "engine/data/formats/hdf5_dataset.h"
 #include "tests/data/test_files.h"
 #include "tests/fuzz/hdf5_recipe.h"
@@ -18,7 +19,7 @@ int read(const std::filesystem::path& path, const char* task) {
   DataConfig config;
   config.path = path.string();
   config.hdf5.cache_mib = 16;
-  config.hdf5.task = task;
+  config.hdf5.task = *find_word<TargetKind>(task);
   int verdict = refused;
   parse_or_refuse(Category::config, [&] {
     verdict = parse_or_refuse(Category::data, [&] {

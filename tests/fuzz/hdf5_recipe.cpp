@@ -308,7 +308,7 @@ void write_member(hid_t file, const std::string& name, Choices& choices,
 void write_hdf5(const std::filesystem::path& path, bool newest, Choices& choices) {
   h5::Session session;
   Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "make properties");
-  check(H5Pset_file_locking(access, false, true), "choose no locking");
+  h5::disable_locking(access);
   if (newest)
     check(H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST), "choose the form");
   Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access), H5Fclose, "make it");

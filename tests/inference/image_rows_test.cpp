@@ -1,7 +1,7 @@
 // Images of a user's own as the images that a model reads.
 #include <gmock/gmock.h>
 
-#include "engine/data/images/image_crop.h"
+#include "engine/data/images/resized_crop.h"
 #include "engine/data/images/image_decode.h"
 #include "tests/data/images/image_files.h"
 #include "tests/inference/input_files.h"
@@ -84,33 +84,33 @@ TEST(ImageRows, OfOtherSizesIsCroppedAndResized) {
   }
 }
 
-// All 256 values of grey, and colours by their luma.
-TEST(ImageRows, ColoursBecomeGreyAndGreyStays) {
+// All 256 values of gray, and colors by their luma.
+TEST(ImageRows, ColorsBecomeGrayAndGrayStays) {
   TemporaryFolder folder;
-  Bytes greys, colours, luma;
+  Bytes grays, colors, luma;
   for (size_t v = 0; v < 256; ++v) {
-    greys.push_back(static_cast<uint8_t>(v));
+    grays.push_back(static_cast<uint8_t>(v));
     size_t r = v, g = 255 - v, b = v * 7 % 256;
-    for (size_t c : {r, g, b}) colours.push_back(static_cast<uint8_t>(c));
+    for (size_t c : {r, g, b}) colors.push_back(static_cast<uint8_t>(c));
     luma.push_back(static_cast<uint8_t>((19595 * r + 38470 * g + 7471 * b + 32768) / 65536));
   }
-  std::string grey = put(folder / "g.png", png_bytes(greys.data(), {16, 16}, PNG_FORMAT_GRAY));
-  std::string colour = put(folder / "c.png", png_bytes(colours.data(), {16, 16}));
+  std::string gray = put(folder / "g.png", png_bytes(grays.data(), {16, 16}, PNG_FORMAT_GRAY));
+  std::string color = put(folder / "c.png", png_bytes(colors.data(), {16, 16}));
   SampleSpec spec = spec_of(16, 16, 1);
-  EXPECT_THAT(read_inputs({grey, colour}, spec, config_of("idx")).rows,
-              ElementsAre(normalized(greys, spec), normalized(luma, spec)));
+  EXPECT_THAT(read_inputs({gray, color}, spec, config_of("idx")).rows,
+              ElementsAre(normalized(grays, spec), normalized(luma, spec)));
 }
 
-TEST(ImageRows, GreyBecomesThreeEqualChannels) {
+TEST(ImageRows, GrayBecomesThreeEqualChannels) {
   TemporaryFolder folder;
-  Bytes grey = pattern(20 * 10), colours;
-  for (uint8_t v : grey) colours.insert(colours.end(), 3, v);
-  std::string png = put(folder / "g.png", png_bytes(grey.data(), {20, 10}, PNG_FORMAT_GRAY));
-  std::string idx = put(folder / "images", idx_bytes(0x803, {1, 20, 10}, grey));
+  Bytes gray = pattern(20 * 10), colors;
+  for (uint8_t v : gray) colors.insert(colors.end(), 3, v);
+  std::string png = put(folder / "g.png", png_bytes(gray.data(), {20, 10}, PNG_FORMAT_GRAY));
+  std::string idx = put(folder / "images", idx_bytes(0x803, {1, 20, 10}, gray));
   SampleSpec own = spec_of(20, 10, 3), other = spec_of(7, 7, 3);
-  auto same = normalized(colours, own);
+  auto same = normalized(colors, own);
   EXPECT_THAT(read_inputs({png, idx}, own, config_of("cifar10")).rows, ElementsAre(same, same));
-  auto small = normalized(fitted(colours, {20, 10}, 3, {7, 7}), other);
+  auto small = normalized(fitted(colors, {20, 10}, 3, {7, 7}), other);
   EXPECT_THAT(read_inputs({png, idx}, other, config_of("cifar10")).rows, ElementsAre(small, small));
 }
 
@@ -183,13 +183,13 @@ TEST(ImageRows, OfAFolderAreItsImagesInOrder) {
 // Of a model that was trained on numbers as they are.
 TEST(ImageRows, WithoutNormalizationAreShares) {
   TemporaryFolder folder;
-  Bytes grey = pattern(16);
-  std::string file = put(folder / "a.png", png_bytes(grey.data(), {4, 4}, PNG_FORMAT_GRAY));
+  Bytes gray = pattern(16);
+  std::string file = put(folder / "a.png", png_bytes(gray.data(), {4, 4}, PNG_FORMAT_GRAY));
   SampleSpec spec = spec_of(4, 4, 1), unit = spec;
   spec.normalization = {};
   unit.normalization = {{0.0}, {1.0}};
   EXPECT_THAT(read_inputs({file}, spec, config_of("synthetic")).rows,
-              ElementsAre(normalized(grey, unit)));
+              ElementsAre(normalized(gray, unit)));
 }
 
 struct BadImage {

@@ -154,7 +154,7 @@ TEST_F(Tables, WhatTheyLackIsSaid) {
             ":1:1: the first row has no column names; add a row that names 'width', 'height'");
   EXPECT_EQ(problem("width,height\n"), ": contains no rows; get an intact copy");
   EXPECT_EQ(problem(""), ": contains no rows; get an intact copy");
-  config_.csv.separator = "comma";
+  config_.csv.separator = CsvConfig::Separator::comma;
   EXPECT_EQ(problem(""), ": contains no rows; get an intact copy");
 }
 

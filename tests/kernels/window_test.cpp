@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <omp.h>
 
+#include "kernels/kernel.h"
 #include "kernels/ops/conv2d/conv2d.h"
 #include "kernels/window_axis.h"
 
@@ -26,7 +27,7 @@ void every_axis(const Body& body) {
   }
 }
 
-bool contains(Range range, int64_t i) {
+bool contains(IndexRange range, int64_t i) {
   return range.begin <= i && i < range.end;
 }
 
@@ -53,7 +54,7 @@ TEST(WindowAxis, TerritoriesCoverEveryPixelOnce) {
     if (axis.overlap()) return;
     int64_t next = 0;
     for (int64_t i = 0; i < axis.out; ++i) {
-      Range territory = axis.territory(i), pixels = axis.pixels(i);
+      IndexRange territory = axis.territory(i), pixels = axis.pixels(i);
       EXPECT_EQ(territory.begin, next);
       EXPECT_LE(territory.begin, pixels.begin);
       EXPECT_GE(territory.end, pixels.end);

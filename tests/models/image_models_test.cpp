@@ -46,7 +46,7 @@ TEST_P(PublishedFigures, OfParametersAndMultiplyAdds) {
 }
 
 ModelConfig imagenet_resnet(int64_t depth) {
-  return {.name = "resnet", .depth = depth, .variant = "imagenet"};
+  return {.name = "resnet", .depth = depth, .variant = ModelConfig::Variant::imagenet};
 }
 ModelConfig vgg(int64_t depth, const char* normalization = "none") {
   return {.name = "vgg", .depth = depth, .normalization = normalization};
@@ -70,10 +70,11 @@ TEST(CifarResnet, IdentityShortcutsHaveThePapersParameters) {
   std::pair<int64_t, int64_t> published[] = {
       {20, 269722}, {32, 464154}, {44, 658586}, {56, 853018}, {110, 1727962}};
   for (auto [depth, parameters] : published) {
-    ModelConfig config = {.name = "resnet", .depth = depth, .shortcut = "identity"};
+    ModelConfig config = {
+        .name = "resnet", .depth = depth, .shortcut = ModelConfig::Shortcut::identity};
     EXPECT_EQ(figures(config, kCifar).parameters, parameters) << depth;
   }
-  ModelConfig resnet20 = {.name = "resnet", .shortcut = "identity"};
+  ModelConfig resnet20 = {.name = "resnet", .shortcut = ModelConfig::Shortcut::identity};
   EXPECT_EQ(figures(resnet20, kCifar).multiply_adds, 40551040);
 }
 

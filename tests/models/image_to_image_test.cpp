@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/config/words.h"
 #include "engine/graph/layer_table.h"
 #include "engine/graph/layers.h"
 #include "models/model.h"
@@ -29,7 +30,7 @@ TEST(ImageToImage, ResultsHaveTheImagesShapeWhateverItsSize) {
   for (Build build : {&autoencoder, &unet}) {
     for (const char* upsample : {"conv_transpose", "resize"}) {
       for (Shape shape : {Shape{2, 28, 28, 1}, {1, 32, 32, 3}, {1, 21, 38, 3}, {3, 9, 8, 2}}) {
-        Made m = made(build, {.upsample = upsample}, shape);
+        Made m = made(build, {.upsample = *find_word<ModelConfig::Upsample>(upsample)}, shape);
         EXPECT_EQ(m.graph.spec(m.result).shape, shape) << upsample;
       }
     }
@@ -40,7 +41,8 @@ TEST(ImageToImage, OutputActivationIsTheLastOp) {
   for (Build build : {&autoencoder, &unet}) {
     Made linear = made(build, {}, {1, 16, 16, 1});
     EXPECT_EQ(linear.graph.nodes().back().op->name(), "conv2d");
-    Made bounded = made(build, {.output_activation = "sigmoid"}, {1, 16, 16, 1});
+    Made bounded =
+        made(build, {.output_activation = ModelConfig::OutputActivation::sigmoid}, {1, 16, 16, 1});
     EXPECT_EQ(bounded.graph.nodes().back().op->name(), "sigmoid");
   }
 }
@@ -93,11 +95,12 @@ TEST(ImageToImage, GradientsReachEveryWeight) {
   for (Build build : {&autoencoder, &unet}) {
     for (const char* upsample : {"conv_transpose", "resize"}) {
       for (const char* normalization : {"none", "batch_norm"}) {
-        ModelConfig config = {.hidden = {12},
-                              .channels = {6, 5},
-                              .normalization = normalization,
-                              .upsample = upsample,
-                              .output_activation = "sigmoid"};
+        ModelConfig config = {
+            .hidden = {12},
+            .channels = {6, 5},
+            .normalization = *find_word<ModelConfig::Normalization>(normalization),
+            .upsample = *find_word<ModelConfig::Upsample>(upsample),
+            .output_activation = ModelConfig::OutputActivation::sigmoid};
         Graph graph = reconstruction(build, config, Regression::l1_l2);
         GraphRun run = run_graph(std::move(graph), test_images(), {0, 0});
         EXPECT_GT(run.loss, 0);
@@ -113,7 +116,8 @@ TEST(ImageToImage, GradientsReachEveryWeight) {
 }
 
 TEST(ImageToImage, GradientsAreSlopesOfTheLoss) {
-  ModelConfig config = {.channels = {6, 5}, .output_activation = "sigmoid"};
+  ModelConfig config = {.channels = {6, 5},
+                        .output_activation = ModelConfig::OutputActivation::sigmoid};
   for (Build build : {&autoencoder, &unet}) {
     auto images = test_images();
     const std::string name = "pixels.bias";

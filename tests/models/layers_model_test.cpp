@@ -302,7 +302,7 @@ TEST(LayersModel, ReadsTokens) {
 
 TEST(LayersModel, KnowsBatchNormOverAllTowers) {
   ModelConfig config = layers("batch_norm, flatten, {dense: {units: classes}}");
-  config.batch_norm = "sync";
+  config.batch_norm = ModelConfig::BatchNorm::sync;
   Graph graph = build(config, image_input({8, 8, 1}));
   EXPECT_TRUE(std::any_of(graph.nodes().begin(), graph.nodes().end(),
                           [](const Node& node) { return node.op->sums_towers(); }));

@@ -86,7 +86,9 @@ TEST(Cnn, ConvolutionsHaveABiasWithoutNormalization) {
 }
 
 TEST(Cnn, BatchNormTakesThePlaceOfEachBias) {
-  Graph graph = model({.name = "cnn", .channels = {8, 12}, .normalization = "batch_norm"});
+  Graph graph = model({.name = "cnn",
+                       .channels = {8, 12},
+                       .normalization = ModelConfig::Normalization::batch_norm});
   std::map<std::string, Shape> parameters = {
       {"conv1.weight", {8, 1, 3, 3}},    {"conv1.norm.gamma", {8}},
       {"conv1.norm.beta", {8}},          {"conv2.weight", {12, 8, 3, 3}},
@@ -103,11 +105,13 @@ TEST(Cnn, BatchNormTakesThePlaceOfEachBias) {
 }
 
 TEST(Cnn, NormalizesBeforeTheRelu) {
-  Names training = ops_of(model({.name = "cnn", .channels = {8}, .normalization = "batch_norm"}));
+  Names training = ops_of(model(
+      {.name = "cnn", .channels = {8}, .normalization = ModelConfig::Normalization::batch_norm}));
   training.resize(4);
   EXPECT_THAT(training, ElementsAre("conv2d", "batch_norm", "relu", "max_pool2d"));
-  Names evaluation =
-      ops_of(model({.name = "cnn", .channels = {8}, .normalization = "batch_norm"}, false));
+  Names evaluation = ops_of(model(
+      {.name = "cnn", .channels = {8}, .normalization = ModelConfig::Normalization::batch_norm},
+      false));
   evaluation.resize(4);
   EXPECT_THAT(evaluation, ElementsAre("conv2d", "batch_norm_eval", "relu", "max_pool2d"));
 }
@@ -128,7 +132,8 @@ TEST(Models, ParameterCounts) {
   int64_t plain = parameter_count(model({.name = "cnn"}));
   EXPECT_EQ(plain, 9 * 32 + 32 + 9 * 32 * 64 + 64 + 3136 * 128 + 128 + 128 * 10 + 10);
   // A gain and a shift a channel instead of a bias.
-  EXPECT_EQ(parameter_count(model({.name = "cnn", .normalization = "batch_norm"})),
+  EXPECT_EQ(parameter_count(
+                model({.name = "cnn", .normalization = ModelConfig::Normalization::batch_norm})),
             plain + 32 + 64);
 }
 
@@ -160,7 +165,7 @@ TEST(Models, ArenaOfAResnetIsAsSmallAsItCanBe) {
 TEST(Models, ResnetHasItsOwnNormalization) {
   ModelConfig config = {.name = "resnet", .depth = 8};
   auto parameters = shapes_of(model(config), Role::parameter);
-  config.normalization = "batch_norm";
+  config.normalization = ModelConfig::Normalization::batch_norm;
   EXPECT_EQ(shapes_of(model(config), Role::parameter), parameters);
   EXPECT_TRUE(parameters.contains("stage2.block1.shortcut.norm.gamma"));
 }

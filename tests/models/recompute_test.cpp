@@ -78,9 +78,10 @@ const std::vector<Column> kTokens = {{"tokens", {12}, DType::i32}, {"targets", {
 INSTANTIATE_TEST_SUITE_P(
     All, Recompute,
     testing::Values(
-        Case{"resnet_identity", {.name = "resnet", .depth = 14, .shortcut = "identity"}},
+        Case{"resnet_identity",
+             {.name = "resnet", .depth = 14, .shortcut = ModelConfig::Shortcut::identity}},
         Case{"resnet_bottleneck_bf16",
-             {.name = "resnet", .depth = 50, .variant = "imagenet"},
+             {.name = "resnet", .depth = 50, .variant = ModelConfig::Variant::imagenet},
              {{"images", {32, 32, 3}}, {"labels", {}, DType::i32}},
              DType::bf16},
         Case{"vgg", {.name = "vgg", .depth = 11, .dropout = 0.3}},

@@ -158,11 +158,12 @@ TEST_P(EqualsPyTorch, InLogitsAndAllGradients) {
 
 INSTANTIATE_TEST_SUITE_P(
     Models, EqualsPyTorch,
-    testing::Values(Peer{"resnet20", {.name = "resnet"}},
-                    Peer{"resnet20_identity", {.name = "resnet", .shortcut = "identity"}},
-                    Peer{"resnet50", {.name = "resnet", .depth = 50, .variant = "imagenet"}},
-                    Peer{"gpt2_of_2_blocks", {.name = "gpt", .blocks = 2}},
-                    Peer{"vit_tiny", {.name = "vit"}}),
+    testing::Values(
+        Peer{"resnet20", {.name = "resnet"}},
+        Peer{"resnet20_identity", {.name = "resnet", .shortcut = ModelConfig::Shortcut::identity}},
+        Peer{"resnet50",
+             {.name = "resnet", .depth = 50, .variant = ModelConfig::Variant::imagenet}},
+        Peer{"gpt2_of_2_blocks", {.name = "gpt", .blocks = 2}}, Peer{"vit_tiny", {.name = "vit"}}),
     [](const auto& test) { return test.param.name; });
 
 }  // namespace

@@ -82,7 +82,7 @@ TEST_P(FollowsPyTorch, FromTheSameWeightsAndBatches) {
   options.model = peer.model;
   options.train_columns = options.test_columns = data.train->spec().columns;
   options.classes = data.train->spec().classes;
-  options.optimizer = {.name = "sgd", .momentum = 0.9};
+  options.optimizer = {.name = OptimizerConfig::Name::sgd, .momentum = 0.9};
   Trainer trainer(options, place_towers(config, {own_place()}, 0));
   auto order = definition_order(peer.model);
   LoaderOptions loading{.batch_size = config.batch_size, .towers = peer.towers, .shuffle = false};

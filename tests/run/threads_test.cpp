@@ -14,6 +14,7 @@
 #include <spire/train.h>
 
 #include "engine/base/thread.h"
+#include "engine/config/words.h"
 #include "engine/device/topology.h"
 #include "engine/train/rank_place.h"
 #include "tests/process/ranks.h"
@@ -91,7 +92,7 @@ class RunThreads : public testing::Test {
     config.towers = towers;
     config.tower_threads = tower_threads;
     config.devices = {"cpu"};
-    config.pin = pin;
+    config.pin = *find_word<RunConfig::Pin>(pin);
     config.steps = 4;
     config.eval.every_steps = 2;
     config.checkpoint.every_steps = 1;

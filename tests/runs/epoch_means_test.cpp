@@ -4,6 +4,7 @@
 #include <spire/error.h>
 #include <spire/train.h>
 
+#include "engine/config/words.h"
 #include "tests/runs/run_folder.h"
 
 namespace spire {
@@ -31,7 +32,7 @@ class EpochMeans : public testing::TestWithParam<const char*> {
     RunConfig config;
     config.data.name = "idx";
     config.data.path = folder_ / "data";
-    config.data.last_batch = GetParam();
+    config.data.last_batch = *find_word<DataConfig::LastBatch>(GetParam());
     config.output = folder_ / name;
     config.model = {.name = "mlp", .hidden = {16}};
     config.optimizer.lr = 0.02;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tests/runs/run_folder.h"
-#include "tools/master_port.h"
+#include "tools/supervisor/master_port.h"
 
 namespace spire {
 

@@ -16,7 +16,7 @@
 #include <spire/error.h>
 #include <spire/launch.h>
 
-#include "tools/phase_hook.h"
+#include "tools/commands.h"
 
 namespace spire::tool {
 namespace {

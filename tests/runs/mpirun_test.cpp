@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/runs/run_folder.h"
-#include "tools/master_port.h"
+#include "tools/supervisor/master_port.h"
 
 namespace spire {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <spire/error.h>
 
-#include "engine/data/images/image_png.h"
+#include "engine/data/images/png.h"
 #include "tests/runs/run_folder.h"
 
 namespace spire {

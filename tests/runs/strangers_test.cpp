@@ -12,7 +12,7 @@
 
 #include "tests/process/rendezvous/stranger.h"
 #include "tests/runs/run_folder.h"
-#include "tools/master_port.h"
+#include "tools/supervisor/master_port.h"
 
 namespace spire {
 namespace {

@@ -1,5 +1,5 @@
-// What a run that is started again gets of the GPUs that are left.
-#include "tools/gpu_roster.h"
+// Arguments and variables of a run that restarts on the GPUs that are left.
+#include "tools/supervisor/gpu_roster.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-const std::vector<CudaDeviceInfo> kFour = [] {
+const std::vector<CudaDeviceInfo> four_gpus = [] {
   std::vector<CudaDeviceInfo> gpus;
   for (int i = 0; i < 4; ++i)
     gpus.push_back(
@@ -24,8 +24,8 @@ GpuChoice without(std::vector<int> lost, std::vector<std::string> devices,
   config.devices = std::move(devices);
   config.parameter_device = parameter_device;
   std::vector<CudaDeviceInfo> gpus;
-  for (int index : lost) gpus.push_back(kFour[static_cast<size_t>(index)]);
-  return leave_out(kFour, gpus, config);
+  for (int index : lost) gpus.push_back(four_gpus[static_cast<size_t>(index)]);
+  return leave_out(four_gpus, gpus, config);
 }
 
 std::string visible(const GpuChoice& choice) {

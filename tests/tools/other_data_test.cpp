@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/data/images/image_png.h"
+#include "engine/data/images/png.h"
 #include "tests/tools/small_data.h"
 
 namespace spire {

@@ -1,25 +1,25 @@
-// Several ends, one meaning.
-#include "tools/outcome.h"
-
+// Outcome of an attempt from the exit statuses of its processes.
 #include <algorithm>
 #include <csignal>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "tools/supervisor/attempt.h"
+
 namespace spire::tool {
 namespace {
 
-ChildEnd exited(int rank, int code) {
+ExitStatus exited(int rank, int code) {
   return {.rank = rank, .code = code};
 }
-ChildEnd killed(int rank, int signal, bool forced = false) {
+ExitStatus killed(int rank, int signal, bool forced = false) {
   return {.rank = rank, .code = 0, .signal = signal, .forced = forced};
 }
 
 struct Case {
   const char* name;
-  std::vector<ChildEnd> ends;
+  std::vector<ExitStatus> statuses;
   int code;
   bool restartable;
   int rank;  // whose end is the cause
@@ -30,10 +30,10 @@ struct Case {
 class Judge : public testing::TestWithParam<Case> {};
 
 TEST_P(Judge, NamesTheCauseWhateverCameFirst) {
-  std::vector<ChildEnd> ends = GetParam().ends;
+  std::vector<ExitStatus> statuses = GetParam().statuses;
   for (bool reversed : {false, true}) {
-    if (reversed) std::ranges::reverse(ends);
-    Outcome outcome = judge(ends);
+    if (reversed) std::ranges::reverse(statuses);
+    Outcome outcome = judge(statuses);
     EXPECT_EQ(outcome.code, GetParam().code);
     EXPECT_EQ(outcome.restartable, GetParam().restartable);
     EXPECT_EQ(outcome.died, GetParam().died);
@@ -67,7 +67,7 @@ TEST(Judge, TheFirstOfEqualsIsTheCause) {
   EXPECT_EQ(judge(std::vector{killed(1, SIGKILL), killed(0, SIGKILL)}).cause.rank, 1);
 }
 
-TEST(ChildEndText, SaysWhoAndHow) {
+TEST(ExitStatusText, SaysWhoAndHow) {
   EXPECT_EQ(to_string(killed(2, SIGKILL)), "rank 2 was killed by signal 9 (Killed)");
   EXPECT_EQ(to_string(killed(-1, SIGSEGV)),
             "the process was killed by signal 11 (Segmentation fault)");

@@ -15,8 +15,8 @@ using testing::StartsWith;
 namespace fs = std::filesystem;
 
 // Long enough that a run is killed before its end, once it has written a checkpoint.
-const Words kLong = {"steps=3000", "checkpoint.every_steps=20", "checkpoint.every_epochs=0",
-                     "eval.every_epochs=0", "log.every_steps=100"};
+const Words long_run = {"steps=3000", "checkpoint.every_steps=20", "checkpoint.every_epochs=0",
+                        "eval.every_epochs=0", "log.every_steps=100"};
 
 Words operator+(Words words, const Words& more) {
   words.insert(words.end(), more.begin(), more.end());
@@ -33,7 +33,7 @@ class KilledRank : public testing::TestWithParam<size_t> {};
 
 TEST_P(KilledRank, TheRunEndsAsIfNothingHadHappened) {
   ManyProcesses many;
-  Program program(many.run("run", kLong + Words{"--processes=3", "--max-restarts=2"}));
+  Program program(many.run("run", long_run + Words{"--processes=3", "--max-restarts=2"}));
   ASSERT_TRUE(program.wait_for("checkpoint step"));
   kill(wait_for_ranks(program, 3).at(GetParam()), SIGKILL);
   Output output = program.finish();
@@ -43,7 +43,7 @@ TEST_P(KilledRank, TheRunEndsAsIfNothingHadHappened) {
                         " was killed by signal 9 (Killed); 3 processes go on from the newest "
                         "checkpoint\n"));
   EXPECT_THAT(output.err, Not(HasSubstr("restart 2")));
-  Output straight = trainer(many.run("straight", kLong));
+  Output straight = trainer(many.run("straight", long_run));
   ASSERT_EQ(straight.code, 0);
   EXPECT_EQ(last_hash(output), parameter_hash(straight));
 }
@@ -53,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(Each, KilledRank, testing::Values(0, 1, 2));
 TEST(Restart, AnElasticRunGoesOnWithThoseThatAreLeft) {
   ManyProcesses many;
   Program program(
-      many.run("run", kLong + Words{"elastic=true", "--processes=4", "--max-restarts=1"}));
+      many.run("run", long_run + Words{"elastic=true", "--processes=4", "--max-restarts=1"}));
   ASSERT_TRUE(program.wait_for("checkpoint step"));
   std::vector<pid_t> ranks = wait_for_ranks(program, 4);
   kill(ranks[1], SIGSTOP);  // it cannot end before it is killed, too
@@ -63,7 +63,7 @@ TEST(Restart, AnElasticRunGoesOnWithThoseThatAreLeft) {
   EXPECT_EQ(output.code, 0) << output.err;
   EXPECT_THAT(output.err, HasSubstr("; 2 processes go on from the newest checkpoint\n"));
   EXPECT_THAT(output.err, HasSubstr("processes     2 over TCP"));
-  EXPECT_EQ(last_hash(output), parameter_hash(trainer(many.run("straight", kLong))));
+  EXPECT_EQ(last_hash(output), parameter_hash(trainer(many.run("straight", long_run))));
 }
 
 // Towers by default are as many as devices, and no checkpoint keeps that yet.
@@ -88,7 +88,7 @@ TEST(Restart, AnElasticRunStaysTheSameRunBeforeItsFirstCheckpoint) {
 // One process without ranks, whose config has gone meanwhile.
 TEST(Restart, NeedsNoRanksAndReadsTheConfigOnce) {
   ManyProcesses many;
-  ASSERT_EQ(trainer(many.run("straight", kLong)).code, 0);
+  ASSERT_EQ(trainer(many.run("straight", long_run)).code, 0);
   std::string config = many.data.folder / "run.yaml";
   fs::copy_file(many.data.output("straight") + "/config.yaml", config);
   Program program({"--config", config, "--output", many.data.output("run"), "--max-restarts=1"});

@@ -1,5 +1,5 @@
 // The handlers themselves, in this process and in one that may die.
-#include "tools/signals.h"
+#include "tools/process/signals.h"
 
 #include <gtest/gtest.h>
 

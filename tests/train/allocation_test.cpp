@@ -99,7 +99,10 @@ TEST(Allocation, NoneInAStep) {
 
 TEST(Allocation, NoneForRatiosOfLayersAndAverages) {
   SmallRun run;
-  run.optimizer = {.name = "lamb", .lr = 0.01, .decay = "matrices", .clip_norm = 1};
+  run.optimizer = {.name = OptimizerConfig::Name::lamb,
+                   .lr = 0.01,
+                   .decay = OptimizerConfig::Decay::matrices,
+                   .clip_norm = 1};
   run.ema = {.decay = 0.9};
   run.devices = {"cpu:0", "cpu:1"};
   for (const char* strategy : {"parameter_device", "mirrored", "sharded"}) {

@@ -15,7 +15,7 @@ namespace {
 SmallRun averaged_run(DeviceKind kind) {
   SmallRun run;
   run.devices = devices_of(kind, 1);
-  run.model.normalization = "batch_norm";
+  run.model.normalization = ModelConfig::Normalization::batch_norm;
   run.model.hidden = {200, 100};  // several buckets
   run.ema = {.decay = 0.9, .warmup = true};
   run.towers = 8;
@@ -123,7 +123,7 @@ Outcome outcome_of(const SmallRun& run, int64_t half = 9, int64_t end = 20) {
 TEST_P(EmaInTraining, OneOutcomeForAllDevicesProcessesAndStrategies) {
   for (const char* optimizer : {"sgd", "lamb"}) {
     SmallRun base = averaged_run(GetParam());
-    base.optimizer.name = optimizer;
+    base.optimizer.name = *find_word<OptimizerConfig::Name>(optimizer);
     int64_t half = on_gpu() ? 2 : 9, end = on_gpu() ? 4 : 20;
     Outcome expected = outcome_of(base, half, end);
     EXPECT_NE(expected.average, expected.parameters);

@@ -82,10 +82,10 @@ TEST_P(Equations, TowersAreTheClosedFormOfLeastSquares) {
   for (int64_t towers : {1, 2, 3, 8}) {
     SmallRun run = with([&](SmallRun& r) {
       r.model = {.name = "linear"};
-      r.loss = {.name = "mse"};
+      r.loss = {.name = LossConfig::Name::mse};
       r.towers = towers;
       r.batch_size = 24 / towers;
-      r.optimizer = {.name = "sgd", .lr = 0.05, .momentum = 0.0};
+      r.optimizer = {.name = OptimizerConfig::Name::sgd, .lr = 0.05, .momentum = 0.0};
       r.devices = devices(std::min<int64_t>(towers, 2));
     });
     LeastSquares expected = closed_form(run, steps);
@@ -115,7 +115,7 @@ TEST_P(Equations, SyncBatchNormIsBatchNormOfTheGlobalBatch) {
     r.towers = 1;
     r.batch_size = 24;
     r.samples = 99;  // ragged: 3 samples are left for the last batch of an epoch
-    r.optimizer = {.name = "sgd", .lr = 0.01, .momentum = 0.9};
+    r.optimizer = {.name = OptimizerConfig::Name::sgd, .lr = 0.01, .momentum = 0.9};
     r.devices = devices(1);
   });
   auto reference = weights_after(whole, 5);
@@ -123,14 +123,14 @@ TEST_P(Equations, SyncBatchNormIsBatchNormOfTheGlobalBatch) {
   for (const char* batch_norm : {"sync", "tower"}) {
     for (int64_t towers : on_gpu() ? std::vector{3} : std::vector{2, 3, 8}) {
       SmallRun split = whole;
-      split.model.batch_norm = batch_norm;
+      split.model.batch_norm = *find_word<ModelConfig::BatchNorm>(batch_norm);
       split.towers = towers;
       split.batch_size = 24 / towers;
       auto weights = weights_after(split, 5);
       double worst = 0;
       for (size_t i = 0; i < reference.size(); ++i)
         worst = std::max(worst, std::abs(double{weights[i]} - double{reference[i]}));
-      if (split.model.batch_norm == "sync") {
+      if (split.model.batch_norm == ModelConfig::BatchNorm::sync) {
         EXPECT_LT(worst, 2e-4) << towers << " towers";
       } else {
         own_statistics = std::max(own_statistics, worst);
@@ -162,7 +162,7 @@ TEST_P(Equations, AStateMovesBetweenDevicesProcessesAndStrategies) {
   SmallRun base = with([](SmallRun& r) {
     r.model.hidden = {200, 100};
     r.towers = 8;
-    r.optimizer = {.name = "adam", .lr = 0.01, .clip_norm = 1.0};
+    r.optimizer = {.name = OptimizerConfig::Name::adam, .lr = 0.01, .clip_norm = 1.0};
     r.devices = devices(1);
   });
   int64_t half = on_gpu() ? 3 : 17, end = on_gpu() ? 6 : 40;  // emulated GPUs take their time
@@ -197,9 +197,12 @@ TEST_P(Equations, TheHostUpdatesTheWeightsOfGpus) {
   if (!on_gpu()) GTEST_SKIP() << "a CPU's weights are the host's anyway";
   for (const char* optimizer : {"adamw", "lamb"}) {
     SmallRun run = with([&](SmallRun& r) {
-      r.model.normalization = "batch_norm";
+      r.model.normalization = ModelConfig::Normalization::batch_norm;
       r.model.hidden = {200};
-      r.optimizer = {.name = optimizer, .lr = 0.01, .weight_decay = 0.01, .clip_norm = 0.5};
+      r.optimizer = {.name = *find_word<OptimizerConfig::Name>(optimizer),
+                     .lr = 0.01,
+                     .weight_decay = 0.01,
+                     .clip_norm = 0.5};
       r.ema = {.decay = 0.9};
       r.devices = devices(1);
     });

@@ -12,8 +12,8 @@ class HalfPrecision : public OnEachKind {
   static SmallRun half_run(int64_t device_count = 1) {
     SmallRun run;
     run.precision = DType::f16;
-    run.model.normalization = "batch_norm";
-    run.optimizer = {.name = "adam", .lr = 0.005, .clip_norm = 1.0};
+    run.model.normalization = ModelConfig::Normalization::batch_norm;
+    run.optimizer = {.name = OptimizerConfig::Name::adam, .lr = 0.005, .clip_norm = 1.0};
     run.devices = devices(device_count);
     return run;
   }

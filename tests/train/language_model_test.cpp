@@ -15,7 +15,7 @@ constexpr int64_t kLength = 12, kVocabulary = 16, kSamples = 75;
 DataConfig token_data() {
   DataConfig data;
   data.name = "synthetic";
-  data.synthetic = {.kind = "tokens",
+  data.synthetic = {.kind = SyntheticConfig::Kind::tokens,
                     .shape = {kLength},
                     .classes = kVocabulary,
                     .samples = kSamples,
@@ -26,7 +26,10 @@ DataConfig token_data() {
 SmallRun gpt_run(DType precision) {
   SmallRun run;
   run.model = {.name = "gpt", .dropout = 0.1, .blocks = 2, .width = 32, .heads = 4};
-  run.optimizer = {.name = "adamw", .lr = 0.01, .weight_decay = 0.1, .decay = "matrices"};
+  run.optimizer = {.name = OptimizerConfig::Name::adamw,
+                   .lr = 0.01,
+                   .weight_decay = 0.1,
+                   .decay = OptimizerConfig::Decay::matrices};
   run.samples = kSamples;
   run.batch_size = 2;
   run.towers = 8;

@@ -63,27 +63,38 @@ const std::vector<Row> kRows = {
     {"mlp_clipped_adamw",
      [](SmallRun& r) {
        r.model.name = "mlp";
-       r.optimizer = {.name = "adamw", .lr = 0.01, .weight_decay = 0.01, .clip_norm = 0.5};
+       r.optimizer = {.name = OptimizerConfig::Name::adamw,
+                      .lr = 0.01,
+                      .weight_decay = 0.01,
+                      .clip_norm = 0.5};
      }},
-    {"cnn_batch_norm_dropout", [](SmallRun& r) { r.model.normalization = "batch_norm"; }},
+    {"cnn_batch_norm_dropout",
+     [](SmallRun& r) { r.model.normalization = ModelConfig::Normalization::batch_norm; }},
     {"cnn_decay_of_matrices",
      [](SmallRun& r) {
-       r.model.normalization = "batch_norm";
-       r.optimizer = {.name = "sgd", .lr = 0.05, .weight_decay = 0.1, .decay = "matrices"};
+       r.model.normalization = ModelConfig::Normalization::batch_norm;
+       r.optimizer = {.name = OptimizerConfig::Name::sgd,
+                      .lr = 0.05,
+                      .weight_decay = 0.1,
+                      .decay = OptimizerConfig::Decay::matrices};
      }},
     {"mlp_lars",
      [](SmallRun& r) {
        r.model.name = "mlp";
-       r.optimizer = {.name = "lars", .lr = 2.0, .weight_decay = 0.01, .clip_norm = 0.5};
+       r.optimizer = {
+           .name = OptimizerConfig::Name::lars, .lr = 2.0, .weight_decay = 0.01, .clip_norm = 0.5};
      }},
     {"cnn_lamb",
      [](SmallRun& r) {
-       r.model.normalization = "batch_norm";
-       r.optimizer = {.name = "lamb", .lr = 0.01, .weight_decay = 0.1, .decay = "matrices"};
+       r.model.normalization = ModelConfig::Normalization::batch_norm;
+       r.optimizer = {.name = OptimizerConfig::Name::lamb,
+                      .lr = 0.01,
+                      .weight_decay = 0.1,
+                      .decay = OptimizerConfig::Decay::matrices};
      }},
     {"resnet_sync_batch_norm",
      [](SmallRun& r) {
-       r.model = {.name = "resnet", .depth = 8, .batch_norm = "sync"};
+       r.model = {.name = "resnet", .depth = 8, .batch_norm = ModelConfig::BatchNorm::sync};
        r.optimizer.clip_norm = 1.0;
      },
      1},

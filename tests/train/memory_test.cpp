@@ -67,7 +67,8 @@ TEST_P(TrainerMemory, PeaksAreThePlan) {
         SCOPED_TRACE(testing::Message() << count << " " << strategy << " " << optimizer);
         SmallRun run = run_on(count);
         run.strategy = strategy;
-        run.optimizer = {.name = optimizer, .lr = 0.01, .clip_norm = 1};
+        run.optimizer = {
+            .name = *find_word<OptimizerConfig::Name>(optimizer), .lr = 0.01, .clip_norm = 1};
         run.ema = {.decay = 0.9};
         expect_peaks_as_planned(run);
       }
@@ -77,8 +78,8 @@ TEST_P(TrainerMemory, PeaksAreThePlan) {
 
 TEST_P(TrainerMemory, PeaksAreThePlanInLockstepAndWithSamples) {
   SmallRun run = run_on(2);
-  run.model.normalization = "batch_norm";
-  run.model.batch_norm = "sync";
+  run.model.normalization = ModelConfig::Normalization::batch_norm;
+  run.model.batch_norm = ModelConfig::BatchNorm::sync;
   expect_peaks_as_planned(run);
   run = run_on(1);
   run.model = {.name = "autoencoder", .channels = {4}};

@@ -156,7 +156,7 @@ class PaddedRun : public PaddedRows {
   static DataConfig token_data() {
     DataConfig data;
     data.name = "synthetic";
-    data.synthetic = {.kind = "tokens",
+    data.synthetic = {.kind = SyntheticConfig::Kind::tokens,
                       .shape = {length},
                       .classes = vocabulary,
                       .samples = 10,
@@ -167,7 +167,7 @@ class PaddedRun : public PaddedRows {
   static SmallRun run_on(const std::vector<std::string>& names) {
     SmallRun run;
     run.model = small_gpt();
-    run.optimizer = {.name = "adamw", .lr = 0.01};
+    run.optimizer = {.name = OptimizerConfig::Name::adamw, .lr = 0.01};
     run.samples = 10;
     run.batch_size = batch;
     run.towers = 2;
@@ -198,7 +198,7 @@ class PaddedRun : public PaddedRows {
     ended.hash = trainer.parameter_hash();
     RunConfig config;
     config.model = run.model;
-    config.precision = "bf16";
+    config.precision = RunConfig::Precision::bf16;
     ended.state.config_yaml = to_yaml(config);
     ended.state.data_spec = to_text(data.train->spec());
     return ended;

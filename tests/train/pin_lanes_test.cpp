@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "engine/config/words.h"
+
 namespace spire {
 namespace {
 
@@ -47,7 +49,7 @@ std::string own_space() {
 }
 
 std::string pin(const std::string& word, Placed& run, CoreLocks& locks) {
-  return pin_lanes(word, run.place, run.placement, locks, own_space());
+  return pin_lanes(*find_word<RunConfig::Pin>(word), run.place, run.placement, locks, own_space());
 }
 
 TEST(PinLanes, AProcessWithTheWholeMachineIsNotPinned) {

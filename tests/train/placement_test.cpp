@@ -116,7 +116,7 @@ TEST(Placement, TheHostMayUpdateTheWeightsOfGpus) {
   expect_error(config, Category::config,
                "cpu:1 is not one of the run's devices; use one of cuda:0, cuda:1", 2);
   config.parameter_device = "cpu";
-  config.strategy = "sharded";
+  config.strategy = RunConfig::Strategy::sharded;
   expect_error(config, Category::config, "parameter_device: cpu does not fit strategy: sharded", 2);
   EXPECT_FALSE(place(config_of({"2xcpu"}), 8).updates_on_host);
 }
@@ -229,10 +229,10 @@ TEST(Members, AreAsTheConfigSays) {
   PeerPairs all = {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}};
   RunConfig config = config_of({"cuda"}, 4);
   EXPECT_EQ(place_four(all, config).exchange, "peer access: GPUs read each other's memory");
-  config.cuda.peer = "nccl";
+  config.cuda.peer = CudaConfig::Peer::nccl;
   EXPECT_EQ(place_four(all, config).members.size(), 4u);
   EXPECT_EQ(place_four(all, config).exchange, "NCCL between all GPUs (cuda.peer: nccl)");
-  config.cuda.peer = "direct";
+  config.cuda.peer = CudaConfig::Peer::direct;
   EXPECT_EQ(place_four(all, config).members.size(), 1u);
   try {
     place_four({{0, 1}}, config);

@@ -65,16 +65,17 @@ TEST_P(Recompute, SaysTheBytesItPlansWithAndWithout) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, Recompute,
-    testing::Values(Case{"cnn_batch_norm_dropout",
-                         {.name = "cnn",
-                          .hidden = {16, 16},
-                          .channels = {4, 8},
-                          .dropout = 0.2,
-                          .normalization = "batch_norm"}},
-                    Case{"resnet", {.name = "resnet", .depth = 14}},
-                    Case{"resnet_bf16", {.name = "resnet", .depth = 14}, DType::bf16},
-                    Case{"resnet_sync_batch_norm",
-                         {.name = "resnet", .depth = 14, .batch_norm = "sync"}}),
+    testing::Values(
+        Case{"cnn_batch_norm_dropout",
+             {.name = "cnn",
+              .hidden = {16, 16},
+              .channels = {4, 8},
+              .dropout = 0.2,
+              .normalization = ModelConfig::Normalization::batch_norm}},
+        Case{"resnet", {.name = "resnet", .depth = 14}},
+        Case{"resnet_bf16", {.name = "resnet", .depth = 14}, DType::bf16},
+        Case{"resnet_sync_batch_norm",
+             {.name = "resnet", .depth = 14, .batch_norm = ModelConfig::BatchNorm::sync}}),
     [](const auto& test) { return test.param.name; });
 
 }  // namespace

@@ -1,7 +1,8 @@
 // Small training runs on made-up data, through the Trainer alone.
 #pragma once
 #include "engine/base/philox.h"
-#include "engine/data/images/images.h"
+#include "engine/config/words.h"
+#include "engine/data/images/image_dataset.h"
 #include "engine/data/loader.h"
 #include "engine/train/trainer.h"
 #include "tests/process/ranks.h"
@@ -30,7 +31,8 @@ inline LabelledImages made_up_dataset(int64_t count, uint64_t seed = 1) {
 struct SmallRun {
   ModelConfig model{.name = "cnn", .hidden = {16}, .channels = {4, 8}, .dropout = 0.2};
   LossConfig loss = {};
-  OptimizerConfig optimizer{.name = "sgd", .lr = 0.05, .momentum = 0.9, .nesterov = true};
+  OptimizerConfig optimizer{
+      .name = OptimizerConfig::Name::sgd, .lr = 0.05, .momentum = 0.9, .nesterov = true};
   EmaConfig ema = {};
   LossScaleConfig loss_scale = {};
   DType precision = DType::f32;
@@ -50,9 +52,9 @@ struct SmallRun {
     config.towers = towers;
     config.tower_threads = tower_threads;
     config.devices = devices;
-    config.strategy = strategy;
+    config.strategy = *find_word<RunConfig::Strategy>(strategy);
     config.parameter_device = parameter_device;
-    config.reduction = reduction;
+    config.reduction = *find_word<RunConfig::Reduction>(reduction);
     config.cuda = cuda;
     CudaStatus gpus = discover_cuda();
     RankPlace host{"here",

@@ -45,7 +45,10 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"cnn_bf16", with([](SmallRun& r) { r.precision = DType::bf16; })},
         Case{"mlp_clipped_adamw", with([](SmallRun& r) {
                r.model = {.name = "mlp", .hidden = {24, 12}, .channels = {}, .dropout = 0.5};
-               r.optimizer = {.name = "adamw", .lr = 0.01, .weight_decay = 0.01, .clip_norm = 0.5};
+               r.optimizer = {.name = OptimizerConfig::Name::adamw,
+                              .lr = 0.01,
+                              .weight_decay = 0.01,
+                              .clip_norm = 0.5};
              })},
         Case{"resnet_batch_norm", with([](SmallRun& r) {
                r.model = {.name = "resnet", .hidden = {}, .channels = {}, .depth = 8};
@@ -115,14 +118,16 @@ std::vector<StepResult> results_of(const SmallRun& run, int64_t steps, bool one_
 std::vector<Case> runs_with_news(DeviceKind kind) {
   std::vector<Case> cases = {{"clipped", with([](SmallRun& r) { r.optimizer.clip_norm = 0.5; })},
                              {"sums over towers", with([](SmallRun& r) {
-                                r.model.normalization = "batch_norm";
-                                r.model.batch_norm = "sync";
+                                r.model.normalization = ModelConfig::Normalization::batch_norm;
+                                r.model.batch_norm = ModelConfig::BatchNorm::sync;
                               })}};
   if (kind == DeviceKind::cpu) return cases;
   for (const char* name : {"adamw", "lamb"}) {
     cases.push_back({name, with([&](SmallRun& r) {
                        r.precision = DType::f16;
-                       r.optimizer = {.name = name, .lr = 0.01, .clip_norm = 0.5};
+                       r.optimizer = {.name = *find_word<OptimizerConfig::Name>(name),
+                                      .lr = 0.01,
+                                      .clip_norm = 0.5};
                        r.ema = {.decay = 0.9};
                        r.loss_scale = {.initial = 2e6, .growth_interval = 2};
                      })});
@@ -177,7 +182,7 @@ TEST_P(Towers, LearnWhatCanBeLearned) {
 TEST_P(Towers, TrainWhatOneCpuTrains) {
   for (bool graphs : {true, false}) {
     SmallRun run = with([&](SmallRun& r) {
-      r.model.normalization = "batch_norm";
+      r.model.normalization = ModelConfig::Normalization::batch_norm;
       r.cuda.graphs = graphs;
     });
     SmallRun there = run;
@@ -218,7 +223,7 @@ TEST_P(Towers, EvaluationIsTheSameNumberOnAnyDevices) {
 
 TEST_P(Towers, SnapshotAndRestoreGoOnBitForBit) {
   SmallRun run = with([](SmallRun& r) {
-    r.optimizer = {.name = "adam", .lr = 0.01};
+    r.optimizer = {.name = OptimizerConfig::Name::adam, .lr = 0.01};
     r.devices = devices(1);
   });
   uint64_t straight = hash_after(run, 40);
@@ -244,7 +249,7 @@ void expect_same_values(const TrainingState& a, const TrainingState& b) {
 
 TEST_P(Towers, ASnapshotStaysAndTheStateItselfIsTheSame) {
   SmallRun run = with([](SmallRun& r) {
-    r.optimizer = {.name = "adam", .lr = 0.01};
+    r.optimizer = {.name = OptimizerConfig::Name::adam, .lr = 0.01};
     r.ema = {.decay = 0.9};
   });
   run.devices = devices(2);
@@ -275,7 +280,7 @@ TEST_P(Towers, AStateOfSeveralPiecesComesTogetherAndGoesApart) {
     r.batch_size = 1;
     r.towers = 2;
     r.model = {.name = "mlp", .hidden = {2000, 1200}};
-    r.optimizer = {.name = "adam", .lr = 0.01};
+    r.optimizer = {.name = OptimizerConfig::Name::adam, .lr = 0.01};
   });
   run.devices = devices(1);
   TrainingState one = state_after(run, 1);

@@ -25,20 +25,21 @@ struct Case {
 OptimizerConfig with_all(OptimizerConfig optimizer) {
   optimizer.weight_decay = 0.1;
   optimizer.clip_norm = 1;
-  optimizer.decay = "matrices";
+  optimizer.decay = OptimizerConfig::Decay::matrices;
   return optimizer;
 }
 
 // The epsilon is so large that a gradient near zero, which is mostly rounding, moves nothing. Each
 // optimizer alone, and with all that may go along: clipping, averages, weights without decay.
 std::vector<Case> cases() {
-  OptimizerConfig plain{.name = "sgd", .momentum = 0};
-  OptimizerConfig momentum{.name = "sgd", .momentum = 0.9};
-  OptimizerConfig nesterov{.name = "sgd", .momentum = 0.9, .nesterov = true};
-  OptimizerConfig adam{.name = "adam", .epsilon = 1e-3};
-  OptimizerConfig adamw{.name = "adamw", .weight_decay = 0.1, .epsilon = 1e-3};
-  OptimizerConfig lars{.name = "lars", .weight_decay = 0.1, .trust_coefficient = 0.5};
-  OptimizerConfig lamb{.name = "lamb", .weight_decay = 0.1, .epsilon = 1e-3};
+  OptimizerConfig plain{.name = OptimizerConfig::Name::sgd, .momentum = 0};
+  OptimizerConfig momentum{.name = OptimizerConfig::Name::sgd, .momentum = 0.9};
+  OptimizerConfig nesterov{.name = OptimizerConfig::Name::sgd, .momentum = 0.9, .nesterov = true};
+  OptimizerConfig adam{.name = OptimizerConfig::Name::adam, .epsilon = 1e-3};
+  OptimizerConfig adamw{.name = OptimizerConfig::Name::adamw, .weight_decay = 0.1, .epsilon = 1e-3};
+  OptimizerConfig lars{
+      .name = OptimizerConfig::Name::lars, .weight_decay = 0.1, .trust_coefficient = 0.5};
+  OptimizerConfig lamb{.name = OptimizerConfig::Name::lamb, .weight_decay = 0.1, .epsilon = 1e-3};
   EmaConfig average{.decay = 0.9}, warmup{.decay = 0.99, .warmup = true};
   return {{"sgd", plain},         {"sgd, all", with_all(plain), average},
           {"momentum", momentum}, {"momentum, all", with_all(momentum), warmup},
@@ -241,7 +242,8 @@ TEST_P(ParameterUpdateTest, SharesGiveTheSameBitsAsTheWhole) {
 
 TEST_P(ParameterUpdateTest, ASecondExchangeOfAveragesRestoresTheBits) {
   for (int shares : {1, 3}) {
-    Updates updates({"", {.name = "adam"}, {.decay = 0.9}}, layout_, GetParam(), shares);
+    Updates updates({"", {.name = OptimizerConfig::Name::adam}, {.decay = 0.9}}, layout_,
+                    GetParam(), shares);
     Floats begin = values_of(layout_, 1);
     begin.resize(static_cast<size_t>(layout_.trained_floats()));
     EXPECT_EQ(updates.state().slots.back(), begin);
@@ -274,7 +276,7 @@ TEST_P(ParameterUpdateTest, GoesOnFromACopiedState) {
 
 // Clipping is seen: without it the same step goes further.
 TEST_P(ParameterUpdateTest, ClippingBoundsTheStep) {
-  OptimizerConfig optimizer{.name = "sgd", .momentum = 0, .clip_norm = 0.25};
+  OptimizerConfig optimizer{.name = OptimizerConfig::Name::sgd, .momentum = 0, .clip_norm = 0.25};
   Updates updates({"", optimizer}, layout_, GetParam());
   updates.run(1);
   Floats before = values_of(layout_, 1), after = updates.state().weights;

@@ -55,7 +55,7 @@ struct OneStep {
 
 OneStep one_step(const OptimizerConfig& optimizer) {
   SmallRun run;
-  run.model.normalization = "batch_norm";
+  run.model.normalization = ModelConfig::Normalization::batch_norm;
   run.optimizer = optimizer;
   Trainer trainer(run.options(), run.place());
   auto weights = [&] {
@@ -81,7 +81,8 @@ double norm_of(const OneStep& step, const ParameterEntry& entry, bool difference
 // A matrix moves by a fixed share of its norm, whatever its gradient is.
 TEST(LayerWise, AStepIsAShareOfTheWeights) {
   for (auto [name, lr, share] : {std::tuple{"lars", 2.0, 2.0 * 0.05}, {"lamb", 0.1, 0.1}}) {
-    OneStep step = one_step({.name = name, .lr = lr, .trust_coefficient = 0.05});
+    OneStep step = one_step(
+        {.name = *find_word<OptimizerConfig::Name>(name), .lr = lr, .trust_coefficient = 0.05});
     int matrices = 0;
     for (const ParameterEntry& entry : step.layout.entries()) {
       if (!is_matrix(entry.shape)) continue;
@@ -96,8 +97,8 @@ TEST(LayerWise, AStepIsAShareOfTheWeights) {
 // Vectors take the plain step: sgd's, and adam's.
 TEST(LayerWise, BiasesAndNormsHaveRatioOne) {
   for (auto [layerwise, plain] : {std::pair{"lars", "sgd"}, {"lamb", "adam"}}) {
-    OneStep step = one_step({.name = layerwise, .lr = 0.1});
-    OneStep expected = one_step({.name = plain, .lr = 0.1});
+    OneStep step = one_step({.name = *find_word<OptimizerConfig::Name>(layerwise), .lr = 0.1});
+    OneStep expected = one_step({.name = *find_word<OptimizerConfig::Name>(plain), .lr = 0.1});
     for (const ParameterEntry& entry : step.layout.entries()) {
       if (is_matrix(entry.shape)) continue;
       for (int64_t i = entry.offset; i < entry.offset + entry.elements(); ++i) {

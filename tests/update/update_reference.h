@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "engine/optim/ema.h"
-#include "engine/update/weight_spans.h"
+#include "engine/update/tensor_norms.h"
 
 namespace spire {
 
@@ -15,7 +15,8 @@ class UpdateReference {
       : c_(optimizer),
         ema_(ema),
         layout_(layout),
-        layerwise_(optimizer.name == "lars" || optimizer.name == "lamb"),
+        layerwise_(optimizer.name == OptimizerConfig::Name::lars ||
+                   optimizer.name == OptimizerConfig::Name::lamb),
         weights_(weights.begin(), weights.end()),
         average_(weights_),
         m_(weights.size()),
@@ -57,13 +58,13 @@ class UpdateReference {
   void update(const WeightSpan& span, const std::vector<double>& g, double lr) {
     double decay = c_.weight_decay * span.decay;
     auto begin = static_cast<size_t>(span.range.begin), end = static_cast<size_t>(span.range.end);
-    if (c_.name == "lars" && span.adapts) {
+    if (c_.name == OptimizerConfig::Name::lars && span.adapts) {
       double weights = norm_of(weights_, span.range);
       double ratio = c_.trust_coefficient * weights / (norm_of(g, span.range) + decay * weights);
       for (size_t i = begin; i < end; ++i) momentum_step(i, g[i], decay, ratio, lr);
-    } else if (c_.name == "lars" || c_.name == "sgd") {
+    } else if (c_.name == OptimizerConfig::Name::lars || c_.name == OptimizerConfig::Name::sgd) {
       for (size_t i = begin; i < end; ++i) momentum_step(i, g[i], decay, 1, lr);
-    } else if (c_.name == "lamb") {
+    } else if (c_.name == OptimizerConfig::Name::lamb) {
       lamb(span, g, decay, lr);
     } else {
       for (size_t i = begin; i < end; ++i) adam(i, g[i], decay, lr);
@@ -84,7 +85,7 @@ class UpdateReference {
   }
 
   void adam(size_t i, double g, double decay, double lr) {
-    if (c_.name == "adamw")
+    if (c_.name == OptimizerConfig::Name::adamw)
       weights_[i] -= lr * decay * weights_[i];
     else
       g += decay * weights_[i];

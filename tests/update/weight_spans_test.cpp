@@ -1,5 +1,5 @@
 // Which weights decay: exactly those that should, to the bit.
-#include "engine/update/weight_spans.h"
+#include "engine/update/tensor_norms.h"
 
 #include <gtest/gtest.h>
 
@@ -27,10 +27,10 @@ TEST(WeightSpans, PartitionTheWeights) {
   SmallRun run = resnet_run({});
   Trainer trainer(run.options(), run.place());
   const ParameterLayout& layout = trainer.layout();
-  auto all = weight_spans({.decay = "all"}, false, layout);
+  auto all = weight_spans({.decay = OptimizerConfig::Decay::all}, false, layout);
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(all[0].range, (FloatRange{0, layout.trained_floats()}));
-  auto spans = weight_spans({.decay = "matrices"}, false, layout);
+  auto spans = weight_spans({.decay = OptimizerConfig::Decay::matrices}, false, layout);
   int64_t at = 0;
   for (size_t i = 0; i < spans.size(); ++i) {
     EXPECT_EQ(spans[i].range.begin, at);
@@ -60,9 +60,10 @@ class Decay : public testing::TestWithParam<const char*> {};
 // After one step matrices are those of a run where all decays, all others those of one where
 // nothing does.
 TEST_P(Decay, SparesWhatIsNoMatrix) {
-  SmallRun run = resnet_run({.name = GetParam(), .lr = 0.1, .weight_decay = 0.5});
+  SmallRun run = resnet_run(
+      {.name = *find_word<OptimizerConfig::Name>(GetParam()), .lr = 0.1, .weight_decay = 0.5});
   auto decayed = after_a_step(run);
-  run.optimizer.decay = "matrices";
+  run.optimizer.decay = OptimizerConfig::Decay::matrices;
   auto some = after_a_step(run);
   run.optimizer.weight_decay = 0;
   auto none = after_a_step(run);

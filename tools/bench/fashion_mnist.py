@@ -32,15 +32,15 @@ def pixel_statistics(images):
     return mean / 255.0, float(np.sqrt(squares / n - mean * mean)) / 255.0
 
 
-def normalised(images, mean, std):
+def normalized(images, mean, std):
     """float32 (p/255 - mean) / std, computed in float64 for each of the 256 pixel values."""
     table = ((np.arange(256) / 255.0 - mean) / std).astype(np.float32)
     return table[images]
 
 
 def load_train(count, folder=DEFAULT_PATH):
-    """First `count` samples in file order: (count, 28, 28) float32, normalised by their own statistics, and
+    """First `count` samples in file order: (count, 28, 28) float32, normalized by their own statistics, and
     (count,) int64 labels. Reads no more of the files than that, to keep the peak of resident memory low."""
     images = read_idx(folder, "train-images-idx3-ubyte", count)
     labels = read_idx(folder, "train-labels-idx1-ubyte", count).astype(np.int64)
-    return normalised(images, *pixel_statistics(images)), labels
+    return normalized(images, *pixel_statistics(images)), labels

@@ -19,7 +19,7 @@ import peer_models
 import torch
 from torch.nn import functional as F
 
-PRELOADED_BATCHES = 64  # a slice of the real data set, normalised before the run: less memory than all of it
+PRELOADED_BATCHES = 64  # a slice of the real data set, normalized before the run: less memory than all of it
 ENVIRONMENT = {  # must be there before the process starts
     "keep_heap": {
         "MALLOC_MMAP_THRESHOLD_": str(1 << 30),

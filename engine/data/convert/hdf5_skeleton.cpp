@@ -155,7 +155,7 @@ void make_hdf5_frame(const std::filesystem::path& path, const SampleSpec& spec,
     Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "make properties");
     // Large attributes are of this format; the conversion holds a lock of its own.
     check(H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V110), "choose the format");
-    check(H5Pset_file_locking(access, false, true), "choose no locking");
+    h5::disable_locking(access);
     Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose, "make properties");
     check(H5Pset_obj_track_times(creation, false), "keep no times");
     Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation, access), H5Fclose, "make it");

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <span>
 
-#include "engine/data/images/images.h"
+#include "engine/data/images/image_dataset.h"
 
 namespace spire::inline data {
 

@@ -20,8 +20,8 @@ CsvRecord first_record(const std::filesystem::path& path, char separator) {
   return record;
 }
 
-bool is_header(const CsvRecord& record, const std::string& word) {
-  if (word != "auto") return word == "true";
+bool is_header(const CsvRecord& record, CsvConfig::Header header) {
+  if (header != CsvConfig::Header::automatic) return header == CsvConfig::Header::yes;
   // One name may be missing: programs that write row numbers leave their column's name out.
   auto is_empty = [](const CsvField& field) { return without_blanks(field.text).empty(); };
   auto is_number = [](const CsvField& field) { return finite_number(field.text).has_value(); };
@@ -117,7 +117,8 @@ void append_row(const std::filesystem::path& path, const CsvLayout& layout, cons
 }  // namespace
 
 char csv_separator(const std::filesystem::path& path, const CsvConfig& config) {
-  constexpr std::array names = {"comma", "semicolon", "tab"};
+  using Separator = CsvConfig::Separator;
+  constexpr std::array names = {Separator::comma, Separator::semicolon, Separator::tab};
   constexpr std::array candidates = {',', ';', '\t'};
   size_t best = 0, most = 0;
   for (size_t i = 0; i < candidates.size(); ++i) {

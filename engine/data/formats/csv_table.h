@@ -34,7 +34,8 @@ struct CsvRows {
 // Error(data), or all are counted and left out.
 class BrokenRows {
  public:
-  explicit BrokenRows(const std::string& on_error) : skip_(on_error == "skip") {}
+  explicit BrokenRows(DataConfig::OnError on_error)
+      : skip_(on_error == DataConfig::OnError::skip) {}
 
   void add(const std::filesystem::path& path, const CsvPlace& place, const std::string& problem);
   int64_t count() const { return count_; }

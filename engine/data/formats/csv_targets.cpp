@@ -87,12 +87,12 @@ std::string class_of(const std::string& target, bool numbers) {
 CsvTargets csv_targets(const std::filesystem::path& path, const CsvRows& rows,
                        const CsvConfig& config, std::vector<std::string>& notes) {
   Found found = look_at(rows);
-  bool guess = config.task == "auto";
+  bool guess = config.task == TargetKind::automatic;
   if (guess && !found.words.empty() && !found.numbers.empty()) refuse_mixture(path, rows, found);
   CsvTargets targets;
   targets.numbers = found.words.empty();
-  targets.values =
-      config.task == "value" || (guess && targets.numbers && look_like_values(found.numbers));
+  targets.values = config.task == TargetKind::values ||
+                   (guess && targets.numbers && look_like_values(found.numbers));
   if (targets.values) return targets;
   if (targets.numbers) {
     for (double number : found.numbers) targets.class_names.push_back(fmt::format("{}", number));

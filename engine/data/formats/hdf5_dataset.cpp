@@ -48,7 +48,7 @@ class Hdf5Dataset : public Dataset {
       : file_(config.path),
         rows_(std::move(rows)),
         spec_(spec),
-        chunk_(config.shuffle == "full" ? 1 : rows_->block_rows()),
+        chunk_(config.shuffle == DataConfig::Shuffle::full ? 1 : rows_->block_rows()),
         broken_(rows_->count(), config),
         writer_(spec, rows_->columns()[0].dtype, {rows_->place(0), rows_->place(1)}, augment,
                 options),
@@ -142,7 +142,7 @@ DatasetPair open_hdf5(const DataConfig& config, const ReadOptions& options) {
          "data.path: auto does not work for data.name: hdf5; set data.path to the file");
   CheckedFile checked = check_hdf5_file(config.path, config.hdf5);
   auto owner = std::make_shared<OwnerThread>(options.cores);
-  bool together = config.shuffle != "full";
+  bool together = config.shuffle != DataConfig::Shuffle::full;
   int64_t cache_bytes = config.hdf5.cache_mib << 20;
   Hdf5Options for_training = {.group = "train",
                               .cache_bytes = cache_bytes,

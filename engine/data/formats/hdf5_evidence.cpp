@@ -101,24 +101,24 @@ void require_inputs(const Hdf5Table& table) {
 
 }  // namespace
 
-void require_evidence(const Hdf5Table& table, const std::string& task) {
+void require_evidence(const Hdf5Table& table, TargetKind task) {
   const std::string& target = table.columns()[1].name;
-  if (task == "class" && target != "labels")
+  if (task == TargetKind::classes && target != "labels")
     fail(Category::data, "{}: data.hdf5.task: class needs integers (N), a label a row",
          table.place(1));
-  if (task == "value" && target != "values")
+  if (task == TargetKind::values && target != "values")
     fail(Category::data, "{}: data.hdf5.task: value needs floating-point numbers; store them so",
          table.place(1));
-  if (task != "auto") return;
+  if (task != TargetKind::automatic) return;
   require_inputs(table);
   if (target == "values") require_values(table);
 }
 
-void require_rows_a_class(const Hdf5Table& table, const std::string& task, int64_t classes) {
+void require_rows_a_class(const Hdf5Table& table, TargetKind task, int64_t classes) {
   constexpr int64_t few_classes = 10;
   bool said = leaf(table.place(1)) == "labels" || table.number(1, "classes") ||
               !table.words(1, "class_names").empty();
-  if (task != "auto" || table.columns()[1].name != "labels" || said) return;
+  if (task != TargetKind::automatic || table.columns()[1].name != "labels" || said) return;
   if (classes <= few_classes || classes <= table.count() / 2) return;
   fail(Category::data,
        "{}: integers up to {} in {} rows are hardly classes; set data.hdf5.task: class if they "

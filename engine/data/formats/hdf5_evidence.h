@@ -10,11 +10,11 @@ namespace spire::inline data {
 //   without the name values;
 //   tokens by name whose target is no token after each, and features by name that have such ones;
 //   a task that the target's type does not allow.
-void require_evidence(const Hdf5Table& table, const std::string& task);
+void require_evidence(const Hdf5Table& table, TargetKind task);
 
 // Throws Error(data) where integers that are not called labels show about as many classes as there
 // are rows, and no attribute says that they are classes.
-void require_rows_a_class(const Hdf5Table& table, const std::string& task, int64_t classes);
+void require_rows_a_class(const Hdf5Table& table, TargetKind task, int64_t classes);
 
 // A line that names the datasets of `there` (Hdf5Table::neighbors() of both halves) that are not
 // among `used`; none when all are.

@@ -15,13 +15,7 @@ void require_hdf5_file(const fs::path& path) {
 
 Handle open_hdf5_data(const fs::path& path) {
   require_hdf5_file(path);
-  return in_hdf5_file(path, [&] {
-    Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "make properties");
-    check(H5Pset_fapl_sec2(access), "choose plain files");  // whose descriptor is looked at
-    // The variable HDF5_USE_FILE_LOCKING, where it is set, wins over this.
-    check(H5Pset_file_locking(access, false, true), "choose no locking");
-    return Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access), H5Fclose, "open it");
-  });
+  return in_hdf5_file(path, [&] { return h5::open_without_lock(path); });
 }
 
 FileStamp stamp_of_hdf5(hid_t file, const fs::path& path) {

@@ -8,7 +8,7 @@
 #include <spire/error.h>
 
 #include "engine/data/formats/hdf5_evidence.h"
-#include "engine/data/images/normalization.h"
+#include "engine/data/images/image_dataset.h"
 #include "engine/data/text/vocabulary.h"
 
 namespace spire::inline data {

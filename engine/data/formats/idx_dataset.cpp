@@ -7,7 +7,7 @@
 #include <spire/error.h>
 
 #include "engine/data/formats/idx.h"
-#include "engine/data/images/images.h"
+#include "engine/data/images/image_dataset.h"
 #include "engine/data/search_paths.h"
 
 namespace spire::inline data {

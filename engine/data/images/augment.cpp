@@ -1,12 +1,14 @@
+// Crop, flip and normalization are one pass over the pixels: every output pixel is a table lookup.
+// Color jitter needs whole images, so it adds a second pass.
 #include "engine/data/images/augment.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include <spire/error.h>
 
 #include "engine/base/philox.h"
-#include "engine/data/images/color_jitter.h"
 
 namespace spire::inline data {
 namespace {
@@ -15,7 +17,8 @@ struct Extents {
   int64_t height, width, channels;
 };
 
-// Looks `count` pixels up; consecutive ones are `step` bytes apart, +C forward or -C mirrored.
+// Looks up `count` pixels of one row; neighbours are `step` bytes apart: +C, or -C mirrored.
+// table: (C, 256).
 template <typename T>
 void write_pixels(const uint8_t* from, int64_t step, int64_t count, int64_t channels,
                   const T* table, T* out) {
@@ -28,18 +31,19 @@ void write_pixels(const uint8_t* from, int64_t step, int64_t count, int64_t chan
       out[x * channels + c] = table[c * 256 + from[x * step + c]];
 }
 
+// Writes pixels outside of the image: value 0, normalized.
 template <typename T>
 void write_padding(int64_t count, int64_t channels, const T* table, T* out) {
   for (int64_t x = 0; x < count; ++x)
     for (int64_t c = 0; c < channels; ++c) out[x * channels + c] = table[c * 256];
 }
 
-// One output row = padding, pixels, padding; `first` and `last` bound the pixels within it.
+// Writes an image row by row: padding, pixels [first, last), padding.
 template <typename T>
 void write_image(const uint8_t* pixels, const Extents& shape, const ImageTransform& place,
                  const T* table, T* out) {
   auto [height, width, channels] = shape;
-  // Inside where 0 <= x' + dx < W. Mirrored, x runs the other way.
+  // x' is inside of the image where 0 <= x' + dx < W. A mirrored row runs backward in x'.
   int64_t first = std::clamp<int64_t>(-place.dx, 0, width);
   int64_t last = std::clamp<int64_t>(width - place.dx, 0, width);
   int64_t from_x = first + place.dx;
@@ -64,7 +68,7 @@ void write_image(const uint8_t* pixels, const Extents& shape, const ImageTransfo
   }
 }
 
-// Pixel values as they are, for all channels that an image may have.
+// Returns a table (C, 256) that keeps pixel values.
 std::vector<uint8_t> make_identity(int64_t channels) {
   std::vector<uint8_t> table(static_cast<size_t>(256 * channels));
   for (size_t i = 0; i < table.size(); ++i) table[i] = static_cast<uint8_t>(i % 256);
@@ -75,6 +79,7 @@ bool changes_colors(const AugmentConfig& options) {
   return options.color_jitter != ColorJitterConfig{};
 }
 
+// Returns the table (C, 256) of (v / 255 - mean) / stddev, computed in fp64 and rounded once to T.
 template <typename T>
 std::vector<std::byte> make_table(const Normalization& normalization) {
   std::vector<std::byte> table(normalization.mean.size() * 256 * sizeof(T));
@@ -85,10 +90,42 @@ std::vector<std::byte> make_table(const Normalization& normalization) {
   return table;
 }
 
+constexpr int64_t one = ColorFactors::one;
+
+// Returns from + (to - from) x factor, rounded and clamped to a pixel value.
+uint8_t blend(int64_t from, int64_t to, int64_t factor) {
+  int64_t value = from * (one - factor) + to * factor + one / 2;
+  return static_cast<uint8_t>(std::clamp<int64_t>(value >> 16, 0, 255));
+}
+
+// ITU-R BT.601 luma; the weights are in units of 1 / 65536 and sum to one.
+int64_t gray_of(const uint8_t* pixel, int64_t channels) {
+  if (channels == 1) return pixel[0];
+  return (19595 * pixel[0] + 38470 * pixel[1] + 7471 * pixel[2] + one / 2) >> 16;
+}
+
+int64_t mean_gray(int64_t channels, std::span<const uint8_t> pixels) {
+  int64_t sum = 0, count = std::ssize(pixels) / channels;
+  for (int64_t i = 0; i < count; ++i) sum += gray_of(pixels.data() + i * channels, channels);
+  return (sum + count / 2) / count;
+}
+
+void blend_all(int64_t from, int64_t factor, std::span<uint8_t> pixels) {
+  for (uint8_t& value : pixels) value = blend(from, value, factor);
+}
+
+void saturate(int64_t factor, std::span<uint8_t> pixels) {
+  for (size_t i = 0; i + 2 < pixels.size(); i += 3) {
+    int64_t gray = gray_of(pixels.data() + i, 3);
+    for (size_t c = 0; c < 3; ++c) pixels[i + c] = blend(gray, pixels[i + c], factor);
+  }
+}
+
 }  // namespace
 
 ImageTransform image_transform(const AugmentConfig& options, uint64_t seed, int64_t epoch,
                                int64_t sample) {
+  // Crop and flip have streams of their own: switching one on leaves the other's draws alone.
   auto e = static_cast<uint64_t>(epoch);
   auto s = static_cast<uint64_t>(sample);
   ImageTransform place;
@@ -153,8 +190,8 @@ void ImageWriter::write_as(const uint8_t* pixels, int64_t epoch, int64_t sample,
   ImageTransform place = image_transform(options_, seed_, epoch, sample);
   Extents shape{height_, width_, channels_};
   if (identity_.empty()) return write_image(pixels, shape, place, table, out);
-  // The image of changed colours lies at the end of `out`: each byte of it is read before the
-  // number that is made of it, or of one before it, is written there.
+  // The jittered pixels lie at the end of `out`, which saves a buffer. T has two or more bytes, so
+  // number i never overwrites a pixel behind i: each pixel is read before its place is written.
   int64_t count = height_ * width_ * channels_;
   auto* changed = reinterpret_cast<uint8_t*>(out + count) - count;
   write_image(pixels, shape, place, identity_.data(), changed);
@@ -165,6 +202,23 @@ void ImageWriter::write_as(const uint8_t* pixels, int64_t epoch, int64_t sample,
 
 size_t ImageWriter::image_bytes() const {
   return static_cast<size_t>(height_ * width_ * channels_) * size_of(dtype_);
+}
+
+ColorFactors color_factors(const ColorJitterConfig& config, uint64_t seed, int64_t epoch,
+                           int64_t sample) {
+  const RandomStream draws(seed, Purpose::color_jitter, static_cast<uint64_t>(epoch),
+                           static_cast<uint64_t>(sample));
+  auto factor = [&](double strength, uint64_t draw) {
+    double low = std::max(0.0, 1 - strength), high = 1 + strength;
+    return static_cast<int32_t>(std::lround((low + (high - low) * draws.uniform(draw)) * one));
+  };
+  return {factor(config.brightness, 0), factor(config.contrast, 1), factor(config.saturation, 2)};
+}
+
+void change_colors(const ColorFactors& factors, int64_t channels, std::span<uint8_t> pixels) {
+  if (factors.brightness != one) blend_all(0, factors.brightness, pixels);
+  if (factors.contrast != one) blend_all(mean_gray(channels, pixels), factors.contrast, pixels);
+  if (factors.saturation != one && channels == 3) saturate(factors.saturation, pixels);
 }
 
 }  // namespace spire::inline data

@@ -1,7 +1,9 @@
-// From stored pixels to what a model reads: random crop, horizontal flip, colours, normalization.
-// What happens to a sample is a function of (seed, epoch, sample), so there is no state and any
-// thread prepares any sample.
+// Augments and normalizes images: random translation, horizontal flip, color jitter, then the
+// normalized number of each pixel value. All draws are functions of (seed, epoch, sample), so there
+// is no state, and any thread prepares any sample.
 #pragma once
+#include <span>
+
 #include <spire/run_config.h>
 
 #include "engine/data/sample.h"
@@ -15,21 +17,39 @@ struct ImageTransform {
   bool flip = false;
 };
 
+// Draws the translation and the flip of a sample.
 ImageTransform image_transform(const AugmentConfig& options, uint64_t seed, int64_t epoch,
                                int64_t sample);
 
-// Writes normalized images of one shape and dtype. Immutable, so any thread may use it.
+// Factors of torchvision's ColorJitter, in its order, in units of 1 / 65536. Integers give the same
+// pixels on every machine.
+struct ColorFactors {
+  static constexpr int32_t one = 1 << 16;  // leaves the image as it is
+  int32_t brightness = one;                // v x factor
+  int32_t contrast = one;                  // between the mean gray of the image (0) and v (1)
+  int32_t saturation = one;                // between the gray of the pixel (0) and v (1)
+};
+
+// Draws the factors of a sample, uniform in [max(0, 1 - strength), 1 + strength].
+ColorFactors color_factors(const ColorJitterConfig& config, uint64_t seed, int64_t epoch,
+                           int64_t sample);
+
+// Changes pixels (H, W, C) in place; C is 1 or 3. Gray is 0.299 R + 0.587 G + 0.114 B, rounded;
+// with one channel it is the pixel itself.
+void change_colors(const ColorFactors& factors, int64_t channels, std::span<uint8_t> pixels);
+
+// Writes normalized images of one shape and dtype. Immutable: any thread may use it.
 class ImageWriter {
  public:
-  // shape (H, W, C) of the images. dtype f32, bf16 or f16; or u8: pixels as they are, which goes
-  // without augmentation. Throws Error(config) for a crop that could leave nothing of an image, and
-  // for changes of colour where there is none.
+  // shape: (H, W, C). dtype: f32, bf16 or f16; or u8, which copies pixels and allows no
+  // augmentation. Throws Error(config) for a translation that could move the whole image out, and
+  // for color jitter of images without colors.
   ImageWriter(const Shape& shape, const Normalization& normalization, DType dtype,
               const AugmentConfig& options, uint64_t seed);
 
   // pixels (H, W, C) -> out (H, W, C) of dtype.
   void write(const uint8_t* pixels, int64_t epoch, int64_t sample, void* out) const;
-  size_t image_bytes() const;  // of out
+  size_t image_bytes() const;  // bytes of one `out`
 
  private:
   template <typename T>
@@ -39,9 +59,8 @@ class ImageWriter {
   DType dtype_;
   AugmentConfig options_;
   uint64_t seed_;
-  // (C, 256) of dtype_: the normalized value of each pixel value. Empty for u8.
-  std::vector<std::byte> table_;
-  std::vector<uint8_t> identity_;  // (C, 256), when colours are changed
+  std::vector<std::byte> table_;   // (C, 256) of dtype_: normalized pixel values; empty for u8
+  std::vector<uint8_t> identity_;  // (C, 256): pixel values; empty without color jitter
 };
 
 }  // namespace spire::inline data

@@ -5,6 +5,8 @@
 
 #include <spire/error.h>
 
+#include "engine/base/regular_file.h"
+
 namespace spire::inline data {
 namespace {
 
@@ -15,12 +17,16 @@ bool begins_with(std::span<const uint8_t> file, const std::array<uint8_t, n>& ma
 
 enum class Format { jpeg, png };
 
+// Tells the format by its magic bytes. Throws Error(data) for any other.
+
 Format format_of(std::span<const uint8_t> file) {
   if (is_jpeg(file)) return Format::jpeg;
   if (begins_with(file, std::array<uint8_t, 8>{0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'}))
     return Format::png;
   fail(Category::data, "its {} bytes are neither JPEG nor PNG; convert the file", file.size());
 }
+
+constexpr uint64_t max_file_bytes = 256 << 20;  // keeps a wrong path from filling memory
 
 }  // namespace
 
@@ -37,16 +43,30 @@ void decode_image(std::span<const uint8_t> file, int reduce, RgbImage& image) {
   format_of(file) == Format::jpeg ? decode_jpeg(file, reduce, image) : decode_png(file, image);
 }
 
-void check_image_size(ImageSize size, size_t bytes, int64_t pixels_a_byte) {
+void check_image_size(ImageSize size, size_t bytes, int64_t pixels_per_byte) {
   if (size.height < 1 || size.width < 1 || size.height > max_image_side ||
       size.width > max_image_side || size.height * size.width > max_image_pixels)
     fail(Category::data,
          "the image has {} x {} pixels, but at most {} a side and {} in all are supported; make "
          "it smaller",
          size.height, size.width, max_image_side, max_image_pixels);
-  if (size.height * size.width / pixels_a_byte > static_cast<int64_t>(bytes))
+  // A damaged header may announce gigabytes of pixels; no buffer is allocated for those.
+  if (size.height * size.width / pixels_per_byte > static_cast<int64_t>(bytes))
     fail(Category::data, "{} x {} pixels in {} bytes: the file is damaged, get an intact copy",
          size.height, size.width, bytes);
+}
+
+FileStamp read_image_file(const std::filesystem::path& path, std::vector<uint8_t>& bytes) {
+  RegularFile file(path, Category::data);
+  FileStamp stamp = stamp_of(file.descriptor(), path);
+  if (stamp.bytes > max_file_bytes)
+    fail(Category::data, "{}: it has {} bytes, but images may have at most {}", path.string(),
+         stamp.bytes, max_file_bytes);
+  bytes.resize(stamp.bytes);
+  // A file that is cut off while it is read has another stamp, so a short read needs no check.
+  file.read(std::as_writable_bytes(std::span(bytes)));
+  require_same(path, stamp, stamp_of(file.descriptor(), path));
+  return stamp;
 }
 
 }  // namespace spire::inline data

@@ -1,35 +1,53 @@
-// JPEG and PNG files as pixels. What a file is shows in its first bytes, not in its name.
+// Reads and decodes JPEG and PNG files. The first bytes of a file tell its format, not its name.
 #pragma once
+#include <cstdint>
+#include <filesystem>
 #include <span>
+#include <vector>
 
-#include "engine/data/images/rgb_image.h"
+#include "engine/data/steady_file.h"
 
 namespace spire::inline data {
+
+struct ImageSize {
+  int64_t height = 0, width = 0;
+  bool operator==(const ImageSize&) const = default;
+};
+
+struct RgbImage {
+  ImageSize size = {};
+  std::vector<uint8_t> pixels = {};  // (H, W, 3); memory is reused by the next image
+};
 
 inline constexpr int64_t max_image_side = 16384;  // pixels
 inline constexpr int64_t max_image_pixels = int64_t{1} << 27;
 
-// All throw Error(data), without the file's name, for bytes that are no whole image: unknown,
-// truncated or damaged, or of a size that is beyond the limits above or cannot be in so few bytes.
+// Reads a whole file into `bytes`, whose memory is reused, and returns the file's stamp. Throws
+// Error(data), naming the file, where it is no regular file, has over 256 MiB or cannot be read;
+// FileChanged where it is written meanwhile.
+FileStamp read_image_file(const std::filesystem::path& path, std::vector<uint8_t>& bytes);
 
-// From the header alone.
+// The functions below throw Error(data), without the file's name, for bytes of an unknown format,
+// truncated or damaged ones, and sizes that exceed the limits above or do not fit in so few bytes.
+
+// Returns the size that the header says; decodes no pixels.
 ImageSize image_size(std::span<const uint8_t> file);
 
 bool is_jpeg(std::span<const uint8_t> file);
 
-// Grey images and palettes become RGB; transparent pixels lie on black; 16 bits become 8.
-// A JPEG may be decoded at 1 / `reduce` of its size (1, 2, 4 or 8; rounded up), which costs less
-// than decoding all and is as good as averaging; a PNG is then still decoded whole.
+// Decodes to RGB: gray values and palettes become colors, transparent pixels lie on black, 16 bits
+// become 8. A JPEG may be decoded at 1 / `reduce` of its size (1, 2, 4 or 8; rounded up), which is
+// faster and as good as averaging; a PNG is always decoded whole.
 void decode_image(std::span<const uint8_t> file, int reduce, RgbImage& image);
 
-// The two formats, for image_decode.cpp.
+// The two formats; called by image_size() and decode_image() only.
 ImageSize jpeg_size(std::span<const uint8_t> file);
 void decode_jpeg(std::span<const uint8_t> file, int reduce, RgbImage& image);
 ImageSize png_size(std::span<const uint8_t> file);
 void decode_png(std::span<const uint8_t> file, RgbImage& image);
 
-// Throws unless `size` is within the limits and `bytes` of a file can hold so many pixels, each of
-// them of 1 / `pixels_a_byte` of a byte or more.
-void check_image_size(ImageSize size, size_t bytes, int64_t pixels_a_byte);
+// Throws unless `size` is within the limits and plausible: a file of `bytes` can hold at most
+// bytes * pixels_per_byte pixels of its format.
+void check_image_size(ImageSize size, size_t bytes, int64_t pixels_per_byte);
 
 }  // namespace spire::inline data

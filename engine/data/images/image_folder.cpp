@@ -7,11 +7,9 @@
 
 #include "engine/data/broken_samples.h"
 #include "engine/data/images/augment.h"
-#include "engine/data/images/image_crop.h"
+#include "engine/data/images/image_dataset.h"
 #include "engine/data/images/image_decode.h"
-#include "engine/data/images/image_file.h"
-#include "engine/data/images/image_listing.h"
-#include "engine/data/images/normalization.h"
+#include "engine/data/images/resized_crop.h"
 #include "engine/data/listed.h"
 #include "engine/data/scratch_pool.h"
 #include "engine/data/seen_files.h"
@@ -21,14 +19,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t channels = 3;
-constexpr int64_t usual_size = 224;
+constexpr int64_t channels = 3;  // all images are decoded to RGB
+constexpr int64_t default_size = 224;
 
-// The means of ImageNet's training images, which models of others are made for as well.
+// Mean and deviation of ImageNet's training images; published models expect them, too.
 const Normalization imagenet = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
 
-// Throws FileChanged where nothing, or what is no regular file, has the name. Other reasons for
-// which a file cannot be read, such as a failing disk, are no change of it.
+// Throws FileChanged where the path is gone or is no regular file any more. A file that cannot be
+// read for another reason, such as a failing disk, has not changed.
 void require_still_a_file(const fs::path& path) {
   std::error_code error;
   fs::file_type type = fs::status(path, error).type();
@@ -37,13 +35,14 @@ void require_still_a_file(const fs::path& path) {
     throw FileChanged(path, "it is not a regular file any more");
 }
 
-// What one reader works with; it grows to what the largest image needs.
+// Working memory of one reader thread; it grows to the needs of the largest image.
 struct ImageScratch {
   std::vector<uint8_t> file, cropped;
   RgbImage decoded;
   ResizeScratch resizing;
 };
 
+// One split of an image folder. Columns: images (size, size, 3), labels ().
 class ImageFolder : public Dataset {
  public:
   ImageFolder(ImageListing listing, const SampleSpec& spec, const DataConfig& config,
@@ -83,6 +82,8 @@ class ImageFolder : public Dataset {
   }
 
  private:
+  // Decodes, crops and normalizes one image. A JPEG is decoded at the smallest scale that keeps
+  // enough pixels.
   void write_image(int64_t sample, int64_t epoch, ImageScratch& scratch, std::byte* out) const {
     read_file(sample, scratch.file);
     try {
@@ -99,7 +100,8 @@ class ImageFolder : public Dataset {
     }
     writer_.write(scratch.cropped.data(), epoch, sample, out);
   }
-  // An image that was there in an earlier epoch is the same now, or the run ends.
+  // Reads a file and compares its stamp with that of earlier epochs: a file that changes during a
+  // run ends it.
   void read_file(int64_t sample, std::vector<uint8_t>& bytes) const {
     fs::path path = listing_.path(sample);
     try {
@@ -124,7 +126,7 @@ class ImageFolder : public Dataset {
   mutable ScratchPool<ImageScratch> scratch_;
 };
 
-// Classes without an image to learn from.
+// Returns the classes without a training image.
 std::vector<std::string> classes_without(const ImageListing& listing,
                                          const std::vector<std::string>& classes) {
   std::vector<bool> seen(classes.size());
@@ -135,12 +137,12 @@ std::vector<std::string> classes_without(const ImageListing& listing,
   return without;
 }
 
-// Folders within those of the classes: nothing below them is read.
+// Returns folders within class folders; their images are not read.
 std::vector<std::string> deeper_folders(const fs::path& folder,
                                         const std::vector<std::string>& classes) {
   std::vector<std::string> deeper;
   for (const std::string& name : classes) {
-    std::error_code error;  // whoever lists the images tells of folders that cannot be read
+    std::error_code error;  // list_images() has reported folders that cannot be read
     for (auto at = fs::directory_iterator(folder / name, error); !error && at != fs::end(at);
          at.increment(error))
       if (at->is_directory(error) && !at->path().filename().string().starts_with('.'))
@@ -150,8 +152,9 @@ std::vector<std::string> deeper_folders(const fs::path& folder,
   return deeper;
 }
 
-std::vector<std::string> tell_unused(const ImageListing& train, const ImageListing& test,
-                                     const std::vector<std::string>& classes) {
+// Returns notes for the user about folders that look like mistakes.
+std::vector<std::string> unused_notes(const ImageListing& train, const ImageListing& test,
+                                      const std::vector<std::string>& classes) {
   std::vector<std::string> notes;
   std::vector<std::string> without = classes_without(train, classes);
   if (!without.empty())
@@ -159,12 +162,12 @@ std::vector<std::string> tell_unused(const ImageListing& train, const ImageListi
         fmt::format("{}: no images of {}, which count as classes nevertheless; remove "
                     "their folders if they are none",
                     train.folder.string(), listed(without)));
-  for (const ImageListing* half : {&train, &test})
-    if (auto deeper = deeper_folders(half->folder, classes); !deeper.empty())
+  for (const ImageListing* split : {&train, &test})
+    if (auto deeper = deeper_folders(split->folder, classes); !deeper.empty())
       notes.push_back(
           fmt::format("{}: not read, as images lie right in the folder of their "
                       "class: {}",
-                      half->folder.string(), listed(deeper)));
+                      split->folder.string(), listed(deeper)));
   return notes;
 }
 
@@ -184,7 +187,7 @@ DatasetPair open_image_folder(const DataConfig& config, const ReadOptions& optio
          "data.path: auto does not work for data.name: image_folder; set data.path to the folder "
          "of train and val");
   fs::path folder = config.path;
-  int64_t size = config.image.size == 0 ? usual_size : config.image.size;
+  int64_t size = config.image.size == 0 ? default_size : config.image.size;
   SampleSpec spec;
   spec.columns = {{"images", {size, size, channels}, options.image_dtype()},
                   {"labels", {}, DType::i32}};
@@ -194,7 +197,7 @@ DatasetPair open_image_folder(const DataConfig& config, const ReadOptions& optio
   if (spec.normalization.mean.empty()) spec.normalization = imagenet;
   ImageListing train = list_images(folder / "train", spec.class_names);
   ImageListing test = list_images(test_folder(folder), spec.class_names);
-  std::vector<std::string> notes = tell_unused(train, test, spec.class_names);
+  std::vector<std::string> notes = unused_notes(train, test, spec.class_names);
   return {std::make_unique<ImageFolder>(std::move(train), spec, config, config.augment, options),
           std::make_unique<ImageFolder>(std::move(test), spec, config, AugmentConfig{}, options),
           std::move(notes)};

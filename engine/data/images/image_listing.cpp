@@ -1,11 +1,11 @@
-#include "engine/data/images/image_listing.h"
-
+// Lists folders of images. Sorted names make the order of samples independent of the file system.
 #include <algorithm>
 #include <cctype>
 
 #include <spire/error.h>
 
 #include "engine/base/system_limits.h"
+#include "engine/data/images/image_folder.h"
 
 namespace spire::inline data {
 namespace {
@@ -16,8 +16,8 @@ bool is_hidden(const fs::path& path) {
   return path.filename().string().starts_with('.');
 }
 
-// The names of what is wanted of a folder, sorted; errors of the system, such as a link to itself,
-// as Error(data).
+// Returns the sorted names of the wanted entries of a folder. Throws Error(data) for what the
+// system refuses, such as a link to itself.
 std::vector<std::string> names_of(const fs::path& folder,
                                   bool (*wanted)(const fs::directory_entry&)) {
   try {

@@ -1,11 +1,13 @@
-// libjpeg reports errors by a function that must not return. It jumps back with longjmp, so the
-// functions with a setjmp hold nothing that has a destructor.
+// Decodes JPEG files by libjpeg.
+//
+// libjpeg reports errors by a function that must not return. It jumps back with longjmp, so no
+// function with a setjmp has a local variable with a destructor.
 #include <csetjmp>
 #include <cstddef>
 #include <cstdio>
 
-// jpeglib.h needs the two before it.
-// clang-format off: jerror.h needs jpeglib.h, which needs stdio.h.
+// jerror.h needs jpeglib.h, which needs the two above.
+// clang-format off
 #include <jpeglib.h>
 #include <jerror.h>
 // clang-format on
@@ -17,8 +19,8 @@
 namespace spire::inline data {
 namespace {
 
-constexpr int64_t pixels_a_byte = 4096;
-constexpr int max_scans = 200;  // of a progressive image; damaged ones have any number
+constexpr int64_t pixels_per_byte = 4096;  // far more than real images reach
+constexpr int max_scans = 200;  // of a progressive image; a damaged file may announce millions
 
 struct ErrorManager {
   jpeg_error_mgr base;
@@ -32,17 +34,18 @@ struct ErrorManager {
   std::longjmp(manager->jump, 1);
 }
 
-// libjpeg goes on after these with made-up pixels.
+// Returns whether libjpeg continues after this warning with made-up pixels.
 bool loses_pixels(int code) {
   return code == JWRN_HIT_MARKER || code == JWRN_HUFF_BAD_CODE || code == JWRN_JPEG_EOF ||
          code == JWRN_ARITH_BAD_CODE || code == JWRN_MUST_RESYNC || code == JWRN_NOT_SEQUENTIAL;
 }
 
+// Turns such warnings into errors. Level -1 is a warning, others are trace messages.
 void on_message(j_common_ptr info, int level) {
   if (level < 0 && loses_pixels(info->err->msg_code)) jump_out(info);
 }
 
-// A member of its own, so that its memory is freed where the constructor of Jpeg throws.
+// Owns libjpeg's memory, so that it is freed even where the constructor of Jpeg throws.
 struct Decompressor : jpeg_decompress_struct {
   Decompressor() : jpeg_decompress_struct{} {}
   ~Decompressor() { jpeg_destroy_decompress(this); }
@@ -50,6 +53,8 @@ struct Decompressor : jpeg_decompress_struct {
   Decompressor& operator=(const Decompressor&) = delete;
 };
 
+// One file under decoding. Each step that calls libjpeg is a function with a setjmp of its own,
+// which returns false after an error; check() turns that into an exception.
 class Jpeg {
  public:
   explicit Jpeg(std::span<const uint8_t> file) {
@@ -57,7 +62,7 @@ class Jpeg {
     error_.base.error_exit = jump_out;
     error_.base.emit_message = on_message;
     check(read_header(file.data(), file.size()));
-    check_image_size({info_.image_height, info_.image_width}, file.size(), pixels_a_byte);
+    check_image_size({info_.image_height, info_.image_width}, file.size(), pixels_per_byte);
   }
 
   ImageSize size() const { return {info_.image_height, info_.image_width}; }
@@ -90,7 +95,7 @@ class Jpeg {
     info_.out_color_space = four ? JCS_CMYK : JCS_RGB;
     info_.scale_num = 1;
     info_.scale_denom = reduce;
-    // The same pixels whatever the machine: the accurate integer transform.
+    // The accurate integer transform gives the same pixels on every machine.
     info_.dct_method = JDCT_ISLOW;
     progress_.progress_monitor = [](j_common_ptr common) {
       if (reinterpret_cast<j_decompress_ptr>(common)->input_scan_number > max_scans) {
@@ -114,10 +119,11 @@ class Jpeg {
 
   ErrorManager error_{};
   jpeg_progress_mgr progress_{};
-  Decompressor info_;  // refers to both
+  Decompressor info_;  // points to the two above, so it is destroyed first
 };
 
-// In place; Adobe's programs store the inverse of ink.
+// Converts CMYK to RGB in place: (H, W, 4) -> (H, W, 3). `inverted`: 255 means no ink, as Adobe's
+// programs store it.
 void rgb_from_cmyk(bool inverted, RgbImage& image) {
   auto count = static_cast<size_t>(image.size.height * image.size.width);
   for (size_t i = 0; i < count; ++i) {

@@ -9,13 +9,15 @@
 namespace spire::inline data {
 namespace {
 
-// Numbers of one stream, one after another, each in (0, 1).
-class Draws {
+// A sequence of random numbers from one stream.
+class DrawSequence {
  public:
-  Draws(const RandomStream& stream, uint64_t first_block)
+  DrawSequence(const RandomStream& stream, uint64_t first_block)
       : stream_(stream), next_(4 * first_block) {}
-  double uniform() { return (static_cast<double>(stream_.bits(next_++)) + 0.5) * 0x1p-32; }
-  double normal() {
+  double uniform() {  // in (0, 1), never its ends: its logarithm is finite
+    return (static_cast<double>(stream_.bits(next_++)) + 0.5) * 0x1p-32;
+  }
+  double normal() {  // Box, Muller 1958
     double radius = std::sqrt(-2 * std::log(uniform()));
     return radius * std::cos(2 * std::numbers::pi * uniform());
   }
@@ -25,8 +27,9 @@ class Draws {
   uint64_t next_;
 };
 
-// The logarithm, since the draw itself may be too small for a double when alpha is.
-double log_gamma_draw(double alpha, Draws& draws) {
+// Draws from Gamma(alpha) and returns the logarithm: for a small alpha the draw itself may be too
+// small for a double. alpha < 1: Gamma(alpha) = Gamma(alpha + 1) x U^(1 / alpha).
+double log_gamma_draw(double alpha, DrawSequence& draws) {
   double boost = alpha < 1 ? std::log(draws.uniform()) / alpha : 0;
   double d = (alpha < 1 ? alpha + 1 : alpha) - 1.0 / 3, c = 1 / std::sqrt(9 * d);
   while (true) {
@@ -38,6 +41,7 @@ double log_gamma_draw(double alpha, Draws& draws) {
   }
 }
 
+// Mixes two rows in place: a = lambda a + (1 - lambda) b, and b the other way round.
 template <typename T>
 void blend(float lambda, int64_t count, T* a, T* b) {
   for (int64_t i = 0; i < count; ++i) {
@@ -47,22 +51,25 @@ void blend(float lambda, int64_t count, T* a, T* b) {
   }
 }
 
-// [begin, end) of a side: `share` of it around `center`, cut off at the edges.
-struct Span {
+struct Interval {
   int64_t begin, end;
 };
-Span span_around(double center, double share, int64_t side) {
+
+// Returns `share` of a side around `center`, both in units of the side, cut off at the edges.
+Interval interval_around(double center, double share, int64_t side) {
   auto length = static_cast<double>(side);
   auto bound = [&](double at) { return std::clamp<int64_t>(std::lround(at * length), 0, side); };
   return {bound(center - share / 2), bound(center + share / 2)};
 }
 
-// Swaps a box of about (1 - lambda) of the area; returns the share that stays.
+// Swaps a box of about (1 - lambda) of the area between two images and returns the share of an
+// image that stays: at the edges the box is smaller than drawn.
 float swap_box(const Column& images, double lambda, double center_y, double center_x, std::byte* a,
                std::byte* b) {
   int64_t height = images.shape[0], width = images.shape[1];
   double share = std::sqrt(1 - lambda);
-  Span y = span_around(center_y, share, height), x = span_around(center_x, share, width);
+  Interval y = interval_around(center_y, share, height);
+  Interval x = interval_around(center_x, share, width);
   auto pixel = static_cast<size_t>(images.shape[2]) * size_of(images.dtype);
   for (int64_t row = y.begin; row < y.end; ++row) {
     auto begin = static_cast<size_t>(row * width + x.begin) * pixel;
@@ -76,9 +83,9 @@ float swap_box(const Column& images, double lambda, double center_y, double cent
 }  // namespace
 
 double beta_draw(double alpha, const RandomStream& stream, uint64_t first) {
-  Draws draws(stream, first);
+  DrawSequence draws(stream, first);
   double a = log_gamma_draw(alpha, draws), b = log_gamma_draw(alpha, draws);
-  return 1 / (1 + std::exp(b - a));
+  return 1 / (1 + std::exp(b - a));  // e^a / (e^a + e^b)
 }
 
 Mixer::Mixer(std::vector<Column> columns, const MixOptions& options, uint64_t seed)
@@ -108,6 +115,7 @@ void Mixer::mix(std::span<const int64_t> samples, int64_t epoch, size_t first_ro
     others[row] = labels[n - 1 - row];
     shares[row] = 1;
   }
+  // The lower row of a pair keys the draws.
   for (size_t row = 0; row < n / 2; ++row) {
     size_t other = n - 1 - row;
     const RandomStream draws(seed_, Purpose::mix, static_cast<uint64_t>(epoch),
@@ -118,6 +126,7 @@ void Mixer::mix(std::span<const int64_t> samples, int64_t epoch, size_t first_ro
 }
 
 float Mixer::mix_pair(const RandomStream& draws, std::byte* a, std::byte* b) const {
+  // Numbers 0 to 2 are in block 0 of the stream; beta_draw() begins at block 1.
   constexpr uint64_t which = 0, center_y = 1, center_x = 2, lambda_block = 1;
   bool cut = options_.mixup == 0 || (options_.cutmix > 0 && draws.uniform(which) < 0.5f);
   const Column& input = columns_[0];

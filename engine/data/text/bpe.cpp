@@ -4,10 +4,11 @@
 #include <unordered_map>
 #include <utility>
 
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
 #include <spire/error.h>
 
-#include "engine/data/text/bpe_tables.h"
-#include "engine/data/text/pretokenizer.h"
 #include "engine/data/text/utf8.h"
 
 namespace spire::inline data {
@@ -15,8 +16,36 @@ namespace {
 
 namespace fs = std::filesystem;
 
+struct PcreFree {
+  void operator()(pcre2_code* code) const { pcre2_code_free(code); }
+  void operator()(pcre2_match_data* match) const { pcre2_match_data_free(match); }
+};
+
+// PCRE2's own \s takes U+180E for a space, which has lost the property White_Space in Unicode 6.3.
+// So the pattern spells the property out: separators, the control characters 9 to 13, and U+0085.
+std::string pretokenizer_pattern() {
+  const char* space = R"(\p{Z}\x09-\x0d\x85)";
+  return fmt::format(
+      "'s|'t|'re|'ve|'m|'ll|'d"
+      R"(| ?\p{{L}}+| ?\p{{N}}+| ?[^{0}\p{{L}}\p{{N}}]+|[{0}]+(?![^{0}])|[{0}]+)",
+      space);
+}
+
+std::unique_ptr<pcre2_code, PcreFree> compile(const std::string& pattern) {
+  int error = 0;
+  PCRE2_SIZE at = 0;
+  std::unique_ptr<pcre2_code, PcreFree> code(
+      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
+                    PCRE2_UTF | PCRE2_UCP | PCRE2_ANCHORED, &error, &at, nullptr));
+  require(code != nullptr, "PCRE2 error {} at {} of the pattern {}", error, at, pattern);
+  // Machine code where PCRE2 makes it; where it does not, pcre2_match() interprets the pattern.
+  pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
+  return code;
+}
+
 constexpr size_t max_cached = size_t{1} << 18;  // pieces, in one encode()
 
+// Encodes by tables; immutable after construction.
 class BpeVocabulary : public Vocabulary {
  public:
   BpeVocabulary(fs::path folder, BpeTables tables)
@@ -31,6 +60,7 @@ class BpeVocabulary : public Vocabulary {
  private:
   using Cache = std::unordered_map<std::string_view, std::vector<int32_t>>;
 
+  // Encodes a text without <|endoftext|>; keys of `cache` are views of the text.
   void encode_part(std::string_view text, Cache& cache, std::vector<int32_t>& ids) const;
   std::vector<int32_t> encode_piece(std::string_view piece) const;
 
@@ -57,17 +87,16 @@ std::vector<int32_t> BpeVocabulary::encode(std::string_view text) const {
 
 void BpeVocabulary::encode_part(std::string_view text, Cache& cache,
                                 std::vector<int32_t>& ids) const {
-  for (size_t at = 0; at < text.size();) {
-    std::string_view piece = piece_at(text, at);
-    at += piece.size();
+  for_each_piece(text, [&](std::string_view piece) {
     if (cache.size() >= max_cached) cache.clear();
     auto [entry, added] = cache.try_emplace(piece);
     if (added) entry->second = encode_piece(piece);
     ids.insert(ids.end(), entry->second.begin(), entry->second.end());
-  }
+  });
 }
 
-// As long as there is a pair to merge: all places of the earliest one, from left to right.
+// Repeats until no pair has a merge: finds the pair of the lowest rank, then merges all its
+// occurrences from left to right, in place.
 std::vector<int32_t> BpeVocabulary::encode_piece(std::string_view piece) const {
   std::vector<int32_t> ids;
   for (char c : piece) ids.push_back(tables_.ids_of_bytes[static_cast<uint8_t>(c)]);
@@ -103,6 +132,22 @@ std::string BpeVocabulary::decode(std::span<const int32_t> ids) const {
 }
 
 }  // namespace
+
+void for_each_piece(std::string_view text, const std::function<void(std::string_view)>& use) {
+  static const std::unique_ptr<pcre2_code, PcreFree> code = compile(pretokenizer_pattern());
+  std::unique_ptr<pcre2_match_data, PcreFree> match(
+      pcre2_match_data_create_from_pattern(code.get(), nullptr));
+  require(match != nullptr, "PCRE2 has no memory for a match");
+  const auto* data = reinterpret_cast<PCRE2_SPTR>(text.data());
+  for (size_t at = 0; at < text.size();) {
+    int count =
+        pcre2_match(code.get(), data, text.size(), at, PCRE2_NO_UTF_CHECK, match.get(), nullptr);
+    require(count > 0, "byte {}: PCRE2 error {}", at, count);
+    size_t end = pcre2_get_ovector_pointer(match.get())[1];
+    use(text.substr(at, end - at));
+    at = end;
+  }
+}
 
 std::unique_ptr<Vocabulary> read_bpe(const fs::path& folder) {
   return std::make_unique<BpeVocabulary>(folder, read_bpe_tables(folder));

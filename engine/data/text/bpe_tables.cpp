@@ -1,5 +1,3 @@
-#include "engine/data/text/bpe_tables.h"
-
 #include <algorithm>
 #include <utility>
 
@@ -18,7 +16,9 @@ namespace fs = std::filesystem;
 
 constexpr size_t max_file_bytes = size_t{64} << 20;
 
-// The characters that stand for bytes in the files: printable bytes are themselves.
+// Returns the characters that stand for bytes in the files (bytes_to_unicode() of GPT-2's
+// encoder.py): printable bytes of Latin-1 stand for themselves, the others are U+0100 and up in
+// their order.
 std::unordered_map<char32_t, char> byte_alphabet() {
   std::unordered_map<char32_t, char> bytes;
   char32_t next = 256;
@@ -29,6 +29,7 @@ std::unordered_map<char32_t, char> byte_alphabet() {
   return bytes;
 }
 
+// Returns the bytes that a token of the files stands for.
 std::string bytes_of(const std::string& token, const fs::path& path) {
   static const std::unordered_map<char32_t, char> alphabet = byte_alphabet();
   std::string bytes;
@@ -44,6 +45,7 @@ std::string bytes_of(const std::string& token, const fs::path& path) {
   return bytes;
 }
 
+// Finds a file by one of its two usual names.
 fs::path one_of(const fs::path& folder, const char* name, const char* other) {
   for (const char* each : {name, other})
     if (fs::path found = find_input(folder / each); !found.empty()) return found;
@@ -51,7 +53,7 @@ fs::path one_of(const fs::path& folder, const char* name, const char* other) {
        folder.string(), name, other);
 }
 
-// Token texts, as they are written, by id.
+// Returns the tokens by id, as they are written in the file.
 std::vector<std::string> read_tokens(const fs::path& path) {
   nlohmann::json object =
       nlohmann::json::parse(InputFile(path).read_text(max_file_bytes), nullptr, false);
@@ -69,6 +71,7 @@ std::vector<std::string> read_tokens(const fs::path& path) {
   return tokens;
 }
 
+// Reads the merges line by line; the rank of a merge is its position among them.
 class MergeReader {
  public:
   MergeReader(const fs::path& path, const std::vector<std::string>& tokens) : path_(path) {
@@ -115,7 +118,7 @@ class MergeReader {
   fs::path path_;
   std::unordered_map<std::string, int32_t> ids_;
   std::unordered_map<uint64_t, BpeMerge> merges_;
-  int64_t number_ = 0;  // of the line
+  int64_t number_ = 0;  // line number
 };
 
 }  // namespace

@@ -17,6 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t max_text_bytes = size_t{1} << 34;
 
+// Reads one file; throws for invalid UTF-8 unless any bytes will do.
 std::string read_text(const fs::path& path, bool any_bytes) {
   InputFile file(existing_input(path));
   std::string text = file.read_text(max_text_bytes);
@@ -28,19 +29,22 @@ std::string read_text(const fs::path& path, bool any_bytes) {
   return text;
 }
 
-// `name` is one of data.tokens.vocabulary's words.
+// Makes the vocabulary that data.tokens.vocabulary names.
 std::unique_ptr<Vocabulary> vocabulary_for(const TokensConfig& config, std::string_view text) {
-  if (config.vocabulary == "gpt2") return read_bpe(find_bpe(config.bpe_path));
-  return config.vocabulary == "characters" ? character_vocabulary(text) : byte_vocabulary();
+  if (config.vocabulary == TokensConfig::Vocabulary::gpt2)
+    return read_bpe(find_bpe(config.bpe_path));
+  return config.vocabulary == TokensConfig::Vocabulary::characters ? character_vocabulary(text)
+                                                                   : byte_vocabulary();
 }
 
-// Whether GPT-2's pieces never reach across: no piece holds blanks behind something else.
+// Returns whether a piece of GPT-2's pattern begins at `at` whatever surrounds it: within a piece
+// no blank follows a visible character. The blank and what follows it are then split alike.
 bool parts_pieces(std::string_view text, size_t at) {
   char before = text[at - 1], behind = text[at];
   return before > ' ' && before < 0x7f && (behind == ' ' || behind == '\n');
 }
 
-// UTF-8 goes on with bytes 10xxxxxx.
+// Returns whether a code point begins at `at`: continuation bytes of UTF-8 are 10xxxxxx.
 bool begins_code(std::string_view text, size_t at) {
   return (static_cast<unsigned char>(text[at]) & 0xC0) != 0x80;
 }
@@ -48,7 +52,8 @@ bool begins_code(std::string_view text, size_t at) {
 }  // namespace
 
 TokenText read_token_text(const TokensConfig& config) {
-  bool gpt2 = config.vocabulary == "gpt2", characters = config.vocabulary == "characters";
+  bool gpt2 = config.vocabulary == TokensConfig::Vocabulary::gpt2;
+  bool characters = config.vocabulary == TokensConfig::Vocabulary::characters;
   TokenText result;
   for (const std::string& path : config.text) {
     if (gpt2 && !result.text.empty()) result.text += end_of_text;

@@ -1,4 +1,4 @@
-// Text files as token ids.
+// Tokenizes the text files of a config.
 #pragma once
 #include <filesystem>
 
@@ -10,19 +10,20 @@ namespace spire::inline data {
 
 inline constexpr size_t max_vocabulary_text = size_t{16} << 20;  // bytes of vocabulary.txt
 
+// A text before it is tokenized.
 struct TokenText {
   std::unique_ptr<Vocabulary> vocabulary;
   std::string text;
   std::vector<std::filesystem::path> files;
 };
 
-// The files of config.text, plain or gzip, one after another, as config.vocabulary has it. With
-// characters the vocabulary is of all of the text; with gpt2 <|endoftext|> stands between files.
-// Throws Error(data), naming file and byte, for what is no UTF-8 (but with bytes anything is text).
+// Reads the files of config.text, plain or gzip, and concatenates them; for gpt2 <|endoftext|>
+// separates them. The vocabulary `characters` is that of the whole text. Throws Error(data), naming
+// file and byte, for invalid UTF-8 (`bytes` accepts any file).
 TokenText read_token_text(const TokensConfig& config);
 
-// Where a part of the text that begins at `first` ends, about `bytes` further on: the tokens of the
-// parts, one after another, are those of the whole text.
+// Returns where a part of the text that begins at `first` and has about `bytes` may end: encoding
+// the parts one by one gives the tokens of the whole text.
 size_t end_of_part(const TokenText& text, size_t first, size_t bytes);
 
 struct TextTokens {
@@ -31,13 +32,14 @@ struct TextTokens {
   std::vector<std::filesystem::path> files;
 };
 
-// The same as ids.
+// Reads the same files as token ids.
 TextTokens read_text_tokens(const TokensConfig& config);
 
-// How many of `count` ids of a text are for the test: the last ones.
+// Returns how many of `count` ids, the last ones, are test data.
 int64_t test_tokens(int64_t count, const TokensConfig& config);
 
-// The folder of a GPT-2 vocabulary, absolute. auto: the first of the known folders gpt2 with one.
+// Returns the absolute folder of a GPT-2 vocabulary. auto: the first folder gpt2 on the data search
+// path that has one; throws Error(data) where none has.
 std::filesystem::path find_bpe(const std::string& path);
 
 }  // namespace spire::inline data

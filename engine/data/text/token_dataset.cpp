@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* vocabulary_file = "vocabulary.txt";
 
-// Windows that fit whatever the offset is.
+// Returns how many windows fit at every offset.
 int64_t count_windows(int64_t tokens, int64_t length, TokenDataset::Offset offset) {
   bool moves = offset == TokenDataset::Offset::by_epoch;
   int64_t count = moves ? tokens / length - 1 : (tokens - 1) / length;
@@ -28,18 +28,20 @@ int64_t count_windows(int64_t tokens, int64_t length, TokenDataset::Offset offse
   return count;
 }
 
-// What the shards' ids mean, as text; empty: nobody says.
+// Returns the text of the shards' vocabulary (make_vocabulary); empty where neither the config nor
+// a file names one.
 std::string vocabulary_of_shards(const fs::path& folder, const DataConfig& config) {
-  const std::string& word = config.tokens.vocabulary;
-  if (word == "bytes") return word;
-  if (word == "gpt2") return "gpt2:" + find_bpe(config.tokens.bpe_path).string();
+  using Vocabulary = TokensConfig::Vocabulary;
+  Vocabulary asked = config.tokens.vocabulary;
+  if (asked == Vocabulary::bytes) return "bytes";
+  if (asked == Vocabulary::gpt2) return "gpt2:" + find_bpe(config.tokens.bpe_path).string();
   fs::path file = find_input(folder / vocabulary_file);
   if (!file.empty()) {
     std::string text = InputFile(file).read_text(max_vocabulary_text);
     while (text.ends_with('\n') || text.ends_with('\r')) text.pop_back();
     return text;
   }
-  if (word == "characters")
+  if (asked == Vocabulary::characters)
     fail(Category::config,
          "data.tokens.vocabulary: characters needs {1} in {0}, which tells the characters of the "
          "ids in its shards; add it or change data.tokens.vocabulary",
@@ -47,6 +49,7 @@ std::string vocabulary_of_shards(const fs::path& folder, const DataConfig& confi
   return "";
 }
 
+// Throws where the vocabulary has more tokens than the shards have ids.
 void check_vocabulary(const std::string& text, const TokenShard& shard) {
   if (text.empty()) return;
   int64_t size = 0;
@@ -61,6 +64,8 @@ void check_vocabulary(const std::string& text, const TokenShard& shard) {
          "correct data.tokens.vocabulary or vocabulary.txt");
 }
 
+// A stored copy of the data keeps the windows in place; training moves them each epoch, so that a
+// token is not always at the same position of its window.
 TokenDataset::Offset training_offset(const ReadOptions& options) {
   return options.stored ? TokenDataset::Offset::none : TokenDataset::Offset::by_epoch;
 }
@@ -98,6 +103,75 @@ DatasetPair open_text(const DataConfig& config, const ReadOptions& options) {
           dataset(ids.last(test_count), TokenDataset::Offset::none)};
 }
 
+// Shards one after another.
+class ShardSequence : public TokenSequence {
+ public:
+  explicit ShardSequence(std::vector<TokenShard> shards) : shards_(std::move(shards)) {
+    int64_t end = 0;
+    for (const TokenShard& shard : shards_) ends_.push_back(end += shard.count());
+  }
+
+  int64_t count() const override { return ends_.empty() ? 0 : ends_.back(); }
+
+  void verify() const override {
+    for (const TokenShard& shard : shards_) shard.verify();
+  }
+
+  std::vector<std::string> layout() const override {
+    std::vector<std::string> lines;
+    for (const TokenShard& shard : shards_)
+      lines.push_back(fmt::format("{}: {} tokens of {} bytes", shard.path().filename().string(),
+                                  shard.count(), shard.element_bytes()));
+    return lines;
+  }
+
+  std::vector<std::filesystem::path> files() const override {
+    std::vector<std::filesystem::path> paths;
+    for (const TokenShard& shard : shards_) paths.push_back(shard.path());
+    return paths;
+  }
+
+  void read(int64_t first, std::span<int32_t> out) const override {
+    auto end = std::ranges::upper_bound(ends_, first);  // the shard that holds `first`
+    for (; !out.empty(); ++end) {
+      require(end != ends_.end(), "tokens up to {} of {}", first + std::ssize(out), count());
+      const TokenShard& shard = shards_[static_cast<size_t>(end - ends_.begin())];
+      int64_t part = std::min<int64_t>(*end - first, std::ssize(out));
+      shard.read(shard.count() - (*end - first), out.first(static_cast<size_t>(part)));
+      out = out.subspan(static_cast<size_t>(part));
+      first += part;
+    }
+  }
+
+ private:
+  std::vector<TokenShard> shards_;
+  std::vector<int64_t> ends_;  // of each shard: the position behind its last token
+};
+
+// Ids in memory, stored as T.
+template <typename T>
+class MemorySequence : public TokenSequence {
+ public:
+  MemorySequence(std::span<const int32_t> ids, std::vector<std::filesystem::path> files)
+      : files_(std::move(files)) {
+    ids_.reserve(ids.size());
+    for (int32_t id : ids) ids_.push_back(static_cast<T>(id));
+  }
+
+  int64_t count() const override { return std::ssize(ids_); }
+  std::vector<std::filesystem::path> files() const override { return files_; }
+
+  void read(int64_t first, std::span<int32_t> out) const override {
+    require(first >= 0 && first + std::ssize(out) <= count(), "tokens {} to {} of {}", first,
+            first + std::ssize(out), count());
+    std::copy_n(ids_.begin() + first, out.size(), out.begin());
+  }
+
+ private:
+  std::vector<T> ids_;
+  std::vector<std::filesystem::path> files_;
+};
+
 }  // namespace
 
 TokenDataset::TokenDataset(std::unique_ptr<TokenSequence> sequence, int64_t length, Offset offset,
@@ -126,7 +200,8 @@ void TokenDataset::read(std::span<const int64_t> samples, int64_t epoch,
   int64_t shift = offset(epoch);
   for (size_t row = 0; row < samples.size(); ++row) {
     int64_t first = shift + samples[row] * length_;
-    // The last target is read with the row's tokens where the next row's place is there for it.
+    // One read of T + 1 ids gives tokens and targets. The extra id lands in the next row, which is
+    // written afterwards; the last row has none behind it, so its last target is a read of its own.
     size_t with_last = row + 1 < samples.size() ? 1 : 0;
     sequence_->read(first, {tokens, length + with_last});
     std::copy_n(tokens + 1, length - 1 + with_last, targets);
@@ -138,6 +213,17 @@ void TokenDataset::read(std::span<const int64_t> samples, int64_t epoch,
 
 DatasetPair open_tokens(const DataConfig& config, const ReadOptions& options) {
   return config.tokens.text.empty() ? open_shards(config, options) : open_text(config, options);
+}
+
+std::unique_ptr<TokenSequence> sequence_of(std::vector<TokenShard> shards) {
+  return std::make_unique<ShardSequence>(std::move(shards));
+}
+
+std::unique_ptr<TokenSequence> sequence_of(std::span<const int32_t> ids, int64_t vocabulary,
+                                           std::vector<std::filesystem::path> files) {
+  if (vocabulary <= int64_t{1} << 16)
+    return std::make_unique<MemorySequence<uint16_t>>(ids, std::move(files));
+  return std::make_unique<MemorySequence<int32_t>>(ids, std::move(files));
 }
 
 }  // namespace spire::inline data

@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 
 static_assert(std::endian::native == std::endian::little);
 
-struct Header {
+// The first bytes of the file, as they lie there.
+struct ShardHeader {
   std::array<char, 8> magic = {'S', 'P', 'I', 'R', 'E', 'T', 'O', 'K'};
   uint32_t format = 1;
   uint32_t element_bytes = 0;
@@ -27,22 +28,23 @@ struct Header {
   uint64_t checksum = 0;  // hash64 of the ids' bytes
   std::array<char, 24> reserved = {};
 };
-static_assert(sizeof(Header) == 64);
+static_assert(sizeof(ShardHeader) == 64);
 
-constexpr size_t part_bytes = 1 << 20;  // of a file that is read through
+constexpr size_t part_bytes = 1 << 20;  // of one read by verify()
 constexpr uint64_t max_vocabulary = uint64_t{1} << 31;
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& what) {
   fail(Category::data, "{}: {}; get an intact copy", path.string(), what);
 }
 
-Header read_header(const SteadyFile& file) {
-  Header header;
+// Reads and checks each field of the header.
+ShardHeader read_header(const SteadyFile& file) {
+  ShardHeader header;
   if (file.bytes() < sizeof(header))
     refuse(file.path(), fmt::format("truncated: ends at byte {}, within the header of {}",
                                     file.bytes(), sizeof(header)));
   file.read(0, std::as_writable_bytes(std::span(&header, 1)));
-  if (header.magic != Header{}.magic)
+  if (header.magic != ShardHeader{}.magic)
     refuse(file.path(), "is not a token shard: bytes 0-7 are not SPIRETOK");
   if (header.format != 1)
     fail(Category::data,
@@ -55,14 +57,16 @@ Header read_header(const SteadyFile& file) {
   if (header.vocabulary < 1 || header.vocabulary > most)
     refuse(file.path(),
            fmt::format("byte 24: a vocabulary of {}, expected 1 to {}", header.vocabulary, most));
-  if (header.reserved != Header{}.reserved)
+  if (header.reserved != ShardHeader{}.reserved)
     refuse(file.path(), "bytes 40-63: not zero, as they are in this format");
   return header;
 }
 
-void check_size(const SteadyFile& file, const Header& header) {
-  uint64_t there = file.bytes() - sizeof(Header);
+// Throws where the file is not header and ids, exactly.
+void check_size(const SteadyFile& file, const ShardHeader& header) {
+  uint64_t there = file.bytes() - sizeof(ShardHeader);
   if (header.count == 0) refuse(file.path(), "byte 16: contains no tokens");
+  // Divides: count * element_bytes of a damaged header may overflow.
   if (header.count > there / header.element_bytes)
     refuse(file.path(), fmt::format("truncated: {} tokens of {} bytes are announced, {} bytes "
                                     "follow the header",
@@ -70,9 +74,10 @@ void check_size(const SteadyFile& file, const Header& header) {
   if (header.count * header.element_bytes != there)
     refuse(file.path(),
            fmt::format("byte {}: data beyond the {} announced tokens",
-                       sizeof(Header) + header.count * header.element_bytes, header.count));
+                       sizeof(ShardHeader) + header.count * header.element_bytes, header.count));
 }
 
+// Returns the ids as T.
 template <typename T>
 std::vector<T> narrowed(std::span<const int32_t> tokens, int64_t vocabulary) {
   std::vector<T> ids;
@@ -88,7 +93,7 @@ template <typename T>
 void write_ids(const fs::path& path, std::span<const int32_t> tokens, int64_t vocabulary) {
   std::vector<T> ids = narrowed<T>(tokens, vocabulary);
   std::string_view body(reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof(T));
-  Header header;
+  ShardHeader header;
   header.element_bytes = sizeof(T);
   header.count = ids.size();
   header.vocabulary = static_cast<uint64_t>(vocabulary);
@@ -98,7 +103,8 @@ void write_ids(const fs::path& path, std::span<const int32_t> tokens, int64_t vo
   write_file_atomically(path, parts, Category::data);
 }
 
-// How many files of the split the folder holds, whatever their numbers are.
+// Returns how many shards of the split the folder has, whatever their numbers: a gap in the numbers
+// shows as a missing file.
 int64_t count_shards(const fs::path& folder, const std::string& split) {
   int64_t count = 0;
   std::error_code error;
@@ -116,7 +122,7 @@ int64_t count_shards(const fs::path& folder, const std::string& split) {
 }  // namespace
 
 TokenShard::TokenShard(const fs::path& path) : file_(std::make_unique<SteadyFile>(path)) {
-  Header header = read_header(*file_);
+  ShardHeader header = read_header(*file_);
   check_size(*file_, header);
   element_bytes_ = header.element_bytes;
   count_ = static_cast<int64_t>(header.count);
@@ -134,12 +140,12 @@ void TokenShard::read(int64_t first, std::span<int32_t> out) const {
   }
 }
 
-// The file's bytes come to lie at the end of `out`, where id i is read before any later number is
-// written over it: so reading needs no memory of its own.
+// Reads the stored ids into the end of `out` and widens them from the front. sizeof(T) <= 4, so the
+// place of id i never reaches a stored id behind i: no further memory is needed.
 template <typename T>
 void TokenShard::read_ids(int64_t first, std::span<int32_t> out) const {
   std::span<std::byte> stored = std::as_writable_bytes(out).last(out.size() * sizeof(T));
-  uint64_t place = sizeof(Header) + static_cast<uint64_t>(first) * sizeof(T);
+  uint64_t place = sizeof(ShardHeader) + static_cast<uint64_t>(first) * sizeof(T);
   file_->read(place, stored);
   for (size_t i = 0; i < out.size(); ++i) {
     T id = 0;
@@ -152,11 +158,11 @@ void TokenShard::read_ids(int64_t first, std::span<int32_t> out) const {
   }
 }
 
-// The checksum first, of the bytes as they are: what it says of a file says all.
+// Checks the checksum first: a damaged file is reported as such, not by one of its ids.
 void TokenShard::verify() const {
   Hash64 hash;
   std::vector<std::byte> part(part_bytes);
-  for (uint64_t at = sizeof(Header); at < file_->bytes(); at += part.size()) {
+  for (uint64_t at = sizeof(ShardHeader); at < file_->bytes(); at += part.size()) {
     part.resize(std::min<uint64_t>(part.size(), file_->bytes() - at));
     file_->read(at, part);
     hash.add(part.data(), part.size());

@@ -1,5 +1,4 @@
-// Token ids in a file that stays open, read where they are asked for. docs/formats.md describes the
-// bytes: a header of 64, then the ids, all little-endian.
+// Token ids in a file: a header of 64 bytes, then the ids, all little-endian (docs/formats.md).
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -9,23 +8,24 @@
 
 namespace spire::inline data {
 
+// A shard whose file stays open; ids are read on demand.
 class TokenShard {
  public:
-  // Reads the header. Throws Error(data), naming file and byte, for what is no shard, or whose size
-  // is not what its header says.
+  // Reads the header. Throws Error(data), naming file and byte, where the file is no shard or its
+  // size is not the one that its header announces.
   explicit TokenShard(const std::filesystem::path& path);
 
-  int64_t count() const { return count_; }  // of tokens, >= 1
+  int64_t count() const { return count_; }  // tokens, >= 1
   int64_t element_bytes() const { return element_bytes_; }
   int64_t vocabulary() const { return vocabulary_; }  // ids are in [0, vocabulary)
   const std::filesystem::path& path() const { return file_->path(); }
 
-  // The ids from `first` on; any thread may call, nothing is allocated. Throws Error(data), naming
-  // file and token, for one that is none of the vocabulary: large files are not read through when
-  // they are opened. Throws FileChanged where the file was written since then.
+  // Reads the ids from `first` on. Any thread may call it; it allocates nothing. Throws
+  // Error(data), naming file and token, for an id outside of the vocabulary (the constructor does
+  // not read the ids), and FileChanged where the file was written meanwhile.
   void read(int64_t first, std::span<int32_t> out) const;
 
-  // Reads all. Throws Error(data) where the checksum or an id is wrong.
+  // Reads the whole file. Throws Error(data) where the checksum or an id is wrong.
   void verify() const;
 
  private:
@@ -37,16 +37,16 @@ class TokenShard {
   uint64_t checksum_ = 0;
 };
 
-// Writes the file as a whole, or leaves an old one as it was: two bytes a token where the
-// vocabulary allows it, else four. Ids must be in [0, vocabulary).
+// Writes a shard atomically: two bytes per token where the vocabulary allows it, else four. Ids
+// must be in [0, vocabulary).
 void write_token_shard(const std::filesystem::path& path, std::span<const int32_t> tokens,
                        int64_t vocabulary);
 
-// "train_0003.tokens"
+// Returns a file name such as "train_0003.tokens".
 std::filesystem::path token_shard_name(const std::string& split, int64_t number);
 
-// <split>_0000.tokens, <split>_0001.tokens, ... in their order. Throws Error(data) when there is
-// none, when one between is missing, and when their vocabularies differ in size.
+// Opens <split>_0000.tokens, <split>_0001.tokens, ... in order. Throws Error(data) where there is
+// none, where a number is missing, and where vocabularies differ in size.
 std::vector<TokenShard> open_token_shards(const std::filesystem::path& folder,
                                           const std::string& split);
 

@@ -24,6 +24,7 @@ void check_id(int32_t id, int64_t size) {
          id, size - 1);
 }
 
+// Ids are byte values.
 class ByteVocabulary : public Vocabulary {
  public:
   std::string name() const override { return "bytes"; }
@@ -47,7 +48,7 @@ class ByteVocabulary : public Vocabulary {
   }
 };
 
-// Calls use(code, byte) for each code point.
+// Calls use(code, byte) for each code point; throws for invalid UTF-8.
 template <typename Use>
 void for_each_code(std::string_view text, Use&& use) {
   for (size_t at = 0; at < text.size();) {
@@ -60,6 +61,7 @@ void for_each_code(std::string_view text, Use&& use) {
   }
 }
 
+// Ids are positions in the sorted list of code points.
 class CharacterVocabulary : public Vocabulary {
  public:
   explicit CharacterVocabulary(std::vector<char32_t> codes) : codes_(std::move(codes)) {
@@ -101,6 +103,7 @@ class CharacterVocabulary : public Vocabulary {
   std::unordered_map<char32_t, int32_t> ids_;
 };
 
+// Parses the part of to_text() behind "characters:". Order is checked: ids depend on it.
 std::unique_ptr<Vocabulary> characters_from_text(std::string_view text) {
   nlohmann::json list = nlohmann::json::parse(text, nullptr, false);
   if (!list.is_string())
@@ -119,7 +122,7 @@ std::unique_ptr<Vocabulary> byte_vocabulary() {
 }
 
 std::unique_ptr<Vocabulary> character_vocabulary(std::string_view text) {
-  std::vector<bool> seen(0x110000);
+  std::vector<bool> seen(0x110000);  // one bit for each code point of Unicode
   for_each_code(text, [&](char32_t code, size_t) { seen[code] = true; });
   std::vector<char32_t> codes;
   for (char32_t code = 0; code < seen.size(); ++code)

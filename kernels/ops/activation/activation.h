@@ -2,7 +2,7 @@
 // as functors for host and device; x and y have any shape, fp32 or bf16, and are computed in fp32.
 #pragma once
 #include "kernels/elementary.h"
-#include "kernels/kernel.h"
+#include "kernels/op.h"
 
 namespace spire::inline kernels {
 
@@ -16,39 +16,26 @@ struct ActivationAttributes {
 };
 
 // inputs: x. outputs: y, of x's shape and dtype. Named by its kind: "relu", "gelu", ...
-class ActivationOp : public Op {
+class ActivationOp : public OpWith<ActivationAttributes> {
  public:
-  explicit ActivationOp(ActivationAttributes attributes) : attributes_(attributes) {}
-  const ActivationAttributes& attributes() const { return attributes_; }
+  using OpWith::OpWith;
 
   std::string_view name() const override { return spire::name(attributes_.kind); }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   void gradient(GradientBuilder& builder) const override;
   bool may_overwrite(int) const override { return true; }
-
- private:
-  ActivationAttributes attributes_;
 };
 
 // inputs: dy, v. outputs: dx. v is y where f' can be said by it (relu, leaky_relu, sigmoid, tanh),
 // else x.
-class ActivationBackwardOp : public Op {
+class ActivationBackwardOp : public OpWith<ActivationAttributes> {
  public:
-  explicit ActivationBackwardOp(ActivationAttributes attributes) : attributes_(attributes) {}
-  const ActivationAttributes& attributes() const { return attributes_; }
+  using OpWith::OpWith;
 
   std::string_view name() const override;  // "relu_backward"
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   bool may_overwrite(int) const override { return true; }
-
- private:
-  ActivationAttributes attributes_;
 };
-
-std::unique_ptr<Kernel> make_activation_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_activation_backward_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_activation_cuda(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_activation_backward_cuda(const Op& op, const KernelRequest& request);
 
 // The functors. value(x) is f; gradient(dy, v) is dy * f', v as said above. A NaN passes through.
 // V is float, or a vector of floats.

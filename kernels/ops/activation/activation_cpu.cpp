@@ -1,5 +1,6 @@
 #include "kernels/cpu/elementwise.h"
 #include "kernels/float_type.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/activation/activation.h"
 
 namespace spire::inline kernels {
@@ -7,9 +8,9 @@ namespace spire::inline kernels {
 namespace {
 
 template <typename T, typename F>
-class ForwardKernel : public Kernel {
+class ActivationCpuKernel : public Kernel {
  public:
-  ForwardKernel(F f, const KernelRequest& request)
+  ActivationCpuKernel(F f, const KernelRequest& request)
       : f_(f), n_(request.inputs[0].shape.elements()), threads_(request.threads) {}
 
   void run(const KernelArgs& args) override {
@@ -26,9 +27,9 @@ class ForwardKernel : public Kernel {
 };
 
 template <typename T, typename F>
-class BackwardKernel : public Kernel {
+class ActivationBackwardCpuKernel : public Kernel {
  public:
-  BackwardKernel(F f, const KernelRequest& request)
+  ActivationBackwardCpuKernel(F f, const KernelRequest& request)
       : f_(f), n_(request.inputs[0].shape.elements()), threads_(request.threads) {}
 
   void run(const KernelArgs& args) override {
@@ -55,12 +56,14 @@ std::unique_ptr<Kernel> make(const ActivationAttributes& attributes, const Kerne
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_activation_cpu(const Op& op, const KernelRequest& request) {
-  return make<ForwardKernel>(static_cast<const ActivationOp&>(op).attributes(), request);
+template <>
+std::unique_ptr<Kernel> make_cpu(const ActivationOp& op, const KernelRequest& request) {
+  return make<ActivationCpuKernel>(op.attributes(), request);
 }
 
-std::unique_ptr<Kernel> make_activation_backward_cpu(const Op& op, const KernelRequest& request) {
-  return make<BackwardKernel>(static_cast<const ActivationBackwardOp&>(op).attributes(), request);
+template <>
+std::unique_ptr<Kernel> make_cpu(const ActivationBackwardOp& op, const KernelRequest& request) {
+  return make<ActivationBackwardCpuKernel>(op.attributes(), request);
 }
 
 }  // namespace spire::inline kernels

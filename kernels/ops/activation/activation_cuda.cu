@@ -1,5 +1,6 @@
 #include "kernels/cuda/elementwise.h"
 #include "kernels/float_type.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/activation/activation.h"
 
 namespace spire::inline kernels {
@@ -7,21 +8,21 @@ namespace spire::inline kernels {
 namespace {
 
 template <typename F>
-struct Value {
+struct ActivationValue {
   F f;
   __device__ float operator()(float x) const { return f.value(x); }
 };
 
 template <typename F>
-struct Gradient {
+struct ActivationGradient {
   F f;
   __device__ float operator()(float dy, float v) const { return f.gradient(dy, v); }
 };
 
 template <typename T, typename F>
-class ForwardKernel : public Kernel {
+class ActivationCudaKernel : public Kernel {
  public:
-  ForwardKernel(F f, const KernelRequest& request)
+  ActivationCudaKernel(F f, const KernelRequest& request)
       : f_{f}, n_(request.inputs[0].shape.elements()) {}
 
   void run(const KernelArgs& args) override {
@@ -30,14 +31,14 @@ class ForwardKernel : public Kernel {
   }
 
  private:
-  Value<F> f_;
+  ActivationValue<F> f_;
   int64_t n_;
 };
 
 template <typename T, typename F>
-class BackwardKernel : public Kernel {
+class ActivationBackwardCudaKernel : public Kernel {
  public:
-  BackwardKernel(F f, const KernelRequest& request)
+  ActivationBackwardCudaKernel(F f, const KernelRequest& request)
       : f_{f}, n_(request.inputs[0].shape.elements()) {}
 
   void run(const KernelArgs& args) override {
@@ -46,7 +47,7 @@ class BackwardKernel : public Kernel {
   }
 
  private:
-  Gradient<F> f_;
+  ActivationGradient<F> f_;
   int64_t n_;
 };
 
@@ -61,12 +62,14 @@ std::unique_ptr<Kernel> make(const ActivationAttributes& attributes, const Kerne
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_activation_cuda(const Op& op, const KernelRequest& request) {
-  return make<ForwardKernel>(static_cast<const ActivationOp&>(op).attributes(), request);
+template <>
+std::unique_ptr<Kernel> make_cuda(const ActivationOp& op, const KernelRequest& request) {
+  return make<ActivationCudaKernel>(op.attributes(), request);
 }
 
-std::unique_ptr<Kernel> make_activation_backward_cuda(const Op& op, const KernelRequest& request) {
-  return make<BackwardKernel>(static_cast<const ActivationBackwardOp&>(op).attributes(), request);
+template <>
+std::unique_ptr<Kernel> make_cuda(const ActivationBackwardOp& op, const KernelRequest& request) {
+  return make<ActivationBackwardCudaKernel>(op.attributes(), request);
 }
 
 }  // namespace spire::inline kernels

@@ -1,7 +1,7 @@
 // Elementwise y = a + b, optionally through a relu. a and b have one shape and dtype, fp32 or bf16;
 // y has the same. da = db = dy, masked by y > 0 behind a relu.
 #pragma once
-#include "kernels/kernel.h"
+#include "kernels/op.h"
 
 namespace spire::inline kernels {
 
@@ -20,8 +20,5 @@ class AddOp : public Op {
  private:
   bool relu_;
 };
-
-std::unique_ptr<Kernel> make_add_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_add_cuda(const Op& op, const KernelRequest& request);
 
 }  // namespace spire::inline kernels

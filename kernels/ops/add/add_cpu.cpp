@@ -8,9 +8,9 @@ namespace spire::inline kernels {
 namespace {
 
 template <typename T>
-class AddKernel : public Kernel {
+class AddCpuKernel : public Kernel {
  public:
-  AddKernel(bool relu, const KernelRequest& request)
+  AddCpuKernel(bool relu, const KernelRequest& request)
       : relu_(relu), n_(request.inputs[0].shape.elements()), threads_(request.threads) {}
 
   void run(const KernelArgs& args) override {
@@ -35,9 +35,10 @@ class AddKernel : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_add_cpu(const Op& op, const KernelRequest& request) {
-  bool relu = static_cast<const AddOp&>(op).relu();
-  return make_cpu_kernel<AddKernel>(request.inputs[0].dtype, relu, request);
+template <>
+std::unique_ptr<Kernel> make_cpu(const AddOp& op, const KernelRequest& request) {
+  bool relu = op.relu();
+  return make_typed<AddCpuKernel>(request.inputs[0].dtype, relu, request);
 }
 
 }  // namespace spire::inline kernels

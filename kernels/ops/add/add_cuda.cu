@@ -1,5 +1,6 @@
 #include "kernels/cuda/elementwise.h"
 #include "kernels/float_type.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/activation/activation.h"
 #include "kernels/ops/add/add.h"
 
@@ -13,9 +14,9 @@ struct Add {
 };
 
 template <typename T, bool relu>
-class AddKernel : public Kernel {
+class AddCudaKernel : public Kernel {
  public:
-  explicit AddKernel(const KernelRequest& request) : n_(request.inputs[0].shape.elements()) {}
+  explicit AddCudaKernel(const KernelRequest& request) : n_(request.inputs[0].shape.elements()) {}
 
   void run(const KernelArgs& args) override {
     elementwise_cuda(args.stream, n_, static_cast<T*>(args.outputs[0]), Add<relu>{},
@@ -28,12 +29,13 @@ class AddKernel : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_add_cuda(const Op& op, const KernelRequest& request) {
-  bool relu = static_cast<const AddOp&>(op).relu();
+template <>
+std::unique_ptr<Kernel> make_cuda(const AddOp& op, const KernelRequest& request) {
+  bool relu = op.relu();
   return with_cuda_float_type(request.inputs[0].dtype, [&](auto type) -> std::unique_ptr<Kernel> {
     using T = decltype(type);
-    if (relu) return std::make_unique<AddKernel<T, true>>(request);
-    return std::make_unique<AddKernel<T, false>>(request);
+    if (relu) return std::make_unique<AddCudaKernel<T, true>>(request);
+    return std::make_unique<AddCudaKernel<T, false>>(request);
   });
 }
 

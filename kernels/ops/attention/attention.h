@@ -18,7 +18,7 @@
 // Dropout of p: keep is 0 with probability `dropout`, else 1 / (1 - dropout), by bits
 // (h T + i) P + j of the sample's dropout_stream (dropout.h), P being T rounded up to 64.
 #pragma once
-#include "kernels/kernel.h"
+#include "kernels/op.h"
 
 namespace spire::inline kernels {
 
@@ -29,10 +29,9 @@ struct AttentionAttributes {
 };
 
 // inputs: qkv. outputs: y, logsumexp [, key (1) i32 with dropout: names the numbers].
-class AttentionOp : public Op {
+class AttentionOp : public OpWith<AttentionAttributes> {
  public:
-  explicit AttentionOp(AttentionAttributes attributes) : attributes_(attributes) {}
-  const AttentionAttributes& attributes() const { return attributes_; }
+  using OpWith::OpWith;
 
   std::string_view name() const override { return "attention"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
@@ -40,29 +39,17 @@ class AttentionOp : public Op {
   int64_t multiply_adds(std::span<const TensorSpec> inputs,
                         std::span<const TensorSpec> outputs) const override;
   void gradient(GradientBuilder& builder) const override;
-
- private:
-  AttentionAttributes attributes_;
 };
 
 // inputs: dy, qkv, y, logsumexp [, key]. outputs: dqkv. Each head is one thread's work.
-class AttentionBackwardOp : public Op {
+class AttentionBackwardOp : public OpWith<AttentionAttributes> {
  public:
-  explicit AttentionBackwardOp(AttentionAttributes attributes) : attributes_(attributes) {}
-  const AttentionAttributes& attributes() const { return attributes_; }
+  using OpWith::OpWith;
 
   std::string_view name() const override { return "attention_backward"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   int64_t multiply_adds(std::span<const TensorSpec> inputs,
                         std::span<const TensorSpec> outputs) const override;
-
- private:
-  AttentionAttributes attributes_;
 };
-
-std::unique_ptr<Kernel> make_attention_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_attention_backward_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_attention_cuda(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_attention_backward_cuda(const Op& op, const KernelRequest& request);
 
 }  // namespace spire::inline kernels

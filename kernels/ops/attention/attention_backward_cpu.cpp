@@ -16,10 +16,10 @@ using tile_product::multiply;
 // A thread's scratch. Of a head: keys as rows (blocks, 64, padded) and as columns (blocks, padded,
 // 64), values as columns, gradients of keys and values (blocks, 64, padded). Of a block of queries:
 // queries, dy and dq (64, padded), p and ds (64, 64), delta (64).
-struct Scratch {
+struct AttentionBackwardScratch {
   float *key_rows, *keys, *values, *dk, *dv, *queries, *dy, *dq, *p, *ds, *delta;
 
-  Scratch(const Extents& e, float* at)
+  AttentionBackwardScratch(const HeadBlocks& e, float* at)
       : key_rows(at),
         keys(key_rows + e.blocks * e.block_floats()),
         values(keys + e.blocks * e.block_floats()),
@@ -32,39 +32,40 @@ struct Scratch {
         ds(p + block * block),
         delta(ds + block * block) {}
 
-  static int64_t floats(const Extents& e) {
+  static int64_t floats(const HeadBlocks& e) {
     return (5 * e.blocks + 3) * e.block_floats() + 2 * block * block + block;
   }
 };
 
 template <typename T>
-class BackwardKernel : public Kernel {
+class AttentionBackwardCpuKernel : public Kernel {
  public:
-  BackwardKernel(const AttentionAttributes& attributes, const KernelRequest& request)
+  AttentionBackwardCpuKernel(const AttentionAttributes& attributes, const KernelRequest& request)
       : e_(attributes, request.inputs[1].shape, request.threads) {}
 
   size_t workspace_bytes() const override {
-    return static_cast<size_t>(e_.threads * Scratch::floats(e_)) * sizeof(float);
+    return static_cast<size_t>(e_.threads * AttentionBackwardScratch::floats(e_)) * sizeof(float);
   }
 
   void run(const KernelArgs& args) override {
     parallel_for(e_.threads, e_.batch * e_.heads, 1, [&](int64_t begin, int64_t end, int chunk) {
-      Scratch s(e_, static_cast<float*>(args.workspace) + chunk * Scratch::floats(e_));
+      AttentionBackwardScratch s(
+          e_, static_cast<float*>(args.workspace) + chunk * AttentionBackwardScratch::floats(e_));
       for (int64_t i = begin; i < end; ++i) differentiate(head_of(args, i), s);
     });
   }
 
  private:
   // One head of one sample: its first row of q, dq, dy and y, and its logsumexp.
-  struct Head {
+  struct HeadRows {
     const T* q;
     T* dq;
     const T *dy, *y;
     const float* logsumexp;
-    Mask mask;
+    DropoutMask mask;
   };
 
-  Head head_of(const KernelArgs& args, int64_t index) const {
+  HeadRows head_of(const KernelArgs& args, int64_t index) const {
     int64_t sample = index / e_.heads, head = index % e_.heads;
     int64_t packed = sample * e_.length * 3 * e_.width() + head * e_.size;
     int64_t plain = sample * e_.length * e_.width() + head * e_.size;
@@ -74,10 +75,10 @@ class BackwardKernel : public Kernel {
             static_cast<const T*>(args.inputs[0]) + plain,
             static_cast<const T*>(args.inputs[2]) + plain,
             static_cast<const float*>(args.inputs[3]) + index * e_.length,
-            Mask(e_, *args.step, key, sample, head)};
+            DropoutMask(e_, *args.step, key, sample, head)};
   }
 
-  void differentiate(const Head& head, const Scratch& s) const {
+  void differentiate(const HeadRows& head, const AttentionBackwardScratch& s) const {
     int64_t stride = 3 * e_.width();
     load_head(head, s);
     for (int64_t a = 0; a < e_.blocks; ++a) {
@@ -93,7 +94,7 @@ class BackwardKernel : public Kernel {
     }
   }
 
-  void load_head(const Head& head, const Scratch& s) const {
+  void load_head(const HeadRows& head, const AttentionBackwardScratch& s) const {
     int64_t stride = 3 * e_.width();
     for (int64_t b = 0; b < e_.blocks; ++b) {
       int64_t rows = e_.rows_of(b), at = b * e_.block_floats();
@@ -107,7 +108,7 @@ class BackwardKernel : public Kernel {
   }
 
   // Block `a` of queries, scaled, and of dy; delta_i = dy_i . y_i.
-  void load_queries(const Head& head, int64_t a, const Scratch& s) const {
+  void load_queries(const HeadRows& head, int64_t a, const AttentionBackwardScratch& s) const {
     int64_t rows = e_.rows_of(a), stride = 3 * e_.width(), first = a * block * e_.width();
     load_rows(e_, head.q + a * block * stride, stride, rows, e_.scale, s.queries);
     load_rows(e_, head.dy + first, e_.width(), rows, 1, s.dy);
@@ -122,7 +123,8 @@ class BackwardKernel : public Kernel {
   }
 
   // What block `a` of queries and block `b` of keys add to dq, dk and dv.
-  void add_block(const Head& head, int64_t a, int64_t b, const Scratch& s) const {
+  void add_block(const HeadRows& head, int64_t a, int64_t b,
+                 const AttentionBackwardScratch& s) const {
     int64_t rows = e_.rows_of(a), keys = e_.computed(a, b), at = b * e_.block_floats();
     multiply(rows, e_.padded, keys, {s.queries, e_.padded, 1}, {s.keys + at, block},
              {s.p, block, false});
@@ -138,8 +140,8 @@ class BackwardKernel : public Kernel {
   }
 
   // p: scores become keep p. ds: dy . v become ds.
-  void differentiate_row(const Head& head, int64_t query, int64_t key_block, int64_t keys,
-                         const Scratch& s) const {
+  void differentiate_row(const HeadRows& head, int64_t query, int64_t key_block, int64_t keys,
+                         const AttentionBackwardScratch& s) const {
     int64_t r = query % block;
     float *p = s.p + r * block, *ds = s.ds + r * block, delta = s.delta[r];
     exponentiate(p, head.logsumexp[query], e_.seen(query, key_block), keys);
@@ -157,14 +159,15 @@ class BackwardKernel : public Kernel {
     }
   }
 
-  Extents e_;
+  HeadBlocks e_;
 };
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_attention_backward_cpu(const Op& op, const KernelRequest& request) {
-  const auto& attributes = static_cast<const AttentionBackwardOp&>(op).attributes();
-  return make_cpu_kernel<BackwardKernel>(request.inputs[1].dtype, attributes, request);
+template <>
+std::unique_ptr<Kernel> make_cpu(const AttentionBackwardOp& op, const KernelRequest& request) {
+  const auto& attributes = op.attributes();
+  return make_typed<AttentionBackwardCpuKernel>(request.inputs[1].dtype, attributes, request);
 }
 
 }  // namespace spire::inline kernels

@@ -3,6 +3,7 @@
 // through its keys. Both make the scores again.
 #include "engine/device/cuda_launch.h"
 #include "kernels/elementary.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/attention/attention_cuda.h"
 #include "kernels/ops/attention/attention_delta_cuda.h"
 #include "kernels/ops/attention/attention_mma.h"
@@ -14,7 +15,7 @@ namespace {
 using namespace attention_cuda;
 
 template <typename T>
-struct Operands {
+struct PlainBackwardOperands {
   const T *dy, *qkv;
   const float *logsumexp, *delta;  // (N, H, T)
   const int32_t* key;              // with dropout
@@ -32,17 +33,18 @@ __device__ Differentials differentiate(float s, float product, float logsumexp, 
   return {keep * p, p * (keep * product - delta)};
 }
 
-// Rows are keys, columns queries.
+// RowView are keys, columns queries.
 template <int D, bool packs, typename T>
-__global__ void __launch_bounds__(threads, blocks_an_sm<D>) keys_kernel(Extents e, Operands<T> o) {
-  __shared__ Shared shared;
+__global__ void __launch_bounds__(threads, blocks_an_sm<D>)
+    attention_plain_keys_kernel(AttentionExtents e, PlainBackwardOperands<T> o) {
+  __shared__ AttentionShared shared;
   auto key_block = static_cast<int>(blockIdx.x % e.blocks);  // when causal, the longest first
-  Head head(e, blockIdx.x / e.blocks);
-  Mask mask{o.step, o.key ? *o.key : 0, head.sample, head.head};
+  AttentionHead head(e, blockIdx.x / e.blocks);
+  ScoreDropout mask{o.step, o.key ? *o.key : 0, head.sample, head.head};
   const T* q = o.qkv + head.packed;
   auto keys = rows_of(e, q + e.width, e.packed_width, key_block);
   auto values = rows_of(e, q + 2 * e.width, e.packed_width, key_block);
-  Result<D> dk, dv;
+  ResultRows<D> dk, dv;
   for (int a = e.causal ? key_block : 0; a < e.blocks; ++a) {
     auto queries = rows_of(e, q, e.packed_width, a, e.scale);
     auto dy = rows_of(e, o.dy + head.plain, e.width, a);
@@ -77,15 +79,15 @@ __global__ void __launch_bounds__(threads, blocks_an_sm<D>) keys_kernel(Extents 
   dv.template store<packs>(rows_of(e, dq + 2 * e.width, e.packed_width, key_block), ones);
 }
 
-// Rows are queries, columns keys.
+// RowView are queries, columns keys.
 template <int D, bool packs, typename T>
 __global__ void __launch_bounds__(threads, blocks_an_sm<D>)
-    queries_kernel(Extents e, Operands<T> o) {
-  __shared__ Shared shared;
+    attention_plain_queries_kernel(AttentionExtents e, PlainBackwardOperands<T> o) {
+  __shared__ AttentionShared shared;
   auto index = static_cast<int>(blockIdx.x % e.blocks);
   int query_block = e.blocks - 1 - index;  // when causal, the longest first
-  Head head(e, blockIdx.x / e.blocks);
-  Mask mask{o.step, o.key ? *o.key : 0, head.sample, head.head};
+  AttentionHead head(e, blockIdx.x / e.blocks);
+  ScoreDropout mask{o.step, o.key ? *o.key : 0, head.sample, head.head};
   const T* q = o.qkv + head.packed;
   auto queries = rows_of(e, q, e.packed_width, query_block, e.scale);
   auto dy = rows_of(e, o.dy + head.plain, e.width, query_block);
@@ -96,7 +98,7 @@ __global__ void __launch_bounds__(threads, blocks_an_sm<D>)
     l[r] = row < queries.rows ? o.logsumexp[at] : 0.0f;
     delta[r] = row < queries.rows ? o.delta[at] : 0.0f;
   }
-  Result<D> dq;
+  ResultRows<D> dq;
   int key_blocks = e.causal ? query_block + 1 : e.blocks;
   for (int b = 0; b < key_blocks; ++b) {
     auto keys = rows_of(e, q + e.width, e.packed_width, b);
@@ -127,9 +129,9 @@ __global__ void __launch_bounds__(threads, blocks_an_sm<D>)
 }
 
 template <typename T, int D, bool packs>
-class BackwardKernel : public Kernel {
+class AttentionPlainBackwardCudaKernel : public Kernel {
  public:
-  explicit BackwardKernel(const Extents& extents) : e_(extents) {}
+  explicit AttentionPlainBackwardCudaKernel(const AttentionExtents& extents) : e_(extents) {}
 
   size_t workspace_bytes() const override {
     return static_cast<size_t>(e_.batch * e_.heads * e_.length) * sizeof(float);
@@ -138,36 +140,39 @@ class BackwardKernel : public Kernel {
   void run(const KernelArgs& args) override {
     auto delta = static_cast<float*>(args.workspace);
     launch_delta(e_, dtype_of<T>::value, args.inputs[0], args.inputs[2], delta, args.stream);
-    Operands<T> operands{static_cast<const T*>(args.inputs[0]),
-                         static_cast<const T*>(args.inputs[1]),
-                         static_cast<const float*>(args.inputs[3]),
-                         delta,
-                         e_.dropout > 0 ? static_cast<const int32_t*>(args.inputs[4]) : nullptr,
-                         args.step,
-                         static_cast<T*>(args.outputs[0])};
+    PlainBackwardOperands<T> operands{
+        static_cast<const T*>(args.inputs[0]),
+        static_cast<const T*>(args.inputs[1]),
+        static_cast<const float*>(args.inputs[3]),
+        delta,
+        e_.dropout > 0 ? static_cast<const int32_t*>(args.inputs[4]) : nullptr,
+        args.step,
+        static_cast<T*>(args.outputs[0])};
     auto blocks = e_.all_blocks();
-    launch(keys_kernel<D, packs, T>, blocks, threads, args.stream, e_, operands);
-    launch(queries_kernel<D, packs, T>, blocks, threads, args.stream, e_, operands);
+    launch(attention_plain_keys_kernel<D, packs, T>, blocks, threads, args.stream, e_, operands);
+    launch(attention_plain_queries_kernel<D, packs, T>, blocks, threads, args.stream, e_, operands);
   }
 
  private:
-  Extents e_;
+  AttentionExtents e_;
 };
 
 std::unique_ptr<Kernel> make_plain(const Op& op, const AttentionAttributes& attributes,
                                    const KernelRequest& request) {
-  Extents e(op, attributes, request.inputs[1].shape);
-  return with_kernel(request.inputs[1].dtype, e.size,
-                     [&](auto type, auto columns, auto packs) -> std::unique_ptr<Kernel> {
-                       using K = BackwardKernel<decltype(type), columns.value, packs.value>;
-                       return std::make_unique<K>(e);
-                     });
+  AttentionExtents e(op, attributes, request.inputs[1].shape);
+  return with_kernel(
+      request.inputs[1].dtype, e.size,
+      [&](auto type, auto columns, auto packs) -> std::unique_ptr<Kernel> {
+        using K = AttentionPlainBackwardCudaKernel<decltype(type), columns.value, packs.value>;
+        return std::make_unique<K>(e);
+      });
 }
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_attention_backward_cuda(const Op& op, const KernelRequest& request) {
-  const AttentionAttributes& attributes = static_cast<const AttentionBackwardOp&>(op).attributes();
+template <>
+std::unique_ptr<Kernel> make_cuda(const AttentionBackwardOp& op, const KernelRequest& request) {
+  const AttentionAttributes& attributes = op.attributes();
   AttentionShape shape = shape_of(AttentionPass::backward, attributes, request.inputs[1]);
   auto mma = [&] { return make_attention_backward_mma(op, attributes, request); };
   auto plain = [&] { return make_plain(op, attributes, request); };

@@ -14,7 +14,7 @@ namespace spire::inline kernels::attention_blocks {
 
 constexpr int64_t block = 64;  // queries or keys
 
-struct Extents {
+struct HeadBlocks {
   int64_t batch, length, heads;  // N, T, H
   int64_t size, padded;          // D, and D rounded up to whole registers
   int64_t blocks;                // of T
@@ -22,7 +22,7 @@ struct Extents {
   float dropout, scale;  // scale: 1 / sqrt(D)
   int threads;
 
-  Extents(const AttentionAttributes& attributes, const Shape& qkv, int thread_count)
+  HeadBlocks(const AttentionAttributes& attributes, const Shape& qkv, int thread_count)
       : batch(qkv[0]),
         length(qkv[1]),
         heads(attributes.heads),
@@ -51,7 +51,7 @@ struct Extents {
 
 // to (64, padded) = factor * from (rows, D), its rows a stride apart; zeros elsewhere.
 template <typename T>
-void load_rows(const Extents& e, const T* from, int64_t stride, int64_t rows, float factor,
+void load_rows(const HeadBlocks& e, const T* from, int64_t stride, int64_t rows, float factor,
                float* to) {
   for (int64_t r = 0; r < rows; ++r) {
     over_lanes(e.size, [&](int64_t c, auto count) {
@@ -64,7 +64,7 @@ void load_rows(const Extents& e, const T* from, int64_t stride, int64_t rows, fl
 
 // to (padded, 64) = from (rows, D) transposed; zeros elsewhere.
 template <typename T>
-void load_columns(const Extents& e, const T* from, int64_t stride, int64_t rows, float* to) {
+void load_columns(const HeadBlocks& e, const T* from, int64_t stride, int64_t rows, float* to) {
   for (int64_t r = 0; r < block; r += lane_count) {
     over_lanes(e.size, [&](int64_t c, auto count) {
       FloatLanes tile[lane_count];
@@ -81,7 +81,7 @@ void load_columns(const Extents& e, const T* from, int64_t stride, int64_t rows,
 
 // to (rows, D), its rows a stride apart, = factor * from (64, padded).
 template <typename T>
-void store_rows(const Extents& e, const float* from, int64_t rows, float factor, T* to,
+void store_rows(const HeadBlocks& e, const float* from, int64_t rows, float factor, T* to,
                 int64_t stride) {
   for (int64_t r = 0; r < rows; ++r) {
     over_lanes(e.size, [&](int64_t c, auto count) {
@@ -92,9 +92,10 @@ void store_rows(const Extents& e, const float* from, int64_t rows, float factor,
 }
 
 // keep_ij for one head of one sample.
-class Mask {
+class DropoutMask {
  public:
-  Mask(const Extents& e, const StepContext& step, int32_t key, int64_t sample, int64_t head)
+  DropoutMask(const HeadBlocks& e, const StepContext& step, int32_t key, int64_t sample,
+              int64_t head)
       : stream_(dropout_stream(step, key, sample)),
         first_(head * e.length * e.blocks * block),
         pitch_(e.blocks * block),

@@ -16,10 +16,10 @@ using tile_product::multiply;
 
 // A thread's scratch: keys (blocks, padded, 64) and values (blocks, 64, padded) of a head; queries
 // and sums (64, padded), scores (64, 64), and the softmax so far of each query.
-struct Scratch {
+struct AttentionScratch {
   float *keys, *values, *queries, *sums, *scores, *most, *total;
 
-  Scratch(const Extents& e, float* at)
+  AttentionScratch(const HeadBlocks& e, float* at)
       : keys(at),
         values(keys + e.blocks * e.block_floats()),
         queries(values + e.blocks * e.block_floats()),
@@ -28,7 +28,7 @@ struct Scratch {
         most(scores + block * block),
         total(most + block) {}
 
-  static int64_t floats(const Extents& e) {
+  static int64_t floats(const HeadBlocks& e) {
     return (2 * e.blocks + 2) * e.block_floats() + block * block + 2 * block;
   }
 };
@@ -43,7 +43,7 @@ float largest(float* row, int64_t seen, int64_t computed) {
   return largest_of(most);
 }
 
-void scale_row(const Extents& e, float factor, float* row) {
+void scale_row(const HeadBlocks& e, float factor, float* row) {
   for (int64_t c = 0; c < e.padded; c += lane_count) {
     store_floats(factor * load_floats(row + c, lane_count), row + c, lane_count);
   }
@@ -56,13 +56,13 @@ float sum_row(const float* row, int64_t n) {
 }
 
 template <typename T>
-class ForwardKernel : public Kernel {
+class AttentionCpuKernel : public Kernel {
  public:
-  ForwardKernel(const AttentionAttributes& attributes, const KernelRequest& request)
+  AttentionCpuKernel(const AttentionAttributes& attributes, const KernelRequest& request)
       : e_(attributes, request.inputs[0].shape, request.threads), op_id_(request.op_id) {}
 
   size_t workspace_bytes() const override {
-    return static_cast<size_t>(e_.threads * Scratch::floats(e_)) * sizeof(float);
+    return static_cast<size_t>(e_.threads * AttentionScratch::floats(e_)) * sizeof(float);
   }
 
   void run(const KernelArgs& args) override {
@@ -70,7 +70,8 @@ class ForwardKernel : public Kernel {
     int64_t heads = e_.batch * e_.heads;
     int64_t grain = heads >= e_.threads ? e_.blocks : 1;
     parallel_for(e_.threads, heads * e_.blocks, grain, [&](int64_t begin, int64_t end, int chunk) {
-      Scratch s(e_, static_cast<float*>(args.workspace) + chunk * Scratch::floats(e_));
+      AttentionScratch s(
+          e_, static_cast<float*>(args.workspace) + chunk * AttentionScratch::floats(e_));
       for (int64_t item = begin; item < end; ++item) {
         int64_t head = item / e_.blocks, query_block = item % e_.blocks;
         if (item == begin || query_block == 0) load_head(columns_of(args, head), s);
@@ -87,7 +88,7 @@ class ForwardKernel : public Kernel {
            head % e_.heads * e_.size;
   }
 
-  void load_head(const T* q, const Scratch& s) const {
+  void load_head(const T* q, const AttentionScratch& s) const {
     int64_t stride = 3 * e_.width();
     for (int64_t b = 0; b < e_.blocks; ++b) {
       const T* k = q + b * block * stride + e_.width();
@@ -96,13 +97,14 @@ class ForwardKernel : public Kernel {
     }
   }
 
-  void attend(const KernelArgs& args, int64_t head, int64_t query_block, const Scratch& s) const {
+  void attend(const KernelArgs& args, int64_t head, int64_t query_block,
+              const AttentionScratch& s) const {
     int64_t rows = e_.rows_of(query_block), stride = 3 * e_.width();
     const T* q = columns_of(args, head) + query_block * block * stride;
     load_rows(e_, q, stride, rows, e_.scale, s.queries);
     std::fill_n(s.most, rows, -std::numeric_limits<float>::infinity());
     std::fill_n(s.total, rows, 0.0f);
-    Mask mask(e_, *args.step, op_id_, head / e_.heads, head % e_.heads);
+    DropoutMask mask(e_, *args.step, op_id_, head / e_.heads, head % e_.heads);
     for (int64_t b = 0; b < e_.key_blocks(query_block); ++b) {
       int64_t computed = e_.computed(query_block, b), at = b * e_.block_floats();
       multiply(rows, e_.padded, computed, {s.queries, e_.padded, 1}, {s.keys + at, block},
@@ -116,8 +118,8 @@ class ForwardKernel : public Kernel {
 
   // A row of scores becomes e^(score - most), most the largest so far; what was summed about an
   // earlier largest is scaled to this one.
-  void soften(int64_t query, int64_t key_block, int64_t computed, const Mask& mask,
-              const Scratch& s) const {
+  void soften(int64_t query, int64_t key_block, int64_t computed, const DropoutMask& mask,
+              const AttentionScratch& s) const {
     int64_t r = query % block, seen = e_.seen(query, key_block);
     float* row = s.scores + r * block;
     float most = std::max(s.most[r], largest(row, seen, computed));
@@ -132,7 +134,8 @@ class ForwardKernel : public Kernel {
     for (int64_t j = 0; j < computed; ++j) row[j] *= keep[j];
   }
 
-  void finish(const KernelArgs& args, int64_t head, int64_t query_block, const Scratch& s) const {
+  void finish(const KernelArgs& args, int64_t head, int64_t query_block,
+              const AttentionScratch& s) const {
     int64_t rows = e_.rows_of(query_block), first = query_block * block;
     auto logsumexp = static_cast<float*>(args.outputs[1]) + head * e_.length + first;
     for (int64_t r = 0; r < rows; ++r) {
@@ -145,15 +148,16 @@ class ForwardKernel : public Kernel {
     store_rows(e_, s.sums, rows, 1, y, e_.width());
   }
 
-  Extents e_;
+  HeadBlocks e_;
   int32_t op_id_;
 };
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_attention_cpu(const Op& op, const KernelRequest& request) {
-  const auto& attributes = static_cast<const AttentionOp&>(op).attributes();
-  return make_cpu_kernel<ForwardKernel>(request.inputs[0].dtype, attributes, request);
+template <>
+std::unique_ptr<Kernel> make_cpu(const AttentionOp& op, const KernelRequest& request) {
+  const auto& attributes = op.attributes();
+  return make_typed<AttentionCpuKernel>(request.inputs[0].dtype, attributes, request);
 }
 
 }  // namespace spire::inline kernels

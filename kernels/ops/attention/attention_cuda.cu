@@ -4,6 +4,7 @@
 
 #include "engine/device/cuda_launch.h"
 #include "kernels/elementary.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/attention/attention_cuda.h"
 #include "kernels/ops/attention/attention_mma.h"
 
@@ -14,7 +15,7 @@ namespace {
 using namespace attention_cuda;
 
 template <typename T>
-struct Operands {
+struct PlainForwardOperands {
   const T* qkv;
   const StepContext* step;
   T* y;
@@ -24,23 +25,23 @@ struct Operands {
 };
 
 // The softmax so far of a thread's rows: the largest score, and the thread's share of the sum.
-struct Softmax {
+struct PlainSoftmax {
   float most[team_rows], total[team_rows] = {};
 
-  __device__ Softmax() {
+  __device__ PlainSoftmax() {
     for (float& value : most) value = -std::numeric_limits<float>::infinity();
   }
 
   // A row of scores becomes keep e^(score - most). What was summed about an earlier largest is
   // scaled to this one.
   template <int D>
-  __device__ void soften(const Extents& e, const Shared& shared, int query_block, int key_block,
-                         int r, float (&scores)[team_rows], Result<D>& sum) {
+  __device__ void soften(const AttentionExtents& e, const AttentionShared& shared, int query_block,
+                         int key_block, int r, float (&scores)[team_rows], ResultRows<D>& sum) {
     int query = team_rows * team() + r;
     bool seen[team_rows];
     float largest = most[r];
     for (int j = 0; j < team_rows; ++j) {
-      // Rows behind the last are as the last: they have scores, which nobody stores.
+      // RowView behind the last are as the last: they have scores, which nobody stores.
       int last = e.length - 1, at = query_block * block + query;
       int key = key_block * block + member() + members * j;
       seen[j] = e.sees(at < last ? at : last, key);
@@ -60,19 +61,20 @@ struct Softmax {
 };
 
 template <int D, bool packs, typename T>
-__global__ void __launch_bounds__(threads, 2) forward_kernel(Extents e, Operands<T> o) {
-  __shared__ Shared shared;
+__global__ void __launch_bounds__(threads, 2)
+    attention_plain_kernel(AttentionExtents e, PlainForwardOperands<T> o) {
+  __shared__ AttentionShared shared;
   // The longest first: when causal, the last blocks of queries see the most keys.
   auto index = static_cast<int>(blockIdx.x % e.blocks);
   int query_block = e.blocks - 1 - index;
-  Head head(e, blockIdx.x / e.blocks);
-  Mask mask{o.step, o.op_id, head.sample, head.head};
+  AttentionHead head(e, blockIdx.x / e.blocks);
+  ScoreDropout mask{o.step, o.op_id, head.sample, head.head};
   if (blockIdx.x == 0 && threadIdx.x == 0 && o.key) *o.key = o.op_id;
 
   const T* q = o.qkv + head.packed;
   auto queries = rows_of(e, q, e.packed_width, query_block, e.scale);
-  Softmax softmax;
-  Result<D> sum;
+  PlainSoftmax softmax;
+  ResultRows<D> sum;
   int key_blocks = e.causal ? query_block + 1 : e.blocks;
   for (int b = 0; b < key_blocks; ++b) {
     auto keys = rows_of(e, q + e.width, e.packed_width, b);
@@ -100,39 +102,44 @@ __global__ void __launch_bounds__(threads, 2) forward_kernel(Extents e, Operands
 }
 
 template <typename T, int D, bool packs>
-class ForwardKernel : public Kernel {
+class AttentionPlainCudaKernel : public Kernel {
  public:
-  ForwardKernel(const Extents& extents, int32_t op_id) : e_(extents), op_id_(op_id) {}
+  AttentionPlainCudaKernel(const AttentionExtents& extents, int32_t op_id)
+      : e_(extents), op_id_(op_id) {}
 
   void run(const KernelArgs& args) override {
-    Operands<T> operands{static_cast<const T*>(args.inputs[0]),
-                         args.step,
-                         static_cast<T*>(args.outputs[0]),
-                         static_cast<float*>(args.outputs[1]),
-                         e_.dropout > 0 ? static_cast<int32_t*>(args.outputs[2]) : nullptr,
-                         op_id_};
-    launch(forward_kernel<D, packs, T>, e_.all_blocks(), threads, args.stream, e_, operands);
+    PlainForwardOperands<T> operands{
+        static_cast<const T*>(args.inputs[0]),
+        args.step,
+        static_cast<T*>(args.outputs[0]),
+        static_cast<float*>(args.outputs[1]),
+        e_.dropout > 0 ? static_cast<int32_t*>(args.outputs[2]) : nullptr,
+        op_id_};
+    launch(attention_plain_kernel<D, packs, T>, e_.all_blocks(), threads, args.stream, e_,
+           operands);
   }
 
  private:
-  Extents e_;
+  AttentionExtents e_;
   int32_t op_id_;
 };
 
 std::unique_ptr<Kernel> make_plain(const Op& op, const AttentionAttributes& attributes,
                                    const KernelRequest& request) {
-  Extents e(op, attributes, request.inputs[0].shape);
+  AttentionExtents e(op, attributes, request.inputs[0].shape);
   return with_kernel(request.inputs[0].dtype, e.size,
                      [&](auto type, auto columns, auto packs) -> std::unique_ptr<Kernel> {
-                       using K = ForwardKernel<decltype(type), columns.value, packs.value>;
+                       using K =
+                           AttentionPlainCudaKernel<decltype(type), columns.value, packs.value>;
                        return std::make_unique<K>(e, request.op_id);
                      });
 }
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_attention_cuda(const Op& op, const KernelRequest& request) {
-  const AttentionAttributes& attributes = static_cast<const AttentionOp&>(op).attributes();
+template <>
+std::unique_ptr<Kernel> make_cuda(const AttentionOp& op, const KernelRequest& request) {
+  const AttentionAttributes& attributes = op.attributes();
   AttentionShape shape = shape_of(AttentionPass::forward, attributes, request.inputs[0]);
   auto mma = [&] { return make_attention_mma(op, attributes, request); };
   auto plain = [&] { return make_plain(op, attributes, request); };

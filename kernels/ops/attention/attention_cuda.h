@@ -20,7 +20,7 @@ constexpr int slice = 32;
 constexpr int slice_pitch = slice + 4, score_pitch = block + 4;
 
 // Static shared memory of a block of threads.
-struct Shared {
+struct AttentionShared {
   Pack<float, 4> tiles[2 * block * slice_pitch / 4];
   Pack<float, 4> scores[block * score_pitch / 4];
   KeepBits<block, block> keep;
@@ -47,7 +47,7 @@ __device__ float team_reduce(float value, Combine combine) {
 // to (rows, columns), its rows columns + 4 apart, = what lies from (row, column) on; zeros outside.
 // packs: rows in memory begin where packs of 16 bytes may.
 template <bool packs, int rows, int columns, typename T>
-__device__ void load_tile(const Rows<const T>& from, int row, int column, float* to) {
+__device__ void load_tile(const RowView<const T>& from, int row, int column, float* to) {
   constexpr int N = packs ? pack_width<T> : 1;
 #pragma unroll 2  // more would not leave the registers that scores and results need
   for (int i = static_cast<int>(threadIdx.x) * N; i < rows * columns; i += threads * N) {
@@ -62,8 +62,8 @@ __device__ void load_tile(const Rows<const T>& from, int row, int column, float*
 
 // scores[r][j] += a's row . b's row, of the thread's rows of a and columns, which are rows of b.
 template <bool packs, typename T>
-__device__ void add_products(const Rows<const T>& a, const Rows<const T>& b, Shared& shared,
-                             float (&scores)[team_rows][team_rows]) {
+__device__ void add_products(const RowView<const T>& a, const RowView<const T>& b,
+                             AttentionShared& shared, float (&scores)[team_rows][team_rows]) {
   float *left = shared.tile(), *right = left + block * slice_pitch;
   for (int column = 0; column < a.size; column += slice) {
     __syncthreads();  // whoever still reads earlier tiles
@@ -85,7 +85,8 @@ __device__ void add_products(const Rows<const T>& a, const Rows<const T>& b, Sha
 }
 
 // The thread's scores, for all to read after the next barrier.
-__device__ inline void share_scores(const float (&scores)[team_rows][team_rows], Shared& shared) {
+__device__ inline void share_scores(const float (&scores)[team_rows][team_rows],
+                                    AttentionShared& shared) {
   __syncthreads();  // whoever still reads earlier ones
   for (int r = 0; r < team_rows; ++r)
     for (int j = 0; j < team_rows; ++j)
@@ -95,7 +96,7 @@ __device__ inline void share_scores(const float (&scores)[team_rows][team_rows],
 
 // A thread's part of 64 rows of D columns: columns first_column(g) to first_column(g) + pack - 1.
 template <int D>
-struct Result {
+struct ResultRows {
   static constexpr int pack = D / members < 4 ? D / members : 4;
   static constexpr int packs = D / members / pack;
   float at[team_rows][packs][pack] = {};
@@ -109,7 +110,7 @@ struct Result {
 
   // += shared scores (64, 64) times rows (64, D).
   template <bool take_packs, typename T>
-  __device__ void add(const Rows<const T>& rows, Shared& shared) {
+  __device__ void add(const RowView<const T>& rows, AttentionShared& shared) {
     const float* scores = shared.score() + team_rows * team() * score_pitch;
     for (int row = 0; row < rows.rows; row += slice) {
       __syncthreads();  // the scores are there, and nobody reads earlier tiles
@@ -125,9 +126,9 @@ struct Result {
     }
   }
 
-  // Rows of T; row r times factors[r].
+  // RowView of T; row r times factors[r].
   template <bool take_packs, typename T>
-  __device__ void store(const Rows<T>& to, const float (&factors)[team_rows]) const {
+  __device__ void store(const RowView<T>& to, const float (&factors)[team_rows]) const {
     for (int r = 0; r < team_rows; ++r) {
       int row = team_rows * team() + r;
       if (row >= to.rows) continue;

@@ -14,7 +14,8 @@ constexpr int warps = threads / warp_threads;
 // A warp takes one position of one head.
 template <typename T>
 __global__ void __launch_bounds__(threads)
-    delta_kernel(Extents e, Divider heads, Divider length, const T* dy, const T* y, float* delta) {
+    attention_delta_kernel(AttentionExtents e, Divider heads, Divider length, const T* dy,
+                           const T* y, float* delta) {
   int64_t i = int64_t{blockIdx.x} * warps + threadIdx.x / warp_threads;
   if (i >= e.batch * e.length * e.heads) return;
   float sum = 0;
@@ -28,13 +29,13 @@ __global__ void __launch_bounds__(threads)
 
 }  // namespace
 
-void launch_delta(const Extents& e, DType dtype, const void* dy, const void* y, float* delta,
-                  void* stream) {
+void launch_delta(const AttentionExtents& e, DType dtype, const void* dy, const void* y,
+                  float* delta, void* stream) {
   auto blocks = blocks_for(e.batch * e.length * e.heads, warps);
   with_cuda_float_type(dtype, [&](auto type) {
     using T = decltype(type);
-    launch(delta_kernel<T>, blocks, threads, stream, e, Divider(e.heads), Divider(e.length),
-           static_cast<const T*>(dy), static_cast<const T*>(y), delta);
+    launch(attention_delta_kernel<T>, blocks, threads, stream, e, Divider(e.heads),
+           Divider(e.length), static_cast<const T*>(dy), static_cast<const T*>(y), delta);
   });
 }
 

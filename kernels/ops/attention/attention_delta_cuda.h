@@ -5,7 +5,7 @@
 namespace spire::inline kernels::attention_cuda {
 
 // dy, y (N, T, C) of `dtype`; delta (N, H, T) fp32.
-void launch_delta(const Extents& e, DType dtype, const void* dy, const void* y, float* delta,
-                  void* stream);
+void launch_delta(const AttentionExtents& e, DType dtype, const void* dy, const void* y,
+                  float* delta, void* stream);
 
 }  // namespace spire::inline kernels::attention_cuda

@@ -25,7 +25,7 @@ inline AttentionShape shape_of(AttentionPass pass, const AttentionAttributes& at
 }
 
 // Of one run; what a kernel needs all the time is int, which is half the registers.
-struct Extents {
+struct AttentionExtents {
   int64_t batch;
   int length, heads, size;  // T, H, D
   int blocks;               // of T
@@ -35,7 +35,7 @@ struct Extents {
   float dropout, keep;
   uint32_t threshold;  // of dropout's bits
 
-  Extents(const Op& op, const AttentionAttributes& attributes, const Shape& qkv)
+  AttentionExtents(const Op& op, const AttentionAttributes& attributes, const Shape& qkv)
       : batch(qkv[0]),
         length(static_cast<int>(qkv[1])),
         heads(static_cast<int>(attributes.heads)),
@@ -61,11 +61,11 @@ struct Extents {
 };
 
 // One head of one sample, and where its elements begin in tensors (N, T, 3C), (N, T, C), (N, H, T).
-struct Head {
+struct AttentionHead {
   int sample, head;
   int64_t packed, plain, row;
 
-  __device__ Head(const Extents& e, unsigned index)
+  __device__ AttentionHead(const AttentionExtents& e, unsigned index)
       : sample(static_cast<int>(index) / e.heads),
         head(static_cast<int>(index) % e.heads),
         packed(int64_t{sample} * e.length * e.packed_width + head * e.size),
@@ -73,9 +73,9 @@ struct Head {
         row(int64_t{index} * e.length) {}
 };
 
-// Rows of a head in memory.
+// RowView of a head in memory.
 template <typename T>
-struct Rows {
+struct RowView {
   T* at;
   int stride, rows, size;
   float factor = 1;  // of what is loaded or stored
@@ -83,13 +83,14 @@ struct Rows {
 
 // `count` rows from `first` on, fewer at the end of the sequence.
 template <typename T>
-__device__ Rows<T> rows_from(const Extents& e, T* head, int stride, int first, int count,
-                             float factor = 1) {
+__device__ RowView<T> rows_from(const AttentionExtents& e, T* head, int stride, int first,
+                                int count, float factor = 1) {
   int left = e.length - first;
   return {head + int64_t{first} * stride, stride, left < count ? left : count, e.size, factor};
 }
 template <typename T>
-__device__ Rows<T> rows_of(const Extents& e, T* head, int stride, int index, float factor = 1) {
+__device__ RowView<T> rows_of(const AttentionExtents& e, T* head, int stride, int index,
+                              float factor = 1) {
   return rows_from(e, head, stride, index * block, block, factor);
 }
 

@@ -17,7 +17,7 @@ struct KeepBits {
 
 // What says keep_ij of a head; `step` is not read without dropout. The stream is made anew for each
 // tile, as its state would take registers that the scores need.
-struct Mask {
+struct ScoreDropout {
   const StepContext* step;
   int32_t key;
   int sample, head;
@@ -25,7 +25,7 @@ struct Mask {
   // The bits of a tile, for all to read after the next barrier; a thread draws 16 of a query at a
   // time. A barrier lies between those who read earlier bits and this. first_key: a multiple of 16.
   template <int threads, int queries, int keys>
-  __device__ void draw(const Extents& e, int first_query, int first_key,
+  __device__ void draw(const AttentionExtents& e, int first_query, int first_key,
                        KeepBits<queries, keys>& keep) const {
     if (e.dropout == 0) return;
     RandomStream stream = dropout_stream(*step, key, sample);
@@ -48,7 +48,7 @@ struct Mask {
 
 // Of a query and a key of the tile that was drawn.
 template <int queries, int keys>
-__device__ float keep_of(const Extents& e, const KeepBits<queries, keys>& keep, int query,
+__device__ float keep_of(const AttentionExtents& e, const KeepBits<queries, keys>& keep, int query,
                          int key) {
   if (e.dropout == 0) return 1;
   return keep.of(query, key) ? e.keep : 0.0f;

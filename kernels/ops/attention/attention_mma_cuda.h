@@ -18,13 +18,13 @@
 
 namespace spire::inline kernels::attention_mma {
 
+using attention_cuda::AttentionExtents;
+using attention_cuda::AttentionHead;
 using attention_cuda::block;
-using attention_cuda::Extents;
-using attention_cuda::Head;
 using attention_cuda::KeepBits;
-using attention_cuda::Mask;
-using attention_cuda::Rows;
 using attention_cuda::rows_from;
+using attention_cuda::RowView;
+using attention_cuda::ScoreDropout;
 
 constexpr int warp_rows = 16;
 constexpr int threads = block / warp_rows * warp_threads;
@@ -44,15 +44,15 @@ __device__ inline int first_row() {
   return static_cast<int>(threadIdx.x) / warp_threads * warp_rows;
 }
 
-// Rows of a head in shared memory, of D columns: zeros behind the head's. A row has one pack more,
-// so that rows begin in other banks.
+// RowView of a head in shared memory, of D columns: zeros behind the head's. A row has one pack
+// more, so that rows begin in other banks.
 template <int rows, int D>
-struct Tile {
+struct MmaTile {
   static constexpr int pack = 8, row_packs = D / pack + 1;
   Pack<uint32_t, 4> at[rows * row_packs];
 
   template <typename T>
-  __device__ void load(const Rows<const T>& from) {
+  __device__ void load(const RowView<const T>& from) {
 #pragma unroll 4
     for (int i = static_cast<int>(threadIdx.x); i < rows * D / pack; i += threads) {
       int row = i / (D / pack), column = i % (D / pack) * pack;
@@ -88,7 +88,7 @@ struct LeftRows {
   uint32_t words[D / 16][4];
 
   template <typename T>
-  __device__ explicit LeftRows(const Rows<const T>& from) {
+  __device__ explicit LeftRows(const RowView<const T>& from) {
 #pragma unroll
     for (int k = 0; k < D / 16; ++k)
 #pragma unroll
@@ -108,12 +108,12 @@ struct LeftRows {
 
 // A lane's part of the warp's 16 rows of sums.
 template <int columns>
-struct Sums {
+struct MmaSums {
   float at[columns / 8][4] = {};
 
   // += the warp's rows times each row of the tile.
   template <typename T, int D, typename Left>
-  __device__ void add_products(const Left& rows, const Tile<columns, D>& tile) {
+  __device__ void add_products(const Left& rows, const MmaTile<columns, D>& tile) {
 #pragma unroll
     for (int k = 0; k < D / 16; ++k) {
       uint32_t a[4];
@@ -130,7 +130,7 @@ struct Sums {
 
   // += scores (16, rows), rounded to T, times the tile (rows, columns).
   template <typename T, int rows>
-  __device__ void add_weighted(const Sums<rows>& scores, const Tile<rows, columns>& tile) {
+  __device__ void add_weighted(const MmaSums<rows>& scores, const MmaTile<rows, columns>& tile) {
 #pragma unroll
     for (int k = 0; k < rows / 16; ++k) {
       const float(&low)[4] = scores.at[2 * k], (&high)[4] = scores.at[2 * k + 1];
@@ -148,7 +148,7 @@ struct Sums {
 
   // The lane's row group() + 8 half, times factors[half], as elements of T.
   template <typename T>
-  __device__ void store(const Rows<T>& to, const float (&factors)[2]) const {
+  __device__ void store(const RowView<T>& to, const float (&factors)[2]) const {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       int row = first_row() + group() + 8 * half;
@@ -164,7 +164,7 @@ struct Sums {
     }
   }
   template <typename T>
-  __device__ void store(const Rows<T>& to) const {
+  __device__ void store(const RowView<T>& to) const {
     constexpr float ones[2] = {1, 1};
     store(to, ones);
   }
@@ -182,16 +182,17 @@ __device__ void each_sum(const Visit& visit) {
 
 // Whether some query of a tile does not see some key of it. Queries behind the last see what it
 // sees: nobody reads what becomes of them.
-__device__ inline bool needs_mask(const Extents& e, int first_query, int first_key, int keys) {
+__device__ inline bool needs_mask(const AttentionExtents& e, int first_query, int first_key,
+                                  int keys) {
   int last_key = first_key + keys - 1;
   return last_key >= e.length || (e.causal && last_key > first_query);
 }
 // Keys that a block of queries sees, one of them at least.
-__device__ inline int keys_of(const Extents& e, int first_query) {
+__device__ inline int keys_of(const AttentionExtents& e, int first_query) {
   int last = first_query + block;
   return e.causal && last < e.length ? last : e.length;
 }
-__device__ inline bool sees(const Extents& e, int query, int key) {
+__device__ inline bool sees(const AttentionExtents& e, int query, int key) {
   return key < e.length && (!e.causal || key <= query);
 }
 constexpr float masked = -std::numeric_limits<float>::infinity();

@@ -13,7 +13,7 @@ namespace {
 using namespace attention_mma;
 
 template <typename T>
-struct Operands {
+struct MmaForwardOperands {
   const T* qkv;
   const StepContext* step;
   T* y;
@@ -34,12 +34,12 @@ __device__ float row_reduce(float value, Combine combine) {
 
 // The softmax so far of the lane's two rows: the largest product q . k, and the lane's share of the
 // sum of e^((product - largest) / sqrt(D)).
-struct Softmax {
+struct MmaSoftmax {
   float most[2] = {masked, masked}, total[2] = {};
 
   // Products become p about the largest so far. What was summed about an earlier one is scaled.
   template <int D>
-  __device__ void soften(const Extents& e, Sums<tile_keys>& scores, Sums<D>& sums) {
+  __device__ void soften(const AttentionExtents& e, MmaSums<tile_keys>& scores, MmaSums<D>& sums) {
     float largest[2] = {most[0], most[1]};
     each_sum<tile_keys>([&](int n, int i, int, int) {
       if (scores.at[n][i] > largest[i / 2]) largest[i / 2] = scores.at[n][i];
@@ -62,26 +62,27 @@ struct Softmax {
 };
 
 template <int D, typename T>
-__global__ void __launch_bounds__(threads, 2) forward_kernel(Extents e, Operands<T> o) {
-  __shared__ Tile<tile_keys, D> keys, values;
+__global__ void __launch_bounds__(threads, 2)
+    attention_mma_kernel(AttentionExtents e, MmaForwardOperands<T> o) {
+  __shared__ MmaTile<tile_keys, D> keys, values;
   __shared__ KeepBits<block, tile_keys> keep;
 
   // When causal, the longest first.
   int first_query = (e.blocks - 1 - static_cast<int>(blockIdx.x % e.blocks)) * block;
-  Head head(e, blockIdx.x / e.blocks);
-  Mask mask{o.step, o.op_id, head.sample, head.head};
+  AttentionHead head(e, blockIdx.x / e.blocks);
+  ScoreDropout mask{o.step, o.op_id, head.sample, head.head};
   if (blockIdx.x == 0 && threadIdx.x == 0 && o.key) *o.key = o.op_id;
   const T *q = o.qkv + head.packed, *k = q + e.width, *v = k + e.width;
   LeftRows<D> queries(rows_from(e, q, e.packed_width, first_query, block));
-  Softmax softmax;
-  Sums<D> sums;
+  MmaSoftmax softmax;
+  MmaSums<D> sums;
   for (int first = 0; first < keys_of(e, first_query); first += tile_keys) {
     __syncthreads();  // whoever still reads the tiles before
     keys.load(rows_from(e, k, e.packed_width, first, tile_keys));
     values.load(rows_from(e, v, e.packed_width, first, tile_keys));
     mask.draw<threads>(e, first_query, first, keep);
     __syncthreads();
-    Sums<tile_keys> scores;
+    MmaSums<tile_keys> scores;
     scores.template add_products<T>(queries, keys);
     if (needs_mask(e, first_query, first, tile_keys))
       each_sum<tile_keys>([&](int n, int i, int row, int column) {
@@ -108,22 +109,24 @@ __global__ void __launch_bounds__(threads, 2) forward_kernel(Extents e, Operands
 }
 
 template <typename T, int D>
-class ForwardKernel : public Kernel {
+class AttentionMmaCudaKernel : public Kernel {
  public:
-  ForwardKernel(const Extents& extents, int32_t op_id) : e_(extents), op_id_(op_id) {}
+  AttentionMmaCudaKernel(const AttentionExtents& extents, int32_t op_id)
+      : e_(extents), op_id_(op_id) {}
 
   void run(const KernelArgs& args) override {
-    Operands<T> operands{static_cast<const T*>(args.inputs[0]),
-                         args.step,
-                         static_cast<T*>(args.outputs[0]),
-                         static_cast<float*>(args.outputs[1]),
-                         e_.dropout > 0 ? static_cast<int32_t*>(args.outputs[2]) : nullptr,
-                         op_id_};
-    launch(forward_kernel<D, T>, e_.all_blocks(), threads, args.stream, e_, operands);
+    MmaForwardOperands<T> operands{
+        static_cast<const T*>(args.inputs[0]),
+        args.step,
+        static_cast<T*>(args.outputs[0]),
+        static_cast<float*>(args.outputs[1]),
+        e_.dropout > 0 ? static_cast<int32_t*>(args.outputs[2]) : nullptr,
+        op_id_};
+    launch(attention_mma_kernel<D, T>, e_.all_blocks(), threads, args.stream, e_, operands);
   }
 
  private:
-  Extents e_;
+  AttentionExtents e_;
   int32_t op_id_;
 };
 
@@ -131,7 +134,7 @@ class ForwardKernel : public Kernel {
 
 NativeAttention own_attention(const AttentionShape& shape, const MakeKernel& mma,
                               const MakeKernel& plain) {
-  if (on_tensor_cores(shape, compiled_for(forward_kernel<64, bfloat16>)))
+  if (on_tensor_cores(shape, compiled_for(attention_mma_kernel<64, bfloat16>)))
     return {native_mma_name, mma};
   return {native_name, plain};
 }
@@ -139,11 +142,11 @@ NativeAttention own_attention(const AttentionShape& shape, const MakeKernel& mma
 std::unique_ptr<Kernel> make_attention_mma(const Op& op, const AttentionAttributes& attributes,
                                            const KernelRequest& request) {
   const TensorSpec& qkv = request.inputs[0];
-  Extents e(op, attributes, qkv.shape);
+  AttentionExtents e(op, attributes, qkv.shape);
   return with_mma_kernel(qkv.dtype, e.size, [&](auto type, auto columns) {
     using T = decltype(type);
     return std::unique_ptr<Kernel>(
-        std::make_unique<ForwardKernel<T, columns.value>>(e, request.op_id));
+        std::make_unique<AttentionMmaCudaKernel<T, columns.value>>(e, request.op_id));
   });
 }
 

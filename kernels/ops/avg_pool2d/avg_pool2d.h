@@ -3,7 +3,6 @@
 // count is the kernel's taps, or with count_include_pad = false those that lie on x. Summed in
 // fp32.
 #pragma once
-#include "kernels/kernel.h"
 #include "kernels/window.h"
 
 namespace spire::inline kernels {
@@ -17,37 +16,25 @@ struct AvgPool2dAttributes {
 };
 
 // inputs: x. outputs: y (N,OH,OW,C) of x's dtype.
-class AvgPool2dOp : public Op {
+class AvgPool2dOp : public OpWith<AvgPool2dAttributes> {
  public:
-  explicit AvgPool2dOp(AvgPool2dAttributes attributes = {}) : attributes_(attributes) {}
-  const AvgPool2dAttributes& attributes() const { return attributes_; }
+  using OpWith::OpWith;
 
   std::string_view name() const override { return "avg_pool2d"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   void gradient(GradientBuilder& builder) const override;
-
- private:
-  AvgPool2dAttributes attributes_;
 };
 
 // inputs: dy. outputs: dx, like `x`: the sum of dy / count over the windows that cover a pixel.
-class AvgPool2dBackwardOp : public Op {
+class AvgPool2dBackwardOp : public OpWith<AvgPool2dAttributes> {
  public:
-  AvgPool2dBackwardOp(AvgPool2dAttributes attributes, TensorSpec x)
-      : attributes_(attributes), x_(x) {}
-  const AvgPool2dAttributes& attributes() const { return attributes_; }
+  AvgPool2dBackwardOp(AvgPool2dAttributes attributes, TensorSpec x) : OpWith(attributes), x_(x) {}
 
   std::string_view name() const override { return "avg_pool2d_backward"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
 
  private:
-  AvgPool2dAttributes attributes_;
   TensorSpec x_;
 };
-
-std::unique_ptr<Kernel> make_avg_pool2d_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_avg_pool2d_backward_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_avg_pool2d_cuda(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_avg_pool2d_backward_cuda(const Op& op, const KernelRequest& request);
 
 }  // namespace spire::inline kernels

@@ -1,5 +1,6 @@
 // Average pooling by oneDNN.
 #include "kernels/cpu/onednn.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/avg_pool2d/avg_pool2d.h"
 
 namespace spire::inline kernels {
@@ -9,13 +10,13 @@ namespace {
 using namespace onednn;
 using Kind = Place::Kind;
 
-struct Operands {
+struct PoolingDescs {
   Desc x, y;
   dnnl::algorithm algorithm;
   Dims strides, kernel, dilation, padding;
 };
 
-Operands operands_of(const AvgPool2dAttributes& a, const TensorSpec& x, const TensorSpec& y) {
+PoolingDescs operands_of(const AvgPool2dAttributes& a, const TensorSpec& x, const TensorSpec& y) {
   return {nhwc(x),
           nhwc(y),
           a.count_include_pad ? dnnl::algorithm::pooling_avg_include_padding
@@ -26,7 +27,7 @@ Operands operands_of(const AvgPool2dAttributes& a, const TensorSpec& x, const Te
           {a.padding.h, a.padding.w}};
 }
 
-auto describe_forward(const dnnl::engine& engine, const Operands& o) {
+auto describe_forward(const dnnl::engine& engine, const PoolingDescs& o) {
   return describe<PoolingForward>(engine, attributes(false), dnnl::prop_kind::forward_training,
                                   o.algorithm, o.x, o.y, o.strides, o.kernel, o.dilation, o.padding,
                                   o.padding);
@@ -34,20 +35,20 @@ auto describe_forward(const dnnl::engine& engine, const Operands& o) {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_avg_pool2d_cpu(const Op& op, const KernelRequest& request) {
-  const auto& pool = static_cast<const AvgPool2dOp&>(op);
+template <>
+std::unique_ptr<Kernel> make_cpu(const AvgPool2dOp& op, const KernelRequest& request) {
   return prepare(op, request, [&](PrimitiveKernel& kernel) {
-    Operands o = operands_of(pool.attributes(), request.inputs[0], request.outputs[0]);
+    PoolingDescs o = operands_of(op.attributes(), request.inputs[0], request.outputs[0]);
     auto desc = describe_forward(kernel.engine(), o);
     kernel.append(desc, PoolingForward(desc),
                   {{DNNL_ARG_SRC, o.x, {Kind::input, 0}}, {DNNL_ARG_DST, o.y, {Kind::output, 0}}});
   });
 }
 
-std::unique_ptr<Kernel> make_avg_pool2d_backward_cpu(const Op& op, const KernelRequest& request) {
-  const auto& pool = static_cast<const AvgPool2dBackwardOp&>(op);
+template <>
+std::unique_ptr<Kernel> make_cpu(const AvgPool2dBackwardOp& op, const KernelRequest& request) {
   return prepare(op, request, [&](PrimitiveKernel& kernel) {
-    Operands o = operands_of(pool.attributes(), request.outputs[0], request.inputs[0]);
+    PoolingDescs o = operands_of(op.attributes(), request.outputs[0], request.inputs[0]);
     auto desc = describe_backward<PoolingBackward>(
         kernel.engine(), describe_forward(kernel.engine(), o), o.algorithm, o.x, o.y, o.strides,
         o.kernel, o.dilation, o.padding, o.padding);

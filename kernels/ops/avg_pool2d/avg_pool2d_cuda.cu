@@ -2,6 +2,7 @@
 // windows over it.
 #include "kernels/cuda/pixels.h"
 #include "kernels/float_type.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/avg_pool2d/avg_pool2d.h"
 #include "kernels/window_axis.h"
 
@@ -9,7 +10,7 @@ namespace spire::inline kernels {
 
 namespace {
 
-struct Pool {
+struct AvgPoolWindow {
   WindowAxes axes;
   int64_t channels;
   bool count_include_pad;
@@ -24,11 +25,11 @@ struct Pool {
 
 template <int N, typename T>
 __global__ void __launch_bounds__(pixel_threads)
-    average_kernel(PixelGrid grid, Pool pool, const T* x, T* y) {
+    avg_pool2d_kernel(PixelGrid grid, AvgPoolWindow pool, const T* x, T* y) {
   if (!grid.has(pixel_thread())) return;
   Pixel pixel = grid.pixel(pixel_thread());
   const auto [h, w] = pool.axes;
-  Range rows = h.pixels(pixel.row), columns = w.pixels(pixel.column);
+  IndexRange rows = h.pixels(pixel.row), columns = w.pixels(pixel.column);
   x += pixel.sample * h.in * w.in * pool.channels + pixel.channel;
   float sum[N] = {};
   for (int64_t p = rows.begin; p < rows.end; ++p) {
@@ -45,11 +46,11 @@ __global__ void __launch_bounds__(pixel_threads)
 
 template <int N, typename T>
 __global__ void __launch_bounds__(pixel_threads)
-    backward_kernel(PixelGrid grid, Pool pool, const T* dy, T* dx) {
+    avg_pool2d_backward_kernel(PixelGrid grid, AvgPoolWindow pool, const T* dy, T* dx) {
   if (!grid.has(pixel_thread())) return;
   Pixel pixel = grid.pixel(pixel_thread());
   const auto [h, w] = pool.axes;
-  Range rows = h.positions(pixel.row), columns = w.positions(pixel.column);
+  IndexRange rows = h.positions(pixel.row), columns = w.positions(pixel.column);
   dy += pixel.sample * h.out * w.out * pool.channels + pixel.channel;
   float sum[N] = {};
   for (int64_t i = rows.begin; i < rows.end; ++i) {
@@ -66,9 +67,9 @@ __global__ void __launch_bounds__(pixel_threads)
 
 // grid: the shape that the kernel makes, y or, backward, x.
 template <typename T, bool backward>
-class AvgPool2dKernel : public Kernel {
+class AvgPool2dCudaKernel : public Kernel {
  public:
-  AvgPool2dKernel(const Pool& pool, const Shape& made) : pool_(pool), made_(made) {}
+  AvgPool2dCudaKernel(const AvgPoolWindow& pool, const Shape& made) : pool_(pool), made_(made) {}
   void run(const KernelArgs& args) override {
     constexpr int N = pack_width<T>;
     rows_take_packs<N>(pool_.channels) ? pool<N>(args) : pool<1>(args);
@@ -78,35 +79,35 @@ class AvgPool2dKernel : public Kernel {
   template <int N>
   void pool(const KernelArgs& args) const {
     PixelGrid grid(made_, N);
-    launch(backward ? backward_kernel<N, T> : average_kernel<N, T>, grid.blocks(), pixel_threads,
-           args.stream, grid, pool_, static_cast<const T*>(args.inputs[0]),
+    launch(backward ? avg_pool2d_backward_kernel<N, T> : avg_pool2d_kernel<N, T>, grid.blocks(),
+           pixel_threads, args.stream, grid, pool_, static_cast<const T*>(args.inputs[0]),
            static_cast<T*>(args.outputs[0]));
   }
 
-  Pool pool_;
+  AvgPoolWindow pool_;
   Shape made_;
 };
 
 template <bool backward>
 std::unique_ptr<Kernel> make(const AvgPool2dAttributes& a, const TensorSpec& x,
                              const TensorSpec& y) {
-  Pool pool{axes_of(a.window(), x.shape, y.shape), x.shape[3], a.count_include_pad};
+  AvgPoolWindow pool{axes_of(a.window(), x.shape, y.shape), x.shape[3], a.count_include_pad};
   return with_cuda_float_type(x.dtype, [&](auto type) -> std::unique_ptr<Kernel> {
-    return std::make_unique<AvgPool2dKernel<decltype(type), backward>>(
+    return std::make_unique<AvgPool2dCudaKernel<decltype(type), backward>>(
         pool, backward ? x.shape : y.shape);
   });
 }
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_avg_pool2d_cuda(const Op& op, const KernelRequest& request) {
-  return make<false>(static_cast<const AvgPool2dOp&>(op).attributes(), request.inputs[0],
-                     request.outputs[0]);
+template <>
+std::unique_ptr<Kernel> make_cuda(const AvgPool2dOp& op, const KernelRequest& request) {
+  return make<false>(op.attributes(), request.inputs[0], request.outputs[0]);
 }
 
-std::unique_ptr<Kernel> make_avg_pool2d_backward_cuda(const Op& op, const KernelRequest& request) {
-  return make<true>(static_cast<const AvgPool2dBackwardOp&>(op).attributes(), request.outputs[0],
-                    request.inputs[0]);
+template <>
+std::unique_ptr<Kernel> make_cuda(const AvgPool2dBackwardOp& op, const KernelRequest& request) {
+  return make<true>(op.attributes(), request.outputs[0], request.inputs[0]);
 }
 
 }  // namespace spire::inline kernels

@@ -6,7 +6,7 @@
 //   dbeta = sum g    dgamma = sum g xhat    dx = gamma inv_std (g - dbeta / n - xhat dgamma / n)
 // x, residual, y (..., C) fp32 or bf16; gamma, beta, statistics and their gradients (C) fp32.
 #pragma once
-#include "kernels/kernel.h"
+#include "kernels/op.h"
 
 namespace spire::inline kernels {
 
@@ -19,10 +19,9 @@ struct BatchNormAttributes {
 // inputs: x, gamma, beta [, residual]. outputs: y, mean, inv_std, stat_mean, stat_var.
 // stat_mean = tower_weight * mean and stat_var = tower_weight * unbiased variance (n - 1; n when n
 // is 1) are what a running average adds up over the towers.
-class BatchNormOp : public Op {
+class BatchNormOp : public OpWith<BatchNormAttributes> {
  public:
-  explicit BatchNormOp(BatchNormAttributes attributes = {}) : attributes_(attributes) {}
-  const BatchNormAttributes& attributes() const { return attributes_; }
+  using OpWith::OpWith;
 
   std::string_view name() const override { return "batch_norm"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
@@ -30,48 +29,30 @@ class BatchNormOp : public Op {
   bool may_overwrite(int index) const override { return index == 0 || index == 3; }
   std::unique_ptr<Op> with_relu() const override;
   std::unique_ptr<Op> with_residual() const override;
-
- private:
-  BatchNormAttributes attributes_;
 };
 
 // inputs: dy, x, gamma, mean, inv_std [, mask]. outputs: dx, dgamma, dbeta [, dresidual].
 // mask says where the relu was open. With a residual it is y, and dresidual = g is an output;
 // without one it is beta, and the mask is computed from x anew, which saves reading y twice.
-class BatchNormBackwardOp : public Op {
+class BatchNormBackwardOp : public OpWith<BatchNormAttributes> {
  public:
-  explicit BatchNormBackwardOp(BatchNormAttributes attributes) : attributes_(attributes) {}
-  const BatchNormAttributes& attributes() const { return attributes_; }
+  using OpWith::OpWith;
 
   std::string_view name() const override { return "batch_norm_backward"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   bool may_overwrite(int index) const override { return index == 0 || index == 1; }
-
- private:
-  BatchNormAttributes attributes_;
 };
 
 // inputs: x, gamma, beta, running_mean, running_var [, residual]. outputs: y.
-class BatchNormEvalOp : public Op {
+class BatchNormEvalOp : public OpWith<BatchNormAttributes> {
  public:
-  explicit BatchNormEvalOp(BatchNormAttributes attributes = {}) : attributes_(attributes) {}
-  const BatchNormAttributes& attributes() const { return attributes_; }
+  using OpWith::OpWith;
 
   std::string_view name() const override { return "batch_norm_eval"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   bool may_overwrite(int index) const override { return index == 0 || index == 5; }
   std::unique_ptr<Op> with_relu() const override;
   std::unique_ptr<Op> with_residual() const override;
-
- private:
-  BatchNormAttributes attributes_;
 };
-
-std::unique_ptr<Kernel> make_batch_norm_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_batch_norm_backward_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_batch_norm_eval_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_batch_norm_cuda(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_batch_norm_backward_cuda(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_batch_norm_eval_cuda(const Op& op, const KernelRequest& request);
 
 }  // namespace spire::inline kernels

@@ -1,21 +1,22 @@
 // Both passes over the tower's own rows.
+#include "kernels/kernel.h"
 #include "kernels/ops/batch_norm/batch_norm_backward_passes.h"
 
 namespace spire::inline kernels {
 
 namespace {
 
-template <typename T, Mask mask>
-class BackwardKernel : public Kernel {
+template <typename T, ReluMask mask>
+class BatchNormBackwardCpuKernel : public Kernel {
  public:
-  explicit BackwardKernel(const KernelRequest& request)
+  explicit BatchNormBackwardCpuKernel(const KernelRequest& request)
       : tiles_(request.inputs[0].shape), threads_(request.threads), scratch_(tiles_, threads_) {}
 
   size_t workspace_bytes() const override { return scratch_.bytes(); }
 
   void run(const KernelArgs& args) override {
     scratch_.bind(args.workspace);
-    Backward<T> p = first_pass<mask, T>(args, tiles_, threads_, scratch_);
+    BackwardRows<T> p = first_pass<mask, T>(args, tiles_, threads_, scratch_);
     auto inv_std = static_cast<const float*>(args.inputs[4]);
     double n = static_cast<double>(std::max<int64_t>(tiles_.rows, 1));
     for (int64_t c = 0; c < tiles_.channels; ++c) {
@@ -32,9 +33,10 @@ class BackwardKernel : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_batch_norm_backward_cpu(const Op& op, const KernelRequest& request) {
-  const auto& attributes = static_cast<const BatchNormBackwardOp&>(op).attributes();
-  return make_first_pass<BackwardKernel>(attributes, request);
+template <>
+std::unique_ptr<Kernel> make_cpu(const BatchNormBackwardOp& op, const KernelRequest& request) {
+  const auto& attributes = op.attributes();
+  return make_first_pass<BatchNormBackwardCpuKernel>(attributes, request);
 }
 
 }  // namespace spire::inline kernels

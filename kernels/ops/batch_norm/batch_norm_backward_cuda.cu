@@ -1,4 +1,5 @@
 // Both passes over the tower's own rows.
+#include "kernels/kernel.h"
 #include "kernels/ops/batch_norm/batch_norm_backward_cuda.h"
 
 namespace spire::inline kernels {
@@ -21,10 +22,10 @@ struct FinishGradients {
 };
 
 // Workspace: the partial sums, slope, offset; the latter at multiples of 16 bytes.
-template <typename T, Mask mask>
-class BackwardKernel : public Kernel {
+template <typename T, ReluMask mask>
+class BatchNormBackwardCudaKernel : public Kernel {
  public:
-  explicit BackwardKernel(const KernelRequest& request)
+  explicit BatchNormBackwardCudaKernel(const KernelRequest& request)
       : sums_(sums_grid(request.inputs[0].shape)), map_(map_grid(request.inputs[0].shape)) {}
 
   size_t workspace_bytes() const override {
@@ -32,7 +33,7 @@ class BackwardKernel : public Kernel {
   }
 
   void run(const KernelArgs& args) override {
-    constexpr Mask second = second_mask(mask);
+    constexpr ReluMask second = second_mask(mask);
     auto partial = static_cast<double*>(args.workspace);
     auto slope = reinterpret_cast<float*>(partial + 2 * sums_.channels * sums_.chunks);
     float* offset = slope + sums_.channels;
@@ -43,7 +44,7 @@ class BackwardKernel : public Kernel {
                         static_cast<double>(std::max<int64_t>(sums_.rows, 1)),
                         static_cast<float*>(args.outputs[1]), static_cast<float*>(args.outputs[2]),
                         slope, offset});
-    auto vectors = training_vectors(args, second == Mask::from_x ? args.inputs[5] : nullptr);
+    auto vectors = training_vectors(args, second == ReluMask::from_x ? args.inputs[5] : nullptr);
     map_channels(map_, args.stream, Streams<T, 2>{{g, static_cast<const T*>(args.inputs[1])}},
                  WriteDx<second>{vectors, slope, offset}, static_cast<T*>(args.outputs[0]));
   }
@@ -54,9 +55,10 @@ class BackwardKernel : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_batch_norm_backward_cuda(const Op& op, const KernelRequest& request) {
-  const auto& attributes = static_cast<const BatchNormBackwardOp&>(op).attributes();
-  return make_first_pass_cuda<BackwardKernel>(attributes, request);
+template <>
+std::unique_ptr<Kernel> make_cuda(const BatchNormBackwardOp& op, const KernelRequest& request) {
+  const auto& attributes = op.attributes();
+  return make_first_pass_cuda<BatchNormBackwardCudaKernel>(attributes, request);
 }
 
 }  // namespace spire::inline kernels

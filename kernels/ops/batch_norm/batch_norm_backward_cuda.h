@@ -18,15 +18,16 @@ struct GradientStreams {
 
 // Partial sums of g and g (x - mean), as add_chunks takes them; fp32 within a group of rows. Writes
 // g where it is an output. With no mask from_x gamma and beta are not used.
-template <Mask mask, int N, typename T>
+template <ReluMask mask, int N, typename T>
 __global__ void __launch_bounds__(channel_threads)
     gradient_sums_kernel(ChannelGrid grid, GradientStreams<T> streams, TrainingVectors vectors,
                          double* partial) {
-  constexpr bool from_y = mask == Mask::from_y;
+  constexpr bool from_y = mask == ReluMask::from_y;
   ChannelPlace place = channel_place(grid);
   AffineChannels<N> forward{};
-  if (place.inside && mask == Mask::from_x) forward = vectors.template channels<N>(place.channel);
-  if (place.inside && mask != Mask::from_x)
+  if (place.inside && mask == ReluMask::from_x)
+    forward = vectors.template channels<N>(place.channel);
+  if (place.inside && mask != ReluMask::from_x)
     forward.center = load_pack<N>(vectors.mean + place.channel);
   double sums[2][N] = {};
   for (int64_t group = place.first, end = 0; group < place.end; group = end) {
@@ -45,7 +46,7 @@ __global__ void __launch_bounds__(channel_threads)
       for (int r = 0; r < rows(); ++r) {
         for (int i = 0; i < N; ++i) {
           auto g = static_cast<float>(dy[r].at[i]), v = static_cast<float>(x[r].at[i]);
-          if constexpr (mask == Mask::from_x) g = forward(i, v) > 0 ? g : 0.0f;
+          if constexpr (mask == ReluMask::from_x) g = forward(i, v) > 0 ? g : 0.0f;
           if constexpr (from_y) dy[r].at[i] = g = static_cast<float>(y[r].at[i]) > 0 ? g : 0.0f;
           first[i] += g;
           second[i] += g * (v - forward.center.at[i]);
@@ -71,27 +72,27 @@ inline TrainingVectors training_vectors(const KernelArgs& args, const void* beta
 
 // A kernel's first pass: input 5 is the mask, output 3 is g. finish(c, {sum g, sum g (x - mean)})
 // for each channel. Returns what the second pass reads in the place of dy: g if written.
-template <Mask mask, typename T, typename Finish>
+template <ReluMask mask, typename T, typename Finish>
 const T* sum_gradients(const ChannelGrid& g, const KernelArgs& args, double* partial,
                        Finish finish) {
   GradientStreams<T> streams{static_cast<const T*>(args.inputs[0]),
                              static_cast<const T*>(args.inputs[1])};
-  if constexpr (mask == Mask::from_y) {
+  if constexpr (mask == ReluMask::from_y) {
     streams.y = static_cast<const T*>(args.inputs[5]);
     streams.g = static_cast<T*>(args.outputs[3]);
   }
   launch(g.width == channel_width ? gradient_sums_kernel<mask, channel_width, T>
                                   : gradient_sums_kernel<mask, 1, T>,
          g.blocks(), channel_threads, args.stream, g, streams,
-         training_vectors(args, mask == Mask::from_x ? args.inputs[5] : nullptr), partial);
+         training_vectors(args, mask == ReluMask::from_x ? args.inputs[5] : nullptr), partial);
   add_chunks<2>(g, args.stream, static_cast<const double*>(partial), finish);
-  return mask == Mask::from_y ? streams.g : streams.dy;
+  return mask == ReluMask::from_y ? streams.g : streams.dy;
 }
 
 // dx of g, which is dy behind the mask, and x.
-template <Mask mask>
+template <ReluMask mask>
 struct WriteDx {
-  static_assert(mask != Mask::from_y, "the first pass has written g");
+  static_assert(mask != ReluMask::from_y, "the first pass has written g");
   TrainingVectors vectors;
   const float *slope, *offset;
 
@@ -104,7 +105,7 @@ struct WriteDx {
   template <int N>
   __device__ Channels<N> channels(int64_t c) const {
     Channels<N> own{{}, load_pack<N>(slope + c), load_pack<N>(offset + c)};
-    if constexpr (mask == Mask::from_x) {
+    if constexpr (mask == ReluMask::from_x) {
       own.forward = vectors.template channels<N>(c);
     } else {
       own.forward.center = load_pack<N>(vectors.mean + c);
@@ -117,21 +118,21 @@ struct WriteDx {
   template <int N>
   __device__ float value(const Channels<N>& own, int i, const float* in) const {
     float g = in[0];
-    if constexpr (mask == Mask::from_x) g = own.forward(i, in[1]) > 0 ? g : 0.0f;
+    if constexpr (mask == ReluMask::from_x) g = own.forward(i, in[1]) > 0 ? g : 0.0f;
     float deviation = in[1] - own.forward.center.at[i];
     return own.forward.scale.at[i] * g + own.slope.at[i] * deviation + own.offset.at[i];
   }
 };
 
 // K<T, mask>(request) for the dtype of the request's input 0 and the mask of the attributes.
-template <template <typename, Mask> class K>
+template <template <typename, ReluMask> class K>
 static std::unique_ptr<Kernel> make_first_pass_cuda(const BatchNormAttributes& attributes,
                                                     const KernelRequest& request) {
   return with_cuda_float_type(request.inputs[0].dtype, [&](auto type) -> std::unique_ptr<Kernel> {
     using T = decltype(type);
-    if (!attributes.relu) return std::make_unique<K<T, Mask::none>>(request);
-    if (!attributes.residual) return std::make_unique<K<T, Mask::from_x>>(request);
-    return std::make_unique<K<T, Mask::from_y>>(request);
+    if (!attributes.relu) return std::make_unique<K<T, ReluMask::none>>(request);
+    if (!attributes.residual) return std::make_unique<K<T, ReluMask::from_x>>(request);
+    return std::make_unique<K<T, ReluMask::from_y>>(request);
   });
 }
 

@@ -8,9 +8,9 @@ namespace spire::inline kernels {
 namespace {
 
 template <typename T>
-class ForwardKernel : public Kernel {
+class BatchNormCpuKernel : public Kernel {
  public:
-  ForwardKernel(const BatchNormAttributes& attributes, const KernelRequest& request)
+  BatchNormCpuKernel(const BatchNormAttributes& attributes, const KernelRequest& request)
       : attributes_(attributes),
         tiles_(request.inputs[0].shape),
         threads_(request.threads),
@@ -23,7 +23,7 @@ class ForwardKernel : public Kernel {
     auto x = static_cast<const T*>(args.inputs[0]);
     auto addend = attributes_.residual ? static_cast<const T*>(args.inputs[3]) : nullptr;
     sum_moments(tiles_, threads_, x, scratch_);
-    Affine affinity = write_statistics(
+    ChannelAffine affinity = write_statistics(
         args, tiles_, scratch_, attributes_.epsilon, static_cast<double>(tiles_.rows),
         [&](int which, int64_t c) { return scratch_.total(which, c); });
     normalize(tiles_, threads_, attributes_, x, addend, affinity, static_cast<T*>(args.outputs[0]));
@@ -37,9 +37,9 @@ class ForwardKernel : public Kernel {
 };
 
 template <typename T>
-class EvalKernel : public Kernel {
+class BatchNormEvalCpuKernel : public Kernel {
  public:
-  EvalKernel(const BatchNormAttributes& attributes, const KernelRequest& request)
+  BatchNormEvalCpuKernel(const BatchNormAttributes& attributes, const KernelRequest& request)
       : attributes_(attributes),
         tiles_(request.inputs[0].shape),
         threads_(request.threads),
@@ -69,20 +69,16 @@ class EvalKernel : public Kernel {
   ChannelScratch scratch_;
 };
 
-template <template <typename> class K, typename SomeOp>
-std::unique_ptr<Kernel> make_forward(const Op& op, const KernelRequest& request) {
-  const auto& attributes = static_cast<const SomeOp&>(op).attributes();
-  return make_cpu_kernel<K>(request.inputs[0].dtype, attributes, request);
-}
-
 }  // namespace
 
-std::unique_ptr<Kernel> make_batch_norm_cpu(const Op& op, const KernelRequest& request) {
-  return make_forward<ForwardKernel, BatchNormOp>(op, request);
+template <>
+std::unique_ptr<Kernel> make_cpu(const BatchNormOp& op, const KernelRequest& request) {
+  return make_typed<BatchNormCpuKernel>(request.inputs[0].dtype, op.attributes(), request);
 }
 
-std::unique_ptr<Kernel> make_batch_norm_eval_cpu(const Op& op, const KernelRequest& request) {
-  return make_forward<EvalKernel, BatchNormEvalOp>(op, request);
+template <>
+std::unique_ptr<Kernel> make_cpu(const BatchNormEvalOp& op, const KernelRequest& request) {
+  return make_typed<BatchNormEvalCpuKernel>(request.inputs[0].dtype, op.attributes(), request);
 }
 
 }  // namespace spire::inline kernels

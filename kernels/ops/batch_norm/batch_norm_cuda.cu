@@ -6,7 +6,7 @@ namespace spire::inline kernels {
 
 namespace {
 
-struct FinishMoments : WriteStatistics {
+struct FinishStatistics : WriteStatistics {
   double rows;
   __device__ void operator()(int64_t c, const double* totals) const {
     write(c, totals[0], totals[1], rows);
@@ -14,9 +14,9 @@ struct FinishMoments : WriteStatistics {
 };
 
 template <typename T>
-class ForwardKernel : public Kernel {
+class BatchNormCudaKernel : public Kernel {
  public:
-  ForwardKernel(const BatchNormAttributes& attributes, const KernelRequest& request)
+  BatchNormCudaKernel(const BatchNormAttributes& attributes, const KernelRequest& request)
       : attributes_(attributes),
         sums_(sums_grid(request.inputs[0].shape)),
         map_(map_grid(request.inputs[0].shape)) {}
@@ -27,7 +27,7 @@ class ForwardKernel : public Kernel {
     WriteStatistics statistics = write_statistics(args, attributes_.epsilon);
     sum_moments(sums_, args.stream, static_cast<const T*>(args.inputs[0]),
                 static_cast<double*>(args.workspace),
-                FinishMoments{statistics, static_cast<double>(sums_.rows)});
+                FinishStatistics{statistics, static_cast<double>(sums_.rows)});
     AffineVectors<ScaleByInvStd> vectors{static_cast<const float*>(args.inputs[1]),
                                          static_cast<const float*>(args.inputs[2]),
                                          statistics.mean,
@@ -42,9 +42,9 @@ class ForwardKernel : public Kernel {
 };
 
 template <typename T>
-class EvalKernel : public Kernel {
+class BatchNormEvalCudaKernel : public Kernel {
  public:
-  EvalKernel(const BatchNormAttributes& attributes, const KernelRequest& request)
+  BatchNormEvalCudaKernel(const BatchNormAttributes& attributes, const KernelRequest& request)
       : attributes_(attributes), map_(map_grid(request.inputs[0].shape)) {}
 
   void run(const KernelArgs& args) override {
@@ -60,20 +60,17 @@ class EvalKernel : public Kernel {
   ChannelGrid map_;
 };
 
-template <template <typename> class K, typename SomeOp>
-std::unique_ptr<Kernel> make_forward(const Op& op, const KernelRequest& request) {
-  const auto& attributes = static_cast<const SomeOp&>(op).attributes();
-  return make_cuda_kernel<K>(request.inputs[0].dtype, attributes, request);
-}
-
 }  // namespace
 
-std::unique_ptr<Kernel> make_batch_norm_cuda(const Op& op, const KernelRequest& request) {
-  return make_forward<ForwardKernel, BatchNormOp>(op, request);
+template <>
+std::unique_ptr<Kernel> make_cuda(const BatchNormOp& op, const KernelRequest& request) {
+  return make_typed_cuda<BatchNormCudaKernel>(request.inputs[0].dtype, op.attributes(), request);
 }
 
-std::unique_ptr<Kernel> make_batch_norm_eval_cuda(const Op& op, const KernelRequest& request) {
-  return make_forward<EvalKernel, BatchNormEvalOp>(op, request);
+template <>
+std::unique_ptr<Kernel> make_cuda(const BatchNormEvalOp& op, const KernelRequest& request) {
+  return make_typed_cuda<BatchNormEvalCudaKernel>(request.inputs[0].dtype, op.attributes(),
+                                                  request);
 }
 
 }  // namespace spire::inline kernels

@@ -8,11 +8,11 @@
 namespace spire::inline kernels {
 
 // Where the backward learns if the relu was open: there is none, from x anew, from the output.
-enum class Mask { none, from_x, from_y };
+enum class ReluMask { none, from_x, from_y };
 
 // The mask of the pass that writes dx: with the output at hand the first pass has written g.
-constexpr Mask second_mask(Mask first) {
-  return first == Mask::from_y ? Mask::none : first;
+constexpr ReluMask second_mask(ReluMask first) {
+  return first == ReluMask::from_y ? ReluMask::none : first;
 }
 
 struct ChannelStatistics {

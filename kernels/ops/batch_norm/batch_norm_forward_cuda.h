@@ -2,6 +2,7 @@
 // normalizes; and the statistics in between. For .cu files.
 #pragma once
 #include "kernels/cuda/channel_grid.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/batch_norm/batch_norm.h"
 #include "kernels/ops/batch_norm/batch_norm_formulas.h"
 

@@ -2,6 +2,7 @@
 // normalizes; and the statistics in between.
 #pragma once
 #include "kernels/cpu/parallel.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/batch_norm/batch_norm.h"
 #include "kernels/ops/batch_norm/batch_norm_formulas.h"
 #include "kernels/ops/batch_norm/batch_norm_passes.h"
@@ -64,9 +65,9 @@ void sum_moments(const ChannelTiles& tiles, int threads, const T* x,
 // Outputs 1 to 4 (mean, inv_std, stat_mean, stat_var) and the lane vectors of the second pass, from
 // total(0, c) = sum x and total(1, c) = sum x^2 over `rows` rows. Inputs 1 and 2: gamma, beta.
 template <typename Total>
-Affine write_statistics(const KernelArgs& args, const ChannelTiles& tiles,
-                        const ChannelScratch& scratch, float epsilon, double rows,
-                        const Total& total) {
+ChannelAffine write_statistics(const KernelArgs& args, const ChannelTiles& tiles,
+                               const ChannelScratch& scratch, float epsilon, double rows,
+                               const Total& total) {
   auto gamma = static_cast<const float*>(args.inputs[1]);
   auto beta = static_cast<const float*>(args.inputs[2]);
   auto statistic = [&](size_t k) { return static_cast<float*>(args.outputs[k]); };
@@ -87,7 +88,7 @@ Affine write_statistics(const KernelArgs& args, const ChannelTiles& tiles,
 
 template <bool relu, bool residual, typename T>
 void normalize_rows(int64_t begin, int64_t end, int64_t width, const T* x, const T* addend,
-                    Affine affinity, T* y) {
+                    ChannelAffine affinity, T* y) {
   for_each_lane(begin, end, width, [=](int64_t i, int64_t j, auto count) {
     FloatLanes value = affine(load_floats(x + i, count), affinity, j, count);
     if constexpr (residual) value += load_floats(addend + i, count);
@@ -99,7 +100,7 @@ void normalize_rows(int64_t begin, int64_t end, int64_t width, const T* x, const
 // y = the affine map of x [+ addend] [through relu].
 template <typename T>
 void normalize(const ChannelTiles& tiles, int threads, const BatchNormAttributes& attributes,
-               const T* x, const T* addend, Affine affinity, T* y) {
+               const T* x, const T* addend, ChannelAffine affinity, T* y) {
   auto rows = normalize_rows<false, false, T>;
   if (attributes.relu) rows = normalize_rows<true, false, T>;
   if (attributes.residual) rows = normalize_rows<false, true, T>;

@@ -7,12 +7,12 @@
 namespace spire::inline kernels {
 
 // Lane vectors of affine().
-struct Affine {
+struct ChannelAffine {
   const float *center, *scale, *shift;
 };
 
 // y before residual and relu. The backward's mask is computed by the same expression.
-inline FloatLanes affine(const FloatLanes& x, const Affine& map, int64_t lane, int count) {
+inline FloatLanes affine(const FloatLanes& x, const ChannelAffine& map, int64_t lane, int count) {
   return (x - load_floats(map.center + lane, count)) * load_floats(map.scale + lane, count) +
          load_floats(map.shift + lane, count);
 }

@@ -19,10 +19,9 @@ class BatchNormMomentsOp : public Op {
 // inputs: x, gamma, beta, moments over all towers [, residual].
 // outputs: y, mean, inv_std, stat_mean, stat_var, as of BatchNormOp.
 // Its gradient is that of the whole chain: x gets all of it, the moments get none.
-class BatchNormSyncOp : public Op {
+class BatchNormSyncOp : public OpWith<BatchNormAttributes> {
  public:
-  explicit BatchNormSyncOp(BatchNormAttributes attributes = {}) : attributes_(attributes) {}
-  const BatchNormAttributes& attributes() const { return attributes_; }
+  using OpWith::OpWith;
 
   std::string_view name() const override { return "batch_norm_sync"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
@@ -30,52 +29,29 @@ class BatchNormSyncOp : public Op {
   bool may_overwrite(int index) const override { return index == 0 || index == 4; }
   std::unique_ptr<Op> with_relu() const override;
   std::unique_ptr<Op> with_residual() const override;
-
- private:
-  BatchNormAttributes attributes_;
 };
 
 // inputs: dy, x, gamma, mean, inv_std [, mask], as of BatchNormBackwardOp.
 // outputs: sums (2 C + 1) fp64: dbeta and dgamma of each channel, the rows; dgamma, dbeta fp32, of
 // this tower as the sums are; with relu and residual also dresidual = g.
-class BatchNormGradientSumsOp : public Op {
+class BatchNormGradientSumsOp : public OpWith<BatchNormAttributes> {
  public:
-  explicit BatchNormGradientSumsOp(BatchNormAttributes attributes) : attributes_(attributes) {}
-  const BatchNormAttributes& attributes() const { return attributes_; }
+  using OpWith::OpWith;
 
   std::string_view name() const override { return "batch_norm_gradient_sums"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
-
- private:
-  BatchNormAttributes attributes_;
 };
 
 // inputs: dy, x, gamma, mean, inv_std, sums over all towers [, beta]. outputs: dx.
 // With a relu and no residual beta masks dy; with both, dy is the g of BatchNormGradientSumsOp.
-class BatchNormSyncBackwardOp : public Op {
+class BatchNormSyncBackwardOp : public OpWith<BatchNormAttributes> {
  public:
-  explicit BatchNormSyncBackwardOp(BatchNormAttributes attributes) : attributes_(attributes) {}
+  using OpWith::OpWith;
   bool masks() const { return attributes_.relu && !attributes_.residual; }
 
   std::string_view name() const override { return "batch_norm_sync_backward"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   bool may_overwrite(int index) const override { return index == 0 || index == 1; }
-
- private:
-  BatchNormAttributes attributes_;
 };
-
-std::unique_ptr<Kernel> make_batch_norm_moments_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_batch_norm_sync_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_batch_norm_gradient_sums_cpu(const Op& op,
-                                                          const KernelRequest& request);
-std::unique_ptr<Kernel> make_batch_norm_sync_backward_cpu(const Op& op,
-                                                          const KernelRequest& request);
-std::unique_ptr<Kernel> make_batch_norm_moments_cuda(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_batch_norm_sync_cuda(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_batch_norm_gradient_sums_cuda(const Op& op,
-                                                           const KernelRequest& request);
-std::unique_ptr<Kernel> make_batch_norm_sync_backward_cuda(const Op& op,
-                                                           const KernelRequest& request);
 
 }  // namespace spire::inline kernels

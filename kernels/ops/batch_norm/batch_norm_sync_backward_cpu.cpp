@@ -1,4 +1,5 @@
 // The backward of batch normalization over all towers: its two passes, as kernels of their own.
+#include "kernels/kernel.h"
 #include "kernels/ops/batch_norm/batch_norm_backward_passes.h"
 #include "kernels/ops/batch_norm/batch_norm_sync.h"
 
@@ -6,10 +7,10 @@ namespace spire::inline kernels {
 
 namespace {
 
-template <typename T, Mask mask>
-class GradientSumsKernel : public Kernel {
+template <typename T, ReluMask mask>
+class BatchNormGradientSumsCpuKernel : public Kernel {
  public:
-  explicit GradientSumsKernel(const KernelRequest& request)
+  explicit BatchNormGradientSumsCpuKernel(const KernelRequest& request)
       : tiles_(request.inputs[0].shape), threads_(request.threads), scratch_(tiles_, threads_) {}
 
   size_t workspace_bytes() const override { return scratch_.bytes(); }
@@ -33,18 +34,18 @@ class GradientSumsKernel : public Kernel {
   ChannelScratch scratch_;
 };
 
-template <typename T, Mask mask>
-class SyncBackwardKernel : public Kernel {
+template <typename T, ReluMask mask>
+class BatchNormSyncBackwardCpuKernel : public Kernel {
  public:
-  explicit SyncBackwardKernel(const KernelRequest& request)
+  explicit BatchNormSyncBackwardCpuKernel(const KernelRequest& request)
       : tiles_(request.inputs[0].shape), threads_(request.threads), scratch_(tiles_, 0) {}
 
   size_t workspace_bytes() const override { return scratch_.bytes(); }
 
   void run(const KernelArgs& args) override {
     scratch_.bind(args.workspace);
-    auto beta = mask == Mask::from_x ? static_cast<const float*>(args.inputs[6]) : nullptr;
-    Backward<T> p = backward_operands<T>(args, tiles_, scratch_, beta);
+    auto beta = mask == ReluMask::from_x ? static_cast<const float*>(args.inputs[6]) : nullptr;
+    BackwardRows<T> p = backward_operands<T>(args, tiles_, scratch_, beta);
     auto inv_std = static_cast<const float*>(args.inputs[4]);
     auto sums = static_cast<const double*>(args.inputs[5]);
     int64_t channels = tiles_.channels;
@@ -63,19 +64,20 @@ class SyncBackwardKernel : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_batch_norm_gradient_sums_cpu(const Op& op,
-                                                          const KernelRequest& request) {
-  const auto& attributes = static_cast<const BatchNormGradientSumsOp&>(op).attributes();
-  return make_first_pass<GradientSumsKernel>(attributes, request);
+template <>
+std::unique_ptr<Kernel> make_cpu(const BatchNormGradientSumsOp& op, const KernelRequest& request) {
+  const auto& attributes = op.attributes();
+  return make_first_pass<BatchNormGradientSumsCpuKernel>(attributes, request);
 }
 
-std::unique_ptr<Kernel> make_batch_norm_sync_backward_cpu(const Op& op,
-                                                          const KernelRequest& request) {
-  bool masks = static_cast<const BatchNormSyncBackwardOp&>(op).masks();
+template <>
+std::unique_ptr<Kernel> make_cpu(const BatchNormSyncBackwardOp& op, const KernelRequest& request) {
+  bool masks = op.masks();
   return with_float_type(request.inputs[0].dtype, [&](auto type) -> std::unique_ptr<Kernel> {
     using T = decltype(type);
-    if (masks) return std::make_unique<SyncBackwardKernel<T, Mask::from_x>>(request);
-    return std::make_unique<SyncBackwardKernel<T, Mask::none>>(request);
+    if (masks)
+      return std::make_unique<BatchNormSyncBackwardCpuKernel<T, ReluMask::from_x>>(request);
+    return std::make_unique<BatchNormSyncBackwardCpuKernel<T, ReluMask::none>>(request);
   });
 }
 

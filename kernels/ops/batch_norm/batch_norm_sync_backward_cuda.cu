@@ -1,5 +1,6 @@
 // The backward of batch normalization over all towers: the passes of the plain form, as kernels of
 // their own.
+#include "kernels/kernel.h"
 #include "kernels/ops/batch_norm/batch_norm_backward_cuda.h"
 #include "kernels/ops/batch_norm/batch_norm_sync.h"
 
@@ -23,10 +24,10 @@ struct FinishSums {
   }
 };
 
-template <typename T, Mask mask>
-class GradientSumsKernel : public Kernel {
+template <typename T, ReluMask mask>
+class BatchNormGradientSumsCudaKernel : public Kernel {
  public:
-  explicit GradientSumsKernel(const KernelRequest& request)
+  explicit BatchNormGradientSumsCudaKernel(const KernelRequest& request)
       : grid_(sums_grid(request.inputs[0].shape)) {}
 
   size_t workspace_bytes() const override { return partial_bytes(grid_); }
@@ -57,10 +58,10 @@ __global__ void __launch_bounds__(channel_threads)
 }
 
 // Workspace: slope and offset, each at a multiple of 16 bytes where rows take packs.
-template <typename T, Mask mask>
-class SyncBackwardKernel : public Kernel {
+template <typename T, ReluMask mask>
+class BatchNormSyncBackwardCudaKernel : public Kernel {
  public:
-  explicit SyncBackwardKernel(const KernelRequest& request)
+  explicit BatchNormSyncBackwardCudaKernel(const KernelRequest& request)
       : map_(map_grid(request.inputs[0].shape)) {}
 
   size_t workspace_bytes() const override {
@@ -69,7 +70,7 @@ class SyncBackwardKernel : public Kernel {
 
   void run(const KernelArgs& args) override {
     auto slope = static_cast<float*>(args.workspace), offset = slope + map_.channels;
-    auto vectors = training_vectors(args, mask == Mask::from_x ? args.inputs[6] : nullptr);
+    auto vectors = training_vectors(args, mask == ReluMask::from_x ? args.inputs[6] : nullptr);
     launch(dx_map_kernel, blocks_for(map_.channels, channel_threads), channel_threads, args.stream,
            map_.channels, vectors.gamma, vectors.scale.inv_std,
            static_cast<const double*>(args.inputs[5]), slope, offset);
@@ -85,19 +86,20 @@ class SyncBackwardKernel : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_batch_norm_gradient_sums_cuda(const Op& op,
-                                                           const KernelRequest& request) {
-  const auto& attributes = static_cast<const BatchNormGradientSumsOp&>(op).attributes();
-  return make_first_pass_cuda<GradientSumsKernel>(attributes, request);
+template <>
+std::unique_ptr<Kernel> make_cuda(const BatchNormGradientSumsOp& op, const KernelRequest& request) {
+  const auto& attributes = op.attributes();
+  return make_first_pass_cuda<BatchNormGradientSumsCudaKernel>(attributes, request);
 }
 
-std::unique_ptr<Kernel> make_batch_norm_sync_backward_cuda(const Op& op,
-                                                           const KernelRequest& request) {
-  bool masks = static_cast<const BatchNormSyncBackwardOp&>(op).masks();
+template <>
+std::unique_ptr<Kernel> make_cuda(const BatchNormSyncBackwardOp& op, const KernelRequest& request) {
+  bool masks = op.masks();
   return with_cuda_float_type(request.inputs[0].dtype, [&](auto type) -> std::unique_ptr<Kernel> {
     using T = decltype(type);
-    if (masks) return std::make_unique<SyncBackwardKernel<T, Mask::from_x>>(request);
-    return std::make_unique<SyncBackwardKernel<T, Mask::none>>(request);
+    if (masks)
+      return std::make_unique<BatchNormSyncBackwardCudaKernel<T, ReluMask::from_x>>(request);
+    return std::make_unique<BatchNormSyncBackwardCudaKernel<T, ReluMask::none>>(request);
   });
 }
 

@@ -8,9 +8,9 @@ namespace spire::inline kernels {
 namespace {
 
 template <typename T>
-class MomentsKernel : public Kernel {
+class BatchNormMomentsCpuKernel : public Kernel {
  public:
-  explicit MomentsKernel(const KernelRequest& request)
+  explicit BatchNormMomentsCpuKernel(const KernelRequest& request)
       : tiles_(request.inputs[0].shape), threads_(request.threads), scratch_(tiles_, threads_) {}
 
   size_t workspace_bytes() const override { return scratch_.bytes(); }
@@ -33,9 +33,9 @@ class MomentsKernel : public Kernel {
 };
 
 template <typename T>
-class SyncKernel : public Kernel {
+class BatchNormSyncCpuKernel : public Kernel {
  public:
-  SyncKernel(const BatchNormAttributes& attributes, const KernelRequest& request)
+  BatchNormSyncCpuKernel(const BatchNormAttributes& attributes, const KernelRequest& request)
       : attributes_(attributes),
         tiles_(request.inputs[0].shape),
         threads_(request.threads),
@@ -47,7 +47,7 @@ class SyncKernel : public Kernel {
     scratch_.bind(args.workspace);
     auto sums = static_cast<const double*>(args.inputs[3]);
     int64_t channels = tiles_.channels;
-    Affine affinity =
+    ChannelAffine affinity =
         write_statistics(args, tiles_, scratch_, attributes_.epsilon, sums[2 * channels],
                          [=](int which, int64_t c) { return sums[which * channels + c]; });
     auto addend = attributes_.residual ? static_cast<const T*>(args.inputs[4]) : nullptr;
@@ -64,13 +64,15 @@ class SyncKernel : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_batch_norm_moments_cpu(const Op&, const KernelRequest& request) {
-  return make_cpu_kernel<MomentsKernel>(request.inputs[0].dtype, request);
+template <>
+std::unique_ptr<Kernel> make_cpu(const BatchNormMomentsOp&, const KernelRequest& request) {
+  return make_typed<BatchNormMomentsCpuKernel>(request.inputs[0].dtype, request);
 }
 
-std::unique_ptr<Kernel> make_batch_norm_sync_cpu(const Op& op, const KernelRequest& request) {
-  const auto& attributes = static_cast<const BatchNormSyncOp&>(op).attributes();
-  return make_cpu_kernel<SyncKernel>(request.inputs[0].dtype, attributes, request);
+template <>
+std::unique_ptr<Kernel> make_cpu(const BatchNormSyncOp& op, const KernelRequest& request) {
+  const auto& attributes = op.attributes();
+  return make_typed<BatchNormSyncCpuKernel>(request.inputs[0].dtype, attributes, request);
 }
 
 }  // namespace spire::inline kernels

@@ -20,9 +20,9 @@ struct FinishMoments {
 };
 
 template <typename T>
-class MomentsKernel : public Kernel {
+class BatchNormMomentsCudaKernel : public Kernel {
  public:
-  explicit MomentsKernel(const KernelRequest& request)
+  explicit BatchNormMomentsCudaKernel(const KernelRequest& request)
       : grid_(sums_grid(request.inputs[0].shape)) {}
 
   size_t workspace_bytes() const override { return partial_bytes(grid_); }
@@ -44,9 +44,9 @@ __global__ void __launch_bounds__(channel_threads)
 }
 
 template <typename T>
-class SyncKernel : public Kernel {
+class BatchNormSyncCudaKernel : public Kernel {
  public:
-  SyncKernel(const BatchNormAttributes& attributes, const KernelRequest& request)
+  BatchNormSyncCudaKernel(const BatchNormAttributes& attributes, const KernelRequest& request)
       : attributes_(attributes), map_(map_grid(request.inputs[0].shape)) {}
 
   void run(const KernelArgs& args) override {
@@ -68,13 +68,15 @@ class SyncKernel : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_batch_norm_moments_cuda(const Op&, const KernelRequest& request) {
-  return make_cuda_kernel<MomentsKernel>(request.inputs[0].dtype, request);
+template <>
+std::unique_ptr<Kernel> make_cuda(const BatchNormMomentsOp&, const KernelRequest& request) {
+  return make_typed_cuda<BatchNormMomentsCudaKernel>(request.inputs[0].dtype, request);
 }
 
-std::unique_ptr<Kernel> make_batch_norm_sync_cuda(const Op& op, const KernelRequest& request) {
-  const auto& attributes = static_cast<const BatchNormSyncOp&>(op).attributes();
-  return make_cuda_kernel<SyncKernel>(request.inputs[0].dtype, attributes, request);
+template <>
+std::unique_ptr<Kernel> make_cuda(const BatchNormSyncOp& op, const KernelRequest& request) {
+  const auto& attributes = op.attributes();
+  return make_typed_cuda<BatchNormSyncCudaKernel>(request.inputs[0].dtype, attributes, request);
 }
 
 }  // namespace spire::inline kernels

@@ -1,7 +1,7 @@
 // A parameter added to the last axis, and its gradient, the column sum:
 //   y[.., c] = x[.., c] + b[c]        db[c] = sum over all rows of dy[.., c]
 #pragma once
-#include "kernels/kernel.h"
+#include "kernels/op.h"
 
 namespace spire::inline kernels {
 
@@ -21,10 +21,5 @@ class BiasBackwardOp : public Op {
   std::string_view name() const override { return "bias_backward"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
 };
-
-std::unique_ptr<Kernel> make_bias_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_bias_backward_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_bias_cuda(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_bias_backward_cuda(const Op& op, const KernelRequest& request);
 
 }  // namespace spire::inline kernels

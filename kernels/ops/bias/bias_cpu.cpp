@@ -8,20 +8,20 @@ namespace spire::inline kernels {
 
 namespace {
 
-struct Extents {
+struct BiasExtents {
   int64_t rows, channels;
   int threads;
 };
 
-Extents extents_of(const KernelRequest& request) {
+BiasExtents extents_of(const KernelRequest& request) {
   const Shape& shape = request.inputs[0].shape;
   return {shape.elements() / shape.back(), shape.back(), request.threads};
 }
 
 template <typename T>
-class BiasKernel : public Kernel {
+class BiasCpuKernel : public Kernel {
  public:
-  explicit BiasKernel(Extents extents) : e_(extents) {}
+  explicit BiasCpuKernel(BiasExtents extents) : e_(extents) {}
   void run(const KernelArgs& args) override {
     auto x = static_cast<const T*>(args.inputs[0]);
     auto b = static_cast<const float*>(args.inputs[1]);
@@ -37,13 +37,13 @@ class BiasKernel : public Kernel {
   }
 
  private:
-  Extents e_;
+  BiasExtents e_;
 };
 
 template <typename T>
-class BiasBackwardKernel : public Kernel {
+class BiasBackwardCpuKernel : public Kernel {
  public:
-  explicit BiasBackwardKernel(Extents extents)
+  explicit BiasBackwardCpuKernel(BiasExtents extents)
       : e_(extents), chunk_rows_(std::max<int64_t>(64, (e_.rows + 63) / 64)) {}
 
   // Sums of the chunks: (chunks, C) fp32.
@@ -91,18 +91,20 @@ class BiasBackwardKernel : public Kernel {
     });
   }
 
-  Extents e_;
+  BiasExtents e_;
   int64_t chunk_rows_;  // at most 64 chunks of at least 64 rows
 };
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_bias_cpu(const Op&, const KernelRequest& request) {
-  return make_cpu_kernel<BiasKernel>(request.inputs[0].dtype, extents_of(request));
+template <>
+std::unique_ptr<Kernel> make_cpu(const BiasOp&, const KernelRequest& request) {
+  return make_typed<BiasCpuKernel>(request.inputs[0].dtype, extents_of(request));
 }
 
-std::unique_ptr<Kernel> make_bias_backward_cpu(const Op&, const KernelRequest& request) {
-  return make_cpu_kernel<BiasBackwardKernel>(request.inputs[0].dtype, extents_of(request));
+template <>
+std::unique_ptr<Kernel> make_cpu(const BiasBackwardOp&, const KernelRequest& request) {
+  return make_typed<BiasBackwardCpuKernel>(request.inputs[0].dtype, extents_of(request));
 }
 
 }  // namespace spire::inline kernels

@@ -20,9 +20,10 @@ struct AddBias {
 };
 
 template <typename T>
-class BiasKernel : public Kernel {
+class BiasCudaKernel : public Kernel {
  public:
-  explicit BiasKernel(const KernelRequest& request) : grid_(map_grid(request.inputs[0].shape)) {}
+  explicit BiasCudaKernel(const KernelRequest& request)
+      : grid_(map_grid(request.inputs[0].shape)) {}
 
   void run(const KernelArgs& args) override {
     map_channels(grid_, args.stream, Streams<T, 1>{{static_cast<const T*>(args.inputs[0])}},
@@ -35,9 +36,9 @@ class BiasKernel : public Kernel {
 };
 
 template <typename T>
-class BiasBackwardKernel : public Kernel {
+class BiasBackwardCudaKernel : public Kernel {
  public:
-  explicit BiasBackwardKernel(const TensorSpec& dy)
+  explicit BiasBackwardCudaKernel(const TensorSpec& dy)
       : sums_(dy.shape.elements() / dy.shape.back(), dy.shape.back(), dy.pitch()) {}
 
   size_t workspace_bytes() const override { return sums_.workspace_bytes(); }
@@ -53,12 +54,14 @@ class BiasBackwardKernel : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_bias_cuda(const Op&, const KernelRequest& request) {
-  return make_cuda_kernel<BiasKernel>(request.inputs[0].dtype, request);
+template <>
+std::unique_ptr<Kernel> make_cuda(const BiasOp&, const KernelRequest& request) {
+  return make_typed_cuda<BiasCudaKernel>(request.inputs[0].dtype, request);
 }
 
-std::unique_ptr<Kernel> make_bias_backward_cuda(const Op&, const KernelRequest& request) {
-  return make_cuda_kernel<BiasBackwardKernel>(request.inputs[0].dtype, request.inputs[0]);
+template <>
+std::unique_ptr<Kernel> make_cuda(const BiasBackwardOp&, const KernelRequest& request) {
+  return make_typed_cuda<BiasBackwardCudaKernel>(request.inputs[0].dtype, request.inputs[0]);
 }
 
 }  // namespace spire::inline kernels

@@ -1,7 +1,7 @@
 // Joins tensors along an axis, and cuts one out of a tensor: the gradient of concat is a slice for
 // each input, that of a slice lies among zeros. All move bytes as they are, whatever the dtype.
 #pragma once
-#include "kernels/kernel.h"
+#include "kernels/op.h"
 
 namespace spire::inline kernels {
 
@@ -56,12 +56,5 @@ class SliceBackwardOp : public Op {
 
 // Bytes that lie together in one step of the axes before `axis`.
 size_t bytes_from_axis(const TensorSpec& spec, int axis);
-
-std::unique_ptr<Kernel> make_concat_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_slice_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_slice_backward_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_concat_cuda(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_slice_cuda(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_slice_backward_cuda(const Op& op, const KernelRequest& request);
 
 }  // namespace spire::inline kernels

@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "kernels/cpu/parallel.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/concat/concat.h"
 
 namespace spire::inline kernels {
@@ -33,9 +34,9 @@ int64_t rows_before_axis(const TensorSpec& spec, int axis) {
   return rows;
 }
 
-class ConcatKernel : public Kernel {
+class ConcatCpuKernel : public Kernel {
  public:
-  ConcatKernel(const ConcatOp& op, const KernelRequest& request) : threads_(request.threads) {
+  ConcatCpuKernel(const ConcatOp& op, const KernelRequest& request) : threads_(request.threads) {
     int axis = op.axis_of(request.outputs[0]);
     rows_ = rows_before_axis(request.outputs[0], axis);
     stride_ = bytes_from_axis(request.outputs[0], axis);
@@ -58,9 +59,9 @@ class ConcatKernel : public Kernel {
   std::vector<size_t> parts_;  // bytes of a row of each input
 };
 
-class SliceKernel : public Kernel {
+class SliceCpuKernel : public Kernel {
  public:
-  SliceKernel(const SliceOp& op, const KernelRequest& request)
+  SliceCpuKernel(const SliceOp& op, const KernelRequest& request)
       : threads_(request.threads),
         rows_(rows_before_axis(request.inputs[0], op.axis())),
         stride_(bytes_from_axis(request.inputs[0], op.axis())),
@@ -79,9 +80,9 @@ class SliceKernel : public Kernel {
   size_t stride_, offset_, bytes_;  // in bytes: a row of x, the slice in it, a row of y
 };
 
-class SliceBackwardKernel : public Kernel {
+class SliceBackwardCpuKernel : public Kernel {
  public:
-  SliceBackwardKernel(const SliceBackwardOp& op, const KernelRequest& request)
+  SliceBackwardCpuKernel(const SliceBackwardOp& op, const KernelRequest& request)
       : threads_(request.threads),
         rows_(rows_before_axis(request.outputs[0], op.axis())),
         row_(bytes_from_axis(request.outputs[0], op.axis())),
@@ -112,16 +113,19 @@ class SliceBackwardKernel : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_concat_cpu(const Op& op, const KernelRequest& request) {
-  return std::make_unique<ConcatKernel>(static_cast<const ConcatOp&>(op), request);
+template <>
+std::unique_ptr<Kernel> make_cpu(const ConcatOp& op, const KernelRequest& request) {
+  return std::make_unique<ConcatCpuKernel>(op, request);
 }
 
-std::unique_ptr<Kernel> make_slice_cpu(const Op& op, const KernelRequest& request) {
-  return std::make_unique<SliceKernel>(static_cast<const SliceOp&>(op), request);
+template <>
+std::unique_ptr<Kernel> make_cpu(const SliceOp& op, const KernelRequest& request) {
+  return std::make_unique<SliceCpuKernel>(op, request);
 }
 
-std::unique_ptr<Kernel> make_slice_backward_cpu(const Op& op, const KernelRequest& request) {
-  return std::make_unique<SliceBackwardKernel>(static_cast<const SliceBackwardOp&>(op), request);
+template <>
+std::unique_ptr<Kernel> make_cpu(const SliceBackwardOp& op, const KernelRequest& request) {
+  return std::make_unique<SliceBackwardCpuKernel>(op, request);
 }
 
 }  // namespace spire::inline kernels

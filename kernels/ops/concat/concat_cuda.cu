@@ -1,4 +1,5 @@
 #include "kernels/cuda/rows.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/concat/concat.h"
 
 namespace spire::inline kernels {
@@ -16,9 +17,9 @@ int64_t row_bytes(const TensorSpec& spec, int axis) {
 }
 
 // Input i of the op lies in output 0 as moves[i] says.
-class MoveKernel : public Kernel {
+class MoveRowsCudaKernel : public Kernel {
  public:
-  explicit MoveKernel(std::vector<RowMove> moves) : moves_(std::move(moves)) {}
+  explicit MoveRowsCudaKernel(std::vector<RowMove> moves) : moves_(std::move(moves)) {}
 
   void run(const KernelArgs& args) override {
     for (size_t i = 0; i < moves_.size(); ++i)
@@ -31,9 +32,10 @@ class MoveKernel : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_concat_cuda(const Op& op, const KernelRequest& request) {
+template <>
+std::unique_ptr<Kernel> make_cuda(const ConcatOp& op, const KernelRequest& request) {
   const TensorSpec& y = request.outputs[0];
-  int axis = static_cast<const ConcatOp&>(op).axis_of(y);
+  int axis = op.axis_of(y);
   std::vector<RowMove> moves;
   int64_t begin = 0;
   for (const TensorSpec& part : request.inputs) {
@@ -46,32 +48,32 @@ std::unique_ptr<Kernel> make_concat_cuda(const Op& op, const KernelRequest& requ
                      .kept = bytes});
     begin += bytes;
   }
-  return std::make_unique<MoveKernel>(std::move(moves));
+  return std::make_unique<MoveRowsCudaKernel>(std::move(moves));
 }
 
-std::unique_ptr<Kernel> make_slice_cuda(const Op& op, const KernelRequest& request) {
-  const auto& slice = static_cast<const SliceOp&>(op);
+template <>
+std::unique_ptr<Kernel> make_cuda(const SliceOp& op, const KernelRequest& request) {
   const TensorSpec &x = request.inputs[0], &y = request.outputs[0];
-  int64_t bytes = row_bytes(y, slice.axis());
-  return std::make_unique<MoveKernel>(
-      std::vector<RowMove>{{.rows = rows_before_axis(x, slice.axis()),
+  int64_t bytes = row_bytes(y, op.axis());
+  return std::make_unique<MoveRowsCudaKernel>(
+      std::vector<RowMove>{{.rows = rows_before_axis(x, op.axis()),
                             .to_stride = bytes,
                             .width = bytes,
-                            .from_stride = row_bytes(x, slice.axis()),
-                            .from_begin = slice.begin() * row_bytes(x, slice.axis() + 1),
+                            .from_stride = row_bytes(x, op.axis()),
+                            .from_begin = op.begin() * row_bytes(x, op.axis() + 1),
                             .kept = bytes}});
 }
 
-std::unique_ptr<Kernel> make_slice_backward_cuda(const Op& op, const KernelRequest& request) {
-  const auto& slice = static_cast<const SliceBackwardOp&>(op);
+template <>
+std::unique_ptr<Kernel> make_cuda(const SliceBackwardOp& op, const KernelRequest& request) {
   const TensorSpec &dy = request.inputs[0], &dx = request.outputs[0];
-  int64_t whole = row_bytes(dx, slice.axis()), part = row_bytes(dy, slice.axis());
-  return std::make_unique<MoveKernel>(
-      std::vector<RowMove>{{.rows = rows_before_axis(dx, slice.axis()),
+  int64_t whole = row_bytes(dx, op.axis()), part = row_bytes(dy, op.axis());
+  return std::make_unique<MoveRowsCudaKernel>(
+      std::vector<RowMove>{{.rows = rows_before_axis(dx, op.axis()),
                             .to_stride = whole,
                             .width = whole,
                             .from_stride = part,
-                            .before = slice.begin() * row_bytes(dx, slice.axis() + 1),
+                            .before = op.begin() * row_bytes(dx, op.axis() + 1),
                             .kept = part}});
 }
 

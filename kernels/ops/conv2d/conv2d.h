@@ -4,7 +4,6 @@
 // y (N,OH,OW,O) of x's dtype, summed in fp32. Output channels o and input channels of one group of
 // `groups` meet; groups == C is the depthwise case.
 #pragma once
-#include "kernels/kernel.h"
 #include "kernels/window.h"
 
 namespace spire::inline kernels {
@@ -19,10 +18,9 @@ struct Conv2dAttributes {
 };
 
 // Inputs x, w and b if `bias`; output y, through a relu if `relu`.
-class Conv2dOp : public Op {
+class Conv2dOp : public OpWith<Conv2dAttributes> {
  public:
-  explicit Conv2dOp(Conv2dAttributes attributes = {}) : attributes_(attributes) {}
-  const Conv2dAttributes& attributes() const { return attributes_; }
+  using OpWith::OpWith;
 
   std::string_view name() const override { return "conv2d"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
@@ -30,17 +28,12 @@ class Conv2dOp : public Op {
                         std::span<const TensorSpec> outputs) const override;
   void gradient(GradientBuilder& builder) const override;
   std::unique_ptr<Op> with_relu() const override;
-
- private:
-  Conv2dAttributes attributes_;
 };
 
 // Inputs dy (before the relu), w; output dx, which is like `x`.
-class Conv2dBackwardDataOp : public Op {
+class Conv2dBackwardDataOp : public OpWith<Conv2dAttributes> {
  public:
-  Conv2dBackwardDataOp(Conv2dAttributes attributes, TensorSpec x)
-      : attributes_(attributes), x_(x) {}
-  const Conv2dAttributes& attributes() const { return attributes_; }
+  Conv2dBackwardDataOp(Conv2dAttributes attributes, TensorSpec x) : OpWith(attributes), x_(x) {}
 
   std::string_view name() const override { return "conv2d_backward_data"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
@@ -48,15 +41,13 @@ class Conv2dBackwardDataOp : public Op {
                         std::span<const TensorSpec> outputs) const override;
 
  private:
-  Conv2dAttributes attributes_;
   TensorSpec x_;
 };
 
 // Inputs x, dy; outputs dw (the shape of w) and db (O) if `bias`: fp32, summed over N, OH, OW.
-class Conv2dBackwardWeightsOp : public Op {
+class Conv2dBackwardWeightsOp : public OpWith<Conv2dAttributes> {
  public:
-  Conv2dBackwardWeightsOp(Conv2dAttributes attributes, Shape w) : attributes_(attributes), w_(w) {}
-  const Conv2dAttributes& attributes() const { return attributes_; }
+  Conv2dBackwardWeightsOp(Conv2dAttributes attributes, Shape w) : OpWith(attributes), w_(w) {}
 
   std::string_view name() const override { return "conv2d_backward_weights"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
@@ -64,17 +55,7 @@ class Conv2dBackwardWeightsOp : public Op {
                         std::span<const TensorSpec> outputs) const override;
 
  private:
-  Conv2dAttributes attributes_;
   Shape w_;
 };
-
-std::unique_ptr<Kernel> make_conv2d_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_conv2d_backward_data_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_conv2d_backward_weights_cpu(const Op& op,
-                                                         const KernelRequest& request);
-std::unique_ptr<Kernel> make_conv2d_cuda(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_conv2d_backward_data_cuda(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_conv2d_backward_weights_cuda(const Op& op,
-                                                          const KernelRequest& request);
 
 }  // namespace spire::inline kernels

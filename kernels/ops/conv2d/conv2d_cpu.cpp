@@ -1,5 +1,6 @@
 // Convolution by oneDNN: direct algorithms, fp32 sums.
 #include "kernels/cpu/onednn.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/conv2d/conv2d.h"
 
 namespace spire::inline kernels {
@@ -10,16 +11,16 @@ using namespace onednn;
 using Kind = Place::Kind;
 
 // oneDNN's words for a convolution: x, y and bias as they lie, w plain and as oneDNN likes it.
-struct Operands {
+struct ConvolutionDescs {
   Desc x, y, bias;
   Desc plain_w, any_w;
   Dims w_dims, strides, dilation, padding;
   bool relu;
 };
 
-Operands operands_of(const Conv2dAttributes& g, const TensorSpec& x, const Shape& w,
-                     const TensorSpec& y) {
-  Operands o;
+ConvolutionDescs operands_of(const Conv2dAttributes& g, const TensorSpec& x, const Shape& w,
+                             const TensorSpec& y) {
+  ConvolutionDescs o;
   // Plain bytes of (O, C/groups, ..) and (groups, O/groups, C/groups, ..) are the same.
   o.w_dims = {w[0], w[1], w[2], w[3]};
   if (g.groups > 1) o.w_dims = {g.groups, w[0] / g.groups, w[1], w[2], w[3]};
@@ -35,7 +36,7 @@ Operands operands_of(const Conv2dAttributes& g, const TensorSpec& x, const Shape
   return o;
 }
 
-auto describe_forward(const dnnl::engine& engine, const Operands& o) {
+auto describe_forward(const dnnl::engine& engine, const ConvolutionDescs& o) {
   return describe<dnnl::convolution_forward>(
       engine, attributes(o.relu), dnnl::prop_kind::forward_training,
       dnnl::algorithm::convolution_direct, o.x, o.any_w, o.bias, o.y, o.strides, o.dilation,
@@ -44,26 +45,26 @@ auto describe_forward(const dnnl::engine& engine, const Operands& o) {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_conv2d_cpu(const Op& op, const KernelRequest& request) {
-  const auto& conv = static_cast<const Conv2dOp&>(op);
+template <>
+std::unique_ptr<Kernel> make_cpu(const Conv2dOp& op, const KernelRequest& request) {
   return prepare(op, request, [&](PrimitiveKernel& kernel) {
-    Operands o = operands_of(conv.attributes(), request.inputs[0], request.inputs[1].shape,
-                             request.outputs[0]);
+    ConvolutionDescs o = operands_of(op.attributes(), request.inputs[0], request.inputs[1].shape,
+                                     request.outputs[0]);
     auto desc = describe_forward(kernel.engine(), o);
     std::vector<Binding> bindings{
         {DNNL_ARG_SRC, o.x, {Kind::input, 0}},
         kernel.read_weights(DNNL_ARG_WEIGHTS, 1, o.plain_w, desc.weights_desc()),
         {DNNL_ARG_DST, o.y, {Kind::output, 0}}};
-    if (conv.attributes().bias) bindings.push_back({DNNL_ARG_BIAS, o.bias, {Kind::input, 2}});
+    if (op.attributes().bias) bindings.push_back({DNNL_ARG_BIAS, o.bias, {Kind::input, 2}});
     kernel.append(desc, dnnl::convolution_forward(desc), bindings);
   });
 }
 
-std::unique_ptr<Kernel> make_conv2d_backward_data_cpu(const Op& op, const KernelRequest& request) {
-  const auto& conv = static_cast<const Conv2dBackwardDataOp&>(op);
+template <>
+std::unique_ptr<Kernel> make_cpu(const Conv2dBackwardDataOp& op, const KernelRequest& request) {
   return prepare(op, request, [&](PrimitiveKernel& kernel) {
-    Operands o = operands_of(conv.attributes(), request.outputs[0], request.inputs[1].shape,
-                             request.inputs[0]);
+    ConvolutionDescs o = operands_of(op.attributes(), request.outputs[0], request.inputs[1].shape,
+                                     request.inputs[0]);
     auto desc = describe_backward<dnnl::convolution_backward_data>(
         kernel.engine(), describe_forward(kernel.engine(), o), dnnl::algorithm::convolution_direct,
         o.x, o.any_w, o.y, o.strides, o.dilation, o.padding, o.padding);
@@ -74,12 +75,11 @@ std::unique_ptr<Kernel> make_conv2d_backward_data_cpu(const Op& op, const Kernel
   });
 }
 
-std::unique_ptr<Kernel> make_conv2d_backward_weights_cpu(const Op& op,
-                                                         const KernelRequest& request) {
-  const auto& conv = static_cast<const Conv2dBackwardWeightsOp&>(op);
+template <>
+std::unique_ptr<Kernel> make_cpu(const Conv2dBackwardWeightsOp& op, const KernelRequest& request) {
   return prepare(op, request, [&](PrimitiveKernel& kernel) {
-    Operands o = operands_of(conv.attributes(), request.inputs[0], request.outputs[0].shape,
-                             request.inputs[1]);
+    ConvolutionDescs o = operands_of(op.attributes(), request.inputs[0], request.outputs[0].shape,
+                                     request.inputs[1]);
     // fp32 gradients also from bf16 activations.
     Desc any_dw = any_layout(o.w_dims, DType::f32);
     auto desc = describe_backward<dnnl::convolution_backward_weights>(
@@ -88,7 +88,7 @@ std::unique_ptr<Kernel> make_conv2d_backward_weights_cpu(const Op& op,
     Binding dw = kernel.write_result(DNNL_ARG_DIFF_WEIGHTS, 0, o.plain_w, desc.diff_weights_desc());
     std::vector<Binding> bindings{
         {DNNL_ARG_SRC, o.x, {Kind::input, 0}}, {DNNL_ARG_DIFF_DST, o.y, {Kind::input, 1}}, dw};
-    if (conv.attributes().bias) bindings.push_back({DNNL_ARG_DIFF_BIAS, o.bias, {Kind::output, 1}});
+    if (op.attributes().bias) bindings.push_back({DNNL_ARG_DIFF_BIAS, o.bias, {Kind::output, 1}});
     kernel.append(desc, dnnl::convolution_backward_weights(desc), bindings);
     kernel.deliver(dw, 0, o.plain_w);
   });

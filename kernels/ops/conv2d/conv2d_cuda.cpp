@@ -2,6 +2,7 @@
 #include "engine/device/alignment.h"
 #include "kernels/cuda/bias_relu.h"
 #include "kernels/cuda/filter.h"
+#include "kernels/kernel.h"
 #include "kernels/nvidia/cuda_convolution.h"
 #include "kernels/ops/bias/bias.h"
 #include "kernels/ops/conv2d/conv2d.h"
@@ -23,9 +24,9 @@ ConvolutionShape shape_of(ConvolutionPass pass, const Conv2dAttributes& g, const
           .relu = g.relu && pass == ConvolutionPass::forward};
 }
 
-class ForwardKernel : public Kernel {
+class Conv2dCudaKernel : public Kernel {
  public:
-  ForwardKernel(const Conv2dAttributes& attributes, const KernelRequest& request)
+  Conv2dCudaKernel(const Conv2dAttributes& attributes, const KernelRequest& request)
       : attributes_(attributes),
         y_(request.outputs[0]),
         convolution_(shape_of(ConvolutionPass::forward, attributes, request.inputs[0],
@@ -55,9 +56,9 @@ class ForwardKernel : public Kernel {
   std::vector<Packing> packings_;
 };
 
-class BackwardDataKernel : public Kernel {
+class Conv2dBackwardDataCudaKernel : public Kernel {
  public:
-  BackwardDataKernel(const Conv2dAttributes& attributes, const KernelRequest& request)
+  Conv2dBackwardDataCudaKernel(const Conv2dAttributes& attributes, const KernelRequest& request)
       : convolution_(shape_of(ConvolutionPass::backward_data, attributes, request.outputs[0],
                               request.inputs[1].shape, request.inputs[0]),
                      request.cuda),
@@ -81,9 +82,9 @@ class BackwardDataKernel : public Kernel {
 
 // The workspace: dw as krsc, unless that is the output itself, then the convolution's own. The
 // column sums of dy run when both are done with.
-class BackwardWeightsKernel : public Kernel {
+class Conv2dBackwardWeightsCudaKernel : public Kernel {
  public:
-  BackwardWeightsKernel(const Conv2dAttributes& attributes, const KernelRequest& request)
+  Conv2dBackwardWeightsCudaKernel(const Conv2dAttributes& attributes, const KernelRequest& request)
       : dw_(request.outputs[0].shape),
         convolution_(shape_of(ConvolutionPass::backward_weights, attributes, request.inputs[0], dw_,
                               request.inputs[1]),
@@ -96,7 +97,7 @@ class BackwardWeightsKernel : public Kernel {
     KernelRequest sums = request;
     sums.inputs = request.inputs.subspan(1, 1);
     sums.outputs = request.outputs.subspan(1, 1);
-    column_sums_ = make_bias_backward_cuda(BiasBackwardOp(), sums);
+    column_sums_ = make_cuda(BiasBackwardOp(), sums);
   }
 
   size_t workspace_bytes() const override {
@@ -130,19 +131,19 @@ class BackwardWeightsKernel : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_conv2d_cuda(const Op& op, const KernelRequest& request) {
-  return std::make_unique<ForwardKernel>(static_cast<const Conv2dOp&>(op).attributes(), request);
+template <>
+std::unique_ptr<Kernel> make_cuda(const Conv2dOp& op, const KernelRequest& request) {
+  return std::make_unique<Conv2dCudaKernel>(op.attributes(), request);
 }
 
-std::unique_ptr<Kernel> make_conv2d_backward_data_cuda(const Op& op, const KernelRequest& request) {
-  return std::make_unique<BackwardDataKernel>(
-      static_cast<const Conv2dBackwardDataOp&>(op).attributes(), request);
+template <>
+std::unique_ptr<Kernel> make_cuda(const Conv2dBackwardDataOp& op, const KernelRequest& request) {
+  return std::make_unique<Conv2dBackwardDataCudaKernel>(op.attributes(), request);
 }
 
-std::unique_ptr<Kernel> make_conv2d_backward_weights_cuda(const Op& op,
-                                                          const KernelRequest& request) {
-  return std::make_unique<BackwardWeightsKernel>(
-      static_cast<const Conv2dBackwardWeightsOp&>(op).attributes(), request);
+template <>
+std::unique_ptr<Kernel> make_cuda(const Conv2dBackwardWeightsOp& op, const KernelRequest& request) {
+  return std::make_unique<Conv2dBackwardWeightsCudaKernel>(op.attributes(), request);
 }
 
 }  // namespace spire::inline kernels

@@ -25,22 +25,15 @@ struct ConvTranspose2dAttributes {
 };
 
 // Inputs x, w; output y.
-class ConvTranspose2dOp : public Op {
+class ConvTranspose2dOp : public OpWith<ConvTranspose2dAttributes> {
  public:
-  explicit ConvTranspose2dOp(ConvTranspose2dAttributes attributes = {}) : attributes_(attributes) {}
-  const ConvTranspose2dAttributes& attributes() const { return attributes_; }
+  using OpWith::OpWith;
 
   std::string_view name() const override { return "conv_transpose2d"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   int64_t multiply_adds(std::span<const TensorSpec> inputs,
                         std::span<const TensorSpec> outputs) const override;
   void gradient(GradientBuilder& builder) const override;
-
- private:
-  ConvTranspose2dAttributes attributes_;
 };
-
-std::unique_ptr<Kernel> make_conv_transpose2d_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_conv_transpose2d_cuda(const Op& op, const KernelRequest& request);
 
 }  // namespace spire::inline kernels

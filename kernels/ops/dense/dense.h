@@ -3,7 +3,7 @@
 // x (.., K) fp32 or bf16, its leading axes together the rows M; w (N, K) fp32 parameter, b (N) fp32
 // parameter or absent; y (.., N) of x's dtype, summed in fp32.
 #pragma once
-#include "kernels/kernel.h"
+#include "kernels/op.h"
 
 namespace spire::inline kernels {
 
@@ -13,10 +13,9 @@ struct DenseAttributes {
 };
 
 // Inputs x, w and b if `bias`; output y, through a relu if `relu`.
-class DenseOp : public Op {
+class DenseOp : public OpWith<DenseAttributes> {
  public:
-  explicit DenseOp(DenseAttributes attributes = {}) : attributes_(attributes) {}
-  const DenseAttributes& attributes() const { return attributes_; }
+  using OpWith::OpWith;
 
   std::string_view name() const override { return "dense"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
@@ -24,9 +23,6 @@ class DenseOp : public Op {
                         std::span<const TensorSpec> outputs) const override;
   void gradient(GradientBuilder& builder) const override;
   std::unique_ptr<Op> with_relu() const override;
-
- private:
-  DenseAttributes attributes_;
 };
 
 // Inputs dy (before the relu), w; output dx = dy w.
@@ -52,13 +48,5 @@ class DenseBackwardWeightsOp : public Op {
  private:
   bool bias_;
 };
-
-std::unique_ptr<Kernel> make_dense_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_dense_backward_data_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_dense_backward_weights_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_dense_cuda(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_dense_backward_data_cuda(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_dense_backward_weights_cuda(const Op& op,
-                                                         const KernelRequest& request);
 
 }  // namespace spire::inline kernels

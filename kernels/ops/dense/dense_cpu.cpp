@@ -1,5 +1,6 @@
 // Fully connected layer by oneDNN's inner product.
 #include "kernels/cpu/onednn.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/dense/dense.h"
 
 namespace spire::inline kernels {
@@ -10,12 +11,12 @@ using namespace onednn;
 using Kind = Place::Kind;
 
 // oneDNN's words for the layer: x (M,K), y (M,N), bias as they lie, w (N,K) plain and as it likes.
-struct Operands {
+struct DenseDescs {
   Desc x, y, bias;
   Desc plain_w, any_w;
 };
 
-Operands operands_of(const TensorSpec& x, const TensorSpec& y, bool bias) {
+DenseDescs operands_of(const TensorSpec& x, const TensorSpec& y, bool bias) {
   int64_t features = x.shape.back(), outputs = y.shape.back();
   int64_t rows = x.shape.elements() / features;
   return {row_major({rows, features}, x.dtype), row_major({rows, outputs}, y.dtype),
@@ -23,17 +24,18 @@ Operands operands_of(const TensorSpec& x, const TensorSpec& y, bool bias) {
           row_major({outputs, features}, DType::f32), any_layout({outputs, features}, x.dtype)};
 }
 
-auto describe_forward(const dnnl::engine& engine, const Operands& o, bool relu) {
+auto describe_forward(const dnnl::engine& engine, const DenseDescs& o, bool relu) {
   return describe<dnnl::inner_product_forward>(
       engine, attributes(relu), dnnl::prop_kind::forward_training, o.x, o.any_w, o.bias, o.y);
 }
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_dense_cpu(const Op& op, const KernelRequest& request) {
-  const auto& attributes = static_cast<const DenseOp&>(op).attributes();
+template <>
+std::unique_ptr<Kernel> make_cpu(const DenseOp& op, const KernelRequest& request) {
+  const auto& attributes = op.attributes();
   return prepare(op, request, [&](PrimitiveKernel& kernel) {
-    Operands o = operands_of(request.inputs[0], request.outputs[0], attributes.bias);
+    DenseDescs o = operands_of(request.inputs[0], request.outputs[0], attributes.bias);
     auto desc = describe_forward(kernel.engine(), o, attributes.relu);
     std::vector<Binding> bindings{
         {DNNL_ARG_SRC, o.x, {Kind::input, 0}},
@@ -44,9 +46,10 @@ std::unique_ptr<Kernel> make_dense_cpu(const Op& op, const KernelRequest& reques
   });
 }
 
-std::unique_ptr<Kernel> make_dense_backward_data_cpu(const Op& op, const KernelRequest& request) {
+template <>
+std::unique_ptr<Kernel> make_cpu(const DenseBackwardDataOp& op, const KernelRequest& request) {
   return prepare(op, request, [&](PrimitiveKernel& kernel) {
-    Operands o = operands_of(request.outputs[0], request.inputs[0], false);
+    DenseDescs o = operands_of(request.outputs[0], request.inputs[0], false);
     auto desc = describe_backward<dnnl::inner_product_backward_data>(
         kernel.engine(), describe_forward(kernel.engine(), o, false), o.x, o.any_w, o.y);
     kernel.append(desc, dnnl::inner_product_backward_data(desc),
@@ -56,11 +59,11 @@ std::unique_ptr<Kernel> make_dense_backward_data_cpu(const Op& op, const KernelR
   });
 }
 
-std::unique_ptr<Kernel> make_dense_backward_weights_cpu(const Op& op,
-                                                        const KernelRequest& request) {
-  bool bias = static_cast<const DenseBackwardWeightsOp&>(op).bias();
+template <>
+std::unique_ptr<Kernel> make_cpu(const DenseBackwardWeightsOp& op, const KernelRequest& request) {
+  bool bias = op.bias();
   return prepare(op, request, [&](PrimitiveKernel& kernel) {
-    Operands o = operands_of(request.inputs[0], request.inputs[1], bias);
+    DenseDescs o = operands_of(request.inputs[0], request.inputs[1], bias);
     // Straight into the plain gradient: as quick here as oneDNN's own layout and a reorder.
     auto desc = describe_backward<dnnl::inner_product_backward_weights>(
         kernel.engine(), describe_forward(kernel.engine(), o, false), o.x, o.plain_w, o.bias, o.y);

@@ -2,6 +2,7 @@
 // rows of y, and so of dy, are padded, forward and backward by data are products with as many more
 // outputs, whose weights and biases are zeros.
 #include "kernels/cuda/cast.h"
+#include "kernels/kernel.h"
 #include "kernels/nvidia/cuda_product.h"
 #include "kernels/ops/bias/bias.h"
 #include "kernels/ops/dense/dense.h"
@@ -12,14 +13,14 @@ namespace {
 
 // A product whose operands are inputs of the op; parameters among them are cast, and have
 // `padded_outputs` rows where that is not 0.
-class ProductKernel : public Kernel {
+class DenseProductCudaKernel : public Kernel {
  public:
   struct Inputs {
     int a, b, bias = -1;
     std::vector<int> parameters;
     int64_t padded_outputs = 0;
   };
-  ProductKernel(const ProductShape& shape, Inputs inputs, const KernelRequest& request)
+  DenseProductCudaKernel(const ProductShape& shape, Inputs inputs, const KernelRequest& request)
       : product_(shape, request.cuda), inputs_(std::move(inputs)) {
     bool as_they_lie = shape.operands == DType::f32 && inputs_.padded_outputs == 0;
     if (as_they_lie) return;
@@ -48,15 +49,15 @@ int64_t rows_of(const TensorSpec& x) {
 }
 
 // dw = dy^T x, and the column sums of dy; neither reads a padding of dy.
-class BackwardWeightsKernel : public Kernel {
+class DenseBackwardWeightsCudaKernel : public Kernel {
  public:
-  BackwardWeightsKernel(bool bias, const KernelRequest& request)
+  DenseBackwardWeightsCudaKernel(bool bias, const KernelRequest& request)
       : product_(shape_of(request), {.a = 1, .b = 0, .parameters = {}}, request) {
     if (!bias) return;
     KernelRequest sums = request;
     sums.inputs = request.inputs.subspan(1, 1);
     sums.outputs = request.outputs.subspan(1, 1);
-    column_sums_ = make_bias_backward_cuda(BiasBackwardOp(), sums);
+    column_sums_ = make_cuda(BiasBackwardOp(), sums);
   }
 
   size_t workspace_bytes() const override {
@@ -83,14 +84,15 @@ class BackwardWeightsKernel : public Kernel {
             .operands = x.dtype};
   }
 
-  ProductKernel product_;
+  DenseProductCudaKernel product_;
   std::unique_ptr<Kernel> column_sums_;
 };
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_dense_cuda(const Op& op, const KernelRequest& request) {
-  const auto& attributes = static_cast<const DenseOp&>(op).attributes();
+template <>
+std::unique_ptr<Kernel> make_cuda(const DenseOp& op, const KernelRequest& request) {
+  const auto& attributes = op.attributes();
   const TensorSpec &x = request.inputs[0], &y = request.outputs[0];
   ProductShape shape{.m = rows_of(x),
                      .n = y.pitch(),
@@ -100,29 +102,31 @@ std::unique_ptr<Kernel> make_dense_cuda(const Op& op, const KernelRequest& reque
                      .result = x.dtype,
                      .bias = attributes.bias,
                      .relu = attributes.relu};
-  ProductKernel::Inputs inputs{.a = 0, .b = 1, .parameters = {1}, .padded_outputs = y.row_pitch};
+  DenseProductCudaKernel::Inputs inputs{
+      .a = 0, .b = 1, .parameters = {1}, .padded_outputs = y.row_pitch};
   if (attributes.bias) {
     inputs.bias = 2;
     inputs.parameters.push_back(2);
   }
-  return std::make_unique<ProductKernel>(shape, inputs, request);
+  return std::make_unique<DenseProductCudaKernel>(shape, inputs, request);
 }
 
-std::unique_ptr<Kernel> make_dense_backward_data_cuda(const Op&, const KernelRequest& request) {
+template <>
+std::unique_ptr<Kernel> make_cuda(const DenseBackwardDataOp&, const KernelRequest& request) {
   const TensorSpec &dy = request.inputs[0], &dx = request.outputs[0];
   ProductShape shape{.m = rows_of(dy),
                      .n = dx.shape.back(),
                      .k = dy.pitch(),
                      .operands = dy.dtype,
                      .result = dy.dtype};
-  ProductKernel::Inputs inputs{.a = 0, .b = 1, .parameters = {1}, .padded_outputs = dy.row_pitch};
-  return std::make_unique<ProductKernel>(shape, inputs, request);
+  DenseProductCudaKernel::Inputs inputs{
+      .a = 0, .b = 1, .parameters = {1}, .padded_outputs = dy.row_pitch};
+  return std::make_unique<DenseProductCudaKernel>(shape, inputs, request);
 }
 
-std::unique_ptr<Kernel> make_dense_backward_weights_cuda(const Op& op,
-                                                         const KernelRequest& request) {
-  return std::make_unique<BackwardWeightsKernel>(
-      static_cast<const DenseBackwardWeightsOp&>(op).bias(), request);
+template <>
+std::unique_ptr<Kernel> make_cuda(const DenseBackwardWeightsOp& op, const KernelRequest& request) {
+  return std::make_unique<DenseBackwardWeightsCudaKernel>(op.bias(), request);
 }
 
 }  // namespace spire::inline kernels

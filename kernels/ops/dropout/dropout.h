@@ -15,33 +15,25 @@ struct DropoutAttributes {
 
 // inputs: x. outputs: y, key (1) i32. The key is the op's id in its graph; it travels to the
 // backward op, which has another id.
-class DropoutOp : public Op {
+class DropoutOp : public OpWith<DropoutAttributes> {
  public:
-  explicit DropoutOp(DropoutAttributes attributes) : attributes_(attributes) {}
-  const DropoutAttributes& attributes() const { return attributes_; }
+  using OpWith::OpWith;
 
   std::string_view name() const override { return "dropout"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   void gradient(GradientBuilder& builder) const override;
   bool is_view() const override { return !attributes_.training; }
   bool may_overwrite(int) const override { return true; }
-
- private:
-  DropoutAttributes attributes_;
 };
 
 // inputs: dy, key. outputs: dx = dy * keep / (1 - rate).
-class DropoutBackwardOp : public Op {
+class DropoutBackwardOp : public OpWith<DropoutAttributes> {
  public:
-  explicit DropoutBackwardOp(DropoutAttributes attributes) : attributes_(attributes) {}
-  const DropoutAttributes& attributes() const { return attributes_; }
+  using OpWith::OpWith;
 
   std::string_view name() const override { return "dropout_backward"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   bool may_overwrite(int index) const override { return index == 0; }
-
- private:
-  DropoutAttributes attributes_;
 };
 
 // The numbers of one row; element i has bits(i), and is kept when they reach the threshold.
@@ -52,10 +44,5 @@ constexpr RandomStream dropout_stream(const StepContext& step, int32_t key, int6
 constexpr uint32_t dropout_threshold(float rate) {
   return static_cast<uint32_t>(static_cast<double>(rate) * 0x1p32);
 }
-
-std::unique_ptr<Kernel> make_dropout_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_dropout_backward_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_dropout_cuda(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_dropout_backward_cuda(const Op& op, const KernelRequest& request);
 
 }  // namespace spire::inline kernels

@@ -14,9 +14,9 @@ namespace {
 constexpr int64_t group = 256;
 
 template <typename T>
-class DropoutKernel : public Kernel {
+class DropoutCpuKernel : public Kernel {
  public:
-  DropoutKernel(float rate, const KernelRequest& request)
+  DropoutCpuKernel(float rate, const KernelRequest& request)
       : threshold_(dropout_threshold(rate)),
         scale_(1 / (1 - rate)),
         rows_(request.inputs[0].shape[0]),
@@ -66,17 +66,19 @@ class DropoutKernel : public Kernel {
 };
 
 std::unique_ptr<Kernel> make(float rate, const KernelRequest& request) {
-  return make_cpu_kernel<DropoutKernel>(request.inputs[0].dtype, rate, request);
+  return make_typed<DropoutCpuKernel>(request.inputs[0].dtype, rate, request);
 }
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_dropout_cpu(const Op& op, const KernelRequest& request) {
-  return make(static_cast<const DropoutOp&>(op).attributes().rate, request);
+template <>
+std::unique_ptr<Kernel> make_cpu(const DropoutOp& op, const KernelRequest& request) {
+  return make(op.attributes().rate, request);
 }
 
-std::unique_ptr<Kernel> make_dropout_backward_cpu(const Op& op, const KernelRequest& request) {
-  return make(static_cast<const DropoutBackwardOp&>(op).attributes().rate, request);
+template <>
+std::unique_ptr<Kernel> make_cpu(const DropoutBackwardOp& op, const KernelRequest& request) {
+  return make(op.attributes().rate, request);
 }
 
 }  // namespace spire::inline kernels

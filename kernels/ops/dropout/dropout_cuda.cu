@@ -63,9 +63,9 @@ __global__ void __launch_bounds__(threads)
 }
 
 template <typename T>
-class DropoutKernel : public Kernel {
+class DropoutCudaKernel : public Kernel {
  public:
-  DropoutKernel(float rate, const KernelRequest& request)
+  DropoutCudaKernel(float rate, const KernelRequest& request)
       : rows_(request.inputs[0].shape[0]), draws_key_(request.outputs.size() == 2) {
     dropout_.threshold = dropout_threshold(rate);
     dropout_.scale = 1 / (1 - rate);
@@ -90,17 +90,19 @@ class DropoutKernel : public Kernel {
 };
 
 std::unique_ptr<Kernel> make(float rate, const KernelRequest& request) {
-  return make_cuda_kernel<DropoutKernel>(request.inputs[0].dtype, rate, request);
+  return make_typed_cuda<DropoutCudaKernel>(request.inputs[0].dtype, rate, request);
 }
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_dropout_cuda(const Op& op, const KernelRequest& request) {
-  return make(static_cast<const DropoutOp&>(op).attributes().rate, request);
+template <>
+std::unique_ptr<Kernel> make_cuda(const DropoutOp& op, const KernelRequest& request) {
+  return make(op.attributes().rate, request);
 }
 
-std::unique_ptr<Kernel> make_dropout_backward_cuda(const Op& op, const KernelRequest& request) {
-  return make(static_cast<const DropoutBackwardOp&>(op).attributes().rate, request);
+template <>
+std::unique_ptr<Kernel> make_cuda(const DropoutBackwardOp& op, const KernelRequest& request) {
+  return make(op.attributes().rate, request);
 }
 
 }  // namespace spire::inline kernels

@@ -4,7 +4,7 @@
 // ids any shape, i32; table (V, C) fp32 parameter; y (.., C) fp32 or bf16. An id outside [0, V)
 // makes its row NaN, and adds nothing to the gradient.
 #pragma once
-#include "kernels/kernel.h"
+#include "kernels/op.h"
 
 namespace spire::inline kernels {
 
@@ -14,16 +14,13 @@ struct EmbeddingAttributes {
 
 // inputs: ids, table. outputs: y. Where the table has gathered a gradient from its other uses (an
 // output head with tied weights), the gradient takes it over and adds to it in its place.
-class EmbeddingOp : public Op {
+class EmbeddingOp : public OpWith<EmbeddingAttributes> {
  public:
-  explicit EmbeddingOp(EmbeddingAttributes attributes = {}) : attributes_(attributes) {}
+  using OpWith::OpWith;
 
   std::string_view name() const override { return "embedding"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   void gradient(GradientBuilder& builder) const override;
-
- private:
-  EmbeddingAttributes attributes_;
 };
 
 // inputs: dy, ids [, addend (V, C) fp32]. outputs: dtable (V, C) fp32, plus the addend. Places are
@@ -39,10 +36,5 @@ class EmbeddingBackwardOp : public Op {
  private:
   int64_t vocabulary_;
 };
-
-std::unique_ptr<Kernel> make_embedding_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_embedding_backward_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_embedding_cuda(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_embedding_backward_cuda(const Op& op, const KernelRequest& request);
 
 }  // namespace spire::inline kernels

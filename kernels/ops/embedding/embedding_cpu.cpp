@@ -10,9 +10,9 @@ namespace spire::inline kernels {
 namespace {
 
 template <typename T>
-class EmbeddingKernel : public Kernel {
+class EmbeddingCpuKernel : public Kernel {
  public:
-  explicit EmbeddingKernel(const KernelRequest& request)
+  explicit EmbeddingCpuKernel(const KernelRequest& request)
       : places_(request.inputs[0].shape.elements()),
         vocabulary_(request.inputs[1].shape[0]),
         width_(request.inputs[1].shape[1]),
@@ -40,9 +40,9 @@ class EmbeddingKernel : public Kernel {
 
 // Threads share the columns: each visits all places, in order, whichever ids they hold.
 template <typename T>
-class BackwardKernel : public Kernel {
+class EmbeddingBackwardCpuKernel : public Kernel {
  public:
-  explicit BackwardKernel(const KernelRequest& request)
+  explicit EmbeddingBackwardCpuKernel(const KernelRequest& request)
       : places_(request.inputs[1].shape.elements()),
         vocabulary_(request.outputs[0].shape[0]),
         width_(request.outputs[0].shape[1]),
@@ -87,12 +87,14 @@ class BackwardKernel : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_embedding_cpu(const Op&, const KernelRequest& request) {
-  return make_cpu_kernel<EmbeddingKernel>(request.outputs[0].dtype, request);
+template <>
+std::unique_ptr<Kernel> make_cpu(const EmbeddingOp&, const KernelRequest& request) {
+  return make_typed<EmbeddingCpuKernel>(request.outputs[0].dtype, request);
 }
 
-std::unique_ptr<Kernel> make_embedding_backward_cpu(const Op&, const KernelRequest& request) {
-  return make_cpu_kernel<BackwardKernel>(request.inputs[0].dtype, request);
+template <>
+std::unique_ptr<Kernel> make_cpu(const EmbeddingBackwardOp&, const KernelRequest& request) {
+  return make_typed<EmbeddingBackwardCpuKernel>(request.inputs[0].dtype, request);
 }
 
 }  // namespace spire::inline kernels

@@ -30,9 +30,9 @@ __global__ void __launch_bounds__(threads)
 }
 
 template <typename T>
-class EmbeddingKernel : public Kernel {
+class EmbeddingCudaKernel : public Kernel {
  public:
-  explicit EmbeddingKernel(const KernelRequest& request)
+  explicit EmbeddingCudaKernel(const KernelRequest& request)
       : places_(request.inputs[0].shape.elements()),
         vocabulary_(request.inputs[1].shape[0]),
         width_(request.inputs[1].shape[1]) {}
@@ -56,9 +56,9 @@ class EmbeddingKernel : public Kernel {
 
 // Where dtable is the addend already, only rows of ids that occur are read and written.
 template <typename T>
-class BackwardKernel : public Kernel {
+class EmbeddingBackwardCudaKernel : public Kernel {
  public:
-  explicit BackwardKernel(const KernelRequest& request)
+  explicit EmbeddingBackwardCudaKernel(const KernelRequest& request)
       : e_{1, request.inputs[1].shape.elements(), request.outputs[0].shape[0],
            request.outputs[0].shape[1]},
         order_(e_.taken, e_.length) {}
@@ -80,12 +80,14 @@ class BackwardKernel : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_embedding_cuda(const Op&, const KernelRequest& request) {
-  return make_cuda_kernel<EmbeddingKernel>(request.outputs[0].dtype, request);
+template <>
+std::unique_ptr<Kernel> make_cuda(const EmbeddingOp&, const KernelRequest& request) {
+  return make_typed_cuda<EmbeddingCudaKernel>(request.outputs[0].dtype, request);
 }
 
-std::unique_ptr<Kernel> make_embedding_backward_cuda(const Op&, const KernelRequest& request) {
-  return make_cuda_kernel<BackwardKernel>(request.inputs[0].dtype, request);
+template <>
+std::unique_ptr<Kernel> make_cuda(const EmbeddingBackwardOp&, const KernelRequest& request) {
+  return make_typed_cuda<EmbeddingBackwardCudaKernel>(request.inputs[0].dtype, request);
 }
 
 }  // namespace spire::inline kernels

@@ -2,7 +2,7 @@
 //   y[n, ..] = x[..]      dx[..] = sum_n dy[n, ..]
 // x a parameter or an activation, fp32 or bf16; y (N, ..) fp32 or bf16.
 #pragma once
-#include "kernels/kernel.h"
+#include "kernels/op.h"
 
 namespace spire::inline kernels {
 
@@ -12,16 +12,13 @@ struct ExpandAttributes {
 };
 
 // inputs: x. outputs: y.
-class ExpandOp : public Op {
+class ExpandOp : public OpWith<ExpandAttributes> {
  public:
-  explicit ExpandOp(ExpandAttributes attributes) : attributes_(attributes) {}
+  using OpWith::OpWith;
 
   std::string_view name() const override { return "expand"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   void gradient(GradientBuilder& builder) const override;
-
- private:
-  ExpandAttributes attributes_;
 };
 
 // inputs: dy. outputs: dx of `dtype`, summed in fp32, in an order that the shape alone fixes.
@@ -35,10 +32,5 @@ class ExpandBackwardOp : public Op {
  private:
   DType dtype_;
 };
-
-std::unique_ptr<Kernel> make_expand_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_expand_backward_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_expand_cuda(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_expand_backward_cuda(const Op& op, const KernelRequest& request);
 
 }  // namespace spire::inline kernels

@@ -1,5 +1,6 @@
 #include "kernels/cpu/elementwise.h"
 #include "kernels/float_type.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/expand/expand.h"
 
 namespace spire::inline kernels {
@@ -8,9 +9,9 @@ namespace {
 
 // From memory of one float type to that of another.
 template <typename From, typename To>
-class ExpandKernel : public Kernel {
+class ExpandCpuKernel : public Kernel {
  public:
-  explicit ExpandKernel(const KernelRequest& request)
+  explicit ExpandCpuKernel(const KernelRequest& request)
       : samples_(request.outputs[0].shape[0]),
         elements_(request.inputs[0].shape.elements()),
         threads_(request.threads) {}
@@ -33,9 +34,9 @@ class ExpandKernel : public Kernel {
 };
 
 template <typename From, typename To>
-class BackwardKernel : public Kernel {
+class ExpandBackwardCpuKernel : public Kernel {
  public:
-  explicit BackwardKernel(const KernelRequest& request)
+  explicit ExpandBackwardCpuKernel(const KernelRequest& request)
       : samples_(request.inputs[0].shape[0]),
         elements_(request.outputs[0].shape.elements()),
         threads_(request.threads) {}
@@ -80,12 +81,14 @@ std::unique_ptr<Kernel> make(const KernelRequest& request) {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_expand_cpu(const Op&, const KernelRequest& request) {
-  return make<ExpandKernel>(request);
+template <>
+std::unique_ptr<Kernel> make_cpu(const ExpandOp&, const KernelRequest& request) {
+  return make<ExpandCpuKernel>(request);
 }
 
-std::unique_ptr<Kernel> make_expand_backward_cpu(const Op&, const KernelRequest& request) {
-  return make<BackwardKernel>(request);
+template <>
+std::unique_ptr<Kernel> make_cpu(const ExpandBackwardOp&, const KernelRequest& request) {
+  return make<ExpandBackwardCpuKernel>(request);
 }
 
 }  // namespace spire::inline kernels

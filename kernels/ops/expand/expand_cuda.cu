@@ -1,5 +1,6 @@
 #include "kernels/cuda/column_sums.h"
 #include "kernels/float_type.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/expand/expand.h"
 
 namespace spire::inline kernels {
@@ -20,9 +21,9 @@ __global__ void __launch_bounds__(channel_threads)
 }
 
 template <typename From, typename To>
-class ExpandKernel : public Kernel {
+class ExpandCudaKernel : public Kernel {
  public:
-  explicit ExpandKernel(const KernelRequest& request)
+  explicit ExpandCudaKernel(const KernelRequest& request)
       : grid_(request.outputs[0].shape[0], request.inputs[0].shape.elements(), 4, 4096) {}
 
   void run(const KernelArgs& args) override {
@@ -37,9 +38,9 @@ class ExpandKernel : public Kernel {
 };
 
 template <typename From, typename To>
-class BackwardKernel : public Kernel {
+class ExpandBackwardCudaKernel : public Kernel {
  public:
-  explicit BackwardKernel(const KernelRequest& request)
+  explicit ExpandBackwardCudaKernel(const KernelRequest& request)
       : sums_(request.inputs[0].shape[0], request.outputs[0].shape.elements(),
               request.outputs[0].shape.elements()) {}
 
@@ -65,12 +66,14 @@ std::unique_ptr<Kernel> make(const KernelRequest& request) {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_expand_cuda(const Op&, const KernelRequest& request) {
-  return make<ExpandKernel>(request);
+template <>
+std::unique_ptr<Kernel> make_cuda(const ExpandOp&, const KernelRequest& request) {
+  return make<ExpandCudaKernel>(request);
 }
 
-std::unique_ptr<Kernel> make_expand_backward_cuda(const Op&, const KernelRequest& request) {
-  return make<BackwardKernel>(request);
+template <>
+std::unique_ptr<Kernel> make_cuda(const ExpandBackwardOp&, const KernelRequest& request) {
+  return make<ExpandBackwardCudaKernel>(request);
 }
 
 }  // namespace spire::inline kernels

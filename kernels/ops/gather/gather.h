@@ -4,7 +4,7 @@
 // x fp32 or bf16; indices (K) i32, one list for all. An index outside the axis makes its part of y
 // NaN, and adds nothing to the gradient.
 #pragma once
-#include "kernels/kernel.h"
+#include "kernels/op.h"
 
 namespace spire::inline kernels {
 
@@ -35,10 +35,5 @@ class GatherBackwardOp : public Op {
   int axis_;
   int64_t length_;
 };
-
-std::unique_ptr<Kernel> make_gather_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_gather_backward_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_gather_cuda(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_gather_backward_cuda(const Op& op, const KernelRequest& request);
 
 }  // namespace spire::inline kernels

@@ -10,11 +10,11 @@ namespace spire::inline kernels {
 namespace {
 
 // (outer, length, inner): the axes before the one that is indexed, that one, and those behind.
-struct Extents {
+struct GatherExtents {
   int64_t outer = 1, length, taken, inner = 1;
   int threads;
 
-  Extents(const Shape& indexed, int64_t indices, int axis, int thread_count)
+  GatherExtents(const Shape& indexed, int64_t indices, int axis, int thread_count)
       : length(indexed[axis]), taken(indices), threads(thread_count) {
     for (int i = 0; i < indexed.rank(); ++i) {
       if (i != axis) (i < axis ? outer : inner) *= indexed[i];
@@ -24,9 +24,9 @@ struct Extents {
 };
 
 template <typename T>
-class GatherKernel : public Kernel {
+class GatherCpuKernel : public Kernel {
  public:
-  explicit GatherKernel(const Extents& extents) : e_(extents) {}
+  explicit GatherCpuKernel(const GatherExtents& extents) : e_(extents) {}
 
   void run(const KernelArgs& args) override {
     auto x = static_cast<const T*>(args.inputs[0]);
@@ -46,13 +46,13 @@ class GatherKernel : public Kernel {
   }
 
  private:
-  Extents e_;
+  GatherExtents e_;
 };
 
 template <typename T>
-class BackwardKernel : public Kernel {
+class GatherBackwardCpuKernel : public Kernel {
  public:
-  explicit BackwardKernel(const Extents& extents) : e_(extents) {}
+  explicit GatherBackwardCpuKernel(const GatherExtents& extents) : e_(extents) {}
 
   // Sums of one outer index, for each thread.
   size_t workspace_bytes() const override {
@@ -85,26 +85,29 @@ class BackwardKernel : public Kernel {
     });
   }
 
-  Extents e_;
+  GatherExtents e_;
 };
 
 template <template <typename> class K>
-std::unique_ptr<Kernel> make(const Extents& extents, DType dtype) {
-  return make_cpu_kernel<K>(dtype, extents);
+std::unique_ptr<Kernel> make(const GatherExtents& extents, DType dtype) {
+  return make_typed<K>(dtype, extents);
 }
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_gather_cpu(const Op& op, const KernelRequest& request) {
-  int axis = static_cast<const GatherOp&>(op).axis();
-  Extents extents(request.inputs[0].shape, request.inputs[1].shape[0], axis, request.threads);
-  return make<GatherKernel>(extents, request.inputs[0].dtype);
+template <>
+std::unique_ptr<Kernel> make_cpu(const GatherOp& op, const KernelRequest& request) {
+  int axis = op.axis();
+  GatherExtents extents(request.inputs[0].shape, request.inputs[1].shape[0], axis, request.threads);
+  return make<GatherCpuKernel>(extents, request.inputs[0].dtype);
 }
 
-std::unique_ptr<Kernel> make_gather_backward_cpu(const Op& op, const KernelRequest& request) {
-  int axis = static_cast<const GatherBackwardOp&>(op).axis();
-  Extents extents(request.outputs[0].shape, request.inputs[1].shape[0], axis, request.threads);
-  return make<BackwardKernel>(extents, request.inputs[0].dtype);
+template <>
+std::unique_ptr<Kernel> make_cpu(const GatherBackwardOp& op, const KernelRequest& request) {
+  int axis = op.axis();
+  GatherExtents extents(request.outputs[0].shape, request.inputs[1].shape[0], axis,
+                        request.threads);
+  return make<GatherBackwardCpuKernel>(extents, request.inputs[0].dtype);
 }
 
 }  // namespace spire::inline kernels

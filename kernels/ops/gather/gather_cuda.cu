@@ -38,9 +38,9 @@ SegmentedSum extents_of(const Shape& indexed, int64_t taken, int axis) {
 }
 
 template <typename T>
-class GatherKernel : public Kernel {
+class GatherCudaKernel : public Kernel {
  public:
-  explicit GatherKernel(const SegmentedSum& extents) : e_(extents) {}
+  explicit GatherCudaKernel(const SegmentedSum& extents) : e_(extents) {}
 
   void run(const KernelArgs& args) override {
     constexpr int N = pack_width<T>;
@@ -61,9 +61,9 @@ class GatherKernel : public Kernel {
 };
 
 template <typename T>
-class BackwardKernel : public Kernel {
+class GatherBackwardCudaKernel : public Kernel {
  public:
-  explicit BackwardKernel(const SegmentedSum& extents)
+  explicit GatherBackwardCudaKernel(const SegmentedSum& extents)
       : e_(extents), order_(extents.taken, extents.length) {}
 
   size_t workspace_bytes() const override { return order_.workspace_bytes(); }
@@ -82,20 +82,23 @@ class BackwardKernel : public Kernel {
 
 template <template <typename> class K>
 std::unique_ptr<Kernel> make(const SegmentedSum& extents, DType dtype) {
-  return make_cuda_kernel<K>(dtype, extents);
+  return make_typed_cuda<K>(dtype, extents);
 }
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_gather_cuda(const Op& op, const KernelRequest& request) {
-  int axis = static_cast<const GatherOp&>(op).axis();
-  return make<GatherKernel>(extents_of(request.inputs[0].shape, request.inputs[1].shape[0], axis),
-                            request.inputs[0].dtype);
+template <>
+std::unique_ptr<Kernel> make_cuda(const GatherOp& op, const KernelRequest& request) {
+  int axis = op.axis();
+  return make<GatherCudaKernel>(
+      extents_of(request.inputs[0].shape, request.inputs[1].shape[0], axis),
+      request.inputs[0].dtype);
 }
 
-std::unique_ptr<Kernel> make_gather_backward_cuda(const Op& op, const KernelRequest& request) {
-  int axis = static_cast<const GatherBackwardOp&>(op).axis();
-  return make<BackwardKernel>(
+template <>
+std::unique_ptr<Kernel> make_cuda(const GatherBackwardOp& op, const KernelRequest& request) {
+  int axis = op.axis();
+  return make<GatherBackwardCudaKernel>(
       extents_of(request.outputs[0].shape, request.inputs[1].shape[0], axis),
       request.inputs[0].dtype);
 }

@@ -2,7 +2,7 @@
 //   y[n,c] = sum_{h,w} x[n,h,w,c] / (H W)        dx[n,h,w,c] = dy[n,c] / (H W)
 // Summed in fp32.
 #pragma once
-#include "kernels/kernel.h"
+#include "kernels/op.h"
 
 namespace spire::inline kernels {
 
@@ -24,12 +24,5 @@ class GlobalAvgPoolBackwardOp : public Op {
  private:
   TensorSpec x_;
 };
-
-std::unique_ptr<Kernel> make_global_avg_pool_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_global_avg_pool_backward_cpu(const Op& op,
-                                                          const KernelRequest& request);
-std::unique_ptr<Kernel> make_global_avg_pool_cuda(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_global_avg_pool_backward_cuda(const Op& op,
-                                                           const KernelRequest& request);
 
 }  // namespace spire::inline kernels

@@ -8,15 +8,15 @@ namespace spire::inline kernels {
 
 namespace {
 
-struct Extents {
+struct GlobalAvgPoolExtents {
   int64_t samples, pixels, channels;
   int threads;
 };
 
 template <typename T>
-class GlobalAvgPoolKernel : public Kernel {
+class GlobalAvgPoolCpuKernel : public Kernel {
  public:
-  explicit GlobalAvgPoolKernel(Extents extents) : e_(extents) {}
+  explicit GlobalAvgPoolCpuKernel(GlobalAvgPoolExtents extents) : e_(extents) {}
   void run(const KernelArgs& args) override {
     auto x = static_cast<const T*>(args.inputs[0]);
     auto y = static_cast<T*>(args.outputs[0]);
@@ -37,13 +37,13 @@ class GlobalAvgPoolKernel : public Kernel {
     });
   }
 
-  Extents e_;
+  GlobalAvgPoolExtents e_;
 };
 
 template <typename T>
-class GlobalAvgPoolBackwardKernel : public Kernel {
+class GlobalAvgPoolBackwardCpuKernel : public Kernel {
  public:
-  explicit GlobalAvgPoolBackwardKernel(Extents extents) : e_(extents) {}
+  explicit GlobalAvgPoolBackwardCpuKernel(GlobalAvgPoolExtents extents) : e_(extents) {}
   void run(const KernelArgs& args) override {
     auto dy = static_cast<const T*>(args.inputs[0]);
     auto dx = static_cast<T*>(args.outputs[0]);
@@ -63,23 +63,25 @@ class GlobalAvgPoolBackwardKernel : public Kernel {
     });
   }
 
-  Extents e_;
+  GlobalAvgPoolExtents e_;
 };
 
-Extents extents_of(const TensorSpec& x, int threads) {
+GlobalAvgPoolExtents extents_of(const TensorSpec& x, int threads) {
   return {x.shape[0], x.shape[1] * x.shape[2], x.shape[3], threads};
 }
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_global_avg_pool_cpu(const Op&, const KernelRequest& request) {
-  Extents extents = extents_of(request.inputs[0], request.threads);
-  return make_cpu_kernel<GlobalAvgPoolKernel>(request.inputs[0].dtype, extents);
+template <>
+std::unique_ptr<Kernel> make_cpu(const GlobalAvgPoolOp&, const KernelRequest& request) {
+  GlobalAvgPoolExtents extents = extents_of(request.inputs[0], request.threads);
+  return make_typed<GlobalAvgPoolCpuKernel>(request.inputs[0].dtype, extents);
 }
 
-std::unique_ptr<Kernel> make_global_avg_pool_backward_cpu(const Op&, const KernelRequest& request) {
-  Extents extents = extents_of(request.outputs[0], request.threads);
-  return make_cpu_kernel<GlobalAvgPoolBackwardKernel>(request.inputs[0].dtype, extents);
+template <>
+std::unique_ptr<Kernel> make_cpu(const GlobalAvgPoolBackwardOp&, const KernelRequest& request) {
+  GlobalAvgPoolExtents extents = extents_of(request.outputs[0], request.threads);
+  return make_typed<GlobalAvgPoolBackwardCpuKernel>(request.inputs[0].dtype, extents);
 }
 
 }  // namespace spire::inline kernels

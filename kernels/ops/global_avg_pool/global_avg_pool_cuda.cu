@@ -11,14 +11,15 @@ namespace {
 constexpr int threads = 256;
 constexpr int64_t max_packs = 32;  // a block's
 
-struct Extents {
+struct GlobalAvgPoolGrid {
   int64_t samples, pixels, channels;
 };
 
 // Thread t takes pack t % packs and every (threads / packs)-th pixel. packs: a power of 2.
 template <int N, typename T>
 __global__ void __launch_bounds__(threads)
-    average_kernel(Extents e, Divider blocks_a_sample, int packs, const T* x, T* y) {
+    global_average_kernel(GlobalAvgPoolGrid e, Divider blocks_a_sample, int packs, const T* x,
+                          T* y) {
   __shared__ float sums[N][threads];
   auto thread = static_cast<int>(threadIdx.x);
   auto [sample, part] = blocks_a_sample.divide(blockIdx.x);
@@ -45,7 +46,8 @@ __global__ void __launch_bounds__(threads)
 
 template <int N, typename T>
 __global__ void __launch_bounds__(pixel_threads)
-    spread_kernel(PixelGrid grid, float pixels, int64_t channels, const T* dy, T* dx) {
+    global_average_backward_kernel(PixelGrid grid, float pixels, int64_t channels, const T* dy,
+                                   T* dx) {
   if (!grid.has(pixel_thread())) return;
   Pixel pixel = grid.pixel(pixel_thread());
   auto pack = load_pack<N>(dy + pixel.sample * channels + pixel.channel);
@@ -54,9 +56,9 @@ __global__ void __launch_bounds__(pixel_threads)
 }
 
 template <typename T>
-class GlobalAvgPoolKernel : public Kernel {
+class GlobalAvgPoolCudaKernel : public Kernel {
  public:
-  explicit GlobalAvgPoolKernel(const Shape& x) : e_{x[0], x[1] * x[2], x[3]} {}
+  explicit GlobalAvgPoolCudaKernel(const Shape& x) : e_{x[0], x[1] * x[2], x[3]} {}
   void run(const KernelArgs& args) override {
     constexpr int N = pack_width<T>;
     rows_take_packs<N>(e_.channels) ? average<N>(args) : average<1>(args);
@@ -68,18 +70,19 @@ class GlobalAvgPoolKernel : public Kernel {
     int64_t packs = 1;
     while (packs < max_packs && packs * N < e_.channels) packs *= 2;
     Divider blocks_a_sample((e_.channels + packs * N - 1) / (packs * N));
-    launch(average_kernel<N, T>, static_cast<unsigned>(e_.samples * blocks_a_sample.divisor()),
-           threads, args.stream, e_, blocks_a_sample, static_cast<int>(packs),
-           static_cast<const T*>(args.inputs[0]), static_cast<T*>(args.outputs[0]));
+    launch(global_average_kernel<N, T>,
+           static_cast<unsigned>(e_.samples * blocks_a_sample.divisor()), threads, args.stream, e_,
+           blocks_a_sample, static_cast<int>(packs), static_cast<const T*>(args.inputs[0]),
+           static_cast<T*>(args.outputs[0]));
   }
 
-  Extents e_;
+  GlobalAvgPoolGrid e_;
 };
 
 template <typename T>
-class BackwardKernel : public Kernel {
+class GlobalAvgPoolBackwardCudaKernel : public Kernel {
  public:
-  explicit BackwardKernel(const Shape& x) : x_(x) {}
+  explicit GlobalAvgPoolBackwardCudaKernel(const Shape& x) : x_(x) {}
   void run(const KernelArgs& args) override {
     constexpr int N = pack_width<T>;
     rows_take_packs<N>(x_[3]) ? spread<N>(args) : spread<1>(args);
@@ -89,7 +92,7 @@ class BackwardKernel : public Kernel {
   template <int N>
   void spread(const KernelArgs& args) const {
     PixelGrid grid(x_, N);
-    launch(spread_kernel<N, T>, grid.blocks(), pixel_threads, args.stream, grid,
+    launch(global_average_backward_kernel<N, T>, grid.blocks(), pixel_threads, args.stream, grid,
            static_cast<float>(x_[1] * x_[2]), x_[3], static_cast<const T*>(args.inputs[0]),
            static_cast<T*>(args.outputs[0]));
   }
@@ -99,13 +102,15 @@ class BackwardKernel : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_global_avg_pool_cuda(const Op&, const KernelRequest& request) {
-  return make_cuda_kernel<GlobalAvgPoolKernel>(request.inputs[0].dtype, request.inputs[0].shape);
+template <>
+std::unique_ptr<Kernel> make_cuda(const GlobalAvgPoolOp&, const KernelRequest& request) {
+  return make_typed_cuda<GlobalAvgPoolCudaKernel>(request.inputs[0].dtype, request.inputs[0].shape);
 }
 
-std::unique_ptr<Kernel> make_global_avg_pool_backward_cuda(const Op&,
-                                                           const KernelRequest& request) {
-  return make_cuda_kernel<BackwardKernel>(request.inputs[0].dtype, request.outputs[0].shape);
+template <>
+std::unique_ptr<Kernel> make_cuda(const GlobalAvgPoolBackwardOp&, const KernelRequest& request) {
+  return make_typed_cuda<GlobalAvgPoolBackwardCudaKernel>(request.inputs[0].dtype,
+                                                          request.outputs[0].shape);
 }
 
 }  // namespace spire::inline kernels

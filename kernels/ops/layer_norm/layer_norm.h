@@ -7,7 +7,7 @@
 // x, y (.., C) fp32 or bf16, its leading axes together the rows M; gamma, beta (C) fp32; mean and
 // rstd (M) fp32. Computed in fp32.
 #pragma once
-#include "kernels/kernel.h"
+#include "kernels/op.h"
 
 namespace spire::inline kernels {
 
@@ -16,18 +16,14 @@ struct LayerNormAttributes {
 };
 
 // inputs: x, gamma, beta. outputs: y, mean, rstd.
-class LayerNormOp : public Op {
+class LayerNormOp : public OpWith<LayerNormAttributes> {
  public:
-  explicit LayerNormOp(LayerNormAttributes attributes = {}) : attributes_(attributes) {}
-  const LayerNormAttributes& attributes() const { return attributes_; }
+  using OpWith::OpWith;
 
   std::string_view name() const override { return "layer_norm"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   void gradient(GradientBuilder& builder) const override;
   bool may_overwrite(int index) const override { return index == 0; }
-
- private:
-  LayerNormAttributes attributes_;
 };
 
 // inputs: dy, x, gamma, mean, rstd. outputs: dx, dgamma, dbeta. Rows are summed in chunks that the
@@ -38,10 +34,5 @@ class LayerNormBackwardOp : public Op {
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   bool may_overwrite(int index) const override { return index == 0 || index == 1; }
 };
-
-std::unique_ptr<Kernel> make_layer_norm_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_layer_norm_backward_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_layer_norm_cuda(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_layer_norm_backward_cuda(const Op& op, const KernelRequest& request);
 
 }  // namespace spire::inline kernels

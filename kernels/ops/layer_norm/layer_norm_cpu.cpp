@@ -10,12 +10,12 @@ namespace spire::inline kernels {
 
 namespace {
 
-struct Extents {
+struct LayerNormRows {
   int64_t rows, width;
   int threads;
 };
 
-Extents extents_of(const Shape& shape, int threads) {
+LayerNormRows extents_of(const Shape& shape, int threads) {
   return {shape.elements() / shape.back(), shape.back(), threads};
 }
 
@@ -45,9 +45,9 @@ inline FloatLanes first_lanes(const FloatLanes& lanes, int count) {
 }
 
 template <typename T>
-class ForwardKernel : public Kernel {
+class LayerNormCpuKernel : public Kernel {
  public:
-  ForwardKernel(float epsilon, const KernelRequest& request)
+  LayerNormCpuKernel(float epsilon, const KernelRequest& request)
       : epsilon_(epsilon), e_(extents_of(request.inputs[0].shape, request.threads)) {}
 
   void run(const KernelArgs& args) override {
@@ -90,13 +90,13 @@ class ForwardKernel : public Kernel {
   }
 
   float epsilon_;
-  Extents e_;
+  LayerNormRows e_;
 };
 
 template <typename T>
-class BackwardKernel : public Kernel {
+class LayerNormBackwardCpuKernel : public Kernel {
  public:
-  explicit BackwardKernel(const KernelRequest& request)
+  explicit LayerNormBackwardCpuKernel(const KernelRequest& request)
       : e_(extents_of(request.inputs[1].shape, request.threads)),
         chunk_rows_(std::max<int64_t>(64, (e_.rows + 63) / 64)),
         chunks_((e_.rows + chunk_rows_ - 1) / chunk_rows_) {}
@@ -116,7 +116,7 @@ class BackwardKernel : public Kernel {
   }
 
  private:
-  struct Row {
+  struct LayerNormRow {
     const T *dy, *x;
     const float* gamma;
     float mean, rstd;
@@ -139,7 +139,7 @@ class BackwardKernel : public Kernel {
   }
 
   // dx may be dy or x: an element is written when nothing reads it any more.
-  void add_row(const Row& r, float* dgamma, float* dbeta) const {
+  void add_row(const LayerNormRow& r, float* dgamma, float* dbeta) const {
     auto xhat = [&](int64_t i, auto count) {
       return (load_floats(r.x + i, count) - r.mean) * r.rstd;
     };
@@ -169,19 +169,21 @@ class BackwardKernel : public Kernel {
     });
   }
 
-  Extents e_;
+  LayerNormRows e_;
   int64_t chunk_rows_, chunks_;  // at most 64 chunks of at least 64 rows
 };
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_layer_norm_cpu(const Op& op, const KernelRequest& request) {
-  float epsilon = static_cast<const LayerNormOp&>(op).attributes().epsilon;
-  return make_cpu_kernel<ForwardKernel>(request.inputs[0].dtype, epsilon, request);
+template <>
+std::unique_ptr<Kernel> make_cpu(const LayerNormOp& op, const KernelRequest& request) {
+  float epsilon = op.attributes().epsilon;
+  return make_typed<LayerNormCpuKernel>(request.inputs[0].dtype, epsilon, request);
 }
 
-std::unique_ptr<Kernel> make_layer_norm_backward_cpu(const Op&, const KernelRequest& request) {
-  return make_cpu_kernel<BackwardKernel>(request.inputs[0].dtype, request);
+template <>
+std::unique_ptr<Kernel> make_cpu(const LayerNormBackwardOp&, const KernelRequest& request) {
+  return make_typed<LayerNormBackwardCpuKernel>(request.inputs[0].dtype, request);
 }
 
 }  // namespace spire::inline kernels

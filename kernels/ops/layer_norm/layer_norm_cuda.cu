@@ -14,11 +14,11 @@ namespace {
 constexpr int threads = 256;
 constexpr int rows_per_block = threads / warp_threads;
 
-struct Extents {
+struct LayerNormExtents {
   int64_t rows, width;
 };
 
-Extents extents_of(const Shape& shape) {
+LayerNormExtents extents_of(const Shape& shape) {
   return {shape.elements() / shape.back(), shape.back()};
 }
 
@@ -41,8 +41,8 @@ __device__ float sum_row(const T* x, int64_t width, Term term) {
 
 template <int N, typename T>
 __global__ void __launch_bounds__(threads)
-    forward_kernel(Extents e, const T* x, const float* gamma, const float* beta, float epsilon,
-                   T* y, float* mean_out, float* rstd_out) {
+    layer_norm_kernel(LayerNormExtents e, const T* x, const float* gamma, const float* beta,
+                      float epsilon, T* y, float* mean_out, float* rstd_out) {
   int64_t row = int64_t{blockIdx.x} * rows_per_block + threadIdx.x / warp_threads;
   if (row >= e.rows) return;
   x += row * e.width;
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(threads)
 }
 
 // Rows [first, end) of a chunk, and where its sums go: (2, C), dgamma before dbeta.
-struct Chunk {
+struct RowChunk {
   int64_t first, end;
   float* sums;
 };
@@ -75,9 +75,9 @@ struct Chunk {
 // Runs before dx is written, which may be dy or x.
 template <int N, typename T>
 __global__ void __launch_bounds__(threads)
-    chunk_sums_kernel(Extents e, int64_t chunk_rows, const T* dy, const T* x, const float* mean,
-                      const float* rstd, float* sums) {
-  Chunk chunk{blockIdx.x * chunk_rows, 0, sums + int64_t{blockIdx.x} * 2 * e.width};
+    layer_norm_chunk_sums_kernel(LayerNormExtents e, int64_t chunk_rows, const T* dy, const T* x,
+                                 const float* mean, const float* rstd, float* sums) {
+  RowChunk chunk{blockIdx.x * chunk_rows, 0, sums + int64_t{blockIdx.x} * 2 * e.width};
   chunk.end = chunk.first + chunk_rows < e.rows ? chunk.first + chunk_rows : e.rows;
   for (int64_t c = int64_t{threadIdx.x} * N; c < e.width; c += threads * N) {
     Pack<float, N> dgamma = {}, dbeta = {};
@@ -99,8 +99,8 @@ __global__ void __launch_bounds__(threads)
 // dx may be dy or x: a lane writes what nobody reads any more.
 template <int N, typename T>
 __global__ void __launch_bounds__(threads)
-    backward_rows_kernel(Extents e, const T* dy, const T* x, const float* gamma, const float* mean,
-                         const float* rstd, T* dx) {
+    layer_norm_backward_kernel(LayerNormExtents e, const T* dy, const T* x, const float* gamma,
+                               const float* mean, const float* rstd, T* dx) {
   int64_t row = int64_t{blockIdx.x} * rows_per_block + threadIdx.x / warp_threads;
   if (row >= e.rows) return;
   dy += row * e.width;
@@ -134,8 +134,8 @@ __global__ void __launch_bounds__(threads)
 
 // The chunks' sums, in their order.
 __global__ void __launch_bounds__(threads)
-    add_chunks_kernel(int64_t width, int64_t chunks, const float* sums, float* dgamma,
-                      float* dbeta) {
+    layer_norm_add_chunks_kernel(int64_t width, int64_t chunks, const float* sums, float* dgamma,
+                                 float* dbeta) {
   int64_t c = int64_t{blockIdx.x} * threads + threadIdx.x;
   if (c >= 2 * width) return;
   float sum = 0;
@@ -144,14 +144,14 @@ __global__ void __launch_bounds__(threads)
 }
 
 template <typename T>
-class ForwardKernel : public Kernel {
+class LayerNormCudaKernel : public Kernel {
  public:
-  ForwardKernel(float epsilon, const KernelRequest& request)
+  LayerNormCudaKernel(float epsilon, const KernelRequest& request)
       : epsilon_(epsilon), e_(extents_of(request.inputs[0].shape)) {}
 
   void run(const KernelArgs& args) override {
     constexpr int N = pack_width<T>;
-    launch(rows_take_packs<N>(e_.width) ? forward_kernel<N, T> : forward_kernel<1, T>,
+    launch(rows_take_packs<N>(e_.width) ? layer_norm_kernel<N, T> : layer_norm_kernel<1, T>,
            blocks_for(e_.rows, rows_per_block), threads, args.stream, e_,
            static_cast<const T*>(args.inputs[0]), static_cast<const float*>(args.inputs[1]),
            static_cast<const float*>(args.inputs[2]), epsilon_, static_cast<T*>(args.outputs[0]),
@@ -160,13 +160,13 @@ class ForwardKernel : public Kernel {
 
  private:
   float epsilon_;
-  Extents e_;
+  LayerNormExtents e_;
 };
 
 template <typename T>
-class BackwardKernel : public Kernel {
+class LayerNormBackwardCudaKernel : public Kernel {
  public:
-  explicit BackwardKernel(const KernelRequest& request)
+  explicit LayerNormBackwardCudaKernel(const KernelRequest& request)
       : e_(extents_of(request.inputs[1].shape)),
         chunk_rows_(std::max<int64_t>(16, (e_.rows + 511) / 512)),
         chunks_((e_.rows + chunk_rows_ - 1) / chunk_rows_) {}
@@ -183,31 +183,33 @@ class BackwardKernel : public Kernel {
     auto mean = static_cast<const float*>(args.inputs[3]);
     auto rstd = static_cast<const float*>(args.inputs[4]);
     auto sums = static_cast<float*>(args.workspace);
-    launch(packs ? chunk_sums_kernel<N, T> : chunk_sums_kernel<1, T>,
+    launch(packs ? layer_norm_chunk_sums_kernel<N, T> : layer_norm_chunk_sums_kernel<1, T>,
            static_cast<unsigned>(chunks_), threads, args.stream, e_, chunk_rows_, dy, x, mean, rstd,
            sums);
-    launch(packs ? backward_rows_kernel<N, T> : backward_rows_kernel<1, T>,
+    launch(packs ? layer_norm_backward_kernel<N, T> : layer_norm_backward_kernel<1, T>,
            blocks_for(e_.rows, rows_per_block), threads, args.stream, e_, dy, x, gamma, mean, rstd,
            static_cast<T*>(args.outputs[0]));
-    launch(add_chunks_kernel, blocks_for(2 * e_.width, threads), threads, args.stream, e_.width,
-           chunks_, sums, static_cast<float*>(args.outputs[1]),
+    launch(layer_norm_add_chunks_kernel, blocks_for(2 * e_.width, threads), threads, args.stream,
+           e_.width, chunks_, sums, static_cast<float*>(args.outputs[1]),
            static_cast<float*>(args.outputs[2]));
   }
 
  private:
-  Extents e_;
+  LayerNormExtents e_;
   int64_t chunk_rows_, chunks_;  // at most 512 chunks of at least 16 rows
 };
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_layer_norm_cuda(const Op& op, const KernelRequest& request) {
-  float epsilon = static_cast<const LayerNormOp&>(op).attributes().epsilon;
-  return make_cuda_kernel<ForwardKernel>(request.inputs[0].dtype, epsilon, request);
+template <>
+std::unique_ptr<Kernel> make_cuda(const LayerNormOp& op, const KernelRequest& request) {
+  float epsilon = op.attributes().epsilon;
+  return make_typed_cuda<LayerNormCudaKernel>(request.inputs[0].dtype, epsilon, request);
 }
 
-std::unique_ptr<Kernel> make_layer_norm_backward_cuda(const Op&, const KernelRequest& request) {
-  return make_cuda_kernel<BackwardKernel>(request.inputs[0].dtype, request);
+template <>
+std::unique_ptr<Kernel> make_cuda(const LayerNormBackwardOp&, const KernelRequest& request) {
+  return make_typed_cuda<LayerNormBackwardCudaKernel>(request.inputs[0].dtype, request);
 }
 
 }  // namespace spire::inline kernels

@@ -3,7 +3,7 @@
 // a' is a (.., M, K), or the transpose of a (.., K, M) with transpose_a; b likewise. Leading axes
 // are equal. y has a's dtype, summed in fp32. Its gradient is two products of the same kind.
 #pragma once
-#include "kernels/kernel.h"
+#include "kernels/op.h"
 
 namespace spire::inline kernels {
 
@@ -13,22 +13,15 @@ struct MatmulAttributes {
 };
 
 // inputs: a, b. outputs: y.
-class MatmulOp : public Op {
+class MatmulOp : public OpWith<MatmulAttributes> {
  public:
-  explicit MatmulOp(MatmulAttributes attributes = {}) : attributes_(attributes) {}
-  const MatmulAttributes& attributes() const { return attributes_; }
+  using OpWith::OpWith;
 
   std::string_view name() const override { return "matmul"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   int64_t multiply_adds(std::span<const TensorSpec> inputs,
                         std::span<const TensorSpec> outputs) const override;
   void gradient(GradientBuilder& builder) const override;
-
- private:
-  MatmulAttributes attributes_;
 };
-
-std::unique_ptr<Kernel> make_matmul_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_matmul_cuda(const Op& op, const KernelRequest& request);
 
 }  // namespace spire::inline kernels

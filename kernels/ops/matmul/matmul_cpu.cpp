@@ -1,5 +1,6 @@
 // Batched product by oneDNN; a transposed operand is the plain one with its strides exchanged.
 #include "kernels/cpu/onednn.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/matmul/matmul.h"
 
 namespace spire::inline kernels {
@@ -21,8 +22,9 @@ Desc matrices(const TensorSpec& spec, bool transpose) {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_matmul_cpu(const Op& op, const KernelRequest& request) {
-  const auto [transpose_a, transpose_b] = static_cast<const MatmulOp&>(op).attributes();
+template <>
+std::unique_ptr<Kernel> make_cpu(const MatmulOp& op, const KernelRequest& request) {
+  const auto [transpose_a, transpose_b] = op.attributes();
   return prepare(op, request, [&](PrimitiveKernel& kernel) {
     Desc a = matrices(request.inputs[0], transpose_a), b = matrices(request.inputs[1], transpose_b);
     Desc y = matrices(request.outputs[0], false);

@@ -1,3 +1,4 @@
+#include "kernels/kernel.h"
 #include "kernels/nvidia/cuda_product.h"
 #include "kernels/ops/matmul/matmul.h"
 
@@ -5,9 +6,9 @@ namespace spire::inline kernels {
 
 namespace {
 
-class MatmulKernel : public Kernel {
+class MatmulCudaKernel : public Kernel {
  public:
-  MatmulKernel(const ProductShape& shape, const KernelRequest& request)
+  MatmulCudaKernel(const ProductShape& shape, const KernelRequest& request)
       : product_(shape, request.cuda) {}
 
   size_t workspace_bytes() const override { return product_.workspace_bytes(); }
@@ -22,8 +23,9 @@ class MatmulKernel : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_matmul_cuda(const Op& op, const KernelRequest& request) {
-  const auto& attributes = static_cast<const MatmulOp&>(op).attributes();
+template <>
+std::unique_ptr<Kernel> make_cuda(const MatmulOp& op, const KernelRequest& request) {
+  const auto& attributes = op.attributes();
   const TensorSpec &a = request.inputs[0], &y = request.outputs[0];
   int rank = y.shape.rank();
   ProductShape shape{.m = y.shape[rank - 2],
@@ -34,7 +36,7 @@ std::unique_ptr<Kernel> make_matmul_cuda(const Op& op, const KernelRequest& requ
                      .operands = a.dtype,
                      .result = y.dtype};
   shape.batch = y.shape.elements() / (shape.m * shape.n);
-  return std::make_unique<MatmulKernel>(shape, request);
+  return std::make_unique<MatmulCudaKernel>(shape, request);
 }
 
 }  // namespace spire::inline kernels

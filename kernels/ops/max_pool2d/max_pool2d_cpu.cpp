@@ -10,16 +10,16 @@ namespace spire::inline kernels {
 
 namespace {
 
-struct Pool {
+struct MaxPoolRows {
   Shape x, y;
   WindowAxes axes;
   int threads;
-  std::vector<Range> columns_over;  // of each pixel column: the window columns that cover it
+  std::vector<IndexRange> columns_over;  // of each pixel column: the window columns that cover it
 };
 
 // What one window sees: pixels of x, the taps they lie under, and how far apart they are in memory.
-struct View {
-  Range rows, columns;
+struct WindowView {
+  IndexRange rows, columns;
   int first_tap, taps_a_row;
   int64_t pitch, channels;
 };
@@ -34,8 +34,8 @@ using Two = std::integral_constant<int64_t, 2>;
 // One window of `rows` x `columns` pixels, `count` channels; x is at the window's first channel in
 // pixel (0, 0) of its sample.
 template <typename T, typename Size, typename Count>
-inline void maximum(const View& view, Size rows, Size columns, const T* x, T* y, uint8_t* which,
-                    Count count) {
+inline void maximum(const WindowView& view, Size rows, Size columns, const T* x, T* y,
+                    uint8_t* which, Count count) {
   x += view.rows.begin * view.pitch + view.columns.begin * view.channels;
   FloatLanes best = load_floats(x, count);
   IntLanes best_tap = IntLanes{} + view.first_tap;
@@ -54,16 +54,16 @@ inline void maximum(const View& view, Size rows, Size columns, const T* x, T* y,
 
 // Row `row` of N * OH.
 template <typename T>
-void pool_row(const Pool& pool, int64_t row, const T* x, T* y, uint8_t* which) {
+void pool_row(const MaxPoolRows& pool, int64_t row, const T* x, T* y, uint8_t* which) {
   const auto [h, w] = pool.axes;
   int64_t channels = pool.x[3], i = row % h.out;
   const T* sample = x + row / h.out * h.in * w.in * channels;
-  Range rows = h.pixels(i);
+  IndexRange rows = h.pixels(i);
   bool two_by_two = is_whole_two_by_two(pool.axes);
   for (int64_t j = 0; j < w.out; ++j) {
-    Range columns = w.pixels(j);
+    IndexRange columns = w.pixels(j);
     int64_t first_tap = (rows.begin - h.start(i)) * w.kernel + columns.begin - w.start(j);
-    View view{
+    WindowView view{
         rows,    columns, static_cast<int>(first_tap), static_cast<int>(w.kernel), w.in * channels,
         channels};
     int64_t at = (row * w.out + j) * channels;
@@ -111,14 +111,14 @@ inline void scatter(Extent2d kernel, Extent2d first, Size rows, Size columns, Ex
 // Row `row` of N * OH, when no two windows overlap: a window writes the pixels from its start to
 // the next one's, zeros where no tap lies. So dx is written once.
 template <typename T>
-void scatter_row(const Pool& pool, int64_t row, const T* dy, const uint8_t* which, T* dx) {
+void scatter_row(const MaxPoolRows& pool, int64_t row, const T* dy, const uint8_t* which, T* dx) {
   const auto [h, w] = pool.axes;
   int64_t channels = pool.x[3], i = row % h.out;
   T* sample = dx + row / h.out * h.in * w.in * channels;
-  Range rows = h.territory(i);
+  IndexRange rows = h.territory(i);
   Extent2d spread{w.in * channels, channels};
   for (int64_t j = 0; j < w.out; ++j) {
-    Range columns = w.territory(j);
+    IndexRange columns = w.territory(j);
     bool two_by_two = is_whole_two_by_two(pool.axes) && rows.size() == 2 && columns.size() == 2;
     Extent2d first{rows.begin - h.start(i), columns.begin - w.start(j)};
     int64_t at = (row * w.out + j) * channels;
@@ -137,13 +137,13 @@ void scatter_row(const Pool& pool, int64_t row, const T* dy, const uint8_t* whic
 
 // Row `row` of N * H: every pixel gathers from the windows over it.
 template <typename T>
-void gather_row(const Pool& pool, int64_t row, const T* dy, const uint8_t* which, T* dx) {
+void gather_row(const MaxPoolRows& pool, int64_t row, const T* dy, const uint8_t* which, T* dx) {
   const auto [h, w] = pool.axes;
   int64_t channels = pool.x[3], p = row % h.in, sample = row / h.in * h.out;
-  Range is = h.positions(p);
+  IndexRange is = h.positions(p);
   auto column_step = static_cast<int>(w.stride), row_step = static_cast<int>(h.stride * w.kernel);
   for (int64_t q = 0; q < w.in; ++q) {
-    Range js = pool.columns_over[static_cast<size_t>(q)];
+    IndexRange js = pool.columns_over[static_cast<size_t>(q)];
     T* pixel = dx + (row * w.in + q) * channels;
     auto corner = static_cast<int>((p - h.start(is.begin)) * w.kernel + q - w.start(js.begin));
     int64_t first = ((sample + is.begin) * w.out + js.begin) * channels;
@@ -168,9 +168,9 @@ void gather_row(const Pool& pool, int64_t row, const T* dy, const uint8_t* which
 }
 
 template <typename T>
-class MaxPool2dKernel : public Kernel {
+class MaxPool2dCpuKernel : public Kernel {
  public:
-  explicit MaxPool2dKernel(const Pool& pool) : pool_(pool) {}
+  explicit MaxPool2dCpuKernel(const MaxPoolRows& pool) : pool_(pool) {}
   void run(const KernelArgs& args) override {
     auto x = static_cast<const T*>(args.inputs[0]);
     auto y = static_cast<T*>(args.outputs[0]);
@@ -181,13 +181,13 @@ class MaxPool2dKernel : public Kernel {
   }
 
  private:
-  Pool pool_;
+  MaxPoolRows pool_;
 };
 
 template <typename T>
-class MaxPool2dBackwardKernel : public Kernel {
+class MaxPool2dBackwardCpuKernel : public Kernel {
  public:
-  explicit MaxPool2dBackwardKernel(const Pool& pool) : pool_(pool) {}
+  explicit MaxPool2dBackwardCpuKernel(const MaxPoolRows& pool) : pool_(pool) {}
   void run(const KernelArgs& args) override {
     auto dy = static_cast<const T*>(args.inputs[0]);
     auto which = static_cast<const uint8_t*>(args.inputs[1]);
@@ -202,24 +202,26 @@ class MaxPool2dBackwardKernel : public Kernel {
   }
 
  private:
-  Pool pool_;
+  MaxPoolRows pool_;
 };
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_max_pool2d_cpu(const Op& op, const KernelRequest& request) {
-  Window window = static_cast<const MaxPool2dOp&>(op).attributes().window();
+template <>
+std::unique_ptr<Kernel> make_cpu(const MaxPool2dOp& op, const KernelRequest& request) {
+  Window window = op.attributes().window();
   const Shape &x = request.inputs[0].shape, &y = request.outputs[0].shape;
-  Pool pool{x, y, axes_of(window, x, y), request.threads, {}};
-  return make_cpu_kernel<MaxPool2dKernel>(request.inputs[0].dtype, pool);
+  MaxPoolRows pool{x, y, axes_of(window, x, y), request.threads, {}};
+  return make_typed<MaxPool2dCpuKernel>(request.inputs[0].dtype, pool);
 }
 
-std::unique_ptr<Kernel> make_max_pool2d_backward_cpu(const Op& op, const KernelRequest& request) {
-  Window window = static_cast<const MaxPool2dBackwardOp&>(op).attributes().window();
+template <>
+std::unique_ptr<Kernel> make_cpu(const MaxPool2dBackwardOp& op, const KernelRequest& request) {
+  Window window = op.attributes().window();
   const Shape &x = request.outputs[0].shape, &y = request.inputs[0].shape;
-  Pool pool{x, y, axes_of(window, x, y), request.threads, {}};
+  MaxPoolRows pool{x, y, axes_of(window, x, y), request.threads, {}};
   for (int64_t q = 0; q < x[2]; ++q) pool.columns_over.push_back(pool.axes.w.positions(q));
-  return make_cpu_kernel<MaxPool2dBackwardKernel>(request.inputs[0].dtype, pool);
+  return make_typed<MaxPool2dBackwardCpuKernel>(request.inputs[0].dtype, pool);
 }
 
 }  // namespace spire::inline kernels

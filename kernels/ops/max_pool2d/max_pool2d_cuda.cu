@@ -9,19 +9,19 @@ namespace spire::inline kernels {
 
 namespace {
 
-struct Pool {
+struct MaxPoolShape {
   Shape x, y;
   WindowAxes axes;
 };
 
 template <int N, typename T>
 __global__ void __launch_bounds__(pixel_threads)
-    maximum_kernel(PixelGrid grid, WindowAxes axes, int64_t channels, const T* x, T* y,
-                   uint8_t* which) {
+    max_pool2d_kernel(PixelGrid grid, WindowAxes axes, int64_t channels, const T* x, T* y,
+                      uint8_t* which) {
   if (!grid.has(pixel_thread())) return;
   Pixel pixel = grid.pixel(pixel_thread());
   const auto [h, w] = axes;
-  Range rows = h.pixels(pixel.row), columns = w.pixels(pixel.column);
+  IndexRange rows = h.pixels(pixel.row), columns = w.pixels(pixel.column);
   x += pixel.sample * h.in * w.in * channels + pixel.channel;
   auto tap_of = [&](int64_t p, int64_t q) {
     return static_cast<uint8_t>((p - axes.h.start(pixel.row)) * axes.w.kernel + q -
@@ -54,12 +54,12 @@ __global__ void __launch_bounds__(pixel_threads)
 
 template <int N, typename T>
 __global__ void __launch_bounds__(pixel_threads)
-    backward_kernel(PixelGrid grid, WindowAxes axes, int64_t channels, const T* dy,
-                    const uint8_t* which, T* dx) {
+    max_pool2d_backward_kernel(PixelGrid grid, WindowAxes axes, int64_t channels, const T* dy,
+                               const uint8_t* which, T* dx) {
   if (!grid.has(pixel_thread())) return;
   Pixel pixel = grid.pixel(pixel_thread());
   const auto [h, w] = axes;
-  Range rows = h.positions(pixel.row), columns = w.positions(pixel.column);
+  IndexRange rows = h.positions(pixel.row), columns = w.positions(pixel.column);
   int64_t first = pixel.sample * h.out * w.out * channels + pixel.channel;
   float sum[N] = {};
   for (int64_t i = rows.begin; i < rows.end; ++i) {
@@ -79,9 +79,9 @@ __global__ void __launch_bounds__(pixel_threads)
 }
 
 template <typename T>
-class MaxPool2dKernel : public Kernel {
+class MaxPool2dCudaKernel : public Kernel {
  public:
-  explicit MaxPool2dKernel(const Pool& pool) : pool_(pool) {}
+  explicit MaxPool2dCudaKernel(const MaxPoolShape& pool) : pool_(pool) {}
   void run(const KernelArgs& args) override {
     constexpr int N = pack_width<T>;
     rows_take_packs<N>(pool_.x[3]) ? pool<N>(args) : pool<1>(args);
@@ -91,18 +91,18 @@ class MaxPool2dKernel : public Kernel {
   template <int N>
   void pool(const KernelArgs& args) const {
     PixelGrid grid(pool_.y, N);
-    launch(maximum_kernel<N, T>, grid.blocks(), pixel_threads, args.stream, grid, pool_.axes,
+    launch(max_pool2d_kernel<N, T>, grid.blocks(), pixel_threads, args.stream, grid, pool_.axes,
            pool_.x[3], static_cast<const T*>(args.inputs[0]), static_cast<T*>(args.outputs[0]),
            static_cast<uint8_t*>(args.outputs[1]));
   }
 
-  Pool pool_;
+  MaxPoolShape pool_;
 };
 
 template <typename T>
-class BackwardKernel : public Kernel {
+class MaxPool2dBackwardCudaKernel : public Kernel {
  public:
-  explicit BackwardKernel(const Pool& pool) : pool_(pool) {}
+  explicit MaxPool2dBackwardCudaKernel(const MaxPoolShape& pool) : pool_(pool) {}
   void run(const KernelArgs& args) override {
     constexpr int N = pack_width<T>;
     rows_take_packs<N>(pool_.x[3]) ? gather<N>(args) : gather<1>(args);
@@ -112,29 +112,32 @@ class BackwardKernel : public Kernel {
   template <int N>
   void gather(const KernelArgs& args) const {
     PixelGrid grid(pool_.x, N);
-    launch(backward_kernel<N, T>, grid.blocks(), pixel_threads, args.stream, grid, pool_.axes,
-           pool_.x[3], static_cast<const T*>(args.inputs[0]),
+    launch(max_pool2d_backward_kernel<N, T>, grid.blocks(), pixel_threads, args.stream, grid,
+           pool_.axes, pool_.x[3], static_cast<const T*>(args.inputs[0]),
            static_cast<const uint8_t*>(args.inputs[1]), static_cast<T*>(args.outputs[0]));
   }
 
-  Pool pool_;
+  MaxPoolShape pool_;
 };
 
 template <template <typename> class K>
 std::unique_ptr<Kernel> make(const Window& window, const TensorSpec& x, const TensorSpec& y) {
-  return make_cuda_kernel<K>(x.dtype, Pool{x.shape, y.shape, axes_of(window, x.shape, y.shape)});
+  return make_typed_cuda<K>(x.dtype,
+                            MaxPoolShape{x.shape, y.shape, axes_of(window, x.shape, y.shape)});
 }
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_max_pool2d_cuda(const Op& op, const KernelRequest& request) {
-  Window window = static_cast<const MaxPool2dOp&>(op).attributes().window();
-  return make<MaxPool2dKernel>(window, request.inputs[0], request.outputs[0]);
+template <>
+std::unique_ptr<Kernel> make_cuda(const MaxPool2dOp& op, const KernelRequest& request) {
+  Window window = op.attributes().window();
+  return make<MaxPool2dCudaKernel>(window, request.inputs[0], request.outputs[0]);
 }
 
-std::unique_ptr<Kernel> make_max_pool2d_backward_cuda(const Op& op, const KernelRequest& request) {
-  Window window = static_cast<const MaxPool2dBackwardOp&>(op).attributes().window();
-  return make<BackwardKernel>(window, request.outputs[0], request.inputs[0]);
+template <>
+std::unique_ptr<Kernel> make_cuda(const MaxPool2dBackwardOp& op, const KernelRequest& request) {
+  Window window = op.attributes().window();
+  return make<MaxPool2dBackwardCudaKernel>(window, request.outputs[0], request.inputs[0]);
 }
 
 }  // namespace spire::inline kernels

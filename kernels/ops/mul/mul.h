@@ -1,7 +1,7 @@
 // Elementwise y = a * b. a and b have one shape and dtype, fp32 or bf16; y has the same.
 // da = dy * b, db = dy * a: the gradient is two more mul.
 #pragma once
-#include "kernels/kernel.h"
+#include "kernels/op.h"
 
 namespace spire::inline kernels {
 
@@ -13,8 +13,5 @@ class MulOp : public Op {
   void gradient(GradientBuilder& builder) const override;
   bool may_overwrite(int) const override { return true; }
 };
-
-std::unique_ptr<Kernel> make_mul_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_mul_cuda(const Op& op, const KernelRequest& request);
 
 }  // namespace spire::inline kernels

@@ -7,9 +7,9 @@ namespace spire::inline kernels {
 namespace {
 
 template <typename T>
-class MulKernel : public Kernel {
+class MulCpuKernel : public Kernel {
  public:
-  explicit MulKernel(const KernelRequest& request)
+  explicit MulCpuKernel(const KernelRequest& request)
       : n_(request.inputs[0].shape.elements()), threads_(request.threads) {}
 
   void run(const KernelArgs& args) override {
@@ -25,8 +25,9 @@ class MulKernel : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_mul_cpu(const Op&, const KernelRequest& request) {
-  return make_cpu_kernel<MulKernel>(request.inputs[0].dtype, request);
+template <>
+std::unique_ptr<Kernel> make_cpu(const MulOp&, const KernelRequest& request) {
+  return make_typed<MulCpuKernel>(request.inputs[0].dtype, request);
 }
 
 }  // namespace spire::inline kernels

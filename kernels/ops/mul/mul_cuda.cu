@@ -11,9 +11,9 @@ struct Multiply {
 };
 
 template <typename T>
-class MulKernel : public Kernel {
+class MulCudaKernel : public Kernel {
  public:
-  explicit MulKernel(const KernelRequest& request) : n_(request.inputs[0].shape.elements()) {}
+  explicit MulCudaKernel(const KernelRequest& request) : n_(request.inputs[0].shape.elements()) {}
 
   void run(const KernelArgs& args) override {
     elementwise_cuda(args.stream, n_, static_cast<T*>(args.outputs[0]), Multiply{},
@@ -26,8 +26,9 @@ class MulKernel : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_mul_cuda(const Op&, const KernelRequest& request) {
-  return make_cuda_kernel<MulKernel>(request.inputs[0].dtype, request);
+template <>
+std::unique_ptr<Kernel> make_cuda(const MulOp&, const KernelRequest& request) {
+  return make_typed_cuda<MulCudaKernel>(request.inputs[0].dtype, request);
 }
 
 }  // namespace spire::inline kernels

@@ -1,7 +1,7 @@
 // Class labels as rows of zeros with a one at the label: the target of a regression loss.
 // A label outside [0, classes) makes its row NaN.
 #pragma once
-#include "kernels/kernel.h"
+#include "kernels/op.h"
 
 namespace spire::inline kernels {
 
@@ -11,18 +11,12 @@ struct OneHotAttributes {
 };
 
 // inputs: labels (N) i32. outputs: (N, classes) of the dtype. No gradient.
-class OneHotOp : public Op {
+class OneHotOp : public OpWith<OneHotAttributes> {
  public:
-  explicit OneHotOp(OneHotAttributes attributes) : attributes_(attributes) {}
+  using OpWith::OpWith;
 
   std::string_view name() const override { return "one_hot"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
-
- private:
-  OneHotAttributes attributes_;
 };
-
-std::unique_ptr<Kernel> make_one_hot_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_one_hot_cuda(const Op& op, const KernelRequest& request);
 
 }  // namespace spire::inline kernels

@@ -10,9 +10,9 @@ namespace spire::inline kernels {
 namespace {
 
 template <typename T>
-class OneHotKernel : public Kernel {
+class OneHotCpuKernel : public Kernel {
  public:
-  explicit OneHotKernel(const KernelRequest& request)
+  explicit OneHotCpuKernel(const KernelRequest& request)
       : rows_(request.outputs[0].shape[0]),
         classes_(request.outputs[0].shape[1]),
         threads_(request.threads) {}
@@ -37,8 +37,9 @@ class OneHotKernel : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_one_hot_cpu(const Op&, const KernelRequest& request) {
-  return make_cpu_kernel<OneHotKernel>(request.outputs[0].dtype, request);
+template <>
+std::unique_ptr<Kernel> make_cpu(const OneHotOp&, const KernelRequest& request) {
+  return make_typed<OneHotCpuKernel>(request.outputs[0].dtype, request);
 }
 
 }  // namespace spire::inline kernels

@@ -29,9 +29,9 @@ __global__ void __launch_bounds__(threads)
 }
 
 template <typename T>
-class OneHotKernel : public Kernel {
+class OneHotCudaKernel : public Kernel {
  public:
-  explicit OneHotKernel(const KernelRequest& request)
+  explicit OneHotCudaKernel(const KernelRequest& request)
       : n_(request.outputs[0].shape.elements()), classes_(request.outputs[0].shape[1]) {}
 
   void run(const KernelArgs& args) override {
@@ -58,8 +58,9 @@ class OneHotKernel : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_one_hot_cuda(const Op&, const KernelRequest& request) {
-  return make_cuda_kernel<OneHotKernel>(request.outputs[0].dtype, request);
+template <>
+std::unique_ptr<Kernel> make_cuda(const OneHotOp&, const KernelRequest& request) {
+  return make_typed_cuda<OneHotCudaKernel>(request.outputs[0].dtype, request);
 }
 
 }  // namespace spire::inline kernels

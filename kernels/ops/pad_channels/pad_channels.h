@@ -1,7 +1,7 @@
 // Zeros behind the last axis: y[.., c] = x[.., c] for the channels of x, 0 for those behind them.
 // The gradient is the slice of the first channels. fp32 or bf16.
 #pragma once
-#include "kernels/kernel.h"
+#include "kernels/op.h"
 
 namespace spire::inline kernels {
 
@@ -17,8 +17,5 @@ class PadChannelsOp : public Op {
  private:
   int64_t channels_;
 };
-
-std::unique_ptr<Kernel> make_pad_channels_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_pad_channels_cuda(const Op& op, const KernelRequest& request);
 
 }  // namespace spire::inline kernels

@@ -1,15 +1,16 @@
 #include <cstring>
 
 #include "kernels/cpu/parallel.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/pad_channels/pad_channels.h"
 
 namespace spire::inline kernels {
 
 namespace {
 
-class PadChannelsKernel : public Kernel {
+class PadChannelsCpuKernel : public Kernel {
  public:
-  explicit PadChannelsKernel(const KernelRequest& request)
+  explicit PadChannelsCpuKernel(const KernelRequest& request)
       : threads_(request.threads),
         rows_(request.inputs[0].shape.elements() / request.inputs[0].shape.back()),
         from_(request.inputs[0].bytes() / static_cast<size_t>(rows_)),
@@ -34,8 +35,9 @@ class PadChannelsKernel : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_pad_channels_cpu(const Op&, const KernelRequest& request) {
-  return std::make_unique<PadChannelsKernel>(request);
+template <>
+std::unique_ptr<Kernel> make_cpu(const PadChannelsOp&, const KernelRequest& request) {
+  return std::make_unique<PadChannelsCpuKernel>(request);
 }
 
 }  // namespace spire::inline kernels

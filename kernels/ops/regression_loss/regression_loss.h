@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "engine/base/host_device.h"
-#include "kernels/kernel.h"
+#include "kernels/op.h"
 
 namespace spire::inline kernels {
 
@@ -53,13 +53,6 @@ class RegressionLossBackwardOp : public Op {
   Regression kind_;
   RegressionWeights weights_;
 };
-
-std::unique_ptr<Kernel> make_regression_loss_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_regression_loss_backward_cpu(const Op& op,
-                                                          const KernelRequest& request);
-std::unique_ptr<Kernel> make_regression_loss_cuda(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_regression_loss_backward_cuda(const Op& op,
-                                                           const KernelRequest& request);
 
 // Sums of |d| and of d^2.
 struct RegressionSums {

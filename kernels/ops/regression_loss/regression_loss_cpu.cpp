@@ -4,6 +4,7 @@
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/float_type.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/regression_loss/regression_loss.h"
 
 namespace spire::inline kernels {
@@ -23,9 +24,9 @@ RegressionSums sum_terms(const T* p, const U* t, int64_t begin, int64_t end) {
 }
 
 template <typename T, typename U>  // of prediction and target
-class ForwardKernel : public Kernel {
+class RegressionLossCpuKernel : public Kernel {
  public:
-  ForwardKernel(const RegressionLossOp& op, const KernelRequest& request)
+  RegressionLossCpuKernel(const RegressionLossOp& op, const KernelRequest& request)
       : kind_(op.kind()),
         weights_(op.weights()),
         n_(request.inputs[0].shape.elements()),
@@ -62,9 +63,9 @@ class ForwardKernel : public Kernel {
 };
 
 template <typename T, typename U>
-class BackwardKernel : public Kernel {
+class RegressionLossBackwardCpuKernel : public Kernel {
  public:
-  BackwardKernel(const RegressionLossBackwardOp& op, const KernelRequest& request)
+  RegressionLossBackwardCpuKernel(const RegressionLossBackwardOp& op, const KernelRequest& request)
       : kind_(op.kind()),
         weights_(op.weights()),
         n_(request.inputs[0].shape.elements()),
@@ -97,18 +98,17 @@ std::unique_ptr<Kernel> with_types(const KernelRequest& request, const Make& mak
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_regression_loss_cpu(const Op& op, const KernelRequest& request) {
-  const auto& loss = static_cast<const RegressionLossOp&>(op);
+template <>
+std::unique_ptr<Kernel> make_cpu(const RegressionLossOp& op, const KernelRequest& request) {
   return with_types(request, [&](auto p, auto t) -> std::unique_ptr<Kernel> {
-    return std::make_unique<ForwardKernel<decltype(p), decltype(t)>>(loss, request);
+    return std::make_unique<RegressionLossCpuKernel<decltype(p), decltype(t)>>(op, request);
   });
 }
 
-std::unique_ptr<Kernel> make_regression_loss_backward_cpu(const Op& op,
-                                                          const KernelRequest& request) {
-  const auto& loss = static_cast<const RegressionLossBackwardOp&>(op);
+template <>
+std::unique_ptr<Kernel> make_cpu(const RegressionLossBackwardOp& op, const KernelRequest& request) {
   return with_types(request, [&](auto p, auto t) -> std::unique_ptr<Kernel> {
-    return std::make_unique<BackwardKernel<decltype(p), decltype(t)>>(loss, request);
+    return std::make_unique<RegressionLossBackwardCpuKernel<decltype(p), decltype(t)>>(op, request);
   });
 }
 

@@ -4,6 +4,7 @@
 #include "kernels/cuda/batches.h"
 #include "kernels/cuda/elementwise.h"
 #include "kernels/float_type.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/regression_loss/regression_loss.h"
 
 namespace spire::inline kernels {
@@ -22,8 +23,8 @@ __device__ RegressionSums add_block(RegressionSums sums) {
 // parts[b] = the sums of block b's elements: every so many packs, N elements each.
 template <int N, typename T, typename U>
 __global__ void __launch_bounds__(threads)
-    parts_kernel(int64_t n, const T* __restrict__ p, const U* __restrict__ t,
-                 RegressionSums* __restrict__ parts) {
+    regression_parts_kernel(int64_t n, const T* __restrict__ p, const U* __restrict__ t,
+                            RegressionSums* __restrict__ parts) {
   RegressionSums sums;
   auto add = [&](float prediction, float target) {
     float d = prediction - target;
@@ -50,8 +51,9 @@ __global__ void __launch_bounds__(threads)
 }
 
 __global__ void __launch_bounds__(threads)
-    totals_kernel(int count, const RegressionSums* parts, Regression kind,
-                  RegressionWeights weights, double share, double* loss, double* squares) {
+    regression_totals_kernel(int count, const RegressionSums* parts, Regression kind,
+                             RegressionWeights weights, double share, double* loss,
+                             double* squares) {
   RegressionSums sums;
   for (int i = static_cast<int>(threadIdx.x); i < count; i += threads) {
     sums.absolute += parts[i].absolute;
@@ -65,7 +67,7 @@ __global__ void __launch_bounds__(threads)
 
 // The gradient, with the factor of the step that runs.
 template <Regression kind>
-struct Gradient {
+struct RegressionStepGradient {
   RegressionWeights weights;
   float share;
   const StepContext* step;
@@ -76,9 +78,9 @@ struct Gradient {
 };
 
 template <typename T, typename U>  // of prediction and target
-class ForwardKernel : public Kernel {
+class RegressionLossCudaKernel : public Kernel {
  public:
-  ForwardKernel(const RegressionLossOp& op, const KernelRequest& request)
+  RegressionLossCudaKernel(const RegressionLossOp& op, const KernelRequest& request)
       : kind_(op.kind()),
         weights_(op.weights()),
         n_(request.inputs[0].shape.elements()),
@@ -91,10 +93,10 @@ class ForwardKernel : public Kernel {
 
   void run(const KernelArgs& args) override {
     auto parts = static_cast<RegressionSums*>(args.workspace);
-    launch(parts_kernel<N, T, U>, static_cast<unsigned>(parts_), threads, args.stream, n_,
-           static_cast<const T*>(args.inputs[0]), static_cast<const U*>(args.inputs[1]), parts);
-    launch(totals_kernel, 1, threads, args.stream, parts_, parts, kind_, weights_, share_,
-           static_cast<double*>(args.outputs[0]), static_cast<double*>(args.outputs[1]));
+    launch(regression_parts_kernel<N, T, U>, static_cast<unsigned>(parts_), threads, args.stream,
+           n_, static_cast<const T*>(args.inputs[0]), static_cast<const U*>(args.inputs[1]), parts);
+    launch(regression_totals_kernel, 1, threads, args.stream, parts_, parts, kind_, weights_,
+           share_, static_cast<double*>(args.outputs[0]), static_cast<double*>(args.outputs[1]));
   }
 
  private:
@@ -108,9 +110,9 @@ class ForwardKernel : public Kernel {
 };
 
 template <typename T, typename U>
-class BackwardKernel : public Kernel {
+class RegressionLossBackwardCudaKernel : public Kernel {
  public:
-  BackwardKernel(const RegressionLossBackwardOp& op, const KernelRequest& request)
+  RegressionLossBackwardCudaKernel(const RegressionLossBackwardOp& op, const KernelRequest& request)
       : kind_(op.kind()),
         weights_(op.weights()),
         n_(request.inputs[0].shape.elements()),
@@ -119,7 +121,7 @@ class BackwardKernel : public Kernel {
   void run(const KernelArgs& args) override {
     with_regression(kind_, [&](auto kind) {
       elementwise_cuda(args.stream, n_, static_cast<T*>(args.outputs[0]),
-                       Gradient<kind()>{weights_, share_, args.step},
+                       RegressionStepGradient<kind()>{weights_, share_, args.step},
                        static_cast<const T*>(args.inputs[0]),
                        static_cast<const U*>(args.inputs[1]));
     });
@@ -134,23 +136,24 @@ class BackwardKernel : public Kernel {
 
 template <template <typename, typename> class K, typename SomeOp>
 std::unique_ptr<Kernel> make(const Op& op, const KernelRequest& request) {
-  const auto& loss = static_cast<const SomeOp&>(op);
   return with_cuda_float_type(request.inputs[0].dtype, [&](auto p) {
     return with_cuda_float_type(request.inputs[1].dtype, [&](auto t) -> std::unique_ptr<Kernel> {
-      return std::make_unique<K<decltype(p), decltype(t)>>(loss, request);
+      return std::make_unique<K<decltype(p), decltype(t)>>(op, request);
     });
   });
 }
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_regression_loss_cuda(const Op& op, const KernelRequest& request) {
-  return make<ForwardKernel, RegressionLossOp>(op, request);
+template <>
+std::unique_ptr<Kernel> make_cuda(const RegressionLossOp& op, const KernelRequest& request) {
+  return make<RegressionLossCudaKernel>(op, request);
 }
 
-std::unique_ptr<Kernel> make_regression_loss_backward_cuda(const Op& op,
-                                                           const KernelRequest& request) {
-  return make<BackwardKernel, RegressionLossBackwardOp>(op, request);
+template <>
+std::unique_ptr<Kernel> make_cuda(const RegressionLossBackwardOp& op,
+                                  const KernelRequest& request) {
+  return make<RegressionLossBackwardCudaKernel>(op, request);
 }
 
 }  // namespace spire::inline kernels

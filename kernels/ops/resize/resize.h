@@ -6,7 +6,6 @@
 // order whoever runs them. Summed in fp32.
 #pragma once
 #include "engine/base/host_device.h"
-#include "kernels/kernel.h"
 #include "kernels/window.h"
 
 namespace spire::inline kernels {
@@ -86,10 +85,5 @@ class ResizeBackwardOp : public Op {
   Resize kind_;
   Extent2d size_;
 };
-
-std::unique_ptr<Kernel> make_resize_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_resize_backward_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_resize_cuda(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_resize_backward_cuda(const Op& op, const KernelRequest& request);
 
 }  // namespace spire::inline kernels

@@ -9,9 +9,9 @@ namespace spire::inline kernels {
 namespace {
 
 template <typename T>
-class GatherKernel : public Kernel {
+class ResizeCpuKernel : public Kernel {
  public:
-  GatherKernel(const KernelRequest& request, ResizeTaps rows, ResizeTaps columns)
+  ResizeCpuKernel(const KernelRequest& request, ResizeTaps rows, ResizeTaps columns)
       : threads_(request.threads),
         from_(request.inputs[0].shape),
         to_(request.outputs[0].shape),
@@ -54,20 +54,22 @@ class GatherKernel : public Kernel {
 
 std::unique_ptr<Kernel> make_gather(const KernelRequest& request, ResizeTaps rows,
                                     ResizeTaps columns) {
-  return make_cpu_kernel<GatherKernel>(request.inputs[0].dtype, request, std::move(rows),
-                                       std::move(columns));
+  return make_typed<ResizeCpuKernel>(request.inputs[0].dtype, request, std::move(rows),
+                                     std::move(columns));
 }
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_resize_cpu(const Op& op, const KernelRequest& request) {
-  Resize kind = static_cast<const ResizeOp&>(op).kind();
+template <>
+std::unique_ptr<Kernel> make_cpu(const ResizeOp& op, const KernelRequest& request) {
+  Resize kind = op.kind();
   Extent2d from = extent_of(request.inputs[0].shape), to = extent_of(request.outputs[0].shape);
   return make_gather(request, resize_taps(kind, from.h, to.h), resize_taps(kind, from.w, to.w));
 }
 
-std::unique_ptr<Kernel> make_resize_backward_cpu(const Op& op, const KernelRequest& request) {
-  Resize kind = static_cast<const ResizeBackwardOp&>(op).kind();
+template <>
+std::unique_ptr<Kernel> make_cpu(const ResizeBackwardOp& op, const KernelRequest& request) {
+  Resize kind = op.kind();
   Extent2d x = extent_of(request.outputs[0].shape), y = extent_of(request.inputs[0].shape);
   return make_gather(request, transposed(resize_taps(kind, x.h, y.h), x.h),
                      transposed(resize_taps(kind, x.w, y.w), x.w));

@@ -11,20 +11,20 @@ namespace {
 constexpr int threads = 256;
 
 // Where the taps of a position begin in the input, and how many they are.
-struct Span {
+struct TapSpan {
   int32_t first, count;
 };
 
 // Of one axis, in the workspace: `positions` spans, and of each position `most` weights.
-struct Table {
+struct TapTable {
   ResizeAxis axis;
   bool backward;
   int64_t positions, most;
-  Span* spans = nullptr;
+  TapSpan* spans = nullptr;
   float* weights = nullptr;
 
   // Positions of the input that position i is made of; between them may be weights of 0.
-  SPIRE_HOST_DEVICE Span span(int64_t i) const {
+  SPIRE_HOST_DEVICE TapSpan span(int64_t i) const {
     if (!backward) {
       auto taps = axis.taps(i);
       return {static_cast<int32_t>(taps.at[0].source), taps.count};
@@ -46,37 +46,37 @@ struct Table {
 };
 
 // Backward, positions of x are made of those of y.
-Table table_of(const ResizeAxis& axis, bool backward) {
-  Table table{axis, backward, backward ? axis.from : axis.to, 1};
+TapTable table_of(const ResizeAxis& axis, bool backward) {
+  TapTable table{axis, backward, backward ? axis.from : axis.to, 1};
   for (int64_t i = 0; i < table.positions; ++i)
     table.most = std::max<int64_t>(table.most, table.span(i).count);
   return table;
 }
 
-size_t bytes_of(const Table& table) {
+size_t bytes_of(const TapTable& table) {
   return static_cast<size_t>(table.positions) *
-         (sizeof(Span) + static_cast<size_t>(table.most) * sizeof(float));
+         (sizeof(TapSpan) + static_cast<size_t>(table.most) * sizeof(float));
 }
 
-Table placed(Table table, std::byte* at) {
-  table.spans = reinterpret_cast<Span*>(at);
+TapTable placed(TapTable table, std::byte* at) {
+  table.spans = reinterpret_cast<TapSpan*>(at);
   table.weights = reinterpret_cast<float*>(table.spans + table.positions);
   return table;
 }
 
-struct Tables {
-  Table rows, columns;
+struct TapTables {
+  TapTable rows, columns;
 };
 
-__device__ void fill(const Table& table, int64_t i) {
+__device__ void fill(const TapTable& table, int64_t i) {
   if (i >= table.positions) return;
-  Span span = table.span(i);
+  TapSpan span = table.span(i);
   table.spans[i] = span;
   for (int32_t k = 0; k < span.count; ++k)
     table.weights[i * table.most + k] = table.weight(i, span.first + k);
 }
 
-__global__ void __launch_bounds__(threads) fill_kernel(Tables tables) {
+__global__ void __launch_bounds__(threads) resize_tables_kernel(TapTables tables) {
   int64_t i = int64_t{blockIdx.x} * threads + threadIdx.x;
   if (i < tables.rows.positions) {
     fill(tables.rows, i);
@@ -87,11 +87,11 @@ __global__ void __launch_bounds__(threads) fill_kernel(Tables tables) {
 
 template <int N, typename T>
 __global__ void __launch_bounds__(pixel_threads)
-    gather_kernel(PixelGrid grid, Tables t, int64_t height, int64_t width, int64_t channels,
+    resize_kernel(PixelGrid grid, TapTables t, int64_t height, int64_t width, int64_t channels,
                   const T* in, T* out) {
   if (!grid.has(pixel_thread())) return;
   Pixel pixel = grid.pixel(pixel_thread());
-  Span rows = t.rows.spans[pixel.row], columns = t.columns.spans[pixel.column];
+  TapSpan rows = t.rows.spans[pixel.row], columns = t.columns.spans[pixel.column];
   const float* row_weights = t.rows.weights + pixel.row * t.rows.most;
   const float* column_weights = t.columns.weights + pixel.column * t.columns.most;
   in += (pixel.sample * height + rows.first) * width * channels + columns.first * channels +
@@ -111,9 +111,9 @@ __global__ void __launch_bounds__(pixel_threads)
 }
 
 template <typename T>
-class GatherKernel : public Kernel {
+class ResizeCudaKernel : public Kernel {
  public:
-  GatherKernel(const KernelRequest& request, const Tables& tables)
+  ResizeCudaKernel(const KernelRequest& request, const TapTables& tables)
       : from_(request.inputs[0].shape), to_(request.outputs[0].shape), tables_(tables) {}
 
   size_t workspace_bytes() const override {
@@ -122,44 +122,45 @@ class GatherKernel : public Kernel {
 
   void run(const KernelArgs& args) override {
     auto workspace = static_cast<std::byte*>(args.workspace);
-    Tables tables{placed(tables_.rows, workspace),
-                  placed(tables_.columns, workspace + bytes_of(tables_.rows))};
-    launch(fill_kernel, blocks_for(tables.rows.positions + tables.columns.positions, threads),
-           threads, args.stream, tables);
+    TapTables tables{placed(tables_.rows, workspace),
+                     placed(tables_.columns, workspace + bytes_of(tables_.rows))};
+    launch(resize_tables_kernel,
+           blocks_for(tables.rows.positions + tables.columns.positions, threads), threads,
+           args.stream, tables);
     constexpr int N = pack_width<T>;
     rows_take_packs<N>(to_[3]) ? gather<N>(args, tables) : gather<1>(args, tables);
   }
 
  private:
   template <int N>
-  void gather(const KernelArgs& args, const Tables& tables) const {
+  void gather(const KernelArgs& args, const TapTables& tables) const {
     PixelGrid grid(to_, N);
-    launch(gather_kernel<N, T>, grid.blocks(), pixel_threads, args.stream, grid, tables, from_[1],
+    launch(resize_kernel<N, T>, grid.blocks(), pixel_threads, args.stream, grid, tables, from_[1],
            from_[2], from_[3], static_cast<const T*>(args.inputs[0]),
            static_cast<T*>(args.outputs[0]));
   }
 
   Shape from_, to_;  // (N, H, W, C)
-  Tables tables_;
+  TapTables tables_;
 };
 
 // x, y: what the forward resizes from and to.
 std::unique_ptr<Kernel> make(Resize kind, const Shape& x, const Shape& y, bool backward,
                              const KernelRequest& request) {
-  Tables tables{table_of({kind, x[1], y[1]}, backward), table_of({kind, x[2], y[2]}, backward)};
-  return make_cuda_kernel<GatherKernel>(request.inputs[0].dtype, request, tables);
+  TapTables tables{table_of({kind, x[1], y[1]}, backward), table_of({kind, x[2], y[2]}, backward)};
+  return make_typed_cuda<ResizeCudaKernel>(request.inputs[0].dtype, request, tables);
 }
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_resize_cuda(const Op& op, const KernelRequest& request) {
-  return make(static_cast<const ResizeOp&>(op).kind(), request.inputs[0].shape,
-              request.outputs[0].shape, false, request);
+template <>
+std::unique_ptr<Kernel> make_cuda(const ResizeOp& op, const KernelRequest& request) {
+  return make(op.kind(), request.inputs[0].shape, request.outputs[0].shape, false, request);
 }
 
-std::unique_ptr<Kernel> make_resize_backward_cuda(const Op& op, const KernelRequest& request) {
-  return make(static_cast<const ResizeBackwardOp&>(op).kind(), request.outputs[0].shape,
-              request.inputs[0].shape, true, request);
+template <>
+std::unique_ptr<Kernel> make_cuda(const ResizeBackwardOp& op, const KernelRequest& request) {
+  return make(op.kind(), request.outputs[0].shape, request.inputs[0].shape, true, request);
 }
 
 }  // namespace spire::inline kernels

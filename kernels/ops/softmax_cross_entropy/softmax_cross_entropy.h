@@ -10,7 +10,7 @@
 // other_labels (N R) i32, mix (N) f32. A label outside [0, C), or a mix outside [0, 1], makes the
 // loss NaN.
 #pragma once
-#include "kernels/kernel.h"
+#include "kernels/op.h"
 
 namespace spire::inline kernels {
 
@@ -23,40 +23,23 @@ struct SoftmaxCrossEntropyAttributes {
 // inputs: logits, labels [, other_labels, mix]. outputs: loss (1) f64, the sum over rows / R;
 // correct (1) f64, the rows whose label (the heavier one) is the first largest logit / R; logsumexp
 // (N R) f32. A root: its gradient ignores what comes after.
-class SoftmaxCrossEntropyOp : public Op {
+class SoftmaxCrossEntropyOp : public OpWith<SoftmaxCrossEntropyAttributes> {
  public:
-  explicit SoftmaxCrossEntropyOp(SoftmaxCrossEntropyAttributes attributes = {})
-      : attributes_(attributes) {}
-  const SoftmaxCrossEntropyAttributes& attributes() const { return attributes_; }
+  using OpWith::OpWith;
 
   std::string_view name() const override { return "softmax_cross_entropy"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   void gradient(GradientBuilder& builder) const override;
-
- private:
-  SoftmaxCrossEntropyAttributes attributes_;
 };
 
 // inputs: logits, labels, logsumexp [, other_labels, mix]. outputs: dlogits, like logits.
-class SoftmaxCrossEntropyBackwardOp : public Op {
+class SoftmaxCrossEntropyBackwardOp : public OpWith<SoftmaxCrossEntropyAttributes> {
  public:
-  explicit SoftmaxCrossEntropyBackwardOp(SoftmaxCrossEntropyAttributes attributes)
-      : attributes_(attributes) {}
-  const SoftmaxCrossEntropyAttributes& attributes() const { return attributes_; }
+  using OpWith::OpWith;
 
   std::string_view name() const override { return "softmax_cross_entropy_backward"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   bool may_overwrite(int index) const override { return index == 0; }
-
- private:
-  SoftmaxCrossEntropyAttributes attributes_;
 };
-
-std::unique_ptr<Kernel> make_softmax_cross_entropy_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_softmax_cross_entropy_backward_cpu(const Op& op,
-                                                                const KernelRequest& request);
-std::unique_ptr<Kernel> make_softmax_cross_entropy_cuda(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_softmax_cross_entropy_backward_cuda(const Op& op,
-                                                                 const KernelRequest& request);
 
 }  // namespace spire::inline kernels

@@ -8,14 +8,16 @@ namespace {
 // dx may be the logits: a thread writes what it alone has read. Zeros fill the padding of dx.
 template <int group, int N, typename T>
 __global__ void __launch_bounds__(logit_threads)
-    backward_kernel(LogitRows e, int64_t dx_pitch, const T* logits, Targets targets,
-                    float smoothing, float rows_per_sample, const float* __restrict__ logsumexp,
-                    const StepContext* __restrict__ context, T* gradient) {
+    softmax_cross_entropy_backward_kernel(LogitRows e, int64_t dx_pitch, const T* logits,
+                                          LabelTargets targets, float smoothing,
+                                          float rows_per_sample,
+                                          const float* __restrict__ logsumexp,
+                                          const StepContext* __restrict__ context, T* gradient) {
   int64_t row = logit_row<group>();
   if (row >= e.rows) return;
   const T* x = logits + row * e.pitch;
   T* dx = gradient + row * dx_pitch;
-  Target target = targets.of(row);
+  LabelTarget target = targets.of(row);
   int32_t labels[2];  // -1: none
   float weights[2];
   for (int t = 0; t < 2; ++t) {
@@ -45,18 +47,20 @@ __global__ void __launch_bounds__(logit_threads)
 }
 
 template <typename T>
-class BackwardKernel : public Kernel {
+class SoftmaxCrossEntropyBackwardCudaKernel : public Kernel {
  public:
-  BackwardKernel(const SoftmaxCrossEntropyBackwardOp& op, const KernelRequest& request)
+  SoftmaxCrossEntropyBackwardCudaKernel(const SoftmaxCrossEntropyBackwardOp& op,
+                                        const KernelRequest& request)
       : attributes_(op.attributes()),
         e_(logit_rows(request.inputs[0])),
         dx_pitch_(request.outputs[0].pitch()) {}
 
   void run(const KernelArgs& args) override {
     auto run = [&]<int group, int N>() {
-      launch(backward_kernel<group, N, T>, blocks_for(e_.rows, logit_threads / group),
-             logit_threads, args.stream, e_, dx_pitch_, static_cast<const T*>(args.inputs[0]),
-             Targets(attributes_, e_.classes, args.inputs, 3), attributes_.label_smoothing,
+      launch(softmax_cross_entropy_backward_kernel<group, N, T>,
+             blocks_for(e_.rows, logit_threads / group), logit_threads, args.stream, e_, dx_pitch_,
+             static_cast<const T*>(args.inputs[0]),
+             LabelTargets(attributes_, e_.classes, args.inputs, 3), attributes_.label_smoothing,
              static_cast<float>(attributes_.rows_per_sample),
              static_cast<const float*>(args.inputs[2]), args.step,
              static_cast<T*>(args.outputs[0]));
@@ -72,10 +76,11 @@ class BackwardKernel : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_softmax_cross_entropy_backward_cuda(const Op& op,
-                                                                 const KernelRequest& request) {
-  return make_cuda_kernel<BackwardKernel>(
-      request.inputs[0].dtype, static_cast<const SoftmaxCrossEntropyBackwardOp&>(op), request);
+template <>
+std::unique_ptr<Kernel> make_cuda(const SoftmaxCrossEntropyBackwardOp& op,
+                                  const KernelRequest& request) {
+  return make_typed_cuda<SoftmaxCrossEntropyBackwardCudaKernel>(request.inputs[0].dtype, op,
+                                                                request);
 }
 
 }  // namespace spire::inline kernels

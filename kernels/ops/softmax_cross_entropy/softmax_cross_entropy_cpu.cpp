@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t grain = 16;  // rows
 
-struct Totals {
+struct LossTotals {
   double loss = 0, correct = 0;
 };
 
@@ -55,24 +55,26 @@ bool is_first_largest(const T* x, int64_t label, float most) {
 }
 
 template <typename T>
-class ForwardKernel : public Kernel {
+class SoftmaxCrossEntropyCpuKernel : public Kernel {
  public:
-  ForwardKernel(const SoftmaxCrossEntropyOp& op, const KernelRequest& request)
+  SoftmaxCrossEntropyCpuKernel(const SoftmaxCrossEntropyOp& op, const KernelRequest& request)
       : attributes_(op.attributes()),
         rows_(request.inputs[0].shape[0]),
         classes_(request.inputs[0].shape[1]),
         threads_(request.threads) {}
 
-  size_t workspace_bytes() const override { return sizeof(Totals) * static_cast<size_t>(threads_); }
+  size_t workspace_bytes() const override {
+    return sizeof(LossTotals) * static_cast<size_t>(threads_);
+  }
 
   void run(const KernelArgs& args) override {
-    auto partial = static_cast<Totals*>(args.workspace);
-    std::fill_n(partial, threads_, Totals{});
+    auto partial = static_cast<LossTotals*>(args.workspace);
+    std::fill_n(partial, threads_, LossTotals{});
     auto logits = static_cast<const T*>(args.inputs[0]);
-    Targets targets(attributes_, classes_, args.inputs, 2);
+    LabelTargets targets(attributes_, classes_, args.inputs, 2);
     auto logsumexp = static_cast<float*>(args.outputs[2]);
     parallel_for(threads_, rows_, grain, [&](int64_t begin, int64_t end, int chunk) {
-      Totals totals;
+      LossTotals totals;
       for (int64_t n = begin; n < end; ++n) {
         logsumexp[n] = add_row(logits + n * classes_, targets.of(n), totals);
       }
@@ -82,8 +84,8 @@ class ForwardKernel : public Kernel {
   }
 
  private:
-  void write_totals(const Totals* partial, const KernelArgs& args) const {
-    Totals sum;
+  void write_totals(const LossTotals* partial, const KernelArgs& args) const {
+    LossTotals sum;
     for (int chunk = 0; chunk < threads_; ++chunk) {
       sum.loss += partial[chunk].loss;
       sum.correct += partial[chunk].correct;
@@ -94,7 +96,7 @@ class ForwardKernel : public Kernel {
   }
 
   // Adds one row to the totals and returns its logsumexp.
-  float add_row(const T* x, const Target& target, Totals& totals) const {
+  float add_row(const T* x, const LabelTarget& target, LossTotals& totals) const {
     float most = largest(x, classes_);
     double total = log_sum_exp(x, classes_, most);
     if (target.count == 0) {
@@ -118,9 +120,10 @@ class ForwardKernel : public Kernel {
 };
 
 template <typename T>
-class BackwardKernel : public Kernel {
+class SoftmaxCrossEntropyBackwardCpuKernel : public Kernel {
  public:
-  BackwardKernel(const SoftmaxCrossEntropyBackwardOp& op, const KernelRequest& request)
+  SoftmaxCrossEntropyBackwardCpuKernel(const SoftmaxCrossEntropyBackwardOp& op,
+                                       const KernelRequest& request)
       : attributes_(op.attributes()),
         rows_(request.inputs[0].shape[0]),
         classes_(request.inputs[0].shape[1]),
@@ -128,7 +131,7 @@ class BackwardKernel : public Kernel {
 
   void run(const KernelArgs& args) override {
     auto logits = static_cast<const T*>(args.inputs[0]);
-    Targets targets(attributes_, classes_, args.inputs, 3);
+    LabelTargets targets(attributes_, classes_, args.inputs, 3);
     auto logsumexp = static_cast<const float*>(args.inputs[2]);
     auto gradient = static_cast<T*>(args.outputs[0]);
     float scale =
@@ -142,7 +145,7 @@ class BackwardKernel : public Kernel {
 
  private:
   // The labels' elements are computed apart, before dx, which may be x, is written.
-  void row(const T* x, const Target& target, float logsumexp, float scale, T* dx) const {
+  void row(const T* x, const LabelTarget& target, float logsumexp, float scale, T* dx) const {
     float smoothing = attributes_.label_smoothing;
     float others = smoothing / static_cast<float>(classes_);
     float own[2] = {};
@@ -164,15 +167,15 @@ class BackwardKernel : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_softmax_cross_entropy_cpu(const Op& op, const KernelRequest& request) {
-  return make_cpu_kernel<ForwardKernel>(request.inputs[0].dtype,
-                                        static_cast<const SoftmaxCrossEntropyOp&>(op), request);
+template <>
+std::unique_ptr<Kernel> make_cpu(const SoftmaxCrossEntropyOp& op, const KernelRequest& request) {
+  return make_typed<SoftmaxCrossEntropyCpuKernel>(request.inputs[0].dtype, op, request);
 }
 
-std::unique_ptr<Kernel> make_softmax_cross_entropy_backward_cpu(const Op& op,
-                                                                const KernelRequest& request) {
-  return make_cpu_kernel<BackwardKernel>(
-      request.inputs[0].dtype, static_cast<const SoftmaxCrossEntropyBackwardOp&>(op), request);
+template <>
+std::unique_ptr<Kernel> make_cpu(const SoftmaxCrossEntropyBackwardOp& op,
+                                 const KernelRequest& request) {
+  return make_typed<SoftmaxCrossEntropyBackwardCpuKernel>(request.inputs[0].dtype, op, request);
 }
 
 }  // namespace spire::inline kernels

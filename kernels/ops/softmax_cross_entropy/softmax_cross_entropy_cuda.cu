@@ -33,7 +33,7 @@ __device__ inline float base_of(float most) {
 }
 
 // What a thread knows of the logits it has seen, in the order of their classes.
-struct Seen {
+struct LogitsSeen {
   float most = lowest, sum = 0;                 // sum of e^(x - most)
   int first = std::numeric_limits<int>::max();  // class of the first that is `most`
   double total = 0;                             // sum of x
@@ -65,8 +65,9 @@ struct Seen {
 
 // Loss and whether it is right, of a row by its first thread: losses (2, rows), and logsumexp.
 template <typename T>
-__device__ void write_row(const T* x, const LogitRows& e, int64_t row, const Target& target,
-                          float smoothing, const Seen& all, double* losses, float* logsumexp) {
+__device__ void write_row(const T* x, const LogitRows& e, int64_t row, const LabelTarget& target,
+                          float smoothing, const LogitsSeen& all, double* losses,
+                          float* logsumexp) {
   double lse = static_cast<double>(all.most) + log(static_cast<double>(all.sum));
   double expected = 0, s = static_cast<double>(smoothing);
   for (int i = 0; i < 2; ++i) {
@@ -83,12 +84,13 @@ __device__ void write_row(const T* x, const LogitRows& e, int64_t row, const Tar
 
 template <int group, int N, typename T>
 __global__ void __launch_bounds__(logit_threads)
-    forward_kernel(LogitRows e, const T* __restrict__ logits, Targets targets, float smoothing,
-                   double* __restrict__ losses, float* __restrict__ logsumexp) {
+    softmax_cross_entropy_kernel(LogitRows e, const T* __restrict__ logits, LabelTargets targets,
+                                 float smoothing, double* __restrict__ losses,
+                                 float* __restrict__ logsumexp) {
   int64_t row = logit_row<group>();
   if (row >= e.rows) return;  // a whole warp, or nobody
   const T* x = logits + row * e.pitch;
-  Seen seen;
+  LogitsSeen seen;
   auto add = [&](int64_t c, auto n, auto width, int64_t step) {
     float values[n()][width()];
     load_floats(x + c, step, values);
@@ -96,7 +98,7 @@ __global__ void __launch_bounds__(logit_threads)
     if (smoothing > 0) seen.add_total(values);
   };
   over_classes<group, N, logit_batch<N, 2>>(e.classes, add);
-  Seen all;
+  LogitsSeen all;
   all.most = group_reduce<group>(seen.most, Maximum{});
   all.sum = group_reduce<group>(seen.sum * exponential(seen.most - base_of(all.most)), Sum{});
   constexpr int none = std::numeric_limits<int>::max();
@@ -108,8 +110,9 @@ __global__ void __launch_bounds__(logit_threads)
 
 // The rows' losses in their order, by one block.
 __global__ void __launch_bounds__(totals_threads)
-    totals_kernel(int64_t rows, double rows_per_sample, const double* __restrict__ losses,
-                  double* loss, double* correct) {
+    softmax_cross_entropy_totals_kernel(int64_t rows, double rows_per_sample,
+                                        const double* __restrict__ losses, double* loss,
+                                        double* correct) {
   double sums[2] = {};
   for (int k = 0; k < 2; ++k) {
     in_batches<4>(threadIdx.x, rows, totals_threads, [&](int64_t row, auto n) {
@@ -125,9 +128,9 @@ __global__ void __launch_bounds__(totals_threads)
 }
 
 template <typename T>
-class ForwardKernel : public Kernel {
+class SoftmaxCrossEntropyCudaKernel : public Kernel {
  public:
-  ForwardKernel(const SoftmaxCrossEntropyOp& op, const KernelRequest& request)
+  SoftmaxCrossEntropyCudaKernel(const SoftmaxCrossEntropyOp& op, const KernelRequest& request)
       : attributes_(op.attributes()), e_(logit_rows(request.inputs[0])) {}
 
   // (2, rows): losses, and whether they are right.
@@ -138,13 +141,13 @@ class ForwardKernel : public Kernel {
   void run(const KernelArgs& args) override {
     auto losses = static_cast<double*>(args.workspace);
     auto run = [&]<int group, int N>() {
-      launch(forward_kernel<group, N, T>, blocks_for(e_.rows, logit_threads / group), logit_threads,
-             args.stream, e_, static_cast<const T*>(args.inputs[0]),
-             Targets(attributes_, e_.classes, args.inputs, 2), attributes_.label_smoothing, losses,
-             static_cast<float*>(args.outputs[2]));
+      launch(softmax_cross_entropy_kernel<group, N, T>, blocks_for(e_.rows, logit_threads / group),
+             logit_threads, args.stream, e_, static_cast<const T*>(args.inputs[0]),
+             LabelTargets(attributes_, e_.classes, args.inputs, 2), attributes_.label_smoothing,
+             losses, static_cast<float*>(args.outputs[2]));
     };
     with_layout<T>(e_.classes, run, e_.pitch);
-    launch(totals_kernel, 1, totals_threads, args.stream, e_.rows,
+    launch(softmax_cross_entropy_totals_kernel, 1, totals_threads, args.stream, e_.rows,
            static_cast<double>(attributes_.rows_per_sample), losses,
            static_cast<double*>(args.outputs[0]), static_cast<double*>(args.outputs[1]));
   }
@@ -156,10 +159,9 @@ class ForwardKernel : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_softmax_cross_entropy_cuda(const Op& op,
-                                                        const KernelRequest& request) {
-  return make_cuda_kernel<ForwardKernel>(request.inputs[0].dtype,
-                                         static_cast<const SoftmaxCrossEntropyOp&>(op), request);
+template <>
+std::unique_ptr<Kernel> make_cuda(const SoftmaxCrossEntropyOp& op, const KernelRequest& request) {
+  return make_typed_cuda<SoftmaxCrossEntropyCudaKernel>(request.inputs[0].dtype, op, request);
 }
 
 }  // namespace spire::inline kernels

@@ -8,7 +8,7 @@
 namespace spire::inline kernels {
 
 // What a row's target is made of: its labels with their weights, which come to 1.
-struct Target {
+struct LabelTarget {
   int32_t labels[2];
   float weights[2];
   int count;  // 1 or 2; 0 when a label or the mix is out of range
@@ -19,10 +19,10 @@ struct Target {
 };
 
 // Reads the targets of rows from the inputs labels and, in the mixed form, other_labels and mix.
-class Targets {
+class LabelTargets {
  public:
-  Targets(const SoftmaxCrossEntropyAttributes& attributes, int64_t classes,
-          std::span<const void* const> inputs, size_t other)
+  LabelTargets(const SoftmaxCrossEntropyAttributes& attributes, int64_t classes,
+               std::span<const void* const> inputs, size_t other)
       : classes_(classes),
         rows_per_sample_(attributes.rows_per_sample),
         labels_(static_cast<const int32_t*>(inputs[1])) {
@@ -31,7 +31,7 @@ class Targets {
     mix_ = static_cast<const float*>(inputs[other + 1]);
   }
 
-  SPIRE_HOST_DEVICE Target of(int64_t row) const {
+  SPIRE_HOST_DEVICE LabelTarget of(int64_t row) const {
     int32_t label = labels_[row];
     if (!others_) return {{label}, {1}, holds(label) ? 1 : 0};
     int32_t other = others_[row];

@@ -3,7 +3,7 @@
 // up to here. The kernel is that of a step with one tower: it copies. A run with several towers
 // stops before an op that sums_towers() and does the sum in the kernel's place.
 #pragma once
-#include "kernels/kernel.h"
+#include "kernels/op.h"
 
 namespace spire::inline kernels {
 
@@ -15,8 +15,5 @@ class TowerSumOp : public Op {
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   bool sums_towers() const override { return true; }
 };
-
-std::unique_ptr<Kernel> make_tower_sum_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_tower_sum_cuda(const Op& op, const KernelRequest& request);
 
 }  // namespace spire::inline kernels

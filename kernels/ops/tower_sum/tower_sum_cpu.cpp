@@ -1,5 +1,6 @@
 #include <cstring>
 
+#include "kernels/kernel.h"
 #include "kernels/ops/tower_sum/tower_sum.h"
 
 namespace spire::inline kernels {
@@ -7,9 +8,9 @@ namespace spire::inline kernels {
 namespace {
 
 // A single tower's sum is its own terms.
-class TowerSumKernel : public Kernel {
+class TowerSumCpuKernel : public Kernel {
  public:
-  explicit TowerSumKernel(size_t bytes) : bytes_(bytes) {}
+  explicit TowerSumCpuKernel(size_t bytes) : bytes_(bytes) {}
   void run(const KernelArgs& args) override {
     std::memcpy(args.outputs[0], args.inputs[0], bytes_);
   }
@@ -20,8 +21,9 @@ class TowerSumKernel : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_tower_sum_cpu(const Op&, const KernelRequest& request) {
-  return std::make_unique<TowerSumKernel>(request.inputs[0].bytes());
+template <>
+std::unique_ptr<Kernel> make_cpu(const TowerSumOp&, const KernelRequest& request) {
+  return std::make_unique<TowerSumCpuKernel>(request.inputs[0].bytes());
 }
 
 }  // namespace spire::inline kernels

@@ -1,4 +1,5 @@
 #include "engine/device/cuda_launch.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/tower_sum/tower_sum.h"
 
 namespace spire::inline kernels {
@@ -13,9 +14,9 @@ __global__ void __launch_bounds__(threads) copy_kernel(int64_t n, const double* 
 }
 
 // A single tower's sum is its own terms.
-class TowerSumKernel : public Kernel {
+class TowerSumCudaKernel : public Kernel {
  public:
-  explicit TowerSumKernel(int64_t n) : n_(n) {}
+  explicit TowerSumCudaKernel(int64_t n) : n_(n) {}
   void run(const KernelArgs& args) override {
     launch(copy_kernel, blocks_for(n_, threads), threads, args.stream, n_,
            static_cast<const double*>(args.inputs[0]), static_cast<double*>(args.outputs[0]));
@@ -27,8 +28,9 @@ class TowerSumKernel : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_tower_sum_cuda(const Op&, const KernelRequest& request) {
-  return std::make_unique<TowerSumKernel>(request.inputs[0].shape.elements());
+template <>
+std::unique_ptr<Kernel> make_cuda(const TowerSumOp&, const KernelRequest& request) {
+  return std::make_unique<TowerSumCudaKernel>(request.inputs[0].shape.elements());
 }
 
 }  // namespace spire::inline kernels

@@ -1,7 +1,7 @@
 // The axes of a tensor in another order: y's axis i is x's axis axes[i]. Moves elements as they
 // are, whatever the dtype. Its gradient is the inverse order.
 #pragma once
-#include "kernels/kernel.h"
+#include "kernels/op.h"
 
 namespace spire::inline kernels {
 
@@ -27,8 +27,5 @@ struct TransposeAxis {
 // The axes of y, innermost first, those that stay neighbours taken as one; one at least. Lengths of
 // 1 are left out. So one of them has from = 1.
 std::vector<TransposeAxis> merged_axes(const TransposeOp& op, const Shape& x, const Shape& y);
-
-std::unique_ptr<Kernel> make_transpose_cpu(const Op& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_transpose_cuda(const Op& op, const KernelRequest& request);
 
 }  // namespace spire::inline kernels

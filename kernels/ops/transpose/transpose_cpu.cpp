@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels/cpu/parallel.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/transpose/transpose.h"
 
 namespace spire::inline kernels {
@@ -11,9 +12,9 @@ namespace spire::inline kernels {
 namespace {
 
 template <typename Element>
-class TransposeKernel : public Kernel {
+class TransposeCpuKernel : public Kernel {
  public:
-  TransposeKernel(const TransposeOp& op, const KernelRequest& request)
+  TransposeCpuKernel(const TransposeOp& op, const KernelRequest& request)
       : threads_(request.threads), empty_(request.outputs[0].shape.elements() == 0) {
     outer_ = merged_axes(op, request.inputs[0].shape, request.outputs[0].shape);
     row_ = outer_.front();
@@ -85,17 +86,17 @@ class TransposeKernel : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_transpose_cpu(const Op& op, const KernelRequest& request) {
-  const auto& transpose = static_cast<const TransposeOp&>(op);
+template <>
+std::unique_ptr<Kernel> make_cpu(const TransposeOp& op, const KernelRequest& request) {
   switch (size_of(request.inputs[0].dtype)) {
     case 1:
-      return std::make_unique<TransposeKernel<uint8_t>>(transpose, request);
+      return std::make_unique<TransposeCpuKernel<uint8_t>>(op, request);
     case 2:
-      return std::make_unique<TransposeKernel<uint16_t>>(transpose, request);
+      return std::make_unique<TransposeCpuKernel<uint16_t>>(op, request);
     case 4:
-      return std::make_unique<TransposeKernel<uint32_t>>(transpose, request);
+      return std::make_unique<TransposeCpuKernel<uint32_t>>(op, request);
     default:
-      return std::make_unique<TransposeKernel<uint64_t>>(transpose, request);
+      return std::make_unique<TransposeCpuKernel<uint64_t>>(op, request);
   }
 }
 

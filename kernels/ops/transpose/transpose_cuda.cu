@@ -4,6 +4,7 @@
 #include "engine/device/cuda_launch.h"
 #include "kernels/cuda/divide.h"
 #include "kernels/cuda/vector_copy.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/transpose/transpose.h"
 
 namespace spire::inline kernels {
@@ -13,7 +14,7 @@ namespace {
 constexpr int threads = 256;
 constexpr int tile = 32;
 
-struct Axes {
+struct DeviceAxes {
   int count = 0;
   Divider lengths[Shape::max_rank];
   int64_t to[Shape::max_rank], from[Shape::max_rank];
@@ -25,13 +26,13 @@ struct Axes {
   }
 };
 
-struct Offsets {
+struct ElementOffsets {
   int64_t to = 0, from = 0;
 };
 
 // Of the i-th combination of indices, the first axis fastest.
-__device__ Offsets offsets_of(const Axes& axes, int64_t i) {
-  Offsets sum;
+__device__ ElementOffsets offsets_of(const DeviceAxes& axes, int64_t i) {
+  ElementOffsets sum;
   for (int axis = 0; axis < axes.count; ++axis) {
     auto [left, index] = axes.lengths[axis].divide(i);
     sum.to += index * axes.to[axis];
@@ -44,24 +45,25 @@ __device__ Offsets offsets_of(const Axes& axes, int64_t i) {
 // y's words one after another.
 template <typename Word>
 __global__ void __launch_bounds__(threads)
-    fetch_kernel(Axes axes, int64_t n, const Word* x, Word* y) {
+    transpose_fetch_kernel(DeviceAxes axes, int64_t n, const Word* x, Word* y) {
   int64_t i = int64_t{blockIdx.x} * threads + threadIdx.x;
   if (i < n) y[i] = x[offsets_of(axes, i).from];
 }
 
 // A tile of y's inner axis (row, contiguous in y) by the one that is contiguous in x (column).
-struct Tiles {
+struct TransposeTiles {
   TransposeAxis row, column;
   Divider row_tiles, column_tiles;
-  Axes outer;
+  DeviceAxes outer;
 };
 
 template <typename Word>
-__global__ void __launch_bounds__(threads) tile_kernel(Tiles t, const Word* x, Word* y) {
+__global__ void __launch_bounds__(threads)
+    transpose_tile_kernel(TransposeTiles t, const Word* x, Word* y) {
   __shared__ Word held[tile][tile + 1];
   auto [rest, row_tile] = t.row_tiles.divide(blockIdx.x);
   auto [outer, column_tile] = t.column_tiles.divide(rest);
-  Offsets at = offsets_of(t.outer, outer);
+  ElementOffsets at = offsets_of(t.outer, outer);
   int64_t row = row_tile * tile, column = column_tile * tile;
   x += at.from + row * t.row.from + column;
   y += at.to + column * t.column.to + row;
@@ -75,29 +77,29 @@ __global__ void __launch_bounds__(threads) tile_kernel(Tiles t, const Word* x, W
 }
 
 template <typename Word>
-class FetchKernel : public Kernel {
+class TransposeFetchCudaKernel : public Kernel {
  public:
   // axes: in words.
-  explicit FetchKernel(const std::vector<TransposeAxis>& axes) {
+  explicit TransposeFetchCudaKernel(const std::vector<TransposeAxis>& axes) {
     for (const TransposeAxis& axis : axes) axes_.add(axis);
     for (const TransposeAxis& axis : axes) n_ *= axis.length;
   }
 
   void run(const KernelArgs& args) override {
-    launch(fetch_kernel<Word>, blocks_for(n_, threads), threads, args.stream, axes_, n_,
+    launch(transpose_fetch_kernel<Word>, blocks_for(n_, threads), threads, args.stream, axes_, n_,
            static_cast<const Word*>(args.inputs[0]), static_cast<Word*>(args.outputs[0]));
   }
 
  private:
-  Axes axes_;
+  DeviceAxes axes_;
   int64_t n_ = 1;
 };
 
 template <typename Word>
-class TileKernel : public Kernel {
+class TransposeTileCudaKernel : public Kernel {
  public:
   // One of the axes has from = 1, and is not the first.
-  explicit TileKernel(std::vector<TransposeAxis> axes) {
+  explicit TransposeTileCudaKernel(std::vector<TransposeAxis> axes) {
     tiles_.row = axes.front();
     axes.erase(axes.begin());
     auto contiguous = std::find_if(axes.begin(), axes.end(), [](auto& a) { return a.from == 1; });
@@ -113,16 +115,16 @@ class TileKernel : public Kernel {
   }
 
   void run(const KernelArgs& args) override {
-    launch(tile_kernel<Word>, static_cast<unsigned>(blocks_), threads, args.stream, tiles_,
-           static_cast<const Word*>(args.inputs[0]), static_cast<Word*>(args.outputs[0]));
+    launch(transpose_tile_kernel<Word>, static_cast<unsigned>(blocks_), threads, args.stream,
+           tiles_, static_cast<const Word*>(args.inputs[0]), static_cast<Word*>(args.outputs[0]));
   }
 
  private:
-  Tiles tiles_;
+  TransposeTiles tiles_;
   int64_t blocks_ = 1;
 };
 
-class NothingToDo : public Kernel {
+class EmptyTransposeKernel : public Kernel {
   void run(const KernelArgs&) override {}
 };
 
@@ -148,16 +150,17 @@ bool takes_tiles(const std::vector<TransposeAxis>& axes) {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_transpose_cuda(const Op& op, const KernelRequest& request) {
+template <>
+std::unique_ptr<Kernel> make_cuda(const TransposeOp& op, const KernelRequest& request) {
   const TensorSpec &x = request.inputs[0], &y = request.outputs[0];
-  if (x.shape.elements() == 0) return std::make_unique<NothingToDo>();
-  auto axes = merged_axes(static_cast<const TransposeOp&>(op), x.shape, y.shape);
+  if (x.shape.elements() == 0) return std::make_unique<EmptyTransposeKernel>();
+  auto axes = merged_axes(op, x.shape, y.shape);
   auto bytes = static_cast<int64_t>(size_of(x.dtype));
   if (axes[0].from == 1) bytes *= widen(axes, bytes);
   return with_word(bytes, [&](auto word) -> std::unique_ptr<Kernel> {
     using Word = decltype(word);
-    if (takes_tiles(axes)) return std::make_unique<TileKernel<Word>>(axes);
-    return std::make_unique<FetchKernel<Word>>(axes);
+    if (takes_tiles(axes)) return std::make_unique<TransposeTileCudaKernel<Word>>(axes);
+    return std::make_unique<TransposeFetchCudaKernel<Word>>(axes);
   });
 }
 

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/config/words.h"
 #include "engine/data/sampler.h"
 #include "engine/data/text/text_tokens.h"
 #include "engine/data/text/token_dataset.h"
@@ -180,7 +181,7 @@ TEST_F(ConvertTest, ABrokenImageStopsOrIsReplaced) {
   write_images();
   write_file(folder_.path() / "train" / "bee" / "1.jpg", {1, 2, 3});
   EXPECT_THAT(refusal(Category::data), HasSubstr("train/bee/1.jpg: sample 5"));
-  config_.data.on_error = "skip";
+  config_.data.on_error = DataConfig::OnError::skip;
   options_.overwrite = true;
   ConvertResult result = convert();
   EXPECT_EQ(result.skipped, 1);
@@ -210,7 +211,7 @@ TEST_F(ConvertTest, LongListsOfClassesFit) {
 TEST_F(ConvertTest, TextBecomesShardsOfTheSameTokens) {
   std::string text =
       write_tokens_text("The quick brown fox jumps over the lazy dog. ÄÖ 0123456789");
-  config_.data.tokens.vocabulary = "characters";
+  config_.data.tokens.vocabulary = TokensConfig::Vocabulary::characters;
   options_.shard_tokens = 20;
   ConvertResult result = convert();
   EXPECT_EQ(result.format, "tokens");
@@ -236,7 +237,7 @@ TEST_F(ConvertTest, TextBecomesWindowsInAnHdf5File) {
 TEST_F(ConvertTest, PartsOfATextHaveTheTokensOfTheWhole) {
   write_tokens_text("it's  a\n\n test \t of 'll  blanks,  <|endoftext|> and\xC3\xA9 so on  ");
   for (const char* vocabulary : {"bytes", "characters", "gpt2"}) {
-    config_.data.tokens.vocabulary = vocabulary;
+    config_.data.tokens.vocabulary = *find_word<TokensConfig::Vocabulary>(vocabulary);
     config_.data.tokens.bpe_path = DATA_FOLDER "/bpe";
     TokenText text = read_token_text(config_.data.tokens);
     for (size_t bytes = 1; bytes < 12; ++bytes) {
@@ -321,7 +322,7 @@ class StoppedConversion : public ConvertTest {
 };
 
 TEST_F(StoppedConversion, RefusesAnotherConfig) {
-  config_.data.normalize = "unit";
+  config_.data.normalize = DataConfig::Normalize::unit;
   EXPECT_THAT(
       refusal(Category::data),
       HasSubstr("out.h5.partial: was started with another config, data.normalize: auto (now "

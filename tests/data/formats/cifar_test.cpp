@@ -72,7 +72,7 @@ TEST(Cifar100, HasFineAndCoarseLabels) {
   DataConfig config;
   config.name = "cifar100";
   config.path = folder.path().string();
-  config.cifar100.labels = "coarse";
+  config.cifar100.labels = Cifar100Config::Labels::coarse;
   DatasetPair coarse = open_dataset(config, {});
   EXPECT_EQ(coarse.train->spec().classes, 20);
   EXPECT_THAT(read_column<int32_t>(*coarse.train, 1, {0, 1}), ElementsAre(19, 3));

@@ -82,9 +82,9 @@ TEST_F(CsvTest, OverAHundredWholeNumbersAreValuesUnlessTheTaskSaysOtherwise) {
   std::string text = "x,y\n";
   for (int i = 0; i < 101; ++i) text += "1," + std::to_string(i) + "\n";
   EXPECT_EQ(open_train(text).train->spec().columns[1].name, "values");
-  config_.csv.task = "class";
+  config_.csv.task = TargetKind::classes;
   EXPECT_EQ(open_train(text).train->spec().classes, 101);
-  config_.csv.task = "value";
+  config_.csv.task = TargetKind::values;
   EXPECT_EQ(open_train("x,y\n1,2\n1,3\n").train->spec().columns[1].name, "values");
 }
 
@@ -105,11 +105,11 @@ TEST_F(CsvTest, TheTargetIsNamedOrCounted) {
 TEST_F(CsvTest, AHeaderOfNumbersMustBeSaid) {
   const char* text = "1985,1986\n1,2\n2,3\n";
   EXPECT_EQ(open_train(text).train->count(), 3);
-  config_.csv.header = "true";
+  config_.csv.header = CsvConfig::Header::yes;
   DatasetPair pair = open_train(text);
   EXPECT_EQ(pair.train->count(), 2);
   EXPECT_THAT(pair.train->spec().feature_names, ElementsAre("1985"));
-  config_.csv.header = "false";
+  config_.csv.header = CsvConfig::Header::no;
   EXPECT_THAT(refusal("x,y\n1,2\n"), HasSubstr(place("1:1: column 0 (from 0): 'x' is not")));
 }
 
@@ -166,7 +166,7 @@ TEST_F(CsvTest, ColumnsThatOnlyLookLikeRowNumbersStay) {
 }
 
 TEST_F(CsvTest, BrokenRowsCountAsRows) {
-  config_.on_error = "skip";
+  config_.on_error = DataConfig::OnError::skip;
   std::string text = numbered_table("n", 30, [](int row) { return row; });
   text.replace(text.find("\n9,"), 4, "\n9,oops");
   EXPECT_THAT(open_train(text).notes, ElementsAre(HasSubstr("counts the rows")));
@@ -211,10 +211,10 @@ TEST_F(CsvTest, AWordAmongNumbersIsAskedAbout) {
   EXPECT_THAT(refusal("x,y\n1,0\n2,1\n3,NA\n4,0\n"), HasSubstr(place("4:3: the target 'NA'")));
   EXPECT_THAT(refusal("x,y\n1,a\n2,b\n3,7\n4,a\n"),
               AllOf(HasSubstr(place("4:3: the target '7' is a number")), HasSubstr("3 of 4 rows")));
-  config_.csv.task = "class";
+  config_.csv.task = TargetKind::classes;
   EXPECT_EQ(open_train("x,y\n1,a\n2,b\n3,7\n4,a\n").train->spec().classes, 3);
-  config_.csv.task = "value";
-  config_.on_error = "skip";
+  config_.csv.task = TargetKind::values;
+  config_.on_error = DataConfig::OnError::skip;
   DatasetPair pair = open_train(decimals_but("NA"));
   EXPECT_EQ(pair.train->spec().columns[1].name, "values");
   EXPECT_EQ(pair.train->count(), 59);
@@ -229,9 +229,9 @@ TEST_F(CsvTest, ClassesNeedMoreRowsThanOneEach) {
   for (const std::string& text : {numbers, words}) {
     EXPECT_THAT(refusal(text), AllOf(HasSubstr("60 different targets in 60 rows"),
                                      HasSubstr("data.csv.task: class or value")));
-    config_.csv.task = "class";
+    config_.csv.task = TargetKind::classes;
     EXPECT_EQ(open_train(text).train->spec().classes, 60);
-    config_.csv.task = "auto";
+    config_.csv.task = TargetKind::automatic;
   }
 }
 
@@ -289,7 +289,7 @@ TEST_P(BrokenRowTest, StopsTheRunOrIsSkippedAndCounted) {
   std::string text = std::string(good_rows) + GetParam().row + "\n3,5,yes\n4,4,no\n";
   EXPECT_THAT(refusal(text), AllOf(HasSubstr(place(GetParam().place)), HasSubstr(GetParam().says),
                                    HasSubstr("data.on_error: skip")));
-  config_.on_error = "skip";
+  config_.on_error = DataConfig::OnError::skip;
   DatasetPair pair = open_pair(text, std::string(good_rows) + "1,1,yes\n");
   EXPECT_EQ(pair.train->count(), 3);
   EXPECT_EQ(pair.train->skipped(), 1);
@@ -321,7 +321,7 @@ TEST_F(CsvTest, TargetsOfTheTestAreThoseOfTheTraining) {
   EXPECT_THAT(message_of(Category::data, open_it),
               AllOf(HasSubstr((folder_ / "test.csv").string() + ":3:3"),
                     HasSubstr("'perhaps' is not one of the 2 classes")));
-  config_.on_error = "skip";
+  config_.on_error = DataConfig::OnError::skip;
   DatasetPair pair = open_it();
   EXPECT_EQ(pair.test->count(), 1);
   EXPECT_EQ(pair.test->skipped(), 1);
@@ -329,7 +329,7 @@ TEST_F(CsvTest, TargetsOfTheTestAreThoseOfTheTraining) {
 }
 
 TEST_F(CsvTest, ValuesMustBeNumbersThatFit) {
-  config_.csv.task = "value";
+  config_.csv.task = TargetKind::values;
   EXPECT_THAT(refusal("1,2\n3,many\n"), HasSubstr(place("2:3: the target 'many'")));
   EXPECT_THAT(refusal("1,2\n3,1e39\n"), HasSubstr(place("2:3: the target '1e39'")));
 }
@@ -342,7 +342,7 @@ TEST_F(CsvTest, WhatMakesAFileUseless) {
   EXPECT_THAT(refusal("1e308,a\n-1e308,b\n"), HasSubstr("too large to be standardized"));
   EXPECT_THAT(message_of(Category::data, [&] { open_pair("a,b\n1,x\n2,y\n", "a,c\n1,x\n"); }),
               AllOf(HasSubstr("test.csv:1:1"), HasSubstr("a, c"), HasSubstr("a, b")));
-  config_.on_error = "skip";
+  config_.on_error = DataConfig::OnError::skip;
   EXPECT_THAT(refusal("x,b\n1,\n2,\n"),
               AllOf(HasSubstr("2 were skipped"), HasSubstr("train.csv:2:3")));
 }

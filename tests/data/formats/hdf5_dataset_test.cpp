@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "engine/config/words.h"
 #include "engine/data/loader.h"
 #include "tests/data/formats/hdf5_files.h"
 #include "tests/data/numbered.h"
@@ -71,7 +72,7 @@ TEST(Hdf5Dataset, GivesTheBatchesOfTheSameImagesInMemory) {
       for (DType dtype : {DType::f32, DType::bf16}) {
         DataConfig config = config_of(folder / "a.h5");
         config.augment = {2, true};
-        config.shuffle = "full";
+        config.shuffle = DataConfig::Shuffle::full;
         DatasetPair pair = open_dataset(config, {dtype, 77});
         ImageDataset expected(images, normalization_of(images), config.augment, {dtype, 77});
         EXPECT_EQ(pair.train->spec().columns, expected.spec().columns);
@@ -103,9 +104,9 @@ TEST(Hdf5Dataset, OrderKeepsChunksTogetherUnlessAskedOtherwise) {
   write_images(folder / "a.h5", 20, 3);
   DataConfig config = config_of(folder / "a.h5");
   EXPECT_EQ(open_dataset(config, {}).train->chunk(), 3);
-  config.shuffle = "chunk";
+  config.shuffle = DataConfig::Shuffle::chunk;
   EXPECT_EQ(open_dataset(config, {}).train->chunk(), 3);
-  config.shuffle = "full";
+  config.shuffle = DataConfig::Shuffle::full;
   EXPECT_EQ(open_dataset(config, {}).train->chunk(), 1);
   EXPECT_EQ(readable(numbered(5)).chunk(), 1);
 }
@@ -193,7 +194,7 @@ std::string what_is_said(const std::string& input, hsize_t inputs, const std::st
     std::string group = half == &config.hdf5.train ? "train/" : "test/";
     *half = {group + input, group + target};
   }
-  config.hdf5.task = task;
+  config.hdf5.task = *find_word<TargetKind>(task);
   try {
     return open_dataset(config, {}).train->spec().columns[1].name;
   } catch (const Error& error) {
@@ -408,9 +409,9 @@ TEST(Hdf5Dataset, NormalizationOfKeysWinsThenAttributesThenPixels) {
   EXPECT_EQ(stored.class_names, std::vector<std::string>(20, "shoe"));
   config.mean = {0.75}, config.stddev = {2};
   EXPECT_THAT(open_dataset(config, {}).test->spec().normalization.mean, ElementsAre(0.75));
-  config.normalize = "unit";
+  config.normalize = DataConfig::Normalize::unit;
   EXPECT_THAT(open_dataset(config, {}).test->spec().normalization.stddev, ElementsAre(1));
-  config.normalize = "standard", config.mean = {1, 2};
+  config.normalize = DataConfig::Normalize::standard, config.mean = {1, 2};
   EXPECT_THAT(message_of(Category::config, [&] { open_dataset(config, {}); }),
               AllOf(HasSubstr("2 and 1 numbers"), HasSubstr("1 channels")));
 }
@@ -444,7 +445,7 @@ TEST(Hdf5Dataset, SkippedRowsAreReplacedByTheNextGoodOne) {
   }
   DataConfig config = config_of(folder / "a.h5");
   config.hdf5.train = config.hdf5.test = {"x", "y"};
-  config.on_error = "skip";
+  config.on_error = DataConfig::OnError::skip;
   DatasetPair pair = open_dataset(config, {});
   LoaderOptions options = options_of(6, 1, 1);
   options.shuffle = false;
@@ -561,9 +562,9 @@ TEST(Hdf5Dataset, ChunksThatTheCacheCannotHoldAreRefused) {
   EXPECT_THAT(message_of(Category::config, [&] { open_dataset(config, {}); }),
               AllOf(HasSubstr("data.hdf5.cache_mib: 1 MiB"), HasSubstr("16 chunks"),
                     HasSubstr("train/images"), HasSubstr("set 3 or more")));
-  config.shuffle = "full";
+  config.shuffle = DataConfig::Shuffle::full;
   EXPECT_NO_THROW(open_dataset(config, {}));
-  config.shuffle = "auto", config.hdf5.cache_mib = 3;
+  config.shuffle = DataConfig::Shuffle::automatic, config.hdf5.cache_mib = 3;
   EXPECT_NO_THROW(open_dataset(config, {}));
 }
 

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/data/images/images.h"
+#include "engine/data/images/image_dataset.h"
 #include "tests/data/test_files.h"
 
 namespace spire {

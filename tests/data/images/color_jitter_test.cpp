@@ -1,4 +1,4 @@
-#include "engine/data/images/color_jitter.h"
+#include "engine/data/images/augment.h"
 
 #include <algorithm>
 #include <cmath>
@@ -33,13 +33,13 @@ TEST(ColorJitter, BrightnessMultiplies) {
   EXPECT_EQ(changed({.brightness = 0}, {9, 100, 200}), (Bytes{0, 0, 0}));
 }
 
-TEST(ColorJitter, ContrastIsAroundTheMeanGrey) {
+TEST(ColorJitter, ContrastIsAroundTheMeanGray) {
   EXPECT_EQ(changed({.contrast = 0}, {10, 20, 60, 70}, 1), Bytes(4, 40));
   EXPECT_EQ(changed({.contrast = 2 * one}, {10, 20, 60, 70}, 1), (Bytes{0, 0, 80, 100}));
 }
 
-// Grey of a pixel: 0.299 x 200 + 0.587 x 100 + 0.114 x 50 = 124.2.
-TEST(ColorJitter, SaturationIsAroundThePixelsGrey) {
+// Gray of a pixel: 0.299 x 200 + 0.587 x 100 + 0.114 x 50 = 124.2.
+TEST(ColorJitter, SaturationIsAroundThePixelsGray) {
   EXPECT_EQ(changed({.saturation = 0}, {200, 100, 50}), Bytes(3, 124));
   EXPECT_EQ(changed({.saturation = one / 2}, {200, 100, 50}), (Bytes{162, 112, 87}));
   EXPECT_EQ(changed({.saturation = 0}, {200, 100, 50}, 1), (Bytes{200, 100, 50}));
@@ -54,20 +54,20 @@ TEST(ColorJitter, FollowsTheDefinition) {
     auto blend = [](double from, double to, int32_t factor) {
       return std::clamp(std::floor(from + (to - from) * factor / 65536.0 + 0.5), 0.0, 255.0);
     };
-    auto grey = [&](size_t i) {
+    auto gray = [&](size_t i) {
       return std::round(0.299 * expected[i] + 0.587 * expected[i + 1] + 0.114 * expected[i + 2]);
     };
     for (double& v : expected) v = blend(0, v, factors.brightness);
     double sum = 0;
-    for (size_t i = 0; i < 60; i += 3) sum += grey(i);
+    for (size_t i = 0; i < 60; i += 3) sum += gray(i);
     double mean = std::round(sum / 20);
     for (double& v : expected) v = blend(mean, v, factors.contrast);
     for (size_t i = 0; i < 60; i += 3) {
-      double of_pixel = grey(i);
+      double of_pixel = gray(i);
       for (size_t c = 0; c < 3; ++c)
         expected[i + c] = blend(of_pixel, expected[i + c], factors.saturation);
     }
-    // Greys within 1e-5 of a half may round the other way.
+    // Grays within 1e-5 of a half may round the other way.
     for (size_t i = 0; i < 60; ++i) EXPECT_NEAR(made[i], expected[i], 1) << sample;
     EXPECT_GT(std::inner_product(made.begin(), made.end(), expected.begin(), 0, std::plus<>(),
                                  [](double a, double b) { return a == b ? 1 : 0; }),
@@ -94,7 +94,7 @@ TEST(ColorJitter, FactorsAreUniformWithinTheirStrength) {
             color_factors({0.4, 0, 0}, 1, 3, 3).brightness);
 }
 
-// The writer changes the colours of what crop and flip leave, then normalizes.
+// The writer changes the colors of what crop and flip leave, then normalizes.
 template <typename T>
 void expect_written(DType dtype) {
   constexpr int64_t height = 5, width = 4, count = height * width * 3;
@@ -119,12 +119,12 @@ void expect_written(DType dtype) {
   }
 }
 
-TEST(ImageWriter, ChangesColoursBeforeItNormalizes) {
+TEST(ImageWriter, ChangesColorsBeforeItNormalizes) {
   expect_written<float>(DType::f32);
   expect_written<bfloat16>(DType::bf16);
 }
 
-TEST(ImageWriter, RefusesColoursWhereThereAreNone) {
+TEST(ImageWriter, RefusesColorsWhereThereAreNone) {
   AugmentConfig options;
   options.color_jitter.saturation = 0.1;
   auto refusal = [&](int64_t channels) {

@@ -41,8 +41,8 @@ TEST(Png, GivesThePixelsThatWereWritten) {
 }
 
 TEST(Png, EveryKindBecomesRgb) {
-  Bytes grey = {0, 128, 255, 7};
-  EXPECT_EQ(decoded(png_bytes(grey.data(), {2, 2}, PNG_FORMAT_GRAY)).pixels,
+  Bytes gray = {0, 128, 255, 7};
+  EXPECT_EQ(decoded(png_bytes(gray.data(), {2, 2}, PNG_FORMAT_GRAY)).pixels,
             (Bytes{0, 0, 0, 128, 128, 128, 255, 255, 255, 7, 7, 7}));
   Bytes clear = {10, 20, 30, 255, 90, 90, 90, 0};  // opaque, transparent
   EXPECT_EQ(decoded(png_bytes(clear.data(), {1, 2}, PNG_FORMAT_RGBA)).pixels,
@@ -61,10 +61,10 @@ TEST(Jpeg, IsCloseToThePixelsThatWereWritten) {
   }
 }
 
-TEST(Jpeg, GreyAndInkBecomeRgb) {
-  RgbImage grey{{8, 8}, Bytes(64, 200)};
+TEST(Jpeg, GrayAndInkBecomeRgb) {
+  RgbImage gray{{8, 8}, Bytes(64, 200)};
   EXPECT_LE(
-      worst_difference(decoded(jpeg_bytes(grey, {.components = 1})), {{8, 8}, Bytes(192, 200)}), 1);
+      worst_difference(decoded(jpeg_bytes(gray, {.components = 1})), {{8, 8}, Bytes(192, 200)}), 1);
   RgbImage ink{{8, 8}, {}};  // as Adobe's programs store it: 255 is no ink
   for (int i = 0; i < 64; ++i) ink.pixels.insert(ink.pixels.end(), {255, 128, 0, 128});
   RgbImage light = decoded(jpeg_bytes(ink, {.quality = 100, .components = 4}));
@@ -103,7 +103,7 @@ TEST(Jpeg, MemoryOfALargerImageIsUsedAgain) {
 }
 
 // Wherever a file is cut off, it is refused: nothing is made up for what is missing.
-TEST(PngImage, CutOffFilesAreRefused) {
+TEST(ImageDecode, CutOffFilesAreRefused) {
   RgbImage image = smooth_image(24, 24);
   for (const Bytes& file :
        {jpeg_bytes(image), jpeg_bytes(image, {.progressive = true}), png_bytes(image)}) {
@@ -116,7 +116,7 @@ TEST(PngImage, CutOffFilesAreRefused) {
   }
 }
 
-TEST(PngImage, WhatIsNoneIsRefused) {
+TEST(ImageDecode, WhatIsNoneIsRefused) {
   EXPECT_THAT(refusal({}), HasSubstr("0 bytes are neither JPEG nor PNG"));
   EXPECT_THAT(refusal({'G', 'I', 'F', '8', '9', 'a'}),
               HasSubstr("neither JPEG nor PNG; convert the file"));
@@ -125,14 +125,14 @@ TEST(PngImage, WhatIsNoneIsRefused) {
   EXPECT_THAT(refusal({0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n', 0, 0}), HasSubstr("PNG: "));
 }
 
-TEST(PngImage, DamagedPixelsAreRefused) {
+TEST(ImageDecode, DamagedPixelsAreRefused) {
   Bytes png = png_bytes(smooth_image(24, 24));
   png[png.size() / 2] ^= 0x10;  // within the compressed pixels
   EXPECT_THAT(refusal(png), AllOf(HasSubstr("PNG: "), HasSubstr("; get an intact copy")));
 }
 
 // Sizes stand in the header, whatever follows.
-TEST(PngImage, SizesBeyondTheLimitsAreRefused) {
+TEST(ImageDecode, SizesBeyondTheLimitsAreRefused) {
   Bytes jpeg = jpeg_bytes(smooth_image(8, 8));
   const Bytes frame = {0xff, 0xc0};
   auto at = std::search(jpeg.begin(), jpeg.end(), frame.begin(), frame.end()) - jpeg.begin();

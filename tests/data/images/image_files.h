@@ -8,7 +8,7 @@
 #include <jpeglib.h>
 #include <png.h>
 
-#include "engine/data/images/rgb_image.h"
+#include "engine/data/images/image_decode.h"
 #include "tests/data/test_files.h"
 
 namespace spire {
@@ -27,7 +27,7 @@ inline RgbImage smooth_image(int64_t height, int64_t width, int64_t seed = 0) {
 struct JpegOptions {
   int quality = 95;
   bool progressive = false;
-  int components = 3;  // 1 grey, 3 RGB, 4 CMYK as Adobe's programs write it
+  int components = 3;  // 1 gray, 3 RGB, 4 CMYK as Adobe's programs write it
 };
 
 // Pixels (H, W, components).

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "engine/data/images/image_crop.h"
+#include "engine/data/images/resized_crop.h"
 #include "engine/data/images/image_decode.h"
 #include "engine/data/loader.h"
 #include "tests/data/images/image_files.h"
@@ -111,7 +111,7 @@ TEST(ImageFolder, ReducedDecodingIsClose) {
   ResizeScratch scratch;
   resize(image.pixels, image.size, 3, center_crop(image.size), {16, 16}, expected.data(), scratch);
   DataConfig config = config_of(folder.path());
-  config.normalize = "unit";
+  config.normalize = DataConfig::Normalize::unit;
   Row row = row_of(*open_dataset(config, {}).train, 2);
   for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(row.image[i] * 255, expected[i], 5);
 }
@@ -175,7 +175,7 @@ TEST(ImageFolder, BrokenImagesAreSkippedWhenAskedTo) {
   write_images(folder.path());
   put(folder / "train/cat/b.jpg", {0xff, 0xd8, 0xff});
   DataConfig config = config_of(folder.path());
-  config.on_error = "skip";
+  config.on_error = DataConfig::OnError::skip;
   DatasetPair pair = open_dataset(config, {});
   Row row = row_of(*pair.train, 1);
   EXPECT_EQ(row.label, 1);

@@ -1,9 +1,11 @@
 #include "engine/data/text/bpe.h"
 
+#include <map>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/data/text/pretokenizer.h"
+#include "engine/data/text/utf8.h"
 #include "tests/data/text/bpe_files.h"
 
 namespace spire {
@@ -17,8 +19,7 @@ using Pieces = std::vector<std::string>;
 
 Pieces pieces_of(std::string_view text) {
   Pieces pieces;
-  for (size_t at = 0; at < text.size(); at += pieces.back().size())
-    pieces.emplace_back(piece_at(text, at));
+  for_each_piece(text, [&](std::string_view piece) { pieces.emplace_back(piece); });
   return pieces;
 }
 
@@ -36,6 +37,46 @@ TEST(Pieces, AreTheMatchesOfThePattern) {
   EXPECT_EQ(pieces_of("na\xc3\xafve \xe4\xbd\xa0\xe5\xa5\xbd\xc2\xbd"),
             (Pieces{"na\xc3\xafve", " \xe4\xbd\xa0\xe5\xa5\xbd", "\xc2\xbd"}));
   EXPECT_EQ(pieces_of("e\xcc\x81x"), (Pieces{"e", "\xcc\x81", "x"}));
+  EXPECT_THAT(pieces_of(""), testing::IsEmpty());
+}
+
+// A run of one kind is one piece however long it is: matching keeps no stack.
+TEST(Pieces, MayBeLong) {
+  for (const char* part : {"a", " ", "1", "-", "\xe4\xbd\xa0"}) {
+    std::string run;
+    for (int i = 0; i < 1 << 20; ++i) run += part;
+    EXPECT_EQ(pieces_of(run), Pieces{run}) << part;
+  }
+}
+
+enum class Kind { letter, number, space, other };
+
+// Found by the neighbours that share a piece with it.
+Kind kind_of(char32_t code) {
+  std::string text;
+  append_utf8(text, code);
+  if (pieces_of("a" + text).size() == 1) return Kind::letter;
+  if (pieces_of("1" + text).size() == 1) return Kind::number;
+  return pieces_of("\t" + text).size() == 1 ? Kind::space : Kind::other;
+}
+
+// UnicodeData.txt of Unicode 14.0 has 131 756 letters, 1 791 numbers and 25 spaces; later versions
+// add letters and numbers, never spaces so far.
+TEST(Pieces, KindsAreThoseOfUnicode) {
+  std::map<Kind, int> counts;
+  for (char32_t code = 0; code <= 0x10ffff; ++code)
+    if (code < 0xd800 || code > 0xdfff) ++counts[kind_of(code)];
+  EXPECT_GE(counts[Kind::letter], 131756);
+  EXPECT_GE(counts[Kind::number], 1791);
+  EXPECT_EQ(counts[Kind::space], 25);
+  for (char32_t letter : {U'a', U'Z', U'\u00e9', U'\u0414', U'\u4e16', U'\U0001d400'})
+    EXPECT_EQ(kind_of(letter), Kind::letter);
+  for (char32_t number : {U'0', U'\u00bd', U'\u0663', U'\u2167'})
+    EXPECT_EQ(kind_of(number), Kind::number);
+  for (char32_t space : {U' ', U'\n', U'\u0085', U'\u00a0', U'\u3000'})
+    EXPECT_EQ(kind_of(space), Kind::space);
+  for (char32_t other : {U'_', U'\x1c', U'\u0301', U'\u180e', U'\u200b', U'\ufeff'})
+    EXPECT_EQ(kind_of(other), Kind::other);
 }
 
 // merges.txt in the order of learning, so that "abc" is a + bc, and all of a pair at once.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include "engine/config/words.h"
 #include "tests/data/text/bpe_files.h"
 
 namespace spire {
@@ -53,7 +54,7 @@ TEST_F(TextTest, FilesAreJoinedAndMayBeGzip) {
 
 TEST_F(TextTest, CharactersAreThoseOfAllOfTheText) {
   add("text", "banana\n\xc3\xa4pfel z");
-  config_.tokens.vocabulary = "characters";
+  config_.tokens.vocabulary = TokensConfig::Vocabulary::characters;
   config_.tokens.val_share = 0.3;
   DatasetPair pair = open_dataset(config_, {});
   EXPECT_EQ(pair.train->spec().classes, 11);
@@ -65,7 +66,7 @@ TEST_F(TextTest, Gpt2PartsFilesByEndOfText) {
   write_bpe(folder_.path() / "gpt2", "a b\n", {"ab", "<|endoftext|>"});
   add("one", "ab");
   add("two", "b");
-  config_.tokens.vocabulary = "gpt2";
+  config_.tokens.vocabulary = TokensConfig::Vocabulary::gpt2;
   config_.tokens.bpe_path = (folder_ / "gpt2").string();
   TextTokens tokens = read_text_tokens(config_.tokens);
   EXPECT_THAT(tokens.ids, ElementsAre(256, 257, 'b'));
@@ -84,7 +85,7 @@ TEST_F(TextTest, WhatIsNoTextIsNamedByFileAndByte) {
   config_.tokens.val_share = 0.5;
   EXPECT_NO_THROW(open_dataset(config_, {}));  // bytes are any
   for (const char* vocabulary : {"characters", "gpt2"}) {
-    config_.tokens.vocabulary = vocabulary;
+    config_.tokens.vocabulary = *find_word<TokensConfig::Vocabulary>(vocabulary);
     EXPECT_THAT(refusal(), AllOf(HasSubstr(bad + ": byte 2: is not UTF-8"), HasSubstr("bytes")));
   }
   config_.tokens.text = {(folder_ / "none").string()};

@@ -128,23 +128,23 @@ TEST_F(TokensTest, TheVocabularyStandsBesideTheShards) {
   std::string text = character_vocabulary("abc")->to_text();
   write_text(folder_ / "vocabulary.txt", text + "\n");
   EXPECT_EQ(open_dataset(config_, options_).test->spec().vocabulary, text);
-  config_.tokens.vocabulary = "characters";
+  config_.tokens.vocabulary = TokensConfig::Vocabulary::characters;
   EXPECT_EQ(open_dataset(config_, options_).train->spec().vocabulary, text);
-  config_.tokens.vocabulary = "bytes";
+  config_.tokens.vocabulary = TokensConfig::Vocabulary::bytes;
   EXPECT_EQ(open_dataset(config_, options_).train->spec().vocabulary, "bytes");
-  config_.tokens.vocabulary = "gpt2";
+  config_.tokens.vocabulary = TokensConfig::Vocabulary::gpt2;
   config_.tokens.bpe_path = (folder_ / "none").string();
   EXPECT_THAT(refusal(Category::data), HasSubstr((folder_ / "none").string()));
 }
 
 TEST_F(TokensTest, VocabulariesThatDoNotFitAreRefused) {
   write_shards(250);
-  config_.tokens.vocabulary = "characters";
+  config_.tokens.vocabulary = TokensConfig::Vocabulary::characters;
   EXPECT_THAT(refusal(Category::config), HasSubstr("needs vocabulary.txt"));
-  config_.tokens.vocabulary = "bytes";
+  config_.tokens.vocabulary = TokensConfig::Vocabulary::bytes;
   EXPECT_THAT(refusal(Category::data), AllOf(HasSubstr("train_0000.tokens"),
                                              HasSubstr("vocabulary of 250, but bytes has 256")));
-  config_.tokens.vocabulary = "auto";
+  config_.tokens.vocabulary = TokensConfig::Vocabulary::automatic;
   write_text(folder_ / "vocabulary.txt", "characters:\"ba\"");
   EXPECT_THAT(refusal(Category::data), HasSubstr("not in ascending order"));
 }

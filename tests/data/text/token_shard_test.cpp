@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/data/text/token_sequence.h"
+#include "engine/data/text/token_dataset.h"
 #include "tests/data/text/shard_files.h"
 
 namespace spire {

@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/data/text/unicode_classes.h"
 #include "engine/data/text/utf8.h"
 #include "tests/data/test_files.h"
 
@@ -41,27 +40,6 @@ TEST(Utf8, IllFormedBytes) {
   }
   EXPECT_EQ(invalid_utf8("\xe2\x82\xac\xf0\x9f\x98\x80 z"), std::nullopt);
   EXPECT_EQ(invalid_utf8(""), std::nullopt);
-}
-
-// How many code points of each class UnicodeData.txt of Unicode 15.0 has.
-TEST(UnicodeClasses, AreThoseOfUnicode15) {
-  int letters = 0, numbers = 0, spaces = 0;
-  for (char32_t code = 0; code <= 0x10ffff; ++code) {
-    letters += is_letter(code);
-    numbers += is_number(code);
-    spaces += is_space(code);
-    ASSERT_LE(is_letter(code) + is_number(code) + is_space(code), 1);
-  }
-  EXPECT_EQ(letters, 136104);
-  EXPECT_EQ(numbers, 1831);
-  EXPECT_EQ(spaces, 25);
-  for (char32_t letter : {U'a', U'Z', U'\u00e9', U'\u0414', U'\u4e16', U'\U0001d400'})
-    EXPECT_TRUE(is_letter(letter));
-  for (char32_t number : {U'0', U'\u00bd', U'\u0663', U'\u2167'}) EXPECT_TRUE(is_number(number));
-  for (char32_t space : {U' ', U'\n', U'\u0085', U'\u00a0', U'\u3000'})
-    EXPECT_TRUE(is_space(space));
-  for (char32_t other : {U'_', U'\x1c', U'\u0301', U'\u200b', U'\ufeff'})
-    EXPECT_FALSE(is_letter(other) || is_number(other) || is_space(other));
 }
 
 std::string all_bytes() {

@@ -223,7 +223,7 @@ TEST_P(SoftmaxCrossEntropyTest, LabelOutOfRangeMakesTheLossNaN) {
     EXPECT_TRUE(std::isnan(out[0][0]));
     EXPECT_EQ(out[1][0], 1);
     inputs.push_back(statistic(out[2]));
-    auto gradient = run_op(SoftmaxCrossEntropyBackwardOp({}), inputs, GetParam());
+    auto gradient = run_op(SoftmaxCrossEntropyBackwardOp(), inputs, GetParam());
     for (double g : gradient[0].data) EXPECT_TRUE(std::isfinite(g));
   }
 }

@@ -12,7 +12,7 @@
 #include "engine/process/rendezvous/handshake.h"
 #include "engine/process/rendezvous/peer_info.h"
 #include "tests/process/rendezvous/stranger.h"
-#include "tools/master_port.h"
+#include "tools/supervisor/master_port.h"
 
 namespace spire {
 namespace {

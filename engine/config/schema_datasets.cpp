@@ -1,0 +1,166 @@
+// Keys of single datasets: CIFAR-100, CSV, synthetic, token files, HDF5 and folders of images.
+#include <algorithm>
+
+#include "engine/config/schema_parts.h"
+
+namespace spire::inline config::schema_parts {
+
+namespace {
+
+std::vector<Field> cifar100_fields() {
+  return {
+      {.path = "data.cifar100.labels",
+       .slot = [](C& c) -> Slot { return &c.data.cifar100.labels; },
+       .help = "the 100 fine classes, or the 20 coarse ones",
+       .used_by = {"data.name", {"cifar100"}}},
+  };
+}
+
+std::vector<Field> csv_fields() {
+  const Use with_csv = {"data.name", {"csv"}};
+  return {
+      {.path = "data.csv.header",
+       .slot = [](C& c) -> Slot { return &c.data.csv.header; },
+       .help = "whether the first row holds column names; auto: yes when none of its fields is a "
+               "number",
+       .used_by = with_csv},
+      {.path = "data.csv.separator",
+       .slot = [](C& c) -> Slot { return &c.data.csv.separator; },
+       .help = "separator of fields; auto: the one that splits the first row into the most fields",
+       .used_by = with_csv},
+      {.path = "data.csv.target",
+       .slot = [](C& c) -> Slot { return &c.data.csv.target; },
+       .help = "column to predict: its name, its number counted from 0, or last",
+       .used_by = with_csv},
+      {.path = "data.csv.task",
+       .slot = [](C& c) -> Slot { return &c.data.csv.task; },
+       .help = "whether the target is a class or a value; auto: a value when it has numbers that "
+               "are not whole, or more than 100 different ones, else a class",
+       .used_by = with_csv},
+      {.path = "data.csv.ignore",
+       .slot = [](C& c) -> Slot { return &c.data.csv.ignore; },
+       .help = "columns that are left out, by name or number from 0; auto: one that numbers the "
+               "rows, called id, index or nothing; []: none",
+       .used_by = with_csv},
+      {.path = "data.csv.test_share",
+       .slot = [](C& c) -> Slot { return &c.data.csv.test_share; },
+       .help = "share of the rows kept for testing, when there is no test.csv",
+       .range = {.low = 0, .high = 1, .low_open = true, .high_open = true},
+       .used_by = with_csv},
+  };
+}
+
+std::vector<Field> synthetic_fields() {
+  const Use with_synthetic = {"data.name", {"synthetic"}};
+  return {
+      {.path = "data.synthetic.kind",
+       .slot = [](C& c) -> Slot { return &c.data.synthetic.kind; },
+       .help = "what the random samples are",
+       .used_by = with_synthetic},
+      {.path = "data.synthetic.shape",
+       .slot = [](C& c) -> Slot { return &c.data.synthetic.shape; },
+       .help = "shape of a sample: images [height, width, channels], features [F], tokens [T]",
+       .range = at_least(1, kSizes),
+       .used_by = with_synthetic},
+      {.path = "data.synthetic.classes",
+       .slot = [](C& c) -> Slot { return &c.data.synthetic.classes; },
+       .help = "number of classes; tokens: size of the vocabulary",
+       .range = at_least(2, kSizes),
+       .used_by = with_synthetic},
+      {.path = "data.synthetic.samples",
+       .slot = [](C& c) -> Slot { return &c.data.synthetic.samples; },
+       .help = "for training",
+       .range = at_least(1, kSteps),
+       .unit = "samples",
+       .used_by = with_synthetic},
+      {.path = "data.synthetic.test_samples",
+       .slot = [](C& c) -> Slot { return &c.data.synthetic.test_samples; },
+       .help = "for evaluation",
+       .range = at_least(1, kSteps),
+       .unit = "samples",
+       .used_by = with_synthetic},
+  };
+}
+
+std::vector<Field> tokens_fields() {
+  const Use with_tokens = {"data.name", {"tokens"}};
+  return {
+      {.path = "data.tokens.length",
+       .slot = [](C& c) -> Slot { return &c.data.tokens.length; },
+       .help = "length of a sample",
+       .range = at_least(1, kSizes),
+       .unit = "tokens",
+       .used_by = with_tokens},
+      {.path = "data.tokens.text",
+       .slot = [](C& c) -> Slot { return &c.data.tokens.text; },
+       .help = "text files, plain or gzip, to read in place of token shards; []: the shards in "
+               "data.path",
+       .used_by = with_tokens},
+      {.path = "data.tokens.vocabulary",
+       .slot = [](C& c) -> Slot { return &c.data.tokens.vocabulary; },
+       .help = "tokenizer of the text; auto: bytes, or for shards the one stored with them",
+       .used_by = with_tokens},
+      {.path = "data.tokens.bpe_path",
+       .slot = [](C& c) -> Slot { return &c.data.tokens.bpe_path; },
+       .help = "gpt2: folder of encoder.json and vocab.bpe; auto: the places where they are "
+               "usually installed",
+       .used_by = with_tokens},
+      {.path = "data.tokens.val_share",
+       .slot = [](C& c) -> Slot { return &c.data.tokens.val_share; },
+       .help = "share of the text, at its end, kept for evaluation",
+       .range = {.low = 0, .high = 1, .low_open = true, .high_open = true},
+       .used_by = with_tokens},
+  };
+}
+
+}  // namespace
+
+std::vector<Field> dataset_fields() {
+  std::vector<Field> fields;
+  for (auto part : {cifar100_fields, csv_fields, synthetic_fields, tokens_fields})
+    std::ranges::copy(part(), std::back_inserter(fields));
+  return fields;
+}
+
+std::vector<Field> file_fields() {
+  const Use with_hdf5 = {"data.name", {"hdf5"}};
+  return {
+      {.path = "data.hdf5.cache_mib",
+       .slot = [](C& c) -> Slot { return &c.data.hdf5.cache_mib; },
+       .help = "decoded chunks of an HDF5 file to keep in memory",
+       .range = at_least(1, kSizes),
+       .unit = "MiB",
+       .used_by = with_hdf5},
+      {.path = "data.hdf5.task",
+       .slot = [](C& c) -> Slot { return &c.data.hdf5.task; },
+       .help = "what the target is; auto: as its type and name have it, where they agree; class: "
+               "integers are labels; value: floating-point numbers are to be found",
+       .used_by = with_hdf5},
+      {.path = "data.hdf5.train.input",
+       .slot = [](C& c) -> Slot { return &c.data.hdf5.train.input; },
+       .help = "dataset of the file: images (N, H, W, C), features (N, F) or tokens (N, T); auto: "
+               "train/images, train/features or train/tokens",
+       .used_by = with_hdf5},
+      {.path = "data.hdf5.train.target",
+       .slot = [](C& c) -> Slot { return &c.data.hdf5.train.target; },
+       .help = "dataset of the file: labels (N), values (N) or (N, K), or tokens (N, T); auto: "
+               "train/labels, train/values or train/targets",
+       .used_by = with_hdf5},
+      {.path = "data.hdf5.test.input",
+       .slot = [](C& c) -> Slot { return &c.data.hdf5.test.input; },
+       .help = "the same for the test samples",
+       .used_by = with_hdf5},
+      {.path = "data.hdf5.test.target",
+       .slot = [](C& c) -> Slot { return &c.data.hdf5.test.target; },
+       .help = "the same for the test samples",
+       .used_by = with_hdf5},
+      {.path = "data.image.size",
+       .slot = [](C& c) -> Slot { return &c.data.image.size; },
+       .help = "height and width of the images that the model reads; 0: 224",
+       .range = at_least(0, 16384),
+       .unit = "pixels",
+       .used_by = {"data.name", {"image_folder"}}},
+  };
+}
+
+}  // namespace spire::inline config::schema_parts

@@ -1,0 +1,121 @@
+#include "engine/data/images/image_dataset.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <spire/error.h>
+
+namespace spire::inline data {
+namespace {
+
+// Returns the images; their sizes must fit together.
+LabelledImages checked(LabelledImages images) {
+  auto count = static_cast<size_t>(images.count);
+  require(images.count >= 1 && images.image_size() >= 1, "a dataset without samples");
+  require(images.pixels.size() == count * static_cast<size_t>(images.image_size()) &&
+              images.labels.size() == count,
+          "a dataset of {} samples with {} pixels and {} labels", count, images.pixels.size(),
+          images.labels.size());
+  return images;
+}
+
+// Prefetches the next image while the one before is written: a shuffled image is in no cache. At
+// most 64 lines, since more would push out what is being read.
+void fetch_ahead(const uint8_t* pixels, int64_t bytes) {
+  constexpr int64_t line = 64, max_bytes = 64 * line;
+  for (int64_t i = 0; i < std::min(bytes, max_bytes); i += line) __builtin_prefetch(pixels + i);
+}
+
+}  // namespace
+
+ImageDataset::ImageDataset(LabelledImages images, const Normalization& normalization,
+                           const AugmentConfig& augment, const ReadOptions& options)
+    : images_(checked(std::move(images))),
+      writer_(images_.image_shape(), normalization, options.image_dtype(), augment, options.seed),
+      spec_{.columns = {{"images", images_.image_shape(), options.image_dtype()},
+                        {"labels", {}, DType::i32}},
+            .classes = images_.classes,
+            .class_names = images_.class_names,
+            .normalization = normalization} {}
+
+const uint8_t* ImageDataset::pixels_of(int64_t sample) const {
+  return images_.pixels.data() + sample * images_.image_size();
+}
+
+void ImageDataset::read(std::span<const int64_t> samples, int64_t epoch,
+                        std::span<std::byte* const> columns) const {
+  std::byte* image = columns[0];
+  auto* labels = reinterpret_cast<int32_t*>(columns[1]);
+  for (size_t row = 0; row < samples.size(); ++row, image += writer_.image_bytes()) {
+    if (row + 1 < samples.size()) fetch_ahead(pixels_of(samples[row + 1]), images_.image_size());
+    int64_t sample = samples[row];
+    int32_t label = images_.labels[static_cast<size_t>(sample)];
+    if (label < 0 || label >= images_.classes)
+      fail(Category::data, "sample {}: label {}, expected 0 to {}", sample, label,
+           images_.classes - 1);
+    labels[row] = label;
+    writer_.write(pixels_of(sample), epoch, sample, image);
+  }
+}
+
+DatasetPair make_image_pair(LabelledImages train, LabelledImages test, const DataConfig& config,
+                            const ReadOptions& options) {
+  Normalization normalization = configured_normalization(config, train.channels);
+  if (normalization.mean.empty()) normalization = normalization_of(train);
+  return {std::make_unique<ImageDataset>(std::move(train), normalization, config.augment, options),
+          std::make_unique<ImageDataset>(std::move(test), normalization, AugmentConfig{}, options)};
+}
+
+Normalization normalization_of(const LabelledImages& images) {
+  PixelHistogram histogram(images.channels);
+  histogram.add(images.pixels);
+  return histogram.normalization("training images");
+}
+
+void PixelHistogram::add(std::span<const uint8_t> pixels) {
+  if (counts_.size() == 1) {  // without the division of i % C
+    for (uint8_t pixel : pixels) ++counts_[0][pixel];
+    return;
+  }
+  for (size_t i = 0; i < pixels.size(); ++i) ++counts_[i % counts_.size()][pixels[i]];
+}
+
+Normalization PixelHistogram::normalization(const std::string& what) const {
+  Normalization result;
+  for (size_t c = 0; c < counts_.size(); ++c) {
+    const std::array<int64_t, 256>& histogram = counts_[c];
+    double n = 0, sum = 0, squares = 0;
+    for (size_t v = 0; v < 256; ++v) {
+      n += static_cast<double>(histogram[v]);
+      sum += static_cast<double>(histogram[v]) * static_cast<double>(v);
+    }
+    // Deviations from the mean, not E[x^2] - mean^2, which would cancel.
+    for (size_t v = 0; v < 256; ++v) {
+      double from_mean = static_cast<double>(v) - sum / n;
+      squares += static_cast<double>(histogram[v]) * from_mean * from_mean;
+    }
+    if (std::count(histogram.begin(), histogram.end(), 0) >= 255)
+      fail(Category::data,
+           "{}: all pixels of channel {} are {}, so it cannot be normalized; set data.normalize: "
+           "unit",
+           what, c, sum / n);
+    result.mean.push_back(sum / n / 255.0);
+    result.stddev.push_back(std::sqrt(squares / n) / 255.0);
+  }
+  return result;
+}
+
+Normalization configured_normalization(const DataConfig& config, int64_t channels) {
+  auto count = static_cast<size_t>(channels);
+  if (config.normalize == DataConfig::Normalize::unit)
+    return {std::vector(count, 0.0), std::vector(count, 1.0)};
+  if (config.mean.empty() && config.stddev.empty()) return {};
+  if (config.mean.size() != count || config.stddev.size() != count)
+    fail(Category::config,
+         "data.mean, data.stddev: got {} and {} numbers for {} channels; give {} of each",
+         config.mean.size(), config.stddev.size(), channels, channels);
+  return {config.mean, config.stddev};
+}
+
+}  // namespace spire::inline data

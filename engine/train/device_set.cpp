@@ -1,0 +1,129 @@
+#include "engine/train/device_set.h"
+
+#include <algorithm>
+
+#include "engine/process/backoff.h"
+
+namespace spire::inline training {
+namespace {
+
+// "cpu:0", or "cpu:0 lane 1" where a device has several; then the threads that exchange buckets,
+// one a member of this process.
+std::vector<std::string> thread_names(const Placement& placement) {
+  std::vector<std::string> names;
+  for (size_t l = 0; l < placement.lanes.size(); ++l) {
+    const auto& device = placement.devices[static_cast<size_t>(placement.lane_device[l])];
+    std::string lane = fmt::format(" lane {}", static_cast<int>(l) - device.first_lane);
+    names.push_back(to_string(device.id) + (device.lanes > 1 ? lane : ""));
+  }
+  std::vector<std::string> fronts;
+  for (const Member& member : placement.members) {
+    if (member.rank == placement.rank)
+      fronts.push_back(to_string(placement.devices[static_cast<size_t>(member.front)].id));
+  }
+  for (const std::string& front : fronts)
+    names.push_back(fronts.size() > 1 ? front + " exchange" : "exchange");
+  return names;
+}
+
+}  // namespace
+
+DeviceSet::DeviceSet(const Placement& placement, const ParameterLayout& layout, ProcessGroup* group,
+                     const Options& options)
+    : placement_(placement),
+      group_(group),
+      local_(placement.devices_of(placement.rank)),
+      status_(thread_names(placement)),
+      host_device_(placement.rank == 0 ? placement.parameter_device : local_.begin) {
+  team_ = std::make_unique<LaneTeam>(placement_.lanes);
+  find_members();
+  make_devices(layout, options);
+  host_stream_ = make_stream({});
+  if (group_ && group_->size() > 1) host_communicator_ = make_device_exchange(*group_, {});
+  if (member_count() > 1 && options.connects) connect_members();
+}
+
+void DeviceSet::find_members() {
+  for (size_t m = 0; m < placement_.members.size(); ++m) {
+    const Member& member = placement_.members[m];
+    if (member.rank != placement_.rank) continue;
+    LocalMember& local = members_.emplace_back();
+    local.index = static_cast<int>(m);
+    local.position = static_cast<int>(members_.size()) - 1;
+    local.front = member.front;
+    local.lane = device(member.front).first_lane;
+  }
+}
+
+void DeviceSet::make_pools(const std::vector<DeviceId>& ids, const Options& options) {
+  for (DeviceId id : ids) {
+    // All CPU devices have the host's one memory; logical devices on one GPU share that GPU's.
+    auto sharers = std::count_if(ids.begin(), ids.end(), [&](DeviceId other) {
+      return id.kind == DeviceKind::cpu || other == id;
+    });
+    MemoryPool::Options pool;
+    pool.limit = options.memory_limit.share(space_of(id).total, static_cast<size_t>(sharers));
+    pool.explain = [explain = options.explain, sharers](const MemoryShortage& shortage) {
+      return explain(shortage, static_cast<int>(sharers));
+    };
+    pools_.push_back(std::make_unique<MemoryPool>(id, pool));
+  }
+}
+
+void DeviceSet::make_devices(const ParameterLayout& layout, const Options& options) {
+  std::vector<DeviceId> ids;
+  for (int d = local_.begin; d < local_.end; ++d) ids.push_back(device(d).id);
+  for (const LocalMember& member : members_) {
+    Share share = placed(member).devices;
+    connect_devices(
+        std::span(ids).subspan(position(share.begin), static_cast<size_t>(share.size())));
+  }
+  make_pools(ids, options);
+  for (DeviceId id : ids) {
+    replicas_.push_back(std::make_unique<Replica>(layout));
+    // Logical devices on one GPU share the plans of the first.
+    auto first = static_cast<size_t>(std::find(ids.begin(), ids.end(), id) - ids.begin());
+    bool is_first = first == libraries_.size();
+    libraries_.push_back(open_cuda_libraries(
+        id,
+        {.tf32 = options.cuda.tf32,
+         .cudnn_attention = options.cuda.attention == CudaConfig::Attention::automatic,
+         .tuning = options.tuning},
+        is_first ? nullptr : libraries_[first].get()));
+  }
+  std::vector<Stream*> streams;
+  for (const LaneSpec& lane : placement_.lanes) {
+    streams_.push_back(make_stream(lane.device));
+    streams.push_back(streams_.back().get());
+  }
+  barrier_ = std::make_unique<StreamBarrier>(*team_, streams);
+}
+
+void DeviceSet::connect_members() {
+  std::vector<ExchangeEnd> ends;
+  for (const LocalMember& member : members_)
+    ends.push_back({member.index, device(member.front).id});
+  ProcessGroup* group = host_communicator_ ? group_ : nullptr;
+  DeviceExchanges communicators = make_device_exchanges(group, ends, member_count());
+  for (size_t m = 0; m < members_.size(); ++m)
+    members_[m].communicator = std::move(communicators[m]);
+}
+
+LaneSite DeviceSet::site(int lane) const {
+  int index = placement_.lane_device[static_cast<size_t>(lane)];
+  return {index, lane - device(index).first_lane, device(index).lanes};
+}
+
+void DeviceSet::await(int lane, const Event& event) {
+  Communicator* communicator = member_of_lane(lane).communicator.get();
+  if (!communicator) return stream(lane).await(event);
+  for (Backoff backoff; !stream(lane).reached(event); backoff.pause()) communicator->check();
+}
+
+void DeviceSet::abort_communicators() noexcept {
+  for (LocalMember& member : members_) {
+    if (member.communicator) member.communicator->abort();
+  }
+}
+
+}  // namespace spire::inline training

@@ -1,0 +1,80 @@
+// The first stage of a step: runs forward and backward of all towers, and sums their gradients over
+// lanes, members and processes, bucket by bucket, while backward goes on.
+#pragma once
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "engine/collective/cross_tower_sums.h"
+#include "engine/collective/gradient_reduction.h"
+#include "engine/train/device_set.h"
+#include "engine/train/step_metrics.h"
+#include "engine/train/tower_runner.h"
+
+namespace spire::inline training {
+
+// Thread ownership: constructor, allocate() and connect() belong to the thread that makes the
+// trainer; train() and evaluate() to the lane they name.
+class GradientStage {
+ public:
+  struct Options {
+    GraphBuilder build;
+    BucketReducer::Options reducer;  // of all members
+    LaneOptions lane;                // what all lanes have in common
+  };
+  // Compiles the plans, each lane's on its own thread, one after another. devices and layout
+  // outlive this. Throws what compiling throws.
+  GradientStage(DeviceSet& devices, const ParameterLayout& layout, const Options& options);
+
+  // What the lanes of a device, and its member if it is that one's front, are going to allocate.
+  MemoryUse memory(int device) const;
+  // Allocates the runners' memory; each lane's on its own thread. Throws Error(out_of_memory).
+  void allocate();
+  // Connects the runners' gradient buffers with the reductions of their members. Afterwards train()
+  // may be called.
+  void connect();
+
+  // The leading thread, before the lanes call train().
+  void begin_step();
+  // Runs the lane's towers. Each bucket is reduced as soon as all lanes have written its last
+  // gradient. On return the lane's stream is behind all sums that this process gets. Throws what
+  // kernels throw, PeerLost, BarrierBroken.
+  void train(int lane, const StepJob& job);
+  // Runs the lane's towers forward; their sums are in job.metrics.
+  void evaluate(int lane, const StepJob& job);
+  // Releases all lanes that wait for others: one has failed.
+  void interrupt();
+
+  // In memory that the member's devices reach: sums of gradients (a flat buffer, of which this
+  // member has what the strategy gives it), and the squares of their chunks.
+  const float* sums(const LocalMember& member) const;
+  std::span<double> squares(const LocalMember& member) const;
+  size_t chunks() const;  // of TreeSum::chunk floats
+
+  std::optional<RecomputeInfo> recompute() const { return runners_.front()->recompute(); }
+  bool has_blocks() const { return runners_.front()->has_blocks(); }
+
+ private:
+  // What a member of this process reduces with.
+  struct MemberReduction {
+    std::unique_ptr<DeviceMemory> squares;
+    std::unique_ptr<CrossTowerSums> tower_sums;  // null: plans have no sums over towers
+    std::unique_ptr<GradientReduction> reduction;
+  };
+  MemberReduction& reduction_of_lane(int lane) {
+    return members_[static_cast<size_t>(devices_.member_of_lane(lane).position)];
+  }
+  std::vector<NodeBuffer> node_buffers(const LocalMember& member) const;
+  void make_tower_sums(const LocalMember& member);
+  void make_reduction(const LocalMember& member);
+
+  DeviceSet& devices_;
+  const ParameterLayout& layout_;
+  BucketReducer::Options reducer_;
+  std::vector<std::unique_ptr<TowerRunner>> runners_;  // one a lane
+  std::vector<MemberReduction> members_;               // of this process
+  std::vector<LaneContext> contexts_;                  // one a lane
+};
+
+}  // namespace spire::inline training

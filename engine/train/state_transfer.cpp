@@ -1,0 +1,166 @@
+#include "engine/train/state_transfer.h"
+
+#include <algorithm>
+#include <optional>
+
+#include <spire/error.h>
+
+#include "engine/checkpoint/checkpoint_file.h"
+#include "engine/observe/units.h"
+#include "engine/train/state_tensors.h"
+
+namespace spire::inline training {
+namespace {
+
+constexpr size_t room_beside_plan = size_t{64} << 20;  // bytes that no plan knows of
+
+std::vector<std::vector<FloatRange>> shards_of_ranks(const Placement& placement,
+                                                     const std::vector<FloatRange>& buckets) {
+  std::vector<std::vector<FloatRange>> shards;
+  for (int rank = 0; rank < placement.ranks; ++rank)
+    shards.push_back(shards_of(buckets, placement.devices_of(rank)));
+  return shards;
+}
+
+}  // namespace
+
+StateTransfer::StateTransfer(DeviceSet& devices, UpdateStage& update, const ParameterLayout& layout,
+                             const UpdateStrategy& strategy, const std::vector<FloatRange>& buckets)
+    : devices_(devices),
+      update_(update),
+      layout_(layout),
+      strategy_(strategy),
+      shards_(shards_of_ranks(devices.placement(), buckets), devices.host_communicator()),
+      tensors_(layout, update.slots()) {}
+
+size_t StateTransfer::piece_floats() const {
+  return std::min(checkpoint_piece, static_cast<size_t>(layout_.total_floats()));
+}
+
+// The weights, then one slot after another.
+size_t StateTransfer::snapshot_bytes() const {
+  auto floats = layout_.total_floats() + std::ssize(update_.slots()) * layout_.trained_floats();
+  return static_cast<size_t>(floats) * sizeof(float);
+}
+
+size_t StateTransfer::bytes(int device) const {
+  if (device != devices_.host_device() || !in_pool()) return 0;
+  bool copies = keeps_snapshot_ && devices_.placement().rank == 0;
+  return piece_floats() * sizeof(float) + (copies ? snapshot_bytes() : 0);
+}
+
+void StateTransfer::choose_snapshot(SnapshotChoice choice) {
+  keeps_snapshot_ = choice == SnapshotChoice::always ||
+                    (choice == SnapshotChoice::fitting && (gathers() || fits_snapshot()));
+}
+
+// A snapshot is worth having, but not worth a run.
+bool StateTransfer::fits_snapshot() const {
+  size_t more = snapshot_bytes() + room_beside_plan;
+  if (!in_pool()) {
+    auto host = space_of(DeviceId{}).free;
+    return !host || more <= *host;
+  }
+  MemoryUse with_snapshot = pool().planned();
+  with_snapshot[MemoryKind::checkpoint] += more;
+  pool().plan(with_snapshot);
+  return !foresee_shortage(devices_.pools());
+}
+
+std::string StateTransfer::text() const {
+  auto text = [](size_t bytes) { return bytes_text(static_cast<int64_t>(bytes)); };
+  std::string host = in_pool() ? "" : " in the host's memory";
+  if (keeps_snapshot_)
+    return fmt::format("from a snapshot of {}{}, while training goes on", text(snapshot_bytes()),
+                       host);
+  return fmt::format("from the state itself, in pieces of {}{}: steps wait (a snapshot takes {})",
+                     text(piece_floats() * sizeof(float)), host, text(snapshot_bytes()));
+}
+
+std::unique_ptr<DeviceMemory> StateTransfer::allocate_host(size_t bytes) {
+  if (in_pool()) return pool().allocate(MemoryKind::checkpoint, bytes);
+  return allocate_memory(DeviceId{}, bytes);
+}
+
+void StateTransfer::allocate() {
+  piece_ = allocate_host(piece_floats() * sizeof(float));
+  if (keeps_snapshot_ && devices_.placement().rank == 0)
+    snapshot_ = allocate_host(snapshot_bytes());
+}
+
+void StateTransfer::hold() {
+  bool holds = devices_.placement().rank == 0;
+  if (gathers() || (holds && snapshot_)) {
+    take_snapshot();
+  } else if (holds) {
+    tensors_.hold(devices_.read_weights(), [this](size_t slot, FloatRange window, float* out) {
+      update_.copy_state_out(slot, window, out);
+    });
+  }
+}
+
+// Where ranks own shards, rank 0's snapshot gathers them, window by window; the other ranks send
+// theirs out of piece().
+void StateTransfer::take_snapshot() {
+  bool writes = devices_.placement().rank == 0;
+  require(!writes || snapshot_, "the state of several ranks needs a snapshot");
+  int64_t total = layout_.total_floats(), trained = layout_.trained_floats();
+  float* copy = writes ? snapshot_->as<float>() : nullptr;
+  const DeviceMemory& weights = *devices_.replica(devices_.host_device()).weights;
+  if (writes) weights.read(copy, weights.bytes());
+  for (size_t i = 0; i < update_.slots().size(); ++i) {
+    float* slot = writes ? copy + total + static_cast<int64_t>(i) * trained : nullptr;
+    for_each_window([&](FloatRange window) {
+      float* to = writes ? slot + window.begin : piece().data();
+      update_.copy_state_out(i, window, to);
+      if (gathers())
+        devices_.status().wait(0, [&] { shards_.gather(to, devices_.host_stream(), window); });
+    });
+  }
+  if (!writes) return;
+  tensors_.hold(copy, [copy, total, trained](size_t slot, FloatRange window, float* out) {
+    std::copy_n(copy + total + static_cast<int64_t>(slot) * trained + window.begin, window.size(),
+                out);
+  });
+}
+
+// body(window) for the trained floats, cut so that each window fits in piece().
+void StateTransfer::for_each_window(const std::function<void(FloatRange)>& body) {
+  int64_t trained = layout_.trained_floats(), step = std::ssize(piece());
+  for (int64_t at = 0; at < trained; at += step) body({at, std::min(at + step, trained)});
+}
+
+void StateTransfer::restore(const SavedTensors* tensors) {
+  float* values = devices_.read_weights();
+  if (tensors) read_weights(layout_, *tensors, false, values);
+  devices_.status().wait(0, [&] { shards_.broadcast(values, devices_.host_stream()); });
+  auto names = update_.slots();
+  for (size_t i = 0; i < names.size(); ++i) restore_slot(i, names[i], tensors);
+  update_.write_weights(values);
+}
+
+// From rank 0, which alone has the tensors. An average that the checkpoint's run did not make
+// begins with the weights.
+void StateTransfer::restore_slot(size_t slot, const std::string& name,
+                                 const SavedTensors* tensors) {
+  std::optional<GroupReader> reader;
+  if (tensors) {
+    auto group = find_slot(*tensors, name);
+    if (!group && name != average_slot) {
+      fail(Category::checkpoint,
+           "the checkpoint has no optimizer state '{}'; use the optimizer of its run, or start a "
+           "new run",
+           name);
+    }
+    reader.emplace(layout_, *tensors, group ? *group : find_weights(*tensors), true, name);
+  }
+  float* flat = piece().data();
+  for_each_window([&](FloatRange window) {
+    std::fill_n(flat, window.size(), 0.0f);  // padding between the tensors
+    if (reader) reader->read(window, flat);
+    devices_.status().wait(0, [&] { shards_.broadcast(flat, devices_.host_stream(), 0, window); });
+    update_.copy_state_in(slot, window, flat);
+  });
+}
+
+}  // namespace spire::inline training

@@ -1,0 +1,15 @@
+# Finds PCRE2's library for 8-bit code units, whose config file Debian leaves out: target PCRE2::8BIT, PCRE2_VERSION.
+find_path(PCRE2_INCLUDE_DIR pcre2.h)
+find_library(PCRE2_LIBRARY NAMES pcre2-8)
+if(EXISTS ${PCRE2_INCLUDE_DIR}/pcre2.h)
+  file(STRINGS ${PCRE2_INCLUDE_DIR}/pcre2.h _lines REGEX "#define PCRE2_(MAJOR|MINOR) ")
+  string(REGEX REPLACE ".*MAJOR +([0-9]+).*MINOR +([0-9]+).*" "\\1.\\2" PCRE2_VERSION "${_lines}")
+endif()
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(PCRE2 REQUIRED_VARS PCRE2_LIBRARY PCRE2_INCLUDE_DIR VERSION_VAR PCRE2_VERSION)
+if(PCRE2_FOUND AND NOT TARGET PCRE2::8BIT)
+  add_library(PCRE2::8BIT UNKNOWN IMPORTED)
+  set_target_properties(PCRE2::8BIT PROPERTIES
+    IMPORTED_LOCATION ${PCRE2_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${PCRE2_INCLUDE_DIR})
+endif()
+mark_as_advanced(PCRE2_INCLUDE_DIR PCRE2_LIBRARY)

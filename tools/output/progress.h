@@ -1,0 +1,64 @@
+// Progress of a command: the observers of a run, and the progress line of a dataset command.
+#pragma once
+#include <chrono>
+#include <functional>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <spire/observer.h>
+#include <spire/run_config.h>
+
+#include "engine/data/convert/convert.h"
+#include "engine/observe/terminal.h"
+#include "tools/arguments.h"
+
+namespace spire::tool {
+
+// Returns an observer that prints progress and warnings on stderr, as far as --quiet and
+// --log-level allow, and results on stdout.
+std::unique_ptr<Observer> make_console(const Arguments& arguments, const RunConfig& config);
+
+// Returns the console and, unless it is a dry run, the writers of metrics.jsonl and summary.json in
+// the run directory.
+std::unique_ptr<Observer> make_observers(const Arguments& arguments, const RunConfig& config);
+
+// Formats "12 800/60 000 rows  21%  4 312 rows/s  eta 0:11"; bytes as MiB. The rate counts what was
+// done in `seconds`, without the `begun` that was done before; eta is "-" while the rate is 0.
+std::string progress_text(const WorkProgress& progress, int64_t begun, double seconds);
+
+// Prints the progress of a long piece of work: rewrites one line ten times a second on a terminal,
+// else writes a line every `every_seconds`.
+class ProgressLine {
+ public:
+  using Clock = std::function<std::chrono::steady_clock::time_point()>;
+
+  // verb: "converted". quiet: writes nothing.
+  ProgressLine(std::ostream& log, std::string verb, Terminal terminal, double every_seconds,
+               bool quiet, Clock now = std::chrono::steady_clock::now);
+  ~ProgressLine();  // ends the line on a terminal
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void show(const WorkProgress& progress);
+
+ private:
+  bool due(std::chrono::steady_clock::time_point now) const;
+
+  std::ostream& log_;
+  std::string verb_;
+  Terminal terminal_;
+  double every_seconds_;
+  bool quiet_;
+  Clock now_;
+  std::optional<std::chrono::steady_clock::time_point> begun_at_, shown_at_;
+  int64_t begun_ = 0;
+  bool drawn_ = false;
+};
+
+// Returns the progress line of a dataset command on stderr.
+ProgressLine make_progress_line(const std::string& verb, const Arguments& arguments,
+                                const RunConfig& config);
+
+}  // namespace spire::tool

@@ -1,0 +1,99 @@
+#include "tools/predict/prediction_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include <spire/error.h>
+
+namespace spire::tool {
+
+namespace {
+
+// Quotes a CSV field as in RFC 4180, where it needs quotes.
+std::string quoted(const std::string& word) {
+  if (word.find_first_of(",\"\r\n") == word.npos) return word;
+  std::string text(1, '"');
+  for (char c : word) {
+    if (c == '"') text.push_back('"');
+    text.push_back(c);
+  }
+  text.push_back('"');
+  return text;
+}
+
+}  // namespace
+
+std::vector<double> softmax(std::span<const float> logits) {
+  // The largest logit is subtracted first, so that exp() does not overflow.
+  double largest = -INFINITY, sum = 0;
+  for (float logit : logits) largest = std::max(largest, double{logit});
+  std::vector<double> shares;
+  for (float logit : logits) sum += shares.emplace_back(std::exp(double{logit} - largest));
+  for (double& share : shares) share /= sum;
+  return shares;
+}
+
+PredictionRows::PredictionRows(const SampleSpec& spec, Task task, int64_t outputs,
+                               const RowFormat& format)
+    : spec_(spec), task_(task), format_(format) {
+  if (format.json) {
+    text_.push_back('[');
+    return;
+  }
+  text_.append(format.files ? "input,row" : "sample");
+  if (classes()) text_.append(",class,name,probability");
+  for (int64_t i = 0; i < outputs; ++i)
+    text_ += fmt::format(",{}_{}", classes() ? "p" : "value", i);
+  text_.push_back('\n');
+}
+
+void PredictionRows::add(const RowOrigin& origin, std::span<const float> outputs) {
+  std::vector<double> numbers =
+      classes() ? softmax(outputs) : std::vector<double>(outputs.begin(), outputs.end());
+  auto best = static_cast<size_t>(std::ranges::max_element(numbers) - numbers.begin());
+  format_.json ? add_json(origin, numbers, best) : add_csv(origin, numbers, best);
+  first_ = false;
+}
+
+std::string PredictionRows::class_name(size_t index) const {
+  return index < spec_.class_names.size() ? spec_.class_names[index] : std::to_string(index);
+}
+
+void PredictionRows::add_csv(const RowOrigin& origin, std::span<const double> numbers,
+                             size_t best) {
+  if (format_.files) text_ += quoted(origin.file.path.string()) + ",";
+  text_ += std::to_string(origin.row);
+  if (classes())
+    text_ += fmt::format(",{},{},{:.6g}", best, quoted(class_name(best)), numbers[best]);
+  for (double number : numbers) text_ += fmt::format(",{:.6g}", number);
+  text_.push_back('\n');
+}
+
+void PredictionRows::add_json(const RowOrigin& origin, std::span<const double> numbers,
+                              size_t best) {
+  nlohmann::ordered_json row;
+  if (format_.files) row["input"] = origin.file.path.string();
+  row[format_.files ? "row" : "sample"] = origin.row;
+  if (classes()) {
+    row["class"] = best;
+    row["name"] = class_name(best);
+    row["probability"] = numbers[best];
+  }
+  row[classes() ? "probabilities" : "values"] = numbers;
+  text_ += first_ ? "\n" : ",\n";
+  text_ += row.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string PredictionRows::text() {
+  return std::exchange(text_, "");
+}
+
+std::string PredictionRows::finish() {
+  if (format_.json) text_ += "\n]\n";
+  return text();
+}
+
+}  // namespace spire::tool

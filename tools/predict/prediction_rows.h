@@ -1,0 +1,48 @@
+// Formats predictions as text, one row per sample: a class with probabilities, or values.
+#pragma once
+#include <functional>
+#include <span>
+#include <string>
+
+#include "engine/data/sample.h"
+#include "engine/inference/input_rows.h"
+#include "engine/inference/predictor.h"
+
+namespace spire::tool {
+
+// Format of a row and its members.
+struct RowFormat {
+  bool json = false;
+  bool files = false;  // rows of files: members input and row instead of sample
+};
+
+// Writer of CSV or JSON rows.
+// CSV: a header, then "sample,class,name,probability,p_0,p_1,..." or "sample,value_0,..."; for
+// files "input,row,class,...". Names are quoted as in RFC 4180. JSON: a list of objects with the
+// same members. text() returns what was added since the last call; finish() is the last call.
+class PredictionRows {
+ public:
+  PredictionRows(const SampleSpec& spec, Task task, int64_t outputs, const RowFormat& format);
+
+  // outputs: logits (classes) or values (K) of one sample.
+  void add(const RowOrigin& origin, std::span<const float> outputs);
+  std::string text();
+  std::string finish();
+
+ private:
+  std::string class_name(size_t index) const;
+  void add_csv(const RowOrigin& origin, std::span<const double> numbers, size_t best);
+  void add_json(const RowOrigin& origin, std::span<const double> numbers, size_t best);
+  bool classes() const { return task_ == Task::classify; }
+
+  const SampleSpec& spec_;
+  Task task_;
+  RowFormat format_;
+  bool first_ = true;
+  std::string text_;
+};
+
+// Returns exp(x_i) / sum_j exp(x_j), computed in fp64.
+std::vector<double> softmax(std::span<const float> logits);
+
+}  // namespace spire::tool

@@ -1,0 +1,106 @@
+#include "tools/process/signals.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+
+#include <unistd.h>
+
+namespace spire::tool {
+
+namespace {
+
+// A handler receives only the signal number, so its state is static.
+std::atomic<bool> stop_requested = false, told = false, working = false;
+std::atomic<int> interrupts = 0;
+std::string_view note;  // changes only while no handler is installed
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
+
+constexpr std::string_view nothing_to_save =
+    "\nerror[75]: stopped by a signal before there was anything to save; the same command begins "
+    "again\n";
+
+void tell(std::string_view text) {
+  if (told.exchange(true)) return;
+  [[maybe_unused]] ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+}
+
+extern "C" void on_stop_signal(int signal) {
+  int saved_errno = errno;  // write() below may change it under the interrupted code
+  if (!working) {
+    tell(nothing_to_save);
+    _exit(75);
+  }
+  if (signal == SIGINT && interrupts.fetch_add(1) > 0) _exit(130);
+  stop_requested = true;
+  tell(note);
+  errno = saved_errno;
+}
+
+// Time until the deadline, at least 0: a wait that is overdue still takes a pending signal.
+timespec time_until(BlockedSignals::Deadline deadline) {
+  using namespace std::chrono;
+  auto left = std::max(nanoseconds(0), nanoseconds(deadline - steady_clock::now()));
+  auto whole = duration_cast<seconds>(left);
+  return {.tv_sec = whole.count(), .tv_nsec = (left - whole).count()};
+}
+
+}  // namespace
+
+StopSignals::StopSignals(std::string_view text) {
+  stop_requested = working = false;
+  told = text.empty();
+  note = text;
+  interrupts = 0;
+  for (size_t i = 0; i < handled.size(); ++i) {
+    struct sigaction action = {};
+    action.sa_handler = on_stop_signal;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    sigaction(handled[i], nullptr, &before_[i]);
+    if (handled[i] == SIGHUP && before_[i].sa_handler == SIG_IGN) continue;
+    sigaction(handled[i], &action, nullptr);
+  }
+}
+
+StopSignals::~StopSignals() {
+  for (size_t i = 0; i < handled.size(); ++i) sigaction(handled[i], &before_[i], nullptr);
+}
+
+void StopSignals::begin_work() {
+  working = true;
+}
+
+const std::atomic<bool>* StopSignals::flag() const {
+  return &stop_requested;
+}
+
+BlockedSignals::BlockedSignals() {
+  sigemptyset(&blocked_);
+  for (int number : {SIGINT, SIGTERM, SIGUSR1, SIGTSTP, SIGCHLD}) sigaddset(&blocked_, number);
+  // The parent may have set SIGCHLD to SIG_IGN, and then waitpid() reports no child.
+  struct sigaction standard = {};
+  standard.sa_handler = SIG_DFL;
+  sigaction(SIGCHLD, &standard, &child_before_);
+  struct sigaction hangup = {};
+  sigaction(SIGHUP, nullptr, &hangup);
+  if (hangup.sa_handler != SIG_IGN) sigaddset(&blocked_, SIGHUP);
+  sigprocmask(SIG_BLOCK, &blocked_, &before_);
+}
+
+BlockedSignals::~BlockedSignals() {
+  sigaction(SIGCHLD, &child_before_, nullptr);
+  sigprocmask(SIG_SETMASK, &before_, nullptr);
+}
+
+std::optional<int> BlockedSignals::wait(std::optional<Deadline> deadline) {
+  for (;;) {
+    timespec left = deadline ? time_until(*deadline) : timespec{};
+    int number =
+        deadline ? sigtimedwait(&blocked_, nullptr, &left) : sigwaitinfo(&blocked_, nullptr);
+    if (number > 0) return number;
+    if (deadline && std::chrono::steady_clock::now() >= *deadline) return {};
+  }
+}
+
+}  // namespace spire::tool

@@ -1,0 +1,139 @@
+#include "tools/supervisor/attempt.h"
+
+#include <algorithm>
+#include <cstring>
+#include <sys/wait.h>
+
+#include <unistd.h>
+
+#include <spire/error.h>
+
+#include "engine/process/rendezvous/secret.h"
+
+namespace spire::tool {
+
+namespace {
+
+constexpr int unexpected = static_cast<int>(Category::unexpected);
+constexpr int lost_rank = static_cast<int>(Category::collective);
+constexpr int stopped = static_cast<int>(Category::interrupted);
+
+// Distance from the root cause: the status with the lowest one explains the others.
+int distance(const ExitStatus& status) {
+  if (status.good()) return 6;
+  if (status.forced) return 5;
+  if (status.signal != 0) return 2;
+  if (status.code == stopped) return 1;
+  if (status.code == unexpected) return 3;
+  return status.code == lost_rank ? 4 : 0;
+}
+
+}  // namespace
+
+std::string to_string(const ExitStatus& status) {
+  std::string name = status.rank < 0 ? "the process" : fmt::format("rank {}", status.rank);
+  if (status.forced) return name + " did not end by itself";
+  if (status.signal == 0) return fmt::format("{} ended with exit code {}", name, status.code);
+  return fmt::format("{} was killed by signal {} ({})", name, status.signal,
+                     strsignal(status.signal));
+}
+
+Outcome judge(std::span<const ExitStatus> statuses) {
+  Outcome outcome;
+  outcome.cause = *std::ranges::min_element(statuses, {}, distance);
+  outcome.code = outcome.cause.signal != 0 ? lost_rank : outcome.cause.code;
+  outcome.restartable =
+      outcome.cause.signal != 0 || outcome.code == unexpected || outcome.code == lost_rank;
+  outcome.died = static_cast<int>(std::ranges::count_if(
+      statuses, [](const ExitStatus& status) { return status.signal != 0 && !status.forced; }));
+  return outcome;
+}
+
+Attempt::Attempt(const std::vector<std::string>& words, const std::vector<Variable>& variables,
+                 int ranks, BlockedSignals& signals)
+    : signals_(signals) {
+  if (ranks == 0) start(words, variables, -1, 0);
+  if (ranks > 0) {
+    port_.emplace();
+    secret_ = random_secret();
+  }
+  for (int rank = 0; rank < ranks; ++rank) start(words, variables, rank, ranks);
+}
+
+void Attempt::start(const std::vector<std::string>& words, std::vector<Variable> variables,
+                    int rank, int size) {
+  ChildSetup setup{
+      .words = words, .variables = std::move(variables), .signal_mask = signals_.mask_before()};
+  // Their own process group: a signal of the terminal reaches this process alone, which passes it
+  // on.
+  if (!children_.empty()) setup.group = children_.front().pid();
+  if (rank >= 0) {
+    std::vector<Variable> of_rank = {{"RANK", std::to_string(rank)},
+                                     {"LOCAL_RANK", std::to_string(rank)},
+                                     {"WORLD_SIZE", std::to_string(size)},
+                                     {"LOCAL_WORLD_SIZE", std::to_string(size)},
+                                     {"MASTER_ADDR", "127.0.0.1"},
+                                     {"MASTER_PORT", std::to_string(port_->number())},
+                                     {"SPIRE_SECRET", secret_}};
+    setup.variables.insert(setup.variables.end(), of_rank.begin(), of_rank.end());
+  }
+  children_.emplace_back(std::move(setup));
+}
+
+AttemptEnd Attempt::wait(double grace_seconds) {
+  for (;;) {
+    collect_ended(grace_seconds);
+    if (end_.statuses.size() == children_.size()) return end_;
+    auto number = signals_.wait(deadline_);
+    if (!number) {
+      kill_all(true);
+    } else if (*number != SIGCHLD) {
+      pass_on(*number);
+    }
+  }
+}
+
+void Attempt::collect_ended(double grace_seconds) {
+  for (size_t i = 0; i < children_.size(); ++i) {
+    auto wait_status = children_[i].try_wait();
+    if (!wait_status) continue;
+    ExitStatus status{.rank = port_ ? static_cast<int>(i) : -1};
+    if (WIFEXITED(*wait_status)) status.code = WEXITSTATUS(*wait_status);
+    if (WIFSIGNALED(*wait_status)) status.signal = WTERMSIG(*wait_status);
+    status.forced = forced_ && status.signal == SIGKILL;
+    if (end_.statuses.empty()) end_.lived = Clock::now() - begin_;
+    if (!status.good() && !deadline_ && !forced_) {
+      deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                     std::chrono::duration<double>(grace_seconds));
+    }
+    end_.statuses.push_back(status);
+  }
+}
+
+void Attempt::pass_on(int number) {
+  pid_t group = children_.front().pid();
+  if (number == SIGTSTP) {
+    kill(-group, SIGSTOP);  // all of them stop while this process is stopped
+    suspend_self();
+    kill(-group, SIGCONT);
+    return;
+  }
+  end_.stopped_by = number;
+  if (number == SIGINT && ++interrupts_ > 1) {
+    end_.interrupted_twice = true;
+    return kill_all(false);
+  }
+  kill(-group, number);
+}
+
+void Attempt::kill_all(bool forced) {
+  forced_ = forced_ || forced;
+  deadline_.reset();
+  kill(-children_.front().pid(), SIGKILL);
+}
+
+void suspend_self() {
+  kill(getpid(), SIGSTOP);
+}
+
+}  // namespace spire::tool

@@ -1,0 +1,92 @@
+#include "tools/supervisor/child_process.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <spire/error.h>
+
+#include "engine/base/system_limits.h"
+
+namespace spire::tool {
+
+namespace {
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  for (std::string& text : texts) result.push_back(text.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+std::vector<std::string> environment_with(const std::vector<Variable>& variables) {
+  std::vector<std::string> result;
+  for (const auto& [name, value] : variables) result.push_back(name + "=" + value);
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    std::string_view text = *entry;
+    std::string_view name = text.substr(0, text.find('='));
+    if (std::ranges::find(variables, name, &Variable::name) == variables.end())
+      result.emplace_back(text);
+  }
+  return result;
+}
+
+// Runs in the child between fork and exec: only async-signal-safe calls. posix_spawn() has no
+// PR_SET_PDEATHSIG.
+[[noreturn]] void become(char* const* words, char* const* environment, const ChildSetup& setup,
+                         pid_t parent) {
+  setpgid(0, setup.group);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(1);  // the parent died before the prctl()
+  if (int nowhere = setup.silent ? open("/dev/null", O_RDWR | O_CLOEXEC) : -1; nowhere >= 0) {
+    dup2(nowhere, STDOUT_FILENO);
+    dup2(nowhere, STDERR_FILENO);
+  }
+  sigprocmask(SIG_SETMASK, &setup.signal_mask, nullptr);
+  execve("/proc/self/exe", words, environment);
+  constexpr std::string_view text = "error[3]: /proc/self/exe, this program, cannot be started\n";
+  [[maybe_unused]] ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+  _exit(static_cast<int>(Category::device));
+}
+
+}  // namespace
+
+ChildProcess::ChildProcess(ChildSetup setup) {
+  setup.words.insert(setup.words.begin(), "trainer");
+  std::vector<std::string> environment = environment_with(setup.variables);
+  std::vector<char*> words = pointers(setup.words), entries = pointers(environment);
+  pid_t parent = getpid();
+  pid_ = fork();
+  if (pid_ < 0)
+    fail(Category::device, "no process can be started: {}; {}", std::strerror(errno),
+         thread_limits());
+  if (pid_ == 0) become(words.data(), entries.data(), setup, parent);
+  setpgid(pid_, setup.group);  // parent and child both set it: either may run first
+  running_ = true;
+}
+
+ChildProcess::ChildProcess(ChildProcess&& other) noexcept
+    : pid_(other.pid_), running_(other.running_) {
+  other.running_ = false;
+}
+
+ChildProcess::~ChildProcess() {
+  if (!running_) return;
+  kill(pid_, SIGKILL);
+  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
+}
+
+std::optional<int> ChildProcess::try_wait() {
+  int status = 0;
+  if (!running_ || waitpid(pid_, &status, WNOHANG) != pid_) return {};
+  running_ = false;
+  return status;
+}
+
+}  // namespace spire::tool

@@ -1,0 +1,215 @@
+#include "tools/supervisor/supervisor.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <unistd.h>
+
+#include <spire/error.h>
+
+#include "engine/base/message_words.h"
+#include "engine/device/device.h"
+#include "engine/device/topology.h"
+#include "engine/process/socket.h"
+#include "engine/train/placement.h"
+#include "tools/config_source.h"
+#include "tools/output/streams.h"
+#include "tools/supervisor/attempt.h"
+#include "tools/supervisor/gpu_roster.h"
+#include "tools/supervisor/run_dir_state.h"
+
+namespace spire::tool {
+
+namespace {
+
+using std::chrono::duration_cast;
+using Clock = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
+
+// Time for the ranks to learn of a failure, agree on its cause and end; the watchdog takes 5 s.
+constexpr double grace_seconds = 12;
+constexpr Seconds first_pause{1}, longest_pause{30};
+constexpr Seconds short_life{10};  // an attempt that fails sooner doubles the pause
+
+// Returns the variable that shows the launcher: "OMPI_COMM_WORLD_SIZE=4".
+std::string launcher_sign(const Launch& launch, const Environment& environment) {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "WORLD_SIZE"}) {
+    if (auto value = environment(name)) return fmt::format("{}={}", name, *value);
+  }
+  return fmt::format("SLURM_STEP_NUM_TASKS={}", launch.size);
+}
+
+class Supervisor {
+ public:
+  Supervisor(const Arguments& arguments, const ResolvedConfig& resolved)
+      : arguments_(arguments),
+        config_(resolved.config),
+        snapshot_(resolved),
+        state_(config_.output),
+        place_(may_use_gpus(config_) ? own_place() : RankPlace()),
+        gpus_(config_, place_.gpus),
+        ranks_(static_cast<int>(arguments.processes.value_or(0))) {}
+
+  int run() {
+    for (;;) {
+      Attempt attempt(child_words(), gpus_.choice().variables, ranks_, signals_);
+      AttemptEnd end = attempt.wait(grace_seconds);
+      if (end.interrupted_twice) return 128 + SIGINT;
+      Outcome outcome = judge(end.statuses);
+      if (!outcome.restartable) return outcome.code;
+      if (end.stopped_by != 0) return end_stopped(outcome, end.stopped_by);
+      if (restarts_ == arguments_.max_restarts.value_or(0)) return give_up(outcome);
+      ++restarts_;
+      std::vector<CudaDeviceInfo> lost;
+      if (may_use_gpus(config_)) lost = gpus_.find_lost(signals_);
+      shrink(outcome);
+      log_restart(outcome, lost);
+      pause(end.lived);
+    }
+  }
+
+ private:
+  // Returns what to do about a run that failed.
+  const char* advice() const {
+    return state_.begun() ? "continue with --resume auto" : "the run had not begun, start it again";
+  }
+
+  int end_stopped(const Outcome& outcome, int signal) const {
+    // The signal killed a process that had nothing to save yet.
+    if (outcome.cause.signal == signal) return 128 + signal;
+    if (outcome.cause.signal == 0) return outcome.code;
+    fail(Category::collective, "while the run stopped {}; {}", to_string(outcome.cause), advice());
+  }
+
+  // Returns the exit code of ranks that ended by themselves, as they have printed the reason;
+  // throws for others.
+  int give_up(const Outcome& outcome) const {
+    std::string cause = to_string(outcome.cause);
+    if (restarts_ > 0) {
+      fail(Category::collective, "gave up after {}; the last: {}; {}",
+           counted(restarts_, "restart"), cause, advice());
+    }
+    if (outcome.cause.signal == 0) return outcome.code;
+    fail(Category::collective, "{}; {}, or restart automatically with --max-restarts N", cause,
+         advice());
+  }
+
+  // Lowers the number of processes by those that died and those without a GPU.
+  void shrink(const Outcome& outcome) {
+    if (ranks_ == 0) return;
+    if (config_.elastic) ranks_ = std::max(1, ranks_ - outcome.died);
+    int most = gpus_.any_lost() ? gpus_.choice().left : ranks_;
+    if (ranks_ <= most) return;
+    if (!config_.elastic) {
+      fail(Category::collective,
+           "{} GPU{} left for {}, and each needs one of its own; elastic: true goes on with fewer; "
+           "{}",
+           most, most == 1 ? " is" : "s are", counted(ranks_, "process"), advice());
+    }
+    ranks_ = most;
+  }
+
+  void log_restart(const Outcome& outcome, const std::vector<CudaDeviceInfo>& lost) const {
+    for (const CudaDeviceInfo& gpu : lost)
+      print_log("{} fails and is left out from here on\n", describe(gpu));
+    if (arguments_.log_level == "error") return;
+    std::string how =
+        resumes(options_for_restart({arguments_.resume, arguments_.overwrite}, state_))
+            ? fmt::format("go{} on from the newest checkpoint", ranks_ > 1 ? "" : "es")
+            : fmt::format("start{} again", ranks_ > 1 ? "" : "s");
+    print_log("restart {} of {}: {}; {} {}\n", restarts_, *arguments_.max_restarts,
+              to_string(outcome.cause), counted(std::max(1, ranks_), "process"), how);
+  }
+
+  // Returns the arguments of the next attempt's processes.
+  std::vector<std::string> child_words() const {
+    ResumeOptions given{arguments_.resume, arguments_.overwrite};
+    ResumeOptions options = restarts_ > 0 ? options_for_restart(given, state_) : given;
+    std::vector<std::string> words = {"train", "--config", snapshot_.path()};
+    if (options.resume) words.insert(words.end(), {"--resume", *options.resume});
+    if (options.overwrite) words.emplace_back("--overwrite");
+    if (arguments_.quiet) words.emplace_back("--quiet");
+    words.insert(words.end(), {"--log-level", arguments_.log_level});
+    if (arguments_.dry_run > 0)
+      words.insert(words.end(), {"--dry-run", std::to_string(arguments_.dry_run)});
+    const auto& of_gpus = gpus_.choice().words;
+    words.insert(words.end(), of_gpus.begin(), of_gpus.end());
+    if (!resumes(options)) fix_towers(words);
+    return words;
+  }
+
+  bool resumes(const ResumeOptions& options) const {
+    return options.resume && (*options.resume != "auto" || state_.has_checkpoint());
+  }
+
+  // Fixes towers and tower_threads at what the first attempt had. Without a checkpoint their
+  // defaults follow from the number of processes and GPUs, and fewer of these would change the run.
+  void fix_towers(std::vector<std::string>& words) const {
+    int first = static_cast<int>(arguments_.processes.value_or(1));
+    if (std::max(1, ranks_) == first && !gpus_.any_lost()) return;
+    RankPlace place = may_use_gpus(config_) ? place_ : own_place();
+    std::vector<RankPlace> places(static_cast<size_t>(first), place);
+    Placement placement = place_towers(config_, share_out(places), 0);
+    words.push_back(fmt::format("towers={}", placement.towers));
+    words.push_back(fmt::format("tower_threads={}", placement.tower_threads));
+  }
+
+  // Waits before a restart, twice as long after each short attempt.
+  void pause(Seconds lived) {
+    pause_ = lived < short_life ? std::min(pause_ * 2, longest_pause) : first_pause;
+    auto deadline = Clock::now() + duration_cast<Clock::duration>(pause_);
+    while (auto number = signals_.wait(deadline)) {
+      if (*number == SIGTSTP) suspend_self();
+      if (*number == SIGTSTP || *number == SIGCHLD) continue;
+      fail(Category::interrupted, "stopped by a signal before restart {}; {}", restarts_, advice());
+    }
+  }
+
+  const Arguments& arguments_;
+  const RunConfig& config_;
+  BlockedSignals signals_;
+  ConfigSnapshot snapshot_;
+  RunDirState state_;
+  RankPlace place_;  // before the first attempt, where a GPU may be lost
+  GpuRoster gpus_;
+  int ranks_ = 0;  // of the next attempt; 0: one process without a rank
+  int64_t restarts_ = 0;
+  Seconds pause_ = first_pause / 2;
+};
+
+}  // namespace
+
+bool supervises(const Arguments& arguments) {
+  return arguments.processes || arguments.max_restarts;
+}
+
+void refuse_launcher(const Arguments& arguments, const Environment& environment) {
+  Launch launch = read_launch(environment);
+  if (launch.launcher.empty()) return;
+  if (arguments.processes) {
+    fail(Category::config,
+         "--processes starts the ranks itself, and {} has started this one already ({}): use one "
+         "of them",
+         launch.launcher, launcher_sign(launch, environment));
+  }
+  fail(Category::config,
+       "--max-restarts: {} started this rank and has to start it again: exit code 8 says when; see "
+       "docs/processes.md",
+       launch.launcher);
+}
+
+int supervise(const Arguments& arguments, const ResolvedConfig& resolved) {
+  refuse_launcher(arguments, process_environment());
+  // Children start as /proc/self/exe and read the config from /proc/self/fd.
+  if (access("/proc/self/exe", X_OK) != 0) {
+    fail(Category::device,
+         "--processes and --max-restarts need /proc, which is not there: {}; mount it (mount -t "
+         "proc proc /proc), or run without these options",
+         std::strerror(errno));
+  }
+  if (arguments.log_level != "error") print_warnings(resolved);
+  return Supervisor(arguments, resolved).run();
+}
+
+}  // namespace spire::tool
