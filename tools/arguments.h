@@ -9,7 +9,7 @@ namespace spire::tool {
 
 // Options of `trainer predict`.
 struct PredictArguments {
-  std::string checkpoint = {};  // a name for NamedCheckpoint
+  std::string checkpoint = {};  // a name for CheckpointLocator
   std::string device = "auto";  // a word of the config's `devices`
   int64_t batch = 64;           // samples per pass
   std::string format = "csv";   // csv | json
@@ -42,7 +42,7 @@ struct Arguments {
   bool check = false;
   bool deep = false;  // with check: read every sample
 
-  std::optional<std::string> resume = {};  // a name for NamedCheckpoint
+  std::optional<std::string> resume = {};  // a name for CheckpointLocator
   bool overwrite = false;
   int64_t dry_run = 0;                       // steps; 0: a real run
   std::optional<int64_t> processes = {};     // ranks to start from this process

@@ -26,7 +26,7 @@ std::vector<std::string> output_words(const Arguments& arguments) {
 }
 
 // Returns the checkpoint's config, changed by the keys of the command line.
-ResolvedConfig config_of(const LoadedCheckpoint& checkpoint, const NamedCheckpoint& named,
+ResolvedConfig config_of(const LoadedCheckpoint& checkpoint, const CheckpointLocator& named,
                          const Arguments& arguments) {
   std::vector<std::string> overrides = arguments.overrides;
   if (output_words(arguments).empty() && !named.run().empty())
@@ -58,7 +58,7 @@ std::optional<ResolvedConfig> answer_print_config(ResolvedConfig resolved,
 }
 
 std::optional<NamedRun> read_named_run(const Arguments& arguments,
-                                       const std::optional<std::string>& name, OfRun of_run) {
+                                       const std::optional<std::string>& name, Prefer prefer) {
   bool of_files = arguments.help_config || !arguments.configs.empty();
   NamedRun run;
   if (of_files) {
@@ -69,11 +69,11 @@ std::optional<NamedRun> read_named_run(const Arguments& arguments,
     run.resolved = parse_config({}, output_words(arguments));
   }
   const std::string& output = run.resolved.config.output;
-  NamedCheckpoint named(name.value_or(output), output, of_run);
+  CheckpointLocator named(name.value_or(output), output, prefer);
   auto warn = [&](const std::filesystem::path&, const std::string& text) {
     if (arguments.log_level != "error") print_log("warning: {}\n", text);
   };
-  bool may_begin = of_run == OfRun::newest && name == "auto";
+  bool may_begin = prefer == Prefer::newest && name == "auto";
   run.checkpoint = may_begin ? named.load_if_any(warn) : named.load(warn);
   if (of_files) return run;
   auto resolved = answer_print_config(run.checkpoint ? config_of(*run.checkpoint, named, arguments)

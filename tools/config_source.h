@@ -8,7 +8,7 @@
 #include <spire/error.h>
 #include <spire/load_config.h>
 
-#include "engine/checkpoint/named_checkpoint.h"
+#include "engine/checkpoint/checkpoint_locator.h"
 #include "tools/arguments.h"
 
 namespace spire::tool {
@@ -27,13 +27,13 @@ struct NamedRun {
   std::optional<LoadedCheckpoint> checkpoint;  // none: `auto`, before the run has a checkpoint
 };
 
-// Reads a run by `name` (see NamedCheckpoint), or the run in the output directory without a name.
+// Reads a run by `name` (see CheckpointLocator), or the run in the output directory without a name.
 // Without --config the checkpoint's own config counts, changed by the keys of the command line; a
 // run that is named by its directory then writes there, even where it was moved. Answers
 // --help-config and --print-config on stdout and then returns nothing. Warnings about checkpoints
 // go to stderr as --log-level allows. Throws Error(config), Error(checkpoint).
 std::optional<NamedRun> read_named_run(const Arguments& arguments,
-                                       const std::optional<std::string>& name, OfRun of_run);
+                                       const std::optional<std::string>& name, Prefer prefer);
 
 // Prepends the place in a file to a message that begins with a key or a layer
 // ("model.layers[3].dense: ..."); returns other messages unchanged.

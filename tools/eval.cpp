@@ -14,7 +14,7 @@
 namespace spire::tool {
 
 int run_eval(const Arguments& arguments) {
-  auto run = read_named_run(arguments, arguments.resume, OfRun::best);
+  auto run = read_named_run(arguments, arguments.resume, Prefer::best);
   if (!run) return 0;
   const RunConfig& config = run->resolved.config;
   Launch launch = read_launch(process_environment());

@@ -157,7 +157,7 @@ void check_words(const PredictArguments& asked, bool text, const std::string& da
 
 int run_predict(const Arguments& arguments) {
   const PredictArguments& asked = arguments.predict;
-  auto run = read_named_run(arguments, asked.checkpoint, OfRun::best);
+  auto run = read_named_run(arguments, asked.checkpoint, Prefer::best);
   if (!run) return 0;
   const LoadedCheckpoint& checkpoint = *run->checkpoint;
   const RunConfig& config = run->resolved.config;

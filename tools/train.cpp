@@ -22,7 +22,7 @@ namespace {
 // again, once no other process can write a newer one.
 std::optional<ResolvedConfig> config_of_run(const Arguments& arguments) {
   if (!arguments.resume || !arguments.configs.empty()) return read_config(arguments);
-  auto run = read_named_run(arguments, arguments.resume, OfRun::newest);
+  auto run = read_named_run(arguments, arguments.resume, Prefer::newest);
   if (!run) return {};
   return std::move(run->resolved);
 }

@@ -8,8 +8,7 @@
 #include "engine/base/hash.h"
 #include "engine/base/read_file.h"
 #include "engine/base/write_file.h"
-#include "engine/checkpoint/checkpoint_contents.h"
-#include "engine/checkpoint/checkpoint_layout.h"
+#include "engine/checkpoint/checkpoint_hdf5.h"
 
 namespace spire::inline checkpoint {
 namespace {
@@ -20,7 +19,7 @@ std::string_view bytes_of(std::span<const float> values) {
   return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
 }
 
-// Writes one tensor; returns its checksum.
+// Writes one tensor, piece by piece, and returns its checksum.
 std::string write_tensor(AtomicWriter& file, const TensorExtent& extent,
                          const SavedTensors& tensors, size_t group, size_t tensor,
                          std::span<float> piece) {
@@ -42,7 +41,7 @@ std::vector<TensorExtent> in_order_of_file(std::vector<TensorExtent> extents) {
   return extents;
 }
 
-// Writes what lies between the tensors, and the header.
+// Writes the bytes between the tensors, then the header with their checksum.
 void write_rest(AtomicWriter& file, const CheckpointLayout& layout) {
   Header header{layout.block, layout.structure.bytes(), "", in_order_of_file(layout.extents)};
   Hash64 hash;
@@ -75,6 +74,7 @@ void write_checkpoint(const std::filesystem::path& path, const StateMetadata& me
   size_t count = 0;
   for (const TensorGroup& group : groups) count += group.tensors.size();
   std::vector<std::string> checksums(count, std::string(16, '0'));
+  // A layout with zeros for checksums tells the offsets; the tensors' bytes give the checksums.
   CheckpointLayout places = lay_out_checkpoint(metadata, groups, checksums);
   AtomicWriter file(path, Category::checkpoint);
   size_t i = 0;
@@ -82,6 +82,7 @@ void write_checkpoint(const std::filesystem::path& path, const StateMetadata& me
     for (size_t t = 0; t < groups[g].tensors.size(); ++t, ++i)
       checksums[i] = write_tensor(file, places.extents[i], tensors, g, t, piece);
   }
+  // The final layout has them as attributes, of the same size, so that nothing has moved.
   CheckpointLayout layout = lay_out_checkpoint(metadata, groups, checksums);
   for (i = 0; i < count; ++i) {
     require(layout.extents[i].offset == places.extents[i].offset,
@@ -104,7 +105,7 @@ CheckpointFile::CheckpointFile(const std::filesystem::path& path)
     groups_ = std::move(contents.groups);
     offsets_ = std::move(contents.offsets);
   } catch (const UnreadableFile&) {
-    throw;
+    throw;  // its message names the file
   } catch (const std::exception& error) {
     Category category = classify(error).category();
     bool environment = category == Category::device || category == Category::out_of_memory;
@@ -120,6 +121,8 @@ void CheckpointFile::read(size_t group, size_t tensor, int64_t begin, std::span<
   uint64_t offset = offsets_[group][tensor] + static_cast<uint64_t>(begin) * sizeof(float);
   try {
     bytes_->read(offset, {reinterpret_cast<char*>(out.data()), out.size_bytes()});
+  } catch (const UnreadableFile&) {
+    throw;  // its message names the file
   } catch (const Error& error) {
     fail(Category::checkpoint, "checkpoint {}: {}", path_.string(), error.what());
   }

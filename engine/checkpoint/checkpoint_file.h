@@ -1,4 +1,4 @@
-// One checkpoint, one HDF5 file; docs/checkpoint_format.md is its specification.
+// Writes a checkpoint to one HDF5 file and reads it back; docs/checkpoint_format.md specifies it.
 #pragma once
 #include <filesystem>
 #include <memory>
@@ -6,26 +6,27 @@
 #include <vector>
 
 #include "engine/checkpoint/checkpoint_header.h"
-#include "engine/checkpoint/snapshot.h"
+#include "engine/checkpoint/training_state.h"
 
 namespace spire::inline checkpoint {
 
-// Tensors go into a file, and out of it, in pieces of at most so many floats (8 MiB).
+// Floats of the largest piece in which tensors are written and read: 8 MiB.
 inline constexpr size_t checkpoint_piece = size_t{1} << 21;
 
-// Writes the file whole or not at all (temporary name, fsync, rename, fsync of the directory).
-// Throws Error(checkpoint) with the system's reason, for example a full disk, and leaves no
-// temporary behind. The tensors are read once, in order, each in pieces into `piece`; beside it
+// Writes the file whole or not at all: temporary name, fsync, rename, fsync of the directory.
+// Throws Error(checkpoint) with the system's reason, for example a full disk, and then leaves no
+// temporary file behind. The tensors are read once, in order, in pieces into `piece`; the rest
 // takes some KiB a tensor. The same state gives the same bytes. Any thread may call it.
 void write_checkpoint(const std::filesystem::path& path, const StateMetadata& metadata,
                       const SavedTensors& tensors, std::span<float> piece);
 void write_checkpoint(const std::filesystem::path& path, const TrainingState& state);
 
-// A checkpoint of which every byte was verified against its checksum. Its tensors are read from
-// the file when they are asked for. Any thread may read.
+// An open checkpoint whose every byte has been verified against its checksum. Its tensors are read
+// from the file on demand. Any thread may read.
 class CheckpointFile : public SavedTensors {
  public:
-  // Error(checkpoint) names the file and the damaged tensor.
+  // Throws Error(checkpoint) that names the file and the damaged tensor, and UnreadableFile where
+  // the system does not give its bytes.
   explicit CheckpointFile(const std::filesystem::path& path);
 
   const StateMetadata& metadata() const { return metadata_; }
@@ -40,7 +41,7 @@ class CheckpointFile : public SavedTensors {
   std::vector<std::vector<uint64_t>> offsets_;  // of each group's tensors, in the file
 };
 
-// A whole file in memory, bit for bit: for small ones. Throws as CheckpointFile does.
+// Reads a whole file into memory, bit for bit: for small ones. Throws as CheckpointFile does.
 TrainingState read_checkpoint(const std::filesystem::path& path);
 
 }  // namespace spire::inline checkpoint

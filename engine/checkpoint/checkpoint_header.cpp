@@ -21,7 +21,7 @@ std::string checksum_of(std::string_view bytes) {
   return hex(hash64(bytes.data(), bytes.size()));
 }
 
-// Takes the text up to `end` off the front of `text`; nothing when `end` does not occur.
+// Removes the text up to `end` from the front of `text` and returns it; nothing without an `end`.
 std::optional<std::string_view> take(std::string_view& text, char end) {
   size_t at = text.find(end);
   if (at == text.npos) return std::nullopt;
@@ -59,7 +59,7 @@ TensorExtent parse_extent(std::string_view line) {
   return {std::string(line), *offset, *bytes, std::string(*checksum)};
 }
 
-// The block's own checksum is its last line; the zeros after it are counted.
+// The last line is the checksum of all lines before it. Only zeros may follow.
 void check_block(std::string_view block) {
   size_t at = block.rfind("\ncheck ");
   if (at == block.npos) fail(Category::checkpoint, "its header is damaged: no checksum");
@@ -69,6 +69,7 @@ void check_block(std::string_view block) {
   if (!good) fail(Category::checkpoint, "its header fails its checksum");
 }
 
+// Tensors lie behind the block, in ascending order, without overlap, within the file.
 void check_extents(const Header& header) {
   uint64_t at = header.block;
   for (const auto& extent : header.extents) {
@@ -91,6 +92,7 @@ Header parse_block(std::string_view block) {
   return header;
 }
 
+// The block's size is read from its first bytes, which are not verified yet; so it is bounded.
 Header read_header(const CheckpointBytes& file) {
   std::string block = file.read(0, std::min(smallest_block, file.size()));
   std::string_view text = block;
@@ -121,6 +123,19 @@ std::string checksum_of(const CheckpointBytes& file, const TensorExtent& extent)
 
 }  // namespace
 
+void CheckpointBytes::read(uint64_t offset, std::span<char> out) const {
+  bool inside = offset <= size() && out.size() <= size() - offset;
+  if (!inside || file_.read_at(offset, std::as_writable_bytes(out)) < out.size())
+    fail(Category::checkpoint, "it is cut off after {} bytes", size());
+}
+
+std::string CheckpointBytes::read(uint64_t offset, uint64_t count) const {
+  if (count > size()) fail(Category::checkpoint, "it is cut off after {} bytes", size());
+  std::string bytes(count, '\0');
+  read(offset, bytes);
+  return bytes;
+}
+
 uint64_t header_bytes(const std::vector<std::string>& names) {
   uint64_t bytes = 160;  // all lines but the tensors', with the longest numbers
   for (const auto& name : names) bytes += name.size() + 7 + 21 + 21 + 17 + 1;
@@ -147,7 +162,7 @@ Header verify_header(const CheckpointBytes& file) {
     fail(Category::checkpoint, "it is cut off: {} of {} bytes", file.size(), header.file_bytes);
   if (file.size() > header.file_bytes)
     fail(Category::checkpoint, "it has {} bytes after its end", file.size() - header.file_bytes);
-  Hash64 structure;
+  Hash64 structure;  // of the gaps between the tensors, in order of the file
   uint64_t at = header.block;
   for (const auto& extent : header.extents) {
     add_bytes(file, at, extent.offset, structure);

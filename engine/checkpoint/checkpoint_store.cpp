@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view prefix = "step_";
 constexpr std::string_view extension = ".h5";
 
-// The step in "step_00001000.h5"; nothing for any other name.
+// Returns 1000 for "step_00001000.h5"; nothing for a name of another form.
 std::optional<int64_t> step_in(std::string_view name) {
   if (!name.starts_with(prefix) || !name.ends_with(extension)) return std::nullopt;
   name.remove_prefix(prefix.size());
@@ -29,13 +29,13 @@ std::optional<int64_t> step_in(std::string_view name) {
   return number ? std::optional(step) : std::nullopt;
 }
 
-// What save() writes here under such a name, before it is whole.
+// Whether save() writes under this name before it renames the file.
 bool is_temporary(const fs::path& name) {
   std::string of = name.stem().string();
   return name.extension() == temporary_suffix && (step_in(of) || of == "latest" || of == "best");
 }
 
-// What cannot be removed is left: it costs space, not a run.
+// Removes a file. One that cannot be removed is left: it costs space, not a run.
 bool discard(const fs::path& path) {
   std::error_code error;
   bool folder = fs::is_directory(fs::symlink_status(path, error));
@@ -104,7 +104,7 @@ fs::path CheckpointStore::save(const StateMetadata& state, const SavedTensors& t
   return path;
 }
 
-// Counts the newest from the step just saved downwards; what lies above it is begin_at's affair.
+// Counts the newest from the saved step downwards. Later ones are begin_at()'s to remove.
 void CheckpointStore::prune(int64_t saved_step) const {
   std::vector<CheckpointEntry> entries = list();
   auto best_path = best();
@@ -116,7 +116,7 @@ void CheckpointStore::prune(int64_t saved_step) const {
   }
 }
 
-std::optional<LoadedCheckpoint> CheckpointStore::newest_good(const OnBad& on_bad) const {
+std::optional<LoadedCheckpoint> CheckpointStore::newest_intact(const OnDamaged& on_damaged) const {
   std::optional<LoadedCheckpoint> newest;
   std::vector<CheckpointEntry> entries = list();
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
@@ -124,16 +124,16 @@ std::optional<LoadedCheckpoint> CheckpointStore::newest_good(const OnBad& on_bad
     try {
       LoadedCheckpoint found = load_checkpoint(entry->path);
       int64_t step = found.state.step;
-      if (step != entry->step && on_bad)
-        on_bad(entry->path,
-               fmt::format("{}: is of step {}, which counts", entry->path.string(), step));
+      if (step != entry->step && on_damaged)
+        on_damaged(entry->path,
+                   fmt::format("{}: is of step {}, which counts", entry->path.string(), step));
       if (!newest || step > newest->state.step) newest = std::move(found);
     } catch (const UnreadableFile&) {
-      throw;  // it may be good, and going on from another one would delete it
+      throw;  // it may be intact, and resuming from an older one would delete it
     } catch (const Error& error) {
       if (error.category() != Category::checkpoint) throw;
-      if (on_bad)
-        on_bad(entry->path, fmt::format("{}: passed over: {}", entry->path.string(), error.what()));
+      if (on_damaged)
+        on_damaged(entry->path, fmt::format("{}: skipped: {}", entry->path.string(), error.what()));
     }
   }
   return newest;

@@ -16,7 +16,7 @@ double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-// Runs outside the lock; turns whatever `save` throws into the result's error.
+// Runs without the lock, as it takes long. An exception of `save` becomes the result's error.
 CheckpointResult save_now(const CheckpointWriter::Save& save, const StateMetadata& state) {
   CheckpointResult result;
   result.final = false;
@@ -38,14 +38,15 @@ CheckpointResult save_now(const CheckpointWriter::Save& save, const StateMetadat
 
 }  // namespace
 
-CheckpointWriter::Backoff CheckpointWriter::default_backoff() {
+CheckpointWriter::RetryDelays CheckpointWriter::default_retry_delays() {
   using std::chrono::seconds;
   return {seconds(1), seconds(5), seconds(20), seconds(60)};
 }
 
-CheckpointWriter::CheckpointWriter(Save save, Backoff backoff, const std::vector<int>& cores)
+CheckpointWriter::CheckpointWriter(Save save, RetryDelays retry_delays,
+                                   const std::vector<int>& cores)
     : save_(std::move(save)),
-      backoff_(std::move(backoff)),
+      retry_delays_(std::move(retry_delays)),
       thread_(start_thread({"ckpt writer", cores}, [this] { run(); })) {}
 
 CheckpointWriter::~CheckpointWriter() {
@@ -125,16 +126,15 @@ void CheckpointWriter::run() {
   }
 }
 
-// All attempts at one checkpoint: one where no other would go better. lock: held on entry and on
-// return, released while working or waiting. Ends with the slot free, or in the hands of the step
-// loop or a newer checkpoint.
+// Makes all attempts at one checkpoint. lock: held on entry and on return, released while writing
+// or waiting. Returns with the slot free, or taken by the step loop or a newer checkpoint.
 void CheckpointWriter::write(std::unique_lock<std::mutex>& lock) {
-  for (auto wait : backoff_) {
+  for (auto wait : retry_delays_) {
     if (attempt(false, lock) || impatient()) return free_slot();
     slot_ = Slot::waiting;
     changed_.notify_all();
     changed_.wait_for(lock, wait, [this] { return impatient() || slot_ != Slot::waiting; });
-    if (slot_ != Slot::waiting) return;  // given up for a newer one
+    if (slot_ != Slot::waiting) return;  // replaced by a newer checkpoint
     slot_ = Slot::submitted;
   }
   attempt(true, lock);

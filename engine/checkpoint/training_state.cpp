@@ -1,8 +1,8 @@
+#include "engine/checkpoint/training_state.h"
+
 #include <algorithm>
 
 #include <spire/error.h>
-
-#include "engine/checkpoint/snapshot.h"
 
 namespace spire::inline checkpoint {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <spire/run_config.h>
 
-#include "engine/checkpoint/snapshot.h"
+#include "engine/checkpoint/training_state.h"
 #include "engine/data/sample.h"
 #include "engine/train/forward_pass.h"
 #include "kernels/autotune/tuning.h"

@@ -32,7 +32,7 @@ bool removed_file(const fs::path& path) {
   return fs::is_regular_file(fs::symlink_status(path, error)) && fs::remove(path, error);
 }
 
-// Makes the folder and those above it; returns how many it made.
+// Makes the folder and its missing parents; returns how many it made.
 int make_folders(const fs::path& path) {
   int missing = 0;
   std::error_code error;
@@ -75,7 +75,8 @@ RunDirectory::~RunDirectory() {
   leave();
 }
 
-// A run that was refused removes its record: whoever opened that one meanwhile opens it anew.
+// Opens and locks the record. A run that was refused removes its record: if that happens between
+// open and lock, the lock is on a file without a name, and the record is opened again.
 void RunDirectory::take_record() {
   do {
     if (record_ >= 0) ::close(record_);
@@ -85,6 +86,7 @@ void RunDirectory::take_record() {
   } while (!is_named(record_, path_ / record_name));
 }
 
+// Undoes the constructor where no run has begun: the record's text, the record, the folders.
 void RunDirectory::leave() noexcept {
   if (!begun_ && !before_.empty()) write_text(before_);
   if (!begun_ && known_ && before_.empty()) ::unlink((path_ / record_name).c_str());
@@ -138,13 +140,13 @@ void RunDirectory::write_record() {
   if (!write_text(text)) refuse(fmt::format("cannot be written to: {}", std::strerror(errno)));
 }
 
-// In place: the lock is on this file.
+// Writes in place, as the lock is on this file.
 bool RunDirectory::write_text(const std::string& text) noexcept {
   ssize_t written = ::pwrite(record_, text.data(), text.size(), 0);
   return written == static_cast<ssize_t>(text.size()) && ::ftruncate(record_, written) == 0;
 }
 
-// Before anything is deleted or written.
+// Checks the names of files that the run will replace.
 void RunDirectory::check_names() const {
   for (const char* name : file_names) require_replaceable(path_ / name, Category::config);
   for (const char* name : {"latest", "best"})
@@ -207,7 +209,7 @@ fs::path RunDirectory::folder(const std::string& name) {
   return folder;
 }
 
-// A record that was made here is empty.
+// A record that this process has just made is empty.
 void RunDirectory::refuse_another_runs() {
   if (!read_file_if_there(path_ / record_name, Category::config).value_or("").empty()) {
     ::close(std::exchange(record_, -1));

@@ -1,10 +1,10 @@
-// The output directory of a run. One run uses it at a time, and a run deletes nothing there but
-// what runs have written.
+// The output directory of a run. One run uses it at a time, and a run deletes only files that runs
+// have written.
 //
-// Both are kept by a file in it, `.spire_run`: the run holds a lock on it (flock, so it is free
-// when the process ends, however it ends), and its text names the run that holds it, and the
-// folders that runs have made. On NFS, Linux sends the lock to the server, and runs on other hosts
-// see it; where a file system has no locks, locked() is false.
+// A record in it, the file `.spire_run`, ensures both. The run holds a lock on it: flock, which the
+// system releases when the process ends, however it ends. Its text names the run that holds it, and
+// the folders that runs have made. On NFS, Linux sends the lock to the server, and runs on other
+// hosts see it; on a file system without locks, locked() is false.
 #pragma once
 #include <filesystem>
 #include <map>
@@ -17,11 +17,11 @@ class RunDirectory {
  public:
   static constexpr const char* record_name = ".spire_run";
 
-  // Makes the directory where it is not there, and locks it. Throws Error(config), at once: another
-  // run holds it (its host, process and start are named), it is no directory, or cannot be made,
-  // read or written.
+  // Makes the directory if it does not exist, and locks it without waiting. Throws Error(config)
+  // where another run holds it (its host, process and start are named), where it is no directory,
+  // or cannot be made, read or written.
   explicit RunDirectory(std::filesystem::path path);
-  // Where no run was begun the directory is left as it was found.
+  // Leaves the directory as it was found, unless a run was begun.
   ~RunDirectory();
   RunDirectory(const RunDirectory&) = delete;
   RunDirectory& operator=(const RunDirectory&) = delete;
@@ -29,22 +29,21 @@ class RunDirectory {
   const std::filesystem::path& path() const { return path_; }
   bool locked() const { return locked_; }
 
-  // A new run begins. Where there is something in the directory: with `replace`, what earlier runs
-  // wrote is deleted, and all else stays. Throws Error(config) without `replace`, and where no run
-  // has written there.
+  // Begins a new run. In a directory that is not empty, `replace` deletes the files of earlier runs
+  // and nothing else. Throws Error(config) without `replace`, and where no run has written there.
   void begin(bool replace);
-  // Both throw Error(config), before anything is changed, where metrics.jsonl and the like are no
-  // regular files. The run whose checkpoint lies here goes on.
+  // Continues the run whose checkpoint lies here. This and begin() throw Error(config), before they
+  // change anything, where metrics.jsonl and the like are no regular files.
   void go_on();
 
-  // A folder inside, made where it is not there: for files of the run. Throws Error(config) where
-  // nothing can be written into it. A link to a folder is one.
+  // Returns a folder inside for files of the run, and makes it if it does not exist. It may be a
+  // link. Throws Error(config) where it cannot be written into.
   std::filesystem::path folder(const std::string& name);
 
-  // Whether all of it is still there; a few system calls. What somebody removed, moved or replaced
-  // while the run goes on is made and locked anew. Returns what that was, as a sentence; empty:
-  // nothing. Throws Error(checkpoint) where it cannot be made: another run has the directory now,
-  // say. For a run that has begun.
+  // Checks with a few system calls that the directory and its folders still exist. Makes and locks
+  // them again if somebody has removed, moved or replaced them. Returns the loss as a sentence;
+  // empty: none. Throws Error(checkpoint) where they cannot be made, for example because another
+  // run has the directory now. For a run that has begun.
   std::string mend();
 
  private:
@@ -73,8 +72,8 @@ class RunDirectory {
   std::string holder_;  // this process: "host, process 123, since 2026-11-22T18:00:00Z"
 };
 
-// Whether a directory holds anything but the record. Throws Error(config) where it cannot be
-// listed; one that is not there is empty.
+// Whether a directory holds anything but the record. One that does not exist is empty. Throws
+// Error(config) where it cannot be listed.
 bool holds_something(const std::filesystem::path& directory);
 
 }  // namespace spire::inline run

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t longest = 10;  // ops that are listed
 
-// Layers by the parameters that a node reads, or whose gradient it makes.
+// Names each node's layer by the parameter that the node reads, or whose gradient it makes.
 class LayerNames {
  public:
   LayerNames(const Graph& graph, const std::vector<ParameterGradient>& gradients)
@@ -39,7 +39,8 @@ class LayerNames {
   }
 
  private:
-  // Gradients of a parameter's several uses, of which one takes over the sum of the others.
+  // A parameter with several uses has one gradient each, which are added up; the addends belong to
+  // the same layer.
   void name_addends(Value gradient, Value parameter) {
     int producer = graph_.tensor(gradient).producer;
     if (producer < 0) return;
@@ -68,7 +69,7 @@ double share_of(std::string_view op, const ReachedShares& shares) {
   return is(op, "attention") ? shares.attention : shares.product;
 }
 
-// The type that a node computes in: that of its 16-bit tensors, if it has any.
+// Returns the type that a node computes in: that of its 16-bit tensors, if it has any.
 DType compute_type(const Graph& graph, const Node& node) {
   for (const auto* values : {&node.inputs, &node.outputs}) {
     for (Value value : *values) {
@@ -78,8 +79,9 @@ DType compute_type(const Graph& graph, const Node& node) {
   return DType::f32;
 }
 
-// Each tensor once, but: products read parameters in the compute type; an embedding touches as many
-// rows of its table as there are tokens; batch norm reads its activations a second time.
+// Returns the bytes that a node moves. Each tensor counts once, with three exceptions: products
+// read parameters in the compute type; an embedding touches as many rows of its table as there are
+// tokens; batch norm reads its activations twice.
 double bytes_of(const Graph& graph, const Node& node, bool product) {
   int64_t touched = INT64_MAX;  // elements of a table
   if (is(node.op->name(), "embedding")) {
@@ -172,7 +174,7 @@ bool longer(const OpEstimate& a, const OpEstimate& b) {
   return a.seconds > b.seconds;
 }
 
-// The sum of each kind of op in each pass, the longest first.
+// Returns the sum of each kind of op in each pass, the longest first.
 std::vector<OpEstimate> by_kind(const std::vector<OpEstimate>& ops) {
   std::vector<OpEstimate> kinds;
   for (const OpEstimate& op : ops) {

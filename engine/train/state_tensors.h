@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/checkpoint/snapshot.h"
+#include "engine/checkpoint/training_state.h"
 #include "engine/collective/buckets.h"
 #include "engine/graph/parameter_layout.h"
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "engine/checkpoint/snapshot.h"
+#include "engine/checkpoint/training_state.h"
 #include "engine/collective/shard_exchange.h"
 #include "engine/train/device_set.h"
 #include "engine/train/state_tensors.h"

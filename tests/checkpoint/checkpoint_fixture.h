@@ -16,7 +16,7 @@
 
 #include "engine/base/philox.h"
 #include "engine/checkpoint/checkpoint_store.h"
-#include "engine/checkpoint/snapshot.h"
+#include "engine/checkpoint/training_state.h"
 
 namespace spire {
 
@@ -69,8 +69,8 @@ inline TrainingState sample_state(int64_t step = 1234) {
   state.loss_scale_steps = 12;
   state.skipped_steps = 3;
   state.skipped_in_row = 1;
-  state.waited_evaluations = 3;
-  state.waited_from = 0.1 + 0.7;
+  state.early_stop.waited = 3;
+  state.early_stop.reference = 0.1 + 0.7;
   state.config_yaml = "model: {name: cnn}\n# Größe\n";
   state.data_spec = "{\"classes\": 10}";
   state.tuning = "spire tuning 1\nNVIDIA H100\tengine 67 2=1\n";
@@ -103,8 +103,8 @@ inline void expect_same_bits(const TrainingState& a, const TrainingState& b) {
     return std::tuple(s.step, s.epoch, s.step_in_epoch, s.samples_seen, s.optimizer_steps, s.seed,
                       s.towers, s.batch_size, s.tower_threads, s.best_metric, s.best_step,
                       s.evaluated_step, s.evaluated_loss, s.evaluated_metric, s.loss_scale,
-                      s.loss_scale_steps, s.skipped_steps, s.skipped_in_row, s.waited_evaluations,
-                      s.waited_from, s.config_yaml, s.data_spec, s.tuning, s.versions,
+                      s.loss_scale_steps, s.skipped_steps, s.skipped_in_row, s.early_stop.waited,
+                      s.early_stop.reference, s.config_yaml, s.data_spec, s.tuning, s.versions,
                       s.parameter_hash);
   };
   EXPECT_EQ(scalars(a), scalars(b));

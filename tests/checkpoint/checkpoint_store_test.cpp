@@ -45,7 +45,7 @@ class Store : public CheckpointTest {
   }
   int64_t newest(const CheckpointStore& store) {
     bad.clear();
-    auto found = store.newest_good([this](const auto& path, const std::string& reason) {
+    auto found = store.newest_intact([this](const auto& path, const std::string& reason) {
       bad.push_back(path.filename());
       EXPECT_THAT(reason, HasSubstr(path.string()));
     });
@@ -147,7 +147,7 @@ TEST_F(Store, TheStepOfACheckpointCountsNotThatOfItsName) {
   std::filesystem::rename(store.path_of(10), store.path_of(90));
   EXPECT_EQ(newest(store), 30);
   EXPECT_THAT(bad, ElementsAre("step_00000090.h5"));
-  store.newest_good([](const auto&, const std::string& text) {
+  store.newest_intact([](const auto&, const std::string& text) {
     EXPECT_THAT(text, HasSubstr("step_00000090.h5: is of step 10, which counts"));
   });
   std::filesystem::remove(store.path_of(20));
@@ -163,7 +163,7 @@ TEST_F(Store, AFolderThatCannotBeListedIsNotEmpty) {
   for (const char* call : {"list", "newest", "begin"}) {
     EXPECT_THAT(checkpoint_error([&] {
                   if (call[0] == 'l') store.list();
-                  if (call[0] == 'n') store.newest_good({});
+                  if (call[0] == 'n') store.newest_intact({});
                   if (call[0] == 'b') store.begin_at(0);
                 }),
                 HasSubstr("checkpoints: cannot be listed: Not a directory"));

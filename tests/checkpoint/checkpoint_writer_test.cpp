@@ -241,7 +241,7 @@ TEST_F(WriterOnDisk, WhatTheStoreWritesIsTheSnapshotAtSubmit) {
   EXPECT_EQ(writer.failure(), std::nullopt);
   EXPECT_EQ(results_of(writer).back().bytes,
             static_cast<int64_t>(std::filesystem::file_size(store.path_of(6))));
-  auto newest = store.newest_good(nullptr);
+  auto newest = store.newest_intact(nullptr);
   ASSERT_TRUE(newest.has_value());
   expect_same_bits(read_checkpoint(newest->path), sample_state(6));
   EXPECT_EQ(store.list().size(), 2u);

@@ -103,8 +103,8 @@ TEST_F(ResumeChecks, ADamagedCheckpointIsNamedAndTheOneBeforeTaken) {
   damage(12);
   Output resumed = run("run", {"steps=14", "--resume", "auto"});
   ASSERT_EQ(resumed.code, 0) << resumed.err;
-  EXPECT_THAT(resumed.err, testing::ContainsRegex("warning: .*step_00000014.h5: passed over: "));
-  EXPECT_THAT(resumed.err, testing::ContainsRegex("warning: .*step_00000012.h5: passed over: "));
+  EXPECT_THAT(resumed.err, testing::ContainsRegex("warning: .*step_00000014.h5: skipped: "));
+  EXPECT_THAT(resumed.err, testing::ContainsRegex("warning: .*step_00000012.h5: skipped: "));
   EXPECT_THAT(resumed.err, HasSubstr("at step 10 from "));
   EXPECT_EQ(printed_hash(resumed), straight);
 }

@@ -1,6 +1,8 @@
-#include "engine/checkpoint/named_checkpoint.h"
+#include "engine/checkpoint/checkpoint_locator.h"
 
 #include <spire/error.h>
+
+#include "engine/base/read_file.h"
 
 namespace spire::inline checkpoint {
 namespace {
@@ -14,24 +16,19 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, error);
 }
 
-bool is_there(const fs::path& path) {
-  std::error_code error;
-  return fs::exists(path, error);
-}
-
-// The directory that a path lies in, as it was written: "." for a plain name.
+// Returns the directory of a path, as it was written: "." for a plain name.
 fs::path folder_of(const fs::path& path) {
   fs::path parent = path.parent_path();
   return parent.empty() ? "." : parent;
 }
 
-// Without a slash at its end, so that it has a last name.
+// Returns the path without a slash at its end, so that it has a file name.
 fs::path trimmed(const fs::path& path) {
   return path.has_filename() || !path.has_relative_path() ? path : path.parent_path();
 }
 
-// The run whose folder of checkpoints this is; nothing for another directory. The folder itself may
-// be called ".", so its full name is looked at.
+// Returns the run whose folder of checkpoints this is; nothing for another directory. The path may
+// be ".", so the full name decides.
 std::optional<fs::path> run_of_checkpoints(const fs::path& path) {
   if (trimmed(path).filename() == folder && !is_folder(path / folder))  // it may be a link
     return folder_of(trimmed(path));
@@ -41,13 +38,13 @@ std::optional<fs::path> run_of_checkpoints(const fs::path& path) {
   return path.filename() == folder ? folder_of(path) : full.parent_path();
 }
 
-// The run of a directory: its own, or that of the folder `checkpoints` that it is.
+// Returns the run of a directory, which may be the run's own or its folder `checkpoints`.
 fs::path run_of(const fs::path& directory) {
   return run_of_checkpoints(directory).value_or(directory);
 }
 
-// `latest` and `best` are small text files beside the checkpoints; a person may also write them
-// behind the run's directory.
+// `latest` and `best` are text files beside the checkpoints; a user may also write them behind the
+// run's directory.
 bool is_pointer(const fs::path& path, const char* name) {
   if (path.filename() != name || is_folder(path)) return false;
   fs::path around = folder_of(path);
@@ -56,7 +53,8 @@ bool is_pointer(const fs::path& path, const char* name) {
 
 }  // namespace
 
-NamedCheckpoint::NamedCheckpoint(const std::string& name, const fs::path& output, OfRun of_run) {
+CheckpointLocator::CheckpointLocator(const std::string& name, const fs::path& output,
+                                     Prefer prefer) {
   if (name == "auto" || name == "latest") {
     run_ = output;
     which_ = Which::newest;
@@ -64,14 +62,14 @@ NamedCheckpoint::NamedCheckpoint(const std::string& name, const fs::path& output
     run_ = output;
     which_ = Which::best;
   } else {
-    find(trimmed(name), of_run);
+    find(trimmed(name), prefer);
   }
 }
 
-void NamedCheckpoint::find(const fs::path& path, OfRun of_run) {
+void CheckpointLocator::find(const fs::path& path, Prefer prefer) {
   if (is_folder(path)) {
     run_ = run_of(path);
-    which_ = of_run == OfRun::best ? Which::best_or_newest : Which::newest;
+    which_ = prefer == Prefer::best ? Which::best_or_newest : Which::newest;
   } else if (is_pointer(path, "latest") || is_pointer(path, "best")) {
     run_ = run_of(folder_of(path));
     which_ = path.filename() == "best" ? Which::best : Which::newest;
@@ -85,20 +83,20 @@ void NamedCheckpoint::find(const fs::path& path, OfRun of_run) {
   }
 }
 
-std::optional<LoadedCheckpoint> NamedCheckpoint::best() const {
+std::optional<LoadedCheckpoint> CheckpointLocator::best() const {
   auto path = store().best();
   if (!path) return {};
   return load_checkpoint(*path);
 }
 
-std::optional<LoadedCheckpoint> NamedCheckpoint::load_if_any(
-    const CheckpointStore::OnBad& on_bad) const {
+std::optional<LoadedCheckpoint> CheckpointLocator::load_if_any(
+    const CheckpointStore::OnDamaged& on_damaged) const {
   if (which_ == Which::file) return load_checkpoint(file_);
   if (which_ != Which::newest) {
     if (auto found = best()) return found;
     if (which_ == Which::best) return {};
   }
-  auto newest = store().newest_good(on_bad);
+  auto newest = store().newest_intact(on_damaged);
   if (!newest && !store().list().empty()) {
     fail(Category::checkpoint,
          "none of the checkpoints in {} is whole; look at the warnings above; to train anew give "
@@ -108,8 +106,8 @@ std::optional<LoadedCheckpoint> NamedCheckpoint::load_if_any(
   return newest;
 }
 
-LoadedCheckpoint NamedCheckpoint::load(const CheckpointStore::OnBad& on_bad) const {
-  if (auto found = load_if_any(on_bad)) return std::move(*found);
+LoadedCheckpoint CheckpointLocator::load(const CheckpointStore::OnDamaged& on_damaged) const {
+  if (auto found = load_if_any(on_damaged)) return std::move(*found);
   if (which_ == Which::best && !store().list().empty()) {
     fail(Category::checkpoint,
          "{} has no best checkpoint: nothing was evaluated, or it is gone; "

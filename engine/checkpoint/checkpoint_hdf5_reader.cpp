@@ -1,13 +1,10 @@
-#include "engine/checkpoint/checkpoint_contents.h"
-
 #include <algorithm>
 #include <array>
 
 #include <spire/error.h>
 
 #include "engine/base/hdf5.h"
-#include "engine/checkpoint/checkpoint_layout.h"
-#include "engine/checkpoint/checkpoint_metadata.h"
+#include "engine/checkpoint/checkpoint_hdf5.h"
 
 namespace spire::inline checkpoint {
 namespace {
@@ -19,7 +16,7 @@ Handle open_group(hid_t parent, const std::string& name) {
   return Handle(H5Gopen2(parent, name.c_str(), H5P_DEFAULT), H5Gclose, "open group " + name);
 }
 
-// Names of a group's members in the order they were written.
+// Returns the names of a group's members in the order they were written.
 std::vector<std::string> members(hid_t group, const std::string& what) {
   H5G_info_t info{};
   check(H5Gget_info(group, &info), "list " + what);
@@ -50,7 +47,8 @@ Shape shape_of(hid_t dataset, const std::string& path) {
   return Shape(std::span<const int64_t>(dims.data(), static_cast<size_t>(rank)));
 }
 
-// Where the dataset's values lie: as they are in memory, in one stretch that the header knows.
+// Returns the offset of the dataset's values in the file. They must be contiguous float32, and lie
+// exactly where the verified header says: what libhdf5 reads is not trusted on its own.
 uint64_t offset_of(hid_t dataset, const std::string& path, const Shape& shape,
                    const Header& header) {
   Handle type(H5Dget_type(dataset), H5Tclose, "read the type of " + path);

@@ -1,12 +1,10 @@
-#include "engine/checkpoint/checkpoint_layout.h"
-
 #include <algorithm>
 #include <array>
 
 #include <spire/error.h>
 
 #include "engine/base/hdf5.h"
-#include "engine/checkpoint/checkpoint_metadata.h"
+#include "engine/checkpoint/checkpoint_hdf5.h"
 
 namespace spire::inline checkpoint {
 namespace {
@@ -38,7 +36,7 @@ Handle properties(hid_t kind) {
   return Handle(H5Pcreate(kind), H5Pclose, "make properties");
 }
 
-// Groups remember the order of creation, which is the order of the state's vectors.
+// Creates a group that keeps the order of creation, which is the order of the state's vectors.
 Handle create_group(hid_t parent, const std::string& name) {
   Handle ordered = properties(H5P_GROUP_CREATE);
   check(H5Pset_link_creation_order(ordered, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED),
@@ -56,7 +54,9 @@ Handle space_of(const Shape& shape) {
   return Handle(id, H5Sclose, "make shape " + to_string(shape));
 }
 
-// Makes one dataset with room in the file, into which the library writes nothing.
+// Makes one dataset whose space in the file is allocated at once, and into which the library writes
+// nothing: neither values nor fill values. No times are recorded, so that equal states give equal
+// bytes.
 TensorExtent place_tensor(hid_t group, const std::string& path, const TensorEntry& tensor,
                           const std::string& checksum) {
   std::string what = "place " + path;
@@ -102,7 +102,8 @@ void write_metadata(hid_t file, const StateMetadata& state) {
     h5::write_attribute(versions, library, version);
 }
 
-// The library never writes to the disk, so a full one cannot confuse it.
+// Creates the file in memory: the library never writes to the disk, so a full one cannot confuse
+// it.
 Handle create_in_memory(h5::SparseFile& file, uint64_t header) {
   Handle creation = properties(H5P_FILE_CREATE);
   check(H5Pset_userblock(creation, header), "reserve the header");

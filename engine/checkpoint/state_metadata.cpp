@@ -1,4 +1,4 @@
-#include "engine/checkpoint/checkpoint_metadata.h"
+#include "engine/checkpoint/state_metadata.h"
 
 #include <bit>
 

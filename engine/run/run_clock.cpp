@@ -1,4 +1,4 @@
-#include "engine/run/progress.h"
+#include "engine/run/run_clock.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,13 +7,13 @@
 namespace spire::inline run {
 namespace {
 
-double seconds_between(Progress::Clock::time_point a, Progress::Clock::time_point b) {
+double seconds_between(RunClock::Clock::time_point a, RunClock::Clock::time_point b) {
   return std::chrono::duration<double>(b - a).count();
 }
 
 }  // namespace
 
-// A step whose gradients overflowed has changed nothing, and its loss may be no number.
+// A step whose gradients overflowed has changed no weight, and its loss may be NaN.
 void EpochMeans::add(const StepResult& step) {
   if (step.skipped) return;
   auto samples = static_cast<double>(step.samples);
@@ -22,20 +22,20 @@ void EpochMeans::add(const StepResult& step) {
   samples_ += samples;
 }
 
-Progress::Progress(int64_t total_steps, int64_t steps_per_epoch, Metric metric)
+RunClock::RunClock(int64_t total_steps, int64_t steps_per_epoch, Metric metric)
     : total_steps_(total_steps),
       steps_per_epoch_(steps_per_epoch),
       metric_(metric),
       begin_(now()),
       last_(begin_) {}
 
-void Progress::start(int64_t steps_done, const BatchLoader& data) {
+void RunClock::start(int64_t steps_done, const BatchLoader& data) {
   step_ = steps_done;
   last_ = now();
   waited_ = data.wait_seconds();
 }
 
-StepReport Progress::step(const StepResult& result, int64_t samples_seen, const BatchLoader& data) {
+StepReport RunClock::step(const StepResult& result, int64_t samples_seen, const BatchLoader& data) {
   auto end = now();
   double seconds = std::max(1e-9, seconds_between(last_, end));
   double waited = data.wait_seconds() - waited_;
@@ -75,17 +75,17 @@ StepReport Progress::step(const StepResult& result, int64_t samples_seen, const 
   return report;
 }
 
-double Progress::pause(Clock::time_point begin) {
+double RunClock::pause(Clock::time_point begin) {
   auto end = now();
   last_ = end;
   return seconds_between(begin, end);
 }
 
-double Progress::epoch(int64_t step) const {
+double RunClock::epoch(int64_t step) const {
   return static_cast<double>(step) / static_cast<double>(steps_per_epoch_);
 }
 
-RunSummary Progress::summary() const {
+RunSummary RunClock::summary() const {
   RunSummary summary;
   summary.train_loss = means_.loss();
   summary.samples_per_s =

@@ -1,4 +1,4 @@
-// The clock of a run: what a step took, how much of it waited for data, what the rest will take.
+// The clock of a run: the time of each step, the share of it spent waiting for data, the time left.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace spire::inline run {
 
-// Means over the samples of an epoch's steps so far: a batch counts by its samples, so that a small
-// last one says little. A run that goes on in the middle of an epoch begins them anew there.
+// Means over the samples of an epoch's steps so far. A batch is weighted by its samples. A run that
+// resumes in the middle of an epoch starts them there.
 class EpochMeans {
  public:
   void begin() { *this = {}; }
   void add(const StepResult& step);
-  // What there is to show after `step`: its own numbers where no step has counted yet.
+  // The mean after `step`; the step's own number where all steps so far were skipped.
   double loss_after(const StepResult& step) const { return samples_ > 0 ? loss() : step.loss; }
   double score_after(const StepResult& step) const { return samples_ > 0 ? score() : step.score; }
   double loss() const { return samples_ > 0 ? loss_ / samples_ : 0; }
@@ -27,22 +27,23 @@ class EpochMeans {
   double loss_ = 0, score_ = 0, samples_ = 0;  // sums over samples, and how many
 };
 
-class Progress {
+class RunClock {
  public:
   using Clock = std::chrono::steady_clock;
-  Progress(int64_t total_steps, int64_t steps_per_epoch, Metric metric);
+  RunClock(int64_t total_steps, int64_t steps_per_epoch, Metric metric);
 
   void start(int64_t steps_done, const BatchLoader& data);
-  // Right after a step has ended; data.wait_seconds() tells how long was waited since the one
-  // before.
+  // Call right after a step has ended: its time and its wait for data count from the end of the
+  // step before.
   StepReport step(const StepResult& result, int64_t samples_seen, const BatchLoader& data);
-  // Evaluation and snapshots are no training time: call with their begin. Returns seconds since.
+  // Excludes the time since `begin`, of an evaluation or a snapshot, from the training time.
+  // Returns it in seconds.
   double pause(Clock::time_point begin);
   static Clock::time_point now() { return Clock::now(); }
 
   double epoch(int64_t step) const;
-  // steps' own part of the summary: train_loss (mean over the samples of the last epoch, or of what
-  // there was of it here), samples_per_s (training time alone, first step left out), seconds.
+  // Returns a summary with train_loss (the mean of the last epoch, as far as this process ran it),
+  // samples_per_s (of training time without the first step) and seconds; the rest is left empty.
   RunSummary summary() const;
 
  private:

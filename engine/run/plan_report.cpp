@@ -1,56 +1,19 @@
-// What looks at a run without training it: evaluate, plan, check.
-#include <spire/train.h>
+// plan() and check(): a run compiled without training it, and its report as text.
+#include <spire/plan_report.h>
 
-#include "engine/checkpoint/named_checkpoint.h"
 #include "engine/graph/layer_table.h"
 #include "engine/graph/passes.h"
 #include "engine/observe/blocks.h"
 #include "engine/observe/text_table.h"
 #include "engine/observe/units.h"
 #include "engine/run/run_setup.h"
+#include "engine/run/start_report.h"
 #include "models/model.h"
 
 namespace spire {
-
-EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer& observer) {
-  RunOptions at_checkpoint = options;
-  std::optional<LoadedCheckpoint> found;
-  if (options.checkpoint == nullptr) {
-    NamedCheckpoint named(options.resume.value_or(config.output), config.output, OfRun::best);
-    found = named.load([&](const auto&, const std::string& text) { observer.on_warning(text); });
-    at_checkpoint.checkpoint = &*found;
-  }
-  const LoadedCheckpoint& checkpoint = *at_checkpoint.checkpoint;
-  at_checkpoint.resume = checkpoint.path.string();
-  at_checkpoint.evaluates = true;
-  RunSetup setup(config, at_checkpoint, observer);
-  setup.take_cores();
-  TrainerOptions trainer_options = setup.trainer_options();
-  trainer_options.snapshot = SnapshotChoice::never;
-  Trainer trainer(trainer_options, setup.placement);
-  setup.keep_tuning(observer);
-  auto data = setup.test_loader();
-  EvaluationSums sums;
-  if (options.on_begin) options.on_begin();
-  trainer.team().lead([&] {
-    trainer.restore(setup.resumed->state, setup.resumed->tensors.get());
-    trainer.begin_evaluation();
-    data->start(0, 0, 1);
-    while (!data->finished()) {
-      if (options.stop && options.stop->load())
-        fail(Category::interrupted, "evaluation stopped by a signal");
-      trainer.evaluate(data->next(), sums);
-    }
-  });
-  auto samples = static_cast<double>(sums.samples);
-  double loss = sums.loss / samples;
-  return {loss, measure(setup.metric(), loss, sums.score / samples), sums.samples,
-          checkpoint.path.string()};
-}
-
 namespace {
 
-// As a tower trains it: ops that are run as one are one row.
+// Lists the layers as a tower trains them: fused ops are one row.
 std::vector<LayerRow> layers_of(const TrainerOptions& options, int64_t batch_size) {
   Graph graph = build_model(options.model, options.loss, options.input(batch_size, true), true);
   fuse_activations(graph);
@@ -95,7 +58,7 @@ PlanReport plan(const RunConfig& config) {
   options.plan_only = true;
   Trainer trainer(options, setup.placement);
   setup.keep_tuning(listener);
-  return {setup.start_info(trainer, setup.total_steps()),
+  return {start_info(setup, trainer, setup.total_steps()),
           layers_of(options, setup.placement.batch_size), trainer.memory_shortage(),
           std::move(listener.warnings)};
 }

@@ -1,0 +1,42 @@
+// The HDF5 part of a checkpoint file: its structure as it is laid out for writing, and its contents
+// as libhdf5 reads them back. docs/checkpoint_format.md lists groups and attributes.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/base/hdf5.h"
+#include "engine/checkpoint/checkpoint_header.h"
+#include "engine/checkpoint/training_state.h"
+
+namespace spire::inline checkpoint {
+
+inline constexpr int64_t checkpoint_format = 2;  // a file with another number is refused
+
+struct CheckpointLayout {
+  uint64_t block = 0;                 // bytes of the header, in front of the HDF5 part
+  std::vector<TensorExtent> extents;  // one a tensor in the order of groups; some without bytes
+  h5::SparseFile structure;           // the file without the header and the tensors' bytes
+};
+
+// Lays a checkpoint out in memory. checksums: one a tensor in the order of groups, each of 16
+// digits. Offsets depend on none of them: a file may be laid out before they are known, and again
+// with them. Throws Error(unexpected) for a name that HDF5 cannot hold ('/', blanks).
+CheckpointLayout lay_out_checkpoint(const StateMetadata& metadata,
+                                    const std::vector<TensorGroup>& groups,
+                                    std::span<const std::string> checksums);
+
+struct CheckpointContents {
+  StateMetadata metadata;
+  std::vector<TensorGroup> groups;
+  std::vector<std::vector<uint64_t>>
+      offsets;  // of each group's tensors, bytes from the file's start
+};
+
+// Reads the metadata and the places of all tensors of a file that verify_header() has accepted.
+// Throws Error(checkpoint), without the file's name, also where it does not agree with its header.
+CheckpointContents read_contents(const std::filesystem::path& path, const Header& header);
+
+}  // namespace spire::inline checkpoint

@@ -1,0 +1,85 @@
+// Everything that a checkpoint records besides its tensors.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace spire::inline checkpoint {
+
+struct EarlyStopState {
+  int64_t waited = -1;   // evaluations in a row without improvement; -1: none at all
+  double reference = 0;  // the metric that they did not improve on
+};
+
+// Counters of a run, saved and restored as a whole.
+struct TrainingProgress {
+  int64_t step = 0;             // optimizer steps done
+  int64_t samples_seen = 0;     // in these steps
+  double best_metric = 0;       // meaningless while best_step < 0
+  int64_t best_step = -1;       // step of the best evaluation; -1: none yet
+  int64_t evaluated_step = -1;  // step of the last evaluation; -1: none yet
+  double evaluated_loss = 0;    // of that evaluation, as is the metric
+  double evaluated_metric = 0;
+  EarlyStopState early_stop;
+};
+
+struct StateMetadata : TrainingProgress {
+  int64_t epoch = 0;            // whole epochs done
+  int64_t step_in_epoch = 0;    // steps done in the current epoch: where the data continues
+  int64_t optimizer_steps = 0;  // the optimizer's own count (Adam's t)
+  uint64_t seed = 0;
+
+  int64_t towers = 0;         // these three decide what a run computes, on any hardware
+  int64_t batch_size = 0;     // samples a tower a step
+  int64_t tower_threads = 0;  // CPU threads a tower
+
+  double loss_scale = 1;         // of fp16; these four are LossScaleState's
+  int64_t loss_scale_steps = 0;  // good steps since it changed
+  int64_t skipped_steps = 0, skipped_in_row = 0;
+
+  std::string config_yaml;  // the resolved config
+  std::string data_spec;  // columns and classes that the model was trained on: to_text(SampleSpec)
+  std::string tuning;     // engines chosen on GPUs: TuningChoices; empty: none
+  std::map<std::string, std::string> versions;  // library -> version; on CPUs none
+  std::string parameter_hash;                   // 16 hex digits, as summary.json prints it
+};
+
+// Calls visit(key, field) for each scalar field, in a fixed order. Writing, reading and the
+// checksum all use this list, so that none can forget a field. State is StateMetadata or const
+// StateMetadata; fields are int64_t, uint64_t, double or std::string.
+template <typename State, typename Visit>
+void visit_metadata(State& state, Visit&& visit) {
+  visit("step", state.step);
+  visit("epoch", state.epoch);
+  visit("step_in_epoch", state.step_in_epoch);
+  visit("samples_seen", state.samples_seen);
+  visit("optimizer_steps", state.optimizer_steps);
+  visit("seed", state.seed);
+  visit("towers", state.towers);
+  visit("batch_size", state.batch_size);
+  visit("tower_threads", state.tower_threads);
+  visit("loss_scale", state.loss_scale);
+  visit("loss_scale_steps", state.loss_scale_steps);
+  visit("skipped_steps", state.skipped_steps);
+  visit("skipped_in_row", state.skipped_in_row);
+  visit("best_metric", state.best_metric);
+  visit("best_step", state.best_step);
+  visit("evaluated_step", state.evaluated_step);
+  visit("evaluated_loss", state.evaluated_loss);
+  visit("evaluated_metric", state.evaluated_metric);
+  visit("waited_evaluations", state.early_stop.waited);
+  visit("waited_from", state.early_stop.reference);
+  visit("parameter_hash", state.parameter_hash);
+}
+
+// The metadata without `versions` and `data_spec`, as text and back, exactly: rank 0 broadcasts it
+// for the checkpoint it has read. Throws Error(unexpected) for a text of another form.
+std::string metadata_text(const StateMetadata& state);
+void read_metadata_text(const std::string& text, StateMetadata& state);
+
+// hash64, in hex, over one "key=value\n" a field in the order above, one "version.library=value\n"
+// a library in name order, then data_spec, config_yaml and tuning. Integers are decimal, a double
+// is the hex of its bits.
+std::string metadata_checksum(const StateMetadata& state);
+
+}  // namespace spire::inline checkpoint

@@ -1,0 +1,131 @@
+#include "engine/run/evaluation.h"
+
+#include <cmath>
+#include <utility>
+
+#include "engine/base/message_words.h"
+
+namespace spire::inline run {
+namespace {
+
+// A test loss of so many times the first training loss means divergence: losses of a model that
+// learns nothing stay near the first one.
+constexpr double kExplosion = 10;
+
+}  // namespace
+
+Evaluation::Evaluation(RunContext& run, RunCheckpoints& checkpoints, BatchLoader& test_data)
+    : run_(run),
+      checkpoints_(checkpoints),
+      test_data_(test_data),
+      early_stop_(run.setup.config.early_stop) {}
+
+void Evaluation::resume() {
+  early_stop_.restore(run_.progress.early_stop);
+}
+
+void Evaluation::write_samples_to(const std::filesystem::path& folder) {
+  samples_.emplace(*run_.setup.data.test, run_.setup.task(), run_.setup.config.eval.samples,
+                   folder);
+}
+
+bool Evaluation::knows_first_loss() const {
+  return !std::isnan(first_loss_);
+}
+
+bool Evaluation::due() const {
+  int64_t step = run_.progress.step;
+  if (run_.progress.evaluated_step == step) return false;
+  const EvalConfig& eval = run_.setup.config.eval;
+  return step >= run_.total_steps || is_due(eval.every_epochs * run_.steps_per_epoch(), step) ||
+         is_due(eval.every_steps, step);
+}
+
+bool Evaluation::evaluate() {
+  checkpoints_.capture();
+  checkpoints_.replace_failed();
+  auto begin = run_.clock.now();
+  EvaluationSums sums = sum_batches();
+  run_.skipped_samples.warn(run_.setup.data, run_.observer);
+  if (sums.samples < samples()) {  // stopped: a resumed run does it again
+    run_.clock.pause(begin);
+    return false;
+  }
+  auto count = static_cast<double>(sums.samples);
+  double loss = sums.loss / count;
+  MetricValue metric = measure(run_.setup.metric(), loss, sums.score / count);
+  bool best = take_result(loss, metric);
+  warn_of_explosion(loss);
+  checkpoints_.restore_output();
+  int64_t step = run_.progress.step;
+  run_.observer.on_eval(
+      {step, run_.clock.epoch(step), loss, metric, sums.samples, run_.clock.pause(begin), best});
+  return best;
+}
+
+// Runs the test data through the trainer, until its end or until some rank asks to stop.
+EvaluationSums Evaluation::sum_batches() {
+  EvaluationSums sums;
+  run_.enter(Phase::eval);
+  run_.trainer.begin_evaluation();
+  test_data_.start(0, 0, 1);
+  int64_t batches = 0;
+  while (!test_data_.finished() && !run_.stop_asked() && batches++ < max_batches()) {
+    run_.enter(Phase::eval);
+    run_.trainer.evaluate(test_data_.next(), sums, run_.stop_here());
+    run_.stop = sums.stop;
+  }
+  if (samples_ && !run_.stop_asked()) write_samples();
+  run_.trainer.end_evaluation();
+  run_.enter(Phase::idle);
+  return sums;
+}
+
+// Records the result in the run's progress; returns whether it is the best so far.
+bool Evaluation::take_result(double loss, MetricValue metric) {
+  TrainingProgress& progress = run_.progress;
+  double former =
+      progress.best_step < 0 ? std::numeric_limits<double>::quiet_NaN() : progress.best_metric;
+  bool best = better(metric.metric, metric.value, former);
+  if (best) {
+    progress.best_metric = metric.value;
+    progress.best_step = progress.step;
+  }
+  early_stop_.add(best, metric.value);
+  progress.early_stop = early_stop_.state();
+  progress.evaluated_step = progress.step;
+  progress.evaluated_loss = loss;
+  progress.evaluated_metric = metric.value;
+  return best;
+}
+
+// A dry run shows that evaluations work; it evaluates as many batches as it trains on.
+int64_t Evaluation::max_batches() const {
+  return run_.writes() ? std::numeric_limits<int64_t>::max() : run_.options.dry_run;
+}
+
+int64_t Evaluation::samples() const {
+  int64_t all = run_.setup.data.test->count(), batch = run_.setup.placement.global_batch();
+  return max_batches() <= all / batch ? max_batches() * batch : all;
+}
+
+void Evaluation::warn_of_explosion(double loss) {
+  bool exploded = !std::isfinite(loss) || loss > kExplosion * first_loss_;
+  if (!exploded || std::exchange(warned_of_explosion_, true)) return;
+  run_.observer.on_warning(
+      fmt::format("the run diverges: the loss on the test data is {:.4g}, and it was {:.4g} in "
+                  "the first training step; lower optimizer.lr, raise schedule.warmup_epochs, "
+                  "set optimizer.clip_norm, or for a table data.normalize: standard",
+                  unsigned_nan(loss), unsigned_nan(first_loss_)));
+}
+
+// A full disk costs an image, not the run.
+void Evaluation::write_samples() {
+  try {
+    samples_->write(run_.progress.step, *run_.trainer.sampler());
+  } catch (const Error& error) {
+    run_.observer.on_warning(error.what());
+  }
+}
+
+}  // namespace spire::inline run

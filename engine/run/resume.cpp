@@ -1,0 +1,105 @@
+#include "engine/run/resume.h"
+
+#include <utility>
+
+#include "engine/checkpoint/checkpoint_locator.h"
+#include "engine/config/check.h"
+#include "engine/data/schema_compatibility.h"
+
+namespace spire::inline run {
+namespace {
+
+namespace fs = std::filesystem;
+
+ResumePoint read_resume_point(const RunConfig& config, const RunOptions& options,
+                              Observer& observer) {
+  ResumePoint found;
+  auto warn = [&](const fs::path&, const std::string& text) { observer.on_warning(text); };
+  if (options.checkpoint != nullptr) {
+    found.checkpoint = *options.checkpoint;
+  } else {
+    CheckpointLocator locator(*options.resume, config.output, Prefer::newest);
+    found.checkpoint = *options.resume == "auto" ? locator.load_if_any(warn) : locator.load(warn);
+  }
+  std::error_code error;
+  found.in_output =
+      found.checkpoint && fs::equivalent(fs::absolute(found.checkpoint->path).parent_path(),
+                                         fs::path(config.output) / "checkpoints", error);
+  return found;
+}
+
+// Message to the other ranks: "<in_output> <path>", the bytes of the data's description, that
+// description, then the metadata. Empty: there is no checkpoint.
+std::string to_message(const ResumePoint& found) {
+  if (!found.checkpoint) return "";
+  const StateMetadata& state = found.checkpoint->state;
+  return fmt::format("{} {}\n{}\n{}{}", found.in_output ? 1 : 0, found.checkpoint->path.string(),
+                     state.data_spec.size(), state.data_spec, metadata_text(state));
+}
+
+ResumePoint from_message(const std::string& text) {
+  ResumePoint found;
+  if (text.empty()) return found;
+  LoadedCheckpoint& checkpoint = found.checkpoint.emplace();
+  size_t line = text.find('\n');
+  found.in_output = text[0] == '1';
+  checkpoint.path = text.substr(2, line - 2);
+  size_t spec = text.find('\n', line + 1) + 1;
+  checkpoint.state.data_spec = text.substr(spec, std::stoul(text.substr(line + 1)));
+  read_metadata_text(text.substr(spec + checkpoint.state.data_spec.size()), checkpoint.state);
+  return found;
+}
+
+}  // namespace
+
+ResumePoint find_resume_point(const RunConfig& config, const RunOptions& options,
+                              const RankGroup& ranks, Observer& observer) {
+  ResumePoint found;
+  if (options.dry_run == 0 && options.resume && ranks.is_first())
+    found = read_resume_point(config, options, observer);
+  if (ranks.group()) {
+    std::string text = ranks.broadcast(to_message(found));
+    if (!ranks.is_first()) found = from_message(text);
+  }
+  if (options.overwrite && (found.in_output || options.resume == "auto")) {
+    fail(Category::config,
+         "--overwrite deletes the run from which --resume continues; give only one of them");
+  }
+  return found;
+}
+
+void keep_settings(const LoadedCheckpoint& checkpoint, const RunOptions& options,
+                   RunConfig& config) {
+  const StateMetadata& state = checkpoint.state;
+  auto take = [&](const char* key, auto& asked, auto kept) {
+    if (options.left_out.contains(key)) asked = kept;
+  };
+  auto compare = [&](const char* key, auto asked, auto kept) {
+    if (asked == kept || options.evaluates) return;
+    fail(Category::config,
+         "{}: {}, but the run of {} has {}; use the same, or start a new run in another directory "
+         "with --output",
+         key, asked, checkpoint.path.string(), kept);
+  };
+  take("seed", config.seed, state.seed);
+  take("batch_size", config.batch_size, state.batch_size);
+  compare("seed", config.seed, state.seed);
+  if (!config.towers) config.towers = state.towers;
+  compare("towers", *config.towers, state.towers);
+  settle_batch(config, *config.towers);  // batch_size may follow from global_batch
+  compare("batch_size", config.batch_size, state.batch_size);
+}
+
+DatasetPair fit_to_checkpoint(DatasetPair data, const LoadedCheckpoint& checkpoint, bool classes) {
+  const std::string& known = checkpoint.state.data_spec;
+  if (known.empty()) {
+    data.notes.push_back(fmt::format(
+        "{} does not say what data it was trained on; see to it that classes and columns are the "
+        "same in the same order",
+        checkpoint.path.string()));
+    return data;
+  }
+  return fit_to(std::move(data), sample_spec_from_text(known), checkpoint.path.string(), classes);
+}
+
+}  // namespace spire::inline run

@@ -1,0 +1,175 @@
+#include "engine/run/run_checkpoints.h"
+
+#include <chrono>
+
+#include "engine/base/write_file.h"
+#include "engine/base/read_file.h"
+#include "engine/config/text.h"
+#include "engine/process/watchdog/watchdog.h"
+
+namespace spire::inline run {
+
+RunCheckpoints::RunCheckpoints(RunContext& run, RunOutput& output)
+    : run_(run), output_(output), store_(run.setup.store()) {}
+
+void RunCheckpoints::continue_from(const LoadedCheckpoint& checkpoint, bool rewrite) {
+  path_ = checkpoint.path.string();
+  written_step_ = run_.progress.step;
+  if (!rewrite) saved_step_ = run_.progress.step;
+}
+
+void RunCheckpoints::open() {
+  output_.begin();
+  if (run_.setup.resumed_here) store_.begin_at(run_.progress.step, run_.setup.resumed->path);
+  output_.write_config();
+  output_.folder("checkpoints");
+  auto save = [this](const StateMetadata& state) {
+    if (!output_.is_writable())
+      throw PermanentError(Category::checkpoint, "the output directory is gone");
+    return store_.save(state, run_.trainer.state(), run_.trainer.piece());
+  };
+  writer_.emplace(save, CheckpointWriter::default_retry_delays(),
+                  run_.setup.placement.helper_cores);
+}
+
+bool RunCheckpoints::due() const {
+  const CheckpointConfig& config = run_.setup.config.checkpoint;
+  int64_t step = run_.progress.step, per_epoch = run_.steps_per_epoch();
+  bool epoch_ended = step % per_epoch == 0;
+  return urgent_ || is_due(config.every_steps, step) ||
+         (epoch_ended && is_due(config.every_epochs, step / per_epoch));
+}
+
+void RunCheckpoints::begin_step() {
+  if (!run_.trainer.keeps_snapshot()) captured_step_ = -1;
+}
+
+// A checkpoint of this step is submitted, and the directory into which it goes is not lost.
+bool RunCheckpoints::is_saved() const {
+  return saved_step_ == run_.progress.step && !urgent_;
+}
+
+bool RunCheckpoints::is_captured() const {
+  return captured_step_ == run_.progress.step && saved_step_ != run_.progress.step;
+}
+
+void RunCheckpoints::capture() {
+  if (!run_.writes() || is_saved() || is_captured()) return;
+  auto begin = run_.clock.now();
+  run_.enter(Phase::checkpoint);
+  restore_output();
+  run_.trainer.check_replicas();
+  if (writer_) run_.trainer.describe(writer_->begin());
+  run_.trainer.hold_state();
+  run_.enter(Phase::idle);
+  captured_step_ = run_.progress.step;
+  snapshot_ms_ = run_.clock.pause(begin) * 1e3;
+}
+
+void RunCheckpoints::save(bool last) {
+  if (!run_.writes() || is_saved()) return;
+  capture();
+  submit_captured(last);
+}
+
+void RunCheckpoints::replace_failed() {
+  if (writer_ && writer_->failure()) hand_to_writer(false);
+}
+
+void RunCheckpoints::submit_captured(bool last) {
+  saved_step_ = run_.progress.step;
+  urgent_ = false;
+  if (writer_) hand_to_writer(last);
+}
+
+// Without a snapshot the steps wait for the file, except after the last one. The state is then
+// located again, as an evaluation has moved it.
+void RunCheckpoints::hand_to_writer(bool last) {
+  auto begin = run_.clock.now();
+  run_.enter(Phase::checkpoint);
+  if (!run_.trainer.keeps_snapshot()) run_.trainer.hold_state();
+  fill(writer_->begin());
+  run_.trainer.keeps_snapshot() || last ? writer_->submit() : writer_->write_now();
+  run_.enter(Phase::idle);
+  snapshot_ms_ += run_.clock.pause(begin) * 1e3;
+}
+
+// Adds the run's part to the metadata; capture() has filled in the trainer's.
+void RunCheckpoints::fill(StateMetadata& state) const {
+  const RunSetup& setup = run_.setup;
+  static_cast<TrainingProgress&>(state) = run_.progress;
+  state.epoch = state.step / run_.steps_per_epoch();
+  state.step_in_epoch = state.step % run_.steps_per_epoch();
+  state.optimizer_steps = state.step - state.skipped_steps;
+  state.seed = setup.config.seed;
+  state.config_yaml = to_yaml(setup.config);
+  state.data_spec = to_text(setup.data.test->spec());
+  state.tuning = recorded_text(setup.tuning.get());
+  state.versions = setup.versions;
+}
+
+void RunCheckpoints::save_after_failure() {
+  if (!writer_ || !output_.is_writable() || !is_captured()) return;
+  // Without a snapshot, an evaluation of averaged weights has them in the place of the state.
+  if (!run_.trainer.keeps_snapshot() && run_.setup.config.ema.decay > 0) return;
+  submit_captured(true);
+  run_.enter(Phase::checkpoint);
+  writer_->stop_retrying();
+  writer_->wait_idle();
+  report();
+  if (writer_->failure()) return;
+  run_.observer.on_warning(fmt::format(
+      "the state after step {} was saved before the error below; --resume auto goes on there",
+      run_.progress.step));
+}
+
+void RunCheckpoints::report() {
+  if (!writer_) return;
+  writer_->report([this](const CheckpointResult& result) { report_result(result); });
+}
+
+void RunCheckpoints::report_result(const CheckpointResult& result) {
+  if (!result.error.empty()) {
+    run_.observer.on_warning(fmt::format("the checkpoint of step {} could not be written: {}{}",
+                                         result.step, result.error,
+                                         result.final ? "" : "; it will be tried again"));
+    return;
+  }
+  restore_output();
+  if (!is_there(result.path)) return;  // removed; restore_output() has reported that
+  path_ = result.path.string();
+  written_step_ = result.step;
+  run_.observer.on_checkpoint({result.step, path_, result.bytes, snapshot_ms_, result.write_ms});
+}
+
+// Reports each failed attempt when it happens. A signal ends the retries on a full disk.
+void RunCheckpoints::await_writer() {
+  while (!writer_->wait_idle(std::chrono::milliseconds(100))) {
+    if (run_.stop_here()) writer_->stop_retrying();
+    if (run_.world.watchdog->failure()) return;
+    report();
+  }
+  report();
+}
+
+void RunCheckpoints::save_last() {
+  save(true);
+  if (!writer_) return;
+  run_.enter(Phase::checkpoint);
+  await_writer();
+  run_.enter(Phase::idle);
+  if (auto failure = writer_->failure()) {
+    fail(Category::checkpoint, "the last checkpoint, of step {}, could not be written: {}",
+         run_.progress.step, *failure);
+  }
+}
+
+// Urgent in a run of one process only: the other ranks do not know of the loss, and all take part
+// in a checkpoint.
+void RunCheckpoints::restore_output() {
+  if (!output_.restore(run_.progress.step)) return;
+  path_.clear();
+  urgent_ = run_.world.size() == 1;
+}
+
+}  // namespace spire::inline run

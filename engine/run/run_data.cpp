@@ -1,0 +1,116 @@
+#include "engine/run/run_data.h"
+
+#include <utility>
+
+#include "engine/config/check.h"
+#include "engine/config/text.h"
+#include "engine/config/words.h"
+#include "engine/run/resume.h"
+#include "engine/train/model_graph.h"
+
+namespace spire::inline run {
+namespace {
+
+// Passes the notes on, and removes them, so that none is heard twice.
+void pass_notes(DatasetPair& data, Observer& observer) {
+  for (const std::string& note : std::exchange(data.notes, {})) observer.on_warning(note);
+}
+
+// The data decides which model `auto` is. Keys that were given for another model are reported.
+void choose_model(RunConfig& config, const DatasetPair& data, Observer& observer) {
+  config.model.name = model_for(config.model, data.train->spec().columns);
+  check_config(config);
+  for (const Field& field : schema())
+    if (field.used_by.key == "model.name" && unused(field, config) &&
+        value_text(field, config) != value_text(field, RunConfig()))
+      observer.on_warning(fmt::format("{} {}", field.path, unused_text(field, config)));
+}
+
+bool drops_last(const RunConfig& config) {
+  return config.data.last_batch == DataConfig::LastBatch::drop;
+}
+
+MixOptions mixing(const RunConfig& config) {
+  return {config.data.augment.mixup, config.data.augment.cutmix};
+}
+
+LoaderOptions loader_options(const RunConfig& config, const Placement& placement) {
+  LoaderOptions options;
+  options.batch_size = placement.batch_size;
+  options.towers = placement.towers;
+  TowerRange own = placement.towers_of(placement.rank);
+  options.first_tower = own.begin;
+  options.tower_count = own.size();
+  options.workers = config.data.workers;
+  options.prefetch = config.data.prefetch;
+  options.shuffle = false;
+  options.seed = config.seed;
+  options.device = placement.lanes[0].device;
+  options.thread_name = "test reader";
+  options.cores = placement.helper_cores;
+  return options;
+}
+
+}  // namespace
+
+Task run_task(const RunConfig& config, const DatasetPair& data) {
+  return task_of(config.model, data.test->spec().columns);
+}
+
+int64_t epoch_steps(const RunConfig& config, const DatasetPair& data, int64_t global_batch) {
+  int64_t samples = data.train->count();
+  return drops_last(config) ? samples / global_batch : (samples + global_batch - 1) / global_batch;
+}
+
+DatasetPair open_run_data(RunConfig& config, const Placement& placement,
+                          const LoadedCheckpoint* resumed, Observer& observer) {
+  using Normalize = DataConfig::Normalize;
+  if (config.data.normalize == Normalize::automatic)
+    config.data.normalize = makes_images(config.model) ? Normalize::unit : Normalize::standard;
+  DatasetPair data = open_dataset(
+      config.data,
+      {.dtype = compute_dtype(config), .seed = config.seed, .cores = placement.helper_cores});
+  // Notes come first: the data may be refused for the reason that they give.
+  pass_notes(data, observer);
+  if (resumed)
+    data = fit_to_checkpoint(std::move(data), *resumed, run_task(config, data) == Task::classify);
+  pass_notes(data, observer);
+  if (config.model.name == "auto") choose_model(config, data, observer);
+  if (run_task(config, data) == Task::reconstruct && config.data.normalize != Normalize::unit) {
+    fail(Category::config,
+         "data.normalize: {} does not fit a model that makes images, whose pixels are from 0 to 1; "
+         "use unit",
+         word_of(config.data.normalize));
+  }
+  if (epoch_steps(config, data, placement.global_batch()) == 0) {
+    fail(Category::config,
+         "data.last_batch: drop leaves no batch: the dataset has {} samples, fewer than one global "
+         "batch of {}; lower batch_size, or use weighted",
+         data.train->count(), placement.global_batch());
+  }
+  return data;
+}
+
+std::vector<Column> train_columns(const RunConfig& config, const DatasetPair& data) {
+  std::vector<Column> columns = data.train->spec().columns;
+  MixOptions mix = mixing(config);
+  return mix.any() ? Mixer(columns, mix, config.seed).columns() : columns;
+}
+
+std::unique_ptr<BatchLoader> train_loader(const RunConfig& config, const DatasetPair& data,
+                                          const Placement& placement, int64_t held) {
+  LoaderOptions options = loader_options(config, placement);
+  options.shuffle = true;
+  options.thread_name = "reader";
+  options.drop_last = drops_last(config);
+  options.mix = mixing(config);
+  options.held = held;
+  return std::make_unique<BatchLoader>(*data.train, options);
+}
+
+std::unique_ptr<BatchLoader> test_loader(const RunConfig& config, const DatasetPair& data,
+                                         const Placement& placement) {
+  return std::make_unique<BatchLoader>(*data.test, loader_options(config, placement));
+}
+
+}  // namespace spire::inline run

@@ -1,0 +1,50 @@
+#include "engine/run/run_placement.h"
+
+#include "engine/train/model_graph.h"
+#include "engine/train/pin_lanes.h"
+
+namespace spire::inline run {
+namespace {
+
+// Exchanges the resources that a rank cannot see of another one: limits and GPUs. Host and cores
+// are known since the ranks have met.
+std::vector<RankPlace> gather_places(const RankGroup& ranks, const RankPlace& own) {
+  std::vector<std::string> all =
+      ranks.all_gather(limits_to_text(own.limits) + "\n" + gpus_to_text(own));
+  std::vector<RankPlace> places;
+  for (const RankInfo& info : ranks.world()->ranks) {
+    RankPlace& place = places.emplace_back(RankPlace{info.host, info.cores, {}, ""});
+    const std::string& text = all[static_cast<size_t>(info.rank)];
+    size_t line = text.find('\n');
+    place.limits = read_limits(text.substr(0, line));
+    read_gpus(text.substr(line + 1), place);
+    if (info.rank != ranks.rank()) continue;
+    place.machine_cores = own.machine_cores;
+    place.near_gpu = own.near_gpu;
+  }
+  return places;
+}
+
+}  // namespace
+
+RunPlacement place_run(const RunConfig& config, const RankGroup& ranks,
+                       std::optional<int> kept_threads) {
+  std::vector<RankPlace> places = {own_place()};
+  if (ranks.group()) places = gather_places(ranks, places[0]);
+  places = share_out(places);
+  RunPlacement placed;
+  placed.placement = place_towers(config, places, ranks.rank(), kept_threads);
+  placed.own = places[static_cast<size_t>(ranks.rank())];
+  placed.cores = describe_use(placed.placement, placed.own);
+  for (const LaneSpec& lane : placed.placement.lanes)
+    expect_precision(lane.device, compute_dtype(config));
+  return placed;
+}
+
+void pin_run(RunConfig::Pin pin, const RankGroup& ranks, const RankPlace& own, Placement& placement,
+             std::string& cores, CoreLocks& locks) {
+  cores += ", " + pin_lanes(pin, own, placement, locks);
+  if (ranks.group()) cores = describe_ranks(ranks.all_gather(cores));
+}
+
+}  // namespace spire::inline run
