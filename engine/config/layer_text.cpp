@@ -1,5 +1,6 @@
 #include <spire/error.h>
 
+#include "engine/config/layer_types.h"
 #include "engine/config/text.h"
 
 namespace spire::inline config {
