@@ -18,7 +18,7 @@ Every header compiles alone: cmake --build build/release --target lint_headers
 TEXT
 }
 
-max_duplicates=13 tidy=false base=main
+max_duplicates=10 tidy=false base=main
 case ${1:-} in
   '') ;;
   --tidy) tidy=true base=${2:-main} ;;
