@@ -38,6 +38,7 @@ std::string one_of_levels(const std::string& word) {
   return known ? "" : fmt::format("must be info, warning or error, got '{}'", word);
 }
 
+// Options of every subcommand that reads a config.
 void add_key_options(CLI::App& app, ParsedWords& words) {
   Arguments& a = words.arguments;
   app.add_option("-c,--config", a.configs, "YAML file of the run; several merge, later ones win")
@@ -56,6 +57,7 @@ void add_print_options(CLI::App& app, Arguments& a) {
   app.add_flag("--help-config", a.help_config, "print every config key, then exit");
 }
 
+// Options of subcommands that work on a run.
 void add_config_options(CLI::App& app, ParsedWords& words) {
   add_key_options(app, words);
   app.add_option("-o,--output", words.output, "run directory; the same as output=DIR")
@@ -142,6 +144,7 @@ void add_predict_options(CLI::App& app, ParsedWords& words) {
                  "output=DIR")
       ->required()
       ->type_name("RUN|FILE|best|latest");
+  // Inputs and keys are both words; arguments.cpp tells them apart.
   app.add_option(
          "words", a.overrides,
          "what to predict for: images (JPEG, PNG), folders of them, IDX or CSV files; "
@@ -171,6 +174,7 @@ void add_predict_options(CLI::App& app, ParsedWords& words) {
   add_log_options(app, a);
 }
 
+// Help of the subcommands of `trainer dataset`, behind their options.
 constexpr const char* data_footer =
     "The dataset is given as for train, by data.name, data.path and the other keys of "
     "data\n(trainer --help-config). docs/formats.md describes the files.\n";

@@ -1,4 +1,4 @@
-// trainer dataset convert: any dataset as one HDF5 file, or a text as token shards.
+// trainer dataset convert: writes any dataset as one HDF5 file, or a text as token shards.
 #include <spire/error.h>
 
 #include "engine/base/message_words.h"

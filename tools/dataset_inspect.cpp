@@ -1,4 +1,4 @@
-// trainer dataset inspect: what a dataset is.
+// trainer dataset inspect: prints columns, classes and files of a dataset.
 #include <algorithm>
 #include <numeric>
 
@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t max_names = 12, max_numbers = 8, max_parts = 20;
 
-// The first few of a list, and how many more there are.
+// Joins the first elements of a list, with the number of all elements where more follow.
 template <typename T>
 std::string some(const std::vector<T>& all, size_t most) {
   std::vector<T> shown(all.begin(), all.begin() + std::ptrdiff_t(std::min(all.size(), most)));
@@ -33,8 +33,13 @@ TextTable columns_of(const SampleSpec& spec) {
   return table;
 }
 
+<<<<<<< HEAD
 // What the half's samples are, without its name.
 std::string class_text(const SplitDescription& half) {
+=======
+// Text of a half's samples per class.
+std::string class_text(const DescribedHalf& half) {
+>>>>>>> refs/heads/tools
   auto [least, most] = std::ranges::minmax_element(half.class_counts);
   double mean = static_cast<double>(half.samples - half.labels_out_of_range) /
                 static_cast<double>(half.class_counts.size());

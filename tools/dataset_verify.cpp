@@ -1,4 +1,4 @@
-// trainer dataset verify: reads every row once.
+// trainer dataset verify: reads every row once and reports bad rows and wrong checksums.
 #include <spire/error.h>
 
 #include "engine/base/message_words.h"
@@ -32,6 +32,7 @@ std::string problems_text(const VerifyResult& result) {
   return bad == 0 ? sums : samples + " and " + sums;
 }
 
+// Prints the first bad rows of both halves, max_problems in all.
 void print_problems(const VerifyResult& result) {
   size_t shown = 0;
   for (const SplitReport* half : {&result.train, &result.test})

@@ -1,4 +1,4 @@
-// trainer eval: the metrics of a checkpoint on the test data.
+// trainer eval: computes the metrics of a checkpoint on the test data.
 #include <spire/error.h>
 #include <spire/launch.h>
 #include <spire/train.h>

@@ -1,5 +1,5 @@
-// spire-hdf5-check: reads an HDF5 file before a run does, so that damage on which libhdf5 crashes
-// or hangs ends this program and not the run.
+// spire-hdf5-check: reads an HDF5 file before a run does. Damage on which libhdf5 crashes or hangs
+// ends this program and not the run.
 #include "engine/data/formats/hdf5_check.h"
 
 #include "engine/base/hdf5.h"

@@ -18,7 +18,7 @@ Every header compiles alone: cmake --build build/release --target lint_headers
 TEXT
 }
 
-max_duplicates=13 tidy=false base=main
+max_duplicates=10 tidy=false base=main
 case ${1:-} in
   '') ;;
   --tidy) tidy=true base=${2:-main} ;;
@@ -44,8 +44,15 @@ sources() {
   git ls-files --cached --others --exclude-standard "$@" | while read -r file; do [ ! -f "$file" ] || echo "$file"; done
 }
 
+# Compares the output: with --dry-run clang-format 14 reports comments of nested inline namespaces that it leaves as they are.
 formatted() {
-  sources '*.h' '*.cpp' '*.cu' | xargs -P "$(nproc)" -n 24 clang-format --dry-run --Werror
+  # shellcheck disable=SC2016
+  sources '*.h' '*.cpp' '*.cu' | xargs -P "$(nproc)" -n 24 bash -c '
+    bad=0
+    for file; do
+      clang-format "$file" | cmp -s - "$file" || { echo "$file: not formatted (clang-format -i $file)"; bad=1; }
+    done
+    exit $bad' bash
 }
 
 words() {

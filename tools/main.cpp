@@ -1,5 +1,5 @@
-// Parses, calls the engine, and turns what happened into an exit code; <spire/base/error.h> lists
-// the codes. The last line on stderr of a failed run is error[CODE]: message.
+// Entry of `trainer`: parses, calls the engine, and turns errors into the exit codes of
+// <spire/error.h>. The last line on stderr of a failed run is error[CODE]: message.
 #include <algorithm>
 #include <csignal>
 #include <iostream>
@@ -15,8 +15,9 @@ namespace {
 
 using spire::tool::print_log;
 
-// All lines of a long message go first, so that the last line always has the same form. Those of a
-// config are a problem each; of others the first says what is wrong, and a table explains it.
+// Prints the error and returns its exit code. The lines of a long message come first, so that the
+// last line always has the same form. Each line of a config error is one problem; in other errors
+// the first line says what is wrong and the others are a table.
 int report(const spire::Error& error) {
   int code = error.exit_code();
   std::string message = error.what();
@@ -34,7 +35,7 @@ int report(const spire::Error& error) {
   return code;
 }
 
-// Where the files of a run hold its results too, nothing is lost but lines on the screen.
+// Flushes stdout. Lost results are an error, or a warning where the run's files hold them, too.
 void end_results(const spire::tool::Arguments& arguments) {
   std::string lost = spire::tool::flush_results();
   if (lost.empty()) return;
@@ -59,7 +60,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   spire::tool::open_missing_streams();
-  std::signal(SIGPIPE, SIG_IGN);  // writing to a closed pipe is an error like others
+  std::signal(SIGPIPE, SIG_IGN);  // a write to a closed pipe then fails with EPIPE
   spire::tool::LossyStream lossy(std::cerr);
   spire::tool::ExitGuard exit_guard;
   spire::h5::leave_open_at_exit();

@@ -1,5 +1,5 @@
-// trainer plan: the memory that a run needs, without running it, and whether there is as much; or
-// how long a step may take on a described GPU.
+// trainer plan: prints the memory that a run needs and whether it fits, without running; or, with
+// --gpu, an estimate of the time of a step.
 #include <spire/error.h>
 #include <spire/train.h>
 

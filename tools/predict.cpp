@@ -129,6 +129,7 @@ void generate_text(Predictor& predictor, const PredictArguments& arguments,
                           .temperature = arguments.temperature,
                           .top_k = arguments.top_k,
                           .seed = seed};
+  // Every token checks the stop flag, as a long text takes minutes.
   TokenPass pass = predictor_pass(predictor), stoppable = pass;
   stoppable.logits = [&](std::span<const int32_t> tokens) {
     if (signals.flag()->load()) fail(Category::interrupted, "the text was stopped by a signal");
@@ -162,7 +163,7 @@ int run_predict(const Arguments& arguments) {
   const LoadedCheckpoint& checkpoint = *run->checkpoint;
   const RunConfig& config = run->resolved.config;
   SampleSpec spec = sample_spec_from_text(checkpoint.state.data_spec);
-  bool text = spec.columns[0].name == "tokens";
+  bool text = spec.columns[0].name == "tokens";  // a language model
   check_words(asked, text, config.data.name);
   InputFiles read;
   read.add(checkpoint.path);
@@ -177,6 +178,7 @@ int run_predict(const Arguments& arguments) {
     if (!asked.to.empty()) read.refuse_as_target(asked.to);
     return TextOutput(asked.to, arguments.overwrite, signals.flag());
   };
+  // From begin_work() on a signal sets the flag, which each batch and each token checks.
   if (text) {
     signals.begin_work();
     TextOutput output = open_output();

@@ -1,4 +1,4 @@
-// trainer train: trains a model as its config says. Results go to stdout, progress to stderr.
+// trainer train: trains a model from a config. Results go to stdout, progress to stderr.
 #include <unistd.h>
 
 #include <spire/error.h>
@@ -18,8 +18,9 @@ namespace spire::tool {
 
 namespace {
 
-// Without --config a run that goes on has the config that it had. train() reads the checkpoint
-// again, once no other process can write a newer one.
+// Returns the config of the run. With --resume and without --config it is the checkpoint's.
+// train() reads the checkpoint again under the lock of the run directory, when no other process can
+// write a newer one.
 std::optional<ResolvedConfig> config_of_run(const Arguments& arguments) {
   if (!arguments.resume || !arguments.configs.empty()) return read_config(arguments);
   auto run = read_named_run(arguments, arguments.resume, Prefer::newest);
@@ -41,13 +42,13 @@ RunOptions run_options(const Arguments& arguments, const ResolvedConfig& resolve
   return options;
 }
 
-// A thread of this process hangs: nothing but the end of the process ends that.
+// Ends the process where one of its threads hangs: no other thread can end that one.
 [[noreturn]] void end_process(const Failure& failure) {
   print_log("{}\nerror[{}]: {}\n", failure.table, static_cast<int>(failure.category), failure.text);
   _exit(static_cast<int>(failure.category));
 }
 
-// Null for a run of one process.
+// Joins the other ranks; returns null for a run of one process.
 std::unique_ptr<World> join(const Launch& launch, const RunConfig& config) {
   if (launch.size == 1) return nullptr;
   return join_world(launch, {.start_seconds = config.timeouts.start,
@@ -55,13 +56,19 @@ std::unique_ptr<World> join(const Launch& launch, const RunConfig& config) {
                              .on_exit_timeout = end_process});
 }
 
+<<<<<<< HEAD
 // Each failure is told once: by the rank it began on, and by rank 0.
 bool tells(const World& world) {
   auto failure = world.watchdog->failure();
+=======
+// Returns whether this rank prints the failure: the rank where it began does, and rank 0.
+bool reports_failure(const World& world) {
+  auto failure = world.watchdog->failure();
+>>>>>>> refs/heads/tools
   return world.rank() == 0 || !failure || failure->rank == 0 || failure->rank == world.rank();
 }
 
-// Of several ranks the first one tells.
+// Returns the exit code. Only the leading rank throws for a stop, so that the message appears once.
 int exit_code(const RunResult& result, bool leads) {
   if (result.exit_code == static_cast<int>(Category::interrupted) && leads) {
     fail(Category::interrupted, "stopped by a signal at step {}; {}", result.summary.steps,
@@ -78,6 +85,7 @@ int train_here(const Arguments& arguments, const ResolvedConfig& resolved) {
   StopSignals signals(leads ? StopSignals::saving : "");
   std::unique_ptr<World> world = join(launch, config);
   auto observer = leads ? make_observers(arguments, config) : std::make_unique<Observer>();
+  // Warnings with a place in a snapshot were printed by the supervisor.
   for (const std::string& warning : resolved.warnings)
     if (!warning.starts_with(ConfigSnapshot::folder)) observer->on_warning(warning);
   RunOptions options = run_options(arguments, resolved, signals);
@@ -86,7 +94,7 @@ int train_here(const Arguments& arguments, const ResolvedConfig& resolved) {
   try {
     return exit_code(train(config, options, *observer), leads);
   } catch (const Error& error) {
-    if (!world || tells(*world)) throw;
+    if (!world || reports_failure(*world)) throw;
     return error.exit_code();
   }
 }

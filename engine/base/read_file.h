@@ -54,7 +54,7 @@ class RegularFile {
 
 // A regular file mapped read-only. Only for the program's own files under its lock, such as the
 // parts of a conversion: SIGBUS ends the process if a mapped file is truncated. User files are read
-// by SteadyFile.
+// by ChangeDetectingReader.
 class MappedFile {
  public:
   // Throws Error(data) as RegularFile does.

@@ -39,6 +39,7 @@ class DatasetRows : public InputRows {
     std::iota(samples.begin(), samples.end(), next_);
     next_ += std::ssize(samples);
     std::vector<std::vector<std::byte>> others;  // labels and the like, read and dropped
+    // The first column goes to the caller.
     std::vector<std::byte*> pointers = {rows};
     for (const Column& column : std::span(data_->spec().columns).subspan(1))
       pointers.push_back(others.emplace_back(samples.size() * column.row_bytes()).data());

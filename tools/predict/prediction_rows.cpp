@@ -82,6 +82,7 @@ void PredictionRows::add_json(const RowOrigin& origin, std::span<const double> n
     row["name"] = class_name(best);
     row["probability"] = numbers[best];
   }
+  // nlohmann writes a number that is not finite as null.
   row[classes() ? "probabilities" : "values"] = numbers;
   text_ += first_ ? "\n" : ",\n";
   text_ += row.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

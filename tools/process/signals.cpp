@@ -11,6 +11,7 @@ namespace spire::tool {
 namespace {
 
 // A handler receives only the signal number, so its state is static.
+// working: begin_work() was called. told: the note was printed.
 std::atomic<bool> stop_requested = false, told = false, working = false;
 std::atomic<int> interrupts = 0;
 std::string_view note;  // changes only while no handler is installed

@@ -27,7 +27,7 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  void begin_work();  // any thread, any number of calls
+  void begin_work();  // any thread; later calls do nothing
   const std::atomic<bool>* flag() const;
 
  private:

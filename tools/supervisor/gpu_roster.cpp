@@ -87,6 +87,7 @@ GpuChoice leave_out(const std::vector<CudaDeviceInfo>& gpus,
   std::vector<CudaDeviceInfo> left;
   std::ranges::copy_if(gpus, std::back_inserter(left),
                        [&](const CudaDeviceInfo& gpu) { return !contains(lost, gpu); });
+  // CUDA renumbers the remaining GPUs, so the config's names get new numbers.
   std::vector<std::string> devices, uuids;
   for (const std::string& word : expand_devices(config.devices)) {
     if (!names_gpu(word)) continue;
@@ -96,6 +97,7 @@ GpuChoice leave_out(const std::vector<CudaDeviceInfo>& gpus,
   GpuChoice choice;
   choice.left = static_cast<int>(names ? devices.size() : left.size());
   if (left.size() == gpus.size() || choice.left == 0) return choice;
+  // By uuid: indices depend on CUDA_DEVICE_ORDER.
   for (const CudaDeviceInfo& gpu : left) uuids.push_back(gpu.uuid);
   choice.variables = {{"CUDA_VISIBLE_DEVICES", fmt::format("{}", fmt::join(uuids, ","))}};
   if (names) choice.words.push_back(fmt::format("devices=[{}]", fmt::join(devices, ", ")));
@@ -117,6 +119,7 @@ std::vector<CudaDeviceInfo> GpuRoster::find_lost(BlockedSignals& signals) {
   for (size_t i = 0; i < left.size(); ++i) {
     if (failed[i]) found.push_back(left[i]);
   }
+  // All of them failing is no fault of one GPU: the driver is gone, and the run says so.
   if (found.size() == left.size()) return {};
   lost_.insert(lost_.end(), found.begin(), found.end());
   choice_ = leave_out(gpus_, lost_, config_);

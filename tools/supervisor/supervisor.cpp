@@ -40,6 +40,7 @@ std::string launcher_sign(const Launch& launch, const Environment& environment) 
   return fmt::format("SLURM_STEP_NUM_TASKS={}", launch.size);
 }
 
+// Loop of attempts: start, wait, judge, and restart with what is left.
 class Supervisor {
  public:
   Supervisor(const Arguments& arguments, const ResolvedConfig& resolved)
@@ -57,6 +58,8 @@ class Supervisor {
       AttemptEnd end = attempt.wait(grace_seconds);
       if (end.interrupted_twice) return 128 + SIGINT;
       Outcome outcome = judge(end.statuses);
+      // The order matters: a stop and an exhausted number of restarts end a restartable outcome,
+      // too.
       if (!outcome.restartable) return outcome.code;
       if (end.stopped_by != 0) return end_stopped(outcome, end.stopped_by);
       if (restarts_ == arguments_.max_restarts.value_or(0)) return give_up(outcome);
