@@ -58,22 +58,33 @@ NativeAttention native_attention(const AttentionShape& shape, const MakeKernel& 
   return {native_name, plain};
 }
 
-}  // namespace
-
-template <>
-std::unique_ptr<Kernel> make_cuda(const AttentionOp& op, const KernelRequest& request) {
+// Not in make_cuda: nvcc refuses a std::function of a lambda in a function template's
+// specialization.
+std::unique_ptr<Kernel> choose_forward(const AttentionOp& op, const KernelRequest& request) {
   AttentionShape shape = shape_of(AttentionPass::forward, op.attributes(), request.inputs[0]);
   auto mma = [&] { return make_mma(op, request); };
   auto plain = [&] { return make_plain(op, request); };
   return choose_attention(shape, native_attention(shape, mma, plain), request);
 }
 
-template <>
-std::unique_ptr<Kernel> make_cuda(const AttentionBackwardOp& op, const KernelRequest& request) {
+std::unique_ptr<Kernel> choose_backward(const AttentionBackwardOp& op,
+                                        const KernelRequest& request) {
   AttentionShape shape = shape_of(AttentionPass::backward, op.attributes(), request.inputs[1]);
   auto mma = [&] { return make_mma_backward(op, request); };
   auto plain = [&] { return make_plain_backward(op, request); };
   return choose_attention(shape, native_attention(shape, mma, plain), request);
+}
+
+}  // namespace
+
+template <>
+std::unique_ptr<Kernel> make_cuda(const AttentionOp& op, const KernelRequest& request) {
+  return choose_forward(op, request);
+}
+
+template <>
+std::unique_ptr<Kernel> make_cuda(const AttentionBackwardOp& op, const KernelRequest& request) {
+  return choose_backward(op, request);
 }
 
 }  // namespace spire::inline kernels
