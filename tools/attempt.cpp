@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "engine/process/rendezvous/secret.h"
+#include "engine/process/rendezvous/handshake.h"
 
 namespace spire::tool {
 
