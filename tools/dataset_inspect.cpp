@@ -33,13 +33,8 @@ TextTable columns_of(const SampleSpec& spec) {
   return table;
 }
 
-<<<<<<< HEAD
-// What the half's samples are, without its name.
-std::string class_text(const SplitDescription& half) {
-=======
 // Text of a half's samples per class.
-std::string class_text(const DescribedHalf& half) {
->>>>>>> refs/heads/tools
+std::string class_text(const SplitDescription& half) {
   auto [least, most] = std::ranges::minmax_element(half.class_counts);
   double mean = static_cast<double>(half.samples - half.labels_out_of_range) /
                 static_cast<double>(half.class_counts.size());

@@ -56,15 +56,9 @@ std::unique_ptr<World> join(const Launch& launch, const RunConfig& config) {
                              .on_exit_timeout = end_process});
 }
 
-<<<<<<< HEAD
-// Each failure is told once: by the rank it began on, and by rank 0.
-bool tells(const World& world) {
-  auto failure = world.watchdog->failure();
-=======
 // Returns whether this rank prints the failure: the rank where it began does, and rank 0.
 bool reports_failure(const World& world) {
   auto failure = world.watchdog->failure();
->>>>>>> refs/heads/tools
   return world.rank() == 0 || !failure || failure->rank == 0 || failure->rank == world.rank();
 }
 

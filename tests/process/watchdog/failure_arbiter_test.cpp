@@ -195,7 +195,7 @@ TEST(FailureArbiter, TheFirstCauseWinsInWhicheverOrderTheFailuresCome) {
   EXPECT_EQ(cause_first.decide(delays, 10)->text, "killed");
 }
 
-TEST(FailureArbiter, WithoutACauseTheFirstConsequenceWinsWhenPatienceEnds) {
+TEST(FailureArbiter, WithoutACauseTheFirstConsequenceWinsAfterItsDelay) {
   FailureArbiter ballot;
   ballot.add(named("lost a peer", true), 10);
   ballot.add(named("lost one too", true), 10.5);

@@ -367,7 +367,7 @@ TEST(WatchdogLogic, AllLeaveTogether) {
     EXPECT_FALSE(run.logic(rank).run_failure()) << "nobody is missed any more";
 }
 
-TEST(WatchdogLogic, TheEndOfARankThatSaidByeIsNoFailure) {
+TEST(WatchdogLogic, TheEndOfARankThatIsDoneIsNoFailure) {
   VirtualRun run(3, kLimits);
   run.all_enter(Phase::idle, 50);
   run.logic(1).leave();
