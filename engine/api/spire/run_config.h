@@ -102,7 +102,7 @@ struct TokensConfig {
 };
 
 struct DataConfig {
-  std::string name = "fashion_mnist";   // a row of the table in engine/data/dataset.cpp
+  std::string name = "fashion_mnist";   // a row of engine/data/dataset_table.h
   std::string path = "auto";            // folder of the files; auto: the known places
   int64_t workers = 1;                  // reader threads
   int64_t prefetch = 3;                 // global batches prepared ahead
