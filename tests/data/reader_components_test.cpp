@@ -58,7 +58,7 @@ TEST(BlockCache, EvictsTheLeastRecentlyUsedBlock) {
   for (int i = 0; i < 2000; ++i) {
     int64_t block = static_cast<int64_t>(random() % 9);
     auto known = std::ranges::find(recent, block);
-    BlockCache::Found found = cache.get(block);
+    BlockCache::Slot found = cache.get(block);
     ASSERT_EQ(found.fresh, known == recent.end());
     if (!found.fresh) {
       ASSERT_EQ(*reinterpret_cast<int64_t*>(found.memory), block);
