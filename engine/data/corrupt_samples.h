@@ -19,7 +19,7 @@ class CorruptSamples {
  public:
   // count: samples in the dataset.
   CorruptSamples(int64_t count, const DataConfig& config)
-      : count_(count), skip_(config.on_error == "skip") {}
+      : count_(count), skip_(config.on_error == DataConfig::OnError::skip) {}
 
   // Calls read(sample), then read(sample + 1), ... (modulo count) until one throws no Error(data).
   // With on_error stop the first error is rethrown with advice; with skip it is recorded. Always

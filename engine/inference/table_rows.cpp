@@ -39,7 +39,7 @@ class TableRows : public InputRows {
   bool names_all_features(const CsvRecord& record) const;
   std::optional<RowOrigin> read_next(std::byte* row);
   void write_row(std::byte* row) const;
-  [[noreturn]] void refuse(const CsvPlace& place, const std::string& problem) const;
+  [[noreturn]] void refuse(const CsvPosition& place, const std::string& problem) const;
 
   std::vector<ListedInput> files_;
   SampleSpec spec_;

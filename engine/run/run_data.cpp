@@ -104,7 +104,7 @@ std::unique_ptr<BatchLoader> train_loader(const RunConfig& config, const Dataset
   options.thread_name = "reader";
   options.drop_last = drops_last(config);
   options.mix = mixing(config);
-  options.held = held;
+  options.in_use = held;
   return std::make_unique<BatchLoader>(*data.train, options);
 }
 

@@ -21,7 +21,7 @@ std::string input_text(const SampleSpec& spec) {
 
 std::string classes_text(const SampleSpec& spec) {
   std::string text = counted(spec.classes, "class");
-  return spec.class_names.empty() ? text : text + ": " + listed(spec.class_names, max_names);
+  return spec.class_names.empty() ? text : text + ": " + quoted_list(spec.class_names, max_names);
 }
 
 struct DeviceMemoryPlan {

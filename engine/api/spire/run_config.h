@@ -127,7 +127,7 @@ struct DataConfig {
   enum class Shuffle { automatic, full, chunk };
   enum class Normalize { automatic, standard, unit };
 
-  std::string name = "fashion_mnist";  // a row of the table in engine/data/dataset.cpp
+  std::string name = "fashion_mnist";  // a row of engine/data/dataset_table.h
   std::string path = "auto";           // folder of the files; auto: the known places
   int64_t workers = 1;                 // reader threads
   int64_t prefetch = 3;                // global batches prepared ahead

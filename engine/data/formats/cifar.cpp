@@ -118,7 +118,7 @@ DatasetPair open_cifar10(const DataConfig& config, const ReadOptions& options) {
 }
 
 DatasetPair open_cifar100(const DataConfig& config, const ReadOptions& options) {
-  bool fine = config.cifar100.labels == "fine";
+  bool fine = config.cifar100.labels == Cifar100Config::Labels::fine;
   return open_set({"cifar-100-binary",
                    {"train.bin"},
                    "test.bin",

@@ -65,7 +65,7 @@ FileStamp read_image_file(const std::filesystem::path& path, std::vector<uint8_t
   bytes.resize(stamp.bytes);
   // A file that is cut off while it is read has another stamp, so a short read needs no check.
   file.read(std::as_writable_bytes(std::span(bytes)));
-  require_same(path, stamp, stamp_of(file.descriptor(), path));
+  require_unchanged(path, stamp, stamp_of(file.descriptor(), path));
   return stamp;
 }
 
