@@ -10,7 +10,7 @@
 namespace spire::inline models {
 namespace {
 
-constexpr double kDeviation = 0.02;
+constexpr double deviation = 0.02;
 
 TransformerSize gpt_size(const ModelConfig& config) {
   return transformer_size(config, {{"gpt2", {12, 768, 12}},
@@ -20,12 +20,12 @@ TransformerSize gpt_size(const ModelConfig& config) {
 }
 
 TransformerOptions block_options(const ModelConfig& config, const TransformerSize& size) {
-  double added = kDeviation / std::sqrt(2.0 * static_cast<double>(size.blocks));
+  double added = deviation / std::sqrt(2.0 * static_cast<double>(size.blocks));
   return {.heads = size.heads,
           .causal = true,
           .gelu_tanh = true,
           .dropout = static_cast<float>(config.dropout),
-          .weights = [](int64_t, int64_t) { return normal(kDeviation); },
+          .weights = [](int64_t, int64_t) { return normal(deviation); },
           .projections = [added](int64_t, int64_t) { return normal(added); }};
 }
 
@@ -40,8 +40,8 @@ Value gpt(Graph& graph, Value tokens, const ModelConfig& config, int64_t vocabul
          context, length);
   }
   auto [x, table] = embedding(graph, "tokens", tokens, vocabulary, size.width,
-                              graph.compute_dtype(), normal(kDeviation));
-  x = position_embedding(graph, "positions", x, normal(kDeviation), context);
+                              graph.compute_dtype(), normal(deviation));
+  x = position_embedding(graph, "positions", x, normal(deviation), context);
   x = dropout(graph, x, static_cast<float>(config.dropout));
   TransformerOptions options = block_options(config, size);
   for (int64_t i = 0; i < size.blocks; ++i)

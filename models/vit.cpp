@@ -10,7 +10,7 @@
 namespace spire::inline models {
 namespace {
 
-constexpr float kEpsilon = 1e-6f;
+constexpr float norm_epsilon = 1e-6f;
 
 TransformerSize vit_size(const ModelConfig& config) {
   return transformer_size(
@@ -50,12 +50,12 @@ Value vit(Graph& graph, Value images, const ModelConfig& config, int64_t classes
   Value x = with_class_token(graph, patches(graph, images, config.patch, size.width));
   x = position_embedding(graph, "positions", x, normal(0.02));
   x = dropout(graph, x, rate);
-  TransformerOptions options{.heads = size.heads, .dropout = rate, .epsilon = kEpsilon};
+  TransformerOptions options{.heads = size.heads, .dropout = rate, .epsilon = norm_epsilon};
   for (int64_t i = 0; i < size.blocks; ++i)
     x = transformer_block(graph, fmt::format("block{}", i + 1), x, options);
   // The norm is of each token apart from the others, so that only the class token needs it.
   x = reshape(graph, slice(graph, x, 1, 0, 1), {graph.spec(x).shape[0], size.width});
-  x = layer_norm(graph, "norm", x, kEpsilon);
+  x = layer_norm(graph, "norm", x, norm_epsilon);
   return dense(graph, "head", x, classes, true, constant(0));
 }
 

@@ -32,10 +32,10 @@ struct CheckpointResult {
 // - the state itself, where there is no memory for a copy. Then the step loop waits until it is
 //   written: write_now().
 //
-// A failed write is retried after each of the waits in `retry_delays`, but for a PermanentError, for
-// example of a read-only folder, which ends the attempts at once. begin() ends these waits, too:
-// the newer checkpoint replaces the failed one. So a full disk never blocks training; a step loop
-// waits at most for the attempt that is under way.
+// A failed write is retried after each of the waits in `retry_delays`, but for a PermanentError,
+// for example of a read-only folder, which ends the attempts at once. begin() ends these waits,
+// too: the newer checkpoint replaces the failed one. So a full disk never blocks training; a step
+// loop waits at most for the attempt that is under way.
 //
 // All methods are for one thread, the step loop's.
 class CheckpointWriter {

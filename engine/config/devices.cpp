@@ -13,8 +13,8 @@ namespace spire::inline config {
 
 namespace {
 
-constexpr int kMostDevices = 1024;
-constexpr std::string_view kForms =
+constexpr int max_devices = 1024;
+constexpr std::string_view forms =
     "write auto, cpu, cuda, a number of devices (2xcpu, 4xcuda), a name (cuda:1) or a list of "
     "names "
     "([cuda:0, cuda:1])";
@@ -23,7 +23,7 @@ std::optional<int> small_number(std::string_view digits) {
   int number = -1;
   auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   bool whole = error == std::errc() && end == digits.data() + digits.size();
-  return whole && number >= 0 && number <= kMostDevices ? std::optional(number) : std::nullopt;
+  return whole && number >= 0 && number <= max_devices ? std::optional(number) : std::nullopt;
 }
 
 // Returns the N of "cpu:N"; nullopt when `text` is not `kind`, a colon and a small whole number.
@@ -69,14 +69,14 @@ std::vector<std::string> expand_one(const std::string& word) {
   }
   if (auto count = index_of(word, "cpu")) return first_devices("cpu", std::max(1, *count));
   if (is_single(word)) return {word};
-  fail(Category::config, "'{}' is not a device; {}{}", excerpt(word), kForms,
+  fail(Category::config, "'{}' is not a device; {}{}", excerpt(word), forms,
        did_you_mean(meant_device(word)));
 }
 
 }  // namespace
 
 std::vector<std::string> expand_devices(const std::vector<std::string>& devices) {
-  if (devices.empty()) fail(Category::config, "the list of devices is empty; {}", kForms);
+  if (devices.empty()) fail(Category::config, "the list of devices is empty; {}", forms);
   if (devices.size() == 1) return expand_one(devices.front());
   for (size_t i = 0; i < devices.size(); ++i) {
     if (!is_single(devices[i])) {

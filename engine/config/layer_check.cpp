@@ -126,7 +126,7 @@ int64_t count_layers(const std::vector<LayerConfig>& layers) {
   for (const LayerConfig& layer : layers) {
     int64_t times = layer.type == "repeat" ? layer_value<int64_t>(layer, "times") : 1;
     // No product of counts that are each at most this large overflows.
-    count = std::min(count + 1 + times * count_layers(layer.layers), kMostLayers + 1);
+    count = std::min(count + 1 + times * count_layers(layer.layers), max_layers + 1);
   }
   return count;
 }

@@ -9,7 +9,7 @@ namespace spire::inline config {
 
 namespace {
 
-constexpr size_t kMostProblems = 300;
+constexpr size_t max_problems = 300;
 
 bool is_word(const LayerKey& key, const YAML::Node& node) {
   return node.IsScalar() && std::ranges::count(key.words, node.Scalar()) > 0;
@@ -71,7 +71,7 @@ class LayerReader {
   void value(const LayerKey& key, const YAML::Node& node, const std::string& path,
              LayerConfig& layer);
   void report(const YAML::Mark& mark, const std::string& path, std::string text) {
-    if (problems.size() < kMostProblems) problems.push_back({mark, path, std::move(text)});
+    if (problems.size() < max_problems) problems.push_back({mark, path, std::move(text)});
   }
 
   int64_t seen_ = 0;  // YAML aliases may expand few bytes to many layers
@@ -84,15 +84,14 @@ std::vector<LayerConfig> LayerReader::list(const YAML::Node& node, const std::st
     report(node.Mark(), path, "the value is missing; expected a list of layers");
   } else if (!node.IsSequence()) {
     report(node.Mark(), path, fmt::format("expected a list of layers, got {}", describe(node)));
-  } else if (depth > kDeepestLayers) {
-    report(
-        node.Mark(), path,
-        fmt::format("layers are nested more than {} lists deep; nest them less", kDeepestLayers));
+  } else if (depth > max_layers) {
+    report(node.Mark(), path,
+           fmt::format("layers are nested more than {} lists deep; nest them less", max_layers));
   } else {
-    for (size_t i = 0; i < node.size() && problems.size() < kMostProblems; ++i) {
-      if (++seen_ > kMostLayers) {
-        if (seen_ == kMostLayers + 1)
-          report(node.Mark(), path, fmt::format("more than {} layers; use fewer", kMostLayers));
+    for (size_t i = 0; i < node.size() && problems.size() < max_problems; ++i) {
+      if (++seen_ > max_layers) {
+        if (seen_ == max_layers + 1)
+          report(node.Mark(), path, fmt::format("more than {} layers; use fewer", max_layers));
         break;
       }
       layer(node[i], path, i, depth, layers);
@@ -204,10 +203,10 @@ std::vector<LayerConfig> read(const YAML::Node& node, const std::vector<LayerCon
   const std::string path = "model.layers";
   LayerReader reader;
   std::vector<LayerConfig> layers = reader.list(node, path, 1);
-  if (reader.problems.empty() && count_layers(layers) > kMostLayers)
+  if (reader.problems.empty() && count_layers(layers) > max_layers)
     reader.problems.push_back(
         {node.Mark(), path,
-         fmt::format("more than {} layers, counting repeated ones; use fewer", kMostLayers)});
+         fmt::format("more than {} layers, counting repeated ones; use fewer", max_layers)});
   if (!reader.problems.empty()) throw NodeProblems(std::move(reader.problems));
   return layers;
 }

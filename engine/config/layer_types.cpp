@@ -11,17 +11,17 @@ namespace spire::inline config {
 namespace {
 
 using schema_parts::at_least;
-using schema_parts::kFraction;
-using schema_parts::kSizes;
+using schema_parts::fraction_range;
+using schema_parts::max_size;
 
 using List = std::vector<int64_t>;
 using Words = std::vector<std::string>;
 
-constexpr Range kWidths = at_least(1, kSizes);
-constexpr Range kWindow = at_least(1, 1024);
-constexpr Range kSmall = {.low = 0, .high = 1, .low_open = true};
+constexpr Range width_range = at_least(1, max_size);
+constexpr Range window_range = at_least(1, 1024);
+constexpr Range small_range = {.low = 0, .high = 1, .low_open = true};
 
-LayerKey integer(const std::string& name, const std::string& help, Range range = kWidths,
+LayerKey integer(const std::string& name, const std::string& help, Range range = width_range,
                  std::optional<LayerValue> fallback = {}, Words words = {}) {
   return {name, LayerKind::integer, std::move(fallback), help, range, std::move(words)};
 }
@@ -44,21 +44,21 @@ LayerKey initializer() {
               "initial weights; normal: N(0, 0.02)");
 }
 LayerKey epsilon() {
-  return number("epsilon", 1e-5, "added to the variance", kSmall);
+  return number("epsilon", 1e-5, "added to the variance", small_range);
 }
 LayerKey heads() {
   return integer("heads", "number of attention heads", at_least(1, 1024));
 }
 LayerKey dropped(const std::string& what) {
-  return number("dropout", 0.0, "dropout probability " + what, kFraction);
+  return number("dropout", 0.0, "dropout probability " + what, fraction_range);
 }
 LayerKey causal() {
   return boolean("causal", false, "each token attends only to itself and earlier ones");
 }
 
 std::vector<LayerKey> pooling() {
-  return {extent("kernel", List{2}, "size of the window", kWindow),
-          extent("stride", "kernel", "stride of the window", kWindow, {"kernel"}),
+  return {extent("kernel", List{2}, "size of the window", window_range),
+          extent("stride", "kernel", "stride of the window", window_range, {"kernel"}),
           extent("padding", List{0}, "padding on each side, which is ignored", at_least(0, 512))};
 }
 
@@ -67,20 +67,20 @@ std::vector<LayerType> image_layers() {
       {"conv2d",
        "convolution: (H, W, C) -> (H', W', channels)",
        {integer("channels", "output channels"),
-        extent("kernel", List{3}, "size of the window", kWindow),
-        extent("stride", List{1}, "stride of the window", kWindow),
+        extent("kernel", List{3}, "size of the window", window_range),
+        extent("stride", List{1}, "stride of the window", window_range),
         extent(
             "padding", List{0},
             "zeros on each side; same: as many as keep height and width at stride 1 (odd kernels)",
             at_least(0, 1024), {"same"}),
-        extent("dilation", List{1}, "distance between the window's cells", kWindow),
-        integer("groups", "number of groups of channels", kWidths, int64_t{1}),
+        extent("dilation", List{1}, "distance between the window's cells", window_range),
+        integer("groups", "number of groups of channels", width_range, int64_t{1}),
         boolean("bias", true, "whether to add a learned bias per channel"), initializer()}},
       {"conv_transpose2d",
        "transposed convolution: (H, W, C) -> (H', W', channels)",
        {integer("channels", "output channels"),
-        extent("kernel", List{3}, "size of the window", kWindow),
-        extent("stride", List{1}, "stride of the window in the output", kWindow),
+        extent("kernel", List{3}, "size of the window", window_range),
+        extent("stride", List{1}, "stride of the window in the output", window_range),
         extent("padding", List{0}, "rows and columns removed on each side of the output",
                at_least(0, 1024)),
         extent("output_padding", List{0}, "rows and columns added at the end, less than the stride",
@@ -107,7 +107,7 @@ std::vector<LayerType> plain_layers() {
   return {
       {"dense",
        "learned linear map of the last axis: (.., K) -> (.., units)",
-       {integer("units", "output features; classes: as many as the data has", kWidths, {},
+       {integer("units", "output features; classes: as many as the data has", width_range, {},
                 {"classes"}),
         boolean("bias", true, "whether to add a learned bias per unit"), initializer()}},
       {"relu", "max(0, x)"},
@@ -121,7 +121,7 @@ std::vector<LayerType> plain_layers() {
       {"tanh", "hyperbolic tangent"},
       {"dropout",
        "sets random values to zero during training",
-       {{"rate", LayerKind::number, {}, "dropout probability", kFraction, {}}}},
+       {{"rate", LayerKind::number, {}, "dropout probability", fraction_range, {}}}},
       {"flatten", "joins all axes of a sample into one"},
       {"reshape",
        "changes the shape of a sample, with the same number of values",

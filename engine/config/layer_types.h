@@ -54,7 +54,7 @@ int64_t count_layers(const std::vector<LayerConfig>& layers);
 // "model.layers", 3 -> "model.layers[3]"; with a type: "model.layers[3].conv2d".
 std::string layer_path(std::string_view list, size_t index, std::string_view type = {});
 
-inline constexpr int64_t kMostLayers = 10000;  // limit of count_layers()
-inline constexpr int kDeepestLayers = 16;      // levels of nested lists
+inline constexpr int64_t max_layers = 10000;  // limit of count_layers()
+inline constexpr int max_layers = 16;         // levels of nested lists
 
 }  // namespace spire::inline config

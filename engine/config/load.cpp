@@ -18,9 +18,9 @@ namespace spire {
 
 namespace {
 
-constexpr size_t kLargestFile = 1 << 20;  // bytes
-constexpr size_t kMostProblems = 200;
-constexpr std::string_view kCommandLine = "command line", kDefault = "default";
+constexpr size_t max_file = 1 << 20;  // bytes
+constexpr size_t max_problems = 200;
+constexpr std::string_view command_line = "command line", default_place = "default";
 
 // Default of optimizer.lr. A rate that suits sgd is far too large for optimizers that scale each
 // weight's step.
@@ -74,7 +74,7 @@ bool is_layers(const Field& field, RunConfig& config) {
 class Loader {
  public:
   Loader() {
-    for (const Field& field : schema()) result_.source[field.path] = kDefault;
+    for (const Field& field : schema()) result_.source[field.path] = default_place;
   }
   void apply_text(const ConfigText& text);
   void apply_override(const std::string& assignment);
@@ -107,7 +107,7 @@ class Loader {
   void derive_name();
   void derive_optimizer();
   void warn();
-  bool given(const std::string& path) const { return result_.source.at(path) != kDefault; }
+  bool given(const std::string& path) const { return result_.source.at(path) != default_place; }
 
   ResolvedConfig result_;
   std::map<std::string, std::string> notes_;  // of each key that was set, by its last value
@@ -120,9 +120,9 @@ void Loader::report(const std::string& place, std::string_view path, std::string
 }
 
 void Loader::report(const std::string& problem) {
-  if (problems_.size() < kMostProblems) {
+  if (problems_.size() < max_problems) {
     problems_.push_back(problem);
-  } else if (problems_.size() == kMostProblems) {
+  } else if (problems_.size() == max_problems) {
     problems_.push_back("there are more problems; correct these first");
   }
 }
@@ -147,10 +147,10 @@ std::optional<YAML::Node> Loader::parse(const std::string& text, const Origin& o
 
 void Loader::apply_text(const ConfigText& text) {
   Origin origin{text.name, true};
-  if (text.text.size() > kLargestFile) {
+  if (text.text.size() > max_file) {
     return report(
         origin.name, "",
-        fmt::format("larger than {} bytes, so it is not a config; name a YAML file", kLargestFile));
+        fmt::format("larger than {} bytes, so it is not a config; name a YAML file", max_file));
   }
   auto root = parse(text.text, origin, "");
   if (!root || root->IsNull()) return;
@@ -160,7 +160,7 @@ void Loader::apply_text(const ConfigText& text) {
 }
 
 void Loader::apply_override(const std::string& assignment) {
-  Origin origin{std::string(kCommandLine), false};
+  Origin origin{std::string(command_line), false};
   size_t equals = assignment.find('=');
   if (equals == assignment.npos || equals == 0) {
     return report(origin.name, "",
@@ -201,7 +201,7 @@ void Loader::apply_map(const YAML::Node& map, const std::string& prefix, const O
 
 void Loader::apply(const std::string& path, const YAML::Node& value, const std::string& place,
                    const Origin& origin) {
-  if (problems_.size() > kMostProblems) return;
+  if (problems_.size() > max_problems) return;
   if (const Field* field = find_field(path)) return apply_field(*field, value, place, origin);
   if (is_section(path)) {
     if (value.IsMap()) return apply_map(value, path, origin);
@@ -223,7 +223,7 @@ void Loader::apply_field(const Field& field, const YAML::Node& value, const std:
                          const Origin& origin) {
   try {
     notes_[field.path] = assign(field, value, result_.config);
-    result_.source[field.path] = value.IsNull() ? std::string(kDefault) : place;
+    result_.source[field.path] = value.IsNull() ? std::string(default_place) : place;
     if (is_layers(field, result_.config)) place_layers(field, value, origin);
   } catch (const NodeProblems& problems) {
     for (const NodeProblem& each : problems.all())
@@ -329,7 +329,7 @@ ResolvedConfig apply_all(Loader& loader, const std::vector<std::string>& overrid
 std::set<std::string> left_out(const ResolvedConfig& resolved) {
   std::set<std::string> keys;
   for (const auto& [path, source] : resolved.source)
-    if (source == kDefault) keys.insert(path);
+    if (source == default_place) keys.insert(path);
   return keys;
 }
 
@@ -350,7 +350,7 @@ ResolvedConfig load_config(const std::vector<std::string>& files,
       continue;
     }
     try {
-      loader.apply_text({file, read_stream(file, Category::config, kLargestFile)});
+      loader.apply_text({file, read_stream(file, Category::config, max_file)});
     } catch (const Error& unread) {
       loader.report(unread.what());
     }

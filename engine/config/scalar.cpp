@@ -100,11 +100,11 @@ std::string unknown_word(std::string_view word, const std::vector<std::string>& 
 }
 
 std::string excerpt(std::string_view text) {
-  constexpr size_t kLongest = 60;
-  std::string shown(text.substr(0, kLongest));
+  constexpr size_t longest = 60;
+  std::string shown(text.substr(0, longest));
   std::ranges::replace_if(
       shown, [](unsigned char c) { return c < 32 || c == 127; }, ' ');
-  return text.size() > kLongest ? shown + "..." : shown;
+  return text.size() > longest ? shown + "..." : shown;
 }
 
 }  // namespace spire::inline config

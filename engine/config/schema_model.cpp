@@ -21,12 +21,12 @@ std::vector<Field> model_fields() {
        .slot = [](C& c) -> Slot { return &c.model.hidden; },
        .help = "mlp, cnn: widths of the dense layers; []: the model's default; autoencoder: of the "
                "dense layers around its code; []: none",
-       .range = at_least(1, kSizes),
+       .range = at_least(1, max_size),
        .used_by = with_dense},
       {.path = "model.channels",
        .slot = [](C& c) -> Slot { return &c.model.channels; },
        .help = "channels of the convolutions; []: the model's default",
-       .range = at_least(1, kSizes),
+       .range = at_least(1, max_size),
        .used_by = with_channels},
       {.path = "model.depth",
        .slot = [](C& c) -> Slot { return &c.model.depth; },
@@ -47,7 +47,7 @@ std::vector<Field> model_fields() {
        .slot = [](C& c) -> Slot { return &c.model.dropout; },
        .help = "dropout probability: mlp, cnn, vgg: before the last dense layers; gpt, vit: in "
                "their blocks and after the embedding",
-       .range = kFraction,
+       .range = fraction_range,
        .used_by = with_dropout},
       {.path = "model.normalization",
        .slot = [](C& c) -> Slot { return &c.model.normalization; },
@@ -112,7 +112,7 @@ std::vector<Field> loss_fields() {
       {.path = "loss.label_smoothing",
        .slot = [](C& c) -> Slot { return &c.loss.label_smoothing; },
        .help = "probability spread evenly over all classes",
-       .range = kFraction,
+       .range = fraction_range,
        .used_by = {"loss.name", {"auto", "cross_entropy"}}},
   };
 }

@@ -6,8 +6,8 @@ namespace spire::inline config::schema_parts {
 
 using C = RunConfig;
 
-inline constexpr double kSizes = 1e6;   // widths, counts of things held in memory
-inline constexpr double kSteps = 1e12;  // steps, samples
+inline constexpr double max_size = 1e6;    // widths, counts of things held in memory
+inline constexpr double max_steps = 1e12;  // steps, samples
 
 constexpr Range at_least(double low, double high = std::numeric_limits<double>::infinity()) {
   return {.low = low, .high = high};
@@ -15,7 +15,7 @@ constexpr Range at_least(double low, double high = std::numeric_limits<double>::
 constexpr Range above(double low) {
   return {.low = low, .low_open = true};
 }
-inline constexpr Range kFraction = {.low = 0, .high = 1, .high_open = true};
+inline constexpr Range fraction_range = {.low = 0, .high = 1, .high_open = true};
 
 // Condition of keys about images in files.
 inline Use stored_images() {

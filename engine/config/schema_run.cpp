@@ -7,7 +7,7 @@ namespace spire::inline config::schema_parts {
 
 namespace {
 
-constexpr Range kBucket = {.low = 0, .high = 4096, .low_open = true};
+constexpr Range bucket_range = {.low = 0, .high = 4096, .low_open = true};
 
 }  // namespace
 
@@ -16,7 +16,7 @@ std::vector<Field> run_fields() {
       {.path = "batch_size",
        .slot = [](C& c) -> Slot { return &c.batch_size; },
        .help = "samples that one tower computes in one step",
-       .range = at_least(1, kSizes),
+       .range = at_least(1, max_size),
        .unit = "samples",
        .unset = "global_batch / towers",
        .shapes_result = false},
@@ -122,13 +122,13 @@ std::vector<Field> device_fields() {
        .slot = [](C& c) -> Slot { return &c.bucket.first_mib; },
        .help =
            "size of the first piece of gradients that is reduced; small, so that it starts early",
-       .range = kBucket,
+       .range = bucket_range,
        .unit = "MiB",
        .shapes_result = false},
       {.path = "bucket.mib",
        .slot = [](C& c) -> Slot { return &c.bucket.mib; },
        .help = "gradients are reduced in pieces of this size during backward",
-       .range = kBucket,
+       .range = bucket_range,
        .unit = "MiB",
        .shapes_result = false},
   };

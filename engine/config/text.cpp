@@ -12,12 +12,13 @@ namespace {
 
 // Whether a word consists of characters without a meaning in YAML, and so needs no quotes.
 bool is_plain(const std::string& word) {
-  constexpr std::string_view kPlain = "_./-";
+  constexpr std::string_view plain_characters = "_./-";
   auto harmless = [&](unsigned char c) {
-    return std::isalnum(c) != 0 || kPlain.find(static_cast<char>(c)) != kPlain.npos;
+    return std::isalnum(c) != 0 ||
+           plain_characters.find(static_cast<char>(c)) != plain_characters.npos;
   };
-  constexpr std::array kNull = {"null", "Null", "NULL"};
-  return !word.empty() && word.front() != '-' && std::ranges::count(kNull, word) == 0 &&
+  constexpr std::array yaml_nulls = {"null", "Null", "NULL"};
+  return !word.empty() && word.front() != '-' && std::ranges::count(yaml_nulls, word) == 0 &&
          std::ranges::all_of(word, harmless);
 }
 

@@ -9,7 +9,7 @@ namespace spire::inline config {
 
 namespace {
 
-constexpr size_t kLongestList = 1024;
+constexpr size_t max_list = 1024;
 
 [[noreturn]] void fail_missing(std::string_view expected) {
   fail(Category::config, "the value is missing; expected {}", expected);
@@ -19,9 +19,9 @@ template <typename T>
 std::vector<T> read_list(const YAML::Node& node, std::string_view expected) {
   if (node.IsNull()) fail_missing(expected);
   if (!node.IsSequence()) fail(Category::config, "expected {}, got {}", expected, describe(node));
-  if (node.size() > kLongestList)
+  if (node.size() > max_list)
     fail(Category::config, "the list has {} entries; at most {} are allowed", node.size(),
-         kLongestList);
+         max_list);
   std::vector<T> values;
   for (const auto& entry : node) values.push_back(read(entry, T{}));
   return values;

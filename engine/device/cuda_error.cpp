@@ -39,7 +39,7 @@ std::string full_name(std::optional<int> device) {
 
 // cudaErrorContained, by number, as older CUDA headers do not have it: an error of hardware or a
 // link that the GPU has contained. The process has to end.
-constexpr auto kErrorContained = static_cast<cudaError_t>(226);
+constexpr auto error_contained = static_cast<cudaError_t>(226);
 
 }  // namespace
 
@@ -63,7 +63,7 @@ bool is_lost(cudaError_t code) {
     case cudaErrorUnknown:              // the device does not answer
       return true;
     default:
-      return code == kErrorContained;
+      return code == error_contained;
   }
 }
 
@@ -84,7 +84,7 @@ bool is_sticky(cudaError_t code) {
     case cudaErrorNvlinkUncorrectable:
       return true;
     default:
-      return code == kErrorContained;
+      return code == error_contained;
   }
 }
 

@@ -16,8 +16,8 @@
 namespace spire::inline device {
 namespace {
 
-constexpr Version kOldestNccl{2, 18, 0};
-constexpr Version kBf16{8, 0, 0};
+constexpr Version oldest_nccl{2, 18, 0};
+constexpr Version bf16_capability{8, 0, 0};
 
 // Returns the first driver branch that supports a major version of CUDA. It runs every minor
 // version. (CUDA Toolkit Release Notes, "CUDA Driver"; CUDA Compatibility, "Minor Version
@@ -155,9 +155,9 @@ std::vector<std::string> version_problems(const CudaVersions& versions) {
                     "CUDA {} ({})",
                     to_string(cudnn.found), versions.cudnn_cuda.major, cuda, cuda, cudnn_wheel));
   }
-  if (versions.nccl.found && versions.nccl.found < kOldestNccl) {
+  if (versions.nccl.found && versions.nccl.found < oldest_nccl) {
     problems.push_back(fmt::format("NCCL {} is too old: install {} or newer ({})",
-                                   to_string(versions.nccl.found), major_minor(kOldestNccl),
+                                   to_string(versions.nccl.found), major_minor(oldest_nccl),
                                    nccl_wheel));
   }
   return problems;
@@ -217,9 +217,9 @@ std::optional<std::string> code_problem(const CudaVersions& versions, const Cuda
 }
 
 std::optional<std::string> dtype_problem(DType dtype, const CudaDeviceInfo& gpu) {
-  if (dtype != DType::bf16 || capability_of(gpu) >= kBf16) return {};
+  if (dtype != DType::bf16 || capability_of(gpu) >= bf16_capability) return {};
   return fmt::format("precision: bf16 needs compute capability {}, but {}: use fp16 or fp32",
-                     major_minor(kBf16), name_of(gpu));
+                     major_minor(bf16_capability), name_of(gpu));
 }
 
 void probe_gpu(int index) {

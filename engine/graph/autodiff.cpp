@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "kernels/ops/binary/binary.h"
 #include "engine/graph/graph.h"
+#include "kernels/ops/binary/binary.h"
 
 namespace spire::inline graph {
 namespace {

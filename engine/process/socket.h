@@ -50,13 +50,13 @@ std::pair<Socket, Socket> socket_pair();
 Socket event_counter();
 void notify(const Socket& event_counter) noexcept;
 
-inline constexpr const char* kLoopback = "127.0.0.1";
+inline constexpr const char* loopback_address = "127.0.0.1";
 
 class Listener {
  public:
   // port: 0 for any free one. address: the IPv4 address of one interface, "" for all. Throws
   // Error(device) if it is taken, forbidden, or not of this machine.
-  explicit Listener(int port, const std::string& address = kLoopback);
+  explicit Listener(int port, const std::string& address = loopback_address);
   int port() const { return port_; }
   int descriptor() const { return socket_.descriptor(); }  // readable when a connection waits
   // Returns the next connection, or nullopt at the deadline, also if the system refuses each that

@@ -10,7 +10,7 @@ namespace {
 
 // A test loss of so many times the first training loss means divergence: losses of a model that
 // learns nothing stay near the first one.
-constexpr double kExplosion = 10;
+constexpr double explosion = 10;
 
 }  // namespace
 
@@ -110,7 +110,7 @@ int64_t Evaluation::samples() const {
 }
 
 void Evaluation::warn_of_explosion(double loss) {
-  bool exploded = !std::isfinite(loss) || loss > kExplosion * first_loss_;
+  bool exploded = !std::isfinite(loss) || loss > explosion * first_loss_;
   if (!exploded || std::exchange(warned_of_explosion_, true)) return;
   run_.observer.on_warning(
       fmt::format("the run diverges: the loss on the test data is {:.4g}, and it was {:.4g} in "

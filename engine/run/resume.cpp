@@ -99,7 +99,8 @@ DatasetPair fit_to_checkpoint(DatasetPair data, const LoadedCheckpoint& checkpoi
         checkpoint.path.string()));
     return data;
   }
-  return match_trained_schema(std::move(data), sample_spec_from_text(known), checkpoint.path.string(), classes);
+  return match_trained_schema(std::move(data), sample_spec_from_text(known),
+                              checkpoint.path.string(), classes);
 }
 
 }  // namespace spire::inline run

@@ -2,8 +2,8 @@
 
 #include <chrono>
 
-#include "engine/base/write_file.h"
 #include "engine/base/read_file.h"
+#include "engine/base/write_file.h"
 #include "engine/config/text.h"
 #include "engine/process/watchdog/watchdog.h"
 

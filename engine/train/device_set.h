@@ -11,9 +11,9 @@
 
 #include "engine/collective/communicator.h"
 #include "engine/config/memory_limit.h"
+#include "engine/device/barrier.h"
 #include "engine/device/lane_team.h"
 #include "engine/device/memory_pool.h"
-#include "engine/device/barrier.h"
 #include "engine/train/placement.h"
 #include "engine/train/replica.h"
 #include "kernels/autotune/tuning.h"

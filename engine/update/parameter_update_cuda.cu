@@ -10,6 +10,35 @@
 namespace spire::inline update {
 namespace {
 
+// Computes the step's factors with one block. skipped: the skipped steps that the host knows of.
+__global__ void __launch_bounds__(factor_threads)
+    step_factors_kernel(const double* squares, int64_t count, GradientScale scale, int64_t skipped,
+                        StepFactors* factors) {
+  double sum = sum_of_squares<factor_threads>(squares, count);
+  if (threadIdx.x > 0) return;
+  factors->gradient = scale.factor(sum);
+  factors->unseen = scale.loss_scale ? static_cast<int>(scale.loss_scale->skipped - skipped) : 0;
+}
+
+// average = weights.
+__global__ void __launch_bounds__(update_threads) begin_average_kernel(UpdateBuffers buffers) {
+  const UpdatePiece piece = buffers.pieces[blockIdx.x];
+  for_packs(piece, [&](int64_t i) {
+    store_pack(load_pack<update_width>(buffers.weights + piece.begin + i),
+               buffers.average + piece.state + i);
+  });
+}
+
+__global__ void __launch_bounds__(update_threads) swap_average_kernel(UpdateBuffers buffers) {
+  const UpdatePiece piece = buffers.pieces[blockIdx.x];
+  for_packs(piece, [&](int64_t i) {
+    auto weights = load_pack<update_width>(buffers.weights + piece.begin + i);
+    store_pack(load_pack<update_width>(buffers.average + piece.state + i),
+               buffers.weights + piece.begin + i);
+    store_pack(weights, buffers.average + piece.state + i);
+  });
+}
+
 template <typename T>
 std::unique_ptr<DeviceMemory> upload(MemoryPool& pool, const std::vector<T>& list) {
   auto memory = pool.allocate(MemoryKind::optimizer, list.size() * sizeof(T));

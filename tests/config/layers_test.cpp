@@ -31,7 +31,7 @@ std::string message_of(const std::string& yaml, const Strings& overrides = {}) {
   return "";
 }
 
-const std::string kResidual = R"(model:
+const std::string test_residual = R"(model:
   layers:
     - conv2d: {channels: 16, kernel: [3, 5], padding: same, bias: false}
     - batch_norm
@@ -44,7 +44,7 @@ const std::string kResidual = R"(model:
 )";
 
 TEST(Layers, AreReadWithTheirTypes) {
-  ModelConfig model = parse(kResidual).config.model;
+  ModelConfig model = parse(test_residual).config.model;
   EXPECT_EQ(model.name, "layers");
   ASSERT_EQ(model.layers.size(), 4u);
   const LayerConfig& conv = model.layers[0];
@@ -65,13 +65,13 @@ TEST(Layers, AreReadWithTheirTypes) {
 }
 
 TEST(Layers, ReadBackFromBothForms) {
-  RunConfig config = parse(kResidual).config;
+  RunConfig config = parse(test_residual).config;
   RunConfig again = parse(to_yaml(config)).config;
   EXPECT_EQ(again.model.layers, config.model.layers);
   EXPECT_EQ(again.model.name, "layers");
   std::string line = "model.layers=" + value_text(*find_field("model.layers"), config);
   EXPECT_EQ(parse("", {line}).config.model.layers, config.model.layers);
-  ResolvedConfig annotated = parse(to_annotated_yaml(parse(kResidual)));
+  ResolvedConfig annotated = parse(to_annotated_yaml(parse(test_residual)));
   EXPECT_EQ(annotated.config.model.layers, config.model.layers);
 }
 
@@ -111,7 +111,7 @@ TEST(Layers, EachHasASource) {
 }
 
 TEST(Layers, OfTheCommandLineReplaceThoseOfTheFile) {
-  RunConfig config = parse(kResidual, {"model.layers=[flatten, {dense: {units: 3}}]"}).config;
+  RunConfig config = parse(test_residual, {"model.layers=[flatten, {dense: {units: 3}}]"}).config;
   EXPECT_EQ(value_text(*find_field("model.layers"), config), "[flatten, {dense: {units: 3}}]");
 }
 
@@ -125,7 +125,7 @@ TEST_P(Broken, SaysWhereAndWhat) {
   EXPECT_EQ(message_of("model:\n  layers:\n" + GetParam().layers), GetParam().message);
 }
 
-const std::vector<BrokenLayers> kBroken = {
+const std::vector<BrokenLayers> broken = {
     {"UnknownLayer", "  - conv3d: {channels: 3}\n",
      "run.yaml:3:5: model.layers[0]: unknown layer 'conv3d'; did you mean 'conv2d'?"},
     {"UnknownWord", "  - flatten\n  - rleu\n",
@@ -183,7 +183,7 @@ const std::vector<BrokenLayers> kBroken = {
      "run.yaml:3:3: model.layers: more than 10000 layers, counting repeated ones; use fewer"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Layers, Broken, testing::ValuesIn(kBroken),
+INSTANTIATE_TEST_SUITE_P(Layers, Broken, testing::ValuesIn(broken),
                          [](const auto& test) { return test.param.name; });
 
 TEST(BrokenLayers, AllProblemsAreReported) {

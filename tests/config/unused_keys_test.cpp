@@ -94,8 +94,8 @@ TEST_P(KeyOwners, AloneUseIt) {
   }
 }
 
-const std::vector<std::string> kImages = {"cifar10", "cifar100", "fashion_mnist",
-                                          "hdf5",    "idx",      "image_folder"};
+const std::vector<std::string> images = {"cifar10", "cifar100", "fashion_mnist",
+                                         "hdf5",    "idx",      "image_folder"};
 INSTANTIATE_TEST_SUITE_P(
     UnusedKeys, KeyOwners,
     testing::Values(
@@ -116,8 +116,8 @@ INSTANTIATE_TEST_SUITE_P(
               {"cifar10", "cifar100", "csv", "fashion_mnist", "hdf5", "idx", "image_folder",
                "tokens"}},
         Owner{"data.on_error", "skip", {"csv", "hdf5", "image_folder"}},
-        Owner{"data.normalize", "unit", kImages}, Owner{"data.mean", "[0.5]", kImages},
-        Owner{"data.stddev", "[0.5]", kImages}, Owner{"data.cifar100.labels", "fine", {"cifar100"}},
+        Owner{"data.normalize", "unit", images}, Owner{"data.mean", "[0.5]", images},
+        Owner{"data.stddev", "[0.5]", images}, Owner{"data.cifar100.labels", "fine", {"cifar100"}},
         Owner{"data.csv.header", "true", {"csv"}}, Owner{"data.csv.separator", "tab", {"csv"}},
         Owner{"data.csv.target", "x", {"csv"}}, Owner{"data.csv.task", "class", {"csv"}},
         Owner{"data.csv.test_share", "0.5", {"csv"}}, Owner{"data.csv.ignore", "id", {"csv"}},
@@ -133,12 +133,12 @@ INSTANTIATE_TEST_SUITE_P(
         Owner{"data.hdf5.cache_mib", "8", {"hdf5"}}, Owner{"data.hdf5.train.input", "x", {"hdf5"}},
         Owner{"data.hdf5.train.target", "x", {"hdf5"}}, Owner{"data.hdf5.task", "value", {"hdf5"}},
         Owner{"data.hdf5.test.input", "x", {"hdf5"}}, Owner{"data.hdf5.test.target", "x", {"hdf5"}},
-        Owner{"data.image.size", "64", {"image_folder"}}, Owner{"data.augment.crop", "1", kImages},
-        Owner{"data.augment.flip", "true", kImages}, Owner{"data.augment.mixup", "0.5", kImages},
-        Owner{"data.augment.cutmix", "0.5", kImages},
-        Owner{"data.augment.color_jitter.brightness", "0.5", kImages},
-        Owner{"data.augment.color_jitter.contrast", "0.5", kImages},
-        Owner{"data.augment.color_jitter.saturation", "0.5", kImages},
+        Owner{"data.image.size", "64", {"image_folder"}}, Owner{"data.augment.crop", "1", images},
+        Owner{"data.augment.flip", "true", images}, Owner{"data.augment.mixup", "0.5", images},
+        Owner{"data.augment.cutmix", "0.5", images},
+        Owner{"data.augment.color_jitter.brightness", "0.5", images},
+        Owner{"data.augment.color_jitter.contrast", "0.5", images},
+        Owner{"data.augment.color_jitter.saturation", "0.5", images},
         Owner{"data.augment.random_resized_crop", "true", {"image_folder"}},
         Owner{"data.augment.min_scale", "0.5", {"image_folder"}}),
     [](const auto& owner) {

@@ -59,10 +59,10 @@ std::string refusal(const SampleSpec& found, const SampleSpec& trained) {
   return message_of(Category::data, [&] { fitted(found, trained); });
 }
 
-const Names kClasses = {"cat", "coat", "dog"}, kFeatures = {"x", "y", "z"};
+const Names test_classes = {"cat", "coat", "dog"}, test_features = {"x", "y", "z"};
 
 TEST(SchemaCompatibility, TheSameNamesChangeNothing) {
-  SampleSpec spec = spec_of(kClasses, kFeatures);
+  SampleSpec spec = spec_of(test_classes, test_features);
   DatasetPair data = pair_of(spec);
   const Dataset* test = data.test.get();
   data = match_trained_schema(std::move(data), spec, "step_5.h5", true);
@@ -71,20 +71,20 @@ TEST(SchemaCompatibility, TheSameNamesChangeNothing) {
 }
 
 TEST(SchemaCompatibility, LabelsAreRenumberedInEveryOrderOfTheClasses) {
-  Names order = kClasses;
+  Names order = test_classes;
   do {
-    for (const Names& features : {Names(), kFeatures}) {
-      DatasetPair data = fitted(spec_of(order, features), spec_of(kClasses, features));
+    for (const Names& features : {Names(), test_features}) {
+      DatasetPair data = fitted(spec_of(order, features), spec_of(test_classes, features));
       for (const Dataset* half : {data.train.get(), data.test.get()}) {
-        EXPECT_EQ(half->spec().class_names, kClasses);
+        EXPECT_EQ(half->spec().class_names, test_classes);
         auto labels = read_column<int32_t>(*half, 1, {0, 1, 2, 3, 4, 5});
         std::vector<int32_t> alone(6);
         half->read_labels(0, alone);
         EXPECT_EQ(labels, alone);
         for (size_t i = 0; i < 6; ++i)
-          EXPECT_EQ(kClasses[static_cast<size_t>(labels[i])], order[i % 3]);
+          EXPECT_EQ(test_classes[static_cast<size_t>(labels[i])], order[i % 3]);
       }
-      EXPECT_EQ(data.notes.size(), order == kClasses ? 0u : 1u);
+      EXPECT_EQ(data.notes.size(), order == test_classes ? 0u : 1u);
     }
   } while (std::ranges::next_permutation(order).found);
 }
@@ -92,7 +92,7 @@ TEST(SchemaCompatibility, LabelsAreRenumberedInEveryOrderOfTheClasses) {
 TEST(SchemaCompatibility, FeaturesArePutInOrderInEveryOrderOfTheColumns) {
   Names trained = {"a", "b", "c", "d"}, order = trained;
   do {
-    SampleSpec found = spec_of(kClasses, order), known = spec_of(kClasses, trained);
+    SampleSpec found = spec_of(test_classes, order), known = spec_of(test_classes, trained);
     found.normalization = {{1, 2, 3, 4}, {1, 2, 3, 4}};
     DatasetPair data = fitted(found, known);
     EXPECT_EQ(data.test->spec().feature_names, trained);
@@ -109,7 +109,7 @@ TEST(SchemaCompatibility, FeaturesArePutInOrderInEveryOrderOfTheColumns) {
 
 TEST(SchemaCompatibility, OtherNamesAreRefusedWithBothLists) {
   EXPECT_THAT(
-      refusal(spec_of({"cat", "dog", "jacket"}, {}), spec_of(kClasses, {})),
+      refusal(spec_of({"cat", "dog", "jacket"}, {}), spec_of(test_classes, {})),
       AllOf(HasSubstr("other classes than step_5.h5 was trained on"),
             HasSubstr("the data has 'cat', 'dog', 'jacket' (3)"),
             HasSubstr("the checkpoint 'cat', 'coat', 'dog' (3)"),
@@ -118,11 +118,11 @@ TEST(SchemaCompatibility, OtherNamesAreRefusedWithBothLists) {
     Names found, trained;
   };
   for (const auto& [found, trained] :
-       {Case{{"cat", "dog"}, kClasses}, Case{{"bird", "cat", "coat", "dog"}, kClasses},
-        Case{{"Cat", "coat", "dog"}, kClasses}, Case{{"dog", "dog", "cat"}, {"cat", "dog", "dog"}},
-        Case{{"0", "1", "2"}, kClasses}}) {
+       {Case{{"cat", "dog"}, test_classes}, Case{{"bird", "cat", "coat", "dog"}, test_classes},
+        Case{{"Cat", "coat", "dog"}, test_classes},
+        Case{{"dog", "dog", "cat"}, {"cat", "dog", "dog"}}, Case{{"0", "1", "2"}, test_classes}}) {
     EXPECT_THAT(refusal(spec_of(found, {}), spec_of(trained, {})), HasSubstr("other classes"));
-    EXPECT_THAT(refusal(spec_of(kClasses, found), spec_of(kClasses, trained)),
+    EXPECT_THAT(refusal(spec_of(test_classes, found), spec_of(test_classes, trained)),
                 HasSubstr("other columns"));
   }
 }
@@ -141,7 +141,7 @@ TEST(SchemaCompatibility, LongListsAreShortened) {
 
 TEST(SchemaCompatibility, NamesThatOnlyOneSideHasAreANote) {
   for (bool found : {false, true}) {
-    SampleSpec named = spec_of(kClasses, kFeatures), bare = spec_of({}, {});
+    SampleSpec named = spec_of(test_classes, test_features), bare = spec_of({}, {});
     DatasetPair data = fitted(found ? named : bare, found ? bare : named);
     EXPECT_THAT(data.notes, ElementsAre(HasSubstr("the columns cannot be compared"),
                                         HasSubstr("the classes cannot be compared")));
@@ -171,7 +171,7 @@ TEST(SchemaCompatibility, CountsKindsAndScalesCount) {
 }
 
 TEST(SchemaCompatibility, ClassesDoNotMatterToAModelThatReadsNone) {
-  EXPECT_THAT(fitted(spec_of({"a", "b"}, {}), spec_of(kClasses, {}), false).notes, IsEmpty());
+  EXPECT_THAT(fitted(spec_of({"a", "b"}, {}), spec_of(test_classes, {}), false).notes, IsEmpty());
 }
 
 // Names in files may be any bytes; a checkpoint holds UTF-8.

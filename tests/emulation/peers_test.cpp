@@ -36,7 +36,7 @@ struct Machine {
 
 // Members of one GPU and of several, of neighbours and not, of logical devices; in one process and
 // in two.
-const std::vector<Machine> kMachines = {
+const std::vector<Machine> test_machines = {
     {"none of two", 2, {}},
     {"none of three", 3, {}},
     {"two of three", 3, {{0, 2}}},
@@ -75,7 +75,7 @@ TEST_F(EmulationPeers, OneHashWithClippedAdamW) {
                         .name = OptimizerConfig::Name::adamw, .lr = 0.01, .clip_norm = 0.5};
                     r.ema = {.decay = 0.9};
                   }),
-                  4, kMachines);
+                  4, test_machines);
 }
 
 TEST_F(EmulationPeers, OneHashWithNormsOfLayersInBf16) {
@@ -84,7 +84,7 @@ TEST_F(EmulationPeers, OneHashWithNormsOfLayersInBf16) {
                     r.optimizer = {
                         .name = OptimizerConfig::Name::lars, .lr = 2.0, .weight_decay = 0.01};
                   }),
-                  3, kMachines);
+                  3, test_machines);
 }
 
 TEST_F(EmulationPeers, OneHashWithLossScaleInFp16) {
@@ -92,7 +92,7 @@ TEST_F(EmulationPeers, OneHashWithLossScaleInFp16) {
                     r.precision = DType::f16;
                     r.loss_scale = {.initial = 2e6, .growth_interval = 2};
                   }),
-                  4, {kMachines[0], kMachines[2], kMachines[5]});
+                  4, {test_machines[0], test_machines[2], test_machines[5]});
 }
 
 TEST_F(EmulationPeers, OneHashWithSumsOverTowers) {
@@ -101,7 +101,7 @@ TEST_F(EmulationPeers, OneHashWithSumsOverTowers) {
                     r.model.normalization = ModelConfig::Normalization::batch_norm;
                     r.model.batch_norm = ModelConfig::BatchNorm::sync;
                   }),
-                  2, {kMachines[1], kMachines[2], kMachines[5]});
+                  2, {test_machines[1], test_machines[2], test_machines[5]});
 }
 
 // Where the parameter device is not its process's first: its memory is what is exchanged. The

@@ -16,11 +16,11 @@ namespace fs = std::filesystem;
 using testing::ContainsRegex;
 using testing::HasSubstr;
 
-const std::string kEnv = "/usr/bin/env";
-constexpr int kSteps = 8000;  // seconds between hosts: time to pull the cable
-constexpr double kLimit = 2;  // timeouts.step
+const std::string test_env = "/usr/bin/env";
+constexpr int max_steps = 8000;   // seconds between hosts: time to pull the cable
+constexpr double size_limit = 2;  // timeouts.step
 // After it: a beat that comes late on a busy machine, the grace period of the watch.
-constexpr double kBound = kLimit + 8;
+constexpr double test_bound = size_limit + 8;
 
 class Hosts : public testing::TestWithParam<int> {
  protected:
@@ -38,7 +38,7 @@ class Hosts : public testing::TestWithParam<int> {
                     "checkpoint.every_steps=500",
                     "log.every_steps=1000",
                     "timeouts.start=30"};
-    return folder_.run(name, kMlp + course + more);
+    return folder_.run(name, test_mlp + course + more);
   }
 
   std::string one_process(int steps) const {
@@ -50,7 +50,7 @@ class Hosts : public testing::TestWithParam<int> {
   // Each host has `ranks` ranks.
   std::unique_ptr<Program> mpirun(int hosts, int ranks, const Words& words) const {
     return std::make_unique<Program>(
-        kEnv, network_.mpirun(hosts, ranks, folder_ / "") + Words{TRAINER_PROGRAM} + words);
+        test_env, network_.mpirun(hosts, ranks, folder_ / "") + Words{TRAINER_PROGRAM} + words);
   }
 
   std::string said_on_its_host(int rank) const {
@@ -100,13 +100,13 @@ TEST_P(MpiHosts, TrainOneModel) {
 
 TEST_P(MpiHosts, EndWhenTheCableIsPulledAndGoOn) {
   int last = GetParam();
-  std::string hash = one_process(kSteps);
-  Words all = words("cut", {"steps=" + std::to_string(kSteps), "--resume", "auto"});
+  std::string hash = one_process(max_steps);
+  Words all = words("cut", {"steps=" + std::to_string(max_steps), "--resume", "auto"});
   auto program = mpirun(last, 1, all);
   ASSERT_TRUE(program->wait_for("checkpoint step 2500 ")) << program->finish().err;
   network_.cut(last);
   for (int host = 1; host <= last; ++host)
-    EXPECT_TRUE(network_.wait_until_gone(host, "trainer", kBound)) << "host-" << host;
+    EXPECT_TRUE(network_.wait_until_gone(host, "trainer", test_bound)) << "host-" << host;
   // mpirun and its daemons, too, while the cable is still out.
   for (int host = 1; host <= last; ++host)
     EXPECT_TRUE(network_.wait_until_empty(host, 30)) << "host-" << host;
@@ -134,7 +134,7 @@ class TcpHosts : public Hosts {
                          "WORLD_SIZE=" + std::to_string(hosts), "MASTER_ADDR=10.9.0.1",
                          "SPIRE_SECRET=the hosts of this test"};
       programs.push_back(std::make_unique<Program>(
-          kEnv, network_.on(rank + 1, variables + Words{TRAINER_PROGRAM} + words)));
+          test_env, network_.on(rank + 1, variables + Words{TRAINER_PROGRAM} + words)));
     }
     return programs;
   }
@@ -158,13 +158,13 @@ TEST_P(TcpHosts, TrainOneModel) {
 
 TEST_P(TcpHosts, EndWhenTheCableIsPulledAndGoOn) {
   int last = GetParam();
-  std::string hash = one_process(kSteps);
-  Words all = words("cut", {"steps=" + std::to_string(kSteps), "--resume", "auto"});
+  std::string hash = one_process(max_steps);
+  Words all = words("cut", {"steps=" + std::to_string(max_steps), "--resume", "auto"});
   auto programs = torchrun(last, all);
   ASSERT_TRUE(programs[0]->wait_for("checkpoint step 2500 "));
   network_.cut(last);
   for (int host = 1; host <= last; ++host)
-    EXPECT_TRUE(network_.wait_until_empty(host, kBound)) << "host-" << host;
+    EXPECT_TRUE(network_.wait_until_empty(host, test_bound)) << "host-" << host;
   auto outputs = finish(std::move(programs), 8);
   EXPECT_THAT(outputs.front().err, names_silent(last - 1));
   EXPECT_THAT(outputs.back().err, names_silent(0));

@@ -12,13 +12,13 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr int64_t kVocabulary = 5;
+constexpr int64_t test_vocabulary = 5;
 
 // The logits behind each position are `rule` of the token there.
 TokenPass model(int64_t context, std::function<std::vector<float>(int32_t token)> rule,
                 std::vector<std::vector<int32_t>>* seen = nullptr) {
   auto logits = std::make_shared<std::vector<float>>();
-  return {context, kVocabulary, [=](std::span<const int32_t> tokens) {
+  return {context, test_vocabulary, [=](std::span<const int32_t> tokens) {
             if (seen) seen->emplace_back(tokens.begin(), tokens.end());
             logits->clear();
             for (int32_t token : tokens) {
@@ -30,21 +30,21 @@ TokenPass model(int64_t context, std::function<std::vector<float>(int32_t token)
 }
 
 std::vector<float> counts_on(int32_t token) {
-  std::vector<float> logits(kVocabulary, 0.0f);
-  logits[static_cast<size_t>((token + 1) % kVocabulary)] = 3.0f;
+  std::vector<float> logits(test_vocabulary, 0.0f);
+  logits[static_cast<size_t>((token + 1) % test_vocabulary)] = 3.0f;
   return logits;
 }
 
-const std::vector<float> kShares = {0.1f, 0.2f, 0.4f, 0.25f, 0.05f};
+const std::vector<float> test_shares = {0.1f, 0.2f, 0.4f, 0.25f, 0.05f};
 
 std::vector<float> fixed(int32_t) {
   std::vector<float> logits;
-  for (float share : kShares) logits.push_back(std::log(share));
+  for (float share : test_shares) logits.push_back(std::log(share));
   return logits;
 }
 
 std::vector<double> frequencies(const std::vector<int32_t>& tokens) {
-  std::vector<double> shares(kVocabulary);
+  std::vector<double> shares(test_vocabulary);
   for (int32_t token : tokens)
     shares[static_cast<size_t>(token)] += 1.0 / static_cast<double>(tokens.size());
   return shares;
@@ -63,7 +63,8 @@ TEST(Generate, DrawsByTheModelsProbabilities) {
   constexpr int64_t draws = 4000;  // three standard deviations of a share are below 0.024
   auto shares = frequencies(
       generate(model(1, fixed), prompt, {.tokens = draws, .temperature = 1.0, .seed = 5}));
-  for (size_t i = 0; i < shares.size(); ++i) EXPECT_NEAR(shares[i], double{kShares[i]}, 0.024) << i;
+  for (size_t i = 0; i < shares.size(); ++i)
+    EXPECT_NEAR(shares[i], double{test_shares[i]}, 0.024) << i;
   // Temperature 1/2 squares the probabilities; of the two likeliest 0.16 and 0.0625 remain.
   shares = frequencies(generate(model(1, fixed), prompt,
                                 {.tokens = draws, .temperature = 0.5, .top_k = 2, .seed = 6}));

@@ -1,8 +1,8 @@
 // Images of a user's own as the images that a model reads.
 #include <gmock/gmock.h>
 
-#include "engine/data/images/resized_crop.h"
 #include "engine/data/images/image_decode.h"
+#include "engine/data/images/resized_crop.h"
 #include "tests/data/images/image_files.h"
 #include "tests/inference/input_files.h"
 

@@ -25,7 +25,7 @@ SampleSpec spec_of(const std::vector<std::string>& names, int64_t features,
   return spec;
 }
 
-const SampleSpec kWidthHeight = spec_of({"width", "height"}, 2);
+const SampleSpec width_height = spec_of({"width", "height"}, 2);
 
 class Tables : public testing::Test {
  protected:
@@ -33,12 +33,12 @@ class Tables : public testing::Test {
     write_text(folder_ / name, text);
     return (folder_ / name).string();
   }
-  ReadInputs read(const std::string& text, const SampleSpec& spec = kWidthHeight,
+  ReadInputs read(const std::string& text, const SampleSpec& spec = width_height,
                   bool stop = true) const {
     return read_inputs({file("t.csv", text)}, spec, config_, stop);
   }
   // What a problem says behind "t.csv".
-  std::string problem(const std::string& text, const SampleSpec& spec = kWidthHeight) const {
+  std::string problem(const std::string& text, const SampleSpec& spec = width_height) const {
     std::string message = message_of(Category::data, [&] { read(text, spec); });
     std::string path = (folder_ / "t.csv").string();
     EXPECT_TRUE(message.starts_with(path)) << message;
@@ -100,7 +100,7 @@ TEST_F(Tables, AModelWithoutNamesTakesColumnsInTheirOrder) {
 }
 
 TEST_F(Tables, WithoutNormalizationNumbersStayWhatTheyAre) {
-  SampleSpec spec = kWidthHeight;
+  SampleSpec spec = width_height;
   spec.normalization = {};
   EXPECT_EQ(read("width,height\n3,4\n", spec).rows, (Rows{{3, 4}}));
 }
@@ -140,7 +140,7 @@ TEST_F(Tables, SeveralFilesFollowOneAnother) {
   std::string one = file("one.csv", "width,height\n3,4\n5,1\n");
   std::string text = "height\twidth\n4\t3\n";
   write_file(folder_ / "two.csv.gz", gzip(Bytes(text.begin(), text.end())));
-  ReadInputs rows = read_inputs({one, (folder_ / "two.csv.gz").string()}, kWidthHeight, config_);
+  ReadInputs rows = read_inputs({one, (folder_ / "two.csv.gz").string()}, width_height, config_);
   EXPECT_EQ(rows.rows, (Rows{{1, 0.5}, {2, -0.25}, {1, 0.5}}));
   EXPECT_EQ(rows.origins[2].row, 0);
   EXPECT_EQ(rows.origins[2].file.name, "two.csv.gz");
@@ -172,7 +172,7 @@ TEST_P(BrokenTableRow, IsNamedOrLeftOut) {
   std::string text = "width,height,note\n3,4,a\n" + GetParam().row + "\n5,1,b\n";
   std::string expected = GetParam().message + "; correct the row";
   EXPECT_EQ(problem(text), expected);
-  ReadInputs rows = read(text, kWidthHeight, false);
+  ReadInputs rows = read(text, width_height, false);
   EXPECT_EQ(rows.rows, (Rows{{1, 0.5}, {2, -0.25}}));
   EXPECT_EQ(rows.origins[1].row, 2);
   EXPECT_THAT(rows.problems, ElementsAre(testing::EndsWith(expected)));
@@ -194,19 +194,19 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_F(Tables, AnOpenQuoteEndsItsFile) {
   std::string bad = file("bad.csv", "width,height\n3,4\n\"5,1\n7,7\n");
   std::string good = file("good.csv", "width,height\n5,1\n");
-  ReadInputs rows = read_inputs({bad, good}, kWidthHeight, config_, false);
+  ReadInputs rows = read_inputs({bad, good}, width_height, config_, false);
   EXPECT_EQ(rows.rows, (Rows{{1, 0.5}, {2, -0.25}}));
   EXPECT_THAT(rows.problems, ElementsAre(HasSubstr("bad.csv:3:1: this quote is never closed")));
 }
 
 TEST_F(Tables, AFolderIsNoTable) {
   EXPECT_EQ(message_of(Category::data,
-                       [&] { read_inputs({folder_.path().string()}, kWidthHeight, config_); }),
+                       [&] { read_inputs({folder_.path().string()}, width_height, config_); }),
             folder_.path().string() + ": is a folder, but the model reads tables; name CSV files");
 }
 
 TEST_F(Tables, ADamagedSpecIsRefused) {
-  SampleSpec names = kWidthHeight, means = kWidthHeight;
+  SampleSpec names = width_height, means = width_height;
   names.feature_names.pop_back();
   means.normalization.mean.pop_back();
   for (const SampleSpec& spec : {names, means})

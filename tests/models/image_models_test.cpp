@@ -21,8 +21,8 @@ Graph model(const ModelConfig& config, const ImageShape& image, bool training = 
   return build_model(config, {}, {.columns = columns, .classes = image.classes}, training);
 }
 
-constexpr ImageShape kImageNet = {224, 224, 3, 1000};
-constexpr ImageShape kCifar = {32, 32, 3, 10};
+constexpr ImageShape image_net = {224, 224, 3, 1000};
+constexpr ImageShape test_cifar = {32, 32, 3, 10};
 
 LayerRow figures(const ModelConfig& config, const ImageShape& image) {
   return total_of(layer_table(model(config, image)));
@@ -39,7 +39,7 @@ class PublishedFigures : public testing::TestWithParam<Published> {};
 
 // torchvision's, at 224x224x3 and 1000 classes.
 TEST_P(PublishedFigures, OfParametersAndMultiplyAdds) {
-  LayerRow total = figures(GetParam().model, kImageNet);
+  LayerRow total = figures(GetParam().model, image_net);
   EXPECT_EQ(total.parameters, GetParam().parameters);
   double giga = std::round(static_cast<double>(total.multiply_adds) / 1e6) / 1e3;
   EXPECT_DOUBLE_EQ(giga, GetParam().giga_multiply_adds);
@@ -73,16 +73,16 @@ TEST(CifarResnet, IdentityShortcutsHaveThePapersParameters) {
   for (auto [depth, parameters] : published) {
     ModelConfig config = {
         .name = "resnet", .depth = depth, .shortcut = ModelConfig::Shortcut::identity};
-    EXPECT_EQ(figures(config, kCifar).parameters, parameters) << depth;
+    EXPECT_EQ(figures(config, test_cifar).parameters, parameters) << depth;
   }
   ModelConfig resnet20 = {.name = "resnet", .shortcut = ModelConfig::Shortcut::identity};
-  EXPECT_EQ(figures(resnet20, kCifar).multiply_adds, 40551040);
+  EXPECT_EQ(figures(resnet20, test_cifar).multiply_adds, 40551040);
 }
 
 // Two 1x1 convolutions more, each with a gain and a shift a channel.
 TEST(CifarResnet, ProjectionsAddTheirConvolutions) {
   int64_t projections = 16 * 32 + 2 * 32 + 32 * 64 + 2 * 64;
-  EXPECT_EQ(figures({.name = "resnet"}, kCifar).parameters, 269722 + projections);
+  EXPECT_EQ(figures({.name = "resnet"}, test_cifar).parameters, 269722 + projections);
 }
 
 // The values that parameter `name` begins with.
@@ -104,18 +104,18 @@ double deviation(const std::vector<float>& values) {
 }
 
 TEST(ImagenetResnet, BlocksBeginAsTheirShortcuts) {
-  Graph graph = model(imagenet_resnet(50), kImageNet);
+  Graph graph = model(imagenet_resnet(50), image_net);
   EXPECT_EQ(initial(graph, "stage2.block1.c.norm.gamma"), std::vector<float>(512, 0.0f));
   EXPECT_EQ(initial(graph, "stage2.block1.b.norm.gamma"), std::vector<float>(128, 1.0f));
   EXPECT_EQ(initial(graph, "stage2.block1.shortcut.norm.gamma"), std::vector<float>(512, 1.0f));
-  Graph basic = model(imagenet_resnet(18), kImageNet);
+  Graph basic = model(imagenet_resnet(18), image_net);
   EXPECT_EQ(initial(basic, "stage1.block1.b.norm.gamma"), std::vector<float>(64, 0.0f));
-  Graph cifar = model({.name = "resnet"}, kCifar);
+  Graph cifar = model({.name = "resnet"}, test_cifar);
   EXPECT_EQ(initial(cifar, "stage1.block1.b.norm.gamma"), std::vector<float>(16, 1.0f));
 }
 
 TEST(ImagenetResnet, WeightsAreNormalAsInThePapers) {
-  Graph graph = model(imagenet_resnet(50), kImageNet);
+  Graph graph = model(imagenet_resnet(50), image_net);
   // 2 million and 147 thousand draws: their deviation is known to 5 of its own standard errors.
   EXPECT_NEAR(deviation(initial(graph, "head.weight")), 0.01, 0.01 * 5 / std::sqrt(2 * 2048000.0));
   double want = std::sqrt(2.0 / (128 * 9));
@@ -126,7 +126,7 @@ TEST(ImagenetResnet, WeightsAreNormalAsInThePapers) {
 // v1.5: the bottleneck's 3x3 convolution halves the image, not its first 1x1 one.
 TEST(ImagenetResnet, TheStrideLiesInTheThreeByThree) {
   std::map<std::string, Shape> shapes;
-  for (const LayerRow& row : layer_table(model(imagenet_resnet(50), kImageNet)))
+  for (const LayerRow& row : layer_table(model(imagenet_resnet(50), image_net)))
     shapes[row.name] = Shape(row.output_shape);
   EXPECT_EQ(shapes["stem.conv"], (Shape{1, 112, 112, 64}));
   EXPECT_EQ(shapes["stage2.block1.a.conv"], (Shape{1, 56, 56, 128}));
@@ -135,9 +135,9 @@ TEST(ImagenetResnet, TheStrideLiesInTheThreeByThree) {
 }
 
 TEST(Resnet, DepthsThatAreNoneAreRefused) {
-  EXPECT_THROW(model(imagenet_resnet(20), kImageNet), Error);
-  EXPECT_THROW(model({.name = "resnet", .depth = 18}, kCifar), Error);
-  EXPECT_THROW(model(vgg(20), kCifar), Error);
+  EXPECT_THROW(model(imagenet_resnet(20), image_net), Error);
+  EXPECT_THROW(model({.name = "resnet", .depth = 18}, test_cifar), Error);
+  EXPECT_THROW(model(vgg(20), test_cifar), Error);
 }
 
 TEST(Lenet, HasThePapersParametersFor32And28Pixels) {
@@ -150,7 +150,7 @@ TEST(Lenet, HasThePapersParametersFor32And28Pixels) {
 }
 
 TEST(Lenet, WeightsAreUniformOverTheFanIn) {
-  auto weights = initial(model({.name = "lenet"}, kCifar), "conv1.weight");  // fan-in 75
+  auto weights = initial(model({.name = "lenet"}, test_cifar), "conv1.weight");  // fan-in 75
   float largest = 0;
   for (float weight : weights) largest = std::max(largest, std::abs(weight));
   EXPECT_LE(largest, 2.4f / 75);
@@ -159,7 +159,7 @@ TEST(Lenet, WeightsAreUniformOverTheFanIn) {
 
 TEST(Vgg, SmallImagesHaveOneDenseLayer) {
   int64_t convolutions = 14714688;  // of VGG-16
-  EXPECT_EQ(figures(vgg(16), kCifar).parameters, convolutions + 512 * 10 + 10);
+  EXPECT_EQ(figures(vgg(16), test_cifar).parameters, convolutions + 512 * 10 + 10);
   EXPECT_EQ(figures(vgg(16), {28, 28, 1, 10}).parameters,
             convolutions - 2 * 9 * 64 + 512 * 10 + 10);
 }
@@ -168,7 +168,7 @@ TEST(Vgg, DropsOutBetweenTheLargeHeads) {
   ModelConfig config = vgg(11);
   config.dropout = 0.5;
   int drops = 0;
-  Graph graph = model(config, kImageNet), evaluation = model(config, kImageNet, false);
+  Graph graph = model(config, image_net), evaluation = model(config, image_net, false);
   for (const Node& node : graph.nodes()) drops += node.op->name() == "dropout";
   EXPECT_EQ(drops, 2);
   for (const Node& node : evaluation.nodes()) EXPECT_NE(node.op->name(), "dropout");

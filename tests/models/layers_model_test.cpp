@@ -58,7 +58,7 @@ std::vector<std::string> parameter_names(const Graph& graph) {
   return names;
 }
 
-const std::string kCnn =
+const std::string test_cnn =
     "{conv2d: {channels: 32, padding: same}}, relu, max_pool2d,"
     "{conv2d: {channels: 64, padding: 1}}, relu, max_pool2d, flatten,"
     "{dense: {units: 128}}, relu, {dense: {units: classes, init: linear_uniform}}";
@@ -109,7 +109,7 @@ void expect_same_model(const ModelConfig& listed, const ModelConfig& built_in) {
 }
 
 TEST(LayersModel, SpellsOutTheCnn) {
-  expect_same_model(layers(kCnn), {.name = "cnn"});
+  expect_same_model(layers(test_cnn), {.name = "cnn"});
 }
 
 TEST(LayersModel, SpellsOutResnet20) {
@@ -151,7 +151,7 @@ TEST_P(EachLayer, MakesItsShape) {
   EXPECT_EQ(graph.spec(y).shape, Shape(wanted));
 }
 
-const std::vector<Made> kMade = {
+const std::vector<Made> test_made = {
     {"conv2d", "{conv2d: {channels: 5, kernel: [3, 1], stride: [2, 1]}}", {9, 8, 2}, {4, 8, 5}},
     {"conv2d_same",
      "{conv2d: {channels: 5, kernel: [5, 3], padding: same, dilation: 2}}",
@@ -194,12 +194,12 @@ const std::vector<Made> kMade = {
     {"repeat", "{repeat: {times: 3, layers: [max_pool2d]}}", {8, 16, 1}, {1, 2, 1}},
 };
 
-INSTANTIATE_TEST_SUITE_P(Layers, EachLayer, testing::ValuesIn(kMade),
+INSTANTIATE_TEST_SUITE_P(Layers, EachLayer, testing::ValuesIn(test_made),
                          [](const auto& test) { return test.param.name; });
 
 TEST(EachLayerType, HasACase) {
   for (const LayerType& type : layer_types()) {
-    bool found = std::any_of(kMade.begin(), kMade.end(),
+    bool found = std::any_of(test_made.begin(), test_made.end(),
                              [&](const Made& made) { return made.name == type.name; });
     EXPECT_TRUE(found) << type.name;
   }
@@ -234,7 +234,7 @@ TEST(LayersModel, EachTypeNamesItselfAndTheShapeThatCameIn) {
   const std::vector<std::pair<std::string, Shape>> shapes = {
       {"flatten", {2, 64}}, {"{reshape: {shape: [8, 8]}}", {2, 8, 8}}, {"relu", {2, 8, 8, 1}}};
   int refused = 0;
-  for (const Made& made : kMade) {
+  for (const Made& made : test_made) {
     for (const auto& [before, shape] : shapes) {
       std::string list = before + ", " + made.layer + ", {dense: {units: 9}}";
       std::string text = refusal(list, image_input({8, 8, 1}));
@@ -276,7 +276,7 @@ TEST(LayersModel, MustEndWithWhatTheDataNeeds) {
 // The task of layers follows from the shape of the last one.
 TEST(LayersModel, HasTheTaskOfItsEnd) {
   std::vector<Column> images = image_input({8, 8, 1}).columns;
-  EXPECT_EQ(task_of(layers(kCnn), images), Task::classify);
+  EXPECT_EQ(task_of(layers(test_cnn), images), Task::classify);
   EXPECT_EQ(task_of(layers("max_pool2d, resize"), images), Task::reconstruct);
   EXPECT_EQ(task_of(layers("flatten, {dense: {units: 64}}, {reshape: {shape: [8, 8, 1]}}"), images),
             Task::reconstruct);

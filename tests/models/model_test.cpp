@@ -15,10 +15,10 @@ namespace {
 using testing::ElementsAre;
 using Names = std::vector<std::string>;
 
-const std::vector<Column> kColumns = {{"images", {28, 28, 1}}, {"labels", {}, DType::i32}};
+const std::vector<Column> test_columns = {{"images", {28, 28, 1}}, {"labels", {}, DType::i32}};
 
 Graph model(ModelConfig config, bool training = true) {
-  return build_model(config, {}, {.columns = kColumns, .classes = 10, .batch = 4}, training);
+  return build_model(config, {}, {.columns = test_columns, .classes = 10, .batch = 4}, training);
 }
 
 std::map<std::string, Shape> shapes_of(const Graph& graph, Role role) {
@@ -44,7 +44,7 @@ TEST(Model, AutoSuitsTheData) {
   std::vector<Column> tokens = {{"tokens", {6}, DType::i32}, {"targets", {6}, DType::i32}};
   ModelConfig config;
   EXPECT_EQ(config.name, "auto");
-  EXPECT_EQ(model_for(config, kColumns), "cnn");
+  EXPECT_EQ(model_for(config, test_columns), "cnn");
   EXPECT_EQ(model_for(config, features), "mlp");
   EXPECT_EQ(model_for(config, tokens), "gpt");
   EXPECT_EQ(task_of(config, features), Task::regress);
@@ -52,7 +52,7 @@ TEST(Model, AutoSuitsTheData) {
   EXPECT_FALSE(makes_images(config));
   EXPECT_EQ(shapes_of(model(config), Role::parameter),
             shapes_of(model({.name = "cnn"}), Role::parameter));
-  EXPECT_EQ(model_for({.name = "linear"}, kColumns), "linear");
+  EXPECT_EQ(model_for({.name = "linear"}, test_columns), "linear");
 }
 
 // Refused because the values would be ignored silently.

@@ -73,7 +73,8 @@ TEST_P(Recompute, GivesTheSameBitsInLessMemory) {
     EXPECT_TRUE(std::ranges::any_of(values, [](float v) { return v != 0; })) << name;
 }
 
-const std::vector<Column> kTokens = {{"tokens", {12}, DType::i32}, {"targets", {12}, DType::i32}};
+const std::vector<Column> test_tokens = {{"tokens", {12}, DType::i32},
+                                         {"targets", {12}, DType::i32}};
 
 INSTANTIATE_TEST_SUITE_P(
     All, Recompute,
@@ -88,10 +89,12 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"unet", {.name = "unet", .channels = {4, 8}}},
         Case{"vit",
              {.name = "vit", .dropout = 0.2, .blocks = 3, .width = 32, .heads = 4, .patch = 4}},
-        Case{"gpt", {.name = "gpt", .dropout = 0.2, .blocks = 3, .width = 32, .heads = 4}, kTokens},
+        Case{"gpt",
+             {.name = "gpt", .dropout = 0.2, .blocks = 3, .width = 32, .heads = 4},
+             test_tokens},
         Case{"gpt_bf16",
              {.name = "gpt", .dropout = 0.2, .blocks = 3, .width = 32, .heads = 4},
-             kTokens,
+             test_tokens,
              DType::bf16}),
     [](const auto& test) { return test.param.name; });
 

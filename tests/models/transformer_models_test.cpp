@@ -79,10 +79,10 @@ TEST(Gpt, HasTheMultiplyAddsOfItsMatrices) {
             length * (blocks * (12 * width * width + 2 * length * width) + width * vocabulary));
 }
 
-const ModelConfig kGpt = {.name = "gpt", .blocks = 2, .width = 24, .heads = 3};
+const ModelConfig test_gpt = {.name = "gpt", .blocks = 2, .width = 24, .heads = 3};
 
 TEST(Gpt, GivesLogitsOfEachTokenAndALossOfEachRow) {
-  Graph graph = gpt_graph(kGpt, 7, 11, 3);
+  Graph graph = gpt_graph(test_gpt, 7, 11, 3);
   EXPECT_EQ(graph.spec(graph.outputs().at("output")).shape, (Shape{3, 7, 11}));
   EXPECT_TRUE(graph.outputs().contains("loss"));
   EXPECT_EQ(graph.blocks().size(), 2u);
@@ -90,7 +90,7 @@ TEST(Gpt, GivesLogitsOfEachTokenAndALossOfEachRow) {
 
 // The head's weights are the tokens' table: there is one parameter of its shape.
 TEST(Gpt, TiesItsHeadToTheTable) {
-  Graph graph = gpt_graph(kGpt, 7, 11);
+  Graph graph = gpt_graph(test_gpt, 7, 11);
   int tables = 0;
   for (Value value : graph.values_of(Role::parameter))
     tables += graph.spec(value).shape == Shape{11, 24} ? 1 : 0;
@@ -121,26 +121,27 @@ TEST(Gpt, BeginsAsThePaperSays) {
 
 // A logit depends on its own token and those before it: bits before a changed token stay.
 TEST(Gpt, NoLogitSeesALaterToken) {
-  constexpr size_t kLength = 9, kVocabulary = 13, kChanged = 5;
+  constexpr size_t test_length = 9, test_vocabulary = 13, test_changed = 5;
   std::vector<int32_t> tokens = {3, 1, 4, 1, 5, 9, 2, 6, 5};
   auto logits = [&] {
-    return forward(gpt_graph(kGpt, kLength, kVocabulary, 1, false), tokens.data());
+    return forward(gpt_graph(test_gpt, test_length, test_vocabulary, 1, false), tokens.data());
   };
   std::vector<float> before = logits();
-  tokens[kChanged] = 12;
+  tokens[test_changed] = 12;
   std::vector<float> after = logits();
-  ASSERT_EQ(before.size(), kLength * kVocabulary);
-  for (size_t t = 0; t < kLength; ++t) {
-    std::vector<float> row(before.begin() + t * kVocabulary,
-                           before.begin() + (t + 1) * kVocabulary);
-    std::vector<float> same(after.begin() + t * kVocabulary, after.begin() + (t + 1) * kVocabulary);
-    EXPECT_EQ(row == same, t < kChanged) << t;
+  ASSERT_EQ(before.size(), test_length * test_vocabulary);
+  for (size_t t = 0; t < test_length; ++t) {
+    std::vector<float> row(before.begin() + t * test_vocabulary,
+                           before.begin() + (t + 1) * test_vocabulary);
+    std::vector<float> same(after.begin() + t * test_vocabulary,
+                            after.begin() + (t + 1) * test_vocabulary);
+    EXPECT_EQ(row == same, t < test_changed) << t;
   }
 }
 
 // With a context of its own the model takes shorter rows, and the first positions' vectors.
 TEST(Gpt, ShortRowsReadTheFirstPositions) {
-  ModelConfig config = kGpt;
+  ModelConfig config = test_gpt;
   config.context = 9;
   std::vector<int32_t> tokens = {3, 1, 4, 1, 5, 9, 2, 6, 5};
   std::vector<float> whole = forward(gpt_graph(config, 9, 13, 1, false), tokens.data());
@@ -151,7 +152,7 @@ TEST(Gpt, ShortRowsReadTheFirstPositions) {
 }
 
 TEST(Gpt, DropsOutOnlyInTraining) {
-  ModelConfig config = kGpt;
+  ModelConfig config = test_gpt;
   auto dropouts = [&](bool training) {
     Graph graph = gpt_graph(config, 7, 11, 1, training);
     int count = 0;

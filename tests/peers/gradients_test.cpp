@@ -129,7 +129,7 @@ struct Peer {
 class EqualsPyTorch : public testing::TestWithParam<Peer> {};
 
 TEST_P(EqualsPyTorch, InLogitsAndAllGradients) {
-  constexpr double kTolerance = 1e-4;  // relative to each tensor's norm
+  constexpr double test_tolerance = 1e-4;  // relative to each tensor's norm
   std::ifstream file(SPIRE_PEER_GRADIENTS);
   Json entry = Json::parse(file)["models"][GetParam().name];
   Recorded recorded(entry);
@@ -143,14 +143,14 @@ TEST_P(EqualsPyTorch, InLogitsAndAllGradients) {
   GraphRun run = run_graph(std::move(graph), {read, labels.data()}, samples, {.fill = fill});
 
   double loss = entry["loss"], mean = run.loss / static_cast<double>(samples);
-  EXPECT_NEAR(mean, loss, kTolerance * loss);
+  EXPECT_NEAR(mean, loss, test_tolerance * loss);
   const Json& tensors = entry["tensors"];
-  expect_equal("logits", run.output, tensors["logits"], kTolerance);
+  expect_equal("logits", run.output, tensors["logits"], test_tolerance);
   size_t compared = 1;
   for (const auto& [name, gradient] : run.gradients) {
     if (name.find(".running_") != std::string::npos) continue;
     ASSERT_TRUE(tensors.contains(name)) << name;
-    expect_equal(name, gradient, tensors[name], kTolerance);
+    expect_equal(name, gradient, tensors[name], test_tolerance);
     ++compared;
   }
   EXPECT_EQ(compared, tensors.size());  // PyTorch has no parameter that we lack

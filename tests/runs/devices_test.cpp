@@ -32,8 +32,8 @@ TEST_P(Devices, OneHashOnAnyNumberOfThem) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Trainer, Devices,
-                         testing::Values(Named{"mlp", kMlp}, Named{"cnn", kCnn},
-                                         Named{"resnet", kResnet}),
+                         testing::Values(Named{"mlp", test_mlp}, Named{"cnn", test_cnn},
+                                         Named{"resnet", test_resnet}),
                          [](const auto& test) { return test.param.name; });
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 class Directory : public testing::Test {
  protected:
-  Output run(const Words& more) { return trainer(folder.run("run", kMlp + more)); }
+  Output run(const Words& more) { return trainer(folder.run("run", test_mlp + more)); }
   std::vector<std::string> names() const {
     std::vector<std::string> found;
     for (const auto& entry : fs::directory_iterator(folder / "run"))
@@ -86,7 +86,7 @@ TEST_F(Directory, OfTwoRunsBegunTogetherOneIsRefused) {
     const Words& mode = modes[static_cast<size_t>(meeting) % modes.size()];
     SCOPED_TRACE(testing::PrintToString(mode));
     std::string name = "both" + std::to_string(meeting);
-    Words words = folder.run(name, kMlp + Words{"steps=12"} + mode);
+    Words words = folder.run(name, test_mlp + Words{"steps=12"} + mode);
     Program one(words), two(words);
     Output first = one.finish(), second = two.finish();
     if (first.code != 0) std::swap(first, second);

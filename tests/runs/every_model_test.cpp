@@ -16,24 +16,24 @@ void PrintTo(const Course& course, std::ostream* out) {
   *out << course.name;
 }
 
-const Words kMixed = {"data.augment.crop=1", "data.augment.flip=true", "data.augment.mixup=0.4",
-                      "data.augment.cutmix=1.0", "loss.label_smoothing=0.1"};
-const Words kTokens = {"data.name=synthetic",           "data.path=auto",
-                       "data.synthetic.kind=tokens",    "data.synthetic.shape=[12]",
-                       "data.synthetic.classes=11",     "data.synthetic.samples=300",
-                       "data.synthetic.test_samples=20"};
-const Words kSmallAttention = {"model.blocks=2", "model.width=16", "model.heads=2",
+const Words mixed = {"data.augment.crop=1", "data.augment.flip=true", "data.augment.mixup=0.4",
+                     "data.augment.cutmix=1.0", "loss.label_smoothing=0.1"};
+const Words test_tokens = {"data.name=synthetic",           "data.path=auto",
+                           "data.synthetic.kind=tokens",    "data.synthetic.shape=[12]",
+                           "data.synthetic.classes=11",     "data.synthetic.samples=300",
+                           "data.synthetic.test_samples=20"};
+const Words small_attention = {"model.blocks=2", "model.width=16", "model.heads=2",
                                "model.dropout=0.1", "memory.recompute=blocks"};
 
 std::vector<Course> courses() {
   return {
-      {"linear", Words{"model.name=linear"} + kMixed},
-      {"mlp", Words{"model.name=mlp", "model.hidden=[16]", "model.dropout=0.2"} + kMixed},
+      {"linear", Words{"model.name=linear"} + mixed},
+      {"mlp", Words{"model.name=mlp", "model.hidden=[16]", "model.dropout=0.2"} + mixed},
       {"lenet", Words{"model.name=lenet", "data.name=synthetic", "data.path=auto",
                       "data.synthetic.shape=[28,28,1]", "data.synthetic.samples=300",
                       "data.synthetic.test_samples=20", "loss.label_smoothing=0.1"}},
-      {"cnn", kCnn + Words{"model.normalization=batch_norm"} + kMixed},
-      {"resnet", Words{"model.name=resnet", "model.depth=8", "memory.recompute=blocks"} + kMixed},
+      {"cnn", test_cnn + Words{"model.normalization=batch_norm"} + mixed},
+      {"resnet", Words{"model.name=resnet", "model.depth=8", "memory.recompute=blocks"} + mixed},
       {"resnet_imagenet",
        Words{"model.name=resnet", "model.variant=imagenet", "model.depth=18", "data.name=synthetic",
              "data.path=auto", "data.synthetic.shape=[32,32,3]", "data.synthetic.samples=64",
@@ -46,12 +46,12 @@ std::vector<Course> courses() {
        Words{"model.name=autoencoder", "model.channels=[4,8]", "model.normalization=batch_norm",
              "data.augment.crop=1", "optimizer.name=adam", "optimizer.beta1=0.5"}},
       {"gpt", Words{"model.name=gpt", "optimizer.name=adamw", "optimizer.decay=matrices"} +
-                  kSmallAttention + kTokens},
+                  small_attention + test_tokens},
       {"vit",
-       Words{"model.name=vit", "model.patch=4", "optimizer.name=lamb"} + kSmallAttention + kMixed},
+       Words{"model.name=vit", "model.patch=4", "optimizer.name=lamb"} + small_attention + mixed},
       {"layers", Words{"model.layers=[conv2d: {channels: 4, kernel: 3}, batch_norm, relu, dropout: "
                        "{rate: 0.2}, global_avg_pool, dense: {units: classes}]"} +
-                     kMixed},
+                     mixed},
   };
 }
 

@@ -27,9 +27,9 @@
 namespace {
 
 using spire::Call;
-using spire::kCalls;
+using spire::test_calls;
 
-std::atomic<uint64_t> own_counters[kCalls];
+std::atomic<uint64_t> own_counters[test_calls];
 std::atomic<uint64_t>* counters = own_counters;
 Call failing{};
 int error_number = 0;  // 0: none fails
@@ -53,7 +53,7 @@ __attribute__((constructor)) void read_variables() {
   int number = 0;
   if (text == nullptr || std::sscanf(text, "%15[^:]:%d:%llu%c", kind, &number, &n, &plus) < 3)
     return;
-  for (size_t i = 0; i < kCalls; ++i)
+  for (size_t i = 0; i < test_calls; ++i)
     if (std::strcmp(kind, spire::call_names[i]) == 0) failing = static_cast<Call>(i);
   first = n;
   lasting = plus == '+';

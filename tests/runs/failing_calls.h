@@ -17,9 +17,9 @@ enum class Call {
   accept,
   thread
 };
-inline constexpr size_t kCalls = 11;
-inline constexpr const char* call_names[kCalls] = {"open",   "read",   "write",   "fsync",
-                                                   "rename", "mkdir",  "opendir", "readdir",
-                                                   "socket", "accept", "thread"};
+inline constexpr size_t test_calls = 11;
+inline constexpr const char* call_names[test_calls] = {"open",   "read",   "write",   "fsync",
+                                                       "rename", "mkdir",  "opendir", "readdir",
+                                                       "socket", "accept", "thread"};
 
 }  // namespace spire

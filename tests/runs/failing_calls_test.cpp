@@ -22,7 +22,8 @@ using testing::AnyOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr auto kBound = std::chrono::seconds(60);  // a hang; checkpoints are tried again in less
+constexpr auto test_bound =
+    std::chrono::seconds(60);  // a hang; checkpoints are tried again in less
 
 std::string bytes_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -51,7 +52,7 @@ struct Command {
 Words run(const RunFolder& folder, const Words& more) {
   return folder.run(
       "run",
-      kMlp + Words{"towers=2", "data.workers=1", "steps=4", "checkpoint.every_steps=2"} + more);
+      test_mlp + Words{"towers=2", "data.workers=1", "steps=4", "checkpoint.every_steps=2"} + more);
 }
 
 Words predict(const RunFolder& folder, const Words& more) {
@@ -83,7 +84,7 @@ std::string hash(const RunFolder& folder) {
   return folder.summary("run").at("parameter_hash");
 }
 
-const std::vector<Command> kCommands = {
+const std::vector<Command> commands = {
     {"Train", [](const RunFolder&) {}, [](const RunFolder& f) { return run(f, {}); },
      [](const RunFolder& f) {
        return run(f, {"--resume", "auto"});
@@ -136,7 +137,7 @@ std::vector<Refused> every_refusal() {
       {Call::opendir, {io, files}},    {Call::readdir, {io}},      {Call::socket, {files}},
       {Call::accept, {files, again}},  {Call::thread, {again}}};
   std::vector<Refused> all;
-  for (const Command& command : kCommands)
+  for (const Command& command : commands)
     for (const auto& [call, errors] : calls) all.push_back({&command, call, errors});
   return all;
 }
@@ -166,7 +167,7 @@ class FailingCalls : public testing::TestWithParam<Refused> {
  protected:
   // The words as a program with failing_calls.cpp preloaded; `refusal` may be empty.
   Words preloaded(const std::string& refusal, const Words& words) {
-    std::string zeros(kCalls * sizeof(uint64_t), '\0');
+    std::string zeros(test_calls * sizeof(uint64_t), '\0');
     std::ofstream(counters_.path(), std::ios::binary) << zeros;
     return Words{"LD_PRELOAD=" FAILING_CALLS_LIBRARY, "SPIRE_TEST_CALLS=" + counters_.path(),
                  "SPIRE_TEST_FAIL=" + refusal, TRAINER_PROGRAM} +
@@ -210,7 +211,7 @@ void FailingCalls::try_one(Scene& scene, uint64_t n, const SystemError& error,
   std::string refusal =
       std::string(name) + ":" + std::to_string(error.number) + ":" + std::to_string(n);
   Program program("/usr/bin/env", preloaded(refusal, command.words(folder)));
-  EXPECT_TRUE(program.ends_by(Clock::now() + kBound)) << "hangs";
+  EXPECT_TRUE(program.ends_by(Clock::now() + test_bound)) << "hangs";
   program.signal(SIGKILL);
   Output output = program.finish();
   expect_documented(output);

@@ -32,7 +32,7 @@ class FaultCases : public testing::Test {
     start.launcher = ranks == 1 ? Launcher::none : Launcher::variables;
     start.fault = fault;
     start.words = folder_.run(
-        name, kMlp + Words{"towers=12", "batch_size=2", "steps=20"} + limits(100) + more);
+        name, test_mlp + Words{"towers=12", "batch_size=2", "steps=20"} + limits(100) + more);
     return start;
   }
 
@@ -50,7 +50,7 @@ class OneProcess : public FaultCases {
   Start on_second_device(const std::string& phase, const std::string& kind) const {
     Fault fault = {.rank = 0, .phase = phase, .kind = kind, .step = 7, .thread = "cpu:1"};
     Words more = {"devices=[cpu:0, cpu:1]", "strategy=mirrored"};
-    return start(1, phase + kind, more + limits(kind == "stall" ? kStepLimit : 100), fault);
+    return start(1, phase + kind, more + limits(kind == "stall" ? step_limit : 100), fault);
   }
 };
 

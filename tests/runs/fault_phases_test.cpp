@@ -29,7 +29,7 @@ class FaultInPhase : public testing::TestWithParam<Place> {
               "batch_size=2", "steps=20", "strategy=sharded", "checkpoint.every_steps=4"});
     // Whoever does not hang must never be slow enough to be named.
     bool hangs = kind == "stall" || kind == "stop";
-    start.words = start.words + limits(hangs ? kStepLimit : 100);
+    start.words = start.words + limits(hangs ? step_limit : 100);
     return start;
   }
 

@@ -11,23 +11,23 @@
 namespace spire {
 namespace {
 
-constexpr int kParts = 5;  // CTest cases, to run at a time
+constexpr int parts = 5;  // CTest cases, to run at a time
 
-const std::vector<std::string> kPhases = {"start",  "data",   "forward", "backward",
-                                          "bucket", "update", "eval",    "checkpoint"};
+const std::vector<std::string> phases = {"start",  "data",   "forward", "backward",
+                                         "bucket", "update", "eval",    "checkpoint"};
 // Those that hang take seconds.
-const std::vector<std::string> kKinds = {"throw", "throw", "throw", "throw", "kill",
-                                         "kill",  "kill",  "kill",  "stall", "stop"};
-const std::vector<std::string> kStrategies = {"parameter_device", "mirrored", "sharded"};
-const std::vector<Words> kModels = {
+const std::vector<std::string> kinds = {"throw", "throw", "throw", "throw", "kill",
+                                        "kill",  "kill",  "kill",  "stall", "stop"};
+const std::vector<std::string> strategies = {"parameter_device", "mirrored", "sharded"};
+const std::vector<Words> models = {
     {"model.name=mlp", "model.hidden=[256]", "optimizer.lr=0.05"},
-    kCnn + Words{"model.hidden=[256]", "model.normalization=batch_norm"}};
+    test_cnn + Words{"model.hidden=[256]", "model.normalization=batch_norm"}};
 
 class RandomFaults : public testing::TestWithParam<int> {
  protected:
   // 12 towers of 2 samples: 13 steps an epoch, the last of them ragged.
   Words words(const std::string& name, size_t model, const Words& more) const {
-    return folder_.run(name, kModels[model] +
+    return folder_.run(name, models[model] +
                                  Words{"towers=12", "batch_size=2", "steps=20",
                                        "checkpoint.every_steps=4", "--resume", "auto"} +
                                  more);
@@ -61,10 +61,10 @@ class RandomFaults : public testing::TestWithParam<int> {
     Start start;
     start.ranks = 2 + draw(2);
     start.launcher = draw(10) == 0 && has_mpirun() ? Launcher::mpirun : Launcher::variables;
-    std::string strategy = pick(kStrategies);
+    std::string strategy = pick(strategies);
     Fault& fault = start.fault;
-    fault.phase = pick(kPhases);
-    fault.kind = pick(kKinds);
+    fault.phase = pick(phases);
+    fault.kind = pick(kinds);
     fault.step = draw_step(fault.phase);
     bool by_rank_0 = fault.phase == "update" && strategy == "parameter_device";
     fault.rank = by_rank_0 ? 0 : draw(start.ranks);
@@ -72,7 +72,7 @@ class RandomFaults : public testing::TestWithParam<int> {
     bool hangs = fault.kind == "stall" || fault.kind == "stop";
     start.words = words("run", model,
                         Words{"strategy=" + strategy, fmt::format("devices={}xcpu", 1 + draw(2))} +
-                            limits(hangs ? kStepLimit : 100));
+                            limits(hangs ? step_limit : 100));
     return start;
   }
 
@@ -88,7 +88,7 @@ class RandomFaults : public testing::TestWithParam<int> {
     Start start;
     start.ranks = failed.ranks % 3 + 1;  // 2 -> 3, 3 -> 1
     start.launcher = start.ranks == 1 ? Launcher::none : Launcher::variables;
-    start.words = words("run", model, Words{"strategy=" + pick(kStrategies)} + limits(100));
+    start.words = words("run", model, Words{"strategy=" + pick(strategies)} + limits(100));
     auto outputs = Ranks(start).finish();
     for (const Output& output : outputs) ASSERT_EQ(output.code, 0) << output.err;
     EXPECT_EQ(printed_hash(outputs[0]), straight_hash(model)) << outputs[0].err;
@@ -97,13 +97,13 @@ class RandomFaults : public testing::TestWithParam<int> {
   RunFolder folder_;
   RandomStream random_{static_cast<uint64_t>(GetParam()), Purpose::initialize};
   uint64_t draws_ = 0;
-  std::vector<std::string> hashes_ = std::vector<std::string>(kModels.size());
+  std::vector<std::string> hashes_ = std::vector<std::string>(models.size());
 };
 
 TEST_P(RandomFaults, EndTheRunWhichResumes) {
-  for (int trial = 0; trial < FAULT_TRIALS / kParts && !HasFailure(); ++trial) {
+  for (int trial = 0; trial < FAULT_TRIALS / parts && !HasFailure(); ++trial) {
     std::filesystem::remove_all(folder_ / "run");
-    auto model = static_cast<size_t>(draw(static_cast<int>(kModels.size())));
+    auto model = static_cast<size_t>(draw(static_cast<int>(models.size())));
     Start start = draw_start(model);
     SCOPED_TRACE(describe(start));
     bool stops = start.fault.kind == "stop" && start.launcher == Launcher::variables;
@@ -113,7 +113,7 @@ TEST_P(RandomFaults, EndTheRunWhichResumes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomFaults, testing::Range(1, 1 + kParts));
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomFaults, testing::Range(1, 1 + parts));
 
 }  // namespace
 }  // namespace spire

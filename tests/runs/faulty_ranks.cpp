@@ -71,7 +71,7 @@ Ranks::Ranks(const Start& start)
     : start_(start),
       mark_(unique_mark()),
       end_(Clock::now() +
-           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(kBound))) {
+           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(test_bound))) {
   bool mpi = start.launcher == Launcher::mpirun;
   for (int rank = 0; rank < (mpi ? 1 : start.ranks); ++rank) {
     bool absent = std::ranges::count(start.absent, rank) > 0;
@@ -119,7 +119,7 @@ std::vector<Output> Ranks::finish(int stopped) {
 void Ranks::expect_end(int rank) {
   auto& program = programs_[static_cast<size_t>(rank)];
   if (!program || program->ends_by(end_)) return;
-  ADD_FAILURE() << "rank " << rank << " has not ended within " << kBound << " s";
+  ADD_FAILURE() << "rank " << rank << " has not ended within " << test_bound << " s";
   program->signal(SIGKILL);
 }
 

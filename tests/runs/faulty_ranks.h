@@ -38,8 +38,8 @@ struct Start {
 
 // The seconds of timeouts.step in these tests, and those within which a failed run has to end: long
 // enough for a busy machine, and for sanitizers.
-constexpr double kStepLimit = FAULT_STEP_LIMIT;
-constexpr double kBound = 20 + 10 * kStepLimit;
+constexpr double step_limit = FAULT_STEP_LIMIT;
+constexpr double test_bound = 20 + 10 * step_limit;
 bool has_mpirun();
 Words limits(double seconds);  // timeouts.step and timeouts.checkpoint; twice that to start
 
@@ -50,8 +50,9 @@ class Ranks {
 
   Program& operator[](int rank) { return *programs_[static_cast<size_t>(rank)]; }
 
-  // By rank; under mpirun one of all. All have kBound seconds from the start on. A rank `stopped`
-  // is woken when the others have ended. A process that stays after all is a test failure.
+  // By rank; under mpirun one of all. All have test_bound seconds from the start on. A rank
+  // `stopped` is woken when the others have ended. A process that stays after all is a test
+  // failure.
   std::vector<Output> finish(int stopped = -1);
 
  private:

@@ -41,13 +41,13 @@ Words wide_run(const RunFolder& folder, const std::string& name) {
                                 "steps=12", "checkpoint.every_steps=5"});
 }
 
-constexpr rlim_t kLimit = 200 << 10;
+constexpr rlim_t size_limit = 200 << 10;
 
 // At its end a run waits in case room is made; the signal says that nobody will.
 TEST(FullDisk, TrainingGoesOnAndTheEndIsCodeFive) {
   RunFolder folder;
   std::string straight = printed_hash(trainer(wide_run(folder, "straight")));
-  FileSizeLimit limit(kLimit);
+  FileSizeLimit limit(size_limit);
   Program program(wide_run(folder, "run"));
   ASSERT_TRUE(program.wait_for("checkpoint of step 12 could not be written"));
   program.signal(SIGTERM);
@@ -70,7 +70,7 @@ TEST(FullDisk, TheCheckpointFromBeforeStaysAndResumes) {
   std::string straight = printed_hash(trainer(wide_run(folder, "straight")));
   ASSERT_EQ(trainer(wide_run(folder, "run") + Words{"steps=5"}).code, 0);
   {
-    FileSizeLimit limit(kLimit);
+    FileSizeLimit limit(size_limit);
     Program program(wide_run(folder, "run") + Words{"--resume", "auto"});
     ASSERT_TRUE(program.wait_for("checkpoint of step 12 could not be written"));
     program.signal(SIGTERM);

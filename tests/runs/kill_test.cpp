@@ -97,13 +97,13 @@ TEST_P(RandomKills, LeaveARunThatResumes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Trainer, RandomKills,
-                         testing::Values(KillCase{"Cnn", kCnn + Words{"checkpoint.every_steps=2"}},
-                                         KillCase{
-                                             "WideMlp",
-                                             {"model.name=mlp", "model.hidden=[2048]",
-                                              "optimizer.lr=0.02", "checkpoint.every_steps=1"}}),
-                         [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Trainer, RandomKills,
+    testing::Values(KillCase{"Cnn", test_cnn + Words{"checkpoint.every_steps=2"}},
+                    KillCase{"WideMlp",
+                             {"model.name=mlp", "model.hidden=[2048]", "optimizer.lr=0.02",
+                              "checkpoint.every_steps=1"}}),
+    [](const auto& test) { return test.param.name; });
 
 }  // namespace
 }  // namespace spire

@@ -23,7 +23,7 @@ class Limits : public testing::Test {
   // Two lanes of two threads, and readers; all of the engine's own threads and OpenMP's.
   Words run(const std::string& name, const Words& more = {}) const {
     return folder.run(name,
-                      kMlp +
+                      test_mlp +
                           Words{"steps=4", "checkpoint.every_steps=2", "devices=2xcpu", "towers=2",
                                 "tower_threads=2", "data.workers=2", "--overwrite"} +
                           more);

@@ -39,7 +39,7 @@ class BrokenPipe {
 class LostStreams : public testing::Test {
  protected:
   Words run(const std::string& name, const Words& more = {}) const {
-    return folder.run(name, kMlp + Words{"steps=6", "checkpoint.every_steps=3"} + more);
+    return folder.run(name, test_mlp + Words{"steps=6", "checkpoint.every_steps=3"} + more);
   }
   // Every way in which `stream` ("1", "2") takes nothing.
   Words lost(const std::string& stream) const {

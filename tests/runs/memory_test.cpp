@@ -18,7 +18,7 @@ using testing::HasSubstr;
 constexpr int64_t mib = int64_t{1} << 20;
 
 // 9.4 million weights: a state of 108 MiB.
-const Words kLarge = {
+const Words large = {
     "model.name=mlp", "model.hidden=[3000,3000]", "optimizer.name=adamw",    "optimizer.lr=0.001",
     "steps=4",        "eval.every_epochs=9",      "checkpoint.every_steps=1"};
 
@@ -36,12 +36,12 @@ int64_t beside_plan(const Json& summary) {
 
 TEST(Memory, OfARunThatWritesCheckpointsIsThePlan) {
   RunFolder folder;
-  trainer(folder.run("small", kMlp + Words{"steps=4"}));
+  trainer(folder.run("small", test_mlp + Words{"steps=4"}));
   int64_t program = beside_plan(folder.summary("small"));
   std::vector<std::string> hashes;
   for (const char* snapshot : {"always", "never"}) {
     Output output = trainer(
-        folder.run(snapshot, kLarge + Words{std::string("checkpoint.snapshot=") + snapshot}));
+        folder.run(snapshot, large + Words{std::string("checkpoint.snapshot=") + snapshot}));
     ASSERT_EQ(output.code, 0) << output.err;
     hashes.push_back(printed_hash(output));
     EXPECT_LT(beside_plan(folder.summary(snapshot)), program + 64 * mib) << snapshot;
@@ -50,7 +50,7 @@ TEST(Memory, OfARunThatWritesCheckpointsIsThePlan) {
   int64_t snapshot =
       planned_bytes(folder.summary("always")) - planned_bytes(folder.summary("never"));
   EXPECT_NEAR(static_cast<double>(snapshot), 108.0 * mib, 2.0 * mib);
-  Output resumed = trainer(folder.run("never", kLarge + Words{"steps=6", "--resume", "auto"}));
+  Output resumed = trainer(folder.run("never", large + Words{"steps=6", "--resume", "auto"}));
   ASSERT_EQ(resumed.code, 0) << resumed.err;
   EXPECT_LT(beside_plan(folder.summary("never")), program + 64 * mib) << "resumed";
 }
@@ -81,7 +81,7 @@ TEST(Memory, UlimitsAreTheMemoryThereIs) {
   for (auto [which, name] :
        {std::pair(RLIMIT_AS, "ulimit -v"), std::pair(RLIMIT_DATA, "ulimit -d")}) {
     MemoryLimit limit(which, 4096 * mib);
-    Words huge = folder.run("huge", kLarge + Words{"model.hidden=[20000,20000]"});
+    Words huge = folder.run("huge", large + Words{"model.hidden=[20000,20000]"});
     Output plan = trainer(plan_of(huge));
     EXPECT_EQ(plan.code, 6) << plan.err;
     EXPECT_THAT(plan.out, ContainsRegex("\nhost memory +[0-9.]+ GiB are free of " +
@@ -99,18 +99,18 @@ TEST(Memory, UlimitsAreTheMemoryThereIs) {
 TEST(Memory, ALimitThatLeavesNoRoomForASnapshotLeavesCheckpoints) {
   RunFolder folder;
   std::string hash =
-      printed_hash(trainer(folder.run("free", kLarge + Words{"checkpoint.snapshot=never"})));
+      printed_hash(trainer(folder.run("free", large + Words{"checkpoint.snapshot=never"})));
   int64_t planned = planned_bytes(folder.summary("free"));
   int64_t program = 0;
   {
     MemoryLimit limit(RLIMIT_DATA, 1000 * mib);
-    std::string text = trainer(plan_of(folder.run("free", kLarge))).out;
+    std::string text = trainer(plan_of(folder.run("free", large))).out;
     std::smatch found;
     ASSERT_TRUE(std::regex_search(text, found, std::regex("host memory +([0-9.]+) MiB"))) << text;
     program = 1000 * mib - static_cast<int64_t>(std::stod(found[1]) * 0x1p20);
   }
   MemoryLimit limit(RLIMIT_DATA, program + planned + 128 * mib);
-  Output output = trainer(folder.run("tight", kLarge));
+  Output output = trainer(folder.run("tight", large));
   ASSERT_EQ(output.code, 0) << output.err;
   EXPECT_THAT(output.out + output.err, HasSubstr("from the state itself, in pieces of 8.0 MiB"));
   EXPECT_EQ(printed_hash(output), hash);

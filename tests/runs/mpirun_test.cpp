@@ -16,22 +16,22 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-const std::string kEnv = "/usr/bin/env";
-const std::string kMpirun = MPIRUN_PROGRAM;
+const std::string test_env = "/usr/bin/env";
+const std::string test_mpirun = MPIRUN_PROGRAM;
 // Ends what hangs: code 124. A test's own run takes a second.
-const Words kBounded = {"timeout", "--kill-after=5", "60"};
+const Words bounded = {"timeout", "--kill-after=5", "60"};
 
-const Words kCourse = {"batch_size=2", "towers=8", "steps=50", "schedule.name=constant",
-                       "check.replicas_every=7"};
-const Words kBatchNormCnn = kCnn + Words{"precision=bf16", "model.normalization=batch_norm"};
+const Words course = {"batch_size=2", "towers=8", "steps=50", "schedule.name=constant",
+                      "check.replicas_every=7"};
+const Words batch_norm_cnn = test_cnn + Words{"precision=bf16", "model.normalization=batch_norm"};
 
 struct Model {
   std::string name;
   Words words;
   friend std::ostream& operator<<(std::ostream& out, const Model& m) { return out << m.name; }
 };
-const std::vector<Model> kModels = {{"mlp_fp32", kMlp}, {"batch_norm_cnn_bf16", kBatchNormCnn}};
-const std::vector<std::string> kStrategies = {"parameter_device", "mirrored", "sharded"};
+const std::vector<Model> models = {{"mlp_fp32", test_mlp}, {"batch_norm_cnn_bf16", batch_norm_cnn}};
+const std::vector<std::string> strategies = {"parameter_device", "mirrored", "sharded"};
 
 std::string devices_word(int count) {
   return "devices=" + std::to_string(count) + "xcpu";
@@ -43,12 +43,12 @@ Words mpirun(int ranks, const Words& variables = {}) {
   Words words = {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
                  "OMPI_MCA_rmaps_base_oversubscribe=1", "OMPI_MCA_hwloc_base_binding_policy=none",
                  "ASAN_OPTIONS=detect_leaks=0"};
-  return words + variables + kBounded +
-         Words{kMpirun, "-np", std::to_string(ranks), TRAINER_PROGRAM};
+  return words + variables + bounded +
+         Words{test_mpirun, "-np", std::to_string(ranks), TRAINER_PROGRAM};
 }
 
 Output run_command(const Words& command) {
-  return Program(kEnv, command).finish();
+  return Program(test_env, command).finish();
 }
 
 // What torchrun sets for each of its processes; `more` wins.
@@ -57,7 +57,7 @@ Words torchrun(int rank, int ranks, const std::string& port, const Words& more =
   return Words{"RANK=" + text(rank),       "WORLD_SIZE=" + text(ranks),
                "LOCAL_RANK=" + text(rank), "LOCAL_WORLD_SIZE=" + text(ranks),
                "MASTER_ADDR=127.0.0.1",    "MASTER_PORT=" + port} +
-         more + kBounded + Words{TRAINER_PROGRAM};
+         more + bounded + Words{TRAINER_PROGRAM};
 }
 
 // All ranks with torchrun's variables; by rank.
@@ -66,7 +66,7 @@ std::vector<Output> run_torchrun(int ranks, const Words& words) {
   std::string port = std::to_string(held.number());
   std::vector<std::unique_ptr<Program>> programs;
   for (int rank = 0; rank < ranks; ++rank)
-    programs.push_back(std::make_unique<Program>(kEnv, torchrun(rank, ranks, port) + words));
+    programs.push_back(std::make_unique<Program>(test_env, torchrun(rank, ranks, port) + words));
   std::vector<Output> outputs;
   for (auto& program : programs) outputs.push_back(program->finish());
   return outputs;
@@ -90,7 +90,7 @@ std::vector<std::string> files(const fs::path& directory) {
 class Processes : public testing::TestWithParam<Model> {
  protected:
   Words words(const std::string& name, const Words& more = {}) const {
-    return folder_.run(name, kCourse + GetParam().words + more);
+    return folder_.run(name, course + GetParam().words + more);
   }
 
   std::string one_process(const std::string& name = "one") const {
@@ -105,7 +105,7 @@ class Processes : public testing::TestWithParam<Model> {
 class Mpirun : public Processes {
  protected:
   void SetUp() override {
-    if (kMpirun.empty() || !fs::exists(kMpirun)) GTEST_SKIP() << "no mpirun";
+    if (test_mpirun.empty() || !fs::exists(test_mpirun)) GTEST_SKIP() << "no mpirun";
   }
 };
 
@@ -114,7 +114,7 @@ TEST_P(Mpirun, OneHashForAllProcessesDevicesAndStrategies) {
   ASSERT_EQ(expected.size(), 16u);
   for (int ranks : {1, 2, 4}) {
     for (int devices : {1, 2}) {
-      for (const std::string& strategy : kStrategies) {
+      for (const std::string& strategy : strategies) {
         Output output =
             run_command(mpirun(ranks) + words("some", {devices_word(devices),
                                                        "strategy=" + strategy, "--overwrite"}));
@@ -143,7 +143,7 @@ TEST_P(Mpirun, RankZeroAloneWritesAndSpeaks) {
 TEST_P(Processes, OneHashWithTorchrunsVariables) {
   std::string expected = one_process();
   for (auto [ranks, devices] : {std::pair{2, 2}, {4, 1}}) {
-    for (const std::string& strategy : kStrategies) {
+    for (const std::string& strategy : strategies) {
       auto outputs = run_torchrun(
           ranks, words("some", {devices_word(devices), "strategy=" + strategy, "--overwrite"}));
       for (const Output& output : outputs) ASSERT_EQ(output.code, 0) << output.err;
@@ -223,9 +223,9 @@ TEST_P(Mpirun, ACheckpointGoesOnUnderItAndBack) {
 }
 
 auto model_name = [](const auto& test) { return test.param.name; };
-INSTANTIATE_TEST_SUITE_P(Trainer, Processes, testing::ValuesIn(kModels), model_name);
-INSTANTIATE_TEST_SUITE_P(Trainer, Mpirun, testing::ValuesIn(kModels), model_name);
-INSTANTIATE_TEST_SUITE_P(Trainer, Moves, testing::ValuesIn(kModels), model_name);
+INSTANTIATE_TEST_SUITE_P(Trainer, Processes, testing::ValuesIn(models), model_name);
+INSTANTIATE_TEST_SUITE_P(Trainer, Mpirun, testing::ValuesIn(models), model_name);
+INSTANTIATE_TEST_SUITE_P(Trainer, Moves, testing::ValuesIn(models), model_name);
 
 // Contradictions end every process at once: none waits for what will not come.
 class Contradictions : public testing::Test {
@@ -233,7 +233,7 @@ class Contradictions : public testing::Test {
   // Ends with code 2 and this message, long before timeouts.start, and leaves no output directory.
   void expect_refused(const Words& command, const std::string& message, const Words& more = {}) {
     auto begin = std::chrono::steady_clock::now();
-    Output output = run_command(command + folder_.run("run", kCourse + kMlp + more));
+    Output output = run_command(command + folder_.run("run", course + test_mlp + more));
     std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     EXPECT_EQ(output.code, 2) << output.err;
     EXPECT_THAT(output.err, HasSubstr("error[2]: "));
@@ -246,21 +246,21 @@ class Contradictions : public testing::Test {
 };
 
 TEST_F(Contradictions, MpirunAgainstTorchrunsVariables) {
-  if (kMpirun.empty() || !fs::exists(kMpirun)) GTEST_SKIP() << "no mpirun";
+  if (test_mpirun.empty() || !fs::exists(test_mpirun)) GTEST_SKIP() << "no mpirun";
   expect_refused(mpirun(3, {"RANK=0", "WORLD_SIZE=2"}), "two launchers disagree");
   expect_refused(mpirun(2, {"RANK=0"}), "RANK=0 is set, but WORLD_SIZE is not");
   expect_refused(mpirun(2, {"PMI_RANK=1", "PMI_SIZE=3"}), "two launchers disagree");
 }
 
 TEST_F(Contradictions, VariablesOfALauncherThatIsNotThere) {
-  if (kMpirun.empty()) GTEST_SKIP() << "built without MPI";
+  if (test_mpirun.empty()) GTEST_SKIP() << "built without MPI";
   expect_refused(
-      Words{"OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=2"} + kBounded + Words{TRAINER_PROGRAM},
+      Words{"OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=2"} + bounded + Words{TRAINER_PROGRAM},
       "mpirun started rank 0 of 2, but MPI sees rank 0 of 1");
 }
 
 TEST_F(Contradictions, WithinTorchrunsVariables) {
-  Words alone = kBounded + Words{TRAINER_PROGRAM};
+  Words alone = bounded + Words{TRAINER_PROGRAM};
   expect_refused(Words{"RANK=2", "WORLD_SIZE=2"} + alone, "RANK=2 and WORLD_SIZE=2 contradict");
   expect_refused(Words{"WORLD_SIZE=2"} + alone, "WORLD_SIZE=2 is set, but RANK is not");
   expect_refused(Words{"RANK=0", "WORLD_SIZE=2"} + alone, "MASTER_ADDR is not");
@@ -269,7 +269,7 @@ TEST_F(Contradictions, WithinTorchrunsVariables) {
 }
 
 TEST_F(Contradictions, MoreProcessesThanTowers) {
-  if (kMpirun.empty() || !fs::exists(kMpirun)) GTEST_SKIP() << "no mpirun";
+  if (test_mpirun.empty() || !fs::exists(test_mpirun)) GTEST_SKIP() << "no mpirun";
   expect_refused(mpirun(3), "towers", {"towers=2"});
 }
 
@@ -279,7 +279,7 @@ class Disagreements : public Contradictions {
   void expect_all_refused(const std::vector<Words>& commands, const std::string& message) {
     std::vector<std::unique_ptr<Program>> programs;
     for (const Words& command : commands)
-      programs.push_back(std::make_unique<Program>(kEnv, command));
+      programs.push_back(std::make_unique<Program>(test_env, command));
     std::string told;
     for (auto& program : programs) {
       Output output = program->finish();
@@ -290,7 +290,7 @@ class Disagreements : public Contradictions {
     EXPECT_FALSE(fs::exists(folder_ / "run"));
   }
 
-  Words run(const Words& more = {}) const { return folder_.run("run", kCourse + kMlp + more); }
+  Words run(const Words& more = {}) const { return folder_.run("run", course + test_mlp + more); }
 };
 
 TEST_F(Disagreements, OneRankTwice) {
@@ -313,9 +313,9 @@ TEST_F(Disagreements, AnotherConfig) {
   std::string port = std::to_string(held.number());
   expect_all_refused({torchrun(0, 2, port) + run(), torchrun(1, 2, port) + run({"towers=4"})},
                      "towers: 8 on rank 0, but 4 on rank 1");
-  expect_all_refused(
-      {torchrun(0, 2, port) + run(), torchrun(1, 2, port) + folder_.run("another", kCourse + kMlp)},
-      "start all ranks with the same config");
+  expect_all_refused({torchrun(0, 2, port) + run(),
+                      torchrun(1, 2, port) + folder_.run("another", course + test_mlp)},
+                     "start all ranks with the same config");
   EXPECT_FALSE(fs::exists(folder_ / "another"));
 }
 

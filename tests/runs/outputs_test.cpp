@@ -47,7 +47,7 @@ Output ends(const Words& words) {
 class Outputs : public testing::Test {
  protected:
   void SetUp() override {
-    Output trained = ends(folder_.run("run", kMlp + Words{"steps=4"}));
+    Output trained = ends(folder_.run("run", test_mlp + Words{"steps=4"}));
     ASSERT_EQ(trained.code, 0) << trained.err;
     checkpoint_ = folder_.checkpoint("run", 4);
     expected_ = ends(predict({})).out;
@@ -175,7 +175,7 @@ class Pipes : public testing::TestWithParam<Pipe> {};
 
 TEST_P(Pipes, AreRefusedAndNotWaitedFor) {
   RunFolder folder;
-  ASSERT_EQ(ends(folder.run("run", kMlp + Words{"steps=4"})).code, 0);
+  ASSERT_EQ(ends(folder.run("run", test_mlp + Words{"steps=4"})).code, 0);
   fs::path pipe = folder / GetParam().path;
   fs::remove(pipe);
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
@@ -185,7 +185,8 @@ TEST_P(Pipes, AreRefusedAndNotWaitedFor) {
       word.replace(at, 4, (folder / "").parent_path().string());
     words.push_back(word);
   }
-  if (words[0] == "train") words = folder.run("run", kMlp + Words(words.begin() + 1, words.end()));
+  if (words[0] == "train")
+    words = folder.run("run", test_mlp + Words(words.begin() + 1, words.end()));
   Output output = ends(words);
   EXPECT_EQ(output.code, GetParam().code) << output.err;
   EXPECT_THAT(output.last_error_line(), HasSubstr("is a FIFO"));
@@ -221,7 +222,8 @@ class RemovedOutput : public testing::Test {
  protected:
   // Runs until it is stopped; returns when it has written a checkpoint.
   void start() {
-    run_.emplace(folder_.run("run", kMlp + Words{"steps=100000000", "checkpoint.every_steps=20"}));
+    run_.emplace(
+        folder_.run("run", test_mlp + Words{"steps=100000000", "checkpoint.every_steps=20"}));
     while (!fs::exists(folder_.checkpoint("run", 20)))
       ASSERT_FALSE(run_->ends_by(std::chrono::steady_clock::now() + std::chrono::milliseconds(5)));
   }
@@ -244,8 +246,8 @@ TEST_F(RemovedOutput, IsToldAtOnceMadeAnewAndInTheExitCode) {
   ASSERT_FALSE(steps.empty());
   int64_t last = folder_.summary("run")["steps"];
   EXPECT_EQ(steps.back(), last);
-  Output resumed = ends(
-      folder_.run("run", kMlp + Words{"--resume", "auto", "steps=" + std::to_string(last + 2)}));
+  Output resumed = ends(folder_.run(
+      "run", test_mlp + Words{"--resume", "auto", "steps=" + std::to_string(last + 2)}));
   EXPECT_EQ(resumed.code, 0) << resumed.err;
 }
 
@@ -270,9 +272,9 @@ TEST_F(RemovedOutput, AFileInItsPlaceEndsTheRun) {
 // The end does not wait for what waiting does not mend.
 TEST(UnwritableCheckpoints, EndTheRunWithoutAWait) {
   RunFolder folder;
-  ASSERT_EQ(ends(folder.run("run", kMlp + Words{"steps=2"})).code, 0);
+  ASSERT_EQ(ends(folder.run("run", test_mlp + Words{"steps=2"})).code, 0);
   fs::create_directories(folder / "run/checkpoints/step_00000004.h5.tmp");
-  Output output = ends(folder.run("run", kMlp + Words{"steps=4", "--resume", "auto"}));
+  Output output = ends(folder.run("run", test_mlp + Words{"steps=4", "--resume", "auto"}));
   EXPECT_EQ(output.code, 5);
   EXPECT_THAT(output.last_error_line(),
               HasSubstr("step_00000004.h5.tmp: is a folder, but a regular file is needed there"));
@@ -283,7 +285,7 @@ TEST(UnwritableCheckpoints, ANameThatIsTakenIsToldAtTheStart) {
   RunFolder folder;
   for (const char* name : {"checkpoints/latest", "checkpoints/best", "metrics.jsonl"}) {
     fs::create_directories(folder / "run" / name);
-    Output output = ends(folder.run("run", kMlp + Words{"steps=4", "--resume", "auto"}));
+    Output output = ends(folder.run("run", test_mlp + Words{"steps=4", "--resume", "auto"}));
     EXPECT_EQ(output.code, 2) << output.err;
     EXPECT_THAT(output.last_error_line(), HasSubstr(std::string(name) + ": is a folder"));
     fs::remove_all(folder / "run");
@@ -291,7 +293,7 @@ TEST(UnwritableCheckpoints, ANameThatIsTakenIsToldAtTheStart) {
   std::ofstream(folder / "file") << "text";
   fs::create_directory(folder / "run");
   fs::rename(folder / "file", folder / "run/checkpoints");
-  Output output = ends(folder.run("run", kMlp + Words{"steps=4", "--resume", "auto"}));
+  Output output = ends(folder.run("run", test_mlp + Words{"steps=4", "--resume", "auto"}));
   EXPECT_THAT(output.code, testing::AnyOf(2, 5)) << output.err;
 }
 

@@ -51,7 +51,7 @@ class Predict : public testing::Test {
 };
 
 TEST_F(Predict, ClassesAreThoseThatEvaluationCounts) {
-  train(kCnn);
+  train(test_cnn);
   Output output = predict({});
   ASSERT_EQ(output.code, 0) << output.err;
   auto lines = lines_of(output.out);
@@ -89,7 +89,7 @@ std::string behind_row(const std::string& line) {
 }
 
 TEST_F(Predict, FilesAnswerAsTheTestDataThatTheyHold) {
-  train(kCnn);
+  train(test_cnn);
   auto expected = lines_of(predict({}).out);
   std::string idx = (folder_ / "images.idx").string();
   fs::copy(folder_ / "data/t10k-images-idx3-ubyte", idx);
@@ -114,7 +114,7 @@ TEST_F(Predict, FilesAnswerAsTheTestDataThatTheyHold) {
 }
 
 TEST_F(Predict, FilesThatCannotBeReadEndItOrAreLeftOut) {
-  train(kMlp);
+  train(test_mlp);
   std::string good = (folder_ / "a,\"b\".png").string(), bad = (folder_ / "bad.png").string();
   write_png(good, test_image(folder_, 0));
   std::ofstream(bad) << "no image";
@@ -175,7 +175,7 @@ TEST_F(Predict, TablesNeedTheirFeaturesOnly) {
 }
 
 TEST_F(Predict, SomeSamplesAreTheFirstOfAllAndJsonSaysTheSame) {
-  train(kMlp);
+  train(test_mlp);
   auto all = lines_of(predict({}).out);
   auto some = lines_of(predict({"--count", "3"}).out);
   ASSERT_EQ(some.size(), 4u);
@@ -282,7 +282,7 @@ TEST_F(Predict, TokensBecomeText) {
 }
 
 TEST_F(Predict, SaysWhatItCannotDo) {
-  train(kMlp);
+  train(test_mlp);
   auto refusal = [&](int code, const Words& words) {
     Output output = predict(words);
     EXPECT_EQ(output.code, code) << output.out;

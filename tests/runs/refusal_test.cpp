@@ -24,7 +24,7 @@ struct Refusal {
 class Refusals : public testing::TestWithParam<Refusal> {
  protected:
   Words words(const std::string& name, const Words& more) const {
-    return folder.run(name, kMlp + Words{"steps=6", "checkpoint.every_steps=3"} + more);
+    return folder.run(name, test_mlp + Words{"steps=6", "checkpoint.every_steps=3"} + more);
   }
   void expect_refused(const Output& output) {
     EXPECT_EQ(output.code, GetParam().code) << output.err;
@@ -121,14 +121,15 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(OutputDirectory, AFileInItsPlaceIsRefused) {
   RunFolder folder;
   std::ofstream(folder / "file") << "text";
-  Output output = trainer(folder.run("file", kMlp + Words{"steps=2"}));
+  Output output = trainer(folder.run("file", test_mlp + Words{"steps=2"}));
   EXPECT_EQ(output.code, 2);
   EXPECT_THAT(output.last_error_line(), HasSubstr("is a file; name a directory"));
 }
 
 TEST(Divergence, EndsWithCodeSevenAndSaysWhatToDo) {
   RunFolder folder;
-  Words words = folder.run("run", kMlp + Words{"loss.name=mse", "optimizer.lr=1e30", "steps=20"});
+  Words words =
+      folder.run("run", test_mlp + Words{"loss.name=mse", "optimizer.lr=1e30", "steps=20"});
   Output output = trainer(words);
   EXPECT_EQ(output.code, 7);
   EXPECT_THAT(output.last_error_line(),

@@ -13,7 +13,7 @@ namespace {
 using testing::HasSubstr;
 namespace fs = std::filesystem;
 
-constexpr int64_t kSteps = 25;
+constexpr int64_t max_steps = 25;
 
 struct ResumeCase {
   std::string name;
@@ -28,7 +28,7 @@ struct ResumeCase {
 class ResumeAfterKill : public testing::TestWithParam<ResumeCase> {
  protected:
   Words words(const std::string& name, const Words& more = {}) const {
-    Words course = {"steps=" + std::to_string(kSteps),
+    Words course = {"steps=" + std::to_string(max_steps),
                     "checkpoint.every_steps=" + std::to_string(GetParam().every),
                     "checkpoint.keep_last=1000",
                     "schedule.name=cosine",
@@ -66,27 +66,27 @@ TEST_P(ResumeAfterKill, EndsLikeAStraightRun) {
   Json expected = folder.summary("straight"), summary = folder.summary("killed");
   EXPECT_EQ(summary["parameter_hash"], printed_hash(straight));
   EXPECT_EQ(summary["val"], expected["val"]);
-  EXPECT_EQ(summary["steps"], kSteps);
+  EXPECT_EQ(summary["steps"], max_steps);
   EXPECT_EQ(curve(folder.metrics("killed")), curve(folder.metrics("straight")));
   expect_ascending(folder.metrics("killed"));
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Trainer, ResumeAfterKill,
-    testing::Values(ResumeCase{"MlpInTheFirstEpoch", kMlp, 1, 1, "1xcpu"},
-                    ResumeCase{"MlpMidEpoch", kMlp, 1, 13, "2xcpu"},
-                    ResumeCase{"MlpAtTheEnd", kMlp, 3, 25, "1xcpu"},
-                    ResumeCase{"CnnMidEpoch", kCnn, 1, 7, "1xcpu"},
-                    ResumeCase{"CnnMidEpochOnTwoDevices", kCnn, 3, 12, "2xcpu"},
-                    ResumeCase{"CnnBetweenEpochs", kCnn, 1, 20, "2xcpu"},
-                    ResumeCase{"ResnetMidEpoch", kResnet, 3, 9, "1xcpu"},
-                    ResumeCase{"ResnetMidEpochOnTwoDevices", kResnet, 1, 14, "2xcpu"}),
+    testing::Values(ResumeCase{"MlpInTheFirstEpoch", test_mlp, 1, 1, "1xcpu"},
+                    ResumeCase{"MlpMidEpoch", test_mlp, 1, 13, "2xcpu"},
+                    ResumeCase{"MlpAtTheEnd", test_mlp, 3, 25, "1xcpu"},
+                    ResumeCase{"CnnMidEpoch", test_cnn, 1, 7, "1xcpu"},
+                    ResumeCase{"CnnMidEpochOnTwoDevices", test_cnn, 3, 12, "2xcpu"},
+                    ResumeCase{"CnnBetweenEpochs", test_cnn, 1, 20, "2xcpu"},
+                    ResumeCase{"ResnetMidEpoch", test_resnet, 3, 9, "1xcpu"},
+                    ResumeCase{"ResnetMidEpochOnTwoDevices", test_resnet, 1, 14, "2xcpu"}),
     [](const auto& test) { return test.param.name; });
 
 class ResumeChecks : public testing::Test {
  protected:
   Output run(const std::string& name, const Words& more) {
-    return trainer(folder.run(name, kMlp + Words{"checkpoint.every_steps=4"} + more));
+    return trainer(folder.run(name, test_mlp + Words{"checkpoint.every_steps=4"} + more));
   }
   void damage(int64_t step) {
     std::fstream file(folder.checkpoint("run", step), std::ios::in | std::ios::out);

@@ -14,7 +14,7 @@ namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr uint32_t kSide = 12, kPixels = kSide * kSide, kClasses = 4;
+constexpr uint32_t side = 12, test_pixels = side * side, test_classes = 4;
 
 void write_idx(const fs::path& path, uint32_t magic, const std::vector<uint32_t>& sizes,
                const std::string& body) {
@@ -33,16 +33,16 @@ void write_images(const fs::path& folder, const std::string& prefix, uint32_t co
   RandomStream random(seed, Purpose::initialize);
   std::string pixels, labels;
   for (uint32_t i = 0; i < count; ++i) {
-    auto label = static_cast<uint32_t>(random.below(i, kClasses));
+    auto label = static_cast<uint32_t>(random.below(i, test_classes));
     bool clear = random.below(1000 + i, 10) > 0;
-    for (uint32_t p = 0; p < kPixels; ++p) {
-      auto noise = random.below(10000 + i * kPixels + p, 150);
-      bool band = clear && p / (kPixels / kClasses) == label;
+    for (uint32_t p = 0; p < test_pixels; ++p) {
+      auto noise = random.below(10000 + i * test_pixels + p, 150);
+      bool band = clear && p / (test_pixels / test_classes) == label;
       pixels += static_cast<char>(noise + (band ? 60 : 0));
     }
     labels += static_cast<char>(label);
   }
-  write_idx(folder / (prefix + "-images-idx3-ubyte"), 0x803, {count, kSide, kSide}, pixels);
+  write_idx(folder / (prefix + "-images-idx3-ubyte"), 0x803, {count, side, side}, pixels);
   write_idx(folder / (prefix + "-labels-idx1-ubyte"), 0x801, {count}, labels);
 }
 

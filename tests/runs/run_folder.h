@@ -16,11 +16,12 @@ using Json = nlohmann::json;
 
 // Models by the words that choose them. The cnn draws dropout, crops and flips; the resnet has
 // running statistics and computes in bf16.
-const Words kMlp = {"model.name=mlp", "model.hidden=[16]", "optimizer.lr=0.05"};
-const Words kCnn = {"model.name=cnn",    "model.channels=[4,8]", "model.hidden=[16]",
-                    "model.dropout=0.2", "data.augment.crop=1",  "data.augment.flip=true",
-                    "optimizer.lr=0.05"};
-const Words kResnet = {"model.name=resnet", "model.depth=8", "precision=bf16", "optimizer.lr=0.05"};
+const Words test_mlp = {"model.name=mlp", "model.hidden=[16]", "optimizer.lr=0.05"};
+const Words test_cnn = {"model.name=cnn",    "model.channels=[4,8]", "model.hidden=[16]",
+                        "model.dropout=0.2", "data.augment.crop=1",  "data.augment.flip=true",
+                        "optimizer.lr=0.05"};
+const Words test_resnet = {"model.name=resnet", "model.depth=8", "precision=bf16",
+                           "optimizer.lr=0.05"};
 
 inline Words operator+(Words words, const Words& more) {
   words.insert(words.end(), more.begin(), more.end());

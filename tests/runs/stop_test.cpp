@@ -19,9 +19,9 @@ namespace fs = std::filesystem;
 class Stop : public testing::Test {
  protected:
   Words words(const std::string& name, int64_t steps, const Words& more = {}) const {
-    return folder.run(name, kCnn + Words{"steps=" + std::to_string(steps)} + more);
+    return folder.run(name, test_cnn + Words{"steps=" + std::to_string(steps)} + more);
   }
-  static constexpr int64_t kForever = 1000000;
+  static constexpr int64_t forever = 1000000;
 
   RunFolder folder;
 };
@@ -29,7 +29,7 @@ class Stop : public testing::Test {
 class StopBy : public Stop, public testing::WithParamInterface<int> {};
 
 TEST_P(StopBy, SavesACheckpointAndGoesOnLikeAStraightRun) {
-  Program program(words("stopped", kForever));
+  Program program(words("stopped", forever));
   ASSERT_TRUE(program.wait_for("checkpoint step "));
   program.signal(GetParam());
   Output stopped = program.finish();
@@ -56,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(Trainer, StopBy, testing::Values(SIGTERM, SIGINT, SIGUS
                          [](const auto& test) { return "Signal" + std::to_string(test.param); });
 
 TEST_F(Stop, NohupKeepsARunFromHangups) {
-  Program program("/bin/bash", in_shell("trap '' HUP;", "", words("run", kForever)));
+  Program program("/bin/bash", in_shell("trap '' HUP;", "", words("run", forever)));
   ASSERT_TRUE(program.wait_for(" step 1/"));
   program.signal(SIGHUP);
   ASSERT_TRUE(program.wait_for("checkpoint step 20"));
@@ -81,7 +81,7 @@ TEST_F(Stop, WhileDataAreReadEndsAtOnce) {
   write_long_table(folder / "long.csv");
   Words table = {"data.name=csv", "data.path=" + (folder / "long.csv").string()};
   for (const Words& more : {Words{}, Words{"--max-restarts=1"}, Words{"--processes=2"}}) {
-    Program program(folder.run("run", kMlp + table + more));
+    Program program(folder.run("run", test_mlp + table + more));
     ASSERT_TRUE(within_a_minute([&] { return fs::exists(folder / "run/.spire_run"); }));
     program.signal(SIGTERM);
     ASSERT_TRUE(program.ends_by(std::chrono::steady_clock::now() + std::chrono::seconds(20)));
@@ -97,7 +97,7 @@ TEST_F(Stop, WhileDataAreReadEndsAtOnce) {
 
 // A pipe without a reader in the place of each checkpoint: writing one never ends.
 TEST_F(Stop, ASecondInterruptEndsAtOnceThoughACheckpointHangs) {
-  Program program(words("run", kForever, {"checkpoint.every_steps=50"}));
+  Program program(words("run", forever, {"checkpoint.every_steps=50"}));
   ASSERT_TRUE(program.wait_for(" step 1/"));
   fs::create_directories(folder / "run/checkpoints");
   for (int64_t step = 50; step < 100000; step += 50)

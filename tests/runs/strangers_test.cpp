@@ -20,7 +20,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-const Words kCourse = {"batch_size=2", "towers=8", "steps=50", "schedule.name=constant"};
+const Words course = {"batch_size=2", "towers=8", "steps=50", "schedule.name=constant"};
 
 Words rank_words(int rank, int port, const Words& words,
                  const std::string& secret = "two ranks of this test") {
@@ -58,11 +58,11 @@ bool waits_at(int port) {
 
 TEST(UnknownPeers, NeitherJoinNorEndARunNorWriteToItsTerminal) {
   RunFolder folder;
-  Output alone = trainer(folder.run("alone", kCourse + kMlp));
+  Output alone = trainer(folder.run("alone", course + test_mlp));
   ASSERT_EQ(alone.code, 0) << alone.err;
   tool::MasterPort held;
   int port = held.number();
-  Words words = folder.run("two", kCourse + kMlp);
+  Words words = folder.run("two", course + test_mlp);
   Program first("/usr/bin/env", rank_words(0, port, words));
   ASSERT_TRUE(waits_at(port)) << first.finish().err;
   EXPECT_EQ(listeners(port), std::vector<std::string>{"0100007F"}) << "loopback, and no other";
@@ -90,13 +90,13 @@ TEST(UnknownPeers, FindNoPortWhileTheRunTrains) {
   RunFolder folder;
   tool::MasterPort held;
   int port = held.number();
-  Words words = folder.run("two", kCourse + kMlp + Words{"steps=1000000", "log.every_steps=1"});
+  Words words = folder.run("two", course + test_mlp + Words{"steps=1000000", "log.every_steps=1"});
   Program first("/usr/bin/env", rank_words(0, port, words));
   Program second("/usr/bin/env", rank_words(1, port, words));
   ASSERT_TRUE(first.wait_for("step 1/"));
   EXPECT_TRUE(listeners(port).empty());
   auto now = std::chrono::steady_clock::now();
-  for (int i = 0; i < 100; ++i) EXPECT_THROW(connect_to(kLoopback, port, now), Error);
+  for (int i = 0; i < 100; ++i) EXPECT_THROW(connect_to(loopback_address, port, now), Error);
   first.signal(SIGTERM);
   EXPECT_EQ(first.finish().code, 75);
   EXPECT_EQ(second.finish().code, 75);
@@ -105,7 +105,7 @@ TEST(UnknownPeers, FindNoPortWhileTheRunTrains) {
 TEST(UnknownPeers, ARankWithAnotherSecretIsToldSo) {
   RunFolder folder;
   tool::MasterPort held;
-  Words words = folder.run("two", kCourse + kMlp + Words{"timeouts.start=3"});
+  Words words = folder.run("two", course + test_mlp + Words{"timeouts.start=3"});
   Program first("/usr/bin/env", rank_words(0, held.number(), words));
   Program second("/usr/bin/env", rank_words(1, held.number(), words, "those of another run"));
   Output other = second.finish();
@@ -121,7 +121,7 @@ TEST(UnknownPeers, ANetworkNeedsASecret) {
   RunFolder folder;
   Words variables = {"-u", "SPIRE_SECRET", "RANK=1", "WORLD_SIZE=2", "MASTER_ADDR=10.9.0.1"};
   Output output = Program("/usr/bin/env",
-                          variables + Words{TRAINER_PROGRAM} + folder.run("two", kCourse + kMlp))
+                          variables + Words{TRAINER_PROGRAM} + folder.run("two", course + test_mlp))
                       .finish();
   EXPECT_EQ(output.code, 2);
   EXPECT_THAT(output.last_error_line(), HasSubstr("MASTER_ADDR=10.9.0.1, over a network"));

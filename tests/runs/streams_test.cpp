@@ -15,7 +15,7 @@ using testing::HasSubstr;
 class Streams : public testing::Test {
  protected:
   Words words(const std::string& name, const Words& more = {}) const {
-    return folder.run(name, kMlp + Words{"steps=12"} + more);
+    return folder.run(name, test_mlp + Words{"steps=12"} + more);
   }
   static void expect_plain(const std::string& text) {
     EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;

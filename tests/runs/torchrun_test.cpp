@@ -14,24 +14,24 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::Not;
 
-const std::string kTorchrun = TORCHRUN_PROGRAM;
-const Words kCourse = {"batch_size=2", "towers=8", "steps=50", "schedule.name=constant"};
+const std::string test_torchrun = TORCHRUN_PROGRAM;
+const Words course = {"batch_size=2", "towers=8", "steps=50", "schedule.name=constant"};
 
 class Torchrun : public testing::Test {
  protected:
   void SetUp() override {
-    if (kTorchrun.empty() || !fs::exists(kTorchrun)) GTEST_SKIP() << "no torchrun";
+    if (test_torchrun.empty() || !fs::exists(test_torchrun)) GTEST_SKIP() << "no torchrun";
   }
   Output run(const Words& variables, const Words& options, const std::string& name) const {
-    Words command = variables + Words{"timeout", "--kill-after=5", "100", kTorchrun} + options +
+    Words command = variables + Words{"timeout", "--kill-after=5", "100", test_torchrun} + options +
                     Words{"--nproc-per-node=2", "--no-python", TRAINER_PROGRAM};
-    return Program("/usr/bin/env", command + folder_.run(name, kCourse + kMlp)).finish();
+    return Program("/usr/bin/env", command + folder_.run(name, course + test_mlp)).finish();
   }
   RunFolder folder_;
 };
 
 TEST_F(Torchrun, StartsARunInEachOfItsModes) {
-  Output alone = trainer(folder_.run("alone", kCourse + kMlp));
+  Output alone = trainer(folder_.run("alone", course + test_mlp));
   ASSERT_EQ(alone.code, 0) << alone.err;
   std::string port = std::to_string(tool::MasterPort().number());
   struct {

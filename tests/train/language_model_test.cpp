@@ -10,15 +10,15 @@
 namespace spire {
 namespace {
 
-constexpr int64_t kLength = 12, kVocabulary = 16, kSamples = 75;
+constexpr int64_t test_length = 12, test_vocabulary = 16, sample_count = 75;
 
 DataConfig token_data() {
   DataConfig data;
   data.name = "synthetic";
   data.synthetic = {.kind = SyntheticConfig::Kind::tokens,
-                    .shape = {kLength},
-                    .classes = kVocabulary,
-                    .samples = kSamples,
+                    .shape = {test_length},
+                    .classes = test_vocabulary,
+                    .samples = sample_count,
                     .test_samples = 8};
   return data;
 }
@@ -30,7 +30,7 @@ SmallRun gpt_run(DType precision) {
                    .lr = 0.01,
                    .weight_decay = 0.1,
                    .decay = OptimizerConfig::Decay::matrices};
-  run.samples = kSamples;
+  run.samples = sample_count;
   run.batch_size = 2;
   run.towers = 8;
   run.precision = precision;
@@ -88,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(Precisions, LanguageModel, testing::Values(DType::f32, 
 // It begins as one that knows nothing, with ln V. A token's successor follows in 3 of 4 places, and
 // in the others any of the V: what is left then is the entropy of that.
 TEST(LanguageModelLoss, NearsTheEntropyOfWhichTokenFollows) {
-  double v = kVocabulary, known = 0.75 + 0.25 / v, other = 0.25 / v;
+  double v = test_vocabulary, known = 0.75 + 0.25 / v, other = 0.25 / v;
   double entropy = -known * std::log(known) - (v - 1) * other * std::log(other);
   SmallRun run = gpt_run(DType::f32);
   run.model.dropout = 0;

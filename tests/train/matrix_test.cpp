@@ -59,7 +59,7 @@ TEST_P(Matrix, OneHashForAllDevicesProcessesAndStrategies) {
   }
 }
 
-const std::vector<Row> kRows = {
+const std::vector<Row> rows = {
     {"mlp_clipped_adamw",
      [](SmallRun& r) {
        r.model.name = "mlp";
@@ -101,7 +101,7 @@ const std::vector<Row> kRows = {
 };
 
 INSTANTIATE_TEST_SUITE_P(All, Matrix,
-                         testing::Combine(testing::ValuesIn(kRows),
+                         testing::Combine(testing::ValuesIn(rows),
                                           testing::Values(DType::f32, DType::bf16),
                                           testing::Values(DeviceKind::cpu, DeviceKind::cuda)),
                          [](const auto& test) {

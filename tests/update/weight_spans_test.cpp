@@ -1,8 +1,7 @@
 // Which weights decay: exactly those that should, to the bit.
-#include "engine/update/tensor_norms.h"
-
 #include <gtest/gtest.h>
 
+#include "engine/update/tensor_norms.h"
 #include "tests/train/small_run.h"
 
 namespace spire {

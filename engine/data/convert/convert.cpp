@@ -11,9 +11,9 @@
 
 #include <spire/error.h>
 
-#include "engine/base/write_file.h"
 #include "engine/base/hash.h"
 #include "engine/base/read_file.h"
+#include "engine/base/write_file.h"
 #include "engine/config/schema.h"
 #include "engine/config/text.h"
 #include "engine/data/convert/conversion_journal.h"

@@ -186,7 +186,8 @@ class SplitVerifier {
 
 VerifyResult verify_dataset(const RunConfig& config, const VerifyOptions& options) {
   DataConfig data = config.data;
-  data.on_error = DataConfig::OnError::skip;  // so that all corrupt samples are found, not the first
+  data.on_error =
+      DataConfig::OnError::skip;  // so that all corrupt samples are found, not the first
   DatasetPair pair = open_dataset(data, {.seed = config.seed, .stored = true});
   WorkProgress progress = {0, pair.train->count() + pair.test->count()};
   options.on_progress(progress);

@@ -96,8 +96,8 @@ CsvTargets csv_targets(const std::filesystem::path& path, const CsvRows& rows,
   if (guess && !found.words.empty() && !found.numbers.empty()) refuse_mixture(path, rows, found);
   CsvTargets targets;
   targets.numeric = found.words.empty();
-  targets.regression =
-      config.task == TargetKind::values || (guess && targets.numeric && look_like_regression(found.numbers));
+  targets.regression = config.task == TargetKind::values ||
+                       (guess && targets.numeric && look_like_regression(found.numbers));
   if (targets.regression) return targets;
   if (targets.numeric) {
     for (double number : found.numbers) targets.class_names.push_back(fmt::format("{}", number));

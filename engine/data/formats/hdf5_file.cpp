@@ -1,10 +1,12 @@
 #include "engine/data/formats/hdf5_file.h"
 
-#include "engine/base/read_file.h"
 #include <algorithm>
 #include <utility>
+
 #include <spire/error.h>
+
 #include "engine/base/message_words.h"
+#include "engine/base/read_file.h"
 
 namespace spire::inline data {
 namespace {

@@ -121,7 +121,8 @@ int64_t count_shards(const fs::path& folder, const std::string& split) {
 
 }  // namespace
 
-TokenShard::TokenShard(const fs::path& path) : file_(std::make_unique<ChangeDetectingReader>(path)) {
+TokenShard::TokenShard(const fs::path& path)
+    : file_(std::make_unique<ChangeDetectingReader>(path)) {
   ShardHeader header = read_header(*file_);
   check_size(*file_, header);
   element_bytes_ = header.element_bytes;

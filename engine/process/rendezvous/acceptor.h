@@ -40,9 +40,9 @@ class Acceptor {
     Deadline end;
     HandshakeServer handshake;
     bool authenticated = false;
-    FrameReader peer_info{kMaxPeerInfoBytes};
+    FrameReader peer_info{max_peer_info_bytes};
   };
-  static constexpr uint32_t kMaxPeerInfoBytes = 1 << 20;  // with the cores of a large machine
+  static constexpr uint32_t max_peer_info_bytes = 1 << 20;  // with the cores of a large machine
 
   enum class State { waits, ready, gone };
   State advance(Pending& pending);

@@ -10,8 +10,8 @@
 namespace spire::inline process {
 namespace {
 
-constexpr size_t kMinSecretCharacters = 16;
-constexpr size_t kMaxSecretBytes = 4096;
+constexpr size_t min_secret_characters = 16;
+constexpr size_t max_secret_bytes = 4096;
 
 void need_sodium() {
   static const bool ready = sodium_init() >= 0;
@@ -20,17 +20,17 @@ void need_sodium() {
 
 std::string checked(std::string secret, const std::string& source) {
   secret.erase(secret.find_last_not_of(" \t\r\n") + 1);
-  if (secret.size() < kMinSecretCharacters) {
+  if (secret.size() < min_secret_characters) {
     fail(Category::config,
          "{} has {} characters, and needs {} or more that nobody can guess: make one with `openssl "
          "rand -hex 32`",
-         source, secret.size(), kMinSecretCharacters);
+         source, secret.size(), min_secret_characters);
   }
   return secret;
 }
 
 std::string read_secret_file(const std::string& path) try {
-  return read_stream(path, Category::config, kMaxSecretBytes);
+  return read_stream(path, Category::config, max_secret_bytes);
 } catch (const Error& error) {
   if (error.category() != Category::config) throw;
   fail(Category::config, "SPIRE_SECRET_FILE: {}", error.what());
@@ -124,13 +124,13 @@ void authenticate(Socket& socket, const std::string& secret, const ConnectReques
                   Deadline challenged, Deadline welcomed) {
   std::string nonces = bytes_of(random_nonce());
   send_frame(socket, {FrameKind::call, nonces}, challenged);
-  Frame challenge = receive_frame(socket, challenged, kMaxHandshakeBytes);
+  Frame challenge = receive_frame(socket, challenged, max_handshake_bytes);
   bool fits = challenge.kind == FrameKind::challenge && challenge.text.size() == sizeof(Nonce);
   if (!fits) fail(Category::collective, "something else answers");
   nonces += challenge.text;
   std::string proof = to_bytes(request) + bytes_of(proof_of_client(secret, request, nonces));
   send_frame(socket, {FrameKind::proof, proof}, welcomed);
-  Frame welcome = receive_frame(socket, welcomed, kMaxHandshakeBytes);
+  Frame welcome = receive_frame(socket, welcomed, max_handshake_bytes);
   if (welcome.kind == FrameKind::denied) throw Denied();
   if (welcome.kind != FrameKind::welcome ||
       !equal(proof_of_server(secret, request, nonces), welcome.text))
@@ -151,7 +151,7 @@ HandshakeServer::State HandshakeServer::advance(Socket& socket, const Credential
     }
     State state = answer(socket, credentials);
     if (state != State::incomplete) return state;
-    reader_ = FrameReader(kMaxHandshakeBytes);
+    reader_ = FrameReader(max_handshake_bytes);
   }
 }
 

@@ -40,7 +40,7 @@ Proof prove(const std::string& secret, std::string_view text);
 // Compares in constant time, so that timing reveals nothing of the right proof.
 bool equal(const Proof& proof, std::string_view bytes);
 
-inline constexpr uint32_t kMaxHandshakeBytes = 128;  // of the text of each frame
+inline constexpr uint32_t max_handshake_bytes = 128;  // of the text of each frame
 
 // The purpose of a connection, as the client states it.
 struct ConnectRequest {
@@ -91,7 +91,7 @@ class HandshakeServer {
   State answer(Socket& socket, const Credentials& credentials);
   State answer_call(Socket& socket);
 
-  FrameReader reader_{kMaxHandshakeBytes};
+  FrameReader reader_{max_handshake_bytes};
   bool called_ = false;
   std::string nonces_;  // the client's, then ours
   ConnectRequest request_;

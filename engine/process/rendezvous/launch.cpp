@@ -176,7 +176,7 @@ void read_master(const Environment& environment, Launch& launch) {
   launch.store_key = read_store_key(environment);
   // The store may carry a secret; without it, processes of one host join over loopback.
   if (!launch.store_key.empty()) return;
-  if (launch.one_host) launch.master_address = kLoopback;
+  if (launch.one_host) launch.master_address = loopback_address;
   need_secret(launch);
 }
 

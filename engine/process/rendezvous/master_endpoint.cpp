@@ -40,7 +40,7 @@ MasterEndpoint find_in_store(const Launch& launch, Deadline deadline) {
 }  // namespace
 
 Interface loopback_interface() {
-  return {kLoopback, {kLoopback}};
+  return {loopback_address, {loopback_address}};
 }
 
 Interface all_interfaces() {

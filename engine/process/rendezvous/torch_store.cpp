@@ -12,9 +12,9 @@ namespace {
 // are in the byte order of the machine, as the store's are.
 enum class Query : uint8_t { validate = 0, set = 1, get = 3, check = 5 };
 
-constexpr uint32_t kClientMagic = 0x3C85F7CE;
-constexpr uint8_t kReady = 0, kNotReady = 1;
-constexpr uint64_t kMaxValueBytes = 64 << 10;  // far more than an endpoint has
+constexpr uint32_t client_magic = 0x3C85F7CE;
+constexpr uint8_t key_ready = 0, key_missing = 1;
+constexpr uint64_t max_value_bytes = 64 << 10;  // far more than an endpoint has
 
 class Message {
  public:
@@ -41,7 +41,7 @@ class Message {
 
 TorchStore::TorchStore(const std::string& address, int port, Deadline deadline)
     : socket_(connect_to(address, port, deadline)) {
-  Message(Query::validate).number(kClientMagic).send(socket_, deadline);
+  Message(Query::validate).number(client_magic).send(socket_, deadline);
 }
 
 void TorchStore::set(const std::string& key, const std::string& value, Deadline deadline) {
@@ -53,14 +53,14 @@ void TorchStore::set(const std::string& key, const std::string& value, Deadline 
 
 std::optional<std::string> TorchStore::get(const std::string& key, Deadline deadline) {
   Message(Query::check).number<uint64_t>(1).text(key).send(socket_, deadline);
-  uint8_t ready = kNotReady;
+  uint8_t ready = key_missing;
   socket_.receive_all(&ready, sizeof ready, deadline);
-  if (ready == kNotReady) return {};
-  if (ready != kReady) fail(Category::collective, "what answers is no store of PyTorch");
+  if (ready == key_missing) return {};
+  if (ready != key_ready) fail(Category::collective, "what answers is no store of PyTorch");
   Message(Query::get).text(key).send(socket_, deadline);
   uint64_t length = 0;
   socket_.receive_all(&length, sizeof length, deadline);
-  if (length > kMaxValueBytes) fail(Category::collective, "what answers is no store of PyTorch");
+  if (length > max_value_bytes) fail(Category::collective, "what answers is no store of PyTorch");
   std::string value(length, '\0');
   socket_.receive_all(value.data(), value.size(), deadline);
   return value;

@@ -7,7 +7,7 @@
 namespace spire::inline process {
 namespace {
 
-constexpr size_t kMaxBacklogBytes = 2 * kMaxControlBytes;
+constexpr size_t max_backlog_bytes = 2 * max_control_bytes;
 
 }  // namespace
 
@@ -48,7 +48,7 @@ void ControlChannel::receive_all(std::vector<ControlMessage>& messages) {
     }
     if (reader_.frame().kind != FrameKind::control) fail(Category::collective, "another frame");
     messages.push_back(read_control_message(reader_.frame().text));
-    reader_ = FrameReader(kMaxControlBytes);
+    reader_ = FrameReader(max_control_bytes);
   }
 }
 
@@ -57,7 +57,7 @@ void ControlChannel::send(const ControlMessage& message) {
   if (message.kind == ControlMessage::Kind::heartbeat && backlog()) return;
   outgoing_ += to_bytes({FrameKind::control, to_json(message)});
   flush();
-  if (outgoing_.size() > kMaxBacklogBytes) end("no longer receives messages");
+  if (outgoing_.size() > max_backlog_bytes) end("no longer receives messages");
 }
 
 void ControlChannel::flush() {

@@ -33,7 +33,7 @@ class ControlChannel {
   void receive_all(std::vector<ControlMessage>& messages);
 
   Socket socket_;
-  FrameReader reader_{kMaxControlBytes};
+  FrameReader reader_{max_control_bytes};
   std::string outgoing_;
   bool send_failed_ = false;  // messages that have arrived are still read
   std::string ending_;

@@ -11,9 +11,9 @@ namespace {
 using Json = nlohmann::json;
 using Kind = ControlMessage::Kind;
 
-constexpr size_t kMaxNameBytes = 256;
-constexpr size_t kMaxTextBytes = size_t{64} << 10;
-constexpr size_t kMaxTableBytes = kMaxControlBytes / 2;
+constexpr size_t max_name_bytes = 256;
+constexpr size_t max_text_bytes = size_t{64} << 10;
+constexpr size_t max_status_bytes = max_control_bytes / 2;
 
 // In the order of the enum.
 constexpr std::array<std::string_view, 6> kind_names = {"heartbeat", "failure",  "abort",
@@ -24,7 +24,7 @@ bool has_failure(Kind kind) {
 }
 
 Json to_fields(const PhaseRow& row) {
-  return {row.thread.substr(0, kMaxNameBytes), static_cast<int>(row.phase), row.detail, row.step,
+  return {row.thread.substr(0, max_name_bytes), static_cast<int>(row.phase), row.detail, row.step,
           row.seconds};
 }
 
@@ -45,7 +45,7 @@ Json to_fields(const Failure& failure, size_t max_table_bytes) {
   return {{"category", static_cast<int>(failure.category)},
           {"rank", failure.rank},
           {"consequence", failure.consequence},
-          {"text", failure.text.substr(0, kMaxTextBytes)},
+          {"text", failure.text.substr(0, max_text_bytes)},
           {"table", failure.table.substr(0, max_table_bytes)}};
 }
 
@@ -80,12 +80,12 @@ std::string to_json(const ControlMessage& message) {
   std::string text;
   // An escape has up to six characters for one byte. A table that grows too long by that is cut
   // again: the text, which names the cause, always fits.
-  for (size_t table = kMaxTableBytes;; table /= 2) {
+  for (size_t table = max_status_bytes;; table /= 2) {
     if (has_failure(message.kind)) object["failure"] = to_fields(message.failure, table);
     text = to_message(object);
-    if (text.size() <= kMaxControlBytes || table == 0 || !has_failure(message.kind)) break;
+    if (text.size() <= max_control_bytes || table == 0 || !has_failure(message.kind)) break;
   }
-  require(text.size() <= kMaxControlBytes, "a control message of {} bytes", text.size());
+  require(text.size() <= max_control_bytes, "a control message of {} bytes", text.size());
   return text;
 }
 

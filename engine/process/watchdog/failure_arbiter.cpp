@@ -6,8 +6,8 @@
 namespace spire::inline process {
 namespace {
 
-constexpr double kMinPeriod = 0.02, kMaxPeriod = 1;
-constexpr double kMissedHeartbeats = 5;  // fewer are not silence, however small the limit
+constexpr double min_period = 0.02, max_period = 1;
+constexpr double missed_heartbeats = 5;  // fewer are not silence, however small the limit
 
 bool is_idle(const PhaseRow& row) {
   return row.phase == Phase::idle;
@@ -57,7 +57,7 @@ PhaseLimit limit_of(Phase phase, const WatchdogLimits& limits) {
 double heartbeat_period(const WatchdogLimits& limits) {
   double smallest =
       std::min({limits.start_seconds, limits.step_seconds, limits.checkpoint_seconds});
-  return std::clamp(smallest / 5, kMinPeriod, kMaxPeriod);
+  return std::clamp(smallest / 5, min_period, max_period);
 }
 
 std::string position_text(const std::vector<PhaseRow>& rows) {
@@ -104,7 +104,7 @@ std::optional<Failure> find_stall(const RankView& self, const WatchdogLimits& li
 std::optional<Failure> find_silence(const RankView& peer, const WatchdogLimits& limits,
                                     double since, double now) {
   // A lost connection has been reported already. A slow heartbeat is not silence.
-  double limit = std::max(silence_limit(peer, limits), kMissedHeartbeats * peer.period);
+  double limit = std::max(silence_limit(peer, limits), missed_heartbeats * peer.period);
   double silence = now - std::max(peer.last_heard, since);
   if (peer.lost || silence <= limit) return {};
   Failure failure;

@@ -42,7 +42,7 @@ std::string position_text(const PhaseRow& row) {
 inline namespace process {
 namespace {
 
-constexpr int kPhaseBits = 8;
+constexpr int phase_bits = 8;
 
 int64_t now_nanoseconds() {
   auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -50,14 +50,14 @@ int64_t now_nanoseconds() {
 }
 
 uint64_t pack(Phase phase, int64_t detail) {
-  return static_cast<uint64_t>(detail) << kPhaseBits | static_cast<uint64_t>(phase);
+  return static_cast<uint64_t>(detail) << phase_bits | static_cast<uint64_t>(phase);
 }
 Phase phase_in(uint64_t word) {
-  return static_cast<Phase>(word & ((1u << kPhaseBits) - 1));
+  return static_cast<Phase>(word & ((1u << phase_bits) - 1));
 }
 // Arithmetic shift: the sign comes back.
 int64_t detail_in(uint64_t word) {
-  return static_cast<int64_t>(word) >> kPhaseBits;
+  return static_cast<int64_t>(word) >> phase_bits;
 }
 
 Category category_of(const std::exception& error) {
@@ -69,7 +69,8 @@ Category category_of(const std::exception& error) {
 
 LaneError::LaneError(const PhaseRow& place, const std::exception& error)
     : Error(category_of(error),
-            fmt::format("{}, {}: {}", place.thread, position_text(place), classify(error).what())) {}
+            fmt::format("{}, {}: {}", place.thread, position_text(place), classify(error).what())) {
+}
 
 ThreadStatus::ThreadStatus(std::vector<std::string> threads)
     : names_(std::move(threads)), rows_(std::make_unique<Row[]>(names_.size())) {

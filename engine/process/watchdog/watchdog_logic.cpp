@@ -8,10 +8,10 @@ namespace {
 
 using Kind = ControlMessage::Kind;
 
-constexpr double kCauseSeconds = 1;  // rank 0 waits for the cause of a consequence
-constexpr double kAckSeconds = 1;    // the others have to acknowledge the end
-constexpr double kAbortSeconds = 5;  // the others wait for rank 0's decision
-constexpr double kPauseSeconds = 2;  // between two turns: this process was stopped, or is starved
+constexpr double cause_seconds = 1;  // rank 0 waits for the cause of a consequence
+constexpr double ack_seconds = 1;    // the others have to acknowledge the end
+constexpr double abort_seconds = 5;  // the others wait for rank 0's decision
+constexpr double pause_seconds = 2;  // between two turns: this process was stopped, or is starved
 
 ControlMessage message_of(Kind kind, const Failure& failure = {}) {
   ControlMessage message;
@@ -61,8 +61,8 @@ void WatchdogLogic::send_to_all(const ControlMessage& message) {
 // Rank 0 decides at once on a cause. The others leave the decision to rank 0 unless it is gone.
 FailureArbiter::Delays WatchdogLogic::delays() const {
   if (alone() || cut_off_) return {};
-  if (rank_ == 0) return {0, std::max(kCauseSeconds, 2 * heartbeat_period(limits_))};
-  return {kAbortSeconds, kAbortSeconds};
+  if (rank_ == 0) return {0, std::max(cause_seconds, 2 * heartbeat_period(limits_))};
+  return {abort_seconds, abort_seconds};
 }
 
 void WatchdogLogic::set_limits(const WatchdogLimits& limits, double now) {
@@ -133,7 +133,7 @@ void WatchdogLogic::leave() {
 
 void WatchdogLogic::turn(std::vector<PhaseRow> rows, double now) {
   // While this process was stopped, neither its threads nor its peers could show progress.
-  if (now - last_turn_ > kPauseSeconds) limits_since_ = now;
+  if (now - last_turn_ > pause_seconds) limits_since_ = now;
   last_turn_ = now;
   update_self(std::move(rows), now);
   if (!over()) check(now);
@@ -179,7 +179,7 @@ void WatchdogLogic::end_if_all_done(double now) {
   if (!std::all_of(ranks_.begin(), ranks_.end(), is_done)) return;
   send_to_all(message_of(Kind::all_done));
   all_done_ = true;
-  ack_deadline_ = now + kAckSeconds;
+  ack_deadline_ = now + ack_seconds;
 }
 
 // Takes the arbiter's decision once its delay is over, and sends it to the others as an abort.
@@ -189,7 +189,7 @@ void WatchdogLogic::decide(double now) {
   if (!run_failure_) return;
   run_failure_->table = table_text(ranks_, now);
   if (rank_ == 0 && !all_done_) send_to_all(message_of(Kind::abort, *run_failure_));
-  ack_deadline_ = now + kAckSeconds;
+  ack_deadline_ = now + ack_seconds;
 }
 
 // Rank 0 waits for the acknowledgements: TCP drops what was sent if its process ends too early.

@@ -2,10 +2,10 @@
 // elements in fp64, then one block adds the parts in a fixed order. Backward: elementwise; the
 // step's factor is read on the device, as a captured graph replays with new numbers.
 #include "engine/device/cuda_kernel.h"
-#include "kernels/nvidia/product.h"
 #include "kernels/cuda/elementwise.h"
 #include "kernels/float_type.h"
 #include "kernels/kernel.h"
+#include "kernels/nvidia/product.h"
 #include "kernels/ops/regression_loss/regression_loss.h"
 
 namespace spire::inline kernels {

@@ -1,5 +1,3 @@
-#include "engine/data/images/augment.h"
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -7,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/data/images/augment.h"
 #include "tests/data/numbered.h"
 
 namespace spire {

@@ -2,8 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include "engine/data/images/resized_crop.h"
 #include "engine/data/images/image_decode.h"
+#include "engine/data/images/resized_crop.h"
 #include "engine/data/loader.h"
 #include "tests/data/images/image_files.h"
 

@@ -26,7 +26,8 @@ TEST(PngImage, UndoesTheNormalization) {
   std::vector<float> values = {-1.0f, 1.0f, 0.0f, 99.0f};  // (pixel / 255 - 0.5) / 0.25
   PngImage image = to_png_image(values, {2, 2, 1}, {{0.5}, {0.25}});
   EXPECT_THAT(image.pixels, ElementsAre(64, 191, 128, 255));  // 0.25, 0.75, 0.5, cut
-  EXPECT_THAT(to_png_image(values, {1, 2, 2}, {}).pixels, ElementsAre(0, 0));  // two channels: first
+  EXPECT_THAT(to_png_image(values, {1, 2, 2}, {}).pixels,
+              ElementsAre(0, 0));  // two channels: first
 }
 
 TEST(PngImage, FileHoldsWhatWasWritten) {

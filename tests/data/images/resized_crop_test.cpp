@@ -7,7 +7,6 @@
 
 #include <spire/error.h>
 
-
 namespace spire {
 namespace {
 

@@ -19,7 +19,7 @@ namespace {
 using testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
 
-const std::string kSecret = "both ends know it";
+const std::string test_secret = "both ends know it";
 
 Deadline soon() {
   return Clock::now() + std::chrono::seconds(60);
@@ -62,18 +62,18 @@ std::pair<std::string, HandshakeServer::State> meet(const std::string& secret,
 TEST(Handshake, OneSecretOneRunOneRankMeet) {
   using State = HandshakeServer::State;
   using Ends = std::pair<std::string, State>;
-  const Credentials credentials{kSecret, 77, 2};
+  const Credentials credentials{test_secret, 77, 2};
   const ConnectRequest peer{ConnectRequest::Kind::peer, 77, 5, 2},
       join{ConnectRequest::Kind::join, 0, 5, 2};
-  EXPECT_EQ(meet(kSecret, peer, credentials), Ends("welcome", State::accepted));
-  EXPECT_EQ(meet(kSecret, join, credentials), Ends("welcome", State::accepted));
+  EXPECT_EQ(meet(test_secret, peer, credentials), Ends("welcome", State::accepted));
+  EXPECT_EQ(meet(test_secret, join, credentials), Ends("welcome", State::accepted));
   EXPECT_EQ(meet("", peer, {"", 77, 2}), Ends("welcome", State::accepted)) << "without any secret";
   for (const std::string& other :
-       {kSecret + " ", kSecret.substr(1), std::string(), kSecret + kSecret})
+       {test_secret + " ", test_secret.substr(1), std::string(), test_secret + test_secret})
     EXPECT_EQ(meet(other, peer, credentials), Ends("denied", State::denied)) << other;
-  EXPECT_EQ(meet(kSecret, {ConnectRequest::Kind::peer, 78, 5, 2}, credentials),
+  EXPECT_EQ(meet(test_secret, {ConnectRequest::Kind::peer, 78, 5, 2}, credentials),
             Ends("no answer", State::foreign));
-  EXPECT_EQ(meet(kSecret, {ConnectRequest::Kind::peer, 77, 5, 1}, credentials),
+  EXPECT_EQ(meet(test_secret, {ConnectRequest::Kind::peer, 77, 5, 1}, credentials),
             Ends("no answer", State::foreign));
 }
 
@@ -81,11 +81,11 @@ TEST(Handshake, OneSecretOneRunOneRankMeet) {
 TEST(Handshake, WhatWasHeardIsOfNoUseAgain) {
   auto [client, wire_in] = socket_pair();
   auto [wire_out, server] = socket_pair();
-  const Credentials credentials{kSecret, 7, 0};
+  const Credentials credentials{test_secret, 7, 0};
   Frame call, challenge, proof, welcome;
   run_ranks(3, [&, from = &client, in = &wire_in, out = &wire_out, to = &server](int rank) {
     if (rank == 0)
-      authenticate(*from, kSecret, {ConnectRequest::Kind::peer, 7, 1, 0}, soon(), soon());
+      authenticate(*from, test_secret, {ConnectRequest::Kind::peer, 7, 1, 0}, soon(), soon());
     if (rank == 1) {
       EXPECT_EQ(answer(*to, credentials), HandshakeServer::State::accepted);
     }
@@ -97,7 +97,7 @@ TEST(Handshake, WhatWasHeardIsOfNoUseAgain) {
     }
   });
   for (const Frame* frame : {&call, &challenge, &proof, &welcome})
-    EXPECT_THAT(frame->text, testing::Not(HasSubstr(kSecret)));
+    EXPECT_THAT(frame->text, testing::Not(HasSubstr(test_secret)));
 
   // To the rank again: its nonce is another one.
   auto [replay, second] = socket_pair();
@@ -113,9 +113,9 @@ TEST(Handshake, WhatWasHeardIsOfNoUseAgain) {
     send_frame(false_rank, challenge, soon());
     send_frame(false_rank, last, soon());
     Socket& to_unknown = again;
-    EXPECT_THROW(
-        authenticate(to_unknown, kSecret, {ConnectRequest::Kind::peer, 7, 1, 0}, soon(), soon()),
-        Error);
+    EXPECT_THROW(authenticate(to_unknown, test_secret, {ConnectRequest::Kind::peer, 7, 1, 0},
+                              soon(), soon()),
+                 Error);
   }
 }
 
@@ -123,18 +123,18 @@ TEST(Handshake, WhatWasHeardIsOfNoUseAgain) {
 TEST(Acceptor, KeepsNoSilentConnection) {
   Listener listener(0);
   int port = listener.port();
-  Acceptor acceptor(std::move(listener), {kSecret, 7, 0}, {8, std::chrono::milliseconds(200)});
+  Acceptor acceptor(std::move(listener), {test_secret, 7, 0}, {8, std::chrono::milliseconds(200)});
   std::vector<Socket> silent;
-  for (int i = 0; i < 20; ++i) silent.push_back(connect_to(kLoopback, port, soon()));
+  for (int i = 0; i < 20; ++i) silent.push_back(connect_to(loopback_address, port, soon()));
   EXPECT_FALSE(acceptor.next(Clock::now() + std::chrono::milliseconds(400)));
   for (Socket& socket : silent) EXPECT_THROW(receive_frame(socket, soon()), Error) << "closed";
   EXPECT_EQ(acceptor.turned_away(), " (turned away connections: 20 that said nothing)");
 
-  for (int i = 0; i < 20; ++i) silent.push_back(connect_to(kLoopback, port, soon()));
+  for (int i = 0; i < 20; ++i) silent.push_back(connect_to(loopback_address, port, soon()));
   run_ranks(2, [&](int rank) {
     if (rank == 1) {
-      Socket socket = connect_to(kLoopback, port, soon());
-      authenticate(socket, kSecret, {ConnectRequest::Kind::peer, 7, 1, 0}, soon(), soon());
+      Socket socket = connect_to(loopback_address, port, soon());
+      authenticate(socket, test_secret, {ConnectRequest::Kind::peer, 7, 1, 0}, soon(), soon());
       return;
     }
     auto connection = acceptor.next(soon());
@@ -147,7 +147,7 @@ TEST(Acceptor, KeepsNoSilentConnection) {
 TEST(Acceptor, EndsAtItsDeadlineWhateverComes) {
   Listener listener(0);
   ASSERT_EQ(shutdown(listener.descriptor(), SHUT_RDWR), 0);
-  Acceptor acceptor(std::move(listener), {kSecret, 7, 0}, {});
+  Acceptor acceptor(std::move(listener), {test_secret, 7, 0}, {});
   EXPECT_FALSE(acceptor.next(Clock::now() + std::chrono::milliseconds(50)));
 }
 
@@ -156,14 +156,15 @@ TEST(Acceptor, SilentCallersDoNotKeepTheLastDescriptors) {
   for (int free : {1, 2, 5}) {
     Listener listener(0);
     int port = listener.port();
-    Acceptor acceptor(std::move(listener), {kSecret, 7, 0}, {});
+    Acceptor acceptor(std::move(listener), {test_secret, 7, 0}, {});
     std::vector<Socket> silent;
-    for (int i = 0; i < 20; ++i) silent.push_back(connect_to(kLoopback, port, soon()));
-    Socket rank = connect_to(kLoopback, port, soon());
+    for (int i = 0; i < 20; ++i) silent.push_back(connect_to(loopback_address, port, soon()));
+    Socket rank = connect_to(loopback_address, port, soon());
     FileLimit limit(rank.descriptor() + 1 + free);
     run_ranks(2, [&](int side) {
       if (side == 1)
-        return authenticate(rank, kSecret, {ConnectRequest::Kind::peer, 7, 1, 0}, soon(), soon());
+        return authenticate(rank, test_secret, {ConnectRequest::Kind::peer, 7, 1, 0}, soon(),
+                            soon());
       auto connection = acceptor.next(soon());
       ASSERT_TRUE(connection);
       EXPECT_EQ(connection->request.from, 1);
@@ -175,8 +176,8 @@ TEST(Acceptor, SilentCallersDoNotKeepTheLastDescriptors) {
 TEST(Acceptor, WithoutRoomForOneConnectionSaysSo) {
   Listener listener(0);
   int port = listener.port();
-  Acceptor acceptor(std::move(listener), {kSecret, 7, 0}, {});
-  Socket caller = connect_to(kLoopback, port, soon());
+  Acceptor acceptor(std::move(listener), {test_secret, 7, 0}, {});
+  Socket caller = connect_to(loopback_address, port, soon());
   FileLimit limit(caller.descriptor());
   std::string message = message_of(Category::device, [&] { acceptor.next(soon()); });
   EXPECT_THAT(message, HasSubstr("(ulimit -n)"));
@@ -186,7 +187,8 @@ TEST(Acceptor, TellsUnknownPeersNothing) {
   for (const UnknownPeer& unknown : unknown_peers()) {
     Listener listener(0);
     int port = listener.port();
-    Acceptor acceptor(std::move(listener), {kSecret, 7, 0}, {8, std::chrono::milliseconds(100)});
+    Acceptor acceptor(std::move(listener), {test_secret, 7, 0},
+                      {8, std::chrono::milliseconds(100)});
     std::vector<Socket> open;
     bool let_in = false;
     std::optional<Acceptor::Connection> connection;

@@ -174,14 +174,14 @@ TEST(Rendezvous, ARankThatComesAgainTakesItsPlace) {
     if (rank == 0) return ends.meet(rank, launch, info_of(rank), 2.0);
     std::vector<Socket> connections;
     for (int time = 0; time < 3; ++time) {
-      Socket& socket = connections.emplace_back(connect_to(kLoopback, port, in_seconds(60)));
+      Socket& socket = connections.emplace_back(connect_to(loopback_address, port, in_seconds(60)));
       Deadline end = in_seconds(60);
       authenticate(socket, launch.secret, {ConnectRequest::Kind::join, 0, rank, 0}, end, end);
       PeerInfo peer;
       peer.info = info_of(rank);
       peer.size = launch.size;
       peer.port = 4711;
-      peer.addresses = {kLoopback};
+      peer.addresses = {loopback_address};
       send_frame(socket, {FrameKind::peer_info, to_json(peer)}, end);
     }
     Frame answer = receive_frame(connections.back(), in_seconds(60));

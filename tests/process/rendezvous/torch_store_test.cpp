@@ -101,13 +101,13 @@ class StoreServer {
 TEST(TorchStore, SpeaksAsPyTorchDoes) {
   StoreServer server;
   {
-    TorchStore store(kLoopback, server.port(), soon());
+    TorchStore store(loopback_address, server.port(), soon());
     EXPECT_FALSE(store.get("/key", soon()));
     store.set("/key", "some text", soon());
     EXPECT_EQ(store.get("/key", soon()), "some text");
   }
   {
-    TorchStore other(kLoopback, server.port(), soon());
+    TorchStore other(loopback_address, server.port(), soon());
     EXPECT_EQ(other.get("/key", soon()), "some text") << "once the first has gone";
   }
   std::string received = server.finish();
@@ -125,7 +125,7 @@ TEST(TorchStore, WhatIsNoStoreIsAnError) {
       socket->send_all("HTTP/1.1 400", 12, soon());
       return;
     }
-    TorchStore store(kLoopback, listener.port(), soon());
+    TorchStore store(loopback_address, listener.port(), soon());
     EXPECT_THAT([&] { store.get("/key", soon()); },
                 ThrowsMessage<Error>(HasSubstr("no store of PyTorch")));
   });
@@ -136,7 +136,7 @@ Launch launch_of(int rank, int size, int port) {
   launch.launcher = "torchrun";
   launch.rank = rank;
   launch.size = size;
-  launch.master_address = kLoopback;
+  launch.master_address = loopback_address;
   launch.master_port = port;
   launch.store_key = "/spire/run/0";
   launch.one_host = true;
@@ -164,8 +164,9 @@ TEST(Rendezvous, AnEndpointThatIsOutOfDateIsLookedUpAgain) {
   int gone = Listener(0).port();
   Listener silent(0);  // somebody else has the port by now
   for (int port : {gone, silent.port()}) {
-    TorchStore(kLoopback, server.port(), soon())
-        .set("/spire/run/0", to_json({{kLoopback}, port, "of-an-attempt-that-ended"}), soon());
+    TorchStore(loopback_address, server.port(), soon())
+        .set("/spire/run/0", to_json({{loopback_address}, port, "of-an-attempt-that-ended"}),
+             soon());
     std::vector<RendezvousResult> results(2);
     run_ranks(2, [&](int rank) {
       // Rank 1 has looked there first: it holds a connection to the silent one, or has tried.
@@ -187,7 +188,7 @@ TEST(Rendezvous, ASecretOfTheEnvironmentIsNotPutIntoTheStore) {
     results[size_t(rank)] = join_at_master(launch, {rank, "host", 100 + rank, {}}, 60);
   });
   EXPECT_EQ(results[1].ranks.size(), 2u);
-  auto text = TorchStore(kLoopback, server.port(), soon()).get("/spire/run/0", soon());
+  auto text = TorchStore(loopback_address, server.port(), soon()).get("/spire/run/0", soon());
   ASSERT_TRUE(text);
   EXPECT_THAT(*text, testing::Not(HasSubstr("stays")));
   EXPECT_EQ(read_endpoint(*text)->secret, "");

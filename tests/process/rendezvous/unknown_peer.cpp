@@ -38,7 +38,7 @@ bool told_more(Socket& socket) {
 }
 
 bool say(int port, const std::string& bytes) {
-  Socket socket = connect_to(kLoopback, port, soon());
+  Socket socket = connect_to(loopback_address, port, soon());
   try {
     socket.send_all(bytes.data(), bytes.size(), soon());
   } catch (const Error&) {  // closed before it had said all
@@ -47,7 +47,7 @@ bool say(int port, const std::string& bytes) {
 }
 
 bool say_frames(int port, const std::vector<Frame>& frames) {
-  Socket socket = connect_to(kLoopback, port, soon());
+  Socket socket = connect_to(loopback_address, port, soon());
   try {
     for (const Frame& frame : frames) send_frame(socket, frame, soon());
   } catch (const Error&) {
@@ -56,7 +56,7 @@ bool say_frames(int port, const std::vector<Frame>& frames) {
 }
 
 bool guess(int port, const std::string& secret) {
-  Socket socket = connect_to(kLoopback, port, soon());
+  Socket socket = connect_to(loopback_address, port, soon());
   try {
     authenticate(socket, secret, {ConnectRequest::Kind::join, 0, 1, 0}, soon(), soon());
     return true;
@@ -66,7 +66,7 @@ bool guess(int port, const std::string& secret) {
 }
 
 bool stay(int port, std::vector<Socket>& open, const std::string& bytes) {
-  Socket socket = connect_to(kLoopback, port, soon());
+  Socket socket = connect_to(loopback_address, port, soon());
   socket.send_all(bytes.data(), bytes.size(), soon());
   open.push_back(std::move(socket));
   return false;

@@ -39,18 +39,18 @@ void send_raw(const Socket& socket, const std::string& bytes) {
 TEST(ControlChannel, AMessageLargerThanTheSocketsBufferArrivesWhole) {
   auto [a, b] = socket_pair();
   ControlChannel from(std::move(a)), to(std::move(b));
-  from.send(abort_with(kMaxControlBytes / 2));
+  from.send(abort_with(max_control_bytes / 2));
   EXPECT_TRUE(from.backlog());
   auto messages = pump(from, to, 1);
   ASSERT_EQ(messages.size(), 1u);
-  EXPECT_EQ(messages[0].failure.table.size(), kMaxControlBytes / 2);
+  EXPECT_EQ(messages[0].failure.table.size(), max_control_bytes / 2);
   EXPECT_FALSE(from.backlog());
 }
 
 TEST(ControlChannel, DropsBeatsButNoOtherMessageForAPeerThatDoesNotRead) {
   auto [a, b] = socket_pair();
   ControlChannel from(std::move(a)), to(std::move(b));
-  from.send(abort_with(kMaxControlBytes / 2));
+  from.send(abort_with(max_control_bytes / 2));
   ASSERT_TRUE(from.backlog());
   for (int i = 0; i < 100000; ++i) from.send({});
   from.send(abort_with(1));
@@ -62,7 +62,7 @@ TEST(ControlChannel, DropsBeatsButNoOtherMessageForAPeerThatDoesNotRead) {
 TEST(ControlChannel, GivesUpOnAPeerThatLeavesTooMuchUnread) {
   auto [a, b] = socket_pair();
   ControlChannel from(std::move(a));
-  for (int i = 0; i < 10 && from.open(); ++i) from.send(abort_with(kMaxControlBytes / 2));
+  for (int i = 0; i < 10 && from.open(); ++i) from.send(abort_with(max_control_bytes / 2));
   EXPECT_FALSE(from.open());
   EXPECT_EQ(from.ending(), "no longer receives messages");
 }
@@ -119,7 +119,7 @@ TEST(ControlChannel, MessagesArriveHoweverTheBytesDo) {
 
 // Another protocol, another kind of frame, a length beyond the limit, a text that is no message.
 TEST(ControlChannel, ABrokenFrameEndsIt) {
-  std::string too_long = to_bytes({FrameKind::control, std::string(kMaxControlBytes + 1, ' ')});
+  std::string too_long = to_bytes({FrameKind::control, std::string(max_control_bytes + 1, ' ')});
   for (const std::string& bytes :
        {std::string("GET / HTTP/1.1\r\n"), to_bytes({FrameKind::peer_info, to_json({})}),
         too_long.substr(0, 16), to_bytes({FrameKind::control, ""}),

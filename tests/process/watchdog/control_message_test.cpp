@@ -126,10 +126,10 @@ TEST(ControlMessage, RefusesFailuresThatDoNotFit) {
 TEST(ControlMessage, CutsTextsThatNoMessageHolds) {
   ControlMessage message = an_abort();
   message.failure.text.assign(size_t{1} << 20, 'x');
-  message.failure.table.assign(2 * kMaxControlBytes, 'y');
+  message.failure.table.assign(2 * max_control_bytes, 'y');
   auto read = read_control_message(to_json(message));
   EXPECT_EQ(read.failure.text, message.failure.text.substr(0, size_t{64} << 10));
-  EXPECT_EQ(read.failure.table, message.failure.table.substr(0, kMaxControlBytes / 2));
+  EXPECT_EQ(read.failure.table, message.failure.table.substr(0, max_control_bytes / 2));
 }
 
 // Escapes are longer than the bytes that they stand for.
@@ -137,9 +137,9 @@ TEST(ControlMessage, CutsATableWhoseEscapesNoMessageHolds) {
   for (char byte : {'\x01', '\n', '\xff'}) {
     ControlMessage message = an_abort();
     message.failure.text.assign(size_t{1} << 20, byte);
-    message.failure.table.assign(kMaxControlBytes, byte);
+    message.failure.table.assign(max_control_bytes, byte);
     std::string json = to_json(message);
-    EXPECT_LE(json.size(), kMaxControlBytes);
+    EXPECT_LE(json.size(), max_control_bytes);
     auto read = read_control_message(json);
     EXPECT_FALSE(read.failure.table.empty());
     EXPECT_GE(read.failure.text.size(), size_t{64} << 10);

@@ -7,7 +7,7 @@
 namespace spire {
 namespace {
 
-const WatchdogLimits kLimits{30, 10, 60};
+const WatchdogLimits test_limits{30, 10, 60};
 
 RankView rank_1(std::vector<PhaseRow> rows = {}) {
   RankView view;
@@ -40,8 +40,8 @@ TEST(Stall, OfEachWorkingPhaseIsFoundBeyondItsLimitAndNotBefore) {
                          {Phase::eval, 10, "eval", "timeouts.step: 10 s"},
                          {Phase::device, 10, "device", "timeouts.step: 10 s"},
                          {Phase::checkpoint, 60, "checkpoint", "timeouts.checkpoint: 60 s"}}) {
-    EXPECT_FALSE(find_stall(rank_1({{"cpu:0", c.phase, 4, 37, c.limit}}), kLimits, 0));
-    auto stall = find_stall(rank_1({{"cpu:0", c.phase, 4, 37, c.limit + 0.1}}), kLimits, 0);
+    EXPECT_FALSE(find_stall(rank_1({{"cpu:0", c.phase, 4, 37, c.limit}}), test_limits, 0));
+    auto stall = find_stall(rank_1({{"cpu:0", c.phase, 4, 37, c.limit + 0.1}}), test_limits, 0);
     ASSERT_TRUE(stall);
     EXPECT_EQ(
         stall->text,
@@ -56,8 +56,8 @@ TEST(Stall, OfEachWorkingPhaseIsFoundBeyondItsLimitAndNotBefore) {
 
 TEST(Stall, WaitersAndIdlersAreNeverTheCulprit) {
   for (Phase phase : {Phase::waiting, Phase::idle}) {
-    EXPECT_FALSE(find_stall(rank_1({{"cpu:0", phase, 0, 37, 1e9}}), kLimits, 0));
-    EXPECT_TRUE(std::isinf(limit_of(phase, kLimits).seconds));
+    EXPECT_FALSE(find_stall(rank_1({{"cpu:0", phase, 0, 37, 1e9}}), test_limits, 0));
+    EXPECT_TRUE(std::isinf(limit_of(phase, test_limits).seconds));
   }
 }
 
@@ -65,7 +65,7 @@ TEST(Stall, NamesTheRowThatHangsLongest) {
   auto stall = find_stall(rank_1({{"cpu:0", Phase::backward, 0, 37, 11},
                                   {"cpu:1", Phase::data, 0, 37, 12},
                                   {"cpu:2", Phase::waiting, 0, 37, 99}}),
-                          kLimits, 0);
+                          test_limits, 0);
   ASSERT_TRUE(stall);
   EXPECT_NE(stall->text.find("cpu:1: no progress in data of step 37"), std::string::npos)
       << stall->text;
@@ -75,9 +75,9 @@ TEST(Silence, CountsFromTheLastWordOrTheLimitsWhicheverIsLater) {
   RankView peer =
       rank_1({{"cpu:0", Phase::backward, 0, 37, 1}, {"cpu:1", Phase::waiting, 0, 37, 1}});
   peer.last_heard = 100;
-  EXPECT_FALSE(find_silence(peer, kLimits, 0, 110));
-  EXPECT_FALSE(find_silence(peer, kLimits, 105, 114));
-  auto silence = find_silence(peer, kLimits, 0, 110.04);
+  EXPECT_FALSE(find_silence(peer, test_limits, 0, 110));
+  EXPECT_FALSE(find_silence(peer, test_limits, 105, 114));
+  auto silence = find_silence(peer, test_limits, 0, 110.04);
   ASSERT_TRUE(silence);
   EXPECT_EQ(
       silence->text,
@@ -89,8 +89,8 @@ TEST(Silence, CountsFromTheLastWordOrTheLimitsWhicheverIsLater) {
 
 TEST(Silence, HasTheLimitOfThePhaseLastSeen) {
   auto limit_is = [](const std::vector<PhaseRow>& rows, double limit) {
-    EXPECT_FALSE(find_silence(rank_1(rows), kLimits, 0, limit));
-    EXPECT_TRUE(find_silence(rank_1(rows), kLimits, 0, limit + 0.01));
+    EXPECT_FALSE(find_silence(rank_1(rows), test_limits, 0, limit));
+    EXPECT_TRUE(find_silence(rank_1(rows), test_limits, 0, limit + 0.01));
   };
   limit_is({}, 30);  // not yet at work
   limit_is({{"cpu:0", Phase::start, 0, 0, 1}}, 30);
@@ -110,14 +110,14 @@ TEST(Silence, HasALimitOfItsOwnWhateverThePhase) {
 TEST(Silence, IsNeverLessThanSomeBeats) {
   RankView slow = rank_1({{"cpu:0", Phase::forward, 0, 1, 1}});
   slow.period = 3;
-  EXPECT_FALSE(find_silence(slow, kLimits, 0, 15));
-  EXPECT_TRUE(find_silence(slow, kLimits, 0, 15.1));
+  EXPECT_FALSE(find_silence(slow, test_limits, 0, 15));
+  EXPECT_TRUE(find_silence(slow, test_limits, 0, 15.1));
 }
 
 TEST(Silence, OfALostRankIsNoNews) {
   RankView dead = rank_1();
   dead.lost = true;
-  EXPECT_FALSE(find_silence(dead, kLimits, 0, 1e6));
+  EXPECT_FALSE(find_silence(dead, test_limits, 0, 1e6));
 }
 
 TEST(Death, SaysWhereTheRankWasLastSeen) {
@@ -134,24 +134,24 @@ TEST(Death, SaysWhereTheRankWasLastSeen) {
 TEST(Deadlock, IsThatNobodyWorksAndSomebodyWaits) {
   RankView zero = rank_1({{"cpu:0", Phase::waiting, 0, 37, 13}});
   RankView one = rank_1({{"cpu:0", Phase::idle, 0, 37, 12.5}, {"io", Phase::waiting, 0, 37, 14}});
-  auto deadlock = find_deadlock(std::vector{zero, one}, kLimits, 2);
+  auto deadlock = find_deadlock(std::vector{zero, one}, test_limits, 2);
   ASSERT_TRUE(deadlock);
   EXPECT_EQ(deadlock->text,
             "all ranks wait for each other in step 37 for 12.5 s (timeouts.step: 10 s)");
-  EXPECT_FALSE(find_deadlock(std::vector{zero, one}, kLimits, 2.5)) << "the slack counts";
+  EXPECT_FALSE(find_deadlock(std::vector{zero, one}, test_limits, 2.5)) << "the slack counts";
 
   one.rows[0].step = one.rows[1].step = 38;
-  EXPECT_NE(find_deadlock(std::vector{zero, one}, kLimits, 2)->text.find("steps 37 to 38"),
+  EXPECT_NE(find_deadlock(std::vector{zero, one}, test_limits, 2)->text.find("steps 37 to 38"),
             std::string::npos);
 
   one.rows[0].phase = Phase::update;
-  EXPECT_FALSE(find_deadlock(std::vector{zero, one}, kLimits, 2)) << "one works";
+  EXPECT_FALSE(find_deadlock(std::vector{zero, one}, test_limits, 2)) << "one works";
   one.rows.clear();
-  EXPECT_FALSE(find_deadlock(std::vector{zero, one}, kLimits, 2)) << "one is not known";
+  EXPECT_FALSE(find_deadlock(std::vector{zero, one}, test_limits, 2)) << "one is not known";
   one.done = true;
-  EXPECT_TRUE(find_deadlock(std::vector{zero, one}, kLimits, 2)) << "waiting for one that left";
+  EXPECT_TRUE(find_deadlock(std::vector{zero, one}, test_limits, 2)) << "waiting for one that left";
   zero.rows[0].phase = Phase::idle;
-  EXPECT_FALSE(find_deadlock(std::vector{zero, one}, kLimits, 2)) << "between two runs";
+  EXPECT_FALSE(find_deadlock(std::vector{zero, one}, test_limits, 2)) << "between two runs";
 }
 
 TEST(Table, HasALineForEachThreadThatIsAtSomething) {

@@ -117,10 +117,10 @@ class VirtualRun {
   double now_ = 0;
 };
 
-const WatchdogLimits kLimits{30, 10, 60};
+const WatchdogLimits test_limits{30, 10, 60};
 
 TEST(WatchdogLogic, ARunThatMovesNeverFails) {
-  VirtualRun run(3, kLimits);
+  VirtualRun run(3, test_limits);
   for (int step = 0; step < 100; ++step) {
     run.all_enter(step % 2 ? Phase::forward : Phase::waiting, step);
     run.go(3);
@@ -130,7 +130,7 @@ TEST(WatchdogLogic, ARunThatMovesNeverFails) {
 
 TEST(WatchdogLogic, AStallIsNamedAlikeOnEveryRankInTime) {
   for (int culprit = 0; culprit < 3; ++culprit) {
-    VirtualRun run(3, kLimits);
+    VirtualRun run(3, test_limits);
     run.all_enter(Phase::waiting, 37);
     run.go(2);
     run.enter(culprit, Phase::backward, 37);
@@ -152,15 +152,15 @@ TEST(WatchdogLogic, AStallIsNamedAlikeOnEveryRankInTime) {
 }
 
 TEST(WatchdogLogic, TheLimitsCountFromWhenTheyAreSet) {
-  VirtualRun run(1, kLimits);
+  VirtualRun run(1, test_limits);
   run.enter(0, Phase::forward, 1);
   run.go(8);
-  run.logic(0).set_limits(kLimits, run.now());
+  run.logic(0).set_limits(test_limits, run.now());
   EXPECT_GE(run.until_failure(0), 10);
 }
 
 TEST(WatchdogLogic, ADeadRankIsNamedWithItsLastPlace) {
-  VirtualRun run(3, kLimits);
+  VirtualRun run(3, test_limits);
   run.all_enter(Phase::waiting, 37);
   run.enter(2, Phase::forward, 37);
   run.go(2);
@@ -176,7 +176,7 @@ TEST(WatchdogLogic, ADeadRankIsNamedWithItsLastPlace) {
 }
 
 TEST(WatchdogLogic, WithoutRankZeroTheOthersDecideForThemselves) {
-  VirtualRun run(3, kLimits);
+  VirtualRun run(3, test_limits);
   run.all_enter(Phase::waiting, 37);
   run.enter(2, Phase::forward, 37);
   run.go(2);
@@ -194,7 +194,7 @@ TEST(WatchdogLogic, WithoutRankZeroTheOthersDecideForThemselves) {
 // The stopped rank finds the decision when it wakes up, and takes its own absence for no one's
 // fault.
 TEST(WatchdogLogic, AStoppedRankIsNamedAndEndsWhenItWakes) {
-  VirtualRun run(3, kLimits);
+  VirtualRun run(3, test_limits);
   run.all_enter(Phase::waiting, 37);
   run.go(2);
   run.stop(1);
@@ -212,7 +212,7 @@ TEST(WatchdogLogic, AStoppedRankIsNamedAndEndsWhenItWakes) {
 }
 
 TEST(WatchdogLogic, AStoppedRankZeroEndsByTheOthersWord) {
-  VirtualRun run(3, kLimits);
+  VirtualRun run(3, test_limits);
   run.all_enter(Phase::waiting, 37);
   run.go(2);
   run.stop(0);
@@ -228,7 +228,7 @@ TEST(WatchdogLogic, AStoppedRankZeroEndsByTheOthersWord) {
 }
 
 TEST(WatchdogLogic, AProcessStoppedAloneGoesOn) {
-  VirtualRun run(1, kLimits);
+  VirtualRun run(1, test_limits);
   run.enter(0, Phase::forward, 1);
   run.go(5);
   run.stop(0);
@@ -240,7 +240,7 @@ TEST(WatchdogLogic, AProcessStoppedAloneGoesOn) {
 }
 
 TEST(WatchdogLogic, ACutLinkEndsBothSides) {
-  VirtualRun run(3, kLimits);
+  VirtualRun run(3, test_limits);
   run.all_enter(Phase::waiting, 37);
   run.go(2);
   run.cut(2);
@@ -253,7 +253,7 @@ TEST(WatchdogLogic, ACutLinkEndsBothSides) {
 }
 
 TEST(WatchdogLogic, ARankThatIsNotYetAtWorkHasTheLimitOfTheStart) {
-  VirtualRun run(2, kLimits);
+  VirtualRun run(2, test_limits);
   run.go(2);
   run.stop(1);
   double seconds = run.until_failure(0);
@@ -262,7 +262,7 @@ TEST(WatchdogLogic, ARankThatIsNotYetAtWorkHasTheLimitOfTheStart) {
 }
 
 TEST(WatchdogLogic, TheCauseIsNamedThoughItsConsequencesComeFirst) {
-  VirtualRun run(4, kLimits);
+  VirtualRun run(4, test_limits);
   run.all_enter(Phase::waiting, 37);
   run.go(1);
   run.logic(1).report(named(1, "rank 1 lost rank 3", true), run.now());
@@ -279,7 +279,7 @@ TEST(WatchdogLogic, TheCauseIsNamedThoughItsConsequencesComeFirst) {
 }
 
 TEST(WatchdogLogic, LaterFailuresDoNotReplaceTheFirst) {
-  VirtualRun run(3, kLimits);
+  VirtualRun run(3, test_limits);
   run.all_enter(Phase::waiting, 37);
   run.go(1);
   run.logic(2).report(named(2, "rank 2: bad file"), run.now());
@@ -292,7 +292,7 @@ TEST(WatchdogLogic, LaterFailuresDoNotReplaceTheFirst) {
 }
 
 TEST(WatchdogLogic, AConsequenceAloneIsNamedAfterASecond) {
-  VirtualRun run(3, kLimits);
+  VirtualRun run(3, test_limits);
   run.go(1);
   run.logic(1).report(named(1, "rank 1 lost rank 2", true), run.now());
   run.logic(2).report(named(2, "rank 2 lost rank 1", true), run.now());
@@ -304,7 +304,7 @@ TEST(WatchdogLogic, AConsequenceAloneIsNamedAfterASecond) {
 
 // A rank that has said what it knows and then goes is not the culprit.
 TEST(WatchdogLogic, TheEndOfARankThatReportedAConsequenceIsNoCause) {
-  VirtualRun run(3, kLimits);
+  VirtualRun run(3, test_limits);
   run.go(1);
   run.logic(1).report(named(1, "rank 1 lost rank 2", true), run.now());
   run.go(0.1);
@@ -316,7 +316,7 @@ TEST(WatchdogLogic, TheEndOfARankThatReportedAConsequenceIsNoCause) {
 }
 
 TEST(WatchdogLogic, ARankThatRankZeroDoesNotAnswerSettlesWithItsOwnFailure) {
-  VirtualRun run(2, kLimits);
+  VirtualRun run(2, test_limits);
   run.go(1);
   run.stop(0);
   run.logic(1).report(named(1, "rank 1: bad file"), run.now());
@@ -330,7 +330,7 @@ TEST(WatchdogLogic, ARankThatRankZeroDoesNotAnswerSettlesWithItsOwnFailure) {
 }
 
 TEST(WatchdogLogic, ADeadlockWithoutACulpritEnds) {
-  VirtualRun run(3, kLimits);
+  VirtualRun run(3, test_limits);
   run.all_enter(Phase::waiting, 37);
   run.enter(1, Phase::idle, 37);
   double seconds = run.until_failure(0);
@@ -342,14 +342,14 @@ TEST(WatchdogLogic, ADeadlockWithoutACulpritEnds) {
 }
 
 TEST(WatchdogLogic, IdleRanksMayRest) {
-  VirtualRun run(2, kLimits);
+  VirtualRun run(2, test_limits);
   run.all_enter(Phase::idle, 37);
   run.go(100);
   EXPECT_FALSE(run.logic(0).run_failure());
 }
 
 TEST(WatchdogLogic, AllLeaveTogether) {
-  VirtualRun run(3, kLimits);
+  VirtualRun run(3, test_limits);
   run.logic(1).leave();
   run.logic(0).leave();
   run.unwatch(0);
@@ -368,7 +368,7 @@ TEST(WatchdogLogic, AllLeaveTogether) {
 }
 
 TEST(WatchdogLogic, TheEndOfARankThatIsDoneIsNoFailure) {
-  VirtualRun run(3, kLimits);
+  VirtualRun run(3, test_limits);
   run.all_enter(Phase::idle, 50);
   run.logic(1).leave();
   run.go(1);
@@ -383,7 +383,7 @@ TEST(WatchdogLogic, TheEndOfARankThatIsDoneIsNoFailure) {
 }
 
 TEST(WatchdogLogic, LeavingEndsWhenARankFailsOrIsSilent) {
-  VirtualRun failing(3, kLimits);
+  VirtualRun failing(3, test_limits);
   failing.logic(0).leave();
   failing.logic(1).leave();
   failing.go(1);
@@ -391,7 +391,7 @@ TEST(WatchdogLogic, LeavingEndsWhenARankFailsOrIsSilent) {
   failing.go(0.2);
   for (int rank : {0, 1}) EXPECT_EQ(failing.run_failure(rank).rank, 2);
 
-  VirtualRun silent(2, kLimits);
+  VirtualRun silent(2, test_limits);
   silent.all_enter(Phase::idle, 50);
   silent.go(1);
   silent.logic(1).leave();
@@ -400,20 +400,20 @@ TEST(WatchdogLogic, LeavingEndsWhenARankFailsOrIsSilent) {
 }
 
 TEST(WatchdogLogic, OneProcessDecidesAtOnceAndLeavesAtOnce) {
-  VirtualRun failing(1, kLimits);
+  VirtualRun failing(1, test_limits);
   failing.logic(0).report(named(0, "lost a lane", true), 0);
   failing.go(0.01);
   EXPECT_EQ(failing.run_failure(0).text, "lost a lane");
   EXPECT_TRUE(failing.logic(0).settled(failing.now()));
 
-  VirtualRun leaving(1, kLimits);
+  VirtualRun leaving(1, test_limits);
   leaving.logic(0).leave();
   leaving.go(0.01);
   EXPECT_TRUE(leaving.logic(0).all_done());
 }
 
 TEST(WatchdogLogic, MessagesInTheWrongDirectionChangeNothing) {
-  VirtualRun run(2, kLimits);
+  VirtualRun run(2, test_limits);
   ControlMessage message;
   message.failure = named(1, "not its business");
   for (Kind kind : {Kind::abort, Kind::all_done}) {
@@ -441,7 +441,7 @@ TEST(WatchdogLogic, TheLinksFormAStarAroundRankZero) {
 
 // Nothing is due at once for ever: the thread around it would spin.
 TEST(WatchdogLogic, ItsNextTurnIsDueLaterThanTheOneBefore) {
-  VirtualRun run(2, kLimits);
+  VirtualRun run(2, test_limits);
   for (int i = 0; i < 300; ++i) {
     run.go(0.05);
     EXPECT_GT(run.logic(0).wake_at(run.now()), run.now() - 0.05);

@@ -23,9 +23,9 @@ using Kind = ControlMessage::Kind;
 using std::chrono::seconds;
 using ::testing::HasSubstr;
 
-const WatchdogLimits kLong{600, 600, 600};
-const WatchdogLimits kShort{0.2, 0.2, 0.2};
-constexpr auto kDeadline = seconds(60);
+const WatchdogLimits long_time{600, 600, 600};
+const WatchdogLimits short_time{0.2, 0.2, 0.2};
+constexpr auto test_deadline = seconds(60);
 
 // A process of the run.
 class Member {
@@ -46,7 +46,7 @@ class Member {
   // The decision, once the watchdog has released the rank.
   Failure run_failure() {
     auto done = released.get_future();
-    if (done.wait_for(kDeadline) != std::future_status::ready)
+    if (done.wait_for(test_deadline) != std::future_status::ready)
       return named(-1, "no failure in time");
     return *watchdog->failure();
   }
@@ -65,7 +65,7 @@ ControlLink link_to(int rank, Socket socket) {
 using SocketMaker = std::pair<Socket, Socket> (*)();
 
 std::pair<Socket, Socket> tcp_pair() {
-  auto deadline = std::chrono::steady_clock::now() + kDeadline;
+  auto deadline = std::chrono::steady_clock::now() + test_deadline;
   Listener listener(0);
   Socket connected = connect_to("127.0.0.1", listener.port(), deadline);
   return {std::move(*listener.accept(deadline)), std::move(connected)};
@@ -103,7 +103,7 @@ Frame frame_of(const ControlMessage& message) {
 }
 
 void send_to(Socket& socket, const ControlMessage& message) {
-  send_frame(socket, frame_of(message), std::chrono::steady_clock::now() + kDeadline);
+  send_frame(socket, frame_of(message), std::chrono::steady_clock::now() + test_deadline);
 }
 
 ControlMessage message_of(Kind kind, const Failure& failure = {}) {
@@ -115,7 +115,7 @@ ControlMessage message_of(Kind kind, const Failure& failure = {}) {
 
 // The next message that is not a heartbeat; throws at the end of the connection.
 ControlMessage next_word(Socket& socket) {
-  auto deadline = std::chrono::steady_clock::now() + kDeadline;
+  auto deadline = std::chrono::steady_clock::now() + test_deadline;
   for (;;) {
     auto message = read_control_message(receive_frame(socket, deadline).text);
     if (message.kind != Kind::heartbeat) return message;
@@ -131,7 +131,7 @@ TEST_P(StallInEachPhase, IsNamedOnEveryRank) {
     member.status.begin_step(37);
     member.status.enter(0, Phase::waiting);
     member.status.enter(1, rank == 1 ? GetParam() : Phase::waiting, 4);
-    member.watchdog->watch(&member.status, rank == 1 ? kShort : kLong);
+    member.watchdog->watch(&member.status, rank == 1 ? short_time : long_time);
   }
   std::string place = phase_text(GetParam(), 4);
   for (auto& member : run) {
@@ -181,7 +181,7 @@ TEST(Watchdog, WithoutRankZeroARankDecidesForItself) {
 TEST(Watchdog, ASilentRankIsNamedOnEitherSideOfALink) {
   for (int rank : {0, 1}) {
     auto [member, sockets] = member_among_sockets(rank, {1 - rank});
-    member->watchdog->watch(nullptr, kShort);
+    member->watchdog->watch(nullptr, short_time);
     EXPECT_THAT(member->run_failure().text,
                 HasSubstr(name_of(1 - rank) + " has sent no sign of life for "));
   }
@@ -194,7 +194,8 @@ TEST(Watchdog, TheCauseWinsInBothOrdersOfArrival) {
         to_bytes(frame_of(message_of(Kind::failure, named(2, "rank 2 lost rank 1", true))));
     std::string cause = to_bytes(frame_of(message_of(Kind::failure, named(2, "rank 2: bad file"))));
     std::string words = cause_first ? cause + consequence : consequence + cause;
-    sockets[1].send_all(words.data(), words.size(), std::chrono::steady_clock::now() + kDeadline);
+    sockets[1].send_all(words.data(), words.size(),
+                        std::chrono::steady_clock::now() + test_deadline);
     EXPECT_EQ(zero->run_failure().text, "rank 2: bad file");
     for (Socket& socket : sockets) {
       ControlMessage word = next_word(socket);
@@ -244,7 +245,7 @@ TEST(Watchdog, AfterAFailureTheOtherRanksEndAfterRankZero) {
   auto rank_1 = std::async(std::launch::async, [&] { run[1].reset(); });
   EXPECT_EQ(rank_1.wait_for(std::chrono::milliseconds(200)), std::future_status::timeout);
   run[0].reset();
-  EXPECT_EQ(rank_1.wait_for(kDeadline), std::future_status::ready);
+  EXPECT_EQ(rank_1.wait_for(test_deadline), std::future_status::ready);
 }
 
 TEST(Watchdog, WhatTheBoardsHookThrowsEndsTheOtherRanks) {
@@ -294,7 +295,7 @@ TEST(Watchdog, AProcessThatHangsIsAbandonedOnceAfterItsGrace) {
   Member alone(0, {}, 0.05);
   alone.watchdog->fail(named(0, "bad file"));
   auto hung = alone.hung.get_future();
-  ASSERT_EQ(hung.wait_for(kDeadline), std::future_status::ready);
+  ASSERT_EQ(hung.wait_for(test_deadline), std::future_status::ready);
   EXPECT_EQ(hung.get().text, "bad file");
 }
 
@@ -303,7 +304,8 @@ TEST(Watchdog, AProcessThatLeavesInItsGraceIsNotAbandoned) {
   alone.watchdog->fail(named(0, "bad file"));
   auto began = std::chrono::steady_clock::now();
   alone.watchdog.reset();
-  EXPECT_LT(std::chrono::steady_clock::now() - began, kDeadline) << "the thread is joined at once";
+  EXPECT_LT(std::chrono::steady_clock::now() - began, test_deadline)
+      << "the thread is joined at once";
   EXPECT_EQ(alone.hung.get_future().wait_for(seconds(0)), std::future_status::timeout);
 }
 
@@ -311,7 +313,7 @@ TEST(Watchdog, OneProcessIsWatchedLikeMany) {
   Member stalled(0, {});
   stalled.status.begin_step(3);
   stalled.status.enter(1, Phase::data);
-  stalled.watchdog->watch(&stalled.status, kShort);
+  stalled.watchdog->watch(&stalled.status, short_time);
   EXPECT_THAT(stalled.run_failure().text,
               HasSubstr(name_of(0) + ", cpu:1: no progress in data of step 3 for "));
   EXPECT_THAT(stalled.watchdog->fail(named(0, "later")).text, HasSubstr("no progress"));
@@ -340,7 +342,7 @@ TEST(Watchdog, AProgramThatTalksOtherwiseIsADeadLink) {
   auto [zero, sockets] = member_among_sockets(0, {1});
   std::string greeting = "GET / HTTP/1.1\r\n\r\n";
   sockets[0].send_all(greeting.data(), greeting.size(),
-                      std::chrono::steady_clock::now() + kDeadline);
+                      std::chrono::steady_clock::now() + test_deadline);
   Failure decided = zero->run_failure();
   EXPECT_EQ(decided.text, name_of(1) + " sent a broken control message");
   EXPECT_EQ(decided.rank, 1);
