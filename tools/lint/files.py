@@ -42,6 +42,12 @@ def cmake_files(path):
         if "$" in token:
             continue  # a library's header, or a file that CMake makes
         yield posixpath.normpath(token.lstrip("/") if rooted else posixpath.join(folder, token))
+    # kernels/CMakeLists.txt lists ops by name; each has <op>.cpp, <op>_cpu.cpp and <op>_cuda.cu or .cpp.
+    for suffix, names in re.findall(r"set\((ops|library_ops)\s+([^)]*)\)", text):
+        cuda = "cu" if suffix == "ops" else "cpp"
+        for op in names.split():
+            for name in (f"{op}.cpp", f"{op}_cpu.cpp", f"{op}_cuda.{cuda}"):
+                yield posixpath.normpath(posixpath.join(folder, "ops", op, name))
 
 
 def check_cmake():

@@ -11,7 +11,7 @@
 
 #include "engine/config/words.h"
 #include "engine/data/loader.h"
-#include "tests/data/formats/hdf5_files.h"
+#include "tests/data/formats/hdf5_halves.h"
 #include "tests/data/numbered.h"
 
 namespace spire {
@@ -22,29 +22,6 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
-
-DataConfig config_of(const std::filesystem::path& file) {
-  DataConfig config;
-  config.name = "hdf5";
-  config.path = file.string();
-  return config;
-}
-
-constexpr int64_t side = 5;
-
-// Both halves hold numbered images; those for training are in chunks, compressed by `gzip`.
-void write_images(const std::filesystem::path& path, int64_t count, hsize_t chunk,
-                  unsigned gzip = 0) {
-  LabelledImages images = numbered(count, side);
-  std::vector<int64_t> labels(images.labels.begin(), images.labels.end());
-  auto n = static_cast<hsize_t>(count);
-  Hdf5File file(path);
-  for (const char* half : {"train", "test"}) {
-    std::string prefix = half;
-    file.put(prefix + "/images", {n, side, side, 1}, images.pixels, chunk, gzip);
-    file.put(prefix + "/labels", {n}, labels);
-  }
-}
 
 std::vector<std::byte> batches_of(const Dataset& dataset, LoaderOptions options) {
   BatchLoader loader(dataset, options);
@@ -132,18 +109,6 @@ std::vector<std::vector<float>> row_of(const Dataset& dataset, int64_t sample) {
     }
   }
   return row;
-}
-
-template <typename In, typename Out>
-void write_halves(const std::filesystem::path& path, const std::vector<hsize_t>& in_dims,
-                  const std::vector<In>& in, const std::vector<hsize_t>& out_dims,
-                  const std::vector<Out>& out) {
-  Hdf5File file(path);
-  for (const char* half : {"train", "test"}) {
-    file.put(std::string(half) + "/images", in_dims, in);
-    bool values = std::is_floating_point_v<Out>;
-    file.put(std::string(half) + (values ? "/values" : "/labels"), out_dims, out);
-  }
 }
 
 TEST(Hdf5Dataset, FeaturesAreStandardized) {
@@ -459,113 +424,6 @@ TEST(Hdf5Dataset, SkippedRowsAreReplacedByTheNextGoodOne) {
   EXPECT_EQ(pair.train->skipped(), 3);
   EXPECT_THAT(pair.train->first_problem(), HasSubstr("sample 1: label 9"));
   EXPECT_EQ(pair.test->skipped(), 0);
-}
-
-TEST(Hdf5Dataset, FilesThatAreNoneAreRefused) {
-  TemporaryFolder folder;
-  auto refusal = [&](const std::string& name) {
-    return message_of(Category::data, [&] { open_dataset(config_of(folder / name), {}); });
-  };
-  EXPECT_THAT(refusal("none.h5"),
-              AllOf(HasSubstr("none.h5: no such file"), HasSubstr("data.path")));
-  EXPECT_THAT(refusal(""), HasSubstr("is a folder, not a regular file"));
-  ASSERT_EQ(::mkfifo((folder / "pipe.h5").c_str(), 0600), 0);
-  EXPECT_THAT(refusal("pipe.h5"), HasSubstr("pipe.h5: is a FIFO, not a regular file"));
-  write_file(folder / "text.h5", {'h', 'e', 'l', 'l', 'o'});
-  EXPECT_THAT(refusal("text.h5"), AllOf(HasSubstr("text.h5: HDF5 cannot open it")));
-  EXPECT_THAT(message_of(Category::config, [] { open("hdf5", "auto"); }), HasSubstr("data.path"));
-}
-
-TEST(Hdf5Dataset, DatasetsOfOtherKindsAreRefused) {
-  TemporaryFolder folder;
-  auto refusal = [&] {
-    return message_of(Category::data, [&] { open_dataset(config_of(folder / "a.h5"), {}); });
-  };
-  write_halves<uint8_t, int32_t>(folder / "a.h5", {2, 3, 8, 8}, pattern(384), {2}, {0, 1});
-  EXPECT_THAT(refusal(), AllOf(HasSubstr("train/images"), HasSubstr("(3, 8, 8)"),
-                               HasSubstr("channels are the last dimension")));
-  write_halves<uint8_t, int32_t>(folder / "a.h5", {2, 2, 2}, pattern(8), {3}, {0, 1, 2});
-  EXPECT_THAT(refusal(),
-              AllOf(HasSubstr("train/labels: has 3 rows"), HasSubstr("train/images has 2")));
-  write_halves<float, int32_t>(folder / "a.h5", {1, 2, 2}, {1, 2, 3, 4}, {1}, {0});
-  EXPECT_THAT(refusal(), HasSubstr("neither images"));
-  write_halves<uint8_t, int32_t>(folder / "a.h5", {2, 2, 2}, Bytes(8, 3), {2}, {0, 1});
-  EXPECT_THAT(refusal(), HasSubstr("all pixels of channel 0 are 3"));
-  {
-    Hdf5File file(folder / "a.h5");
-    file.put<uint8_t>("train/images", {2, 2, 2}, pattern(8));
-    file.put<uint8_t>("test/images", {2, 2, 1}, pattern(4));
-    for (const char* name : {"train/labels", "test/labels"}) file.put<int32_t>(name, {2}, {0, 1});
-  }
-  EXPECT_THAT(refusal(), AllOf(HasSubstr("test/images"), HasSubstr("(2, 1, 1)")));
-}
-
-TEST(Hdf5Dataset, OneChecksumMayBeOfMoreRowsThanThereAre) {
-  TemporaryFolder folder;
-  constexpr int64_t most = std::numeric_limits<int64_t>::max();
-  write_images(folder / "a.h5", 20, 3);
-  {
-    Hdf5File file(folder / "b.h5");
-    for (const std::string half : {"train", "test"}) {
-      file.put<uint8_t>(half + "/images", {2, 2, 2}, pattern(8));
-      file.put<int32_t>(half + "/labels", {2}, {0, 1});
-      for (const std::string& name : {half + "/images", half + "/labels"}) {
-        file.put<int64_t>("xxh3/" + name, {1}, {7});
-        file.attribute<int64_t>("xxh3/" + name, "rows", {most});
-      }
-    }
-  }
-  EXPECT_FALSE(open_dataset(config_of(folder / "a.h5"), {}).train->checksums());
-  auto checksums = open_dataset(config_of(folder / "b.h5"), {}).test->checksums();
-  ASSERT_TRUE(checksums);
-  EXPECT_EQ(checksums->rows, most);
-  EXPECT_THAT(checksums->blocks, ElementsAre(ElementsAre(7u), ElementsAre(7u)));
-}
-
-// Nothing of such a file says what is in memory when a row is read.
-TEST(Hdf5Dataset, LayoutsThatAreNotFollowedAreRefused) {
-  TemporaryFolder folder;
-  constexpr hsize_t chunk[] = {(hsize_t{256} << 20) + 1};
-  auto refusal = [&](auto set_layout) {
-    {
-      Hdf5File file(folder / "a.h5");
-      file.put<uint8_t>("train/images", {2, 2, 2}, pattern(8));
-      file.make<uint8_t>("train/labels", 2, set_layout);
-    }
-    return message_of(Category::data, [&] { open_dataset(config_of(folder / "a.h5"), {}); });
-  };
-  std::string elsewhere = refusal(
-      [&](hid_t layout, hid_t) { return H5Pset_external(layout, "b.bin", 0, H5F_UNLIMITED); });
-  std::string made_up = refusal([&](hid_t layout, hid_t space) {
-    return H5Pset_virtual(layout, space, ".", "train/images", space);
-  });
-  for (const std::string& message : {elsewhere, made_up})
-    EXPECT_THAT(message, AllOf(HasSubstr("a.h5: train/labels: its numbers are in other files"),
-                               HasSubstr("copy them into this one")));
-  EXPECT_THAT(
-      refusal([&](hid_t layout, hid_t) { return H5Pset_chunk(layout, 1, chunk); }),
-      AllOf(HasSubstr("a.h5: train/labels: chunks of over 256 MiB"), HasSubstr("h5repack")));
-}
-
-TEST(Hdf5Dataset, ChunksThatTheCacheCannotHoldAreRefused) {
-  TemporaryFolder folder;
-  constexpr hsize_t count = 40, chunk = 2, row = 64 * 1024;
-  {
-    Hdf5File file(folder / "a.h5");
-    for (const std::string half : {"train", "test"}) {
-      file.put(half + "/images", {count, 256, 256, 1}, pattern(count * row), chunk);
-      file.put(half + "/labels", {count}, std::vector<int32_t>(count));
-    }
-  }
-  DataConfig config = config_of(folder / "a.h5");
-  config.hdf5.cache_mib = 1;
-  EXPECT_THAT(message_of(Category::config, [&] { open_dataset(config, {}); }),
-              AllOf(HasSubstr("data.hdf5.cache_mib: 1 MiB"), HasSubstr("16 chunks"),
-                    HasSubstr("train/images"), HasSubstr("set 3 or more")));
-  config.shuffle = DataConfig::Shuffle::full;
-  EXPECT_NO_THROW(open_dataset(config, {}));
-  config.shuffle = DataConfig::Shuffle::automatic, config.hdf5.cache_mib = 3;
-  EXPECT_NO_THROW(open_dataset(config, {}));
 }
 
 // Another process may hold the file's lock: none is asked for.
