@@ -84,9 +84,10 @@ std::vector<LayerConfig> LayerReader::list(const YAML::Node& node, const std::st
     report(node.Mark(), path, "the value is missing; expected a list of layers");
   } else if (!node.IsSequence()) {
     report(node.Mark(), path, fmt::format("expected a list of layers, got {}", describe(node)));
-  } else if (depth > max_layers) {
-    report(node.Mark(), path,
-           fmt::format("layers are nested more than {} lists deep; nest them less", max_layers));
+  } else if (depth > max_layer_depth) {
+    report(
+        node.Mark(), path,
+        fmt::format("layers are nested more than {} lists deep; nest them less", max_layer_depth));
   } else {
     for (size_t i = 0; i < node.size() && problems.size() < max_problems; ++i) {
       if (++seen_ > max_layers) {

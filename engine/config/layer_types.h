@@ -55,6 +55,6 @@ int64_t count_layers(const std::vector<LayerConfig>& layers);
 std::string layer_path(std::string_view list, size_t index, std::string_view type = {});
 
 inline constexpr int64_t max_layers = 10000;  // limit of count_layers()
-inline constexpr int max_layers = 16;         // levels of nested lists
+inline constexpr int max_layer_depth = 16;    // levels of nested lists
 
 }  // namespace spire::inline config

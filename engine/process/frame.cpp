@@ -33,7 +33,7 @@ std::optional<Header> read_header(const char* bytes, uint32_t max_bytes) {
 }  // namespace
 
 std::string to_bytes(const Frame& frame) {
-  require(frame.text.size() <= max_control_bytes, "a frame of {} bytes", frame.text.size());
+  require(frame.text.size() <= max_frame_bytes, "a frame of {} bytes", frame.text.size());
   Header header;
   std::copy_n(magic, sizeof magic, header.magic);
   header.kind = static_cast<uint32_t>(frame.kind);

@@ -27,8 +27,8 @@ struct Frame {
   std::string text;
 };
 
-inline constexpr uint32_t max_control_bytes = 16
-                                              << 20;  // of text: a table of some ten thousand ranks
+inline constexpr uint32_t max_frame_bytes = 16
+                                            << 20;  // of text: a table of some ten thousand ranks
 
 // Returns the bytes on the wire: a header with magic, kind and length, then the text.
 std::string to_bytes(const Frame& frame);
@@ -36,7 +36,7 @@ std::string to_bytes(const Frame& frame);
 // Send or receive one frame. Throw Error(collective): receive_frame() also for what is not a frame,
 // or has more than `max_bytes` of text.
 void send_frame(Socket& socket, const Frame& frame, Deadline deadline);
-Frame receive_frame(Socket& socket, Deadline deadline, uint32_t max_bytes = max_control_bytes);
+Frame receive_frame(Socket& socket, Deadline deadline, uint32_t max_bytes = max_frame_bytes);
 
 // Assembles one frame from the bytes as they arrive; leaves those behind it in the socket.
 class FrameReader {
@@ -48,7 +48,7 @@ class FrameReader {
     foreign,  // not a frame, or one of more than `max_bytes` of text
   };
 
-  explicit FrameReader(uint32_t max_bytes = max_control_bytes) : max_bytes_(max_bytes) {}
+  explicit FrameReader(uint32_t max_bytes = max_frame_bytes) : max_bytes_(max_bytes) {}
   State read(const Socket& socket);  // never waits
   Frame& frame() { return frame_; }
   int error() const { return error_; }  // errno; 0: closed in good order
