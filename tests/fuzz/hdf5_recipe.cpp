@@ -164,9 +164,15 @@ void set_filters(hid_t creation, uint8_t filters) {
   if ((filters & 4) != 0) check(H5Pset_fletcher32(creation), "sum");
 }
 
+// Creation properties of a kind of object without its time: the same bytes from call to call.
+Handle without_times(hid_t kind) {
+  Handle creation(H5Pcreate(kind), H5Pclose, "make properties");
+  check(H5Pset_obj_track_times(creation, false), "forget the time");
+  return creation;
+}
+
 Handle creation_of(const Plan& plan, hid_t space) {
-  Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "make properties");
-  check(H5Pset_obj_track_times(creation, false), "forget the time");  // the same bytes always
+  Handle creation = without_times(H5P_DATASET_CREATE);
   if (plan.fill != 0) check(H5Pset_fill_value(creation, H5T_NATIVE_UINT8, &plan.fill), "fill");
   switch (plan.layout) {
     case 1:
@@ -278,8 +284,9 @@ void write_member(hid_t file, const std::string& name, Choices& choices,
     case 1:
       return;
     case 2:
-      Handle(H5Gcreate2(file, name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose,
-             "make a group");
+      Handle(
+          H5Gcreate2(file, name.c_str(), H5P_DEFAULT, without_times(H5P_GROUP_CREATE), H5P_DEFAULT),
+          H5Gclose, "make a group");
       return;
     case 3:
       check(H5Lcreate_soft("/train/images", file, name.c_str(), H5P_DEFAULT, H5P_DEFAULT), "link");
@@ -294,8 +301,8 @@ void write_member(hid_t file, const std::string& name, Choices& choices,
             "link");
       return;
     case 6:
-      check(H5Tcommit2(file, name.c_str(), type_of(choices.byte()), H5P_DEFAULT, H5P_DEFAULT,
-                       H5P_DEFAULT),
+      check(H5Tcommit2(file, name.c_str(), type_of(choices.byte()), H5P_DEFAULT,
+                       without_times(H5P_DATATYPE_CREATE), H5P_DEFAULT),
             "name a type");
       return;
     default:
@@ -311,9 +318,11 @@ void write_hdf5(const std::filesystem::path& path, bool newest, Choices& choices
   h5::disable_locking(access);
   if (newest)
     check(H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST), "choose the form");
-  Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access), H5Fclose, "make it");
+  Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, without_times(H5P_FILE_CREATE), access),
+              H5Fclose, "make it");
   for (const char* group : {"train", "test", "xxh3", "xxh3/train"})
-    Handle(H5Gcreate2(file, group, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose, "make groups");
+    Handle(H5Gcreate2(file, group, H5P_DEFAULT, without_times(H5P_GROUP_CREATE), H5P_DEFAULT),
+           H5Gclose, "make groups");
   for (const char* name : hdf5_names) attempt([&] { write_member(file, name, choices, path); });
 }
 

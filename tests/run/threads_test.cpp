@@ -162,7 +162,7 @@ TEST_F(RunThreads, ExchangesOfRanksRunOnAllCores) {
   EXPECT_EQ(census.cores().at("lane 0"), lanes);
   for (const auto& [name, cores] : census.cores())
     EXPECT_THAT(name, testing::MatchesRegex(
-                          "rank|lane|lane 0|(test )?reader [0-3]|ckpt writer|exchange|watch"));
+                          "rank|lane|lane 0|(test )?reader [0-3]|ckpt writer|exchange|watchdog"));
 }
 
 TEST_F(RunThreads, BitsDoNotDependOnPinning) {
