@@ -22,9 +22,10 @@ EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer
   setup.take_cores();
   TrainerOptions trainer_options = setup.trainer_options();
   trainer_options.snapshot = SnapshotChoice::never;
+  // Streams of the trainer's devices may still copy a batch when it ends: the loader outlives it.
+  auto data = test_loader(setup.config, setup.data, setup.placement);
   Trainer trainer(trainer_options, setup.placement);
   setup.keep_tuning(observer);
-  auto data = test_loader(setup.config, setup.data, setup.placement);
   EvaluationSums sums;
   if (options.on_begin) options.on_begin();
   trainer.team().lead([&] {

@@ -72,8 +72,10 @@ DatasetPair open_run_data(RunConfig& config, const Placement& placement,
       {.dtype = compute_dtype(config), .seed = config.seed, .cores = placement.helper_cores});
   // Notes come first: the data may be refused for the reason that they give.
   pass_notes(data, observer);
-  if (resumed)
-    data = fit_to_checkpoint(std::move(data), *resumed, run_task(config, data) == Task::classify);
+  if (resumed) {
+    bool classes = run_task(config, data) == Task::classify;
+    data = fit_to_checkpoint(std::move(data), *resumed, classes);
+  }
   pass_notes(data, observer);
   if (config.model.name == "auto") choose_model(config, data, observer);
   if (run_task(config, data) == Task::reconstruct && config.data.normalize != Normalize::unit) {

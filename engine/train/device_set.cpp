@@ -120,6 +120,10 @@ void DeviceSet::await(int lane, const Event& event) {
   for (Backoff backoff; !stream(lane).reached(event); backoff.pause()) communicator->check();
 }
 
+void DeviceSet::close_communicators() {
+  for (LocalMember& member : members_) member.communicator.reset();
+}
+
 void DeviceSet::abort_communicators() noexcept {
   for (LocalMember& member : members_) {
     if (member.communicator) member.communicator->abort();

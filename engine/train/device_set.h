@@ -37,7 +37,8 @@ struct LaneSite {
 };
 
 // Thread ownership: made on the thread that calls train(); stream(lane) belongs to that lane while
-// LaneTeam::parallel runs; the rest may be read by any lane.
+// LaneTeam::parallel runs; any lane may read the rest, but for read_weights(), which the leading
+// thread calls while no lane works.
 class DeviceSet {
  public:
   struct Options {
@@ -106,6 +107,8 @@ class DeviceSet {
   // communicator meanwhile, as a member that is lost never reaches it. Throws PeerLost.
   void await(int lane, const Event& event);
   void abort_communicators() noexcept;
+  // Ends the members' communicators; memory that others receive from may be freed afterwards.
+  void close_communicators();
 
  private:
   size_t position(int index) const { return static_cast<size_t>(index - local_.begin); }

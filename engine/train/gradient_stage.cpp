@@ -30,6 +30,12 @@ GradientStage::GradientStage(DeviceSet& devices, const ParameterLayout& layout,
   });
 }
 
+// Closing a communicator waits for members that still receive, so gradient buffers are freed last.
+GradientStage::~GradientStage() {
+  members_.clear();
+  devices_.close_communicators();
+}
+
 size_t GradientStage::chunks() const {
   return static_cast<size_t>((layout_.trained_floats() + TreeSum::chunk - 1) / TreeSum::chunk);
 }

@@ -27,6 +27,10 @@ class GradientStage {
   // outlive this. Throws what compiling throws.
   GradientStage(DeviceSet& devices, const ParameterLayout& layout, const Options& options);
 
+  ~GradientStage();
+  GradientStage(const GradientStage&) = delete;
+  GradientStage& operator=(const GradientStage&) = delete;
+
   // What the lanes of a device, and its member if it is that one's front, are going to allocate.
   MemoryUse memory(int device) const;
   // Allocates the runners' memory; each lane's on its own thread. Throws Error(out_of_memory).
@@ -38,7 +42,7 @@ class GradientStage {
   // The leading thread, before the lanes call train().
   void begin_step();
   // Runs the lane's towers. Each bucket is reduced as soon as all lanes have written its last
-  // gradient. On return the lane's stream is behind all sums that this process gets. Throws what
+  // gradient. On return the lane's stream is behind all sums that its member gets. Throws what
   // kernels throw, PeerLost, BarrierBroken.
   void train(int lane, const StepJob& job);
   // Runs the lane's towers forward; their sums are in job.metrics.

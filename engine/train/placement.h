@@ -38,14 +38,15 @@ struct Placement {
   std::vector<int> lane_device;  // index into devices
   int towers = 1, tower_threads = 1;
   int64_t batch_size = 1;  // samples a tower a step
-  // Index into devices, one of rank 0's: holds the master weights.
+  // Index into devices, one of rank 0's: the host reads the weights there, and by the strategy
+  // parameter_device it updates them, unless updates_on_host.
   int parameter_device = 0;
   // GPUs with parameter_device: cpu alone: master weights and optimizer state lie in rank 0's host
   // memory, and these lanes of the CPU update them.
   bool updates_on_host = false;
   std::vector<LaneSpec> host_lanes;
-  // Cores for this rank's other threads (readers, writers, exchange): all that it may use, those
-  // near its GPUs first.
+  // Cores for this rank's other threads (readers, writers, exchange): all that it may use; with
+  // GPUs only those near them, if there are any.
   std::vector<int> helper_cores;
   Strategy strategy = Strategy::parameter_device;
   Reduction reduction = Reduction::invariant;

@@ -19,8 +19,8 @@ namespace spire::inline training {
 // send it to rank 0.
 enum class SnapshotChoice : uint8_t { never, fitting, always };
 
-// Thread ownership: the leading thread while no lane works; state() may be read by any thread until
-// the next call of hold().
+// Thread ownership: the leading thread while no lane works. Any thread may read state() for as long
+// as hold() says.
 class StateTransfer {
  public:
   // All arguments outlive this. `buckets`: of the flat buffer.
@@ -37,7 +37,8 @@ class StateTransfer {
   void allocate();                 // throws Error(out_of_memory)
 
   // Makes state() what the devices hold now; all ranks take part. With a snapshot that is a copy,
-  // valid until the next call; without one it is read where it lies, and valid until a step.
+  // valid until the next call; without one it is read where it lies, and valid until another method
+  // of the trainer is called.
   void hold();
   const SavedTensors& state() const { return tensors_; }
   // Host memory for one piece of state() at a time.

@@ -79,7 +79,8 @@ void Trainer::begin_step(const Batch& batch, int64_t done, double lr, bool stop)
 }
 
 // One lane's part of a step. Lanes meet where one needs what another has written; on GPUs that
-// orders their streams, and no host thread waits for a device.
+// orders their streams, and no host thread waits for a device (unless the CPU updates GPUs'
+// weights).
 void Trainer::run_step(int lane, const StepJob& given) {
   auto l = static_cast<size_t>(lane);
   Stream& stream = devices_->stream(lane);

@@ -193,7 +193,7 @@ class Trainer {
   std::unique_ptr<ForwardPass> sampler_;       // on lane 0
   std::array<StepMetrics, 2> metrics_;         // of steps by turns; an evaluation uses the first
   std::unique_ptr<HostAllGather> all_gather_;  // of StepMetrics::shared
-  StepContext context_;                        // seed and loss scale of every step
+  StepContext context_;                        // the seed; each step fills in a copy
   int64_t begun_ = 0, finished_ = 0;           // steps
   bool averaged_ = false;                      // the average is in the weights' place
   std::atomic<bool> peers_aborted_{false};

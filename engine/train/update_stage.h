@@ -30,7 +30,7 @@ class UpdateStage {
     std::vector<FloatRange> buckets;
     BucketReducer::Options reducer;  // of all members: says who gets which sums
   };
-  // Decides who updates what; allocates nothing. All arguments outlive this.
+  // Decides who updates what; allocates nothing. All arguments but the options outlive this.
   UpdateStage(DeviceSet& devices, const ParameterLayout& layout, const UpdateStrategy& strategy,
               const Options& options);
 

@@ -83,7 +83,7 @@ class UpdateOnHost : public ParameterUpdate {
   std::unique_ptr<Stream> host_stream_;
   size_t bytes_;
   std::unique_ptr<DeviceMemory> weights_, sums_, squares_;  // of the host, pinned
-  bool measures_;  // measure() has fetched the gradients already
+  bool measures_;  // layer-wise: measure() fetches the gradients, update() does not
   std::unique_ptr<TensorNorms> norms_;
   std::unique_ptr<ParameterUpdate> update_;
 };
