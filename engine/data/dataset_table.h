@@ -11,7 +11,8 @@
 
 namespace spire::inline data {
 
-// Each documents its files in formats/<name>.cpp or formats/<name>_dataset.cpp.
+// Defined, with their file formats, in formats/cifar.cpp, csv_dataset.cpp, idx.cpp (also for
+// fashion_mnist) and hdf5_dataset.cpp, and in synthetic_dataset.cpp.
 DatasetPair open_cifar10(const DataConfig& config, const ReadOptions& options);
 DatasetPair open_cifar100(const DataConfig& config, const ReadOptions& options);
 DatasetPair open_csv(const DataConfig& config, const ReadOptions& options);

@@ -19,9 +19,19 @@ inline std::string to_message(const nlohmann::json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// Parses a message. This and all below throw Error(collective) for what does not fit.
+// Parses a message. This and all below throw Error(collective) for what does not fit. A value takes
+// some 50 times its text in memory, so depth and number of values have limits: those of a table of
+// all ranks and threads are far below.
 inline nlohmann::json parse_message(std::string_view text) try {
-  return nlohmann::json::parse(text);
+  constexpr int max_depth = 8;
+  constexpr int64_t max_values = 1'000'000;
+  int64_t values = 0;
+  return nlohmann::json::parse(
+      text, [&](int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {
+        if (depth > max_depth || ++values > max_values)
+          fail(Category::collective, "a message is broken: it has too many values");
+        return true;
+      });
 } catch (const nlohmann::json::exception&) {
   fail(Category::collective, "a message is broken: it is not JSON");
 }

@@ -29,8 +29,9 @@ struct ControlMessage {
 inline constexpr size_t max_control_bytes = size_t{4} << 20;  // of JSON
 
 // {"kind":"heartbeat","period":1,"rows":[["cpu:0",5,0,37,10.25]]}: thread, phase, detail, step and
-// seconds of a row. {"kind":"abort","failure":{...}}. {"kind":"done"}. Names and texts are cut, so
-// that a message has at most max_control_bytes.
+// seconds of a row. {"kind":"abort","failure":{...}}. {"kind":"done"}. Names and texts of a
+// failure are cut, so that its message has at most max_control_bytes; a heartbeat with more rows
+// than fit is Error(unexpected).
 std::string to_json(const ControlMessage& message);
 
 // Throws Error(collective) for anything that to_json() does not write.
