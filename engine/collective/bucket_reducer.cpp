@@ -16,8 +16,7 @@ std::vector<std::vector<FloatRange>> BucketReducer::Options::chunk_slices(int64_
       FloatRange own = slice(b, static_cast<int>(rank));
       int64_t end = std::min(own.end, floats);
       if (own.begin >= end) continue;
-      slices[rank].push_back(
-          {own.begin / TreeSum::chunk, (end + TreeSum::chunk - 1) / TreeSum::chunk});
+      slices[rank].push_back({own.begin / TreeSum::chunk, TreeSum::chunks_of(end)});
     }
   }
   return slices;

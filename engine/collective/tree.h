@@ -68,6 +68,8 @@ class TreeSum {
   TreeSum(Reduction reduction, TowerRange root, const std::vector<Leaf>& leaves);
 
   static constexpr int64_t chunk = 4096;  // floats; scratch is chunk x depth() floats
+  // Number of chunks that hold so many floats; the last one may be partly filled.
+  static constexpr int64_t chunks_of(int64_t floats) { return (floats + chunk - 1) / chunk; }
 
   // out[i] = sum over the root's towers at begin + i, for count <= chunk elements. Returns a
   // pointer to the sum: `out`, or the only leaf itself. `out` may be the buffer of the first leaf,

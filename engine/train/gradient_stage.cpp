@@ -37,7 +37,7 @@ GradientStage::~GradientStage() {
 }
 
 size_t GradientStage::chunks() const {
-  return static_cast<size_t>((layout_.trained_floats() + TreeSum::chunk - 1) / TreeSum::chunk);
+  return static_cast<size_t>(TreeSum::chunks_of(layout_.trained_floats()));
 }
 
 MemoryUse GradientStage::memory(int device) const {

@@ -17,6 +17,13 @@ std::vector<int64_t> ragged_samples(int64_t samples, const Placement& placement)
   return rest == 0 ? std::vector<int64_t>{} : std::vector<int64_t>{rest};
 }
 
+// The options outlive the builder.
+GraphBuilder graph_builder(const TrainerOptions& options) {
+  return [&options](int64_t batch, bool training) {
+    return build_model(options.model, options.loss, options.input(batch, training), training);
+  };
+}
+
 int64_t floats_of(double mib) {
   return static_cast<int64_t>(mib * 1024 * 1024 / sizeof(float));
 }
@@ -84,9 +91,7 @@ Trainer::Trainer(const TrainerOptions& options, const Placement& placement, Proc
 }
 
 void Trainer::make_devices(const TrainerOptions& options) {
-  GraphBuilder build = [&](int64_t batch, bool training) {
-    return build_model(options.model, options.loss, options.input(batch, training), training);
-  };
+  GraphBuilder build = graph_builder(options);
   layout_ = make_layout(build, placement_.batch_size);
   buckets_ = make_buckets(layout_.total_floats(), floats_of(options.bucket.first_mib),
                           floats_of(options.bucket.mib));
@@ -117,9 +122,7 @@ void Trainer::make_devices(const TrainerOptions& options) {
 
 // Rank 0 chooses engines as its lanes compile, and the others compile with its choices.
 void Trainer::make_stages(const TrainerOptions& options) {
-  GraphBuilder build = [&](int64_t batch, bool training) {
-    return build_model(options.model, options.loss, options.input(batch, training), training);
-  };
+  GraphBuilder build = graph_builder(options);
   auto share_choices = [&] {
     if (options.tuning && group_ && devices_->on_gpus()) share_tuning(*options.tuning, *group_);
   };

@@ -33,7 +33,7 @@ TensorNorms::TensorNorms(const std::vector<WeightSpan>& spans) {
   size_t cells = 0;
   for (const WeightSpan& span : spans) {
     int64_t first = span.range.begin / TreeSum::chunk;
-    int64_t last = (span.range.end + TreeSum::chunk - 1) / TreeSum::chunk;
+    int64_t last = TreeSum::chunks_of(span.range.end);
     size_t begin = cells;
     if (span.adapts) cells += static_cast<size_t>(last - first);
     spans_.push_back({first, {begin, cells}});
