@@ -10,6 +10,7 @@
 #include "engine/base/message_words.h"
 #include "engine/base/read_file.h"
 #include "engine/config/check.h"
+#include "engine/config/dataset_kinds.h"
 #include "engine/config/scalar.h"
 #include "engine/config/text.h"
 #include "engine/config/value.h"
@@ -34,7 +35,8 @@ double default_rate(OptimizerConfig::Name optimizer) {
 // Whether the data probably holds images; an HDF5 file may hold anything.
 bool holds_images(const DataConfig& data) {
   if (data.name == "synthetic") return data.synthetic.kind == SyntheticConfig::Kind::images;
-  return data.name != "csv" && data.name != "tokens";
+  const DatasetKind* kind = find_dataset_kind(data.name);
+  return kind && kind->images;
 }
 
 // YAML event handler that records the beginning of documents only.

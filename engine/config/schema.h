@@ -3,6 +3,7 @@
 #pragma once
 #include <limits>
 #include <span>
+#include <string>
 #include <string_view>
 #include <variant>
 
@@ -24,7 +25,9 @@ class EnumSlot {
 
   std::span<const std::string_view> words() const { return words_; }
   size_t index() const { return get_(value_); }  // >= words().size(): no enumerator
-  std::string word() const { return std::string(words_[index()]); }
+  std::string word() const {
+    return index() < words_.size() ? std::string(words_[index()]) : std::to_string(index());
+  }
   const EnumSlot& operator*() const { return *this; }  // as the other slots, which are pointers
   void set(size_t index) const { set_(value_, index); }
 

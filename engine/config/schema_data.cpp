@@ -4,16 +4,14 @@
 namespace spire::inline config::schema_parts {
 
 std::vector<Field> data_fields() {
-  const Use with_files = {
-      "data.name",
-      {"cifar10", "cifar100", "csv", "fashion_mnist", "hdf5", "idx", "image_folder", "tokens"}};
+  const Use with_files = {"data.name",
+                          dataset_names([](const DatasetKind& kind) { return kind.in_files; })};
   const Use with_stored_images = stored_images();
   return {
       {.path = "data.name",
        .slot = [](C& c) -> Slot { return &c.data.name; },
        .help = "dataset; docs/formats.md describes the files of each",
-       .choices = {"cifar10", "cifar100", "csv", "fashion_mnist", "hdf5", "idx", "image_folder",
-                   "synthetic", "tokens"}},
+       .choices = dataset_names([](const DatasetKind&) { return true; })},
       {.path = "data.path",
        .slot = [](C& c) -> Slot { return &c.data.path; },
        .help = "folder of the files (csv, hdf5: the file), relative to the current directory; "

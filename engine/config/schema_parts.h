@@ -1,5 +1,6 @@
 // Parts of the table of config keys, and the bounds that they share. Private to this folder.
 #pragma once
+#include "engine/config/dataset_kinds.h"
 #include "engine/config/schema.h"
 
 namespace spire::inline config::schema_parts {
@@ -19,7 +20,7 @@ inline constexpr Range fraction_range = {.low = 0, .high = 1, .high_open = true}
 
 // Condition of keys about images in files.
 inline Use stored_images() {
-  return {"data.name", {"cifar10", "cifar100", "fashion_mnist", "hdf5", "idx", "image_folder"}};
+  return {"data.name", dataset_names([](const DatasetKind& kind) { return kind.images; })};
 }
 
 // Fields of one or more sections, in the order in which they are printed.

@@ -1,92 +1,64 @@
 // Maps the enums of run_config.h to words and back. Reading, checks, --help-config, echoes and
-// messages take the words from here.
+// messages take the words from here. An enumerator's word is its name, but for C++ keywords.
 #pragma once
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <optional>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include <spire/run_config.h>
 
 namespace spire::inline config {
 
-template <typename... Words>
-consteval auto spelled(Words... words) {
-  return std::array<std::string_view, sizeof...(Words)>{words...};
+// Words that C++ reserves, by the enumerators that stand for them.
+struct ReservedWord {
+  std::string_view enumerator, word;
+};
+inline constexpr ReservedWord reserved_words[] = {{"automatic", "auto"},
+                                                  {"yes", "true"},
+                                                  {"no", "false"},
+                                                  {"classes", "class"},
+                                                  {"values", "value"}};
+
+// Returns the name of an enumerator as the compiler prints it; empty for any other value.
+template <auto value>
+consteval std::string_view enumerator_name() {
+  std::string_view text = __PRETTY_FUNCTION__;  // "... [with auto value = ...::Pin::yes; ...]"
+  text.remove_prefix(text.find("value = ") + std::string_view("value = ").size());
+  text = text.substr(0, text.find_first_of(";]"));
+  if (text.find(')') != text.npos) return {};  // "(spire::RunConfig::Pin)3"
+  return text.substr(text.rfind(':') + 1);
 }
 
-// The words of an enum in the order of its enumerators; empty for a type without words.
-template <typename Enum>
-inline constexpr std::array<std::string_view, 0> all_words = {};
+template <auto value>
+consteval std::string_view enumerator_word() {
+  for (const ReservedWord& row : reserved_words)
+    if (row.enumerator == enumerator_name<value>()) return row.word;
+  return enumerator_name<value>();
+}
 
-template <>
-inline constexpr auto all_words<ModelConfig::Variant> = spelled("cifar", "imagenet");
-template <>
-inline constexpr auto all_words<ModelConfig::Shortcut> = spelled("projection", "identity");
-template <>
-inline constexpr auto all_words<ModelConfig::BatchNorm> = spelled("tower", "sync");
-template <>
-inline constexpr auto all_words<ModelConfig::Normalization> = spelled("none", "batch_norm");
-template <>
-inline constexpr auto all_words<ModelConfig::Upsample> = spelled("conv_transpose", "resize");
-template <>
-inline constexpr auto all_words<ModelConfig::OutputActivation> = spelled("linear", "sigmoid");
-template <>
-inline constexpr auto all_words<Cifar100Config::Labels> = spelled("fine", "coarse");
-template <>
-inline constexpr auto all_words<CsvConfig::Header> = spelled("auto", "true", "false");
-template <>
-inline constexpr auto all_words<CsvConfig::Separator> = spelled("auto", "comma", "semicolon",
-                                                                "tab");
-template <>
-inline constexpr auto all_words<TargetKind> = spelled("auto", "class", "value");
-template <>
-inline constexpr auto all_words<SyntheticConfig::Kind> = spelled("images", "features", "tokens");
-template <>
-inline constexpr auto all_words<TokensConfig::Vocabulary> = spelled("auto", "bytes", "characters",
-                                                                    "gpt2");
-template <>
-inline constexpr auto all_words<DataConfig::LastBatch> = spelled("weighted", "drop");
-template <>
-inline constexpr auto all_words<DataConfig::OnError> = spelled("stop", "skip");
-template <>
-inline constexpr auto all_words<DataConfig::Shuffle> = spelled("auto", "full", "chunk");
-template <>
-inline constexpr auto all_words<DataConfig::Normalize> = spelled("auto", "standard", "unit");
-template <>
-inline constexpr auto all_words<LossConfig::Name> = spelled("auto", "cross_entropy", "mse", "l1",
-                                                            "l1_l2");
-template <>
-inline constexpr auto all_words<OptimizerConfig::Name> = spelled("sgd", "adam", "adamw", "lars",
-                                                                 "lamb");
-template <>
-inline constexpr auto all_words<OptimizerConfig::Decay> = spelled("all", "matrices");
-template <>
-inline constexpr auto all_words<LrConfig::Scaling> = spelled("none", "linear", "sqrt");
-template <>
-inline constexpr auto all_words<ScheduleConfig::Name> = spelled("constant", "step", "multistep",
-                                                                "cosine", "linear", "polynomial");
-template <>
-inline constexpr auto all_words<CheckpointConfig::Snapshot> = spelled("auto", "always", "never");
-template <>
-inline constexpr auto all_words<MemoryConfig::Recompute> = spelled("none", "blocks");
-template <>
-inline constexpr auto all_words<CudaConfig::Attention> = spelled("auto", "own");
-template <>
-inline constexpr auto all_words<CudaConfig::Peer> = spelled("auto", "direct", "nccl");
-template <>
-inline constexpr auto all_words<RunConfig::Pin> = spelled("auto", "true", "false");
-template <>
-inline constexpr auto all_words<RunConfig::Strategy> = spelled("parameter_device", "mirrored",
-                                                               "sharded");
-template <>
-inline constexpr auto all_words<RunConfig::Reduction> = spelled("invariant", "native");
-template <>
-inline constexpr auto all_words<RunConfig::Precision> = spelled("fp32", "bf16", "fp16");
+inline constexpr size_t max_enumerators = 12;  // enumerators have the values 0, 1, 2, ...
 
 template <typename Enum>
-concept HasWords = std::is_enum_v<Enum> && !all_words<Enum>.empty();
+consteval size_t count_enumerators() {
+  return []<size_t... i>(std::index_sequence<i...>) {
+    return (size_t{!enumerator_name<static_cast<Enum>(i)>().empty()} + ...);
+  }
+  (std::make_index_sequence<max_enumerators>());
+}
+
+// The words of an enum in the order of its enumerators.
+template <typename Enum>
+inline constexpr auto all_words = []<size_t... i>(std::index_sequence<i...>) {
+  return std::array<std::string_view, sizeof...(i)>{enumerator_word<static_cast<Enum>(i)>()...};
+}
+(std::make_index_sequence<count_enumerators<Enum>()>());
+
+template <typename Enum>
+concept HasWords = std::is_enum_v<Enum>;
 
 // Strategy::sharded -> "sharded"
 template <HasWords Enum>
@@ -101,5 +73,9 @@ constexpr std::optional<Enum> find_word(std::string_view word) {
   if (found == all_words<Enum>.end()) return std::nullopt;
   return static_cast<Enum>(found - all_words<Enum>.begin());
 }
+
+static_assert(word_of(RunConfig::Strategy::sharded) == "sharded");
+static_assert(word_of(CsvConfig::Header::automatic) == "auto");
+static_assert(all_words<OptimizerConfig::Name>.size() < max_enumerators);
 
 }  // namespace spire::inline config

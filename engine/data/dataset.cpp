@@ -1,14 +1,20 @@
 #include "engine/data/dataset.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include <spire/error.h>
 
 #include "engine/base/message_words.h"
+#include "engine/config/dataset_kinds.h"
 #include "engine/data/dataset_table.h"
 
 namespace spire::inline data {
 namespace {
+
+// The table of engine/config has the same datasets in the same order.
+static_assert(std::ranges::equal(dataset_table, dataset_kinds, {}, &DatasetEntry::name,
+                                 &DatasetKind::name));
 
 // Augmentation applies to image datasets only; conversion and inspection ignore it.
 DatasetPair open_entry(const DatasetEntry& entry, const DataConfig& config,
@@ -18,7 +24,7 @@ DatasetPair open_entry(const DatasetEntry& entry, const DataConfig& config,
     plain.augment = {};
     return open_entry(entry, plain, options);
   }
-  if (!entry.augments && config.augment != AugmentConfig{})
+  if (!find_dataset_kind(entry.name)->images && config.augment != AugmentConfig{})
     fail(Category::config,
          "data.augment: needs stored images, which data.name: {} does not have; remove the keys of "
          "data.augment",
@@ -50,17 +56,12 @@ void Dataset::read_labels(int64_t first, std::span<int32_t> out) const {
   read(samples, 0, columns);
 }
 
-std::vector<std::string> dataset_names() {
-  std::vector<std::string> names;
-  for (const DatasetEntry& entry : dataset_table) names.emplace_back(entry.name);
-  return names;
-}
-
 DatasetPair open_dataset(const DataConfig& config, const ReadOptions& options) {
   for (const DatasetEntry& entry : dataset_table)
     if (entry.name == config.name) return open_entry(entry, config, options);
+  std::vector<std::string> names = dataset_names([](const DatasetKind&) { return true; });
   fail(Category::config, "data.name: unknown dataset '{}'; must be one of: {}{}", config.name,
-       fmt::join(dataset_names(), ", "), did_you_mean(nearest(config.name, dataset_names())));
+       fmt::join(names, ", "), did_you_mean(nearest(config.name, names)));
 }
 
 }  // namespace spire::inline data

@@ -79,6 +79,5 @@ struct ReadOptions {
 // Opens the dataset that the config names (dataset_table.h). Throws Error(config) for an unknown
 // name or a key that the dataset lacks, Error(data) for defects of the files.
 DatasetPair open_dataset(const DataConfig& config, const ReadOptions& options);
-std::vector<std::string> dataset_names();
 
 }  // namespace spire::inline data

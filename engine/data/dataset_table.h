@@ -1,6 +1,6 @@
 // Table of all datasets that data.name may say, with the functions that open them. A new dataset
-// is a row here, a .cpp beside it, a choice of data.name in engine/config/schema_data.cpp, a test
-// and a section in docs/formats.md.
+// is a row here, a row of engine/config/dataset_kinds.h, a .cpp beside it, a test and a section in
+// docs/formats.md.
 #pragma once
 #include <array>
 #include <string_view>
@@ -24,19 +24,18 @@ DatasetPair open_synthetic(const DataConfig& config, const ReadOptions& options)
 struct DatasetEntry {
   std::string_view name;
   DatasetPair (*open)(const DataConfig& config, const ReadOptions& options);
-  bool augments;  // data.augment applies
 };
 
 inline constexpr std::array dataset_table = {
-    DatasetEntry{"cifar10", open_cifar10, true},
-    DatasetEntry{"cifar100", open_cifar100, true},
-    DatasetEntry{"csv", open_csv, false},
-    DatasetEntry{"fashion_mnist", open_fashion_mnist, true},
-    DatasetEntry{"hdf5", open_hdf5, true},
-    DatasetEntry{"idx", open_idx, true},
-    DatasetEntry{"image_folder", open_image_folder, true},
-    DatasetEntry{"synthetic", open_synthetic, false},
-    DatasetEntry{"tokens", open_tokens, false},
+    DatasetEntry{"cifar10", open_cifar10},
+    DatasetEntry{"cifar100", open_cifar100},
+    DatasetEntry{"csv", open_csv},
+    DatasetEntry{"fashion_mnist", open_fashion_mnist},
+    DatasetEntry{"hdf5", open_hdf5},
+    DatasetEntry{"idx", open_idx},
+    DatasetEntry{"image_folder", open_image_folder},
+    DatasetEntry{"synthetic", open_synthetic},
+    DatasetEntry{"tokens", open_tokens},
 };
 
 }  // namespace spire::inline data

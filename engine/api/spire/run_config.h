@@ -1,6 +1,6 @@
 // The config of a run as plain structs and enums. Each member has its default here. Its YAML key,
-// range and help are a row of engine/config/schema_*.cpp; the words of an enum, which YAML and
-// --help-config show, a row of engine/config/words.h.
+// range and help are a row of engine/config/schema_*.cpp. YAML and --help-config show enumerators
+// by name, with auto, true, false, class and value for those that C++ reserves (config/words.h).
 #pragma once
 #include <cstdint>
 #include <optional>
