@@ -33,7 +33,9 @@ spire_dependency(ccache OPTION SPIRE_CCACHE PROGRAM ccache PACKAGE ccache FOR "r
 if(SPIRE_HAS_ccache)
   foreach(language CXX CUDA)
     if(NOT CMAKE_${language}_COMPILER_LAUNCHER)
-      set(CMAKE_${language}_COMPILER_LAUNCHER ${SPIRE_PROGRAM_ccache})
+      # As ccache demands for precompiled headers, which the tests use.
+      set(CMAKE_${language}_COMPILER_LAUNCHER
+        ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${SPIRE_PROGRAM_ccache})
     endif()
   endforeach()
 endif()

@@ -4,6 +4,8 @@
 #   kernels of our own for GPUs: nvcc compiles them into the floor, tests/emulation the same files for the CPU.
 # spire_test(<name> SOURCES ... DEPENDS ... [PREFIX ...])
 #   one GoogleTest program, each of its tests a CTest case, its name behind the prefix.
+# spire_test_objects(<name> SOURCES ... DEPENDS ...)
+#   tests that several programs link.
 
 # An include line is a path from the root of the source tree. Each floor exports a folder of links that holds its own
 # folder alone, so that including a floor that it does not depend on does not compile.
@@ -49,12 +51,41 @@ function(spire_cuda_kernels floor)
   endif()
 endfunction()
 
+# The large headers of tests, parsed once: with -fPIE for programs, with -fPIC for objects.
+function(_spire_precompiled_headers target)
+  get_target_property(type ${target} TYPE)
+  string(TOLOWER precompiled_for_${type} precompiled)
+  if(NOT TARGET ${precompiled})
+    set(source ${PROJECT_BINARY_DIR}/${precompiled}.cpp)
+    file(CONFIGURE OUTPUT ${source} CONTENT "int main() {}\n")
+    if(type STREQUAL EXECUTABLE)
+      add_executable(${precompiled} EXCLUDE_FROM_ALL ${source})
+    else()
+      add_library(${precompiled} OBJECT EXCLUDE_FROM_ALL ${source})
+    endif()
+    target_link_libraries(${precompiled} PRIVATE spire_flags fmt::fmt nlohmann_json::nlohmann_json GTest::gmock)
+    target_precompile_headers(${precompiled} PRIVATE
+      <fmt/format.h> <gmock/gmock.h> <gtest/gtest.h> <nlohmann/json.hpp> <filesystem> <functional> <map> <random> <thread>)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${precompiled})
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)  # for ccache
+endfunction()
+
 function(spire_test name)
   cmake_parse_arguments(ARG "" "PREFIX" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${SPIRE_TEST_ROOM})
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} spire_flags GTest::gtest_main GTest::gmock)
+  _spire_precompiled_headers(${name})
   include(GoogleTest)
   gtest_discover_tests(${name} TEST_PREFIX "${ARG_PREFIX}" NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600
     ENVIRONMENT "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
+endfunction()
+
+function(spire_test_objects name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_library(${name} OBJECT ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${SPIRE_TEST_ROOM})
+  target_link_libraries(${name} PUBLIC ${ARG_DEPENDS} GTest::gmock PRIVATE spire_flags)
+  _spire_precompiled_headers(${name})
 endfunction()
