@@ -8,7 +8,7 @@
 
 #include <spire/observer.h>
 
-#include "engine/observe/units.h"
+#include "engine/observe/formatting.h"
 
 namespace spire {
 

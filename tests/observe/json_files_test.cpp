@@ -1,3 +1,5 @@
+#include "engine/observe/json_files.h"
+
 #include <csignal>
 #include <sstream>
 #include <sys/resource.h>
@@ -6,8 +8,6 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include "engine/observe/metrics_file.h"
-#include "engine/observe/summary.h"
 #include "tests/base/message_of.h"
 #include "tests/observe/reports.h"
 
