@@ -1,6 +1,9 @@
 #include "engine/config/schema.h"
 
 #include <algorithm>
+#include <iterator>
+
+#include <fmt/ranges.h>
 
 #include <spire/error.h>
 

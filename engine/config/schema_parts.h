@@ -1,5 +1,8 @@
 // Parts of the table of config keys, and the bounds that they share. Private to this folder.
 #pragma once
+#include <limits>
+#include <vector>
+
 #include "engine/config/schema.h"
 
 namespace spire::inline config::schema_parts {
