@@ -12,11 +12,8 @@ struct Failure {
   // One line, cause and place: "rank 1 (host b, pid 77), cpu:0: no progress in backward of step 37
   // for 10.0 s (timeouts.step: 10 s)".
   std::string text;
-  // It only follows from another failure (PeerLost). The watchdog then waits a moment for the
-  // cause.
-  bool consequence = false;
-  // The phases of every rank, a line each; filled by rank 0 in its verdict.
-  std::string table;
+  bool consequence = false;  // of another failure: the watchdog waits a moment for the cause
+  std::string table;         // the phases of every rank, a line each; filled by rank 0
 };
 
 }  // namespace spire
