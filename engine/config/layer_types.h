@@ -46,7 +46,7 @@ const T& layer_value(const LayerConfig& layer, std::string_view key) {
   return std::get<T>(layer_value(layer, key));
 }
 
-// Throws Error(config), without a place, for a wrong type, word or range.
+// Throws Error(config) for a wrong type, word or range.
 void check_layer_value(const LayerKey& key, const LayerValue& value);
 
 // Describes an unknown type, a missing key, or inner layers that are missing or not allowed; empty:

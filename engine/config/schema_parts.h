@@ -9,7 +9,7 @@ namespace spire::inline config::schema_parts {
 
 using C = RunConfig;
 
-inline constexpr double max_size = 1e6;    // widths, counts of things held in memory
+inline constexpr double max_size = 1e6;    // widths, counts of things in memory
 inline constexpr double max_steps = 1e12;  // steps, samples
 
 constexpr Range at_least(double low, double high = std::numeric_limits<double>::infinity()) {

@@ -15,7 +15,7 @@
 
 namespace spire::inline config {
 
-// These functions throw Error(config) without a place in the file, which the caller adds.
+// These functions throw Error(config) without line and column, which the caller adds.
 
 // Returns the text of a scalar. Only words may be quoted: "5" is a word and no number. expected:
 // for messages.
