@@ -1,4 +1,4 @@
-// Reads files at offsets, mapped or whole. A missing file and an unreadable one are told apart.
+// Reads files at offsets, mapped or whole. Distinguishes missing files from unreadable ones.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -23,8 +23,8 @@ std::string thread_limits();
 enum class CgroupVersion : uint8_t { v1, v2 };
 
 // Visits the folders of this process's cgroup and of all above it that may limit `controller`
-// ("cpu", "memory", "pids"): each limit holds. A folder may not exist, as in a container. root: the
-// parent of proc/self/cgroup and sys/fs/cgroup.
+// ("cpu", "memory", "pids"): each limit applies. A folder may not exist, as in a container. root:
+// the parent of proc/self/cgroup and sys/fs/cgroup.
 void for_each_cgroup(
     const std::filesystem::path& root, std::string_view controller,
     const std::function<void(const std::filesystem::path& folder, CgroupVersion)>& visit);

@@ -79,7 +79,7 @@ class PreallocatedFile {
   PreallocatedFile& operator=(const PreallocatedFile&) = delete;
 
   int64_t bytes() const;
-  void reserve(int64_t bytes) const;  // allocates disk blocks: later writes find room
+  void reserve(int64_t bytes) const;  // allocates disk blocks for later writes
   void resize(int64_t bytes) const;
   void write(int64_t offset, std::span<const std::byte> bytes) const;  // any thread
   void sync() const;                                                   // fsync

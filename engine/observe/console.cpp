@@ -79,7 +79,7 @@ void Console::show_progress() {
 }
 
 void Console::print(std::string_view line, std::string_view colour) {
-  // On a terminal the line takes the place of the progress line, which is drawn again below it.
+  // On a terminal the line replaces the progress line, which is drawn again below it.
   bool redraw = drawn_;
   if (drawn_) log_ << clear_line;
   if (!options_.terminal.interactive) log_ << utc_text(options_.now()) << ' ';

@@ -60,7 +60,7 @@ class Console : public Observer {
   LineContext context_;
   StepReport last_step_;
   bool stale_ = false;            // last_step_ is not on the screen or in the log yet
-  bool drawn_ = false;            // the cursor stands in a progress line
+  bool drawn_ = false;            // the cursor is in a progress line
   std::optional<Time> shown_at_;  // of the last progress shown
 };
 

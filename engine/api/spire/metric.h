@@ -24,7 +24,7 @@ MetricValue measure(Metric metric, double mean_loss, double mean_score);
 bool better(Metric metric, double value, double than);
 
 std::string_view name(Metric metric);               // "accuracy": in files and on lines
-std::string_view short_name(Metric metric);         // "acc": where there is little room
+std::string_view short_name(Metric metric);         // "acc": for short lines
 std::string metric_text(const MetricValue& value);  // "92.94%", "4.53", "24.31 dB"
 std::string short_text(const MetricValue& value);   // "92.9%", "4.53", "24.3 dB"
 

@@ -120,7 +120,7 @@ struct ValidationSummary {
   bool measured = false;  // false: the run never evaluated
 };
 
-// The outcome of a run; summary.json holds the same.
+// The outcome of a run, as in summary.json.
 struct RunSummary {
   int64_t steps = 0;
   double epochs = 0;
