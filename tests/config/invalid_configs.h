@@ -1,4 +1,4 @@
-// Broken configs with fragments of the messages that they must give.
+// Invalid configs, with fragments of the messages that they must give.
 #pragma once
 #include <ostream>
 #include <string>
@@ -8,20 +8,20 @@ namespace spire {
 
 using Strings = std::vector<std::string>;
 
-struct Broken {
+struct InvalidConfigCase {
   std::string name;
   std::string yaml;
   Strings overrides;
   Strings fragments;
 
-  friend std::ostream& operator<<(std::ostream& out, const Broken& broken) {
-    return out << broken.yaml.substr(0, 100);
+  friend std::ostream& operator<<(std::ostream& out, const InvalidConfigCase& invalid) {
+    return out << invalid.yaml.substr(0, 100);
   }
 };
 
-const std::vector<Broken>& unknown_keys();
-const std::vector<Broken>& wrong_types();
-const std::vector<Broken>& bad_values();
-const std::vector<Broken>& bad_yaml();
+const std::vector<InvalidConfigCase>& unknown_keys();
+const std::vector<InvalidConfigCase>& wrong_types();
+const std::vector<InvalidConfigCase>& bad_values();
+const std::vector<InvalidConfigCase>& bad_yaml();
 
 }  // namespace spire

@@ -17,7 +17,6 @@ namespace spire {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 class ConsoleTest : public ::testing::Test {
  protected:
@@ -36,7 +35,7 @@ class ConsoleTest : public ::testing::Test {
     return text;
   }
 
-  HandClock clock;
+  ManualClock clock;
   int width = 200;
   std::ostringstream log, results;
 
@@ -69,11 +68,11 @@ TEST_F(ConsoleTest, PlainOutputIsALineEveryTenSecondsAndAtEvents) {
                 "2026-01-31T12:00:25Z stopped early\n"
                 "2026-01-31T12:00:25Z warning: the disk is full\n");
   plain.on_end(sample_summary());
-  EXPECT_EQ(logged(), "\n");  // the last step is there already
+  EXPECT_EQ(logged(), "\n");  // the last step was logged already
   EXPECT_EQ(results.str(), end_block(sample_summary()));
 }
 
-TEST_F(ConsoleTest, NothingPlainHoldsAnEscapeOrACarriageReturn) {
+TEST_F(ConsoleTest, PlainOutputHasNoEscapesOrCarriageReturns) {
   Console& plain = console(false);
   plain.on_start(sample_start());
   for (int step = 1; step <= 100; ++step) {
@@ -105,7 +104,7 @@ TEST_F(ConsoleTest, LinesAboveTheProgressLineAreWhole) {
   EXPECT_EQ(logged(), "warning: before any step\n");
   screen.on_step(sample_step(1199));
   logged();
-  screen.on_step(sample_step());  // too soon to be drawn, but known
+  screen.on_step(sample_step());  // too early to be drawn; the next redraw shows it
   screen.on_warning("careful");
   screen.on_eval(sample_eval());
   screen.on_checkpoint({1200, "runs/step_00001200.h5", 1536, 0.1, 2.0});
@@ -121,7 +120,7 @@ TEST_F(ConsoleTest, LinesAboveTheProgressLineAreWhole) {
 
 TEST_F(ConsoleTest, AnEvaluationFollowsTheProgressOfItsStepOnce) {
   Console& plain = console(false);
-  plain.on_eval(sample_eval(1200));  // of a run that is resumed: there is no step yet
+  plain.on_eval(sample_eval(1200));  // a resumed run evaluates before its first step
   EXPECT_EQ(logged().find(" step 1200/"), std::string::npos);
   plain.on_step(sample_step(1201));  // shown, as the first
   plain.on_eval(sample_eval(1201));
@@ -164,7 +163,7 @@ TEST_F(ConsoleTest, FollowsTheWindowsWidthAndKeepsTheLastColumnFree) {
   }
 }
 
-TEST_F(ConsoleTest, QuietSaysWarningsAndResultsOnly) {
+TEST_F(ConsoleTest, QuietPrintsWarningsAndResultsOnly) {
   Console& quiet = console(false, false, true);
   quiet.on_start(sample_start());
   quiet.on_step(sample_step());
@@ -225,7 +224,7 @@ TEST_F(PseudoTerminal, NoColorIsObeyedUnlessEmpty) {
   EXPECT_TRUE(terminal_of(terminal).colour);
 }
 
-TEST_F(PseudoTerminal, ADumbOneGetsPlainLines) {
+TEST_F(PseudoTerminal, ADumbTerminalIsNotInteractive) {
   ::setenv("TERM", "dumb", 1);
   EXPECT_FALSE(terminal_of(terminal).interactive);
   EXPECT_FALSE(terminal_of(terminal).colour);

@@ -29,7 +29,7 @@ TEST(StartBlock, Golden) {
       "kind\noutput        runs/cnn\n");
 }
 
-TEST(StartBlock, TaskAndWhyThisModel) {
+TEST(StartBlock, ShowsTheTaskAndWhyTheModelWasChosen) {
   StartInfo start = sample_start();
   start.model = "mlp";
   start.model_note = "auto: the data has features";
@@ -41,7 +41,7 @@ TEST(StartBlock, TaskAndWhyThisModel) {
                  "data          fashion_mnist"));
 }
 
-TEST(StartBlock, CoresAreALineOrALineARank) {
+TEST(StartBlock, ShowsCoresOnOneLineOrOneLineARank) {
   StartInfo start = sample_start();
   start.cores = "2 of 2, not pinned: the process may use the whole machine";
   EXPECT_THAT(start_block(start), HasSubstr("\ncores         " + start.cores + "\nglobal batch"));
@@ -136,7 +136,7 @@ TEST(EndBlock, Golden) {
             "parameter hash  0123456789abcdef\n");
 }
 
-TEST(EndBlock, SaysWhyItStoppedAndLeavesOutWhatThereIsNot) {
+TEST(EndBlock, SaysWhyItStoppedAndLeavesOutMissingFacts) {
   RunSummary summary = sample_summary();
   summary.stopped_by = "SIGTERM";
   summary.exit = 75;
@@ -149,7 +149,7 @@ TEST(EndBlock, SaysWhyItStoppedAndLeavesOutWhatThereIsNot) {
   EXPECT_THAT(block, EndsWith("\nparameter hash  0123456789abcdef\n"));
 }
 
-TEST(EndBlock, SaysWhatMemoryBecameOtherThanPlannedAndOneLineOfAnError) {
+TEST(EndBlock, ShowsPlansThatMemoryExceededAndTheFirstLineOfAnError) {
   RunSummary summary = sample_summary();
   summary.planned_memory_bytes["arena"] = 40 << 20;
   summary.stopped_by = "cuda:0: 1.0 GiB asked for\n         planned  in use";
@@ -159,7 +159,7 @@ TEST(EndBlock, SaysWhatMemoryBecameOtherThanPlannedAndOneLineOfAnError) {
   EXPECT_THAT(block, StartsWith("stopped         cuda:0: 1.0 GiB asked for (exit 6)\nbest"));
 }
 
-TEST(EndBlock, AveragedWeightsHaveAHashOfTheirOwn) {
+TEST(EndBlock, ShowsTheHashOfAveragedWeights) {
   RunSummary summary = sample_summary();
   summary.ema_hash = "fedcba9876543210";
   EXPECT_THAT(end_block(summary), EndsWith("\nema hash        fedcba9876543210\n"
@@ -170,7 +170,7 @@ const std::string wide_line =
     "epoch 3.4/10  step 1200/2350  loss 0.2345  acc 83.4%  lr 0.0942  3912 samples/s  data 2%  "
     "eta 1:15";
 
-TEST(ProgressLine, UsesTheRoomThereIs) {
+TEST(ProgressLine, FitsTheWidth) {
   EXPECT_EQ(progress_line(sample_step(), {.epochs = 10}, 200, false), wide_line);
   EXPECT_EQ(progress_line(sample_step(), {.epochs = 10}, 79, false),
             "ep 3.4 step 1200/2350 loss 0.2345 acc 83.4% lr 0.0942 3912/s data 2% eta 1:15");
@@ -190,7 +190,7 @@ TEST(ProgressLine, NeverExceedsTheWidth) {
               std::max(width, 0));
 }
 
-// Takes the escapes "ESC [ ... letter" out of a text.
+// Removes the escapes "ESC [ ... letter" from a text.
 std::string without_escapes(std::string text) {
   for (size_t at; (at = text.find('\x1b')) != text.npos;)
     text.erase(at, text.find_first_of("mK", at) + 1 - at);
@@ -230,7 +230,7 @@ TEST(CommWait, IsShownFromOnePercentOnAndWithSeveralProcesses) {
   EXPECT_THAT(progress_line(step, {}, 200, false), HasSubstr("data 2%  comm 12%  eta 1:15"));
 }
 
-TEST(Skipped, StepsAreShownOnceThereAreSome) {
+TEST(Skipped, StepsAreShownFromTheFirstOn) {
   auto time = std::chrono::system_clock::from_time_t(1769860800);
   StepReport step = sample_step();
   for (int64_t skipped : {0, 3}) {
@@ -241,7 +241,7 @@ TEST(Skipped, StepsAreShownOnceThereAreSome) {
   }
 }
 
-TEST(CommWait, StaysLongerThanTheDataWaitWhereThereIsLittleRoom) {
+TEST(CommWait, IsLeftOutAfterTheDataWait) {
   StepReport step = sample_step();
   step.comm_wait = 0.3;
   EXPECT_EQ(progress_line(step, {}, 72, false),
