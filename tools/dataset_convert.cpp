@@ -3,8 +3,7 @@
 
 #include "engine/base/message_words.h"
 #include "engine/data/convert/convert.h"
-#include "engine/observe/text_table.h"
-#include "engine/observe/units.h"
+#include "engine/observe/formatting.h"
 #include "tools/commands.h"
 #include "tools/config_source.h"
 #include "tools/output/progress.h"

@@ -13,7 +13,7 @@ struct Row {
   std::string_view name;
   size_t size;
 };
-// In the order of the enum: size_of() and name() index it.
+// In the order of the enum, which indexes it in size_of() and name().
 constexpr std::array<Row, 6> table = {{{DType::f32, "fp32", 4},
                                        {DType::bf16, "bf16", 2},
                                        {DType::f16, "fp16", 2},

@@ -100,8 +100,7 @@ struct dtype_of<uint8_t> {
   static constexpr DType value = DType::u8;
 };
 
-// Throws Error(unexpected): `dtype` is none of fp32, bf16 and fp16.
-[[noreturn]] void refuse_float_type(DType dtype);
+[[noreturn]] void refuse_float_type(DType dtype);  // Error(unexpected): not fp32, bf16 or fp16
 
 // Calls visit(float{}), visit(bfloat16{}) or visit(float16{}).
 template <typename Visit>

@@ -1,5 +1,5 @@
-// 64-bit content hashes (XXH3, from libxxhash) for checksums and the parameter hash. Not
-// cryptographic: they find torn files and diverged replicas, not forgeries.
+// 64-bit content hashes (XXH3, from libxxhash) for checksums and the parameter hash. They find torn
+// files and diverged replicas, not forgeries.
 #pragma once
 #include <cstddef>
 #include <cstdint>

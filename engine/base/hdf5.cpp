@@ -31,7 +31,7 @@ int system_error_in(const std::string& reason) {
   return at == std::string::npos ? 0 : std::atoi(reason.c_str() + at + before.size());
 }
 
-// Makes a fixed-length type. HDF5 has no strings of length 0: nulls pad, so "" is one null.
+// Makes a type of fixed length. HDF5 has no strings of length 0: "" is stored as one null.
 Handle string_type(size_t length) {
   Handle type(H5Tcopy(H5T_C_S1), H5Tclose, "make a string type");
   check(H5Tset_size(type, length == 0 ? 1 : length), "size a string type");
@@ -84,6 +84,7 @@ void get(hid_t object, const std::string& name, hid_t memory, void* value) {
 
 }  // namespace
 
+// Keeps the library's error handler, which prints to stderr, and sets none until the session ends.
 Session::Session() : lock_(library_mutex()) {
   H5Eget_auto2(H5E_DEFAULT, &print_, &print_data_);
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
@@ -118,6 +119,7 @@ void fail_hdf5(const std::string& what) {
   fail_for(what, take_reason());
 }
 
+// After a failed read the clean-up loops, and complains on stderr.
 void leave_open_at_exit() {
   H5dont_atexit();
 }

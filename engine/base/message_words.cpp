@@ -67,6 +67,7 @@ std::string counted(int64_t count, std::string_view noun) {
   return fmt::format("{} {}", count, noun_form(count, noun));
 }
 
+// printf and fmt print -nan where the sign bit is set, which depends on the processor.
 double unsigned_nan(double value) {
   return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
 }

@@ -7,7 +7,7 @@
 
 namespace spire {
 
-// The use of a draw: part of its key, so that no two uses share numbers.
+// The use of a draw, a part of its key: no two uses share numbers.
 enum class Purpose : uint32_t {
   initialize = 1,
   shuffle = 2,
@@ -58,8 +58,7 @@ class RandomStream {
         key_);
   }
   constexpr uint32_t bits(uint64_t index) const { return block(index / 4)[index % 4]; }
-  // In [0, 1), 24 bits.
-  constexpr float uniform(uint64_t index) const {
+  constexpr float uniform(uint64_t index) const {  // in [0, 1), 24 bits
     return static_cast<float>(bits(index) >> 8) * 0x1p-24f;
   }
   // In [0, bound), without modulo bias beyond 2^-32.

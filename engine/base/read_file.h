@@ -1,4 +1,4 @@
-// Reads files: at offsets, mapped into memory, or whole. "Not there" and "cannot be read" differ.
+// Reads files at offsets, mapped or whole. Distinguishes missing files from unreadable ones.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -14,19 +14,18 @@
 
 namespace spire {
 
-// The file is there, but the system does not give its content: the file itself may be good.
+// The system does not give the content of a file that exists: the file itself may be good.
 class UnreadableFile : public Error {
  public:
   using Error::Error;
 };
 
 // A regular file open for reading. Follows links; never waits for a FIFO, never opens a device.
-// Every error is Error(category) with the file, the system's reason and a remedy.
+// Throws Error(category) with the file, the system's reason and a remedy.
 class RegularFile {
  public:
-  // Throws if the file is missing, is not regular, or the system refuses access.
-  RegularFile(std::filesystem::path path, Category category);
-  // Returns nullopt for a missing file, otherwise as the constructor.
+  RegularFile(std::filesystem::path path, Category category);  // a missing file is an error
+  // Returns nullopt for a missing file.
   static std::optional<RegularFile> if_there(const std::filesystem::path& path, Category category);
   ~RegularFile();
   RegularFile(RegularFile&& other) noexcept;
@@ -36,8 +35,8 @@ class RegularFile {
   int descriptor() const { return descriptor_; }
   uint64_t bytes() const { return bytes_; }  // when it was opened
 
-  // Fill `out`, or less of it at the end of the file, and return the bytes read. read() continues
-  // at the end of the last read(); read_at() is independent of it and of other threads.
+  // Fill `out`, or less of it at the file's end, and return the bytes read. read() goes on where
+  // the last read() ended; any threads may call read_at().
   size_t read(std::span<std::byte> out) const;
   size_t read_at(uint64_t offset, std::span<std::byte> out) const;
 
@@ -52,13 +51,11 @@ class RegularFile {
   int descriptor_;
 };
 
-// A regular file mapped read-only. Only for the program's own files under its lock, such as the
-// parts of a conversion: SIGBUS ends the process if a mapped file is truncated. User files are read
-// by ChangeDetectingReader.
+// A regular file mapped read-only. Only for files that the program wrote and has locked: SIGBUS
+// ends the process if somebody truncates a mapped file.
 class MappedFile {
  public:
-  // Throws Error(data) as RegularFile does.
-  explicit MappedFile(std::filesystem::path path);
+  explicit MappedFile(std::filesystem::path path);  // throws Error(data) as RegularFile does
   ~MappedFile();
   MappedFile(MappedFile&& other) noexcept;
   MappedFile(const MappedFile&) = delete;
@@ -72,33 +69,30 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
-// Returns the content of a regular file, or nullopt if it is missing. Throws Error(category) for an
-// unreadable file, one longer than `max_bytes`, or one that is not regular.
+// Returns the content of a regular file, nullopt for a missing one. Throws Error(category), also
+// for more than `max_bytes`.
 std::optional<std::string> read_file_if_there(const std::filesystem::path& path, Category category,
                                               size_t max_bytes = size_t{64} << 20);
 
-// Returns the content of anything with an end, `<(a pipe)` too: waits for the pipe's writer. For
-// paths that a user names. Throws Error(category), also if the file is missing.
+// Returns the content of a file or pipe that a user names; waits for the pipe's writer. Throws
+// Error(category), also for a missing file or more than `max_bytes`.
 std::string read_stream(const std::filesystem::path& path, Category category,
                         size_t max_bytes = size_t{64} << 20);
-// Reads an open descriptor from its position to the end and leaves it open. name: for messages.
+// Reads an open descriptor to its end and leaves it open. name: for messages.
 std::string read_stream(int descriptor, const std::filesystem::path& name, Category category,
                         size_t max_bytes = size_t{64} << 20);
 
-// Returns the names in a folder, unordered; none if there is no such folder. Throws Error(category)
-// if it cannot be listed to its end.
+// Returns the names in a folder, unordered; none for a missing folder. Throws Error(category).
 std::vector<std::filesystem::path> list_folder(const std::filesystem::path& folder,
                                                Category category);
 
-// Returns "a folder", "a FIFO", "a link" and so on, from st_mode.
-std::string_view kind_of_file(mode_t mode);
+std::string_view kind_of_file(mode_t mode);  // "a folder", "a FIFO", "a link", from st_mode
 
-// Tells whether `path` still names the open file: false once it is removed, moved or replaced. True
-// if the system cannot tell.
+// Returns true while `path` names the open file, or if the system cannot say; false once the file
+// is removed, moved or replaced.
 bool is_named(int descriptor, const std::filesystem::path& path);
 
-// Tells whether anything has that name. True for a file that cannot be examined: opening it gives
-// the reason.
+// Returns true if anything has that name, or may have it: opening it gives the reason.
 bool is_there(const std::filesystem::path& path);
 
 }  // namespace spire

@@ -45,6 +45,7 @@ std::optional<int64_t> max_pids() {
 
 void for_each_cgroup(const fs::path& root, std::string_view controller,
                      const std::function<void(const fs::path&, CgroupVersion)>& visit) {
+  // In a container the path may be the host's: its folders do not exist here.
   const fs::path mounts = root / "sys/fs/cgroup";
   auto climb = [&](const fs::path& mount, const fs::path& path, CgroupVersion version) {
     for (fs::path group = path.relative_path();; group = group.parent_path()) {
@@ -75,6 +76,7 @@ std::string system_reason(int error) {
   return words;
 }
 
+// The file itself may be good: it would open under a higher limit.
 Category category_of(int error, Category other) {
   return error == EMFILE || error == ENFILE ? Category::device : other;
 }

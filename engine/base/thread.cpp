@@ -77,7 +77,7 @@ void prove_threads(int count, const std::string& name) {
   for (pid_t id : ids) wait_until_gone(id);
 }
 
-// The affinity mask holds what taskset, a launcher or a cpuset cgroup has left to this thread.
+// The affinity mask has the cores that taskset, a launcher or a cpuset cgroup allows.
 std::vector<int> allowed_cores() {
   std::vector<int> cores;
   cpu_set_t set;

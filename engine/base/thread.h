@@ -1,4 +1,4 @@
-// Starts threads with a name, which top, gdb and perf show, and a set of cores; paces polling.
+// Starts threads with a name, which top, gdb and perf show, and with a set of cores; paces polling.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -14,20 +14,18 @@ struct ThreadPlace {
 };
 
 // Starts a thread that runs `body`. On return it has its name and runs on its cores, or on those of
-// the caller if the system refuses them; OpenMP teams that it forms inherit both. Throws
-// Error(device) with the limits that may be the reason if the system starts no thread.
+// the caller if the system refuses them; its OpenMP teams inherit both. Throws Error(device) with
+// the limits that may be the reason.
 std::jthread start_thread(ThreadPlace place, std::function<void()> body);
 
-// Proves that `count` more threads can live at the same time: starts them and ends them. Throws as
-// start_thread. Call it before a library starts as many that aborts on failure, as OpenMP does.
-// name: the threads' name in the message.
+// Proves that `count` more threads can exist at once: starts and ends them. Throws as start_thread.
+// Call it before OpenMP starts as many, which ends the program if it cannot.
 void prove_threads(int count, const std::string& name);
 
-// Returns the logical CPU numbers that the calling thread may run on, ascending; never empty.
-std::vector<int> allowed_cores();
+std::vector<int> allowed_cores();  // logical CPUs of the calling thread, ascending; never empty
 
-// Paces a polling loop that shares its core with computing threads: the first 50 us do not pause,
-// the next 150 us yield, later ones sleep for 20 us growing to 200 us.
+// Paces a polling loop that shares its core with computing threads: for 50 us it does not pause,
+// for 150 us it yields, then it sleeps for 20 us, growing to 200 us.
 class Backoff {
  public:
   void pause();

@@ -43,7 +43,7 @@ fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : ".";
 }
 
-// The counterparts of PreallocatedFile, for datasets: always Error(data).
+// Errors of PreallocatedFile and of renames: always Error(data), since datasets are written so.
 [[noreturn]] void fail_to(const char* what, const fs::path& path, int reason) {
   fail(Category::data, "{}: cannot {}: {}; check the disk and the path", path.string(), what,
        std::strerror(reason));
@@ -140,12 +140,13 @@ void AtomicWriter::write_at(uint64_t offset, std::string_view bytes) {
   }
 }
 
+// Syncs the content before the rename: after a power cut the name belongs to a whole file.
 void AtomicWriter::commit() {
   if (::fsync(descriptor_) != 0) fail_errno(category_, "write", temporary_);
   if (::close(std::exchange(descriptor_, -1)) != 0) fail_errno(category_, "write", temporary_);
   take_name();
   committed_ = true;
-  // The rename is durable once the folder is.
+  // The new name survives a power cut only after its folder is synced.
   sync_directory(path_.has_parent_path() ? path_.parent_path() : ".", category_);
 }
 
@@ -204,6 +205,7 @@ void PreallocatedFile::resize(int64_t bytes) const {
   if (::ftruncate(descriptor_, bytes) != 0) fail_to("change its size", path_, errno);
 }
 
+// pwrite() takes the offset as an argument, so threads share no position.
 void PreallocatedFile::write(int64_t offset, std::span<const std::byte> bytes) const {
   while (!bytes.empty()) {
     ssize_t written = ::pwrite(descriptor_, bytes.data(), bytes.size(), offset);

@@ -18,20 +18,18 @@ class PermanentError : public Error {
   using Error::Error;
 };
 
-// The suffix of AtomicWriter's temporary, "<path>.tmp". A killed writer leaves it; it may be
-// removed.
+// A killed AtomicWriter leaves "<path>.tmp", which may be removed.
 inline constexpr std::string_view temporary_suffix = ".tmp";
 
-// Whether to replace a file of that name. `keep` still replaces an empty file.
-enum class Existing { replace, keep };
+enum class Existing { replace, keep };  // `keep` still replaces an empty file
 
 // Writes "<path>.tmp" and renames it to `path` in commit(); removes it if commit() is not called.
-// The new file has the mode of the old one, and its owner if the system allows. Replaces regular
-// files alone: refuses a folder, FIFO, device or link before it writes anything.
+// The new file has the mode of the old one, and its owner if the system allows. Refuses to replace
+// a folder, FIFO, device or link before it writes anything.
 class AtomicWriter {
  public:
-  // All throw Error(category) with the file and the system's reason. With Existing::keep, a file
-  // that takes the name before commit() is kept, and the data stays in the temporary.
+  // All functions throw Error(category) with the file and the system's reason. With Existing::keep,
+  // a file that takes the name before commit() is kept, and the data stays in the temporary.
   AtomicWriter(std::filesystem::path path, Category category,
                Existing existing = Existing::replace);
   ~AtomicWriter();
@@ -39,9 +37,8 @@ class AtomicWriter {
   AtomicWriter& operator=(const AtomicWriter&) = delete;
 
   void write(std::string_view bytes);
-  // Writes at an offset, also beyond the end; gaps read as zeros.
-  void write_at(uint64_t offset, std::string_view bytes);
-  void commit();  // once, at the end
+  void write_at(uint64_t offset, std::string_view bytes);  // also beyond the end, after zeros
+  void commit();                                           // once, at the end
 
  private:
   struct Former {
@@ -62,33 +59,31 @@ class AtomicWriter {
   bool committed_ = false;
 };
 
-// Writes the parts, one after another, through an AtomicWriter: a reader sees the old file or the
-// new one, never a mixture. One writer a path at a time.
+// Writes the parts, one after another, by an AtomicWriter: readers see the old file or the new one.
+// One writer a path at a time.
 void write_file_atomically(const std::filesystem::path& path,
                            std::span<const std::string_view> parts, Category category,
                            Existing existing = Existing::replace);
 void write_file_atomically(const std::filesystem::path& path, std::string_view content,
                            Category category, Existing existing = Existing::replace);
 
-// A file of known size, written at offsets by any thread, and renamed when it is complete. Holds a
-// lock against other processes. Every error is Error(data) with the file and the system's reason; a
-// full disk also tells the bytes needed and free.
+// A file of known size, written at offsets, and renamed when it is complete. It is locked against
+// other processes. All functions throw Error(data) with the file and the system's reason; for a
+// full disk also with the bytes needed and free.
 class PreallocatedFile {
  public:
-  // Creates a missing file. Throws if another process has it open as a PreallocatedFile, and for
-  // what is not a regular file.
+  // Creates a missing file. Throws if another process has locked it, or if it is not regular.
   explicit PreallocatedFile(std::filesystem::path path);
   ~PreallocatedFile();
   PreallocatedFile(const PreallocatedFile&) = delete;
   PreallocatedFile& operator=(const PreallocatedFile&) = delete;
 
   int64_t bytes() const;
-  void reserve(int64_t bytes) const;  // allocates disk blocks: later writes find room
+  void reserve(int64_t bytes) const;  // allocates disk blocks for later writes
   void resize(int64_t bytes) const;
   void write(int64_t offset, std::span<const std::byte> bytes) const;  // any thread
   void sync() const;                                                   // fsync
-  // Copies the mode of the file that this one will replace, if there is one.
-  void take_mode_of(const std::filesystem::path& former) const;
+  void take_mode_of(const std::filesystem::path& former) const;        // if that file exists
 
   const std::filesystem::path& path() const { return path_; }
 
@@ -97,7 +92,7 @@ class PreallocatedFile {
   int descriptor_;
 };
 
-// Throws as PreallocatedFile does unless the file's disk has room for so many more bytes.
+// Throws Error(data) unless the file's disk has room for so many more bytes.
 void require_room(const std::filesystem::path& file, int64_t bytes);
 
 // Renames a file or folder over `to`, and syncs the folder. Throws Error(data).
@@ -106,12 +101,11 @@ void rename_durably(const std::filesystem::path& from, const std::filesystem::pa
 // Makes creations, renames and removals in the directory durable.
 void sync_directory(const std::filesystem::path& directory, Category category);
 
-// Opens a file for reading and writing in place; creates a missing one. The caller closes the
-// descriptor. Throws Error(category) for what is not a regular file; does not follow links.
+// Opens a regular file for reading and writing, or creates it; does not follow links. The caller
+// closes the descriptor. Throws Error(category).
 int open_in_place(const std::filesystem::path& path, Category category);
 
-// Throws PermanentError(category) if the name belongs to anything but a regular file, links
-// included.
+// Throws PermanentError(category) if anything but a regular file has the name, links included.
 void require_replaceable(const std::filesystem::path& path, Category category);
 
 }  // namespace spire

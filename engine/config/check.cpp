@@ -25,6 +25,7 @@ std::string batch_conflict(const RunConfig& config, int64_t towers) {
       global, config.batch_size, towers);
 }
 
+// model.layers and any other model exclude each other; with model.name: auto the layers win.
 void layers_conflicts(const ModelConfig& model, std::vector<Problem>& problems) {
   if (model.name == "layers") {
     if (model.layers.empty())
@@ -51,6 +52,7 @@ std::string depth_conflict(const ModelConfig& model) {
     if (is_one_of({18, 34, 50, 101})) return "";
     return fmt::format("{} is not a depth of a ResNet for ImageNet; use 18, 34, 50 or 101", depth);
   }
+  // He et al. 2016: three stages of n blocks of two convolutions, a first one and a dense layer.
   if (depth % 6 == 2) return "";
   int64_t below = std::max<int64_t>(8, (depth - 2) / 6 * 6 + 2);
   return fmt::format("{} is not a depth of a ResNet for CIFAR; use 6n+2, such as {} or {}", depth,
@@ -90,6 +92,8 @@ void schedule_conflicts(const RunConfig& config, std::vector<Problem>& problems)
                      "steps",
                      counted(schedule.warmup_steps, "step"), counted(*config.steps, "step"))});
   }
+  // warmup_steps wins over warmup_epochs, and steps over epochs: only those that count are
+  // compared.
   if (!config.steps && config.epochs > 0 && schedule.warmup_steps == 0 &&
       schedule.warmup_epochs > static_cast<double>(config.epochs)) {
     problems.push_back(
@@ -116,6 +120,7 @@ void schedule_conflicts(const RunConfig& config, std::vector<Problem>& problems)
 
 std::vector<Problem> find_conflicts(const RunConfig& config) {
   std::vector<Problem> problems;
+  // Without towers this waits for the number of devices: settle_batch() checks it then.
   if (config.global_batch && config.towers) {
     std::string text = batch_conflict(config, *config.towers);
     if (!text.empty()) problems.push_back({"global_batch", text});
@@ -143,6 +148,7 @@ std::vector<Problem> find_conflicts(const RunConfig& config) {
 
 void check_config(RunConfig& config) {
   std::vector<std::string> lines;
+  // Collects all problems instead of stopping at the first.
   for (const Field& field : schema()) {
     try {
       check_value(field, config);
@@ -156,6 +162,7 @@ void check_config(RunConfig& config) {
   if (!lines.empty()) fail(Category::config, "{}", fmt::join(lines, "\n"));
 }
 
+// Towers default to the number of devices; batch_size follows where only global_batch was given.
 void settle_batch(RunConfig& config, int64_t default_towers) {
   bool derive = config.global_batch && !config.towers;
   if (!config.towers) config.towers = default_towers;

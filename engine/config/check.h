@@ -1,10 +1,13 @@
-// Checks a whole config: keys that must agree with each other.
+// Checks a whole config for keys that contradict each other.
 #pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include <spire/run_config.h>
 
 namespace spire::inline config {
 
-// A conflict between keys.
 struct Problem {
   std::string path;  // the key to change
   std::string text;
@@ -12,13 +15,12 @@ struct Problem {
 };
 std::vector<Problem> find_conflicts(const RunConfig& config);
 
-// Checks words, ranges and conflicts of a host program's config, which was not read from YAML.
-// Throws one Error(config) with all problems, one a line. Expands `devices` (expand_devices).
+// Checks words, ranges and conflicts of a config that a program made, not YAML, and expands
+// `devices`. Throws one Error(config) with all problems, one a line.
 void check_config(RunConfig& config);
 
-// Sets towers, global_batch and batch_size so that global_batch = batch_size x towers. Towers
-// default to the number of devices; batch_size follows where only global_batch was given. Throws
-// Error(config) when the numbers do not divide or disagree. Idempotent.
+// Sets those of towers, global_batch and batch_size that are not given, so that global_batch =
+// batch_size x towers. Throws Error(config) when they do not divide or disagree. Idempotent.
 void settle_batch(RunConfig& config, int64_t default_towers);
 
 }  // namespace spire::inline config

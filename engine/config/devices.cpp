@@ -13,12 +13,14 @@ namespace spire::inline config {
 
 namespace {
 
+// An x behind a number counts the first devices of a kind; a number behind a colon names one.
 constexpr int max_devices = 1024;
 constexpr std::string_view forms =
     "write auto, cpu, cuda, a number of devices (2xcpu, 4xcuda), a name (cuda:1) or a list of "
     "names "
     "([cuda:0, cuda:1])";
 
+// Parses a whole number up to max_devices; from_chars() accepts a minus, so that is ruled out.
 std::optional<int> small_number(std::string_view digits) {
   int number = -1;
   auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
@@ -52,7 +54,7 @@ std::vector<std::string> first_devices(std::string_view kind, int count) {
   return devices;
 }
 
-// Suggests a device for a mistyped word. "gpu" is one letter from cpu, but means cuda.
+// Suggests a device for a mistyped word. "gpu" differs from cpu in one letter, but means cuda.
 std::string meant_device(std::string word) {
   if (size_t gpu = word.find("gpu"); gpu != word.npos) {
     word.replace(gpu, 3, "cuda");
@@ -61,6 +63,8 @@ std::string meant_device(std::string word) {
   return nearest(word, {"auto", "cpu", "cuda"});
 }
 
+// Expands a word that stands alone. The old form cpu:N, which counts, is read for compatibility:
+// cpu:0 and cpu:1 are one device.
 std::vector<std::string> expand_one(const std::string& word) {
   if (word == "auto" || word == "cuda") return {word};
   if (word == "cpu") return first_devices("cpu", 1);

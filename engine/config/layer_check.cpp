@@ -1,4 +1,7 @@
+// Checks layers: those read from YAML and those that a program made.
 #include <algorithm>
+
+#include <fmt/ranges.h>
 
 #include <spire/error.h>
 
@@ -21,7 +24,7 @@ void check_range(const LayerKey& key, Number value) {
   fail(Category::config, "{} is out of range; it must be {}", value, key.range.text());
 }
 
-// Whether a value other than a word has the type of the kind.
+// Tells whether a value other than a word has the type of the kind.
 bool fits(LayerKind kind, const LayerValue& value) {
   switch (kind) {
     case LayerKind::boolean:
@@ -39,6 +42,7 @@ bool fits(LayerKind kind, const LayerValue& value) {
   return false;
 }
 
+// An extent has one or two integers, the shape of `reshape` up to eight.
 void check_list(const LayerKey& key, const std::vector<int64_t>& values) {
   for (int64_t value : values) check_range(key, value);
   size_t most = key.kind == LayerKind::extent ? 2 : 8;
@@ -58,6 +62,7 @@ const LayerKey* find_layer_key(const LayerType& type, std::string_view name) {
   return found == type.keys.end() ? nullptr : &*found;
 }
 
+// A key that is not given has its default; a checked layer has all keys without one.
 const LayerValue& layer_value(const LayerConfig& layer, std::string_view key) {
   if (auto given = layer.values.find(std::string(key)); given != layer.values.end())
     return given->second;
@@ -67,6 +72,7 @@ const LayerValue& layer_value(const LayerConfig& layer, std::string_view key) {
   return *known->fallback;
 }
 
+// Words come first: keys of any kind may allow some, such as `same` for a padding.
 void check_layer_value(const LayerKey& key, const LayerValue& value) {
   if (auto word = std::get_if<std::string>(&value)) return check_word(key, *word);
   if (!fits(key.kind, value)) {
@@ -85,6 +91,7 @@ std::string layer_problem(const LayerConfig& layer) {
     std::vector<std::string> names;
     for (const LayerType& known : layer_types()) names.push_back(known.name);
     std::string near = nearest(layer.type, names);
+    // The list of all names is long: it is shown only where there is nothing to suggest.
     return fmt::format("unknown layer '{}'{}", excerpt(layer.type),
                        near.empty() ? fmt::format("; must be one of: {}", fmt::join(names, ", "))
                                     : did_you_mean(near));
@@ -104,6 +111,7 @@ void check_layers(const std::vector<LayerConfig>& layers, const std::string& pat
   for (size_t i = 0; i < layers.size(); ++i) {
     const LayerConfig& layer = layers[i];
     std::string here = layer_path(path, i, layer.type);
+    // From here on the type is known, and no key is missing.
     if (std::string text = layer_problem(layer); !text.empty())
       fail(Category::config, "{}: {}", here, text);
     for (const auto& [name, value] : layer.values) {

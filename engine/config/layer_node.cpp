@@ -1,5 +1,8 @@
+// Reads model.layers from YAML. All problems are collected, each with its line and column.
 #include <algorithm>
 #include <set>
+
+#include <fmt/ranges.h>
 
 #include "engine/base/message_words.h"
 #include "engine/config/scalar.h"
@@ -15,7 +18,7 @@ bool is_word(const LayerKey& key, const YAML::Node& node) {
   return node.IsScalar() && std::ranges::count(key.words, node.Scalar()) > 0;
 }
 
-// Reads a number; the error names the words that are allowed in its place.
+// Reads a number; the error names the words that are allowed instead.
 template <typename T>
 T read_number(const LayerKey& key, const YAML::Node& node) {
   try {
@@ -38,6 +41,7 @@ std::vector<int64_t> read_extent(const LayerKey& key, const YAML::Node& node) {
   return extents;
 }
 
+// A word that the key allows wins over its kind, as in `units: classes`.
 LayerValue read_value(const LayerKey& key, const YAML::Node& node) {
   if (is_word(key, node)) return node.Scalar();
   switch (key.kind) {
@@ -57,7 +61,7 @@ LayerValue read_value(const LayerKey& key, const YAML::Node& node) {
   return {};
 }
 
-// Reads nested lists of layers and collects all problems.
+// Reads nested lists of layers. A layer with a problem is left out of its list.
 class LayerReader {
  public:
   std::vector<LayerConfig> list(const YAML::Node& node, const std::string& path, int depth);
@@ -77,6 +81,8 @@ class LayerReader {
   int64_t seen_ = 0;  // YAML aliases may expand few bytes to many layers
 };
 
+// Stops at a depth and at a number of layers: by an alias a list may contain itself, or a short
+// text be millions of layers.
 std::vector<LayerConfig> LayerReader::list(const YAML::Node& node, const std::string& path,
                                            int depth) {
   std::vector<LayerConfig> layers;
@@ -128,6 +134,7 @@ void LayerReader::layer(const YAML::Node& node, const std::string& list, size_t 
   layers.push_back(std::move(layer));
 }
 
+// Reads the keys of one layer: inner layers, values, or mistakes.
 void LayerReader::keys(const YAML::Node& map, const std::string& path, const LayerType& type,
                        int depth, LayerConfig& layer) {
   if (map.IsNull()) return;
@@ -145,6 +152,7 @@ void LayerReader::keys(const YAML::Node& map, const std::string& path, const Lay
     const std::string& name = entry.first.Scalar();
     std::string here = path + "." + excerpt(name);
     const LayerKey* key = find_layer_key(type, name);
+    // yaml-cpp keeps both entries of a key that is given twice.
     if (!seen.insert(name).second) {
       report(entry.first.Mark(), here, "given twice; remove one of them");
     } else if (name == "layers" && type.holds_layers) {
@@ -164,6 +172,7 @@ void LayerReader::keys(const YAML::Node& map, const std::string& path, const Lay
   }
 }
 
+// Leaves out a value that equals the default, so that equal layers have equal configs.
 void LayerReader::value(const LayerKey& key, const YAML::Node& node, const std::string& path,
                         LayerConfig& layer) {
   try {
@@ -185,6 +194,7 @@ std::string first_problem(const std::vector<NodeProblem>& all) {
 NodeProblems::NodeProblems(std::vector<NodeProblem> all)
     : Error(Category::config, first_problem(all)), all_(std::move(all)) {}
 
+// Walks as LayerReader does, but without checks, since the list is known to be good.
 std::vector<std::pair<std::string, YAML::Mark>> layer_marks(const YAML::Node& list,
                                                             const std::string& path) {
   std::vector<std::pair<std::string, YAML::Mark>> marks;
@@ -204,6 +214,7 @@ std::vector<LayerConfig> read(const YAML::Node& node, const std::vector<LayerCon
   const std::string path = "model.layers";
   LayerReader reader;
   std::vector<LayerConfig> layers = reader.list(node, path, 1);
+  // A nested `repeat` multiplies layers that were read once.
   if (reader.problems.empty() && count_layers(layers) > max_layers)
     reader.problems.push_back(
         {node.Mark(), path,

@@ -1,4 +1,5 @@
-#include <spire/error.h>
+// Writes layers as YAML, and the reference of all layers.
+#include <fmt/ranges.h>
 
 #include "engine/config/layer_types.h"
 #include "engine/config/text.h"
@@ -42,6 +43,7 @@ std::vector<std::string> values_text(const LayerConfig& layer) {
   return pairs;
 }
 
+// "conv2d: {channels: 32, kernel: 5}", or the type alone.
 std::string layer_text(const LayerConfig& layer) {
   std::vector<std::string> pairs = values_text(layer);
   if (!layer.layers.empty()) pairs.push_back("layers: " + layers_text(layer.layers));
@@ -94,6 +96,7 @@ std::string layers_block(const std::vector<LayerConfig>& layers, size_t indent) 
       block += fmt::format("{:{}}- {}\n", "", indent, layer_text(layer));
       continue;
     }
+    // Below "- residual:" its keys are indented by 4, and the layers inside by 2 more.
     block += fmt::format("{:{}}- {}:\n", "", indent, layer.type);
     for (const std::string& pair : values_text(layer))
       block += fmt::format("{:{}}{}\n", "", indent + 4, pair);
@@ -108,6 +111,7 @@ std::string layer_help() {
       "Layers of model.layers. Each is a word, or a map of one key with a map of its own keys:\n"
       "  layers: [{conv2d: {channels: 32, padding: same}}, relu, flatten, {dense: {units: "
       "classes}}]\n";
+  // A line for each type, then one for each of its keys.
   for (const LayerType& type : layer_types()) {
     help += fmt::format("\n{:<40} {}\n", type.name, type.help);
     for (const LayerKey& key : type.keys) {

@@ -1,8 +1,8 @@
 #include "engine/config/layer_types.h"
 
 #include <algorithm>
-
-#include <spire/error.h>
+#include <iterator>
+#include <utility>
 
 #include "engine/config/schema_parts.h"
 
@@ -21,6 +21,7 @@ constexpr Range width_range = at_least(1, max_size);
 constexpr Range window_range = at_least(1, 1024);
 constexpr Range small_range = {.low = 0, .high = 1, .low_open = true};
 
+// One function for each kind of key. A key without a default is required.
 LayerKey integer(const std::string& name, const std::string& help, Range range = width_range,
                  std::optional<LayerValue> fallback = {}, Words words = {}) {
   return {name, LayerKind::integer, std::move(fallback), help, range, std::move(words)};
@@ -31,6 +32,7 @@ LayerKey number(const std::string& name, double fallback, const std::string& hel
 LayerKey boolean(const std::string& name, bool fallback, const std::string& help) {
   return {name, LayerKind::boolean, fallback, help, {}, {}};
 }
+// The first word is the default.
 LayerKey word(const std::string& name, Words words, const std::string& help) {
   return {name, LayerKind::word, words.front(), help, {}, words};
 }
@@ -39,6 +41,7 @@ LayerKey extent(const std::string& name, LayerValue fallback, const std::string&
   return {name, LayerKind::extent, std::move(fallback), help, range, std::move(words)};
 }
 
+// Keys that several layers share.
 LayerKey initializer() {
   return word("init", {"kaiming_uniform", "kaiming_normal", "linear_uniform", "normal"},
               "initial weights; normal: N(0, 0.02)");
@@ -56,12 +59,14 @@ LayerKey causal() {
   return boolean("causal", false, "each token attends only to itself and earlier ones");
 }
 
+// By default windows do not overlap: the stride is the kernel's size.
 std::vector<LayerKey> pooling() {
   return {extent("kernel", List{2}, "size of the window", window_range),
           extent("stride", "kernel", "stride of the window", window_range, {"kernel"}),
           extent("padding", List{0}, "padding on each side, which is ignored", at_least(0, 512))};
 }
 
+// Layers of images. All shapes are of one sample, (H, W, C).
 std::vector<LayerType> image_layers() {
   return {
       {"conv2d",
@@ -103,6 +108,7 @@ std::vector<LayerType> image_layers() {
   };
 }
 
+// Layers of samples of any shape.
 std::vector<LayerType> plain_layers() {
   return {
       {"dense",
@@ -138,6 +144,7 @@ std::vector<LayerType> plain_layers() {
   };
 }
 
+// Layers of sequences: T tokens, or T vectors of C features.
 std::vector<LayerType> token_layers() {
   return {
       {"embedding",
@@ -159,6 +166,7 @@ std::vector<LayerType> token_layers() {
   };
 }
 
+// Layers made of other layers.
 std::vector<LayerType> holders() {
   return {
       {"residual",

@@ -1,6 +1,15 @@
-// Schema of model.layers: one table of layer types and their keys, from which reading, checks, the
-// echo and --help-config are made. models/layers_model.cpp has a builder for each type.
+// Schema of model.layers: one table of layer types and their keys, for reading, checks, the echo
+// and
+// --help-config. models/layers_model.cpp has a builder for each type.
 #pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
 #include <spire/layer_config.h>
 
 #include "engine/config/schema.h"
@@ -37,21 +46,20 @@ const T& layer_value(const LayerConfig& layer, std::string_view key) {
   return std::get<T>(layer_value(layer, key));
 }
 
-// Throws Error(config), without a place, for a wrong type, word or range.
+// Throws Error(config) for a wrong type, word or range.
 void check_layer_value(const LayerKey& key, const LayerValue& value);
 
-// Describes a problem with a whole layer: an unknown type, a missing key, or inner layers that are
-// missing or not allowed. Empty when there is none.
+// Describes an unknown type, a missing key, or inner layers that are missing or not allowed; empty:
+// no problem.
 std::string layer_problem(const LayerConfig& layer);
 
-// Checks a list of layers, inner ones included. Throws Error(config) that begins with the layer's
-// path.
+// Checks layers and their inner ones. Throws Error(config) that begins with the layer's path.
 void check_layers(const std::vector<LayerConfig>& layers, const std::string& path);
 
 // Counts all layers, those of a `repeat` as often as they are built.
 int64_t count_layers(const std::vector<LayerConfig>& layers);
 
-// "model.layers", 3 -> "model.layers[3]"; with a type: "model.layers[3].conv2d".
+// "model.layers", 3, "conv2d" -> "model.layers[3].conv2d"; without a type: "model.layers[3]".
 std::string layer_path(std::string_view list, size_t index, std::string_view type = {});
 
 inline constexpr int64_t max_layers = 10000;  // limit of count_layers()

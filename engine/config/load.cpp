@@ -1,8 +1,14 @@
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <sstream>
+#include <utility>
+#include <variant>
 
+#include <fmt/ranges.h>
 #include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/yaml.h>
 
 #include <spire/error.h>
 #include <spire/load_config.h>
@@ -32,7 +38,7 @@ double default_rate(OptimizerConfig::Name optimizer) {
   return optimizer == Name::lars ? 1.0 : OptimizerConfig().lr;
 }
 
-// Whether the data probably holds images; an HDF5 file may hold anything.
+// Tells whether the data probably consists of images. An HDF5 file may contain anything.
 bool holds_images(const DataConfig& data) {
   if (data.name == "synthetic") return data.synthetic.kind == SyntheticConfig::Kind::images;
   const DatasetKind* kind = find_dataset_kind(data.name);
@@ -89,6 +95,7 @@ class Loader {
   struct Origin {
     std::string name;
     bool has_lines;
+    // yaml-cpp counts lines from 0, and gives none for some errors.
     std::string at(const YAML::Mark& mark) const {
       if (!has_lines) return name;
       return mark.is_null() ? fmt::format("{}:1:1", name)
@@ -174,6 +181,7 @@ void Loader::apply_override(const std::string& assignment) {
   }
 }
 
+// Applies the keys of a file or section. yaml-cpp keeps all entries of a key that is given twice.
 void Loader::apply_map(const YAML::Node& map, const std::string& prefix, const Origin& origin) {
   std::map<std::string, int> lines;
   for (const auto& entry : map) {
@@ -201,6 +209,7 @@ void Loader::apply_map(const YAML::Node& map, const std::string& prefix, const O
   }
 }
 
+// Applies a value to the key or section of that path, or reports an unknown one.
 void Loader::apply(const std::string& path, const YAML::Node& value, const std::string& place,
                    const Origin& origin) {
   if (problems_.size() > max_problems) return;
@@ -289,6 +298,7 @@ void Loader::derive_optimizer() {
   result_.source["optimizer.lr"] = fmt::format("default for {}", word_of(optimizer.name));
 }
 
+// Warns only at the end: a later source may have made an earlier key useful, or useless.
 void Loader::warn() {
   for (const Field& field : schema()) {
     if (const std::string& note = notes_[field.path]; !note.empty())
@@ -310,6 +320,7 @@ void Loader::report_conflict(const Problem& problem) {
 }
 
 ResolvedConfig Loader::finish() {
+  // A key that was refused has its default: a conflict with that would mislead.
   if (problems_.empty()) {
     derive_batch();
     derive_name();

@@ -12,6 +12,7 @@
 namespace spire::inline config {
 namespace {
 
+// Case counts, as in the units of SI and IEC 80000-13: kB is 1000 bytes, KiB 1024.
 constexpr std::array<std::pair<std::string_view, double>, 9> units = {{
     {"KiB", 0x1p10},
     {"MiB", 0x1p20},
@@ -34,6 +35,7 @@ MemoryLimit fraction_of(std::string_view text) {
        excerpt(text), forms);
 }
 
+// The upper bound keeps the conversion to size_t defined.
 size_t bytes_of(std::string_view text, double number, double unit) {
   double bytes = std::floor(number * unit);
   if (bytes < 1 || bytes > 0x1p62)
@@ -49,6 +51,8 @@ std::optional<size_t> MemoryLimit::share(size_t total, size_t sharers) const {
   return static_cast<size_t>(*fraction * static_cast<double>(total)) / sharers;
 }
 
+// A number with a unit is bytes; a number alone is a fraction, so that "20" is refused and not read
+// as 20 bytes.
 MemoryLimit parse_memory_limit(std::string_view text) {
   if (text == "auto") return {};
   size_t number_end = text.find_last_of("0123456789.") + 1;

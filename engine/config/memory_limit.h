@@ -1,6 +1,6 @@
 // Limit of the device memory that a run may use, parsed from memory.limit.
 #pragma once
-#include <cstdint>
+#include <cstddef>
 #include <optional>
 #include <string_view>
 
@@ -10,8 +10,7 @@ struct MemoryLimit {
   std::optional<double> fraction;  // of the device's memory, in (0, 1]
   std::optional<size_t> bytes;     // neither is set: no limit
 
-  // Bytes for each of `sharers` logical devices that share a device of `total` bytes; nullopt: no
-  // limit.
+  // Returns the share of each of `sharers` devices on one of `total` bytes; nullopt: no limit.
   std::optional<size_t> share(size_t total, size_t sharers) const;
 };
 

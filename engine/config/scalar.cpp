@@ -48,6 +48,7 @@ bool is_decimal_integer(std::string_view text) {
   return skip_digits(text) > 0 && text.empty() && !leading_zero;
 }
 
+// Parses by from_chars(), which knows no plus sign; it does not depend on the locale.
 template <typename Integer>
 Integer parse_whole(std::string_view text, std::string_view kind) {
   if (!is_decimal_integer(text)) {
@@ -99,6 +100,7 @@ std::string unknown_word(std::string_view word, const std::vector<std::string>& 
                      did_you_mean(nearest(word, known)));
 }
 
+// Control characters become blanks: a message of several lines would look like several problems.
 std::string excerpt(std::string_view text) {
   constexpr size_t longest = 60;
   std::string shown(text.substr(0, longest));

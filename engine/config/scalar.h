@@ -1,5 +1,5 @@
-// Parses words of a config strictly: the whole word must be the value. Errors are Error(config)
-// with the expected and the found text.
+// Parses words of a config; the whole word must be the value. Throws Error(config) with the
+// expected and the found text.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -16,7 +16,6 @@ bool parse_boolean(std::string_view text);       // "true", "false"
 // Returns "unknown value 'adm'; must be one of: sgd, adam; did you mean 'adam'?"
 std::string unknown_word(std::string_view word, const std::vector<std::string>& known);
 
-// Returns at most 60 characters of `text`, without control characters, for messages.
-std::string excerpt(std::string_view text);
+std::string excerpt(std::string_view text);  // for messages: 60 characters, no control characters
 
 }  // namespace spire::inline config

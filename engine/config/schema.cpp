@@ -1,6 +1,9 @@
 #include "engine/config/schema.h"
 
 #include <algorithm>
+#include <iterator>
+
+#include <fmt/ranges.h>
 
 #include <spire/error.h>
 
@@ -19,6 +22,7 @@ std::vector<Field> all_fields() {
                     loss_scale_fields, schedule_fields, course_fields, record_fields}) {
     std::ranges::copy(part(), std::back_inserter(fields));
   }
+  // An enum's words are its choices; other fields list theirs, if they have any.
   RunConfig config;
   for (Field& field : fields) {
     Slot slot = field.slot(config);
@@ -30,6 +34,7 @@ std::vector<Field> all_fields() {
 
 }  // namespace
 
+// Made once, by the first thread that needs it.
 const std::vector<Field>& schema() {
   static const std::vector<Field> fields = all_fields();
   return fields;
@@ -56,6 +61,7 @@ const Field* find_field(std::string_view path) {
 
 namespace {
 
+// Returns the present word of a key that is an enum or a word.
 std::string current_word(const std::string& path, RunConfig config) {
   const Field* field = find_field(path);
   require(field != nullptr, "config: a field is used by '{}', which is not a key", path);
@@ -66,6 +72,7 @@ std::string current_word(const std::string& path, RunConfig config) {
 
 }  // namespace
 
+// With auto the field counts as used: the run chooses later what auto means.
 bool unused(const Field& field, const RunConfig& config) {
   const Use& use = field.used_by;
   if (use.key.empty()) return false;
@@ -127,8 +134,8 @@ std::vector<std::string> all_paths() {
   return paths;
 }
 
-// Whether each part of a path is close to that of the other. Whole paths may be close merely
-// because of a long section that both share.
+// Tells whether each part of a path is close to that of the other. Whole paths may be close merely
+// because both have the same long section.
 bool parts_are_close(std::string_view path, std::string_view other) {
   if (path.empty() || other.empty()) return path.empty() && other.empty();
   return !nearest(leaf_of(path), {std::string(leaf_of(other))}).empty() &&

@@ -1,11 +1,15 @@
 // Schema of the config: one table of keys, from which reading, checks, --help-config,
 // --print-config and the echo in a run directory are made, so that they agree.
 #pragma once
+#include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include <spire/run_config.h>
 
@@ -38,7 +42,7 @@ class EnumSlot {
   void (*set_)(void*, size_t);
 };
 
-// A pointer to a field's value in a RunConfig; its alternative is the field's type.
+// Points to a field's value in a RunConfig; its alternative is the field's type.
 using Slot = std::variant<bool*, int64_t*, uint64_t*, double*, std::string*, EnumSlot,
                           std::optional<int64_t>*, std::vector<int64_t>*, std::vector<double>*,
                           std::vector<std::string>*, std::vector<LayerConfig>*>;
@@ -54,7 +58,7 @@ struct Range {
   std::string text() const;  // ">= 1", "in [0, 1)"; empty when there are no bounds
 };
 
-// Condition of a key that has a meaning only with some words of another key.
+// A condition for keys that mean something only with some words of another key.
 struct Use {
   std::string key = {};                 // "optimizer.name"; empty: no condition
   std::vector<std::string> words = {};  // "sgd", "lars"
@@ -69,33 +73,26 @@ struct Field {
   std::vector<std::string> choices = {};  // empty: any word; of an enum: filled in by schema()
   std::string unit = {};                  // "samples", "steps"; empty: none
   std::string unset = {};                 // what null stands for; empty: null is refused
-  // A further check of this field alone, which may also expand the value; throws Error(config).
+  // Checks this field further, and may expand the value; throws Error(config).
   void (*settle)(RunConfig&) = nullptr;
   Use used_by = {};
-  // Whether another value changes the result of a run. A resumed run warns of such changes since
-  // its checkpoint. Other keys say where and how to run, or are taken from the checkpoint.
-  bool shapes_result = true;
-  // Returns a hint for a valid value in a discouraged form; empty for others. Called before
-  // `settle`.
+  bool shapes_result = true;  // a resumed run warns of another value than its checkpoint has
+  // Returns a hint for a valid value in a discouraged form, before `settle`; empty for others.
   std::string (*note)(const RunConfig&) = nullptr;
 };
 
-// All fields, by section, in the order in which they are printed.
-const std::vector<Field>& schema();
+const std::vector<Field>& schema();              // by section, in the order of printing
 const Field* find_field(std::string_view path);  // null when there is none
 bool is_section(std::string_view path);          // "optimizer"
 
-// Whether `used_by` rules the field out; the reason for messages: "is not used with optimizer.name:
-// sgd, only with adam, adamw". With auto the field counts as used, and used_by_auto() is true.
+// Apply the condition `used_by`. unused_text: "is not used with optimizer.name: sgd, only with
+// adam, adamw". Where the other key is auto, the field counts as used, and used_by_auto() is true.
 bool unused(const Field& field, const RunConfig& config);
 bool used_by_auto(const Field& field, const RunConfig& config);
 std::string unused_text(const Field& field, const RunConfig& config);
 
-// Returns the key that a mistyped one probably meant; empty when none is close.
-std::string nearest_key(std::string_view path);
-
-// Returns the only key with this leaf: "lr" -> "optimizer.lr"; empty for none or several.
-std::string key_of_leaf(std::string_view leaf);
+std::string nearest_key(std::string_view path);  // for a mistyped one; empty: none is close
+std::string key_of_leaf(std::string_view leaf);  // "lr" -> "optimizer.lr"; empty: none or several
 
 // "optimizer.lr" -> "optimizer" and "lr"; a key of the first level has an empty section.
 std::string_view section_of(std::string_view path);

@@ -19,6 +19,7 @@ std::vector<Field> data_fields() {
                "places where the dataset is usually installed",
        .used_by = with_files,
        .shapes_result = false},
+      // Reading ahead changes neither samples nor their order.
       {.path = "data.workers",
        .slot = [](C& c) -> Slot { return &c.data.workers; },
        .help = "reader threads that prepare batches",
@@ -31,6 +32,7 @@ std::vector<Field> data_fields() {
        .range = at_least(1, 1024),
        .unit = "global batches",
        .shapes_result = false},
+      // The samples of a step and their order.
       {.path = "data.last_batch",
        .slot = [](C& c) -> Slot { return &c.data.last_batch; },
        .help =
@@ -44,6 +46,7 @@ std::vector<Field> data_fields() {
        .slot = [](C& c) -> Slot { return &c.data.on_error; },
        .help = "a broken sample stops the run, or is counted and skipped",
        .used_by = {"data.name", {"csv", "hdf5", "image_folder"}}},
+      // The model reads (pixel / 255 - mean) / stddev, or pixel / 255.
       {.path = "data.normalize",
        .slot = [](C& c) -> Slot { return &c.data.normalize; },
        .help = "images: standard: (pixel / 255 - mean) / stddev; unit: pixel / 255; auto: unit "
@@ -62,6 +65,7 @@ std::vector<Field> data_fields() {
   };
 }
 
+// Random numbers of an augmentation depend on (seed, epoch, sample) alone.
 std::vector<Field> augment_fields() {
   const Use with_stored_images = stored_images();
   const Use with_folder = {"data.name", {"image_folder"}};
@@ -76,6 +80,7 @@ std::vector<Field> augment_fields() {
        .slot = [](C& c) -> Slot { return &c.data.augment.flip; },
        .help = "mirror half of the samples, chosen at random",
        .used_by = with_stored_images},
+      // Szegedy et al., "Going Deeper with Convolutions", 2015.
       {.path = "data.augment.random_resized_crop",
        .slot = [](C& c) -> Slot { return &c.data.augment.random_resized_crop; },
        .help = "train on a random part of each image, resized to data.image.size",
@@ -85,12 +90,14 @@ std::vector<Field> augment_fields() {
        .help = "random_resized_crop: smallest share of the image's area that is taken",
        .range = {.low = 0, .high = 1, .low_open = true},
        .used_by = with_folder},
+      // Zhang et al., "mixup: Beyond Empirical Risk Minimization", 2018.
       {.path = "data.augment.mixup",
        .slot = [](C& c) -> Slot { return &c.data.augment.mixup; },
        .help = "alpha of Beta(alpha, alpha), from which the share is drawn by which two samples "
                "are blended; 0: off",
        .range = at_least(0, 1000),
        .used_by = with_stored_images},
+      // Yun et al., "CutMix", 2019: the labels are mixed by the areas.
       {.path = "data.augment.cutmix",
        .slot = [](C& c) -> Slot { return &c.data.augment.cutmix; },
        .help = "alpha of Beta(alpha, alpha), from which the area is drawn of the box that is "

@@ -1,5 +1,6 @@
 // Keys of single datasets: CIFAR-100, CSV, synthetic, token files, HDF5 and folders of images.
 #include <algorithm>
+#include <iterator>
 
 #include "engine/config/schema_parts.h"
 
@@ -16,6 +17,7 @@ std::vector<Field> cifar100_fields() {
   };
 }
 
+// With auto these follow from the rows of the file.
 std::vector<Field> csv_fields() {
   const Use with_csv = {"data.name", {"csv"}};
   return {
@@ -42,6 +44,7 @@ std::vector<Field> csv_fields() {
        .help = "columns that are left out, by name or number from 0; auto: one that numbers the "
                "rows, called id, index or nothing; []: none",
        .used_by = with_csv},
+      // A hash of its number decides whether a row is kept for testing.
       {.path = "data.csv.test_share",
        .slot = [](C& c) -> Slot { return &c.data.csv.test_share; },
        .help = "share of the rows kept for testing, when there is no test.csv",
@@ -50,6 +53,7 @@ std::vector<Field> csv_fields() {
   };
 }
 
+// Samples without files, for tests and timings.
 std::vector<Field> synthetic_fields() {
   const Use with_synthetic = {"data.name", {"synthetic"}};
   return {
@@ -82,6 +86,7 @@ std::vector<Field> synthetic_fields() {
   };
 }
 
+// Token shards, or text that is tokenized when the run starts.
 std::vector<Field> tokens_fields() {
   const Use with_tokens = {"data.name", {"tokens"}};
   return {
@@ -122,6 +127,7 @@ std::vector<Field> dataset_fields() {
   return fields;
 }
 
+// HDF5 files and folders of images: these sections are printed after data.augment.
 std::vector<Field> file_fields() {
   const Use with_hdf5 = {"data.name", {"hdf5"}};
   return {
@@ -136,6 +142,8 @@ std::vector<Field> file_fields() {
        .help = "what the target is; auto: as its type and name have it, where they agree; class: "
                "integers are labels; value: floating-point numbers are to be found",
        .used_by = with_hdf5},
+      // Paths inside the file. Dimensions: N samples, H height, W width, C channels,
+      // F features, T tokens, K values.
       {.path = "data.hdf5.train.input",
        .slot = [](C& c) -> Slot { return &c.data.hdf5.train.input; },
        .help = "dataset of the file: images (N, H, W, C), features (N, F) or tokens (N, T); auto: "

@@ -5,10 +5,12 @@ namespace spire::inline config::schema_parts {
 
 namespace {
 
+// Seconds. Up to 1e9 they fit into 64 bits as nanoseconds.
 constexpr Range wait_range = {.low = 0, .high = 1e9, .low_open = true};
 
 }  // namespace
 
+// The length of a run changes its result, and so does early stopping; evaluations do not.
 std::vector<Field> course_fields() {
   return {
       {.path = "epochs",
@@ -60,6 +62,7 @@ std::vector<Field> course_fields() {
   };
 }
 
+// Records of a run. None of them changes a weight.
 std::vector<Field> record_fields() {
   return {
       {.path = "checkpoint.every_steps",
@@ -90,6 +93,7 @@ std::vector<Field> record_fields() {
        .help = "write from a copy of the state while training goes on; never: steps wait until it "
                "is written; auto: a copy where memory is left for one",
        .shapes_result = false},
+      // All devices must have the same weights, bit for bit.
       {.path = "check.replicas_every",
        .slot = [](C& c) -> Slot { return &c.check.replicas_every; },
        .help =
@@ -109,6 +113,8 @@ std::vector<Field> record_fields() {
        .range = above(0),
        .unit = "seconds",
        .shapes_result = false},
+      // A thread that stays in one phase for longer ends the run with an error
+      // (engine/process/watchdog).
       {.path = "timeouts.start",
        .slot = [](C& c) -> Slot { return &c.timeouts.start; },
        .help = "longest time until all processes of the run are connected and ready",

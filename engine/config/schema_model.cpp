@@ -1,9 +1,10 @@
-// Keys of the model and its loss.
+// Keys of the model and its loss. `used_by` names the models that read a key.
 #include "engine/config/schema_parts.h"
 
 namespace spire::inline config::schema_parts {
 
 std::vector<Field> model_fields() {
+  // Models that share keys.
   const Use with_dense = {"model.name", {"mlp", "cnn", "autoencoder"}};
   const Use with_channels = {"model.name", {"cnn", "unet", "autoencoder"}};
   const Use with_convolutions = {"model.name", {"cnn", "vgg", "unet", "autoencoder"}};
@@ -28,6 +29,8 @@ std::vector<Field> model_fields() {
        .help = "channels of the convolutions; []: the model's default",
        .range = at_least(1, max_size),
        .used_by = with_channels},
+      // Resnet (He et al., 2016) and VGG (Simonyan and Zisserman, 2015) come in some depths
+      // only: check.cpp lists them.
       {.path = "model.depth",
        .slot = [](C& c) -> Slot { return &c.model.depth; },
        .help = "number of layers; resnet: 6n+2 (8, 14, 20, 32, ...), imagenet 18, 34, 50, 101; "
@@ -53,6 +56,7 @@ std::vector<Field> model_fields() {
        .slot = [](C& c) -> Slot { return &c.model.normalization; },
        .help = "what follows each convolution, before its relu",
        .used_by = with_convolutions},
+      // Models whose output is an image.
       {.path = "model.upsample",
        .slot = [](C& c) -> Slot { return &c.model.upsample; },
        .help = "how images are enlarged: transposed convolution, or resizing and a convolution",
@@ -66,6 +70,7 @@ std::vector<Field> model_fields() {
        .help = "takes blocks, width and heads of a published model; auto: gpt2, tiny",
        .choices = {"auto", "gpt2", "gpt2_medium", "gpt2_large", "gpt2_xl", "tiny", "small", "base"},
        .used_by = with_blocks},
+      // Transformers: each key overrides that of model.size.
       {.path = "model.blocks",
        .slot = [](C& c) -> Slot { return &c.model.blocks; },
        .help = "number of transformer blocks",
@@ -97,6 +102,7 @@ std::vector<Field> model_fields() {
        .range = at_least(1, 1024),
        .unit = "pixels",
        .used_by = {"model.name", {"vit"}}},
+      // engine/config/layer_types.cpp is the table of layers.
       {.path = "model.layers",
        .slot = [](C& c) -> Slot { return &c.model.layers; },
        .help = "layers: the layers that the model consists of, in order"},

@@ -1,5 +1,6 @@
 // Keys of the optimizer, averaged weights, loss scale and learning-rate schedule.
 #include <algorithm>
+#include <functional>
 
 #include <spire/error.h>
 
@@ -9,6 +10,7 @@ namespace spire::inline config::schema_parts {
 
 namespace {
 
+// An epoch or step that is listed twice would count as two drops.
 void check_ascending(const std::vector<int64_t>& values) {
   auto late = std::ranges::adjacent_find(values, std::greater_equal{});
   if (late == values.end()) return;
@@ -17,6 +19,7 @@ void check_ascending(const std::vector<int64_t>& values) {
 
 }  // namespace
 
+// engine/optim/formulas.h has the formulas.
 std::vector<Field> optimizer_fields() {
   const Use with_momentum = {"optimizer.name", {"sgd", "lars"}};
   const Use with_moments = {"optimizer.name", {"adam", "adamw", "lamb"}};
@@ -63,11 +66,13 @@ std::vector<Field> optimizer_fields() {
        .help = "added to the denominator",
        .range = above(0),
        .used_by = with_moments},
+      // You et al., "Large Batch Training of Convolutional Networks", 2017.
       {.path = "optimizer.trust_coefficient",
        .slot = [](C& c) -> Slot { return &c.optimizer.trust_coefficient; },
        .help = "size of a layer's step relative to the norm of its weights",
        .range = above(0),
        .used_by = {"optimizer.name", {"lars"}}},
+      // Pascanu et al., "On the difficulty of training recurrent neural networks", 2013.
       {.path = "optimizer.clip_norm",
        .slot = [](C& c) -> Slot { return &c.optimizer.clip_norm; },
        .help =
@@ -76,6 +81,7 @@ std::vector<Field> optimizer_fields() {
   };
 }
 
+// Averaged weights: average = decay average + (1 - decay) weights, once a step.
 std::vector<Field> ema_fields() {
   return {
       {.path = "ema.decay",
@@ -89,6 +95,7 @@ std::vector<Field> ema_fields() {
   };
 }
 
+// Micikevicius et al., "Mixed Precision Training", 2018.
 std::vector<Field> loss_scale_fields() {
   const Use in_fp16 = {"precision", {"fp16"}};
   return {
@@ -118,6 +125,7 @@ std::vector<Field> loss_scale_fields() {
   };
 }
 
+// engine/optim/schedule.h has the formula of each schedule.
 std::vector<Field> schedule_fields() {
   const Use in_step = {"schedule.name", {"step"}};
   const Use in_multistep = {"schedule.name", {"multistep"}};
@@ -126,6 +134,7 @@ std::vector<Field> schedule_fields() {
        .slot = [](C& c) -> Slot { return &c.lr.scaling; },
        .help = "optimizer.lr grows with the global batch: by global_batch / base_batch (linear), "
                "or its square root (sqrt)"},
+      // Goyal et al., "Accurate, Large Minibatch SGD", 2017, scale linearly.
       {.path = "lr.base_batch",
        .slot = [](C& c) -> Slot { return &c.lr.base_batch; },
        .help = "global batch for which optimizer.lr is meant",
@@ -157,6 +166,7 @@ std::vector<Field> schedule_fields() {
        .range = at_least(0, max_steps),
        .unit = "steps",
        .used_by = in_step},
+      // The list in steps wins over that in epochs, as for the other pairs.
       {.path = "schedule.milestones",
        .slot = [](C& c) -> Slot { return &c.schedule.milestones; },
        .help = "epochs after which the learning rate drops, ascending",

@@ -1,5 +1,9 @@
 // Parts of the table of config keys, and the bounds that they share. Private to this folder.
 #pragma once
+
+#include <limits>
+#include <vector>
+
 #include "engine/config/dataset_kinds.h"
 #include "engine/config/schema.h"
 
@@ -7,7 +11,7 @@ namespace spire::inline config::schema_parts {
 
 using C = RunConfig;
 
-inline constexpr double max_size = 1e6;    // widths, counts of things held in memory
+inline constexpr double max_size = 1e6;    // widths, counts of things in memory
 inline constexpr double max_steps = 1e12;  // steps, samples
 
 constexpr Range at_least(double low, double high = std::numeric_limits<double>::infinity()) {

@@ -1,4 +1,5 @@
-// Keys of the batch and of the devices that compute it.
+// Keys of the batch and of the devices that compute it. Most of them do not shape the result: they
+// say where it is computed, or a resumed run takes them from its checkpoint.
 #include "engine/config/devices.h"
 #include "engine/config/memory_limit.h"
 #include "engine/config/schema_parts.h"
@@ -7,12 +8,14 @@ namespace spire::inline config::schema_parts {
 
 namespace {
 
+// MiB. A bucket larger than the gradient is one bucket.
 constexpr Range bucket_range = {.low = 0, .high = 4096, .low_open = true};
 
 }  // namespace
 
 std::vector<Field> run_fields() {
   return {
+      // Any two of these three give the third (settle_batch).
       {.path = "batch_size",
        .slot = [](C& c) -> Slot { return &c.batch_size; },
        .help = "samples that one tower computes in one step",
@@ -44,6 +47,7 @@ std::vector<Field> run_fields() {
       {.path = "precision",
        .slot = [](C& c) -> Slot { return &c.precision; },
        .help = "type of the computation; weights, optimizer state and sums stay fp32"},
+      // The limit decides whether a plan fits, not what it computes.
       {.path = "memory.limit",
        .slot = [](C& c) -> Slot { return &c.memory.limit; },
        .help = "most memory that the run may use of each GPU (CPUs: of the host): bytes (20GiB), a "
@@ -83,6 +87,7 @@ std::vector<Field> device_fields() {
        .slot = [](C& c) -> Slot { return &c.cuda.graphs; },
        .help = "GPUs: record each tower's work once and replay it as a CUDA graph; the same bits "
                "in less time"},
+      // Kernels round in different ways, so the keys that choose kernels shape the result.
       {.path = "cuda.tf32",
        .slot = [](C& c) -> Slot { return &c.cuda.tf32; },
        .help = "GPUs: round the operands of fp32 products and convolutions to TF32: faster, with "
@@ -105,6 +110,7 @@ std::vector<Field> device_fields() {
        .help = "how GPUs of one process exchange data: auto (directly if they have peer access, "
                "else by NCCL), direct, or nccl",
        .shapes_result = false},
+      // All strategies give the same bits (docs/architecture.md).
       {.path = "strategy",
        .slot = [](C& c) -> Slot { return &c.strategy; },
        .help = "who updates the weights: the parameter device, every device all of them "
@@ -118,6 +124,7 @@ std::vector<Field> device_fields() {
        .slot = [](C& c) -> Slot { return &c.model.batch_norm; },
        .help = "whose samples the statistics are of: each tower's own, or all towers' (sync)",
        .used_by = {"model.name", {"cnn", "resnet", "vgg", "unet", "autoencoder", "layers"}}},
+      // No sum depends on where the gradient is cut into buckets.
       {.path = "bucket.first_mib",
        .slot = [](C& c) -> Slot { return &c.bucket.first_mib; },
        .help =

@@ -2,15 +2,19 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <functional>
+#include <optional>
+#include <string_view>
+#include <variant>
 
-#include <spire/error.h>
+#include <fmt/ranges.h>
 
 namespace spire::inline config {
 
 namespace {
 
-// Whether a word consists of characters without a meaning in YAML, and so needs no quotes.
+// Tells whether a word consists of characters without a meaning in YAML, and so needs no quotes.
 bool is_plain(const std::string& word) {
   constexpr std::string_view plain_characters = "_./-";
   auto harmless = [&](unsigned char c) {
@@ -37,9 +41,10 @@ std::string yaml(int64_t value) {
 std::string yaml(uint64_t value) {
   return fmt::format("{}", value);
 }
+// {} writes the fewest digits that read back as the same number.
 std::string yaml(double value) {
   return fmt::format("{}", value);
-}  // shortest that reads back
+}
 std::string yaml(const std::optional<int64_t>& value) {
   return value ? yaml(*value) : "null";
 }
@@ -51,7 +56,7 @@ std::string yaml(const std::vector<T>& values) {
   return fmt::format("[{}]", fmt::join(words, ", "));
 }
 
-// A colon inside a word, as in cuda:0, means nothing to YAML.
+// A colon inside a word, as in cuda:0, needs no quotes in YAML.
 std::string list_entry(const std::string& word) {
   size_t colon = word.find(':');
   bool plain =
@@ -76,7 +81,7 @@ const std::vector<LayerConfig>* layers_of(const Field& field, RunConfig& config)
   return layers == nullptr || (*layers)->empty() ? nullptr : *layers;
 }
 
-// Whether to leave the key out: it is not used here and has its default.
+// Tells whether to leave the key out: it is not used here and has its default.
 bool silent(const Field& field, const RunConfig& config) {
   return (unused(field, config) || used_by_auto(field, config)) &&
          value_text(field, config) == value_text(field, RunConfig());
@@ -146,6 +151,7 @@ std::string to_yaml(const RunConfig& config, const std::set<std::string>& but) {
 std::string to_annotated_yaml(const ResolvedConfig& resolved) {
   return render(resolved.config, {}, [&](const Field& field) {
     std::string source = resolved.source.at(field.path);
+    // Values that are found only when the run starts: the comment says what null stands for.
     bool open = value_text(field, resolved.config) == "null";
     return open ? fmt::format("{}: {}", source, field.unset) : source;
   });
@@ -197,6 +203,7 @@ std::string allowed(const Field& field) {
   return field.unset.empty() ? text : fmt::format("{}; null: {}", text, field.unset);
 }
 
+// "; only with optimizer.name adam, adamw, lamb"
 std::string users(const Field& field) {
   if (field.used_by.key.empty()) return "";
   return fmt::format("; only with {} {}", field.used_by.key, fmt::join(field.used_by.words, ", "));

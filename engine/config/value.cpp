@@ -1,6 +1,9 @@
 #include "engine/config/value.h"
 
 #include <algorithm>
+#include <optional>
+#include <type_traits>
+#include <variant>
 
 #include "engine/base/message_words.h"
 #include "engine/config/scalar.h"
@@ -9,7 +12,7 @@ namespace spire::inline config {
 
 namespace {
 
-constexpr size_t max_list = 1024;
+constexpr size_t max_list = 1024;  // entries; max_layers limits layers
 
 [[noreturn]] void fail_missing(std::string_view expected) {
   fail(Category::config, "the value is missing; expected {}", expected);
@@ -32,6 +35,7 @@ std::vector<T> read_list(const YAML::Node& node, std::string_view expected) {
 const std::string& scalar(const YAML::Node& node, std::string_view expected, bool may_be_quoted) {
   if (node.IsNull()) fail_missing(expected);
   if (!node.IsScalar()) fail(Category::config, "expected {}, got {}", expected, describe(node));
+  // yaml-cpp tags a plain scalar "?" and a quoted one "!"; any other tag was written by the user.
   const std::string& tag = node.Tag();
   if (!tag.empty() && tag != "?" && tag != "!") {
     fail(Category::config, "YAML tags are not supported; remove '{}'", excerpt(tag));
@@ -58,6 +62,7 @@ double read(const YAML::Node& node, double) {
 std::string read(const YAML::Node& node, const std::string&) {
   const std::string& text = scalar(node, "a word", true);
   if (text.empty()) fail(Category::config, "the value is empty; expected a word");
+  // C functions would take the part before it for the whole path.
   if (text.find('\0') != text.npos)
     fail(Category::config, "the value contains a zero byte; remove it");
   return text;
@@ -71,7 +76,7 @@ std::vector<double> read(const YAML::Node& node, const std::vector<double>&) {
   return read_list<double>(node, "a list of numbers, such as [0.5, 0.25]");
 }
 
-// A list of one word may be written without brackets.
+// Reads a list of words. Brackets around a single word may be left out.
 std::vector<std::string> read(const YAML::Node& node, const std::vector<std::string>&) {
   if (node.IsSequence()) return read_list<std::string>(node, "a word or a list of words");
   return {read(node, std::string())};
@@ -85,10 +90,12 @@ std::string describe(const YAML::Node& node) {
 
 namespace {
 
+// Optional fields have an `unset` meaning, so assign() handles null.
 std::optional<int64_t> read(const YAML::Node& node, const std::optional<int64_t>&) {
   return spire::read(node, int64_t{});
 }
 
+// One check for each type of field: words by their choices, numbers by their range.
 void check(const Field& field, const std::string& word) {
   if (field.choices.empty() || std::ranges::count(field.choices, word) > 0) return;
   fail(Category::config, "{}", unknown_word(word, field.choices));
@@ -136,9 +143,11 @@ void set_word(const Field& field, const YAML::Node& node, const EnumSlot& slot) 
 }  // namespace
 
 std::string assign(const Field& field, const YAML::Node& node, RunConfig& config) {
+  // Works on a copy: `config` stays as it was if anything below throws.
   RunConfig changed = config;
   RunConfig defaults;
   bool unset = node.IsNull() && !field.unset.empty();
+  // The type of the slot selects read() and the default.
   auto set = [&]<typename Pointer>(Pointer value) {
     if constexpr (std::is_same_v<Pointer, EnumSlot>)
       set_word(field, node, value);
@@ -146,6 +155,7 @@ std::string assign(const Field& field, const YAML::Node& node, RunConfig& config
       *value = unset ? *std::get<Pointer>(field.slot(defaults)) : read(node, *value);
   };
   std::visit(set, field.slot(changed));
+  // The note is about the form that was written, which check_value() may expand.
   std::string note = field.note != nullptr ? field.note(changed) : "";
   check_value(field, changed);
   config = std::move(changed);

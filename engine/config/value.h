@@ -1,5 +1,11 @@
 // Reads YAML nodes as values of config fields, strictly. Private to this folder, as yaml-cpp is.
 #pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
 #include <yaml-cpp/yaml.h>
 
 #include <spire/error.h>
@@ -9,11 +15,13 @@
 
 namespace spire::inline config {
 
-// Returns the text of a scalar; `expected` is for messages. Only words may be quoted: "5" is a word
-// and no number. Throws Error(config) without a place for anything else.
+// These functions throw Error(config) without line and column, which the caller adds.
+
+// Returns the text of a scalar. Only words may be quoted: "5" is a word and no number. expected:
+// for messages.
 const std::string& scalar(const YAML::Node& node, std::string_view expected, bool may_be_quoted);
 
-// read(node, T) returns the node as a T. Throws Error(config) without a place.
+// Return the node as a value of the second argument's type.
 bool read(const YAML::Node& node, bool);
 int64_t read(const YAML::Node& node, int64_t);
 uint64_t read(const YAML::Node& node, uint64_t);
@@ -23,12 +31,10 @@ std::vector<int64_t> read(const YAML::Node& node, const std::vector<int64_t>&);
 std::vector<double> read(const YAML::Node& node, const std::vector<double>&);
 std::vector<std::string> read(const YAML::Node& node, const std::vector<std::string>&);
 
-// Describes a node for messages: "a list", "a map", "'text'".
-std::string describe(const YAML::Node& node);
+std::string describe(const YAML::Node& node);  // for messages: "a list", "a map", "'text'"
 
-// A problem with a node inside a field's value.
 struct NodeProblem {
-  YAML::Mark mark;
+  YAML::Mark mark;         // of a node inside a field's value
   std::string path, text;  // "model.layers[3].conv2d.kernel", "0 is out of range; ..."
 };
 
@@ -42,21 +48,19 @@ class NodeProblems : public Error {
   std::vector<NodeProblem> all_;  // at least one
 };
 
-// Returns the place of each layer of a list that read() accepts, inner ones included:
-// {"model.layers[3].conv2d", mark}.
+// Returns {"model.layers[3].conv2d", mark} for each layer of a list that read() accepts, and for
+// inner ones.
 std::vector<std::pair<std::string, YAML::Mark>> layer_marks(const YAML::Node& list,
                                                             const std::string& path);
 
-// Reads a list of layers, each a word or a map of one key: relu, or {conv2d: {channels: 32, kernel:
-// 3}}. Values that equal their defaults are left out. Throws NodeProblems with all that is wrong.
+// Reads layers, each a word or a map of one key: relu, {conv2d: {channels: 32}}. Leaves out values
+// that equal their defaults. Throws NodeProblems.
 std::vector<LayerConfig> read(const YAML::Node& node, const std::vector<LayerConfig>&);
 
-// Sets the field from the node after a check of type, words and range. Returns the field's note on
-// the value, mostly empty. Null resets a field with an `unset` meaning to its default. Throws
-// Error(config) without place or path, or NodeProblems with both, and then changes nothing.
+// Sets the field from the node, or throws and changes nothing. Null resets a field with an `unset`
+// meaning to its default. Returns the field's note on the value, mostly empty.
 std::string assign(const Field& field, const YAML::Node& node, RunConfig& config);
 
-// Checks words and range of the field's present value; throws Error(config).
-void check_value(const Field& field, RunConfig& config);
+void check_value(const Field& field, RunConfig& config);  // throws Error(config), as assign() does
 
 }  // namespace spire::inline config

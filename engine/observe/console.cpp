@@ -1,19 +1,43 @@
 #include "engine/observe/console.h"
 
+#include <cstdlib>
 #include <ostream>
+#include <sys/ioctl.h>
+#include <utility>
 
-#include <spire/error.h>
-
-#include "engine/observe/blocks.h"
+#include <fmt/format.h>
+#include <unistd.h>
 
 namespace spire::inline observe {
 namespace {
 
+// An unset variable reads as an empty one; NO_COLOR counts when it is not empty (no-color.org).
+std::string_view variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+// Asks each time, since a window may change its size during the run.
+int columns(int descriptor) {
+  winsize size{};
+  bool known = ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : 80;
+}
+
 constexpr double redraw_seconds = 0.1;
-constexpr std::string_view clear_line = "\r\x1b[K";
+constexpr std::string_view clear_line = "\r\x1b[K";  // to the line's start, then erase its rest
 constexpr std::string_view yellow = "\x1b[33m", green = "\x1b[32m", reset = "\x1b[0m";
 
 }  // namespace
+
+// A file, a pipe or TERM=dumb is not interactive.
+Terminal terminal_of(int descriptor) {
+  Terminal terminal;
+  terminal.interactive = ::isatty(descriptor) == 1 && variable("TERM") != "dumb";
+  terminal.colour = terminal.interactive && variable("NO_COLOR").empty();
+  terminal.width = [descriptor] { return columns(descriptor); };
+  return terminal;
+}
 
 Console::Console(std::ostream& log, std::ostream& results, ConsoleOptions options)
     : log_(log), results_(results), options_(std::move(options)) {}
@@ -31,7 +55,8 @@ void Console::on_step(const StepReport& step) {
   if (due()) show_progress();
 }
 
-// A clock that was set back counts as due, so that progress never freezes.
+// Tells whether progress is to be shown. A clock that was set back counts as due, so that progress
+// never freezes.
 bool Console::due() const {
   if (!shown_at_) return true;
   double period = options_.terminal.interactive ? redraw_seconds : options_.every_seconds;
@@ -54,6 +79,7 @@ void Console::show_progress() {
 }
 
 void Console::print(std::string_view line, std::string_view colour) {
+  // On a terminal the line replaces the progress line, which is drawn again below it.
   bool redraw = drawn_;
   if (drawn_) log_ << clear_line;
   if (!options_.terminal.interactive) log_ << utc_text(options_.now()) << ' ';
@@ -67,12 +93,12 @@ void Console::print(std::string_view line, std::string_view colour) {
 
 void Console::on_eval(const EvalReport& eval) {
   if (options_.quiet) return;
-  if (stale_ && !options_.terminal.interactive)
-    show_progress();  // of the step that the message belongs to
+  // In a log, the progress of the step that was evaluated comes first.
+  if (stale_ && !options_.terminal.interactive) show_progress();
   print(eval_line(eval), eval.best ? green : "");
 }
 
-// Not on a terminal, where they would push evaluations off the screen.
+// Checkpoints are not shown on a terminal, where they would push evaluations off the screen.
 void Console::on_checkpoint(const CheckpointReport& checkpoint) {
   if (!options_.quiet && !options_.terminal.interactive) print(checkpoint_line(checkpoint), "");
 }
@@ -81,13 +107,14 @@ void Console::on_note(std::string_view text) {
   if (!options_.quiet) print(text, "");
 }
 
+// Warnings are printed in quiet runs, too.
 void Console::on_warning(std::string_view text) {
   print(fmt::format("warning: {}", text), yellow);
 }
 
 void Console::on_end(const RunSummary& summary) {
   if (stale_) show_progress();
-  if (drawn_) log_ << '\n';
+  if (drawn_) log_ << '\n';  // leaves the progress line
   drawn_ = false;
   if (!options_.quiet) log_ << '\n';
   log_ << std::flush;

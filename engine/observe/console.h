@@ -1,15 +1,26 @@
 // Prints a run for people: start block, progress, evaluations, warnings, end block.
 #pragma once
+#include <chrono>
+#include <functional>
 #include <iosfwd>
 #include <optional>
+#include <string_view>
 
 #include <spire/observer.h>
 
-#include "engine/observe/progress_line.h"
-#include "engine/observe/terminal.h"
-#include "engine/observe/units.h"
+#include "engine/observe/formatting.h"
+#include "engine/observe/report_text.h"
 
 namespace spire::inline observe {
+
+// Capabilities of the stream that a person reads.
+struct Terminal {
+  bool interactive = false;                        // a line may be rewritten in place
+  bool colour = false;                             // implies interactive
+  std::function<int()> width = [] { return 80; };  // columns at this moment
+};
+
+Terminal terminal_of(int descriptor);  // also by the variables NO_COLOR and TERM
 
 struct ConsoleOptions {
   Terminal terminal;            // of the log stream
@@ -18,10 +29,10 @@ struct ConsoleOptions {
   WallClock now = wall_time;
 };
 
-// Writes the end block to `results` and everything else to `log`. On a terminal one progress line
-// is rewritten in place, at most ten times a second, and other text is printed above it. Elsewhere
-// progress is a timestamped line without escapes or carriage returns: for the first and the last
-// step, every `every_seconds`, and before an evaluation.
+// Writes the end block to `results` and all else to `log`. On a terminal one progress line is
+// rewritten in place, at most ten times a second, and other text is printed above it. Elsewhere
+// progress is a timestamped line without escapes: for the first and the last step, every
+// `every_seconds`, and before an evaluation.
 class Console : public Observer {
  public:
   // Both streams must outlive the console.
@@ -40,8 +51,8 @@ class Console : public Observer {
 
   bool due() const;
   void show_progress();  // shows last_step_ now
-  void print(std::string_view line,
-             std::string_view colour);  // a whole line, above the progress line
+  // Prints a whole line, above the progress line.
+  void print(std::string_view line, std::string_view colour);
 
   std::ostream& log_;
   std::ostream& results_;
@@ -49,7 +60,7 @@ class Console : public Observer {
   LineContext context_;
   StepReport last_step_;
   bool stale_ = false;            // last_step_ is not on the screen or in the log yet
-  bool drawn_ = false;            // the cursor stands in a progress line
+  bool drawn_ = false;            // the cursor is in a progress line
   std::optional<Time> shown_at_;  // of the last progress shown
 };
 

@@ -1,11 +1,14 @@
 #include <array>
 #include <cmath>
+#include <cstddef>
+
+#include <fmt/format.h>
 
 #include <spire/error.h>
 #include <spire/metric.h>
 
 #include "engine/base/message_words.h"
-#include "engine/observe/units.h"
+#include "engine/observe/formatting.h"
 
 namespace spire {
 namespace {
@@ -15,6 +18,7 @@ struct Description {
   bool higher_is_better;
 };
 
+// In the order of the enum, which indexes it.
 constexpr std::array descriptions = {
     Description{"accuracy", "acc", true},
     Description{"perplexity", "ppl", false},
@@ -26,6 +30,7 @@ const Description& describe(Metric metric) {
   return descriptions[static_cast<size_t>(metric)];
 }
 
+// Perplexity and RMSE have no fixed range: they are shown with four significant digits.
 std::string text(const MetricValue& value, int decimals) {
   switch (value.metric) {
     case Metric::accuracy:
@@ -44,10 +49,10 @@ std::string text(const MetricValue& value, int decimals) {
 MetricValue measure(Metric metric, double mean_loss, double mean_score) {
   switch (metric) {
     case Metric::accuracy:
-      return {metric, mean_score};
+      return {metric, mean_score};  // the score of a sample is 1 if its class is found, else 0
     case Metric::perplexity:
       return {metric, std::exp(mean_loss)};
-    case Metric::psnr:
+    case Metric::psnr:  // 10 log10(1 / m), in dB
       return {metric, -10 * std::log10(mean_score)};
     case Metric::rmse:
       return {metric, std::sqrt(mean_score)};

@@ -3,9 +3,8 @@
 
 #include "engine/graph/layer_table.h"
 #include "engine/graph/passes.h"
-#include "engine/observe/blocks.h"
-#include "engine/observe/text_table.h"
-#include "engine/observe/units.h"
+#include "engine/observe/formatting.h"
+#include "engine/observe/report_text.h"
 #include "engine/run/run_setup.h"
 #include "engine/run/start_report.h"
 #include "models/model.h"

@@ -16,7 +16,7 @@
 #include "engine/base/write_file.h"
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/inference/samples.h"
-#include "engine/observe/units.h"
+#include "engine/observe/formatting.h"
 #include "engine/process/socket.h"
 
 namespace spire::inline run {

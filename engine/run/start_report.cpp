@@ -7,7 +7,7 @@
 #include "engine/base/message_words.h"
 #include "engine/config/words.h"
 #include "engine/device/host_memory.h"
-#include "engine/observe/units.h"
+#include "engine/observe/formatting.h"
 
 namespace spire::inline run {
 namespace {

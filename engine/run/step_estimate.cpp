@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "engine/graph/passes.h"
-#include "engine/observe/text_table.h"
+#include "engine/observe/formatting.h"
 #include "engine/optim/optimizer.h"
 #include "engine/run/run_setup.h"
 #include "models/model.h"

@@ -6,8 +6,7 @@
 #include <spire/error.h>
 
 #include "engine/checkpoint/checkpoint_file.h"
-#include "engine/observe/text_table.h"
-#include "engine/observe/units.h"
+#include "engine/observe/formatting.h"
 
 namespace spire::inline training {
 namespace {

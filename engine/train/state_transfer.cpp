@@ -6,7 +6,7 @@
 #include <spire/error.h>
 
 #include "engine/checkpoint/checkpoint_file.h"
-#include "engine/observe/units.h"
+#include "engine/observe/formatting.h"
 #include "engine/train/state_tensors.h"
 
 namespace spire::inline training {

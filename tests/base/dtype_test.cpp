@@ -21,8 +21,8 @@ TEST(BFloat16, RoundsToNearestEven) {
   EXPECT_TRUE(std::isinf(float(bfloat16(std::numeric_limits<float>::max()))));
 }
 
-// The compiler's own binary16 is the reference: every value, and every point where rounding turns.
-TEST(Float16, IsTheCompilersForEveryValue) {
+// The compiler's _Float16 is the reference here and below.
+TEST(Float16, EqualsTheCompilersTypeForEveryValue) {
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
     float16 half;
     half.bits = static_cast<uint16_t>(bits);
@@ -37,6 +37,7 @@ TEST(Float16, IsTheCompilersForEveryValue) {
   }
 }
 
+// Tries the middle of any two neighbouring values, and the floats beside it.
 TEST(Float16, RoundsAsTheCompilerDoes) {
   for (uint32_t bits = 0; bits < 0x7c00; ++bits) {
     auto low = static_cast<float>(std::bit_cast<_Float16>(static_cast<uint16_t>(bits)));
@@ -53,7 +54,7 @@ TEST(Float16, RoundsAsTheCompilerDoes) {
   EXPECT_EQ(float16(-1e30f).bits, 0xfc00);
 }
 
-TEST(DType, NamesGoBothWays) {
+TEST(DType, NamesGiveTheirDtypesBack) {
   for (DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64, DType::i32, DType::u8})
     EXPECT_EQ(dtype_from_name(name(dtype)), dtype);
   EXPECT_THROW(dtype_from_name("float"), Error);

@@ -1,4 +1,4 @@
-// The messages of Errors, for tests that read them.
+// Reads the messages of Errors in tests.
 #pragma once
 #include <string>
 
@@ -8,7 +8,7 @@
 
 namespace spire {
 
-// Of the Error that `body` ends with, which has to be of the category; empty: it ends well.
+// Returns the message of the Error that `body` throws, which must have the category; empty: none.
 template <typename Body>
 std::string message_if_any(Category category, const Body& body) {
   try {
@@ -20,7 +20,7 @@ std::string message_if_any(Category category, const Body& body) {
   return "";
 }
 
-// The same, where there has to be one.
+// Returns the same message; a test fails that has none.
 template <typename Body>
 std::string message_of(Category category, const Body& body) {
   std::string message = message_if_any(category, body);

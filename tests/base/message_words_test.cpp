@@ -29,7 +29,7 @@ TEST(MessageWords, NanHasNoSign) {
             -std::numeric_limits<double>::infinity());
 }
 
-TEST(MessageWords, ASuggestionIsClose) {
+TEST(MessageWords, SuggestsAWordNearTheMistypedOne) {
   const std::vector<std::string> words = {"batch_size", "towers", "crop",   "flip", "mixup",
                                           "momentum",   "adam",   "resnet", "l1",   "mirrored"};
   auto meant = [&](std::string_view word) { return nearest(word, words); };
@@ -43,19 +43,19 @@ TEST(MessageWords, ASuggestionIsClose) {
   EXPECT_EQ(meant("mirror"), "mirrored");
 }
 
-TEST(MessageWords, AWordThatIsFarFromAllHasNoSuggestion) {
+TEST(MessageWords, AWordFarFromAllHasNoSuggestion) {
   const std::vector<std::string> words = {"crop", "flip", "mixup", "cutmix", "adam",
                                           "sgd",  "mse",  "l1",    "fp32",   "bf16"};
   for (const char* word : {"rotate", "zzzzzz", "rmsprop", "hinge", "fp8", "int8", "", "shear"})
     EXPECT_EQ(nearest(word, words), "") << word;
 }
 
-TEST(MessageWords, OfSeveralTheClosestIsSuggested) {
+TEST(MessageWords, SuggestsTheClosestOfSeveral) {
   EXPECT_EQ(nearest("steps", {"step", "steps", "stops"}), "steps");
   EXPECT_EQ(nearest("adamv", {"adam", "adamw"}), "adam");
 }
 
-TEST(MessageWords, ASuggestionIsAsked) {
+TEST(MessageWords, ASuggestionEndsAMessage) {
   EXPECT_EQ(did_you_mean("adam"), "; did you mean 'adam'?");
   EXPECT_EQ(did_you_mean(""), "");
 }

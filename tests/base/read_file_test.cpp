@@ -25,7 +25,7 @@ class ReadFile : public testing::Test {
   std::filesystem::path folder;
 };
 
-TEST_F(ReadFile, AFileWholeAndOneThatIsNotThere) {
+TEST_F(ReadFile, ReadsAWholeFileAndNoticesAMissingOne) {
   std::string text(200 << 10, 'x');
   std::ofstream(folder / "large") << text;
   std::ofstream(folder / "empty");
@@ -37,7 +37,7 @@ TEST_F(ReadFile, AFileWholeAndOneThatIsNotThere) {
               HasSubstr("none: cannot be read: No such file"));
 }
 
-// What each name stands for, and what is said of it; nothing is waited for.
+// Tries to read and to replace each kind of file. No call waits for the other end of a FIFO.
 TEST_F(ReadFile, OnlyRegularFilesAreOpened) {
   std::ofstream(folder / "file") << "123456";
   std::filesystem::create_symlink("file", folder / "link");
@@ -47,28 +47,28 @@ TEST_F(ReadFile, OnlyRegularFilesAreOpened) {
   std::filesystem::create_directory(folder / "folder");
   struct Case {
     std::filesystem::path path;
-    std::string read, replaced;  // what is said; empty: it is done
+    std::string read, replaced;  // a part of the message; empty: it works
   };
-  for (const Case& is : {Case{folder / "file", "", ""}, Case{folder / "link", "", "is a link"},
-                         Case{folder / "none", "No such file", ""},
-                         Case{folder / "dangling", "No such file", "is a link"},
-                         Case{folder / "pipe", "is a FIFO", "is a FIFO"},
-                         Case{folder / "link_to_pipe", "is a FIFO", "is a link"},
-                         Case{folder / "folder", "is a folder", "is a folder"},
-                         Case{"/dev/zero", "is a device", "is a device"}}) {
-    auto read = message_if_any(Category::data, [&] { RegularFile(is.path, Category::data); });
+  for (const Case& test : {Case{folder / "file", "", ""}, Case{folder / "link", "", "is a link"},
+                           Case{folder / "none", "No such file", ""},
+                           Case{folder / "dangling", "No such file", "is a link"},
+                           Case{folder / "pipe", "is a FIFO", "is a FIFO"},
+                           Case{folder / "link_to_pipe", "is a FIFO", "is a link"},
+                           Case{folder / "folder", "is a folder", "is a folder"},
+                           Case{"/dev/zero", "is a device", "is a device"}}) {
+    auto read = message_if_any(Category::data, [&] { RegularFile(test.path, Category::data); });
     auto replaced =
-        message_if_any(Category::config, [&] { require_replaceable(is.path, Category::config); });
-    EXPECT_EQ(read.empty(), is.read.empty()) << is.path;
-    EXPECT_EQ(replaced.empty(), is.replaced.empty()) << is.path;
-    EXPECT_THAT(read, HasSubstr(is.read));
-    EXPECT_THAT(replaced, HasSubstr(is.replaced));
-    if (is.replaced.empty()) continue;
-    EXPECT_THROW(open_in_place(is.path, Category::config), Error) << is.path;
+        message_if_any(Category::config, [&] { require_replaceable(test.path, Category::config); });
+    EXPECT_EQ(read.empty(), test.read.empty()) << test.path;
+    EXPECT_EQ(replaced.empty(), test.replaced.empty()) << test.path;
+    EXPECT_THAT(read, HasSubstr(test.read));
+    EXPECT_THAT(replaced, HasSubstr(test.replaced));
+    if (test.replaced.empty()) continue;
+    EXPECT_THROW(open_in_place(test.path, Category::config), Error) << test.path;
   }
 }
 
-TEST_F(ReadFile, PlacesInAFileAndItsName) {
+TEST_F(ReadFile, ReadsAtOffsetsAndNoticesAChangedName) {
   std::ofstream(folder / "file") << "0123456789";
   RegularFile file(folder / "file", Category::data);
   EXPECT_EQ(file.bytes(), 10u);
@@ -84,7 +84,7 @@ TEST_F(ReadFile, PlacesInAFileAndItsName) {
   EXPECT_FALSE(is_named(file.descriptor(), folder / "file"));
 }
 
-TEST_F(ReadFile, WhatIsThereAndCannotBeReadIsAnError) {
+TEST_F(ReadFile, AFileThatExistsButCannotBeReadIsAnError) {
   std::ofstream(folder / "file") << "123456";
   auto refused = [&](const std::filesystem::path& path, size_t most = 1 << 20) {
     return message_of(Category::checkpoint,

@@ -20,7 +20,7 @@ std::string name_of(std::jthread& thread) {
   return name;
 }
 
-// What a thread finds at its first statement: its own name and cores.
+// The name and cores that a thread has at its first statement.
 struct Found {
   std::string name;
   Cores cores;
@@ -35,7 +35,7 @@ Found found_by(ThreadPlace place) {
   return found;
 }
 
-TEST(Thread, HasItsNameWhenItsStarterGoesOn) {
+TEST(Thread, HasItsNameWhenStartThreadReturns) {
   std::latch asked(1);
   std::jthread thread = start_thread({"reader 2", {}}, [&] { asked.wait(); });
   EXPECT_EQ(name_of(thread), "reader 2");
@@ -46,7 +46,7 @@ TEST(Thread, LongNamesLoseTheirEnd) {
   EXPECT_EQ(found_by({"a name of twenty two c", {}}).name, "a name of twent");
 }
 
-// Also where the thread that starts it is kept to one core.
+// The thread that starts it may itself be pinned to one core.
 TEST(Thread, RunsOnItsCoresWhereverItsStarterRuns) {
   const Cores all = allowed_cores();
   for (int core : {all.front(), all.back()}) {
@@ -57,12 +57,12 @@ TEST(Thread, RunsOnItsCoresWhereverItsStarterRuns) {
   }
 }
 
-TEST(Thread, StaysWithItsStarterWithoutCoresOrWithImpossibleOnes) {
+TEST(Thread, KeepsTheStartersCoresIfItsOwnAreMissingOrImpossible) {
   EXPECT_EQ(found_by({"no cores", {}}).cores, allowed_cores());
   EXPECT_EQ(found_by({"core 1023", {1023}}).cores, allowed_cores());
 }
 
-// While one lives no thread can be started: its stack would be larger than the address space.
+// Prevents that threads start: their stacks would be larger than the address space.
 class NoThreads {
  public:
   NoThreads() {
@@ -84,7 +84,7 @@ class NoThreads {
   pthread_attr_t before_;
 };
 
-TEST(Thread, ThatIsNotStartedNamesTheLimits) {
+TEST(Thread, FailsToStartWithAMessageThatNamesTheLimits) {
   NoThreads none;
   for (const std::string& message :
        {message_of(Category::device,
@@ -97,11 +97,11 @@ TEST(Thread, ThatIsNotStartedNamesTheLimits) {
   }
 }
 
-TEST(Thread, ProofsLeaveNothing) {
+TEST(Thread, ProvesAnyCount) {
   for (int count : {0, 1, 8}) prove_threads(count, "proof");
 }
 
-TEST(SystemLimits, AReasonNamesTheLimitOnFiles) {
+TEST(SystemLimits, AReasonNamesTheLimitOnOpenFiles) {
   EXPECT_NE(system_reason(EMFILE).find("(ulimit -n)"), std::string::npos);
   EXPECT_NE(system_reason(ENFILE).find("fs.file-max"), std::string::npos);
   EXPECT_EQ(system_reason(ENOENT), "No such file or directory");

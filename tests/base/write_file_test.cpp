@@ -31,7 +31,7 @@ class AtomicFile : public ::testing::Test {
   std::filesystem::path folder, path;
 };
 
-TEST_F(AtomicFile, WritesTheConcatenatedPartsAndReplacesWhatWasThere) {
+TEST_F(AtomicFile, WritesThePartsInOrderAndReplacesTheOldFile) {
   write_file_atomically(path, "old, and longer than the new", Category::data);
   std::array<std::string_view, 3> parts = {"a", "", "bc"};
   write_file_atomically(path, parts, Category::data);
@@ -39,7 +39,7 @@ TEST_F(AtomicFile, WritesTheConcatenatedPartsAndReplacesWhatWasThere) {
   EXPECT_FALSE(std::filesystem::exists(folder / "file.tmp"));
 }
 
-TEST_F(AtomicFile, IsThereOnlyOnceItIsCommitted) {
+TEST_F(AtomicFile, AppearsOnlyWhenItIsCommitted) {
   write_file_atomically(path, "old", Category::data);
   {
     AtomicWriter given_up(path, Category::data);
@@ -95,8 +95,8 @@ TEST_F(AtomicFile, KeepsTheModeOfTheFileThatItReplaces) {
   }
 }
 
-// In the place of the file, or of its temporary.
-TEST_F(AtomicFile, ReplacesAndOpensNothingButRegularFiles) {
+// Something else has the name of the file, or that of its temporary.
+TEST_F(AtomicFile, ReplacesOnlyRegularFiles) {
   std::ofstream(folder / "other") << "other";
   using Make = std::function<void(const std::filesystem::path&)>;
   std::map<std::string, Make> kinds = {
@@ -119,7 +119,7 @@ TEST_F(AtomicFile, ReplacesAndOpensNothingButRegularFiles) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
 }
 
-TEST_F(AtomicFile, AFileThatAPersonNamedIsKeptUnlessItIsEmpty) {
+TEST_F(AtomicFile, ExistingKeepReplacesOnlyEmptyFiles) {
   auto write = [&] { write_file_atomically(path, "new", Category::config, Existing::keep); };
   write();
   EXPECT_EQ(text(), "new");
@@ -129,7 +129,7 @@ TEST_F(AtomicFile, AFileThatAPersonNamedIsKeptUnlessItIsEmpty) {
   write();
   EXPECT_EQ(text(), "new");
   std::filesystem::remove(path);
-  std::ofstream(folder / "file.tmp") << "of a person, perhaps";
+  std::ofstream(folder / "file.tmp") << "perhaps a user's own file";
   EXPECT_THAT(message_of(Category::config, write), ::testing::HasSubstr("file.tmp: is there"));
   std::filesystem::remove(folder / "file.tmp");
   AtomicWriter late(path, Category::config, Existing::keep);
@@ -141,7 +141,7 @@ TEST_F(AtomicFile, AFileThatAPersonNamedIsKeptUnlessItIsEmpty) {
   EXPECT_TRUE(std::filesystem::exists(folder / "file.tmp"));
 }
 
-TEST_F(AtomicFile, AFolderInThePlaceOfTheFileIsAnError) {
+TEST_F(AtomicFile, AFolderOfThatNameIsAnError) {
   std::filesystem::create_directory(path);
   EXPECT_THROW(write_file_atomically(path, "x", Category::data), Error);
   EXPECT_FALSE(std::filesystem::exists(folder / "file.tmp"));

@@ -53,7 +53,7 @@ TEST(SettleBatch, TwiceChangesNothing) {
   EXPECT_EQ(config.global_batch, 96);
 }
 
-TEST(SettleBatch, WhatDoesNotDivideIsRefused) {
+TEST(SettleBatch, NumbersThatDoNotDivideOrAgreeAreRefused) {
   RunConfig config = batches(100, {});
   EXPECT_THROW(settle_batch(config, 3), Error);
   RunConfig fewer = batches(2, {});
@@ -62,7 +62,7 @@ TEST(SettleBatch, WhatDoesNotDivideIsRefused) {
   EXPECT_THROW(settle_batch(disagreeing, 2), Error);
 }
 
-TEST(CheckConfig, DefaultsAreInOrder) {
+TEST(CheckConfig, DefaultsAreValid) {
   RunConfig config;
   EXPECT_NO_THROW(check_config(config));
 }
@@ -113,7 +113,7 @@ TEST(CheckConfig, NotANumberIsOutOfRange) {
   EXPECT_THROW(check_config(config), Error);
 }
 
-TEST(Conflicts, StepsStandInForEpochs) {
+TEST(Conflicts, StepsReplaceEpochs) {
   RunConfig config;
   config.epochs = 0;
   config.steps = 100;
@@ -121,8 +121,8 @@ TEST(Conflicts, StepsStandInForEpochs) {
   EXPECT_TRUE(find_conflicts(config).empty());
 }
 
-// A scaled rate is known only when the towers are.
-TEST(Conflicts, AMinimumIsComparedWithAnUnscaledRateAlone) {
+// A scaled rate follows from the global batch, which is not known yet.
+TEST(Conflicts, MinLrIsComparedOnlyWithAnUnscaledLr) {
   RunConfig config;
   config.schedule.min_lr = 0.2;
   EXPECT_EQ(find_conflicts(config).size(), 1u);

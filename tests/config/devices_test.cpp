@@ -12,13 +12,13 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-TEST(Devices, WordsForAChoiceStay) {
+TEST(Devices, AutoAndCudaAreNotExpanded) {
   EXPECT_EQ(expand_devices({"auto"}), Names{"auto"});
   EXPECT_EQ(expand_devices({"cuda"}), Names{"cuda"});
 }
 
-// One rule for both kinds: Nx counts, :N names.
-TEST(Devices, ANumberInFrontCounts) {
+// Both kinds follow one rule: Nx counts, :N names.
+TEST(Devices, ANumberBeforeAnXCountsDevices) {
   EXPECT_EQ(expand_devices({"cpu"}), Names{"cpu:0"});
   EXPECT_EQ(expand_devices({"1xcpu"}), Names{"cpu:0"});
   EXPECT_EQ(expand_devices({"3xcpu"}), (Names{"cpu:0", "cpu:1", "cpu:2"}));
@@ -26,7 +26,7 @@ TEST(Devices, ANumberInFrontCounts) {
   EXPECT_EQ(expand_devices({"3xcuda"}), (Names{"cuda:0", "cuda:1", "cuda:2"}));
 }
 
-TEST(Devices, ANumberBehindAColonNames) {
+TEST(Devices, ANumberAfterAColonNamesADevice) {
   EXPECT_EQ(expand_devices({"cuda:3"}), Names{"cuda:3"});
   EXPECT_EQ(expand_devices({"cuda:1", "cuda:0"}), (Names{"cuda:1", "cuda:0"}));
   EXPECT_EQ(expand_devices({"cpu:0"}), Names{"cpu:0"});
@@ -46,7 +46,7 @@ TEST(Devices, OtherFormsHaveNoNote) {
     EXPECT_EQ(devices_note(names), "");
 }
 
-TEST(Devices, TheNoteSaysWhereTheOldFormStands) {
+TEST(Devices, TheNoteNamesThePlaceOfTheOldForm) {
   auto warnings = [](const std::string& yaml, const Names& overrides) {
     return parse_config({{"run.yaml", yaml}}, overrides).warnings;
   };
@@ -58,8 +58,8 @@ TEST(Devices, TheNoteSaysWhereTheOldFormStands) {
   EXPECT_EQ(warnings("devices: [cpu:0, cpu:1]\n", {}), Names{});
 }
 
-// A run directory's echo of the config is read again without a note.
-TEST(Devices, WhatIsPrintedReadsBackAsTheSame) {
+// The config that a run directory keeps is read again without a note.
+TEST(Devices, PrintedDevicesReadBackTheSame) {
   for (const char* word : {"cpu", "cpu:2", "3xcpu", "2xcuda", "cuda:1", "auto"}) {
     RunConfig config = parse_config({}, {fmt::format("devices={}", word)}).config;
     ResolvedConfig again = parse_config({{"config.yaml", to_yaml(config)}}, {});

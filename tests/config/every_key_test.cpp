@@ -14,7 +14,7 @@
 namespace spire {
 namespace {
 
-// One key in a file: a line for each section, and one for the key.
+// A YAML file with one key: a line for each section, and one for the key.
 struct Written {
   std::string yaml;
   int key_column = 1, value_column = 1, line = 1;
@@ -122,12 +122,12 @@ TEST_P(EveryKey, SaysWhichWordsItKnows) {
                         fmt::join(field().choices, ", ")));
 }
 
-TEST_P(EveryKey, IsSuggestedForASlipOfTheFingers) {
-  std::string slip = field().path;
-  slip.insert(slip.size() - leaf_of(slip).size() / 2, 1, 'q');
-  Written written = write(slip, "1");
+TEST_P(EveryKey, IsSuggestedForATypo) {
+  std::string typo = field().path;
+  typo.insert(typo.size() - leaf_of(typo).size() / 2, 1, 'q');
+  Written written = write(typo, "1");
   EXPECT_EQ(message_of(written), fmt::format("{}: {}: unknown key; did you mean '{}'?",
-                                             written.key_place(), slip, field().path));
+                                             written.key_place(), typo, field().path));
 }
 
 TEST_P(EveryKey, IsNotSuggestedForAnUnrelatedNeighbour) {
@@ -154,7 +154,7 @@ std::string key_name(const testing::TestParamInfo<const Field*>& info) {
 INSTANTIATE_TEST_SUITE_P(Schema, EveryKey, testing::ValuesIn(all_keys()), key_name);
 
 TEST(NearestKey, IsCloseInEachPartOfItsPath) {
-  EXPECT_EQ(nearest_key("data.augment.rotate"), "");  // a shared section is no likeness
+  EXPECT_EQ(nearest_key("data.augment.rotate"), "");  // a common section is not enough
   EXPECT_EQ(nearest_key("data.augment.shear"), "");
   EXPECT_EQ(nearest_key("data.batch_size"), "batch_size");
   EXPECT_EQ(nearest_key("optimizer.amsgrad"), "");

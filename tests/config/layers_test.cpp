@@ -31,7 +31,7 @@ std::string message_of(const std::string& yaml, const Strings& overrides = {}) {
   return "";
 }
 
-const std::string test_residual = R"(model:
+const std::string residual_yaml = R"(model:
   layers:
     - conv2d: {channels: 16, kernel: [3, 5], padding: same, bias: false}
     - batch_norm
@@ -44,7 +44,7 @@ const std::string test_residual = R"(model:
 )";
 
 TEST(Layers, AreReadWithTheirTypes) {
-  ModelConfig model = parse(test_residual).config.model;
+  ModelConfig model = parse(residual_yaml).config.model;
   EXPECT_EQ(model.name, "layers");
   ASSERT_EQ(model.layers.size(), 4u);
   const LayerConfig& conv = model.layers[0];
@@ -65,13 +65,13 @@ TEST(Layers, AreReadWithTheirTypes) {
 }
 
 TEST(Layers, ReadBackFromBothForms) {
-  RunConfig config = parse(test_residual).config;
+  RunConfig config = parse(residual_yaml).config;
   RunConfig again = parse(to_yaml(config)).config;
   EXPECT_EQ(again.model.layers, config.model.layers);
   EXPECT_EQ(again.model.name, "layers");
   std::string line = "model.layers=" + value_text(*find_field("model.layers"), config);
   EXPECT_EQ(parse("", {line}).config.model.layers, config.model.layers);
-  ResolvedConfig annotated = parse(to_annotated_yaml(parse(test_residual)));
+  ResolvedConfig annotated = parse(to_annotated_yaml(parse(residual_yaml)));
   EXPECT_EQ(annotated.config.model.layers, config.model.layers);
 }
 
@@ -111,21 +111,21 @@ TEST(Layers, EachHasASource) {
 }
 
 TEST(Layers, OfTheCommandLineReplaceThoseOfTheFile) {
-  RunConfig config = parse(test_residual, {"model.layers=[flatten, {dense: {units: 3}}]"}).config;
+  RunConfig config = parse(residual_yaml, {"model.layers=[flatten, {dense: {units: 3}}]"}).config;
   EXPECT_EQ(value_text(*find_field("model.layers"), config), "[flatten, {dense: {units: 3}}]");
 }
 
-struct BrokenLayers {
+struct InvalidLayerCase {
   std::string name, layers, message;  // the layers begin in line 2, column 3
 };
 
-class Broken : public testing::TestWithParam<BrokenLayers> {};
+class InvalidLayer : public testing::TestWithParam<InvalidLayerCase> {};
 
-TEST_P(Broken, SaysWhereAndWhat) {
+TEST_P(InvalidLayer, SaysWhereAndWhat) {
   EXPECT_EQ(message_of("model:\n  layers:\n" + GetParam().layers), GetParam().message);
 }
 
-const std::vector<BrokenLayers> broken = {
+const std::vector<InvalidLayerCase> invalid_layers = {
     {"UnknownLayer", "  - conv3d: {channels: 3}\n",
      "run.yaml:3:5: model.layers[0]: unknown layer 'conv3d'; did you mean 'conv2d'?"},
     {"UnknownWord", "  - flatten\n  - rleu\n",
@@ -183,10 +183,10 @@ const std::vector<BrokenLayers> broken = {
      "run.yaml:3:3: model.layers: more than 10000 layers, counting repeated ones; use fewer"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Layers, Broken, testing::ValuesIn(broken),
+INSTANTIATE_TEST_SUITE_P(Layers, InvalidLayer, testing::ValuesIn(invalid_layers),
                          [](const auto& test) { return test.param.name; });
 
-TEST(BrokenLayers, AllProblemsAreReported) {
+TEST(InvalidLayers, AllProblemsAreReported) {
   EXPECT_EQ(
       message_of("seed: x\nmodel: {layers: [rleu, {dense: {units: 0, bia: true}}]}\n"),
       "run.yaml:1:7: seed: expected an integer >= 0 in plain decimal digits, got "
@@ -195,7 +195,7 @@ TEST(BrokenLayers, AllProblemsAreReported) {
       "1000000]\nrun.yaml:2:43: model.layers[1].dense.bia: unknown key; did you mean 'bias'?");
 }
 
-TEST(BrokenLayers, ANameAndLayersAreTwoModels) {
+TEST(InvalidLayers, OtherModelsDoNotTakeLayers) {
   EXPECT_EQ(message_of("model: {name: cnn, layers: [relu]}\n"),
             "run.yaml:1:9: model.name: cnn does not take model.layers; remove model.layers, or set "
             "model.name: layers");
@@ -205,13 +205,13 @@ TEST(BrokenLayers, ANameAndLayersAreTwoModels) {
       "set, and its default is [])");
 }
 
-TEST(BrokenLayers, OfTheCommandLine) {
+TEST(InvalidLayers, OnTheCommandLineAreNamed) {
   EXPECT_EQ(message_of("", {"model.layers=[{dense: {unit: 1}}]"}),
             "command line: model.layers[0].dense.unit: unknown key; did you mean 'units'?");
 }
 
-// A kilobyte of aliases would be 3^12 layers.
-TEST(BrokenLayers, AliasesDoNotMultiplyWithoutEnd) {
+// Without a limit this kilobyte of aliases would be 3^12 layers.
+TEST(InvalidLayers, AliasesDoNotMultiplyWithoutEnd) {
   std::string yaml = "model:\n  layers:\n    - &a0 {residual: {layers: [relu]}}\n";
   for (int i = 1; i <= 12; ++i) {
     yaml += fmt::format("    - &a{} {{residual: {{layers: [*a{}, *a{}, *a{}]}}}}\n", i, i - 1,
@@ -220,12 +220,12 @@ TEST(BrokenLayers, AliasesDoNotMultiplyWithoutEnd) {
   EXPECT_THAT(message_of(yaml), HasSubstr("more than 10000 layers"));
 }
 
-TEST(BrokenLayers, AListInsideItselfEnds) {
+TEST(InvalidLayers, AListInsideItselfEnds) {
   EXPECT_THAT(message_of("model:\n  layers: &l\n    - residual: {layers: *l}\n"),
               HasSubstr("layers are nested more than 16 lists deep; nest them less"));
 }
 
-TEST(LayerChecks, HoldForLayersThatNoFileHeld) {
+TEST(LayerChecks, ApplyToLayersMadeByAProgram) {
   RunConfig config;
   config.model.name = "layers";
   auto refusal = [&](LayerConfig layer) -> std::string {

@@ -15,7 +15,7 @@ ResolvedConfig parse(const std::string& yaml, const std::vector<std::string>& ov
   return parse_config({{"run.yaml", yaml}}, overrides);
 }
 
-TEST(LoadConfig, TheOptimizerSuitsTheDataWhereNothingIsSaidOfIt) {
+TEST(LoadConfig, TheDefaultOptimizerSuitsTheData) {
   for (const char* data : {"data.name=csv", "data.name=tokens"}) {
     ResolvedConfig resolved = parse_config({}, {data});
     EXPECT_EQ(resolved.config.optimizer.name, OptimizerConfig::Name::adam);
@@ -29,8 +29,8 @@ TEST(LoadConfig, TheOptimizerSuitsTheDataWhereNothingIsSaidOfIt) {
     EXPECT_EQ(parse_config({}, {data}).config.optimizer.name, OptimizerConfig::Name::sgd);
 }
 
-// The default follows from the optimizer; what is given, here or in a file, wins.
-TEST(LoadConfig, TheLearningRateSuitsTheOptimizer) {
+// A rate that is given, in a file or on the command line, wins over the optimizer's default.
+TEST(LoadConfig, TheDefaultLearningRateSuitsTheOptimizer) {
   for (auto [name, rate] :
        {std::pair{"sgd", 0.1}, {"adam", 0.001}, {"adamw", 0.001}, {"lamb", 0.01}, {"lars", 1.0}}) {
     std::string word = fmt::format("optimizer.name={}", name);
@@ -54,7 +54,7 @@ TEST(LoadConfig, EmptyTextsGiveTheDefaults) {
   }
 }
 
-TEST(LoadConfig, ReadsTheWordsOfEvaluations) {
+TEST(LoadConfig, ReadsTheKeysOfEvaluations) {
   RunConfig config =
       parse(
           "eval: {every_epochs: 0, every_steps: 50}\nearly_stop: {patience: 4, min_delta: 0.01}\n")
@@ -65,7 +65,7 @@ TEST(LoadConfig, ReadsTheWordsOfEvaluations) {
   EXPECT_EQ(config.early_stop.min_delta, 0.01);
 }
 
-TEST(LoadConfig, ReadsTheWordsOfRates) {
+TEST(LoadConfig, ReadsTheKeysOfOptimizerAndSchedule) {
   RunConfig config = parse(R"(
 optimizer: {name: lars, lr: 2, momentum: 0.95, trust_coefficient: 0.02, decay: matrices}
 ema: {decay: 0.999, warmup: true}
@@ -112,7 +112,7 @@ seed: 18446744073709551615
   EXPECT_EQ(config.seed, UINT64_MAX);
 }
 
-TEST(LoadConfig, ReadsTheWordsOfDevicesAndProcesses) {
+TEST(LoadConfig, ReadsTheKeysOfDevicesAndProcesses) {
   RunConfig config = parse(R"(
 model: {name: cnn, normalization: batch_norm}
 strategy: sharded
@@ -138,7 +138,7 @@ elastic: true
   EXPECT_TRUE(config.elastic);
 }
 
-TEST(LoadConfig, ReadsTheWordsOfDatasets) {
+TEST(LoadConfig, ReadsTheKeysOfDatasets) {
   DataConfig data = parse(R"(
 data:
   name: tokens
@@ -206,7 +206,7 @@ TEST(LoadConfig, ASectionOfCommentsIsNoError) {
   EXPECT_EQ(parse("optimizer:\n  # lr: 0.1\nseed: 5\n").config.seed, 5u);
 }
 
-TEST(LoadConfig, NullTakesAValueBack) {
+TEST(LoadConfig, NullRestoresTheDefault) {
   ResolvedConfig resolved = parse("towers: 4\nsteps: 7\n", {"towers=null", "steps=~"});
   EXPECT_FALSE(resolved.config.towers.has_value());
   EXPECT_FALSE(resolved.config.steps.has_value());
@@ -236,7 +236,7 @@ TEST(LoadConfig, ReadsFiles) {
   std::filesystem::remove(path);
 }
 
-TEST(LoadConfig, TheConfigsOfTheProjectAreGood) {
+TEST(LoadConfig, TheProjectsConfigsAreValid) {
   int count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(CONFIGS_FOLDER)) {
     if (entry.path().extension() != ".yaml") continue;

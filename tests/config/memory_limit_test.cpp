@@ -62,7 +62,7 @@ TEST(MemoryLimit, IsSharedByTheDevicesOnOne) {
   EXPECT_FALSE(parse_memory_limit("auto").share(80 * gib, 2));
 }
 
-TEST(MemoryLimit, IsAWordOfTheConfig) {
+TEST(MemoryLimit, IsAKeyOfTheConfig) {
   auto config = [](const std::string& limit) {
     return parse_config({{"run.yaml", "memory: {limit: " + limit + "}\n"}}, {}).config;
   };

@@ -8,7 +8,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Equal in every field of the table.
+// Compares every field of the table.
 void expect_equal(RunConfig a, RunConfig b) {
   for (const Field& field : schema()) {
     std::visit(
@@ -46,8 +46,8 @@ TEST(ConfigText, EveryTypeReadsBack) {
   expect_equal(reread(config), config);
 }
 
-// Keys that are not used and have their defaults are not shown; reading the rest adds no warnings.
-TEST(ConfigText, LeavesOutWhatMeansNothing) {
+// Reading the text again adds no warnings.
+TEST(ConfigText, LeavesOutUnusedKeysWithDefaults) {
   ResolvedConfig resolved = parse_config({{"run.yaml", "optimizer: {epsilon: 0.5}\n"}}, {});
   std::string text = to_yaml(resolved.config);
   EXPECT_THAT(text, HasSubstr("  epsilon: 0.5\n"));
@@ -61,7 +61,7 @@ TEST(ConfigText, LeavesOutWhatMeansNothing) {
   EXPECT_TRUE(parse_config({{"echo", to_yaml(adam)}}, {}).warnings.empty());
 }
 
-// A key is shown, with its sections, though its neighbours are not used.
+// Such a key is written with its sections, though other keys there are left out.
 TEST(ConfigText, UnusedKeysThatWereGivenReadBack) {
   for (const std::string key : {"data.hdf5.train.input", "data.csv.target"}) {
     ResolvedConfig resolved = parse_config({}, {key + "=x"});
@@ -77,7 +77,7 @@ TEST(ConfigText, UnusedKeysThatWereGivenReadBack) {
   expect_equal(reread(jitter), jitter);
 }
 
-TEST(ConfigText, AwkwardPathsReadBack) {
+TEST(ConfigText, PathsWithYamlCharactersReadBack) {
   for (const std::string path : {"runs/a b",
                                  "null",
                                  "~",
@@ -108,7 +108,7 @@ TEST(ConfigText, AwkwardPathsReadBack) {
   }
 }
 
-TEST(ConfigText, BatchSizeThatFollowsFromTheDeviceCountStaysOpen) {
+TEST(ConfigText, BatchSizeThatFollowsFromTheDeviceCountIsNull) {
   RunConfig config = parse_config({{"run.yaml", "global_batch: 256\n"}}, {}).config;
   RunConfig again = reread(config);
   EXPECT_FALSE(again.towers.has_value());
@@ -147,7 +147,7 @@ TEST(ConfigHelp, HoldsEveryKeyWithItsMeaningAndBounds) {
               HasSubstr("mean of the gradients; only with optimizer.name adam, adamw, lamb\n"));
 }
 
-TEST(Schema, FieldsAreUsedByWordsThatThereAre) {
+TEST(Schema, ConditionsNameExistingWords) {
   for (const Field& field : schema()) {
     if (field.used_by.key.empty()) continue;
     const Field* user = find_field(field.used_by.key);

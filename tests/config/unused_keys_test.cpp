@@ -16,7 +16,7 @@ ResolvedConfig parse(const std::string& yaml, const std::vector<std::string>& ov
   return parse_config({{"run.yaml", yaml}}, overrides);
 }
 
-TEST(UnusedKeys, WarnsOfGivenKeysThatMeanNothingHere) {
+TEST(UnusedKeys, WarnsOfGivenKeysThatAreNotUsed) {
   ResolvedConfig resolved = parse(
       "optimizer: {name: sgd, beta1: 0.8}\nschedule: {name: cosine, gamma: 0.1, min_lr: 0.01}\n",
       {"lr.base_batch=64"});
@@ -30,7 +30,7 @@ TEST(UnusedKeys, WarnsOfGivenKeysThatMeanNothingHere) {
           "multistep"}));
 }
 
-TEST(UnusedKeys, DefaultsAndKeysThatAreUsedAreNotWarnedOf) {
+TEST(UnusedKeys, DoesNotWarnOfDefaultsAndUsedKeys) {
   EXPECT_TRUE(parse("").warnings.empty());
   EXPECT_TRUE(
       parse("optimizer: {name: lamb, beta1: 0.8, beta2: 0.9, epsilon: 1.0e-6}\n").warnings.empty());
@@ -47,7 +47,7 @@ TEST(UnusedKeys, WarnsOfKeysOfOtherModels) {
                 "run.yaml:1:23: model.hidden is not used with model.name: linear, only with mlp, "
                 "cnn, autoencoder",
                 "command line: model.patch is not used with model.name: linear, only with vit"}));
-  // Layers that are spelled out are a model, too.
+  // A list of layers is a model, too.
   EXPECT_EQ(
       parse("model: {depth: 20, layers: [relu]}\n").warnings,
       std::vector<std::string>{
@@ -67,18 +67,18 @@ TEST(UnusedKeys, WarnsOfKeysOfOtherData) {
 }
 
 struct Owner {
-  std::string key, value;           // a key that not all models, or datasets, read
-  std::vector<std::string> owners;  // those which do
+  std::string key, value;           // a key that only some models or datasets use
+  std::vector<std::string> owners;  // their names
 
   friend std::ostream& operator<<(std::ostream& out, const Owner& owner) {
     return out << owner.key;
   }
 };
 
-// Each key of a model or dataset: silent with those that use it, a warning with all others.
+// Gives a key to each model or dataset: those that use it give no warning, all others one.
 class KeyOwners : public testing::TestWithParam<Owner> {};
 
-TEST_P(KeyOwners, AloneUseIt) {
+TEST_P(KeyOwners, AreSilentAndOthersWarn) {
   const auto& [key, value, owners] = GetParam();
   std::string name = key.starts_with("data.") ? "data.name" : "model.name";
   for (const std::string& word : find_field(name)->choices) {
@@ -147,7 +147,7 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-TEST(UnusedKeys, ReadyConfigsHaveNone) {
+TEST(UnusedKeys, TheProjectsConfigsHaveNone) {
   for (const auto& entry : std::filesystem::directory_iterator(CONFIGS_FOLDER))
     EXPECT_EQ(load_config({entry.path()}, {}).warnings, std::vector<std::string>{}) << entry;
 }

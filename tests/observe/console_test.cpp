@@ -1,100 +1,22 @@
 #include "engine/observe/console.h"
 
+#include <algorithm>
+#include <memory>
 #include <sstream>
+#include <sys/ioctl.h>
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <stdlib.h>
+#include <unistd.h>
 
-#include "engine/observe/blocks.h"
-#include "engine/observe/progress_line.h"
+#include "engine/observe/report_text.h"
 #include "tests/observe/reports.h"
 
 namespace spire {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
-
-const std::string wide_line =
-    "epoch 3.4/10  step 1200/2350  loss 0.2345  acc 83.4%  lr 0.0942  3912 samples/s  data 2%  "
-    "eta 1:15";
-
-TEST(ProgressLine, UsesTheRoomThereIs) {
-  EXPECT_EQ(progress_line(sample_step(), {.epochs = 10}, 200, false), wide_line);
-  EXPECT_EQ(progress_line(sample_step(), {.epochs = 10}, 79, false),
-            "ep 3.4 step 1200/2350 loss 0.2345 acc 83.4% lr 0.0942 3912/s data 2% eta 1:15");
-  EXPECT_EQ(progress_line(sample_step(), {.epochs = 10}, 40, false),
-            "step 1200/2350 loss 0.2345 acc 83.4%");
-  EXPECT_EQ(progress_line(sample_step(), {.epochs = 10}, 11, false), "loss 0.2345");
-  EXPECT_EQ(progress_line(sample_step(), {.epochs = 10}, 5, false), "");
-}
-
-TEST(ProgressLine, NeverExceedsTheWidth) {
-  StepReport big = sample_step(123456789);
-  big.total_steps = 999999999;
-  big.epoch_loss = 1e30;
-  big.eta_seconds = 1e7;
-  for (int width = -1; width < 150; ++width)
-    EXPECT_LE(static_cast<int>(progress_line(big, {.epochs = 10}, width, false).size()),
-              std::max(width, 0));
-}
-
-// Takes the escapes "ESC [ ... letter" out of a text.
-std::string without_escapes(std::string text) {
-  for (size_t at; (at = text.find('\x1b')) != text.npos;)
-    text.erase(at, text.find_first_of("mK", at) + 1 - at);
-  return text;
-}
-
-TEST(ProgressLine, ColourChangesNoText) {
-  std::string coloured = progress_line(sample_step(), {.epochs = 10}, 110, true);
-  EXPECT_THAT(coloured, HasSubstr("\x1b[2mloss\x1b[22m 0.2345"));
-  EXPECT_EQ(without_escapes(coloured), wide_line);
-}
-
-TEST(PlainLine, Golden) {
-  EXPECT_EQ(plain_line(sample_step(), {}, std::chrono::system_clock::from_time_t(1769860800)),
-            "2026-01-31T12:00:00Z step 1200/2350 epoch 3.42 loss 0.2345 accuracy 83.40% "
-            "lr 9.420e-02 gnorm 0.9100 3912 samples/s 65.4 ms/step data 2% eta 1:15");
-}
-
-TEST(CommWait, IsShownFromOnePercentOnAndWithSeveralProcesses) {
-  auto time = std::chrono::system_clock::from_time_t(1769860800);
-  StepReport step = sample_step();
-  auto shown = [&](double wait, int64_t processes) {
-    step.comm_wait = wait;
-    LineContext context{.epochs = 10, .processes = processes};
-    bool plain = plain_line(step, context, time).find(" comm ") != std::string::npos;
-    bool rewritten = progress_line(step, context, 200, false).find(" comm ") != std::string::npos;
-    EXPECT_EQ(plain, rewritten);
-    return plain;
-  };
-  EXPECT_FALSE(shown(0, 1));
-  EXPECT_FALSE(shown(0.0099, 1));
-  EXPECT_TRUE(shown(0.01, 1));
-  EXPECT_TRUE(shown(0, 2));
-  EXPECT_THAT(plain_line(step, {.processes = 2}, time), HasSubstr("data 2% comm 0% eta 1:15"));
-  step.comm_wait = 0.123;
-  EXPECT_THAT(plain_line(step, {}, time), HasSubstr("data 2% comm 12% eta 1:15"));
-  EXPECT_THAT(progress_line(step, {}, 200, false), HasSubstr("data 2%  comm 12%  eta 1:15"));
-}
-
-TEST(Skipped, StepsAreShownOnceThereAreSome) {
-  auto time = std::chrono::system_clock::from_time_t(1769860800);
-  StepReport step = sample_step();
-  for (int64_t skipped : {0, 3}) {
-    step.skipped_steps = skipped;
-    for (const std::string& line :
-         {plain_line(step, {}, time), progress_line(step, {}, 200, false)})
-      EXPECT_EQ(line.find("skipped 3") != std::string::npos, skipped > 0) << line;
-  }
-}
-
-TEST(CommWait, StaysLongerThanTheDataWaitWhereThereIsLittleRoom) {
-  StepReport step = sample_step();
-  step.comm_wait = 0.3;
-  EXPECT_EQ(progress_line(step, {}, 72, false),
-            "ep 3.4 step 1200/2350 loss 0.2345 acc 83.4% 3912/s comm 30% eta 1:15");
-}
 
 class ConsoleTest : public ::testing::Test {
  protected:
@@ -113,7 +35,7 @@ class ConsoleTest : public ::testing::Test {
     return text;
   }
 
-  HandClock clock;
+  ManualClock clock;
   int width = 200;
   std::ostringstream log, results;
 
@@ -146,11 +68,11 @@ TEST_F(ConsoleTest, PlainOutputIsALineEveryTenSecondsAndAtEvents) {
                 "2026-01-31T12:00:25Z stopped early\n"
                 "2026-01-31T12:00:25Z warning: the disk is full\n");
   plain.on_end(sample_summary());
-  EXPECT_EQ(logged(), "\n");  // the last step is there already
+  EXPECT_EQ(logged(), "\n");  // the last step was logged already
   EXPECT_EQ(results.str(), end_block(sample_summary()));
 }
 
-TEST_F(ConsoleTest, NothingPlainHoldsAnEscapeOrACarriageReturn) {
+TEST_F(ConsoleTest, PlainOutputHasNoEscapesOrCarriageReturns) {
   Console& plain = console(false);
   plain.on_start(sample_start());
   for (int step = 1; step <= 100; ++step) {
@@ -182,7 +104,7 @@ TEST_F(ConsoleTest, LinesAboveTheProgressLineAreWhole) {
   EXPECT_EQ(logged(), "warning: before any step\n");
   screen.on_step(sample_step(1199));
   logged();
-  screen.on_step(sample_step());  // too soon to be drawn, but known
+  screen.on_step(sample_step());  // too early to be drawn; the next redraw shows it
   screen.on_warning("careful");
   screen.on_eval(sample_eval());
   screen.on_checkpoint({1200, "runs/step_00001200.h5", 1536, 0.1, 2.0});
@@ -198,7 +120,7 @@ TEST_F(ConsoleTest, LinesAboveTheProgressLineAreWhole) {
 
 TEST_F(ConsoleTest, AnEvaluationFollowsTheProgressOfItsStepOnce) {
   Console& plain = console(false);
-  plain.on_eval(sample_eval(1200));  // of a run that is resumed: there is no step yet
+  plain.on_eval(sample_eval(1200));  // a resumed run evaluates before its first step
   EXPECT_EQ(logged().find(" step 1200/"), std::string::npos);
   plain.on_step(sample_step(1201));  // shown, as the first
   plain.on_eval(sample_eval(1201));
@@ -241,7 +163,7 @@ TEST_F(ConsoleTest, FollowsTheWindowsWidthAndKeepsTheLastColumnFree) {
   }
 }
 
-TEST_F(ConsoleTest, QuietSaysWarningsAndResultsOnly) {
+TEST_F(ConsoleTest, QuietPrintsWarningsAndResultsOnly) {
   Console& quiet = console(false, false, true);
   quiet.on_start(sample_start());
   quiet.on_step(sample_step());
@@ -260,6 +182,63 @@ TEST_F(ConsoleTest, AClockSetBackDoesNotFreezeProgress) {
   clock.advance(-3600);
   plain.on_step(sample_step(2));
   EXPECT_THAT(logged(), HasSubstr("step 2/2350"));
+}
+
+// The terminal end of a new pseudo terminal, 123 columns wide.
+class PseudoTerminal : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    master_ = ::posix_openpt(O_RDWR | O_NOCTTY);
+    if (master_ < 0 || ::grantpt(master_) != 0 || ::unlockpt(master_) != 0)
+      GTEST_SKIP() << "no pseudo terminals here";
+    terminal = ::open(::ptsname(master_), O_RDWR | O_NOCTTY);
+    ASSERT_GE(terminal, 0);
+    winsize size{};
+    size.ws_col = 123;
+    ASSERT_EQ(::ioctl(terminal, TIOCSWINSZ, &size), 0);
+    ::setenv("TERM", "xterm", 1);
+    ::unsetenv("NO_COLOR");
+  }
+  void TearDown() override {
+    if (terminal >= 0) ::close(terminal);
+    if (master_ >= 0) ::close(master_);
+  }
+  int terminal = -1;
+
+ private:
+  int master_ = -1;
+};
+
+TEST_F(PseudoTerminal, IsInteractiveColouredAndKnowsItsWidth) {
+  Terminal found = terminal_of(terminal);
+  EXPECT_TRUE(found.interactive);
+  EXPECT_TRUE(found.colour);
+  EXPECT_EQ(found.width(), 123);
+}
+
+TEST_F(PseudoTerminal, NoColorIsObeyedUnlessEmpty) {
+  ::setenv("NO_COLOR", "1", 1);
+  EXPECT_TRUE(terminal_of(terminal).interactive);
+  EXPECT_FALSE(terminal_of(terminal).colour);
+  ::setenv("NO_COLOR", "", 1);
+  EXPECT_TRUE(terminal_of(terminal).colour);
+}
+
+TEST_F(PseudoTerminal, ADumbTerminalIsNotInteractive) {
+  ::setenv("TERM", "dumb", 1);
+  EXPECT_FALSE(terminal_of(terminal).interactive);
+  EXPECT_FALSE(terminal_of(terminal).colour);
+}
+
+TEST(Terminal, AFileOrPipeIsNotInteractive) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  Terminal found = terminal_of(ends[1]);
+  EXPECT_FALSE(found.interactive);
+  EXPECT_FALSE(found.colour);
+  EXPECT_EQ(found.width(), 80);
+  ::close(ends[0]);
+  ::close(ends[1]);
 }
 
 }  // namespace

@@ -7,14 +7,14 @@
 namespace spire {
 namespace {
 
-TEST(Metric, IsMadeFromMeans) {
+TEST(Metric, IsComputedFromMeans) {
   EXPECT_EQ(measure(Metric::accuracy, 0.3, 0.91).value, 0.91);
   EXPECT_EQ(measure(Metric::perplexity, std::log(32.0), 0.5).value, std::exp(std::log(32.0)));
   EXPECT_NEAR(measure(Metric::psnr, 9, 0.001).value, 30, 1e-12);  // 10 log10(1 / 0.001)
   EXPECT_EQ(measure(Metric::rmse, 9, 0.25).value, 0.5);
 }
 
-TEST(Metric, KnowsWhichWayIsUp) {
+TEST(Metric, KnowsWhichValueIsBetter) {
   EXPECT_TRUE(better(Metric::accuracy, 0.9, 0.8));
   EXPECT_TRUE(better(Metric::psnr, 25, 24));
   EXPECT_TRUE(better(Metric::perplexity, 4, 5));
@@ -23,11 +23,11 @@ TEST(Metric, KnowsWhichWayIsUp) {
     EXPECT_FALSE(better(metric, 1, 1));
     EXPECT_FALSE(better(metric, std::nan(""), 1));
     EXPECT_FALSE(better(metric, std::nan(""), std::nan("")));
-    EXPECT_TRUE(better(metric, 1e9, std::nan("")));  // the first number after one that was none
+    EXPECT_TRUE(better(metric, 1e9, std::nan("")));  // the first number after a NaN
   }
 }
 
-TEST(Metric, IsWrittenForPeople) {
+TEST(Metric, HasALongAndAShortText) {
   EXPECT_EQ(metric_text({Metric::accuracy, -std::numeric_limits<double>::quiet_NaN()}), "nan%");
   EXPECT_EQ(metric_text({Metric::accuracy, 0.92942}), "92.94%");
   EXPECT_EQ(short_text({Metric::accuracy, 0.92942}), "92.9%");

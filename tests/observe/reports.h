@@ -1,4 +1,4 @@
-// Reports with known content, for golden texts, and a clock that tests move by hand.
+// Reports with known content for golden texts, a clock that tests advance, and scratch files.
 #pragma once
 #include <filesystem>
 #include <fstream>
@@ -8,7 +8,7 @@
 
 #include <spire/observer.h>
 
-#include "engine/observe/units.h"
+#include "engine/observe/formatting.h"
 
 namespace spire {
 
@@ -36,7 +36,7 @@ inline StartInfo sample_start() {
   return start;
 }
 
-// The same towers in two processes on two hosts.
+// Returns the same towers in two processes on two hosts.
 inline StartInfo sample_start_of_two() {
   StartInfo start = sample_start();
   start.processes = 2;
@@ -95,8 +95,8 @@ inline RunSummary sample_summary() {
   return summary;
 }
 
-// Starts at 2026-01-31T12:00:00Z.
-class HandClock {
+// A clock that stands at 2026-01-31T12:00:00Z until it is advanced.
+class ManualClock {
  public:
   WallClock function() {
     return [this] { return now_; };

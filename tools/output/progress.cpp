@@ -10,9 +10,8 @@
 #include <unistd.h>
 
 #include "engine/observe/console.h"
-#include "engine/observe/metrics_file.h"
-#include "engine/observe/summary.h"
-#include "engine/observe/units.h"
+#include "engine/observe/formatting.h"
+#include "engine/observe/json_files.h"
 
 namespace spire::tool {
 

@@ -11,7 +11,7 @@
 #include <spire/run_config.h>
 
 #include "engine/data/convert/convert.h"
-#include "engine/observe/terminal.h"
+#include "engine/observe/console.h"
 #include "tools/arguments.h"
 
 namespace spire::tool {

@@ -1,8 +1,10 @@
 // The exception type of the library. A message says what is wrong, where, and what to do.
 #pragma once
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>

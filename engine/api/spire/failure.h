@@ -1,4 +1,4 @@
-// The failure that ends a run before its time, as all ranks agree on it.
+// The failure that ends a run early, the same on all ranks.
 #pragma once
 #include <string>
 
@@ -9,14 +9,11 @@ namespace spire {
 struct Failure {
   Category category = Category::collective;
   int rank = 0;  // -1: all found the same
-  // One line, cause and place: "rank 1 (host b, pid 77), cpu:0: no progress in backward of step 37
-  // for 10.0 s (timeouts.step: 10 s)".
+  // One line, the cause and its rank: "rank 1 (host b, pid 77), cpu:0: no progress in backward of
+  // step 37 for 10.0 s (timeouts.step: 10 s)".
   std::string text;
-  // It only follows from another failure (PeerLost). The watchdog then waits a moment for the
-  // cause.
-  bool consequence = false;
-  // The phases of every rank, a line each; filled by rank 0 in its verdict.
-  std::string table;
+  bool consequence = false;  // of another failure: the watchdog waits a moment for the cause
+  std::string table;         // the phases of every rank, a line each; filled by rank 0
 };
 
 }  // namespace spire

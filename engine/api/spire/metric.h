@@ -1,5 +1,5 @@
 // The metric of a run: accuracy, perplexity, PSNR or RMSE. It is computed from the mean loss, or
-// from the mean of a "score" that steps and evaluations sum over samples.
+// from the mean of a "score" that is summed over samples.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -20,11 +20,11 @@ struct MetricValue {
 };
 
 MetricValue measure(Metric metric, double mean_loss, double mean_score);
-// NaN is never better, and every number is better than NaN.
+// Compares two values: NaN is never better, and every number is better than NaN.
 bool better(Metric metric, double value, double than);
 
 std::string_view name(Metric metric);               // "accuracy": in files and on lines
-std::string_view short_name(Metric metric);         // "acc": where there is little room
+std::string_view short_name(Metric metric);         // "acc": for short lines
 std::string metric_text(const MetricValue& value);  // "92.94%", "4.53", "24.31 dB"
 std::string short_text(const MetricValue& value);   // "92.9%", "4.53", "24.3 dB"
 

@@ -1,7 +1,7 @@
 // Events of a run and the interface of their observers. The trainer calls observers in order, from
-// one thread at a time. on_start() throws where an observer will not be able to write. Later a
-// failed write must not throw, since a full disk must not end a run: the observer warns at once and
-// reports the loss by lost(), which decides the run's exit code.
+// one thread at a time. on_start() throws where an observer cannot write. Later a failed write must
+// not throw, since a full disk must not end a run: the observer warns at once and reports the loss
+// by lost(), which decides the run's exit code.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -80,14 +80,14 @@ struct StepReport {
   double epoch = 0;  // fractional: 2.5 is the middle of the third epoch
   double loss = 0;
   MetricValue metric;        // of the training batch
-  double epoch_loss = 0;     // these two: means over the epoch's samples so far, since the start
-  MetricValue epoch_metric;  // of this process
+  double epoch_loss = 0;     // mean over the epoch's samples since this process started
+  MetricValue epoch_metric;  // of the same samples
   double lr = 0;
   double grad_norm = 0;
   double samples_per_s = 0;
   double step_ms = 0;
   double data_wait = 0;       // share of the step, 0..1
-  double comm_wait = 0;       // for gradients of others (exposed communication), 0..1
+  double comm_wait = 0;       // share that waits for others' gradients (exposed communication)
   double loss_scale = 0;      // of fp16; 0: another precision
   int64_t skipped_steps = 0;  // fp16: steps of the run whose gradients overflowed
   int64_t samples_seen = 0;
@@ -109,7 +109,7 @@ struct CheckpointReport {
   int64_t step = 0;
   std::string path;
   int64_t bytes = 0;
-  double snapshot_ms = 0;  // that the step loop waited
+  double snapshot_ms = 0;  // wait of the step loop
   double write_ms = 0;     // in the background
 };
 
@@ -120,7 +120,7 @@ struct ValidationSummary {
   bool measured = false;  // false: the run never evaluated
 };
 
-// The outcome of a run; summary.json holds the same.
+// The outcome of a run, as in summary.json.
 struct RunSummary {
   int64_t steps = 0;
   double epochs = 0;
@@ -153,7 +153,7 @@ class Observer {
   virtual void on_note(std::string_view) {}  // information, no fault
   virtual void on_warning(std::string_view) {}
   virtual void on_end(const RunSummary&) {}
-  // A sentence about output that could not be written; empty: nothing is lost.
+  // Describes output that could not be written; empty: nothing is lost.
   virtual std::string lost() const { return ""; }
 };
 

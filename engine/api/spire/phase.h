@@ -8,7 +8,7 @@ namespace spire {
 
 enum class Phase : uint8_t {
   idle,     // nothing to do
-  waiting,  // for other threads or ranks: never the culprit
+  waiting,  // for other threads or ranks: never the cause of a stall
   start,
   data,
   forward,

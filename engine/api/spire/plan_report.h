@@ -1,4 +1,4 @@
-// A run looked at without training: the memory it would allocate, and the layers of its model.
+// Plans a run without training: the memory that it would allocate, and the layers of its model.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,8 +12,8 @@ namespace spire {
 struct PlanReport {
   StartInfo start;
   std::vector<LayerRow> layers;  // of a tower's step: start.batch_size samples
-  // The message with which train() would refuse the plan because it does not fit a device or
-  // memory.limit; empty: it fits, as far as can be known without allocating.
+  // The message of train() for a plan that does not fit a device or memory.limit; empty: it fits,
+  // as far as can be known without allocating.
   std::string shortage;
   std::vector<std::string> warnings;  // about the data and the config, as train() gives them
 };
@@ -22,11 +22,10 @@ struct PlanReport {
 // before its first step, but not out_of_memory: that is the report's shortage.
 PlanReport plan(const RunConfig& config);
 
-// Validates config, data, devices and their memory: plan(), and a shortage throws
-// Error(out_of_memory).
+// Does the same, and throws Error(out_of_memory) for a shortage.
 PlanReport check(const RunConfig& config);
 
-// The table of layers, the multiply-adds of a sample, then the start block.
+// Writes the table of layers, the multiply-adds of a sample, then the start block.
 std::string to_text(const PlanReport& report);
 
 }  // namespace spire

@@ -1,4 +1,4 @@
-// Identity of a rank: each rank tells it to the others at the start.
+// Identity of a rank, which each rank sends to the others at the start.
 #pragma once
 #include <string>
 #include <vector>

@@ -11,7 +11,7 @@
 
 namespace spire {
 
-// What the target of a table or an HDF5 file is: a class label or a number to predict.
+// Kind of the target of a table or an HDF5 file: a class label or a number to predict.
 enum class TargetKind { automatic, classes, values };
 
 struct ModelConfig {
@@ -132,7 +132,7 @@ struct DataConfig {
   int64_t workers = 1;                 // reader threads
   int64_t prefetch = 3;                // global batches prepared ahead
   LastBatch last_batch = LastBatch::weighted;
-  OnError on_error = OnError::stop;  // at a broken sample
+  OnError on_error = OnError::stop;  // at a sample that cannot be read
   AugmentConfig augment;
   Cifar100Config cifar100;
   CsvConfig csv;
@@ -249,7 +249,7 @@ struct CudaConfig {
   bool tf32 = false;                           // fp32 products in TF32: 10 bits of fraction
   bool autotune = true;                        // measure cuDNN's engines once and keep the fastest
   std::string autotune_cache = "auto";         // file of the measurements: auto, none or a path
-  Attention attention = Attention::automatic;  // cuDNN where it can, or own kernels
+  Attention attention = Attention::automatic;  // cuDNN where it can, or Spire's kernels
   Peer peer = Peer::automatic;                 // how GPUs of a process exchange data
 };
 

@@ -1,6 +1,6 @@
-// The front door of the engine: trains and evaluates a run, from its config to its summary. The
-// program `trainer` and programs that embed Spire call the same functions. None of them exits the
-// process, installs a signal handler or writes the environment.
+// Trains and evaluates a run, from its config to its summary. The program `trainer` and programs
+// that embed Spire call the same functions. None of them exits the process, installs a signal
+// handler or writes the environment.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -24,8 +24,8 @@ struct LoadedCheckpoint;
 
 struct RunOptions {
   bool overwrite = false;  // delete what an earlier run left in the output directory
-  // The checkpoint to resume from: "auto" (the newest intact one, or a new run where there is
-  // none), "latest", "best", a run's directory or a checkpoint file.
+  // The checkpoint to resume from: "auto" (the newest intact one; without any, a new run),
+  // "latest", "best", a run's directory or a checkpoint file.
   std::optional<std::string> resume;
   const LoadedCheckpoint* checkpoint = nullptr;  // for evaluate(): it has been read already
   // Keys without a given value: a resumed run takes seed and batch_size from its checkpoint where
@@ -36,15 +36,15 @@ struct RunOptions {
   int64_t dry_run = 0;
   // Set it to true to stop the run: it saves a checkpoint at the next step and returns.
   const std::atomic<bool>* stop = nullptr;
-  // Called on each rank after the slow part of the start, reading data and allocating memory, and
-  // before anything in the output directory changes. `stop` is not looked at earlier.
+  // Called on each rank when data is read and memory allocated, before anything in the output
+  // directory changes. `stop` has no effect earlier.
   std::function<void()> on_begin;
   std::string config_yaml;  // text of the run directory's config.yaml; empty: made from the config
-  // The processes of the run: all of them call train() with the same config; null: this one alone.
-  // Only rank 0 writes files and calls its observer.
+  // The processes of the run; null: this one alone. All call train() with the same config; rank 0
+  // alone writes files and calls its observer.
   World* world = nullptr;
-  // Without a world: called on another thread when a device thread hangs beyond timeouts.step, so
-  // that train() will never return. `trainer` prints the failure and ends the process.
+  // Without a world: called on another thread when a device thread hangs beyond timeouts.step.
+  // train() never returns then; `trainer` prints the failure and ends the process.
   std::function<void(const Failure&)> on_exit_timeout;
   PhaseHook on_phase;  // called by every thread of the run
 };

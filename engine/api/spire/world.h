@@ -1,4 +1,4 @@
-// The processes of a run, joined: a group for messages and a watchdog for failures.
+// The joined processes of a run: a group for messages and a watchdog for failures.
 #pragma once
 #include <functional>
 #include <memory>

@@ -1,13 +1,19 @@
-#include "engine/observe/metrics_file.h"
+#include "engine/observe/json_files.h"
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <limits>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
+
+#include <spire/error.h>
 
 #include "engine/base/message_words.h"
 #include "engine/base/read_file.h"
@@ -26,6 +32,7 @@ std::string line_of(const Json& record) {
   return record.dump() + "\n";
 }
 
+// Tells whether a resumed run keeps the line: it is whole JSON, and its step is already done.
 bool belongs(std::string_view line, int64_t last_step, bool saved_again) {
   Json record = Json::parse(line, nullptr, false);
   if (!record.is_object()) return false;
@@ -39,6 +46,7 @@ bool belongs(std::string_view line, int64_t last_step, bool saved_again) {
 
 std::string metrics_through(std::string_view text, int64_t step, bool saved_again) {
   std::string kept;
+  // A last line without a newline is torn, and dropped.
   while (true) {
     size_t end = text.find('\n');
     if (end == text.npos) return kept;
@@ -64,6 +72,7 @@ void MetricsFile::on_start(const StartInfo& start) {
   open(kept, Existing::replace);
 }
 
+// The old descriptor is closed last: it stays open if this throws.
 void MetricsFile::open(std::string_view kept, Existing existing) {
   write_file_atomically(path_, kept, Category::config, existing);
   int file = open_in_place(path_, Category::config);
@@ -75,13 +84,16 @@ void MetricsFile::open(std::string_view kept, Existing existing) {
 
 void MetricsFile::append(const std::string& line) {
   if (descriptor_ < 0) return;
+  // A file that was removed or moved would take the line without an error, and nobody would see it.
   if (!is_named(descriptor_, path_) && !put_back()) return;
+  // One write() with O_APPEND: a reader of the file never sees half a line.
   ssize_t written = ::write(descriptor_, line.data(), line.size());
   if (written != static_cast<ssize_t>(line.size())) {
     failed(written < 0 ? std::strerror(errno) : "the disk is full");
     return;
   }
   bytes_ += written;
+  // After failures, the first line that is written again tells how many are missing.
   int64_t missing = std::exchange(missing_, 0);
   lost_ += missing;
   if (missing > 0)
@@ -115,6 +127,7 @@ std::string MetricsFile::lost() const {
   return lines == 0 ? "" : fmt::format("{} lacks {}", path_.string(), counted(lines, "line"));
 }
 
+// Cuts off what was written of a line. Warns of the first failure in a row only.
 void MetricsFile::failed(std::string_view what) {
   bool whole = ::ftruncate(descriptor_, bytes_) == 0;
   if (missing_++ == 0)
@@ -136,7 +149,7 @@ void MetricsFile::on_step(const StepReport& step) {
                  {"perf/step_ms", step.step_ms},
                  {"time/data_wait_ms", step.data_wait * step.step_ms},
                  {"time/comm_wait_ms", step.comm_wait * step.step_ms}};
-  if (step.loss_scale > 0) {
+  if (step.loss_scale > 0) {  // fp16
     record["train/loss_scale"] = step.loss_scale;
     record["train/skipped_steps"] = step.skipped_steps;
   }
@@ -159,6 +172,63 @@ void MetricsFile::on_checkpoint(const CheckpointReport& checkpoint) {
                   {"checkpoint/bytes", checkpoint.bytes},
                   {"checkpoint/snapshot_ms", checkpoint.snapshot_ms},
                   {"checkpoint/write_ms", checkpoint.write_ms}}));
+}
+
+namespace {
+
+Json validation(const ValidationSummary& val) {
+  if (!val.measured) return nullptr;
+  std::string metric(name(val.metric.metric));
+  return {{"loss", val.loss}, {metric, val.metric.value}, {"best_" + metric, val.best}};
+}
+
+// Makes {} of an empty map, where the JSON library makes null.
+Json by_kind(const std::map<std::string, int64_t>& bytes) {
+  return bytes.empty() ? Json::object() : Json(bytes);
+}
+
+}  // namespace
+
+std::string summary_json(const RunSummary& summary) {
+  Json json = {{"steps", summary.steps},
+               {"epochs", summary.epochs},
+               {"train_loss", summary.train_loss},
+               {"val", validation(summary.val)},
+               {"samples_per_s", summary.samples_per_s},
+               {"parameter_hash", summary.parameter_hash},
+               {"devices", summary.devices},
+               {"towers", summary.towers},
+               {"processes", summary.processes},
+               {"strategy", summary.strategy},
+               {"seconds", summary.seconds},
+               {"peak_memory_bytes", by_kind(summary.peak_memory_bytes)},
+               {"planned_memory_bytes", by_kind(summary.planned_memory_bytes)},
+               {"exit", summary.exit},
+               {"stopped_by", summary.stopped_by},
+               {"output", summary.output},
+               {"checkpoint", summary.checkpoint},
+               {"metrics", summary.metrics}};
+  if (!summary.ema_hash.empty()) json["ema_hash"] = summary.ema_hash;
+  // A path may hold bytes that are not UTF-8: replace them instead of throwing.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+SummaryFile::SummaryFile(std::filesystem::path path, Warn warn)
+    : path_(std::move(path)), warn_(std::move(warn)) {}
+
+// Creates and removes a temporary file, so that a bad path ends the run before its first step.
+void SummaryFile::on_start(const StartInfo&) {
+  AtomicWriter(path_, Category::config);
+}
+
+void SummaryFile::on_end(const RunSummary& summary) {
+  if (summary.output.empty()) return;
+  try {
+    write_file_atomically(path_, summary_json(summary), Category::unexpected);
+  } catch (const Error& error) {
+    lost_ = error.what();
+    warn_(lost_);
+  }
 }
 
 }  // namespace spire::inline observe

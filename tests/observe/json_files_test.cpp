@@ -1,3 +1,5 @@
+#include "engine/observe/json_files.h"
+
 #include <csignal>
 #include <sstream>
 #include <sys/resource.h>
@@ -6,8 +8,6 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include "engine/observe/metrics_file.h"
-#include "engine/observe/summary.h"
 #include "tests/base/message_of.h"
 #include "tests/observe/reports.h"
 
@@ -21,7 +21,8 @@ using ::testing::IsEmpty;
 
 class Metrics : public ::testing::Test {
  protected:
-  // A run of `steps` from `first`, with an evaluation every fifth step; killed at its end.
+  // Runs the steps first..last, with an evaluation every fifth step; there is no end of the run, as
+  // if it was killed.
   void run(int64_t first, int64_t last, bool resumed) {
     MetricsFile metrics(
         path, [this](std::string_view text) { warnings.emplace_back(text); }, clock.function());
@@ -44,7 +45,7 @@ class Metrics : public ::testing::Test {
 
   ScratchFolder folder;
   std::filesystem::path path = folder.path / "metrics.jsonl";
-  HandClock clock;
+  ManualClock clock;
   std::vector<std::string> warnings;
 };
 
@@ -90,7 +91,7 @@ TEST_F(Metrics, StepsOfFp16HaveTheLossScale) {
   EXPECT_EQ(record["train/skipped_steps"], 3);
 }
 
-TEST_F(Metrics, ALineIsInTheFileAsSoonAsItIsTold) {
+TEST_F(Metrics, ALineIsWrittenAtOnce) {
   MetricsFile metrics(path, nullptr, clock.function());
   metrics.on_start(sample_start());
   metrics.on_checkpoint({7, "step.h5", 100, 0.5, 12.25});
@@ -99,18 +100,18 @@ TEST_F(Metrics, ALineIsInTheFileAsSoonAsItIsTold) {
                              "\n");
 }
 
-// A run that was killed after step 17 (its last line torn) and resumed at 10 equals a straight one.
-TEST_F(Metrics, KilledAndResumedEqualsStraight) {
+// The run is killed after step 17, with a torn last line, and resumed at step 10.
+TEST_F(Metrics, AKilledAndResumedRunEqualsAnUninterruptedOne) {
   run(1, 20, false);
-  std::string straight = file_text(path);
+  std::string uninterrupted = file_text(path);
   run(1, 17, false);
   std::filesystem::resize_file(path, std::filesystem::file_size(path) - 30);
   run(11, 20, true);
-  EXPECT_EQ(file_text(path), straight);
+  EXPECT_EQ(file_text(path), uninterrupted);
   EXPECT_THAT(warnings, IsEmpty());
 }
 
-TEST_F(Metrics, ANewRunStartsAnEmptyFileAndAResumedOneNeedsNone) {
+TEST_F(Metrics, ANewRunStartsAnEmptyFileAndAResumedRunNeedsNoFile) {
   run(1, 3, false);
   run(1, 1, false);
   std::string one = file_text(path);
@@ -135,8 +136,8 @@ TEST(MetricsThrough, DropsACheckpointThatIsWrittenAgain) {
   EXPECT_EQ(metrics_through(before + last, 2, true), before);
 }
 
-// Found before the first step, and never by waiting.
-TEST_F(Metrics, WhatCannotBeWrittenIsAnErrorAtTheStart) {
+// The error comes before the first step, and no call waits for a reader of the FIFO.
+TEST_F(Metrics, AnUnwritableFileIsAnErrorAtTheStart) {
   std::filesystem::path own = path;
   auto refusal = [&](bool resumed) {
     return message_of(Category::config, [&] { run(4, 4, resumed); });
@@ -167,9 +168,9 @@ TEST_F(Metrics, AFileThatIsRemovedIsWrittenAnewWithAllItsLines) {
   EXPECT_THAT(warnings[0], HasSubstr("was removed or replaced during the run"));
   EXPECT_EQ(metrics.lost(), "");
   std::filesystem::remove(path);
-  std::ofstream(path) << "of another\n";
+  std::ofstream(path) << "another file\n";
   metrics.on_step(sample_step(6));
-  EXPECT_EQ(file_text(path), "of another\n");
+  EXPECT_EQ(file_text(path), "another file\n");
   EXPECT_THAT(metrics.lost(), HasSubstr("metrics.jsonl lacks 1 line"));
 }
 
@@ -209,7 +210,7 @@ TEST(Summary, HoldsWhatScriptsRead) {
     "checkpoint": "runs/cnn/checkpoints/step_00002350.h5", "metrics": "runs/cnn/metrics.jsonl"})"));
 }
 
-TEST(Summary, ARunWithoutEvaluationHasNullThereAndOddBytesAreReplaced) {
+TEST(Summary, WithoutEvaluationsValIsNullAndInvalidUtf8IsReplaced) {
   RunSummary run = sample_summary();
   run.val = {};
   run.peak_memory_bytes.clear();
@@ -222,7 +223,7 @@ TEST(Summary, ARunWithoutEvaluationHasNullThereAndOddBytesAreReplaced) {
   EXPECT_EQ(summary["output"], "runs/\xEF\xBF\xBD");
 }
 
-TEST(Summary, IsWrittenWholeOrWarnedAbout) {
+TEST(Summary, IsWrittenWholeOrAWarningIsGiven) {
   ScratchFolder folder;
   std::vector<std::string> warnings;
   auto warn = [&](std::string_view text) { warnings.emplace_back(text); };
@@ -237,28 +238,29 @@ TEST(Summary, IsWrittenWholeOrWarnedAbout) {
   EXPECT_FALSE(std::filesystem::exists(folder.path / "summary2.json"));
 }
 
-class Counter : public Observer {
+// Adds its mark to `calls` at each event.
+class CallMarker : public Observer {
  public:
-  Counter(std::string& heard, char mark) : heard_(heard), mark_(mark) {}
-  void on_start(const StartInfo&) override { heard_ += mark_; }
-  void on_step(const StepReport&) override { heard_ += mark_; }
-  void on_eval(const EvalReport&) override { heard_ += mark_; }
-  void on_checkpoint(const CheckpointReport&) override { heard_ += mark_; }
-  void on_note(std::string_view) override { heard_ += mark_; }
-  void on_warning(std::string_view) override { heard_ += mark_; }
-  void on_end(const RunSummary&) override { heard_ += mark_; }
+  CallMarker(std::string& calls, char mark) : calls_(calls), mark_(mark) {}
+  void on_start(const StartInfo&) override { calls_ += mark_; }
+  void on_step(const StepReport&) override { calls_ += mark_; }
+  void on_eval(const EvalReport&) override { calls_ += mark_; }
+  void on_checkpoint(const CheckpointReport&) override { calls_ += mark_; }
+  void on_note(std::string_view) override { calls_ += mark_; }
+  void on_warning(std::string_view) override { calls_ += mark_; }
+  void on_end(const RunSummary&) override { calls_ += mark_; }
 
  private:
-  std::string& heard_;
+  std::string& calls_;
   char mark_;
 };
 
-TEST(ObserverList, TellsAllInOrder) {
-  std::string heard;
+TEST(ObserverList, CallsAllInOrder) {
+  std::string calls;
   ObserverList list;
-  list.on_warning("nobody listens");
-  list.add(std::make_unique<Counter>(heard, 'a'));
-  list.add(std::make_unique<Counter>(heard, 'b'));
+  list.on_warning("the list is empty");
+  list.add(std::make_unique<CallMarker>(calls, 'a'));
+  list.add(std::make_unique<CallMarker>(calls, 'b'));
   list.on_start({});
   list.on_step({});
   list.on_eval({});
@@ -266,7 +268,7 @@ TEST(ObserverList, TellsAllInOrder) {
   list.on_note("");
   list.on_warning("");
   list.on_end({});
-  EXPECT_EQ(heard, "ababababababab");
+  EXPECT_EQ(calls, "ababababababab");
 }
 
 }  // namespace

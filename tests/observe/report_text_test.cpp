@@ -1,8 +1,11 @@
-#include "engine/observe/blocks.h"
+#include "engine/observe/report_text.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
 
 #include <gmock/gmock.h>
 
-#include "engine/observe/text_table.h"
 #include "tests/observe/reports.h"
 
 namespace spire {
@@ -12,34 +15,6 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-TEST(Units, Golden) {
-  EXPECT_EQ(count_text(0), "0");
-  EXPECT_EQ(count_text(999), "999");
-  EXPECT_EQ(count_text(1000), "1 000");
-  EXPECT_EQ(count_text(-123456), "-123 456");
-  EXPECT_EQ(count_text(1234567), "1 234 567");
-  EXPECT_EQ(bytes_text(1023), "1023 B");
-  EXPECT_EQ(bytes_text(1536), "1.5 KiB");
-  EXPECT_EQ(bytes_text((1 << 20) - 1), "1.0 MiB");
-  EXPECT_EQ(bytes_text(int64_t{5} << 40), "5.0 TiB");
-  EXPECT_EQ(duration_text(0.4), "0:00");
-  EXPECT_EQ(duration_text(59.6), "1:00");
-  EXPECT_EQ(duration_text(3661), "1:01:01");
-  EXPECT_EQ(duration_text(100 * 3600), "100:00:00");
-  EXPECT_EQ(duration_text(-1), "-");
-  EXPECT_EQ(duration_text(std::numeric_limits<double>::infinity()), "-");
-  EXPECT_EQ(loss_text(0.1), "0.1000");
-  EXPECT_EQ(loss_text(12.345), "12.35");
-  EXPECT_EQ(loss_text(std::numeric_limits<double>::quiet_NaN()), "nan");
-  EXPECT_EQ(loss_text(-std::numeric_limits<double>::quiet_NaN()), "nan");
-  EXPECT_EQ(utc_text(std::chrono::system_clock::from_time_t(1769860800)), "2026-01-31T12:00:00Z");
-}
-
-TEST(TextTable, AlignsByCharactersNotBytes) {
-  EXPECT_THAT(aligned({{"a×", "b"}, {"long", "c", "d"}, {}}),
-              ::testing::ElementsAre("a×    b", "long  c  d", ""));
-}
 
 TEST(StartBlock, Golden) {
   EXPECT_EQ(
@@ -54,7 +29,7 @@ TEST(StartBlock, Golden) {
       "kind\noutput        runs/cnn\n");
 }
 
-TEST(StartBlock, TaskAndWhyThisModel) {
+TEST(StartBlock, ShowsTheTaskAndWhyTheModelWasChosen) {
   StartInfo start = sample_start();
   start.model = "mlp";
   start.model_note = "auto: the data has features";
@@ -66,7 +41,7 @@ TEST(StartBlock, TaskAndWhyThisModel) {
                  "data          fashion_mnist"));
 }
 
-TEST(StartBlock, CoresAreALineOrALineARank) {
+TEST(StartBlock, ShowsCoresOnOneLineOrOneLineARank) {
   StartInfo start = sample_start();
   start.cores = "2 of 2, not pinned: the process may use the whole machine";
   EXPECT_THAT(start_block(start), HasSubstr("\ncores         " + start.cores + "\nglobal batch"));
@@ -161,7 +136,7 @@ TEST(EndBlock, Golden) {
             "parameter hash  0123456789abcdef\n");
 }
 
-TEST(EndBlock, SaysWhyItStoppedAndLeavesOutWhatThereIsNot) {
+TEST(EndBlock, SaysWhyItStoppedAndLeavesOutMissingFacts) {
   RunSummary summary = sample_summary();
   summary.stopped_by = "SIGTERM";
   summary.exit = 75;
@@ -174,7 +149,7 @@ TEST(EndBlock, SaysWhyItStoppedAndLeavesOutWhatThereIsNot) {
   EXPECT_THAT(block, EndsWith("\nparameter hash  0123456789abcdef\n"));
 }
 
-TEST(EndBlock, SaysWhatMemoryBecameOtherThanPlannedAndOneLineOfAnError) {
+TEST(EndBlock, ShowsPlansThatMemoryExceededAndTheFirstLineOfAnError) {
   RunSummary summary = sample_summary();
   summary.planned_memory_bytes["arena"] = 40 << 20;
   summary.stopped_by = "cuda:0: 1.0 GiB asked for\n         planned  in use";
@@ -184,11 +159,93 @@ TEST(EndBlock, SaysWhatMemoryBecameOtherThanPlannedAndOneLineOfAnError) {
   EXPECT_THAT(block, StartsWith("stopped         cuda:0: 1.0 GiB asked for (exit 6)\nbest"));
 }
 
-TEST(EndBlock, AveragedWeightsHaveAHashOfTheirOwn) {
+TEST(EndBlock, ShowsTheHashOfAveragedWeights) {
   RunSummary summary = sample_summary();
   summary.ema_hash = "fedcba9876543210";
   EXPECT_THAT(end_block(summary), EndsWith("\nema hash        fedcba9876543210\n"
                                            "parameter hash  0123456789abcdef\n"));
+}
+
+const std::string wide_line =
+    "epoch 3.4/10  step 1200/2350  loss 0.2345  acc 83.4%  lr 0.0942  3912 samples/s  data 2%  "
+    "eta 1:15";
+
+TEST(ProgressLine, FitsTheWidth) {
+  EXPECT_EQ(progress_line(sample_step(), {.epochs = 10}, 200, false), wide_line);
+  EXPECT_EQ(progress_line(sample_step(), {.epochs = 10}, 79, false),
+            "ep 3.4 step 1200/2350 loss 0.2345 acc 83.4% lr 0.0942 3912/s data 2% eta 1:15");
+  EXPECT_EQ(progress_line(sample_step(), {.epochs = 10}, 40, false),
+            "step 1200/2350 loss 0.2345 acc 83.4%");
+  EXPECT_EQ(progress_line(sample_step(), {.epochs = 10}, 11, false), "loss 0.2345");
+  EXPECT_EQ(progress_line(sample_step(), {.epochs = 10}, 5, false), "");
+}
+
+TEST(ProgressLine, NeverExceedsTheWidth) {
+  StepReport big = sample_step(123456789);
+  big.total_steps = 999999999;
+  big.epoch_loss = 1e30;
+  big.eta_seconds = 1e7;
+  for (int width = -1; width < 150; ++width)
+    EXPECT_LE(static_cast<int>(progress_line(big, {.epochs = 10}, width, false).size()),
+              std::max(width, 0));
+}
+
+// Removes the escapes "ESC [ ... letter" from a text.
+std::string without_escapes(std::string text) {
+  for (size_t at; (at = text.find('\x1b')) != text.npos;)
+    text.erase(at, text.find_first_of("mK", at) + 1 - at);
+  return text;
+}
+
+TEST(ProgressLine, ColourChangesNoText) {
+  std::string coloured = progress_line(sample_step(), {.epochs = 10}, 110, true);
+  EXPECT_THAT(coloured, HasSubstr("\x1b[2mloss\x1b[22m 0.2345"));
+  EXPECT_EQ(without_escapes(coloured), wide_line);
+}
+
+TEST(PlainLine, Golden) {
+  EXPECT_EQ(plain_line(sample_step(), {}, std::chrono::system_clock::from_time_t(1769860800)),
+            "2026-01-31T12:00:00Z step 1200/2350 epoch 3.42 loss 0.2345 accuracy 83.40% "
+            "lr 9.420e-02 gnorm 0.9100 3912 samples/s 65.4 ms/step data 2% eta 1:15");
+}
+
+TEST(CommWait, IsShownFromOnePercentOnAndWithSeveralProcesses) {
+  auto time = std::chrono::system_clock::from_time_t(1769860800);
+  StepReport step = sample_step();
+  auto shown = [&](double wait, int64_t processes) {
+    step.comm_wait = wait;
+    LineContext context{.epochs = 10, .processes = processes};
+    bool plain = plain_line(step, context, time).find(" comm ") != std::string::npos;
+    bool rewritten = progress_line(step, context, 200, false).find(" comm ") != std::string::npos;
+    EXPECT_EQ(plain, rewritten);
+    return plain;
+  };
+  EXPECT_FALSE(shown(0, 1));
+  EXPECT_FALSE(shown(0.0099, 1));
+  EXPECT_TRUE(shown(0.01, 1));
+  EXPECT_TRUE(shown(0, 2));
+  EXPECT_THAT(plain_line(step, {.processes = 2}, time), HasSubstr("data 2% comm 0% eta 1:15"));
+  step.comm_wait = 0.123;
+  EXPECT_THAT(plain_line(step, {}, time), HasSubstr("data 2% comm 12% eta 1:15"));
+  EXPECT_THAT(progress_line(step, {}, 200, false), HasSubstr("data 2%  comm 12%  eta 1:15"));
+}
+
+TEST(Skipped, StepsAreShownFromTheFirstOn) {
+  auto time = std::chrono::system_clock::from_time_t(1769860800);
+  StepReport step = sample_step();
+  for (int64_t skipped : {0, 3}) {
+    step.skipped_steps = skipped;
+    for (const std::string& line :
+         {plain_line(step, {}, time), progress_line(step, {}, 200, false)})
+      EXPECT_EQ(line.find("skipped 3") != std::string::npos, skipped > 0) << line;
+  }
+}
+
+TEST(CommWait, IsLeftOutAfterTheDataWait) {
+  StepReport step = sample_step();
+  step.comm_wait = 0.3;
+  EXPECT_EQ(progress_line(step, {}, 72, false),
+            "ep 3.4 step 1200/2350 loss 0.2345 acc 83.4% 3912/s comm 30% eta 1:15");
 }
 
 }  // namespace

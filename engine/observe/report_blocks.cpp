@@ -1,23 +1,26 @@
-#include "engine/observe/blocks.h"
-
 #include <algorithm>
 #include <cmath>
+#include <string_view>
+#include <utility>
+#include <vector>
 
-#include <spire/error.h>
+#include <fmt/format.h>
 
 #include "engine/base/message_words.h"
-#include "engine/observe/text_table.h"
-#include "engine/observe/units.h"
+#include "engine/observe/formatting.h"
+#include "engine/observe/report_text.h"
 
 namespace spire::inline observe {
 
 namespace {
 
+// "60 000 samples", "1 tower"
 std::string plural(int64_t count, const char* noun) {
   return fmt::format("{} {}", count_text(count), noun_form(count, noun));
 }
 
-// Adds host or rank: names are unique within a process only.
+// Returns the cells that name a device: with its rank where there are several processes, since
+// names are unique within a process only.
 std::vector<std::string> name_cells(const StartInfo& start, const DeviceInfo& device) {
   if (start.processes == 1) return {device.name};
   return {fmt::format("rank {}", device.rank), device.name};
@@ -47,6 +50,8 @@ bool is_limited(const DeviceInfo& device) {
   return device.memory_limit > 0;
 }
 
+// Makes a row for each device and a column for each kind; the columns "total" and, where any device
+// has one, "limit" follow. The first cells of the heading stand above the names and are empty.
 TextTable memory_table(const StartInfo& start) {
   std::vector<std::string> kinds = memory_kinds(start);
   if (kinds.empty()) return {};
@@ -59,6 +64,7 @@ TextTable memory_table(const StartInfo& start) {
     std::vector<std::string> row = name_cells(start, device);
     int64_t total = 0;
     for (const auto& kind : kinds) {
+      // A device may list a kind several times, or not at all.
       int64_t bytes = 0;
       for (const auto& [planned, size] : device.planned_memory) bytes += planned == kind ? size : 0;
       row.push_back(bytes_text(bytes));
@@ -71,6 +77,7 @@ TextTable memory_table(const StartInfo& start) {
   return table;
 }
 
+// "256 = 2 towers × 128, 1 thread per tower"
 std::string batch_text(const StartInfo& start) {
   std::string text = fmt::format("{} = {} × {}", start.batch_size * start.towers,
                                  plural(start.towers, "tower"), start.batch_size);
@@ -79,6 +86,7 @@ std::string batch_text(const StartInfo& start) {
   return text;
 }
 
+// "0.4 = 0.1 × 4 (linear, global batch 256 / 64)"
 std::string lr_text(const StartInfo& start) {
   if (start.lr_scaling.empty()) return "";
   if (start.lr_scaling == "none" || start.base_lr == 0)
@@ -118,6 +126,7 @@ TextTable lines_of(std::string_view text) {
   return lines;
 }
 
+// "10 epochs × 235 steps = 2 350 steps"; no product where config key `steps` sets the end.
 std::string length_text(const StartInfo& start) {
   if (start.epochs * start.steps_per_epoch == start.total_steps)
     return fmt::format("{} × {} = {}", plural(start.epochs, "epoch"),
@@ -129,6 +138,7 @@ std::string length_text(const StartInfo& start) {
 }  // namespace
 
 std::string start_block(const StartInfo& start) {
+  // The model and its data, then the machine, then the run. Sections leaves out empty lines.
   Sections block;
   std::string note = start.model_note.empty() ? "" : fmt::format(" ({})", start.model_note);
   block.add("model", fmt::format("{}{}, {}, {}", start.model, note,
@@ -166,7 +176,7 @@ std::string validation_text(const ValidationSummary& val) {
                      metric_text(val.metric), loss_text(val.loss));
 }
 
-// Shows the plan, too, of kinds whose peak differs from it.
+// "arena 44.0 MiB (planned 40.0 MiB), host_rss 200.0 MiB": the plan of kinds that differ from it.
 std::string memory_text(const RunSummary& summary) {
   std::string text;
   for (const auto& [kind, bytes] : summary.peak_memory_bytes) {
@@ -182,6 +192,7 @@ std::string memory_text(const RunSummary& summary) {
 
 std::string end_block(const RunSummary& summary) {
   Sections block;
+  // Of an error with several lines the block shows the first.
   if (!summary.stopped_by.empty() || summary.exit != 0)
     block.add("stopped", fmt::format("{} (exit {})",
                                      summary.stopped_by.substr(0, summary.stopped_by.find('\n')),
@@ -197,6 +208,7 @@ std::string end_block(const RunSummary& summary) {
   block.add("checkpoint", summary.checkpoint);
   block.add("metrics", summary.metrics);
   block.add("output", summary.output);
+  // The hashes come last: scripts read the last line.
   block.add("ema hash", summary.ema_hash);
   block.add("parameter hash", summary.parameter_hash);
   return block.text();

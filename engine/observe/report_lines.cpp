@@ -1,14 +1,18 @@
-#include "engine/observe/progress_line.h"
-
 #include <algorithm>
+#include <cstddef>
+#include <vector>
 
-#include <spire/error.h>
+#include <fmt/format.h>
 
-#include "engine/observe/units.h"
+#include <spire/metric.h>
+
+#include "engine/observe/formatting.h"
+#include "engine/observe/report_text.h"
 
 namespace spire::inline observe {
 namespace {
 
+// A labelled value of a progress line.
 struct Field {
   std::string label;  // before the value
   std::string value;
@@ -21,8 +25,9 @@ struct Field {
   }
 };
 
+// A choice of fields and of the gap between them.
 struct Layout {
-  size_t gap;
+  size_t gap;  // blanks
   std::vector<Field> fields;
 
   size_t columns() const {
@@ -33,14 +38,16 @@ struct Layout {
   }
 };
 
+// The wait for others' gradients matters for several processes, and for one from 1 % on.
 bool shows_comm_wait(const StepReport& step, const LineContext& context) {
   return context.processes > 1 || step.comm_wait >= 0.01;
 }
 
-// compact: fits a terminal of 80 columns.
+// Makes the fields from left to right. compact: short labels, for a terminal of 80 columns.
 std::vector<Field> fields_of(const StepReport& step, const LineContext& context, bool compact) {
   std::string epoch = fmt::format("{:.1f}", step.epoch);
   if (context.epochs > 0 && !compact) epoch += fmt::format("/{}", context.epochs);
+  // The last number is the need: the loss stays longest, the learning rate goes first.
   return {
       {compact ? "ep" : "epoch", epoch, "", 5},
       {"step", fmt::format("{}/{}", step.step, step.total_steps), "", 7},
@@ -54,7 +61,8 @@ std::vector<Field> fields_of(const StepReport& step, const LineContext& context,
       {"eta", duration_text(step.eta_seconds), "", 4}};
 }
 
-// Takes the widest layout that fits; as a last resort leaves out fields.
+// Takes the widest layout that fits: wide, then with small gaps, then compact; as a last resort
+// leaves out the least needed fields, one after another.
 Layout fit(const StepReport& step, const LineContext& context, size_t width) {
   Layout layout{2, fields_of(step, context, false)};
   if (layout.columns() <= width) return layout;
@@ -70,6 +78,7 @@ Layout fit(const StepReport& step, const LineContext& context, size_t width) {
   return layout;
 }
 
+// Dims by ESC[2m; ESC[22m ends that and keeps colours.
 std::string dim(const std::string& text, bool colour) {
   return colour ? fmt::format("\x1b[2m{}\x1b[22m", text) : text;
 }
@@ -79,6 +88,7 @@ std::string dim(const std::string& text, bool colour) {
 std::string progress_line(const StepReport& step, const LineContext& context, int width,
                           bool colour) {
   Layout layout = fit(step, context, static_cast<size_t>(std::max(width, 0)));
+  // Escapes are added after the layout was chosen, so they do not count as columns.
   std::string line;
   for (const auto& field : layout.fields) {
     if (!field.shown) continue;

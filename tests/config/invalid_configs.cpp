@@ -1,4 +1,4 @@
-#include "tests/config/broken_configs.h"
+#include "tests/config/invalid_configs.h"
 
 namespace spire {
 namespace {
@@ -11,8 +11,8 @@ std::string repeat(const std::string& piece, int count) {
 
 }  // namespace
 
-const std::vector<Broken>& unknown_keys() {
-  static const std::vector<Broken> cases = {
+const std::vector<InvalidConfigCase>& unknown_keys() {
+  static const std::vector<InvalidConfigCase> cases = {
       {"Key",
        "seed: 1\nepoch: 3\n",
        {},
@@ -86,8 +86,8 @@ const std::vector<Broken>& unknown_keys() {
   return cases;
 }
 
-const std::vector<Broken>& wrong_types() {
-  static const std::vector<Broken> cases = {
+const std::vector<InvalidConfigCase>& wrong_types() {
+  static const std::vector<InvalidConfigCase> cases = {
       {"NumberWithTail",
        "optimizer:\n  lr: 0.1x\n",
        {},
@@ -193,8 +193,8 @@ const std::vector<Broken>& wrong_types() {
   return cases;
 }
 
-const std::vector<Broken>& bad_values() {
-  static const std::vector<Broken> cases = {
+const std::vector<InvalidConfigCase>& bad_values() {
+  static const std::vector<InvalidConfigCase> cases = {
       {"NegativeEpochs",
        "epochs: -1\n",
        {},
@@ -271,7 +271,7 @@ const std::vector<Broken>& bad_values() {
        "optimizer: {name: lars, trust_coefficient: 0}\n",
        {},
        {"run.yaml:1:44: optimizer.trust_coefficient: 0 is out of range; it must be > 0"}},
-      {"EmaThatNeverMoves",
+      {"EmaDecayOne",
        "ema: {decay: 1}\n",
        {},
        {"run.yaml:1:14: ema.decay: 1 is out of range; it must be in [0, 1)"}},
@@ -322,7 +322,7 @@ const std::vector<Broken>& bad_values() {
        "check: {replicas_every: -1}\n",
        {},
        {"run.yaml:1:25: check.replicas_every: -1 is out of range"}},
-      {"NoTimeForTheStart",
+      {"ZeroStartTimeout",
        "timeouts: {start: 0}\n",
        {},
        {"run.yaml:1:19: timeouts.start: 0 is out of range; it must be in (0,"}},
@@ -330,11 +330,11 @@ const std::vector<Broken>& bad_values() {
        "timeouts: {step: -1}\n",
        {},
        {"run.yaml:1:18: timeouts.step: -1 is out of range"}},
-      {"EndlessCheckpoint",
+      {"InfiniteCheckpointTimeout",
        "timeouts: {checkpoint: .inf}\n",
        {},
        {"run.yaml:1:24: timeouts.checkpoint: expected a finite number, got '.inf'"}},
-      {"NoSilence",
+      {"ZeroSilenceTimeout",
        "timeouts: {silence: 0}\n",
        {},
        {"run.yaml:1:21: timeouts.silence: 0 is out of range"}},
@@ -438,8 +438,8 @@ const std::vector<Broken>& bad_values() {
   return cases;
 }
 
-const std::vector<Broken>& bad_yaml() {
-  static const std::vector<Broken> cases = {
+const std::vector<InvalidConfigCase>& bad_yaml() {
+  static const std::vector<InvalidConfigCase> cases = {
       {"OpenBracket", "seed: 1\nmodel: {name: cnn\n", {}, {"run.yaml:", "not valid YAML"}},
       {"Indentation", "model:\n  name: cnn\n depth: 20\n", {}, {"run.yaml:3:2: not valid YAML"}},
       {"Tab", "model:\n\tname: cnn\n", {}, {"run.yaml:2:", "not valid YAML"}},

@@ -1,11 +1,11 @@
-// Tests the messages for broken configs: place, key and remedy.
+// Tests the messages for invalid configs: place, key and remedy.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <spire/error.h>
 #include <spire/load_config.h>
 
-#include "tests/config/broken_configs.h"
+#include "tests/config/invalid_configs.h"
 
 namespace spire {
 namespace {
@@ -24,24 +24,24 @@ std::string message_of(const std::string& yaml, const Strings& overrides) {
   return "";
 }
 
-class BrokenConfig : public testing::TestWithParam<Broken> {};
+class InvalidConfig : public testing::TestWithParam<InvalidConfigCase> {};
 
-TEST_P(BrokenConfig, SaysWhereAndWhat) {
+TEST_P(InvalidConfig, SaysWhereAndWhat) {
   std::string message = message_of(GetParam().yaml, GetParam().overrides);
   for (const std::string& fragment : GetParam().fragments)
     EXPECT_THAT(message, HasSubstr(fragment));
 }
 
-std::string case_name(const testing::TestParamInfo<Broken>& info) {
+std::string case_name(const testing::TestParamInfo<InvalidConfigCase>& info) {
   return info.param.name;
 }
 
-INSTANTIATE_TEST_SUITE_P(UnknownKeys, BrokenConfig, testing::ValuesIn(unknown_keys()), case_name);
-INSTANTIATE_TEST_SUITE_P(WrongTypes, BrokenConfig, testing::ValuesIn(wrong_types()), case_name);
-INSTANTIATE_TEST_SUITE_P(BadValues, BrokenConfig, testing::ValuesIn(bad_values()), case_name);
-INSTANTIATE_TEST_SUITE_P(BadYaml, BrokenConfig, testing::ValuesIn(bad_yaml()), case_name);
+INSTANTIATE_TEST_SUITE_P(UnknownKeys, InvalidConfig, testing::ValuesIn(unknown_keys()), case_name);
+INSTANTIATE_TEST_SUITE_P(WrongTypes, InvalidConfig, testing::ValuesIn(wrong_types()), case_name);
+INSTANTIATE_TEST_SUITE_P(BadValues, InvalidConfig, testing::ValuesIn(bad_values()), case_name);
+INSTANTIATE_TEST_SUITE_P(BadYaml, InvalidConfig, testing::ValuesIn(bad_yaml()), case_name);
 
-TEST(BrokenConfigs, AllProblemsAreReportedAtOnce) {
+TEST(InvalidConfigs, AllProblemsAreReportedAtOnce) {
   std::string message =
       message_of("epoch: 3\noptimizer: {lr: fast, momentum: 2}\nseed: 1\nseed: 2\n",
                  {"precision=int8", "modle.name=cnn"});
@@ -54,7 +54,7 @@ TEST(BrokenConfigs, AllProblemsAreReportedAtOnce) {
       "fp16\ncommand line: modle.name: unknown key; did you mean 'model.name'?");
 }
 
-TEST(BrokenConfigs, EveryFileIsReadThoughOneIsBroken) {
+TEST(InvalidConfigs, EveryFileIsReadAfterAnInvalidOne) {
   try {
     parse_config({{"a.yaml", "model: {"}, {"b.yaml", "sead: 1"}}, {});
     FAIL();
@@ -64,7 +64,7 @@ TEST(BrokenConfigs, EveryFileIsReadThoughOneIsBroken) {
   }
 }
 
-TEST(BrokenConfigs, ALongListOfProblemsIsCutOff) {
+TEST(InvalidConfigs, ALongListOfProblemsIsCutOff) {
   std::string yaml;
   for (int i = 0; i < 5000; ++i) yaml += fmt::format("key{}: 1\n", i);
   std::string message = message_of(yaml, {});
@@ -72,9 +72,8 @@ TEST(BrokenConfigs, ALongListOfProblemsIsCutOff) {
   EXPECT_THAT(message, HasSubstr("there are more problems; correct these first"));
 }
 
-// Every prefix, and every character exchanged for one that means something to YAML: each text is
-// either a config or a config error.
-TEST(BrokenConfigs, NoDamagedTextGetsPastTheErrors) {
+// Tries every prefix of a text, and every character replaced by each that has a meaning in YAML.
+TEST(InvalidConfigs, DamagedTextIsAConfigOrAnError) {
   const std::string whole =
       "model: {name: mlp, hidden: [64, 32]}\noptimizer:\n  lr: 0.5 # rate\ndevices: 2xcpu\n";
   int refused = 0;
@@ -95,10 +94,10 @@ TEST(BrokenConfigs, NoDamagedTextGetsPastTheErrors) {
       read(damaged);
     }
   }
-  EXPECT_GT(refused, 500);
+  EXPECT_GT(refused, 500);  // the others are still configs
 }
 
-TEST(BrokenConfigs, UnreadableFiles) {
+TEST(InvalidConfigs, UnreadableFiles) {
   try {
     load_config({testing::TempDir(), "/nonexistent/run.yaml"}, {});
     FAIL();

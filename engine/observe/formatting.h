@@ -1,0 +1,39 @@
+// Formats numbers, sizes, durations, times and tables for people.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace spire::inline observe {
+
+// A clock that tests can replace.
+using WallClock = std::function<std::chrono::system_clock::time_point()>;
+std::chrono::system_clock::time_point wall_time();
+
+std::string count_text(int64_t value);      // 60000 -> "60 000"
+std::string bytes_text(int64_t bytes);      // 1536 -> "1.5 KiB"
+std::string duration_text(double seconds);  // 75.2 -> "1:15", 4000 -> "1:06:40"; "-" if not finite
+std::string percent_text(double share);     // 0.9271 -> "92.71%"
+std::string loss_text(double loss);         // four significant digits: "0.1234", "12.35", "nan"
+std::string utc_text(std::chrono::system_clock::time_point time);  // "2026-01-31T12:00:00Z"
+
+using TextTable = std::vector<std::vector<std::string>>;  // rows of cells
+
+// Returns one line a row, without trailing blanks. Two blanks separate a column from the widest
+// cell of the column before. Widths count UTF-8 characters.
+std::vector<std::string> aligned(const TextTable& table);
+
+// A block of text: titles in the first column, lines or tables beside them.
+class Sections {
+ public:
+  void add(std::string title, const std::string& line);  // an empty line adds nothing
+  void add(std::string title, const TextTable& table);   // an empty table adds nothing
+  std::string text() const;                              // each line ends with a newline
+
+ private:
+  TextTable lines_;  // title (empty on a table's further lines), content
+};
+
+}  // namespace spire::inline observe
