@@ -12,7 +12,6 @@
 #include "engine/checkpoint/checkpoint_writer.h"
 #include "engine/config/text.h"
 #include "engine/config/words.h"
-#include "engine/inference/samples.h"
 #include "engine/optim/schedule.h"
 #include "engine/process/group/process_group.h"
 #include "engine/process/watchdog/watchdog.h"
@@ -20,9 +19,8 @@
 #include "engine/run/run_checkpoints.h"
 #include "engine/run/run_context.h"
 #include "engine/run/run_data.h"
-#include "engine/run/run_output.h"
-#include "engine/run/run_summary.h"
-#include "engine/run/start_report.h"
+#include "engine/run/run_directory.h"
+#include "engine/run/run_report.h"
 #include "engine/train/failure.h"
 
 namespace spire {

@@ -15,10 +15,21 @@
 #include "engine/base/read_file.h"
 #include "engine/base/write_file.h"
 #include "engine/checkpoint/checkpoint_store.h"
-#include "engine/inference/samples.h"
+#include "engine/config/text.h"
+#include "engine/inference/evaluation_samples.h"
 #include "engine/observe/units.h"
 #include "engine/process/socket.h"
 
+// The record `.spire_run` in the directory makes sure that one run uses it at a time, and that a
+// run deletes only files that runs have written. The run locks it by flock, which the system
+// releases when the process ends, however it ends. Its text names the run and the folders that runs
+// have made:
+//
+//   host, process 123, since 2026-11-22T18:00:00Z
+//   begun
+//   made checkpoints
+//
+// On NFS, Linux sends the lock to the server, so that runs on other hosts see it.
 namespace spire::inline run {
 
 namespace fs = std::filesystem;
@@ -94,6 +105,7 @@ void RunDirectory::leave() noexcept {
   std::error_code error;
   fs::path made = fs::absolute(path_, error).lexically_normal();
   if (begun_ || error) return;
+  // rmdir() fails on a folder that is not empty: what others have put there stays.
   for (int i = 0; i < made_here_ && ::rmdir(made.c_str()) == 0; ++i) made = made.parent_path();
 }
 
@@ -110,6 +122,7 @@ void RunDirectory::lock_record() {
   while (::flock(record_, LOCK_EX | LOCK_NB) != 0) {
     int reason = errno;
     if (reason == EINTR) continue;
+    // These three mean that the file system has no locks, any other that the lock is refused.
     locked_ = reason != ENOLCK && reason != EOPNOTSUPP && reason != ENOSYS;
     if (!locked_) return;
     ::close(std::exchange(record_, -1));
@@ -197,6 +210,7 @@ fs::path RunDirectory::folder(const std::string& name) {
   } else if (errno != EEXIST) {
     fail(Category::config, "output: cannot create {}: {}", folder.string(), std::strerror(errno));
   }
+  // The descriptor shows later whether the name still leads to this folder.
   int descriptor = ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0)
     fail(Category::config, "output: {} is needed as a folder: {}; move away what has the name",
@@ -209,7 +223,7 @@ fs::path RunDirectory::folder(const std::string& name) {
   return folder;
 }
 
-// A record that this process has just made is empty.
+// Throws where another run has written a record meanwhile; one that this process has made is empty.
 void RunDirectory::refuse_another_runs() {
   if (!read_file_if_there(path_ / record_name, Category::config).value_or("").empty()) {
     ::close(std::exchange(record_, -1));
@@ -217,7 +231,7 @@ void RunDirectory::refuse_another_runs() {
   }
 }
 
-std::string RunDirectory::mend() {
+std::string RunDirectory::restore_if_lost() {
   std::string lost;
   try {
     if (!is_named(record_, path_ / record_name)) {
@@ -238,6 +252,47 @@ std::string RunDirectory::mend() {
   if (lost.empty()) return lost;
   return fmt::format("{} was removed or replaced during the run, with what the run had written",
                      lost);
+}
+
+void RunOutput::begin() {
+  if (setup_.resumed_here) {
+    directory_->go_on();
+  } else {  // with auto: a run that was killed before its first checkpoint starts over
+    directory_->begin(options_.overwrite || options_.resume == "auto");
+  }
+}
+
+void RunOutput::write_config() {
+  if (!directory_->locked()) {
+    observer_.on_warning(fmt::format(
+        "{}: its file system does not support locks; make sure that no other run writes there",
+        directory_->path().string()));
+  }
+  write_config_file(Category::config);
+}
+
+void RunOutput::write_config_file(Category category) const {
+  write_file_atomically(
+      directory_->path() / "config.yaml",
+      options_.config_yaml.empty() ? to_yaml(setup_.config) : options_.config_yaml, category);
+}
+
+bool RunOutput::restore(int64_t step) {
+  if (!directory_) return false;
+  std::string lost;
+  try {
+    lost = directory_->restore_if_lost();
+    writable_ = true;
+  } catch (const Error&) {
+    writable_ = false;
+    throw;
+  }
+  if (lost.empty()) return false;
+  // The warning comes at once; lost() makes the run end with an exit code that says it, too.
+  write_config_file(Category::checkpoint);
+  observer_.on_warning(fmt::format("output: {}; it is made anew and training goes on", lost));
+  if (lost_.empty()) lost_ = fmt::format("output: {}, up to step {}", lost, step);
+  return true;
 }
 
 }  // namespace spire::inline run

@@ -1,10 +1,10 @@
 // Tokens drawn from models that are closed forms.
-#include "engine/inference/generate.h"
-
 #include <cmath>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "engine/inference/predictor.h"
 
 namespace spire {
 namespace {

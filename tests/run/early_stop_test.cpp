@@ -1,9 +1,9 @@
-#include "engine/run/early_stop.h"
-
 #include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "engine/run/evaluation.h"
 
 namespace spire {
 namespace {

@@ -163,18 +163,18 @@ TEST_F(RunDirectoryTest, WhatIsRemovedDuringTheRunIsToldAndMadeAnew) {
   RunDirectory directory(output);
   directory.begin(false);
   directory.folder("checkpoints");
-  EXPECT_EQ(directory.mend(), "");
+  EXPECT_EQ(directory.restore_if_lost(), "");
   fs::remove_all(output / "checkpoints");
-  EXPECT_THAT(directory.mend(), HasSubstr("run/checkpoints was removed or replaced"));
+  EXPECT_THAT(directory.restore_if_lost(), HasSubstr("run/checkpoints was removed or replaced"));
   EXPECT_TRUE(there("checkpoints"));
   fs::remove_all(output);
-  EXPECT_THAT(directory.mend(), HasSubstr("run was removed or replaced"));
+  EXPECT_THAT(directory.restore_if_lost(), HasSubstr("run was removed or replaced"));
   EXPECT_TRUE(there("checkpoints"));
   EXPECT_THAT(message_of(Category::config, [&] { RunDirectory second(output); }),
               HasSubstr("is in use by another run"));
   fs::rename(output, folder / "moved");
-  EXPECT_THAT(directory.mend(), HasSubstr("was removed or replaced"));
-  EXPECT_EQ(directory.mend(), "");
+  EXPECT_THAT(directory.restore_if_lost(), HasSubstr("was removed or replaced"));
+  EXPECT_EQ(directory.restore_if_lost(), "");
 }
 
 TEST_F(RunDirectoryTest, WhatCannotBeMadeAnewIsAnError) {
@@ -184,11 +184,11 @@ TEST_F(RunDirectoryTest, WhatCannotBeMadeAnewIsAnError) {
   fs::remove_all(output);
   {
     RunDirectory other(output);
-    EXPECT_THAT(message_of(Category::checkpoint, [&] { directory.mend(); }),
+    EXPECT_THAT(message_of(Category::checkpoint, [&] { directory.restore_if_lost(); }),
                 HasSubstr("is in use by another run"));
   }
   std::ofstream(output) << "a file";
-  EXPECT_THAT(message_of(Category::checkpoint, [&] { directory.mend(); }),
+  EXPECT_THAT(message_of(Category::checkpoint, [&] { directory.restore_if_lost(); }),
               HasSubstr("cannot create"));
 }
 
