@@ -18,8 +18,7 @@ enum class Task : uint8_t {
   reconstruct,     // images -> the same images
 };
 
-// Finds the task by the columns of the data. Throws Error(config) where the model cannot read them,
-// and where it makes images although the data has values to predict.
+// Finds the task by the columns of the data. Throws Error(config) where they do not fit the model.
 Task task_of(const ModelConfig& model, const std::vector<Column>& columns);
 
 // Returns model.name, or for auto the model that suits the first column: cnn, mlp or gpt.
@@ -34,9 +33,8 @@ struct ModelInput {
   DType dtype = DType::f32;     // of activations
 };
 
-// Builds the graph of one tower: an input (N, row) for each column; the output "output" (logits,
-// values or images); the outputs "loss" and "score", fp64 sums over samples (see Metric). Throws
-// Error(config) for an unknown model and for options or columns that do not fit.
+// Builds the graph of one tower: inputs (N, row) for the columns; "output" (logits, values or
+// images), "loss" and "score" (fp64 sums over samples, see Metric). Throws Error(config).
 Graph build_model(const ModelConfig& model, const LossConfig& loss, const ModelInput& input,
                   bool training);
 
@@ -58,9 +56,8 @@ Value autoencoder(Graph& graph, Value images, const ModelConfig& config, int64_t
 // Tokens (N, T) i32 -> logits of each token's successor (N, T, vocabulary).
 Value gpt(Graph& graph, Value tokens, const ModelConfig& config, int64_t vocabulary);
 
-// Builds config.layers, from any of these inputs to any of these outputs.
+// config.layers: any of these inputs -> any of these outputs.
 Value layers_model(Graph& graph, Value input, const ModelConfig& config, int64_t classes);
-// Returns whether these layers turn samples of that shape into images (H, W, C).
 bool layers_make_images(const std::vector<LayerConfig>& layers, const Shape& sample);
 
 }  // namespace spire::inline models

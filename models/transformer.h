@@ -1,6 +1,4 @@
-// Layers of a transformer, for gpt, vit and model.layers. Blocks are pre-norm: each half reads a
-// layer norm of its input and is added to that input (Radford et al., "Language Models are
-// Unsupervised Multitask Learners", 2019).
+// Layers of a pre-norm transformer, for gpt, vit and model.layers.
 #pragma once
 #include <functional>
 #include <string>
@@ -31,8 +29,8 @@ struct TransformerOptions {
 Value self_attention(Graph& graph, const std::string& name, Value x,
                      const TransformerOptions& options);
 
-// x + self_attention(norm(x)), then x + mlp(norm(x)); a unit of memory.recompute: blocks.
-// x (N, T, C) -> (N, T, C)
+// y = x + self_attention(norm(x)); returns y + mlp(norm(y)), (N, T, C). A block of
+// memory.recompute.
 Value transformer_block(Graph& graph, const std::string& name, Value x,
                         const TransformerOptions& options);
 
