@@ -294,18 +294,18 @@ RunResult train(const RunConfig& config, const RunOptions& options, Observer& ob
     alone = join_world({}, {.cores = allowed_cores(), .on_exit_timeout = options.on_exit_timeout});
   World& world = options.world ? *options.world : *alone;
   Observer silent;
-  Observer& heard = world.rank() == 0 ? observer : silent;
+  Observer& rank_observer = world.rank() == 0 ? observer : silent;
   StartWatch start(world, config, options);
   try {
     start.status().enter(0, Phase::start);
     std::optional<RunDirectory> directory;
     if (options.dry_run == 0 && world.rank() == 0) directory.emplace(config.output);
-    RunSetup setup(config, options, heard, &start.status());
-    warn_of_changes(setup, heard);
+    RunSetup setup(config, options, rank_observer, &start.status());
+    warn_of_changes(setup, rank_observer);
     setup.take_cores();
     // The loop is gone, and its last checkpoint written, before this rank leaves the others.
     RunDirectory* written = directory ? &*directory : nullptr;
-    RunResult result = TrainingLoop(setup, options, world, written, heard).go();
+    RunResult result = TrainingLoop(setup, options, world, written, rank_observer).go();
     world.watchdog->leave();
     if (auto failure = world.watchdog->failure()) throw to_error(*failure);
     return result;

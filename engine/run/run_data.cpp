@@ -12,8 +12,8 @@
 namespace spire::inline run {
 namespace {
 
-// Passes the notes on, and removes them, so that none is heard twice.
-void pass_notes(DatasetPair& data, Observer& observer) {
+// Reports the notes and removes them, so that none is reported twice.
+void report_notes(DatasetPair& data, Observer& observer) {
   for (const std::string& note : std::exchange(data.notes, {})) observer.on_warning(note);
 }
 
@@ -74,12 +74,12 @@ DatasetPair open_run_data(RunConfig& config, const Placement& placement,
       config.data,
       {.dtype = compute_dtype(config), .seed = config.seed, .cores = placement.helper_cores});
   // Notes come first: the data may be refused for the reason that they give.
-  pass_notes(data, observer);
+  report_notes(data, observer);
   if (resumed) {
     bool classes = run_task(config, data) == Task::classify;
     data = fit_to_checkpoint(std::move(data), *resumed, classes);
   }
-  pass_notes(data, observer);
+  report_notes(data, observer);
   // From here on the columns are final: model, task and length of an epoch follow from them.
   if (config.model.name == "auto") choose_model(config, data, observer);
   if (run_task(config, data) == Task::reconstruct && config.data.normalize != Normalize::unit) {

@@ -71,19 +71,19 @@ RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {
                         utc_text(std::chrono::system_clock::now()));
   take_record();
   try {
-    before_ = read_file_if_there(path_ / record_name, Category::config).value_or("");
-    known_ = true;
-    read_record(before_);
+    found_text_ = read_file_if_there(path_ / record_name, Category::config).value_or("");
+    found_text_read_ = true;
+    read_record(found_text_);
     write_record();
   } catch (...) {
-    leave();
+    restore_as_found();
     throw;
   }
 }
 
 RunDirectory::~RunDirectory() {
   for (const auto& [name, descriptor] : folders_) ::close(descriptor);
-  leave();
+  restore_as_found();
 }
 
 // Opens and locks the record. A run that was refused removes its record: if that happens between
@@ -98,15 +98,16 @@ void RunDirectory::take_record() {
 }
 
 // Undoes the constructor where no run has begun: the record's text, the record, the folders.
-void RunDirectory::leave() noexcept {
-  if (!begun_ && !before_.empty()) write_text(before_);
-  if (!begun_ && known_ && before_.empty()) ::unlink((path_ / record_name).c_str());
+void RunDirectory::restore_as_found() noexcept {
+  if (!begun_ && !found_text_.empty()) write_text(found_text_);
+  if (!begun_ && found_text_read_ && found_text_.empty()) ::unlink((path_ / record_name).c_str());
   if (record_ >= 0) ::close(record_);
   std::error_code error;
   fs::path made = fs::absolute(path_, error).lexically_normal();
   if (begun_ || error) return;
   // rmdir() fails on a folder that is not empty: what others have put there stays.
-  for (int i = 0; i < made_here_ && ::rmdir(made.c_str()) == 0; ++i) made = made.parent_path();
+  for (int i = 0; i < folders_made_here_ && ::rmdir(made.c_str()) == 0; ++i)
+    made = made.parent_path();
 }
 
 void RunDirectory::refuse(const std::string& what) const {
@@ -114,7 +115,7 @@ void RunDirectory::refuse(const std::string& what) const {
 }
 
 void RunDirectory::open_record() {
-  made_here_ = make_folders(path_);
+  folders_made_here_ = make_folders(path_);
   record_ = open_in_place(path_ / record_name, Category::config);
 }
 
@@ -141,14 +142,14 @@ void RunDirectory::read_record(const std::string& text) {
   std::string line;
   std::getline(lines, line);  // the holder
   while (std::getline(lines, line)) {
-    if (line == "begun") of_a_run_ = true;
+    if (line == "begun") used_by_runs_ = true;
     if (line.starts_with("made ")) made_.insert(line.substr(5));
   }
 }
 
 void RunDirectory::write_record() {
   std::string text = holder_ + "\n";
-  if (of_a_run_) text += "begun\n";
+  if (used_by_runs_) text += "begun\n";
   for (const std::string& folder : made_) text += "made " + folder + "\n";
   if (!write_text(text)) refuse(fmt::format("cannot be written to: {}", std::strerror(errno)));
 }
@@ -173,7 +174,7 @@ void RunDirectory::begin(bool replace) {
       refuse(
           "is not empty; continue the run with --resume auto, delete it with --overwrite, or name "
           "another directory with --output");
-    if (!of_a_run_)
+    if (!used_by_runs_)
       refuse(
           fmt::format("contains files that no run wrote (there is no {}), and only what a run "
                       "wrote is deleted; name another directory with --output",
@@ -185,7 +186,7 @@ void RunDirectory::begin(bool replace) {
 
 void RunDirectory::go_on() {
   check_names();
-  begun_ = of_a_run_ = true;
+  begun_ = used_by_runs_ = true;
   write_record();
 }
 
@@ -224,7 +225,7 @@ fs::path RunDirectory::folder(const std::string& name) {
 }
 
 // Throws where another run has written a record meanwhile; one that this process has made is empty.
-void RunDirectory::refuse_another_runs() {
+void RunDirectory::refuse_record_of_another_run() {
   if (!read_file_if_there(path_ / record_name, Category::config).value_or("").empty()) {
     ::close(std::exchange(record_, -1));
     refuse("holds the files of another run now");
@@ -237,7 +238,7 @@ std::string RunDirectory::restore_if_lost() {
     if (!is_named(record_, path_ / record_name)) {
       lost = path_.string();
       take_record();
-      refuse_another_runs();
+      refuse_record_of_another_run();
       write_record();
     }
     for (const auto& [name, descriptor] : folders_) {

@@ -40,9 +40,9 @@ class RunDirectory {
   std::string restore_if_lost();
 
  private:
-  void leave() noexcept;
+  void restore_as_found() noexcept;
   void take_record();
-  void refuse_another_runs();
+  void refuse_record_of_another_run();
   void check_names() const;
   void open_record();
   void lock_record();
@@ -55,14 +55,14 @@ class RunDirectory {
   std::filesystem::path path_;
   int record_ = -1;  // descriptor
   bool locked_ = true;
-  int made_here_ = 0;  // folders that this object made: the directory and parents of it
+  int folders_made_here_ = 0;  // folders that this object made: the directory and parents of it
   bool begun_ = false;
-  bool of_a_run_ = false;               // some run has begun here
+  bool used_by_runs_ = false;           // some run has begun here
   std::set<std::string> made_;          // folders, by runs
   std::map<std::string, int> folders_;  // those of this run: descriptors
-  std::string before_;                  // the record's text as it was found
-  bool known_ = false;                  // before_ could be read: an empty one is a record made here
-  std::string holder_;  // this process: "host, process 123, since 2026-11-22T18:00:00Z"
+  std::string found_text_;              // the record's text as it was found
+  bool found_text_read_ = false;  // found_text_ could be read: an empty one is a record made here
+  std::string holder_;            // this process: "host, process 123, since 2026-11-22T18:00:00Z"
 };
 
 // Returns false for a directory that contains only the record, or does not exist.

@@ -65,7 +65,7 @@ TEST_F(RunDirectoryTest, ARunThatIsRefusedLeavesNothing) {
   EXPECT_EQ((std::string{std::istreambuf_iterator<char>(after), {}}), record);
 }
 
-TEST_F(RunDirectoryTest, WhatNoRunWroteIsNeverDeleted) {
+TEST_F(RunDirectoryTest, NeverDeletesFilesThatNoRunWrote) {
   write("samples/step_00000010.png");
   write("checkpoints/step_00000010.h5");
   write("metrics.jsonl");
@@ -88,7 +88,7 @@ TEST_F(RunDirectoryTest, ReplacingARunDeletesItsFilesAndNoOthers) {
     EXPECT_FALSE(there(name)) << name;
 }
 
-TEST_F(RunDirectoryTest, AFolderGoesOnlyWhereARunMadeIt) {
+TEST_F(RunDirectoryTest, DeletesAFolderOnlyWhereARunMadeIt) {
   fs::create_directories(output / "samples");
   fs::create_directories(folder / "elsewhere");
   {
@@ -105,7 +105,7 @@ TEST_F(RunDirectoryTest, AFolderGoesOnlyWhereARunMadeIt) {
   EXPECT_TRUE(fs::is_symlink(output / "samples"));
 }
 
-TEST_F(RunDirectoryTest, IsOneRunsAtATime) {
+TEST_F(RunDirectoryTest, AllowsOneRunAtATime) {
   std::optional<RunDirectory> first(std::in_place, output);
   first->begin(false);
   EXPECT_TRUE(first->locked());
@@ -159,7 +159,7 @@ TEST_F(RunDirectoryTest, NamesThatAreNoRegularFilesAreRefusedAtTheStart) {
               HasSubstr("checkpoints is needed as a folder"));
 }
 
-TEST_F(RunDirectoryTest, WhatIsRemovedDuringTheRunIsToldAndMadeAnew) {
+TEST_F(RunDirectoryTest, RemovedFoldersAreReportedAndMadeAgain) {
   RunDirectory directory(output);
   directory.begin(false);
   directory.folder("checkpoints");
@@ -177,7 +177,7 @@ TEST_F(RunDirectoryTest, WhatIsRemovedDuringTheRunIsToldAndMadeAnew) {
   EXPECT_EQ(directory.restore_if_lost(), "");
 }
 
-TEST_F(RunDirectoryTest, WhatCannotBeMadeAnewIsAnError) {
+TEST_F(RunDirectoryTest, AFolderThatCannotBeMadeAgainIsAnError) {
   RunDirectory directory(output);
   directory.begin(false);
   directory.folder("checkpoints");
@@ -192,7 +192,7 @@ TEST_F(RunDirectoryTest, WhatCannotBeMadeAnewIsAnError) {
               HasSubstr("cannot create"));
 }
 
-TEST_F(RunDirectoryTest, WhatIsNoDirectoryIsRefused) {
+TEST_F(RunDirectoryTest, AFileInPlaceOfTheDirectoryIsRefused) {
   std::ofstream(folder / "file");
   EXPECT_THAT(message_of(Category::config, [&] { RunDirectory(folder / "file"); }),
               HasSubstr("is a file; name a directory"));
