@@ -24,7 +24,7 @@ Task task_of(const ModelConfig& model, const std::vector<Column>& columns);
 // Returns model.name, or for auto the model that suits the first column: cnn, mlp or gpt.
 std::string model_for(const ModelConfig& model, const std::vector<Column>& columns);
 
-bool makes_images(const ModelConfig& model);  // whatever the data; false for auto
+bool makes_images(const ModelConfig& model);  // by its name alone; false for auto
 
 struct ModelInput {
   std::vector<Column> columns;  // the graph's inputs, in this order; the model reads the first

@@ -20,7 +20,7 @@ struct ListedInput {
 
 struct RowOrigin {
   ListedInput file;   // empty names: a sample of a dataset
-  int64_t row = 0;    // in its file, from 0; counts broken rows, not a table's header
+  int64_t row = 0;    // in its file, from 0; counts skipped rows, not a table's header
   bool only = false;  // the file is one row: an image
 };
 
@@ -33,8 +33,7 @@ class InputRows {
  public:
   virtual ~InputRows() = default;
 
-  // Writes up to `max_rows` rows (of the spec's first column); returns their origins, none at the
-  // end.
+  // Writes up to `max_rows` rows of the spec's first column; returns their origins, or none.
   virtual std::vector<RowOrigin> read(int64_t max_rows, std::byte* rows) = 0;
 };
 

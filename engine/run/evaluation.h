@@ -41,7 +41,7 @@ class Evaluation {
   void resume();  // restores the early stop from run.progress
   // Makes evaluations write the model's output for a few samples, where the task has any.
   void write_samples_to(const std::filesystem::path& folder);
-  void set_first_loss(double loss) { first_loss_ = loss; }  // of the first step
+  void set_first_loss(double loss) { first_loss_ = loss; }  // of the first training step
   bool knows_first_loss() const;
 
   // Returns whether the current step is to be evaluated, and was not yet: the last step, and those

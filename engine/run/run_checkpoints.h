@@ -1,4 +1,4 @@
-// Checkpoints of a run: when one is due, its two steps, and retries where writing fails.
+// Checkpoints of a run: when one is due, and the two steps of each.
 // capture() fixes the state of the current step in the trainer; it is collective. save() submits
 // the captured state to the writer's thread. An evaluation comes in between: where it fails, the
 // state from before it is saved.
@@ -23,18 +23,18 @@ class RunCheckpoints {
   void open();  // takes the output directory, starts the writer; on the rank that writes files
 
   bool due() const;   // an interval of the config ends at this step, or the directory was lost
-  void begin_step();  // a state without a snapshot changes with the step
+  void begin_step();  // forgets a captured state without a snapshot: the step changes it
   void capture();
   // Captures and submits a checkpoint of this step, once. last: no step follows that would wait.
   void save(bool last = false);
-  void replace_failed();  // by the captured state: a checkpoint that waits for a retry
-  void report();          // the attempts of the writer, to the observer
-  void save_last();       // and waits for it; throws Error(checkpoint) if it cannot be written
+  void replace_failed();  // submits the captured state instead of one that waits for a retry
+  void report();          // reports the writer's attempts to the observer
+  void save_last();       // saves and waits; throws Error(checkpoint) if it cannot be written
   // Saves the state from before an evaluation that has failed, if it was captured. Call it before
   // the other ranks learn of the failure.
   void save_after_failure();
 
-  void restore_output();                      // where it was lost; a checkpoint is then due
+  void restore_output();                      // if the directory was lost; a checkpoint is then due
   bool is_urgent() const { return urgent_; }  // due because the directory was lost
 
   const std::string& path() const { return path_; }  // of the newest on disk; empty: none

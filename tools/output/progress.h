@@ -26,8 +26,7 @@ std::unique_ptr<Observer> make_observers(const Arguments& arguments, const RunCo
 // `seconds`, in which all but the first `begun` were done; eta is "-" while it is 0.
 std::string progress_text(const WorkProgress& progress, int64_t begun, double seconds);
 
-// Prints the progress of long work: rewrites one line ten times a second on a terminal, else writes
-// a line every `every_seconds`.
+// Rewrites one line ten times a second on a terminal, else writes one every `every_seconds`.
 class ProgressLine {
  public:
   using Clock = std::function<std::chrono::steady_clock::time_point()>;
