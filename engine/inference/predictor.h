@@ -1,6 +1,5 @@
 // Runs a trained model on one device without a dataset: outputs for rows, or text after a prompt.
 #pragma once
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <span>

@@ -6,12 +6,7 @@
 
 #include "engine/base/hash.h"
 #include "engine/base/message_words.h"
-#include "engine/base/read_file.h"
 #include "engine/base/thread.h"
-#include "engine/base/write_file.h"
-#include "engine/checkpoint/checkpoint_writer.h"
-#include "engine/config/text.h"
-#include "engine/config/words.h"
 #include "engine/optim/schedule.h"
 #include "engine/process/group/process_group.h"
 #include "engine/process/watchdog/watchdog.h"
