@@ -51,8 +51,9 @@ function(spire_cuda_kernels floor)
   endif()
 endfunction()
 
-# The large headers of tests, parsed once: with -fPIE for programs, with -fPIC for objects.
-function(_spire_precompiled_headers target)
+# Tests are compiled for longer than they run: -O1 in place of -O3, and their large headers are parsed once, with -fPIE
+# for programs and with -fPIC for objects. Both together take 40 % off.
+function(_spire_quick_to_compile target)
   get_target_property(type ${target} TYPE)
   string(TOLOWER precompiled_for_${type} precompiled)
   if(NOT TARGET ${precompiled})
@@ -63,12 +64,14 @@ function(_spire_precompiled_headers target)
     else()
       add_library(${precompiled} OBJECT EXCLUDE_FROM_ALL ${source})
     endif()
+    target_compile_options(${precompiled} PRIVATE $<$<CONFIG:Release>:-O1>)
     target_link_libraries(${precompiled} PRIVATE spire_flags fmt::fmt nlohmann_json::nlohmann_json GTest::gmock)
     target_precompile_headers(${precompiled} PRIVATE
       <fmt/format.h> <gmock/gmock.h> <gtest/gtest.h> <nlohmann/json.hpp> <filesystem> <functional> <map> <random> <thread>)
   endif()
   target_precompile_headers(${target} REUSE_FROM ${precompiled})
-  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)  # for ccache
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>
+    $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)  # the latter for ccache
 endfunction()
 
 function(spire_test name)
@@ -76,7 +79,7 @@ function(spire_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${SPIRE_TEST_ROOM})
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} spire_flags GTest::gtest_main GTest::gmock)
-  _spire_precompiled_headers(${name})
+  _spire_quick_to_compile(${name})
   include(GoogleTest)
   gtest_discover_tests(${name} TEST_PREFIX "${ARG_PREFIX}" NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600
     ENVIRONMENT "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
@@ -87,5 +90,5 @@ function(spire_test_objects name)
   add_library(${name} OBJECT ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${SPIRE_TEST_ROOM})
   target_link_libraries(${name} PUBLIC ${ARG_DEPENDS} GTest::gmock PRIVATE spire_flags)
-  _spire_precompiled_headers(${name})
+  _spire_quick_to_compile(${name})
 endfunction()

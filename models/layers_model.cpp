@@ -7,6 +7,7 @@
 namespace spire::inline models {
 namespace {
 
+// A layer to build, with its input and typed access to its keys.
 struct Build {
   Graph& graph;
   const LayerConfig& layer;
@@ -123,6 +124,7 @@ Value build_reshape(const Build& b) {
     if (dim == 0 || (dim == -1 && open != nullptr) || (dim > 0 && known > values / dim))
       fail(Category::config, "cannot be reshaped to ({}): there are {} values",
            fmt::join(dims, ", "), values);
+    // known > values / dim above: the product cannot overflow.
     dim == -1 ? void(open = &dim) : void(known *= dim);
   }
   if (open != nullptr) *open = values / known;
@@ -295,6 +297,7 @@ Value layers_model(Graph& graph, Value input, const ModelConfig& config, int64_t
 }
 
 bool layers_make_images(const std::vector<LayerConfig>& layers, const Shape& sample) {
+  // The rank of the last tensor decides. Residuals and repeats hold lists of their own.
   int rank = sample.rank();
   auto follow = [&](const std::vector<LayerConfig>& list, const auto& self) -> void {
     for (const LayerConfig& layer : list) {

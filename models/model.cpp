@@ -18,6 +18,7 @@ struct ModelEntry {
   Value (*build)(Graph&, Value input, const ModelConfig&, int64_t classes);
   Output output = Output::vector;
 };
+// The table of models: a new one is one row.
 const std::vector<ModelEntry>& models() {
   static const std::vector<ModelEntry> table = {
       {"linear", &linear},
@@ -35,6 +36,7 @@ const std::vector<ModelEntry>& models() {
   return table;
 }
 
+// Throws Error(config), with the known names, for an unknown one.
 const ModelEntry& find_model(const std::string& name) {
   for (const auto& entry : models()) {
     if (entry.name == name) return entry;
@@ -165,6 +167,7 @@ Task task_of(const ModelConfig& model, const std::vector<Column>& columns) {
     return std::any_of(columns.begin(), columns.end(),
                        [&](const Column& column) { return column.name == name; });
   };
+  // Data with values is for regression although it may have labels, too.
   bool vectors = has("images") || has("features");
   auto expect = [&](bool fits, Task task, const char* needs) {
     if (fits) return task;
@@ -205,6 +208,7 @@ Graph build_model(const ModelConfig& model, const LossConfig& loss, const ModelI
   const ModelEntry& entry = find_model(model_for(model, input.columns));
   Value output = entry.build(graph, inputs.first(), model, output_size(input));
   if (model.name == "layers") check_output(graph, output, task, input);
+  // The loss compares the output with a column of the data.
   graph.mark_output("output", output);
   switch (task) {
     case Task::classify:

@@ -1,5 +1,4 @@
-// Builds models by name. One model is one file, written with the layer functions of
-// engine/graph/layers.h.
+// Builds a model's graph by the model's name.
 #pragma once
 #include <string>
 #include <vector>
@@ -19,17 +18,14 @@ enum class Task : uint8_t {
   reconstruct,     // images -> the same images
 };
 
-// Finds the task by the columns of the data. Throws Error(config) where the model cannot read them,
-// and where it makes images although the data has values to predict.
+// Finds the task by the columns of the data. Throws Error(config) where they do not fit the model.
 Task task_of(const ModelConfig& model, const std::vector<Column>& columns);
 
 // Returns model.name, or for auto the model that suits the first column: cnn, mlp or gpt.
 std::string model_for(const ModelConfig& model, const std::vector<Column>& columns);
 
-// Whether the named model always makes images; false for auto.
-bool makes_images(const ModelConfig& model);
+bool makes_images(const ModelConfig& model);  // by its name alone; false for auto
 
-// Columns and sizes of a batch.
 struct ModelInput {
   std::vector<Column> columns;  // the graph's inputs, in this order; the model reads the first
   int64_t classes = 0;          // of labels; tokens: the vocabulary
@@ -37,34 +33,31 @@ struct ModelInput {
   DType dtype = DType::f32;     // of activations
 };
 
-// Builds the graph of one tower: an input for each column, (N, row); the output "output" (logits,
-// values or images); and the outputs "loss" and "score", fp64 sums over samples (see Metric).
-// Throws Error(config) for an unknown model, listing the known ones, and for options or columns
-// that do not fit.
+// Builds the graph of one tower: inputs (N, row) for the columns; "output" (logits, values or
+// images), "loss" and "score" (fp64 sums over samples, see Metric). Throws Error(config).
 Graph build_model(const ModelConfig& model, const LossConfig& loss, const ModelInput& input,
                   bool training);
 
 std::vector<std::string> model_names();
 
-// These map images (N, H, W, C), or features (N, F), to logits (N, classes).
+// Images (N, H, W, C) or features (N, F) -> logits (N, classes).
 Value linear(Graph& graph, Value images, const ModelConfig& config, int64_t classes);
 Value mlp(Graph& graph, Value images, const ModelConfig& config, int64_t classes);
 Value lenet(Graph& graph, Value images, const ModelConfig& config, int64_t classes);
 Value cnn(Graph& graph, Value images, const ModelConfig& config, int64_t classes);
-Value resnet(Graph& graph, Value images, const ModelConfig& config, int64_t classes);
 Value vgg(Graph& graph, Value images, const ModelConfig& config, int64_t classes);
+Value resnet(Graph& graph, Value images, const ModelConfig& config, int64_t classes);
 Value vit(Graph& graph, Value images, const ModelConfig& config, int64_t classes);
 
-// These map images (N, H, W, C) to images of the same shape and ignore `classes`.
+// Images (N, H, W, C) -> images of the same shape; `classes` is ignored.
 Value unet(Graph& graph, Value images, const ModelConfig& config, int64_t classes);
 Value autoencoder(Graph& graph, Value images, const ModelConfig& config, int64_t classes);
 
-// tokens (N, T) i32 -> logits of each token's successor (N, T, vocabulary)
+// Tokens (N, T) i32 -> logits of each token's successor (N, T, vocabulary).
 Value gpt(Graph& graph, Value tokens, const ModelConfig& config, int64_t vocabulary);
 
-// Builds config.layers, from any of these inputs to any of these outputs.
+// config.layers: any of these inputs -> any of these outputs.
 Value layers_model(Graph& graph, Value input, const ModelConfig& config, int64_t classes);
-// Whether these layers turn samples of that shape into images (H, W, C) instead of vectors.
 bool layers_make_images(const std::vector<LayerConfig>& layers, const Shape& sample);
 
 }  // namespace spire::inline models

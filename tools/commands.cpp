@@ -21,6 +21,7 @@ std::string positive_integer(const std::string& word) {
   }
 }
 
+// Returns a check for an integer from `least` to `most`.
 auto integer_between(int64_t least, int64_t most) {
   return [=](const std::string& word) -> std::string {
     try {
@@ -41,6 +42,7 @@ std::string one_of_levels(const std::string& word) {
 // Options of every subcommand that reads a config.
 void add_key_options(CLI::App& app, ParsedWords& words) {
   Arguments& a = words.arguments;
+  // One FILE after each -c, else the words behind it would be files, too.
   app.add_option("-c,--config", a.configs, "YAML file of the run; several merge, later ones win")
       ->type_name("FILE")
       ->allow_extra_args(false);
@@ -51,6 +53,7 @@ void add_key_options(CLI::App& app, ParsedWords& words) {
       ->allow_extra_args(false);
 }
 
+// Options that answer a question about the config instead of running.
 void add_print_options(CLI::App& app, Arguments& a) {
   app.add_flag("--print-config", a.print_config,
                "print every value and where it came from, then exit");
@@ -66,6 +69,7 @@ void add_config_options(CLI::App& app, ParsedWords& words) {
   add_print_options(app, words.arguments);
 }
 
+// Options of subcommands that print progress.
 void add_log_options(CLI::App& app, Arguments& a) {
   app.add_flag("-q,--quiet", a.quiet, "no progress on stderr; warnings and results stay");
   app.add_option("--log-level", a.log_level,
@@ -249,6 +253,7 @@ void add_version_options(CLI::App& app, ParsedWords& words) {
 
 }  // namespace
 
+// In the order of the general help.
 const std::vector<Command>& commands() {
   static const std::vector<Command> table = {
       {"train", "train a model (the default)", add_train_options, run_train},

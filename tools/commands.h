@@ -36,9 +36,8 @@ const Command& find_command(std::string_view name);  // `name` is one of them
 // Returns whether the results that the subcommand prints at its end are in files, too.
 bool keeps_results(const Arguments& arguments);
 
-// Reads every row of the config's dataset and prints its problems on stdout. Throws Error(data)
-// where a row cannot be used or a checksum is wrong; with may_skip only where a checksum is wrong
-// or a half has no good row.
+// Reads every row of the config's dataset and prints its problems on stdout. Throws Error(data) for
+// a bad row or checksum; with may_skip only for a bad checksum or a split without a good row.
 void verify_data(const Arguments& arguments, const RunConfig& config, bool may_skip);
 
 // Returns the hook that a run calls at each phase of a thread: none in `trainer`. Test programs

@@ -66,6 +66,7 @@ std::optional<NamedRun> read_named_run(const Arguments& arguments,
     if (!resolved) return {};
     run.resolved = std::move(*resolved);
   } else {
+    // To find the checkpoint the output directory is enough; its config has the rest.
     run.resolved = parse_config({}, output_words(arguments));
   }
   const std::string& output = run.resolved.config.output;
@@ -73,6 +74,7 @@ std::optional<NamedRun> read_named_run(const Arguments& arguments,
   auto warn = [&](const std::filesystem::path&, const std::string& text) {
     if (arguments.log_level != "error") print_log("warning: {}\n", text);
   };
+  // --resume auto also begins a run that has no checkpoint yet.
   bool may_begin = prefer == Prefer::newest && name == "auto";
   run.checkpoint = may_begin ? named.load_if_any(warn) : named.load(warn);
   if (of_files) return run;

@@ -17,6 +17,7 @@ int run_eval(const Arguments& arguments) {
   auto run = read_named_run(arguments, arguments.resume, Prefer::best);
   if (!run) return 0;
   const RunConfig& config = run->resolved.config;
+  // Test data are one pass of one process; ranks of a launcher would each do all of it.
   Launch launch = read_launch(process_environment());
   if (launch.size > 1) {
     fail(Category::config,
@@ -27,7 +28,7 @@ int run_eval(const Arguments& arguments) {
   auto console = make_console(arguments, config);
   for (const std::string& warning : run->resolved.warnings) console->on_warning(warning);
   RunOptions options;
-  options.checkpoint = &*run->checkpoint;
+  options.checkpoint = &*run->checkpoint;  // already read, for its config
   options.left_out = left_out(run->resolved);
   options.stop = signals.flag();
   options.on_begin = [&signals] { signals.begin_work(); };

@@ -1,19 +1,80 @@
-// Entry of `trainer`: parses, calls the engine, and turns errors into the exit codes of
-// <spire/error.h>. The last line on stderr of a failed run is error[CODE]: message.
+// Entry of `trainer`: checks the limits of the process, parses, runs the subcommand, and turns
+// errors into the exit codes of <spire/error.h>. The last line on stderr of a failed run is
+// error[CODE]: message.
 #include <algorithm>
+#include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <iostream>
+#include <sys/resource.h>
+
+#include <unistd.h>
 
 #include <spire/error.h>
 
 #include "engine/base/hdf5.h"
+#include "engine/base/system_limits.h"
 #include "tools/commands.h"
 #include "tools/output/streams.h"
-#include "tools/process/process_guard.h"
 
 namespace {
 
 using spire::tool::print_log;
+
+constexpr rlim_t min_stack_bytes = 512 << 10;  // a training step takes less than half of it
+// A run opens about ten files at a time, and GPU libraries end the program where they cannot load
+// their parts.
+constexpr rlim_t min_files = 24;
+
+void check_stack() {
+  rlimit stack = {};
+  if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= min_stack_bytes) return;
+  spire::fail(
+      spire::Category::device,
+      "the limit on stacks is {} KiB (ulimit -s), and the program needs {}; type: ulimit -s 8192",
+      stack.rlim_cur >> 10, min_stack_bytes >> 10);
+}
+
+void check_files() {
+  rlimit files = {};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= min_files) return;
+  spire::fail(
+      spire::Category::device,
+      "the limit on open files is {} (ulimit -n), and the program needs {}; type: ulimit -n 1024",
+      files.rlim_cur, min_files);
+}
+
+// Throws Error(device), which names the limit and the command that raises it, where stacks or open
+// files are limited to too few.
+void check_process_limits() {
+  check_stack();
+  check_files();
+}
+
+// An atexit() handler has no argument, so its state is static.
+std::atomic<bool> in_main = false;
+
+// _exit() and not exit(): other threads still run, and destructors would pull data from under them.
+void end_after_library_exit() {
+  if (!in_main) return;
+  int code = static_cast<int>(spire::Category::device);
+  print_log(
+      "error[{}]: a library ended the program, for the reason above; where that was a thread: {}\n",
+      code, spire::thread_limits());
+  _exit(code);
+}
+
+// Turns an exit() called by a library during its lifetime into a line on stderr and code 3. OpenMP
+// calls exit(1) where the system refuses a thread, and 1 would restart the run.
+class ExitGuard {
+ public:
+  ExitGuard() {
+    if (std::atexit(end_after_library_exit) == 0) in_main = true;
+  }
+  ~ExitGuard() { in_main = false; }
+  ExitGuard(const ExitGuard&) = delete;
+  ExitGuard& operator=(const ExitGuard&) = delete;
+};
 
 // Prints the error and returns its exit code. The lines of a long message come first, so that the
 // last line always has the same form. Each line of a config error is one problem; in other errors
@@ -44,7 +105,7 @@ void end_results(const spire::tool::Arguments& arguments) {
 }
 
 int run(int argc, char** argv) {
-  spire::tool::check_process_limits();
+  check_process_limits();
   auto arguments = spire::tool::parse_arguments({argv + 1, argv + argc});
   int code = 0;
   if (arguments.command.empty()) {
@@ -62,7 +123,7 @@ int main(int argc, char** argv) {
   spire::tool::open_missing_streams();
   std::signal(SIGPIPE, SIG_IGN);  // a write to a closed pipe then fails with EPIPE
   spire::tool::LossyStream lossy(std::cerr);
-  spire::tool::ExitGuard exit_guard;
+  ExitGuard exit_guard;
   spire::h5::leave_open_at_exit();
   try {
     return run(argc, argv);

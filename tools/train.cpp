@@ -1,4 +1,5 @@
-// trainer train: trains a model from a config. Results go to stdout, progress to stderr.
+// trainer train: trains a model from a config. trainer plan: prints the memory that the run needs
+// and whether it fits, or, with --gpu, an estimate of the time of a step.
 #include <unistd.h>
 
 #include <spire/error.h>
@@ -7,6 +8,7 @@
 #include "engine/config/text.h"
 #include "engine/device/topology.h"
 #include "engine/process/watchdog/watchdog.h"
+#include "engine/run/step_estimate.h"
 #include "tools/commands.h"
 #include "tools/config_source.h"
 #include "tools/output/progress.h"
@@ -116,6 +118,22 @@ int run_train(const Arguments& arguments) {
   }
   if (supervises(arguments)) return supervise(arguments, *resolved);
   return naming_places(*resolved, [&] { return train_here(arguments, *resolved); });
+}
+
+int run_plan(const Arguments& arguments) {
+  auto resolved = read_config(arguments);
+  if (!resolved) return 0;
+  if (arguments.gpu) {
+    auto estimate = [&] { return estimate_step(resolved->config, *arguments.gpu); };
+    print_result("{}", to_text(naming_places(*resolved, estimate)));
+    return 0;
+  }
+  print_warnings(*resolved);
+  PlanReport report = naming_places(*resolved, [&] { return plan(resolved->config); });
+  print_warnings(report.warnings);
+  print_result("{}", to_text(report));
+  if (!report.shortage.empty()) throw Error(Category::out_of_memory, report.shortage);
+  return 0;
 }
 
 }  // namespace spire::tool

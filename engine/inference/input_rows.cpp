@@ -17,6 +17,7 @@ void list_input(const std::string& word, bool images, std::vector<ListedInput>& 
   fs::path path = word;
   if (!is_there(path))
     fail(Category::data, "{}: there is no such file or folder; correct the name", word);
+  // A file keeps the name that the user gave; those of a folder are named relative to it.
   std::error_code error;
   if (!fs::is_directory(path, error)) return files.push_back({path, path.filename()});
   if (!images)
@@ -39,6 +40,7 @@ bool try_reading(const InputReport& report, const std::function<void()>& read) {
 
 std::vector<ListedInput> list_inputs(const std::vector<std::string>& words, const SampleSpec& spec,
                                      const InputReport& report) {
+  // Each name is tried alone, so that one that is wrong does not hide the others.
   std::vector<ListedInput> files;
   bool images = spec.columns[0].name == "images";
   for (const std::string& word : words)

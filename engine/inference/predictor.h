@@ -1,7 +1,10 @@
-// Runs a checkpoint's model on one device. It needs no dataset.
+// Runs a trained model on one device without a dataset: outputs for rows, or text after a prompt.
 #pragma once
-#include <filesystem>
+#include <functional>
+#include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 #include <spire/run_config.h>
 
@@ -55,5 +58,26 @@ class Predictor {
   std::unique_ptr<ForwardPass> pass_;
   std::vector<std::byte> padded_;  // (batch) rows: inputs, then zeros
 };
+
+struct GenerateOptions {
+  int64_t tokens = 256;      // to generate
+  double temperature = 1.0;  // divides the logits; 0: always the likeliest token
+  int64_t top_k = 0;         // draws from the k likeliest tokens; 0: from all
+  uint64_t seed = 0;         // position i draws by (seed, i)
+};
+
+// A forward pass over `context` tokens, as many as the model was built for. Returns logits
+// (context, vocabulary): row i is for the token after position i.
+struct TokenPass {
+  int64_t context = 0, vocabulary = 0;
+  std::function<std::span<const float>(std::span<const int32_t> tokens)> logits;
+};
+
+TokenPass predictor_pass(Predictor& predictor);  // `predictor` outlives it
+
+// Returns the tokens that follow `prompt`, without the prompt. The model sees the newest `context`
+// tokens only. Throws Error(config) for an empty prompt, Error(data) for a token out of range.
+std::vector<int32_t> generate(const TokenPass& pass, std::span<const int32_t> prompt,
+                              const GenerateOptions& options);
 
 }  // namespace spire::inline inference

@@ -1,38 +1,55 @@
-// The evaluations of a run on its test data: when one is due, and its effect on the run's progress.
+// Evaluations of a run on its test data, and early stopping by their metric.
 #pragma once
 #include <cstdint>
 #include <filesystem>
 #include <limits>
 #include <optional>
 
+#include <spire/run_config.h>
+
+#include "engine/checkpoint/state_metadata.h"
 #include "engine/data/loader.h"
-#include "engine/inference/samples.h"
-#include "engine/run/early_stop.h"
+#include "engine/inference/evaluation_samples.h"
 #include "engine/run/run_checkpoints.h"
 #include "engine/run/run_context.h"
 
 namespace spire::inline run {
 
+// Counter of the evaluations in a row without improvement; ends a run after `patience` of them.
+class EarlyStop {
+ public:
+  explicit EarlyStop(const EarlyStopConfig& config) : config_(config) {}
+
+  // improved: the metric is the best so far. It counts if it is min_delta or more away from the
+  // last one that counted: many small steps add up to one.
+  void add(bool improved, double metric);
+
+  bool reached() const { return config_.patience > 0 && state_.waited >= config_.patience; }
+
+  const EarlyStopState& state() const { return state_; }
+  void restore(const EarlyStopState& state) { state_ = state; }
+
+ private:
+  EarlyStopConfig config_;
+  EarlyStopState state_;
+};
+
 class Evaluation {
  public:
-  // All outlive this.
-  Evaluation(RunContext& run, RunCheckpoints& checkpoints, BatchLoader& test_data);
+  Evaluation(RunContext& run, RunCheckpoints& checkpoints, BatchLoader& test_data);  // outlive this
 
-  // Restores the early stop from run.progress.
-  void resume();
-  // Sample outputs go to this folder, where the task has any.
+  void resume();  // restores the early stop from run.progress
+  // Makes evaluations write the model's output for a few samples, where the task has any.
   void write_samples_to(const std::filesystem::path& folder);
-  // The loss of the first training step: later losses are compared with it.
-  void set_first_loss(double loss) { first_loss_ = loss; }
+  void set_first_loss(double loss) { first_loss_ = loss; }  // of the first training step
   bool knows_first_loss() const;
 
-  // Whether the current step is to be evaluated, and was not yet: the last one, and those at the
-  // ends of epochs and intervals.
+  // Returns whether the current step is to be evaluated, and was not yet: the last step, and those
+  // at the ends of epochs and intervals.
   bool due() const;
   // Evaluates if it is due and nobody asked to stop. Returns whether the metric is the best so far.
   bool run_if_due() { return due() && !run_.stop_asked() && evaluate(); }
-  // Samples of one evaluation; a dry run evaluates only some.
-  int64_t samples() const;
+  int64_t samples() const;  // of one evaluation; fewer than the test data in a dry run
 
   const EarlyStop& early_stop() const { return early_stop_; }
 

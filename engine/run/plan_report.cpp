@@ -5,8 +5,8 @@
 #include "engine/graph/passes.h"
 #include "engine/observe/formatting.h"
 #include "engine/observe/report_text.h"
+#include "engine/run/run_report.h"
 #include "engine/run/run_setup.h"
-#include "engine/run/start_report.h"
 #include "models/model.h"
 
 namespace spire {
@@ -19,6 +19,7 @@ std::vector<LayerRow> layers_of(const TrainerOptions& options, int64_t batch_siz
   return layer_table(graph);
 }
 
+// Returns a row of the table. Zeros stay blank: a view has no parameters, a relu no products.
 std::vector<std::string> cells_of(const LayerRow& row, int64_t batch_size) {
   auto count_or_blank = [](int64_t count) { return count ? count_text(count) : ""; };
   auto bytes = static_cast<int64_t>(row.activation_bytes);
@@ -42,6 +43,7 @@ std::string layers_text(const std::vector<LayerRow>& layers, int64_t batch_size)
                             count_text(2 * total.multiply_adds / batch_size));
 }
 
+// Collects the warnings of a setup for the report.
 class Warnings : public Observer {
  public:
   void on_warning(std::string_view text) override { warnings.emplace_back(text); }

@@ -21,6 +21,7 @@ ResumePoint read_resume_point(const RunConfig& config, const RunOptions& options
     CheckpointLocator locator(*options.resume, config.output, Prefer::newest);
     found.checkpoint = *options.resume == "auto" ? locator.load_if_any(warn) : locator.load(warn);
   }
+  // By inode, not by name: the user may give another path to the same folder.
   std::error_code error;
   found.in_output =
       found.checkpoint && fs::equivalent(fs::absolute(found.checkpoint->path).parent_path(),
@@ -41,6 +42,7 @@ ResumePoint from_message(const std::string& text) {
   ResumePoint found;
   if (text.empty()) return found;
   LoadedCheckpoint& checkpoint = found.checkpoint.emplace();
+  // The description of the data may have any characters, hence its size before it.
   size_t line = text.find('\n');
   found.in_output = text[0] == '1';
   checkpoint.path = text.substr(2, line - 2);
@@ -57,6 +59,7 @@ ResumePoint find_resume_point(const RunConfig& config, const RunOptions& options
   ResumePoint found;
   if (options.dry_run == 0 && options.resume && ranks.is_first())
     found = read_resume_point(config, options, observer);
+  // A run of several ranks resumes from what rank 0 sees: other hosts may lack the folder.
   if (ranks.group()) {
     std::string text = ranks.broadcast(to_message(found));
     if (!ranks.is_first()) found = from_message(text);
@@ -81,6 +84,7 @@ void keep_settings(const LoadedCheckpoint& checkpoint, const RunOptions& options
          "with --output",
          key, asked, checkpoint.path.string(), kept);
   };
+  // Another seed, batch size or number of towers would be another run.
   take("seed", config.seed, state.seed);
   take("batch_size", config.batch_size, state.batch_size);
   compare("seed", config.seed, state.seed);

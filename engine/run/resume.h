@@ -1,4 +1,4 @@
-// The checkpoint that a run resumes from, and its agreement with the run's config and data.
+// The checkpoint that a run resumes, and the check that it fits the run's config and data.
 #pragma once
 #include <optional>
 
@@ -6,7 +6,7 @@
 
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/data/dataset.h"
-#include "engine/run/rank_group.h"
+#include "engine/run/run_placement.h"
 
 namespace spire::inline run {
 
@@ -15,21 +15,18 @@ struct ResumePoint {
   bool in_output = false;  // it lies in the run's own output directory, so the run continues there
 };
 
-// Finds the checkpoint on rank 0 and broadcasts its metadata, on all ranks together. The observer
-// hears of damaged checkpoints that were skipped. Throws Error(checkpoint) as CheckpointLocator
-// does, and Error(config) where --overwrite would delete the run that resumes.
+// Finds the checkpoint; collective. Warns of damaged ones. Throws as CheckpointLocator does, and
+// Error(config) where --overwrite would delete the run that resumes.
 ResumePoint find_resume_point(const RunConfig& config, const RunOptions& options,
                               const RankGroup& ranks, Observer& observer);
 
-// Takes seed, batch size and towers, which decide what a run computes, from the checkpoint where
-// the config leaves them out. Throws Error(config) where the config asks for others, but not for
-// an evaluation, after which nothing is trained.
+// Takes seed, batch size and towers from the checkpoint where the config leaves them out. Throws
+// Error(config) where it has others, but not for an evaluation.
 void keep_settings(const LoadedCheckpoint& checkpoint, const RunOptions& options,
                    RunConfig& config);
 
-// Brings classes and columns of the data into the order in which the checkpoint's model knows them.
-// classes: whether the model is judged by labels. Throws Error(data) where they differ. A
-// checkpoint without a description of its data adds a note.
+// Puts classes (if `classes`) and columns of the data into the order of the checkpoint's model;
+// adds a note where it does not describe its data. Throws Error(data) where they differ.
 DatasetPair fit_to_checkpoint(DatasetPair data, const LoadedCheckpoint& checkpoint, bool classes);
 
 }  // namespace spire::inline run

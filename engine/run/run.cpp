@@ -6,13 +6,7 @@
 
 #include "engine/base/hash.h"
 #include "engine/base/message_words.h"
-#include "engine/base/read_file.h"
 #include "engine/base/thread.h"
-#include "engine/base/write_file.h"
-#include "engine/checkpoint/checkpoint_writer.h"
-#include "engine/config/text.h"
-#include "engine/config/words.h"
-#include "engine/inference/samples.h"
 #include "engine/optim/schedule.h"
 #include "engine/process/group/process_group.h"
 #include "engine/process/watchdog/watchdog.h"
@@ -20,9 +14,8 @@
 #include "engine/run/run_checkpoints.h"
 #include "engine/run/run_context.h"
 #include "engine/run/run_data.h"
-#include "engine/run/run_output.h"
-#include "engine/run/run_summary.h"
-#include "engine/run/start_report.h"
+#include "engine/run/run_directory.h"
+#include "engine/run/run_report.h"
 #include "engine/train/failure.h"
 
 namespace spire {
@@ -296,18 +289,18 @@ RunResult train(const RunConfig& config, const RunOptions& options, Observer& ob
     alone = join_world({}, {.cores = allowed_cores(), .on_exit_timeout = options.on_exit_timeout});
   World& world = options.world ? *options.world : *alone;
   Observer silent;
-  Observer& heard = world.rank() == 0 ? observer : silent;
+  Observer& rank_observer = world.rank() == 0 ? observer : silent;
   StartWatch start(world, config, options);
   try {
     start.status().enter(0, Phase::start);
     std::optional<RunDirectory> directory;
     if (options.dry_run == 0 && world.rank() == 0) directory.emplace(config.output);
-    RunSetup setup(config, options, heard, &start.status());
-    warn_of_changes(setup, heard);
+    RunSetup setup(config, options, rank_observer, &start.status());
+    warn_of_changes(setup, rank_observer);
     setup.take_cores();
     // The loop is gone, and its last checkpoint written, before this rank leaves the others.
     RunDirectory* written = directory ? &*directory : nullptr;
-    RunResult result = TrainingLoop(setup, options, world, written, heard).go();
+    RunResult result = TrainingLoop(setup, options, world, written, rank_observer).go();
     world.watchdog->leave();
     if (auto failure = world.watchdog->failure()) throw to_error(*failure);
     return result;

@@ -1,10 +1,7 @@
-// The checkpoints of a run: when one is due, how the trainer's state is captured for it, and what
-// happens when writing fails. Retention is CheckpointStore's.
-//
-// A checkpoint has two steps. capture() fixes the state of the current step in the trainer; it is
-// collective. save() submits the captured state to the writer's thread. An evaluation comes in
-// between: it may fail for reasons that leave the training intact, and after a failure ranks do
-// nothing collective any more; so the state is captured before it, and saved if it fails.
+// Checkpoints of a run: when one is due, and the two steps of each.
+// capture() fixes the state of the current step in the trainer; it is collective. save() submits
+// the captured state to the writer's thread. An evaluation comes in between: where it fails, the
+// state from before it is saved.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,45 +9,33 @@
 
 #include "engine/checkpoint/checkpoint_writer.h"
 #include "engine/run/run_context.h"
-#include "engine/run/run_output.h"
+#include "engine/run/run_directory.h"
 
 namespace spire::inline run {
 
 class RunCheckpoints {
  public:
-  // Both outlive this.
-  RunCheckpoints(RunContext& run, RunOutput& output);
+  RunCheckpoints(RunContext& run, RunOutput& output);  // both outlive this
 
-  // The run continues from a checkpoint of its own directory, at progress.step. rewrite: an
-  // evaluation of that step is due, and the checkpoint is written again with its result.
+  // Continues from a checkpoint of the run's own directory, at progress.step. rewrite: it is
+  // written again, with the result of an evaluation that is due.
   void continue_from(const LoadedCheckpoint& checkpoint, bool rewrite);
-  // Takes the output directory and starts the writer, on the rank that writes files.
-  void open();
+  void open();  // takes the output directory, starts the writer; on the rank that writes files
 
-  // Whether an interval of the config ends at this step, or a lost directory makes one urgent.
-  bool due() const;
-  // A step begins: a state without a snapshot changes with it.
-  void begin_step();
+  bool due() const;   // an interval of the config ends at this step, or the directory was lost
+  void begin_step();  // forgets a captured state without a snapshot: the step changes it
   void capture();
-  // Captures and submits a checkpoint of this step; nothing where that is done. last: no step
-  // follows, so that nothing has to wait for the file.
+  // Captures and submits a checkpoint of this step, once. last: no step follows that would wait.
   void save(bool last = false);
-  // Submits this captured state in the place of a checkpoint that failed and waits for a retry.
-  void replace_failed();
-  // Reports the attempts of the writer to the observer.
-  void report();
-  // Saves the last checkpoint and waits for it. Throws Error(checkpoint) if it cannot be written.
-  void save_last();
-  // Saves the state from before an evaluation that has failed, if it was captured; --resume auto
-  // does that evaluation again. Comes before the other ranks hear of the failure, for then all have
-  // to end soon.
+  void replace_failed();  // submits the captured state instead of one that waits for a retry
+  void report();          // reports the writer's attempts to the observer
+  void save_last();       // saves and waits; throws Error(checkpoint) if it cannot be written
+  // Saves the state from before an evaluation that has failed, if it was captured. Call it before
+  // the other ranks learn of the failure.
   void save_after_failure();
 
-  // Restores a lost output directory, see RunOutput. The weights are still in memory: a checkpoint
-  // is due as soon as the ranks' agreement allows it.
-  void restore_output();
-  // Whether a checkpoint is due because the directory was lost.
-  bool is_urgent() const { return urgent_; }
+  void restore_output();                      // if the directory was lost; a checkpoint is then due
+  bool is_urgent() const { return urgent_; }  // due because the directory was lost
 
   const std::string& path() const { return path_; }  // of the newest on disk; empty: none
   int64_t written_step() const { return written_step_; }
@@ -74,7 +59,7 @@ class RunCheckpoints {
   int64_t written_step_ = 0;    // on disk
   bool urgent_ = false;
   std::string path_;
-  double snapshot_ms_ = 0;  // that the step loop waited for the last checkpoint
+  double snapshot_ms_ = 0;  // time that the step loop waited for the last checkpoint
 };
 
 }  // namespace spire::inline run

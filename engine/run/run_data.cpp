@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "engine/base/message_words.h"
 #include "engine/config/check.h"
 #include "engine/config/text.h"
 #include "engine/config/words.h"
@@ -11,8 +12,8 @@
 namespace spire::inline run {
 namespace {
 
-// Passes the notes on, and removes them, so that none is heard twice.
-void pass_notes(DatasetPair& data, Observer& observer) {
+// Reports the notes and removes them, so that none is reported twice.
+void report_notes(DatasetPair& data, Observer& observer) {
   for (const std::string& note : std::exchange(data.notes, {})) observer.on_warning(note);
 }
 
@@ -38,12 +39,13 @@ LoaderOptions loader_options(const RunConfig& config, const Placement& placement
   LoaderOptions options;
   options.batch_size = placement.batch_size;
   options.towers = placement.towers;
+  // Each rank reads the rows of its own towers only.
   TowerRange own = placement.towers_of(placement.rank);
   options.first_tower = own.begin;
   options.tower_count = own.size();
   options.workers = config.data.workers;
   options.prefetch = config.data.prefetch;
-  options.shuffle = false;
+  options.shuffle = false;  // as test data; train_loader() changes what differs
   options.seed = config.seed;
   options.device = placement.lanes[0].device;
   options.thread_name = "test reader";
@@ -65,18 +67,20 @@ int64_t epoch_steps(const RunConfig& config, const DatasetPair& data, int64_t gl
 DatasetPair open_run_data(RunConfig& config, const Placement& placement,
                           const LoadedCheckpoint* resumed, Observer& observer) {
   using Normalize = DataConfig::Normalize;
+  // A model that makes images compares its output with pixels from 0 to 1.
   if (config.data.normalize == Normalize::automatic)
     config.data.normalize = makes_images(config.model) ? Normalize::unit : Normalize::standard;
   DatasetPair data = open_dataset(
       config.data,
       {.dtype = compute_dtype(config), .seed = config.seed, .cores = placement.helper_cores});
   // Notes come first: the data may be refused for the reason that they give.
-  pass_notes(data, observer);
+  report_notes(data, observer);
   if (resumed) {
     bool classes = run_task(config, data) == Task::classify;
     data = fit_to_checkpoint(std::move(data), *resumed, classes);
   }
-  pass_notes(data, observer);
+  report_notes(data, observer);
+  // From here on the columns are final: model, task and length of an epoch follow from them.
   if (config.model.name == "auto") choose_model(config, data, observer);
   if (run_task(config, data) == Task::reconstruct && config.data.normalize != Normalize::unit) {
     fail(Category::config,
@@ -100,19 +104,29 @@ std::vector<Column> train_columns(const RunConfig& config, const DatasetPair& da
 }
 
 std::unique_ptr<BatchLoader> train_loader(const RunConfig& config, const DatasetPair& data,
-                                          const Placement& placement, int64_t held) {
+                                          const Placement& placement, int64_t in_use) {
   LoaderOptions options = loader_options(config, placement);
   options.shuffle = true;
   options.thread_name = "reader";
   options.drop_last = drops_last(config);
   options.mix = mixing(config);
-  options.in_use = held;
+  options.in_use = in_use;
   return std::make_unique<BatchLoader>(*data.train, options);
 }
 
 std::unique_ptr<BatchLoader> test_loader(const RunConfig& config, const DatasetPair& data,
                                          const Placement& placement) {
   return std::make_unique<BatchLoader>(*data.test, loader_options(config, placement));
+}
+
+void SkippedSampleWarnings::warn(const DatasetPair& data, Observer& observer) {
+  for (const Dataset* half : {data.train.get(), data.test.get()}) {
+    if (half->skipped() == reported_[half]) continue;
+    reported_[half] = half->skipped();
+    observer.on_warning(fmt::format("{} left out; the first: {}",
+                                    counted(half->skipped(), "broken sample"),
+                                    half->first_problem()));
+  }
 }
 
 }  // namespace spire::inline run

@@ -1,6 +1,7 @@
-// The data of a run: opens its dataset, settles the config keys that depend on it, and makes the
-// loaders that read it batch by batch.
+// Opens the dataset of a run, settles the config keys that depend on it, and makes its loaders.
 #pragma once
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -15,27 +16,33 @@
 
 namespace spire::inline run {
 
-// Opens the dataset. config: data.normalize and model.name are settled where they are auto.
-// resumed: the checkpoint whose classes and columns the data must match; null: none. The observer
-// hears the data's notes, and of model keys that the chosen model does not use. Throws as
-// open_dataset() and fit_to_checkpoint() do.
+// Settles data.normalize and model.name where they are auto. resumed: the checkpoint that the data
+// must match, or null. Throws as open_dataset() and fit_to_checkpoint() do.
 DatasetPair open_run_data(RunConfig& config, const Placement& placement,
                           const LoadedCheckpoint* resumed, Observer& observer);
 
 Task run_task(const RunConfig& config, const DatasetPair& data);
 
-// Steps of an epoch; 0 where data.last_batch: drop leaves none.
+// Returns the steps of an epoch; 0 where data.last_batch: drop leaves none.
 int64_t epoch_steps(const RunConfig& config, const DatasetPair& data, int64_t global_batch);
 
-// Columns of a training batch: the data's, as mixup and cutmix change them.
+// Returns the columns of a training batch: the data's, as mixup and cutmix change them.
 std::vector<Column> train_columns(const RunConfig& config, const DatasetPair& data);
 
-// Streams of the run's devices copy from the loaders' batches, so a trainer that reads them must be
-// destroyed before they are. The training loader shuffles and mixes; held: see LoaderOptions. The
-// test loader reads the samples in the dataset's order, one batch at a time.
+// Loaders outlive the trainer, whose streams copy from their batches. The training loader shuffles
+// and mixes; in_use: see LoaderOptions. The test loader reads in the dataset's order.
 std::unique_ptr<BatchLoader> train_loader(const RunConfig& config, const DatasetPair& data,
-                                          const Placement& placement, int64_t held);
+                                          const Placement& placement, int64_t in_use);
 std::unique_ptr<BatchLoader> test_loader(const RunConfig& config, const DatasetPair& data,
                                          const Placement& placement);
+
+// Warnings about samples that a dataset left out because they cannot be read, once each.
+class SkippedSampleWarnings {
+ public:
+  void warn(const DatasetPair& data, Observer& observer);
+
+ private:
+  std::map<const Dataset*, int64_t> reported_;  // samples
+};
 
 }  // namespace spire::inline run

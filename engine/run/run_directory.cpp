@@ -15,10 +15,21 @@
 #include "engine/base/read_file.h"
 #include "engine/base/write_file.h"
 #include "engine/checkpoint/checkpoint_store.h"
-#include "engine/inference/samples.h"
+#include "engine/config/text.h"
+#include "engine/inference/evaluation_samples.h"
 #include "engine/observe/formatting.h"
 #include "engine/process/socket.h"
 
+// The record `.spire_run` in the directory makes sure that one run uses it at a time, and that a
+// run deletes only files that runs have written. The run locks it by flock, which the system
+// releases when the process ends, however it ends. Its text names the run and the folders that runs
+// have made:
+//
+//   host, process 123, since 2026-11-22T18:00:00Z
+//   begun
+//   made checkpoints
+//
+// On NFS, Linux sends the lock to the server, so that runs on other hosts see it.
 namespace spire::inline run {
 
 namespace fs = std::filesystem;
@@ -60,19 +71,19 @@ RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {
                         utc_text(std::chrono::system_clock::now()));
   take_record();
   try {
-    before_ = read_file_if_there(path_ / record_name, Category::config).value_or("");
-    known_ = true;
-    read_record(before_);
+    found_text_ = read_file_if_there(path_ / record_name, Category::config).value_or("");
+    found_text_read_ = true;
+    read_record(found_text_);
     write_record();
   } catch (...) {
-    leave();
+    restore_as_found();
     throw;
   }
 }
 
 RunDirectory::~RunDirectory() {
   for (const auto& [name, descriptor] : folders_) ::close(descriptor);
-  leave();
+  restore_as_found();
 }
 
 // Opens and locks the record. A run that was refused removes its record: if that happens between
@@ -87,14 +98,16 @@ void RunDirectory::take_record() {
 }
 
 // Undoes the constructor where no run has begun: the record's text, the record, the folders.
-void RunDirectory::leave() noexcept {
-  if (!begun_ && !before_.empty()) write_text(before_);
-  if (!begun_ && known_ && before_.empty()) ::unlink((path_ / record_name).c_str());
+void RunDirectory::restore_as_found() noexcept {
+  if (!begun_ && !found_text_.empty()) write_text(found_text_);
+  if (!begun_ && found_text_read_ && found_text_.empty()) ::unlink((path_ / record_name).c_str());
   if (record_ >= 0) ::close(record_);
   std::error_code error;
   fs::path made = fs::absolute(path_, error).lexically_normal();
   if (begun_ || error) return;
-  for (int i = 0; i < made_here_ && ::rmdir(made.c_str()) == 0; ++i) made = made.parent_path();
+  // rmdir() fails on a folder that is not empty: what others have put there stays.
+  for (int i = 0; i < folders_made_here_ && ::rmdir(made.c_str()) == 0; ++i)
+    made = made.parent_path();
 }
 
 void RunDirectory::refuse(const std::string& what) const {
@@ -102,7 +115,7 @@ void RunDirectory::refuse(const std::string& what) const {
 }
 
 void RunDirectory::open_record() {
-  made_here_ = make_folders(path_);
+  folders_made_here_ = make_folders(path_);
   record_ = open_in_place(path_ / record_name, Category::config);
 }
 
@@ -110,6 +123,7 @@ void RunDirectory::lock_record() {
   while (::flock(record_, LOCK_EX | LOCK_NB) != 0) {
     int reason = errno;
     if (reason == EINTR) continue;
+    // These three mean that the file system has no locks, any other that the lock is refused.
     locked_ = reason != ENOLCK && reason != EOPNOTSUPP && reason != ENOSYS;
     if (!locked_) return;
     ::close(std::exchange(record_, -1));
@@ -128,14 +142,14 @@ void RunDirectory::read_record(const std::string& text) {
   std::string line;
   std::getline(lines, line);  // the holder
   while (std::getline(lines, line)) {
-    if (line == "begun") of_a_run_ = true;
+    if (line == "begun") used_by_runs_ = true;
     if (line.starts_with("made ")) made_.insert(line.substr(5));
   }
 }
 
 void RunDirectory::write_record() {
   std::string text = holder_ + "\n";
-  if (of_a_run_) text += "begun\n";
+  if (used_by_runs_) text += "begun\n";
   for (const std::string& folder : made_) text += "made " + folder + "\n";
   if (!write_text(text)) refuse(fmt::format("cannot be written to: {}", std::strerror(errno)));
 }
@@ -160,7 +174,7 @@ void RunDirectory::begin(bool replace) {
       refuse(
           "is not empty; continue the run with --resume auto, delete it with --overwrite, or name "
           "another directory with --output");
-    if (!of_a_run_)
+    if (!used_by_runs_)
       refuse(
           fmt::format("contains files that no run wrote (there is no {}), and only what a run "
                       "wrote is deleted; name another directory with --output",
@@ -172,7 +186,7 @@ void RunDirectory::begin(bool replace) {
 
 void RunDirectory::go_on() {
   check_names();
-  begun_ = of_a_run_ = true;
+  begun_ = used_by_runs_ = true;
   write_record();
 }
 
@@ -197,6 +211,7 @@ fs::path RunDirectory::folder(const std::string& name) {
   } else if (errno != EEXIST) {
     fail(Category::config, "output: cannot create {}: {}", folder.string(), std::strerror(errno));
   }
+  // The descriptor shows later whether the name still leads to this folder.
   int descriptor = ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0)
     fail(Category::config, "output: {} is needed as a folder: {}; move away what has the name",
@@ -209,21 +224,21 @@ fs::path RunDirectory::folder(const std::string& name) {
   return folder;
 }
 
-// A record that this process has just made is empty.
-void RunDirectory::refuse_another_runs() {
+// Throws where another run has written a record meanwhile; one that this process has made is empty.
+void RunDirectory::refuse_record_of_another_run() {
   if (!read_file_if_there(path_ / record_name, Category::config).value_or("").empty()) {
     ::close(std::exchange(record_, -1));
     refuse("holds the files of another run now");
   }
 }
 
-std::string RunDirectory::mend() {
+std::string RunDirectory::restore_if_lost() {
   std::string lost;
   try {
     if (!is_named(record_, path_ / record_name)) {
       lost = path_.string();
       take_record();
-      refuse_another_runs();
+      refuse_record_of_another_run();
       write_record();
     }
     for (const auto& [name, descriptor] : folders_) {
@@ -238,6 +253,47 @@ std::string RunDirectory::mend() {
   if (lost.empty()) return lost;
   return fmt::format("{} was removed or replaced during the run, with what the run had written",
                      lost);
+}
+
+void RunOutput::begin() {
+  if (setup_.resumed_here) {
+    directory_->go_on();
+  } else {  // with auto: a run that was killed before its first checkpoint starts over
+    directory_->begin(options_.overwrite || options_.resume == "auto");
+  }
+}
+
+void RunOutput::write_config() {
+  if (!directory_->locked()) {
+    observer_.on_warning(fmt::format(
+        "{}: its file system does not support locks; make sure that no other run writes there",
+        directory_->path().string()));
+  }
+  write_config_file(Category::config);
+}
+
+void RunOutput::write_config_file(Category category) const {
+  write_file_atomically(
+      directory_->path() / "config.yaml",
+      options_.config_yaml.empty() ? to_yaml(setup_.config) : options_.config_yaml, category);
+}
+
+bool RunOutput::restore(int64_t step) {
+  if (!directory_) return false;
+  std::string lost;
+  try {
+    lost = directory_->restore_if_lost();
+    writable_ = true;
+  } catch (const Error&) {
+    writable_ = false;
+    throw;
+  }
+  if (lost.empty()) return false;
+  // The warning comes at once; lost() makes the run end with an exit code that says it, too.
+  write_config_file(Category::checkpoint);
+  observer_.on_warning(fmt::format("output: {}; it is made anew and training goes on", lost));
+  if (lost_.empty()) lost_ = fmt::format("output: {}, up to step {}", lost, step);
+  return true;
 }
 
 }  // namespace spire::inline run

@@ -27,15 +27,37 @@ std::vector<RankPlace> gather_places(const RankGroup& ranks, const RankPlace& ow
 
 }  // namespace
 
+std::string RankGroup::host_of(int rank) const {
+  return world_ ? world_->ranks[static_cast<size_t>(rank)].host : "";
+}
+
+void RankGroup::wait(const std::function<void()>& exchange) const {
+  status_ ? status_->wait(0, exchange) : exchange();
+}
+
+std::vector<std::string> RankGroup::all_gather(const std::string& text) const {
+  std::vector<std::string> all;
+  wait([&] { all = spire::all_gather(*group(), text); });
+  return all;
+}
+
+std::string RankGroup::broadcast(const std::string& text) const {
+  std::string received;
+  wait([&] { received = spire::broadcast(*group(), text); });
+  return received;
+}
+
 RunPlacement place_run(const RunConfig& config, const RankGroup& ranks,
                        std::optional<int> kept_threads) {
   std::vector<RankPlace> places = {own_place()};
   if (ranks.group()) places = gather_places(ranks, places[0]);
+  // Ranks on one host divide its cores and GPUs among themselves.
   places = share_out(places);
   RunPlacement placed;
   placed.placement = place_towers(config, places, ranks.rank(), kept_threads);
   placed.own = places[static_cast<size_t>(ranks.rank())];
   placed.cores = describe_use(placed.placement, placed.own);
+  // Nothing runs silently in another precision.
   for (const LaneSpec& lane : placed.placement.lanes)
     expect_precision(lane.device, compute_dtype(config));
   return placed;

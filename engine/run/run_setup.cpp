@@ -8,11 +8,11 @@
 #include "engine/data/schema_compatibility.h"
 #include "engine/device/gpu_requirements.h"
 #include "engine/device/host_memory.h"
-#include "engine/inference/samples.h"
+#include "engine/inference/evaluation_samples.h"
 #include "engine/optim/schedule.h"
 #include "engine/run/resume.h"
 #include "engine/run/run_data.h"
-#include "engine/run/run_warnings.h"
+#include "engine/run/run_report.h"
 
 namespace spire::inline run {
 
@@ -26,6 +26,7 @@ void compare_configs(const RunConfig& config, const RankGroup& ranks) {
   std::vector<std::string> all = ranks.all_gather(to_yaml(config));
   for (size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank] == all[0]) continue;
+    // Every rank sees all configs, so that all throw the same error.
     RunConfig first = parse_config({{"rank 0", all[0]}}, {}).config;
     RunConfig other = parse_config({{"this rank", all[rank]}}, {}).config;
     for (const Field& field : schema()) {
@@ -54,6 +55,7 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
   check_config(config);
   compare_configs(config, ranks);
 
+  // The checkpoint comes before placement and data: it decides towers, threads and columns.
   ResumePoint found = find_resume_point(config, options, ranks, observer);
   resumed = std::move(found.checkpoint);
   resumed_here = found.in_output;
@@ -66,6 +68,7 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
   model_chosen = config.model.name == "auto";
   data = open_run_data(config, placement, resumed ? &*resumed : nullptr, observer);
 
+  // A resumed run takes the kernels that its checkpoint records, so that it computes the same bits.
   DeviceKind kind = placement.devices[0].id.kind;
   tuning = open_tuning(config.cuda,
                        {.recorded = resumed ? resumed->state.tuning : "",
@@ -82,6 +85,7 @@ void RunSetup::place() {
   placement = std::move(placed.placement);
   own_place_ = std::move(placed.own);
   cores = std::move(placed.cores);
+  // The config then holds what the placement has settled, as checkpoints record it.
   config.batch_size = placement.batch_size;
   config.towers = placement.towers;
   config.tower_threads = placement.tower_threads;

@@ -1,5 +1,6 @@
 // A run before its first step: its settled config, data, placement and the checkpoint it resumes.
 #pragma once
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -7,9 +8,7 @@
 
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/data/dataset.h"
-#include "engine/data/loader.h"
 #include "engine/device/topology.h"
-#include "engine/run/rank_group.h"
 #include "engine/run/run_placement.h"
 #include "engine/train/library_versions.h"
 #include "engine/train/run_tuning.h"
@@ -20,15 +19,15 @@ namespace spire::inline run {
 class RunSetup {
  public:
   // Checks the config, finds the checkpoint to resume, places the towers and opens the data, in
-  // this order. Every rank of the world makes one, together; rank 0 reads the checkpoint. status:
-  // its row 0 is in phase waiting during exchanges; outlives this. Throws like train().
+  // this order; collective. status: its row 0 is in phase waiting during exchanges; outlives this.
+  // Throws like train().
   RunSetup(const RunConfig& config, const RunOptions& options, Observer& observer,
            ThreadStatus* status = nullptr);
 
   RunConfig config;  // settled: towers, batch_size and tower_threads as the run has them
   RankGroup ranks;
   std::optional<LoadedCheckpoint> resumed;  // its tensors on rank 0 only
-  bool resumed_here = false;                // it is the output directory's own
+  bool resumed_here = false;                // from the output directory itself
   Placement placement;
   std::string cores;  // their use in words
   DatasetPair data;
@@ -37,13 +36,12 @@ class RunSetup {
   std::unique_ptr<Tuning> tuning;  // the trainer's; null: none
   LibraryVersions versions;        // that checkpoints record
 
-  // Pins the lanes, if config.pin asks for it, for the life of this. On all ranks together, before
-  // the trainer is made.
+  // Pins the lanes, if config.pin asks for it, for the life of this; collective, before the
+  // trainer.
   void take_cores();
 
   TrainerOptions trainer_options() const;
-  // Keeps the trainer's measurements for later runs, once it is made.
-  void keep_tuning(Observer& observer) const;
+  void keep_tuning(Observer& observer) const;  // the trainer's measurements, for later runs
 
   CheckpointStore store() const;
   Task task() const;

@@ -125,6 +125,8 @@ class Estimator {
          std::max(arithmetic, memory_seconds(bytes)) + launches * shares.launch_seconds});
   }
 
+  // The update reads gradients twice (norm, update), reads and writes weights and slots (4 bytes
+  // each), and where `packed` is a 16-bit type reads the weights again and writes 2 bytes.
   void add_update(int64_t slots, DType packed) {
     double parameters = 0;
     for (Value value : graph_.values_of(Role::parameter))
@@ -223,6 +225,7 @@ StepEstimate estimate_step(const Graph& graph, const std::vector<ParameterGradie
                            int64_t slots, DType packed, const DescribedGpu& gpu) {
   StepEstimate estimate{gpu, {}, {}};
   Estimator estimator(graph, gradients, estimate);
+  // Views launch no kernel.
   for (const Node& node : graph.nodes()) {
     if (!node.op->is_view()) estimator.add(node);
   }
@@ -239,6 +242,7 @@ StepEstimate estimate_step(const RunConfig& config, const std::string& gpu) {
   if (config.precision == RunConfig::Precision::fp16) here.precision = RunConfig::Precision::bf16;
   RunSetup setup(here, {}, silent);
   TrainerOptions options = setup.trainer_options();
+  // The same passes as in a trainer, in the same order.
   ModelInput input = options.input(setup.placement.batch_size, true);
   Graph graph = build_model(options.model, options.loss, input, true);
   fuse_activations(graph);

@@ -1,5 +1,4 @@
-// Estimates the time of a training step on a GPU from its data sheet, by the roofline model;
-// nothing is measured. Of each op in the training graph:
+// Estimates the time of a training step on a GPU from its data sheet, by the roofline model:
 //   time = max(FLOPs / (share * peak), bytes / (share * bandwidth)) + its launches
 // Loading data, reductions between devices and partly filled grids are left out.
 #pragma once
@@ -12,17 +11,17 @@
 
 namespace spire::inline run {
 
-// Peaks of a data sheet. TFLOP/s, dense: tensor cores with 16-bit operands and fp32 sums; fp32
-// without tensor cores. Memory bandwidth in GB/s.
+// Peaks of a data sheet.
 struct DescribedGpu {
   std::string name;
-  double tensor_tflops = 0, fp32_tflops = 0, bandwidth = 0;
+  double tensor_tflops = 0;  // TFLOP/s, dense, of tensor cores: 16-bit operands, fp32 sums
+  double fp32_tflops = 0;    // TFLOP/s without tensor cores
+  double bandwidth = 0;      // of memory, GB/s
 };
 const std::vector<DescribedGpu>& described_gpus();
-// Throws Error(config), with the known names, for another name.
-const DescribedGpu& described_gpu(const std::string& name);
+const DescribedGpu& described_gpu(const std::string& name);  // throws Error(config) if unknown
 
-// Shares of the peaks that libraries reach on large shapes: assumptions.
+// Shares of the peaks that libraries are assumed to reach on large shapes.
 struct ReachedShares {
   double product = 0.65, convolution = 0.5, attention = 0.4;  // of arithmetic; attention: of T x T
   double bandwidth = 0.8;
@@ -41,14 +40,11 @@ struct StepEstimate {
   std::vector<OpEstimate> ops;  // in their order; the last one is the update
 };
 
-// Estimates a graph of training, differentiated, as it would be compiled. slots: floats a parameter
-// of the optimizer's state. The update reads gradients twice (norm, update), reads and writes
-// weights and slots, and packs the weights where `packed` is a 16-bit type.
+// slots: floats of optimizer state a parameter; packed: type of the weights that kernels read.
 StepEstimate estimate_step(const Graph& graph, const std::vector<ParameterGradient>& gradients,
                            int64_t slots, DType packed, const DescribedGpu& gpu);
 
-// Estimates one tower's step of a run. Throws the errors of train() about config and data, and
-// those of described_gpu().
+// Estimates one tower's step of a run. Throws the errors of train() and described_gpu().
 StepEstimate estimate_step(const RunConfig& config, const std::string& gpu);
 
 // Returns the assumptions, the time by op and pass, the sum, and the ten longest ops.

@@ -1,10 +1,10 @@
-// Tokens drawn from models that are closed forms.
-#include "engine/inference/generate.h"
-
+// Checks generated tokens against models with a closed form.
 #include <cmath>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "engine/inference/predictor.h"
 
 namespace spire {
 namespace {
@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 constexpr int64_t test_vocabulary = 5;
 
-// The logits behind each position are `rule` of the token there.
+// Returns a pass whose logits after each position are `rule` of the token there.
 TokenPass model(int64_t context, std::function<std::vector<float>(int32_t token)> rule,
                 std::vector<std::vector<int32_t>>* seen = nullptr) {
   auto logits = std::make_shared<std::vector<float>>();

@@ -1,4 +1,4 @@
-// Images of a user's own as the images that a model reads.
+// Checks images of a user as input of a model.
 #include <gmock/gmock.h>
 
 #include "engine/data/images/image_decode.h"
@@ -16,7 +16,7 @@ using testing::StartsWith;
 
 namespace fs = std::filesystem;
 
-// Images of (height, width, channels), a mean and a deviation for each channel.
+// Returns the spec of images (height, width, channels), with a mean and a deviation a channel.
 SampleSpec spec_of(int64_t height, int64_t width, int64_t channels, DType dtype = DType::f32) {
   SampleSpec spec;
   spec.columns = {{"images", {height, width, channels}, dtype}};
@@ -33,7 +33,7 @@ DataConfig config_of(const std::string& name) {
   return config;
 }
 
-// Pixels (H, W, C), normalized as the spec says.
+// Returns the pixels (H, W, C), normalized by the spec.
 std::vector<float> normalized(const std::vector<uint8_t>& pixels, const SampleSpec& spec) {
   std::vector<float> result;
   size_t channels = spec.normalization.mean.size();
@@ -51,7 +51,7 @@ std::string put(const fs::path& path, const Bytes& bytes) {
   return path.string();
 }
 
-// The middle of an image, at another size.
+// Returns the middle of an image, resized.
 std::vector<uint8_t> fitted(const std::vector<uint8_t>& pixels, ImageSize size, int64_t channels,
                             ImageSize out) {
   std::vector<uint8_t> result(static_cast<size_t>(out.height * out.width * channels));
@@ -114,9 +114,9 @@ TEST(ImageRows, GrayBecomesThreeEqualChannels) {
   EXPECT_THAT(read_inputs({png, idx}, other, config_of("cifar10")).rows, ElementsAre(small, small));
 }
 
-// Bit for bit what training's own evaluation reads, also of an image of just the model's size and
-// of a JPEG that is decoded at a part of its size.
-TEST(ImageRows, OfAnImageFolderAreAsItsTestHalf) {
+// The same bits as an evaluation during training reads, also of an image of the model's size and of
+// a JPEG that is decoded at a fraction of its size.
+TEST(ImageRows, OfAnImageFolderAreReadAsItsTestSplit) {
   for (DType dtype : {DType::f32, DType::bf16}) {
     TemporaryFolder folder;
     put(folder / "train/cat/a.png", png_bytes(smooth_image(40, 40, 2)));
@@ -180,8 +180,8 @@ TEST(ImageRows, OfAFolderAreItsImagesInOrder) {
   }
 }
 
-// Of a model that was trained on numbers as they are.
-TEST(ImageRows, WithoutNormalizationAreShares) {
+// The model was trained without normalization.
+TEST(ImageRows, WithoutNormalizationAreFractionsOf255) {
   TemporaryFolder folder;
   Bytes gray = pattern(16);
   std::string file = put(folder / "a.png", png_bytes(gray.data(), {4, 4}, PNG_FORMAT_GRAY));
@@ -239,7 +239,7 @@ TEST_P(BadImages, AreNamedOrLeftOut) {
 INSTANTIATE_TEST_SUITE_P(ImageRows, BadImages, testing::ValuesIn(bad_images()),
                          [](const auto& bad) { return bad.param.name; });
 
-// The images before the place are given out. Only of a packed file it is not known from its size.
+// The images before the end are read. Only a gzip file does not show it by its size.
 TEST(ImageRows, ATruncatedIdxFileIsReadUpToThere) {
   TemporaryFolder folder;
   Bytes whole = idx_bytes(0x803, {3, 4, 4}, pattern(48)), longer = whole;
@@ -258,7 +258,7 @@ TEST(ImageRows, ATruncatedIdxFileIsReadUpToThere) {
   EXPECT_EQ(read.rows.back(), all.rows.back());
 }
 
-TEST(ListInputs, NamesWhatIsNotThere) {
+TEST(ListInputs, NamesMissingFiles) {
   TemporaryFolder folder;
   fs::create_directories(folder / "empty/inner");
   std::string good = put(folder / "good.png", png_bytes(smooth_image(4, 4)));
@@ -279,7 +279,7 @@ TEST(ListInputs, NamesWhatIsNotThere) {
             missing + ": there is no such file or folder; correct the name");
 }
 
-TEST(OpenInputs, RefusesModelsOfOtherThings) {
+TEST(OpenInputs, RefusesModelsThatReadNeitherImagesNorTables) {
   SampleSpec deep = spec_of(4, 4, 4), tokens;
   tokens.columns = {{"tokens", {8}, DType::i32}};
   EXPECT_EQ(message_of(Category::config, [&] { open_inputs({}, deep, {}, {}); }),

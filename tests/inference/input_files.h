@@ -1,4 +1,4 @@
-// Reading files of a user's own as a trained model's input, in tests.
+// Reads files of a user as input of a model, in tests.
 #pragma once
 #include <cstring>
 
@@ -7,14 +7,14 @@
 
 namespace spire {
 
-// All rows and where they are from, and what was said on the way.
+// All rows with their origins, and the problems and notes that were reported.
 struct ReadInputs {
   std::vector<std::vector<float>> rows;
   std::vector<RowOrigin> origins;
   std::vector<std::string> problems, notes;
 };
 
-// `stop`: a problem ends the reading, as Error(data). Read in batches of `batch`.
+// Reads in batches of `batch`. stop: a problem ends the reading with Error(data).
 inline ReadInputs read_inputs(const std::vector<std::string>& words, const SampleSpec& spec,
                               const DataConfig& config, bool stop = true, int64_t batch = 3) {
   ReadInputs result;

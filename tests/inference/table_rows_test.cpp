@@ -1,4 +1,4 @@
-// Tables of a user's own as the features that a model reads.
+// Checks tables of a user as input of a model.
 #include <gmock/gmock.h>
 
 #include "tests/inference/input_files.h"
@@ -12,7 +12,7 @@ using testing::IsEmpty;
 
 using Rows = std::vector<std::vector<float>>;
 
-// Features of these names, x -> (x - 1) / 2, (x - 2) / 4, ...
+// Returns the spec of features of these names, normalized to (x - 1) / 2, (x - 2) / 4, ...
 SampleSpec spec_of(const std::vector<std::string>& names, int64_t features,
                    DType dtype = DType::f32) {
   SampleSpec spec;
@@ -61,7 +61,7 @@ TEST_F(Tables, FeaturesAreFoundByName) {
   EXPECT_FALSE(rows.origins[1].only);
 }
 
-TEST_F(Tables, OtherColumnsAreNamedOnceAndNotRead) {
+TEST_F(Tables, UnusedColumnsAreNamedOnceAndNotRead) {
   config_.csv.target = "price";
   ReadInputs rows = read("id,height,price,width,note\na,4,9,3,x\nb,1,?,5,\n");
   EXPECT_EQ(rows.rows, (Rows{{1, 0.5}, {2, -0.25}}));
@@ -70,17 +70,17 @@ TEST_F(Tables, OtherColumnsAreNamedOnceAndNotRead) {
                   "t.csv: columns that the model does not use are ignored: 'id', 'note'")));
 }
 
-TEST_F(Tables, ManyOtherColumnsAreCounted) {
+TEST_F(Tables, ManyUnusedColumnsAreCounted) {
   EXPECT_THAT(read("width,height,a,b,c,d,e,f,g,h,i,j\n3,4,,,,,,,,,,\n").notes,
               ElementsAre(testing::EndsWith("'g', 'h' and 2 more")));
 }
 
-// A column's name may come twice, as it may in the training table.
+// Two columns may have one name, as in the training table.
 TEST_F(Tables, EqualNamesAreTakenInTheirOrder) {
   EXPECT_EQ(read("x,x\n3,4\n", spec_of({"x", "x"}, 2)).rows, (Rows{{1, 0.5}}));
 }
 
-TEST_F(Tables, NumbersAreNamesWhereTheModelKnowsThem) {
+TEST_F(Tables, NumbersInTheHeaderAreNamesWhereTheModelKnowsThem) {
   EXPECT_EQ(read("2021,2020\n4,3\n", spec_of({"2020", "2021"}, 2)).rows, (Rows{{1, 0.5}}));
 }
 
@@ -105,8 +105,8 @@ TEST_F(Tables, WithoutNormalizationNumbersStayWhatTheyAre) {
   EXPECT_EQ(read("width,height\n3,4\n", spec).rows, (Rows{{3, 4}}));
 }
 
-// Bit for bit what training's own evaluation reads.
-TEST_F(Tables, AreAsTheTestHalfOfTheirDataset) {
+// The same bits as an evaluation during training reads.
+TEST_F(Tables, AreReadAsTheTestSplitOfTheirDataset) {
   std::string train = "a,kind,b\n", test = train;
   for (int i = 0; i < 40; ++i)
     (i % 4 == 0 ? test : train) +=
@@ -146,7 +146,7 @@ TEST_F(Tables, SeveralFilesFollowOneAnother) {
   EXPECT_EQ(rows.origins[2].file.name, "two.csv.gz");
 }
 
-TEST_F(Tables, WhatTheyLackIsSaid) {
+TEST_F(Tables, MissingColumnsAndRowsAreNamed) {
   EXPECT_EQ(
       problem("width,heihgt\n1,2\n"),
       ":1:1: there is no column 'height'; the columns are 'width', 'heihgt'; add the missing ones");
@@ -158,17 +158,17 @@ TEST_F(Tables, WhatTheyLackIsSaid) {
   EXPECT_EQ(problem(""), ": contains no rows; get an intact copy");
 }
 
-struct BrokenRow {
+struct MalformedRow {
   std::string name, row, message;
 
-  friend std::ostream& operator<<(std::ostream& out, const BrokenRow& broken) {
-    return out << broken.name;
+  friend std::ostream& operator<<(std::ostream& out, const MalformedRow& row) {
+    return out << row.name;
   }
 };
 
-class BrokenTableRow : public Tables, public testing::WithParamInterface<BrokenRow> {};
+class MalformedTableRow : public Tables, public testing::WithParamInterface<MalformedRow> {};
 
-TEST_P(BrokenTableRow, IsNamedOrLeftOut) {
+TEST_P(MalformedTableRow, IsNamedOrLeftOut) {
   std::string text = "width,height,note\n3,4,a\n" + GetParam().row + "\n5,1,b\n";
   std::string expected = GetParam().message + "; correct the row";
   EXPECT_EQ(problem(text), expected);
@@ -179,15 +179,16 @@ TEST_P(BrokenTableRow, IsNamedOrLeftOut) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    TableRows, BrokenTableRow,
-    testing::Values(BrokenRow{"Word", "3,four,x", ":3:3: 'height': 'four' is not a finite number"},
-                    BrokenRow{"Missing", ",4,x", ":3:1: 'width': '' is not a finite number"},
-                    BrokenRow{"Infinite", "inf,4,x", ":3:1: 'width': 'inf' is not a finite number"},
-                    BrokenRow{"Short", "3,4", ":3:3: 2 fields, expected 3"},
-                    BrokenRow{"Long", "3,4,x,y", ":3:7: 4 fields, expected 3"},
-                    BrokenRow{"Quote", "3,4\"4,x",
-                              ":3:4: a quote inside a field that does not begin with one"}),
-    [](const auto& broken) { return broken.param.name; });
+    TableRows, MalformedTableRow,
+    testing::Values(
+        MalformedRow{"Word", "3,four,x", ":3:3: 'height': 'four' is not a finite number"},
+        MalformedRow{"Missing", ",4,x", ":3:1: 'width': '' is not a finite number"},
+        MalformedRow{"Infinite", "inf,4,x", ":3:1: 'width': 'inf' is not a finite number"},
+        MalformedRow{"Short", "3,4", ":3:3: 2 fields, expected 3"},
+        MalformedRow{"Long", "3,4,x,y", ":3:7: 4 fields, expected 3"},
+        MalformedRow{"Quote", "3,4\"4,x",
+                     ":3:4: a quote inside a field that does not begin with one"}),
+    [](const auto& row) { return row.param.name; });
 
 // After an error that leaves no row boundary the rest of the file is skipped; the next file is
 // read.

@@ -1,4 +1,4 @@
-// Models for images against their published figures: parameters, multiply-adds, shapes.
+// Checks models for images against their published parameters, multiply-adds and shapes.
 #include <cmath>
 #include <map>
 
@@ -37,7 +37,7 @@ struct Published {
 
 class PublishedFigures : public testing::TestWithParam<Published> {};
 
-// torchvision's, at 224x224x3 and 1000 classes.
+// Figures of torchvision, at 224x224x3 and 1000 classes.
 TEST_P(PublishedFigures, OfParametersAndMultiplyAdds) {
   LayerRow total = figures(GetParam().model, image_net);
   EXPECT_EQ(total.parameters, GetParam().parameters);
@@ -79,13 +79,13 @@ TEST(CifarResnet, IdentityShortcutsHaveThePapersParameters) {
   EXPECT_EQ(figures(resnet20, test_cifar).multiply_adds, 40551040);
 }
 
-// Two 1x1 convolutions more, each with a gain and a shift a channel.
+// There are two 1x1 convolutions more, each with gamma and beta of a batch norm.
 TEST(CifarResnet, ProjectionsAddTheirConvolutions) {
   int64_t projections = 16 * 32 + 2 * 32 + 32 * 64 + 2 * 64;
   EXPECT_EQ(figures({.name = "resnet"}, test_cifar).parameters, 269722 + projections);
 }
 
-// The values that parameter `name` begins with.
+// Returns the initial values of parameter `name`.
 std::vector<float> initial(const Graph& graph, const std::string& name) {
   for (Value value : graph.values_of(Role::parameter)) {
     const Tensor& tensor = graph.tensor(value);
@@ -134,7 +134,7 @@ TEST(ImagenetResnet, TheStrideLiesInTheThreeByThree) {
   EXPECT_EQ(shapes["stage4.block3.c.conv"], (Shape{1, 7, 7, 2048}));
 }
 
-TEST(Resnet, DepthsThatAreNoneAreRefused) {
+TEST(Resnet, UnknownDepthsAreRefused) {
   EXPECT_THROW(model(imagenet_resnet(20), image_net), Error);
   EXPECT_THROW(model({.name = "resnet", .depth = 18}, test_cifar), Error);
   EXPECT_THROW(model(vgg(20), test_cifar), Error);

@@ -64,7 +64,7 @@ TEST(Autoencoder, ParametersByHand) {
   EXPECT_EQ(total_of(with_code).parameters, down + up + pixels + dense);
 }
 
-TEST(Unet, JoinsWhatWasThereOnTheWayDown) {
+TEST(Unet, ConcatenatesTheTensorsOfTheWayDown) {
   auto rows = layer_table(made(unet, {.channels = {4, 8}}, {1, 12, 10, 3}).graph);
   int64_t down = (27 * 4 + 4) + (36 * 4 + 4) + (36 * 8 + 8) + (72 * 8 + 8);
   int64_t up = (8 * 4 * 4 + 4) + (72 * 4 + 4) + (36 * 4 + 4), pixels = 4 * 3 + 3;

@@ -205,7 +205,7 @@ TEST(EachLayerType, HasACase) {
   }
 }
 
-TEST(LayersModel, TellsWhereALayerDoesNotFit) {
+TEST(LayersModel, NamesTheLayerThatDoesNotFit) {
   ModelInput input = image_input({8, 8, 1});
   EXPECT_EQ(refusal("relu, flatten, {conv2d: {channels: 3}}", input),
             "model.layers[2].conv2d: takes images (N, H, W, C); {reshape: {shape: [H, W, C]}} "
@@ -230,7 +230,7 @@ TEST(LayersModel, TellsWhereALayerDoesNotFit) {
 }
 
 // A layer takes an input, or the message names the layer and the shape of its input.
-TEST(LayersModel, EachTypeNamesItselfAndTheShapeThatCameIn) {
+TEST(LayersModel, ErrorsNameTheLayerAndItsInputShape) {
   const std::vector<std::pair<std::string, Shape>> shapes = {
       {"flatten", {2, 64}}, {"{reshape: {shape: [8, 8]}}", {2, 8, 8}}, {"relu", {2, 8, 8, 1}}};
   int refused = 0;
@@ -274,7 +274,7 @@ TEST(LayersModel, MustEndWithWhatTheDataNeeds) {
 }
 
 // The task of layers follows from the shape of the last one.
-TEST(LayersModel, HasTheTaskOfItsEnd) {
+TEST(LayersModel, TheLastLayerDecidesTheTask) {
   std::vector<Column> images = image_input({8, 8, 1}).columns;
   EXPECT_EQ(task_of(layers(test_cnn), images), Task::classify);
   EXPECT_EQ(task_of(layers("max_pool2d, resize"), images), Task::reconstruct);
@@ -299,7 +299,7 @@ TEST(LayersModel, ReadsTokens) {
             (Shape{2, 6, 10}));
 }
 
-TEST(LayersModel, KnowsBatchNormOverAllTowers) {
+TEST(LayersModel, BatchNormMaySumOverAllTowers) {
   ModelConfig config = layers("batch_norm, flatten, {dense: {units: classes}}");
   config.batch_norm = ModelConfig::BatchNorm::sync;
   Graph graph = build(config, image_input({8, 8, 1}));
@@ -307,7 +307,7 @@ TEST(LayersModel, KnowsBatchNormOverAllTowers) {
                           [](const Node& node) { return node.op->sums_towers(); }));
 }
 
-TEST(LayersModel, PassesValuesOnToItsLayers) {
+TEST(LayersModel, ResidualsAndRepeatsComputeWhatTheyList) {
   std::vector<float> x = {-2, -1, 0, 3};
   auto through = [&](const std::string& list) {
     return forward(build(layers(list + ", {reshape: {shape: [2, 2, 1]}}"),

@@ -138,7 +138,7 @@ TEST(Models, ParameterCounts) {
             plain + 32 + 64);
 }
 
-TEST(Models, MarkTheBlocksThatBackwardMayComputeAnew) {
+TEST(Models, MarkTheBlocksThatBackwardMayRecompute) {
   EXPECT_EQ(model({.name = "resnet", .depth = 20}).blocks().size(), 9u);
   EXPECT_EQ(model({.name = "resnet", .depth = 20}).blocks().back(), "stage3.block3");
   EXPECT_THAT(model({.name = "cnn", .hidden = {16}, .channels = {4, 8}}).blocks(),
@@ -146,7 +146,7 @@ TEST(Models, MarkTheBlocksThatBackwardMayComputeAnew) {
   EXPECT_TRUE(model({.name = "mlp"}).blocks().empty());
 }
 
-// The least that any layout of the arena needs is the most bytes alive at a time.
+// No layout of an arena needs less than the most bytes that are alive at a time.
 TEST(Models, ArenaOfAResnetIsAsSmallAsItCanBe) {
   Graph graph = model({.name = "resnet", .depth = 20});
   fuse_activations(graph);

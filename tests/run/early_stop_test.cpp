@@ -1,15 +1,15 @@
-#include "engine/run/early_stop.h"
-
 #include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "engine/run/evaluation.h"
+
 namespace spire {
 namespace {
 
-// Metrics that grow are better here. Returns after which evaluation it stops, counted from 1; 0:
-// never.
+// Returns the number of the evaluation after which it stops, from 1; 0: never. Larger metrics are
+// better here.
 int stops_after(EarlyStop stop, const std::vector<double>& metrics) {
   double best = -std::numeric_limits<double>::infinity();
   for (size_t i = 0; i < metrics.size(); ++i) {
@@ -21,7 +21,7 @@ int stops_after(EarlyStop stop, const std::vector<double>& metrics) {
   return 0;
 }
 
-TEST(EarlyStop, WaitsForSoManyEvaluationsInARow) {
+TEST(EarlyStop, WaitsForPatienceEvaluationsInARow) {
   const std::vector<double> metrics = {0.5, 0.6, 0.5, 0.6, 0.7, 0.7, 0.6, 0.5, 0.9};
   EXPECT_EQ(stops_after(EarlyStop({.patience = 1}), metrics), 3);
   EXPECT_EQ(stops_after(EarlyStop({.patience = 2}), metrics), 4);
@@ -42,8 +42,8 @@ TEST(EarlyStop, SmallStepsAddUpToAnImprovement) {
   EXPECT_EQ(stops_after(EarlyStop({.patience = 4, .min_delta = 1.125}), crawl), 5);
 }
 
-// The metric may as well be one that shrinks: what is better the caller says.
-TEST(EarlyStop, TakesADistanceInEitherDirection) {
+// For a loss, which shrinks, only the caller knows that less is better.
+TEST(EarlyStop, ComparesMetricsThatGrowOrShrink) {
   EarlyStop stop({.patience = 1, .min_delta = 0.5});
   stop.add(true, 3.0);
   stop.add(true, 2.25);
@@ -52,7 +52,7 @@ TEST(EarlyStop, TakesADistanceInEitherDirection) {
   EXPECT_TRUE(stop.reached());
 }
 
-TEST(EarlyStop, AnyNumberImprovesOnNone) {
+TEST(EarlyStop, AnyNumberImprovesOnNaN) {
   EarlyStop stop({.patience = 2, .min_delta = 0.5});
   stop.add(true, std::numeric_limits<double>::quiet_NaN());
   stop.add(true, 0.1);
@@ -60,7 +60,7 @@ TEST(EarlyStop, AnyNumberImprovesOnNone) {
   EXPECT_EQ(stop.state().reference, 0.1);
 }
 
-TEST(EarlyStop, GoesOnFromItsState) {
+TEST(EarlyStop, ContinuesFromItsState) {
   const std::vector<double> metrics = {0.5, 0.6, 0.5, 0.55, 0.58, 0.4};
   for (size_t cut = 0; cut < metrics.size(); ++cut) {
     EarlyStop first({.patience = 3}), second({.patience = 3});

@@ -1,4 +1,4 @@
-// What `trainer plan` prints of a model's layers.
+// Checks the layers that `trainer plan` prints.
 #include <gtest/gtest.h>
 
 #include <spire/train.h>

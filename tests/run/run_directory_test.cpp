@@ -65,7 +65,7 @@ TEST_F(RunDirectoryTest, ARunThatIsRefusedLeavesNothing) {
   EXPECT_EQ((std::string{std::istreambuf_iterator<char>(after), {}}), record);
 }
 
-TEST_F(RunDirectoryTest, WhatNoRunWroteIsNeverDeleted) {
+TEST_F(RunDirectoryTest, NeverDeletesFilesThatNoRunWrote) {
   write("samples/step_00000010.png");
   write("checkpoints/step_00000010.h5");
   write("metrics.jsonl");
@@ -88,7 +88,7 @@ TEST_F(RunDirectoryTest, ReplacingARunDeletesItsFilesAndNoOthers) {
     EXPECT_FALSE(there(name)) << name;
 }
 
-TEST_F(RunDirectoryTest, AFolderGoesOnlyWhereARunMadeIt) {
+TEST_F(RunDirectoryTest, DeletesAFolderOnlyWhereARunMadeIt) {
   fs::create_directories(output / "samples");
   fs::create_directories(folder / "elsewhere");
   {
@@ -105,7 +105,7 @@ TEST_F(RunDirectoryTest, AFolderGoesOnlyWhereARunMadeIt) {
   EXPECT_TRUE(fs::is_symlink(output / "samples"));
 }
 
-TEST_F(RunDirectoryTest, IsOneRunsAtATime) {
+TEST_F(RunDirectoryTest, AllowsOneRunAtATime) {
   std::optional<RunDirectory> first(std::in_place, output);
   first->begin(false);
   EXPECT_TRUE(first->locked());
@@ -159,40 +159,40 @@ TEST_F(RunDirectoryTest, NamesThatAreNoRegularFilesAreRefusedAtTheStart) {
               HasSubstr("checkpoints is needed as a folder"));
 }
 
-TEST_F(RunDirectoryTest, WhatIsRemovedDuringTheRunIsToldAndMadeAnew) {
+TEST_F(RunDirectoryTest, RemovedFoldersAreReportedAndMadeAgain) {
   RunDirectory directory(output);
   directory.begin(false);
   directory.folder("checkpoints");
-  EXPECT_EQ(directory.mend(), "");
+  EXPECT_EQ(directory.restore_if_lost(), "");
   fs::remove_all(output / "checkpoints");
-  EXPECT_THAT(directory.mend(), HasSubstr("run/checkpoints was removed or replaced"));
+  EXPECT_THAT(directory.restore_if_lost(), HasSubstr("run/checkpoints was removed or replaced"));
   EXPECT_TRUE(there("checkpoints"));
   fs::remove_all(output);
-  EXPECT_THAT(directory.mend(), HasSubstr("run was removed or replaced"));
+  EXPECT_THAT(directory.restore_if_lost(), HasSubstr("run was removed or replaced"));
   EXPECT_TRUE(there("checkpoints"));
   EXPECT_THAT(message_of(Category::config, [&] { RunDirectory second(output); }),
               HasSubstr("is in use by another run"));
   fs::rename(output, folder / "moved");
-  EXPECT_THAT(directory.mend(), HasSubstr("was removed or replaced"));
-  EXPECT_EQ(directory.mend(), "");
+  EXPECT_THAT(directory.restore_if_lost(), HasSubstr("was removed or replaced"));
+  EXPECT_EQ(directory.restore_if_lost(), "");
 }
 
-TEST_F(RunDirectoryTest, WhatCannotBeMadeAnewIsAnError) {
+TEST_F(RunDirectoryTest, AFolderThatCannotBeMadeAgainIsAnError) {
   RunDirectory directory(output);
   directory.begin(false);
   directory.folder("checkpoints");
   fs::remove_all(output);
   {
     RunDirectory other(output);
-    EXPECT_THAT(message_of(Category::checkpoint, [&] { directory.mend(); }),
+    EXPECT_THAT(message_of(Category::checkpoint, [&] { directory.restore_if_lost(); }),
                 HasSubstr("is in use by another run"));
   }
   std::ofstream(output) << "a file";
-  EXPECT_THAT(message_of(Category::checkpoint, [&] { directory.mend(); }),
+  EXPECT_THAT(message_of(Category::checkpoint, [&] { directory.restore_if_lost(); }),
               HasSubstr("cannot create"));
 }
 
-TEST_F(RunDirectoryTest, WhatIsNoDirectoryIsRefused) {
+TEST_F(RunDirectoryTest, AFileInPlaceOfTheDirectoryIsRefused) {
   std::ofstream(folder / "file");
   EXPECT_THAT(message_of(Category::config, [&] { RunDirectory(folder / "file"); }),
               HasSubstr("is a file; name a directory"));

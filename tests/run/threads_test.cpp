@@ -1,5 +1,5 @@
-// Where the threads of a training run: each has a name, and its cores do not depend on the thread
-// that started it.
+// Checks names and cores of a run's threads: a thread's cores do not depend on the thread that
+// started it.
 #include <filesystem>
 #include <fstream>
 #include <latch>
@@ -38,7 +38,7 @@ std::string line_of(const fs::path& file, const std::string& label) {
   return "";
 }
 
-// Of this process, by thread id. One that ends meanwhile may lack its cores.
+// Returns the threads of this process by id. One that ends meanwhile may lack its cores.
 std::map<std::string, SeenThread> threads_now() {
   std::map<std::string, SeenThread> threads;
   for (const auto& task : fs::directory_iterator("/proc/self/task")) {
@@ -49,7 +49,7 @@ std::map<std::string, SeenThread> threads_now() {
   return threads;
 }
 
-// The new threads of a run, each time one of its own enters a phase.
+// Collects the threads that a run starts, whenever one of them enters a phase.
 class Census {
  public:
   void count() {

@@ -1,4 +1,4 @@
-// Configs through the program: what is printed, and how broken ones end.
+// Configs given to the program: what it prints of them, and errors of invalid ones.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -62,7 +62,7 @@ TEST(HelpConfig, ListsKeysOnStdout) {
   }
 }
 
-TEST(BrokenConfig, EveryProblemIsALineAndTheLastLineIsTheError) {
+TEST(InvalidConfig, EveryProblemIsALineAndTheLastLineIsTheError) {
   TemporaryFolder folder;
   std::string path = folder.write("run.yaml", "optimizer:\n  lrr: 0.1\nepochs: -1\n");
   for (const char* command : {"train", "eval", "plan"}) {
@@ -79,8 +79,8 @@ TEST(BrokenConfig, EveryProblemIsALineAndTheLastLineIsTheError) {
   }
 }
 
-// What only the engine finds, for it takes the data or the devices to see it.
-TEST(BrokenConfig, WhatTheEngineFindsIsSaidWithItsPlace) {
+// Only the engine finds these, as it needs the data or the devices for them.
+TEST(InvalidConfig, ErrorsOfTheEngineHaveTheirPlace) {
   TemporaryFolder folder;
   const std::string data = "data: {name: synthetic, synthetic: {samples: 8, test_samples: 8}}\n";
   struct Bad {
@@ -106,14 +106,14 @@ TEST(BrokenConfig, WhatTheEngineFindsIsSaidWithItsPlace) {
   }
 }
 
-TEST(BrokenConfig, OneProblemIsTheLastLineItself) {
+TEST(InvalidConfig, OneProblemIsTheLastLineItself) {
   Output output = trainer({"--config", "/nonexistent/run.yaml"});
   EXPECT_EQ(output.code, 2);
   EXPECT_EQ(output.err,
             "error[2]: /nonexistent/run.yaml: cannot be read: No such file or directory\n");
 }
 
-TEST(BrokenConfig, BadSeedAndOutputOptionsAreConfigErrors) {
+TEST(InvalidConfig, BadSeedAndOutputOptionsAreConfigErrors) {
   Output output = trainer({"--seed", "-1", "--output", ""});
   EXPECT_EQ(output.code, 2);
   EXPECT_THAT(output.err, HasSubstr("command line: seed: "));

@@ -1,4 +1,4 @@
-// trainer dataset: convert, inspect, verify, as a person gives them.
+// Runs the subcommands of `trainer dataset`: convert, inspect, verify.
 #include <csignal>
 #include <sys/stat.h>
 
@@ -97,7 +97,7 @@ TEST_F(DatasetTool, VerifyEndsWithFourWhereAByteIsFlipped) {
             "samples listed");
 }
 
-TEST_F(DatasetTool, WhatIsThereIsKept) {
+TEST_F(DatasetTool, AnExistingResultIsKept) {
   ASSERT_EQ(convert().code, 0);
   Output again = convert();
   EXPECT_EQ(again.code, 2);

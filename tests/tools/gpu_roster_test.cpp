@@ -1,4 +1,4 @@
-// Arguments and variables of a run that restarts on the GPUs that are left.
+// Checks arguments and variables of a run that restarts on the remaining GPUs.
 #include "tools/supervisor/gpu_roster.h"
 
 #include <gmock/gmock.h>

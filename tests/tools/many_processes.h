@@ -1,4 +1,4 @@
-// Runs of several processes that the program starts itself, and ways to harm them.
+// Runs of several processes that the program starts itself, and ways to stop or kill them.
 #pragma once
 #include <chrono>
 #include <csignal>
@@ -29,7 +29,7 @@ struct ManyProcesses {
   }
 };
 
-// Looks again and again; false when it has not become true within a minute.
+// Polls until the condition is true; returns false after a minute.
 template <typename Condition>
 bool within_a_minute(Condition condition) {
   auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
@@ -50,7 +50,7 @@ inline bool all_in_state(const std::vector<pid_t>& processes, char state) {
   });
 }
 
-// The pids of the program's ranks, in the order of ranks, once there are so many.
+// Returns the pids of the program's ranks, in the order of ranks, once all have started.
 inline std::vector<pid_t> wait_for_ranks(const Program& program, size_t count) {
   std::vector<pid_t> ranks;
   EXPECT_TRUE(within_a_minute([&] {

@@ -24,12 +24,12 @@ Words operator+(Words words, const Words& more) {
   return words;
 }
 
-// What follows a name on its line: "test_accuracy 0.9750".
+// Returns the text after a name on its line: "test_accuracy 0.9750".
 std::string figures(const Output& output) {
   return line_value(output.out, "test_loss") + " " + line_value(output.out, "test_accuracy");
 }
 
-// What each of the three commands makes of a run's checkpoint and the data that `words` name.
+// Outputs of the three commands for a run's checkpoint and the data that `words` name.
 struct Answers {
   Output eval, resumed, predicted;
 };
@@ -124,7 +124,7 @@ TEST(OtherData, ColumnsInAnotherOrderAreFoundByName) {
   expect_refused(ask_all(run, words), "only in the checkpoint: 'width'");
 }
 
-// All ranks hear what data the checkpoint knows.
+// All ranks receive the description of the data from the checkpoint.
 TEST(OtherData, EveryProcessOfARunFindsColumnsByName) {
   TemporaryFolder folder;
   std::string path = folder.write("plants.csv", table({"width", "height", "depth", "kind"}, 120));

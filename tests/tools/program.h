@@ -1,4 +1,4 @@
-// Runs the trainer as a person does: a process of its own, with its streams in files.
+// Runs the trainer as a process, with its streams in files.
 #pragma once
 #include <chrono>
 #include <filesystem>
@@ -50,7 +50,7 @@ inline Output trainer(const std::vector<std::string>& words) {
   return Program(words).finish();
 }
 
-// An empty folder that is removed with the object.
+// A new folder that is removed with the object.
 class TemporaryFolder {
  public:
   TemporaryFolder();

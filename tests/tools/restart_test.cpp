@@ -23,7 +23,7 @@ Words operator+(Words words, const Words& more) {
   return words;
 }
 
-// A generation that fails tells on stdout how far it came, too.
+// A generation that fails prints a summary on stdout, too.
 std::string last_hash(const Output& output) {
   size_t last = output.out.rfind("\nparameter hash");
   return last == std::string::npos ? "none" : line_value(output.out.substr(last), "parameter hash");
@@ -159,7 +159,7 @@ TEST(Restart, AnOverwritingRunStaysOne) {
   EXPECT_EQ(last_hash(output), parameter_hash(trainer(many.run("straight"))));
 }
 
-// Nor may a run that would have been refused delete the old one.
+// A run that is refused must not delete the old one.
 TEST(Restart, ARefusedRunStaysRefused) {
   ManyProcesses many;
   Output old = trainer(many.run("run"));

@@ -19,7 +19,7 @@ std::vector<std::string> eval(std::vector<std::string> words) {
   return words;
 }
 
-// Of the whole checkpoints, by their names step_<N>.h5.
+// Returns the steps of complete checkpoints, by their names step_<N>.h5.
 int64_t newest_step(const std::string& run) {
   int64_t newest = 0;
   for (const auto& entry : fs::directory_iterator(run + "/checkpoints")) {

@@ -53,7 +53,7 @@ TEST_F(RunDirStateTest, ADirectoryWithoutARunIsLeftAlone) {
   EXPECT_EQ(options_for_restart({}, state), ResumeOptions{});
 }
 
-TEST_F(RunDirStateTest, TheSameConfigWrittenAnewTellsThatItBegan) {
+TEST_F(RunDirStateTest, ARewrittenConfigShowsThatTheRunBegan) {
   write("config.yaml", "seed: 1\n");
   RunDirState state(output());
   write("config.yaml", "seed: 1\n");
@@ -70,7 +70,7 @@ TEST_F(RunDirStateTest, ABranchGoesBackToItsSourceUntilItHasACheckpoint) {
   EXPECT_EQ(options_for_restart({"other/step_00000005.h5", false}, state), resume_auto);
 }
 
-TEST(MasterPort, IsForOneWhoAsksForItAndForNobodyElse) {
+TEST(MasterPort, IsReservedAndAcceptsOneListener) {
   MasterPort first, second;
   EXPECT_NE(first.number(), second.number());
   Listener listener(first.number());
@@ -78,12 +78,12 @@ TEST(MasterPort, IsForOneWhoAsksForItAndForNobodyElse) {
   EXPECT_THROW(Listener(first.number()), Error);
 }
 
-TEST(MasterPort, NobodyTalksToItBeforeRankZeroListens) {
+TEST(MasterPort, RefusesConnectionsBeforeRankZeroListens) {
   MasterPort port;
   EXPECT_THROW(connect_to("127.0.0.1", port.number(), std::chrono::steady_clock::now()), Error);
 }
 
-TEST(BlockedSignals, WaitUntilTheyAreAskedFor) {
+TEST(BlockedSignals, StayPendingUntilWaitTakesThem) {
   auto soon = [] { return std::chrono::steady_clock::now() + std::chrono::milliseconds(1); };
   BlockedSignals signals;
   EXPECT_EQ(signals.wait(soon()), std::nullopt);

@@ -1,4 +1,4 @@
-// The handlers themselves, in this process and in one that may die.
+// Checks the handlers in this process, and in a child where they end the process.
 #include "tools/process/signals.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ TEST(StopSignals, EachSetsTheFlagOnce) {
   }
 }
 
-TEST(StopSignals, ASecondTermIsPatient) {
+TEST(StopSignals, ASecondTermDoesNotEndTheProcess) {
   StopSignals signals(StopSignals::saving);
   signals.begin_work();
   raise(SIGTERM);
@@ -35,12 +35,12 @@ TEST(StopSignals, ASecondInterruptEndsAtOnce) {
   EXPECT_EXIT(interrupt_twice(), testing::ExitedWithCode(130), "stopping");
 }
 
-TEST(StopSignals, TheHandlersFromBeforeComeBack) {
+TEST(StopSignals, RestoresTheHandlersFromBefore) {
   { StopSignals signals(StopSignals::saving); }
   EXPECT_EXIT(raise(SIGTERM), testing::KilledBySignal(SIGTERM), "");
 }
 
-// There is nothing to save, and nobody looks at the flag.
+// There is nothing to save yet, and no code reads the flag.
 TEST(StopSignals, BeforeTheWorkEachEndsAtOnce) {
   for (int number : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) {
     auto stop = [&] {

@@ -56,7 +56,7 @@ struct SmallData {
   }
 };
 
-// What stands behind `label` at the beginning of a line.
+// Returns the text after `label` at the beginning of a line.
 inline std::string line_value(const std::string& text, const std::string& label) {
   size_t begin = ("\n" + text).find("\n" + label);
   if (begin == std::string::npos) return "";

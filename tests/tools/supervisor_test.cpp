@@ -1,4 +1,5 @@
-// One process that starts the others: results, exit codes, signals, and that nobody is left behind.
+// Checks a process that starts the ranks: results, exit codes, signals, and that no rank stays
+// behind.
 #include <algorithm>
 #include <cstdlib>
 #include <sstream>
@@ -58,8 +59,8 @@ TEST(Processes, TakeTheOptionsOfTheCommandLine) {
   EXPECT_EQ(parameter_hash(anew), parameter_hash(trainer(many.run("other", {"seed=8"}))));
 }
 
-// Neither is another try's business: the same would happen again.
-TEST(Processes, ErrorsOfTheRunAreItsOwnAndNotTriedAgain) {
+// A restart would fail in the same way.
+TEST(Processes, ErrorsOfTheRunKeepTheirCodeAndAreNotRetried) {
   ManyProcesses many;
   struct {
     const char* word;
@@ -94,7 +95,7 @@ TEST(Processes, AKilledRankEndsThemAllWithCodeEight) {
   EXPECT_EQ(kill(-ranks[0], 0), -1);
 }
 
-TEST(Processes, NoneOutlivesTheirStarter) {
+TEST(Processes, RanksEndWithTheProcessThatStartedThem) {
   ManyProcesses many;
   Program program(many.endless("run", {"--processes=3"}));
   ASSERT_TRUE(program.wait_for(" step 1/"));
@@ -152,7 +153,7 @@ TEST(Processes, ASecondInterruptEndsAtOnce) {
 }
 
 // What a terminal sends to all in the foreground must reach the ranks once.
-TEST(Processes, RanksAreAGroupOfTheirOwnThatPausesWithTheProgram) {
+TEST(Processes, RanksAreAProcessGroupThatPausesWithTheProgram) {
   ManyProcesses many;
   Program program(many.endless("run", {"--processes=2"}));
   ASSERT_TRUE(program.wait_for(" step 1/"));
@@ -198,9 +199,9 @@ std::string variable_of(pid_t process, const std::string& name) {
   return {};
 }
 
-// Known to the ranks of one start alone: it stands in their environment, which only their user can
-// read, and not in their words, which everybody can.
-TEST(Processes, ShareASecretOfTheirOwn) {
+// Each start has another secret. It is in the environment of the ranks, which only their user can
+// read, and not on their command lines, which every user can.
+TEST(Processes, ShareASecretThatOnlyTheirUserCanRead) {
   using Pairs = std::vector<std::pair<std::string, std::string>>;
   Variables given(Pairs{{"SPIRE_SECRET", "a secret of another run"}});
   ManyProcesses many;
@@ -227,7 +228,7 @@ TEST(Processes, ShareASecretOfTheirOwn) {
   EXPECT_THAT(output.out + output.err, Not(HasSubstr(first)));
 }
 
-TEST(Processes, AreStartedByOneOnly) {
+TEST(Processes, AreNotStartedWithinALauncher) {
   ManyProcesses many;
   struct {
     std::vector<std::pair<std::string, std::string>> variables;

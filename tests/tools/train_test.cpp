@@ -120,7 +120,7 @@ TEST(Train, ADryRunEvaluatesAsManyBatchesAsItTrainsOn) {
   }
 }
 
-// Without model.name.
+// The config has no model.name.
 TEST(Train, TheModelSuitsTheData) {
   TemporaryFolder folder;
   std::string table = "id,x,y,kind\n";
@@ -169,7 +169,7 @@ TEST(Train, TheModelSuitsTheData) {
   }
 }
 
-TEST(Train, KeysOfOtherModelsThanTheChosenOneAreToldOf) {
+TEST(Train, WarnsOfKeysOfOtherModelsThanTheChosenOne) {
   TemporaryFolder folder;
   Output given = trainer({"--check", "data.name=synthetic", "data.synthetic.kind=features",
                           "data.synthetic.shape=[8]", "model.depth=32", "devices=cpu",
@@ -214,7 +214,7 @@ TEST(Plan, EstimatesAStepOnADescribedGpu) {
   expect_error(trainer(words), 2, "must be one of: h100, a100, l4, rtx4090");
 }
 
-TEST(Plan, TellsWhetherItFitsTheLimit) {
+TEST(Plan, ReportsWhetherItFitsTheLimit) {
   SmallData data;
   auto words = data.run("run", {"memory.limit=1GiB"});
   words.insert(words.begin(), "plan");

@@ -1,4 +1,4 @@
-// What the command line answers: exit code, stream and message.
+// Checks the exit codes, streams and messages of command lines.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

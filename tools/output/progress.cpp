@@ -29,10 +29,12 @@ double seconds_between(std::chrono::steady_clock::time_point from,
   return std::chrono::duration<double>(to - from).count();
 }
 
+// Progress is of level info.
 bool hides_progress(const Arguments& arguments) {
   return arguments.quiet || arguments.log_level != "info";
 }
 
+// The console of --log-level error.
 class WithoutWarnings : public Console {
  public:
   using Console::Console;
@@ -88,6 +90,7 @@ ProgressLine::~ProgressLine() {
   if (drawn_) log_ << '\n' << std::flush;
 }
 
+// Bounds the lines, as progress may be reported thousands of times a second.
 bool ProgressLine::due(std::chrono::steady_clock::time_point now) const {
   double period = terminal_.interactive ? redraw_seconds : every_seconds_;
   return !shown_at_ || seconds_between(*shown_at_, now) >= period;

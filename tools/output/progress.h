@@ -1,4 +1,4 @@
-// Progress of a command: the observers of a run, and the progress line of a dataset command.
+// Observers of a run, and the progress line of a dataset command.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -16,20 +16,17 @@
 
 namespace spire::tool {
 
-// Returns an observer that prints progress and warnings on stderr, as far as --quiet and
-// --log-level allow, and results on stdout.
+// Prints progress and warnings on stderr, as --quiet and --log-level allow, and results on stdout.
 std::unique_ptr<Observer> make_console(const Arguments& arguments, const RunConfig& config);
 
-// Returns the console and, unless it is a dry run, the writers of metrics.jsonl and summary.json in
-// the run directory.
+// Adds the writers of metrics.jsonl and summary.json to the console, unless it is a dry run.
 std::unique_ptr<Observer> make_observers(const Arguments& arguments, const RunConfig& config);
 
-// Formats "12 800/60 000 rows  21%  4 312 rows/s  eta 0:11"; bytes as MiB. The rate counts what was
-// done in `seconds`, without the `begun` that was done before; eta is "-" while the rate is 0.
+// Formats "12 800/60 000 rows  21%  4 312 rows/s  eta 0:11"; bytes as MiB. The rate is that of
+// `seconds`, in which all but the first `begun` were done; eta is "-" while it is 0.
 std::string progress_text(const WorkProgress& progress, int64_t begun, double seconds);
 
-// Prints the progress of a long piece of work: rewrites one line ten times a second on a terminal,
-// else writes a line every `every_seconds`.
+// Rewrites one line ten times a second on a terminal, else writes one every `every_seconds`.
 class ProgressLine {
  public:
   using Clock = std::function<std::chrono::steady_clock::time_point()>;
@@ -57,8 +54,7 @@ class ProgressLine {
   bool drawn_ = false;
 };
 
-// Returns the progress line of a dataset command on stderr.
 ProgressLine make_progress_line(const std::string& verb, const Arguments& arguments,
-                                const RunConfig& config);
+                                const RunConfig& config);  // on stderr
 
 }  // namespace spire::tool

@@ -13,7 +13,6 @@
 #include "engine/data/dataset.h"
 #include "engine/data/schema_compatibility.h"
 #include "engine/run/run_setup.h"
-#include "tools/output/streams.h"
 
 namespace spire::tool {
 
@@ -24,6 +23,7 @@ constexpr size_t max_prompt_bytes = 1 << 20;
 // Reads the samples of a dataset in order.
 class DatasetRows : public InputRows {
  public:
+  // Throws Error(data) where the first column is not that of the model.
   DatasetRows(std::unique_ptr<Dataset> data, const SampleSpec& expected) : data_(std::move(data)) {
     const Column& column = expected.columns[0];
     const Column& found = data_->spec().columns[0];
@@ -72,6 +72,7 @@ PredictionInputs::PredictionInputs(const RunConfig& config, const SampleSpec& sp
     rows_ = std::make_unique<DatasetRows>(std::move(data.test), spec);
     return;
   }
+  // The files are listed before the first is read, so that a bad name ends the command early.
   InputReport report = {.problem = [this](const std::string& text) { take_problem(text); },
                         .note = [this](const std::string& text) { warn(text); }};
   std::vector<ListedInput> files = list_inputs(arguments.predict.inputs, spec, report);
@@ -107,6 +108,7 @@ std::string read_prompt(const PredictArguments& arguments) {
   } catch (const Error& error) {
     fail(Category::data, "--prompt-file {}", error.what());
   }
+  // Editors end a file with a line end, which the user did not mean as text.
   if (text.ends_with('\n')) text.pop_back();
   if (text.ends_with('\r')) text.pop_back();
   return text;

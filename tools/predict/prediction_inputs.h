@@ -1,27 +1,22 @@
-// Inputs of `trainer predict`: the test data of the checkpoint's run, files of the user, or a
-// prompt.
+// Inputs of `trainer predict`: the run's test data, files of the user, or a prompt.
 #pragma once
 #include "engine/inference/input_rows.h"
 #include "engine/inference/predictor.h"
 #include "tools/arguments.h"
-#include "tools/output/text_output.h"
+#include "tools/output/streams.h"
 
 namespace spire::tool {
 
-// Rows to predict for, with the handling of bad inputs (--on-error).
 class PredictionInputs {
  public:
-  // config: of the run; names its test data. classes: the model classifies, so the classes of the
-  // data must be those of the spec. Adds every file that is read to `files`. Warnings and notes go
-  // to stderr as --log-level allows. Throws Error(config), and Error(data) for missing inputs
-  // unless
-  // --on-error skips them.
+  // config: of the run, with its test data. classes: those of the data must be those of the spec.
+  // Adds the files that are read to `files`. Warns as --log-level allows. Throws Error(config), and
+  // Error(data) for missing inputs unless --on-error skips them.
   PredictionInputs(const RunConfig& config, const SampleSpec& spec, bool classes,
                    const Arguments& arguments, InputFiles& files);
 
   InputRows& rows() { return *rows_; }
-  // Warns of the inputs that were left out. Call it after the last row; `read` is the number of
-  // rows. Throws Error(data) when that is 0.
+  // Warns of inputs that were left out. Throws Error(data) where no row was read.
   void finish(int64_t read) const;
 
  private:
@@ -33,9 +28,8 @@ class PredictionInputs {
   std::unique_ptr<InputRows> rows_;
 };
 
-// Returns the text that a language model continues: --prompt; or the content of --prompt-file (-:
-// stdin), at most 1 MiB, without its last line end; or else one line end. Throws Error(data), which
-// names the file, where it cannot be read.
+// Returns --prompt, the content of --prompt-file (at most 1 MiB) without its last line end, or one
+// line end. Throws Error(data).
 std::string read_prompt(const PredictArguments& arguments);
 
 }  // namespace spire::tool

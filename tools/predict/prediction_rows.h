@@ -10,13 +10,11 @@
 
 namespace spire::tool {
 
-// Format of a row and its members.
 struct RowFormat {
   bool json = false;
   bool files = false;  // rows of files: members input and row instead of sample
 };
 
-// Writer of CSV or JSON rows.
 // CSV: a header, then "sample,class,name,probability,p_0,p_1,..." or "sample,value_0,..."; for
 // files "input,row,class,...". Names are quoted as in RFC 4180. JSON: a list of objects with the
 // same members. text() returns what was added since the last call; finish() is the last call.

@@ -11,8 +11,8 @@ namespace spire::tool {
 namespace {
 
 // A handler receives only the signal number, so its state is static.
-// working: begin_work() was called. told: the note was printed.
-std::atomic<bool> stop_requested = false, told = false, working = false;
+// working: begin_work() was called. noted: the note was printed.
+std::atomic<bool> stop_requested = false, noted = false, working = false;
 std::atomic<int> interrupts = 0;
 std::string_view note;  // changes only while no handler is installed
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
@@ -21,20 +21,22 @@ constexpr std::string_view nothing_to_save =
     "\nerror[75]: stopped by a signal before there was anything to save; the same command begins "
     "again\n";
 
-void tell(std::string_view text) {
-  if (told.exchange(true)) return;
+// Writes the note once. write() may be called in a signal handler, streams may not.
+void print_once(std::string_view text) {
+  if (noted.exchange(true)) return;
   [[maybe_unused]] ssize_t written = write(STDERR_FILENO, text.data(), text.size());
 }
 
 extern "C" void on_stop_signal(int signal) {
   int saved_errno = errno;  // write() below may change it under the interrupted code
+  // Nothing can be lost yet, and reading data or waiting for other ranks looks at no flag.
   if (!working) {
-    tell(nothing_to_save);
+    print_once(nothing_to_save);
     _exit(75);
   }
   if (signal == SIGINT && interrupts.fetch_add(1) > 0) _exit(130);
   stop_requested = true;
-  tell(note);
+  print_once(note);
   errno = saved_errno;
 }
 
@@ -50,7 +52,7 @@ timespec time_until(BlockedSignals::Deadline deadline) {
 
 StopSignals::StopSignals(std::string_view text) {
   stop_requested = working = false;
-  told = text.empty();
+  noted = text.empty();
   note = text;
   interrupts = 0;
   for (size_t i = 0; i < handled.size(); ++i) {
@@ -95,6 +97,7 @@ BlockedSignals::~BlockedSignals() {
 }
 
 std::optional<int> BlockedSignals::wait(std::optional<Deadline> deadline) {
+  // Both calls may return early (EINTR); the deadline decides.
   for (;;) {
     timespec left = deadline ? time_until(*deadline) : timespec{};
     int number =

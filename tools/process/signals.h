@@ -1,5 +1,4 @@
-// Signals that ask the program to stop: StopSignals by a handler and a flag, BlockedSignals by
-// waiting for them. Only the program installs handlers; the library reads a flag.
+// Receives signals that ask the program to stop, by handlers or by waiting for them.
 #pragma once
 #include <array>
 #include <atomic>
@@ -11,8 +10,7 @@
 namespace spire::tool {
 
 // Handles SIGINT, SIGTERM, SIGHUP and SIGUSR1 during its lifetime; at most one object at a time.
-// - Before begin_work() there is nothing to save, and reading data or waiting for other ranks looks
-//   at no flag: a signal ends the process with code 75 and a line on stderr.
+// - Before begin_work() a signal ends the process with code 75 and a line on stderr.
 // - After it the first signal sets the flag and prints `note` on stderr; a second SIGINT ends the
 //   process (130). An empty note prints nothing, in both cases.
 // - A SIGHUP that was ignored when the program started (nohup) stays ignored.
@@ -35,9 +33,8 @@ class StopSignals {
   std::array<struct sigaction, handled.size()> before_{};
 };
 
-// Blocks SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGTSTP and SIGCHLD on this thread during its lifetime,
-// so that wait() can take them one by one. SIGHUP is left alone where it was ignored at the start
-// (nohup). At most one object at a time.
+// Blocks SIGINT, SIGTERM, SIGHUP (unless ignored), SIGUSR1, SIGTSTP and SIGCHLD on this thread for
+// wait(), during its lifetime; at most one object at a time.
 class BlockedSignals {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
@@ -47,12 +44,10 @@ class BlockedSignals {
   BlockedSignals(const BlockedSignals&) = delete;
   BlockedSignals& operator=(const BlockedSignals&) = delete;
 
-  // Returns the next of these signals, or nothing once the deadline has passed. Without a deadline
-  // it waits without end.
+  // Returns the next of these signals, or nothing once the deadline has passed.
   std::optional<int> wait(std::optional<Deadline> deadline);
 
-  // The signal mask from before, which children start with.
-  const sigset_t& mask_before() const { return before_; }
+  const sigset_t& mask_before() const { return before_; }  // the mask that children start with
 
  private:
   sigset_t blocked_{}, before_{};

@@ -1,8 +1,7 @@
-#include "engine/run/run_clock.h"
+#include "engine/run/run_context.h"
 
 #include <algorithm>
 #include <cmath>
-#include <sys/resource.h>
 
 namespace spire::inline run {
 namespace {
@@ -42,11 +41,14 @@ StepReport RunClock::step(const StepResult& result, int64_t samples_seen, const 
   last_ = end;
   waited_ = data.wait_seconds();
   ++step_;
+  // The first step of a process warms up caches and libraries, so that it counts for no rate.
   if (++steps_here_ > 1) {
     train_seconds_ += seconds;
     train_samples_ += result.samples;
   }
   double rate = static_cast<double>(result.samples) / seconds;
+  // A step that takes d seconds counts for the share d of the mean; of the first two each replaces
+  // it, as the first step also warms up.
   double weight = steps_here_ <= 2 ? 1.0 : std::min(1.0, seconds);
   smooth_rate_ += weight * (rate - smooth_rate_);
   if ((step_ - 1) % steps_per_epoch_ == 0) means_.begin();
@@ -69,6 +71,7 @@ StepReport RunClock::step(const StepResult& result, int64_t samples_seen, const 
   report.loss_scale = result.loss_scale;
   report.skipped_steps = result.skipped_steps;
   report.samples_seen = samples_seen;
+  // Remaining time at the mean of all steps here; the smooth rate would make it jump.
   double per_step =
       steps_here_ > 1 ? train_seconds_ / static_cast<double>(steps_here_ - 1) : seconds;
   report.eta_seconds = per_step * static_cast<double>(total_steps_ - step_);
@@ -92,12 +95,6 @@ RunSummary RunClock::summary() const {
       train_seconds_ > 0 ? static_cast<double>(train_samples_) / train_seconds_ : 0;
   summary.seconds = seconds_between(begin_, now());
   return summary;
-}
-
-int64_t peak_resident_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return int64_t{usage.ru_maxrss} * 1024;
 }
 
 }  // namespace spire::inline run

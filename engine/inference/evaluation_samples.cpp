@@ -1,4 +1,4 @@
-#include "engine/inference/samples.h"
+#include "engine/inference/evaluation_samples.h"
 
 #include <algorithm>
 #include <regex>
@@ -8,7 +8,7 @@
 #include "engine/base/read_file.h"
 #include "engine/data/images/png.h"
 #include "engine/data/text/vocabulary.h"
-#include "engine/inference/generate.h"
+#include "engine/inference/predictor.h"
 
 namespace spire::inline inference {
 namespace {

@@ -1,5 +1,5 @@
-// A run whose port is known to others: they neither join nor end it, see nothing of it, and write
-// nothing to its terminal.
+// Checks a run whose port unknown peers visit: they neither join nor end it, read nothing of it,
+// and write nothing to its terminal.
 #include <chrono>
 #include <fstream>
 #include <sstream>

@@ -1,4 +1,4 @@
-// An image of the test data that cannot be read: the run ends, and loses nothing of its training.
+// Checks an image of the test data that cannot be read: the run ends and loses no training.
 #include <fstream>
 
 #include <gmock/gmock.h>
@@ -17,9 +17,9 @@ using testing::HasSubstr;
 using testing::Not;
 
 // 24 training and 6 test images of 16 x 16 in two classes: an epoch has 3 steps.
-class BrokenImage : public testing::Test {
+class CorruptImage : public testing::Test {
  protected:
-  BrokenImage() {
+  CorruptImage() {
     for (int i = 0; i < 12; ++i)
       for (const char* name : {"dark", "light"})
         write_good(fmt::format("train/{}/{:02}.png", name, i), i);
@@ -82,7 +82,7 @@ struct Case {
   int64_t saved;  // the step of the first evaluation
 };
 
-class FailedEvaluation : public BrokenImage, public testing::WithParamInterface<Case> {};
+class FailedEvaluation : public CorruptImage, public testing::WithParamInterface<Case> {};
 
 TEST_P(FailedEvaluation, LeavesACheckpointFromWhichItIsRepeated) {
   const auto& [name, spoil, more, saved] = GetParam();
@@ -123,14 +123,14 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"Sharded", cut, {"devices=cpu:2", "strategy=sharded"}, 3}),
     [](const auto& test) { return test.param.name; });
 
-TEST_F(BrokenImage, MayBeLeftOut) {
+TEST_F(CorruptImage, MayBeLeftOut) {
   cut(image("val/light/01.png"));
   Output output = trainer(words("run", {"data.on_error=skip"}));
   EXPECT_EQ(output.code, 0) << output.err;
   EXPECT_THAT(output.err, HasSubstr("1 broken sample left out; the first: "));
 }
 
-TEST_F(BrokenImage, OfTheTrainingNamesTheWayOutToo) {
+TEST_F(CorruptImage, InTrainingDataEndsTheRunWithTheKeyThatSkipsIt) {
   empty(image("train/dark/03.png"));
   Output output = trainer(words("run", {}));
   EXPECT_EQ(output.code, 4) << output.err;
@@ -138,7 +138,7 @@ TEST_F(BrokenImage, OfTheTrainingNamesTheWayOutToo) {
   EXPECT_THAT(output.last_error_line(), HasSubstr("data.on_error: skip"));
 }
 
-TEST_F(BrokenImage, IsFoundByADeepCheckAsAreAllOthers) {
+TEST_F(CorruptImage, IsFoundByADeepCheckWithAllOthers) {
   Output good = trainer(words("run", {"--check", "--deep"}));
   EXPECT_EQ(good.code, 0) << good.err;
   EXPECT_THAT(good.out, HasSubstr("train  24 samples, 0 bad"));
@@ -159,7 +159,7 @@ TEST_F(BrokenImage, IsFoundByADeepCheckAsAreAllOthers) {
   EXPECT_FALSE(fs::exists(folder_ / "run"));
 }
 
-TEST_F(BrokenImage, WhereAllAreBrokenSkippingIsNoWayOut) {
+TEST_F(CorruptImage, CannotBeSkippedWhereAllAreCorrupt) {
   for (int i = 0; i < 3; ++i)
     for (const char* name : {"dark", "light"})
       empty(image(fmt::format("val/{}/{:02}.png", name, i)));
@@ -168,7 +168,7 @@ TEST_F(BrokenImage, WhereAllAreBrokenSkippingIsNoWayOut) {
   EXPECT_THAT(output.last_error_line(), HasSubstr("6 bad samples"));
 }
 
-TEST_F(BrokenImage, OnlyACheckIsDeep) {
+TEST_F(CorruptImage, DeepNeedsCheck) {
   Output output = trainer(words("run", {"--deep"}));
   EXPECT_EQ(output.code, 2);
   EXPECT_THAT(output.last_error_line(), HasSubstr("--check"));

@@ -1,5 +1,4 @@
-// Writes a model's output for a few test samples during evaluations, for people to look at: images
-// beside their inputs, or text that continues test data.
+// Writes a model's output for test samples: images beside their inputs, or text after a prompt.
 #pragma once
 #include <filesystem>
 
@@ -11,19 +10,16 @@ namespace spire::inline inference {
 
 class EvaluationSamples {
  public:
-  // Takes `count` samples, spread evenly over the test data. Files go to `folder`, which write()
-  // makes.
+  // Takes `count` samples, spread evenly over the test data. write() makes `folder`.
   EvaluationSamples(const Dataset& test, Task task, int64_t count, std::filesystem::path folder);
 
-  // Returns the batch size of the forward pass that write() needs; 0: the task has no samples.
+  // Batch size of the forward pass that write() needs; 0: the task has no samples.
   static int64_t rows(Task task, int64_t count);
 
-  // Writes step_00001000.png or .txt and returns its path. REQUIRES: called on the pass's lane,
-  // during an evaluation. Throws Error where it cannot be written.
+  // Writes step_00001000.png or .txt and returns its path; throws Error. On the pass's lane only.
   std::filesystem::path write(int64_t step, ForwardPass& pass) const;
 
-  // Removes the files that write() makes, and no others. Throws Error(config) where the folder
-  // cannot be listed.
+  // Removes the files that write() makes. Throws Error(config) where the folder cannot be listed.
   static void clear(const std::filesystem::path& folder);
 
  private:

@@ -1,0 +1,251 @@
+#include "engine/run/run_report.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <sstream>
+#include <sys/resource.h>
+
+#include <fmt/ranges.h>
+
+#include "engine/base/hash.h"
+#include "engine/base/message_words.h"
+#include "engine/config/text.h"
+#include "engine/config/words.h"
+#include "engine/device/gpu_requirements.h"
+#include "engine/device/host_memory.h"
+#include "engine/observe/formatting.h"
+
+namespace spire::inline run {
+namespace {
+
+constexpr size_t max_names = 5;  // of classes
+
+std::string input_text(const SampleSpec& spec) {
+  const Column& input = spec.columns.front();
+  return input.name == "features" ? counted(input.shape.elements(), "feature") : input.name;
+}
+
+std::string classes_text(const SampleSpec& spec) {
+  std::string text = counted(spec.classes, "class");
+  return spec.class_names.empty() ? text : text + ": " + quoted_list(spec.class_names, max_names);
+}
+
+struct DeviceMemoryPlan {
+  int64_t limit = 0;  // 0: none
+  MemoryByKind planned;
+};
+
+// Gathers the plans of the devices of all ranks, in device order. The message of a rank has a line
+// a device: "<limit> <kind> <bytes> <kind> <bytes> ...".
+std::vector<DeviceMemoryPlan> memory_of_all(const Trainer& trainer, ProcessGroup* group) {
+  std::vector<DeviceMemoryPlan> mine, all;
+  std::vector<MemoryByKind> planned = trainer.planned_memory();
+  auto limits = trainer.memory_limits();
+  for (size_t d = 0; d < planned.size(); ++d)
+    mine.push_back({static_cast<int64_t>(limits[d].value_or(0)), planned[d]});
+  if (!group) return mine;
+  std::string lines;
+  for (const auto& [limit, kinds] : mine) {
+    lines += fmt::format("{} ", limit);
+    for (const auto& [kind, bytes] : kinds) lines += fmt::format("{} {} ", kind, bytes);
+    lines += '\n';
+  }
+  // Ranks are in the order of their devices, so that their lines joined are all devices in order.
+  std::istringstream text(fmt::format("{}", fmt::join(all_gather(*group, lines), "")));
+  for (std::string line, kind; std::getline(text, line);) {
+    std::istringstream words(line);
+    words >> all.emplace_back().limit;
+    for (int64_t bytes = 0; words >> kind >> bytes;) all.back().planned.emplace_back(kind, bytes);
+  }
+  return all;
+}
+
+// A resumed run may have other values of these keys, but its result differs from that of a run
+// which was never interrupted.
+void warn_of_changed_config(const RunSetup& setup, Observer& observer) {
+  RunConfig before;
+  try {
+    before = parse_config({{"config", setup.resumed->state.config_yaml}}, {}).config;
+  } catch (const Error&) {
+    return;  // written by a program with other keys
+  }
+  std::vector<std::string> changes;
+  for (const Field& field : schema()) {
+    if (!field.shapes_result) continue;
+    std::string was = value_text(field, before), is = value_text(field, setup.config);
+    if (is != was) changes.push_back(fmt::format("{} is {}, was {}", field.path, is, was));
+  }
+  if (changes.empty()) return;
+  observer.on_warning(
+      fmt::format("the config changed since {}: {}; the result will differ from a run without "
+                  "the change",
+                  setup.resumed->path.string(), fmt::join(changes, "; ")));
+}
+
+// Returns the peak of this process's memory in RAM.
+int64_t peak_resident_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} * 1024;
+}
+
+ValidationSummary validation_of(const TrainingProgress& progress, Metric metric) {
+  ValidationSummary summary;
+  summary.measured = progress.evaluated_step >= 0;
+  summary.loss = progress.evaluated_loss;
+  summary.metric = {metric, progress.evaluated_metric};
+  // NaN where all evaluations were NaN, so that none was the best.
+  bool none = progress.best_step < 0 && summary.measured;
+  summary.best = none ? std::numeric_limits<double>::quiet_NaN() : progress.best_metric;
+  return summary;
+}
+
+// Adds up the bytes of a rank's devices, by kind of memory.
+std::map<std::string, int64_t> sum_by_kind(const std::vector<MemoryByKind>& devices) {
+  std::map<std::string, int64_t> sums;
+  for (const MemoryByKind& device : devices)
+    for (const auto& [kind, bytes] : device) sums[kind] += bytes;
+  return sums;
+}
+
+}  // namespace
+
+std::string task_text(Task task, const SampleSpec& spec) {
+  switch (task) {
+    case Task::classify:
+      return fmt::format("classify {} into {}", input_text(spec), classes_text(spec));
+    case Task::regress:
+      return fmt::format("predict {} from {}",
+                         counted(spec.find("values")->shape.elements(), "value"), input_text(spec));
+    case Task::predict_tokens:
+      return fmt::format("predict the next token, one of {}, from up to {}", spec.classes,
+                         spec.columns.front().shape[0]);
+    case Task::reconstruct:
+      break;
+  }
+  std::string text = "make images like those that are read";
+  for (const char* other : {"labels", "values"})
+    if (spec.find(other) != nullptr) text += fmt::format("; {} are not used", other);
+  return text;
+}
+
+StartInfo start_info(const RunSetup& setup, const Trainer& trainer, int64_t total_steps) {
+  const RunConfig& config = setup.config;
+  const DatasetPair& data = setup.data;
+  const Placement& placement = setup.placement;
+  ProcessGroup* group = setup.ranks.group();
+  StartInfo info;
+  info.model = config.model.name;
+  if (setup.model_chosen)
+    info.model_note = "auto: the data has " + data.train->spec().columns[0].name;
+  info.task = task_text(setup.task(), data.train->spec());
+  info.dataset = config.data.name;
+  auto memory = memory_of_all(trainer, group);
+  for (size_t d = 0; d < placement.devices.size(); ++d) {
+    const PlacedDevice& device = placement.devices[d];
+    info.devices.push_back({to_string(device.id), device.description, device.towers.size(),
+                            memory[d].planned, device.rank, setup.ranks.host_of(device.rank),
+                            memory[d].limit});
+  }
+  // How the work is shared: cores, processes, strategy, batch.
+  info.device_note = placement.note;
+  info.cores = setup.cores;
+  info.processes = placement.ranks;
+  if (group) info.transport = group->transport();
+  info.exchange = placement.exchange;
+  info.strategy = word_of(config.strategy);
+  info.reduction = word_of(config.reduction);
+  info.batch_size = placement.batch_size;
+  info.towers = placement.towers;
+  info.tower_threads = placement.tower_threads;
+  info.lr_scaling = word_of(config.lr.scaling);
+  info.lr = setup.learning_rate();
+  info.base_lr = config.optimizer.lr;
+  info.base_batch = config.lr.base_batch;
+  // Amounts: parameters, samples, steps, memory.
+  info.parameters = trainer.layout().parameter_count();
+  info.train_samples = data.train->count();
+  info.test_samples = data.test->count();
+  info.steps_per_epoch = setup.steps_per_epoch();
+  info.total_steps = total_steps;
+  info.epochs = (total_steps + info.steps_per_epoch - 1) / info.steps_per_epoch;
+  HostSpace host = host_space();
+  info.host_memory = fmt::format("{} are free of {}", bytes_text(static_cast<int64_t>(host.free)),
+                                 host.limited_by);
+  if (setup.saves) info.checkpoints = trainer.checkpoints_text();
+  // Promises and paths.
+  info.recompute = trainer.recompute();
+  info.precision = word_of(config.precision);
+  info.guarantee = guarantee(placement);
+  info.output = config.output;
+  if (setup.resumed) {
+    info.resumed_from = setup.resumed->path.string();
+    info.resumed_step = setup.resumed->state.step;
+  }
+  return info;
+}
+
+void warn_of_changes(const RunSetup& setup, Observer& observer) {
+  if (!setup.resumed) return;
+  warn_of_changed_config(setup, observer);
+  std::string changes = changed_versions(setup.resumed->state.versions, setup.versions);
+  if (changes.empty()) return;
+  observer.on_warning(
+      fmt::format("libraries changed since {}: {}; the result may differ in the last bits from a "
+                  "run with the same libraries",
+                  setup.resumed->path.string(), changes));
+}
+
+void warn_of_cuda_versions(const Placement& placement, Observer& observer) {
+  if (placement.lanes[0].device.kind == DeviceKind::cpu) return;  // opens no library of GPUs
+  auto found = cuda_versions();
+  if (!found) return;
+  for (const std::string& doubt : version_doubts(*found)) observer.on_warning(doubt);
+}
+
+// Statistics of a few samples are mostly noise.
+void warn_of_small_batches(const RunSetup& setup, const ParameterLayout& layout,
+                           Observer& observer) {
+  // Only batch norm has entries that are not trained: its running statistics.
+  const auto& entries = layout.entries();
+  bool normalizes = std::any_of(entries.begin(), entries.end(),
+                                [](const ParameterEntry& entry) { return !entry.trained; });
+  int64_t samples = setup.placement.batch_size;
+  if (!normalizes || samples >= 8 || setup.config.model.batch_norm == ModelConfig::BatchNorm::sync)
+    return;
+  observer.on_warning(
+      fmt::format("batch norm computes its statistics over only {} (those of one tower); set "
+                  "batch_norm: sync to use all {} of the global batch",
+                  counted(samples, "sample"), setup.placement.global_batch()));
+}
+
+RunSummary summarize(const RunContext& run, const RunOutput& output,
+                     const RunCheckpoints& checkpoints, int exit, const std::string& stopped_by,
+                     const std::string& ema_hash) {
+  const RunSetup& setup = run.setup;
+  RunSummary summary = run.clock.summary();
+  summary.steps = run.progress.step;
+  summary.epochs = run.clock.epoch(run.progress.step);
+  summary.val = validation_of(run.progress, setup.metric());
+  summary.parameter_hash = hex(run.trainer.parameter_hash());
+  summary.ema_hash = ema_hash;
+  for (const PlacedDevice& device : setup.placement.devices)
+    summary.devices.push_back(to_string(device.id));
+  summary.towers = setup.placement.towers;
+  summary.processes = run.world.size();
+  summary.strategy = word_of(setup.config.strategy);
+  summary.peak_memory_bytes = sum_by_kind(run.trainer.peak_memory());
+  summary.peak_memory_bytes["host_rss"] = peak_resident_bytes();
+  summary.planned_memory_bytes = sum_by_kind(run.trainer.planned_memory());
+  summary.exit = exit;
+  summary.stopped_by = stopped_by;
+  if (output.is_writable()) {
+    summary.output = setup.config.output;
+    summary.checkpoint = checkpoints.path();
+    summary.metrics = (std::filesystem::path(setup.config.output) / "metrics.jsonl").string();
+  }
+  return summary;
+}
+
+}  // namespace spire::inline run

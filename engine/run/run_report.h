@@ -1,0 +1,36 @@
+// Reports of a run to its observer: the start, warnings, and the summary at the end.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include <spire/observer.h>
+
+#include "engine/run/run_checkpoints.h"
+#include "engine/run/run_context.h"
+#include "engine/run/run_directory.h"
+#include "engine/run/run_setup.h"
+
+namespace spire::inline run {
+
+// Describes model, task, data, devices and memory; collective.
+StartInfo start_info(const RunSetup& setup, const Trainer& trainer, int64_t total_steps);
+
+// Returns "classify images into 10 classes" and the like; names columns that the task ignores.
+std::string task_text(Task task, const SampleSpec& spec);
+
+// Warns of GPU libraries whose versions do not fit each other.
+void warn_of_cuda_versions(const Placement& placement, Observer& observer);
+
+// Warns of keys and libraries that changed since the resumed checkpoint, on rank 0.
+void warn_of_changes(const RunSetup& setup, Observer& observer);
+
+// Warns where batch norm has fewer than 8 samples of a tower for its statistics.
+void warn_of_small_batches(const RunSetup& setup, const ParameterLayout& layout,
+                           Observer& observer);
+
+// Returns the content of summary.json. ema_hash: of the averaged weights, or "".
+RunSummary summarize(const RunContext& run, const RunOutput& output,
+                     const RunCheckpoints& checkpoints, int exit, const std::string& stopped_by,
+                     const std::string& ema_hash);
+
+}  // namespace spire::inline run
