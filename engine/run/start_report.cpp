@@ -6,7 +6,7 @@
 
 #include "engine/base/message_words.h"
 #include "engine/config/words.h"
-#include "engine/device/host_memory.h"
+#include "engine/device/topology.h"
 #include "engine/observe/units.h"
 
 namespace spire::inline run {

@@ -1,4 +1,4 @@
-// Gradients and losses of small transformers, a language model and a vision model.
+// Tests gradients and losses of small transformers, a language model and a vision model.
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ GraphRun run(Graph graph) {
     labels[i] = static_cast<int32_t>((i + 3) * 5 % vocabulary);
   }
   std::vector<float> bits(ids.size());
-  std::memcpy(bits.data(), ids.data(), ids.size() * sizeof(float));  // the harness hands floats
+  std::memcpy(bits.data(), ids.data(), ids.size() * sizeof(float));  // the first input takes floats
   return run_graph(std::move(graph), bits, labels, {.poison = 0xff});
 }
 
