@@ -5,7 +5,7 @@
 #include <spire/error.h>
 
 #include "engine/base/message_words.h"
-#include "engine/data/describe.h"
+#include "engine/data/dataset.h"
 #include "engine/observe/text_table.h"
 #include "engine/observe/units.h"
 #include "tools/commands.h"

@@ -6,7 +6,6 @@
 #include "engine/config/text.h"
 #include "engine/config/words.h"
 #include "engine/data/dataset.h"
-#include "engine/data/schema_compatibility.h"
 #include "engine/device/gpu_requirements.h"
 #include "engine/device/topology.h"
 #include "engine/inference/samples.h"
