@@ -2,6 +2,8 @@
 // tree's nodes inside its towers, and owns one shard of every bucket. A reduce-scatter adds up each
 // shard; then the sums go to `SumsTo`. Reduction::native is the transport's all-reduce instead.
 #pragma once
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 

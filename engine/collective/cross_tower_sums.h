@@ -1,6 +1,8 @@
 // Sums fp64 vectors over all towers in lockstep, for synchronous batch normalization. Every member
 // gets all rows; each lane adds them up in tree order (LaneArithmetic::sum_rows).
 #pragma once
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <vector>

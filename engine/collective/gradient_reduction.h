@@ -6,6 +6,8 @@
 // lane works; a lane calls its own arrive() and finish().
 #pragma once
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>

@@ -1,5 +1,6 @@
 // Arithmetic of a lane on its device, in stream order: sums of gradients and of towers' rows.
 #pragma once
+#include <cstdint>
 #include <memory>
 
 #include "engine/collective/tree.h"

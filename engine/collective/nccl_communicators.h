@@ -2,6 +2,7 @@
 // later one of the same thread. They are non-blocking: ncclInProgress is polled until it ends or
 // the group is interrupted. (NCCL Developer Guide: "Fault Tolerance", "Group Calls".)
 #pragma once
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <mutex>

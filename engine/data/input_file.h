@@ -1,6 +1,7 @@
 // Byte stream of a dataset file, plain or gzip (RFC 1952, told by its first bytes 1f 8b), and
 // lookup of such files. Every error is Error(data) and names the file.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>

@@ -1,5 +1,6 @@
 // Devices, on which towers run, by name: "cpu:1", "cuda:0".
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -1,6 +1,8 @@
 // Allocator of one logical device: counts memory by its use, enforces a limit, reserves nothing.
 #pragma once
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <memory>

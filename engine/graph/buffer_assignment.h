@@ -1,6 +1,9 @@
 // Assigns memory to every tensor of a graph. Tensors that share memory (views, and outputs written
 // over inputs that no node reads again) form one block.
 #pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "engine/graph/parameter_layout.h"

@@ -1,6 +1,7 @@
 // A model as a graph of ops over tensors of known shapes. Layer functions (layers.h) record it,
 // differentiate() extends it backward, passes (passes.h) rewrite it, Plan (plan.h) compiles it.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -8,6 +9,7 @@
 #include <span>
 #include <string>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include <spire/layer_row.h>

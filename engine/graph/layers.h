@@ -2,7 +2,9 @@
 // and returns the output. `name` prefixes parameter names ("conv1" -> "conv1.weight"). Weights have
 // PyTorch's shapes: convolution (O, I/groups, KH, KW), dense (out, in).
 #pragma once
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "engine/graph/graph.h"
 #include "kernels/ops/regression_loss/regression_loss.h"
@@ -50,7 +52,7 @@ Value dense(Graph& graph, const std::string& name, Value x, int64_t units, bool 
             Initializer initialize = {});
 // Looks up rows of name.weight (vocabulary, width), the table: ids i32 (..) -> (.., width).
 struct Embedding {
-  Value output, table;
+  Value output, table;  // output of `dtype`; table for an output layer with tied weights
 };
 Embedding embedding(Graph& graph, const std::string& name, Value ids, int64_t vocabulary,
                     int64_t width, DType dtype, Initializer initialize);

@@ -1,6 +1,8 @@
 // Rewrites of a graph before it is compiled, which never change what it computes. A pass returns
 // how many nodes it has saved, removed, padded or repeated.
 #pragma once
+#include <span>
+
 #include "engine/device/device.h"
 #include "engine/graph/graph.h"
 

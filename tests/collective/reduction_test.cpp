@@ -128,9 +128,9 @@ Reduced reduce_rank(const Layout& layout, const std::vector<Floats>& values, int
   reduced.squares.resize(static_cast<size_t>((layout.trained + chunk - 1) / chunk));
   auto options = options_of(layout, reduced.squares);
   std::vector<std::string> names(static_cast<size_t>(layout.lanes) + 1, "thread");
-  ThreadStatus board(names);
+  ThreadStatus status(names);
   auto exchange = group ? make_device_exchange(*group, {}) : nullptr;
-  GradientReduction reduction(options, nodes, exchange.get(), board);
+  GradientReduction reduction(options, nodes, exchange.get(), status);
   for (int step = 0; step < steps; ++step) {
     reduction.begin_step();
     run_ranks(layout.lanes, [&](int lane) {
@@ -230,14 +230,14 @@ TEST(GradientReduction, NativeIsNearTheTreeAndEqualOnAllRanks) {
 struct Pair {
   Floats gradients;
   std::vector<double> squares;
-  ThreadStatus board{{"lane", "exchange"}};
+  ThreadStatus status{{"lane", "exchange"}};
   std::mutex mutex;
   std::condition_variable changed;
   int exchanged = 0;  // buckets, so far
 
   explicit Pair(int64_t floats)
       : gradients(static_cast<size_t>(floats), 1.0f), squares(static_cast<size_t>(floats / chunk)) {
-    board.set_hook([this](const PhaseRow& row) {
+    status.set_hook([this](const PhaseRow& row) {
       if (row.thread != "exchange" || row.phase != Phase::idle) return;
       std::lock_guard lock(mutex);
       ++exchanged;
@@ -259,7 +259,7 @@ TEST(GradientReduction, RanksExchangeABucketBeforeBackwardIsDone) {
     auto exchange = make_device_exchange(*groups[static_cast<size_t>(rank)], {});
     GradientReduction reduction(options_of({2, 2, 1, floats, floats}, pair.squares),
                                 {{{rank, rank + 1}, pair.gradients.data()}}, exchange.get(),
-                                pair.board);
+                                pair.status);
     reduction.begin_step();
     reduction.arrive(0, reduction.buckets()[0].end);
     ASSERT_TRUE(pair.wait_for_exchange(1));
@@ -276,9 +276,9 @@ TEST(GradientReduction, LanesAddUpTheirSharesAtTheEndsOfBuckets) {
   int64_t floats = 8 * chunk;
   Floats one(static_cast<size_t>(floats), 1.0f), two(static_cast<size_t>(floats), 2.0f);
   std::vector<double> squares(8);
-  ThreadStatus board({"a", "b", "exchange"});
+  ThreadStatus status({"a", "b", "exchange"});
   GradientReduction reduction(options_of({2, 1, 2, floats, floats}, squares),
-                              {{{0, 1}, one.data()}, {{1, 2}, two.data()}}, nullptr, board);
+                              {{{0, 1}, one.data()}, {{1, 2}, two.data()}}, nullptr, status);
   ASSERT_GE(reduction.buckets().size(), 3u);
   auto sum_of = [&](size_t bucket) {
     return one[static_cast<size_t>(reduction.buckets()[bucket].end - 1)];
@@ -302,9 +302,9 @@ TEST(GradientReduction, ALaneThatFailsReleasesTheOthers) {
   Floats one(chunk), two(chunk);
   std::vector<double> squares(1);
   Layout layout{2, 1, 2, chunk, chunk};
-  ThreadStatus board({"a", "b", "exchange"});
+  ThreadStatus status({"a", "b", "exchange"});
   GradientReduction reduction(options_of(layout, squares),
-                              {{{0, 1}, one.data()}, {{1, 2}, two.data()}}, nullptr, board);
+                              {{{0, 1}, one.data()}, {{1, 2}, two.data()}}, nullptr, status);
   reduction.begin_step();
   run_ranks(2, [&](int lane) {
     if (lane == 1) return reduction.break_up();
@@ -323,8 +323,8 @@ TEST(GradientReduction, SeveralLanesThatFailReleaseTheOthersToo) {
   for (int lane = 0; lane < 8; ++lane)
     nodes.push_back({{lane, lane + 1}, buffers[static_cast<size_t>(lane)].data()});
   std::vector<double> squares(1);
-  ThreadStatus board(std::vector<std::string>(9, "thread"));
-  GradientReduction reduction(options_of({8, 1, 8, chunk, chunk}, squares), nodes, nullptr, board);
+  ThreadStatus status(std::vector<std::string>(9, "thread"));
+  GradientReduction reduction(options_of({8, 1, 8, chunk, chunk}, squares), nodes, nullptr, status);
   reduction.begin_step();
   for (int lane = 1; lane < 8; ++lane) {
     reduction.break_up();
@@ -336,13 +336,13 @@ TEST(GradientReduction, SeveralLanesThatFailReleaseTheOthersToo) {
 TEST(GradientReduction, ErrorsOfTheExchangeThreadNameIt) {
   auto groups = threads_groups(2);
   Pair pair(chunk);
-  pair.board.set_hook([](const PhaseRow& row) {
+  pair.status.set_hook([](const PhaseRow& row) {
     if (row.phase == Phase::bucket && row.thread == "exchange") throw std::runtime_error("no net");
   });
   auto exchange = make_device_exchange(*groups[0], {});
   GradientReduction reduction(options_of({2, 2, 1, chunk, chunk}, pair.squares),
-                              {{{0, 1}, pair.gradients.data()}}, exchange.get(), pair.board);
-  pair.board.begin_step(7);
+                              {{{0, 1}, pair.gradients.data()}}, exchange.get(), pair.status);
+  pair.status.begin_step(7);
   reduction.begin_step();
   reduction.arrive(0, chunk);
   try {

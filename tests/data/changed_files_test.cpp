@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr int64_t rows = 40;
 
-// So that whatever is written now has another time, however coarse the file system's clock is.
+// Sets the time back, so that later writes have another one, however coarse the clock is.
 void make_old(const fs::path& path) {
   fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(1));
 }

@@ -64,7 +64,7 @@ TEST(ChunkedOrder, SamplesOfAWindowAreShuffled) {
   EXPECT_NEAR(static_cast<double>(same_chunk), 630, 122);
 }
 
-// Where the last, smaller chunk comes is as random as where any other does.
+// The position of the last, smaller chunk is as random as that of any other.
 TEST(ChunkedOrder, EachChunkIsFirstEquallyOften) {
   constexpr int64_t chunks = 5, chunk = 3, count = 4 * chunk + 1, epochs = 6000;
   Sampler sampler(count, 31, chunk);

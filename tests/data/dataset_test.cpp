@@ -134,7 +134,7 @@ TEST(NormalizationOf, DoesNotDependOnTheOrderOfThePixels) {
   EXPECT_EQ(normalization_of(dataset).stddev, forward.stddev);
 }
 
-// How many samples each of ten classes has.
+// Counts the samples of each of ten classes.
 std::vector<int64_t> labels_of(const Dataset& dataset) {
   std::vector<int64_t> samples(static_cast<size_t>(dataset.count()));
   std::iota(samples.begin(), samples.end(), 0);

@@ -235,7 +235,7 @@ TEST(BatchLoader, OptionsOutOfRangeAreConfigErrors) {
   EXPECT_THROW(BatchLoader(dataset, {.in_use = 0}), Error);
 }
 
-// What a worker meets is thrown by next(), in its turn, and again if asked again.
+// A worker's error is thrown by the next() of its batch, and by each later one.
 TEST(BatchLoader, ErrorsOfWorkersReachTheConsumer) {
   LabelledImages images = numbered(12);
   images.labels[7] = 12;

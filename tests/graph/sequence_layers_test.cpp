@@ -20,7 +20,7 @@ Initializer spread(float size) {
 struct Choices {
   bool training = true;
   float dropout = 0;
-  // What is added to one element of one parameter.
+  // Added to one element of one parameter.
   std::string moved = {};
   size_t element = 0;
   float by = 0;

@@ -1,7 +1,10 @@
 // Augments and normalizes images: random translation, flip and color jitter, drawn by (seed, epoch,
 // sample), so that any thread prepares any sample.
 #pragma once
+#include <cstddef>
+#include <cstdint>
 #include <span>
+#include <vector>
 
 #include <spire/run_config.h>
 

@@ -1,7 +1,12 @@
 // Labelled images in memory as a dataset, and the normalization of their pixels.
 #pragma once
 #include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "engine/data/dataset.h"
 #include "engine/data/images/augment.h"

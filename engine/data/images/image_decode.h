@@ -1,5 +1,6 @@
 // Reads and decodes JPEG and PNG files. The first bytes of a file tell its format, not its name.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <span>

@@ -1,6 +1,7 @@
 // Image files in folders as a dataset: data.path/train/<class>/*.jpg|jpeg|png, and the same below
 // val or test; and the listing of such folders.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>

@@ -3,7 +3,10 @@
 // - r of a tower's n samples form a pair; the middle row of an odd number stays. lambda ~
 // Beta(alpha, alpha) and the box are drawn by (seed, epoch, sample of the lower row).
 #pragma once
+#include <cstddef>
+#include <cstdint>
 #include <span>
+#include <vector>
 
 #include "engine/base/philox.h"
 #include "engine/data/sample.h"

@@ -1,5 +1,6 @@
 // Writes images as PNG files, for people to look at. (image_decode.h reads them.)
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <vector>

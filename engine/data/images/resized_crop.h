@@ -1,5 +1,6 @@
 // Crops an image of any size and resizes the crop to the size that a model reads.
 #pragma once
+#include <cstdint>
 #include <span>
 #include <vector>
 
