@@ -1,5 +1,7 @@
 // trainer dataset: convert writes any dataset as one HDF5 file, or a text as token shards; inspect
 // prints its columns, classes and files; verify reads every row once and compares checksums.
+#include "engine/data/dataset.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -8,7 +10,6 @@
 #include "engine/base/message_words.h"
 #include "engine/data/convert/convert.h"
 #include "engine/data/convert/verify.h"
-#include "engine/data/describe.h"
 #include "engine/observe/formatting.h"
 #include "tools/commands.h"
 #include "tools/config_source.h"

@@ -6,6 +6,7 @@
 #include <spire/error.h>
 
 #include "build_info.h"
+#include "engine/data/text/vocabulary.h"
 #include "engine/device/gpu_requirements.h"
 #include "engine/device/topology.h"
 #include "engine/train/placement.h"
@@ -138,6 +139,7 @@ int run_version(const Arguments& arguments) {
                build_info::sanitizers);
   print_result("glibc: {}, this build: {}.{}\n", gnu_get_libc_version(), __GLIBC__,
                __GLIBC_MINOR__);
+  print_result("Unicode: {} (PCRE2's)\n", unicode_version());
   print_libraries(build_info::libraries);
   print_cuda_software();
   return 0;

@@ -1,16 +1,13 @@
-// Reduces gradient buckets over the R members of a run (communicator.h). A member holds the sums
-// of the tree's nodes inside its own towers, and owns one slice of every bucket. In two stages:
-//   1. reduce-scatter: each member sends the others their slices of its nodes and adds up the tree
-//      what it receives for its own slice. It sends and receives (R - 1) / R of the bucket.
-//   2. gather: the sums go to the root (parameter_device), to everyone (mirrored: again (R - 1) / R
-//      out and in), or nowhere (sharded).
-// With Reduction::native the transport's all-reduce replaces both stages.
+// Reduces gradient buckets over the R members of a run (exchange.h). A member has the sums of the
+// tree's nodes inside its towers, and owns one shard of every bucket. A reduce-scatter adds up each
+// shard; then the sums go to `SumsTo`. Reduction::native is the transport's all-reduce instead.
 #pragma once
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "engine/collective/buckets.h"
-#include "engine/collective/communicator.h"
+#include "engine/collective/exchange.h"
 #include "engine/collective/lane_arithmetic.h"
 #include "engine/collective/tree.h"
 #include "engine/device/memory_pool.h"
@@ -18,11 +15,13 @@
 
 namespace spire::inline collective {
 
-// The members that get the sums of the gradients.
-enum class SumsTo : uint8_t { root, everyone, slice_owners };
+enum class SumsTo : uint8_t {
+  root,          // parameter_device: one member
+  everyone,      // mirrored: (R - 1) / R of the bucket out and in, as in the reduce-scatter
+  shard_owners,  // sharded: no further messages
+};
 
-// A contiguous part of the run's devices: of a process, of a member, or one device.
-struct Share {
+struct Share {                     // contiguous devices of a process or of a member, or one
   int begin = 0, end = 0, of = 1;  // devices [begin, end) of all `of` devices
   int size() const { return end - begin; }
 };
@@ -42,27 +41,25 @@ class BucketReducer {
     SumsTo to = SumsTo::root;
     int root = 0;
 
-    FloatRange slice(size_t bucket, int rank) const;  // that the member owns
-    // The chunks (TreeSum::chunk floats each) of [0, floats) inside each member's slices.
-    std::vector<std::vector<FloatRange>> chunk_slices(int64_t floats) const;
+    FloatRange shard(size_t bucket, int rank) const;  // that the member owns
+    // Returns the chunks (TreeSum::chunk floats each) of [0, floats) inside each member's shards.
+    std::vector<std::vector<FloatRange>> chunk_shards(int64_t floats) const;
   };
-  // nodes: sums of this member's nodes, whole buffers in memory of the stream's device; the first
-  // buffer receives the result. `exchange`, `stream` and `memory` are of one device and outlive
-  // this. The phase is reported in `row` of the board.
+  // nodes: whole buffers with the sums of this member's nodes, on the stream's device; the first
+  // one receives the result. `exchange`, `stream` and `memory` are of one device and outlive this.
+  // The phase is reported in `row` of the thread status.
   BucketReducer(const Options& options, std::vector<float*> nodes, Communicator& exchange,
-                Stream& stream, MemoryPool& memory, ThreadStatus& board, int row);
+                Stream& stream, MemoryPool& memory, ThreadStatus& status, int row);
   ~BucketReducer();
   BucketReducer(const BucketReducer&) = delete;
   BucketReducer& operator=(const BucketReducer&) = delete;
 
-  // Reduces the bucket after the work that the stream already has. Allocates nothing after the
-  // first step. Throws PeerLost.
+  // Reduces after the stream's present work. Throws PeerLost. Allocates nothing after step 1.
   void reduce(size_t bucket);
 
-  FloatRange slice(size_t bucket) const { return options_.slice(bucket, exchange_.rank()); }
+  FloatRange shard(size_t bucket) const { return options_.shard(bucket, exchange_.rank()); }
 
-  // Bytes that the reducer of that member allocates.
-  static size_t staging_bytes(const Options& options, int rank);
+  static size_t staging_bytes(const Options& options, int rank);  // that member's reducer allocates
 
  private:
   struct Messages {
@@ -81,10 +78,10 @@ class BucketReducer {
   std::vector<float*> nodes_;
   Communicator& exchange_;
   Stream& stream_;
-  ThreadStatus& board_;
+  ThreadStatus& status_;
   int row_;
   std::vector<Step> steps_;                // one a bucket
-  std::unique_ptr<DeviceMemory> staging_;  // receives others' nodes of this member's slices
+  std::unique_ptr<DeviceMemory> staging_;  // receives others' nodes of this member's shards
   std::unique_ptr<LaneArithmetic> arithmetic_;
 };
 

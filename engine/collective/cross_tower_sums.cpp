@@ -12,9 +12,10 @@ CrossTowerSums::CrossTowerSums(const Options& options) : options_(options) {
     if (options_.exchange) options_.exchange->prepare(rows->data(), rows->bytes());
   }
   for (int64_t count : options_.counts) {
-    std::vector<std::vector<FloatRange>> slices;
-    for (TowerRange towers : ranks) slices.push_back({{towers.begin * count, towers.end * count}});
-    gathers_.try_emplace(count, slices, options_.exchange, sizeof(double));
+    // A member's shard is the rows of its towers, which are neighbours.
+    std::vector<std::vector<FloatRange>> shards;
+    for (TowerRange towers : ranks) shards.push_back({{towers.begin * count, towers.end * count}});
+    gathers_.try_emplace(count, shards, options_.exchange, sizeof(double));
   }
 }
 
@@ -36,6 +37,8 @@ double* CrossTowerSums::rows(size_t index) const {
   return rows_[index % std::size(rows_)]->as<double>();
 }
 
+// Meets twice: all rows of this member are written before they are sent, and all others' rows have
+// come before any lane reads them.
 void CrossTowerSums::meet(size_t index, int lane, int64_t count) {
   options_.joint->meet(lane);
   if (!options_.exchange) return;

@@ -1,14 +1,15 @@
-// Sums fp64 vectors over all towers while these run in lockstep: the moments of synchronous batch
-// normalization. Every tower writes a row, all rows reach every member, and each lane adds them up
-// in tree order (LaneArithmetic::sum_rows). No host thread waits for a device.
+// Sums fp64 vectors over all towers in lockstep, for synchronous batch normalization. Every member
+// gets all rows; each lane adds them up in tree order (LaneArithmetic::sum_rows).
 #pragma once
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <vector>
 
-#include "engine/collective/shard_exchange.h"
+#include "engine/collective/exchange.h"
 #include "engine/collective/tree.h"
-#include "engine/device/barrier.h"
+#include "engine/device/lane_team.h"
 #include "engine/device/memory_pool.h"
 
 namespace spire::inline collective {
@@ -29,18 +30,18 @@ class CrossTowerSums {
   CrossTowerSums(const CrossTowerSums&) = delete;
   CrossTowerSums& operator=(const CrossTowerSums&) = delete;
   static size_t row_bytes(const std::vector<int64_t>& counts);  // of the longest vector
-  // Device memory that such an object allocates.
+  // Returns the bytes of device memory that it allocates.
   static size_t bytes(const std::vector<int64_t>& counts, int towers);
 
-  // The rows (towers, count) of sum number `index` of the step. A lane enqueues the kernels that
-  // write its towers' rows, with `=`, then calls meet(). Kernels that it enqueues after that may
-  // read all rows, until its next meet(). The memory is reachable by the devices of all lanes.
+  // Returns the rows (towers, count) of the step's sum `index`, which all lanes' devices reach. A
+  // lane enqueues kernels that write its towers' rows, with `=`, then calls meet(). Kernels that it
+  // enqueues until its next meet() may read all rows.
   double* rows(size_t index) const;
   void meet(size_t index, int lane, int64_t count);  // throws PeerLost, BarrierBroken
 
  private:
   Options options_;
-  // Double buffer: a lane may write the rows of the next sum while another still reads these.
+  // Two, in turn: a lane may write the next sum's rows while another still reads these.
   std::unique_ptr<DeviceMemory> rows_[2];
   std::map<int64_t, ShardExchange> gathers_;  // by count
 };

@@ -3,7 +3,11 @@
 #include <algorithm>
 
 #include "engine/base/thread.h"
-#include "engine/device/barrier.h"
+#include "engine/device/lane_team.h"
+
+// On GPUs a completed bucket is an event in the lane's stream, for which the streams that add it up
+// wait; on CPUs the counts below are enough. The exchange thread has a stream of its own, on one of
+// the lanes' devices.
 
 namespace spire::inline collective {
 namespace {
@@ -42,8 +46,8 @@ GradientReduction::Leaves GradientReduction::leaves_of(TowerRange node,
   return leaves;
 }
 
-// The first leaf whose memory the device can send and receive; null if there is none. On CPUs all
-// memory is the host's.
+// Returns the first leaf whose memory the device can send and receive; null if there is none. On
+// CPUs all memory is the host's.
 const NodeBuffer* GradientReduction::leaf_on(DeviceId device, const Leaves& leaves) {
   auto found = std::find_if(leaves.begin(), leaves.end(), [&](const NodeBuffer* leaf) {
     return device.kind == DeviceKind::cpu || leaf->device == device;
@@ -65,8 +69,8 @@ size_t GradientReduction::exchange_bytes(const BucketReducer::Options& options, 
   return bytes;
 }
 
-// The buffer that receives a node's sum. Sums that are exchanged must lie on the exchanging device,
-// so the lanes add up straight into its memory.
+// Returns the buffer that receives a node's sum. Sums that are exchanged must lie on the exchanging
+// device, so the lanes add up straight into its memory.
 float* GradientReduction::place_of(const Leaves& leaves, bool exchanged) {
   if (!exchanged) return leaves.front()->data;
   if (const NodeBuffer* leaf = leaf_on(options_.memory->device(), leaves)) return leaf->data;
@@ -76,11 +80,12 @@ float* GradientReduction::place_of(const Leaves& leaves, bool exchanged) {
 }
 
 GradientReduction::GradientReduction(const Options& options, const std::vector<NodeBuffer>& buffers,
-                                     Communicator* exchange, ThreadStatus& board)
-    : options_(options), board_(board), lanes_(options.streams.size()) {
+                                     Communicator* exchange, ThreadStatus& status)
+    : options_(options), status_(status), lanes_(options.streams.size()) {
   const auto& ranks = options_.exchange;
   bool exchanged = exchange && exchange->size() > 1;
   TowerRange own{buffers.front().node.begin, buffers.back().node.end};
+  // Each node of the member is a tree over the buffers of the lanes inside it.
   int depth = 1;
   for (TowerRange node : member_nodes(ranks.order, ranks.towers, own)) {
     Leaves leaves = leaves_of(node, buffers);
@@ -110,9 +115,9 @@ void GradientReduction::make_exchange(Communicator& exchange) {
   exchange_stream_ = make_stream(options_.memory->device());
   exchange_arithmetic_ = make_lane_arithmetic(*exchange_stream_, 1);
   exchange_end_ = exchange_stream_->make_event();
-  exchange_.emplace(options_.exchange, data, exchange, *exchange_stream_, *options_.memory, board_,
+  exchange_.emplace(options_.exchange, data, exchange, *exchange_stream_, *options_.memory, status_,
                     thread_row());
-  squares_exchange_.emplace(options_.exchange.chunk_slices(options_.trained), &exchange,
+  squares_exchange_.emplace(options_.exchange.chunk_shards(options_.trained), &exchange,
                             sizeof(double));
   thread_ = start_thread({"exchange", options_.exchange_cores}, [this] { run_exchange(); });
 }
@@ -152,7 +157,7 @@ void GradientReduction::arrive(int lane, int64_t ready) {
 
 void GradientReduction::finish(int lane) {
   sum_shares(lane, buckets().size(), true);
-  board_.enter(lane, Phase::waiting);
+  status_.enter(lane, Phase::waiting);
   if (exchange_) {
     wait_until(exchanged_, 1);
     // exchanged_ may hold `released` alone; error_ is written only when the thread added its 1.
@@ -184,9 +189,9 @@ void GradientReduction::sum_shares(int lane, size_t until, bool wait) {
   for (; state.summed < until; ++state.summed) {
     size_t b = state.summed;
     if (wait) {
-      board_.enter(lane, Phase::waiting, static_cast<int64_t>(b));
+      status_.enter(lane, Phase::waiting, static_cast<int64_t>(b));
       wait_until(arrived_[b], all);
-      board_.enter(lane, Phase::bucket, static_cast<int64_t>(b));
+      status_.enter(lane, Phase::bucket, static_cast<int64_t>(b));
     }
     uint32_t arrived = arrived_[b].load(std::memory_order_acquire);
     if (arrived < all) return;
@@ -239,7 +244,7 @@ void GradientReduction::run_exchange() {
     } catch (const PeerLost&) {
       error_ = std::current_exception();
     } catch (const std::exception& error) {
-      error_ = std::make_exception_ptr(LaneError(board_.read(thread_row()), error));
+      error_ = std::make_exception_ptr(LaneError(status_.read(thread_row()), error));
     }
     // Stored before exchanged_ grows, so that every lane that wakes sees it.
     if (error_) broken_.store(true);
@@ -249,22 +254,22 @@ void GradientReduction::run_exchange() {
 
 void GradientReduction::exchange_step() {
   if (!options_.overlap && !buckets().empty()) {
-    board_.enter(thread_row(), Phase::waiting);
+    status_.enter(thread_row(), Phase::waiting);
     wait_until(summed_[buckets().size() - 1], static_cast<uint32_t>(lanes_.size()));
   }
   for (size_t b = 0; b < buckets().size(); ++b) {
-    board_.enter(thread_row(), Phase::waiting, static_cast<int64_t>(b));
+    status_.enter(thread_row(), Phase::waiting, static_cast<int64_t>(b));
     wait_until(summed_[b], static_cast<uint32_t>(lanes_.size()));
     if (broken_.load()) throw BarrierBroken{};
     // summed_ says that the lanes have enqueued their shares; the events, that these are done.
     for (const Lane& lane : lanes_) exchange_stream_->wait_for(*lane.share[b]);
     exchange_->reduce(b);
-    square(*exchange_arithmetic_, exchange_->slice(b));
+    square(*exchange_arithmetic_, exchange_->shard(b));
   }
-  board_.enter(thread_row(), Phase::waiting);
-  // Each member has squared its own slices; all need all chunks for the global norm.
+  status_.enter(thread_row(), Phase::waiting);
+  // Each member has squared its own shards; all need all chunks for the global norm.
   squares_exchange_->all_gather(options_.chunk_squares, *exchange_stream_);
-  board_.enter(thread_row(), Phase::idle);
+  status_.enter(thread_row(), Phase::idle);
   exchange_stream_->record(*exchange_end_);
 }
 

@@ -1,16 +1,13 @@
-// Sums the gradients of all towers during backward. The lanes of a member share the work: a lane
-// announces each bucket that it has completed, and at the end of a bucket it adds up its own share
-// of those buckets that all lanes have completed. No lane waits for others before its towers are
-// done. With several members an exchange thread then reduces each bucket over the members
-// (bucket_reducer.h), on a stream of one of the lanes' devices.
+// Sums the gradients of all towers during backward. At the end of a bucket a lane adds up its share
+// of the buckets that all lanes have completed; none waits for others before its towers are done.
+// With several members an exchange thread then reduces each bucket over them (bucket_reducer.h).
 //
-// On GPUs a completed bucket is an event in the lane's stream, and the stream that adds up the
-// bucket waits for the events of all lanes. All buffers are reachable by the devices of all lanes.
-//
-// Threads: the leading lane calls begin_step() while no lane works; arrive() and finish() are
-// called by the lane that they name.
+// The devices of all lanes reach all buffers. Threads: the leading lane calls begin_step() while no
+// lane works; a lane calls its own arrive() and finish().
 #pragma once
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -19,13 +16,12 @@
 #include <vector>
 
 #include "engine/collective/bucket_reducer.h"
+#include "engine/collective/exchange.h"
 #include "engine/collective/lane_arithmetic.h"
-#include "engine/collective/shard_exchange.h"
 
 namespace spire::inline collective {
 
-// A lane's gradient buffer with the sum over the towers of `node`.
-struct NodeBuffer {
+struct NodeBuffer {  // a lane's gradient buffer: the sum over the towers of `node`
   TowerRange node;
   float* data = nullptr;
   DeviceId device = {};  // where it lies
@@ -37,27 +33,27 @@ class GradientReduction {
     BucketReducer::Options exchange;
     MemoryPool* memory = nullptr;  // of the device whose memory is exchanged; outlives this
     int64_t trained = 0;           // the norm is that of [0, trained); running statistics follow
-    // fp64 sums of squares, one a chunk of TreeSum::chunk floats of [0, trained), filled in by
-    // every member. Reachable by the lanes' devices; with an exchange in that device's own memory.
+    // fp64 sums of squares, one a chunk of TreeSum::chunk floats of [0, trained), from every
+    // member. The lanes' devices reach it; with an exchange it lies in that device's own memory.
     double* chunk_squares = nullptr;
-    // false: buckets are exchanged after the last one is complete. Needed by plans with sums over
-    // towers, which use the same connections during backward.
+    // false: exchanges after the last bucket, since plans with sums over towers use the
+    // connections.
     bool overlap = true;
-    // One stream a lane of this member; they outlive this. Lanes and their rows of the board are
-    // numbered from first_lane; thread_row is the row of the exchange thread.
+    // One a lane of this member; outlive this. Lanes and thread status rows count from first_lane.
     std::vector<Stream*> streams;
     std::vector<int> exchange_cores;  // of the exchange thread; empty: its creator's
-    int first_lane = 0, thread_row = 0;
+    int first_lane = 0;
+    int thread_row = 0;  // of the exchange thread
   };
   // buffers: of this member's lanes, in tower order. exchange: may be null for one member.
   GradientReduction(const Options& options, const std::vector<NodeBuffer>& buffers,
-                    Communicator* exchange, ThreadStatus& board);
+                    Communicator* exchange, ThreadStatus& status);
   ~GradientReduction();
 
-  // Nodes of the tree whose sums a member with these towers computes.
+  // Returns the nodes of the tree whose sums a member with these towers computes.
   static std::vector<TowerRange> member_nodes(Reduction order, int towers, TowerRange range);
 
-  // Bytes that the exchange of such a member allocates. Ignores the data of `buffers`.
+  // Returns the bytes that the exchange of such a member allocates. Ignores the data of `buffers`.
   static size_t exchange_bytes(const BucketReducer::Options& options, int rank,
                                const std::vector<NodeBuffer>& buffers, DeviceId device);
 
@@ -65,15 +61,12 @@ class GradientReduction {
   // Announces that the lane's gradients [0, ready) are final in all its towers once its stream has
   // done its present work. Throws BarrierBroken after break_up().
   void arrive(int lane, int64_t ready);
-  // Called after the lane's last arrive(). Adds up the rest of its shares, then waits until every
-  // bucket is reduced (CPU), or makes the lane's stream wait for that (GPU). Throws PeerLost,
-  // LaneError from the exchange thread, or BarrierBroken after break_up().
+  // Adds up the rest of the lane's shares; waits until every bucket is reduced (GPU: makes the
+  // stream wait). Throws PeerLost, LaneError of the exchange thread, or BarrierBroken.
   void finish(int lane);
-  // Releases all lanes that wait here, now or later, after one of them failed.
-  void break_up();
+  void break_up();  // releases all lanes that wait here, now or later
 
-  // The buffer of the reduced sums: all of them, or those of this member's slices.
-  const float* sums() const { return nodes_.front().data; }
+  const float* sums() const { return nodes_.front().data; }  // all, or this member's shards
   const std::vector<FloatRange>& buckets() const { return options_.exchange.buckets; }
 
  private:
@@ -81,8 +74,7 @@ class GradientReduction {
     TreeSum tree;
     float* data;  // receives the sum: the buffer of a leaf, or staged memory
   };
-  // The buffers of a member that are leaves of one node.
-  using Leaves = std::vector<const NodeBuffer*>;
+  using Leaves = std::vector<const NodeBuffer*>;  // of a member, in one node
   static Leaves leaves_of(TowerRange node, const std::vector<NodeBuffer>& buffers);
   static const NodeBuffer* leaf_on(DeviceId device, const Leaves& leaves);
   static int64_t floats(const BucketReducer::Options& options);
@@ -99,7 +91,7 @@ class GradientReduction {
   void exchange_step();
 
   Options options_;
-  ThreadStatus& board_;
+  ThreadStatus& status_;
   std::vector<std::unique_ptr<DeviceMemory>>
       staged_;  // of sums without a leaf in exchangeable memory
   std::vector<MemberNode> nodes_;
@@ -117,7 +109,6 @@ class GradientReduction {
   std::atomic<bool> broken_{false};
   std::atomic<bool> released_{false};  // break_up() was called
 
-  // State of the exchange thread.
   std::unique_ptr<Stream> exchange_stream_;
   std::unique_ptr<LaneArithmetic> exchange_arithmetic_;
   std::optional<BucketReducer> exchange_;

@@ -10,6 +10,7 @@ void add_floats(float* __restrict into, const float* __restrict from, int64_t co
 }
 
 double sum_of_squares(const float* values, int64_t count) {
+  // Sixteen interleaved partial sums, as the widest vector registers have; they are added in order.
   constexpr int64_t width = 16;
   double partial[width] = {};
   int64_t i = 0;
@@ -34,14 +35,15 @@ void for_chunks(FloatRange range, const Body& body) {
     body(begin, std::min(TreeSum::chunk, range.end - begin));
 }
 
-// Whether the buffer is that of a later leaf, which a sum reads after it has begun to write.
+// Returns true if the buffer is that of a later leaf, which a sum reads after it has begun to
+// write.
 bool is_later_leaf(const TreeSum& tree, const float* buffer) {
   auto terms = tree.terms().subspan(1);
   return std::any_of(terms.begin(), terms.end(),
                      [&](const TreeSum::Term& term) { return term.data - term.first == buffer; });
 }
 
-// The CPU's arithmetic: it is done when a call returns.
+// The CPU's arithmetic: complete when a call returns.
 class HostArithmetic : public LaneArithmetic {
  public:
   explicit HostArithmetic(int depth)
@@ -51,6 +53,7 @@ class HostArithmetic : public LaneArithmetic {
     add_floats(into + range.begin, from + range.begin, range.size());
   }
   void sum(const TreeSum& tree, FloatRange range, float* out) override {
+    // The first chunk of scratch takes the sum where `out` is still to be read.
     float* scratch = scratch_.data();
     bool in_place = !is_later_leaf(tree, out);
     for_chunks(range, [&](int64_t begin, int64_t count) {
@@ -66,6 +69,7 @@ class HostArithmetic : public LaneArithmetic {
   }
   void sum_rows(const double* rows, int towers, int64_t count, double* out) override {
     constexpr int64_t width = 64;
+    // The stack of TreeSum::Term, `width` columns at a time.
     double stack[max_depth][width];
     for (int64_t begin = 0; begin < count; begin += width) {
       int64_t n = std::min(width, count - begin);

@@ -35,7 +35,7 @@ void NcclCommunicator::expect_usable() const {
 ncclResult_t NcclCommunicator::begin(const ncclUniqueId& id, int size) {
   CurrentCudaDevice current(end_.device.index);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
+  config.blocking = 0;  // calls return ncclInProgress instead of waiting for other ranks
   return ncclCommInitRankConfig(&comm_, size, id, end_.rank, &config);
 }
 

@@ -1,10 +1,8 @@
-// NCCL communicators of a process: one for each of its members, on that member's GPU. They are
-// non-blocking: a call that returns ncclInProgress is polled until it completes or the group is
-// interrupted. (NCCL Developer Guide: "Fault Tolerance", "Group Calls".)
-//
-// Each has a thread of its own, so that no call waits for one that the same thread would make
-// later. All are set up, closed and aborted together.
+// NCCL communicators of a process's members, each with its own thread, so that no call waits for a
+// later one of the same thread. They are non-blocking: ncclInProgress is polled until it ends or
+// the group is interrupted. (NCCL Developer Guide: "Fault Tolerance", "Group Calls".)
 #pragma once
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -14,7 +12,7 @@
 
 #include <nccl.h>
 
-#include "engine/collective/communicator.h"
+#include "engine/collective/exchange.h"
 #include "engine/device/cuda_error.h"
 
 namespace spire::inline collective {
@@ -38,7 +36,7 @@ class NcclCommunicator {
     }
     finish(code, call);
   }
-  // Initialization in two parts; begin() does not wait.
+  // Initializes in two parts; begin() does not wait.
   ncclResult_t begin(const ncclUniqueId& id, int size);
   void finish(ncclResult_t code, const char* call);
 
@@ -56,10 +54,9 @@ class NcclCommunicator {
 
   ProcessGroup* const group_;  // null for one process
   const ExchangeEnd end_;
-  // Guards the members below. Not held while NCCL is polled.
-  std::mutex mutex_;
-  ncclComm_t comm_ = nullptr;             // null before begin(), and after an abort
-  std::string lost_;                      // reason of a failure; empty: none
+  std::mutex mutex_;           // guards the members below; not locked while NCCL is polled
+  ncclComm_t comm_ = nullptr;  // null before begin(), and after an abort
+  std::string lost_;           // reason of a failure; empty: none
   std::map<void*, void*> registrations_;  // handles, by memory
 };
 
@@ -67,8 +64,7 @@ class NcclCommunicators {
  public:
   // Blocks until all members of the run have come. Throws PeerLost, and Error(device).
   NcclCommunicators(ProcessGroup* group, std::span<const ExchangeEnd> ends, int size);
-  // Waits for members that still receive.
-  ~NcclCommunicators();
+  ~NcclCommunicators();  // waits for members that still receive
   NcclCommunicators(const NcclCommunicators&) = delete;
   NcclCommunicators& operator=(const NcclCommunicators&) = delete;
 

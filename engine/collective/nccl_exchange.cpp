@@ -1,5 +1,5 @@
-// Exchanges between GPUs by NCCL. (NCCL Developer Guide: "Point-to-point communication", "User
-// Buffer Registration".)
+// Exchanges messages between GPUs by NCCL. (NCCL Developer Guide: "Point-to-point communication",
+// "User Buffer Registration".)
 #include "engine/collective/nccl_communicators.h"
 
 namespace spire::inline collective {
@@ -7,7 +7,7 @@ namespace {
 
 class NcclExchange final : public Communicator {
  public:
-  // The i-th of the process's communicators, of `size` members in all.
+  // i: index of the communicator among the process's; size: members of the run.
   NcclExchange(std::shared_ptr<NcclCommunicators> communicators, size_t i, int size)
       : communicators_(std::move(communicators)),
         communicator_(communicators_->at(i)),
@@ -28,16 +28,19 @@ class NcclExchange final : public Communicator {
   std::shared_ptr<NcclCommunicators> communicators_;  // the last exchange closes them
   NcclCommunicator& communicator_;
   int size_;
-  std::unique_ptr<Event> last_;  // behind the last exchange
+  std::unique_ptr<Event> last_;  // after the last exchange, on whatever stream it was
 };
 
-// Leaves out messages of no bytes; both sides know the sizes.
+// Sends and receives all messages in one NCCL group, so that no order of them can block. Leaves out
+// messages of no bytes; both sides know the sizes.
 void NcclExchange::exchange(std::span<const Outgoing> sends, std::span<const Incoming> receives,
                             Stream& stream) {
   auto on = static_cast<cudaStream_t>(stream.native());
+  // A communicator's calls run in one order, also where the streams differ.
   stream.wait_for(*last_);
   communicator_.run("ncclSend, ncclRecv", [&](ncclComm_t comm) {
     ncclResult_t code = ncclSuccess;
+    // Keeps the first failure, but always ends the group.
     auto note = [&](ncclResult_t result) {
       if (code == ncclSuccess && result != ncclInProgress) code = result;
     };

@@ -1,4 +1,4 @@
-#include "engine/collective/communicator.h"
+#include "engine/collective/exchange.h"
 #include "engine/collective/lane_arithmetic.h"
 #include "engine/device/device.h"
 

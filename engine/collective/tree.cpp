@@ -15,6 +15,7 @@ int tree_split(TowerRange node) {
 
 namespace {
 
+// Appends the maximal nodes below `node` that lie inside `range`.
 void collect(TowerRange node, TowerRange range, std::vector<TowerRange>& out) {
   if (node.end <= range.begin || node.begin >= range.end) return;
   if (node.begin >= range.begin && node.end <= range.end) {
@@ -33,6 +34,7 @@ void schedule_node(TowerRange node, int target, LaneSchedule& schedule) {
     schedule.steps.push_back({target, {}});
     return;
   }
+  // The left sum stays in `target` while the right one is made in the buffer above.
   int split = tree_split(node);
   schedule_node({node.begin, split}, target, schedule);
   schedule_node({split, node.end}, target + 1, schedule);
@@ -118,6 +120,7 @@ void TreeSum::add_leaf(const Leaf& leaf) {
   terms_.push_back({.data = leaf.data, .first = leaf.first});
 }
 
+// Descends to the nodes that are leaves. The last term of a subtree makes the addition at its root.
 void TreeSum::build_tree(TowerRange range, const std::vector<Leaf>& leaves, int level) {
   depth_ = std::max(depth_, level);
   auto leaf =
@@ -167,6 +170,30 @@ double tree_sum(std::span<const double> per_tower) {
   if (per_tower.size() == 1) return per_tower[0];
   auto split = static_cast<size_t>(tree_split({0, static_cast<int>(per_tower.size())}));
   return tree_sum(per_tower.first(split)) + tree_sum(per_tower.subspan(split));
+}
+
+std::vector<FloatRange> make_buckets(int64_t total, int64_t first, int64_t floats) {
+  require(total >= 0, "a gradient buffer of {} floats", total);
+  std::vector<FloatRange> buckets;
+  constexpr int64_t chunk = TreeSum::chunk;
+  // Whole chunks, at least one.
+  auto rounded = [](int64_t count) {
+    return std::max<int64_t>(1, TreeSum::chunks_of(count)) * chunk;
+  };
+  int64_t size = rounded(first);
+  for (int64_t begin = 0; begin < total; begin = buckets.back().end) {
+    buckets.push_back({begin, std::min(total, begin + size)});
+    size = rounded(floats);
+  }
+  return buckets;
+}
+
+FloatRange share_of(FloatRange bucket, int begin, int end, int count) {
+  int64_t chunks = TreeSum::chunks_of(bucket.size());
+  auto cut = [&](int member) {
+    return std::min(bucket.end, bucket.begin + chunks * member / count * TreeSum::chunk);
+  };
+  return {cut(begin), cut(end)};
 }
 
 }  // namespace spire::inline collective

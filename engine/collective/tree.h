@@ -1,10 +1,9 @@
-// The fixed binary tree that sums contributions of towers 0..T-1. Its shape depends on T alone: the
-// left child of a node has the largest power of two of towers that leaves the right child at least
-// one. The additions and their order do not depend on which device holds which towers, so the sum
-// is the same bit for bit, for any T and any split into contiguous ranges.
+// Fixed order of additions over towers 0..T-1, and cuts of the flat gradient buffer. Sums follow a
+// binary tree whose shape depends on T alone: a left child has the largest power of two of towers
+// that leaves the right one at least one. So all splits of the towers give the same bits.
 #pragma once
+#include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -12,49 +11,53 @@
 
 namespace spire::inline collective {
 
-// Towers [begin, end): a node of the tree, or the towers of a lane.
-struct TowerRange {
+struct TowerRange {  // towers [begin, end): a node of the tree, or those of a lane
   int begin = 0, end = 0;
   int size() const { return end - begin; }
   bool operator==(const TowerRange&) const = default;
 };
 
-// First tower of the right child. REQUIRES: node.size() > 1.
-int tree_split(TowerRange node);
+int tree_split(TowerRange node);  // first tower of the right child. REQUIRES: node.size() > 1
 
-// The maximal nodes of the tree over [0, towers) that lie inside `range`, in order.
+// Returns the maximal nodes of the tree over [0, towers) inside `range`, in order.
 std::vector<TowerRange> nodes_inside(int towers, TowerRange range);
 
-// The contiguous share of lane `lane` of `lanes`; sizes differ by at most one.
-TowerRange towers_of_lane(int towers, int lane, int lanes);
+TowerRange towers_of_lane(int towers, int lane, int lanes);  // sizes differ by at most one
 
-// The order of additions. invariant: along the tree. native: one after another, in the order of
-// towers, lanes and the transport, so it depends on the placement of the towers.
-enum class Reduction : uint8_t { invariant, native };
+enum class Reduction : uint8_t {
+  invariant,  // along the tree
+  native,     // in the order of towers, lanes and the transport: depends on the towers' placement
+};
 
-// Schedule of a lane that sums its towers one after another in few buffers. Step i belongs to the
-// i-th tower of the range: its gradient is written to buffer `target`, then each add does
-// into += from.
 struct TreeAdd {
-  int into = 0, from = 0;
+  int into = 0, from = 0;  // buffers: into += from
 };
 struct TreeStep {
-  int target = 0;
+  int target = 0;  // buffer to which the tower's gradient is written, before the adds
   std::vector<TreeAdd> adds;
 };
-// A buffer that holds the sum over the towers of `range`.
 struct BufferedNode {
   TowerRange range;
-  int buffer = 0;
+  int buffer = 0;  // contains the sum over the towers of `range`
 };
-struct LaneSchedule {
+struct LaneSchedule {               // of a lane that sums its towers one after another
   std::vector<TreeStep> steps;      // one a tower of the range
-  std::vector<BufferedNode> nodes;  // what the buffers hold at the end, in tower order
+  std::vector<BufferedNode> nodes;  // contents of the buffers at the end, in tower order
   int buffers = 0;                  // number of buffers that the lane needs
 };
 LaneSchedule lane_schedule(Reduction reduction, int towers, TowerRange range);
-// The same for towers in lockstep, each with its own buffer: all adds follow the last tower.
+// The same in lockstep, each tower with a buffer: all adds follow the last tower.
 LaneSchedule lockstep_schedule(Reduction reduction, int towers, TowerRange range);
+
+struct FloatRange {
+  int64_t begin = 0, end = 0;  // elements of a flat buffer
+  int64_t size() const { return end - begin; }
+  bool operator==(const FloatRange&) const = default;
+};
+
+inline FloatRange common(FloatRange a, FloatRange b) {  // empty: size() <= 0
+  return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
+}
 
 // Sums the tree below a node, a range of elements at a time, from partial sums in buffers.
 class TreeSum {
@@ -68,18 +71,15 @@ class TreeSum {
   TreeSum(Reduction reduction, TowerRange root, const std::vector<Leaf>& leaves);
 
   static constexpr int64_t chunk = 4096;  // floats; scratch is chunk x depth() floats
-  // Number of chunks that hold so many floats; the last one may be partly filled.
   static constexpr int64_t chunks_of(int64_t floats) { return (floats + chunk - 1) / chunk; }
 
-  // out[i] = sum over the root's towers at begin + i, for count <= chunk elements. Returns a
-  // pointer to the sum: `out`, or the only leaf itself. `out` may be the buffer of the first leaf,
-  // not of another. Thread-safe with a scratch per thread.
+  // out[i] = sum over the root's towers at begin + i, i < count <= chunk. Returns the sum: `out`,
+  // which may be the first leaf's buffer, or the only leaf. Thread-safe with a scratch each.
   const float* sum(int64_t begin, int64_t count, float* out, float* scratch) const;
   int depth() const { return depth_; }
 
-  // The additions in postfix order, for code that makes them elsewhere, as GPU kernels do. Each
-  // term pushes a leaf on a stack, then replaces the two top entries by their sum `additions`
-  // times. The stack holds at most depth() entries; one is left at the end.
+  // The additions in postfix order, as GPU kernels make them. A term pushes a leaf on a stack of at
+  // most depth() entries, then replaces the two top entries by their sum `additions` times.
   struct Term {
     const float* data = nullptr;
     int64_t first = 0;  // as in the leaf
@@ -96,11 +96,9 @@ class TreeSum {
   int depth_ = 1;
 };
 
-// The same tree over one double a tower: losses, counts, moments.
-double tree_sum(std::span<const double> per_tower);
+double tree_sum(std::span<const double> per_tower);  // one number a tower: losses, counts, moments
 
-// The number of additions after tower `tower` is pushed, as in TreeSum::Term, for code that sums
-// towers 0, 1, ... in order.
+// Returns TreeSum::Term::additions of a tower, for code that pushes towers 0, 1, ... in order.
 SPIRE_HOST_DEVICE inline int additions_after(int tower, int towers) {
   int additions = 0;
   for (int n = tower + 1; n % 2 == 0; n /= 2) ++additions;
@@ -108,5 +106,12 @@ SPIRE_HOST_DEVICE inline int additions_after(int tower, int towers) {
   for (int n = towers & (towers - 1); n != 0; n &= n - 1) ++additions;
   return additions;
 }
+
+// Cuts `total` floats into buckets of `floats`; the first has `first`, so that reduction starts
+// early. Cuts, also share_of()'s, are multiples of TreeSum::chunk.
+std::vector<FloatRange> make_buckets(int64_t total, int64_t first, int64_t floats);
+
+// Returns the part of members [begin, end) of `count`, in whole chunks.
+FloatRange share_of(FloatRange bucket, int begin, int end, int count);
 
 }  // namespace spire::inline collective

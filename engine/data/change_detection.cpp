@@ -48,6 +48,8 @@ void require_unchanged(const std::filesystem::path& path, const FileStamp& befor
 ChangeDetectingReader::ChangeDetectingReader(std::filesystem::path path)
     : file_(std::move(path), Category::data), stamp_(stamp_of(file_.descriptor(), file_.path())) {}
 
+// Two system calls. A file that shrinks is an error, where a mapped one would end the process
+// (SIGBUS).
 void ChangeDetectingReader::read(uint64_t offset, std::span<std::byte> out) const {
   size_t done = file_.read_at(offset, out);
   // The stamp is checked after the read: a write before or during it shows here. It goes first, as

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <system_error>
+
+#include <nlohmann/json.hpp>
 
 #include <spire/error.h>
 
@@ -16,7 +19,8 @@ namespace {
 static_assert(std::ranges::equal(dataset_table, dataset_kinds, {}, &DatasetEntry::name,
                                  &DatasetKind::name));
 
-// Augmentation applies to image datasets only; conversion and inspection ignore it.
+// Opens a dataset of the table. Augmentation applies to image datasets only; conversion and
+// inspection ignore it.
 DatasetPair open_entry(const DatasetEntry& entry, const DataConfig& config,
                        const ReadOptions& options) {
   if (options.stored && config.augment != AugmentConfig{}) {
@@ -39,7 +43,7 @@ std::string Dataset::first_problem() const {
   return all.empty() ? "" : all.front();
 }
 
-// Reads whole samples into memory that is thrown away but for the labels: formats that can do
+// Reads whole samples into memory that is thrown away, but for the labels. Formats that can do
 // better override this.
 void Dataset::read_labels(int64_t first, std::span<int32_t> out) const {
   std::vector<int64_t> samples(out.size());
@@ -62,6 +66,77 @@ DatasetPair open_dataset(const DataConfig& config, const ReadOptions& options) {
   std::vector<std::string> names = dataset_names([](const DatasetKind&) { return true; });
   fail(Category::config, "data.name: unknown dataset '{}'; must be one of: {}{}", config.name,
        fmt::join(names, ", "), did_you_mean(nearest(config.name, names)));
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+// Counts the samples of each class. Reads labels alone, part by part: inputs may be far larger than
+// memory.
+void count_classes(const Dataset& data, SplitDescription& split) {
+  constexpr int64_t labels_at_once = 1 << 16;
+  if (data.spec().find("labels") == nullptr) return;
+  split.class_counts.resize(static_cast<size_t>(data.spec().classes));
+  std::vector<int32_t> labels;
+  for (int64_t first = 0; first < data.count(); first += labels_at_once) {
+    labels.resize(static_cast<size_t>(std::min(labels_at_once, data.count() - first)));
+    data.read_labels(first, labels);
+    for (int32_t label : labels) {
+      if (label < 0 || label >= data.spec().classes) {
+        ++split.labels_out_of_range;
+      } else {
+        ++split.class_counts[static_cast<size_t>(label)];
+      }
+    }
+  }
+}
+
+SplitDescription describe(const Dataset& data) {
+  SplitDescription split;
+  split.samples = data.count();
+  count_classes(data, split);
+  for (const fs::path& file : data.files()) {
+    std::error_code error;
+    uintmax_t bytes = fs::file_size(file, error);
+    if (error) fail(Category::data, "{}: cannot be read: {}", file.string(), error.message());
+    ++split.files;
+    split.bytes += static_cast<int64_t>(bytes);
+  }
+  split.skipped = data.skipped();
+  split.first_problem = data.first_problem();
+  split.layout = data.layout();
+  return split;
+}
+
+Json json_of(const SplitDescription& split) {
+  return {{"samples", split.samples},
+          {"class_counts", split.class_counts},
+          {"labels_beyond_classes", split.labels_out_of_range},
+          {"files", split.files},
+          {"bytes", split.bytes},
+          {"skipped", split.skipped},
+          {"first_problem", split.first_problem},
+          {"layout", split.layout}};
+}
+
+}  // namespace
+
+DatasetDescription describe_dataset(const DataConfig& config) {
+  DataConfig data = config;
+  data.on_error = DataConfig::OnError::skip;
+  DatasetPair pair = open_dataset(data, {.stored = true});
+  return {config.name, pair.train->spec(), describe(*pair.train), describe(*pair.test),
+          pair.train->files() == pair.test->files()};
+}
+
+std::string to_json(const DatasetDescription& description) {
+  Json object = Json::parse(to_text(description.spec));
+  object["name"] = description.name;
+  object["train"] = json_of(description.train);
+  object["test"] = json_of(description.test);
+  return object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace spire::inline data

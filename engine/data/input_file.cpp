@@ -60,7 +60,7 @@ std::filesystem::path find_dataset_folder(const std::vector<std::filesystem::pat
        advice);
 }
 
-// zlib's state; `within` is true from the first byte of a gzip member to its verified end.
+// State of zlib. `within` is true from the first byte of a gzip member to its verified end.
 struct InputFile::Inflater {
   Inflater() { require(inflateInit2(&stream, 15 + 16) == Z_OK, "zlib cannot be started"); }
   ~Inflater() { inflateEnd(&stream); }
@@ -93,6 +93,7 @@ size_t InputFile::read(std::span<uint8_t> out) {
 
 std::string InputFile::read_text(size_t max_length) {
   std::string text;
+  // A read is short only at the end of the content.
   size_t got = 0;
   do {
     size_t before = text.size();
@@ -138,6 +139,7 @@ size_t InputFile::read_gzip(std::span<uint8_t> out) {
       inflater_->within = inflater_->later_member = true;
     }
     size_t room = std::min<size_t>(out.size() - done, std::numeric_limits<uInt>::max());
+    // Inflates what is left of the chunk into what is left of `out`.
     z.next_in = const_cast<Bytef*>(chunk_.data());  // zlib only reads it
     z.avail_in = static_cast<uInt>(chunk_.size());
     z.next_out = out.data() + done;

@@ -1,6 +1,7 @@
 // Byte stream of a dataset file, plain or gzip (RFC 1952, told by its first bytes 1f 8b), and
 // lookup of such files. Every error is Error(data) and names the file.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -15,35 +16,29 @@ namespace spire::inline data {
 
 // Returns the existing one of `path`, `path`.gz and `path` without .gz; empty: none exists.
 std::filesystem::path find_input(const std::filesystem::path& path);
-// The same, but throws where none exists.
-std::filesystem::path existing_input(const std::filesystem::path& path);
+std::filesystem::path existing_input(const std::filesystem::path& path);  // throws: none exists
 
-// Returns the folders searched for data.path: auto: $SPIRE_DATA/name, ./data/name,
-// /usr/share/datasets/name.
+// Returns $SPIRE_DATA/name, ./data/name and /usr/share/datasets/name, for data.path: auto.
 std::vector<std::filesystem::path> standard_dataset_folders(const std::string& name);
-// Returns the first of the folders that holds `file`, plain or .gz. Throws Error(data) with all
-// folders, then `advice`.
+// Returns the first folder that has `file`, plain or .gz. Throws with all folders, then `advice`.
 std::filesystem::path find_dataset_folder(const std::vector<std::filesystem::path>& folders,
                                           const std::string& file, const std::string& advice);
 
 class InputFile {
  public:
-  // Throws what RegularFile throws.
-  explicit InputFile(std::filesystem::path path);
+  explicit InputFile(std::filesystem::path path);  // throws as RegularFile
   ~InputFile();
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
 
-  // Fills `out`, or less of it at the end; returns the bytes written. Throws for damaged gzip data.
-  // The read that reaches the end checks gzip's CRC and the stamp (FileChanged).
-  size_t read(std::span<uint8_t> out);
+  // Fills `out`, less at the end, and returns the bytes written. Throws for damaged gzip data.
+  size_t read(std::span<uint8_t> out);  // at the end also FileChanged
 
-  // Reads the rest of the content. Throws where it is longer than `max_length` bytes.
+  // Reads the rest. Throws where it is longer than `max_length` bytes.
   std::string read_text(size_t max_length);
 
   const std::filesystem::path& path() const { return file_.path(); }
-  // Returns a bound of the content's length: the file's size; for gzip 256 MiB or 64 times its
-  // size, whichever is more. read() throws beyond it.
+  // Bounds the length of the content: the file's size; for gzip 64 times that, at least 256 MiB.
   uint64_t max_bytes() const;
 
  private:

@@ -49,6 +49,7 @@ int64_t steps_of(int64_t count, int64_t global_batch, bool drop_last) {
 
 }  // namespace
 
+// All memory is allocated here, so that the batches of a run never move.
 BatchLoader::BatchLoader(const Dataset& dataset, const LoaderOptions& options)
     : dataset_(dataset),
       options_(options),
@@ -211,7 +212,7 @@ void BatchLoader::fill(Slot& slot) const {
   dataset_.read(samples, batch.epoch,
                 std::span(slot.columns).first(dataset_.spec().columns.size()));
   if (mixer_) mix(slot, samples);
-  // Zeros the rows behind the samples: they must not hold an earlier batch.
+  // Zeros the rows after the samples, which may still contain an earlier batch.
   for (size_t c = 0; c < slot.columns.size(); ++c) {
     size_t bytes = columns()[c].row_bytes();
     std::memset(slot.columns[c] + samples.size() * bytes, 0,

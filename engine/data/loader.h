@@ -1,6 +1,5 @@
-// Data loader: prepares global batches ahead, on reader threads, in a ring of slots. The content of
-// a batch is a function of (dataset, options, epoch, step), not of the number of workers nor of
-// where start() began.
+// Prepares global batches ahead, on reader threads, in a ring of slots. The content of a batch is a
+// function of (dataset, options, epoch, step) alone.
 #pragma once
 #include <condition_variable>
 #include <cstddef>
@@ -9,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -32,25 +32,22 @@ struct LoaderOptions {
   bool shuffle = true;     // false: samples in the order of the dataset
   bool drop_last = false;  // leave out an epoch's last batch if not full
   uint64_t seed = 0;
-  MixOptions mix = {};  // mixes the samples of each tower, and adds two columns
-  // The device that copies batches by streams: for a GPU they are in pinned memory.
-  DeviceId device = {};
+  MixOptions mix = {};                 // mixes the samples of each tower, and adds two columns
+  DeviceId device = {};                // copies batches: for a GPU they are in pinned memory
   std::string thread_name = "reader";  // of reader threads, followed by their number
   std::vector<int> cores = {};         // of reader threads; empty: those of the caller of start()
 };
 
-// This rank's rows of one global batch, in memory of the loader. Valid until the in_use-th next()
-// that follows: a GPU that copies a batch while the host fetches the next one needs in_use = 2.
+// This rank's rows of one global batch. Valid until the in_use-th next() that follows: a GPU that
+// copies it while the host fetches the next one needs in_use = 2.
 struct Batch {
   // By column of BatchLoader::columns(): (tower_count * batch_size, row); zero from `valid` on.
   std::vector<const std::byte*> columns;
   int64_t first_row = 0;  // index in the global batch of the columns' first row
-  int64_t valid = 0;      // samples of the global batch: rows [0, valid); tower t has
-                          // clamp(valid - t * batch_size, 0, batch_size) of them
+  int64_t valid = 0;  // samples, rows [0, valid) of the global batch; the last one may lack some
   int64_t epoch = 0;
   int64_t step_in_epoch = 0;
-  // Position in the epoch of global row 0: step_in_epoch * towers * batch_size.
-  int64_t first_position = 0;
+  int64_t first_position = 0;  // in the epoch, of global row 0
 
   template <typename T>
   const T* column(size_t index) const {
@@ -58,30 +55,26 @@ struct Batch {
   }
 };
 
-// One thread, the consumer, calls all methods. The loader owns its reader threads; they sleep while
-// there is nothing to prepare. Nothing is allocated after start(). Streams that copy from batches
-// must be done before start() and before destruction.
+// One thread calls all methods. Reader threads sleep while there is nothing to prepare. Nothing is
+// allocated after start(). Streams that copy batches must be done before start() and destruction.
 class BatchLoader {
  public:
-  // The dataset must outlive the loader. Throws Error(config) for options out of range, and where
-  // drop_last leaves no batch; Error(out_of_memory) where the batches do not fit into host memory.
+  // The dataset must outlive this. Throws Error(config) for options out of range, and where
+  // drop_last leaves no batch; Error(out_of_memory) where the batches do not fit.
   BatchLoader(const Dataset& dataset, const LoaderOptions& options);
   ~BatchLoader();
   BatchLoader(const BatchLoader&) = delete;
   BatchLoader& operator=(const BatchLoader&) = delete;
 
   // Seeks: the next batch is (epoch, step_in_epoch), the last one ends epoch epochs_end - 1. May be
-  // called again at any time. step_in_epoch in [0, steps_per_epoch()]; the latter means step 0 of
-  // the next epoch.
+  // called again. step_in_epoch = steps_per_epoch() means step 0 of the next epoch.
   void start(int64_t epoch, int64_t step_in_epoch, int64_t epochs_end);
 
-  // Releases the batch returned `in_use` calls ago and waits for the next one. Rethrows the error
-  // of its preparation, such as Error(data) for a label out of range. Requires !finished().
+  // Releases the batch of `in_use` calls ago and waits for the next one. Rethrows its error.
   const Batch& next();
   bool finished() const { return returned_ == end_; }
 
-  // Joins the reader threads; batches in use stay valid until start().
-  void stop();
+  void stop();  // joins the reader threads; batches in use stay valid until start()
 
   // Returns the dataset's columns, and other_labels and mix when samples are mixed.
   const std::vector<Column>& columns() const {
@@ -126,10 +119,9 @@ class BatchLoader {
 
   std::mutex mutex_;  // guards the members below and Slot::ready
   std::condition_variable slot_free_, slot_ready_;
-  // Slots of tickets below released_ may be rewritten.
   int64_t claimed_ = 0;   // tickets taken by workers
   int64_t returned_ = 0;  // tickets returned by next()
-  int64_t released_ = 0;  // tickets no longer in use
+  int64_t released_ = 0;  // tickets no longer in use: their slots may be rewritten
   bool stopping_ = false;
 };
 

@@ -11,13 +11,13 @@
 namespace spire::inline data {
 
 // A tensor of a batch. Names that models know, with the shape and dtype of a row:
-//   images (H, W, C), features (F)   compute dtype          input of a model
-//   tokens (T)                       i32                    input of a language model
-//   labels ()                        i32, in [0, classes)   class of an image or of features
-//   targets (T)                      i32                    the token after each token
-//   values (K)                       f32                    targets of a regression
-//   other_labels (), mix ()          i32, f32               of mixed images: the label is
-//                                                           mix x labels + (1 - mix) x other_labels
+//   images (H, W, C), features (F)   compute dtype      input of a model
+//   tokens (T)                       i32                input of a language model
+//   labels ()                        i32                class in [0, classes)
+//   targets (T)                      i32                the token after each token
+//   values (K)                       f32                targets of a regression
+//   other_labels (), mix ()          i32, f32           of mixed images, whose label is
+//                                                       mix x labels + (1 - mix) x other_labels
 struct Column {
   std::string name;
   Shape shape = {};  // of a row; () is one number
@@ -34,17 +34,15 @@ struct Normalization {
   bool operator==(const Normalization&) const = default;
 };
 
-// Schema of samples, which a model is built for and a checkpoint keeps.
-struct SampleSpec {
-  std::vector<Column> columns;                  // the first is the model's input
-  int64_t classes = 0;                          // of labels; tokens: vocabulary size; values: 0
+struct SampleSpec {             // for which a model is built; a checkpoint contains it
+  std::vector<Column> columns;  // the first is the model's input
+  int64_t classes = 0;          // of labels; tokens: vocabulary size; values: 0
   std::vector<std::string> class_names = {};    // of labels; empty: unknown
   Normalization normalization = {};             // of images or features
   std::vector<std::string> feature_names = {};  // (F); empty: unknown
   std::string vocabulary = {};  // of tokens, as make_vocabulary() reads it; empty: unknown
 
-  // Returns the column of that name; null: there is none.
-  const Column* find(const std::string& name) const;
+  const Column* find(const std::string& name) const;  // by name; null: none
   bool operator==(const SampleSpec&) const = default;
 };
 

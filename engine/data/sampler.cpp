@@ -1,5 +1,5 @@
-// Method: a Feistel network on the bits of the position with Philox as its round function, kept
-// within [0, count) by cycle walking; Black, Rogaway: "Ciphers with Arbitrary Finite Domains",
+// Permutes by a Feistel network on the bits of the position, with Philox as its round function,
+// kept within [0, count) by cycle walking; Black, Rogaway: "Ciphers with Arbitrary Finite Domains",
 // CT-RSA 2002. Costs 9 to about 20 Philox blocks a position, twice as many with chunks.
 #include "engine/data/sampler.h"
 

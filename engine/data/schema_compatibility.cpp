@@ -1,5 +1,4 @@
-#include "engine/data/schema_compatibility.h"
-
+// Matches data with the classes and features of a trained model (match_trained_schema).
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,6 +10,7 @@
 #include <spire/error.h>
 
 #include "engine/base/message_words.h"
+#include "engine/data/dataset.h"
 #include "engine/data/text/vocabulary.h"
 
 namespace spire::inline data {
@@ -141,7 +141,7 @@ void compare_vocabularies(const SampleSpec& found, const SampleSpec& trained,
   compare_count("tokens in its vocabulary", found.classes, trained.classes, model);
 }
 
-// Returns whether inputs are scaled differently than in training.
+// Returns true if inputs are scaled differently than in training.
 bool differs_in_scale(const Normalization& found, const Normalization& trained) {
   constexpr double tolerance = 1e-4;  // of a standard deviation
   if (found.mean.size() != trained.mean.size()) return true;

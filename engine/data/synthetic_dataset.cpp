@@ -1,4 +1,4 @@
-// Samples of random numbers, without files. Sample i is a function of (seed, i); the test set
+// Makes samples of random numbers, without files. Sample i is a function of (seed, i); the test set
 // continues the training set.
 //   images (H, W, C), features (F) and labels: uniform noise of deviation 0.8 around +0.6 or -0.6,
 //     block by block: each label has its own pattern over 8 x 8 blocks (features: 64), drawn from

@@ -1,4 +1,4 @@
-// Calls of the CUDA runtime: error codes as exceptions, and the current device of a thread.
+// Error codes of the CUDA runtime as exceptions, and the current device of a thread.
 #pragma once
 #include <source_location>
 #include <span>
@@ -9,25 +9,22 @@
 
 namespace spire::inline device {
 
-// Throws unless `code` is cudaSuccess: Error(out_of_memory) if the device is full,
-// Error(collective) if it is lost, else Error(device). Names call, file, line and device, and says
-// if it is sticky.
+// Throws unless cudaSuccess: Error(out_of_memory) if the device is full, Error(collective) if it is
+// lost, else Error(device). Names call, file, line and device.
 void check_cuda(cudaError_t code, const char* call,
                 std::source_location where = std::source_location::current());
 
-// Throws as check_cuda does if the device is why a library's call failed. Waits for nothing.
+// Throws as check_cuda if a library's call failed because of the device. Waits for nothing.
 void check_device(const char* call, std::source_location where = std::source_location::current());
 
-// Stores the names that messages use for GPUs, as CUDA does not name a GPU once it is lost.
+// Stores the GPUs' names for messages: CUDA does not name a lost GPU.
 void remember_gpus(std::span<const CudaDeviceInfo> gpus);
 
-// Returns true if a GPU has failed or is gone: started again, the run goes on without it.
-bool is_lost(cudaError_t code);
+bool is_lost(cudaError_t code);  // a GPU failed or is gone; a restarted run goes on without it
 
-// Returns true if every later CUDA call of this process fails, too.
-bool is_sticky(cudaError_t code);
+bool is_sticky(cudaError_t code);  // every later CUDA call of this process fails, too
 
-// Makes a device the thread's current one during its own lifetime, then restores the one before.
+// Makes a device the thread's current one for its own lifetime.
 class CurrentCudaDevice {
  public:
   explicit CurrentCudaDevice(int index) {

@@ -1,8 +1,6 @@
-// Building blocks of CUDA kernels: launches, reductions over a warp or block, 16-byte packs. For
-// .cu files.
-//
-// Kernels take plain values and pointers, and their shared memory is static, so that the same
-// source also compiles for the CPU (tests/emulation).
+// Building blocks of CUDA kernels, for .cu files: launches, reductions over a warp or block,
+// 16-byte packs. Kernels take plain values and pointers, and their shared memory is static, so that
+// the same source also compiles for the CPU (tests/emulation).
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -15,7 +13,7 @@
 
 namespace spire::inline device {
 
-// Returns the number of blocks that cover `n` items, `items` per block; at least 1.
+// Returns the number of blocks for `n` items, `items` per block; at least 1.
 inline unsigned blocks_for(int64_t n, int64_t items) {
   return static_cast<unsigned>(std::max<int64_t>(1, (n + items - 1) / items));
 }
@@ -32,8 +30,7 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, void* stream,
              "cudaLaunchKernelEx");
 }
 
-// Returns the compute capability that the kernel's code on the current device was compiled for: 80
-// is 8.0.
+// Returns the compute capability that the kernel's code here was compiled for: 80 is 8.0.
 template <typename... Parameters>
 int compiled_for(void (*kernel)(Parameters...)) {
   cudaFuncAttributes attributes{};
@@ -57,8 +54,8 @@ struct Maximum {
   }
 };
 
-// Reduces the values of all 32 lanes; every lane gets the result. The order is fixed: a butterfly
-// of exchanges. REQUIRES: every lane of the warp calls.
+// Reduces the values of all 32 lanes; each gets the result. The order is fixed: a butterfly of
+// exchanges. REQUIRES: every lane of the warp calls.
 template <typename T, typename Combine>
 __device__ inline T warp_reduce(T value, Combine combine) {
   for (int step = warp_threads / 2; step > 0; step /= 2)
@@ -66,9 +63,9 @@ __device__ inline T warp_reduce(T value, Combine combine) {
   return value;
 }
 
-// Reduces the values of all threads of a block; every thread gets the result. The order is fixed:
-// warps first, then their results one after another. May be called again at once. REQUIRES: every
-// thread calls; blockDim is (threads, 1, 1), a multiple of 32.
+// Reduces the values of all threads of a block; each gets the result. The order is fixed: warps
+// first, then their results one after another. May be called again at once. REQUIRES: every thread
+// calls; blockDim is (threads, 1, 1), a multiple of 32.
 template <int threads, typename T, typename Combine>
 __device__ inline T block_reduce(T value, Combine combine) {
   static_assert(threads % warp_threads == 0 && threads <= 1024);
@@ -104,8 +101,7 @@ SPIRE_HOST_DEVICE inline void store_pack(const Pack<T, N>& pack, T* to) {
   *reinterpret_cast<Pack<T, N>*>(to) = pack;
 }
 
-// Returns true if every row of `width` elements begins at the alignment of a pack of N, given that
-// the tensor itself does.
+// Returns true if rows of `width` elements begin at packs of N, where the tensor does.
 template <int N>
 bool rows_take_packs(int64_t width) {
   return width % N == 0;

@@ -1,15 +1,14 @@
 // Matrix products of a warp on tensor cores, by PTX's mma.m16n8k16 and ldmatrix. T is bfloat16 or
-// float16; a word holds two of them, the first in its lower half. For .cu files. A header of the
-// same path in tests/emulation replaces this one there.
+// float16; a word contains two of them, the first in its lower half. For .cu files; tests/emulation
+// has a replacement of this header.
 //
-// With group = lane / 4 and pair = 2 (lane % 4), a lane holds, of
+// With group = lane / 4 and pair = 2 (lane % 4), a lane has, of
 //   a (16, 16)    word i = 0..3: row group + 8 (i % 2), columns pair + 8 (i / 2) and the next
 //   b (16, 8)     word i = 0, 1: rows pair + 8 i and the next, column group
 //   sums (16, 8)  float i = 0..3: row group + 8 (i / 2), column pair + i % 2
 // (PTX ISA, "Matrix Fragments for mma.m16n8k16").
 //
-// REQUIRES, everywhere: all lanes of the warp call, and the code is compiled for compute capability
-// 8.0 or later. Code for older GPUs traps.
+// REQUIRES: all lanes of the warp call; compute capability 8.0 or later. Code for older GPUs traps.
 #pragma once
 #include <cstdint>
 #include <type_traits>
@@ -48,9 +47,9 @@ __device__ inline void mma_16x8x16(float (&sums)[4], const uint32_t (&a)[4], uin
   }
 }
 
-// Load four matrices (8, 8) of 16-bit elements from shared memory. Lane 8 i + r passes the address
-// of row r of matrix i, a multiple of 16 bytes. Word i of a lane gets row `group`, columns `pair`
-// and the next, of matrix i or (second function) of its transpose.
+// Load four matrices (8, 8) of 16-bit elements from shared memory. Lane 8 i + r passes row r of
+// matrix i, at a multiple of 16 bytes. Word i of a lane gets row `group`, columns `pair` and the
+// next, of matrix i or of its transpose.
 __device__ inline void load_matrices(uint32_t (&words)[4], const void* row) {
   if constexpr (compiled_with_mma) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"

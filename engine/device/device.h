@@ -1,5 +1,6 @@
-// Devices by name: "cpu:1", "cuda:0". A device is where towers run.
+// Devices, on which towers run, by name: "cpu:1", "cuda:0".
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -21,8 +22,7 @@ struct DeviceId {
 std::string to_string(DeviceId device);        // "cpu:0"
 DeviceId parse_device(std::string_view text);  // throws Error(config)
 
-// A GPU as the driver describes it.
-struct CudaDeviceInfo {
+struct CudaDeviceInfo {  // as the driver describes it
   int index = 0;
   std::string name;
   std::string uuid;
@@ -34,8 +34,7 @@ struct CudaDeviceInfo {
 // "cuda:1 (NVIDIA H200, GPU-1b2c3d4e-..., PCI 0000:3b:00.0)"
 std::string describe(const CudaDeviceInfo& gpu);
 
-// CUDA's state in this build and on this machine.
-struct CudaStatus {
+struct CudaStatus {      // in this build and on this machine
   bool built = false;    // compiled with CUDA
   std::string why_none;  // reason if there is no device, else empty
   std::vector<CudaDeviceInfo> devices;
@@ -46,11 +45,10 @@ CudaStatus discover_cuda();  // never throws: a machine without a driver is norm
 using PeerPairs = std::vector<std::pair<int, int>>;
 PeerPairs find_peers(int count);  // among GPUs 0 to count - 1; never throws
 
-// Throws Error(device) if the device has no kernels of that type: fp16 on a CPU, bf16 on a GPU with
-// a compute capability below 8.0.
+// Throws Error(device) for fp16 on a CPU, and bf16 on a GPU of a compute capability below 8.0.
 void expect_precision(DeviceId device, DType dtype);
 
-// Throws Error(device): no CUDA in this build. Defined only there (no_cuda.cpp).
+// Throws Error(device). Defined only in builds without CUDA (no_cuda.cpp).
 [[noreturn]] void refuse_cuda(int index);
 
 }  // namespace spire::inline device

@@ -6,11 +6,11 @@
 
 #include <spire/error.h>
 
-#include "engine/device/host_memory.h"
+#include "engine/device/topology.h"
 
 namespace spire::inline device {
 
-// Memory comes from mmap, not malloc: pages are zeroed by the kernel, begin at a page boundary, and
+// Allocates by mmap, not malloc: pages are zeroed by the kernel, begin at a page boundary, and
 // return to the system at once.
 Buffer::Buffer(size_t bytes) : bytes_(bytes) {
   if (bytes == 0) return;

@@ -1,4 +1,4 @@
-// Memory of a device: GPU memory, pinned host memory and plain host memory behind one interface.
+// Memory of a device behind one interface: GPU memory, pinned host memory and plain host memory.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -10,13 +10,11 @@
 
 namespace spire::inline device {
 
-// Alignments in bytes, the same on every device, so that a plan does not depend on one: of each
-// tensor in an arena, a batch or a parameter buffer; and of arenas and workspaces, as cuBLASLt and
-// cuDNN require of each workspace that they are given.
+// Alignments in bytes, the same on every device: of a tensor in an arena, a batch or a parameter
+// buffer; and of arenas and workspaces, as cuBLASLt and cuDNN require.
 inline constexpr size_t tensor_alignment = 64;
 inline constexpr size_t workspace_alignment = 256;
 
-// Returns `bytes` rounded up to a multiple of `alignment`.
 constexpr size_t align_up(size_t bytes, size_t alignment = tensor_alignment) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
@@ -48,8 +46,7 @@ class Buffer {
   size_t bytes_ = 0;
 };
 
-// One block of device memory.
-class DeviceMemory {
+class DeviceMemory {  // one block
  public:
   virtual ~DeviceMemory() = default;
 
@@ -61,8 +58,7 @@ class DeviceMemory {
   virtual void* data() const = 0;    // device address, a multiple of workspace_alignment
   virtual bool on_host() const = 0;  // true if the host can use that address, too
 
-  // Copy `bytes` to or from byte `offset`, after all work given to the device before. Return when
-  // the copy is done.
+  // Copy `bytes` to or from byte `offset`, after all earlier work of the device, and wait for that.
   virtual void write(const void* host, size_t bytes, size_t offset = 0) = 0;
   virtual void read(void* host, size_t bytes, size_t offset = 0) const = 0;
 
@@ -77,13 +73,12 @@ class DeviceMemory {
   std::shared_ptr<void> owner_;
 };
 
-// Allocates a block: zeros on a CPU, undefined contents on a GPU. Throws Error(out_of_memory), and
-// Error(device) if there is no such GPU. The engine allocates by a MemoryPool, which counts.
+// Allocates a block: zeros on a CPU, undefined contents on a GPU. Throws Error(out_of_memory) or
+// (no such GPU) Error(device). The engine allocates by a MemoryPool, which counts.
 std::unique_ptr<DeviceMemory> allocate_memory(DeviceId device, size_t bytes);
 std::unique_ptr<DeviceMemory> allocate_cuda_memory(int index, size_t bytes);
 
-// Free and total memory of a device. On a GPU the driver's numbers; on a CPU the host memory that
-// this process may use (host_memory.h).
+// Memory of a device: the driver's numbers on a GPU, host_space() (topology.h) on a CPU.
 struct DeviceSpace {
   std::optional<size_t> free;
   size_t total = 0;
@@ -92,9 +87,8 @@ struct DeviceSpace {
 DeviceSpace space_of(DeviceId device);  // throws Error(device) if there is no such GPU
 DeviceSpace space_of_cuda(int index);
 
-// Allocates zeroed host memory for asynchronous copies to and from the device: pinned for a GPU.
-// read() and write() are plain copies and wait for nothing. Throws Error(out_of_memory) if the host
-// has no more, or pins no more.
+// Allocates zeroed host memory for asynchronous copies with the device: pinned for a GPU. read()
+// and write() wait for nothing. Throws Error(out_of_memory).
 std::unique_ptr<DeviceMemory> allocate_staging(DeviceId device, size_t bytes);
 std::unique_ptr<DeviceMemory> allocate_cuda_staging(int index, size_t bytes);
 

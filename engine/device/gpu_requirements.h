@@ -1,5 +1,4 @@
-// Requirements of a GPU run: versions of driver and libraries, code for the GPU, working memory.
-// Each message ends with what to do about it.
+// Requirements of a GPU run: versions, code for the GPU, working memory. Messages name a remedy.
 #pragma once
 #include <compare>
 #include <optional>
@@ -25,8 +24,7 @@ struct LibraryVersion {
   Version found;  // of the library that this process loaded
 };
 
-// Versions of everything that a GPU run needs.
-struct CudaVersions {
+struct CudaVersions {   // empty or none: unknown or not found
   Version toolkit;      // CUDA that this build was compiled with
   Version driver_cuda;  // newest CUDA that the driver supports; none without a driver
   std::string driver;   // the driver's own version, "580.65.06"; empty if unknown
@@ -40,32 +38,27 @@ struct CudaVersions {
 // only if there is a GPU; without one cuBLAS counts as found.
 std::optional<CudaVersions> cuda_versions();
 
-// Throws Error(device), a line per problem, if driver, libraries or GPU cannot run this build.
+// Throws Error(device), a line per problem, if this build cannot run on the GPU.
 void expect_usable_gpu(int index);
 
-// Writes memory of the GPU, copies it and reads it back. Throws Error(device) if there is no such
-// GPU, Error(collective) if it fails (is_lost) or returns other bytes. A process that has seen a
-// GPU fail learns nothing from this: probe in another process.
+// Writes, copies and reads memory of the GPU. Throws Error(device) if it is not there,
+// Error(collective) if it fails (is_lost). Learns nothing in a process that has seen a GPU fail.
 void probe_gpu(int index);
 
-// The rest are pure functions of versions.
+std::string parse_driver_version(std::string_view text);  // "580.65.06"; else empty
 
-// Finds "580.65.06" in the text of /proc/driver/nvidia/version; empty if it is not there.
-std::string parse_driver_version(std::string_view text);
-
-// Return messages: a driver too old for this build; all that must be fixed, the driver first; and
-// warnings, with which a run continues.
+// Return messages: a driver too old; all that must be fixed, the driver first; and warnings.
 std::optional<std::string> driver_problem(const CudaVersions& versions);
 std::vector<std::string> version_problems(const CudaVersions& versions);
 std::vector<std::string> version_doubts(const CudaVersions& versions);
 
-// Best code that the compiled kernels have for a GPU: its own machine code, or PTX that the driver
-// compiles. (CUDA C++ Programming Guide, "Binary Compatibility", "PTX Compatibility".)
+// Best code for a GPU: its own, or PTX that the driver compiles (CUDA C++ Programming Guide,
+// "Binary Compatibility", "PTX Compatibility").
 enum class GpuCode { none, ptx, binary };
 GpuCode code_for(std::string_view architectures, const Version& capability);
 std::string describe_architectures(std::string_view architectures);  // "7.5, 9.0 and later"
 
-// Return a message if the kernels do not run on this GPU, or libraries lack the dtype there.
+// Return a message if kernels or libraries do not serve this GPU.
 std::optional<std::string> code_problem(const CudaVersions& versions, const CudaDeviceInfo& gpu);
 std::optional<std::string> dtype_problem(DType dtype, const CudaDeviceInfo& gpu);
 

@@ -1,5 +1,3 @@
-#include "engine/device/host_memory.h"
-
 #include <algorithm>
 #include <fstream>
 #include <initializer_list>
@@ -11,14 +9,14 @@
 #include <unistd.h>
 
 #include "engine/base/system_limits.h"
+#include "engine/device/topology.h"
 
 namespace spire::inline device {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Reads the number after a name at the start of a line, "MemAvailable:  123 kB". None: no such
-// line.
+// Reads the number after a name at the start of a line, "MemAvailable:  123 kB". None: no line.
 std::optional<size_t> number_of(const fs::path& file, std::string_view name) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);) {
@@ -91,6 +89,7 @@ std::string size_text(size_t bytes) {
 
 }  // namespace
 
+// Cached files of a cgroup count as free: the kernel drops them on demand.
 std::vector<HostLimit> host_limits(const fs::path& root) {
   const fs::path machine = root / "proc/meminfo", self = root / "proc/self";
   size_t all = kib_of(machine, "MemTotal:"), available = kib_of(machine, "MemAvailable:");

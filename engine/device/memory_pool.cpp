@@ -71,11 +71,13 @@ struct MemoryPool::Ledger {
   }
 };
 
+// No freed blocks are cached: a run allocates before its first step what it keeps to its end, so
+// nothing would use them again.
 MemoryPool::MemoryPool(DeviceId device, const Options& options)
     : device_(device), options_(options), ledger_(std::make_shared<Ledger>()) {}
 
-// The mutex is held throughout, so that two threads cannot both take the last bytes of the limit,
-// and a refusal reports counts that belong together.
+// The mutex stays locked throughout, so that two threads cannot both take the last bytes of the
+// limit, and a refusal reports counts that belong together.
 std::unique_ptr<DeviceMemory> MemoryPool::allocate(const MemoryUse& use) {
   Ledger& ledger = *ledger_;
   std::lock_guard lock(ledger.mutex);

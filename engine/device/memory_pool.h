@@ -1,10 +1,8 @@
-// Allocator of one logical device in one process: counts memory by its use and enforces a limit.
-//
-// It reserves nothing in advance, so the process grows up to its limit and leaves the rest of the
-// device to others. It caches no freed blocks either: a run allocates before its first step what it
-// holds to its end, so nobody would reuse them.
+// Allocator of one logical device: counts memory by its use, enforces a limit, reserves nothing.
 #pragma once
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -33,8 +31,7 @@ inline constexpr std::array all_memory_kinds = {MemoryKind::weights,   MemoryKin
                                                 MemoryKind::checkpoint};
 std::string_view name(MemoryKind kind);
 
-// Bytes of each kind.
-class MemoryUse {
+class MemoryUse {  // bytes of each kind
  public:
   MemoryUse() {}
   MemoryUse(std::initializer_list<std::pair<MemoryKind, size_t>> parts);
@@ -51,8 +48,7 @@ class MemoryUse {
   std::array<size_t, all_memory_kinds.size()> bytes_{};
 };
 
-// A request that does not fit, with all that is known about it.
-struct MemoryShortage {
+struct MemoryShortage {  // a request that does not fit, and why
   DeviceId device;
   int pools = 1;  // number of pools that these numbers sum up
   MemoryUse asked, in_use;
@@ -62,31 +58,28 @@ struct MemoryShortage {
   size_t total = 0;             // of the device
   std::string limited_by = {};  // as in DeviceSpace
 
-  // Returns the bytes that can still be allocated, if known.
-  std::optional<size_t> left() const;
+  std::optional<size_t> left() const;  // bytes that can still be allocated, if known
 };
 
 class MemoryPool {
  public:
   struct Options {
     std::optional<size_t> limit;  // bytes in total; none: all of the device
-    // Words a shortage. Must not call the pool. Empty: plain_text().
+    // Describes a shortage. Must not call the pool. Empty: plain_text().
     std::function<std::string(const MemoryShortage&)> explain;
   };
   explicit MemoryPool(DeviceId device, const Options& options = {});
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
 
-  // Allocates a block for one use or several: zeros on a CPU, undefined contents on a GPU. The
-  // block may outlive the pool. Throws Error(out_of_memory) beyond the limit or if the device is
-  // full, and Error(device) if there is no such GPU. Any thread may call any function of the pool.
+  // Allocates a block for one use or several; it may outlive the pool. Throws as allocate_memory(),
+  // and Error(out_of_memory) beyond the limit. Any thread may call any function of the pool.
   std::unique_ptr<DeviceMemory> allocate(const MemoryUse& use);
   std::unique_ptr<DeviceMemory> allocate(MemoryKind kind, size_t bytes) {
     return allocate({{kind, bytes}});
   }
 
-  // Announces all that will be allocated, for messages and foresee_shortage(). Reserves nothing.
-  void plan(const MemoryUse& planned);
+  void plan(const MemoryUse& planned);  // announces allocations; reserves nothing
 
   DeviceId device() const { return device_; }
   std::optional<size_t> limit() const { return options_.limit; }
@@ -105,9 +98,8 @@ class MemoryPool {
 
 using MemoryPools = std::vector<std::unique_ptr<MemoryPool>>;
 
-// Returns the first shortage that the rest of the pools' plans would meet: within a pool's limit,
-// or on a device for all its pools together (all CPU devices share one memory). None: it should
-// fit.
+// Returns the first shortage that the pools' plans would meet: within a pool's limit, or on a
+// device for all its pools (all CPU devices share one memory). None: it should fit.
 std::optional<MemoryShortage> foresee_shortage(const MemoryPools& pools);
 
 // "cuda:0: 7.0 MiB asked for, for activations; 3.0 MiB are left".

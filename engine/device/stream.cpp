@@ -14,7 +14,7 @@ struct HostEvent : Event {
   Clock::time_point time;
 };
 
-// A stream whose work is done when the call returns, so there is never anything to wait for.
+// A CPU's stream. Work is done when the call returns, so there is never anything to wait for.
 class HostStream : public Stream {
  public:
   explicit HostStream(DeviceId device) : Stream(device) {}

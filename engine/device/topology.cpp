@@ -61,7 +61,7 @@ int bind_name(const std::string& name) {
 
 }  // namespace
 
-// A process is held to the quota of its own group and of every group above, so the least counts.
+// The quota of a process's group and of every group above it apply, so the least counts.
 double cgroup_quota(const fs::path& root) {
   double least = 0.0;
   for_each_cgroup(root, "cpu", [&](const fs::path& group, CgroupVersion version) {

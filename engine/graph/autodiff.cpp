@@ -1,3 +1,4 @@
+// Reverse-mode differentiation: walks the forward nodes from the last to the first.
 #include <algorithm>
 #include <utility>
 
@@ -7,7 +8,7 @@
 namespace spire::inline graph {
 namespace {
 
-// The gradients of all tensors so far, and the builder by which an op appends its gradient.
+// Gradients of all tensors so far, and the builder by which an op appends its gradient.
 class Backward final : public GradientBuilder {
  public:
   explicit Backward(Graph& graph) : graph_(graph), forward_count_(graph.value_count()) {
@@ -20,7 +21,7 @@ class Backward final : public GradientBuilder {
     graph_.nodes()[static_cast<size_t>(node)].op->gradient(*this);
   }
 
-  // Returns whether the node is on a path from a parameter to a loss. Other nodes get no gradient.
+  // Returns true if the node is on a path from a parameter to a loss. Other nodes get no gradient.
   bool matters(int node) const {
     const Node& n = graph_.nodes()[static_cast<size_t>(node)];
     bool reached = false, wanted = false;

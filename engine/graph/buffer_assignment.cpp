@@ -14,6 +14,7 @@ bool overlap_in_time(const Lifetime& a, const Lifetime& b) {
 
 }  // namespace
 
+// Places the largest block first, each at the lowest offset that is free during its life.
 MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes) {
   std::vector<size_t> order(lifetimes.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -120,7 +121,7 @@ void BufferAssignment::find_last_uses() {
 }
 
 // Joins views with their source, and an output with an input of its size that the op may overwrite
-// and that nobody reads later. Where the output is fixed in the gradient buffer, the input is
+// and that no later node reads. Where the output is fixed in the gradient buffer, the input is
 // computed there as well, which saves the copy.
 void BufferAssignment::share_memory() {
   const auto& nodes = graph_.nodes();
@@ -172,7 +173,7 @@ void BufferAssignment::join(Value block, Value child) {
   last = std::max(last, last_use_[static_cast<size_t>(from)]);
 }
 
-// Returns whether `node` is the last reader of a block that has no fixed place. Weights and inputs
+// Returns true if `node` is the last reader of a block that has no fixed place. Weights and inputs
 // have one: they are never overwritten.
 bool BufferAssignment::dies_at(Value value, int node) const {
   auto block = static_cast<size_t>(root(value.id));

@@ -1,6 +1,9 @@
-// Assigns memory to every tensor of a graph before it is compiled. Tensors that share memory
-// (views, and outputs written over inputs that nobody reads again) form one block.
+// Assigns memory to every tensor of a graph. Tensors that share memory (views, and outputs written
+// over inputs that no node reads again) form one block.
 #pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "engine/graph/parameter_layout.h"
@@ -16,8 +19,7 @@ struct Place {
 
 class BufferAssignment {
  public:
-  // gradients: those written to the gradient buffer; empty for evaluation. `layout` must have all
-  // parameters and states that `graph` reads.
+  // gradients: those written to the gradient buffer; empty: evaluation.
   BufferAssignment(const Graph& graph, const std::vector<ParameterGradient>& gradients,
                    const ParameterLayout& layout);
 
@@ -42,16 +44,13 @@ class BufferAssignment {
 
   const Graph& graph_;  // this and layout_: used by the constructor only
   const ParameterLayout& layout_;
-  // A union-find forest over tensors: the root of a tree is its block.
-  std::vector<int> parent_;
+  std::vector<int> parent_;    // union-find forest over tensors; a root is a block
   std::vector<Place> places_;  // by root
   std::vector<int> last_use_;  // by root: the last node that reads the block
   size_t arena_bytes_ = 0, peak_bytes_ = 0;
 };
 
-// A block of memory and the nodes that need it: from the first that writes it to the last that
-// reads.
-struct Lifetime {
+struct Lifetime {  // of a block: from its first writer to its last reader
   size_t bytes = 0;
   int first = 0, last = 0;
 };
@@ -61,9 +60,8 @@ struct MemoryPlan {
   size_t bytes = 0;             // of the arena
 };
 
-// Plans an arena in which blocks alive together never overlap. Greedy by size: the largest block
-// first, each at the lowest offset that is free during its life (Pisarchyk, Lee: "Efficient Memory
-// Management for Deep Neural Net Inference", 2020).
+// Plans an arena in which blocks alive together never overlap. Greedy by size (Pisarchyk, Lee:
+// "Efficient Memory Management for Deep Neural Net Inference", 2020).
 MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes);
 
 // Returns the most bytes alive at one node: a lower bound of any plan.

@@ -6,7 +6,8 @@ namespace spire::inline graph {
 
 namespace {
 
-// Keeps the byte counts of a whole model within 64 bits; no machine holds such a tensor either.
+// Limits tensors so that the byte counts of a whole model fit into 64 bits; no machine has memory
+// for such a tensor either.
 constexpr int64_t max_elements = int64_t{1} << 40;
 
 void check_size(const Shape& shape) {

@@ -1,12 +1,18 @@
-// A model as a graph of ops over tensors of known shapes. Model code records it by layer functions
-// (layers.h), differentiate() extends it backward, passes (passes.h) rewrite it, Plan compiles it.
+// A model as a graph of ops over tensors of known shapes. Layer functions (layers.h) record it,
+// differentiate() extends it backward, passes (passes.h) rewrite it, Plan (plan.h) compiles it.
 #pragma once
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_set>
+#include <utility>
 #include <vector>
+
+#include <spire/layer_row.h>
 
 #include "engine/base/philox.h"
 #include "kernels/op.h"
@@ -20,7 +26,7 @@ enum class Role : uint8_t {
   state,       // fp32, running statistics: read in evaluation, averaged in training
 };
 
-// Fills a parameter's fp32 values. `random` is a stream for this parameter alone.
+// Fills a parameter's fp32 values from a stream for this parameter alone.
 using Initializer = std::function<void(const RandomStream& random, std::span<float> values)>;
 
 struct Tensor {
@@ -40,8 +46,7 @@ struct Node {
   bool backward = false;  // appended by differentiate(), or later
 };
 
-// Update of a state by a step: running = (1 - momentum) * running + momentum * sum over towers of
-// the contribution.
+// running = (1 - momentum) * running + momentum * sum over towers of the contribution.
 struct StateUpdate {
   Value state, contribution;
   float momentum = 0.1f;
@@ -49,8 +54,8 @@ struct StateUpdate {
 
 class Graph {
  public:
-  // A scope: the nodes emitted during its lifetime form a block, which backward may recompute
-  // (recompute_blocks). A block inside another one is part of that one.
+  // Scope of nodes that backward may recompute together (recompute_blocks); no-op inside another
+  // one.
   class Block {
    public:
     explicit Block(Graph& graph, const std::string& name = {});
@@ -62,8 +67,7 @@ class Graph {
     Graph* graph_;  // null: inside another block
   };
 
-  // training: builds layers in their training form (dropout, batch statistics).
-  // compute: dtype of activations that depend on no other activation.
+  // training: dropout, batch statistics. compute: dtype of activations that depend on no other one.
   explicit Graph(bool training, DType compute = DType::f32)
       : training_(training), compute_(compute) {}
   Graph(Graph&&) = default;
@@ -74,26 +78,25 @@ class Graph {
 
   // Throws Error(config) for a tensor of more than 2^40 elements, as all functions here do.
   Value input(const std::string& name, TensorSpec spec);
-  // Throws Error(config) for a name that is taken.
+  // Throw Error(config) for a name that is taken.
   Value parameter(const std::string& name, Shape shape, Initializer initialize);
   Value state(const std::string& name, Shape shape, float initial);
 
-  // Appends an op; returns its outputs. Throws the op's shape errors.
+  // Appends an op and returns its outputs. Throws the op's shape errors.
   std::vector<Value> emit(std::unique_ptr<Op> op, std::vector<Value> inputs);
   template <typename SomeOp, typename... Args>
   std::vector<Value> emit_op(std::vector<Value> inputs, Args&&... args) {
     return emit(std::make_unique<SomeOp>(std::forward<Args>(args)...), std::move(inputs));
   }
 
-  // Returns a copy of a node, with its op and id and new outputs; it is not part of the graph yet.
+  // Returns a copy of a node, not yet part of the graph: its op and id, with new outputs.
   Node repetition(const Node& node, std::vector<Value> inputs);
 
-  // Adds a loss: an fp64 sum over the samples of the batch. Gradients are those of the sum divided
-  // by the valid samples of the global batch.
+  // Adds a loss, an fp64 sum over samples; gradients divide it by the global batch's valid samples.
   void add_loss(Value loss) { losses_.push_back(loss); }
-  // Keeps a tensor readable after a run, under a name ("loss", "score").
+  // Makes a tensor readable after a run, by a name ("loss", "score").
   void mark_output(const std::string& name, Value value) { outputs_[name] = value; }
-  // Drops losses and all other outputs: remove_dead_nodes() then keeps what this output needs.
+  // Drops losses and all other outputs: remove_dead_nodes() then leaves what this output needs.
   void keep_output(const std::string& name);
   void update_state(StateUpdate update) { state_updates_.push_back(update); }
 
@@ -110,12 +113,9 @@ class Graph {
 
   const std::vector<std::string>& blocks() const { return blocks_; }  // their names
 
-  // For passes: updates the producers of tensors after nodes were replaced, removed or reordered.
-  void reindex();
-  // For passes: sets each node's id to its position. Not for graphs with repetitions.
-  void number_nodes();
-  // Pads a tensor's rows (TensorSpec::row_pitch).
-  void set_row_pitch(Value value, int64_t elements);
+  void reindex();       // after a pass has changed nodes: updates tensors' producers
+  void number_nodes();  // sets ids to positions. REQUIRES: no repetitions
+  void set_row_pitch(Value value, int64_t elements);  // pads rows (TensorSpec)
 
  private:
   Value add_tensor(Tensor tensor);
@@ -137,10 +137,13 @@ struct ParameterGradient {
   Value parameter, gradient;
 };
 
-// Appends the gradient of the losses by reverse-mode differentiation; each op gives its gradient as
-// ops (Op::gradient). Gradients of a tensor with several readers are added. Returns the parameters
-// in the order in which backward completes their gradients. Throws Error(config), naming it, for a
-// parameter on which no loss depends.
+// Appends the gradient of the losses (Op::gradient). Returns parameters in the order in which their
+// gradients become complete. Throws Error(config) for one that no loss needs.
 std::vector<ParameterGradient> differentiate(Graph& graph);
+
+// Returns shapes, parameters and costs of a forward graph's layers. REQUIRES: not differentiated.
+std::vector<LayerRow> layer_table(const Graph& graph);
+
+LayerRow total_of(const std::vector<LayerRow>& rows);  // sums, without op and output
 
 }  // namespace spire::inline graph

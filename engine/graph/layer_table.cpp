@@ -1,6 +1,7 @@
-#include "engine/graph/layer_table.h"
-
+// Computes the table of a model's layers from its forward graph.
 #include <set>
+
+#include "engine/graph/graph.h"
 
 namespace spire::inline graph {
 namespace {
@@ -9,6 +10,8 @@ bool belongs_to_layer(const Tensor& tensor) {
   return tensor.role == Role::parameter || tensor.role == Role::state;
 }
 
+// Returns the layer's name, the prefix of its first parameter ("conv1" of "conv1.weight"); for a
+// node without one the op's name.
 std::string name_of(const Graph& graph, const Node& node) {
   for (Value input : node.inputs) {
     const Tensor& tensor = graph.tensor(input);
@@ -27,7 +30,7 @@ std::vector<TensorSpec> specs_of(const Graph& graph, const std::vector<Value>& v
 
 std::vector<LayerRow> layer_table(const Graph& graph) {
   std::vector<LayerRow> rows;
-  std::set<int> counted;  // parameters
+  std::set<int> counted;  // parameters so far: tied weights count once
   for (const Node& node : graph.nodes()) {
     auto outputs = specs_of(graph, node.outputs);
     std::span<const int64_t> dims = outputs.front().shape.dims();
@@ -40,6 +43,7 @@ std::vector<LayerRow> layer_table(const Graph& graph) {
       bool first = graph.tensor(input).role == Role::parameter && counted.insert(input.id).second;
       if (first) row.parameters += graph.spec(input).shape.elements();
     }
+    // A view has no memory of its own.
     for (const TensorSpec& output : outputs) {
       if (!node.op->is_view()) row.activation_bytes += output.bytes();
     }

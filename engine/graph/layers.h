@@ -1,8 +1,10 @@
 // Layer functions, by which models are written. Each records its ops and parameters in the graph
-// and returns the output. `name` prefixes parameter names ("conv1" -> "conv1.weight",
-// "conv1.bias"). Weights have PyTorch's shapes: convolution (O, I/groups, KH, KW), dense (out, in).
+// and returns the output. `name` prefixes parameter names ("conv1" -> "conv1.weight"). Weights have
+// PyTorch's shapes: convolution (O, I/groups, KH, KW), dense (out, in).
 #pragma once
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "engine/graph/graph.h"
 #include "kernels/ops/regression_loss/regression_loss.h"
@@ -11,14 +13,12 @@
 
 namespace spire::inline graph {
 
-// He et al., "Delving Deep into Rectifiers", 2015: uniform in +-sqrt(6 / fan_in).
-Initializer kaiming_uniform(int64_t fan_in);
-// The same paper: N(0, sqrt(2 / fan_out)).
-Initializer kaiming_normal(int64_t fan_out);
-// Uniform in +-1 / sqrt(fan_in), for a layer without a relu after it, such as the one of logits.
-Initializer linear_uniform(int64_t fan_in);
-Initializer uniform(float bound);      // in +-bound
-Initializer normal(double deviation);  // N(0, deviation)
+// He et al., "Delving Deep into Rectifiers", 2015.
+Initializer kaiming_uniform(int64_t fan_in);  // in +-sqrt(6 / fan_in)
+Initializer kaiming_normal(int64_t fan_out);  // N(0, sqrt(2 / fan_out))
+Initializer linear_uniform(int64_t fan_in);   // +-1 / sqrt(fan_in), where no relu follows
+Initializer uniform(float bound);             // in +-bound
+Initializer normal(double deviation);         // N(0, deviation)
 Initializer constant(float value);
 
 struct Conv2dOptions {
@@ -33,9 +33,8 @@ struct Conv2dOptions {
 };
 Value conv2d(Graph& graph, const std::string& name, Value x, const Conv2dOptions& options);
 
-// The transposed convolution, x (N, H, W, C) -> (N, OH, OW, channels) with
-//   OH = (H - 1) * stride - 2 padding + kernel + output_padding
-// Weight (C, channels, KH, KW).
+// Transposed convolution, x (N, H, W, C) -> (N, OH, OW, channels), weight (C, channels, KH, KW),
+// with OH = (H - 1) * stride - 2 padding + kernel + output_padding.
 struct ConvTranspose2dOptions {
   int64_t channels = 1;  // of the output
   Extent2d kernel{3, 3};
@@ -48,21 +47,18 @@ struct ConvTranspose2dOptions {
 Value conv_transpose2d(Graph& graph, const std::string& name, Value x,
                        const ConvTranspose2dOptions& options);
 
-// x (.., K) -> (.., units). initialize: the weight; default kaiming_uniform(K), for a relu after
-// it.
+// x (.., K) -> (.., units). initialize: the weight; default kaiming_uniform(K), as for a relu.
 Value dense(Graph& graph, const std::string& name, Value x, int64_t units, bool bias = true,
             Initializer initialize = {});
-// Looks up rows of a learned table name.weight (vocabulary, width): ids i32 (..) -> (.., width) of
-// `dtype`. Returns the table, too, for an output layer with tied weights.
+// Looks up rows of name.weight (vocabulary, width), the table: ids i32 (..) -> (.., width).
 struct Embedding {
-  Value output, table;
+  Value output, table;  // output of `dtype`; table for an output layer with tied weights
 };
 Embedding embedding(Graph& graph, const std::string& name, Value ids, int64_t vocabulary,
                     int64_t width, DType dtype, Initializer initialize);
 // Dense without bias by another layer's table: x (.., K), table (V, K) -> (.., V).
 Value tied_dense(Graph& graph, Value table, Value x);
-// Adds a learned parameter name.weight (positions, C), its first T rows, to each sample of x (N, T,
-// C). positions 0: T.
+// Adds the first T rows of name.weight (positions, C; 0: T) to each sample of x (N, T, C).
 Value position_embedding(Graph& graph, const std::string& name, Value x, Initializer initialize,
                          int64_t positions = 0);
 
@@ -80,12 +76,11 @@ struct BatchNormOptions {
   float gamma = 1.0f;     // initial value
   bool sync = false;      // statistics over all towers
 };
-// Normalizes by the statistics of the tower's batch (sync: of the global batch) in training, by
-// running ones in evaluation.
+// Normalizes by the tower's batch (sync: the global one); in evaluation by running statistics.
 Value batch_norm(Graph& graph, const std::string& name, Value x,
                  const BatchNormOptions& options = {});
 
-// Over the last axis; parameters name.gamma (1) and name.beta (0).
+// Normalizes the last axis; parameters name.gamma (1) and name.beta (0).
 Value layer_norm(Graph& graph, const std::string& name, Value x, float epsilon = 1e-5f);
 
 Value relu(Graph& graph, Value x);
@@ -105,20 +100,17 @@ Value avg_pool2d(Graph& graph, Value x, const PoolOptions& options = {});
 Value global_avg_pool(Graph& graph, Value x);  // (N, H, W, C) -> (N, C)
 // (N, H, W, C) -> (N, size, C), as PyTorch's interpolate with align_corners=false.
 Value resize(Graph& graph, Value x, Extent2d size, Resize kind);
-// Appends channels of zeros to x, up to `channels`.
-Value pad_channels(Graph& graph, Value x, int64_t channels);
+Value pad_channels(Graph& graph, Value x, int64_t channels);  // by zeros, up to `channels`
 
 Value add(Graph& graph, Value a, Value b);
 Value mul(Graph& graph, Value a, Value b);
 Value concat(Graph& graph, const std::vector<Value>& parts, int axis);
 Value reshape(Graph& graph, Value x, Shape shape);
-Value flatten(Graph& graph, Value x);  // (N, ..) -> (N, features)
-// Axis i of the result is axis axes[i] of x.
-Value transpose(Graph& graph, Value x, std::vector<int> axes);
-// The elements [begin, begin + length) of an axis; a negative axis counts from the last.
+Value flatten(Graph& graph, Value x);                           // (N, ..) -> (N, features)
+Value transpose(Graph& graph, Value x, std::vector<int> axes);  // PyTorch's permute
+// Elements [begin, begin + length) of an axis; a negative axis counts from the last, also below.
 Value slice(Graph& graph, Value x, int axis, int64_t begin, int64_t length);
-// The elements of an axis that indices i32 (K) name; a negative axis counts from the last.
-Value gather(Graph& graph, Value x, Value indices, int axis);
+Value gather(Graph& graph, Value x, Value indices, int axis);  // indices i32 (K)
 // Repeats x (..), a parameter or an activation, for each sample -> (count, ..) of `dtype`.
 Value expand(Graph& graph, Value x, int64_t count, DType dtype);
 
@@ -128,20 +120,17 @@ Value matmul(Graph& graph, Value a, Value b);
 // Losses are fp64 sums over a batch of N; they become the graph outputs "loss" and "score".
 struct CrossEntropyOptions {
   float label_smoothing = 0;
-  // Mixup: second labels, shaped as the labels, and the weight of the first ones, (N) f32. Both or
-  // none.
+  // Mixup: second labels and the weight (N) f32 of the first ones. Both or none.
   Value other_labels = {}, mix = {};
 };
-// logits (N, classes), labels (N) i32; or (N, .., classes) and (N, ..), where a sample's loss and
-// score are means over its labels.
+// logits (N, classes), labels (N) i32; or (N, .., classes), (N, ..): means over a sample's labels.
 void cross_entropy_loss(Graph& graph, Value logits, Value labels,
                         const CrossEntropyOptions& options);
 void cross_entropy_loss(Graph& graph, Value logits, Value labels, float label_smoothing);
-// Mean over features of the squared or absolute difference from the one-hot label.
+// Means over features of the difference from the one-hot label, squared or absolute.
 void mse_loss(Graph& graph, Value logits, Value labels);
 void l1_loss(Graph& graph, Value logits, Value labels);
-// prediction and target: images (N, ..). "score" is the fp64 sum over samples of the mean squared
-// error, for either kind of loss: PSNR follows from it.
+// prediction, target: images (N, ..). "score" sums mean squared errors, for PSNR, for either kind.
 void reconstruction_loss(Graph& graph, Value prediction, Value target, Regression kind);
 
 }  // namespace spire::inline graph

@@ -1,4 +1,4 @@
-// Losses and scores at the end of a training graph.
+// Appends losses and scores to a training graph.
 #include "engine/graph/layers.h"
 #include "kernels/ops/one_hot/one_hot.h"
 #include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy.h"

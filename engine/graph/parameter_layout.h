@@ -1,12 +1,19 @@
-// Layout of the flat fp32 buffers: weights, gradients and every optimizer slot share it. Parameters
-// are in the order in which backward completes their gradients, so that a prefix of the gradient
-// buffer is final while backward continues. Running statistics follow: their values in the weights
-// buffer, the contributions of the step in the gradient buffer.
+// Layout of the flat fp32 buffers (weights, gradients, each optimizer slot), and packed weights.
+// Parameters are in the order in which backward completes their gradients, so that a prefix of the
+// gradient buffer is final early. Running statistics follow, with the step's contributions as
+// gradient.
 #pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "engine/device/device_memory.h"
+#include "engine/device/memory_pool.h"
+#include "engine/device/stream.h"
 #include "engine/graph/graph.h"
+#include "kernels/kernel.h"
 
 namespace spire::inline graph {
 
@@ -31,11 +38,9 @@ class ParameterLayout {
   int64_t total_floats() const { return total_floats_; }      // parameters and statistics
   int64_t parameter_count() const;  // elements, without statistics and padding
 
-  // Fills `weights` (total_floats()) by the initializers; random numbers are keyed by (seed, name).
-  void initialize(uint64_t seed, float* weights) const;
+  void initialize(uint64_t seed, float* weights) const;  // (total_floats()); keyed by (seed, name)
 
-  // Returns the parameter hash of a run: over all entries in name order, so the layout does not
-  // matter.
+  // Returns the parameter hash of a run, over names in order: the layout does not matter.
   uint64_t hash(const float* weights) const;
 
  private:
@@ -43,6 +48,39 @@ class ParameterLayout {
 
   std::vector<ParameterEntry> entries_;
   int64_t trained_floats_ = 0, total_floats_ = 0;
+};
+
+// Parameters of one device, packed as its kernels read them (Kernel::packings), after every update.
+class PackedWeights {
+ public:
+  // Registers a packed form, for plans to share, and returns its byte offset. step: training steps
+  // read it; other forms are packed before an evaluation only.
+  size_t add(const ParameterEntry& entry, Packing packing, bool step);
+
+  // REQUIRES: all plans are made.
+  void allocate(MemoryPool& memory) { memory_ = memory.allocate(MemoryKind::weights, bytes_); }
+  size_t bytes() const { return bytes_; }
+  const std::byte* data() const { return memory_->as<std::byte>(); }
+
+  // Pack share `part` of `parts`: the units whose weights begin in that share of the plain weights,
+  // so that the lane that updates weights also packs them. Parts may run concurrently.
+  void pack_for_step(const float* weights, int part, int parts, Stream& stream);
+  void pack_for_evaluation(const float* weights, int part, int parts, Stream& stream);
+
+ private:
+  struct Form {
+    int64_t parameter_offset;  // floats, in the plain weights
+    size_t offset;             // bytes, in this buffer
+    int64_t elements;
+    bool step;
+    Packing packing;
+  };
+  void pack_forms(const float* weights, bool step, int part, int parts, Stream& stream);
+
+  std::vector<Form> forms_;
+  int64_t floats_ = 0;  // end of the last plain weight that has a form
+  size_t bytes_ = 0;
+  std::unique_ptr<DeviceMemory> memory_;
 };
 
 }  // namespace spire::inline graph

@@ -1,4 +1,4 @@
-// The rewrites that replace, remove or mark single nodes; recompute.cpp has the other pass.
+// Rewrites that replace, remove or mark single nodes. (recompute.cpp has the other pass.)
 #include "engine/graph/passes.h"
 
 #include <algorithm>
@@ -8,7 +8,8 @@
 namespace spire::inline graph {
 namespace {
 
-// Fuses in one walk; a fused-away node has no op until the end, so positions stay valid.
+// Fuses in one walk (Op::with_relu, Op::with_residual), where nothing else reads the tensors
+// between. A fused-away node has no op until the end, so positions stay valid.
 class Fusion {
  public:
   explicit Fusion(Graph& graph) : graph_(graph) { count_readers(); }
@@ -96,6 +97,8 @@ class Fusion {
   std::vector<int> readers_;
 };
 
+// Matrices from this width on are padded to this multiple of elements, where their rows are no
+// multiples of 16 bytes: such as logits over GPT-2's 50257 tokens.
 constexpr int64_t min_width = 1024, multiple = 128;
 constexpr int64_t aligned_bytes = 16;
 
@@ -107,7 +110,9 @@ int64_t padded_width(const TensorSpec& spec) {
   return (width + multiple - 1) / multiple * multiple;
 }
 
-// A matrix and all its views get one pitch, or none of them does.
+// Pads matrices where all kernels that touch them support padded rows (KernelEntry::padded_rows; no
+// CPU kernel does). A matrix and all its views get one pitch, or none of them does. Inputs and
+// parameters are never padded.
 class RowPadding {
  public:
   RowPadding(Graph& graph, DeviceId device) : graph_(graph), device_(device) {
@@ -140,7 +145,7 @@ class RowPadding {
     return true;
   }
 
-  // Returns whether all readers of the tensor and of its views support padding; appends them to
+  // Returns true if all readers of the tensor and of its views support padding; appends them to
   // `same`.
   bool all_take_padding(Value value, std::vector<Value>& same) const {
     same.push_back(value);

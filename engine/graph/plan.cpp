@@ -104,7 +104,7 @@ class PlanBuilder {
     }
   }
 
-  // Returns whether listeners are notified of this prefix: it is the first to reach one more of the
+  // Returns true if listeners are notified of this prefix: it is the first to reach one more of the
   // wanted offsets, or there are none and every parameter counts. The whole buffer is always
   // notified.
   bool is_notified(int64_t ready, bool is_last) {
@@ -221,6 +221,33 @@ const void* Plan::output(const std::string& name, const std::byte* arena) const 
     if (known == name) return arena + place.offset;
   }
   fail(Category::unexpected, "the plan has no output '{}'", name);
+}
+
+// Finds entries by a linear search: there are only a few. The first run with new bindings is a
+// plain one, in which libraries load their kernels; the second one records.
+void CudaGraphCache::run(const Bindings& bindings, PlanListener* listener) {
+  auto entry = std::find_if(entries_.begin(), entries_.end(),
+                            [&](const Entry& e) { return e.bindings == bindings; });
+  if (stream_.device().kind == DeviceKind::cpu || entry == entries_.end()) {
+    plan_.run(bindings, listener);
+    if (stream_.device().kind == DeviceKind::cuda) entries_.push_back({bindings, {}});
+    return;
+  }
+  if (entry->segments.empty()) record(*entry, listener != nullptr);
+  for (const Segment& segment : entry->segments) {
+    stream_.replay(*segment.work);
+    if (listener) plan_.notify(segment.end - 1, *listener);
+  }
+}
+
+// Records one segment per notification, since a replay cannot call the listener within a segment.
+// REQUIRES: the same bindings always come with a listener, or always without.
+void CudaGraphCache::record(Entry& entry, bool notifies) {
+  for (size_t begin = 0, end = 0; begin < plan_.end(); begin = end) {
+    end = notifies ? plan_.next_notification(begin) : plan_.end();
+    auto work = stream_.record_work([&] { plan_.run_range(entry.bindings, begin, end); });
+    entry.segments.push_back({std::move(work), end});
+  }
 }
 
 }  // namespace spire::inline graph

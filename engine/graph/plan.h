@@ -1,11 +1,15 @@
-// A graph compiled for one lane of a device: kernels are prepared and tensors placed once, then it
-// runs many times. A run allocates nothing; on a GPU it only enqueues work on the stream.
+// A graph compiled for one lane of a device, and its replay by CUDA graphs. A run allocates
+// nothing; on a GPU it only enqueues work.
 #pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "engine/device/stream.h"
 #include "engine/graph/buffer_assignment.h"
-#include "engine/graph/packed_weights.h"
 #include "engine/graph/parameter_layout.h"
 #include "kernels/kernel.h"
 
@@ -14,18 +18,15 @@ namespace spire::inline graph {
 struct PlanOptions {
   DeviceId device;
   int threads = 1;
-  bool step = true;  // training steps run it (see PackedWeights::add)
-  // Gradients to write to the gradient buffer; empty for evaluation.
-  std::vector<ParameterGradient> gradients = {};
-  CudaLibraries* cuda = nullptr;  // null on a CPU; outlives the plan
+  bool step = true;                               // training steps run it (see PackedWeights::add)
+  std::vector<ParameterGradient> gradients = {};  // empty: evaluation
+  CudaLibraries* cuda = nullptr;                  // null on a CPU; outlives the plan
   // Ascending offsets in the gradient buffer, such as ends of buckets: listeners are notified when
-  // all floats before one are final. Empty: after every parameter. CUDA graphs are recorded in
-  // segments between notifications, so fewer are faster.
+  // all floats before one are final. Empty: after every parameter; fewer give longer CUDA graphs.
   std::vector<int64_t> ready_offsets = {};
 };
 
-// The device memory of one run. The arena is aligned to workspace_alignment, the others to
-// tensor_alignment.
+// Device memory of one run: arena aligned to workspace_alignment, the rest to tensor_alignment.
 struct Bindings {
   const float* weights = nullptr;     // plain, ParameterLayout::total_floats()
   const std::byte* packed = nullptr;  // PackedWeights::data()
@@ -37,43 +38,37 @@ struct Bindings {
   bool operator==(const Bindings&) const = default;
 };
 
-// Receives the progress of a run, on the thread that runs it. On a GPU it refers to the work
-// enqueued so far: "final" holds once the stream has done it.
+// Receives the progress of a run on its thread. On a GPU "final" means: once the stream is there.
 class PlanListener {
  public:
   virtual ~PlanListener() = default;
   virtual void backward_begins() = 0;
-  // The first `floats` of the gradient buffer are final: no kernel of the run touches them again.
+  // No kernel of the run touches the first `floats` of the gradient buffer again.
   virtual void gradients_ready(int64_t floats) = 0;
 };
 
-// A sum over towers in the middle of a run: `count` numbers of this tower; the sum goes to `sum`.
+// A sum over towers in the middle of a run.
 struct TowerVector {
-  const double* mine = nullptr;
+  const double* mine = nullptr;  // (count), of this tower
   double* sum = nullptr;
   int64_t count = 0;
 };
 
 class Plan {
  public:
-  // Throws what kernels throw when they are made. Uses `layout` and `packed` during construction
-  // only.
+  // Throws as kernels do when they are made. Uses `layout` and `packed` only here.
   Plan(Graph graph, const PlanOptions& options, const ParameterLayout& layout,
        PackedWeights& packed);
 
-  // Runs all steps, as the only tower: a sum over towers is the tower's own.
-  void run(const Bindings& bindings, PlanListener* listener = nullptr);
+  void run(const Bindings& bindings, PlanListener* listener = nullptr);  // as the only tower
 
-  // Runs in parts, for CudaGraphCache. Runs steps [begin, end) without notifications.
-  void run_range(const Bindings& bindings, size_t begin, size_t end);
-  // Notifies the listener of what is final after the step at `position`.
-  void notify(size_t position, PlanListener& listener) const;
-  // Returns the position after the first step from `begin` on that has a notification; else end().
+  void run_range(const Bindings& bindings, size_t begin, size_t end);  // without notifications
+  void notify(size_t position, PlanListener& listener) const;          // after the step there
+  // Returns the position after the next step from `begin` on that has a notification; else end().
   size_t next_notification(size_t begin) const;
 
-  // Runs one of several towers: steps from `from` on, up to the next sum over towers. Returns the
-  // sum's position, or end(). The caller adds up tower_vector() of all towers and continues with
-  // position + 1.
+  // Runs one of several towers from step `from` to the next sum over towers; returns its position,
+  // or end(). The caller adds up all tower_vector() and continues at position + 1.
   size_t run_segment(const Bindings& bindings, size_t from, PlanListener* listener = nullptr);
   size_t end() const { return steps_.size(); }
   TowerVector tower_vector(size_t position, const Bindings& bindings) const;
@@ -84,8 +79,7 @@ class Plan {
   size_t arena_bytes() const { return activation_bytes_ + workspace_bytes_; }
   int kernel_count() const { return static_cast<int>(steps_.size()); }
 
-  // Returns the graph output `name` after a run with this arena.
-  const void* output(const std::string& name, const std::byte* arena) const;
+  const void* output(const std::string& name, const std::byte* arena) const;  // after a run
 
  private:
   struct Step {
@@ -107,6 +101,31 @@ class Plan {
   std::vector<int64_t> tower_sums_;
   size_t backward_begin_ = 0;  // position after the step that computes the last graph output
   size_t activation_bytes_ = 0, workspace_bytes_ = 0;
+};
+
+// Runs a plan by CUDA graphs, recorded for each set of bindings; on a CPU as it is. Values that
+// change from step to step are read from device memory, so a replay computes what a run would.
+class CudaGraphCache {
+ public:
+  CudaGraphCache(Plan& plan, Stream& stream) : plan_(plan), stream_(stream) {}  // outlive this
+
+  // Runs as Plan::run. The third run with the same bindings, and later ones, allocate nothing.
+  void run(const Bindings& bindings, PlanListener* listener = nullptr);
+
+ private:
+  struct Segment {  // of the plan, up to its next notification
+    std::unique_ptr<Recording> work;
+    size_t end = 0;  // position of the plan's step after it
+  };
+  struct Entry {
+    Bindings bindings;
+    std::vector<Segment> segments;  // empty: not recorded yet
+  };
+  void record(Entry& entry, bool notifies);
+
+  Plan& plan_;
+  Stream& stream_;
+  std::vector<Entry> entries_;  // few: gradient buffers x input slots
 };
 
 }  // namespace spire::inline graph

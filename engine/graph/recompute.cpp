@@ -7,8 +7,14 @@ namespace {
 
 constexpr size_t small_share = 32;  // tensors up to 1 / 32 of a block's largest are kept
 
-// The pass in six steps; run() has their order. A tensor is kept (stored from forward to backward)
-// or wanted (computed again for backward); others are not needed after forward.
+// The pass in six steps; run() has their order. Tensors inside a block that backward reads are
+// computed a second time, just before their first reader. A tensor is kept (stored from forward to
+// backward) or wanted (computed again); others are not needed after forward. Kept are
+//   - tensors that nodes outside of the block read in forward, outputs, state contributions;
+//   - small tensors: statistics, keys of random numbers;
+//   - sums over towers: towers wait for each other there, so none runs twice.
+// A repetition has the id and inputs of its node, so its bits are equal; gradients stay the same
+// tensors in the same order.
 class Recomputation {
  public:
   explicit Recomputation(Graph& graph)

@@ -1,7 +1,7 @@
 // plan() and check(): a run compiled without training it, and its report as text.
 #include <spire/plan_report.h>
 
-#include "engine/graph/layer_table.h"
+#include "engine/graph/graph.h"
 #include "engine/graph/passes.h"
 #include "engine/observe/formatting.h"
 #include "engine/observe/report_text.h"

@@ -4,7 +4,7 @@
 
 #include "engine/checkpoint/checkpoint_locator.h"
 #include "engine/config/check.h"
-#include "engine/data/schema_compatibility.h"
+#include "engine/data/dataset.h"
 
 namespace spire::inline run {
 namespace {

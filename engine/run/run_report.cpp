@@ -13,7 +13,7 @@
 #include "engine/config/text.h"
 #include "engine/config/words.h"
 #include "engine/device/gpu_requirements.h"
-#include "engine/device/host_memory.h"
+#include "engine/device/topology.h"
 #include "engine/observe/formatting.h"
 
 namespace spire::inline run {

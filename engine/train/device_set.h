@@ -9,9 +9,8 @@
 
 #include <spire/run_config.h>
 
-#include "engine/collective/communicator.h"
+#include "engine/collective/exchange.h"
 #include "engine/config/memory_limit.h"
-#include "engine/device/barrier.h"
 #include "engine/device/lane_team.h"
 #include "engine/device/memory_pool.h"
 #include "engine/train/placement.h"

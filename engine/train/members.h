@@ -13,7 +13,7 @@
 namespace spire::inline training {
 
 // Devices of one process that read each other's memory; other members' data comes in messages
-// (engine/collective/communicator.h). A process of CPUs is one member, as is one whose GPUs all
+// (engine/collective/exchange.h). A process of CPUs is one member, as is one whose GPUs all
 // have peer access; otherwise each GPU is a member, with all logical devices on it.
 struct Member {
   int rank = 0;       // its process

@@ -2,7 +2,6 @@
 #pragma once
 #include "engine/device/device_memory.h"
 #include "engine/device/memory_pool.h"
-#include "engine/graph/packed_weights.h"
 #include "engine/graph/parameter_layout.h"
 
 namespace spire::inline training {

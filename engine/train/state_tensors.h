@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/checkpoint/training_state.h"
-#include "engine/collective/buckets.h"
+#include "engine/collective/tree.h"
 #include "engine/graph/parameter_layout.h"
 
 namespace spire::inline training {

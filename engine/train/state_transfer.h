@@ -7,7 +7,7 @@
 #include <string>
 
 #include "engine/checkpoint/training_state.h"
-#include "engine/collective/shard_exchange.h"
+#include "engine/collective/exchange.h"
 #include "engine/train/device_set.h"
 #include "engine/train/state_tensors.h"
 #include "engine/train/update_stage.h"

@@ -15,7 +15,7 @@
 #include "engine/collective/lane_arithmetic.h"
 #include "engine/data/loader.h"
 #include "engine/device/lane_team.h"
-#include "engine/graph/cuda_graph_cache.h"
+#include "engine/graph/plan.h"
 #include "engine/train/batch_uploader.h"
 #include "engine/train/model_graph.h"
 #include "engine/train/replica.h"

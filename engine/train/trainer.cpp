@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "engine/base/hash.h"
-#include "engine/device/barrier.h"
+#include "engine/device/lane_team.h"
 #include "engine/train/replica_check.h"
 
 namespace spire::inline training {

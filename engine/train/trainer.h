@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/collective/host_all_gather.h"
+#include "engine/collective/exchange.h"
 #include "engine/config/memory_limit.h"
 #include "engine/train/device_set.h"
 #include "engine/train/forward_pass.h"

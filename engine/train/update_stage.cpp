@@ -22,9 +22,9 @@ std::vector<std::vector<FloatRange>> ranges_of(const std::vector<int>& owners, i
 // The member that has each chunk of the gradients' sum, and so knows its square.
 std::vector<int> chunk_owners(const BucketReducer::Options& reducer, int64_t trained_floats) {
   std::vector<int> owners(static_cast<size_t>(TreeSum::chunks_of(trained_floats)));
-  auto slices = reducer.chunk_slices(trained_floats);
-  for (size_t member = 0; member < slices.size(); ++member) {
-    for (FloatRange own : slices[member])
+  auto shards = reducer.chunk_shards(trained_floats);
+  for (size_t member = 0; member < shards.size(); ++member) {
+    for (FloatRange own : shards[member])
       std::fill(owners.begin() + own.begin, owners.begin() + own.end, static_cast<int>(member));
   }
   return owners;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/collective/shard_exchange.h"
+#include "engine/collective/exchange.h"
 #include "engine/optim/ema.h"
 #include "engine/optim/loss_scale.h"
 #include "engine/train/device_set.h"

@@ -46,7 +46,7 @@ class Sharded : public UpdateStrategy {
   std::vector<FloatRange> owned(int device) const override {
     return shards_of(layout_.buckets, {device, device + 1, layout_.devices});
   }
-  SumsTo sums_to() const override { return SumsTo::slice_owners; }
+  SumsTo sums_to() const override { return SumsTo::shard_owners; }
   bool shards_state() const override { return true; }
   void publish(float* weights, ShardExchange& shards, Stream& stream) const override {
     shards.all_gather(weights, stream);

@@ -8,7 +8,7 @@
 #include <spire/run_config.h>
 
 #include "engine/collective/bucket_reducer.h"
-#include "engine/collective/shard_exchange.h"
+#include "engine/collective/exchange.h"
 
 namespace spire::inline update {
 

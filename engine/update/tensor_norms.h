@@ -9,7 +9,7 @@
 
 #include <spire/run_config.h>
 
-#include "engine/collective/buckets.h"
+#include "engine/collective/tree.h"
 #include "engine/device/memory_pool.h"
 #include "engine/graph/parameter_layout.h"
 #include "engine/optim/formulas.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/base/dtype.h"
-#include "engine/collective/buckets.h"
+#include "engine/collective/tree.h"
 #include "engine/graph/parameter_layout.h"
 #include "engine/update/tensor_norms.h"
 

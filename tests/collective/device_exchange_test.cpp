@@ -3,8 +3,7 @@
 #include <numeric>
 #include <thread>
 
-#include "engine/collective/communicator.h"
-#include "engine/collective/shard_exchange.h"
+#include "engine/collective/exchange.h"
 #include "tests/device/every_device.h"
 #include "tests/process/ranks.h"
 #include "tests/train/device_kinds.h"
@@ -54,7 +53,7 @@ class Exchanges : public OnEachKind {
   }
 };
 
-TEST_P(Exchanges, MessagesArriveInTheOrderOfTheStreamsWork) {
+TEST_P(Exchanges, MessagesFollowTheWorkOfTheStream) {
   on_two([](Rank& self) {
     OnDevice<float> mine(self.device, Floats(count)), theirs(self.device, Floats(2 * count));
     OnDevice<float> source(self.device, values_of(self.rank));
@@ -83,7 +82,7 @@ TEST_P(Exchanges, MessagesArriveInTheOrderOfTheStreamsWork) {
 }
 
 // One stream is delayed on one rank: the other stream's exchange still comes second.
-TEST_P(Exchanges, GoInTheOrderOfTheCallsWhateverStreamsTheyAreOn) {
+TEST_P(Exchanges, RunInTheOrderOfTheCallsOnAnyStreams) {
   on_two([](Rank& self) {
     constexpr size_t bytes = count * sizeof(float);
     OnDevice<float> first(self.device, values_of(self.rank));
@@ -117,15 +116,15 @@ TEST_P(Exchanges, AllReduceAddsAndIsEqualEverywhere) {
   });
 }
 
-TEST_P(Exchanges, SlicesOfDoublesReachAll) {
+TEST_P(Exchanges, ShardsOfDoublesReachAll) {
   on_two([](Rank& self) {
     std::vector<double> mine(7, -1);
     auto r = static_cast<size_t>(self.rank);
-    std::vector<std::vector<FloatRange>> slices = {{{0, 2}, {5, 7}}, {{2, 5}}};
-    for (FloatRange slice : slices[r])
-      for (int64_t i = slice.begin; i < slice.end; ++i) mine[static_cast<size_t>(i)] = self.rank;
+    std::vector<std::vector<FloatRange>> shards = {{{0, 2}, {5, 7}}, {{2, 5}}};
+    for (FloatRange shard : shards[r])
+      for (int64_t i = shard.begin; i < shard.end; ++i) mine[static_cast<size_t>(i)] = self.rank;
     OnDevice<double> table(self.device, mine);
-    ShardExchange exchange(slices, self.exchange.get(), sizeof(double));
+    ShardExchange exchange(shards, self.exchange.get(), sizeof(double));
     exchange.all_gather(table.data(), *self.stream);
     self.stream->synchronize();
     EXPECT_EQ(table.values(), (std::vector<double>{0, 0, 1, 1, 1, 0, 0}));
@@ -147,7 +146,7 @@ class GpuExchanges : public Exchanges {
   }
 };
 
-TEST_P(GpuExchanges, AnInterruptedGroupEndsWhatNobodySends) {
+TEST_P(GpuExchanges, AnInterruptedGroupEndsPendingReceives) {
   std::atomic<bool> done{false};
   on_two([&done](Rank& self) {
     if (self.rank == 1) {  // sends nothing
@@ -185,7 +184,7 @@ TEST_P(GpuExchanges, RefuseOneGpuForTwoRanks) {
   run_ranks(2, [&](int rank) {
     ProcessGroup& group = *groups[static_cast<size_t>(rank)];
     EXPECT_THROW(make_device_exchange(group, {DeviceKind::cuda, 0}), Error);
-    for (auto& other : groups) other->interrupt();  // as the watch would
+    for (auto& other : groups) other->interrupt();  // as the watchdog does
   });
 }
 

@@ -1,4 +1,4 @@
-// Sums on a device against those of TreeSum, to the bit, and squares against fp64.
+// Tests sums on a device against those of TreeSum, to the bit, and squares against fp64.
 #include "engine/collective/lane_arithmetic.h"
 
 #include <cmath>
@@ -50,12 +50,12 @@ TEST_P(LaneArithmeticTest, AddsWithinTheRangeAlone) {
   }
 }
 
-// Leaf `slice` begins after the first chunk.
+// Leaf `shard` begins after the first chunk.
 struct Towers {
-  Towers(DeviceId device, int count, int slice) {
+  Towers(DeviceId device, int count, int shard) {
     for (int tower = 0; tower < count; ++tower) {
       host.push_back(values_of(tower));
-      int64_t first = tower == slice ? chunk : 0;
+      int64_t first = tower == shard ? chunk : 0;
       there.emplace_back(device,
                          std::vector<float>(host.back().begin() + first, host.back().end()));
       TowerRange node{tower, tower + 1};
@@ -140,7 +140,7 @@ TEST_P(LaneArithmeticTest, SumsOfRowsHaveTheBitsOfTheTree) {
   }
 }
 
-TEST_P(LaneArithmeticTest, TheSumMayTakeThePlaceOfTheFirstLeaf) {
+TEST_P(LaneArithmeticTest, TheSumMayOverwriteTheFirstLeaf) {
   auto sums = arithmetic();
   for (int count : {1, 2, 7}) {
     for (FloatRange range : ranges) {
@@ -154,7 +154,7 @@ TEST_P(LaneArithmeticTest, TheSumMayTakeThePlaceOfTheFirstLeaf) {
   }
 }
 
-TEST_P(LaneArithmeticTest, SumsAsManyLeavesAsItSays) {
+TEST_P(LaneArithmeticTest, SumsUpToTheMaximumOfLeaves) {
   OnDevice<float> leaf(GetParam(), {1.0f, 2.0f}), out(GetParam(), {0.0f, 0.0f});
   auto sum_of = [&](int count) {
     std::vector<TreeSum::Leaf> leaves;

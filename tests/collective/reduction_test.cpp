@@ -8,11 +8,10 @@
 #include <gtest/gtest.h>
 
 #include "engine/base/philox.h"
+#include "engine/collective/exchange.h"
 #include "engine/collective/gradient_reduction.h"
-#include "engine/collective/host_all_gather.h"
 #include "engine/collective/lane_arithmetic.h"
-#include "engine/collective/shard_exchange.h"
-#include "engine/device/barrier.h"
+#include "engine/device/lane_team.h"
 #include "tests/process/ranks.h"
 
 namespace spire {
@@ -54,7 +53,7 @@ struct Layout {
 struct Reduced {
   Floats sums;
   std::vector<double> squares;
-  std::vector<FloatRange> slices;
+  std::vector<FloatRange> shards;
 };
 
 Stream& host_stream() {
@@ -129,9 +128,9 @@ Reduced reduce_rank(const Layout& layout, const std::vector<Floats>& values, int
   reduced.squares.resize(static_cast<size_t>((layout.trained + chunk - 1) / chunk));
   auto options = options_of(layout, reduced.squares);
   std::vector<std::string> names(static_cast<size_t>(layout.lanes) + 1, "thread");
-  ThreadStatus board(names);
+  ThreadStatus status(names);
   auto exchange = group ? make_device_exchange(*group, {}) : nullptr;
-  GradientReduction reduction(options, nodes, exchange.get(), board);
+  GradientReduction reduction(options, nodes, exchange.get(), status);
   for (int step = 0; step < steps; ++step) {
     reduction.begin_step();
     run_ranks(layout.lanes, [&](int lane) {
@@ -142,7 +141,7 @@ Reduced reduce_rank(const Layout& layout, const std::vector<Floats>& values, int
   reduced.sums.assign(reduction.sums(), reduction.sums() + layout.floats);
   const Share& share = options.exchange.ranks.share[static_cast<size_t>(rank)];
   for (FloatRange bucket : reduction.buckets())
-    reduced.slices.push_back(share_of(bucket, share.begin, share.end, share.of));
+    reduced.shards.push_back(share_of(bucket, share.begin, share.end, share.of));
   return reduced;
 }
 
@@ -162,7 +161,7 @@ void expect_bits(const Floats& got, const Floats& want, FloatRange range, const 
   EXPECT_EQ(std::memcmp(got.data() + range.begin, want.data() + range.begin, bytes), 0) << what;
 }
 
-TEST(GradientReduction, IsTheTreeOnAnyLanesAndRanks) {
+TEST(GradientReduction, EqualsTheTreeOnAnyLanesAndRanks) {
   int64_t floats = 11 * chunk + 160, trained = 10 * chunk + 48;
   for (int towers : {1, 2, 3, 5, 8}) {
     auto values = tower_gradients(towers, floats);
@@ -177,18 +176,18 @@ TEST(GradientReduction, IsTheTreeOnAnyLanesAndRanks) {
   }
 }
 
-TEST(GradientReduction, SumsGoWhereTheStrategyWantsThem) {
+TEST(GradientReduction, SumsReachTheMembersOfTheStrategy) {
   int64_t floats = 9 * chunk;
   auto values = tower_gradients(6, floats);
   Floats tree = tree_of(values, {0, 6});
   auto to_zero = reduce({6, 3, 1, floats, floats, SumsTo::root}, values);
   expect_bits(to_zero[0].sums, tree, {0, floats}, "rank 0");
-  auto to_slices = reduce({6, 3, 2, floats, floats, SumsTo::slice_owners}, values);
+  auto to_shards = reduce({6, 3, 2, floats, floats, SumsTo::shard_owners}, values);
   int64_t covered = 0;
-  for (const Reduced& r : to_slices) {
-    for (FloatRange slice : r.slices) {
-      expect_bits(r.sums, tree, slice, "slice");
-      covered += slice.size();
+  for (const Reduced& r : to_shards) {
+    for (FloatRange shard : r.shards) {
+      expect_bits(r.sums, tree, shard, "shard");
+      covered += shard.size();
     }
   }
   EXPECT_EQ(covered, floats);
@@ -202,7 +201,7 @@ TEST(GradientReduction, SquaresAreOfTrainedFloatsInFixedChunks) {
     auto reduced = reduce({4, ranks, 1, floats, trained}, values);
     for (int64_t c = 0; c < 5; ++c) {
       double want = sum_of_squares(tree.data() + c * chunk, std::min(chunk, trained - c * chunk));
-      double got = 0;  // the rank whose slice it is knows it
+      double got = 0;  // only the rank that owns the shard has it
       for (const Reduced& r : reduced) got = std::max(got, r.squares[static_cast<size_t>(c)]);
       EXPECT_EQ(got, want) << ranks << " ranks, chunk " << c;
     }
@@ -224,21 +223,21 @@ TEST(GradientReduction, NativeIsNearTheTreeAndEqualOnAllRanks) {
     ASSERT_NEAR(reduced[0].sums[i], tree[i], 12 * magnitude * std::exp2(-24));
     different += reduced[0].sums[i] != tree[i];
   }
-  EXPECT_GT(different, 100);  // another order: else the test above would say nothing
+  EXPECT_GT(different, 100);  // the orders differ, so equality above would be chance
 }
 
 // One lane a rank, one tower a lane: the smallest that reduces.
 struct Pair {
   Floats gradients;
   std::vector<double> squares;
-  ThreadStatus board{{"lane", "exchange"}};
+  ThreadStatus status{{"lane", "exchange"}};
   std::mutex mutex;
   std::condition_variable changed;
   int exchanged = 0;  // buckets, so far
 
   explicit Pair(int64_t floats)
       : gradients(static_cast<size_t>(floats), 1.0f), squares(static_cast<size_t>(floats / chunk)) {
-    board.set_hook([this](const PhaseRow& row) {
+    status.set_hook([this](const PhaseRow& row) {
       if (row.thread != "exchange" || row.phase != Phase::idle) return;
       std::lock_guard lock(mutex);
       ++exchanged;
@@ -260,7 +259,7 @@ TEST(GradientReduction, RanksExchangeABucketBeforeBackwardIsDone) {
     auto exchange = make_device_exchange(*groups[static_cast<size_t>(rank)], {});
     GradientReduction reduction(options_of({2, 2, 1, floats, floats}, pair.squares),
                                 {{{rank, rank + 1}, pair.gradients.data()}}, exchange.get(),
-                                pair.board);
+                                pair.status);
     reduction.begin_step();
     reduction.arrive(0, reduction.buckets()[0].end);
     ASSERT_TRUE(pair.wait_for_exchange(1));
@@ -273,13 +272,13 @@ TEST(GradientReduction, RanksExchangeABucketBeforeBackwardIsDone) {
 }
 
 // Inside a process no lane waits: at the end of a bucket each adds up the buckets that are ready.
-TEST(GradientReduction, LanesAddUpTheirSharesInPassing) {
+TEST(GradientReduction, LanesAddUpTheirSharesAtTheEndsOfBuckets) {
   int64_t floats = 8 * chunk;
   Floats one(static_cast<size_t>(floats), 1.0f), two(static_cast<size_t>(floats), 2.0f);
   std::vector<double> squares(8);
-  ThreadStatus board({"a", "b", "exchange"});
+  ThreadStatus status({"a", "b", "exchange"});
   GradientReduction reduction(options_of({2, 1, 2, floats, floats}, squares),
-                              {{{0, 1}, one.data()}, {{1, 2}, two.data()}}, nullptr, board);
+                              {{{0, 1}, one.data()}, {{1, 2}, two.data()}}, nullptr, status);
   ASSERT_GE(reduction.buckets().size(), 3u);
   auto sum_of = [&](size_t bucket) {
     return one[static_cast<size_t>(reduction.buckets()[bucket].end - 1)];
@@ -303,9 +302,9 @@ TEST(GradientReduction, ALaneThatFailsReleasesTheOthers) {
   Floats one(chunk), two(chunk);
   std::vector<double> squares(1);
   Layout layout{2, 1, 2, chunk, chunk};
-  ThreadStatus board({"a", "b", "exchange"});
+  ThreadStatus status({"a", "b", "exchange"});
   GradientReduction reduction(options_of(layout, squares),
-                              {{{0, 1}, one.data()}, {{1, 2}, two.data()}}, nullptr, board);
+                              {{{0, 1}, one.data()}, {{1, 2}, two.data()}}, nullptr, status);
   reduction.begin_step();
   run_ranks(2, [&](int lane) {
     if (lane == 1) return reduction.break_up();
@@ -324,8 +323,8 @@ TEST(GradientReduction, SeveralLanesThatFailReleaseTheOthersToo) {
   for (int lane = 0; lane < 8; ++lane)
     nodes.push_back({{lane, lane + 1}, buffers[static_cast<size_t>(lane)].data()});
   std::vector<double> squares(1);
-  ThreadStatus board(std::vector<std::string>(9, "thread"));
-  GradientReduction reduction(options_of({8, 1, 8, chunk, chunk}, squares), nodes, nullptr, board);
+  ThreadStatus status(std::vector<std::string>(9, "thread"));
+  GradientReduction reduction(options_of({8, 1, 8, chunk, chunk}, squares), nodes, nullptr, status);
   reduction.begin_step();
   for (int lane = 1; lane < 8; ++lane) {
     reduction.break_up();
@@ -334,16 +333,16 @@ TEST(GradientReduction, SeveralLanesThatFailReleaseTheOthersToo) {
 }
 
 // Errors of the exchange thread name that thread, not the lanes.
-TEST(GradientReduction, WhatTheExchangeThrowsNamesIt) {
+TEST(GradientReduction, ErrorsOfTheExchangeThreadNameIt) {
   auto groups = threads_groups(2);
   Pair pair(chunk);
-  pair.board.set_hook([](const PhaseRow& row) {
+  pair.status.set_hook([](const PhaseRow& row) {
     if (row.phase == Phase::bucket && row.thread == "exchange") throw std::runtime_error("no net");
   });
   auto exchange = make_device_exchange(*groups[0], {});
   GradientReduction reduction(options_of({2, 2, 1, chunk, chunk}, pair.squares),
-                              {{{0, 1}, pair.gradients.data()}}, exchange.get(), pair.board);
-  pair.board.begin_step(7);
+                              {{{0, 1}, pair.gradients.data()}}, exchange.get(), pair.status);
+  pair.status.begin_step(7);
   reduction.begin_step();
   reduction.arrive(0, chunk);
   try {
@@ -408,15 +407,15 @@ TEST(HostAllGather, EveryRankKnowsEveryEntry) {
 }
 
 TEST(ShardExchange, GathersAndBroadcasts) {
-  std::vector<std::vector<FloatRange>> slices = {{{0, 3}, {10, 12}}, {{3, 7}}, {{7, 10}}};
+  std::vector<std::vector<FloatRange>> shards = {{{0, 3}, {10, 12}}, {{3, 7}}, {{7, 10}}};
   auto groups = threads_groups(3);
   run_ranks(3, [&](int rank) {
     auto r = static_cast<size_t>(rank);
     auto exchange_of_rank = make_device_exchange(*groups[r], {});
-    ShardExchange exchange(slices, exchange_of_rank.get());
+    ShardExchange exchange(shards, exchange_of_rank.get());
     auto owned = [&](float value) {
       Floats buffer(12, -1);
-      for (FloatRange s : slices[r])
+      for (FloatRange s : shards[r])
         std::fill(buffer.begin() + s.begin, buffer.begin() + s.end, value);
       return buffer;
     };

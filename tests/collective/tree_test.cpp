@@ -101,10 +101,10 @@ TEST(Tree, NativeSumsInTheOrderOfTowersAndLanes) {
   }
 }
 
-TEST(Tree, ALeafMayHoldASliceOnly) {
-  std::vector<float> whole = {1, 2, 3, 4}, slice = {30, 40};
+TEST(Tree, ALeafMayBeAShardOnly) {
+  std::vector<float> whole = {1, 2, 3, 4}, shard = {30, 40};
   TreeSum tree(Reduction::invariant, {0, 2},
-               {{{0, 1}, whole.data(), 0}, {{1, 2}, slice.data(), 2}});
+               {{{0, 1}, whole.data(), 0}, {{1, 2}, shard.data(), 2}});
   std::vector<float> out(2), scratch(static_cast<size_t>(TreeSum::chunk * tree.depth()));
   EXPECT_EQ(tree.sum(2, 2, out.data(), scratch.data()), out.data());
   EXPECT_EQ(out, (std::vector<float>{33, 44}));

@@ -6,7 +6,7 @@
 
 #include "engine/config/words.h"
 #include "engine/data/input_file.h"
-#include "engine/data/text/token_shard.h"
+#include "engine/data/text/token_dataset.h"
 #include "tests/data/formats/hdf5_files.h"
 #include "tests/data/images/image_files.h"
 #include "tests/data/text/shard_files.h"
@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr int64_t rows = 40;
 
-// So that whatever is written now has another time, however coarse the file system's clock is.
+// Sets the time back, so that later writes have another one, however coarse the clock is.
 void make_old(const fs::path& path) {
   fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(1));
 }
@@ -127,7 +127,7 @@ std::vector<Case> cases() {
 
 class ChangedFile : public testing::TestWithParam<Case> {};
 
-TEST_P(ChangedFile, EndsTheRunByName) {
+TEST_P(ChangedFile, EndsTheRunAndIsNamed) {
   TemporaryFolder folder;
   DataConfig config;
   config.on_error = *find_word<DataConfig::OnError>(GetParam().on_error);
@@ -149,8 +149,8 @@ INSTANTIATE_TEST_SUITE_P(All, ChangedFile, testing::ValuesIn(cases()), [](const 
   return fmt::format("{}{}_{}", one.param.kind.name, one.param.change.name, one.param.on_error);
 });
 
-// Who renames a new file to the name of an old one takes nothing from a run that has the old one
-// open; what is opened again by its name is another file then.
+// Renaming a new file to the name of an old one does not affect a run that has the old one open. A
+// run that opens the name again finds another file.
 TEST(ChangedFile, ReplacedByRenaming) {
   for (const Kind& kind : kinds) {
     TemporaryFolder folder;
@@ -199,7 +199,7 @@ TEST(ChangedFile, ImageThatIsAFolderNow) {
               HasSubstr("changed while the run reads it: it is not a regular file any more"));
 }
 
-// An image that cannot be read, here for a link to itself, has not changed for all one knows.
+// An image that cannot be read, here for a link to itself, need not have changed.
 TEST(ChangedFile, ImageThatCannotBeRead) {
   TemporaryFolder folder;
   DataConfig config;
@@ -213,7 +213,7 @@ TEST(ChangedFile, ImageThatCannotBeRead) {
 }
 
 // Another time of reading, of linking or of permissions is no change.
-TEST(ChangedFile, LooksAtContentsAlone) {
+TEST(ChangedFile, ComparesContentsAlone) {
   for (const Kind& kind : kinds) {
     TemporaryFolder folder;
     DataConfig config;

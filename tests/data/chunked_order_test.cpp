@@ -1,4 +1,4 @@
-// Sampler orders that keep chunks of a file together.
+// Tests sampler orders that keep chunks of a file together.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -31,8 +31,8 @@ TEST(ChunkedOrder, IsAPermutationOfManyWindows) {
   }
 }
 
-// Whoever keeps one window's chunks reads each chunk once: no chunk is met in two windows.
-TEST(ChunkedOrder, EachChunkIsMetInOneWindowOnly) {
+// A cache of one window's chunks reads each chunk once: no chunk is in two windows.
+TEST(ChunkedOrder, EachChunkIsInOneWindowOnly) {
   constexpr int64_t chunk = 7;
   for (int64_t count : {7 * 16 * 3, 7 * 16 * 3 + 1, 2000, 1999, 2001}) {
     Sampler sampler(count, 9, chunk);
@@ -64,7 +64,7 @@ TEST(ChunkedOrder, SamplesOfAWindowAreShuffled) {
   EXPECT_NEAR(static_cast<double>(same_chunk), 630, 122);
 }
 
-// Where the last, smaller chunk comes is as random as where any other does.
+// The position of the last, smaller chunk is as random as that of any other.
 TEST(ChunkedOrder, EachChunkIsFirstEquallyOften) {
   constexpr int64_t chunks = 5, chunk = 3, count = 4 * chunk + 1, epochs = 6000;
   Sampler sampler(count, 31, chunk);

@@ -27,7 +27,7 @@ void write_set(const std::filesystem::path& folder) {
   write_file(folder / "t10k-labels-idx1-ubyte.gz", gzip(idx_bytes(0x801, {1}, {2})));
 }
 
-TEST(OpenDataset, FillsBothSplits) {
+TEST(OpenDataset, OpensBothSplits) {
   TemporaryFolder folder;
   write_set(folder.path());
   DatasetPair pair = open("idx", folder.path().string());
@@ -131,7 +131,7 @@ TEST(NormalizationOf, DoesNotDependOnTheOrderOfThePixels) {
   EXPECT_EQ(normalization_of(dataset).stddev, forward.stddev);
 }
 
-// How many samples each of ten classes has.
+// Counts the samples of each of ten classes.
 std::vector<int64_t> labels_of(const Dataset& dataset) {
   std::vector<int64_t> samples(static_cast<size_t>(dataset.count()));
   std::iota(samples.begin(), samples.end(), 0);
@@ -145,7 +145,7 @@ std::vector<int64_t> labels_of(const Dataset& dataset) {
   return counts;
 }
 
-TEST(FashionMnist, IsWhatItsPaperSays) {
+TEST(FashionMnist, AgreesWithItsPaper) {
   std::filesystem::path folder = "/usr/share/datasets/fashion-mnist";
   if (find_input(folder / "train-images-idx3-ubyte").empty())
     GTEST_SKIP() << "package dataset-fashion-mnist is not installed";

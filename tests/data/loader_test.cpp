@@ -169,7 +169,7 @@ TEST(BatchLoader, BatchInUseIsNotOverwritten) {
   }
 }
 
-// However far the ring is filled, the last `held` batches are as they came.
+// However far the ring is filled, the last `in_use` batches do not change.
 TEST(BatchLoader, KeepsAsManyBatchesAsAreInUse) {
   ImageDataset dataset = readable(numbered(64, 8));
   std::vector<Copy> expected = run(dataset, options_of(4, 1, 0), 0, 0, 4);
@@ -235,7 +235,7 @@ TEST(BatchLoader, OptionsOutOfRangeAreConfigErrors) {
   EXPECT_THROW(BatchLoader(dataset, {.in_use = 0}), Error);
 }
 
-// What a worker meets is thrown by next(), in its turn, and again if asked again.
+// A worker's error is thrown by the next() of its batch, and by each later one.
 TEST(BatchLoader, ErrorsOfWorkersReachTheConsumer) {
   LabelledImages images = numbered(12);
   images.labels[7] = 12;
@@ -291,7 +291,7 @@ TEST(BatchLoader, MemoryIsAlignedForVectors) {
   }
 }
 
-TEST(BatchLoader, TellsTheTimeItWaited) {
+TEST(BatchLoader, ReportsTheTimeItWaited) {
   ImageDataset dataset = readable(numbered(100, 28));
   BatchLoader loader(dataset, options_of(50, 1, 0));
   EXPECT_EQ(loader.wait_seconds(), 0.0);

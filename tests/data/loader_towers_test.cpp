@@ -1,4 +1,4 @@
-// Loaders that read some of the towers' rows, against one that reads them all.
+// Tests loaders that read some of the towers' rows, against one that reads them all.
 #include <cstring>
 #include <memory>
 
@@ -121,7 +121,7 @@ TEST(TowersOfALoader, ResumesWithTheRowsOfTheStraightRun) {
   }
 }
 
-// A bad label in another tower's rows is not met, and there is room for the own rows only.
+// A bad label in another tower's rows is not read, and memory is allocated for own rows only.
 TEST(TowersOfALoader, OtherTowersRowsAreNeitherReadNorStored) {
   LabelledImages images = numbered(64, 4);
   images.labels[40] = -1;  // of tower 2
@@ -141,7 +141,7 @@ TEST(TowersOfALoader, OtherTowersRowsAreNeitherReadNorStored) {
   }
 }
 
-TEST(TowersOfALoader, TowersThatAreNotThereAreRefused) {
+TEST(TowersOfALoader, UnknownTowersAreRefused) {
   ImageDataset dataset = readable(numbered(9));
   auto refusal = [&](int64_t first, int64_t count) {
     return message_of(Category::unexpected,

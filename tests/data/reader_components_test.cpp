@@ -1,5 +1,5 @@
-// Components of dataset readers: serial executor, block cache, scratch pool, policy for corrupt
-// samples.
+// Tests components of dataset readers: serial executor, block cache, scratch pool, policy for
+// corrupt samples.
 #include <atomic>
 #include <deque>
 #include <random>
@@ -8,10 +8,9 @@
 #include <gtest/gtest.h>
 
 #include "engine/config/words.h"
-#include "engine/data/corrupt_samples.h"
 #include "engine/data/formats/hdf5_rows.h"
 #include "engine/data/formats/serial_executor.h"
-#include "engine/data/scratch_pool.h"
+#include "engine/data/sample_reading.h"
 #include "tests/data/test_files.h"
 
 namespace spire {
@@ -41,7 +40,7 @@ TEST(SerialExecutor, RunsEverythingOnOneThread) {
   EXPECT_EQ(strangers, 0);
 }
 
-TEST(SerialExecutor, HandsErrorsToTheCallerAndGoesOn) {
+TEST(SerialExecutor, RethrowsErrorsInTheCallerAndGoesOn) {
   SerialExecutor owner;
   EXPECT_THROW(owner.run([] { fail(Category::data, "broken"); }), Error);
   int value = 0;
@@ -118,14 +117,14 @@ DataConfig on_error(const char* word) {
   return config;
 }
 
-TEST(CorruptSamples, StopWithTheFirst) {
+TEST(CorruptSamples, EndTheRunAtTheFirst) {
   CorruptSamples broken(8, on_error("stop"));
   EXPECT_THAT(message_of(Category::data, [&] { broken.read_or_skip(3, read_even); }),
               HasSubstr("sample 3 is odd"));
   EXPECT_EQ(broken.skipped(), 0);
 }
 
-TEST(CorruptSamples, SkipToTheNextGoodOneAroundTheEnd) {
+TEST(CorruptSamples, SkipToTheNextReadableOneAroundTheEnd) {
   CorruptSamples broken(8, on_error("skip"));
   int64_t taken = -1, calls = 0;
   auto read = [&](int64_t sample) {
@@ -144,7 +143,7 @@ TEST(CorruptSamples, SkipToTheNextGoodOneAroundTheEnd) {
   EXPECT_EQ(broken.problems().front(), "sample 3 is odd");
 }
 
-TEST(CorruptSamples, OtherErrorsAndNoGoodSampleAtAllEndTheRun) {
+TEST(CorruptSamples, OtherErrorsAndNoReadableSampleEndTheRun) {
   CorruptSamples broken(3, on_error("skip"));
   EXPECT_THROW(broken.read_or_skip(0, [](int64_t) { fail(Category::device, "gone"); }), Error);
   EXPECT_EQ(broken.skipped(), 0);

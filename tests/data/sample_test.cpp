@@ -18,7 +18,7 @@ const SampleSpec full = {
     .feature_names = {"a", ""},
     .vocabulary = "characters:\"a\\n\""};
 
-TEST(SampleSpecText, HoldsEverything) {
+TEST(SampleSpecText, RestoresEverything) {
   EXPECT_EQ(sample_spec_from_text(to_text(full)), full);
   SampleSpec least = {.columns = {{"values", {}, DType::f32}}};
   EXPECT_EQ(sample_spec_from_text(to_text(least)), least);
@@ -84,7 +84,7 @@ TEST(SampleSpecText, AnyDamageIsAnErrorOrAnotherText) {
   }
 }
 
-TEST(SampleSpecText, NamesThatAreNoTextDoNotStopIt) {
+TEST(SampleSpecText, NamesThatAreNoUtf8AreReplaced) {
   SampleSpec spec = full;
   spec.class_names[0] = "\xff\xfe";
   EXPECT_EQ(sample_spec_from_text(to_text(spec)).class_names[1], full.class_names[1]);

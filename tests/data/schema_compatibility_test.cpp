@@ -1,8 +1,7 @@
 // Matching of data with a trained model: classes and features by name.
-#include "engine/data/schema_compatibility.h"
-
 #include <gmock/gmock.h>
 
+#include "engine/data/dataset.h"
 #include "tests/data/test_files.h"
 #include "tests/data/text/bpe_files.h"
 
@@ -154,7 +153,7 @@ TEST(SchemaCompatibility, NamesThatOnlyOneSideHasAreANote) {
   EXPECT_THAT(fitted(spec_of({}, {}), spec_of({}, {})).notes, IsEmpty());
 }
 
-TEST(SchemaCompatibility, CountsKindsAndScalesCount) {
+TEST(SchemaCompatibility, CountsKindsAndScalesAreCompared) {
   SampleSpec four = spec_of({}, {}), three = spec_of({}, {});
   four.classes = 4;
   EXPECT_THAT(refusal(four, three), HasSubstr("4 classes, but step_5.h5 was trained on 3"));
@@ -175,7 +174,7 @@ TEST(SchemaCompatibility, ClassesDoNotMatterToAModelThatReadsNone) {
 }
 
 // Names in files may be any bytes; a checkpoint holds UTF-8.
-TEST(SchemaCompatibility, NamesThatAreNoUtf8AreStillTheirOwn) {
+TEST(SchemaCompatibility, NamesThatAreNoUtf8AreStillMatched) {
   SampleSpec odd = spec_of({"caf\xe9", "dog"}, {});
   EXPECT_THAT(fitted(odd, sample_spec_from_text(to_text(odd))).notes, IsEmpty());
 }

@@ -91,7 +91,7 @@ TEST(Synthetic, ImagesHaveMeanZeroAndDeviationOne) {
 }
 
 // The signs of the means of 8 x 8 blocks of 12 x 12 x 3 values, each 15 deviations from 0.
-TEST(Synthetic, ALabelIsSeenInTheBlocksOfAnImage) {
+TEST(Synthetic, ALabelShowsInTheBlocksOfAnImage) {
   DatasetPair pair = open_dataset(config_of("images", {96, 96, 3}), {DType::f32, 2});
   auto labels = read_column<int32_t>(*pair.train, 1, numbers_to(100));
   auto values = read_column<float>(*pair.train, 0, numbers_to(100));

@@ -1,5 +1,5 @@
-// Tests of CUDA discovery in a build and on a machine. Every machine is in one of the cases: no
-// CUDA in the build, no driver, no device, or devices; each has its own promises.
+// Tests CUDA discovery in a build and on a machine. There are four cases: no CUDA in the build, no
+// driver, no device, or devices.
 #include <filesystem>
 #include <regex>
 #include <set>
@@ -15,11 +15,11 @@ bool machine_has_driver() {
   return std::filesystem::exists("/proc/driver/nvidia/version");
 }
 
-TEST(CudaDiscovery, BuiltIsWhatTheBuildChose) {
+TEST(CudaDiscovery, BuiltAgreesWithTheOptionOfTheBuild) {
   EXPECT_EQ(discover_cuda().built, SPIRE_BUILT_WITH_CUDA == 1);
 }
 
-TEST(CudaDiscovery, EitherDevicesOrTheReasonWhyNone) {
+TEST(CudaDiscovery, HasDevicesOrTheReasonForNone) {
   CudaStatus status = discover_cuda();
   EXPECT_EQ(status.devices.empty(), !status.why_none.empty()) << status.why_none;
 }
@@ -37,8 +37,8 @@ TEST(CudaDiscovery, VersionsAreKnownExactlyWhenBuilt) {
   EXPECT_NE(describe_architectures(versions->architectures), "");
 }
 
-// On the machine of a build all is as it was built.
-TEST(CudaDiscovery, NothingIsToBeMendedHere) {
+// The machine that made the build has the versions of the build.
+TEST(CudaDiscovery, TheMachineOfTheBuildHasNoProblems) {
   auto versions = cuda_versions();
   if (!versions || discover_cuda().devices.empty()) return;
   EXPECT_EQ(version_problems(*versions), std::vector<std::string>{});
@@ -50,7 +50,7 @@ TEST(CudaDiscovery, NothingIsToBeMendedHere) {
 
 TEST(CudaDiscovery, NoDriverMeansNoDeviceAndSaysSo) {
   CudaStatus status = discover_cuda();
-  if (machine_has_driver()) return;  // then the other tests speak
+  if (machine_has_driver()) return;  // the other tests cover this case
   EXPECT_TRUE(status.devices.empty());
   if (auto versions = cuda_versions()) {
     EXPECT_FALSE(versions->driver_cuda);
@@ -60,7 +60,7 @@ TEST(CudaDiscovery, NoDriverMeansNoDeviceAndSaysSo) {
   EXPECT_NE(status.why_none.find(reason), std::string::npos) << status.why_none;
 }
 
-TEST(CudaDiscovery, DevicesAreNumberedInOrderAndToldApart) {
+TEST(CudaDiscovery, DevicesHaveAscendingIndicesAndDistinctNames) {
   CudaStatus status = discover_cuda();
   std::set<std::string> uuids, buses;
   int next = 0;
@@ -77,7 +77,7 @@ TEST(CudaDiscovery, DevicesAreNumberedInOrderAndToldApart) {
   }
 }
 
-TEST(CudaDiscovery, AskingAgainGivesTheSame) {
+TEST(CudaDiscovery, ASecondDiscoveryIsEqual) {
   CudaStatus first = discover_cuda(), second = discover_cuda();
   EXPECT_EQ(first.why_none, second.why_none);
   ASSERT_EQ(first.devices.size(), second.devices.size());

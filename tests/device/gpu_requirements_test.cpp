@@ -1,5 +1,4 @@
-// Tests of the GPUs, drivers and libraries that a build accepts, and of its messages for the
-// others.
+// Tests which GPUs, drivers and libraries a build accepts, and its messages for the others.
 #include "engine/device/gpu_requirements.h"
 
 #include <functional>
@@ -104,12 +103,12 @@ INSTANTIATE_TEST_SUITE_P(
                          "NCCL 2.17.1 is too old: install 2.18 or newer (pip: nvidia-nccl-cu13)"}),
     case_name);
 
-TEST(VersionProblemsOf, AGoodMachineAreNone) {
+TEST(VersionProblemsOf, NoneOnAGoodMachine) {
   EXPECT_THAT(version_problems(good_versions()), IsEmpty());
   EXPECT_THAT(version_doubts(good_versions()), IsEmpty());
 }
 
-TEST(VersionProblemsOf, NewerLibrariesAndDriversAreNone) {
+TEST(VersionProblemsOf, NoneForNewerLibrariesAndDrivers) {
   CudaVersions versions = good_versions();
   versions.driver_cuda = {14, 1, 0};
   versions.cudnn.found = {9, 25, 0};
@@ -120,13 +119,13 @@ TEST(VersionProblemsOf, NewerLibrariesAndDriversAreNone) {
 }
 
 // Within a major version of CUDA older drivers run newer builds.
-TEST(VersionProblemsOf, ADriverOfTheSameMajorAreNone) {
+TEST(VersionProblemsOf, NoneForADriverOfTheSameMajor) {
   CudaVersions versions = good_versions();
   versions.toolkit = {13, 2, 0};
   EXPECT_EQ(driver_problem(versions), std::nullopt);
 }
 
-TEST(VersionProblemsOf, AllThatIsWrongAreToldAtOnce) {
+TEST(VersionProblemsOf, AllAreReportedAtOnce) {
   CudaVersions versions = good_versions();
   versions.driver_cuda = {12, 0, 0};
   versions.cudnn.found = {};
@@ -136,7 +135,7 @@ TEST(VersionProblemsOf, AllThatIsWrongAreToldAtOnce) {
 
 class VersionDoubts : public testing::TestWithParam<Case> {};
 
-TEST_P(VersionDoubts, AreToldAndHinderNothing) {
+TEST_P(VersionDoubts, AreReportedAndEndNoRun) {
   CudaVersions versions = good_versions();
   GetParam().change(versions);
   EXPECT_THAT(version_problems(versions), IsEmpty());
@@ -169,7 +168,7 @@ INSTANTIATE_TEST_SUITE_P(
              "slower ones are used instead; install NVRTC for CUDA 13 (pip: nvidia-cuda-nvrtc)"}),
     case_name);
 
-TEST(DriverVersion, IsReadFromWhatTheDriverSays) {
+TEST(DriverVersion, IsParsedFromTheDriversText) {
   EXPECT_EQ(parse_driver_version("NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue "
                                  "Mar  5 22:23:56 UTC 2024\nGCC version:  gcc version 12.2.0\n"),
             "550.54.15");

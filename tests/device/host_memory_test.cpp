@@ -1,6 +1,4 @@
-// Tests of the tightest memory limit, with files as the kernel writes them.
-#include "engine/device/host_memory.h"
-
+// Tests the tightest memory limit, with files as the kernel writes them.
 #include <cstdint>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -9,6 +7,7 @@
 #include <unistd.h>
 
 #include "engine/device/device_memory.h"
+#include "engine/device/topology.h"
 #include "tests/device/system_files.h"
 
 namespace spire {
@@ -41,7 +40,7 @@ class HostMemory : public testing::Test {
   SystemFiles system;
 };
 
-TEST_F(HostMemory, OfTheMachineWhereNothingLimitsIt) {
+TEST_F(HostMemory, WithoutLimitsIsThatOfTheMachine) {
   expect(800, 1000, "the machine's memory, 1000.0 MiB");
   system.file("proc/self/cgroup", "0::/job\n").file("sys/fs/cgroup/job/memory.max", "max\n");
   system.file("proc/self/limits",
@@ -51,7 +50,7 @@ TEST_F(HostMemory, OfTheMachineWhereNothingLimitsIt) {
   expect(800, 1000, "the machine's memory");
 }
 
-TEST_F(HostMemory, OfVersion2IsTheSmallestOnTheWayUp) {
+TEST_F(HostMemory, OfVersion2IsTheSmallestOfAllAncestors) {
   system.file("proc/self/cgroup", "0::/job/step/task\n")
       .file("sys/fs/cgroup/job/memory.max", bytes(500))
       .file("sys/fs/cgroup/job/memory.current", bytes(120))
@@ -66,7 +65,7 @@ TEST_F(HostMemory, OfVersion2IsTheSmallestOnTheWayUp) {
   expect(200, 200, "/job/step/task/memory.max), 200.0 MiB");
 }
 
-TEST_F(HostMemory, OfAContainerIsThatOfTheTop) {
+TEST_F(HostMemory, OfAContainerIsThatOfItsTopGroup) {
   system.file("proc/self/cgroup", "0::/../pods/pod1/box\n")
       .file("sys/fs/cgroup/memory.max", bytes(64));
   expect(64, 64, "memory.max");
@@ -82,7 +81,7 @@ TEST_F(HostMemory, OfVersion1LiesBelowItsController) {
   expect(196, 256, "/memory/box/memory.limit_in_bytes), 256.0 MiB");
 }
 
-TEST_F(HostMemory, OfUlimitsIsWhatTheProcessHasNotTaken) {
+TEST_F(HostMemory, OfUlimitsIsWhatTheProcessHasNotUsed) {
   std::string rest = std::to_string(600 * mib) + "            unlimited            bytes\n";
   system.file("proc/self/limits", "Max data size             " + rest);
   expect(550, 600, "ulimit -d, 600.0 MiB");
@@ -99,7 +98,7 @@ TEST_F(HostMemory, FilesThatCannotBeReadLimitNothing) {
 }
 
 // The real files, in a process of its own with a real limit.
-TEST(HostLimits, OfThisProcessAreThoseOfThePlan) {
+TEST(HostLimits, OfThisProcessEqualThoseOfAPlan) {
   for (int which : {RLIMIT_AS, RLIMIT_DATA}) {
     pid_t child = ::fork();
     if (child == 0) {

@@ -54,7 +54,7 @@ TEST(LaneTeam, AFailingLaneReleasesTheOthersAndIsReported) {
       EXPECT_EQ(std::string(error.what()), fmt::format("lane 1 of attempt {}", attempt));
     }
   }
-  int runs = 0;  // the team is whole again
+  int runs = 0;  // the team can be used again
   team.lead([&] {
     team.parallel([&](int lane) {
       if (lane == 0) ++runs;

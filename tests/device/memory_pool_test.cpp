@@ -1,4 +1,4 @@
-// Tests of counts, refusals and predictions of a pool. On GPUs: tests/emulation/memory_test.cpp.
+// Tests counts, refusals and predictions of a pool. On GPUs: tests/emulation/memory_test.cpp.
 #include "engine/device/memory_pool.h"
 
 #include <gtest/gtest.h>
@@ -66,7 +66,7 @@ TEST(MemoryPool, GrowsUpToItsLimitAndNotBeyond) {
   EXPECT_EQ(pool.peak(), (MemoryUse{{weights, 60}, {gradients, 40}, {workspace, 40}}));
 }
 
-TEST(MemoryPool, TellsItsExplainerAllItKnows) {
+TEST(MemoryPool, GivesItsExplainerAllNumbers) {
   std::optional<MemoryShortage> heard;
   auto explain = [&](const MemoryShortage& shortage) {
     heard = shortage;
@@ -85,7 +85,7 @@ TEST(MemoryPool, TellsItsExplainerAllItKnows) {
   EXPECT_GT(heard->total, size_t{1} << 20);
 }
 
-TEST(MemoryPool, SaysWhatTheHostCannotGive) {
+TEST(MemoryPool, NamesASizeThatTheHostLacks) {
   MemoryPool pool{DeviceId{}};
   std::string text = shortage_of([&] { pool.allocate(activations, size_t{1} << 60); });
   EXPECT_EQ(text.find("cpu:0: cannot allocate 1099511627776.0 MiB for activations; "), 0u) << text;

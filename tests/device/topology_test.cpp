@@ -48,7 +48,7 @@ TEST(Topology, MoreDevicesThanCoresShareThem) {
   EXPECT_EQ(cores_of_device({3, 4}, 5, 8), (std::vector<int>{4}));
 }
 
-TEST(CgroupQuota, OfVersion2IsTheSmallestOnTheWayUp) {
+TEST(CgroupQuota, OfVersion2IsTheSmallestOfAllAncestors) {
   SystemFiles system;
   system.file("proc/self/cgroup", "0::/job/step/task\n");
   EXPECT_EQ(quota_of(system), 0.0);
@@ -63,7 +63,7 @@ TEST(CgroupQuota, OfVersion2IsTheSmallestOnTheWayUp) {
 }
 
 // The path is one of the host; the container's own group is the top of what is mounted.
-TEST(CgroupQuota, OfAContainerIsThatOfTheTop) {
+TEST(CgroupQuota, OfAContainerIsThatOfItsTopGroup) {
   SystemFiles system;
   system.file("proc/self/cgroup", "0::/../kubepods/pod1/box\n")
       .file("sys/fs/cgroup/cpu.max", "150000 100000\n");
@@ -152,7 +152,7 @@ std::string own_space() {
   return fmt::format("spire-test-{}", getpid());
 }
 
-TEST(CoreLocks, TheFirstHasACoreUntilItLetsGo) {
+TEST(CoreLocks, TheFirstKeepsACoreUntilItsRelease) {
   CoreLocks first, second;
   EXPECT_EQ(first.acquire(Cores{2, 3}, own_space()), "");
   EXPECT_EQ(second.acquire(Cores{3}, own_space()), "another Spire process uses core 3");
@@ -168,13 +168,13 @@ TEST(CoreLocks, TakesAllOrNone) {
   EXPECT_EQ(third.acquire(Cores{0}, own_space()), "");
 }
 
-TEST(CoreLocks, SpacesAreApart) {
+TEST(CoreLocks, SpacesAreIndependent) {
   CoreLocks first, second;
   EXPECT_EQ(first.acquire(Cores{0}, own_space()), "");
   EXPECT_EQ(second.acquire(Cores{0}, own_space() + "-b"), "");
 }
 
-// However it ends: nothing is left behind that a person has to remove.
+// A process that is killed leaves nothing that must be removed by hand.
 TEST(CoreLocks, EndWithTheProcessThatHasThem) {
   std::string space = own_space();
   int told[2];

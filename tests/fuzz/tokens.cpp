@@ -1,7 +1,7 @@
 // A shard of tokens: opened, read through and verified; once more with its checksum mended.
 #include <cstring>
 
-#include "engine/data/text/token_shard.h"
+#include "engine/data/text/token_dataset.h"
 #include "tests/data/text/shard_files.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/memory_file.h"

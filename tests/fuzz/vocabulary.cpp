@@ -1,10 +1,11 @@
 // A vocabulary as a checkpoint holds it; and the two files of a GPT-2 vocabulary, separated by a
 // zero byte.
+#include "engine/data/text/vocabulary.h"
+
 #include <algorithm>
 
 #include <stdlib.h>
 
-#include "engine/data/text/bpe.h"
 #include "tests/data/text/bpe_files.h"
 #include "tests/fuzz/fuzz_target.h"
 

@@ -50,7 +50,7 @@ TEST(MemoryPlan, ForwardBackwardOfAChainReachesTheLowerBound) {
   EXPECT_EQ(plan_memory(lives).bytes, peak_live_bytes(lives));
 }
 
-TEST(MemoryPlan, NothingNeedsNothing) {
+TEST(MemoryPlan, NoTensorsNeedNoMemory) {
   EXPECT_EQ(plan_memory({}).bytes, 0u);
 }
 

@@ -1,4 +1,4 @@
-// Errors of recording a graph.
+// Tests errors of recording a graph.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,8 +1,7 @@
-// The table of layers against counts done by hand.
-#include "engine/graph/layer_table.h"
-
+// Tests the table of layers against counts done by hand.
 #include <gtest/gtest.h>
 
+#include "engine/graph/graph.h"
 #include "engine/graph/layers.h"
 #include "engine/graph/passes.h"
 #include "kernels/ops/bias/bias.h"

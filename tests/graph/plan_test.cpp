@@ -57,7 +57,7 @@ TEST(Plan, FusionKeepsLossAndGradients) {
               run_graph(residual_net(), data.images, data.labels, {.fuse = false}), 1e-5);
 }
 
-TEST(Plan, NoKernelReadsWhatNobodyWrote) {
+TEST(Plan, KernelsReadWrittenMemoryOnly) {
   Data data;
   GraphRun zeros = run_graph(residual_net(), data.images, data.labels, {.poison = 0});
   GraphRun poisoned = run_graph(residual_net(), data.images, data.labels, {.poison = 0xff});
@@ -137,7 +137,7 @@ TEST(Passes, FusesReluAndResidualIntoTheOpBefore) {
   EXPECT_EQ(g.nodes().size(), before - 5);
 }
 
-TEST(Passes, DeadNodesGoAndLiveOnesStay) {
+TEST(Passes, RemovesDeadNodesAlone) {
   Graph g = residual_net();
   size_t before = g.nodes().size();
   Value images = g.values_of(Role::input)[0];

@@ -1,5 +1,5 @@
-// Blocks computed anew in backward: the same bits in less memory, and nothing made twice that must
-// not be.
+// Tests recomputation of blocks in backward: the same bits in less memory, and no node runs twice
+// that must not.
 #include <algorithm>
 #include <set>
 
@@ -97,10 +97,10 @@ INSTANTIATE_TEST_SUITE_P(Recompute, Bits,
                                               std::get<2>(test.param));
                          });
 
-// n blocks of k layers of equal tensors. Kept: all n k of them. Anew: the n between blocks, the
-// inside of one block, and the gradients under way. A block's last dense and tanh run once: the
-// output is kept, and nobody reads what lies between the two.
-TEST(Recompute, AChainOfBlocksKeepsWhatLiesBetweenThem) {
+// n blocks of k layers of equal tensors. All n k of them are stored without recomputation; with it
+// the n between blocks, the inside of one block, and current gradients. A block's last dense and
+// tanh run once: the output is kept, and no node reads the tensor between the two.
+TEST(Recompute, AChainOfBlocksKeepsTheTensorsBetweenThem) {
   constexpr int n = 10, k = 8;
   constexpr int64_t width = 256;
   constexpr size_t bytes = batch * width * 4;
@@ -163,7 +163,7 @@ TEST(Recompute, RepetitionsKeepTheIdsThatKeyRandomNumbers) {
   for (const Node& node : p.graph.nodes()) {
     if (node.op->name() == "dropout" && node.backward) again.push_back(node.id);
   }
-  // The last dropout's key is kept, and nobody reads its output again. Backward goes back.
+  // The last dropout's key is kept, and no node reads its output again. Backward goes back.
   EXPECT_EQ(again, std::vector<int>(drawn.rbegin() + 1, drawn.rend()));
 }
 
@@ -240,7 +240,7 @@ TEST(Recompute, ABlockInsideABlockBelongsToIt) {
 }
 
 // relu(conv) across the edge of a block: the fused node is in neither.
-TEST(Recompute, WhatIsFusedAcrossAnEdgeIsOutside) {
+TEST(Recompute, ANodeFusedAcrossAnEdgeIsInNoBlock) {
   Graph g(true);
   Value x = g.input("images", {{batch, 8, 8, 4}, DType::f32});
   {

@@ -1,4 +1,4 @@
-// Gradients and losses of small transformers, a language model and a vision model.
+// Tests gradients and losses of small transformers, a language model and a vision model.
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ Initializer spread(float size) {
 struct Choices {
   bool training = true;
   float dropout = 0;
-  // What is added to one element of one parameter.
+  // Added to one element of one parameter.
   std::string moved = {};
   size_t element = 0;
   float by = 0;
@@ -60,7 +60,7 @@ GraphRun run(Graph graph) {
     labels[i] = static_cast<int32_t>((i + 3) * 5 % vocabulary);
   }
   std::vector<float> bits(ids.size());
-  std::memcpy(bits.data(), ids.data(), ids.size() * sizeof(float));  // the harness hands floats
+  std::memcpy(bits.data(), ids.data(), ids.size() * sizeof(float));  // the first input takes floats
   return run_graph(std::move(graph), bits, labels, {.poison = 0xff});
 }
 

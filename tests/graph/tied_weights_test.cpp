@@ -33,7 +33,7 @@ struct TiedNet {
   }
 };
 
-// The harness hands floats to the first input: here they carry the bits of ids.
+// The first input takes floats: here these have the bits of ids.
 GraphRun run(Graph graph) {
   std::vector<int32_t> ids = {5, 17, 5, 2999}, labels = {17, 5, 2, 0};
   std::vector<float> words(ids.size());

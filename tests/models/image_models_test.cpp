@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/graph/layer_table.h"
+#include "engine/graph/graph.h"
 #include "engine/graph/parameter_layout.h"
 #include "models/model.h"
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/config/words.h"
-#include "engine/graph/layer_table.h"
+#include "engine/graph/graph.h"
 #include "engine/graph/layers.h"
 #include "models/model.h"
 #include "tests/graph/run_graph.h"

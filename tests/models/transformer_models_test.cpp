@@ -6,7 +6,7 @@
 
 #include <spire/error.h>
 
-#include "engine/graph/layer_table.h"
+#include "engine/graph/graph.h"
 #include "models/model.h"
 #include "tests/base/message_of.h"
 #include "tests/models/forward.h"

@@ -105,7 +105,7 @@ TEST(Version, IsOneLineUnlessVerbose) {
   }
   Output verbose = trainer({"--version", "--verbose"});
   EXPECT_EQ(verbose.code, 0);
-  for (const char* word : {"build: ", "oneDNN ", "HDF5 ", "yaml-cpp ", "cuda: "}) {
+  for (const char* word : {"build: ", "Unicode: 1", "oneDNN ", "HDF5 ", "yaml-cpp ", "cuda: "}) {
     EXPECT_THAT(verbose.out, HasSubstr(word));
   }
 }

@@ -11,7 +11,6 @@
 #include "engine/base/message_words.h"
 #include "engine/base/read_file.h"
 #include "engine/data/dataset.h"
-#include "engine/data/schema_compatibility.h"
 #include "engine/run/run_setup.h"
 
 namespace spire::tool {

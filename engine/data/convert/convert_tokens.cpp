@@ -10,7 +10,7 @@
 #include "engine/base/write_file.h"
 #include "engine/data/convert/conversion_journal.h"
 #include "engine/data/text/text_tokens.h"
-#include "engine/data/text/token_shard.h"
+#include "engine/data/text/token_dataset.h"
 
 namespace spire::inline data {
 namespace {

@@ -10,13 +10,12 @@
 #include <spire/error.h>
 
 #include "engine/base/message_words.h"
-#include "engine/data/corrupt_samples.h"
 #include "engine/data/dataset_table.h"
 #include "engine/data/formats/hdf5_check.h"
 #include "engine/data/formats/hdf5_schema.h"
 #include "engine/data/images/augment.h"
+#include "engine/data/sample_reading.h"
 #include "engine/data/sampler.h"
-#include "engine/data/scratch_pool.h"
 
 namespace spire::inline data {
 namespace {

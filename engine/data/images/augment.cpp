@@ -1,4 +1,4 @@
-// Crop, flip and normalization are one pass over the pixels: every output pixel is a table lookup.
+// Crops, flips and normalizes in one pass over the pixels: every output pixel is a table lookup.
 // Color jitter needs whole images, so it adds a second pass.
 #include "engine/data/images/augment.h"
 

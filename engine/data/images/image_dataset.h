@@ -1,7 +1,12 @@
-// A dataset of labelled images in memory, and the normalization of their pixels.
+// Labelled images in memory as a dataset, and the normalization of their pixels.
 #pragma once
 #include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "engine/data/dataset.h"
 #include "engine/data/images/augment.h"
@@ -19,8 +24,7 @@ struct LabelledImages {
   Shape image_shape() const { return {height, width, channels}; }
 };
 
-// Reads images from memory, normalized. Columns: images (H, W, C), labels (). Throws Error(data)
-// when it reads a label out of range.
+// Columns: images (H, W, C), normalized, and labels (). Throws Error(data) for labels out of range.
 class ImageDataset : public Dataset {
  public:
   ImageDataset(LabelledImages images, const Normalization& normalization,
@@ -40,33 +44,29 @@ class ImageDataset : public Dataset {
   SampleSpec spec_;
 };
 
-// Makes a dataset pair: training images with the config's augmentation, test images without any,
-// both normalized by the config's numbers or else by those of the training images.
+// Augments the training images; normalizes both by the config, or else by the training images.
 DatasetPair make_image_pair(LabelledImages train, LabelledImages test, const DataConfig& config,
                             const ReadOptions& options);
 
-// Counts how often each pixel value occurs in each channel.
+// Histogram of pixel values, by channel.
 class PixelHistogram {
  public:
   explicit PixelHistogram(int64_t channels) : counts_(static_cast<size_t>(channels)) {}
 
   void add(std::span<const uint8_t> pixels);  // (.., C)
 
-  // Returns mean and population standard deviation of pixel / 255, in fp64: exact up to the last
-  // rounding, and independent of the pixels' order. Throws Error(data), whose message begins with
-  // `what`, for a channel of one value.
+  // Returns mean and population standard deviation of pixel / 255, in fp64: the same in any order
+  // of the pixels. Throws Error(data), which begins with `what`, for a channel of one value.
   Normalization normalization(const std::string& what) const;
 
  private:
   std::vector<std::array<int64_t, 256>> counts_;
 };
 
-// Returns the normalization by the images' own pixels; throws as PixelHistogram.
-Normalization normalization_of(const LabelledImages& images);
+Normalization normalization_of(const LabelledImages& images);  // throws as PixelHistogram
 
 // Returns the normalization that the config asks for: data.normalize unit, or data.mean and
-// data.stddev, each of `channels` numbers; an empty one where the config leaves it to the dataset.
-// Throws Error(config) for a wrong count of numbers.
+// data.stddev, each of `channels` numbers, else Error(config). Empty: the dataset's own.
 Normalization configured_normalization(const DataConfig& config, int64_t channels);
 
 }  // namespace spire::inline data

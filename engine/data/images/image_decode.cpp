@@ -17,8 +17,7 @@ bool begins_with(std::span<const uint8_t> file, const std::array<uint8_t, n>& ma
 
 enum class Format { jpeg, png };
 
-// Tells the format by its magic bytes. Throws Error(data) for any other.
-
+// Returns the format by its magic bytes. Throws Error(data) for any other.
 Format format_of(std::span<const uint8_t> file) {
   if (is_jpeg(file)) return Format::jpeg;
   if (begins_with(file, std::array<uint8_t, 8>{0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'}))

@@ -1,5 +1,6 @@
 // Reads and decodes JPEG and PNG files. The first bytes of a file tell its format, not its name.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <span>
@@ -22,22 +23,20 @@ struct RgbImage {
 inline constexpr int64_t max_image_side = 16384;  // pixels
 inline constexpr int64_t max_image_pixels = int64_t{1} << 27;
 
-// Reads a whole file and returns its stamp. Throws Error(data), naming the file, where it is no
-// regular file, has over 256 MiB or cannot be read; FileChanged where it is written meanwhile.
+// Reads a whole file and returns its stamp. Throws Error(data), naming the file, where it has over
+// 256 MiB or cannot be read; FileChanged where it is written meanwhile.
 FileStamp read_image_file(const std::filesystem::path& path, std::vector<uint8_t>& bytes);
 
-// The functions below throw Error(data), without the file's name, for files of an unknown format,
-// damaged ones, and sizes beyond the limits above.
+// The functions below throw Error(data), without the file's name, for any file that does not fit.
 
 ImageSize image_size(std::span<const uint8_t> file);  // from the header alone
 bool is_jpeg(std::span<const uint8_t> file);
 
 // Decodes to RGB: gray values and palettes become colors, transparent pixels lie on black, 16 bits
-// become 8. A JPEG may be decoded at 1 / `reduce` of its size (1, 2, 4 or 8; rounded up), which is
-// faster and as good as averaging; a PNG is always decoded whole.
+// become 8. A JPEG may be decoded at 1 / `reduce` (1, 2, 4 or 8) of its size, which is faster.
 void decode_image(std::span<const uint8_t> file, int reduce, RgbImage& image);
 
-// The two formats; called by image_size() and decode_image() only.
+// For image_size() and decode_image() only.
 ImageSize jpeg_size(std::span<const uint8_t> file);
 void decode_jpeg(std::span<const uint8_t> file, int reduce, RgbImage& image);
 ImageSize png_size(std::span<const uint8_t> file);

@@ -7,12 +7,11 @@
 
 #include "engine/base/message_words.h"
 #include "engine/data/change_detection.h"
-#include "engine/data/corrupt_samples.h"
 #include "engine/data/images/augment.h"
 #include "engine/data/images/image_dataset.h"
 #include "engine/data/images/image_decode.h"
 #include "engine/data/images/resized_crop.h"
-#include "engine/data/scratch_pool.h"
+#include "engine/data/sample_reading.h"
 
 namespace spire::inline data {
 namespace {
@@ -52,21 +51,21 @@ class ImageFolder : public Dataset {
         cropper_({spec.columns[0].shape[0], spec.columns[0].shape[1]}, augment, options.seed),
         writer_(spec.columns[0].shape, spec.normalization, options.image_dtype(), augment,
                 options.seed),
-        broken_(count(), config),
+        corrupt_(count(), config),
         seen_(count()),
         scratch_(config.workers + 1, [] { return std::make_unique<ImageScratch>(); }) {}
 
   const SampleSpec& spec() const override { return spec_; }
   int64_t count() const override { return std::ssize(listing_.files); }
-  int64_t skipped() const override { return broken_.skipped(); }
-  std::vector<std::string> problems() const override { return broken_.problems(); }
+  int64_t skipped() const override { return corrupt_.skipped(); }
+  std::vector<std::string> problems() const override { return corrupt_.problems(); }
 
   void read(std::span<const int64_t> samples, int64_t epoch,
             std::span<std::byte* const> columns) const override {
     auto scratch = scratch_.borrow();
     auto* labels = reinterpret_cast<int32_t*>(columns[1]);
     for (size_t row = 0; row < samples.size(); ++row)
-      broken_.read_or_skip(samples[row], [&](int64_t sample) {
+      corrupt_.read_or_skip(samples[row], [&](int64_t sample) {
         write_image(sample, epoch, *scratch, columns[0] + row * writer_.image_bytes());
         labels[row] = listing_.files[static_cast<size_t>(sample)].label;
       });
@@ -121,7 +120,7 @@ class ImageFolder : public Dataset {
   SampleSpec spec_;
   Cropper cropper_;
   ImageWriter writer_;
-  CorruptSamples broken_;
+  CorruptSamples corrupt_;
   FileStampCache seen_;
   mutable ScratchPool<ImageScratch> scratch_;
 };

@@ -1,6 +1,7 @@
-// A dataset of image files in folders: data.path/train/<class>/*.jpg|jpeg|png, and the same below
+// Image files in folders as a dataset: data.path/train/<class>/*.jpg|jpeg|png, and the same below
 // val or test; and the listing of such folders.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -10,13 +11,11 @@
 
 namespace spire::inline data {
 
-// Classes are the folders of train in alphabetical order; val and test may lack some of them.
-// Images are decoded each time they are read, resized to data.image.size (224) and normalized by
-// data.mean and data.stddev, or else by those of ImageNet.
+// Opens the dataset. Classes are the folders of train; val and test may lack some. Images are
+// decoded at each read, resized to data.image.size, and normalized, by default as ImageNet.
 DatasetPair open_image_folder(const DataConfig& config, const ReadOptions& options);
 
-// The image files of one split.
-struct ImageListing {
+struct ImageListing {  // of one split
   struct File {
     std::string name;  // relative to the folder: class/image.jpg
     int32_t label;
@@ -29,8 +28,7 @@ struct ImageListing {
   }
 };
 
-// Lists folder/<class>/<image>. Throws Error(data) for a folder that is none of `classes`, and
-// where there is no image at all.
+// Lists folder/<class>/<image>. Throws Error(data) for an unknown class, or no image at all.
 ImageListing list_images(const std::filesystem::path& folder,
                          const std::vector<std::string>& classes);
 
@@ -38,7 +36,7 @@ ImageListing list_images(const std::filesystem::path& folder,
 std::vector<std::string> class_folders(const std::filesystem::path& folder);
 
 // Returns all images below a folder, relative to it and sorted, without hidden files and links to
-// folders. Throws Error(data) where there is none, or where the system refuses access.
+// folders. Throws Error(data) where there is none, or no access.
 std::vector<std::filesystem::path> images_within(const std::filesystem::path& folder);
 
 bool is_image_name(const std::filesystem::path& path);  // .jpg, .jpeg or .png, in any case

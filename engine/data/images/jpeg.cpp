@@ -34,7 +34,7 @@ struct ErrorManager {
   std::longjmp(manager->jump, 1);
 }
 
-// Returns whether libjpeg continues after this warning with made-up pixels.
+// Returns true if libjpeg continues after this warning with made-up pixels.
 bool loses_pixels(int code) {
   return code == JWRN_HIT_MARKER || code == JWRN_HUFF_BAD_CODE || code == JWRN_JPEG_EOF ||
          code == JWRN_ARITH_BAD_CODE || code == JWRN_MUST_RESYNC || code == JWRN_NOT_SEQUENTIAL;

@@ -28,7 +28,8 @@ class DrawSequence {
 };
 
 // Draws from Gamma(alpha) and returns the logarithm: for a small alpha the draw itself may be too
-// small for a double. alpha < 1: Gamma(alpha) = Gamma(alpha + 1) x U^(1 / alpha).
+// small for a double (Marsaglia, Tsang: "A Simple Method for Generating Gamma Variables", 2000).
+// alpha < 1: Gamma(alpha) = Gamma(alpha + 1) x U^(1 / alpha).
 double log_gamma_draw(double alpha, DrawSequence& draws) {
   double boost = alpha < 1 ? std::log(draws.uniform()) / alpha : 0;
   double d = (alpha < 1 ? alpha + 1 : alpha) - 1.0 / 3, c = 1 / std::sqrt(9 * d);

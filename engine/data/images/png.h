@@ -1,5 +1,6 @@
 // Writes images as PNG files, for people to look at. (image_decode.h reads them.)
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <vector>
@@ -14,16 +15,15 @@ struct PngImage {
   std::vector<uint8_t> pixels;                  // (H, W, C)
 };
 
-// Undoes the normalization of an image's values (H, W, C) and clamps them to black and white.
-// Images of other than 1 or 3 channels show their first one as gray.
+// Undoes the normalization of an image's values (H, W, C) and clamps them. Images of other than 1
+// or 3 channels show their first one as gray.
 PngImage to_png_image(std::span<const float> values, const Shape& shape,
                       const Normalization& normalization);
 
 // Arranges images of one size in rows of `columns`, with a white line between them.
 PngImage grid_of(const std::vector<PngImage>& images, int64_t columns);
 
-// Writes the file atomically; `existing` says whether it may replace one. Throws Error(data),
-// naming the file, where it cannot be written.
+// Writes the file atomically. Throws Error(data), naming the file, where it cannot be written.
 void write_png(const std::filesystem::path& path, const PngImage& image,
                Existing existing = Existing::replace);
 

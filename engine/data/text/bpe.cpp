@@ -1,15 +1,17 @@
-#include "engine/data/text/bpe.h"
-
+// Encodes by GPT-2's byte-pair encoding. A text is split into pretokens and each pretoken into
+// bytes; then neighbouring tokens of a pretoken are merged, the merge learnt first before the
+// others.
+#include <algorithm>
 #include <limits>
 #include <unordered_map>
 #include <utility>
+
+#include "engine/data/text/vocabulary.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
 #include <spire/error.h>
-
-#include "engine/data/text/utf8.h"
 
 namespace spire::inline data {
 namespace {
@@ -34,6 +36,7 @@ std::string pretokenizer_pattern() {
 std::unique_ptr<pcre2_code, PcreFree> compile(const std::string& pattern) {
   int error = 0;
   PCRE2_SIZE at = 0;
+  // PCRE2_UCP: \p{..} are Unicode's classes. ANCHORED: each match begins where the last one ended.
   std::unique_ptr<pcre2_code, PcreFree> code(
       pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
                     PCRE2_UTF | PCRE2_UCP | PCRE2_ANCHORED, &error, &at, nullptr));
@@ -43,7 +46,7 @@ std::unique_ptr<pcre2_code, PcreFree> compile(const std::string& pattern) {
   return code;
 }
 
-constexpr size_t max_cached = size_t{1} << 18;  // pieces, in one encode()
+constexpr size_t max_cached = size_t{1} << 18;  // pretokens, in one encode()
 
 // Encodes by tables; immutable after construction.
 class BpeVocabulary : public Vocabulary {
@@ -62,7 +65,7 @@ class BpeVocabulary : public Vocabulary {
 
   // Encodes a text without <|endoftext|>; keys of `cache` are views of the text.
   void encode_part(std::string_view text, Cache& cache, std::vector<int32_t>& ids) const;
-  std::vector<int32_t> encode_piece(std::string_view piece) const;
+  std::vector<int32_t> encode_pretoken(std::string_view pretoken) const;
 
   fs::path folder_;
   BpeTables tables_;
@@ -75,6 +78,7 @@ std::vector<int32_t> BpeVocabulary::encode(std::string_view text) const {
   std::vector<int32_t> ids;
   Cache cache;
   while (tables_.end_of_text >= 0) {
+    // <|endoftext|> stands for its token wherever it occurs, and separates texts.
     size_t end = text.find(end_of_text);
     if (end == text.npos) break;
     encode_part(text.substr(0, end), cache, ids);
@@ -87,19 +91,20 @@ std::vector<int32_t> BpeVocabulary::encode(std::string_view text) const {
 
 void BpeVocabulary::encode_part(std::string_view text, Cache& cache,
                                 std::vector<int32_t>& ids) const {
-  for_each_piece(text, [&](std::string_view piece) {
+  for_each_pretoken(text, [&](std::string_view pretoken) {
+    // Most pretokens of a text are words that have occurred before.
     if (cache.size() >= max_cached) cache.clear();
-    auto [entry, added] = cache.try_emplace(piece);
-    if (added) entry->second = encode_piece(piece);
+    auto [entry, added] = cache.try_emplace(pretoken);
+    if (added) entry->second = encode_pretoken(pretoken);
     ids.insert(ids.end(), entry->second.begin(), entry->second.end());
   });
 }
 
 // Repeats until no pair has a merge: finds the pair of the lowest rank, then merges all its
 // occurrences from left to right, in place.
-std::vector<int32_t> BpeVocabulary::encode_piece(std::string_view piece) const {
+std::vector<int32_t> BpeVocabulary::encode_pretoken(std::string_view pretoken) const {
   std::vector<int32_t> ids;
-  for (char c : piece) ids.push_back(tables_.ids_of_bytes[static_cast<uint8_t>(c)]);
+  for (char c : pretoken) ids.push_back(tables_.ids_of_bytes[static_cast<uint8_t>(c)]);
   while (true) {
     BpeMerge best = {std::numeric_limits<int32_t>::max(), 0};
     uint64_t best_key = 0;
@@ -133,7 +138,7 @@ std::string BpeVocabulary::decode(std::span<const int32_t> ids) const {
 
 }  // namespace
 
-void for_each_piece(std::string_view text, const std::function<void(std::string_view)>& use) {
+void for_each_pretoken(std::string_view text, const std::function<void(std::string_view)>& use) {
   static const std::unique_ptr<pcre2_code, PcreFree> code = compile(pretokenizer_pattern());
   std::unique_ptr<pcre2_match_data, PcreFree> match(
       pcre2_match_data_create_from_pattern(code.get(), nullptr));
@@ -147,6 +152,15 @@ void for_each_piece(std::string_view text, const std::function<void(std::string_
     use(text.substr(at, end - at));
     at = end;
   }
+}
+
+std::string unicode_version() {
+  // Without a buffer pcre2_config() returns the length, with the zero at the end.
+  int length = pcre2_config(PCRE2_CONFIG_UNICODE_VERSION, nullptr);
+  std::string text(static_cast<size_t>(std::max(length, 1)), '\0');
+  pcre2_config(PCRE2_CONFIG_UNICODE_VERSION, text.data());
+  text.pop_back();
+  return text;
 }
 
 std::unique_ptr<Vocabulary> read_bpe(const fs::path& folder) {

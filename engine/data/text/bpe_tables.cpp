@@ -1,3 +1,4 @@
+// Reads the two files of a GPT-2 vocabulary.
 #include <algorithm>
 #include <utility>
 
@@ -6,8 +7,7 @@
 #include <spire/error.h>
 
 #include "engine/data/input_file.h"
-#include "engine/data/text/bpe.h"
-#include "engine/data/text/utf8.h"
+#include "engine/data/text/vocabulary.h"
 
 namespace spire::inline data {
 namespace {
@@ -71,7 +71,8 @@ std::vector<std::string> read_tokens(const fs::path& path) {
   return tokens;
 }
 
-// Reads the merges line by line; the rank of a merge is its position among them.
+// Reads the merges line by line; the rank of a merge is its position among them. A first line
+// "#version: 0.2" is skipped.
 class MergeReader {
  public:
   MergeReader(const fs::path& path, const std::vector<std::string>& tokens) : path_(path) {
@@ -136,6 +137,7 @@ BpeTables read_bpe_tables(const fs::path& folder) {
       tables.ids_of_bytes[static_cast<uint8_t>(tables.bytes.back()[0])] = id;
     if (token == end_of_text) tables.end_of_text = id;
   }
+  // With a token for each byte any text can be encoded.
   auto missing = std::ranges::find(tables.ids_of_bytes, -1);
   if (missing != tables.ids_of_bytes.end())
     fail(Category::data, "{}: has no token for byte {}; get an intact copy", tokens_path.string(),

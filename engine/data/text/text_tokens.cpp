@@ -6,8 +6,7 @@
 #include <spire/error.h>
 
 #include "engine/data/input_file.h"
-#include "engine/data/text/bpe.h"
-#include "engine/data/text/utf8.h"
+#include "engine/data/text/vocabulary.h"
 
 namespace spire::inline data {
 namespace {
@@ -36,14 +35,15 @@ std::unique_ptr<Vocabulary> vocabulary_for(const TokensConfig& config, std::stri
                                                                    : byte_vocabulary();
 }
 
-// Returns whether a piece of GPT-2's pattern begins at `at` whatever surrounds it: within a piece
-// no blank follows a visible character. The blank and what follows it are then split alike.
-bool parts_pieces(std::string_view text, size_t at) {
+// Returns true if a pretoken of GPT-2's pattern begins at `at` whatever surrounds it: within a
+// pretoken no blank follows a visible character. The blank and what follows it are then split
+// alike.
+bool splits_pretokens(std::string_view text, size_t at) {
   char before = text[at - 1], behind = text[at];
   return before > ' ' && before < 0x7f && (behind == ' ' || behind == '\n');
 }
 
-// Returns whether a code point begins at `at`: continuation bytes of UTF-8 are 10xxxxxx.
+// Returns true if a code point begins at `at`: continuation bytes of UTF-8 are 10xxxxxx.
 bool begins_code(std::string_view text, size_t at) {
   return (static_cast<unsigned char>(text[at]) & 0xC0) != 0x80;
 }
@@ -59,6 +59,7 @@ TokenText read_token_text(const TokensConfig& config) {
     result.text += read_text(path, !gpt2 && !characters);
     result.files.push_back(existing_input(path));
   }
+  // Only now: the vocabulary `characters` is that of the whole text.
   if (result.text.empty())
     fail(Category::data, "{}: is empty; set data.tokens.text to files with text",
          fmt::join(config.text, ", "));
@@ -70,7 +71,7 @@ size_t end_of_part(const TokenText& text, size_t first, size_t bytes) {
   std::string_view all = text.text;
   bool pairs = text.vocabulary->name() == "gpt2";
   for (size_t at = first + std::max<size_t>(bytes, 1); at < all.size(); ++at)
-    if (pairs ? parts_pieces(all, at) : begins_code(all, at)) return at;
+    if (pairs ? splits_pretokens(all, at) : begins_code(all, at)) return at;
   return all.size();
 }
 
@@ -88,6 +89,7 @@ fs::path find_bpe(const std::string& path) {
   if (path != "auto") return fs::absolute(path);
   std::string tried;
   for (const fs::path& folder : standard_dataset_folders("gpt2")) {
+    // OpenAI's name of the file, then Hugging Face's.
     for (const char* name : {"encoder.json", "vocab.json"})
       if (!find_input(folder / name).empty()) return fs::absolute(folder);
     tried += fmt::format("{}{}", tried.empty() ? "" : ", ", folder.string());

@@ -64,8 +64,8 @@ void check_vocabulary(const std::string& text, const TokenShard& shard) {
          "correct data.tokens.vocabulary or vocabulary.txt");
 }
 
-// A stored copy of the data keeps the windows in place; training moves them each epoch, so that a
-// token is not always at the same position of its window.
+// Returns the offset of training windows. They move each epoch, so that a token is not always at
+// the same position of its window; a stored copy of the data keeps them in place.
 TokenDataset::Offset training_offset(const ReadOptions& options) {
   return options.stored ? TokenDataset::Offset::none : TokenDataset::Offset::by_epoch;
 }
@@ -103,7 +103,7 @@ DatasetPair open_text(const DataConfig& config, const ReadOptions& options) {
           dataset(ids.last(test_count), TokenDataset::Offset::none)};
 }
 
-// Shards one after another.
+// A sequence of shards, one after another.
 class ShardSequence : public TokenSequence {
  public:
   explicit ShardSequence(std::vector<TokenShard> shards) : shards_(std::move(shards)) {

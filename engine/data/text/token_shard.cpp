@@ -1,5 +1,4 @@
-#include "engine/data/text/token_shard.h"
-
+// Reads and writes token shards (docs/formats.md).
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -10,6 +9,7 @@
 #include "engine/base/hash.h"
 #include "engine/base/read_file.h"
 #include "engine/base/write_file.h"
+#include "engine/data/text/token_dataset.h"
 
 namespace spire::inline data {
 namespace {
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 static_assert(std::endian::native == std::endian::little);
 
-// The first bytes of the file, as they lie there.
+// The first bytes of the file, in its own layout.
 struct ShardHeader {
   std::array<char, 8> magic = {'S', 'P', 'I', 'R', 'E', 'T', 'O', 'K'};
   uint32_t format = 1;

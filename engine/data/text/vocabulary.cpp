@@ -1,15 +1,14 @@
 #include "engine/data/text/vocabulary.h"
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 #include <utility>
 
 #include <nlohmann/json.hpp>
+#include <utf8proc.h>
 
 #include <spire/error.h>
-
-#include "engine/data/text/bpe.h"
-#include "engine/data/text/utf8.h"
 
 namespace spire::inline data {
 namespace {
@@ -24,7 +23,7 @@ void check_id(int32_t id, int64_t size) {
          id, size - 1);
 }
 
-// Ids are byte values.
+// Encodes bytes: an id is the byte's value.
 class ByteVocabulary : public Vocabulary {
  public:
   std::string name() const override { return "bytes"; }
@@ -61,7 +60,7 @@ void for_each_code(std::string_view text, Use&& use) {
   }
 }
 
-// Ids are positions in the sorted list of code points.
+// Encodes code points: an id is the position in their sorted list.
 class CharacterVocabulary : public Vocabulary {
  public:
   explicit CharacterVocabulary(std::vector<char32_t> codes) : codes_(std::move(codes)) {
@@ -103,7 +102,7 @@ class CharacterVocabulary : public Vocabulary {
   std::unordered_map<char32_t, int32_t> ids_;
 };
 
-// Parses the part of to_text() behind "characters:". Order is checked: ids depend on it.
+// Parses what follows "characters:" in to_text(). Order is checked, as ids depend on it.
 std::unique_ptr<Vocabulary> characters_from_text(std::string_view text) {
   nlohmann::json list = nlohmann::json::parse(text, nullptr, false);
   if (!list.is_string())
@@ -142,6 +141,28 @@ std::unique_ptr<Vocabulary> make_vocabulary(const std::string& text) {
        "vocabulary: damaged: it begins with '{}', expected one of: bytes, characters:..., "
        "gpt2:<folder>",
        text.substr(0, 20));
+}
+
+std::optional<char32_t> next_code(std::string_view text, size_t& at) {
+  utf8proc_int32_t code = 0;
+  utf8proc_ssize_t bytes =
+      utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + at,
+                       static_cast<utf8proc_ssize_t>(text.size() - at), &code);
+  if (bytes <= 0) return {};
+  at += static_cast<size_t>(bytes);
+  return static_cast<char32_t>(code);
+}
+
+void append_utf8(std::string& text, char32_t code) {
+  std::array<utf8proc_uint8_t, 4> bytes{};
+  utf8proc_ssize_t count = utf8proc_encode_char(static_cast<utf8proc_int32_t>(code), bytes.data());
+  text.append(reinterpret_cast<const char*>(bytes.data()), static_cast<size_t>(count));
+}
+
+std::optional<size_t> invalid_utf8(std::string_view text) {
+  for (size_t at = 0; at < text.size();)
+    if (!next_code(text, at)) return at;
+  return {};
 }
 
 }  // namespace spire::inline data

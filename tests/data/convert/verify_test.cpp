@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "engine/data/describe.h"
+#include "engine/data/dataset.h"
 #include "tests/data/formats/hdf5_files.h"
 #include "tests/data/images/image_files.h"
 #include "tests/data/test_files.h"

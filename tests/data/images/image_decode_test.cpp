@@ -61,7 +61,7 @@ TEST(Jpeg, IsCloseToThePixelsThatWereWritten) {
   }
 }
 
-TEST(Jpeg, GrayAndInkBecomeRgb) {
+TEST(Jpeg, GrayAndCmykBecomeRgb) {
   RgbImage gray{{8, 8}, Bytes(64, 200)};
   EXPECT_LE(
       worst_difference(decoded(jpeg_bytes(gray, {.components = 1})), {{8, 8}, Bytes(192, 200)}), 1);
@@ -116,7 +116,7 @@ TEST(ImageDecode, CutOffFilesAreRefused) {
   }
 }
 
-TEST(ImageDecode, WhatIsNoneIsRefused) {
+TEST(ImageDecode, FilesOfOtherFormatsAreRefused) {
   EXPECT_THAT(refusal({}), HasSubstr("0 bytes are neither JPEG nor PNG"));
   EXPECT_THAT(refusal({'G', 'I', 'F', '8', '9', 'a'}),
               HasSubstr("neither JPEG nor PNG; convert the file"));

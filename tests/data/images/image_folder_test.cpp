@@ -53,7 +53,7 @@ Row row_of(const Dataset& dataset, int64_t sample, int64_t epoch = 0) {
   return row;
 }
 
-TEST(ImageFolder, WhatIsNotReadIsNamed) {
+TEST(ImageFolder, FoldersThatAreNotReadAreNamed) {
   TemporaryFolder folder;
   write_images(folder.path());
   EXPECT_TRUE(open_dataset(config_of(folder.path()), {}).notes.empty());
@@ -188,7 +188,7 @@ std::string refusal(const fs::path& folder) {
   return message_of(Category::data, [&] { open_dataset(config_of(folder), {}); });
 }
 
-TEST(ImageFolder, FoldersThatAreNoneAreRefused) {
+TEST(ImageFolder, IncompleteFoldersAreRefused) {
   TemporaryFolder folder;
   EXPECT_THAT(refusal(folder.path()), AllOf(HasSubstr("train"), HasSubstr("cannot be read")));
   fs::create_directories(folder / "train");

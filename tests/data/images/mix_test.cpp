@@ -203,7 +203,7 @@ TEST(Mix, RowsWithoutSamplesAreZero) {
   }
 }
 
-TEST(Mix, ColumnsAreToldByTheLoader) {
+TEST(Mix, TheLoaderNamesTheAddedColumns) {
   ImageDataset dataset = readable(numbered(7, side));
   BatchLoader plain(dataset, options_of(5, 1, 0)), mixed(dataset, mixing(1, 0));
   EXPECT_EQ(plain.columns(), dataset.spec().columns);

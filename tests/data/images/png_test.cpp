@@ -30,7 +30,7 @@ TEST(PngImage, UndoesTheNormalization) {
               ElementsAre(0, 0));  // two channels: first
 }
 
-TEST(PngImage, FileHoldsWhatWasWritten) {
+TEST(PngImage, FileContainsTheWrittenPixels) {
   TemporaryFolder folder;
   for (int64_t channels : {1, 3}) {
     PngImage image{5, 7, channels, pattern(static_cast<size_t>(35 * channels))};
@@ -51,7 +51,7 @@ TEST(PngImage, GridHasAWhiteLineBetweenImages) {
               ElementsAre(0, 1, 255, 0, 1, 255, 255, 255, 255, 255, 0, 1, 255, 255, 255));
 }
 
-TEST(PngImage, FolderThatIsNotThereIsNamed) {
+TEST(PngImage, MissingFolderIsNamed) {
   EXPECT_THAT(message_of(Category::data,
                          [] {
                            write_png("/nowhere/a.png", {1, 1, 1, {0}});

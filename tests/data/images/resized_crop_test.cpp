@@ -104,7 +104,7 @@ TEST(Resize, HalvesOfALineAreTheirMeans) {
                             static_cast<uint8_t>(std::lround((40 + 3 * 80 + 3 * 200) / 7.0))}));
 }
 
-TEST(Resize, RefusesWhatIsNothing) {
+TEST(Resize, RefusesEmptyBoxesAndFiveChannels) {
   std::vector<uint8_t> pixels(4);
   ResizeScratch scratch;
   EXPECT_THROW(resize(pixels, {2, 2}, 1, {0, 0, 0, 2}, {1, 1}, pixels.data(), scratch), Error);

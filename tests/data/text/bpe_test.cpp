@@ -1,11 +1,9 @@
-#include "engine/data/text/bpe.h"
-
 #include <map>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/data/text/utf8.h"
+#include "engine/data/text/vocabulary.h"
 #include "tests/data/text/bpe_files.h"
 
 namespace spire {
@@ -15,54 +13,54 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-using Pieces = std::vector<std::string>;
+using Pretokens = std::vector<std::string>;
 
-Pieces pieces_of(std::string_view text) {
-  Pieces pieces;
-  for_each_piece(text, [&](std::string_view piece) { pieces.emplace_back(piece); });
-  return pieces;
+Pretokens pretokens_of(std::string_view text) {
+  Pretokens pretokens;
+  for_each_pretoken(text, [&](std::string_view pretoken) { pretokens.emplace_back(pretoken); });
+  return pretokens;
 }
 
-TEST(Pieces, AreTheMatchesOfThePattern) {
-  EXPECT_EQ(pieces_of("PeerInfo world"), (Pieces{"PeerInfo", " world"}));
-  EXPECT_EQ(pieces_of("It's I'm we'll you'd they've you're don't"),
-            (Pieces{"It", "'s", " I", "'m", " we", "'ll", " you", "'d", " they", "'ve", " you",
-                    "'re", " don", "'t"}));
-  EXPECT_EQ(pieces_of("'so 'S !'s"), (Pieces{"'s", "o", " '", "S", " !'", "s"}));
-  EXPECT_EQ(pieces_of("abc123 4.5"), (Pieces{"abc", "123", " 4", ".", "5"}));
-  EXPECT_EQ(pieces_of("a  b   c"), (Pieces{"a", " ", " b", "  ", " c"}));
-  EXPECT_EQ(pieces_of("a \n b\n\nc\n"), (Pieces{"a", " \n", " b", "\n", "\n", "c", "\n"}));
-  EXPECT_EQ(pieces_of("a  "), (Pieces{"a", "  "}));
-  EXPECT_EQ(pieces_of("\tx \xc2\xa0y"), (Pieces{"\t", "x", " ", "\xc2\xa0", "y"}));
-  EXPECT_EQ(pieces_of("na\xc3\xafve \xe4\xbd\xa0\xe5\xa5\xbd\xc2\xbd"),
-            (Pieces{"na\xc3\xafve", " \xe4\xbd\xa0\xe5\xa5\xbd", "\xc2\xbd"}));
-  EXPECT_EQ(pieces_of("e\xcc\x81x"), (Pieces{"e", "\xcc\x81", "x"}));
-  EXPECT_THAT(pieces_of(""), testing::IsEmpty());
+TEST(Pretokens, AreTheMatchesOfThePattern) {
+  EXPECT_EQ(pretokens_of("PeerInfo world"), (Pretokens{"PeerInfo", " world"}));
+  EXPECT_EQ(pretokens_of("It's I'm we'll you'd they've you're don't"),
+            (Pretokens{"It", "'s", " I", "'m", " we", "'ll", " you", "'d", " they", "'ve", " you",
+                       "'re", " don", "'t"}));
+  EXPECT_EQ(pretokens_of("'so 'S !'s"), (Pretokens{"'s", "o", " '", "S", " !'", "s"}));
+  EXPECT_EQ(pretokens_of("abc123 4.5"), (Pretokens{"abc", "123", " 4", ".", "5"}));
+  EXPECT_EQ(pretokens_of("a  b   c"), (Pretokens{"a", " ", " b", "  ", " c"}));
+  EXPECT_EQ(pretokens_of("a \n b\n\nc\n"), (Pretokens{"a", " \n", " b", "\n", "\n", "c", "\n"}));
+  EXPECT_EQ(pretokens_of("a  "), (Pretokens{"a", "  "}));
+  EXPECT_EQ(pretokens_of("\tx \xc2\xa0y"), (Pretokens{"\t", "x", " ", "\xc2\xa0", "y"}));
+  EXPECT_EQ(pretokens_of("na\xc3\xafve \xe4\xbd\xa0\xe5\xa5\xbd\xc2\xbd"),
+            (Pretokens{"na\xc3\xafve", " \xe4\xbd\xa0\xe5\xa5\xbd", "\xc2\xbd"}));
+  EXPECT_EQ(pretokens_of("e\xcc\x81x"), (Pretokens{"e", "\xcc\x81", "x"}));
+  EXPECT_THAT(pretokens_of(""), testing::IsEmpty());
 }
 
-// A run of one kind is one piece however long it is: matching keeps no stack.
-TEST(Pieces, MayBeLong) {
+// A run of one kind is one pretoken however long it is: matching keeps no stack.
+TEST(Pretokens, MayBeLong) {
   for (const char* part : {"a", " ", "1", "-", "\xe4\xbd\xa0"}) {
     std::string run;
     for (int i = 0; i < 1 << 20; ++i) run += part;
-    EXPECT_EQ(pieces_of(run), Pieces{run}) << part;
+    EXPECT_EQ(pretokens_of(run), Pretokens{run}) << part;
   }
 }
 
 enum class Kind { letter, number, space, other };
 
-// Found by the neighbours that share a piece with it.
+// Found by the neighbours that share a pretoken with it.
 Kind kind_of(char32_t code) {
   std::string text;
   append_utf8(text, code);
-  if (pieces_of("a" + text).size() == 1) return Kind::letter;
-  if (pieces_of("1" + text).size() == 1) return Kind::number;
-  return pieces_of("\t" + text).size() == 1 ? Kind::space : Kind::other;
+  if (pretokens_of("a" + text).size() == 1) return Kind::letter;
+  if (pretokens_of("1" + text).size() == 1) return Kind::number;
+  return pretokens_of("\t" + text).size() == 1 ? Kind::space : Kind::other;
 }
 
 // UnicodeData.txt of Unicode 14.0 has 131 756 letters, 1 791 numbers and 25 spaces; later versions
 // add letters and numbers, never spaces so far.
-TEST(Pieces, KindsAreThoseOfUnicode) {
+TEST(Pretokens, KindsAreThoseOfUnicode) {
   std::map<Kind, int> counts;
   for (char32_t code = 0; code <= 0x10ffff; ++code)
     if (code < 0xd800 || code > 0xdfff) ++counts[kind_of(code)];
@@ -90,7 +88,7 @@ TEST(Bpe, MergesTheEarliestPairFirst) {
   EXPECT_THAT(bpe->encode("abc"), ElementsAre(259));          // not ab + c
   EXPECT_THAT(bpe->encode("ababab"), ElementsAre(258, 257));  // from left to right
   EXPECT_THAT(bpe->encode("aaaaa"), ElementsAre(260, 260, 'a'));
-  EXPECT_THAT(bpe->encode("ab ab"), ElementsAre(257, ' ', 257));  // never across pieces
+  EXPECT_THAT(bpe->encode("ab ab"), ElementsAre(257, ' ', 257));  // never across pretokens
   EXPECT_EQ(bpe->decode(std::vector<int32_t>{259, 258, ' '}), "abcabab ");
   EXPECT_THAT(bpe->encode(""), testing::IsEmpty());
 }

@@ -33,7 +33,7 @@ class TextTest : public testing::Test {
   DataConfig config_;
 };
 
-TEST_F(TextTest, ItsLastPartIsForTheTest) {
+TEST_F(TextTest, ItsLastPartIsTestData) {
   add("text", "abcdefghijklmnopqrst");
   config_.tokens.val_share = 0.25;
   DatasetPair pair = open_dataset(config_, {});
@@ -62,7 +62,7 @@ TEST_F(TextTest, CharactersAreThoseOfAllOfTheText) {
   EXPECT_EQ(vocabulary->decode(read_text_tokens(config_.tokens).ids), "banana\n\xc3\xa4pfel z");
 }
 
-TEST_F(TextTest, Gpt2PartsFilesByEndOfText) {
+TEST_F(TextTest, Gpt2SeparatesFilesByEndOfText) {
   write_bpe(folder_.path() / "gpt2", "a b\n", {"ab", "<|endoftext|>"});
   add("one", "ab");
   add("two", "b");
@@ -79,7 +79,7 @@ TEST_F(TextTest, Gpt2PartsFilesByEndOfText) {
   ASSERT_EQ(unsetenv("SPIRE_DATA"), 0);
 }
 
-TEST_F(TextTest, WhatIsNoTextIsNamedByFileAndByte) {
+TEST_F(TextTest, InvalidUtf8IsNamedByFileAndByte) {
   add("good", "abcdefg");
   std::string bad = add("bad", "ab\xff");
   config_.tokens.val_share = 0.5;

@@ -37,7 +37,7 @@ class TokensTest : public testing::Test {
   ReadOptions options_ = {DType::bf16, 9};
 };
 
-TEST_F(TokensTest, ASampleIsAWindowAndWhatFollows) {
+TEST_F(TokensTest, ASampleIsAWindowAndTheNextTokens) {
   write_shards();
   DatasetPair pair = open_dataset(config_, options_);
   const SampleSpec& spec = pair.train->spec();
@@ -86,7 +86,7 @@ TEST_F(TokensTest, OffsetsAreAFunctionOfSeedAndEpoch) {
 }
 
 // For every length and offset the last window ends inside the data, and one more would not.
-TEST_F(TokensTest, WindowsFitWhateverTheOffsetIs) {
+TEST_F(TokensTest, WindowsFitAtEveryOffset) {
   for (int64_t tokens = 2; tokens < 30; ++tokens)
     for (int64_t length = 1; 2 * length <= tokens; ++length) {
       std::vector<int32_t> ids = counted(tokens);
@@ -113,7 +113,7 @@ TEST_F(TokensTest, TooFewTokensAreRefused) {
   EXPECT_THAT(refusal(Category::data), HasSubstr("needs 12 tokens, but there are 11 for the test"));
 }
 
-TEST_F(TokensTest, ABrokenIdIsNamedWhenItIsRead) {
+TEST_F(TokensTest, AnIdOutOfRangeIsNamedWhenItIsRead) {
   write_shards();
   write_file(folder_ / "val_0000.tokens",
              shard_bytes<uint16_t>({0, 1, 2, 3, 4, 5, 6, 300, 8}, 300));
@@ -123,7 +123,7 @@ TEST_F(TokensTest, ABrokenIdIsNamedWhenItIsRead) {
               AllOf(HasSubstr("val_0000.tokens"), HasSubstr("token 7 has the id 300")));
 }
 
-TEST_F(TokensTest, TheVocabularyStandsBesideTheShards) {
+TEST_F(TokensTest, TheVocabularyIsAFileBesideTheShards) {
   write_shards();
   std::string text = character_vocabulary("abc")->to_text();
   write_text(folder_ / "vocabulary.txt", text + "\n");

@@ -25,7 +25,7 @@ Bytes file_bytes(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-TEST(TokenShard, IsWrittenAsItsFormatSays) {
+TEST(TokenShard, IsWrittenAsDocumented) {
   TemporaryFolder folder;
   write_token_shard(folder / "small", std::vector{0, 65535, 258}, 65536);
   EXPECT_EQ(file_bytes(folder / "small"), shard_bytes<uint16_t>({0, 65535, 258}, 65536));
@@ -138,7 +138,7 @@ TEST(TokenShards, AreReadAsOneSequence) {
   EXPECT_THROW(sequence->read(13, beyond), Error);
 }
 
-TEST(TokenShards, MustAllBeThereAndOfOneVocabulary) {
+TEST(TokenShards, MustBeCompleteAndOfOneVocabulary) {
   TemporaryFolder folder;
   auto refusal = [&] {
     return message_of(Category::data, [&] { open_token_shards(folder.path(), "train"); });

@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/data/text/utf8.h"
 #include "tests/data/test_files.h"
 
 namespace spire {
@@ -48,7 +47,7 @@ std::string all_bytes() {
   return text;
 }
 
-TEST(ByteVocabulary, HoldsAnyText) {
+TEST(ByteVocabulary, EncodesAnyText) {
   auto bytes = byte_vocabulary();
   EXPECT_EQ(bytes->size(), 256);
   EXPECT_EQ(bytes->name(), "bytes");
@@ -85,7 +84,7 @@ TEST(CharacterVocabulary, ItsTextMakesItAgain) {
   EXPECT_EQ(again->decode(again->encode(text)), text);
 }
 
-TEST(CharacterVocabulary, SaysWhatItLacks) {
+TEST(CharacterVocabulary, NamesTheCharacterThatItLacks) {
   auto characters = character_vocabulary("abc");
   EXPECT_THAT(message_of(Category::data, [&] { characters->encode("ab\xc3\xa9"); }),
               AllOf(HasSubstr("byte 2"), HasSubstr("U+00E9")));

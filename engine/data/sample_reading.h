@@ -1,0 +1,145 @@
+// Parts of datasets that read samples from files on demand: what happens to samples that cannot be
+// read (data.on_error), and scratch memory of concurrent readers.
+#pragma once
+#include <condition_variable>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <spire/error.h>
+#include <spire/run_config.h>
+
+#include "engine/data/change_detection.h"
+#include "engine/data/dataset.h"
+
+namespace spire::inline data {
+
+// Policy for corrupt samples: the run stops, or the next readable sample takes the place of one.
+// Thread-safe. Takes 64 bytes for each corrupt sample, and some texts.
+class CorruptSamples {
+ public:
+  CorruptSamples(int64_t count, const DataConfig& config)  // count: samples in the dataset
+      : count_(count), skip_(config.on_error == DataConfig::OnError::skip) {}
+
+  // Calls read(sample), then read(sample + 1), ... (modulo count) until one throws no Error(data),
+  // which is recorded, or with on_error stop rethrown with advice. Always rethrows FileChanged.
+  // Throws Error(data) with the first problem where no sample is readable.
+  template <typename Read>
+  void read_or_skip(int64_t sample, const Read& read) const {
+    for (int64_t tried = 0; tried < count_; ++tried) {
+      int64_t at = (sample + tried) % count_;
+      if (skip_ && is_corrupt(at)) continue;
+      try {
+        return read(at);
+      } catch (const FileChanged&) {
+        throw;
+      } catch (const Error& error) {
+        if (error.category() != Category::data) throw;
+        if (!skip_) refuse(error);
+        record(at, error.what());
+      }
+    }
+    fail(Category::data, "no sample can be read; the first problem: {}", problems().front());
+  }
+
+  int64_t skipped() const;                    // distinct samples found corrupt so far
+  std::vector<std::string> problems() const;  // of the max_problems with the lowest indices
+
+ private:
+  bool is_corrupt(int64_t sample) const;
+  void record(int64_t sample, const char* problem) const;
+  [[noreturn]] static void refuse(const Error& error);
+
+  int64_t count_;
+  bool skip_;
+  mutable std::mutex mutex_;  // guards corrupt_ and problems_
+  mutable std::set<int64_t> corrupt_;
+  mutable std::map<int64_t, std::string> problems_;  // by sample
+};
+
+inline void CorruptSamples::record(int64_t sample, const char* problem) const {
+  std::lock_guard lock(mutex_);
+  corrupt_.insert(sample);
+  problems_.emplace(sample, problem);
+  // The lowest indices are kept, so that the report does not depend on the order of threads.
+  if (problems_.size() > max_problems) problems_.erase(std::prev(problems_.end()));
+}
+
+inline void CorruptSamples::refuse(const Error& error) {
+  fail(
+      Category::data,
+      "{}, or leave such samples out by data.on_error: skip; trainer --check --deep names them all",
+      error.what());
+}
+
+inline bool CorruptSamples::is_corrupt(int64_t sample) const {
+  std::lock_guard lock(mutex_);
+  return corrupt_.contains(sample);
+}
+
+inline int64_t CorruptSamples::skipped() const {
+  std::lock_guard lock(mutex_);
+  return static_cast<int64_t>(corrupt_.size());
+}
+
+inline std::vector<std::string> CorruptSamples::problems() const {
+  std::lock_guard lock(mutex_);
+  std::vector<std::string> texts;
+  for (const auto& [sample, text] : problems_) texts.push_back(text);
+  return texts;
+}
+
+// Pool of scratch memory, allocated ahead so that reading allocates nothing. Thread-safe. With more
+// readers than scratch objects borrow() blocks.
+template <typename Scratch>
+class ScratchPool {
+ public:
+  // Calls make(), which returns a std::unique_ptr<Scratch>, `readers` >= 1 times.
+  template <typename Make>
+  ScratchPool(int64_t readers, const Make& make) {
+    for (int64_t i = 0; i < readers; ++i) free_.push_back(make());
+  }
+
+  class Loan {  // returns the scratch to the pool on destruction
+   public:
+    explicit Loan(ScratchPool& pool) : pool_(pool), scratch_(pool.take()) {}
+    ~Loan() { pool_.give(std::move(scratch_)); }
+    Loan(const Loan&) = delete;
+    Loan& operator=(const Loan&) = delete;
+    Scratch& operator*() { return *scratch_; }
+    Scratch* operator->() { return scratch_.get(); }
+
+   private:
+    ScratchPool& pool_;
+    std::unique_ptr<Scratch> scratch_;
+  };
+  Loan borrow() { return Loan(*this); }
+
+ private:
+  std::unique_ptr<Scratch> take() {
+    std::unique_lock lock(mutex_);
+    returned_.wait(lock, [&] { return !free_.empty(); });
+    std::unique_ptr<Scratch> scratch = std::move(free_.back());
+    free_.pop_back();
+    return scratch;
+  }
+  void give(std::unique_ptr<Scratch> scratch) {
+    {
+      std::lock_guard lock(mutex_);
+      free_.push_back(std::move(scratch));  // within the initial capacity: no allocation
+    }
+    returned_.notify_one();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable returned_;
+  std::vector<std::unique_ptr<Scratch>> free_;
+};
+
+}  // namespace spire::inline data
