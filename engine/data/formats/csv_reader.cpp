@@ -59,12 +59,8 @@ void CsvReader::read_record(CsvRecord& record) {
   while (true) {
     if (record.fields.size() == max_fields)
       refuse(position_, fmt::format("more than {} fields in one record", max_fields));
-    CsvField& field = record.fields.emplace_back(CsvField{"", position_});
-    if (peek() == '"') {
-      read_quoted(record, field.text);
-    } else {
-      read_plain(record, field.text);
-    }
+    record.fields.push_back({"", position_});
+    read_field(record, record.fields.back().text);
     if (peek() == separator_) {
       take();
     } else if (take_line_end() || peek() < 0) {
@@ -73,32 +69,29 @@ void CsvReader::read_record(CsvRecord& record) {
   }
 }
 
-// Reads to the separator or line end after the closing quote; line ends within become \n.
-void CsvReader::read_quoted(CsvRecord& record, std::string& text) {
+// Reads to the next separator or line end outside of quotes; line ends within become \n.
+void CsvReader::read_field(CsvRecord& record, std::string& text) {
   CsvPosition open = position_;
-  take();
+  bool begins_quoted = peek() == '"', quoted = begins_quoted;
+  if (quoted) take();
   while (true) {
-    if (peek() < 0) refuse(open, "this quote is never closed");
-    if (peek() == '\n' || peek() == '\r') {
+    int byte = peek();
+    bool line_end = byte == '\n' || byte == '\r';
+    if (quoted && byte < 0) refuse(open, "this quote is never closed");
+    if (!quoted && (byte < 0 || line_end || byte == separator_)) return;
+    if (line_end) {
       append(text, '\n');
       take_line_end();
-      continue;
+    } else if (quoted && byte == '"') {
+      take();
+      quoted = peek() == '"';  // "" stands for a quote, a single one closes
+      if (quoted) append(text, take());
+    } else {
+      if (!quoted && begins_quoted) note_problem(record, "text follows a closing quote");
+      if (!quoted && byte == '"')
+        note_problem(record, "a quote inside a field that does not begin with one");
+      append(text, take());
     }
-    int byte = take();
-    if (byte == '"' && peek() != '"') break;
-    if (byte == '"') take();
-    append(text, byte);
-  }
-  if (peek() == separator_ || peek() == '\n' || peek() == '\r' || peek() < 0) return;
-  note_problem(record, "text follows a closing quote");
-  read_plain(record, text);
-}
-
-void CsvReader::read_plain(CsvRecord& record, std::string& text) {
-  for (int byte = peek(); byte >= 0 && byte != separator_ && byte != '\n' && byte != '\r';
-       byte = peek()) {
-    if (byte == '"') note_problem(record, "a quote inside a field that does not begin with one");
-    append(text, take());
   }
 }
 

@@ -39,8 +39,7 @@ class CsvReader {
   int take();
   bool take_line_end();  // false: there is none here
   void read_record(CsvRecord& record);
-  void read_quoted(CsvRecord& record, std::string& text);
-  void read_plain(CsvRecord& record, std::string& text);
+  void read_field(CsvRecord& record, std::string& text);
   void append(std::string& text, int byte);
   void note_problem(CsvRecord& record, const char* problem) const;
   [[noreturn]] void refuse(const CsvPosition& position, const std::string& problem) const;

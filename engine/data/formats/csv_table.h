@@ -83,16 +83,15 @@ struct CsvTargets {
 CsvTargets csv_targets(const std::filesystem::path& path, const CsvRows& rows,
                        const CsvConfig& config, std::vector<std::string>& notes);
 
-struct EncodedTargets {
-  std::vector<size_t> kept;     // indices in CsvRows, ascending
-  std::vector<int32_t> labels;  // classes: (kept)
-  std::vector<float> values;    // regression: (kept)
+struct EncodedRow {
+  size_t row;       // index in CsvRows
+  uint32_t target;  // bits of an int32_t label, or of a float value
 };
 
-// Encodes targets as labels or values. Rejects rows whose target is no number, or none of the
+// Encodes the targets of all rows in order. Rejects rows whose target is no number, or none of the
 // classes.
-EncodedTargets encode_targets(const std::filesystem::path& path, const CsvRows& rows,
-                              const CsvTargets& targets, RejectedRows& rejected);
+std::vector<EncodedRow> encode_targets(const std::filesystem::path& path, const CsvRows& rows,
+                                       const CsvTargets& targets, RejectedRows& rejected);
 
 // Returns whether row `number` of a file (from 0) is a test row: a function of both, so that every
 // run tests on the same rows.
