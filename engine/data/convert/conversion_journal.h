@@ -1,7 +1,9 @@
 // Journal of a conversion: a file with its progress and a fingerprint of its source, from which the
-// same command resumes after a stop. Internal to this folder, as are the functions below.
+// same command resumes after a stop. Internal to this folder.
 #pragma once
 #include <chrono>
+#include <utility>
+#include <vector>
 
 #include "engine/base/write_file.h"
 #include "engine/data/convert/convert.h"
@@ -13,22 +15,19 @@ ConvertResult convert_to_tokens(const RunConfig& config, const ConvertOptions& o
 
 // Throws Error(interrupted) when options.stop is set.
 void stop_if_asked(const ConvertOptions& options, const WorkProgress& progress);
-// Throws Error(config): the result exists, and --overwrite is missing.
-[[noreturn]] void refuse_existing(const std::filesystem::path& target);
-// Creates the folder for the path `to`. Throws Error(config).
+[[noreturn]] void refuse_existing(const std::filesystem::path& target);  // Error(config)
+// Creates the folder for `to`. Throws Error(config).
 void make_folder(const std::filesystem::path& folder, const std::filesystem::path& to);
 
-// All inputs of a conversion.
 struct ConversionFingerprint {
-  std::string config;   // keys of data.* that say what is read and how, and options; see below
+  std::string config;   // the keys and options that the result depends on
   std::string samples;  // their number and schema
   std::string files;    // checksum of names, sizes and times of the files
 
   bool operator==(const ConversionFingerprint&) const = default;
 };
 
-// options: lines that are added to the config. Throws Error(data) for a file that cannot be
-// examined.
+// options: lines added to the config. Throws Error(data) for a file that cannot be examined.
 ConversionFingerprint fingerprint_of(const RunConfig& config, const std::string& options,
                                      std::string samples,
                                      const std::vector<std::filesystem::path>& files);
@@ -40,14 +39,13 @@ class ConversionJournal {
   ConversionJournal(std::filesystem::path path, size_t counters)
       : path_(std::move(path)), done_(counters) {}
 
-  // Takes the counters of the file. Returns false where the conversion starts anew: there is no
-  // complete journal, or `fits` refuses its counters. A journal of another source is refused by
-  // Error(data), which says whether config, files or samples changed; with `restart` the conversion
-  // starts anew.
+  // Takes the counters of the file. Returns false where the conversion starts anew: without a
+  // complete journal, or where `fits` refuses its counters. For a journal of another source throws
+  // Error(data) with what changed; with `restart` returns false.
   bool resume(const ConversionFingerprint& source, const std::filesystem::path& partial,
               bool restart, const std::function<bool(const Counters&)>& fits);
 
-  // Syncs `partial` before the counters are written: they must not run ahead of the disk.
+  // Syncs `partial`, then writes the counters, which must not run ahead of the disk.
   void save(const PreallocatedFile& partial);
   // The same, unless the last save is less than `seconds` ago.
   void save_if_due(const PreallocatedFile& partial, double seconds);

@@ -4,12 +4,14 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <sstream>
 #include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
 
 #include <spire/error.h>
+#include <spire/run_config.h>
 
 #include "engine/base/hash.h"
 #include "engine/base/read_file.h"
@@ -23,7 +25,8 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-// Returns whether the result depends on the key.
+// Returns whether the result depends on the key. Those ignored say how samples are read or
+// presented, not what is stored.
 bool matters(const Field& field) {
   constexpr std::array ignored = {"data.workers", "data.prefetch", "data.last_batch",
                                   "data.shuffle", "data.hdf5.cache_mib"};
@@ -40,6 +43,7 @@ std::string first_difference(const std::string& before, const std::string& now) 
   return "another number of keys";
 }
 
+// Times stand for contents: to hash those would take as long as the conversion.
 std::string checksum_of(const std::vector<fs::path>& files) {
   uint64_t hash = 0;
   for (const fs::path& file : files) {
@@ -105,7 +109,7 @@ ConversionFingerprint fingerprint_of(const RunConfig& config, const std::string&
 
 bool ConversionJournal::resume(const ConversionFingerprint& source, const fs::path& partial,
                                bool restart, const std::function<bool(const Counters&)>& fits) {
-  source_ = source;
+  source_ = source;  // of later saves, whatever the file says
   std::optional<std::string> text = read_file_if_there(path_, Category::data);
   ConversionFingerprint before;
   Counters done;

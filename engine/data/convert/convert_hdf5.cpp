@@ -1,11 +1,13 @@
 // Conversion to one HDF5 file: several threads read blocks of rows and write them to their offsets
 // in the file's skeleton.
 #include <algorithm>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <set>
 
 #include <spire/error.h>
+#include <spire/run_config.h>
 
 #include "engine/base/hash.h"
 #include "engine/base/read_file.h"

@@ -1,8 +1,10 @@
 // Conversion of a text to token shards: encodes the text, part by part, into one long file of ids,
 // then splits this into training and test shards.
 #include <algorithm>
+#include <string_view>
 
 #include <spire/error.h>
+#include <spire/run_config.h>
 
 #include "engine/base/read_file.h"
 #include "engine/data/convert/conversion_journal.h"

@@ -6,6 +6,8 @@
 
 #include <spire/error.h>
 
+#include "engine/base/hdf5.h"
+#include "engine/data/formats/hdf5_file.h"
 #include "engine/data/formats/hdf5_table.h"
 
 namespace spire::inline data {

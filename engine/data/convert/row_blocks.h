@@ -1,5 +1,4 @@
-// Blocks of rows, read by several threads: the loop that conversion and verification share.
-// Internal to this folder.
+// Loop of several threads over blocks of rows, for conversion and verification.
 #pragma once
 #include <exception>
 #include <mutex>

@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <map>
+#include <mutex>
+#include <optional>
 #include <utility>
 
 #include <spire/error.h>
+#include <spire/run_config.h>
 
 #include "engine/base/hash.h"
+#include "engine/base/thread.h"
 #include "engine/data/change_detection.h"
 #include "engine/data/convert/row_blocks.h"
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include <spire/error.h>
@@ -11,6 +12,7 @@
 #include "engine/base/philox.h"
 #include "engine/data/dataset_table.h"
 #include "engine/data/formats/csv_table.h"
+#include "engine/data/input_file.h"
 
 namespace spire::inline data {
 namespace {

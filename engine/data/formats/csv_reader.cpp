@@ -6,6 +6,7 @@ namespace spire::inline data {
 namespace {
 
 constexpr size_t buffer_bytes = size_t{64} << 10;
+// Bounds of memory for files that are no tables.
 constexpr size_t max_field_bytes = size_t{1} << 20;
 constexpr size_t max_fields = size_t{1} << 20;
 
@@ -18,10 +19,12 @@ std::string to_string(const std::filesystem::path& path, const CsvPosition& posi
 CsvReader::CsvReader(const std::filesystem::path& path, char separator)
     : file_(path), separator_(separator), buffer_(buffer_bytes) {
   filled_ = file_.read(buffer_);
+  // Skips the byte order mark, which Excel writes.
   if (filled_ >= 3 && buffer_[0] == 0xef && buffer_[1] == 0xbb && buffer_[2] == 0xbf) offset_ = 3;
 }
 
 bool CsvReader::next(CsvRecord& record) {
+  // Skips empty lines.
   while (take_line_end()) {
   }
   if (peek() < 0) return false;
@@ -46,6 +49,7 @@ int CsvReader::take() {
   return byte;
 }
 
+// Takes \n, \r or \r\n as one line end.
 bool CsvReader::take_line_end() {
   if (peek() != '\n' && peek() != '\r') return false;
   if (take() == '\r' && peek() == '\n') take();
@@ -101,6 +105,7 @@ void CsvReader::append(std::string& text, int byte) {
   text += static_cast<char>(byte);
 }
 
+// Keeps the first problem of a record: later ones follow from it.
 void CsvReader::note_problem(CsvRecord& record, const char* problem) const {
   if (!record.problem.empty()) return;
   record.problem = problem;

@@ -48,6 +48,7 @@ size_t column_of(const char* key, const std::string& word, const CsvLayout& layo
 
 size_t target_column(const std::string& target, const CsvLayout& layout,
                      const std::filesystem::path& path) {
+  // A column may be called "last".
   bool last = target == "last" && !find_column(target, layout.names, layout.columns);
   return last ? layout.columns - 1 : column_of("target", target, layout, path);
 }
@@ -165,7 +166,7 @@ char csv_separator(const std::filesystem::path& path, const CsvConfig& config) {
   using Separator = CsvConfig::Separator;
   constexpr std::array names = {Separator::comma, Separator::semicolon, Separator::tab};
   constexpr std::array candidates = {',', ';', '\t'};
-  size_t best = 0, most = 0;  // ties: the earlier candidate
+  size_t best = 0, most = 0;  // of equal ones the earlier candidate wins
   for (size_t i = 0; i < candidates.size(); ++i) {
     if (config.separator == names[i]) return candidates[i];
     size_t fields = first_record(path, candidates[i]).fields.size();

@@ -1,4 +1,4 @@
-// Checks of whether the names and numbers of HDF5 datasets agree with the task that types imply.
+// Plausibility of the task that the types of HDF5 datasets imply, by their names and numbers.
 // Refused:
 //   floating-point targets called labels, or of one-hot rows, or of few whole numbers not called
 //   values;
@@ -11,6 +11,7 @@
 #include <set>
 
 #include <spire/error.h>
+#include <spire/run_config.h>
 
 #include "engine/data/formats/hdf5_schema.h"
 
