@@ -33,7 +33,7 @@ class TextTest : public testing::Test {
   DataConfig config_;
 };
 
-TEST_F(TextTest, ItsLastPartIsForTheTest) {
+TEST_F(TextTest, TheLastTokensAreForTesting) {
   add("text", "abcdefghijklmnopqrst");
   config_.tokens.val_share = 0.25;
   DatasetPair pair = open_dataset(config_, {});
@@ -52,7 +52,7 @@ TEST_F(TextTest, FilesAreJoinedAndMayBeGzip) {
   EXPECT_THAT(read_text_tokens(config_.tokens).ids, ElementsAre('a', 'b', 'c', 'd'));
 }
 
-TEST_F(TextTest, CharactersAreThoseOfAllOfTheText) {
+TEST_F(TextTest, TheVocabularyHasAllCharactersOfTheText) {
   add("text", "banana\n\xc3\xa4pfel z");
   config_.tokens.vocabulary = TokensConfig::Vocabulary::characters;
   config_.tokens.val_share = 0.3;
@@ -62,7 +62,7 @@ TEST_F(TextTest, CharactersAreThoseOfAllOfTheText) {
   EXPECT_EQ(vocabulary->decode(read_text_tokens(config_.tokens).ids), "banana\n\xc3\xa4pfel z");
 }
 
-TEST_F(TextTest, Gpt2PartsFilesByEndOfText) {
+TEST_F(TextTest, EndOfTextSeparatesFilesForGpt2) {
   write_bpe(folder_.path() / "gpt2", "a b\n", {"ab", "<|endoftext|>"});
   add("one", "ab");
   add("two", "b");
@@ -79,11 +79,11 @@ TEST_F(TextTest, Gpt2PartsFilesByEndOfText) {
   ASSERT_EQ(unsetenv("SPIRE_DATA"), 0);
 }
 
-TEST_F(TextTest, WhatIsNoTextIsNamedByFileAndByte) {
+TEST_F(TextTest, InvalidTextIsNamedByFileAndByte) {
   add("good", "abcdefg");
   std::string bad = add("bad", "ab\xff");
   config_.tokens.val_share = 0.5;
-  EXPECT_NO_THROW(open_dataset(config_, {}));  // bytes are any
+  EXPECT_NO_THROW(open_dataset(config_, {}));  // any bytes are valid
   for (const char* vocabulary : {"characters", "gpt2"}) {
     config_.tokens.vocabulary = *find_word<TokensConfig::Vocabulary>(vocabulary);
     EXPECT_THAT(refusal(), AllOf(HasSubstr(bad + ": byte 2: is not UTF-8"), HasSubstr("bytes")));

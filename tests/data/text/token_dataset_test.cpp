@@ -22,7 +22,7 @@ class TokensTest : public testing::Test {
     config_.path = folder_.path().string();
     config_.tokens.length = 4;
   }
-  // 42 + 58 training tokens that count from 0, 11 test tokens that count from 200.
+  // Writes shards of 42 and 58 training tokens, 0, 1, ..., and of 11 test tokens, 200, 201, ...
   void write_shards(int64_t vocabulary = 300) {
     write_token_shard(folder_ / "train_0000.tokens", counted(42), vocabulary);
     write_token_shard(folder_ / "train_0001.tokens", counted(58, 42), vocabulary);
@@ -37,7 +37,7 @@ class TokensTest : public testing::Test {
   ReadOptions options_ = {DType::bf16, 9};
 };
 
-TEST_F(TokensTest, ASampleIsAWindowAndWhatFollows) {
+TEST_F(TokensTest, ASampleIsAWindowAndTheNextTokens) {
   write_shards();
   DatasetPair pair = open_dataset(config_, options_);
   const SampleSpec& spec = pair.train->spec();
@@ -52,8 +52,8 @@ TEST_F(TokensTest, ASampleIsAWindowAndWhatFollows) {
               ElementsAre(205, 206, 207, 208, 201, 202, 203, 204));
 }
 
-// In every epoch the windows are neighbours from one offset on, which takes all values.
-TEST_F(TokensTest, TrainingWindowsMoveWithTheEpoch) {
+// The windows of an epoch are contiguous from an offset on, which takes all values over epochs.
+TEST_F(TokensTest, TrainingWindowsShiftByEpoch) {
   write_shards();
   DatasetPair pair = open_dataset(config_, options_);
   EXPECT_EQ(pair.train->count(), 24);
@@ -85,8 +85,8 @@ TEST_F(TokensTest, OffsetsAreAFunctionOfSeedAndEpoch) {
   EXPECT_NE(offsets(1), offsets(2));
 }
 
-// For every length and offset the last window ends inside the data, and one more would not.
-TEST_F(TokensTest, WindowsFitWhateverTheOffsetIs) {
+// For every length and offset the last window ends within the data; another one would not.
+TEST_F(TokensTest, WindowsFitForEveryOffset) {
   for (int64_t tokens = 2; tokens < 30; ++tokens)
     for (int64_t length = 1; 2 * length <= tokens; ++length) {
       std::vector<int32_t> ids = counted(tokens);
@@ -113,7 +113,7 @@ TEST_F(TokensTest, TooFewTokensAreRefused) {
   EXPECT_THAT(refusal(Category::data), HasSubstr("needs 12 tokens, but there are 11 for the test"));
 }
 
-TEST_F(TokensTest, ABrokenIdIsNamedWhenItIsRead) {
+TEST_F(TokensTest, AnIdOutOfRangeIsNamedWhenItIsRead) {
   write_shards();
   write_file(folder_ / "val_0000.tokens",
              shard_bytes<uint16_t>({0, 1, 2, 3, 4, 5, 6, 300, 8}, 300));
@@ -123,7 +123,7 @@ TEST_F(TokensTest, ABrokenIdIsNamedWhenItIsRead) {
               AllOf(HasSubstr("val_0000.tokens"), HasSubstr("token 7 has the id 300")));
 }
 
-TEST_F(TokensTest, TheVocabularyStandsBesideTheShards) {
+TEST_F(TokensTest, TheVocabularyIsAFileBesideTheShards) {
   write_shards();
   std::string text = character_vocabulary("abc")->to_text();
   write_text(folder_ / "vocabulary.txt", text + "\n");
@@ -149,7 +149,7 @@ TEST_F(TokensTest, VocabulariesThatDoNotFitAreRefused) {
   EXPECT_THAT(refusal(Category::data), HasSubstr("not in ascending order"));
 }
 
-TEST_F(TokensTest, BothSplitsAreOfOneVocabulary) {
+TEST_F(TokensTest, SplitsOfTwoVocabulariesAreRefused) {
   write_shards();
   write_token_shard(folder_ / "val_0000.tokens", counted(11), 299);
   EXPECT_THAT(refusal(Category::data), HasSubstr("val_0000.tokens: has a vocabulary of 299"));
