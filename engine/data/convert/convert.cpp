@@ -43,7 +43,7 @@ std::string first_difference(const std::string& before, const std::string& now) 
   return "another number of keys";
 }
 
-// Times stand for contents: to hash those would take as long as the conversion.
+// Hashes sizes and times, not contents: that would take as long as the conversion.
 std::string checksum_of(const std::vector<fs::path>& files) {
   uint64_t hash = 0;
   for (const fs::path& file : files) {

@@ -1,5 +1,5 @@
 // CIFAR files as datasets, in the folder data.path; auto looks for cifar-10-batches-bin and
-// cifar-100-binary. Class names come from the set's own names file, where it exists.
+// cifar-100-binary. Class names come from the set's names file, if it exists.
 #include "engine/data/formats/cifar.h"
 
 #include <utility>

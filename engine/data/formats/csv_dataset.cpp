@@ -31,7 +31,7 @@ struct Split {
 // Rows in memory, as read() copies them.
 class CsvDataset : public Dataset {
  public:
-  // A features dtype of f64 stands for stored numbers, which are not standardized.
+  // Features of f64 are the stored numbers, not standardized.
   CsvDataset(Split split, SampleSpec spec);
 
   const SampleSpec& spec() const override { return spec_; }

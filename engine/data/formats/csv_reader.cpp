@@ -88,7 +88,7 @@ void CsvReader::read_field(CsvRecord& record, std::string& text) {
       take_line_end();
     } else if (quoted && byte == '"') {
       take();
-      quoted = peek() == '"';  // "" stands for a quote, a single one closes
+      quoted = peek() == '"';  // "" is a quote, a single one closes
       if (quoted) append(text, take());
     } else {
       if (!quoted && begins_quoted) note_problem(record, "text follows a closing quote");

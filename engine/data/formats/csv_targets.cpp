@@ -119,7 +119,7 @@ CsvTargets csv_targets(const std::filesystem::path& path, const CsvRows& rows,
   } else {
     targets.class_names.assign(found.texts.begin(), found.texts.end());
   }
-  // Checks that only auto needs: whoever names the task knows.
+  // Only auto needs this check: data.csv.task is taken as right.
   if (guess) refuse_too_many_classes(path, rows, targets.class_names.size());
   note_missing(path, targets.class_names, notes);
   if (targets.class_names.size() < 2)

@@ -1,4 +1,4 @@
-// Validation of HDF5 files in a process of its own, as libhdf5 may crash or hang on damaged files.
+// Validation of HDF5 files in a separate process, as libhdf5 may crash or hang on damaged files.
 #pragma once
 #include <filesystem>
 #include <string>

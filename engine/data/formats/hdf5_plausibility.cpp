@@ -22,7 +22,7 @@ constexpr int64_t sampled_blocks = 10;
 constexpr int64_t max_numbers = 1 << 20;  // of a target in memory
 constexpr size_t max_label_values = 100;
 
-// Returns the dataset's own name: "x.h5: train/labels" -> "labels".
+// Returns the last part of the dataset's name: "x.h5: train/labels" -> "labels".
 std::string leaf(const std::string& location) {
   return location.substr(location.find_last_of("/ ") + 1);
 }

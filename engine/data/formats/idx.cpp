@@ -70,7 +70,7 @@ uint64_t body_bytes(const InputFile& file, std::span<const int64_t> dims) {
     overflow |= __builtin_mul_overflow(bytes, static_cast<uint64_t>(dims[i]), &bytes);
   }
   uint64_t header = 4 + 4 * dims.size();  // bytes: magic and dimensions
-  // A gzip file tells no length: max_bytes() bounds its content.
+  // The length of gzip content is unknown: max_bytes() bounds it.
   uint64_t room = file.max_bytes() - std::min(file.max_bytes(), header);
   if (overflow || bytes > room)
     fail(Category::data,
