@@ -1,4 +1,4 @@
-// Files of CIFAR-10 and CIFAR-100: one file, read as each.
+// Fuzz target of CIFAR files: one file, read as CIFAR-10 and as CIFAR-100.
 #include "engine/data/formats/cifar.h"
 
 #include "tests/data/formats/cifar_files.h"

@@ -1,4 +1,5 @@
-// A table in one file, split into training and test; malformed rows are refused or skipped.
+// Fuzz target of CSV files: one file, split into training and test; malformed rows are refused or
+// skipped.
 #include "engine/config/words.h"
 #include "engine/data/dataset_table.h"
 #include "tests/data/test_files.h"

@@ -1,5 +1,5 @@
-// HDF5 files as datasets: whole files of any layout, which hdf5_recipe.h makes of the bytes. The
-// numbers read are compared with those that libhdf5 reads at once. Damaged files: hdf5_file.cpp.
+// Fuzz target of HDF5 files as datasets: undamaged files of any layout, which hdf5_recipe.h makes
+// from the bytes. Compares the numbers read with those that libhdf5 reads. Damage: hdf5_file.cpp.
 #include <algorithm>
 #include <cstring>
 
@@ -12,10 +12,10 @@
 namespace spire::fuzz {
 namespace {
 
-constexpr int64_t max_samples = 32;       // that are read, from the start and from the end
-constexpr int64_t max_numbers = 1 << 16;  // of a dataset that is compared
+constexpr int64_t max_samples = 32;       // read from the start and from the end
+constexpr int64_t max_numbers = 1 << 16;  // of a column that is compared
 
-// The whole of a column, as its type in memory; empty when it is too long, or libhdf5 cannot.
+// Returns a whole column in its type in memory; empty if it is too long or libhdf5 cannot read it.
 template <typename T>
 std::vector<T> whole(const std::filesystem::path& path, const char* name, const Dataset& dataset,
                      size_t column, hid_t type) {
@@ -29,7 +29,7 @@ std::vector<T> whole(const std::filesystem::path& path, const char* name, const 
   return values;
 }
 
-// Of features, as the reader normalizes them.
+// Returns features as the reader normalizes them.
 std::vector<float> normalized(const std::vector<double>& values, const Normalization& by) {
   std::vector<float> result;
   for (size_t i = 0; i < values.size(); ++i) {
@@ -44,9 +44,9 @@ struct Expected {
   std::vector<int32_t> tokens, targets;
 };
 
-Expected expected_of(const std::filesystem::path& path, size_t half, const Dataset& dataset) {
+Expected expected_of(const std::filesystem::path& path, size_t split, const Dataset& dataset) {
   const auto& columns = dataset.spec().columns;
-  const char *input = hdf5_names[2 * half], *target = hdf5_names[2 * half + 1];
+  const char *input = hdf5_names[2 * split], *target = hdf5_names[2 * split + 1];
   Expected expected;
   if (columns[0].name == "features") {
     auto stored = whole<double>(path, input, dataset, 0, H5T_NATIVE_DOUBLE);
@@ -70,7 +70,7 @@ void compare(const std::vector<T>& all, int64_t sample, const std::vector<T>& ro
           "sample {} is another than the file's", sample);
 }
 
-// A sample is read as it is stored, or refused.
+// Requires that a sample is read as it is stored, or refused.
 void check_sample(const Dataset& dataset, int64_t sample, const Expected& expected) {
   const auto& columns = dataset.spec().columns;
   parse_or_refuse(Category::data, [&] {
@@ -91,13 +91,13 @@ void check_sample(const Dataset& dataset, int64_t sample, const Expected& expect
   });
 }
 
-void check(const std::filesystem::path& path, size_t half, const Dataset& dataset) {
+void check(const std::filesystem::path& path, size_t split, const Dataset& dataset) {
   require(dataset.count() >= 1, "{} samples", dataset.count());
   require(dataset.chunk() >= 1 && dataset.chunk() <= dataset.count(), "chunks of {} of {} samples",
           dataset.chunk(), dataset.count());
   parse_or_refuse(Category::data, [&] { dataset.checksums(); });
   dataset.layout();
-  Expected expected = expected_of(path, half, dataset);
+  Expected expected = expected_of(path, split, dataset);
   int64_t some = std::min(max_samples, dataset.count());
   for (int64_t i = 0; i < some; ++i) {
     check_sample(dataset, i, expected);
@@ -105,7 +105,7 @@ void check(const std::filesystem::path& path, size_t half, const Dataset& datase
   }
 }
 
-// Errors of the config are refusals, too: of chunks that are too large for data.hdf5.cache_mib.
+// Errors of the config are refusals, too: chunks may be too large for data.hdf5.cache_mib.
 int open_and_check(const std::filesystem::path& path, const DataConfig& config) {
   int data = refused;
   int settings = parse_or_refuse(Category::config, [&] {
@@ -130,7 +130,7 @@ int consume(const uint8_t* data, size_t size) {
   config.shuffle = (asked & 1) != 0 ? DataConfig::Shuffle::full : DataConfig::Shuffle::automatic;
   write_hdf5(file.path(), (asked & 2) != 0, choices);
   int verdict = open_and_check(file.path(), config);
-  config.hdf5.task = TargetKind::values;  // numbers that are called labels
+  config.hdf5.task = TargetKind::values;  // floating-point numbers called labels
   return verdict == refused ? open_and_check(file.path(), config) : verdict;
 }
 

@@ -1,6 +1,6 @@
-// Damaged HDF5 files as datasets. libhdf5 is not made to survive damage, so that a search would
-// find its faults and not ours (README.md): this target is replayed only, on files in the newest
-// form without words of variable length, where checksums keep damage from all but the numbers.
+// Fuzz target of damaged HDF5 files as datasets. libhdf5 crashes on damage, so a search would find
+// its bugs and not Spire's (README.md): this target is only replayed, on files of the newest format
+// version without strings of variable length, whose checksums cover all but the numbers.
 #include <fstream>
 #include <iterator>
 
@@ -14,7 +14,7 @@ namespace spire::fuzz {
 
 namespace {
 
-// task: of the targets; those that are called labels may be numbers to be found.
+// task: data.hdf5.task; targets called labels may be values of a regression.
 int read(const std::filesystem::path& path, const char* task) {
   DataConfig config;
   config.path = path.string();
@@ -40,13 +40,13 @@ int consume(const uint8_t* data, size_t size) {
   return verdict == refused ? read(file.path(), "value") : verdict;
 }
 
-// Those of the target hdf5, made, in the newest form.
+// Returns the files of the target hdf5 in the newest format version.
 std::vector<Bytes> seeds() {
   std::vector<Bytes> files;
   for (const Bytes& recipe : hdf5_seeds()) {
     MemoryFile file(nullptr, 0);
     Choices choices(recipe.data(), recipe.size());
-    choices.byte();  // what is asked of the reader
+    choices.byte();  // options of the reader
     write_hdf5(file.path(), true, choices);
     std::ifstream made(file.path(), std::ios::binary);
     files.emplace_back(std::istreambuf_iterator<char>(made), std::istreambuf_iterator<char>());

@@ -194,7 +194,7 @@ Handle creation_of(const Plan& plan, hid_t space) {
   return creation;
 }
 
-// i -> small numbers that repeat, or odd ones.
+// i -> small numbers that repeat, or extreme ones.
 std::vector<double> values_of(const Plan& plan, hsize_t count) {
   std::vector<double> values(count);
   for (hsize_t i = 0; i < count; ++i)

@@ -1,5 +1,5 @@
-// HDF5 files made from bytes, through libhdf5: any bytes give a whole file, but one of any layout.
-// So a search tries what a file may hold, not what libhdf5 makes of damage.
+// Generator of HDF5 files: libhdf5 writes an undamaged file of any layout for any bytes. So a
+// search tries the contents of files, not damage.
 #pragma once
 #include <filesystem>
 #include <vector>
@@ -16,20 +16,20 @@ namespace spire::fuzz {
 //     extents   one a dimension, an entry of the table of extents
 //     layout    contiguous, compact, chunked, in another file, virtual
 //     chunk     one a dimension, chunked only
-//     filters   a bit each: shuffle, deflate, fletcher32, scale-offset, n-bit, no limit to rows
-//     fill      what was never written
-//     written   nothing, all rows, half of them, the last, or a chunk of bytes that are no such
-//     values    which numbers; step from one to the next
-//     attributes, so many: name, type, count, value
-// Whatever libhdf5 refuses to make is left out.
-// `newest`: in the newest form of the format, which has checksums over all that is no sample.
+//     filters   a bit each: shuffle, deflate, fletcher32, scale-offset, n-bit, unlimited rows
+//     fill      value of numbers that were never written
+//     written   nothing, all rows, half of them, the last, or a chunk of other bytes
+//     values    first number; step to the next
+//     attributes: their number; of each name, type, count, value
+// Leaves out what libhdf5 refuses to make. newest: the newest format version, which has checksums
+// of all metadata.
 void write_hdf5(const std::filesystem::path& path, bool newest, Choices& choices);
 
 inline constexpr std::array hdf5_names = {"train/images", "train/labels",      "test/images",
                                           "test/labels",  "xxh3/train/images", "xxh3/train/labels"};
 
-// The target hdf5's: one byte, of which bit 0 asks for the full shuffle and bit 1 for the newest
-// form, then the bytes of files that people have: images and labels, features, tokens.
+// Returns seeds of the target hdf5: one byte (bit 0: full shuffle, bit 1: newest format version),
+// then the bytes of usual files: images and labels, features, tokens.
 std::vector<Bytes> hdf5_seeds();
 
 // The bytes of one dataset.

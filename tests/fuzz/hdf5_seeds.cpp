@@ -7,11 +7,11 @@ std::vector<Bytes> hdf5_seeds() {
   using namespace hdf5_attribute;
   constexpr uint8_t one = 0, two = 1, three = 2, four = 3, five = 4, eight = 5, ten = 15;
   constexpr uint8_t gzip = hdf5_filter::shuffle | hdf5_filter::deflate;
-  // As trainer dataset convert writes them, but that the checksums are made up.
+  // As trainer dataset convert writes them, except for the values of the checksums.
   Hdf5Part checksums = {.type = u64, .extents = {three}, .attributes = {{rows, integer, 128, 4}}};
   auto file = [&](const Hdf5Part& input, const Hdf5Part& target, uint8_t asked = 0) {
     Bytes bytes = {asked};
-    for (int half = 0; half < 2; ++half) append(bytes, input), append(bytes, target);
+    for (int split = 0; split < 2; ++split) append(bytes, input), append(bytes, target);
     for (int column = 0; column < 2; ++column) append(bytes, checksums);
     return bytes;
   };

@@ -1,4 +1,4 @@
-// IDX files of images or labels, plain or gzip: one file, read as either.
+// Fuzz target of IDX files, plain or gzip: one file, read as images and as labels.
 #include "engine/data/formats/idx.h"
 
 #include "tests/data/test_files.h"
@@ -8,7 +8,7 @@
 namespace spire::fuzz {
 namespace {
 
-// An array is as long as its dimensions say.
+// Requires as many values as the dimensions say.
 void check_size(const IdxFile& idx, size_t rank) {
   require(idx.dims.size() == rank, "{} dimensions, not {}", idx.dims.size(), rank);
   size_t elements = 1;

@@ -1,4 +1,4 @@
-// A shard of tokens: opened, read through and verified; once more with its checksum mended.
+// Fuzz target of token shards: each is read and verified, and once more with a corrected checksum.
 #include <cstring>
 
 #include "engine/data/text/token_dataset.h"
@@ -21,7 +21,7 @@ int read(const Bytes& bytes) {
   });
 }
 
-Bytes mended(Bytes bytes) {
+Bytes with_right_checksum(Bytes bytes) {
   constexpr size_t header = 64, checksum = 32;
   if (bytes.size() < header) return bytes;
   uint64_t right = hash64(bytes.data() + header, bytes.size() - header);
@@ -33,8 +33,8 @@ Bytes mended(Bytes bytes) {
 
 int consume(const uint8_t* data, size_t size) {
   Bytes bytes(data, data + size);
-  int as_it_is = read(bytes), with_checksum = read(mended(bytes));
-  require(as_it_is == refused || with_checksum == accepted, "mending breaks a shard");
+  int as_it_is = read(bytes), with_checksum = read(with_right_checksum(bytes));
+  require(as_it_is == refused || with_checksum == accepted, "a right checksum breaks a shard");
   return as_it_is;
 }
 

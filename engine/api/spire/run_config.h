@@ -97,12 +97,12 @@ struct SyntheticConfig {
 
 // Paths of the datasets of one split within an HDF5 file. auto: images, features or tokens, and
 // labels, values or targets, in the group train or test.
-struct Hdf5Half {
+struct Hdf5Split {
   std::string input = "auto", target = "auto";
 };
 
 struct Hdf5Config {
-  Hdf5Half train, test;
+  Hdf5Split train, test;
   TargetKind task = TargetKind::automatic;
   int64_t cache_mib = 256;  // decoded chunks in memory
 };

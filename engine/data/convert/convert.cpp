@@ -4,16 +4,17 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <sstream>
 #include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
 
 #include <spire/error.h>
+#include <spire/run_config.h>
 
 #include "engine/base/hash.h"
 #include "engine/base/read_file.h"
-#include "engine/base/write_file.h"
 #include "engine/config/schema.h"
 #include "engine/config/text.h"
 #include "engine/data/convert/conversion_journal.h"
@@ -24,7 +25,8 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-// Returns whether the result depends on the key.
+// Returns whether the result depends on the key. Those ignored say how samples are read or
+// presented, not what is stored.
 bool matters(const Field& field) {
   constexpr std::array ignored = {"data.workers", "data.prefetch", "data.last_batch",
                                   "data.shuffle", "data.hdf5.cache_mib"};
@@ -32,13 +34,35 @@ bool matters(const Field& field) {
          std::ranges::count(ignored, field.path) == 0;
 }
 
-// Returns the first line of two configs that differs, for the message.
+// Returns the first line in which two configs differ.
 std::string first_difference(const std::string& before, const std::string& now) {
   std::istringstream old_lines(before), new_lines(now);
   std::string was, is;
   while (std::getline(old_lines, was) && std::getline(new_lines, is))
     if (was != is) return fmt::format("{} (now {})", was, is);
   return "another number of keys";
+}
+
+// Hashes sizes and times, not contents: that would take as long as the conversion.
+std::string checksum_of(const std::vector<fs::path>& files) {
+  uint64_t hash = 0;
+  for (const fs::path& file : files) {
+    struct stat status {};
+    if (::stat(file.c_str(), &status) != 0)
+      fail(Category::data, "{}: cannot be read: {}; check the disk", file.string(),
+           std::strerror(errno));
+    std::string line = fmt::format("{} {} {}.{:09}", fs::absolute(file).string(), status.st_size,
+                                   status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+    hash = hash64(line.data(), line.size(), hash);
+  }
+  return hex(hash);
+}
+
+// Returns what differs, for the message.
+std::string change_between(const ConversionFingerprint& before, const ConversionFingerprint& now) {
+  if (before.config != now.config)
+    return "another config, " + first_difference(before.config, now.config);
+  return before.files != now.files ? "files that have changed since" : "other samples";
 }
 
 }  // namespace
@@ -63,70 +87,63 @@ void stop_if_asked(const ConvertOptions& options, const WorkProgress& progress) 
          progress.total, progress.unit);
 }
 
-std::string conversion_config(const RunConfig& config, const std::string& more) {
-  std::string text;
-  for (const Field& field : schema())
-    if (matters(field)) text += fmt::format("{}: {}\n", field.path, value_text(field, config));
-  return text + more;
+void refuse_existing(const fs::path& target) {
+  fail(Category::config, "{}: exists already; choose another --to, or add --overwrite",
+       target.string());
 }
 
-std::string checksum_of_files(const std::vector<fs::path>& files) {
-  uint64_t hash = 0;
-  for (const fs::path& file : files) {
-    struct stat status {};
-    if (::stat(file.c_str(), &status) != 0)
-      fail(Category::data, "{}: cannot be read: {}; check the disk", file.string(),
-           std::strerror(errno));
-    std::string line = fmt::format("{} {} {}.{:09}", fs::absolute(file).string(), status.st_size,
-                                   status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
-    hash = hash64(line.data(), line.size(), hash);
-  }
-  return hex(hash);
-}
-
-void refuse_overwriting_input(const fs::path& target, const std::vector<fs::path>& files) {
+void make_folder(const fs::path& folder, const fs::path& to) {
   std::error_code error;
-  for (const fs::path& file : files)
-    if (fs::equivalent(target, file, error))
-      fail(Category::config, "--to: {} is one of the files that are read; write somewhere else",
-           target.string());
+  if (!folder.empty()) fs::create_directories(folder, error);
+  if (error)
+    fail(Category::config, "--to {}: cannot create the folder: {}", to.string(), error.message());
 }
 
-std::optional<ConversionJournal> read_journal(const fs::path& path) {
-  std::optional<std::string> text = read_file_if_there(path, Category::data);
-  // A torn or foreign file is no journal: the conversion starts again.
-  Json json = Json::parse(text.value_or(""), nullptr, false);
-  if (!json.is_object()) return {};
+ConversionFingerprint fingerprint_of(const RunConfig& config, const std::string& options,
+                                     std::string samples, const std::vector<fs::path>& files) {
+  std::string keys;
+  for (const Field& field : schema())
+    if (matters(field)) keys += fmt::format("{}: {}\n", field.path, value_text(field, config));
+  return {keys + options, std::move(samples), checksum_of(files)};
+}
+
+bool ConversionJournal::resume(const ConversionFingerprint& source, const fs::path& partial,
+                               bool restart, const std::function<bool(const Counters&)>& fits) {
+  source_ = source;  // of later saves, whatever the file says
+  std::optional<std::string> text = read_file_if_there(path_, Category::data);
+  ConversionFingerprint before;
+  Counters done;
+  // A torn or foreign file is no journal: the conversion starts anew.
   try {
-    return ConversionJournal{{json.at("config"), json.at("samples"), json.at("files")},
-                             json.at("done").get<std::vector<int64_t>>()};
+    Json json = Json::parse(text.value_or(""));
+    before = {json.at("config"), json.at("samples"), json.at("files")};
+    done = json.at("done").get<Counters>();
   } catch (const Json::exception&) {
-    return {};
+    return false;
   }
-}
-
-void write_journal(const fs::path& path, const ConversionJournal& journal) {
-  Json json = {{"config", journal.source.config},
-               {"samples", journal.source.samples},
-               {"files", journal.source.files},
-               {"done", journal.done}};
-  write_file_atomically(path, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n",
-                        Category::data);
-}
-
-void require_same_fingerprint(const ConversionJournal& journal, const ConversionFingerprint& now,
-                              const fs::path& partial) {
-  std::string change;
-  if (journal.source.config != now.config) {
-    change = "another config, " + first_difference(journal.source.config, now.config);
-  } else if (journal.source.files != now.files) {
-    change = "files that have changed since";
-  } else if (journal.source.samples != now.samples) {
-    change = "other samples";
-  }
-  if (!change.empty())
+  bool same = before == source;
+  if (!same && !restart)
     fail(Category::data, "{}: was started with {}; delete it or add --overwrite to start again",
-         partial.string(), change);
+         partial.string(), change_between(before, source));
+  bool resumed = same && done.size() == done_.size() && fits(done);
+  if (resumed) done_ = done;
+  return resumed;
+}
+
+void ConversionJournal::save(const PreallocatedFile& partial) {
+  partial.sync();
+  Json json = {{"config", source_.config},
+               {"samples", source_.samples},
+               {"files", source_.files},
+               {"done", done_}};
+  write_file_atomically(path_, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n",
+                        Category::data);
+  saved_at_ = std::chrono::steady_clock::now();
+}
+
+void ConversionJournal::save_if_due(const PreallocatedFile& partial, double seconds) {
+  std::chrono::duration<double> passed = std::chrono::steady_clock::now() - saved_at_;
+  if (passed.count() >= seconds) save(partial);
 }
 
 }  // namespace spire::inline data

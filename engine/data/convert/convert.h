@@ -1,10 +1,12 @@
-// Conversion for trainer dataset convert: a dataset of any kind to one HDF5 file, or a text to
-// token shards.
+// Conversion of a dataset of any kind to one HDF5 file, or of a text to token shards.
 #pragma once
 #include <atomic>
+#include <cstdint>
+#include <filesystem>
 #include <functional>
+#include <string>
 
-#include "engine/data/dataset.h"
+#include <spire/run_config.h>
 
 namespace spire::inline data {
 
@@ -14,17 +16,16 @@ struct WorkProgress {
 };
 
 struct ConvertOptions {
-  // tokens: the folder. hdf5: the file if it ends in .h5 or .hdf5, else the folder of data.h5.
+  // hdf5: a file *.h5 or *.hdf5, else the folder of data.h5. tokens: a folder.
   std::filesystem::path to = {};
   std::string format = "auto";  // hdf5 | tokens | auto: tokens for text, else hdf5
-  // Of the training rows in an HDF5 file: source; shuffled, by the config's seed; auto: shuffled
-  // where the source is sorted by class (image_folder).
+  // Of training rows in HDF5: source | shuffled, by the seed | auto: shuffled if sorted by class.
   std::string order = "auto";
   bool overwrite = false;              // replace an existing result, once the new one is complete
   int64_t shard_tokens = 100'000'000;  // of a token shard, at most
   double journal_seconds = 1;          // interval of the journal: work lost by a kill
   const std::atomic<bool>* stop = nullptr;
-  // Called at the start and as work is done, by one thread at a time.
+  // Is called at the start and as work is done, by one thread at a time.
   std::function<void(const WorkProgress&)> on_progress = [](const WorkProgress&) {};
 };
 
@@ -38,11 +39,10 @@ struct ConvertResult {
   std::string first_problem = {};
 };
 
-// Converts with data.workers threads; samples are stored as by ReadOptions::stored. An interrupted
-// call leaves "<path>.partial" and a journal, from which the same call resumes to the same bytes.
-// Throws Error(config) for a source that cannot be converted or an existing target; Error(data) for
-// corrupt samples, a full disk, and a partial result of another source; Error(interrupted) when
-// stopped.
+// Converts with data.workers threads. Stores samples as by ReadOptions::stored. An interrupted call
+// leaves "<path>.partial" and a journal: the same call resumes to the same bytes. Throws
+// Error(config) for an unsuitable source or an existing target, Error(data) for corrupt samples, a
+// full disk or a partial result of another source, Error(interrupted) when stopped.
 ConvertResult convert_dataset(const RunConfig& config, const ConvertOptions& options);
 
 }  // namespace spire::inline data

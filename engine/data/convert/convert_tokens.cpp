@@ -1,13 +1,12 @@
 // Conversion of a text to token shards: encodes the text, part by part, into one long file of ids,
 // then splits this into training and test shards.
 #include <algorithm>
-#include <chrono>
-#include <cstring>
+#include <string_view>
 
 #include <spire/error.h>
+#include <spire/run_config.h>
 
 #include "engine/base/read_file.h"
-#include "engine/base/write_file.h"
 #include "engine/data/convert/conversion_journal.h"
 #include "engine/data/text/text_tokens.h"
 #include "engine/data/text/token_dataset.h"
@@ -22,9 +21,18 @@ constexpr int64_t id_bytes = sizeof(int32_t);
 constexpr const char* ids_name = "ids";
 constexpr const char* journal_name = "journal";
 
+bool is_shard(const fs::path& path) {
+  return path.extension() == ".tokens";
+}
+
 // Returns whether a file belongs to a folder of shards.
 bool is_of_shards(const fs::path& path) {
-  return path.extension() == ".tokens" || path.filename() == "vocabulary.txt";
+  return is_shard(path) || path.filename() == "vocabulary.txt";
+}
+
+void remove_files(const fs::path& folder, bool (*chosen)(const fs::path&)) {
+  for (const fs::path& name : list_folder(folder, Category::data))
+    if (chosen(name)) fs::remove(folder / name);
 }
 
 // Returns the folder without a slash at its end, symbolic links resolved: a folder cannot be
@@ -42,11 +50,13 @@ class TokenConversion {
       : config_(config),
         options_(options),
         target_(folder_of(options.to)),
-        partial_(target_.string() + ".partial") {}
+        partial_(target_.string() + ".partial"),
+        journal_(partial_ / journal_name, 2) {}
 
   ConvertResult run() {
     check_target();
-    open_source();
+    text_ = read_token_text(config_.data.tokens);
+    make_folder(partial_, partial_);
     {
       PreallocatedFile ids(partial_ / ids_name);
       start_or_resume(ids);
@@ -54,23 +64,20 @@ class TokenConversion {
       write_shards();
       for (const char* name : {ids_name, journal_name}) fs::remove(partial_ / name);
     }
-    if (options_.overwrite) remove_shards();
+    if (options_.overwrite) remove_files(target_, is_of_shards);
     rename_durably(partial_, target_);
     return result_;
   }
 
  private:
   void check_target() const;
-  void remove_shards() const;
-  void open_source();
   void start_or_resume(const PreallocatedFile& ids);
   void encode(const PreallocatedFile& ids);
-  void save_journal(const PreallocatedFile& ids) const;
   void write_shards();
   void write_split(const std::string& split, std::span<const int32_t> ids);
 
-  int64_t& text_done() { return journal_.done[0]; }  // bytes
-  int64_t& ids_done() { return journal_.done[1]; }
+  int64_t& text_done() { return journal_.done(0); }  // bytes
+  int64_t& ids_done() { return journal_.done(1); }
   WorkProgress progress() { return {text_done(), std::ssize(text_.text), "bytes"}; }
 
   const RunConfig& config_;
@@ -90,9 +97,7 @@ void TokenConversion::check_target() const {
     fail(Category::config, "{}: is a file, but token shards need a folder; choose another --to",
          target_.string());
   for (const auto& entry : fs::directory_iterator(target_)) {
-    if (!options_.overwrite)
-      fail(Category::config, "{}: exists already; choose another --to, or add --overwrite",
-           target_.string());
+    if (!options_.overwrite) refuse_existing(target_);
     if (!is_of_shards(entry.path()) || !entry.is_regular_file())
       fail(Category::config,
            "{}: is not a token shard, so --overwrite does not replace its folder; choose another "
@@ -101,54 +106,27 @@ void TokenConversion::check_target() const {
   }
 }
 
-void TokenConversion::remove_shards() const {
-  if (!fs::exists(target_)) return;
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(target_)) files.push_back(entry.path());
-  for (const fs::path& file : files)
-    if (is_of_shards(file)) fs::remove(file);
-}
-
-void TokenConversion::open_source() {
-  text_ = read_token_text(config_.data.tokens);
-  journal_.source = {
-      conversion_config(config_, fmt::format("--shard-tokens: {}\n", options_.shard_tokens)),
-      fmt::format("{} bytes of text, a vocabulary of {}", text_.text.size(),
-                  text_.vocabulary->size()),
-      checksum_of_files(text_.files)};
-  journal_.done = {0, 0};
-  std::error_code error;
-  fs::create_directories(partial_, error);
-  if (error)
-    fail(Category::config, "--to {}: cannot create the folder: {}", partial_.string(),
-         error.message());
-}
-
 void TokenConversion::start_or_resume(const PreallocatedFile& ids) {
-  std::optional<ConversionJournal> before = read_journal(partial_ / journal_name);
-  if (before && !(options_.overwrite && before->source != journal_.source))
-    require_same_fingerprint(*before, journal_.source, partial_);
-  bool same = before && before->source == journal_.source && before->done.size() == 2;
-  result_.resumed = same && before->done[0] >= 0 && before->done[0] <= std::ssize(text_.text) &&
-                    before->done[1] >= 0 && ids.bytes() >= before->done[1] * id_bytes;
-  if (result_.resumed) {
-    journal_.done = before->done;
-  } else {
-    for (const auto& entry : fs::directory_iterator(partial_))
-      if (entry.path().extension() == ".tokens") fs::remove(entry.path());
-  }
+  int64_t bytes = std::ssize(text_.text);
+  ConversionFingerprint source = fingerprint_of(
+      config_, fmt::format("--shard-tokens: {}\n", options_.shard_tokens),
+      fmt::format("{} bytes of text, a vocabulary of {}", bytes, text_.vocabulary->size()),
+      text_.files);
+  result_.resumed = journal_.resume(source, partial_, options_.overwrite, [&](const auto& done) {
+    return done[0] >= 0 && done[0] <= bytes && done[1] >= 0 && ids.bytes() >= done[1] * id_bytes;
+  });
+  if (!result_.resumed) remove_files(partial_, is_shard);
   // Ids behind the journal's position may be incomplete.
   ids.resize(ids_done() * id_bytes);
-  save_journal(ids);
+  journal_.save(ids);
   options_.on_progress(progress());
 }
 
 // Encodes the text from the journal's position on. Parts end where tokens cannot cross, so that
 // parts give the same ids as the whole text.
 void TokenConversion::encode(const PreallocatedFile& ids) {
-  auto saved_at = std::chrono::steady_clock::now();
   while (text_done() < std::ssize(text_.text)) {
-    if (options_.stop != nullptr && options_.stop->load()) save_journal(ids);
+    if (options_.stop != nullptr && options_.stop->load()) journal_.save(ids);
     stop_if_asked(options_, progress());
     auto first = static_cast<size_t>(text_done());
     size_t end = end_of_part(text_, first, part_bytes);
@@ -157,19 +135,10 @@ void TokenConversion::encode(const PreallocatedFile& ids) {
     ids.write(ids_done() * id_bytes, std::as_bytes(std::span(part)));
     text_done() = static_cast<int64_t>(end);
     ids_done() += std::ssize(part);
-    std::chrono::duration<double> passed = std::chrono::steady_clock::now() - saved_at;
-    if (passed.count() >= options_.journal_seconds) {
-      save_journal(ids);
-      saved_at = std::chrono::steady_clock::now();
-    }
+    journal_.save_if_due(ids, options_.journal_seconds);
     options_.on_progress(progress());
   }
-  save_journal(ids);
-}
-
-void TokenConversion::save_journal(const PreallocatedFile& ids) const {
-  ids.sync();
-  write_journal(partial_ / journal_name, journal_);
+  journal_.save(ids);
 }
 
 // Splits the ids by data.tokens.val_share, which needs their total number.

@@ -6,6 +6,8 @@
 
 #include <spire/error.h>
 
+#include "engine/base/hdf5.h"
+#include "engine/data/formats/hdf5_file.h"
 #include "engine/data/formats/hdf5_table.h"
 
 namespace spire::inline data {
@@ -13,6 +15,7 @@ namespace {
 
 using h5::check;
 using h5::Handle;
+using Words = std::vector<std::string>;
 
 constexpr size_t max_compact_bytes = 32 << 10;  // of attributes that fit into an object's header
 
@@ -21,51 +24,44 @@ std::string name_of(size_t split, const Column& column) {
 }
 
 hid_t file_type(DType dtype) {
-  switch (dtype) {
-    case DType::u8:
-      return H5T_STD_U8LE;
-    case DType::i32:
-      return H5T_STD_I32LE;
-    case DType::f32:
-      return H5T_IEEE_F32LE;
-    case DType::f64:
-      return H5T_IEEE_F64LE;
-    default:
-      fail(Category::unexpected, "rows of {} in an HDF5 file", name(dtype));
-  }
+  if (dtype == DType::u8) return H5T_STD_U8LE;
+  if (dtype == DType::i32) return H5T_STD_I32LE;
+  if (dtype == DType::f32) return H5T_IEEE_F32LE;
+  require(dtype == DType::f64, "rows of {} in an HDF5 file", name(dtype));
+  return H5T_IEEE_F64LE;
 }
 
-// Makes a group without time stamps: equal arguments must give equal bytes.
+// Returns properties without time stamps: equal arguments must give equal bytes.
+Handle creation_of(hid_t kind) {
+  Handle creation(H5Pcreate(kind), H5Pclose, "make properties");
+  check(H5Pset_obj_track_times(creation, false), "keep no times");
+  return creation;
+}
+
 void make_group(hid_t file, const std::string& name) {
-  Handle creation(H5Pcreate(H5P_GROUP_CREATE), H5Pclose, "make properties");
-  check(H5Pset_obj_track_times(creation, false), "keep no times");
-  Handle group(H5Gcreate2(file, name.c_str(), H5P_DEFAULT, creation, H5P_DEFAULT), H5Gclose,
-               "make " + name);
+  Handle group(
+      H5Gcreate2(file, name.c_str(), H5P_DEFAULT, creation_of(H5P_GROUP_CREATE), H5P_DEFAULT),
+      H5Gclose, "make " + name);
 }
 
-// Returns properties of a dataset whose space is allocated early and never filled. dense:
-// attributes are stored outside the object's header.
-Handle creation_of_rows(bool dense) {
-  Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "make properties");
-  check(H5Pset_obj_track_times(creation, false), "keep no times");
+// Makes a dataset whose space is allocated early and never filled. dense: attributes are stored
+// outside the object's header.
+Handle make_rows(hid_t file, const std::string& name, hid_t type, const std::vector<hsize_t>& dims,
+                 bool dense) {
+  Handle creation = creation_of(H5P_DATASET_CREATE);
   check(H5Pset_layout(creation, H5D_CONTIGUOUS), "choose the layout");
   check(H5Pset_alloc_time(creation, H5D_ALLOC_TIME_EARLY), "take room");
   check(H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER), "leave the room empty");
   if (dense) check(H5Pset_attr_phase_change(creation, 0, 0), "make room for attributes");
-  return creation;
-}
-
-Handle make_rows(hid_t file, const std::string& name, hid_t type, const std::vector<hsize_t>& dims,
-                 bool dense) {
-  Handle creation = creation_of_rows(dense);
   Handle space(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), H5Sclose,
                "make a shape");
   return Handle(H5Dcreate2(file, name.c_str(), type, space, H5P_DEFAULT, creation, H5P_DEFAULT),
                 H5Dclose, "make " + name);
 }
 
-void put_list(hid_t object, const std::string& name, hid_t type, size_t count, const void* values) {
-  hsize_t size = count;
+// Writes a list as an attribute; an empty one is left out.
+void put_list(hid_t object, const std::string& name, hid_t type, hsize_t size, const void* values) {
+  if (size == 0) return;
   Handle space(H5Screate_simple(1, &size, nullptr), H5Sclose, "make a shape");
   Handle attribute(H5Acreate2(object, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT),
                    H5Aclose, "make attribute " + name);
@@ -73,36 +69,25 @@ void put_list(hid_t object, const std::string& name, hid_t type, size_t count, c
 }
 
 void put_numbers(hid_t object, const std::string& name, const std::vector<double>& values) {
-  if (!values.empty()) put_list(object, name, H5T_IEEE_F64LE, values.size(), values.data());
+  put_list(object, name, H5T_IEEE_F64LE, values.size(), values.data());
+}
+
+size_t longest(const Words& words) {
+  size_t bytes = 0;
+  for (const std::string& word : words) bytes = std::max(bytes, word.size());
+  return bytes;
 }
 
 // Writes words as strings of the longest one's length, padded with nulls.
-void put_words(hid_t object, const std::string& name, const std::vector<std::string>& words) {
-  if (words.empty()) return;
-  size_t length = 1;
-  for (const std::string& word : words) length = std::max(length, word.size());
+void put_words(hid_t object, const std::string& name, const Words& words) {
+  size_t length = std::max<size_t>(1, longest(words));
   std::string all;
-  for (std::string word : words) {
-    word.resize(length);
-    all += word;
-  }
+  for (const std::string& word : words) all += word + std::string(length - word.size(), '\0');
   Handle type(H5Tcopy(H5T_C_S1), H5Tclose, "make a type");
   check(H5Tset_size(type, length), "size a type");
   check(H5Tset_strpad(type, H5T_STR_NULLPAD), "pad a type");
   check(H5Tset_cset(type, H5T_CSET_UTF8), "set an encoding");
   put_list(object, name, type, words.size(), all.data());
-}
-
-size_t bytes_of(const std::vector<std::string>& words) {
-  size_t longest = 0;
-  for (const std::string& word : words) longest = std::max(longest, word.size());
-  return longest * words.size();
-}
-
-bool has_large_attributes(const SampleSpec& spec) {
-  return bytes_of(spec.class_names) + bytes_of(spec.feature_names) + spec.vocabulary.size() +
-             16 * spec.normalization.mean.size() >
-         max_compact_bytes;
 }
 
 // Writes the attributes that hdf5_schema.cpp reads.
@@ -123,8 +108,11 @@ void make_column(hid_t file, const SampleSpec& spec, const SkeletonRows& rows, s
   const Column& of = spec.columns[column];
   std::vector<hsize_t> dims = {static_cast<hsize_t>(rows.count[split])};
   for (int64_t dim : of.shape.dims()) dims.push_back(static_cast<hsize_t>(dim));
-  Handle dataset =
-      make_rows(file, name_of(split, of), file_type(of.dtype), dims, has_large_attributes(spec));
+  size_t attribute_bytes = longest(spec.class_names) * spec.class_names.size() +
+                           longest(spec.feature_names) * spec.feature_names.size() +
+                           spec.vocabulary.size() + 16 * spec.normalization.mean.size();
+  Handle dataset = make_rows(file, name_of(split, of), file_type(of.dtype), dims,
+                             attribute_bytes > max_compact_bytes);
   write_attributes(dataset, spec, column);
   Handle checksums = make_rows(file, hdf5_checksum_group + name_of(split, of), H5T_STD_U64LE,
                                {static_cast<hsize_t>(rows.blocks(split))}, false);
@@ -158,14 +146,13 @@ void write_hdf5_skeleton(const std::filesystem::path& path, const SampleSpec& sp
     // Dense attributes need format v18. PreallocatedFile holds the lock.
     check(H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V110), "choose the format");
     h5::disable_locking(access);
-    Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose, "make properties");
-    check(H5Pset_obj_track_times(creation, false), "keep no times");
-    Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation, access), H5Fclose, "make it");
+    Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation_of(H5P_FILE_CREATE), access),
+                H5Fclose, "make it");
     make_group(file, hdf5_checksum_group);
-    for (const char* split : hdf5_splits)
-      for (const std::string& name :
-           {std::string(split), fmt::format("{}{}", hdf5_checksum_group, split)})
-        make_group(file, name);
+    for (const char* split : hdf5_splits) {
+      make_group(file, split);
+      make_group(file, fmt::format("{}{}", hdf5_checksum_group, split));
+    }
     for (size_t split : {0, 1})
       for (size_t column : {0, 1}) make_column(file, spec, rows, split, column);
     check(H5Fflush(file, H5F_SCOPE_LOCAL), "write it");

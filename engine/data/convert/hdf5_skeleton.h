@@ -1,6 +1,6 @@
 // Skeleton of an HDF5 file of samples: complete but for its rows, which have reserved space at
-// known offsets and are written without libhdf5. "train" and "test" hold the samples' columns by
-// name, hdf5_checksum_group (formats/hdf5_table.h) their checksums.
+// known offsets and are written without libhdf5. The groups train and test have the columns, by
+// name, and hdf5_checksum_group their checksums.
 #pragma once
 #include <array>
 #include <filesystem>

@@ -1,13 +1,15 @@
-// Verification for trainer dataset verify and trainer --check --deep: reads every row of both
-// splits once.
+// Verification of a dataset: reads every row of both splits once.
 #pragma once
+#include <vector>
+
 #include "engine/data/convert/convert.h"
+#include "engine/data/dataset.h"
 
 namespace spire::inline data {
 
 struct VerifyOptions {
   const std::atomic<bool>* stop = nullptr;
-  // Called by one thread at a time, not always the same.
+  // Is called by one thread at a time.
   std::function<void(const WorkProgress&)> on_progress = [](const WorkProgress&) {};
   int threads = 0;  // of readers; 0: one a core
 };

@@ -1,5 +1,5 @@
 // CIFAR files as datasets, in the folder data.path; auto looks for cifar-10-batches-bin and
-// cifar-100-binary. Class names come from the set's own names file, where it exists.
+// cifar-100-binary. Class names come from the set's names file, if it exists.
 #include "engine/data/formats/cifar.h"
 
 #include <utility>
@@ -36,6 +36,7 @@ void append_file(const std::filesystem::path& path, const CifarLabels& labels,
   size_t label_bytes = labels.classes.size();
   std::vector<uint8_t> record(label_bytes + pixels);
   uint64_t number = 0;
+  // The length of a gzip file is not known: read until a record is missing or short.
   for (size_t got = file.read(record); got > 0; got = file.read(record), ++number) {
     if (got < record.size())
       fail(Category::data,

@@ -1,5 +1,5 @@
-// Reader of the binary files of CIFAR-10 and CIFAR-100 (cs.toronto.edu/~kriz/cifar.html): records
-// of one or two label bytes and 3 x 32 x 32 pixels, red plane first. Plain or gzip.
+// Reader of CIFAR-10 and CIFAR-100 (cs.toronto.edu/~kriz/cifar.html), plain or gzip: records of
+// label bytes and 3 x 32 x 32 pixels, red plane first.
 #pragma once
 #include <filesystem>
 #include <span>
@@ -8,18 +8,16 @@
 
 namespace spire::inline data {
 
-// Label bytes before an image.
 struct CifarLabels {
-  std::vector<int64_t> classes;  // byte i is in [0, classes[i])
+  std::vector<int64_t> classes;  // number of classes of each label byte of a record
   size_t used = 0;               // index of the byte that is the class
 };
 
-// Returns all records of all files, pixels as (N, 32, 32, 3). Throws Error(data), naming file and
-// byte, unless each file is one or more whole records.
+// Returns all records, pixels (N, 32, 32, 3). Throws Error(data) with file and byte.
 LabelledImages read_cifar(std::span<const std::filesystem::path> paths, const CifarLabels& labels);
 
-// Returns the class names of a file, one a line; empty: there is no such file. Throws Error(data)
-// for another count than `classes`.
+// Returns the lines of a file, none if it is missing. Throws Error(data) for another number than
+// `classes`.
 std::vector<std::string> read_class_names(const std::filesystem::path& path, int64_t classes);
 
 }  // namespace spire::inline data

@@ -1,8 +1,10 @@
 // Tables in CSV files as datasets. data.path is a folder with train.csv and test.csv, or one file
 // (also a folder with train.csv alone), whose rows data.csv.test_share splits. Columns: features
 // (F), all columns but the target, standardized by the training rows; and labels (), or values (1).
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include <spire/error.h>
@@ -10,6 +12,7 @@
 #include "engine/base/philox.h"
 #include "engine/data/dataset_table.h"
 #include "engine/data/formats/csv_table.h"
+#include "engine/data/input_file.h"
 
 namespace spire::inline data {
 namespace {
@@ -21,18 +24,18 @@ using Notes = std::vector<std::string>;
 struct Split {
   fs::path path;
   const CsvRows& rows;
-  EncodedTargets targets;
+  std::vector<EncodedRow> encoded;
   RejectedRows rejected;
 };
 
 // Rows in memory, as read() copies them.
 class CsvDataset : public Dataset {
  public:
-  // A features dtype of f64 stands for stored numbers, which are not standardized.
+  // Features of f64 are the stored numbers, not standardized.
   CsvDataset(Split split, SampleSpec spec);
 
   const SampleSpec& spec() const override { return spec_; }
-  int64_t count() const override { return std::ssize(targets_.kept); }
+  int64_t count() const override { return std::ssize(targets_); }
   void read(std::span<const int64_t> samples, int64_t epoch,
             std::span<std::byte* const> columns) const override;
   int64_t skipped() const override { return rejected_.count(); }
@@ -41,37 +44,35 @@ class CsvDataset : public Dataset {
 
  private:
   template <typename T>
-  void fill_features(const CsvRows& rows);
+  void fill_features(const Split& split);
 
   fs::path path_;
   SampleSpec spec_;
   std::vector<std::byte> features_;  // (count, F) of the column's dtype
-  EncodedTargets targets_;           // (count)
+  std::vector<uint32_t> targets_;    // (count), bits of int32_t or float
   RejectedRows rejected_;
 };
 
 CsvDataset::CsvDataset(Split split, SampleSpec spec)
-    : path_(std::move(split.path)),
-      spec_(std::move(spec)),
-      targets_(std::move(split.targets)),
-      rejected_(std::move(split.rejected)) {
+    : path_(split.path), spec_(std::move(spec)), rejected_(split.rejected) {
+  for (const EncodedRow& each : split.encoded) targets_.push_back(each.target);
   DType dtype = spec_.columns[0].dtype;
   if (dtype == DType::f64) {
-    fill_features<double>(split.rows);
+    fill_features<double>(split);
   } else {
-    with_any_float_type(dtype, [&](auto type) { fill_features<decltype(type)>(split.rows); });
+    with_any_float_type(dtype, [&](auto type) { fill_features<decltype(type)>(split); });
   }
 }
 
 template <typename T>
-void CsvDataset::fill_features(const CsvRows& rows) {
+void CsvDataset::fill_features(const Split& split) {
   const Normalization& by = spec_.normalization;
   size_t width = by.mean.size();
-  features_.resize(targets_.kept.size() * width * sizeof(T));
+  features_.resize(split.encoded.size() * width * sizeof(T));
   auto* out = reinterpret_cast<T*>(features_.data());
-  for (size_t row : targets_.kept)
+  for (const EncodedRow& each : split.encoded)
     for (size_t f = 0; f < width; ++f) {
-      double x = rows.features[row * width + f];
+      double x = split.rows.features[each.row * width + f];
       // Rounded to float before bf16 or f16, so that these are roundings of the f32 features.
       if constexpr (!std::is_same_v<T, double>)
         x = static_cast<float>((x - by.mean[f]) / by.stddev[f]);
@@ -85,10 +86,7 @@ void CsvDataset::read(std::span<const int64_t> samples, int64_t,
   for (size_t row = 0; row < samples.size(); ++row) {
     auto sample = static_cast<size_t>(samples[row]);
     std::memcpy(columns[0] + row * bytes, features_.data() + sample * bytes, bytes);
-    const void* target = targets_.values.empty()
-                             ? static_cast<const void*>(&targets_.labels[sample])
-                             : &targets_.values[sample];
-    std::memcpy(columns[1] + row * 4, target, 4);
+    std::memcpy(columns[1] + row * sizeof(uint32_t), &targets_[sample], sizeof(uint32_t));
   }
 }
 
@@ -99,12 +97,12 @@ constexpr double rounding = 1e-13;
 // gets deviation 1 and so becomes 0.
 Normalization normalization_of(const Split& split, const CsvLayout& layout) {
   size_t features = layout.features.size();
-  auto n = static_cast<double>(split.targets.kept.size());
+  auto n = static_cast<double>(split.encoded.size());
   Normalization result = {std::vector<double>(features), std::vector<double>(features)};
   auto average = [&](std::vector<double>& sums, auto&& term) {
-    for (size_t row : split.targets.kept)
+    for (const EncodedRow& each : split.encoded)
       for (size_t f = 0; f < features; ++f)
-        sums[f] += term(split.rows.features[row * features + f], f) / n;
+        sums[f] += term(split.rows.features[each.row * features + f], f) / n;
   };
   average(result.mean, [](double x, size_t) { return x; });
   average(result.stddev,
@@ -138,24 +136,12 @@ SampleSpec spec_of(const CsvLayout& layout, const CsvTargets& targets, DType dty
 DatasetPair pair_of(Split train, Split test, SampleSpec spec, const CsvLayout& layout,
                     Notes notes) {
   for (const Split* split : {&train, &test})
-    if (split->targets.kept.empty())
+    if (split->encoded.empty())
       fail(Category::data, "{}: no row is left for the {}; add rows or change data.csv.test_share",
            split->path.string(), split == &train ? "training" : "test");
   spec.normalization = normalization_of(train, layout);
   return {std::make_unique<CsvDataset>(std::move(train), spec),
           std::make_unique<CsvDataset>(std::move(test), spec), std::move(notes)};
-}
-
-// Returns those of `all` that are, or are not, test rows.
-EncodedTargets rows_for(bool test, const EncodedTargets& all, const CsvRows& rows, double share) {
-  EncodedTargets result;
-  for (size_t i = 0; i < all.kept.size(); ++i) {
-    if (is_test_row(rows.numbers[all.kept[i]], share) != test) continue;
-    result.kept.push_back(all.kept[i]);
-    if (!all.labels.empty()) result.labels.push_back(all.labels[i]);
-    if (!all.values.empty()) result.values.push_back(all.values[i]);
-  }
-  return result;
 }
 
 // Opens two files; or, with an empty test_path, splits the rows of one.
@@ -167,16 +153,20 @@ DatasetPair open_files(const fs::path& train_path, const fs::path& test_path,
   Notes notes = remove_row_numbers(train_path, config.csv, layout, train);
   if (!test_path.empty()) test = read_csv_rows(test_path, layout, test_rejected);
   CsvTargets targets = csv_targets(train_path, train, config.csv, notes);
-  SampleSpec spec = spec_of(layout, targets, dtype);
-  EncodedTargets encoded = encode_targets(train_path, train, targets, train_rejected);
-  double share = config.csv.test_share;
-  if (test_path.empty())
-    return pair_of({train_path, train, rows_for(false, encoded, train, share), train_rejected},
-                   {train_path, train, rows_for(true, encoded, train, share), test_rejected}, spec,
-                   layout, std::move(notes));
-  EncodedTargets test_encoded = encode_targets(test_path, test, targets, test_rejected);
-  return pair_of({train_path, train, std::move(encoded), train_rejected},
-                 {test_path, test, std::move(test_encoded), test_rejected}, spec, layout,
+  std::vector<EncodedRow> encoded = encode_targets(train_path, train, targets, train_rejected);
+  Split training = {train_path, train, std::move(encoded), std::move(train_rejected)};
+  bool one_file = test_path.empty();
+  Split testing = {one_file ? train_path : test_path, one_file ? train : test, {}, test_rejected};
+  if (one_file) {
+    auto chosen = std::ranges::stable_partition(training.encoded, [&](const EncodedRow& each) {
+      return !is_test_row(train.numbers[each.row], config.csv.test_share);
+    });
+    testing.encoded.assign(chosen.begin(), chosen.end());
+    training.encoded.erase(chosen.begin(), chosen.end());
+  } else {
+    testing.encoded = encode_targets(test_path, test, targets, testing.rejected);
+  }
+  return pair_of(std::move(training), std::move(testing), spec_of(layout, targets, dtype), layout,
                  std::move(notes));
 }
 

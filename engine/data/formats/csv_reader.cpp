@@ -6,6 +6,7 @@ namespace spire::inline data {
 namespace {
 
 constexpr size_t buffer_bytes = size_t{64} << 10;
+// Bounds of memory for files that are no tables.
 constexpr size_t max_field_bytes = size_t{1} << 20;
 constexpr size_t max_fields = size_t{1} << 20;
 
@@ -18,10 +19,12 @@ std::string to_string(const std::filesystem::path& path, const CsvPosition& posi
 CsvReader::CsvReader(const std::filesystem::path& path, char separator)
     : file_(path), separator_(separator), buffer_(buffer_bytes) {
   filled_ = file_.read(buffer_);
+  // Skips the byte order mark, which Excel writes.
   if (filled_ >= 3 && buffer_[0] == 0xef && buffer_[1] == 0xbb && buffer_[2] == 0xbf) offset_ = 3;
 }
 
 bool CsvReader::next(CsvRecord& record) {
+  // Skips empty lines.
   while (take_line_end()) {
   }
   if (peek() < 0) return false;
@@ -46,6 +49,7 @@ int CsvReader::take() {
   return byte;
 }
 
+// Takes \n, \r or \r\n as one line end.
 bool CsvReader::take_line_end() {
   if (peek() != '\n' && peek() != '\r') return false;
   if (take() == '\r' && peek() == '\n') take();
@@ -59,12 +63,8 @@ void CsvReader::read_record(CsvRecord& record) {
   while (true) {
     if (record.fields.size() == max_fields)
       refuse(position_, fmt::format("more than {} fields in one record", max_fields));
-    CsvField& field = record.fields.emplace_back(CsvField{"", position_});
-    if (peek() == '"') {
-      read_quoted(record, field.text);
-    } else {
-      read_plain(record, field.text);
-    }
+    record.fields.push_back({"", position_});
+    read_field(record, record.fields.back().text);
     if (peek() == separator_) {
       take();
     } else if (take_line_end() || peek() < 0) {
@@ -73,32 +73,29 @@ void CsvReader::read_record(CsvRecord& record) {
   }
 }
 
-// Reads to the separator or line end after the closing quote; line ends within become \n.
-void CsvReader::read_quoted(CsvRecord& record, std::string& text) {
+// Reads to the next separator or line end outside of quotes; line ends within become \n.
+void CsvReader::read_field(CsvRecord& record, std::string& text) {
   CsvPosition open = position_;
-  take();
+  bool begins_quoted = peek() == '"', quoted = begins_quoted;
+  if (quoted) take();
   while (true) {
-    if (peek() < 0) refuse(open, "this quote is never closed");
-    if (peek() == '\n' || peek() == '\r') {
+    int byte = peek();
+    bool line_end = byte == '\n' || byte == '\r';
+    if (quoted && byte < 0) refuse(open, "this quote is never closed");
+    if (!quoted && (byte < 0 || line_end || byte == separator_)) return;
+    if (line_end) {
       append(text, '\n');
       take_line_end();
-      continue;
+    } else if (quoted && byte == '"') {
+      take();
+      quoted = peek() == '"';  // "" is a quote, a single one closes
+      if (quoted) append(text, take());
+    } else {
+      if (!quoted && begins_quoted) note_problem(record, "text follows a closing quote");
+      if (!quoted && byte == '"')
+        note_problem(record, "a quote inside a field that does not begin with one");
+      append(text, take());
     }
-    int byte = take();
-    if (byte == '"' && peek() != '"') break;
-    if (byte == '"') take();
-    append(text, byte);
-  }
-  if (peek() == separator_ || peek() == '\n' || peek() == '\r' || peek() < 0) return;
-  note_problem(record, "text follows a closing quote");
-  read_plain(record, text);
-}
-
-void CsvReader::read_plain(CsvRecord& record, std::string& text) {
-  for (int byte = peek(); byte >= 0 && byte != separator_ && byte != '\n' && byte != '\r';
-       byte = peek()) {
-    if (byte == '"') note_problem(record, "a quote inside a field that does not begin with one");
-    append(text, take());
   }
 }
 
@@ -108,6 +105,7 @@ void CsvReader::append(std::string& text, int byte) {
   text += static_cast<char>(byte);
 }
 
+// Keeps the first problem of a record: later ones follow from it.
 void CsvReader::note_problem(CsvRecord& record, const char* problem) const {
   if (!record.problem.empty()) return;
   record.problem = problem;

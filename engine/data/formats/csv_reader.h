@@ -27,9 +27,9 @@ class CsvReader {
  public:
   CsvReader(const std::filesystem::path& path, char separator);
 
-  // Reads the next record; returns false at the end. A record with misplaced quotes is returned
-  // with its problem, and reading goes on at the next line. Throws Error(data) where it cannot: for
-  // a quote that is never closed, a field over 1 MiB, a record over 2^20 fields.
+  // Reads the next record; returns false at the end. One with misplaced quotes has a problem, and
+  // reading goes on at the next line. Throws Error(data) for a quote that is never closed, a field
+  // over 1 MiB and a record over 2^20 fields.
   bool next(CsvRecord& record);
 
   const std::filesystem::path& path() const { return file_.path(); }
@@ -39,8 +39,7 @@ class CsvReader {
   int take();
   bool take_line_end();  // false: there is none here
   void read_record(CsvRecord& record);
-  void read_quoted(CsvRecord& record, std::string& text);
-  void read_plain(CsvRecord& record, std::string& text);
+  void read_field(CsvRecord& record, std::string& text);
   void append(std::string& text, int byte);
   void note_problem(CsvRecord& record, const char* problem) const;
   [[noreturn]] void refuse(const CsvPosition& position, const std::string& problem) const;

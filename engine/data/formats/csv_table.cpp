@@ -36,8 +36,10 @@ std::vector<std::string> names_in(const CsvRecord& record) {
   return names;
 }
 
-[[noreturn]] void fail_missing(const char* key, const std::string& word, const CsvLayout& layout,
-                               const std::filesystem::path& path) {
+// Returns the column that data.csv.<key> names by `word`.
+size_t column_of(const char* key, const std::string& word, const CsvLayout& layout,
+                 const std::filesystem::path& path) {
+  if (auto found = find_column(word, layout.names, layout.columns)) return *found;
   fail(Category::config, "data.csv.{}: {} has no column '{}'; {}{}", key, path.string(), word,
        layout.header ? fmt::format("must be one of: {}", fmt::join(layout.names, ", "))
                      : fmt::format("it has no header, so use 0 to {}", layout.columns - 1),
@@ -46,28 +48,25 @@ std::vector<std::string> names_in(const CsvRecord& record) {
 
 size_t target_column(const std::string& target, const CsvLayout& layout,
                      const std::filesystem::path& path) {
-  if (auto found = find_column(target, layout.names, layout.columns)) return *found;
-  if (target == "last") return layout.columns - 1;
-  fail_missing("target", target, layout, path);
+  // A column may be called "last".
+  bool last = target == "last" && !find_column(target, layout.names, layout.columns);
+  return last ? layout.columns - 1 : column_of("target", target, layout, path);
 }
 
 // Returns all columns but the target and those in data.csv.ignore.
 std::vector<size_t> feature_columns(const CsvConfig& config, const CsvLayout& layout,
                                     const std::filesystem::path& path) {
-  std::vector<bool> used(layout.columns, true);
-  for (const std::string& word : config.ignore) {
-    if (word == "auto") continue;
-    std::optional<size_t> column = find_column(word, layout.names, layout.columns);
-    if (!column) fail_missing("ignore", word, layout, path);
-    if (*column == layout.target)
-      fail(Category::config, "data.csv.ignore: {} is the target; see data.csv.target",
-           layout.name_of(*column));
-    used[*column] = false;
-  }
-  used[layout.target] = false;
   std::vector<size_t> features;
   for (size_t column = 0; column < layout.columns; ++column)
-    if (used[column]) features.push_back(column);
+    if (column != layout.target) features.push_back(column);
+  for (const std::string& word : config.ignore) {
+    if (word == "auto") continue;
+    size_t column = column_of("ignore", word, layout, path);
+    if (column == layout.target)
+      fail(Category::config, "data.csv.ignore: {} is the target; see data.csv.target",
+           layout.name_of(column));
+    std::erase(features, column);
+  }
   if (features.empty())
     fail(Category::config, "data.csv.ignore: leaves {} no column as a feature; name fewer",
          path.string());
@@ -86,31 +85,27 @@ void check_header(const std::filesystem::path& path, const CsvRecord& record,
 // Appends the row, or rejects it with its first problem.
 void append_row(const std::filesystem::path& path, const CsvLayout& layout, const CsvRecord& record,
                 int64_t number, CsvRows& rows, RejectedRows& rejected) {
-  if (!record.problem.empty()) return rejected.add(path, record.problem_position, record.problem);
+  auto reject = [&](const CsvPosition& position, const std::string& problem) {
+    rows.features.resize(rows.count() * layout.features.size());  // without what this row appended
+    rejected.add(path, position, problem);
+  };
+  if (!record.problem.empty()) return reject(record.problem_position, record.problem);
   if (record.fields.size() != layout.columns)
-    return rejected.add(
-        path, record.fields.back().position,
-        fmt::format("{} fields, expected {}", record.fields.size(), layout.columns));
-  size_t before = rows.features.size();  // a rejected row is cut off again
-  for (size_t c : layout.features) {
-    const CsvField& field = record.fields[c];
+    return reject(record.fields.back().position,
+                  fmt::format("{} fields, expected {}", record.fields.size(), layout.columns));
+  for (size_t column : layout.features) {
+    const CsvField& field = record.fields[column];
     std::optional<double> value = finite_number(field.text);
-    if (value) {
-      rows.features.push_back(*value);
-      continue;
-    }
-    rows.features.resize(before);
-    return rejected.add(path, field.position,
-                        fmt::format("{}: '{}' is not a finite number", layout.name_of(c),
-                                    std::string_view(field.text).substr(0, 40)));
+    if (!value)
+      return reject(field.position, fmt::format("{}: '{}' is not a finite number",
+                                                layout.name_of(column), field.text.substr(0, 40)));
+    rows.features.push_back(*value);
   }
   const CsvField& target = record.fields[layout.target];
   std::string_view text = trimmed(target.text);
-  if (text.empty()) {
-    rows.features.resize(before);
-    return rejected.add(path, target.position,
-                        fmt::format("{}: the target is empty", layout.name_of(layout.target)));
-  }
+  if (text.empty())
+    return reject(target.position,
+                  fmt::format("{}: the target is empty", layout.name_of(layout.target)));
   rows.targets.emplace_back(text);
   rows.positions.push_back(target.position);
   rows.numbers.push_back(number);
@@ -171,7 +166,7 @@ char csv_separator(const std::filesystem::path& path, const CsvConfig& config) {
   using Separator = CsvConfig::Separator;
   constexpr std::array names = {Separator::comma, Separator::semicolon, Separator::tab};
   constexpr std::array candidates = {',', ';', '\t'};
-  size_t best = 0, most = 0;  // ties: the earlier candidate
+  size_t best = 0, most = 0;  // of equal ones the earlier candidate wins
   for (size_t i = 0; i < candidates.size(); ++i) {
     if (config.separator == names[i]) return candidates[i];
     size_t fields = first_record(path, candidates[i]).fields.size();

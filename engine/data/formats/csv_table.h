@@ -1,4 +1,4 @@
-// Table in a CSV file: which column is what, which rows are good, and what the target column holds.
+// Table in a CSV file: its columns, good and rejected rows, and the type of its target.
 #pragma once
 #include <filesystem>
 #include <map>
@@ -11,13 +11,12 @@
 
 namespace spire::inline data {
 
-// Columns, as the first record of the training file defines them.
 struct CsvLayout {
   char separator = ',';
   bool header = false;
   std::vector<std::string> names;  // of all columns; empty without a header
-  size_t columns = 0, target = 0;
-  std::vector<size_t> features;  // all columns but the target and ignored ones, ascending
+  size_t columns = 0, target = 0;  // count of columns, index of the target
+  std::vector<size_t> features;    // all columns but the target and ignored ones, ascending
 
   std::string name_of(size_t column) const;  // "'width'", or "column 3" (from 0)
 };
@@ -31,7 +30,7 @@ struct CsvRows {
   size_t count() const { return targets.size(); }
 };
 
-// Malformed rows: data.on_error stop throws Error(data) for the first one, skip counts them.
+// Malformed rows: add() throws Error(data), or counts them with data.on_error: skip.
 class RejectedRows {
  public:
   explicit RejectedRows(DataConfig::OnError on_error)
@@ -48,29 +47,26 @@ class RejectedRows {
   std::vector<std::string> first_;
 };
 
-// Returns data.csv.separator; for auto the one that splits the first record into the most fields.
-// Throws Error(data) for a file without records.
+// Returns data.csv.separator; auto: the one that splits the first record into the most fields.
 char csv_separator(const std::filesystem::path& path, const CsvConfig& config);
 
 // Returns the names in a first record by data.csv.header; empty: it is no header.
 std::vector<std::string> csv_names(const CsvRecord& first, const CsvConfig& config);
 
-// Reads the layout from the first record. Throws Error(config) where the target, or a column of
-// data.csv.ignore, is missing.
+// Reads the layout from the first record of the training file. Throws Error(config) where the
+// target or a column of data.csv.ignore is missing.
 CsvLayout csv_layout(const std::filesystem::path& path, const CsvConfig& config);
 
 // Reads all good rows. Throws Error(data) where there is none, or the header differs.
 CsvRows read_csv_rows(const std::filesystem::path& path, const CsvLayout& layout,
                       RejectedRows& rejected);
 
-// Removes columns that number the rows (data.csv.ignore auto). Returns a note on each, and on
-// columns that count the rows under another name, which stay. Throws Error(data) where no feature
-// remains.
+// Removes columns that number the rows (data.csv.ignore: auto). Returns a note on each, and on
+// those that stay though they count the rows. Throws Error(data) where no feature remains.
 std::vector<std::string> remove_row_numbers(const std::filesystem::path& path,
                                             const CsvConfig& config, CsvLayout& layout,
                                             CsvRows& rows);
 
-// Type of the target column, inferred from the training rows.
 struct CsvTargets {
   bool regression = false;                // else classes
   bool numeric = false;                   // class names are numbers: 1, 01 and 1.0 are one class
@@ -78,31 +74,28 @@ struct CsvTargets {
   std::map<std::string, int32_t> labels;  // by class name
 };
 
-// Infers by data.csv.task. Throws Error(data) for targets that are all of one class, and where auto
-// is ambiguous. Appends oddities of the classes to `notes`.
+// Infers the target's type from training rows and data.csv.task. Throws Error(data) for a single
+// class, and where auto is ambiguous. Appends warnings to `notes`.
 CsvTargets csv_targets(const std::filesystem::path& path, const CsvRows& rows,
                        const CsvConfig& config, std::vector<std::string>& notes);
 
-struct EncodedTargets {
-  std::vector<size_t> kept;     // indices in CsvRows, ascending
-  std::vector<int32_t> labels;  // classes: (kept)
-  std::vector<float> values;    // regression: (kept)
+struct EncodedRow {
+  size_t row;       // index in CsvRows
+  uint32_t target;  // bits of an int32_t label, or of a float value
 };
 
-// Encodes targets as labels or values. Rejects rows whose target is no number, or none of the
-// classes.
-EncodedTargets encode_targets(const std::filesystem::path& path, const CsvRows& rows,
-                              const CsvTargets& targets, RejectedRows& rejected);
+// Encodes the rows in order. Rejects those whose target is not a number or not a known class.
+std::vector<EncodedRow> encode_targets(const std::filesystem::path& path, const CsvRows& rows,
+                                       const CsvTargets& targets, RejectedRows& rejected);
 
-// Returns whether row `number` of a file (from 0) is a test row: a function of both, so that every
-// run tests on the same rows.
+// Returns whether row `number` of a file is a test row, the same in every run.
 bool is_test_row(int64_t number, double test_share);
 
-// Returns the column of that name, or of that number from 0; nullopt: there is none.
+// word: the name of a column, or its number from 0.
 std::optional<size_t> find_column(const std::string& word, const std::vector<std::string>& names,
                                   size_t columns);
 
-// Parses a finite number, blanks around it allowed; nullopt: it is none.
+// Parses a finite number, with or without blanks around it; nullopt: it is none.
 std::optional<double> finite_number(std::string_view text);
 std::string_view trimmed(std::string_view text);
 

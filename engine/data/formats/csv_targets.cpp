@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -63,14 +65,14 @@ void refuse_too_many_classes(const std::filesystem::path& path, const CsvRows& r
 // Notes class names that programs write for a missing value.
 void note_missing(const std::filesystem::path& path, const std::vector<std::string>& classes,
                   std::vector<std::string>& notes) {
+  constexpr std::array missing = {"NA",  "N/A",  "na",   "n/a",  "NaN",
+                                  "nan", "NULL", "null", "None", "?"};
   for (const std::string& name : classes)
-    for (const char* missing :
-         {"NA", "N/A", "na", "n/a", "NaN", "nan", "NULL", "null", "None", "?"})
-      if (name == missing)
-        notes.push_back(
-            fmt::format("{}: the target '{}' is taken for a class; remove the rows that have it if "
-                        "it stands for nothing",
-                        path.string(), name));
+    if (std::ranges::count(missing, name) > 0)
+      notes.push_back(
+          fmt::format("{}: the target '{}' is taken for a class; remove the rows that have it if "
+                      "it stands for nothing",
+                      path.string(), name));
 }
 
 // Numbers are values rather than classes when there are many, or one has a fraction.
@@ -83,6 +85,19 @@ bool look_like_regression(const std::set<double>& numbers) {
 std::string class_of(const std::string& target, bool numbers) {
   std::optional<double> number = numbers ? finite_number(target) : std::nullopt;
   return number ? fmt::format("{}", *number + 0.0) : target;
+}
+
+// Returns the target as EncodedRow holds it; nullopt: it is not of the column's type.
+std::optional<uint32_t> bits_of(const std::string& target, const CsvTargets& targets) {
+  constexpr double most = std::numeric_limits<float>::max();
+  if (targets.regression) {
+    std::optional<double> number = finite_number(target);
+    if (!number || std::abs(*number) > most) return {};
+    return std::bit_cast<uint32_t>(static_cast<float>(*number));
+  }
+  auto found = targets.labels.find(class_of(target, targets.numeric));
+  if (found == targets.labels.end()) return {};
+  return static_cast<uint32_t>(found->second);
 }
 
 }  // namespace
@@ -104,7 +119,7 @@ CsvTargets csv_targets(const std::filesystem::path& path, const CsvRows& rows,
   } else {
     targets.class_names.assign(found.texts.begin(), found.texts.end());
   }
-  // Checks that only auto needs: whoever names the task knows.
+  // Only auto needs this check: data.csv.task is taken as right.
   if (guess) refuse_too_many_classes(path, rows, targets.class_names.size());
   note_missing(path, targets.class_names, notes);
   if (targets.class_names.size() < 2)
@@ -115,32 +130,21 @@ CsvTargets csv_targets(const std::filesystem::path& path, const CsvRows& rows,
   return targets;
 }
 
-EncodedTargets encode_targets(const std::filesystem::path& path, const CsvRows& rows,
-                              const CsvTargets& targets, RejectedRows& rejected) {
-  constexpr double most = std::numeric_limits<float>::max();
-  EncodedTargets encoded;
+std::vector<EncodedRow> encode_targets(const std::filesystem::path& path, const CsvRows& rows,
+                                       const CsvTargets& targets, RejectedRows& rejected) {
+  std::vector<EncodedRow> encoded;
   for (size_t row = 0; row < rows.count(); ++row) {
     const std::string& target = rows.targets[row];
-    if (targets.regression) {
-      std::optional<double> number = finite_number(target);
-      if (!number || std::abs(*number) > most) {
-        rejected.add(path, rows.positions[row],
-                     fmt::format("the target '{}' is not a number", target));
-        continue;
-      }
-      encoded.values.push_back(static_cast<float>(*number));
+    if (std::optional<uint32_t> bits = bits_of(target, targets)) {
+      encoded.push_back({row, *bits});
     } else {
-      auto found = targets.labels.find(class_of(target, targets.numeric));
-      if (found == targets.labels.end()) {
-        rejected.add(
-            path, rows.positions[row],
-            fmt::format("the target '{}' is not one of the {} classes of the training rows", target,
-                        targets.labels.size()));
-        continue;
-      }
-      encoded.labels.push_back(found->second);
+      std::string problem = targets.regression
+                                ? "not a number"
+                                : fmt::format("not one of the {} classes of the training rows",
+                                              targets.labels.size());
+      rejected.add(path, rows.positions[row],
+                   fmt::format("the target '{}' is {}", target, problem));
     }
-    encoded.kept.push_back(row);
   }
   return encoded;
 }

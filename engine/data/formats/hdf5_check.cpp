@@ -151,7 +151,7 @@ ProcessEnd wait_for(pid_t child) {
   return {0, WEXITSTATUS(status)};
 }
 
-// Throws Error(device) for ends that say nothing about the file: the program never ran, or was
+// Throws Error(device) for ends that do not depend on the file: the program never ran, or was
 // killed.
 void require_ran(const fs::path& program, const fs::path& path, const ProcessEnd& end) {
   if (end.exit_code == 126 || end.exit_code == 127)  // of a shell, or of the dynamic loader

@@ -1,4 +1,4 @@
-// Validation of HDF5 files in a process of its own, as libhdf5 may crash or hang on damaged files.
+// Validation of HDF5 files in a separate process, as libhdf5 may crash or hang on damaged files.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace spire::inline data {
 
-// Resource limits of the process; large files have long chunk indices.
+// Limits of the process; large files have long chunk indices.
 struct Hdf5CheckLimits {
   explicit Hdf5CheckLimits(uint64_t file_bytes)
       : cpu_seconds(20 + file_bytes / (uint64_t{256} << 20)), seconds(30 * cpu_seconds) {}
@@ -24,15 +24,14 @@ struct Hdf5CheckResult {
   std::vector<std::string> notes;  // for the user: that it was not checked
 };
 
-// Reads the file in the process spire-hdf5-check. Throws Error(data) naming the file where that
-// fails, crashes or exceeds Hdf5CheckLimits; Error(device) where the program cannot run or is
-// killed; else an Error of the category in its exit code. The caller compares the stamp with that
-// of the file it opens afterwards.
+// Reads the file in the process spire-hdf5-check. Throws Error(data) where that crashes or exceeds
+// its limits, Error(device) where it cannot run or is killed, else by its exit code. The caller
+// compares the stamp with that of the file it opens afterwards.
 Hdf5CheckResult check_hdf5_file(const std::filesystem::path& path, const Hdf5Config& config);
 
-// Does the program's reading, in this process (hdf5_check_program.cpp).
+// Reads the file as the program does, in this process.
 void probe_hdf5_file(const std::filesystem::path& path, const Hdf5Config& config);
-// Is the program's main; arguments: FILE, the names of train's input and target, those of test's.
+// Main of the program; arguments: FILE, input and target of train, those of test.
 [[noreturn]] void hdf5_check_main(int argc, char** argv);
 
 }  // namespace spire::inline data

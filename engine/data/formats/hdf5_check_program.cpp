@@ -9,7 +9,9 @@
 
 #include <unistd.h>
 
+#include "engine/base/hdf5.h"
 #include "engine/data/formats/hdf5_check.h"
+#include "engine/data/formats/hdf5_file.h"
 #include "engine/data/formats/hdf5_table.h"
 
 namespace spire::inline data {

@@ -1,4 +1,4 @@
-// Guard against decompression bombs in the gzip chunks of an HDF5 dataset.
+// Guard against decompression bombs in gzip chunks of an HDF5 dataset. Needs a h5::Session.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -10,7 +10,6 @@
 
 namespace spire::inline data {
 
-// The caller holds a h5::Session.
 class Hdf5ChunkGuard {
  public:
   // `dataset` must outlive this; `location` names it in messages. Throws Error(data) where gzip is

@@ -5,14 +5,17 @@
 #include <cstring>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include <spire/error.h>
 
 #include "engine/base/message_words.h"
+#include "engine/data/change_detection.h"
 #include "engine/data/dataset_table.h"
 #include "engine/data/formats/hdf5_check.h"
 #include "engine/data/formats/hdf5_schema.h"
+#include "engine/data/formats/serial_executor.h"
 #include "engine/data/images/augment.h"
 #include "engine/data/sample_reading.h"
 #include "engine/data/sampler.h"

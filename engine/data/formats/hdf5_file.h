@@ -1,5 +1,4 @@
-// HDF5 data files: opening, errors as Error(data), and names resolved within the one file. The
-// caller holds a h5::Session, as for every use of libhdf5.
+// HDF5 data files: opening, links, errors as Error(data). The caller holds a h5::Session.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -16,14 +15,12 @@ namespace spire::inline data {
 // Throws Error(data) unless `path` exists and is a regular file.
 void require_hdf5_file(const std::filesystem::path& path);
 
-// Opens the file for reading, without a lock. Throws as require_hdf5_file, too.
+// Checks that, too, and opens the file for reading, without a lock.
 h5::Handle open_hdf5_file(const std::filesystem::path& path);
 
-// Returns the stamp of the file that libhdf5 has open.
 FileStamp stamp_of_hdf5(hid_t file, const std::filesystem::path& path);
 
-// Runs `body` and rethrows libhdf5's errors as Error(data) that begin with the path and end with
-// advice.
+// Runs `body`; rethrows errors of libhdf5 as Error(data) with path and advice.
 template <typename Body>
 auto translate_hdf5_errors(const std::filesystem::path& path, const Body& body) {
   try {
@@ -43,27 +40,24 @@ auto translate_hdf5_errors(const std::filesystem::path& path, const Body& body) 
   }
 }
 
-// libhdf5's cache of decoded chunks for an open dataset; none by default: every read decodes.
+// Cache of decoded chunks in libhdf5 for an open dataset; none: every read decodes.
 struct ChunkCache {
   size_t slots = 0, bytes = 0;
 };
 
-// Opens datasets by name without following links into other files. Errors are Error(data) and begin
-// with the path.
+// Opens datasets by name; refuses links into other files. Errors are Error(data) with the path.
 class Hdf5LinkResolver {
  public:
-  // `file` must outlive this; `path` is for messages.
-  Hdf5LinkResolver(hid_t file, std::filesystem::path path);
+  Hdf5LinkResolver(hid_t file, std::filesystem::path path);  // `file` must outlive this
   Hdf5LinkResolver(const Hdf5LinkResolver&) = delete;
   Hdf5LinkResolver& operator=(const Hdf5LinkResolver&) = delete;
 
-  // Returns whether a name exists, a dangling link included. Throws for a group on the way that is
+  // Returns whether a name exists, if only as a dangling link. Throws where a group on its path is
   // a dangling or external link.
   bool has(const std::string& name) const;
-  // Throws for a name that is missing, is no dataset or a dangling or external link, with the
-  // reason.
+  // Throws, with the reason, where the name is missing, a dangling or external link or no dataset.
   h5::Handle open_dataset(const std::string& name, const ChunkCache& cache = {}) const;
-  // Returns the datasets among the first 1000 names of a group; opens none and follows no links.
+  // Returns datasets among the first 1000 names of a group; opens none, follows no links.
   std::vector<std::string> datasets_in(const std::string& group) const;
 
  private:

@@ -1,4 +1,5 @@
 // Metadata of a table: attributes as h5py and others write them, storage layout, row checksums.
+#include <algorithm>
 #include <array>
 
 #include <spire/error.h>
@@ -96,6 +97,7 @@ std::optional<BlockChecksums> read_block_checksums(const Hdf5LinkResolver& links
   Handle dataset = links.open_dataset(path);
   Handle space(H5Dget_space(dataset), H5Sclose, "read the shape of " + path);
   hssize_t count = H5Sget_simple_extent_npoints(space);
+  // Bounds the allocation: a damaged header may claim any number of checksums.
   auto stored = static_cast<hssize_t>(H5Dget_storage_size(dataset) / sizeof(uint64_t));
   BlockChecksums result;
   h5::read_attribute(dataset, "rows", result.rows);

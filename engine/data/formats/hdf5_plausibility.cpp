@@ -1,4 +1,4 @@
-// Checks of whether the names and numbers of HDF5 datasets agree with the task that types imply.
+// Plausibility of the task that the types of HDF5 datasets imply, by their names and numbers.
 // Refused:
 //   floating-point targets called labels, or of one-hot rows, or of few whole numbers not called
 //   values;
@@ -11,6 +11,7 @@
 #include <set>
 
 #include <spire/error.h>
+#include <spire/run_config.h>
 
 #include "engine/data/formats/hdf5_schema.h"
 
@@ -21,7 +22,7 @@ constexpr int64_t sampled_blocks = 10;
 constexpr int64_t max_numbers = 1 << 20;  // of a target in memory
 constexpr size_t max_label_values = 100;
 
-// Returns the dataset's own name: "x.h5: train/labels" -> "labels".
+// Returns the last part of the dataset's name: "x.h5: train/labels" -> "labels".
 std::string leaf(const std::string& location) {
   return location.substr(location.find_last_of("/ ") + 1);
 }

@@ -38,7 +38,7 @@ int64_t slots_of(const Hdf5Table& table, int64_t block_rows, const Hdf5Options& 
 }  // namespace
 
 Hdf5Rows::Hdf5Rows(std::shared_ptr<SerialExecutor> executor, const std::filesystem::path& file,
-                   const Hdf5Half& names, const Hdf5Options& options)
+                   const Hdf5Split& names, const Hdf5Options& options)
     : executor_(std::move(executor)) {
   try {
     executor_->run([&] { open(file, names, options); });
@@ -59,7 +59,7 @@ Hdf5Rows::~Hdf5Rows() {
   });
 }
 
-void Hdf5Rows::open(const std::filesystem::path& file, const Hdf5Half& names,
+void Hdf5Rows::open(const std::filesystem::path& file, const Hdf5Split& names,
                     const Hdf5Options& options) {
   h5::Session session;
   table_ = std::make_unique<Hdf5Table>(file, names, options.group);
@@ -84,6 +84,7 @@ void Hdf5Rows::copy_rows(std::span<const int64_t> samples, std::span<std::byte* 
   for (size_t i = 0; i < order_.size(); ++i) order_[i] = i;
   std::ranges::sort(order_, {}, [&](size_t row) { return samples[row]; });
   for (size_t row : order_) {
+    // A block is the target's rows, then the input's.
     const std::byte* from = block(samples[row] / block_rows_);
     auto at = static_cast<size_t>(samples[row] % block_rows_);
     for (size_t c : {1, 0}) {
@@ -127,7 +128,8 @@ BlockCache::BlockCache(int64_t slots, size_t slot_bytes)
 
 BlockCache::Slot BlockCache::get(int64_t block) {
   auto found = std::ranges::find(blocks_, block);
-  bool fresh = found == blocks_.end();  // then evicts the least recently used
+  bool fresh = found == blocks_.end();
+  // Evicts the least recently used; empty slots have clock 0 and come first.
   if (fresh) found = blocks_.begin() + (std::ranges::min_element(used_) - used_.begin());
   auto slot = static_cast<size_t>(found - blocks_.begin());
   blocks_[slot] = block;

@@ -6,13 +6,14 @@
 #include <memory>
 #include <vector>
 
+#include "engine/base/hdf5.h"
+#include "engine/data/change_detection.h"
 #include "engine/data/formats/hdf5_table.h"
 #include "engine/data/formats/serial_executor.h"
 
 namespace spire::inline data {
 
-// LRU cache of equally sized blocks in a fixed number of slots. Not thread-safe. Memory is reserved
-// once; the system provides its pages as they are first written.
+// LRU cache of equally sized blocks. Not thread-safe. Slots take memory as they are first written.
 class BlockCache {
  public:
   static constexpr int64_t max_slots = 4096;  // lookup is linear
@@ -54,14 +55,13 @@ class Hdf5Rows {
   // Opens the file on the executor. Throws Error(data) for defects of the file, Error(config) where
   // the cache is too small for `window` chunks.
   Hdf5Rows(std::shared_ptr<SerialExecutor> executor, const std::filesystem::path& file,
-           const Hdf5Half& names, const Hdf5Options& options);
+           const Hdf5Split& names, const Hdf5Options& options);
   ~Hdf5Rows();
   Hdf5Rows(const Hdf5Rows&) = delete;
   Hdf5Rows& operator=(const Hdf5Rows&) = delete;
 
-  // Copies row samples[r] of input and target to columns[c] + r * row_bytes; at most max_rows rows.
-  // Only libhdf5 allocates. Throws Error(data) where the file cannot be read; the columns are then
-  // partly written.
+  // Copies row samples[r] of column c to columns[c] + r * row_bytes; at most max_rows rows. Only
+  // libhdf5 allocates. After Error(data) the columns are partly written.
   void fetch(std::span<const int64_t> samples, std::span<std::byte* const> columns);
 
   // Calls body(table) on the executor, within a session.
@@ -81,7 +81,7 @@ class Hdf5Rows {
   const FileStamp& stamp() const { return stamp_; }  // of the file when it was opened
 
  private:
-  void open(const std::filesystem::path& file, const Hdf5Half& names, const Hdf5Options& options);
+  void open(const std::filesystem::path& file, const Hdf5Split& names, const Hdf5Options& options);
   void copy_rows(std::span<const int64_t> samples, std::span<std::byte* const> columns);
   const std::byte* block(int64_t index);
 

@@ -8,8 +8,10 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <optional>
 
 #include <spire/error.h>
+#include <spire/run_config.h>
 
 #include "engine/data/images/image_dataset.h"
 #include "engine/data/text/vocabulary.h"

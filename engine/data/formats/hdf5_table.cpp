@@ -118,7 +118,7 @@ void check_filters(hid_t creation, const std::string& location) {
 
 }  // namespace
 
-Hdf5Table::Hdf5Table(const fs::path& file, const Hdf5Half& names, const std::string& group)
+Hdf5Table::Hdf5Table(const fs::path& file, const Hdf5Split& names, const std::string& group)
     : path_(file),
       file_(open_hdf5_file(file)),
       stamp_(stamp_of_hdf5(file_, file)),
@@ -178,7 +178,15 @@ ChunkCache Hdf5Table::check_dataset(const std::string& name) const {
   return {.slots = 521 /* libhdf5's default */, .bytes = cache_bytes(creation, H5Tget_size(type))};
 }
 
-// Infers the column from the dataset's shape and type. row: its shape without the first dimension.
+// Infers the column from the dataset's shape and type:
+//   input   (N, H, W, C), (N, H, W) of 8-bit integers   images, u8
+//           (N, T) of integers, with targets (N, T)     tokens, i32
+//           (N, F) of numbers                           features, f32, or f64 for 64-bit floats
+//                                                       and integers above 16 bits
+//   target  (N) of integers                             labels, i32
+//           (N), (N, K) of floating-point numbers       values, f32
+//           (N, T) of integers                          targets, i32
+// row: the shape without the first dimension.
 void Hdf5Table::describe(size_t column) {
   hid_t dataset = datasets_[column];
   Handle space(H5Dget_space(dataset), H5Sclose, "read the shape of " + names_[column]);

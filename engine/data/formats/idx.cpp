@@ -69,7 +69,8 @@ uint64_t body_bytes(const InputFile& file, std::span<const int64_t> dims) {
            file.path().string(), 4 + 4 * i, i);
     overflow |= __builtin_mul_overflow(bytes, static_cast<uint64_t>(dims[i]), &bytes);
   }
-  uint64_t header = 4 + 4 * dims.size();
+  uint64_t header = 4 + 4 * dims.size();  // bytes: magic and dimensions
+  // The length of gzip content is unknown: max_bytes() bounds it.
   uint64_t room = file.max_bytes() - std::min(file.max_bytes(), header);
   if (overflow || bytes > room)
     fail(Category::data,
@@ -95,6 +96,7 @@ void check_end(InputFile& file, uint64_t end) {
          file.path().string(), end);
 }
 
+// Reads the header. The last byte of the magic is the number of dimensions.
 std::vector<int64_t> read_dims(InputFile& file, uint32_t expected) {
   check_magic(file, read_u32(file, 0), expected);
   std::vector<int64_t> dims;
@@ -133,6 +135,7 @@ LabelledImages read_split(const fs::path& images_path, const fs::path& labels_pa
       fail(Category::data,
            "{}: byte {}: label {} of sample {}, expected 0 to {}; use the labels of this set",
            labels.path.string(), 8 + i, labels.values[i], i, classes - 1);
+  // Rank 3 of IDX has no channels: (N, H, W) becomes (N, H, W, 1).
   LabelledImages split;
   split.pixels = std::move(images.values);
   split.labels.assign(labels.values.begin(), labels.values.end());
@@ -178,7 +181,7 @@ IdxImages::IdxImages(const std::filesystem::path& path)
 }
 
 bool IdxImages::next(std::span<uint8_t> pixels) {
-  constexpr uint64_t header = 4 + 4 * 3;
+  constexpr uint64_t header = 4 + 4 * 3;  // bytes, of rank 3
   uint64_t end = header + static_cast<uint64_t>(count()) * pixels.size();
   if (read_ == count()) return false;
   read_values(file_, header + static_cast<uint64_t>(read_) * pixels.size(), pixels, end);

@@ -1,6 +1,5 @@
-// Reader of IDX files, the format of MNIST (yann.lecun.com/exdb/mnist): a big-endian magic
-// 00 00 <type> <rank>, one big-endian uint32 a dimension, then the elements, last dimension
-// fastest. Only unsigned bytes (type 08) are supported. Plain or gzip, whatever the name.
+// Reader of IDX files (yann.lecun.com/exdb/mnist), plain or gzip: bytes 00 00 <type> <rank>, a
+// big-endian uint32 per dimension, then the elements in row-major order. The type is 08, bytes.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -17,24 +16,21 @@ struct IdxFile {
   std::vector<uint8_t> values;
 };
 
-// Read `path`, or the same name with .gz added or removed. Throw Error(data), naming file and
-// offset, unless the file is exactly one non-empty array; never allocate more than the file can
-// hold.
+// Read `path`, also with .gz added or removed. Throw Error(data) with file and offset unless the
+// file is one non-empty array; never allocate more than it can hold.
 IdxFile read_idx_images(const std::filesystem::path& path);  // magic 0x00000803
 IdxFile read_idx_labels(const std::filesystem::path& path);  // magic 0x00000801
 
-// Streams the images of a file, in memory for one of them.
+// Streams the images of a file, one at a time.
 class IdxImages {
  public:
-  // Reads the header. Throws as read_idx_images for it.
-  explicit IdxImages(const std::filesystem::path& path);
+  explicit IdxImages(const std::filesystem::path& path);  // reads the header
 
   int64_t count() const { return dims_[0]; }
   int64_t height() const { return dims_[1]; }
   int64_t width() const { return dims_[2]; }
 
-  // Reads the next image to pixels (H, W); returns false after the last one. Throws Error(data)
-  // where the file ends too early or too late.
+  // Reads the next image to pixels (H, W); returns false after the last one.
   bool next(std::span<uint8_t> pixels);
 
  private:

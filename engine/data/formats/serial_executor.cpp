@@ -17,6 +17,7 @@ SerialExecutor::~SerialExecutor() {
   thread_.join();
 }
 
+// Appends the job to the queue and waits until serve() has run it.
 void SerialExecutor::wait_for(Job& job) {
   std::unique_lock lock(mutex_);
   (last_ == nullptr ? first_ : last_->next) = &job;

@@ -19,8 +19,7 @@ class SerialExecutor {
   SerialExecutor(const SerialExecutor&) = delete;
   SerialExecutor& operator=(const SerialExecutor&) = delete;
 
-  // Calls `body` on the thread, waits for it and rethrows its exception. Not reentrant: deadlocks
-  // when called from a body.
+  // Calls `body` on the thread, waits and rethrows its exception. Deadlocks if a body calls it.
   template <typename Body>
   void run(Body&& body) {
     using Plain = std::remove_reference_t<Body>;

@@ -1,4 +1,4 @@
-// Converted datasets give the same rows as their source, however often the conversion was stopped.
+// Converted datasets have the rows of their source, however often the conversion was stopped.
 #include "engine/data/convert/convert.h"
 
 #include <csignal>
@@ -64,7 +64,7 @@ class ConvertTest : public testing::Test {
   std::string refusal(Category category) {
     return message_of(category, [&] { convert(); });
   }
-  // IDX files of images of 64 KiB, four of which share a checksum.
+  // Writes IDX files of images of 64 KiB, four of which share a checksum.
   void write_large_idx(uint32_t train = 10, uint32_t test = 3) {
     for (auto [name, count] : {std::pair("train", train), std::pair("t10k", test)}) {
       write_file(folder_ / (std::string(name) + "-images-idx3-ubyte"),
@@ -84,11 +84,11 @@ class ConvertTest : public testing::Test {
     config_.data.path = (folder_ / "t.csv").string();
   }
   void write_images() {
-    for (const char* half : {"train", "val"})
+    for (const char* split : {"train", "val"})
       for (const char* kind : {"ant", "bee", "cow"}) {
-        fs::create_directories(folder_.path() / half / kind);
+        fs::create_directories(folder_.path() / split / kind);
         for (int64_t i = 0; i < 4; ++i)
-          write_file(folder_.path() / half / kind / fmt::format("{}.jpg", i),
+          write_file(folder_.path() / split / kind / fmt::format("{}.jpg", i),
                      jpeg_bytes(smooth_image(40 + 3 * i, 50, i + kind[0])));
       }
     config_.data.name = "image_folder";
@@ -137,7 +137,7 @@ TEST_F(ConvertTest, ImagesKeepTheirBytesAndStatistics) {
   EXPECT_EQ(converted().train->checksums()->blocks[1].size(), 3u);
 }
 
-TEST_F(ConvertTest, AugmentationIsLeftToTheTraining) {
+TEST_F(ConvertTest, AugmentationIsNotStored) {
   write_large_idx();
   config_.data.augment.flip = true;
   convert();
@@ -145,7 +145,7 @@ TEST_F(ConvertTest, AugmentationIsLeftToTheTraining) {
   expect_same(source(), converted());
 }
 
-TEST_F(ConvertTest, AnHdf5FileIsASourceToo) {
+TEST_F(ConvertTest, AnHdf5FileCanBeTheSource) {
   write_csv();
   convert();
   config_.data.name = "hdf5";
@@ -155,14 +155,14 @@ TEST_F(ConvertTest, AnHdf5FileIsASourceToo) {
   EXPECT_EQ(bytes_of(folder_ / "again" / "data.h5"), bytes_of(folder_ / "out.h5"));
 }
 
-TEST_F(ConvertTest, ImagesAreThoseThatATestWouldRead) {
+TEST_F(ConvertTest, ImagesAreStoredAsTheTestReadsThem) {
   write_images();
   options_.order = "source";
   convert();
   expect_same(source(), converted());
 }
 
-TEST_F(ConvertTest, ImagesThatLieByClassAreShuffled) {
+TEST_F(ConvertTest, ImagesSortedByClassAreShuffled) {
   write_images();
   config_.seed = 5;
   convert();
@@ -177,7 +177,7 @@ TEST_F(ConvertTest, ImagesThatLieByClassAreShuffled) {
   EXPECT_EQ(all_rows(*source().test, 0), all_rows(*converted().test, 0));
 }
 
-TEST_F(ConvertTest, ABrokenImageStopsOrIsReplaced) {
+TEST_F(ConvertTest, ACorruptImageEndsTheConversionOrIsReplaced) {
   write_images();
   write_file(folder_.path() / "train" / "bee" / "1.jpg", {1, 2, 3});
   EXPECT_THAT(refusal(Category::data), HasSubstr("train/bee/1.jpg: sample 5"));
@@ -188,7 +188,7 @@ TEST_F(ConvertTest, ABrokenImageStopsOrIsReplaced) {
   EXPECT_THAT(result.first_problem, HasSubstr("train/bee/1.jpg: sample 5"));
 }
 
-// HDF5 keeps 64 KiB of attributes in an object's header, and no more.
+// An object's header holds at most 64 KiB of attributes.
 TEST_F(ConvertTest, LongListsOfClassesFit) {
   std::vector<std::string> names;
   for (int i = 0; i < 3000; ++i) names.push_back(fmt::format("{:040}", i));
@@ -196,9 +196,9 @@ TEST_F(ConvertTest, LongListsOfClassesFit) {
   for (const std::string& name : names) words.push_back(name.c_str());
   {
     Hdf5File file(folder_ / "a.h5");
-    for (const char* half : {"train", "test"}) {
-      file.put<uint8_t>(std::string(half) + "/images", {2, 1, 1, 1}, {7, 9});
-      file.put<int32_t>(std::string(half) + "/labels", {2}, {0, 2999});
+    for (const char* split : {"train", "test"}) {
+      file.put<uint8_t>(std::string(split) + "/images", {2, 1, 1, 1}, {7, 9});
+      file.put<int32_t>(std::string(split) + "/labels", {2}, {0, 2999});
     }
     file.words("train/labels", "class_names", words);
   }
@@ -234,7 +234,7 @@ TEST_F(ConvertTest, TextBecomesWindowsInAnHdf5File) {
   EXPECT_EQ(converted().train->spec().vocabulary, "bytes");
 }
 
-TEST_F(ConvertTest, PartsOfATextHaveTheTokensOfTheWhole) {
+TEST_F(ConvertTest, PartsOfATextGiveTheTokensOfTheWhole) {
   write_tokens_text("it's  a\n\n test \t of 'll  blanks,  <|endoftext|> and\xC3\xA9 so on  ");
   for (const char* vocabulary : {"bytes", "characters", "gpt2"}) {
     config_.data.tokens.vocabulary = *find_word<TokensConfig::Vocabulary>(vocabulary);
@@ -253,10 +253,10 @@ TEST_F(ConvertTest, PartsOfATextHaveTheTokensOfTheWhole) {
   }
 }
 
-// A kill, as by kill -9, when a number of rows are done; then the same command.
+// The conversion is killed (SIGKILL) when GetParam() rows are done, then repeated.
 class KilledConversion : public ConvertTest, public testing::WithParamInterface<int64_t> {};
 
-TEST_P(KilledConversion, GoesOnAndMakesTheSameBytes) {
+TEST_P(KilledConversion, ResumesToTheSameBytes) {
   write_large_idx();
   config_.data.workers = 2;
   options_.to = folder_ / "whole.h5";
@@ -280,7 +280,7 @@ TEST_P(KilledConversion, GoesOnAndMakesTheSameBytes) {
 
 INSTANTIATE_TEST_SUITE_P(Rows, KilledConversion, testing::Values(0, 4, 8, 10, 13));
 
-TEST_F(ConvertTest, AKilledTextGoesOn) {
+TEST_F(ConvertTest, AKilledTextConversionResumes) {
   std::string text;
   for (int i = 0; i < 400'000; ++i) text += fmt::format("{} ", i);
   write_tokens_text(text);
@@ -298,7 +298,7 @@ TEST_F(ConvertTest, AKilledTextGoesOn) {
     EXPECT_EQ(bytes_of(entry.path()), bytes_of(folder_ / "shards" / entry.path().filename()));
 }
 
-TEST_F(ConvertTest, AStopIsNoFailure) {
+TEST_F(ConvertTest, AStoppedConversionResumes) {
   write_large_idx();
   std::atomic<bool> stop = false;
   options_.stop = &stop;
@@ -343,7 +343,7 @@ TEST_F(StoppedConversion, RefusesFilesThatHaveChanged) {
   expect_same(source(), converted());
 }
 
-TEST_F(StoppedConversion, IsOfOneProcessAtATime) {
+TEST_F(StoppedConversion, IsWrittenByOneProcessAtATime) {
   EXPECT_EXIT(
       {
         options_.on_progress = [&](const WorkProgress& progress) {
@@ -357,7 +357,7 @@ TEST_F(StoppedConversion, IsOfOneProcessAtATime) {
       testing::ExitedWithCode(3), "out.h5.partial: another process is writing it");
 }
 
-TEST_F(ConvertTest, WhatIsThereStaysUnlessOverwritten) {
+TEST_F(ConvertTest, AnExistingFileStaysUnlessOverwritten) {
   write_csv();
   convert();
   EXPECT_THAT(refusal(Category::config), HasSubstr("out.h5: exists already"));
@@ -366,7 +366,7 @@ TEST_F(ConvertTest, WhatIsThereStaysUnlessOverwritten) {
   expect_same(source(), converted());
 }
 
-TEST_F(ConvertTest, OnlyARegularFileIsReplacedWhichGivesItsMode) {
+TEST_F(ConvertTest, OnlyARegularFileIsReplacedAndItsModeKept) {
   write_csv();
   convert();
   fs::permissions(options_.to, fs::perms(0600));
@@ -388,8 +388,8 @@ TEST_F(ConvertTest, OnlyARegularFileIsReplacedWhichGivesItsMode) {
   EXPECT_THAT(refusal(Category::config), HasSubstr("out.h5: is a link"));
 }
 
-TEST_F(ConvertTest, OnlyShardsAreEverReplaced) {
-  write_tokens_text("some text that is long enough to be cut in two halves");
+TEST_F(ConvertTest, OnlyAFolderOfShardsIsReplaced) {
+  write_tokens_text("some text that is long enough to be cut into two splits");
   convert();
   EXPECT_THAT(refusal(Category::config), HasSubstr("shards: exists already"));
   options_.overwrite = true;
@@ -400,7 +400,7 @@ TEST_F(ConvertTest, OnlyShardsAreEverReplaced) {
   EXPECT_THAT(refusal(Category::config), HasSubstr("text.txt: is a file"));
 }
 
-TEST_F(ConvertTest, AFullDiskIsToldWithTheBytesNeeded) {
+TEST_F(ConvertTest, AFullDiskIsReportedWithTheBytesNeeded) {
   write_large_idx();
   rlimit before{};
   getrlimit(RLIMIT_FSIZE, &before);
@@ -415,7 +415,7 @@ TEST_F(ConvertTest, AFullDiskIsToldWithTheBytesNeeded) {
   expect_same(source(), converted());
 }
 
-TEST_F(ConvertTest, TokensAreMadeOfTextOnly) {
+TEST_F(ConvertTest, ShardsAreMadeFromTextOnly) {
   write_large_idx();
   options_.format = "tokens";
   EXPECT_THAT(refusal(Category::config),
@@ -434,7 +434,7 @@ TEST_F(ConvertTest, ATextOfOneTokenHasNoTestSplit) {
   EXPECT_THAT(refusal(Category::data), HasSubstr("data.tokens.val_share: 0 of 1 tokens"));
 }
 
-TEST_F(ConvertTest, AFolderThatCannotBeMade) {
+TEST_F(ConvertTest, AFolderThatCannotBeCreatedIsAnError) {
   write_csv();
   options_.to = folder_ / "t.csv" / "out.h5";
   EXPECT_THAT(refusal(Category::config), HasSubstr("cannot create the folder"));

@@ -26,19 +26,19 @@ class VerifyTest : public testing::Test {
  protected:
   VerifyResult verify() { return verify_dataset(config_, {}); }
 
-  // Features (6, 2), values or labels, of both halves.
+  // Writes features (6, 2) and values or labels of both splits.
   template <typename T>
   void write_table(const std::vector<float>& features, const std::vector<T>& targets) {
     Hdf5File file(folder_ / "a.h5");
-    for (std::string half : {"train", "test"}) {
-      file.put<float>(half + "/features", {targets.size(), 2}, features);
+    for (std::string split : {"train", "test"}) {
+      file.put<float>(split + "/features", {targets.size(), 2}, features);
       bool values = std::is_floating_point_v<T>;
-      file.put<T>(half + (values ? "/values" : "/labels"), {targets.size()}, targets);
+      file.put<T>(split + (values ? "/values" : "/labels"), {targets.size()}, targets);
     }
     config_.data.name = "hdf5";
     config_.data.path = (folder_ / "a.h5").string();
   }
-  // The byte at the only place where `part` lies in the file is changed.
+  // Flips a bit where `part`, which the file has once, begins.
   void flip_byte_of(const fs::path& path, const std::string& part) {
     std::ifstream in(path, std::ios::binary);
     std::string bytes{std::istreambuf_iterator<char>(in), {}};
@@ -89,14 +89,14 @@ TEST_F(VerifyTest, AFlippedByteIsFound) {
               HasSubstr("images.h5: test images, rows 0 to 7: their checksum is "));
 }
 
-TEST_F(VerifyTest, NumbersThatAreNoneAreBadRows) {
+TEST_F(VerifyTest, NumbersThatAreNotFiniteAreBadRows) {
   write_table<int32_t>({1, 2, 3, NAN, 5, 6, INFINITY, 8, 9, 1, 1, 2}, {0, 1, 0, 1, 7, 1});
   {
     Hdf5File file(folder_ / "b.h5");
-    for (std::string half : {"train", "test"}) {
-      file.put<float>(half + "/features", {6, 2}, {1, 2, 3, NAN, 5, 6, INFINITY, 8, 9, 1, 1, 2});
-      file.put<int32_t>(half + "/labels", {6}, {0, 1, 0, 1, 7, 1});
-      file.attribute<int32_t>(half + "/labels", "classes", {2});
+    for (std::string split : {"train", "test"}) {
+      file.put<float>(split + "/features", {6, 2}, {1, 2, 3, NAN, 5, 6, INFINITY, 8, 9, 1, 1, 2});
+      file.put<int32_t>(split + "/labels", {6}, {0, 1, 0, 1, 7, 1});
+      file.attribute<int32_t>(split + "/labels", "classes", {2});
     }
   }
   config_.data.path = (folder_ / "b.h5").string();
@@ -109,7 +109,7 @@ TEST_F(VerifyTest, NumbersThatAreNoneAreBadRows) {
   EXPECT_EQ(result.test.bad, 3);
 }
 
-TEST_F(VerifyTest, NoMoreThanTwentyAreNamed) {
+TEST_F(VerifyTest, AtMostTwentyRowsAreNamed) {
   write_table<float>(std::vector<float>(120, NAN), std::vector<float>(60, 1));
   VerifyResult result = verify();
   EXPECT_EQ(result.train.bad, 60);
@@ -117,7 +117,7 @@ TEST_F(VerifyTest, NoMoreThanTwentyAreNamed) {
   EXPECT_THAT(result.train.problems[19], HasSubstr("sample 19:"));
 }
 
-TEST_F(VerifyTest, BrokenRowsOfATableAreAllNamed) {
+TEST_F(VerifyTest, AllMalformedRowsOfATableAreNamed) {
   write_text(folder_ / "t.csv", "a,b\n1,x\n2,y\nthree,x\n4,y\n5,x\n,y\n7,x\n8,y\n");
   config_.data.name = "csv";
   config_.data.path = (folder_ / "t.csv").string();
@@ -129,14 +129,14 @@ TEST_F(VerifyTest, BrokenRowsOfATableAreAllNamed) {
 }
 
 TEST_F(VerifyTest, ATruncatedImageIsNamed) {
-  for (const char* half : {"train", "val"}) {
-    fs::create_directories(folder_.path() / half / "ant");
+  for (const char* split : {"train", "val"}) {
+    fs::create_directories(folder_.path() / split / "ant");
     for (const char* name : {"a.jpg", "b.jpg", "c.jpg"})
-      write_file(folder_.path() / half / "ant" / name, jpeg_bytes(smooth_image(30, 30)));
+      write_file(folder_.path() / split / "ant" / name, jpeg_bytes(smooth_image(30, 30)));
   }
-  Bytes half = jpeg_bytes(smooth_image(30, 30));
-  half.resize(half.size() / 2);
-  write_file(folder_.path() / "val" / "ant" / "b.jpg", half);
+  Bytes truncated = jpeg_bytes(smooth_image(30, 30));
+  truncated.resize(truncated.size() / 2);
+  write_file(folder_.path() / "val" / "ant" / "b.jpg", truncated);
   config_.data.name = "image_folder";
   config_.data.path = folder_.path().string();
   VerifyResult result = verify();
@@ -145,16 +145,16 @@ TEST_F(VerifyTest, ATruncatedImageIsNamed) {
   EXPECT_THAT(result.test.problems, ElementsAre(HasSubstr("val/ant/b.jpg: sample 1: ")));
 }
 
-TEST_F(VerifyTest, AnyNumberOfThreadsFindsTheSame) {
+TEST_F(VerifyTest, AnyNumberOfThreadsGivesTheSameReport) {
   std::vector<float> features(2 * 3000, 1);
   for (size_t row : {5u, 700u, 701u, 2999u}) features[2 * row] = std::nanf("");
   write_table(features, std::vector<float>(3000, 0.5f));
   std::vector<VerifyResult> results;
-  int64_t told = 0;
+  int64_t done = 0;
   for (int threads : {1, 2, 7}) {
-    auto keep = [&](const WorkProgress& progress) { told = progress.done; };
+    auto keep = [&](const WorkProgress& progress) { done = progress.done; };
     results.push_back(verify_dataset(config_, {.on_progress = keep, .threads = threads}));
-    EXPECT_EQ(told, 6000);
+    EXPECT_EQ(done, 6000);
     EXPECT_EQ(results.back().train.bad, 4);
     EXPECT_EQ(results.back().test.problems, results.front().test.problems);
     EXPECT_THAT(results.back().train.problems[1], HasSubstr("sample 700"));
@@ -175,8 +175,8 @@ TEST_F(VerifyTest, ShardsAreComparedWithTheirChecksums) {
   EXPECT_THAT(result.test.problems, ElementsAre(HasSubstr("val_0000.tokens: the checksum")));
 }
 
-// What is read then is neither good nor bad: it is of another file.
-TEST_F(VerifyTest, AFileThatChangesMeanwhileEndsIt) {
+// Rows that are read after the change are neither good nor bad.
+TEST_F(VerifyTest, AFileThatChangesEndsTheVerification) {
   for (bool checksums : {false, true}) {
     if (checksums)
       convert_images();
@@ -190,7 +190,7 @@ TEST_F(VerifyTest, AFileThatChangesMeanwhileEndsIt) {
   }
 }
 
-TEST_F(VerifyTest, AStopEndsIt) {
+TEST_F(VerifyTest, AStopIsAnError) {
   convert_images();
   std::atomic<bool> stop = true;
   EXPECT_THAT(message_of(Category::interrupted, [&] { verify_dataset(config_, {.stop = &stop}); }),
@@ -214,10 +214,10 @@ TEST_F(VerifyTest, ADescriptionCountsTheClasses) {
 TEST_F(VerifyTest, ADescriptionNamesChunksAndFilters) {
   {
     Hdf5File file(folder_ / "a.h5");
-    for (std::string half : {"train", "test"}) {
-      file.put<uint8_t>(half + "/images", {4, 2, 2, 1}, pattern(16), 2, 6);
-      file.put<int32_t>(half + "/labels", {4}, {0, 1, 9, 1});
-      file.attribute<int32_t>(half + "/labels", "classes", {2});
+    for (std::string split : {"train", "test"}) {
+      file.put<uint8_t>(split + "/images", {4, 2, 2, 1}, pattern(16), 2, 6);
+      file.put<int32_t>(split + "/labels", {4}, {0, 1, 9, 1});
+      file.attribute<int32_t>(split + "/labels", "classes", {2});
     }
   }
   config_.data.name = "hdf5";

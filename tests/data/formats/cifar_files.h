@@ -1,10 +1,11 @@
-// Small CIFAR files for tests.
+// Writer of small CIFAR files for tests.
 #pragma once
 #include "tests/data/test_files.h"
 
 namespace spire {
 
-// Records with these label bytes each; pixel (c, y, x) of record r is (r + 40 c + 7 y + x) mod 256.
+// Returns records with these label bytes; pixel (c, y, x) of record r is (r + 40 c + 7 y + x) mod
+// 256.
 inline Bytes cifar_bytes(const std::vector<Bytes>& labels) {
   Bytes bytes;
   for (size_t record = 0; record < labels.size(); ++record) {
@@ -17,7 +18,7 @@ inline Bytes cifar_bytes(const std::vector<Bytes>& labels) {
   return bytes;
 }
 
-// Six training images with the labels 0 to 5, of which the last two share a file; a test image.
+// Writes six training images with labels 0 to 5, the last two in one file, and a test image.
 inline void write_cifar10(const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
   for (uint8_t i = 0; i < 4; ++i)
@@ -26,7 +27,7 @@ inline void write_cifar10(const std::filesystem::path& folder) {
   write_file(folder / "test_batch.bin", cifar_bytes({{9}}));
 }
 
-// Two training images and a test image, each with a coarse and a fine label.
+// Writes two training images and a test image, each with a coarse and a fine label.
 inline void write_cifar100(const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
   write_file(folder / "train.bin", cifar_bytes({{19, 99}, {3, 41}}));

@@ -1,3 +1,4 @@
+// CIFAR files: pixels, labels, names, damage.
 #include "engine/data/formats/cifar.h"
 
 #include <functional>
@@ -46,7 +47,7 @@ TEST(Cifar10, JoinsItsFilesInOrder) {
   EXPECT_EQ(spec.classes, 10);
   ASSERT_THAT(spec.class_names, SizeIs(10));
   EXPECT_EQ(spec.class_names[4], "deer");
-  // The pixel (0, 0, 1) of each image is its place in its file + 40.
+  // Pixel (0, 0, 1) of an image is its index in the file + 40.
   auto images = read_column<float>(*pair.train, 0, {4, 5});
   double mean = spec.normalization.mean[1], stddev = spec.normalization.stddev[1];
   EXPECT_EQ(images[1], static_cast<float>((40 / 255.0 - mean) / stddev));
@@ -78,7 +79,7 @@ TEST(Cifar100, HasFineAndCoarseLabels) {
   EXPECT_THAT(read_column<int32_t>(*coarse.train, 1, {0, 1}), ElementsAre(19, 3));
 }
 
-TEST(Cifar, AutoLooksInTheFolderOfTheEnvironment) {
+TEST(Cifar, AutoSearchesTheFolderOfSpireData) {
   TemporaryFolder folder;
   write_cifar10(folder / "cifar-10-batches-bin");
   write_cifar100(folder / "cifar-100-binary");
@@ -105,7 +106,7 @@ Bytes cut(Bytes bytes, size_t size) {
   return bytes;
 }
 
-const std::vector<DamagedCifar> broken_files = {
+const std::vector<DamagedCifar> damaged_files = {
     {"Empty", "cifar10", "data_batch_3.bin", [] { return Bytes(); }, {"contains no records"}},
     {"Truncated",
      "cifar10",
@@ -122,21 +123,21 @@ const std::vector<DamagedCifar> broken_files = {
        return cut(zipped, zipped.size() - 20);
      },
      {"gzip", "truncated"}},
-    {"LabelOfNoClass",
+    {"LabelOutOfRange",
      "cifar10",
      "test_batch.bin",
      [] {
        return cifar_bytes({{9}, {10}});
      },
      {"byte 3073", "label 10 of record 1", "0 to 9"}},
-    {"FineLabelOfNoClass",
+    {"FineLabelOutOfRange",
      "cifar100",
      "train.bin",
      [] {
        return cifar_bytes({{0, 100}});
      },
      {"byte 1", "label 100 of record 0", "0 to 99"}},
-    {"CoarseLabelOfNoClass",
+    {"CoarseLabelOutOfRange",
      "cifar100",
      "test.bin",
      [] {
@@ -159,9 +160,9 @@ const std::vector<DamagedCifar> broken_files = {
      {"1 names for 10 classes"}},
 };
 
-class BrokenCifar : public testing::TestWithParam<DamagedCifar> {};
+class DamagedCifarTest : public testing::TestWithParam<DamagedCifar> {};
 
-TEST_P(BrokenCifar, IsRefusedWithItsMessage) {
+TEST_P(DamagedCifarTest, IsRefusedWithItsMessage) {
   TemporaryFolder folder;
   write_cifar10(folder.path());
   write_cifar100(folder.path());
@@ -172,7 +173,7 @@ TEST_P(BrokenCifar, IsRefusedWithItsMessage) {
   for (const char* part : GetParam().says) EXPECT_THAT(message, HasSubstr(part));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, BrokenCifar, testing::ValuesIn(broken_files),
+INSTANTIATE_TEST_SUITE_P(All, DamagedCifarTest, testing::ValuesIn(damaged_files),
                          [](const auto& one) { return one.param.name; });
 
 TEST(Cifar10, AMissingFileIsNamed) {

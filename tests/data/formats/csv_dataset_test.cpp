@@ -1,3 +1,4 @@
+// CSV files as datasets: inference of columns and task, malformed rows, split.
 #include <cmath>
 
 #include <gmock/gmock.h>
@@ -23,7 +24,7 @@ class CsvTest : public testing::Test {
     config_.path = folder_.path().string();
     return open_dataset(config_, options_);
   }
-  // For cases in which the test file is not the matter.
+  // Tests on the training rows.
   DatasetPair open_train(const std::string& train) { return open_pair(train, train); }
   std::string refusal(const std::string& train, Category category = Category::data) {
     return message_of(category, [&] { open_train(train); });
@@ -58,7 +59,7 @@ TEST_F(CsvTest, WordsAreClassesAndFeaturesAreStandardized) {
               ElementsAre(static_cast<float>(4 / deviation), 2));
 }
 
-TEST_F(CsvTest, NumbersThatAreNotWholeAreValues) {
+TEST_F(CsvTest, FractionsAreValues) {
   options_.dtype = DType::bf16;
   config_.csv.target = "0";
   DatasetPair pair = open_train("1.5;0;2\n-1e3;1;0\n.25;1;+7\n");
@@ -102,7 +103,7 @@ TEST_F(CsvTest, TheTargetIsNamedOrCounted) {
   EXPECT_THAT(refusal("1,2,0\n3,4,1\n", Category::config), HasSubstr("use 0 to 2"));
 }
 
-TEST_F(CsvTest, AHeaderOfNumbersMustBeSaid) {
+TEST_F(CsvTest, AHeaderOfNumbersNeedsTheKey) {
   const char* text = "1985,1986\n1,2\n2,3\n";
   EXPECT_EQ(open_train(text).train->count(), 3);
   config_.csv.header = CsvConfig::Header::yes;
@@ -119,7 +120,7 @@ TEST_F(CsvTest, AHeaderMayLackOneName) {
   EXPECT_THAT(refusal(",,b\n0,1,x\n1,2,y\n"), HasSubstr(place("1:1")));
 }
 
-// `rows` rows of: the column in question, by number(row); a feature; a class.
+// Returns a table of a column `name` with number(row), a feature and a class.
 template <typename Number>
 std::string numbered_table(const std::string& name, int rows, const Number& number) {
   std::string text = name + ",x,kind\n";
@@ -128,7 +129,7 @@ std::string numbered_table(const std::string& name, int rows, const Number& numb
   return text;
 }
 
-TEST_F(CsvTest, ColumnsThatNumberTheRowsAreLeftOutAndNamed) {
+TEST_F(CsvTest, RowNumbersAreIgnoredWithANote) {
   auto from_zero = [](int row) { return row; };
   auto from_one = [](int row) { return row + 1; };
   auto shuffled = [](int row) { return 1000 + row * 7 % 30; };
@@ -148,11 +149,11 @@ TEST_F(CsvTest, ColumnsThatNumberTheRowsAreLeftOutAndNamed) {
     }
 }
 
-TEST_F(CsvTest, ColumnsThatOnlyLookLikeRowNumbersStay) {
+TEST_F(CsvTest, ColumnsThatResembleRowNumbersStay) {
   auto with = [&](const char* name, auto number) {
     return open_train(numbered_table(name, 30, number));
   };
-  for (const char* name : {"time", "width"}) {  // it counts the rows: told, and kept
+  for (const char* name : {"time", "width"}) {  // kept, with a note
     DatasetPair pair = with(name, [](int row) { return row; });
     EXPECT_THAT(pair.train->spec().feature_names, ElementsAre(name, "x"));
     EXPECT_THAT(pair.notes, ElementsAre(HasSubstr(fmt::format("ignore: ['{}']", name))));
@@ -165,14 +166,14 @@ TEST_F(CsvTest, ColumnsThatOnlyLookLikeRowNumbersStay) {
   }
 }
 
-TEST_F(CsvTest, BrokenRowsCountAsRows) {
+TEST_F(CsvTest, RejectedRowsCountAsRows) {
   config_.on_error = DataConfig::OnError::skip;
   std::string text = numbered_table("n", 30, [](int row) { return row; });
   text.replace(text.find("\n9,"), 4, "\n9,oops");
   EXPECT_THAT(open_train(text).notes, ElementsAre(HasSubstr("counts the rows")));
 }
 
-TEST_F(CsvTest, ColumnsAreLeftOutByNameOrNumber) {
+TEST_F(CsvTest, ColumnsAreIgnoredByNameOrNumber) {
   const char* text = "a,name,b,kind\n1,Ann,3,x\n2,Bob,5,y\n";
   EXPECT_THAT(refusal(text), HasSubstr("'name': 'Ann' is not a finite number"));
   for (const char* word : {"name", "1"}) {
@@ -191,7 +192,7 @@ TEST_F(CsvTest, ColumnsAreLeftOutByNameOrNumber) {
   EXPECT_THAT(refusal("id,kind\n1,x\n2,y\n"), HasSubstr("there is no other feature"));
 }
 
-// 60 rows of decimals but for one.
+// Returns 60 rows whose targets are decimals, except for row `at`.
 std::string decimals_but(const std::string& odd, int at = 23) {
   std::string text = "x,price\n";
   for (int row = 0; row < 60; ++row)
@@ -199,7 +200,7 @@ std::string decimals_but(const std::string& odd, int at = 23) {
   return text;
 }
 
-TEST_F(CsvTest, AWordAmongNumbersIsAskedAbout) {
+TEST_F(CsvTest, AWordAmongNumericTargetsIsRefused) {
   for (const char* odd : {"NA", "n/a", "?", "-", "unknown", "1,5x", "nan", "inf", "12 EUR"}) {
     if (std::string(odd).find(',') != std::string::npos) continue;
     EXPECT_THAT(refusal(decimals_but(odd)),
@@ -207,7 +208,7 @@ TEST_F(CsvTest, AWordAmongNumbersIsAskedAbout) {
                       HasSubstr("' is not a number, but 59 of 60 rows have numbers"),
                       HasSubstr("data.csv.task: value"), HasSubstr("data.on_error: skip")));
   }
-  // Whole numbers, of which a few are classes, and words of which one is a number.
+  // A word among few whole numbers, and a number among words.
   EXPECT_THAT(refusal("x,y\n1,0\n2,1\n3,NA\n4,0\n"), HasSubstr(place("4:3: the target 'NA'")));
   EXPECT_THAT(refusal("x,y\n1,a\n2,b\n3,7\n4,a\n"),
               AllOf(HasSubstr(place("4:3: the target '7' is a number")), HasSubstr("3 of 4 rows")));
@@ -220,7 +221,7 @@ TEST_F(CsvTest, AWordAmongNumbersIsAskedAbout) {
   EXPECT_EQ(pair.train->count(), 59);
 }
 
-TEST_F(CsvTest, ClassesNeedMoreRowsThanOneEach) {
+TEST_F(CsvTest, ClassesOfOneRowEachAreRefused) {
   std::string numbers = "x,y\n", words = numbers;
   for (int row = 0; row < 60; ++row) {
     numbers += fmt::format("{}.5,{}\n", row, 20 + row);
@@ -235,7 +236,7 @@ TEST_F(CsvTest, ClassesNeedMoreRowsThanOneEach) {
   }
 }
 
-TEST_F(CsvTest, AClassOfNothingIsNamed) {
+TEST_F(CsvTest, AClassForMissingValuesIsNoted) {
   EXPECT_THAT(open_train("x,y\n1,cat\n2,NA\n3,dog\n").notes,
               ElementsAre(HasSubstr("the target 'NA' is taken for a class")));
 }
@@ -258,13 +259,13 @@ TEST_F(CsvTest, OneFileIsSplitByAHashOfTheRow) {
   }
   for (int64_t row = 0; row < 2000; ++row)
     EXPECT_EQ(is_test_row(row, 0.25), std::ranges::count(rows, row) == 1) << row;
-  // A larger share takes rows in addition, whatever the seed is.
+  // A larger share keeps all test rows of a smaller one.
   for (int64_t row = 0; row < 2000; ++row) EXPECT_LE(is_test_row(row, 0.25), is_test_row(row, 0.5));
   EXPECT_NE(is_test_row(0, 0.5) + is_test_row(1, 0.5) + is_test_row(2, 0.5) + is_test_row(3, 0.5),
             0);
 }
 
-TEST_F(CsvTest, AFolderWithTrainingRowsAloneIsSplitToo) {
+TEST_F(CsvTest, AFolderWithoutTestFileIsSplit) {
   std::string text;
   for (int i = 0; i < 100; ++i) text += std::to_string(i) + ",word" + std::to_string(i % 2) + "\n";
   write_file(folder_ / "train.csv.gz", gzip(Bytes(text.begin(), text.end())));
@@ -274,18 +275,18 @@ TEST_F(CsvTest, AFolderWithTrainingRowsAloneIsSplitToo) {
   EXPECT_GE(pair.test->count(), 1);
 }
 
-struct BrokenRow {
+struct MalformedRow {
   const char* name;
   const char* row;  // the third of the file
   const char* place;
   const char* says;
 };
 
-class BrokenRowTest : public CsvTest, public testing::WithParamInterface<BrokenRow> {};
+class MalformedRowTest : public CsvTest, public testing::WithParamInterface<MalformedRow> {};
 
 constexpr const char* good_rows = "a,b,c\n1,2,no\n";
 
-TEST_P(BrokenRowTest, StopsTheRunOrIsSkippedAndCounted) {
+TEST_P(MalformedRowTest, StopsTheRunOrIsSkippedAndCounted) {
   std::string text = std::string(good_rows) + GetParam().row + "\n3,5,yes\n4,4,no\n";
   EXPECT_THAT(refusal(text), AllOf(HasSubstr(place(GetParam().place)), HasSubstr(GetParam().says),
                                    HasSubstr("data.on_error: skip")));
@@ -302,21 +303,22 @@ TEST_P(BrokenRowTest, StopsTheRunOrIsSkippedAndCounted) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    All, BrokenRowTest,
-    testing::Values(BrokenRow{"Word", "1,two,no", "3:3", "'b': 'two' is not a finite number"},
-                    BrokenRow{"Missing", "1,,no", "3:3", "'b': '' is not a finite number"},
-                    BrokenRow{"NotANumber", "nan,2,no", "3:1", "'a': 'nan' is not a finite number"},
-                    BrokenRow{"Infinite", "1,-inf,no", "3:3", "'-inf' is not a finite number"},
-                    BrokenRow{"TooLarge", "1,1e999,no", "3:3", "'1e999' is not a finite number"},
-                    BrokenRow{"TwoNumbers", "1,2 3,no", "3:3", "'2 3' is not a finite number"},
-                    BrokenRow{"Hexadecimal", "1,0x10,no", "3:3", "'0x10' is not a finite number"},
-                    BrokenRow{"Short", "1,no", "3:3", "2 fields, expected 3"},
-                    BrokenRow{"Long", "1,2,3,no", "3:7", "4 fields, expected 3"},
-                    BrokenRow{"NoTarget", "1,2, ", "3:5", "'c': the target is empty"},
-                    BrokenRow{"Quote", "1,2,n\"o", "3:6", "a quote inside"}),
+    All, MalformedRowTest,
+    testing::Values(
+        MalformedRow{"Word", "1,two,no", "3:3", "'b': 'two' is not a finite number"},
+        MalformedRow{"Missing", "1,,no", "3:3", "'b': '' is not a finite number"},
+        MalformedRow{"NotANumber", "nan,2,no", "3:1", "'a': 'nan' is not a finite number"},
+        MalformedRow{"Infinite", "1,-inf,no", "3:3", "'-inf' is not a finite number"},
+        MalformedRow{"TooLarge", "1,1e999,no", "3:3", "'1e999' is not a finite number"},
+        MalformedRow{"TwoNumbers", "1,2 3,no", "3:3", "'2 3' is not a finite number"},
+        MalformedRow{"Hexadecimal", "1,0x10,no", "3:3", "'0x10' is not a finite number"},
+        MalformedRow{"Short", "1,no", "3:3", "2 fields, expected 3"},
+        MalformedRow{"Long", "1,2,3,no", "3:7", "4 fields, expected 3"},
+        MalformedRow{"NoTarget", "1,2, ", "3:5", "'c': the target is empty"},
+        MalformedRow{"Quote", "1,2,n\"o", "3:6", "a quote inside"}),
     [](const auto& one) { return one.param.name; });
 
-TEST_F(CsvTest, TargetsOfTheTestAreThoseOfTheTraining) {
+TEST_F(CsvTest, TestTargetsMustBeAmongTheTrainingClasses) {
   auto open_it = [&] { return open_pair("1,yes\n2,no\n", "1,yes\n\n1,perhaps\n"); };
   EXPECT_THAT(message_of(Category::data, open_it),
               AllOf(HasSubstr((folder_ / "test.csv").string() + ":3:3"),
@@ -328,13 +330,13 @@ TEST_F(CsvTest, TargetsOfTheTestAreThoseOfTheTraining) {
   EXPECT_EQ(pair.train->skipped(), 0);
 }
 
-TEST_F(CsvTest, ValuesMustBeNumbersThatFit) {
+TEST_F(CsvTest, ValuesMustBeNumbersWithinFp32) {
   config_.csv.task = TargetKind::values;
   EXPECT_THAT(refusal("1,2\n3,many\n"), HasSubstr(place("2:3: the target 'many'")));
   EXPECT_THAT(refusal("1,2\n3,1e39\n"), HasSubstr(place("2:3: the target '1e39'")));
 }
 
-TEST_F(CsvTest, WhatMakesAFileUseless) {
+TEST_F(CsvTest, UnusableFilesAreRefused) {
   EXPECT_THAT(refusal(""), HasSubstr("contains no rows"));
   EXPECT_THAT(refusal("a,b\n"), HasSubstr("contains no good row"));
   EXPECT_THAT(refusal("1\n2\n"), HasSubstr("there is only one column"));
@@ -347,7 +349,7 @@ TEST_F(CsvTest, WhatMakesAFileUseless) {
               AllOf(HasSubstr("2 were skipped"), HasSubstr("train.csv:2:3")));
 }
 
-TEST_F(CsvTest, NeedsAPathAndEnoughRows) {
+TEST_F(CsvTest, NeedsAPathAndRowsForBothSplits) {
   config_.path = "auto";
   EXPECT_THAT(message_of(Category::config, [&] { open_dataset(config_, options_); }),
               HasSubstr("data.path"));

@@ -1,3 +1,4 @@
+// Records of CSV files: quotes, line ends, positions, limits.
 #include "engine/data/formats/csv_reader.h"
 
 #include <gmock/gmock.h>
@@ -61,7 +62,7 @@ TEST(Csv, OtherSeparatorsAndTheByteOrderMark) {
   EXPECT_EQ(read("\xef\xbb\xbfx,y"), (Table{{"x", "y"}}));
 }
 
-// Many times the reader's buffer, so that fields and line ends fall on its borders.
+// Many times as long as the buffer, so that fields and line ends cross its end.
 TEST(Csv, LongAndCompressedFiles) {
   std::string text;
   Table rows;
@@ -74,7 +75,7 @@ TEST(Csv, LongAndCompressedFiles) {
   EXPECT_EQ(read(TemporaryFolder(), gzip(Bytes(text.begin(), text.end()))), rows);
 }
 
-TEST(Csv, FieldsKnowTheirPositions) {
+TEST(Csv, FieldsHaveTheirPositions) {
   TemporaryFolder folder;
   write_text(folder / "table.csv", "a,bb,\"c\nc\",d\n\ne,f\n");
   CsvReader reader(folder / "table.csv", ',');
@@ -86,8 +87,8 @@ TEST(Csv, FieldsKnowTheirPositions) {
   EXPECT_THAT(positions, ElementsAre("t:1:1", "t:1:3", "t:1:6", "t:2:4", "t:4:1", "t:4:3"));
 }
 
-// Their record is marked; the one after it is whole.
-TEST(Csv, MisplacedQuotesAreThisRecordsProblem) {
+// Only the record with the quote has a problem, not the next one.
+TEST(Csv, MisplacedQuotesAreAProblemOfTheirRecord) {
   struct Case {
     const char* text;
     const char* problem;
@@ -109,7 +110,7 @@ TEST(Csv, MisplacedQuotesAreThisRecordsProblem) {
   }
 }
 
-TEST(Csv, WhatEndsTheReading) {
+TEST(Csv, DefectsThatEndTheReading) {
   TemporaryFolder folder;
   auto refusal = [&](const std::string& text) {
     return message_of(Category::data, [&] { read(folder, Bytes(text.begin(), text.end())); });

@@ -1,3 +1,4 @@
+// HDF5 files as datasets: order, columns, normalization, corrupt rows.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -11,7 +12,7 @@
 
 #include "engine/config/words.h"
 #include "engine/data/loader.h"
-#include "tests/data/formats/hdf5_halves.h"
+#include "tests/data/formats/hdf5_splits.h"
 #include "tests/data/numbered.h"
 
 namespace spire {
@@ -38,7 +39,7 @@ std::vector<std::byte> batches_of(const Dataset& dataset, LoaderOptions options)
   return all;
 }
 
-// What a sample is does not depend on where it is stored: the same bytes as of images in memory.
+// The bytes of a batch do not depend on the storage: chunked, compressed or in memory.
 TEST(Hdf5Dataset, GivesTheBatchesOfTheSameImagesInMemory) {
   TemporaryFolder folder;
   LabelledImages images = numbered(53, side);
@@ -88,7 +89,7 @@ TEST(Hdf5Dataset, OrderKeepsChunksTogetherUnlessAskedOtherwise) {
   EXPECT_EQ(readable(numbered(5)).chunk(), 1);
 }
 
-// Reads one sample; the columns' numbers as floats.
+// Reads one sample and returns the numbers of each column as floats.
 std::vector<std::vector<float>> row_of(const Dataset& dataset, int64_t sample) {
   std::vector<std::vector<std::byte>> memory;
   std::vector<std::byte*> columns;
@@ -113,7 +114,7 @@ std::vector<std::vector<float>> row_of(const Dataset& dataset, int64_t sample) {
 
 TEST(Hdf5Dataset, FeaturesAreStandardized) {
   TemporaryFolder folder;
-  write_halves<double, int32_t>(folder / "a.h5", {4, 2}, {1, 5, 3, 5, 1, 5, 3, 5}, {4},
+  write_splits<double, int32_t>(folder / "a.h5", {4, 2}, {1, 5, 3, 5, 1, 5, 3, 5}, {4},
                                 {0, 1, 2, 1});
   DatasetPair pair = open_dataset(config_of(folder / "a.h5"), {});
   const SampleSpec& spec = pair.train->spec();
@@ -127,37 +128,38 @@ TEST(Hdf5Dataset, FeaturesAreStandardized) {
 
 TEST(Hdf5Dataset, FloatTargetsAreValuesOfARegression) {
   TemporaryFolder folder;
-  write_halves<int64_t, double>(folder / "a.h5", {3, 1}, {0, 1, 2}, {3}, {0.5, 1.5, -2});
+  write_splits<int64_t, double>(folder / "a.h5", {3, 1}, {0, 1, 2}, {3}, {0.5, 1.5, -2});
   DatasetPair pair = open_dataset(config_of(folder / "a.h5"), {});
   EXPECT_EQ(pair.train->spec().columns[1], (Column{"values", {1}, DType::f32}));
   EXPECT_EQ(pair.train->spec().classes, 0);
   EXPECT_THAT(row_of(*pair.test, 2)[1], ElementsAre(-2));
-  write_halves<float, float>(folder / "b.h5", {2, 1}, {0, 1}, {2, 2}, {1, 2, 3, 4});
+  write_splits<float, float>(folder / "b.h5", {2, 1}, {0, 1}, {2, 2}, {1, 2, 3, 4});
   DatasetPair two = open_dataset(config_of(folder / "b.h5"), {});
   EXPECT_EQ(two.train->spec().columns[1], (Column{"values", {2}, DType::f32}));
   EXPECT_THAT(row_of(*two.train, 1)[1], ElementsAre(3, 4));
 }
 
-// Both halves of "input" and "target", with 12 rows of them, and what opening them says.
+// Writes 12 rows of `input` and `target` to both splits and opens them. Returns the target column's
+// name, or the error.
 template <typename In, typename Out>
-std::string what_is_said(const std::string& input, hsize_t inputs, const std::string& target,
-                         hsize_t targets, const std::vector<Out>& values,
-                         const std::string& task = "auto") {
+std::string column_or_error(const std::string& input, hsize_t inputs, const std::string& target,
+                            hsize_t targets, const std::vector<Out>& values,
+                            const std::string& task = "auto") {
   TemporaryFolder folder;
   {
     Hdf5File file(folder / "a.h5");
     std::vector<In> in(12 * inputs);
     for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<In>(i * 7 % 31);
-    for (const std::string half : {"train/", "test/"}) {
-      file.put(half + input, {12, inputs}, in);
-      file.put(half + target,
+    for (const std::string split : {"train/", "test/"}) {
+      file.put(split + input, {12, inputs}, in);
+      file.put(split + target,
                targets == 1 ? std::vector<hsize_t>{12} : std::vector<hsize_t>{12, targets}, values);
     }
   }
   DataConfig config = config_of(folder / "a.h5");
-  for (auto* half : {&config.hdf5.train, &config.hdf5.test}) {
-    std::string group = half == &config.hdf5.train ? "train/" : "test/";
-    *half = {group + input, group + target};
+  for (auto* split : {&config.hdf5.train, &config.hdf5.test}) {
+    std::string group = split == &config.hdf5.train ? "train/" : "test/";
+    *split = {group + input, group + target};
   }
   config.hdf5.task = *find_word<TargetKind>(task);
   try {
@@ -168,7 +170,7 @@ std::string what_is_said(const std::string& input, hsize_t inputs, const std::st
   }
 }
 
-// 0, 1, 2, 0, 1, ... of 12 rows; and the same as one-hot rows of 3.
+// Return 12 labels 0, 1, 2, 0, 1, ..., and the same as one-hot rows.
 template <typename T>
 std::vector<T> classes_of_three() {
   std::vector<T> labels;
@@ -182,67 +184,67 @@ std::vector<T> one_hot_of_three() {
   return rows;
 }
 
-TEST(Hdf5Dataset, LabelsInTheFormOfValuesAreRefused) {
+TEST(Hdf5Dataset, FloatingPointLabelsAreRefused) {
   auto floats = classes_of_three<float>();
   auto doubles = classes_of_three<double>();
   auto one_hot = one_hot_of_three<float>();
   constexpr const char* way_out = "data.hdf5.task: value";
   for (const std::string& message :
-       {what_is_said<float>("features", 4, "labels", 1, floats),
-        what_is_said<float>("features", 4, "labels", 1, doubles),
-        what_is_said<float>("features", 4, "labels", 1, std::vector<float>(12, 0.5f)),
-        what_is_said<float>("features", 4, "labels", 3, one_hot),
-        what_is_said<float>("x", 4, "y", 1, floats)})
+       {column_or_error<float>("features", 4, "labels", 1, floats),
+        column_or_error<float>("features", 4, "labels", 1, doubles),
+        column_or_error<float>("features", 4, "labels", 1, std::vector<float>(12, 0.5f)),
+        column_or_error<float>("features", 4, "labels", 3, one_hot),
+        column_or_error<float>("x", 4, "y", 1, floats)})
     EXPECT_THAT(message, AllOf(HasSubstr(".h5: train/"), HasSubstr("store classes as integers"),
                                HasSubstr(way_out)));
   for (const char* name : {"values", "y"})
-    EXPECT_THAT(what_is_said<float>("features", 4, name, 3, one_hot),
+    EXPECT_THAT(column_or_error<float>("features", 4, name, 3, one_hot),
                 AllOf(HasSubstr("argmax(axis=1)"), HasSubstr(way_out)));
-  for (const auto& message : {what_is_said<float>("features", 4, "labels", 1, floats, "value"),
-                              what_is_said<float>("features", 4, "labels", 3, one_hot, "value"),
-                              what_is_said<float>("features", 4, "values", 1, floats)})
+  for (const auto& message : {column_or_error<float>("features", 4, "labels", 1, floats, "value"),
+                              column_or_error<float>("features", 4, "labels", 3, one_hot, "value"),
+                              column_or_error<float>("features", 4, "values", 1, floats)})
     EXPECT_EQ(message, "values");
   std::vector<float> measured = floats;
   measured[7] = 0.5;
-  EXPECT_EQ(what_is_said<float>("x", 4, "y", 1, measured), "values");
+  EXPECT_EQ(column_or_error<float>("x", 4, "y", 1, measured), "values");
   std::vector<float> nearly = one_hot;
   nearly[30] = 0.5;
-  EXPECT_EQ(what_is_said<float>("x", 4, "y", 3, nearly), "values");
+  EXPECT_EQ(column_or_error<float>("x", 4, "y", 3, nearly), "values");
 }
 
-TEST(Hdf5Dataset, IntegersThatAreNoLabelsAreRefused) {
-  EXPECT_THAT(what_is_said<float>("features", 4, "labels", 3, one_hot_of_three<int32_t>()),
+TEST(Hdf5Dataset, IntegersThatAreNotLabelsAreRefused) {
+  EXPECT_THAT(column_or_error<float>("features", 4, "labels", 3, one_hot_of_three<int32_t>()),
               HasSubstr("argmax(axis=1)"));
-  EXPECT_THAT(what_is_said<int32_t>("features", 3, "labels", 3, one_hot_of_three<int32_t>()),
+  EXPECT_THAT(column_or_error<int32_t>("features", 3, "labels", 3, one_hot_of_three<int32_t>()),
               HasSubstr("argmax(axis=1)"));
-  EXPECT_THAT(what_is_said<float>("features", 3, "labels", 3, one_hot_of_three<int32_t>()),
+  EXPECT_THAT(column_or_error<float>("features", 3, "labels", 3, one_hot_of_three<int32_t>()),
               HasSubstr("argmax(axis=1)"));
   std::vector<int32_t> prices;
   for (int row = 0; row < 12; ++row) prices.push_back(100 + row * 37);
-  EXPECT_THAT(what_is_said<float>("features", 4, "price", 1, prices),
+  EXPECT_THAT(column_or_error<float>("features", 4, "price", 1, prices),
               AllOf(HasSubstr("hardly classes"), HasSubstr("data.hdf5.task: class")));
-  EXPECT_EQ(what_is_said<float>("features", 4, "price", 1, prices, "class"), "labels");
-  EXPECT_EQ(what_is_said<float>("features", 4, "labels", 1, prices), "labels");
-  EXPECT_THAT(what_is_said<float>("features", 4, "labels", 1, prices, "value"),
+  EXPECT_EQ(column_or_error<float>("features", 4, "price", 1, prices, "class"), "labels");
+  EXPECT_EQ(column_or_error<float>("features", 4, "labels", 1, prices), "labels");
+  EXPECT_THAT(column_or_error<float>("features", 4, "labels", 1, prices, "value"),
               HasSubstr("needs floating-point numbers"));
 }
 
-TEST(Hdf5Dataset, TokensWithoutTargetsAreNoFeatures) {
+TEST(Hdf5Dataset, TokensWithoutTargetsAreNotFeatures) {
   auto labels = classes_of_three<int64_t>();
   EXPECT_THAT(
-      what_is_said<int32_t>("tokens", 64, "labels", 1, labels),
+      column_or_error<int32_t>("tokens", 64, "labels", 1, labels),
       AllOf(HasSubstr("train/tokens: tokens need targets"), HasSubstr("data.hdf5.task: class")));
-  EXPECT_EQ(what_is_said<int32_t>("tokens", 64, "labels", 1, labels, "class"), "labels");
+  EXPECT_EQ(column_or_error<int32_t>("tokens", 64, "labels", 1, labels, "class"), "labels");
 }
 
-TEST(Hdf5Dataset, WhatIsNotReadIsNamed) {
+TEST(Hdf5Dataset, UnusedDatasetsAreNamed) {
   TemporaryFolder folder;
   {
     Hdf5File file(folder / "a.h5");
-    for (const std::string half : {"train/", "test/"}) {
-      file.put<float>(half + "features", {2, 1}, {1, 2});
-      file.put<int32_t>(half + "labels", {2}, {0, 1});
-      file.put<float>(half + "values", {2}, {0.5, 1.5});
+    for (const std::string split : {"train/", "test/"}) {
+      file.put<float>(split + "features", {2, 1}, {1, 2});
+      file.put<int32_t>(split + "labels", {2}, {0, 1});
+      file.put<float>(split + "values", {2}, {0.5, 1.5});
     }
     file.put<float>("train/weights", {2}, {1, 1});
     file.put<float>("elsewhere/z", {2}, {1, 1});
@@ -259,10 +261,10 @@ TEST(Hdf5Dataset, IntegersInRowsAreTokens) {
   TemporaryFolder folder;
   auto write = [&](bool classes) {
     Hdf5File file(folder / "a.h5");
-    for (const std::string half : {"train", "test"}) {
-      file.put<uint8_t>(half + "/images", {2, 3}, {1, 2, 3, 4, 5, 6});
-      file.put<int64_t>(half + "/labels", {2, 3}, {2, 3, 9, 5, 6, 0});
-      if (classes) file.attribute<int32_t>(half + "/labels", "classes", {10});
+    for (const std::string split : {"train", "test"}) {
+      file.put<uint8_t>(split + "/images", {2, 3}, {1, 2, 3, 4, 5, 6});
+      file.put<int64_t>(split + "/labels", {2, 3}, {2, 3, 9, 5, 6, 0});
+      if (classes) file.attribute<int32_t>(split + "/labels", "classes", {10});
     }
   };
   write(true);
@@ -295,17 +297,17 @@ TEST(Hdf5Dataset, DatasetsMayHaveAnyName) {
                     HasSubstr("it has: 'deep/er/y', 'x'")));
 }
 
-// In fp32 the two would be one number.
+// 1.6e9 and 1.6e9 + 1 are equal in fp32.
 TEST(Hdf5Dataset, LargeFeaturesKeepTheirDigits) {
   TemporaryFolder folder;
-  write_halves<double, int32_t>(folder / "a.h5", {2, 1}, {1.6e9, 1.6e9 + 1}, {2}, {0, 1});
+  write_splits<double, int32_t>(folder / "a.h5", {2, 1}, {1.6e9, 1.6e9 + 1}, {2}, {0, 1});
   DatasetPair pair = open_dataset(config_of(folder / "a.h5"), {});
   EXPECT_EQ(pair.train->spec().normalization.mean, std::vector{1.6e9 + 0.5});
   {
     Hdf5File file(folder / "named.h5");
-    for (const std::string half : {"train", "test"}) {
-      file.put<double>(half + "/features", {2, 1}, {1.6e9, 1.6e9 + 1});
-      file.put<int32_t>(half + "/labels", {2}, {0, 1});
+    for (const std::string split : {"train", "test"}) {
+      file.put<double>(split + "/features", {2, 1}, {1.6e9, 1.6e9 + 1});
+      file.put<int32_t>(split + "/labels", {2}, {0, 1});
     }
     file.attribute<double>("train/features", "mean", {1.6e9});
     file.attribute<double>("train/features", "stddev", {0.5});
@@ -316,18 +318,18 @@ TEST(Hdf5Dataset, LargeFeaturesKeepTheirDigits) {
   EXPECT_THAT(named.train->spec().feature_names, ElementsAre("when"));
 }
 
-// One file a problem: an attribute that does not fit.
-TEST(Hdf5Dataset, NamesMustFit) {
+// Each attribute has the wrong number of words, or an unknown one.
+TEST(Hdf5Dataset, AttributesOfWordsAreChecked) {
   TemporaryFolder folder;
   auto refusal = [&](const std::string& input, const char* of, const char* name,
                      const std::vector<const char*>& words) {
     {
       Hdf5File file(folder / "a.h5");
-      for (const std::string half : {"train", "test"}) {
-        file.put<int32_t>(half + "/" + input, {2, 2}, {0, 1, 1, 0});
-        file.put<int32_t>(half + "/targets", {2, 2}, {1, 1, 0, 0});
-        file.put<int32_t>(half + "/labels", {2}, {0, 1});
-        file.attribute<int32_t>(half + "/targets", "classes", {2});
+      for (const std::string split : {"train", "test"}) {
+        file.put<int32_t>(split + "/" + input, {2, 2}, {0, 1, 1, 0});
+        file.put<int32_t>(split + "/targets", {2, 2}, {1, 1, 0, 0});
+        file.put<int32_t>(split + "/labels", {2}, {0, 1});
+        file.attribute<int32_t>(split + "/targets", "classes", {2});
       }
       file.words(of, name, words);
     }
@@ -342,14 +344,14 @@ TEST(Hdf5Dataset, NamesMustFit) {
               HasSubstr("train/targets, attribute vocabulary: vocabulary: damaged"));
 }
 
-TEST(Hdf5Dataset, AFileWithoutAnyKnownNameSaysWhatItHas) {
+TEST(Hdf5Dataset, AFileWithoutKnownNamesListsItsDatasets) {
   TemporaryFolder folder;
   { Hdf5File(folder / "a.h5").put<uint8_t>("x", {2, 2, 2}, pattern(8)); }
   EXPECT_THAT(message_of(Category::data, [&] { open_dataset(config_of(folder / "a.h5"), {}); }),
               HasSubstr("no dataset 'train/images'; it has: 'x'"));
 }
 
-TEST(Hdf5Dataset, NormalizationOfKeysWinsThenAttributesThenPixels) {
+TEST(Hdf5Dataset, NormalizationIsFromKeysElseAttributesElsePixels) {
   TemporaryFolder folder;
   write_images(folder / "a.h5", 20, 3);
   LabelledImages images = numbered(20, side);
@@ -359,9 +361,9 @@ TEST(Hdf5Dataset, NormalizationOfKeysWinsThenAttributesThenPixels) {
   EXPECT_EQ(shown.stddev, normalization_of(images).stddev);
   {
     Hdf5File file(folder / "b.h5");
-    for (const std::string half : {"train", "test"}) {
-      file.put(half + "/images", {20, side, side, 1}, images.pixels);
-      file.put(half + "/labels", {20}, images.labels);
+    for (const std::string split : {"train", "test"}) {
+      file.put(split + "/images", {20, side, side, 1}, images.pixels);
+      file.put(split + "/labels", {20}, images.labels);
     }
     file.attribute<double>("train/images", "mean", {0.25});
     file.attribute<float>("train/images", "stddev", {0.5});
@@ -381,11 +383,11 @@ TEST(Hdf5Dataset, NormalizationOfKeysWinsThenAttributesThenPixels) {
               AllOf(HasSubstr("2 and 1 numbers"), HasSubstr("1 channels")));
 }
 
-// A bad label in each half, a bad number in the features.
+// Both splits have a bad label and a feature that is not finite.
 TEST(Hdf5Dataset, BadRowsAreNamedByFileDatasetAndIndex) {
   TemporaryFolder folder;
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-  write_halves<float, int32_t>(folder / "a.h5", {4, 2}, {1, 2, 3, nan, 5, 6, 7, 8}, {4},
+  write_splits<float, int32_t>(folder / "a.h5", {4, 2}, {1, 2, 3, nan, 5, 6, 7, 8}, {4},
                                {0, 1, -1, 1});
   DatasetPair pair = open_dataset(config_of(folder / "a.h5"), {});
   std::string file = (folder / "a.h5").string();
@@ -426,7 +428,7 @@ TEST(Hdf5Dataset, SkippedRowsAreReplacedByTheNextGoodOne) {
   EXPECT_EQ(pair.test->skipped(), 0);
 }
 
-// Another process may hold the file's lock: none is asked for.
+// Another process may have locked the file.
 TEST(Hdf5Dataset, TakesNoLock) {
   TemporaryFolder folder;
   write_images(folder / "a.h5", 20, 3);

@@ -1,4 +1,4 @@
-// Makes HDF5 files as a person would with h5py: datasets, chunked or not, and attributes.
+// Writer of HDF5 files for tests, as h5py writes them: datasets, chunked or not, and attributes.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -33,7 +33,7 @@ inline hid_t hdf5_type_of<double>() {
   return H5T_NATIVE_DOUBLE;
 }
 
-// The file is whole when the writer is gone.
+// The destructor completes the file.
 class Hdf5File {
  public:
   explicit Hdf5File(const std::filesystem::path& path)
@@ -63,7 +63,8 @@ class Hdf5File {
               "write");
   }
 
-  // Makes `rows` numbers of no limit and writes none; set_layout(creation properties, their space).
+  // Makes an extensible dataset of `rows` numbers without values. Calls set_layout(creation
+  // properties, space) for its layout.
   template <typename T, typename SetLayout>
   void make(const std::string& name, hsize_t rows, const SetLayout& set_layout) {
     constexpr hsize_t no_limit = H5S_UNLIMITED;
@@ -75,7 +76,7 @@ class Hdf5File {
         H5Dclose, "dataset");
   }
 
-  // All numbers of a dataset that was made.
+  // Writes all numbers of a dataset of make().
   template <typename T>
   void fill(const std::string& name, const std::vector<T>& values) {
     h5::Handle dataset(H5Dopen2(file_, name.c_str(), H5P_DEFAULT), H5Dclose, "open");
@@ -89,7 +90,7 @@ class Hdf5File {
     put_attribute(dataset, name, hdf5_type_of<T>(), values.size(), values.data());
   }
 
-  // Words of variable length, as h5py writes them.
+  // Writes strings of variable length.
   void words(const std::string& dataset, const std::string& name,
              const std::vector<const char*>& values) {
     h5::Handle type(H5Tcopy(H5T_C_S1), H5Tclose, "type");

@@ -1,4 +1,4 @@
-// HDF5 files that are refused, and why.
+// Refusals of HDF5 files, and their messages.
 #include <limits>
 #include <sys/stat.h>
 
@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/config/words.h"
-#include "tests/data/formats/hdf5_halves.h"
+#include "tests/data/formats/hdf5_splits.h"
 
 namespace spire {
 namespace {
@@ -15,7 +15,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-TEST(Hdf5Dataset, FilesThatAreNoneAreRefused) {
+TEST(Hdf5Dataset, PathsThatAreNotHdf5FilesAreRefused) {
   TemporaryFolder folder;
   auto refusal = [&](const std::string& name) {
     return message_of(Category::data, [&] { open_dataset(config_of(folder / name), {}); });
@@ -30,20 +30,20 @@ TEST(Hdf5Dataset, FilesThatAreNoneAreRefused) {
   EXPECT_THAT(message_of(Category::config, [] { open("hdf5", "auto"); }), HasSubstr("data.path"));
 }
 
-TEST(Hdf5Dataset, DatasetsOfOtherKindsAreRefused) {
+TEST(Hdf5Dataset, UnsupportedShapesAndTypesAreRefused) {
   TemporaryFolder folder;
   auto refusal = [&] {
     return message_of(Category::data, [&] { open_dataset(config_of(folder / "a.h5"), {}); });
   };
-  write_halves<uint8_t, int32_t>(folder / "a.h5", {2, 3, 8, 8}, pattern(384), {2}, {0, 1});
+  write_splits<uint8_t, int32_t>(folder / "a.h5", {2, 3, 8, 8}, pattern(384), {2}, {0, 1});
   EXPECT_THAT(refusal(), AllOf(HasSubstr("train/images"), HasSubstr("(3, 8, 8)"),
                                HasSubstr("channels are the last dimension")));
-  write_halves<uint8_t, int32_t>(folder / "a.h5", {2, 2, 2}, pattern(8), {3}, {0, 1, 2});
+  write_splits<uint8_t, int32_t>(folder / "a.h5", {2, 2, 2}, pattern(8), {3}, {0, 1, 2});
   EXPECT_THAT(refusal(),
               AllOf(HasSubstr("train/labels: has 3 rows"), HasSubstr("train/images has 2")));
-  write_halves<float, int32_t>(folder / "a.h5", {1, 2, 2}, {1, 2, 3, 4}, {1}, {0});
+  write_splits<float, int32_t>(folder / "a.h5", {1, 2, 2}, {1, 2, 3, 4}, {1}, {0});
   EXPECT_THAT(refusal(), HasSubstr("neither images"));
-  write_halves<uint8_t, int32_t>(folder / "a.h5", {2, 2, 2}, Bytes(8, 3), {2}, {0, 1});
+  write_splits<uint8_t, int32_t>(folder / "a.h5", {2, 2, 2}, Bytes(8, 3), {2}, {0, 1});
   EXPECT_THAT(refusal(), HasSubstr("all pixels of channel 0 are 3"));
   {
     Hdf5File file(folder / "a.h5");
@@ -54,16 +54,16 @@ TEST(Hdf5Dataset, DatasetsOfOtherKindsAreRefused) {
   EXPECT_THAT(refusal(), AllOf(HasSubstr("test/images"), HasSubstr("(2, 1, 1)")));
 }
 
-TEST(Hdf5Dataset, OneChecksumMayBeOfMoreRowsThanThereAre) {
+TEST(Hdf5Dataset, AChecksumMaySpanMoreRowsThanTheFileHas) {
   TemporaryFolder folder;
   constexpr int64_t most = std::numeric_limits<int64_t>::max();
   write_images(folder / "a.h5", 20, 3);
   {
     Hdf5File file(folder / "b.h5");
-    for (const std::string half : {"train", "test"}) {
-      file.put<uint8_t>(half + "/images", {2, 2, 2}, pattern(8));
-      file.put<int32_t>(half + "/labels", {2}, {0, 1});
-      for (const std::string& name : {half + "/images", half + "/labels"}) {
+    for (const std::string split : {"train", "test"}) {
+      file.put<uint8_t>(split + "/images", {2, 2, 2}, pattern(8));
+      file.put<int32_t>(split + "/labels", {2}, {0, 1});
+      for (const std::string& name : {split + "/images", split + "/labels"}) {
         file.put<int64_t>("xxh3/" + name, {1}, {7});
         file.attribute<int64_t>("xxh3/" + name, "rows", {most});
       }
@@ -76,8 +76,8 @@ TEST(Hdf5Dataset, OneChecksumMayBeOfMoreRowsThanThereAre) {
   EXPECT_THAT(checksums->blocks, ElementsAre(ElementsAre(7u), ElementsAre(7u)));
 }
 
-// Nothing of such a file says what is in memory when a row is read.
-TEST(Hdf5Dataset, LayoutsThatAreNotFollowedAreRefused) {
+// Such datasets take their numbers from other files, or need too much memory.
+TEST(Hdf5Dataset, UnsupportedLayoutsAreRefused) {
   TemporaryFolder folder;
   constexpr hsize_t chunk[] = {(hsize_t{256} << 20) + 1};
   auto refusal = [&](auto set_layout) {
@@ -88,12 +88,12 @@ TEST(Hdf5Dataset, LayoutsThatAreNotFollowedAreRefused) {
     }
     return message_of(Category::data, [&] { open_dataset(config_of(folder / "a.h5"), {}); });
   };
-  std::string elsewhere = refusal(
+  std::string in_external = refusal(
       [&](hid_t layout, hid_t) { return H5Pset_external(layout, "b.bin", 0, H5F_UNLIMITED); });
-  std::string made_up = refusal([&](hid_t layout, hid_t space) {
+  std::string in_virtual = refusal([&](hid_t layout, hid_t space) {
     return H5Pset_virtual(layout, space, ".", "train/images", space);
   });
-  for (const std::string& message : {elsewhere, made_up})
+  for (const std::string& message : {in_external, in_virtual})
     EXPECT_THAT(message, AllOf(HasSubstr("a.h5: train/labels: its numbers are in other files"),
                                HasSubstr("copy them into this one")));
   EXPECT_THAT(
@@ -106,9 +106,9 @@ TEST(Hdf5Dataset, ChunksThatTheCacheCannotHoldAreRefused) {
   constexpr hsize_t count = 40, chunk = 2, row = 64 * 1024;
   {
     Hdf5File file(folder / "a.h5");
-    for (const std::string half : {"train", "test"}) {
-      file.put(half + "/images", {count, 256, 256, 1}, pattern(count * row), chunk);
-      file.put(half + "/labels", {count}, std::vector<int32_t>(count));
+    for (const std::string split : {"train", "test"}) {
+      file.put(split + "/images", {count, 256, 256, 1}, pattern(count * row), chunk);
+      file.put(split + "/labels", {count}, std::vector<int32_t>(count));
     }
   }
   DataConfig config = config_of(folder / "a.h5");

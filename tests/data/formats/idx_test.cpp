@@ -1,3 +1,4 @@
+// IDX files: plain, gzip, damaged.
 #include "engine/data/formats/idx.h"
 
 #include <random>
@@ -31,7 +32,7 @@ TEST(Idx, ReadsPlainLabels) {
   EXPECT_THAT(idx.values, ElementsAre(9, 0, 1, 255, 3));
 }
 
-// Longer than any internal buffer, so that content and file come in many pieces.
+// Longer than any internal buffer, so that file and content are read in many parts.
 TEST(Idx, ReadsFilesOfManyBuffers) {
   TemporaryFolder folder;
   std::mt19937 random(1);
@@ -58,7 +59,7 @@ TEST(Idx, ReadsImagesOneAfterAnother) {
   EXPECT_FALSE(images.next(image));
 }
 
-TEST(Idx, TellsGzipByContentNotByName) {
+TEST(Idx, DetectsGzipByContentNotByName) {
   TemporaryFolder folder;
   Bytes file = idx_bytes(0x801, {3}, {1, 2, 3});
   write_file(folder / "zipped", gzip(file));
@@ -78,7 +79,7 @@ TEST(Idx, TriesTheNameWithAndWithoutGz) {
   EXPECT_TRUE(find_input(folder / "c").empty());
 }
 
-// RFC 1952: the members of a gzip file stand for their concatenation.
+// RFC 1952: the content is the concatenation of all members.
 TEST(Idx, ReadsConcatenatedGzipMembers) {
   TemporaryFolder folder;
   Bytes file = idx_bytes(0x801, {6}, {1, 2, 3, 4, 5, 6});
@@ -89,8 +90,8 @@ TEST(Idx, ReadsConcatenatedGzipMembers) {
   EXPECT_THAT(read_idx_labels(folder / "labels").values, ElementsAre(1, 2, 3, 4, 5, 6));
 }
 
-// Flips bits in, or cuts, a valid file. It must read as some array of the announced size, or be
-// refused as data; a gzip file, whose CRC guards the content, must read unchanged or be refused.
+// Flips bits of a valid file, or truncates it. It must be read as an array of the announced size or
+// be refused with Error(data); with `guarded`, by the CRC of gzip, an array must be `content`.
 void damage_and_read(const Bytes& file, const Bytes& content, bool guarded, uint32_t seed) {
   TemporaryFolder folder;
   std::mt19937 random(seed);
@@ -116,7 +117,7 @@ void damage_and_read(const Bytes& file, const Bytes& content, bool guarded, uint
     }
   }
   EXPECT_EQ(read + refused, 600);
-  EXPECT_GT(refused, 200);  // all cuts at least
+  EXPECT_GT(refused, 200);  // all truncated ones at least
 }
 
 TEST(Idx, DamagedPlainFilesNeverCrash) {

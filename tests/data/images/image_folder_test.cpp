@@ -1,3 +1,4 @@
+// Folders of images as datasets: classes, normalization, crops, corrupt files.
 #include <cmath>
 
 #include <gmock/gmock.h>
@@ -21,7 +22,7 @@ void put(const fs::path& path, const Bytes& bytes) {
   write_file(path, bytes);
 }
 
-// Two classes, three images to train on and two to test on.
+// Writes two classes, with three images for training and two for testing.
 void write_images(const fs::path& folder) {
   put(folder / "train/cat/b.jpg", jpeg_bytes(smooth_image(60, 80, 1)));
   put(folder / "train/cat/a.PNG", png_bytes(smooth_image(40, 40, 2)));
@@ -86,8 +87,8 @@ TEST(ImageFolder, ClassesAreTheFoldersInAlphabeticalOrder) {
   EXPECT_EQ(open_dataset(usual, {}).train->spec().columns[0].shape, Shape({224, 224, 3}));
 }
 
-// The middle of the image, at the size of the model, normalized: made here step by step.
-TEST(ImageFolder, EvaluationSeesTheMiddleOfTheImage) {
+// The center crop, resized and normalized step by step.
+TEST(ImageFolder, EvaluationReadsTheCenterOfTheImage) {
   TemporaryFolder folder;
   write_images(folder.path());
   DatasetPair pair = open_dataset(config_of(folder.path()), {});
@@ -102,7 +103,7 @@ TEST(ImageFolder, EvaluationSeesTheMiddleOfTheImage) {
               static_cast<float>((expected[i] / 255.0 - by.mean[i % 3]) / by.stddev[i % 3]));
 }
 
-// A JPEG that is decoded at an eighth of its size looks like the one decoded whole.
+// A JPEG decoded at an eighth of its size is close to the one decoded in full.
 TEST(ImageFolder, ReducedDecodingIsClose) {
   TemporaryFolder folder;
   write_images(folder.path());
@@ -116,7 +117,7 @@ TEST(ImageFolder, ReducedDecodingIsClose) {
   for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(row.image[i] * 255, expected[i], 5);
 }
 
-TEST(ImageFolder, RandomCropsChangeFromEpochToEpochOfTheTrainingOnly) {
+TEST(ImageFolder, RandomCropsChangeByEpochInTrainingOnly) {
   TemporaryFolder folder;
   write_images(folder.path());
   DataConfig config = config_of(folder.path());
@@ -129,7 +130,7 @@ TEST(ImageFolder, RandomCropsChangeFromEpochToEpochOfTheTrainingOnly) {
   EXPECT_NE(row_of(*pair.train, 2, 1).image, row_of(*other.train, 2, 1).image);
 }
 
-TEST(ImageFolder, BatchesDoNotDependOnTheReaders) {
+TEST(ImageFolder, BatchesDoNotDependOnTheNumberOfReaders) {
   TemporaryFolder folder;
   write_images(folder.path());
   std::vector<float> first;
@@ -151,7 +152,7 @@ TEST(ImageFolder, BatchesDoNotDependOnTheReaders) {
   }
 }
 
-TEST(ImageFolder, BrokenImagesAreNamedByFileAndIndex) {
+TEST(ImageFolder, CorruptImagesAreNamedByFileAndIndex) {
   TemporaryFolder folder;
   write_images(folder.path());
   Bytes whole = jpeg_bytes(smooth_image(60, 80, 1));
@@ -170,7 +171,7 @@ TEST(ImageFolder, BrokenImagesAreNamedByFileAndIndex) {
               HasSubstr("b.jpg: cannot be read: No such file"));
 }
 
-TEST(ImageFolder, BrokenImagesAreSkippedWhenAskedTo) {
+TEST(ImageFolder, CorruptImagesAreSkippedByOnError) {
   TemporaryFolder folder;
   write_images(folder.path());
   put(folder / "train/cat/b.jpg", {0xff, 0xd8, 0xff});
@@ -214,7 +215,7 @@ TEST(ImageFolder, LinksToThemselvesAreRefusedByName) {
               AllOf(HasSubstr((folder / "train/emu").string()), HasSubstr("check data.path")));
 }
 
-TEST(ImageFolder, TestIsTakenWhereThereIsNoVal) {
+TEST(ImageFolder, TheFolderTestReplacesAMissingVal) {
   TemporaryFolder folder;
   write_images(folder.path());
   fs::rename(folder / "val", folder / "test");

@@ -1,4 +1,4 @@
-// Token shards as bytes, for tests.
+// Writer of token shards to memory, for tests.
 #pragma once
 #include <cstring>
 
@@ -12,7 +12,7 @@ void put(Bytes& bytes, T value) {
   for (size_t i = 0; i < sizeof(T); ++i) bytes.push_back(static_cast<uint8_t>(value >> (8 * i)));
 }
 
-// As docs/formats.md describes it, with ids of type T.
+// Returns a shard in the format of docs/formats.md, with ids of type T.
 template <typename T>
 Bytes shard_bytes(const std::vector<T>& ids, uint64_t vocabulary) {
   Bytes body, bytes = {'S', 'P', 'I', 'R', 'E', 'T', 'O', 'K'};
@@ -27,7 +27,7 @@ Bytes shard_bytes(const std::vector<T>& ids, uint64_t vocabulary) {
   return bytes;
 }
 
-// begin, begin + 1, ... (count), modulo `modulus`.
+// Returns begin, begin + 1, ... (count), modulo `modulus`.
 inline std::vector<int32_t> counted(int64_t count, int64_t begin = 0, int64_t modulus = 1 << 20) {
   std::vector<int32_t> ids;
   for (int64_t i = 0; i < count; ++i) ids.push_back(static_cast<int32_t>((begin + i) % modulus));

@@ -52,7 +52,7 @@ TEST_F(TextTest, FilesAreJoinedAndMayBeGzip) {
   EXPECT_THAT(read_text_tokens(config_.tokens).ids, ElementsAre('a', 'b', 'c', 'd'));
 }
 
-TEST_F(TextTest, CharactersAreThoseOfAllOfTheText) {
+TEST_F(TextTest, TheVocabularyHasAllCharactersOfTheText) {
   add("text", "banana\n\xc3\xa4pfel z");
   config_.tokens.vocabulary = TokensConfig::Vocabulary::characters;
   config_.tokens.val_share = 0.3;
@@ -83,7 +83,7 @@ TEST_F(TextTest, InvalidUtf8IsNamedByFileAndByte) {
   add("good", "abcdefg");
   std::string bad = add("bad", "ab\xff");
   config_.tokens.val_share = 0.5;
-  EXPECT_NO_THROW(open_dataset(config_, {}));  // bytes are any
+  EXPECT_NO_THROW(open_dataset(config_, {}));  // any bytes are valid
   for (const char* vocabulary : {"characters", "gpt2"}) {
     config_.tokens.vocabulary = *find_word<TokensConfig::Vocabulary>(vocabulary);
     EXPECT_THAT(refusal(), AllOf(HasSubstr(bad + ": byte 2: is not UTF-8"), HasSubstr("bytes")));

@@ -22,7 +22,7 @@ class TokensTest : public testing::Test {
     config_.path = folder_.path().string();
     config_.tokens.length = 4;
   }
-  // 42 + 58 training tokens that count from 0, 11 test tokens that count from 200.
+  // Writes shards of 42 and 58 training tokens, 0, 1, ..., and of 11 test tokens, 200, 201, ...
   void write_shards(int64_t vocabulary = 300) {
     write_token_shard(folder_ / "train_0000.tokens", counted(42), vocabulary);
     write_token_shard(folder_ / "train_0001.tokens", counted(58, 42), vocabulary);
@@ -52,8 +52,8 @@ TEST_F(TokensTest, ASampleIsAWindowAndTheNextTokens) {
               ElementsAre(205, 206, 207, 208, 201, 202, 203, 204));
 }
 
-// In every epoch the windows are neighbours from one offset on, which takes all values.
-TEST_F(TokensTest, TrainingWindowsMoveWithTheEpoch) {
+// The windows of an epoch are contiguous from an offset on, which takes all values over epochs.
+TEST_F(TokensTest, TrainingWindowsShiftByEpoch) {
   write_shards();
   DatasetPair pair = open_dataset(config_, options_);
   EXPECT_EQ(pair.train->count(), 24);
@@ -149,7 +149,7 @@ TEST_F(TokensTest, VocabulariesThatDoNotFitAreRefused) {
   EXPECT_THAT(refusal(Category::data), HasSubstr("not in ascending order"));
 }
 
-TEST_F(TokensTest, BothSplitsAreOfOneVocabulary) {
+TEST_F(TokensTest, SplitsOfTwoVocabulariesAreRefused) {
   write_shards();
   write_token_shard(folder_ / "val_0000.tokens", counted(11), 299);
   EXPECT_THAT(refusal(Category::data), HasSubstr("val_0000.tokens: has a vocabulary of 299"));

@@ -64,7 +64,7 @@ TEST(TokenShard, IdsBeyondTheVocabularyAreFoundByReading) {
   EXPECT_THAT(message_of(Category::data, [&] { shard.verify(); }), HasSubstr("token 2"));
 }
 
-TEST(TokenShard, AnyFlippedBitOfItsTokensFailsTheChecksum) {
+TEST(TokenShard, AnyFlippedBitOfTheTokensFailsTheChecksum) {
   TemporaryFolder folder;
   Bytes good = shard_bytes<uint16_t>({3, 1, 4, 1}, 65536);
   for (size_t bit = 64 * 8; bit < good.size() * 8; ++bit) {
@@ -76,15 +76,15 @@ TEST(TokenShard, AnyFlippedBitOfItsTokensFailsTheChecksum) {
   }
 }
 
-struct Broken {
+struct DamagedShard {
   const char* name;
   std::function<void(Bytes&)> damage;  // of a good shard of three ids
   const char* says;
 };
 
-class BrokenShard : public testing::TestWithParam<Broken> {};
+class DamagedShardTest : public testing::TestWithParam<DamagedShard> {};
 
-TEST_P(BrokenShard, IsRefusedWithItsMessage) {
+TEST_P(DamagedShardTest, IsRefusedWithItsMessage) {
   TemporaryFolder folder;
   Bytes bytes = shard_bytes<uint16_t>({1, 2, 3}, 300);
   GetParam().damage(bytes);
@@ -97,7 +97,7 @@ void set(Bytes& bytes, size_t at, uint64_t value, size_t size) {
   for (size_t i = 0; i < size; ++i) bytes[at + i] = static_cast<uint8_t>(value >> (8 * i));
 }
 
-const std::vector<Broken> broken_shards = {
+const std::vector<DamagedShard> damaged_shards = {
     {"Empty", [](Bytes& bytes) { bytes.clear(); }, "ends at byte 0, within the header of 64"},
     {"InTheHeader", [](Bytes& bytes) { bytes.resize(63); }, "ends at byte 63"},
     {"HeaderAlone", [](Bytes& bytes) { bytes.resize(64); }, "0 bytes follow"},
@@ -115,7 +115,7 @@ const std::vector<Broken> broken_shards = {
     {"Reserved", [](Bytes& bytes) { bytes[63] = 1; }, "bytes 40-63"},
 };
 
-INSTANTIATE_TEST_SUITE_P(All, BrokenShard, testing::ValuesIn(broken_shards),
+INSTANTIATE_TEST_SUITE_P(All, DamagedShardTest, testing::ValuesIn(damaged_shards),
                          [](const auto& one) { return one.param.name; });
 
 TEST(TokenShards, AreReadAsOneSequence) {

@@ -1,5 +1,5 @@
-// Untrusted HDF5 files: links, newer libraries, unknown filters, decompression bombs, and damage
-// that libhdf5 does not survive.
+// Untrusted HDF5 files: links, newer library versions, unknown filters, decompression bombs, and
+// damage that crashes libhdf5.
 #include <algorithm>
 #include <functional>
 #include <sys/resource.h>
@@ -28,15 +28,15 @@ std::string refusal(const fs::path& path) {
   return message_of(Category::data, [&] { open("hdf5", path.string()); });
 }
 
-// Both halves: 40 rows of 2 features, and labels.
+// Writes 40 rows of 2 features, and labels, to both splits.
 void write_good(Hdf5File& file, hsize_t chunk = 0, unsigned gzip = 0) {
   std::vector<float> features;
   for (int i = 0; i < 80; ++i) features.push_back(static_cast<float>(i));
   std::vector<int32_t> labels(40);
   for (size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<int32_t>(i % 3);
-  for (std::string half : {"train", "test"}) {
-    file.put(half + "/features", {40, 2}, features, chunk, gzip);
-    file.put(half + "/labels", {40}, labels, chunk, gzip);
+  for (std::string split : {"train", "test"}) {
+    file.put(split + "/features", {40, 2}, features, chunk, gzip);
+    file.put(split + "/labels", {40}, labels, chunk, gzip);
   }
 }
 
@@ -104,8 +104,8 @@ const std::vector<Link> links = {
      {"no dataset 'train/images'"}},
 };
 
-// No file but the one that is named is read, whatever kind of link asks for it.
-TEST(StrangeHdf5, LinksOutOfTheFileAreRefusedByName) {
+// Only the file of data.path is read, whatever kind of link points to another one.
+TEST(UntrustedHdf5, LinksIntoOtherFilesAreRefusedByName) {
   for (const Link& link : links) {
     SCOPED_TRACE(link.name);
     TemporaryFolder folder;
@@ -125,8 +125,8 @@ TEST(StrangeHdf5, LinksOutOfTheFileAreRefusedByName) {
   }
 }
 
-// Names are of strangers as well: few of them, on one line.
-TEST(StrangeHdf5, OfManyNamesAFewAreTold) {
+// Names are untrusted, too: a message has few of them, on one line.
+TEST(UntrustedHdf5, AMessageHasFewOfManyNames) {
   TemporaryFolder folder;
   {
     Hdf5File file(folder / "a.h5");
@@ -138,7 +138,7 @@ TEST(StrangeHdf5, OfManyNamesAFewAreTold) {
                     Not(HasSubstr("0008")), Not(HasSubstr("\n"))));
 }
 
-TEST(StrangeHdf5, LinksWithinTheFileAreFollowed) {
+TEST(UntrustedHdf5, LinksWithinTheFileAreFollowed) {
   TemporaryFolder folder;
   {
     Hdf5File file(folder / "a.h5");
@@ -154,7 +154,7 @@ Bytes bytes_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The first byte of the only part of a file that begins so.
+// Sets the first byte of the part of the file that begins with `begins`.
 void replace(const fs::path& path, const Bytes& begins, uint8_t byte) {
   Bytes bytes = bytes_of(path);
   auto at = std::search(bytes.begin(), bytes.end(), begins.begin(), begins.end());
@@ -164,7 +164,7 @@ void replace(const fs::path& path, const Bytes& begins, uint8_t byte) {
 }
 
 // As h5py.File(path, "w", libver="latest") of h5py 3.16 (HDF5 2.0.0) wrote it: features in chunks.
-TEST(StrangeHdf5, OfANewerLibraryIsNotCalledMissing) {
+TEST(UntrustedHdf5, ADatasetOfANewerLibraryIsNotReportedMissing) {
   fs::path path = fs::path(DATA_FOLDER) / "h5py_3.16_latest.h5";
   EXPECT_THAT(refusal(path),
               AllOf(HasSubstr("HDF5 cannot open train/features: bad version number for layout"),
@@ -172,8 +172,8 @@ TEST(StrangeHdf5, OfANewerLibraryIsNotCalledMissing) {
                     HasSubstr("libver=('earliest', 'v110')")));
 }
 
-// Every part of a dataset's header that has a version, made one that is not known.
-TEST(StrangeHdf5, EachNewerPartSaysSo) {
+// Each message of a dataset's header that has a version gets an unknown one.
+TEST(UntrustedHdf5, EachUnknownVersionIsReported) {
   struct Part {
     const char* name;
     Bytes begins;  // in a file of the old form, which has no checksums
@@ -197,13 +197,13 @@ TEST(StrangeHdf5, EachNewerPartSaysSo) {
   }
 }
 
-// What filters of a dataset are, and what is said of them.
+// Filters of a dataset and the message that refuses them.
 struct Filters {
   std::function<void(hid_t layout)> set;
   const char* says;
 };
 
-TEST(StrangeHdf5, FiltersThatAreNotReadAreNamed) {
+TEST(UntrustedHdf5, UnsupportedFiltersAreNamed) {
   constexpr H5Z_filter_t lzf = 32000;  // h5py's compression='lzf'
   constexpr hsize_t chunk[] = {2};
   TemporaryFolder folder;
@@ -233,7 +233,7 @@ TEST(StrangeHdf5, FiltersThatAreNotReadAreNamed) {
   }
 }
 
-// zlib's data of `count` zeros.
+// Returns `count` zeros, deflated.
 Bytes packed_zeros(size_t count) {
   z_stream z{};
   EXPECT_EQ(deflateInit(&z, 1), Z_OK);
@@ -256,15 +256,15 @@ int64_t peak_memory() {
   return usage.ru_maxrss * 1024;
 }
 
-// A chunk of 4 MiB whose gzip data make 384 MiB: libhdf5 would take that, and twice as much.
-TEST(StrangeHdf5, ChunksThatUnpackToMoreThanTheyHoldAreRefused) {
+// A chunk of 4 MiB whose gzip data inflate to 384 MiB: libhdf5 would allocate twice as much.
+TEST(UntrustedHdf5, ChunksThatInflateBeyondTheirSizeAreRefused) {
   constexpr hsize_t rows = 64, row = 1 << 16;
   TemporaryFolder folder;
   {
     Hdf5File file(folder / "a.h5");
-    for (std::string half : {"train", "test"}) {
-      file.put(half + "/images", {rows, 256, 256, 1}, pattern(rows * row), rows, 1);
-      file.put<int32_t>(half + "/labels", {rows}, std::vector<int32_t>(rows));
+    for (std::string split : {"train", "test"}) {
+      file.put(split + "/images", {rows, 256, 256, 1}, pattern(rows * row), rows, 1);
+      file.put<int32_t>(split + "/labels", {rows}, std::vector<int32_t>(rows));
     }
     h5::Handle images(H5Dopen2(file.id(), "train/images", H5P_DEFAULT), H5Dclose, "open");
     Bytes bomb = packed_zeros(size_t{384} << 20);
@@ -278,14 +278,14 @@ TEST(StrangeHdf5, ChunksThatUnpackToMoreThanTheyHoldAreRefused) {
   EXPECT_LT(peak_memory() - before, 256 << 20);
 }
 
-// Who checks is another program: here scripts that end as libhdf5 may.
-class Checked : public testing::Test {
+// The checking program is replaced by scripts that end in each way in which libhdf5 may end.
+class Hdf5CheckTest : public testing::Test {
  protected:
-  Checked() {
+  Hdf5CheckTest() {
     Hdf5File file(folder / "a.h5");
     write_good(file, 8, 4);
   }
-  ~Checked() override { unsetenv("SPIRE_HDF5_CHECK"); }
+  ~Hdf5CheckTest() override { unsetenv("SPIRE_HDF5_CHECK"); }
   void use(const std::string& script) {
     fs::path path = folder / "check";
     write_text(path, "#!/bin/sh\n" + script + "\n");
@@ -297,7 +297,7 @@ class Checked : public testing::Test {
   TemporaryFolder folder;
 };
 
-TEST_F(Checked, WhatTheProgramSaysCounts) {
+TEST_F(Hdf5CheckTest, TheVerdictOfTheProgramDecides) {
   use("printf +");
   EXPECT_NO_THROW(check());
   use(R"(printf -- '-%s: no dataset %s %s %s %s' "$@")");
@@ -305,7 +305,7 @@ TEST_F(Checked, WhatTheProgramSaysCounts) {
             (folder / "a.h5").string() + ": no dataset auto auto auto auto");
 }
 
-TEST_F(Checked, OfAProgramThatEndsWithoutAWordTheFileIsRefused) {
+TEST_F(Hdf5CheckTest, AProgramThatEndsWithoutAVerdictRefusesTheFile) {
   struct End {
     const char* script;
     const char* says;
@@ -327,13 +327,13 @@ TEST_F(Checked, OfAProgramThatEndsWithoutAWordTheFileIsRefused) {
   }
 }
 
-TEST_F(Checked, AProgramThatIsMissingIsAnErrorWhereItIsNamed) {
+TEST_F(Hdf5CheckTest, ANamedProgramThatIsMissingIsAnError) {
   setenv("SPIRE_HDF5_CHECK", (folder / "none").c_str(), 1);
   EXPECT_THAT(message_of(Category::device, [&] { check(); }),
               HasSubstr((folder / "none").string() + ": cannot be started"));
 }
 
-TEST_F(Checked, WhatSaysNothingAboutTheFileIsNoDamage) {
+TEST_F(Hdf5CheckTest, AProgramThatCannotRunIsNotCalledDamage) {
   struct End {
     const char* script;
     std::vector<const char*> says;
@@ -350,7 +350,7 @@ TEST_F(Checked, WhatSaysNothingAboutTheFileIsNoDamage) {
   }
 }
 
-TEST_F(Checked, TheExitCodeSaysOfWhatKindItIs) {
+TEST_F(Hdf5CheckTest, TheExitCodeIsTheCategory) {
   for (Category category : {Category::unexpected, Category::config, Category::device,
                             Category::data, Category::out_of_memory}) {
     use(fmt::format("printf -- '-found'; exit {}", static_cast<int>(category)));
@@ -358,13 +358,13 @@ TEST_F(Checked, TheExitCodeSaysOfWhatKindItIs) {
   }
 }
 
-// More than a pipe holds: who is not read to the end never ends.
-TEST_F(Checked, ALongMessageIsCut) {
+// Longer than a pipe's buffer: the program ends only if all is read.
+TEST_F(Hdf5CheckTest, ALongMessageIsTruncated) {
   use(R"(printf -; head -c 1000000 /dev/zero | tr '\0' x; exit 4)");
   EXPECT_EQ(message_of(Category::data, [&] { check(); }), std::string((1 << 16) - 1, 'x'));
 }
 
-TEST_F(Checked, TheRunsSecretIsNotHandedOn) {
+TEST_F(Hdf5CheckTest, TheSecretOfTheRunIsNotPassedOn) {
   setenv("SPIRE_SECRET", "sixteen letters!", 1);
   setenv("SPIRE_SECRET_FILE", "/nowhere", 1);
   setenv("SPIRE_OTHER", "kept", 1);
@@ -373,7 +373,7 @@ TEST_F(Checked, TheRunsSecretIsNotHandedOn) {
   for (const char* name : {"SPIRE_SECRET", "SPIRE_SECRET_FILE", "SPIRE_OTHER"}) unsetenv(name);
 }
 
-TEST_F(Checked, WithoutTheProgramANoteSaysSo) {
+TEST_F(Hdf5CheckTest, WithoutTheProgramANoteSaysSo) {
   EXPECT_THAT(open("hdf5", (folder / "a.h5").string()).notes,
               ElementsAre(AllOf(HasSubstr((folder / "a.h5").string()), HasSubstr("read unchecked"),
                                 HasSubstr("spire-hdf5-check"), HasSubstr("SPIRE_HDF5_CHECK"))));
@@ -381,22 +381,22 @@ TEST_F(Checked, WithoutTheProgramANoteSaysSo) {
   EXPECT_THAT(open("hdf5", (folder / "a.h5").string()).notes, IsEmpty());
 }
 
-// The file that was looked at, and no other, is read afterwards.
-TEST_F(Checked, AFileThatIsReplacedMeanwhileIsRefused) {
+// The file that is read must be the one that was checked.
+TEST_F(Hdf5CheckTest, AFileReplacedAfterTheCheckIsRefused) {
   use(R"(cp "$1" "$1.new"; mv "$1.new" "$1"; printf +)");
   EXPECT_THAT(refusal(folder / "a.h5"), HasSubstr("another file has taken its place"));
 }
 
 #ifdef CHECKING_PROGRAM
-TEST_F(Checked, BySpiresOwnProgram) {
+TEST_F(Hdf5CheckTest, TheRealProgramAcceptsAndRefuses) {
   setenv("SPIRE_HDF5_CHECK", CHECKING_PROGRAM, 1);
   EXPECT_EQ(open("hdf5", (folder / "a.h5").string()).train->count(), 40);
   { Hdf5File(folder / "b.h5").put<uint8_t>("x", {2, 2, 2}, pattern(8)); }
   EXPECT_THAT(refusal(folder / "b.h5"), HasSubstr("no dataset 'train/images'; it has: 'x'"));
 }
 
-// A link to a FIFO would be waited for, and what is damaged may crash who opens it.
-TEST_F(Checked, WhatIsNotUsedIsNamedAndNotOpened) {
+// Opening a link to a FIFO would block, and opening damaged datasets may crash.
+TEST_F(Hdf5CheckTest, UnusedDatasetsAreNamedButNotOpened) {
   ASSERT_EQ(mkfifo((folder / "other.h5").c_str(), 0600), 0);
   {
     Hdf5File file(folder / "a.h5");
@@ -413,9 +413,9 @@ TEST_F(Checked, WhatIsNotUsedIsNamedAndNotOpened) {
   EXPECT_THAT(notes(), ElementsAre(unused));
 }
 
-// Files of h5py in the old form, of which some bytes were changed. They end any program that opens
-// them by libhdf5 1.10.8, or never let it go; other versions may tell what is wrong with them.
-TEST_F(Checked, DamageThatLibhdf5DoesNotSurvive) {
+// Files of h5py in the old form with some bytes changed. libhdf5 1.10.8 crashes or hangs on them;
+// other versions may report an error.
+TEST_F(Hdf5CheckTest, DamageThatCrashesLibhdf5IsAnErrorOfTheFile) {
   use(fmt::format("ulimit -S -t 1; exec {} \"$@\"", CHECKING_PROGRAM));  // one second is enough
   int files = 0;
   for (const auto& entry : fs::directory_iterator(fs::path(DATA_FOLDER) / "damaged_hdf5")) {
