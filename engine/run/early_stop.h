@@ -2,7 +2,7 @@
 #pragma once
 #include <spire/run_config.h>
 
-#include "engine/checkpoint/state_metadata.h"
+#include "engine/checkpoint/training_state.h"
 
 namespace spire::inline run {
 

@@ -20,7 +20,7 @@ void RunCheckpoints::continue_from(const LoadedCheckpoint& checkpoint, bool rewr
 
 void RunCheckpoints::open() {
   output_.begin();
-  if (run_.setup.resumed_here) store_.begin_at(run_.progress.step, run_.setup.resumed->path);
+  if (run_.setup.resumed_here) store_.remove_after(run_.progress.step, run_.setup.resumed->path);
   output_.write_config();
   output_.folder("checkpoints");
   auto save = [this](const StateMetadata& state) {
