@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "engine/collective/shard_exchange.h"
-#include "engine/optim/ema.h"
+#include "engine/optim/optimizer.h"
 #include "engine/optim/loss_scale.h"
 #include "engine/train/device_set.h"
 #include "engine/train/gradient_stage.h"
 #include "engine/update/device_loss_scale.h"
 #include "engine/update/parameter_update.h"
 #include "engine/update/strategy.h"
-#include "engine/update/tensor_norms.h"
+#include "engine/update/update_pieces.h"
 
 namespace spire::inline training {
 

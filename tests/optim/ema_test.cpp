@@ -1,9 +1,9 @@
-#include "engine/optim/ema.h"
-
 #include <cmath>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "engine/optim/optimizer.h"
 
 namespace spire {
 namespace {
