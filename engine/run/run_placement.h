@@ -12,7 +12,7 @@ namespace spire::inline run {
 
 struct RunPlacement {
   Placement placement;
-  RankPlace own;      // this process's cores and GPUs
+  RankHardware own;   // this process's cores and GPUs
   std::string cores;  // the use of cores in words, for the start report
 };
 
@@ -24,7 +24,7 @@ RunPlacement place_run(const RunConfig& config, const RankGroup& ranks,
 
 // Pins the lanes to their cores where `pin` asks for it, until `locks` is destroyed; all ranks
 // together. Adds the result to `cores`, the use of cores in words.
-void pin_run(RunConfig::Pin pin, const RankGroup& ranks, const RankPlace& own, Placement& placement,
-             std::string& cores, CoreLocks& locks);
+void pin_run(RunConfig::Pin pin, const RankGroup& ranks, const RankHardware& own,
+             Placement& placement, std::string& cores, CoreLocks& locks);
 
 }  // namespace spire::inline run

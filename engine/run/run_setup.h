@@ -11,7 +11,6 @@
 #include "engine/device/topology.h"
 #include "engine/run/rank_group.h"
 #include "engine/run/run_placement.h"
-#include "engine/train/library_versions.h"
 #include "engine/train/run_tuning.h"
 #include "engine/train/trainer.h"
 
@@ -56,7 +55,7 @@ class RunSetup {
   void place();
   void check_placed() const;
 
-  RankPlace own_place_;
+  RankHardware own_place_;
   CoreLocks core_locks_;
 };
 
