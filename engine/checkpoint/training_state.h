@@ -1,5 +1,4 @@
-// State that a run needs to resume, on any devices: metadata, and fp32 tensors that are read in
-// parts.
+// State that a run needs to resume on any devices: metadata, and fp32 tensors, read in parts.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -9,9 +9,8 @@ namespace spire::inline training {
 
 class ForwardPass {
  public:
-  // graph: in evaluation form; only its output "output" is kept. The replica outlives this; it is
-  // allocated after this is made, and packed for evaluation before run(). cuda: null on a CPU;
-  // outlives this.
+  // graph: in evaluation form; only its output "output" is kept. Replica and cuda (null on a CPU)
+  // outlive this; the replica is allocated later, and packed for evaluation before run().
   ForwardPass(Graph graph, const LaneSpec& lane, const ParameterLayout& layout, Replica& replica,
               CudaLibraries* cuda);
   MemoryUse memory() const;

@@ -23,7 +23,7 @@ struct Member {
   int rank = 0;       // its process
   Share devices;      // of the run, neighbours in tower order
   TowerRange towers;  // of all its devices
-  int front = 0;      // device that sends and receives for it, and is updated first; of the run
+  int front = 0;      // device of the run that sends and receives for it, and is updated first
 };
 
 struct PlacedDevice {
@@ -48,7 +48,7 @@ struct Placement {
   int towers = 1, tower_threads = 1;
   int64_t batch_size = 1;        // samples a tower a step
   int parameter_device = 0;      // index into devices, of rank 0: the host reads the weights there
-  bool updates_on_host = false;  // GPUs with parameter_device: cpu: these lanes of rank 0 update
+  bool updates_on_host = false;  // parameter_device: cpu of GPUs: these lanes of rank 0 update
   std::vector<LaneSpec> host_lanes;
   std::vector<int> helper_cores;  // for other threads (readers, writers, exchange); near its GPUs
   Strategy strategy = Strategy::parameter_device;
@@ -82,8 +82,8 @@ std::string guarantee(const Placement& placement);
 
 // Describes a process's use of cores: "4 of 16 (OMP_NUM_THREADS=4)".
 std::string describe_use(const Placement& placement, const RankHardware& hardware);
-std::string describe_ranks(
-    const std::vector<std::string>& texts);                 // joined: one line, or one a rank
+// Joins the ranks' descriptions: one line where they are equal, else a line a rank.
+std::string describe_ranks(const std::vector<std::string>& texts);
 std::string core_ranges(const std::vector<int>& cores);     // "0-2,5"
 std::string describe_cores(const std::vector<int>& cores);  // "4 cores: 0-2,5"
 

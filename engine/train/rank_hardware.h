@@ -18,10 +18,10 @@ struct RankHardware {
   std::string why_no_gpu;            // where there are none
   PeerPairs peers = {};              // by index, of all that it sees
   int machine_cores = 0;             // online CPUs of its host; known of this process alone
-  std::map<int, std::vector<int>> near_gpu = {};  // by index, cores of its NUMA node; as before
+  std::map<int, std::vector<int>> near_gpu = {};  // by index: cores of its NUMA node; as above
   CoreLimits limits = {};
   std::vector<int> all_cores = {};  // by share_out(): `cores` is the process's share of them
-  int threads = 0;                  // by share_out(): computing on `cores`; 0: one each
+  int threads = 0;                  // by share_out(): may compute on `cores`; 0: one a core
 
   const std::vector<int>& allowed_cores() const { return all_cores.empty() ? cores : all_cores; }
   std::vector<int> cores_near(DeviceId gpu) const;  // of those that the process may use
@@ -41,8 +41,8 @@ CoreLimits read_limits(const std::string& line);
 std::string gpus_to_text(const RankHardware& hardware);
 void read_gpus(const std::string& text, RankHardware& hardware);
 
-std::string list_gpus(
-    const std::vector<CudaDeviceInfo>& gpus);  // "cuda:0 (NVIDIA H200), cuda:1 ..."
+// Returns "cuda:0 (NVIDIA H200), cuda:1 (NVIDIA H200)".
+std::string list_gpus(const std::vector<CudaDeviceInfo>& gpus);
 
 struct ChosenDevices {
   std::vector<std::vector<DeviceId>> devices;  // of each rank; a member's are neighbours
@@ -50,14 +50,12 @@ struct ChosenDevices {
   std::string note;  // what `auto` chose and why; empty when all was named
 };
 
-// Chooses by config.devices and groups by config.cuda.peer. Throws Error(device) for a device that
-// a machine or this build lacks, or that cuda.peer: direct cannot reach; Error(config) for two
-// kinds.
+// Chooses by config.devices and groups by config.cuda.peer. Throws Error(device) for devices that
+// are missing or that cuda.peer: direct cannot connect; Error(config) for two kinds of devices.
 ChosenDevices choose_devices(const RunConfig& config, const std::vector<RankHardware>& ranks);
 
-// Groups the devices of a process into members, which read each other's memory: CPUs are one
-// member, as are GPUs that all have peer access; otherwise each GPU is one, with all logical
-// devices on it.
+// Groups a process's devices into members, which read each other's memory: CPUs are one, as are
+// GPUs that all have peer access; a GPU without it is one with all its logical devices.
 std::vector<std::vector<DeviceId>> group_peers(const std::vector<DeviceId>& devices,
                                                const PeerPairs& peers, CudaConfig::Peer peer);
 

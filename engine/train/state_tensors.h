@@ -1,6 +1,5 @@
-// Conversion between named tensors, as checkpoints have them, and a model's flat buffers:
-// TrainerTensors shows buffers as tensors; GroupReader and read_weights() fill buffers from
-// tensors.
+// Conversion between a model's flat buffers and the named tensors of checkpoints: TrainerTensors
+// shows buffers as tensors; GroupReader and read_weights() fill buffers.
 #pragma once
 #include <functional>
 #include <optional>

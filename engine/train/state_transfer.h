@@ -35,8 +35,7 @@ class StateTransfer {
   void allocate();                 // throws Error(out_of_memory)
 
   // Lets state() be what the devices have now; all ranks take part. With a snapshot it is a copy,
-  // and valid until the next call; else it is read in place, and valid until the trainer's next
-  // call.
+  // valid until the next capture(); else it is read in place, valid until the trainer's next call.
   void capture();
   const SavedTensors& state() const { return tensors_; }
   // Host memory for a part of state() at a time.

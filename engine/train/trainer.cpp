@@ -104,8 +104,7 @@ void Trainer::run_step(int lane, const StepJob& given) {
   devices_->status().enter(lane, Phase::idle);
 }
 
-// Losses are fp64 sums of a tower's samples: tree_sum() adds them in an order that no device
-// decides.
+// tree_sum() adds the towers' losses, fp64, in the order of the fixed tree.
 StepResult Trainer::finish_step() {
   require(under_way() > 0, "no step is under way");
   StepMetrics& metrics = metrics_of(finished_);

@@ -24,8 +24,7 @@ fs::path folder_named_by(const char* variable) {
 }
 
 // Locks the cache while it is read, changed and written. The lock is a separate, empty file, which
-// stays: the cache itself is replaced under its name. It is locked for a few KB, so nobody waits
-// long.
+// stays: the cache itself is replaced under its name. It is locked while a few KB are written.
 class CacheLock {
  public:
   explicit CacheLock(const fs::path& path) {

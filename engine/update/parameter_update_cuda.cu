@@ -1,5 +1,4 @@
-// The update on a GPU: launches the kernels of update_kernels_cuda.h, on tables that the host
-// makes.
+// The update on a GPU: kernels of update_kernels_cuda.h, on tables that the host makes.
 #include <algorithm>
 
 #include <spire/error.h>
