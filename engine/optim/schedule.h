@@ -24,8 +24,7 @@ class Schedule {
   //   cosine      min_lr + (lr - min_lr) (1 + cos(pi t)) / 2
   //   linear      lr + (min_lr - lr) t
   //   polynomial  min_lr + (lr - min_lr) (1 - t)^power
-  // Throws Error(config) for an unknown schedule.
-  double lr(int64_t step) const;
+  double lr(int64_t step) const;  // throws Error(config) for an unknown schedule
   int64_t warmup_steps() const { return warmup_; }
 
  private:
