@@ -34,6 +34,7 @@ std::string write_tensor(AtomicWriter& file, const TensorExtent& extent,
   return hex(hash.value());
 }
 
+// Drops tensors without bytes, which have no offset either.
 std::vector<TensorExtent> in_order_of_file(std::vector<TensorExtent> extents) {
   std::erase_if(extents, [](const TensorExtent& extent) { return extent.bytes == 0; });
   std::sort(extents.begin(), extents.end(),
@@ -55,6 +56,7 @@ void write_rest(AtomicWriter& file, const CheckpointLayout& layout) {
       begin += count;
     }
   };
+  // The checksum covers the gaps between the tensors, in the order of the file.
   uint64_t at = header.block;
   for (const TensorExtent& extent : header.extents) {
     write_range(at, extent.offset);
@@ -67,6 +69,7 @@ void write_rest(AtomicWriter& file, const CheckpointLayout& layout) {
 
 }  // namespace
 
+// AtomicWriter writes under a temporary name, then fsync, rename and fsync of the directory.
 void write_checkpoint(const std::filesystem::path& path, const StateMetadata& metadata,
                       const SavedTensors& tensors, std::span<float> piece) {
   require(!piece.empty(), "a checkpoint in pieces of nothing");
@@ -108,6 +111,7 @@ CheckpointFile::CheckpointFile(const std::filesystem::path& path)
     throw;  // its message names the file
   } catch (const std::exception& error) {
     Category category = classify(error).category();
+    // What the machine lacks says nothing about the file.
     bool environment = category == Category::device || category == Category::out_of_memory;
     fail(environment ? category : Category::checkpoint, "checkpoint {}: {}", path.string(),
          error.what());

@@ -10,23 +10,18 @@
 
 namespace spire::inline checkpoint {
 
-// Floats of the largest piece in which tensors are written and read: 8 MiB.
-inline constexpr size_t checkpoint_piece = size_t{1} << 21;
+inline constexpr size_t checkpoint_piece = size_t{1} << 21;  // floats read or written at a time
 
-// Writes the file whole or not at all: temporary name, fsync, rename, fsync of the directory.
-// Throws Error(checkpoint) with the system's reason, for example a full disk, and then leaves no
-// temporary file behind. The tensors are read once, in order, in pieces into `piece`; the rest
-// takes some KiB a tensor. The same state gives the same bytes. Any thread may call it.
+// Writes the file whole or not at all; the same state gives the same bytes. Tensors are read once,
+// in order, in parts into `piece`. Throws Error(checkpoint). Any thread may call it.
 void write_checkpoint(const std::filesystem::path& path, const StateMetadata& metadata,
                       const SavedTensors& tensors, std::span<float> piece);
 void write_checkpoint(const std::filesystem::path& path, const TrainingState& state);
 
-// An open checkpoint whose every byte has been verified against its checksum. Its tensors are read
-// from the file on demand. Any thread may read.
+// An open checkpoint, every byte verified. Tensors are read on demand, by any thread.
 class CheckpointFile : public SavedTensors {
  public:
-  // Throws Error(checkpoint) that names the file and the damaged tensor, and UnreadableFile where
-  // the system does not give its bytes.
+  // Throws Error(checkpoint) that names file and damaged tensor; UnreadableFile.
   explicit CheckpointFile(const std::filesystem::path& path);
 
   const StateMetadata& metadata() const { return metadata_; }
@@ -41,7 +36,7 @@ class CheckpointFile : public SavedTensors {
   std::vector<std::vector<uint64_t>> offsets_;  // of each group's tensors, in the file
 };
 
-// Reads a whole file into memory, bit for bit: for small ones. Throws as CheckpointFile does.
+// Reads a whole file into memory: for small ones. Throws as CheckpointFile does.
 TrainingState read_checkpoint(const std::filesystem::path& path);
 
 }  // namespace spire::inline checkpoint

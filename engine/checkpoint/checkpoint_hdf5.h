@@ -1,5 +1,4 @@
-// The HDF5 part of a checkpoint file: its structure as it is laid out for writing, and its contents
-// as libhdf5 reads them back. docs/checkpoint_format.md lists groups and attributes.
+// HDF5 part of a checkpoint file (docs/checkpoint_format.md), for writing and reading.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -22,8 +21,7 @@ struct CheckpointLayout {
 };
 
 // Lays a checkpoint out in memory. checksums: one a tensor in the order of groups, each of 16
-// digits. Offsets depend on none of them: a file may be laid out before they are known, and again
-// with them. Throws Error(unexpected) for a name that HDF5 cannot hold ('/', blanks).
+// digits; offsets do not depend on them. Throws Error(unexpected) for a name that HDF5 cannot hold.
 CheckpointLayout lay_out_checkpoint(const StateMetadata& metadata,
                                     const std::vector<TensorGroup>& groups,
                                     std::span<const std::string> checksums);
@@ -31,12 +29,11 @@ CheckpointLayout lay_out_checkpoint(const StateMetadata& metadata,
 struct CheckpointContents {
   StateMetadata metadata;
   std::vector<TensorGroup> groups;
-  std::vector<std::vector<uint64_t>>
-      offsets;  // of each group's tensors, bytes from the file's start
+  std::vector<std::vector<uint64_t>> offsets;  // of each group's tensors, bytes from the start
 };
 
-// Reads the metadata and the places of all tensors of a file that verify_header() has accepted.
-// Throws Error(checkpoint), without the file's name, also where it does not agree with its header.
+// Reads metadata and offsets of a file that verify_header() has accepted. Throws Error(checkpoint)
+// without the file's name, also where header and HDF5 disagree.
 CheckpointContents read_contents(const std::filesystem::path& path, const Header& header);
 
 }  // namespace spire::inline checkpoint

@@ -59,10 +59,12 @@ uint64_t offset_of(hid_t dataset, const std::string& path, const Shape& shape,
   std::string checksum;
   h5::read_attribute(dataset, "checksum", checksum);
   if (shape.elements() == 0) return 0;
+  // So that the bytes below cannot overflow.
   if (static_cast<uint64_t>(shape.elements()) > header.file_bytes)
     fail(Category::checkpoint, "tensor {} is larger than the file", path);
   auto offset = static_cast<uint64_t>(H5Dget_offset(dataset));
   auto bytes = static_cast<uint64_t>(shape.elements()) * sizeof(float);
+  // Extents are in ascending order of offsets: check_extents().
   auto extent =
       std::lower_bound(header.extents.begin(), header.extents.end(), offset,
                        [](const TensorExtent& each, uint64_t at) { return each.offset < at; });
@@ -90,6 +92,7 @@ herr_t collect_name(hid_t, const char* name, const H5A_info_t*, void* names) {
   return 0;
 }
 
+// Each attribute of /versions is a library.
 void read_versions(hid_t file, StateMetadata& state) {
   Handle group = open_group(file, "/versions");
   std::vector<std::string> libraries;
@@ -112,6 +115,7 @@ void read_metadata(hid_t file, StateMetadata& state) {
                  [&](const char* key, auto& value) { h5::read_attribute(file, key, value); });
   h5::read_text(file, "config", state.config_yaml);
   h5::read_text(file, "data", state.data_spec);
+  // A run on CPUs has chosen no engines and writes no `tuning`.
   if (check(H5Lexists(file, "tuning", H5P_DEFAULT), "look for tuning") > 0)
     h5::read_text(file, "tuning", state.tuning);
   read_versions(file, state);

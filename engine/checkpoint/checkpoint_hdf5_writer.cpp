@@ -12,6 +12,7 @@ namespace {
 using h5::check;
 using h5::Handle;
 
+// HDF5 reads '/' as a path; blanks would split the header's lines.
 void require_name(const std::string& name) {
   bool printable = std::all_of(name.begin(), name.end(),
                                [](unsigned char c) { return c > ' ' && c != 127 && c != '/'; });
@@ -45,6 +46,7 @@ Handle create_group(hid_t parent, const std::string& name) {
                 "create group " + name);
 }
 
+// A scalar has a space of its own kind: rank 0 is none of H5Screate_simple's.
 Handle space_of(const Shape& shape) {
   std::array<hsize_t, Shape::max_rank> dims{};
   for (int axis = 0; axis < shape.rank(); ++axis)

@@ -38,6 +38,7 @@ std::optional<uint64_t> number(std::optional<std::string_view> word) {
   return value;
 }
 
+// Takes the line "<key> <value>" from the front of `text` and returns the value.
 std::string_view field(std::string_view& text, std::string_view key) {
   auto word = take(text, ' ');
   auto value = take(text, '\n');
@@ -51,6 +52,7 @@ uint64_t number_field(std::string_view& text, std::string_view key) {
   return *value;
 }
 
+// "<offset> <bytes> <checksum> <name>"; the name is the rest of the line.
 TensorExtent parse_extent(std::string_view line) {
   auto offset = number(take(line, ' '));
   auto bytes = number(take(line, ' '));
@@ -80,6 +82,7 @@ void check_extents(const Header& header) {
   }
 }
 
+// The lines in the order of to_text().
 Header parse_block(std::string_view block) {
   check_block(block);
   std::string_view text = block.substr(magic.size());
@@ -138,6 +141,7 @@ std::string CheckpointBytes::read(uint64_t offset, uint64_t count) const {
 
 uint64_t header_bytes(const std::vector<std::string>& names) {
   uint64_t bytes = 160;  // all lines but the tensors', with the longest numbers
+  // "tensor ", offset, bytes and checksum with a blank each, the name, the end of the line.
   for (const auto& name : names) bytes += name.size() + 7 + 21 + 21 + 17 + 1;
   return std::max(smallest_block, std::bit_ceil(bytes));
 }
@@ -156,6 +160,7 @@ std::string to_text(const Header& header) {
   return text;
 }
 
+// Runs before libhdf5 sees a byte, because that library does not survive every damaged file.
 Header verify_header(const CheckpointBytes& file) {
   Header header = read_header(file);
   if (file.size() < header.file_bytes)

@@ -1,7 +1,5 @@
-// The text block in front of a checkpoint's HDF5 part, which HDF5 calls the user block: where each
-// tensor's bytes lie, and checksums over them and over all other bytes of the file. It is verified
-// before libhdf5 sees a byte, because that library does not survive every damaged file.
-// docs/checkpoint_format.md shows one.
+// Text block in front of a checkpoint's HDF5 part (HDF5's user block): offsets of all tensors, and
+// checksums over the whole file. docs/checkpoint_format.md shows one.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -13,17 +11,15 @@
 
 namespace spire::inline checkpoint {
 
-// The bytes of a checkpoint file, read at any offset. It stays the file that was opened, whatever
-// takes its name later. Any thread may read.
+// The bytes of an open checkpoint file, read at any offset by any thread.
 class CheckpointBytes {
  public:
-  // Throws the errors of RegularFile, as Error(checkpoint).
   explicit CheckpointBytes(const std::filesystem::path& path) : file_(path, Category::checkpoint) {}
 
   uint64_t size() const { return file_.bytes(); }
-  // Both throw Error(checkpoint) where the file ends too early. The second one is for few bytes.
+  // Both throw Error(checkpoint) where the file ends too early.
   void read(uint64_t offset, std::span<char> out) const;
-  std::string read(uint64_t offset, uint64_t count) const;
+  std::string read(uint64_t offset, uint64_t count) const;  // for few bytes
 
  private:
   RegularFile file_;
@@ -43,15 +39,12 @@ struct Header {
   std::vector<TensorExtent> extents;  // disjoint, in ascending order
 };
 
-// Returns the bytes that the header of these tensor names needs: a power of two, at least 512, as
-// HDF5 asks.
+// Returns the bytes of the header for these tensor names: a power of two, at least 512 (HDF5).
 uint64_t header_bytes(const std::vector<std::string>& names);
 
-// Returns the block itself, zero-padded to `block` bytes.
-std::string to_text(const Header& header);
+std::string to_text(const Header& header);  // the block itself, zero-padded to `block` bytes
 
-// Reads the whole file once, in pieces, and checks every byte against a checksum. Throws
-// Error(checkpoint) that says which part is damaged.
+// Checks every byte of the file against a checksum. Throws Error(checkpoint) naming the bad part.
 Header verify_header(const CheckpointBytes& file);
 
 }  // namespace spire::inline checkpoint

@@ -73,7 +73,7 @@ void CheckpointLocator::find(const fs::path& path, Prefer prefer) {
   } else if (is_pointer(path, "latest") || is_pointer(path, "best")) {
     run_ = run_of(folder_of(path));
     which_ = path.filename() == "best" ? Which::best : Which::newest;
-  } else if (is_there(path)) {
+  } else if (is_there(path)) {  // a file, which need not lie in a run's folder
     file_ = path;
     run_ = run_of_checkpoints(folder_of(path)).value_or("");
   } else {
@@ -89,6 +89,8 @@ std::optional<LoadedCheckpoint> CheckpointLocator::best() const {
   return load_checkpoint(*path);
 }
 
+// A run with checkpoints of which none is intact is an error, also for `auto`: starting anew would
+// delete them.
 std::optional<LoadedCheckpoint> CheckpointLocator::load_if_any(
     const CheckpointStore::OnDamaged& on_damaged) const {
   if (which_ == Which::file) return load_checkpoint(file_);

@@ -69,6 +69,7 @@ std::vector<CheckpointEntry> CheckpointStore::list() const {
   return entries;
 }
 
+// Reads a pointer. One that names no checkpoint, or one that is gone, counts as none.
 std::optional<fs::path> CheckpointStore::follow(std::string_view pointer) const {
   auto text = read_file_if_there(directory_ / pointer, Category::checkpoint);
   std::string name = text ? text->substr(0, text->find('\n')) : "";
@@ -87,6 +88,8 @@ std::optional<fs::path> CheckpointStore::best() const {
   return follow("best");
 }
 
+// In an order in which a run can resume after a kill anywhere: no pointer names a file that is not
+// there yet.
 fs::path CheckpointStore::save(const StateMetadata& state, const SavedTensors& tensors,
                                std::span<float> piece) const {
   std::error_code error;
@@ -104,7 +107,7 @@ fs::path CheckpointStore::save(const StateMetadata& state, const SavedTensors& t
   return path;
 }
 
-// Counts the newest from the saved step downwards. Later ones are begin_at()'s to remove.
+// Counts the newest from the saved step downwards. Later ones are remove_after()'s.
 void CheckpointStore::prune(int64_t saved_step) const {
   std::vector<CheckpointEntry> entries = list();
   auto best_path = best();
@@ -116,6 +119,7 @@ void CheckpointStore::prune(int64_t saved_step) const {
   }
 }
 
+// Goes down the names, but the metadata's step counts: a copied file may have another name.
 std::optional<LoadedCheckpoint> CheckpointStore::newest_intact(const OnDamaged& on_damaged) const {
   std::optional<LoadedCheckpoint> newest;
   std::vector<CheckpointEntry> entries = list();
@@ -140,13 +144,14 @@ std::optional<LoadedCheckpoint> CheckpointStore::newest_intact(const OnDamaged& 
 }
 
 std::vector<fs::path> CheckpointStore::clear() const {
-  std::vector<fs::path> removed = begin_at(-1);
+  std::vector<fs::path> removed = remove_after(-1);
   for (const char* pointer : {"latest", "best"})
     if (discard(directory_ / pointer)) removed.push_back(directory_ / pointer);
   return removed;
 }
 
-std::vector<fs::path> CheckpointStore::begin_at(int64_t step, const fs::path& resumed) const {
+// Checkpoints after `step` are of a future from which the resumed run may diverge.
+std::vector<fs::path> CheckpointStore::remove_after(int64_t step, const fs::path& resumed) const {
   std::vector<fs::path> removed = sweep_temporaries();
   for (const auto& entry : list()) {
     if (entry.step > step && entry.path.filename() != resumed.filename() && discard(entry.path))

@@ -49,6 +49,7 @@ CheckpointWriter::CheckpointWriter(Save save, RetryDelays retry_delays,
       retry_delays_(std::move(retry_delays)),
       thread_(start_thread({"ckpt writer", cores}, [this] { run(); })) {}
 
+// stopping_ ends a wait between attempts; the thread then makes the last one.
 CheckpointWriter::~CheckpointWriter() {
   {
     std::lock_guard lock(mutex_);
@@ -58,6 +59,7 @@ CheckpointWriter::~CheckpointWriter() {
   thread_.join();
 }
 
+// A slot that waits for its next attempt is taken: write() sees that it is not its own any more.
 StateMetadata& CheckpointWriter::begin() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return slot_ != Slot::submitted; });
@@ -85,13 +87,13 @@ void CheckpointWriter::hand_over(bool once) {
   changed_.notify_all();
 }
 
-void CheckpointWriter::report(const std::function<void(const CheckpointResult&)>& tell) {
+void CheckpointWriter::report(const std::function<void(const CheckpointResult&)>& observe) {
   std::vector<CheckpointResult> results;
   {
     std::lock_guard lock(mutex_);
     results.swap(results_);
   }
-  for (const auto& result : results) tell(result);
+  for (const auto& result : results) observe(result);
 }
 
 void CheckpointWriter::wait_idle() {
@@ -126,8 +128,9 @@ void CheckpointWriter::run() {
   }
 }
 
-// Makes all attempts at one checkpoint. lock: held on entry and on return, released while writing
-// or waiting. Returns with the slot free, or taken by the step loop or a newer checkpoint.
+// Makes all attempts at one checkpoint: a full disk costs retries here, never the step loop's time.
+// Ends where a newer checkpoint takes the slot. lock: held on entry and on return, released while
+// writing or waiting. Returns with the slot free or taken.
 void CheckpointWriter::write(std::unique_lock<std::mutex>& lock) {
   for (auto wait : retry_delays_) {
     if (attempt(false, lock) || impatient()) return free_slot();
@@ -147,7 +150,7 @@ void CheckpointWriter::free_slot() {
 }
 
 bool CheckpointWriter::attempt(bool last, std::unique_lock<std::mutex>& lock) {
-  lock.unlock();
+  lock.unlock();  // nobody else writes state_ while the slot is submitted
   CheckpointResult result = save_now(save_, state_);
   lock.lock();
   bool written = result.error.empty();

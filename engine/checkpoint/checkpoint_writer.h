@@ -1,4 +1,4 @@
-// A background thread that writes checkpoints while training goes on.
+// Writes checkpoints on a thread in the background.
 #pragma once
 #include <chrono>
 #include <condition_variable>
@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/checkpoint/state_metadata.h"
+#include "engine/checkpoint/training_state.h"
 
 namespace spire::inline checkpoint {
 
@@ -25,57 +25,39 @@ struct CheckpointResult {
   bool final = true;  // false: it will be retried, unless a newer one replaces it
 };
 
-// Writes one checkpoint at a time. `save` knows where the tensors are; they must not change from
-// submit() until the checkpoint is written or given up. They are either
-// - a snapshot, a copy in memory. It is written while training goes on, and a step loop that
-//   submits less often than the disk can write never waits for the disk; or
-// - the state itself, where there is no memory for a copy. Then the step loop waits until it is
-//   written: write_now().
-//
-// A failed write is retried after each of the waits in `retry_delays`, but for a PermanentError,
-// for example of a read-only folder, which ends the attempts at once. begin() ends these waits,
-// too: the newer checkpoint replaces the failed one. So a full disk never blocks training; a step
-// loop waits at most for the attempt that is under way.
-//
+// Writes one checkpoint at a time. Its tensors must not change from submit() until it is written or
+// given up: they are a snapshot, or the step loop waits (write_now()). A failed write is retried
+// after each of the waits in `retry_delays`, but not after a PermanentError, nor beyond begin().
 // All methods are for one thread, the step loop's.
 class CheckpointWriter {
  public:
   using Save =
-      std::function<std::filesystem::path(const StateMetadata&)>;  // runs on the writer's thread
+      std::function<std::filesystem::path(const StateMetadata&)>;  // on the writer's thread
   using RetryDelays = std::vector<std::chrono::milliseconds>;
   static RetryDelays default_retry_delays();  // 1 s, 5 s, 20 s, 60 s
 
-  // cores: the thread's; empty: those of its creator.
   explicit CheckpointWriter(Save save, RetryDelays retry_delays = default_retry_delays(),
-                            const std::vector<int>& cores = {});
-  // Ends a wait between attempts, makes one last attempt if a checkpoint is pending, and joins the
-  // thread.
-  ~CheckpointWriter();
+                            const std::vector<int>& cores = {});  // empty: the creator's
+  ~CheckpointWriter();  // makes one last attempt if a checkpoint is pending
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
-  // Returns the metadata for the caller to fill. From here to submit() the writer's thread reads
-  // neither it nor the tensors. Waits for an attempt that is under way; a checkpoint that waits for
-  // its next attempt is given up.
+  // Returns the metadata for the caller to fill, which with the tensors is the caller's until
+  // submit(). Waits for an attempt under way; a checkpoint between attempts is given up.
   StateMetadata& begin();
   void submit();
-  // Submits, and waits for the only attempt; if that fails the checkpoint is given up.
-  void write_now();
+  void write_now();  // submits, and waits for the only attempt
 
-  // Calls `tell`, on this thread, for every attempt since the last call.
-  void report(const std::function<void(const CheckpointResult&)>& tell);
+  // Calls `observe` for every attempt since the last call.
+  void report(const std::function<void(const CheckpointResult&)>& observe);
 
-  // Waits until every submitted checkpoint is written or given up.
+  // Wait until every submitted checkpoint is written or given up; the second returns whether it is.
   void wait_idle();
-  // Waits no longer than that; returns whether it is idle.
   bool wait_idle(std::chrono::milliseconds at_most);
 
-  // Ends the retries: from now on a checkpoint that fails has one more attempt, without a wait.
-  void stop_retrying();
+  void stop_retrying();  // from now on a checkpoint that fails has one more attempt, without a wait
 
-  // Returns the error of the newest attempt; nothing when it has written its checkpoint. Meant
-  // after wait_idle().
-  std::optional<std::string> failure() const;
+  std::optional<std::string> failure() const;  // the newest attempt's error; after wait_idle()
 
  private:
   enum class Slot { free, filling, submitted, waiting };  // waiting: for its next attempt

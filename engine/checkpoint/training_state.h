@@ -1,44 +1,114 @@
-// The state that a run needs to resume: plain fp32 tensors and their metadata, nothing of devices.
-// A checkpoint file holds this and nothing else, so that any number of devices can read it. The
-// tensors are large: they are listed, then read piece by piece, from a file, a run's devices or the
-// host's memory.
+// State that a run needs to resume on any devices: metadata, and fp32 tensors, read in parts.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/base/shape.h"
-#include "engine/checkpoint/state_metadata.h"
 
 namespace spire::inline checkpoint {
+
+struct EarlyStopState {
+  int64_t waited = -1;   // evaluations in a row without improvement; -1: none at all
+  double reference = 0;  // the metric that they did not improve on
+};
+
+struct TrainingProgress {       // counters of a run, saved and restored as a whole
+  int64_t step = 0;             // optimizer steps done
+  int64_t samples_seen = 0;     // in these steps
+  double best_metric = 0;       // meaningless while best_step < 0
+  int64_t best_step = -1;       // step of the best evaluation; -1: none yet
+  int64_t evaluated_step = -1;  // step of the last evaluation; -1: none yet
+  double evaluated_loss = 0;    // of that evaluation, as is the metric
+  double evaluated_metric = 0;
+  EarlyStopState early_stop;
+};
+
+// Everything that a checkpoint records besides its tensors.
+struct StateMetadata : TrainingProgress {
+  int64_t epoch = 0;            // whole epochs done
+  int64_t step_in_epoch = 0;    // steps done in the current epoch: where the data continues
+  int64_t optimizer_steps = 0;  // the optimizer's own count (Adam's t)
+  uint64_t seed = 0;
+
+  int64_t towers = 0;         // these three decide what a run computes, on any hardware
+  int64_t batch_size = 0;     // samples a tower a step
+  int64_t tower_threads = 0;  // CPU threads a tower
+
+  double loss_scale = 1;         // of fp16; these four are LossScaleState's
+  int64_t loss_scale_steps = 0;  // good steps since it changed
+  int64_t skipped_steps = 0, skipped_in_row = 0;
+
+  std::string config_yaml;  // the resolved config
+  std::string data_spec;  // columns and classes that the model was trained on: to_text(SampleSpec)
+  std::string tuning;     // engines chosen on GPUs: TuningChoices; empty: none
+  std::map<std::string, std::string> versions;  // library -> version; on CPUs none
+  std::string parameter_hash;                   // 16 hex digits, as summary.json prints it
+};
+
+// Calls visit(key, field) for each scalar field, in a fixed order: the one list for writing,
+// reading and the checksum. Fields are int64_t, uint64_t, double or std::string.
+template <typename State, typename Visit>
+void visit_metadata(State& state, Visit&& visit) {
+  visit("step", state.step);
+  visit("epoch", state.epoch);
+  visit("step_in_epoch", state.step_in_epoch);
+  visit("samples_seen", state.samples_seen);
+  visit("optimizer_steps", state.optimizer_steps);
+  visit("seed", state.seed);
+  visit("towers", state.towers);
+  visit("batch_size", state.batch_size);
+  visit("tower_threads", state.tower_threads);
+  visit("loss_scale", state.loss_scale);
+  visit("loss_scale_steps", state.loss_scale_steps);
+  visit("skipped_steps", state.skipped_steps);
+  visit("skipped_in_row", state.skipped_in_row);
+  visit("best_metric", state.best_metric);
+  visit("best_step", state.best_step);
+  visit("evaluated_step", state.evaluated_step);
+  visit("evaluated_loss", state.evaluated_loss);
+  visit("evaluated_metric", state.evaluated_metric);
+  visit("waited_evaluations", state.early_stop.waited);
+  visit("waited_from", state.early_stop.reference);
+  visit("parameter_hash", state.parameter_hash);
+}
+
+// Write the metadata, without `versions` and `data_spec`, as text, and read it back exactly. Throws
+// Error(unexpected).
+std::string metadata_text(const StateMetadata& state);
+void read_metadata_text(const std::string& text, StateMetadata& state);
+
+// Returns the hash64, in hex, of one "key=value\n" a field in the order above, one
+// "version.library=value\n" a library in name order, then data_spec, config_yaml and tuning.
+// Integers are decimal, a double is the hex of its bits.
+std::string metadata_checksum(const StateMetadata& state);
 
 struct TensorEntry {
   std::string name;  // layer names joined by '.': "conv1.weight"
   Shape shape;
 };
 
-// One group of tensors. In this order: "/weights", the trained parameters; "/states", running
-// statistics, which are not trained; "/optimizer/<slot>" ("momentum"; "m", "v"; "ema", averaged
-// weights), one tensor for each weight, under the weight's name.
+// The paths of groups, in this order.
+inline constexpr const char* weights_group = "/weights";        // the trained parameters
+inline constexpr const char* states_group = "/states";          // running statistics
+inline constexpr const char* optimizer_groups = "/optimizer/";  // and the slot: "momentum", "ema"
+
+// One group of tensors. A slot has one tensor for each weight, under the weight's name.
 struct TensorGroup {
   std::string path;
   std::vector<TensorEntry> tensors;
 };
 
-inline constexpr const char* weights_group = "/weights";
-inline constexpr const char* states_group = "/states";
-inline constexpr const char* optimizer_groups = "/optimizer/";  // and the slot's name
-
-// Read access to the tensors of a training state.
+// Read access to the tensors of a state in a file, on a run's devices or in the host's memory.
 class SavedTensors {
  public:
   virtual ~SavedTensors() = default;
 
   virtual std::vector<TensorGroup> groups() const = 0;
-  // Copies elements [begin, begin + out.size()), row-major, of one tensor of groups(). Throws Error
-  // of the category of the place they are read from.
+  // Copies elements [begin, begin + out.size()), row-major. Throws what its source throws.
   virtual void read(size_t group, size_t tensor, int64_t begin, std::span<float> out) const = 0;
 
  protected:
@@ -61,11 +131,9 @@ struct TrainingState : StateMetadata, SavedTensors {
 
   std::vector<TensorGroup> groups() const override;
   void read(size_t group, size_t tensor, int64_t begin, std::span<float> out) const override;
-  // The tensors of groups()[index].
-  const std::vector<NamedTensor>& group(size_t index) const;
+  const std::vector<NamedTensor>& group(size_t index) const;  // the tensors of groups()[index]
 };
 
-// Copies all of `tensors` into the vectors of `state`.
-void read_all(const SavedTensors& tensors, TrainingState& state);
+void read_all(const SavedTensors& tensors, TrainingState& state);  // copies all of `tensors`
 
 }  // namespace spire::inline checkpoint

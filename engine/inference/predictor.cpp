@@ -39,7 +39,7 @@ Placement place(RunConfig config, const PredictorOptions& options) {
   config.tower_threads = {};
   config.parameter_device = "auto";
   check_config(config);
-  return place_towers(config, {own_place()}, 0);
+  return place_towers(config, {local_hardware()}, 0);
 }
 
 // Returns the shape of one sample's output. A token model has T rows per sample:

@@ -1,11 +1,10 @@
-// Formulas of the optimizers for one weight, shared by CPUs' loops and GPUs' kernels. A formula
-// holds what all weights of a step have in common:
+// Formulas of the optimizers for one weight, shared by CPUs' loops and GPUs' kernels. A formula has
+// the numbers of a step:
 //   update(at, g, w, slots...)    changes weight w and its slots by gradient g
-// Layer-wise optimizers (lars, lamb) scale a tensor's step by a ratio of norms over the whole
-// tensor:
+// Layer-wise optimizers (lars, lamb) scale a tensor's step by a ratio of norms of the whole tensor:
 //   prepare(at, g, w, slots...)   updates the slots before the norms are measured
-//   measured(at, g, w, slots...)  the number beside w whose squares are summed over a tensor
-//   trust_ratio(squares, decay)   the ratio of these sums; decay as in the tensor's slices
+//   measured(at, g, w, slots...)  the number beside w whose squares are summed
+//   trust_ratio(squares, decay)   the ratio; decay as in the tensor's slices
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -16,14 +15,12 @@
 
 namespace spire::inline optim {
 
-// Sums of squares of a slice, or of a tensor.
-struct TrustSquares {
+struct TrustSquares {  // sums of squares of a slice, or of a tensor
   double weights = 0;
   double update = 0;  // lars: of the gradient; lamb: of the step before the ratio
 };
 
-// Factors of one slice of the weights.
-struct SliceFactors {
+struct SliceFactors {     // of one slice of the weights
   float gradient = 1.0f;  // of global-norm clipping
   float decay = 1.0f;     // of weight_decay
   float trust = 1.0f;     // the trust ratio
@@ -40,8 +37,7 @@ struct SgdFormula {
 };
 
 // g += weight_decay w; v = momentum v + g; w -= lr (nesterov ? g + momentum v : v).
-// Sutskever et al., "On the importance of initialization and momentum", ICML 2013, in PyTorch's
-// form.
+// Sutskever et al., "On the importance of initialization and momentum", ICML 2013, as in PyTorch.
 template <bool nesterov>
 struct MomentumFormula {
   static constexpr int slots = 1;
@@ -55,8 +51,7 @@ struct MomentumFormula {
   }
 };
 
-// Running moments of the gradient, with their bias corrections as factors.
-struct Moments {
+struct Moments {  // running moments of the gradient, with their bias corrections as factors
   float beta1, beta2, epsilon;
   float scale;  // 1 / (1 - beta1^step)
   float root;   // 1 / sqrt(1 - beta2^step)
@@ -153,10 +148,18 @@ constexpr bool is_layerwise = requires {
   &Formula::trust_ratio;
 };
 
-// Factor that limits a gradient of this global norm to clip_norm; 1 when clip_norm is 0.
+// Returns the factor that limits a gradient of this global norm to clip_norm; 0: no limit.
 SPIRE_HOST_DEVICE inline float clip_factor(double norm, double clip_norm) {
   return clip_norm > 0 && norm > clip_norm ? static_cast<float>(clip_norm / norm) : 1.0f;
 }
+
+struct EmaFormula {  // the update of one weight's average
+  float share;       // 1 - decay
+
+  SPIRE_HOST_DEVICE void update(float weight, float& average) const {
+    average += share * (weight - average);
+  }
+};
 
 // The factor of clipping and of the loss scale, by which an update multiplies gradients.
 struct GradientScale {
@@ -166,7 +169,7 @@ struct GradientScale {
   bool reads_squares() const { return clip_norm > 0 || loss_scale; }
 
   // squares: the sum of the gradients' squares. Returns a negative number where fp16's gradients
-  // are not finite: the update then leaves weights and slots as they are.
+  // are not finite: the update is then skipped.
   SPIRE_HOST_DEVICE float factor(double squares) const {
     double scale = loss_scale ? loss_scale->scale : 1.0;
     double norm = std::sqrt(squares) / scale;

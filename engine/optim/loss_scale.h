@@ -1,6 +1,5 @@
-// Dynamic loss scale of fp16: the loss is scaled, so that small gradients do not vanish. A step
-// whose gradients overflow is skipped and halves the scale; enough good steps in a row double it.
-// Micikevicius et al., "Mixed Precision Training", ICLR 2018.
+// Dynamic loss scale of fp16: a step whose gradients overflow is skipped and halves it; enough good
+// steps in a row double it. Micikevicius et al., "Mixed Precision Training", ICLR 2018.
 #pragma once
 #include <cstdint>
 
@@ -36,7 +35,7 @@ struct LossScaleState {
 
 class LossScale {
  public:
-  // on: the run computes in fp16. Otherwise the scale stays 1.
+  // on: the run computes in fp16; otherwise the scale stays 1.
   LossScale(const LossScaleConfig& config, bool on) : config_(config), on_(on) {
     if (on) state_.scale = config.initial;
   }

@@ -1,9 +1,13 @@
 #include "engine/optim/optimizer.h"
 
+#include <algorithm>
+
 #include <spire/error.h>
 
 namespace spire::inline optim {
 namespace {
+
+// The classes choose a formula and its rates for a step; the formulas are in formulas.h.
 
 class Sgd final : public Optimizer {
  public:
@@ -17,6 +21,7 @@ class Sgd final : public Optimizer {
   }
 
   OptimizerFormula formula(const UpdateStep& step) const override {
+    // Without momentum there is no slot to read and write.
     if (momentum_ == 0.0f) return SgdFormula{.lr = step.lr, .weight_decay = decay_};
     if (nesterov_) return MomentumFormula<true>{step.lr, decay_, momentum_};
     return MomentumFormula<false>{step.lr, decay_, momentum_};
@@ -38,6 +43,7 @@ class Adam final : public Optimizer {
     return AdamFormula{
         .moments = Moments::at(step.step, config_.beta1, config_.beta2, config_.epsilon),
         .lr = step.lr,
+        // Computed in double, and rounded to fp32 once.
         .rate = static_cast<float>(step.lr / Moments::correction(step.step, config_.beta1)),
         .weight_decay = static_cast<float>(config_.weight_decay),
         .decoupled = decoupled_};
@@ -82,7 +88,7 @@ class Lamb final : public Optimizer {
   OptimizerConfig config_;
 };
 
-// The CPU's loops. They vectorize: __restrict says that nothing overlaps, and a formula is a copy,
+// Loops of the CPU. They vectorize: __restrict says that nothing overlaps, and a formula is a copy,
 // so no store can change its members.
 
 // Calls body(gradient, weight, slot...) for each element; weight and slots are references.
@@ -121,7 +127,7 @@ TrustSquares sum_trust_squares(int64_t count, Weight&& weight, Update&& update) 
     weights[lane] += w * w;
     updates[lane] += u * u;
   };
-  int64_t i = 0;
+  int64_t i = 0;  // whole vectors, then the rest
   for (; i + width <= count; i += width) {
     for (int64_t lane = 0; lane < width; ++lane) add(i + lane, lane);
   }
@@ -134,6 +140,7 @@ TrustSquares sum_trust_squares(int64_t count, Weight&& weight, Update&& update) 
   return sum;
 }
 
+// Two passes: the slots first, as measured() reads them.
 template <typename Formula>
 TrustSquares measure_slice(const Formula formula, const SliceFactors at, const UpdateSlice& slice) {
   for_weights<Formula::slots>(
@@ -141,7 +148,7 @@ TrustSquares measure_slice(const Formula formula, const SliceFactors at, const U
   const float* __restrict g = slice.gradients;
   const float* __restrict w = slice.weights;
   const float* __restrict a = slice.slots[0];
-  const float* __restrict b = slice.slots[Formula::slots - 1];
+  const float* __restrict b = slice.slots[Formula::slots - 1];  // a once more where there is one
   return sum_trust_squares(
       slice.count, [=](int64_t i) { return w[i]; },
       [=](int64_t i) {
@@ -156,6 +163,7 @@ SliceFactors factors_of(const UpdateStep& step, const UpdateSlice& slice) {
 
 }  // namespace
 
+// The type of the formula decides, at compile time: the step's numbers do not matter.
 bool Optimizer::layerwise() const {
   return std::visit([]<typename F>(const F&) { return is_layerwise<F>; }, formula({}));
 }
@@ -201,6 +209,19 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config) {
       return std::make_unique<Lamb>(config);
   }
   fail(Category::config, "optimizer.name: unknown optimizer");
+}
+
+double Ema::decay(int64_t step) const {
+  if (!config_.warmup) return config_.decay;
+  auto t = static_cast<double>(step);
+  return std::min(config_.decay,
+                  (1 + t) / (10 + t));  // so that the first weights are soon forgotten
+}
+
+void Ema::update(int64_t step, int64_t count, const float* __restrict weights,
+                 float* __restrict average) const {
+  const EmaFormula average_of = formula(step);
+  for (int64_t i = 0; i < count; ++i) average_of.update(weights[i], average[i]);
 }
 
 }  // namespace spire::inline optim

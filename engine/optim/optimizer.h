@@ -1,5 +1,5 @@
-// Updates slices of the flat fp32 weights from the same slices of the averaged gradient. An update
-// is a pure function of its slice, so any cut of the buffer into slices gives the same bits.
+// Updates slices of the flat fp32 weights, and of their moving average, from the same slices of the
+// averaged gradient. Any cut of the buffer into slices gives the same bits.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -19,7 +19,7 @@ struct UpdateStep {
   float gradient_factor = 1.0f;  // GradientScale::factor
 };
 
-// A slice of `count` floats: each pointer is to its first element; they do not overlap.
+// A slice of `count` floats. Pointers are to its first element and do not overlap.
 struct UpdateSlice {
   int64_t count = 0;
   const float* gradients = nullptr;
@@ -34,22 +34,39 @@ class Optimizer {
   virtual ~Optimizer() = default;
   virtual std::vector<std::string> slots() const = 0;  // "momentum"; "m", "v"
 
-  // The step's formula for one weight. It leaves out gradient_factor, which SliceFactors has.
+  // The step's formula for one weight, without gradient_factor, which SliceFactors has.
   virtual OptimizerFormula formula(const UpdateStep& step) const = 0;
 
-  // Whether a trust ratio scales each tensor's step. Then measure() runs on all slices of a tensor
-  // before update(): it may write the slots, not the weights, and returns the slice's squares.
-  // trust_ratio() of their sum over the tensor goes into the slices of update(); its `decay` is
-  // that of the slices. Other optimizers measure nothing, and their ratio is 1.
-  bool layerwise() const;
+  bool layerwise() const;  // a trust ratio scales each tensor's step
+  // Measures a slice: all slices of a tensor before update(), which takes trust_ratio() of their
+  // sum. It may write the slots, not the weights. Not layer-wise: measures nothing, and the ratio
+  // is 1.
   TrustSquares measure(const UpdateStep& step, const UpdateSlice& slice) const;
-  float trust_ratio(const TrustSquares& tensor, float decay) const;
+  float trust_ratio(const TrustSquares& tensor, float decay) const;  // decay: of the slices
 
   // Applies the formula on the CPU. Thread-safe on disjoint slices, as measure() is.
   void update(const UpdateStep& step, const UpdateSlice& slice) const;
 };
 
-// The optimizer that config.name says, with its rates.
+// Throws Error(config) for an unknown name.
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config);
+
+// Exponential moving average of the weights, for evaluation. Polyak & Juditsky 1992, with a decay.
+class Ema {
+ public:
+  explicit Ema(const EmaConfig& config) : config_(config) {}
+  bool on() const { return config_.decay > 0; }
+
+  // The decay after update `step`, from 1 on; with warm-up at most (1 + step) / (10 + step).
+  double decay(int64_t step) const;
+
+  EmaFormula formula(int64_t step) const { return {static_cast<float>(1 - decay(step))}; }
+
+  // average += (1 - decay(step)) (weights - average), for `count` elements of a slice.
+  void update(int64_t step, int64_t count, const float* weights, float* average) const;
+
+ private:
+  EmaConfig config_;
+};
 
 }  // namespace spire::inline optim

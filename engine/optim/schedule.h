@@ -1,13 +1,14 @@
 // Learning-rate schedules: the rate is a function of the step alone.
 #pragma once
 #include <cstdint>
+#include <vector>
 
 #include <spire/run_config.h>
 
 namespace spire::inline optim {
 
-// Scales optimizer.lr by global_batch / base_batch, or by its square root.
-// Linear: Goyal et al. 2017; square root: Krizhevsky 2014.
+// Returns optimizer.lr scaled by global_batch / base_batch (Goyal et al. 2017), or by its square
+// root (Krizhevsky 2014). Throws Error(config) for an unknown scaling.
 double scaled_lr(double lr, const LrConfig& config, int64_t global_batch);
 
 class Schedule {
@@ -15,15 +16,15 @@ class Schedule {
   // A warm-up longer than the run never ends.
   Schedule(const ScheduleConfig& config, double lr, int64_t total_steps, int64_t steps_per_epoch);
 
-  // The rate of step 0, 1, ... total_steps - 1. During warm-up lr (step + 1) / warmup_steps (Goyal
-  // et al. 2017). Then, with t in [0, 1) the done part of the rest of the run:
+  // Returns the rate of step 0, 1, ... total_steps - 1. During warm-up lr (step + 1) / warmup_steps
+  // (Goyal et al. 2017). Then, with t in [0, 1) the done part of the rest of the run:
   //   constant    lr
   //   step        lr gamma^floor(step / drop), drop = step_steps or step_epochs steps_per_epoch
   //   multistep   lr gamma^(milestones <= step), in steps or in epochs
   //   cosine      min_lr + (lr - min_lr) (1 + cos(pi t)) / 2
   //   linear      lr + (min_lr - lr) t
   //   polynomial  min_lr + (lr - min_lr) (1 - t)^power
-  double lr(int64_t step) const;
+  double lr(int64_t step) const;  // throws Error(config) for an unknown schedule
   int64_t warmup_steps() const { return warmup_; }
 
  private:

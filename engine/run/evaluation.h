@@ -7,7 +7,7 @@
 
 #include <spire/run_config.h>
 
-#include "engine/checkpoint/state_metadata.h"
+#include "engine/checkpoint/training_state.h"
 #include "engine/data/loader.h"
 #include "engine/inference/evaluation_samples.h"
 #include "engine/run/run_checkpoints.h"

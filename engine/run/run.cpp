@@ -70,8 +70,8 @@ class TrainingLoop {
   ~TrainingLoop() { run_.world.watchdog->watch(nullptr, limits_of(setup_.config, run_.world)); }
 
   RunResult go() {
-    trainer_.board().set_hook(run_.options.on_phase);
-    run_.world.watchdog->watch(&trainer_.board(), limits_of(setup_.config, run_.world));
+    trainer_.status().set_hook(run_.options.on_phase);
+    run_.world.watchdog->watch(&trainer_.status(), limits_of(setup_.config, run_.world));
     RunResult result;
     trainer_.team().lead([&] { result = lead(); });
     return result;
@@ -162,7 +162,7 @@ class TrainingLoop {
   // is due after it. GPUs may still read the batches of max_ahead() steps when next() is called; it
   // leaves these alone.
   void one_step() {
-    trainer_.board().begin_step(step() + 1);
+    trainer_.status().begin_step(step() + 1);
     run_.enter(Phase::data);
     const Batch& batch = train_data_->next();
     double lr = schedule_.lr(step());
@@ -247,7 +247,7 @@ class TrainingLoop {
   // Ends the run with the error that all ranks agree on. The first error counts: one while the
   // state is saved is only a warning.
   [[noreturn]] void end_failed(const std::exception& error) {
-    PhaseRow at = trainer_.board().read(0);
+    PhaseRow at = trainer_.status().read(0);
     try {
       checkpoints_.save_after_failure();
     } catch (const std::exception& second) {

@@ -20,7 +20,7 @@ void RunCheckpoints::continue_from(const LoadedCheckpoint& checkpoint, bool rewr
 
 void RunCheckpoints::open() {
   output_.begin();
-  if (run_.setup.resumed_here) store_.begin_at(run_.progress.step, run_.setup.resumed->path);
+  if (run_.setup.resumed_here) store_.remove_after(run_.progress.step, run_.setup.resumed->path);
   output_.write_config();
   output_.folder("checkpoints");
   auto save = [this](const StateMetadata& state) {
@@ -60,7 +60,7 @@ void RunCheckpoints::capture() {
   restore_output();
   run_.trainer.check_replicas();
   if (writer_) run_.trainer.describe(writer_->begin());
-  run_.trainer.hold_state();
+  run_.trainer.capture_state();
   run_.enter(Phase::idle);
   captured_step_ = run_.progress.step;
   snapshot_ms_ = run_.clock.pause(begin) * 1e3;
@@ -87,7 +87,7 @@ void RunCheckpoints::submit_captured(bool last) {
 void RunCheckpoints::hand_to_writer(bool last) {
   auto begin = run_.clock.now();
   run_.enter(Phase::checkpoint);
-  if (!run_.trainer.keeps_snapshot()) run_.trainer.hold_state();
+  if (!run_.trainer.keeps_snapshot()) run_.trainer.capture_state();
   fill(writer_->begin());
   run_.trainer.keeps_snapshot() || last ? writer_->submit() : writer_->write_now();
   run_.enter(Phase::idle);

@@ -79,7 +79,7 @@ struct RunContext {
   bool stop_here() const { return options.stop && options.stop->load(std::memory_order_relaxed); }
   // Ranks agree on it in each step and in each batch of an evaluation.
   bool stop_asked() const { return stop || (world.size() == 1 && stop_here()); }
-  void enter(Phase phase) const { trainer.board().enter(0, phase); }
+  void enter(Phase phase) const { trainer.status().enter(0, phase); }
   int64_t steps_per_epoch() const { return setup.steps_per_epoch(); }
 };
 

@@ -1,19 +1,19 @@
 #include "engine/run/run_placement.h"
 
 #include "engine/train/model_graph.h"
-#include "engine/train/pin_lanes.h"
+#include "engine/train/placement.h"
 
 namespace spire::inline run {
 namespace {
 
 // Exchanges the resources that a rank cannot see of another one: limits and GPUs. Host and cores
 // are known since the ranks have met.
-std::vector<RankPlace> gather_places(const RankGroup& ranks, const RankPlace& own) {
+std::vector<RankHardware> gather_places(const RankGroup& ranks, const RankHardware& own) {
   std::vector<std::string> all =
       ranks.all_gather(limits_to_text(own.limits) + "\n" + gpus_to_text(own));
-  std::vector<RankPlace> places;
+  std::vector<RankHardware> places;
   for (const RankInfo& info : ranks.world()->ranks) {
-    RankPlace& place = places.emplace_back(RankPlace{info.host, info.cores, {}, ""});
+    RankHardware& place = places.emplace_back(RankHardware{info.host, info.cores, {}, ""});
     const std::string& text = all[static_cast<size_t>(info.rank)];
     size_t line = text.find('\n');
     place.limits = read_limits(text.substr(0, line));
@@ -49,7 +49,7 @@ std::string RankGroup::broadcast(const std::string& text) const {
 
 RunPlacement place_run(const RunConfig& config, const RankGroup& ranks,
                        std::optional<int> kept_threads) {
-  std::vector<RankPlace> places = {own_place()};
+  std::vector<RankHardware> places = {local_hardware()};
   if (ranks.group()) places = gather_places(ranks, places[0]);
   // Ranks on one host divide its cores and GPUs among themselves.
   places = share_out(places);
@@ -63,8 +63,8 @@ RunPlacement place_run(const RunConfig& config, const RankGroup& ranks,
   return placed;
 }
 
-void pin_run(RunConfig::Pin pin, const RankGroup& ranks, const RankPlace& own, Placement& placement,
-             std::string& cores, CoreLocks& locks) {
+void pin_run(RunConfig::Pin pin, const RankGroup& ranks, const RankHardware& own,
+             Placement& placement, std::string& cores, CoreLocks& locks) {
   cores += ", " + pin_lanes(pin, own, placement, locks);
   if (ranks.group()) cores = describe_ranks(ranks.all_gather(cores));
 }

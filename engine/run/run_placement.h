@@ -39,7 +39,7 @@ class RankGroup {
 
 struct RunPlacement {
   Placement placement;
-  RankPlace own;      // this process's cores and GPUs
+  RankHardware own;   // this process's cores and GPUs
   std::string cores;  // the use of cores in words, for the start report
 };
 
@@ -48,9 +48,9 @@ struct RunPlacement {
 RunPlacement place_run(const RunConfig& config, const RankGroup& ranks,
                        std::optional<int> kept_threads);
 
-// Pins the lanes to their cores where `pin` asks for it, until `locks` is destroyed; collective.
-// Appends the result to `cores`.
-void pin_run(RunConfig::Pin pin, const RankGroup& ranks, const RankPlace& own, Placement& placement,
-             std::string& cores, CoreLocks& locks);
+// Pins the lanes to their cores where `pin` asks for it, until `locks` is destroyed; all ranks
+// together. Adds the result to `cores`, the use of cores in words.
+void pin_run(RunConfig::Pin pin, const RankGroup& ranks, const RankHardware& own,
+             Placement& placement, std::string& cores, CoreLocks& locks);
 
 }  // namespace spire::inline run

@@ -10,7 +10,6 @@
 #include "engine/data/dataset.h"
 #include "engine/device/topology.h"
 #include "engine/run/run_placement.h"
-#include "engine/train/library_versions.h"
 #include "engine/train/run_tuning.h"
 #include "engine/train/trainer.h"
 
@@ -54,7 +53,7 @@ class RunSetup {
   void place();
   void check_placed() const;
 
-  RankPlace own_place_;
+  RankHardware own_place_;
   CoreLocks core_locks_;
 };
 

@@ -31,6 +31,7 @@ BatchUploader::~BatchUploader() {
   }
 }
 
+// Copies a step to where the GPU may still read it after upload() returns.
 const StepContext* BatchUploader::keep(size_t tower, const StepContext& step) {
   return &(steps_->as<StepContext>()[tower % ahead_] = step);
 }
@@ -52,6 +53,7 @@ size_t BatchUploader::upload(std::span<const HostRows> rows, const StepContext& 
   }
   copies_->copy(slot.device_step->data(), keep(tower, step), sizeof step);
   bindings.step = slot.device_step->as<StepContext>();
+  // Events order the two streams: the lane's waits for the copies, as they waited for slot.free.
   copies_->record(*slot.uploaded);
   stream_.wait_for(*slot.uploaded);
   return index;

@@ -7,8 +7,8 @@
 namespace spire::inline training {
 namespace {
 
-// "cpu:0", or "cpu:0 lane 1" where a device has several; then the threads that exchange buckets,
-// one a member of this process.
+// Returns the rows of the thread status: "cpu:0", or "cpu:0 lane 1" where a device has several;
+// then the threads that exchange buckets, one a member of this process.
 std::vector<std::string> thread_names(const Placement& placement) {
   std::vector<std::string> names;
   for (size_t l = 0; l < placement.lanes.size(); ++l) {
@@ -34,6 +34,7 @@ DeviceSet::DeviceSet(const Placement& placement, const ParameterLayout& layout, 
       group_(group),
       local_(placement.devices_of(placement.rank)),
       status_(thread_names(placement)),
+      // Rank 0 writes the checkpoints, so it has the parameter device.
       host_device_(placement.rank == 0 ? placement.parameter_device : local_.begin) {
   team_ = std::make_unique<LaneTeam>(placement_.lanes);
   find_members();
@@ -55,6 +56,7 @@ void DeviceSet::find_members() {
   }
 }
 
+// Pools of one memory share its limit equally.
 void DeviceSet::make_pools(const std::vector<DeviceId>& ids, const Options& options) {
   for (DeviceId id : ids) {
     // All CPU devices have the host's one memory; logical devices on one GPU share that GPU's.
@@ -99,6 +101,7 @@ void DeviceSet::make_devices(const ParameterLayout& layout, const Options& optio
   barrier_ = std::make_unique<StreamBarrier>(*team_, streams);
 }
 
+// All ranks call it at the same point, as each waits for the others here.
 void DeviceSet::connect_members() {
   std::vector<ExchangeEnd> ends;
   for (const LocalMember& member : members_)
@@ -114,6 +117,8 @@ LaneSite DeviceSet::site(int lane) const {
   return {index, lane - device(index).first_lane, device(index).lanes};
 }
 
+// With several members the communicator is asked meanwhile: where a member is lost, the stream
+// never reaches the event.
 void DeviceSet::await(int lane, const Event& event) {
   Communicator* communicator = member_of_lane(lane).communicator.get();
   if (!communicator) return stream(lane).await(event);

@@ -1,6 +1,5 @@
-// The devices of this process for as long as a trainer lives: host threads, streams, memory pools,
-// replicas and the libraries of GPUs; and the communicators of its members. What is computed on
-// them lies in gradient_stage.h and update_stage.h.
+// Devices of this process for as long as a trainer lives: host threads, streams, memory pools,
+// replicas, libraries of GPUs, and the communicators of its members.
 #pragma once
 #include <functional>
 #include <memory>
@@ -20,7 +19,7 @@
 
 namespace spire::inline training {
 
-// A member (members.h) of this process.
+// A member of this process.
 struct LocalMember {
   int index = 0;     // of all members: its rank in the communicator
   int position = 0;  // of this process's members
@@ -29,15 +28,14 @@ struct LocalMember {
   std::unique_ptr<Communicator> communicator;  // null: the run has one member
 };
 
-// One lane's device, and its share of that device's elementwise work: part `part` of `parts`.
+// One lane's device, and its part of that device's elementwise work.
 struct LaneSite {
   int device = 0;  // index into Placement::devices
   int part = 0, parts = 1;
 };
 
-// Thread ownership: made on the thread that calls train(); stream(lane) belongs to that lane while
-// LaneTeam::parallel runs; any lane may read the rest, but for read_weights(), which the leading
-// thread calls while no lane works.
+// Thread ownership: stream(lane) belongs to that lane while LaneTeam::parallel runs; any lane may
+// read the rest, but read_weights() is the leading thread's while no lane works.
 class DeviceSet {
  public:
   struct Options {
@@ -45,11 +43,11 @@ class DeviceSet {
     CudaConfig cuda;
     Tuning* tuning = nullptr;  // outlives this; null: the libraries' favourites
     bool connects = true;      // false: for a plan alone; members do not meet
-    // Puts a shortage in words; `sharers` pools have one memory.
+    // Returns the message of a shortage; `sharers` pools have one memory.
     std::function<std::string(const MemoryShortage&, int sharers)> explain;
   };
-  // group: joins the placement's ranks; null for one. Both outlive this. Blocks until all members
-  // are there. Throws Error(device), PeerLost.
+  // group: joins the placement's ranks; null for one. All arguments outlive this, but the options.
+  // Blocks until all members are there. Throws Error(device), PeerLost.
   DeviceSet(const Placement& placement, const ParameterLayout& layout, ProcessGroup* group,
             const Options& options);
 
@@ -67,13 +65,12 @@ class DeviceSet {
   int lanes() const { return team_->size(); }
   Stream& stream(int lane) { return *streams_[static_cast<size_t>(lane)]; }
   LaneSite site(int lane) const;
-  // What any lane gave its stream before comes before what any lane gives its own later. Throws
-  // BarrierBroken.
+  // Orders all lanes' streams: earlier work of any before later work of any. Throws BarrierBroken.
   void meet(int lane) { barrier_->meet(lane); }
   StreamBarrier& barrier() { return *barrier_; }
   ThreadStatus& status() { return status_; }
 
-  // By index into Placement::devices, of this process's.
+  // By index into Placement::devices, for devices of this process.
   MemoryPool& pool(int index) const { return *pools_[position(index)]; }
   const MemoryPools& pools() const { return pools_; }
   Replica& replica(int index) { return *replicas_[position(index)]; }
@@ -91,23 +88,18 @@ class DeviceSet {
   bool is_front(int index) const { return member_of(index).front == index; }
   Replica& front_replica(const LocalMember& member) { return replica(member.front); }
 
-  // The device whose weights the host reads: on rank 0 the parameter device.
-  int host_device() const { return host_device_; }
-  // Plain weights of a device for the host, until this is called again: the replica's own where the
-  // host can address them, else a copy. Behind all work that the device was given.
+  int host_device() const { return host_device_; }  // its weights the host reads
+  // Returns a device's plain weights for the host, as Replica::read(); valid until the next call.
   float* read_weights(int index) const { return replica(index).read(host_weights_); }
   float* read_weights() const { return read_weights(host_device_); }
 
-  // Between the processes' hosts; null for one process.
-  Communicator* host_communicator() { return host_communicator_.get(); }
+  Communicator* host_communicator() { return host_communicator_.get(); }  // null: one process
   Stream& host_stream() { return *host_stream_; }
 
-  // Blocks the lane until its stream has reached the event. With several members asks the
-  // communicator meanwhile, as a member that is lost never reaches it. Throws PeerLost.
+  // Blocks the lane until its stream has reached the event. Throws PeerLost.
   void await(int lane, const Event& event);
   void abort_communicators() noexcept;
-  // Ends the members' communicators; memory that others receive from may be freed afterwards.
-  void close_communicators();
+  void close_communicators();  // memory that others receive from may be freed afterwards
 
  private:
   size_t position(int index) const { return static_cast<size_t>(index - local_.begin); }

@@ -6,8 +6,8 @@
 namespace spire::inline training {
 namespace {
 
-// Thread and phase for the front of a message; empty where the message names them itself, and for
-// errors outside steps.
+// Returns thread and phase for the front of a message; empty where the message names them itself,
+// and for errors outside steps.
 std::string place_of(const std::exception& error, const PhaseRow& at, bool alone) {
   bool typed = dynamic_cast<const Error*>(&error) != nullptr;
   bool lost = dynamic_cast<const PeerLost*>(&error) != nullptr;
@@ -25,11 +25,13 @@ Failure settle_failure(const std::exception& error, const PhaseRow& at, World& w
   Error known = classify(error);
   Failure mine;
   bool typed = dynamic_cast<const Error*>(&error) != nullptr;
+  // An exception of another type counts as a lost rank.
   bool lost = !typed && known.category() == Category::unexpected;
   mine.category = lost ? Category::collective : known.category();
   mine.rank = world.rank();
   mine.consequence = dynamic_cast<const PeerLost*>(&error) != nullptr;
   mine.text = place_of(error, at, world.size() == 1) + known.what();
+  // All ranks throw a SymmetricError alike, so it is no rank's own.
   if (dynamic_cast<const SymmetricError*>(&error) != nullptr) {
     mine.rank = -1;
   } else if (world.size() > 1) {

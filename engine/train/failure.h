@@ -5,9 +5,8 @@
 
 namespace spire::inline training {
 
-// Reports `error` to the other ranks and waits, a bounded time, for the agreed failure. at: the
-// phase of the thread that caught it, for messages that do not name one. An exception other than
-// Error counts as a lost rank. In a run of one process an Error stays as it is.
+// Reports `error` to the other ranks and waits, a bounded time, for the agreed failure. at: phase
+// of the thread that caught it. In a run of one process an Error stays as it is.
 Failure settle_failure(const std::exception& error, const PhaseRow& at, World& world);
 
 inline Error to_error(const Failure& failure) {

@@ -1,8 +1,9 @@
 #include "engine/train/forward_pass.h"
 
 #include <algorithm>
+#include <utility>
 
-#include "engine/graph/passes.h"
+#include "engine/train/model_graph.h"
 
 namespace spire::inline training {
 
@@ -10,9 +11,7 @@ ForwardPass::ForwardPass(Graph graph, const LaneSpec& lane, const ParameterLayou
                          Replica& replica, CudaLibraries* cuda)
     : replica_(replica), stream_(make_stream(lane.device)) {
   graph.keep_output("output");
-  fuse_activations(graph);
-  remove_dead_nodes(graph);
-  pad_rows(graph, lane.device);
+  graph = lower_for_evaluation(std::move(graph), lane.device).graph;
   output_ = graph.spec(graph.outputs().at("output"));
   std::vector<Value> inputs = graph.values_of(Role::input);
   input_bytes_ = {graph.spec(inputs[0]).bytes()};
@@ -31,11 +30,12 @@ MemoryUse ForwardPass::memory() const {
 void ForwardPass::allocate(MemoryPool& memory) {
   arena_ = memory.allocate({{MemoryKind::activations, plan_->activation_bytes()},
                             {MemoryKind::workspace, plan_->workspace_bytes()}});
+  // Pinned, so that the copy needs no staging of the driver's.
   host_output_ = allocate_staging(stream_->device(), output_.bytes());
   uploader_ = std::make_unique<BatchUploader>(*stream_, memory, input_bytes_, 1, 1);
 }
 
-// Rows may be padded (pad_rows): skips the padding.
+// Copies row by row where rows are padded (pad_rows), and leaves the padding out.
 void ForwardPass::copy_output(std::span<float> to) const {
   bool padded = output_.row_pitch > 0;
   size_t row = padded ? static_cast<size_t>(output_.shape.back()) : to.size();
@@ -49,6 +49,7 @@ void ForwardPass::copy_output(std::span<float> to) const {
 }
 
 void ForwardPass::run(const void* rows) {
+  // The replica is allocated after this was made, so its addresses are bound now.
   bindings_.weights = replica_.values();
   bindings_.packed = replica_.forms.data();
   bindings_.arena = arena_->as<std::byte>();

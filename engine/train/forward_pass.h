@@ -1,4 +1,4 @@
-// Runs a model forward on one lane: rows of its input to its output.
+// Runs a model forward on one lane, from rows of its input to its output.
 #pragma once
 #include "engine/device/lane_team.h"
 #include "engine/graph/plan.h"
@@ -9,16 +9,14 @@ namespace spire::inline training {
 
 class ForwardPass {
  public:
-  // graph: in evaluation form, with the output "output"; its other outputs are dropped. The replica
-  // outlives this; it is allocated after this is made, and packed for evaluation before run().
-  // cuda: of the lane's device, if that is a GPU; outlives this.
+  // graph: in evaluation form; only its output "output" is kept. Replica and cuda (null on a CPU)
+  // outlive this; the replica is allocated later, and packed for evaluation before run().
   ForwardPass(Graph graph, const LaneSpec& lane, const ParameterLayout& layout, Replica& replica,
               CudaLibraries* cuda);
   MemoryUse memory() const;
   void allocate(MemoryPool& memory);  // before the first run; on the lane's thread
 
-  // Runs the batch that `rows` begins, rows of the graph's first input; waits for the output. On
-  // the lane's thread.
+  // Runs the batch at `rows`, of the graph's first input, and waits. On the lane's thread.
   void run(const void* rows);
   const Shape& output_shape() const { return output_.shape; }
   // Copies the first `to.size()` numbers of the last run's output, as fp32.

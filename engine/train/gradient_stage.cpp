@@ -40,6 +40,7 @@ size_t GradientStage::chunks() const {
   return static_cast<size_t>(TreeSum::chunks_of(layout_.trained_floats()));
 }
 
+// The reduction's buffers lie on the front device of the member.
 MemoryUse GradientStage::memory(int device) const {
   const PlacedDevice& placed = devices_.device(device);
   MemoryUse use;
@@ -56,6 +57,7 @@ MemoryUse GradientStage::memory(int device) const {
   return use;
 }
 
+// A lane's memory is first touched by its thread, so that it lies near its cores.
 void GradientStage::allocate() {
   for (const LocalMember& member : devices_.members())
     members_[static_cast<size_t>(member.position)].squares =
@@ -81,7 +83,7 @@ void GradientStage::connect() {
   }
 }
 
-// The sums that the member's lanes leave in their gradient buffers, in tower order.
+// Returns the sums that the member's lanes leave in their gradient buffers, in tower order.
 std::vector<NodeBuffer> GradientStage::node_buffers(const LocalMember& member) const {
   std::vector<NodeBuffer> buffers;
   for (size_t l = 0; l < runners_.size(); ++l) {
@@ -100,6 +102,7 @@ void GradientStage::make_reduction(const LocalMember& member) {
   reduction.chunk_squares = squares(member).data();
   reduction.first_lane = devices_.device(devices_.placed(member).devices.begin).first_lane;
   reduction.thread_row = devices_.lanes() + member.position;
+  // A member's lanes are neighbours.
   for (int l = reduction.first_lane; l < devices_.lanes(); ++l) {
     if (&devices_.member_of_lane(l) == &member) reduction.streams.push_back(&devices_.stream(l));
   }
@@ -110,6 +113,7 @@ void GradientStage::make_reduction(const LocalMember& member) {
       reduction, node_buffers(member), member.communicator.get(), devices_.status());
 }
 
+// For plans that sum over towers inside (batch_norm: sync); others have no counts.
 void GradientStage::make_tower_sums(const LocalMember& member) {
   CrossTowerSums::Options sums{.counts = runners_.front()->tower_sums(),
                                .rank_towers = {},
@@ -131,7 +135,7 @@ void GradientStage::begin_step() {
 void GradientStage::train(int lane, const StepJob& job) {
   auto l = static_cast<size_t>(lane);
   Stream& stream = devices_.stream(lane);
-  // The runner tells the reduction how far its gradients are final (LaneContext::reduction); the
+  // The runner notifies the reduction how far its gradients are final (LaneContext::reduction); the
   // lane adds up its share of complete buckets on the way, the exchange thread sends them.
   runners_[l]->train(job.batch, job.context, job.metrics.sums, contexts_[l]);
   stream.record(*job.metrics.towers_done[l]);

@@ -1,4 +1,4 @@
-// The first stage of a step: runs forward and backward of all towers, and sums their gradients over
+// First stage of a step: runs forward and backward of all towers, and sums their gradients over
 // lanes, members and processes, bucket by bucket, while backward goes on.
 #pragma once
 #include <memory>
@@ -14,8 +14,8 @@
 
 namespace spire::inline training {
 
-// Thread ownership: constructor, allocate() and connect() belong to the thread that makes the
-// trainer; train() and evaluate() to the lane they name.
+// Thread ownership: train() and evaluate() belong to the lane they name, the rest to the thread
+// that makes the trainer, or leads.
 class GradientStage {
  public:
   struct Options {
@@ -23,35 +23,27 @@ class GradientStage {
     BucketReducer::Options reducer;  // of all members
     LaneOptions lane;                // what all lanes have in common
   };
-  // Compiles the plans, each lane's on its own thread, one after another. devices and layout
-  // outlive this. Throws what compiling throws.
+  // Compiles the plans, each lane's on its own thread. devices and layout outlive this. Throws what
+  // compiling throws.
   GradientStage(DeviceSet& devices, const ParameterLayout& layout, const Options& options);
 
   ~GradientStage();
   GradientStage(const GradientStage&) = delete;
   GradientStage& operator=(const GradientStage&) = delete;
 
-  // What the lanes of a device, and its member if it is that one's front, are going to allocate.
-  MemoryUse memory(int device) const;
-  // Allocates the runners' memory; each lane's on its own thread. Throws Error(out_of_memory).
-  void allocate();
-  // Connects the runners' gradient buffers with the reductions of their members. Afterwards train()
-  // may be called.
-  void connect();
+  MemoryUse memory(int device) const;  // to allocate for its lanes; for its member, as the front
+  void allocate();                     // each lane's on its own thread; throws Error(out_of_memory)
+  void connect();  // gradient buffers with the reductions of their members; before train()
 
-  // The leading thread, before the lanes call train().
-  void begin_step();
-  // Runs the lane's towers. Each bucket is reduced as soon as all lanes have written its last
-  // gradient. On return the lane's stream is behind all sums that its member gets. Throws what
-  // kernels throw, PeerLost, BarrierBroken.
+  void begin_step();  // the leading thread, before the lanes call train()
+  // Runs the lane's towers and reduces their buckets. On return the lane's stream is behind all
+  // sums that its member gets. Throws what kernels throw, PeerLost, BarrierBroken.
   void train(int lane, const StepJob& job);
-  // Runs the lane's towers forward; their sums are in job.metrics.
-  void evaluate(int lane, const StepJob& job);
-  // Releases all lanes that wait for others: one has failed.
-  void interrupt();
+  void evaluate(int lane, const StepJob& job);  // forward; sums are in job.metrics
+  void interrupt();  // releases all lanes that wait for others, where one has failed
 
-  // In memory that the member's devices reach: sums of gradients (a flat buffer, of which this
-  // member has what the strategy gives it), and the squares of their chunks.
+  // In memory that the member's devices reach: sums of gradients (a flat buffer, filled in the
+  // member's part by the strategy), and the squares of their chunks.
   const float* sums(const LocalMember& member) const;
   std::span<double> squares(const LocalMember& member) const;
   size_t chunks() const;  // of TreeSum::chunk floats
@@ -60,8 +52,7 @@ class GradientStage {
   bool has_blocks() const { return runners_.front()->has_blocks(); }
 
  private:
-  // What a member of this process reduces with.
-  struct MemberReduction {
+  struct MemberReduction {  // of a member of this process
     std::unique_ptr<DeviceMemory> squares;
     std::unique_ptr<CrossTowerSums> tower_sums;  // null: plans have no sums over towers
     std::unique_ptr<GradientReduction> reduction;

@@ -15,14 +15,15 @@ std::string text_of(size_t bytes) {
   return bytes_text(static_cast<int64_t>(bytes));
 }
 
-// So much or a little more, as `memory.limit` takes it: "23.5GiB".
+// Returns the bytes, rounded up, as `memory.limit` takes them: "23.5GiB".
 std::string limit_word(size_t bytes) {
   bool large = bytes >= size_t{1} << 30;
   double units = static_cast<double>(bytes) / (large ? 0x1p30 : 0x1p20);
   return fmt::format("{:.1f}{}", std::ceil(units * 10) / 10, large ? "GiB" : "MiB");
 }
 
-// All that is wanted, as far as one knows: the plan, or what is there and what was asked for.
+// Returns all that the run needs, as far as is known: of each kind the plan, or what is in use and
+// what was asked for.
 MemoryUse wanted(const MemoryShortage& shortage) {
   MemoryUse now = shortage.in_use, all = shortage.planned;
   now += shortage.asked;
@@ -30,22 +31,22 @@ MemoryUse wanted(const MemoryShortage& shortage) {
   return all;
 }
 
-// What may be had in all; without a number nothing can be reckoned.
-std::optional<size_t> to_be_had(const MemoryShortage& shortage) {
+// Returns the bytes that the run can have in all; none where the system gives no number.
+std::optional<size_t> obtainable_bytes(const MemoryShortage& shortage) {
   auto left = shortage.left();
   return left ? std::optional(*left + shortage.in_use.total()) : std::nullopt;
 }
 
-// The device has room for all of it, but the limit.
+// True where the device has room for everything, and only memory.limit stands against it.
 bool limit_is_all(const MemoryShortage& shortage, int sharers) {
   if (!shortage.limit) return false;
   size_t device = shortage.free ? *shortage.free + shortage.in_use.total() : shortage.total;
   return wanted(shortage).total() * static_cast<size_t>(sharers) <= device;
 }
 
-// Samples a tower with which the rest fits, by what activations take a sample; 0: with none.
+// Returns the samples a tower that fit, by the activations of a sample; 0: not even one.
 int64_t fitting_batch(const MemoryShortage& shortage, int64_t batch_size) {
-  auto room = to_be_had(shortage);
+  auto room = obtainable_bytes(shortage);
   MemoryUse all = wanted(shortage);
   size_t of_samples = all[MemoryKind::activations];
   size_t fixed = all.total() - of_samples;
@@ -100,9 +101,9 @@ TextTable table_of(const MemoryShortage& shortage) {
   return table;
 }
 
-// A snapshot was asked for, and without it there is enough.
+// True where a snapshot was asked for and everything else fits.
 bool snapshot_is_all(const MemoryShortage& shortage) {
-  auto room = to_be_had(shortage);
+  auto room = obtainable_bytes(shortage);
   MemoryUse all = wanted(shortage);
   size_t pieces = checkpoint_piece * sizeof(float), of_checkpoint = all[MemoryKind::checkpoint];
   return room && of_checkpoint > pieces && all.total() - of_checkpoint + pieces <= *room;
@@ -110,6 +111,7 @@ bool snapshot_is_all(const MemoryShortage& shortage) {
 
 }  // namespace
 
+// In order: remedies that cost nothing, then one for the kind that takes most.
 std::string remedy(const MemoryShortage& shortage, const MemoryRemedies& remedies) {
   MemoryUse all = wanted(shortage);
   if (limit_is_all(shortage, remedies.sharers)) {
@@ -129,6 +131,7 @@ std::string remedy(const MemoryShortage& shortage, const MemoryRemedies& remedie
     return "use a smaller model, or a device with more memory";
   if (most == MemoryKind::gradients)
     return "use more devices: with fewer towers on each, they store fewer sums of gradients";
+  // What is left is activations, workspace or a snapshot that is needed.
   if (remedies.can_recompute)
     return "set memory.recompute: blocks, which gives the same bits with less memory";
   if (remedies.batch_size > 1) return smaller_batch(shortage, remedies.batch_size);

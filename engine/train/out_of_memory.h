@@ -1,4 +1,4 @@
-// The message for a device with too little memory: the shortage, one remedy, and a table.
+// Message for a device with too little memory: the shortage, one remedy, and a table.
 #pragma once
 #include <string>
 
@@ -6,7 +6,7 @@
 
 namespace spire::inline training {
 
-// Facts of the run that decide which remedy applies.
+// Facts of the run that decide on the remedy.
 struct MemoryRemedies {
   int64_t batch_size = 1;         // samples a tower
   int devices = 1;                // of the run
@@ -16,10 +16,10 @@ struct MemoryRemedies {
   bool can_recompute = false;     // memory.recompute: blocks is not set, and the model has blocks
 };
 
-// Chooses one remedy by the numbers: "set memory.recompute: blocks, ...".
+// Returns the change that the numbers suggest: "set memory.recompute: blocks, ...".
 std::string remedy(const MemoryShortage& shortage, const MemoryRemedies& remedies);
 
-// One line with the shortage and the remedy, then a table: kind, planned, in use.
+// Returns a line with the shortage and the remedy, then a table: kind, planned, in use.
 std::string out_of_memory_text(const MemoryShortage& shortage, const MemoryRemedies& remedies);
 
 }  // namespace spire::inline training

@@ -1,12 +1,15 @@
-#include "engine/train/pin_lanes.h"
-
+// The lanes' cores. Pinning saves migrations on cores that no other process uses, and halves the
+// speed on cores that another one does.
 #include <algorithm>
 
 #include <fmt/ranges.h>
 
+#include "engine/train/placement.h"
+
 namespace spire::inline training {
 namespace {
 
+// Lanes may share cores where there are few; each core is locked once.
 std::vector<int> wanted_cores(const Placement& placement) {
   std::vector<int> wanted;
   for (const auto& cores : placement.lane_cores)
@@ -20,12 +23,12 @@ bool has_gpus(const Placement& placement) {
   return placement.lanes.front().device.kind == DeviceKind::cuda;
 }
 
-// Why `auto` leaves the lanes to the kernel; empty: it pins them.
-std::string reason_against(const RankPlace& place, const Placement& placement,
+// Returns why `auto` leaves the lanes to the kernel; empty: it pins them.
+std::string reason_against(const RankHardware& hardware, const Placement& placement,
                            const std::vector<int>& wanted, CoreLocks& locks,
                            std::string_view space) {
   if (has_gpus(placement)) return "the GPUs compute";
-  if (static_cast<int>(place.allowed_cores().size()) >= place.machine_cores)
+  if (static_cast<int>(hardware.allowed_cores().size()) >= hardware.machine_cores)
     return "the process may use the whole machine";
   return locks.acquire(wanted, space);
 }
@@ -37,12 +40,12 @@ void pin(Placement& placement) {
 
 }  // namespace
 
-std::string pin_lanes(RunConfig::Pin asked, const RankPlace& place, Placement& placement,
+std::string pin_lanes(RunConfig::Pin asked, const RankHardware& hardware, Placement& placement,
                       CoreLocks& locks, std::string_view space) {
   if (asked == RunConfig::Pin::no) return "not pinned (pin: false)";
   std::vector<int> wanted = wanted_cores(placement);
   if (asked == RunConfig::Pin::automatic) {
-    std::string against = reason_against(place, placement, wanted, locks, space);
+    std::string against = reason_against(hardware, placement, wanted, locks, space);
     if (!against.empty()) return "not pinned: " + against;
   } else {
     locks.acquire(wanted, space);  // so that others leave them alone; they are taken in any case
@@ -53,17 +56,18 @@ std::string pin_lanes(RunConfig::Pin asked, const RankPlace& place, Placement& p
       asked == RunConfig::Pin::automatic ? ": they were given to this process" : " (pin: true)");
 }
 
-std::string describe_use(const Placement& placement, const RankPlace& place) {
-  auto allowed = static_cast<int>(place.allowed_cores().size());
+std::string describe_use(const Placement& placement, const RankHardware& hardware) {
+  auto allowed = static_cast<int>(hardware.allowed_cores().size());
   std::vector<std::string> limits;
-  if (place.limits.omp_threads > 0 && place.limits.omp_threads < allowed)
-    limits.push_back(fmt::format("OMP_NUM_THREADS={}", place.limits.omp_threads));
-  if (place.limits.quota > 0 && place.limits.quota_threads() < allowed)
-    limits.push_back(fmt::format("cgroup quota {:.1f} CPUs", place.limits.quota));
+  if (hardware.limits.omp_threads > 0 && hardware.limits.omp_threads < allowed)
+    limits.push_back(fmt::format("OMP_NUM_THREADS={}", hardware.limits.omp_threads));
+  // Limits that change nothing are left out.
+  if (hardware.limits.quota > 0 && hardware.limits.quota_threads() < allowed)
+    limits.push_back(fmt::format("cgroup quota {:.1f} CPUs", hardware.limits.quota));
   std::string text =
-      fmt::format("{} of {}", place.max_threads(), std::max(place.machine_cores, allowed));
+      fmt::format("{} of {}", hardware.max_threads(), std::max(hardware.machine_cores, allowed));
   if (!limits.empty()) text += fmt::format(" ({})", fmt::join(limits, ", "));
-  if (has_gpus(placement) && placement.helper_cores.size() < place.allowed_cores().size())
+  if (has_gpus(placement) && placement.helper_cores.size() < hardware.allowed_cores().size())
     text += fmt::format(", those near the GPUs: {}", core_ranges(placement.helper_cores));
   return text;
 }

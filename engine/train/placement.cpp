@@ -14,96 +14,18 @@
 namespace spire::inline training {
 namespace {
 
-struct Chosen {
-  std::vector<std::vector<DeviceId>> devices;  // of each rank
-  std::string note;
-};
-
-// "rank 1 (host b): "; empty where there is one.
-std::string name_of(const std::vector<RankPlace>& ranks, size_t rank) {
-  return ranks.size() == 1 ? "" : fmt::format("rank {} (host {}): ", rank, ranks[rank].host);
-}
-
-void expect_gpu(const std::string& word, DeviceId device, const std::vector<RankPlace>& ranks,
-                size_t rank) {
-  const auto& gpus = ranks[rank].gpus;
-  std::string place = name_of(ranks, rank);
-  if (gpus.empty()) {
-    fail(Category::device,
-         "{}: {}no CUDA device is available: {}; use devices: cpu, or devices: auto", word, place,
-         ranks[rank].why_no_gpu);
-  }
-  auto here = [&](const CudaDeviceInfo& gpu) { return gpu.index == device.index; };
-  if (std::any_of(gpus.begin(), gpus.end(), here)) return;
-  if (ranks.size() == 1)
-    fail(Category::device, "{}: there is no such device; this machine has {}", word,
-         list_gpus(gpus));
-  fail(Category::device,
-       "{}: {}this process has {}, and other processes have the other GPUs; use devices: cuda, "
-       "which gives each process its own",
-       word, place, list_gpus(gpus));
-}
-
-std::vector<DeviceId> all_gpus(const RankPlace& place) {
-  std::vector<DeviceId> devices;
-  for (const auto& gpu : place.gpus) devices.push_back({DeviceKind::cuda, gpu.index});
-  return devices;
-}
-
-// GPUs where every rank has some.
-Chosen choose_by_hardware(const std::vector<RankPlace>& ranks) {
-  Chosen chosen;
-  for (size_t rank = 0; rank < ranks.size(); ++rank) {
-    if (ranks[rank].gpus.empty()) {
-      std::vector<DeviceId> cpu = {{DeviceKind::cpu, 0}};
-      return {std::vector<std::vector<DeviceId>>(ranks.size(), cpu),
-              fmt::format("the CPU, because {}{}", name_of(ranks, rank), ranks[rank].why_no_gpu)};
-    }
-    chosen.devices.push_back(all_gpus(ranks[rank]));
-  }
-  chosen.note =
-      fmt::format("the GPUs {}{}", ranks.size() > 1 ? "of rank 0: " : "", list_gpus(ranks[0].gpus));
-  return chosen;
-}
-
-Chosen choose_devices(const RunConfig& config, const std::vector<RankPlace>& ranks) {
-  auto words = expand_devices(config.devices);
-  if (words == std::vector<std::string>{"auto"}) return choose_by_hardware(ranks);
-  std::vector<DeviceId> named;
-  for (const auto& word : words) named.push_back(parse_device(word));
-  for (DeviceId device : named) {
-    if (device.kind != named[0].kind) {
-      fail(Category::config,
-           "devices: {} and {} are different kinds of devices, whose results differ; use one kind",
-           to_string(named[0]), to_string(device));
-    }
-  }
-  Chosen chosen;
-  for (size_t rank = 0; rank < ranks.size(); ++rank) {
-    bool all = words == std::vector<std::string>{"cuda"};
-    if (all && !ranks[rank].gpus.empty()) {
-      chosen.devices.push_back(all_gpus(ranks[rank]));
-      continue;
-    }
-    for (size_t i = 0; i < named.size(); ++i) {
-      if (named[i].kind == DeviceKind::cuda) expect_gpu(words[i], named[i], ranks, rank);
-    }
-    chosen.devices.push_back(named);
-  }
-  return chosen;
-}
-
-// What the start block says of a device. cores: those of its rank's that it has threads for.
-std::string describe(DeviceId device, const std::vector<int>& cores, const RankPlace& place) {
+// Describes a device for the start block. cores: those of its rank's that it has threads for.
+std::string describe(DeviceId device, const std::vector<int>& cores, const RankHardware& hardware) {
   if (device.kind == DeviceKind::cpu) {
-    if (cores.size() == place.cores.size()) return describe_cores(cores);
-    return fmt::format("{} of {}", counted(std::ssize(cores), "core"), core_ranges(place.cores));
+    if (cores.size() == hardware.cores.size()) return describe_cores(cores);
+    return fmt::format("{} of {}", counted(std::ssize(cores), "core"), core_ranges(hardware.cores));
   }
-  const auto& gpu = *std::find_if(place.gpus.begin(), place.gpus.end(),
+  const auto& gpu = *std::find_if(hardware.gpus.begin(), hardware.gpus.end(),
                                   [&](const auto& g) { return g.index == device.index; });
   return fmt::format("{}, {:.1f} GiB", gpu.name, static_cast<double>(gpu.total_bytes) / (1 << 30));
 }
 
+// As many as give each tower of every device its own cores. A GPU's lane only launches kernels.
 int default_threads(const Placement& placement, const std::vector<std::vector<int>>& cores) {
   if (placement.devices[0].id.kind == DeviceKind::cuda) return 1;
   int threads = 1 << 20;
@@ -114,14 +36,14 @@ int default_threads(const Placement& placement, const std::vector<std::vector<in
   return std::max(1, threads);
 }
 
-// Where the lanes of a device run while they are not pinned.
-std::vector<int> lane_cores(DeviceId device, const RankPlace& place) {
-  return device.kind == DeviceKind::cpu ? place.cores : place.cores_near(device);
+// Returns the cores on which a device's lanes run while they are not pinned.
+std::vector<int> lane_cores(DeviceId device, const RankHardware& hardware) {
+  return device.kind == DeviceKind::cpu ? hardware.cores : hardware.cores_near(device);
 }
 
-// Fills the device's lanes in; those of this rank become the placement's own.
+// Decides the device's number of lanes, and adds those of this rank to the placement.
 void add_lanes(Placement& placement, size_t index, const std::vector<int>& cores, int first_lane,
-               const RankPlace& place) {
+               const RankHardware& hardware) {
   PlacedDevice& device = placement.devices[index];
   bool gpu = device.id.kind == DeviceKind::cuda;  // one lane, whose thread only gives it work
   int threads = gpu ? 1 : placement.tower_threads;
@@ -134,7 +56,7 @@ void add_lanes(Placement& placement, size_t index, const std::vector<int>& cores
     for (int t = 0; t < threads; ++t)
       own.push_back(cores[static_cast<size_t>(lane * threads + t) % cores.size()]);
     TowerRange share = towers_of_lane(device.towers.size(), lane, device.lanes);
-    placement.lanes.push_back({device.id, lane_cores(device.id, place), threads});
+    placement.lanes.push_back({device.id, lane_cores(device.id, hardware), threads});
     placement.lane_cores.push_back(std::move(own));
     placement.lane_device.push_back(static_cast<int>(index));
     placement.lane_towers.push_back(
@@ -142,22 +64,7 @@ void add_lanes(Placement& placement, size_t index, const std::vector<int>& cores
   }
 }
 
-// Devices of one member become neighbours: which device has which towers changes no sum.
-std::vector<std::vector<std::vector<DeviceId>>> find_members(Chosen& chosen,
-                                                             const std::vector<RankPlace>& ranks,
-                                                             CudaConfig::Peer peer) {
-  std::vector<std::vector<std::vector<DeviceId>>> members;
-  for (size_t rank = 0; rank < ranks.size(); ++rank) {
-    auto& devices = chosen.devices[rank];
-    members.push_back(group_peers(devices, ranks[rank].peers, peer));
-    devices.clear();
-    for (const auto& member : members.back())
-      devices.insert(devices.end(), member.begin(), member.end());
-  }
-  return members;
-}
-
-// Once devices have their towers, and the parameter device is known.
+// Fills in the members, once devices have their towers and the parameter device is known.
 void place_members(Placement& placement,
                    const std::vector<std::vector<std::vector<DeviceId>>>& members) {
   int begin = 0, all = static_cast<int>(placement.devices.size());
@@ -179,7 +86,7 @@ void place_members(Placement& placement,
   }
 }
 
-// Rank 0 holds the parameter device: it also writes the checkpoints.
+// One of rank 0's devices, as rank 0 writes the checkpoints.
 int find_parameter_device(const RunConfig& config, const Placement& placement) {
   if (config.parameter_device == "auto" || placement.updates_on_host) return 0;
   DeviceId wanted = parse_device(config.parameter_device);
@@ -192,7 +99,7 @@ int find_parameter_device(const RunConfig& config, const Placement& placement) {
        config.parameter_device, placement.ranks > 1 ? "rank 0" : "the run", fmt::join(names, ", "));
 }
 
-// The CPU as the parameter device of GPUs.
+// True where the CPU is to be the parameter device of GPUs.
 bool asks_for_host(const RunConfig& config, const Placement& placement) {
   if (config.parameter_device == "auto") return false;
   DeviceId wanted = parse_device(config.parameter_device);
@@ -204,6 +111,7 @@ bool asks_for_host(const RunConfig& config, const Placement& placement) {
        config.parameter_device, word_of(config.strategy));
 }
 
+// tower_threads decides bits, so a resumed run keeps its checkpoint's.
 int settle_threads(const RunConfig& config, std::optional<int> kept, const Placement& placement,
                    const std::vector<std::vector<int>>& cores) {
   auto asked = static_cast<int>(config.tower_threads.value_or(0));
@@ -229,23 +137,23 @@ std::string device_counts_dividing(int towers) {
   return fmt::format("{} or {}", fmt::join(counts, ", "), last);
 }
 
-// The cores of the devices of a rank: not more in all than it may have threads.
-std::vector<int> computing_cores(const RankPlace& place) {
-  return {place.cores.begin(), place.cores.begin() + place.max_threads()};
+// Returns the cores of a rank's devices: not more in all than it may have threads.
+std::vector<int> computing_cores(const RankHardware& hardware) {
+  return {hardware.cores.begin(), hardware.cores.begin() + hardware.max_threads()};
 }
 
-std::vector<LaneSpec> host_lanes(const RankPlace& place) {
-  return std::vector<LaneSpec>(static_cast<size_t>(place.max_threads()),
-                               LaneSpec{{}, place.allowed_cores(), 1});
+std::vector<LaneSpec> host_lanes(const RankHardware& hardware) {
+  return std::vector<LaneSpec>(static_cast<size_t>(hardware.max_threads()),
+                               LaneSpec{{}, hardware.allowed_cores(), 1});
 }
 
-std::vector<int> helper_cores(const Placement& placement, const RankPlace& place) {
+std::vector<int> helper_cores(const Placement& placement, const RankHardware& hardware) {
   std::vector<int> near;
   for (const LaneSpec& lane : placement.lanes) {
     if (lane.device.kind == DeviceKind::cuda)
       near.insert(near.end(), lane.cores.begin(), lane.cores.end());
   }
-  return prefer_cores(place.allowed_cores(), near);
+  return prefer_cores(hardware.allowed_cores(), near);
 }
 
 }  // namespace
@@ -281,12 +189,12 @@ TowerRange Placement::towers_of(int wanted) const {
           devices[static_cast<size_t>(share.end - 1)].towers.end};
 }
 
-Placement place_towers(const RunConfig& given, const std::vector<RankPlace>& ranks, int rank,
+// Every rank makes the same list of all ranks' devices; lanes are its own alone.
+Placement place_towers(const RunConfig& given, const std::vector<RankHardware>& ranks, int rank,
                        std::optional<int> kept_tower_threads) {
-  Chosen chosen = choose_devices(given, ranks);
-  auto members = find_members(chosen, ranks, given.cuda.peer);
+  ChosenDevices chosen = choose_devices(given, ranks);
   Placement placement;
-  placement.exchange = describe_exchange(members, given.cuda.peer);
+  placement.exchange = describe_exchange(chosen.members, given.cuda.peer);
   placement.rank = rank;
   placement.ranks = static_cast<int>(ranks.size());
   int count = 0;
@@ -305,6 +213,7 @@ Placement place_towers(const RunConfig& given, const std::vector<RankPlace>& ran
          "use at most {}, or set towers to at least {}",
          count, counted(placement.towers, "tower"), counted(placement.towers, "device"), count);
   }
+  // Devices in tower order, each with its share of the towers and of its rank's cores.
   std::vector<std::vector<int>> cores;
   for (size_t owner = 0; owner < ranks.size(); ++owner) {
     const auto& devices = chosen.devices[owner];
@@ -319,6 +228,7 @@ Placement place_towers(const RunConfig& given, const std::vector<RankPlace>& ran
     }
   }
   placement.tower_threads = settle_threads(config, kept_tower_threads, placement, cores);
+  // Lanes are numbered within a rank.
   for (size_t i = 0; i < placement.devices.size(); ++i) {
     const PlacedDevice* before = i > 0 ? &placement.devices[i - 1] : nullptr;
     bool first = !before || before->rank != placement.devices[i].rank;
@@ -329,7 +239,7 @@ Placement place_towers(const RunConfig& given, const std::vector<RankPlace>& ran
   if (placement.updates_on_host) placement.host_lanes = host_lanes(ranks[0]);
   placement.helper_cores = helper_cores(placement, ranks[static_cast<size_t>(rank)]);
   placement.parameter_device = find_parameter_device(config, placement);
-  place_members(placement, members);
+  place_members(placement, chosen.members);
   return placement;
 }
 

@@ -1,10 +1,14 @@
 // One device's copy of the weights: plain fp32, and packed as its kernels read them.
 #pragma once
+#include <memory>
+
 #include "engine/device/device_memory.h"
 #include "engine/device/memory_pool.h"
 #include "engine/graph/parameter_layout.h"
 
 namespace spire::inline training {
+
+class DeviceSet;
 
 class Replica {
  public:
@@ -17,7 +21,7 @@ class Replica {
 
   float* values() const { return weights->as<float>(); }  // in the device's memory
 
-  // The plain weights for the host: the replica's own where the host can address them, else copied
+  // Returns the plain weights for the host: in place where the host can address them, else copied
   // to `copy`. Waits for all work that the device was given. write() must follow any change.
   float* read(Buffer& copy) const;
   void write(const float* from);  // the whole buffer, from the host
@@ -28,5 +32,9 @@ class Replica {
  private:
   size_t weight_bytes_;
 };
+
+// Compares the replicas of all ranks; all ranks call it. Throws SymmetricError(collective) naming
+// the first tensor that differs, and the device that has other bits than most. Throws PeerLost.
+void check_replicas(DeviceSet& devices, const ParameterLayout& layout);
 
 }  // namespace spire::inline training

@@ -1,6 +1,12 @@
 #include "engine/train/run_tuning.h"
 
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "engine/base/message_words.h"
+#include "engine/device/gpu_requirements.h"
 #include "engine/train/tuning_cache.h"
 #include "kernels/autotune/engine_choice.h"
 
@@ -19,8 +25,9 @@ TuningChoices recorded_choices(const std::string& text) {
   }
 }
 
-void tell_of_own_kernels(const Tuning& tuning, Observer& observer) {
+void note_native_kernels(const Tuning& tuning, Observer& observer) {
   std::vector<std::string> own;
+  // An operation without rivals is not measured.
   for (const auto& [key, engine] : tuning.unmeasured()) {
     if (is_native(engine)) own.push_back(key);
   }
@@ -31,7 +38,7 @@ void tell_of_own_kernels(const Tuning& tuning, Observer& observer) {
       counted(std::ssize(own), "operation"), own[0], own.size() == 1 ? "" : ", ..."));
 }
 
-void tell_of_plans(const PlanStore& plans, Observer& observer) {
+void note_plans(const PlanStore& plans, Observer& observer) {
   if (plans.prepared() == 0) return;
   std::string damaged =
       plans.damaged() == 0
@@ -43,9 +50,9 @@ void tell_of_plans(const PlanStore& plans, Observer& observer) {
       counted(plans.prepared(), "plan"), plans.seconds(), counted(plans.found(), "plan"), damaged));
 }
 
-// Compiled plans, for the next run. One that cannot keep them only starts later.
+// Stores compiled plans for the next run, which without them only starts later.
 void keep_plans(const fs::path& cache, Tuning& tuning, Observer& observer) {
-  tell_of_plans(tuning.plans(), observer);
+  note_plans(tuning.plans(), observer);
   if (cache.empty()) return;
   try {
     add_plans_to_cache(cache, tuning.plans());
@@ -60,12 +67,14 @@ void keep_plans(const fs::path& cache, Tuning& tuning, Observer& observer) {
 std::unique_ptr<Tuning> open_tuning(const CudaConfig& config, const TuningSource& source,
                                     Observer& observer) {
   if (source.gpus && !config.autotune) return nullptr;
+  // Only rank 0 measures, and so only rank 0 needs the cache.
   Tuning::Options options{.recorded = recorded_choices(source.recorded),
                           .measures = source.gpus && source.first};
   fs::path cache_path = tuning_cache_path(config.autotune_cache);
   if (source.gpus) options.plans = plan_folder(cache_path);
   if (options.measures) {
     TuningCacheContent cache = read_tuning_cache(cache_path);
+    // A cache is only a shortcut, so one that cannot be read is a warning.
     if (!cache.problem.empty())
       observer.on_warning(fmt::format("{}; engines are measured again", cache.problem));
     options.cached = std::move(cache.choices);
@@ -85,7 +94,7 @@ std::string recorded_text(const Tuning* tuning) {
 }
 
 void keep_tuning(const CudaConfig& config, Tuning& tuning, Observer& observer) {
-  tell_of_own_kernels(tuning, observer);
+  note_native_kernels(tuning, observer);
   fs::path path = tuning_cache_path(config.autotune_cache);
   keep_plans(path, tuning, observer);
   if (size_t lost = tuning.replaced().size())
@@ -107,6 +116,23 @@ void keep_tuning(const CudaConfig& config, Tuning& tuning, Observer& observer) {
                     "file that can be written",
                     found, error.what()));
   }
+}
+
+LibraryVersions library_versions(DeviceKind kind) {
+  auto cuda = kind == DeviceKind::cuda ? cuda_versions() : std::nullopt;
+  if (!cuda) return {};
+  return {{"cuBLASLt", to_string(cuda->cublas.found)}, {"cuDNN", to_string(cuda->cudnn.found)}};
+}
+
+// A library that one of the two does not name is no change: the run was on CPUs then.
+std::string changed_versions(const LibraryVersions& before, const LibraryVersions& now) {
+  std::vector<std::string> changes;
+  for (const auto& [library, version] : now) {
+    auto was = before.find(library);
+    if (was != before.end() && was->second != version)
+      changes.push_back(fmt::format("{} is {}, was {}", library, version, was->second));
+  }
+  return fmt::format("{}", fmt::join(changes, "; "));
 }
 
 }  // namespace spire::inline training

@@ -16,6 +16,7 @@ std::optional<size_t> find_group(const SavedTensors& saved, const std::string& p
   return static_cast<size_t>(found - groups.begin());
 }
 
+// Throws Error(checkpoint) where the state has no group of that path.
 size_t need_group(const SavedTensors& saved, const std::string& path) {
   auto group = find_group(saved, path);
   if (!group) fail(Category::checkpoint, "the checkpoint has no {}", path);
@@ -51,23 +52,23 @@ GroupReader::GroupReader(const ParameterLayout& layout, const SavedTensors& save
            "run, or another checkpoint",
            what, entry.name, to_string(found->shape), to_string(entry.shape));
     }
-    places_.push_back({{entry.offset, entry.offset + entry.elements()},
-                       static_cast<size_t>(found - tensors.begin())});
+    sources_.push_back({{entry.offset, entry.offset + entry.elements()},
+                        static_cast<size_t>(found - tensors.begin())});
   }
-  // Tensors that the model does not have are no match either.
-  if (tensors.size() != places_.size()) {
+  // All of the model's tensors were found: more are another model's.
+  if (tensors.size() != sources_.size()) {
     fail(Category::checkpoint,
          "{}: the checkpoint has {} tensors, but the model {}; use the config of its run, or "
          "another checkpoint",
-         what, tensors.size(), places_.size());
+         what, tensors.size(), sources_.size());
   }
 }
 
 void GroupReader::read(FloatRange window, float* flat) const {
-  for (const Place& place : places_) {
-    FloatRange part = common(place.range, window);
+  for (const Source& source : sources_) {
+    FloatRange part = common(source.range, window);  // in the flat buffer
     if (part.size() <= 0) continue;
-    saved_.read(group_, place.tensor, part.begin - place.range.begin,
+    saved_.read(group_, source.tensor, part.begin - source.range.begin,
                 {flat + (part.begin - window.begin), static_cast<size_t>(part.size())});
   }
 }
@@ -81,23 +82,24 @@ void read_weights(const ParameterLayout& layout, const SavedTensors& saved, bool
   GroupReader(layout, saved, need_group(saved, states_group), false, "statistic").read(all, flat);
 }
 
+// Groups 0 and 1 are weights and running statistics; slots follow, with the weights' tensors.
 TrainerTensors::TrainerTensors(const ParameterLayout& layout, const std::vector<std::string>& slots)
     : groups_{{weights_group, {}}, {states_group, {}}} {
   for (const ParameterEntry& entry : layout.entries()) {
     groups_[entry.trained ? 0 : 1].tensors.push_back({entry.name, entry.shape});
-    (entry.trained ? trained_ : kept_).push_back(entry.offset);
+    (entry.trained ? trained_ : statistics_).push_back(entry.offset);
   }
   for (const std::string& slot : slots)
     groups_.push_back({optimizer_groups + slot, groups_[0].tensors});
 }
 
-void TrainerTensors::hold(const float* weights, ReadSlot read_slot) {
+void TrainerTensors::bind(const float* weights, ReadSlot read_slot) {
   weights_ = weights;
   read_slot_ = std::move(read_slot);
 }
 
 void TrainerTensors::read(size_t group, size_t tensor, int64_t begin, std::span<float> out) const {
-  int64_t at = (group == 1 ? kept_ : trained_).at(tensor) + begin;
+  int64_t at = (group == 1 ? statistics_ : trained_).at(tensor) + begin;
   if (group < 2) {
     std::copy_n(weights_ + at, out.size(), out.begin());
   } else {

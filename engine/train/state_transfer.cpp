@@ -12,7 +12,7 @@
 namespace spire::inline training {
 namespace {
 
-constexpr size_t room_beside_plan = size_t{64} << 20;  // bytes that no plan knows of
+constexpr size_t room_beside_plan = size_t{64} << 20;  // bytes that are in no plan
 
 std::vector<std::vector<FloatRange>> shards_of_ranks(const Placement& placement,
                                                      const std::vector<FloatRange>& buckets) {
@@ -44,24 +44,26 @@ size_t StateTransfer::snapshot_bytes() const {
 }
 
 size_t StateTransfer::bytes(int device) const {
-  if (device != devices_.host_device() || !in_pool()) return 0;
-  bool copies = keeps_snapshot_ && devices_.placement().rank == 0;
-  return piece_floats() * sizeof(float) + (copies ? snapshot_bytes() : 0);
+  return device == devices_.host_device() && in_pool() ? piece_floats() * sizeof(float) : 0;
 }
 
 void StateTransfer::choose_snapshot(SnapshotChoice choice) {
+  MemoryUse plan = pool().planned();
   keeps_snapshot_ = choice == SnapshotChoice::always ||
-                    (choice == SnapshotChoice::fitting && (gathers() || fits_snapshot()));
+                    (choice == SnapshotChoice::fitting && (gathers() || fits_snapshot(plan)));
+  if (keeps_it_here() && in_pool()) plan[MemoryKind::checkpoint] += snapshot_bytes();
+  pool().plan(plan);
 }
 
-// A snapshot is worth having, but not worth a run.
-bool StateTransfer::fits_snapshot() const {
+// A snapshot is worth having, but not worth a run. Beside a GPU's plan it lies in the host's
+// memory, which is in no plan; on a CPU the pool is asked with a plan that has room to spare.
+bool StateTransfer::fits_snapshot(const MemoryUse& plan) const {
   size_t more = snapshot_bytes() + room_beside_plan;
   if (!in_pool()) {
     auto host = space_of(DeviceId{}).free;
     return !host || more <= *host;
   }
-  MemoryUse with_snapshot = pool().planned();
+  MemoryUse with_snapshot = plan;
   with_snapshot[MemoryKind::checkpoint] += more;
   pool().plan(with_snapshot);
   return !foresee_shortage(devices_.pools());
@@ -84,16 +86,15 @@ std::unique_ptr<DeviceMemory> StateTransfer::allocate_host(size_t bytes) {
 
 void StateTransfer::allocate() {
   piece_ = allocate_host(piece_floats() * sizeof(float));
-  if (keeps_snapshot_ && devices_.placement().rank == 0)
-    snapshot_ = allocate_host(snapshot_bytes());
+  if (keeps_it_here()) snapshot_ = allocate_host(snapshot_bytes());
 }
 
-void StateTransfer::hold() {
-  bool holds = devices_.placement().rank == 0;
-  if (gathers() || (holds && snapshot_)) {
+void StateTransfer::capture() {
+  bool writes = devices_.placement().rank == 0;
+  if (gathers() || (writes && snapshot_)) {
     take_snapshot();
-  } else if (holds) {
-    tensors_.hold(devices_.read_weights(), [this](size_t slot, FloatRange window, float* out) {
+  } else if (writes) {  // in place
+    tensors_.bind(devices_.read_weights(), [this](size_t slot, FloatRange window, float* out) {
       update_.copy_state_out(slot, window, out);
     });
   }
@@ -107,7 +108,7 @@ void StateTransfer::take_snapshot() {
   int64_t total = layout_.total_floats(), trained = layout_.trained_floats();
   float* copy = writes ? snapshot_->as<float>() : nullptr;
   const DeviceMemory& weights = *devices_.replica(devices_.host_device()).weights;
-  if (writes) weights.read(copy, weights.bytes());
+  if (writes) weights.read(copy, weights.bytes());  // all replicas are equal
   for (size_t i = 0; i < update_.slots().size(); ++i) {
     float* slot = writes ? copy + total + static_cast<int64_t>(i) * trained : nullptr;
     for_each_window([&](FloatRange window) {
@@ -118,18 +119,19 @@ void StateTransfer::take_snapshot() {
     });
   }
   if (!writes) return;
-  tensors_.hold(copy, [copy, total, trained](size_t slot, FloatRange window, float* out) {
+  tensors_.bind(copy, [copy, total, trained](size_t slot, FloatRange window, float* out) {
     std::copy_n(copy + total + static_cast<int64_t>(slot) * trained + window.begin, window.size(),
                 out);
   });
 }
 
-// body(window) for the trained floats, cut so that each window fits in piece().
+// Calls body(window) for the trained floats, cut so that each window fits in piece().
 void StateTransfer::for_each_window(const std::function<void(FloatRange)>& body) {
   int64_t trained = layout_.trained_floats(), step = std::ssize(piece());
   for (int64_t at = 0; at < trained; at += step) body({at, std::min(at + step, trained)});
 }
 
+// Weights are broadcast whole, slots window by window, so that no rank needs room for all of them.
 void StateTransfer::restore(const SavedTensors* tensors) {
   float* values = devices_.read_weights();
   if (tensors) read_weights(layout_, *tensors, false, values);

@@ -1,5 +1,5 @@
 // Moves the trained state (weights, running statistics, optimizer state) between the devices of all
-// processes and checkpoints, which rank 0 reads and writes.
+// processes and rank 0's checkpoints.
 #pragma once
 #include <functional>
 #include <memory>
@@ -14,44 +14,43 @@
 
 namespace spire::inline training {
 
-// Whether checkpoints are written from a copy of the state, so that steps go on meanwhile. fitting:
-// where there is memory for one, and where the state lies with several processes, which have to
-// send it to rank 0.
+// Use of a copy of the state for checkpoints, so that steps go on meanwhile. fitting: where there
+// is memory for one, and where several processes have to send the state to rank 0.
 enum class SnapshotChoice : uint8_t { never, fitting, always };
 
-// Thread ownership: the leading thread while no lane works. Any thread may read state() for as long
-// as hold() says.
+// Thread ownership: the leading thread while no lane works. Any thread may read state().
 class StateTransfer {
  public:
-  // All arguments outlive this. `buckets`: of the flat buffer.
+  // All arguments outlive this. buckets: of the flat buffer.
   StateTransfer(DeviceSet& devices, UpdateStage& update, const ParameterLayout& layout,
                 const UpdateStrategy& strategy, const std::vector<FloatRange>& buckets);
 
-  // Decides whether there is a snapshot. REQUIRES: the pools know their plans without one.
+  // Decides whether there is a snapshot, and adds it to the plan of its pool. REQUIRES: the pools
+  // know their plans without one.
   void choose_snapshot(SnapshotChoice choice);
   bool keeps_snapshot() const { return keeps_snapshot_; }
-  // One line for the start of a run; rank 0's.
-  std::string text() const;
+  std::string text() const;  // one line for the start of a run; rank 0's
 
-  size_t bytes(int device) const;  // in a CPU device's pool
+  size_t bytes(int device) const;  // to allocate in the device's pool, without a snapshot
   void allocate();                 // throws Error(out_of_memory)
 
-  // Makes state() what the devices hold now; all ranks take part. With a snapshot that is a copy,
-  // valid until the next call; without one it is read where it lies, and valid until another method
-  // of the trainer is called.
-  void hold();
+  // Lets state() be what the devices have now; all ranks take part. With a snapshot it is a copy,
+  // valid until the next capture(); else it is read in place, valid until the trainer's next call.
+  void capture();
   const SavedTensors& state() const { return tensors_; }
-  // Host memory for one piece of state() at a time.
+  // Host memory for a part of state() at a time.
   std::span<float> piece() const { return {piece_->as<float>(), piece_floats()}; }
 
-  // Sets the state of all devices of all ranks. tensors: on rank 0, null elsewhere. Throws
-  // Error(checkpoint) naming the first tensor that does not fit the model.
+  // Sets the state of all devices of all ranks. tensors: on rank 0, null elsewhere. Throws as
+  // GroupReader does.
   void restore(const SavedTensors* tensors);
 
  private:
-  // Whether the state lies with several processes.
-  bool gathers() const { return strategy_.shards_state() && devices_.ranks() > 1; }
-  bool fits_snapshot() const;
+  bool gathers() const {  // the state is divided among several processes
+    return strategy_.shards_state() && devices_.ranks() > 1;
+  }
+  bool fits_snapshot(const MemoryUse& plan) const;
+  bool keeps_it_here() const { return keeps_snapshot_ && devices_.placement().rank == 0; }
   size_t snapshot_bytes() const;
   size_t piece_floats() const;
   MemoryPool& pool() const { return devices_.pool(devices_.host_device()); }

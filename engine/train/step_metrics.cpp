@@ -15,6 +15,7 @@ void StepMetrics::allocate(DeviceSet& devices, std::span<double> device_squares)
   shared = {at, entries};
   sums = {shared.first(towers), shared.subspan(towers, towers)};
   stops = shared.subspan(2 * towers);
+  // One allocation, so that all entries of `shared` are neighbours.
   squares = devices.on_gpus() ? std::span<double>(at + entries, chunks) : device_squares;
   for (int lane = 0; lane < devices.lanes(); ++lane) {
     Stream& stream = devices.stream(lane);

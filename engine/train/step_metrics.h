@@ -1,5 +1,5 @@
-// The numbers of one step that the host reads: losses, scores, stop requests and squares of
-// gradients, written by the lanes' streams, with the events that say when.
+// Numbers of one step that the host reads: losses, scores, stop requests and squares of gradients,
+// written by the lanes' streams, and the events that mark them.
 #pragma once
 #include <memory>
 #include <span>
@@ -18,23 +18,21 @@ struct StepMetrics {
   std::unique_ptr<DeviceMemory> memory;
   TowerSums sums;                 // fp64, one a tower of the run
   std::span<double> stops;        // one a rank; not 0: that rank asks all to stop
-  std::span<double> shared;       // sums and stops: what processes tell each other
+  std::span<double> shared;       // sums and stops, which processes exchange
   std::span<double> squares;      // of the summed gradient's chunks (TreeSum::chunk floats)
   int64_t step = 0, samples = 0;  // 1 for the first step; valid samples of the global batch
   double lr = 0;
   // One a lane: behind its towers, behind the reduction, and behind the whole step.
   std::vector<std::unique_ptr<Event>> towers_done, reduced, step_done;
 
-  // device_squares: where the first member's devices have them. The host reads them there where it
-  // can, else in a copy that lane 0 makes.
+  // device_squares: the first member's, read in place by the host of CPUs, else in lane 0's copy.
   void allocate(DeviceSet& devices, std::span<double> device_squares);
 
   double gradient_norm() const;  // of the summed, scaled gradient
   bool any_stop() const;
-  // Time that the reduction took after the last lane's towers were done; seconds.
-  double exposed_seconds(DeviceSet& devices) const;
+  double exposed_seconds(DeviceSet& devices) const;  // reduction after the last lane's towers
 
-  // Ranks that know the entries of `shared`, for HostAllGather.
+  // Returns the ranks that know the entries of `shared`, for HostAllGather.
   static std::vector<int> owners(const Placement& placement);
 };
 

@@ -1,10 +1,7 @@
 #include "engine/train/tower_runner.h"
 
 #include <algorithm>
-#include <cstring>
-
-#include "engine/graph/graph.h"
-#include "engine/graph/passes.h"
+#include <utility>
 
 namespace spire::inline training {
 
@@ -40,6 +37,7 @@ TowerRunner::TowerRunner(const LaneOptions& options, const GraphBuilder& build,
   for (int64_t samples : options.ragged_train) compile(train_plans_, samples, true, build, layout);
   compile(eval_plans_, options.batch_size, false, build, layout);
   for (int64_t samples : options.ragged_eval) compile(eval_plans_, samples, false, build, layout);
+  // In lockstep all towers of the lane are under way at a time, each with its own buffers.
   bool lockstep = !tower_sums().empty();
   schedule_ = (lockstep ? lockstep_schedule : lane_schedule)(options.reduction, options.towers,
                                                              options.range);
@@ -47,6 +45,7 @@ TowerRunner::TowerRunner(const LaneOptions& options, const GraphBuilder& build,
   measure_inputs();
 }
 
+// Plans of fewer samples need less.
 void TowerRunner::measure_inputs() {
   for (const Plans* plans : {&train_plans_, &eval_plans_}) {
     const auto& rows = plans->begin()->second.row_bytes;
@@ -86,7 +85,7 @@ void TowerRunner::allocate() {
   tower_vector_ = memory.allocate(MemoryKind::workspace, CrossTowerSums::row_bytes(tower_sums()));
 }
 
-// Builds the graph for a number of samples, runs the passes in order, and prepares its kernels.
+// Builds the graph for a number of samples, runs the passes, and prepares its kernels.
 void TowerRunner::compile(Plans& plans, int64_t samples, bool training, const GraphBuilder& build,
                           const ParameterLayout& layout) {
   if (plans.contains(samples)) return;
@@ -95,29 +94,23 @@ void TowerRunner::compile(Plans& plans, int64_t samples, bool training, const Gr
   for (Value input : graph.values_of(Role::input))
     compiled.row_bytes.push_back(graph.spec(input).bytes() / static_cast<size_t>(samples));
   has_blocks_ = has_blocks_ || !graph.blocks().empty();
-  fuse_activations(graph);
-  PlanOptions options{.device = options_.spec.device,
+  DeviceId device = options_.spec.device;
+  LoweredGraph lowered =
+      training ? lower_for_training(std::move(graph), device, layout, options_.recompute)
+               : lower_for_evaluation(std::move(graph), device);
+  if (options_.recompute && training) {
+    bytes_without_recompute_ = std::max(bytes_without_recompute_, lowered.bytes_without_recompute);
+    repeated_nodes_ = lowered.repeated_nodes;
+  }
+  PlanOptions options{.device = device,
                       .threads = options_.spec.threads,
                       .step = training,
-                      .gradients = {},
+                      .gradients = std::move(lowered.gradients),
                       .cuda = options_.cuda};
-  if (options_.record) {
+  if (options_.record) {  // a CUDA graph ends where a bucket is complete
     for (FloatRange bucket : options_.buckets) options.ready_offsets.push_back(bucket.end);
   }
-  std::vector<Value> keep;
-  if (training) {
-    options.gradients = differentiate(graph);
-    for (const auto& [parameter, gradient] : options.gradients) keep.push_back(gradient);
-  }
-  remove_dead_nodes(graph, keep);
-  pad_rows(graph, options.device);
-  if (options_.recompute && training) {
-    // For the start report: the arena without recomputation.
-    BufferAssignment before(graph, options.gradients, layout);
-    bytes_without_recompute_ = std::max(bytes_without_recompute_, before.arena_bytes());
-    repeated_nodes_ = recompute_blocks(graph);
-  }
-  compiled.plan = std::make_unique<Plan>(std::move(graph), options, layout, replica_.forms);
+  compiled.plan = std::make_unique<Plan>(std::move(lowered.graph), options, layout, replica_.forms);
   activation_bytes_ = std::max(activation_bytes_, compiled.plan->activation_bytes());
   workspace_bytes_ = std::max(workspace_bytes_, compiled.plan->workspace_bytes());
   if (options_.record) compiled.graphs = std::make_unique<CudaGraphCache>(*compiled.plan, stream());
@@ -202,10 +195,12 @@ void TowerRunner::sum_over_towers(size_t index, const LaneContext& shared) {
   }
 }
 
+// Where a tower's plan stopped: its part of the sum, and where it reads the sum.
 TowerVector TowerRunner::vector_of(const Tower& tower) {
   return tower.plan->tower_vector(tower.position, tower.bindings);
 }
 
+// Towers run one after another, also where training is in lockstep.
 void TowerRunner::evaluate(const Batch& batch, TowerSums& sums, const LaneContext& shared) {
   shared.status->enter(shared.lane, Phase::eval);
   for (size_t i = 0; i < static_cast<size_t>(options_.range.size()); ++i) {
@@ -232,6 +227,7 @@ TowerRunner::Tower& TowerRunner::prepare(size_t i, Plans& plans, const Batch& ba
   int64_t first_row = index * options_.batch_size;
   int64_t samples = std::clamp<int64_t>(batch.valid - first_row, 0, options_.batch_size);
   context.first_row = first_row;
+  // A tower's share of the valid samples, for batch statistics averaged over towers.
   context.tower_weight = static_cast<float>(samples) / static_cast<float>(batch.valid);
   tower.plan = nullptr;
   if (samples == 0) return tower;
@@ -240,6 +236,7 @@ TowerRunner::Tower& TowerRunner::prepare(size_t i, Plans& plans, const Batch& ba
   tower.graphs = compiled.graphs.get();
   tower.bindings.weights = replica_.values();
   tower.bindings.packed = replica_.forms.data();
+  // A rank's batch has the rows of its own towers alone.
   auto stored_row = static_cast<size_t>(first_row - batch.first_row);
   rows_.clear();
   for (size_t c = 0; c < compiled.row_bytes.size(); ++c) {

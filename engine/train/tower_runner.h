@@ -1,5 +1,5 @@
-// Runs the towers of one lane: each tower is one run of a plan, and their gradients are added on
-// the way into the nodes of the fixed tree (engine/collective/tree.h).
+// Runs the towers of one lane: each tower is one run of a plan; gradients are added into the nodes
+// of the fixed tree (engine/collective/tree.h) as they become final.
 #pragma once
 #include <algorithm>
 #include <map>
@@ -34,19 +34,18 @@ struct LaneOptions {
   CudaLibraries* cuda = nullptr;  // of its device, if that is a GPU; outlives the lane
   bool record = false;            // towers run as recorded CUDA graphs
   int steps_under_way = 1;        // steps the stream may hold at a time
-  // Sample counts a tower can meet besides batch_size and 0: those of ragged last batches.
+  // Sample counts of towers besides batch_size and 0: those of ragged last batches.
   std::vector<int64_t> ragged_train, ragged_eval;
   std::vector<FloatRange> buckets;  // of the reduction
 };
 
-// The fp64 sums of one batch, one entry a tower of the run; a lane writes its towers' entries. In
-// host memory that streams write (allocate_staging).
+// Sums of one batch, fp64, one entry a tower of the run; a lane writes its towers' entries. In host
+// memory that streams write (allocate_staging).
 struct TowerSums {
   std::span<double> loss, score;
 };
 
-// What a lane shares with the others.
-struct LaneContext {
+struct LaneContext {  // shared with the other lanes
   int lane = 0;
   ThreadStatus* status = nullptr;
   GradientReduction* reduction = nullptr;  // is notified of final gradients
@@ -55,39 +54,37 @@ struct LaneContext {
 
 class TowerRunner {
  public:
-  // Compiles the plans; they run once this and the replica are allocated.
+  // Compiles the plans, which run once this and the replica are allocated.
   TowerRunner(const LaneOptions& options, const GraphBuilder& build, const ParameterLayout& layout,
               Replica& replica);
   MemoryUse memory() const;
   void allocate();  // on the lane's thread
 
-  // Runs forward and backward of the lane's towers. `context` holds the step's numbers; the tower's
-  // are filled in here. Sums are written, and a GPU has read the batch, once the lane's stream is
-  // synchronized, as in evaluate(). Throws what kernels throw, PeerLost and BarrierBroken.
+  // Runs forward and backward of the lane's towers. context: the step's numbers, without a tower's.
+  // Sums are written, and a GPU has read the batch, once the lane's stream is synchronized, as in
+  // evaluate(). Throws what kernels throw, PeerLost and BarrierBroken.
   void train(const Batch& batch, const StepContext& context, TowerSums& sums,
              const LaneContext& shared);
   void evaluate(const Batch& batch, TowerSums& sums, const LaneContext& shared);
 
-  // Nodes of the tree whose sums the lane's gradient buffers hold after train(), in tower order.
-  // Their data is null before allocate().
+  // Nodes of the tree whose sums are in the lane's gradient buffers after train(), in tower order;
+  // data is null before allocate().
   std::vector<NodeBuffer> nodes();
-  // Lengths of the sums over towers inside a training plan; empty: towers run one after another.
+  // Lengths of the sums over towers inside a training plan; none: towers run one after another.
   const std::vector<int64_t>& tower_sums() const;
 
   std::optional<RecomputeInfo> recompute() const;  // none if not asked for
   bool has_blocks() const { return has_blocks_; }  // blocks that recompute could apply to
 
  private:
-  // A plan for a number of samples, with the bytes of a row of each of its inputs.
-  struct Compiled {
+  struct Compiled {  // a plan for a number of samples
     std::unique_ptr<Plan> plan;
     std::unique_ptr<CudaGraphCache> graphs;  // null: the plan runs its kernels itself
-    std::vector<size_t> row_bytes;
+    std::vector<size_t> row_bytes;           // of a row of each of its inputs
   };
   using Plans = std::map<int64_t, Compiled>;  // by samples
   class Progress;
-  // One tower of the batch under way.
-  struct Tower {
+  struct Tower {           // of the batch under way
     Plan* plan = nullptr;  // null: no samples
     CudaGraphCache* graphs = nullptr;
     Bindings bindings;
@@ -127,9 +124,8 @@ class TowerRunner {
   std::vector<std::unique_ptr<DeviceMemory>> gradients_;  // schedule_.buffers, total_floats() each
   std::unique_ptr<LaneArithmetic> arithmetic_;
   std::unique_ptr<BatchUploader> uploader_;
-  std::vector<HostRows> rows_;  // of the tower that is prepared
-  std::unique_ptr<DeviceMemory>
-      tower_vector_;  // one sum over towers, before it is copied to the arenas
+  std::vector<HostRows> rows_;                  // of the tower that is prepared
+  std::unique_ptr<DeviceMemory> tower_vector_;  // a sum over towers, then copied to the arenas
 };
 
 }  // namespace spire::inline training

@@ -1,4 +1,4 @@
-// The step, in time order. trainer_build.cpp makes what it works with.
+// The step, in time order. trainer_build.cpp makes the parts that it works with.
 #include "engine/train/trainer.h"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 #include "engine/base/hash.h"
 #include "engine/device/lane_team.h"
-#include "engine/train/replica_check.h"
+#include "engine/train/replica.h"
 
 namespace spire::inline training {
 
@@ -63,7 +63,7 @@ int Trainer::max_ahead() const {
 void Trainer::begin_step(const Batch& batch, int64_t done, double lr, bool stop) {
   require(!averaged_, "a step before the end of an evaluation");
   require(under_way() <= max_ahead(), "{} steps are under way", under_way());
-  StepMetrics& metrics = metrics_of(begun_);
+  StepMetrics& metrics = metrics_of(begun_);  // the step before may still use the other one
   metrics.step = done + 1;
   metrics.samples = batch.valid;
   metrics.lr = lr;
@@ -104,6 +104,7 @@ void Trainer::run_step(int lane, const StepJob& given) {
   devices_->status().enter(lane, Phase::idle);
 }
 
+// tree_sum() adds the towers' losses, fp64, in the order of the fixed tree.
 StepResult Trainer::finish_step() {
   require(under_way() > 0, "no step is under way");
   StepMetrics& metrics = metrics_of(finished_);
@@ -113,6 +114,7 @@ StepResult Trainer::finish_step() {
   LossScale& loss_scale = update_->loss_scale();
   auto samples = static_cast<double>(metrics.samples);
   double scale = loss_scale.value(), norm = metrics.gradient_norm() / scale;
+  // The device has skipped the update by the same rule (GradientScale::factor).
   bool skipped = loss_scale.on() && !std::isfinite(norm);
   loss_scale.record(skipped);
   return {.step = metrics.step,
@@ -145,7 +147,7 @@ void Trainer::share_metrics(StepMetrics& metrics) {
 }
 
 // Called inside a catch block. Another lane's failure shows as BarrierBroken here, or as PeerLost
-// once the communicators are aborted; only the first failure is told.
+// once the communicators are aborted; only the first failure is reported.
 void Trainer::fail_lane(int lane) {
   try {
     throw;
@@ -154,7 +156,7 @@ void Trainer::fail_lane(int lane) {
   } catch (const PeerLost&) {
     if (!abort_peers()) throw BarrierBroken{};
     throw;
-  } catch (const LaneError&) {  // the reduction's thread has said where
+  } catch (const LaneError&) {  // from the exchange thread, with its phase
     abort_peers();
     throw;
   } catch (const std::exception& error) {
@@ -163,8 +165,8 @@ void Trainer::fail_lane(int lane) {
   }
 }
 
-// Lanes of this rank stop waiting for others, and other ranks' for them. False: another lane did
-// this before.
+// Ends the waiting of this rank's lanes for others, and of other ranks' for them. False: another
+// lane did this before.
 bool Trainer::abort_peers() {
   bool first = !peers_aborted_.exchange(true);
   gradients_->interrupt();
@@ -211,6 +213,7 @@ void Trainer::renew_replicas() {
   on_lanes_until_done([this](int lane) { update_->replicate(lane); });
 }
 
+// The host's copy is edited, then written back to all replicas.
 void Trainer::set_weights(
     const std::function<void(const ParameterEntry&, std::span<float>)>& fill) {
   float* values = devices_->read_weights();
@@ -232,9 +235,9 @@ void Trainer::describe(StateMetadata& state) const {
   state.parameter_hash = hex(parameter_hash());
 }
 
-void Trainer::hold_state() {
+void Trainer::capture_state() {
   require(!averaged_ && under_way() == 0, "the state before the end of a step or evaluation");
-  state_->hold();
+  state_->capture();
 }
 
 void Trainer::restore(const StateMetadata& state, const SavedTensors* tensors) {

@@ -1,6 +1,5 @@
-// Trains one model on the devices of a run: makes replicas and plans once, then runs steps and
-// evaluations, which allocate nothing. With several processes each has a Trainer for its own
-// devices; all call the same methods in the same order.
+// Trains one model on the devices of a run: steps and evaluations, which allocate nothing. Each
+// process has a Trainer for its devices; all call the same methods in the same order.
 #pragma once
 #include <array>
 #include <atomic>
@@ -31,14 +30,12 @@ struct TrainerOptions {
   OptimizerConfig optimizer;
   EmaConfig ema;
   LossScaleConfig loss_scale = {};
-  // Columns of batches in training and in evaluation; the model reads the first.
-  std::vector<Column> train_columns, test_columns;
-  int64_t classes = 0;           // of labels; tokens: the vocabulary
-  DType precision = DType::f32;  // f32 | bf16 | f16 (GPUs alone): of activations
+  std::vector<Column> train_columns, test_columns;  // of batches; the model reads the first
+  int64_t classes = 0;                              // of labels; tokens: the vocabulary
+  DType precision = DType::f32;                     // f32 | bf16 | f16 (GPUs alone): of activations
   uint64_t seed = 0;
-  // Sizes of the datasets: their last, ragged batches get plans of their own. train_samples is 0
-  // with drop_last.
-  int64_t train_samples = 0, test_samples = 0;
+  int64_t train_samples = 0;  // of the dataset, for its last, ragged batch; 0: drop_last
+  int64_t test_samples = 0;
   BucketConfig bucket;
   int64_t sample_rows = 0;  // rank 0 also gets a forward pass of so many rows; 0: none
   bool recompute = false;   // activations inside the model's blocks, in backward
@@ -46,8 +43,7 @@ struct TrainerOptions {
   SnapshotChoice snapshot = SnapshotChoice::never;  // for checkpoints, on rank 0
   bool plan_only = false;                           // compiles, and allocates nothing: see Trainer
   CudaConfig cuda;
-  // The run's choices among engines on GPUs; outlives the trainer. Null: the libraries' favourites.
-  Tuning* tuning = nullptr;
+  Tuning* tuning = nullptr;  // outlives the trainer; null: the libraries' favourite engines
 
   ModelInput input(int64_t batch, bool training) const;
 };
@@ -55,16 +51,14 @@ struct TrainerOptions {
 struct StepResult {
   int64_t step = 0, samples = 0;  // 1 for the first; valid samples of the global batch
   double lr = 0;
-  double loss = 0;          // mean over the global batch's valid samples
-  double score = 0;         // mean of the number that the metric is made from (Metric)
-  double grad_norm = 0;     // of the averaged gradient, before clipping
-  double comm_seconds = 0;  // the reduction's time after the last lane's towers were done
-  // Of fp16 alone: the loss's factor in this step (0: another precision); whether the gradients
-  // overflowed, so that nothing was updated; and the number of such steps so far.
-  double loss_scale = 0;
-  bool skipped = false;
-  int64_t skipped_steps = 0;
-  bool stop = false;  // a rank asked to stop
+  double loss = 0;            // mean over the global batch's valid samples
+  double score = 0;           // mean of the number that the metric is made from (Metric)
+  double grad_norm = 0;       // of the averaged gradient, before clipping
+  double comm_seconds = 0;    // the reduction's time after the last lane's towers were done
+  double loss_scale = 0;      // fp16's in this step; 0: another precision
+  bool skipped = false;       // fp16: the gradients overflowed, so nothing was updated
+  int64_t skipped_steps = 0;  // so far
+  bool stop = false;          // a rank asked to stop
 };
 
 struct EvaluationSums {
@@ -73,81 +67,69 @@ struct EvaluationSums {
   bool stop = false;  // a rank asked to stop
 };
 
-// (kind, bytes)
-using MemoryByKind = std::vector<std::pair<std::string, int64_t>>;
+using MemoryByKind = std::vector<std::pair<std::string, int64_t>>;  // (kind, bytes)
 
 class Trainer {
  public:
   // Compiles all plans, allocates everything and initializes the weights. group: joins the
-  // placement's ranks, outlives this; null for one. Throws Error(out_of_memory) with a table before
-  // anything big is allocated where the plan shows that it does not fit, and what compiling throws.
-  // With plan_only there are no weights: only const methods that read no values may be called.
+  // placement's ranks, outlives this; null for one. Throws Error(out_of_memory) before it allocates
+  // what does not fit, and what compiling throws. With plan_only there are no weights: only const
+  // methods that read no values may be called.
   Trainer(const TrainerOptions& options, const Placement& placement, ProcessGroup* group = nullptr);
   ~Trainer();
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
-  // All methods below are called on the leading thread: team().lead([&] { ... }). After an
-  // exception out of a step only the destructor may be called. A lane's error is a LaneError.
+  // All methods below are for the leading thread: team().lead([&] { ... }). After an exception out
+  // of a step only the destructor may be called. A lane's error is a LaneError.
   LaneTeam& team() { return devices_->team(); }
 
-  // Runs one optimizer step: begin_step(), then finish_step(). The batch has been read on return,
-  // as it has after evaluate().
-  // done: steps before it; lr: its learning rate; stop: this rank asks all to stop.
+  // Runs one optimizer step; the batch has been read on return, as after evaluate(). done: steps
+  // before it; stop: this rank asks all to stop.
   StepResult step(const Batch& batch, int64_t done, double lr, bool stop = false);
 
   // The same in two parts, so that the host goes on while GPUs compute: it may begin max_ahead()
-  // more steps before it finishes the oldest. CPUs have done the step when begin_step() returns.
-  // GPUs copy a batch in pinned memory until its finish_step(), or the trainer's end: a loader
-  // whose next() comes with max_ahead() steps under way holds max_ahead() + 1 batches. Nothing else
-  // is called while a step is under way.
+  // more steps before it finishes the oldest, and calls nothing else meanwhile. GPUs copy a batch
+  // in pinned memory until its finish_step(), or the trainer's end: a loader keeps max_ahead() + 1.
   void begin_step(const Batch& batch, int64_t done, double lr, bool stop = false);
   StepResult finish_step();
   int max_ahead() const;
   int under_way() const { return static_cast<int>(begun_ - finished_); }
 
-  // Packs the weights for evaluation; then each batch adds its sums to `sums`. With averaged
-  // weights these take the weights' place, everywhere, until end_evaluation(), which comes before
-  // the next step or hold_state().
+  // Each batch between begin and end adds its sums to `sums`. With averaged weights these replace
+  // the weights, everywhere, until end_evaluation().
   void begin_evaluation();
   void evaluate(const Batch& batch, EvaluationSums& sums, bool stop = false);
   void end_evaluation();
 
-  // The trainer's part of a checkpoint's metadata.
-  void describe(StateMetadata& metadata) const;
-  // Makes state() what the trainer holds now; all ranks take part (StateTransfer::hold).
-  void hold_state();
+  void describe(StateMetadata& metadata) const;  // fills in the trainer's part
+  void capture_state();  // lets state() be the present one; all ranks: see StateTransfer::capture
   // Weights, statistics and optimizer state, on rank 0. Any thread may read them.
   const SavedTensors& state() const { return state_->state(); }
   bool keeps_snapshot() const { return state_->keeps_snapshot(); }
   std::string checkpoints_text() const { return state_->text(); }  // for the start of a run
-  // Host memory for one piece of state() at a time.
-  std::span<float> piece() const { return state_->piece(); }
+  std::span<float> piece() const { return state_->piece(); }       // memory for a part of state()
 
-  // tensors: on rank 0, which sends them to all. Throws Error(checkpoint) naming the first tensor
-  // that does not fit the model.
+  // tensors: on rank 0, which sends them to all. Throws Error(checkpoint) naming the first that
+  // does not fit the model.
   void restore(const StateMetadata& metadata, const SavedTensors* tensors);
 
   // Sets the plain values of every parameter and renews the replicas.
   void set_weights(const std::function<void(const ParameterEntry&, std::span<float>)>& fill);
 
-  // Throws Error(collective) naming the first tensor, and the device, whose bits are not those of
-  // the other devices.
-  void check_replicas();
+  void check_replicas();  // of the whole run: see replica.h
 
-  // Null without sample_rows. Runs between begin_evaluation() and end_evaluation().
+  // Runs between begin_evaluation() and end_evaluation(); null without sample_rows.
   ForwardPass* sampler() { return sampler_.get(); }
 
   uint64_t parameter_hash() const { return layout_.hash(weights()); }
-  // Hash of the averaged weights, on all ranks together; none where nothing is averaged.
-  std::optional<uint64_t> average_hash();
-  // The plain weights for the host to read, until another method is called.
+  std::optional<uint64_t> average_hash();  // all ranks call it; none where nothing is averaged
+  // Returns the plain weights for the host to read, until another method is called.
   const float* weights() const { return devices_->read_weights(); }
   Replica& replica(int device) { return devices_->replica(device); }  // of this process
   const ParameterLayout& layout() const { return layout_; }
   const Placement& placement() const { return placement_; }
-  ThreadStatus& board() { return devices_->status(); }
-  // The scale of fp16's loss, and the skipped steps.
+  ThreadStatus& status() { return devices_->status(); }
   const LossScaleState& loss_scale() const { return update_->loss_scale().state(); }
   std::optional<RecomputeInfo> recompute() const { return gradients_->recompute(); }
 
@@ -155,7 +137,7 @@ class Trainer {
   std::vector<MemoryByKind> planned_memory() const;
   std::vector<MemoryByKind> peak_memory() const;
   std::vector<std::optional<size_t>> memory_limits() const;
-  // Why the plan does not fit, as the error would say it; empty: it fits as far as is known.
+  // Returns the error's text where the plan does not fit; empty: it fits as far as is known.
   std::string memory_shortage() const;
 
  private:

@@ -1,5 +1,4 @@
-// Makes a trainer's parts once, before the first step, and accounts for their memory: everything is
-// compiled first, then planned, then allocated.
+// The parts of a trainer and their memory: all are compiled, then planned, then allocated.
 #include <algorithm>
 
 #include <spire/error.h>
@@ -11,7 +10,7 @@
 namespace spire::inline training {
 namespace {
 
-// Sample counts of the towers of a dataset's last batch, other than 0 and batch_size.
+// Returns the sample counts of towers in a dataset's last batch, other than 0 and batch_size.
 std::vector<int64_t> ragged_samples(int64_t samples, const Placement& placement) {
   int64_t rest = samples % placement.global_batch() % placement.batch_size;
   return rest == 0 ? std::vector<int64_t>{} : std::vector<int64_t>{rest};
@@ -32,6 +31,7 @@ int root_member(const Placement& placement) {
   return placement.devices[static_cast<size_t>(placement.parameter_device)].member;
 }
 
+// Counts members where a reducer counts ranks: members exchange, the devices of one add in place.
 BucketReducer::Options reducer_options(const Placement& placement, const UpdateStrategy& strategy,
                                        const std::vector<FloatRange>& buckets) {
   BucketReducer::Options reducer;
@@ -48,7 +48,7 @@ BucketReducer::Options reducer_options(const Placement& placement, const UpdateS
   return reducer;
 }
 
-// The options that all lanes have in common.
+// Returns the options that all lanes have in common.
 LaneOptions lane_options(const TrainerOptions& options, const Placement& placement,
                          const std::vector<FloatRange>& buckets, size_t steps_under_way) {
   LaneOptions lane;
@@ -78,8 +78,7 @@ Trainer::Trainer(const TrainerOptions& options, const Placement& placement, Proc
   make_devices(options);
   make_stages(options);
   plan_memory();
-  state_->choose_snapshot(options.snapshot);
-  plan_memory();
+  state_->choose_snapshot(options.snapshot);  // which adds it to the plan
   if (options.plan_only) return;
   allocate_memory();
   gradients_->connect();
@@ -100,6 +99,7 @@ void Trainer::make_devices(const TrainerOptions& options) {
                                     .devices = static_cast<int>(placement_.devices.size()),
                                     .parameter_device = placement_.parameter_device,
                                     .root = root_member(placement_)});
+  // The message of a shortage. Blocks are known when the plans are, after the devices.
   MemoryRemedies remedies;
   remedies.batch_size = placement_.batch_size;
   remedies.devices = static_cast<int>(placement_.devices.size());
@@ -185,6 +185,7 @@ void Trainer::initialize(const TrainerOptions& options) {
   team().lead([this] { renew_replicas(); });
 }
 
+// Pools that share a memory may fit one by one and not together.
 std::string Trainer::memory_shortage() const {
   auto shortage = foresee_shortage(devices_->pools());
   return shortage ? devices_->pools().front()->explain(*shortage) : "";

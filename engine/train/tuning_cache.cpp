@@ -16,14 +16,15 @@ namespace fs = std::filesystem;
 
 constexpr size_t max_bytes = 64 << 20;  // a choice takes 300
 
+// The XDG specification ignores relative paths.
 fs::path folder_named_by(const char* variable) {
   const char* value = std::getenv(variable);
   fs::path path = value ? value : "";
   return path.is_absolute() ? path : fs::path();
 }
 
-// Held while the file is read, changed and written. The lock is a file of its own, for the other
-// one is replaced under its name; it stays, empty. Whoever holds it writes a few KB and is done.
+// Locks the cache while it is read, changed and written. The lock is a separate, empty file, which
+// stays: the cache itself is replaced under its name. It is locked while a few KB are written.
 class CacheLock {
  public:
   explicit CacheLock(const fs::path& path) {
@@ -93,9 +94,12 @@ void add_plans_to_cache(const fs::path& path, PlanStore& plans) {
   plans.write();
 }
 
+// Runs that end at a time add to the same file: it is read again under the lock. A damaged file is
+// replaced, as its content is empty.
 void add_to_tuning_cache(const fs::path& path, const Tuning& tuning) {
   make_folder_of(path);
   CacheLock lock(path);
+  // In order of precedence: replacements, the file, the rest of this run's.
   TuningChoices all, file = read_tuning_cache(path).choices;
   for (const auto& [key, engine] : tuning.measured())
     if (tuning.replaced().find(key)) all.set(key, engine);

@@ -7,7 +7,7 @@
 namespace spire::inline training {
 namespace {
 
-// Of each member, the ranges of a table whose entries it owns.
+// Returns, of each member, the ranges of a table whose entries it owns.
 std::vector<std::vector<FloatRange>> ranges_of(const std::vector<int>& owners, int members) {
   std::vector<std::vector<FloatRange>> ranges(static_cast<size_t>(members));
   for (size_t i = 0; i < owners.size(); ++i) {
@@ -19,7 +19,7 @@ std::vector<std::vector<FloatRange>> ranges_of(const std::vector<int>& owners, i
   return ranges;
 }
 
-// The member that has each chunk of the gradients' sum, and so knows its square.
+// Returns the member that has each chunk of the gradients' sum, and so knows its square.
 std::vector<int> chunk_owners(const BucketReducer::Options& reducer, int64_t trained_floats) {
   std::vector<int> owners(static_cast<size_t>(TreeSum::chunks_of(trained_floats)));
   auto shards = reducer.chunk_shards(trained_floats);
@@ -97,6 +97,7 @@ void UpdateStage::allocate() {
   }
 }
 
+// Addresses are known once gradients and replicas are allocated.
 void UpdateStage::connect(const GradientStage& gradients) {
   for (const LocalMember& member : devices_.members()) {
     MemberShards& shards = shards_[static_cast<size_t>(member.position)];
@@ -122,6 +123,7 @@ void UpdateStage::update(int lane, const ParameterUpdate::Step& given) {
   Stream& stream = devices_.stream(lane);
   if (device.update) devices_.status().enter(lane, Phase::update);
   ParameterUpdate::Step step = given;
+  // The updating processor reads the scale: the GPU its own, a host that updates the host's.
   if (device.loss_scale)
     step.loss_scale = device.options.on_host ? &loss_scale_.state() : device.loss_scale->state();
   if (optimizer_->layerwise()) {
@@ -131,7 +133,7 @@ void UpdateStage::update(int lane, const ParameterUpdate::Step& given) {
   if (device.update) device.update->update(site.part, step, stream);
 }
 
-// All lanes have measured, and members whose weights are shards know each other's numbers.
+// On return all lanes have measured, and members whose weights are shards know each other's norms.
 void UpdateStage::exchange_norms(int lane) {
   devices_.meet(lane);
   ShardExchange* norms = shards_of_lane(lane).norms.get();
@@ -157,7 +159,7 @@ void UpdateStage::publish(int lane) {
   replicate(lane);
 }
 
-// To the front replicas of the other members.
+// Sends weights to the front replicas of the other members.
 void UpdateStage::exchange_weights(int lane) {
   if (devices_.member_count() == 1 || strategy_.updates_every_replica()) return;
   const LocalMember& member = devices_.member_of_lane(lane);
@@ -167,7 +169,7 @@ void UpdateStage::exchange_weights(int lane) {
   devices_.meet(lane);
 }
 
-// From the front replica to the others of its member, each lane its part.
+// Copies weights from the front replica to the others of its member, each lane its part.
 void UpdateStage::replicate(int lane) {
   LaneSite site = devices_.site(lane);
   Stream& stream = devices_.stream(lane);
@@ -192,7 +194,7 @@ void UpdateStage::pack_for_evaluation(int lane) {
   replica.forms.pack_for_evaluation(replica.values(), site.part, site.parts, devices_.stream(lane));
 }
 
-// Where weights are updated they change places with their average; this then reaches every replica
+// Weights are swapped with their average where they are updated; the result reaches every replica
 // as an update does.
 void UpdateStage::swap_average(int lane) {
   LaneSite site = devices_.site(lane);

@@ -1,5 +1,5 @@
-// The second stage of a step: updates the weights from the summed gradients where the strategy
-// says, and brings the new weights to every replica.
+// Second stage of a step: updates the weights from the summed gradients where the strategy says,
+// and sends the new weights to every replica.
 #pragma once
 #include <memory>
 #include <span>
@@ -7,18 +7,18 @@
 #include <vector>
 
 #include "engine/collective/exchange.h"
-#include "engine/optim/ema.h"
 #include "engine/optim/loss_scale.h"
+#include "engine/optim/optimizer.h"
 #include "engine/train/device_set.h"
 #include "engine/train/gradient_stage.h"
 #include "engine/update/device_loss_scale.h"
 #include "engine/update/parameter_update.h"
 #include "engine/update/strategy.h"
-#include "engine/update/tensor_norms.h"
+#include "engine/update/update_pieces.h"
 
 namespace spire::inline training {
 
-// Thread ownership: what takes a lane belongs to that lane, inside LaneTeam::parallel; the rest to
+// Thread ownership: methods with a lane belong to that lane, inside LaneTeam::parallel; the rest to
 // the leading thread while no lane works.
 class UpdateStage {
  public:
@@ -30,22 +30,18 @@ class UpdateStage {
     std::vector<FloatRange> buckets;
     BucketReducer::Options reducer;  // of all members: says who gets which sums
   };
-  // Decides who updates what; allocates nothing. All arguments but the options outlive this.
+  // Allocates nothing. All arguments but the options outlive this.
   UpdateStage(DeviceSet& devices, const ParameterLayout& layout, const UpdateStrategy& strategy,
               const Options& options);
 
   MemoryUse memory(int device) const;  // what a device of this process is going to allocate
   void allocate();                     // norms and loss scales; throws Error(out_of_memory)
-  // Makes the updates, which read the reduced gradients. Afterwards the rest may be called.
-  void connect(const GradientStage& gradients);
+  void connect(const GradientStage& gradients);  // makes the updates; before all that follows
 
-  // Updates the lane's share of the weights of its device. Layer-wise optimizers measure all of
-  // them before. Throws PeerLost, BarrierBroken.
+  // Updates the lane's part of the weights of its device. Throws PeerLost, BarrierBroken.
   void update(int lane, const ParameterUpdate::Step& step);
-  // Lets the next step's loss scale of fp16 follow from this step's gradients, on a GPU.
-  void follow_loss_scale(int lane);
-  // In the device's memory, for kernels; null: the precision needs none.
-  const double* device_loss_scale(int lane);
+  void follow_loss_scale(int lane);  // fp16: the next step's scale, from this step's gradients
+  const double* device_loss_scale(int lane);  // in the device's memory; null: no fp16
   // Sends updated weights to all members, copies them to all replicas of a member, and packs them
   // for the kernels. REQUIRES: all lanes met after the update.
   void publish(int lane);
@@ -57,29 +53,27 @@ class UpdateStage {
   void begin_average();  // the average begins anew with the weights
   bool averages() const { return ema_.on(); }
 
-  // Sets the plain weights of all replicas of this process; replicate() must follow.
+  // Sets the plain weights of this process's replicas; replicate() must follow.
   void write_weights(const float* values);
 
   LossScale& loss_scale() { return loss_scale_; }  // as the host knows it
   const LossScale& loss_scale() const { return loss_scale_; }
   void restore_loss_scale(const LossScaleState& state);
 
-  // Names of the state that there is a number a weight of: the optimizer's, then "ema".
-  std::vector<std::string> slots() const;
-  // What this process's devices own of a window of a slot; `flat` is where the window begins.
+  std::vector<std::string> slots() const;  // the optimizer's, then "ema": one float a weight each
+  // Copy the part of a window of a slot that this process's devices own; the window begins at
+  // `flat`.
   void copy_state_out(size_t slot, FloatRange window, float* flat) const;
   void copy_state_in(size_t slot, FloatRange window, const float* flat);
 
  private:
-  // What a device of this process updates with.
-  struct DeviceUpdate {
+  struct DeviceUpdate {  // of a device of this process
     ParameterUpdate::Options options;
     std::unique_ptr<ParameterUpdate> update;      // null: it updates nothing
     std::unique_ptr<TensorNorms> norms;           // null: none, or its front's
     std::unique_ptr<DeviceLossScale> loss_scale;  // null: the precision needs none
   };
-  // What a member of this process shares weights and norms with the others through.
-  struct MemberShards {
+  struct MemberShards {  // exchanges of a member of this process with the others
     std::unique_ptr<ShardExchange> weights, norms;  // norms: null where each knows all it needs
     std::span<double> squares;
   };
@@ -92,7 +86,7 @@ class UpdateStage {
   MemberShards& shards_of_lane(int lane) {
     return shards_[static_cast<size_t>(devices_.member_of_lane(lane).position)];
   }
-  // The device whose norms a device writes into and reads.
+  // Returns the device whose norms a device writes and reads.
   int norms_device(int device) const {
     return strategy_.updates_every_replica() ? device : devices_.member_of(device).front;
   }

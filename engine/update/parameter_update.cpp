@@ -1,3 +1,4 @@
+// The update on a CPU, and the choice among all updates.
 #include "engine/update/parameter_update.h"
 
 #include <algorithm>
@@ -46,6 +47,7 @@ class HostUpdate : public ParameterUpdate {
     for_part(pieces_.weights, part, options_.parts, [&](const UpdatePiece& piece) {
       if (!former || former->span != piece.span) ratio = trust_ratio(piece);
       former = &piece;
+      // The average, if there is one, is the last slot; the optimizer does not look at it.
       UpdateSlice slice = slice_of(part, piece);
       slice.trust_ratio = ratio;
       optimizer_->update(step, slice);

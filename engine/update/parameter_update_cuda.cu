@@ -1,9 +1,11 @@
+// The update on a GPU: kernels of update_kernels_cuda.h, on tables that the host makes.
 #include <algorithm>
 
 #include <spire/error.h>
 
 #include "engine/device/cuda_error.h"
 #include "engine/device/cuda_kernel.h"
+#include "engine/update/device_loss_scale.h"
 #include "engine/update/parameter_update.h"
 #include "engine/update/update_kernels_cuda.h"
 
@@ -18,6 +20,14 @@ __global__ void __launch_bounds__(factor_threads)
   if (threadIdx.x > 0) return;
   factors->gradient = scale.factor(sum);
   factors->unseen = scale.loss_scale ? static_cast<int>(scale.loss_scale->skipped - skipped) : 0;
+}
+
+// Counts the step in the loss scale's state, with one block.
+__global__ void __launch_bounds__(factor_threads)
+    follow_kernel(const double* squares, int64_t count, LossScaleConfig config,
+                  LossScaleState* state) {
+  double sum = sum_of_squares<factor_threads>(squares, count);
+  if (threadIdx.x == 0) state->record(GradientScale{0, state}.factor(sum) < 0, config);
 }
 
 // average = weights.
@@ -247,6 +257,12 @@ class CudaUpdate : public ParameterUpdate {
 };
 
 }  // namespace
+
+void follow_cuda_loss_scale(std::span<const double> squares, const LossScaleConfig& config,
+                            LossScaleState* state, Stream& stream) {
+  launch(follow_kernel, 1, factor_threads, stream.native(), squares.data(),
+         static_cast<int64_t>(squares.size()), config, state);
+}
 
 size_t cuda_update_bytes(const ParameterUpdate::Options& options, const ParameterLayout& layout) {
   UpdateLists lists(options, layout);

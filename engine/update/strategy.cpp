@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include <spire/error.h>
+
 namespace spire::inline update {
 namespace {
 
@@ -61,11 +63,11 @@ std::unique_ptr<UpdateStrategy> make(const UpdateLayout& layout) {
   return std::make_unique<T>(layout);
 }
 
-struct Row {
+struct StrategyRow {
   Strategy strategy;
   std::unique_ptr<UpdateStrategy> (*make)(const UpdateLayout& layout);
 };
-constexpr std::array<Row, 3> strategies = {{
+constexpr std::array<StrategyRow, 3> strategies = {{
     {Strategy::parameter_device, make<ParameterDevice>},
     {Strategy::mirrored, make<Mirrored>},
     {Strategy::sharded, make<Sharded>},
@@ -75,14 +77,17 @@ constexpr std::array<Row, 3> strategies = {{
 
 std::unique_ptr<UpdateStrategy> make_update_strategy(Strategy strategy,
                                                      const UpdateLayout& layout) {
-  const auto* row = std::find_if(strategies.begin(), strategies.end(),
-                                 [&](const Row& each) { return each.strategy == strategy; });
+  const auto* row =
+      std::find_if(strategies.begin(), strategies.end(),
+                   [&](const StrategyRow& each) { return each.strategy == strategy; });
+  require(row != strategies.end(), "strategy {} has no row", static_cast<int>(strategy));
   return row->make(layout);
 }
 
 std::vector<FloatRange> shards_of(const std::vector<FloatRange>& buckets, Share share) {
   std::vector<FloatRange> shards;
   for (FloatRange bucket : buckets) {
+    // In whole chunks; of a short last bucket some devices get nothing.
     FloatRange shard = share_of(bucket, share.begin, share.end, share.of);
     if (shard.size() > 0) shards.push_back(shard);
   }

@@ -1,9 +1,8 @@
-// CUDA kernels of the parameter update; the formulas are the CPU's (engine/optim/formulas.h). A
-// block computes one piece (or one span). The order of every sum is fixed by the piece (or the
-// span), so results do not depend on which device owns which pieces. For .cu files.
+// CUDA kernels of the parameter update, with the CPU's formulas. A block computes one piece or
+// span, which fixes the order of its sums: results are the same whichever device owns it. For .cu
+// files.
 #pragma once
 #include "engine/device/cuda_kernel.h"
-#include "engine/optim/ema.h"
 #include "engine/optim/formulas.h"
 #include "engine/update/parameter_update.h"
 
@@ -15,8 +14,7 @@ constexpr int factor_threads = 1024;
 constexpr int update_width = pack_width<float>;
 using UpdatePack = Pack<float, update_width>;
 
-// Adds the squares of a gradient's chunks with one block, in an order that `count` and `threads`
-// fix. Thread 0 gets the sum.
+// Adds the squares of a gradient's chunks with one block, in a fixed order. Thread 0 gets the sum.
 template <int threads>
 __device__ inline double sum_of_squares(const double* squares, int64_t count) {
   double sum = 0;
@@ -24,15 +22,13 @@ __device__ inline double sum_of_squares(const double* squares, int64_t count) {
   return block_reduce<threads>(sum, Sum{});
 }
 
-// Factors of a step that the device computes before the update.
-struct StepFactors {
+struct StepFactors {      // of a step, computed by the device before the update
   float gradient = 1.0f;  // negative: the step is skipped
   int unseen = 0;         // steps before it that were skipped, beyond those the host knows of
 };
 
-// A step's formulas, one for each count of unseen steps. Kernels take it as a __grid_constant__:
-// the count is known on the device alone, and an index into a plain argument would make each thread
-// copy it to local memory.
+// A step's formulas, one for each count of unseen steps, which only the device knows. Kernels take
+// it as a __grid_constant__: a thread that indexes a plain argument copies it to local memory.
 template <typename Formula>
 struct StepFormulas {
   Formula optimizer[ParameterUpdate::max_unseen + 1];
@@ -53,8 +49,7 @@ struct UpdateBuffers {
   const float* trust = nullptr;  // and each span's ratio
 };
 
-// A span that adapts.
-struct TrustSpan {
+struct TrustSpan {  // a span that adapts
   TensorNorms::Cells cells;
   float decay = 1.0f;
   size_t span = 0;
@@ -66,8 +61,7 @@ __device__ inline SliceFactors factors_of(const UpdateBuffers& buffers, const Up
           .trust = piece.adapts && buffers.trust ? buffers.trust[piece.span] : 1.0f};
 }
 
-// Four neighbouring weights of a piece, from float i, with their gradients and slots: one 16-byte
-// load each.
+// Four neighbouring weights of a piece, with gradients and slots: one 16-byte load each.
 template <int slot_count>
 struct WeightPack {
   UpdatePack gradients, weights, slots[slot_count + 1];  // the last one: no array is empty
@@ -82,7 +76,7 @@ struct WeightPack {
                               int64_t i) const {
     for (int s = 0; s < slot_count; ++s) store_pack(slots[s], buffers.slots[s] + piece.state + i);
   }
-  // call(gradient, weight, slot...) for weight j.
+  // Calls call(gradient, weight, slot...) for weight j.
   template <typename Call>
   __device__ auto with(int j, const Call& call) {
     if constexpr (slot_count == 0) {
@@ -135,7 +129,7 @@ __global__ void __launch_bounds__(update_threads)
   });
 }
 
-// Writes the sums of squares of a piece's weights and update into the piece's norm cell.
+// Writes the sums of squares of a piece's weights and update into its norm cell.
 template <typename Formula>
 __global__ void __launch_bounds__(update_threads)
     measure_kernel(UpdateBuffers buffers, const __grid_constant__ StepFormulas<Formula> formulas) {

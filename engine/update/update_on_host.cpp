@@ -35,6 +35,7 @@ class UpdateOnHost : public ParameterUpdate {
     update_ = make_parameter_update(host, layout);
   }
 
+  // The GPU has one lane, whose thread waits here for the host's lanes.
   void measure(int, const Step& step, Stream& stream) override {
     fetch(stream);
     on_all([&](int part) { update_->measure(part, step, *host_stream_); });
@@ -78,7 +79,7 @@ class UpdateOnHost : public ParameterUpdate {
   }
 
   Options options_;
-  MemoryPool memory_{DeviceId{}};
+  MemoryPool memory_{DeviceId{}};  // without a limit: the host's memory is in no device's plan
   LaneTeam team_;
   std::unique_ptr<Stream> host_stream_;
   size_t bytes_;

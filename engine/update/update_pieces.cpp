@@ -37,6 +37,77 @@ void add_statistics(FloatRange range, const ParameterLayout& layout, UpdatePiece
 
 }  // namespace
 
+// Weights of convolutions, dense layers and embeddings.
+bool is_matrix(const Shape& shape) {
+  int wide = 0;
+  for (int axis = 0; axis < shape.rank(); ++axis) wide += shape[axis] > 1 ? 1 : 0;
+  return wide >= 2;
+}
+
+std::vector<WeightSpan> weight_spans(const OptimizerConfig& config, bool layerwise,
+                                     const ParameterLayout& layout) {
+  std::vector<WeightSpan> spans;
+  for (const ParameterEntry& entry : layout.entries()) {
+    if (!entry.trained) continue;
+    bool matrix = is_matrix(entry.shape), adapts = layerwise && matrix;
+    float decay = config.decay == OptimizerConfig::Decay::all || matrix ? 1.0f : 0.0f;
+    if (!spans.empty()) spans.back().range.end = entry.offset;  // with the padding
+    // Neighbours with the same decay become one span, and so one piece a chunk.
+    bool joins = !spans.empty() && !adapts && !spans.back().adapts && spans.back().decay == decay;
+    if (!joins) spans.push_back({{entry.offset, 0}, decay, adapts});
+  }
+  if (!spans.empty()) spans.back().range.end = layout.trained_floats();
+  return spans;
+}
+
+TensorNorms::TensorNorms(const std::vector<WeightSpan>& spans) {
+  // Cells are numbered over all spans; a span that does not adapt has none.
+  size_t cells = 0;
+  for (const WeightSpan& span : spans) {
+    int64_t first = span.range.begin / TreeSum::chunk;
+    int64_t last = TreeSum::chunks_of(span.range.end);
+    size_t begin = cells;
+    if (span.adapts) cells += static_cast<size_t>(last - first);
+    spans_.push_back({first, {begin, cells}});
+  }
+  size_ = 2 * cells;
+}
+
+void TensorNorms::allocate(MemoryPool& memory) {
+  memory_ = memory.allocate(MemoryKind::optimizer, bytes());
+  memory_->write(std::vector<double>(size_).data(), bytes());
+}
+
+size_t TensorNorms::cell(size_t span, int64_t begin) const {
+  const Span& at = spans_[span];
+  return at.cells.begin + static_cast<size_t>(begin / TreeSum::chunk - at.first_chunk);
+}
+
+void TensorNorms::set(size_t cell, const TrustSquares& squares) {
+  table()[2 * cell] = squares.weights;
+  table()[2 * cell + 1] = squares.update;
+}
+
+TrustSquares TensorNorms::total(size_t span) const {
+  TrustSquares sum;  // in the order of the cells: the same bits on every device
+  for (size_t cell = cells(span).begin; cell < cells(span).end; ++cell) {
+    sum.weights += table()[2 * cell];
+    sum.update += table()[2 * cell + 1];
+  }
+  return sum;
+}
+
+// An entry a number: two a cell.
+std::vector<int> TensorNorms::owners(const std::vector<int>& chunk_owners) const {
+  std::vector<int> owners;
+  for (const Span& span : spans_) {
+    auto chunk = static_cast<size_t>(span.first_chunk);
+    for (size_t cell = span.cells.begin; cell < span.cells.end; ++cell, ++chunk)
+      owners.insert(owners.end(), 2, chunk_owners[chunk]);
+  }
+  return owners;
+}
+
 UpdatePieces cut_into_pieces(const std::vector<FloatRange>& owned,
                              const std::vector<WeightSpan>& spans, const ParameterLayout& layout,
                              const TensorNorms* norms) {

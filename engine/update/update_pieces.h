@@ -1,16 +1,73 @@
-// The weights and running statistics that one device updates, cut into pieces. A piece lies in one
-// chunk of the flat buffer and in one span, so it has one decay, one trust ratio and one norm cell,
-// and a GPU gives each piece a block.
+// Cuts of the flat weights for an update: spans that the optimizer treats alike, pieces that one
+// device updates, and cells in which layer-wise optimizers measure the norms of whole tensors.
 #pragma once
+#include <memory>
+#include <span>
 #include <vector>
+
+#include <spire/run_config.h>
 
 #include "engine/base/dtype.h"
 #include "engine/collective/tree.h"
+#include "engine/device/memory_pool.h"
 #include "engine/graph/parameter_layout.h"
-#include "engine/update/tensor_norms.h"
+#include "engine/optim/formulas.h"
 
 namespace spire::inline update {
 
+// A range of the flat weights that the optimizer treats alike.
+struct WeightSpan {
+  FloatRange range;     // whole parameters, each with the padding behind it
+  float decay = 1.0f;   // factor of optimizer.weight_decay
+  bool adapts = false;  // a single tensor with a trust ratio
+};
+
+// True where two axes or more are longer than 1: not for biases, nor gamma and beta of norms.
+bool is_matrix(const Shape& shape);
+
+// Cuts [0, trained_floats()) into the fewest spans, in order. layerwise: each matrix is a span that
+// adapts.
+std::vector<WeightSpan> weight_spans(const OptimizerConfig& config, bool layerwise,
+                                     const ParameterLayout& layout);
+
+// Norms of whole tensors for layer-wise optimizers (LARS, LAMB), with the same bits whichever
+// device owns which weights: a tensor has one cell for each chunk of the flat buffer, the chunk's
+// owner writes it, and every device adds up all cells of a tensor in order.
+class TensorNorms {
+ public:
+  explicit TensorNorms(const std::vector<WeightSpan>& spans);  // cells for the spans that adapt
+  size_t bytes() const { return size_ * sizeof(double); }
+  void allocate(MemoryPool& memory);  // zeros; REQUIRED before table(), set() and total()
+
+  // Index of the cell that has the float at `begin` of span `span`. REQUIRES: the span adapts.
+  size_t cell(size_t span, int64_t begin) const;
+  struct Cells {
+    size_t begin = 0, end = 0;
+  };
+  Cells cells(size_t span) const { return spans_[span].cells; }  // empty: the span does not adapt
+
+  // REQUIRE a CPU's memory. Several threads may set different cells at a time.
+  void set(size_t cell, const TrustSquares& squares);
+  TrustSquares total(size_t span) const;
+
+  // The cells in the device's memory, which members exchange: two fp64 numbers each, the squares of
+  // the weights and of the update.
+  std::span<double> table() const { return {memory_->as<double>(), size_}; }
+  // The member that writes each entry of the table, given that of each chunk of the flat buffer.
+  std::vector<int> owners(const std::vector<int>& chunk_owners) const;
+
+ private:
+  struct Span {
+    int64_t first_chunk = 0;  // of the flat buffer
+    Cells cells;
+  };
+  std::vector<Span> spans_;
+  size_t size_ = 0;  // of the table
+  std::unique_ptr<DeviceMemory> memory_;
+};
+
+// A part of one chunk and one span, so with one decay, trust ratio and cell. A GPU's block does
+// one.
 struct UpdatePiece {
   int64_t begin = 0, count = 0;  // weights, as floats of the flat buffer
   int64_t state = 0;             // offset of its optimizer state in every slot
@@ -30,6 +87,7 @@ struct StatisticPiece {
   }
 };
 
+// All that one device updates.
 struct UpdatePieces {
   std::vector<UpdatePiece> weights;
   std::vector<StatisticPiece> statistics;
@@ -37,6 +95,8 @@ struct UpdatePieces {
   int64_t state_floats() const {
     return weights.empty() ? 0 : weights.back().state + weights.back().count;
   }
+  size_t slot_bytes() const { return static_cast<size_t>(state_floats()) * sizeof(float); }
+
   // Calls body(begin, count, state) for the part of each weight piece that lies in the window.
   template <typename Body>
   void for_each_part(FloatRange window, const Body& body) const {
@@ -45,8 +105,6 @@ struct UpdatePieces {
       if (part.size() > 0) body(part.begin, part.size(), piece.state + (part.begin - piece.begin));
     }
   }
-
-  size_t slot_bytes() const { return static_cast<size_t>(state_floats()) * sizeof(float); }
 };
 
 // Cuts the owned ranges, which begin at multiples of TreeSum::chunk. norms: null without layer-wise

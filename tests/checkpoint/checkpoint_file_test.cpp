@@ -76,7 +76,7 @@ TEST_F(CheckpointFile, TensorsAreReadInPiecesFromTheFileThatWasOpened) {
   EXPECT_THROW(file.read(2, 1, 62, part), Error) << "one too many";
 }
 
-// A state of 256 MiB that nobody has: each value follows from its place.
+// A state of 256 MiB that no memory holds: a value is computed from its index.
 class LargeState : public SavedTensors {
  public:
   std::vector<TensorGroup> groups() const override {
@@ -89,7 +89,7 @@ class LargeState : public SavedTensors {
   }
 };
 
-// Peak of the resident memory of a process of its own, in bytes, over what it began with.
+// Returns by how many bytes the resident memory of a new process grows at its peak.
 template <typename Body>
 int64_t memory_of_child(const Body& body) {
   int ends[2];
@@ -163,7 +163,7 @@ TEST_F(CheckpointFile, DamagedTensorIsNamed) {
   EXPECT_THAT(message, HasSubstr("tensor /weights/conv1.weight fails its checksum"));
 }
 
-// Every file that is cut short is an error, whatever the place.
+// A file that is cut short is an error, wherever it ends.
 TEST_F(CheckpointFile, TruncationAnywhereIsAnError) {
   write_checkpoint(path, sample_state());
   std::string bytes = read_bytes(path);

@@ -1,4 +1,4 @@
-// What the checkpoint tests share: a scratch folder, a state with every kind of content, and
+// Fixture of the checkpoint tests: a scratch folder, a state with every kind of content, and
 // bitwise comparison of states.
 #pragma once
 #include <cstring>
@@ -39,7 +39,8 @@ inline NamedTensor random_tensor(const std::string& name, const Shape& shape, ui
   return tensor;
 }
 
-// Names out of alphabetical order, a scalar, an empty tensor, and values that only bits tell apart.
+// A state with names out of alphabetical order, a scalar, an empty tensor, and values that differ
+// in their bits alone.
 inline TrainingState sample_state(int64_t step = 1234) {
   TrainingState state;
   state.weights = {random_tensor("fc.weight", {10, 7}, 1),
@@ -110,7 +111,7 @@ inline void expect_same_bits(const TrainingState& a, const TrainingState& b) {
   EXPECT_EQ(scalars(a), scalars(b));
 }
 
-// From memory, in small pieces.
+// Writes a state from memory, in small pieces.
 inline std::filesystem::path save(const CheckpointStore& store, const TrainingState& state) {
   std::vector<float> piece(7);
   return store.save(state, state, piece);
@@ -125,7 +126,8 @@ inline void write_bytes(const std::filesystem::path& path, const std::string& by
   std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
 }
 
-// The message of the Error(checkpoint) that `call` throws; a test failure when it throws none.
+// Returns the message of the Error(checkpoint) that `call` throws; the test fails where it throws
+// none.
 template <typename Call>
 std::string checkpoint_error(Call&& call) {
   try {

@@ -51,7 +51,7 @@ class Store : public CheckpointTest {
     });
     return found ? found->state.step : -1;
   }
-  std::vector<std::string> bad;  // names told by the last newest()
+  std::vector<std::string> bad;  // files that the last newest() reported
 };
 
 TEST_F(Store, AnEmptyOrMissingFolderHasNothing) {
@@ -59,7 +59,7 @@ TEST_F(Store, AnEmptyOrMissingFolderHasNothing) {
   EXPECT_THAT(store.list(), IsEmpty());
   EXPECT_EQ(store.latest(), std::nullopt);
   EXPECT_EQ(newest(store), -1);
-  EXPECT_THAT(store.begin_at(0), IsEmpty());
+  EXPECT_THAT(store.remove_after(0), IsEmpty());
 }
 
 TEST_F(Store, SavesUnderNamesThatSortAndPointsToThem) {
@@ -99,7 +99,7 @@ TEST_F(Store, OtherFilesAreNeitherListedNorDeleted) {
   for (const char* name : {"step_.h5", "step_x1.h5", "step_1.h5.bak", "notes.txt", "step_-5.h5"})
     write_bytes(directory / name, "mine");
   save_all(store, 3, 1);
-  store.begin_at(0);
+  store.remove_after(0);
   EXPECT_THAT(store.list(), IsEmpty());
   EXPECT_EQ(read_bytes(directory / "notes.txt"), "mine");
   EXPECT_EQ(read_bytes(directory / "step_x1.h5"), "mine");
@@ -115,7 +115,7 @@ TEST_F(Store, BadFilesAreNamedAndTheNewestGoodOneIsUsed) {
   for (int64_t step : {10, 20, 30}) damage(store.path_of(step));
   EXPECT_EQ(newest(store), -1);
   EXPECT_EQ(bad.size(), 5u);
-  damage(store.path_of(50));  // the same bit twice: whole again
+  damage(store.path_of(50));  // the same bit twice: intact again
   EXPECT_EQ(newest(store), 50);
   EXPECT_THAT(bad, IsEmpty());
 }
@@ -131,16 +131,16 @@ TEST_F(Store, DanglingOrTornPointersPointNowhere) {
   EXPECT_EQ(store.latest(), std::nullopt);
 }
 
-TEST_F(Store, ResumingCutsOffTheAbandonedFuture) {
+TEST_F(Store, ResumingRemovesLaterCheckpoints) {
   CheckpointStore store(directory, {.keep_last = 3, .keep_every = 0});
   save_all(store, 50, 10);  // 30 40 50
-  EXPECT_THAT(store.begin_at(30), ElementsAre(store.path_of(40), store.path_of(50)));
+  EXPECT_THAT(store.remove_after(30), ElementsAre(store.path_of(40), store.path_of(50)));
   save(store, state_at(35));
   EXPECT_THAT(steps(store), ElementsAre(30, 35));
   EXPECT_EQ(newest(store), 35);
 }
 
-// A file that was renamed, by hand say.
+// A user may have renamed the file.
 TEST_F(Store, TheStepOfACheckpointCountsNotThatOfItsName) {
   CheckpointStore store(directory, {.keep_last = 5, .keep_every = 0});
   save_all(store, 30, 10);
@@ -153,18 +153,18 @@ TEST_F(Store, TheStepOfACheckpointCountsNotThatOfItsName) {
   std::filesystem::remove(store.path_of(20));
   std::filesystem::remove(store.path_of(30));
   EXPECT_EQ(newest(store), 10);
-  EXPECT_THAT(store.begin_at(10, store.path_of(90)), IsEmpty());
+  EXPECT_THAT(store.remove_after(10, store.path_of(90)), IsEmpty());
   EXPECT_EQ(newest(store), 10);
 }
 
 TEST_F(Store, AFolderThatCannotBeListedIsNotEmpty) {
   write_bytes(directory, "a file in its place");
   CheckpointStore store(directory, {});
-  for (const char* call : {"list", "newest", "begin"}) {
+  for (const char* call : {"list", "newest", "remove"}) {
     EXPECT_THAT(checkpoint_error([&] {
                   if (call[0] == 'l') store.list();
                   if (call[0] == 'n') store.newest_intact({});
-                  if (call[0] == 'b') store.begin_at(0);
+                  if (call[0] == 'r') store.remove_after(0);
                 }),
                 HasSubstr("checkpoints: cannot be listed: Not a directory"));
   }
@@ -200,7 +200,7 @@ TEST_F(Store, SavingBelowNewerFilesKeepsWhatWasSaved) {
   EXPECT_EQ(store.latest(), store.path_of(20));
 }
 
-// A writer that was killed leaves any part of the new file under the temporary name, nothing else.
+// A killed writer leaves a part of the new file under the temporary name, and nothing else.
 TEST_F(Store, KilledAtAnyByteTheOldCheckpointStillResumes) {
   CheckpointStore store(directory, {});
   save(store, state_at(10));
@@ -211,7 +211,7 @@ TEST_F(Store, KilledAtAnyByteTheOldCheckpointStillResumes) {
     write_bytes(temporary, next.substr(0, length));
     EXPECT_EQ(newest(store), 10);
     EXPECT_THAT(bad, IsEmpty());
-    EXPECT_THAT(store.begin_at(10), ElementsAre(temporary));
+    EXPECT_THAT(store.remove_after(10), ElementsAre(temporary));
   }
   save(store, state_at(20));
   EXPECT_EQ(newest(store), 20);
@@ -226,7 +226,8 @@ TEST_F(Store, KilledBeforeThePointerTheNewFileResumes) {
   EXPECT_EQ(newest(store), 20);
 }
 
-// A child saves step after step and says so through a pipe; it is killed somewhere in a later save.
+// A child process saves step after step and reports each through a pipe; it is killed during a
+// later save.
 void save_until_killed(const CheckpointStore& store, int64_t first, int said) noexcept {
   for (int64_t step = first;; ++step) {
     save(store, sample_state(step));
@@ -234,7 +235,7 @@ void save_until_killed(const CheckpointStore& store, int64_t first, int said) no
   }
 }
 
-TEST_F(Store, ReallyKilledItResumesAtTheLastFinishedSaveOrLater) {
+TEST_F(Store, AfterAKillItResumesAtTheLastFinishedSaveOrLater) {
   CheckpointStore store(directory, {.keep_last = 2, .keep_every = 0});
   RandomStream random(3, Purpose::shuffle);
   int64_t finished = 0;
@@ -255,7 +256,7 @@ TEST_F(Store, ReallyKilledItResumesAtTheLastFinishedSaveOrLater) {
     int64_t resumed = newest(store);
     EXPECT_GE(resumed, finished);
     EXPECT_THAT(bad, IsEmpty());
-    store.begin_at(resumed);
+    store.remove_after(resumed);
     finished = resumed;
   }
 }

@@ -16,7 +16,7 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using ::testing::ElementsAre;
 
-// A disk that fails when told to, and can be held in the middle of a write.
+// A disk that fails on request, and can be stopped in the middle of a write.
 class Disk {
  public:
   std::filesystem::path save(const StateMetadata& state) {
@@ -91,7 +91,7 @@ TEST(CheckpointWriter, WritesInOrderAndReportsOnTheCallersThread) {
   EXPECT_EQ(writer.failure(), std::nullopt);
 }
 
-// What is being written must not change under the writer.
+// A state that is being written must not change.
 TEST(CheckpointWriter, BeginWaitsForTheAttemptThatIsUnderWay) {
   Disk disk;
   disk.hold(true);
@@ -107,7 +107,7 @@ TEST(CheckpointWriter, BeginWaitsForTheAttemptThatIsUnderWay) {
   EXPECT_THAT(disk.saved(), ElementsAre(1, 2));
 }
 
-TEST(CheckpointWriter, WriteNowIsOverWhenItReturns) {
+TEST(CheckpointWriter, WriteNowReturnsAfterTheAttempt) {
   Disk disk;
   CheckpointWriter writer(disk.function(), {hours(1)});
   writer.begin().step = 1;
@@ -142,7 +142,7 @@ TEST(CheckpointWriter, TriesAgainUntilTheDiskHasSpace) {
   EXPECT_EQ(results[2].error, "");
 }
 
-TEST(CheckpointWriter, WhatTryingAgainDoesNotMendEndsAtOnce) {
+TEST(CheckpointWriter, APermanentErrorEndsTheRetries) {
   int attempts = 0;
   auto save = [&](const StateMetadata&) -> std::filesystem::path {
     ++attempts;
@@ -158,7 +158,7 @@ TEST(CheckpointWriter, WhatTryingAgainDoesNotMendEndsAtOnce) {
   EXPECT_EQ(writer.failure(), "Permission denied");
 }
 
-// Who stops a run does not wait for room on the disk.
+// A run that is stopped does not wait for room on the disk.
 TEST(CheckpointWriter, StopRetryingEndsAWaitAndLeavesOneAttemptEach) {
   Disk disk;
   disk.set_failures(1000);
@@ -194,7 +194,7 @@ TEST(CheckpointWriter, GivesUpAfterTheLastAttemptAndSaysSoUntilOneSucceeds) {
 }
 
 // The waits here are hours: only the newer snapshot can end them.
-TEST(CheckpointWriter, ANewerSnapshotTakesThePlaceOfOneThatWaits) {
+TEST(CheckpointWriter, ANewerSnapshotReplacesOneThatWaits) {
   Disk disk;
   disk.set_failures(1);
   CheckpointWriter writer(disk.function(), {hours(1)});

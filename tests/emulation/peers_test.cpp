@@ -206,7 +206,7 @@ TEST_F(EmulationPeers, AFailureOfOneEndsAllByName) {
                                                              {"cuda:2 exchange", Phase::bucket}};
   for (const auto& [thread, phase] : places) {
     Trainer trainer(run.options(), run.place());
-    trainer.board().set_hook([&](const PhaseRow& row) {
+    trainer.status().set_hook([&](const PhaseRow& row) {
       if (row.thread == thread && row.phase == phase && row.step == 2)
         fail(Category::device, "fallen off the bus");
     });

@@ -4,7 +4,7 @@
 #include <spire/train.h>
 
 #include "engine/checkpoint/checkpoint_file.h"
-#include "engine/train/library_versions.h"
+#include "engine/train/run_tuning.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 
 namespace spire {

@@ -1,9 +1,9 @@
-#include "engine/optim/ema.h"
-
 #include <cmath>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "engine/optim/optimizer.h"
 
 namespace spire {
 namespace {
@@ -23,7 +23,7 @@ TEST(Ema, WarmUpRaisesTheDecay) {
 }
 
 // The average approaches constant weights as decay^t; slices give the same bits as the whole.
-TEST(Ema, ClosesInGeometrically) {
+TEST(Ema, ApproachesConstantWeightsGeometrically) {
   constexpr int64_t n = 37;
   std::vector<float> weights(n), whole(n, 0.0f), sliced(n, 0.0f);
   for (size_t i = 0; i < n; ++i) weights[i] = 1.0f + static_cast<float>(i);

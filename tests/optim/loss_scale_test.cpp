@@ -14,7 +14,7 @@ LossScaleConfig small_config() {
   return {.initial = 1024, .minimum = 256, .growth_interval = 3, .max_skips = 4};
 }
 
-TEST(LossScale, IsOneAndStaysSoInOtherPrecisions) {
+TEST(LossScale, StaysOneInOtherPrecisions) {
   LossScale scale(small_config(), false);
   for (int i = 0; i < 10; ++i) scale.record(i % 2 == 0);
   EXPECT_EQ(scale.value(), 1);
@@ -61,7 +61,7 @@ TEST(LossScale, TooManySkipsInARowEndTheRun) {
   }
 }
 
-TEST(LossScale, GoesOnWhereACheckpointLeftIt) {
+TEST(LossScale, ContinuesFromACheckpoint) {
   LossScale straight(small_config(), true), resumed(small_config(), true);
   for (bool overflowed : {false, true, false, false}) straight.record(overflowed);
   resumed.restore(straight.state());

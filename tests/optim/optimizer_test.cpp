@@ -209,7 +209,7 @@ TEST(Optimizer, MeasuresBothNormsOfWhatItUpdates) {
       gradients += 0.25 * buffers.gradients[i] * buffers.gradients[i];
     }
     EXPECT_NEAR(squares.weights, weights, 1e-12);
-    // Without memory lamb's direction is the gradient's sign.
+    // In the first step lamb's direction is the gradient's sign.
     EXPECT_NEAR(squares.update, optimizer->slots().size() == 2 ? double{n} : gradients, 1e-5);
   }
 }

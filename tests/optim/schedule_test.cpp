@@ -75,5 +75,12 @@ TEST(Schedule, AShortRunEndsInItsWarmUp) {
   EXPECT_DOUBLE_EQ(schedule.lr(99), 0.1);
 }
 
+TEST(Schedule, RefusesANumberThatIsNoName) {
+  Schedule schedule({.name = static_cast<ScheduleConfig::Name>(6)}, 1.0, 10, 10);
+  EXPECT_THROW(schedule.lr(0), Error);
+  LrConfig unknown{.scaling = static_cast<LrConfig::Scaling>(3)};
+  EXPECT_THROW(scaled_lr(1.0, unknown, 256), Error);
+}
+
 }  // namespace
 }  // namespace spire

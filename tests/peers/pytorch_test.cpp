@@ -83,7 +83,7 @@ TEST_P(FollowsPyTorch, FromTheSameWeightsAndBatches) {
   options.train_columns = options.test_columns = data.train->spec().columns;
   options.classes = data.train->spec().classes;
   options.optimizer = {.name = OptimizerConfig::Name::sgd, .momentum = 0.9};
-  Trainer trainer(options, place_towers(config, {own_place()}, 0));
+  Trainer trainer(options, place_towers(config, {local_hardware()}, 0));
   auto order = definition_order(peer.model);
   LoaderOptions loading{.batch_size = config.batch_size, .towers = peer.towers, .shuffle = false};
   BatchLoader loader(*data.train, loading);

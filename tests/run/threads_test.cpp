@@ -16,7 +16,7 @@
 #include "engine/base/thread.h"
 #include "engine/config/words.h"
 #include "engine/device/topology.h"
-#include "engine/train/rank_place.h"
+#include "engine/train/rank_hardware.h"
 #include "tests/process/ranks.h"
 
 namespace spire {
@@ -141,7 +141,7 @@ TEST_F(RunThreads, ATeamHasTheNameAndTheCoresOfItsLane) {
     train_once(config(pin, 1, 3), census);
     EXPECT_GE(census.threads("lane 0"), 3u);
     int own = static_cast<int>(all_.size());
-    if (std::string(pin) == "true") own = std::min(3, own_place().max_threads());
+    if (std::string(pin) == "true") own = std::min(3, local_hardware().max_threads());
     Cores cores(all_.begin(), all_.begin() + own);
     EXPECT_EQ(census.cores().at("lane 0"), std::set<Cores>{cores}) << pin;
   }

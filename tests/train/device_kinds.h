@@ -1,6 +1,6 @@
-// Tests of training whose one body runs on each kind of device: TEST_P of a suite that derives from
-// OnEachKind, and SPIRE_TEST_ON_EACH_KIND(Suite) once. Without a GPU the instances for CUDA skip;
-// tests/emulation runs them on the CPU.
+// Fixture for tests of training that run on each kind of device: TEST_P of a suite that derives
+// from OnEachKind, and SPIRE_TEST_ON_EACH_KIND(Suite) once. Without a GPU the instances for CUDA
+// skip; tests/emulation runs them on the CPU.
 #pragma once
 #include <string>
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace spire {
 
-// "cpu:0", "cpu:1", ...; or "cuda:0", "cuda:1", ..., the GPUs that are there by turns.
+// Returns "cpu:0", "cpu:1", ...; or "cuda:0", "cuda:1", ..., repeating the GPUs of this machine.
 inline std::vector<std::string> devices_of(DeviceKind kind, int64_t count) {
   auto gpus = static_cast<int64_t>(discover_cuda().devices.size());
   std::vector<std::string> names;
@@ -23,7 +23,7 @@ inline std::vector<std::string> devices_of(DeviceKind kind, int64_t count) {
   return names;
 }
 
-// Processes that share GPUs have one or more of their own each, and no other: with `devices: cuda`.
+// Processes divide the GPUs among them: with `devices: cuda` each has at least one.
 inline bool can_share(DeviceKind kind, int devices, int ranks) {
   if (kind == DeviceKind::cpu || ranks == 1) return true;
   return devices == static_cast<int>(discover_cuda().devices.size()) && devices >= ranks;
@@ -52,7 +52,7 @@ class OnEachKind : public SkipsWithoutGpu<testing::TestWithParam<DeviceKind>> {
 
   static bool on_gpu() { return GetParam() == DeviceKind::cuda; }
   static std::vector<std::string> devices(int64_t count) { return devices_of(GetParam(), count); }
-  // How many processes a run may have that gives each one device, and these devices.
+  // The number of processes that a run may have with a device each, and these devices.
   static std::vector<int> rank_counts(std::vector<int> counts) {
     std::erase_if(counts, [](int ranks) { return !can_share(GetParam(), ranks, ranks); });
     return counts;

@@ -1,5 +1,5 @@
-// Averaged weights: what they are, that they are the same wherever they are kept, and that
-// evaluation with them leaves no trace in training.
+// Tests averaged weights: their recurrence, the same bits on all devices, and that evaluation with
+// them leaves training as it is.
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ std::vector<SmallRun> places_of(const SmallRun& base, DeviceKind kind) {
                                                       {2, 2, "mirrored"},
                                                       {1, 4, "sharded"},
                                                       {4, 2, "sharded"}}) {
-    bool gpu = kind == DeviceKind::cuda;  // one process drives them all
+    bool gpu = kind == DeviceKind::cuda;  // one process drives all GPUs
     SmallRun& run = places.emplace_back(base);
     run.ranks = gpu ? 1 : ranks;
     run.devices = devices_of(kind, gpu ? ranks * devices : devices);
@@ -61,7 +61,7 @@ EvaluationSums evaluate(Trainer& trainer, const SmallRun& run) {
   return sums;
 }
 
-// The weights that evaluation sees.
+// Returns the weights that evaluation uses.
 std::vector<float> average_of(Trainer& trainer) {
   std::vector<float> average;
   trainer.team().lead([&] {
@@ -102,7 +102,7 @@ struct Outcome {
   bool operator==(const Outcome&) const = default;
 };
 
-// Trains, evaluates in between, and goes on.
+// Trains, evaluates in between, and trains on.
 Outcome outcome_of(const SmallRun& run, int64_t half = 9, int64_t end = 20) {
   Outcome outcome;
   on_ranks(run, [&](Trainer& trainer) {
@@ -134,7 +134,7 @@ TEST_P(EmaInTraining, OneOutcomeForAllDevicesProcessesAndStrategies) {
   }
 }
 
-TEST_P(EmaInTraining, TrainsWhatItWouldWithoutIt) {
+TEST_P(EmaInTraining, TrainsTheSameWeightsAsWithoutIt) {
   SmallRun run = averaged_run(GetParam());
   uint64_t with = outcome_of(run).parameters;
   run.ema = {};
@@ -159,7 +159,7 @@ TEST_P(EmaInTraining, EvaluationIsThatOfTheAverage) {
   EXPECT_EQ(sums.score, expected.score);
 }
 
-// The average's hash after going on from the state.
+// Returns the average's hash after more steps from the state.
 uint64_t average_after(const SmallRun& run, const TrainingState& state, int64_t from, int64_t to) {
   uint64_t hash = 0;
   on_ranks(run, [&](Trainer& trainer) {

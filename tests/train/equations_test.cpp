@@ -1,4 +1,4 @@
-// What several towers, devices and processes compute, by equations.
+// Tests by equations the results of several towers, devices and processes.
 #include <bit>
 #include <cmath>
 
@@ -137,7 +137,7 @@ TEST_P(Equations, SyncBatchNormIsBatchNormOfTheGlobalBatch) {
       }
     }
   }
-  EXPECT_GT(own_statistics, 1e-2);  // so the bound above means something
+  EXPECT_GT(own_statistics, 1e-2);  // without synchronization the bound above does not hold
 }
 
 TEST_P(Equations, NativeIsTheInvariantResultToRounding) {
@@ -157,7 +157,7 @@ TEST_P(Equations, NativeIsTheInvariantResultToRounding) {
   }
 }
 
-// Saved by any of these, gone on with by any other, optimizer state and clipping included.
+// A state saved by any of these is continued by any other, optimizer state and clipping included.
 TEST_P(Equations, AStateMovesBetweenDevicesProcessesAndStrategies) {
   SmallRun base = with([](SmallRun& r) {
     r.model.hidden = {200, 100};
@@ -165,7 +165,7 @@ TEST_P(Equations, AStateMovesBetweenDevicesProcessesAndStrategies) {
     r.optimizer = {.name = OptimizerConfig::Name::adam, .lr = 0.01, .clip_norm = 1.0};
     r.devices = devices(1);
   });
-  int64_t half = on_gpu() ? 3 : 17, end = on_gpu() ? 6 : 40;  // emulated GPUs take their time
+  int64_t half = on_gpu() ? 3 : 17, end = on_gpu() ? 6 : 40;  // emulated GPUs are slow
   uint64_t straight = hash_after(base, end);
   std::vector<SmallRun> places;
   for (auto [ranks, count, strategy] : std::vector<std::tuple<int, int, const char*>>{
@@ -235,7 +235,7 @@ std::string difference_found(DeviceKind kind, int ranks, int devices, int rank, 
   SmallRun run = with([&](SmallRun& r) {
     r.towers = 8;
     r.ranks = ranks;
-    r.strategy = "mirrored";  // whose replicas nothing renews
+    r.strategy = "mirrored";  // by which no replica is copied from another
     r.devices = devices_of(kind, devices);
   });
   try {

@@ -1,4 +1,4 @@
-// Training in fp16, which GPUs alone have: near fp32, and skipping steps that overflow.
+// Tests training in fp16, on GPUs alone: results near fp32's, and steps that overflow are skipped.
 #include <gtest/gtest.h>
 
 #include "tests/train/device_kinds.h"

@@ -1,5 +1,5 @@
-// A small GPT trained on tokens: one hash for all devices, and a loss that nears what the data
-// allow.
+// Tests a small GPT on tokens: one hash for all devices, and a loss that nears the entropy of the
+// data.
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ struct Ended {
   double first_loss = 0, last_loss = 0;
 };
 
-// Steps of epochs whose last batch leaves some towers without samples.
+// Runs steps of epochs whose last batch leaves some towers without samples.
 Ended train(const SmallRun& run, int64_t steps) {
   DatasetPair data = open_dataset(token_data(), {.dtype = run.precision, .seed = run.seed});
   TrainerOptions options = run.options();
@@ -85,8 +85,8 @@ TEST_P(LanguageModel, RecomputingItsBlocksChangesNoBit) {
 INSTANTIATE_TEST_SUITE_P(Precisions, LanguageModel, testing::Values(DType::f32, DType::bf16),
                          [](const auto& test) { return std::string(name(test.param)); });
 
-// It begins as one that knows nothing, with ln V. A token's successor follows in 3 of 4 places, and
-// in the others any of the V: what is left then is the entropy of that.
+// The loss begins at ln V, that of a uniform guess. A token's successor follows with probability
+// 3/4, else any of the V: the loss ends near the entropy of that distribution.
 TEST(LanguageModelLoss, NearsTheEntropyOfWhichTokenFollows) {
   double v = test_vocabulary, known = 0.75 + 0.25 / v, other = 0.25 / v;
   double entropy = -known * std::log(known) - (v - 1) * other * std::log(other);

@@ -1,5 +1,5 @@
-// The matrix of the claim: whatever devices, processes and strategy host a run, it ends with the
-// same bits. Processes are threads here; tests/runs has real ones.
+// Tests that a run ends with the same bits on all combinations of devices, processes and
+// strategies. Processes are threads here; tests/runs has real ones.
 #include <gtest/gtest.h>
 
 #include "tests/train/device_kinds.h"
@@ -9,7 +9,7 @@ namespace spire {
 namespace {
 
 // An epoch is 7 steps, and ends in a ragged batch in which one tower has fewer samples and others
-// none. GPUs may be emulated ones, which take their time.
+// none. Emulated GPUs are slow, so they run fewer steps.
 constexpr int64_t cpu_steps = 50;
 std::vector<int> device_counts(DeviceKind kind) {
   return kind == DeviceKind::cuda ? std::vector{1, 2, 8} : std::vector{1, 2, 4, 8};

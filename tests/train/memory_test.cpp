@@ -1,4 +1,4 @@
-// A trainer's memory on each kind of device: what is planned is what is taken, and limits hold.
+// Tests a trainer's memory on each kind of device: peaks equal the plan, and limits hold.
 #include <gmock/gmock.h>
 
 #include <spire/error.h>
@@ -19,7 +19,7 @@ class TrainerMemory : public OnEachKind {
     run.snapshot = SnapshotChoice::always;
     return run;
   }
-  // Both logical devices on one: on GPUs by name, on CPUs as shares of the host.
+  // Two logical devices with one memory: one GPU named twice, or two CPU devices of the host.
   SmallRun run_on_one_twice() const {
     SmallRun run = run_on(2);
     if (on_gpu()) run.devices = {"cuda:0", "cuda:0"};

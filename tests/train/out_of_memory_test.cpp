@@ -1,4 +1,4 @@
-// What a run says of a shortage, from numbers alone.
+// Tests the message for a shortage of memory, from numbers alone.
 #include "engine/train/out_of_memory.h"
 
 #include <gmock/gmock.h>
@@ -13,7 +13,7 @@ using enum MemoryKind;
 
 constexpr size_t gib = size_t{1} << 30;
 
-// A GPU of 80 GiB, nothing of which is in use, and a run that wants 100.
+// A GPU of 80 GiB, nothing of which is in use, and a run that needs 100.
 MemoryShortage full_gpu(MemoryKind most) {
   MemoryShortage shortage{.device = {DeviceKind::cuda, 1},
                           .asked = {},
@@ -28,7 +28,7 @@ MemoryShortage full_gpu(MemoryKind most) {
   return shortage;
 }
 
-TEST(OutOfMemory, SaysWhatLacksAndPrintsTheTable) {
+TEST(OutOfMemory, NamesTheMissingBytesAndPrintsTheTable) {
   MemoryShortage shortage = full_gpu(activations);
   shortage.in_use = {{weights, 5 * gib}, {gradients, 5 * gib}};
   shortage.asked = {{activations, 80 * gib}};
@@ -41,7 +41,7 @@ TEST(OutOfMemory, SaysWhatLacksAndPrintsTheTable) {
             " 0 B\ntotal        100.0 GiB  10.0 GiB");
 }
 
-TEST(OutOfMemory, SaysHowMuchTheLimitLeavesAndWhoSharesIt) {
+TEST(OutOfMemory, NamesTheRestOfTheLimitAndTheDevicesThatShareIt) {
   MemoryShortage shortage = full_gpu(weights);
   shortage.limit = 30 * gib;
   shortage.in_use = {{optimizer, 10 * gib}};
@@ -50,7 +50,7 @@ TEST(OutOfMemory, SaysHowMuchTheLimitLeavesAndWhoSharesIt) {
                          "allows 30.0 GiB, of which 10.0 GiB is in use; "));
   EXPECT_THAT(out_of_memory_text(shortage, {.sharers = 2}),
               HasSubstr("allows 30.0 GiB for each of 2 devices, of which 10.0 GiB is in use; "));
-  shortage.free = 10 * gib;  // others have the rest
+  shortage.free = 10 * gib;  // other processes use the rest
   EXPECT_THAT(out_of_memory_text(shortage, {}), HasSubstr("; 10.0 GiB of its 80.0 GiB are free; "));
   shortage.limit.reset();
   shortage.free.reset();
@@ -114,23 +114,23 @@ TEST(Remedy, OfActivationsIsRecomputationThenFewerSamples) {
   EXPECT_THAT(remedy(shortage, {.batch_size = 1}), StartsWith("use a smaller model"));
 }
 
-TEST(Remedy, NeverNamesTheBatchThatThereIs) {
+TEST(Remedy, NamesASmallerBatchThanTheConfigHas) {
   MemoryShortage shortage = full_gpu(activations);
-  shortage.free = 200 * gib;  // in one piece there was less
+  shortage.free = 200 * gib;  // but not contiguous
   EXPECT_THAT(remedy(shortage, {.batch_size = 8}), StartsWith("lower batch_size to about 7"));
 }
 
 TEST(Remedy, OfTheOptimizerIsSharing) {
   MemoryShortage shortage = full_gpu(optimizer);
   EXPECT_THAT(remedy(shortage, {.devices = 2}), StartsWith("set strategy: sharded"));
-  shortage.pools = 2;  // all of them on this GPU: nobody else could take a share
+  shortage.pools = 2;  // all of them on this GPU: there is no other to take a shard
   EXPECT_THAT(remedy(shortage, {.devices = 2}), StartsWith("use more devices with strategy: sha"));
   shortage.pools = 1;
   EXPECT_THAT(remedy(shortage, {.devices = 1}), StartsWith("use more devices with strategy: sha"));
   EXPECT_THAT(remedy(shortage, {.devices = 2, .sharded = true}), StartsWith("use more devices, "));
 }
 
-TEST(Remedy, OfTheRestIsMoreRoom) {
+TEST(Remedy, OfTheRestIsALargerDevice) {
   EXPECT_THAT(remedy(full_gpu(weights), {}), StartsWith("use a smaller model"));
   EXPECT_THAT(remedy(full_gpu(gradients), {}), StartsWith("use more devices: with fewer towers"));
 }

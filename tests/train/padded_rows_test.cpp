@@ -1,5 +1,5 @@
-// A GPT whose vocabulary fills no whole packs: where a device pads the rows of its logits, only the
-// clock and the memory plan can tell.
+// Tests a GPT whose vocabulary is no multiple of a pack: where a device pads the rows of its
+// logits, only speed and memory change.
 #include <cmath>
 
 #include "engine/config/text.h"
@@ -46,7 +46,7 @@ struct Computed {
   std::vector<float> gradients;
 };
 
-// One run of a tower on the device, with rows as they are or padded for it.
+// One run of a tower on the device, with its rows padded or not.
 Computed compute(DeviceId device, bool pad) {
   auto [graph, gradients] = differentiated(gpt_graph(DType::bf16, vocabulary));
   if (pad) pad_rows(graph, device);
@@ -119,7 +119,7 @@ TEST_P(PaddedRows, KeepShapesAndTakeTheirBytes) {
   EXPECT_EQ(logits.bytes(), static_cast<size_t>(batch * length * logits.pitch() * 2));
 }
 
-// What reads logits and knows no padding keeps them as they are.
+// An op that reads logits and cannot read padded rows keeps them unpadded.
 TEST_P(PaddedRows, AreNoneWhereAReaderTakesNone) {
   Graph graph(true, DType::bf16);
   Value x = graph.input("features", {{batch, 8}, DType::bf16});
@@ -130,7 +130,7 @@ TEST_P(PaddedRows, AreNoneWhereAReaderTakesNone) {
   EXPECT_EQ(pad_rows(graph, device()), 0);
 }
 
-// Sums of a row of logits come in another order on GPUs, where they are read in packs.
+// On GPUs a row of logits is summed in another order where it is read in packs.
 TEST_P(PaddedRows, ChangeNoLossAndNoGradient) {
   Computed plain = compute(device(), false), rows = compute(device(), true);
   EXPECT_NEAR(plain.loss, batch * std::log(double{vocabulary}), 0.1);
@@ -150,7 +150,7 @@ TEST_P(PaddedRows, ChangeNoLossAndNoGradient) {
   EXPECT_LE(apart, 0x1p-8 * largest);
 }
 
-// A whole run: one hash on any devices, memory as planned, and nothing of it in what is saved.
+// Tests a whole run: one hash on any devices, memory as planned, and no padding in a saved state.
 class PaddedRun : public PaddedRows {
  protected:
   static DataConfig token_data() {
@@ -204,7 +204,7 @@ class PaddedRun : public PaddedRows {
     return ended;
   }
 
-  // Of one sample: (T, V).
+  // Logits of one sample: (T, V).
   static std::vector<float> logits(const TrainingState& state, const std::string& on) {
     Predictor predictor(state, state, {.device = on, .batch = 3});
     EXPECT_EQ(predictor.output_shape(), (Shape{length, vocabulary}));

@@ -1,6 +1,4 @@
-// How many threads a process computes with, and whether these keep to cores of their own.
-#include "engine/train/pin_lanes.h"
-
+// Tests the number of threads of a process, and the cores that they are pinned to.
 #include <numeric>
 
 #include <gmock/gmock.h>
@@ -8,6 +6,7 @@
 #include <unistd.h>
 
 #include "engine/config/words.h"
+#include "engine/train/placement.h"
 
 namespace spire {
 namespace {
@@ -21,29 +20,29 @@ Cores first_cores(int count) {
 }
 
 // A process on a machine of 16 cores.
-RankPlace process_with(Cores cores, CoreLimits limits = {}) {
-  RankPlace place{"a", std::move(cores), {}, "no driver"};
+RankHardware process_with(Cores cores, CoreLimits limits = {}) {
+  RankHardware place{"a", std::move(cores), {}, "no driver"};
   place.machine_cores = 16;
   place.limits = limits;
   return place;
 }
 
 struct Placed {
-  RankPlace place;
+  RankHardware place;
   Placement placement;
 };
 
-Placed placed(const RankPlace& process, int64_t towers = 1, std::optional<int64_t> threads = {},
+Placed placed(const RankHardware& process, int64_t towers = 1, std::optional<int64_t> threads = {},
               size_t ranks = 1, std::vector<std::string> devices = {"cpu"}) {
   RunConfig config;
   config.devices = std::move(devices);
   config.towers = towers;
   config.tower_threads = threads;
-  auto places = share_out(std::vector<RankPlace>(ranks, process));
+  auto places = share_out(std::vector<RankHardware>(ranks, process));
   return {places[0], place_towers(config, places, 0)};
 }
 
-// Of this process alone: other tests and runs have theirs.
+// Returns a namespace of core locks for this process alone.
 std::string own_space() {
   return "spire-pin-test-" + std::to_string(getpid());
 }
@@ -59,7 +58,7 @@ TEST(PinLanes, AProcessWithTheWholeMachineIsNotPinned) {
   for (const LaneSpec& lane : run.placement.lanes) EXPECT_EQ(lane.cores, first_cores(16));
 }
 
-TEST(PinLanes, GivenCoresArePinnedToUnlessAnotherRunHasThem) {
+TEST(PinLanes, PinsToTheCoresItWasGivenUnlessAnotherRunHasThem) {
   Placed first = placed(process_with({4, 5, 6, 7}), 2, 1), second = first;
   CoreLocks of_first, of_second;
   EXPECT_EQ(pin("auto", first, of_first), "pinned to 4-5: they were given to this process");
@@ -91,9 +90,9 @@ TEST(PinLanes, TrueAndFalseDecideByThemselves) {
   EXPECT_EQ(given.placement.lanes[0].cores, Cores{4});
 }
 
-// The first lanes of two processes of one run are not on one core.
+// The first lanes of two processes of one run are on different cores.
 TEST(PinLanes, RanksOfOneHostKeepToTheirShares) {
-  auto places = share_out(std::vector<RankPlace>(2, process_with({4, 5, 6, 7})));
+  auto places = share_out(std::vector<RankHardware>(2, process_with({4, 5, 6, 7})));
   RunConfig config;
   config.devices = {"cpu"};
   config.towers = 2;
@@ -130,7 +129,7 @@ TEST(CoreLimits, LeaveTheCoresAndLowerTheThreads) {
   }
 }
 
-// OMP_NUM_THREADS is each process's own; a container's quota is for all in it.
+// OMP_NUM_THREADS holds for each process; a container's quota for all in it together.
 TEST(CoreLimits, RanksOfOneContainerShareItsQuota) {
   EXPECT_EQ(placed(process_with(first_cores(16), {.quota = 4}), 2, {}, 2).placement.tower_threads,
             2);
@@ -153,9 +152,9 @@ TEST(CoreLimits, ReachTheOtherRanksAsText) {
   EXPECT_EQ(read.omp_threads, 3);
 }
 
-// Whoever gives a GPU work, or reads for it, does so on its NUMA node; the GPUs compute.
+// Threads that launch a GPU's kernels or read its data run on its NUMA node.
 TEST(Gpus, HaveTheirThreadsNearThem) {
-  RankPlace process = process_with(first_cores(16));
+  RankHardware process = process_with(first_cores(16));
   for (int gpu : {0, 1}) {
     CudaDeviceInfo info;
     info.index = gpu;
@@ -174,7 +173,7 @@ TEST(Gpus, HaveTheirThreadsNearThem) {
   EXPECT_EQ(placed(process, 2, {}, 1, {"cuda"}).placement.helper_cores, first_cores(16));
 }
 
-TEST(DescribeRanks, SaysOnceWhatAllSay) {
+TEST(DescribeRanks, JoinsEqualTexts) {
   EXPECT_EQ(describe_ranks({"2 of 4"}), "2 of 4");
   EXPECT_EQ(describe_ranks({"2 of 4", "2 of 4"}), "each rank 2 of 4");
   EXPECT_EQ(describe_ranks({"2 of 4", "1 of 4"}), "rank 0 2 of 4\nrank 1 1 of 4");

@@ -19,12 +19,12 @@ CudaDeviceInfo test_gpu(int index, const std::string& uuid = "") {
 
 Placement place(RunConfig config, int cores, std::optional<int> kept = {}, int gpus = 0,
                 size_t ranks = 1) {
-  RankPlace alone;
+  RankHardware alone;
   for (int core = 0; core < cores; ++core) alone.cores.push_back(core);
   alone.host = "a";
   if (gpus == 0) alone.why_no_gpu = "no NVIDIA driver was found";
   for (int i = 0; i < gpus; ++i) alone.gpus.push_back(test_gpu(i));
-  return place_towers(config, share_out(std::vector<RankPlace>(ranks, alone)), 0, kept);
+  return place_towers(config, share_out(std::vector<RankHardware>(ranks, alone)), 0, kept);
 }
 
 RunConfig config_of(std::vector<std::string> devices, std::optional<int64_t> towers = {},
@@ -79,7 +79,7 @@ TEST(Placement, KeepsTheThreadsOfTheCheckpoint) {
   EXPECT_EQ(place(config_of({"cpu"}, 1), 8, 3).tower_threads, 3);
 }
 
-// As many towers and lanes as devices; lanes of GPUs are one thread each.
+// There are as many towers and lanes as devices; lanes of GPUs are one thread each.
 TEST(Placement, CudaIsAllGpusAndSoIsAuto) {
   for (const char* word : {"cuda", "auto"}) {
     Placement p = place(config_of({word}), 8, {}, 3);
@@ -133,7 +133,7 @@ TEST(Placement, RefusesGpus) {
                2);
 }
 
-// Of those that all processes of a host see, each has its own.
+// Processes of a host that see the same GPUs divide them.
 TEST(Placement, ProcessesShareTheGpusOut) {
   Placement p = place(config_of({"cuda"}, 4), 8, {}, 4, 2);
   ASSERT_EQ(p.devices.size(), 4u);
@@ -155,9 +155,9 @@ TEST(Placement, ProcessesShareTheGpusOut) {
       testing::HasSubstr("the CPU, because rank 0 (host a): host a has 1 GPU for 2 processes"));
 }
 
-// A launcher that shows each process another GPU, which all call cuda:0.
+// A launcher may show each process another GPU, which all call cuda:0.
 TEST(Placement, ProcessesMaySeeTheirOwnGpusAlone) {
-  std::vector<RankPlace> ranks(2, {"a", {0, 1}, {}, ""});
+  std::vector<RankHardware> ranks(2, {"a", {0, 1}, {}, ""});
   for (size_t r = 0; r < 2; ++r) ranks[r].gpus = {test_gpu(0, "GPU-" + std::to_string(r))};
   for (const char* word : {"cuda", "cuda:0"}) {
     Placement p = place_towers(config_of({word}), share_out(ranks), 1);
@@ -167,10 +167,10 @@ TEST(Placement, ProcessesMaySeeTheirOwnGpusAlone) {
   }
 }
 
-// Hosts may have different numbers of them.
+// Hosts may have different numbers of GPUs.
 TEST(Placement, HostsMayDifferInGpus) {
-  std::vector<RankPlace> ranks = {{"a", {0}, {test_gpu(0), test_gpu(1)}, ""},
-                                  {"b", {0}, {test_gpu(0)}, ""}};
+  std::vector<RankHardware> ranks = {{"a", {0}, {test_gpu(0), test_gpu(1)}, ""},
+                                     {"b", {0}, {test_gpu(0)}, ""}};
   Placement p = place_towers(config_of({"cuda"}, 3), share_out(ranks), 1);
   ASSERT_EQ(p.devices.size(), 3u);
   EXPECT_EQ(p.towers_of(0), (TowerRange{0, 2}));
@@ -179,7 +179,7 @@ TEST(Placement, HostsMayDifferInGpus) {
 }
 
 Placement place_four(const PeerPairs& peers, RunConfig config) {
-  RankPlace host{"a", {0, 1}, {}, "", peers};
+  RankHardware host{"a", {0, 1}, {}, "", peers};
   for (int i = 0; i < 4; ++i) host.gpus.push_back(test_gpu(i));
   return place_towers(config, share_out({host}), 0);
 }
@@ -205,7 +205,7 @@ TEST(Members, AreDevicesThatAllReachEachOther) {
             "NCCL, as cuda:0 and cuda:3 have no peer access; the others read each other's memory");
 }
 
-// Logical devices of a GPU are in one, whatever lies between them in the list.
+// Logical devices of a GPU are in one member, also where others lie between them in the list.
 TEST(Members, AreNeighboursInTowerOrder) {
   Placement p = place_four({}, config_of({"cuda:0", "cuda:1", "cuda:0"}, 3));
   ASSERT_EQ(p.members.size(), 2u);
@@ -255,10 +255,10 @@ TEST(Members, AreProcessesWhereGpusReachEachOther) {
   EXPECT_EQ(place(config_of({"2xcpu"}), 8).exchange, "");
 }
 
-TEST(RankPlaces, TellTheOthersOfTheirGpus) {
-  RankPlace some{"a", {0}, {test_gpu(3, "GPU-12"), test_gpu(4)}, "", {{3, 4}}},
+TEST(RankHardwareText, CarriesTheGpusToOtherRanks) {
+  RankHardware some{"a", {0}, {test_gpu(3, "GPU-12"), test_gpu(4)}, "", {{3, 4}}},
       none{"a", {0}, {}, "no driver"};
-  RankPlace read;
+  RankHardware read;
   read_gpus(gpus_to_text(some), read);
   ASSERT_EQ(read.gpus.size(), 2u);
   EXPECT_EQ(read.gpus[0].index, 3);
@@ -272,7 +272,7 @@ TEST(RankPlaces, TellTheOthersOfTheirGpus) {
   EXPECT_EQ(read.why_no_gpu, "no driver");
 }
 
-TEST(RankPlaces, HostsShareTheirOwnCoresAlone) {
+TEST(ShareOut, DividesTheCoresOfEachHostAlone) {
   auto ranks = share_out({{"a", {0, 1}, {}, ""}, {"b", {0, 1}, {}, ""}, {"a", {0, 1}, {}, ""}});
   EXPECT_EQ(ranks[0].cores, (std::vector<int>{0}));
   EXPECT_EQ(ranks[1].cores, (std::vector<int>{0, 1}));

@@ -1,4 +1,4 @@
-// memory.recompute: blocks trains the same bits in less memory, on any devices.
+// Tests that memory.recompute: blocks trains the same bits in less memory, on any devices.
 #include <gtest/gtest.h>
 
 #include "tests/train/small_run.h"
@@ -51,7 +51,7 @@ TEST_P(Recompute, LossAndNormOfEveryStepAreTheSame) {
   }
 }
 
-TEST_P(Recompute, SaysTheBytesItPlansWithAndWithout) {
+TEST_P(Recompute, ReportsThePlannedBytesWithAndWithout) {
   SmallRun plain = small(GetParam(), false), anew = small(GetParam(), true);
   Trainer a(plain.options(), plain.place()), b(anew.options(), anew.place());
   EXPECT_FALSE(a.recompute());

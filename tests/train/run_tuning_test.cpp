@@ -52,7 +52,7 @@ TEST_F(RunTuning, ARunKeepsWhatItMeasuresForTheNext) {
   EXPECT_THAT(heard.warnings, IsEmpty());
 }
 
-TEST_F(RunTuning, TellsOfOwnKernelsThatHaveNoRival) {
+TEST_F(RunTuning, NotesNativeKernelsWithoutRivals) {
   auto tuning = open_tuning(config, {.gpus = true}, heard);
   tuning->keep("a slow one", "own", false);
   tuning->keep("another", "own mma", false);
@@ -64,11 +64,11 @@ TEST_F(RunTuning, TellsOfOwnKernelsThatHaveNoRival) {
   auto quick = open_tuning(config, {.gpus = true}, heard);
   quick->keep("a quick one", "own", true);
   keep_tuning(config, *quick, heard);
-  EXPECT_EQ(heard.notes.size(), 2u);  // that it was measured
+  EXPECT_EQ(heard.notes.size(), 2u);  // the second one: it was measured
   EXPECT_THAT(heard.warnings, IsEmpty());
 }
 
-TEST_F(RunTuning, ARunThatGoesOnHasItsOwnChoices) {
+TEST_F(RunTuning, AResumedRunKeepsItsOwnChoices) {
   auto other = open_tuning(config, {.gpus = true}, heard);
   other->keep("k", "of the cache", true);
   keep_tuning(config, *other, heard);
@@ -138,6 +138,25 @@ TEST_F(RunTuning, OtherRanksMeasureNothingAndGetTheChoicesOfTheFirst) {
   for (auto& thread : threads) thread.join();
   for (auto& tuning : tunings) EXPECT_EQ(tuning->find("k"), "e1");
   share_tuning(*tunings[0], *single_process());
+}
+
+TEST(LibraryVersions, AreEmptyOnCpus) {
+  EXPECT_TRUE(library_versions(DeviceKind::cpu).empty());
+}
+
+TEST(LibraryVersions, NamesThoseThatChanged) {
+  LibraryVersions now{{"cuBLASLt", "13.1.0"}, {"cuDNN", "9.19.0"}};
+  EXPECT_EQ(changed_versions({{"cuBLASLt", "13.0.2"}, {"cuDNN", "9.19.0"}}, now),
+            "cuBLASLt is 13.1.0, was 13.0.2");
+  EXPECT_EQ(changed_versions({{"cuBLASLt", "13.0.2"}, {"cuDNN", "9.10.1"}}, now),
+            "cuBLASLt is 13.1.0, was 13.0.2; cuDNN is 9.19.0, was 9.10.1");
+}
+
+TEST(LibraryVersions, AMissingVersionIsNoChange) {
+  LibraryVersions gpu{{"cuBLASLt", "13.1.0"}, {"cuDNN", "9.19.0"}};
+  EXPECT_EQ(changed_versions(gpu, gpu), "");
+  EXPECT_EQ(changed_versions({}, gpu), "");
+  EXPECT_EQ(changed_versions(gpu, {}), "");
 }
 
 }  // namespace

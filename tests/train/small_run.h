@@ -1,4 +1,4 @@
-// Small training runs on made-up data, through the Trainer alone.
+// Small training runs on synthetic data, through the Trainer alone.
 #pragma once
 #include "engine/base/philox.h"
 #include "engine/config/words.h"
@@ -9,7 +9,7 @@
 
 namespace spire {
 
-// `count` images of 8x8 whose label can be read off them: noise and a bright row.
+// Returns `count` images of 8x8: noise and a bright row, whose index is the label.
 inline LabelledImages made_up_dataset(int64_t count, uint64_t seed = 1) {
   LabelledImages data;
   data.count = count;
@@ -57,13 +57,13 @@ struct SmallRun {
     config.reduction = *find_word<RunConfig::Reduction>(reduction);
     config.cuda = cuda;
     CudaStatus gpus = discover_cuda();
-    RankPlace host{"here",
-                   {0, 1},
-                   gpus.devices,
-                   gpus.why_none,
-                   find_peers(static_cast<int>(gpus.devices.size()))};
-    auto places = share_out(std::vector<RankPlace>(static_cast<size_t>(ranks), host));
-    for (RankPlace& place : places) {  // GPUs are shared out, cores are not
+    RankHardware host{"here",
+                      {0, 1},
+                      gpus.devices,
+                      gpus.why_none,
+                      find_peers(static_cast<int>(gpus.devices.size()))};
+    auto places = share_out(std::vector<RankHardware>(static_cast<size_t>(ranks), host));
+    for (RankHardware& place : places) {  // GPUs are shared out, cores are not
       place.cores = host.cores;
       place.threads = 0;
     }
@@ -108,7 +108,7 @@ struct SmallRun {
             .seed = seed,
             .device = placement.lanes[0].device};
   }
-  // For a loop that asks for a batch while max_ahead() steps are under way.
+  // A loader for a loop that asks for a batch while max_ahead() steps are under way.
   LoaderOptions loading_ahead(const Trainer& trainer) const {
     LoaderOptions options = loading(trainer.placement().rank);
     options.in_use = trainer.max_ahead() + 1;
@@ -116,7 +116,7 @@ struct SmallRun {
   }
 };
 
-// Steps [from, to) of the run, after which `result` holds the last step's numbers.
+// Runs steps [from, to), and returns the last one's numbers in `result`.
 inline StepResult run_steps(Trainer& trainer, const SmallRun& run, int64_t from, int64_t to) {
   ImageDataset data = run.dataset();
   BatchLoader loader(data, run.loading_ahead(trainer));
@@ -137,7 +137,7 @@ inline StepResult run_steps(Trainer& trainer, const SmallRun& run, int64_t from,
   return result;
 }
 
-// A trainer a rank, each on a thread of its own with a socket to every other.
+// Runs a trainer for each rank, on a thread each, with a socket to every other.
 inline void on_ranks(const SmallRun& run, const std::function<void(Trainer&)>& body) {
   auto groups = threads_groups(run.ranks);
   run_ranks(run.ranks, [&](int rank) {
@@ -152,7 +152,7 @@ inline void on_ranks(const SmallRun& run, const std::function<void(Trainer&)>& b
   });
 }
 
-// The parameter hash on rank 0; Error when a rank ends with another one.
+// Returns the parameter hash on rank 0; throws Error where a rank ends with another one.
 inline uint64_t hash_after(const SmallRun& run, int64_t steps) {
   std::vector<uint64_t> hashes(static_cast<size_t>(run.ranks));
   on_ranks(run, [&](Trainer& trainer) {
@@ -164,9 +164,9 @@ inline uint64_t hash_after(const SmallRun& run, int64_t steps) {
   return hashes[0];
 }
 
-// What rank 0 would save; all ranks take part. On the leading thread.
+// Returns the state that rank 0 would save; all ranks take part. On the leading thread.
 inline void take_state(Trainer& trainer, TrainingState& state) {
-  trainer.hold_state();
+  trainer.capture_state();
   if (trainer.placement().rank > 0) return;
   trainer.describe(state);
   read_all(trainer.state(), state);

@@ -1,4 +1,4 @@
-// The claims of towers: what is trained does not depend on what hosts it.
+// Tests that training does not depend on the devices that run the towers.
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(
 class Towers : public OnEachKind {};
 SPIRE_TEST_ON_EACH_KIND(Towers);
 
-TEST_P(Towers, HashSeesTheSeed) {  // so that equality above means something
+TEST_P(Towers, TheHashDependsOnTheSeed) {  // so equal hashes above prove something
   SmallRun run, other;
   run.devices = other.devices = devices(1);
   other.seed = 4;
@@ -114,8 +114,8 @@ std::vector<StepResult> results_of(const SmallRun& run, int64_t steps, bool one_
   return results;
 }
 
-// What the host, or the device, may yet know nothing of when the next step begins.
-std::vector<Case> runs_with_news(DeviceKind kind) {
+// Runs with numbers that the host, or the device, may not know yet when the next step begins.
+std::vector<Case> runs_with_late_numbers(DeviceKind kind) {
   std::vector<Case> cases = {{"clipped", with([](SmallRun& r) { r.optimizer.clip_norm = 0.5; })},
                              {"sums over towers", with([](SmallRun& r) {
                                 r.model.normalization = ModelConfig::Normalization::batch_norm;
@@ -135,9 +135,9 @@ std::vector<Case> runs_with_news(DeviceKind kind) {
   return cases;
 }
 
-// Whatever the next step has begun to write by then.
+// The next step may have begun to write its numbers by then.
 TEST_P(Towers, AStepsNumbersAreItsOwnHoweverLateTheyAreRead) {
-  for (Case c : runs_with_news(GetParam())) {
+  for (Case c : runs_with_late_numbers(GetParam())) {
     for (int ranks : rank_counts({1, 2})) {
       SCOPED_TRACE(fmt::format("{}, {} ranks", c.name, ranks));
       c.run.ranks = ranks;
@@ -178,7 +178,7 @@ TEST_P(Towers, LearnWhatCanBeLearned) {
   EXPECT_LT(last, 0.2 * first);
 }
 
-// Each kind of device has kernels of its own: the same numbers to rounding.
+// Each kind of device has its kernels, which give the same numbers to rounding.
 TEST_P(Towers, TrainWhatOneCpuTrains) {
   for (bool graphs : {true, false}) {
     SmallRun run = with([&](SmallRun& r) {
@@ -215,13 +215,13 @@ TEST_P(Towers, EvaluationIsTheSameNumberOnAnyDevices) {
       loader.start(0, 0, 1);
       while (!loader.finished()) trainer.evaluate(loader.next(), sum);
     });
-    EXPECT_EQ(sum.samples, run.samples);  // no padding, nothing twice
+    EXPECT_EQ(sum.samples, run.samples);  // each sample once, and no padding
     EXPECT_EQ(sum.loss, sums[0].loss);
     EXPECT_EQ(sum.score, sums[0].score);
   }
 }
 
-TEST_P(Towers, SnapshotAndRestoreGoOnBitForBit) {
+TEST_P(Towers, ARestoredSnapshotContinuesBitForBit) {
   SmallRun run = with([](SmallRun& r) {
     r.optimizer = {.name = OptimizerConfig::Name::adam, .lr = 0.01};
     r.devices = devices(1);
@@ -274,8 +274,8 @@ TEST_P(Towers, ASnapshotStaysAndTheStateItselfIsTheSame) {
   }
 }
 
-// 2.5 million weights: two pieces, the second of which begins inside a tensor.
-TEST_P(Towers, AStateOfSeveralPiecesComesTogetherAndGoesApart) {
+// 2.5 million weights are read in two pieces, the second of which begins inside a tensor.
+TEST_P(Towers, AStateOfSeveralPiecesIsGatheredAndRestored) {
   SmallRun run = with([](SmallRun& r) {
     r.batch_size = 1;
     r.towers = 2;

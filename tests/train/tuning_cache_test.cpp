@@ -20,7 +20,7 @@ Tuning measured(const std::string& key, const std::string& engine) {
   return tuning;
 }
 
-// An environment variable while this lives.
+// Sets an environment variable for as long as this lives.
 class Variable {
  public:
   Variable(const char* name, const char* value) : name_(name) {
@@ -54,7 +54,7 @@ TEST_F(TuningCache, AFileThatIsNotThereIsEmpty) {
   EXPECT_TRUE(read_tuning_cache({}).choices.empty());
 }
 
-TEST_F(TuningCache, WhatIsAddedIsThereWithTheFoldersItNeeds) {
+TEST_F(TuningCache, AddingMakesTheFolders) {
   add_to_tuning_cache(path, measured("k", "e1"));
   add_to_tuning_cache(path, measured("l", "e2"));
   EXPECT_EQ(choice("k"), "e1");
@@ -93,7 +93,7 @@ TEST_F(TuningCache, ADamagedOrForeignFileIsAProblemAndIsReplaced) {
   EXPECT_THAT(read_tuning_cache(path).problem, HasSubstr("is a folder, not a regular file"));
 }
 
-TEST_F(TuningCache, AFifoIsNeverWaitedFor) {
+TEST_F(TuningCache, AFifoIsRefusedWithoutWaiting) {
   std::filesystem::create_directories(path.parent_path());
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   EXPECT_THAT(read_tuning_cache(path).problem, HasSubstr("is a FIFO"));
@@ -103,7 +103,7 @@ TEST_F(TuningCache, AFifoIsNeverWaitedFor) {
   EXPECT_THROW(add_to_tuning_cache(other, measured("k", "e")), Error);
 }
 
-TEST_F(TuningCache, WhatCannotBeWrittenIsAnErrorThatNamesIt) {
+TEST_F(TuningCache, AFileThatCannotBeWrittenIsAnErrorThatNamesIt) {
   write_bytes(folder / "file", "");
   for (const std::filesystem::path& bad :
        {folder / "file" / "tuning.txt", folder / "file" / "deep" / "tuning.txt"}) {
@@ -117,7 +117,7 @@ TEST_F(TuningCache, WhatCannotBeWrittenIsAnErrorThatNamesIt) {
   }
 }
 
-// Each adds its own, one at a time, and all add one in common.
+// Each thread adds its own choices, one at a time, and all add one in common.
 TEST_F(TuningCache, WritersAtATimeLoseNothing) {
   constexpr int writers = 4, each = 12;
   std::vector<std::thread> threads;

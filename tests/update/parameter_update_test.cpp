@@ -1,5 +1,5 @@
-// A device's update of its weights: against the published rules in float64, and the same bits
-// however weights are shared.
+// Tests a device's update of its weights against the published rules in float64, and that the bits
+// do not depend on how weights are divided among devices.
 #include "engine/update/parameter_update.h"
 
 #include <cmath>
@@ -66,7 +66,7 @@ ParameterLayout small_layout() {
   return ParameterLayout(graph, differentiate(graph));
 }
 
-// Of a flat buffer, zero between the entries.
+// Random values for a flat buffer, zero between the entries.
 Floats values_of(const ParameterLayout& layout, uint64_t seed) {
   RandomStream random(seed, Purpose::initialize);
   Floats values(static_cast<size_t>(layout.total_floats()));
@@ -93,7 +93,7 @@ struct State {
   bool operator==(const State&) const = default;
 };
 
-// Weights in a device's memory with their updates: those of `shares` devices that own slices.
+// Weights in a device's memory with their updates: those of `shares` devices that own shards.
 class Updates {
  public:
   Updates(const Case& c, const ParameterLayout& layout, DeviceId device, int shares = 1)
@@ -117,7 +117,7 @@ class Updates {
     options.sums = sums_.data();
     options.squares = {squares_.data(), squares_of(layout, values_of(layout, 0)).size()};
     for (int share = 0; share < shares; ++share) {
-      options.owned = slices(share, shares);
+      options.owned = shards(share, shares);
       planned_ += update_bytes(options, layout);
       list_.push_back(make_parameter_update(options, layout));
       list_.back()->begin_average();
@@ -159,7 +159,7 @@ class Updates {
     for (size_t slot = 0; slot < slots_; ++slot)
       for (auto& update : list_) update->copy_state_in(slot, everything, state.slots[slot].data());
   }
-  // What they said that they would allocate, and what they did.
+  // Bytes that the updates announced, and those that they allocated.
   size_t planned_bytes() const { return planned_ + (norms_ ? norms_->bytes() : 0); }
   MemoryUse memory() const { return memory_.in_use(); }
   size_t state_bytes() const {
@@ -169,13 +169,13 @@ class Updates {
   }
 
  private:
-  std::vector<FloatRange> slices(int share, int shares) const {
-    std::vector<FloatRange> slices;
+  std::vector<FloatRange> shards(int share, int shares) const {
+    std::vector<FloatRange> shards;
     for (FloatRange bucket : make_buckets(layout_.total_floats(), 8192, 16384)) {
-      FloatRange slice = share_of(bucket, share, share + 1, shares);
-      if (slice.size() > 0) slices.push_back(slice);
+      FloatRange shard = share_of(bucket, share, share + 1, shares);
+      if (shard.size() > 0) shards.push_back(shard);
     }
-    return slices;
+    return shards;
   }
 
   const ParameterLayout& layout_;
@@ -215,7 +215,7 @@ TEST_P(ParameterUpdateTest, FollowsTheFloat64Reference) {
   }
 }
 
-TEST_P(ParameterUpdateTest, AllocatesWhatItSaid) {
+TEST_P(ParameterUpdateTest, AllocatesWhatItAnnounced) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);
     for (int shares : {1, 3}) {
@@ -226,7 +226,7 @@ TEST_P(ParameterUpdateTest, AllocatesWhatItSaid) {
   }
 }
 
-TEST_P(ParameterUpdateTest, SharesGiveTheSameBitsAsTheWhole) {
+TEST_P(ParameterUpdateTest, ShardsGiveTheSameBitsAsTheWhole) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);
     Updates whole(c, layout_, GetParam());
@@ -262,8 +262,8 @@ TEST_P(ParameterUpdateTest, ASecondExchangeOfAveragesRestoresTheBits) {
   }
 }
 
-// Into other shares, too.
-TEST_P(ParameterUpdateTest, GoesOnFromACopiedState) {
+// Also where the weights are divided among another number of devices.
+TEST_P(ParameterUpdateTest, ContinuesFromACopiedState) {
   for (const Case& c : cases()) {
     Updates first(c, layout_, GetParam()), second(c, layout_, GetParam(), 3);
     first.run(1);
@@ -274,7 +274,7 @@ TEST_P(ParameterUpdateTest, GoesOnFromACopiedState) {
   }
 }
 
-// Clipping is seen: without it the same step goes further.
+// Clipping has an effect: without it the same step goes further.
 TEST_P(ParameterUpdateTest, ClippingBoundsTheStep) {
   OptimizerConfig optimizer{.name = OptimizerConfig::Name::sgd, .momentum = 0, .clip_norm = 0.25};
   Updates updates({"", optimizer}, layout_, GetParam());

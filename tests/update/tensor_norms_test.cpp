@@ -1,9 +1,10 @@
-// Norms of tensors, and what layer-wise optimizers make of them in a step.
+// Tests the norms of tensors, and the steps of layer-wise optimizers that follow from them.
 #include <cmath>
 
 #include <gtest/gtest.h>
 
 #include "engine/collective/tree.h"
+#include "engine/update/update_pieces.h"
 #include "tests/train/small_run.h"
 
 namespace spire {
@@ -11,8 +12,8 @@ namespace {
 
 constexpr int64_t chunk = TreeSum::chunk;
 
-// A vector up to the middle of the first chunk, a tensor that ends in the fourth, another within
-// it.
+// A vector at the start of the first chunk, a tensor from there into the fourth, another within the
+// fourth.
 std::vector<WeightSpan> three_spans() {
   return {{{0, 100}, 1, false},
           {{100, 3 * chunk + 16}, 1, true},
@@ -27,7 +28,7 @@ class TensorNormsTest : public testing::Test {
   TensorNorms norms{three_spans()};
 };
 
-TEST_F(TensorNormsTest, ACellIsWhatOfATensorLiesInAChunk) {
+TEST_F(TensorNormsTest, ATensorHasACellForEachChunkItTouches) {
   EXPECT_EQ(norms.table().size(), 2 * (4 + 1u));
   EXPECT_EQ(norms.cell(1, 100), 0u);
   EXPECT_EQ(norms.cell(1, chunk), 1u);
@@ -35,7 +36,7 @@ TEST_F(TensorNormsTest, ACellIsWhatOfATensorLiesInAChunk) {
   EXPECT_EQ(norms.cell(2, 3 * chunk + 16), 4u);
 }
 
-TEST_F(TensorNormsTest, ATensorsSumIsOfItsCells) {
+TEST_F(TensorNormsTest, ATensorsSumIsThatOfItsCells) {
   for (size_t cell = 0; cell < 5; ++cell)
     norms.set(cell, {std::pow(2.0, cell), 3 * std::pow(2.0, cell)});
   EXPECT_EQ(norms.total(1).weights, 15);
@@ -44,7 +45,7 @@ TEST_F(TensorNormsTest, ATensorsSumIsOfItsCells) {
   EXPECT_EQ(norms.total(2).update, 48);
 }
 
-TEST_F(TensorNormsTest, ACellBelongsToWhoOwnsItsChunk) {
+TEST_F(TensorNormsTest, ACellBelongsToTheOwnerOfItsChunk) {
   EXPECT_EQ(norms.owners({3, 1, 4, 2}), (std::vector<int>{3, 3, 1, 1, 4, 4, 2, 2, 2, 2}));
 }
 

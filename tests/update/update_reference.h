@@ -3,8 +3,8 @@
 #include <cmath>
 #include <vector>
 
-#include "engine/optim/ema.h"
-#include "engine/update/tensor_norms.h"
+#include "engine/optim/optimizer.h"
+#include "engine/update/update_pieces.h"
 
 namespace spire {
 

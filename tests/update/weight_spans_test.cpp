@@ -1,7 +1,7 @@
-// Which weights decay: exactly those that should, to the bit.
+// Tests that weight decay reaches exactly the weights that the config names, to the bit.
 #include <gtest/gtest.h>
 
-#include "engine/update/tensor_norms.h"
+#include "engine/update/update_pieces.h"
 #include "tests/train/small_run.h"
 
 namespace spire {
@@ -56,9 +56,9 @@ std::vector<float> after_a_step(const SmallRun& run) {
 
 class Decay : public testing::TestWithParam<const char*> {};
 
-// After one step matrices are those of a run where all decays, all others those of one where
-// nothing does.
-TEST_P(Decay, SparesWhatIsNoMatrix) {
+// After one step matrices are those of a run where all weights decay, all others those of a run
+// where none does.
+TEST_P(Decay, LeavesOtherWeightsThanMatricesAlone) {
   SmallRun run = resnet_run(
       {.name = *find_word<OptimizerConfig::Name>(GetParam()), .lr = 0.1, .weight_decay = 0.5});
   auto decayed = after_a_step(run);

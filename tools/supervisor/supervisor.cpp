@@ -48,7 +48,7 @@ class Supervisor {
         config_(resolved.config),
         snapshot_(resolved),
         state_(config_.output),
-        place_(may_use_gpus(config_) ? own_place() : RankPlace()),
+        place_(may_use_gpus(config_) ? local_hardware() : RankHardware()),
         gpus_(config_, place_.gpus),
         ranks_(static_cast<int>(arguments.processes.value_or(0))) {}
 
@@ -151,8 +151,8 @@ class Supervisor {
   void fix_towers(std::vector<std::string>& words) const {
     int first = static_cast<int>(arguments_.processes.value_or(1));
     if (std::max(1, ranks_) == first && !gpus_.any_lost()) return;
-    RankPlace place = may_use_gpus(config_) ? place_ : own_place();
-    std::vector<RankPlace> places(static_cast<size_t>(first), place);
+    RankHardware place = may_use_gpus(config_) ? place_ : local_hardware();
+    std::vector<RankHardware> places(static_cast<size_t>(first), place);
     Placement placement = place_towers(config_, share_out(places), 0);
     words.push_back(fmt::format("towers={}", placement.towers));
     words.push_back(fmt::format("tower_threads={}", placement.tower_threads));
@@ -174,7 +174,7 @@ class Supervisor {
   BlockedSignals signals_;
   ConfigSnapshot snapshot_;
   RunDirState state_;
-  RankPlace place_;  // before the first attempt, where a GPU may be lost
+  RankHardware place_;  // before the first attempt, where a GPU may be lost
   GpuRoster gpus_;
   int ranks_ = 0;  // of the next attempt; 0: one process without a rank
   int64_t restarts_ = 0;

@@ -1,4 +1,4 @@
-#include "engine/train/rank_place.h"
+#include "engine/train/rank_hardware.h"
 
 #include <algorithm>
 #include <sstream>
@@ -12,7 +12,7 @@
 namespace spire::inline training {
 namespace {
 
-// A rank's number among those that have the same of something, and how many these are.
+// The number of a rank among the ranks that see the same cores, GPUs or host, and their count.
 struct Turn {
   int index = 0, of = 0;
 };
@@ -27,7 +27,7 @@ Turn turn_of(size_t rank, size_t ranks, const Same& same) {
   return turn;
 }
 
-bool same_gpus(const RankPlace& a, const RankPlace& b) {
+bool same_gpus(const RankHardware& a, const RankHardware& b) {
   auto same = [](const CudaDeviceInfo& x, const CudaDeviceInfo& y) {
     return x.index == y.index && x.uuid == y.uuid;
   };
@@ -35,19 +35,20 @@ bool same_gpus(const RankPlace& a, const RankPlace& b) {
          std::equal(a.gpus.begin(), a.gpus.end(), b.gpus.begin(), b.gpus.end(), same);
 }
 
-void take_turn(RankPlace& place, Turn turn) {
-  auto all = static_cast<int>(place.gpus.size());
+// Keeps this rank's part of the GPUs, or says why it has none.
+void take_turn(RankHardware& hardware, Turn turn) {
+  auto all = static_cast<int>(hardware.gpus.size());
   if (all == 0) return;
   TowerRange own = towers_of_lane(all, turn.index, turn.of);
-  place.gpus = {place.gpus.begin() + own.begin, place.gpus.begin() + own.end};
+  hardware.gpus = {hardware.gpus.begin() + own.begin, hardware.gpus.begin() + own.end};
   if (own.size() > 0) return;
-  place.why_no_gpu =
+  hardware.why_no_gpu =
       fmt::format("host {} has {} for {}, and each process needs its own; start at most {} there",
-                  place.host, counted(all, "GPU"), counted(turn.of, "process"), all);
+                  hardware.host, counted(all, "GPU"), counted(turn.of, "process"), all);
 }
 
 // A quota that ranks share leaves each at least one thread.
-int threads_of(const RankPlace& given, const std::vector<int>& share, Turn turn) {
+int threads_of(const RankHardware& given, const std::vector<int>& share, Turn turn) {
   auto threads = static_cast<int>(share.size());
   if (given.limits.omp_threads > 0) threads = std::min(threads, given.limits.omp_threads);
   if (given.limits.quota <= 0) return threads;
@@ -57,29 +58,30 @@ int threads_of(const RankPlace& given, const std::vector<int>& share, Turn turn)
 
 }  // namespace
 
-std::vector<int> RankPlace::cores_near(DeviceId gpu) const {
+std::vector<int> RankHardware::cores_near(DeviceId gpu) const {
   auto near = near_gpu.find(gpu.index);
   return prefer_cores(allowed_cores(), near == near_gpu.end() ? std::vector<int>{} : near->second);
 }
 
-RankPlace own_place() {
+RankHardware local_hardware() {
   Topology topology = discover_topology();
   CudaStatus cuda = discover_cuda();
-  RankPlace place{host_name(), topology.cores, cuda.devices, cuda.why_none};
+  RankHardware hardware{host_name(), topology.cores, cuda.devices, cuda.why_none};
   for (const CudaDeviceInfo& gpu : cuda.devices)
-    place.near_gpu[gpu.index] = spire::cores_near(gpu.pci_bus_id);
-  place.peers = find_peers(static_cast<int>(cuda.devices.size()));
-  place.machine_cores = topology.online;
-  place.limits = topology.limits;
-  return share_out({place})[0];
+    hardware.near_gpu[gpu.index] = spire::cores_near(gpu.pci_bus_id);
+  hardware.peers = find_peers(static_cast<int>(cuda.devices.size()));
+  hardware.machine_cores = topology.online;
+  hardware.limits = topology.limits;
+  return share_out({hardware})[0];
 }
 
-std::vector<RankPlace> share_out(std::vector<RankPlace> ranks) {
-  const std::vector<RankPlace> given = ranks;
+std::vector<RankHardware> share_out(std::vector<RankHardware> ranks) {
+  const std::vector<RankHardware> given = ranks;
   for (size_t r = 0; r < given.size(); ++r) {
     Turn cores = turn_of(r, given.size(), [&](size_t a, size_t b) {
       return given[a].host == given[b].host && given[a].cores == given[b].cores;
     });
+    // A quota is the host's, even where ranks see different cores.
     ranks[r].all_cores = given[r].allowed_cores();
     ranks[r].cores = cores_of_device(given[r].cores, cores.index, cores.of);
     Turn quota = turn_of(r, given.size(),
@@ -102,34 +104,34 @@ CoreLimits read_limits(const std::string& line) {
   return limits;
 }
 
-// Why there are none, the pairs of peers, then a line a GPU.
-std::string gpus_to_text(const RankPlace& place) {
-  std::string text = place.why_no_gpu + "\n";
-  for (auto [a, b] : place.peers) text += fmt::format("{} {} ", a, b);
+// The reason for no GPU, the pairs of peers, then a line a GPU. The name comes last: it has blanks.
+std::string gpus_to_text(const RankHardware& hardware) {
+  std::string text = hardware.why_no_gpu + "\n";
+  for (auto [a, b] : hardware.peers) text += fmt::format("{} {} ", a, b);
   text += "\n";
-  for (const auto& gpu : place.gpus) {
+  for (const auto& gpu : hardware.gpus) {
     text += fmt::format("{} {} {} {}\n", gpu.index, gpu.total_bytes,
                         gpu.uuid.empty() ? "-" : gpu.uuid, gpu.name);
   }
   return text;
 }
 
-void read_gpus(const std::string& text, RankPlace& place) {
+void read_gpus(const std::string& text, RankHardware& hardware) {
   std::istringstream lines(text);
-  std::getline(lines, place.why_no_gpu);
-  place.gpus.clear();
-  place.peers.clear();
+  std::getline(lines, hardware.why_no_gpu);
+  hardware.gpus.clear();
+  hardware.peers.clear();
   std::string pairs;
   std::getline(lines, pairs);
   std::istringstream numbers(pairs);
-  for (int a = 0, b = 0; numbers >> a >> b;) place.peers.emplace_back(a, b);
+  for (int a = 0, b = 0; numbers >> a >> b;) hardware.peers.emplace_back(a, b);
   for (std::string line; std::getline(lines, line);) {
     CudaDeviceInfo gpu;
     std::istringstream words(line);
     words >> gpu.index >> gpu.total_bytes >> gpu.uuid >> std::ws;
     std::getline(words, gpu.name);
     if (gpu.uuid == "-") gpu.uuid.clear();
-    place.gpus.push_back(gpu);
+    hardware.gpus.push_back(gpu);
   }
 }
 
