@@ -1,9 +1,9 @@
-// The layout of filters: plain to krsc and back, exactly.
+// Tests of the packing of filters: plain to krsc and back, exactly.
 #include <gtest/gtest.h>
 
 #include "cuda_runtime.h"
 #include "kernels/cuda/packing.h"
-#include "kernels/float_type.h"
+#include "kernels/typed_kernel.h"
 
 namespace spire {
 namespace {

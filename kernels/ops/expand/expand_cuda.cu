@@ -1,9 +1,9 @@
 // Expand on a GPU. Forward: a thread writes its pack of x to many samples. Backward: the column
-// sums of cuda/column_sums.h, with samples as rows.
-#include "kernels/cuda/column_sums.h"
-#include "kernels/float_type.h"
+// sums of cuda/channel_grid.h, with samples as rows.
+#include "kernels/cuda/channel_grid.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/expand/expand.h"
+#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -39,6 +39,8 @@ class ExpandCudaKernel : public Kernel {
   ChannelGrid grid_;
 };
 
+// dx[c] = sum over samples of dy[sample, c]. To: a parameter's gradient is fp32, an activation's
+// has its dtype.
 template <typename From, typename To>
 class ExpandBackwardCudaKernel : public Kernel {
  public:

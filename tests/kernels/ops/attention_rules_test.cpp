@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/nvidia/engine_key.h"
-
 namespace spire {
 namespace {
 
