@@ -68,7 +68,7 @@ ConvolutionKey key() {
           .max_workspace = size_t{256} << 20};
 }
 
-TEST(ConvolutionKey, SaysAllThatAChoiceDependsOn) {
+TEST(ConvolutionKey, HasAllThatAChoiceDependsOn) {
   EXPECT_EQ(to_string(key()),
             "NVIDIA H100, compute 9.0, cuDNN 9.19.0, convolution forward bf16 (32, 28, 28, 64) to "
             "(32, 28, 28, 128), kernel 3x3, stride 1, padding 1, dilation 1, groups 1, bias, "

@@ -71,7 +71,7 @@ TEST_F(CudnnEngine, EachOneProposedIsFoundAgainByItsText) {
   }
 }
 
-TEST_F(CudnnEngine, TextsThatNameNoneAreNone) {
+TEST_F(CudnnEngine, TextsOfNoEngineAreRefused) {
   auto c = convolution(ConvolutionPass::backward_data, DType::bf16);
   CudnnRules rules{.max_workspace = most};
   std::string good = proposed(c, rules).at(0);
@@ -83,7 +83,7 @@ TEST_F(CudnnEngine, TextsThatNameNoneAreNone) {
     EXPECT_FALSE(engine_config(*cudnn, c.graph(), text, rules)) << text;
 }
 
-TEST_F(CudnnEngine, OneThatBreaksTheRulesIsNotTakenByItsTextEither) {
+TEST_F(CudnnEngine, TheTextOfAnEngineThatBreaksTheRulesIsRefused) {
   auto c = convolution(ConvolutionPass::forward, DType::f32);
   CudnnRules tf32{.tensor_cores = true, .max_workspace = most};
   CudnnRules fp32{.tensor_cores = false, .max_workspace = most};

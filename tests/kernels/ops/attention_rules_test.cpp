@@ -20,7 +20,7 @@ AttentionShape shape_of(AttentionPass pass) {
           .causal = true};
 }
 
-TEST(AttentionRules, WhatCudnnIsAskedFor) {
+TEST(AttentionRules, CudnnIsAskedForShapesThatItMayCompute) {
   for (auto pass : {AttentionPass::forward, AttentionPass::backward}) {
     AttentionShape shape = shape_of(pass);
     EXPECT_TRUE(may_be_cudnns(shape, hopper));
@@ -93,7 +93,7 @@ TEST(AttentionShareWithin, IsWholeSamplesElseHeadsOfOne) {
   EXPECT_EQ(share_within(s, 30 * mib), (AttentionShare{1, 6}));
 }
 
-TEST(AttentionKey, SaysAllThatAChoiceDependsOn) {
+TEST(AttentionKey, HasAllThatAChoiceDependsOn) {
   AttentionKey key{"NVIDIA H100, compute 9.0, cuDNN 9.19.0", shape_of(AttentionPass::backward),
                    512 * mib};
   EXPECT_EQ(to_string(key),
