@@ -18,8 +18,7 @@ namespace spire::inline kernels {
 struct StepContext {
   uint64_t seed = 0;
   int64_t step = 0;
-  int64_t first_row =
-      0;  // of the tower in the global batch; random numbers are keyed by global row
+  int64_t first_row = 0;  // of the tower in the global batch; keys its random numbers
   // Factors of every loss gradient: 1 / valid samples in the global batch and, with fp16, the loss
   // scale, which lies in the device's memory as it depends on the step before.
   float gradient_scale = 1.0f;
@@ -49,8 +48,8 @@ struct Packing {
   std::string form;  // layout and dtype; equal names mean equal bytes
   size_t bytes = 0;
   int64_t units = 1;  // equal shares, in the order of the weights, that threads may pack at once
-  // Packs the units [first, last). Both pointers are whole tensors in the device's memory; stream
-  // as in KernelArgs. Allocates nothing.
+  // Packs the units [first, last). Both pointers are of whole tensors in the device's memory;
+  // stream is as in KernelArgs. Allocates nothing.
   std::function<void(const float* plain, void* packed, int64_t first, int64_t last, void* stream)>
       pack_units;
 

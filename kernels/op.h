@@ -50,8 +50,8 @@ class GradientBuilder {
   virtual const TensorSpec& spec(Value value) const = 0;
   virtual std::vector<Value> emit(std::unique_ptr<Op> op, std::vector<Value> inputs) = 0;
   virtual void set_gradient(int input_index, Value gradient) = 0;
-  // Takes over the gradient that other uses of the input have summed so far, if any: an op that
-  // adds to a large gradient in place (embedding) sets one that includes it.
+  // Takes over the gradient that other uses of the input have summed so far, if any. The op must
+  // set a gradient that includes it, as embedding does: it adds to a large gradient in place.
   virtual Value take_gradient(int input_index) {
     (void)input_index;
     return {};

@@ -18,17 +18,17 @@ struct ConvolutionForm {
 // Returns all forms, the one that fuses most and rounds least first; some may have no engine.
 std::vector<ConvolutionForm> forms_of(const ConvolutionShape& shape);
 
-// The prefix of the names of a form's engines: "fp32", "bf16", "bf16 unfused".
+// Returns the prefix of the names of a form's engines: "fp32", "bf16", "bf16 unfused".
 std::string to_string(const ConvolutionForm& form);
 
-// A convolution with kernel 1x1, stride 1, no padding and one group as a product of matrices, whose
-// rows are the pixels of all images: x (N H W, C), y (N H W, O), filter (O, C).
+// Return a convolution with kernel 1x1, stride 1, no padding and one group as a product of
+// matrices, whose rows are the pixels of all images: x (N H W, C), y (N H W, O), filter (O, C).
 ProductShape product_shape(const ConvolutionShape& shape, const ConvolutionForm& form);
 ProductPointers product_pointers(const ConvolutionShape& shape, const ConvolutionForm& form,
                                  const ConvolutionPointers& pointers);
 
-// "forward bf16 (32, 28, 28, 64) to (32, 28, 28, 128), kernel 3x3, stride 1, padding 1, dilation 1,
-// groups 1, bias, relu", for keys and messages.
+// Returns "forward bf16 (32, 28, 28, 64) to (32, 28, 28, 128), kernel 3x3, stride 1, padding 1,
+// dilation 1, groups 1, bias, relu", for keys and messages.
 std::string to_string(const ConvolutionShape& shape);
 
 // All that the choice of an engine depends on. Checkpoints and caches have it as one line of text.

@@ -30,8 +30,8 @@ class CudaLibraries {
     Tuning* tuning = nullptr;
   };
   // Opens cuBLASLt, which takes 200 MB and a quarter of a second. Throws Error(device) if it is
-  // missing. same_gpu: other libraries of this GPU, with the same options; plans are shared.
-  // REQUIRES, here and in cudnn(): the device is the thread's current one.
+  // missing. same_gpu: other libraries of this GPU, with the same options, that share their plans
+  // and may be closed earlier. REQUIRES, as cudnn(): the device is the thread's current one.
   CudaLibraries(DeviceId device, const Options& options, const CudaLibraries* same_gpu = nullptr);
   ~CudaLibraries();
 

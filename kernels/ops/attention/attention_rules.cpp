@@ -16,7 +16,7 @@ constexpr int64_t widest = 256, pack = 8;  // columns of a head
 constexpr int64_t tile = 128;              // rows of a tile of cuDNN's backward
 constexpr int64_t widest_mma = 128;
 constexpr int mma_since = 80;
-constexpr size_t slack = size_t{64} << 10;  // what an engine wants beside ds
+constexpr size_t slack = size_t{64} << 10;  // what an engine needs beside ds
 constexpr size_t forward_since = 91002, backward_since = 91600;
 
 bool in_16_bits(const AttentionShape& s) {

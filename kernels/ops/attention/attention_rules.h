@@ -33,7 +33,7 @@ struct AttentionShare {
 // samples, else heads of one sample, as the workspace has room; none where one head is too much.
 std::optional<AttentionShare> share_within(const AttentionShape& shape, size_t max_workspace);
 
-// "backward bf16 (16, 1024, 2304), 12 heads, causal": all but dropout, which no library computes.
+// Returns "backward bf16 (16, 1024, 2304), 12 heads, causal": no dropout, which libraries lack.
 std::string to_string(const AttentionShape& shape);
 
 // All that the choice of an engine depends on. Checkpoints and caches have it as one line of text.

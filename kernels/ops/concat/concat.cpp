@@ -87,7 +87,7 @@ std::vector<TensorSpec> PadChannelsOp::infer(std::span<const TensorSpec> inputs)
 void PadChannelsOp::gradient(GradientBuilder& builder) const {
   if (!builder.wants_gradient(0)) return;
   const Shape& x = builder.spec(builder.input(0)).shape;
-  // The gradient of the zeros goes nowhere.
+  // The zeros have no gradient.
   auto slice = std::make_unique<SliceOp>(x.rank() - 1, 0, x.back());
   builder.set_gradient(0, builder.emit(std::move(slice), {builder.output_gradient(0)})[0]);
 }

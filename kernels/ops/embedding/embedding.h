@@ -12,7 +12,7 @@ struct EmbeddingAttributes {
   DType dtype = DType::f32;  // of the output
 };
 
-// inputs: ids, table. outputs: y. The gradient is added in place to that of others.
+// inputs: ids, table. outputs: y. dtable is added in place to that of other uses.
 class EmbeddingOp : public OpWith<EmbeddingAttributes> {
  public:
   using OpWith::OpWith;

@@ -9,7 +9,7 @@ namespace spire::inline kernels {
 
 namespace {
 
-// A sample is a row, its elements are the channels: a thread loads its own once.
+// A sample is a row, its elements are the channels: a thread loads its channels of x once.
 template <int N, typename From, typename To>
 __global__ void __launch_bounds__(channel_threads)
     expand_kernel(ChannelGrid g, const From* x, To* y) {

@@ -41,7 +41,7 @@ TEST(AttentionRules, CudnnIsAskedForShapesThatItMayCompute) {
   }
 }
 
-TEST(AttentionRules, ABackwardIsCudnnsOnlyWhereItIsDeterministic) {
+TEST(AttentionRules, CudnnIsAskedForABackwardOnlyWhereItIsDeterministic) {
   auto forward = shape_of(AttentionPass::forward), backward = shape_of(AttentionPass::backward);
   for (int compute : {80, 86, 89, 100, 120}) {
     EXPECT_TRUE(may_be_cudnns(forward, {compute, 91900}));
@@ -52,7 +52,7 @@ TEST(AttentionRules, ABackwardIsCudnnsOnlyWhereItIsDeterministic) {
   EXPECT_FALSE(may_be_cudnns(forward, {90, 91001}));
 }
 
-TEST(AttentionRules, OwnKernelsAreOnTensorCoresWhereTheyFit) {
+TEST(AttentionRules, NativeKernelsUseTensorCoresForShapesThatFit) {
   for (auto pass : {AttentionPass::forward, AttentionPass::backward}) {
     AttentionShape shape = shape_of(pass);
     shape.dropout = 0.1f;
@@ -73,7 +73,7 @@ TEST(AttentionRules, OwnKernelsAreOnTensorCoresWhereTheyFit) {
   }
 }
 
-TEST(AttentionShareWithin, IsAllOfAForward) {
+TEST(AttentionShareWithin, IsTheWholeForward) {
   EXPECT_EQ(share_within(shape_of(AttentionPass::forward), 0), (AttentionShare{16, 12}));
 }
 

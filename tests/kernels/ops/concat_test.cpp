@@ -80,7 +80,7 @@ TEST_P(ConcatTest, SharesManyRowsAmongThreads) {
   check_values(test, GetParam());
 }
 
-// Rows that begin at multiples of 16 bytes, of 8, and in between.
+// Rows that begin at multiples of 16 bytes, of 8, and between.
 TEST_P(ConcatTest, RowsOfEveryAlignment) {
   for (auto [first, second] : {std::pair<int64_t, int64_t>{32, 16}, {8, 24}, {4, 12}, {6, 2}}) {
     OpCase test;
@@ -137,7 +137,7 @@ class PadChannelsTest : public OpTest {};
 
 }  // namespace
 
-TEST_P(PadChannelsTest, KeepsWhatIsThereAndWritesZerosBehind) {
+TEST_P(PadChannelsTest, KeepsTheChannelsAndAppendsZeros) {
   check_op(pad_case({2, 3, 4, 5}, 9), GetParam());
   check_op(pad_case({1, 2, 2, 16}, 32), GetParam());
   check_op(pad_case({700, 1}, 2), GetParam());
