@@ -1,4 +1,4 @@
-// Every op's CPU kernel, one row an op.
+// Table of the CPU kernels of all ops, one row an op.
 #include "kernels/kernel.h"
 #include "kernels/ops/activation/activation.h"
 #include "kernels/ops/attention/attention.h"
@@ -36,6 +36,7 @@ std::unique_ptr<Kernel> cpu_kernel(const Op& op, const KernelRequest& request) {
 
 std::span<const KernelEntry> cpu_kernels() {
   static constexpr KernelEntry table[] = {
+      // Activations and other elementwise ops.
       {"relu", cpu_kernel<ActivationOp>},
       {"relu_backward", cpu_kernel<ActivationBackwardOp>},
       {"leaky_relu", cpu_kernel<ActivationOp>},
@@ -48,16 +49,24 @@ std::span<const KernelEntry> cpu_kernels() {
       {"sigmoid_backward", cpu_kernel<ActivationBackwardOp>},
       {"tanh", cpu_kernel<ActivationOp>},
       {"tanh_backward", cpu_kernel<ActivationBackwardOp>},
+      {"add", cpu_kernel<AddOp>},
+      {"mul", cpu_kernel<MulOp>},
+      {"dropout", cpu_kernel<DropoutOp>},
+      {"dropout_backward", cpu_kernel<DropoutBackwardOp>},
+      // Convolutions and products of matrices.
       {"conv2d", cpu_kernel<Conv2dOp>},
       {"conv2d_backward_data", cpu_kernel<Conv2dBackwardDataOp>},
       {"conv2d_backward_weights", cpu_kernel<Conv2dBackwardWeightsOp>},
       {"conv_transpose2d", cpu_kernel<ConvTranspose2dOp>},
-      {"resize", cpu_kernel<ResizeOp>},
-      {"resize_backward", cpu_kernel<ResizeBackwardOp>},
       {"dense", cpu_kernel<DenseOp>},
       {"dense_backward_data", cpu_kernel<DenseBackwardDataOp>},
       {"dense_backward_weights", cpu_kernel<DenseBackwardWeightsOp>},
-      {"add", cpu_kernel<AddOp>},
+      {"bias", cpu_kernel<BiasOp>},
+      {"bias_backward", cpu_kernel<BiasBackwardOp>},
+      {"matmul", cpu_kernel<MatmulOp>},
+      {"attention", cpu_kernel<AttentionOp>},
+      {"attention_backward", cpu_kernel<AttentionBackwardOp>},
+      // Normalization; the sync ops and tower_sum work over all towers.
       {"batch_norm", cpu_kernel<BatchNormOp>},
       {"batch_norm_backward", cpu_kernel<BatchNormBackwardOp>},
       {"batch_norm_eval", cpu_kernel<BatchNormEvalOp>},
@@ -67,41 +76,39 @@ std::span<const KernelEntry> cpu_kernels() {
       {"batch_norm_sync_backward", cpu_kernel<BatchNormSyncBackwardOp>},
       {"layer_norm", cpu_kernel<LayerNormOp>},
       {"layer_norm_backward", cpu_kernel<LayerNormBackwardOp>},
-      {"embedding", cpu_kernel<EmbeddingOp>},
-      {"embedding_backward", cpu_kernel<EmbeddingBackwardOp>},
-      {"attention", cpu_kernel<AttentionOp>},
-      {"attention_backward", cpu_kernel<AttentionBackwardOp>},
       {"tower_sum", cpu_kernel<TowerSumOp>},
-      {"softmax_cross_entropy", cpu_kernel<SoftmaxCrossEntropyOp>},
-      {"softmax_cross_entropy_backward", cpu_kernel<SoftmaxCrossEntropyBackwardOp>},
+      // Pooling and resizing.
       {"max_pool2d", cpu_kernel<MaxPool2dOp>},
       {"max_pool2d_backward", cpu_kernel<MaxPool2dBackwardOp>},
       {"avg_pool2d", cpu_kernel<AvgPool2dOp>},
       {"avg_pool2d_backward", cpu_kernel<AvgPool2dBackwardOp>},
       {"global_avg_pool", cpu_kernel<GlobalAvgPoolOp>},
       {"global_avg_pool_backward", cpu_kernel<GlobalAvgPoolBackwardOp>},
-      {"dropout", cpu_kernel<DropoutOp>},
-      {"dropout_backward", cpu_kernel<DropoutBackwardOp>},
-      {"matmul", cpu_kernel<MatmulOp>},
-      {"bias", cpu_kernel<BiasOp>},
-      {"bias_backward", cpu_kernel<BiasBackwardOp>},
-      {"mul", cpu_kernel<MulOp>},
+      {"resize", cpu_kernel<ResizeOp>},
+      {"resize_backward", cpu_kernel<ResizeBackwardOp>},
+      // Ops that move elements.
       {"concat", cpu_kernel<ConcatOp>},
       {"slice", cpu_kernel<SliceOp>},
       {"slice_backward", cpu_kernel<SliceBackwardOp>},
+      {"pad_channels", cpu_kernel<PadChannelsOp>},
       {"transpose", cpu_kernel<TransposeOp>},
-      {"gather", cpu_kernel<GatherOp>},
-      {"gather_backward", cpu_kernel<GatherBackwardOp>},
       {"expand", cpu_kernel<ExpandOp>},
       {"expand_backward", cpu_kernel<ExpandBackwardOp>},
-      {"pad_channels", cpu_kernel<PadChannelsOp>},
+      // Rows by index.
+      {"gather", cpu_kernel<GatherOp>},
+      {"gather_backward", cpu_kernel<GatherBackwardOp>},
+      {"embedding", cpu_kernel<EmbeddingOp>},
+      {"embedding_backward", cpu_kernel<EmbeddingBackwardOp>},
+      {"one_hot", cpu_kernel<OneHotOp>},
+      // Losses.
+      {"softmax_cross_entropy", cpu_kernel<SoftmaxCrossEntropyOp>},
+      {"softmax_cross_entropy_backward", cpu_kernel<SoftmaxCrossEntropyBackwardOp>},
       {"mse", cpu_kernel<RegressionLossOp>},
       {"mse_backward", cpu_kernel<RegressionLossBackwardOp>},
-      {"l1", cpu_kernel<RegressionLossOp>},
-      {"l1_backward", cpu_kernel<RegressionLossBackwardOp>},
       {"l1_l2", cpu_kernel<RegressionLossOp>},
       {"l1_l2_backward", cpu_kernel<RegressionLossBackwardOp>},
-      {"one_hot", cpu_kernel<OneHotOp>},
+      {"l1", cpu_kernel<RegressionLossOp>},
+      {"l1_backward", cpu_kernel<RegressionLossBackwardOp>},
   };
   return table;
 }

@@ -1,4 +1,5 @@
-// Every op's CUDA kernel, one row an op.
+// Table of the CUDA kernels of all ops, one row an op. The braces tell which tensors may have
+// padded rows (PaddedRows).
 #include "kernels/kernel.h"
 #include "kernels/ops/activation/activation.h"
 #include "kernels/ops/attention/attention.h"
@@ -36,6 +37,7 @@ std::unique_ptr<Kernel> cuda_kernel(const Op& op, const KernelRequest& request) 
 
 std::span<const KernelEntry> cuda_kernels() {
   static constexpr KernelEntry table[] = {
+      // Activations and other elementwise ops.
       {"relu", cuda_kernel<ActivationOp>},
       {"relu_backward", cuda_kernel<ActivationBackwardOp>},
       {"leaky_relu", cuda_kernel<ActivationOp>},
@@ -49,43 +51,23 @@ std::span<const KernelEntry> cuda_kernels() {
       {"tanh", cuda_kernel<ActivationOp>},
       {"tanh_backward", cuda_kernel<ActivationBackwardOp>},
       {"add", cuda_kernel<AddOp>},
-      {"layer_norm", cuda_kernel<LayerNormOp>},
-      {"layer_norm_backward", cuda_kernel<LayerNormBackwardOp>},
-      {"concat", cuda_kernel<ConcatOp>},
-      {"slice", cuda_kernel<SliceOp>},
-      {"slice_backward", cuda_kernel<SliceBackwardOp>},
-      {"pad_channels", cuda_kernel<PadChannelsOp>},
-      {"transpose", cuda_kernel<TransposeOp>},
-      {"gather", cuda_kernel<GatherOp>},
-      {"gather_backward", cuda_kernel<GatherBackwardOp>},
-      {"embedding", cuda_kernel<EmbeddingOp>},
-      {"embedding_backward", cuda_kernel<EmbeddingBackwardOp>},
-      {"max_pool2d", cuda_kernel<MaxPool2dOp>},
-      {"max_pool2d_backward", cuda_kernel<MaxPool2dBackwardOp>},
-      {"avg_pool2d", cuda_kernel<AvgPool2dOp>},
-      {"avg_pool2d_backward", cuda_kernel<AvgPool2dBackwardOp>},
-      {"global_avg_pool", cuda_kernel<GlobalAvgPoolOp>},
-      {"global_avg_pool_backward", cuda_kernel<GlobalAvgPoolBackwardOp>},
+      {"mul", cuda_kernel<MulOp>},
+      {"dropout", cuda_kernel<DropoutOp>},
+      {"dropout_backward", cuda_kernel<DropoutBackwardOp>},
+      // Convolutions and products of matrices.
       {"conv2d", cuda_kernel<Conv2dOp>},
       {"conv2d_backward_data", cuda_kernel<Conv2dBackwardDataOp>},
       {"conv2d_backward_weights", cuda_kernel<Conv2dBackwardWeightsOp>},
       {"conv_transpose2d", cuda_kernel<ConvTranspose2dOp>},
-      {"resize", cuda_kernel<ResizeOp>},
-      {"resize_backward", cuda_kernel<ResizeBackwardOp>},
-      {"attention", cuda_kernel<AttentionOp>},
-      {"attention_backward", cuda_kernel<AttentionBackwardOp>},
       {"dense", cuda_kernel<DenseOp>, {.output = true}},
       {"dense_backward_data", cuda_kernel<DenseBackwardDataOp>, {.input = 0}},
       {"dense_backward_weights", cuda_kernel<DenseBackwardWeightsOp>, {.input = 1}},
-      {"matmul", cuda_kernel<MatmulOp>},
       {"bias", cuda_kernel<BiasOp>},
       {"bias_backward", cuda_kernel<BiasBackwardOp>},
-      {"mul", cuda_kernel<MulOp>},
-      {"dropout", cuda_kernel<DropoutOp>},
-      {"dropout_backward", cuda_kernel<DropoutBackwardOp>},
-      {"one_hot", cuda_kernel<OneHotOp>},
-      {"expand", cuda_kernel<ExpandOp>},
-      {"expand_backward", cuda_kernel<ExpandBackwardOp>},
+      {"matmul", cuda_kernel<MatmulOp>},
+      {"attention", cuda_kernel<AttentionOp>},
+      {"attention_backward", cuda_kernel<AttentionBackwardOp>},
+      // Normalization; the sync ops and tower_sum work over all towers.
       {"batch_norm", cuda_kernel<BatchNormOp>},
       {"batch_norm_backward", cuda_kernel<BatchNormBackwardOp>},
       {"batch_norm_eval", cuda_kernel<BatchNormEvalOp>},
@@ -93,17 +75,43 @@ std::span<const KernelEntry> cuda_kernels() {
       {"batch_norm_sync", cuda_kernel<BatchNormSyncOp>},
       {"batch_norm_gradient_sums", cuda_kernel<BatchNormGradientSumsOp>},
       {"batch_norm_sync_backward", cuda_kernel<BatchNormSyncBackwardOp>},
+      {"layer_norm", cuda_kernel<LayerNormOp>},
+      {"layer_norm_backward", cuda_kernel<LayerNormBackwardOp>},
       {"tower_sum", cuda_kernel<TowerSumOp>},
+      // Pooling and resizing.
+      {"max_pool2d", cuda_kernel<MaxPool2dOp>},
+      {"max_pool2d_backward", cuda_kernel<MaxPool2dBackwardOp>},
+      {"avg_pool2d", cuda_kernel<AvgPool2dOp>},
+      {"avg_pool2d_backward", cuda_kernel<AvgPool2dBackwardOp>},
+      {"global_avg_pool", cuda_kernel<GlobalAvgPoolOp>},
+      {"global_avg_pool_backward", cuda_kernel<GlobalAvgPoolBackwardOp>},
+      {"resize", cuda_kernel<ResizeOp>},
+      {"resize_backward", cuda_kernel<ResizeBackwardOp>},
+      // Ops that move elements.
+      {"concat", cuda_kernel<ConcatOp>},
+      {"slice", cuda_kernel<SliceOp>},
+      {"slice_backward", cuda_kernel<SliceBackwardOp>},
+      {"pad_channels", cuda_kernel<PadChannelsOp>},
+      {"transpose", cuda_kernel<TransposeOp>},
+      {"expand", cuda_kernel<ExpandOp>},
+      {"expand_backward", cuda_kernel<ExpandBackwardOp>},
+      // Rows by index.
+      {"gather", cuda_kernel<GatherOp>},
+      {"gather_backward", cuda_kernel<GatherBackwardOp>},
+      {"embedding", cuda_kernel<EmbeddingOp>},
+      {"embedding_backward", cuda_kernel<EmbeddingBackwardOp>},
+      {"one_hot", cuda_kernel<OneHotOp>},
+      // Losses.
       {"softmax_cross_entropy", cuda_kernel<SoftmaxCrossEntropyOp>, {.input = 0}},
       {"softmax_cross_entropy_backward",
        cuda_kernel<SoftmaxCrossEntropyBackwardOp>,
        {.input = 0, .output = true}},
       {"mse", cuda_kernel<RegressionLossOp>},
       {"mse_backward", cuda_kernel<RegressionLossBackwardOp>},
-      {"l1", cuda_kernel<RegressionLossOp>},
-      {"l1_backward", cuda_kernel<RegressionLossBackwardOp>},
       {"l1_l2", cuda_kernel<RegressionLossOp>},
       {"l1_l2_backward", cuda_kernel<RegressionLossBackwardOp>},
+      {"l1", cuda_kernel<RegressionLossOp>},
+      {"l1_backward", cuda_kernel<RegressionLossBackwardOp>},
   };
   return table;
 }

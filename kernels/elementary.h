@@ -1,7 +1,6 @@
 // Elementary functions in fp32: exp, tanh and the normal distribution. They are branch-free, so
 // that loops over them vectorize on the CPU, and the same on host and device. Polynomials are
-// minimax fits with a relative error of about 2e-8; results are within a few units of the last
-// place. NaN stays NaN.
+// minimax fits with a relative error of about 2e-8. NaN stays NaN.
 #pragma once
 #include <bit>
 #include <cstdint>

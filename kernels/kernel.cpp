@@ -1,4 +1,5 @@
-// Looks kernels up in the device's table and makes them.
+// Looks kernels up in the device's table and makes them. No op falls back to another device: that
+// would hide a slow run, so it is an error.
 #include "kernels/kernel.h"
 
 #include <algorithm>
@@ -7,6 +8,8 @@ namespace spire::inline kernels {
 
 namespace {
 
+// The pass that pads rows asks only for what the table allows; this catches a mistake in it, as a
+// kernel that knows of no padding would read it as values.
 void check_padded_rows(const Op& op, const PaddedRows& takes, const KernelRequest& request) {
   for (size_t i = 0; i < request.inputs.size(); ++i)
     require(request.inputs[i].row_pitch == 0 || static_cast<int>(i) == takes.input,

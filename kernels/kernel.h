@@ -1,6 +1,5 @@
-// Kernels: ops prepared for one device, one set of shapes and one thread count. A kernel is made at
-// plan time, when it chooses its primitive and its workspace; run() allocates nothing. One thread
-// at a time uses a kernel.
+// Kernels: ops prepared for one device, one set of shapes and one thread count. Making a kernel, at
+// plan time, chooses its primitive and its workspace.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -19,10 +18,9 @@ namespace spire::inline kernels {
 struct StepContext {
   uint64_t seed = 0;
   int64_t step = 0;
-  // Index of the tower's first row in the global batch. Random numbers are keyed by global row.
-  int64_t first_row = 0;
-  // 1 / valid samples in the global batch: the factor of every loss gradient. With fp16 a second
-  // factor, the loss scale, lies in the device's memory, as it depends on the step before.
+  int64_t first_row = 0;  // of the tower in the global batch; keys its random numbers
+  // Factors of every loss gradient: 1 / valid samples in the global batch and, with fp16, the loss
+  // scale, which lies in the device's memory as it depends on the step before.
   float gradient_scale = 1.0f;
   const double* loss_scale = nullptr;
   // Valid samples of this tower / those of the global batch: the weight of batch statistics.
@@ -38,23 +36,20 @@ struct KernelArgs {
   std::span<const void* const> inputs;  // in the op's order; packed form where packings() asked
   std::span<void* const> outputs;       // written with `=`, never `+=`
   void* workspace = nullptr;  // scratch of this run: workspace_bytes(), at workspace_alignment
-  // In the device's memory: GPU kernels read it when they run, so a captured graph sees new
-  // numbers.
+  // In the device's memory: GPU kernels read it as they run, so a captured graph sees new numbers.
   const StepContext* step = nullptr;
   void* stream = nullptr;  // the cudaStream_t on which a CUDA kernel launches
 };
 
-// The form in which a kernel reads a parameter: a blocked layout, the compute dtype. The device's
-// replica packs it once a step from the plain fp32 weights. Kernels that ask for one parameter in
-// one form share it.
+// The form in which a kernel reads a parameter: its layout and dtype. The device's replica packs it
+// once a step from the plain fp32 weights, for all kernels that ask for that form.
 struct Packing {
   int input = 0;     // index of the op's input, which must be a parameter
   std::string form;  // layout and dtype; equal names mean equal bytes
   size_t bytes = 0;
-  // The form has `units` equal shares, in the order of the plain weights, that several threads may
-  // pack at once: pack_units(plain, packed, first, last, stream). plain is fp32 in the plain
-  // layout; both lie in the device's memory. stream: as in KernelArgs. Allocates nothing.
-  int64_t units = 1;
+  int64_t units = 1;  // equal shares, in the order of the weights, that threads may pack at once
+  // Packs the units [first, last). Both pointers are of whole tensors in the device's memory;
+  // stream is as in KernelArgs. Allocates nothing.
   std::function<void(const float* plain, void* packed, int64_t first, int64_t last, void* stream)>
       pack_units;
 
@@ -65,7 +60,7 @@ struct Packing {
 
 class CudaLibraries;  // nvidia/libraries.h
 
-// Computes one op. run() writes outputs with `=`.
+// The computation of one op. Used by one thread at a time; run() allocates nothing.
 class Kernel {
  public:
   virtual ~Kernel() = default;
@@ -84,28 +79,24 @@ struct KernelRequest {
   CudaLibraries* cuda = nullptr;  // of the device, if it is a GPU; outlives the kernel
 };
 
-// Makes the kernel of `op` for the request's device. Throws Error(device) "[op] has no kernel for
-// cuda:0" when the device's table lacks it, as no op falls back to another device;
-// Error(unexpected) when a tensor has padded rows that the kernel does not take.
+// Makes the kernel of `op` for the request's device. Throws Error(device) if the device's table
+// lacks it, and Error(unexpected) if a tensor has padded rows that the kernel does not take.
 std::unique_ptr<Kernel> make_kernel(const Op& op, const KernelRequest& request);
 
-// Tensors that a kernel takes with padded rows (TensorSpec::row_pitch). It writes zeros into the
-// padding of its output.
+// Tensors that a kernel takes with padded rows (TensorSpec::row_pitch). It writes zeros as padding.
 struct PaddedRows {
-  int input = -1;       // index of an input; -1: none
+  int input = -1;       // -1: none
   bool output = false;  // output 0
 };
 
-// Make the kernel of an op of class SomeOp for a CPU and for a GPU. Each op specializes both beside
-// its kernels, in <op>_cpu.cpp and <op>_cuda.cu:
-//   template <>
-//   std::unique_ptr<Kernel> make_cpu(const DropoutOp& op, const KernelRequest& request) { ... }
+// Make the kernel of an op for a CPU and for a GPU. Each op specializes both, in <op>_cpu.cpp and
+// <op>_cuda.cu: template <> std::unique_ptr<Kernel> make_cpu(const DropoutOp& op, ...) { ... }
 template <typename SomeOp>
 std::unique_ptr<Kernel> make_cpu(const SomeOp& op, const KernelRequest& request);
 template <typename SomeOp>
 std::unique_ptr<Kernel> make_cuda(const SomeOp& op, const KernelRequest& request);
 
-// A table row: the op's name and how its kernel is made. The Op is of the class of that name.
+// A table row: an op's name, and the function that makes its kernel from an Op of that name.
 struct KernelEntry {
   std::string_view op;
   std::unique_ptr<Kernel> (*make)(const Op& op, const KernelRequest& request);

@@ -9,6 +9,7 @@ std::span<const KernelEntry> cuda_kernels() {
   return {};
 }
 
+// Complete types, so that the destructor of CudaLibraries compiles.
 struct Cublaslt {};
 struct Cudnn {};
 

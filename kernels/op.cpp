@@ -4,6 +4,7 @@
 namespace spire::inline kernels {
 
 size_t TensorSpec::bytes() const {
+  // A padded row has row_pitch elements instead of the last dimension.
   int64_t elements = shape.elements();
   if (row_pitch > 0) elements = elements / shape.back() * row_pitch;
   return static_cast<size_t>(elements) * size_of(dtype);
@@ -21,6 +22,7 @@ void Op::gradient(GradientBuilder&) const {
 }
 
 void expect_inputs(const Op& op, std::span<const TensorSpec> inputs, size_t least, size_t most) {
+  // The message has one number where that is exact.
   bool fits = inputs.size() >= least && inputs.size() <= most;
   if (least == most) {
     expect(op, fits, "takes {} inputs, got {}", least, inputs.size());

@@ -1,7 +1,5 @@
 // Ops: immutable descriptions of computations on tensors. An Op has a name, infers the shapes of
-// its outputs and emits the ops of its gradient. It owns no memory and knows no device. The files
-// <op>_cpu.cpp and <op>_cuda.cu beside its header make kernels of it (kernel.h), and the tables in
-// cpu_kernels.cpp and cuda_kernels.cpp list them.
+// its outputs and emits the ops of its gradient. Kernels (kernel.h) compute it.
 #pragma once
 #include <memory>
 #include <span>
@@ -20,9 +18,8 @@ namespace spire::inline kernels {
 struct TensorSpec {
   Shape shape;
   DType dtype = DType::f32;
-  // Elements from one row (along the last axis) to the next where rows are padded with zeros to a
-  // multiple of 16 bytes (pad_rows() in graph/passes.h); 0 without padding. Shapes never include
-  // it.
+  // Elements from one row (along the last axis) to the next, where zeros pad rows to a multiple of
+  // 16 bytes (pad_rows() in graph/passes.h); 0 without padding, which shapes never include.
   int64_t row_pitch = 0;
 
   int64_t pitch() const { return row_pitch > 0 ? row_pitch : shape.back(); }
@@ -41,22 +38,20 @@ struct Value {
 
 class Op;
 
-// The graph as an op sees it while it emits its gradient. A gradient has the shape of its tensor;
-// that of an activation has its dtype, that of a parameter is fp32.
+// The graph as an op sees it while it emits its gradient. A gradient has the shape and dtype of its
+// tensor; that of a parameter is fp32.
 class GradientBuilder {
  public:
   virtual ~GradientBuilder() = default;
   virtual Value input(int index) const = 0;
   virtual Value output(int index) const = 0;
-  // Returns the gradient of output `index`; no value when there is none.
-  virtual Value output_gradient(int index) const = 0;
+  virtual Value output_gradient(int index) const = 0;  // no value if there is none
   virtual bool wants_gradient(int input_index) const = 0;
   virtual const TensorSpec& spec(Value value) const = 0;
   virtual std::vector<Value> emit(std::unique_ptr<Op> op, std::vector<Value> inputs) = 0;
   virtual void set_gradient(int input_index, Value gradient) = 0;
-  // Takes over the gradient that other uses of the input have summed so far; no value when there is
-  // none. The gradient that the op then sets must include it. For an op that adds to a large
-  // gradient in place (embedding).
+  // Takes over the gradient that other uses of the input have summed so far, if any. The op must
+  // set a gradient that includes it, as embedding does: it adds to a large gradient in place.
   virtual Value take_gradient(int input_index) {
     (void)input_index;
     return {};
@@ -70,12 +65,10 @@ class Op {
 
   // Returns the key in the kernel tables and the name in messages: "conv2d_backward_data".
   virtual std::string_view name() const = 0;
-
-  // Returns the specs of the outputs. Throws Error(config) "[conv2d] ..." when inputs do not fit.
+  // Returns the specs of the outputs. Throws Error(config) "[conv2d] ..." if inputs do not fit.
   virtual std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const = 0;
 
-  // Returns the number of multiply-adds, each two floating-point operations. 0 for ops that memory
-  // bandwidth bounds (norms, activations).
+  // Returns the number of multiply-adds; 0 for ops that memory bandwidth bounds (norms).
   virtual int64_t multiply_adds(std::span<const TensorSpec> inputs,
                                 std::span<const TensorSpec> outputs) const {
     (void)inputs, (void)outputs;
@@ -85,21 +78,18 @@ class Op {
   // Emits the ops of the gradient. The default throws Error(config) "[name] has no gradient".
   virtual void gradient(GradientBuilder& builder) const;
 
-  // Whether output 0 is input 0's memory under another shape (reshape); then no kernel runs.
+  // Returns true if output 0 is input 0's memory under another shape (reshape): no kernel runs.
   virtual bool is_view() const { return false; }
-
-  // Whether output 0 is input 0, a vector of fp64, summed over all towers of the step (tower_sum).
-  // The runner of the towers computes the sum; the op's kernel serves a single tower, and copies.
+  // Returns true if output 0 is input 0 summed over all towers of the step (tower_sum.h).
   virtual bool sums_towers() const { return false; }
-
-  // Whether output 0 may be written over input `index` (same bytes, elementwise).
+  // Returns true if output 0 may be written over input `index` (same bytes, elementwise).
   virtual bool may_overwrite(int index) const {
     (void)index;
     return false;
   }
 
-  // Return the op fused with a relu behind it, and the op fused with a last input that is added
-  // before the relu: relu(op(...) + addend). Null when there is no such form. For the fusion pass.
+  // Return the op fused with a relu behind it, and relu(op(...) + addend) with the addend as a last
+  // input. Null if there is no such form.
   virtual std::unique_ptr<Op> with_relu() const { return nullptr; }
   virtual std::unique_ptr<Op> with_residual() const { return nullptr; }
 };
@@ -114,6 +104,11 @@ class OpWith : public Op {
  protected:
   Attributes attributes_;
 };
+
+// Returns true for the dtypes that kernels compute on, in fp32: fp32, bf16 and, on GPUs, fp16.
+inline bool is_float_type(DType dtype) {
+  return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16;
+}
 
 // Helpers for infer(). Both throw Error(config) that names the op.
 void expect_inputs(const Op& op, std::span<const TensorSpec> inputs, size_t least, size_t most);

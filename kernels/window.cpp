@@ -1,8 +1,6 @@
 // Checks of windows, and the extents that they make.
 #include "kernels/window.h"
 
-#include "kernels/float_type.h"
-
 namespace spire::inline kernels {
 
 std::string to_string(Extent2d extent) {
@@ -23,6 +21,8 @@ Extent2d slide(const Op& op, const Window& window, Extent2d input) {
          to_short_string(padding));
   expect(op, dilation.h > 0 && dilation.w > 0, "dilation must be at least 1, got {}",
          to_short_string(dilation));
+  // Steps that the dilated kernel, of dilation (kernel - 1) + 1 pixels, can go within the padded
+  // input.
   int64_t room_h = input.h + 2 * padding.h - dilation.h * (kernel.h - 1) - 1;
   int64_t room_w = input.w + 2 * padding.w - dilation.w * (kernel.w - 1) - 1;
   expect(op, room_h >= 0 && room_w >= 0,
@@ -34,6 +34,7 @@ Extent2d slide(const Op& op, const Window& window, Extent2d input) {
 TensorSpec pooled(const Op& op, const Window& window, const TensorSpec& x) {
   expect_nhwc(op, x);
   Extent2d out = slide(op, window, extent_of(x.shape));
+  // With more padding a window could cover no pixel of x: it would have no maximum, and no mean.
   expect(op, 2 * window.padding.h <= window.kernel.h && 2 * window.padding.w <= window.kernel.w,
          "padding {} is more than half of kernel {}", to_short_string(window.padding),
          to_string(window.kernel));

@@ -1,4 +1,4 @@
-// Windows that slide over the two middle axes of (N,H,W,C), for convolution and pooling.
+// Windows that slide over the two middle axes of (N, H, W, C), for convolution and pooling.
 #pragma once
 #include <algorithm>
 
@@ -21,16 +21,15 @@ struct Window {
   Extent2d dilation{1, 1};
 };
 
-// Returns the number of positions of the window over an input of this extent:
-//   out = floor((in + 2 padding - dilation (kernel - 1) - 1) / stride) + 1
-// Throws Error(config) naming the op when an attribute is out of range or the window does not fit.
+// Returns the positions of the window, floor((in + 2 padding - dilation (kernel - 1) - 1) / stride)
+// + 1 an axis. Throws Error(config) if an attribute is out of range or the window does not fit.
 Extent2d slide(const Op& op, const Window& window, Extent2d input);
 
-// Returns the result of pooling x: (N,OH,OW,C) of its dtype. Padding is at most half the kernel, so
-// that every window covers some of x. Throws Error(config).
+// Returns the spec of x pooled, (N, OH, OW, C). Throws Error(config), also if padding is more than
+// half the kernel: every window must cover some of x.
 TensorSpec pooled(const Op& op, const Window& window, const TensorSpec& x);
 
-// Throws Error(config) unless x is (N,H,W,C) of fp32, bf16 or fp16.
+// Throws Error(config) unless x is (N, H, W, C) of a float type and not empty.
 void expect_nhwc(const Op& op, const TensorSpec& x);
 
 inline Extent2d extent_of(const Shape& nhwc) {
@@ -55,11 +54,10 @@ struct WindowAxis {
     return {std::max<int64_t>(0, start(i)), std::min(in, start(i) + kernel)};
   }
 
-  // Two windows see one pixel.
-  SPIRE_HOST_DEVICE bool overlap() const { return stride < kernel; }
+  SPIRE_HOST_DEVICE bool overlap() const { return stride < kernel; }  // two windows see one pixel
 
-  // Pixels from position i's start to the next one's; the first and the last position also get
-  // those before and behind. Each pixel belongs to one position.
+  // Pixels from position i's start to the next one's; the first and the last position also have
+  // those before and behind, so that each pixel belongs to one position.
   SPIRE_HOST_DEVICE IndexRange territory(int64_t i) const {
     return {i == 0 ? 0 : start(i), i == out - 1 ? in : start(i + 1)};
   }
@@ -67,8 +65,7 @@ struct WindowAxis {
   // Positions whose window covers pixel p.
   SPIRE_HOST_DEVICE IndexRange positions(int64_t p) const {
     int64_t last = (p + padding) / stride;
-    int64_t before =
-        p + padding - kernel;  // the last window that ended before p starts here or less
+    int64_t before = p + padding - kernel;  // windows that start up to here end before p
     int64_t first = before < 0 ? 0 : before / stride + 1;
     return {first, std::min(out, last + 1)};
   }

@@ -10,7 +10,7 @@ struct Choice {
   bool measured = false;
 };
 
-// Too little memory for a trial is no reason to fail: the favourite may well fit.
+// Measures all engines. Too little memory for a trial is no reason to fail: the favourite may fit.
 Choice measure(Engines& engines, size_t count) {
   try {
     return {fastest(count, [&](size_t i) { return engines.time(i); }), true};
@@ -34,6 +34,8 @@ bool choose_engine(Engines& engines, const std::string& key, Tuning* tuning) {
   Choice choice = count > 1 ? measure(engines, count) : Choice{0, false};
   if (!choice.index) return false;
   std::string name = engines.select(*choice.index);
+  // For later runs only if measured: the favourite of a machine that lacks the rivals should not
+  // bind machines that have them.
   if (tuning) tuning->keep(key, name, choice.measured);
   return true;
 }
@@ -64,6 +66,7 @@ std::optional<size_t> fastest(size_t candidates,
   std::vector<Candidate> left;
   for (size_t i = 0; i < candidates; ++i)
     if (time(i)) left.push_back({i});
+  // Candidates take turns, so that changes of the clock meet all; each counts by its best run.
   for (int round = 0; round < rounds; ++round) {
     float best = best_of(left);
     std::erase_if(left, [&](Candidate& c) {
@@ -73,6 +76,7 @@ std::optional<size_t> fastest(size_t candidates,
       return !taken;
     });
   }
+  // The first that is near the best, so that noise does not decide between equals.
   float most = near * best_of(left);
   auto chosen =
       std::find_if(left.begin(), left.end(), [&](const Candidate& c) { return *c.best <= most; });
@@ -91,6 +95,7 @@ bool EngineGroups::recall(const std::string& name) {
   return false;
 }
 
+// Each group proposes an equal share of what the groups before it have left.
 size_t EngineGroups::propose(size_t most) {
   proposed_.clear();
   for (size_t group = 0; group < groups_.size() && proposed_.size() < most; ++group) {

@@ -1,4 +1,4 @@
-// Choice of an engine for an operation: the fastest of all that can compute it, once measured.
+// Choice of an operation's engine: the fastest of all that can compute it, measured once.
 #pragma once
 #include <functional>
 #include <optional>
@@ -14,31 +14,26 @@ namespace spire::inline kernels {
 class Engines {
  public:
   virtual ~Engines() = default;
-  // Prepares and selects the engine of this name. False if that is not possible.
+  // Prepares and selects the engine of this name. Returns false if that is not possible.
   virtual bool recall(const std::string& name) = 0;
   // Prepares at most `most` engines, the library's favourite first. Returns how many there are.
   virtual size_t propose(size_t most) = 0;
-  // Returns the time of one run, in any unit; none if it fails. Throws Error(out_of_memory) if
-  // there is no memory for a trial, and errors that corrupt the device.
+  // Returns the time of one run, in any unit; none if it fails. Throws Error(out_of_memory) without
+  // memory for a trial, and errors that corrupt the device.
   virtual std::optional<float> time(size_t index) = 0;
-  // Selects a proposed engine and returns its name.
-  virtual std::string select(size_t index) = 0;
+  virtual std::string select(size_t index) = 0;  // selects a proposed engine; returns its name
 };
 
 // Most engines that are tried: further ones differ little, and preparing one may take a second.
 inline constexpr size_t max_engines = 10;
 
 // Selects one of the engines: the one that `tuning` has for the key; else the fastest, if tuning
-// measures; else, or if there is no memory to measure in, the library's favourite. Stores the
-// choice in `tuning`, for later runs only if it was measured against others: the favourite of a
-// machine that lacks the rivals should not bind machines that have them. tuning null: the
-// favourite. Returns false if no engine works.
+// measures and there is memory for it; else, or if tuning is null, the library's favourite. Stores
+// the choice in `tuning`, for later runs only if it was measured. Returns false if no engine works.
 bool choose_engine(Engines& engines, const std::string& key, Tuning* tuning);
 
-// Returns the fastest candidate, none if all fail. time(i): of one run of candidate i, none if it
-// fails, which excludes it. After a warm-up run they take turns, so that changes of the clock meet
-// all; each counts by its best run, and one that takes twice the best is no longer run. The first
-// within 3 % of the best wins, so that noise does not decide.
+// Returns the first candidate whose best run is within 3 % of the best of all, none if all fail.
+// time(i): of one run of candidate i, none if it fails, which excludes it.
 std::optional<size_t> fastest(size_t candidates,
                               const std::function<std::optional<float>(size_t)>& time);
 
@@ -47,8 +42,8 @@ struct EngineGroup {
   Engines* engines;  // outlives the EngineGroups
 };
 
-// Groups of engines as one choice. An engine's name is the group's and its own: "fp32 engine 46
-// 1=0". Groups may share a name if they refuse each other's engines.
+// Groups of engines as one choice. An engine's name begins with its group's: "fp32 engine 46 1=0".
+// Groups may share a name if they refuse each other's engines.
 class EngineGroups : public Engines {
  public:
   explicit EngineGroups(std::vector<EngineGroup> groups) : groups_(std::move(groups)) {}
@@ -70,15 +65,14 @@ class EngineGroups : public Engines {
   size_t selected_ = 0;
 };
 
-// Names of native kernels in checkpoints and caches: a kernel of other bits gets another name.
+// Names of Spire's own kernels in checkpoints and caches; a kernel of other bits gets another name.
 inline constexpr const char* native_name = "own";
 inline constexpr const char* native_mma_name = "own mma";  // attention on tensor cores
 inline bool is_native(std::string_view name) {
   return name == native_name || name == native_mma_name;
 }
 
-// A library's engines and one native kernel: one more candidate, and the fallback if the library
-// has no engine.
+// A library's engines and one native kernel, which is also the fallback without engines.
 class EnginesAndNative : public Engines {
  public:
   // Returns the time of one run of the native kernel, as Engines::time. Empty: there is none.

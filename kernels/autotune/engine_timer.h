@@ -1,4 +1,4 @@
-// A timer for runs of an engine on an otherwise idle device.
+// Timer for runs of an engine on an otherwise idle device.
 #pragma once
 #include <functional>
 #include <memory>
@@ -10,18 +10,17 @@
 
 namespace spire::inline kernels {
 
+// REQUIRES: the device is the thread's current one, in all calls.
 class EngineTimer {
  public:
-  // Throws Error(out_of_memory), as allocate() does. REQUIRES: the device is the thread's current
-  // one, here and in the other calls.
+  // Throws Error(out_of_memory), as allocate() does.
   explicit EngineTimer(DeviceId device);
   ~EngineTimer();
 
-  // Allocates zeroed memory for tensors and workspace of the runs. The timer owns it.
-  void* allocate(size_t bytes);
+  void* allocate(size_t bytes);  // zeroed memory for the runs, which the timer owns
 
-  // Returns the milliseconds of one run with cold caches, none if `run` throws. `run` submits its
-  // work to the stream. Throws Error(device) if it has corrupted the device.
+  // Returns the milliseconds of one run with cold caches; none if `run`, which submits its work to
+  // the stream, throws. Throws Error(device) if it has corrupted the device.
   std::optional<float> time(const std::function<void(void* stream)>& run);
 
  private:

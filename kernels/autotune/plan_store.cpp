@@ -57,6 +57,7 @@ fs::path PlanStore::file_of(const std::string& name) const {
 }
 
 std::optional<std::string> PlanStore::find(const std::string& name) {
+  // Plans of this run come first: the folder has them only after write().
   auto mine = new_.find(name);
   if (mine != new_.end()) return ++found_, mine->second;
   if (folder_.empty()) return std::nullopt;
@@ -71,6 +72,7 @@ std::optional<std::string> PlanStore::find(const std::string& name) {
   return plan;
 }
 
+// A plan near the limit of a file would not be read again.
 void PlanStore::keep(const std::string& name, std::string plan) {
   if (!folder_.empty() && plan.size() < max_file_bytes / 2) new_[name] = std::move(plan);
 }

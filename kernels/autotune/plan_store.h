@@ -1,5 +1,5 @@
-// A cache of compiled cuDNN plans on disk, so that the next run on such a device need not compile
-// them; it also counts the time that plans take.
+// Cache of compiled cuDNN plans on disk, for the next run on such a device. It also counts plans
+// and the time that they take.
 #pragma once
 #include <chrono>
 #include <filesystem>
@@ -16,25 +16,22 @@ class PlanStore {
   explicit PlanStore(std::filesystem::path folder = {}) : folder_(std::move(folder)) {}
 
   bool keeps() const { return !folder_.empty(); }
-  // Returns the plan of that name: kind of device, library version, operation and engine. None if
+  // Returns the plan of that name (kind of device, library version, operation and engine); none if
   // there is no such file, or it is damaged, which is counted.
   std::optional<std::string> find(const std::string& name);
-  // Keeps a plan for later runs; write() writes it.
-  void keep(const std::string& name, std::string plan);
+  void keep(const std::string& name, std::string plan);  // for later runs: write() writes it
   bool has_new() const { return !new_.empty(); }
-  // Writes the new plans. Removes the files written longest ago if the folder would grow beyond
-  // 256 MiB. Throws Error(config) with the file and the system's reason. REQUIRES: one process at a
-  // time.
+  // Writes the new plans; the folder's oldest files make room, so that it has 256 MiB at most.
+  // Throws Error(config) with the file and the system's reason. REQUIRES: one process at a time.
   void write();
 
-  // Counts an operation whose plan took so many seconds, measurements of its rivals included.
+  // Counts an operation whose plan took `seconds`, measurements of its rivals included.
   void count(double seconds) { ++prepared_, seconds_ += seconds; }
   size_t prepared() const { return prepared_; }
   size_t found() const { return found_; }      // plans from the folder
   size_t damaged() const { return damaged_; }  // files that could not be used
   double seconds() const { return seconds_; }
-  // Counts the plan found last as damaged, since cuDNN refuses it.
-  void refuse() { --found_, ++damaged_; }
+  void refuse() { --found_, ++damaged_; }  // cuDNN refuses the plan found last
 
  private:
   std::filesystem::path file_of(const std::string& name) const;
@@ -46,7 +43,7 @@ class PlanStore {
   double seconds_ = 0;
 };
 
-// Times the making of an operation's plan: from construction to destruction. store null: no count.
+// Counts the time from construction to destruction in a store, unless that is null.
 class PlanClock {
  public:
   explicit PlanClock(PlanStore* store) : store_(store) {}

@@ -68,7 +68,7 @@ Tuning::Tuning(Options options)
 
 std::optional<std::string> Tuning::find(const std::string& key) {
   if (const std::string* mine = chosen_.find(key)) return *mine;
-  // A choice of an earlier run that this run uses is this run's from now on: it is recorded.
+  // A choice of an earlier run that this run uses becomes this run's: its checkpoints record it.
   const std::string* earlier = cached_.find(key);
   if (!earlier) return std::nullopt;
   chosen_.set(key, *earlier);
@@ -78,6 +78,7 @@ std::optional<std::string> Tuning::find(const std::string& key) {
 void Tuning::keep(const std::string& key, const std::string& engine, bool for_others) {
   if (chosen_.find(key)) replaced_.set(key, engine);
   chosen_.set(key, engine);
+  // A choice without measurement is this run's alone.
   (for_others ? measured_ : unmeasured_).set(key, engine);
 }
 

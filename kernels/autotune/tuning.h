@@ -1,4 +1,4 @@
-// Choices of engines: a text format for them, and the set that one run makes and uses.
+// Choices of engines: their text format, and the set that one run makes and uses.
 #pragma once
 #include <map>
 #include <optional>
@@ -14,12 +14,11 @@ namespace spire::inline kernels {
 // Map from an operation's key to its engine's name, as in files and messages between processes.
 class TuningChoices {
  public:
-  // key: kind of device, library versions and operation. Null if nothing was chosen.
+  // key: kind of device, library versions and operation. Returns null if nothing was chosen.
   const std::string* find(const std::string& key) const;
   // Replaces an earlier choice. REQUIRES: each is one line of text without tabs, not empty.
   void set(const std::string& key, const std::string& choice);
-  // Adds choices for the keys that have none here.
-  void add_missing(const TuningChoices& others);
+  void add_missing(const TuningChoices& others);  // for the keys that have no choice here
 
   size_t size() const { return choices_.size(); }
   bool empty() const { return choices_.empty(); }
@@ -27,8 +26,8 @@ class TuningChoices {
   auto begin() const { return choices_.begin(); }  // pairs of key and choice, sorted by key
   auto end() const { return choices_.end(); }
 
-  // "spire tuning 1 <hash64 of the lines below>", then lines "<key><tab><choice>", sorted: equal
-  // choices, equal text. from_text throws Error(category) unless the text is complete.
+  // Write and read "spire tuning 1 <hash64 of the lines below>", then sorted lines
+  // "<key><tab><choice>". from_text throws Error(category) unless the text is complete.
   std::string to_text() const;
   static TuningChoices from_text(std::string_view text, Category category);
 
@@ -37,8 +36,7 @@ class TuningChoices {
 };
 
 // The choices of one run. A choice decides bits of the result, so each is made once: taken from the
-// run's checkpoint, else from an earlier run on such a device, else measured now. One thread at a
-// time.
+// run's checkpoint, else from an earlier run on such a device, else measured. One thread at a time.
 class Tuning {
  public:
   struct Options {
@@ -53,19 +51,17 @@ class Tuning {
   std::optional<std::string> find(const std::string& key);
   bool measures() const { return measures_; }
 
-  // Makes an engine this run's choice; replaces one that cannot be used any more. for_others: it
-  // was measured, so later runs shall use it, too.
+  // Makes an engine this run's choice, in place of one that cannot be used any more. for_others: it
+  // was measured, so later runs use it, too.
   void keep(const std::string& key, const std::string& engine, bool for_others);
-  // Takes over choices of another process, which are for all.
-  void adopt(const TuningChoices& chosen);
+  void adopt(const TuningChoices& chosen);  // another process's choices replace those of equal keys
 
-  // Store of plans for the chosen engines, with its counts.
-  PlanStore& plans() { return plans_; }
+  PlanStore& plans() { return plans_; }  // of the chosen engines
   const PlanStore& plans() const { return plans_; }
 
   const TuningChoices& chosen() const { return chosen_; }  // all, for the checkpoint
-  // New choices: measured, for later runs; made without rivals or memory to measure in; and made
-  // instead of choices that could not be used any more.
+  // New choices: measured, for later runs; unmeasured, for want of rivals or memory; and those made
+  // in place of choices that cannot be used any more.
   const TuningChoices& measured() const { return measured_; }
   const TuningChoices& unmeasured() const { return unmeasured_; }
   const TuningChoices& replaced() const { return replaced_; }

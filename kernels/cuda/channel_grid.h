@@ -1,9 +1,8 @@
-// Grid of CUDA kernels that map rows of C channels, or sum over rows. A thread has fixed channels,
-// so that it loads per-channel values once, and steps down the rows. For .cu files.
+// Grid of CUDA kernels that map rows of C channels or sum over rows, and both kinds of kernels. A
+// thread has fixed channels, whose values it loads once, and steps down the rows. For .cu files.
 //
 // A block has `lanes` threads along a row and takes `step` rows at a time; `tiles` blocks cover a
-// row, and `chunks` of rows cover all rows. The shape alone decides these, and so the order of
-// sums.
+// row, `chunks` of rows cover all rows. The shape alone decides these, and so the order of sums.
 #pragma once
 #include "engine/base/shape.h"
 #include "engine/device/cuda_kernel.h"
@@ -51,9 +50,8 @@ inline ChannelGrid map_grid(const Shape& shape) {
   return channel_grid(shape, 4, 4096);
 }
 
-// A thread's part of a ChannelGrid: channels [channel, channel + width) of rows first, first +
-// step,
-// ... below end. No rows (inside is false) if the block is wider than what is left.
+// A thread's part of a ChannelGrid: channels [channel, channel + width) of rows first, first + step
+// and so on below end. No rows (inside is false) if the block is wider than what is left.
 struct ChannelSlice {
   int64_t channel, chunk, first, end;
   int row;  // of the `step` rows that the block takes at a time
@@ -166,5 +164,64 @@ void map_channels(const ChannelGrid& g, void* stream, Streams<T, count> streams,
                                   : map_channels_kernel<1, T, count, F>,
          g.blocks(), channel_threads, stream, g, streams, f, out);
 }
+
+// Sums the columns of x over each chunk of rows. pitch: elements from one row of x to the next.
+// out: (channels, chunks).
+template <int N, typename T, typename Out>
+__global__ void __launch_bounds__(channel_threads)
+    column_sums_kernel(ChannelGrid g, int64_t pitch, const T* __restrict__ x,
+                       Out* __restrict__ out) {
+  ChannelSlice slice = channel_slice(g);
+  float sum[1][N] = {};
+  in_batches<4>(slice.first, slice.end, g.step, [&](int64_t row, auto rows) {
+    const T* from = x + row * pitch + slice.channel;
+    Pack<T, N> packs[rows()];
+    for (int r = 0; r < rows(); ++r) packs[r] = load_pack<N>(from + r * g.step * pitch);
+    for (int r = 0; r < rows(); ++r)
+      for (int i = 0; i < N; ++i) sum[0][i] += static_cast<float>(packs[r].at[i]);
+  });
+  add_block_rows(g, slice.row, sum);
+  if (!slice.inside || slice.row != 0) return;
+  for (int i = 0; i < N; ++i) out[(slice.channel + i) * g.chunks + slice.chunk] = Out(sum[0][i]);
+}
+
+template <typename Out>
+struct StoreSum {
+  Out* out;
+  __device__ void operator()(int64_t c, const float* totals) const { out[c] = Out(totals[0]); }
+};
+
+// Sums of columns: out[c] = sum over rows of x[row, c], x (rows, columns), in fp32. A block adds up
+// a chunk of rows; if there are several chunks, a second kernel adds them up.
+template <typename T, typename Out>
+class ColumnSums {
+ public:
+  ColumnSums(int64_t rows, int64_t columns, int64_t pitch)
+      : grid_(rows, columns, 4, 1024), pitch_(pitch) {}
+
+  // Partial sums (columns, chunks) in fp32, if there are several chunks.
+  size_t workspace_bytes() const {
+    if (grid_.chunks == 1) return 0;
+    return static_cast<size_t>(grid_.chunks * grid_.channels) * sizeof(float);
+  }
+
+  void run(void* stream, const T* x, void* workspace, Out* out) const {
+    if (grid_.chunks == 1) return sum_chunks(stream, x, out);
+    auto partial = static_cast<float*>(workspace);
+    sum_chunks(stream, x, partial);
+    add_chunks<1>(grid_, stream, static_cast<const float*>(partial), StoreSum<Out>{out});
+  }
+
+ private:
+  template <typename To>
+  void sum_chunks(void* stream, const T* x, To* to) const {
+    launch(grid_.width == channel_width ? column_sums_kernel<channel_width, T, To>
+                                        : column_sums_kernel<1, T, To>,
+           grid_.blocks(), channel_threads, stream, grid_, pitch_, x, to);
+  }
+
+  ChannelGrid grid_;
+  int64_t pitch_;
+};
 
 }  // namespace spire::inline kernels

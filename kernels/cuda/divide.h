@@ -6,13 +6,12 @@
 
 namespace spire::inline kernels {
 
-// Quotient and remainder by a fixed divisor: a multiplication and a shift if both numbers are below
-// 2^31 (Granlund and Montgomery, "Division by Invariant Integers using Multiplication", 1994), else
-// a division.
+// Quotient and remainder by a fixed divisor: a multiplication and a shift if both are below 2^31
+// (Granlund & Montgomery, "Division by Invariant Integers using Multiplication", 1994).
 class Divider {
  public:
   Divider() : Divider(1) {}
-  // divisor: 0, the length of an empty axis, counts as 1, as nothing is divided by it.
+  // A divisor of 0, the length of an empty axis, counts as 1.
   explicit Divider(int64_t divisor) : divisor_(divisor < 1 ? 1 : divisor) {
     if (divisor_ >> 31) return;
     while ((int64_t{1} << shift_) < divisor_) ++shift_;
@@ -24,8 +23,7 @@ class Divider {
   struct Parts {
     int64_t quotient, remainder;
   };
-  // REQUIRES: n >= 0.
-  SPIRE_HOST_DEVICE Parts divide(int64_t n) const {
+  SPIRE_HOST_DEVICE Parts divide(int64_t n) const {  // REQUIRES: n >= 0
     int64_t quotient = (n | divisor_) >> 31 ? n / divisor_ : narrow(static_cast<uint32_t>(n));
     return {quotient, n - quotient * divisor_};
   }

@@ -1,9 +1,11 @@
-// Loops of elementwise CUDA kernels. For .cu files.
+// Elementwise CUDA kernels, over a flat range or over pixels of (N, H, W, C). For .cu files.
 #pragma once
 #include <cstdint>
 #include <type_traits>
 
+#include "engine/base/shape.h"
 #include "engine/device/cuda_kernel.h"
+#include "kernels/cuda/divide.h"
 
 namespace spire::inline kernels {
 
@@ -38,8 +40,7 @@ __global__ void __launch_bounds__(elementwise_threads)
 }
 
 // out[i] = f(in[i]...) for i < n, in one pass over memory, 16 bytes of the widest type per thread;
-// computed in fp32. `out` may be one of the inputs. Pointers are of whole tensors: aligned to 16
-// bytes.
+// computed in fp32. `out` may be one of the inputs. Whole tensors, aligned to 16 bytes.
 template <typename Out, typename F, typename... In>
 void elementwise_cuda(void* stream, int64_t n, Out* out, F f, const In*... in) {
   constexpr int widths[] = {pack_width<Out>, pack_width<In>...};
@@ -47,6 +48,46 @@ void elementwise_cuda(void* stream, int64_t n, Out* out, F f, const In*... in) {
   unsigned blocks = blocks_for(n, int64_t{elementwise_threads} * width);
   launch(elementwise_kernel<width, Out, F, In...>, blocks, elementwise_threads, stream, n, out, f,
          in...);
+}
+
+constexpr int pixel_threads = 256;
+
+// A thread's pack of channels in a tensor (N, H, W, C).
+struct Pixel {
+  int64_t sample, row, column;
+  int64_t channel;  // first of the pack
+  int64_t at;       // offset of the pack in the tensor, in elements
+};
+
+// Grid of kernels that write a tensor (N, H, W, C) pixel by pixel, a pack of channels a thread.
+class PixelGrid {
+ public:
+  // REQUIRES: channels_a_pack divides the channels.
+  PixelGrid(const Shape& nhwc, int channels_a_pack)
+      : n_(nhwc.elements() / channels_a_pack),
+        channels_a_pack_(channels_a_pack),
+        packs_(nhwc[3] / channels_a_pack),
+        width_(nhwc[2]),
+        height_(nhwc[1]) {}
+
+  unsigned blocks() const { return blocks_for(n_, pixel_threads); }
+
+  __device__ bool has(int64_t i) const { return i < n_; }  // an i-th pack
+  __device__ Pixel pixel(int64_t i) const {
+    auto [pixel, pack] = packs_.divide(i);
+    auto [line, column] = width_.divide(pixel);
+    auto [sample, row] = height_.divide(line);
+    return {sample, row, column, pack * channels_a_pack_, i * channels_a_pack_};
+  }
+
+ private:
+  int64_t n_;
+  int channels_a_pack_;
+  Divider packs_, width_, height_;
+};
+
+__device__ inline int64_t pixel_thread() {
+  return int64_t{blockIdx.x} * pixel_threads + threadIdx.x;
 }
 
 }  // namespace spire::inline kernels

@@ -4,7 +4,7 @@
 #include "kernels/cuda/divide.h"
 #include "kernels/cuda/elementwise.h"
 #include "kernels/cuda/packing.h"
-#include "kernels/float_type.h"
+#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 namespace {

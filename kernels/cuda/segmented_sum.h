@@ -19,8 +19,7 @@ class SortByKey {
 
   size_t workspace_bytes() const;
 
-  // positions[first[v]] to positions[first[v + 1] - 1] are those of id v, ascending, for v <
-  // values.
+  // positions[first[v]] to positions[first[v + 1] - 1] are those of id v < values, ascending.
   struct Sorted {
     const int32_t *first, *positions;
   };

@@ -1,5 +1,4 @@
-// Copies of bytes in the widest words that addresses and extents allow. Concat, slice and
-// pad_channels are such copies on a GPU.
+// Copies of bytes on a GPU, in the widest words that addresses and extents allow.
 #pragma once
 #include <spire/error.h>
 
@@ -34,17 +33,15 @@ decltype(auto) with_word(int64_t bytes, const Visit& visit) {
   }
 }
 
-// A copy of rows with zeros around them; all in bytes but `rows`. In each row of `to`, the bytes
-// [to_begin, to_begin + width) are written: first `before` zeros, then `kept` bytes of the same row
-// of `from`, starting at from_begin, then zeros.
+// A copy of rows among zeros; all in bytes but `rows`. Written in each row of `to` are the bytes
+// [to_begin, to_begin + width): `before` zeros, `kept` bytes of the row of `from`, and zeros.
 struct RowMove {
   int64_t rows = 0;
   int64_t to_stride = 0, to_begin = 0, width = 0;
   int64_t from_stride = 0, from_begin = 0, before = 0, kept = 0;
 };
 
-// Launches on `stream`, unless there is nothing to write. to, from: whole tensors, aligned to 16
-// bytes.
+// Copies on `stream`. to, from: whole tensors, aligned to 16 bytes.
 void move_rows_cuda(void* stream, const RowMove& move, void* to, const void* from);
 
 }  // namespace spire::inline kernels

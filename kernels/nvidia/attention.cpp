@@ -8,8 +8,8 @@
 #include "kernels/autotune/engine_timer.h"
 #include "kernels/nvidia/cudnn_attention.h"
 #include "kernels/nvidia/cudnn_plan.h"
-#include "kernels/nvidia/engine_key.h"
 #include "kernels/nvidia/libraries.h"
+#include "kernels/ops/attention/attention_rules.h"
 
 namespace spire::inline kernels {
 

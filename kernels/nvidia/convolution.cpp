@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "kernels/autotune/engine_timer.h"
-#include "kernels/cuda/bias_relu.h"
 #include "kernels/cuda/packing.h"
+#include "kernels/nvidia/convolution_form.h"
 #include "kernels/nvidia/cudnn_convolution.h"
 #include "kernels/nvidia/cudnn_plan.h"
-#include "kernels/nvidia/engine_key.h"
 #include "kernels/nvidia/libraries.h"
+#include "kernels/ops/bias/bias.h"
 
 namespace spire::inline kernels {
 
@@ -76,8 +76,8 @@ class ConvolutionTimer {
   // gradient to the plain layout and fp32.
   void finish(const ConvolutionForm& form, void* stream) const {
     if (!form.fused)
-      add_bias_relu({shape_.y, shape_.dtype}, pointers_.bias, shape_.relu, pointers_.result,
-                    stream);
+      add_bias_relu_cuda({shape_.y, shape_.dtype}, pointers_.bias, shape_.relu, pointers_.result,
+                         stream);
     bool in_place = same_order(filter_) && form.result == DType::f32;
     if (plain_ && !in_place) krsc_to_plain(filter_, form.result, pointers_.result, plain_, stream);
   }

@@ -1,6 +1,6 @@
 // Convolutions (ops/conv2d/conv2d.h) and their gradients on a GPU, over (N, H, W, C) tensors and
-// krsc filters (kernels/cuda/packing.h). Implemented in convolution.cpp by cuDNN or, as products of
-// matrices, by cuBLASLt (convolution_form.h); the emulation has loops instead.
+// krsc filters (kernels/cuda/packing.h): by cuDNN or, as products of matrices, by cuBLASLt
+// (convolution_form.h). The emulation (tests/emulation) has loops instead.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -34,19 +34,18 @@ struct ConvolutionPointers {
   void *result = nullptr, *workspace = nullptr;
 };
 
-// A convolution with its form and engine, chosen in the constructor (engine_choice.h). Engines are
-// deterministic: the same choice gives the same bits. Sums are fp32. Used by one thread at a time.
+// A convolution with its form and engine, chosen in the constructor (engine_choice.h). The same
+// choice gives the same bits. Sums are fp32. Used by one thread at a time.
 class CudaConvolution {
  public:
-  // libraries: of the thread's current device. Throws Error(device).
+  // libraries: of the thread's current device. Throws Error(device) without an engine.
   CudaConvolution(const ConvolutionShape& shape, CudaLibraries* libraries);
   ~CudaConvolution();
 
-  // Returns true if run() includes bias and relu; else the caller runs them as passes of their own
-  // (add_bias_relu).
+  // Returns true if run() includes bias and relu; else add_bias_relu_cuda must follow.
   bool fused() const;
-  // Returns the dtype of the result: `dtype`, but for a filter's gradient fp32, or `dtype` if that
-  // is faster or no engine writes fp32, rounded once from the fp32 sum.
+  // Returns the dtype of the result: `dtype`; for a filter's gradient fp32, or `dtype`, rounded
+  // once from the fp32 sum, if that is faster or no engine writes fp32.
   DType result() const;
   size_t workspace_bytes() const;
   void run(const ConvolutionPointers& pointers, void* stream) const;

@@ -1,4 +1,5 @@
-// Forms of a convolution: ways to compute it that differ in library, result dtype and fused passes.
+// Forms of a convolution (ways to compute it that differ in library, result dtype and fused
+// passes), and the key of the choice among their engines.
 #pragma once
 #include <string>
 #include <vector>
@@ -14,17 +15,29 @@ struct ConvolutionForm {
   bool product = false;  // a product of matrices by cuBLASLt; else a convolution by cuDNN
 };
 
-// Returns all forms of a shape, the one that fuses most and rounds least first; a form need not
-// have an engine. A filter's gradient of 16-bit tensors is fp32, or rounded once to 16 bits.
+// Returns all forms, the one that fuses most and rounds least first; some may have no engine.
 std::vector<ConvolutionForm> forms_of(const ConvolutionShape& shape);
 
 // Returns the prefix of the names of a form's engines: "fp32", "bf16", "bf16 unfused".
 std::string to_string(const ConvolutionForm& form);
 
-// A convolution with kernel 1x1, stride 1, no padding and one group is a product of matrices with
-// the pixels of all images as rows: x (N H W, C), y (N H W, O), filter (O, C).
+// Return a convolution with kernel 1x1, stride 1, no padding and one group as a product of
+// matrices, whose rows are the pixels of all images: x (N H W, C), y (N H W, O), filter (O, C).
 ProductShape product_shape(const ConvolutionShape& shape, const ConvolutionForm& form);
 ProductPointers product_pointers(const ConvolutionShape& shape, const ConvolutionForm& form,
                                  const ConvolutionPointers& pointers);
+
+// Returns "forward bf16 (32, 28, 28, 64) to (32, 28, 28, 128), kernel 3x3, stride 1, padding 1,
+// dilation 1, groups 1, bias, relu", for keys and messages.
+std::string to_string(const ConvolutionShape& shape);
+
+// All that the choice of an engine depends on. Checkpoints and caches have it as one line of text.
+struct ConvolutionKey {
+  std::string device;  // CudaLibraries::kind()
+  ConvolutionShape shape;
+  bool tensor_cores = true;  // may be used
+  size_t max_workspace = 0;  // bytes
+};
+std::string to_string(const ConvolutionKey& key);
 
 }  // namespace spire::inline kernels

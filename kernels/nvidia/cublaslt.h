@@ -30,8 +30,8 @@ struct Cublaslt {
 
   cublasLtHandle_t handle = nullptr;
 
-  // Throws unless `status` is success: the device's own error if that is the cause (check_device),
-  // else Error(device) that names the call.
+  // Throws unless `status` is success: the device's error if there is one (check_device), else
+  // Error(device) that names the call.
   void check(cublasStatus_t status, const char* call) const;
 };
 

@@ -1,5 +1,5 @@
-// Owning, checked wrappers of cuDNN's handle and of the backend descriptors that graphs are made of
-// (cuDNN Backend API).
+// Owning, checked wrappers of cuDNN's handle and of its backend descriptors, of which graphs are
+// made (cuDNN Backend API).
 #pragma once
 #include <memory>
 #include <optional>
@@ -45,8 +45,7 @@ inline constexpr auto cudnn_type<cudnnBackendKnobType_t> = CUDNN_TYPE_KNOB_TYPE;
 template <>
 inline constexpr auto cudnn_type<cudnnBackendNumericalNote_t> = CUDNN_TYPE_NUMERICAL_NOTE;
 
-// A backend descriptor: attributes are set, then it is finalized; from then on they are only read.
-// Throws Error(device).
+// A backend descriptor: attributes are set until it is finalized. Functions throw Error(device).
 class CudnnDescriptor {
  public:
   explicit CudnnDescriptor(cudnnBackendDescriptorType_t type);
@@ -61,8 +60,7 @@ class CudnnDescriptor {
   void set_all(cudnnBackendAttributeName_t name, std::span<const T> values) {
     set_values(name, cudnn_type<T>, static_cast<int64_t>(values.size()), values.data());
   }
-  // Returns false if cuDNN refuses the value.
-  template <typename T>
+  template <typename T>  // returns false if cuDNN refuses the value
   bool try_set(cudnnBackendAttributeName_t name, const T& value) {
     return cudnnBackendSetAttribute(get(), name, cudnn_type<T>, 1, &value) == CUDNN_STATUS_SUCCESS;
   }
@@ -109,21 +107,18 @@ class CudnnDescriptor {
   std::unique_ptr<void, Destroy> descriptor_;
 };
 
-// The device of graphs, engines and plans: a handle, or a description of a GPU that need not be
-// here.
+// The device of graphs, engines and plans: a handle, or a description of a GPU that may be absent.
 struct Cudnn {
-  // Opens the thread's current device. Runs set the handle's stream first, so one thread uses it at
-  // a time. Throws Error(device).
+  // Opens the thread's current device, for one thread at a time. Throws Error(device).
   Cudnn();
-  // Describes a GPU by its properties in cuDNN's JSON: everything works but running. Throws
+  // Describes a GPU by its properties in cuDNN's JSON: all but runs is possible. Throws
   // Error(device) if they are incomplete.
   explicit Cudnn(std::string_view properties);
   ~Cudnn();
   Cudnn(const Cudnn&) = delete;
   Cudnn& operator=(const Cudnn&) = delete;
 
-  // Set the device in a descriptor's attribute, by the handle or by the description. Each does
-  // nothing if this device has the other.
+  // Set the device in a descriptor, by the handle or by the description, if there is one.
   void set_handle(CudnnDescriptor& descriptor, cudnnBackendAttributeName_t attribute) const;
   void set_properties(CudnnDescriptor& descriptor, cudnnBackendAttributeName_t attribute) const;
 

@@ -22,8 +22,7 @@ class CudnnAttention {
   CudnnAttention& operator=(const CudnnAttention&) = delete;
 
   const CudnnDescriptor& graph() const { return graph_.descriptor(); }
-  // Returns the bytes of delta = dy . y of each row, at the beginning of the workspace; a multiple
-  // of workspace_alignment.
+  // Returns the bytes of delta = dy . y of each row, which is at the beginning of the workspace.
   size_t delta_bytes() const;
   int64_t shares() const;  // runs that make up the whole
 

@@ -13,14 +13,12 @@ using CudnnAxes = std::array<int64_t, 4>;  // extents or strides of a tensor, in
 // Throws Error(unexpected) for dtypes that no graph computes in.
 cudnnDataType_t cudnn_dtype(DType dtype);
 
-// Returns row-major strides: the last axis is contiguous.
-CudnnAxes dense_strides(const CudnnAxes& axes);
-// Returns extents or strides with the last two axes swapped.
-CudnnAxes transposed(const CudnnAxes& axes);
+CudnnAxes dense_strides(const CudnnAxes& axes);  // row-major: the last axis is contiguous
+CudnnAxes transposed(const CudnnAxes& axes);     // extents or strides, the last two axes swapped
 
 class CudnnGraph {
  public:
-  // Adds a tensor in memory, aligned to 16 bytes: the most that engines ask for. id: unique.
+  // Adds a tensor in memory, aligned to 16 bytes, the most that engines ask for. id: unique.
   const CudnnDescriptor& tensor(int64_t id, const CudnnAxes& axes, const CudnnAxes& strides,
                                 cudnnDataType_t dtype);
   // Adds a virtual tensor: it lies between two operations and never in memory.
@@ -32,8 +30,7 @@ class CudnnGraph {
   // Operations; all math is fp32. b null: a function of x alone.
   void pointwise(cudnnPointwiseMode_t mode, const CudnnDescriptor& x, const CudnnDescriptor* b,
                  const CudnnDescriptor& y);
-  // y = mask ? x : otherwise
-  void select(const CudnnDescriptor& mask, const CudnnDescriptor& x,
+  void select(const CudnnDescriptor& mask, const CudnnDescriptor& x,  // y = mask ? x : otherwise
               const CudnnDescriptor& otherwise, const CudnnDescriptor& y);
   // y (i32) = each element's index along the axis
   void index(const CudnnDescriptor& x, int64_t axis, const CudnnDescriptor& y);
@@ -45,8 +42,7 @@ class CudnnGraph {
   CudnnDescriptor& add(cudnnBackendDescriptorType_t type) { return parts_.emplace_back(type); }
   void add_operation(CudnnDescriptor& operation);
 
-  // Throws Error(device) if cuDNN refuses the graph.
-  void finalize(const Cudnn& cudnn);
+  void finalize(const Cudnn& cudnn);  // throws Error(device) if cuDNN refuses the graph
   const CudnnDescriptor& descriptor() const { return graph_; }
 
  private:

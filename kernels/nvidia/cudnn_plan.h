@@ -1,21 +1,40 @@
-// A cuDNN execution plan: a graph made runnable by one engine. Also plans as engines to choose
-// from.
+// Engine configurations of cuDNN, and execution plans: a graph made runnable by one engine.
 #pragma once
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "kernels/autotune/engine_choice.h"
-#include "kernels/nvidia/cudnn_engine.h"
+#include "kernels/nvidia/cudnn.h"
 
 namespace spire::inline kernels {
 
-// cuDNN's variant pack, the pointers of a run, cached: a run with the same pointers allocates
-// nothing.
+// Rules that an engine must keep to.
+struct CudnnRules {
+  bool tensor_cores = true;  // may be used: by 16-bit operands, and by fp32 ones as TF32
+  size_t max_workspace = 0;  // bytes
+};
+
+// Returns the configurations that one of cuDNN's heuristics proposes for a graph, ranked by
+// expected speed. All are deterministic plain sums of products of unchanged operands, in fp32.
+std::vector<CudnnDescriptor> engine_configs(const Cudnn& cudnn, const CudnnDescriptor& graph,
+                                            cudnnBackendHeurMode_t heuristic,
+                                            const CudnnRules& rules);
+
+// Write and read "engine 46 1=0 2=12": global index, then type and value of each knob, sorted.
+// engine_config returns none if that is malformed, or no engine of the graph and the rules.
+std::string engine_text(const CudnnDescriptor& config);
+std::optional<CudnnDescriptor> engine_config(const Cudnn& cudnn, const CudnnDescriptor& graph,
+                                             const std::string& text, const CudnnRules& rules);
+
+// cuDNN's variant pack (the pointers of a run), cached: the same pointers again allocate nothing.
 class CudnnVariantPack {
  public:
-  // Runs use the handle that their plan was made with.
-  CudnnVariantPack() = default;
+  CudnnVariantPack() = default;  // runs use the handle that their plan was made with
   // Runs use this handle, of the same GPU: another thread may run the plan at the same time.
   explicit CudnnVariantPack(const Cudnn& cudnn) : cudnn_(&cudnn) {}
 
@@ -29,36 +48,35 @@ class CudnnVariantPack {
   std::optional<CudnnDescriptor> pack_;  // the same as cuDNN's descriptor
 };
 
-// Several kernels of a GPU may run one plan, each with its own variant pack, on threads of their
-// own if the packs have handles of their own. cuDNN does not promise that two threads may execute a
-// plan at once, so launches take turns; the work on the GPU does not.
+// An execution plan. Several kernels of a GPU may run one, each with its own variant pack, and on
+// several threads if each pack has a handle of its own.
 class CudnnPlan {
  public:
-  // None if this device cannot run the configuration, or not within the workspace. The graph
-  // outlives the plan.
+  // Returns none if this device cannot run the configuration, or not within the workspace. The
+  // graph outlives the plan.
   static std::optional<CudnnPlan> make(const Cudnn& cudnn, CudnnDescriptor config,
                                        const CudnnRules& rules);
   // Returns plans of different engines: those of the heuristic for speed, then of the fallback.
   static std::vector<CudnnPlan> find(const Cudnn& cudnn, const CudnnDescriptor& graph,
                                      const CudnnRules& rules, size_t most);
 
-  // Returns the plan of an engine's name (engine()): from the store, under `name`, else (or if
-  // store is null) made anew. None if that is not possible.
+  // Returns the plan of an engine's name (engine()): from the store, unless null, under `name`;
+  // else made anew. None if that is not possible.
   static std::optional<CudnnPlan> recall(const Cudnn& cudnn, const CudnnDescriptor& graph,
                                          const std::string& engine, const CudnnRules& rules,
                                          PlanStore* store, const std::string& name);
-  // Reads a plan from text(), of the same graph and engine. None if cuDNN refuses it.
+  // Returns the plan of text(), of the same graph and engine. None if cuDNN refuses it.
   static std::optional<CudnnPlan> restore(const Cudnn& cudnn, CudnnDescriptor config,
                                           const std::string& text, const CudnnRules& rules);
 
   std::string engine() const { return engine_text(config_); }
   // Returns cuDNN's JSON with the compiled code, for this version of cuDNN and kind of GPU.
   std::string text() const;
-  // Keeps the plan for later runs, under this name and the engine's. Does nothing if the store is
-  // null or has no folder, or cuDNN cannot serialize the plan.
+  // Keeps the plan for later runs, under this name and the engine's, if the store is not null and
+  // has a folder, and cuDNN can serialize the plan.
   void keep(PlanStore* store, const std::string& name) const;
   size_t workspace_bytes() const { return workspace_bytes_; }
-  // ids, pointers: unique ids of the graph's tensors, and their addresses.
+  // ids, pointers: of the graph's tensors.
   void run(CudnnVariantPack& pack, std::span<const int64_t> ids, std::span<void* const> pointers,
            void* workspace, void* stream) const;
 
@@ -73,8 +91,7 @@ class CudnnPlan {
   std::unique_ptr<std::mutex> launching_ = std::make_unique<std::mutex>();  // so that plans move
 };
 
-// Returns the largest workspace in bytes, at least 1, so that it can be allocated.
-size_t largest_workspace(std::span<const CudnnPlan> plans);
+size_t largest_workspace(std::span<const CudnnPlan> plans);  // bytes, at least 1
 
 // cuDNN's engines for one graph, to choose from.
 class CudnnEngines : public Engines {
@@ -98,7 +115,6 @@ class CudnnEngines : public Engines {
   std::string select(size_t index) override;
 
   std::span<const CudnnPlan> proposed() const { return proposed_; }
-  // Moves the selected plan out.
   std::optional<CudnnPlan> take_selected() { return std::move(selected_); }
 
  private:

@@ -1,4 +1,4 @@
-// NVIDIA's libraries on one GPU: handles, options and prepared plans that its kernels share.
+// NVIDIA's libraries on one GPU: the handles, options and prepared plans that its kernels share.
 #pragma once
 #include <map>
 #include <memory>
@@ -22,33 +22,29 @@ class CudaLibraries {
   struct Options {
     bool tf32 = false;  // fp32 products and convolutions in TF32, with 10 bits of fraction
     bool cudnn_attention = true;  // false: native kernels only
-    // Largest workspaces, in bytes.
+    // The largest workspaces, in bytes.
     size_t product_workspace = size_t{32} << 20;
     size_t convolution_workspace = size_t{256} << 20;
     size_t attention_workspace = size_t{512} << 20;  // a pass that needs more takes several runs
-    // Choices of engines; outlives the libraries. Null: engines that the libraries rank first.
+    // Choices of engines; outlives the libraries. Null: the engines that libraries rank first.
     Tuning* tuning = nullptr;
   };
-  // Opens cuBLASLt, which takes 200 MB and a quarter of a second: not before a GPU is in use.
-  // Throws Error(device) if it is missing. same_gpu: libraries of this GPU with the same options,
-  // whose plans these share; they need not outlive these. REQUIRES: the device is the thread's
-  // current one.
+  // Opens cuBLASLt, which takes 200 MB and a quarter of a second. Throws Error(device) if it is
+  // missing. same_gpu: other libraries of this GPU, with the same options, that share their plans
+  // and may be closed earlier. REQUIRES, as cudnn(): the device is the thread's current one.
   CudaLibraries(DeviceId device, const Options& options, const CudaLibraries* same_gpu = nullptr);
   ~CudaLibraries();
 
   DeviceId device() const { return device_; }
   const Options& options() const { return options_; }
   const Cublaslt& cublaslt() const { return *cublaslt_; }
-  // Opens cuDNN at the first call, as not every model needs it. Throws Error(device). REQUIRES: the
-  // device is the thread's current one.
-  const Cudnn& cudnn() const;
+  const Cudnn& cudnn() const;  // opens cuDNN at the first call; throws Error(device)
   // Returns the device part of keys: "NVIDIA H100 80GB HBM3, compute 9.0, cuDNN 9.19.0, cuBLASLt
   // 13.0.2". Opens cuDNN.
   std::string kind() const;
-  // Returns the store of compiled plans, or null.
-  PlanStore* plan_store() const;
-  // Caches of prepared operations by shape, shared by all logical devices of the GPU. One thread at
-  // a time. A null attention means that the native kernel is chosen.
+  PlanStore* plan_store() const;  // null: none
+  // Caches of prepared operations by shape, shared by all logical devices of the GPU, for one
+  // thread at a time. A null attention means that the native kernel is chosen.
   std::map<std::string, std::shared_ptr<const PreparedConvolution>>& convolutions() {
     return plans_->convolutions;
   }

@@ -97,7 +97,7 @@ struct CudaProduct::Prepared {
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
     if (!s.bias) return;
     set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, cuda_type(s.operands));
-    // The heuristic wants to know the pointer's alignment; run() sets the real pointer.
+    // The heuristic needs the pointer's alignment; run() sets the real pointer.
     set(CUBLASLT_MATMUL_DESC_BIAS_POINTER,
         reinterpret_cast<const void*>(uintptr_t{tensor_alignment}));
   }
@@ -157,7 +157,7 @@ struct CudaProduct::Prepared {
     return algorithms;
   }
 
-  // Makes an algorithm this product's own. False if it cannot compute the product here.
+  // Sets the algorithm. Returns false if it cannot compute the product here.
   bool take(const cublasLtMatmulAlgo_t& written) {
     algorithm = {};
     if (lt.check_algorithm(lt.handle, product.get(), first.get(), second.get(), result.get(),

@@ -1,5 +1,5 @@
-// Products of matrices on a GPU: y = a' b' [+ bias] [through relu], batched; all matrices
-// row-major. Implemented in product.cpp by cuBLASLt; the emulation has loops instead.
+// Products of matrices on a GPU by cuBLASLt: y = a' b' [+ bias] [through relu], batched; all
+// matrices are row-major. The emulation (tests/emulation) has loops instead.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -33,8 +33,7 @@ struct ProductPointers {
 };
 
 // A product and the algorithm that computes it. Sums are fp32 and rounded once, to the result.
-// Algorithms are deterministic: the same one gives the same bits on the same kind of device. An
-// algorithm that splits k keeps the partial sums in fp32 and adds them up in a pass of its own.
+// The same algorithm gives the same bits on the same kind of device.
 class CudaProduct {
  public:
   // Uses the algorithm that cuBLASLt ranks first, a function of shape, library and kind of device.
@@ -54,8 +53,7 @@ class CudaProduct {
 
   std::string algorithm() const;  // one line: "product" and the library's encoding
   size_t workspace_bytes() const;
-  // REQUIRES: one thread at a time.
-  void run(const ProductPointers& pointers, void* stream) const;
+  void run(const ProductPointers& pointers, void* stream) const;  // REQUIRES: one thread at a time
 
  private:
   struct Prepared;

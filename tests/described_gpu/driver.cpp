@@ -1,7 +1,7 @@
-// A stand-in for NVIDIA's driver, libcuda.so.1, on a machine that has none. It has the functions
-// that cuDNN looks for where it compiles kernels for a plan, and those succeed; no GPU is behind
-// them, and nothing runs. Images that are loaded are kept, for tests to look into (driver.h).
-// CUDA's runtime and cuBLASLt do not take it for a driver.
+// Stand-in for NVIDIA's driver, libcuda.so.1, on a machine that has none. The functions that cuDNN
+// calls to compile the kernels of a plan are there and succeed; there is no GPU, and nothing runs.
+// Loaded images are kept, so that tests can read them (driver.h). CUDA's runtime and cuBLASLt do
+// not accept it as a driver.
 #include <cuda.h>
 #include <tests/described_gpu/driver.h>
 #undef cuCtxPopCurrent  // its name of today; cuDNN asks for the first one
@@ -16,7 +16,7 @@ namespace {
 std::mutex mutex;
 std::deque<std::string> images;
 
-// Of an ELF file: its table of sections is the last thing in it, or that of program headers is.
+// Returns the size of an ELF file: it ends with its table of sections or that of program headers.
 size_t bytes_of_elf(const char* image) {
   auto field = [&](size_t at, size_t width) {
     size_t value = 0;
@@ -62,7 +62,7 @@ CUresult cuInit(unsigned) {
 CUresult cuDriverGetVersion(int* version) {
   return *version = CUDA_VERSION, CUDA_SUCCESS;
 }
-// Else NVRTC would look for compiled code in the driver's own cache.
+// Without this, NVRTC would look for compiled code in the driver's cache.
 CUresult cuGetExportTable(const void** to, const CUuuid*) {
   return *to = nullptr, CUDA_ERROR_NOT_FOUND;
 }

@@ -11,8 +11,8 @@ namespace {
 
 constexpr size_t instruction_bytes = 16;
 
-// Encodings as nvdisasm names them; bits 9 to 11 of an instruction tell how it is given its
-// address, bits 73 to 75 the type of RED, ATOM and ATOMG: 3 is F32, 4 F16x2, 6 F64.
+// Encodings as nvdisasm names them. Bits 9 to 11 of an instruction are the form of its address,
+// bits 73 to 75 the type of RED, ATOM and ATOMG: 3 is F32, 4 F16x2, 6 F64.
 bool adds_floats(const unsigned char* instruction) {
   uint64_t low, high;
   std::memcpy(&low, instruction, 8);

@@ -1,5 +1,5 @@
-// Kernels that float_atomics finds, and one that it must not find, a cubin for each of
-// float_atomics_test.cpp's cases. SPIRE_KERNEL chooses.
+// Kernels with and without float atomics, one for each case of float_atomics_test.cpp and a cubin
+// each. SPIRE_KERNEL selects the kernel.
 #include <cuda_fp16.h>
 
 #define ADD 1

@@ -1,4 +1,4 @@
-// Against code that nvcc has compiled from float_atomics.cu.
+// Tests of float_atomics on code that nvcc has compiled from float_atomics.cu.
 #include <fstream>
 #include <iterator>
 #include <string>

@@ -1,5 +1,5 @@
-// cuDNN plans each convolution and attention of the shipped configs and of the op tests for GPUs
-// that are described, as a run on such a GPU would. Nothing runs; the code is there, and looked at.
+// Tests of the plans that cuDNN makes for described GPUs, for each convolution and attention of the
+// shipped configs and of the op tests. Nothing runs; the code of the plans is searched for atomics.
 #include <cstdlib>
 
 #include <dlfcn.h>
@@ -12,10 +12,10 @@
 #include <spire/error.h>
 
 #include "kernels/autotune/engine_choice.h"
+#include "kernels/nvidia/convolution_form.h"
 #include "kernels/nvidia/cudnn_attention.h"
 #include "kernels/nvidia/cudnn_convolution.h"
 #include "kernels/nvidia/cudnn_plan.h"
-#include "kernels/nvidia/engine_key.h"
 #include "kernels/nvidia/libraries.h"
 #include "kernels/ops/attention/attention_rules.h"
 
@@ -32,7 +32,7 @@ void PrintTo(const DescribedGpu& gpu, std::ostream* out) {
   *out << gpu.name;
 }
 
-// What the stand-in has been handed: it is this process's libcuda.so.1.
+// The stand-in for the driver, which is this process's libcuda.so.1.
 class Driver {
  public:
   Driver() : library_(dlopen("libcuda.so.1", RTLD_NOW)) {
@@ -43,7 +43,7 @@ class Driver {
   bool is_there() const { return images_ && image_; }
   size_t images() const { return images_(); }
 
-  // Of images that came since the last call: the first kernel that adds floats atomically.
+  // Returns the first kernel that adds floats atomically in the images loaded since the last call.
   std::string new_float_atomics() {
     std::string found;
     for (; seen_ < images_(); ++seen_) {
@@ -59,8 +59,8 @@ class Driver {
   size_t seen_ = 0;
 };
 
-// What is planned: one operation of each kind, or all, with the engine that is proposed first; or
-// all with all engines that a run would measure.
+// The operations that are planned: one of each kind, or all, with the engine that is proposed
+// first; or all, with all engines that a run would measure.
 enum class Sweep { one_of_each_kind, operations, engines };
 
 Sweep sweep() {
@@ -86,10 +86,10 @@ class PlansTest : public ::testing::TestWithParam<DescribedGpu> {
     }
   }
 
-  // Else those of the configs.
+  // Returns true if shapes of the op tests are planned, too; else those of the configs alone.
   static bool all_kinds() { return sweep() != Sweep::one_of_each_kind || GetParam().compute == 90; }
 
-  // How many plans there are.
+  // Checks all plans of a graph and returns their number.
   size_t check_plans(const CudnnDescriptor& graph, const CudnnRules& rules) {
     auto plans = CudnnPlan::find(*cudnn, graph, rules, sweep() == Sweep::engines ? max_engines : 1);
     for (const CudnnPlan& plan : plans) {
@@ -131,11 +131,11 @@ class PlansTest : public ::testing::TestWithParam<DescribedGpu> {
   std::unique_ptr<Cudnn> cudnn;
 };
 
-TEST_P(PlansTest, ConvolutionsKeepToTheRules) {
+TEST_P(PlansTest, ConvolutionsFollowTheRules) {
   for (const ConvolutionShape& shape : shapes.convolutions) check(shape);
 }
 
-TEST_P(PlansTest, AttentionKeepsToTheRules) {
+TEST_P(PlansTest, AttentionFollowsTheRules) {
   for (const AttentionShape& shape : shapes.attentions) check(shape);
 }
 
@@ -158,8 +158,8 @@ TEST_P(PlansTest, APlanThatWasKeptHasTheSameCodeAndWorkspace) {
   EXPECT_GT(driver.images(), images) << "code comes with the plan";
 }
 
-// A text that is whole but no plan, as of another version: the plan is made.
-TEST_P(PlansTest, APlanThatIsOfNoUseIsMadeAnew) {
+// A plan in the store that cuDNN refuses, as of another version, is made anew.
+TEST_P(PlansTest, APlanThatCudnnRefusesIsMadeAnew) {
   AttentionShape shape{
       .batch = 2, .length = 128, .heads = 2, .size = 64, .dtype = DType::bf16, .causal = true};
   CudnnAttention attention(shape, {2, 2}, *cudnn);

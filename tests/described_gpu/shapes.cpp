@@ -8,7 +8,7 @@
 namespace spire::testing {
 namespace {
 
-// "convolution" or "attention", then numbers.
+// A line is "convolution" or "attention", then numbers.
 template <typename... Numbers>
 void write_line(const char* what, const Numbers&... numbers) {
   const char* file = std::getenv("SPIRE_SHAPES_FILE");
@@ -90,7 +90,7 @@ std::string kind(const AttentionShape& s) {
                      s.dropout > 0);
 }
 
-// The first of each kind.
+// Keeps the first shape of each kind.
 template <typename ShapeType>
 std::vector<ShapeType> firsts(const std::vector<ShapeType>& shapes) {
   std::set<std::string> kinds;

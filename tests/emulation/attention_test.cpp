@@ -1,4 +1,4 @@
-// Which of the own kernels computes attention, by what their code is compiled for.
+// Tests which of Spire's attention kernels runs, by the compute capability of their code.
 #include "kernels/ops/attention/attention.h"
 
 #include <cmath>
@@ -10,7 +10,7 @@
 namespace spire::testing {
 namespace {
 
-// Code for that compute capability until the end of the scope.
+// Lets kernels report code of a compute capability until the end of the scope.
 struct CompiledFor {
   explicit CompiledFor(int capability) : before(emulation::compiled_for.exchange(capability)) {}
   ~CompiledFor() { emulation::compiled_for = before; }
@@ -53,7 +53,7 @@ TEST(EmulationAttention, OlderGpusHaveThePlainKernels) {
     }
 }
 
-TEST(EmulationAttention, InFp32IsThePlainKernels) {
+TEST(EmulationAttention, Fp32RunsOnThePlainKernels) {
   AttentionAttributes attributes{.heads = 2};
   auto here = attend(attributes, DType::f32);
   CompiledFor turing(75);

@@ -1,7 +1,7 @@
-// Loops in the place of cuDNN. Each form of a convolution has two engines, which add up in other
-// orders: their results differ in the last bits. Which is the fastest, among those and the
-// algorithms of products, is drawn by lot, so that only a run that keeps its choices has one
-// result.
+// Convolutions of the emulation: loops instead of cuDNN. Each form of a convolution has two engines
+// that sum in different orders, so their results differ in the last bits. A random draw decides
+// which of them, or of the algorithms of products, is the fastest: so only a run that keeps its
+// choices has one result.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -13,11 +13,10 @@
 #include "cuda_runtime.h"
 #include "engine/device/cuda_error.h"
 #include "kernels/autotune/engine_choice.h"
-#include "kernels/float_type.h"
 #include "kernels/nvidia/convolution_form.h"
-#include "kernels/nvidia/engine_key.h"
 #include "kernels/nvidia/libraries.h"
 #include "kernels/nvidia/product.h"
+#include "kernels/typed_kernel.h"
 #include "pointers.h"
 
 namespace spire::inline kernels {

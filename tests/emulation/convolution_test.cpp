@@ -1,5 +1,5 @@
-// Each engine that a convolution may be computed by, in each of its forms, is that convolution: on
-// a GPU the fastest is taken, whichever that is.
+// Tests that every engine of every form computes the same convolution, as on a GPU any of them may
+// be the fastest, which is taken.
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -9,10 +9,9 @@
 #include "engine/device/device_memory.h"
 #include "engine/device/stream.h"
 #include "kernels/autotune/tuning.h"
-#include "kernels/float_type.h"
 #include "kernels/nvidia/convolution_form.h"
-#include "kernels/nvidia/engine_key.h"
 #include "kernels/nvidia/libraries.h"
+#include "kernels/typed_kernel.h"
 
 namespace spire {
 namespace {
@@ -52,7 +51,7 @@ int64_t result_size(const ConvolutionShape& s) {
   return s.pass == forward ? s.y.elements() : s.x.elements();
 }
 
-// What a convolution reads and writes, with the same random values each time.
+// Tensors of a convolution, with the same random values each time.
 struct Tensors {
   explicit Tensors(const ConvolutionShape& s)
       : x(random_values(s.x.elements(), s.dtype, 1)),
@@ -72,7 +71,8 @@ struct Tensors {
   ConvolutionPointers pointers;
 };
 
-// By the engine of some name; `replaced` where another one had to take its place.
+// A result of the engine of a given name; `replaced`: by another engine, as that one does not
+// exist.
 struct Computed {
   std::vector<float> values;
   DType dtype;
@@ -112,7 +112,7 @@ std::vector<std::string> names_of(const ConvolutionShape& shape) {
   return names;
 }
 
-// How many engines there are, each of which computes what the favourite does.
+// Returns the number of engines; each must compute what the favourite computes.
 size_t engines_that_agree(const ConvolutionShape& shape) {
   Computed favourite = compute(shape, "");
   size_t engines = 0;

@@ -1,4 +1,4 @@
-// Memory of devices, pinned memory of the host, and copies.
+// Emulated calls of CUDA that allocate memory, pin memory and copy.
 #include <cstring>
 
 #include "machine.h"
@@ -48,7 +48,7 @@ void wait_for(Machine& machine, const Stream& stream) {
   machine.settle(stream->device);
 }
 
-// Until whatever comes before new work of the stream is done.
+// Waits until all work before new work of the stream is done.
 void wait_for_turn(Machine& machine, const Stream& stream) {
   machine.put_once(stream, [] {});
   wait_for(machine, stream);

@@ -48,10 +48,10 @@ namespace spire::emulation {
 // wait for each other in vain.
 void run(dim3 grid, dim3 block, const std::function<void()>& body);
 
-// What a warp does as one: done once, by the last of its lanes to come, with the words of all.
+// Collective work of a warp: done once, by its last lane to arrive, with the words of all lanes.
 using WarpWork = void (*)(const uint64_t* words);
 
-// Of the fibre that calls. meet_warp hands each lane's word to the lanes of `mask`.
+// Hands the word of each lane in `mask` to all of them. Called by each of these lanes.
 void meet_block();
 int count_block(bool vote);
 const uint64_t* meet_warp(unsigned mask, uint64_t word, WarpWork work = nullptr);
@@ -72,7 +72,8 @@ T value_of(uint64_t word) {
   return value;
 }
 
-// What lane `from` of the caller's group of `width` lanes has; its own where there is none.
+// Returns the value of lane `from` of the caller's group of `width` lanes; the caller's if there is
+// none.
 template <typename T>
 T shuffle(unsigned mask, T value, int from, int width) {
   const uint64_t* words = meet_warp(mask, word_of(value));
@@ -155,7 +156,7 @@ struct cudaFuncAttributes {
 
 namespace spire::emulation {
 
-// What kernels say that they are compiled for: 80 is compute capability 8.0.
+// The compute capability that kernels report for their code: 80 is 8.0.
 inline std::atomic<int> compiled_for = 90;
 
 }  // namespace spire::emulation

@@ -1,4 +1,5 @@
-// Calls that have to do with devices.
+// Emulated calls of CUDA about devices: count, properties, peer access; and the settings of
+// devices.h.
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>

@@ -1,4 +1,4 @@
-// The emulation's devices, in the place of the machine's.
+// Discovery of the emulated devices, instead of the machine's.
 #include "devices.h"
 #include "engine/device/cuda_error.h"
 #include "engine/device/gpu_requirements.h"

@@ -1,4 +1,5 @@
-// Random numbers for what the emulation leaves open: who runs next. The same at every start.
+// Random numbers for what CUDA leaves open, such as which stream runs next: the same at every
+// start.
 #pragma once
 #include <cstdint>
 

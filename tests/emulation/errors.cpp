@@ -1,4 +1,4 @@
-// Errors of calls, and their names.
+// Emulated errors of CUDA: the thread's last one, names and descriptions.
 #include <utility>
 
 #include "machine.h"

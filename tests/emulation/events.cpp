@@ -1,4 +1,4 @@
-// Calls that have to do with events.
+// Emulated calls of CUDA about events.
 #include "machine.h"
 
 using namespace spire::emulation;

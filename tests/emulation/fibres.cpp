@@ -17,7 +17,7 @@ namespace {
 constexpr size_t stack_bytes = 128 * 1024;
 constexpr int warp_lanes = 32;
 
-// A thread of the block under way. Its stack serves many blocks.
+// A thread of the running block. Its stack is used again by later blocks.
 struct Fibre {
   ucontext_t context{};
   std::unique_ptr<char[]> stack;
@@ -25,8 +25,9 @@ struct Fibre {
   bool ended = true;
 };
 
-// A meeting point that opens when all have come. Two rows of words, used by turns: whoever is late
-// still reads the row of its meeting, as the one after the next needs everyone.
+// A rendezvous of a warp, which ends when all lanes have come. It has two rows of words, used in
+// turn: a late lane still reads the row of its rendezvous, as the one after the next needs all
+// lanes.
 struct RendezvousResult {
   uint64_t generation = 0;
   unsigned arrived = 0;  // lanes, as bits

@@ -1,9 +1,9 @@
-// The layout of filters: plain to krsc and back, exactly.
+// Tests of the packing of filters: plain to krsc and back, exactly.
 #include <gtest/gtest.h>
 
 #include "cuda_runtime.h"
 #include "kernels/cuda/packing.h"
-#include "kernels/float_type.h"
+#include "kernels/typed_kernel.h"
 
 namespace spire {
 namespace {
@@ -60,7 +60,7 @@ TEST(CudaFilter, PackingIsTheDefinition) {
   }
 }
 
-TEST(CudaFilter, UnitsMayBePackedAtATime) {
+TEST(CudaFilter, UnitsMayBePackedSeparately) {
   Shape shape{7, 5, 3, 3};
   Packing packing = packing_of(shape, DType::f32);
   ASSERT_EQ(packing.units, 7);
@@ -74,7 +74,7 @@ TEST(CudaFilter, UnitsMayBePackedAtATime) {
   EXPECT_EQ(packed, krsc_of(shape, plain));
 }
 
-TEST(CudaFilter, Fp32InTheSameOrderIsReadAsItLies) {
+TEST(CudaFilter, Fp32FiltersOfTheSameOrderAreNotPacked) {
   TensorSpec inputs[] = {{{5, 7, 1, 1}, DType::f32}};
   EXPECT_TRUE(
       krsc_packings(0, DType::f32, {.inputs = inputs, .outputs = {}, .device = {}}).empty());

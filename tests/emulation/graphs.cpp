@@ -45,7 +45,7 @@ void Branch::join(const Branch& other) {
 
 namespace {
 
-// One launch of a graph: a node a call, drawn among those that follow no other that is left.
+// One launch of a graph: each call runs a node, drawn among those whose predecessors are done.
 class Replay {
  public:
   Replay(std::vector<Node> nodes, Draw& draw) : nodes_(std::move(nodes)), done_(nodes_.size()) {
@@ -73,7 +73,7 @@ class Replay {
   std::vector<size_t> left_;  // the earlier, the sooner
 };
 
-// Whether every node is followed, at last, by one of `tails`.
+// Returns true if every node is before one of `tails`.
 bool all_lead_to(const std::vector<Node>& nodes, std::vector<size_t> tails) {
   std::vector<bool> leads(nodes.size());
   while (!tails.empty()) {

@@ -1,4 +1,4 @@
-// Capture: work that is put on streams is kept, with what it follows, and a graph replays it.
+// Stream capture: work put on streams is recorded with its order, and a graph replays it.
 #pragma once
 #include <functional>
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace spire::emulation {
 
-// A piece of work. Says whether it is through; if not it is called again, after others' pieces.
+// A piece of work. Returns true when it is done; else it is called again, after work of others.
 using Work = std::function<bool()>;
 
 struct Node {
@@ -24,19 +24,19 @@ struct Capture {
   std::vector<Node> nodes{};
   bool valid = true, ended = false;
 
-  // Whether the calling thread must not wait, allocate and the like.
+  // Returns true if the calling thread must not wait or allocate.
   bool forbids() const;
-  // Ends a call, and spoils the capture.
+  // Throws Refused, and invalidates the capture.
   [[noreturn]] void refuse(cudaError_t code);
 };
 
-// Where in a capture a stream or an event is; in none if it is not captured.
+// The position of a stream or event in a capture; without a capture it is not captured.
 struct Branch {
   std::shared_ptr<Capture> capture;
   std::vector<size_t> tails;  // the nodes that the next one follows
 
   void add(Work work);
-  // What comes next on this branch follows that of the other, too.
+  // Lets the next node of this branch follow those of the other, too.
   void join(const Branch& other);
 };
 

@@ -18,7 +18,7 @@ __global__ void add(int* out, const int* in, int by) {
   *out = *in + by;
 }
 
-// What `work` puts on the stream, captured; a graph to launch.
+// Captures what `work` puts on the stream, and returns the graph.
 class TestGraph {
  public:
   template <typename Work>
@@ -61,8 +61,8 @@ TEST(EmulationGraphs, ReplaysWhatWasCaptured) {
   EXPECT_EQ(number.value(), 115);
 }
 
-// A fork and a join through events; without the join's wait the graph is refused, without the
-// fork's there is none, and two branches that share memory show it.
+// A fork and a join through events. Without the join's wait the graph is refused; without the
+// fork's there is no fork, and two branches that share memory show it.
 TEST(EmulationGraphs, KeepsTheOrderOfForkAndJoin) {
   constexpr int tries = 64;
   TestStream stream, side;
@@ -111,8 +111,8 @@ TEST(EmulationGraphs, BranchesWithoutAWaitShow) {
   EXPECT_LT(seen, tries * 7 / 8);
 }
 
-// Others' work comes between a graph's.
-TEST(EmulationGraphs, AGraphIsNotOnePiece) {
+// Work of other streams runs between the nodes of a graph.
+TEST(EmulationGraphs, OtherStreamsRunBetweenTheNodesOfAGraph) {
   TestStream stream, other;
   DeviceInt number, read;
   TestGraph graph(stream, [&] {
@@ -147,7 +147,7 @@ TEST(EmulationGraphs, ABranchThatIsNotJoinedIsRefused) {
   EXPECT_EQ(status, cudaStreamCaptureStatusNone);
 }
 
-// What `forbidden` returns while a stream is captured, and that the capture is lost by it.
+// Returns the error of `forbidden` during a capture; the capture must be invalid afterwards.
 template <typename Call>
 cudaError_t while_capturing(const Call& forbidden) {
   TestStream stream;
@@ -189,8 +189,8 @@ TEST(EmulationGraphs, ACaptureForbidsWaitsAndAllocations) {
             cudaErrorStreamCaptureIsolation);
 }
 
-// ThreadLocal: of the thread that captures only.
-TEST(EmulationGraphs, OtherThreadsGoOn) {
+// The mode ThreadLocal forbids calls of the capturing thread only.
+TEST(EmulationGraphs, OtherThreadsMayWaitDuringACapture) {
   TestStream stream;
   DeviceInt number, other;
   TestGraph graph(stream, [&] {

@@ -1,4 +1,4 @@
-// The handles of NVIDIA's libraries: none is needed. What they carry is handed on.
+// Handles of NVIDIA's libraries in the emulation: empty, as no library is there. Options are kept.
 #include "kernels/nvidia/libraries.h"
 
 namespace spire::inline kernels {

@@ -1,4 +1,4 @@
-// A GPU that fails for good: what calls answer, and how the engine takes it.
+// Tests of a GPU that fails for good: what calls return, and what the engine reports.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -12,8 +12,7 @@ namespace {
 
 thread_local bool in_host_function = false;
 
-// A stream keeps its precedence for that many pieces on average, so that it gets far ahead of
-// others, and far behind.
+// A stream keeps its turn for that many pieces of work on average, so that streams get far apart.
 constexpr uint32_t pieces_in_a_row = 16;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The emulated machine: streams of work, and who runs next. One for the process.
+// The emulated machine, one for the process: streams of work, and the order in which they run.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -21,7 +21,7 @@ namespace spire::emulation {
 
 using Stream = std::shared_ptr<EmulatedStream>;
 
-// A place in a stream: reached when all that was put before it is done. Of no stream: reached.
+// A position in a stream: reached when all work put before it is done. Without a stream: reached.
 struct Point {
   Stream stream;
   uint64_t position = 0;
@@ -56,81 +56,81 @@ struct EmulatedEvent {
 
 namespace spire::emulation {
 
-// REQUIRES, everywhere: the thread is inside call().
+// All streams, events and memory. REQUIRES, for all functions: the thread is inside call().
 class Machine {
  public:
   Machine();
 
-  // Throws Refused for one that is not there, and for one of a lost device. nullptr: the current
-  // device's null stream.
+  // Returns the stream of a handle; nullptr is the current device's null stream. Throws Refused for
+  // an unknown stream and for one of a lost device.
   const Stream& find(cudaStream_t handle);
-  const Stream& find_to_destroy(cudaStream_t handle) const;  // of a lost device, too
+  const Stream& find_to_destroy(cudaStream_t handle) const;  // also of a lost device
   cudaStream_t add_stream(bool blocking);
   void remove(const Stream& stream);
 
-  // `waits` are more than the stream's own order and the null stream's; in a capture there are
-  // none.
+  // Appends work to a stream. `waits`: points that it waits for, beside the stream's own order and
+  // the null stream's; none in a capture.
   void put(const Stream& stream, Work work, std::vector<Point> waits = {});
-  void put_once(const Stream& stream, std::function<void()> work);  // through when it returns
-  Point end_of(const Stream& stream) const;                         // what was put until now
+  void put_once(const Stream& stream, std::function<void()> work);  // done when it returns
+  Point end_of(const Stream& stream) const;                         // behind all work put so far
 
-  // Runs pieces of work, in a random order, until it holds.
+  // Runs work of all streams, in a random order, until `reached` returns true.
   void run_until(const std::function<bool()>& reached);
   void finish(const Stream& stream);
   void finish_device(int device);
-  bool step();  // one piece; false where none can run
+  bool step();  // runs one piece of work; false if none can run
 
   void refuse_if_lost(int device);
-  // For calls that a capture does not allow.
+  // Throws Refused if a capture forbids the call.
   void refuse_in_capture();
   void begin(const Stream& stream, std::shared_ptr<Capture> capture);
   void end(const std::shared_ptr<Capture>& capture);
 
-  // Throws what a kernel of the device threw, if one did.
+  // Throws the error of a kernel of the device, if there is one.
   void settle(int device);
 
-  // Lets other threads in while `function` runs.
+  // Lets other threads use the machine while `function` runs.
   void outside(const std::function<void()>& function);
 
   Draw draw;
   Memory memory;
-  // Whether the hardware lets a device's kernels use the other's memory.
+  // Returns true if a device's kernels can use the other's memory.
   bool can_reach(int device, int peer) const {
     return device == peer || (group[device] >= 0 && group[device] == group[peer]);
   }
   std::vector<std::string> uuids;    // one a device
   std::atomic<int> device_count{0};  // any thread, at any time
-  int group[max_devices] = {};       // of devices that reach each other; -1: none
+  int group[max_devices] = {};       // devices of one group reach each other; -1: in no group
   bool enabled[max_devices][max_devices] = {};
   size_t staged_copies = 0;
-  bool lost[max_devices] = {};  // these do no more work: what was put there is dropped
+  bool lost[max_devices] = {};  // such devices drop all work
 
  private:
   friend class Turn;
   void run_task(const Stream& stream);
   std::vector<Point> null_stream_order(const Stream& stream) const;
 
-  std::mutex mutex_;  // of all of this
+  std::mutex mutex_;  // guards all members
   std::condition_variable_any changed_;
   Stream null_streams_[max_devices];
-  std::vector<Stream> streams_;  // the first that can run does; shuffled now and then
+  std::vector<Stream> streams_;  // the first one that can run is next; shuffled now and then
   std::vector<std::shared_ptr<Capture>> captures_;  // under way
   std::exception_ptr failures_[max_devices];
 };
 
 Machine& machine();
 
-// EMULATED_GPUS and EMULATED_PEERS. Throws Error for what they do not say.
+// Reads EMULATED_GPUS and EMULATED_PEERS. Throws Error if they are malformed.
 void read_environment(Machine& machine);
 
-// One call's time alone with the machine.
+// A lock on the machine for one call.
 class Turn {
  public:
   Turn();
   ~Turn();
 };
 
-// Ends a call with an error of CUDA's.
+// Thrown to end a call with an error of CUDA.
 struct Refused {
   cudaError_t code;
 };
@@ -140,7 +140,7 @@ inline void refuse_if(bool wrong, cudaError_t code) {
 
 cudaError_t remember(cudaError_t code);  // for cudaGetLastError
 
-// A call of the runtime: body(machine()) alone, its refusal as the result.
+// Runs body(machine()) under the lock. Returns the error that it throws, if any.
 template <typename Body>
 cudaError_t call(const Body& body) {
   try {

@@ -1,4 +1,4 @@
-// What memory the emulated machine has given out, and which host memory is pinned.
+// Allocations of the emulated machine, and the pinned memory of the host.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,7 @@ enum class Side { pageable, pinned, device };
 
 struct Region {
   Side side = Side::pageable;
-  int device = 0;  // where it is a device's
+  int device = 0;  // of memory on a device
   size_t bytes = 0;
 };
 
@@ -24,7 +24,8 @@ class Memory {
   void pin(void* start, size_t bytes);
   void unpin(void* start);
 
-  // Where `bytes` from `address` lie; refused where they begin inside a region and end outside.
+  // Returns the region of `bytes` from `address`. Throws Refused if they leave the region they
+  // begin in.
   Region find(const void* address, size_t bytes) const;
 
   size_t left(int device) const;
@@ -43,7 +44,7 @@ class Memory {
   size_t used_[max_devices] = {};
   size_t limit_[max_devices] = {size_t{16} << 30, size_t{16} << 30, size_t{16} << 30,
                                 size_t{16} << 30};
-  size_t pinned_ = 0, pinned_limit_ = SIZE_MAX;  // of what allocate() gave out
+  size_t pinned_ = 0, pinned_limit_ = SIZE_MAX;  // bytes from allocate()
 };
 
 }  // namespace spire::emulation

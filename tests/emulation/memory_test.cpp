@@ -1,4 +1,4 @@
-// Memory of the emulation: copies, pinned memory, and how much there is.
+// Tests of emulated memory: copies, pinned memory and limits.
 #include <gtest/gtest.h>
 #include <tests/emulation/cuda_objects.h>
 #include <tests/emulation/devices.h>
@@ -90,7 +90,8 @@ TEST(EmulationMemory, OnlyPinnedTargetsArriveLater) {
   EXPECT_EQ(*pinned.get(), 7);
 }
 
-// cudaMemcpy of memory that is not pinned has read it when it returns, no more.
+// cudaMemcpy from pageable memory returns when it has read it; the device's memory may be written
+// later.
 TEST(EmulationMemory, OtherStreamsWaitForAStagedCopy) {
   TestStream stream;
   DeviceInt number, read;
@@ -107,7 +108,7 @@ TEST(EmulationMemory, OtherStreamsWaitForAStagedCopy) {
   EXPECT_LT(right, tries);
 }
 
-TEST(EmulationMemory, CopiesStayInsideAndGoTheirWay) {
+TEST(EmulationMemory, CopiesOutOfBoundsOrOfTheWrongKindAreRefused) {
   DeviceInt number;
   int two[2] = {};
   auto copy = [&](void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
@@ -145,7 +146,7 @@ TEST(EmulationMemory, CopiesBetweenDevices) {
   cudaSetDevice(0);
 }
 
-// A GPU that has so much left, and no more.
+// Leaves a given amount of memory on a GPU.
 class AlmostFull : public testing::Test {
  protected:
   explicit AlmostFull(size_t left = 1000) {
@@ -165,7 +166,7 @@ class AlmostFull : public testing::Test {
 
 using EmulationFull = AlmostFull;
 
-TEST_F(EmulationFull, TheDriverSaysWhatIsLeft) {
+TEST_F(EmulationFull, TheDriverReportsTheFreeMemory) {
   EXPECT_EQ(space_of(gpu).free, 1000u);
   auto memory = allocate_memory(gpu, 600);
   EXPECT_EQ(space_of(gpu).free, 400u);
@@ -176,7 +177,7 @@ TEST_F(EmulationFull, TheDriverSaysWhatIsLeft) {
   EXPECT_NO_THROW(allocate_memory(gpu, 1000));
 }
 
-TEST_F(EmulationFull, APoolTellsOfTheDevicesShortage) {
+TEST_F(EmulationFull, APoolReportsTheShortageOfItsDevice) {
   std::optional<MemoryShortage> heard;
   auto explain = [&](const MemoryShortage& shortage) {
     heard = shortage;
@@ -192,7 +193,7 @@ TEST_F(EmulationFull, APoolTellsOfTheDevicesShortage) {
   EXPECT_EQ(pool.in_use(), heard->in_use);
 }
 
-TEST_F(EmulationFull, PoolsOfOneDeviceAreForeseenTogether) {
+TEST_F(EmulationFull, PlansOfPoolsOnOneDeviceAreAddedUp) {
   MemoryPools pools;
   for (int i = 0; i < 2; ++i) pools.push_back(std::make_unique<MemoryPool>(gpu));
   auto block = pools[0]->allocate(MemoryKind::weights, 200);
@@ -208,7 +209,7 @@ TEST_F(EmulationFull, PoolsOfOneDeviceAreForeseenTogether) {
   EXPECT_EQ(shortage->left(), 800u);
 }
 
-TEST_F(EmulationFull, ATrainerSaysWhatItWantedAndTakesNothing) {
+TEST_F(EmulationFull, ATrainerReportsWhatItNeedsAndAllocatesNothing) {
   SmallRun run;
   run.devices = {"cuda:0"};
   std::string text = shortage_of([&] { Trainer trainer(run.options(), run.place()); });
@@ -221,7 +222,7 @@ TEST_F(EmulationFull, ATrainerSaysWhatItWantedAndTakesNothing) {
   EXPECT_EQ(text.find("cuda:0 (2 logical devices): "), 0u) << text;
 }
 
-TEST_F(EmulationFull, APlanIsMadeAllTheSame) {
+TEST_F(EmulationFull, APlanIsStillMade) {
   SmallRun run;
   run.devices = {"cuda:0"};
   TrainerOptions options = run.options();
@@ -231,7 +232,7 @@ TEST_F(EmulationFull, APlanIsMadeAllTheSame) {
   EXPECT_EQ(space_of(gpu).free, 1000u);
 }
 
-TEST_F(EmulationFull, APredictorSaysWhatToDo) {
+TEST_F(EmulationFull, APredictorReportsWhatToDo) {
   SmallRun run;
   TrainingState state = state_after(run, 1);
   RunConfig config;

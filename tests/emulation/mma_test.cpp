@@ -1,4 +1,4 @@
-// The emulated tensor cores: fragments lie as PTX says, sums are cut.
+// Tests of the emulated tensor cores: fragments lie as PTX defines them, sums are truncated.
 #include <cmath>
 #include <vector>
 
@@ -99,7 +99,7 @@ TEST(EmulationMma, LoadsMatrices) {
     }
 }
 
-TEST(EmulationMma, WordsHaveTheFirstElementBelow) {
+TEST(EmulationMma, WordsHaveTheFirstElementInTheLowHalf) {
   EXPECT_EQ(halves_of<bfloat16>(1.0f, -2.0f), 0xc0003f80u);
   EXPECT_EQ(halves_of<float16>(1.0f, -2.0f), 0xc0003c00u);
   EXPECT_EQ(halves_of<float16>(1.0f + 0x1p-11f, 1e6f), 0x7c003c00u);  // to even; infinite

@@ -14,7 +14,7 @@ using namespace spire::emulation;
 
 namespace {
 
-// A message, or its part that is still to come.
+// A message, or the part that is not yet sent or received.
 struct Message {
   int peer = 0;
   bool sends = false;
@@ -81,7 +81,7 @@ struct Put {
   cudaStream_t stream = nullptr;
   Exchange exchange{};
 };
-// What the thread's open group has, a piece for each communicator and stream.
+// The open group of the thread: a piece of work for each communicator and stream.
 struct Group {
   int depth = 0;
   std::vector<Put> puts;
@@ -89,7 +89,7 @@ struct Group {
 };
 thread_local Group group;
 
-// Buffers lie on the communicator's own device.
+// Refuses buffers on another device than the communicator's.
 bool is_native(const Machine& machine, const EmulatedComm& comm, const void* data, size_t bytes) {
   Region region = machine.memory.find(data, bytes);
   return region.side == Side::device && region.device == comm.device;
@@ -102,7 +102,7 @@ ncclResult_t check(const Machine& machine, const Comm& comm, const void* data, s
   return is_native(machine, *comm, data, bytes) ? ncclSuccess : ncclInvalidArgument;
 }
 
-// Work that is tried until it is through, or the comm is aborted.
+// Work that is tried again until it is done or the communicator is aborted.
 template <typename Try>
 Work work_of(const Comm& comm, Try attempt) {
   return [comm, attempt = std::move(attempt)]() mutable {
@@ -118,7 +118,7 @@ Work work_of(const Comm& comm, Try attempt) {
   };
 }
 
-// Into the group that is open, or alone.
+// Adds work to the open group, or makes a group of it alone.
 ncclResult_t add(const void* data, size_t count, ncclDataType_t type, int peer, ncclComm_t handle,
                  cudaStream_t stream, bool sends) {
   size_t bytes = count * (type == ncclFloat ? sizeof(float) : 1);
@@ -142,7 +142,7 @@ ncclResult_t add(const void* data, size_t count, ncclDataType_t type, int peer, 
   return result == ncclSuccess ? end : result;
 }
 
-// Everybody's values reach everybody, who adds them up.
+// All ranks send their values to all, and each adds them up.
 class AllReduce {
  public:
   AllReduce(const Comm& comm, const float* from, float* to, size_t count)
@@ -186,7 +186,7 @@ void end_setup(const Comm& comm) {
   if (comm->setup.joinable()) comm->setup.join();
 }
 
-// Out of the table, its thread at its end.
+// Removes the communicator from the table and ends its thread.
 ncclResult_t release(ncclComm_t handle, bool abort) {
   Comm comm;
   call([&](Machine&) {

@@ -1,5 +1,5 @@
-// GPUs without peer access: NCCL joins what kernels cannot reach. One hash however GPUs meet, and
-// memory that is not reached is seen.
+// Tests of GPUs without peer access, which NCCL joins: one hash however GPUs are connected, and an
+// error for memory that a device cannot reach.
 #include <gmock/gmock.h>
 #include <tests/emulation/cuda_objects.h>
 #include <tests/emulation/devices.h>
@@ -16,7 +16,7 @@ namespace {
 using emulation::PeerGroups;
 using testing::HasSubstr;
 
-// A machine of its own for the time of a test.
+// Sets up the emulated machine for one test.
 class EmulationPeers : public testing::Test {
  protected:
   ~EmulationPeers() override { set_machine(2, {{0, 1, 2, 3}}); }
@@ -34,8 +34,7 @@ struct Machine {
   int ranks = 1;
 };
 
-// Members of one GPU and of several, of neighbours and not, of logical devices; in one process and
-// in two.
+// Members of one or several GPUs, neighbours or not, logical devices; in one process and in two.
 const std::vector<Machine> test_machines = {
     {"none of two", 2, {}},
     {"none of three", 3, {}},
@@ -104,8 +103,8 @@ TEST_F(EmulationPeers, OneHashWithSumsOverTowers) {
                   2, {test_machines[1], test_machines[2], test_machines[5]});
 }
 
-// Where the parameter device is not its process's first: its memory is what is exchanged. The
-// host's updates have bits of their own.
+// The parameter device is not the first of its process, so other memory is exchanged. Updates on
+// the host have different bits.
 TEST_F(EmulationPeers, OneHashWithAnyParameterDevice) {
   SmallRun one = small_run([](SmallRun&r) { r.optimizer.clip_norm = 0.5; }), on_host = one;
   on_host.parameter_device = "cpu";
@@ -143,7 +142,7 @@ TEST_F(EmulationPeers, NativeSumsAreNearAndEqualOnAll) {
   }
 }
 
-// So that whoever measures, or looks for a fault, may leave peer access alone.
+// Peer access can be switched off, to measure it or to search for a fault.
 TEST_F(EmulationPeers, TheConfigMayAskForEither) {
   SmallRun run = small_run([](SmallRun&) {});
   uint64_t expected = hash_after(run, 2);
@@ -159,8 +158,8 @@ TEST_F(EmulationPeers, TheConfigMayAskForEither) {
       HasSubstr("cuda.peer: direct, but cuda:0 and cuda:1 cannot read each other's memory"));
 }
 
-// What lies on the wrong device for NCCL is staged, as planned: of 5 towers the second pair has
-// three, in two nodes.
+// Tensors on a device that NCCL does not use here are staged, as planned: of 5 towers the second
+// pair of GPUs has three, in two nodes of the tree.
 TEST_F(EmulationPeers, PeaksAreThePlan) {
   set_machine(4, {{0, 1}, {2, 3}});
   for (const char* strategy : {"parameter_device", "mirrored", "sharded"}) {
@@ -195,7 +194,7 @@ TEST_F(EmulationPeers, EvaluationAndStateAreThoseOfOneGpu) {
   EXPECT_EQ(trainer.parameter_hash(), straight);
 }
 
-// One of the devices fails: nobody waits for it, and it is the one that is named.
+// One device fails: the others do not wait, and the error names it.
 TEST_F(EmulationPeers, AFailureOfOneEndsAllByName) {
   set_machine(3, {});
   SmallRun run = small_run([](SmallRun& r) { r.devices = {"cuda"}; });

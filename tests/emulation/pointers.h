@@ -1,4 +1,4 @@
-// What the stand-ins of libraries ask of the pointers they get: what those libraries are promised.
+// Checks of pointers by the emulated libraries, for the alignments that NVIDIA's are promised.
 #pragma once
 #include <cstdint>
 #include <initializer_list>
@@ -13,7 +13,7 @@ inline bool is_aligned(const void* pointer, size_t alignment) {
   return reinterpret_cast<uintptr_t>(pointer) % alignment == 0;
 }
 
-// Throws Error(unexpected). Tensors may be null; the workspace must be there.
+// Throws Error(unexpected) for a misaligned pointer or no workspace. Tensors may be null.
 inline void check_alignment(const char* library, std::initializer_list<const void*> tensors,
                             const void* workspace) {
   require(workspace && is_aligned(workspace, workspace_alignment),

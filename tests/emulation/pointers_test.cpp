@@ -1,4 +1,4 @@
-// The stand-ins of cuBLASLt and cuDNN refuse what those libraries might.
+// Tests that the emulated cuBLASLt and cuDNN refuse pointers that those libraries may refuse.
 #include <functional>
 
 #include <gmock/gmock.h>

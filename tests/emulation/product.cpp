@@ -5,7 +5,7 @@
 
 #include "cuda_runtime.h"
 #include "engine/device/cuda_error.h"
-#include "kernels/float_type.h"
+#include "kernels/typed_kernel.h"
 #include "pointers.h"
 
 namespace spire::inline kernels {

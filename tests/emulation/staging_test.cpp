@@ -1,4 +1,4 @@
-// Batches in pinned memory: streams copy them while the host goes on.
+// Tests of batches in pinned memory, which streams copy while the host goes on.
 #include <atomic>
 #include <cstdint>
 
@@ -17,7 +17,7 @@ using testing::HasSubstr;
 
 constexpr DeviceId gpu{DeviceKind::cuda, 0};
 
-// A tower that only reads: what its input and its step were.
+// A tower that only records its input and its step.
 struct Reader {
   std::unique_ptr<DeviceMemory> row = allocate_staging(gpu, sizeof(int));
   std::unique_ptr<DeviceMemory> step = allocate_staging(gpu, sizeof(StepContext));
@@ -33,7 +33,7 @@ struct Reader {
   }
 };
 
-TEST(EmulationStaging, AFeedReadsPinnedRowsAsItComesToThem) {
+TEST(EmulationStaging, AnUploadReadsPinnedRowsWhenItRuns) {
   auto stream = make_stream(gpu);
   MemoryPool memory(gpu);
   BatchUploader feed(*stream, memory, {sizeof(int)}, 2, 2);
@@ -49,7 +49,7 @@ TEST(EmulationStaging, AFeedReadsPinnedRowsAsItComesToThem) {
   EXPECT_EQ(*of_plain.row->as<int>(), 1);
 }
 
-TEST(EmulationStaging, TowersAheadHaveTheirOwnStep) {
+TEST(EmulationStaging, TowersThatAreAheadReadTheirStep) {
   auto stream = make_stream(gpu);
   MemoryPool memory(gpu);
   constexpr int ahead = 5;
@@ -65,7 +65,7 @@ TEST(EmulationStaging, TowersAheadHaveTheirOwnStep) {
   }
 }
 
-// Tells when so many batches were read.
+// Signals when a number of batches has been read.
 class CountedReads : public Dataset {
  public:
   explicit CountedReads(ImageDataset data) : data_(std::move(data)) {}
@@ -114,7 +114,7 @@ uint64_t hash_with(int64_t held) {
   return trainer.parameter_hash();
 }
 
-TEST(EmulationStaging, ABatchGivenBackTooEarlyShows) {
+TEST(EmulationStaging, ABatchReturnedTooEarlyShows) {
   SmallRun run;
   run.devices = {"cuda:0"};
   uint64_t right = hash_after(run, 6);
@@ -146,7 +146,7 @@ TEST(EmulationStaging, AStepAndAnEvaluationCopyFromPinnedMemoryAlone) {
   }
 }
 
-// So much pinned memory is left, and no more.
+// Leaves a given amount of pinned memory.
 class EmulationPinned : public testing::Test {
  protected:
   static void leave(size_t bytes) {
@@ -155,7 +155,7 @@ class EmulationPinned : public testing::Test {
   ~EmulationPinned() override { emulation::set_pinned_limit(SIZE_MAX); }
 };
 
-TEST_F(EmulationPinned, StagingSaysHowMuchTheSystemDidNotGive) {
+TEST_F(EmulationPinned, StagingReportsTheMissingMemory) {
   leave(1 << 20);
   EXPECT_EQ(
       message_of(Category::out_of_memory, [] { allocate_staging(gpu, 3 << 20); }),
@@ -164,7 +164,7 @@ TEST_F(EmulationPinned, StagingSaysHowMuchTheSystemDidNotGive) {
   EXPECT_NO_THROW(allocate_staging({}, 3 << 20));
 }
 
-TEST_F(EmulationPinned, ALoaderSaysWhatItWantedAndWhatToDo) {
+TEST_F(EmulationPinned, ALoaderReportsWhatItNeedsAndWhatToDo) {
   SmallRun run;
   run.devices = {"cuda:0"};
   run.batch_size = 512;

@@ -1,4 +1,4 @@
-// Calls that have to do with streams.
+// Emulated calls of CUDA about streams.
 #include "cuda_runtime.h"
 #include "machine.h"
 

@@ -1,4 +1,4 @@
-// Streams and events of the emulation: what is ordered is in order, what is not shows.
+// Tests of emulated streams and events: ordered work is in order, and a missing wait shows.
 #include <atomic>
 #include <thread>
 
@@ -18,7 +18,7 @@ __global__ void set(int* out, int value) {
   *out = value;
 }
 
-// What the other is, and one more.
+// Writes the value of the other number plus one.
 __global__ void add_one(int* out, const int* in) {
   *out = *in + 1;
 }
@@ -28,7 +28,7 @@ __global__ void wait_for_one_that_left() {
   __syncthreads();
 }
 
-// One stream writes a number, another reads it. Counts how often it read the right one.
+// One stream writes a number, another one reads it. Returns how often the right value was read.
 int pass_on(bool with_wait) {
   TestStream writer, reader;
   TestEvent written;
@@ -50,7 +50,7 @@ TEST(EmulationStreams, AForgottenEventWaitShows) {
   EXPECT_LT(pass_on(false), tries * 3 / 4);
 }
 
-// The writer comes 30 pieces of work earlier, the reader waits for none of them.
+// The writer is 30 pieces of work ahead, and the reader does not wait for it.
 TEST(EmulationStreams, AForgottenWaitShowsFarOff) {
   TestStream writer, reader;
   DeviceInt number, other, read;
@@ -89,7 +89,7 @@ TEST(EmulationStreams, QueriesMakeProgress) {
   EXPECT_EQ(cudaStreamQuery(stream.get()), cudaSuccess);
 }
 
-TEST(EmulationStreams, AWaitIsForTheRecordAtItsTime) {
+TEST(EmulationStreams, AWaitIsForTheLatestRecord) {
   TestStream first, second;
   TestEvent event;
   int before = 0, after = 0;
@@ -105,7 +105,7 @@ TEST(EmulationStreams, AWaitIsForTheRecordAtItsTime) {
   EXPECT_EQ(after, 1);
 }
 
-// Legacy: blocking streams and the null stream are in order, others are not.
+// Legacy default stream: blocking streams and the null stream are in order, others are not.
 TEST(EmulationStreams, TheNullStreamOrdersBlockingStreams) {
   int right = 0;
   for (unsigned flags : {cudaStreamDefault, cudaStreamNonBlocking}) {
@@ -164,7 +164,7 @@ TEST(EmulationStreams, AStreamBelongsToADevice) {
   cudaSetDevice(0);
 }
 
-TEST(EmulationStreams, AKernelsErrorReachesWhoWaits) {
+TEST(EmulationStreams, AKernelsErrorIsThrownByTheNextWait) {
   TestStream stream, other;
   launch(wait_for_one_that_left, 1, 64, stream.get());
   EXPECT_THROW(cudaStreamSynchronize(stream.get()), Error);
@@ -176,7 +176,7 @@ TEST(EmulationStreams, AKernelsErrorReachesWhoWaits) {
   EXPECT_THROW(cudaDeviceSynchronize(), Error);
 }
 
-TEST(EmulationStreams, AStreamsEndFinishesIt) {
+TEST(EmulationStreams, DestroyingAStreamFinishesItsWork) {
   int value = 0;
   cudaStream_t stream = nullptr;
   ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
@@ -200,7 +200,7 @@ TEST(EmulationStreams, TimesBetweenEvents) {
             cudaErrorInvalidResourceHandle);
 }
 
-// Two threads, a device each, that hand a number to and fro.
+// Two threads, with a device each, pass a number to and fro.
 TEST(EmulationStreams, ThreadsHandOverByEvents) {
   DeviceInt number;
   number.set(0);

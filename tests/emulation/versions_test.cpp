@@ -1,4 +1,4 @@
-// A run goes on with other versions of the libraries than it began with.
+// Tests of runs that are resumed with other versions of the libraries.
 #include <gmock/gmock.h>
 
 #include <spire/train.h>
@@ -44,7 +44,7 @@ class EmulationVersions : public CheckpointTest {
   }
 };
 
-TEST_F(EmulationVersions, ArePartOfTheCheckpointAndAChangeIsTold) {
+TEST_F(EmulationVersions, AreInTheCheckpointAndAChangeIsReported) {
   train_on("cuda:0", 1);
   TrainingState state = read_checkpoint(checkpoint(1));
   EXPECT_EQ(state.versions, (LibraryVersions{{"cuBLASLt", "13.0.0"}, {"cuDNN", "9.19.0"}}));

@@ -54,7 +54,7 @@ namespace {
 
 constexpr size_t max_aligned = 2 * workspace_alignment;
 
-// Host memory with nothing behind it, so that AddressSanitizer sees a kernel that goes too far.
+// Host memory of exact size, so that AddressSanitizer sees an access behind it.
 class ExactMemory : public DeviceMemory {
  public:
   explicit ExactMemory(size_t bytes)
@@ -82,8 +82,7 @@ std::unique_ptr<DeviceMemory> exact_memory(DeviceId device, size_t bytes) {
   return allocate_memory(device, bytes);
 }
 
-// The last bytes of a block, so that they begin at a multiple of `alignment`, and of no more: like
-// what lies in an arena.
+// The last bytes of a block, aligned to `alignment` and to no more, as tensors in an arena are.
 class TailMemory : public DeviceMemory {
  public:
   TailMemory(DeviceId device, size_t bytes, size_t alignment)
@@ -144,7 +143,7 @@ TensorSpec with_pitch(TensorSpec spec, int64_t row_pitch) {
   return spec;
 }
 
-// The tensor's bytes with its rows so far apart, and zeros between them.
+// Returns the bytes of the tensor with padded rows, zeros between them.
 std::vector<std::byte> laid_out(const DeviceTensor& tensor, int64_t row_pitch) {
   auto from = bytes_of(tensor);
   if (tensor.spec.row_pitch == row_pitch) return from;
@@ -158,7 +157,7 @@ std::vector<std::byte> laid_out(const DeviceTensor& tensor, int64_t row_pitch) {
   return to;
 }
 
-// A row and some more, whole packs of any float type.
+// Returns a pitch above the length of a row, in whole packs of any float type.
 int64_t pitch_for(const TensorSpec& spec) {
   return (spec.shape.back() / 8 + 2) * 8;
 }
@@ -214,16 +213,16 @@ double unit_roundoff(DType dtype) {
   }
 }
 
-// Opened once, for that takes as long as many tests; there is one GPU among the environments.
+// Opened once, as that takes as long as many tests; all environments share one GPU.
 static CudaLibraries* libraries_of(const Environment& environment) {
   if (environment.device.kind == DeviceKind::cpu) return nullptr;
-  // Kept to the end: CUDA is gone before static objects are.
+  // Never destroyed, as CUDA is gone before static objects are.
   static auto* opened = new std::map<AttentionBy, std::unique_ptr<CudaLibraries>>;
   auto& libraries = (*opened)[environment.attention];
   if (libraries) return libraries.get();
   CudaLibraries::Options options;
   options.cudnn_attention = environment.attention != AttentionBy::own;
-  // Room for the backward of one head of 128 positions.
+  // Enough for the backward of one head of 128 positions.
   if (environment.attention == AttentionBy::cudnn_head_by_head) options.attention_workspace = 99000;
   libraries = open_cuda_libraries(environment.device, options);
   return libraries.get();

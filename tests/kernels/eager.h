@@ -1,5 +1,5 @@
-// Runs ops at once: tensors in host memory, kernels made for one environment, and the
-// GradientBuilder that executes each op an op's gradient() emits.
+// Eager execution of ops: tensors in host memory, kernels made for one environment, and a
+// GradientBuilder that runs each op that a gradient() emits.
 #pragma once
 #include <map>
 
@@ -9,9 +9,8 @@
 
 namespace spire::testing {
 
-// Memory of the environment's device, exactly `bytes` of it, filled with ones: NaN in every float
-// type. It begins at a multiple of `alignment`, and of no more wherever the device's allocator lets
-// us choose.
+// Memory on the environment's device, exactly `bytes` of it, filled with ones: NaN in every float
+// type. Where the allocator allows it, it is aligned to `alignment` and to no more.
 std::shared_ptr<DeviceMemory> garbage(DeviceId device, size_t bytes,
                                       size_t alignment = tensor_alignment);
 
@@ -28,8 +27,8 @@ DeviceTensor upload(const HostTensor& host, DType dtype, bool is_parameter, Devi
 HostTensor download(const DeviceTensor& tensor);
 double unit_roundoff(DType dtype);  // 0 for integers
 
-// Makes the kernel, packs the parameters it asks for, runs it. In an environment of padded rows
-// those tensors have them that the kernel takes so, and what it makes must end in zeros.
+// Makes the kernel, packs its parameters and runs it. In an environment of padded rows, tensors
+// have them where the kernel takes them, and the padding of its output must be zeros.
 std::vector<DeviceTensor> execute(const Op& op, std::span<const DeviceTensor> inputs,
                                   const Environment& environment, const StepContext& step);
 
@@ -48,7 +47,7 @@ class EagerBuilder : public GradientBuilder {
   std::vector<Value> emit(std::unique_ptr<Op> op, std::vector<Value> inputs) override;
   void set_gradient(int input_index, Value gradient) override;
 
-  // The gradient set for an input; null when the op set none.
+  // Returns the gradient that was set for an input; null if the op set none.
   const DeviceTensor* gradient(int input_index) const;
 
  private:

@@ -1,4 +1,4 @@
-// The harness must see what it is there to see: wrong values, wrong gradients, and no excuses.
+// Tests of the harness: it must find wrong values and wrong gradients.
 #include <gtest/gtest-spi.h>
 #include <tests/kernels/eager.h>
 
@@ -53,7 +53,7 @@ TEST(OpHarness, SeesAGradientThatIsWrongByAThousandth) {
   EXPECT_NONFATAL_FAILURE(check_gradient(test, cpu), "gradient of input 0 element 0");
 }
 
-// What kernels meet in training: arenas are full of such places.
+// Tensors in an arena have no more than the promised alignment in training, too.
 TEST(OpHarness, GivesMemoryThatIsAlignedAsPromisedAndNoMore) {
   auto address = [](const std::shared_ptr<DeviceMemory>& memory) {
     return reinterpret_cast<uintptr_t>(memory->data());

@@ -26,7 +26,7 @@ std::vector<HostTensor> download_all(std::span<const DeviceTensor> tensors) {
   return host;
 }
 
-// Everything the elements of one tensor are held to.
+// Bounds of the error of a tensor's elements.
 struct Bound {
   double factor, unit, floor;
   double at(double magnitude) const { return factor * unit * (magnitude + floor) + 1e-37; }
@@ -39,7 +39,7 @@ Bound bound_for(const OpCase& test, double factor, DType dtype, const Environmen
   return {factor, unit, test.floor};
 }
 
-// NaN agrees with NaN, an infinity with itself.
+// NaN equals NaN here, and an infinity itself.
 bool agrees(double got, double want, double tolerance) {
   if (std::isnan(want) || std::isinf(want)) return std::isnan(want) ? std::isnan(got) : got == want;
   return std::abs(got - want) <= tolerance;
@@ -99,7 +99,7 @@ void check_slopes(const OpCase& test, Differences& differences, size_t input,
     Slope slope = differences.at(input, i);
     ++checked;
     kinks += slope.kink;
-    // 1e-9: what central differences themselves are worth.
+    // 1e-9: the error of central differences themselves.
     double tolerance = bound.at(slope.magnitude) + 1e-9 * (1 + slope.magnitude);
     if (slope.kink || agrees(analytic[i], slope.value, tolerance)) continue;
     ADD_FAILURE() << fmt::format(

@@ -1,7 +1,7 @@
-// One test body for every op: the kernel against a float64 reference written for clarity, and the
-// gradient that the op says as ops against central differences of that reference. Bodies run over
-// cpu x {f32, bf16} x {1, 2 threads} and cuda x {f32, bf16, f16}; CUDA instances skip themselves
-// without a device. tests/emulation runs them on the CPU.
+// Test body for every op. It compares the kernel with a float64 reference, and the ops of the
+// gradient with central differences of that reference, on cpu x {f32, bf16} x {1, 2 threads} and
+// cuda x {f32, bf16, f16}. CUDA instances are skipped without a device; tests/emulation runs them
+// on the CPU.
 #pragma once
 #include <functional>
 #include <memory>
@@ -15,7 +15,7 @@
 
 namespace spire::testing {
 
-// A tensor as the references see it: exact values of whatever the kernel reads.
+// A tensor of the references: the exact values that the kernel reads.
 struct HostTensor {
   Shape shape;
   std::vector<double> data;
@@ -30,8 +30,8 @@ HostTensor uniform(const Shape& shape, uint64_t seed, double low = -1, double hi
 HostTensor absolute(const HostTensor& tensor);
 std::vector<HostTensor> absolute(std::span<const HostTensor> tensors);
 
-// What an input is decides its dtype: an activation has the run's, a parameter is f32 and packed
-// when the kernel asks, a statistic is plain f32, sums are f64, labels are i32.
+// Kinds of inputs, which decide their dtype: an activation has the run's, a parameter is f32 and
+// packed if the kernel asks, a statistic is plain f32, sums are f64, labels are i32.
 enum class Role { activation, parameter, statistic, sums, labels };
 
 struct Input {
@@ -45,10 +45,10 @@ Input statistic(HostTensor tensor);  // no gradient
 Input sums(HostTensor tensor);       // no gradient
 Input labels(HostTensor tensor);     // no gradient
 
-// Whose attention it is on a GPU: cuDNN's where it can, in one run or in as many as heads; or own.
+// Attention on a GPU: cuDNN's if it has an engine, in one run or one per head; or Spire's own.
 enum class AttentionBy { cudnn, cudnn_head_by_head, own };
 
-// Where and in which dtype a body runs.
+// Device and dtype of a test body.
 struct Environment {
   DeviceId device;
   DType dtype = DType::f32;
@@ -60,8 +60,8 @@ struct Environment {
 std::string name(const Environment& environment);  // "cpu_bf16_two_threads"
 std::ostream& operator<<(std::ostream& out, const Environment& environment);
 
-// The fixture. class AddTest : public OpTest {};  TEST_P(AddTest, ...) { check_op(..., GetParam());
-// } SPIRE_TEST_EVERYWHERE(AddTest) at the end of the file.
+// Fixture of op tests: class AddTest : public OpTest {};  TEST_P(AddTest, ...) { check_op(...,
+// GetParam()); }  and SPIRE_TEST_EVERYWHERE(AddTest) at the end of the file.
 class OpTest : public ::testing::TestWithParam<Environment> {
  protected:
   void SetUp() override;  // skips "no CUDA device"
@@ -73,20 +73,20 @@ std::string environment_name(const ::testing::TestParamInfo<Environment>& info);
                            ::testing::ValuesIn(::spire::testing::every_environment()), \
                            ::spire::testing::environment_name)
 
-// All outputs of an op from its inputs, in float64.
+// Computes all outputs of an op from its inputs, in float64.
 using Reference = std::function<std::vector<HostTensor>(std::span<const HostTensor>)>;
 
 struct OpCase {
   std::shared_ptr<const Op> op;
   std::vector<Input> inputs;
   Reference reference;
-  // Sum of the absolute terms that make each output: what rounding errors are relative to.
-  // |output| when absent; a sum of products gives reference(absolute(inputs)).
+  // Sum of the absolute terms of each output, to which rounding errors are relative. Without it
+  // |output|; for a sum of products reference(absolute(inputs)).
   Reference magnitude;
   // |error| <= factor * unit roundoff of the tensor's dtype * (magnitude + floor).
   double value_factor = 4, gradient_factor = 8;
   double floor = 0;
-  // Hold f32 tensors of a 16-bit run on a GPU to those bits too: the library rounds inside.
+  // f32 tensors of a 16-bit run on a GPU may have 16-bit errors, too: the library rounds inside.
   bool coarse = false;
   // L = sum over these outputs of r_k * output_k, r random. A loss has L = gradient_scale * output
   // 0.
@@ -94,7 +94,7 @@ struct OpCase {
   bool is_loss = false;
   double difference_step = 1e-5;
   int gradient_samples = 200;  // elements of each input that are differenced
-  // Elements with a kink of the reference within the step are skipped, at most this share of them.
+  // Elements with a kink of the reference within the step are skipped, but at most this share.
   double kink_share = 0;
   StepContext step;
 };

@@ -10,7 +10,7 @@ namespace spire::testing {
 
 namespace {
 
-// Every axis that pooling admits, up to 9 pixels.
+// All axes that pooling allows, up to 9 pixels.
 template <typename Body>
 void every_axis(const Body& body) {
   for (int64_t in = 1; in <= 9; ++in) {
@@ -34,7 +34,7 @@ bool contains(IndexRange range, int64_t i) {
 
 }  // namespace
 
-// A window sees a pixel exactly when the pixel names the window, and when a tap of it lies there.
+// A window has a pixel if and only if the pixel has the window, and if a tap of it is there.
 TEST(WindowAxis, PixelsAndPositionsAreOneRelation) {
   every_axis([](const WindowAxis& axis) {
     for (int64_t i = 0; i < axis.out; ++i) {
@@ -49,7 +49,7 @@ TEST(WindowAxis, PixelsAndPositionsAreOneRelation) {
   });
 }
 
-// Territories cut the input into consecutive pieces; without overlap each holds its window.
+// Territories divide the input into consecutive parts; without overlap each contains its window.
 TEST(WindowAxis, TerritoriesCoverEveryPixelOnce) {
   every_axis([](const WindowAxis& axis) {
     if (axis.overlap()) return;
@@ -65,7 +65,7 @@ TEST(WindowAxis, TerritoriesCoverEveryPixelOnce) {
   });
 }
 
-// A kernel sets the team of its calling thread for itself and leaves it as it was.
+// A kernel sets the OpenMP team of the calling thread for itself and restores it.
 TEST(KernelTeam, IsRestoredAfterPrepareAndRun) {
   std::vector<TensorSpec> inputs{{{1, 4, 4, 2}, DType::f32}, {{3, 2, 1, 1}, DType::f32}};
   Conv2dOp op;

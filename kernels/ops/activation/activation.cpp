@@ -4,8 +4,6 @@
 
 #include <array>
 
-#include "kernels/float_type.h"
-
 namespace spire::inline kernels {
 
 namespace {
@@ -14,6 +12,7 @@ struct Names {
   std::string_view forward, backward;
 };
 
+// In the order of Activation.
 constexpr std::array<Names, 6> names = {{{"relu", "relu_backward"},
                                          {"leaky_relu", "leaky_relu_backward"},
                                          {"gelu", "gelu_backward"},
@@ -21,6 +20,7 @@ constexpr std::array<Names, 6> names = {{{"relu", "relu_backward"},
                                          {"sigmoid", "sigmoid_backward"},
                                          {"tanh", "tanh_backward"}}};
 
+// f' of gelu is no function of y, as gelu is not monotonic.
 bool reads_input(Activation kind) {
   return kind == Activation::gelu || kind == Activation::gelu_tanh;
 }

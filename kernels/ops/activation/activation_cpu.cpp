@@ -1,9 +1,9 @@
 // Activations on the CPU: y = f(x) and dx = dy f'(v), elementwise in fp32. Threads share the
 // elements; a functor takes a vector register or a single float at a time.
 #include "kernels/cpu/elementwise.h"
-#include "kernels/float_type.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/activation/activation.h"
+#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 

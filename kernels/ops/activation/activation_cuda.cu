@@ -1,14 +1,15 @@
 // Activations on a GPU: y = f(x) and dx = dy f'(v), elementwise in fp32, a pack of elements a
 // thread.
 #include "kernels/cuda/elementwise.h"
-#include "kernels/float_type.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/activation/activation.h"
+#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
 namespace {
 
+// f and f' as functors of elementwise_cuda, which take the floats of one element.
 template <typename F>
 struct ActivationValue {
   F f;
@@ -53,6 +54,7 @@ class ActivationBackwardCudaKernel : public Kernel {
   int64_t n_;
 };
 
+// Returns K<T, F>: a kernel is compiled for each pair of dtype and activation.
 template <template <typename, typename> class K>
 std::unique_ptr<Kernel> make(const ActivationAttributes& attributes, const KernelRequest& request) {
   return with_activation(attributes, [&](auto f) {

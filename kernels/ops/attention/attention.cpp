@@ -1,7 +1,7 @@
-// Shapes, gradient and work of attention.
+// Shapes, gradient and work of attention. Kernels have scores in blocks of 64 x 64 only, with an
+// online softmax over the blocks (Dao, "FlashAttention-2", 2023); the backward computes them again
+// from qkv and logsumexp, so neither scores nor probabilities are ever in memory as a whole.
 #include "kernels/ops/attention/attention.h"
-
-#include "kernels/float_type.h"
 
 namespace spire::inline kernels {
 
@@ -39,6 +39,7 @@ std::vector<TensorSpec> AttentionOp::infer(std::span<const TensorSpec> inputs) c
   return outputs;
 }
 
+// Two products of T x T scores and D columns a head: q k^T and p v.
 int64_t AttentionOp::multiply_adds(std::span<const TensorSpec>,
                                    std::span<const TensorSpec> outputs) const {
   const TensorSpec& y = outputs[0];

@@ -4,19 +4,15 @@
 //   l_i = log sum_j e^(s_ij)
 //   p_ij = e^(s_ij - l_i)
 //   y_i = sum_j keep_ij p_ij v_j
-// over j <= i only, when causal. Its gradient, with delta_i = dy_i . y_i:
+// over j <= i only, if causal. Its gradient, with delta_i = dy_i . y_i:
 //   ds_ij = p_ij (keep_ij dy_i . v_j - delta_i)
 //   dq_i = sum_j ds_ij k_j / sqrt(D)
 //   dk_j = sum_i ds_ij q_i / sqrt(D)
 //   dv_j = sum_i keep_ij p_ij dy_i
-// Scores exist in blocks of 64 x 64 only, with an online softmax over the blocks (Dao,
-// "FlashAttention-2", 2023); the backward computes them again from l. qkv (N, T, 3C): C columns
-// each of q, k and v, head after head; y (N, T, C) of its dtype, fp32 or bf16; l, called logsumexp,
-// (N, H, T) fp32. Computed in fp32; in 16 bits a GPU multiplies on tensor cores, by Spire's kernels
-// or cuDNN's (cuda_attention.h).
-//
-// Dropout of p: keep is 0 with probability `dropout`, else 1 / (1 - dropout), by bits
-// (h T + i) P + j of the sample's dropout_stream (dropout.h), P being T rounded up to 64.
+// qkv (N, T, 3C): C columns each of q, k and v, head after head; y (N, T, C) of its dtype; l,
+// called logsumexp, (N, H, T) fp32. keep is 0 with probability `dropout`, else 1 / (1 - dropout),
+// by bits (h T + i) P + j of the sample's dropout_stream (dropout.h), P being T rounded up to 64.
+// Computed in fp32; in 16 bits a GPU multiplies on tensor cores (nvidia/attention.h).
 #pragma once
 #include "kernels/op.h"
 
@@ -28,7 +24,7 @@ struct AttentionAttributes {
   float dropout = 0;  // in [0, 1)
 };
 
-// inputs: qkv. outputs: y, logsumexp [, key (1) i32 with dropout: selects the random stream].
+// inputs: qkv. outputs: y, logsumexp [, key (1) i32 with dropout, of the random stream].
 class AttentionOp : public OpWith<AttentionAttributes> {
  public:
   using OpWith::OpWith;
@@ -41,7 +37,7 @@ class AttentionOp : public OpWith<AttentionAttributes> {
   void gradient(GradientBuilder& builder) const override;
 };
 
-// inputs: dy, qkv, y, logsumexp [, key]. outputs: dqkv. Each head is one thread's work.
+// inputs: dy, qkv, y, logsumexp [, key]. outputs: dqkv.
 class AttentionBackwardOp : public OpWith<AttentionAttributes> {
  public:
   using OpWith::OpWith;

@@ -3,9 +3,9 @@
 #include "engine/device/cuda_kernel.h"
 #include "kernels/autotune/engine_choice.h"
 #include "kernels/cuda/divide.h"
-#include "kernels/float_type.h"
 #include "kernels/ops/attention/attention_cuda.h"
 #include "kernels/ops/attention/attention_rules.h"
+#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 

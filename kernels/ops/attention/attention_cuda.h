@@ -1,11 +1,12 @@
-// Extents, views, dropout and makers that all of attention's CUDA kernels share. There are four
-// kernels: forward and backward, each on plain cores in fp32 and on tensor cores in 16 bits;
-// attention_cuda.cu chooses. For .cu files.
+// Extents, views, dropout, operands and launches of attention's CUDA kernels: forward and backward,
+// each on plain cores in fp32 and, as "mma", on tensor cores in 16 bits. For .cu files.
 #pragma once
 #include <cmath>
 
 #include <cuda_runtime.h>
 
+#include "engine/device/cuda_kernel.h"
+#include "kernels/kernel.h"
 #include "kernels/nvidia/attention.h"
 #include "kernels/ops/attention/attention.h"
 #include "kernels/ops/dropout/dropout.h"
@@ -63,8 +64,7 @@ struct AttentionExtents {
   }
 };
 
-// One head of one sample, and the offsets of its first element in tensors (N, T, 3C), (N, T, C),
-// (N, H, T).
+// One head of one sample, and its first element's offset in (N, T, 3C), (N, T, C), (N, H, T).
 struct AttentionHead {
   int sample, head;
   int64_t packed, plain, row;
@@ -106,15 +106,14 @@ struct KeepBits {
   __device__ bool of(int query, int key) const { return at[query][key / 16] >> (key % 16) & 1; }
 };
 
-// Draws keep_ij of a head. Without dropout `step` is not read. Each tile makes the stream again, as
-// its state would take registers that the scores need.
+// Draws keep_ij of a head. Each tile makes the stream again, to leave registers to the scores.
 struct ScoreDropout {
   const StepContext* step;
   int32_t key;
   int sample, head;
 
-  // Draws the bits of a tile; a thread draws 16 of a query at a time. Callers place a barrier
-  // before, so that nobody still reads earlier bits, and one after. first_key: a multiple of 16.
+  // Draws the bits of a tile, 16 of a query a thread at a time, between two barriers of the caller.
+  // first_key: a multiple of 16.
   template <int threads, int queries, int keys>
   __device__ void draw(const AttentionExtents& e, int first_query, int first_key,
                        KeepBits<queries, keys>& keep) const {
@@ -149,6 +148,92 @@ __device__ float keep_of(const AttentionExtents& e, const KeepBits<queries, keys
 void launch_delta(const AttentionExtents& e, DType dtype, const void* dy, const void* y,
                   float* delta, void* stream);
 
+// Tensors and the step of a forward kernel.
+template <typename T>
+struct ForwardOperands {
+  const T* qkv;
+  const StepContext* step;
+  T* y;
+  float* logsumexp;  // (N, H, T)
+  int32_t* key;      // null without dropout
+  int32_t op_id;     // the key to write
+};
+
+// Tensors and the step of the two kernels of a backward.
+template <typename T>
+struct BackwardOperands {
+  const T *dy, *qkv;
+  const float *logsumexp, *delta;  // (N, H, T)
+  const int32_t* key;              // null without dropout
+  const StepContext* step;
+  T* dqkv;
+
+  __device__ ScoreDropout mask(const AttentionHead& head) const {
+    return {step, key ? *key : 0, head.sample, head.head};
+  }
+};
+
+// A forward pass by a given CUDA kernel: one block of threads for each block of queries of a head.
+template <typename T>
+class AttentionCudaKernel : public Kernel {
+ public:
+  using Function = void (*)(AttentionExtents, ForwardOperands<T>);
+  AttentionCudaKernel(Function function, int block_threads, const AttentionExtents& extents,
+                      int32_t op_id)
+      : function_(function), threads_(block_threads), e_(extents), op_id_(op_id) {}
+
+  void run(const KernelArgs& args) override {
+    ForwardOperands<T> operands{static_cast<const T*>(args.inputs[0]),
+                                args.step,
+                                static_cast<T*>(args.outputs[0]),
+                                static_cast<float*>(args.outputs[1]),
+                                e_.dropout > 0 ? static_cast<int32_t*>(args.outputs[2]) : nullptr,
+                                op_id_};
+    launch(function_, e_.all_blocks(), threads_, args.stream, e_, operands);
+  }
+
+ private:
+  Function function_;
+  int threads_;
+  AttentionExtents e_;
+  int32_t op_id_;
+};
+
+// A backward pass by two given CUDA kernels, behind the one that computes delta: `keys` writes dk
+// and dv, a block of threads for each block of keys; `queries` writes dq.
+template <typename T>
+class AttentionBackwardCudaKernel : public Kernel {
+ public:
+  using Function = void (*)(AttentionExtents, BackwardOperands<T>);
+  AttentionBackwardCudaKernel(Function keys, Function queries, int block_threads,
+                              const AttentionExtents& extents)
+      : keys_(keys), queries_(queries), threads_(block_threads), e_(extents) {}
+
+  size_t workspace_bytes() const override {  // of delta
+    return static_cast<size_t>(e_.batch * e_.heads * e_.length) * sizeof(float);
+  }
+
+  void run(const KernelArgs& args) override {
+    auto delta = static_cast<float*>(args.workspace);
+    launch_delta(e_, dtype_of<T>::value, args.inputs[0], args.inputs[2], delta, args.stream);
+    BackwardOperands<T> operands{
+        static_cast<const T*>(args.inputs[0]),
+        static_cast<const T*>(args.inputs[1]),
+        static_cast<const float*>(args.inputs[3]),
+        delta,
+        e_.dropout > 0 ? static_cast<const int32_t*>(args.inputs[4]) : nullptr,
+        args.step,
+        static_cast<T*>(args.outputs[0])};
+    launch(keys_, e_.all_blocks(), threads_, args.stream, e_, operands);
+    launch(queries_, e_.all_blocks(), threads_, args.stream, e_, operands);
+  }
+
+ private:
+  Function keys_, queries_;
+  int threads_;
+  AttentionExtents e_;
+};
+
 // Make the kernel of a pass. Throw Error(config) for heads that are too wide. The mma kernels
 // require on_tensor_cores(shape, mma_compiled_for()).
 std::unique_ptr<Kernel> make_plain(const AttentionOp& op, const KernelRequest& request);
@@ -158,8 +243,7 @@ std::unique_ptr<Kernel> make_mma(const AttentionOp& op, const KernelRequest& req
 std::unique_ptr<Kernel> make_mma_backward(const AttentionBackwardOp& op,
                                           const KernelRequest& request);
 
-// Returns the compute capability that the mma kernels are compiled for on the current device: 80 is
-// 8.0.
+// Returns the compute capability of the mma kernels' code on the current device: 80 is 8.0.
 int mma_compiled_for();
 
 }  // namespace spire::inline kernels::attention_cuda

@@ -16,24 +16,13 @@ struct QueryNumbers {
   float logsumexp, delta;
 };
 
+// Returns zeros for queries behind the last.
 template <typename T>
-struct MmaBackwardOperands {
-  const T *dy, *qkv;
-  const float *logsumexp, *delta;  // (N, H, T)
-  const int32_t* key;              // with dropout
-  const StepContext* step;
-  T* dqkv;
-
-  __device__ ScoreDropout mask(const AttentionHead& head) const {
-    return {step, key ? *key : 0, head.sample, head.head};
-  }
-  // Zeros for queries behind the last.
-  __device__ QueryNumbers numbers(const AttentionExtents& e, const AttentionHead& head,
-                                  int query) const {
-    if (query >= e.length) return {0, 0};
-    return {logsumexp[head.row + query], delta[head.row + query]};
-  }
-};
+__device__ QueryNumbers numbers_of(const AttentionExtents& e, const BackwardOperands<T>& o,
+                                   const AttentionHead& head, int query) {
+  if (query >= e.length) return {0, 0};
+  return {o.logsumexp[head.row + query], o.delta[head.row + query]};
+}
 
 // Rows of a tile: as many as the results dk and dv leave registers for.
 template <int D>
@@ -51,7 +40,7 @@ __device__ inline void differentiate(const AttentionExtents& e, const QueryNumbe
 // dk and dv of 64 keys. Rows of the tiles are keys, columns queries.
 template <int D, typename T>
 __global__ void __launch_bounds__(threads, 2)
-    attention_mma_keys_kernel(AttentionExtents e, MmaBackwardOperands<T> o) {
+    attention_mma_keys_kernel(AttentionExtents e, BackwardOperands<T> o) {
   constexpr int rows = tile_queries<D>;
   __shared__ MmaTile<block, D> keys, values;
   __shared__ MmaTile<rows, D> queries, dys;
@@ -70,7 +59,7 @@ __global__ void __launch_bounds__(threads, 2)
     __syncthreads();  // the tiles before have been read
     queries.load(rows_from(e, q, e.packed_width, first, rows));
     dys.load(rows_from(e, o.dy + head.plain, e.width, first, rows));
-    if (threadIdx.x < rows) numbers[threadIdx.x] = o.numbers(e, head, first + threadIdx.x);
+    if (threadIdx.x < rows) numbers[threadIdx.x] = numbers_of(e, o, head, first + threadIdx.x);
     mask.draw<threads>(e, first, first_key, keep);
     __syncthreads();
     MmaSums<rows> p, ds;
@@ -102,7 +91,7 @@ __global__ void __launch_bounds__(threads, 2)
 // dq of 64 queries. Rows of the tiles are queries, columns keys.
 template <int D, typename T>
 __global__ void __launch_bounds__(threads, D > 64 ? 2 : 3)
-    attention_mma_queries_kernel(AttentionExtents e, MmaBackwardOperands<T> o) {
+    attention_mma_queries_kernel(AttentionExtents e, BackwardOperands<T> o) {
   __shared__ MmaTile<tile_keys, D> keys, values;
   __shared__ KeepBits<block, tile_keys> keep;
 
@@ -114,7 +103,7 @@ __global__ void __launch_bounds__(threads, D > 64 ? 2 : 3)
   LeftRows<D> queries(rows_from(e, q, e.packed_width, first_query, block));
   LeftRows<D> dys(rows_from(e, o.dy + head.plain, e.width, first_query, block));
   int query = first_query + first_row() + group();
-  QueryNumbers numbers[2] = {o.numbers(e, head, query), o.numbers(e, head, query + 8)};
+  QueryNumbers numbers[2] = {numbers_of(e, o, head, query), numbers_of(e, o, head, query + 8)};
   MmaSums<D> dq;
   for (int first = 0; first < keys_of(e, first_query); first += tile_keys) {
     __syncthreads();  // the tiles before have been read
@@ -140,45 +129,19 @@ __global__ void __launch_bounds__(threads, D > 64 ? 2 : 3)
   dq.store(rows_from(e, o.dqkv + head.packed, e.packed_width, first_query, block));
 }
 
-template <typename T, int D>
-class AttentionMmaBackwardCudaKernel : public Kernel {
- public:
-  explicit AttentionMmaBackwardCudaKernel(const AttentionExtents& extents) : e_(extents) {}
-
-  size_t workspace_bytes() const override {
-    return static_cast<size_t>(e_.batch * e_.heads * e_.length) * sizeof(float);
-  }
-
-  void run(const KernelArgs& args) override {
-    auto delta = static_cast<float*>(args.workspace);
-    attention_cuda::launch_delta(e_, dtype_of<T>::value, args.inputs[0], args.inputs[2], delta,
-                                 args.stream);
-    MmaBackwardOperands<T> operands{
-        static_cast<const T*>(args.inputs[0]),
-        static_cast<const T*>(args.inputs[1]),
-        static_cast<const float*>(args.inputs[3]),
-        delta,
-        e_.dropout > 0 ? static_cast<const int32_t*>(args.inputs[4]) : nullptr,
-        args.step,
-        static_cast<T*>(args.outputs[0])};
-    launch(attention_mma_keys_kernel<D, T>, e_.all_blocks(), threads, args.stream, e_, operands);
-    launch(attention_mma_queries_kernel<D, T>, e_.all_blocks(), threads, args.stream, e_, operands);
-  }
-
- private:
-  AttentionExtents e_;
-};
-
 }  // namespace
 
 std::unique_ptr<Kernel> attention_cuda::make_mma_backward(const AttentionBackwardOp& op,
                                                           const KernelRequest& request) {
   const TensorSpec& qkv = request.inputs[1];
   AttentionExtents e(op, op.attributes(), qkv.shape);
-  return with_mma_kernel(qkv.dtype, e.size, [&](auto type, auto columns) {
-    using K = AttentionMmaBackwardCudaKernel<decltype(type), columns.value>;
-    return std::unique_ptr<Kernel>(std::make_unique<K>(e));
-  });
+  return with_mma_kernel(
+      qkv.dtype, e.size, [&](auto type, auto columns) -> std::unique_ptr<Kernel> {
+        using T = decltype(type);
+        constexpr int D = columns.value;
+        return std::make_unique<AttentionBackwardCudaKernel<T>>(
+            attention_mma_keys_kernel<D, T>, attention_mma_queries_kernel<D, T>, threads, e);
+      });
 }
 
 }  // namespace spire::inline kernels

@@ -11,16 +11,6 @@ namespace {
 
 using namespace attention_mma;
 
-template <typename T>
-struct MmaForwardOperands {
-  const T* qkv;
-  const StepContext* step;
-  T* y;
-  float* logsumexp;
-  int32_t* key;  // with dropout
-  int32_t op_id;
-};
-
 constexpr int tile_keys = 64;
 
 // Reduces over the four lanes that share a row; all of them get the result.
@@ -63,7 +53,7 @@ struct MmaSoftmax {
 
 template <int D, typename T>
 __global__ void __launch_bounds__(threads, 2)
-    attention_mma_kernel(AttentionExtents e, MmaForwardOperands<T> o) {
+    attention_mma_kernel(AttentionExtents e, ForwardOperands<T> o) {
   __shared__ MmaTile<tile_keys, D> keys, values;
   __shared__ KeepBits<block, tile_keys> keep;
 
@@ -108,28 +98,6 @@ __global__ void __launch_bounds__(threads, 2)
   sums.store(rows_from(e, o.y + head.plain, e.width, first_query, block), factors);
 }
 
-template <typename T, int D>
-class AttentionMmaCudaKernel : public Kernel {
- public:
-  AttentionMmaCudaKernel(const AttentionExtents& extents, int32_t op_id)
-      : e_(extents), op_id_(op_id) {}
-
-  void run(const KernelArgs& args) override {
-    MmaForwardOperands<T> operands{
-        static_cast<const T*>(args.inputs[0]),
-        args.step,
-        static_cast<T*>(args.outputs[0]),
-        static_cast<float*>(args.outputs[1]),
-        e_.dropout > 0 ? static_cast<int32_t*>(args.outputs[2]) : nullptr,
-        op_id_};
-    launch(attention_mma_kernel<D, T>, e_.all_blocks(), threads, args.stream, e_, operands);
-  }
-
- private:
-  AttentionExtents e_;
-  int32_t op_id_;
-};
-
 }  // namespace
 
 int attention_cuda::mma_compiled_for() {
@@ -140,10 +108,12 @@ std::unique_ptr<Kernel> attention_cuda::make_mma(const AttentionOp& op,
                                                  const KernelRequest& request) {
   const TensorSpec& qkv = request.inputs[0];
   AttentionExtents e(op, op.attributes(), qkv.shape);
-  return with_mma_kernel(qkv.dtype, e.size, [&](auto type, auto columns) {
-    using K = AttentionMmaCudaKernel<decltype(type), columns.value>;
-    return std::unique_ptr<Kernel>(std::make_unique<K>(e, request.op_id));
-  });
+  return with_mma_kernel(qkv.dtype, e.size,
+                         [&](auto type, auto columns) -> std::unique_ptr<Kernel> {
+                           using T = decltype(type);
+                           return std::make_unique<AttentionCudaKernel<T>>(
+                               attention_mma_kernel<columns.value, T>, threads, e, request.op_id);
+                         });
 }
 
 }  // namespace spire::inline kernels

@@ -17,9 +17,13 @@
 
 namespace spire::inline kernels::attention_mma {
 
+using attention_cuda::AttentionBackwardCudaKernel;
+using attention_cuda::AttentionCudaKernel;
 using attention_cuda::AttentionExtents;
 using attention_cuda::AttentionHead;
+using attention_cuda::BackwardOperands;
 using attention_cuda::block;
+using attention_cuda::ForwardOperands;
 using attention_cuda::KeepBits;
 using attention_cuda::rows_from;
 using attention_cuda::RowView;
@@ -65,8 +69,7 @@ struct MmaTile {
   __device__ void left(int k, uint32_t (&words)[4]) const {
     load_matrices(words, place(first_row() + lane() % 16, lane() / 16, 0, k));
   }
-  // Loads columns 16 k to 16 k + 15 of rows 16 n to 16 n + 15, which are the product's columns, as
-  // two right operands.
+  // Loads columns 16 k to 16 k + 15 of rows 16 n to 16 n + 15 as two right operands.
   __device__ void right(int k, int n, uint32_t (&words)[4]) const {
     load_matrices(words, place(lane() / 16 * 8 + lane() % 8, lane() / 8 % 2, n, k));
   }
@@ -181,14 +184,14 @@ __device__ void each_sum(const Visit& visit) {
       visit(n, i, first_row() + group() + 8 * (i / 2), 8 * n + pair() + i % 2);
 }
 
-// Whether some query of a tile does not see some key of it. Queries behind the last are not masked,
-// as nobody reads their results.
+// Returns true if some query of a tile does not see some key of it. Queries behind the last are not
+// masked, as nobody reads their results.
 __device__ inline bool needs_mask(const AttentionExtents& e, int first_query, int first_key,
                                   int keys) {
   int last_key = first_key + keys - 1;
   return last_key >= e.length || (e.causal && last_key > first_query);
 }
-// Number of keys that some query of a block sees.
+// Returns the number of keys that some query of a block sees.
 __device__ inline int keys_of(const AttentionExtents& e, int first_query) {
   int last = first_query + block;
   return e.causal && last < e.length ? last : e.length;

@@ -13,15 +13,6 @@ namespace {
 
 using namespace attention_cuda;
 
-template <typename T>
-struct PlainBackwardOperands {
-  const T *dy, *qkv;
-  const float *logsumexp, *delta;  // (N, H, T)
-  const int32_t* key;              // with dropout
-  const StepContext* step;
-  T* dqkv;
-};
-
 // p and ds from the score s = q_i . k_j / sqrt(D) and product = dy_i . v_j.
 struct Differentials {
   float p, ds;  // keep p, and ds
@@ -35,11 +26,11 @@ __device__ Differentials differentiate(float s, float product, float logsumexp, 
 // dk and dv of 64 keys. Rows of the tiles are keys, columns queries.
 template <int D, bool packs, typename T>
 __global__ void __launch_bounds__(threads, blocks_an_sm<D>)
-    attention_plain_keys_kernel(AttentionExtents e, PlainBackwardOperands<T> o) {
+    attention_plain_keys_kernel(AttentionExtents e, BackwardOperands<T> o) {
   __shared__ AttentionShared shared;
   auto key_block = static_cast<int>(blockIdx.x % e.blocks);  // when causal, the longest first
   AttentionHead head(e, blockIdx.x / e.blocks);
-  ScoreDropout mask{o.step, o.key ? *o.key : 0, head.sample, head.head};
+  ScoreDropout mask = o.mask(head);
   const T* q = o.qkv + head.packed;
   auto keys = rows_of(e, q + e.width, e.packed_width, key_block);
   auto values = rows_of(e, q + 2 * e.width, e.packed_width, key_block);
@@ -81,12 +72,12 @@ __global__ void __launch_bounds__(threads, blocks_an_sm<D>)
 // dq of 64 queries. Rows of the tiles are queries, columns keys.
 template <int D, bool packs, typename T>
 __global__ void __launch_bounds__(threads, blocks_an_sm<D>)
-    attention_plain_queries_kernel(AttentionExtents e, PlainBackwardOperands<T> o) {
+    attention_plain_queries_kernel(AttentionExtents e, BackwardOperands<T> o) {
   __shared__ AttentionShared shared;
   auto index = static_cast<int>(blockIdx.x % e.blocks);
   int query_block = e.blocks - 1 - index;  // when causal, the longest first
   AttentionHead head(e, blockIdx.x / e.blocks);
-  ScoreDropout mask{o.step, o.key ? *o.key : 0, head.sample, head.head};
+  ScoreDropout mask = o.mask(head);
   const T* q = o.qkv + head.packed;
   auto queries = rows_of(e, q, e.packed_width, query_block, e.scale);
   auto dy = rows_of(e, o.dy + head.plain, e.width, query_block);
@@ -127,46 +118,20 @@ __global__ void __launch_bounds__(threads, blocks_an_sm<D>)
   dq.template store<packs>(to, ones);
 }
 
-template <typename T, int D, bool packs>
-class AttentionPlainBackwardCudaKernel : public Kernel {
- public:
-  explicit AttentionPlainBackwardCudaKernel(const AttentionExtents& extents) : e_(extents) {}
-
-  size_t workspace_bytes() const override {
-    return static_cast<size_t>(e_.batch * e_.heads * e_.length) * sizeof(float);
-  }
-
-  void run(const KernelArgs& args) override {
-    auto delta = static_cast<float*>(args.workspace);
-    launch_delta(e_, dtype_of<T>::value, args.inputs[0], args.inputs[2], delta, args.stream);
-    PlainBackwardOperands<T> operands{
-        static_cast<const T*>(args.inputs[0]),
-        static_cast<const T*>(args.inputs[1]),
-        static_cast<const float*>(args.inputs[3]),
-        delta,
-        e_.dropout > 0 ? static_cast<const int32_t*>(args.inputs[4]) : nullptr,
-        args.step,
-        static_cast<T*>(args.outputs[0])};
-    auto blocks = e_.all_blocks();
-    launch(attention_plain_keys_kernel<D, packs, T>, blocks, threads, args.stream, e_, operands);
-    launch(attention_plain_queries_kernel<D, packs, T>, blocks, threads, args.stream, e_, operands);
-  }
-
- private:
-  AttentionExtents e_;
-};
-
 }  // namespace
 
 std::unique_ptr<Kernel> attention_cuda::make_plain_backward(const AttentionBackwardOp& op,
                                                             const KernelRequest& request) {
   const TensorSpec& qkv = request.inputs[1];
   AttentionExtents e(op, op.attributes(), qkv.shape);
-  return with_kernel(
-      qkv.dtype, e.size, [&](auto type, auto columns, auto packs) -> std::unique_ptr<Kernel> {
-        using K = AttentionPlainBackwardCudaKernel<decltype(type), columns.value, packs.value>;
-        return std::make_unique<K>(e);
-      });
+  return with_plain_kernel(qkv.dtype, e.size,
+                           [&](auto type, auto columns, auto packs) -> std::unique_ptr<Kernel> {
+                             using T = decltype(type);
+                             constexpr int D = columns.value;
+                             return std::make_unique<AttentionBackwardCudaKernel<T>>(
+                                 attention_plain_keys_kernel<D, packs.value, T>,
+                                 attention_plain_queries_kernel<D, packs.value, T>, threads, e);
+                           });
 }
 
 }  // namespace spire::inline kernels

@@ -14,16 +14,6 @@ namespace {
 
 using namespace attention_cuda;
 
-template <typename T>
-struct PlainForwardOperands {
-  const T* qkv;
-  const StepContext* step;
-  T* y;
-  float* logsumexp;
-  int32_t* key;  // with dropout
-  int32_t op_id;
-};
-
 // Online softmax of a thread's rows: the largest score so far, and the thread's share of the sum.
 struct PlainSoftmax {
   float most[team_rows], total[team_rows] = {};
@@ -62,7 +52,7 @@ struct PlainSoftmax {
 
 template <int D, bool packs, typename T>
 __global__ void __launch_bounds__(threads, 2)
-    attention_plain_kernel(AttentionExtents e, PlainForwardOperands<T> o) {
+    attention_plain_kernel(AttentionExtents e, ForwardOperands<T> o) {
   __shared__ AttentionShared shared;
   // Longest first: when causal, the last blocks of queries see the most keys.
   auto index = static_cast<int>(blockIdx.x % e.blocks);
@@ -101,39 +91,17 @@ __global__ void __launch_bounds__(threads, 2)
   sum.template store<packs>(rows_of(e, o.y + head.plain, e.width, query_block), factors);
 }
 
-template <typename T, int D, bool packs>
-class AttentionPlainCudaKernel : public Kernel {
- public:
-  AttentionPlainCudaKernel(const AttentionExtents& extents, int32_t op_id)
-      : e_(extents), op_id_(op_id) {}
-
-  void run(const KernelArgs& args) override {
-    PlainForwardOperands<T> operands{
-        static_cast<const T*>(args.inputs[0]),
-        args.step,
-        static_cast<T*>(args.outputs[0]),
-        static_cast<float*>(args.outputs[1]),
-        e_.dropout > 0 ? static_cast<int32_t*>(args.outputs[2]) : nullptr,
-        op_id_};
-    launch(attention_plain_kernel<D, packs, T>, e_.all_blocks(), threads, args.stream, e_,
-           operands);
-  }
-
- private:
-  AttentionExtents e_;
-  int32_t op_id_;
-};
-
 }  // namespace
 
 std::unique_ptr<Kernel> attention_cuda::make_plain(const AttentionOp& op,
                                                    const KernelRequest& request) {
   const TensorSpec& qkv = request.inputs[0];
   AttentionExtents e(op, op.attributes(), qkv.shape);
-  return with_kernel(
+  return with_plain_kernel(
       qkv.dtype, e.size, [&](auto type, auto columns, auto packs) -> std::unique_ptr<Kernel> {
-        using K = AttentionPlainCudaKernel<decltype(type), columns.value, packs.value>;
-        return std::make_unique<K>(e, request.op_id);
+        using T = decltype(type);
+        return std::make_unique<AttentionCudaKernel<T>>(
+            attention_plain_kernel<columns.value, packs.value, T>, threads, e, request.op_id);
       });
 }
 

@@ -5,8 +5,8 @@
 // four times. For attention's .cu files.
 #pragma once
 #include "engine/device/cuda_kernel.h"
-#include "kernels/float_type.h"
 #include "kernels/ops/attention/attention_cuda.h"
+#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels::attention_cuda {
 
@@ -15,8 +15,7 @@ constexpr int members = 16, team_rows = 4;
 
 // Columns of a head, and rows of a tile, that are multiplied at a time.
 constexpr int slice = 32;
-// Row pitches of tiles in shared memory, in floats: 4 more than a row has, so that rows begin in
-// different banks.
+// Row pitches of tiles, in floats: 4 more than a row has, so that rows begin in different banks.
 constexpr int slice_pitch = slice + 4, score_pitch = block + 4;
 
 // Shared memory of a block.
@@ -168,7 +167,7 @@ using Constant = std::integral_constant<int, value>;
 // Calls visit(T{}, D, packs): the dtype, the columns of a head rounded up (Constant), and whether
 // its rows take packs (bool_constant).
 template <typename Visit>
-decltype(auto) with_kernel(DType dtype, int size, const Visit& visit) {
+decltype(auto) with_plain_kernel(DType dtype, int size, const Visit& visit) {
   return with_cuda_float_type(dtype, [&](auto type) {
     auto with_size = [&](auto columns) {
       if (rows_take_packs<pack_width<decltype(type)>>(size))

@@ -1,7 +1,9 @@
-// Limits of attention kernels on a GPU: cuDNN's, and Spire's own on tensor cores.
+// Rules of attention on a GPU: shapes that cuDNN and tensor cores take, the share of one call, and
+// the key of the choice of an engine.
 #pragma once
 #include <cstddef>
 #include <optional>
+#include <string>
 
 #include "kernels/nvidia/attention.h"
 
@@ -12,17 +14,12 @@ struct CudnnOnDevice {
   size_t version = 0;  // of cuDNN: 91900 is 9.19.0
 };
 
-// Whether to ask cuDNN at all; it may still have no engine. 16 bits, no dropout, whose bits are
-// Spire's own, heads of whole packs of 8 columns, 256 at most, and more than one position.
-//
-// The backward must have the same bits each time. Engine notes do not reveal engines that sum dq by
-// atomics (cuDNN 9.19 has none on them); the graph does: such engines want dq in fp32 beside the
-// result. Where dq is only the result of a product, ds goes through the workspace and each sum has
-// one order. NVIDIA documents that for compute capability 9.x, and lengths that are no multiple of
-// 128 are right from 9.16 on. Other GPUs and versions use Spire's backward.
+// Returns true if cuDNN is to be asked; it may still have no engine. 16 bits, no dropout, heads of
+// whole packs of 8 columns, 256 at most, more than one position, and the GPUs and versions whose
+// backward has the same bits each time (attention_rules.cpp).
 bool may_be_cudnns(const AttentionShape& shape, const CudnnOnDevice& on);
 
-// Whether Spire's own kernel is the one on tensor cores: 16 bits, heads of whole packs of 8
+// Returns true if the native kernel is the one on tensor cores: 16 bits, heads of whole packs of 8
 // columns, 128 at most, and code for compute capability 8.0 or later (compiled_for: 80).
 bool on_tensor_cores(const AttentionShape& shape, int compiled_for);
 
@@ -32,9 +29,19 @@ struct AttentionShare {
   bool operator==(const AttentionShare&) const = default;
 };
 
-// Returns the share of a pass that one call may compute: all of a forward; of a backward as much as
-// the workspace has room for ds, 16 bits a score with T rounded up to 128, and 4 bytes a row. Whole
-// samples, else heads of one sample; none where one head is too much.
+// Returns the share of a pass that one call may compute: all of a forward; of a backward whole
+// samples, else heads of one sample, as the workspace has room; none where one head is too much.
 std::optional<AttentionShare> share_within(const AttentionShape& shape, size_t max_workspace);
+
+// Returns "backward bf16 (16, 1024, 2304), 12 heads, causal": no dropout, which libraries lack.
+std::string to_string(const AttentionShape& shape);
+
+// All that the choice of an engine depends on. Checkpoints and caches have it as one line of text.
+struct AttentionKey {
+  std::string device;  // CudaLibraries::kind()
+  AttentionShape shape;
+  size_t max_workspace = 0;  // bytes
+};
+std::string to_string(const AttentionKey& key);
 
 }  // namespace spire::inline kernels

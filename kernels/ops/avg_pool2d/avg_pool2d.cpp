@@ -13,6 +13,7 @@ std::vector<TensorSpec> AvgPool2dOp::infer(std::span<const TensorSpec> inputs) c
 
 void AvgPool2dOp::gradient(GradientBuilder& builder) const {
   if (!builder.wants_gradient(0)) return;
+  // The shape of x does not follow from dy: windows may leave pixels out.
   auto op = std::make_unique<AvgPool2dBackwardOp>(attributes_, builder.spec(builder.input(0)));
   builder.set_gradient(0, builder.emit(std::move(op), {builder.output_gradient(0)})[0]);
 }

@@ -1,7 +1,6 @@
-// Means over (N,H,W,C), channel by channel, summed in fp32, and their gradients. Over a window:
+// Means over (N, H, W, C), channel by channel, summed in fp32, and their gradients. Over a window,
+// count being the kernel's taps, or with count_include_pad = false those on x; and over all pixels:
 //   y[n,i,j,c] = sum over taps (r, s) of x[n, i*stride - padding + r, ..., c] / count
-// count is the kernel's taps, or with count_include_pad = false those that lie on x. Over all
-// pixels:
 //   y[n,c] = sum_{h,w} x[n,h,w,c] / (H W)        dx[n,h,w,c] = dy[n,c] / (H W)
 #pragma once
 #include "kernels/window.h"
@@ -16,7 +15,7 @@ struct AvgPool2dAttributes {
   Window window() const { return {kernel, stride, padding, {1, 1}}; }
 };
 
-// inputs: x. outputs: y (N,OH,OW,C) of x's dtype.
+// inputs: x. outputs: y (N, OH, OW, C) of x's dtype.
 class AvgPool2dOp : public OpWith<AvgPool2dAttributes> {
  public:
   using OpWith::OpWith;
@@ -38,7 +37,7 @@ class AvgPool2dBackwardOp : public OpWith<AvgPool2dAttributes> {
   TensorSpec x_;
 };
 
-// inputs: x (N,H,W,C). outputs: y (N,C) of x's dtype.
+// inputs: x (N, H, W, C). outputs: y (N, C) of x's dtype.
 class GlobalAvgPoolOp : public Op {
  public:
   std::string_view name() const override { return "global_avg_pool"; }
@@ -46,7 +45,7 @@ class GlobalAvgPoolOp : public Op {
   void gradient(GradientBuilder& builder) const override;
 };
 
-// inputs: dy (N,C). outputs: dx, like `x`.
+// inputs: dy (N, C). outputs: dx, like `x`.
 class GlobalAvgPoolBackwardOp : public Op {
  public:
   explicit GlobalAvgPoolBackwardOp(TensorSpec x) : x_(x) {}

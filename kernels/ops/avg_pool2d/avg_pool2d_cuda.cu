@@ -2,8 +2,7 @@
 // backward, of one pixel, which gathers from the windows over it. Over all pixels a block averages
 // a few packs of channels of one sample: its threads share the pixels, and their sums are added in
 // pairs; backward, a thread writes a pack.
-#include "kernels/cuda/pixels.h"
-#include "kernels/float_type.h"
+#include "kernels/cuda/elementwise.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/avg_pool2d/avg_pool2d.h"
 #include "kernels/typed_kernel.h"
@@ -18,7 +17,7 @@ struct AvgPoolWindow {
   int64_t channels;
   bool count_include_pad;
 
-  // Of the window at (i, j).
+  // Returns the divisor of the window at (i, j).
   __device__ float count(int64_t i, int64_t j) const {
     return static_cast<float>(count_include_pad
                                   ? axes.h.kernel * axes.w.kernel
@@ -32,6 +31,7 @@ __global__ void __launch_bounds__(pixel_threads)
   if (!grid.has(pixel_thread())) return;
   Pixel pixel = grid.pixel(pixel_thread());
   const auto [h, w] = pool.axes;
+  // Rows and columns of x under the window, without padding.
   IndexRange rows = h.pixels(pixel.row), columns = w.pixels(pixel.column);
   x += pixel.sample * h.in * w.in * pool.channels + pixel.channel;
   float sum[N] = {};
@@ -53,6 +53,7 @@ __global__ void __launch_bounds__(pixel_threads)
   if (!grid.has(pixel_thread())) return;
   Pixel pixel = grid.pixel(pixel_thread());
   const auto [h, w] = pool.axes;
+  // Windows that cover the pixel. Each gives it an equal share of its gradient.
   IndexRange rows = h.positions(pixel.row), columns = w.positions(pixel.column);
   dy += pixel.sample * h.out * w.out * pool.channels + pixel.channel;
   float sum[N] = {};
@@ -68,7 +69,7 @@ __global__ void __launch_bounds__(pixel_threads)
   store_pack(result, dx + pixel.at);
 }
 
-// grid: the shape that the kernel makes, y or, backward, x.
+// made: the shape that the kernel writes, y or, backward, x.
 template <typename T, bool backward>
 class AvgPool2dCudaKernel : public Kernel {
  public:
@@ -116,6 +117,7 @@ __global__ void __launch_bounds__(threads)
   __shared__ float sums[N][threads];
   auto thread = static_cast<int>(threadIdx.x);
   auto [sample, part] = blocks_a_sample.divide(blockIdx.x);
+  // The block's sample and its part of the channels; threads behind the last channel add zeros.
   int64_t channel = (part * packs + thread % packs) * N;
   float sum[N] = {};
   if (channel < e.channels) {
@@ -125,6 +127,7 @@ __global__ void __launch_bounds__(threads)
     }
   }
   for (int k = 0; k < N; ++k) sums[k][thread] = sum[k];
+  // Threads of one pack are `packs` apart: halving adds them in pairs until `packs` sums are left.
   for (int half = threads / 2; half >= packs; half /= 2) {
     __syncthreads();
     if (thread >= half) continue;
@@ -161,6 +164,8 @@ class GlobalAvgPoolCudaKernel : public Kernel {
   template <int N>
   void average(const KernelArgs& args) const {
     int64_t packs = 1;
+    // As many packs side by side as the channels need, so that reads are contiguous; the other
+    // threads share the pixels.
     while (packs < max_packs && packs * N < e_.channels) packs *= 2;
     Divider blocks_a_sample((e_.channels + packs * N - 1) / (packs * N));
     launch(global_average_kernel<N, T>,

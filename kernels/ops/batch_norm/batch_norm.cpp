@@ -3,7 +3,6 @@
 // again.
 #include "kernels/ops/batch_norm/batch_norm.h"
 
-#include "kernels/float_type.h"
 #include "kernels/ops/tower_sum/tower_sum.h"
 
 namespace spire::inline kernels {
@@ -67,6 +66,7 @@ void BatchNormOp::gradient(GradientBuilder& builder) const {
   for (int i : {0, 1, 2}) {
     if (builder.wants_gradient(i)) builder.set_gradient(i, results[static_cast<size_t>(i)]);
   }
+  // The residual receives g: written by the backward behind a relu, else dy itself.
   if (attributes_.residual && builder.wants_gradient(3)) {
     builder.set_gradient(3, masked_residual ? results[3] : dy);
   }
@@ -139,10 +139,13 @@ void BatchNormSyncOp::gradient(GradientBuilder& builder) const {
                                builder.output(2)};
   std::vector<Value> operands = inputs;
   if (attributes_.relu) operands.push_back(masked_residual ? builder.output(0) : builder.input(2));
+  // The first pass: this tower's sums. gamma and beta receive the gradients of this tower alone, as
+  // those of all parameters; the reduction adds them over towers later.
   auto own = builder.emit(std::make_unique<BatchNormGradientSumsOp>(attributes_), operands);
   for (int i : {1, 2}) {
     if (builder.wants_gradient(i)) builder.set_gradient(i, own[static_cast<size_t>(i)]);
   }
+  // The second pass: dx, from g and the sums over all towers.
   if (masked_residual) inputs[0] = own[3];
   if (attributes_.residual && builder.wants_gradient(4)) builder.set_gradient(4, inputs[0]);
   if (!builder.wants_gradient(0)) return;

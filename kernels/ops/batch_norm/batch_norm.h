@@ -4,15 +4,15 @@
 //   xhat = (x - mean) inv_std    y = gamma xhat + beta [+ residual] [through relu]
 // Its gradient, with g = dy, masked by y > 0 behind a relu:
 //   dbeta = sum g    dgamma = sum g xhat    dx = gamma inv_std (g - dbeta / n - xhat dgamma / n)
-// x, residual, y (..., C) fp32 or bf16; gamma, beta, statistics and their gradients (C) fp32.
-//
-// The plain ops take n and the sums over the rows of one tower. The sync ops take them over all
-// towers: a tower's sums leave it as one fp64 vector, TowerSumOp adds the vectors, and the second
-// pass reads the total:
+// x, residual, y (..., C) fp32 or bf16; gamma, beta, statistics and their gradients (C) fp32. The
+// plain ops sum over the n rows of one tower, the sync ops over those of all towers (TowerSumOp),
+// with the bits of the plain ops if there is one tower:
 //   x -> batch_norm_moments -> tower_sum -> batch_norm_sync -> y
 //   dy -> batch_norm_gradient_sums -> tower_sum -> batch_norm_sync_backward -> dx
-// With one tower the bits are those of the plain ops.
 #pragma once
+#include <cmath>
+
+#include "engine/base/dtype.h"
 #include "kernels/op.h"
 
 namespace spire::inline kernels {
@@ -23,9 +23,9 @@ struct BatchNormAttributes {
   bool residual = false;  // one more input, of x's shape, added before the relu
 };
 
-// inputs: x, gamma, beta [, residual]. outputs: y, mean, inv_std, stat_mean, stat_var.
-// stat_mean = tower_weight * mean and stat_var = tower_weight * unbiased variance (n - 1; n when n
-// is 1); a running average sums both over the towers.
+// inputs: x, gamma, beta [, residual]. outputs: y, mean, inv_std, stat_mean = tower_weight * mean,
+// stat_var = tower_weight * unbiased variance (by n - 1, at least 1). Running averages take the
+// latter two, summed over the towers.
 class BatchNormOp : public OpWith<BatchNormAttributes> {
  public:
   using OpWith::OpWith;
@@ -39,8 +39,8 @@ class BatchNormOp : public OpWith<BatchNormAttributes> {
 };
 
 // inputs: dy, x, gamma, mean, inv_std [, mask]. outputs: dx, dgamma, dbeta [, dresidual].
-// mask tells where the relu was open. With a residual it is y, and dresidual = g is an output.
-// Without one it is beta, and the kernel computes y > 0 from x, which saves reading y twice.
+// mask, behind a relu: with a residual y, and dresidual = g is an output; else beta, from which and
+// x the kernel computes y > 0 again, which saves reading y.
 class BatchNormBackwardOp : public OpWith<BatchNormAttributes> {
  public:
   using OpWith::OpWith;
@@ -69,8 +69,7 @@ class BatchNormMomentsOp : public Op {
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
 };
 
-// inputs: x, gamma, beta, moments over all towers [, residual].
-// outputs: y, mean, inv_std, stat_mean, stat_var, as of BatchNormOp.
+// inputs: x, gamma, beta, moments over all towers [, residual]. outputs: as of BatchNormOp.
 // Its gradient is that of the whole chain: x receives all of it, the moments receive none.
 class BatchNormSyncOp : public OpWith<BatchNormAttributes> {
  public:
@@ -84,9 +83,8 @@ class BatchNormSyncOp : public OpWith<BatchNormAttributes> {
   std::unique_ptr<Op> with_residual() const override;
 };
 
-// inputs: dy, x, gamma, mean, inv_std [, mask], as of BatchNormBackwardOp.
-// outputs: sums (2 C + 1) fp64: dbeta and dgamma of each channel, the rows; dgamma, dbeta fp32, of
-// this tower as the sums are; with relu and residual also dresidual = g.
+// inputs: as of BatchNormBackwardOp. outputs: sums (2 C + 1) fp64: dbeta and dgamma of each
+// channel, the rows, of this tower; dgamma, dbeta fp32; with relu and residual also dresidual = g.
 class BatchNormGradientSumsOp : public OpWith<BatchNormAttributes> {
  public:
   using OpWith::OpWith;
@@ -106,5 +104,56 @@ class BatchNormSyncBackwardOp : public OpWith<BatchNormAttributes> {
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   bool may_overwrite(int index) const override { return index == 0 || index == 1; }
 };
+
+// Mask of dy in the backward: none, y > 0 computed again from x, or y > 0 of the stored y.
+enum class ReluMask { none, from_x, from_y };
+
+// Returns the mask of the pass that writes dx: with from_y the first pass has written g.
+constexpr ReluMask second_mask(ReluMask first) {
+  return first == ReluMask::from_y ? ReluMask::none : first;
+}
+
+struct ChannelStatistics {
+  float mean, inv_std, stat_mean, stat_var;  // as of BatchNormOp
+};
+
+// Returns the statistics from sum = sum x and squares = sum x^2 over `rows` rows.
+SPIRE_HOST_DEVICE inline ChannelStatistics channel_statistics(double sum, double squares,
+                                                              double rows, float epsilon,
+                                                              float tower_weight) {
+  double n = rows > 1 ? rows : 1;
+  double unbias = n > 1 ? n / (n - 1) : 1;
+  double weight = static_cast<double>(tower_weight);
+  double mean = sum / n;
+  double var = squares / n - mean * mean;
+  if (var < 0) var = 0;  // by rounding; a NaN stays
+  return {.mean = static_cast<float>(mean),
+          .inv_std = static_cast<float>(1 / std::sqrt(var + static_cast<double>(epsilon))),
+          .stat_mean = static_cast<float>(weight * mean),
+          .stat_var = static_cast<float>(weight * var * unbias)};
+}
+
+struct ChannelGradients {
+  double dbeta, dgamma;
+};
+
+// Returns the gradients from sum_g = sum g and sum_gd = sum g (x - mean).
+SPIRE_HOST_DEVICE inline ChannelGradients channel_gradients(double sum_g, double sum_gd,
+                                                            float inv_std) {
+  return {.dbeta = sum_g, .dgamma = sum_gd * static_cast<double>(inv_std)};
+}
+
+// dx = scale g + slope (x - mean) + offset, with scale = gamma inv_std.
+struct DxMap {
+  float slope, offset;
+};
+
+// Returns the map from gradients over all n rows.
+SPIRE_HOST_DEVICE inline DxMap dx_map(float scale, float inv_std, ChannelGradients gradients,
+                                      double n) {
+  double a = static_cast<double>(scale) / n;
+  return {.slope = static_cast<float>(-a * gradients.dgamma * static_cast<double>(inv_std)),
+          .offset = static_cast<float>(-a * gradients.dbeta)};
+}
 
 }  // namespace spire::inline kernels

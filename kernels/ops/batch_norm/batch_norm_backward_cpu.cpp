@@ -3,11 +3,10 @@
 // the second reads that instead of dy and y. The plain op runs both passes in one kernel. The sync
 // op is two kernels with the sum over towers between them.
 #include "kernels/cpu/parallel.h"
-#include "kernels/float_type.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/batch_norm/batch_norm.h"
 #include "kernels/ops/batch_norm/batch_norm_cpu.h"
-#include "kernels/ops/batch_norm/batch_norm_formulas.h"
+#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 

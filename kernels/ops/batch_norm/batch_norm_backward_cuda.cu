@@ -2,9 +2,9 @@
 // of rows, a small one adds up the chunks, one writes dx. With a residual behind the relu the first
 // writes dresidual = g, and the last reads that instead of dy and y. The sync op runs the same
 // kernels with the sum over towers between them.
-#include "kernels/float_type.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/batch_norm/batch_norm_cuda.h"
+#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 

@@ -7,7 +7,6 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/batch_norm/batch_norm.h"
-#include "kernels/ops/batch_norm/batch_norm_formulas.h"
 #include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {

@@ -1,10 +1,8 @@
-// Grid and affine map that batch normalization's forward and backward share on a GPU. For .cu
-// files.
+// Grid and affine map of batch normalization's forward and backward on a GPU. For .cu files.
 #pragma once
 #include "kernels/cuda/channel_grid.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/batch_norm/batch_norm.h"
-#include "kernels/ops/batch_norm/batch_norm_formulas.h"
 
 namespace spire::inline kernels {
 
@@ -20,8 +18,8 @@ inline size_t partial_bytes(const ChannelGrid& g) {
   return static_cast<size_t>(2 * g.channels * g.chunks) * sizeof(double);
 }
 
-// y before residual and relu, for a thread's channels: (x - center) scale + shift. The backward
-// masks by the same expression, so forward and backward agree on every bit.
+// y before residual and relu, for a thread's channels: (x - center) scale + shift. Forward and the
+// backward's mask use the same expression, so they agree on every bit.
 template <int N>
 struct AffineChannels {
   Pack<float, N> center, scale, shift;

@@ -1,8 +1,6 @@
 // Shapes and gradients of a bias: dx = dy needs no kernel, db is the column sum of dy.
 #include "kernels/ops/bias/bias.h"
 
-#include "kernels/float_type.h"
-
 namespace spire::inline kernels {
 
 namespace {
@@ -25,6 +23,7 @@ std::vector<TensorSpec> BiasOp::infer(std::span<const TensorSpec> inputs) const 
 
 void BiasOp::gradient(GradientBuilder& builder) const {
   Value dy = builder.output_gradient(0);
+  // dx is dy itself: no op, no copy.
   if (builder.wants_gradient(0)) builder.set_gradient(0, dy);
   if (!builder.wants_gradient(1)) return;
   builder.set_gradient(1, builder.emit(std::make_unique<BiasBackwardOp>(), {dy})[0]);

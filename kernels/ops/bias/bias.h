@@ -14,12 +14,15 @@ class BiasOp : public Op {
   bool may_overwrite(int index) const override { return index == 0; }
 };
 
-// inputs: dy (.., C). outputs: db (C) fp32. Rows are summed in chunks that the shape alone fixes,
-// so the bits do not depend on the thread count.
+// inputs: dy (.., C). outputs: db (C) fp32, in an order of sums that the shape alone fixes.
 class BiasBackwardOp : public Op {
  public:
   std::string_view name() const override { return "bias_backward"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
 };
+
+// Adds b (C) fp32, unless null, to y (.., C) in place on a GPU, with a relu behind it if `relu` is
+// true: for convolutions whose engine fuses neither.
+void add_bias_relu_cuda(const TensorSpec& spec, const float* b, bool relu, void* y, void* stream);
 
 }  // namespace spire::inline kernels

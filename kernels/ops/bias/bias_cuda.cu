@@ -1,6 +1,6 @@
 // Bias on a GPU: y = x + b, a pack of channels of some rows a thread; db by the column sums of
-// cuda/column_sums.h, whose order the shape alone fixes.
-#include "kernels/cuda/column_sums.h"
+// cuda/channel_grid.h, whose order the shape alone fixes.
+#include "kernels/cuda/channel_grid.h"
 #include "kernels/ops/bias/bias.h"
 #include "kernels/typed_kernel.h"
 
@@ -8,16 +8,19 @@ namespace spire::inline kernels {
 
 namespace {
 
+// A functor of map_channels: loads the biases of a thread's channels once, then maps its rows.
 struct AddBias {
-  const float* b;
+  const float* b;     // null: zeros
+  bool relu = false;  // behind the sum
 
   template <int N>
   __device__ Pack<float, N> channels(int64_t c) const {
-    return load_pack<N>(b + c);
+    return b ? load_pack<N>(b + c) : Pack<float, N>{};
   }
   template <int N>
   __device__ float value(const Pack<float, N>& own, int i, const float* in) const {
-    return in[0] + own.at[i];
+    float sum = in[0] + own.at[i];
+    return relu && sum < 0 ? 0.0f : sum;
   }
 };
 
@@ -37,6 +40,7 @@ class BiasCudaKernel : public Kernel {
   ChannelGrid grid_;
 };
 
+// dy may have padded rows (DenseBackwardWeightsOp), whose padding is not read.
 template <typename T>
 class BiasBackwardCudaKernel : public Kernel {
  public:
@@ -55,6 +59,14 @@ class BiasBackwardCudaKernel : public Kernel {
 };
 
 }  // namespace
+
+void add_bias_relu_cuda(const TensorSpec& spec, const float* b, bool relu, void* y, void* stream) {
+  with_cuda_float_type(spec.dtype, [&](auto type) {
+    using T = decltype(type);
+    auto* values = static_cast<T*>(y);
+    map_channels(map_grid(spec.shape), stream, Streams<T, 1>{{values}}, AddBias{b, relu}, values);
+  });
+}
 
 template <>
 std::unique_ptr<Kernel> make_cuda(const BiasOp&, const KernelRequest& request) {

@@ -1,8 +1,6 @@
 // Shapes and gradients of add and mul.
 #include "kernels/ops/binary/binary.h"
 
-#include "kernels/float_type.h"
-
 namespace spire::inline kernels {
 
 namespace {
@@ -26,6 +24,7 @@ void AddOp::gradient(GradientBuilder& builder) const {
   Value gradient = builder.output_gradient(0);
   if (!gradient || !(builder.wants_gradient(0) || builder.wants_gradient(1))) return;
   if (relu_) {
+    // y > 0 is where the relu was open.
     auto relu = std::make_unique<ActivationBackwardOp>(ActivationAttributes{Activation::relu});
     gradient = builder.emit(std::move(relu), {gradient, builder.output(0)})[0];
   }
@@ -47,6 +46,7 @@ void MulOp::gradient(GradientBuilder& builder) const {
   if (!dy) return;
   for (int i : {0, 1}) {
     if (!builder.wants_gradient(i)) continue;
+    // da = dy b, db = dy a
     builder.set_gradient(i, builder.emit(std::make_unique<MulOp>(), {dy, builder.input(1 - i)})[0]);
   }
 }

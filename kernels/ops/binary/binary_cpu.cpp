@@ -1,9 +1,9 @@
 // Elementwise ops of two tensors on the CPU: threads share the elements, F combines a register of
 // them at a time.
 #include "kernels/cpu/elementwise.h"
-#include "kernels/float_type.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/binary/binary.h"
+#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 

@@ -1,8 +1,8 @@
 // Elementwise ops of two tensors on a GPU: a thread combines a pack of elements by F.
 #include "kernels/cuda/elementwise.h"
-#include "kernels/float_type.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/binary/binary.h"
+#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -23,6 +23,7 @@ class BinaryCudaKernel : public Kernel {
   int64_t n_;
 };
 
+// Returns the kernel of F for the inputs' dtype, which is that of y.
 template <typename F>
 std::unique_ptr<Kernel> make_binary_cuda(const KernelRequest& request) {
   return with_cuda_float_type(request.inputs[0].dtype, [&](auto type) -> std::unique_ptr<Kernel> {

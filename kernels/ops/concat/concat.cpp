@@ -1,8 +1,6 @@
 // Shapes and gradients of concat, slice and pad_channels. Gradients are slices and their inverse.
 #include "kernels/ops/concat/concat.h"
 
-#include "kernels/float_type.h"
-
 namespace spire::inline kernels {
 
 size_t bytes_from_axis(const TensorSpec& spec, int axis) {
@@ -19,6 +17,7 @@ std::vector<TensorSpec> ConcatOp::infer(std::span<const TensorSpec> inputs) cons
          axis_);
   for (const TensorSpec& part : inputs.subspan(1)) {
     TensorSpec like = joined;
+    // All but the axis must be equal: rank, dtype and the other dimensions.
     if (part.shape.rank() == like.shape.rank()) like.shape[axis] = part.shape[axis];
     expect(*this, part == like, "cannot join {} and {} along axis {}", to_string(inputs[0]),
            to_string(part), axis);
@@ -32,6 +31,7 @@ void ConcatOp::gradient(GradientBuilder& builder) const {
   if (!dy) return;
   int axis = axis_of(builder.spec(dy));
   int64_t begin = 0, end = builder.spec(dy).shape[axis];
+  // Inputs follow one another along the axis; `begin` is where input i begins in y.
   for (int i = 0; begin < end; ++i) {
     int64_t length = builder.spec(builder.input(i)).shape[axis];
     if (builder.wants_gradient(i)) {
@@ -87,6 +87,7 @@ std::vector<TensorSpec> PadChannelsOp::infer(std::span<const TensorSpec> inputs)
 void PadChannelsOp::gradient(GradientBuilder& builder) const {
   if (!builder.wants_gradient(0)) return;
   const Shape& x = builder.spec(builder.input(0)).shape;
+  // The zeros have no gradient.
   auto slice = std::make_unique<SliceOp>(x.rank() - 1, 0, x.back());
   builder.set_gradient(0, builder.emit(std::move(slice), {builder.output_gradient(0)})[0]);
 }

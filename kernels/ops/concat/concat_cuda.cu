@@ -1,5 +1,5 @@
-// Concatenation, slices and padding on a GPU: each is a few strided moves of rows (cuda/rows.h),
-// which fill what lies before and behind a row with zeros.
+// Concatenation, slices and padding on a GPU: each is a few strided moves of rows
+// (cuda/vector_copy.h), which fill what lies before and behind a row with zeros.
 #include "kernels/cuda/vector_copy.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/concat/concat.h"
@@ -8,6 +8,7 @@ namespace spire::inline kernels {
 
 namespace {
 
+// A row is what one index of the axes before `axis` holds: contiguous in x and in y.
 int64_t rows_before_axis(const TensorSpec& spec, int axis) {
   int64_t rows = 1;
   for (int i = 0; i < axis; ++i) rows *= spec.shape[i];
@@ -40,6 +41,7 @@ std::unique_ptr<Kernel> make_cuda(const ConcatOp& op, const KernelRequest& reque
   int axis = op.axis_of(y);
   std::vector<RowMove> moves;
   int64_t begin = 0;
+  // In each row of y, the inputs' rows side by side.
   for (const TensorSpec& part : request.inputs) {
     int64_t bytes = row_bytes(part, axis);
     moves.push_back({.rows = rows_before_axis(y, axis),
@@ -62,6 +64,7 @@ std::unique_ptr<Kernel> make_cuda(const SliceOp& op, const KernelRequest& reques
                             .to_stride = bytes,
                             .width = bytes,
                             .from_stride = row_bytes(x, op.axis()),
+                            // `begin` indices of the axis are left out.
                             .from_begin = op.begin() * row_bytes(x, op.axis() + 1),
                             .kept = bytes}});
 }
@@ -75,6 +78,7 @@ std::unique_ptr<Kernel> make_cuda(const SliceBackwardOp& op, const KernelRequest
                             .to_stride = whole,
                             .width = whole,
                             .from_stride = part,
+                            // Zeros for the indices before `begin`; more follow behind.
                             .before = op.begin() * row_bytes(dx, op.axis() + 1),
                             .kept = part}});
 }

@@ -24,6 +24,7 @@ TensorSpec convolved(const Op& op, const Conv2dAttributes& g, const TensorSpec& 
   return {{x.shape[0], out.h, out.w, outputs}, x.dtype};
 }
 
+// Returns dy before the relu: masked by y > 0.
 Value through_relu(GradientBuilder& builder, Value dy) {
   ActivationAttributes relu{.kind = Activation::relu};
   return builder.emit(std::make_unique<ActivationBackwardOp>(relu), {dy, builder.output(0)})[0];
@@ -36,6 +37,8 @@ void expect_attributes(const Op& op, const ConvTranspose2dAttributes& a) {
          to_short_string(a.padding));
   expect(op, a.dilation.h > 0 && a.dilation.w > 0, "dilation must be at least 1, got {}",
          to_short_string(a.dilation));
+  // Output padding tells apart the sizes of y that a convolution with this stride maps to one size
+  // of x; there are `stride` of them.
   bool within = a.output_padding.h >= 0 && a.output_padding.w >= 0 &&
                 a.output_padding.h < a.stride.h && a.output_padding.w < a.stride.w;
   expect(op, within, "output padding {} must be less than stride {}",
@@ -85,6 +88,7 @@ void Conv2dOp::gradient(GradientBuilder& builder) const {
     auto op = std::make_unique<Conv2dBackwardDataOp>(attributes, builder.spec(builder.input(0)));
     builder.set_gradient(0, builder.emit(std::move(op), {dy, builder.input(1)})[0]);
   }
+  // dw and db are one op, as both read dy.
   if (!builder.wants_gradient(1) && !attributes.bias) return;
   Shape w = builder.spec(builder.input(1)).shape;
   auto op = std::make_unique<Conv2dBackwardWeightsOp>(attributes, w);
@@ -151,6 +155,8 @@ int64_t ConvTranspose2dOp::multiply_adds(std::span<const TensorSpec> inputs,
   return inputs[0].shape.elements() * w[1] * w[2] * w[3];
 }
 
+// In the convolution from y to x, whose data gradient this op is, dy is the input and x's gradient
+// the output: dx is that convolution of dy, dw its weight gradient.
 void ConvTranspose2dOp::gradient(GradientBuilder& builder) const {
   Value dy = builder.output_gradient(0), x = builder.input(0), w = builder.input(1);
   Conv2dAttributes convolution = attributes_.convolution();

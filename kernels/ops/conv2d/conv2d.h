@@ -1,8 +1,7 @@
-// Convolution (cross-correlation) over (N,H,W,C), and its gradient:
+// Convolution (cross-correlation) over (N, H, W, C), and its gradient:
 //   y[n,i,j,o] = b[o] + sum_{r,s,c} x[n, i*stride - padding + r*dilation, ..., c] w[o,c,r,s]
-// x (N,H,W,C) fp32 or bf16, w (O, C/groups, KH, KW) fp32 parameter, b (O) fp32 parameter or absent;
-// y (N,OH,OW,O) of x's dtype, summed in fp32. An output channel sums over the input channels of its
-// group, one of `groups`; groups == C is the depthwise case.
+// x (N, H, W, C) fp32 or bf16; w (O, C/groups, KH, KW), b (O) fp32 parameters; y (N, OH, OW, O) of
+// x's dtype, summed in fp32 over the input channels of o's group (groups == C: depthwise).
 #pragma once
 #include "kernels/window.h"
 
@@ -58,14 +57,11 @@ class Conv2dBackwardWeightsOp : public OpWith<Conv2dAttributes> {
   Shape w_;
 };
 
-// Transposed convolution over (N,H,W,C), the data gradient of a convolution as an op (Zeiler et
-// al., "Deconvolutional Networks", 2010):
-//   y[n,p,q,o] = sum of x[n,i,j,c] w[c,o,r,s] over all (i, j, r, s, c) with
-//                p = i*stride - padding + r*dilation, likewise q
-// x (N,H,W,I) fp32 or bf16, w (I, O/groups, KH, KW) fp32 parameter (PyTorch's layout), y
-// (N,OH,OW,O) of x's dtype, summed in fp32:
-//   OH = (H - 1)*stride - 2 padding + dilation*(KH - 1) + output_padding + 1
-// Its own gradients are conv2d and the weight gradient of conv2d.
+// Transposed convolution, the data gradient of a convolution (Zeiler et al., "Deconvolutional
+// Networks", 2010). Over (i, j, r, s, c) with p = i*stride - padding + r*dilation, likewise q:
+//   y[n,p,q,o] = sum of x[n,i,j,c] w[c,o,r,s]
+// x (N, H, W, I) fp32 or bf16, w (I, O/groups, KH, KW) fp32 parameter (PyTorch's layout), y (N, OH,
+// OW, O) of x's dtype, OH = (H - 1)*stride - 2 padding + dilation*(KH - 1) + output_padding + 1.
 struct ConvTranspose2dAttributes {
   Extent2d stride{1, 1};
   Extent2d padding{0, 0};         // rows and columns cut off on both sides
@@ -73,8 +69,7 @@ struct ConvTranspose2dAttributes {
   Extent2d dilation{1, 1};
   int64_t groups = 1;
 
-  // The convolution that takes y back to the shape of x.
-  Conv2dAttributes convolution() const {
+  Conv2dAttributes convolution() const {  // takes y back to the shape of x
     return {.stride = stride, .padding = padding, .dilation = dilation, .groups = groups};
   }
 };

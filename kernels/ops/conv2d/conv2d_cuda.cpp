@@ -1,8 +1,7 @@
-// Convolution on a GPU, by the engines of nvidia/cuda_convolution.h. Weights are packed as KRSC,
+// Convolution on a GPU, by the engines of nvidia/convolution.h. Weights are packed as KRSC,
 // the (O, KH, KW, C/groups) that libraries read; their gradient is converted back. Bias and relu
 // are fused where the engine does so, else a small kernel adds them.
 #include "engine/device/device_memory.h"
-#include "kernels/cuda/bias_relu.h"
 #include "kernels/cuda/packing.h"
 #include "kernels/kernel.h"
 #include "kernels/nvidia/convolution.h"
@@ -13,7 +12,8 @@ namespace spire::inline kernels {
 
 namespace {
 
-// w: plain (O, C/groups, KH, KW).
+// Returns the shape of a pass, whatever it reads and writes: x, y and the plain w (O, C/groups, KH,
+// KW) are those of the forward.
 ConvolutionShape shape_of(ConvolutionPass pass, const Conv2dAttributes& g, const TensorSpec& x,
                           const Shape& w, const TensorSpec& y) {
   return {.pass = pass,
@@ -48,7 +48,7 @@ class Conv2dCudaKernel : public Kernel {
                       .workspace = args.workspace},
                      args.stream);
     if (convolution_.fused()) return;
-    add_bias_relu(y_, bias, attributes_.relu, args.outputs[0], args.stream);
+    add_bias_relu_cuda(y_, bias, attributes_.relu, args.outputs[0], args.stream);
   }
 
  private:
@@ -96,6 +96,7 @@ class Conv2dBackwardWeightsCudaKernel : public Kernel {
       // The convolution's part keeps the workspace's alignment.
       krsc_bytes_ = align_up(TensorSpec{dw_, convolution_.result()}.bytes(), workspace_alignment);
     if (!attributes.bias) return;
+    // db is the column sum of dy, input 1, into output 1: the kernel of the bias op.
     KernelRequest sums = request;
     sums.inputs = request.inputs.subspan(1, 1);
     sums.outputs = request.outputs.subspan(1, 1);

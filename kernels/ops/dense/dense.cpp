@@ -2,7 +2,6 @@
 // sum of dy. Behind a relu, dy is masked by y > 0 first.
 #include "kernels/ops/dense/dense.h"
 
-#include "kernels/float_type.h"
 #include "kernels/ops/activation/activation.h"
 
 namespace spire::inline kernels {
@@ -61,6 +60,7 @@ void DenseOp::gradient(GradientBuilder& builder) const {
     auto op = std::make_unique<DenseBackwardDataOp>();
     builder.set_gradient(0, builder.emit(std::move(op), {dy, builder.input(1)})[0]);
   }
+  // dw and db are one op, as both read dy.
   if (!builder.wants_gradient(1) && !wants_bias) return;
   auto op = std::make_unique<DenseBackwardWeightsOp>(wants_bias);
   auto gradients = builder.emit(std::move(op), {builder.input(0), dy});

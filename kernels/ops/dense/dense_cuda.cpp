@@ -1,5 +1,5 @@
 // Fully connected layer on a GPU: y = x w^T + b, dx = dy w, dw = dy^T x, each one product of
-// nvidia/cuda_product.h. Parameters are packed in the compute dtype. Where rows of y, and so of dy,
+// nvidia/product.h. Parameters are packed in the compute dtype. Where rows of y, and so of dy,
 // are padded, y and dx are products with that many more outputs, whose weights and biases are
 // zeros.
 #include "kernels/cuda/packing.h"
@@ -55,6 +55,7 @@ class DenseBackwardWeightsCudaKernel : public Kernel {
   DenseBackwardWeightsCudaKernel(bool bias, const KernelRequest& request)
       : product_(shape_of(request), {.a = 1, .b = 0, .parameters = {}}, request) {
     if (!bias) return;
+    // db is the column sum of dy, input 1, into output 1: the kernel of the bias op.
     KernelRequest sums = request;
     sums.inputs = request.inputs.subspan(1, 1);
     sums.outputs = request.outputs.subspan(1, 1);

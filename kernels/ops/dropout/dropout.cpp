@@ -1,8 +1,6 @@
 // Shapes and gradient of dropout. In evaluation y is a view of x, and dx = dy.
 #include "kernels/ops/dropout/dropout.h"
 
-#include "kernels/float_type.h"
-
 namespace spire::inline kernels {
 
 namespace {
@@ -21,7 +19,7 @@ TensorSpec key_spec() {
 std::vector<TensorSpec> DropoutOp::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(*this, inputs, 1, 1);
   expect_droppable(*this, inputs[0], attributes_.rate);
-  if (!attributes_.training) return {inputs[0]};
+  if (!attributes_.training) return {inputs[0]};  // a view, which needs no key
   return {inputs[0], key_spec()};
 }
 

@@ -1,7 +1,7 @@
 // Dropout (Srivastava et al., 2014): y = x * keep / (1 - rate), each element kept with probability
-// 1 - rate. Random numbers come from the counter-based RandomStream(seed, dropout, step << 16 |
-// key, global row) at the element's index in its row: the same on whichever device a tower runs.
-// The backward draws them again instead of storing a mask. x (N, ...) fp32 or bf16.
+// 1 - rate. x (N, ...) fp32 or bf16. Random numbers depend on seed, step, op, row in the global
+// batch and index in the row, not on the device; the backward draws them again instead of storing a
+// mask.
 #pragma once
 #include "engine/base/philox.h"
 #include "kernels/kernel.h"
@@ -13,8 +13,7 @@ struct DropoutAttributes {
   bool training = true;  // false: y is x, as a view
 };
 
-// inputs: x. outputs: y, key (1) i32. The key is the op's id in its graph; the backward op, whose
-// id differs, reads it.
+// inputs: x. outputs: y, key (1) i32: the op's id in its graph, which the backward op reads.
 class DropoutOp : public OpWith<DropoutAttributes> {
  public:
   using OpWith::OpWith;

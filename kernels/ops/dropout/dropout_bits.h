@@ -1,11 +1,11 @@
-// Random bits of dropout on the CPU, drawn for many elements at a time.
+// Random bits of dropout on the CPU, drawn for many elements at a time. Apart from dropout.h, as
+// nvcc takes no pragma of OpenMP.
 #pragma once
 #include "engine/base/philox.h"
 
 namespace spire::inline kernels {
 
-// Draws one Philox block. Apart from the loop below, so that the loop vectorizes: a lane is a
-// block.
+// Draws one Philox block: a function of its own, so that the loop below vectorizes over blocks.
 inline void draw_block(const RandomStream& stream, int64_t index, uint32_t* bits) {
   PhiloxBlock block = stream.block(static_cast<uint64_t>(index));
   bits[0] = block[0];
@@ -14,7 +14,7 @@ inline void draw_block(const RandomStream& stream, int64_t index, uint32_t* bits
   bits[3] = block[3];
 }
 
-// bits[i] = bits of element first + i, i < count. count and first are multiples of 4.
+// Draws bits[i] of element first + i, i < count, for CPUs. count and first are multiples of 4.
 template <int64_t count>
 void draw_bits(const RandomStream& stream, int64_t first, uint32_t* bits) {
 #pragma omp simd

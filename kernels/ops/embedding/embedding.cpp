@@ -2,8 +2,6 @@
 // ops have contributed already (take_gradient) instead of in one more pass.
 #include "kernels/ops/embedding/embedding.h"
 
-#include "kernels/float_type.h"
-
 namespace spire::inline kernels {
 
 std::vector<TensorSpec> EmbeddingOp::infer(std::span<const TensorSpec> inputs) const {
@@ -14,6 +12,7 @@ std::vector<TensorSpec> EmbeddingOp::infer(std::span<const TensorSpec> inputs) c
   expect(*this, table.dtype == DType::f32 && table.shape.rank() == 2 && table.shape.elements() > 0,
          "takes a table fp32 (V, C), got {}", to_string(table));
   expect(*this, is_float_type(attributes_.dtype), "cannot make {}", spire::name(attributes_.dtype));
+  // y (.., C): the axes of the ids, and the columns of the table.
   std::vector<int64_t> dims(ids.shape.dims().begin(), ids.shape.dims().end());
   dims.push_back(table.shape[1]);
   return {{Shape(dims), attributes_.dtype}};
@@ -31,6 +30,7 @@ void EmbeddingOp::gradient(GradientBuilder &builder) const {
 std::vector<TensorSpec> EmbeddingBackwardOp::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(*this, inputs, 2, 3);
   const TensorSpec &dy = inputs[0], &ids = inputs[1];
+  // dy has the axes of the ids before its columns.
   bool rows = dy.shape.rank() == ids.shape.rank() + 1 && is_float_type(dy.dtype);
   for (int axis = 0; rows && axis < ids.shape.rank(); ++axis) {
     rows = dy.shape[axis] == ids.shape[axis];

@@ -1,8 +1,8 @@
 // Rows of a table by their ids, and the gradient of the table:
 //   y[.., c] = table[ids[..], c]
-//   dtable[v, c] = sum over all places with ids[..] = v of dy[.., c]
-// ids any shape, i32; table (V, C) fp32 parameter; y (.., C) fp32 or bf16. An id outside [0, V)
-// makes its row NaN, and adds nothing to the gradient.
+//   dtable[v, c] = sum over all positions with ids[..] = v of dy[.., c]
+// ids (..) i32; table (V, C) fp32 parameter; y (.., C) fp32 or bf16. An id outside [0, V) makes its
+// row NaN, and adds nothing to the gradient.
 #pragma once
 #include "kernels/op.h"
 
@@ -12,8 +12,7 @@ struct EmbeddingAttributes {
   DType dtype = DType::f32;  // of the output
 };
 
-// inputs: ids, table. outputs: y. Where other uses of the table (an output head with tied weights)
-// have a gradient already, this op's gradient is added to that in place.
+// inputs: ids, table. outputs: y. dtable is added in place to that of other uses.
 class EmbeddingOp : public OpWith<EmbeddingAttributes> {
  public:
   using OpWith::OpWith;
@@ -23,8 +22,7 @@ class EmbeddingOp : public OpWith<EmbeddingAttributes> {
   void gradient(GradientBuilder& builder) const override;
 };
 
-// inputs: dy, ids [, addend (V, C) fp32]. outputs: dtable (V, C) fp32, plus the addend. Places are
-// summed in their order, so the bits do not depend on the thread count.
+// inputs: dy, ids [, addend (V, C) fp32]. outputs: dtable + addend, summed in position order.
 class EmbeddingBackwardOp : public Op {
  public:
   explicit EmbeddingBackwardOp(int64_t vocabulary) : vocabulary_(vocabulary) {}

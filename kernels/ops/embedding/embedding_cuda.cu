@@ -1,5 +1,5 @@
-// Embedding on a GPU. Forward: a thread copies a pack of a row. Backward: places are sorted by id,
-// then the rows of one id are summed in the order of their places, without atomics.
+// Embedding on a GPU. Forward: a thread copies a pack of a row. Backward: positions are sorted by
+// id, then the rows of one id are summed in the order of their positions, without atomics.
 #include <limits>
 
 #include "kernels/cuda/segmented_sum.h"
@@ -19,8 +19,8 @@ __global__ void __launch_bounds__(threads)
                      const float* table, T* y) {
   int64_t i = int64_t{blockIdx.x} * threads + threadIdx.x;
   if (i >= n) return;
-  auto [place, column] = width.divide(i);
-  int64_t id = ids[place];
+  auto [position, column] = width.divide(i);
+  int64_t id = ids[position];
   Pack<T, N> pack;
   if (id >= 0 && id < vocabulary) {
     auto row = load_pack<N>(table + (id * width.divisor() + column) * N);
@@ -35,7 +35,7 @@ template <typename T>
 class EmbeddingCudaKernel : public Kernel {
  public:
   explicit EmbeddingCudaKernel(const KernelRequest& request)
-      : places_(request.inputs[0].shape.elements()),
+      : positions_(request.inputs[0].shape.elements()),
         vocabulary_(request.inputs[1].shape[0]),
         width_(request.inputs[1].shape[1]) {}
 
@@ -47,16 +47,16 @@ class EmbeddingCudaKernel : public Kernel {
  private:
   template <int N>
   void embed(const KernelArgs& args) const {
-    int64_t n = places_ * width_ / N;
+    int64_t n = positions_ * width_ / N;
     launch(embedding_kernel<N, T>, blocks_for(n, threads), threads, args.stream, n,
            Divider(width_ / N), vocabulary_, static_cast<const int32_t*>(args.inputs[0]),
            static_cast<const float*>(args.inputs[1]), static_cast<T*>(args.outputs[0]));
   }
 
-  int64_t places_, vocabulary_, width_;
+  int64_t positions_, vocabulary_, width_;
 };
 
-// Where dtable is the addend already, only rows of ids that occur are read and written.
+// Where dtable lies over the addend, only rows of ids that occur are read and written.
 template <typename T>
 class EmbeddingBackwardCudaKernel : public Kernel {
  public:

@@ -1,8 +1,6 @@
 // Shapes and gradient of expand.
 #include "kernels/ops/expand/expand.h"
 
-#include "kernels/float_type.h"
-
 namespace spire::inline kernels {
 
 std::vector<TensorSpec> ExpandOp::infer(std::span<const TensorSpec> inputs) const {
@@ -13,6 +11,7 @@ std::vector<TensorSpec> ExpandOp::infer(std::span<const TensorSpec> inputs) cons
          to_string(x));
   expect(*this, x.shape.rank() < Shape::max_rank, "{} has no room for another axis", to_string(x));
   expect(*this, attributes_.count > 0, "count is {}; it must be positive", attributes_.count);
+  // The new axis, the samples, comes first.
   std::vector<int64_t> dims = {attributes_.count};
   dims.insert(dims.end(), x.shape.dims().begin(), x.shape.dims().end());
   return {{Shape(dims), attributes_.dtype}};
@@ -21,6 +20,7 @@ std::vector<TensorSpec> ExpandOp::infer(std::span<const TensorSpec> inputs) cons
 void ExpandOp::gradient(GradientBuilder& builder) const {
   Value dy = builder.output_gradient(0);
   if (!dy || !builder.wants_gradient(0)) return;
+  // dx has x's dtype, which dy does not show: the op may convert.
   auto backward = std::make_unique<ExpandBackwardOp>(builder.spec(builder.input(0)).dtype);
   builder.set_gradient(0, builder.emit(std::move(backward), {dy})[0]);
 }

@@ -1,6 +1,6 @@
 // One tensor for every sample of a batch, and its gradient, the sum over samples:
 //   y[n, ..] = x[..]      dx[..] = sum_n dy[n, ..]
-// x a parameter or an activation, fp32 or bf16; y (N, ..) fp32 or bf16.
+// x a parameter or an activation; x and y (N, ..) fp32 or bf16.
 #pragma once
 #include "kernels/op.h"
 
@@ -11,8 +11,7 @@ struct ExpandAttributes {
   DType dtype = DType::f32;  // of the output
 };
 
-// inputs: x. outputs: y.
-class ExpandOp : public OpWith<ExpandAttributes> {
+class ExpandOp : public OpWith<ExpandAttributes> {  // inputs: x. outputs: y.
  public:
   using OpWith::OpWith;
 
@@ -21,7 +20,7 @@ class ExpandOp : public OpWith<ExpandAttributes> {
   void gradient(GradientBuilder& builder) const override;
 };
 
-// inputs: dy. outputs: dx of `dtype`, summed in fp32, in an order that the shape alone fixes.
+// inputs: dy. outputs: dx of `dtype`, summed in fp32 in an order that the shape alone fixes.
 class ExpandBackwardOp : public Op {
  public:
   explicit ExpandBackwardOp(DType dtype) : dtype_(dtype) {}

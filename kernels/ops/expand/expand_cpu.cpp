@@ -1,9 +1,9 @@
 // Expand on the CPU. Forward: threads share the samples, each a copy of x. Backward: threads share
 // the elements and sum them over the samples in order, in fp32.
 #include "kernels/cpu/elementwise.h"
-#include "kernels/float_type.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/expand/expand.h"
+#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 

@@ -1,15 +1,15 @@
 // Expand on a GPU. Forward: a thread writes its pack of x to many samples. Backward: the column
-// sums of cuda/column_sums.h, with samples as rows.
-#include "kernels/cuda/column_sums.h"
-#include "kernels/float_type.h"
+// sums of cuda/channel_grid.h, with samples as rows.
+#include "kernels/cuda/channel_grid.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/expand/expand.h"
+#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
 namespace {
 
-// A sample is a row, its elements are the channels: a thread loads its own once.
+// A sample is a row, its elements are the channels: a thread loads its channels of x once.
 template <int N, typename From, typename To>
 __global__ void __launch_bounds__(channel_threads)
     expand_kernel(ChannelGrid g, const From* x, To* y) {
@@ -39,6 +39,8 @@ class ExpandCudaKernel : public Kernel {
   ChannelGrid grid_;
 };
 
+// dx[c] = sum over samples of dy[sample, c]. To: a parameter's gradient is fp32, an activation's
+// has its dtype.
 template <typename From, typename To>
 class ExpandBackwardCudaKernel : public Kernel {
  public:

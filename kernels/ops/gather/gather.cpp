@@ -1,8 +1,6 @@
 // Shapes and gradient of gather.
 #include "kernels/ops/gather/gather.h"
 
-#include "kernels/float_type.h"
-
 namespace spire::inline kernels {
 
 namespace {
@@ -20,6 +18,7 @@ void expect_axis(const Op& op, std::span<const TensorSpec> inputs, int axis) {
 
 std::vector<TensorSpec> GatherOp::infer(std::span<const TensorSpec> inputs) const {
   expect_axis(*this, inputs, axis_);
+  // y is x with K indices in the axis.
   TensorSpec y = inputs[0];
   y.shape[axis_] = inputs[1].shape[0];
   return {y};
@@ -28,6 +27,7 @@ std::vector<TensorSpec> GatherOp::infer(std::span<const TensorSpec> inputs) cons
 void GatherOp::gradient(GradientBuilder& builder) const {
   Value dy = builder.output_gradient(0);
   if (!dy || !builder.wants_gradient(0)) return;
+  // The length of x's axis does not follow from dy or from the indices.
   int64_t length = builder.spec(builder.input(0)).shape[axis_];
   auto backward = std::make_unique<GatherBackwardOp>(axis_, length);
   builder.set_gradient(0, builder.emit(std::move(backward), {dy, builder.input(1)})[0]);

@@ -1,8 +1,8 @@
 // Selection of indices along an axis, in any order, repeats allowed:
 //   y[.., k, ..] = x[.., indices[k], ..]
 //   dx[.., a, ..] = sum over indices[k] = a of dy[.., k, ..]
-// x fp32 or bf16; indices (K) i32, one list for all. An index outside the axis makes its part of y
-// NaN, and adds nothing to the gradient.
+// x fp32 or bf16; indices (K) i32. An index outside the axis makes its part of y NaN; it adds
+// nothing.
 #pragma once
 #include "kernels/op.h"
 

@@ -1,5 +1,5 @@
-// Gather on a GPU. Forward: a thread copies a pack. Backward: places are sorted by index, then
-// those of one index are summed in the order of k, without atomics.
+// Gather on a GPU. Forward: a thread copies a pack. Backward: the k are sorted by index, then
+// those of one index are summed in ascending order, without atomics.
 #include <limits>
 
 #include "kernels/cuda/segmented_sum.h"

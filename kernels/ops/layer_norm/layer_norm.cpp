@@ -1,8 +1,6 @@
 // Shapes and gradient of layer normalization. The backward reads x, mean and rstd; y is not kept.
 #include "kernels/ops/layer_norm/layer_norm.h"
 
-#include "kernels/float_type.h"
-
 namespace spire::inline kernels {
 
 namespace {
@@ -12,6 +10,7 @@ void expect_rows(const Op& op, const TensorSpec& x) {
          "takes an input (.., C) of fp32 or bf16, got {}", to_string(x));
 }
 
+// Specs of gamma and beta, and of mean and rstd.
 TensorSpec columns_of(const TensorSpec& x) {
   return {{x.shape.back()}, DType::f32};
 }

@@ -1,11 +1,8 @@
 // Layer normalization over the last axis (Ba et al., "Layer Normalization", 2016). For each row:
-//   mean = sum x / C    rstd = 1 / sqrt(sum (x - mean)^2 / C + epsilon)
-//   xhat = (x - mean) rstd    y = gamma xhat + beta
-// Its gradient, with g = gamma dy and means over the row:
-//   dx = rstd (g - mean(g) - xhat mean(g xhat))
-//   dgamma = sum over rows of dy xhat    dbeta = sum over rows of dy
-// x, y (.., C) fp32 or bf16, its leading axes together the rows M; gamma, beta (C) fp32; mean and
-// rstd (M) fp32. Computed in fp32.
+//   rstd = 1 / sqrt(sum (x - mean)^2 / C + epsilon)    xhat = (x - mean) rstd
+//   y = gamma xhat + beta    dx = rstd (g - mean(g) - xhat mean(g xhat)), g = gamma dy
+// and over all rows dgamma = sum dy xhat, dbeta = sum dy. x, y (.., C) fp32 or bf16, in M rows;
+// gamma, beta (C) fp32; mean, rstd (M) fp32. Computed in fp32.
 #pragma once
 #include "kernels/op.h"
 
@@ -26,8 +23,7 @@ class LayerNormOp : public OpWith<LayerNormAttributes> {
   bool may_overwrite(int index) const override { return index == 0; }
 };
 
-// inputs: dy, x, gamma, mean, rstd. outputs: dx, dgamma, dbeta. Rows are summed in chunks that the
-// shape alone fixes, so the bits do not depend on the thread count.
+// inputs: dy, x, gamma, mean, rstd. outputs: dx, dgamma, dbeta; the shape alone fixes their bits.
 class LayerNormBackwardOp : public Op {
  public:
   std::string_view name() const override { return "layer_norm_backward"; }

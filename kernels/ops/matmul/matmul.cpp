@@ -1,8 +1,6 @@
 // Shapes, gradient and work of the batched product.
 #include "kernels/ops/matmul/matmul.h"
 
-#include "kernels/float_type.h"
-
 namespace spire::inline kernels {
 
 std::vector<TensorSpec> MatmulOp::infer(std::span<const TensorSpec> inputs) const {
@@ -15,6 +13,7 @@ std::vector<TensorSpec> MatmulOp::infer(std::span<const TensorSpec> inputs) cons
   expect(*this, rank >= 2 && rank == b.shape.rank() && a.shape.elements() > 0,
          "takes inputs (.., M, K) and (.., K, N) of equal rank, got {} and {}", to_string(a.shape),
          to_string(b.shape));
+  // Leading axes are a batch of products; none is broadcast.
   for (int axis = 0; axis < rank - 2; ++axis) {
     expect(*this, a.shape[axis] == b.shape[axis], "leading axes of {} and {} differ",
            to_string(a.shape), to_string(b.shape));

@@ -1,7 +1,7 @@
 // Batched product of two activations, either of them transposed:
 //   y[.., m, n] = sum_k a'[.., m, k] b'[.., k, n]
 // a' is a (.., M, K), or the transpose of a (.., K, M) with transpose_a; b likewise. Leading axes
-// are equal. y has a's dtype, summed in fp32. Its gradient is two products of the same kind.
+// are equal. y has a's dtype, summed in fp32.
 #pragma once
 #include "kernels/op.h"
 
@@ -12,8 +12,7 @@ struct MatmulAttributes {
   bool transpose_b = false;
 };
 
-// inputs: a, b. outputs: y.
-class MatmulOp : public OpWith<MatmulAttributes> {
+class MatmulOp : public OpWith<MatmulAttributes> {  // inputs: a, b. outputs: y.
  public:
   using OpWith::OpWith;
 

@@ -1,4 +1,4 @@
-// Batched product on a GPU, by the engines of nvidia/cuda_product.h. Both operands are activations,
+// Batched product on a GPU, by the engines of nvidia/product.h. Both operands are activations,
 // so nothing is packed.
 #include "kernels/kernel.h"
 #include "kernels/nvidia/product.h"
@@ -37,6 +37,7 @@ std::unique_ptr<Kernel> make_cuda(const MatmulOp& op, const KernelRequest& reque
                      .transpose_b = attributes.transpose_b,
                      .operands = a.dtype,
                      .result = y.dtype};
+  // All leading axes are the batch.
   shape.batch = y.shape.elements() / (shape.m * shape.n);
   return std::make_unique<MatmulCudaKernel>(shape, request);
 }

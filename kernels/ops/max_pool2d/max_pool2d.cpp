@@ -5,6 +5,7 @@ namespace spire::inline kernels {
 
 namespace {
 
+// Returns the specs of y and which. A tap's index must fit its byte.
 std::vector<TensorSpec> maxima(const Op& op, const MaxPool2dAttributes& a, const TensorSpec& x) {
   TensorSpec y = pooled(op, a.window(), x);
   expect(op, a.kernel.h * a.kernel.w <= 256, "kernel {} has more than 256 taps",

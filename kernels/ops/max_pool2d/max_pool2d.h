@@ -1,7 +1,6 @@
-// Maximum over a window of (N,H,W,C), channel by channel, and its gradient:
-//   y[n,i,j,c] = max over taps (r, s) of x[n, i*stride - padding + r, ..., c]
-// Padding is never the maximum. which[n,i,j,c] = r * kernel.w + s of the maximum, the first of
-// equal ones; a NaN under the window is the maximum.
+// Maximum over a window of (N, H, W, C), channel by channel, and its gradient:
+//   y[n,i,j,c] = max over taps (r, s) of x[n, i*stride - padding + r, ..., c], padding left out
+// which[n,i,j,c] = r * kernel.w + s of the maximum, the first of equal ones; a NaN is the maximum.
 #pragma once
 #include "kernels/window.h"
 
@@ -14,7 +13,7 @@ struct MaxPool2dAttributes {
   Window window() const { return {kernel, stride, padding, {1, 1}}; }
 };
 
-// inputs: x. outputs: y (N,OH,OW,C) of x's dtype, which uint8 of y's shape.
+// inputs: x. outputs: y (N, OH, OW, C) of x's dtype, which uint8 of y's shape.
 class MaxPool2dOp : public OpWith<MaxPool2dAttributes> {
  public:
   using OpWith::OpWith;

@@ -1,6 +1,6 @@
 // Max pooling on a GPU. A thread takes a pack of channels of one window; backward, of one pixel,
 // which gathers from the windows over it, so no sum needs atomics.
-#include "kernels/cuda/pixels.h"
+#include "kernels/cuda/elementwise.h"
 #include "kernels/ops/max_pool2d/max_pool2d.h"
 #include "kernels/typed_kernel.h"
 #include "kernels/window.h"
@@ -27,6 +27,7 @@ __global__ void __launch_bounds__(pixel_threads)
     return static_cast<uint8_t>((p - axes.h.start(pixel.row)) * axes.w.kernel + q -
                                 axes.w.start(pixel.column));
   };
+  // The first tap on x begins as the maximum: padding never is.
   float best[N];
   Pack<uint8_t, N> best_tap;
   auto first = load_pack<N>(x + (rows.begin * w.in + columns.begin) * channels);
@@ -64,6 +65,8 @@ __global__ void __launch_bounds__(pixel_threads)
   float sum[N] = {};
   for (int64_t i = rows.begin; i < rows.end; ++i) {
     for (int64_t j = columns.begin; j < columns.end; ++j) {
+      // The pixel's tap in this window: the window's gradient is the pixel's if that tap was the
+      // maximum.
       int64_t at = first + (i * w.out + j) * channels;
       auto tap =
           static_cast<uint8_t>((pixel.row - h.start(i)) * w.kernel + pixel.column - w.start(j));

@@ -1,8 +1,6 @@
 // Shape of one-hot rows. Labels have no gradient.
 #include "kernels/ops/one_hot/one_hot.h"
 
-#include "kernels/float_type.h"
-
 namespace spire::inline kernels {
 
 std::vector<TensorSpec> OneHotOp::infer(std::span<const TensorSpec> inputs) const {

@@ -1,5 +1,4 @@
-// Class labels as rows of zeros with a one at the label: the target of a regression loss.
-// A label outside [0, classes) makes its row NaN.
+// Class labels as rows of zeros with a one at the label; NaN for labels outside [0, classes).
 #pragma once
 #include "kernels/op.h"
 

@@ -44,6 +44,7 @@ class OneHotCudaKernel : public Kernel {
  private:
   template <int N>
   void run(const KernelArgs& args) const {
+    // No thread's first element may overflow the index.
     bool small = n_ < std::numeric_limits<int32_t>::max() - threads * N;
     auto start = [&](auto index) {
       using Index = decltype(index);

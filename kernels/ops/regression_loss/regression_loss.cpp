@@ -1,9 +1,8 @@
-// Shapes and gradient of regression losses.
+// Names, shapes and gradient of regression losses. The backward reads prediction and target again,
+// so the difference is not kept.
 #include "kernels/ops/regression_loss/regression_loss.h"
 
 #include <algorithm>
-
-#include "kernels/float_type.h"
 
 namespace spire::inline kernels {
 
@@ -43,6 +42,7 @@ std::string_view RegressionLossBackwardOp::name() const {
   }
 }
 
+// N / elements: 1 / F, also for no rows.
 double regression_share(const TensorSpec& spec) {
   return static_cast<double>(std::max<int64_t>(spec.shape[0], 1)) /
          static_cast<double>(std::max<int64_t>(spec.shape.elements(), 1));
@@ -54,6 +54,8 @@ std::vector<TensorSpec> RegressionLossOp::infer(std::span<const TensorSpec> inpu
 }
 
 void RegressionLossOp::gradient(GradientBuilder& builder) const {
+  // The loss has a gradient by the target, too, but no model trains one: asking for it is a
+  // mistake.
   expect(*this, !builder.wants_gradient(1), "the target cannot be trained");
   if (!builder.wants_gradient(0)) return;
   auto backward = std::make_unique<RegressionLossBackwardOp>(kind_, weights_);

@@ -1,5 +1,4 @@
-// Losses of a prediction p against a target t of the same shape (N, ...), F elements a row, d =
-// p-t:
+// Losses of a prediction p against a target t, both (N, ...), F elements a row, with d = p - t:
 //   mse:   loss = sum_n mean_f d^2               dp = 2 d / F * gradient_scale
 //   l1:    loss = sum_n mean_f |d|               dp = sign(d) / F * gradient_scale, 0 where d = 0
 //   l1_l2: loss = sum_n mean_f (l1 |d| + l2 d^2)   dp = the two above, weighted alike
@@ -18,9 +17,8 @@ struct RegressionWeights {
   float l1 = 1, l2 = 1;  // of l1_l2
 };
 
-// inputs: prediction, target. outputs: loss (1) f64, and sum_n mean_f d^2 (1) f64 for any kind,
-// from which PSNR follows. Named by its kind. A root of the backward: its gradient starts there,
-// and goes to the prediction only.
+// inputs: prediction, target. outputs: loss (1) f64, and sum_n mean_f d^2 (1) f64 for any kind, of
+// which PSNR is made. Named by its kind. A root: the backward starts here, to the prediction only.
 class RegressionLossOp : public Op {
  public:
   explicit RegressionLossOp(Regression kind, RegressionWeights weights = {})

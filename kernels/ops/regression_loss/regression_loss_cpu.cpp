@@ -5,9 +5,9 @@
 
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/float_type.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/regression_loss/regression_loss.h"
+#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 

@@ -3,10 +3,10 @@
 // step's factor is read on the device, as a captured graph replays with new numbers.
 #include "engine/device/cuda_kernel.h"
 #include "kernels/cuda/elementwise.h"
-#include "kernels/float_type.h"
 #include "kernels/kernel.h"
 #include "kernels/nvidia/product.h"
 #include "kernels/ops/regression_loss/regression_loss.h"
+#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -45,12 +45,14 @@ __global__ void __launch_bounds__(threads)
       for (int i = 0; i < N; ++i)
         add(static_cast<float>(a[k].at[i]), static_cast<float>(b[k].at[i]));
   });
+  // The elements behind the last whole pack, one a thread.
   int64_t rest = packs * N + thread;
   if (rest < n) add(static_cast<float>(p[rest]), static_cast<float>(t[rest]));
   sums = add_block(sums);
   if (threadIdx.x == 0) parts[blockIdx.x] = sums;
 }
 
+// Adds the sums of all blocks, by one block, and writes the two losses.
 __global__ void __launch_bounds__(threads)
     regression_totals_kernel(int count, const RegressionSums* parts, Regression kind,
                              RegressionWeights weights, double share, double* loss,
@@ -86,6 +88,7 @@ class RegressionLossCudaKernel : public Kernel {
         weights_(op.weights()),
         n_(request.inputs[0].shape.elements()),
         share_(regression_share(request.inputs[0])),
+        // At least two packs a thread, so that few blocks suffice for small tensors.
         parts_(static_cast<int>(std::clamp<int64_t>(n_ / (threads * 2 * N), 1, max_parts))) {}
 
   size_t workspace_bytes() const override {

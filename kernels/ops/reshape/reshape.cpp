@@ -10,7 +10,7 @@ namespace {
 // Returns `shape` with its -1, if any, replaced so that it has `elements`; unchanged where it
 // cannot be.
 Shape resolved(Shape shape, int64_t elements) {
-  int64_t others = 1;
+  int64_t others = 1;  // product of all dimensions but the -1
   int open = -1;
   for (int axis = 0; axis < shape.rank(); ++axis) {
     if (shape[axis] == -1 && open < 0) {
@@ -23,6 +23,7 @@ Shape resolved(Shape shape, int64_t elements) {
   return shape;
 }
 
+// Sets dx to dy in the shape of x: a view again.
 void reshape_gradient(GradientBuilder& builder) {
   Value dy = builder.output_gradient(0);
   if (!dy || !builder.wants_gradient(0)) return;

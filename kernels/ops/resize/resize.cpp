@@ -24,6 +24,7 @@ ResizeTaps resize_taps(Resize kind, int64_t from, int64_t to) {
   return taps;
 }
 
+// Positions are visited in ascending order, so the taps of each source are ascending, too.
 ResizeTaps transposed(const ResizeTaps& taps, int64_t from) {
   ResizeTaps result(static_cast<size_t>(from));
   for (size_t i = 0; i < taps.size(); ++i) {

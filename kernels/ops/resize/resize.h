@@ -1,9 +1,8 @@
-// Resizes (N,H,W,C) to (N,OH,OW,C). With u = (i + 1/2) H / OH, the middle of row i in rows of x:
+// Resizes (N, H, W, C) to (N, OH, OW, C), as PyTorch's interpolate with align_corners=false. Rows,
+// and columns likewise, with u = (i + 1/2) H / OH, the middle of row i in rows of x:
 //   nearest:  y[n,i,..] = x[n, floor(i H / OH), ..]
 //   bilinear: y[n,i,..] mixes the two rows whose middles enclose u; at the border, the last one
-// and likewise for columns: PyTorch's interpolate with align_corners=false. Both are one weighted
-// gather, and so is the gradient, by the transposed taps. Taps are summed in ascending order in
-// fp32, so that sums have one order on any device.
+// Op and gradient are weighted gathers, whose taps are summed in ascending order, in fp32.
 #pragma once
 #include "engine/base/dtype.h"
 #include "kernels/window.h"
@@ -12,9 +11,8 @@ namespace spire::inline kernels {
 
 enum class Resize { nearest, bilinear };
 
-// A source position and its weight.
 struct ResizeTap {
-  int64_t source;
+  int64_t source;  // position
   float weight;
 };
 
@@ -37,8 +35,8 @@ using ResizeTaps = std::vector<std::vector<ResizeTap>>;
 ResizeTaps resize_taps(Resize kind, int64_t from, int64_t to);
 ResizeTaps transposed(const ResizeTaps& taps, int64_t from);
 
-// In whole numbers, so that rounding never decides between neighbours: the middle of position i
-// lies at u / (2 to) from the middle of source 0.
+// In whole numbers, so that rounding never decides: the middle of position i is u / (2 to) behind
+// the middle of source 0.
 SPIRE_HOST_DEVICE inline ResizeAxis::Taps ResizeAxis::taps(int64_t i) const {
   if (kind == Resize::nearest) return {{{i * from / to, 1.0f}, {}}, 1};
   int64_t u = (2 * i + 1) * from - to;

@@ -1,7 +1,7 @@
 // Resize on a GPU, forward and backward alike, in two kernels: the first fills tables of both axes'
 // taps in the workspace, the second gathers by them, a pack of channels of a pixel a thread. Sums
 // are fp32, in ascending order of taps.
-#include "kernels/cuda/pixels.h"
+#include "kernels/cuda/elementwise.h"
 #include "kernels/ops/resize/resize.h"
 #include "kernels/typed_kernel.h"
 
@@ -30,6 +30,7 @@ struct TapTable {
       auto taps = axis.taps(i);
       return {static_cast<int32_t>(taps.at[0].source), taps.count};
     }
+    // Outputs whose first tap is the source or, bilinear, the one before it.
     int64_t reach = axis.kind == Resize::nearest ? 0 : 1;
     int64_t first = axis.first_from(i - reach), end = axis.first_from(i + 1);
     return {static_cast<int32_t>(first), static_cast<int32_t>(end - first)};

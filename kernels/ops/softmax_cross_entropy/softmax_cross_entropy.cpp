@@ -2,8 +2,6 @@
 // logits and logsumexp.
 #include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy.h"
 
-#include "kernels/float_type.h"
-
 namespace spire::inline kernels {
 
 namespace {
@@ -48,6 +46,7 @@ std::vector<TensorSpec> SoftmaxCrossEntropyOp::infer(std::span<const TensorSpec>
 void SoftmaxCrossEntropyOp::gradient(GradientBuilder& builder) const {
   if (!builder.wants_gradient(0)) return;
   auto backward = std::make_unique<SoftmaxCrossEntropyBackwardOp>(attributes_);
+  // No dy: a loss is a root, and its factor comes with the step (StepContext).
   std::vector<Value> inputs = {builder.input(0), builder.input(1), builder.output(2)};
   if (attributes_.mixed) inputs.insert(inputs.end(), {builder.input(2), builder.input(3)});
   builder.set_gradient(0, builder.emit(std::move(backward), inputs)[0]);

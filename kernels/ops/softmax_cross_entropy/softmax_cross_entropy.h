@@ -2,14 +2,14 @@
 //   logsumexp = log sum_c e^(x_c)    loss = logsumexp - sum_c t_c x_c
 //   t_c = (1 - s) [c == l] + s / C, with s the label smoothing (Szegedy et al., 2016)
 //   dx_c = (e^(x_c - logsumexp) - t_c) * gradient_scale / R
-// A sample has R rows, R = 1 for one label a sample; its loss is their mean. In the mixed form
-// (Zhang et al., "mixup", 2018) a row has two labels: in t, m [c == l] + (1 - m) [c == o] is in the
-// place of [c == l], with m the mix of its sample.
-//
-// Probabilities are never stored. logits (N R, C) fp32 or bf16, computed in fp32; labels and
-// other_labels (N R) i32, mix (N) f32. A label outside [0, C), or a mix outside [0, 1], makes the
-// loss NaN.
+// A sample has R rows, whose mean is its loss. In the mixed form (Zhang et al., "mixup", 2018) a
+// row has two labels: m [c == l] + (1 - m) [c == o] instead of [c == l], with m the mix of its
+// sample. logits (N R, C) fp32 or bf16, computed in fp32; labels, other_labels (N R) i32, mix (N)
+// f32. A label outside [0, C), or a mix outside [0, 1], makes the loss NaN.
 #pragma once
+#include <span>
+
+#include "engine/base/dtype.h"
 #include "kernels/op.h"
 
 namespace spire::inline kernels {
@@ -21,8 +21,8 @@ struct SoftmaxCrossEntropyAttributes {
 };
 
 // inputs: logits, labels [, other_labels, mix]. outputs: loss (1) f64, the sum over rows / R;
-// correct (1) f64, the rows whose label (the heavier one) is the first largest logit / R; logsumexp
-// (N R) f32. A root of the backward: its gradient starts there.
+// correct (1) f64, rows whose label (the heavier one) is the first largest logit / R; logsumexp (N
+// R) f32. A root: the backward starts here.
 class SoftmaxCrossEntropyOp : public OpWith<SoftmaxCrossEntropyAttributes> {
  public:
   using OpWith::OpWith;
@@ -40,6 +40,48 @@ class SoftmaxCrossEntropyBackwardOp : public OpWith<SoftmaxCrossEntropyAttribute
   std::string_view name() const override { return "softmax_cross_entropy_backward"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   bool may_overwrite(int index) const override { return index == 0; }
+};
+
+// Labels of a row with their weights, which sum to 1.
+struct LabelTarget {
+  int32_t labels[2];
+  float weights[2];
+  int count;  // 1 or 2; 0 when a label or the mix is out of range
+
+  SPIRE_HOST_DEVICE int32_t heavier() const {
+    return count == 2 && weights[1] > weights[0] ? labels[1] : labels[0];
+  }
+};
+
+// Reads the targets of rows from the inputs labels and, in the mixed form, other_labels and mix.
+class LabelTargets {
+ public:
+  LabelTargets(const SoftmaxCrossEntropyAttributes& attributes, int64_t classes,
+               std::span<const void* const> inputs, size_t other)
+      : classes_(classes),
+        rows_per_sample_(attributes.rows_per_sample),
+        labels_(static_cast<const int32_t*>(inputs[1])) {
+    if (!attributes.mixed) return;
+    others_ = static_cast<const int32_t*>(inputs[other]);
+    mix_ = static_cast<const float*>(inputs[other + 1]);
+  }
+
+  SPIRE_HOST_DEVICE LabelTarget of(int64_t row) const {
+    int32_t label = labels_[row];
+    if (!others_) return {{label}, {1}, holds(label) ? 1 : 0};
+    int32_t other = others_[row];
+    float mix = mix_[row / rows_per_sample_];
+    bool valid = holds(label) && holds(other) && mix >= 0 && mix <= 1;
+    if (label == other) return {{label}, {1}, valid ? 1 : 0};
+    return {{label, other}, {mix, 1 - mix}, valid ? 2 : 0};
+  }
+
+ private:
+  SPIRE_HOST_DEVICE bool holds(int32_t label) const { return label >= 0 && label < classes_; }
+
+  int64_t classes_, rows_per_sample_;
+  const int32_t *labels_, *others_ = nullptr;
+  const float* mix_ = nullptr;
 };
 
 }  // namespace spire::inline kernels

@@ -27,6 +27,7 @@ __global__ void __launch_bounds__(logit_threads)
     weights[t] = (1 - smoothing) * target.weights[t];
   }
   float lse = logsumexp[row], scale = context->loss_gradient_scale() / rows_per_sample;
+  // t_c = weights[t] at the labels, on top of `others` everywhere.
   float others = smoothing / static_cast<float>(e.classes);
   auto differentiate = [&](int64_t c, auto n, auto width, int64_t step) {
     constexpr int W = width();

@@ -8,7 +8,6 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/elementary.h"
 #include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy.h"
-#include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy_targets.h"
 #include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {

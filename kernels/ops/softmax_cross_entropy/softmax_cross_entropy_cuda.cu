@@ -51,6 +51,7 @@ struct LogitsSeen {
       for (int j = n * N - 1; j >= 0; --j)
         if (x[j / N][j % N] == peak) first = c + j / N * step + j % N;
     }
+    // A batch is summed by itself first, which loses less than adding each term to a large sum.
     float base = base_of(most), part = 0;
     for (int k = 0; k < n; ++k)
       for (int i = 0; i < N; ++i) part += exponential(x[k][i] - base);
@@ -101,6 +102,7 @@ __global__ void __launch_bounds__(logit_threads)
     if (smoothing > 0) seen.add_total(values);
   };
   over_classes<group, N, logit_batch<N, 2>>(e.classes, add);
+  // The row's threads combine theirs, each sum rescaled to the largest of all.
   LogitsSeen all;
   all.most = group_reduce<group>(seen.most, Maximum{});
   all.sum = group_reduce<group>(seen.sum * exponential(seen.most - base_of(all.most)), Sum{});

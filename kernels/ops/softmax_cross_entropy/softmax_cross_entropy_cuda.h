@@ -4,9 +4,7 @@
 #include "engine/device/cuda_kernel.h"
 #include "kernels/cuda/elementwise.h"
 #include "kernels/elementary.h"
-#include "kernels/float_type.h"
 #include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy.h"
-#include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy_targets.h"
 
 namespace spire::inline kernels {
 
@@ -56,8 +54,8 @@ __device__ inline void over_classes(int64_t classes, Body body) {
   }
 }
 
-// Calls run.operator()<group, N>() with the threads of a row and the elements of a load that all
-// pitches allow.
+// Calls run.operator()<group, N>(): `group` threads a row, loads of N elements that all pitches
+// allow.
 template <typename T, typename Run, typename... Pitches>
 void with_layout(int64_t classes, const Run& run, Pitches... pitches) {
   constexpr int N = pack_width<T>;

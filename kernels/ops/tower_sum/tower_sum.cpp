@@ -1,4 +1,5 @@
-// Shape of a sum over towers.
+// Shape of a sum over towers. It has no gradient: an op that reads such a sum emits one more in its
+// gradient (BatchNormSyncOp).
 #include "kernels/ops/tower_sum/tower_sum.h"
 
 namespace spire::inline kernels {

@@ -21,6 +21,7 @@ std::vector<TensorSpec> TransposeOp::infer(std::span<const TensorSpec> inputs) c
   return {y};
 }
 
+// The inverse permutation.
 void TransposeOp::gradient(GradientBuilder& builder) const {
   Value dy = builder.output_gradient(0);
   if (!dy || !builder.wants_gradient(0)) return;
@@ -41,7 +42,8 @@ std::vector<TransposeAxis> merged_axes(const TransposeOp& op, const Shape& x, co
   int64_t to = 1;
   for (int i = y.rank() - 1; i >= 0; --i) {
     int64_t from = strides[static_cast<size_t>(op.axes()[static_cast<size_t>(i)])];
-    if (y[i] > 1) {
+    if (y[i] > 1) {  // an axis of length 1 moves nothing
+      // Indices of this axis go on in x where those of the axis inside end: both are one axis.
       bool joins = !axes.empty() && from == axes.back().from * axes.back().length;
       if (joins) {
         axes.back().length *= y[i];

@@ -1,15 +1,12 @@
-// Permutation of axes: y's axis i is x's axis axes[i]. Moves elements of any dtype as they are. The
-// gradient is the inverse permutation.
+// Permutation of axes, for any dtype: y's axis i is x's axis axes[i].
 #pragma once
 #include "kernels/op.h"
 
 namespace spire::inline kernels {
 
-// inputs: x. outputs: y.
-class TransposeOp : public Op {
+class TransposeOp : public Op {  // inputs: x. outputs: y.
  public:
-  // axes: every axis of x once.
-  explicit TransposeOp(std::vector<int> axes) : axes_(std::move(axes)) {}
+  explicit TransposeOp(std::vector<int> axes) : axes_(std::move(axes)) {}  // every axis of x once
   const std::vector<int>& axes() const { return axes_; }
 
   std::string_view name() const override { return "transpose"; }
@@ -24,8 +21,8 @@ class TransposeOp : public Op {
 struct TransposeAxis {
   int64_t length = 1, to = 1, from = 1;
 };
-// Returns the axes of y, innermost first. Axes that stay neighbours are merged, axes of length 1
-// left out; one remains at least. One of them has from = 1.
+// Returns the axes of y, innermost first, at least one. Axes that stay neighbours are merged, those
+// of length 1 left out. One of them has from = 1.
 std::vector<TransposeAxis> merged_axes(const TransposeOp& op, const Shape& x, const Shape& y);
 
 }  // namespace spire::inline kernels

@@ -17,7 +17,7 @@ TuningChoices one(const std::string& key, const std::string& engine) {
   return choices;
 }
 
-TEST(EngineChoice, WithoutTuningItIsTheFavourite) {
+TEST(EngineChoice, TakesTheFavouriteWithoutTuning) {
   FakeEngines engines({3, 1});
   EXPECT_TRUE(choose_engine(engines, "k", nullptr));
   EXPECT_EQ(engines.selected, "e0");
@@ -25,7 +25,7 @@ TEST(EngineChoice, WithoutTuningItIsTheFavourite) {
   EXPECT_EQ(engines.proposed, 1u);
 }
 
-TEST(EngineChoice, TheFastestIsKeptForTheRunAndForOthers) {
+TEST(EngineChoice, KeepsTheFastestForThisAndLaterRuns) {
   Tuning tuning({.measures = true});
   FakeEngines engines({3, -1, 1, 2});
   EXPECT_TRUE(choose_engine(engines, "k", &tuning));
@@ -35,7 +35,7 @@ TEST(EngineChoice, TheFastestIsKeptForTheRunAndForOthers) {
   EXPECT_TRUE(tuning.replaced().empty());
 }
 
-TEST(EngineChoice, WhatWasChosenIsNotMeasuredAgain) {
+TEST(EngineChoice, MeasuresAnOperationOnce) {
   Tuning tuning({.measures = true});
   FakeEngines first({3, 1}), second({1, 3}), other({1, 3});
   EXPECT_TRUE(choose_engine(first, "k", &tuning));
@@ -46,7 +46,7 @@ TEST(EngineChoice, WhatWasChosenIsNotMeasuredAgain) {
   EXPECT_EQ(other.selected, "e0");
 }
 
-TEST(EngineChoice, TheRunsOwnChoiceComesBeforeTheCaches) {
+TEST(EngineChoice, PrefersTheRecordedChoiceToTheCachedOne) {
   Tuning tuning({.recorded = one("k", "e2"), .cached = one("k", "e1"), .measures = true});
   FakeEngines engines({1, 2, 3});
   EXPECT_TRUE(choose_engine(engines, "k", &tuning));
@@ -54,7 +54,7 @@ TEST(EngineChoice, TheRunsOwnChoiceComesBeforeTheCaches) {
   EXPECT_TRUE(tuning.measured().empty());
 }
 
-TEST(EngineChoice, OfTheCacheTheRunRecordsWhatItUses) {
+TEST(EngineChoice, RecordsOnlyTheCachedChoicesThatItUses) {
   TuningChoices cached = one("k", "e1");
   cached.set("use the config of its run", "e7");
   Tuning tuning({.recorded = one("of another device", "e3"), .cached = cached, .measures = true});
@@ -66,7 +66,7 @@ TEST(EngineChoice, OfTheCacheTheRunRecordsWhatItUses) {
   EXPECT_EQ(tuning.chosen(), expected);
 }
 
-TEST(EngineChoice, AnEngineThatIsNotThereAnyMoreIsReplaced) {
+TEST(EngineChoice, ReplacesAnEngineThatNoLongerExists) {
   for (bool measures : {true, false}) {
     Tuning tuning({.recorded = one("k", "e9"), .measures = measures});
     FakeEngines engines({2, 1});
@@ -77,7 +77,7 @@ TEST(EngineChoice, AnEngineThatIsNotThereAnyMoreIsReplaced) {
   }
 }
 
-TEST(EngineChoice, WhereNothingIsMeasuredItIsTheFavouriteForThisRunAlone) {
+TEST(EngineChoice, KeepsAnUnmeasuredFavouriteForThisRunOnly) {
   Tuning tuning({.measures = false});
   FakeEngines engines({3, 1});
   EXPECT_TRUE(choose_engine(engines, "k", &tuning));
@@ -86,7 +86,7 @@ TEST(EngineChoice, WhereNothingIsMeasuredItIsTheFavouriteForThisRunAlone) {
   EXPECT_TRUE(tuning.measured().empty());
 }
 
-TEST(EngineChoice, WithoutMemoryToMeasureInItIsTheFavouriteForThisRunAlone) {
+TEST(EngineChoice, KeepsTheFavouriteForThisRunOnlyWithoutMemoryToMeasure) {
   Tuning tuning({.measures = true});
   FakeEngines engines({3, 1});
   engines.memory = false;
@@ -96,7 +96,7 @@ TEST(EngineChoice, WithoutMemoryToMeasureInItIsTheFavouriteForThisRunAlone) {
   EXPECT_TRUE(tuning.measured().empty());
 }
 
-TEST(EngineChoice, AnEngineThatRuinsTheDeviceEndsTheChoice) {
+TEST(EngineChoice, FailsIfAnEngineCorruptsTheDevice) {
   Tuning tuning({.measures = true});
   FakeEngines engines({3, 1});
   engines.ruins = true;
@@ -104,7 +104,7 @@ TEST(EngineChoice, AnEngineThatRuinsTheDeviceEndsTheChoice) {
   EXPECT_TRUE(tuning.chosen().empty());
 }
 
-TEST(EngineChoice, NoEngineOrNoneThatRunsIsNoChoice) {
+TEST(EngineChoice, IsNoneIfNoEngineRuns) {
   Tuning tuning({.measures = true});
   FakeEngines none({}), broken({-1, -1});
   EXPECT_FALSE(choose_engine(none, "k", &tuning));
@@ -112,14 +112,14 @@ TEST(EngineChoice, NoEngineOrNoneThatRunsIsNoChoice) {
   EXPECT_TRUE(tuning.chosen().empty());
 }
 
-TEST(EngineChoice, AtMostTenAreTried) {
+TEST(EngineChoice, TriesTenEnginesAtMost) {
   Tuning tuning({.measures = true});
   FakeEngines many(std::vector<float>(40, 1.0f));
   EXPECT_TRUE(choose_engine(many, "k", &tuning));
   EXPECT_EQ(many.proposed, max_engines);
 }
 
-TEST(EngineChoice, OneWithoutRivalsIsNotKeptForOthers) {
+TEST(EngineChoice, KeepsAnEngineWithoutRivalsForThisRunOnly) {
   Tuning tuning({.measures = true});
   FakeEngines engines({3});
   EXPECT_TRUE(choose_engine(engines, "k", &tuning));
@@ -132,7 +132,7 @@ std::optional<float> two_ms() {
   return 2.0f;
 }
 
-TEST(NativeEngine, IsMeasuredBesideTheLibrarys) {
+TEST(NativeEngine, IsMeasuredWithTheLibrarysEngines) {
   for (float best : {1.0f, 3.0f}) {
     Tuning tuning({.measures = true});
     FakeEngines library({4, best});
@@ -146,7 +146,7 @@ TEST(NativeEngine, IsMeasuredBesideTheLibrarys) {
   }
 }
 
-TEST(NativeEngine, IsTheLastWhereNothingIsMeasured) {
+TEST(NativeEngine, ComesAfterTheLibrarysEnginesWithoutMeasurement) {
   FakeEngines library({4}), none({});
   EnginesAndNative favourite(library, two_ms), own(none, two_ms);
   EXPECT_TRUE(choose_engine(favourite, "k", nullptr));
@@ -155,7 +155,7 @@ TEST(NativeEngine, IsTheLastWhereNothingIsMeasured) {
   EXPECT_TRUE(own.is_native());
 }
 
-TEST(NativeEngine, IsWhatIsLeftWhereTheLibrarysAreRefusedOrFail) {
+TEST(NativeEngine, IsTheFallbackIfTheLibrarysEnginesFail) {
   FakeEngines none({}), broken({-1, -1});
   for (FakeEngines* library : {&none, &broken}) {
     Tuning tuning({.recorded = one("k", "e7"), .measures = true});
@@ -167,7 +167,7 @@ TEST(NativeEngine, IsWhatIsLeftWhereTheLibrarysAreRefusedOrFail) {
 }
 
 // A record of kernels with other bits is no record of these.
-TEST(NativeEngine, KeepsToItsName) {
+TEST(NativeEngine, IsNotRecalledByAnotherKernelsName) {
   Tuning tuning({.recorded = one("k", native_name), .measures = true});
   FakeEngines none({});
   EnginesAndNative engines(none, two_ms, native_mma_name), again(none, two_ms, native_mma_name);
@@ -179,7 +179,7 @@ TEST(NativeEngine, KeepsToItsName) {
   EXPECT_TRUE(is_native(native_name) && is_native(native_mma_name) && !is_native("engine 5"));
 }
 
-TEST(NativeEngine, IsNoneWhereThereIsNone) {
+TEST(NativeEngine, MayBeAbsent) {
   Tuning tuning({.recorded = one("k", "own"), .measures = true});
   FakeEngines library({4}), none({});
   EnginesAndNative engines(library, nullptr), nothing(none, nullptr);
@@ -188,7 +188,7 @@ TEST(NativeEngine, IsNoneWhereThereIsNone) {
   EXPECT_FALSE(choose_engine(nothing, "l", &tuning));
 }
 
-TEST(NativeEngine, IsOneOfAtMostTen) {
+TEST(NativeEngine, CountsAmongTheTenEngines) {
   Tuning tuning({.measures = true});
   FakeEngines many(std::vector<float>(40, 3.0f));
   EnginesAndNative engines(many, two_ms);
@@ -201,7 +201,7 @@ std::vector<float> times(size_t count) {
   return std::vector<float>(count, 1.0f);
 }
 
-TEST(EngineGroups, TheFastestOfAllIsSelectedByTheNameOfItsGroup) {
+TEST(EngineGroups, NameTheFastestEngineByItsGroup) {
   Tuning tuning({.measures = true});
   FakeEngines slow({3, 4}), quick({5, 1});
   EngineGroups groups({{"fp32", &slow}, {"bf16", &quick}});
@@ -219,7 +219,7 @@ TEST(EngineGroups, TheFastestOfAllIsSelectedByTheNameOfItsGroup) {
   EXPECT_EQ(known.runs, 0);
 }
 
-TEST(EngineGroups, WithoutTuningItIsTheFirstOneOfTheFirstGroupThatHasAny) {
+TEST(EngineGroups, StartWithTheFirstGroupThatHasEngines) {
   FakeEngines none({}), first({3, 1}), second({1});
   EngineGroups groups({{"a", &none}, {"b", &first}, {"c", &second}});
   EXPECT_TRUE(choose_engine(groups, "k", nullptr));
@@ -228,7 +228,7 @@ TEST(EngineGroups, WithoutTuningItIsTheFirstOneOfTheFirstGroupThatHasAny) {
   EXPECT_EQ(second.proposed, 0u);
 }
 
-TEST(EngineGroups, ManyEnginesOfOneLeaveRoomForTheOthers) {
+TEST(EngineGroups, ShareTheNumberOfProposals) {
   FakeEngines many(times(40)), few(times(1)), others(times(40));
   EngineGroups groups({{"a", &many}, {"b", &few}, {"c", &others}});
   EXPECT_EQ(groups.propose(10), 10u);
@@ -237,14 +237,14 @@ TEST(EngineGroups, ManyEnginesOfOneLeaveRoomForTheOthers) {
   EXPECT_EQ(others.proposed, 5u);
 }
 
-TEST(EngineGroups, GroupsOfOneNameAreToldApartByTheirEngines) {
+TEST(EngineGroups, MayShareANameIfTheirEnginesDiffer) {
   FakeEngines none({}), some({1, 2});
   EngineGroups groups({{"fp32", &none}, {"fp32", &some}});
   EXPECT_TRUE(groups.recall("fp32 e1"));
   EXPECT_EQ(groups.selected(), 1u);
 }
 
-TEST(EngineGroups, NamesOfNoEngineAreRefused) {
+TEST(EngineGroups, RefuseNamesOfNoEngine) {
   FakeEngines engines({1, 2});
   EngineGroups groups({{"bf16", &engines}});
   for (const char* name :
@@ -271,12 +271,12 @@ TEST(Fastest, TheFastestIsChosen) {
   EXPECT_EQ(choose(Times{{5.0f}}), 0u);
 }
 
-TEST(Fastest, TheFirstRunDoesNotCountAndTheBestOfTheOthersDoes) {
+TEST(Fastest, IgnoresTheWarmUpAndCountsTheBestRun) {
   EXPECT_EQ(choose(Times{{9.0f, 1.0f}, {0.1f, 2.0f}}), 0u);
   EXPECT_EQ(choose(Times{{4.0f, 3.0f}, {9.0f, 5.0f, 5.0f, 2.0f, 9.0f}}), 1u);
 }
 
-TEST(Fastest, WhatFailsIsOut) {
+TEST(Fastest, ExcludesCandidatesThatFail) {
   EXPECT_EQ(choose(Times{{-1.0f}, {4.0f}, {3.0f}}), 2u);
   EXPECT_EQ(choose(Times{{1.0f, 1.0f, -1.0f}, {4.0f}}), 1u);  // later, too
   EXPECT_EQ(choose(Times{{1.0f, 1.0f, -1.0f}, {4.0f, 4.0f, 4.0f, 3.0f}, {3.5f}}), 1u);
@@ -285,17 +285,17 @@ TEST(Fastest, WhatFailsIsOut) {
   EXPECT_EQ(counts[0], 1u);
 }
 
-TEST(Fastest, NoneWhereAllFailOrThereIsNone) {
+TEST(Fastest, IsNoneIfAllFailOrThereIsNone) {
   EXPECT_EQ(choose(Times{{-1.0f}, {1.0f, -1.0f}}), std::nullopt);
   EXPECT_EQ(choose(Times{}), std::nullopt);
 }
 
-TEST(Fastest, TheFirstOfThoseThatCanHardlyBeToldApart) {
+TEST(Fastest, IsTheFirstWithinThreePercentOfTheBest) {
   EXPECT_EQ(choose(Times{{2.0f}, {1.02f}, {1.0f}}), 1u);
   EXPECT_EQ(choose(Times{{2.0f}, {1.04f}, {1.0f}}), 2u);
 }
 
-TEST(Fastest, WhatTakesTwiceTheBestRests) {
+TEST(Fastest, StopsRunningCandidatesThatTakeTwiceTheBest) {
   std::vector<size_t> counts;
   EXPECT_EQ(choose({{3.0f}, {1.0f}, {1.9f}}, &counts), 1u);
   EXPECT_EQ(counts, (std::vector<size_t>{2, 6, 6}));

@@ -45,7 +45,7 @@ TEST_F(PlanStoreTest, ThePlansOfARunAreFoundByTheNext) {
   EXPECT_EQ(next.damaged(), 0u);
 }
 
-TEST_F(PlanStoreTest, DamageAnywhereInAFileIsNoPlan) {
+TEST_F(PlanStoreTest, ADamagedFileIsNoPlan) {
   PlanStore first(folder);
   first.keep(name, plan);
   first.write();

@@ -34,7 +34,7 @@ TEST(TuningChoices, TheLastChoiceForAKeyIsFound) {
   EXPECT_EQ(choices.find("NVIDIA H100, cuDNN 9.19.0, convolution"), nullptr);
 }
 
-TEST(TuningChoices, WhatIsThereStaysWhenOthersAreAdded) {
+TEST(TuningChoices, AddMissingKeepsExistingChoices) {
   TuningChoices choices, others;
   choices.set("a", "mine");
   others.set("a", "theirs");
@@ -44,12 +44,12 @@ TEST(TuningChoices, WhatIsThereStaysWhenOthersAreAdded) {
   EXPECT_EQ(*choices.find("b"), "theirs");
 }
 
-TEST(TuningChoices, TextGivesThemBack) {
+TEST(TuningChoices, TextIsReadBackUnchanged) {
   for (const TuningChoices& choices : {TuningChoices(), some()})
     EXPECT_EQ(TuningChoices::from_text(choices.to_text(), Category::config), choices);
 }
 
-TEST(TuningChoices, TextIsALineAChoiceInTheOrderOfKeys) {
+TEST(TuningChoices, TextHasALineForEachChoiceSortedByKey) {
   std::string text = some().to_text();
   EXPECT_EQ(text.substr(text.find('\n') + 1),
             "NVIDIA H100, cuDNN 9.19.0, convolution a\tengine 0\n"
@@ -62,7 +62,7 @@ TEST(TuningChoices, ForeignTextIsRefused) {
     EXPECT_THAT(problem_of(text), HasSubstr("does not begin with 'spire tuning 1 '")) << text;
 }
 
-TEST(TuningChoices, TextCutShortAnywhereOrWithAChangedByteIsRefused) {
+TEST(TuningChoices, TextThatIsCutShortOrHasAChangedByteIsRefused) {
   std::string text = some().to_text();
   for (size_t length = 0; length < text.size(); ++length)
     EXPECT_NE(problem_of(text.substr(0, length)), "none") << length;
@@ -80,7 +80,7 @@ TEST(TuningChoices, LinesThatAreNoChoicesAreRefused) {
   }
 }
 
-TEST(TuningChoices, WhatCannotBeALineIsRefused) {
+TEST(TuningChoices, KeysAndChoicesOfSeveralLinesAreRefused) {
   TuningChoices choices;
   EXPECT_THROW(choices.set("", "engine 0"), Error);
   EXPECT_THROW(choices.set("a", ""), Error);
@@ -95,7 +95,7 @@ TuningChoices one(const std::string& key, const std::string& engine) {
   return choices;
 }
 
-TEST(Tuning, AnotherProcessesChoicesComeFirst) {
+TEST(Tuning, AdoptsAnotherProcessesChoices) {
   Tuning tuning({.recorded = one("k", "mine")});
   TuningChoices theirs = one("k", "theirs");
   theirs.set("l", "theirs");

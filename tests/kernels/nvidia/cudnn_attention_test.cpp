@@ -1,6 +1,5 @@
-// cuDNN asked about attention on GPUs that are described. Its engines are compiled when a plan is
-// made, and for that it wants a CUDA driver, if only the toolkit's stub; plans themselves are for
-// machines with a GPU.
+// Tests of cuDNN's attention on described GPUs. Making a plan compiles its engine, which needs a
+// CUDA driver, if only the toolkit's stub; so plans are made on machines with a GPU.
 #include "kernels/nvidia/cudnn_attention.h"
 
 #include <set>

@@ -1,4 +1,4 @@
-// Rules of which engines cuDNN has, for tests without cuDNN. cudnn_engine_test checks them.
+// Rules of the engines that cuDNN has, for tests without cuDNN. cudnn_plan_test checks them.
 #pragma once
 #include "kernels/nvidia/convolution_form.h"
 

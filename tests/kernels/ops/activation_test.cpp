@@ -71,7 +71,7 @@ TEST_P(ActivationTest, ValuesAndGradients) {
   }
 }
 
-// Several grains of work, so that two threads share it, and a ragged end.
+// Several blocks of work, so that two threads share it, and a part of one.
 TEST_P(ActivationTest, ValuesOfManyElements) {
   check_values(activation_case(Activation::relu, {3, 4099}), GetParam());
   check_values(activation_case(Activation::gelu, {3, 4099}), GetParam());
@@ -79,7 +79,7 @@ TEST_P(ActivationTest, ValuesOfManyElements) {
 
 SPIRE_TEST_EVERYWHERE(ActivationTest);
 
-TEST(ActivationFunctors, HoldTheRelativeErrorOfSinglePrecision) {
+TEST(ActivationFunctors, HaveTheRelativeErrorOfSinglePrecision) {
   EXPECT_LT(worst_error(Gelu{}, Activation::gelu, -9, 9), 5e-6);  // half of it is e^(-x^2/2) at 9
   EXPECT_LT(worst_error(Gelu{}, Activation::gelu, -3, 3), 1e-6);
   EXPECT_LT(worst_error(Sigmoid{}, Activation::sigmoid, -80, 80), 5e-7);
@@ -98,7 +98,7 @@ TEST(ActivationFunctors, SaturateWithoutOverflow) {
   EXPECT_EQ(GeluTanh{}.value(100.0f), 100.0f);
 }
 
-TEST(ActivationFunctors, LetNaNThrough) {
+TEST(ActivationFunctors, KeepNaN) {
   float nan = std::numeric_limits<float>::quiet_NaN();
   for (Activation kind : {Activation::relu, Activation::leaky_relu, Activation::gelu,
                           Activation::gelu_tanh, Activation::sigmoid, Activation::tanh}) {

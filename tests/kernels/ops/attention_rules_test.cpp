@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/nvidia/engine_key.h"
-
 namespace spire {
 namespace {
 
@@ -22,7 +20,7 @@ AttentionShape shape_of(AttentionPass pass) {
           .causal = true};
 }
 
-TEST(AttentionRules, WhatCudnnIsAskedFor) {
+TEST(AttentionRules, CudnnIsAskedForShapesThatItMayCompute) {
   for (auto pass : {AttentionPass::forward, AttentionPass::backward}) {
     AttentionShape shape = shape_of(pass);
     EXPECT_TRUE(may_be_cudnns(shape, hopper));
@@ -43,7 +41,7 @@ TEST(AttentionRules, WhatCudnnIsAskedFor) {
   }
 }
 
-TEST(AttentionRules, ABackwardIsCudnnsOnlyWhereItIsDeterministic) {
+TEST(AttentionRules, CudnnIsAskedForABackwardOnlyWhereItIsDeterministic) {
   auto forward = shape_of(AttentionPass::forward), backward = shape_of(AttentionPass::backward);
   for (int compute : {80, 86, 89, 100, 120}) {
     EXPECT_TRUE(may_be_cudnns(forward, {compute, 91900}));
@@ -54,7 +52,7 @@ TEST(AttentionRules, ABackwardIsCudnnsOnlyWhereItIsDeterministic) {
   EXPECT_FALSE(may_be_cudnns(forward, {90, 91001}));
 }
 
-TEST(AttentionRules, OwnKernelsAreOnTensorCoresWhereTheyFit) {
+TEST(AttentionRules, NativeKernelsUseTensorCoresForShapesThatFit) {
   for (auto pass : {AttentionPass::forward, AttentionPass::backward}) {
     AttentionShape shape = shape_of(pass);
     shape.dropout = 0.1f;
@@ -75,7 +73,7 @@ TEST(AttentionRules, OwnKernelsAreOnTensorCoresWhereTheyFit) {
   }
 }
 
-TEST(AttentionShareWithin, IsAllOfAForward) {
+TEST(AttentionShareWithin, IsTheWholeForward) {
   EXPECT_EQ(share_within(shape_of(AttentionPass::forward), 0), (AttentionShare{16, 12}));
 }
 
@@ -95,7 +93,7 @@ TEST(AttentionShareWithin, IsWholeSamplesElseHeadsOfOne) {
   EXPECT_EQ(share_within(s, 30 * mib), (AttentionShare{1, 6}));
 }
 
-TEST(AttentionKey, SaysAllThatAChoiceDependsOn) {
+TEST(AttentionKey, HasAllThatAChoiceDependsOn) {
   AttentionKey key{"NVIDIA H100, compute 9.0, cuDNN 9.19.0", shape_of(AttentionPass::backward),
                    512 * mib};
   EXPECT_EQ(to_string(key),

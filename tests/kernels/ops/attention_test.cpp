@@ -11,7 +11,7 @@ namespace spire::testing {
 
 namespace {
 
-// One head of one sample, as the formulas say.
+// One head of one sample, by the formulas of the header.
 class Head {
  public:
   Head(const HostTensor& qkv, const AttentionAttributes& attributes, int64_t sample, int64_t head)
@@ -25,7 +25,7 @@ class Head {
 
   int64_t size() const { return size_; }
   int64_t keys_of(int64_t query) const { return causal_ ? query + 1 : length_; }
-  // Element c of q (which 0), k (1) or v (2) of position t.
+  // Returns element c of q (which 0), k (1) or v (2) at position t.
   double at(int which, int64_t t, int64_t c) const {
     return qkv_[(sample_ * length_ + t) * 3 * width_ + which * width_ + head_ * size_ + c];
   }
@@ -37,7 +37,7 @@ class Head {
     }
     return sum / std::sqrt(static_cast<double>(size_));
   }
-  // The scores of a query, one a key that it sees.
+  // Returns the scores of a query, one for each key that it sees.
   std::vector<double> scores(int64_t i) const {
     std::vector<double> row;
     for (int64_t j = 0; j < keys_of(i); ++j) row.push_back(score(i, j));
@@ -56,7 +56,7 @@ double logsumexp(const std::vector<double>& scores) {
   return most + std::log(sum);
 }
 
-// keep of (sample, head, query, key).
+// Returns keep of (sample, head, query, key).
 using Keep = std::function<double(int64_t, int64_t, int64_t, int64_t)>;
 
 // y, logsumexp [, key]. magnitudes: y as the sum of |p v|, with the rounding of p's exponent.
@@ -96,8 +96,7 @@ OpCase attention_case(Shape shape, const AttentionAttributes& attributes, const 
   test.magnitude = [=](std::span<const HostTensor> in) {
     return attend(in[0], attributes, keep, true);
   };
-  // A gradient is a difference dy . v - delta of sums of D products, even where it comes to
-  // nothing.
+  // A gradient is a difference dy . v - delta of sums of D products, which may cancel.
   test.gradient_factor = 16;
   test.floor = 0.5;
   test.gradient_samples = static_cast<int>(std::max<int64_t>(8, 1500 / (shape[0] * shape[1])));
@@ -113,8 +112,8 @@ HostTensor rows_of(const HostTensor& x, int64_t begin, int64_t end) {
 
 class AttentionTest : public OpTest {
  protected:
-  // Tensor cores cut what they add up, and exponentials and logarithms are approximate there: of
-  // what is not rounded to 16 bits that shows in logsumexp.
+  // Tensor cores truncate their sums, and exponentials and logarithms are approximate there. Of the
+  // results that are not rounded to 16 bits, logsumexp shows that.
   void check(OpCase test, const Environment& environment) const {
     if (environment.device.kind == DeviceKind::cuda && environment.dtype != DType::f32) {
       test.magnitude = [exact = test.magnitude](std::span<const HostTensor> in) {
@@ -194,8 +193,8 @@ TEST_P(AttentionTest, Dropout) {
   }
 }
 
-// The numbers of a sample belong to its place in the global batch.
-TEST_P(AttentionTest, DropoutBelongsToTheGlobalRow) {
+// The random numbers of a sample depend on its row in the global batch.
+TEST_P(AttentionTest, DropoutDependsOnTheGlobalRow) {
   AttentionOp op({.heads = 2, .dropout = 0.5f});
   HostTensor x = uniform({4, 9, 3 * 32}, 332);
   StepContext whole{.seed = 5, .step = 2, .first_row = 0}, tail = whole;
@@ -222,7 +221,7 @@ TEST_P(AttentionTest, BitsDoNotDependOnTheThreadCount) {
   EXPECT_EQ(dqkv[0], dqkv[1]);
 }
 
-// What comes later changes not one bit of what was.
+// Later positions do not change a bit of the output at earlier ones.
 TEST_P(AttentionTest, CausalOutputsSeeNoLaterPosition) {
   HostTensor qkv = uniform({1, 100, 3 * 16}, 335), other = qkv;
   for (int64_t i = 70 * 48; i < other.size(); ++i) other[i] = 100 * qkv[i];
@@ -233,7 +232,7 @@ TEST_P(AttentionTest, CausalOutputsSeeNoLaterPosition) {
   EXPECT_NE(a[70 * 16], b[70 * 16]);
 }
 
-// Scores whose exponentials overflow: the largest takes all.
+// Scores whose exponentials overflow: the largest score has all the weight.
 TEST_P(AttentionTest, LargeScores) {
   HostTensor qkv = zeros({1, 80, 3 * 16});
   for (int64_t t = 0; t < 80; ++t) {
@@ -255,7 +254,7 @@ INSTANTIATE_TEST_SUITE_P(HeadByHead, AttentionTest,
                          ::testing::ValuesIn(gpus(AttentionBy::cudnn_head_by_head)),
                          environment_name);
 
-// At a size where blocks of threads meet in any order.
+// So large that blocks of threads run in any order.
 TEST_P(AttentionBitsTest, AreTheSameEachTime) {
   const Environment& environment = GetParam();
   auto device = [&](const Shape& shape, uint64_t seed) {

@@ -62,9 +62,9 @@ inline std::vector<HostTensor> train_reference(std::span<const HostTensor> in,
   return out;
 }
 
-// What the rounding errors of train_reference's outputs are relative to.
+// Magnitudes to which the rounding errors of train_reference's outputs are relative.
 // y: |gamma| (|x| + |mean|) inv_std + |beta| + |residual|. Means: mean |x|. The variance and
-// inv_std are held to their own size: nothing may be lost to a large mean.
+// inv_std: themselves, as a large mean must cost them nothing.
 inline std::vector<HostTensor> train_magnitude(std::span<const HostTensor> in,
                                                BatchNormAttributes attributes,
                                                double tower_weight) {

@@ -1,5 +1,5 @@
-// The ops of batch normalization over all towers, with one tower: against float64, central
-// differences through the whole chain, and the bits of the plain form.
+// Tests of the sync ops of batch normalization with one tower, against float64, central differences
+// through the whole chain, and the bits of the plain ops.
 #include <cstring>
 
 #include <tests/kernels/eager.h>
@@ -12,7 +12,7 @@ namespace spire::testing {
 
 namespace {
 
-// As the kernel reads it.
+// The tensor as the kernel reads it.
 HostTensor rounded(const HostTensor& tensor, const Environment& environment) {
   return download(upload(tensor, environment.dtype, false));
 }
@@ -78,7 +78,7 @@ OpCase moments_case(HostTensor x) {
 
 class BatchNormSyncTest : public OpTest {};
 
-// What a form of the op leaves: its outputs, and the gradients of x, gamma, beta [, residual].
+// Results of one form of the op: outputs, and the gradients of x, gamma, beta [, residual].
 std::vector<DeviceTensor> run_form(const Op& op, std::vector<DeviceTensor> inputs,
                                    std::vector<int> trained, const DeviceTensor& dy,
                                    const Environment& environment) {

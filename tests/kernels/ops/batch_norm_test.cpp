@@ -34,7 +34,7 @@ TEST_P(BatchNormTest, ValuesAndGradients) {
   }
 }
 
-// Many blocks, shared by the threads, with a ragged end; one channel; more channels than lanes.
+// Many blocks for the threads and a part of one; one channel; more channels than lanes.
 TEST_P(BatchNormTest, ValuesAndGradientsOverManyBlocks) {
   for (Shape shape : {Shape{3, 733, 6}, Shape{5001, 1}, Shape{57, 300}}) {
     for (const BatchNormAttributes& form : batch_norm_forms) {
@@ -51,8 +51,8 @@ TEST_P(BatchNormTest, LargeMeanLosesNoVariance) {
   check_values(train_case({}, uniform({4, 1000, 3}, 35, 998, 1002)), GetParam());
 }
 
-// Samples far from the others, such as padding, are a thread's first rows.
-TEST_P(BatchNormTest, OutliersSpoilNoVariance) {
+// The first rows of a thread are far from the others, as padding is.
+TEST_P(BatchNormTest, OutliersDoNotSpoilTheVariance) {
   HostTensor x = uniform({6000, 4}, 37, 100, 104);
   for (int64_t i = 0; i < 4000; ++i) x[i] = 0;
   check_values(train_case({}, x), GetParam());

@@ -1,5 +1,5 @@
-// The claim of batch normalization over all towers: a batch split over towers, evenly or not, gives
-// what one tower with the whole batch gives, to rounding.
+// Tests of batch normalization over all towers: a batch split over towers, evenly or not, has the
+// results of one tower with the whole batch, up to rounding.
 #include <algorithm>
 
 #include <tests/kernels/eager.h>
@@ -17,7 +17,7 @@ struct Batch {
   int64_t size() const { return x.shape[0]; }
 };
 
-// Samples drift, so that the towers' own statistics are far from the batch's.
+// Samples drift, so that the statistics of each tower are far from those of the batch.
 Batch make_batch(const Shape& shape, DType dtype) {
   auto rounded = [&](HostTensor t) { return download(upload(t, dtype, false)); };
   HostTensor x = uniform(shape, 11, -1, 2);
@@ -48,13 +48,13 @@ void add(HostTensor& to, const HostTensor& more) {
   for (int64_t i = 0; i < more.size(); ++i) to[i] += more[i];
 }
 
-// What a step leaves, over all towers.
+// Results of a step, over all towers.
 struct Step {
   HostTensor y, dx, dresidual;                    // of all samples
   HostTensor stat_mean, stat_var, dgamma, dbeta;  // summed
 };
 
-// One tower: its operands, and what its kernels left.
+// One tower: its operands, and the results of its kernels.
 class Tower {
  public:
   Tower(const Batch& batch, int64_t begin, int64_t end, BatchNormAttributes form,
@@ -103,7 +103,7 @@ class Tower {
     append(result.dx, download(run(BatchNormSyncBackwardOp(form_), inputs)[0]));
   }
 
-  // All of it by the ops of a tower's own statistics.
+  // The whole step by the ops over one tower.
   Step alone() {
     std::vector<DeviceTensor> inputs = {x_, gamma_, beta_};
     if (form_.residual) inputs.push_back(residual_);
@@ -215,7 +215,7 @@ TEST_P(BatchNormTowersTest, ASplitBatchIsTheWholeBatchOverManyBlocks) {
   }
 }
 
-// So that the tests above would see statistics of a tower's own rows.
+// Shows that the tests above would fail with statistics of each tower alone.
 TEST_P(BatchNormTowersTest, TowersAloneAreFarFromTheWholeBatch) {
   Batch batch = make_batch({8, 3, 5, 16}, GetParam().dtype);
   Step whole = Tower(batch, 0, 8, {}, GetParam()).alone();

@@ -32,7 +32,7 @@ TEST_P(BiasTest, EveryShape) {
   check_op(bias_case({300, 3}), GetParam());
 }
 
-// Rows wider than a block of a GPU, and rows enough for several of its sums of sums.
+// Rows wider than a block of a GPU, and enough rows for several chunks of sums.
 TEST_P(BiasTest, WideRowsAndManyRows) {
   for (Shape shape : {Shape{70, 132}, Shape{3, 301}, Shape{2100, 64}, Shape{5000, 1}}) {
     OpCase test = bias_case(shape);
@@ -42,7 +42,7 @@ TEST_P(BiasTest, WideRowsAndManyRows) {
   }
 }
 
-// The chunks of the column sum come from the shape: one, two and five threads give the same bits.
+// The shape fixes the chunks of the column sum: one, two and five threads give the same bits.
 TEST_P(BiasTest, TheColumnSumDoesNotDependOnThreads) {
   if (GetParam().device.kind != DeviceKind::cpu) GTEST_SKIP() << "counts CPU threads";
   std::vector<Input> dy{activation(uniform({1000, 7}, 3))};

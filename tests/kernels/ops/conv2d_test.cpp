@@ -191,7 +191,7 @@ TEST(Conv2dShapes, SaysWhichInputIsWrong) {
       "[conv2d_backward_data] takes the gradient of fp32 (1, 2, 2, 3), got fp32 (1, 4, 4, 3)");
 }
 
-// Equal forms are equal bytes: the promise by which kernels share a packed parameter.
+// Forms of equal names have equal bytes: by that contract kernels share a packed parameter.
 TEST(Conv2dPacking, EqualFormsAreEqualBytes) {
   for (DType dtype : {DType::f32, DType::bf16}) {
     TensorSpec x{{2, 8, 8, 16}, dtype}, w{{32, 16, 3, 3}, DType::f32};
@@ -216,8 +216,9 @@ TEST(Conv2dPacking, EqualFormsAreEqualBytes) {
   }
 }
 
-// oneDNN without a bf16 implementation is an error, not a detour. The limit of the instruction set
-// holds for a whole process, so the question is put to one of its own.
+// A CPU for which oneDNN has no bf16 implementation is an error; nothing is computed another way.
+// The limit of the instruction set is one for the process, so the test runs in a process of its
+// own.
 TEST(Conv2dDeathTest, NoBf16OnThisCpuIsAnErrorThatSaysWhatToDo) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   auto ask = [] {

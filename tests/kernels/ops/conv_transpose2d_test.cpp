@@ -7,7 +7,7 @@ namespace spire::testing {
 
 namespace {
 
-// The definition, in float64: each input pixel stamps its weighted kernel onto the output.
+// The definition, in float64: each input pixel adds its weighted kernel to the output.
 HostTensor stamp(const ConvTranspose2dAttributes& a, std::span<const HostTensor> in,
                  const Shape& out) {
   const HostTensor &x = in[0], &w = in[1];

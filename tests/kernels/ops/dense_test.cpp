@@ -70,7 +70,7 @@ TEST_P(DenseTest, ReluBehind) {
   check_op(dense_case({8, 30}, 10, {.bias = true, .relu = true}), GetParam());
 }
 
-// y and dy with padded rows, where the device's kernels take them; w and b never have any.
+// y and dy have padded rows where the device's kernels take them; w and b never have.
 TEST_P(DenseTest, PaddedRows) {
   Environment environment = GetParam();
   environment.padded_rows = true;
@@ -143,7 +143,7 @@ TEST(DenseShapes, RefusesPaddedRowsThatTheKernelDoesNotTake) {
   EXPECT_EQ(refused(), "[dense] does not take padded rows of input 0");
 }
 
-// Forward and backward read one packed copy of the weights when oneDNN likes the same layout.
+// Forward and backward share one packed copy of the weights if oneDNN chooses one layout for both.
 TEST(DensePacking, ForwardAndBackwardFormsAgreeOnBytes) {
   std::vector<float> plain(64 * 48);
   for (size_t i = 0; i < plain.size(); ++i) plain[i] = static_cast<float>(i) - 100.5f;

@@ -16,7 +16,7 @@ StepContext step_context(int64_t first_row) {
   return step;
 }
 
-// The mask as the header says it, one number at a time.
+// The mask by the formula of the header, one number at a time.
 HostTensor dropped(const HostTensor& x, float rate, const StepContext& step, uint64_t key) {
   HostTensor y = x;
   int64_t row_size = x.size() / x.shape[0];
@@ -64,8 +64,8 @@ TEST_P(DropoutTest, LongRows) {
   }
 }
 
-// Rows of a batch keep their numbers when the batch is cut into towers.
-TEST_P(DropoutTest, NumbersBelongToTheGlobalRow) {
+// Rows of a batch keep their random numbers when the batch is split over towers.
+TEST_P(DropoutTest, RandomNumbersDependOnTheGlobalRow) {
   DropoutOp op({0.5f});
   HostTensor x = uniform({6, 33}, 72, 1, 2);
   HostTensor tail{{2, 33}, {x.data.begin() + 4 * 33, x.data.end()}};

@@ -46,8 +46,8 @@ TEST_P(EmbeddingTest, ValuesAndGradients) {
   check_op(embedding_case({11}, 20, 16, dtype), GetParam());
 }
 
-// Gradients of one id are added one after another, on top of the addend.
-TEST_P(EmbeddingTest, AddsToWhatTheTableHasGathered) {
+// Gradients of one id are added one by one to the addend.
+TEST_P(EmbeddingTest, AddsToTheGradientOfOtherUses) {
   HostTensor ids{{4}, {1, 0, 1, 1}}, dy{{4, 2}, {1, 2, 4, 8, 16, 32, 64, 128}};
   HostTensor addend{{3, 2}, {0.5, 0.25, 0, -1, 7, 9}};
   std::vector<Input> inputs = {activation(dy), labels(ids), statistic(addend)};
@@ -55,9 +55,9 @@ TEST_P(EmbeddingTest, AddsToWhatTheTableHasGathered) {
   EXPECT_EQ(sum.data, (std::vector<double>{4.5, 8.25, 81, 161, 7, 9}));
 }
 
-// Ids of more than eight bits, on more places than a block of threads takes. Each row is the sum of
-// its places' rows in their order, to the bit.
-TEST_P(EmbeddingTest, SumsPlacesInTheirOrder) {
+// Ids of more than eight bits, and more positions than a block of threads takes. Each row is the
+// sum of its positions' rows in their order, to the bit.
+TEST_P(EmbeddingTest, SumsPositionsInTheirOrder) {
   for (auto [places, vocabulary, width] :
        {std::array<int64_t, 3>{1500, 700, 8}, {2100, 3, 5}, {66000, 300, 1}}) {
     HostTensor ids = random_ids({places}, vocabulary + 2);  // some are outside

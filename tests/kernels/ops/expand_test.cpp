@@ -41,7 +41,8 @@ TEST_P(ExpandTest, ManySamples) {
   }
 }
 
-// A parameter's gradient keeps what a bf16 sum would lose, and the order of samples is fixed.
+// The gradient of a parameter keeps terms that a bf16 sum would lose; the order of samples is
+// fixed.
 TEST_P(ExpandTest, GradientOfAParameterIsSummedInFp32) {
   HostTensor dy = zeros({257, 2});
   for (int64_t n = 0; n < 257; ++n) dy[2 * n] = dy[2 * n + 1] = n == 0 ? 256 : 1;

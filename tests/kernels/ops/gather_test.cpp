@@ -61,7 +61,7 @@ TEST_P(GatherTest, IndexOutOfRangeMakesNaNAndHasNoGradient) {
   EXPECT_EQ(dx.data, (std::vector<double>{0, 1, 0, 4}));
 }
 
-// 256 + 1 is no bf16: the sum is rounded once, at its end.
+// 256 + 1 is not a bf16 number: the sum is rounded once, at its end.
 TEST_P(GatherTest, SumsInFp32) {
   HostTensor dy{{3}, {256, 1, 1}};
   auto dx = run_op(GatherBackwardOp(0, 1), std::vector{activation(dy), labels({{3}, {0, 0, 0}})},

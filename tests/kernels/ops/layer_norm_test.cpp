@@ -51,7 +51,7 @@ OpCase layer_norm_case(Shape shape) {
 
 class LayerNormTest : public OpTest {};
 
-// The op's gradients for one dy, run on `threads`.
+// Returns the gradients of the op for one dy, computed on `threads`.
 std::vector<HostTensor> gradients_on(int threads, Environment environment) {
   environment.threads = threads;
   HostTensor x = uniform({300, 35}, 305), stats = uniform({300}, 306, 0.5, 1);
@@ -68,7 +68,7 @@ TEST_P(LayerNormTest, ValuesAndGradients) {
   }
 }
 
-// More rows than a chunk holds: sums over chunks meet.
+// More rows than a chunk has, so that sums of chunks are added up.
 TEST_P(LayerNormTest, SumsOverManyRows) {
   OpCase test = layer_norm_case({205, 6});
   test.gradient_samples = 20;
@@ -81,7 +81,7 @@ TEST_P(LayerNormTest, BitsDoNotDependOnTheThreadCount) {
   for (size_t k = 0; k < one.size(); ++k) EXPECT_EQ(one[k].data, three[k].data) << "output " << k;
 }
 
-// A large common offset does not spoil the variance, as sum x^2 - mean^2 would.
+// A large common offset costs the variance nothing, unlike sum x^2 - mean^2.
 TEST_P(LayerNormTest, KeepsTheVarianceOfShiftedRows) {
   HostTensor x{{1, 4}, {4096, 4128, 4160, 4192}};  // exact in bf16
   HostTensor ones{{4}, {1, 1, 1, 1}};

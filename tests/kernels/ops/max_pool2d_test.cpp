@@ -16,7 +16,7 @@ HostTensor distinct(const Shape& shape) {
   return x;
 }
 
-// The definition: the first tap, in row order, that no other beats.
+// The definition: the first tap, in row order, that no other exceeds.
 std::vector<HostTensor> maxima(const MaxPool2dAttributes& a, const HostTensor& x,
                                const Shape& out) {
   HostTensor y = zeros(out), which = zeros(out);
@@ -82,7 +82,7 @@ TEST_P(MaxPool2dTest, EveryChannelCountAndUnequalSides) {
   check_op(max_case({1, 16, 16, 1}, {.kernel = {16, 16}}), GetParam());
 }
 
-// The usual window has loops of its own; odd sides leave pixels that no window sees.
+// The kernel has special loops for the 2x2 window; at odd sides some pixels are under no window.
 TEST_P(MaxPool2dTest, TwoByTwoOnEvenAndOddSides) {
   for (Shape x : {Shape{2, 6, 8, 33}, Shape{2, 7, 9, 33}, Shape{1, 7, 6, 16}, Shape{1, 2, 3, 5}}) {
     check_op(max_case(x, {}), GetParam());
@@ -110,7 +110,7 @@ TEST_P(MaxPool2dTest, NaNIsTheMaximumAndMinusInfinityCanBe) {
   EXPECT_EQ(outputs[1][1], 0);
 }
 
-// A window gives its gradient to one pixel: dx of ones counts the windows, wherever they fall.
+// A window gives its gradient to one pixel: for dy of ones, dx counts the windows.
 TEST_P(MaxPool2dTest, EveryWindowGivesItsGradientToOnePixel) {
   for (int64_t stride : {1, 2, 3, 4}) {
     MaxPool2dAttributes a{{3, 3}, {stride, stride}, {1, 1}};

@@ -40,7 +40,7 @@ TEST_P(OneHotTest, LabelOutOfRangeMakesItsRowNaN) {
 
 SPIRE_TEST_EVERYWHERE(OneHotTest);
 
-TEST(OneHotOp, RefusesWhatIsNoLabel) {
+TEST(OneHotOp, RefusesInputsThatAreNoLabels) {
   EXPECT_THROW(OneHotOp({3}).infer(std::vector<TensorSpec>{{{4}, DType::f32}}), Error);
   EXPECT_THROW(OneHotOp({3}).infer(std::vector<TensorSpec>{{{4, 1}, DType::i32}}), Error);
   EXPECT_THROW(OneHotOp({0}).infer(std::vector<TensorSpec>{{{4}, DType::i32}}), Error);

@@ -53,7 +53,7 @@ TEST_P(RegressionLossTest, ValuesAndGradients) {
   }
 }
 
-TEST_P(RegressionLossTest, ATargetOfItsOwnType) {
+TEST_P(RegressionLossTest, ATargetOfAnotherType) {
   OpCase test = loss_case(Regression::l1_l2, {5, 77});
   test.inputs[1] = statistic(uniform({5, 77}, 102));
   check_op(test, GetParam());

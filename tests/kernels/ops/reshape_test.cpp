@@ -31,7 +31,7 @@ TEST_P(ReshapeTest, KeepsElementsAndGradients) {
 
 SPIRE_TEST_EVERYWHERE(ReshapeTest);
 
-TEST(ReshapeOp, RefusesShapesThatDoNotFill) {
+TEST(ReshapeOp, RefusesShapesOfAnotherSize) {
   std::vector<TensorSpec> x = {{{2, 3, 4}, DType::bf16}};
   EXPECT_THROW(ReshapeOp({5, 5}).infer(x), Error);
   EXPECT_THROW(ReshapeOp({-1, 7}).infer(x), Error);

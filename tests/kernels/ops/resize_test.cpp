@@ -44,7 +44,7 @@ class ResizeTest : public OpTest {};
 
 }  // namespace
 
-TEST_P(ResizeTest, UpAndDownByWholeAndBrokenFactors) {
+TEST_P(ResizeTest, UpAndDownByWholeAndFractionalFactors) {
   for (Resize kind : {Resize::nearest, Resize::bilinear}) {
     for (Extent2d size : {Extent2d{8, 10}, {4, 5}, {7, 3}, {2, 11}, {1, 1}, {13, 20}}) {
       SCOPED_TRACE(fmt::format("to {}", to_string(size)));
@@ -74,7 +74,7 @@ TEST_P(ResizeTest, DoublingAndHalvingAreExact) {
 SPIRE_TEST_EVERYWHERE(ResizeTest);
 
 // Nearest by whole numbers: in floating point 3 * (7 / 21) would fall below 1.
-TEST(ResizeTaps, NoRoundingDecidesBetweenNeighbours) {
+TEST(ResizeTaps, RoundingDoesNotDecideBetweenNeighbours) {
   auto taps = resize_taps(Resize::nearest, 7, 21);
   for (size_t i = 0; i < taps.size(); ++i)
     EXPECT_EQ(taps[i][0].source, static_cast<int64_t>(i / 3));
@@ -99,8 +99,8 @@ TEST(ResizeTaps, WeightsSumToOneAndTransposeToThemselves) {
   }
 }
 
-// What a device needs of the transposed taps, said in closed form.
-TEST(ResizeTaps, PositionsOfASourceLieTogether) {
+// The transposed taps in closed form, as a GPU computes them.
+TEST(ResizeTaps, PositionsOfASourceAreContiguous) {
   for (Resize kind : {Resize::nearest, Resize::bilinear}) {
     for (auto [from, to] :
          {std::pair<int64_t, int64_t>{5, 12}, {12, 5}, {7, 21}, {21, 7}, {1, 4}, {9, 1}, {6, 6}}) {

@@ -64,7 +64,7 @@ OpCase loss_case(int64_t rows, int64_t classes, const SoftmaxCrossEntropyAttribu
   }
   double s = static_cast<double>(attributes.label_smoothing);
   test.reference = [s, per](std::span<const HostTensor> in) { return reference(in, s, per); };
-  // The sum of a row is fp32, so a row's loss has its relative rounding: 2^29 that of fp64.
+  // The sum of a row is fp32, so a row's loss has the relative rounding of fp32, 2^29 times fp64's.
   double in_fp64 = 0x1p29 * static_cast<double>(rows) * (size + std::log(classes));
   test.magnitude = [in_fp64, size](std::span<const HostTensor> in) {
     std::vector<HostTensor> bound = {zeros({1}), zeros({1}), zeros({in[0].shape[0]})};
@@ -74,7 +74,7 @@ OpCase loss_case(int64_t rows, int64_t classes, const SoftmaxCrossEntropyAttribu
   };
   test.is_loss = true;
   test.step.gradient_scale = 0.125f;
-  // e^(x - logsumexp) carries the rounding of its exponent.
+  // e^(x - logsumexp) has the rounding error of its exponent.
   test.floor = 0.02;
   return test;
 }
@@ -100,8 +100,7 @@ TEST_P(SoftmaxCrossEntropyTest, ManyClasses) {
   }
 }
 
-// A padding of the logits' rows counts for nothing, whatever the width: less than a pack, whole
-// packs, and more.
+// The padding of the logits' rows has no effect, whatever its width: less than a pack, or more.
 TEST_P(SoftmaxCrossEntropyTest, PaddedRows) {
   Environment environment = GetParam();
   environment.padded_rows = true;
@@ -115,7 +114,7 @@ TEST_P(SoftmaxCrossEntropyTest, PaddedRows) {
   }
 }
 
-// The same numbers, with and without a padding, to the bit where both are read in packs.
+// Padding changes no bit if both rows are read in packs.
 TEST_P(SoftmaxCrossEntropyTest, PaddingChangesNoBit) {
   Environment padded = GetParam();
   padded.padded_rows = true;
@@ -139,7 +138,7 @@ TEST_P(SoftmaxCrossEntropyTest, SamplesOfManyRowsAndMixedLabels) {
   }
 }
 
-// A sample's rows share its loss: R equal rows are worth one.
+// The loss of a sample is the mean of its rows: R equal rows have the loss of one.
 TEST_P(SoftmaxCrossEntropyTest, LossOfASampleIsTheMeanOfItsRows) {
   std::vector<Input> one = {activation({{1, 3}, {1, 2, 4}}), labels({{1}, {2}})};
   std::vector<Input> four = {activation({{4, 3}, {1, 2, 4, 1, 2, 4, 1, 2, 4, 1, 2, 4}}),
@@ -177,7 +176,7 @@ TEST_P(SoftmaxCrossEntropyTest, MixOutOfRangeMakesTheLossNaN) {
   }
 }
 
-// Logits whose exponentials overflow: log-sum-exp about the largest does not.
+// Logits whose exponentials overflow, but not those of their differences from the largest.
 TEST_P(SoftmaxCrossEntropyTest, LargeLogits) {
   std::vector<Input> inputs = {activation({{2, 3}, {1000, 0, -1000, -512, -512, -512}}),
                                labels({{2}, {1, 0}})};
@@ -186,7 +185,7 @@ TEST_P(SoftmaxCrossEntropyTest, LargeLogits) {
   EXPECT_EQ(out[1][0], 1);
 }
 
-// Classes that are ruled out count for nothing, wherever they lie.
+// Logits of -infinity have no effect, wherever they are.
 TEST_P(SoftmaxCrossEntropyTest, InfinitelySmallLogits) {
   for (int64_t classes : {40, 3000}) {
     HostTensor x = zeros({1, classes});

@@ -25,7 +25,7 @@ TEST_P(TowerSumTest, OfOneTowerIsItsTerms) {
 
 SPIRE_TEST_EVERYWHERE(TowerSumTest);
 
-TEST(TowerSumOp, IsWhereTowersMeet) {
+TEST(TowerSumOp, SumsTowers) {
   EXPECT_TRUE(TowerSumOp().sums_towers());
   EXPECT_FALSE(BatchNormMomentsOp().sums_towers());
   EXPECT_FALSE(BatchNormSyncOp().sums_towers());

@@ -70,14 +70,14 @@ TEST_P(TransposeTest, MovesIntegers) {
   EXPECT_EQ(y.data, (std::vector<double>{1, 4, 2, 5, 3, 6}));
 }
 
-TEST_P(TransposeTest, NothingOfNothing) {
+TEST_P(TransposeTest, AnEmptyTensor) {
   auto y = run_op(TransposeOp({1, 0}), std::vector{activation(zeros({0, 3}))}, GetParam())[0];
   EXPECT_EQ(y.shape, (Shape{3, 0}));
 }
 
 SPIRE_TEST_EVERYWHERE(TransposeTest);
 
-TEST(TransposeOp, RefusesWhatIsNoOrderOfTheAxes) {
+TEST(TransposeOp, RefusesAxesThatAreNoPermutation) {
   std::vector<TensorSpec> x = {{{2, 3, 4}, DType::f32}};
   EXPECT_EQ(TransposeOp({2, 0, 1}).infer(x)[0].shape, (Shape{4, 2, 3}));
   EXPECT_THROW(TransposeOp({0, 1}).infer(x), Error);

@@ -1,4 +1,6 @@
-// cuDNN's heuristics asked about a GPU that is described, so that no GPU is needed.
+// Tests of the engines that cuDNN proposes for a described GPU, so that no GPU is needed.
+#include "kernels/nvidia/cudnn_plan.h"
+
 #include <algorithm>
 #include <array>
 #include <set>
@@ -11,9 +13,8 @@
 #include <spire/error.h>
 
 #include "kernels/autotune/engine_choice.h"
+#include "kernels/nvidia/convolution_form.h"
 #include "kernels/nvidia/cudnn_convolution.h"
-#include "kernels/nvidia/cudnn_plan.h"
-#include "kernels/nvidia/engine_key.h"
 
 namespace spire {
 namespace {
@@ -70,7 +71,7 @@ TEST_F(CudnnEngine, EachOneProposedIsFoundAgainByItsText) {
   }
 }
 
-TEST_F(CudnnEngine, TextsThatNameNoneAreNone) {
+TEST_F(CudnnEngine, TextsOfNoEngineAreRefused) {
   auto c = convolution(ConvolutionPass::backward_data, DType::bf16);
   CudnnRules rules{.max_workspace = most};
   std::string good = proposed(c, rules).at(0);
@@ -82,7 +83,7 @@ TEST_F(CudnnEngine, TextsThatNameNoneAreNone) {
     EXPECT_FALSE(engine_config(*cudnn, c.graph(), text, rules)) << text;
 }
 
-TEST_F(CudnnEngine, OneThatBreaksTheRulesIsNotTakenByItsTextEither) {
+TEST_F(CudnnEngine, TheTextOfAnEngineThatBreaksTheRulesIsRefused) {
   auto c = convolution(ConvolutionPass::forward, DType::f32);
   CudnnRules tf32{.tensor_cores = true, .max_workspace = most};
   CudnnRules fp32{.tensor_cores = false, .max_workspace = most};
@@ -127,7 +128,7 @@ ConvolutionShape weight_gradient(int64_t channels, int64_t outputs, int64_t grou
   return shape;
 }
 
-// By this rule the emulation has engines, and tests of ops know how exact a gradient is.
+// The emulation has engines by this rule, and tests of ops take the error of gradients from it.
 TEST_F(CudnnEngine, AWeightGradientIsWrittenInFp32WhereTheTestsExpectIt) {
   if (!has_driver()) GTEST_SKIP() << "no CUDA driver, nor the toolkit's stub of one";
   Cudnn ampere(a100);
@@ -149,7 +150,7 @@ TEST_F(CudnnEngine, AWeightGradientIsWrittenInFp32WhereTheTestsExpectIt) {
   }
 }
 
-// ResNet-50's first 3x3 convolution: what splits N H W among blocks writes 16 bits.
+// ResNet-50's first 3x3 convolution: engines that split N H W among blocks write 16 bits.
 TEST_F(CudnnEngine, WeightGradientsIn16BitsHaveManyEnginesAndInFp32FewOnAnH100) {
   if (!has_driver()) GTEST_SKIP() << "no CUDA driver, nor the toolkit's stub of one";
   ConvolutionShape shape = weight_gradient(64, 64, 1, DType::bf16);
