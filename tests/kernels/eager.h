@@ -1,5 +1,5 @@
-// Runs ops at once: tensors in host memory, kernels made for one environment, and the
-// GradientBuilder that executes each op an op's gradient() emits.
+// Runs ops at once, without a graph: tensors in host memory, kernels made for one environment, and
+// a GradientBuilder that executes each op that an op's gradient() emits.
 #pragma once
 #include <map>
 
@@ -9,9 +9,8 @@
 
 namespace spire::testing {
 
-// Memory of the environment's device, exactly `bytes` of it, filled with ones: NaN in every float
-// type. It begins at a multiple of `alignment`, and of no more wherever the device's allocator lets
-// us choose.
+// Allocates exactly `bytes` of the device's memory, filled with one bits: NaN in every float type.
+// It begins at a multiple of `alignment`, and of no more where the device's allocator allows that.
 std::shared_ptr<DeviceMemory> garbage(DeviceId device, size_t bytes,
                                       size_t alignment = tensor_alignment);
 
@@ -28,8 +27,8 @@ DeviceTensor upload(const HostTensor& host, DType dtype, bool is_parameter, Devi
 HostTensor download(const DeviceTensor& tensor);
 double unit_roundoff(DType dtype);  // 0 for integers
 
-// Makes the kernel, packs the parameters it asks for, runs it. In an environment of padded rows
-// those tensors have them that the kernel takes so, and what it makes must end in zeros.
+// Makes the kernel, packs the parameters it asks for, runs it. In an environment of padded rows,
+// tensors that the kernel takes with padding have some, and that of its output must be zeros.
 std::vector<DeviceTensor> execute(const Op& op, std::span<const DeviceTensor> inputs,
                                   const Environment& environment, const StepContext& step);
 

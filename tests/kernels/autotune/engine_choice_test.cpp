@@ -35,6 +35,7 @@ TEST(EngineChoice, TheFastestIsKeptForTheRunAndForOthers) {
   EXPECT_TRUE(tuning.replaced().empty());
 }
 
+// Lanes make the same kernels; one of them measures.
 TEST(EngineChoice, WhatWasChosenIsNotMeasuredAgain) {
   Tuning tuning({.measures = true});
   FakeEngines first({3, 1}), second({1, 3}), other({1, 3});
@@ -46,6 +47,7 @@ TEST(EngineChoice, WhatWasChosenIsNotMeasuredAgain) {
   EXPECT_EQ(other.selected, "e0");
 }
 
+// A resumed run computes with the engines of its checkpoint, hence the same bits.
 TEST(EngineChoice, TheRunsOwnChoiceComesBeforeTheCaches) {
   Tuning tuning({.recorded = one("k", "e2"), .cached = one("k", "e1"), .measures = true});
   FakeEngines engines({1, 2, 3});
@@ -66,6 +68,7 @@ TEST(EngineChoice, OfTheCacheTheRunRecordsWhatItUses) {
   EXPECT_EQ(tuning.chosen(), expected);
 }
 
+// Another version of the library may lack it; replaced() lets the run warn.
 TEST(EngineChoice, AnEngineThatIsNotThereAnyMoreIsReplaced) {
   for (bool measures : {true, false}) {
     Tuning tuning({.recorded = one("k", "e9"), .measures = measures});
@@ -96,6 +99,7 @@ TEST(EngineChoice, WithoutMemoryToMeasureInItIsTheFavouriteForThisRunAlone) {
   EXPECT_TRUE(tuning.measured().empty());
 }
 
+// After an illegal address the CUDA context is lost, so nothing more can be measured.
 TEST(EngineChoice, AnEngineThatRuinsTheDeviceEndsTheChoice) {
   Tuning tuning({.measures = true});
   FakeEngines engines({3, 1});
@@ -132,6 +136,7 @@ std::optional<float> two_ms() {
   return 2.0f;
 }
 
+// Spire's kernel takes 2 ms, the library's best 1 or 3 ms.
 TEST(NativeEngine, IsMeasuredBesideTheLibrarys) {
   for (float best : {1.0f, 3.0f}) {
     Tuning tuning({.measures = true});
@@ -201,6 +206,7 @@ std::vector<float> times(size_t count) {
   return std::vector<float>(count, 1.0f);
 }
 
+// The name of a choice is that of its group and of the engine in it.
 TEST(EngineGroups, TheFastestOfAllIsSelectedByTheNameOfItsGroup) {
   Tuning tuning({.measures = true});
   FakeEngines slow({3, 4}), quick({5, 1});
@@ -290,11 +296,13 @@ TEST(Fastest, NoneWhereAllFailOrThereIsNone) {
   EXPECT_EQ(choose(Times{}), std::nullopt);
 }
 
+// Within 3 % the order of the heuristics decides, so that noise does not.
 TEST(Fastest, TheFirstOfThoseThatCanHardlyBeToldApart) {
   EXPECT_EQ(choose(Times{{2.0f}, {1.02f}, {1.0f}}), 1u);
   EXPECT_EQ(choose(Times{{2.0f}, {1.04f}, {1.0f}}), 2u);
 }
 
+// A candidate at twice the best time is not run again.
 TEST(Fastest, WhatTakesTwiceTheBestRests) {
   std::vector<size_t> counts;
   EXPECT_EQ(choose({{3.0f}, {1.0f}, {1.9f}}, &counts), 1u);

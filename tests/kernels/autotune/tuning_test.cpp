@@ -62,6 +62,7 @@ TEST(TuningChoices, ForeignTextIsRefused) {
     EXPECT_THAT(problem_of(text), HasSubstr("does not begin with 'spire tuning 1 '")) << text;
 }
 
+// A checkpoint may be damaged: a choice is taken only from whole text.
 TEST(TuningChoices, TextCutShortAnywhereOrWithAChangedByteIsRefused) {
   std::string text = some().to_text();
   for (size_t length = 0; length < text.size(); ++length)
@@ -73,6 +74,7 @@ TEST(TuningChoices, TextCutShortAnywhereOrWithAChangedByteIsRefused) {
   }
 }
 
+// The checksum fits, so the lines themselves are looked at.
 TEST(TuningChoices, LinesThatAreNoChoicesAreRefused) {
   for (const std::string lines : {"no tab\n", "\tengine 0\n", "key\t\n", "a\tb\tc\n", "a\tb"}) {
     std::string text = "spire tuning 1 " + hex(hash64(lines.data(), lines.size())) + "\n" + lines;
@@ -95,6 +97,7 @@ TuningChoices one(const std::string& key, const std::string& engine) {
   return choices;
 }
 
+// All processes must run the same engines, those that rank 0 has chosen.
 TEST(Tuning, AnotherProcessesChoicesComeFirst) {
   Tuning tuning({.recorded = one("k", "mine")});
   TuningChoices theirs = one("k", "theirs");

@@ -43,6 +43,7 @@ void check(const Sizes& s) {
 
 }  // namespace
 
+// Fewer rows than a tile, whole tiles and a rest; 1 to 5 registers of columns.
 TEST(TileProduct, EverySizeOfTile) {
   for (int64_t rows : {1, 2, 3, 4, 5, 6, 7, 13}) {
     for (int64_t width : {16, 32, 48, 64, 80}) {

@@ -24,6 +24,7 @@ TEST(ConvolutionKey, SaysAllThatAChoiceDependsOn) {
             "tensor cores, at most 256 MiB");
 }
 
+// Two operations with one key would share an engine that was measured for only one of them.
 TEST(ConvolutionKey, AnyDifferenceMakesAnotherKey) {
   std::set<std::string> keys = {to_string(key())};
   size_t expected = 1;

@@ -22,6 +22,7 @@ AttentionShape shape_of(AttentionPass pass) {
           .causal = true};
 }
 
+// cuDNN has no attention in fp32, none with Spire's dropout, and no head sizes but multiples of 8.
 TEST(AttentionRules, WhatCudnnIsAskedFor) {
   for (auto pass : {AttentionPass::forward, AttentionPass::backward}) {
     AttentionShape shape = shape_of(pass);
@@ -43,6 +44,7 @@ TEST(AttentionRules, WhatCudnnIsAskedFor) {
   }
 }
 
+// cuDNN promises the same bits each time only on Hopper, from some version on.
 TEST(AttentionRules, ABackwardIsCudnnsOnlyWhereItIsDeterministic) {
   auto forward = shape_of(AttentionPass::forward), backward = shape_of(AttentionPass::backward);
   for (int compute : {80, 86, 89, 100, 120}) {
@@ -54,6 +56,8 @@ TEST(AttentionRules, ABackwardIsCudnnsOnlyWhereItIsDeterministic) {
   EXPECT_FALSE(may_be_cudnns(forward, {90, 91001}));
 }
 
+// Spire's kernels use tensor cores from compute capability 8.0 on, for 16 bits and head sizes to
+// 128.
 TEST(AttentionRules, OwnKernelsAreOnTensorCoresWhereTheyFit) {
   for (auto pass : {AttentionPass::forward, AttentionPass::backward}) {
     AttentionShape shape = shape_of(pass);
@@ -79,6 +83,7 @@ TEST(AttentionShareWithin, IsAllOfAForward) {
   EXPECT_EQ(share_within(shape_of(AttentionPass::forward), 0), (AttentionShare{16, 12}));
 }
 
+// A backward that needs more workspace than there is runs in several turns.
 TEST(AttentionShareWithin, IsWholeSamplesElseHeadsOfOne) {
   AttentionShape s = shape_of(AttentionPass::backward);  // 2 MiB and 4 KiB a head
   EXPECT_EQ(share_within(s, 512 * mib), (AttentionShare{16, 12}));

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <tests/kernels/eager.h>
+#include <tests/kernels/matrix_views.h>
 
 #include "kernels/ops/dropout/dropout.h"
 
@@ -11,77 +13,50 @@ namespace spire::testing {
 
 namespace {
 
-// One head of one sample, as the formulas say.
-class Head {
- public:
-  Head(const HostTensor& qkv, const AttentionAttributes& attributes, int64_t sample, int64_t head)
-      : qkv_(qkv),
-        length_(qkv.shape[1]),
-        width_(qkv.shape[2] / 3),
-        size_(width_ / attributes.heads),
-        sample_(sample),
-        head_(head),
-        causal_(attributes.causal) {}
-
-  int64_t size() const { return size_; }
-  int64_t keys_of(int64_t query) const { return causal_ ? query + 1 : length_; }
-  // Element c of q (which 0), k (1) or v (2) of position t.
-  double at(int which, int64_t t, int64_t c) const {
-    return qkv_[(sample_ * length_ + t) * 3 * width_ + which * width_ + head_ * size_ + c];
-  }
-  double score(int64_t i, int64_t j, bool absolute = false) const {
-    double sum = 0;
-    for (int64_t c = 0; c < size_; ++c) {
-      double term = at(0, i, c) * at(1, j, c);
-      sum += absolute ? std::abs(term) : term;
-    }
-    return sum / std::sqrt(static_cast<double>(size_));
-  }
-  // The scores of a query, one a key that it sees.
-  std::vector<double> scores(int64_t i) const {
-    std::vector<double> row;
-    for (int64_t j = 0; j < keys_of(i); ++j) row.push_back(score(i, j));
-    return row;
-  }
-
- private:
-  const HostTensor& qkv_;
-  int64_t length_, width_, size_, sample_, head_;
-  bool causal_;
-};
-
-double logsumexp(const std::vector<double>& scores) {
-  double most = *std::max_element(scores.begin(), scores.end()), sum = 0;
-  for (double score : scores) sum += std::exp(score - most);
-  return most + std::log(sum);
-}
-
 // keep of (sample, head, query, key).
 using Keep = std::function<double(int64_t, int64_t, int64_t, int64_t)>;
 
+// The rows of q (part 0), k (1) or v (2) of one head of one sample: (T, D).
+RowMajorMatrix head_of(const HostTensor& qkv, int64_t heads, int64_t sample, int64_t head,
+                       int part) {
+  int64_t length = qkv.shape[1], width = qkv.shape[2] / 3, size = width / heads;
+  return matrix_of(qkv, sample).block(0, part * width + head * size, length, size);
+}
+
+// log sum e^score over the keys of each query.
+Eigen::ArrayXd logsumexp(const Eigen::ArrayXXd& scores) {
+  Eigen::ArrayXd most = scores.rowwise().maxCoeff();
+  return most + (scores.colwise() - most).exp().rowwise().sum().log();
+}
+
 // y, logsumexp [, key]. magnitudes: y as the sum of |p v|, with the rounding of p's exponent.
+//   scores = q k^T / sqrt(D), p = e^(scores - logsumexp) keep, y = p v
 std::vector<HostTensor> attend(const HostTensor& qkv, const AttentionAttributes& attributes,
                                const Keep& keep, bool magnitudes = false) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
   int64_t batch = qkv.shape[0], length = qkv.shape[1], width = qkv.shape[2] / 3;
-  std::vector<HostTensor> out = {zeros({batch, length, width}),
-                                 zeros({batch, attributes.heads, length})};
+  int64_t heads = attributes.heads, size = width / heads;
+  std::vector<HostTensor> out = {zeros({batch, length, width}), zeros({batch, heads, length})};
   for (int64_t n = 0; n < batch; ++n) {
-    for (int64_t h = 0; h < attributes.heads; ++h) {
-      Head head(qkv, attributes, n, h);
-      for (int64_t i = 0; i < length; ++i) {
-        auto scores = head.scores(i);
-        double l = logsumexp(scores);
-        out[1][(n * attributes.heads + h) * length + i] = magnitudes ? std::abs(l) + 2 : l;
-        for (int64_t j = 0; j < head.keys_of(i); ++j) {
-          double p = std::exp(scores[static_cast<size_t>(j)] - l) * (keep ? keep(n, h, i, j) : 1);
-          double terms = magnitudes ? 1 + head.score(i, j, true) : 1;
-          for (int64_t c = 0; c < head.size(); ++c) {
-            double v = head.at(2, j, c);
-            out[0][(n * length + i) * width + h * head.size() + c] +=
-                p * (magnitudes ? std::abs(v) * terms : v);
-          }
-        }
+    for (int64_t h = 0; h < heads; ++h) {
+      RowMajorMatrix q = head_of(qkv, heads, n, h, 0), k = head_of(qkv, heads, n, h, 1);
+      RowMajorMatrix v = head_of(qkv, heads, n, h, 2);
+      double scale = 1 / std::sqrt(static_cast<double>(size));
+      RowMajorMatrix scores = q * k.transpose() * scale;
+      if (attributes.causal) scores.triangularView<Eigen::StrictlyUpper>().setConstant(-infinity);
+      Eigen::ArrayXd l = logsumexp(scores.array());
+      RowMajorMatrix p = (scores.array().colwise() - l).exp();
+      if (keep) {
+        p.array() *= Eigen::ArrayXXd::NullaryExpr(
+            length, length, [&](int64_t i, int64_t j) { return keep(n, h, i, j); });
       }
+      if (magnitudes) {
+        p.array() *= 1 + (q.cwiseAbs() * k.cwiseAbs().transpose() * scale).array();
+        v = v.cwiseAbs();
+        l = l.abs() + 2;
+      }
+      matrix_of(out[0], n).middleCols(h * size, size) = p * v;
+      matrix_of(out[1], n).row(h) = l.matrix();
     }
   }
   if (keep) out.push_back({{1}, {17}});

@@ -6,6 +6,7 @@ namespace spire::testing {
 
 namespace {
 
+// The same elements in another shape: no kernel runs.
 OpCase view_case(std::shared_ptr<const Op> op, Shape from, Shape to) {
   OpCase test;
   test.op = std::move(op);

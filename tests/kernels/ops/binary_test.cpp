@@ -1,11 +1,12 @@
-#include <tests/kernels/op_test.h>
-
 #include "kernels/ops/binary/binary.h"
+
+#include <tests/kernels/op_test.h>
 
 namespace spire::testing {
 
 namespace {
 
+// y = a + b, with a relu behind where asked for.
 OpCase add_case(bool relu, Shape shape) {
   OpCase test;
   test.op = std::make_shared<AddOp>(relu);
@@ -22,10 +23,27 @@ OpCase add_case(bool relu, Shape shape) {
   return test;
 }
 
+// y = a b
+OpCase mul_case(Shape shape) {
+  OpCase test;
+  test.op = std::make_shared<MulOp>();
+  test.inputs = {activation(uniform(shape, 81)), activation(uniform(shape, 82))};
+  test.reference = [](std::span<const HostTensor> in) {
+    HostTensor y = in[0];
+    for (int64_t i = 0; i < y.size(); ++i) y[i] *= in[1][i];
+    return std::vector<HostTensor>{y};
+  };
+  test.value_factor = test.gradient_factor = 1;  // one rounding
+  test.gradient_samples = 40;
+  return test;
+}
+
 class AddTest : public OpTest {};
+class MulTest : public OpTest {};
 
 }  // namespace
 
+// The second shape is shared by two threads and fills no last register.
 TEST_P(AddTest, ValuesAndGradients) {
   check_op(add_case(false, {3, 5, 7}), GetParam());
   check_values(add_case(false, {3, 4099}), GetParam());
@@ -35,8 +53,14 @@ TEST_P(AddTest, ValuesAndGradientsThroughRelu) {
   check_op(add_case(true, {3, 5, 7}), GetParam());
 }
 
-SPIRE_TEST_EVERYWHERE(AddTest);
+TEST_P(MulTest, ValuesAndGradients) {
+  for (Shape shape : {Shape{3, 5, 7}, Shape{4097}}) check_op(mul_case(shape), GetParam());
+}
 
+SPIRE_TEST_EVERYWHERE(AddTest);
+SPIRE_TEST_EVERYWHERE(MulTest);
+
+// The graph fuses a relu into the sum before it.
 TEST(AddOp, TakesOneReluAndNoMore) {
   AddOp add;
   auto fused = add.with_relu();
@@ -50,6 +74,12 @@ TEST(AddOp, RefusesOperandsThatDiffer) {
   EXPECT_THROW(AddOp().infer(shapes), Error);
   std::vector<TensorSpec> dtypes = {{{2, 3}, DType::f32}, {{2, 3}, DType::bf16}};
   EXPECT_THROW(AddOp().infer(dtypes), Error);
+}
+
+TEST(MulOp, RefusesOperandsThatDiffer) {
+  EXPECT_THROW(MulOp().infer(std::vector<TensorSpec>{{{2, 3}, DType::f32}, {{3}, DType::f32}}),
+               Error);
+  EXPECT_THROW(MulOp().infer(std::vector<TensorSpec>(2, {{3}, DType::i32})), Error);
 }
 
 }  // namespace spire::testing
