@@ -55,25 +55,4 @@ TEST(TileProduct, EverySizeOfTile) {
   }
 }
 
-TEST(Lanes, TransposeExchangesRowsAndColumns) {
-  FloatLanes rows[lane_count];
-  for (int i = 0; i < lane_count; ++i) {
-    for (int j = 0; j < lane_count; ++j) rows[i][j] = static_cast<float>(100 * i + j);
-  }
-  transpose_lanes(rows);
-  for (int i = 0; i < lane_count; ++i) {
-    for (int j = 0; j < lane_count; ++j) {
-      EXPECT_EQ(rows[i][j], static_cast<float>(100 * j + i));
-    }
-  }
-}
-
-TEST(Lanes, SumAddsAllLanes) {
-  FloatLanes lanes;
-  for (int i = 0; i < lane_count; ++i) lanes[i] = static_cast<float>(1 << i);
-  EXPECT_EQ(sum_of(lanes), 65535.0f);
-  EXPECT_EQ(largest_of(-lanes), -1.0f);
-  EXPECT_EQ(largest_of(lanes), 32768.0f);
-}
-
 }  // namespace spire::testing

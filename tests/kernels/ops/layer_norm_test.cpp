@@ -85,6 +85,7 @@ TEST_P(LayerNormTest, KeepsTheVarianceOfShiftedRows) {
   EXPECT_NEAR(out[2][0], 1 / std::sqrt(1280.0), 1e-7);
 }
 
+// The variance is 0, epsilon keeps rstd finite, and x - mean is exactly 0.
 TEST_P(LayerNormTest, ConstantRowsGiveBeta) {
   HostTensor x{{2, 3}, {5, 5, 5, -2, -2, -2}}, beta{{3}, {1, 2, -3}};
   std::vector<Input> inputs = {activation(x), parameter(uniform({3}, 308)), parameter(beta)};

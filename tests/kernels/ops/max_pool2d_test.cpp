@@ -126,6 +126,7 @@ TEST_P(MaxPool2dTest, EveryWindowGivesItsGradientToOnePixel) {
 
 SPIRE_TEST_EVERYWHERE(MaxPool2dTest);
 
+// The winner's tap is kept in a byte, hence the limit of 256 taps.
 TEST(MaxPool2dShapes, SaysWhatDoesNotFit) {
   EXPECT_EQ(refusal(MaxPool2dOp({.kernel = {3, 3}}), {f32({1, 2, 4, 1})}),
             "[max_pool2d] kernel 3x3 with dilation 1 does not fit input 2x4 with padding 0");

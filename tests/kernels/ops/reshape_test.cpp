@@ -22,6 +22,7 @@ class ReshapeTest : public OpTest {};
 
 }  // namespace
 
+// -1 stands for the length that the others leave.
 TEST_P(ReshapeTest, KeepsElementsAndGradients) {
   check_op(view_case(std::make_shared<ReshapeOp>(Shape{4, 6}), {2, 3, 4}, {4, 6}), GetParam());
   check_op(view_case(std::make_shared<ReshapeOp>(Shape{2, -1, 2}), {2, 3, 4}, {2, 6, 2}),

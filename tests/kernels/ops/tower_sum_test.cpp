@@ -26,6 +26,7 @@ TEST_P(TowerSumTest, OfOneTowerIsItsTerms) {
 
 SPIRE_TEST_EVERYWHERE(TowerSumTest);
 
+// Only this op reads the terms of other towers.
 TEST(TowerSumOp, IsWhereTowersMeet) {
   EXPECT_TRUE(TowerSumOp().sums_towers());
   EXPECT_FALSE(BatchNormMomentsOp().sums_towers());
