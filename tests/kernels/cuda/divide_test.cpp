@@ -20,15 +20,14 @@ TEST(Divider, DividesAsADivisionDoes) {
     EXPECT_EQ(divider.divisor(), divisor);
     for (int64_t n : numbers) {
       // Multiples of the divisor and the numbers just below them are the first to go wrong.
-      n *divisor, n *divisor + divisor - 1
-    }) {
-      if (at < 0 || at >= int64_t{1} << 62) continue;
-      auto [quotient, remainder] = divider.divide(at);
-      ASSERT_EQ(quotient, at / divisor) << at << " / " << divisor;
-      ASSERT_EQ(remainder, at % divisor) << at << " % " << divisor;
+      for (int64_t at : {n, n * divisor, n * divisor + divisor - 1}) {
+        if (at < 0 || at >= int64_t{1} << 62) continue;
+        auto [quotient, remainder] = divider.divide(at);
+        ASSERT_EQ(quotient, at / divisor) << at << " / " << divisor;
+        ASSERT_EQ(remainder, at % divisor) << at << " % " << divisor;
+      }
     }
   }
-}
 }
 
 }  // namespace
