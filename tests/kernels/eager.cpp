@@ -10,6 +10,7 @@ namespace spire::testing {
 
 namespace {
 
+// Rounds float64 to T; to a 16-bit type through fp32, as kernels do.
 template <typename T>
 void store_as(const HostTensor& host, void* memory) {
   T* out = static_cast<T*>(memory);
@@ -47,10 +48,6 @@ void with_type(DType dtype, const Visit& visit) {
   }
   fail(Category::unexpected, "unknown dtype");
 }
-
-}  // namespace
-
-namespace {
 
 constexpr size_t max_aligned = 2 * workspace_alignment;
 
@@ -162,6 +159,7 @@ int64_t pitch_for(const TensorSpec& spec) {
   return (spec.shape.back() / 8 + 2) * 8;
 }
 
+// Moves a tensor to memory with padded rows, or back to rows without padding.
 DeviceTensor lay_out(const DeviceTensor& tensor, bool padded, DeviceId device) {
   int64_t row_pitch = padded ? pitch_for(tensor.spec) : 0;
   if (tensor.spec.row_pitch == row_pitch) return tensor;
@@ -233,6 +231,7 @@ std::vector<DeviceTensor> execute(const Op& op, std::span<const DeviceTensor> gi
   std::vector<TensorSpec> input_specs;
   for (const DeviceTensor& input : given) input_specs.push_back(with_pitch(input.spec, 0));
   std::vector<TensorSpec> output_specs = op.infer(input_specs);
+  // A view runs no kernel: its output is the input's memory.
   if (op.is_view()) return {{output_specs.at(0), false, given[0].memory}};
 
   PaddedRows padded;
@@ -258,6 +257,7 @@ std::vector<DeviceTensor> execute(const Op& op, std::span<const DeviceTensor> gi
   std::vector<void*> out;
   for (const DeviceTensor& output : outputs) out.push_back(output.memory->data());
 
+  // A kernel reads its parameters in the packed forms that it asks for.
   std::vector<std::shared_ptr<DeviceMemory>> packed;
   for (const Packing& packing : kernel->packings()) {
     size_t index = static_cast<size_t>(packing.input);
@@ -268,6 +268,7 @@ std::vector<DeviceTensor> execute(const Op& op, std::span<const DeviceTensor> gi
     in[index] = packed.back()->data();
   }
   auto workspace = garbage(environment.device, kernel->workspace_bytes(), workspace_alignment);
+  // GPU kernels read the step's numbers from the device's memory.
   auto numbers = garbage(environment.device, sizeof step);
   numbers->write(&step, sizeof step);
   kernel->run({.inputs = in,

@@ -1,5 +1,5 @@
-// Eager execution of ops: tensors in host memory, kernels made for one environment, and a
-// GradientBuilder that runs each op that a gradient() emits.
+// Runs ops at once, without a graph: tensors in host memory, kernels made for one environment, and
+// a GradientBuilder that executes each op that an op's gradient() emits.
 #pragma once
 #include <map>
 
@@ -9,8 +9,8 @@
 
 namespace spire::testing {
 
-// Memory on the environment's device, exactly `bytes` of it, filled with ones: NaN in every float
-// type. Where the allocator allows it, it is aligned to `alignment` and to no more.
+// Allocates exactly `bytes` of the device's memory, filled with one bits: NaN in every float type.
+// It begins at a multiple of `alignment`, and of no more where the device's allocator allows that.
 std::shared_ptr<DeviceMemory> garbage(DeviceId device, size_t bytes,
                                       size_t alignment = tensor_alignment);
 
@@ -27,8 +27,8 @@ DeviceTensor upload(const HostTensor& host, DType dtype, bool is_parameter, Devi
 HostTensor download(const DeviceTensor& tensor);
 double unit_roundoff(DType dtype);  // 0 for integers
 
-// Makes the kernel, packs its parameters and runs it. In an environment of padded rows, tensors
-// have them where the kernel takes them, and the padding of its output must be zeros.
+// Makes the kernel, packs the parameters it asks for, runs it. In an environment of padded rows,
+// tensors that the kernel takes with padding have some, and that of its output must be zeros.
 std::vector<DeviceTensor> execute(const Op& op, std::span<const DeviceTensor> inputs,
                                   const Environment& environment, const StepContext& step);
 

@@ -74,6 +74,7 @@ class Differences {
         bend += std::abs(weights_[k][j] * (above[k][j] + below[k][j] - 2 * center_[k][j]) / h);
       }
     }
+    // Where the slopes left and right differ by more than h can explain, there is a kink.
     slope.kink = bend > 1e-2 * (slope.magnitude + 1e-2);
     return slope;
   }
@@ -91,6 +92,7 @@ class Differences {
   std::vector<HostTensor> center_;
 };
 
+// Compares gradients of evenly spaced elements of one input with central differences.
 void check_slopes(const OpCase& test, Differences& differences, size_t input,
                   const HostTensor& analytic, const Bound& bound) {
   int64_t stride = std::max<int64_t>(1, analytic.size() / test.gradient_samples);
@@ -129,6 +131,7 @@ std::vector<HostTensor> loss_weights(const OpCase& test, std::span<const DeviceT
   return weights;
 }
 
+// A kernel run twice on the same inputs gives the same bits.
 void expect_same_bits(const Op& op, const DeviceTensor& first, const DeviceTensor& second) {
   EXPECT_TRUE(bytes_of(first) == bytes_of(second)) << "[" << op.name() << "] two runs differ";
 }
@@ -158,6 +161,21 @@ std::vector<HostTensor> absolute(std::span<const HostTensor> tensors) {
   std::vector<HostTensor> result;
   for (const HostTensor& tensor : tensors) result.push_back(absolute(tensor));
   return result;
+}
+
+HostTensor on_grid(HostTensor tensor) {
+  for (double& value : tensor.data) value = std::round(value * 64) / 64;
+  return tensor;
+}
+
+std::string refusal(const Op& op, const std::vector<TensorSpec>& inputs) {
+  try {
+    op.infer(inputs);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.category(), Category::config);
+    return error.what();
+  }
+  return "accepted";
 }
 
 Input activation(HostTensor tensor) {

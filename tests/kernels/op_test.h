@@ -1,7 +1,7 @@
-// Test body for every op. It compares the kernel with a float64 reference, and the ops of the
-// gradient with central differences of that reference, on cpu x {f32, bf16} x {1, 2 threads} and
-// cuda x {f32, bf16, f16}. CUDA instances are skipped without a device; tests/emulation runs them
-// on the CPU.
+// Test of an op: its kernel against a float64 reference that reads like the formula, and the
+// gradient that the op states as other ops against central differences of that reference. It runs
+// on cpu x {f32, bf16} x {1, 2 threads} and cuda x {f32, bf16, f16}; without a GPU the CUDA
+// instances are skipped, and tests/emulation runs them on the CPU.
 #pragma once
 #include <functional>
 #include <memory>
@@ -15,7 +15,7 @@
 
 namespace spire::testing {
 
-// A tensor of the references: the exact values that the kernel reads.
+// A tensor in float64, with exactly the values that the kernel reads.
 struct HostTensor {
   Shape shape;
   std::vector<double> data;
@@ -29,9 +29,12 @@ HostTensor zeros(const Shape& shape);
 HostTensor uniform(const Shape& shape, uint64_t seed, double low = -1, double high = 1);
 HostTensor absolute(const HostTensor& tensor);
 std::vector<HostTensor> absolute(std::span<const HostTensor> tensors);
+// Rounds to multiples of 1/64: they and their sums in fp32 are exact in bf16, so that a relu cuts
+// where the reference does.
+HostTensor on_grid(HostTensor tensor);
 
-// Kinds of inputs, which decide their dtype: an activation has the run's, a parameter is f32 and
-// packed if the kernel asks, a statistic is plain f32, sums are f64, labels are i32.
+// Role of an input, which decides its dtype: an activation has the run's, a parameter is f32 and
+// packed when the kernel asks, a statistic is plain f32, sums are f64, labels are i32.
 enum class Role { activation, parameter, statistic, sums, labels };
 
 struct Input {
@@ -45,10 +48,10 @@ Input statistic(HostTensor tensor);  // no gradient
 Input sums(HostTensor tensor);       // no gradient
 Input labels(HostTensor tensor);     // no gradient
 
-// Attention on a GPU: cuDNN's if it has an engine, in one run or one per head; or Spire's own.
+// Implementation of attention on a GPU: cuDNN's where it has one, for all heads at once or head by
+// head; or Spire's kernels.
 enum class AttentionBy { cudnn, cudnn_head_by_head, own };
 
-// Device and dtype of a test body.
 struct Environment {
   DeviceId device;
   DType dtype = DType::f32;
@@ -60,8 +63,9 @@ struct Environment {
 std::string name(const Environment& environment);  // "cpu_bf16_two_threads"
 std::ostream& operator<<(std::ostream& out, const Environment& environment);
 
-// Fixture of op tests: class AddTest : public OpTest {};  TEST_P(AddTest, ...) { check_op(...,
-// GetParam()); }  and SPIRE_TEST_EVERYWHERE(AddTest) at the end of the file.
+// Fixture:  class AddTest : public OpTest {};
+//           TEST_P(AddTest, Values) { check_op(add_case({3, 5}), GetParam()); }
+//           SPIRE_TEST_EVERYWHERE(AddTest);
 class OpTest : public ::testing::TestWithParam<Environment> {
  protected:
   void SetUp() override;  // skips "no CUDA device"
@@ -73,38 +77,41 @@ std::string environment_name(const ::testing::TestParamInfo<Environment>& info);
                            ::testing::ValuesIn(::spire::testing::every_environment()), \
                            ::spire::testing::environment_name)
 
-// Computes all outputs of an op from its inputs, in float64.
+// Computes all outputs of an op from its inputs.
 using Reference = std::function<std::vector<HostTensor>(std::span<const HostTensor>)>;
 
 struct OpCase {
   std::shared_ptr<const Op> op;
   std::vector<Input> inputs;
   Reference reference;
-  // Sum of the absolute terms of each output, to which rounding errors are relative. Without it
-  // |output|; for a sum of products reference(absolute(inputs)).
+  // Sum of the absolute terms of each output, to which rounding errors are relative; |output| when
+  // absent. For a sum of products it is reference(absolute(inputs)).
   Reference magnitude;
   // |error| <= factor * unit roundoff of the tensor's dtype * (magnitude + floor).
   double value_factor = 4, gradient_factor = 8;
   double floor = 0;
-  // f32 tensors of a 16-bit run on a GPU may have 16-bit errors, too: the library rounds inside.
-  bool coarse = false;
-  // L = sum over these outputs of r_k * output_k, r random. A loss has L = gradient_scale * output
-  // 0.
+  bool coarse = false;  // f32 tensors of a 16-bit run on a GPU have the error of 16 bits
+  // L = sum over these outputs of r_k * output_k, r random; of a loss gradient_scale * output 0.
   std::vector<int> differentiable = {0};
   bool is_loss = false;
   double difference_step = 1e-5;
   int gradient_samples = 200;  // elements of each input that are differenced
-  // Elements with a kink of the reference within the step are skipped, but at most this share.
-  double kink_share = 0;
+  double kink_share = 0;       // the most elements that may be skipped for a kink within the step
   StepContext step;
 };
 
-// Runs the kernel once, on garbage outputs and workspace. Input values are rounded to their dtype
-// first.
+// Runs the kernel once, on inputs rounded to their dtypes; outputs and workspace begin as garbage.
 std::vector<HostTensor> run_op(const Op& op, std::span<const Input> inputs,
                                const Environment& environment, const StepContext& step = {});
 
-void check_values(const OpCase& test, const Environment& environment);  // and: twice the same bits
+// Returns the message of the Error(config) that op.infer(inputs) throws, else "accepted".
+std::string refusal(const Op& op, const std::vector<TensorSpec>& inputs);
+inline TensorSpec f32(const Shape& shape) {
+  return {shape, DType::f32};
+}
+
+// Checks values against the reference, and that a second run gives the same bits.
+void check_values(const OpCase& test, const Environment& environment);
 void check_gradient(const OpCase& test, const Environment& environment);
 void check_op(const OpCase& test, const Environment& environment);  // both
 

@@ -15,6 +15,7 @@ class ActivationCpuKernel : public Kernel {
   ActivationCpuKernel(F f, const KernelRequest& request)
       : f_(f), n_(request.inputs[0].shape.elements()), threads_(request.threads) {}
 
+  // The lambda's return type lets elementwise() see whether `f` takes registers, too.
   void run(const KernelArgs& args) override {
     elementwise(
         threads_, n_, static_cast<T*>(args.outputs[0]),
@@ -47,6 +48,7 @@ class ActivationBackwardCpuKernel : public Kernel {
   int threads_;
 };
 
+// Makes K<T, F> for the input's element type T and the functor F of the activation.
 template <template <typename, typename> class K>
 std::unique_ptr<Kernel> make(const ActivationAttributes& attributes, const KernelRequest& request) {
   return with_activation(attributes, [&](auto f) {

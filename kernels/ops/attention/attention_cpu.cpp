@@ -6,6 +6,8 @@
 
 #include <limits>
 
+#include <Eigen/Core>
+
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/tile_product.h"
 #include "kernels/elementary.h"
@@ -49,9 +51,7 @@ float largest(float* row, int64_t seen, int64_t computed) {
 }
 
 void scale_row(const HeadBlocks& e, float factor, float* row) {
-  for (int64_t c = 0; c < e.padded; c += lane_count) {
-    store_floats(factor * load_floats(row + c, lane_count), row + c, lane_count);
-  }
+  Eigen::Map<Eigen::ArrayXf, Eigen::Aligned64>(row, e.padded) *= factor;
 }
 
 float sum_row(const float* row, int64_t n) {

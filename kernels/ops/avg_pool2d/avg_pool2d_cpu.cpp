@@ -14,6 +14,7 @@ namespace {
 using namespace onednn;
 using Kind = Location::Kind;
 
+// oneDNN's descriptors: x and y (N, H, W, C), and the window's sizes in rows and columns.
 struct PoolingDescs {
   Desc x, y;
   dnnl::algorithm algorithm;
@@ -57,6 +58,7 @@ class GlobalAvgPoolCpuKernel : public Kernel {
   }
 
  private:
+  // Pixels are added in their order: a sum stays in its register from the first to the last.
   void average(const T* x, T* y) const {
     auto pixels = static_cast<float>(e_.pixels);
     over_lanes(e_.channels, [&](int64_t c, auto count) {
@@ -84,6 +86,7 @@ class GlobalAvgPoolBackwardCpuKernel : public Kernel {
   }
 
  private:
+  // Every pixel had the same share of the mean: dx = dy / pixels.
   void spread(const T* dy, T* dx) const {
     auto pixels = static_cast<float>(e_.pixels);
     over_lanes(e_.channels, [&](int64_t c, auto count) {

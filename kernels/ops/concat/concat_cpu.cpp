@@ -32,6 +32,7 @@ void copy(int threads, int64_t rows, const Strided& s) {
   });
 }
 
+// Elements of the axes before `axis`: what lies behind them is contiguous, one row of bytes.
 int64_t rows_before_axis(const TensorSpec& spec, int axis) {
   int64_t rows = 1;
   for (int i = 0; i < axis; ++i) rows *= spec.shape[i];
@@ -49,6 +50,7 @@ class ConcatCpuKernel : public Kernel {
 
   void run(const KernelArgs& args) override {
     auto y = static_cast<std::byte*>(args.outputs[0]);
+    // Each input fills one column of bytes of y, which begins where the one before ends.
     for (size_t i = 0; i < parts_.size(); ++i) {
       auto x = static_cast<const std::byte*>(args.inputs[i]);
       copy(threads_, rows_, {y, stride_, x, parts_[i], parts_[i]});

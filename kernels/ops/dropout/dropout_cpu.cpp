@@ -30,6 +30,7 @@ class DropoutCpuKernel : public Kernel {
   void run(const KernelArgs& args) override {
     auto x = static_cast<const T*>(args.inputs[0]);
     auto y = static_cast<T*>(args.outputs[0]);
+    // Forward hands its key to backward, which so draws the same bits.
     int32_t key = op_id_;
     if (draws_key_) {
       *static_cast<int32_t*>(args.outputs[1]) = key;
@@ -48,7 +49,7 @@ class DropoutCpuKernel : public Kernel {
     alignas(64) uint32_t bits[group];
     alignas(64) float values[group];
     for (int64_t first = 0; first < row_size_; first += group) {
-      draw_bits<group>(stream, first, bits);
+      draw_bits<group>(stream, first, bits);  // also behind the row's end, where they are not read
       int64_t count = std::min(group, row_size_ - first);
 #pragma omp simd
       for (int64_t i = 0; i < count; ++i) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include <Eigen/Core>
+
 #include "kernels/cpu/elementwise.h"
 #include "kernels/ops/embedding/embedding.h"
 #include "kernels/typed_kernel.h"
@@ -41,7 +43,7 @@ class EmbeddingCpuKernel : public Kernel {
   int threads_;
 };
 
-// Threads share the columns: each visits all places in order, whatever their ids.
+// dtable[ids[i]] += dy[i], in the order of i. Each thread does so for its columns of all rows.
 template <typename T>
 class EmbeddingBackwardCpuKernel : public Kernel {
  public:
@@ -60,7 +62,9 @@ class EmbeddingBackwardCpuKernel : public Kernel {
     parallel_for(threads_, width_, lane_count, [&](int64_t begin, int64_t end, int) {
       for (int64_t i = 0; i < places_; ++i) {
         if (ids[i] < 0 || ids[i] >= vocabulary_) continue;
-        add_row(dy + i * width_ + begin, dtable + ids[i] * width_ + begin, end - begin);
+        Eigen::Map<const Eigen::ArrayX<T>> row(dy + i * width_ + begin, end - begin);
+        Eigen::Map<Eigen::ArrayXf> sum(dtable + ids[i] * width_ + begin, end - begin);
+        sum += row.template cast<float>();
       }
     });
   }
@@ -75,12 +79,6 @@ class EmbeddingBackwardCpuKernel : public Kernel {
       } else {
         std::fill(dtable + begin, dtable + end, 0.0f);
       }
-    });
-  }
-
-  static void add_row(const T* from, float* sum, int64_t n) {
-    over_lanes(n, [=](int64_t c, auto count) {
-      store_floats(load_floats(sum + c, count) + load_floats(from + c, count), sum + c, count);
     });
   }
 

@@ -1,5 +1,7 @@
 // Expand on the CPU. Forward: threads share the samples, each a copy of x. Backward: threads share
 // the elements and sum them over the samples in order, in fp32.
+#include <Eigen/Core>
+
 #include "kernels/cpu/elementwise.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/expand/expand.h"
@@ -9,7 +11,7 @@ namespace spire::inline kernels {
 
 namespace {
 
-// From memory of one float type to that of another.
+// y (N, ..) = x in each sample; a parameter in fp32 may become activations in bf16.
 template <typename From, typename To>
 class ExpandCpuKernel : public Kernel {
  public:
@@ -55,17 +57,18 @@ class ExpandBackwardCpuKernel : public Kernel {
   }
 
  private:
-  static constexpr int64_t block = 512;
+  static constexpr int64_t block = 512;  // elements, whose sums stay in the first-level cache
 
+  // dx[i] = sum over the samples of dy[sample, i], for a block of elements.
   void add_block(const From* dy, int64_t n, To* dx) const {
-    alignas(64) float sum[block] = {};
+    alignas(64) float memory[block];
+    Eigen::Map<Eigen::ArrayXf, Eigen::Aligned64> sum(memory, n);
+    sum.setZero();
     for (int64_t sample = 0; sample < samples_; ++sample) {
-      const From* row = dy + sample * elements_;
-      over_lanes(n, [&](int64_t i, auto count) {
-        store_floats(load_floats(sum + i, count) + load_floats(row + i, count), sum + i, count);
-      });
+      Eigen::Map<const Eigen::ArrayX<From>> row(dy + sample * elements_, n);
+      sum += row.template cast<float>();
     }
-    store_range(sum, dx, n);
+    store_range(memory, dx, n);
   }
 
   int64_t samples_, elements_;

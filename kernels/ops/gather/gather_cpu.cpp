@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include <Eigen/Core>
+
 #include "kernels/cpu/elementwise.h"
 #include "kernels/ops/gather/gather.h"
 #include "kernels/typed_kernel.h"
@@ -10,6 +12,9 @@
 namespace spire::inline kernels {
 
 namespace {
+
+template <typename T>
+using RowMajorArray = Eigen::Array<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 // (outer, length, inner): the axes before the one that is indexed, that one, and those behind.
 struct GatherExtents {
@@ -36,7 +41,7 @@ class GatherCpuKernel : public Kernel {
     auto y = static_cast<T*>(args.outputs[0]);
     parallel_for(e_.threads, e_.outer * e_.taken, 16, [&](int64_t begin, int64_t end, int) {
       for (int64_t i = begin; i < end; ++i) {
-        int32_t index = indices[i % e_.taken];
+        int32_t index = indices[i % e_.taken];  // outside of the axis: NaN, which a run reports
         if (e_.holds(index)) {
           std::copy_n(x + (i / e_.taken * e_.length + index) * e_.inner, e_.inner,
                       y + i * e_.inner);
@@ -62,30 +67,27 @@ class GatherBackwardCpuKernel : public Kernel {
   }
 
   void run(const KernelArgs& args) override {
-    auto dy = static_cast<const T*>(args.inputs[0]);
+    Eigen::Map<const RowMajorArray<T>> dy(static_cast<const T*>(args.inputs[0]),
+                                          e_.outer * e_.taken, e_.inner);
     auto indices = static_cast<const int32_t*>(args.inputs[1]);
     auto dx = static_cast<T*>(args.outputs[0]);
     parallel_for(e_.threads, e_.outer, 1, [&](int64_t begin, int64_t end, int chunk) {
-      float* sum = static_cast<float*>(args.workspace) + chunk * sums();
+      float* scratch = static_cast<float*>(args.workspace) + chunk * sums();
+      Eigen::Map<RowMajorArray<float>> sum(scratch, e_.length, e_.inner);
       for (int64_t o = begin; o < end; ++o) {
-        std::fill_n(sum, sums(), 0.0f);
+        sum.setZero();
+        // An index may occur several times: its rows of dy are added in their order.
         for (int64_t k = 0; k < e_.taken; ++k) {
           if (!e_.holds(indices[k])) continue;
-          add_row(dy + (o * e_.taken + k) * e_.inner, sum + indices[k] * e_.inner);
+          sum.row(indices[k]) += dy.row(o * e_.taken + k).template cast<float>();
         }
-        store_range(sum, dx + o * sums(), sums());
+        store_range(scratch, dx + o * sums(), sums());
       }
     });
   }
 
  private:
   int64_t sums() const { return e_.length * e_.inner; }
-
-  void add_row(const T* from, float* sum) const {
-    over_lanes(e_.inner, [=](int64_t c, auto count) {
-      store_floats(load_floats(sum + c, count) + load_floats(from + c, count), sum + c, count);
-    });
-  }
 
   GatherExtents e_;
 };

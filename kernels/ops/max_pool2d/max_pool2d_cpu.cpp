@@ -26,7 +26,7 @@ struct WindowView {
   int64_t pitch, channels;
 };
 
-// Whether every window is 2x2 and lies in x as a whole.
+// Returns true if every window is 2x2 and lies in x as a whole.
 bool is_whole_two_by_two(const WindowAxes& axes) {
   const auto [h, w] = axes;
   return h.kernel == 2 && w.kernel == 2 && h.padding == 0 && w.padding == 0;

@@ -24,6 +24,7 @@ class OneHotCpuKernel : public Kernel {
     parallel_for(threads_, rows_, 64, [&](int64_t begin, int64_t end, int) {
       for (int64_t n = begin; n < end; ++n) {
         T* row = rows + n * classes_;
+        // A label that is no class makes NaN: the loss shows it, where an exception could not pass.
         bool valid = labels[n] >= 0 && labels[n] < classes_;
         std::fill_n(row, classes_, valid ? T(0.0f) : T(std::numeric_limits<float>::quiet_NaN()));
         if (valid) row[labels[n]] = 1.0f;

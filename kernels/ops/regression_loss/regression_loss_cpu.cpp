@@ -13,6 +13,8 @@ namespace spire::inline kernels {
 
 namespace {
 
+// Sums |p - t| and (p - t)^2 of elements [begin, end). Terms are fp32, their sums fp64, a partial
+// sum for each SIMD lane.
 template <typename T, typename U>
 RegressionSums sum_terms(const T* p, const U* t, int64_t begin, int64_t end) {
   double absolute = 0, squared = 0;
@@ -47,6 +49,7 @@ class RegressionLossCpuKernel : public Kernel {
     parallel_for(threads_, n_, 4096, [&](int64_t begin, int64_t end, int chunk) {
       partial[chunk] = sum_terms(p, t, begin, end);
     });
+    // In the chunks' order, so that the bits do not depend on which thread is first.
     RegressionSums sums;
     for (int chunk = 0; chunk < threads_; ++chunk) {
       sums.absolute += partial[chunk].absolute;
@@ -91,6 +94,7 @@ class RegressionLossBackwardCpuKernel : public Kernel {
   int threads_;
 };
 
+// Calls make(T{}, U{}) with the types of prediction and target: a target may stay fp32.
 template <typename Make>
 std::unique_ptr<Kernel> with_types(const KernelRequest& request, const Make& make) {
   return with_float_type(request.inputs[0].dtype, [&](auto p) {

@@ -32,6 +32,7 @@ class ResizeCpuKernel : public Kernel {
   }
 
  private:
+  // Sums the taps of each result; backward has the transposed taps, so no two threads add to one.
   void write_row(const T* image, const std::vector<ResizeTap>& row_taps, T* out) const {
     for (const auto& column_taps : columns_) {
       over_lanes(to_[3], [&](int64_t channel, auto count) {

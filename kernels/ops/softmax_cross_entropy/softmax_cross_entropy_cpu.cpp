@@ -16,6 +16,7 @@ namespace {
 
 constexpr int64_t grain = 16;  // rows
 
+// Sums over rows: of losses, and of rows whose largest logit is the label's.
 struct LossTotals {
   double loss = 0, correct = 0;
 };
@@ -101,9 +102,10 @@ class SoftmaxCrossEntropyCpuKernel : public Kernel {
   float add_row(const T* x, const LabelTarget& target, LossTotals& totals) const {
     float most = largest(x, classes_);
     double total = log_sum_exp(x, classes_, most);
-    if (target.count == 0) {
+    if (target.count == 0) {  // a label that is no class, or a mix outside of [0, 1]
       totals.loss = std::numeric_limits<double>::quiet_NaN();
     } else {
+      // loss = log sum e^x - sum over classes of target x, target = (1 - s) weight + s / classes
       double smoothing = static_cast<double>(attributes_.label_smoothing), expected = 0;
       for (int i = 0; i < target.count; ++i) {
         double weight = (1 - smoothing) * static_cast<double>(target.weights[i]);

@@ -63,6 +63,7 @@ TEST_F(PlanStoreTest, ADamagedFileIsNoPlan) {
   }
 }
 
+// Names are hashed to file names; the file also holds the name itself.
 TEST_F(PlanStoreTest, AFileOfAnotherNameIsNoPlan) {
   PlanStore first(folder);
   first.keep("another", plan);
@@ -87,6 +88,7 @@ TEST_F(PlanStoreTest, WithoutAFolderNothingIsKept) {
   EXPECT_FALSE(store.find(name));
 }
 
+// The oldest files are removed first.
 TEST_F(PlanStoreTest, TheFolderDoesNotGrowBeyondItsLimit) {
   const std::string large(size_t{3} << 20, 'x');  // 256 MiB have room for 85
   for (int batch = 0; batch < 4; ++batch) {

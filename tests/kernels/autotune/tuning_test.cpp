@@ -73,6 +73,7 @@ TEST(TuningChoices, TextThatIsCutShortOrHasAChangedByteIsRefused) {
   }
 }
 
+// The checksum fits, so the lines themselves are looked at.
 TEST(TuningChoices, LinesThatAreNoChoicesAreRefused) {
   for (const std::string lines : {"no tab\n", "\tengine 0\n", "key\t\n", "a\tb\tc\n", "a\tb"}) {
     std::string text = "spire tuning 1 " + hex(hash64(lines.data(), lines.size())) + "\n" + lines;

@@ -53,6 +53,7 @@ TEST(Lanes, OneOddLaneDoesNotDisturbTheOthers) {
   }
 }
 
+// A byte above 127 must not become negative.
 TEST(Lanes, BytesWidenUnsigned) {
   std::vector<uint8_t> from(256), to(256);
   for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<uint8_t>(i);
@@ -79,6 +80,29 @@ TEST(Lanes, TheLastTurnKeepsToItsCount) {
     EXPECT_EQ(to[size - 1], 6.0f);
     EXPECT_EQ(to[size], 7.0f);
   }
+}
+
+// A 16 x 16 matrix, whose elements name their row and column.
+TEST(Lanes, TransposeExchangesRowsAndColumns) {
+  FloatLanes rows[lane_count];
+  for (int i = 0; i < lane_count; ++i) {
+    for (int j = 0; j < lane_count; ++j) rows[i][j] = static_cast<float>(100 * i + j);
+  }
+  transpose_lanes(rows);
+  for (int i = 0; i < lane_count; ++i) {
+    for (int j = 0; j < lane_count; ++j) {
+      EXPECT_EQ(rows[i][j], static_cast<float>(100 * j + i));
+    }
+  }
+}
+
+// Powers of two, so that a lane left out or counted twice shows.
+TEST(Lanes, SumAddsAllLanes) {
+  FloatLanes lanes;
+  for (int i = 0; i < lane_count; ++i) lanes[i] = static_cast<float>(1 << i);
+  EXPECT_EQ(sum_of(lanes), 65535.0f);
+  EXPECT_EQ(largest_of(-lanes), -1.0f);
+  EXPECT_EQ(largest_of(lanes), 32768.0f);
 }
 
 }  // namespace spire::testing

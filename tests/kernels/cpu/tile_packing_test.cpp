@@ -18,6 +18,7 @@ int64_t place(const TileLayout& l, int64_t n, int64_t k) {
   return tile + column / 2 * 2 * l.rows + 2 * row + column % 2;
 }
 
+// Packs the rows in two calls, as two threads would, and compares every element.
 template <typename T>
 void expect_packed(const TileLayout& layout) {
   std::vector<float> plain(static_cast<size_t>(layout.n * layout.k));
@@ -43,6 +44,7 @@ TEST(TilePacking, PutsEveryElementInItsPlace) {
   }
 }
 
+// Rounding by an addition could carry a NaN over into an infinity or zero.
 TEST(TilePacking, KeepsNanAsNan) {
   std::vector<float> plain(256, std::numeric_limits<float>::quiet_NaN());
   std::vector<bfloat16> packed(256);

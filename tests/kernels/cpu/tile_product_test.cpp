@@ -43,6 +43,7 @@ void check(const Sizes& s) {
 
 }  // namespace
 
+// Fewer rows than a tile, whole tiles and a rest; 1 to 5 registers of columns.
 TEST(TileProduct, EverySizeOfTile) {
   for (int64_t rows : {1, 2, 3, 4, 5, 6, 7, 13}) {
     for (int64_t width : {16, 32, 48, 64, 80}) {
@@ -52,27 +53,6 @@ TEST(TileProduct, EverySizeOfTile) {
       }
     }
   }
-}
-
-TEST(Lanes, TransposeExchangesRowsAndColumns) {
-  FloatLanes rows[lane_count];
-  for (int i = 0; i < lane_count; ++i) {
-    for (int j = 0; j < lane_count; ++j) rows[i][j] = static_cast<float>(100 * i + j);
-  }
-  transpose_lanes(rows);
-  for (int i = 0; i < lane_count; ++i) {
-    for (int j = 0; j < lane_count; ++j) {
-      EXPECT_EQ(rows[i][j], static_cast<float>(100 * j + i));
-    }
-  }
-}
-
-TEST(Lanes, SumAddsAllLanes) {
-  FloatLanes lanes;
-  for (int i = 0; i < lane_count; ++i) lanes[i] = static_cast<float>(1 << i);
-  EXPECT_EQ(sum_of(lanes), 65535.0f);
-  EXPECT_EQ(largest_of(-lanes), -1.0f);
-  EXPECT_EQ(largest_of(lanes), 32768.0f);
 }
 
 }  // namespace spire::testing

@@ -8,6 +8,7 @@ namespace spire {
 namespace {
 
 TEST(Divider, DividesAsADivisionDoes) {
+  // Small numbers, those about powers of two, where the multiplier changes, and large primes.
   std::vector<int64_t> numbers;
   for (int64_t n = 0; n < 70; ++n) numbers.push_back(n);
   for (int power : {8, 15, 16, 24, 30, 31, 32, 33, 40})
@@ -18,6 +19,7 @@ TEST(Divider, DividesAsADivisionDoes) {
     Divider divider(divisor);
     EXPECT_EQ(divider.divisor(), divisor);
     for (int64_t n : numbers) {
+      // Multiples of the divisor and the numbers just below them are the first to go wrong.
       for (int64_t at : {n, n * divisor, n * divisor + divisor - 1}) {
         if (at < 0 || at >= int64_t{1} << 62) continue;
         auto [quotient, remainder] = divider.divide(at);

@@ -17,6 +17,7 @@ ConvolutionShape shape_of(ConvolutionPass pass, DType dtype, int64_t kernel) {
           .dtype = dtype};
 }
 
+// Names the forms in which an engine is looked for, in their order.
 std::vector<std::string> forms(const ConvolutionShape& shape) {
   std::vector<std::string> names;
   for (const ConvolutionForm& form : forms_of(shape))

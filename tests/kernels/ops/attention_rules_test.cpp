@@ -77,6 +77,7 @@ TEST(AttentionShareWithin, IsTheWholeForward) {
   EXPECT_EQ(share_within(shape_of(AttentionPass::forward), 0), (AttentionShare{16, 12}));
 }
 
+// A backward that needs more workspace than there is runs in several turns.
 TEST(AttentionShareWithin, IsWholeSamplesElseHeadsOfOne) {
   AttentionShape s = shape_of(AttentionPass::backward);  // 2 MiB and 4 KiB a head
   EXPECT_EQ(share_within(s, 512 * mib), (AttentionShare{16, 12}));

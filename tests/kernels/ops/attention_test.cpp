@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <tests/kernels/eager.h>
+#include <tests/kernels/matrix_views.h>
 
 #include "kernels/ops/dropout/dropout.h"
 
@@ -11,77 +13,50 @@ namespace spire::testing {
 
 namespace {
 
-// One head of one sample, by the formulas of the header.
-class Head {
- public:
-  Head(const HostTensor& qkv, const AttentionAttributes& attributes, int64_t sample, int64_t head)
-      : qkv_(qkv),
-        length_(qkv.shape[1]),
-        width_(qkv.shape[2] / 3),
-        size_(width_ / attributes.heads),
-        sample_(sample),
-        head_(head),
-        causal_(attributes.causal) {}
-
-  int64_t size() const { return size_; }
-  int64_t keys_of(int64_t query) const { return causal_ ? query + 1 : length_; }
-  // Returns element c of q (which 0), k (1) or v (2) at position t.
-  double at(int which, int64_t t, int64_t c) const {
-    return qkv_[(sample_ * length_ + t) * 3 * width_ + which * width_ + head_ * size_ + c];
-  }
-  double score(int64_t i, int64_t j, bool absolute = false) const {
-    double sum = 0;
-    for (int64_t c = 0; c < size_; ++c) {
-      double term = at(0, i, c) * at(1, j, c);
-      sum += absolute ? std::abs(term) : term;
-    }
-    return sum / std::sqrt(static_cast<double>(size_));
-  }
-  // Returns the scores of a query, one for each key that it sees.
-  std::vector<double> scores(int64_t i) const {
-    std::vector<double> row;
-    for (int64_t j = 0; j < keys_of(i); ++j) row.push_back(score(i, j));
-    return row;
-  }
-
- private:
-  const HostTensor& qkv_;
-  int64_t length_, width_, size_, sample_, head_;
-  bool causal_;
-};
-
-double logsumexp(const std::vector<double>& scores) {
-  double most = *std::max_element(scores.begin(), scores.end()), sum = 0;
-  for (double score : scores) sum += std::exp(score - most);
-  return most + std::log(sum);
-}
-
-// Returns keep of (sample, head, query, key).
+// keep of (sample, head, query, key).
 using Keep = std::function<double(int64_t, int64_t, int64_t, int64_t)>;
 
+// The rows of q (part 0), k (1) or v (2) of one head of one sample: (T, D).
+RowMajorMatrix head_of(const HostTensor& qkv, int64_t heads, int64_t sample, int64_t head,
+                       int part) {
+  int64_t length = qkv.shape[1], width = qkv.shape[2] / 3, size = width / heads;
+  return matrix_of(qkv, sample).block(0, part * width + head * size, length, size);
+}
+
+// log sum e^score over the keys of each query.
+Eigen::ArrayXd logsumexp(const Eigen::ArrayXXd& scores) {
+  Eigen::ArrayXd most = scores.rowwise().maxCoeff();
+  return most + (scores.colwise() - most).exp().rowwise().sum().log();
+}
+
 // y, logsumexp [, key]. magnitudes: y as the sum of |p v|, with the rounding of p's exponent.
+//   scores = q k^T / sqrt(D), p = e^(scores - logsumexp) keep, y = p v
 std::vector<HostTensor> attend(const HostTensor& qkv, const AttentionAttributes& attributes,
                                const Keep& keep, bool magnitudes = false) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
   int64_t batch = qkv.shape[0], length = qkv.shape[1], width = qkv.shape[2] / 3;
-  std::vector<HostTensor> out = {zeros({batch, length, width}),
-                                 zeros({batch, attributes.heads, length})};
+  int64_t heads = attributes.heads, size = width / heads;
+  std::vector<HostTensor> out = {zeros({batch, length, width}), zeros({batch, heads, length})};
   for (int64_t n = 0; n < batch; ++n) {
-    for (int64_t h = 0; h < attributes.heads; ++h) {
-      Head head(qkv, attributes, n, h);
-      for (int64_t i = 0; i < length; ++i) {
-        auto scores = head.scores(i);
-        double l = logsumexp(scores);
-        out[1][(n * attributes.heads + h) * length + i] = magnitudes ? std::abs(l) + 2 : l;
-        for (int64_t j = 0; j < head.keys_of(i); ++j) {
-          double p = std::exp(scores[static_cast<size_t>(j)] - l) * (keep ? keep(n, h, i, j) : 1);
-          double terms = magnitudes ? 1 + head.score(i, j, true) : 1;
-          for (int64_t c = 0; c < head.size(); ++c) {
-            double v = head.at(2, j, c);
-            out[0][(n * length + i) * width + h * head.size() + c] +=
-                p * (magnitudes ? std::abs(v) * terms : v);
-          }
-        }
+    for (int64_t h = 0; h < heads; ++h) {
+      RowMajorMatrix q = head_of(qkv, heads, n, h, 0), k = head_of(qkv, heads, n, h, 1);
+      RowMajorMatrix v = head_of(qkv, heads, n, h, 2);
+      double scale = 1 / std::sqrt(static_cast<double>(size));
+      RowMajorMatrix scores = q * k.transpose() * scale;
+      if (attributes.causal) scores.triangularView<Eigen::StrictlyUpper>().setConstant(-infinity);
+      Eigen::ArrayXd l = logsumexp(scores.array());
+      RowMajorMatrix p = (scores.array().colwise() - l).exp();
+      if (keep) {
+        p.array() *= Eigen::ArrayXXd::NullaryExpr(
+            length, length, [&](int64_t i, int64_t j) { return keep(n, h, i, j); });
       }
+      if (magnitudes) {
+        p.array() *= 1 + (q.cwiseAbs() * k.cwiseAbs().transpose() * scale).array();
+        v = v.cwiseAbs();
+        l = l.abs() + 2;
+      }
+      matrix_of(out[0], n).middleCols(h * size, size) = p * v;
+      matrix_of(out[1], n).row(h) = l.matrix();
     }
   }
   if (keep) out.push_back({{1}, {17}});
@@ -96,7 +71,8 @@ OpCase attention_case(Shape shape, const AttentionAttributes& attributes, const 
   test.magnitude = [=](std::span<const HostTensor> in) {
     return attend(in[0], attributes, keep, true);
   };
-  // A gradient is a difference dy . v - delta of sums of D products, which may cancel.
+  // A gradient is a difference dy . v - delta of sums of D products, even where it comes to
+  // nothing.
   test.gradient_factor = 16;
   test.floor = 0.5;
   test.gradient_samples = static_cast<int>(std::max<int64_t>(8, 1500 / (shape[0] * shape[1])));
@@ -112,8 +88,8 @@ HostTensor rows_of(const HostTensor& x, int64_t begin, int64_t end) {
 
 class AttentionTest : public OpTest {
  protected:
-  // Tensor cores truncate their sums, and exponentials and logarithms are approximate there. Of the
-  // results that are not rounded to 16 bits, logsumexp shows that.
+  // Tensor cores cut what they add up, and exponentials and logarithms are approximate there: of
+  // what is not rounded to 16 bits that shows in logsumexp.
   void check(OpCase test, const Environment& environment) const {
     if (environment.device.kind == DeviceKind::cuda && environment.dtype != DType::f32) {
       test.magnitude = [exact = test.magnitude](std::span<const HostTensor> in) {
@@ -193,8 +169,8 @@ TEST_P(AttentionTest, Dropout) {
   }
 }
 
-// The random numbers of a sample depend on its row in the global batch.
-TEST_P(AttentionTest, DropoutDependsOnTheGlobalRow) {
+// The numbers of a sample belong to its place in the global batch.
+TEST_P(AttentionTest, DropoutBelongsToTheGlobalRow) {
   AttentionOp op({.heads = 2, .dropout = 0.5f});
   HostTensor x = uniform({4, 9, 3 * 32}, 332);
   StepContext whole{.seed = 5, .step = 2, .first_row = 0}, tail = whole;
@@ -221,7 +197,7 @@ TEST_P(AttentionTest, BitsDoNotDependOnTheThreadCount) {
   EXPECT_EQ(dqkv[0], dqkv[1]);
 }
 
-// Later positions do not change a bit of the output at earlier ones.
+// What comes later changes not one bit of what was.
 TEST_P(AttentionTest, CausalOutputsSeeNoLaterPosition) {
   HostTensor qkv = uniform({1, 100, 3 * 16}, 335), other = qkv;
   for (int64_t i = 70 * 48; i < other.size(); ++i) other[i] = 100 * qkv[i];
@@ -232,7 +208,7 @@ TEST_P(AttentionTest, CausalOutputsSeeNoLaterPosition) {
   EXPECT_NE(a[70 * 16], b[70 * 16]);
 }
 
-// Scores whose exponentials overflow: the largest score has all the weight.
+// Scores whose exponentials overflow: the largest takes all.
 TEST_P(AttentionTest, LargeScores) {
   HostTensor qkv = zeros({1, 80, 3 * 16});
   for (int64_t t = 0; t < 80; ++t) {
@@ -254,7 +230,7 @@ INSTANTIATE_TEST_SUITE_P(HeadByHead, AttentionTest,
                          ::testing::ValuesIn(gpus(AttentionBy::cudnn_head_by_head)),
                          environment_name);
 
-// So large that blocks of threads run in any order.
+// At a size where blocks of threads meet in any order.
 TEST_P(AttentionBitsTest, AreTheSameEachTime) {
   const Environment& environment = GetParam();
   auto device = [&](const Shape& shape, uint64_t seed) {

@@ -6,6 +6,7 @@ namespace spire::testing {
 
 namespace {
 
+// The mean of the pixels under each window, and of zeros around x where they count.
 HostTensor means(const AvgPool2dAttributes& a, const HostTensor& x, const Shape& out) {
   HostTensor y = zeros(out);
   for (int64_t e = 0; e < y.size(); ++e) {
@@ -38,7 +39,26 @@ OpCase average_case(Shape shape, AvgPool2dAttributes attributes) {
   return test;
 }
 
+// The mean of all pixels of a sample, (N, H, W, C) to (N, C).
+OpCase global_case(Shape shape) {
+  OpCase test;
+  test.op = std::make_shared<GlobalAvgPoolOp>();
+  test.inputs = {activation(uniform(shape, 5))};
+  test.reference = [](std::span<const HostTensor> in) {
+    const Shape& s = in[0].shape;
+    HostTensor y = zeros({s[0], s[3]});
+    int64_t pixels = s[1] * s[2];
+    for (int64_t i = 0; i < in[0].size(); ++i) {
+      y[i / s[3] / pixels * s[3] + i % s[3]] += in[0][i] / static_cast<double>(pixels);
+    }
+    return std::vector<HostTensor>{y};
+  };
+  test.magnitude = [=](std::span<const HostTensor> in) { return test.reference(absolute(in)); };
+  return test;
+}
+
 class AvgPool2dTest : public OpTest {};
+class GlobalAvgPoolTest : public OpTest {};
 
 }  // namespace
 
@@ -58,6 +78,7 @@ TEST_P(AvgPool2dTest, EveryKernelStridePaddingAndCount) {
   }
 }
 
+// Whole registers of channels, fewer and one more; kernels and strides with unequal sides.
 TEST_P(AvgPool2dTest, EveryChannelCountAndUnequalSides) {
   for (int64_t channels : {1, 16, 17, 32}) {
     check_op(average_case({1, 4, 6, channels}, {.kernel = {2, 2}}), GetParam());
@@ -66,17 +87,21 @@ TEST_P(AvgPool2dTest, EveryChannelCountAndUnequalSides) {
   check_op(average_case({1, 7, 7, 8}, {.kernel = {7, 7}}), GetParam());
 }
 
+// Also many channels, a single pixel, and many.
+TEST_P(GlobalAvgPoolTest, EveryShape) {
+  for (int64_t channels : {1, 3, 16, 35}) {
+    check_op(global_case({3, 5, 4, channels}), GetParam());
+  }
+  check_op(global_case({2, 3, 3, 600}), GetParam());
+  check_op(global_case({2, 9, 9, 8}), GetParam());
+  check_op(global_case({1, 1, 1, 7}), GetParam());
+  check_op(global_case({2, 28, 28, 2}), GetParam());
+}
+
 SPIRE_TEST_EVERYWHERE(AvgPool2dTest);
+SPIRE_TEST_EVERYWHERE(GlobalAvgPoolTest);
 
 TEST(AvgPool2dShapes, SaysWhatDoesNotFit) {
-  auto refusal = [](const Op& op, std::vector<TensorSpec> inputs) {
-    try {
-      op.infer(inputs);
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string("accepted");
-  };
   TensorSpec x{{1, 2, 4, 1}, DType::f32};
   EXPECT_EQ(refusal(AvgPool2dOp({.kernel = {3, 3}}), {x}),
             "[avg_pool2d] kernel 3x3 with dilation 1 does not fit input 2x4 with padding 0");
@@ -87,50 +112,7 @@ TEST(AvgPool2dShapes, SaysWhatDoesNotFit) {
             "[avg_pool2d_backward] takes the gradient of fp32 (1, 1, 2, 1), got fp32 (1, 2, 4, 1)");
 }
 
-namespace {
-
-OpCase average_case(Shape shape) {
-  OpCase test;
-  test.op = std::make_shared<GlobalAvgPoolOp>();
-  test.inputs = {activation(uniform(shape, 5))};
-  test.reference = [](std::span<const HostTensor> in) {
-    const Shape& s = in[0].shape;
-    HostTensor y = zeros({s[0], s[3]});
-    int64_t pixels = s[1] * s[2];
-    for (int64_t i = 0; i < in[0].size(); ++i) {
-      y[i / s[3] / pixels * s[3] + i % s[3]] += in[0][i] / static_cast<double>(pixels);
-    }
-    return std::vector<HostTensor>{y};
-  };
-  test.magnitude = [=](std::span<const HostTensor> in) { return test.reference(absolute(in)); };
-  return test;
-}
-
-class GlobalAvgPoolTest : public OpTest {};
-
-}  // namespace
-
-TEST_P(GlobalAvgPoolTest, EveryShape) {
-  for (int64_t channels : {1, 3, 16, 35}) {
-    check_op(average_case({3, 5, 4, channels}), GetParam());
-  }
-  check_op(average_case({2, 3, 3, 600}), GetParam());
-  check_op(average_case({2, 9, 9, 8}), GetParam());
-  check_op(average_case({1, 1, 1, 7}), GetParam());
-  check_op(average_case({2, 28, 28, 2}), GetParam());
-}
-
-SPIRE_TEST_EVERYWHERE(GlobalAvgPoolTest);
-
 TEST(GlobalAvgPoolShapes, SaysWhatDoesNotFit) {
-  auto refusal = [](const Op& op, std::vector<TensorSpec> inputs) {
-    try {
-      op.infer(inputs);
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string("accepted");
-  };
   TensorSpec x{{2, 3, 3, 4}, DType::f32};
   EXPECT_EQ(refusal(GlobalAvgPoolOp(), {{{3, 3, 4}, DType::f32}}),
             "[global_avg_pool] takes an input (N, H, W, C), got (3, 3, 4)");

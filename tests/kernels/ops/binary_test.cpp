@@ -6,6 +6,7 @@ namespace spire::testing {
 
 namespace {
 
+// y = a + b, with a relu behind where asked for.
 OpCase add_case(bool relu, Shape shape) {
   OpCase test;
   test.op = std::make_shared<AddOp>(relu);
@@ -22,38 +23,7 @@ OpCase add_case(bool relu, Shape shape) {
   return test;
 }
 
-class AddTest : public OpTest {};
-
-}  // namespace
-
-TEST_P(AddTest, ValuesAndGradients) {
-  check_op(add_case(false, {3, 5, 7}), GetParam());
-  check_values(add_case(false, {3, 4099}), GetParam());
-}
-
-TEST_P(AddTest, ValuesAndGradientsThroughRelu) {
-  check_op(add_case(true, {3, 5, 7}), GetParam());
-}
-
-SPIRE_TEST_EVERYWHERE(AddTest);
-
-TEST(AddOp, TakesOneReluAndNoMore) {
-  AddOp add;
-  auto fused = add.with_relu();
-  ASSERT_TRUE(fused);
-  EXPECT_TRUE(static_cast<const AddOp&>(*fused).relu());
-  EXPECT_EQ(fused->with_relu(), nullptr);
-}
-
-TEST(AddOp, RefusesOperandsThatDiffer) {
-  std::vector<TensorSpec> shapes = {{{2, 3}, DType::f32}, {{3, 2}, DType::f32}};
-  EXPECT_THROW(AddOp().infer(shapes), Error);
-  std::vector<TensorSpec> dtypes = {{{2, 3}, DType::f32}, {{2, 3}, DType::bf16}};
-  EXPECT_THROW(AddOp().infer(dtypes), Error);
-}
-
-namespace {
-
+// y = a b
 OpCase mul_case(Shape shape) {
   OpCase test;
   test.op = std::make_shared<MulOp>();
@@ -68,15 +38,43 @@ OpCase mul_case(Shape shape) {
   return test;
 }
 
+class AddTest : public OpTest {};
 class MulTest : public OpTest {};
 
 }  // namespace
+
+// The second shape is shared by two threads and fills no last register.
+TEST_P(AddTest, ValuesAndGradients) {
+  check_op(add_case(false, {3, 5, 7}), GetParam());
+  check_values(add_case(false, {3, 4099}), GetParam());
+}
+
+TEST_P(AddTest, ValuesAndGradientsThroughRelu) {
+  check_op(add_case(true, {3, 5, 7}), GetParam());
+}
 
 TEST_P(MulTest, ValuesAndGradients) {
   for (Shape shape : {Shape{3, 5, 7}, Shape{4097}}) check_op(mul_case(shape), GetParam());
 }
 
+SPIRE_TEST_EVERYWHERE(AddTest);
 SPIRE_TEST_EVERYWHERE(MulTest);
+
+// The graph fuses a relu into the sum before it.
+TEST(AddOp, TakesOneReluAndNoMore) {
+  AddOp add;
+  auto fused = add.with_relu();
+  ASSERT_TRUE(fused);
+  EXPECT_TRUE(static_cast<const AddOp&>(*fused).relu());
+  EXPECT_EQ(fused->with_relu(), nullptr);
+}
+
+TEST(AddOp, RefusesOperandsThatDiffer) {
+  std::vector<TensorSpec> shapes = {{{2, 3}, DType::f32}, {{3, 2}, DType::f32}};
+  EXPECT_THROW(AddOp().infer(shapes), Error);
+  std::vector<TensorSpec> dtypes = {{{2, 3}, DType::f32}, {{2, 3}, DType::bf16}};
+  EXPECT_THROW(AddOp().infer(dtypes), Error);
+}
 
 TEST(MulOp, RefusesOperandsThatDiffer) {
   EXPECT_THROW(MulOp().infer(std::vector<TensorSpec>{{{2, 3}, DType::f32}, {{3}, DType::f32}}),

@@ -41,7 +41,25 @@ std::vector<HostTensor> cut(const HostTensor& x, int axis, int64_t begin, int64_
   return {y};
 }
 
+// The channels of x, and zeros behind them.
+OpCase pad_case(Shape shape, int64_t channels) {
+  OpCase test;
+  test.op = std::make_shared<PadChannelsOp>(channels);
+  test.inputs = {activation(uniform(shape, 71))};
+  test.reference = [channels](std::span<const HostTensor> in) {
+    Shape padded = in[0].shape;
+    int64_t kept = padded.back();
+    padded[padded.rank() - 1] = channels;
+    HostTensor y = zeros(padded);
+    for (int64_t i = 0; i < in[0].size(); ++i) y[i / kept * channels + i % kept] = in[0][i];
+    return std::vector<HostTensor>{y};
+  };
+  test.value_factor = 0;  // bytes are moved as they are
+  return test;
+}
+
 class ConcatTest : public OpTest {};
+class PadChannelsTest : public OpTest {};
 
 }  // namespace
 
@@ -71,6 +89,7 @@ TEST_P(ConcatTest, SlicesAndTheirGradients) {
   }
 }
 
+// Enough bytes for the chunks of several threads.
 TEST_P(ConcatTest, SharesManyRowsAmongThreads) {
   OpCase test;
   test.op = std::make_shared<ConcatOp>();
@@ -80,7 +99,7 @@ TEST_P(ConcatTest, SharesManyRowsAmongThreads) {
   check_values(test, GetParam());
 }
 
-// Rows that begin at multiples of 16 bytes, of 8, and between.
+// Rows that begin at multiples of 16 bytes, of 8, and in between.
 TEST_P(ConcatTest, RowsOfEveryAlignment) {
   for (auto [first, second] : {std::pair<int64_t, int64_t>{32, 16}, {8, 24}, {4, 12}, {6, 2}}) {
     OpCase test;
@@ -101,7 +120,16 @@ TEST_P(ConcatTest, RowsOfEveryAlignment) {
   }
 }
 
+TEST_P(PadChannelsTest, KeepsWhatIsThereAndWritesZerosBehind) {
+  check_op(pad_case({2, 3, 4, 5}, 9), GetParam());
+  check_op(pad_case({1, 2, 2, 16}, 32), GetParam());
+  check_op(pad_case({700, 1}, 2), GetParam());
+  check_op(pad_case({2, 9, 9, 3}, 8), GetParam());
+  check_op(pad_case({2, 9, 9, 3}, 4), GetParam());
+}
+
 SPIRE_TEST_EVERYWHERE(ConcatTest);
+SPIRE_TEST_EVERYWHERE(PadChannelsTest);
 
 TEST(ConcatOp, RefusesPartsThatDoNotFit) {
   TensorSpec a{{2, 3}, DType::f32}, b{{2, 5}, DType::f32}, half{{2, 5}, DType::bf16};
@@ -114,38 +142,6 @@ TEST(ConcatOp, RefusesPartsThatDoNotFit) {
   EXPECT_EQ(SliceBackwardOp(1, 2, 5).infer(std::vector{a})[0], b);
   EXPECT_THROW(SliceBackwardOp(1, 3, 5).infer(std::vector{a}), Error);
 }
-
-namespace {
-
-OpCase pad_case(Shape shape, int64_t channels) {
-  OpCase test;
-  test.op = std::make_shared<PadChannelsOp>(channels);
-  test.inputs = {activation(uniform(shape, 71))};
-  test.reference = [channels](std::span<const HostTensor> in) {
-    Shape padded = in[0].shape;
-    int64_t kept = padded.back();
-    padded[padded.rank() - 1] = channels;
-    HostTensor y = zeros(padded);
-    for (int64_t i = 0; i < in[0].size(); ++i) y[i / kept * channels + i % kept] = in[0][i];
-    return std::vector<HostTensor>{y};
-  };
-  test.value_factor = 0;  // bytes are moved as they are
-  return test;
-}
-
-class PadChannelsTest : public OpTest {};
-
-}  // namespace
-
-TEST_P(PadChannelsTest, KeepsTheChannelsAndAppendsZeros) {
-  check_op(pad_case({2, 3, 4, 5}, 9), GetParam());
-  check_op(pad_case({1, 2, 2, 16}, 32), GetParam());
-  check_op(pad_case({700, 1}, 2), GetParam());
-  check_op(pad_case({2, 9, 9, 3}, 8), GetParam());
-  check_op(pad_case({2, 9, 9, 3}, 4), GetParam());
-}
-
-SPIRE_TEST_EVERYWHERE(PadChannelsTest);
 
 TEST(PadChannelsOp, RefusesFewerChannels) {
   TensorSpec x{{2, 3, 3, 8}, DType::f32}, labels{{4}, DType::i32};

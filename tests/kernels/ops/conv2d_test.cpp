@@ -1,6 +1,5 @@
 #include "kernels/ops/conv2d/conv2d.h"
 
-#include <cmath>
 #include <cstdlib>
 #include <iostream>
 
@@ -33,13 +32,6 @@ HostTensor convolve(const Conv2dAttributes& a, std::span<const HostTensor> in, c
     y[e] = a.relu ? std::max(sum, 0.0) : sum;
   }
   return y;
-}
-
-// Multiples of 1/64: exact in bf16, as are their sums in fp32, so a relu cuts where the reference
-// does.
-HostTensor on_grid(HostTensor tensor) {
-  for (double& value : tensor.data) value = std::round(value * 64) / 64;
-  return tensor;
 }
 
 OpCase conv_case(Shape x, Shape w, Conv2dAttributes attributes) {
@@ -95,6 +87,7 @@ TEST_P(Conv2dTest, EveryChannelCount) {
   }
 }
 
+// Two groups, a group for each channel, and two outputs a group.
 TEST_P(Conv2dTest, GroupsFromTwoToDepthwise) {
   check_op(conv_case({2, 5, 5, 6}, {4, 3, 3, 3}, {.padding = {1, 1}, .groups = 2, .bias = true}),
            GetParam());
@@ -102,6 +95,7 @@ TEST_P(Conv2dTest, GroupsFromTwoToDepthwise) {
   check_op(conv_case({1, 7, 5, 3}, {6, 1, 3, 3}, {.stride = {2, 2}, .groups = 3}), GetParam());
 }
 
+// Kernels with unequal sides, and of one pixel, which are matrix products.
 TEST_P(Conv2dTest, UnequalSidesAndPoints) {
   check_op(conv_case({2, 8, 5, 4}, {3, 4, 5, 1}, {.stride = {2, 1}, .padding = {2, 0}}),
            GetParam());
@@ -111,6 +105,7 @@ TEST_P(Conv2dTest, UnequalSidesAndPoints) {
   check_op(conv_case({1, 3, 3, 2}, {4, 2, 3, 3}, {}), GetParam());
 }
 
+// Values on a grid, so that rounding moves no sum across the kink.
 TEST_P(Conv2dTest, ReluBehind) {
   check_op(conv_case({2, 6, 6, 3}, {8, 3, 3, 3}, {.padding = {1, 1}, .bias = true, .relu = true}),
            GetParam());
@@ -130,20 +125,6 @@ TEST_P(Conv2dTest, WithReluIsTheReluOfTheSameSum) {
 SPIRE_TEST_EVERYWHERE(Conv2dTest);
 
 namespace {
-
-std::string refusal(const Op& op, const std::vector<TensorSpec>& inputs) {
-  try {
-    op.infer(inputs);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::config);
-    return error.what();
-  }
-  return "accepted";
-}
-
-TensorSpec f32(Shape shape) {
-  return {shape, DType::f32};
-}
 
 std::vector<Packing> packings_of(const Op& op, std::vector<TensorSpec> inputs, int threads = 1) {
   auto outputs = op.infer(inputs);

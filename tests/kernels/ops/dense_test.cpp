@@ -1,30 +1,19 @@
 #include "kernels/ops/dense/dense.h"
 
-#include <cmath>
-
-#include <tests/kernels/op_test.h>
+#include <tests/kernels/matrix_views.h>
 
 namespace spire::testing {
 
 namespace {
 
+// y = x w^T + b, relu behind.
 HostTensor multiply(const DenseAttributes& a, std::span<const HostTensor> in, const Shape& out) {
-  int64_t features = in[1].shape[1], outputs = in[1].shape[0];
-  HostTensor y = zeros(out);
-  for (int64_t e = 0; e < y.size(); ++e) {
-    int64_t m = e / outputs, n = e % outputs;
-    double sum = a.bias ? in[2][n] : 0;
-    for (int64_t k = 0; k < features; ++k) sum += in[0][m * features + k] * in[1][n * features + k];
-    y[e] = a.relu ? std::max(sum, 0.0) : sum;
-  }
-  return y;
-}
-
-// Multiples of 1/64: exact in bf16, as are their sums in fp32, so a relu cuts where the reference
-// does.
-HostTensor on_grid(HostTensor tensor) {
-  for (double& value : tensor.data) value = std::round(value * 64) / 64;
-  return tensor;
+  HostTensor result = zeros(out);
+  auto y = matrix_of(result);
+  y = matrix_of(in[0]) * matrix_of(in[1]).transpose();
+  if (a.bias) y.rowwise() += matrix_of(in[2]).row(0);
+  if (a.relu) y = y.cwiseMax(0.0);
+  return result;
 }
 
 OpCase dense_case(Shape x, int64_t outputs, DenseAttributes attributes) {
@@ -50,6 +39,7 @@ class DenseTest : public OpTest {};
 
 }  // namespace
 
+// One, fewer than a register, and more than one of rows, features and outputs.
 TEST_P(DenseTest, EverySize) {
   for (int64_t rows : {1, 5, 64}) {
     for (int64_t features : {1, 7, 48}) {
@@ -82,6 +72,7 @@ TEST_P(DenseTest, PaddedRows) {
   }
 }
 
+// relu(dense(x)) of the fused op is the relu of the plain op's result, bit for bit.
 TEST_P(DenseTest, WithReluIsTheReluOfTheSameSum) {
   OpCase plain = dense_case({16, 64}, 40, {.bias = true});
   auto fused = plain.op->with_relu();
@@ -93,23 +84,6 @@ TEST_P(DenseTest, WithReluIsTheReluOfTheSameSum) {
 }
 
 SPIRE_TEST_EVERYWHERE(DenseTest);
-
-namespace {
-
-std::string refusal(const Op& op, const std::vector<TensorSpec>& inputs) {
-  try {
-    op.infer(inputs);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "accepted";
-}
-
-TensorSpec f32(Shape shape) {
-  return {shape, DType::f32};
-}
-
-}  // namespace
 
 TEST(DenseShapes, SaysWhatDoesNotFit) {
   EXPECT_EQ(refusal(DenseOp(), {f32({4, 5}), f32({3, 6})}),

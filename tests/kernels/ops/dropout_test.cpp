@@ -84,6 +84,7 @@ TEST_P(DropoutTest, KeepsTheRightShare) {
   EXPECT_NEAR(kept, 0.8 * 64000, 5 * std::sqrt(0.2 * 0.8 * 64000));
 }
 
+// Evaluation makes a view of x: no kernel runs.
 TEST_P(DropoutTest, IsTheIdentityOutsideTraining) {
   OpCase test = dropout_case({3, 4}, 0.5f, 0);
   test.op = std::make_shared<DropoutOp>(DropoutAttributes{0.5f, false});

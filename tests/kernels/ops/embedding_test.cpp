@@ -9,6 +9,7 @@ namespace spire::testing {
 
 namespace {
 
+// y[i] = table[ids[i]]
 std::vector<HostTensor> reference(std::span<const HostTensor> in) {
   const HostTensor &ids = in[0], &table = in[1];
   int64_t width = table.shape[1];
@@ -39,6 +40,7 @@ class EmbeddingTest : public OpTest {};
 
 }  // namespace
 
+// Places share ids, so that rows of the gradient are sums.
 TEST_P(EmbeddingTest, ValuesAndGradients) {
   DType dtype = GetParam().dtype;
   check_op(embedding_case({2, 5}, 7, 3, dtype), GetParam());

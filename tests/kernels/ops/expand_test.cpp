@@ -6,6 +6,7 @@ namespace spire::testing {
 
 namespace {
 
+// y[n] = x for every sample n.
 OpCase expand_case(Input x, int64_t count, DType dtype) {
   OpCase test;
   test.op = std::make_shared<ExpandOp>(ExpandAttributes{.count = count, .dtype = dtype});
@@ -32,6 +33,7 @@ TEST_P(ExpandTest, ParametersAndActivations) {
   }
 }
 
+// The gradient is a sum over more samples than a block of a GPU has threads.
 TEST_P(ExpandTest, ManySamples) {
   DType dtype = GetParam().dtype;
   for (Shape shape : {Shape{3}, Shape{36}}) {

@@ -8,6 +8,7 @@ namespace spire::testing {
 
 namespace {
 
+// y[outer, k, inner] = x[outer, indices[k], inner]
 std::vector<HostTensor> taken(std::span<const HostTensor> in, int axis) {
   const HostTensor &x = in[0], &indices = in[1];
   Shape shape = x.shape;
@@ -36,6 +37,7 @@ TEST_P(GatherTest, ValuesAndGradientsAlongEachAxis) {
   }
 }
 
+// Rows of whole packs of a GPU and others; every index occurs many times.
 TEST_P(GatherTest, RowsOfPacks) {
   for (Shape shape : {Shape{9, 24}, {9, 2, 32}, {9, 20}}) {
     OpCase test;

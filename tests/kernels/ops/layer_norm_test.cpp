@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include <tests/kernels/op_test.h>
+#include <tests/kernels/matrix_views.h>
 
 namespace spire::testing {
 
@@ -10,23 +10,17 @@ namespace {
 
 constexpr double epsilon = 1e-5;
 
-// y, mean, rstd
+// y = gamma (x - mean) rstd + beta, mean and rstd of each row.
 std::vector<HostTensor> reference(std::span<const HostTensor> in) {
-  const HostTensor& x = in[0];
-  int64_t width = x.shape.back(), rows = x.size() / width;
-  std::vector<HostTensor> out = {x, zeros({rows}), zeros({rows})};
-  for (int64_t m = 0; m < rows; ++m) {
-    double mean = 0, squares = 0;
-    for (int64_t c = 0; c < width; ++c) mean += x[m * width + c] / static_cast<double>(width);
-    for (int64_t c = 0; c < width; ++c) squares += std::pow(x[m * width + c] - mean, 2);
-    double rstd = 1 / std::sqrt(squares / static_cast<double>(width) + epsilon);
-    out[1][m] = mean;
-    out[2][m] = rstd;
-    for (int64_t c = 0; c < width; ++c) {
-      int64_t at = m * width + c;
-      out[0][at] = in[1][c] * (x[at] - mean) * rstd + in[2][c];
-    }
-  }
+  auto x = matrix_of(in[0]).array();
+  auto gamma = matrix_of(in[1]).row(0).array(), beta = matrix_of(in[2]).row(0).array();
+  std::vector<HostTensor> out = {in[0], zeros({x.rows()}), zeros({x.rows()})};
+  auto y = matrix_of(out[0]).array();
+  auto mean = array_of(out[1]), rstd = array_of(out[2]);
+  mean = x.rowwise().mean();
+  y = x.colwise() - mean;
+  rstd = (y.square().rowwise().mean() + epsilon).sqrt().inverse();
+  y = ((y.colwise() * rstd).rowwise() * gamma).rowwise() + beta;
   return out;
 }
 
@@ -91,6 +85,7 @@ TEST_P(LayerNormTest, KeepsTheVarianceOfShiftedRows) {
   EXPECT_NEAR(out[2][0], 1 / std::sqrt(1280.0), 1e-7);
 }
 
+// The variance is 0, epsilon keeps rstd finite, and x - mean is exactly 0.
 TEST_P(LayerNormTest, ConstantRowsGiveBeta) {
   HostTensor x{{2, 3}, {5, 5, 5, -2, -2, -2}}, beta{{3}, {1, 2, -3}};
   std::vector<Input> inputs = {activation(x), parameter(uniform({3}, 308)), parameter(beta)};

@@ -19,6 +19,7 @@ TEST_P(OneHotTest, HasAOneAtTheLabel) {
   EXPECT_EQ(rows.data, (std::vector<double>{0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 1}));
 }
 
+// Rows of whole registers, and rows that a thread or a warp goes through in several turns.
 TEST_P(OneHotTest, ManyClasses) {
   for (int64_t classes : {8, 40, 1001}) {
     OneHotOp op({classes, GetParam().dtype});
@@ -30,6 +31,7 @@ TEST_P(OneHotTest, ManyClasses) {
   }
 }
 
+// A label that is no class must not be taken for one; the loss shows the NaN.
 TEST_P(OneHotTest, LabelOutOfRangeMakesItsRowNaN) {
   OneHotOp op({2, GetParam().dtype});
   auto rows = run_op(op, std::vector{labels({{3}, {2, 1, -1}})}, GetParam())[0];

@@ -6,6 +6,7 @@ namespace spire::testing {
 
 namespace {
 
+// The same elements in another shape: no kernel runs.
 OpCase view_case(std::shared_ptr<const Op> op, Shape from, Shape to) {
   OpCase test;
   test.op = std::move(op);
@@ -21,6 +22,7 @@ class ReshapeTest : public OpTest {};
 
 }  // namespace
 
+// -1 stands for the length that the others leave.
 TEST_P(ReshapeTest, KeepsElementsAndGradients) {
   check_op(view_case(std::make_shared<ReshapeOp>(Shape{4, 6}), {2, 3, 4}, {4, 6}), GetParam());
   check_op(view_case(std::make_shared<ReshapeOp>(Shape{2, -1, 2}), {2, 3, 4}, {2, 6, 2}),

@@ -3,44 +3,37 @@
 #include <cmath>
 #include <limits>
 
-#include <tests/kernels/op_test.h>
+#include <tests/kernels/matrix_views.h>
 
 namespace spire::testing {
 
 namespace {
 
-double log_sum_exp(const HostTensor& x, int64_t row) {
-  int64_t classes = x.shape[1];
-  double sum = 0;
-  for (int64_t c = 0; c < classes; ++c) sum += std::exp(x[row * classes + c]);
-  return std::log(sum);
-}
-
+// The first of the largest elements of a row.
 int64_t first_largest(const HostTensor& x, int64_t row) {
-  int64_t classes = x.shape[1], best = 0;
-  for (int64_t c = 1; c < classes; ++c) {
-    if (x[row * classes + c] > x[row * classes + best]) best = c;
-  }
-  return best;
+  Eigen::Index at = 0;
+  matrix_of(x).row(row).maxCoeff(&at);
+  return at;
 }
 
 // loss, correct, logsumexp. in: logits, labels [, other_labels, mix]
+// A row's loss is target . (logsumexp - x), with logsumexp = log sum e^x.
 std::vector<HostTensor> reference(std::span<const HostTensor> in, double smoothing, int64_t per) {
-  const HostTensor &x = in[0], &label = in[1];
-  int64_t rows = x.shape[0], classes = x.shape[1];
-  std::vector<HostTensor> out = {zeros({1}), zeros({1}), zeros({rows})};
-  for (int64_t n = 0; n < rows; ++n) {
-    int64_t l = static_cast<int64_t>(label[n]);
-    int64_t other = in.size() > 2 ? static_cast<int64_t>(in[2][n]) : l;
+  auto x = matrix_of(in[0]);
+  std::vector<HostTensor> out = {zeros({1}), zeros({1}), zeros({x.rows()})};
+  array_of(out[2]) = x.array().exp().rowwise().sum().log();
+  double share = 1 / static_cast<double>(per);  // of a sample's rows
+  for (int64_t n = 0; n < x.rows(); ++n) {
+    int64_t label = static_cast<int64_t>(in[1][n]);
+    int64_t other = in.size() > 2 ? static_cast<int64_t>(in[2][n]) : label;
     double mix = in.size() > 2 ? in[3][n / per] : 1;
-    out[2][n] = log_sum_exp(x, n);
-    for (int64_t c = 0; c < classes; ++c) {
-      double own = (c == l ? mix : 0) + (c == other ? 1 - mix : 0);
-      double target = own * (1 - smoothing) + smoothing / static_cast<double>(classes);
-      out[0][0] += target * (out[2][n] - x[n * classes + c]) / static_cast<double>(per);
-    }
-    bool right = first_largest(x, n) == (mix >= 0.5 ? l : other);
-    out[1][0] += right ? 1 / static_cast<double>(per) : 0;
+    Eigen::ArrayXd target =
+        Eigen::ArrayXd::Constant(x.cols(), smoothing / static_cast<double>(x.cols()));
+    target[label] += (1 - smoothing) * mix;
+    target[other] += (1 - smoothing) * (1 - mix);
+    out[0][0] += (target * (out[2][n] - x.row(n).transpose().array())).sum() * share;
+    bool right = first_largest(in[0], n) == (mix >= 0.5 ? label : other);
+    out[1][0] += right ? share : 0;
   }
   return out;
 }

@@ -14,6 +14,7 @@ class TowerSumTest : public OpTest {};
 
 }  // namespace
 
+// Sums are fp64, and one tower has nothing to add: the bits stay.
 TEST_P(TowerSumTest, OfOneTowerIsItsTerms) {
   for (int64_t length : {1, 2, 129}) {
     HostTensor terms = uniform({length}, 5, -1e200, 1e200);
@@ -25,7 +26,8 @@ TEST_P(TowerSumTest, OfOneTowerIsItsTerms) {
 
 SPIRE_TEST_EVERYWHERE(TowerSumTest);
 
-TEST(TowerSumOp, SumsTowers) {
+// Only this op reads the terms of other towers.
+TEST(TowerSumOp, IsWhereTowersMeet) {
   EXPECT_TRUE(TowerSumOp().sums_towers());
   EXPECT_FALSE(BatchNormMomentsOp().sums_towers());
   EXPECT_FALSE(BatchNormSyncOp().sums_towers());

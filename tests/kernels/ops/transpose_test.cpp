@@ -53,6 +53,7 @@ TEST_P(TransposeTest, EveryOrderOfFourAxes) {
   } while (std::next_permutation(axes.begin(), axes.end()));
 }
 
+// Shapes that are tiled, copied by rows, or merged to fewer axes, with ragged ends.
 TEST_P(TransposeTest, MoreThanATileAndMoreThanAThread) {
   check_values(transpose_case({300, 70}, {1, 0}), GetParam());
   check_values(transpose_case({3, 40, 2, 33, 9}, {0, 3, 2, 1, 4}), GetParam());
@@ -64,6 +65,7 @@ TEST_P(TransposeTest, MoreThanATileAndMoreThanAThread) {
   check_values(transpose_case({1, 1}, {1, 0}), GetParam());
 }
 
+// Elements are moved by their size, whatever their type.
 TEST_P(TransposeTest, MovesIntegers) {
   HostTensor x{{2, 3}, {1, 2, 3, 4, 5, 6}};
   auto y = run_op(TransposeOp({1, 0}), std::vector{labels(x)}, GetParam())[0];
