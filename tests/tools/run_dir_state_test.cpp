@@ -1,15 +1,12 @@
-// State of a run's directory after an early death; the port and the signals of the supervisor.
-#include "tools/supervisor/run_dir_state.h"
-
+// State of a run's directory after an early death; the signals that the supervisor waits for.
 #include <gtest/gtest.h>
 
 #include <spire/error.h>
 
 #include "engine/base/write_file.h"
-#include "engine/process/socket.h"
 #include "tests/tools/program.h"
 #include "tools/process/signals.h"
-#include "tools/supervisor/master_port.h"
+#include "tools/supervisor/restart_conditions.h"
 
 namespace spire::tool {
 namespace {
@@ -68,19 +65,6 @@ TEST_F(RunDirStateTest, ABranchGoesBackToItsSourceUntilItHasACheckpoint) {
             (ResumeOptions{"other/step_00000005.h5", true}));
   write("checkpoints/step_00000005.h5", "");
   EXPECT_EQ(options_for_restart({"other/step_00000005.h5", false}, state), resume_auto);
-}
-
-TEST(MasterPort, IsForOneWhoAsksForItAndForNobodyElse) {
-  MasterPort first, second;
-  EXPECT_NE(first.number(), second.number());
-  Listener listener(first.number());
-  EXPECT_EQ(listener.port(), first.number());
-  EXPECT_THROW(Listener(first.number()), Error);
-}
-
-TEST(MasterPort, NobodyTalksToItBeforeRankZeroListens) {
-  MasterPort port;
-  EXPECT_THROW(connect_to("127.0.0.1", port.number(), std::chrono::steady_clock::now()), Error);
 }
 
 TEST(BlockedSignals, WaitUntilTheyAreAskedFor) {

@@ -1,4 +1,4 @@
-// One process that starts the others: results, exit codes, signals, and that nobody is left behind.
+// One process that starts the others: results, exit codes, signals, and that all processes end.
 #include <algorithm>
 #include <cstdlib>
 #include <sstream>
@@ -58,7 +58,7 @@ TEST(Processes, TakeTheOptionsOfTheCommandLine) {
   EXPECT_EQ(parameter_hash(anew), parameter_hash(trainer(many.run("other", {"seed=8"}))));
 }
 
-// Neither is another try's business: the same would happen again.
+// Another attempt would end in the same way.
 TEST(Processes, ErrorsOfTheRunAreItsOwnAndNotTriedAgain) {
   ManyProcesses many;
   struct {
