@@ -11,7 +11,6 @@
 
 namespace spire::inline process {
 
-// The address on which a rank listens, and those under which others may reach it.
 struct Interface {
   std::string address;                  // as Listener takes it
   std::vector<std::string> advertised;  // other ranks try them in turn

@@ -49,8 +49,7 @@ class ControlChannel {
   void flush();
 
   bool open() const { return static_cast<bool>(socket_); }
-  // Returns how the connection ended: "no longer receives messages", ...; empty while it is open.
-  const std::string& ending() const { return ending_; }
+  const std::string& ending() const { return ending_; }  // "no longer receives messages", ...
   bool backlog() const { return open() && !outgoing_.empty(); }
   int descriptor() const { return socket_.descriptor(); }
 

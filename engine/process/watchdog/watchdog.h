@@ -21,8 +21,7 @@ struct WatchdogLimits {
   double silence_seconds = 60;       // without a message of a rank; its phase's limit, if shorter
 };
 
-// One arm of the star, before a watchdog owns it.
-struct ControlLink {
+struct ControlLink {  // one arm of the star, before a watchdog owns it
   int rank = 0;
   std::string peer;  // "rank 2 (host b, pid 77)"
   Socket socket;
