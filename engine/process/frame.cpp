@@ -5,6 +5,7 @@
 #include <cstring>
 #include <optional>
 #include <sys/socket.h>
+#include <utility>
 
 #include <spire/error.h>
 
@@ -12,9 +13,8 @@ namespace spire::inline process {
 namespace {
 
 // No other protocol begins with these bytes; the last two are the version of the frames.
-constexpr char magic[8] = {'S', 'p', 'i', 'r', 'e', '\0', 'j', '3'};
+constexpr char magic[8] = {'S', 'p', 'i', 'r', 'e', '\0', 'j', '4'};
 
-// On the wire as in memory: the machines of a run agree on byte order, as their tensors do.
 struct Header {
   char magic[8];
   uint32_t kind;
@@ -38,7 +38,7 @@ std::string to_bytes(const Frame& frame) {
   std::copy_n(magic, sizeof magic, header.magic);
   header.kind = static_cast<uint32_t>(frame.kind);
   header.length = static_cast<uint32_t>(frame.text.size());
-  return std::string(reinterpret_cast<const char*>(&header), sizeof header) + frame.text;
+  return bytes_of(header) + frame.text;
 }
 
 void send_frame(Socket& socket, const Frame& frame, Deadline deadline) {
@@ -56,6 +56,7 @@ Frame receive_frame(Socket& socket, Deadline deadline, uint32_t max_bytes) {
   return frame;
 }
 
+// Reads the header, then the text, each of which may arrive in several parts.
 FrameReader::State FrameReader::read(const Socket& socket) {
   if (wanted_ == 0) wanted_ = sizeof(Header);
   for (;;) {
@@ -63,7 +64,7 @@ FrameReader::State FrameReader::read(const Socket& socket) {
     // Never more than the frame lacks: on a data connection the bytes behind it are the group's.
     size_t room = std::min(sizeof buffer, wanted_ - bytes_.size());
     ssize_t received = recv(socket.descriptor(), buffer, room, 0);
-    if (received < 0 && errno == EINTR) continue;
+    if (received < 0 && errno == EINTR) continue;  // a signal
     if (received < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return State::incomplete;
     if (received <= 0) {
       error_ = received < 0 ? errno : 0;

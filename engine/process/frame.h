@@ -27,8 +27,7 @@ struct Frame {
   std::string text;
 };
 
-inline constexpr uint32_t max_frame_bytes = 16
-                                            << 20;  // of text: a table of some ten thousand ranks
+inline constexpr uint32_t max_frame_bytes = 16'777'216;  // of text: some ten thousand ranks
 
 // Returns the bytes on the wire: a header with magic, kind and length, then the text.
 std::string to_bytes(const Frame& frame);

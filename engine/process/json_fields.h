@@ -13,8 +13,7 @@
 
 namespace spire::inline process {
 
-// Serializes a message. JSON has no place for bytes that are not UTF-8, such as those of a file's
-// name in an error message: they become U+FFFD.
+// Serializes a message. Bytes that are not UTF-8, as in the name of a file, become U+FFFD.
 inline std::string to_message(const nlohmann::json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

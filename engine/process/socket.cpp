@@ -84,6 +84,22 @@ std::string to_text(const sockaddr_in& address) {
   return text;
 }
 
+// Binds a socket, to any free port if `port` is 0; returns the port, or 0 with errno set. A port
+// whose last connections still linger (TIME_WAIT) can be bound again.
+int bind_to(const Socket& socket, in_addr address, int port) {
+  int on = 1;
+  setsockopt(socket.descriptor(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  sockaddr_in target{};
+  target.sin_family = AF_INET;
+  target.sin_addr = address;
+  target.sin_port = htons(static_cast<uint16_t>(port));
+  auto generic = reinterpret_cast<sockaddr*>(&target);
+  socklen_t size = sizeof target;
+  bool bound = bind(socket.descriptor(), generic, size) == 0 &&
+               getsockname(socket.descriptor(), generic, &size) == 0;
+  return bound ? ntohs(target.sin_port) : 0;
+}
+
 // Makes one attempt; returns the error number, or 0 with `socket` connected.
 int try_connect(const sockaddr_in& address, Deadline deadline, Socket& socket) {
   Socket attempt(stream_socket());
@@ -104,6 +120,7 @@ int try_connect(const sockaddr_in& address, Deadline deadline, Socket& socket) {
 
 }  // namespace
 
+// Rounded down, a poll() would spin through the last millisecond.
 int milliseconds_until(Deadline deadline) {
   auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
   return static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30));
@@ -195,23 +212,22 @@ void notify(const Socket& event_counter) noexcept {
   [[maybe_unused]] ssize_t written = write(event_counter.descriptor(), &one, sizeof one);
 }
 
-Listener::Listener(int port, const std::string& interface) : socket_(stream_socket()) {
-  // A port whose last connections still linger (TIME_WAIT) can be listened on again.
-  int on = 1;
-  setsockopt(socket_.descriptor(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_ANY);
-  if (!interface.empty() && inet_pton(AF_INET, interface.c_str(), &address.sin_addr) != 1)
-    fail(Category::device, "cannot listen on '{}', which is no IPv4 address", interface);
-  address.sin_port = htons(static_cast<uint16_t>(port));
-  auto generic = reinterpret_cast<sockaddr*>(&address);
-  socklen_t size = sizeof address;
-  if (bind(socket_.descriptor(), generic, size) != 0 || listen(socket_.descriptor(), 1024) != 0)
+Listener::Listener(int port, const std::string& address) : socket_(stream_socket()) {
+  in_addr own{htonl(INADDR_ANY)};
+  if (!address.empty() && inet_pton(AF_INET, address.c_str(), &own) != 1)
+    fail(Category::device, "cannot listen on '{}', which is no IPv4 address", address);
+  port_ = bind_to(socket_, own, port);
+  if (port_ == 0 || listen(socket_.descriptor(), 1024) != 0)
     fail(Category::device, "cannot listen on port {}{}: {}", port,
-         interface.empty() ? "" : " of " + interface, strerror(errno));
-  getsockname(socket_.descriptor(), generic, &size);
-  port_ = ntohs(address.sin_port);
+         address.empty() ? "" : " of " + address, strerror(errno));
+}
+
+// With SO_REUSEADDR on both sockets a Listener may bind the port, too, and listen on it as long as
+// this one only binds.
+ReservedPort::ReservedPort() : socket_(stream_socket()) {
+  number_ = bind_to(socket_, {htonl(INADDR_LOOPBACK)}, 0);
+  if (number_ == 0)
+    fail(Category::device, "no free port for the ranks to meet at: {}", strerror(errno));
 }
 
 std::optional<Socket> Listener::accept(Deadline deadline) {
@@ -233,6 +249,7 @@ std::optional<Socket> Listener::accept(Deadline deadline) {
   return {};
 }
 
+// Tries again after each failure, since the listener may start later, with longer pauses.
 Socket connect_to(const std::string& address, int port, Deadline deadline) {
   std::string reason = "the name is not known";
   auto wait = std::chrono::milliseconds(10);

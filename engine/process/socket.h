@@ -1,9 +1,10 @@
-// TCP connections, socket pairs and listeners. No call blocks beyond its deadline.
+// TCP connections, socket pairs, listeners and addresses. No call blocks beyond its deadline.
 #pragma once
 #include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -11,8 +12,14 @@ namespace spire::inline process {
 
 using Deadline = std::chrono::steady_clock::time_point;
 
-// Returns the milliseconds until the deadline, rounded up, at least 0: for poll().
-int milliseconds_until(Deadline deadline);
+int milliseconds_until(Deadline deadline);  // for poll(): rounded up, at least 0
+
+// Returns the bytes of a value as in memory, for the wire: all machines have one byte order.
+template <typename Value>
+std::string bytes_of(const Value& value) {
+  static_assert(std::has_unique_object_representations_v<Value>, "padding has no defined bytes");
+  return {reinterpret_cast<const char*>(&value), sizeof value};
+}
 
 // Owns a file descriptor, non-blocking and close-on-exec.
 class Socket {
@@ -26,36 +33,31 @@ class Socket {
   int descriptor() const { return descriptor_; }
   explicit operator bool() const { return descriptor_ >= 0; }
 
-  // Transfer all bytes. Throw Error(collective) if the peer closed, the connection broke, or the
-  // deadline passed.
+  // Transfer all bytes. Throw Error(collective) at the deadline, or if the connection ends.
   void send_all(const void* data, size_t bytes, Deadline deadline);
   void receive_all(void* data, size_t bytes, Deadline deadline);
 
-  // Return the IPv4 address of the other end and of this one; "" for a socket pair.
-  std::string peer_address() const;
+  std::string peer_address() const;  // IPv4; "" for a socket pair
   std::string own_address() const;
 
-  // Ends the connection in both directions, which releases threads that wait on it at either end.
-  // Any thread.
+  // Ends the connection and so releases threads that wait on it at either end. Any thread.
   void shut_down() noexcept;
 
  private:
   int descriptor_ = -1;
 };
 
-// Returns both ends of a connection inside this machine.
-std::pair<Socket, Socket> socket_pair();
+std::pair<Socket, Socket> socket_pair();  // both ends of a connection inside this machine
 
-// Returns an eventfd, by which one thread wakes another from poll(): notify() makes it readable.
-Socket event_counter();
+Socket event_counter();  // an eventfd, by which notify() wakes a thread from poll()
 void notify(const Socket& event_counter) noexcept;
 
 inline constexpr const char* loopback_address = "127.0.0.1";
 
 class Listener {
  public:
-  // port: 0 for any free one. address: the IPv4 address of one interface, "" for all. Throws
-  // Error(device) if it is taken, forbidden, or not of this machine.
+  // port: 0 for any free one. address: IPv4, of one interface; "" for all. Throws Error(device) if
+  // it is taken, forbidden, or not of this machine.
   explicit Listener(int port, const std::string& address = loopback_address);
   int port() const { return port_; }
   int descriptor() const { return socket_.descriptor(); }  // readable when a connection waits
@@ -68,17 +70,25 @@ class Listener {
   int port_ = 0;
 };
 
-// Connects, with retries until the deadline, since the listener may start later. Throws
-// Error(collective) with the address and the last reason.
+// A port of loopback that the system gives only to a Listener that asks for it by number.
+class ReservedPort {
+ public:
+  ReservedPort();  // throws Error(device) if no port is free
+  int number() const { return number_; }
+
+ private:
+  Socket socket_;
+  int number_ = 0;
+};
+
+// Connects, with retries until the deadline. Throws Error(collective) with the last reason.
 Socket connect_to(const std::string& address, int port, Deadline deadline);
 
 // Returns the IPv4 address of a host name or of a numeric address; nullopt if it is unknown.
 std::optional<std::string> resolve_address(const std::string& name);
-// Tells whether `address` is a numeric loopback address, such as 127.0.0.1.
-bool is_loopback(const std::string& address);
+bool is_loopback(const std::string& address);  // a numeric one, such as 127.0.0.1
 
-// Returns the IPv4 addresses of this machine's interfaces, loopback last.
-std::vector<std::string> own_addresses();
+std::vector<std::string> own_addresses();  // of this machine's interfaces: IPv4, loopback last
 std::string host_name();
 
 }  // namespace spire::inline process

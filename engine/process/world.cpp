@@ -2,7 +2,6 @@
 
 #include <spire/world.h>
 
-#include "engine/process/assemble_world.h"
 #include "engine/process/rendezvous/rendezvous.h"
 
 namespace spire {
@@ -10,8 +9,9 @@ namespace spire {
 World::World() = default;
 World::~World() = default;
 
-inline namespace process {
+namespace {
 
+// Assembles a rank's World: its launch, all ranks, its messages and its control links.
 std::unique_ptr<World> assemble_world(const Launch& launch, std::vector<RankInfo> ranks,
                                       std::unique_ptr<ProcessGroup> group,
                                       std::vector<ControlLink> links, const JoinOptions& options) {
@@ -22,16 +22,13 @@ std::unique_ptr<World> assemble_world(const Launch& launch, std::vector<RankInfo
   Watchdog::Options watchdog;
   watchdog.rank = launch.rank;
   watchdog.self = to_string(world->ranks.at(static_cast<size_t>(launch.rank)));
+  // A failure ends the exchanges in which threads of this process wait.
   watchdog.release = [messages = world->group.get()] { messages->interrupt(); };
   watchdog.on_exit_timeout = options.on_exit_timeout;
   watchdog.cores = options.cores;
   world->watchdog = std::make_unique<Watchdog>(std::move(watchdog), std::move(links));
   return world;
 }
-
-}  // namespace process
-
-namespace {
 
 // Joins by MPI. The watchdog still has its own TCP connections.
 std::unique_ptr<World> join_over_mpi(const Launch& launch, const RankInfo& self,

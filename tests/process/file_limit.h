@@ -6,7 +6,7 @@
 
 namespace spire {
 
-// No descriptor from `first` on can be opened while one lives.
+// Keeps this process from opening descriptor `first` and those above it.
 class FileLimit {
  public:
   explicit FileLimit(int first) {

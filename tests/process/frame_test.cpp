@@ -30,7 +30,7 @@ TEST(Frame, ArrivesWhole) {
   }
 }
 
-// Byte by byte; what follows the frame stays in the socket.
+// The bytes arrive one by one; those behind the frame stay in the socket.
 TEST(Frame, ReaderTakesOneFrameAndNoMore) {
   auto [from, to] = socket_pair();
   auto [wire_in, wire_out] = socket_pair();

@@ -1,4 +1,4 @@
-// What a listener does when this process may have no further connection, or is refused each.
+// Listeners without room for a connection or with refused ones, and reserved ports.
 #include "engine/process/socket.h"
 
 #include <sys/socket.h>
@@ -28,7 +28,7 @@ TEST(Listener, WithoutRoomForAConnectionSaysSo) {
     EXPECT_NE(message_of(Category::device, [] { Listener second(0); }).find("(ulimit -n)"),
               std::string::npos);
   }
-  EXPECT_TRUE(listener.accept(in_a_minute()).has_value());  // it waited at the door
+  EXPECT_TRUE(listener.accept(in_a_minute()).has_value());  // it waited in the queue
 }
 
 // A listener that is shut down refuses as a firewall does: readable, and each accept() fails.
@@ -39,6 +39,19 @@ TEST(Listener, RefusedForGoodStopsAtTheDeadline) {
     auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
     EXPECT_FALSE(listener.accept(deadline));
   }
+}
+
+TEST(ReservedPort, IsGivenOnlyToAListenerThatAsksForIt) {
+  ReservedPort first, second;
+  EXPECT_NE(first.number(), second.number());
+  Listener listener(first.number());
+  EXPECT_EQ(listener.port(), first.number());
+  EXPECT_THROW(Listener(first.number()), Error);
+}
+
+TEST(ReservedPort, AcceptsNoConnectionBeforeAListenerHasIt) {
+  ReservedPort port;
+  EXPECT_THROW(connect_to("127.0.0.1", port.number(), std::chrono::steady_clock::now()), Error);
 }
 
 }  // namespace

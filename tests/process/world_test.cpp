@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// All ranks talk, and leave when they are done.
+// Expects that a gather reaches all ranks and that they leave without a failure.
 void expect_whole(World& world, int rank, int size) {
   EXPECT_EQ(world.rank(), rank);
   EXPECT_EQ(world.size(), size);
@@ -61,7 +61,7 @@ TEST(World, RanksJoinByTorchrunsVariables) {
   });
 }
 
-// A rank that fails tells the watchdog; the others are released from their exchange and hear the
+// A rank that fails reports it to the watchdog; the others leave their exchange and learn the
 // cause.
 TEST(World, AFailureReleasesTheOthersExchanges) {
   auto worlds = threads_world(3);

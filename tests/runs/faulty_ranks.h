@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/process/socket.h"
 #include "tests/runs/run_folder.h"
-#include "tools/supervisor/master_port.h"
 
 namespace spire {
 
@@ -61,8 +61,8 @@ class Ranks {
   void expect_nothing_left() const;
 
   Start start_;
-  std::string mark_;       // in the environment of every process of this run
-  tool::MasterPort port_;  // kept from other tests for as long as this lives
+  std::string mark_;   // in the environment of every process of this run
+  ReservedPort port_;  // kept from other tests for as long as this lives
   std::chrono::steady_clock::time_point end_;
   std::vector<std::unique_ptr<Program>> programs_;
 };

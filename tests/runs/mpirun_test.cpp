@@ -7,8 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/process/socket.h"
 #include "tests/runs/run_folder.h"
-#include "tools/supervisor/master_port.h"
 
 namespace spire {
 namespace {
@@ -62,7 +62,7 @@ Words torchrun(int rank, int ranks, const std::string& port, const Words& more =
 
 // All ranks with torchrun's variables; by rank.
 std::vector<Output> run_torchrun(int ranks, const Words& words) {
-  tool::MasterPort held;
+  ReservedPort held;
   std::string port = std::to_string(held.number());
   std::vector<std::unique_ptr<Program>> programs;
   for (int rank = 0; rank < ranks; ++rank)
@@ -294,7 +294,7 @@ class Disagreements : public Contradictions {
 };
 
 TEST_F(Disagreements, OneRankTwice) {
-  tool::MasterPort held;
+  ReservedPort held;
   std::string port = std::to_string(held.number());
   expect_all_refused(
       {torchrun(0, 3, port) + run(), torchrun(1, 3, port) + run(), torchrun(1, 3, port) + run()},
@@ -302,14 +302,14 @@ TEST_F(Disagreements, OneRankTwice) {
 }
 
 TEST_F(Disagreements, AnotherNumberOfRanks) {
-  tool::MasterPort held;
+  ReservedPort held;
   std::string port = std::to_string(held.number());
   expect_all_refused({torchrun(0, 2, port) + run(), torchrun(1, 3, port) + run()},
                      "counts 3 processes (WORLD_SIZE), rank 0");
 }
 
 TEST_F(Disagreements, AnotherConfig) {
-  tool::MasterPort held;
+  ReservedPort held;
   std::string port = std::to_string(held.number());
   expect_all_refused({torchrun(0, 2, port) + run(), torchrun(1, 2, port) + run({"towers=4"})},
                      "towers: 8 on rank 0, but 4 on rank 1");

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/process/socket.h"
 #include "tests/runs/run_folder.h"
-#include "tools/supervisor/master_port.h"
 
 namespace spire {
 namespace {
@@ -33,7 +33,7 @@ class Torchrun : public testing::Test {
 TEST_F(Torchrun, StartsARunInEachOfItsModes) {
   Output alone = trainer(folder_.run("alone", course + test_mlp));
   ASSERT_EQ(alone.code, 0) << alone.err;
-  std::string port = std::to_string(tool::MasterPort().number());
+  std::string port = std::to_string(ReservedPort().number());
   struct {
     const char* name;
     Words variables, options;

@@ -10,9 +10,9 @@
 
 #include <spire/error.h>
 
+#include "engine/process/socket.h"
 #include "tests/process/rendezvous/unknown_peer.h"
 #include "tests/runs/run_folder.h"
-#include "tools/supervisor/master_port.h"
 
 namespace spire {
 namespace {
@@ -60,7 +60,7 @@ TEST(UnknownPeers, NeitherJoinNorEndARunNorWriteToItsTerminal) {
   RunFolder folder;
   Output alone = trainer(folder.run("alone", course + test_mlp));
   ASSERT_EQ(alone.code, 0) << alone.err;
-  tool::MasterPort held;
+  ReservedPort held;
   int port = held.number();
   Words words = folder.run("two", course + test_mlp);
   Program first("/usr/bin/env", rank_words(0, port, words));
@@ -88,7 +88,7 @@ TEST(UnknownPeers, NeitherJoinNorEndARunNorWriteToItsTerminal) {
 // Nobody listens any more once the ranks have met.
 TEST(UnknownPeers, FindNoPortWhileTheRunTrains) {
   RunFolder folder;
-  tool::MasterPort held;
+  ReservedPort held;
   int port = held.number();
   Words words = folder.run("two", course + test_mlp + Words{"steps=1000000", "log.every_steps=1"});
   Program first("/usr/bin/env", rank_words(0, port, words));
@@ -104,7 +104,7 @@ TEST(UnknownPeers, FindNoPortWhileTheRunTrains) {
 
 TEST(UnknownPeers, ARankWithAnotherSecretIsToldSo) {
   RunFolder folder;
-  tool::MasterPort held;
+  ReservedPort held;
   Words words = folder.run("two", course + test_mlp + Words{"timeouts.start=3"});
   Program first("/usr/bin/env", rank_words(0, held.number(), words));
   Program second("/usr/bin/env", rank_words(1, held.number(), words, "those of another run"));

@@ -1,8 +1,8 @@
-// Checks arguments and variables of a run that restarts on the remaining GPUs.
-#include "tools/supervisor/gpu_roster.h"
-
+// Arguments and variables of a run that restarts on the GPUs that are left.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tools/supervisor/restart_conditions.h"
 
 namespace spire::tool {
 namespace {

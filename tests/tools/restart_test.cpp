@@ -23,7 +23,7 @@ Words operator+(Words words, const Words& more) {
   return words;
 }
 
-// A generation that fails prints a summary on stdout, too.
+// Returns the last hash on stdout: an attempt that fails also prints one.
 std::string last_hash(const Output& output) {
   size_t last = output.out.rfind("\nparameter hash");
   return last == std::string::npos ? "none" : line_value(output.out.substr(last), "parameter hash");
@@ -66,7 +66,7 @@ TEST(Restart, AnElasticRunGoesOnWithThoseThatAreLeft) {
   EXPECT_EQ(last_hash(output), parameter_hash(trainer(many.run("straight", long_run))));
 }
 
-// Towers by default are as many as devices, and no checkpoint keeps that yet.
+// By default there are as many towers as devices, and no checkpoint has recorded that yet.
 TEST(Restart, AnElasticRunStaysTheSameRunBeforeItsFirstCheckpoint) {
   SmallData data;
   Program program(
@@ -159,7 +159,7 @@ TEST(Restart, AnOverwritingRunStaysOne) {
   EXPECT_EQ(last_hash(output), parameter_hash(trainer(many.run("straight"))));
 }
 
-// A run that is refused must not delete the old one.
+// A run that would have been refused must not delete the old one.
 TEST(Restart, ARefusedRunStaysRefused) {
   ManyProcesses many;
   Output old = trainer(many.run("run"));

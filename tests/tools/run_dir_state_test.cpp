@@ -1,15 +1,12 @@
-// State of a run's directory after an early death; the port and the signals of the supervisor.
-#include "tools/supervisor/run_dir_state.h"
-
+// State of a run's directory after an early death; the signals that the supervisor waits for.
 #include <gtest/gtest.h>
 
 #include <spire/error.h>
 
 #include "engine/base/write_file.h"
-#include "engine/process/socket.h"
 #include "tests/tools/program.h"
 #include "tools/process/signals.h"
-#include "tools/supervisor/master_port.h"
+#include "tools/supervisor/restart_conditions.h"
 
 namespace spire::tool {
 namespace {
@@ -70,20 +67,7 @@ TEST_F(RunDirStateTest, ABranchGoesBackToItsSourceUntilItHasACheckpoint) {
   EXPECT_EQ(options_for_restart({"other/step_00000005.h5", false}, state), resume_auto);
 }
 
-TEST(MasterPort, IsReservedAndAcceptsOneListener) {
-  MasterPort first, second;
-  EXPECT_NE(first.number(), second.number());
-  Listener listener(first.number());
-  EXPECT_EQ(listener.port(), first.number());
-  EXPECT_THROW(Listener(first.number()), Error);
-}
-
-TEST(MasterPort, RefusesConnectionsBeforeRankZeroListens) {
-  MasterPort port;
-  EXPECT_THROW(connect_to("127.0.0.1", port.number(), std::chrono::steady_clock::now()), Error);
-}
-
-TEST(BlockedSignals, StayPendingUntilWaitTakesThem) {
+TEST(BlockedSignals, WaitUntilTheyAreAskedFor) {
   auto soon = [] { return std::chrono::steady_clock::now() + std::chrono::milliseconds(1); };
   BlockedSignals signals;
   EXPECT_EQ(signals.wait(soon()), std::nullopt);

@@ -1,5 +1,4 @@
-// Checks a process that starts the ranks: results, exit codes, signals, and that no rank stays
-// behind.
+// One process that starts the others: results, exit codes, signals, and that all processes end.
 #include <algorithm>
 #include <cstdlib>
 #include <sstream>
@@ -59,8 +58,8 @@ TEST(Processes, TakeTheOptionsOfTheCommandLine) {
   EXPECT_EQ(parameter_hash(anew), parameter_hash(trainer(many.run("other", {"seed=8"}))));
 }
 
-// A restart would fail in the same way.
-TEST(Processes, ErrorsOfTheRunKeepTheirCodeAndAreNotRetried) {
+// Another attempt would end in the same way.
+TEST(Processes, ErrorsOfTheRunAreItsOwnAndNotTriedAgain) {
   ManyProcesses many;
   struct {
     const char* word;

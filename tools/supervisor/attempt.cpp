@@ -1,8 +1,7 @@
 #include "tools/supervisor/attempt.h"
 
 #include <algorithm>
-#include <cstring>
-#include <sys/wait.h>
+#include <iterator>
 
 #include <unistd.h>
 
@@ -30,14 +29,6 @@ int distance(const ExitStatus& status) {
 
 }  // namespace
 
-std::string to_string(const ExitStatus& status) {
-  std::string name = status.rank < 0 ? "the process" : fmt::format("rank {}", status.rank);
-  if (status.forced) return name + " did not end by itself";
-  if (status.signal == 0) return fmt::format("{} ended with exit code {}", name, status.code);
-  return fmt::format("{} was killed by signal {} ({})", name, status.signal,
-                     strsignal(status.signal));
-}
-
 Outcome judge(std::span<const ExitStatus> statuses) {
   Outcome outcome;
   outcome.cause = *std::ranges::min_element(statuses, {}, distance);
@@ -52,32 +43,27 @@ Outcome judge(std::span<const ExitStatus> statuses) {
 Attempt::Attempt(const std::vector<std::string>& words, const std::vector<Variable>& variables,
                  int ranks, BlockedSignals& signals)
     : signals_(signals) {
-  if (ranks == 0) start(words, variables, -1, 0);
-  if (ranks > 0) {
-    port_.emplace();
-    secret_ = random_secret();
+  if (ranks > 0) port_.emplace();
+  // Of this attempt: ranks of an earlier attempt or another run cannot join.
+  std::string secret = port_ ? random_secret() : "", size = std::to_string(ranks);
+  for (int rank = 0; rank < std::max(1, ranks); ++rank) {
+    ChildSetup setup{.words = words, .variables = variables, .signal_mask = signals_.mask_before()};
+    // Their own process group: a signal of the terminal reaches this process alone, which passes it
+    // on.
+    if (rank > 0) setup.group = children_.front().pid();
+    if (port_) {
+      std::string own = std::to_string(rank);
+      const Variable of_rank[] = {{"RANK", own},
+                                  {"LOCAL_RANK", own},
+                                  {"WORLD_SIZE", size},
+                                  {"LOCAL_WORLD_SIZE", size},
+                                  {"MASTER_ADDR", loopback_address},
+                                  {"MASTER_PORT", std::to_string(port_->number())},
+                                  {"SPIRE_SECRET", secret}};
+      setup.variables.insert(setup.variables.end(), std::begin(of_rank), std::end(of_rank));
+    }
+    children_.emplace_back(std::move(setup));
   }
-  for (int rank = 0; rank < ranks; ++rank) start(words, variables, rank, ranks);
-}
-
-void Attempt::start(const std::vector<std::string>& words, std::vector<Variable> variables,
-                    int rank, int size) {
-  ChildSetup setup{
-      .words = words, .variables = std::move(variables), .signal_mask = signals_.mask_before()};
-  // Their own process group: a signal of the terminal reaches this process alone, which passes it
-  // on.
-  if (!children_.empty()) setup.group = children_.front().pid();
-  if (rank >= 0) {
-    std::vector<Variable> of_rank = {{"RANK", std::to_string(rank)},
-                                     {"LOCAL_RANK", std::to_string(rank)},
-                                     {"WORLD_SIZE", std::to_string(size)},
-                                     {"LOCAL_WORLD_SIZE", std::to_string(size)},
-                                     {"MASTER_ADDR", "127.0.0.1"},
-                                     {"MASTER_PORT", std::to_string(port_->number())},
-                                     {"SPIRE_SECRET", secret_}};
-    setup.variables.insert(setup.variables.end(), of_rank.begin(), of_rank.end());
-  }
-  children_.emplace_back(std::move(setup));
 }
 
 AttemptEnd Attempt::wait(double grace_seconds) {
@@ -95,18 +81,16 @@ AttemptEnd Attempt::wait(double grace_seconds) {
 
 void Attempt::collect_ended(double grace_seconds) {
   for (size_t i = 0; i < children_.size(); ++i) {
-    auto wait_status = children_[i].try_wait();
-    if (!wait_status) continue;
-    ExitStatus status{.rank = port_ ? static_cast<int>(i) : -1};
-    if (WIFEXITED(*wait_status)) status.code = WEXITSTATUS(*wait_status);
-    if (WIFSIGNALED(*wait_status)) status.signal = WTERMSIG(*wait_status);
-    status.forced = forced_ && status.signal == SIGKILL;
+    auto status = children_[i].try_wait();
+    if (!status) continue;
+    if (port_) status->rank = static_cast<int>(i);
+    status->forced = forced_ && status->signal == SIGKILL;
     if (end_.statuses.empty()) end_.lived = Clock::now() - begin_;
-    if (!status.good() && !deadline_ && !forced_) {
+    if (!status->good() && !deadline_ && !forced_) {
       deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                      std::chrono::duration<double>(grace_seconds));
     }
-    end_.statuses.push_back(status);
+    end_.statuses.push_back(*status);
   }
 }
 

@@ -6,22 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "engine/process/socket.h"
 #include "tools/process/signals.h"
 #include "tools/supervisor/child_process.h"
-#include "tools/supervisor/master_port.h"
 
 namespace spire::tool {
-
-// How one process ended.
-struct ExitStatus {
-  int rank = -1;        // -1: the only process, without a rank
-  int code = 0;         // exit code, where signal is 0
-  int signal = 0;       // signal that killed it
-  bool forced = false;  // killed by this program, because it did not end by itself
-
-  bool good() const { return code == 0 && signal == 0; }
-};
-std::string to_string(const ExitStatus& status);  // "rank 2 was killed by signal 9 (Killed)"
 
 // Common outcome of all processes.
 struct Outcome {
@@ -32,9 +21,8 @@ struct Outcome {
 };
 
 // Returns the outcome of at least one status, in the order in which the processes ended. The cause
-// is an exit code that names a reason (configuration, data, stopped by a signal, ...) before a
-// death, a death before the codes 1 and 8, which often only follow from another's, and a forced end
-// comes last.
+// is, in this order: an exit code that names a reason (config, data, ...), a stop, a death, the
+// codes 1 and 8, which often follow from another's end, and a forced end.
 Outcome judge(std::span<const ExitStatus> statuses);
 
 struct AttemptEnd {
@@ -46,8 +34,7 @@ struct AttemptEnd {
 
 class Attempt {
  public:
-  // Starts `ranks` processes, or one process without a rank where ranks is 0. variables: added to
-  // the environment of each.
+  // Starts `ranks` processes, or one without a rank where ranks is 0.
   Attempt(const std::vector<std::string>& words, const std::vector<Variable>& variables, int ranks,
           BlockedSignals& signals);
 
@@ -58,14 +45,12 @@ class Attempt {
  private:
   using Clock = std::chrono::steady_clock;
 
-  void start(const std::vector<std::string>& words, std::vector<Variable> variables, int rank,
-             int size);
   void collect_ended(double grace_seconds);
   void pass_on(int number);
   void kill_all(bool forced);
 
   BlockedSignals& signals_;
-  std::optional<MasterPort> port_;
+  std::optional<ReservedPort> port_;
   std::string secret_;  // of this attempt: ranks of an earlier attempt or another run cannot join
   std::vector<ChildProcess> children_;  // by rank
   AttemptEnd end_;

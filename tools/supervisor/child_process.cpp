@@ -6,6 +6,7 @@
 #include <string_view>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <utility>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@ namespace spire::tool {
 
 namespace {
 
+// Returns the texts as execve() takes them, with a null pointer at the end.
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> result;
   for (std::string& text : texts) result.push_back(text.data());
@@ -25,6 +27,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return result;
 }
 
+// Made before fork(): a child between fork() and exec may not allocate.
 std::vector<std::string> environment_with(const std::vector<Variable>& variables) {
   std::vector<std::string> result;
   for (const auto& [name, value] : variables) result.push_back(name + "=" + value);
@@ -57,6 +60,14 @@ std::vector<std::string> environment_with(const std::vector<Variable>& variables
 
 }  // namespace
 
+std::string to_string(const ExitStatus& status) {
+  std::string name = status.rank < 0 ? "the process" : fmt::format("rank {}", status.rank);
+  if (status.forced) return name + " did not end by itself";
+  if (status.signal == 0) return fmt::format("{} ended with exit code {}", name, status.code);
+  return fmt::format("{} was killed by signal {} ({})", name, status.signal,
+                     strsignal(status.signal));
+}
+
 ChildProcess::ChildProcess(ChildSetup setup) {
   setup.words.insert(setup.words.begin(), "trainer");
   std::vector<std::string> environment = environment_with(setup.variables);
@@ -72,21 +83,21 @@ ChildProcess::ChildProcess(ChildSetup setup) {
 }
 
 ChildProcess::ChildProcess(ChildProcess&& other) noexcept
-    : pid_(other.pid_), running_(other.running_) {
-  other.running_ = false;
-}
+    : pid_(other.pid_), running_(std::exchange(other.running_, false)) {}
 
+// Waits for it, too, so that no zombie is left.
 ChildProcess::~ChildProcess() {
   if (!running_) return;
   kill(pid_, SIGKILL);
   while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
 }
 
-std::optional<int> ChildProcess::try_wait() {
+std::optional<ExitStatus> ChildProcess::try_wait() {
   int status = 0;
   if (!running_ || waitpid(pid_, &status, WNOHANG) != pid_) return {};
   running_ = false;
-  return status;
+  return ExitStatus{.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+                    .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0};
 }
 
 }  // namespace spire::tool

@@ -8,8 +8,7 @@
 
 namespace spire::tool {
 
-// Environment variable.
-struct Variable {
+struct Variable {  // of the environment
   std::string name, value;
 };
 
@@ -20,6 +19,17 @@ struct ChildSetup {
   sigset_t signal_mask = {};
   bool silent = false;  // stdout and stderr are /dev/null
 };
+
+// How a child ended. A rank's attempt fills `rank` and `forced`.
+struct ExitStatus {
+  int rank = -1;        // -1: the only process, without a rank
+  int code = 0;         // exit code, where signal is 0
+  int signal = 0;       // signal that killed it
+  bool forced = false;  // killed by this program, because it did not end by itself
+
+  bool good() const { return code == 0 && signal == 0; }
+};
+std::string to_string(const ExitStatus& status);  // "rank 2 was killed by signal 9 (Killed)"
 
 // Shares this process's streams unless it is silent. The kernel kills it when the thread that
 // started it ends, so start it on a thread that lives as long as the process.
@@ -32,8 +42,7 @@ class ChildProcess {
 
   pid_t pid() const { return pid_; }
   bool running() const { return running_; }
-  // Returns the status of waitpid() once, after the child has ended; never blocks.
-  std::optional<int> try_wait();
+  std::optional<ExitStatus> try_wait();  // the status, once, after its end; never blocks
 
  private:
   pid_t pid_ = -1;

@@ -11,13 +11,11 @@
 #include "engine/base/message_words.h"
 #include "engine/device/device.h"
 #include "engine/device/topology.h"
-#include "engine/process/socket.h"
 #include "engine/train/placement.h"
 #include "tools/config_source.h"
 #include "tools/output/streams.h"
 #include "tools/supervisor/attempt.h"
-#include "tools/supervisor/gpu_roster.h"
-#include "tools/supervisor/run_dir_state.h"
+#include "tools/supervisor/restart_conditions.h"
 
 namespace spire::tool {
 

@@ -68,6 +68,7 @@ class MpiGroup final : public ProcessGroup {
   std::vector<MPI_Request> requests_;  // kept from call to call
 };
 
+// srun without --mpi=pmix, for one, starts every rank as a world of one.
 void check_place(const Launch& launch, int rank, int size) {
   if (rank == launch.rank && size == launch.size) return;
   std::string remedy = launch.launcher == "srun"
@@ -88,7 +89,7 @@ MpiGroup::MpiGroup(const Launch& launch) : ours_(begin_mpi()) {
   MPI_Comm_set_errhandler(world_, MPI_ERRORS_RETURN);
 }
 
-// Both calls wait for the other ranks, so they are left out after a failure.
+// Both calls wait for the other ranks, which may be dead after a failure: they are left out then.
 MpiGroup::~MpiGroup() {
   if (!lost_.empty() || interrupted_.load()) return;
   MPI_Comm_free(&world_);

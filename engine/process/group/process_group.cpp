@@ -40,6 +40,7 @@ std::vector<std::vector<Socket>> pairs_of_all(int size) {
   return ends;
 }
 
+// Every rank takes part in an exchange with every other one: the lists of both sides must agree.
 // Returns one message for each other rank, to or from it: data(r) with bytes(r) bytes.
 template <typename Message, typename Data, typename Bytes>
 std::vector<Message> messages(const ProcessGroup& group, Data data, Bytes bytes) {
@@ -65,7 +66,7 @@ std::vector<std::unique_ptr<ProcessGroup>> threads_groups(int size) {
 }
 
 std::vector<std::string> all_gather(ProcessGroup& group, const std::string& mine) {
-  // First the lengths, since a receiver must know the size of a message, then the texts.
+  // First the lengths, since a receiver must know the size of a message.
   auto ranks = static_cast<size_t>(group.size());
   uint64_t length = mine.size();
   std::vector<uint64_t> lengths(ranks, length);
@@ -75,6 +76,7 @@ std::vector<std::string> all_gather(ProcessGroup& group, const std::string& mine
                  messages<Incoming>(
                      group, [&](int peer) { return &lengths[size_t(peer)]; }, word));
 
+  // Then the texts, straight into the strings that are returned.
   std::vector<std::string> texts(ranks);
   for (size_t r = 0; r < ranks; ++r) texts[r].resize(lengths[r]);
   texts[static_cast<size_t>(group.rank())] = mine;

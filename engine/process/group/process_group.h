@@ -24,8 +24,7 @@ struct Incoming {
   size_t bytes = 0;
 };
 
-// An exchange that cannot complete because a rank is gone or interrupt() was called: a consequence
-// of a failure elsewhere, not its cause.
+// An exchange's end by a lost rank or interrupt(): the consequence of a failure elsewhere.
 class PeerLost : public Error {
  public:
   explicit PeerLost(const std::string& message) : Error(Category::collective, message) {}
@@ -46,38 +45,33 @@ class ProcessGroup {
 
   // Sends and receives all messages concurrently; returns when all have arrived and the send
   // buffers may be overwritten. Messages between two ranks keep the order of the lists, and have
-  // the size that the receiver expects; none goes to oneself. Spins for some tens of microseconds,
-  // then sleeps. One thread at a time. Throws PeerLost. Allocates nothing after the first call of
-  // its size.
+  // the size that the receiver expects; none goes to oneself. One thread at a time. Throws
+  // PeerLost. Allocates nothing after the first call of its size.
   virtual void exchange(std::span<const Outgoing> sends, std::span<const Incoming> receives) = 0;
 
-  // values[i] = sum over ranks of values[i], in an order of additions that depends on the
-  // transport. The same bits on each rank. On the thread of exchange(). Throws PeerLost.
+  // values[i] = sum over ranks of values[i], the same bits on each; the order of additions depends
+  // on the transport. On the thread of exchange(). Throws PeerLost.
   virtual void all_reduce(float* values, int64_t count) = 0;
 
   virtual void interrupt() noexcept = 0;          // all exchanges throw PeerLost now; any thread
   virtual bool interrupted() const noexcept = 0;  // any thread
 };
 
-// Makes a group of one: exchange() takes empty lists, all_reduce() leaves the values unchanged.
-std::unique_ptr<ProcessGroup> single_process();
+std::unique_ptr<ProcessGroup> single_process();  // a group of one: exchanges are empty
 
-// Makes a group over stream sockets, for launches without MPI: peers[r] leads to rank r,
-// peers[rank] is empty. Sums are taken in rank order.
+// Makes a group over stream sockets: peers[r] leads to rank r, peers[rank] is empty.
 std::unique_ptr<ProcessGroup> socket_group(int rank, std::vector<Socket> peers);
 // Makes socket groups, by rank, for ranks that are threads of this process.
 std::vector<std::unique_ptr<ProcessGroup>> threads_groups(int size);
 
 // Makes a group over a duplicate of MPI_COMM_WORLD; initializes MPI (MPI_THREAD_SERIALIZED) once a
 // process. Throws Error(device) in a build without MPI, Error(config) if MPI and the launcher's
-// variables disagree (srun without --mpi=pmix starts every rank as a world of one). After a failure
-// the destructor does not finalize MPI, since that would wait for dead ranks.
+// variables disagree.
 std::unique_ptr<ProcessGroup> mpi_group(const Launch& launch);
 std::string mpi_version();  // empty in a build without MPI
 
-// Returns every rank's `mine`, by rank. Allocates: for set-up, not for steps.
-std::vector<std::string> all_gather(ProcessGroup& group, const std::string& mine);
-// Returns rank 0's text on every rank.
-std::string broadcast(ProcessGroup& group, const std::string& text);
+// Allocate: for set-up, not for steps.
+std::vector<std::string> all_gather(ProcessGroup& group, const std::string& mine);  // by rank
+std::string broadcast(ProcessGroup& group, const std::string& text);                // rank 0's
 
 }  // namespace spire::inline process

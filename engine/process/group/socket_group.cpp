@@ -40,11 +40,11 @@ void advance(std::span<const Message> list, int peer, Progress& progress, ssize_
   skip_others(list, peer, progress);
 }
 
-// The part of `count` values that rank `index` adds up.
-struct Slice {
+// The part of `count` values that rank `index` adds up: all_reduce() sums them in rank order.
+struct Shard {
   int64_t begin, count;
 };
-Slice slice_of(int64_t count, int index, int parts) {
+Shard shard_of(int64_t count, int index, int parts) {
   int64_t begin = count * index / parts;
   return {begin, count * (index + 1) / parts - begin};
 }
@@ -75,9 +75,9 @@ class SocketGroup final : public ProcessGroup {
   [[noreturn]] void lose(const std::string& message);
 
   // The three parts of all_reduce().
-  void gather_slices(float* values, int64_t count);
+  void gather_shards(float* values, int64_t count);
   void add_up(float* values, int64_t count);
-  void spread_slices(float* values, int64_t count);
+  void spread_shards(float* values, int64_t count);
 
   const int rank_;
   const std::vector<Socket> peers_;
@@ -90,7 +90,7 @@ class SocketGroup final : public ProcessGroup {
   std::vector<pollfd> polled_;
   std::vector<Outgoing> sends_;
   std::vector<Incoming> receives_;
-  std::vector<float> others_;  // [size - 1][own slice], by rank
+  std::vector<float> others_;  // [size - 1][own shard], by rank
 };
 
 SocketGroup::SocketGroup(int rank, std::vector<Socket> peers)
@@ -211,16 +211,16 @@ void SocketGroup::sleep() {
     fail(Category::device, "poll: {}", strerror(errno));
 }
 
-// A reduce_scatter and an all_gather: each rank sums one slice in rank order, then sends it to all.
+// A reduce_scatter and an all_gather: each rank sums one shard in rank order, then sends it to all.
 // The same bits on every rank, and as many bytes on the wire as a ring.
 void SocketGroup::all_reduce(float* values, int64_t count) {
-  gather_slices(values, count);
+  gather_shards(values, count);
   add_up(values, count);
-  spread_slices(values, count);
+  spread_shards(values, count);
 }
 
-void SocketGroup::gather_slices(float* values, int64_t count) {
-  Slice own = slice_of(count, rank_, size());
+void SocketGroup::gather_shards(float* values, int64_t count) {
+  Shard own = shard_of(count, rank_, size());
   others_.resize(std::max(others_.size(), static_cast<size_t>(own.count) * (peers_.size() - 1)));
   sends_.clear();
   receives_.clear();
@@ -228,7 +228,7 @@ void SocketGroup::gather_slices(float* values, int64_t count) {
   size_t own_bytes = static_cast<size_t>(own.count) * sizeof(float);
   for (int peer = 0; peer < size(); ++peer) {
     if (peer == rank_) continue;
-    Slice theirs = slice_of(count, peer, size());
+    Shard theirs = shard_of(count, peer, size());
     size_t bytes = static_cast<size_t>(theirs.count) * sizeof(float);
     sends_.push_back({peer, values + theirs.begin, bytes});
     receives_.push_back({peer, to, own_bytes});
@@ -237,10 +237,10 @@ void SocketGroup::gather_slices(float* values, int64_t count) {
   exchange(sends_, receives_);
 }
 
-// Adds the ranks' slices in rank order, in chunks that stay in the L1 cache.
+// Adds the ranks' shards in rank order, in chunks that stay in the L1 cache.
 void SocketGroup::add_up(float* values, int64_t count) {
   constexpr int64_t chunk = 1024;
-  Slice own = slice_of(count, rank_, size());
+  Shard own = shard_of(count, rank_, size());
   float sum[chunk];
   for (int64_t begin = 0; begin < own.count; begin += chunk) {
     int64_t length = std::min(chunk, own.count - begin);
@@ -258,14 +258,14 @@ void SocketGroup::add_up(float* values, int64_t count) {
   }
 }
 
-void SocketGroup::spread_slices(float* values, int64_t count) {
-  Slice own = slice_of(count, rank_, size());
+void SocketGroup::spread_shards(float* values, int64_t count) {
+  Shard own = shard_of(count, rank_, size());
   size_t own_bytes = static_cast<size_t>(own.count) * sizeof(float);
   sends_.clear();
   receives_.clear();
   for (int peer = 0; peer < size(); ++peer) {
     if (peer == rank_) continue;
-    Slice theirs = slice_of(count, peer, size());
+    Shard theirs = shard_of(count, peer, size());
     size_t bytes = static_cast<size_t>(theirs.count) * sizeof(float);
     sends_.push_back({peer, values + own.begin, own_bytes});
     receives_.push_back({peer, values + theirs.begin, bytes});

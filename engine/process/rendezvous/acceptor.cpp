@@ -14,7 +14,8 @@ Acceptor::Acceptor(Listener listener, Credentials credentials, Limits limits)
 // One thread serves all pending connections from one poll(): none of them can block the others.
 std::optional<Acceptor::Connection> Acceptor::next(Deadline deadline) {
   for (;;) {
-    drop_expired();
+    silent_ += static_cast<int>(std::erase_if(
+        pending_, [now = Clock::now()](const Pending& pending) { return pending.end <= now; }));
     if (auto connection = advance_all()) return connection;
     if (Clock::now() >= deadline) return {};
     wait(deadline);
@@ -22,8 +23,28 @@ std::optional<Acceptor::Connection> Acceptor::next(Deadline deadline) {
   }
 }
 
+// Returns the first connection that is accepted, and removes those that are gone.
+std::optional<Acceptor::Connection> Acceptor::advance_all() {
+  using State = HandshakeServer::State;
+  for (auto pending = pending_.begin(); pending != pending_.end();) {
+    State state = pending->handshake.advance(pending->socket, credentials_);
+    if (state == State::incomplete) {
+      ++pending;
+      continue;
+    }
+    denied_ += state == State::denied;
+    foreign_ += state == State::foreign;
+    HandshakeServer& handshake = pending->handshake;
+    Connection connection{std::move(pending->socket), handshake.request(),
+                          std::move(handshake.peer_info())};
+    pending = pending_.erase(pending);
+    if (state == State::accepted) return connection;
+  }
+  return {};
+}
+
 // Waits for a connection or bytes of one, until the oldest connection expires or the deadline.
-void Acceptor::wait(Deadline deadline) {
+void Acceptor::wait(Deadline deadline) const {
   std::vector<pollfd> entries{{listener_.descriptor(), POLLIN, 0}};
   for (const Pending& pending : pending_)
     entries.push_back({pending.socket.descriptor(), POLLIN, 0});
@@ -37,7 +58,10 @@ void Acceptor::wait(Deadline deadline) {
 void Acceptor::accept_waiting() {
   for (size_t accepted = 0; accepted < limits_.pending; ++accepted) {
     try {
-      if (!accept_one()) return;
+      auto socket = listener_.accept(Clock::now());
+      if (!socket) return;
+      if (pending_.size() >= limits_.pending) drop_one();
+      pending_.push_back({std::move(*socket), Clock::now() + limits_.time, {}});
     } catch (const Error& error) {
       if (error.category() != Category::device || pending_.empty()) throw;
       if (accepted == 0) drop_one();
@@ -46,98 +70,24 @@ void Acceptor::accept_waiting() {
   }
 }
 
-bool Acceptor::accept_one() {
-  auto socket = listener_.accept(Clock::now());
-  if (!socket) return false;
-  if (pending_.size() >= limits_.pending) drop_one();
-  Pending& pending = pending_.emplace_back();
-  pending.socket = std::move(*socket);
-  pending.end = Clock::now() + limits_.time;
-  return true;
-}
-
 // Drops the oldest of the connections that have said the least. A rank among many unknown peers may
 // be dropped, too: it connects again.
 void Acceptor::drop_one() {
-  auto dropped = std::ranges::min_element(pending_, {}, [](const Pending& pending) {
-    return pending.authenticated ? 2 : pending.handshake.called() ? 1 : 0;
-  });
-  pending_.erase(dropped);
+  auto stage = [](const Pending& pending) { return pending.handshake.stage(); };
+  pending_.erase(std::ranges::min_element(pending_, {}, stage));
   ++silent_;
 }
 
-void Acceptor::drop_expired() {
-  auto now = Clock::now();
-  silent_ += static_cast<int>(
-      std::erase_if(pending_, [&](const Pending& pending) { return pending.end <= now; }));
-}
-
-Acceptor::State Acceptor::advance_handshake(Pending& pending) {
-  switch (pending.handshake.advance(pending.socket, credentials_)) {
-    case HandshakeServer::State::incomplete:
-      return State::waits;
-    case HandshakeServer::State::closed:
-      return State::gone;
-    case HandshakeServer::State::foreign:
-      ++foreign_;
-      return State::gone;
-    case HandshakeServer::State::denied:
-      ++denied_;
-      return State::gone;
-    case HandshakeServer::State::accepted:
-      break;
-  }
-  pending.authenticated = true;
-  return State::ready;
-}
-
-// A rank that joins is ready when its PeerInfo has arrived, a peer right after the handshake: later
-// bytes on its connection are the group's.
-Acceptor::State Acceptor::advance(Pending& pending) {
-  if (!pending.authenticated) {
-    State state = advance_handshake(pending);
-    if (state != State::ready) return state;
-  }
-  if (pending.handshake.request().kind != ConnectRequest::Kind::join) return State::ready;
-  switch (pending.peer_info.read(pending.socket)) {
-    case FrameReader::State::incomplete:
-      return State::waits;
-    case FrameReader::State::whole:
-      break;
-    default:
-      return State::gone;
-  }
-  bool fits = pending.peer_info.frame().kind == FrameKind::peer_info;
-  return fits ? State::ready : State::gone;
-}
-
-// Returns the first connection that is ready, and removes those that are gone.
-std::optional<Acceptor::Connection> Acceptor::advance_all() {
-  for (size_t i = 0; i < pending_.size();) {
-    Pending& pending = pending_[i];
-    State state = advance(pending);
-    if (state == State::waits) {
-      ++i;
-      continue;
-    }
-    Connection connection{std::move(pending.socket), pending.handshake.request(),
-                          std::move(pending.peer_info.frame().text)};
-    pending_.erase(pending_.begin() + static_cast<ptrdiff_t>(i));
-    if (state == State::ready) return connection;
-  }
-  return {};
-}
-
 std::string Acceptor::turned_away() const {
-  std::vector<std::string> kinds;
-  auto add = [&](int number, const char* what) {
-    if (number > 0) kinds.push_back(fmt::format("{} that {}", number, what));
-  };
-  add(denied_, "did not know this run's secret (SPIRE_SECRET, the same for all ranks)");
-  add(foreign_, "said something else");
-  add(silent_, "said nothing");
-  if (kinds.empty()) return {};
-  return fmt::format(" (turned away connections: {})", fmt::join(kinds, ", "));
+  const std::pair<int, const char*> kinds[] = {
+      {denied_, "did not know this run's secret (SPIRE_SECRET, the same for all ranks)"},
+      {foreign_, "said something else"},
+      {silent_, "said nothing"}};
+  std::string list;
+  for (auto [number, what] : kinds) {
+    if (number > 0) list += fmt::format("{}{} that {}", list.empty() ? "" : ", ", number, what);
+  }
+  return list.empty() ? "" : fmt::format(" (turned away connections: {})", list);
 }
 
 }  // namespace spire::inline process

@@ -26,9 +26,8 @@ class Acceptor {
     ConnectRequest request;
     std::string peer_info;  // JSON, of a rank that joins
   };
-  // Returns the next connection that is authenticated and, if it joins, has sent its PeerInfo;
-  // nullopt at the deadline, whatever arrives. Throws Error(device) if not even one connection can
-  // be opened (Listener::accept).
+  // Returns the next connection that HandshakeServer accepts; nullopt at the deadline. Throws
+  // Error(device) if not even one connection can be opened (Listener::accept).
   std::optional<Connection> next(Deadline deadline);
 
   // Returns " (turned away connections: 2 that said nothing, ...)"; "" if there were none.
@@ -39,19 +38,10 @@ class Acceptor {
     Socket socket;
     Deadline end;
     HandshakeServer handshake;
-    bool authenticated = false;
-    FrameReader peer_info{max_peer_info_bytes};
   };
-  static constexpr uint32_t max_peer_info_bytes = 1 << 20;  // with the cores of a large machine
-
-  enum class State { waits, ready, gone };
-  State advance(Pending& pending);
-  State advance_handshake(Pending& pending);
   std::optional<Connection> advance_all();
-  void wait(Deadline deadline);
+  void wait(Deadline deadline) const;
   void accept_waiting();
-  bool accept_one();
-  void drop_expired();
   void drop_one();
 
   Listener listener_;

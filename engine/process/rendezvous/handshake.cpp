@@ -7,11 +7,23 @@
 
 #include "engine/base/read_file.h"
 
+// The protocol. The secret itself is never sent:
+//
+//   client                                    server
+//   call: a nonce               ->
+//                               <-            challenge: another nonce
+//   proof: request, HMAC        ->
+//                               <-            welcome: HMAC, or denied
+//   peer_info, if it joins      ->
+//
+// Both HMACs cover the side, the request and both nonces: neither can be replayed, sent to another
+// rank, or reflected.
 namespace spire::inline process {
 namespace {
 
 constexpr size_t min_secret_characters = 16;
 constexpr size_t max_secret_bytes = 4096;
+constexpr uint32_t max_peer_info_bytes = 1 << 20;  // with the cores of a large machine
 
 void need_sodium() {
   static const bool ready = sodium_init() >= 0;
@@ -36,52 +48,23 @@ std::string read_secret_file(const std::string& path) try {
   fail(Category::config, "SPIRE_SECRET_FILE: {}", error.what());
 }
 
-template <typename Array>
-std::string bytes_of(const Array& array) {
-  return {reinterpret_cast<const char*>(array.data()), array.size()};
+// The side in whose name a proof is made. All parts of the text have a fixed length, so that no two
+// different inputs have the same bytes.
+constexpr const char* client = "Spire 1 caller  ";
+constexpr const char* server = "Spire 1 answerer";
+
+Proof prove_as(const char* side, const std::string& secret, const ConnectRequest& request,
+               const std::string& nonces) {
+  return prove(secret, side + bytes_of(request) + nonces);
 }
 
-// A ConnectRequest on the wire: as in memory, like the header of a frame.
-struct RequestBytes {
-  uint32_t kind;
-  int32_t from, to;
-  uint32_t zero;
-  uint64_t run;
-};
-
-std::string to_bytes(const ConnectRequest& request) {
-  RequestBytes fields{static_cast<uint32_t>(request.kind), request.from, request.to, 0,
-                      request.run};
-  return {reinterpret_cast<const char*>(&fields), sizeof fields};
-}
-
-std::optional<ConnectRequest> read_request(std::string_view bytes) {
-  RequestBytes fields;
-  if (bytes.size() != sizeof fields) return {};
-  std::memcpy(&fields, bytes.data(), sizeof fields);
-  if (fields.kind > static_cast<uint32_t>(ConnectRequest::Kind::peer)) return {};
-  return ConnectRequest{static_cast<ConnectRequest::Kind>(fields.kind), fields.run, fields.from,
-                        fields.to};
-}
-
-// All parts have a fixed length, so that no two different inputs have the same bytes.
-Proof proof_of_client(const std::string& secret, const ConnectRequest& request,
-                      const std::string& nonces) {
-  return prove(secret, "Spire 1 caller  " + to_bytes(request) + nonces);
-}
-Proof proof_of_server(const std::string& secret, const ConnectRequest& request,
-                      const std::string& nonces) {
-  return prove(secret, "Spire 1 answerer" + to_bytes(request) + nonces);
-}
+constexpr size_t proof_frame_bytes = sizeof(ConnectRequest) + sizeof(Proof);
 
 }  // namespace
 
 std::string random_secret() {
-  need_sodium();
-  Nonce bytes = random_nonce();
-  std::string digits(2 * bytes.size() + 1, '\0');
-  sodium_bin2hex(digits.data(), digits.size(), bytes.data(), bytes.size());
-  digits.pop_back();  // the end of a C string
+  std::string digits;
+  for (unsigned char byte : random_nonce()) digits += fmt::format("{:02x}", byte);
   return digits;
 }
 
@@ -97,6 +80,13 @@ Nonce random_nonce() {
   Nonce nonce;
   randombytes_buf(nonce.data(), nonce.size());
   return nonce;
+}
+
+uint64_t random_number() {
+  need_sodium();
+  uint64_t number;
+  randombytes_buf(&number, sizeof number);
+  return number;
 }
 
 Proof prove(const std::string& secret, std::string_view text) {
@@ -115,6 +105,7 @@ Proof prove(const std::string& secret, std::string_view text) {
   return proof;
 }
 
+// Constant time: the time of a comparison that stops early would tell how many bytes are right.
 bool equal(const Proof& proof, std::string_view bytes) {
   return bytes.size() == proof.size() &&
          sodium_memcmp(proof.data(), bytes.data(), proof.size()) == 0;
@@ -125,19 +116,21 @@ void authenticate(Socket& socket, const std::string& secret, const ConnectReques
   std::string nonces = bytes_of(random_nonce());
   send_frame(socket, {FrameKind::call, nonces}, challenged);
   Frame challenge = receive_frame(socket, challenged, max_handshake_bytes);
-  bool fits = challenge.kind == FrameKind::challenge && challenge.text.size() == sizeof(Nonce);
-  if (!fits) fail(Category::collective, "something else answers");
+  if (challenge.kind != FrameKind::challenge || challenge.text.size() != sizeof(Nonce))
+    fail(Category::collective, "something else answers");
   nonces += challenge.text;
-  std::string proof = to_bytes(request) + bytes_of(proof_of_client(secret, request, nonces));
-  send_frame(socket, {FrameKind::proof, proof}, welcomed);
+  Proof own = prove_as(client, secret, request, nonces);
+  send_frame(socket, {FrameKind::proof, bytes_of(request) + bytes_of(own)}, welcomed);
   Frame welcome = receive_frame(socket, welcomed, max_handshake_bytes);
   if (welcome.kind == FrameKind::denied) throw Denied();
   if (welcome.kind != FrameKind::welcome ||
-      !equal(proof_of_server(secret, request, nonces), welcome.text))
+      !equal(prove_as(server, secret, request, nonces), welcome.text))
     fail(Category::collective, "something else answers, which does not know the run's secret");
 }
 
-HandshakeServer::State HandshakeServer::advance(Socket& socket, const Credentials& credentials) {
+// Answers are sent with a deadline of now: they fit the empty send buffer of a new connection, and
+// a client whose connection takes less is dropped.
+HandshakeServer::State HandshakeServer::advance(Socket& socket, const Credentials& own) try {
   for (;;) {
     switch (reader_.read(socket)) {
       case FrameReader::State::incomplete:
@@ -149,45 +142,50 @@ HandshakeServer::State HandshakeServer::advance(Socket& socket, const Credential
       case FrameReader::State::whole:
         break;
     }
-    State state = answer(socket, credentials);
+    State state = answer(socket, own);
     if (state != State::incomplete) return state;
-    reader_ = FrameReader(max_handshake_bytes);
+    reader_ = FrameReader(stage_ == Stage::peer_info ? max_peer_info_bytes : max_handshake_bytes);
   }
+} catch (const Error&) {
+  return State::closed;
+}
+
+HandshakeServer::State HandshakeServer::answer(Socket& socket, const Credentials& own) {
+  const auto& [kind, text] = reader_.frame();
+  if (stage_ == Stage::call && kind == FrameKind::call && text.size() == sizeof(Nonce))
+    return answer_call(socket);
+  if (stage_ == Stage::proof && kind == FrameKind::proof && text.size() == proof_frame_bytes)
+    return answer_proof(socket, own);
+  bool joins = stage_ == Stage::peer_info && kind == FrameKind::peer_info;
+  return joins ? State::accepted : State::foreign;
 }
 
 HandshakeServer::State HandshakeServer::answer_call(Socket& socket) {
-  const Frame& frame = reader_.frame();
-  if (frame.kind != FrameKind::call || frame.text.size() != sizeof(Nonce)) return State::foreign;
-  called_ = true;
-  std::string own = bytes_of(random_nonce());
-  nonces_ = frame.text + own;
-  send_frame(socket, {FrameKind::challenge, own}, std::chrono::steady_clock::now());
+  std::string nonce = bytes_of(random_nonce());
+  nonces_ = reader_.frame().text + nonce;
+  stage_ = Stage::proof;
+  send_frame(socket, {FrameKind::challenge, nonce}, std::chrono::steady_clock::now());
   return State::incomplete;
 }
 
-// Sends with a deadline of now: an answer fits the empty send buffer of a new connection. A client
-// whose connection takes less is dropped.
-HandshakeServer::State HandshakeServer::answer(Socket& socket, const Credentials& credentials) try {
-  if (!called_) return answer_call(socket);
+HandshakeServer::State HandshakeServer::answer_proof(Socket& socket, const Credentials& own) {
+  std::string_view bytes = reader_.frame().text;
+  std::memcpy(&request_, bytes.data(), sizeof request_);
+  bool proven =
+      equal(prove_as(client, own.secret, request_, nonces_), bytes.substr(sizeof request_));
   auto now = std::chrono::steady_clock::now();
-  const Frame& frame = reader_.frame();
-  if (frame.kind != FrameKind::proof || frame.text.size() != sizeof(RequestBytes) + sizeof(Proof))
-    return State::foreign;
-  auto request = read_request(std::string_view(frame.text).substr(0, sizeof(RequestBytes)));
-  auto proof = std::string_view(frame.text).substr(sizeof(RequestBytes));
-  if (!request || !equal(proof_of_client(credentials.secret, *request, nonces_), proof)) {
+  if (!proven) {
     send_frame(socket, {FrameKind::denied, ""}, now);
     return State::denied;
   }
   // It knows the secret, so a rank or run that does not match is a mistake: a stale address.
-  bool other_run = request->kind == ConnectRequest::Kind::peer && request->run != credentials.run;
-  if (request->to != credentials.rank || other_run) return State::foreign;
-  request_ = *request;
-  auto own = proof_of_server(credentials.secret, request_, nonces_);
-  send_frame(socket, {FrameKind::welcome, bytes_of(own)}, now);
-  return State::accepted;
-} catch (const Error&) {
-  return State::closed;
+  bool joins = request_.kind == ConnectRequest::Kind::join;
+  if (request_.to != own.rank || (!joins && request_.run != own.run)) return State::foreign;
+  Proof welcome = prove_as(server, own.secret, request_, nonces_);
+  send_frame(socket, {FrameKind::welcome, bytes_of(welcome)}, now);
+  if (!joins) return State::accepted;
+  stage_ = Stage::peer_info;
+  return State::incomplete;
 }
 
 }  // namespace spire::inline process

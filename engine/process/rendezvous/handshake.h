@@ -1,14 +1,5 @@
 // Authentication of new connections: both ends prove that they know the run's secret before either
-// tells anything of the run. The secret itself is never sent:
-//
-//   client                                    server
-//   call: a nonce               ->
-//                               <-            challenge: another nonce
-//   proof: request, HMAC        ->
-//                               <-            welcome: HMAC, or denied
-//
-// Both HMACs cover the side, the request and both nonces, so that neither can be replayed, sent to
-// another rank, or reflected. Later messages are neither signed nor encrypted.
+// tells anything of the run. Later messages are neither signed nor encrypted.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -23,10 +14,11 @@
 
 namespace spire::inline process {
 
-// Returns a secret that cannot be guessed: 64 hexadecimal digits from the system's random numbers.
-std::string random_secret();
+// From the system's generator of random numbers:
+std::string random_secret();  // 64 hexadecimal digits
+uint64_t random_number();
 
-// Returns SPIRE_SECRET, else the content of the file SPIRE_SECRET_FILE without trailing white
+// Returns SPIRE_SECRET, else the content of the file SPIRE_SECRET_FILE, without trailing white
 // space; nullopt if neither is set. Throws Error(config) for fewer than 16 characters or an
 // unreadable file. No message shows a secret.
 std::optional<std::string> read_secret(const Environment& environment);
@@ -37,20 +29,19 @@ Nonce random_nonce();
 
 // Returns the HMAC-SHA256 (RFC 2104) of `text`, keyed by the secret, which may have any length.
 Proof prove(const std::string& secret, std::string_view text);
-// Compares in constant time, so that timing reveals nothing of the right proof.
-bool equal(const Proof& proof, std::string_view bytes);
+bool equal(const Proof& proof, std::string_view bytes);  // in constant time
 
-inline constexpr uint32_t max_handshake_bytes = 128;  // of the text of each frame
+inline constexpr uint32_t max_handshake_bytes = 128;  // of the text of each frame but peer_info
 
-// The purpose of a connection, as the client states it.
+// The purpose of a connection, as the client states it. Sent as it lies in memory.
 struct ConnectRequest {
-  enum class Kind : uint32_t {
+  enum class Kind : uint64_t {
     join,  // to rank 0, which answers with the table of all ranks; no run is known yet
     peer,  // between two ranks of the table
   };
   Kind kind = Kind::join;
   uint64_t run = 0;  // of Kind::peer: rank 0's random number for this run
-  int from = 0, to = 0;
+  int32_t from = 0, to = 0;
 };
 
 // The identity of a rank that listens.
@@ -60,40 +51,41 @@ struct Credentials {
   int rank = 0;
 };
 
-// The other end has another secret.
 class Denied : public Error {
  public:
   Denied() : Error(Category::collective, "it has another secret") {}
 };
 
-// Authenticates as the client. Sends no proof unless challenged by the deadline `challenged`; waits
-// for the welcome until `welcomed`. Throws Denied, and Error(collective) if no rank of this run
-// answers.
+// Authenticates as the client; waits for a challenge and a welcome until these deadlines. Throws
+// Denied, and Error(collective) if no rank of this run answers.
 void authenticate(Socket& socket, const std::string& secret, const ConnectRequest& request,
                   Deadline challenged, Deadline welcomed);
 
-// Authenticates as the server; never waits, and holds no more memory than one short frame.
+// Authenticates as the server; never waits, and keeps one short frame of an unknown client.
 class HandshakeServer {
  public:
   enum class State {
     incomplete,
-    accepted,  // welcomed: the client belongs to the run
+    accepted,  // welcomed, and its PeerInfo has arrived if it joins
     denied,    // the client does not know the secret
     foreign,   // another protocol, or a request for another rank or run
     closed,
   };
-  // Reads and answers the frames that have arrived.
-  State advance(Socket& socket, const Credentials& credentials);
-  const ConnectRequest& request() const { return request_; }
-  bool called() const { return called_; }
+  enum class Stage { call, proof, peer_info };  // the frame that comes next
+
+  State advance(Socket& socket, const Credentials& own);  // reads and answers what has arrived
+  Stage stage() const { return stage_; }
+  const ConnectRequest& request() const { return request_; }  // of an accepted client
+  std::string& peer_info() { return reader_.frame().text; }   // of one that joins: JSON
 
  private:
-  State answer(Socket& socket, const Credentials& credentials);
+  State answer(Socket& socket, const Credentials& own);
   State answer_call(Socket& socket);
+  State answer_proof(Socket& socket, const Credentials& own);
 
   FrameReader reader_{max_handshake_bytes};
-  bool called_ = false;
-  std::string nonces_;  // the client's, then ours
+  Stage stage_ = Stage::call;
+  std::string nonces_;  // the client's, then this side's
   ConnectRequest request_;
 };
 

@@ -28,10 +28,10 @@ constexpr Names torchrun{"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_
 // Slurm numbers steps that srun did not start (batch script, interactive shell, ...) from here on.
 constexpr uint32_t first_special_step = 0xfffffff0;
 
-// The four numbers of one launcher.
+// What one launcher says.
 struct Claim {
   Names names;
-  int rank = 0, size = 1, local_rank = 0, local_size = 1;
+  Launch launch;
 };
 
 template <typename Number>
@@ -45,21 +45,17 @@ Number number(const char* name, const std::string& text) {
   return value;
 }
 
-std::string shown(const char* name, int value) {
-  return fmt::format("{}={}", name, value);
-}
-
-std::string shown(const Claim& claim) {
-  return fmt::format("{} {} ({})", shown(claim.names.rank, claim.rank),
-                     shown(claim.names.size, claim.size), claim.names.launcher);
+std::string to_string(const Claim& claim) {
+  return fmt::format("{}={} {}={} ({})", claim.names.rank, claim.launch.rank, claim.names.size,
+                     claim.launch.size, claim.names.launcher);
 }
 
 void check_place(const char* rank_name, int rank, const char* size_name, int size) {
-  if (size < 1)
-    fail(Category::config, "{}: a run has at least one process", shown(size_name, size));
+  if (size < 1) fail(Category::config, "{}={}: a run has at least one process", size_name, size);
   if (rank < 0 || rank >= size)
-    fail(Category::config, "{} and {} contradict each other: ranks of {} processes go from 0 to {}",
-         shown(rank_name, rank), shown(size_name, size), size, size - 1);
+    fail(Category::config,
+         "{}={} and {}={} contradict each other: ranks of {} processes go from 0 to {}", rank_name,
+         rank, size_name, size, size, size - 1);
 }
 
 // Reads the variables of one launcher; nullopt if it has not started this process.
@@ -70,17 +66,19 @@ std::optional<Claim> read_claim(const Environment& environment, const Names& nam
     fail(Category::config, "{}={} is set, but {} is not; {} sets both: set or unset both",
          rank ? names.rank : names.size, rank ? *rank : *size, rank ? names.size : names.rank,
          names.launcher);
-  Claim claim{names};
-  claim.rank = number<int>(names.rank, *rank);
-  claim.size = number<int>(names.size, *size);
-  check_place(names.rank, claim.rank, names.size, claim.size);
+  Claim claim{names, {}};
+  Launch& launch = claim.launch;
+  launch.launcher = names.launcher;
+  launch.rank = number<int>(names.rank, *rank);
+  launch.size = number<int>(names.size, *size);
+  check_place(names.rank, launch.rank, names.size, launch.size);
 
   if (auto text = environment(names.local_rank))
-    claim.local_rank = number<int>(names.local_rank, *text);
-  claim.local_size = claim.local_rank + 1;  // the least that is possible, if nothing tells it
+    launch.local_rank = number<int>(names.local_rank, *text);
+  launch.local_size = launch.local_rank + 1;  // the least that is possible, if nothing tells it
   if (auto text = environment(names.local_size))
-    claim.local_size = number<int>(names.local_size, *text);
-  check_place(names.local_rank, claim.local_rank, names.local_size, claim.local_size);
+    launch.local_size = number<int>(names.local_size, *text);
+  check_place(names.local_rank, launch.local_rank, names.local_size, launch.local_size);
   return claim;
 }
 
@@ -108,10 +106,11 @@ std::optional<Claim> read_srun(const Environment& environment) {
   auto per_node = environment("SLURM_STEP_TASKS_PER_NODE");
   if (node && per_node) {
     auto tasks = tasks_of_node(*per_node, number<int>("SLURM_NODEID", *node));
-    if (!tasks || claim->local_rank >= *tasks)
-      fail(Category::config, "SLURM_LOCALID={} does not fit SLURM_NODEID={} of {}={}",
-           claim->local_rank, *node, "SLURM_STEP_TASKS_PER_NODE", *per_node);
-    claim->local_size = *tasks;
+    if (!tasks || claim->launch.local_rank >= *tasks)
+      fail(Category::config,
+           "SLURM_LOCALID={} does not fit SLURM_NODEID={} of SLURM_STEP_TASKS_PER_NODE={}",
+           claim->launch.local_rank, *node, *per_node);
+    claim->launch.local_size = *tasks;
   }
   return claim;
 }
@@ -133,12 +132,12 @@ std::vector<Claim> read_claims(const Environment& environment) {
 void check_agreement(const std::vector<Claim>& claims) {
   for (const Claim& claim : claims) {
     const Claim& first = claims.front();
-    if (claim.rank == first.rank && claim.size == first.size) continue;
+    if (claim.launch.rank == first.launch.rank && claim.launch.size == first.launch.size) continue;
     fail(Category::config,
          "two launchers disagree: {}, but {}; unset {} and {} if {} starts this run, or {} and {} "
          "if {} does",
-         shown(first), shown(claim), claim.names.rank, claim.names.size, first.names.launcher,
-         first.names.rank, first.names.size, claim.names.launcher);
+         to_string(first), to_string(claim), claim.names.rank, claim.names.size,
+         first.names.launcher, first.names.rank, first.names.size, claim.names.launcher);
   }
 }
 
@@ -194,13 +193,7 @@ Launch read_launch(const Environment& environment) {
   if (claims.empty()) return {};
   check_agreement(claims);
 
-  const Claim& claim = claims.front();
-  Launch launch;
-  launch.launcher = claim.names.launcher;
-  launch.rank = claim.rank;
-  launch.size = claim.size;
-  launch.local_rank = claim.local_rank;
-  launch.local_size = claim.local_size;
+  Launch launch = claims.front().launch;
   if (launch.size == 1) return launch;
   launch.mpi = launch.launcher != torchrun.launcher;
   if (!launch.mpi) read_master(environment, launch);

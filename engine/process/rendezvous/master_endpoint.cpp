@@ -1,6 +1,7 @@
 #include "engine/process/rendezvous/master_endpoint.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 
 #include <spire/error.h>
@@ -8,10 +9,21 @@
 #include "engine/base/read_file.h"
 #include "engine/process/json_fields.h"
 #include "engine/process/rendezvous/handshake.h"
-#include "engine/process/rendezvous/torch_store.h"
 
 namespace spire::inline process {
 namespace {
+
+// The first byte of each message of a client (QueryType of PyTorch's TCPStoreBackend.hpp).
+constexpr char query_validate = 0, query_set = 1, query_get = 3, query_check = 5;
+
+constexpr uint32_t client_magic = 0x3C85F7CE;
+constexpr uint8_t key_ready = 0, key_missing = 1;
+constexpr uint64_t max_value_bytes = 64 << 10;  // far more than an endpoint has
+
+// A text on the wire: its length in the byte order of the machine, as the store's are, and itself.
+std::string sized(const std::string& text) {
+  return bytes_of(uint64_t{text.size()}) + text;
+}
 
 TorchStore store_of(const Launch& launch, Deadline deadline) {
   return {launch.master_address, launch.master_port, deadline};
@@ -54,9 +66,11 @@ bool names_this_machine(const std::string& name) {
 Interface interface_named(const std::string& name) {
   auto address = resolve_address(name);
   if (!address) return all_interfaces();
-  // A host name that resolves to loopback here may resolve to a network address elsewhere.
+  // A host name that resolves to loopback here, as Debian writes it in /etc/hosts, may resolve to a
+  // network address elsewhere.
   if (is_loopback(*address))
     return names_this_machine(name) ? Interface{*address, {*address}} : all_interfaces();
+  // A name that is not this machine's belongs to a service, or is translated on the way.
   auto own = own_addresses();
   if (std::ranges::find(own, *address) == own.end()) return all_interfaces();
   return {*address, {*address}};
@@ -68,12 +82,19 @@ Interface interface_of(const Socket& connection) {
   return {address, {address}};
 }
 
+// The boot names the kernel, the link the network namespace: together they have one loopback.
 std::string loopback_identity() try {
   auto boot = read_stream("/proc/sys/kernel/random/boot_id", Category::device);
   auto space = std::filesystem::read_symlink("/proc/self/ns/net").string();
   return boot.substr(0, boot.find('\n')) + " " + space;
 } catch (const std::exception&) {
   return {};
+}
+
+std::string endpoints_text(const std::vector<std::string>& addresses, int port) {
+  std::vector<std::string> list;
+  for (const std::string& address : addresses) list.push_back(fmt::format("{}:{}", address, port));
+  return fmt::format("{}", fmt::join(list, ", "));
 }
 
 std::string to_json(const MasterEndpoint& endpoint) {
@@ -112,6 +133,38 @@ MasterEndpoint find_master(const Launch& launch, Deadline deadline) {
 std::string master_name(const Launch& launch) {
   return fmt::format("{}{}:{}", launch.store_key.empty() ? "" : "torchrun's store at ",
                      launch.master_address, launch.master_port);
+}
+
+TorchStore::TorchStore(const std::string& address, int port, Deadline deadline)
+    : socket_(connect_to(address, port, deadline)) {
+  send(query_validate, bytes_of(client_magic), deadline);
+}
+
+void TorchStore::send(char query, const std::string& arguments, Deadline deadline) {
+  std::string message = query + arguments;
+  socket_.send_all(message.data(), message.size(), deadline);
+}
+
+void TorchStore::set(const std::string& key, const std::string& value, Deadline deadline) {
+  send(query_set, sized(key) + sized(value), deadline);
+  // The store does not acknowledge set(). Reading it back proves that it is a store and has it.
+  auto kept = get(key, deadline);
+  if (kept != value) fail(Category::collective, "the store does not keep what it is given");
+}
+
+std::optional<std::string> TorchStore::get(const std::string& key, Deadline deadline) {
+  send(query_check, bytes_of(uint64_t{1}) + sized(key), deadline);  // one key
+  uint8_t ready = key_missing;
+  socket_.receive_all(&ready, sizeof ready, deadline);
+  if (ready == key_missing) return {};
+  if (ready != key_ready) fail(Category::collective, "what answers is no store of PyTorch");
+  send(query_get, sized(key), deadline);
+  uint64_t length = 0;
+  socket_.receive_all(&length, sizeof length, deadline);
+  if (length > max_value_bytes) fail(Category::collective, "what answers is no store of PyTorch");
+  std::string value(length, '\0');
+  socket_.receive_all(value.data(), value.size(), deadline);
+  return value;
 }
 
 }  // namespace spire::inline process

@@ -17,11 +17,11 @@ struct PeerInfo {
   int size = 1;                        // ranks of the run, as this process knows it
   int port = 0;                        // on which it listens for other ranks
   std::vector<std::string> addresses;  // to try in turn
-  uint64_t run = 0;                    // rank 0's random number for this run
+  uint64_t run = 0;                    // of rank 0: its random number for this run
 };
 
-// JSON, of one rank and of all by rank; the read functions return nullopt for anything else. Host
-// names are printable ASCII without spaces: other characters become '?', since they reach messages.
+// Convert one rank, or all by rank, to and from JSON; nullopt for anything else. Characters of a
+// host's name that are not printable ASCII become '?'.
 std::string to_json(const PeerInfo& peer);
 std::optional<PeerInfo> read_peer_info(const std::string& json);
 std::string to_json(const std::vector<PeerInfo>& peers);
@@ -34,24 +34,16 @@ struct JoinTimeout {
   Deadline end;
 };
 
-// Connects to `target` at one of its addresses and authenticates. Throws Error(collective) with
-// both ranks and the addresses.
-Socket connect_to_peer(const PeerInfo& self, const PeerInfo& target, const std::string& secret,
-                       JoinTimeout timeout);
+// Returns the next connection; nullopt if all ranks from `first` on have a socket. Throws
+// Error(collective) at the timeout: "ranks 2, 3 of 4 did not connect to WHERE within 300 s: ...".
+std::optional<Acceptor::Connection> accept_missing(Acceptor& acceptor,
+                                                   const std::vector<Socket>& sockets, int first,
+                                                   const std::string& where,
+                                                   const JoinTimeout& timeout);
 
-// Accepts connect_to_peer() of all ranks from `first` on; returns sockets by rank, empty below
-// `first`. Throws Error(collective) with the ranks that did not connect.
-std::vector<Socket> accept_peers(Acceptor& acceptor, const std::vector<PeerInfo>& peers, int first,
-                                 JoinTimeout timeout);
-
-// Returns the connections of this rank, which `acceptor` stands for, to all others; empty for
-// itself.
+// Returns this rank's sockets to all others, empty for itself; the rank is that of the acceptor's
+// credentials. Throws Error(collective) with the ranks that are missing.
 std::vector<Socket> connect_mesh(Acceptor& acceptor, const std::vector<PeerInfo>& peers,
-                                 JoinTimeout timeout);
-
-// Returns "ranks 2, 3 of 4 did not connect to WHERE within 300 s: ...", for the ranks that are
-// false in `joined`.
-std::string missing_ranks_text(const std::vector<bool>& joined, const std::string& where,
-                               double seconds, const Acceptor& acceptor);
+                                 const JoinTimeout& timeout);
 
 }  // namespace spire::inline process

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
+#include <functional>
 #include <optional>
 #include <thread>
 
@@ -10,6 +10,9 @@
 #include "engine/process/rendezvous/master_endpoint.h"
 #include "engine/process/rendezvous/peer_mesh.h"
 
+// Rank 0 listens (master_endpoint.h), the others connect to it and send a PeerInfo, and it answers
+// with the table of all. Then each rank connects to all lower ones (peer_mesh.h). Both ends of each
+// connection authenticate first (handshake.h); an unknown peer is turned away and changes nothing.
 namespace spire::inline process {
 namespace {
 
@@ -22,26 +25,15 @@ constexpr auto slack = std::chrono::seconds(2);
 // an unknown process at rank 0's address, so it does not end the run.
 constexpr auto max_denials = std::chrono::seconds(10);
 
-uint64_t random_number() {
-  Nonce bytes = random_nonce();
-  uint64_t number;
-  std::memcpy(&number, bytes.data(), sizeof number);
-  return number;
-}
+// The longest step of an attempt until rank 0 has authenticated: a store's entry may be out of
+// date, and an address may lead to a process that stays silent. The first attempts are shorter,
+// since rank 0 may have several addresses of which only one can be reached from here.
+constexpr std::chrono::milliseconds first_step{500}, longest_step{5000};
 
-Acceptor::Limits limits_for(int ranks) {
+Acceptor make_acceptor(Listener listener, const Credentials& credentials, int ranks) {
   Acceptor::Limits limits;
   limits.pending += static_cast<size_t>(ranks);
-  return limits;
-}
-
-PeerInfo own_peer_info(const RankInfo& self, int size, const Interface& interface, int port) {
-  PeerInfo peer;
-  peer.info = self;
-  peer.size = size;
-  peer.port = port;
-  peer.addresses = interface.advertised;
-  return peer;
+  return {std::move(listener), credentials, limits};
 }
 
 // Puts the address at which a rank was seen, or is known, before those that it advertises.
@@ -51,75 +43,81 @@ void prefer(PeerInfo& peer, const std::string& address) {
     peer.addresses.insert(peer.addresses.begin(), address);
 }
 
+// All ranks, and the sockets between rank 0 and the others.
+struct Star {
+  std::vector<PeerInfo> table;  // by rank
+  std::vector<Socket> sockets;  // by rank: on rank 0 to all others, on these to rank 0 alone
+
+  explicit Star(int size) : table(size_t(size)), sockets(size_t(size)) {}
+};
+
+// The sockets become the control links.
+RendezvousResult result_of(Star& star) {
+  RendezvousResult result;
+  for (size_t rank = 0; rank < star.table.size(); ++rank) {
+    const RankInfo& info = result.ranks.emplace_back(star.table[rank].info);
+    Socket& socket = star.sockets[rank];
+    if (socket) result.links.push_back({info.rank, to_string(info), std::move(socket)});
+  }
+  return result;
+}
+
 // Rank 0's side: accepts connections until each rank has joined once.
 class Master {
  public:
-  Master(Acceptor& acceptor, const Launch& launch, PeerInfo self)
-      : acceptor_(acceptor), launch_(launch), sockets_(size_t(launch.size)) {
-    table_.resize(sockets_.size());
-    joined_.resize(sockets_.size());
-    table_[0] = std::move(self);
-    if (launch.store_key.empty()) prefer(table_[0], launch.master_address);
-    joined_[0] = true;
+  Master(Acceptor& acceptor, PeerInfo self) : acceptor_(acceptor), star_(self.size) {
+    star_.table[0] = std::move(self);
   }
 
-  void gather(JoinTimeout timeout) {
+  // where: rank 0's address, for messages.
+  Star gather(const std::string& where, const JoinTimeout& timeout) {
     try {
-      while (std::ranges::count(joined_, false) > 0) receive_one(timeout);
-      for (PeerInfo& peer : table_) peer.run = table_[0].run;
-      answer({FrameKind::peer_table, to_json(table_)}, timeout.end + slack);
+      while (auto connection = accept_missing(acceptor_, star_.sockets, 1, where, timeout))
+        enter(std::move(*connection));
+      answer({FrameKind::peer_table, to_json(star_.table)}, timeout.end + slack);
+      return std::move(star_);
     } catch (const Error& error) {
       refuse(error);
       throw;
     }
   }
-  const std::vector<PeerInfo>& table() const { return table_; }
-  std::vector<Socket>& sockets() { return sockets_; }
 
  private:
-  void receive_one(const JoinTimeout& timeout) {
-    auto connection = acceptor_.next(timeout.end);
-    if (!connection) {
-      throw Error(Category::collective,
-                  missing_ranks_text(joined_, master_name(launch_), timeout.seconds, acceptor_));
-    }
-    // A PeerInfo that does not fit its request is dropped: that rank will show as missing.
-    auto peer = read_peer_info(connection->peer_info);
-    if (!peer || peer->info.rank != connection->request.from) return;
-    prefer(*peer, connection->socket.peer_address());
-    enter(std::move(*peer), std::move(connection->socket));
-  }
-
-  void enter(PeerInfo peer, Socket socket) {
-    auto rank = static_cast<size_t>(peer.info.rank);
-    const RankInfo& info = peer.info;
-    if (peer.size != launch_.size) {
-      rejected_ = std::move(socket);
+  // Drops a PeerInfo that does not fit its request: that rank will show as missing. Puts the socket
+  // into the empty row of rank 0 if the PeerInfo is an error, for refuse().
+  void enter(Acceptor::Connection connection) {
+    auto peer = read_peer_info(connection.peer_info);
+    if (!peer || peer->info.rank != connection.request.from) return;
+    prefer(*peer, connection.socket.peer_address());
+    const RankInfo& info = peer->info;
+    const PeerInfo& own = star_.table[0];
+    if (peer->size != own.size) {
+      star_.sockets[0] = std::move(connection.socket);
       fail(Category::config,
            "{} counts {} processes (WORLD_SIZE), {} counts {}: start all with the same number",
-           to_string(info), peer.size, to_string(table_[0].info), launch_.size);
+           to_string(info), peer->size, to_string(own.info), own.size);
     }
     // A process that joins again has lost its first connection: the new one replaces it.
-    const RankInfo& known = table_[rank].info;
-    bool again = rank != 0 && info.host == known.host && info.pid == known.pid;
-    if (joined_[rank] && !again) {
-      rejected_ = std::move(socket);
+    auto rank = static_cast<size_t>(info.rank);
+    const RankInfo& known = star_.table[rank].info;
+    bool again = info.host == known.host && info.pid == known.pid;
+    if (rank == 0 || (star_.sockets[rank] && !again)) {
+      star_.sockets[0] = std::move(connection.socket);
       fail(Category::config,
            "two processes have the same rank {} (host {}, pid {}; host {}, pid {})", rank,
            known.host, known.pid, info.host, info.pid);
     }
-    table_[rank] = std::move(peer);
-    sockets_[rank] = std::move(socket);
-    joined_[rank] = true;
+    star_.table[rank] = std::move(*peer);
+    star_.sockets[rank] = std::move(connection.socket);
   }
 
   void answer(const Frame& frame, Deadline deadline) {
-    for (size_t rank = 1; rank < sockets_.size(); ++rank) {
+    for (size_t rank = 1; rank < star_.sockets.size(); ++rank) {
       try {
-        send_frame(sockets_[rank], frame, deadline);
+        send_frame(star_.sockets[rank], frame, deadline);
       } catch (const Error& error) {
         fail(Category::collective, "{} went away while the ranks joined: {}",
-             to_string(table_[rank].info), error.what());
+             to_string(star_.table[rank].info), error.what());
       }
     }
   }
@@ -129,8 +127,7 @@ class Master {
   void refuse(const Error& error) noexcept {
     Frame frame{FrameKind::refusal,
                 to_message({{"category", error.exit_code()}, {"message", error.what()}})};
-    sockets_[0] = std::move(rejected_);
-    for (Socket& socket : sockets_) {
+    for (Socket& socket : star_.sockets) {
       try {
         if (socket) send_frame(socket, frame, Clock::now() + slack);
       } catch (const Error&) {
@@ -139,83 +136,59 @@ class Master {
   }
 
   Acceptor& acceptor_;
-  const Launch& launch_;
-  std::vector<PeerInfo> table_;
-  std::vector<Socket> sockets_;  // by rank; the first stays empty
-  std::vector<bool> joined_;
-  Socket rejected_;  // of the process whose PeerInfo is the error
+  Star star_;
 };
-
-// Throws rank 0's error as this rank's own.
-[[noreturn]] void throw_refusal(const std::string& json) {
-  auto object = parse_message(json);
-  JsonFields fields(object, 2);
-  bool config = fields.integer("category") == static_cast<int>(Category::config);
-  throw Error(config ? Category::config : Category::collective, fields.text("message"));
-}
 
 // The side of every other rank: connects to rank 0 until that answers.
 class Joiner {
  public:
-  Joiner(const Launch& launch, const RankInfo& self, JoinTimeout timeout)
-      : launch_(launch), self_(self), timeout_(timeout) {}
+  // How rank 0 is found, and whether this rank listens for the ranks above it.
+  struct Options {
+    std::string where;  // rank 0's address, for messages
+    std::function<MasterEndpoint(Deadline)> find;
+    bool listens = false;
+    bool loopback = false;  // all ranks are on this machine
+  };
+  Joiner(const RankInfo& self, int size, Options options, const JoinTimeout& timeout)
+      : star(size), options_(std::move(options)), timeout_(timeout), self_{self, size, 0, {}, 0} {}
 
   // A connection that ends without an answer may have led to what listened there before rank 0, so
   // every failure but rank 0's refusal is tried again.
   void join() {
-    while (Clock::now() < timeout_.end) {
+    for (; Clock::now() < timeout_.end; step_ = std::min(2 * step_, longest_step)) {
       if (attempt()) return;
-      forget_old_denial();
+      // Two attempts without a denial clear former ones, which came from another process or from a
+      // rank 0 that is gone. A single one does not: rank 0 may just have given up, or been busy.
+      if (++attempts_since_denial_ > 2 && Clock::now() < timeout_.end) denied_since_.reset();
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
     if (denied_since_) fail_denied();
     fail(Category::collective,
          "{}: no answer from rank 0 at {} within {:g} s: {}; check that rank 0 was started and "
          "that this host can reach it",
-         to_string(self_), master_name(launch_), timeout_.seconds, reason_);
+         to_string(self_.info), options_.where, timeout_.seconds, reason_);
   }
 
   // The results of join().
-  std::vector<PeerInfo> table;
-  Socket to_master;
-  std::optional<Listener> listener;  // for the ranks above this one
+  Star star;
+  std::optional<Listener> listener;
   std::string secret;
 
  private:
-  bool attempt() try {
-    auto master = find_master(launch_, soon());
-    for (const std::string& address : master.addresses) {
-      if (ask(address, master)) return true;
-    }
-    return false;
-  } catch (const Error& error) {
-    return retry_after(error);
+  bool attempt() {
+    MasterEndpoint master;
+    bool found = succeeds([&] { master = options_.find(soon()); });
+    return found && std::ranges::any_of(master.addresses, [&](const std::string& address) {
+             return succeeds([&] { ask(address, master); });
+           });
   }
 
-  // Two attempts without a denial clear former ones, which came from another process or from a
-  // rank 0 that is gone. A single one does not: rank 0 may just have given up, or been busy.
-  void forget_old_denial() {
-    ++attempts_since_denial_;
-    if (attempts_since_denial_ > 2 && Clock::now() < timeout_.end) denied_since_.reset();
-  }
-
-  // The deadline of each step until rank 0 has authenticated: a store's entry may be out of date,
-  // and an address may lead to a process that stays silent.
-  Deadline soon() const { return std::min(Clock::now() + std::chrono::seconds(5), timeout_.end); }
-
-  bool ask(const std::string& address, const MasterEndpoint& master) try {
-    Socket socket = connect_to(address, master.port, soon());
-    ConnectRequest request{ConnectRequest::Kind::join, 0, launch_.rank, 0};
-    authenticate(socket, master.secret, request, soon(), soon());
-    // Rank 0 it is. The listener must exist before the PeerInfo that names its port is sent.
-    denied_since_.reset();
-    Interface interface = own_interface(socket);
-    listener.emplace(0, interface.address);
-    auto own = own_peer_info(self_, launch_.size, interface, listener->port());
-    send_frame(socket, {FrameKind::peer_info, to_json(own)}, timeout_.end);
-    secret = master.secret;
-    Frame answer = receive_frame(socket, timeout_.end + slack);
-    return take_answer(answer, std::move(socket));
+  // Runs a part of an attempt and keeps the reason of its failure; throws it again if another
+  // attempt cannot go better.
+  template <typename Part>
+  bool succeeds(const Part& part) try {
+    part();
+    return true;
   } catch (const Denied& error) {
     reason_ = error.what();
     attempts_since_denial_ = 0;
@@ -223,101 +196,92 @@ class Joiner {
     if (Clock::now() - *denied_since_ >= max_denials) fail_denied();
     return false;
   } catch (const Error& error) {
-    return retry_after(error);
-  }
-
-  // Keeps the reason of a failed attempt; throws it again if another attempt cannot go better.
-  bool retry_after(const Error& error) {
     if (error.category() != Category::collective || refused_) throw;
     reason_ = error.what();
     return false;
   }
 
-  Interface own_interface(const Socket& connection) const {
-    bool here = launch_.one_host || names_this_machine(launch_.master_address);
-    return here ? loopback_interface() : interface_of(connection);
+  Deadline soon() const { return std::min(Clock::now() + step_, timeout_.end); }
+
+  void ask(const std::string& address, const MasterEndpoint& master) {
+    Socket socket = connect_to(address, master.port, soon());
+    ConnectRequest request{ConnectRequest::Kind::join, 0, self_.info.rank, 0};
+    authenticate(socket, master.secret, request, soon(), soon());
+    // Rank 0 it is. The listener must exist before the PeerInfo that names its port is sent.
+    denied_since_.reset();
+    if (options_.listens) {
+      Interface interface = options_.loopback ? loopback_interface() : interface_of(socket);
+      listener.emplace(0, interface.address);
+      self_.port = listener->port();
+      self_.addresses = interface.advertised;
+    }
+    send_frame(socket, {FrameKind::peer_info, to_json(self_)}, timeout_.end);
+    take_answer(receive_frame(socket, timeout_.end + slack));
+    star.sockets[0] = std::move(socket);
+    secret = master.secret;
   }
 
-  bool take_answer(const Frame& frame, Socket socket) {
+  // Throws rank 0's error as this rank's own.
+  void take_answer(const Frame& frame) {
     refused_ = frame.kind == FrameKind::refusal;
-    if (refused_) throw_refusal(frame.text);
-    auto read = frame.kind == FrameKind::peer_table ? read_peer_table(frame.text) : std::nullopt;
-    reason_ = "its answer cannot be understood";
-    if (!read || read->size() != static_cast<size_t>(launch_.size)) return false;
-    table = std::move(*read);
-    to_master = std::move(socket);
-    return true;
+    if (refused_) {
+      auto object = parse_message(frame.text);
+      JsonFields fields(object, 2);
+      bool config = fields.integer("category") == static_cast<int>(Category::config);
+      throw Error(config ? Category::config : Category::collective, fields.text("message"));
+    }
+    auto table = frame.kind == FrameKind::peer_table ? read_peer_table(frame.text) : std::nullopt;
+    if (!table || table->size() != star.table.size())
+      fail(Category::collective, "its answer cannot be understood");
+    star.table = std::move(*table);
   }
 
   [[noreturn]] void fail_denied() const {
     fail(Category::config,
          "{}: rank 0 at {} has another secret: set SPIRE_SECRET to the same text for all ranks",
-         to_string(self_), master_name(launch_));
+         to_string(self_.info), options_.where);
   }
 
-  const Launch& launch_;
-  const RankInfo& self_;
+  const Options options_;
   const JoinTimeout timeout_;
+  PeerInfo self_;
+  std::chrono::milliseconds step_ = first_step;
   std::optional<Clock::time_point> denied_since_;
   int attempts_since_denial_ = 0;
   bool refused_ = false;  // by rank 0: the run ends
   std::string reason_ = "no time";
 };
 
-std::vector<RankInfo> infos(const std::vector<PeerInfo>& table) {
-  std::vector<RankInfo> ranks;
-  ranks.reserve(table.size());
-  for (const PeerInfo& peer : table) ranks.push_back(peer.info);
-  return ranks;
-}
-
-ControlLink link_to(const std::vector<PeerInfo>& table, size_t rank, Socket socket) {
-  const RankInfo& info = table[rank].info;
-  return {info.rank, to_string(info), std::move(socket)};
-}
-
-// Returns rank 0's arms of the star.
-std::vector<ControlLink> links_to_all(const std::vector<PeerInfo>& table,
-                                      std::vector<Socket>& sockets) {
-  std::vector<ControlLink> links;
-  links.reserve(table.size());
-  for (size_t rank = 1; rank < table.size(); ++rank)
-    links.push_back(link_to(table, rank, std::move(sockets[rank])));
-  return links;
-}
-
-// The connections over which the ranks joined become the control links; the mesh is made anew.
-RendezvousResult join_as_master(const Launch& launch, const RankInfo& self, JoinTimeout timeout) {
-  auto opened = listen_as_master(launch, timeout.end);
-  auto own = own_peer_info(self, launch.size, opened.interface, opened.listener.port());
-  own.run = random_number();
-  Acceptor acceptor(std::move(opened.listener), {opened.secret, own.run, 0},
-                    limits_for(launch.size));
-  Master master(acceptor, launch, own);
-  master.gather(timeout);
-  RendezvousResult result;
-  result.ranks = infos(master.table());
-  result.links = links_to_all(master.table(), master.sockets());
-  result.data = connect_mesh(acceptor, master.table(), JoinTimeout(timeout.seconds));
+// The connections over which the ranks joined become the control links; the mesh is made anew, and
+// has a time of its own.
+RendezvousResult with_mesh(Star& star, Acceptor acceptor, const JoinTimeout& timeout) {
+  RendezvousResult result = result_of(star);
+  result.data = connect_mesh(acceptor, star.table, JoinTimeout(timeout.seconds));
   return result;
 }
 
-RendezvousResult join_as_other(const Launch& launch, const RankInfo& self, JoinTimeout timeout) {
-  Joiner joiner(launch, self, timeout);
+RendezvousResult join_as_master(const Launch& launch, const RankInfo& self,
+                                const JoinTimeout& timeout) {
+  auto [interface, listener, secret] = listen_as_master(launch, timeout.end);
+  PeerInfo own{self, launch.size, listener.port(), interface.advertised, random_number()};
+  if (launch.store_key.empty()) prefer(own, launch.master_address);
+  Acceptor acceptor = make_acceptor(std::move(listener), {secret, own.run, 0}, launch.size);
+  Star star = Master(acceptor, std::move(own)).gather(master_name(launch), timeout);
+  return with_mesh(star, std::move(acceptor), timeout);
+}
+
+RendezvousResult join_as_other(const Launch& launch, const RankInfo& self,
+                               const JoinTimeout& timeout) {
+  Joiner::Options options;
+  options.where = master_name(launch);
+  options.find = [&](Deadline deadline) { return find_master(launch, deadline); };
+  options.listens = true;
+  options.loopback = launch.one_host || names_this_machine(launch.master_address);
+  Joiner joiner(self, launch.size, options, timeout);
   joiner.join();
-  Acceptor acceptor(std::move(*joiner.listener), {joiner.secret, joiner.table[0].run, launch.rank},
-                    limits_for(launch.size));
-  RendezvousResult result;
-  result.ranks = infos(joiner.table);
-  result.links.push_back(link_to(joiner.table, 0, std::move(joiner.to_master)));
-  result.data = connect_mesh(acceptor, joiner.table, JoinTimeout(timeout.seconds));
-  return result;
-}
-
-// Returns a secret that rank 0 makes. MPI connects the ranks of one launch and nobody else, so its
-// messages may carry it.
-std::string share_secret(ProcessGroup& group) {
-  return broadcast(group, group.rank() == 0 ? random_secret() : "");
+  Credentials own{joiner.secret, joiner.star.table[0].run, self.rank};
+  Acceptor acceptor = make_acceptor(std::move(*joiner.listener), own, launch.size);
+  return with_mesh(joiner.star, std::move(acceptor), timeout);
 }
 
 // Tells whether all ranks have one loopback.
@@ -335,30 +299,27 @@ RendezvousResult join_at_master(const Launch& launch, const RankInfo& self, doub
                           : join_as_other(launch, self, timeout);
 }
 
+// MPI connects the ranks of one launch and nobody else, so its messages may carry the secret.
 RendezvousResult join_over_group(ProcessGroup& group, const RankInfo& self, double start_seconds) {
   Interface interface = share_loopback(group) ? loopback_interface() : all_interfaces();
-  std::string secret = share_secret(group);
-  std::optional<Listener> listener;  // of rank 0 alone: only the star is made
-  if (group.rank() == 0) listener.emplace(0, interface.address);
-  auto own = own_peer_info(self, group.size(), interface, listener ? listener->port() : 0);
-  own.run = random_number();  // rank 0's counts
-  std::vector<PeerInfo> table;
-  for (const std::string& json : all_gather(group, to_json(own)))
-    table.push_back(read_peer_info(json).value());
-  for (PeerInfo& peer : table) peer.run = table[0].run;
-  RendezvousResult result;
-  JoinTimeout timeout(start_seconds);
   if (group.rank() == 0) {
-    Acceptor acceptor(std::move(*listener), {secret, own.run, 0}, limits_for(group.size()));
-    auto sockets = accept_peers(acceptor, table, 1, timeout);
-    result.links = links_to_all(table, sockets);
-  } else {
-    auto& self_in_table = table[size_t(group.rank())];
-    Socket socket = connect_to_peer(self_in_table, table[0], secret, timeout);
-    result.links.push_back(link_to(table, 0, std::move(socket)));
+    Listener listener(0, interface.address);
+    MasterEndpoint endpoint{interface.advertised, listener.port(), random_secret()};
+    broadcast(group, to_json(endpoint));
+    PeerInfo own{self, group.size(), endpoint.port, endpoint.addresses, random_number()};
+    Acceptor acceptor =
+        make_acceptor(std::move(listener), {endpoint.secret, own.run, 0}, group.size());
+    std::string where = endpoints_text(endpoint.addresses, endpoint.port);
+    Star star = Master(acceptor, std::move(own)).gather(where, JoinTimeout(start_seconds));
+    return result_of(star);
   }
-  result.ranks = infos(table);
-  return result;
+  MasterEndpoint master = read_endpoint(broadcast(group, "")).value();
+  Joiner::Options options;
+  options.where = endpoints_text(master.addresses, master.port);
+  options.find = [&](Deadline) { return master; };
+  Joiner joiner(self, group.size(), options, JoinTimeout(start_seconds));
+  joiner.join();
+  return result_of(joiner.star);
 }
 
 }  // namespace spire::inline process

@@ -17,14 +17,10 @@ struct RendezvousResult {
   std::vector<Socket> data;        // to each other rank by rank, empty for itself
 };
 
-// Joins without MPI: rank 0 listens (master_endpoint.h), the others connect to it, and then each
-// rank connects to all lower ones (peer_mesh.h). Both ends of each connection authenticate first
-// (handshake.h); an unknown peer is turned away and changes nothing. Throws as join_world(). Rank 0
-// sends its error to all that have joined, so that all end with the same words.
+// Joins without MPI. Throws as join_world(); all that have joined throw rank 0's error.
 RendezvousResult join_at_master(const Launch& launch, const RankInfo& self, double start_seconds);
 
-// Joins over a group that already connects the ranks: makes only the star, with a secret that the
-// group carries; `data` stays empty.
+// Joins over a group that already connects the ranks: makes only the star, `data` stays empty.
 RendezvousResult join_over_group(ProcessGroup& group, const RankInfo& self, double start_seconds);
 
 }  // namespace spire::inline process

@@ -1,13 +1,41 @@
-// A control connection: messages in both directions, without waiting. One thread.
+// Control messages between the watchdogs of two ranks, and the connection that carries them.
 #pragma once
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/process/frame.h"
-#include "engine/process/watchdog/control_message.h"
+#include "engine/process/watchdog/thread_status.h"
+#include "engine/process/watchdog/watchdog.h"
 
 namespace spire::inline process {
 
+struct ControlMessage {
+  enum class Kind : uint8_t {
+    heartbeat,  // with `period` and `rows`: a sign of life and the sender's phases
+    failure,    // to rank 0: a rank failed
+    abort,      // from rank 0: the run failed, for this reason
+    done,       // to rank 0: this rank is done
+    all_done,   // from rank 0: all ranks are done
+    ack,        // to rank 0: abort or all_done has arrived
+  };
+  Kind kind = Kind::heartbeat;
+  double period = 1;  // seconds until the next heartbeat
+  std::vector<PhaseRow> rows;
+  Failure failure;  // of failure and abort
+};
+
+inline constexpr size_t max_control_bytes = size_t{4} << 20;  // of JSON
+
+// Returns JSON of at most max_control_bytes: a failure's texts are cut, a heartbeat with too many
+// rows is Error(unexpected).
+std::string to_json(const ControlMessage& message);
+
+// Throws Error(collective) for anything that to_json() does not write.
+ControlMessage read_control_message(std::string_view json);
+
+// A control connection: messages in both directions, without waiting. One thread.
 class ControlChannel {
  public:
   explicit ControlChannel(Socket socket) : socket_(std::move(socket)) {}
@@ -15,15 +43,13 @@ class ControlChannel {
   // Appends the messages that have arrived. open() may be false afterwards: messages before the end
   // of the connection are still delivered.
   void receive(std::vector<ControlMessage>& messages);
-  // Sends, or queues what the peer does not take yet. Drops a heartbeat behind a queue: a later one
-  // tells more. Closes the connection if the peer leaves too much unread.
+  // Sends, or queues what the peer does not take yet; drops a heartbeat behind a queue. Closes the
+  // connection if the peer leaves too much unread.
   void send(const ControlMessage& message);
   void flush();
 
   bool open() const { return static_cast<bool>(socket_); }
-  // Returns how the connection ended: "no longer receives messages", "cannot be reached any more
-  // (No route to host)", ...; empty while it is open.
-  const std::string& ending() const { return ending_; }
+  const std::string& ending() const { return ending_; }  // "no longer receives messages", ...
   bool backlog() const { return open() && !outgoing_.empty(); }
   int descriptor() const { return socket_.descriptor(); }
 

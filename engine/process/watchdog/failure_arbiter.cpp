@@ -122,6 +122,7 @@ Failure death_of(const RankView& peer, std::string_view how) {
   return failure;
 }
 
+// A deadlock has no thread to blame: each waits, and waiting has no limit of its own.
 std::optional<Failure> find_deadlock(std::span<const RankView> ranks, const WatchdogLimits& limits,
                                      double slack) {
   double shortest = std::numeric_limits<double>::infinity();
@@ -147,7 +148,8 @@ std::optional<Failure> find_deadlock(std::span<const RankView> ranks, const Watc
   return failure;
 }
 
-// The delay counts from the first report: later ones do not extend it.
+// A cause wins even if its consequences on other ranks were reported before it. The delay counts
+// from the first report: later ones do not extend it.
 void FailureArbiter::add(const Failure& failure, double now) {
   if (!first_) {
     first_ = failure;

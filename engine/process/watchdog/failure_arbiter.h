@@ -1,5 +1,5 @@
-// Detects failures in the states of the ranks, and arbitrates between several: which is the cause.
-// Pure functions; times are seconds on this rank's clock, passed in.
+// Detects failures in the states of the ranks, and chooses the cause among several. Pure functions:
+// times are seconds on this rank's clock, passed in.
 #pragma once
 #include <optional>
 #include <span>
@@ -31,8 +31,7 @@ struct PhaseLimit {
 PhaseLimit limit_of(Phase phase, const WatchdogLimits& limits);
 double heartbeat_period(const WatchdogLimits& limits);  // seconds, in [0.02, 1]
 
-// Returns "step 37: cpu:0 in backward, cpu:1 waiting"; "" for no rows.
-std::string position_text(const std::vector<PhaseRow>& rows);
+std::string position_text(const std::vector<PhaseRow>& rows);  // "step 37: cpu:0 in backward, ..."
 // Returns a line a thread: "rank 1 (host b, pid 77)  cpu:0  backward of step 37  for 10.2 s". Omits
 // idle threads unless all of their rank are idle.
 std::string table_text(std::span<const RankView> ranks, double now);
@@ -43,15 +42,13 @@ std::optional<Failure> find_stall(const RankView& self, const WatchdogLimits& li
 // not count.
 std::optional<Failure> find_silence(const RankView& peer, const WatchdogLimits& limits,
                                     double since, double now);
-// Reports the end of a connection. how: ControlChannel::ending().
-Failure death_of(const RankView& peer, std::string_view how);
+Failure death_of(const RankView& peer, std::string_view how);  // how: ControlChannel::ending()
 // Reports that no row of any rank works, at least one waits, and all have done so for longer than
 // the step limit and `slack` seconds.
 std::optional<Failure> find_deadlock(std::span<const RankView> ranks, const WatchdogLimits& limits,
                                      double slack);
 
-// Chooses the failure that ends the run. The first cause wins, even if consequences were reported
-// before it; without a cause, the first consequence.
+// Chooses the failure that ends the run: the first cause, else the first consequence.
 class FailureArbiter {
  public:
   // Seconds from the first report to the decision.
@@ -62,8 +59,7 @@ class FailureArbiter {
   void add(const Failure& failure, double now);
   bool has_cause() const { return cause_.has_value(); }
   bool empty() const { return !first_; }
-  // Returns when decide() will return a failure; nullopt before the first report.
-  std::optional<double> due(const Delays& delays) const;
+  std::optional<double> due(const Delays& delays) const;  // when decide() will return a failure
   std::optional<Failure> decide(const Delays& delays, double now) const;
 
  private:

@@ -49,6 +49,7 @@ int64_t now_nanoseconds() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
+// Phase and detail share a word, so that a reader never sees the one without the other.
 uint64_t pack(Phase phase, int64_t detail) {
   return static_cast<uint64_t>(detail) << phase_bits | static_cast<uint64_t>(phase);
 }
@@ -67,10 +68,9 @@ Category category_of(const std::exception& error) {
 
 }  // namespace
 
-LaneError::LaneError(const PhaseRow& place, const std::exception& error)
-    : Error(category_of(error),
-            fmt::format("{}, {}: {}", place.thread, position_text(place), classify(error).what())) {
-}
+LaneError::LaneError(const PhaseRow& position, const std::exception& error)
+    : Error(category_of(error), fmt::format("{}, {}: {}", position.thread, position_text(position),
+                                            classify(error).what())) {}
 
 ThreadStatus::ThreadStatus(std::vector<std::string> threads)
     : names_(std::move(threads)), rows_(std::make_unique<Row[]>(names_.size())) {

@@ -1,5 +1,4 @@
-// The current phase of each thread of this process, which the watchdog reads: a lock-free table
-// with one row a thread. Entering a phase costs a clock reading and two stores.
+// The current phase of each thread of this process, which the watchdog reads: a lock-free table.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -15,8 +14,8 @@
 
 namespace spire::inline process {
 
-// What a thread of the board threw, with its place in front: "cpu:1, backward of step 7: ...". What
-// was not thrown as an Error of a category of its own is Error(collective): a device lost.
+// An exception of a thread, with the thread's position in front: "cpu:1, backward of step 7: ...".
+// One without a category of its own becomes Error(collective): a device is lost.
 class LaneError : public Error {
  public:
   LaneError(const PhaseRow& position, const std::exception& error);
@@ -37,8 +36,8 @@ class ThreadStatus {
   PhaseRow read(int row) const;
   int size() const { return static_cast<int>(names_.size()); }
 
-  // Called inside enter() on the entering thread; its exceptions pass through. Set it before the
-  // threads run. For tracing, and for tests that make a phase fail.
+  // Called inside enter() on the entering thread, for tracing and for tests that make a phase fail;
+  // its exceptions pass through. Set it before the threads run.
   using Hook = PhaseHook;
   void set_hook(Hook hook) { hook_ = std::move(hook); }
 

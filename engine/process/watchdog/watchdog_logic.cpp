@@ -158,7 +158,7 @@ void WatchdogLogic::check(double now) {
       report(*silence, now);
     }
   }
-  // Rank 0 alone knows the phases of all ranks. The slack of two heartbeats: what it knows is old.
+  // Rank 0 alone knows the phases of all ranks. What it knows may be two heartbeats old.
   if (rank_ != 0) return;
   if (auto deadlock = find_deadlock(ranks_, limits_, 2 * heartbeat_period(limits_)))
     report(*deadlock, now);

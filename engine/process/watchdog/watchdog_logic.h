@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/process/watchdog/control_message.h"
+#include "engine/process/watchdog/control_channel.h"
 #include "engine/process/watchdog/failure_arbiter.h"
 
 namespace spire::inline process {

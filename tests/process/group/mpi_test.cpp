@@ -27,7 +27,7 @@ uint32_t word_of(int from, int to, size_t message, size_t i) {
   return static_cast<uint32_t>(i * 2654435761u + message * 97 + size_t(from) * 13 + size_t(to));
 }
 
-TEST(MpiGroup, KnowsItsPlace) {
+TEST(MpiGroup, KnowsRankAndSize) {
   World& all = *world();
   EXPECT_TRUE(all.launch.mpi);
   EXPECT_EQ(all.group->rank(), all.rank());
@@ -47,8 +47,8 @@ TEST(MpiGroup, TextsReachAll) {
   EXPECT_EQ(broadcast(group, "from " + std::to_string(group.rank())), "from 0");
 }
 
-// Several messages a pair, from nothing to far beyond what MPI sends before it is received, all
-// ways at a time, several times with the same group.
+// Several messages a pair in all directions at a time, from empty ones to such as MPI sends only
+// once the receiver waits.
 TEST(MpiGroup, MessagesOfAnySizesArriveInOrder) {
   ProcessGroup& group = *world()->group;
   const size_t sizes[] = {1, 0, 1000, 4'000'000, 3};

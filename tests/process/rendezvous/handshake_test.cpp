@@ -35,7 +35,7 @@ HandshakeServer::State answer(Socket& socket, const Credentials& credentials) {
   }
 }
 
-// Returns how both sides end when a client with this secret and request meets a server.
+// Returns the ends of both sides when a client with this secret and request connects to a server.
 std::pair<std::string, HandshakeServer::State> meet(const std::string& secret,
                                                     const ConnectRequest& route,
                                                     const Credentials& credentials) {
@@ -50,6 +50,8 @@ std::pair<std::string, HandshakeServer::State> meet(const std::string& secret,
     }
     try {
       authenticate(*from, secret, route, soon(), soon());
+      if (route.kind == ConnectRequest::Kind::join)
+        send_frame(*from, {FrameKind::peer_info, "{}"}, soon());
     } catch (const Denied&) {
       end = "denied";
     } catch (const Error&) {
@@ -59,7 +61,7 @@ std::pair<std::string, HandshakeServer::State> meet(const std::string& secret,
   return {end, state};
 }
 
-TEST(Handshake, OneSecretOneRunOneRankMeet) {
+TEST(Handshake, NeedsTheSameSecretRunAndRank) {
   using State = HandshakeServer::State;
   using Ends = std::pair<std::string, State>;
   const Credentials credentials{test_secret, 77, 2};
@@ -77,8 +79,8 @@ TEST(Handshake, OneSecretOneRunOneRankMeet) {
             Ends("no answer", State::foreign));
 }
 
-// A recorded handshake cannot be replayed, to the same rank or to the client.
-TEST(Handshake, WhatWasHeardIsOfNoUseAgain) {
+// Neither to the same rank nor to the client.
+TEST(Handshake, ARecordingCannotBeReplayed) {
   auto [client, wire_in] = socket_pair();
   auto [wire_out, server] = socket_pair();
   const Credentials credentials{test_secret, 7, 0};
@@ -119,7 +121,8 @@ TEST(Handshake, WhatWasHeardIsOfNoUseAgain) {
   }
 }
 
-// Callers that are silent go when their time is over, or when too many wait; a rank gets in anyway.
+// Silent connections are dropped when their time is over, or when too many wait; a rank is
+// accepted.
 TEST(Acceptor, KeepsNoSilentConnection) {
   Listener listener(0);
   int port = listener.port();
@@ -144,15 +147,15 @@ TEST(Acceptor, KeepsNoSilentConnection) {
 }
 
 // A listener that is always readable, and whose accept() always fails.
-TEST(Acceptor, EndsAtItsDeadlineWhateverComes) {
+TEST(Acceptor, EndsAtItsDeadline) {
   Listener listener(0);
   ASSERT_EQ(shutdown(listener.descriptor(), SHUT_RDWR), 0);
   Acceptor acceptor(std::move(listener), {test_secret, 7, 0}, {});
   EXPECT_FALSE(acceptor.next(Clock::now() + std::chrono::milliseconds(50)));
 }
 
-// Unknown peers that fill up what this process may open give way to a rank.
-TEST(Acceptor, SilentCallersDoNotKeepTheLastDescriptors) {
+// Unknown peers that take all descriptors of this process are dropped for a rank.
+TEST(Acceptor, SilentPeersDoNotKeepTheLastDescriptors) {
   for (int free : {1, 2, 5}) {
     Listener listener(0);
     int port = listener.port();

@@ -50,7 +50,7 @@ const Variables torchrun{{"RANK", "5"},
                          {"MASTER_PORT", "4000"},
                          {"SPIRE_SECRET", "eight ranks know it"}};
 
-// Category, and all of `words` in the message.
+// Expects an Error(config) with all of `words` in its message.
 void expect_refusal(const Variables& variables, const std::vector<std::string>& words) {
   try {
     Launch launch = read(variables);
@@ -129,8 +129,7 @@ TEST(Launch, TorchrunsDefaults) {
   expect_place(read({{"RANK", "0"}, {"WORLD_SIZE", "1"}}), "torchrun", 0, 1, 0, 1);
 }
 
-// Over a network unknown peers may connect, too; on this machine's loopback there is nothing to
-// configure.
+// Over a network unknown peers may connect, too; a run on one machine's loopback needs no secret.
 TEST(Launch, ANetworkNeedsASecret) {
   Variables open = torchrun;
   open.erase("SPIRE_SECRET");
@@ -155,7 +154,7 @@ TEST(Launch, OneHostMeansLoopback) {
   EXPECT_EQ(read(one_host).master_address, "127.0.0.1");
   EXPECT_FALSE(read(torchrun).one_host);
   EXPECT_EQ(read(torchrun).master_address, "node7");
-  // Without LOCAL_WORLD_SIZE, the last rank's LOCAL_RANK would tell it alone.
+  // Without LOCAL_WORLD_SIZE, only the last rank could conclude it, from its LOCAL_RANK.
   one_host.erase("LOCAL_WORLD_SIZE");
   Variables last = one_host + Variables{{"RANK", "7"}, {"LOCAL_RANK", "7"}};
   expect_refusal(last, {"MASTER_ADDR=node7", "SPIRE_SECRET"});

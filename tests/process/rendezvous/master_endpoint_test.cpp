@@ -23,7 +23,7 @@ TEST(Interface, AnAddressOfThisMachineIsTheOnlyOne) {
   }
 }
 
-TEST(Interface, AnAddressOfSomebodyElseMeansAll) {
+TEST(Interface, AnAddressOfAnotherMachineMeansAll) {
   for (const char* name : {"192.0.2.1", "no-such-host.invalid"}) {
     EXPECT_EQ(interface_named(name).address, "");
     EXPECT_EQ(interface_named(name).advertised, own_addresses());
@@ -41,7 +41,7 @@ TEST(Interface, OnlyLocalhostAndLoopbackAddressesNameThisMachine) {
   }
 }
 
-TEST(Interface, AListenerHearsItsOwnAddressAlone) {
+TEST(Interface, AListenerHasItsOwnAddressOnly) {
   Listener listener(0, "127.0.0.1");
   Socket socket = connect_to("127.0.0.1", listener.port(), soon());
   EXPECT_EQ(socket.own_address(), "127.0.0.1");

@@ -49,7 +49,7 @@ TEST(PeerInfo, NonsenseIsRefused) {
     EXPECT_FALSE(read_peer_info(json_with(rank))) << rank;
   EXPECT_FALSE(read_peer_info(json_with("1", "host", "1", R"(,"more":1)")));
   EXPECT_FALSE(read_peer_info(R"({"rank":1,"size":2})"));
-  // What would reach the terminal.
+  // Control characters that would reach the terminal.
   for (const char* bad : {"\\u001b[2J", "a\\u0007", "\\u009b2J", "h\xc3\xb6st", "\x1b[2J", "a b"}) {
     EXPECT_FALSE(read_peer_info(json_with("1", bad))) << bad;
     EXPECT_FALSE(read_peer_info(json_with("1", "host", bad))) << bad;

@@ -11,8 +11,8 @@
 
 #include "engine/process/rendezvous/handshake.h"
 #include "engine/process/rendezvous/peer_mesh.h"
+#include "engine/process/socket.h"
 #include "tests/process/rendezvous/unknown_peer.h"
-#include "tools/supervisor/master_port.h"
 
 namespace spire {
 namespace {
@@ -40,7 +40,7 @@ RankInfo info_of(int rank) {
   return {rank, "host" + std::to_string(rank % 2), 100 + rank, {rank, rank + 8}};
 }
 
-// What every rank's result ends with, by rank: empty when it was good.
+// The errors of all ranks, by rank; empty texts for those that joined.
 struct Ends {
   std::mutex mutex;
   std::vector<std::string> texts;
@@ -73,10 +73,10 @@ void expect_star_works(std::vector<RendezvousResult>& results) {
   }
 }
 
-TEST(Rendezvous, AllRanksMeetAtTheMaster) {
+TEST(Rendezvous, AllRanksJoinAtTheMaster) {
   for (int size : {2, 3, 5}) {
     std::vector<RendezvousResult> results(static_cast<size_t>(size));
-    tool::MasterPort held;
+    ReservedPort held;
     int port = held.number();
     run_ranks(size, [&](int rank) {
       results[size_t(rank)] = join_at_master(launch_of(rank, size, port), info_of(rank), 60);
@@ -89,7 +89,7 @@ TEST(Rendezvous, AllRanksMeetAtTheMaster) {
       }
     }
     expect_star_works(results);
-    // Each data socket leads to the rank of its place: ranks learn each other's number.
+    // Each data socket leads to the rank of its index.
     run_ranks(size, [&](int rank) {
       auto group = socket_group(rank, std::move(results[size_t(rank)].data));
       auto numbers = all_gather(*group, std::to_string(rank));
@@ -98,7 +98,7 @@ TEST(Rendezvous, AllRanksMeetAtTheMaster) {
   }
 }
 
-TEST(Rendezvous, AGroupThatTalksNeedsOnlyTheStar) {
+TEST(Rendezvous, OverAGroupOnlyTheStarIsMade) {
   auto groups = threads_groups(3);
   std::vector<RendezvousResult> results(3);
   run_ranks(3, [&](int rank) {
@@ -111,8 +111,8 @@ TEST(Rendezvous, AGroupThatTalksNeedsOnlyTheStar) {
   expect_star_works(results);
 }
 
-TEST(Rendezvous, MissingRanksAreNamedToAllWhoCame) {
-  tool::MasterPort held;
+TEST(Rendezvous, MissingRanksAreNamedToAllThatJoined) {
+  ReservedPort held;
   int port = held.number();
   Ends ends(2);
   run_ranks(2, [&](int rank) { ends.meet(rank, launch_of(rank, 4, port), info_of(rank), 0.5); });
@@ -125,7 +125,7 @@ TEST(Rendezvous, MissingRanksAreNamedToAllWhoCame) {
 }
 
 TEST(Rendezvous, AMissingMasterIsNamed) {
-  tool::MasterPort held;
+  ReservedPort held;
   int port = held.number();
   auto address =
       fmt::format("rank 1 (host host1, pid 101): no answer from rank 0 at 127.0.0.1:{}", port);
@@ -134,7 +134,7 @@ TEST(Rendezvous, AMissingMasterIsNamed) {
 }
 
 TEST(Rendezvous, TwoProcessesOfOneRankEndAll) {
-  tool::MasterPort held;
+  ReservedPort held;
   int port = held.number();
   Ends ends(3);
   run_ranks(3, [&](int at) {
@@ -150,7 +150,7 @@ TEST(Rendezvous, TwoProcessesOfOneRankEndAll) {
 }
 
 TEST(Rendezvous, RanksThatCountDifferentlyEndAll) {
-  tool::MasterPort held;
+  ReservedPort held;
   int port = held.number();
   Ends ends(2);
   run_ranks(2, [&](int rank) {
@@ -164,9 +164,9 @@ TEST(Rendezvous, RanksThatCountDifferentlyEndAll) {
   }
 }
 
-// A rank whose connection broke comes again: rank 0 speaks to it over the new one alone.
-TEST(Rendezvous, ARankThatComesAgainTakesItsPlace) {
-  tool::MasterPort held;
+// A rank whose connection broke joins again: rank 0 answers over the new one alone.
+TEST(Rendezvous, ARankThatJoinsAgainReplacesItsConnection) {
+  ReservedPort held;
   int port = held.number();
   Ends ends(2);
   run_ranks(2, [&](int rank) {
@@ -200,10 +200,10 @@ void challenge(Socket& caller) {
   send_frame(caller, {FrameKind::challenge, std::string(sizeof(Nonce), 'n')}, in_seconds(60));
 }
 
-// Something in rank 0's place challenges and then says nothing; it stays, and so does the rank's
-// first connection, until the rank has come again.
-TEST(Rendezvous, AFalseMasterThatFallsSilentIsLeft) {
-  tool::MasterPort held;
+// Another program at rank 0's address challenges the rank and then says nothing. Its connection
+// stays open until the rank has connected again.
+TEST(Rendezvous, AFalseMasterThatFallsSilentIsAbandoned) {
+  ReservedPort held;
   int port = held.number();
   std::vector<RendezvousResult> results(2);
   run_ranks(2, [&](int rank) {
@@ -219,10 +219,9 @@ TEST(Rendezvous, AFalseMasterThatFallsSilentIsLeft) {
   expect_star_works(results);
 }
 
-// Each of them a hundred times, before the ranks come and while they do; hundreds stay and say
-// nothing more.
+// Each kind a hundred times, before and while the ranks join; hundreds of connections stay open.
 TEST(Rendezvous, UnknownPeersNeitherJoinNorEndTheRun) {
-  tool::MasterPort held;
+  ReservedPort held;
   int port = held.number();
   std::vector<RendezvousResult> results(3);
   std::atomic<int> let_in = 0;
@@ -233,7 +232,7 @@ TEST(Rendezvous, UnknownPeersNeitherJoinNorEndTheRun) {
       for (const UnknownPeer& unknown : unknown_peers())
         for (int i = 0; i < times; ++i) let_in += unknown.visit(port, open);
     };
-    // Rank 2 comes last, so that rank 0 waits as long as the unknown peers come.
+    // Rank 2 joins last, so that rank 0 waits until all unknown peers have connected.
     if (rank == 1 || rank == 3) {
       visits(50);
       visited.count_down();
@@ -251,9 +250,9 @@ TEST(Rendezvous, UnknownPeersNeitherJoinNorEndTheRun) {
   expect_star_works(results);
 }
 
-// Threads share a process, and so a pid: both ranks must differ in their secrets alone.
-TEST(Rendezvous, AnotherSecretIsNamedToWhoHasIt) {
-  tool::MasterPort held;
+// Threads share a process, and so a pid: the ranks differ in their secrets alone.
+TEST(Rendezvous, ARankWithAnotherSecretLearnsIt) {
+  ReservedPort held;
   int port = held.number();
   Ends ends(2);
   run_ranks(2, [&](int rank) {
@@ -280,8 +279,8 @@ void deny(Socket& caller) try {
 } catch (const Error&) {  // its time was over
 }
 
-// Only denials that go on are rank 0's word: one that is followed by other ends says nothing.
-TEST(Rendezvous, ADenialLongAgoIsNotWhyRankZeroIsMissing) {
+// A single denial may come from another program at rank 0's address.
+TEST(Rendezvous, OnlyContinuedDenialsMeanAnotherSecret) {
   struct {
     const char* name;
     bool (*denies)(int time);
@@ -294,7 +293,7 @@ TEST(Rendezvous, ADenialLongAgoIsNotWhyRankZeroIsMissing) {
       {"later", [](int time) { return time > 1; }, Category::config, "has another secret"},
       {"at times", [](int time) { return time % 2 == 0; }, Category::config, "has another secret"}};
   for (auto& each : cases) {
-    tool::MasterPort held;
+    ReservedPort held;
     int port = held.number();
     Ends ends(2);
     std::atomic<bool> ended = false;

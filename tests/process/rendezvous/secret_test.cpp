@@ -89,7 +89,7 @@ TEST(Secret, ComesFromAVariableOrAFile) {
             "0123456789abcdef");
 }
 
-TEST(Secret, OneThatIsNoneIsNamedAndNotShown) {
+TEST(Secret, ABadOneIsNamedButNotShown) {
   SecretFile secret("my dog\n");
   const std::string &file = secret.path, nowhere = file + "_2";
   struct {

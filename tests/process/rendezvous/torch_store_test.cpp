@@ -1,5 +1,3 @@
-#include "engine/process/rendezvous/torch_store.h"
-
 #include <chrono>
 #include <cstring>
 #include <map>
@@ -25,13 +23,12 @@ Deadline soon() {
   return std::chrono::steady_clock::now() + std::chrono::seconds(60);
 }
 
-// Stands in for the store of torchrun's agent: the same bytes, as far as we need them. Ends with
-// the object.
+// Replaces the store of torchrun's agent, with the same bytes for the queries that Spire sends.
 class StoreServer {
  public:
   StoreServer() : thread_([this](const std::stop_token& stop) { run(stop); }) {}
   int port() const { return listener_.port(); }
-  // All that has been sent to it; the last thing to ask.
+  // Ends the server and returns all that it has received.
   std::string finish() {
     thread_.request_stop();
     thread_.join();
@@ -59,7 +56,7 @@ class StoreServer {
   }
   std::string take_text(Socket& socket) { return take(socket, take_number(socket)); }
 
-  // One client after the other: each asks, and goes.
+  // Serves one client until it closes its connection.
   void serve(Socket& socket) try {
     EXPECT_EQ(take(socket, 5), "\x00\xCE\xF7\x85\x3C"s);
     for (;;) {
@@ -96,8 +93,8 @@ class StoreServer {
   std::jthread thread_;
 };
 
-// What a client of PyTorch 2.15 sends for check(["key"]), set("key", "some text") and get("key"),
-// as recorded from one, but for its ping and for its wait before it gets.
+// The bytes that a client of PyTorch 2.15 sends for check(["key"]), set("key", "some text") and
+// get("key"), as recorded from one, but for its ping and for its wait before it gets.
 TEST(TorchStore, SpeaksAsPyTorchDoes) {
   StoreServer server;
   {
@@ -117,7 +114,7 @@ TEST(TorchStore, SpeaksAsPyTorchDoes) {
                                             key + "\x03"s + key));
 }
 
-TEST(TorchStore, WhatIsNoStoreIsAnError) {
+TEST(TorchStore, AnotherProgramIsAnError) {
   Listener listener(0);
   run_ranks(2, [&](int rank) {
     if (rank == 1) {
@@ -153,7 +150,7 @@ void expect_join(const StoreServer& server, int size) {
 }
 
 // torchrun's agent has the port that rank 0 would listen on.
-TEST(Rendezvous, RanksMeetThroughTorchrunsStore) {
+TEST(Rendezvous, RanksJoinThroughTorchrunsStore) {
   StoreServer server;
   expect_join(server, 3);
 }
@@ -162,14 +159,14 @@ TEST(Rendezvous, RanksMeetThroughTorchrunsStore) {
 TEST(Rendezvous, AnEndpointThatIsOutOfDateIsLookedUpAgain) {
   StoreServer server;
   int gone = Listener(0).port();
-  Listener silent(0);  // somebody else has the port by now
+  Listener silent(0);  // another program has the port by now
   for (int port : {gone, silent.port()}) {
     TorchStore(loopback_address, server.port(), soon())
         .set("/spire/run/0", to_json({{loopback_address}, port, "of-an-attempt-that-ended"}),
              soon());
     std::vector<RendezvousResult> results(2);
     run_ranks(2, [&](int rank) {
-      // Rank 1 has looked there first: it holds a connection to the silent one, or has tried.
+      // Rank 1 has tried that address first, and has a connection to the silent one.
       std::optional<Socket> asked;
       if (rank == 0 && port != gone) asked = silent.accept(soon());
       results[size_t(rank)] =

@@ -25,7 +25,8 @@ PeerInfo false_peer_info() {
   return peer;
 }
 
-// Sends, and hears what comes until the end: any frame but a challenge or a denial tells too much.
+// Receives until the connection ends; returns whether a frame came that is no challenge and no
+// denial.
 bool told_more(Socket& socket) {
   try {
     for (;;) {

@@ -7,9 +7,8 @@
 
 namespace spire {
 
-// One kind of attempt. visit() connects to the port, sends its part, and returns true if it was let
-// in, or told anything but a nonce or "denied". A connection that it leaves open is added to
-// `open`.
+// One kind of attempt. visit() connects to the port, sends its bytes, and returns true if it was
+// accepted or received more than a nonce or a denial. It adds connections that stay open to `open`.
 struct UnknownPeer {
   const char* name;
   bool (*visit)(int port, std::vector<Socket>& open);

@@ -17,7 +17,7 @@ ControlMessage abort_with(size_t table_bytes) {
   return message;
 }
 
-// Sends and receives in turns until as many messages are there.
+// Sends and receives in turns until that many messages have arrived.
 std::vector<ControlMessage> pump(ControlChannel& from, ControlChannel& to, size_t count) {
   std::vector<ControlMessage> messages;
   for (int turn = 0; turn < 100000 && messages.size() < count && to.open(); ++turn) {
@@ -47,7 +47,7 @@ TEST(ControlChannel, AMessageLargerThanTheSocketsBufferArrivesWhole) {
   EXPECT_FALSE(from.backlog());
 }
 
-TEST(ControlChannel, DropsBeatsButNoOtherMessageForAPeerThatDoesNotRead) {
+TEST(ControlChannel, DropsOnlyHeartbeatsForAPeerThatDoesNotRead) {
   auto [a, b] = socket_pair();
   ControlChannel from(std::move(a)), to(std::move(b));
   from.send(abort_with(max_control_bytes / 2));
@@ -67,7 +67,7 @@ TEST(ControlChannel, GivesUpOnAPeerThatLeavesTooMuchUnread) {
   EXPECT_EQ(from.ending(), "no longer receives messages");
 }
 
-TEST(ControlChannel, WhatCameBeforeTheEndIsDelivered) {
+TEST(ControlChannel, MessagesBeforeTheEndAreDelivered) {
   auto [a, b] = socket_pair();
   ControlChannel to(std::move(b));
   std::string last = frame_of(abort_with(3));
@@ -82,8 +82,8 @@ TEST(ControlChannel, WhatCameBeforeTheEndIsDelivered) {
             "its host)");
 }
 
-// The peer's last word lies in our buffer while our own message meets its closed end.
-TEST(ControlChannel, WhatCameBeforeTheEndIsDeliveredAfterAFailedSend) {
+// The peer's last message is in this side's buffer when a send finds the connection closed.
+TEST(ControlChannel, MessagesBeforeTheEndAreDeliveredAfterAFailedSend) {
   auto [a, b] = socket_pair();
   ControlChannel to(std::move(b));
   send_raw(a, frame_of(abort_with(3)));
@@ -117,7 +117,7 @@ TEST(ControlChannel, MessagesArriveHoweverTheBytesDo) {
   }
 }
 
-// Another protocol, another kind of frame, a length beyond the limit, a text that is no message.
+// Cases: another protocol or kind of frame, a length beyond the limit, a text that is no message.
 TEST(ControlChannel, ABrokenFrameEndsIt) {
   std::string too_long = to_bytes({FrameKind::control, std::string(max_control_bytes + 1, ' ')});
   for (const std::string& bytes :

@@ -1,9 +1,9 @@
-#include "engine/process/watchdog/control_message.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <spire/error.h>
+
+#include "engine/process/watchdog/control_channel.h"
 
 namespace spire {
 namespace {
@@ -55,7 +55,7 @@ std::vector<ControlMessage> all_kinds() {
           plain(Kind::all_done), plain(Kind::ack)};
 }
 
-TEST(ControlMessage, ComesBackAsItWas) {
+TEST(ControlMessage, GoesThroughJson) {
   for (const ControlMessage& message : all_kinds())
     expect_equal(read_control_message(to_json(message)), message);
 }
@@ -78,8 +78,7 @@ void expect_refused(const std::string& text) {
   }
 }
 
-// A text that is shorter or longer than its message.
-TEST(ControlMessage, IsCutNowhereUnseen) {
+TEST(ControlMessage, RefusesOneThatIsCutOrLonger) {
   for (const ControlMessage& message : all_kinds()) {
     std::string text = to_json(message);
     for (size_t bytes = 0; bytes < text.size(); ++bytes) expect_refused(text.substr(0, bytes));
@@ -123,7 +122,7 @@ TEST(ControlMessage, RefusesFailuresThatDoNotFit) {
   expect_refused(R"({"kind":"done","failure":{}})");
 }
 
-TEST(ControlMessage, CutsTextsThatNoMessageHolds) {
+TEST(ControlMessage, CutsTextsThatAreTooLong) {
   ControlMessage message = an_abort();
   message.failure.text.assign(size_t{1} << 20, 'x');
   message.failure.table.assign(2 * max_control_bytes, 'y');
@@ -132,8 +131,8 @@ TEST(ControlMessage, CutsTextsThatNoMessageHolds) {
   EXPECT_EQ(read.failure.table, message.failure.table.substr(0, max_control_bytes / 2));
 }
 
-// Escapes are longer than the bytes that they stand for.
-TEST(ControlMessage, CutsATableWhoseEscapesNoMessageHolds) {
+// The JSON of a control character is six bytes long.
+TEST(ControlMessage, CutsATableWhoseEscapesAreTooLong) {
   for (char byte : {'\x01', '\n', '\xff'}) {
     ControlMessage message = an_abort();
     message.failure.text.assign(size_t{1} << 20, byte);

@@ -54,7 +54,7 @@ TEST(Stall, OfEachWorkingPhaseIsFoundBeyondItsLimitAndNotBefore) {
   }
 }
 
-TEST(Stall, WaitersAndIdlersAreNeverTheCulprit) {
+TEST(Stall, WaitingAndIdleThreadsAreNeverTheCause) {
   for (Phase phase : {Phase::waiting, Phase::idle}) {
     EXPECT_FALSE(find_stall(rank_1({{"cpu:0", phase, 0, 37, 1e9}}), test_limits, 0));
     EXPECT_TRUE(std::isinf(limit_of(phase, test_limits).seconds));
@@ -71,7 +71,7 @@ TEST(Stall, NamesTheRowThatHangsLongest) {
       << stall->text;
 }
 
-TEST(Silence, CountsFromTheLastWordOrTheLimitsWhicheverIsLater) {
+TEST(Silence, CountsFromTheLastMessageOrTheLimitsWhicheverIsLater) {
   RankView peer =
       rank_1({{"cpu:0", Phase::backward, 0, 37, 1}, {"cpu:1", Phase::waiting, 0, 37, 1}});
   peer.last_heard = 100;
@@ -107,14 +107,14 @@ TEST(Silence, HasALimitOfItsOwnWhateverThePhase) {
   }
 }
 
-TEST(Silence, IsNeverLessThanSomeBeats) {
+TEST(Silence, IsNeverLessThanSomeHeartbeats) {
   RankView slow = rank_1({{"cpu:0", Phase::forward, 0, 1, 1}});
   slow.period = 3;
   EXPECT_FALSE(find_silence(slow, test_limits, 0, 15));
   EXPECT_TRUE(find_silence(slow, test_limits, 0, 15.1));
 }
 
-TEST(Silence, OfALostRankIsNoNews) {
+TEST(Silence, OfALostRankIsNotReported) {
   RankView dead = rank_1();
   dead.lost = true;
   EXPECT_FALSE(find_silence(dead, test_limits, 0, 1e6));
@@ -131,7 +131,7 @@ TEST(Death, SaysWhereTheRankWasLastSeen) {
             "rank 1 (host b, pid 77) ended; last seen at step 37: cpu:0 in bucket 2");
 }
 
-TEST(Deadlock, IsThatNobodyWorksAndSomebodyWaits) {
+TEST(Deadlock, NeedsARankThatWaitsAndNoneThatWorks) {
   RankView zero = rank_1({{"cpu:0", Phase::waiting, 0, 37, 13}});
   RankView one = rank_1({{"cpu:0", Phase::idle, 0, 37, 12.5}, {"io", Phase::waiting, 0, 37, 14}});
   auto deadlock = find_deadlock(std::vector{zero, one}, test_limits, 2);
@@ -154,7 +154,7 @@ TEST(Deadlock, IsThatNobodyWorksAndSomebodyWaits) {
   EXPECT_FALSE(find_deadlock(std::vector{zero, one}, test_limits, 2)) << "between two runs";
 }
 
-TEST(Table, HasALineForEachThreadThatIsAtSomething) {
+TEST(Table, HasALineForEachThreadThatIsNotIdle) {
   RankView one = rank_1({{"cpu:0", Phase::backward, 0, 37, 10.25}, {"io", Phase::idle, 0, 37, 1}});
   one.seen = 5;
   RankView two;

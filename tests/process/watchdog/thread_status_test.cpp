@@ -49,7 +49,7 @@ TEST(ThreadStatus, AWaitEndsInThePhaseItInterrupted) {
   EXPECT_EQ(status.read(0).detail, 3);
 }
 
-TEST(ThreadStatus, PlacesAreWords) {
+TEST(ThreadStatus, PositionsAreWords) {
   ThreadStatus status({"cpu:0"});
   status.enter(0, Phase::start);
   EXPECT_EQ(position_text(status.read(0)), "start");
@@ -89,7 +89,7 @@ TEST(ThreadStatus, EnteringStartsTheTimeAnew) {
   EXPECT_LE(seconds, most.count());
 }
 
-// Long waits before short phases: no reader may charge a phase with the wait before it.
+// Long waits before short phases: a reader must not count the wait as time of the phase.
 TEST(ThreadStatus, APhaseIsNeverReadWithTheAgeOfTheOneBefore) {
   using Clock = std::chrono::steady_clock;
   ThreadStatus status({"cpu:0"});

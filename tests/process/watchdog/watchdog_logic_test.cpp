@@ -15,7 +15,7 @@ namespace {
 using Kind = ControlMessage::Kind;
 using ::testing::HasSubstr;
 
-// Ranks joined by perfect wires, on a clock of its own.
+// A run of several WatchdogLogics, with messages that arrive at once and a simulated clock.
 class VirtualRun {
  public:
   VirtualRun(int ranks, const WatchdogLimits& limits) {
@@ -36,7 +36,7 @@ class VirtualRun {
   }
   void unwatch(int rank) { nodes_[at(rank)].row.thread.clear(); }
 
-  // SIGSTOP and SIGCONT; kill -9; a cable pulled.
+  // As by SIGSTOP and SIGCONT, by kill -9, and by a pulled cable.
   void stop(int rank) { nodes_[at(rank)].stopped = true; }
   void wake(int rank) { nodes_[at(rank)].stopped = false; }
   void kill(int rank) {
@@ -55,7 +55,7 @@ class VirtualRun {
   void go(double seconds) {
     for (double end = now_ + seconds; now_ < end; now_ += 0.05) turn();
   }
-  // The seconds until the rank knows of a failure.
+  // Returns the seconds until the rank knows of a failure.
   double until_failure(int rank, double most = 100) {
     double begin = now_;
     while (!logic(rank).run_failure() && now_ - begin < most) go(0.05);
@@ -119,7 +119,7 @@ class VirtualRun {
 
 const WatchdogLimits test_limits{30, 10, 60};
 
-TEST(WatchdogLogic, ARunThatMovesNeverFails) {
+TEST(WatchdogLogic, ARunThatMakesProgressNeverFails) {
   VirtualRun run(3, test_limits);
   for (int step = 0; step < 100; ++step) {
     run.all_enter(step % 2 ? Phase::forward : Phase::waiting, step);
@@ -159,7 +159,7 @@ TEST(WatchdogLogic, TheLimitsCountFromWhenTheyAreSet) {
   EXPECT_GE(run.until_failure(0), 10);
 }
 
-TEST(WatchdogLogic, ADeadRankIsNamedWithItsLastPlace) {
+TEST(WatchdogLogic, ADeadRankIsNamedWithItsLastPosition) {
   VirtualRun run(3, test_limits);
   run.all_enter(Phase::waiting, 37);
   run.enter(2, Phase::forward, 37);
@@ -191,8 +191,8 @@ TEST(WatchdogLogic, WithoutRankZeroTheOthersDecideForThemselves) {
   EXPECT_THAT(run.run_failure(2).table, HasSubstr(name_of(2) + "  cpu:0  forward of step 37"));
 }
 
-// The stopped rank finds the decision when it wakes up, and takes its own absence for no one's
-// fault.
+// The stopped rank receives the decision when it wakes up, and does not blame others for the
+// silence.
 TEST(WatchdogLogic, AStoppedRankIsNamedAndEndsWhenItWakes) {
   VirtualRun run(3, test_limits);
   run.all_enter(Phase::waiting, 37);
@@ -203,7 +203,7 @@ TEST(WatchdogLogic, AStoppedRankIsNamedAndEndsWhenItWakes) {
   EXPECT_LE(seconds, 10.3);
   EXPECT_THAT(run.run_failure(0).text, HasSubstr(name_of(1) + " has sent no sign of life for 10."));
   EXPECT_THAT(run.run_failure(0).text, HasSubstr("last seen at step 37: cpu:0 waiting"));
-  EXPECT_FALSE(run.logic(0).settled(run.now())) << "it has not heard";
+  EXPECT_FALSE(run.logic(0).settled(run.now())) << "it has not acknowledged";
   run.go(1.1);
   EXPECT_TRUE(run.logic(0).settled(run.now())) << "it had its time to";
   run.wake(1);
@@ -211,7 +211,7 @@ TEST(WatchdogLogic, AStoppedRankIsNamedAndEndsWhenItWakes) {
   EXPECT_EQ(run.run_failure(1).text, run.run_failure(0).text);
 }
 
-TEST(WatchdogLogic, AStoppedRankZeroEndsByTheOthersWord) {
+TEST(WatchdogLogic, AStoppedRankZeroEndsWithTheOthersFailure) {
   VirtualRun run(3, test_limits);
   run.all_enter(Phase::waiting, 37);
   run.go(2);
@@ -227,7 +227,7 @@ TEST(WatchdogLogic, AStoppedRankZeroEndsByTheOthersWord) {
   EXPECT_THAT(run.run_failure(0).text, HasSubstr(name_of(0) + " has sent no sign of life for 10."));
 }
 
-TEST(WatchdogLogic, AProcessStoppedAloneGoesOn) {
+TEST(WatchdogLogic, AStoppedSingleProcessGoesOn) {
   VirtualRun run(1, test_limits);
   run.enter(0, Phase::forward, 1);
   run.go(5);
@@ -302,7 +302,7 @@ TEST(WatchdogLogic, AConsequenceAloneIsNamedAfterASecond) {
   for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(run.run_failure(rank).text, "rank 1 lost rank 2");
 }
 
-// A rank that has said what it knows and then goes is not the culprit.
+// A rank that has reported and then ends is not the cause.
 TEST(WatchdogLogic, TheEndOfARankThatReportedAConsequenceIsNoCause) {
   VirtualRun run(3, test_limits);
   run.go(1);
@@ -329,7 +329,7 @@ TEST(WatchdogLogic, ARankThatRankZeroDoesNotAnswerSettlesWithItsOwnFailure) {
   EXPECT_EQ(run.run_failure(0).text, "rank 1: bad file");
 }
 
-TEST(WatchdogLogic, ADeadlockWithoutACulpritEnds) {
+TEST(WatchdogLogic, ADeadlockEndsTheRun) {
   VirtualRun run(3, test_limits);
   run.all_enter(Phase::waiting, 37);
   run.enter(1, Phase::idle, 37);
@@ -341,7 +341,7 @@ TEST(WatchdogLogic, ADeadlockWithoutACulpritEnds) {
   EXPECT_THAT(run.run_failure(0).table, HasSubstr(name_of(1) + "  cpu:0  idle in step 37"));
 }
 
-TEST(WatchdogLogic, IdleRanksMayRest) {
+TEST(WatchdogLogic, IdleRanksDoNotFail) {
   VirtualRun run(2, test_limits);
   run.all_enter(Phase::idle, 37);
   run.go(100);
@@ -364,7 +364,7 @@ TEST(WatchdogLogic, AllLeaveTogether) {
   run.kill(0);
   run.go(100);
   for (int rank : {1, 2})
-    EXPECT_FALSE(run.logic(rank).run_failure()) << "nobody is missed any more";
+    EXPECT_FALSE(run.logic(rank).run_failure()) << "no rank counts as lost any more";
 }
 
 TEST(WatchdogLogic, TheEndOfARankThatIsDoneIsNoFailure) {
@@ -439,7 +439,7 @@ TEST(WatchdogLogic, TheLinksFormAStarAroundRankZero) {
   EXPECT_NO_THROW(WatchdogLogic(0, name_of(0), {peer}, {}));
 }
 
-// Nothing is due at once for ever: the thread around it would spin.
+// A time that never moves on would make the watchdog's thread spin.
 TEST(WatchdogLogic, ItsNextTurnIsDueLaterThanTheOneBefore) {
   VirtualRun run(2, test_limits);
   for (int i = 0; i < 300; ++i) {

@@ -1,6 +1,6 @@
 // The watchdog with its thread and its sockets. Ranks are Watchdogs joined by socket pairs, or bare
-// sockets that this test writes to and reads from. What a test waits for has a deadline that no
-// loaded machine misses; limits of one rank are short only where its own rows or links are meant.
+// sockets that this test writes to and reads from. Deadlines of waits are long enough for a loaded
+// machine; limits are short only on the rank whose failure a test provokes.
 #include "engine/process/watchdog/watchdog.h"
 
 #include <atomic>
@@ -43,7 +43,7 @@ class Member {
     watchdog = std::make_unique<Watchdog>(std::move(options), std::move(links));
   }
 
-  // The decision, once the watchdog has released the rank.
+  // Returns the decision, once the watchdog has released the rank.
   Failure run_failure() {
     auto done = released.get_future();
     if (done.wait_for(test_deadline) != std::future_status::ready)
@@ -85,7 +85,7 @@ std::vector<std::unique_ptr<Member>> members(int count, SocketMaker make_pair = 
   return result;
 }
 
-// Rank `rank` as a Watchdog whose peers are the bare sockets handed back.
+// Returns rank `rank` as a Watchdog, and the bare sockets that are its peers.
 std::pair<std::unique_ptr<Member>, std::vector<Socket>> member_among_sockets(
     int rank, const std::vector<int>& peers) {
   std::vector<ControlLink> links;
@@ -113,7 +113,7 @@ ControlMessage message_of(Kind kind, const Failure& failure = {}) {
   return message;
 }
 
-// The next message that is not a heartbeat; throws at the end of the connection.
+// Returns the next message that is not a heartbeat; throws at the end of the connection.
 ControlMessage next_word(Socket& socket) {
   auto deadline = std::chrono::steady_clock::now() + test_deadline;
   for (;;) {
@@ -154,7 +154,7 @@ INSTANTIATE_TEST_SUITE_P(Watchdog, StallInEachPhase,
                                                                 : phase_text(tested.param, 0);
                          });
 
-TEST(Watchdog, ADeadRankIsNamedWithItsLastPlace) {
+TEST(Watchdog, ADeadRankIsNamedWithItsLastPosition) {
   auto [zero, sockets] = member_among_sockets(0, {1, 2});
   ControlMessage heartbeat;
   heartbeat.rows = {{"cpu:0", Phase::backward, 0, 37, 1.5}};
@@ -227,7 +227,7 @@ TEST(Watchdog, FailReturnsTheSameFailureOnEveryRank) {
 }
 
 // Rank 0 may end as soon as fail() returns: by then the others have its decision, although TCP
-// drops what is on its way when a connection is closed with something unread, such as their beats.
+// drops bytes on their way when a connection is closed with unread ones, such as heartbeats.
 TEST(Watchdog, TheDecisionOutlivesRankZero) {
   for (int round = 0; round < 20; ++round) {
     auto run = members(3, tcp_pair);
@@ -238,7 +238,8 @@ TEST(Watchdog, TheDecisionOutlivesRankZero) {
   }
 }
 
-// A launcher kills the rest as soon as one process ends: rank 0 has to come first, for it tells.
+// A launcher kills the rest as soon as one process ends: rank 0, which prints the cause, ends
+// first.
 TEST(Watchdog, AfterAFailureTheOtherRanksEndAfterRankZero) {
   auto run = members(2);
   run[1]->watchdog->fail(named(1, "rank 1: bad file"));
@@ -248,7 +249,7 @@ TEST(Watchdog, AfterAFailureTheOtherRanksEndAfterRankZero) {
   EXPECT_EQ(rank_1.wait_for(test_deadline), std::future_status::ready);
 }
 
-TEST(Watchdog, WhatTheBoardsHookThrowsEndsTheOtherRanks) {
+TEST(Watchdog, AnExceptionOfTheHookEndsTheOtherRanks) {
   auto run = members(2);
   run[1]->status.set_hook([](const PhaseRow& row) {
     if (row.phase == Phase::update) throw std::runtime_error("no update today");
@@ -264,7 +265,7 @@ TEST(Watchdog, WhatTheBoardsHookThrowsEndsTheOtherRanks) {
   rank_1.join();
 }
 
-TEST(Watchdog, AllLeaveTogetherAndNobodyFails) {
+TEST(Watchdog, AllLeaveTogetherWithoutAFailure) {
   for (int round = 0; round < 20; ++round) {
     auto run = members(3);
     std::vector<std::future<void>> left;
@@ -325,7 +326,7 @@ TEST(Watchdog, OneProcessIsWatchedLikeMany) {
   EXPECT_EQ(leaving.watchdog->fail(named(0, "after the end", true)).text, "after the end");
 }
 
-TEST(Watchdog, AnUnwatchedBoardIsNotTouched) {
+TEST(Watchdog, AnUnwatchedThreadStatusIsNotRead) {
   Member alone(0, {});
   const WatchdogLimits limits{600, 600, 0.1};
   for (int round = 0; round < 200; ++round) {
@@ -338,7 +339,7 @@ TEST(Watchdog, AnUnwatchedBoardIsNotTouched) {
   EXPECT_FALSE(alone.watchdog->failure());
 }
 
-TEST(Watchdog, AProgramThatTalksOtherwiseIsADeadLink) {
+TEST(Watchdog, AnotherProtocolEndsTheLink) {
   auto [zero, sockets] = member_among_sockets(0, {1});
   std::string greeting = "GET / HTTP/1.1\r\n\r\n";
   sockets[0].send_all(greeting.data(), greeting.size(),
@@ -348,8 +349,8 @@ TEST(Watchdog, AProgramThatTalksOtherwiseIsADeadLink) {
   EXPECT_EQ(decided.rank, 1);
 }
 
-// Its heartbeats fill the connection at once; rank 0 still receives the messages of others.
-TEST(Watchdog, APeerThatDoesNotReadHoldsNothingUp) {
+// Heartbeats to that peer fill its connection; rank 0 still receives the messages of others.
+TEST(Watchdog, APeerThatDoesNotReadDelaysNoOther) {
   auto [zero, sockets] = member_among_sockets(0, {1, 2});
   ThreadStatus wide(std::vector<std::string>(4000, std::string(200, 'x')));
   zero->watchdog->watch(&wide, {600, 600, 0.1});
