@@ -128,9 +128,9 @@ void CheckpointWriter::run() {
   }
 }
 
-// Makes all attempts at one checkpoint: a full disk costs retries here, never the step loop's time.
-// Ends where a newer checkpoint takes the slot. lock: held on entry and on return, released while
-// writing or waiting. Returns with the slot free or taken.
+// Makes all attempts at one checkpoint: a full disk costs retries here, and the step loop waits at
+// most for the attempt under way. Ends where a newer checkpoint takes the slot. lock: held on entry
+// and on return, released while writing or waiting. Returns with the slot free or taken.
 void CheckpointWriter::write(std::unique_lock<std::mutex>& lock) {
   for (auto wait : retry_delays_) {
     if (attempt(false, lock) || impatient()) return free_slot();

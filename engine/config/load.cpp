@@ -42,7 +42,7 @@ double default_rate(OptimizerConfig::Name optimizer) {
 bool holds_images(const DataConfig& data) {
   if (data.name == "synthetic") return data.synthetic.kind == SyntheticConfig::Kind::images;
   const DatasetKind* kind = find_dataset_kind(data.name);
-  return kind && kind->images;
+  return !kind || kind->images;
 }
 
 // YAML event handler that records the beginning of documents only.

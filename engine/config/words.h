@@ -40,14 +40,21 @@ consteval std::string_view enumerator_word() {
   return enumerator_name<value>();
 }
 
-inline constexpr size_t max_enumerators = 12;  // enumerators have the values 0, 1, 2, ...
-
+// Counts the enumerators, whose values must be 0, 1, 2, ... Throws, which does not compile, for
+// gaps and for more enumerators than it looks for.
 template <typename Enum>
 consteval size_t count_enumerators() {
+  constexpr size_t looked_for = 16;
   return []<size_t... i>(std::index_sequence<i...>) {
-    return (size_t{!enumerator_name<static_cast<Enum>(i)>().empty()} + ...);
+    std::array<bool, looked_for> named = {!enumerator_name<static_cast<Enum>(i)>().empty()...};
+    size_t count = 0;
+    while (count < looked_for && named[count]) ++count;
+    if (count == 0 || count == looked_for) throw "no enumerators, or too many";
+    for (size_t j = count; j < looked_for; ++j)
+      if (named[j]) throw "a gap between enumerators";
+    return count;
   }
-  (std::make_index_sequence<max_enumerators>());
+  (std::make_index_sequence<looked_for>());
 }
 
 // The words of an enum in the order of its enumerators.
@@ -76,6 +83,5 @@ constexpr std::optional<Enum> find_word(std::string_view word) {
 
 static_assert(word_of(RunConfig::Strategy::sharded) == "sharded");
 static_assert(word_of(CsvConfig::Header::automatic) == "auto");
-static_assert(all_words<OptimizerConfig::Name>.size() < max_enumerators);
 
 }  // namespace spire::inline config

@@ -40,7 +40,7 @@ Schedule::Schedule(const ScheduleConfig& config, double lr, int64_t total_steps,
 
 double Schedule::lr(int64_t step) const {
   if (step < warmup_) return lr_ * static_cast<double>(step + 1) / static_cast<double>(warmup_);
-  // A run that is resumed beyond total_steps stays at its last rate.
+  // Beyond total_steps, in a run that is resumed, the schedules in t stay at their last rate.
   double t = static_cast<double>(step - warmup_) /
              static_cast<double>(std::max<int64_t>(1, total_ - warmup_));
   t = std::min(t, 1.0);

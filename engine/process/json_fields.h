@@ -19,11 +19,9 @@ inline std::string to_message(const nlohmann::json& json) {
 }
 
 // Parses a message. This and all below throw Error(collective) for what does not fit. A value takes
-// some 50 times its text in memory, so depth and number of values have limits: those of a table of
-// all ranks and threads are far below.
-inline nlohmann::json parse_message(std::string_view text) try {
+// some 50 times its text in memory, so depth and number of values have limits.
+inline nlohmann::json parse_message(std::string_view text, int64_t max_values = 1'000'000) try {
   constexpr int max_depth = 8;
-  constexpr int64_t max_values = 1'000'000;
   int64_t values = 0;
   return nlohmann::json::parse(
       text, [&](int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {

@@ -14,7 +14,7 @@ BLOCK = re.compile(r"^`([^`]+)`\n\n```(\w+)\n(.*?)^```$", re.M | re.S)
 
 def examples():
     """Yields (example, path, language, text) for each block."""
-    guide = (ROOT / GUIDE).read_text()
+    guide = (ROOT / GUIDE).read_text(encoding="utf-8")
     for section in re.split(r"(?m)^(?=### Example: )", guide)[1:]:
         name = EXAMPLE.match(section.splitlines()[0]).group(1)
         for path, language, text in BLOCK.findall(section):
@@ -24,7 +24,7 @@ def examples():
 def patched(source, diff, where):
     """Returns the text with the hunks applied, which have no line numbers: each fits in one place."""
     for hunk in re.split(r"(?m)^@@\n", diff):
-        lines = hunk.splitlines(keepends=True)
+        lines = [" \n" if line == "\n" else line for line in hunk.splitlines(keepends=True)]
         before = "".join(line[1:] for line in lines if line[0] in " -")
         after = "".join(line[1:] for line in lines if line[0] in " +")
         found = source.count(before)
@@ -44,15 +44,15 @@ def main():
         if arguments.example not in (None, name):
             continue
         if language == "diff":
-            text = patched(texts.get(path) or (ROOT / path).read_text(), text, f"example of {name}: {path}")
+            text = patched(texts.get(path) or (ROOT / path).read_text(encoding="utf-8"), text, f"example of {name}: {path}")
         texts[path] = text
     if not texts:
         sys.exit(f"{GUIDE} has no example of {arguments.example}")
     for path, text in texts.items():
         target = pathlib.Path(arguments.write) / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        if not target.exists() or target.read_text() != text:  # an equal file keeps its time: nothing is built again
-            target.write_text(text)
+        if not target.exists() or target.read_text(encoding="utf-8") != text:  # an equal file keeps its time: nothing is built again
+            target.write_text(text, encoding="utf-8")
         print(path)
 
 

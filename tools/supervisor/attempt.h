@@ -51,7 +51,6 @@ class Attempt {
 
   BlockedSignals& signals_;
   std::optional<ReservedPort> port_;
-  std::string secret_;  // of this attempt: ranks of an earlier attempt or another run cannot join
   std::vector<ChildProcess> children_;  // by rank
   AttemptEnd end_;
   int interrupts_ = 0;

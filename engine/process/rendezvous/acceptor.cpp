@@ -35,8 +35,9 @@ std::optional<Acceptor::Connection> Acceptor::advance_all() {
     denied_ += state == State::denied;
     foreign_ += state == State::foreign;
     HandshakeServer& handshake = pending->handshake;
+    bool joins = handshake.request().kind == ConnectRequest::Kind::join;
     Connection connection{std::move(pending->socket), handshake.request(),
-                          std::move(handshake.peer_info())};
+                          joins ? std::move(handshake.peer_info()) : std::string()};
     pending = pending_.erase(pending);
     if (state == State::accepted) return connection;
   }

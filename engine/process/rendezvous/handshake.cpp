@@ -138,7 +138,7 @@ HandshakeServer::State HandshakeServer::advance(Socket& socket, const Credential
       case FrameReader::State::closed:
         return State::closed;
       case FrameReader::State::foreign:
-        return State::foreign;
+        return stage_ == Stage::peer_info ? State::closed : State::foreign;
       case FrameReader::State::whole:
         break;
     }
@@ -156,8 +156,10 @@ HandshakeServer::State HandshakeServer::answer(Socket& socket, const Credentials
     return answer_call(socket);
   if (stage_ == Stage::proof && kind == FrameKind::proof && text.size() == proof_frame_bytes)
     return answer_proof(socket, own);
-  bool joins = stage_ == Stage::peer_info && kind == FrameKind::peer_info;
-  return joins ? State::accepted : State::foreign;
+  // A client that has proved itself is a rank, whatever it sends: no unknown peer to report.
+  if (stage_ == Stage::peer_info)
+    return kind == FrameKind::peer_info ? State::accepted : State::closed;
+  return State::foreign;
 }
 
 HandshakeServer::State HandshakeServer::answer_call(Socket& socket) {
@@ -179,6 +181,7 @@ HandshakeServer::State HandshakeServer::answer_proof(Socket& socket, const Crede
     return State::denied;
   }
   // It knows the secret, so a rank or run that does not match is a mistake: a stale address.
+  if (request_.kind > ConnectRequest::Kind::peer) return State::foreign;
   bool joins = request_.kind == ConnectRequest::Kind::join;
   if (request_.to != own.rank || (!joins && request_.run != own.run)) return State::foreign;
   Proof welcome = prove_as(server, own.secret, request_, nonces_);

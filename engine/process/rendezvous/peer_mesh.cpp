@@ -100,8 +100,12 @@ std::string to_json(const std::vector<PeerInfo>& peers) {
   return to_message(list);
 }
 
+// The table of thousands of ranks with hundreds of cores each has millions of values. It comes from
+// a rank that knows the secret, in a frame of limited size.
+constexpr int64_t max_table_values = 64'000'000;
+
 std::optional<std::vector<PeerInfo>> read_peer_table(const std::string& json) try {
-  Json list = parse_message(json);
+  Json list = parse_message(json, max_table_values);
   JsonFields::check(list.is_array(), "the table");
   std::vector<PeerInfo> peers;
   for (const Json& object : list) {

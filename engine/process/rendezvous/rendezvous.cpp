@@ -29,6 +29,8 @@ constexpr auto max_denials = std::chrono::seconds(10);
 // date, and an address may lead to a process that stays silent. The first attempts are shorter,
 // since rank 0 may have several addresses of which only one can be reached from here.
 constexpr std::chrono::milliseconds first_step{500}, longest_step{5000};
+// Over MPI rank 0's address is current and may serve thousands of ranks at once.
+constexpr std::chrono::milliseconds longest_current_step{60000};
 
 Acceptor make_acceptor(Listener listener, const Credentials& credentials, int ranks) {
   Acceptor::Limits limits;
@@ -148,6 +150,7 @@ class Joiner {
     std::function<MasterEndpoint(Deadline)> find;
     bool listens = false;
     bool loopback = false;  // all ranks are on this machine
+    bool current = false;   // the address and the secret are rank 0's of this run for sure
   };
   Joiner(const RankInfo& self, int size, Options options, const JoinTimeout& timeout)
       : star(size), options_(std::move(options)), timeout_(timeout), self_{self, size, 0, {}, 0} {}
@@ -155,7 +158,7 @@ class Joiner {
   // A connection that ends without an answer may have led to what listened there before rank 0, so
   // every failure but rank 0's refusal is tried again.
   void join() {
-    for (; Clock::now() < timeout_.end; step_ = std::min(2 * step_, longest_step)) {
+    for (; Clock::now() < timeout_.end; step_ = std::min(2 * step_, longest())) {
       if (attempt()) return;
       // Two attempts without a denial clear former ones, which came from another process or from a
       // rank 0 that is gone. A single one does not: rank 0 may just have given up, or been busy.
@@ -191,22 +194,26 @@ class Joiner {
     return true;
   } catch (const Denied& error) {
     reason_ = error.what();
+    if (options_.current) return false;  // another process answers at one of the addresses
     attempts_since_denial_ = 0;
     if (!denied_since_) denied_since_ = Clock::now();
     if (Clock::now() - *denied_since_ >= max_denials) fail_denied();
     return false;
   } catch (const Error& error) {
-    if (error.category() != Category::collective || refused_) throw;
+    if (error.category() != Category::collective || answered_) throw;
     reason_ = error.what();
     return false;
   }
 
+  std::chrono::milliseconds longest() const {
+    return options_.current ? longest_current_step : longest_step;
+  }
   Deadline soon() const { return std::min(Clock::now() + step_, timeout_.end); }
 
   void ask(const std::string& address, const MasterEndpoint& master) {
     Socket socket = connect_to(address, master.port, soon());
     ConnectRequest request{ConnectRequest::Kind::join, 0, self_.info.rank, 0};
-    authenticate(socket, master.secret, request, soon(), soon());
+    authenticate(socket, master.secret, request, soon(), options_.current ? timeout_.end : soon());
     // Rank 0 it is. The listener must exist before the PeerInfo that names its port is sent.
     denied_since_.reset();
     if (options_.listens) {
@@ -223,8 +230,8 @@ class Joiner {
 
   // Throws rank 0's error as this rank's own.
   void take_answer(const Frame& frame) {
-    refused_ = frame.kind == FrameKind::refusal;
-    if (refused_) {
+    answered_ = true;  // by rank 0 of this run: no other attempt goes better
+    if (frame.kind == FrameKind::refusal) {
       auto object = parse_message(frame.text);
       JsonFields fields(object, 2);
       bool config = fields.integer("category") == static_cast<int>(Category::config);
@@ -248,7 +255,7 @@ class Joiner {
   std::chrono::milliseconds step_ = first_step;
   std::optional<Clock::time_point> denied_since_;
   int attempts_since_denial_ = 0;
-  bool refused_ = false;  // by rank 0: the run ends
+  bool answered_ = false;  // rank 0 has answered: its table, its refusal, or nonsense
   std::string reason_ = "no time";
 };
 
@@ -309,14 +316,18 @@ RendezvousResult join_over_group(ProcessGroup& group, const RankInfo& self, doub
     PeerInfo own{self, group.size(), endpoint.port, endpoint.addresses, random_number()};
     Acceptor acceptor =
         make_acceptor(std::move(listener), {endpoint.secret, own.run, 0}, group.size());
-    std::string where = endpoints_text(endpoint.addresses, endpoint.port);
+    std::string where =
+        fmt::format("{} (host {}, pid {})", endpoints_text(endpoint.addresses, endpoint.port),
+                    self.host, self.pid);
+    broadcast(group, where);
     Star star = Master(acceptor, std::move(own)).gather(where, JoinTimeout(start_seconds));
     return result_of(star);
   }
   MasterEndpoint master = read_endpoint(broadcast(group, "")).value();
   Joiner::Options options;
-  options.where = endpoints_text(master.addresses, master.port);
+  options.where = broadcast(group, "");
   options.find = [&](Deadline) { return master; };
+  options.current = true;
   Joiner joiner(self, group.size(), options, JoinTimeout(start_seconds));
   joiner.join();
   return result_of(joiner.star);
