@@ -16,7 +16,7 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "build type" FORCE)
 endif()
 
-# -ffp-contract and -march are fixed for the whole library so that one build gives one result.
+# Flags of every target. The floors that compute set -march themselves; GCC contracts a * b + c there, as it does by default.
 add_library(spire_flags INTERFACE)
 # fmt 9 takes nvcc for a compiler without constexpr.
 target_compile_definitions(spire_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:FMT_USE_CONSTEXPR=1>)
