@@ -7,6 +7,7 @@
 #include <iterator>
 #include <sstream>
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 namespace spire {
@@ -57,6 +58,7 @@ Words Network::mpirun(int hosts, int ranks, const std::string& folder) const {
   // The script stands for ssh. mpirun and its daemons give up a host after 14 s, or 13 s with data
   // under way: later than the ranks. A daemon that then ends loses words it had not yet written, so
   // the ranks write their own file.
+  std::string agent = fmt::format("{} remote {}", HOSTS_SCRIPT, net_);
   return on(1, {"env",
                 "OMPI_ALLOW_RUN_AS_ROOT=1",
                 "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
@@ -70,7 +72,7 @@ Words Network::mpirun(int hosts, int ranks, const std::string& folder) const {
                 "none",
                 "--mca",
                 "plm_rsh_agent",
-                std::string(HOSTS_SCRIPT) + " remote " + net_,
+                agent,
                 "--mca",
                 "btl",
                 "tcp,self",
