@@ -69,7 +69,7 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
-// Returns the content of a file; nullopt if missing. Throws Error(category), also if it is too big.
+// Returns the content of a file, nullopt if missing. Throws Error(category), also above max_bytes.
 std::optional<std::string> read_file_if_there(const std::filesystem::path& path, Category category,
                                               size_t max_bytes = size_t{64} << 20);
 

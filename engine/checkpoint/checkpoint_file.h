@@ -21,7 +21,7 @@ void write_checkpoint(const std::filesystem::path& path, const TrainingState& st
 // Open checkpoint, of which every byte has been verified. Any thread may read tensors, on demand.
 class CheckpointFile : public SavedTensors {
  public:
-  // Throws Error(checkpoint) that names the damaged tensor, or UnreadableFile.
+  // Throws Error(checkpoint) with the damaged tensor, or UnreadableFile if it cannot be read.
   explicit CheckpointFile(const std::filesystem::path& path);
 
   const StateMetadata& metadata() const { return metadata_; }

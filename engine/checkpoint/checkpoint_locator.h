@@ -7,14 +7,14 @@
 
 namespace spire::inline checkpoint {
 
-enum class Prefer { newest, best };  // best: or the newest if none is marked as best
+enum class Prefer { newest, best };  // best: the newest if there is no best one
 
 class CheckpointLocator {
  public:
   // name is one of these:
   //   auto, latest           the newest intact checkpoint of the run in `output`
   //   best                   the best checkpoint of the run in `output`
-  //   DIR                    a run's directory or its folder `checkpoints`: the one of `prefer`
+  //   DIR                    a run's directory, or its folder `checkpoints`; `prefer` decides
   //   DIR/latest, DIR/best   as the words latest and best, for the run in DIR
   //   FILE                   a checkpoint file
   // Throws Error(checkpoint) for a path that does not exist.

@@ -56,8 +56,8 @@ class CheckpointWriter {
   void wait_idle();
   bool wait_idle(std::chrono::milliseconds at_most);
 
-  void
-  stop_retrying();  // a checkpoint that waits for its next attempt gets it at once, as its last
+  // Ends retries: a checkpoint that waits for its next attempt gets it at once, as its last.
+  void stop_retrying();
 
   std::optional<std::string> failure() const;  // error of the last attempt; after wait_idle()
 

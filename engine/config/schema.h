@@ -77,7 +77,7 @@ struct Field {
   void (*settle)(RunConfig&) = nullptr;
   Use used_by = {};
   bool shapes_result = true;  // the result depends on it: a resumed run warns of a change
-  // Returns advice on a value that is valid but of a discouraged form, else "". Before `settle`.
+  // Called before `settle`. Returns advice if a valid value has a discouraged form, else "".
   std::string (*note)(const RunConfig&) = nullptr;
 };
 

@@ -24,7 +24,7 @@ struct DeviceInfo {
   std::string description;     // "2 cores: 0-1", "NVIDIA H200"
   int64_t towers = 0;          // number of towers (see StartInfo) that it computes
   BytesByKind planned_memory;  // what the run will allocate on it, known before the first step
-  int rank = 0;                // of the process that uses it
+  int rank = 0;                // rank of the process that uses it
   std::string host = {};       // where that process runs
   int64_t memory_limit = 0;    // bytes of all kinds together; 0: no limit
 };
@@ -131,9 +131,8 @@ struct RunSummary {
   double train_loss = 0;
   ValidationSummary val;
   double samples_per_s = 0;
-  std::string
-      parameter_hash;    // hash of the fp32 weights in the order of their names, 16 hex digits
-  std::string ema_hash;  // the same of the averaged weights; empty if there are none
+  std::string parameter_hash;  // of the fp32 weights, ordered by name; 16 hex digits
+  std::string ema_hash;        // the same of the averaged weights; empty if there are none
   std::vector<std::string> devices;
   int64_t towers = 0;
   int64_t processes = 1;

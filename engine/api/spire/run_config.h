@@ -14,6 +14,7 @@ namespace spire {
 // What a table or an HDF5 file asks to predict: a class label, or numbers.
 enum class TargetKind { automatic, classes, values };
 
+// Comments name the models that use a member.
 struct ModelConfig {
   enum class Variant { cifar, imagenet };
   enum class Shortcut { projection, identity };
@@ -148,9 +149,10 @@ struct LossConfig {
   enum class Name { automatic, cross_entropy, mse, l1, l1_l2 };
 
   Name name = Name::automatic;
-  double label_smoothing = 0.0;  // cross_entropy
+  double label_smoothing = 0.0;  // for cross_entropy
 };
 
+// Comments name the optimizers that use a member, if not all do.
 struct OptimizerConfig {
   enum class Name { sgd, adam, adamw, lars, lamb };
   enum class Decay { all, matrices };

@@ -70,8 +70,7 @@ struct EvalResult {
 
 // Measures a checkpoint on the test data: options.checkpoint, or the one that options.resume names.
 // If neither is set, it is the best checkpoint in the output directory, or the newest if there is
-// no best one.
-// Throws as train() does.
+// no best one. Throws what train() throws.
 EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer& observer);
 
 }  // namespace spire
