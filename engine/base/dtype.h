@@ -1,4 +1,4 @@
-// Element types of tensors, and the 16-bit ones as C++ types for host and device.
+// Element types of tensors, and C++ types for the 16-bit ones, on host and device.
 #pragma once
 #include <bit>
 #include <cstddef>
@@ -49,7 +49,7 @@ struct float16 {
   SPIRE_HOST_DEVICE operator float() const {
     uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16;
     uint32_t magnitude = static_cast<uint32_t>(bits & 0x7fffu) << 13;
-    // A multiplication moves the exponent's bias from 15 to 127, of subnormal numbers too.
+    // Multiplying by 2^112 moves the exponent's bias from 15 to 127, also of subnormal numbers.
     float value = std::bit_cast<float>(magnitude) * 0x1p112f;
     bool finite = magnitude < 0x0f800000u;
     uint32_t rest = finite ? std::bit_cast<uint32_t>(value) : magnitude | 0x7f800000u;
@@ -63,7 +63,7 @@ struct float16 {
     if (magnitude >= 0x7f800000u)  // infinite, or NaN
       return static_cast<uint16_t>(sign | 0x7c00u | (magnitude > 0x7f800000u ? 0x200u : 0u));
     if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);
-    if (magnitude < 0x38800000u) {  // below 2^-14: an addition rounds to multiples of 2^-24
+    if (magnitude < 0x38800000u) {  // below 2^-14: adding 0.5 rounds to multiples of 2^-24
       float rounded = std::bit_cast<float>(magnitude) + 0.5f;
       return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(rounded) - 0x3f000000u));
     }
@@ -100,9 +100,9 @@ struct dtype_of<uint8_t> {
   static constexpr DType value = DType::u8;
 };
 
-[[noreturn]] void refuse_float_type(DType dtype);  // Error(unexpected): not fp32, bf16 or fp16
+[[noreturn]] void refuse_float_type(DType dtype);  // throws Error(unexpected)
 
-// Calls visit(float{}), visit(bfloat16{}) or visit(float16{}).
+// Returns visit(float{}), visit(bfloat16{}) or visit(float16{}) for f32, bf16 or f16, else throws.
 template <typename Visit>
 decltype(auto) with_any_float_type(DType dtype, const Visit& visit) {
   if (dtype == DType::f32) return visit(float{});
@@ -111,7 +111,7 @@ decltype(auto) with_any_float_type(DType dtype, const Visit& visit) {
   return visit(float16{});
 }
 
-// Converts to.size() elements of fp32, bf16 or fp16 to float.
+// Converts to.size() elements of type `dtype` (f32, bf16 or f16) to float.
 void copy_floats(const void* from, DType dtype, std::span<float> to);
 
 }  // namespace spire

@@ -1,5 +1,5 @@
-// 64-bit content hashes (XXH3, from libxxhash) for checksums and the parameter hash. They find torn
-// files and diverged replicas, not forgeries.
+// 64-bit content hashes (XXH3, from libxxhash) for checksums and the parameter hash. They
+// reveal torn files and replicas that differ, but no deliberate forgery.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace spire {
 
 uint64_t hash64(const void* data, size_t bytes, uint64_t seed = 0);
 
-// Computes hash64 (seed 0) of bytes in parts.
+// Computes hash64 (seed 0) of data that is added in parts.
 class Hash64 {
  public:
   Hash64();
@@ -19,7 +19,7 @@ class Hash64 {
   Hash64& operator=(const Hash64&) = delete;
 
   void add(const void* data, size_t bytes);
-  uint64_t value() const;  // of all bytes so far
+  uint64_t value() const;  // of all bytes added so far
 
  private:
   struct State;

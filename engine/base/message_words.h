@@ -1,4 +1,4 @@
-// Words of messages: plurals, numbers, suggestions for typos.
+// Words for messages: plurals, numbers, suggestions for typos.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace spire {
 
-// Nouns are singulars with a regular plural, or several words that end in one.
+// noun: a singular with a regular plural; of several words the last is inflected ("test image").
 std::string counted(int64_t count, std::string_view noun);    // "1 sample", "2 processes"
 std::string noun_form(int64_t count, std::string_view noun);  // "sample", "processes"
 
-double unsigned_nan(double value);  // the value itself, but NaN without its sign
+double unsigned_nan(double value);  // -NaN becomes NaN, so that "nan" is printed everywhere
 
-// Returns the candidate nearest to a mistyped `word`, or "". Near is an edit distance of at most a
-// third of the longer word (at least 1), with swapped letters as one edit and case ignored.
+// Returns the candidate nearest to a mistyped `word`; "" if none is near. Near means an edit
+// distance of at most 1 or a third of the longer word; a swap is one edit; case is ignored.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 // Returns "; did you mean 'adam'?"; "" for an empty candidate.

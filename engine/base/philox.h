@@ -7,7 +7,7 @@
 
 namespace spire {
 
-// The use of a draw, a part of its key: no two uses share numbers.
+// What random numbers are used for. It is part of the key, so that no two purposes share numbers.
 enum class Purpose : uint32_t {
   initialize = 1,
   shuffle = 2,
@@ -37,14 +37,14 @@ constexpr PhiloxBlock philox(PhiloxBlock counter, std::array<uint32_t, 2> key) {
   return counter;
 }
 
-// The random numbers of one (seed, purpose, a, b): block i is philox at counter i. The meaning of
-// `a` and `b` depends on the purpose: (epoch, sample) for augmentation, (step << 16 | op, row) for
+// Random numbers of one (seed, purpose, a, b): block i is philox at counter i. The meaning of `a`
+// and `b` depends on the purpose: (epoch, sample) for augmentation, (step << 16 | op, row) for
 // dropout.
 class RandomStream {
  public:
   constexpr RandomStream(uint64_t seed, Purpose purpose, uint64_t a = 0, uint64_t b = 0) {
-    // One more philox folds the 160 bits of (seed, purpose, a) into the key and the counter's upper
-    // half, where b is added.
+    // One more call of philox() folds the 160 bits of (seed, purpose, a) into the key and the upper
+    // half of the counter; b is added to the latter.
     PhiloxBlock name = philox({static_cast<uint32_t>(a), static_cast<uint32_t>(a >> 32),
                                static_cast<uint32_t>(purpose), 0x5350u},
                               {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
@@ -61,7 +61,7 @@ class RandomStream {
   constexpr float uniform(uint64_t index) const {  // in [0, 1), 24 bits
     return static_cast<float>(bits(index) >> 8) * 0x1p-24f;
   }
-  // In [0, bound), without modulo bias beyond 2^-32.
+  // In [0, bound); the probability of each value is 1 / bound within 2^-32.
   constexpr uint32_t below(uint64_t index, uint32_t bound) const {
     return static_cast<uint32_t>((uint64_t{bits(index)} * bound) >> 32);
   }

@@ -14,14 +14,14 @@
 
 namespace spire {
 
-// The system does not give the content of a file that exists: the file itself may be good.
+// Thrown if the system refuses to read a file that exists: the file itself may be good.
 class UnreadableFile : public Error {
  public:
   using Error::Error;
 };
 
-// A regular file open for reading. Follows links; never waits for a FIFO, never opens a device.
-// Throws Error(category) with the file, the system's reason and a remedy.
+// Regular file, open for reading. Links are followed; FIFOs and devices are refused, not opened.
+// Errors are Error(category) with the file, the system's reason and a remedy.
 class RegularFile {
  public:
   RegularFile(std::filesystem::path path, Category category);  // a missing file is an error
@@ -33,14 +33,14 @@ class RegularFile {
 
   const std::filesystem::path& path() const { return path_; }
   int descriptor() const { return descriptor_; }
-  uint64_t bytes() const { return bytes_; }  // when it was opened
+  uint64_t bytes() const { return bytes_; }  // size when it was opened
 
-  // Fill `out`, or less of it at the file's end, and return the bytes read. read() goes on where
-  // the last read() ended; any threads may call read_at().
+  // Fill `out`, or less if the file ends before, and return the number of bytes read. read()
+  // continues where the last read() ended; any threads may call read_at().
   size_t read(std::span<std::byte> out) const;
   size_t read_at(uint64_t offset, std::span<std::byte> out) const;
 
-  [[noreturn]] void fail_reading(int error) const;  // errno
+  [[noreturn]] void fail_reading(int error) const;  // error: errno
 
  private:
   RegularFile(std::filesystem::path path, Category category, uint64_t bytes, int descriptor);
@@ -51,11 +51,11 @@ class RegularFile {
   int descriptor_;
 };
 
-// A regular file mapped read-only. Only for files that the program wrote and has locked: SIGBUS
-// ends the process if somebody truncates a mapped file.
+// Regular file, mapped read-only. Only for files that this program wrote and has locked, because
+// SIGBUS ends the process if somebody truncates a mapped file.
 class MappedFile {
  public:
-  explicit MappedFile(std::filesystem::path path);  // throws Error(data) as RegularFile does
+  explicit MappedFile(std::filesystem::path path);  // throws Error(data)
   ~MappedFile();
   MappedFile(MappedFile&& other) noexcept;
   MappedFile(const MappedFile&) = delete;
@@ -69,30 +69,29 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
-// Returns the content of a regular file, nullopt for a missing one. Throws Error(category), also
-// for more than `max_bytes`.
+// Returns the content of a file, nullopt if missing. Throws Error(category), also above max_bytes.
 std::optional<std::string> read_file_if_there(const std::filesystem::path& path, Category category,
                                               size_t max_bytes = size_t{64} << 20);
 
-// Returns the content of a file or pipe that a user names; waits for the pipe's writer. Throws
-// Error(category), also for a missing file or more than `max_bytes`.
+// Returns the content of a file or pipe that a user names; waits until a writer opens the pipe.
+// Throws Error(category), also if the file is missing or larger than `max_bytes`.
 std::string read_stream(const std::filesystem::path& path, Category category,
                         size_t max_bytes = size_t{64} << 20);
-// Reads an open descriptor to its end and leaves it open. name: for messages.
+// Reads an open descriptor to its end and leaves it open. name: what messages call it.
 std::string read_stream(int descriptor, const std::filesystem::path& name, Category category,
                         size_t max_bytes = size_t{64} << 20);
 
-// Returns the names in a folder, unordered; none for a missing folder. Throws Error(category).
+// Returns the names in a folder, unordered; empty if it is missing. Throws Error(category).
 std::vector<std::filesystem::path> list_folder(const std::filesystem::path& folder,
                                                Category category);
 
-std::string_view kind_of_file(mode_t mode);  // "a folder", "a FIFO", "a link", from st_mode
+std::string_view kind_of_file(mode_t mode);  // "a folder", "a FIFO"; mode: st_mode
 
-// Returns true while `path` names the open file, or if the system cannot say; false once the file
-// is removed, moved or replaced.
+// Tells whether `path` still names the open file: false once the file is removed, moved or
+// replaced; true if the system does not let `path` be looked up.
 bool is_named(int descriptor, const std::filesystem::path& path);
 
-// Returns true if anything has that name, or may have it: opening it gives the reason.
+// Tells whether anything exists at `path`; true also if the system does not let it be looked up.
 bool is_there(const std::filesystem::path& path);
 
 }  // namespace spire

@@ -1,4 +1,4 @@
-// A tensor's shape: up to six dimensions, stored inline.
+// Shape of a tensor: up to six dimensions, stored inline.
 #pragma once
 #include <array>
 #include <cstdint>

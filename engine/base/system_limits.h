@@ -1,4 +1,4 @@
-// Limits of the system (ulimit, cgroup) in words: their values here and how to raise them.
+// Limits of the operating system (ulimit, cgroup), as text for messages: values and remedies.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -10,10 +10,10 @@
 
 namespace spire {
 
-// Returns strerror(error); for an exhausted limit on open files also its name, value and remedy.
+// Returns strerror(error); for EMFILE and ENFILE (too many open files) it adds the limit to raise.
 std::string system_reason(int error);
 
-// Returns Category::device for an error number of an exhausted limit on open files, else `other`.
+// Returns Category::device for EMFILE and ENFILE, else `other`.
 Category category_of(int error, Category other);
 
 // Lists the limits that may have refused a thread or a process: "this user may have 63 threads and
@@ -22,9 +22,9 @@ std::string thread_limits();
 
 enum class CgroupVersion : uint8_t { v1, v2 };
 
-// Visits the folders of this process's cgroup and of all above it that may limit `controller`
-// ("cpu", "memory", "pids"): each limit applies. A folder may not exist, as in a container. root:
-// the parent of proc/self/cgroup and sys/fs/cgroup.
+// Visits the folders of this process's cgroup and of all cgroups above it that may limit
+// `controller` ("cpu", "memory", "pids"); all of these limits apply. Some visited folders do not
+// exist, for example in a container. root: "/", or in tests a folder with proc and sys/fs/cgroup.
 void for_each_cgroup(
     const std::filesystem::path& root, std::string_view controller,
     const std::function<void(const std::filesystem::path& folder, CgroupVersion)>& visit);

@@ -1,4 +1,4 @@
-// Starts threads with a name, which top, gdb and perf show, and with a set of cores; paces polling.
+// Starts threads with a set of cores and a name that top, gdb and perf show; paces polling loops.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -18,14 +18,14 @@ struct ThreadPlace {
 // the limits that may be the reason.
 std::jthread start_thread(ThreadPlace place, std::function<void()> body);
 
-// Proves that `count` more threads can exist at once: starts and ends them. Throws as start_thread.
-// Call it before OpenMP starts as many, which ends the program if it cannot.
+// Checks that `count` more threads can exist at once by starting and ending them. Throws what
+// start_thread() throws. Call it before OpenMP starts as many: OpenMP ends the program if it fails.
 void prove_threads(int count, const std::string& name);
 
-std::vector<int> allowed_cores();  // logical CPUs of the calling thread, ascending; never empty
+std::vector<int> allowed_cores();  // of the calling thread, ascending; never empty
 
-// Paces a polling loop that shares its core with computing threads: for 50 us it does not pause,
-// for 150 us it yields, then it sleeps for 20 us, growing to 200 us.
+// Paces a polling loop that shares its core with computing threads. pause() returns at once for
+// 50 us, yields for the next 150 us, and then sleeps, at first for 20 us, in the end for 200 us.
 class Backoff {
  public:
   void pause();

@@ -1,4 +1,4 @@
-// Writes files that survive a kill or a power cut: atomically by rename, or in place.
+// Writes files so that a kill or a power cut leaves no half-written file under the final name.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,24 +12,24 @@
 
 namespace spire {
 
-// A failure that a retry does not mend: no permission, a name that is taken, a missing folder.
+// Thrown for failures that a retry cannot cure: no permission, a name in use, a missing folder.
 class PermanentError : public Error {
  public:
   using Error::Error;
 };
 
-// A killed AtomicWriter leaves "<path>.tmp", which may be removed.
+// Suffix of temporary files: a killed AtomicWriter leaves "<path>.tmp", which may be removed.
 inline constexpr std::string_view temporary_suffix = ".tmp";
 
-enum class Existing { replace, keep };  // `keep` still replaces an empty file
+enum class Existing { replace, keep };  // keep: throw if a file exists, unless it is empty
 
 // Writes "<path>.tmp" and renames it to `path` in commit(); removes it if commit() is not called.
-// The new file has the mode of the old one, and its owner if the system allows. Refuses to replace
-// a folder, FIFO, device or link before it writes anything.
+// The new file has the mode of the old one, and its owner if the system allows. The constructor
+// throws if `path` is a folder, FIFO, device or link.
 class AtomicWriter {
  public:
   // All functions throw Error(category) with the file and the system's reason. With Existing::keep,
-  // a file that takes the name before commit() is kept, and the data stays in the temporary.
+  // commit() throws if a new file has appeared at `path`; the data stays in the temporary file.
   AtomicWriter(std::filesystem::path path, Category category,
                Existing existing = Existing::replace);
   ~AtomicWriter();
@@ -37,7 +37,7 @@ class AtomicWriter {
   AtomicWriter& operator=(const AtomicWriter&) = delete;
 
   void write(std::string_view bytes);
-  void write_at(uint64_t offset, std::string_view bytes);  // also beyond the end, after zeros
+  void write_at(uint64_t offset, std::string_view bytes);  // zeros fill a gap
   void commit();                                           // once, at the end
 
  private:
@@ -54,22 +54,22 @@ class AtomicWriter {
   std::filesystem::path path_, temporary_;
   Category category_;
   Existing existing_;
-  std::optional<Former> former_;  // the file that has the name
-  int descriptor_ = -1;           // of the temporary
+  std::optional<Former> former_;  // of the file to replace; nullopt if there is none
+  int descriptor_ = -1;           // of the temporary file
   bool committed_ = false;
 };
 
-// Writes the parts, one after another, by an AtomicWriter: readers see the old file or the new one.
-// One writer a path at a time.
+// Writes the parts, one after another, with an AtomicWriter: readers see the old file or the new
+// one. A path may have one writer at a time.
 void write_file_atomically(const std::filesystem::path& path,
                            std::span<const std::string_view> parts, Category category,
                            Existing existing = Existing::replace);
 void write_file_atomically(const std::filesystem::path& path, std::string_view content,
                            Category category, Existing existing = Existing::replace);
 
-// A file of known size, written at offsets, and renamed when it is complete. It is locked against
-// other processes. All functions throw Error(data) with the file and the system's reason; for a
-// full disk also with the bytes needed and free.
+// File that is written at offsets, and locked against other processes. Once it is complete, the
+// caller renames it (rename_durably()). All functions throw Error(data) with the file and the
+// system's reason; for a full disk also with the bytes needed and free.
 class PreallocatedFile {
  public:
   // Creates a missing file. Throws if another process has locked it, or if it is not regular.
@@ -79,11 +79,11 @@ class PreallocatedFile {
   PreallocatedFile& operator=(const PreallocatedFile&) = delete;
 
   int64_t bytes() const;
-  void reserve(int64_t bytes) const;  // allocates disk blocks for later writes
+  void reserve(int64_t bytes) const;  // allocates this much of the disk for later writes
   void resize(int64_t bytes) const;
-  void write(int64_t offset, std::span<const std::byte> bytes) const;  // any thread
+  void write(int64_t offset, std::span<const std::byte> bytes) const;  // any threads
   void sync() const;                                                   // fsync
-  void take_mode_of(const std::filesystem::path& former) const;        // if that file exists
+  void take_mode_of(const std::filesystem::path& former) const;  // does nothing if it is missing
 
   const std::filesystem::path& path() const { return path_; }
 
@@ -92,20 +92,20 @@ class PreallocatedFile {
   int descriptor_;
 };
 
-// Throws Error(data) unless the file's disk has room for so many more bytes.
+// Throws Error(data) unless the disk of `file` has `bytes` free.
 void require_room(const std::filesystem::path& file, int64_t bytes);
 
-// Renames a file or folder over `to`, and syncs the folder. Throws Error(data).
+// Renames a file or folder, so that a power cut does not undo it. Throws Error(data).
 void rename_durably(const std::filesystem::path& from, const std::filesystem::path& to);
 
-// Makes creations, renames and removals in the directory durable.
+// Makes creations, renames and removals in the directory survive a power cut.
 void sync_directory(const std::filesystem::path& directory, Category category);
 
 // Opens a regular file for reading and writing, or creates it; does not follow links. The caller
 // closes the descriptor. Throws Error(category).
 int open_in_place(const std::filesystem::path& path, Category category);
 
-// Throws PermanentError(category) if anything but a regular file has the name, links included.
+// Throws PermanentError(category) if a folder, link, FIFO or device is at `path`.
 void require_replaceable(const std::filesystem::path& path, Category category);
 
 }  // namespace spire

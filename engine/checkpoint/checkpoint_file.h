@@ -1,4 +1,4 @@
-// Writes a checkpoint to one HDF5 file and reads it back; docs/checkpoint_format.md specifies it.
+// Writes a checkpoint as one HDF5 file and reads it back; docs/checkpoint_format.md specifies it.
 #pragma once
 #include <filesystem>
 #include <memory>
@@ -10,18 +10,18 @@
 
 namespace spire::inline checkpoint {
 
-inline constexpr size_t checkpoint_piece = size_t{1} << 21;  // floats read or written at a time
+inline constexpr size_t checkpoint_piece = size_t{1} << 21;  // floats; the usual size of `piece`
 
 // Writes the file whole or not at all; the same state gives the same bytes. Tensors are read once,
-// in order, in parts into `piece`. Throws Error(checkpoint). Any thread may call it.
+// in order, in parts that fit into `piece`, scratch memory. Throws Error(checkpoint). Thread-safe.
 void write_checkpoint(const std::filesystem::path& path, const StateMetadata& metadata,
                       const SavedTensors& tensors, std::span<float> piece);
 void write_checkpoint(const std::filesystem::path& path, const TrainingState& state);
 
-// An open checkpoint, every byte verified. Tensors are read on demand, by any thread.
+// Open checkpoint, of which every byte has been verified. Any thread may read tensors, on demand.
 class CheckpointFile : public SavedTensors {
  public:
-  // Throws Error(checkpoint) that names file and damaged tensor; UnreadableFile.
+  // Throws Error(checkpoint) with the damaged tensor, or UnreadableFile if it cannot be read.
   explicit CheckpointFile(const std::filesystem::path& path);
 
   const StateMetadata& metadata() const { return metadata_; }
@@ -33,10 +33,10 @@ class CheckpointFile : public SavedTensors {
   std::unique_ptr<CheckpointBytes> bytes_;
   StateMetadata metadata_;
   std::vector<TensorGroup> groups_;
-  std::vector<std::vector<uint64_t>> offsets_;  // of each group's tensors, in the file
+  std::vector<std::vector<uint64_t>> offsets_;  // of each group's tensors, bytes
 };
 
-// Reads a whole file into memory: for small ones. Throws as CheckpointFile does.
+// Reads a whole file into memory; for small files. Throws what CheckpointFile throws.
 TrainingState read_checkpoint(const std::filesystem::path& path);
 
 }  // namespace spire::inline checkpoint

@@ -1,4 +1,4 @@
-// HDF5 part of a checkpoint file (docs/checkpoint_format.md), for writing and reading.
+// Lays out and reads the HDF5 part of a checkpoint file (docs/checkpoint_format.md).
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -16,12 +16,13 @@ inline constexpr int64_t checkpoint_format = 2;  // a file with another number i
 
 struct CheckpointLayout {
   uint64_t block = 0;                 // bytes of the header, in front of the HDF5 part
-  std::vector<TensorExtent> extents;  // one a tensor in the order of groups; some without bytes
+  std::vector<TensorExtent> extents;  // one per tensor in the order of groups; `bytes` may be 0
   h5::SparseFile structure;           // the file without the header and the tensors' bytes
 };
 
-// Lays a checkpoint out in memory. checksums: one a tensor in the order of groups, each of 16
-// digits; offsets do not depend on them. Throws Error(unexpected) for a name that HDF5 cannot hold.
+// Lays out a checkpoint in memory. checksums: one per tensor in the order of groups, 16 digits
+// each; the offsets do not depend on their values. Throws Error(unexpected) for a name that HDF5
+// cannot hold.
 CheckpointLayout lay_out_checkpoint(const StateMetadata& metadata,
                                     const std::vector<TensorGroup>& groups,
                                     std::span<const std::string> checksums);
@@ -32,8 +33,8 @@ struct CheckpointContents {
   std::vector<std::vector<uint64_t>> offsets;  // of each group's tensors, bytes from the start
 };
 
-// Reads metadata and offsets of a file that verify_header() has accepted. Throws Error(checkpoint)
-// without the file's name, also where header and HDF5 disagree.
+// Reads metadata and offsets of a file that verify_header() has accepted. Throws Error(checkpoint),
+// also if header and HDF5 part disagree; the caller adds the file's name to the message.
 CheckpointContents read_contents(const std::filesystem::path& path, const Header& header);
 
 }  // namespace spire::inline checkpoint

@@ -1,4 +1,4 @@
-// Finds the checkpoint that a user names, for --resume, eval and predict alike.
+// Finds the checkpoint that a user names, for --resume, eval and predict.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -7,25 +7,26 @@
 
 namespace spire::inline checkpoint {
 
-enum class Prefer { newest, best };  // of a run's checkpoints; best: the newest without evaluations
+enum class Prefer { newest, best };  // best: the newest if there is no best one
 
 class CheckpointLocator {
  public:
-  // name:
-  //   auto, latest     the newest intact checkpoint of the run in `output`
-  //   best             the best one of the run in `output`
-  //   a directory      a run's, or its folder `checkpoints`: by `prefer`
-  //   .../best, .../latest   in such a directory: the same as the words
-  // or a checkpoint file. Throws Error(checkpoint) for a path that does not exist.
+  // name is one of these:
+  //   auto, latest           the newest intact checkpoint of the run in `output`
+  //   best                   the best checkpoint of the run in `output`
+  //   DIR                    a run's directory, or its folder `checkpoints`; `prefer` decides
+  //   DIR/latest, DIR/best   as the words latest and best, for the run in DIR
+  //   FILE                   a checkpoint file
+  // Throws Error(checkpoint) for a path that does not exist.
   CheckpointLocator(const std::string& name, const std::filesystem::path& output, Prefer prefer);
 
-  const std::filesystem::path& run() const { return run_; }  // its folder; empty: not of a run
+  const std::filesystem::path& run() const { return run_; }  // the run's folder; empty: a lone file
 
-  // Reads and verifies it. Throws Error(checkpoint) where the run has no intact checkpoint, or the
-  // named file is damaged.
+  // Read and verify the checkpoint. Throw Error(checkpoint) if the named file is damaged, or none
+  // of the run's checkpoints is intact. If there is none at all, load() throws, too, but
+  // load_if_any() returns nullopt: with `auto`, a new run then begins.
   LoadedCheckpoint load(const CheckpointStore::OnDamaged& on_damaged) const;
-  std::optional<LoadedCheckpoint> load_if_any(  // nothing where the run has no checkpoint
-      const CheckpointStore::OnDamaged& on_damaged) const;
+  std::optional<LoadedCheckpoint> load_if_any(const CheckpointStore::OnDamaged& on_damaged) const;
 
  private:
   enum class Which { file, newest, best, best_or_newest };

@@ -1,5 +1,5 @@
-// Folder of a run's checkpoints: step_00001000.h5 and so on, and two pointers, the text files
-// `latest` and `best` with one of these names. It deletes by retention and finds what to resume.
+// Folder of a run's checkpoints: step_00001000.h5 and so on, and two pointers, which are text files
+// `latest` and `best` with one of these names. Deletes old checkpoints, finds the one to resume.
 #pragma once
 #include <filesystem>
 #include <functional>
@@ -15,8 +15,8 @@
 namespace spire::inline checkpoint {
 
 struct Retention {
-  int64_t keep_last = 3;   // newest ones kept; at least 1
-  int64_t keep_every = 0;  // multiples of this step are never deleted; 0: none
+  int64_t keep_last = 3;   // number of newest checkpoints to keep; at least 1
+  int64_t keep_every = 0;  // those at multiples of this step are never deleted; 0: none
 };
 
 struct CheckpointEntry {
@@ -24,40 +24,41 @@ struct CheckpointEntry {
   std::filesystem::path path;
 };
 
-// A verified checkpoint, whose tensors are read from the file on demand.
+// Verified checkpoint, whose tensors are read from the file on demand.
 struct LoadedCheckpoint {
   std::filesystem::path path;
   StateMetadata state;
-  std::shared_ptr<const SavedTensors> tensors;  // null where another process reads them
+  std::shared_ptr<const SavedTensors> tensors;  // null if another process reads them
 };
-LoadedCheckpoint load_checkpoint(const std::filesystem::path& path);  // throws as CheckpointFile
+// Throws what CheckpointFile throws.
+LoadedCheckpoint load_checkpoint(const std::filesystem::path& path);
 
-// Used by one process a folder. Any thread may read while one saves. All calls throw
-// Error(checkpoint) where the folder exists and cannot be listed, or a pointer cannot be read.
-// Files with other names are left alone.
+// Only one process may write to a folder. Other threads may read while one saves. All calls throw
+// Error(checkpoint) if the folder exists but cannot be listed, or a pointer cannot be read. Files
+// with other names are left alone.
 class CheckpointStore {
  public:
   // Touches no file; the first save() makes the folder.
   CheckpointStore(std::filesystem::path directory, Retention retention);
 
   std::filesystem::path path_of(int64_t step) const;
-  std::vector<CheckpointEntry> list() const;            // ascending steps; empty without a folder
-  std::optional<std::filesystem::path> latest() const;  // the pointer's file, if that exists
+  std::vector<CheckpointEntry> list() const;            // by step; empty without a folder
+  std::optional<std::filesystem::path> latest() const;  // file it names, if that exists
   std::optional<std::filesystem::path> best() const;
 
   // Writes the file, then `latest`, then `best` if metadata.best_step is metadata.step, then
-  // deletes what retention does not keep. piece: see write_checkpoint(). Throws Error(checkpoint),
-  // PermanentError where a retry would fail, too.
+  // deletes what retention does not keep. piece: see write_checkpoint(). Throws Error(checkpoint);
+  // it is a PermanentError if a retry would fail, too.
   std::filesystem::path save(const StateMetadata& metadata, const SavedTensors& tensors,
                              std::span<float> piece) const;
 
-  // Returns the intact checkpoint of the highest step, by its metadata; nothing when there is none.
-  // Calls on_damaged for each damaged file on the way, and for one whose name says another step.
+  // Returns the intact checkpoint with the highest step in its metadata; nullopt if there is none.
+  // Calls on_damaged for each damaged file that it tries, and for files named after another step.
   using OnDamaged = std::function<void(const std::filesystem::path&, const std::string& text)>;
   std::optional<LoadedCheckpoint> newest_intact(const OnDamaged& on_damaged) const;
 
-  // Remove files and return them: checkpoints after `step` but `resumed`, with all temporaries;
-  // the temporaries of a killed writer; everything, for a run that starts over.
+  // Remove files and return their paths. remove_after(): checkpoints after `step`, except
+  // `resumed`, and temporary files. sweep_temporaries(): only the latter. clear(): everything.
   std::vector<std::filesystem::path> remove_after(int64_t step,
                                                   const std::filesystem::path& resumed = {}) const;
   std::vector<std::filesystem::path> sweep_temporaries() const;

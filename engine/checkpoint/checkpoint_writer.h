@@ -1,4 +1,4 @@
-// Writes checkpoints on a thread in the background.
+// Writes checkpoints on a background thread.
 #pragma once
 #include <chrono>
 #include <condition_variable>
@@ -18,17 +18,17 @@ namespace spire::inline checkpoint {
 // One attempt to write one checkpoint.
 struct CheckpointResult {
   int64_t step = 0;
-  std::filesystem::path path;  // empty: not written
+  std::filesystem::path path;  // empty if it was not written
   int64_t bytes = 0;
   double write_ms = 0;
-  std::string error;  // empty: written
-  bool final = true;  // false: it will be retried, unless a newer one replaces it
+  std::string error;  // empty if it was written
+  bool final = true;  // false: it will be retried, unless a newer checkpoint takes its turn
 };
 
 // Writes one checkpoint at a time. Its tensors must not change from submit() until it is written or
-// given up: they are a snapshot, or the step loop waits (write_now()). A failed write is retried
-// after each of the waits in `retry_delays`, but not after a PermanentError, nor beyond begin().
-// All methods are for one thread, the step loop's.
+// given up: so they are a snapshot, or training waits (write_now()). A failed write is retried
+// after each of `retry_delays`, but not after a PermanentError, and not once begin() starts the
+// next checkpoint. Only the thread of the training loop may call the methods.
 class CheckpointWriter {
  public:
   using Save =
@@ -37,30 +37,32 @@ class CheckpointWriter {
   static RetryDelays default_retry_delays();  // 1 s, 5 s, 20 s, 60 s
 
   explicit CheckpointWriter(Save save, RetryDelays retry_delays = default_retry_delays(),
-                            const std::vector<int>& cores = {});  // empty: the creator's
+                            const std::vector<int>& cores = {});  // empty: creator's
   ~CheckpointWriter();  // makes one last attempt if a checkpoint is pending
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
-  // Returns the metadata for the caller to fill, which with the tensors is the caller's until
-  // submit(). Waits for an attempt under way; a checkpoint between attempts is given up.
+  // Begins a checkpoint: returns the metadata, which the caller fills before submit(). Waits for an
+  // attempt in progress; a checkpoint that waits for its next attempt is given up.
   StateMetadata& begin();
   void submit();
-  void write_now();  // submits, and waits for the only attempt
+  void write_now();  // submits, and waits for a single attempt
 
   // Calls `observe` for every attempt since the last call.
   void report(const std::function<void(const CheckpointResult&)>& observe);
 
-  // Wait until every submitted checkpoint is written or given up; the second returns whether it is.
+  // Wait until the submitted checkpoint is written or given up; the second returns false if that
+  // takes longer than `at_most`.
   void wait_idle();
   bool wait_idle(std::chrono::milliseconds at_most);
 
-  void stop_retrying();  // from now on a checkpoint that fails has one more attempt, without a wait
+  // Ends retries: a checkpoint that waits for its next attempt gets it at once, as its last.
+  void stop_retrying();
 
-  std::optional<std::string> failure() const;  // the newest attempt's error; after wait_idle()
+  std::optional<std::string> failure() const;  // error of the last attempt; after wait_idle()
 
  private:
-  enum class Slot { free, filling, submitted, waiting };  // waiting: for its next attempt
+  enum class Slot { free, filling, submitted, waiting };  // waiting: to try again
 
   void run();
   void write(std::unique_lock<std::mutex>& lock);
@@ -84,7 +86,7 @@ class CheckpointWriter {
   bool retrying_ = true;
   bool stopping_ = false;
 
-  std::jthread thread_;  // last: starts when all other members are made
+  std::jthread thread_;  // last: it uses all other members
 };
 
 }  // namespace spire::inline checkpoint

@@ -1,4 +1,4 @@
-// State that a run needs to resume on any devices: metadata, and fp32 tensors, read in parts.
+// State from which a run resumes on any devices: metadata, and fp32 tensors that are read in parts.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -12,17 +12,17 @@
 namespace spire::inline checkpoint {
 
 struct EarlyStopState {
-  int64_t waited = -1;   // evaluations in a row without improvement; -1: none at all
-  double reference = 0;  // the metric that they did not improve on
+  int64_t waited = -1;   // evaluations in a row without improvement; -1: no evaluation yet
+  double reference = 0;  // metric that they did not improve on
 };
 
 struct TrainingProgress {       // counters of a run, saved and restored as a whole
   int64_t step = 0;             // optimizer steps done
-  int64_t samples_seen = 0;     // in these steps
+  int64_t samples_seen = 0;     // samples in these steps
   double best_metric = 0;       // meaningless while best_step < 0
   int64_t best_step = -1;       // step of the best evaluation; -1: none yet
   int64_t evaluated_step = -1;  // step of the last evaluation; -1: none yet
-  double evaluated_loss = 0;    // of that evaluation, as is the metric
+  double evaluated_loss = 0;    // loss and metric of that evaluation
   double evaluated_metric = 0;
   EarlyStopState early_stop;
 };
@@ -34,23 +34,23 @@ struct StateMetadata : TrainingProgress {
   int64_t optimizer_steps = 0;  // the optimizer's own count (Adam's t)
   uint64_t seed = 0;
 
-  int64_t towers = 0;         // these three decide what a run computes, on any hardware
-  int64_t batch_size = 0;     // samples a tower a step
-  int64_t tower_threads = 0;  // CPU threads a tower
+  int64_t towers = 0;         // these three, not the devices, decide what a run computes
+  int64_t batch_size = 0;     // samples per tower per step
+  int64_t tower_threads = 0;  // CPU threads per tower
 
-  double loss_scale = 1;         // of fp16; these four are LossScaleState's
-  int64_t loss_scale_steps = 0;  // good steps since it changed
+  double loss_scale = 1;         // these four are LossScaleState's (fp16)
+  int64_t loss_scale_steps = 0;  // steps without overflow since it changed
   int64_t skipped_steps = 0, skipped_in_row = 0;
 
   std::string config_yaml;  // the resolved config
   std::string data_spec;  // columns and classes that the model was trained on: to_text(SampleSpec)
-  std::string tuning;     // engines chosen on GPUs: TuningChoices; empty: none
-  std::map<std::string, std::string> versions;  // library -> version; on CPUs none
-  std::string parameter_hash;                   // 16 hex digits, as summary.json prints it
+  std::string tuning;     // engines chosen on GPUs: TuningChoices; empty if none
+  std::map<std::string, std::string> versions;  // library -> version; empty on CPUs
+  std::string parameter_hash;                   // 16 hex digits, as in summary.json
 };
 
-// Calls visit(key, field) for each scalar field, in a fixed order: the one list for writing,
-// reading and the checksum. Fields are int64_t, uint64_t, double or std::string.
+// Calls visit(key, field) for each scalar field, in a fixed order. Writing, reading and the
+// checksum all use this list. Fields are int64_t, uint64_t, double or std::string.
 template <typename State, typename Visit>
 void visit_metadata(State& state, Visit&& visit) {
   visit("step", state.step);
@@ -81,9 +81,9 @@ void visit_metadata(State& state, Visit&& visit) {
 std::string metadata_text(const StateMetadata& state);
 void read_metadata_text(const std::string& text, StateMetadata& state);
 
-// Returns the hash64, in hex, of one "key=value\n" a field in the order above, one
-// "version.library=value\n" a library in name order, then data_spec, config_yaml and tuning.
-// Integers are decimal, a double is the hex of its bits.
+// Returns the hash64, in hex, of this text: "key=value\n" for each field of visit_metadata(),
+// "version.library=value\n" for each library by name, then data_spec, config_yaml and tuning.
+// Integers are decimal; a double is the hex of its bits.
 std::string metadata_checksum(const StateMetadata& state);
 
 struct TensorEntry {
@@ -91,24 +91,25 @@ struct TensorEntry {
   Shape shape;
 };
 
-// The paths of groups, in this order.
+// Paths of the groups of tensors, in this order.
 inline constexpr const char* weights_group = "/weights";        // the trained parameters
 inline constexpr const char* states_group = "/states";          // running statistics
-inline constexpr const char* optimizer_groups = "/optimizer/";  // and the slot: "momentum", "ema"
+inline constexpr const char* optimizer_groups = "/optimizer/";  // plus the slot: "momentum", "ema"
 
-// One group of tensors. A slot has one tensor for each weight, under the weight's name.
+// Group of tensors. A slot (a kind of optimizer state) has one per weight, with the weight's name.
 struct TensorGroup {
   std::string path;
   std::vector<TensorEntry> tensors;
 };
 
-// Read access to the tensors of a state in a file, on a run's devices or in the host's memory.
+// Tensors of a state, read from a file, a run's devices or the host's memory.
 class SavedTensors {
  public:
   virtual ~SavedTensors() = default;
 
   virtual std::vector<TensorGroup> groups() const = 0;
-  // Copies elements [begin, begin + out.size()), row-major. Throws what its source throws.
+  // Copies elements [begin, begin + out.size()), row-major, of groups()[group].tensors[tensor].
+  // Throws what its source throws.
   virtual void read(size_t group, size_t tensor, int64_t begin, std::span<float> out) const = 0;
 
  protected:
@@ -120,10 +121,10 @@ class SavedTensors {
 struct NamedTensor {
   std::string name;
   Shape shape;
-  std::vector<float> values;  // shape.elements() of them, row-major
+  std::vector<float> values;  // shape.elements() values, row-major
 };
 
-// A whole state in the host's memory: for small models, and tests.
+// Whole state in the host's memory, for small models and tests.
 struct TrainingState : StateMetadata, SavedTensors {
   std::vector<NamedTensor> weights;
   std::vector<NamedTensor> states;

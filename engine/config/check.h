@@ -9,18 +9,19 @@
 namespace spire::inline config {
 
 struct Problem {
-  std::string path;  // the key to change
-  std::string text;
-  std::string other = {};  // the key that it contradicts; empty: none
+  std::string path;        // the key to change
+  std::string text;        // the message
+  std::string other = {};  // the key that it contradicts; empty if there is none
 };
 std::vector<Problem> find_conflicts(const RunConfig& config);
 
-// Checks words, ranges and conflicts of a config that a program made, not YAML, and expands
-// `devices`. Throws one Error(config) with all problems, one a line.
+// Checks words, ranges and conflicts of a config that a program built (load_config() checks those
+// from YAML), and expands `devices`. Throws one Error(config) with all problems, one per line.
 void check_config(RunConfig& config);
 
 // Sets those of towers, global_batch and batch_size that are not given, so that global_batch =
-// batch_size x towers. Throws Error(config) when they do not divide or disagree. Idempotent.
+// batch_size * towers. Throws Error(config) if no whole batch_size fulfils that, or if all three
+// are given and disagree. Idempotent.
 void settle_batch(RunConfig& config, int64_t default_towers);
 
 }  // namespace spire::inline config

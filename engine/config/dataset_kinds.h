@@ -1,5 +1,5 @@
-// Table of the datasets that data.name may say, with what the keys of data depend on. The functions
-// that open them are in engine/data/dataset_table.h, in the same order.
+// Table of the datasets that data.name can name, with the properties that decide which other data.*
+// keys apply. engine/data/dataset_table.h has the functions that open them, in the same order.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -11,8 +11,8 @@ namespace spire::inline config {
 
 struct DatasetKind {
   std::string_view name;
-  bool in_files;  // data.path applies; else samples are generated
-  bool images;    // stored images: augmentation and normalization apply
+  bool in_files;  // read from files at data.path; false: generated
+  bool images;    // may have stored images: augmentation and normalization apply
 };
 
 inline constexpr std::array dataset_kinds = {
@@ -27,7 +27,7 @@ inline constexpr std::array dataset_kinds = {
     DatasetKind{.name = "tokens", .in_files = true, .images = false},
 };
 
-// Returns the kind of this name; null: there is none.
+// Returns the kind with this name; null if there is none.
 constexpr const DatasetKind* find_dataset_kind(std::string_view name) {
   auto found = std::ranges::find(dataset_kinds, name, &DatasetKind::name);
   return found == dataset_kinds.end() ? nullptr : &*found;

@@ -1,4 +1,4 @@
-// Parses the words that name devices in a config; the machine need not have them.
+// Parses the device names of a config. The machine need not have these devices.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,9 +10,10 @@ namespace spire::inline config {
 // for a CPU device that is named twice.
 std::vector<std::string> expand_devices(const std::vector<std::string>& devices);
 
-// Suggests a replacement of the old form {"cpu:N"}, which stands for N devices; empty for others.
+// Returns advice if `devices` has the old form {"cpu:N"}, which means N CPU devices; else "".
 std::string devices_note(const std::vector<std::string>& devices);
 
-void check_parameter_device(const std::string& device);  // Error(config): not auto or one device
+// Throws Error(config) unless `device` is auto, cpu or the name of a single device.
+void check_parameter_device(const std::string& device);
 
 }  // namespace spire::inline config

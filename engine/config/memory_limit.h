@@ -8,9 +8,9 @@ namespace spire::inline config {
 
 struct MemoryLimit {
   std::optional<double> fraction;  // of the device's memory, in (0, 1]
-  std::optional<size_t> bytes;     // neither is set: no limit
+  std::optional<size_t> bytes;     // no limit if neither is set
 
-  // Returns the share of each of `sharers` devices on one of `total` bytes; nullopt: no limit.
+  // Returns the limit of each of `sharers` devices that share `total` bytes; nullopt for no limit.
   std::optional<size_t> share(size_t total, size_t sharers) const;
 };
 

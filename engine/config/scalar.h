@@ -1,5 +1,5 @@
-// Parses words of a config; the whole word must be the value. Throws Error(config) with the
-// expected and the found text.
+// Parses single values of a config, in which extra characters are an error. The parse functions
+// throw Error(config) that says what was expected and what was found.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -16,6 +16,6 @@ bool parse_boolean(std::string_view text);       // "true", "false"
 // Returns "unknown value 'adm'; must be one of: sgd, adam; did you mean 'adam'?"
 std::string unknown_word(std::string_view word, const std::vector<std::string>& known);
 
-std::string excerpt(std::string_view text);  // for messages: 60 characters, no control characters
+std::string excerpt(std::string_view text);  // at most 60 characters, none of them control ones
 
 }  // namespace spire::inline config

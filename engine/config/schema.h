@@ -1,5 +1,5 @@
-// Schema of the config: one table of keys, from which reading, checks, --help-config,
-// --print-config and the echo in a run directory are made, so that they agree.
+// Schema of the config: one table of keys. Reading, checks, --help-config, --print-config and the
+// config.yaml of a run are made from it, so that they agree.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace spire::inline config {
 
-// Type-erased pointer to an enum member of a config; it reads and writes words.
+// Type-erased pointer to an enum member of a config, which is read and set as a word.
 class EnumSlot {
  public:
   template <HasWords Enum>
@@ -28,11 +28,11 @@ class EnumSlot {
         set_([](void* to, size_t index) { *static_cast<Enum*>(to) = static_cast<Enum>(index); }) {}
 
   std::span<const std::string_view> words() const { return words_; }
-  size_t index() const { return get_(value_); }  // >= words().size(): no enumerator
+  size_t index() const { return get_(value_); }  // >= words().size() if it is no enumerator
   std::string word() const {
     return index() < words_.size() ? std::string(words_[index()]) : std::to_string(index());
   }
-  const EnumSlot& operator*() const { return *this; }  // as the other slots, which are pointers
+  const EnumSlot& operator*() const { return *this; }  // like a pointer, as other slots are
   void set(size_t index) const { set_(value_, index); }
 
  private:
@@ -42,12 +42,12 @@ class EnumSlot {
   void (*set_)(void*, size_t);
 };
 
-// Points to a field's value in a RunConfig; its alternative is the field's type.
+// Pointer to a field's value in a RunConfig. The alternative that it holds is the field's type.
 using Slot = std::variant<bool*, int64_t*, uint64_t*, double*, std::string*, EnumSlot,
                           std::optional<int64_t>*, std::vector<int64_t>*, std::vector<double>*,
                           std::vector<std::string>*, std::vector<LayerConfig>*>;
 
-// Bounds of a number, or of each number of a list. An open bound is not itself allowed.
+// Bounds of a number, or of each number in a list. An open bound itself is not allowed.
 struct Range {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
@@ -55,46 +55,47 @@ struct Range {
   bool high_open = false;
 
   bool contains(double value) const;
-  std::string text() const;  // ">= 1", "in [0, 1)"; empty when there are no bounds
+  std::string text() const;  // ">= 1", "in [0, 1)"; empty if there are no bounds
 };
 
-// A condition for keys that mean something only with some words of another key.
+// Condition of a key that is used only if another key has one of some words.
 struct Use {
   std::string key = {};                 // "optimizer.name"; empty: no condition
   std::vector<std::string> words = {};  // "sgd", "lars"
 };
 
-// A row of the table.
+// Row of the table: one key.
 struct Field {
   std::string path = {};  // "optimizer.lr"
   Slot (*slot)(RunConfig&) = nullptr;
   std::string help = {};                  // one line
-  Range range = {};                       // numbers
-  std::vector<std::string> choices = {};  // empty: any word; of an enum: filled in by schema()
-  std::string unit = {};                  // "samples", "steps"; empty: none
-  std::string unset = {};                 // what null stands for; empty: null is refused
-  // Checks this field further, and may expand the value; throws Error(config).
+  Range range = {};                       // allowed numbers
+  std::vector<std::string> choices = {};  // allowed words; empty: any; schema() adds an enum's
+  std::string unit = {};                  // "samples", "steps"; empty if there is none
+  std::string unset = {};                 // meaning of null; empty: null is an error
+  // Checks this field further and may expand its value. Throws Error(config).
   void (*settle)(RunConfig&) = nullptr;
   Use used_by = {};
-  bool shapes_result = true;  // a resumed run warns of another value than its checkpoint has
-  // Returns a hint for a valid value in a discouraged form, before `settle`; empty for others.
+  bool shapes_result = true;  // the result depends on it: a resumed run warns of a change
+  // Called before `settle`. Returns advice if a valid value has a discouraged form, else "".
   std::string (*note)(const RunConfig&) = nullptr;
 };
 
-const std::vector<Field>& schema();              // by section, in the order of printing
-const Field* find_field(std::string_view path);  // null when there is none
-bool is_section(std::string_view path);          // "optimizer"
+const std::vector<Field>& schema();              // by section, in the order in which they print
+const Field* find_field(std::string_view path);  // null if there is none
+bool is_section(std::string_view path);          // true for "optimizer"
 
-// Apply the condition `used_by`. unused_text: "is not used with optimizer.name: sgd, only with
-// adam, adamw". Where the other key is auto, the field counts as used, and used_by_auto() is true.
+// Apply the condition `used_by`. If the other key is auto, unused() is false; used_by_auto() is
+// then true unless auto is one of the words. unused_text(): "is not used with optimizer.name: sgd,
+// only with adam, adamw".
 bool unused(const Field& field, const RunConfig& config);
 bool used_by_auto(const Field& field, const RunConfig& config);
 std::string unused_text(const Field& field, const RunConfig& config);
 
-std::string nearest_key(std::string_view path);  // for a mistyped one; empty: none is close
-std::string key_of_leaf(std::string_view leaf);  // "lr" -> "optimizer.lr"; empty: none or several
+std::string nearest_key(std::string_view path);  // the key meant by a mistyped one, or ""
+std::string key_of_leaf(std::string_view leaf);  // "lr" -> "optimizer.lr"; "" if not unique
 
-// "optimizer.lr" -> "optimizer" and "lr"; a key of the first level has an empty section.
+// Return "optimizer" and "lr" for "optimizer.lr"; a top-level key has an empty section.
 std::string_view section_of(std::string_view path);
 std::string_view leaf_of(std::string_view path);
 

@@ -11,8 +11,8 @@ namespace spire::inline config::schema_parts {
 
 using C = RunConfig;
 
-inline constexpr double max_size = 1e6;    // widths, counts of things in memory
-inline constexpr double max_steps = 1e12;  // steps, samples
+inline constexpr double max_size = 1e6;    // bound of widths and of counts of things in memory
+inline constexpr double max_steps = 1e12;  // bound of steps and samples
 
 constexpr Range at_least(double low, double high = std::numeric_limits<double>::infinity()) {
   return {.low = low, .high = high};
@@ -22,12 +22,12 @@ constexpr Range above(double low) {
 }
 inline constexpr Range fraction_range = {.low = 0, .high = 1, .high_open = true};
 
-// Condition of keys about images in files.
+// Returns the condition of keys that apply to stored images.
 inline Use stored_images() {
   return {"data.name", dataset_names([](const DatasetKind& kind) { return kind.images; })};
 }
 
-// Fields of one or more sections, in the order in which they are printed.
+// Return the fields of one or more sections, in the order in which they print.
 std::vector<Field> model_fields();
 std::vector<Field> data_fields();
 std::vector<Field> dataset_fields();

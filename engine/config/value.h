@@ -1,4 +1,5 @@
-// Reads YAML nodes as values of config fields, strictly. Private to this folder, as yaml-cpp is.
+// Reads YAML nodes as values of config fields; a value of another type is an error. Private to this
+// folder, as is the use of yaml-cpp.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -15,13 +16,13 @@
 
 namespace spire::inline config {
 
-// These functions throw Error(config) without line and column, which the caller adds.
+// Errors are Error(config) without line and column, which the caller adds.
 
-// Returns the text of a scalar. Only words may be quoted: "5" is a word and no number. expected:
-// for messages.
+// Returns the text of a scalar. Numbers must not be quoted: "5" in quotes is a word. expected: what
+// messages say was expected, such as "an integer".
 const std::string& scalar(const YAML::Node& node, std::string_view expected, bool may_be_quoted);
 
-// Return the node as a value of the second argument's type.
+// Return the node as a value of the second argument's type; its value is ignored.
 bool read(const YAML::Node& node, bool);
 int64_t read(const YAML::Node& node, int64_t);
 uint64_t read(const YAML::Node& node, uint64_t);
@@ -31,14 +32,14 @@ std::vector<int64_t> read(const YAML::Node& node, const std::vector<int64_t>&);
 std::vector<double> read(const YAML::Node& node, const std::vector<double>&);
 std::vector<std::string> read(const YAML::Node& node, const std::vector<std::string>&);
 
-std::string describe(const YAML::Node& node);  // for messages: "a list", "a map", "'text'"
+std::string describe(const YAML::Node& node);  // "a list", "a map", "'text'"
 
 struct NodeProblem {
-  YAML::Mark mark;         // of a node inside a field's value
+  YAML::Mark mark;         // line and column of a node in the value
   std::string path, text;  // "model.layers[3].conv2d.kernel", "0 is out of range; ..."
 };
 
-// All problems of one value.
+// Thrown with all problems of one field's value.
 class NodeProblems : public Error {
  public:
   explicit NodeProblems(std::vector<NodeProblem> all);
@@ -48,8 +49,7 @@ class NodeProblems : public Error {
   std::vector<NodeProblem> all_;  // at least one
 };
 
-// Returns {"model.layers[3].conv2d", mark} for each layer of a list that read() accepts, and for
-// inner ones.
+// Returns {"model.layers[3].conv2d", mark} for all layers in a list that read() accepts.
 std::vector<std::pair<std::string, YAML::Mark>> layer_marks(const YAML::Node& list,
                                                             const std::string& path);
 
@@ -57,10 +57,10 @@ std::vector<std::pair<std::string, YAML::Mark>> layer_marks(const YAML::Node& li
 // that equal their defaults. Throws NodeProblems.
 std::vector<LayerConfig> read(const YAML::Node& node, const std::vector<LayerConfig>&);
 
-// Sets the field from the node, or throws and changes nothing. Null resets a field with an `unset`
-// meaning to its default. Returns the field's note on the value, mostly empty.
+// Sets the field from the node, or throws and changes nothing. A null node resets the field to its
+// default if Field::unset gives null a meaning. Returns what Field::note says, often "".
 std::string assign(const Field& field, const YAML::Node& node, RunConfig& config);
 
-void check_value(const Field& field, RunConfig& config);  // throws Error(config), as assign() does
+void check_value(const Field& field, RunConfig& config);  // the checks of assign()
 
 }  // namespace spire::inline config

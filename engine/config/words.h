@@ -1,5 +1,5 @@
-// Maps the enums of run_config.h to words and back. Reading, checks, --help-config, echoes and
-// messages take the words from here. An enumerator's word is its name, but for C++ keywords.
+// Maps the enums of run_config.h to their words in YAML and messages, and back. The word of an
+// enumerator is its name, except for those in the table below.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace spire::inline config {
 
-// Words that C++ reserves, by the enumerators that stand for them.
+// Enumerators whose word is not their name, mostly because C++ reserves that word.
 struct ReservedWord {
   std::string_view enumerator, word;
 };

@@ -1,4 +1,4 @@
-// Prints a run for people: start block, progress, evaluations, warnings, end block.
+// Prints the events of a run for people: start block, progress, evaluations, warnings, end block.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -13,19 +13,19 @@
 
 namespace spire::inline observe {
 
-// Capabilities of the stream that a person reads.
+// Capabilities of a stream that may be a terminal.
 struct Terminal {
-  bool interactive = false;                        // a line may be rewritten in place
+  bool interactive = false;                        // a line can be rewritten in place
   bool colour = false;                             // implies interactive
   std::function<int()> width = [] { return 80; };  // columns at this moment
 };
 
-Terminal terminal_of(int descriptor);  // also by the variables NO_COLOR and TERM
+Terminal terminal_of(int descriptor);  // respects the variables NO_COLOR and TERM
 
 struct ConsoleOptions {
   Terminal terminal;            // of the log stream
-  double every_seconds = 10.0;  // between plain progress lines
-  bool quiet = false;           // warnings and the end block only
+  double every_seconds = 10.0;  // between progress lines if the log is no terminal
+  bool quiet = false;           // print only warnings and the end block
   WallClock now = wall_time;
 };
 
@@ -49,7 +49,7 @@ class Console : public Observer {
  private:
   using Time = std::chrono::system_clock::time_point;
 
-  bool due() const;
+  bool due() const;      // true if it is time to show progress again
   void show_progress();  // shows last_step_ now
   // Prints a whole line, above the progress line.
   void print(std::string_view line, std::string_view colour);
@@ -59,9 +59,9 @@ class Console : public Observer {
   const ConsoleOptions options_;
   LineContext context_;
   StepReport last_step_;
-  bool stale_ = false;            // last_step_ is not on the screen or in the log yet
+  bool stale_ = false;            // last_step_ has not been shown yet
   bool drawn_ = false;            // the cursor is in a progress line
-  std::optional<Time> shown_at_;  // of the last progress shown
+  std::optional<Time> shown_at_;  // when progress was last shown
 };
 
 }  // namespace spire::inline observe

@@ -21,11 +21,11 @@ std::string utc_text(std::chrono::system_clock::time_point time);  // "2026-01-3
 
 using TextTable = std::vector<std::vector<std::string>>;  // rows of cells
 
-// Returns one line a row, without trailing blanks. Two blanks separate a column from the widest
-// cell of the column before. Widths count UTF-8 characters.
+// Returns one line per row with aligned columns, without trailing blanks. Two blanks separate a
+// column from the widest cell of the one before. Widths count UTF-8 characters.
 std::vector<std::string> aligned(const TextTable& table);
 
-// A block of text: titles in the first column, lines or tables beside them.
+// Block of text with titles in the first column, and lines or tables beside them.
 class Sections {
  public:
   void add(std::string title, const std::string& line);  // an empty line adds nothing
@@ -33,7 +33,7 @@ class Sections {
   std::string text() const;                              // each line ends with a newline
 
  private:
-  TextTable lines_;  // title (empty on a table's further lines), content
+  TextTable lines_;  // title (empty after a table's first line), line
 };
 
 }  // namespace spire::inline observe

@@ -1,4 +1,4 @@
-// Writes the files of a run for scripts: metrics.jsonl, one JSON object a line, and summary.json.
+// Writes the files of a run for scripts: metrics.jsonl, one JSON object per line, and summary.json.
 // docs/metrics.md lists their fields.
 #pragma once
 #include <cstdint>
@@ -14,12 +14,13 @@
 
 namespace spire::inline observe {
 
-// Appends steps (those with `record` set), evaluations and checkpoints. A resumed run first cuts
-// off a torn last line and later steps: the file equals that of a run without interruption.
+// Writes metrics.jsonl: steps (those with `record` set), evaluations and checkpoints. A resumed run
+// first cuts off a torn last line and all steps after its checkpoint, so that no step has two
+// lines.
 //
-// Lines that cannot be written are skipped whole; `warn` is called at the first and, with their
-// number, when writing works again. A file that is removed during the run is written again with its
-// lines, unless another file has taken its name.
+// A line that cannot be written is left out as a whole. `warn` is called at the first one and, with
+// their number, when writing works again. If the file is removed during the run, it is written
+// again with all its lines, unless another file has its name by then.
 class MetricsFile : public Observer {
  public:
   using Warn = std::function<void(std::string_view)>;
@@ -28,14 +29,14 @@ class MetricsFile : public Observer {
   MetricsFile(const MetricsFile&) = delete;
   MetricsFile& operator=(const MetricsFile&) = delete;
 
-  void on_start(const StartInfo& start) override;  // throws Error(config): not readable or writable
+  void on_start(const StartInfo& start) override;  // throws Error(config)
   void on_step(const StepReport& step) override;
   void on_eval(const EvalReport& eval) override;
   void on_checkpoint(const CheckpointReport& checkpoint) override;
   std::string lost() const override;
 
  private:
-  void open(std::string_view kept, Existing existing);  // opens the file with content `kept`
+  void open(std::string_view kept, Existing existing);  // writes `kept` and opens the file
   void append(const std::string& line);
   bool put_back();
   void failed(std::string_view what);
@@ -44,17 +45,17 @@ class MetricsFile : public Observer {
   const Warn warn_;
   const WallClock now_;
   int descriptor_ = -1;
-  int64_t bytes_ = 0;    // of whole lines in the file
+  int64_t bytes_ = 0;    // of the whole lines in the file
   int64_t missing_ = 0;  // lines lost since the last good write
-  int64_t lost_ = 0;     // lines lost before it
+  int64_t lost_ = 0;     // lines lost before that
 };
 
-// Returns the lines of `text` that are whole JSON objects of steps up to `step`, but if saved_again
-// not the checkpoint of that step, which is written and recorded once more.
+// Returns the lines of `text` that are whole JSON objects of steps up to `step`. saved_again: drops
+// the line of the checkpoint at `step`, because the run saves that checkpoint again.
 std::string metrics_through(std::string_view text, int64_t step, bool saved_again = false);
 
-// Writes summary.json at the end of a run, whole or not at all; calls `warn` when it cannot. Writes
-// nothing for a run without output, whose directory now belongs to another run.
+// Writes summary.json at the end of a run, whole or not at all; calls `warn` if it cannot. Writes
+// nothing if RunSummary::output is empty: the directory now belongs to another run.
 class SummaryFile : public Observer {
  public:
   using Warn = std::function<void(std::string_view)>;

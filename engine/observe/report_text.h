@@ -8,18 +8,18 @@
 
 namespace spire::inline observe {
 
-// Write lines with titles; facts that do not apply to the run are left out.
+// Return lines that begin with a title; facts that do not apply to the run are left out.
 std::string start_block(const StartInfo& start);   // model, data, devices, memory, length, output
 std::string end_block(const RunSummary& summary);  // the last line is "parameter hash  <hex>"
 
 struct LineContext {
-  int64_t epochs = 0;  // of the run; 0: unknown
+  int64_t epochs = 0;  // length of the run; 0 if unknown
   int64_t processes = 1;
 };
 
 // Formats a step for a terminal: "epoch 3.4/10  step 1200/3000  loss 0.1234  acc 91.2%  ...". Loss
 // and metric are means over the epoch so far. Fields that do not fit into `width` columns are left
-// out. colour: dims labels by escapes, which take no columns.
+// out. colour: dims labels by escape sequences, which do not count as columns.
 std::string progress_line(const StepReport& step, const LineContext& context, int width,
                           bool colour);
 
@@ -27,10 +27,10 @@ std::string progress_line(const StepReport& step, const LineContext& context, in
 std::string plain_line(const StepReport& step, const LineContext& context,
                        std::chrono::system_clock::time_point time);
 
-// "eval step 1200 epoch 3 loss 0.2501 accuracy 91.32% best 10 000 samples in 1.2 s"
+// Returns "eval step 1200 epoch 3 loss 0.2501 accuracy 91.32% best 10 000 samples in 1.2 s"
 std::string eval_line(const EvalReport& eval);
 
-// "checkpoint step 1200 1.6 MiB runs/x/checkpoints/step_00001200.h5"
+// Returns "checkpoint step 1200 1.6 MiB runs/x/checkpoints/step_00001200.h5"
 std::string checkpoint_line(const CheckpointReport& checkpoint);
 
 }  // namespace spire::inline observe

@@ -1,10 +1,11 @@
-// Formulas of the optimizers for one weight, shared by CPUs' loops and GPUs' kernels. A formula has
-// the numbers of a step:
-//   update(at, g, w, slots...)    changes weight w and its slots by gradient g
+// Update formulas of the optimizers for one weight, shared by loops on CPUs and kernels on GPUs. A
+// formula is a struct with the constants of one step and these functions (at: SliceFactors; slots:
+// the weight's optimizer state):
+//   update(at, g, w, slots...)    updates weight w and its slots with gradient g
 // Layer-wise optimizers (lars, lamb) scale a tensor's step by a ratio of norms of the whole tensor:
 //   prepare(at, g, w, slots...)   updates the slots before the norms are measured
-//   measured(at, g, w, slots...)  the number beside w whose squares are summed
-//   trust_ratio(squares, decay)   the ratio; decay as in the tensor's slices
+//   measured(at, g, w, slots...)  returns the number whose squares TrustSquares::update sums
+//   trust_ratio(squares, decay)   returns the ratio; decay: SliceFactors::decay of the tensor
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -15,15 +16,15 @@
 
 namespace spire::inline optim {
 
-struct TrustSquares {  // sums of squares of a slice, or of a tensor
+struct TrustSquares {  // sums of squares over a slice, or over a tensor
   double weights = 0;
-  double update = 0;  // lars: of the gradient; lamb: of the step before the ratio
+  double update = 0;  // lars: gradients; lamb: updates before the ratio
 };
 
-struct SliceFactors {     // of one slice of the weights
-  float gradient = 1.0f;  // of global-norm clipping
+struct SliceFactors {     // factors for one slice, a contiguous range of the weights
+  float gradient = 1.0f;  // of the gradient: GradientScale::factor()
   float decay = 1.0f;     // of weight_decay
-  float trust = 1.0f;     // the trust ratio
+  float trust = 1.0f;     // of the step: the trust ratio
 };
 
 // w -= lr (g + weight_decay w)
@@ -74,13 +75,13 @@ struct Moments {  // running moments of the gradient, with their bias correction
   SPIRE_HOST_DEVICE float spread(float v) const { return std::sqrt(v) * root + epsilon; }
 };
 
-// m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2; w -= lr m^ / (sqrt(v^) + epsilon).
-// adam: g += weight_decay w first (Kingma & Ba 2015); adamw: w -= lr weight_decay w first
-// (Loshchilov & Hutter 2019).
+// m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2; w -= lr m^ / (sqrt(v^) + epsilon),
+// where m^ and v^ are m and v with bias correction. adam: g += weight_decay w first (Kingma & Ba
+// 2015); adamw: w -= lr weight_decay w first (Loshchilov & Hutter 2019).
 struct AdamFormula {
   static constexpr int slots = 2;
   Moments moments;
-  float lr, rate, weight_decay;  // rate: lr with the first moment's correction
+  float lr, rate, weight_decay;  // rate: lr / (1 - beta1^step)
   bool decoupled;                // adamw
 
   SPIRE_HOST_DEVICE void update(const SliceFactors& at, float g, float& w, float& m,
@@ -94,7 +95,7 @@ struct AdamFormula {
 
 // v = momentum v + ratio (g + weight_decay w); w -= lr v, with ratio = trust_coefficient |w| / (|g|
 // + weight_decay |w|) over the tensor; 1 where a norm is 0. You et al., "Large batch training of
-// convolutional networks", 2017, with the rate outside the momentum, as in sgd.
+// convolutional networks", 2017, but with lr outside the momentum, as in sgd.
 struct LarsFormula {
   static constexpr int slots = 1;
   float lr, weight_decay, momentum;
@@ -148,12 +149,12 @@ constexpr bool is_layerwise = requires {
   &Formula::trust_ratio;
 };
 
-// Returns the factor that limits a gradient of this global norm to clip_norm; 0: no limit.
+// Returns the factor that limits a gradient with this global norm to clip_norm (0: no limit).
 SPIRE_HOST_DEVICE inline float clip_factor(double norm, double clip_norm) {
   return clip_norm > 0 && norm > clip_norm ? static_cast<float>(clip_norm / norm) : 1.0f;
 }
 
-struct EmaFormula {  // the update of one weight's average
+struct EmaFormula {  // update of one weight's moving average
   float share;       // 1 - decay
 
   SPIRE_HOST_DEVICE void update(float weight, float& average) const {
@@ -161,15 +162,16 @@ struct EmaFormula {  // the update of one weight's average
   }
 };
 
-// The factor of clipping and of the loss scale, by which an update multiplies gradients.
+// Factor by which an update multiplies gradients: it clips them and divides by the loss scale.
 struct GradientScale {
   double clip_norm = 0;
-  const LossScaleState* loss_scale = nullptr;  // of fp16: what the loss was multiplied by
+  const LossScaleState* loss_scale = nullptr;  // fp16: the loss was multiplied by its scale
 
+  // Tells whether factor() depends on `squares`.
   bool reads_squares() const { return clip_norm > 0 || loss_scale; }
 
-  // squares: the sum of the gradients' squares. Returns a negative number where fp16's gradients
-  // are not finite: the update is then skipped.
+  // squares: sum of the squares of all gradients, still with the loss scale. Returns a negative
+  // number if fp16 gradients are not finite: the update is then skipped.
   SPIRE_HOST_DEVICE float factor(double squares) const {
     double scale = loss_scale ? loss_scale->scale : 1.0;
     double norm = std::sqrt(squares) / scale;

@@ -1,5 +1,6 @@
-// Dynamic loss scale of fp16: a step whose gradients overflow is skipped and halves it; enough good
-// steps in a row double it. Micikevicius et al., "Mixed Precision Training", ICLR 2018.
+// Dynamic loss scale of fp16: a step whose gradients overflow is skipped and halves the scale;
+// growth_interval steps in a row without overflow double it. Micikevicius et al., "Mixed Precision
+// Training", ICLR 2018.
 #pragma once
 #include <cstdint>
 
@@ -11,13 +12,13 @@
 namespace spire::inline optim {
 
 struct LossScaleState {
-  static constexpr double largest = 0x1p40;  // far above what gradients of fp16 can take
+  static constexpr double largest = 0x1p40;  // far above any at which fp16 gradients stay finite
 
   double scale = 1;
-  int64_t good_steps = 0;  // since the scale last changed
+  int64_t good_steps = 0;  // steps without overflow since the scale changed
   int64_t skipped = 0, skipped_in_row = 0;
 
-  // Counts a step, or one that was skipped because its gradients were not finite.
+  // Counts a step and adjusts the scale. overflowed: gradients were not finite, the step skipped.
   SPIRE_HOST_DEVICE void record(bool overflowed, const LossScaleConfig& config) {
     if (overflowed) {
       ++skipped;
@@ -35,7 +36,7 @@ struct LossScaleState {
 
 class LossScale {
  public:
-  // on: the run computes in fp16; otherwise the scale stays 1.
+  // on: true for a run in fp16; otherwise the scale stays 1.
   LossScale(const LossScaleConfig& config, bool on) : config_(config), on_(on) {
     if (on) state_.scale = config.initial;
   }
@@ -48,7 +49,7 @@ class LossScale {
     if (on_) state_ = state;
   }
 
-  // Counts a step if on(). Throws Error(diverged) after max_skips skips in a row.
+  // Does so if on(). Throws Error(diverged) after max_skips skipped steps in a row.
   void record(bool overflowed) {
     if (!on_) return;
     state_.record(overflowed, config_);

@@ -1,4 +1,4 @@
-// Learning-rate schedules: the rate is a function of the step alone.
+// Learning-rate schedules. The rate depends only on the step.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -13,14 +13,14 @@ double scaled_lr(double lr, const LrConfig& config, int64_t global_batch);
 
 class Schedule {
  public:
-  // A warm-up longer than the run never ends.
+  // lr: the rate at the end of the warm-up. A warm-up that is longer than the run does not end.
   Schedule(const ScheduleConfig& config, double lr, int64_t total_steps, int64_t steps_per_epoch);
 
-  // Returns the rate of step 0, 1, ... total_steps - 1. During warm-up lr (step + 1) / warmup_steps
-  // (Goyal et al. 2017). Then, with t in [0, 1) the done part of the rest of the run:
+  // Returns the rate of a step, 0 for the first. During warm-up it is lr (step + 1) / warmup_steps
+  // (Goyal et al. 2017). After it, with t in [0, 1] from the end of warm-up to the end of the run:
   //   constant    lr
   //   step        lr gamma^floor(step / drop), drop = step_steps or step_epochs steps_per_epoch
-  //   multistep   lr gamma^(milestones <= step), in steps or in epochs
+  //   multistep   lr gamma^n, n = number of milestones <= step
   //   cosine      min_lr + (lr - min_lr) (1 + cos(pi t)) / 2
   //   linear      lr + (min_lr - lr) t
   //   polynomial  min_lr + (lr - min_lr) (1 - t)^power

@@ -1,4 +1,4 @@
-// The exception type of the library. A message says what is wrong, where, and what to do.
+// Exception type of the library. A message says what is wrong, where, and what to do about it.
 #pragma once
 #include <exception>
 #include <stdexcept>
@@ -19,13 +19,14 @@ enum class Category {
   data = 4,           // dataset files
   checkpoint = 5,     // checkpoint files
   out_of_memory = 6,  // memory of a device or of the host
-  diverged = 7,       // loss or gradients not finite
-  collective = 8,     // timeout, lost rank or lost GPU: another start may go better
+  diverged = 7,       // the loss or the gradients are not finite
+  collective = 8,     // a rank or GPU was lost or timed out: a restart may succeed
   interrupted = 75,   // stopped by a signal, checkpoint saved
 };
 
 std::string_view name(Category category);
 
+// Comments write Error(config) for an Error with Category::config.
 class Error : public std::runtime_error {
  public:
   Error(Category category, const std::string& message)
@@ -37,20 +38,20 @@ class Error : public std::runtime_error {
   Category category_;
 };
 
-// Throws an Error: fail(Category::data, "{}: ...", path).
+// Throws an Error with a formatted message: fail(Category::data, "{}: is empty", path).
 template <typename... Args>
 [[noreturn]] void fail(Category category, fmt::format_string<Args...> format, Args&&... args) {
   throw Error(category, fmt::format(format, std::forward<Args>(args)...));
 }
 
-// Throws Error(unexpected) unless `holds`: guards the engine's invariants and the use of its API.
+// Throws Error(unexpected) if `holds` is false: a broken invariant, or a wrong use of the API.
 template <typename... Args>
 void require(bool holds, fmt::format_string<Args...> format, Args&&... args) {
   if (!holds) fail(Category::unexpected, format, std::forward<Args>(args)...);
 }
 
-// Converts any exception to an Error: an Error stays itself, bad_alloc becomes out_of_memory,
-// system_error becomes device, all else unexpected.
+// Converts any exception to an Error: an Error stays as it is, bad_alloc becomes out_of_memory,
+// system_error becomes device, anything else becomes unexpected.
 Error classify(const std::exception& error);
 
 }  // namespace spire

@@ -1,4 +1,4 @@
-// The failure that ends a run early, the same on all ranks.
+// Failure that ends a run early. All ranks (the processes of the run) agree on one.
 #pragma once
 #include <string>
 
@@ -8,12 +8,12 @@ namespace spire {
 
 struct Failure {
   Category category = Category::collective;
-  int rank = 0;  // -1: all found the same
-  // One line, the cause and its rank: "rank 1 (host b, pid 77), cpu:0: no progress in backward of
-  // step 37 for 10.0 s (timeouts.step: 10 s)".
+  int rank = 0;  // where it began; -1 if all ranks met the same error
+  // One line with the rank, device and phase where it began, and the cause: "rank 1 (host b, pid
+  // 77), cpu:0: no progress in backward of step 37 for 10.0 s (timeouts.step: 10 s)".
   std::string text;
-  bool consequence = false;  // of another failure: the watchdog waits a moment for the cause
-  std::string table;         // the phases of every rank, a line each; filled by rank 0
+  bool consequence = false;  // follows from another rank's failure, which will be reported, too
+  std::string table;         // one line per thread of all ranks: what it did; filled in by rank 0
 };
 
 }  // namespace spire

@@ -1,5 +1,5 @@
-// Reads the rank of this process, the number of processes and the launcher from the environment
-// variables that launchers set, and from nothing else.
+// Reads from the environment variables of launchers, and from nothing else, which launcher started
+// this process, its rank (its number in the run) and the number of processes.
 #pragma once
 #include <functional>
 #include <optional>
@@ -7,31 +7,33 @@
 
 namespace spire {
 
-// Returns the value of an environment variable; nullopt if it is not set.
+// Function that returns the value of an environment variable; nullopt if it is not set.
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 Environment process_environment();
 
 struct Launch {
-  std::string launcher;  // "mpirun", "srun", "torchrun"; empty: none
+  std::string launcher;  // "mpirun", "srun", "torchrun"; empty: no launcher
   int rank = 0, size = 1;
   int local_rank = 0, local_size = 1;  // among the processes of this host
   bool mpi = false;                    // the processes join and exchange messages through MPI
-  std::string master_address;  // without MPI: of rank 0, or of the agent's store that has it
+  // Without MPI: where rank 0 listens. If store_key is set, where torchrun's key-value store
+  // listens, in which rank 0 publishes its address under that key.
+  std::string master_address;
   int master_port = 0;
-  std::string store_key;  // of rank 0's entry in the store; empty without a store
-  bool one_host = false;  // the launcher's variables put all processes on this host
-  std::string secret;     // shared by the ranks of the run; empty: none was given
+  std::string store_key;
+  bool one_host = false;  // true if the variables show that all processes run on this host
+  std::string secret;     // by which the ranks recognize each other; empty: none was given
 };
 
 // Reads the variables of mpirun (Open MPI's OMPI_COMM_WORLD_*, MPICH's PMI_*), of srun (SLURM_* of
 // a job step, not of the batch script around it), or of torchrun: RANK, WORLD_SIZE, LOCAL_RANK
 // (default 0), LOCAL_WORLD_SIZE (default LOCAL_RANK + 1), MASTER_ADDR, MASTER_PORT (default 29500).
-// Without any of them it is a run of one process. Several launchers must agree, and then MPI is
-// used; srun's variables do not count if mpirun or torchrun run inside it. With torchrun's agent
-// (TORCHELASTIC_USE_AGENT_STORE) the agent itself listens on MASTER_PORT.
+// Without any of them the run has one process. If several launchers have set theirs, rank and size
+// must agree, and MPI is used; srun's variables are ignored if mpirun or torchrun run inside srun.
+// TORCHELASTIC_USE_AGENT_STORE says that torchrun's store listens on MASTER_PORT.
 //
-// SPIRE_SECRET or SPIRE_SECRET_FILE gives the secret. With torchrun's variables it is needed if the
-// ranks join over a network and no agent can distribute one.
+// SPIRE_SECRET or SPIRE_SECRET_FILE gives the secret. With torchrun's variables it is required if
+// the ranks join over a network and there is no store through which rank 0 can share one.
 //
 // Throws Error(config) with the variables and their values for a missing or bad number, a missing
 // or short secret, or launchers that disagree.

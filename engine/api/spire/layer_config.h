@@ -1,5 +1,5 @@
-// Layers of a model that the config spells out. engine/config/layer_types.cpp lists the types and
-// their keys.
+// Layer of a model that is listed under model.layers in the config.
+// engine/config/layer_types.cpp has the table of layer types and their keys.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -9,13 +9,13 @@
 
 namespace spire {
 
-// A size of height and width, {3} or {3, 5}, is a list of integers.
+// Value of a key. A list of integers also stands for height and width: {3} or {3, 5}.
 using LayerValue = std::variant<bool, int64_t, double, std::string, std::vector<int64_t>>;
 
 struct LayerConfig {
-  std::string type;                               // a name in layer_types()
-  std::map<std::string, LayerValue> values = {};  // by key; missing keys have their defaults
-  std::vector<LayerConfig> layers = {};           // inner layers, of residual and repeat
+  std::string type;                               // "conv2d": a name in layer_types()
+  std::map<std::string, LayerValue> values = {};  // key -> value; missing keys have their defaults
+  std::vector<LayerConfig> layers = {};           // the layers inside a residual or repeat layer
   bool operator==(const LayerConfig&) const = default;
 };
 

@@ -1,4 +1,4 @@
-// One row of the table of layers that `trainer plan` prints: an op with its size and cost.
+// Row of the table of layers that `trainer plan` prints: one op with its size and cost.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -7,15 +7,16 @@
 
 namespace spire {
 
-// Figures are of one run of the forward graph: all samples of its batch.
+// All numbers are for one forward pass over a whole batch.
 struct LayerRow {
-  std::string name;  // of the layer, as its parameters have it ("stage1.block1.a.conv"); the op's
-  std::string op;    // name for an op without parameters
-  std::vector<int64_t> output_shape;  // of the first output, (batch, ...)
+  // The layer of the op's parameters: "stage1.block1.a.conv"; `op` if it has no parameters.
+  std::string name;
+  std::string op;                     // "conv2d"
+  std::vector<int64_t> output_shape;  // (batch, ...), of the first output
   std::string output_type;            // "f32", "bf16", "f16", ...
-  int64_t parameters = 0;     // trained numbers; shared ones count at the first op that reads them
-  int64_t multiply_adds = 0;  // FLOPs are twice that
-  size_t activation_bytes = 0;  // of all its outputs; 0 for a view
+  int64_t parameters = 0;             // trainable numbers; shared ones count only at the first op
+  int64_t multiply_adds = 0;          // FLOPs are twice as many
+  size_t activation_bytes = 0;        // bytes of all outputs; 0 for a view
 };
 
 }  // namespace spire

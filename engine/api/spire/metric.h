@@ -1,5 +1,5 @@
-// The metric of a run: accuracy, perplexity, PSNR or RMSE. It is computed from the mean loss, or
-// from the mean of a "score" that is summed over samples.
+// Metric of a run: accuracy, perplexity, PSNR or RMSE. It is computed from the mean loss, or from
+// the mean "score": a number that the model computes for each sample besides the loss.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -7,10 +7,11 @@
 
 namespace spire {
 
-//   accuracy    classes                 share of samples whose class is found: the score's mean
-//   perplexity  tokens                  e^loss; the loss is the mean over tokens
-//   psnr        images from images      10 log10(1 / m) dB; m: mean squared error of pixels in 0..1
-//   rmse        values of a regression  square root of the mean squared error
+// metric      model predicts  value
+// accuracy    a class         mean score; the score is 1 if the class is right, else 0
+// perplexity  tokens          e^loss; the loss is the mean over tokens
+// psnr        an image        10 log10(1 / score) dB; score: mean squared error, pixels in [0, 1]
+// rmse        numbers         sqrt(score); score: mean squared error
 enum class Metric : uint8_t { accuracy, perplexity, psnr, rmse };
 
 struct MetricValue {
@@ -20,11 +21,11 @@ struct MetricValue {
 };
 
 MetricValue measure(Metric metric, double mean_loss, double mean_score);
-// Compares two values: NaN is never better, and every number is better than NaN.
+// Tells whether `value` is better than `than`. NaN is never better; any number is better than NaN.
 bool better(Metric metric, double value, double than);
 
-std::string_view name(Metric metric);               // "accuracy": in files and on lines
-std::string_view short_name(Metric metric);         // "acc": for short lines
+std::string_view name(Metric metric);               // "accuracy"
+std::string_view short_name(Metric metric);         // "acc"
 std::string metric_text(const MetricValue& value);  // "92.94%", "4.53", "24.31 dB"
 std::string short_text(const MetricValue& value);   // "92.9%", "4.53", "24.3 dB"
 

@@ -11,21 +11,21 @@ namespace spire {
 
 struct PlanReport {
   StartInfo start;
-  std::vector<LayerRow> layers;  // of a tower's step: start.batch_size samples
-  // The message of train() for a plan that does not fit a device or memory.limit; empty: it fits,
-  // as far as can be known without allocating.
+  std::vector<LayerRow> layers;  // for one tower's batch: start.batch_size samples
+  // The message with which train() would refuse a plan that exceeds a device's memory or
+  // memory.limit; empty if it fits, as far as can be known without allocating.
   std::string shortage;
-  std::vector<std::string> warnings;  // about the data and the config, as train() gives them
+  std::vector<std::string> warnings;  // those of train() about data and config
 };
 
 // Compiles the run's plan without allocating its memory. Throws the errors that train() throws
-// before its first step, but not out_of_memory: that is the report's shortage.
+// before its first step, except out_of_memory: a shortage is a part of the report.
 PlanReport plan(const RunConfig& config);
 
-// Does the same, and throws Error(out_of_memory) for a shortage.
+// Does the same, but throws Error(out_of_memory) if there is a shortage.
 PlanReport check(const RunConfig& config);
 
-// Writes the table of layers, the multiply-adds of a sample, then the start block.
+// Returns the table of layers, the multiply-adds per sample and the facts of `start`.
 std::string to_text(const PlanReport& report);
 
 }  // namespace spire

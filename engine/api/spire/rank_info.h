@@ -1,4 +1,4 @@
-// Identity of a rank, which each rank sends to the others at the start.
+// Identity of a rank (a process of the run), which it sends to the others at the start.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,7 +9,8 @@ struct RankInfo {
   int rank = 0;
   std::string host;
   int pid = 0;
-  std::vector<int> cores;  // it may run on; ranks of one host with equal cores share them out
+  // Logical CPUs on which it may run. Ranks on one host with the same list divide it among them.
+  std::vector<int> cores;
 };
 std::string to_string(const RankInfo& info);  // "rank 2 (host b, pid 77)"
 

@@ -1,6 +1,6 @@
-// The config of a run as plain structs and enums. Each member has its default here. Its YAML key,
-// range and help are a row of engine/config/schema_*.cpp. YAML and --help-config show enumerators
-// by name, with auto, true, false, class and value for those that C++ reserves (config/words.h).
+// Config of a run as plain structs and enums, with the default of each member. A row of
+// engine/config/schema_*.cpp has its YAML key, range and help. In YAML an enumerator is its name,
+// but auto, true, false, class and value stand for automatic, yes, no, classes and values.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -11,9 +11,10 @@
 
 namespace spire {
 
-// Kind of the target of a table or an HDF5 file: a class label or a number to predict.
+// What a table or an HDF5 file asks to predict: a class label, or numbers.
 enum class TargetKind { automatic, classes, values };
 
+// Comments name the models that use a member.
 struct ModelConfig {
   enum class Variant { cifar, imagenet };
   enum class Shortcut { projection, identity };
@@ -22,45 +23,44 @@ struct ModelConfig {
   enum class Upsample { conv_transpose, resize };
   enum class OutputActivation { linear, sigmoid };
 
-  std::string name = "auto";  // a row of the table in models/model.cpp; auto: as the data asks
+  std::string name = "auto";  // a row of the table in models/model.cpp; auto: by the data
 
-  // Empty: the model's default.
+  // An empty list means the model's default.
   std::vector<int64_t> hidden = {};    // mlp, cnn, autoencoder: widths of the dense layers
-  std::vector<int64_t> channels = {};  // cnn, unet, autoencoder: of the convolutions
+  std::vector<int64_t> channels = {};  // cnn, unet, autoencoder: channels of the convolutions
 
   int64_t depth = 20;                        // resnet, vgg: number of layers
   Variant variant = Variant::cifar;          // resnet
-  Shortcut shortcut = Shortcut::projection;  // resnet: where the shape changes
+  Shortcut shortcut = Shortcut::projection;  // resnet: form where the shape changes
   double dropout = 0.0;                      // mlp, cnn, vgg, gpt, vit: probability
-  BatchNorm batch_norm = BatchNorm::tower;   // samples of its statistics: a tower's, or all towers'
+  BatchNorm batch_norm = BatchNorm::tower;   // statistics over one tower's samples, or all towers'
   Normalization normalization =
-      Normalization::none;                       // cnn, vgg, unet, autoencoder: of a convolution
+      Normalization::none;                       // cnn, vgg, unet, autoencoder: after a convolution
   Upsample upsample = Upsample::conv_transpose;  // unet, autoencoder
   OutputActivation output_activation = OutputActivation::linear;  // unet, autoencoder
 
   std::string size = "auto";  // a row of the table in models/transformer.cpp
-  std::optional<int64_t> blocks = {}, width = {}, heads = {};  // gpt, vit: override those of size
-  std::optional<int64_t> context =
-      {};              // gpt: longest input; default: the length of the data's rows
-  int64_t patch = 16;  // vit: side of a patch, pixels
+  std::optional<int64_t> blocks = {}, width = {}, heads = {};  // gpt, vit: override `size`
+  std::optional<int64_t> context = {};  // gpt: longest input, tokens; default: the data's length
+  int64_t patch = 16;                   // vit: side of a patch, pixels
 
-  std::vector<LayerConfig> layers = {};  // layers: the model, layer by layer
+  std::vector<LayerConfig> layers = {};  // name == "layers": the model, layer by layer
 };
 
-// Random factors are drawn from [max(0, 1 - strength), 1 + strength].
+// Each factor is drawn at random from [max(0, 1 - strength), 1 + strength].
 struct ColorJitterConfig {
-  double brightness = 0.0, contrast = 0.0, saturation = 0.0;  // strengths; 0: none
+  double brightness = 0.0, contrast = 0.0, saturation = 0.0;  // strengths; 0: off
 
   bool operator==(const ColorJitterConfig&) const = default;
 };
 
 struct AugmentConfig {
-  int64_t crop = 0;                  // pixels of zero padding before a random crop; 0: off
+  int64_t crop = 0;                  // zero padding before a random crop, pixels; 0: off
   bool flip = false;                 // horizontal flip with probability 1/2
-  bool random_resized_crop = false;  // a random part, resized to data.image.size
+  bool random_resized_crop = false;  // a random part of the image, resized to data.image.size
   double min_scale = 0.08;           // random_resized_crop: smallest share of the image's area
   ColorJitterConfig color_jitter = {};
-  double mixup = 0.0, cutmix = 0.0;  // alpha of Beta(alpha, alpha); 0: off
+  double mixup = 0.0, cutmix = 0.0;  // alpha of Beta(alpha, alpha); 0 turns it off
 
   bool operator==(const AugmentConfig&) const = default;
 };
@@ -77,14 +77,14 @@ struct CsvConfig {
 
   Header header = Header::automatic;
   Separator separator = Separator::automatic;
-  std::string target = "last";  // the column's name, or its number from 0
+  std::string target = "last";  // a column: "last", its name, or its number from 0
   TargetKind task = TargetKind::automatic;
-  double test_share = 0.1;  // share of the rows, without a test.csv
-  // Columns to leave out, by name or number from 0; auto: those that number the rows.
+  double test_share = 0.1;  // share of the rows kept for testing, if there is no test.csv
+  // Columns to leave out, by name or number from 0; auto: a column that numbers the rows.
   std::vector<std::string> ignore = {"auto"};
 };
 
-// Samples made from random numbers.
+// Dataset of random samples.
 struct SyntheticConfig {
   enum class Kind { images, features, tokens };
 
@@ -95,8 +95,8 @@ struct SyntheticConfig {
   int64_t test_samples = 10000;
 };
 
-// Paths of the datasets of one split within an HDF5 file. auto: images, features or tokens, and
-// labels, values or targets, in the group train or test.
+// Paths, within an HDF5 file, of the datasets for training or testing. auto: in the group train or
+// test, the dataset images, features or tokens as input, and labels, values or targets as target.
 struct Hdf5Split {
   std::string input = "auto", target = "auto";
 };
@@ -104,21 +104,21 @@ struct Hdf5Split {
 struct Hdf5Config {
   Hdf5Split train, test;
   TargetKind task = TargetKind::automatic;
-  int64_t cache_mib = 256;  // decoded chunks in memory
+  int64_t cache_mib = 256;  // memory for decoded chunks
 };
 
 struct ImageConfig {
-  int64_t size = 0;  // pixels of a side; 0: image_folder 224, others as stored
+  int64_t size = 0;  // side in pixels; 0: 224 for image_folder, else as stored
 };
 
 struct TokensConfig {
   enum class Vocabulary { automatic, bytes, characters, gpt2 };
 
-  int64_t length = 256;                // tokens a sample
-  std::vector<std::string> text = {};  // text files; empty: token shards
+  int64_t length = 256;                // tokens per sample
+  std::vector<std::string> text = {};  // text files; empty: reads token shards
   Vocabulary vocabulary = Vocabulary::automatic;
   std::string bpe_path = "auto";  // gpt2: folder of encoder.json and vocab.bpe
-  double val_share = 0.1;         // share of the text, at its end, for evaluation
+  double val_share = 0.1;         // share of the text, at its end, kept for evaluation
 };
 
 struct DataConfig {
@@ -128,18 +128,18 @@ struct DataConfig {
   enum class Normalize { automatic, standard, unit };
 
   std::string name = "fashion_mnist";  // a row of engine/data/dataset_table.h
-  std::string path = "auto";           // folder of the files; auto: the known places
-  int64_t workers = 1;                 // reader threads
-  int64_t prefetch = 3;                // global batches prepared ahead
+  std::string path = "auto";  // folder of the files (csv, hdf5: a file); auto: usual places
+  int64_t workers = 1;        // reader threads
+  int64_t prefetch = 3;       // global batches prepared ahead
   LastBatch last_batch = LastBatch::weighted;
-  OnError on_error = OnError::stop;  // at a sample that cannot be read
+  OnError on_error = OnError::stop;  // what to do if a sample cannot be read
   AugmentConfig augment;
   Cifar100Config cifar100;
   CsvConfig csv;
   SyntheticConfig synthetic;
   Shuffle shuffle = Shuffle::automatic;
   Normalize normalize = Normalize::automatic;
-  std::vector<double> mean, stddev;  // per channel, of pixel / 255; empty: the dataset's
+  std::vector<double> mean, stddev;  // per channel, of pixel / 255; empty: the dataset's own
   Hdf5Config hdf5;
   ImageConfig image;
   TokensConfig tokens;
@@ -149,9 +149,10 @@ struct LossConfig {
   enum class Name { automatic, cross_entropy, mse, l1, l1_l2 };
 
   Name name = Name::automatic;
-  double label_smoothing = 0.0;  // cross_entropy
+  double label_smoothing = 0.0;  // for cross_entropy
 };
 
+// Comments name the optimizers that use a member, if not all do.
 struct OptimizerConfig {
   enum class Name { sgd, adam, adamw, lars, lamb };
   enum class Decay { all, matrices };
@@ -161,25 +162,25 @@ struct OptimizerConfig {
   double momentum = 0.9;  // sgd, lars
   bool nesterov = false;  // sgd
   double weight_decay = 0.0;
-  Decay decay = Decay::all;           // which weights decay
+  Decay decay = Decay::all;           // which weights decay; matrices: no biases
   double beta1 = 0.9, beta2 = 0.999;  // adam, adamw, lamb
   double epsilon = 1e-8;              // adam, adamw, lamb
   double trust_coefficient = 0.001;   // lars
-  double clip_norm = 0.0;             // global gradient norm; 0: no clipping
+  double clip_norm = 0.0;             // largest norm of the whole gradient; 0: no clipping
 };
 
 // Exponential moving average of the weights; evaluation uses it.
 struct EmaConfig {
-  double decay = 0.0;   // 0: none
-  bool warmup = false;  // smaller decay in the first steps
+  double decay = 0.0;   // 0 turns it off
+  bool warmup = false;  // use a smaller decay in the first steps
 };
 
-// The dynamic loss scale of precision: fp16.
+// Dynamic loss scale of precision: fp16.
 struct LossScaleConfig {
   double initial = 65536.0;
   double minimum = 1.0;
-  int64_t growth_interval = 2000;  // good steps after which it doubles
-  int64_t max_skips = 50;          // skipped steps in a row that end the run
+  int64_t growth_interval = 2000;  // steps in a row without overflow after which it doubles
+  int64_t max_skips = 50;          // skipped steps in a row after which the run fails
 };
 
 // Scaling of optimizer.lr with the global batch.
@@ -187,7 +188,7 @@ struct LrConfig {
   enum class Scaling { none, linear, sqrt };
 
   Scaling scaling = Scaling::none;
-  int64_t base_batch = 256;  // the global batch for which optimizer.lr is meant
+  int64_t base_batch = 256;  // global batch for which optimizer.lr is meant
 };
 
 struct ScheduleConfig {
@@ -195,79 +196,79 @@ struct ScheduleConfig {
 
   Name name = Name::constant;
   double warmup_epochs = 0.0;
-  int64_t warmup_steps = 0;                   // wins over warmup_epochs when set
+  int64_t warmup_steps = 0;                   // used instead of warmup_epochs if > 0
   double step_epochs = 10.0;                  // step: epochs between drops
-  int64_t step_steps = 0;                     // wins over step_epochs when set
+  int64_t step_steps = 0;                     // used instead of step_epochs if > 0
   std::vector<int64_t> milestones = {};       // multistep: epochs after which it drops
-  std::vector<int64_t> milestone_steps = {};  // wins over milestones when given
+  std::vector<int64_t> milestone_steps = {};  // used instead of milestones if not empty
   double gamma = 0.1;                         // step, multistep: factor of a drop
-  double min_lr = 0.0;                        // cosine, linear, polynomial: where they end
-  double power = 2.0;                         // polynomial
+  double min_lr = 0.0;                        // cosine, linear, polynomial: rate at the end
+  double power = 2.0;                         // polynomial: exponent
 };
 
 struct EvalConfig {
-  int64_t every_epochs = 1;  // 0: none by epochs
-  int64_t every_steps = 0;   // 0: none by steps
-  int64_t samples = 0;       // test samples whose outputs are written to files; 0: none
+  int64_t every_epochs = 1;  // epochs between evaluations; 0: none by epochs
+  int64_t every_steps = 0;   // further evaluations at multiples of it; 0: none
+  int64_t samples = 0;       // test samples whose outputs each evaluation writes to files; 0: none
 };
 
 // Ends the run when its metric no longer improves.
 struct EarlyStopConfig {
-  int64_t patience = 0;    // evaluations without improvement; 0: never stops early
+  int64_t patience = 0;    // evaluations in a row without improvement; 0 turns it off
   double min_delta = 0.0;  // smallest change of the metric that counts
 };
 
 struct CheckpointConfig {
   enum class Snapshot { automatic, always, never };
 
-  int64_t every_steps = 0;   // 0: at the end of epochs only
-  int64_t every_epochs = 1;  // 0: never by epoch
-  int64_t keep_last = 3;
-  int64_t keep_every_steps = 0;  // checkpoints at multiples of it are never deleted; 0: none
-  Snapshot snapshot = Snapshot::automatic;  // write from a copy of the state
+  int64_t every_steps = 0;       // steps between checkpoints; 0: none by steps
+  int64_t every_epochs = 1;      // epochs between checkpoints; 0: none by epochs
+  int64_t keep_last = 3;         // number of newest ones to keep, besides the best
+  int64_t keep_every_steps = 0;  // those at multiples of this step are never deleted; 0: none
+  Snapshot snapshot = Snapshot::automatic;  // whether to write from a copy of the state
 };
 
-// Gradients are reduced in buckets of about this size while backward goes on.
+// Sizes of buckets: ranges of the gradient, each summed over devices while backward goes on.
 struct BucketConfig {
-  double first_mib = 0.25;  // of the first bucket: small, so that reduction starts early
-  double mib = 8.0;
+  double first_mib = 0.25;  // first bucket: small, so that the summing starts early
+  double mib = 8.0;         // all others
 };
 
 struct MemoryConfig {
   enum class Recompute { none, blocks };
 
-  std::string limit = "auto";             // per device: auto, bytes or a fraction (memory_limit.h)
+  std::string limit = "auto";             // per device: auto, bytes, fraction (memory_limit.h)
   Recompute recompute = Recompute::none;  // blocks: backward computes activations again
 };
 
-// Options of GPUs; CPUs ignore them.
+// Options of GPUs; a run on CPUs ignores them.
 struct CudaConfig {
   enum class Attention { automatic, own };
   enum class Peer { automatic, direct, nccl };
 
-  bool graphs = true;                          // record a tower's work once and replay it
-  bool tf32 = false;                           // fp32 products in TF32: 10 bits of fraction
-  bool autotune = true;                        // measure cuDNN's engines once and keep the fastest
-  std::string autotune_cache = "auto";         // file of the measurements: auto, none or a path
-  Attention attention = Attention::automatic;  // cuDNN where it can, or Spire's kernels
+  bool graphs = true;                   // record a tower's work as a CUDA graph and replay it
+  bool tf32 = false;                    // fp32 matrix products in TF32: 10 bits of fraction
+  bool autotune = true;                 // measure cuDNN's engines once and keep the fastest
+  std::string autotune_cache = "auto";  // file that keeps the measurements: auto, none, a path
+  Attention attention = Attention::automatic;  // auto: cuDNN where it can; own: Spire's kernels
   Peer peer = Peer::automatic;                 // how GPUs of a process exchange data
 };
 
 struct CheckConfig {
-  int64_t replicas_every = 0;  // steps; 0: only at checkpoints
+  int64_t replicas_every = 0;  // steps between comparisons of all replicas; 0: only at checkpoints
 };
 
 // Deadlines in seconds; a rank that misses one counts as lost.
 struct TimeoutConfig {
-  double start = 300.0;
-  double step = 600.0;
-  double checkpoint = 1800.0;
-  double silence = 60.0;
+  double start = 300.0;        // until all processes are connected and ready
+  double step = 600.0;         // for one step
+  double checkpoint = 1800.0;  // for writing or reading a checkpoint
+  double silence = 60.0;       // without a message from a process
 };
 
 struct LogConfig {
   int64_t every_steps = 50;     // steps between two lines of metrics.jsonl
-  double every_seconds = 10.0;  // between two progress lines where stderr is no terminal
+  double every_seconds = 10.0;  // between progress lines if stderr is no terminal
 };
 
 struct RunConfig {
@@ -279,14 +280,16 @@ struct RunConfig {
   ModelConfig model;
   DataConfig data;
   LossConfig loss;
-  int64_t batch_size = 128;              // samples a tower a step
-  std::optional<int64_t> global_batch;   // batch_size x towers, or instead of batch_size
-  std::optional<int64_t> towers;         // default: number of devices
-  std::optional<int64_t> tower_threads;  // CPU threads a tower; default: cores / towers
+  int64_t batch_size = 128;              // samples per tower per step
+  std::optional<int64_t> global_batch;   // batch_size * towers; may be given in its place
+  std::optional<int64_t> towers;         // equal shares of a global batch; default: one per device
+  std::optional<int64_t> tower_threads;  // CPU threads per tower; default: cores / towers
   std::vector<std::string> devices = {"auto"};
-  Pin pin = Pin::automatic;  // of lanes to cores
-  std::string parameter_device = "auto";
+  Pin pin = Pin::automatic;               // of computing threads to cores
+  std::string parameter_device = "auto";  // has the master weights and the optimizer state
+  // Who updates the weights: one device, every device its whole replica, or each device its share.
   Strategy strategy = Strategy::parameter_device;
+  // Order of summing gradients: the same bits on any devices, or the transport's own order.
   Reduction reduction = Reduction::invariant;
   BucketConfig bucket;
   MemoryConfig memory;
@@ -298,14 +301,14 @@ struct RunConfig {
   LrConfig lr;
   ScheduleConfig schedule;
   int64_t epochs = 10;
-  std::optional<int64_t> steps;  // ends the run earlier or later than epochs, if given
+  std::optional<int64_t> steps;  // length of the run; used instead of epochs if given
   EvalConfig eval;
   EarlyStopConfig early_stop;
   CheckpointConfig checkpoint;
   CheckConfig check;
   LogConfig log;
   TimeoutConfig timeouts;
-  bool elastic = false;  // after a failure, restart on the processes that are left
+  bool elastic = false;  // after a failure, restart with the processes that are left
   uint64_t seed = 7;
   std::string output = "runs/spire";
 };

@@ -1,6 +1,6 @@
-// Trains and evaluates a run, from its config to its summary. The program `trainer` and programs
-// that embed Spire call the same functions. None of them exits the process, installs a signal
-// handler or writes the environment.
+// Trains a run, from its config to its summary, and evaluates checkpoints. The program `trainer`
+// and programs that embed Spire call the same functions. None of them exits the process, installs a
+// signal handler or changes the environment.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -24,52 +24,53 @@ struct LoadedCheckpoint;
 
 struct RunOptions {
   bool overwrite = false;  // delete what an earlier run left in the output directory
-  // The checkpoint to resume from: "auto" (the newest intact one; without any, a new run),
+  // The checkpoint to resume from: "auto" (the newest intact one, or a new run if there is none),
   // "latest", "best", a run's directory or a checkpoint file.
   std::optional<std::string> resume;
-  const LoadedCheckpoint* checkpoint = nullptr;  // for evaluate(): it has been read already
-  // Keys without a given value: a resumed run takes seed and batch_size from its checkpoint where
-  // they are in this set.
+  // For evaluate(): a checkpoint that the caller has read already; null: `resume` names it.
+  const LoadedCheckpoint* checkpoint = nullptr;
+  // Config keys that the user did not set (left_out()). If "seed" or "batch_size" is among them, a
+  // resumed run takes it from its checkpoint.
   std::set<std::string> left_out;
-  bool evaluates = false;  // set by evaluate(): another seed or batch size is no error
-  // > 0: a trial run of so many steps, with evaluations of so many batches; nothing is written.
+  bool evaluates = false;  // internal: evaluate() lets settings differ from the checkpoint's
+  // > 0: a trial run of this many steps, with evaluations of this many batches. It writes no files.
   int64_t dry_run = 0;
-  // Set it to true to stop the run: it saves a checkpoint at the next step and returns.
+  // Set *stop to true to end the run: it saves a checkpoint after the current step and returns.
   const std::atomic<bool>* stop = nullptr;
-  // Called on each rank when data is read and memory allocated, before anything in the output
-  // directory changes. `stop` has no effect earlier.
+  // Called once on each rank after the data is open and memory is allocated, before an earlier
+  // run's files change. `stop` has no effect before this call.
   std::function<void()> on_begin;
-  std::string config_yaml;  // text of the run directory's config.yaml; empty: made from the config
-  // The processes of the run; null: this one alone. All call train() with the same config; rank 0
-  // alone writes files and calls its observer.
+  std::string config_yaml;  // what to write as config.yaml; empty: `config` as YAML
+  // The processes of the run; null: a single process. All of them call train() with the same
+  // config; only rank 0 writes files and calls its observer.
   World* world = nullptr;
-  // Without a world: called on another thread when a device thread hangs beyond timeouts.step.
-  // train() never returns then; `trainer` prints the failure and ends the process.
+  // Used only if `world` is null (else JoinOptions has it): called on another thread if train()
+  // cannot return after a failure, because a thread hangs. `trainer` then ends the process.
   std::function<void(const Failure&)> on_exit_timeout;
-  PhaseHook on_phase;  // called by every thread of the run
+  PhaseHook on_phase;  // called by every thread of the run at each new phase
 };
 
 struct RunResult {
-  int exit_code = 0;  // 0, or Category::interrupted when `stop` ended it with a checkpoint saved
+  int exit_code = 0;  // 0, or Category::interrupted if `stop` ended it and a checkpoint is saved
   RunSummary summary;
 };
 
-// Trains as the config says. Blocks until the end; the observer is called on one thread of the
-// engine. Throws Error: config, device, data, checkpoint, out_of_memory, diverged; collective when
-// a device thread failed unexpectedly, a GPU was lost, or another rank failed, was lost or stalled.
-// A collective error is thrown on all ranks and names the rank, device and phase where it began.
+// Trains as the config says and returns at the end of the run; the observer is called on one thread
+// of the engine. Throws Error: config, device, data, checkpoint, out_of_memory, diverged;
+// collective if a device thread failed unexpectedly, a GPU was lost, or a rank failed, was lost or
+// stalled. All ranks throw a collective error; it names the rank, device and phase where it began.
 RunResult train(const RunConfig& config, const RunOptions& options, Observer& observer);
 
 struct EvalResult {
   double loss = 0;
   MetricValue metric;
   int64_t samples = 0;
-  std::string checkpoint;
+  std::string checkpoint;  // path
 };
 
 // Measures a checkpoint on the test data: options.checkpoint, or the one that options.resume names.
-// Without both it is the best checkpoint of the run in the output directory, else its newest.
-// Throws as train() does.
+// If neither is set, it is the best checkpoint in the output directory, or the newest if there is
+// no best one. Throws what train() throws.
 EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer& observer);
 
 }  // namespace spire

@@ -1,4 +1,4 @@
-// The joined processes of a run: a group for messages and a watchdog for failures.
+// Connected processes of a run: a group for messages, and a watchdog that detects failures.
 #pragma once
 #include <functional>
 #include <memory>
@@ -17,9 +17,10 @@ class Watchdog;
 }  // namespace process
 
 struct JoinOptions {
-  double start_seconds = 300;  // to wait for the other ranks
-  std::vector<int> cores;      // RankInfo::cores, and those of the watchdog's thread
-  std::function<void(const Failure&)> on_exit_timeout;  // Watchdog::Options::on_exit_timeout
+  double start_seconds = 300;  // longest wait for the other ranks
+  std::vector<int> cores;      // RankInfo::cores; the watchdog's thread runs on them, too
+  // Called on the watchdog's thread if this process hangs after a failure, so that it should exit.
+  std::function<void(const Failure&)> on_exit_timeout;
 };
 
 struct World {
@@ -27,7 +28,7 @@ struct World {
   ~World();
 
   Launch launch;
-  std::vector<RankInfo> ranks;
+  std::vector<RankInfo> ranks;  // one entry per rank
   std::unique_ptr<ProcessGroup> group;
   std::unique_ptr<Watchdog> watchdog;  // destroyed before the group, which it may interrupt
 
@@ -36,12 +37,11 @@ struct World {
 };
 
 // Blocks until all ranks have joined. Throws Error(collective) with the ranks that did not join
-// within start_seconds, Error(config) if two processes have one rank or count the ranks
-// differently, and as mpi_group().
+// within start_seconds, Error(config) if two processes have the same rank or different numbers of
+// ranks, and what mpi_group() throws.
 std::unique_ptr<World> join_world(const Launch& launch, const JoinOptions& options);
 
-// Makes worlds whose ranks are threads of this process, by rank: for tests, and for programs that
-// embed several ranks.
+// Makes one world per rank; the ranks are threads of this process. For tests and for embedding.
 std::vector<std::unique_ptr<World>> threads_world(int size, const JoinOptions& options = {});
 
 }  // namespace spire
