@@ -1,4 +1,4 @@
-// Builds a model's graph by the model's name.
+// Builds the graph of a model, which a config names.
 #pragma once
 #include <string>
 #include <vector>
@@ -15,26 +15,27 @@ enum class Task : uint8_t {
   classify,        // images or features -> logits against "labels"
   regress,         // images or features -> numbers against "values"
   predict_tokens,  // tokens -> logits of each next token, against "targets"
-  reconstruct,     // images -> the same images
+  reconstruct,     // images -> images against the input images
 };
 
-// Finds the task by the columns of the data. Throws Error(config) where they do not fit the model.
+// Finds the task by the data's columns. Throws Error(config) if they do not fit the model.
 Task task_of(const ModelConfig& model, const std::vector<Column>& columns);
 
-// Returns model.name, or for auto the model that suits the first column: cnn, mlp or gpt.
+// Returns model.name, or, if that is auto, what suits the first column: cnn, mlp or gpt.
 std::string model_for(const ModelConfig& model, const std::vector<Column>& columns);
 
-bool makes_images(const ModelConfig& model);  // by its name alone; false for auto
+bool makes_images(const ModelConfig& model);  // whether a model of this name always does
 
 struct ModelInput {
   std::vector<Column> columns;  // the graph's inputs, in this order; the model reads the first
-  int64_t classes = 0;          // of labels; tokens: the vocabulary
-  int64_t batch = 1;            // samples
-  DType dtype = DType::f32;     // of activations
+  int64_t classes = 0;          // number of classes; for tokens: size of the vocabulary
+  int64_t batch = 1;            // number of samples
+  DType dtype = DType::f32;     // dtype of activations
 };
 
-// Builds the graph of one tower: inputs (N, row) for the columns; "output" (logits, values or
-// images), "loss" and "score" (fp64 sums over samples, see Metric). Throws Error(config).
+// Builds the graph of one tower (an equal share of the global batch). It has an input (N, row) per
+// column, and the outputs "output" (logits, values or images), "loss" and "score". Both are fp64
+// sums over samples; measure() computes the metric from the score. Throws Error(config).
 Graph build_model(const ModelConfig& model, const LossConfig& loss, const ModelInput& input,
                   bool training);
 
@@ -56,7 +57,7 @@ Value autoencoder(Graph& graph, Value images, const ModelConfig& config, int64_t
 // Tokens (N, T) i32 -> logits of each token's successor (N, T, vocabulary).
 Value gpt(Graph& graph, Value tokens, const ModelConfig& config, int64_t vocabulary);
 
-// config.layers: any of these inputs -> any of these outputs.
+// The layers that config.layers lists: any of the inputs above -> any of the outputs above.
 Value layers_model(Graph& graph, Value input, const ModelConfig& config, int64_t classes);
 bool layers_make_images(const std::vector<LayerConfig>& layers, const Shape& sample);
 

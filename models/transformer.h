@@ -15,22 +15,21 @@ using WeightInitializer = std::function<Initializer(int64_t inputs, int64_t outp
 Initializer xavier_uniform(int64_t inputs, int64_t outputs);
 
 struct TransformerOptions {
-  int64_t heads = 1;       // divides the width
-  bool causal = false;     // a position attends to itself and earlier ones only
-  int64_t mlp_ratio = 4;   // width inside the mlp / width of the block
-  bool gelu_tanh = false;  // gelu's tanh form
-  float dropout = 0;       // of attention weights and of residual branches
-  float epsilon = 1e-5f;   // of layer norms
+  int64_t heads = 1;       // number of heads; divides the width C
+  bool causal = false;     // a position attends only to itself and earlier ones
+  int64_t mlp_ratio = 4;   // width of the mlp's hidden layer / C
+  bool gelu_tanh = false;  // gelu by its tanh approximation
+  float dropout = 0;       // rate, for attention weights and residual branches
+  float epsilon = 1e-5f;   // added to the variance in layer norms
   WeightInitializer weights = xavier_uniform;
-  WeightInitializer projections = xavier_uniform;  // of the last layer of a residual branch
+  WeightInitializer projections = xavier_uniform;  // for the last layer of each branch
 };
 
-// Multi-head attention with layers name.qkv and name.project. x (N, T, C) -> (N, T, C)
+// Multi-head attention by the layers name.qkv and name.project. x (N, T, C) -> (N, T, C).
 Value self_attention(Graph& graph, const std::string& name, Value x,
                      const TransformerOptions& options);
 
-// y = x + self_attention(norm(x)); returns y + mlp(norm(y)), (N, T, C). A block of
-// memory.recompute.
+// y = x + self_attention(norm(x)); returns y + mlp(norm(y)), a block that recompute may repeat.
 Value transformer_block(Graph& graph, const std::string& name, Value x,
                         const TransformerOptions& options);
 

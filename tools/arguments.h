@@ -1,4 +1,4 @@
-// Command line of `trainer`, parsed.
+// The parsed command line of `trainer`.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -9,16 +9,16 @@ namespace spire::tool {
 
 // Options of `trainer predict`.
 struct PredictArguments {
-  std::string checkpoint = {};  // a name for CheckpointLocator
-  std::string device = "auto";  // a word of the config's `devices`
-  int64_t batch = 64;           // samples per pass
-  std::string format = "csv";   // csv | json
-  std::string to = {};          // file or, for images, folder; empty: stdout, ./predictions
-  std::vector<std::string> inputs = {};      // files and folders; empty: the run's test data
-  std::optional<std::string> on_error = {};  // stop | skip, of inputs
-  int64_t count = 0;                         // samples; 0: all
+  std::string checkpoint = {};           // a name for CheckpointLocator
+  std::string device = "auto";           // one word of the config's `devices`
+  int64_t batch = 64;                    // samples per forward pass
+  std::string format = "csv";            // csv | json
+  std::string to = {};                   // file; for images a folder. Empty: stdout; ./predictions
+  std::vector<std::string> inputs = {};  // files and folders; empty: the run's test data
+  std::optional<std::string> on_error = {};                  // what a bad input does: stop | skip
+  int64_t count = 0;                                         // number of samples; 0: all
   std::optional<std::string> prompt = {}, prompt_file = {};  // text to continue
-  int64_t tokens = 256;                                      // to generate
+  int64_t tokens = 256;                                      // number to generate
   double temperature = 0.8;
   int64_t top_k = 0;  // 0: sample from all tokens
 };
@@ -35,38 +35,37 @@ struct Arguments {
   std::string command = {};  // "train", "eval", ...; empty: print `help`
   std::string help = {};
 
-  std::vector<std::string> configs = {};    // files, later ones win
-  std::vector<std::string> overrides = {};  // key.path=value, --output and --seed among them
+  std::vector<std::string> configs = {};    // files; later ones override earlier ones
+  std::vector<std::string> overrides = {};  // key.path=value; also from --output and --seed
   bool help_config = false;
   bool print_config = false;
   bool check = false;
-  bool deep = false;  // with check: read every sample
+  bool deep = false;  // --check also reads every sample
 
   std::optional<std::string> resume = {};  // a name for CheckpointLocator
   bool overwrite = false;
-  int64_t dry_run = 0;                       // steps; 0: a real run
-  std::optional<int64_t> processes = {};     // ranks to start from this process
-  std::optional<int64_t> max_restarts = {};  // restarts of the ranks, at most
+  int64_t dry_run = 0;                       // number of steps; 0: a real run
+  std::optional<int64_t> processes = {};     // number of ranks to start
+  std::optional<int64_t> max_restarts = {};  // largest number of restarts
   bool quiet = false;
   std::string log_level = "info";  // info | warning | error
 
-  bool verbose = false;                 // version
-  bool probe = false;                   // devices
-  std::optional<std::string> gpu = {};  // plan: name of the GPU to estimate for
+  bool verbose = false;                 // option of `version`
+  bool probe = false;                   // option of `devices`
+  std::optional<std::string> gpu = {};  // option of `plan`: name of the GPU to estimate
 
   PredictArguments predict = {};
   DatasetArguments dataset = {};
 };
 
-// Target of the options while CLI11 parses, before the words become Arguments.
+// The variables that CLI11 sets while it parses; Arguments are made from them.
 struct ParsedWords {
   Arguments arguments;
   std::vector<std::string> set;  // --set
   std::string output, seed;
 };
 
-// Parses the words after the program's name. Throws Error(config) for an unknown word, with the
-// nearest option or subcommand.
+// words: without the program's name. Throws Error(config) that suggests the nearest known word.
 Arguments parse_arguments(std::vector<std::string> words);
 
 }  // namespace spire::tool

@@ -1,4 +1,4 @@
-// Subcommands of `trainer`: one row each in a table. Each returns the exit code, or throws.
+// The subcommands of `trainer`: functions, in a table, that return the exit code or throw.
 #pragma once
 #include <string_view>
 #include <vector>
@@ -25,23 +25,23 @@ int run_devices(const Arguments& arguments);
 int run_version(const Arguments& arguments);
 
 struct Command {
-  std::string_view name;  // one word, or two
+  std::string_view name;  // one word or two: "dataset convert"
   std::string_view summary;
   void (*add_options)(CLI::App&, ParsedWords&);
   int (*run)(const Arguments&);
 };
 const std::vector<Command>& commands();
-const Command& find_command(std::string_view name);  // `name` is one of them
+const Command& find_command(std::string_view name);  // REQUIRES: there is such a command
 
-// Returns whether the results that the subcommand prints at its end are in files, too.
+// Returns whether the subcommand also writes the results that it prints to files.
 bool keeps_results(const Arguments& arguments);
 
-// Reads every row of the config's dataset and prints its problems on stdout. Throws Error(data) for
-// a bad row or checksum; with may_skip only for a bad checksum or a split without a good row.
+// Reads every row of the config's dataset and prints all problems on stdout. Throws Error(data) if
+// there is a bad row or checksum; with may_skip bad rows are allowed in a split that has good ones.
 void verify_data(const Arguments& arguments, const RunConfig& config, bool may_skip);
 
-// Returns the hook that a run calls at each phase of a thread: none in `trainer`. Test programs
-// link their own definition to make a phase fail.
+// Returns the hook that a run calls whenever a thread enters a phase; none in `trainer`. Test
+// programs link another definition, which makes a phase fail.
 ThreadStatus::Hook phase_hook();
 
 }  // namespace spire::tool

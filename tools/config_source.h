@@ -1,4 +1,4 @@
-// Reads a run's config: from files and words of the command line, or from a checkpoint.
+// Reads a run's config from files and words of the command line, or from a checkpoint.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,28 +12,29 @@
 
 namespace spire::tool {
 
-// Returns nothing after it has answered --help-config or --print-config on stdout.
+// Reads the command line's config. Returns none if it has answered --help-config or --print-config.
 std::optional<ResolvedConfig> read_config(const Arguments& arguments);
 
-// Returns nothing after it has answered --print-config.
+// Returns `resolved`, or none if it has printed the config for --print-config.
 std::optional<ResolvedConfig> answer_print_config(ResolvedConfig resolved,
                                                   const Arguments& arguments);
 
 struct NamedRun {
   ResolvedConfig resolved;
-  std::optional<LoadedCheckpoint> checkpoint;  // none: `auto`, before the run has a checkpoint
+  std::optional<LoadedCheckpoint> checkpoint;  // none: name is auto, and there is no checkpoint yet
 };
 
-// Reads a run by `name` (see CheckpointLocator), or the run in the output directory. Without
-// --config the checkpoint's config counts, changed by the command line; a run named by its
-// directory then writes there, even where it was moved. Returns as read_config() does. Warns as
-// --log-level allows. Throws Error(config), Error(checkpoint).
+// Reads the run that `name` names (see CheckpointLocator), without a name the run in the output
+// directory. Without --config the config is the checkpoint's, changed by the command line; its
+// output is then the run's present directory, even if that was moved. Returns none as read_config()
+// does. Prints warnings if --log-level allows. Throws Error(config), Error(checkpoint).
 std::optional<NamedRun> read_named_run(const Arguments& arguments,
                                        const std::optional<std::string>& name, Prefer prefer);
 
-// Prepends the place in a file to a message that begins with a key.
+// message: begins with a config key. Returns it behind the place of the key: "run.yaml:12:3: ...".
 std::string with_place(const std::string& message, const ResolvedConfig& resolved);
 
+// Returns work(); adds places to the messages of Error(config) that it throws.
 template <typename Work>
 auto naming_places(const ResolvedConfig& resolved, const Work& work) {
   try {
@@ -47,7 +48,7 @@ auto naming_places(const ResolvedConfig& resolved, const Work& work) {
 void print_warnings(const ResolvedConfig& resolved);  // on stderr, one per line
 void print_warnings(const std::vector<std::string>& warnings);
 
-// Copy of a config in memory for child processes. Keys that nobody gave stay unset in it.
+// A copy of a config in memory, for child processes; without keys that the user did not set.
 class ConfigSnapshot {
  public:
   static constexpr const char* folder = "/proc/self/fd/";  // prefix of path()
@@ -57,10 +58,10 @@ class ConfigSnapshot {
   ConfigSnapshot(const ConfigSnapshot&) = delete;
   ConfigSnapshot& operator=(const ConfigSnapshot&) = delete;
 
-  std::string path() const;  // for children of this process, during the object's lifetime
+  std::string path() const;  // children can open it while this object lives
 
  private:
-  int descriptor_ = -1;  // of a memfd that children inherit
+  int descriptor_ = -1;  // a memfd, which children inherit
 };
 
 }  // namespace spire::tool

@@ -1,9 +1,10 @@
-// Sums the gradients of all towers during backward. At the end of a bucket a lane adds up its share
-// of the buckets that all lanes have completed; none waits for others before its towers are done.
-// With several members an exchange thread then reduces each bucket over them (bucket_reducer.h).
+// Sums the gradients of all towers during backward, bucket by bucket (a bucket: a range of the flat
+// gradient buffer). Whenever a lane completes a bucket, it adds up its share of those buckets that
+// all lanes have completed; it waits for other lanes only after its own towers are done. With
+// several members (exchange.h) an exchange thread then reduces each bucket over them.
 //
-// The devices of all lanes reach all buffers. Threads: the leading lane calls begin_step() while no
-// lane works; a lane calls its own arrive() and finish().
+// The devices of all lanes can access all buffers. Threads: the leading lane calls begin_step()
+// while no lane works; each lane calls arrive() and finish() for itself.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -21,60 +22,59 @@
 
 namespace spire::inline collective {
 
-struct NodeBuffer {  // a lane's gradient buffer: the sum over the towers of `node`
+struct NodeBuffer {  // a lane's gradient buffer, with the sum over the towers of one tree node
   TowerRange node;
   float* data = nullptr;
-  DeviceId device = {};  // where it lies
+  DeviceId device = {};  // device in whose memory it is
 };
 
 class GradientReduction {
  public:
   struct Options {
     BucketReducer::Options exchange;
-    MemoryPool* memory = nullptr;  // of the device whose memory is exchanged; outlives this
-    int64_t trained = 0;           // the norm is that of [0, trained); running statistics follow
-    // fp64 sums of squares, one a chunk of TreeSum::chunk floats of [0, trained), from every
-    // member. The lanes' devices reach it; with an exchange it lies in that device's own memory.
+    MemoryPool* memory = nullptr;  // pool of the device that exchanges; outlives this
+    int64_t trained = 0;           // floats of gradients; sums of running statistics follow
+    // Receives the sum of squares of each chunk (TreeSum::chunk floats) of [0, trained), other
+    // members' included. The lanes' devices can access it; with several members it is in `memory`.
     double* chunk_squares = nullptr;
-    // false: exchanges after the last bucket, since plans with sums over towers use the
-    // connections.
+    // false: exchanges after the last bucket, as sums over towers use the connections before.
     bool overlap = true;
-    // One a lane of this member; outlive this. Lanes and thread status rows count from first_lane.
+    // One per lane of this member; outlive this. The first lane's number is first_lane.
     std::vector<Stream*> streams;
-    std::vector<int> exchange_cores;  // of the exchange thread; empty: its creator's
+    std::vector<int> exchange_cores;  // cores of the exchange thread; empty: as this thread's
     int first_lane = 0;
-    int thread_row = 0;  // of the exchange thread
+    int thread_row = 0;  // the exchange thread's row of the thread status
   };
-  // buffers: of this member's lanes, in tower order. exchange: may be null for one member.
+  // buffers: those of this member's lanes, in tower order. exchange: null if there is one member.
   GradientReduction(const Options& options, const std::vector<NodeBuffer>& buffers,
                     Communicator* exchange, ThreadStatus& status);
   ~GradientReduction();
 
-  // Returns the nodes of the tree whose sums a member with these towers computes.
+  // Returns the tree nodes whose sums a member with the towers `range` computes.
   static std::vector<TowerRange> member_nodes(Reduction order, int towers, TowerRange range);
 
-  // Returns the bytes that the exchange of such a member allocates. Ignores the data of `buffers`.
+  // Returns the bytes that member `rank`'s exchange allocates. Does not read NodeBuffer::data.
   static size_t exchange_bytes(const BucketReducer::Options& options, int rank,
                                const std::vector<NodeBuffer>& buffers, DeviceId device);
 
   void begin_step();
-  // Announces that the lane's gradients [0, ready) are final in all its towers once its stream has
-  // done its present work. Throws BarrierBroken after break_up().
+  // The lane announces that [0, ready) of its gradient sums, over all its towers, is final once its
+  // stream has done its present work. Throws BarrierBroken after break_up().
   void arrive(int lane, int64_t ready);
-  // Adds up the rest of the lane's shares; waits until every bucket is reduced (GPU: makes the
-  // stream wait). Throws PeerLost, LaneError of the exchange thread, or BarrierBroken.
+  // Adds up the rest of the lane's shares and waits until all buckets are reduced; on a GPU the
+  // lane's stream waits. Throws PeerLost, BarrierBroken, or the exchange thread's LaneError.
   void finish(int lane);
   void break_up();  // releases all lanes that wait here, now or later
 
-  const float* sums() const { return nodes_.front().data; }  // all, or this member's shards
+  const float* sums() const { return nodes_.front().data; }  // all sums, or those of its shards
   const std::vector<FloatRange>& buckets() const { return options_.exchange.buckets; }
 
  private:
   struct MemberNode {
     TreeSum tree;
-    float* data;  // receives the sum: the buffer of a leaf, or staged memory
+    float* data;  // receives the sum: a leaf's buffer or staged_ memory
   };
-  using Leaves = std::vector<const NodeBuffer*>;  // of a member, in one node
+  using Leaves = std::vector<const NodeBuffer*>;  // a member's buffers within one node
   static Leaves leaves_of(TowerRange node, const std::vector<NodeBuffer>& buffers);
   static const NodeBuffer* leaf_on(DeviceId device, const Leaves& leaves);
   static int64_t floats(const BucketReducer::Options& options);
@@ -92,20 +92,20 @@ class GradientReduction {
 
   Options options_;
   ThreadStatus& status_;
-  std::vector<std::unique_ptr<DeviceMemory>>
-      staged_;  // of sums without a leaf in exchangeable memory
+  // For sums none of whose leaves is in memory that can be exchanged.
+  std::vector<std::unique_ptr<DeviceMemory>> staged_;
   std::vector<MemberNode> nodes_;
   struct alignas(64) Lane {
     Stream* stream = nullptr;
     std::unique_ptr<LaneArithmetic> arithmetic;
-    std::vector<std::unique_ptr<Event>> arrival;  // one a bucket
-    std::vector<std::unique_ptr<Event>> share;    // one a bucket; only with an exchange
+    std::vector<std::unique_ptr<Event>> arrival;  // one per bucket
+    std::vector<std::unique_ptr<Event>> share;    // one per bucket, with several members
     std::unique_ptr<Event> end;                   // after the last share
-    size_t arrived = 0, summed = 0;               // buckets, this step
+    size_t arrived = 0, summed = 0;               // numbers of buckets in this step
   };
   Lane& lane_at(int lane) { return lanes_[static_cast<size_t>(lane - options_.first_lane)]; }
   std::vector<Lane> lanes_;
-  std::unique_ptr<std::atomic<uint32_t>[]> arrived_, summed_;  // number of lanes, by bucket
+  std::unique_ptr<std::atomic<uint32_t>[]> arrived_, summed_;  // per bucket: lanes
   std::atomic<bool> broken_{false};
   std::atomic<bool> released_{false};  // break_up() was called
 
@@ -115,9 +115,9 @@ class GradientReduction {
   std::optional<ShardExchange> squares_exchange_;
   std::unique_ptr<Event> exchange_end_;
   std::atomic<uint32_t> generation_{0};  // step number; the exchange thread waits for it
-  std::atomic<uint32_t> exchanged_{0};   // 1 when the thread has reduced all buckets of the step
+  std::atomic<uint32_t> exchanged_{0};   // 1 after the thread has reduced all buckets
   std::atomic<bool> quit_{false};
-  std::exception_ptr error_;  // published by the release of exchanged_
+  std::exception_ptr error_;  // the exchange thread's error; written before exchanged_
   std::jthread thread_;
 };
 

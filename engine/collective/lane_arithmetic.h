@@ -1,4 +1,4 @@
-// Arithmetic of a lane on its device, in stream order: sums of gradients and of towers' rows.
+// Arithmetic of a lane (a thread of a device) in stream order: sums of gradients and small vectors.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -10,32 +10,32 @@ namespace spire::inline collective {
 
 void add_floats(float* into, const float* from, int64_t count);  // into[i] += from[i]
 
-// Sums squares in fp64, in an order that does not depend on the instruction set.
+// Returns the fp64 sum of squares; the order of additions does not depend on the instruction set.
 double sum_of_squares(const float* values, int64_t count);
 
-// Methods allocate nothing. Pointers are to whole buffers, in memory that the device reaches.
+// Methods allocate nothing. Pointers are to whole buffers, which the device can access.
 class LaneArithmetic {
  public:
   virtual ~LaneArithmetic() = default;
 
   static constexpr int max_gpu_leaves = 64;
-  static constexpr int max_depth = 16;  // of a GPU's trees, and of those over rows: 32768 towers
+  static constexpr int max_depth = 16;  // depth of trees on a GPU, and in sum_rows(): 32768 towers
 
   virtual void add(float* into, const float* from, FloatRange range) = 0;  // into[i] += from[i]
 
-  // out[i] = the tree's sum at i, with the bits of TreeSum::sum. `out` may be the buffer of a leaf.
+  // out[i] = the tree's sum at i, bitwise equal to TreeSum::sum(). `out` may be a leaf's buffer.
   // Throws Error(unexpected) on a GPU for more than max_gpu_leaves leaves.
   virtual void sum(const TreeSum& tree, FloatRange range, float* out) = 0;
 
   // squares[c] = fp64 sum of values[i]^2 over the part of chunk c (floats from c * TreeSum::chunk
-  // on) in `range`, which begins at a chunk. The order does not depend on the range.
+  // on) in `range`, which begins at a chunk. The order of additions does not depend on the range.
   virtual void square(const float* values, FloatRange range, double* squares) = 0;
 
-  // out[i] = tree_sum() of rows[t * count + i] over towers t. `out` does not overlap the rows.
+  // out[i] = tree_sum() of rows[t * count + i] over towers t. `out` must not overlap `rows`.
   virtual void sum_rows(const double* rows, int towers, int64_t count, double* out) = 0;
 };
 
-// depth: of the deepest tree that it sums. The stream outlives the result.
+// depth: that of the deepest tree to sum. The stream outlives the result.
 std::unique_ptr<LaneArithmetic> make_lane_arithmetic(Stream& stream, int depth);
 std::unique_ptr<LaneArithmetic> make_cuda_lane_arithmetic(Stream& stream, int depth);
 

@@ -1,6 +1,7 @@
-// NCCL communicators of a process's members, each with its own thread, so that no call waits for a
-// later one of the same thread. They are non-blocking: ncclInProgress is polled until it ends or
-// the group is interrupted. (NCCL Developer Guide: "Fault Tolerance", "Group Calls".)
+// NCCL communicators of a process's members (exchange.h). Each is used on a thread of its own, so
+// that no call waits for a later call of the same thread. They are non-blocking: a call that
+// returns ncclInProgress is polled until it ends or the ProcessGroup is interrupted. (NCCL
+// Developer Guide: "Fault Tolerance", "Group Calls".)
 #pragma once
 #include <cstddef>
 #include <map>
@@ -23,8 +24,8 @@ class NcclCommunicator {
 
   const ExchangeEnd& end() const { return end_; }
 
-  // Runs body(communicator), which returns the result of its last call, or of the first that
-  // failed. The calls have completed when this returns. Throws PeerLost.
+  // Runs body(ncclComm_t), which returns the result of the first NCCL call that failed, else of the
+  // last. Returns when its calls have completed. call: name for messages. Throws PeerLost.
   template <typename Body>
   void run(const char* call, const Body& body) {
     CurrentCudaDevice current(end_.device.index);
@@ -36,13 +37,13 @@ class NcclCommunicator {
     }
     finish(code, call);
   }
-  // Initializes in two parts; begin() does not wait.
+  // Initialize the communicator: begin() does not wait for other members, finish() does.
   ncclResult_t begin(const ncclUniqueId& id, int size);
   void finish(ncclResult_t code, const char* call);
 
-  void check();  // these three: as Communicator's
+  void check();  // as Communicator::check(); likewise abort(), prepare() and forget()
   void abort() noexcept;
-  void destroy() noexcept;  // after ncclCommFinalize
+  void destroy() noexcept;  // call it after ncclCommFinalize
 
   void prepare(void* memory, size_t bytes);
   void forget(void* memory) noexcept;
@@ -52,19 +53,19 @@ class NcclCommunicator {
   [[noreturn]] void lose(const std::string& message);
   std::string words_of(ncclResult_t code, const char* call) const;
 
-  ProcessGroup* const group_;  // null for one process
+  ProcessGroup* const group_;  // null if there is one process
   const ExchangeEnd end_;
   std::mutex mutex_;           // guards the members below; not locked while NCCL is polled
   ncclComm_t comm_ = nullptr;  // null before begin(), and after an abort
-  std::string lost_;           // reason of a failure; empty: none
-  std::map<void*, void*> registrations_;  // handles, by memory
+  std::string lost_;           // why connections were lost; empty if they were not
+  std::map<void*, void*> registrations_;  // memory -> NCCL's handle
 };
 
 class NcclCommunicators {
  public:
-  // Blocks until all members of the run have come. Throws PeerLost, and Error(device).
+  // Blocks until all `size` members of the run have connected. Throws PeerLost, Error(device).
   NcclCommunicators(ProcessGroup* group, std::span<const ExchangeEnd> ends, int size);
-  ~NcclCommunicators();  // waits for members that still receive
+  ~NcclCommunicators();  // waits for members that are still receiving
   NcclCommunicators(const NcclCommunicators&) = delete;
   NcclCommunicators& operator=(const NcclCommunicators&) = delete;
 

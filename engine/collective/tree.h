@@ -1,6 +1,6 @@
-// Fixed order of additions over towers 0..T-1, and cuts of the flat gradient buffer. Sums follow a
-// binary tree whose shape depends on T alone: a left child has the largest power of two of towers
-// that leaves the right one at least one. So all splits of the towers give the same bits.
+// Fixed order of additions over towers 0..T-1 (equal shares of the global batch), and cuts of the
+// flat gradient buffer. Sums follow a binary tree whose shape depends only on T: of n towers the
+// left child gets the largest power of two below n. So no placement of the towers changes the bits.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace spire::inline collective {
 
-struct TowerRange {  // towers [begin, end): a node of the tree, or those of a lane
+struct TowerRange {  // towers [begin, end): those of a node of the tree, a lane or a device
   int begin = 0, end = 0;
   int size() const { return end - begin; }
   bool operator==(const TowerRange&) const = default;
@@ -19,70 +19,72 @@ struct TowerRange {  // towers [begin, end): a node of the tree, or those of a l
 
 int tree_split(TowerRange node);  // first tower of the right child. REQUIRES: node.size() > 1
 
-// Returns the maximal nodes of the tree over [0, towers) inside `range`, in order.
+// Returns the largest nodes of the tree over [0, towers) that lie inside `range`, in tower order.
 std::vector<TowerRange> nodes_inside(int towers, TowerRange range);
 
 TowerRange towers_of_lane(int towers, int lane, int lanes);  // sizes differ by at most one
 
 enum class Reduction : uint8_t {
-  invariant,  // along the tree
-  native,     // in the order of towers, lanes and the transport: depends on the towers' placement
+  invariant,  // along the tree: the same bits for any placement of the towers
+  native,     // in the order of towers, lanes and the transport, so the placement changes bits
 };
 
 struct TreeAdd {
-  int into = 0, from = 0;  // buffers: into += from
+  int into = 0, from = 0;  // numbers of buffers: into += from
 };
 struct TreeStep {
-  int target = 0;  // buffer to which the tower's gradient is written, before the adds
-  std::vector<TreeAdd> adds;
+  int target = 0;             // buffer to which the tower's gradient is written
+  std::vector<TreeAdd> adds;  // made afterwards
 };
 struct BufferedNode {
   TowerRange range;
-  int buffer = 0;  // contains the sum over the towers of `range`
+  int buffer = 0;  // buffer with the sum over the towers of `range`
 };
-struct LaneSchedule {               // of a lane that sums its towers one after another
-  std::vector<TreeStep> steps;      // one a tower of the range
-  std::vector<BufferedNode> nodes;  // contents of the buffers at the end, in tower order
-  int buffers = 0;                  // number of buffers that the lane needs
+struct LaneSchedule {               // the additions of one lane
+  std::vector<TreeStep> steps;      // one per tower of the lane, in order
+  std::vector<BufferedNode> nodes;  // the sums that remain at the end, in tower order
+  int buffers = 0;                  // number of gradient buffers that the lane needs
 };
+// For a lane that runs the towers of `range` one after another.
 LaneSchedule lane_schedule(Reduction reduction, int towers, TowerRange range);
-// The same in lockstep, each tower with a buffer: all adds follow the last tower.
+// For a lane that runs them in lockstep: each tower has its own buffer, all adds come at the end.
 LaneSchedule lockstep_schedule(Reduction reduction, int towers, TowerRange range);
 
 struct FloatRange {
-  int64_t begin = 0, end = 0;  // elements of a flat buffer
+  int64_t begin = 0, end = 0;  // elements [begin, end) of a flat buffer
   int64_t size() const { return end - begin; }
   bool operator==(const FloatRange&) const = default;
 };
 
-inline FloatRange common(FloatRange a, FloatRange b) {  // empty: size() <= 0
+inline FloatRange common(FloatRange a, FloatRange b) {  // none in common: size() <= 0
   return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
 }
 
-// Sums the tree below a node, a range of elements at a time, from partial sums in buffers.
+// Computes the sum of one tree node from the sums of smaller nodes, its leaves, in buffers.
 class TreeSum {
  public:
   struct Leaf {
     TowerRange node;
-    const float* data;  // the node's sum
-    int64_t first = 0;  // index of the element that data[0] is
+    const float* data;  // buffer with the node's sum
+    int64_t first = 0;  // index of data[0] in the flat buffer
   };
-  // REQUIRES: the leaves' nodes partition `root`; for `invariant` they are nodes of its tree.
+  // REQUIRES: the leaves partition the towers of `root`; for `invariant` they are tree nodes.
   TreeSum(Reduction reduction, TowerRange root, const std::vector<Leaf>& leaves);
 
-  static constexpr int64_t chunk = 4096;  // floats; scratch is chunk x depth() floats
+  static constexpr int64_t chunk = 4096;  // floats: the unit of cuts, and the most per sum()
   static constexpr int64_t chunks_of(int64_t floats) { return (floats + chunk - 1) / chunk; }
 
-  // out[i] = sum over the root's towers at begin + i, i < count <= chunk. Returns the sum: `out`,
-  // which may be the first leaf's buffer, or the only leaf. Thread-safe with a scratch each.
+  // out[i] = sum over the root's towers at element begin + i, for i < count <= chunk. Returns
+  // `out`, which may be the first leaf's buffer, or, without writing `out`, the buffer of a single
+  // leaf. scratch: chunk * depth() floats, one per thread that calls this.
   const float* sum(int64_t begin, int64_t count, float* out, float* scratch) const;
   int depth() const { return depth_; }
 
-  // The additions in postfix order, as GPU kernels make them. A term pushes a leaf on a stack of at
-  // most depth() entries, then replaces the two top entries by their sum `additions` times.
+  // The additions in postfix order, in which GPU kernels make them. A term pushes a leaf on a stack
+  // of at most depth() entries, then replaces the two top entries by their sum, `additions` times.
   struct Term {
     const float* data = nullptr;
-    int64_t first = 0;  // as in the leaf
+    int64_t first = 0;  // as in Leaf
     int additions = 0;
   };
   std::span<const Term> terms() const { return terms_; }
@@ -96,9 +98,9 @@ class TreeSum {
   int depth_ = 1;
 };
 
-double tree_sum(std::span<const double> per_tower);  // one number a tower: losses, counts, moments
+double tree_sum(std::span<const double> per_tower);  // one per tower, added along the tree
 
-// Returns TreeSum::Term::additions of a tower, for code that pushes towers 0, 1, ... in order.
+// Returns TreeSum::Term::additions after tower `tower`, if every tower is a leaf.
 SPIRE_HOST_DEVICE inline int additions_after(int tower, int towers) {
   int additions = 0;
   for (int n = tower + 1; n % 2 == 0; n /= 2) ++additions;
@@ -107,11 +109,11 @@ SPIRE_HOST_DEVICE inline int additions_after(int tower, int towers) {
   return additions;
 }
 
-// Cuts `total` floats into buckets of `floats`; the first has `first`, so that reduction starts
-// early. Cuts, also share_of()'s, are multiples of TreeSum::chunk.
+// Cuts `total` floats into buckets of `floats`; the first has `first` floats, so that reduction
+// starts early. Buckets, like the parts from share_of(), begin at multiples of TreeSum::chunk.
 std::vector<FloatRange> make_buckets(int64_t total, int64_t first, int64_t floats);
 
-// Returns the part of members [begin, end) of `count`, in whole chunks.
+// Cuts a bucket into `count` nearly equal parts of whole chunks and returns parts [begin, end).
 FloatRange share_of(FloatRange bucket, int begin, int end, int count);
 
 }  // namespace spire::inline collective

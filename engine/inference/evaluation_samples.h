@@ -1,4 +1,4 @@
-// Writes a model's output for test samples: images beside their inputs, or text after a prompt.
+// Writes a model's output for some test samples: images beside inputs, or text after a prompt.
 #pragma once
 #include <filesystem>
 
@@ -10,16 +10,16 @@ namespace spire::inline inference {
 
 class EvaluationSamples {
  public:
-  // Takes `count` samples, spread evenly over the test data. write() makes `folder`.
+  // Reads `count` samples, spread evenly over the test data. write() makes `folder` if needed.
   EvaluationSamples(const Dataset& test, Task task, int64_t count, std::filesystem::path folder);
 
-  // Batch size of the forward pass that write() needs; 0: the task has no samples.
+  // Returns the batch size of the pass that write() needs; 0 if the task has no such output.
   static int64_t rows(Task task, int64_t count);
 
-  // Writes step_00001000.png or .txt and returns its path; throws Error. On the pass's lane only.
+  // Writes step_00001000.png or .txt, returns its path; throws Error. Call it on the pass's lane.
   std::filesystem::path write(int64_t step, ForwardPass& pass) const;
 
-  // Removes the files that write() makes. Throws Error(config) where the folder cannot be listed.
+  // Removes all files that write() has made. Throws Error(config) if the folder cannot be listed.
   static void clear(const std::filesystem::path& folder);
 
  private:
@@ -29,7 +29,7 @@ class EvaluationSamples {
   Task task_;
   int64_t count_;
   std::filesystem::path folder_;
-  std::vector<std::byte> inputs_;  // `count` rows of the first column
+  std::vector<std::byte> inputs_;  // `count` rows of the first column, the model's input
 };
 
 }  // namespace spire::inline inference

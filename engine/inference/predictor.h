@@ -24,20 +24,20 @@ struct PredictorOptions {
 
 class Predictor {
  public:
-  // Reads the tensors; averaged ones where the run kept them (ema.decay). Throws Error(checkpoint)
-  // for a model that this program does not know, Error(device).
+  // Reads the weights; the averaged ones if the run kept them (ema.decay). Throws Error(checkpoint)
+  // for a model that this program does not know, and Error(device).
   Predictor(const StateMetadata& state, const SavedTensors& tensors,
             const PredictorOptions& options);
 
-  const RunConfig& config() const { return config_; }  // of the training run
+  const RunConfig& config() const { return config_; }  // config of the training run
   const SampleSpec& spec() const { return spec_; }
   Task task() const { return task_; }
   std::string device() const;
   // Shape of one output: logits (K), values (K), an image (H, W, C), or logits per position (T, V).
   const Shape& output_shape() const { return output_shape_; }
 
-  // Computes `count` rows of the spec's first column; writes one fp32 output for each. An output
-  // does not depend on neighbouring rows. Computes on the lane's thread; one call at a time.
+  // rows: `count` rows of the spec's first column. Writes one fp32 output for each, which does not
+  // depend on the other rows. Computes on a thread of its own and waits; one call at a time.
   void run(const void* rows, int64_t count, std::span<float> out);
 
  private:
@@ -53,30 +53,30 @@ class Predictor {
   std::unique_ptr<LaneTeam> team_;
   std::unique_ptr<MemoryPool> memory_;
   std::unique_ptr<Replica> replica_;
-  std::unique_ptr<Tuning> tuning_;       // the run's recorded choices; measures nothing
+  std::unique_ptr<Tuning> tuning_;       // the engines that the run's checkpoint records
   std::unique_ptr<CudaLibraries> cuda_;  // null on a CPU
   std::unique_ptr<ForwardPass> pass_;
   std::vector<std::byte> padded_;  // (batch) rows: inputs, then zeros
 };
 
 struct GenerateOptions {
-  int64_t tokens = 256;      // to generate
+  int64_t tokens = 256;      // number of tokens to generate
   double temperature = 1.0;  // divides the logits; 0: always the likeliest token
-  int64_t top_k = 0;         // draws from the k likeliest tokens; 0: from all
-  uint64_t seed = 0;         // position i draws by (seed, i)
+  int64_t top_k = 0;         // draws among the k likeliest tokens; 0: among all
+  uint64_t seed = 0;         // the random number at position i is that of (seed, i)
 };
 
-// A forward pass over `context` tokens, as many as the model was built for. Returns logits
-// (context, vocabulary): row i is for the token after position i.
+// A forward pass over exactly `context` tokens, the length that the model was built for. `logits`
+// returns (context, vocabulary); row i is for the token that follows position i.
 struct TokenPass {
   int64_t context = 0, vocabulary = 0;
   std::function<std::span<const float>(std::span<const int32_t> tokens)> logits;
 };
 
-TokenPass predictor_pass(Predictor& predictor);  // `predictor` outlives it
+TokenPass predictor_pass(Predictor& predictor);  // `predictor` outlives the result
 
-// Returns the tokens that follow `prompt`, without the prompt. The model sees the newest `context`
-// tokens only. Throws Error(config) for an empty prompt, Error(data) for a token out of range.
+// Returns the tokens that follow `prompt`, without the prompt. The model sees only the newest
+// `context` tokens. Throws Error(config) for an empty prompt, Error(data) for a token out of range.
 std::vector<int32_t> generate(const TokenPass& pass, std::span<const int32_t> prompt,
                               const GenerateOptions& options);
 

@@ -1,4 +1,4 @@
-// Evaluations of a run on its test data, and early stopping by their metric.
+// Evaluates a run's model on the test data when that is due, and stops a run early by the metric.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -15,13 +15,13 @@
 
 namespace spire::inline run {
 
-// Counter of the evaluations in a row without improvement; ends a run after `patience` of them.
+// Counts successive evaluations without improvement, `patience` of which end a run.
 class EarlyStop {
  public:
   explicit EarlyStop(const EarlyStopConfig& config) : config_(config) {}
 
-  // improved: the metric is the best so far. It counts if it is min_delta or more away from the
-  // last one that counted: many small steps add up to one.
+  // Adds an evaluation. improved: the metric is the best so far. It counts if it differs by at
+  // least min_delta from the last metric that counted, so that small improvements add up.
   void add(bool improved, double metric);
 
   bool reached() const { return config_.patience > 0 && state_.waited >= config_.patience; }
@@ -36,20 +36,21 @@ class EarlyStop {
 
 class Evaluation {
  public:
-  Evaluation(RunContext& run, RunCheckpoints& checkpoints, BatchLoader& test_data);  // outlive this
+  // All arguments outlive this.
+  Evaluation(RunContext& run, RunCheckpoints& checkpoints, BatchLoader& test_data);
 
-  void resume();  // restores the early stop from run.progress
-  // Makes evaluations write the model's output for a few samples, where the task has any.
+  void resume();  // restores the state of early_stop() from run.progress
+  // From now on evaluations also write sample outputs to `folder`, if the task has any.
   void write_samples_to(const std::filesystem::path& folder);
-  void set_first_loss(double loss) { first_loss_ = loss; }  // of the first training step
+  void set_first_loss(double loss) { first_loss_ = loss; }  // loss of step 1
   bool knows_first_loss() const;
 
-  // Returns whether the current step is to be evaluated, and was not yet: the last step, and those
-  // at the ends of epochs and intervals.
+  // Returns whether the present step has to be evaluated and was not yet. Evaluated are the last
+  // step and the steps that end an interval of the config's `eval`.
   bool due() const;
-  // Evaluates if it is due and nobody asked to stop. Returns whether the metric is the best so far.
+  // Evaluates if it is due and no rank asked to stop. Returns whether the metric is the best yet.
   bool run_if_due() { return due() && !run_.stop_asked() && evaluate(); }
-  int64_t samples() const;  // of one evaluation; fewer than the test data in a dry run
+  int64_t samples() const;  // samples per evaluation: all test data, fewer in a dry run
 
   const EarlyStop& early_stop() const { return early_stop_; }
 
@@ -66,7 +67,7 @@ class Evaluation {
   BatchLoader& test_data_;
   EarlyStop early_stop_;
   std::optional<EvaluationSamples> samples_;
-  double first_loss_ = std::numeric_limits<double>::quiet_NaN();  // NaN: a resumed run
+  double first_loss_ = std::numeric_limits<double>::quiet_NaN();  // NaN if the run resumed
   bool warned_of_explosion_ = false;
 };
 

@@ -1,4 +1,4 @@
-// The checkpoint that a run resumes, and the check that it fits the run's config and data.
+// Finds the checkpoint that a run resumes, and checks that it fits the run's config and data.
 #pragma once
 #include <optional>
 
@@ -11,22 +11,24 @@
 namespace spire::inline run {
 
 struct ResumePoint {
-  std::optional<LoadedCheckpoint> checkpoint;  // none: a new run; its tensors on rank 0 only
-  bool in_output = false;  // it lies in the run's own output directory, so the run continues there
+  // None: a new run starts. Only rank 0 has the checkpoint's tensors.
+  std::optional<LoadedCheckpoint> checkpoint;
+  bool in_output = false;  // it is in the run's own output directory, where the run then continues
 };
 
-// Finds the checkpoint; collective. Warns of damaged ones. Throws as CheckpointLocator does, and
-// Error(config) where --overwrite would delete the run that resumes.
+// Finds the checkpoint; collective. Warns of damaged checkpoints. Throws as CheckpointLocator does,
+// and Error(config) if --overwrite would delete the run that is to be resumed.
 ResumePoint find_resume_point(const RunConfig& config, const RunOptions& options,
                               const RankGroup& ranks, Observer& observer);
 
-// Takes seed, batch size and towers from the checkpoint where the config leaves them out. Throws
-// Error(config) where it has others, but not for an evaluation.
+// Sets seed and batch_size (if in RunOptions::left_out) and towers (if not set) as the checkpoint
+// has them. Throws Error(config) if the config gives other values, except for an evaluation.
 void keep_settings(const LoadedCheckpoint& checkpoint, const RunOptions& options,
                    RunConfig& config);
 
-// Puts classes (if `classes`) and columns of the data into the order of the checkpoint's model;
-// adds a note where it does not describe its data. Throws Error(data) where they differ.
+// Reorders the data's columns, and with `classes` its classes, to match the checkpoint's model.
+// Throws Error(data) if they are not the same. If the checkpoint does not describe its data,
+// nothing is checked or changed, and a note is added to the result.
 DatasetPair fit_to_checkpoint(DatasetPair data, const LoadedCheckpoint& checkpoint, bool classes);
 
 }  // namespace spire::inline run

@@ -1,7 +1,6 @@
-// Checkpoints of a run: when one is due, and the two steps of each.
-// capture() fixes the state of the current step in the trainer; it is collective. save() submits
-// the captured state to the writer's thread. An evaluation comes in between: where it fails, the
-// state from before it is saved.
+// Makes the checkpoints of a run when they are due, each in two steps. capture(), which is
+// collective, fixes the present state in the trainer; save() submits it to the thread that writes
+// files. An evaluation may come in between: if it fails, the state from before it is saved.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -17,27 +16,29 @@ class RunCheckpoints {
  public:
   RunCheckpoints(RunContext& run, RunOutput& output);  // both outlive this
 
-  // Continues from a checkpoint of the run's own directory, at progress.step. rewrite: it is
-  // written again, with the result of an evaluation that is due.
+  // Continues from a checkpoint in the run's own directory, of step progress.step. rewrite: it is
+  // written again, with the result of an evaluation that is still due.
   void continue_from(const LoadedCheckpoint& checkpoint, bool rewrite);
-  void open();  // takes the output directory, starts the writer; on the rank that writes files
+  // Takes the output directory and starts the writer. Only the rank that writes files calls it.
+  void open();
 
-  bool due() const;   // an interval of the config ends at this step, or the directory was lost
-  void begin_step();  // forgets a captured state without a snapshot: the step changes it
+  bool due() const;   // whether an interval of the config ends at this step, or is_urgent()
+  void begin_step();  // forgets the captured state if there is no snapshot, as the step changes it
   void capture();
-  // Captures and submits a checkpoint of this step, once. last: no step follows that would wait.
+  // Captures and submits a checkpoint of this step, unless that was done before. last: no step
+  // follows, so that a write without a snapshot need not be waited for.
   void save(bool last = false);
-  void replace_failed();  // submits the captured state instead of one that waits for a retry
-  void report();          // reports the writer's attempts to the observer
-  void save_last();       // saves and waits; throws Error(checkpoint) if it cannot be written
-  // Saves the state from before an evaluation that has failed, if it was captured. Call it before
-  // the other ranks learn of the failure.
+  // If an earlier write failed and waits for a retry, submits the captured state in its place.
+  void replace_failed();
+  void report();     // reports the writer's finished attempts to the observer
+  void save_last();  // saves and waits; throws Error(checkpoint) if it cannot be written
+  // After a failed evaluation, before other ranks learn of it: saves the state captured before it.
   void save_after_failure();
 
-  void restore_output();                      // if the directory was lost; a checkpoint is then due
-  bool is_urgent() const { return urgent_; }  // due because the directory was lost
+  void restore_output();                      // if the output directory was lost: makes it again
+  bool is_urgent() const { return urgent_; }  // due since the directory was lost
 
-  const std::string& path() const { return path_; }  // of the newest on disk; empty: none
+  const std::string& path() const { return path_; }  // the newest on disk; empty if none
   int64_t written_step() const { return written_step_; }
 
  private:
@@ -54,9 +55,9 @@ class RunCheckpoints {
   CheckpointStore store_;
   std::optional<CheckpointWriter> writer_;  // none on ranks that write no files
 
-  int64_t captured_step_ = -1;  // of the state in the trainer; -1: none
-  int64_t saved_step_ = 0;      // submitted
-  int64_t written_step_ = 0;    // on disk
+  int64_t captured_step_ = -1;  // step of the captured state; -1 if none
+  int64_t saved_step_ = 0;      // step of the newest submitted
+  int64_t written_step_ = 0;    // step of the newest on disk
   bool urgent_ = false;
   std::string path_;
   double snapshot_ms_ = 0;  // time that the step loop waited for the last checkpoint

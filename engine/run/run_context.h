@@ -1,4 +1,4 @@
-// The state of a running run that its loop, evaluations and checkpoints share, and its clock.
+// The state that the step loop, the evaluations and the checkpoints of a run share, and its clock.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -14,13 +14,12 @@
 
 namespace spire::inline run {
 
-// Means over the samples of an epoch's steps so far. A run that resumes in the middle of an epoch
-// starts them there.
+// Means of loss and score over the epoch's samples so far, in a resumed run since the resumption.
 class EpochMeans {
  public:
   void begin() { *this = {}; }
   void add(const StepResult& step);
-  // The mean after `step`; the step's own number where all steps so far were skipped.
+  // Return the mean after `step`, or the step's own value if all steps so far were skipped (fp16).
   double loss_after(const StepResult& step) const { return samples_ > 0 ? loss() : step.loss; }
   double score_after(const StepResult& step) const { return samples_ > 0 ? score() : step.score; }
   double loss() const { return samples_ > 0 ? loss_ / samples_ : 0; }
@@ -28,25 +27,24 @@ class EpochMeans {
  private:
   double score() const { return score_ / samples_; }
 
-  double loss_ = 0, score_ = 0, samples_ = 0;  // sums over samples, and how many
+  double loss_ = 0, score_ = 0, samples_ = 0;  // sums over samples, number of samples
 };
 
-// Times of the steps: their rate, the share of a step spent waiting for data, the time left.
+// Measures steps: their rate, the share of time spent waiting for data, and the time left.
 class RunClock {
  public:
   using Clock = std::chrono::steady_clock;
   RunClock(int64_t total_steps, int64_t steps_per_epoch, Metric metric);
 
   void start(int64_t steps_done, const BatchLoader& data);
-  // Call right after a step has ended: its times count from the end of the step before.
+  // Call it right after a step has ended; a step lasts from the end of the previous one.
   StepReport step(const StepResult& result, int64_t samples_seen, const BatchLoader& data);
-  // Excludes the time since `begin` from the training time; returns it in seconds.
+  // Excludes the time since `begin` from the training time, and returns it in seconds.
   double pause(Clock::time_point begin);
   static Clock::time_point now() { return Clock::now(); }
 
   double epoch(int64_t step) const;
-  // Fills in train_loss (mean of the last epoch, as far as this process ran it), samples_per_s (of
-  // training time without the first step) and seconds only.
+  // Sets only train_loss (mean of the last epoch), samples_per_s (without step 1) and seconds.
   RunSummary summary() const;
 
  private:
@@ -54,10 +52,10 @@ class RunClock {
   Metric metric_;
   int64_t step_ = 0, steps_here_ = 0;
   Clock::time_point begin_, last_;
-  double waited_ = 0;          // loader's total at the last step
-  double smooth_rate_ = 0;     // samples a second, exponential mean over about a second
+  double waited_ = 0;          // seconds: the loader's total at the last step
+  double smooth_rate_ = 0;     // samples per second, exponential mean over about 1 s
   double train_seconds_ = 0;   // without the first step
-  int64_t train_samples_ = 0;  // the same
+  int64_t train_samples_ = 0;  // samples of the same steps
   EpochMeans means_;
 };
 
@@ -66,25 +64,25 @@ struct RunContext {
   RunSetup& setup;
   const RunOptions& options;
   World& world;
-  Observer& observer;  // rank 0's; silent on the others
+  Observer& observer;  // on rank 0 the user's; on others silent
   Trainer& trainer;
   RunClock& clock;
-  int64_t total_steps;  // at the end of the run
+  int64_t total_steps;  // number of steps of the whole run
 
-  TrainingProgress progress = {};  // step: begun; samples_seen: in steps that have been reported
-  bool stop = false;               // some rank asked all ranks to stop
+  TrainingProgress progress = {};  // step counts begun steps, samples_seen reported ones
+  bool stop = false;               // a rank asked all ranks to stop
   SkippedSampleWarnings skipped_samples = {};
 
   bool writes() const { return options.dry_run == 0; }
   bool stop_here() const { return options.stop && options.stop->load(std::memory_order_relaxed); }
-  // Ranks agree on it in each step and in each batch of an evaluation.
+  // Equal on all ranks: they agree on it in each step and each batch of an evaluation.
   bool stop_asked() const { return stop || (world.size() == 1 && stop_here()); }
   void enter(Phase phase) const { trainer.status().enter(0, phase); }
   int64_t steps_per_epoch() const { return setup.steps_per_epoch(); }
 };
 
 inline bool is_due(int64_t every, int64_t count) {
-  return every > 0 && count % every == 0;  // an interval of 0 never ends
+  return every > 0 && count % every == 0;  // every = 0 turns it off
 }
 
 }  // namespace spire::inline run

@@ -16,33 +16,33 @@
 
 namespace spire::inline run {
 
-// Settles data.normalize and model.name where they are auto. resumed: the checkpoint that the data
-// must match, or null. Throws as open_dataset() and fit_to_checkpoint() do.
+// Opens the dataset and replaces `auto` in data.normalize and model.name. resumed: the checkpoint
+// that the data must match, or null. Throws as open_dataset() and fit_to_checkpoint() do.
 DatasetPair open_run_data(RunConfig& config, const Placement& placement,
                           const LoadedCheckpoint* resumed, Observer& observer);
 
 Task run_task(const RunConfig& config, const DatasetPair& data);
 
-// Returns the steps of an epoch; 0 where data.last_batch: drop leaves none.
+// Returns the number of steps per epoch; 0 if data.last_batch: drop leaves none.
 int64_t epoch_steps(const RunConfig& config, const DatasetPair& data, int64_t global_batch);
 
-// Returns the columns of a training batch: the data's, as mixup and cutmix change them.
+// Returns the columns of a training batch: those of the data and those that mixup and cutmix add.
 std::vector<Column> train_columns(const RunConfig& config, const DatasetPair& data);
 
-// Loaders outlive the trainer, whose streams copy from their batches. The training loader shuffles
-// and mixes; in_use: see LoaderOptions. The test loader reads in the dataset's order.
+// Make the loaders of training batches, shuffled and mixed, and of test batches, in the dataset's
+// order. in_use: see LoaderOptions. Loaders outlive the trainer, which copies from their batches.
 std::unique_ptr<BatchLoader> train_loader(const RunConfig& config, const DatasetPair& data,
                                           const Placement& placement, int64_t in_use);
 std::unique_ptr<BatchLoader> test_loader(const RunConfig& config, const DatasetPair& data,
                                          const Placement& placement);
 
-// Warnings about samples that a dataset left out because they cannot be read, once each.
+// Warns of samples that a dataset left out because they cannot be read, whenever there are more.
 class SkippedSampleWarnings {
  public:
   void warn(const DatasetPair& data, Observer& observer);
 
  private:
-  std::map<const Dataset*, int64_t> reported_;  // samples
+  std::map<const Dataset*, int64_t> reported_;  // number of samples
 };
 
 }  // namespace spire::inline run

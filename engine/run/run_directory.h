@@ -14,29 +14,29 @@ class RunDirectory {
  public:
   static constexpr const char* record_name = ".spire_run";
 
-  // Makes the directory if it does not exist, and locks it without waiting. Throws Error(config)
-  // where another run has locked it, and names that run, or where it cannot be made or used.
+  // Makes the directory if needed and locks it without waiting. Throws Error(config) if another run
+  // has locked it (the message names that run), or if it cannot be made or used.
   explicit RunDirectory(std::filesystem::path path);
-  ~RunDirectory();  // leaves the directory as it was found, unless a run was begun
+  ~RunDirectory();  // restores the directory as it was found, unless a run has begun
   RunDirectory(const RunDirectory&) = delete;
   RunDirectory& operator=(const RunDirectory&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
   bool locked() const { return locked_; }  // false on a file system without locks
 
-  // Begins a new run; `replace` deletes the files of earlier ones. Throws Error(config) where the
-  // directory is not empty, without `replace` or where no run has written there.
+  // Begins a new run. If the directory is not empty, deletes the files of earlier runs if `replace`
+  // is set and runs have written there, else throws Error(config).
   void begin(bool replace);
-  // Continues the run whose checkpoint lies here. This and begin() throw Error(config), before they
-  // change anything, where metrics.jsonl and the like are no regular files.
+  // Continues the run that has a checkpoint here. This and begin() throw Error(config), before they
+  // change anything, if metrics.jsonl or another file to be written is not a regular file.
   void go_on();
 
-  // Returns a folder (or link to one) for files of the run, made if needed. Throws Error(config).
+  // Returns the path of a folder in the directory, made if needed. Throws Error(config).
   std::filesystem::path folder(const std::string& name);
 
-  // Makes and locks the directory and its folders again where somebody removed, moved or replaced
-  // them; cheap where not. Returns the loss as a sentence; empty: none. Throws Error(checkpoint)
-  // where that fails, for example because another run has the directory now. After begin().
+  // Call it after begin() or go_on(). Makes and locks the directory and its folders again if they
+  // were removed, moved or replaced. Returns a sentence about that, or "". Throws Error(checkpoint)
+  // if it fails, for example because another run has the directory now.
   std::string restore_if_lost();
 
  private:
@@ -55,7 +55,7 @@ class RunDirectory {
   std::filesystem::path path_;
   int record_ = -1;  // descriptor
   bool locked_ = true;
-  int folders_made_here_ = 0;  // folders that this object made: the directory and parents of it
+  int folders_made_here_ = 0;  // number of folders (the directory, parents) that it made
   bool begun_ = false;
   bool used_by_runs_ = false;           // some run has begun here
   std::set<std::string> made_;          // folders, by runs
@@ -65,28 +65,27 @@ class RunDirectory {
   std::string holder_;            // this process: "host, process 123, since 2026-11-22T18:00:00Z"
 };
 
-// Returns false for a directory that contains only the record, or does not exist.
+// Returns whether a directory contains anything but the record file; false if it does not exist.
 bool holds_something(const std::filesystem::path& directory);
 
-// The directory of one run and its config.yaml, which may be lost while the run goes on.
+// The output directory of a run and its config.yaml, both made again if they are lost meanwhile.
 class RunOutput {
  public:
-  // directory: null where this process writes no files. All references outlive this.
+  // directory: null if this process writes no files. All arguments outlive this.
   RunOutput(RunDirectory* directory, const RunSetup& setup, const RunOptions& options,
             Observer& observer)
       : directory_(directory), setup_(setup), options_(options), observer_(observer) {}
 
   bool is_writable() const { return directory_ != nullptr && writable_; }  // any thread
 
-  void begin();         // a new run, or continues the one there; throws as RunDirectory does
-  void write_config();  // also warns of a file system without locks
+  void begin();         // begins or continues a run; throws as RunDirectory does
+  void write_config();  // also warns if the file system has no locks
   std::filesystem::path folder(const std::string& name) { return directory_->folder(name); }
 
-  // Restores a lost directory and warns of it; returns whether it was lost. Throws
-  // Error(checkpoint).
+  // Restores a lost directory and warns. Returns whether it was lost. Throws Error(checkpoint).
   bool restore(int64_t step);
 
-  const std::string& lost() const { return lost_; }  // the first loss as a sentence; empty: none
+  const std::string& lost() const { return lost_; }  // a sentence about the first loss, or empty
 
  private:
   void write_config_file(Category category) const;
@@ -95,7 +94,7 @@ class RunOutput {
   const RunSetup& setup_;
   const RunOptions& options_;
   Observer& observer_;
-  std::atomic<bool> writable_ = true;  // read by the checkpoint writer's thread, too
+  std::atomic<bool> writable_ = true;  // also read by the checkpoint writer's thread
   std::string lost_;
 };
 

@@ -1,4 +1,4 @@
-// Ranks of a run, and the placement of its towers on their devices and cores.
+// The ranks (processes) of a run, and the placement of its towers on their devices and cores.
 #pragma once
 #include <functional>
 #include <optional>
@@ -14,10 +14,10 @@
 
 namespace spire::inline run {
 
-// This process among the ranks of a run. Without a World it is a group of one.
+// The ranks of a run, seen from this process. Without a World this process is the only rank.
 class RankGroup {
  public:
-  // Both may be null, and outlive this. status: its row 0 is in phase waiting during an exchange.
+  // Both may be null, and outlive this. status: row 0 reports the phase `waiting` during exchanges.
   RankGroup(World* world, ThreadStatus* status) : world_(world), status_(status) {}
 
   int rank() const { return world_ ? world_->rank() : 0; }
@@ -26,8 +26,8 @@ class RankGroup {
   std::string host_of(int rank) const;  // empty without a World
   const World* world() const { return world_; }
 
-  // Collective, on all ranks in the same order. Both throw PeerLost. Not for a group of one.
-  std::vector<std::string> all_gather(const std::string& text) const;  // by rank
+  // Collective: all ranks call them in the same order. Throw PeerLost. REQUIRES: there is a World.
+  std::vector<std::string> all_gather(const std::string& text) const;  // one per rank
   std::string broadcast(const std::string& text) const;                // rank 0's
 
  private:
@@ -44,12 +44,12 @@ struct RunPlacement {
 };
 
 // Places the towers on all ranks' devices; collective. kept_threads: tower_threads of a resumed
-// checkpoint. Throws as place_towers() does, and where a device lacks the precision.
+// checkpoint. Throws as place_towers() does, and Error(device) if a device lacks the precision.
 RunPlacement place_run(const RunConfig& config, const RankGroup& ranks,
                        std::optional<int> kept_threads);
 
-// Pins the lanes to their cores where `pin` asks for it, until `locks` is destroyed; all ranks
-// together. Adds the result to `cores`, the use of cores in words.
+// Pins the lanes to their cores if `pin` asks for it; collective. `locks` keeps the cores locked
+// until it is destroyed. Appends the decision to `cores`, a text about the use of cores.
 void pin_run(RunConfig::Pin pin, const RankGroup& ranks, const RankHardware& own,
              Placement& placement, std::string& cores, CoreLocks& locks);
 

@@ -12,23 +12,23 @@
 
 namespace spire::inline run {
 
-// Describes model, task, data, devices and memory; collective.
+// Describes model, task, data, devices and memory. All ranks call it.
 StartInfo start_info(const RunSetup& setup, const Trainer& trainer, int64_t total_steps);
 
-// Returns "classify images into 10 classes" and the like; names columns that the task ignores.
+// Returns a text such as "classify images into 10 classes"; it names columns that the task ignores.
 std::string task_text(Task task, const SampleSpec& spec);
 
 // Warns of GPU libraries whose versions do not fit each other.
 void warn_of_cuda_versions(const Placement& placement, Observer& observer);
 
-// Warns of keys and libraries that changed since the resumed checkpoint, on rank 0.
+// On rank 0, warns of config keys and libraries that changed since the resumed checkpoint.
 void warn_of_changes(const RunSetup& setup, Observer& observer);
 
-// Warns where batch norm has fewer than 8 samples of a tower for its statistics.
+// Warns if batch norm computes its statistics from fewer than 8 samples, those of one tower.
 void warn_of_small_batches(const RunSetup& setup, const ParameterLayout& layout,
                            Observer& observer);
 
-// Returns the content of summary.json. ema_hash: of the averaged weights, or "".
+// Returns the content of summary.json. ema_hash: hash of the averaged weights, or "".
 RunSummary summarize(const RunContext& run, const RunOutput& output,
                      const RunCheckpoints& checkpoints, int exit, const std::string& stopped_by,
                      const std::string& ema_hash);

@@ -1,4 +1,4 @@
-// A run before its first step: its settled config, data, placement and the checkpoint it resumes.
+// Prepares a run: its final config, the checkpoint that it resumes, its placement and its data.
 #pragma once
 #include <memory>
 #include <optional>
@@ -17,37 +17,35 @@ namespace spire::inline run {
 
 class RunSetup {
  public:
-  // Checks the config, finds the checkpoint to resume, places the towers and opens the data, in
-  // this order; collective. status: its row 0 is in phase waiting during exchanges; outlives this.
-  // Throws like train().
+  // Checks the config, finds the checkpoint to resume, places towers and opens the data;
+  // collective. status: outlives this; row 0 shows when exchanges wait. Throws as train().
   RunSetup(const RunConfig& config, const RunOptions& options, Observer& observer,
            ThreadStatus* status = nullptr);
 
-  RunConfig config;  // settled: towers, batch_size and tower_threads as the run has them
+  RunConfig config;  // final: has the run's towers, batch_size and tower_threads
   RankGroup ranks;
-  std::optional<LoadedCheckpoint> resumed;  // its tensors on rank 0 only
-  bool resumed_here = false;                // from the output directory itself
+  std::optional<LoadedCheckpoint> resumed;  // only rank 0 has its tensors
+  bool resumed_here = false;                // whether that is in the run's own output directory
   Placement placement;
-  std::string cores;  // their use in words
+  std::string cores;  // text about the use of cores
   DatasetPair data;
-  bool model_chosen = false;       // by the data: model.name was auto
-  bool saves;                      // checkpoints: this is no dry run
-  std::unique_ptr<Tuning> tuning;  // the trainer's; null: none
-  LibraryVersions versions;        // that checkpoints record
+  bool model_chosen = false;       // model.name was auto, so the data decided
+  bool saves;                      // whether the run writes checkpoints: false in a dry run
+  std::unique_ptr<Tuning> tuning;  // null: no tuning (cuda.autotune: false)
+  LibraryVersions versions;        // versions of GPU libraries, for checkpoints
 
-  // Pins the lanes, if config.pin asks for it, for the life of this; collective, before the
-  // trainer.
+  // Pins the lanes if config.pin says so, while this lives; collective, before the trainer is made.
   void take_cores();
 
   TrainerOptions trainer_options() const;
-  void keep_tuning(Observer& observer) const;  // the trainer's measurements, for later runs
+  void keep_tuning(Observer& observer) const;  // stores engine choices for later runs
 
   CheckpointStore store() const;
   Task task() const;
-  Metric metric() const;         // that ranks models on this data
-  double learning_rate() const;  // scaled with the global batch
+  Metric metric() const;         // the metric by which the best checkpoint is chosen
+  double learning_rate() const;  // after scaling with the global batch
   int64_t steps_per_epoch() const;
-  int64_t total_steps() const;  // of the whole run
+  int64_t total_steps() const;  // number of steps of the whole run
 
  private:
   void place();

@@ -1,5 +1,5 @@
-// Uploads a tower's rows of the batch and the step's numbers. A CPU reads rows in place; for a GPU
-// they are copied on a separate stream while the tower before still computes.
+// Uploads a tower's rows of the global batch and the step's numbers to a device. A CPU reads rows
+// in place; for a GPU they are copied on a separate stream while the previous tower still computes.
 #pragma once
 #include <memory>
 #include <span>
@@ -18,26 +18,26 @@ struct HostRows {
 
 class BatchUploader {
  public:
-  // input_bytes: largest size of each input of a plan. slots: towers that use their rows at a time,
-  // and one to upload into. ahead: towers that the host may upload before the oldest of them is
-  // known to be done. The lane's stream outlives this.
+  // stream: the lane's; outlives this. input_bytes: the largest size of each input of a plan.
+  // slots: number of towers that use their rows at the same time, plus one to upload into. ahead:
+  // number of towers that the host may upload before it knows that the oldest of them is done.
   BatchUploader(Stream& stream, MemoryPool& memory, const std::vector<size_t>& input_bytes,
                 size_t slots, size_t ahead);
   ~BatchUploader();  // waits for its copies
-  static size_t bytes(DeviceId device, const std::vector<size_t>& input_bytes,
-                      size_t slots);  // that it allocates on the device: none on a CPU
+  // Returns the bytes that an uploader allocates on the device; 0 on a CPU.
+  static size_t bytes(DeviceId device, const std::vector<size_t>& input_bytes, size_t slots);
 
-  // Binds the rows, one entry an input, and the step's numbers for the next work of the lane's
-  // stream; returns their slot. A CPU reads the rows in place until release(), a GPU pinned rows
-  // until the lane's stream reaches release(); for other memory the host waits until it is read.
+  // Sets `bindings` to the rows (one entry per input) and the step's numbers, for the next work on
+  // the lane's stream; returns their slot. A CPU reads the rows until release(); a GPU reads pinned
+  // rows until the lane's stream reaches release(), and other rows before this call returns.
   size_t upload(std::span<const HostRows> rows, const StepContext& step, Bindings& bindings);
-  // Lets a later upload() overwrite the slot, behind the stream's present work; in upload order.
+  // Lets later uploads use the slot after the stream's present work. Call it in upload order.
   void release(size_t slot);
 
  private:
   struct Slot {
     StepContext step;
-    std::vector<std::unique_ptr<DeviceMemory>> inputs;  // this and the rest: of a GPU alone
+    std::vector<std::unique_ptr<DeviceMemory>> inputs;  // unused on a CPU, like the members below
     std::unique_ptr<DeviceMemory> device_step;
     std::unique_ptr<Event> uploaded, free;
   };
@@ -45,10 +45,10 @@ class BatchUploader {
 
   Stream& stream_;
   std::unique_ptr<Stream> copies_;       // null on a CPU
-  std::unique_ptr<DeviceMemory> steps_;  // of a GPU, pinned: the last `ahead` towers' numbers
+  std::unique_ptr<DeviceMemory> steps_;  // pinned memory for the last `ahead` steps
   std::vector<Slot> slots_;
   size_t ahead_;
-  size_t next_ = 0;  // index of the next tower since the start
+  size_t next_ = 0;  // number of uploads so far
 };
 
 }  // namespace spire::inline training

@@ -1,5 +1,5 @@
-// Devices of this process for as long as a trainer lives: host threads, streams, memory pools,
-// replicas, libraries of GPUs, and the communicators of its members.
+// The devices of this process and what they keep while a trainer lives: host threads, streams,
+// memory pools, replicas (copies of the weights), GPU libraries, and communicators.
 #pragma once
 #include <functional>
 #include <memory>
@@ -19,35 +19,36 @@
 
 namespace spire::inline training {
 
-// A member of this process.
+// A group of this process's devices that read each other's memory: see Member in placement.h.
 struct LocalMember {
-  int index = 0;     // of all members: its rank in the communicator
-  int position = 0;  // of this process's members
-  int front = 0;     // device that sends and receives for it; an index into Placement::devices
-  int lane = 0;      // the front's first lane, which calls the communicator
-  std::unique_ptr<Communicator> communicator;  // null: the run has one member
+  int index = 0;     // index into Placement::members, and rank in the communicator
+  int position = 0;  // index into DeviceSet::members()
+  int front = 0;     // index into Placement::devices of the device that exchanges for all
+  int lane = 0;      // first lane of the front device; it calls the communicator
+  std::unique_ptr<Communicator> communicator;  // null if the run has a single member
 };
 
-// One lane's device, and its part of that device's elementwise work.
+// A lane's device, and which of `parts` equal parts of the device's elementwise work it does. A
+// lane: a host thread that runs towers; a GPU has one, a CPU device has several.
 struct LaneSite {
   int device = 0;  // index into Placement::devices
   int part = 0, parts = 1;
 };
 
-// Thread ownership: stream(lane) belongs to that lane while LaneTeam::parallel runs; any lane may
-// read the rest, but read_weights() is the leading thread's while no lane works.
+// Thread ownership: stream(lane) belongs to that lane while LaneTeam::parallel runs. Any lane may
+// read the rest, but only the leading thread calls read_weights(), while no lane works.
 class DeviceSet {
  public:
   struct Options {
     MemoryLimit memory_limit;
     CudaConfig cuda;
-    Tuning* tuning = nullptr;  // outlives this; null: the libraries' favourites
-    bool connects = true;      // false: for a plan alone; members do not meet
-    // Returns the message of a shortage; `sharers` pools have one memory.
+    Tuning* tuning = nullptr;  // outlives this; null: each library's first choice of engine
+    bool connects = true;      // false: the run is only planned, no communicators are made
+    // Returns the error message for a shortage of memory that `sharers` pools share.
     std::function<std::string(const MemoryShortage&, int sharers)> explain;
   };
-  // group: joins the placement's ranks; null for one. All arguments outlive this, but the options.
-  // Blocks until all members are there. Throws Error(device), PeerLost.
+  // group: connects the processes of the run; null if there is one. All arguments but the options
+  // outlive this. Blocks until all members have connected. Throws Error(device), PeerLost.
   DeviceSet(const Placement& placement, const ParameterLayout& layout, ProcessGroup* group,
             const Options& options);
 
@@ -60,25 +61,26 @@ class DeviceSet {
   bool on_gpus() const { return placement_.lanes[0].device.kind == DeviceKind::cuda; }
   ProcessGroup* group() const { return group_; }
 
-  // By lane of this process.
+  // lane: index among the lanes of this process.
   LaneTeam& team() { return *team_; }
   int lanes() const { return team_->size(); }
   Stream& stream(int lane) { return *streams_[static_cast<size_t>(lane)]; }
   LaneSite site(int lane) const;
-  // Orders all lanes' streams: earlier work of any before later work of any. Throws BarrierBroken.
+  // Barrier of all lanes and their streams: work enqueued later on any stream runs after work that
+  // was enqueued earlier on any. Throws BarrierBroken.
   void meet(int lane) { barrier_->meet(lane); }
   StreamBarrier& barrier() { return *barrier_; }
   ThreadStatus& status() { return status_; }
 
-  // By index into Placement::devices, for devices of this process.
+  // index: into Placement::devices; only devices of this process.
   MemoryPool& pool(int index) const { return *pools_[position(index)]; }
   const MemoryPools& pools() const { return pools_; }
   Replica& replica(int index) { return *replicas_[position(index)]; }
   const Replica& replica(int index) const { return *replicas_[position(index)]; }
-  CudaLibraries* libraries(int index) { return libraries_[position(index)].get(); }  // null: a CPU
+  CudaLibraries* libraries(int index) { return libraries_[position(index)].get(); }  // null on CPUs
 
   std::vector<LocalMember>& members() { return members_; }
-  int member_count() const { return static_cast<int>(placement_.members.size()); }  // of all ranks
+  int member_count() const { return static_cast<int>(placement_.members.size()); }  // all ranks'
   const Member& placed(const LocalMember& member) const {
     return placement_.members[static_cast<size_t>(member.index)];
   }
@@ -88,18 +90,18 @@ class DeviceSet {
   bool is_front(int index) const { return member_of(index).front == index; }
   Replica& front_replica(const LocalMember& member) { return replica(member.front); }
 
-  int host_device() const { return host_device_; }  // its weights the host reads
-  // Returns a device's plain weights for the host, as Replica::read(); valid until the next call.
+  int host_device() const { return host_device_; }  // whose weights the host reads
+  // Returns a device's fp32 weights in host memory (Replica::read); valid until the next call.
   float* read_weights(int index) const { return replica(index).read(host_weights_); }
   float* read_weights() const { return read_weights(host_device_); }
 
-  Communicator* host_communicator() { return host_communicator_.get(); }  // null: one process
+  Communicator* host_communicator() { return host_communicator_.get(); }  // null if one process
   Stream& host_stream() { return *host_stream_; }
 
-  // Blocks the lane until its stream has reached the event. Throws PeerLost.
+  // Blocks the lane's thread until its stream has reached the event. Throws PeerLost.
   void await(int lane, const Event& event);
   void abort_communicators() noexcept;
-  void close_communicators();  // memory that others receive from may be freed afterwards
+  void close_communicators();  // afterwards memory from which others receive may be freed
 
  private:
   size_t position(int index) const { return static_cast<size_t>(index - local_.begin); }
@@ -116,12 +118,12 @@ class DeviceSet {
   Share local_;
   ThreadStatus status_;
   std::unique_ptr<LaneTeam> team_;
-  MemoryPools pools_;                                      // one a device
-  std::vector<std::unique_ptr<CudaLibraries>> libraries_;  // the same
-  std::vector<std::unique_ptr<Replica>> replicas_;         // the same
+  MemoryPools pools_;                                      // one per device of this process
+  std::vector<std::unique_ptr<CudaLibraries>> libraries_;  // one per device
+  std::vector<std::unique_ptr<Replica>> replicas_;         // one per device
   int host_device_;
   mutable Buffer host_weights_;
-  std::vector<std::unique_ptr<Stream>> streams_;  // one a lane
+  std::vector<std::unique_ptr<Stream>> streams_;  // one per lane
   std::unique_ptr<StreamBarrier> barrier_;
   std::unique_ptr<Communicator> host_communicator_;
   std::unique_ptr<Stream> host_stream_;

@@ -5,8 +5,8 @@
 
 namespace spire::inline training {
 
-// Reports `error` to the other ranks and waits, a bounded time, for the agreed failure. at: phase
-// of the thread that caught it. In a run of one process an Error stays as it is.
+// Reports `error` to the other ranks and waits, a bounded time, for the failure that all ranks
+// agree on. at: phase of the thread that caught it. An Error of a single process stays as it is.
 Failure settle_failure(const std::exception& error, const PhaseRow& at, World& world);
 
 inline Error to_error(const Failure& failure) {

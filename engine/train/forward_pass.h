@@ -1,4 +1,4 @@
-// Runs a model forward on one lane, from rows of its input to its output.
+// Inference on one lane (a thread of a device), from rows in host memory to fp32 output.
 #pragma once
 #include "engine/device/lane_team.h"
 #include "engine/graph/plan.h"
@@ -9,24 +9,24 @@ namespace spire::inline training {
 
 class ForwardPass {
  public:
-  // graph: in evaluation form; only its output "output" is kept. Replica and cuda (null on a CPU)
-  // outlive this; the replica is allocated later, and packed for evaluation before run().
+  // graph: as built with training = false; only its output "output" is computed. Replica and cuda
+  // (null on a CPU) outlive this; the caller allocates and packs the replica before run().
   ForwardPass(Graph graph, const LaneSpec& lane, const ParameterLayout& layout, Replica& replica,
               CudaLibraries* cuda);
   MemoryUse memory() const;
-  void allocate(MemoryPool& memory);  // before the first run; on the lane's thread
+  void allocate(MemoryPool& memory);  // call it before the first run, on the lane's thread
 
-  // Runs the batch at `rows`, of the graph's first input, and waits. On the lane's thread.
+  // Runs one batch and waits. rows: the first input, in host memory. Call it on the lane's thread.
   void run(const void* rows);
   const Shape& output_shape() const { return output_.shape; }
-  // Copies the first `to.size()` numbers of the last run's output, as fp32.
+  // Copies the first `to.size()` numbers of the last run's output, without padding, as fp32.
   void copy_output(std::span<float> to) const;
 
  private:
   Replica& replica_;
   TensorSpec output_;  // its rows may be padded
   std::unique_ptr<Plan> plan_;
-  std::vector<size_t> input_bytes_;  // one
+  std::vector<size_t> input_bytes_;  // a single entry
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<DeviceMemory> arena_, host_output_;
   std::unique_ptr<BatchUploader> uploader_;

@@ -1,5 +1,5 @@
-// First stage of a step: runs forward and backward of all towers, and sums their gradients over
-// lanes, members and processes, bucket by bucket, while backward goes on.
+// First stage of a step: runs forward and backward of all towers (equal shares of the global batch)
+// and sums their gradients over all lanes and devices, bucket by bucket, while backward goes on.
 #pragma once
 #include <memory>
 #include <optional>
@@ -14,47 +14,48 @@
 
 namespace spire::inline training {
 
-// Thread ownership: train() and evaluate() belong to the lane they name, the rest to the thread
-// that makes the trainer, or leads.
+// Thread ownership: lane `lane` calls train() and evaluate(); the thread that constructs the
+// trainer, or the leading thread (LaneTeam::lead), calls the rest.
 class GradientStage {
  public:
   struct Options {
     GraphBuilder build;
-    BucketReducer::Options reducer;  // of all members
-    LaneOptions lane;                // what all lanes have in common
+    BucketReducer::Options reducer;  // for all members of the run
+    LaneOptions lane;                // the options that all lanes have in common
   };
   // Compiles the plans, each lane's on its own thread. devices and layout outlive this. Throws what
-  // compiling throws.
+  // Plan's constructor throws.
   GradientStage(DeviceSet& devices, const ParameterLayout& layout, const Options& options);
 
   ~GradientStage();
   GradientStage(const GradientStage&) = delete;
   GradientStage& operator=(const GradientStage&) = delete;
 
-  MemoryUse memory(int device) const;  // to allocate for its lanes; for its member, as the front
-  void allocate();                     // each lane's on its own thread; throws Error(out_of_memory)
-  void connect();  // gradient buffers with the reductions of their members; before train()
+  // Returns what allocate() takes on a device. A member's reduction counts on its front device.
+  MemoryUse memory(int device) const;
+  void allocate();  // runs on each lane's thread; throws Error(out_of_memory)
+  void connect();   // makes the reductions of the allocated buffers; call it before train()
 
-  void begin_step();  // the leading thread, before the lanes call train()
-  // Runs the lane's towers and reduces their buckets. On return the lane's stream is behind all
-  // sums that its member gets. Throws what kernels throw, PeerLost, BarrierBroken.
+  void begin_step();  // the leading thread calls it before the lanes call train()
+  // Runs the lane's towers and reduces their buckets. Later work on the lane's stream sees all sums
+  // that its member receives. Throws what kernels throw, PeerLost, BarrierBroken.
   void train(int lane, const StepJob& job);
-  void evaluate(int lane, const StepJob& job);  // forward; sums are in job.metrics
-  void interrupt();  // releases all lanes that wait for others, where one has failed
+  void evaluate(int lane, const StepJob& job);  // runs forward; writes the sums to job.metrics
+  void interrupt();  // after a lane has failed: releases all lanes that wait for others
 
-  // In memory that the member's devices reach: sums of gradients (a flat buffer, filled in the
-  // member's part by the strategy), and the squares of their chunks.
+  // Sums of gradients (a flat buffer; the strategy decides which part the member receives), and the
+  // sum of squares of each of its chunks, in memory that the member's devices can access.
   const float* sums(const LocalMember& member) const;
   std::span<double> squares(const LocalMember& member) const;
-  size_t chunks() const;  // of TreeSum::chunk floats
+  size_t chunks() const;  // number of chunks of TreeSum::chunk floats
 
   std::optional<RecomputeInfo> recompute() const { return runners_.front()->recompute(); }
   bool has_blocks() const { return runners_.front()->has_blocks(); }
 
  private:
-  struct MemberReduction {  // of a member of this process
+  struct MemberReduction {
     std::unique_ptr<DeviceMemory> squares;
-    std::unique_ptr<CrossTowerSums> tower_sums;  // null: plans have no sums over towers
+    std::unique_ptr<CrossTowerSums> tower_sums;  // null if plans have no sums over towers
     std::unique_ptr<GradientReduction> reduction;
   };
   MemberReduction& reduction_of_lane(int lane) {
@@ -67,9 +68,9 @@ class GradientStage {
   DeviceSet& devices_;
   const ParameterLayout& layout_;
   BucketReducer::Options reducer_;
-  std::vector<std::unique_ptr<TowerRunner>> runners_;  // one a lane
-  std::vector<MemberReduction> members_;               // of this process
-  std::vector<LaneContext> contexts_;                  // one a lane
+  std::vector<std::unique_ptr<TowerRunner>> runners_;  // one per lane
+  std::vector<MemberReduction> members_;               // one per member of this process
+  std::vector<LaneContext> contexts_;                  // one per lane
 };
 
 }  // namespace spire::inline training

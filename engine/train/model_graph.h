@@ -1,4 +1,4 @@
-// Builds a run's model as graphs, runs the passes on them, and lays out its parameters.
+// Builds the graphs of a run's model, runs the graph passes, and lays out the parameters.
 #pragma once
 #include <functional>
 #include <vector>
@@ -10,24 +10,24 @@
 
 namespace spire::inline training {
 
-// Builds the graph of one tower for `batch` samples. Inputs are the batch's columns, in order; the
-// outputs "loss" and "score" are fp64 sums, "output" is the model's result.
+// Builds the graph of one tower (a share of the global batch) for `batch` samples. Its inputs are
+// the batch's columns; its outputs "loss" and "score" (fp64 sums) and "output", the model's result.
 using GraphBuilder = std::function<Graph(int64_t batch, bool training)>;
 
-DType compute_dtype(const RunConfig& config);  // of activations, by config.precision
+DType compute_dtype(const RunConfig& config);  // dtype of activations: config.precision
 
-// Lays out the parameters in the order in which backward completes their gradients. Does not depend
-// on `batch`. Throws what building the training graph throws.
+// Lays out the parameters in the order in which backward completes their gradients; the layout does
+// not depend on `batch`. Throws what `build` throws.
 ParameterLayout make_layout(const GraphBuilder& build, int64_t batch);
 
-struct LoweredGraph {  // after all passes, for a Plan
+struct LoweredGraph {  // a graph after all passes, from which a Plan is made
   Graph graph;
-  std::vector<ParameterGradient> gradients;  // in training form
-  int repeated_nodes = 0;                    // nodes that run twice
-  size_t bytes_without_recompute = 0;        // of the arena; 0: not asked for
+  std::vector<ParameterGradient> gradients;  // empty in evaluation
+  int repeated_nodes = 0;                    // nodes that recompute runs twice
+  size_t bytes_without_recompute = 0;        // size of the arena then; 0 if recompute is false
 };
 
-// The passes of evaluation form; training adds the backward graph, recompute repeats blocks in it.
+// Run all passes; for training with the backward graph, in which `recompute` repeats blocks.
 LoweredGraph lower_for_evaluation(Graph graph, DeviceId device);
 LoweredGraph lower_for_training(Graph graph, DeviceId device, const ParameterLayout& layout,
                                 bool recompute);

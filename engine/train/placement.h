@@ -1,5 +1,5 @@
-// Placement of a run's towers on hardware: the devices of all ranks, this rank's lanes and their
-// cores, and the towers of each. Results do not depend on it.
+// Placement of a run's towers (equal shares of the global batch) on the devices of all ranks, and
+// on this rank's lanes (threads) and their cores. Results depend on it only with reduction: native.
 #pragma once
 #include <optional>
 #include <string>
@@ -17,13 +17,13 @@
 
 namespace spire::inline training {
 
-// Devices of one process that read each other's memory (group_peers()); other members' data comes
-// in messages (engine/collective/exchange.h).
+// A member: devices of one process that read each other's memory (see group_peers()). Members get
+// each other's data in messages (engine/collective/exchange.h).
 struct Member {
-  int rank = 0;       // its process
-  Share devices;      // of the run, neighbours in tower order
-  TowerRange towers;  // of all its devices
-  int front = 0;      // device of the run that sends and receives for it, and is updated first
+  int rank = 0;       // the process
+  Share devices;      // a contiguous range of Placement::devices
+  TowerRange towers;  // the towers of all these devices
+  int front = 0;      // index of the device that sends and receives for all, and is updated first
 };
 
 struct PlacedDevice {
@@ -32,57 +32,57 @@ struct PlacedDevice {
   std::string description;  // "2 cores: 0-1", "1 core of 0-1"
   TowerRange towers;
   int member = 0;                 // index into Placement::members
-  int first_lane = 0, lanes = 0;  // of its rank
+  int first_lane = 0, lanes = 0;  // a range of its rank's lanes
 };
 
 struct Placement {
-  std::vector<PlacedDevice> devices;  // of all ranks, in tower order; a member's are neighbours
-  std::vector<Member> members;        // of all ranks, in tower order
-  int rank = 0, ranks = 1;            // this process, and how many there are
-  // This rank's lanes, in tower order; a device's are neighbours. Until pin_lanes() a CPU's may run
-  // on all cores of the rank's share, a GPU's on those near it.
+  // All ranks' devices and members, in tower order; the devices of a member are adjacent.
+  std::vector<PlacedDevice> devices;
+  std::vector<Member> members;
+  int rank = 0, ranks = 1;  // this process, and the number of processes
+  // This rank's lanes, in tower order; the lanes of a device are adjacent. Until pin_lanes() the
+  // lanes of a CPU may run on all cores of the rank's share, that of a GPU on cores near the GPU.
   std::vector<LaneSpec> lanes;
-  std::vector<std::vector<int>> lane_cores;  // where pin_lanes() pins each: a core a thread
+  std::vector<std::vector<int>> lane_cores;  // where pin_lanes() pins each: one core per thread
   std::vector<TowerRange> lane_towers;
-  std::vector<int> lane_device;  // index into devices
+  std::vector<int> lane_device;  // per lane, an index into `devices`
   int towers = 1, tower_threads = 1;
-  int64_t batch_size = 1;        // samples a tower a step
-  int parameter_device = 0;      // index into devices, of rank 0: the host reads the weights there
-  bool updates_on_host = false;  // parameter_device: cpu of GPUs: these lanes of rank 0 update
-  std::vector<LaneSpec> host_lanes;
+  int64_t batch_size = 1;        // samples per tower per step
+  int parameter_device = 0;      // index into `devices`; on rank 0, whose host reads its weights
+  bool updates_on_host = false;  // parameter_device: cpu, though the run is on GPUs
+  std::vector<LaneSpec> host_lanes;  // CPU lanes of rank 0 that update then; else empty
   std::vector<int> helper_cores;  // for other threads (readers, writers, exchange); near its GPUs
   Strategy strategy = Strategy::parameter_device;
   Reduction reduction = Reduction::invariant;
-  std::string note;      // what `auto` chose and why; empty when all was named
+  std::string note;      // what `auto` chose and why; empty if the config names all devices
   std::string exchange;  // how GPUs exchange data, and why; empty for CPUs
 
   int64_t global_batch() const { return batch_size * towers; }
-  Share devices_of(int rank) const;  // a contiguous range of `devices`
+  Share devices_of(int rank) const;  // a range of `devices`
   TowerRange towers_of(int rank) const;
   const Member& member_of(int device) const {
     return members[static_cast<size_t>(devices[static_cast<size_t>(device)].member)];
   }
 };
 
-// Chooses devices, divides towers among them and lanes among cores. ranks: as share_out() gives
-// them, the same list on each rank. kept_tower_threads: of the checkpoint that the run resumes.
-// Throws as choose_devices() does, and Error(config) where batch sizes, towers, devices and
-// tower_threads do not fit.
+// Chooses devices; divides towers among devices and cores among lanes. ranks: from share_out(), the
+// same on each rank. kept_tower_threads: of the checkpoint that the run resumes. Throws as
+// choose_devices(), and Error(config) if batch sizes, towers, devices and tower_threads do not fit.
 Placement place_towers(const RunConfig& config, const std::vector<RankHardware>& ranks, int rank,
                        std::optional<int> kept_tower_threads = {});
 
-// Pins a CPU's lanes to Placement::lane_cores, by RunConfig::pin: `auto` does where the cores were
-// given to this process and no other run has locked them. `locks` locks them in the namespace
-// `space`. Returns the decision: "not pinned: another Spire process has core 3".
+// Pins lanes to Placement::lane_cores if `asked` says so; `auto` pins a CPU's lanes if this process
+// may use only a part of the machine's cores and no other run has locked these. `locks` locks them
+// under names that begin with `space`. Returns the decision in words: "not pinned: ...".
 std::string pin_lanes(RunConfig::Pin asked, const RankHardware& hardware, Placement& placement,
                       CoreLocks& locks, std::string_view space = "spire");
 
-// States on which other devices the run gives the same bits, and whether towers divide evenly.
+// Says on which other devices the run gives the same bits, and whether towers divide evenly.
 std::string guarantee(const Placement& placement);
 
 // Describes a process's use of cores: "4 of 16 (OMP_NUM_THREADS=4)".
 std::string describe_use(const Placement& placement, const RankHardware& hardware);
-// Joins the ranks' descriptions: one line where they are equal, else a line a rank.
+// Joins the descriptions of all ranks: one line if they are equal, else one line per rank.
 std::string describe_ranks(const std::vector<std::string>& texts);
 std::string core_ranges(const std::vector<int>& cores);     // "0-2,5"
 std::string describe_cores(const std::vector<int>& cores);  // "4 cores: 0-2,5"

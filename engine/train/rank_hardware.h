@@ -13,30 +13,32 @@ namespace spire::inline training {
 
 struct RankHardware {
   std::string host;
-  std::vector<int> cores;            // it may use
-  std::vector<CudaDeviceInfo> gpus;  // it may use; of each index, name, uuid and total_bytes
-  std::string why_no_gpu;            // where there are none
-  PeerPairs peers = {};              // by index, of all that it sees
-  int machine_cores = 0;             // online CPUs of its host; known of this process alone
-  std::map<int, std::vector<int>> near_gpu = {};  // by index: cores of its NUMA node; as above
+  std::vector<int> cores;  // cores that the process may use
+  // GPUs that it may use; for other ranks only index, name, uuid and total_bytes are set.
+  std::vector<CudaDeviceInfo> gpus;
+  std::string why_no_gpu;  // empty if there are GPUs
+  PeerPairs peers = {};    // pairs of GPU indices with peer access, of all GPUs that it sees
+  // The next two are set for this process only, not received from other ranks.
+  int machine_cores = 0;                          // online CPUs of the host
+  std::map<int, std::vector<int>> near_gpu = {};  // GPU index -> cores of the GPU's NUMA node
   CoreLimits limits = {};
-  std::vector<int> all_cores = {};  // by share_out(): `cores` is the process's share of them
-  int threads = 0;                  // by share_out(): may compute on `cores`; 0: one a core
+  // share_out() sets the next two.
+  std::vector<int> all_cores = {};  // cores of all processes that share them; `cores` is a part
+  int threads = 0;  // number of threads that may compute on `cores`; 0: one per core
 
   const std::vector<int>& allowed_cores() const { return all_cores.empty() ? cores : all_cores; }
-  std::vector<int> cores_near(DeviceId gpu) const;  // of those that the process may use
+  std::vector<int> cores_near(DeviceId gpu) const;  // among allowed_cores()
   int max_threads() const { return threads > 0 ? threads : static_cast<int>(cores.size()); }
 };
 
-// Finds this process's hardware, as if no other process shared it.
-RankHardware local_hardware();
+RankHardware local_hardware();  // this process's, as if no other process shared it
 
-// Divides a host's CPU quota among its ranks, cores among ranks that see the same ones, and GPUs
-// likewise, each to one rank.
+// Divides the CPU quota of a host among its ranks. Ranks of a host that see the same cores get
+// equal shares of them; likewise with GPUs, each of which goes to one rank.
 std::vector<RankHardware> share_out(std::vector<RankHardware> ranks);
 
 // Encode this rank's limits and GPUs for the other ranks, and decode them.
-std::string limits_to_text(const CoreLimits& limits);  // one line without its end
+std::string limits_to_text(const CoreLimits& limits);  // one line, without the newline
 CoreLimits read_limits(const std::string& line);
 std::string gpus_to_text(const RankHardware& hardware);
 void read_gpus(const std::string& text, RankHardware& hardware);
@@ -45,21 +47,22 @@ void read_gpus(const std::string& text, RankHardware& hardware);
 std::string list_gpus(const std::vector<CudaDeviceInfo>& gpus);
 
 struct ChosenDevices {
-  std::vector<std::vector<DeviceId>> devices;  // of each rank; a member's are neighbours
-  std::vector<std::vector<std::vector<DeviceId>>> members;  // of each rank: each one's devices
-  std::string note;  // what `auto` chose and why; empty when all was named
+  std::vector<std::vector<DeviceId>> devices;  // per rank; the devices of a member are adjacent
+  std::vector<std::vector<std::vector<DeviceId>>> members;  // members[rank][member]: its devices
+  std::string note;  // what `auto` chose and why; empty if the config names all devices
 };
 
 // Chooses by config.devices and groups by config.cuda.peer. Throws Error(device) for devices that
-// are missing or that cuda.peer: direct cannot connect; Error(config) for two kinds of devices.
+// are missing or that cuda.peer: direct cannot connect; Error(config) for CPUs and GPUs mixed.
 ChosenDevices choose_devices(const RunConfig& config, const std::vector<RankHardware>& ranks);
 
-// Groups a process's devices into members, which read each other's memory: CPUs are one, as are
-// GPUs that all have peer access; a GPU without it is one with all its logical devices.
+// Groups a process's devices into members: devices that read each other's memory. All CPU devices
+// form one member. A GPU joins others if all have peer access to it, else it forms a member of its
+// own. A GPU that is named several times is several logical devices, all in one member.
 std::vector<std::vector<DeviceId>> group_peers(const std::vector<DeviceId>& devices,
                                                const PeerPairs& peers, CudaConfig::Peer peer);
 
-// Describes how GPUs exchange data, and why; empty for CPUs.
+// Describes how GPUs exchange data, and why; "" for CPUs.
 std::string describe_exchange(const std::vector<std::vector<std::vector<DeviceId>>>& members,
                               CudaConfig::Peer peer);
 

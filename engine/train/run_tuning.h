@@ -1,5 +1,6 @@
-// Choices among GPU engines and versions of GPU libraries, which decide the last bits of a run's
-// results: loaded and compared when it starts, shared between ranks, stored for the next run.
+// Choices of GPU engines (the algorithms that cuDNN and cuBLASLt offer) and versions of the GPU
+// libraries, which decide the last bits of a run's results. They are loaded and compared at the
+// start, shared between ranks, and stored for the next run.
 #pragma once
 #include <map>
 #include <memory>
@@ -16,29 +17,30 @@ namespace spire::inline training {
 
 struct TuningSource {
   std::string recorded = {};  // recorded_text() of the checkpoint that the run resumes
-  bool gpus = false;          // the run computes on GPUs
-  bool first = true;          // it is rank 0, which chooses for all
+  bool gpus = false;          // whether the run computes on GPUs
+  bool first = true;          // whether this is rank 0, which chooses for all
 };
 
-// Loads the recorded choices, which CPUs carry on, and the cache. Null for GPUs without
-// `cuda.autotune`. Throws Error(checkpoint) where `recorded` cannot be read.
+// Loads the recorded choices and, on rank 0 of a run on GPUs, the cache. A run on CPUs only passes
+// the recorded choices on to its checkpoints. Returns null on GPUs with cuda.autotune: false.
+// Throws Error(checkpoint) if `recorded` cannot be read.
 std::unique_ptr<Tuning> open_tuning(const CudaConfig& config, const TuningSource& source,
                                     Observer& observer);
 
-// Broadcasts rank 0's choices. All ranks call it: rank 0 after it has chosen, the others before
-// they compile. Throws PeerLost.
+// Broadcasts rank 0's choices. All ranks call it: rank 0 after it has compiled its plans, which
+// makes the choices; the others before they compile. Throws PeerLost.
 void share_tuning(Tuning& tuning, ProcessGroup& group);
 
-// Returns the choices as text for a checkpoint; empty where nothing was chosen or tuning is null.
+// Returns the choices as text for a checkpoint; empty if nothing was chosen or tuning is null.
 std::string recorded_text(const Tuning* tuning);
 
-// Adds this run's measurements and cuDNN's new plans to the cache, and notes native kernels that
-// are used for want of engines. A failed write is a warning, as checkpoints have the choices, too.
+// Adds this run's measurements and new cuDNN plans to the cache, and notes operations for which
+// cuDNN has no engine. A failed write is only a warning, as checkpoints have the choices, too.
 void keep_tuning(const CudaConfig& config, Tuning& tuning, Observer& observer);
 
 using LibraryVersions = std::map<std::string, std::string>;  // library -> version
 
-LibraryVersions library_versions(DeviceKind kind);  // of cuBLASLt and cuDNN; on CPUs none
+LibraryVersions library_versions(DeviceKind kind);  // cuBLASLt and cuDNN; empty on CPUs
 
 // Lists the libraries whose version changed: "cuBLASLt is 13.1.0, was 13.0.2; ..."; empty if none.
 std::string changed_versions(const LibraryVersions& before, const LibraryVersions& now);

@@ -1,5 +1,5 @@
-// Conversion between a model's flat buffers and the named tensors of checkpoints: TrainerTensors
-// shows buffers as tensors; GroupReader and read_weights() fill buffers.
+// Conversion between a trainer's flat fp32 buffers and the named tensors of checkpoints:
+// TrainerTensors presents buffers as tensors; GroupReader and read_weights() fill buffers.
 #pragma once
 #include <functional>
 #include <optional>
@@ -13,41 +13,42 @@
 
 namespace spire::inline training {
 
-inline constexpr const char* average_slot = "ema";  // of averaged weights (ema.decay)
+inline constexpr const char* average_slot = "ema";  // name of the averaged weights (ema.decay)
 
-// Return the index of a group: an optimizer's slot, if there is one of that name; the weights.
+// Returns the index of the group of tensors of the optimizer's slot `name` ("momentum"), if any.
 std::optional<size_t> find_slot(const SavedTensors& saved, const std::string& name);
 
-size_t find_weights(const SavedTensors& saved);  // throws Error(checkpoint) without them
+// Returns the index of the group of weights. Throws Error(checkpoint) if there is none.
+size_t find_weights(const SavedTensors& saved);
 
-// Reads one group of a saved state into a flat buffer: trained parameters, or running statistics.
+// Reads one group of a saved state (weights, statistics or a slot) into a flat buffer.
 class GroupReader {
  public:
-  // what: of messages, "weight". The state outlives this. Throws Error(checkpoint) naming the first
-  // tensor that does not fit the model.
+  // trained: the group is of trained parameters, else of running statistics. what: the noun in
+  // error messages, such as "weight". The state outlives this. Throws Error(checkpoint) with the
+  // name of the first tensor that does not fit the model.
   GroupReader(const ParameterLayout& layout, const SavedTensors& saved, size_t group, bool trained,
               const std::string& what);
 
-  // Copies what lies in the window, which begins at `flat`, but writes no padding between tensors.
-  // Throws what the state throws.
+  // Copies what lies in `window`, a range of the flat buffer that begins at `flat`; padding between
+  // tensors is not written. Throws what saved.read() throws.
   void read(FloatRange window, float* flat) const;
 
  private:
   struct Source {
-    FloatRange range;  // in the flat buffer
-    size_t tensor;     // of the group
+    FloatRange range;  // range of the flat buffer
+    size_t tensor;     // index in the group
   };
   const SavedTensors& saved_;
   size_t group_;
   std::vector<Source> sources_;
 };
 
-// Fills a flat buffer on the host with weights (averaged: their average, where the state has one)
-// and running statistics.
+// Fills a flat host buffer: weights (averaged ones if `averaged` and there are any), statistics.
 void read_weights(const ParameterLayout& layout, const SavedTensors& saved, bool averaged,
                   float* flat);
 
-// A trainer's state as a checkpoint reads it: weights, running statistics, then the slots.
+// A trainer's state as a checkpoint reads it: weights, running statistics, slots, averaged weights.
 class TrainerTensors : public SavedTensors {
  public:
   // Copies a window of one slot's flat buffer to `out`.
@@ -55,7 +56,7 @@ class TrainerTensors : public SavedTensors {
 
   TrainerTensors(const ParameterLayout& layout, const std::vector<std::string>& slots);
 
-  // Sets the state's sources. weights: a whole flat buffer, in the host's memory.
+  // Sets the buffers to read. weights: the whole flat buffer, in host memory.
   void bind(const float* weights, ReadSlot read_slot);
 
   std::vector<TensorGroup> groups() const override { return groups_; }

@@ -1,5 +1,4 @@
-// Moves the trained state (weights, running statistics, optimizer state) between the devices of all
-// processes and rank 0's checkpoints.
+// Moves weights, running statistics and optimizer state between all devices and checkpoints.
 #pragma once
 #include <functional>
 #include <memory>
@@ -14,39 +13,39 @@
 
 namespace spire::inline training {
 
-// Use of a copy of the state for checkpoints, so that steps go on meanwhile. fitting: where there
-// is memory for one, and where several processes have to send the state to rank 0.
+// Whether checkpoints are written from a snapshot, a copy of the state in host memory, so that
+// training steps continue during the write. fitting: if there is memory for the copy, or if several
+// processes must send their parts of the state to rank 0, which needs one.
 enum class SnapshotChoice : uint8_t { never, fitting, always };
 
-// Thread ownership: the leading thread while no lane works. Any thread may read state().
+// Only the leading thread calls methods, while no lane works; but any thread may read state().
 class StateTransfer {
  public:
-  // All arguments outlive this. buckets: of the flat buffer.
+  // All arguments outlive this. buckets: ranges of the flat buffer, of which ranks own shards.
   StateTransfer(DeviceSet& devices, UpdateStage& update, const ParameterLayout& layout,
                 const UpdateStrategy& strategy, const std::vector<FloatRange>& buckets);
 
-  // Decides whether there is a snapshot, and adds it to the plan of its pool. REQUIRES: the pools
-  // know their plans without one.
+  // Decides whether there is a snapshot, and adds it to the plan of its pool. REQUIRES: every pool
+  // has been told its other allocations (MemoryPool::plan).
   void choose_snapshot(SnapshotChoice choice);
   bool keeps_snapshot() const { return keeps_snapshot_; }
-  std::string text() const;  // one line for the start of a run; rank 0's
+  std::string text() const;  // StartInfo::checkpoints; of rank 0 only
 
-  size_t bytes(int device) const;  // to allocate in the device's pool, without a snapshot
+  size_t bytes(int device) const;  // what allocate() takes from its pool, without a snapshot
   void allocate();                 // throws Error(out_of_memory)
 
-  // Lets state() be what the devices have now; all ranks take part. With a snapshot it is a copy,
-  // valid until the next capture(); else it is read in place, valid until the trainer's next call.
+  // Makes state() the devices' present state; collective. With a snapshot it is a copy, valid until
+  // the next capture(); else it is read in place, valid until the next step or evaluation.
   void capture();
   const SavedTensors& state() const { return tensors_; }
-  // Host memory for a part of state() at a time.
+  // Scratch in host memory, for reading state() part by part.
   std::span<float> piece() const { return {piece_->as<float>(), piece_floats()}; }
 
-  // Sets the state of all devices of all ranks. tensors: on rank 0, null elsewhere. Throws as
-  // GroupReader does.
+  // Sets the state on all ranks; collective. tensors: rank 0's, else null. Throws as GroupReader.
   void restore(const SavedTensors* tensors);
 
  private:
-  bool gathers() const {  // the state is divided among several processes
+  bool gathers() const {  // whether several processes own parts of the state
     return strategy_.shards_state() && devices_.ranks() > 1;
   }
   bool fits_snapshot(const MemoryUse& plan) const;
@@ -67,7 +66,7 @@ class StateTransfer {
   ShardExchange shards_;  // between the processes' hosts
   TrainerTensors tensors_;
   bool keeps_snapshot_ = false;
-  std::unique_ptr<DeviceMemory> snapshot_, piece_;  // of the host; the first on rank 0 alone
+  std::unique_ptr<DeviceMemory> snapshot_, piece_;  // host memory; snapshot: rank 0 only
 };
 
 }  // namespace spire::inline training

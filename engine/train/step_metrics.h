@@ -1,5 +1,5 @@
-// Numbers of one step that the host reads: losses, scores, stop requests and squares of gradients,
-// written by the lanes' streams, and the events that mark them.
+// The numbers of one step that the host reads: losses, scores, stop requests and squares of
+// gradients. The lanes' streams write them and record events behind them.
 #pragma once
 #include <memory>
 #include <span>
@@ -14,34 +14,35 @@
 namespace spire::inline training {
 
 struct StepMetrics {
-  // Pinned on GPUs: [loss of each tower][score of each][stop of each rank][squares of each chunk].
+  // fp64: per tower a loss and a score, per rank a stop and, on GPUs (pinned), squares per chunk.
   std::unique_ptr<DeviceMemory> memory;
-  TowerSums sums;                 // fp64, one a tower of the run
-  std::span<double> stops;        // one a rank; not 0: that rank asks all to stop
+  TowerSums sums;                 // one entry per tower of the run
+  std::span<double> stops;        // one per rank; not 0: that rank asks all to stop
   std::span<double> shared;       // sums and stops, which processes exchange
-  std::span<double> squares;      // of the summed gradient's chunks (TreeSum::chunk floats)
-  int64_t step = 0, samples = 0;  // 1 for the first step; valid samples of the global batch
+  std::span<double> squares;      // one per chunk (TreeSum::chunk floats) of the summed gradient
+  int64_t step = 0, samples = 0;  // step counts from 1; valid samples of the global batch
   double lr = 0;
-  // One a lane: behind its towers, behind the reduction, and behind the whole step.
+  // One event per lane: after its towers, after the reduction, and after the whole step.
   std::vector<std::unique_ptr<Event>> towers_done, reduced, step_done;
 
-  // device_squares: the first member's, read in place by the host of CPUs, else in lane 0's copy.
+  // device_squares: GradientStage::squares() of the first member. On CPUs `squares` is the same
+  // memory; on GPUs it is a host copy, which lane 0 makes.
   void allocate(DeviceSet& devices, std::span<double> device_squares);
 
-  double gradient_norm() const;  // of the summed, scaled gradient
+  double gradient_norm() const;  // norm of the averaged gradient, times the loss scale
   bool any_stop() const;
-  double exposed_seconds(DeviceSet& devices) const;  // reduction after the last lane's towers
+  double exposed_seconds(DeviceSet& devices) const;  // see StepResult::comm_seconds
 
-  // Returns the ranks that know the entries of `shared`, for HostAllGather.
+  // Returns for each entry of `shared` the rank that knows it, for HostAllGather.
   static std::vector<int> owners(const Placement& placement);
 };
 
-// One step or evaluation as the lanes work on it; lives until the last lane is done with it.
+// What the lanes need for one step or one evaluated batch; lives until the last lane is done.
 struct StepJob {
   const Batch& batch;
   StepMetrics& metrics;
-  StepContext context = {};           // for kernels
-  ParameterUpdate::Step update = {};  // of a training step
+  StepContext context = {};           // numbers that kernels read
+  ParameterUpdate::Step update = {};  // training steps only
 };
 
 }  // namespace spire::inline training

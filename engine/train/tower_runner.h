@@ -1,5 +1,5 @@
-// Runs the towers of one lane: each tower is one run of a plan; gradients are added into the nodes
-// of the fixed tree (engine/collective/tree.h) as they become final.
+// Runs the towers (equal shares of the global batch) of one lane, each as one run of a plan. As
+// gradients become final it adds them up along the tree over towers (engine/collective/tree.h).
 #pragma once
 #include <algorithm>
 #include <map>
@@ -23,73 +23,74 @@
 namespace spire::inline training {
 
 struct LaneOptions {
-  TowerRange range;        // the towers it hosts
-  int towers = 1;          // of the run
-  int64_t batch_size = 1;  // samples a tower
+  TowerRange range;        // the lane's towers
+  int towers = 1;          // number of towers of the run
+  int64_t batch_size = 1;  // samples per tower per step
   Reduction reduction = Reduction::invariant;
-  bool recompute = false;  // the inside of blocks, in backward
+  bool recompute = false;  // recompute activations of the model's blocks in backward
   LaneSpec spec;
-  MemoryPool* memory = nullptr;   // of its device; outlives the lane
-  Stream* stream = nullptr;       // all its work goes there; outlives the lane
-  CudaLibraries* cuda = nullptr;  // of its device, if that is a GPU; outlives the lane
-  bool record = false;            // towers run as recorded CUDA graphs
-  int steps_under_way = 1;        // steps the stream may hold at a time
-  // Sample counts of towers besides batch_size and 0: those of ragged last batches.
+  MemoryPool* memory = nullptr;   // the device's; outlives the lane
+  Stream* stream = nullptr;       // runs all work of the lane; outlives it
+  CudaLibraries* cuda = nullptr;  // the GPU's, null on a CPU; outlives the lane
+  bool record = false;            // run towers as recorded CUDA graphs
+  int steps_under_way = 1;        // steps that the host may enqueue before the first is done
+  // Numbers of samples that a tower may have in an incomplete last batch, if not batch_size or 0.
   std::vector<int64_t> ragged_train, ragged_eval;
-  std::vector<FloatRange> buckets;  // of the reduction
+  std::vector<FloatRange> buckets;  // ranges of gradients that are reduced together
 };
 
-// Sums of one batch, fp64, one entry a tower of the run; a lane writes its towers' entries. In host
-// memory that streams write (allocate_staging).
+// Sums over the samples of each tower; one entry per tower of the run, of which a lane writes those
+// of its towers. In host memory that streams can write (allocate_staging).
 struct TowerSums {
   std::span<double> loss, score;
 };
 
-struct LaneContext {  // shared with the other lanes
+struct LaneContext {  // what a lane shares with other lanes
   int lane = 0;
   ThreadStatus* status = nullptr;
-  GradientReduction* reduction = nullptr;  // is notified of final gradients
-  CrossTowerSums* tower_sums = nullptr;    // sums over towers inside a plan; null: there are none
+  GradientReduction* reduction = nullptr;  // is told how far gradients are final
+  CrossTowerSums* tower_sums = nullptr;    // null if plans have no sums over towers
 };
 
 class TowerRunner {
  public:
-  // Compiles the plans, which run once this and the replica are allocated.
+  // Compiles the plans. They can run after allocate() and the replica's allocation.
   TowerRunner(const LaneOptions& options, const GraphBuilder& build, const ParameterLayout& layout,
               Replica& replica);
   MemoryUse memory() const;
-  void allocate();  // on the lane's thread
+  void allocate();  // call it on the lane's thread
 
-  // Runs forward and backward of the lane's towers. context: the step's numbers, without a tower's.
-  // Sums are written, and a GPU has read the batch, once the lane's stream is synchronized, as in
-  // evaluate(). Throws what kernels throw, PeerLost and BarrierBroken.
+  // Run the lane's towers: train() forward and backward, evaluate() forward. context: the step's
+  // numbers, without a tower's. Once the stream is synchronized, the sums are written and a GPU has
+  // read the batch. Throw what kernels throw, PeerLost, BarrierBroken.
   void train(const Batch& batch, const StepContext& context, TowerSums& sums,
              const LaneContext& shared);
   void evaluate(const Batch& batch, TowerSums& sums, const LaneContext& shared);
 
-  // Nodes of the tree whose sums are in the lane's gradient buffers after train(), in tower order;
-  // data is null before allocate().
+  // Returns the lane's gradient buffers, in tower order: each holds after train() the sum of one
+  // node of the tree. `data` is null before allocate().
   std::vector<NodeBuffer> nodes();
-  // Lengths of the sums over towers inside a training plan; none: towers run one after another.
+  // Lengths of the vectors that a training plan sums over all towers (sync batch norm). If there
+  // are any, the lane's towers run in lockstep, from one sum to the next; else one after another.
   const std::vector<int64_t>& tower_sums() const;
 
-  std::optional<RecomputeInfo> recompute() const;  // none if not asked for
-  bool has_blocks() const { return has_blocks_; }  // blocks that recompute could apply to
+  std::optional<RecomputeInfo> recompute() const;  // none without LaneOptions::recompute
+  bool has_blocks() const { return has_blocks_; }  // whether the model marks blocks to recompute
 
  private:
-  struct Compiled {  // a plan for a number of samples
+  struct Compiled {
     std::unique_ptr<Plan> plan;
-    std::unique_ptr<CudaGraphCache> graphs;  // null: the plan runs its kernels itself
-    std::vector<size_t> row_bytes;           // of a row of each of its inputs
+    std::unique_ptr<CudaGraphCache> graphs;  // null: without LaneOptions::record
+    std::vector<size_t> row_bytes;           // bytes per sample of each input
   };
-  using Plans = std::map<int64_t, Compiled>;  // by samples
+  using Plans = std::map<int64_t, Compiled>;  // number of samples -> plan
   class Progress;
-  struct Tower {           // of the batch under way
-    Plan* plan = nullptr;  // null: no samples
+  struct Tower {           // a tower in the present batch
+    Plan* plan = nullptr;  // null if the tower has no samples
     CudaGraphCache* graphs = nullptr;
     Bindings bindings;
-    size_t slot = 0;      // of the uploader
-    size_t position = 0;  // in lockstep: the sum over towers at which the plan stopped
+    size_t slot = 0;      // slot of uploader_
+    size_t position = 0;  // in lockstep: the plan's step at which it waits for a sum over towers
   };
 
   void compile(Plans& plans, int64_t samples, bool training, const GraphBuilder& build,
@@ -114,18 +115,18 @@ class TowerRunner {
   int64_t total_floats_;
   Plans train_plans_, eval_plans_;
   LaneSchedule schedule_;
-  size_t activation_bytes_ = 0, workspace_bytes_ = 0;  // of one tower
-  std::vector<size_t> input_bytes_;                    // largest of each input
-  size_t bytes_without_recompute_ = 0;                 // activation_bytes_ if nothing ran twice
+  size_t activation_bytes_ = 0, workspace_bytes_ = 0;  // per tower
+  std::vector<size_t> input_bytes_;                    // largest size of each input
+  size_t bytes_without_recompute_ = 0;                 // activation_bytes_ without recompute
   int repeated_nodes_ = 0;
   bool has_blocks_ = false;
-  std::vector<std::unique_ptr<DeviceMemory>> arenas_;     // one; in lockstep one a tower
-  std::vector<Tower> towers_;                             // the same
-  std::vector<std::unique_ptr<DeviceMemory>> gradients_;  // schedule_.buffers, total_floats() each
+  std::vector<std::unique_ptr<DeviceMemory>> arenas_;     // one; in lockstep one per tower
+  std::vector<Tower> towers_;                             // one; in lockstep all of the lane
+  std::vector<std::unique_ptr<DeviceMemory>> gradients_;  // flat buffers that schedule_ numbers
   std::unique_ptr<LaneArithmetic> arithmetic_;
   std::unique_ptr<BatchUploader> uploader_;
-  std::vector<HostRows> rows_;                  // of the tower that is prepared
-  std::unique_ptr<DeviceMemory> tower_vector_;  // a sum over towers, then copied to the arenas
+  std::vector<HostRows> rows_;                  // rows of the tower that prepare() works on
+  std::unique_ptr<DeviceMemory> tower_vector_;  // receives a sum over towers for the arenas
 };
 
 }  // namespace spire::inline training

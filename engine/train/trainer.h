@@ -1,5 +1,5 @@
-// Trains one model on the devices of a run: steps and evaluations, which allocate nothing. Each
-// process has a Trainer for its devices; all call the same methods in the same order.
+// Trains one model on the devices of a run, by steps and evaluations that allocate no memory. Each
+// process of the run has a Trainer for its devices; all call the same methods in the same order.
 #pragma once
 #include <array>
 #include <atomic>
@@ -30,38 +30,38 @@ struct TrainerOptions {
   OptimizerConfig optimizer;
   EmaConfig ema;
   LossScaleConfig loss_scale = {};
-  std::vector<Column> train_columns, test_columns;  // of batches; the model reads the first
-  int64_t classes = 0;                              // of labels; tokens: the vocabulary
-  DType precision = DType::f32;                     // f32 | bf16 | f16 (GPUs alone): of activations
+  std::vector<Column> train_columns, test_columns;  // columns of a batch; the model reads the first
+  int64_t classes = 0;           // number of classes; for tokens: of the vocabulary
+  DType precision = DType::f32;  // dtype of activations: f32, bf16, f16 (GPUs only)
   uint64_t seed = 0;
-  int64_t train_samples = 0;  // of the dataset, for its last, ragged batch; 0: drop_last
+  int64_t train_samples = 0;  // size of the dataset; 0: incomplete last batches are dropped
   int64_t test_samples = 0;
   BucketConfig bucket;
-  int64_t sample_rows = 0;  // rank 0 also gets a forward pass of so many rows; 0: none
-  bool recompute = false;   // activations inside the model's blocks, in backward
+  int64_t sample_rows = 0;  // batch size of sampler(), on rank 0; 0: no sampler
+  bool recompute = false;   // recompute activations of the model's blocks in backward
   MemoryLimit memory_limit = {};
-  SnapshotChoice snapshot = SnapshotChoice::never;  // for checkpoints, on rank 0
-  bool plan_only = false;                           // compiles, and allocates nothing: see Trainer
+  SnapshotChoice snapshot = SnapshotChoice::never;  // whether checkpoints use a snapshot
+  bool plan_only = false;                           // compile the plans, but allocate nothing
   CudaConfig cuda;
-  Tuning* tuning = nullptr;  // outlives the trainer; null: the libraries' favourite engines
+  Tuning* tuning = nullptr;  // outlives the trainer; null: each library's first choice of engine
 
   ModelInput input(int64_t batch, bool training) const;
 };
 
 struct StepResult {
-  int64_t step = 0, samples = 0;  // 1 for the first; valid samples of the global batch
+  int64_t step = 0, samples = 0;  // step counts from 1; valid samples of the global batch
   double lr = 0;
   double loss = 0;            // mean over the global batch's valid samples
-  double score = 0;           // mean of the number that the metric is made from (Metric)
-  double grad_norm = 0;       // of the averaged gradient, before clipping
-  double comm_seconds = 0;    // the reduction's time after the last lane's towers were done
-  double loss_scale = 0;      // fp16's in this step; 0: another precision
+  double score = 0;           // mean over the samples; measure() computes the metric from it
+  double grad_norm = 0;       // norm of the averaged gradient, before clipping
+  double comm_seconds = 0;    // time of the reduction after backward of the slowest lane
+  double loss_scale = 0;      // fp16: the loss scale of this step; other precisions: 0
   bool skipped = false;       // fp16: the gradients overflowed, so nothing was updated
-  int64_t skipped_steps = 0;  // so far
+  int64_t skipped_steps = 0;  // number in the run so far
   bool stop = false;          // a rank asked to stop
 };
 
-struct EvaluationSums {
+struct EvaluationSums {  // over the samples of an evaluation
   double loss = 0, score = 0;
   int64_t samples = 0;
   bool stop = false;  // a rank asked to stop
@@ -71,73 +71,75 @@ using MemoryByKind = std::vector<std::pair<std::string, int64_t>>;  // (kind, by
 
 class Trainer {
  public:
-  // Compiles all plans, allocates everything and initializes the weights. group: joins the
-  // placement's ranks, outlives this; null for one. Throws Error(out_of_memory) before it allocates
-  // what does not fit, and what compiling throws. With plan_only there are no weights: only const
-  // methods that read no values may be called.
+  // Compiles all plans, allocates all memory and initializes the weights. group: connects the ranks
+  // (processes) of the placement, outlives this; null if there is one. Throws what compiling
+  // throws, and Error(out_of_memory), if possible before it allocates. With plan_only there are no
+  // weights: only const methods that read no values may be called.
   Trainer(const TrainerOptions& options, const Placement& placement, ProcessGroup* group = nullptr);
   ~Trainer();
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
-  // All methods below are for the leading thread: team().lead([&] { ... }). After an exception out
-  // of a step only the destructor may be called. A lane's error is a LaneError.
+  // Call all methods below on the leading thread: team().lead([&] { ... }). After an exception from
+  // a step only the destructor may be called. An error on a lane is thrown as LaneError.
   LaneTeam& team() { return devices_->team(); }
 
-  // Runs one optimizer step; the batch has been read on return, as after evaluate(). done: steps
-  // before it; stop: this rank asks all to stop.
+  // Runs one optimizer step; on return the batch is no longer needed. done: number of steps before
+  // this one. stop: this rank asks all ranks to stop.
   StepResult step(const Batch& batch, int64_t done, double lr, bool stop = false);
 
   // The same in two parts, so that the host goes on while GPUs compute: it may begin max_ahead()
-  // more steps before it finishes the oldest, and calls nothing else meanwhile. GPUs copy a batch
-  // in pinned memory until its finish_step(), or the trainer's end: a loader keeps max_ahead() + 1.
+  // more steps before it finishes the oldest, and calls no other method meanwhile. GPUs read a
+  // batch in pinned memory until its finish_step(), so a loader keeps max_ahead() + 1 batches.
   void begin_step(const Batch& batch, int64_t done, double lr, bool stop = false);
   StepResult finish_step();
   int max_ahead() const;
   int under_way() const { return static_cast<int>(begun_ - finished_); }
 
-  // Each batch between begin and end adds its sums to `sums`. With averaged weights these replace
-  // the weights, everywhere, until end_evaluation().
+  // evaluate() adds the sums of one batch to `sums`. From begin_evaluation() to end_evaluation()
+  // the averaged weights, if the run keeps them, replace the weights on all devices.
   void begin_evaluation();
   void evaluate(const Batch& batch, EvaluationSums& sums, bool stop = false);
   void end_evaluation();
 
-  void describe(StateMetadata& metadata) const;  // fills in the trainer's part
-  void capture_state();  // lets state() be the present one; all ranks: see StateTransfer::capture
-  // Weights, statistics and optimizer state, on rank 0. Any thread may read them.
+  void describe(StateMetadata& metadata) const;  // sets the fields that the trainer knows
+  void capture_state();  // makes state() the present state; collective, see StateTransfer::capture
+  // Weights, running statistics and optimizer state, on rank 0. Any thread may read them.
   const SavedTensors& state() const { return state_->state(); }
   bool keeps_snapshot() const { return state_->keeps_snapshot(); }
-  std::string checkpoints_text() const { return state_->text(); }  // for the start of a run
-  std::span<float> piece() const { return state_->piece(); }       // memory for a part of state()
+  std::string checkpoints_text() const { return state_->text(); }  // StartInfo's
+  std::span<float> piece() const { return state_->piece(); }       // scratch for reading state()
 
-  // tensors: on rank 0, which sends them to all. Throws Error(checkpoint) naming the first that
-  // does not fit the model.
+  // Collective. tensors: read on rank 0 only, which sends them to all. Throws Error(checkpoint)
+  // with the name of the first tensor that does not fit the model.
   void restore(const StateMetadata& metadata, const SavedTensors* tensors);
 
-  // Sets the plain values of every parameter and renews the replicas.
+  // Lets `fill` set the fp32 values of each parameter, and copies them to the replicas.
   void set_weights(const std::function<void(const ParameterEntry&, std::span<float>)>& fill);
 
-  void check_replicas();  // of the whole run: see replica.h
+  void check_replicas();  // compares those of all ranks; see replica.h
 
-  // Runs between begin_evaluation() and end_evaluation(); null without sample_rows.
+  // A forward pass on lane 0, to run between begin_evaluation() and end_evaluation(). Null without
+  // TrainerOptions::sample_rows, and on ranks other than 0.
   ForwardPass* sampler() { return sampler_.get(); }
 
   uint64_t parameter_hash() const { return layout_.hash(weights()); }
-  std::optional<uint64_t> average_hash();  // all ranks call it; none where nothing is averaged
-  // Returns the plain weights for the host to read, until another method is called.
+  std::optional<uint64_t> average_hash();  // collective; none without averaged weights
+  // Returns the fp32 weights in host memory, valid until another method is called.
   const float* weights() const { return devices_->read_weights(); }
-  Replica& replica(int device) { return devices_->replica(device); }  // of this process
+  Replica& replica(int device) { return devices_->replica(device); }  // one of this process
   const ParameterLayout& layout() const { return layout_; }
   const Placement& placement() const { return placement_; }
   ThreadStatus& status() { return devices_->status(); }
   const LossScaleState& loss_scale() const { return update_->loss_scale().state(); }
   std::optional<RecomputeInfo> recompute() const { return gradients_->recompute(); }
 
-  // One a device of this rank: as planned before the first step, and the most of each kind so far.
+  // Return one entry per device of this rank: the plan from before the first step, the most of each
+  // kind in use so far, and the limit (none: all of the device's memory).
   std::vector<MemoryByKind> planned_memory() const;
   std::vector<MemoryByKind> peak_memory() const;
   std::vector<std::optional<size_t>> memory_limits() const;
-  // Returns the error's text where the plan does not fit; empty: it fits as far as is known.
+  // Returns the text of the error if the planned memory does not fit; empty if it seems to fit.
   std::string memory_shortage() const;
 
  private:
@@ -173,11 +175,11 @@ class Trainer {
   std::unique_ptr<UpdateStage> update_;
   std::unique_ptr<StateTransfer> state_;
   std::unique_ptr<ForwardPass> sampler_;       // on lane 0
-  std::array<StepMetrics, 2> metrics_;         // of steps by turns; an evaluation uses the first
-  std::unique_ptr<HostAllGather> all_gather_;  // of StepMetrics::shared
-  StepContext context_;                        // the seed; each step fills in a copy
-  int64_t begun_ = 0, finished_ = 0;           // steps
-  bool averaged_ = false;                      // the average is in the weights' place
+  std::array<StepMetrics, 2> metrics_;         // steps take turns; evaluations use the first
+  std::unique_ptr<HostAllGather> all_gather_;  // gathers StepMetrics::shared
+  StepContext context_;                        // has the seed; each step fills in a copy
+  int64_t begun_ = 0, finished_ = 0;           // numbers of steps
+  bool averaged_ = false;                      // whether averaged weights replace the weights
   std::atomic<bool> peers_aborted_{false};
 };
 

@@ -1,5 +1,5 @@
-// Second stage of a step: updates the weights from the summed gradients where the strategy says,
-// and sends the new weights to every replica.
+// Second stage of a step: updates the weights from the summed gradients, on the devices that the
+// strategy names, and sends the new weights to every replica (a device's copy of the weights).
 #pragma once
 #include <memory>
 #include <span>
@@ -18,8 +18,8 @@
 
 namespace spire::inline training {
 
-// Thread ownership: methods with a lane belong to that lane, inside LaneTeam::parallel; the rest to
-// the leading thread while no lane works.
+// Thread ownership: methods with a parameter `lane` are called by that lane, inside
+// LaneTeam::parallel; all others by the leading thread, while no lane works.
 class UpdateStage {
  public:
   struct Options {
@@ -28,53 +28,52 @@ class UpdateStage {
     LossScaleConfig loss_scale;
     DType precision = DType::f32;
     std::vector<FloatRange> buckets;
-    BucketReducer::Options reducer;  // of all members: says who gets which sums
+    BucketReducer::Options reducer;  // says which member receives which sums
   };
-  // Allocates nothing. All arguments but the options outlive this.
+  // Allocates no device memory. All arguments but the options outlive this.
   UpdateStage(DeviceSet& devices, const ParameterLayout& layout, const UpdateStrategy& strategy,
               const Options& options);
 
-  MemoryUse memory(int device) const;  // what a device of this process is going to allocate
-  void allocate();                     // norms and loss scales; throws Error(out_of_memory)
-  void connect(const GradientStage& gradients);  // makes the updates; before all that follows
+  MemoryUse memory(int device) const;  // what allocate() and connect() take
+  void allocate();                     // tables of norms, loss scales; throws Error(out_of_memory)
+  void connect(const GradientStage& gradients);  // call it before the methods below
 
   // Updates the lane's part of the weights of its device. Throws PeerLost, BarrierBroken.
   void update(int lane, const ParameterUpdate::Step& step);
-  void follow_loss_scale(int lane);  // fp16: the next step's scale, from this step's gradients
-  const double* device_loss_scale(int lane);  // in the device's memory; null: no fp16
-  // Sends updated weights to all members, copies them to all replicas of a member, and packs them
-  // for the kernels. REQUIRES: all lanes met after the update.
+  void follow_loss_scale(int lane);  // fp16: adjusts the loss scale to this step's gradients
+  const double* device_loss_scale(int lane);  // device memory; null without fp16
+  // Sends updated weights to all members, copies them to all replicas of each member, and packs
+  // them for the kernels. REQUIRES: all lanes met after the update.
   void publish(int lane);
-  void replicate(int lane);  // within a member alone, and packs
+  void replicate(int lane);  // as publish(), but sends nothing to other members
   void pack_for_evaluation(int lane);
 
-  // Exchanges weights and their average, everywhere; a second call restores the bits.
+  // Swaps the weights and their average on all devices; a second call restores every bit.
   void swap_average(int lane);
-  void begin_average();  // the average begins anew with the weights
+  void begin_average();  // sets the average to the present weights
   bool averages() const { return ema_.on(); }
 
-  // Sets the plain weights of this process's replicas; replicate() must follow.
+  // Sets the fp32 weights of this process's replicas. Call replicate() afterwards.
   void write_weights(const float* values);
 
-  LossScale& loss_scale() { return loss_scale_; }  // as the host knows it
+  LossScale& loss_scale() { return loss_scale_; }  // the host's copy
   const LossScale& loss_scale() const { return loss_scale_; }
   void restore_loss_scale(const LossScaleState& state);
 
-  std::vector<std::string> slots() const;  // the optimizer's, then "ema": one float a weight each
-  // Copy the part of a window of a slot that this process's devices own; the window begins at
-  // `flat`.
+  std::vector<std::string> slots() const;  // names: the optimizer's, then "ema"
+  // Copy what this process's devices own of a slot (one float per weight) in `window`, at `flat`.
   void copy_state_out(size_t slot, FloatRange window, float* flat) const;
   void copy_state_in(size_t slot, FloatRange window, const float* flat);
 
  private:
-  struct DeviceUpdate {  // of a device of this process
+  struct DeviceUpdate {
     ParameterUpdate::Options options;
-    std::unique_ptr<ParameterUpdate> update;      // null: it updates nothing
-    std::unique_ptr<TensorNorms> norms;           // null: none, or its front's
-    std::unique_ptr<DeviceLossScale> loss_scale;  // null: the precision needs none
+    std::unique_ptr<ParameterUpdate> update;      // null if the device updates nothing
+    std::unique_ptr<TensorNorms> norms;           // null if it has none or uses its front's
+    std::unique_ptr<DeviceLossScale> loss_scale;  // null without fp16
   };
-  struct MemberShards {  // exchanges of a member of this process with the others
-    std::unique_ptr<ShardExchange> weights, norms;  // norms: null where each knows all it needs
+  struct MemberShards {                             // a member's exchanges with the others
+    std::unique_ptr<ShardExchange> weights, norms;  // norms: null if it is not needed
     std::span<double> squares;
   };
   DeviceUpdate& of_device(int device) {
@@ -86,7 +85,7 @@ class UpdateStage {
   MemberShards& shards_of_lane(int lane) {
     return shards_[static_cast<size_t>(devices_.member_of_lane(lane).position)];
   }
-  // Returns the device whose norms a device writes and reads.
+  // Returns the device whose table of norms `device` uses.
   int norms_device(int device) const {
     return strategy_.updates_every_replica() ? device : devices_.member_of(device).front;
   }
@@ -100,9 +99,9 @@ class UpdateStage {
   std::unique_ptr<Optimizer> optimizer_;
   Ema ema_;
   LossScale loss_scale_;
-  std::vector<DeviceUpdate> updates_;           // one a device of this process
-  std::vector<MemberShards> shards_;            // one a member of this process
-  std::vector<std::vector<FloatRange>> owned_;  // weights that each member's devices own by shares
+  std::vector<DeviceUpdate> updates_;           // one per device of this process
+  std::vector<MemberShards> shards_;            // one per member of this process
+  std::vector<std::vector<FloatRange>> owned_;  // per member: its devices' shares of all buckets
 };
 
 }  // namespace spire::inline training

@@ -1,5 +1,5 @@
-// The loss scale of fp16 in a GPU's memory, where a step's kernels read it without the host. All
-// devices compute the same scale, each its own.
+// The fp16 loss scale in a GPU's memory, where the kernels of a step read it without the host. Each
+// device computes its own copy; all compute the same value.
 #pragma once
 #include <memory>
 #include <span>
@@ -10,8 +10,8 @@
 
 namespace spire::inline update {
 
-// Launches one block on the stream that records a step in `state`, in the device's memory: squares
-// are those of the reduced gradient's chunks, in memory that the device reaches.
+// Launches one block on the stream that records a step in `state` (device memory). squares: one sum
+// of squares per chunk of the reduced gradient, in memory that the device can access.
 void follow_cuda_loss_scale(std::span<const double> squares, const LossScaleConfig& config,
                             LossScaleState* state, Stream& stream);
 
@@ -19,18 +19,18 @@ class DeviceLossScale {
  public:
   static constexpr size_t bytes = sizeof(LossScaleState);
 
-  // Throws what the pool throws.
+  // Throws what MemoryPool::allocate() throws.
   DeviceLossScale(MemoryPool& memory, const LossScaleConfig& config, const LossScaleState& state)
       : memory_(memory.allocate(MemoryKind::optimizer, bytes)), config_(config) {
     set(state);
   }
 
-  const LossScaleState* state() const { return memory_->as<LossScaleState>(); }  // on the device
+  const LossScaleState* state() const { return memory_->as<LossScaleState>(); }  // device memory
 
-  // Overwrites it, after all work that the device was given.
+  // Overwrites the state after all work that the device was given.
   void set(const LossScaleState& state) { memory_->write(&state, sizeof state); }
 
-  // Lets the next step's scale follow from this step's squares. All readers are on that stream.
+  // Adjusts the scale for the next step. All kernels that read it must run on the same stream.
   void follow(std::span<const double> squares, Stream& stream) {
     follow_cuda_loss_scale(squares, config_, memory_->as<LossScaleState>(), stream);
   }

@@ -1,6 +1,5 @@
-// CUDA kernels of the parameter update, with the CPU's formulas. A block computes one piece or
-// span, which fixes the order of its sums: results are the same whichever device owns it. For .cu
-// files.
+// CUDA kernels of the parameter update, with the CPU's formulas. One block computes one piece or
+// span in a fixed order, so results do not depend on which device owns it. For .cu files only.
 #pragma once
 #include "engine/device/cuda_kernel.h"
 #include "engine/optim/formulas.h"
@@ -10,11 +9,11 @@ namespace spire::inline update {
 
 constexpr int update_threads = 256;
 constexpr int factor_threads = 1024;
-// Pieces begin and end at multiples of it, as parameters lie at multiples of 16 floats.
+// Floats per load. Pieces begin and end at multiples of it, as parameters begin at multiples of 16.
 constexpr int update_width = pack_width<float>;
 using UpdatePack = Pack<float, update_width>;
 
-// Adds the squares of a gradient's chunks with one block, in a fixed order. Thread 0 gets the sum.
+// Adds up the sums of squares of a gradient's chunks with one block; thread 0 gets the result.
 template <int threads>
 __device__ inline double sum_of_squares(const double* squares, int64_t count) {
   double sum = 0;
@@ -22,12 +21,12 @@ __device__ inline double sum_of_squares(const double* squares, int64_t count) {
   return block_reduce<threads>(sum, Sum{});
 }
 
-struct StepFactors {      // of a step, computed by the device before the update
-  float gradient = 1.0f;  // negative: the step is skipped
-  int unseen = 0;         // steps before it that were skipped, beyond those the host knows of
+struct StepFactors {      // factors of one step, which the device computes before the update
+  float gradient = 1.0f;  // factor of gradients; negative: the step is skipped
+  int unseen = 0;         // skipped earlier steps that the host does not know of
 };
 
-// A step's formulas, one for each count of unseen steps, which only the device knows. Kernels take
+// A step's formulas, one per possible value of `unseen`, which only the device knows. Kernels take
 // it as a __grid_constant__: a thread that indexes a plain argument copies it to local memory.
 template <typename Formula>
 struct StepFormulas {
@@ -40,19 +39,19 @@ struct UpdateBuffers {
   const UpdatePiece* pieces = nullptr;
   const StatisticPiece* statistics = nullptr;
   unsigned piece_count = 0, statistic_count = 0;
-  float* weights = nullptr;  // whole, as sums are
-  const float* sums = nullptr;
-  float* slots[2] = {};      // owned weights alone, as average is
-  float* average = nullptr;  // null: weights are not averaged
+  float* weights = nullptr;     // whole flat buffer
+  const float* sums = nullptr;  // whole flat buffer
+  float* slots[2] = {};         // only the owned weights' state
+  float* average = nullptr;     // only the owned weights'; null: weights are not averaged
   const StepFactors* factors = nullptr;
-  double* norms = nullptr;       // TensorNorms::table(), of layer-wise optimizers,
-  const float* trust = nullptr;  // and each span's ratio
+  double* norms = nullptr;       // layer-wise optimizers only: TensorNorms::table()
+  const float* trust = nullptr;  // layer-wise optimizers only: the trust ratio of each span
 };
 
-struct TrustSpan {  // a span that adapts
+struct TrustSpan {  // a WeightSpan with a trust ratio
   TensorNorms::Cells cells;
   float decay = 1.0f;
-  size_t span = 0;
+  size_t span = 0;  // its index
 };
 
 __device__ inline SliceFactors factors_of(const UpdateBuffers& buffers, const UpdatePiece& piece) {
@@ -61,10 +60,10 @@ __device__ inline SliceFactors factors_of(const UpdateBuffers& buffers, const Up
           .trust = piece.adapts && buffers.trust ? buffers.trust[piece.span] : 1.0f};
 }
 
-// Four neighbouring weights of a piece, with gradients and slots: one 16-byte load each.
+// Four adjacent weights of a piece, with gradients and slots: one load of 16 bytes each.
 template <int slot_count>
 struct WeightPack {
-  UpdatePack gradients, weights, slots[slot_count + 1];  // the last one: no array is empty
+  UpdatePack gradients, weights, slots[slot_count + 1];  // one more, as arrays may not be empty
 
   __device__ WeightPack(const UpdateBuffers& buffers, const UpdatePiece& piece, int64_t i) {
     gradients = load_pack<update_width>(buffers.sums + piece.begin + i);
@@ -76,7 +75,7 @@ struct WeightPack {
                               int64_t i) const {
     for (int s = 0; s < slot_count; ++s) store_pack(slots[s], buffers.slots[s] + piece.state + i);
   }
-  // Calls call(gradient, weight, slot...) for weight j.
+  // Calls call(gradient, weight, slot...) with the values of weight j.
   template <typename Call>
   __device__ auto with(int j, const Call& call) {
     if constexpr (slot_count == 0) {
@@ -90,7 +89,7 @@ struct WeightPack {
   }
 };
 
-// Calls body(i) for each pack of the thread; i is the pack's first float in the piece.
+// Calls body(i) for each pack that this thread takes; i: index of its first float in the piece.
 template <typename Body>
 __device__ inline void for_packs(const UpdatePiece& piece, const Body& body) {
   for (int64_t i = threadIdx.x * update_width; i < piece.count; i += update_threads * update_width)
@@ -102,7 +101,7 @@ __device__ inline void update_statistic(const UpdateBuffers& buffers, const Stat
     piece.update(buffers.sums[piece.begin + i], buffers.weights[piece.begin + i]);
 }
 
-// Updates a piece of weights and their average, or of a running statistic. A block a piece.
+// Updates weights and their average, or a running statistic. One block per piece.
 template <typename Formula>
 __global__ void __launch_bounds__(update_threads)
     update_kernel(UpdateBuffers buffers, const __grid_constant__ StepFormulas<Formula> formulas) {
@@ -129,7 +128,7 @@ __global__ void __launch_bounds__(update_threads)
   });
 }
 
-// Writes the sums of squares of a piece's weights and update into its norm cell.
+// Writes the sums of squares of a piece's weights and of their update to the piece's cell of norms.
 template <typename Formula>
 __global__ void __launch_bounds__(update_threads)
     measure_kernel(UpdateBuffers buffers, const __grid_constant__ StepFormulas<Formula> formulas) {
@@ -157,7 +156,7 @@ __global__ void __launch_bounds__(update_threads)
   buffers.norms[2 * piece.cell + 1] = updates;
 }
 
-// Computes trust[span] from the cells of each of `spans`. A block a span.
+// Computes trust[span] from the norms in the cells of each of `spans`. One block per span.
 template <typename Formula>
 __global__ void __launch_bounds__(update_threads)
     trust_kernel(const TrustSpan* spans, UpdateBuffers buffers,

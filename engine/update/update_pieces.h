@@ -1,5 +1,5 @@
-// Cuts of the flat weights for an update: spans that the optimizer treats alike, pieces that one
-// device updates, and cells in which layer-wise optimizers measure the norms of whole tensors.
+// Cuts the flat buffer of weights for an update: into spans that the optimizer treats alike, pieces
+// that one device updates, and cells in which layer-wise optimizers store partial norms of tensors.
 #pragma once
 #include <memory>
 #include <span>
@@ -17,68 +17,65 @@ namespace spire::inline update {
 
 // A range of the flat weights that the optimizer treats alike.
 struct WeightSpan {
-  FloatRange range;     // whole parameters, each with the padding behind it
+  FloatRange range;     // whole parameters, each followed by its padding
   float decay = 1.0f;   // factor of optimizer.weight_decay
-  bool adapts = false;  // a single tensor with a trust ratio
+  bool adapts = false;  // the span is a single tensor with a trust ratio (LARS, LAMB)
 };
 
-// True where two axes or more are longer than 1: not for biases, nor gamma and beta of norms.
+// Returns whether two axes or more are longer than 1: not for biases, nor gamma and beta of norms.
 bool is_matrix(const Shape& shape);
 
-// Cuts [0, trained_floats()) into the fewest spans, in order. layerwise: each matrix is a span that
-// adapts.
+// Cuts [0, trained_floats()) into the fewest spans. layerwise: each matrix is one that adapts.
 std::vector<WeightSpan> weight_spans(const OptimizerConfig& config, bool layerwise,
                                      const ParameterLayout& layout);
 
-// Norms of whole tensors for layer-wise optimizers (LARS, LAMB), with the same bits whichever
-// device owns which weights: a tensor has one cell for each chunk of the flat buffer, the chunk's
-// owner writes it, and every device adds up all cells of a tensor in order.
+// Norms of whole tensors for layer-wise optimizers (LARS, LAMB), with bits that do not depend on
+// which device owns which weights. A tensor has one cell per chunk of the flat buffer. The owner of
+// the chunk writes the cell, and every device adds up all cells of a tensor in order.
 class TensorNorms {
  public:
-  explicit TensorNorms(const std::vector<WeightSpan>& spans);  // cells for the spans that adapt
+  explicit TensorNorms(const std::vector<WeightSpan>& spans);  // makes cells for those that adapt
   size_t bytes() const { return size_ * sizeof(double); }
-  void allocate(MemoryPool& memory);  // zeros; REQUIRED before table(), set() and total()
+  void allocate(MemoryPool& memory);  // fills with zeros; call it before table(), set(), total()
 
-  // Index of the cell that has the float at `begin` of span `span`. REQUIRES: the span adapts.
+  // Returns the cell for the float at `begin` of span number `span`. REQUIRES: the span adapts.
   size_t cell(size_t span, int64_t begin) const;
   struct Cells {
     size_t begin = 0, end = 0;
   };
-  Cells cells(size_t span) const { return spans_[span].cells; }  // empty: the span does not adapt
+  Cells cells(size_t span) const { return spans_[span].cells; }  // empty unless it adapts
 
-  // REQUIRE a CPU's memory. Several threads may set different cells at a time.
+  // REQUIRE: the table is in host memory. Several threads may set different cells at the same time.
   void set(size_t cell, const TrustSquares& squares);
   TrustSquares total(size_t span) const;
 
-  // The cells in the device's memory, which members exchange: two fp64 numbers each, the squares of
-  // the weights and of the update.
+  // All cells, in device memory: each the sums of squares of the weights and of the update.
   std::span<double> table() const { return {memory_->as<double>(), size_}; }
-  // The member that writes each entry of the table, given that of each chunk of the flat buffer.
+  // Returns the member that writes each number in the table, given the owner of each chunk.
   std::vector<int> owners(const std::vector<int>& chunk_owners) const;
 
  private:
   struct Span {
-    int64_t first_chunk = 0;  // of the flat buffer
+    int64_t first_chunk = 0;  // first chunk of the flat buffer
     Cells cells;
   };
   std::vector<Span> spans_;
-  size_t size_ = 0;  // of the table
+  size_t size_ = 0;  // numbers in the table
   std::unique_ptr<DeviceMemory> memory_;
 };
 
-// A part of one chunk and one span, so with one decay, trust ratio and cell. A GPU's block does
-// one.
+// The weights of one chunk in one span: they share decay, trust ratio, cell and GPU block.
 struct UpdatePiece {
-  int64_t begin = 0, count = 0;  // weights, as floats of the flat buffer
-  int64_t state = 0;             // offset of its optimizer state in every slot
+  int64_t begin = 0, count = 0;  // floats [begin, begin + count) of the flat buffer
+  int64_t state = 0;             // offset of the optimizer state in each slot
   float decay = 1.0f;
-  size_t span = 0, cell = 0;  // cell: of TensorNorms; unused unless the span adapts
+  size_t span = 0, cell = 0;  // cell: in TensorNorms, unused unless `adapts`
   bool adapts = false;
 };
 
-// A running mean or variance of batch normalization.
+// A part of a running mean or variance of batch normalization.
 struct StatisticPiece {
-  int64_t begin = 0, count = 0;  // floats of the flat buffer
+  int64_t begin = 0, count = 0;  // as in UpdatePiece
   float momentum = 0;
 
   // sum: the step's statistic, averaged over towers by the reduction.
@@ -87,7 +84,7 @@ struct StatisticPiece {
   }
 };
 
-// All that one device updates.
+// Everything that one device updates.
 struct UpdatePieces {
   std::vector<UpdatePiece> weights;
   std::vector<StatisticPiece> statistics;
@@ -107,8 +104,7 @@ struct UpdatePieces {
   }
 };
 
-// Cuts the owned ranges, which begin at multiples of TreeSum::chunk. norms: null without layer-wise
-// optimizers.
+// Cuts the owned ranges, which begin at multiples of TreeSum::chunk. norms: null if not layer-wise.
 UpdatePieces cut_into_pieces(const std::vector<FloatRange>& owned,
                              const std::vector<WeightSpan>& spans, const ParameterLayout& layout,
                              const TensorNorms* norms);

@@ -1,4 +1,4 @@
-// Observers of a run, and the progress line of a dataset command.
+// The observers of a run, and the progress line of dataset commands.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -16,22 +16,22 @@
 
 namespace spire::tool {
 
-// Prints progress and warnings on stderr, as --quiet and --log-level allow, and results on stdout.
+// Prints progress and warnings on stderr, if --quiet and --log-level allow, and results on stdout.
 std::unique_ptr<Observer> make_console(const Arguments& arguments, const RunConfig& config);
 
 // Adds the writers of metrics.jsonl and summary.json to the console, unless it is a dry run.
 std::unique_ptr<Observer> make_observers(const Arguments& arguments, const RunConfig& config);
 
-// Formats "12 800/60 000 rows  21%  4 312 rows/s  eta 0:11"; bytes as MiB. The rate is that of
-// `seconds`, in which all but the first `begun` were done; eta is "-" while it is 0.
+// Returns "12 800/60 000 rows  21%  4 312 rows/s  eta 0:11"; bytes are shown as MiB and the like.
+// begun: the amount that was done when the time `seconds` began. While the rate is 0, eta is "-".
 std::string progress_text(const WorkProgress& progress, int64_t begun, double seconds);
 
-// Rewrites one line ten times a second on a terminal, else writes one every `every_seconds`.
+// On a terminal, rewrites one line ten times per second; else writes a line every `every_seconds`.
 class ProgressLine {
  public:
   using Clock = std::function<std::chrono::steady_clock::time_point()>;
 
-  // verb: "converted". quiet: writes nothing.
+  // verb: first word of the line, such as "converted". quiet: writes nothing.
   ProgressLine(std::ostream& log, std::string verb, Terminal terminal, double every_seconds,
                bool quiet, Clock now = std::chrono::steady_clock::now);
   ~ProgressLine();  // ends the line on a terminal

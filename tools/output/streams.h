@@ -1,4 +1,4 @@
-// Output of the program: results on stdout or to the target of --to, everything else on stderr.
+// Output of the program: results go to stdout or to the target of --to, everything else to stderr.
 #pragma once
 #include <atomic>
 #include <filesystem>
@@ -18,11 +18,11 @@
 
 namespace spire::tool {
 
-// Opens those of descriptors 0, 1 and 2 that the parent left closed, so that no file of the run
-// gets such a number. Reads and writes there fail. Call it first.
+// Opens those of the descriptors 0, 1 and 2 that the parent process left closed, so that no file of
+// the run gets such a number. Reads and writes of these descriptors still fail. Call it first.
 void open_missing_streams();
 
-// Drops what `stream` cannot write during its lifetime and keeps the stream good.
+// While this lives, output that `stream` fails to write is dropped and the stream stays good().
 class LossyStream {
  public:
   explicit LossyStream(std::ostream& stream);
@@ -36,26 +36,26 @@ class LossyStream {
   std::unique_ptr<std::streambuf> lossy_;
 };
 
-// Writes to stderr, unbuffered, by one call. Throws only std::bad_alloc.
+// Writes to stderr at once, without buffering. Throws only std::bad_alloc.
 void log_text(std::string_view text);
 template <typename... Args>
 void print_log(fmt::format_string<Args...> format, Args&&... args) {
   log_text(fmt::format(format, std::forward<Args>(args)...));
 }
 
-// Writes to stdout. Throws Error(device) once a write has failed.
+// Writes to stdout. Throws Error(device) if this or an earlier write failed (disk full).
 void result_text(std::string_view text);
 template <typename... Args>
 void print_result(fmt::format_string<Args...> format, Args&&... args) {
   result_text(fmt::format(format, std::forward<Args>(args)...));
 }
 
-std::string flush_results();  // flushes stdout; returns the reason if text was lost, or ""
+std::string flush_results();  // flushes stdout; returns why text was lost; empty if none was
 
-// Files that a command reads, by device and inode.
+// The set of files that a command reads, identified by device and inode.
 class InputFiles {
  public:
-  void add(const std::filesystem::path& path);  // ignores a path without a regular file
+  void add(const std::filesystem::path& path);  // does nothing unless it is a regular file
   void refuse_as_target(const std::filesystem::path& path) const;  // throws Error(config) if added
 
  private:
@@ -63,26 +63,26 @@ class InputFiles {
 };
 
 // Writes text to stdout, a file or a stream.
-// - A regular file appears when finish() commits it. Without `overwrite` only an empty one is
-// replaced.
-// - An open descriptor (/dev/stdout, /dev/fd/3, `>(a pipe)`), a FIFO with a reader and a character
-//   device take the text as it comes. Anything else is refused. Links are followed.
-// - `stop` ends the wait for a slow reader with Error(interrupted).
+// - A regular file appears under its name when finish() is called. Without `overwrite` an existing
+//   file is replaced only if it is empty.
+// - An open descriptor (/dev/stdout, /dev/fd/3, bash's `>(command)`), a FIFO with a reader or a
+//   character device receives each text at once. Other targets are refused. Links are followed.
+// - If *stop becomes true while the reader is slow, write() throws Error(interrupted).
 // Throws Error(config) for a target that cannot be opened, Error(device) for a failed write.
 class TextOutput {
  public:
-  TextOutput(const std::string& to, bool overwrite,
-             const std::atomic<bool>* stop);  // to: the value of --to; "": stdout
+  // to: the value of --to; empty means stdout. stop: may be null.
+  TextOutput(const std::string& to, bool overwrite, const std::atomic<bool>* stop);
   ~TextOutput();
   TextOutput(const TextOutput&) = delete;
   TextOutput& operator=(const TextOutput&) = delete;
 
   void write(std::string_view text);
-  void finish();  // once, at the end
+  void finish();  // call it once, at the end
 
  private:
   void write_stream(std::string_view text) const;
-  [[noreturn]] void fail_stream() const;  // the message holds errno
+  [[noreturn]] void fail_stream() const;  // with errno's text
 
   std::string to_;
   const std::atomic<bool>* stop_;

@@ -1,4 +1,4 @@
-// Inputs of `trainer predict`: the run's test data, files of the user, or a prompt.
+// The inputs of `trainer predict`: the run's test data, the user's own files, or a prompt.
 #pragma once
 #include "engine/inference/input_rows.h"
 #include "engine/inference/predictor.h"
@@ -9,14 +9,14 @@ namespace spire::tool {
 
 class PredictionInputs {
  public:
-  // config: of the run, with its test data. classes: those of the data must be those of the spec.
-  // Adds the files that are read to `files`. Warns as --log-level allows. Throws Error(config), and
-  // Error(data) for missing inputs unless --on-error skips them.
+  // config: that of the run, which names the test data. classes: whether the data's classes must be
+  // those of the spec. Adds to `files` all files that it reads. Prints warnings if --log-level
+  // allows. Throws Error(config), and Error(data) for missing inputs unless --on-error is skip.
   PredictionInputs(const RunConfig& config, const SampleSpec& spec, bool classes,
                    const Arguments& arguments, InputFiles& files);
 
   InputRows& rows() { return *rows_; }
-  // Warns of inputs that were left out. Throws Error(data) where no row was read.
+  // Warns of inputs that were left out. read: number of rows read; throws Error(data) if it is 0.
   void finish(int64_t read) const;
 
  private:
@@ -28,8 +28,8 @@ class PredictionInputs {
   std::unique_ptr<InputRows> rows_;
 };
 
-// Returns --prompt, the content of --prompt-file (at most 1 MiB) without its last line end, or one
-// line end. Throws Error(data).
+// Returns the text of --prompt, or the content of --prompt-file (at most 1 MiB) without its last
+// newline, or, if neither is given, a newline. Throws Error(data).
 std::string read_prompt(const PredictArguments& arguments);
 
 }  // namespace spire::tool

@@ -1,4 +1,4 @@
-// Formats predictions as text, one row per sample: a class with probabilities, or values.
+// Formats predictions as text, one row per sample: a class with its probabilities, or values.
 #pragma once
 #include <functional>
 #include <span>
@@ -12,12 +12,12 @@ namespace spire::tool {
 
 struct RowFormat {
   bool json = false;
-  bool files = false;  // rows of files: members input and row instead of sample
+  bool files = false;  // the inputs are files: rows have `input` and `row` instead of `sample`
 };
 
 // CSV: a header, then "sample,class,name,probability,p_0,p_1,..." or "sample,value_0,..."; for
-// files "input,row,class,...". Names are quoted as in RFC 4180. JSON: a list of objects with the
-// same members. text() returns what was added since the last call; finish() is the last call.
+// files "input,row,class,...". Names are quoted as RFC 4180 says. JSON: a list of objects with the
+// same keys. text() returns what was added since its last call, finish() the end.
 class PredictionRows {
  public:
   PredictionRows(const SampleSpec& spec, Task task, int64_t outputs, const RowFormat& format);

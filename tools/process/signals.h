@@ -1,4 +1,4 @@
-// Receives signals that ask the program to stop, by handlers or by waiting for them.
+// Receives signals that ask the program to stop, either by handlers or by waiting for them.
 #pragma once
 #include <array>
 #include <atomic>
@@ -9,19 +9,19 @@
 
 namespace spire::tool {
 
-// Handles SIGINT, SIGTERM, SIGHUP and SIGUSR1 during its lifetime; at most one object at a time.
-// - Before begin_work() a signal ends the process with code 75 and a line on stderr.
-// - After it the first signal sets the flag and prints `note` on stderr; a second SIGINT ends the
-//   process (130). An empty note prints nothing, in both cases.
-// - A SIGHUP that was ignored when the program started (nohup) stays ignored.
+// Handles SIGINT, SIGTERM, SIGHUP and SIGUSR1 while it lives; at most one object at a time.
+// - Before begin_work() a signal ends the process with exit code 75 and a line on stderr.
+// - After it the first signal sets flag() and prints `note` on stderr; a second SIGINT ends the
+//   process with exit code 130. With an empty note nothing is printed in either case.
+// - SIGHUP stays ignored if it was ignored when the program started (nohup).
 class StopSignals {
  public:
   static constexpr std::string_view saving =
       "\nstopping: saving a checkpoint first; press Ctrl+C again to end at once\n";
   static constexpr std::string_view ending = "\nstopping; press Ctrl+C again to end at once\n";
 
-  explicit StopSignals(std::string_view note);  // `note` must outlive the object
-  ~StopSignals();                               // restores the handlers from before
+  explicit StopSignals(std::string_view note);  // `note` outlives this
+  ~StopSignals();                               // restores the earlier handlers
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
@@ -33,8 +33,8 @@ class StopSignals {
   std::array<struct sigaction, handled.size()> before_{};
 };
 
-// Blocks SIGINT, SIGTERM, SIGHUP (unless ignored), SIGUSR1, SIGTSTP and SIGCHLD on this thread for
-// wait(), during its lifetime; at most one object at a time.
+// Blocks SIGINT, SIGTERM, SIGHUP (unless it is ignored), SIGUSR1, SIGTSTP and SIGCHLD on this
+// thread while it lives, so that wait() receives them; at most one object at a time.
 class BlockedSignals {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
@@ -44,10 +44,10 @@ class BlockedSignals {
   BlockedSignals(const BlockedSignals&) = delete;
   BlockedSignals& operator=(const BlockedSignals&) = delete;
 
-  // Returns the next of these signals, or nothing once the deadline has passed.
+  // Waits for the next of these signals and returns it; none if the deadline passes first.
   std::optional<int> wait(std::optional<Deadline> deadline);
 
-  const sigset_t& mask_before() const { return before_; }  // the mask that children start with
+  const sigset_t& mask_before() const { return before_; }  // mask for child processes
 
  private:
   sigset_t blocked_{}, before_{};

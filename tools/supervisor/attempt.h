@@ -1,4 +1,4 @@
-// One attempt at a run: its processes from their start to their common end, and the outcome.
+// One attempt at a run: starts its processes, waits until all have ended, judges the outcome.
 #pragma once
 #include <chrono>
 #include <optional>
@@ -14,32 +14,34 @@ namespace spire::tool {
 
 // Common outcome of all processes.
 struct Outcome {
-  int code = 0;              // 0: all ended well
-  ExitStatus cause;          // the status that explains the others, where code is not 0
-  bool restartable = false;  // another attempt may succeed
-  int died = 0;              // processes killed by a signal, without forced ones
+  int code = 0;              // exit code for the run; 0: all processes succeeded
+  ExitStatus cause;          // if code is not 0: the status that explains the others
+  bool restartable = false;  // whether another attempt may succeed
+  int died = 0;              // number of processes killed by a signal that did not come from here
 };
 
-// Returns the outcome of at least one status, in the order in which the processes ended. The cause
-// is, in this order: an exit code that names a reason (config, data, ...), a stop, a death, the
-// codes 1 and 8, which often follow from another's end, and a forced end.
+// statuses: at least one, in the order in which the processes ended. The cause is the first status
+// of the first of these kinds that occurs: an exit code that names a reason (config, data, ...);
+// the code of a stop by a signal; killed by a signal; the code 1 (unexpected), then 8 (collective),
+// which often follow from the end of another process; killed from here (ExitStatus::forced).
 Outcome judge(std::span<const ExitStatus> statuses);
 
 struct AttemptEnd {
-  std::vector<ExitStatus> statuses;        // of all processes, in the order in which they ended
-  int stopped_by = 0;                      // last signal passed on to the processes; 0: none
-  bool interrupted_twice = false;          // a second SIGINT killed them all
-  std::chrono::duration<double> lived{0};  // until the first process ended
+  std::vector<ExitStatus> statuses;        // all processes', in the order of their ends
+  int stopped_by = 0;                      // last signal that was passed on; 0 if none was
+  bool interrupted_twice = false;          // all were killed after a second SIGINT
+  std::chrono::duration<double> lived{0};  // time from the start until the first process ended
 };
 
 class Attempt {
  public:
-  // Starts `ranks` processes, or one without a rank where ranks is 0.
+  // Starts `ranks` processes, or, if ranks is 0, one process that is not given a rank. words,
+  // variables: their arguments and environment variables.
   Attempt(const std::vector<std::string>& words, const std::vector<Variable>& variables, int ranks,
           BlockedSignals& signals);
 
-  // Passes signals on and returns when all processes have ended. After the first failure the others
-  // have `grace_seconds` to end by themselves.
+  // Passes signals on to the processes and returns when all have ended. grace_seconds: time that
+  // the others have to end by themselves after the first failure; then they are killed.
   AttemptEnd wait(double grace_seconds);
 
  private:
@@ -51,15 +53,14 @@ class Attempt {
 
   BlockedSignals& signals_;
   std::optional<ReservedPort> port_;
-  std::vector<ChildProcess> children_;  // by rank
+  std::vector<ChildProcess> children_;  // one per rank
   AttemptEnd end_;
   int interrupts_ = 0;
   bool forced_ = false;
   Clock::time_point begin_ = Clock::now();
-  std::optional<Clock::time_point> deadline_;  // for the processes that still run
+  std::optional<Clock::time_point> deadline_;  // when the others are killed
 };
 
-// Stops this process until SIGCONT, as Ctrl+Z does.
-void suspend_self();
+void suspend_self();  // suspends this process until SIGCONT, as Ctrl+Z does
 
 }  // namespace spire::tool

@@ -1,4 +1,4 @@
-// Child process that runs this program with other arguments.
+// A child process, which runs this program with other arguments.
 #pragma once
 #include <csignal>
 #include <optional>
@@ -8,41 +8,42 @@
 
 namespace spire::tool {
 
-struct Variable {  // of the environment
+struct Variable {  // an environment variable
   std::string name, value;
 };
 
 struct ChildSetup {
-  std::vector<std::string> words;   // arguments behind the program's name
-  std::vector<Variable> variables;  // added to this process's environment, or replace its values
-  pid_t group = 0;                  // an existing process group; 0: a new one, named by its pid
+  std::vector<std::string> words;   // arguments, without the program's name
+  std::vector<Variable> variables;  // added to the inherited environment; replace equal names
+  pid_t group = 0;  // process group to join; 0: a new one, whose id is the child's pid
   sigset_t signal_mask = {};
-  bool silent = false;  // stdout and stderr are /dev/null
+  bool silent = false;  // redirect stdout and stderr to /dev/null
 };
 
-// How a child ended. A rank's attempt fills `rank` and `forced`.
+// How a child ended. Attempt sets `rank` and `forced`.
 struct ExitStatus {
-  int rank = -1;        // -1: the only process, without a rank
-  int code = 0;         // exit code, where signal is 0
-  int signal = 0;       // signal that killed it
-  bool forced = false;  // killed by this program, because it did not end by itself
+  int rank = -1;        // -1: the child has no rank
+  int code = 0;         // exit code if signal is 0
+  int signal = 0;       // signal that killed it; 0: it exited
+  bool forced = false;  // killed by this program, since it did not end by itself
 
   bool good() const { return code == 0 && signal == 0; }
 };
 std::string to_string(const ExitStatus& status);  // "rank 2 was killed by signal 9 (Killed)"
 
-// Shares this process's streams unless it is silent. The kernel kills it when the thread that
-// started it ends, so start it on a thread that lives as long as the process.
+// The child shares this process's stdin, stdout and stderr unless it is silent. The kernel kills it
+// when the thread that started it ends, so start it on a thread that lives as long as the process.
 class ChildProcess {
  public:
-  explicit ChildProcess(ChildSetup setup);  // throws Error(device) where fork() fails
-  ~ChildProcess();                          // kills it, if it still runs
+  explicit ChildProcess(ChildSetup setup);  // throws Error(device) if fork() fails
+  ~ChildProcess();                          // kills the child if it still runs
   ChildProcess(ChildProcess&& other) noexcept;
   ChildProcess& operator=(ChildProcess&&) = delete;
 
   pid_t pid() const { return pid_; }
   bool running() const { return running_; }
-  std::optional<ExitStatus> try_wait();  // the status, once, after its end; never blocks
+  // Returns the status once, in the first call after the child has ended; else none. Never blocks.
+  std::optional<ExitStatus> try_wait();
 
  private:
   pid_t pid_ = -1;

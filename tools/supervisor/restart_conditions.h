@@ -1,4 +1,4 @@
-// Conditions of a restart: the GPUs that still work, and the state of the run's directory.
+// What a run's restart depends on: the GPUs that still work, and the state of its directory.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -15,25 +15,26 @@
 
 namespace spire::tool {
 
-// Arguments and variables that give a run all GPUs but the lost ones. Empty where no GPU is lost,
-// or none would be left: the run itself then reports that.
+// Arguments and environment variables that give a run all GPUs except the lost ones. Both are empty
+// if no GPU is lost, or if none would be left, which the run itself then reports.
 struct GpuChoice {
   std::vector<std::string> words;
   std::vector<Variable> variables;
-  int left = 0;  // remaining GPUs of those that the config's devices name
+  int left = 0;  // number of GPUs left among those that config.devices names
 };
 GpuChoice leave_out(const std::vector<CudaDeviceInfo>& gpus,
                     const std::vector<CudaDeviceInfo>& lost, const RunConfig& config);
 
-bool may_use_gpus(const RunConfig& config);  // whether its devices may be GPUs
+bool may_use_gpus(const RunConfig& config);  // whether config.devices allows GPUs
 
 class GpuRoster {
  public:
-  // gpus: all that were visible at the first start.
+  // gpus: all GPUs that are visible at the first start.
   GpuRoster(const RunConfig& config, std::vector<CudaDeviceInfo> gpus);
 
-  // Tests each remaining GPU in its own process, for a minute at most, and returns those that fail
-  // now. Where all of them fail it leaves out none. Throws Error(interrupted) on a signal.
+  // Tests each remaining GPU in a process of its own, for at most a minute, and returns those that
+  // fail; choice() leaves them out from now on. If all of them fail, the cause is not a single GPU,
+  // so it leaves out none. Throws Error(interrupted) on a signal.
   std::vector<CudaDeviceInfo> find_lost(BlockedSignals& signals);
 
   const GpuChoice& choice() const { return choice_; }
@@ -47,14 +48,14 @@ class GpuRoster {
 
 class RunDirState {
  public:
-  // Records the directory's state; make it before the run starts.
+  // Records the directory's present state. Construct it before the run starts.
   explicit RunDirState(std::filesystem::path output);
 
-  bool begun() const;           // the run has taken it over; before, its files are another run's
-  bool has_checkpoint() const;  // --resume auto would find one
+  bool begun() const;  // whether the run has taken it over; before, files are another run's
+  bool has_checkpoint() const;  // whether --resume auto would find one
 
  private:
-  using Stamp = std::array<int64_t, 3>;  // inode, seconds and nanoseconds of the last change
+  using Stamp = std::array<int64_t, 3>;  // inode; time of the last change: s, ns
   std::optional<Stamp> config_stamp() const;
 
   std::filesystem::path output_;
@@ -62,14 +63,14 @@ class RunDirState {
   std::optional<Stamp> before_;
 };
 
-// Options that decide about existing files in the run's directory.
+// The options that decide what happens to existing files in the run's directory.
 struct ResumeOptions {
   std::optional<std::string> resume;  // --resume
   bool overwrite = false;             // --overwrite
   bool operator==(const ResumeOptions&) const = default;
 };
-// Returns the options of a restart: those of the start until the run has begun, since another run's
-// files must neither be resumed from nor deleted.
+// Returns the options for a restart. As long as the run has not begun, these are `given`, the
+// options of the first start, since files of another run must be neither resumed from nor deleted.
 ResumeOptions options_for_restart(const ResumeOptions& given, const RunDirState& state);
 
 }  // namespace spire::tool

@@ -1,5 +1,4 @@
-// Supervisor of a run: starts its processes (--processes) and restarts them when they fail
-// (--max-restarts).
+// Starts the processes of a run (--processes) and restarts them when they fail (--max-restarts).
 #pragma once
 #include <spire/launch.h>
 #include <spire/load_config.h>
@@ -8,16 +7,16 @@
 
 namespace spire::tool {
 
-// Returns whether this process supervises the run and takes no part in it.
+// Returns whether this process is to supervise the run's processes instead of being one of them.
 bool supervises(const Arguments& arguments);
 
-// Throws Error(config) where a launcher started this process: only it can restart its ranks.
+// Throws Error(config) if a launcher (mpirun, ...) started this process: only it restarts ranks.
 void refuse_launcher(const Arguments& arguments, const Environment& environment);
 
-// Starts the run's processes and returns the exit code of the run after all have ended. A death, a
-// timeout or an unexpected error restarts it from the newest checkpoint, up to max_restarts times;
-// with config.elastic with fewer processes, by the number that died. Throws Error(collective) when
-// it gives up, and Error(interrupted) on a signal between two attempts.
+// Starts the run's processes and returns the run's exit code after all have ended. If one is
+// killed, hangs or fails with an unexpected error, restarts the run from the newest checkpoint, at
+// most max_restarts times; with config.elastic without as many processes as were killed. Throws
+// Error(collective) when it gives up, and Error(interrupted) on a signal between two attempts.
 int supervise(const Arguments& arguments, const ResolvedConfig& resolved);
 
 }  // namespace spire::tool
