@@ -1,6 +1,6 @@
 // Elementary functions in fp32: exp, tanh and the normal distribution. They are branch-free, so
-// that loops over them vectorize on the CPU, and the same on host and device. Polynomials are
-// minimax fits with a relative error of about 2e-8. NaN stays NaN.
+// that loops over them vectorize on the CPU; host and device share the code. Polynomials are
+// minimax fits with a relative error of about 2e-8. A NaN gives a NaN.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace spire::inline kernels {
 
-// e^x, x clamped to [-87, 88]: never zero, never infinite.
-// x = n ln 2 + r with |r| <= ln 2 / 2; ln 2 in two parts keeps r exact.
+// Returns e^x with x clamped to [-87, 88], so the result is neither zero nor infinite. It is 2^n
+// e^r for x = n ln 2 + r, |r| <= ln 2 / 2; ln 2 is subtracted in two parts, which keeps r exact.
 SPIRE_HOST_DEVICE inline float exponential(float x) {
   x = x < -87.0f ? -87.0f : x;
   x = x > 88.0f ? 88.0f : x;
@@ -32,7 +32,7 @@ SPIRE_HOST_DEVICE inline float logistic(float x) {
   return 1.0f / (1.0f + exponential(-x));
 }
 
-// Near zero an odd polynomial keeps the relative error; elsewhere 1 - 2 / (e^2|x| + 1).
+// Near zero an odd polynomial, for a small relative error; else |tanh x| = 1 - 2 / (e^(2|x|) + 1).
 SPIRE_HOST_DEVICE inline float hyperbolic_tangent(float x) {
   float magnitude = x < 0 ? -x : x;
   float z = x * x;
@@ -47,13 +47,14 @@ SPIRE_HOST_DEVICE inline float hyperbolic_tangent(float x) {
   return magnitude < 0.625f ? near_zero : far;
 }
 
-// Phi and phi, the normal distribution function and its density.
+// The standard normal distribution at x: its distribution function and its density.
 struct Normal {
   float below;    // P(N(0, 1) < x)
   float density;  // e^(-x^2/2) / sqrt(2 pi)
 };
 
-// The smaller tail is e^(-x^2/2) * Q(1 / (1 + 0.27 |x|)): no cancellation for negative x.
+// The tail beyond |x| is e^(-x^2/2) * Q(s), a polynomial in s = 1 / (1 + 0.27 |x|), so there is no
+// cancellation for negative x.
 SPIRE_HOST_DEVICE inline Normal normal(float x) {
   float magnitude = x < 0 ? -x : x;
   float s = 1.0f / (1.0f + 0.27f * magnitude);

@@ -18,8 +18,8 @@ namespace spire::inline kernels {
 struct TensorSpec {
   Shape shape;
   DType dtype = DType::f32;
-  // Elements from one row (along the last axis) to the next, where zeros pad rows to a multiple of
-  // 16 bytes (pad_rows() in graph/passes.h); 0 without padding, which shapes never include.
+  // Elements from one row (along the last axis) to the next, if zeros pad rows to a multiple of 16
+  // bytes (pad_rows() in graph/passes.h); 0: no padding. `shape` never counts the padding.
   int64_t row_pitch = 0;
 
   int64_t pitch() const { return row_pitch > 0 ? row_pitch : shape.back(); }
@@ -39,7 +39,7 @@ struct Value {
 class Op;
 
 // The graph as an op sees it while it emits its gradient. A gradient has the shape and dtype of its
-// tensor; that of a parameter is fp32.
+// tensor, but that of a parameter is always fp32.
 class GradientBuilder {
  public:
   virtual ~GradientBuilder() = default;
@@ -50,8 +50,9 @@ class GradientBuilder {
   virtual const TensorSpec& spec(Value value) const = 0;
   virtual std::vector<Value> emit(std::unique_ptr<Op> op, std::vector<Value> inputs) = 0;
   virtual void set_gradient(int input_index, Value gradient) = 0;
-  // Takes over the gradient that other uses of the input have summed so far, if any. The op must
-  // set a gradient that includes it, as embedding does: it adds to a large gradient in place.
+  // Takes over the gradient, if any, that other uses of the input have summed so far. The op must
+  // set a gradient that includes it. For ops that add to a large gradient in place, as embedding
+  // does.
   virtual Value take_gradient(int input_index) {
     (void)input_index;
     return {};
@@ -65,10 +66,11 @@ class Op {
 
   // Returns the key in the kernel tables and the name in messages: "conv2d_backward_data".
   virtual std::string_view name() const = 0;
-  // Returns the specs of the outputs. Throws Error(config) "[conv2d] ..." if inputs do not fit.
+  // Returns the specs of the outputs. Throws Error(config) "[conv2d] ..." if number, shapes or
+  // dtypes of the inputs are not allowed.
   virtual std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const = 0;
 
-  // Returns the number of multiply-adds; 0 for ops that memory bandwidth bounds (norms).
+  // Returns the number of multiply-adds; 0 for ops limited by memory bandwidth (norms).
   virtual int64_t multiply_adds(std::span<const TensorSpec> inputs,
                                 std::span<const TensorSpec> outputs) const {
     (void)inputs, (void)outputs;
@@ -82,19 +84,19 @@ class Op {
   virtual bool is_view() const { return false; }
   // Returns true if output 0 is input 0 summed over all towers of the step (tower_sum.h).
   virtual bool sums_towers() const { return false; }
-  // Returns true if output 0 may be written over input `index` (same bytes, elementwise).
+  // Returns true if output 0 may be written over input `index`, which has as many bytes.
   virtual bool may_overwrite(int index) const {
     (void)index;
     return false;
   }
 
-  // Return the op fused with a relu behind it, and relu(op(...) + addend) with the addend as a last
-  // input. Null if there is no such form.
+  // Return fused ops: with_relu() relu(op(...)), with_residual() relu(op(...) + r), where r is one
+  // more input, the last. Null if there is no such op.
   virtual std::unique_ptr<Op> with_relu() const { return nullptr; }
   virtual std::unique_ptr<Op> with_residual() const { return nullptr; }
 };
 
-// An op that one struct of attributes describes.
+// Base of ops that a struct of attributes describes.
 template <typename Attributes>
 class OpWith : public Op {
  public:
@@ -105,12 +107,14 @@ class OpWith : public Op {
   Attributes attributes_;
 };
 
-// Returns true for the dtypes that kernels compute on, in fp32: fp32, bf16 and, on GPUs, fp16.
+// Returns true for the dtypes of tensors that kernels compute on (in fp32): fp32, bf16, on GPUs
+// fp16.
 inline bool is_float_type(DType dtype) {
   return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16;
 }
 
-// Helpers for infer(). Both throw Error(config) that names the op.
+// Helpers for infer(). Both throw an Error(config) that names the op, expect_inputs() if the number
+// of inputs is not in [least, most], expect() unless `holds`.
 void expect_inputs(const Op& op, std::span<const TensorSpec> inputs, size_t least, size_t most);
 template <typename... Args>
 void expect(const Op& op, bool holds, fmt::format_string<Args...> format, Args&&... args) {

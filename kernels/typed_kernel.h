@@ -19,14 +19,15 @@ decltype(auto) with_float_type(DType dtype, const Visit& visit) {
   return visit(bfloat16{});
 }
 
-// Likewise, also with float16, for CUDA kernels.
+// The same for CUDA kernels, which also take float16.
 template <typename Visit>
 decltype(auto) with_cuda_float_type(DType dtype, const Visit& visit) {
   return with_any_float_type(dtype, visit);
 }
 
-// Returns K<T>(arguments...) with T of `dtype`, for a CPU and for a GPU. Static, as GCC 12 gives a
-// function template one symbol for all files, even with a class of an anonymous namespace.
+// Make the kernel K<T>(arguments...), T being the C++ type of `dtype`: make_typed() for a CPU,
+// make_typed_cuda() for a GPU. They are static because GCC 12 gives an instance of a function
+// template one symbol in all files, even if K is in an anonymous namespace.
 template <template <typename> class K, typename... Arguments>
 static std::unique_ptr<Kernel> make_typed(DType dtype, Arguments&&... arguments) {
   return with_float_type(dtype, [&](auto type) -> std::unique_ptr<Kernel> {

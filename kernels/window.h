@@ -12,21 +12,22 @@ struct Extent2d {
   bool operator==(const Extent2d&) const = default;
 };
 std::string to_string(Extent2d extent);        // "3x5"
-std::string to_short_string(Extent2d extent);  // "2" where both are equal
+std::string to_short_string(Extent2d extent);  // "2" if both are equal, else as to_string()
 
 struct Window {
   Extent2d kernel{1, 1};
   Extent2d stride{1, 1};
-  Extent2d padding{0, 0};  // on both sides
+  Extent2d padding{0, 0};  // added on both sides
   Extent2d dilation{1, 1};
 };
 
-// Returns the positions of the window, floor((in + 2 padding - dilation (kernel - 1) - 1) / stride)
-// + 1 an axis. Throws Error(config) if an attribute is out of range or the window does not fit.
+// Returns the number of positions of the window along each axis: floor((in + 2 padding - dilation
+// (kernel - 1) - 1) / stride) + 1. Throws Error(config) if an attribute is out of range or the
+// window does not fit.
 Extent2d slide(const Op& op, const Window& window, Extent2d input);
 
-// Returns the spec of x pooled, (N, OH, OW, C). Throws Error(config), also if padding is more than
-// half the kernel: every window must cover some of x.
+// Returns the spec of the pooled x, (N, OH, OW, C). Throws Error(config) as slide() does, and if
+// the padding is more than half the kernel: every window must cover some of x.
 TensorSpec pooled(const Op& op, const Window& window, const TensorSpec& x);
 
 // Throws Error(config) unless x is (N, H, W, C) of a float type and not empty.
@@ -42,22 +43,23 @@ struct IndexRange {
   SPIRE_HOST_DEVICE int64_t size() const { return end - begin; }
 };
 
-// One axis of a window without dilation over `in` pixels, at `out` positions.
+// One axis of a window without dilation that slides over `in` pixels and has `out` positions.
 struct WindowAxis {
   int64_t kernel, stride, padding, in, out;
 
-  // First pixel under position i; negative in the padding.
+  // First pixel of the window at position i; negative if that is padding.
   SPIRE_HOST_DEVICE int64_t start(int64_t i) const { return i * stride - padding; }
 
-  // Pixels under position i.
+  // Pixels that the window covers at position i.
   SPIRE_HOST_DEVICE IndexRange pixels(int64_t i) const {
     return {std::max<int64_t>(0, start(i)), std::min(in, start(i) + kernel)};
   }
 
-  SPIRE_HOST_DEVICE bool overlap() const { return stride < kernel; }  // two windows see one pixel
+  // True if windows share pixels.
+  SPIRE_HOST_DEVICE bool overlap() const { return stride < kernel; }
 
-  // Pixels from position i's start to the next one's; the first and the last position also have
-  // those before and behind, so that each pixel belongs to one position.
+  // Pixels from the start of position i to the start of the next. The first position also has all
+  // pixels before it, the last all behind it, so that each pixel belongs to exactly one position.
   SPIRE_HOST_DEVICE IndexRange territory(int64_t i) const {
     return {i == 0 ? 0 : start(i), i == out - 1 ? in : start(i + 1)};
   }

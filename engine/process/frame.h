@@ -1,4 +1,4 @@
-// Framed messages between processes: a frame is a kind and a text.
+// Framing of messages between processes: a frame has a kind and a text.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -27,30 +27,31 @@ struct Frame {
   std::string text;
 };
 
-inline constexpr uint32_t max_frame_bytes = 16'777'216;  // of text: some ten thousand ranks
+// Longest text; enough for the table of some ten thousand ranks.
+inline constexpr uint32_t max_frame_bytes = 16'777'216;
 
 // Returns the bytes on the wire: a header with magic, kind and length, then the text.
 std::string to_bytes(const Frame& frame);
 
-// Send or receive one frame. Throw Error(collective): receive_frame() also for what is not a frame,
-// or has more than `max_bytes` of text.
+// Send or receive one frame. Throw Error(collective) at the deadline or if the connection ends;
+// receive_frame() also for bytes that are not a frame, or one with more than `max_bytes` of text.
 void send_frame(Socket& socket, const Frame& frame, Deadline deadline);
 Frame receive_frame(Socket& socket, Deadline deadline, uint32_t max_bytes = max_frame_bytes);
 
-// Assembles one frame from the bytes as they arrive; leaves those behind it in the socket.
+// Assembles one frame from bytes as they arrive; leaves the bytes behind the frame in the socket.
 class FrameReader {
  public:
   enum class State {
     incomplete,
     whole,
-    closed,   // the connection ended; error() tells how
+    closed,   // the connection has ended; error() tells how
     foreign,  // not a frame, or one of more than `max_bytes` of text
   };
 
   explicit FrameReader(uint32_t max_bytes = max_frame_bytes) : max_bytes_(max_bytes) {}
   State read(const Socket& socket);  // never waits
   Frame& frame() { return frame_; }
-  int error() const { return error_; }  // errno; 0: closed in good order
+  int error() const { return error_; }  // errno; 0: the peer closed the connection in good order
 
  private:
   uint32_t max_bytes_;

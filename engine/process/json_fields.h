@@ -18,8 +18,8 @@ inline std::string to_message(const nlohmann::json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// Parses a message. This and all below throw Error(collective) for what does not fit. A value takes
-// some 50 times its text in memory, so depth and number of values have limits.
+// Parses a message. This and all functions below throw Error(collective) if a message is not as
+// expected. Values take some 50 times their text in memory, so their depth and number are limited.
 inline nlohmann::json parse_message(std::string_view text, int64_t max_values = 1'000'000) try {
   constexpr int max_depth = 8;
   int64_t values = 0;
@@ -33,8 +33,8 @@ inline nlohmann::json parse_message(std::string_view text, int64_t max_values = 
   fail(Category::collective, "a message is broken: it is not JSON");
 }
 
-// The fields of one JSON object. The type of each is checked without conversions, and so is their
-// number: an unknown field is an error, too.
+// The fields of one JSON object. Their types are checked without conversions, and their number must
+// be `count`, so that an unknown field is an error, too.
 class JsonFields {
  public:
   JsonFields(const nlohmann::json& object, size_t count) : object_(object) {
@@ -55,7 +55,7 @@ class JsonFields {
     return texts;
   }
 
-  // Convert a value outside an object. name: for the message.
+  // Convert a value that is not a field of an object. name: what the error's message calls it.
   template <typename Integer = int>
   static Integer integer_in(const nlohmann::json& value, const char* name) {
     check(value.is_number_integer(), name);

@@ -14,7 +14,7 @@ using Deadline = std::chrono::steady_clock::time_point;
 
 int milliseconds_until(Deadline deadline);  // for poll(): rounded up, at least 0
 
-// Returns the bytes of a value as in memory, for the wire: all machines have one byte order.
+// Returns the bytes of a value in memory, to be sent: all machines of a run have one byte order.
 template <typename Value>
 std::string bytes_of(const Value& value) {
   static_assert(std::has_unique_object_representations_v<Value>, "padding has no defined bytes");
@@ -40,7 +40,8 @@ class Socket {
   std::string peer_address() const;  // IPv4; "" for a socket pair
   std::string own_address() const;
 
-  // Ends the connection and so releases threads that wait on it at either end. Any thread.
+  // Ends the connection, which releases threads waiting on it at either end. Any thread may call
+  // it.
   void shut_down() noexcept;
 
  private:
@@ -56,13 +57,13 @@ inline constexpr const char* loopback_address = "127.0.0.1";
 
 class Listener {
  public:
-  // port: 0 for any free one. address: IPv4, of one interface; "" for all. Throws Error(device) if
-  // it is taken, forbidden, or not of this machine.
+  // port: 0 for any free one. address: an IPv4 address of one interface; "" for all interfaces.
+  // Throws Error(device) if the port is taken or forbidden, or the address is not this machine's.
   explicit Listener(int port, const std::string& address = loopback_address);
   int port() const { return port_; }
   int descriptor() const { return socket_.descriptor(); }  // readable when a connection waits
-  // Returns the next connection, or nullopt at the deadline, also if the system refuses each that
-  // comes (as a firewall may). Throws Error(device) if no further file can be opened (ulimit -n).
+  // Returns the next connection; nullopt if the system accepts none by the deadline (a firewall may
+  // refuse all). Throws Error(device) if no further file can be opened (ulimit -n).
   std::optional<Socket> accept(Deadline deadline);
 
  private:
@@ -70,7 +71,7 @@ class Listener {
   int port_ = 0;
 };
 
-// A port of loopback that the system gives only to a Listener that asks for it by number.
+// A free, reserved loopback port: the system gives it only to a Listener that asks for its number.
 class ReservedPort {
  public:
   ReservedPort();  // throws Error(device) if no port is free
@@ -81,14 +82,15 @@ class ReservedPort {
   int number_ = 0;
 };
 
-// Connects, with retries until the deadline. Throws Error(collective) with the last reason.
+// Connects, with retries until the deadline. Throws Error(collective) with the last failure's
+// reason.
 Socket connect_to(const std::string& address, int port, Deadline deadline);
 
-// Returns the IPv4 address of a host name or of a numeric address; nullopt if it is unknown.
+// Returns the IPv4 address of a host name or of a numeric address; nullopt if the name is unknown.
 std::optional<std::string> resolve_address(const std::string& name);
-bool is_loopback(const std::string& address);  // a numeric one, such as 127.0.0.1
+bool is_loopback(const std::string& address);  // true for numeric ones, such as 127.0.0.1
 
-std::vector<std::string> own_addresses();  // of this machine's interfaces: IPv4, loopback last
+std::vector<std::string> own_addresses();  // this machine's IPv4 addresses, loopback last
 std::string host_name();
 
 }  // namespace spire::inline process

@@ -1,4 +1,5 @@
-// Choice of an operation's engine: the fastest of all that can compute it, measured once.
+// Choice of an engine (an algorithm of a library, or Spire's own) for an operation: the fastest one
+// that can compute it, measured once.
 #pragma once
 #include <functional>
 #include <optional>
@@ -10,7 +11,7 @@
 
 namespace spire::inline kernels {
 
-// Engines (algorithms) that can compute one operation, of one library or several.
+// The engines that can compute one operation, from one library or several.
 class Engines {
  public:
   virtual ~Engines() = default;
@@ -18,22 +19,24 @@ class Engines {
   virtual bool recall(const std::string& name) = 0;
   // Prepares at most `most` engines, the library's favourite first. Returns how many there are.
   virtual size_t propose(size_t most) = 0;
-  // Returns the time of one run, in any unit; none if it fails. Throws Error(out_of_memory) without
-  // memory for a trial, and errors that corrupt the device.
+  // Returns the time of one run of a proposed engine, in any unit; none if the run fails. Throws
+  // Error(out_of_memory) if a trial finds no memory, and errors that leave the device unusable.
   virtual std::optional<float> time(size_t index) = 0;
   virtual std::string select(size_t index) = 0;  // selects a proposed engine; returns its name
 };
 
-// Most engines that are tried: further ones differ little, and preparing one may take a second.
+// The most engines to try: further ones are about as fast, and preparing one may take a second.
 inline constexpr size_t max_engines = 10;
 
-// Selects one of the engines: the one that `tuning` has for the key; else the fastest, if tuning
-// measures and there is memory for it; else, or if tuning is null, the library's favourite. Stores
-// the choice in `tuning`, for later runs only if it was measured. Returns false if no engine works.
+// Selects one of the engines: the one that `tuning` has for the key, if it still works; else the
+// fastest, if `tuning` measures and memory suffices; else, or if `tuning` is null, the library's
+// favourite. Stores the choice in `tuning`, for later runs only if measured. Returns false if no
+// engine works.
 bool choose_engine(Engines& engines, const std::string& key, Tuning* tuning);
 
-// Returns the first candidate whose best run is within 3 % of the best of all, none if all fail.
-// time(i): of one run of candidate i, none if it fails, which excludes it.
+// Returns the index of the first candidate whose fastest run takes at most 3 % more than the
+// fastest of all; none if all fail. time(i) runs candidate i once and returns the time, or none if
+// the run fails, which excludes the candidate.
 std::optional<size_t> fastest(size_t candidates,
                               const std::function<std::optional<float>(size_t)>& time);
 
@@ -42,14 +45,14 @@ struct EngineGroup {
   Engines* engines;  // outlives the EngineGroups
 };
 
-// Groups of engines as one choice. An engine's name begins with its group's: "fp32 engine 46 1=0".
-// Groups may share a name if they refuse each other's engines.
+// Several groups of engines to choose from as if they were one. An engine's name begins with its
+// group's: "fp32 engine 46 1=0". Groups may share a name if each refuses the others' engines.
 class EngineGroups : public Engines {
  public:
   explicit EngineGroups(std::vector<EngineGroup> groups) : groups_(std::move(groups)) {}
 
   bool recall(const std::string& name) override;
-  size_t propose(size_t most) override;  // an equal share of what is left to each group, in order
+  size_t propose(size_t most) override;  // each group has an equal share of what is left
   std::optional<float> time(size_t index) override;
   std::string select(size_t index) override;
 
@@ -65,24 +68,25 @@ class EngineGroups : public Engines {
   size_t selected_ = 0;
 };
 
-// Names of Spire's own kernels in checkpoints and caches; a kernel of other bits gets another name.
+// Names of Spire's own ("native") kernels in checkpoints and caches. A kernel whose results have
+// other bits needs another name.
 inline constexpr const char* native_name = "own";
 inline constexpr const char* native_mma_name = "own mma";  // attention on tensor cores
 inline bool is_native(std::string_view name) {
   return name == native_name || name == native_mma_name;
 }
 
-// A library's engines and one native kernel, which is also the fallback without engines.
+// A library's engines and one native kernel, which is also the fallback if the library has none.
 class EnginesAndNative : public Engines {
  public:
-  // Returns the time of one run of the native kernel, as Engines::time. Empty: there is none.
+  // Returns the time of one run of the native kernel, like Engines::time. Empty if there is none.
   using TimeNative = std::function<std::optional<float>()>;
 
   EnginesAndNative(Engines& library, TimeNative time_native, std::string name = native_name)
       : library_(library), time_native_(std::move(time_native)), name_(std::move(name)) {}
 
   bool recall(const std::string& name) override;
-  size_t propose(size_t most) override;  // the library's first: unmeasured, its favourite wins
+  size_t propose(size_t most) override;  // the library's first: its favourite wins if untimed
   std::optional<float> time(size_t index) override;
   std::string select(size_t index) override;
 

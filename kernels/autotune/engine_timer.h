@@ -10,7 +10,7 @@
 
 namespace spire::inline kernels {
 
-// REQUIRES: the device is the thread's current one, in all calls.
+// REQUIRES: in all calls the device is the calling thread's current one.
 class EngineTimer {
  public:
   // Throws Error(out_of_memory), as allocate() does.
@@ -19,8 +19,8 @@ class EngineTimer {
 
   void* allocate(size_t bytes);  // zeroed memory for the runs, which the timer owns
 
-  // Returns the milliseconds of one run with cold caches; none if `run`, which submits its work to
-  // the stream, throws. Throws Error(device) if it has corrupted the device.
+  // Calls `run`, which submits work to the stream. Returns the milliseconds that the work takes
+  // with cold caches; none if `run` throws. Throws Error(device) if that left the device unusable.
   std::optional<float> time(const std::function<void(void* stream)>& run);
 
  private:

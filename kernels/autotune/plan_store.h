@@ -1,5 +1,5 @@
-// Cache of compiled cuDNN plans on disk, for the next run on such a device. It also counts plans
-// and the time that they take.
+// Cache on disk of compiled cuDNN execution plans (nvidia/cudnn_plan.h), for later runs on the same
+// kind of device. It also counts plans and the time that preparing them takes.
 #pragma once
 #include <chrono>
 #include <filesystem>
@@ -12,26 +12,27 @@ namespace spire::inline kernels {
 // Used by one thread at a time.
 class PlanStore {
  public:
-  // folder: one file per plan, about 80 KB if it holds code. Empty: nothing is found or kept.
+  // folder: one file per plan, about 80 KB if it holds code. An empty path keeps nothing.
   explicit PlanStore(std::filesystem::path folder = {}) : folder_(std::move(folder)) {}
 
   bool keeps() const { return !folder_.empty(); }
-  // Returns the plan of that name (kind of device, library version, operation and engine); none if
-  // there is no such file, or it is damaged, which is counted.
+  // Returns the plan with this name (kind of device, library version, operation and engine); none
+  // if there is no such file, or if it is damaged, which damaged() counts.
   std::optional<std::string> find(const std::string& name);
-  void keep(const std::string& name, std::string plan);  // for later runs: write() writes it
+  void keep(const std::string& name, std::string plan);  // for later runs, once write() writes it
   bool has_new() const { return !new_.empty(); }
-  // Writes the new plans; the folder's oldest files make room, so that it has 256 MiB at most.
+  // Writes the new plans; before, deletes the folder's oldest files so that it has at most 256 MiB.
   // Throws Error(config) with the file and the system's reason. REQUIRES: one process at a time.
   void write();
 
-  // Counts an operation whose plan took `seconds`, measurements of its rivals included.
+  // Counts an operation that took `seconds` to prepare, with the measurement of all its engines.
   void count(double seconds) { ++prepared_, seconds_ += seconds; }
   size_t prepared() const { return prepared_; }
-  size_t found() const { return found_; }      // plans from the folder
+  size_t found() const { return found_; }      // plans that find() returned
   size_t damaged() const { return damaged_; }  // files that could not be used
   double seconds() const { return seconds_; }
-  void refuse() { --found_, ++damaged_; }  // cuDNN refuses the plan found last
+  // Counts the plan found last as damaged: cuDNN refuses it.
+  void refuse() { --found_, ++damaged_; }
 
  private:
   std::filesystem::path file_of(const std::string& name) const;
@@ -43,7 +44,7 @@ class PlanStore {
   double seconds_ = 0;
 };
 
-// Counts the time from construction to destruction in a store, unless that is null.
+// Counts an operation in a store, unless that is null, with the time from construction on.
 class PlanClock {
  public:
   explicit PlanClock(PlanStore* store) : store_(store) {}

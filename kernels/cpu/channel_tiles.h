@@ -1,5 +1,6 @@
-// Tiles of rows of C channels: `repeat` adjacent rows count as one row of width = repeat * C lanes,
-// so that inner loops are long and vectorize for any C. Lane j is channel j % C. Each lane sums in
+// Tiles for CPU kernels over rows of C channels: a tile is `repeat` adjacent rows, treated as one
+// row of width = repeat * C elements, so that inner loops are long and vectorize for any C. The
+// element positions are called lanes (as in simd.h); lane j has channel j % C. A lane is summed in
 // fp32 within a block of 16 tiles; blocks are summed in fp64.
 #pragma once
 #include <algorithm>
@@ -24,14 +25,14 @@ struct ChannelTiles {
         block_rows(16 * repeat) {}
 
  private:
-  // Tiles have about 256 lanes; with few channels, a multiple of a register's lanes.
+  // Chosen so that tiles have about 256 lanes; with few channels, a multiple of a register's lanes.
   static int64_t repeat_of(int64_t channels) {
     int64_t repeat = std::max<int64_t>(1, 256 / channels);
     return repeat > lane_count ? repeat / lane_count * lane_count : repeat;
   }
 };
 
-// Terms of two sums, for 16 elements.
+// The terms of 16 elements, one register for each of two sums.
 struct TwoTerms {
   FloatLanes first, second;
 };
@@ -40,10 +41,10 @@ inline void add_to(float* sum, const FloatLanes& terms, int count) {
   store_floats(load_floats(sum, count) + terms, sum, count);
 }
 
-// Adds the terms of elements [begin, end) to first[lane] and second[lane]; `begin` is at lane 0.
-// term(i, j, count) returns the terms of elements [i, i + count), which are in lanes from j on.
-// Four tiles are added up before they are added to the sums; else loads and stores of the sums
-// would be most of the work.
+// Adds the terms of elements [begin, end) to first[lane] and second[lane]; element `begin` is in
+// lane 0. term(i, j, count) returns the terms of elements [i, i + count), which are in lanes from j
+// on. Four tiles are added up before they are added to the sums; otherwise loads and stores of the
+// sums would be most of the work.
 template <typename Term>
 void add_terms(int64_t begin, int64_t end, int64_t width, float* first, float* second, Term term) {
   int64_t i = begin;
@@ -64,8 +65,8 @@ void add_terms(int64_t begin, int64_t end, int64_t width, float* first, float* s
   }
 }
 
-// Calls body(i, j, count) for elements [i, i + count) of [begin, end), in lanes from j on; `begin`
-// is at lane 0.
+// Visits elements [begin, end): calls body(i, j, count) for elements [i, i + count), which are in
+// lanes [j, j + count). Element `begin` is in lane 0.
 template <typename Body>
 void for_each_lane(int64_t begin, int64_t end, int64_t width, Body body) {
   for (int64_t i = begin; i < end; i += width) {

@@ -16,8 +16,8 @@ void store_range(const float* from, T* to, int64_t n) {
       n, [=](int64_t i, auto count) { store_floats(load_floats(from + i, count), to + i, count); });
 }
 
-// For an f of single floats. Results go through a block on the stack, so that the loop over f,
-// which the compiler vectorizes, has no conversion to Out.
+// Maps [begin, end) by an f that takes single floats. Results are collected in a block on the
+// stack, so that the loop over f, which the compiler vectorizes, has no conversion to Out.
 template <typename Out, typename F, typename... In>
 void elementwise_blocks(int64_t begin, int64_t end, Out* out, F f, const In*... in) {
   constexpr int64_t block_size = 256;
@@ -33,7 +33,7 @@ void elementwise_blocks(int64_t begin, int64_t end, Out* out, F f, const In*... 
 template <typename T>
 using FloatLanesFor = FloatLanes;
 
-// Maps [begin, end), by registers if f also takes FloatLanes.
+// Maps [begin, end), a SIMD register at a time if f also takes FloatLanes.
 template <typename Out, typename F, typename... In>
 void elementwise_range(int64_t begin, int64_t end, Out* out, F f, const In*... in) {
   if constexpr (std::is_invocable_v<F, FloatLanesFor<In>...>) {

@@ -1,9 +1,9 @@
-// oneDNN for kernels: descriptors, packings, and a kernel made of primitives. It hides the
-// differences between oneDNN 2.x and 3.x. For the kernels' .cpp files only.
+// Use of oneDNN by CPU kernels: descriptors, packings, and a kernel made of primitives. It hides
+// the differences between oneDNN 2.x and 3.x. For the kernels' .cpp files only.
 //
-// Activations are plain (N, H, W, C). Weights have the layout that oneDNN asks for ("any"), made by
-// a Packing; weight gradients are plain fp32. Scratchpads are part of the kernel's workspace.
-// oneDNN builds a map of arguments in each execute: small allocations of its own, none of ours.
+// Activations are plain (N, H, W, C). oneDNN chooses the layout of weights ("any"), which a Packing
+// makes; weight gradients are plain fp32. Scratchpads are part of the kernel's workspace. Each
+// execute() of oneDNN builds a map of arguments: small allocations that Kernel::run() cannot avoid.
 #pragma once
 #include <dnnl.hpp>
 
@@ -15,7 +15,7 @@ using Desc = dnnl::memory::desc;
 using Dims = dnnl::memory::dims;
 using Tag = dnnl::memory::format_tag;
 
-// Pooling with dilation: its arguments end with strides, kernel, dilation and both paddings.
+// Pooling with dilation. The last arguments are strides, kernel, dilation and both paddings.
 #if DNNL_VERSION_MAJOR < 3
 using PoolingForward = dnnl::pooling_v2_forward;
 using PoolingBackward = dnnl::pooling_v2_backward;
@@ -29,13 +29,13 @@ dnnl::memory::data_type data_type(DType dtype);
 Desc nhwc(const TensorSpec& spec);               // (N, H, W, C); oneDNN lists axes as N, C, H, W
 Desc row_major(const Dims& dims, DType dtype);   // plain: the last axis is contiguous
 Desc any_layout(const Dims& dims, DType dtype);  // oneDNN chooses
-// A missing operand: no bias.
+// The descriptor of a missing operand, such as a bias.
 inline Desc none() {
   return Desc();
 }
 
-// Sets the size of the calling thread's OpenMP team during its lifetime. oneDNN chooses its
-// implementation and splits its work by it, so it must be the same at prepare and at run.
+// While it lives, the calling thread's OpenMP team has this size. oneDNN chooses an implementation
+// and splits its work by the size, so it must be the same in prepare() and in run().
 class TeamSize {
  public:
   explicit TeamSize(int threads);
@@ -47,10 +47,10 @@ class TeamSize {
   int before_;
 };
 
-// Returns attributes with the scratchpad passed by the user, and a fused relu if asked for.
+// Returns attributes: the caller provides the scratchpad, and a relu is fused if `relu` is true.
 dnnl::primitive_attr attributes(bool relu);
 
-// Makes the descriptor of a forward primitive. args: in the order of oneDNN's constructors.
+// Makes the descriptor of a forward primitive. args: those of oneDNN's constructor, in its order.
 template <typename Primitive, typename... Args>
 typename Primitive::primitive_desc describe(const dnnl::engine& engine,
                                             const dnnl::primitive_attr& attr, const Args&... args) {
@@ -61,7 +61,7 @@ typename Primitive::primitive_desc describe(const dnnl::engine& engine,
 #endif
 }
 
-// Makes the descriptor of a backward primitive. hint: descriptor of the forward one.
+// Makes the descriptor of a backward primitive. hint: the descriptor of the forward primitive.
 template <typename Primitive, typename Hint, typename... Args>
 typename Primitive::primitive_desc describe_backward(const dnnl::engine& engine, const Hint& hint,
                                                      const Args&... args) {
@@ -81,7 +81,7 @@ Packing packing(int input, const Desc& plain, const Desc& wanted, const dnnl::en
 // Location of a primitive's argument when the kernel runs.
 struct Location {
   enum class Kind { input, output, workspace } kind;
-  size_t index;  // of the op's input or output, or byte offset in the workspace
+  size_t index;  // index of the input or output, or byte offset in the workspace
 };
 struct Binding {
   int argument;  // DNNL_ARG_...
@@ -103,13 +103,13 @@ class PrimitiveKernel : public Kernel {
     append_with_scratchpad(primitive, desc.scratchpad_desc(), std::move(bindings));
   }
 
-  // Binds input `index`, a parameter in layout `plain`, in layout `wanted`; adds a packing unless
-  // they are equal.
+  // Binds input `index`, a parameter in layout `plain`, as an argument in layout `wanted`; adds a
+  // packing if the layouts differ.
   Binding read_weights(int argument, size_t index, const Desc& plain, const Desc& wanted);
 
-  // Binds a result that the primitive writes in layout `made` and output `index` has in layout
-  // `plain`. If they differ, the primitive writes to the workspace; call deliver() after it is
-  // appended, which appends a reorder to the output.
+  // Binds a result: the primitive writes layout `made`, output `index` has layout `plain`. If they
+  // differ, the primitive writes to the workspace. After append(), call deliver(), which then
+  // appends a reorder from there to the output.
   Binding write_result(int argument, size_t index, const Desc& plain, const Desc& made);
   void deliver(const Binding& result, size_t index, const Desc& plain);
 
@@ -121,8 +121,8 @@ class PrimitiveKernel : public Kernel {
   struct Step {
     dnnl::primitive primitive;
     std::vector<Location> locations;
-    std::vector<dnnl::memory> memories;      // in the same order
-    std::vector<dnnl_exec_arg_t> arguments;  // of these memories
+    std::vector<dnnl::memory> memories;      // one per location
+    std::vector<dnnl_exec_arg_t> arguments;  // they refer to the memories
   };
   void append_with_scratchpad(const dnnl::primitive& primitive, const Desc& scratchpad,
                               std::vector<Binding> bindings);
@@ -143,8 +143,8 @@ std::string describe_request(const Op& op, const KernelRequest& request);
 // Throws Error(device) for a primitive that oneDNN cannot prepare.
 [[noreturn]] void refuse(const Op& op, const KernelRequest& request, const dnnl::error& error);
 
-// Makes a kernel: body(kernel) appends its primitives, with a team of request.threads. Throws
-// Error(device) with op, shapes and status if oneDNN has no such primitive.
+// Makes a kernel: body(kernel) appends its primitives, while the OpenMP team has request.threads
+// threads. Throws Error(device) with op, shapes and status if oneDNN has no such primitive.
 template <typename Body>
 std::unique_ptr<Kernel> prepare(const Op& op, const KernelRequest& request, const Body& body) {
   TeamSize team(request.threads);

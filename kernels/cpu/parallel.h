@@ -1,5 +1,5 @@
-// Parallel loop over [0, n) on the OpenMP team of the calling lane. The chunks depend on n, grain
-// and threads alone, and so do results.
+// Parallel loop over [0, n) on the OpenMP team of the calling lane (a thread that runs towers). The
+// chunks, and so the results, depend only on n, grain and the number of threads.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -9,8 +9,8 @@
 
 namespace spire::inline kernels {
 
-// Calls body(begin, end, chunk) for at most `threads` contiguous chunks, each a multiple of `grain`
-// but the last. One chunk runs on the calling thread without OpenMP.
+// Calls body(begin, end, chunk) for at most `threads` contiguous chunks; all but the last have a
+// multiple of `grain` elements. A single chunk runs on the calling thread without OpenMP.
 template <typename Body>
 void parallel_for(int threads, int64_t n, int64_t grain, const Body& body) {
   int64_t grains = (n + grain - 1) / grain;

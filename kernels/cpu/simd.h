@@ -1,5 +1,6 @@
-// SIMD registers of 16 lanes: conversions between memory types and floats or integers. The types
-// are the compiler's vector extensions, on which + * < ?: work lane by lane.
+// SIMD registers of 16 elements, here called lanes (not the lanes of a device), and conversions
+// between memory types and floats or integers. The types are the compiler's vector extensions, on
+// which + * < ?: work lane by lane.
 #pragma once
 #include <cstring>
 #include <type_traits>
@@ -49,9 +50,9 @@ inline void write_lanes(const Lanes& lanes, T* to, int count) {
   }
 }
 
-// Conversions between lane widths. By intrinsics: for __builtin_convertvector compilers emit
-// several instructions where AVX-512 has one. (The intrinsics without a mask trip a warning of g++
-// 12 about uninitialized values.)
+// Conversions between lane widths. They use intrinsics because compilers turn
+// __builtin_convertvector into several instructions where AVX-512 has one. (Intrinsics without a
+// mask cause a warning of g++ 12 about uninitialized values.)
 #ifdef __AVX512F__
 constexpr __mmask16 every_lane = 0xffff;
 inline WordLanes widen(const HalfLanes& lanes) {
@@ -108,7 +109,7 @@ inline HalfLanes round_by_integers(const FloatLanes& lanes) {
 
 #ifdef __AVX512BF16__
 // vcvtneps2bf16 gives the same bits, except that it flushes subnormal floats to zero. So a register
-// with a subnormal lane takes the slow way.
+// with a subnormal lane goes through round_by_integers().
 inline HalfLanes round_to_bfloat16(const FloatLanes& lanes) {
   constexpr int subnormal = 0x20;
   auto floats = reinterpret_cast<__m512>(lanes);
@@ -134,8 +135,8 @@ inline void store_ints(const IntLanes& lanes, uint8_t* to, int count) {
   write_lanes(narrow(lanes), to, count);
 }
 
-// Reduces all lanes to one number by a commutative f(lanes, lanes): combines halves until one lane
-// is left.
+// Reduces all lanes to one number by a commutative f(lanes, lanes), which combines halves four
+// times.
 template <typename F>
 inline float reduce_lanes(const FloatLanes& all, const F& f) {
   FloatLanes lanes = all;
@@ -159,8 +160,8 @@ inline float largest_of(const FloatLanes& lanes) {
   return reduce_lanes(lanes, larger);
 }
 
-// Transposes a 16 x 16 matrix in four steps. A step swaps the off-diagonal blocks of every 2 step x
-// 2 step block.
+// Transposes a 16 x 16 matrix, with step = 8, 4, 2, 1: each swaps the two off-diagonal blocks
+// (step, step) of every block (2 * step, 2 * step).
 inline void transpose_lanes(FloatLanes (&rows)[lane_count]) {
   for (int step : {8, 4, 2, 1}) {
     IntLanes upper, lower;
@@ -178,8 +179,8 @@ inline void transpose_lanes(FloatLanes (&rows)[lane_count]) {
   }
 }
 
-// Calls body(first, count) over [0, n), a register at a time. count is a std::integral_constant but
-// in the last call.
+// Splits [0, n) into registers and calls body(first, count) for each. count is lane_count as a
+// std::integral_constant, but an int in the last call if fewer lanes are left.
 template <typename Body>
 void over_lanes(int64_t n, const Body& body) {
   int64_t first = 0;

@@ -1,5 +1,5 @@
-// Products of small cached matrices in fp32: c (R, W) = or += a (R, K) b (K, W). For products that
-// are too small for the overhead of a library call.
+// Products of small fp32 matrices in the cache, c = a b or c += a b, with a (R, K), b (K, W), c (R,
+// W): too small to be worth the overhead of a library call.
 #pragma once
 #include <algorithm>
 
@@ -24,12 +24,12 @@ struct Sums {
   bool add;  // += instead of =
 };
 
-// 6 x 4 registers of sums, 4 of a row of b and 1 of a: 29 of the 32 that AVX-512 has.
+// 6 x 4 registers for sums, 4 for a row of b, 1 for an element of a: 29 of the 32 of AVX-512.
 constexpr int tile_rows = 6, tile_registers = 4;
 
-// Computes a tile of c, (rows, registers * 16), that stays in registers while k runs: each step is
-// an outer product of a column of a and a row of b. k ascends, so sums have the same order in any
-// tile.
+// Computes a tile of c, (rows, registers * 16), which stays in registers while k runs: each k adds
+// the outer product of a column of a and a row of b. k ascends, so the order of sums is the same in
+// all tiles.
 template <int rows, int registers>
 void tile(const Factor& a, const Rows& b, int64_t depth, const Sums& c) {
   FloatLanes sums[rows][registers];
@@ -56,8 +56,8 @@ void tile(const Factor& a, const Rows& b, int64_t depth, const Sums& c) {
   }
 }
 
-// Computes the last tile of a column of tiles, of `left` < tile_rows rows: finds the instance of
-// tile() with that many.
+// Computes the last tile of a column of tiles, which has only `left` < tile_rows rows, by the
+// instance of tile() for that many rows.
 template <int rows, int registers>
 void tail(int64_t left, const Factor& a, const Rows& b, int64_t depth, const Sums& c) {
   if constexpr (rows > 0) {
@@ -78,7 +78,7 @@ void column(int64_t rows, const Factor& a, const Rows& b, int64_t depth, const S
   tail<tile_rows - 1, registers>(rows - i, a_at(), b, depth, c_at());
 }
 
-// Computes c. width: W, a multiple of lane_count.
+// Computes the whole c. rows = R, depth = K, and width = W, a multiple of lane_count.
 inline void multiply(int64_t rows, int64_t depth, int64_t width, const Factor& a, const Rows& b,
                      const Sums& c) {
   for (int64_t j = 0; j < width; j += tile_registers * lane_count) {

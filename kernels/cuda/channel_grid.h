@@ -1,8 +1,10 @@
-// Grid of CUDA kernels that map rows of C channels or sum over rows, and both kinds of kernels. A
-// thread has fixed channels, whose values it loads once, and steps down the rows. For .cu files.
+// A grid for CUDA kernels over rows of C channels, and two kinds of kernels on it: maps of every
+// element, and sums over rows. A thread has fixed channels, loads their per-channel values once,
+// and steps down the rows. For .cu files.
 //
-// A block has `lanes` threads along a row and takes `step` rows at a time; `tiles` blocks cover a
-// row, `chunks` of rows cover all rows. The shape alone decides these, and so the order of sums.
+// A block has `lanes` threads along a row and takes `step` rows at a time. `tiles` blocks cover a
+// row, and `chunks` chunks of chunk_rows rows cover all rows. These numbers, and so the order of
+// sums, depend only on the shape.
 #pragma once
 #include "engine/base/shape.h"
 #include "engine/device/cuda_kernel.h"
@@ -11,21 +13,20 @@
 namespace spire::inline kernels {
 
 constexpr int channel_threads = 256;
-// Channels of a thread. Half of 16 bytes for a 16-bit type: registers must hold per-channel values
-// and four rows in flight.
+// Channels per thread. No more, as registers must hold per-channel values and four rows in flight.
 constexpr int channel_width = 4;
 
 struct ChannelGrid {
   int64_t rows, channels;
-  int width;  // channels of a thread: channel_width, or 1 if rows do not take packs
+  int width;  // channels per thread: channel_width, or 1 if packs would be unaligned
   int lanes, step;
   int64_t tiles, chunks, chunk_rows;
 
-  // Gives a thread at least `least_steps` steps, and the grid about `max_blocks` blocks at most.
+  // Gives a thread at least `least_steps` steps if it can, and the grid about `max_blocks` at most.
   ChannelGrid(int64_t row_count, int64_t channel_count, int64_t least_steps, int64_t max_blocks)
       : rows(row_count), channels(channel_count) {
     width = rows_take_packs<channel_width>(channels) ? channel_width : 1;
-    // Along a row: as few tiles of at most a warp as cover it, equally wide.
+    // Along a row: the fewest tiles of at most a warp that cover it, equally wide.
     int64_t packs = channels / width;
     tiles = std::max<int64_t>(1, (packs + warp_threads - 1) / warp_threads);
     lanes = static_cast<int>(std::max<int64_t>(1, (packs + tiles - 1) / tiles));
@@ -50,11 +51,11 @@ inline ChannelGrid map_grid(const Shape& shape) {
   return channel_grid(shape, 4, 4096);
 }
 
-// A thread's part of a ChannelGrid: channels [channel, channel + width) of rows first, first + step
-// and so on below end. No rows (inside is false) if the block is wider than what is left.
+// A thread's part of a ChannelGrid: channels [channel, channel + width) of the rows first, first +
+// step, ... < end. A thread that lies outside the tensor has no rows, and inside is false.
 struct ChannelSlice {
   int64_t channel, chunk, first, end;
-  int row;  // of the `step` rows that the block takes at a time
+  int row;  // index among the `step` rows that the block takes at a time
   bool inside;
 };
 
@@ -72,8 +73,8 @@ __device__ inline ChannelSlice channel_slice(const ChannelGrid& g) {
   return slice;
 }
 
-// Adds up values over the block's rows, by halves; threads of row 0 get the sums. REQUIRES: every
-// thread of the block calls, once.
+// Adds up values over the block's rows, halving their number each time; the threads of row 0 get
+// the sums. REQUIRES: every thread of the block calls it, and only once.
 template <int N, int sums, typename V>
 __device__ inline void add_block_rows(const ChannelGrid& g, int row, V (&values)[sums][N]) {
   __shared__ V partial[sums * N][channel_threads];
@@ -102,8 +103,8 @@ __device__ inline void store_partial(const ChannelGrid& g, const ChannelSlice& s
       partial[(k * g.channels + slice.channel + i) * g.chunks + slice.chunk] = values[k][i];
 }
 
-// Calls finish(c, totals) for each channel, on one thread, with totals[k] = sum over chunks of
-// partial[(k * channels + c) * chunks + chunk]. A warp adds up a channel.
+// Computes totals[k] = sum over chunks of partial[(k * channels + c) * chunks + chunk] for each
+// channel c, by a warp, one of whose threads then calls finish(c, totals).
 template <int sums, typename V, typename Finish>
 __global__ void __launch_bounds__(channel_threads)
     add_chunks_kernel(int64_t channels, int64_t chunks, const V* partial, Finish finish) {
@@ -126,14 +127,15 @@ void add_chunks(const ChannelGrid& g, void* stream, const V* partial, Finish fin
          channel_threads, stream, g.channels, g.chunks, partial, finish);
 }
 
-// Tensors that a map reads, each of the shape and dtype of its output.
+// The tensors that a map reads (no CUDA streams); each has the shape and dtype of the map's output.
 template <typename T, int count>
 struct Streams {
   const T* at[count];
 };
 
-// out = f.value(f.channels<N>(c), i, in) for channel c + i, with one value of each stream in `in`.
-// `out` may be one of the streams: a thread writes only elements that it alone has read.
+// Writes out = f.value(f.channels<N>(c), i, in) for channel c + i: f.channels<N>(c) has the
+// per-channel values of N channels from c on, `in` one value of each stream. `out` may be one of
+// the streams: a thread writes only elements that it alone has read.
 template <int N, typename T, int count, typename F>
 __global__ void __launch_bounds__(channel_threads)
     map_channels_kernel(ChannelGrid g, Streams<T, count> streams, F f, T* out) {

@@ -1,4 +1,4 @@
-// Division by a number known at plan time, for index arithmetic of CUDA kernels.
+// Division by a number that is fixed when a kernel is made, for index arithmetic of CUDA kernels.
 #pragma once
 #include <cstdint>
 
@@ -6,8 +6,8 @@
 
 namespace spire::inline kernels {
 
-// Quotient and remainder by a fixed divisor: a multiplication and a shift if both are below 2^31
-// (Granlund & Montgomery, "Division by Invariant Integers using Multiplication", 1994).
+// Quotient and remainder by a fixed divisor: a multiplication and a shift if both numbers are below
+// 2^31 (Granlund & Montgomery, "Division by Invariant Integers using Multiplication", 1994).
 class Divider {
  public:
   Divider() : Divider(1) {}

@@ -9,9 +9,9 @@
 
 namespace spire::inline kernels {
 
-// Calls body(i, n) for i = first, first + step, ... below end, for n items from i on: `batch` at a
-// time, the last few one by one. n is a std::integral_constant, so that a body can keep a batch in
-// registers and have all its loads in flight together.
+// Visits the items first, first + step, ... < end: calls body(i, n) for the n items i, i + step,
+// ... n is `batch`, or 1 for the last few items. It is a std::integral_constant, so that a body can
+// keep a batch in registers and have all its loads in flight together.
 template <int batch, typename Body>
 __device__ inline void in_batches(int64_t first, int64_t end, int64_t step, Body body) {
   for (; first + (batch - 1) * step < end; first += batch * step)
@@ -21,7 +21,7 @@ __device__ inline void in_batches(int64_t first, int64_t end, int64_t step, Body
 
 constexpr int elementwise_threads = 256;
 
-// f: a device functor of floats, by value. N elements per thread, the last few one by one.
+// Maps N elements per thread, the last few one by one. f: a device functor of floats, by value.
 template <int N, typename Out, typename F, typename... In>
 __global__ void __launch_bounds__(elementwise_threads)
     elementwise_kernel(int64_t n, Out* out, F f, const In*... in) {
@@ -59,7 +59,7 @@ struct Pixel {
   int64_t at;       // offset of the pack in the tensor, in elements
 };
 
-// Grid of kernels that write a tensor (N, H, W, C) pixel by pixel, a pack of channels a thread.
+// Grid of kernels that write a tensor (N, H, W, C) pixel by pixel, one pack of channels per thread.
 class PixelGrid {
  public:
   // REQUIRES: channels_a_pack divides the channels.
@@ -72,7 +72,7 @@ class PixelGrid {
 
   unsigned blocks() const { return blocks_for(n_, pixel_threads); }
 
-  __device__ bool has(int64_t i) const { return i < n_; }  // an i-th pack
+  __device__ bool has(int64_t i) const { return i < n_; }  // true if there is an i-th pack
   __device__ Pixel pixel(int64_t i) const {
     auto [pixel, pack] = packs_.divide(i);
     auto [line, column] = width_.divide(pixel);

@@ -1,5 +1,5 @@
-// Sums of rows by id: the gradient of ops that take rows by id (gather, embedding). Positions are
-// sorted by id first, so that sums need no atomics and have a fixed order. For .cu files.
+// Sums of all rows with the same id: the gradient of gather and embedding. Positions are sorted by
+// id first, so that sums need no atomics and have a fixed order. For .cu files.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,16 +10,17 @@
 namespace spire::inline kernels {
 
 // A stable sort of the positions of a list by the id at each position. Radix sort (Knuth, TAOCP 3,
-// 5.2.5) with digits of up to 8 bits: chunks of positions count their digits; a scan over (digit,
-// chunk) gives the destination of each chunk's positions of a digit.
+// 5.2.5) with digits of up to 8 bits: each chunk of positions counts its digits, and a scan over
+// (digit, chunk) tells where the chunk's positions with a digit go.
 class SortByKey {
  public:
-  // positions: length of the list, below 2^31. Ids outside [0, values) belong to no segment.
+  // positions: length of the list, below 2^31. values: number of ids; positions with an id outside
+  // [0, values) are left out of all sums.
   SortByKey(int64_t positions, int64_t values);
 
   size_t workspace_bytes() const;
 
-  // positions[first[v]] to positions[first[v + 1] - 1] are those of id v < values, ascending.
+  // positions[first[v]] to positions[first[v + 1] - 1] are the positions of id v, ascending.
   struct Sorted {
     const int32_t *first, *positions;
   };
@@ -35,12 +36,12 @@ class SortByKey {
 
 constexpr int segmented_sum_threads = 256;
 
-// dy (outer, taken, inner), out (outer, length, inner).
+// Extents: dy is (outer, taken, inner), out is (outer, length, inner).
 struct SegmentedSum {
   int64_t outer, taken, length, inner;
 };
 
-// One pack of `out` per thread. n: packs of out; inner: packs of a row.
+// Computes one pack of `out` per thread. n: number of packs of `out`; inner: packs per row.
 template <int N, typename T, typename Out>
 __global__ void __launch_bounds__(segmented_sum_threads)
     segmented_sum_kernel(int64_t n, Divider inner, Divider length, int64_t taken,
@@ -76,7 +77,7 @@ void launch_segmented_sum(void* stream, const SegmentedSum& s, SortByKey::Sorted
 }
 
 // out[o, id, i] = addend[o, id, i] + sum of dy[o, p, i] over the positions p of the id, ascending,
-// in fp32. addend: null for none; may be `out`.
+// in fp32. addend: null means none; may be `out`.
 template <typename T, typename Out>
 void segmented_sum_cuda(void* stream, const SegmentedSum& s, SortByKey::Sorted order, const T* dy,
                         const Out* addend, Out* out) {

@@ -33,8 +33,9 @@ decltype(auto) with_word(int64_t bytes, const Visit& visit) {
   }
 }
 
-// A copy of rows among zeros; all in bytes but `rows`. Written in each row of `to` are the bytes
-// [to_begin, to_begin + width): `before` zeros, `kept` bytes of the row of `from`, and zeros.
+// A copy of rows, padded with zeros; all numbers but `rows` are bytes. In each row of `to` it
+// writes bytes [to_begin, to_begin + width): `before` zeros, then `kept` bytes of the row of
+// `from`, from from_begin on, then zeros.
 struct RowMove {
   int64_t rows = 0;
   int64_t to_stride = 0, to_begin = 0, width = 0;

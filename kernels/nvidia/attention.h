@@ -1,8 +1,8 @@
-// Attention (ops/attention/attention.h) on a GPU by the fastest kernel that computes it: an engine
-// of cuDNN or Spire's own, called native. The emulation (tests/emulation) has native kernels only.
+// Choice of the fastest kernel for attention (ops/attention/attention.h) on a GPU: an engine of
+// cuDNN or Spire's own kernel, called native. The emulation (tests/emulation) has native ones only.
 //
-// All mean the same by logsumexp, so forward and backward are chosen independently. On tensor cores
-// all round p, keep p and ds to 16 bits before they multiply them; scores and sums are fp32.
+// All kernels store the same logsumexp, so forward and backward are chosen independently. On tensor
+// cores all round p, keep * p and ds to 16 bits before they multiply them; sums are fp32.
 #pragma once
 #include <functional>
 #include <memory>
@@ -27,7 +27,7 @@ struct AttentionShape {
 using MakeKernel = std::function<std::unique_ptr<Kernel>()>;
 
 struct NativeAttention {
-  const char* name;  // of the kernel in a choice: other bits, another name
+  const char* name;  // native_name or native_mma_name (autotune/engine_choice.h)
   MakeKernel make;
 };
 

@@ -38,14 +38,14 @@ struct ConvolutionPointers {
 // choice gives the same bits. Sums are fp32. Used by one thread at a time.
 class CudaConvolution {
  public:
-  // libraries: of the thread's current device. Throws Error(device) without an engine.
+  // libraries: those of the thread's current device. Throws Error(device) if there is no engine.
   CudaConvolution(const ConvolutionShape& shape, CudaLibraries* libraries);
   ~CudaConvolution();
 
   // Returns true if run() includes bias and relu; else add_bias_relu_cuda must follow.
   bool fused() const;
-  // Returns the dtype of the result: `dtype`; for a filter's gradient fp32, or `dtype`, rounded
-  // once from the fp32 sum, if that is faster or no engine writes fp32.
+  // Returns the dtype of the result: the shape's dtype. For a filter's gradient it is fp32, or the
+  // shape's dtype, rounded once from the fp32 sum, if that is faster or no engine writes fp32.
   DType result() const;
   size_t workspace_bytes() const;
   void run(const ConvolutionPointers& pointers, void* stream) const;

@@ -1,5 +1,5 @@
 // Forms of a convolution (ways to compute it that differ in library, result dtype and fused
-// passes), and the key of the choice among their engines.
+// passes), and the key under which a choice of an engine is stored.
 #pragma once
 #include <string>
 #include <vector>
@@ -11,8 +11,8 @@ namespace spire::inline kernels {
 
 struct ConvolutionForm {
   DType result;          // dtype that the pass writes
-  bool fused;            // the engine does bias and relu; else a pass after it
-  bool product = false;  // a product of matrices by cuBLASLt; else a convolution by cuDNN
+  bool fused;            // true: the engine adds bias and relu; false: a kernel after it does
+  bool product = false;  // true: a matrix product by cuBLASLt; false: a convolution by cuDNN
 };
 
 // Returns all forms, the one that fuses most and rounds least first; some may have no engine.
@@ -31,11 +31,11 @@ ProductPointers product_pointers(const ConvolutionShape& shape, const Convolutio
 // dilation 1, groups 1, bias, relu", for keys and messages.
 std::string to_string(const ConvolutionShape& shape);
 
-// All that the choice of an engine depends on. Checkpoints and caches have it as one line of text.
+// All that the choice of an engine depends on. Checkpoints and caches store it as one line of text.
 struct ConvolutionKey {
   std::string device;  // CudaLibraries::kind()
   ConvolutionShape shape;
-  bool tensor_cores = true;  // may be used
+  bool tensor_cores = true;  // engines may use them
   size_t max_workspace = 0;  // bytes
 };
 std::string to_string(const ConvolutionKey& key);

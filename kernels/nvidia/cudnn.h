@@ -1,5 +1,5 @@
-// Owning, checked wrappers of cuDNN's handle and of its backend descriptors, of which graphs are
-// made (cuDNN Backend API).
+// Wrappers that own cuDNN's handle and its backend descriptors, of which graphs are made (cuDNN
+// Backend API), and that check each call.
 #pragma once
 #include <memory>
 #include <optional>
@@ -45,7 +45,8 @@ inline constexpr auto cudnn_type<cudnnBackendKnobType_t> = CUDNN_TYPE_KNOB_TYPE;
 template <>
 inline constexpr auto cudnn_type<cudnnBackendNumericalNote_t> = CUDNN_TYPE_NUMERICAL_NOTE;
 
-// A backend descriptor: attributes are set until it is finalized. Functions throw Error(device).
+// A backend descriptor, whose attributes are set before it is finalized. All functions but
+// try_set() and try_finalize() throw Error(device) if cuDNN refuses.
 class CudnnDescriptor {
  public:
   explicit CudnnDescriptor(cudnnBackendDescriptorType_t type);
@@ -64,7 +65,7 @@ class CudnnDescriptor {
   bool try_set(cudnnBackendAttributeName_t name, const T& value) {
     return cudnnBackendSetAttribute(get(), name, cudnn_type<T>, 1, &value) == CUDNN_STATUS_SUCCESS;
   }
-  // Set attributes that are descriptors. They must be finalized and outlive this one.
+  // Set attributes that are descriptors. These must be finalized already and outlive this one.
   void link(cudnnBackendAttributeName_t name, const CudnnDescriptor& other);
   void link_all(cudnnBackendAttributeName_t name, std::span<const cudnnBackendDescriptor_t> others);
 
@@ -87,7 +88,7 @@ class CudnnDescriptor {
     found.resize(static_cast<size_t>(values(name, cudnn_type<T>, most, found.data())));
     return found;
   }
-  // most: an upper bound, for attributes whose count cuDNN does not report.
+  // Returns an attribute's descriptors. most: an upper bound, if cuDNN does not report the count.
   std::vector<CudnnDescriptor> descriptors(cudnnBackendAttributeName_t name,
                                            cudnnBackendDescriptorType_t type,
                                            std::optional<int64_t> most = {}) const;
@@ -107,11 +108,12 @@ class CudnnDescriptor {
   std::unique_ptr<void, Destroy> descriptor_;
 };
 
-// The device of graphs, engines and plans: a handle, or a description of a GPU that may be absent.
+// The device for which graphs, engines and plans are made: a cuDNN handle, or only the description
+// of a GPU, which this machine need not have.
 struct Cudnn {
-  // Opens the thread's current device, for one thread at a time. Throws Error(device).
+  // Opens the thread's current device, for use by one thread at a time. Throws Error(device).
   Cudnn();
-  // Describes a GPU by its properties in cuDNN's JSON: all but runs is possible. Throws
+  // Describes a GPU by its properties in cuDNN's JSON: all is possible but running a plan. Throws
   // Error(device) if they are incomplete.
   explicit Cudnn(std::string_view properties);
   ~Cudnn();

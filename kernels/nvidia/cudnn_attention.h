@@ -1,30 +1,30 @@
 // A pass of attention as a cuDNN graph. cuDNN matches the whole graph as one pattern; its engines
-// keep the scores of a block on the chip (Dao, "FlashAttention-2", 2023).
+// keep the scores of a block of rows on the chip (Dao, "FlashAttention-2", 2023).
 #pragma once
 #include "kernels/nvidia/cudnn_graph.h"
 #include "kernels/ops/attention/attention_rules.h"
 
 namespace spire::inline kernels {
 
-// Tensors of a run, whole, as ops/attention/attention.h describes them.
+// The whole tensors of a run, as ops/attention/attention.h describes them.
 struct AttentionPointers {
   void *qkv = nullptr, *y = nullptr, *logsumexp = nullptr;
   void *dy = nullptr, *dqkv = nullptr;  // backward only
-  void* workspace = nullptr;            // delta (delta_bytes()), then the engine's
+  void* workspace = nullptr;            // delta (delta_bytes()), then the engine's workspace
 };
 
 class CudnnAttention {
  public:
-  // Describes a run over the samples and heads of one share, which lie among all of the shape.
-  // Throws Error(device) if cuDNN refuses the description itself.
+  // Describes a run over one share (some samples and heads) of tensors that have all samples and
+  // heads of the shape. Throws Error(device) if cuDNN refuses the graph itself.
   CudnnAttention(const AttentionShape& shape, const AttentionShare& share, const Cudnn& cudnn);
-  CudnnAttention(const CudnnAttention&) = delete;  // runs point to its scalars
+  CudnnAttention(const CudnnAttention&) = delete;  // runs point to the scalars in it
   CudnnAttention& operator=(const CudnnAttention&) = delete;
 
   const CudnnDescriptor& graph() const { return graph_.descriptor(); }
-  // Returns the bytes of delta = dy . y of each row, which is at the beginning of the workspace.
+  // Returns the bytes of delta_i = dy_i . y_i, at the beginning of the workspace; 0 in the forward.
   size_t delta_bytes() const;
-  int64_t shares() const;  // runs that make up the whole
+  int64_t shares() const;  // number of runs that compute the whole pass
 
   // Unique ids of the graph's tensors in memory, and their addresses for one share.
   struct Tensors {
@@ -65,9 +65,9 @@ class CudnnAttention {
     return graph_.virtual_tensor(scores(), dense_strides(scores()));
   }
   const CudnnDescriptor& virtual_row_sums();
-  // Rounds scores to the operands' dtype and transposes them.
+  // Adds operations that round scores to the operands' dtype and transpose them.
   const CudnnDescriptor& transposed_operand(const CudnnDescriptor& scores);
-  // A pointwise operation on scores.
+  // Adds a pointwise operation on scores.
   const CudnnDescriptor& apply(cudnnPointwiseMode_t mode, const CudnnDescriptor& x,
                                const CudnnDescriptor* b = nullptr);
   const CudnnDescriptor& masked(const CudnnDescriptor& scores);

@@ -1,4 +1,4 @@
-// A convolution as a cuDNN graph, with the operations fused into it.
+// A convolution as a cuDNN graph, with bias and relu fused into it if the form says so.
 #pragma once
 #include "kernels/nvidia/convolution_form.h"
 #include "kernels/nvidia/cudnn_graph.h"
@@ -10,7 +10,7 @@ class CudnnConvolution {
   // Unique ids of the tensors in memory.
   enum Tensor : int64_t { x_id = 1, filter_id, y_id, bias_id };
 
-  // Throws Error(device) if cuDNN refuses the description itself. REQUIRES: form.product is false.
+  // Throws Error(device) if cuDNN refuses the graph. REQUIRES: form.product is false.
   CudnnConvolution(const ConvolutionShape& shape, const ConvolutionForm& form, const Cudnn& cudnn);
 
   const CudnnDescriptor& graph() const { return graph_.descriptor(); }

@@ -24,10 +24,10 @@ class CudnnGraph {
   // Adds a virtual tensor: it lies between two operations and never in memory.
   const CudnnDescriptor& virtual_tensor(const CudnnAxes& axes, const CudnnAxes& strides,
                                         cudnnDataType_t dtype = CUDNN_DATA_FLOAT);
-  // Adds a fp32 number in host memory. A run reads it when it is submitted.
+  // Adds an fp32 number in host memory, which a run reads when it is submitted.
   const CudnnDescriptor& scalar(int64_t id);
 
-  // Operations; all math is fp32. b null: a function of x alone.
+  // Add operations, which all compute in fp32. b: null for a function of x alone.
   void pointwise(cudnnPointwiseMode_t mode, const CudnnDescriptor& x, const CudnnDescriptor* b,
                  const CudnnDescriptor& y);
   void select(const CudnnDescriptor& mask, const CudnnDescriptor& x,  // y = mask ? x : otherwise
@@ -38,7 +38,7 @@ class CudnnGraph {
   void reduce(cudnnReduceTensorOp_t by, const CudnnDescriptor& x, const CudnnDescriptor& y);
   void reshape(const CudnnDescriptor& x, const CudnnDescriptor& y);
 
-  // For other operations and what they refer to. The graph owns the descriptor.
+  // Adds a descriptor, which the graph owns: another operation, or what one refers to.
   CudnnDescriptor& add(cudnnBackendDescriptorType_t type) { return parts_.emplace_back(type); }
   void add_operation(CudnnDescriptor& operation);
 

@@ -1,4 +1,4 @@
-// NVIDIA's libraries on one GPU: the handles, options and prepared plans that its kernels share.
+// NVIDIA's libraries on one GPU: handles, options and prepared operations that its kernels share.
 #pragma once
 #include <map>
 #include <memory>
@@ -20,18 +20,19 @@ class Tuning;
 class CudaLibraries {
  public:
   struct Options {
-    bool tf32 = false;  // fp32 products and convolutions in TF32, with 10 bits of fraction
+    bool tf32 = false;            // fp32 matrix products and convolutions in TF32 (10-bit fraction)
     bool cudnn_attention = true;  // false: native kernels only
     // The largest workspaces, in bytes.
     size_t product_workspace = size_t{32} << 20;
     size_t convolution_workspace = size_t{256} << 20;
-    size_t attention_workspace = size_t{512} << 20;  // a pass that needs more takes several runs
-    // Choices of engines; outlives the libraries. Null: the engines that libraries rank first.
+    size_t attention_workspace = size_t{512} << 20;  // a pass that needs more is split into runs
+    // Choices of engines; outlives this object. Null: always the one that the library ranks first.
     Tuning* tuning = nullptr;
   };
-  // Opens cuBLASLt, which takes 200 MB and a quarter of a second. Throws Error(device) if it is
-  // missing. same_gpu: other libraries of this GPU, with the same options, that share their plans
-  // and may be closed earlier. REQUIRES, as cudnn(): the device is the thread's current one.
+  // Opens cuBLASLt, which takes 200 MB of memory and a quarter of a second. Throws Error(device) if
+  // it is missing. same_gpu: null, or another object for this GPU with the same options, whose
+  // caches it shares; that one may be destroyed first. REQUIRES, as does cudnn(): the device is the
+  // thread's current one.
   CudaLibraries(DeviceId device, const Options& options, const CudaLibraries* same_gpu = nullptr);
   ~CudaLibraries();
 
@@ -39,12 +40,12 @@ class CudaLibraries {
   const Options& options() const { return options_; }
   const Cublaslt& cublaslt() const { return *cublaslt_; }
   const Cudnn& cudnn() const;  // opens cuDNN at the first call; throws Error(device)
-  // Returns the device part of keys: "NVIDIA H100 80GB HBM3, compute 9.0, cuDNN 9.19.0, cuBLASLt
-  // 13.0.2". Opens cuDNN.
+  // Returns the device part of the keys of stored choices: "NVIDIA H100 80GB HBM3, compute 9.0,
+  // cuDNN 9.19.0, cuBLASLt 13.0.2". Opens cuDNN.
   std::string kind() const;
-  PlanStore* plan_store() const;  // null: none
-  // Caches of prepared operations by shape, shared by all logical devices of the GPU, for one
-  // thread at a time. A null attention means that the native kernel is chosen.
+  PlanStore* plan_store() const;  // cuDNN plans on disk; null without tuning
+  // Caches of prepared operations by shape, shared by all logical devices of the GPU. The caller
+  // lets one thread at a time use them. A null attention means that the native kernel is chosen.
   std::map<std::string, std::shared_ptr<const PreparedConvolution>>& convolutions() {
     return plans_->convolutions;
   }
@@ -53,7 +54,7 @@ class CudaLibraries {
   }
 
  private:
-  // A plan refers to the handle it was made with, so `made_with` keeps the handles.
+  // A prepared operation refers to the handle that made it, so `made_with` keeps the handles.
   struct Plans {
     std::vector<std::shared_ptr<const Cudnn>> made_with;
     std::map<std::string, std::shared_ptr<const PreparedConvolution>> convolutions;

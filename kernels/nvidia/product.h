@@ -1,5 +1,6 @@
-// Products of matrices on a GPU by cuBLASLt: y = a' b' [+ bias] [through relu], batched; all
-// matrices are row-major. The emulation (tests/emulation) has loops instead.
+// Matrix products on a GPU by cuBLASLt: y = relu(a' b' + bias), batched, where bias and relu are
+// optional; a' is a or its transpose, b' likewise. All matrices are row-major. The emulation
+// (tests/emulation) has loops instead.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -20,8 +21,8 @@ struct ProductShape {
   bool transpose_a = false;     // a is stored as (k, m)
   bool transpose_b = false;     // b is stored as (n, k)
   int64_t pitch_a = 0;          // elements from a stored row of a to the next; 0: dense
-  DType operands = DType::f32;  // of a, b and bias: fp32, bf16 or fp16
-  DType result = DType::f32;    // the same, or fp32
+  DType operands = DType::f32;  // dtype of a, b and bias: fp32, bf16 or fp16
+  DType result = DType::f32;    // dtype of y: the same, or fp32
   bool bias = false;            // (n), added to each row
   bool relu = false;
 };
@@ -36,18 +37,19 @@ struct ProductPointers {
 // The same algorithm gives the same bits on the same kind of device.
 class CudaProduct {
  public:
-  // Uses the algorithm that cuBLASLt ranks first, a function of shape, library and kind of device.
-  // libraries: of the thread's current device. Throws Error(device), as find() and recall() do.
+  // Uses the algorithm that cuBLASLt ranks first, which depends only on shape, library and kind of
+  // device. libraries: those of the thread's current device. Throws Error(device), as do the next
+  // two.
   CudaProduct(const ProductShape& shape, CudaLibraries* libraries);
   ~CudaProduct();
   CudaProduct(CudaProduct&&) noexcept;
   CudaProduct& operator=(CudaProduct&&) noexcept;
 
-  // Returns the product by at most `most` different algorithms, in cuBLASLt's ranking.
+  // Returns the product once for each of at most `most` algorithms, in cuBLASLt's ranking.
   static std::vector<CudaProduct> find(const ProductShape& shape, CudaLibraries* libraries,
                                        size_t most);
-  // Returns the product by the algorithm of that text. None if the text is malformed, from another
-  // version of cuBLASLt, or an algorithm that cannot compute this product here.
+  // Returns the product by the algorithm whose text (algorithm()) this is. None if the text is
+  // malformed, from another version of cuBLASLt, or of an algorithm that cannot do this product.
   static std::optional<CudaProduct> recall(const ProductShape& shape, CudaLibraries* libraries,
                                            const std::string& algorithm);
 
@@ -65,7 +67,7 @@ class CudaProduct {
 // The algorithms of a product as engines to choose from.
 class ProductEngines : public Engines {
  public:
-  // Returns the time of one run, as Engines::time.
+  // Returns the time of one run, as Engines::time does.
   using Time = std::function<std::optional<float>(const CudaProduct& product)>;
 
   ProductEngines(const ProductShape& shape, CudaLibraries* libraries, Time time)
@@ -76,7 +78,7 @@ class ProductEngines : public Engines {
     algorithm_ = name;
     return true;
   }
-  // Proposes only algorithms that their text restores, since a resumed run has only the text.
+  // Proposes only algorithms that recall() can restore: a resumed run has only their text.
   size_t propose(size_t most) override {
     proposed_ = CudaProduct::find(shape_, libraries_, most);
     std::erase_if(proposed_, [&](const CudaProduct& product) {

@@ -1,4 +1,4 @@
-// A group of processes that exchange messages. collective/ makes sums and gathers of exchanges.
+// A group of processes that exchange messages; collective/ builds sums and gathers on exchanges.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -24,13 +24,13 @@ struct Incoming {
   size_t bytes = 0;
 };
 
-// An exchange's end by a lost rank or interrupt(): the consequence of a failure elsewhere.
+// Thrown if a lost rank or interrupt() ends an exchange: the consequence of a failure elsewhere.
 class PeerLost : public Error {
  public:
   explicit PeerLost(const std::string& message) : Error(Category::collective, message) {}
 };
 
-// An error that every rank detects and throws in the same words: no rank is its origin.
+// An error that every rank detects and throws in the same words; no single rank caused it.
 class SymmetricError : public Error {
  public:
   using Error::Error;
@@ -44,16 +44,17 @@ class ProcessGroup {
   virtual std::string transport() const = 0;  // "MPI (Open MPI v4.1.4)", "TCP"
 
   // Sends and receives all messages concurrently; returns when all have arrived and the send
-  // buffers may be overwritten. Messages between two ranks keep the order of the lists, and have
-  // the size that the receiver expects; none goes to oneself. One thread at a time. Throws
-  // PeerLost. Allocates nothing after the first call of its size.
+  // buffers may be overwritten. Messages from one rank to another are matched by their order in the
+  // two lists, and have the size that the receiver expects; none goes to the rank itself. Called by
+  // one thread at a time. Throws PeerLost. Allocates only if no earlier call had as many messages.
   virtual void exchange(std::span<const Outgoing> sends, std::span<const Incoming> receives) = 0;
 
   // values[i] = sum over ranks of values[i], the same bits on each; the order of additions depends
-  // on the transport. On the thread of exchange(). Throws PeerLost.
+  // on the transport. Called by the thread that calls exchange(). Throws PeerLost.
   virtual void all_reduce(float* values, int64_t count) = 0;
 
-  virtual void interrupt() noexcept = 0;          // all exchanges throw PeerLost now; any thread
+  // Makes exchanges throw PeerLost from now on. Any thread may call it.
+  virtual void interrupt() noexcept = 0;
   virtual bool interrupted() const noexcept = 0;  // any thread
 };
 
@@ -61,17 +62,18 @@ std::unique_ptr<ProcessGroup> single_process();  // a group of one: exchanges ar
 
 // Makes a group over stream sockets: peers[r] leads to rank r, peers[rank] is empty.
 std::unique_ptr<ProcessGroup> socket_group(int rank, std::vector<Socket> peers);
-// Makes socket groups, by rank, for ranks that are threads of this process.
+// Makes socket groups, one entry per rank, for ranks that are threads of this process.
 std::vector<std::unique_ptr<ProcessGroup>> threads_groups(int size);
 
-// Makes a group over a duplicate of MPI_COMM_WORLD; initializes MPI (MPI_THREAD_SERIALIZED) once a
-// process. Throws Error(device) in a build without MPI, Error(config) if MPI and the launcher's
-// variables disagree.
+// Makes a group over a duplicate of MPI_COMM_WORLD; initializes MPI (MPI_THREAD_SERIALIZED) once
+// per process. Throws Error(device) in a build without MPI, Error(config) if MPI and the launcher's
+// environment variables disagree.
 std::unique_ptr<ProcessGroup> mpi_group(const Launch& launch);
 std::string mpi_version();  // empty in a build without MPI
 
-// Allocate: for set-up, not for steps.
-std::vector<std::string> all_gather(ProcessGroup& group, const std::string& mine);  // by rank
-std::string broadcast(ProcessGroup& group, const std::string& text);                // rank 0's
+// Both allocate memory: they are for the start of a run, not for steps. all_gather() returns one
+// entry per rank, broadcast() rank 0's text.
+std::vector<std::string> all_gather(ProcessGroup& group, const std::string& mine);
+std::string broadcast(ProcessGroup& group, const std::string& text);
 
 }  // namespace spire::inline process

@@ -15,7 +15,7 @@ class Acceptor {
  public:
   struct Limits {
     size_t pending = 64;                     // connections that are not yet authenticated
-    std::chrono::milliseconds time{10'000};  // for each of them
+    std::chrono::milliseconds time{10'000};  // for each of them to authenticate
   };
   Acceptor(Listener listener, Credentials credentials, Limits limits);
 
@@ -24,7 +24,7 @@ class Acceptor {
   struct Connection {
     Socket socket;
     ConnectRequest request;
-    std::string peer_info;  // JSON, of a rank that joins
+    std::string peer_info;  // JSON of its PeerInfo, if it joins
   };
   // Returns the next connection that HandshakeServer accepts; nullopt at the deadline. Throws
   // Error(device) if not even one connection can be opened (Listener::accept).

@@ -1,5 +1,5 @@
 // Authentication of new connections: both ends prove that they know the run's secret before either
-// tells anything of the run. Later messages are neither signed nor encrypted.
+// reveals anything about the run. Later messages are neither signed nor encrypted.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace spire::inline process {
 
-// From the system's generator of random numbers:
+// Both come from the system's generator of random numbers:
 std::string random_secret();  // 64 hexadecimal digits
 uint64_t random_number();
 
@@ -31,20 +31,20 @@ Nonce random_nonce();
 Proof prove(const std::string& secret, std::string_view text);
 bool equal(const Proof& proof, std::string_view bytes);  // in constant time
 
-inline constexpr uint32_t max_handshake_bytes = 128;  // of the text of each frame but peer_info
+inline constexpr uint32_t max_handshake_bytes = 128;  // of a frame's text, except peer_info
 
 // The purpose of a connection, as the client states it. Sent as it lies in memory.
 struct ConnectRequest {
   enum class Kind : uint64_t {
-    join,  // to rank 0, which answers with the table of all ranks; no run is known yet
+    join,  // to rank 0, which answers with the table of all ranks; `run` is not known yet
     peer,  // between two ranks of the table
   };
   Kind kind = Kind::join;
-  uint64_t run = 0;  // of Kind::peer: rank 0's random number for this run
+  uint64_t run = 0;  // for Kind::peer: rank 0's random number for this run
   int32_t from = 0, to = 0;
 };
 
-// The identity of a rank that listens.
+// The identity with which a listening rank answers.
 struct Credentials {
   std::string secret;
   uint64_t run = 0;
@@ -56,12 +56,14 @@ class Denied : public Error {
   Denied() : Error(Category::collective, "it has another secret") {}
 };
 
-// Authenticates as the client; waits for a challenge and a welcome until these deadlines. Throws
-// Denied, and Error(collective) if no rank of this run answers.
+// Authenticates as the client; waits for the challenge until `challenged`, for the welcome until
+// `welcomed`. Throws Denied if the secret is wrong, and Error(collective) if no rank of this run
+// answers.
 void authenticate(Socket& socket, const std::string& secret, const ConnectRequest& request,
                   Deadline challenged, Deadline welcomed);
 
-// Authenticates as the server; never waits, and keeps one short frame of an unknown client.
+// Authenticates a client as the server; never waits, and buffers at most one short frame of a
+// client that is still unknown.
 class HandshakeServer {
  public:
   enum class State {

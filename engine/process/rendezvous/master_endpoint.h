@@ -12,31 +12,31 @@
 namespace spire::inline process {
 
 struct Interface {
-  std::string address;                  // as Listener takes it
-  std::vector<std::string> advertised;  // other ranks try them in turn
+  std::string address;                  // on which to listen, as Listener takes it
+  std::vector<std::string> advertised;  // addresses that other ranks try in turn
 };
 
 Interface loopback_interface();
 Interface all_interfaces();
 
-// Returns the interface of the name under which others look for rank 0; all interfaces if the name
-// is not this machine's, or is the host's own and leads to loopback.
+// Returns the interface to which `name` leads, the name under which others look for rank 0; all
+// interfaces if the name leads to none of this machine, or is a host name that leads to loopback.
 Interface interface_named(const std::string& name);
 
-Interface interface_of(const Socket& connection);  // of this machine's end
+Interface interface_of(const Socket& connection);  // of this machine's end, all if that is loopback
 
-bool names_this_machine(const std::string& name);  // "localhost", or is_loopback()
+bool names_this_machine(const std::string& name);  // true for "localhost" and if is_loopback()
 
-// Returns a text that two processes share if they share one loopback; "" if it is not known.
+// Returns a text that is equal in processes that share a loopback interface; "" if unknown.
 std::string loopback_identity();
 
 struct MasterEndpoint {
-  std::vector<std::string> addresses;  // to try in turn
+  std::vector<std::string> addresses;  // for other ranks to try in turn
   int port = 0;
-  std::string secret;  // of the run
+  std::string secret;  // the run's secret
 };
 
-// Convert to and from one line of JSON; nullopt for anything else, or without an IPv4 address.
+// Convert to and from one line of JSON; nullopt for other texts, and unless all addresses are IPv4.
 std::string to_json(const MasterEndpoint& endpoint);
 std::optional<MasterEndpoint> read_endpoint(const std::string& json);
 
@@ -48,11 +48,12 @@ struct MasterListener {
 // Listens as rank 0; publishes address and secret in the store if there is one.
 MasterListener listen_as_master(const Launch& launch, Deadline deadline);
 
-// Returns rank 0's endpoint; that of a former attempt until the new rank 0 has come, so ask again
-// after a failure. Throws Error(collective) if there is none yet.
+// Returns rank 0's endpoint. In a restarted run it is that of the former attempt until the new rank
+// 0 listens, so ask again if connecting fails. Throws Error(collective) if there is none yet.
 MasterEndpoint find_master(const Launch& launch, Deadline deadline);
 
-// For messages: "10.9.0.1:29500", or "torchrun's store at 10.9.0.1:29500"; "10.9.0.1:4711, ...".
+// Texts for messages. master_name(): "10.9.0.1:29500" or "torchrun's store at 10.9.0.1:29500";
+// endpoints_text(): "10.9.0.1:4711, ...".
 std::string master_name(const Launch& launch);
 std::string endpoints_text(const std::vector<std::string>& addresses, int port);
 
@@ -61,7 +62,7 @@ std::string endpoints_text(const std::vector<std::string>& addresses, int port);
 class TorchStore {
  public:
   // All throw Error(collective) if the store is gone, or not a TCPStore.
-  TorchStore(const std::string& address, int port, Deadline deadline);  // with retries
+  TorchStore(const std::string& address, int port, Deadline deadline);  // connects, with retries
   void set(const std::string& key, const std::string& value, Deadline deadline);
   // Returns nullopt if the key has not been set.
   std::optional<std::string> get(const std::string& key, Deadline deadline);

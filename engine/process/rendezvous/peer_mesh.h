@@ -15,19 +15,19 @@ namespace spire::inline process {
 struct PeerInfo {
   RankInfo info;
   int size = 1;                        // ranks of the run, as this process knows it
-  int port = 0;                        // on which it listens for other ranks
-  std::vector<std::string> addresses;  // to try in turn
-  uint64_t run = 0;                    // of rank 0: its random number for this run
+  int port = 0;                        // port on which it listens for other ranks
+  std::vector<std::string> addresses;  // of this rank, for others to try in turn
+  uint64_t run = 0;                    // in rank 0's: its random number for this run
 };
 
-// Convert one rank, or all by rank, to and from JSON; nullopt for anything else. Characters of a
-// host's name that are not printable ASCII become '?'.
+// Convert one rank, or all (one entry per rank), to and from JSON; nullopt for a text that
+// to_json() does not write. Characters of a host's name that are not printable ASCII become '?'.
 std::string to_json(const PeerInfo& peer);
 std::optional<PeerInfo> read_peer_info(const std::string& json);
 std::string to_json(const std::vector<PeerInfo>& peers);
 std::optional<std::vector<PeerInfo>> read_peer_table(const std::string& json);
 
-// A deadline, and the seconds to it for messages.
+// A deadline, and the limit in seconds that messages show.
 struct JoinTimeout {
   explicit JoinTimeout(double limit);
   double seconds;
@@ -41,8 +41,8 @@ std::optional<Acceptor::Connection> accept_missing(Acceptor& acceptor,
                                                    const std::string& where,
                                                    const JoinTimeout& timeout);
 
-// Returns this rank's sockets to all others, empty for itself; the rank is that of the acceptor's
-// credentials. Throws Error(collective) with the ranks that are missing.
+// Connects this rank, that of the acceptor's credentials, to all others. Returns one socket per
+// rank, empty for itself. Throws Error(collective) with the ranks that are missing.
 std::vector<Socket> connect_mesh(Acceptor& acceptor, const std::vector<PeerInfo>& peers,
                                  const JoinTimeout& timeout);
 

@@ -1,4 +1,4 @@
-// Joins the processes of a run into a full mesh of data connections and a star of control links.
+// Joins the processes of a run: a full mesh of data connections, and control links to rank 0.
 #pragma once
 #include <string>
 #include <vector>
@@ -13,14 +13,15 @@ namespace spire::inline process {
 
 struct RendezvousResult {
   std::vector<RankInfo> ranks;
-  std::vector<ControlLink> links;  // this rank's arms of the star around rank 0
-  std::vector<Socket> data;        // to each other rank by rank, empty for itself
+  std::vector<ControlLink> links;  // this rank's control links
+  std::vector<Socket> data;        // one socket per rank, empty for this rank
 };
 
-// Joins without MPI. Throws as join_world(); all that have joined throw rank 0's error.
+// Joins at rank 0's endpoint, without MPI. Throws as join_world() does. If rank 0 fails, all ranks
+// that have joined throw its error.
 RendezvousResult join_at_master(const Launch& launch, const RankInfo& self, double start_seconds);
 
-// Joins over a group that already connects the ranks: makes only the star, `data` stays empty.
+// Joins over a group that connects the ranks already: makes only control links, `data` stays empty.
 RendezvousResult join_over_group(ProcessGroup& group, const RankInfo& self, double start_seconds);
 
 }  // namespace spire::inline process

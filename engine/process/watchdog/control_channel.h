@@ -21,21 +21,21 @@ struct ControlMessage {
     ack,        // to rank 0: abort or all_done has arrived
   };
   Kind kind = Kind::heartbeat;
-  double period = 1;  // seconds until the next heartbeat
+  double period = 1;  // of a heartbeat: seconds until the next one
   std::vector<PhaseRow> rows;
-  Failure failure;  // of failure and abort
+  Failure failure;  // set in failure and abort
 };
 
-inline constexpr size_t max_control_bytes = size_t{4} << 20;  // of JSON
+inline constexpr size_t max_control_bytes = size_t{4} << 20;  // of a message's JSON
 
-// Returns JSON of at most max_control_bytes: a failure's texts are cut, a heartbeat with too many
-// rows is Error(unexpected).
+// Returns JSON of at most max_control_bytes: cuts the texts of a failure; throws Error(unexpected)
+// for a heartbeat with too many rows.
 std::string to_json(const ControlMessage& message);
 
 // Throws Error(collective) for anything that to_json() does not write.
 ControlMessage read_control_message(std::string_view json);
 
-// A control connection: messages in both directions, without waiting. One thread.
+// A control connection, for messages in both directions. No function waits. Used by one thread.
 class ControlChannel {
  public:
   explicit ControlChannel(Socket socket) : socket_(std::move(socket)) {}
@@ -43,8 +43,8 @@ class ControlChannel {
   // Appends the messages that have arrived. open() may be false afterwards: messages before the end
   // of the connection are still delivered.
   void receive(std::vector<ControlMessage>& messages);
-  // Sends, or queues what the peer does not take yet; drops a heartbeat behind a queue. Closes the
-  // connection if the peer leaves too much unread.
+  // Sends the message, or queues what the peer does not take yet; drops a heartbeat if there is a
+  // queue. Closes the connection if the queue becomes too long.
   void send(const ControlMessage& message);
   void flush();
 

@@ -1,5 +1,5 @@
-// Detects failures in the states of the ranks, and chooses the cause among several. Pure functions:
-// times are seconds on this rank's clock, passed in.
+// Detection of failures in the states of the ranks, and choice of the cause among several failures.
+// Nothing here reads a clock: callers pass times, in seconds on this rank's clock.
 #pragma once
 #include <optional>
 #include <span>
@@ -16,7 +16,7 @@ namespace spire::inline process {
 struct RankView {
   int rank = 0;
   std::string name;            // "rank 1 (host b, pid 77)"
-  std::vector<PhaseRow> rows;  // of its last heartbeat; empty: no ThreadStatus is watched
+  std::vector<PhaseRow> rows;  // its threads, from its last heartbeat; empty: unknown
   double seen = 0;             // when `rows` arrived
   double last_heard = 0;       // when its last message of any kind arrived
   double period = 0;           // seconds between its heartbeats; 0: not yet known
@@ -32,23 +32,24 @@ PhaseLimit limit_of(Phase phase, const WatchdogLimits& limits);
 double heartbeat_period(const WatchdogLimits& limits);  // seconds, in [0.02, 1]
 
 std::string position_text(const std::vector<PhaseRow>& rows);  // "step 37: cpu:0 in backward, ..."
-// Returns a line a thread: "rank 1 (host b, pid 77)  cpu:0  backward of step 37  for 10.2 s". Omits
-// idle threads unless all of their rank are idle.
+// Returns one line per thread: "rank 1 (host b, pid 77)  cpu:0  backward of step 37  for 10.2 s".
+// Omits idle threads unless all threads of their rank are idle.
 std::string table_text(std::span<const RankView> ranks, double now);
 
-// Reports the row that has been in its phase for the longest time beyond the phase's limit.
+// Returns a failure if a thread has been in its phase for longer than the phase's limit; if several
+// have, that of the one which has been there for the longest time.
 std::optional<Failure> find_stall(const RankView& self, const WatchdogLimits& limits, double now);
-// Reports a peer that sends nothing for longer than its phase allows. Silence before `since` does
-// not count.
+// Returns a failure if the peer has sent nothing for longer than its phase allows. Silence before
+// the time `since` does not count.
 std::optional<Failure> find_silence(const RankView& peer, const WatchdogLimits& limits,
                                     double since, double now);
 Failure death_of(const RankView& peer, std::string_view how);  // how: ControlChannel::ending()
-// Reports that no row of any rank works, at least one waits, and all have done so for longer than
-// the step limit and `slack` seconds.
+// Returns a failure if all ranks wait for each other: no thread of any rank has worked for longer
+// than the step limit plus `slack` seconds, and at least one is waiting.
 std::optional<Failure> find_deadlock(std::span<const RankView> ranks, const WatchdogLimits& limits,
                                      double slack);
 
-// Chooses the failure that ends the run: the first cause, else the first consequence.
+// Chooses the failure that ends the run: the first cause, else the first consequence of one.
 class FailureArbiter {
  public:
   // Seconds from the first report to the decision.

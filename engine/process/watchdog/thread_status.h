@@ -1,4 +1,4 @@
-// The current phase of each thread of this process, which the watchdog reads: a lock-free table.
+// A lock-free table of the current phase of each thread of this process, read by the watchdog.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -14,8 +14,8 @@
 
 namespace spire::inline process {
 
-// An exception of a thread, with the thread's position in front: "cpu:1, backward of step 7: ...".
-// One without a category of its own becomes Error(collective): a device is lost.
+// An exception of a thread, its text preceded by the thread's position: "cpu:1, backward of step 7:
+// ...". If it has no category of its own it becomes Error(collective), as a device is lost.
 class LaneError : public Error {
  public:
   LaneError(const PhaseRow& position, const std::exception& error);
@@ -27,8 +27,8 @@ class ThreadStatus {
 
   // Sets the phase of thread `row`. Only that thread calls it.
   void enter(int row, Phase phase, int64_t detail = 0);
-  // Runs `wait`, which waits for other threads or ranks, in phase waiting; then returns to the
-  // former phase. The same thread.
+  // Calls `wait`, which waits for other threads or ranks, in Phase::waiting, then returns to the
+  // former phase. Only thread `row` calls it.
   void wait(int row, const std::function<void()>& wait);
   void begin_step(int64_t step) { step_.store(step, std::memory_order_relaxed); }
 

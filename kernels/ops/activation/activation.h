@@ -1,12 +1,12 @@
 // Elementwise activations y = f(x) and their gradients dx = dy * f'. The math is written once here,
-// as functors for host and device; x and y have any shape, fp32 or bf16, and are computed in fp32.
+// as functors for host and device; x and y have any shape and are fp32, bf16 or fp16.
 #pragma once
 #include "kernels/elementary.h"
 #include "kernels/op.h"
 
 namespace spire::inline kernels {
 
-// gelu is x Phi(x); gelu_tanh is its tanh form (Hendrycks & Gimpel, "Gaussian Error Linear Units").
+// gelu is x Phi(x), gelu_tanh its tanh form (Hendrycks & Gimpel, "Gaussian Error Linear Units").
 enum class Activation { relu, leaky_relu, gelu, gelu_tanh, sigmoid, tanh };
 std::string_view name(Activation activation);
 
@@ -15,7 +15,7 @@ struct ActivationAttributes {
   float slope = 0.01f;  // leaky_relu: f(x) = slope * x for x < 0
 };
 
-// inputs: x. outputs: y, of x's shape and dtype. Named by its kind: "relu", "gelu", ...
+// inputs: x. outputs: y, of x's shape and dtype. The kind is the name: "relu", "gelu", ...
 class ActivationOp : public OpWith<ActivationAttributes> {
  public:
   using OpWith::OpWith;
@@ -37,8 +37,8 @@ class ActivationBackwardOp : public OpWith<ActivationAttributes> {
   bool may_overwrite(int) const override { return true; }
 };
 
-// The functors: value(x) is f, gradient(dy, v) is dy * f' with v as above. NaN stays NaN. V is
-// float or a vector of floats.
+// The functors: value(x) is f(x); gradient(dy, v) is dy * f', with the v of ActivationBackwardOp. A
+// NaN gives a NaN. V is float or a vector of floats.
 struct Relu {
   template <typename V>
   SPIRE_HOST_DEVICE V value(V x) const {
@@ -70,7 +70,7 @@ struct Gelu {
   }
 };
 
-// (1 + tanh u) / 2 = logistic(2u), u = sqrt(2 / pi) (x + 0.044715 x^3).
+// Uses that (1 + tanh u) / 2 = logistic(2 u), with u = sqrt(2 / pi) (x + 0.044715 x^3).
 struct GeluTanh {
   SPIRE_HOST_DEVICE float gate(float x) const {
     return logistic(1.59576912f * (x + 0.044715f * x * x * x));

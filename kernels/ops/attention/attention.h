@@ -4,15 +4,16 @@
 //   l_i = log sum_j e^(s_ij)
 //   p_ij = e^(s_ij - l_i)
 //   y_i = sum_j keep_ij p_ij v_j
-// over j <= i only, if causal. Its gradient, with delta_i = dy_i . y_i:
+// If causal, j runs only up to i. The gradient, with delta_i = dy_i . y_i:
 //   ds_ij = p_ij (keep_ij dy_i . v_j - delta_i)
 //   dq_i = sum_j ds_ij k_j / sqrt(D)
 //   dk_j = sum_i ds_ij q_i / sqrt(D)
 //   dv_j = sum_i keep_ij p_ij dy_i
-// qkv (N, T, 3C): C columns each of q, k and v, head after head; y (N, T, C) of its dtype; l,
-// called logsumexp, (N, H, T) fp32. keep is 0 with probability `dropout`, else 1 / (1 - dropout),
-// by bits (h T + i) P + j of the sample's dropout_stream (dropout.h), P being T rounded up to 64.
-// Computed in fp32; in 16 bits a GPU multiplies on tensor cores (nvidia/attention.h).
+// qkv (N, T, 3C) has C columns for q, then C for k, then C for v, each with one head after another;
+// y (N, T, C) has its dtype; l, called logsumexp, is (N, H, T) fp32. keep_ij is 0 with probability
+// `dropout`, else 1 / (1 - dropout), decided for head h by bits((h T + i) P + j) of the sample's
+// dropout_stream (dropout.h), where P is T rounded up to a multiple of 64. The computation is in
+// fp32, but for a 16-bit dtype a GPU multiplies on tensor cores (nvidia/attention.h).
 #pragma once
 #include "kernels/op.h"
 
@@ -24,14 +25,14 @@ struct AttentionAttributes {
   float dropout = 0;  // in [0, 1)
 };
 
-// inputs: qkv. outputs: y, logsumexp [, key (1) i32 with dropout, of the random stream].
+// inputs: qkv. outputs: y, logsumexp [, with dropout key (1) i32, as that of DropoutOp].
 class AttentionOp : public OpWith<AttentionAttributes> {
  public:
   using OpWith::OpWith;
 
   std::string_view name() const override { return "attention"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
-  // Counts all T x T scores, causal or not, as publications do.
+  // Counts all T x T scores even if causal, as publications do.
   int64_t multiply_adds(std::span<const TensorSpec> inputs,
                         std::span<const TensorSpec> outputs) const override;
   void gradient(GradientBuilder& builder) const override;

@@ -1,5 +1,5 @@
-// Blocks of 64 rows of a head, as fp32 in a thread's workspace, and dropout of their scores. For
-// attention's .cpp files.
+// Attention on the CPU: blocks of 64 rows of a head, as fp32 in a thread's workspace, and dropout
+// of their scores. For attention's .cpp files.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -12,13 +12,13 @@
 
 namespace spire::inline kernels::attention_cpu {
 
-constexpr int64_t block = 64;  // queries or keys
+constexpr int64_t block = 64;  // queries or keys per block
 
 // Sizes of a run, and which keys a query sees.
 struct HeadBlocks {
   int64_t batch, length, heads;  // N, T, H
   int64_t size, padded;          // D, and D rounded up to whole registers
-  int64_t blocks;                // of T
+  int64_t blocks;                // number of blocks in T
   bool causal;
   float dropout, scale;  // scale: 1 / sqrt(D)
   int threads;
@@ -36,11 +36,11 @@ struct HeadBlocks {
         threads(thread_count) {}
 
   int64_t width() const { return heads * size; }           // C
-  int64_t block_floats() const { return block * padded; }  // of a block of a head's rows
+  int64_t block_floats() const { return block * padded; }  // of a block of rows of a head
   int64_t rows_of(int64_t index) const { return std::min(block, length - index * block); }
   int64_t key_blocks(int64_t query_block) const { return causal ? query_block + 1 : blocks; }
-  // Number of keys of a block that a query sees, at least one; and the number computed for a whole
-  // block of queries, rounded up to whole registers.
+  // Return the number of keys of a block that a query sees, at least one, and the number that is
+  // computed for a whole block of queries, which is rounded up to whole registers.
   int64_t seen(int64_t query, int64_t key_block) const {
     return std::min(block, (causal ? query + 1 : length) - key_block * block);
   }
@@ -50,7 +50,7 @@ struct HeadBlocks {
   }
 };
 
-// to (64, padded) = factor * from (rows, D), its rows a stride apart; zeros elsewhere.
+// Sets to (64, padded) = factor * from (rows, D), whose rows are `stride` apart; zeros elsewhere.
 template <typename T>
 void load_rows(const HeadBlocks& e, const T* from, int64_t stride, int64_t rows, float factor,
                float* to) {
@@ -63,7 +63,7 @@ void load_rows(const HeadBlocks& e, const T* from, int64_t stride, int64_t rows,
   std::fill_n(to + rows * e.padded, (block - rows) * e.padded, 0.0f);
 }
 
-// to (padded, 64) = from (rows, D) transposed; zeros elsewhere.
+// Sets to (padded, 64) = from (rows, D) transposed; zeros elsewhere.
 template <typename T>
 void load_columns(const HeadBlocks& e, const T* from, int64_t stride, int64_t rows, float* to) {
   for (int64_t r = 0; r < block; r += lane_count) {
@@ -80,7 +80,7 @@ void load_columns(const HeadBlocks& e, const T* from, int64_t stride, int64_t ro
   }
 }
 
-// to (rows, D), its rows a stride apart, = factor * from (64, padded).
+// Sets to (rows, D), whose rows are `stride` apart, = factor * from (64, padded).
 template <typename T>
 void store_rows(const HeadBlocks& e, const float* from, int64_t rows, float factor, T* to,
                 int64_t stride) {
@@ -103,7 +103,7 @@ class DropoutMask {
         threshold_(dropout_threshold(e.dropout)),
         scale_(1 / (1 - e.dropout)) {}
 
-  // keep[j] of the block's 64 keys.
+  // Draws keep[j] for the block's 64 keys.
   void row(int64_t query, int64_t key_block, float* keep) const {
     alignas(64) uint32_t bits[block];
     draw_bits<block>(stream_, first_ + query * pitch_ + key_block * block, bits);
@@ -118,7 +118,7 @@ class DropoutMask {
   float scale_;
 };
 
-// row[j] = e^(row[j] - shift) for j < seen, 0 up to `computed`.
+// Sets row[j] = e^(row[j] - shift) for j < seen, and 0 for seen <= j < computed.
 inline void exponentiate(float* row, float shift, int64_t seen, int64_t computed) {
 #pragma omp simd
   for (int64_t j = 0; j < computed; ++j) row[j] = exponential(row[j] - shift);

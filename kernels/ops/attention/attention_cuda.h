@@ -1,5 +1,6 @@
-// Extents, views, dropout, operands and launches of attention's CUDA kernels: forward and backward,
-// each on plain cores in fp32 and, as "mma", on tensor cores in 16 bits. For .cu files.
+// Common parts of attention's CUDA kernels: extents, views, dropout, operands and launches. There
+// are kernels for forward and backward, each on plain cores in fp32 and, called "mma", on tensor
+// cores in 16 bits. For .cu files.
 #pragma once
 #include <cmath>
 
@@ -13,8 +14,8 @@
 
 namespace spire::inline kernels::attention_cuda {
 
-constexpr int block = 64;          // queries or keys
-constexpr int largest_size = 128;  // of a head
+constexpr int block = 64;          // queries or keys per block
+constexpr int largest_size = 128;  // most columns of a head
 
 inline AttentionShape shape_of(AttentionPass pass, const AttentionAttributes& attributes,
                                const TensorSpec& qkv) {
@@ -32,12 +33,12 @@ inline AttentionShape shape_of(AttentionPass pass, const AttentionAttributes& at
 struct AttentionExtents {
   int64_t batch;
   int length, heads, size;  // T, H, D
-  int blocks;               // of T
+  int blocks;               // number of blocks in T
   int width, packed_width;  // C, 3C
   bool causal;
   float scale;  // 1 / sqrt(D)
   float dropout, keep;
-  uint32_t threshold;  // of dropout's bits
+  uint32_t threshold;  // smallest dropout bits that keep a score
 
   AttentionExtents(const Op& op, const AttentionAttributes& attributes, const Shape& qkv)
       : batch(qkv[0]),
@@ -64,7 +65,8 @@ struct AttentionExtents {
   }
 };
 
-// One head of one sample, and its first element's offset in (N, T, 3C), (N, T, C), (N, H, T).
+// One head of one sample, and the offsets of its first element: `packed` in (N, T, 3C), `plain` in
+// (N, T, C), `row` in (N, H, T).
 struct AttentionHead {
   int sample, head;
   int64_t packed, plain, row;
@@ -77,12 +79,12 @@ struct AttentionHead {
         row(int64_t{index} * e.length) {}
 };
 
-// Rows of a head in memory, a stride apart.
+// Rows of a head in memory, `stride` elements apart.
 template <typename T>
 struct RowView {
   T* at;
   int stride, rows, size;
-  float factor = 1;  // of what is loaded or stored
+  float factor = 1;  // multiplies what is loaded or stored
 };
 
 // Returns `count` rows from `first` on, fewer at the end of the sequence.
@@ -98,7 +100,7 @@ __device__ RowView<T> rows_of(const AttentionExtents& e, T* head, int stride, in
   return rows_from(e, head, stride, index * block, block, factor);
 }
 
-// Dropout bits of a tile of scores, in shared memory: one a key, 1 where it is kept.
+// Dropout bits of a tile of scores, in shared memory, one per score: 1 if the score is kept.
 template <int queries, int keys>
 struct KeepBits {
   uint16_t at[queries][keys / 16];
@@ -106,14 +108,14 @@ struct KeepBits {
   __device__ bool of(int query, int key) const { return at[query][key / 16] >> (key % 16) & 1; }
 };
 
-// Draws keep_ij of a head. Each tile makes the stream again, to leave registers to the scores.
+// Draws keep_ij of a head. Each tile makes the random stream again, which saves registers.
 struct ScoreDropout {
   const StepContext* step;
   int32_t key;
   int sample, head;
 
-  // Draws the bits of a tile, 16 of a query a thread at a time, between two barriers of the caller.
-  // first_key: a multiple of 16.
+  // Draws the bits of a tile; a thread draws 16 of a query at a time. The caller has a barrier
+  // before and after. first_key: a multiple of 16.
   template <int threads, int queries, int keys>
   __device__ void draw(const AttentionExtents& e, int first_query, int first_key,
                        KeepBits<queries, keys>& keep) const {
@@ -199,8 +201,8 @@ class AttentionCudaKernel : public Kernel {
   int32_t op_id_;
 };
 
-// A backward pass by two given CUDA kernels, behind the one that computes delta: `keys` writes dk
-// and dv, a block of threads for each block of keys; `queries` writes dq.
+// A backward pass by two given CUDA kernels, after the one that computes delta: `keys` writes dk
+// and dv, with a block of threads for each block of keys; `queries` writes dq.
 template <typename T>
 class AttentionBackwardCudaKernel : public Kernel {
  public:
@@ -209,7 +211,7 @@ class AttentionBackwardCudaKernel : public Kernel {
                               const AttentionExtents& extents)
       : keys_(keys), queries_(queries), threads_(block_threads), e_(extents) {}
 
-  size_t workspace_bytes() const override {  // of delta
+  size_t workspace_bytes() const override {  // for delta
     return static_cast<size_t>(e_.batch * e_.heads * e_.length) * sizeof(float);
   }
 

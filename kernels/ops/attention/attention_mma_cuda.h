@@ -1,10 +1,11 @@
-// Tile products of attention on tensor cores. A block of four warps has 64 rows of a result, 16 a
-// warp, and goes through tiles of the other side's rows in shared memory. Scores never leave the
-// registers: the sums of one product, rounded to 16 bits, are the left operand of the next, as the
-// two have the same layout over lanes. For attention's .cu files.
+// Tile products of attention on tensor cores. A block of four warps computes 64 rows of a result,
+// 16 per warp: for rows of queries it loops over tiles of keys and values in shared memory, for
+// rows of keys over tiles of queries. Scores never leave the registers: the sums of one product,
+// rounded to 16 bits, are the left operand of the next, as the two have the same layout over lanes.
+// For attention's .cu files.
 //
-// Operands are words of two elements, sums are fp32. Of a tile (16, 8) of sums a lane has rows
-// group() and group() + 8, columns pair() and pair() + 1 (cuda_mma.h).
+// Operands are words of two elements, sums are fp32. In a (16, 8) tile of sums, a lane (a thread of
+// the warp) holds rows group() and group() + 8, columns pair() and pair() + 1 (cuda_mma.h).
 #pragma once
 #include <bit>
 #include <limits>
@@ -47,8 +48,8 @@ __device__ inline int first_row() {
   return static_cast<int>(threadIdx.x) / warp_threads * warp_rows;
 }
 
-// Rows of a head in shared memory, of D columns, zeros behind the head's. The pitch is one pack
-// more, so that the 8 rows of a matrix load begin in different banks.
+// Rows of a head in shared memory, padded with zeros to D columns. The pitch is D plus one pack, so
+// that the 8 rows of a matrix load begin in different banks.
 template <int rows, int D>
 struct MmaTile {
   static constexpr int pack = 8, row_packs = D / pack + 1;
@@ -65,22 +66,22 @@ struct MmaTile {
       at[row * row_packs + column / pack] = std::bit_cast<Pack<uint32_t, 4>>(elements);
     }
   }
-  // Loads columns 16 k to 16 k + 15 of the warp's rows as a left operand.
+  // Loads columns 16 * k to 16 * k + 15 of the warp's rows as a left operand.
   __device__ void left(int k, uint32_t (&words)[4]) const {
     load_matrices(words, place(first_row() + lane() % 16, lane() / 16, 0, k));
   }
-  // Loads columns 16 k to 16 k + 15 of rows 16 n to 16 n + 15 as two right operands.
+  // Loads columns 16 * k to 16 * k + 15 of rows 16 * n to 16 * n + 15 as two right operands.
   __device__ void right(int k, int n, uint32_t (&words)[4]) const {
     load_matrices(words, place(lane() / 16 * 8 + lane() % 8, lane() / 8 % 2, n, k));
   }
-  // Loads rows 16 k to 16 k + 15 of columns 16 n to 16 n + 15 likewise.
+  // Loads rows 16 * k to 16 * k + 15 of columns 16 * n to 16 * n + 15, transposed, likewise.
   __device__ void right_transposed(int k, int n, uint32_t (&words)[4]) const {
     load_matrices_transposed(words, place(lane() % 16, lane() / 16, k, n));
   }
 
  private:
-  // Address of a row and a pack of columns in a matrix (16, 16). What depends on the lane comes
-  // first, so that the rest is a constant offset.
+  // Returns the address of a row and a pack of columns within a (16, 16) matrix of the tile. The
+  // terms that depend on the lane come first, so that the rest is a constant offset.
   __device__ const void* place(int row, int column, int row_block, int column_block) const {
     return at + (row * row_packs + column) + (16 * row_block * row_packs + 2 * column_block);
   }
@@ -115,7 +116,7 @@ template <int columns>
 struct MmaSums {
   float at[columns / 8][4] = {};
 
-  // += the warp's rows times each row of the tile.
+  // Adds the dot products of the warp's rows and the rows of the tile.
   template <typename T, int D, typename Left>
   __device__ void add_products(const Left& rows, const MmaTile<columns, D>& tile) {
 #pragma unroll
@@ -132,7 +133,7 @@ struct MmaSums {
     }
   }
 
-  // += scores (16, rows), rounded to T, times the tile (rows, columns).
+  // Adds the product of scores (16, rows), rounded to T, and the tile (rows, columns).
   template <typename T, int rows>
   __device__ void add_weighted(const MmaSums<rows>& scores, const MmaTile<rows, columns>& tile) {
 #pragma unroll
@@ -150,7 +151,7 @@ struct MmaSums {
     }
   }
 
-  // Stores rows group() + 8 half, times factors[half], as elements of T.
+  // Stores rows group() + 8 * half, half = 0 and 1, times factors[half], as elements of T.
   template <typename T>
   __device__ void store(const RowView<T>& to, const float (&factors)[2]) const {
 #pragma unroll
@@ -174,7 +175,7 @@ struct MmaSums {
   }
 };
 
-// Calls visit(n, i, row, column) for each at[n][i] of a lane's sums; row counts in the block.
+// Calls visit(n, i, row, column) for each at[n][i] of a lane's sums; row is relative to the block.
 template <int columns, typename Visit>
 __device__ void each_sum(const Visit& visit) {
 #pragma unroll
@@ -184,8 +185,8 @@ __device__ void each_sum(const Visit& visit) {
       visit(n, i, first_row() + group() + 8 * (i / 2), 8 * n + pair() + i % 2);
 }
 
-// Returns true if some query of a tile does not see some key of it. Queries behind the last are not
-// masked, as nobody reads their results.
+// Returns true if some query of a tile does not see some key of it. Rows past the last query are
+// not masked, as nobody reads their results.
 __device__ inline bool needs_mask(const AttentionExtents& e, int first_query, int first_key,
                                   int keys) {
   int last_key = first_key + keys - 1;
@@ -201,7 +202,7 @@ __device__ inline bool sees(const AttentionExtents& e, int query, int key) {
 }
 constexpr float masked = -std::numeric_limits<float>::infinity();
 
-// Calls visit(T{}, D): the dtype, and the columns of a head rounded up (integral_constant).
+// Calls visit(T{}, D): D (integral_constant) is the head's size rounded up to 32, 64 or 128.
 template <typename Visit>
 std::unique_ptr<Kernel> with_mma_kernel(DType dtype, int size, const Visit& visit) {
   auto with_size = [&](auto type) {

@@ -1,7 +1,7 @@
 // Tile products of attention on plain cores, in fp32. A block of 256 threads computes 64 x 64
-// scores and 64 rows of a result from tiles in shared memory. Thread (team, member) = (t / 16, t %
-// 16) has rows 4 team to 4 team + 3, columns member + 16 j of the scores, and every 16th pack of
-// columns of the result: 16 scores a thread, so that each value read from shared memory is used
+// scores and 64 rows of a result from tiles in shared memory. Thread t = 16 * team + member has
+// rows 4 * team to 4 * team + 3: in the scores columns member + 16 * j (j < 4), in the result every
+// 16th pack of columns. With these 16 scores per thread, each value read from shared memory is used
 // four times. For attention's .cu files.
 #pragma once
 #include "engine/device/cuda_kernel.h"
@@ -43,8 +43,8 @@ __device__ float team_reduce(float value, Combine combine) {
   return value;
 }
 
-// Loads the tile (rows, columns) at (row, column), zeros outside, to rows of pitch columns + 4.
-// packs: rows in memory are aligned for packs of 16 bytes.
+// Loads the tile (rows, columns) at (row, column), with zeros outside `from`, into rows of pitch
+// columns + 4. packs: rows in memory are aligned for packs of 16 bytes.
 template <bool packs, int rows, int columns, typename T>
 __device__ void load_tile(const RowView<const T>& from, int row, int column, float* to) {
   constexpr int N = packs ? pack_width<T> : 1;
@@ -59,7 +59,7 @@ __device__ void load_tile(const RowView<const T>& from, int row, int column, flo
   }
 }
 
-// scores[r][j] += a's row . b's row, of the thread's rows of a and columns, which are rows of b.
+// Adds to each of the thread's scores[r][j] the dot product of its row of a and its row of b.
 template <bool packs, typename T>
 __device__ void add_products(const RowView<const T>& a, const RowView<const T>& b,
                              AttentionShared& shared, float (&scores)[team_rows][team_rows]) {
@@ -108,7 +108,7 @@ struct ResultRows {
       for (int i = 0; i < pack; ++i) at[r][g][i] *= factor;
   }
 
-  // += shared scores (64, 64) times rows (64, D).
+  // Adds the product of the shared scores (64, 64) and rows (64, D).
   template <bool take_packs, typename T>
   __device__ void add(const RowView<const T>& rows, AttentionShared& shared) {
     const float* scores = shared.score() + team_rows * team() * score_pitch;
@@ -156,16 +156,16 @@ struct ResultRows {
   }
 };
 
-// Blocks that an SM holds at least, for heads of D columns: two, or one where the result takes more
-// registers than that leaves.
+// The least number of blocks that an SM must hold at a time, for heads of D columns: two, but one
+// if the result takes more registers than two would leave.
 template <int D>
 constexpr int blocks_an_sm = D > 64 ? 1 : 2;
 
 template <int value>
 using Constant = std::integral_constant<int, value>;
 
-// Calls visit(T{}, D, packs): the dtype, the columns of a head rounded up (Constant), and whether
-// its rows take packs (bool_constant).
+// Calls visit(T{}, D, packs): D is the head's size rounded up to 32, 64 or largest_size, a
+// Constant; packs is a bool_constant, true if its rows are aligned for packs.
 template <typename Visit>
 decltype(auto) with_plain_kernel(DType dtype, int size, const Visit& visit) {
   return with_cuda_float_type(dtype, [&](auto type) {

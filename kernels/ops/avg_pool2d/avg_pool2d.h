@@ -1,5 +1,6 @@
-// Means over (N, H, W, C), channel by channel, summed in fp32, and their gradients. Over a window,
-// count being the kernel's taps, or with count_include_pad = false those on x; and over all pixels:
+// Average pooling of (N, H, W, C) over a window or over all pixels, and its gradient. Each channel
+// is summed on its own, in fp32. `count` is the number of taps (pixels) of the window; with
+// count_include_pad = false, of those that lie on x:
 //   y[n,i,j,c] = sum over taps (r, s) of x[n, i*stride - padding + r, ..., c] / count
 //   y[n,c] = sum_{h,w} x[n,h,w,c] / (H W)        dx[n,h,w,c] = dy[n,c] / (H W)
 #pragma once

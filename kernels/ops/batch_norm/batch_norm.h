@@ -2,11 +2,12 @@
 // For each channel c, over n = elements / C rows:
 //   mean = sum x / n    var = sum (x - mean)^2 / n    inv_std = 1 / sqrt(var + epsilon)
 //   xhat = (x - mean) inv_std    y = gamma xhat + beta [+ residual] [through relu]
-// Its gradient, with g = dy, masked by y > 0 behind a relu:
+// Its gradient, where g is dy, masked by y > 0 if there is a relu:
 //   dbeta = sum g    dgamma = sum g xhat    dx = gamma inv_std (g - dbeta / n - xhat dgamma / n)
-// x, residual, y (..., C) fp32 or bf16; gamma, beta, statistics and their gradients (C) fp32. The
-// plain ops sum over the n rows of one tower, the sync ops over those of all towers (TowerSumOp),
-// with the bits of the plain ops if there is one tower:
+// x, residual, y (..., C) are fp32, bf16 or fp16; gamma, beta, statistics and their gradients (C)
+// are fp32. The plain ops sum over the n rows of one tower (one of the equal shares of a global
+// batch), the sync ops over those of all towers (TowerSumOp). With one tower both have the same
+// bits:
 //   x -> batch_norm_moments -> tower_sum -> batch_norm_sync -> y
 //   dy -> batch_norm_gradient_sums -> tower_sum -> batch_norm_sync_backward -> dx
 #pragma once
@@ -24,8 +25,8 @@ struct BatchNormAttributes {
 };
 
 // inputs: x, gamma, beta [, residual]. outputs: y, mean, inv_std, stat_mean = tower_weight * mean,
-// stat_var = tower_weight * unbiased variance (by n - 1, at least 1). Running averages take the
-// latter two, summed over the towers.
+// stat_var = tower_weight * unbiased variance (sum of squares / max(n - 1, 1)). The sums of the
+// latter two over all towers update the running averages.
 class BatchNormOp : public OpWith<BatchNormAttributes> {
  public:
   using OpWith::OpWith;
@@ -38,9 +39,9 @@ class BatchNormOp : public OpWith<BatchNormAttributes> {
   std::unique_ptr<Op> with_residual() const override;
 };
 
-// inputs: dy, x, gamma, mean, inv_std [, mask]. outputs: dx, dgamma, dbeta [, dresidual].
-// mask, behind a relu: with a residual y, and dresidual = g is an output; else beta, from which and
-// x the kernel computes y > 0 again, which saves reading y.
+// inputs: dy, x, gamma, mean, inv_std [, mask]. outputs: dx, dgamma, dbeta [, dresidual]. With a
+// relu and a residual, mask is y, and dresidual = g is an output. With a relu alone, mask is beta:
+// the kernel computes y > 0 again from x, which saves reading y. Else there is no mask.
 class BatchNormBackwardOp : public OpWith<BatchNormAttributes> {
  public:
   using OpWith::OpWith;
@@ -62,15 +63,15 @@ class BatchNormEvalOp : public OpWith<BatchNormAttributes> {
   std::unique_ptr<Op> with_residual() const override;
 };
 
-// inputs: x (..., C). outputs: (2 C + 1) fp64: sum x and sum x^2 of each channel, the rows.
+// inputs: x (..., C). outputs: (2 C + 1) fp64: sum x and sum x^2 of each channel, number of rows.
 class BatchNormMomentsOp : public Op {
  public:
   std::string_view name() const override { return "batch_norm_moments"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
 };
 
-// inputs: x, gamma, beta, moments over all towers [, residual]. outputs: as of BatchNormOp.
-// Its gradient is that of the whole chain: x receives all of it, the moments receive none.
+// inputs: x, gamma, beta, moments over all towers [, residual]. outputs: those of BatchNormOp. It
+// emits the gradient of the whole chain: x receives all of it, the moments none.
 class BatchNormSyncOp : public OpWith<BatchNormAttributes> {
  public:
   using OpWith::OpWith;
@@ -83,8 +84,9 @@ class BatchNormSyncOp : public OpWith<BatchNormAttributes> {
   std::unique_ptr<Op> with_residual() const override;
 };
 
-// inputs: as of BatchNormBackwardOp. outputs: sums (2 C + 1) fp64: dbeta and dgamma of each
-// channel, the rows, of this tower; dgamma, dbeta fp32; with relu and residual also dresidual = g.
+// inputs: those of BatchNormBackwardOp. outputs: sums (2 C + 1) fp64 of this tower: dbeta and
+// dgamma of each channel, number of rows; dgamma, dbeta in fp32; with relu and residual dresidual =
+// g.
 class BatchNormGradientSumsOp : public OpWith<BatchNormAttributes> {
  public:
   using OpWith::OpWith;
@@ -93,8 +95,9 @@ class BatchNormGradientSumsOp : public OpWith<BatchNormAttributes> {
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
 };
 
-// inputs: dy, x, gamma, mean, inv_std, sums over all towers [, beta]. outputs: dx.
-// With a relu and no residual beta masks dy; with both, dy is the g of BatchNormGradientSumsOp.
+// inputs: dy, x, gamma, mean, inv_std, sums over all towers [, beta]. outputs: dx. With a relu
+// alone, dy is masked with the help of beta; with relu and residual, dy is the g that
+// BatchNormGradientSumsOp wrote.
 class BatchNormSyncBackwardOp : public OpWith<BatchNormAttributes> {
  public:
   using OpWith::OpWith;
@@ -105,16 +108,16 @@ class BatchNormSyncBackwardOp : public OpWith<BatchNormAttributes> {
   bool may_overwrite(int index) const override { return index == 0 || index == 1; }
 };
 
-// Mask of dy in the backward: none, y > 0 computed again from x, or y > 0 of the stored y.
+// How the backward masks dy: not, by y > 0 computed again from x, or by y > 0 of the stored y.
 enum class ReluMask { none, from_x, from_y };
 
-// Returns the mask of the pass that writes dx: with from_y the first pass has written g.
+// Returns the mask of the pass that writes dx: none after from_y, as the first pass has written g.
 constexpr ReluMask second_mask(ReluMask first) {
   return first == ReluMask::from_y ? ReluMask::none : first;
 }
 
 struct ChannelStatistics {
-  float mean, inv_std, stat_mean, stat_var;  // as of BatchNormOp
+  float mean, inv_std, stat_mean, stat_var;  // as BatchNormOp outputs them
 };
 
 // Returns the statistics from sum = sum x and squares = sum x^2 over `rows` rows.
@@ -143,12 +146,12 @@ SPIRE_HOST_DEVICE inline ChannelGradients channel_gradients(double sum_g, double
   return {.dbeta = sum_g, .dgamma = sum_gd * static_cast<double>(inv_std)};
 }
 
-// dx = scale g + slope (x - mean) + offset, with scale = gamma inv_std.
+// Coefficients of dx = scale g + slope (x - mean) + offset, with scale = gamma inv_std.
 struct DxMap {
   float slope, offset;
 };
 
-// Returns the map from gradients over all n rows.
+// Returns the coefficients, given the gradients over all n rows.
 SPIRE_HOST_DEVICE inline DxMap dx_map(float scale, float inv_std, ChannelGradients gradients,
                                       double n) {
   double a = static_cast<double>(scale) / n;

@@ -1,24 +1,24 @@
-// Scratch and affine map of batch normalization on the CPU. For its .cpp files.
+// Scratch memory and affine map of batch normalization on the CPU. For its .cpp files.
 #pragma once
 #include "engine/device/device_memory.h"
 #include "kernels/cpu/channel_tiles.h"
 
 namespace spire::inline kernels {
 
-// Lane vectors (cpu/channel_tiles.h) of affine().
+// Coefficients of affine(), one float per lane of a tile (cpu/channel_tiles.h).
 struct ChannelAffine {
   const float *center, *scale, *shift;
 };
 
-// Returns y before residual and relu: (x - center) scale + shift. The backward masks by the same
-// expression, so forward and backward agree on every bit.
+// Returns y before residual and relu: (x - center) scale + shift. The backward computes its mask by
+// the same expression, so forward and backward agree on every bit.
 inline FloatLanes affine(const FloatLanes& x, const ChannelAffine& map, int64_t lane, int count) {
   return (x - load_floats(map.center + lane, count)) * load_floats(map.scale + lane, count) +
          load_floats(map.shift + lane, count);
 }
 
-// Scratch of a run: for each chunk of rows two fp64 sums a channel and three fp32 lane vectors; and
-// five lane vectors, the tables, that all chunks read.
+// Scratch memory of a run: for each chunk of rows, two fp64 sums per channel and three fp32 lane
+// vectors (one element per lane of a tile); and five lane vectors for all chunks, the tables.
 class ChannelScratch {
  public:
   static constexpr int tables = 5;
@@ -32,7 +32,7 @@ class ChannelScratch {
   size_t bytes() const { return sums_ * chunks() + lanes_ * (3 * chunks() + tables); }
   void bind(void* memory) { memory_ = static_cast<std::byte*>(memory); }
 
-  // (2, C): sums of a chunk.
+  // Returns the sums (2, C) of a chunk.
   double* sums(int chunk) const {
     return reinterpret_cast<double*>(memory_ + sums_ * static_cast<size_t>(chunk));
   }
@@ -60,7 +60,7 @@ class ChannelScratch {
 
   ChannelTiles tiles_;
   int chunks_;
-  size_t sums_, lanes_;  // bytes of one
+  size_t sums_, lanes_;  // bytes of a chunk's sums, and of a lane vector
   std::byte* memory_ = nullptr;
 };
 

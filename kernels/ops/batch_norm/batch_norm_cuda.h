@@ -6,20 +6,20 @@
 
 namespace spire::inline kernels {
 
-// Returns the grid of the kernels that sum: so few chunks that a warp adds a channel's in 32 steps.
+// Returns the grid of the kernels that sum: a warp adds up a channel's chunks in at most 32 steps.
 inline ChannelGrid sums_grid(const Shape& shape) {
   return channel_grid(shape, 4, 1024);
 }
 
-// Rows of a thread whose terms are summed in fp32 before they are added to its fp64 sums.
+// Number of rows whose terms a thread sums in fp32 before it adds them to its fp64 sums.
 constexpr int group_rows = 16;
 
 inline size_t partial_bytes(const ChannelGrid& g) {
   return static_cast<size_t>(2 * g.channels * g.chunks) * sizeof(double);
 }
 
-// y before residual and relu, for a thread's channels: (x - center) scale + shift. Forward and the
-// backward's mask use the same expression, so they agree on every bit.
+// Computes y before residual and relu, for a thread's channels: (x - center) scale + shift. Forward
+// and the backward's mask use the same expression, so they agree on every bit.
 template <int N>
 struct AffineChannels {
   Pack<float, N> center, scale, shift;
@@ -28,7 +28,7 @@ struct AffineChannels {
   }
 };
 
-// Scale in training: gamma inv_std.
+// The scale in training: gamma inv_std.
 struct ScaleByInvStd {
   const float* inv_std;
   __device__ float operator()(int64_t c, float gamma) const { return gamma * inv_std[c]; }

@@ -1,11 +1,11 @@
-// A parameter added to the last axis, and its gradient, the column sum:
+// Adds a parameter along the last axis; its gradient is the column sum of dy:
 //   y[.., c] = x[.., c] + b[c]        db[c] = sum over all rows of dy[.., c]
 #pragma once
 #include "kernels/op.h"
 
 namespace spire::inline kernels {
 
-// inputs: x (.., C) fp32 or bf16, b (C) fp32 parameter. outputs: y, like x.
+// inputs: x (.., C) fp32, bf16 or fp16, b (C) fp32 parameter. outputs: y, like x.
 class BiasOp : public Op {
  public:
   std::string_view name() const override { return "bias"; }
@@ -14,15 +14,15 @@ class BiasOp : public Op {
   bool may_overwrite(int index) const override { return index == 0; }
 };
 
-// inputs: dy (.., C). outputs: db (C) fp32, in an order of sums that the shape alone fixes.
+// inputs: dy (.., C). outputs: db (C) fp32, summed in an order that depends only on the shape.
 class BiasBackwardOp : public Op {
  public:
   std::string_view name() const override { return "bias_backward"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
 };
 
-// Adds b (C) fp32, unless null, to y (.., C) in place on a GPU, with a relu behind it if `relu` is
-// true: for convolutions whose engine fuses neither.
+// In place on a GPU, adds b (C) fp32, unless null, to y (.., C), then applies a relu if `relu` is
+// true. For convolutions whose engine fuses neither.
 void add_bias_relu_cuda(const TensorSpec& spec, const float* b, bool relu, void* y, void* stream);
 
 }  // namespace spire::inline kernels

@@ -1,5 +1,5 @@
-// Elementwise ops of two tensors a and b of one shape and dtype, fp32 or bf16; y is like them.
-//   add: y = a + b, optionally through a relu    da = db = dy, masked by y > 0 behind a relu
+// Elementwise ops on two tensors a and b; a, b, y have one shape and dtype (fp32, bf16 or fp16).
+//   add: y = a + b, optionally through a relu    da = db = dy, masked by y > 0 if through a relu
 //   mul: y = a * b                               da = dy * b, db = dy * a
 // The math is written once here, as functors for host and device, and computed in fp32.
 #pragma once

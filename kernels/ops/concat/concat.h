@@ -1,6 +1,6 @@
-// Joins tensors along an axis, cuts a slice out of one, pads channels with zeros. The gradient of
-// concat is a slice for each input; that of a slice is dy among zeros; that of a padding is the
-// slice of the first channels. All move bytes as they are.
+// Ops that join tensors along an axis, cut out a slice, or append channels of zeros. The gradient
+// of concat is a slice for each input; that of a slice is dy surrounded by zeros; that of the
+// padding is the slice of the first channels. All copy elements unchanged.
 #pragma once
 #include "kernels/op.h"
 
@@ -9,7 +9,7 @@ namespace spire::inline kernels {
 // inputs: one or more tensors, equal in dtype and in all dimensions but `axis`. outputs: y.
 class ConcatOp : public Op {
  public:
-  // A negative axis counts from the last: -1 are the channels.
+  // A negative axis counts from the end: -1 is the axis of channels.
   explicit ConcatOp(int axis = -1) : axis_(axis) {}
 
   std::string_view name() const override { return "concat"; }
@@ -23,7 +23,7 @@ class ConcatOp : public Op {
   int axis_;
 };
 
-// inputs: x. outputs: the elements [begin, begin + length) of `axis`.
+// inputs: x. outputs: y, the indices [begin, begin + length) of x along `axis`.
 class SliceOp : public Op {
  public:
   SliceOp(int axis, int64_t begin, int64_t length) : axis_(axis), begin_(begin), length_(length) {}
@@ -39,7 +39,7 @@ class SliceOp : public Op {
   int64_t begin_, length_;
 };
 
-// inputs: dy. outputs: dx, `length` long in `axis`: dy from `begin` on, and zeros.
+// inputs: dy. outputs: dx, of `length` indices along `axis`: dy from index `begin` on, else zeros.
 class SliceBackwardOp : public Op {
  public:
   SliceBackwardOp(int axis, int64_t begin, int64_t length)
@@ -55,7 +55,7 @@ class SliceBackwardOp : public Op {
   int64_t begin_, length_;
 };
 
-// Zeros behind the channels of x: y[.., c] = x[.., c] for c < C, else 0. fp32 or bf16.
+// Appends channels of zeros to x (fp32, bf16 or fp16): y[.., c] = x[.., c] for c < C, else 0.
 // inputs: x (.., C). outputs: y (.., channels), channels > C.
 class PadChannelsOp : public Op {
  public:
@@ -69,7 +69,7 @@ class PadChannelsOp : public Op {
   int64_t channels_;
 };
 
-// Returns the bytes of one index of the axes before `axis`: a contiguous run.
+// Returns the bytes of the axes from `axis` on, a contiguous run for each index of those before.
 size_t bytes_from_axis(const TensorSpec& spec, int axis);
 
 }  // namespace spire::inline kernels

@@ -1,7 +1,7 @@
 // Convolution (cross-correlation) over (N, H, W, C), and its gradient:
 //   y[n,i,j,o] = b[o] + sum_{r,s,c} x[n, i*stride - padding + r*dilation, ..., c] w[o,c,r,s]
-// x (N, H, W, C) fp32 or bf16; w (O, C/groups, KH, KW), b (O) fp32 parameters; y (N, OH, OW, O) of
-// x's dtype, summed in fp32 over the input channels of o's group (groups == C: depthwise).
+// x (N, H, W, C) fp32, bf16 or fp16; w (O, C/groups, KH, KW), b (O) fp32 parameters; y (N, OH, OW,
+// O) of x's dtype, summed in fp32 over the input channels of o's group (groups == C: depthwise).
 #pragma once
 #include "kernels/window.h"
 
@@ -16,7 +16,7 @@ struct Conv2dAttributes {
   bool relu = false;
 };
 
-// Inputs x, w and b if `bias`; output y, through a relu if `relu`.
+// Inputs: x, w, and b if `bias`. Output: y, through a relu if `relu`.
 class Conv2dOp : public OpWith<Conv2dAttributes> {
  public:
   using OpWith::OpWith;
@@ -29,7 +29,7 @@ class Conv2dOp : public OpWith<Conv2dAttributes> {
   std::unique_ptr<Op> with_relu() const override;
 };
 
-// Inputs dy (before the relu), w; output dx, which is like `x`.
+// Inputs: dy (the gradient of y before the relu), w. Output: dx, which is like `x`.
 class Conv2dBackwardDataOp : public OpWith<Conv2dAttributes> {
  public:
   Conv2dBackwardDataOp(Conv2dAttributes attributes, TensorSpec x) : OpWith(attributes), x_(x) {}
@@ -43,7 +43,7 @@ class Conv2dBackwardDataOp : public OpWith<Conv2dAttributes> {
   TensorSpec x_;
 };
 
-// Inputs x, dy; outputs dw (the shape of w) and db (O) if `bias`: fp32, summed over N, OH, OW.
+// Inputs: x, dy. Outputs: dw (the shape of w), and db (O) if `bias`; both fp32.
 class Conv2dBackwardWeightsOp : public OpWith<Conv2dAttributes> {
  public:
   Conv2dBackwardWeightsOp(Conv2dAttributes attributes, Shape w) : OpWith(attributes), w_(w) {}
@@ -58,10 +58,12 @@ class Conv2dBackwardWeightsOp : public OpWith<Conv2dAttributes> {
 };
 
 // Transposed convolution, the data gradient of a convolution (Zeiler et al., "Deconvolutional
-// Networks", 2010). Over (i, j, r, s, c) with p = i*stride - padding + r*dilation, likewise q:
+// Networks", 2010). The sum is over all (i, j, r, s, c) with p = i*stride - padding + r*dilation,
+// and q likewise from j and s:
 //   y[n,p,q,o] = sum of x[n,i,j,c] w[c,o,r,s]
-// x (N, H, W, I) fp32 or bf16, w (I, O/groups, KH, KW) fp32 parameter (PyTorch's layout), y (N, OH,
-// OW, O) of x's dtype, OH = (H - 1)*stride - 2 padding + dilation*(KH - 1) + output_padding + 1.
+// x (N, H, W, I) fp32, bf16 or fp16, w (I, O/groups, KH, KW) fp32 parameter (PyTorch's layout), y
+// (N, OH, OW, O) of x's dtype, OH = (H - 1)*stride - 2 padding + dilation*(KH - 1) + output_padding
+// + 1.
 struct ConvTranspose2dAttributes {
   Extent2d stride{1, 1};
   Extent2d padding{0, 0};         // rows and columns cut off on both sides
@@ -69,12 +71,12 @@ struct ConvTranspose2dAttributes {
   Extent2d dilation{1, 1};
   int64_t groups = 1;
 
-  Conv2dAttributes convolution() const {  // takes y back to the shape of x
+  Conv2dAttributes convolution() const {  // that takes y to the shape of x
     return {.stride = stride, .padding = padding, .dilation = dilation, .groups = groups};
   }
 };
 
-// Inputs x, w; output y.
+// Inputs: x, w. Output: y.
 class ConvTranspose2dOp : public OpWith<ConvTranspose2dAttributes> {
  public:
   using OpWith::OpWith;

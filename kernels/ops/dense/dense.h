@@ -1,7 +1,7 @@
 // Fully connected layer and its gradient:
 //   y[.., n] = b[n] + sum_k x[.., k] w[n, k]
-// x (.., K) fp32 or bf16, its leading axes together the rows M; w (N, K) fp32 parameter, b (N) fp32
-// parameter or absent; y (.., N) of x's dtype, summed in fp32.
+// x (.., K) is fp32, bf16 or fp16; w (N, K) and the optional b (N) are fp32 parameters; y (.., N)
+// has x's dtype and is summed in fp32. The leading axes of x together are the M rows.
 #pragma once
 #include "kernels/op.h"
 
@@ -12,7 +12,7 @@ struct DenseAttributes {
   bool relu = false;
 };
 
-// Inputs x, w and b if `bias`; output y, through a relu if `relu`.
+// Inputs: x, w, and b if `bias`. Output: y, through a relu if `relu`.
 class DenseOp : public OpWith<DenseAttributes> {
  public:
   using OpWith::OpWith;
@@ -25,7 +25,7 @@ class DenseOp : public OpWith<DenseAttributes> {
   std::unique_ptr<Op> with_relu() const override;
 };
 
-// Inputs dy (before the relu), w; output dx = dy w.
+// Inputs: dy (the gradient of y before the relu), w. Output: dx = dy w.
 class DenseBackwardDataOp : public Op {
  public:
   std::string_view name() const override { return "dense_backward_data"; }
@@ -34,7 +34,7 @@ class DenseBackwardDataOp : public Op {
                         std::span<const TensorSpec> outputs) const override;
 };
 
-// Inputs x, dy; outputs dw = dy^T x (N, K) and db (N), dy's column sum, if `bias`; both fp32.
+// Inputs: x, dy. Outputs: dw = dy^T x (N, K) and, if `bias`, db (N), dy's column sum; both fp32.
 class DenseBackwardWeightsOp : public Op {
  public:
   explicit DenseBackwardWeightsOp(bool bias) : bias_(bias) {}

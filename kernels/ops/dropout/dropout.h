@@ -1,7 +1,6 @@
 // Dropout (Srivastava et al., 2014): y = x * keep / (1 - rate), each element kept with probability
-// 1 - rate. x (N, ...) fp32 or bf16. Random numbers depend on seed, step, op, row in the global
-// batch and index in the row, not on the device; the backward draws them again instead of storing a
-// mask.
+// 1 - rate. x (N, ...) is fp32, bf16 or fp16. Random numbers depend on seed, step, op, row in the
+// global batch and index in the row, not on the device; the backward draws them again.
 #pragma once
 #include "engine/base/philox.h"
 #include "kernels/kernel.h"
@@ -13,7 +12,8 @@ struct DropoutAttributes {
   bool training = true;  // false: y is x, as a view
 };
 
-// inputs: x. outputs: y, key (1) i32: the op's id in its graph, which the backward op reads.
+// inputs: x. outputs: y; key, shape (1), i32: the op's id in its graph, which must be below 2^16.
+// The backward op, which has another id, reads it to draw the same numbers.
 class DropoutOp : public OpWith<DropoutAttributes> {
  public:
   using OpWith::OpWith;
@@ -35,7 +35,7 @@ class DropoutBackwardOp : public OpWith<DropoutAttributes> {
   bool may_overwrite(int index) const override { return index == 0; }
 };
 
-// Returns the random stream of one row. Element i is kept when bits(i) >= dropout_threshold(rate).
+// Returns the random stream of a row. Element i is kept if its bits(i) >= dropout_threshold(rate).
 constexpr RandomStream dropout_stream(const StepContext& step, int32_t key, int64_t row) {
   uint64_t draw = static_cast<uint64_t>(step.step) << 16 | static_cast<uint64_t>(key);
   return {step.seed, Purpose::dropout, draw, static_cast<uint64_t>(step.first_row + row)};

@@ -1,5 +1,5 @@
-// Random bits of dropout on the CPU, drawn for many elements at a time. Apart from dropout.h, as
-// nvcc takes no pragma of OpenMP.
+// Random bits of dropout on the CPU, drawn for many elements at a time. It is not in dropout.h
+// because nvcc takes no OpenMP pragmas.
 #pragma once
 #include "engine/base/philox.h"
 
@@ -14,7 +14,8 @@ inline void draw_block(const RandomStream& stream, int64_t index, uint32_t* bits
   bits[3] = block[3];
 }
 
-// Draws bits[i] of element first + i, i < count, for CPUs. count and first are multiples of 4.
+// Draws the bits of elements [first, first + count): bits[i] is for element first + i. REQUIRES:
+// count and first are multiples of 4.
 template <int64_t count>
 void draw_bits(const RandomStream& stream, int64_t first, uint32_t* bits) {
 #pragma omp simd

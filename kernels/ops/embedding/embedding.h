@@ -1,8 +1,8 @@
-// Rows of a table by their ids, and the gradient of the table:
+// Looks up rows of a table by id; the gradient is that of the table:
 //   y[.., c] = table[ids[..], c]
 //   dtable[v, c] = sum over all positions with ids[..] = v of dy[.., c]
-// ids (..) i32; table (V, C) fp32 parameter; y (.., C) fp32 or bf16. An id outside [0, V) makes its
-// row NaN, and adds nothing to the gradient.
+// ids (..) i32; table (V, C) fp32 parameter; y (.., C) fp32, bf16 or fp16. An id outside [0, V)
+// makes its row NaN, and adds nothing to the gradient.
 #pragma once
 #include "kernels/op.h"
 
@@ -12,7 +12,7 @@ struct EmbeddingAttributes {
   DType dtype = DType::f32;  // of the output
 };
 
-// inputs: ids, table. outputs: y. dtable is added in place to that of other uses.
+// inputs: ids, table. outputs: y. dtable is added in place to that of the table's other uses.
 class EmbeddingOp : public OpWith<EmbeddingAttributes> {
  public:
   using OpWith::OpWith;

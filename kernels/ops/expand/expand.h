@@ -1,6 +1,6 @@
-// One tensor for every sample of a batch, and its gradient, the sum over samples:
+// Repeats one tensor for every sample of a batch; its gradient is the sum over the samples:
 //   y[n, ..] = x[..]      dx[..] = sum_n dy[n, ..]
-// x a parameter or an activation; x and y (N, ..) fp32 or bf16.
+// x (..) is a parameter or an activation; x and y (N, ..) are each fp32, bf16 or fp16.
 #pragma once
 #include "kernels/op.h"
 
@@ -20,7 +20,7 @@ class ExpandOp : public OpWith<ExpandAttributes> {  // inputs: x. outputs: y.
   void gradient(GradientBuilder& builder) const override;
 };
 
-// inputs: dy. outputs: dx of `dtype`, summed in fp32 in an order that the shape alone fixes.
+// inputs: dy. outputs: dx of `dtype`, summed in fp32 in an order that depends only on the shape.
 class ExpandBackwardOp : public Op {
  public:
   explicit ExpandBackwardOp(DType dtype) : dtype_(dtype) {}

@@ -1,14 +1,14 @@
 // Selection of indices along an axis, in any order, repeats allowed:
 //   y[.., k, ..] = x[.., indices[k], ..]
-//   dx[.., a, ..] = sum over indices[k] = a of dy[.., k, ..]
-// x fp32 or bf16; indices (K) i32. An index outside the axis makes its part of y NaN; it adds
-// nothing.
+//   dx[.., a, ..] = sum over all k with indices[k] = a of dy[.., k, ..]
+// x is fp32, bf16 or fp16; indices (K) i32. An index outside the axis makes its part of y NaN and
+// adds nothing to dx.
 #pragma once
 #include "kernels/op.h"
 
 namespace spire::inline kernels {
 
-// inputs: x, indices. outputs: y, as x but K long in the axis.
+// inputs: x, indices. outputs: y, like x but with K indices along the axis.
 class GatherOp : public Op {
  public:
   explicit GatherOp(int axis) : axis_(axis) {}
@@ -22,7 +22,7 @@ class GatherOp : public Op {
   int axis_;
 };
 
-// inputs: dy, indices. outputs: dx, `length` long in the axis, summed in fp32 in the order of k.
+// inputs: dy, indices. outputs: dx, `length` long along the axis, summed in fp32 in order of k.
 class GatherBackwardOp : public Op {
  public:
   GatherBackwardOp(int axis, int64_t length) : axis_(axis), length_(length) {}

@@ -1,8 +1,8 @@
 // Layer normalization over the last axis (Ba et al., "Layer Normalization", 2016). For each row:
 //   rstd = 1 / sqrt(sum (x - mean)^2 / C + epsilon)    xhat = (x - mean) rstd
 //   y = gamma xhat + beta    dx = rstd (g - mean(g) - xhat mean(g xhat)), g = gamma dy
-// and over all rows dgamma = sum dy xhat, dbeta = sum dy. x, y (.., C) fp32 or bf16, in M rows;
-// gamma, beta (C) fp32; mean, rstd (M) fp32. Computed in fp32.
+// and over all rows dgamma = sum dy xhat, dbeta = sum dy. x, y (.., C) are fp32, bf16 or fp16, in M
+// rows; gamma, beta (C), mean, rstd (M) and the computation are fp32.
 #pragma once
 #include "kernels/op.h"
 
@@ -23,7 +23,7 @@ class LayerNormOp : public OpWith<LayerNormAttributes> {
   bool may_overwrite(int index) const override { return index == 0; }
 };
 
-// inputs: dy, x, gamma, mean, rstd. outputs: dx, dgamma, dbeta; the shape alone fixes their bits.
+// inputs: dy, x, gamma, mean, rstd. outputs: dx, dgamma, dbeta, summed in a fixed order.
 class LayerNormBackwardOp : public Op {
  public:
   std::string_view name() const override { return "layer_norm_backward"; }

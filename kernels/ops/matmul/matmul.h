@@ -1,7 +1,7 @@
 // Batched product of two activations, either of them transposed:
 //   y[.., m, n] = sum_k a'[.., m, k] b'[.., k, n]
-// a' is a (.., M, K), or the transpose of a (.., K, M) with transpose_a; b likewise. Leading axes
-// are equal. y has a's dtype, summed in fp32.
+// a' is a (.., M, K), or with transpose_a the transpose of a (.., K, M); b' likewise. Leading axes
+// of a and b are equal. y has the dtype of a and b and is summed in fp32.
 #pragma once
 #include "kernels/op.h"
 

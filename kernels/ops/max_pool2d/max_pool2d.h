@@ -1,6 +1,7 @@
 // Maximum over a window of (N, H, W, C), channel by channel, and its gradient:
-//   y[n,i,j,c] = max over taps (r, s) of x[n, i*stride - padding + r, ..., c], padding left out
-// which[n,i,j,c] = r * kernel.w + s of the maximum, the first of equal ones; a NaN is the maximum.
+//   y[n,i,j,c] = max over taps (r, s) of x[n, i*stride - padding + r, ..., c], without padding
+// which[n,i,j,c] = r * kernel.w + s for the tap of the maximum, the first one if several are equal;
+// a NaN counts as the maximum.
 #pragma once
 #include "kernels/window.h"
 
@@ -13,7 +14,7 @@ struct MaxPool2dAttributes {
   Window window() const { return {kernel, stride, padding, {1, 1}}; }
 };
 
-// inputs: x. outputs: y (N, OH, OW, C) of x's dtype, which uint8 of y's shape.
+// inputs: x. outputs: y (N, OH, OW, C) of x's dtype; `which`, uint8, of y's shape.
 class MaxPool2dOp : public OpWith<MaxPool2dAttributes> {
  public:
   using OpWith::OpWith;
@@ -23,7 +24,8 @@ class MaxPool2dOp : public OpWith<MaxPool2dAttributes> {
   void gradient(GradientBuilder& builder) const override;
 };
 
-// inputs: dy, which. outputs: dx, like `x`: the sum of dy over the windows whose maximum it was.
+// inputs: dy, which. outputs: dx, like `x`: the sum of dy over the windows of which the pixel is
+// the maximum.
 class MaxPool2dBackwardOp : public OpWith<MaxPool2dAttributes> {
  public:
   MaxPool2dBackwardOp(MaxPool2dAttributes attributes, TensorSpec x) : OpWith(attributes), x_(x) {}

@@ -1,4 +1,4 @@
-// Class labels as rows of zeros with a one at the label; NaN for labels outside [0, classes).
+// Class labels as rows of zeros with a one at the label; a label outside [0, classes) gives NaN.
 #pragma once
 #include "kernels/op.h"
 
@@ -6,7 +6,7 @@ namespace spire::inline kernels {
 
 struct OneHotAttributes {
   int64_t classes = 0;
-  DType dtype = DType::f32;  // f32 or bf16
+  DType dtype = DType::f32;  // f32, bf16 or f16
 };
 
 // inputs: labels (N) i32. outputs: (N, classes) of the dtype. No gradient.

@@ -1,8 +1,8 @@
-// Losses of a prediction p against a target t, both (N, ...), F elements a row, with d = p - t:
+// Losses of a prediction p against a target t, both (N, ...) with F elements per sample; d = p - t:
 //   mse:   loss = sum_n mean_f d^2               dp = 2 d / F * gradient_scale
 //   l1:    loss = sum_n mean_f |d|               dp = sign(d) / F * gradient_scale, 0 where d = 0
-//   l1_l2: loss = sum_n mean_f (l1 |d| + l2 d^2)   dp = the two above, weighted alike
-// p and t fp32 or bf16, each its own; terms are fp32, their sum fp64.
+//   l1_l2: loss = sum_n mean_f (l1 |d| + l2 d^2)   dp = the two above, with these factors
+// p and t are fp32, bf16 or fp16, not necessarily the same; terms are fp32, their sum fp64.
 #pragma once
 #include <type_traits>
 
@@ -14,11 +14,11 @@ namespace spire::inline kernels {
 enum class Regression { mse, l1, l1_l2 };
 
 struct RegressionWeights {
-  float l1 = 1, l2 = 1;  // of l1_l2
+  float l1 = 1, l2 = 1;  // factors of l1_l2
 };
 
-// inputs: prediction, target. outputs: loss (1) f64, and sum_n mean_f d^2 (1) f64 for any kind, of
-// which PSNR is made. Named by its kind. A root: the backward starts here, to the prediction only.
+// inputs: prediction, target. outputs: loss (1) f64 and, for any kind, sum_n mean_f d^2 (1) f64,
+// from which PSNR follows. The kind is the name. The backward starts here, for p only.
 class RegressionLossOp : public Op {
  public:
   explicit RegressionLossOp(Regression kind, RegressionWeights weights = {})
@@ -71,7 +71,7 @@ struct RegressionGradient {
       : l1_(kind == Regression::l1_l2 ? weights.l1 * scale : scale),
         l2_(kind == Regression::l1_l2 ? 2 * weights.l2 * scale : scale) {}
 
-  // V is float; of mse also a vector of floats.
+  // V is float; for mse it may also be a vector of floats.
   template <typename V>
   requires(kind == Regression::mse || std::is_same_v<V, float>) SPIRE_HOST_DEVICE V operator()(
       V p, V t) const {
@@ -95,7 +95,7 @@ decltype(auto) with_regression(Regression kind, const Visit& visit) {
   return visit(std::integral_constant<Regression, Regression::l1_l2>{});
 }
 
-// 1 / F for inputs (N, ...).
+// Returns 1 / F for an input (N, ...).
 double regression_share(const TensorSpec& spec);
 
 }  // namespace spire::inline kernels

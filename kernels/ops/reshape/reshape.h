@@ -1,4 +1,5 @@
-// The same elements in the same order under another shape. A view: no memory moves, no kernel runs.
+// Ops that return the same elements in the same order under another shape. The output is a view of
+// the input: no memory moves, no kernel runs.
 #pragma once
 #include "kernels/op.h"
 
@@ -18,7 +19,7 @@ class ReshapeOp : public Op {
   Shape shape_;
 };
 
-// inputs: x (N, ...). outputs: x as (N, F), F elements a row.
+// inputs: x (N, ...). outputs: x as (N, F), with F elements per sample.
 class FlattenOp : public Op {
  public:
   std::string_view name() const override { return "flatten"; }

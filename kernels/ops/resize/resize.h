@@ -1,7 +1,8 @@
-// Resizes (N, H, W, C) to (N, OH, OW, C), as PyTorch's interpolate with align_corners=false. Rows,
-// and columns likewise, with u = (i + 1/2) H / OH, the middle of row i in rows of x:
+// Resizes (N, H, W, C) to (N, OH, OW, C), as PyTorch's interpolate with align_corners=false. The
+// formulas show rows; columns are treated likewise. u = (i + 1/2) H / OH is the middle of row i of
+// y, measured in rows of x:
 //   nearest:  y[n,i,..] = x[n, floor(i H / OH), ..]
-//   bilinear: y[n,i,..] mixes the two rows whose middles enclose u; at the border, the last one
+//   bilinear: y[n,i,..] mixes the two rows whose middles enclose u; at the border, the last row
 // Op and gradient are weighted gathers, whose taps are summed in ascending order, in fp32.
 #pragma once
 #include "engine/base/dtype.h"
@@ -12,11 +13,11 @@ namespace spire::inline kernels {
 enum class Resize { nearest, bilinear };
 
 struct ResizeTap {
-  int64_t source;  // position
+  int64_t source;  // index along the axis that is read
   float weight;
 };
 
-// One axis, from `from` positions to `to`.
+// One axis, resized from `from` positions to `to`.
 struct ResizeAxis {
   Resize kind;
   int64_t from, to;
@@ -27,7 +28,7 @@ struct ResizeAxis {
     int count;
   };
   SPIRE_HOST_DEVICE Taps taps(int64_t i) const;
-  // The first position whose first tap's source is `source` or more; `to` where there is none.
+  // The first position whose first tap's source is `source` or more; `to` if there is none.
   SPIRE_HOST_DEVICE int64_t first_from(int64_t source) const;
 };
 // taps[i]: the sources of position i of one axis, in ascending order.
@@ -35,8 +36,8 @@ using ResizeTaps = std::vector<std::vector<ResizeTap>>;
 ResizeTaps resize_taps(Resize kind, int64_t from, int64_t to);
 ResizeTaps transposed(const ResizeTaps& taps, int64_t from);
 
-// In whole numbers, so that rounding never decides: the middle of position i is u / (2 to) behind
-// the middle of source 0.
+// Computed in integers, so that rounding never decides: the middle of position i lies u / (2 to)
+// source positions behind the middle of source 0.
 SPIRE_HOST_DEVICE inline ResizeAxis::Taps ResizeAxis::taps(int64_t i) const {
   if (kind == Resize::nearest) return {{{i * from / to, 1.0f}, {}}, 1};
   int64_t u = (2 * i + 1) * from - to;

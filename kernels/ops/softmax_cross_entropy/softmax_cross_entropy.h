@@ -1,11 +1,12 @@
-// Softmax and cross entropy in one, for class labels. For a row x of C logits with label l:
+// Softmax and cross entropy in one op, for class labels. For a row x of C logits with label l:
 //   logsumexp = log sum_c e^(x_c)    loss = logsumexp - sum_c t_c x_c
 //   t_c = (1 - s) [c == l] + s / C, with s the label smoothing (Szegedy et al., 2016)
 //   dx_c = (e^(x_c - logsumexp) - t_c) * gradient_scale / R
 // A sample has R rows, whose mean is its loss. In the mixed form (Zhang et al., "mixup", 2018) a
-// row has two labels: m [c == l] + (1 - m) [c == o] instead of [c == l], with m the mix of its
-// sample. logits (N R, C) fp32 or bf16, computed in fp32; labels, other_labels (N R) i32, mix (N)
-// f32. A label outside [0, C), or a mix outside [0, 1], makes the loss NaN.
+// row has two labels, l and o: t_c has m [c == l] + (1 - m) [c == o] instead of [c == l], with m
+// the mix of its sample. logits (N R, C) are fp32, bf16 or fp16, the computation is in fp32;
+// labels, other_labels (N R) i32, mix (N) f32. A label outside [0, C), or a mix outside [0, 1],
+// makes the loss NaN.
 #pragma once
 #include <span>
 
@@ -17,12 +18,12 @@ namespace spire::inline kernels {
 struct SoftmaxCrossEntropyAttributes {
   float label_smoothing = 0;    // in [0, 1)
   int64_t rows_per_sample = 1;  // R
-  bool mixed = false;           // two labels a row
+  bool mixed = false;           // two labels per row
 };
 
 // inputs: logits, labels [, other_labels, mix]. outputs: loss (1) f64, the sum over rows / R;
-// correct (1) f64, rows whose label (the heavier one) is the first largest logit / R; logsumexp (N
-// R) f32. A root: the backward starts here.
+// correct (1) f64, the number of rows / R in which the first of the largest logits is that of the
+// label (of the heavier label); logsumexp (N R) f32. The backward pass starts here.
 class SoftmaxCrossEntropyOp : public OpWith<SoftmaxCrossEntropyAttributes> {
  public:
   using OpWith::OpWith;
@@ -46,7 +47,7 @@ class SoftmaxCrossEntropyBackwardOp : public OpWith<SoftmaxCrossEntropyAttribute
 struct LabelTarget {
   int32_t labels[2];
   float weights[2];
-  int count;  // 1 or 2; 0 when a label or the mix is out of range
+  int count;  // 1 or 2; 0 if a label or the mix is out of range
 
   SPIRE_HOST_DEVICE int32_t heavier() const {
     return count == 2 && weights[1] > weights[0] ? labels[1] : labels[0];

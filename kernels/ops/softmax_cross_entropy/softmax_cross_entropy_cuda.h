@@ -1,5 +1,5 @@
-// Distribution of softmax_cross_entropy's logits over threads: a warp takes a row, or a block where
-// classes are many. For .cu files.
+// Assignment of the logits of softmax_cross_entropy to threads: one warp per row, or one block per
+// row with more than warp_classes classes. For .cu files.
 #pragma once
 #include "engine/device/cuda_kernel.h"
 #include "kernels/cuda/elementwise.h"
@@ -11,7 +11,7 @@ namespace spire::inline kernels {
 constexpr int logit_threads = 256;
 constexpr int64_t warp_classes = 1024;  // with more, a block takes a row
 
-// Loads in flight: packs of 16 bytes, or eight single elements.
+// Number of loads in flight: `packs` packs of 16 bytes, or eight single elements.
 template <int N, int packs>
 constexpr int logit_batch = N == 1 ? 8 : packs;
 
@@ -24,13 +24,13 @@ inline LogitRows logit_rows(const TensorSpec& logits) {
   return {logits.shape[0], logits.shape[1], logits.pitch()};
 }
 
-// Returns the row of this thread where `group` threads take a row.
+// Returns the row of this thread if `group` threads share a row.
 template <int group>
 __device__ inline int64_t logit_row() {
   return int64_t{blockIdx.x} * (logit_threads / group) + threadIdx.x / group;
 }
 
-// x = the floats of n packs: at `from`, from + step, ...
+// Loads n packs, at `from`, from + step, ..., as floats into x.
 template <int n, int N, typename T>
 __device__ inline void load_floats(const T* from, int64_t step, float (&x)[n][N]) {
   Pack<T, N> packs[n];
@@ -39,9 +39,9 @@ __device__ inline void load_floats(const T* from, int64_t step, float (&x)[n][N]
     for (int i = 0; i < N; ++i) x[k][i] = static_cast<float>(packs[k].at[i]);
 }
 
-// Calls body(c, n, width, step) for the classes that this thread, one of `group` of a row, takes: n
-// loads of `width` classes at c, c + step, ...; first `batch` loads of N classes at a time, then
-// the rest of the row one by one. n and width are std::integral_constants.
+// Splits the classes of a row among `group` threads. For this thread's part calls body(c, n, width,
+// step), which handles n loads of `width` classes, at c, c + step, ...: first whole packs of N, up
+// to `batch` at a time, then single classes. n and width are std::integral_constants.
 template <int group, int N, int batch, typename Body>
 __device__ inline void over_classes(int64_t classes, Body body) {
   int64_t thread = threadIdx.x % group, whole = classes - classes % N;
@@ -54,8 +54,8 @@ __device__ inline void over_classes(int64_t classes, Body body) {
   }
 }
 
-// Calls run.operator()<group, N>(): `group` threads a row, loads of N elements that all pitches
-// allow.
+// Calls run.operator()<group, N>(): `group` threads share a row. N is the width of a pack if all
+// pitches are multiples of it, else 1.
 template <typename T, typename Run, typename... Pitches>
 void with_layout(int64_t classes, const Run& run, Pitches... pitches) {
   constexpr int N = pack_width<T>;

@@ -6,7 +6,7 @@ namespace spire::inline kernels {
 
 class TransposeOp : public Op {  // inputs: x. outputs: y.
  public:
-  explicit TransposeOp(std::vector<int> axes) : axes_(std::move(axes)) {}  // every axis of x once
+  explicit TransposeOp(std::vector<int> axes) : axes_(std::move(axes)) {}  // a permutation
   const std::vector<int>& axes() const { return axes_; }
 
   std::string_view name() const override { return "transpose"; }
