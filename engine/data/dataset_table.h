@@ -1,6 +1,5 @@
-// Table of all datasets that data.name may say, with the functions that open them. A new dataset
-// is a row here, a row of engine/config/dataset_kinds.h, a .cpp beside it, a test and a section in
-// docs/formats.md.
+// Table of the datasets that data.name may name, and how to open them. A new one needs a row here
+// and in engine/config/dataset_kinds.h, a .cpp file here, a test and a section in docs/formats.md.
 #pragma once
 #include <array>
 #include <string_view>
@@ -11,8 +10,8 @@
 
 namespace spire::inline data {
 
-// Defined, with their file formats, in formats/cifar.cpp, csv_dataset.cpp, idx.cpp (also for
-// fashion_mnist) and hdf5_dataset.cpp, and in synthetic_dataset.cpp.
+// These functions are defined in the folder formats, in cifar.cpp, csv_dataset.cpp,
+// hdf5_dataset.cpp and idx.cpp (which also has fashion_mnist), and in synthetic_dataset.cpp.
 DatasetPair open_cifar10(const DataConfig& config, const ReadOptions& options);
 DatasetPair open_cifar100(const DataConfig& config, const ReadOptions& options);
 DatasetPair open_csv(const DataConfig& config, const ReadOptions& options);

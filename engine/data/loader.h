@@ -1,5 +1,5 @@
-// Prepares global batches ahead, on reader threads, in a ring of slots. The content of a batch is a
-// function of (dataset, options, epoch, step) alone.
+// Loader that prepares global batches ahead of their use, on reader threads, in a ring of slots.
+// The content of a batch is a function of (dataset, options, epoch, step) alone.
 #pragma once
 #include <condition_variable>
 #include <cstddef>
@@ -21,33 +21,34 @@
 namespace spire::inline data {
 
 struct LoaderOptions {
-  int64_t batch_size = 1;  // samples a tower a step
-  int64_t towers = 1;      // of all ranks; the global batch is towers x batch_size
-  // Range of towers whose rows this rank reads; tower_count 0: all towers.
+  int64_t batch_size = 1;  // samples per tower per step
+  // Towers of all ranks. A tower is an equal share of a global batch: batch_size of its samples.
+  int64_t towers = 1;
+  // The towers whose rows this rank (process) reads; tower_count = 0 means all towers.
   int64_t first_tower = 0;
   int64_t tower_count = 0;
-  int64_t workers = 1;     // reader threads; 0: next() prepares the batch
+  int64_t workers = 1;     // reader threads; 0: next() prepares each batch itself
   int64_t prefetch = 3;    // global batches prepared ahead of those in use
-  int64_t in_use = 1;      // batches in use at a time, see Batch
+  int64_t in_use = 1;      // batches that stay valid at a time (see Batch)
   bool shuffle = true;     // false: samples in the order of the dataset
-  bool drop_last = false;  // leave out an epoch's last batch if not full
+  bool drop_last = false;  // leave out the last batch of an epoch if it is not full
   uint64_t seed = 0;
-  MixOptions mix = {};                 // mixes the samples of each tower, and adds two columns
-  DeviceId device = {};                // copies batches: for a GPU they are in pinned memory
-  std::string thread_name = "reader";  // of reader threads, followed by their number
-  std::vector<int> cores = {};         // of reader threads; empty: those of the caller of start()
+  MixOptions mix = {};                 // mixup and cutmix, which add two columns (Mixer)
+  DeviceId device = {};                // the device that reads the batches; GPU: pinned memory
+  std::string thread_name = "reader";  // of the reader threads, followed by their number
+  std::vector<int> cores = {};  // for the reader threads; empty: those of the caller of start()
 };
 
-// This rank's rows of one global batch. Valid until the in_use-th next() that follows: a GPU that
-// copies it while the host fetches the next one needs in_use = 2.
+// This rank's rows of a global batch. Valid until next() has been called in_use more times, so
+// in_use must be 2 if a GPU copies one batch while the host fetches the next.
 struct Batch {
-  // By column of BatchLoader::columns(): (tower_count * batch_size, row); zero from `valid` on.
+  // One pointer per entry of columns() to (tower_count * batch_size, row) values.
   std::vector<const std::byte*> columns;
-  int64_t first_row = 0;  // index in the global batch of the columns' first row
-  int64_t valid = 0;  // samples, rows [0, valid) of the global batch; the last one may lack some
+  int64_t first_row = 0;  // index in the global batch of the first row of `columns`
+  int64_t valid = 0;      // samples of the global batch, its rows [0, valid); other rows are zero
   int64_t epoch = 0;
   int64_t step_in_epoch = 0;
-  int64_t first_position = 0;  // in the epoch, of global row 0
+  int64_t first_position = 0;  // position in the epoch of global row 0
 
   template <typename T>
   const T* column(size_t index) const {
@@ -56,40 +57,40 @@ struct Batch {
 };
 
 // One thread calls all methods. Reader threads sleep while there is nothing to prepare. Nothing is
-// allocated after start(). Streams that copy batches must be done before start() and destruction.
+// allocated after start(). GPU copies of batches must have ended before start() and destruction.
 class BatchLoader {
  public:
-  // The dataset must outlive this. Throws Error(config) for options out of range, and where
-  // drop_last leaves no batch; Error(out_of_memory) where the batches do not fit.
+  // The dataset must outlive this. Throws Error(config) for options out of range, and if drop_last
+  // leaves no batch; Error(out_of_memory) if the batches do not fit in memory.
   BatchLoader(const Dataset& dataset, const LoaderOptions& options);
   ~BatchLoader();
   BatchLoader(const BatchLoader&) = delete;
   BatchLoader& operator=(const BatchLoader&) = delete;
 
-  // Seeks: the next batch is (epoch, step_in_epoch), the last one ends epoch epochs_end - 1. May be
-  // called again. step_in_epoch = steps_per_epoch() means step 0 of the next epoch.
+  // Seeks: the next batch is step_in_epoch of `epoch`, the last one ends epoch epochs_end - 1.
+  // step_in_epoch = steps_per_epoch() is step 0 of the next epoch. May be called again.
   void start(int64_t epoch, int64_t step_in_epoch, int64_t epochs_end);
 
-  // Releases the batch of `in_use` calls ago and waits for the next one. Rethrows its error.
+  // Releases the batch returned `in_use` calls ago, waits for the next one; rethrows its error.
   const Batch& next();
   bool finished() const { return returned_ == end_; }
 
   void stop();  // joins the reader threads; batches in use stay valid until start()
 
-  // Returns the dataset's columns, and other_labels and mix when samples are mixed.
+  // Returns the dataset's columns; if samples are mixed, then also other_labels and mix.
   const std::vector<Column>& columns() const {
     return mixer_ ? mixer_->columns() : dataset_.spec().columns;
   }
   int64_t steps_per_epoch() const { return steps_per_epoch_; }
-  double wait_seconds() const { return wait_seconds_; }  // in next() since construction
+  double wait_seconds() const { return wait_seconds_; }  // time spent in next() so far
 
  private:
   struct Slot {
     std::unique_ptr<DeviceMemory> memory;  // host memory of the columns, each aligned
     std::vector<std::byte*> columns;       // pointers into `memory`
-    std::vector<int64_t> samples;          // (rows)
+    std::vector<int64_t> samples;          // index of the sample in each row
     Batch batch;
-    int64_t ready = -1;  // ticket of the batch in it
+    int64_t ready = -1;  // ticket of the batch that the slot contains
     std::exception_ptr error;
   };
 
@@ -107,21 +108,21 @@ class BatchLoader {
   Sampler sampler_;
   std::optional<Mixer> mixer_;
   int64_t global_batch_;
-  int64_t rows_, first_row_;  // this rank's: count, and index of the first
+  int64_t rows_, first_row_;  // this rank's rows: their number, and the index of the first
   int64_t steps_per_epoch_;
-  std::vector<Slot> slots_;  // prefetch + in_use
+  std::vector<Slot> slots_;  // prefetch + in_use slots
   double wait_seconds_ = 0;
   std::vector<std::jthread> threads_;
 
-  // Tickets number batches from start() on; ticket 0 is step first_step_ of first_epoch_. These
-  // three are written only while no reader thread runs.
+  // Tickets number the batches from start() on; ticket 0 is step first_step_ of first_epoch_. The
+  // three members are written only while no reader thread runs.
   int64_t first_epoch_ = 0, first_step_ = 0, end_ = 0;
 
   std::mutex mutex_;  // guards the members below and Slot::ready
   std::condition_variable slot_free_, slot_ready_;
-  int64_t claimed_ = 0;   // tickets taken by workers
+  int64_t claimed_ = 0;   // tickets taken by reader threads
   int64_t returned_ = 0;  // tickets returned by next()
-  int64_t released_ = 0;  // tickets no longer in use: their slots may be rewritten
+  int64_t released_ = 0;  // tickets no longer in use: their slots may be overwritten
   bool stopping_ = false;
 };
 

@@ -1,5 +1,5 @@
-// Parts of datasets that read samples from files on demand: what happens to samples that cannot be
-// read (data.on_error), and scratch memory of concurrent readers.
+// Building blocks for datasets that read samples from files on demand: the policy for samples that
+// cannot be read (data.on_error), and a pool of scratch memory for concurrent readers.
 #pragma once
 #include <condition_variable>
 #include <cstdint>
@@ -20,16 +20,16 @@
 
 namespace spire::inline data {
 
-// Policy for corrupt samples: the run stops, or the next readable sample takes the place of one.
-// Thread-safe. Takes 64 bytes for each corrupt sample, and some texts.
+// Policy for corrupt samples: either the run stops, or the next readable sample takes the place of
+// the corrupt one. Thread-safe. Keeps 64 bytes per corrupt sample, and max_problems messages.
 class CorruptSamples {
  public:
   CorruptSamples(int64_t count, const DataConfig& config)  // count: samples in the dataset
       : count_(count), skip_(config.on_error == DataConfig::OnError::skip) {}
 
-  // Calls read(sample), then read(sample + 1), ... (modulo count) until one throws no Error(data),
-  // which is recorded, or with on_error stop rethrown with advice. Always rethrows FileChanged.
-  // Throws Error(data) with the first problem where no sample is readable.
+  // Calls read(sample), read(sample + 1), ... (modulo count) until one succeeds, and records each
+  // Error(data) on the way. With on_error: stop it rethrows the first Error(data), with advice.
+  // Always rethrows other errors and FileChanged. Throws Error(data) if no sample is readable.
   template <typename Read>
   void read_or_skip(int64_t sample, const Read& read) const {
     for (int64_t tried = 0; tried < count_; ++tried) {
@@ -48,8 +48,8 @@ class CorruptSamples {
     fail(Category::data, "no sample can be read; the first problem: {}", problems().front());
   }
 
-  int64_t skipped() const;                    // distinct samples found corrupt so far
-  std::vector<std::string> problems() const;  // of the max_problems with the lowest indices
+  int64_t skipped() const;                    // number of samples found corrupt so far
+  std::vector<std::string> problems() const;  // messages, for the max_problems lowest indices
 
  private:
   bool is_corrupt(int64_t sample) const;
@@ -60,14 +60,14 @@ class CorruptSamples {
   bool skip_;
   mutable std::mutex mutex_;  // guards corrupt_ and problems_
   mutable std::set<int64_t> corrupt_;
-  mutable std::map<int64_t, std::string> problems_;  // by sample
+  mutable std::map<int64_t, std::string> problems_;  // message for each sample
 };
 
 inline void CorruptSamples::record(int64_t sample, const char* problem) const {
   std::lock_guard lock(mutex_);
   corrupt_.insert(sample);
   problems_.emplace(sample, problem);
-  // The lowest indices are kept, so that the report does not depend on the order of threads.
+  // Keeps the lowest indices, so that the report does not depend on the order of threads.
   if (problems_.size() > max_problems) problems_.erase(std::prev(problems_.end()));
 }
 
@@ -95,18 +95,17 @@ inline std::vector<std::string> CorruptSamples::problems() const {
   return texts;
 }
 
-// Pool of scratch memory, allocated ahead so that reading allocates nothing. Thread-safe. With more
-// readers than scratch objects borrow() blocks.
+// Pool of scratch objects, allocated ahead. While all are lent, borrow() blocks. Thread-safe.
 template <typename Scratch>
 class ScratchPool {
  public:
-  // Calls make(), which returns a std::unique_ptr<Scratch>, `readers` >= 1 times.
+  // Fills the pool with `readers` >= 1 objects. make() returns a std::unique_ptr<Scratch>.
   template <typename Make>
   ScratchPool(int64_t readers, const Make& make) {
     for (int64_t i = 0; i < readers; ++i) free_.push_back(make());
   }
 
-  class Loan {  // returns the scratch to the pool on destruction
+  class Loan {  // a borrowed object, which goes back to the pool on destruction
    public:
     explicit Loan(ScratchPool& pool) : pool_(pool), scratch_(pool.take()) {}
     ~Loan() { pool_.give(std::move(scratch_)); }

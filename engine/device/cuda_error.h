@@ -1,4 +1,4 @@
-// Error codes of the CUDA runtime as exceptions, and the current device of a thread.
+// Turns error codes of the CUDA runtime into exceptions, and switches a thread's current device.
 #pragma once
 #include <source_location>
 #include <span>
@@ -9,22 +9,22 @@
 
 namespace spire::inline device {
 
-// Throws unless cudaSuccess: Error(out_of_memory) if the device is full, Error(collective) if it is
-// lost, else Error(device). Names call, file, line and device.
+// Throws unless `code` is cudaSuccess: Error(out_of_memory) if the device's memory is full,
+// Error(collective) if the device is lost, else Error(device). Names call, file, line and device.
 void check_cuda(cudaError_t code, const char* call,
                 std::source_location where = std::source_location::current());
 
 // Throws as check_cuda if a library's call failed because of the device. Waits for nothing.
 void check_device(const char* call, std::source_location where = std::source_location::current());
 
-// Stores the GPUs' names for messages: CUDA does not name a lost GPU.
+// Stores the GPUs' names for messages, since CUDA cannot name a lost GPU.
 void remember_gpus(std::span<const CudaDeviceInfo> gpus);
 
 bool is_lost(cudaError_t code);  // a GPU failed or is gone; a restarted run goes on without it
 
-bool is_sticky(cudaError_t code);  // every later CUDA call of this process fails, too
+bool is_sticky(cudaError_t code);  // from now on every CUDA call of this process fails
 
-// Makes a device the thread's current one for its own lifetime.
+// Scope guard: makes a device the thread's current one for the lifetime of the object.
 class CurrentCudaDevice {
  public:
   explicit CurrentCudaDevice(int index) {

@@ -1,6 +1,6 @@
-// Building blocks of CUDA kernels, for .cu files: launches, reductions over a warp or block,
-// 16-byte packs. Kernels take plain values and pointers, and their shared memory is static, so that
-// the same source also compiles for the CPU (tests/emulation).
+// Building blocks of CUDA kernels, for .cu files: launches, reductions over a warp or block, packs
+// of elements for 16-byte loads. Kernels take plain values and pointers, and their shared memory is
+// static, so that the same source also compiles for the CPU (tests/emulation).
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -18,7 +18,7 @@ inline unsigned blocks_for(int64_t n, int64_t items) {
   return static_cast<unsigned>(std::max<int64_t>(1, (n + items - 1) / items));
 }
 
-// Launches a kernel. Throws as check_cuda does; faults inside the kernel show at a later call.
+// Launches a kernel. Throws as check_cuda; faults inside the kernel are reported by a later call.
 template <typename... Parameters, typename... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, void* stream,
             Arguments&&... arguments) {
@@ -30,7 +30,7 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, void* stream,
              "cudaLaunchKernelEx");
 }
 
-// Returns the compute capability that the kernel's code here was compiled for: 80 is 8.0.
+// Returns the compute capability for which the kernel's code here was compiled: 80 is 8.0.
 template <typename... Parameters>
 int compiled_for(void (*kernel)(Parameters...)) {
   cudaFuncAttributes attributes{};
@@ -54,8 +54,8 @@ struct Maximum {
   }
 };
 
-// Reduces the values of all 32 lanes; each gets the result. The order is fixed: a butterfly of
-// exchanges. REQUIRES: every lane of the warp calls.
+// Reduces the values of the 32 threads of a warp; each gets the result. The order is fixed: a
+// butterfly of exchanges. REQUIRES: every thread of the warp calls it.
 template <typename T, typename Combine>
 __device__ inline T warp_reduce(T value, Combine combine) {
   for (int step = warp_threads / 2; step > 0; step /= 2)
@@ -63,9 +63,9 @@ __device__ inline T warp_reduce(T value, Combine combine) {
   return value;
 }
 
-// Reduces the values of all threads of a block; each gets the result. The order is fixed: warps
-// first, then their results one after another. May be called again at once. REQUIRES: every thread
-// calls; blockDim is (threads, 1, 1), a multiple of 32.
+// Reduces the values of all threads of a block; each gets the result. The order is fixed: within
+// warps first, then the warps' results one after another. Calls may follow each other directly.
+// REQUIRES: every thread of the block calls it; blockDim is (threads, 1, 1), a multiple of 32.
 template <int threads, typename T, typename Combine>
 __device__ inline T block_reduce(T value, Combine combine) {
   static_assert(threads % warp_threads == 0 && threads <= 1024);
@@ -82,14 +82,14 @@ __device__ inline T block_reduce(T value, Combine combine) {
   return value;
 }
 
-// N adjacent elements, aligned to their size: up to 16 bytes are one load or store.
+// A pack: N adjacent elements, aligned to their total size. Up to 16 bytes are one load or store.
 template <typename T, int N>
 struct alignas(N * sizeof(T)) Pack {
   T at[N];
 };
 
 template <typename T>
-constexpr int pack_width = 16 / static_cast<int>(sizeof(T));  // elements of the widest load
+constexpr int pack_width = 16 / static_cast<int>(sizeof(T));  // elements of a 16-byte load
 
 template <int N, typename T>
 SPIRE_HOST_DEVICE inline Pack<T, N> load_pack(const T* from) {
@@ -101,7 +101,7 @@ SPIRE_HOST_DEVICE inline void store_pack(const Pack<T, N>& pack, T* to) {
   *reinterpret_cast<Pack<T, N>*>(to) = pack;
 }
 
-// Returns true if rows of `width` elements begin at packs of N, where the tensor does.
+// Returns true if all rows of `width` elements begin at packs of N, provided the tensor does.
 template <int N>
 bool rows_take_packs(int64_t width) {
   return width % N == 0;

@@ -1,12 +1,12 @@
 // Matrix products of a warp on tensor cores, by PTX's mma.m16n8k16 and ldmatrix. T is bfloat16 or
-// float16; a word contains two of them, the first in its lower half. For .cu files; tests/emulation
-// has a replacement of this header.
+// float16; a 32-bit word contains two of them, the first in its lower half. For .cu files;
+// tests/emulation has a replacement of this header.
 //
-// With group = lane / 4 and pair = 2 (lane % 4), a lane has, of
-//   a (16, 16)    word i = 0..3: row group + 8 (i % 2), columns pair + 8 (i / 2) and the next
-//   b (16, 8)     word i = 0, 1: rows pair + 8 i and the next, column group
-//   sums (16, 8)  float i = 0..3: row group + 8 (i / 2), column pair + i % 2
-// (PTX ISA, "Matrix Fragments for mma.m16n8k16").
+// The matrices are distributed over the warp's lanes (its 32 threads). With group = lane / 4 and
+// pair = 2 * (lane % 4), a lane has these parts (PTX ISA, "Matrix Fragments for mma.m16n8k16"):
+//   a (16, 16)    word i = 0..3: row group + 8 * (i % 2), columns c = pair + 8 * (i / 2) and c + 1
+//   b (16, 8)     word i = 0, 1: rows r = pair + 8 * i and r + 1, column group
+//   sums (16, 8)  float i = 0..3: row group + 8 * (i / 2), column pair + i % 2
 //
 // REQUIRES: all lanes of the warp call; compute capability 8.0 or later. Code for older GPUs traps.
 #pragma once
@@ -25,7 +25,7 @@ constexpr bool compiled_with_mma = false;
 constexpr bool compiled_with_mma = true;
 #endif
 
-// sums += a b, in fp32, in the fixed order of the GPU's tensor cores.
+// Matrix product: sums += a * b, in fp32, in the fixed order of the GPU's tensor cores.
 template <typename T>
 __device__ inline void mma_16x8x16(float (&sums)[4], const uint32_t (&a)[4], uint32_t b0,
                                    uint32_t b1) {
@@ -47,9 +47,9 @@ __device__ inline void mma_16x8x16(float (&sums)[4], const uint32_t (&a)[4], uin
   }
 }
 
-// Load four matrices (8, 8) of 16-bit elements from shared memory. Lane 8 i + r passes row r of
-// matrix i, at a multiple of 16 bytes. Word i of a lane gets row `group`, columns `pair` and the
-// next, of matrix i or of its transpose.
+// Load four matrices (8, 8) of 16-bit elements from shared memory. Lane 8 * i + r passes the
+// address of row r of matrix i, a multiple of 16 bytes. Word i of a lane gets, of matrix i or its
+// transpose, the elements in row `group` and columns `pair` and `pair` + 1.
 __device__ inline void load_matrices(uint32_t (&words)[4], const void* row) {
   if constexpr (compiled_with_mma) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -71,7 +71,7 @@ __device__ inline void load_matrices_transposed(uint32_t (&words)[4], const void
   }
 }
 
-// Packs two floats in a word, each rounded to nearest even.
+// Packs two floats into a word, each rounded to T (to nearest, ties to even).
 template <typename T>
 __device__ inline uint32_t halves_of(float first, float second) {
   static_assert(std::is_same_v<T, bfloat16> || std::is_same_v<T, float16>);

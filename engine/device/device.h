@@ -1,4 +1,5 @@
-// Devices, on which towers run, by name: "cpu:1", "cuda:0".
+// Names and properties of devices, on which towers (the equal shares of a global batch) run.
+// "cpu:1" is the second of equal shares of the process's cores; "cuda:0" is a GPU.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -19,10 +20,10 @@ struct DeviceId {
   bool operator==(const DeviceId&) const = default;
 };
 
-std::string to_string(DeviceId device);        // "cpu:0"
+std::string to_string(DeviceId device);        // returns "cpu:0"
 DeviceId parse_device(std::string_view text);  // throws Error(config)
 
-struct CudaDeviceInfo {  // as the driver describes it
+struct CudaDeviceInfo {  // a GPU as the driver describes it
   int index = 0;
   std::string name;
   std::string uuid;
@@ -31,24 +32,24 @@ struct CudaDeviceInfo {  // as the driver describes it
   size_t total_bytes = 0;
 };
 
-// "cuda:1 (NVIDIA H200, GPU-1b2c3d4e-..., PCI 0000:3b:00.0)"
+// Returns "cuda:1 (NVIDIA H200, GPU-1b2c3d4e-..., PCI 0000:3b:00.0)".
 std::string describe(const CudaDeviceInfo& gpu);
 
-struct CudaStatus {      // in this build and on this machine
-  bool built = false;    // compiled with CUDA
-  std::string why_none;  // reason if there is no device, else empty
+struct CudaStatus {      // what CUDA offers in this build, on this machine
+  bool built = false;    // the build has CUDA support
+  std::string why_none;  // the reason why there is no device; empty if there is one
   std::vector<CudaDeviceInfo> devices;
 };
 CudaStatus discover_cuda();  // never throws: a machine without a driver is normal
 
-// Pairs of GPUs, the lower index first, that access each other's memory over NVLink or PCIe.
+// Pairs of GPUs, the lower index first, that can access each other's memory (NVLink or PCIe).
 using PeerPairs = std::vector<std::pair<int, int>>;
-PeerPairs find_peers(int count);  // among GPUs 0 to count - 1; never throws
+PeerPairs find_peers(int count);  // searches GPUs 0 to count - 1; never throws
 
-// Throws Error(device) for fp16 on a CPU, and bf16 on a GPU of a compute capability below 8.0.
+// Throws Error(device) for fp16 on a CPU, and for bf16 on a GPU of compute capability below 8.0.
 void expect_precision(DeviceId device, DType dtype);
 
-// Throws Error(device). Defined only in builds without CUDA (no_cuda.cpp).
+// Throws Error(device). Builds without CUDA call it in place of what needs a GPU (no_cuda.cpp).
 [[noreturn]] void refuse_cuda(int index);
 
 }  // namespace spire::inline device

@@ -10,8 +10,9 @@
 
 namespace spire::inline device {
 
-// Alignments in bytes, the same on every device: of a tensor in an arena, a batch or a parameter
-// buffer; and of arenas and workspaces, as cuBLASLt and cuDNN require.
+// Alignments in bytes, the same on every device. tensor_alignment: of each tensor within an arena,
+// a batch or a parameter buffer. workspace_alignment: of arenas (the allocations for all
+// activations) and of scratch memory, as cuBLASLt and cuDNN require.
 inline constexpr size_t tensor_alignment = 64;
 inline constexpr size_t workspace_alignment = 256;
 
@@ -19,11 +20,10 @@ constexpr size_t align_up(size_t bytes, size_t alignment = tensor_alignment) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-// Host memory in whole zeroed pages; the kernel is asked for huge pages.
-class Buffer {
+class Buffer {  // host memory in whole pages, zeroed; huge pages if possible
  public:
   Buffer() {}
-  explicit Buffer(size_t bytes);  // throws Error(out_of_memory) that names the size
+  explicit Buffer(size_t bytes);  // throws Error(out_of_memory), which names the size
 
   std::byte* data() { return memory_.get(); }
   const std::byte* data() const { return memory_.get(); }
@@ -46,7 +46,7 @@ class Buffer {
   size_t bytes_ = 0;
 };
 
-class DeviceMemory {  // one block
+class DeviceMemory {  // one allocated block, freed on destruction
  public:
   virtual ~DeviceMemory() = default;
 
@@ -55,10 +55,10 @@ class DeviceMemory {  // one block
   T* as() const {
     return static_cast<T*>(data());
   }
-  virtual void* data() const = 0;    // device address, a multiple of workspace_alignment
+  virtual void* data() const = 0;    // address on the device, a multiple of workspace_alignment
   virtual bool on_host() const = 0;  // true if the host can use that address, too
 
-  // Copy `bytes` to or from byte `offset`, after all earlier work of the device, and wait for that.
+  // Wait until the device has done all earlier work, then copy `bytes` to or from byte `offset`.
   virtual void write(const void* host, size_t bytes, size_t offset = 0) = 0;
   virtual void read(void* host, size_t bytes, size_t offset = 0) const = 0;
 
@@ -73,22 +73,22 @@ class DeviceMemory {  // one block
   std::shared_ptr<void> owner_;
 };
 
-// Allocates a block: zeros on a CPU, undefined contents on a GPU. Throws Error(out_of_memory) or
-// (no such GPU) Error(device). The engine allocates by a MemoryPool, which counts.
+// Allocates a block: zeroed on a CPU, undefined on a GPU. Throws Error(out_of_memory), or if there
+// is no such GPU Error(device). The engine uses MemoryPool, which calls this and counts.
 std::unique_ptr<DeviceMemory> allocate_memory(DeviceId device, size_t bytes);
 std::unique_ptr<DeviceMemory> allocate_cuda_memory(int index, size_t bytes);
 
-// Memory of a device: the driver's numbers on a GPU, host_space() (topology.h) on a CPU.
+// Memory of a device in bytes: the driver's numbers for a GPU, host_space() (topology.h) for a CPU.
 struct DeviceSpace {
   std::optional<size_t> free;
   size_t total = 0;
-  std::string limited_by = {};  // CPU: the tightest limit, as in HostSpace
+  std::string limited_by = {};  // for a CPU: HostSpace::limited_by
 };
 DeviceSpace space_of(DeviceId device);  // throws Error(device) if there is no such GPU
 DeviceSpace space_of_cuda(int index);
 
-// Allocates zeroed host memory for asynchronous copies with the device: pinned for a GPU. read()
-// and write() wait for nothing. Throws Error(out_of_memory).
+// Allocates staging memory: zeroed host memory for asynchronous copies, pinned for a GPU. Its
+// read() and write() wait for nothing. Throws Error(out_of_memory).
 std::unique_ptr<DeviceMemory> allocate_staging(DeviceId device, size_t bytes);
 std::unique_ptr<DeviceMemory> allocate_cuda_staging(int index, size_t bytes);
 

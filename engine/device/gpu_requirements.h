@@ -1,4 +1,4 @@
-// Requirements of a GPU run: versions, code for the GPU, working memory. Messages name a remedy.
+// Checks what a GPU run needs: versions, code for the GPU, sound memory. Messages name a remedy.
 #pragma once
 #include <compare>
 #include <optional>
@@ -14,51 +14,53 @@ namespace spire::inline device {
 struct Version {
   int major = 0, minor = 0, patch = 0;
   auto operator<=>(const Version&) const = default;
-  explicit operator bool() const { return *this != Version{}; }  // false: unknown or not found
+  explicit operator bool() const { return *this != Version{}; }  // false if unknown or not found
 };
-std::string to_string(const Version& version);    // "9.19.0"
-std::string major_minor(const Version& version);  // "13.0"
+std::string to_string(const Version& version);    // returns "9.19.0"
+std::string major_minor(const Version& version);  // returns "13.0"
 
 struct LibraryVersion {
   Version built;  // of the headers that this build was compiled with
   Version found;  // of the library that this process loaded
 };
 
-struct CudaVersions {   // empty or none: unknown or not found
-  Version toolkit;      // CUDA that this build was compiled with
-  Version driver_cuda;  // newest CUDA that the driver supports; none without a driver
+struct CudaVersions {   // a version that is unknown or was not found is Version{}
+  Version toolkit;      // CUDA with which this build was compiled
+  Version driver_cuda;  // newest CUDA that the driver supports; Version{} without a driver
   std::string driver;   // the driver's own version, "580.65.06"; empty if unknown
   LibraryVersion cudnn, cublas, nccl;
-  Version cudnn_cuda;  // CUDA that this cuDNN was built for
+  Version cudnn_cuda;  // CUDA for which the found cuDNN was built
   Version nvrtc;
   std::string architectures;  // of the compiled kernels: "75-real 80-real 90"
 };
 
-// Finds the versions; none in a build without CUDA. Never throws. Opens cuBLAS (200 MB) and NVRTC
-// only if there is a GPU; without one cuBLAS counts as found.
+// Finds the versions; nullopt in a build without CUDA. Never throws. Loads cuBLAS (200 MB) and
+// NVRTC only if there is a GPU; if there is none, reports cuBLAS as found.
 std::optional<CudaVersions> cuda_versions();
 
-// Throws Error(device), a line per problem, if this build cannot run on the GPU.
+// Throws Error(device), with one line per problem, if this build cannot run on the GPU.
 void expect_usable_gpu(int index);
 
-// Writes, copies and reads memory of the GPU. Throws Error(device) if it is not there,
-// Error(collective) if it fails (is_lost). Learns nothing in a process that has seen a GPU fail.
+// Writes, copies and reads memory of the GPU. Throws Error(device) if there is no such GPU,
+// Error(collective) if it fails (is_lost). Of no use in a process that has seen a GPU fail.
 void probe_gpu(int index);
 
-std::string parse_driver_version(std::string_view text);  // "580.65.06"; else empty
+// Returns the version "580.65.06" in the driver's description of itself; empty if there is none.
+std::string parse_driver_version(std::string_view text);
 
-// Return messages: a driver too old; all that must be fixed, the driver first; and warnings.
+// Return messages: driver_problem() if the driver is too old; version_problems() for all that must
+// be fixed, the driver first; version_doubts() for what may cause trouble.
 std::optional<std::string> driver_problem(const CudaVersions& versions);
 std::vector<std::string> version_problems(const CudaVersions& versions);
 std::vector<std::string> version_doubts(const CudaVersions& versions);
 
-// Best code for a GPU: its own, or PTX that the driver compiles (CUDA C++ Programming Guide,
-// "Binary Compatibility", "PTX Compatibility").
+// The best code that this build has for a GPU: machine code (binary), or PTX, which the driver
+// compiles (CUDA C++ Programming Guide, "Binary Compatibility", "PTX Compatibility").
 enum class GpuCode { none, ptx, binary };
 GpuCode code_for(std::string_view architectures, const Version& capability);
 std::string describe_architectures(std::string_view architectures);  // "7.5, 9.0 and later"
 
-// Return a message if kernels or libraries do not serve this GPU.
+// Return a message if the build has no code for this GPU, or the GPU does not compute on `dtype`.
 std::optional<std::string> code_problem(const CudaVersions& versions, const CudaDeviceInfo& gpu);
 std::optional<std::string> dtype_problem(DType dtype, const CudaDeviceInfo& gpu);
 

@@ -1,6 +1,7 @@
-// Lanes of a process, persistent CPU threads that run towers, and their barriers. A CPU device has
-// as many lanes as its cores allow at tower_threads each; the kernels of a tower use the lane's
-// OpenMP team. A GPU has one lane, whose thread submits its work and has it as current device.
+// Lanes of a process, and their barriers. A lane is a persistent CPU thread that runs towers (the
+// equal shares of a global batch) on its device, one after another. A CPU device has as many lanes
+// as its cores allow at tower_threads cores each; each lane has an OpenMP team for the kernels. A
+// GPU has one lane, whose thread has it as current device and submits its work.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -19,7 +20,7 @@
 
 namespace spire::inline device {
 
-struct BarrierBroken {};  // thrown in threads that wait, not in the one that failed
+struct BarrierBroken {};  // thrown in the threads that wait, not in the one that has failed
 
 inline void spin_pause() {  // one step of a spin loop
 #if defined(__x86_64__)
@@ -27,16 +28,16 @@ inline void spin_pause() {  // one step of a spin loop
 #endif
 }
 
-// Waits until `word` differs from `old`: spins, then sleeps. Acquires what was released before.
+// Waits until `word` differs from `old`: spins for a while, then sleeps. An acquire operation.
 void wait_while_equal(const std::atomic<uint32_t>& word, uint32_t old);
 
-// A reusable barrier. A thread that fails breaks it, and the others get an exception.
+// A reusable barrier of threads. A thread that fails breaks it; the others get an exception.
 class Barrier {
  public:
   explicit Barrier(int threads) : threads_(threads) {}
-  void wait();      // throws BarrierBroken once the barrier is broken
-  void break_up();  // releases all threads that wait now or later
-  void reset();     // makes it usable again. REQUIRES: no thread waits
+  void wait();      // throws BarrierBroken if the barrier is or gets broken
+  void break_up();  // breaks the barrier: releases all threads that wait now or later
+  void reset();     // mends a broken barrier. REQUIRES: no thread waits
 
  private:
   const int threads_;
@@ -47,14 +48,13 @@ class Barrier {
 
 struct LaneSpec {
   DeviceId device;
-  // Cores of all threads of the lane; empty: the creator's. A pinned lane has a core per thread, to
-  // which none is bound: libgomp restarts threads, which inherit the leading one's cores.
+  // Cores of all the lane's threads; empty: those of the creating thread. A pinned lane has a core
+  // per thread, but binds none to it, as threads that libgomp restarts inherit all its cores.
   std::vector<int> cores;
   int threads = 1;  // size of the OpenMP team
 };
 
-// Lane 0 leads: lead() runs a function on its thread; from there parallel() runs another on all
-// lanes at once, itself included. So a step passes nothing from thread to thread.
+// All lanes. lead() runs a function on lane 0; within it parallel() runs another on all lanes.
 class LaneTeam {
  public:
   // Starts all threads of all lanes. Throws Error(device) if the system does not allow it.
@@ -66,18 +66,18 @@ class LaneTeam {
   int size() const { return static_cast<int>(specs_.size()); }
   const LaneSpec& spec(int lane) const { return specs_[static_cast<size_t>(lane)]; }
 
-  // Runs `body` on lane 0's thread and waits for it. Rethrows what it throws.
+  // Calls body() on lane 0's thread and waits. Rethrows its exception.
   void lead(const std::function<void()>& body);
 
-  // Runs body(lane) on every lane and waits for all. Rethrows the exception of the first lane that
-  // failed. Allocates nothing. REQUIRES: called from inside lead().
+  // Calls body(lane) on every lane and waits for all. If lanes have failed, rethrows the exception
+  // of the one with the lowest index. Allocates nothing. REQUIRES: called within lead().
   void parallel(const std::function<void(int lane)>& body);
 
-  void barrier() { barrier_.wait(); }  // REQUIRES: every lane calls, from parallel()
+  void barrier() { barrier_.wait(); }  // REQUIRES: every lane calls it, within parallel()
 
  private:
   void start(const std::string& name);
-  void release();  // ends the lanes
+  void release();  // lets all lanes' threads end
   void run_lane(int lane);
   void run_leader();
   void run_follower(int lane);
@@ -91,28 +91,29 @@ class LaneTeam {
   const std::function<void()>* lead_body_ = nullptr;  // protected by lead_mutex_; null: idle
   std::exception_ptr lead_error_;  // written by the leader while lead_body_ is set
 
-  // generation_ publishes body_ to the followers; running_ publishes their errors_ to the leader.
+  // Followers are lanes 1, 2, ... generation_ publishes body_ to them, running_ their errors_ back.
   std::atomic<uint32_t> generation_{0};  // counts calls of parallel()
-  std::atomic<uint32_t> running_{0};     // followers still inside body
+  std::atomic<uint32_t> running_{0};     // number of followers still inside body_
   std::atomic<bool> quit_{false};
   const std::function<void(int)>* body_ = nullptr;
-  std::vector<std::exception_ptr> errors_;  // of parallel(), one per lane
+  std::vector<std::exception_ptr> errors_;  // of the current parallel(), one per lane
 
   std::vector<std::jthread> threads_;  // last: joined before anything they use is destroyed
 };
 
-// Barrier of streams: a lane's work after meet() runs after all lanes' work before it.
+// Barrier of streams: a lane's work after meet() runs after the work of all lanes before it.
 class StreamBarrier {
  public:
-  // streams: one a lane of the team; all outlive this.
+  // streams: one per lane of the team. Team and streams must outlive this.
   StreamBarrier(LaneTeam& team, std::vector<Stream*> streams);
 
-  void meet(int lane);  // REQUIRES: as barrier(). Allocates nothing. Throws BarrierBroken
+  // Allocates nothing. Throws BarrierBroken. REQUIRES: every lane calls it, within parallel().
+  void meet(int lane);
 
  private:
   LaneTeam& team_;
   std::vector<Stream*> streams_;
-  std::vector<std::unique_ptr<Event>> events_[2];  // two sets of one a lane, in turn
+  std::vector<std::unique_ptr<Event>> events_[2];  // two sets, used in turn, of one event per lane
   std::vector<size_t> turn_;                       // per lane: index of the set to use next
 };
 

@@ -1,4 +1,5 @@
-// Allocator of one logical device: counts memory by its use, enforces a limit, reserves nothing.
+// Allocator of one logical device (an entry in a process's list of devices, which may name a GPU
+// several times): counts memory by its use and enforces a limit, but reserves nothing.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -17,13 +18,13 @@
 namespace spire::inline device {
 
 enum class MemoryKind : uint8_t {
-  weights,      // plain weights and their packed forms
-  gradients,    // buffers of towers and of their sums
-  optimizer,    // optimizer state, averaged weights and tables of the update
-  activations,  // tensors between ops, and the batch on the device
-  workspace,    // scratch of kernels and of the step
-  communication,
-  checkpoint,  // snapshots, and buffers for reading and writing
+  weights,        // plain fp32 weights and the packed forms that kernels read
+  gradients,      // gradient buffers of towers, and of sums over towers
+  optimizer,      // optimizer state, averaged weights and tables of the update
+  activations,    // tensors between ops, and the batch on the device
+  workspace,      // scratch of kernels and of training steps
+  communication,  // buffers for exchange between devices and processes
+  checkpoint,     // copies of the state, and buffers for reading and writing
 };
 inline constexpr std::array all_memory_kinds = {MemoryKind::weights,   MemoryKind::gradients,
                                                 MemoryKind::optimizer, MemoryKind::activations,
@@ -31,7 +32,7 @@ inline constexpr std::array all_memory_kinds = {MemoryKind::weights,   MemoryKin
                                                 MemoryKind::checkpoint};
 std::string_view name(MemoryKind kind);
 
-class MemoryUse {  // bytes of each kind
+class MemoryUse {  // a number of bytes for each kind
  public:
   MemoryUse() {}
   MemoryUse(std::initializer_list<std::pair<MemoryKind, size_t>> parts);
@@ -39,24 +40,24 @@ class MemoryUse {  // bytes of each kind
   size_t& operator[](MemoryKind kind) { return bytes_[static_cast<size_t>(kind)]; }
   size_t operator[](MemoryKind kind) const { return bytes_[static_cast<size_t>(kind)]; }
   size_t total() const;
-  MemoryKind largest() const;  // the first of equal ones
+  MemoryKind largest() const;  // the kind with most bytes; of equal ones the first
   MemoryUse& operator+=(const MemoryUse& other);
-  MemoryUse& operator-=(const MemoryUse& other);  // REQUIRES: not more than there is
+  MemoryUse& operator-=(const MemoryUse& other);  // REQUIRES: of no kind more than there is
   bool operator==(const MemoryUse&) const = default;
 
  private:
   std::array<size_t, all_memory_kinds.size()> bytes_{};
 };
 
-struct MemoryShortage {  // a request that does not fit, and why
+struct MemoryShortage {  // a request that does not fit, and why it does not
   DeviceId device;
-  int pools = 1;  // number of pools that these numbers sum up
+  int pools = 1;  // number of pools whose numbers are summed up here
   MemoryUse asked, in_use;
-  MemoryUse planned;            // all zero: not known
-  std::optional<size_t> limit;  // none: all of the device
-  std::optional<size_t> free;   // of the device, if known
-  size_t total = 0;             // of the device
-  std::string limited_by = {};  // as in DeviceSpace
+  MemoryUse planned;            // all zero if not known
+  std::optional<size_t> limit;  // MemoryPool::Options::limit
+  std::optional<size_t> free;   // free bytes of the device, if known
+  size_t total = 0;             // all bytes of the device
+  std::string limited_by = {};  // DeviceSpace::limited_by
 
   std::optional<size_t> left() const;  // bytes that can still be allocated, if known
 };
@@ -64,32 +65,33 @@ struct MemoryShortage {  // a request that does not fit, and why
 class MemoryPool {
  public:
   struct Options {
-    std::optional<size_t> limit;  // bytes in total; none: all of the device
-    // Describes a shortage. Must not call the pool. Empty: plain_text().
+    std::optional<size_t> limit;  // most bytes in use; nullopt: all that the device has
+    // Returns the message for a shortage. Must not call the pool. Empty: plain_text() is used.
     std::function<std::string(const MemoryShortage&)> explain;
   };
   explicit MemoryPool(DeviceId device, const Options& options = {});
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
 
-  // Allocates a block for one use or several; it may outlive the pool. Throws as allocate_memory(),
-  // and Error(out_of_memory) beyond the limit. Any thread may call any function of the pool.
+  // Allocates a block, for one use or several, which may outlive the pool. Throws as
+  // allocate_memory() and, beyond the limit, Error(out_of_memory). The whole class is thread-safe.
   std::unique_ptr<DeviceMemory> allocate(const MemoryUse& use);
   std::unique_ptr<DeviceMemory> allocate(MemoryKind kind, size_t bytes) {
     return allocate({{kind, bytes}});
   }
 
-  void plan(const MemoryUse& planned);  // announces allocations; reserves nothing
+  // Announces all allocations to come, for foresee_shortage() and messages; reserves nothing.
+  void plan(const MemoryUse& planned);
 
   DeviceId device() const { return device_; }
   std::optional<size_t> limit() const { return options_.limit; }
   MemoryUse planned() const;
   MemoryUse in_use() const;
-  MemoryUse peak() const;  // of each kind by itself
+  MemoryUse peak() const;  // the largest use of each kind, at whatever time that was
   std::string explain(const MemoryShortage& shortage) const;
 
  private:
-  struct Ledger;  // the counts; blocks share it and subtract themselves when they are freed
+  struct Ledger;  // the counts; blocks share its ownership, and subtract their bytes when freed
 
   DeviceId device_;
   Options options_;
@@ -98,11 +100,11 @@ class MemoryPool {
 
 using MemoryPools = std::vector<std::unique_ptr<MemoryPool>>;
 
-// Returns the first shortage that the pools' plans would meet: within a pool's limit, or on a
-// device for all its pools (all CPU devices share one memory). None: it should fit.
+// Returns the first shortage if all plans are carried out: of a pool against its limit, or of all
+// pools of a device against its free memory (CPU devices share one memory). nullopt: it should fit.
 std::optional<MemoryShortage> foresee_shortage(const MemoryPools& pools);
 
-// "cuda:0: 7.0 MiB asked for, for activations; 3.0 MiB are left".
+// Returns "cuda:0: cannot allocate 7.0 MiB for activations; 3.0 MiB are left".
 std::string plain_text(const MemoryShortage& shortage);
 
 }  // namespace spire::inline device

@@ -1,5 +1,6 @@
-// Streams: work of one lane on its device, in order. On a CPU it is done when the call returns; a
-// GPU's is only submitted. Synchronize before the host reads or frees what a stream uses.
+// Streams: a stream runs the work of one lane (a thread that drives a device, lane_team.h) in
+// order. On a CPU the work is done when the call returns; on a GPU the call only submits it.
+// Synchronize before the host reads or frees memory that a stream uses.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,20 +12,20 @@
 
 namespace spire::inline device {
 
-enum class Timing : uint8_t { off, on };  // on: an event records when it is reached
+enum class Timing : uint8_t { off, on };  // on: the event stores the time at which it is reached
 
 class Event {  // a point in a stream's work
  public:
   virtual ~Event() = default;
 };
 
-class Recording {  // a CUDA graph
+class Recording {  // recorded work, a CUDA graph
  public:
   virtual ~Recording() = default;
 };
 
-// Used by one thread at a time. All functions throw if the device fails, even in earlier work:
-// Error(device), or Error(collective) if the device is lost.
+// One thread at a time may use a stream. If the device has failed, perhaps in earlier work, all
+// functions throw Error(device), or Error(collective) if the device is lost.
 class Stream {
  public:
   virtual ~Stream() = default;
@@ -32,25 +33,25 @@ class Stream {
   DeviceId device() const { return device_; }
   void* native() const { return native_; }  // the cudaStream_t; null for a CPU
 
-  // Copies between memory of any device and staging memory (allocate_staging). Other host memory
-  // may only be the source; it is read before the call returns.
+  // Copies between memory of any devices and staging memory (allocate_staging). Other host memory
+  // may only be the source; it has been read when the call returns.
   virtual void copy(void* to, const void* from, size_t bytes) = 0;
   virtual void fill_zero(void* memory, size_t bytes) = 0;
 
-  // wait_for() makes later work wait for the event's last record(), on any device, if there was
-  // one.
+  // record() puts an event into the work here. wait_for() makes later work wait for the event's
+  // last record(), on whichever device; it does nothing if there was none.
   virtual std::unique_ptr<Event> make_event(Timing timing = Timing::off) const = 0;
   virtual void record(Event& event) = 0;
   virtual void wait_for(const Event& event) = 0;
-  virtual void await(const Event& event) = 0;    // blocks until its last record() is reached
-  virtual bool reached(const Event& event) = 0;  // does not wait; true also if there was none
-  // REQUIRES: both events have Timing::on, were recorded on this device, and are reached.
+  virtual void await(const Event& event) = 0;  // blocks the host until the last record() is reached
+  virtual bool reached(const Event& event) = 0;  // does not block; true if there was no record()
+  // REQUIRES: both events have Timing::on, were recorded on this device, and have been reached.
   virtual double seconds_between(const Event& begin, const Event& end) = 0;
 
-  virtual void synchronize() = 0;  // blocks until all work is done
+  virtual void synchronize() = 0;  // blocks the host until all work is done
 
-  // Records what `work` submits here, only kernels and copies on devices, and runs none of it.
-  // REQUIRES: it has run once unrecorded. On a CPU returns null at once.
+  // Records what work() submits here, only kernels and copies on devices, without running it.
+  // REQUIRES: it has run once unrecorded. On a CPU returns null and does nothing.
   virtual std::unique_ptr<Recording> record_work(const std::function<void()>& work) = 0;
   virtual void replay(const Recording& recording) = 0;
 
@@ -62,14 +63,14 @@ class Stream {
   void* native_;
 };
 
-std::unique_ptr<Stream> make_stream(DeviceId device);  // throws Error(device): no such GPU
+std::unique_ptr<Stream> make_stream(DeviceId device);  // throws Error(device) for an absent GPU
 std::unique_ptr<Stream> make_cuda_stream(int index);
 
-// Makes `device` current in this thread, for kernels, streams and handles made next.
+// Makes `device` the calling thread's current one, for kernels, streams and handles made next.
 void make_current(DeviceId device);
 void make_cuda_current(int index);
 
-// Enables access to each other's memory in kernels. Throws Error(device) if a pair has none.
+// Lets kernels on these GPUs access each other's memory. Throws Error(device) if a pair cannot.
 void connect_devices(std::span<const DeviceId> devices);
 void connect_cuda_devices(std::span<const DeviceId> devices);
 

@@ -1,5 +1,5 @@
-// Assigns memory to every tensor of a graph. Tensors that share memory (views, and outputs written
-// over inputs that no node reads again) form one block.
+// Assigns memory in the arena or another buffer to every tensor of a graph. Tensors that share it
+// (views, and outputs that overwrite inputs which no node reads again) form one block.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -14,18 +14,18 @@ enum class Space : uint8_t { none, arena, weights, packed, gradients, input };
 
 struct Place {
   Space space = Space::none;
-  size_t offset = 0;  // bytes; for Space::input the index of the input
+  size_t offset = 0;  // in bytes; for Space::input the index of the input
 };
 
 class BufferAssignment {
  public:
-  // gradients: those written to the gradient buffer; empty: evaluation.
+  // gradients: those that are written to the gradient buffer; empty for an evaluation.
   BufferAssignment(const Graph& graph, const std::vector<ParameterGradient>& gradients,
                    const ParameterLayout& layout);
 
   Place at(Value value) const { return places_[static_cast<size_t>(root(value.id))]; }
   size_t arena_bytes() const { return arena_bytes_; }  // a multiple of workspace_alignment
-  size_t peak_bytes() const { return peak_bytes_; }    // lower bound of arena_bytes()
+  size_t peak_bytes() const { return peak_bytes_; }    // a lower bound for arena_bytes()
 
  private:
   int root(int id) const;
@@ -42,29 +42,29 @@ class BufferAssignment {
   void place_arena_tensors();
   size_t byte_offset(const std::string& name) const;
 
-  const Graph& graph_;  // this and layout_: used by the constructor only
+  const Graph& graph_;  // used only by the constructor, as is layout_
   const ParameterLayout& layout_;
-  std::vector<int> parent_;    // union-find forest over tensors; a root is a block
-  std::vector<Place> places_;  // by root
-  std::vector<int> last_use_;  // by root: the last node that reads the block
+  std::vector<int> parent_;    // union-find forest over tensors; each root stands for a block
+  std::vector<Place> places_;  // one entry per tensor, valid for roots
+  std::vector<int> last_use_;  // one entry per tensor, valid for roots: last node to read the block
   size_t arena_bytes_ = 0, peak_bytes_ = 0;
 };
 
-struct Lifetime {  // of a block: from its first writer to its last reader
+struct Lifetime {  // a block's size, and its life from the first writer to the last reader (nodes)
   size_t bytes = 0;
   int first = 0, last = 0;
 };
 
 struct MemoryPlan {
   std::vector<size_t> offsets;  // one per lifetime, multiples of tensor_alignment
-  size_t bytes = 0;             // of the arena
+  size_t bytes = 0;             // size of the arena
 };
 
-// Plans an arena in which blocks alive together never overlap. Greedy by size (Pisarchyk, Lee:
-// "Efficient Memory Management for Deep Neural Net Inference", 2020).
+// Plans an arena in which blocks that are alive at the same time never overlap; greedy by size
+// (Pisarchyk, Lee: "Efficient Memory Management for Deep Neural Net Inference", 2020).
 MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes);
 
-// Returns the most bytes alive at one node: a lower bound of any plan.
+// Returns the largest number of bytes that are alive at one node: a lower bound for every plan.
 size_t peak_live_bytes(const std::vector<Lifetime>& lifetimes);
 
 }  // namespace spire::inline graph

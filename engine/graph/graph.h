@@ -1,5 +1,5 @@
 // A model as a graph of ops over tensors of known shapes. Layer functions (layers.h) record it,
-// differentiate() extends it backward, passes (passes.h) rewrite it, Plan (plan.h) compiles it.
+// differentiate() appends its backward, passes (passes.h) rewrite it, Plan (plan.h) compiles it.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -20,33 +20,35 @@
 namespace spire::inline graph {
 
 enum class Role : uint8_t {
-  activation,  // made by an op, lives in the arena
-  input,       // given to every run
+  activation,  // computed by an op, in the arena
+  input,       // passed to every run
   parameter,   // fp32, trained
-  state,       // fp32, running statistics: read in evaluation, averaged in training
+  state,       // fp32, running statistics: evaluation reads them, training updates them
 };
 
-// Fills a parameter's fp32 values from a stream for this parameter alone.
+// Fills a parameter's fp32 values. random: a stream of random numbers for this parameter alone.
 using Initializer = std::function<void(const RandomStream& random, std::span<float> values)>;
 
 struct Tensor {
   TensorSpec spec;
   Role role = Role::activation;
-  std::string name;        // of inputs, parameters and states: "conv1.weight"
-  Initializer initialize;  // of parameters and states
-  int producer = -1;       // node that computes it; -1 for other roles
-  int output_index = 0;    // which output of the producer
+  std::string name;        // for inputs, parameters and states: "conv1.weight"
+  Initializer initialize;  // for parameters and states
+  int producer = -1;       // position of the node that computes it; -1 unless an activation
+  int output_index = 0;    // index into the producer's outputs
 };
 
 struct Node {
-  std::shared_ptr<const Op> op;  // shared by a node and its repetition
+  std::shared_ptr<const Op> op;  // shared by a node and its repetition (Graph::repetition)
   std::vector<Value> inputs, outputs;
-  int id = 0;             // keys random numbers; a repetition has the id of its original
-  int block = -1;         // index in Graph::blocks(); -1: none
-  bool backward = false;  // appended by differentiate(), or later
+  int id = 0;             // key of the op's random numbers; a repetition has its original's id
+  int block = -1;         // index into Graph::blocks(); -1: in no block
+  bool backward = false;  // true: appended by differentiate() or a later pass
 };
 
-// running = (1 - momentum) * running + momentum * sum over towers of the contribution.
+// Update of a running statistic after a training step:
+//   state = (1 - momentum) * state + momentum * (sum over towers of contribution)
+// A tower is one of the equal shares of a global batch.
 struct StateUpdate {
   Value state, contribution;
   float momentum = 0.1f;
@@ -54,8 +56,8 @@ struct StateUpdate {
 
 class Graph {
  public:
-  // Scope of nodes that backward may recompute together (recompute_blocks); no-op inside another
-  // one.
+  // Scope guard: the nodes that are emitted during its lifetime form a block, which backward may
+  // recompute (recompute_blocks() in passes.h). Does nothing inside another block.
   class Block {
    public:
     explicit Block(Graph& graph, const std::string& name = {});
@@ -64,10 +66,10 @@ class Graph {
     Block& operator=(const Block&) = delete;
 
    private:
-    Graph* graph_;  // null: inside another block
+    Graph* graph_;  // null inside another block
   };
 
-  // training: dropout, batch statistics. compute: dtype of activations that depend on no other one.
+  // training: with dropout, batch statistics. compute: dtype of activations made from no other one.
   explicit Graph(bool training, DType compute = DType::f32)
       : training_(training), compute_(compute) {}
   Graph(Graph&&) = default;
@@ -76,27 +78,27 @@ class Graph {
   bool training() const { return training_; }
   DType compute_dtype() const { return compute_; }
 
-  // Throws Error(config) for a tensor of more than 2^40 elements, as all functions here do.
+  // Throw Error(config) for a tensor of more than 2^40 elements, as all functions that add one do;
+  // parameter() and state() also for a name that is taken.
   Value input(const std::string& name, TensorSpec spec);
-  // Throw Error(config) for a name that is taken.
   Value parameter(const std::string& name, Shape shape, Initializer initialize);
   Value state(const std::string& name, Shape shape, float initial);
 
-  // Appends an op and returns its outputs. Throws the op's shape errors.
+  // Append an op and return its outputs. Throw what Op::infer throws for wrong shapes.
   std::vector<Value> emit(std::unique_ptr<Op> op, std::vector<Value> inputs);
   template <typename SomeOp, typename... Args>
   std::vector<Value> emit_op(std::vector<Value> inputs, Args&&... args) {
     return emit(std::make_unique<SomeOp>(std::forward<Args>(args)...), std::move(inputs));
   }
 
-  // Returns a copy of a node, not yet part of the graph: its op and id, with new outputs.
+  // Returns a repetition of `node`, to be added to nodes(): its op and id, with new outputs.
   Node repetition(const Node& node, std::vector<Value> inputs);
 
   // Adds a loss, an fp64 sum over samples; gradients divide it by the global batch's valid samples.
   void add_loss(Value loss) { losses_.push_back(loss); }
-  // Makes a tensor readable after a run, by a name ("loss", "score").
+  // Makes a tensor a graph output, readable after a run by its name ("loss", "score").
   void mark_output(const std::string& name, Value value) { outputs_[name] = value; }
-  // Drops losses and all other outputs: remove_dead_nodes() then leaves what this output needs.
+  // Drops losses, state updates and other outputs; remove_dead_nodes() then drops their nodes.
   void keep_output(const std::string& name);
   void update_state(StateUpdate update) { state_updates_.push_back(update); }
 
@@ -111,11 +113,11 @@ class Graph {
   const std::map<std::string, Value>& outputs() const { return outputs_; }
   const std::vector<StateUpdate>& state_updates() const { return state_updates_; }
 
-  const std::vector<std::string>& blocks() const { return blocks_; }  // their names
+  const std::vector<std::string>& blocks() const { return blocks_; }  // names of the blocks
 
-  void reindex();       // after a pass has changed nodes: updates tensors' producers
-  void number_nodes();  // sets ids to positions. REQUIRES: no repetitions
-  void set_row_pitch(Value value, int64_t elements);  // pads rows (TensorSpec)
+  void reindex();       // updates tensors' producers; call it after a pass has changed nodes
+  void number_nodes();  // sets each node's id to its position. REQUIRES: no repetitions
+  void set_row_pitch(Value value, int64_t elements);  // sets TensorSpec::row_pitch, padding rows
 
  private:
   Value add_tensor(Tensor tensor);
@@ -137,13 +139,13 @@ struct ParameterGradient {
   Value parameter, gradient;
 };
 
-// Appends the gradient of the losses (Op::gradient). Returns parameters in the order in which their
-// gradients become complete. Throws Error(config) for one that no loss needs.
+// Appends the gradient of the losses (Op::gradient). Returns the parameters in the order in which
+// their gradients become complete. Throws Error(config) for one on which no loss depends.
 std::vector<ParameterGradient> differentiate(Graph& graph);
 
-// Returns shapes, parameters and costs of a forward graph's layers. REQUIRES: not differentiated.
+// Returns shapes, parameters and costs of a graph's layers. REQUIRES: not yet differentiated.
 std::vector<LayerRow> layer_table(const Graph& graph);
 
-LayerRow total_of(const std::vector<LayerRow>& rows);  // sums, without op and output
+LayerRow total_of(const std::vector<LayerRow>& rows);  // sums; op and output stay empty
 
 }  // namespace spire::inline graph

@@ -1,7 +1,7 @@
 // Layout of the flat fp32 buffers (weights, gradients, each optimizer slot), and packed weights.
 // Parameters are in the order in which backward completes their gradients, so that a prefix of the
-// gradient buffer is final early. Running statistics follow, with the step's contributions as
-// gradient.
+// gradient buffer is final early. Running statistics come last; their part of the gradient buffer
+// contains the step's contributions (StateUpdate).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +22,7 @@ struct ParameterEntry {
   Shape shape;
   int64_t offset = 0;     // in floats, a multiple of 16
   bool trained = true;    // false: a running statistic
-  float momentum = 0.0f;  // of a running statistic
+  float momentum = 0.0f;  // for a running statistic: StateUpdate::momentum
   Initializer initialize;
   int64_t elements() const { return shape.elements(); }
 };
@@ -34,13 +34,15 @@ class ParameterLayout {
 
   const std::vector<ParameterEntry>& entries() const { return entries_; }
   const ParameterEntry& find(const std::string& name) const;  // throws Error(unexpected)
-  int64_t trained_floats() const { return trained_floats_; }  // of parameters and padding
-  int64_t total_floats() const { return total_floats_; }      // parameters and statistics
-  int64_t parameter_count() const;  // elements, without statistics and padding
+  // Sizes in floats, padding included: of the trained parameters, and of those and the statistics.
+  int64_t trained_floats() const { return trained_floats_; }
+  int64_t total_floats() const { return total_floats_; }
+  int64_t parameter_count() const;  // elements of all parameters, without padding
 
-  void initialize(uint64_t seed, float* weights) const;  // (total_floats()); keyed by (seed, name)
+  // Writes initial weights (total_floats()), which are a function of the seed and each name.
+  void initialize(uint64_t seed, float* weights) const;
 
-  // Returns the parameter hash of a run, over names in order: the layout does not matter.
+  // Returns a run's parameter hash: of all entries in order of their names, whatever the layout.
   uint64_t hash(const float* weights) const;
 
  private:
@@ -50,27 +52,28 @@ class ParameterLayout {
   int64_t trained_floats_ = 0, total_floats_ = 0;
 };
 
-// Parameters of one device, packed as its kernels read them (Kernel::packings), after every update.
+// Packed weights of one device: its parameters in the forms that its kernels read
+// (Kernel::packings), made from the plain fp32 weights after every update.
 class PackedWeights {
  public:
-  // Registers a packed form, for plans to share, and returns its byte offset. step: training steps
-  // read it; other forms are packed before an evaluation only.
+  // Registers a packed form, which all plans share, and returns its byte offset. step: true if
+  // training steps read it; other forms are packed only before an evaluation.
   size_t add(const ParameterEntry& entry, Packing packing, bool step);
 
-  // REQUIRES: all plans are made.
+  // REQUIRES: all plans have been made, as they call add().
   void allocate(MemoryPool& memory) { memory_ = memory.allocate(MemoryKind::weights, bytes_); }
   size_t bytes() const { return bytes_; }
   const std::byte* data() const { return memory_->as<std::byte>(); }
 
-  // Pack share `part` of `parts`: the units whose weights begin in that share of the plain weights,
-  // so that the lane that updates weights also packs them. Parts may run concurrently.
+  // Pack share `part` of `parts`: the units whose first weight is in that share of the plain
+  // weights, so that the thread that updates weights packs them. Threads may pack at once.
   void pack_for_step(const float* weights, int part, int parts, Stream& stream);
   void pack_for_evaluation(const float* weights, int part, int parts, Stream& stream);
 
  private:
   struct Form {
-    int64_t parameter_offset;  // floats, in the plain weights
-    size_t offset;             // bytes, in this buffer
+    int64_t parameter_offset;  // in the plain weights, in floats
+    size_t offset;             // in memory_, in bytes
     int64_t elements;
     bool step;
     Packing packing;

@@ -1,5 +1,5 @@
-// Rewrites of a graph before it is compiled, which never change what it computes. A pass returns
-// how many nodes it has saved, removed, padded or repeated.
+// Passes: rewrites of a graph before it is compiled, which do not change what it computes. Each
+// returns how many nodes it has saved, removed, padded or repeated.
 #pragma once
 #include <span>
 
@@ -8,18 +8,18 @@
 
 namespace spire::inline graph {
 
-// Fuses a relu, or addition and relu, into the op before it. Runs before differentiate().
+// Fuses a relu, or an addition and a relu, into the op before it. Call it before differentiate().
 int fuse_activations(Graph& graph);
 
-// Removes nodes that no output, loss or state update needs, nor `also`.
+// Removes nodes that are needed by no output, loss, state update or value in `also`.
 int remove_dead_nodes(Graph& graph, std::span<const Value> also = {});
 
-// Pads rows of wide 16-bit matrices for fast products on GPUs (TensorSpec::row_pitch); shapes stay.
-// Runs after remove_dead_nodes(), before recompute_blocks().
+// Pads the rows of wide 16-bit matrices (TensorSpec::row_pitch) for fast matrix products on GPUs;
+// shapes stay as they are. Call it after remove_dead_nodes() and before recompute_blocks().
 int pad_rows(Graph& graph, DeviceId device);
 
-// Recomputes activations of blocks (Graph::Block) in backward to save memory (Chen et al.:
-// "Training Deep Nets with Sublinear Memory Cost", 2016). Same bits. Runs last.
+// Lets backward recompute the activations of blocks (Graph::Block) to save memory (Chen et al.:
+// "Training Deep Nets with Sublinear Memory Cost", 2016). Results keep their bits. Call it last.
 int recompute_blocks(Graph& graph);
 
 }  // namespace spire::inline graph

@@ -1,5 +1,6 @@
-// A graph compiled for one lane of a device, and its replay by CUDA graphs. A run allocates
-// nothing; on a GPU it only enqueues work.
+// Plan: a graph compiled for one lane (a thread that runs towers on its device, lane_team.h), as a
+// list of kernels with memory offsets; and its replay as CUDA graphs. A run of a plan allocates
+// nothing; on a GPU it only enqueues work. A position is an index into the list of kernels.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -17,105 +18,112 @@ namespace spire::inline graph {
 
 struct PlanOptions {
   DeviceId device;
-  int threads = 1;
-  bool step = true;                               // training steps run it (see PackedWeights::add)
-  std::vector<ParameterGradient> gradients = {};  // empty: evaluation
-  CudaLibraries* cuda = nullptr;                  // null on a CPU; outlives the plan
-  // Ascending offsets in the gradient buffer, such as ends of buckets: listeners are notified when
-  // all floats before one are final. Empty: after every parameter; fewer give longer CUDA graphs.
+  int threads = 1;   // size of the lane's OpenMP team
+  bool step = true;  // true: a plan of training steps; false: of evaluation (PackedWeights::add)
+  std::vector<ParameterGradient> gradients = {};  // empty for an evaluation
+  CudaLibraries* cuda = nullptr;                  // null on a CPU; must outlive the plan
+  // Ascending offsets in the gradient buffer, such as the ends of buckets (ranges that are reduced
+  // together): the listener is notified each time that all floats before the next of these offsets
+  // are final. Empty: after every parameter. Fewer notifications give longer CUDA graphs.
   std::vector<int64_t> ready_offsets = {};
 };
 
-// Device memory of one run: arena aligned to workspace_alignment, the rest to tensor_alignment.
+// Device memory of a run: the arena aligned to workspace_alignment, all else to tensor_alignment.
 struct Bindings {
-  const float* weights = nullptr;     // plain, ParameterLayout::total_floats()
+  const float* weights = nullptr;     // plain fp32 (ParameterLayout::total_floats())
   const std::byte* packed = nullptr;  // PackedWeights::data()
-  float* gradients = nullptr;         // total_floats(), written with `=`
-  std::byte* arena = nullptr;         // Plan::arena_bytes()
+  float* gradients = nullptr;         // (total_floats()), written with `=`, not `+=`
+  std::byte* arena = nullptr;         // all activations and scratch, Plan::arena_bytes()
   std::vector<const void*> inputs;    // in the order of the graph's inputs
-  const StepContext* step = nullptr;
-  void* stream = nullptr;  // Stream::native() of a GPU
+  const StepContext* step = nullptr;  // numbers that change from training step to training step
+  void* stream = nullptr;             // Stream::native(); null on a CPU
   bool operator==(const Bindings&) const = default;
 };
 
-// Receives the progress of a run on its thread. On a GPU "final" means: once the stream is there.
+// Receives the progress of a run on its thread. On a GPU it is called when work is enqueued; what
+// it is told holds once the stream is there.
 class PlanListener {
  public:
   virtual ~PlanListener() = default;
   virtual void backward_begins() = 0;
-  // No kernel of the run touches the first `floats` of the gradient buffer again.
+  // The first `floats` of the gradient buffer are final: no later kernel of the run touches them.
   virtual void gradients_ready(int64_t floats) = 0;
 };
 
-// A sum over towers in the middle of a run.
+// One tower's part in a sum over towers, which takes place in the middle of a run (TowerSumOp). A
+// tower is one of the equal shares of a global batch.
 struct TowerVector {
-  const double* mine = nullptr;  // (count), of this tower
-  double* sum = nullptr;
+  const double* mine = nullptr;  // (count), the tower's addend
+  double* sum = nullptr;         // (count), receives the sum of all towers' addends
   int64_t count = 0;
 };
 
 class Plan {
  public:
-  // Throws as kernels do when they are made. Uses `layout` and `packed` only here.
+  // Throws what the kernels' constructors throw. Does not keep `layout` and `packed`.
   Plan(Graph graph, const PlanOptions& options, const ParameterLayout& layout,
        PackedWeights& packed);
 
-  void run(const Bindings& bindings, PlanListener* listener = nullptr);  // as the only tower
+  // Runs all kernels. A sum over towers just copies, which is right for a single tower.
+  void run(const Bindings& bindings, PlanListener* listener = nullptr);
 
   void run_range(const Bindings& bindings, size_t begin, size_t end);  // without notifications
-  void notify(size_t position, PlanListener& listener) const;          // after the step there
-  // Returns the position after the next step from `begin` on that has a notification; else end().
+  void notify(size_t position, PlanListener& listener) const;  // as run() does after that kernel
+  // Returns the position after the next kernel from `begin` on with a notification, or end().
   size_t next_notification(size_t begin) const;
 
-  // Runs one of several towers from step `from` to the next sum over towers; returns its position,
-  // or end(). The caller adds up all tower_vector() and continues at position + 1.
+  // Runs one of several towers from position `from` to the next sum over towers; returns its
+  // position, or end(). The caller adds up all tower_vector() and goes on at position + 1.
   size_t run_segment(const Bindings& bindings, size_t from, PlanListener* listener = nullptr);
   size_t end() const { return steps_.size(); }
   TowerVector tower_vector(size_t position, const Bindings& bindings) const;
-  const std::vector<int64_t>& tower_sums() const { return tower_sums_; }  // counts, in order
+  const std::vector<int64_t>& tower_sums() const { return tower_sums_; }  // count of each sum
 
   size_t activation_bytes() const { return activation_bytes_; }
   size_t workspace_bytes() const { return workspace_bytes_; }
   size_t arena_bytes() const { return activation_bytes_ + workspace_bytes_; }
   int kernel_count() const { return static_cast<int>(steps_.size()); }
 
-  const void* output(const std::string& name, const std::byte* arena) const;  // after a run
+  // Returns the address of a graph output in the arena of a run that has ended.
+  const void* output(const std::string& name, const std::byte* arena) const;
 
  private:
-  struct Step {
+  struct Step {  // a kernel and its operands
     std::unique_ptr<Kernel> kernel;
     std::vector<Place> inputs, outputs;
     std::vector<const void*> input_pointers;
     std::vector<void*> output_pointers;
-    int64_t gradients_ready = 0;  // length of the prefix that is final after this step; 0: no news
-    int64_t tower_sum = 0;        // count of a sum over towers; 0: an ordinary step
+    int64_t gradients_ready = 0;  // floats to notify as final after this kernel; 0: no notification
+    int64_t tower_sum = 0;        // count of a sum over towers; 0 for any other kernel
   };
   friend class PlanBuilder;
 
   void run_step(Step& step, const Bindings& bindings);
-  static std::byte* resolve(Place place, const Bindings& bindings);  // of a tensor that ops write
+  static std::byte* resolve(Place place, const Bindings& bindings);  // a tensor that kernels write
   static const std::byte* resolve_input(Place place, const Bindings& bindings);
 
   std::vector<Step> steps_;
   std::vector<std::pair<std::string, Place>> outputs_;
   std::vector<int64_t> tower_sums_;
-  size_t backward_begin_ = 0;  // position after the step that computes the last graph output
+  size_t backward_begin_ = 0;  // position after the kernel that computes the last graph output
   size_t activation_bytes_ = 0, workspace_bytes_ = 0;
 };
 
-// Runs a plan by CUDA graphs, recorded for each set of bindings; on a CPU as it is. Values that
-// change from step to step are read from device memory, so a replay computes what a run would.
+// Runs a plan as CUDA graphs, recorded once per set of bindings; on a CPU just runs it. Kernels
+// read values that change from step to step (StepContext) from device memory. Plan and stream must
+// outlive it.
 class CudaGraphCache {
  public:
-  CudaGraphCache(Plan& plan, Stream& stream) : plan_(plan), stream_(stream) {}  // outlive this
+  CudaGraphCache(Plan& plan, Stream& stream) : plan_(plan), stream_(stream) {}
 
-  // Runs as Plan::run. The third run with the same bindings, and later ones, allocate nothing.
+  // Does what Plan::run does. Of the runs with equal bindings the first is an ordinary run, the
+  // second records and replays, and later ones only replay and allocate nothing.
   void run(const Bindings& bindings, PlanListener* listener = nullptr);
 
  private:
-  struct Segment {  // of the plan, up to its next notification
+  struct Segment {  // kernels of the plan up to a notification
     std::unique_ptr<Recording> work;
-    size_t end = 0;  // position of the plan's step after it
+    size_t end = 0;  // position after its last kernel
   };
   struct Entry {
     Bindings bindings;
@@ -125,7 +133,7 @@ class CudaGraphCache {
 
   Plan& plan_;
   Stream& stream_;
-  std::vector<Entry> entries_;  // few: gradient buffers x input slots
+  std::vector<Entry> entries_;  // few: one per pair of gradient buffer and input slot
 };
 
 }  // namespace spire::inline graph

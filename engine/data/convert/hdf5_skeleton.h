@@ -1,6 +1,6 @@
-// Skeleton of an HDF5 file of samples: complete but for its rows, which have reserved space at
-// known offsets and are written without libhdf5. The groups train and test have the columns, by
-// name, and hdf5_checksum_group their checksums.
+// Skeleton of an HDF5 file of samples: a file that is complete except for its rows, for which space
+// is reserved at known offsets, so that they are written without libhdf5. The groups train and test
+// contain one dataset per column, with the column's name; hdf5_checksum_group has their checksums.
 #pragma once
 #include <array>
 #include <filesystem>
@@ -10,27 +10,27 @@
 namespace spire::inline data {
 
 struct SkeletonColumn {
-  int64_t rows_offset = 0, checksums_offset = 0;  // bytes from the beginning of the file
+  int64_t rows_offset = 0, checksums_offset = 0;  // in bytes from the beginning of the file
 };
 
 struct Hdf5Skeleton {
   std::array<std::array<SkeletonColumn, 2>, 2> columns;  // [train, test][input, target]
-  int64_t bytes = 0;                                     // of the whole file
+  int64_t bytes = 0;                                     // size of the whole file
 };
 
 inline constexpr std::array<const char*, 2> hdf5_splits = {"train", "test"};
 
 struct SkeletonRows {
-  std::array<int64_t, 2> count = {};  // train, test
-  int64_t block = 0;                  // rows of a checksum
+  std::array<int64_t, 2> count = {};  // rows of train and of test
+  int64_t block = 0;                  // rows per checksum
 
   int64_t blocks(size_t split) const { return (count[split] + block - 1) / block; }
 };
 
-// Returns the bytes of all rows and checksums; the file's metadata need some more.
+// Returns the size of all rows and checksums, in bytes, without the file's metadata.
 int64_t skeleton_row_bytes(const SampleSpec& spec, const SkeletonRows& rows);
 
-// Makes or replaces the file; equal arguments give equal bytes. spec: of stored rows.
+// Makes or replaces the file; equal arguments give equal bytes. spec: that of the stored rows.
 void write_hdf5_skeleton(const std::filesystem::path& path, const SampleSpec& spec,
                          const SkeletonRows& rows);
 Hdf5Skeleton read_hdf5_skeleton(const std::filesystem::path& path, const SampleSpec& spec);

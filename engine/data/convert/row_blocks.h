@@ -1,4 +1,4 @@
-// Loop of several threads over blocks of rows, for conversion and verification.
+// Loop over blocks of rows on several threads, for conversion and verification.
 #pragma once
 #include <exception>
 #include <mutex>
@@ -12,8 +12,7 @@
 
 namespace spire::inline data {
 
-// Memory of one thread for the rows of a block, by column.
-struct RowBuffer {
+struct RowBuffer {  // one thread's memory for the rows of a block, one entry per column
   std::vector<std::vector<std::byte>> columns;
 
   // Throws what Dataset::read throws.
@@ -28,16 +27,17 @@ struct RowBuffer {
   }
 };
 
-// Returns first, first + 1, ...
+// Returns first, first + 1, ..., first + count - 1.
 inline std::vector<int64_t> sequence(int64_t first, int64_t count) {
   std::vector<int64_t> samples(static_cast<size_t>(count));
   std::iota(samples.begin(), samples.end(), first);
   return samples;
 }
 
-// Calls body(*next(), RowBuffer&) on the calling thread and `threads` - 1 others, called "<name> 1"
-// and so on, until next() returns nullopt on each. next() is called by one thread at a time. After
-// an exception of either no other call begins. Returns the first exception; null: there was none.
+// Distributes blocks over `threads` threads: the calling one, and others named "<name> 1" and so
+// on. Each thread calls next(), one at a time, and passes the block to body(block,
+// RowBuffer&), until next() returns nullopt. After next() or body() has thrown, no other call
+// begins. Returns the first exception; null if there was none.
 template <typename Next, typename Body>
 std::exception_ptr run_blocks(int64_t threads, const char* name, const Next& next,
                               const Body& body) {

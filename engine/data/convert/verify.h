@@ -1,4 +1,4 @@
-// Verification of a dataset: reads every row of both splits once.
+// Verifies a dataset: reads every row of both splits once and compares all checksums.
 #pragma once
 #include <vector>
 
@@ -8,18 +8,18 @@
 namespace spire::inline data {
 
 struct VerifyOptions {
-  const std::atomic<bool>* stop = nullptr;
-  // Is called by one thread at a time.
+  const std::atomic<bool>* stop = nullptr;  // set it to interrupt the call; null: never
+  // Called by one thread at a time.
   std::function<void(const WorkProgress&)> on_progress = [](const WorkProgress&) {};
-  int threads = 0;  // of readers; 0: one a core
+  int threads = 0;  // number of reader threads; 0: one per core
 };
 
 struct SplitReport {
-  int64_t rows = 0;                        // in the split
-  int64_t bad = 0;                         // unusable rows
+  int64_t rows = 0;                        // all rows of the split
+  int64_t bad = 0;                         // rows that cannot be read
   bool none_good = false;                  // all rows are bad
-  int64_t checksums = 0;                   // compared
-  int64_t wrong = 0;                       // of the checksums
+  int64_t checksums = 0;                   // row checksums that were compared
+  int64_t wrong = 0;                       // checksums that do not match
   std::vector<std::string> problems = {};  // the first max_problems, with file and position
 };
 
@@ -29,8 +29,7 @@ struct VerifyResult {
   bool good() const { return train.bad + train.wrong + test.bad + test.wrong == 0; }
 };
 
-// Throws Error(data) where a file cannot be opened, FileChanged for one written meanwhile,
-// Error(interrupted) when stopped.
+// Throws Error(data) if a file cannot be opened, FileChanged, or if stopped Error(interrupted).
 VerifyResult verify_dataset(const RunConfig& config, const VerifyOptions& options);
 
 }  // namespace spire::inline data

@@ -1,4 +1,4 @@
-// Table in a CSV file: its columns, good and rejected rows, and the type of its target.
+// Functions that read a table from a CSV file: its columns, its rows, and the type of its target.
 #pragma once
 #include <filesystem>
 #include <map>
@@ -14,23 +14,23 @@ namespace spire::inline data {
 struct CsvLayout {
   char separator = ',';
   bool header = false;
-  std::vector<std::string> names;  // of all columns; empty without a header
-  size_t columns = 0, target = 0;  // count of columns, index of the target
+  std::vector<std::string> names;  // of all columns; empty if there is no header
+  size_t columns = 0, target = 0;  // number of columns, index of the target column
   std::vector<size_t> features;    // all columns but the target and ignored ones, ascending
 
-  std::string name_of(size_t column) const;  // "'width'", or "column 3" (from 0)
+  std::string name_of(size_t column) const;  // "'width'", or "column 3 (from 0)"
 };
 
 struct CsvRows {
   std::vector<double> features;        // (N, layout.features), finite
   std::vector<std::string> targets;    // (N), trimmed, not empty
-  std::vector<CsvPosition> positions;  // (N), of the targets
-  std::vector<int64_t> numbers;        // (N), index in the file from 0, rejected rows counted
+  std::vector<CsvPosition> positions;  // (N), where the targets are in the file
+  std::vector<int64_t> numbers;        // (N), row numbers from 0, which count rejected rows, too
 
   size_t count() const { return targets.size(); }
 };
 
-// Malformed rows: add() throws Error(data), or counts them with data.on_error: skip.
+// Policy for malformed rows: add() throws Error(data), or with data.on_error: skip counts the row.
 class RejectedRows {
  public:
   explicit RejectedRows(DataConfig::OnError on_error)
@@ -39,7 +39,7 @@ class RejectedRows {
   void add(const std::filesystem::path& path, const CsvPosition& position,
            const std::string& problem);
   int64_t count() const { return count_; }
-  const std::vector<std::string>& first() const { return first_; }  // max_problems of them
+  const std::vector<std::string>& first() const { return first_; }  // at most max_problems texts
 
  private:
   bool skip_;
@@ -50,52 +50,52 @@ class RejectedRows {
 // Returns data.csv.separator; auto: the one that splits the first record into the most fields.
 char csv_separator(const std::filesystem::path& path, const CsvConfig& config);
 
-// Returns the names in a first record by data.csv.header; empty: it is no header.
+// Returns the column names in the first record; empty if data.csv.header says it is no header.
 std::vector<std::string> csv_names(const CsvRecord& first, const CsvConfig& config);
 
-// Reads the layout from the first record of the training file. Throws Error(config) where the
-// target or a column of data.csv.ignore is missing.
+// Reads the layout from the first record of the training file. Throws Error(config) if the target
+// or a column in data.csv.ignore does not exist.
 CsvLayout csv_layout(const std::filesystem::path& path, const CsvConfig& config);
 
-// Reads all good rows. Throws Error(data) where there is none, or the header differs.
+// Reads all well-formed rows. Throws Error(data) if there is none or the header differs.
 CsvRows read_csv_rows(const std::filesystem::path& path, const CsvLayout& layout,
                       RejectedRows& rejected);
 
-// Removes columns that number the rows (data.csv.ignore: auto). Returns a note on each, and on
-// those that stay though they count the rows. Throws Error(data) where no feature remains.
+// With data.csv.ignore: auto removes features that just number the rows. Returns a note on each,
+// and on similar ones that stay. Throws Error(data) if no feature remains.
 std::vector<std::string> remove_row_numbers(const std::filesystem::path& path,
                                             const CsvConfig& config, CsvLayout& layout,
                                             CsvRows& rows);
 
 struct CsvTargets {
-  bool regression = false;                // else classes
-  bool numeric = false;                   // class names are numbers: 1, 01 and 1.0 are one class
+  bool regression = false;                // true: targets are values; false: classes
+  bool numeric = false;                   // all are numbers: 1, 01 and 1.0 are one class
   std::vector<std::string> class_names;   // sorted, as numbers or as words
-  std::map<std::string, int32_t> labels;  // by class name
+  std::map<std::string, int32_t> labels;  // label of each class name
 };
 
-// Infers the target's type from training rows and data.csv.task. Throws Error(data) for a single
-// class, and where auto is ambiguous. Appends warnings to `notes`.
+// Infers the target's type from the training rows and data.csv.task. Throws Error(data) for a
+// single class, and if task is auto and the type ambiguous. Appends warnings to `notes`.
 CsvTargets csv_targets(const std::filesystem::path& path, const CsvRows& rows,
                        const CsvConfig& config, std::vector<std::string>& notes);
 
 struct EncodedRow {
   size_t row;       // index in CsvRows
-  uint32_t target;  // bits of an int32_t label, or of a float value
+  uint32_t target;  // the bits of an int32_t label or of a float value
 };
 
-// Encodes the rows in order. Rejects those whose target is not a number or not a known class.
+// Encodes the targets in order. Rejects rows whose target is not a number or a known class.
 std::vector<EncodedRow> encode_targets(const std::filesystem::path& path, const CsvRows& rows,
                                        const CsvTargets& targets, RejectedRows& rejected);
 
-// Returns whether row `number` of a file is a test row, the same in every run.
+// Returns whether row `number` (CsvRows::numbers) is a test row, the same in every run.
 bool is_test_row(int64_t number, double test_share);
 
-// word: the name of a column, or its number from 0.
+// Returns the index of a column; nullopt if there is none. word: its name, or its number from 0.
 std::optional<size_t> find_column(const std::string& word, const std::vector<std::string>& names,
                                   size_t columns);
 
-// Parses a finite number, with or without blanks around it; nullopt: it is none.
+// Parses a finite number, with or without blanks around it; nullopt if `text` is none.
 std::optional<double> finite_number(std::string_view text);
 std::string_view trimmed(std::string_view text);
 

@@ -1,4 +1,4 @@
-// HDF5 data files: opening, links, errors as Error(data). The caller holds a h5::Session.
+// Opens HDF5 data files; their errors are Error(data). The caller must hold an h5::Session.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -15,12 +15,12 @@ namespace spire::inline data {
 // Throws Error(data) unless `path` exists and is a regular file.
 void require_hdf5_file(const std::filesystem::path& path);
 
-// Checks that, too, and opens the file for reading, without a lock.
+// Calls require_hdf5_file() and opens the file for reading, without locking it.
 h5::Handle open_hdf5_file(const std::filesystem::path& path);
 
 FileStamp stamp_of_hdf5(hid_t file, const std::filesystem::path& path);
 
-// Runs `body`; rethrows errors of libhdf5 as Error(data) with path and advice.
+// Returns body(); rethrows errors of libhdf5 as Error(data) with path and advice.
 template <typename Body>
 auto translate_hdf5_errors(const std::filesystem::path& path, const Body& body) {
   try {
@@ -30,7 +30,7 @@ auto translate_hdf5_errors(const std::filesystem::path& path, const Body& body) 
          "{}: {}; the file is of a newer HDF5 library than the {} that this program has: write it "
          "again in the older form, in h5py with libver=('earliest', 'v110')",
          path.string(), error.what(), h5::library_version());
-  } catch (const UnreadableFile& error) {  // or one that cannot be written
+  } catch (const UnreadableFile& error) {  // also thrown for files that cannot be written
     Category category =
         error.category() == Category::checkpoint ? Category::data : error.category();
     fail(category, "{}: {}; check the disk", path.string(), error.what());
@@ -40,24 +40,24 @@ auto translate_hdf5_errors(const std::filesystem::path& path, const Body& body) 
   }
 }
 
-// Cache of decoded chunks in libhdf5 for an open dataset; none: every read decodes.
+// Size of libhdf5's cache of decoded chunks for an open dataset; 0: every read decodes its chunks.
 struct ChunkCache {
   size_t slots = 0, bytes = 0;
 };
 
-// Opens datasets by name; refuses links into other files. Errors are Error(data) with the path.
+// Opens datasets by name and refuses links to other files. Throws Error(data) with the path.
 class Hdf5LinkResolver {
  public:
   Hdf5LinkResolver(hid_t file, std::filesystem::path path);  // `file` must outlive this
   Hdf5LinkResolver(const Hdf5LinkResolver&) = delete;
   Hdf5LinkResolver& operator=(const Hdf5LinkResolver&) = delete;
 
-  // Returns whether a name exists, if only as a dangling link. Throws where a group on its path is
-  // a dangling or external link.
+  // Returns whether a name exists; a dangling link counts. Throws if a group on its path is a
+  // dangling or external link.
   bool has(const std::string& name) const;
-  // Throws, with the reason, where the name is missing, a dangling or external link or no dataset.
+  // Throws, with the reason, if the name is missing, a dangling or external link, or not a dataset.
   h5::Handle open_dataset(const std::string& name, const ChunkCache& cache = {}) const;
-  // Returns datasets among the first 1000 names of a group; opens none, follows no links.
+  // Returns the datasets among the first 1000 names of a group; opens none, follows no links.
   std::vector<std::string> datasets_in(const std::string& group) const;
 
  private:
@@ -68,7 +68,7 @@ class Hdf5LinkResolver {
 
   hid_t file_;
   std::filesystem::path path_;
-  mutable std::string external_;  // target of the external link that was refused last
+  mutable std::string external_;  // target of the last external link that was refused
   h5::Handle access_;             // properties that refuse external links
 };
 

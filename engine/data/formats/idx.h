@@ -1,5 +1,5 @@
-// Reader of IDX files (yann.lecun.com/exdb/mnist), plain or gzip: bytes 00 00 <type> <rank>, a
-// big-endian uint32 per dimension, then the elements in row-major order. The type is 08, bytes.
+// Reader of IDX files (yann.lecun.com/exdb/mnist), plain or gzip: bytes 00 00 <type> <rank>, one
+// big-endian uint32 per dimension, then the elements, row-major. The type must be 08, bytes.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -11,18 +11,17 @@
 namespace spire::inline data {
 
 struct IdxFile {
-  std::filesystem::path path;  // the file that was read
+  std::filesystem::path path;  // the file that was read, with or without .gz
   std::vector<int64_t> dims;   // images: (N, H, W); labels: (N)
   std::vector<uint8_t> values;
 };
 
-// Read `path`, also with .gz added or removed. Throw Error(data) with file and offset unless the
-// file is one non-empty array; never allocate more than it can hold.
+// Read `path`, or else it with .gz added or removed. Throw Error(data) with file and offset unless
+// the file is exactly one non-empty array. Never allocate more than the file can contain.
 IdxFile read_idx_images(const std::filesystem::path& path);  // magic 0x00000803
 IdxFile read_idx_labels(const std::filesystem::path& path);  // magic 0x00000801
 
-// Streams the images of a file, one at a time.
-class IdxImages {
+class IdxImages {  // reads the images of a file one after another
  public:
   explicit IdxImages(const std::filesystem::path& path);  // reads the header
 
@@ -30,7 +29,7 @@ class IdxImages {
   int64_t height() const { return dims_[1]; }
   int64_t width() const { return dims_[2]; }
 
-  // Reads the next image to pixels (H, W); returns false after the last one.
+  // Reads the next image into pixels (H, W); returns false if there is none.
   bool next(std::span<uint8_t> pixels);
 
  private:

@@ -1,4 +1,4 @@
-// Executor of one thread, for libraries that only one thread at a time may call.
+// Executor with a single thread, for libraries that only one thread at a time may call.
 #pragma once
 #include <condition_variable>
 #include <exception>
@@ -12,14 +12,13 @@ namespace spire::inline data {
 // Thread-safe. Calls run in the order of their arrival and allocate nothing.
 class SerialExecutor {
  public:
-  // cores: of the thread; empty: those of its creator. Throws Error(device) where no thread can be
-  // started.
+  // cores: of the thread; empty: those of its creator. Throws Error(device) if none can start.
   explicit SerialExecutor(const std::vector<int>& cores = {});
   ~SerialExecutor();
   SerialExecutor(const SerialExecutor&) = delete;
   SerialExecutor& operator=(const SerialExecutor&) = delete;
 
-  // Calls `body` on the thread, waits and rethrows its exception. Deadlocks if a body calls it.
+  // Calls body() on the thread, waits and rethrows its exception. Deadlocks if a body calls it.
   template <typename Body>
   void run(Body&& body) {
     using Plain = std::remove_reference_t<Body>;
@@ -28,8 +27,7 @@ class SerialExecutor {
   }
 
  private:
-  // A call, in a linked list on the stacks of the waiting threads.
-  struct Job {
+  struct Job {  // one call: a node of a linked list, on the stack of the waiting thread
     void (*call)(void*);
     void* object;
     Job* next = nullptr;

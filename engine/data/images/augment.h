@@ -1,5 +1,4 @@
-// Augments and normalizes images: random translation, flip and color jitter, drawn by (seed, epoch,
-// sample), so that any thread prepares any sample.
+// Augments images at random, as a function of (seed, epoch, sample) alone, and normalizes them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,42 +11,42 @@
 
 namespace spire::inline data {
 
-// Output pixel (y, x) is input pixel (y + dy, x' + dx), x' = flip ? W - 1 - x : x; pixels outside
-// of the image have the value 0 before normalization.
+// A translation and flip: output pixel (y, x) is input pixel (y + dy, x' + dx), where
+// x' = flip ? W - 1 - x : x. Pixels outside of the image have the value 0 before normalization.
 struct ImageTransform {
-  int64_t dy = 0, dx = 0;  // in [-crop, crop]
+  int64_t dy = 0, dx = 0;  // pixels, in [-crop, crop]; crop is AugmentConfig::crop
   bool flip = false;
 };
 
 ImageTransform image_transform(const AugmentConfig& options, uint64_t seed, int64_t epoch,
                                int64_t sample);
 
-// Factors of torchvision's ColorJitter, as integers: the same on every machine.
+// Factors f of torchvision's ColorJitter for pixel values v; integers, alike on every machine.
 struct ColorFactors {
-  static constexpr int32_t one = 1 << 16;  // 1.0: leaves the image as it is
-  int32_t brightness = one;                // v x factor
-  int32_t contrast = one;                  // between the mean gray of the image (0) and v (1)
-  int32_t saturation = one;                // between the gray of the pixel (0) and v (1)
+  static constexpr int32_t one = 1 << 16;  // f = 1, which changes nothing
+  int32_t brightness = one;                // f * v
+  int32_t contrast = one;                  // gray + f * (v - gray), gray: mean gray of the image
+  int32_t saturation = one;                // gray + f * (v - gray), gray: that of the pixel
 };
 
-// Draws factors, uniform in [max(0, 1 - strength), 1 + strength].
+// Draws the factors, each uniform in [max(0, 1 - strength), 1 + strength] with its own strength.
 ColorFactors color_factors(const ColorJitterConfig& config, uint64_t seed, int64_t epoch,
                            int64_t sample);
 
-// Changes pixels (H, W, C) in place; C is 1 or 3. Gray is 0.299 R + 0.587 G + 0.114 B, rounded.
+// Applies factors to pixels (H, W, C), C = 1 or 3. Gray is 0.299 R + 0.587 G + 0.114 B, rounded.
 void change_colors(const ColorFactors& factors, int64_t channels, std::span<uint8_t> pixels);
 
-// Writes normalized images of one shape and dtype. Immutable: any thread may use it.
+// Writes augmented, normalized images of one shape and dtype. Immutable, hence thread-safe.
 class ImageWriter {
  public:
-  // shape: (H, W, C). dtype: f32, bf16, f16; or u8, which copies pixels. Throws Error(config) for a
-  // translation out of the image, and for augmentation that does not fit.
+  // shape: (H, W, C). dtype: f32, bf16, f16; or u8, which copies and REQUIRES no augmentation.
+  // Throws Error(config) if crop >= min(H, W), or the channels do not suit the color jitter.
   ImageWriter(const Shape& shape, const Normalization& normalization, DType dtype,
               const AugmentConfig& options, uint64_t seed);
 
-  // pixels (H, W, C) -> out (H, W, C) of dtype.
+  // Converts pixels (H, W, C) to `out` (H, W, C) of dtype.
   void write(const uint8_t* pixels, int64_t epoch, int64_t sample, void* out) const;
-  size_t image_bytes() const;  // of one `out`
+  size_t image_bytes() const;  // size of `out`
 
  private:
   template <typename T>
@@ -57,8 +56,8 @@ class ImageWriter {
   DType dtype_;
   AugmentConfig options_;
   uint64_t seed_;
-  std::vector<std::byte> table_;   // (C, 256) of dtype_: normalized pixel values; empty for u8
-  std::vector<uint8_t> identity_;  // (C, 256): pixel values; empty without color jitter
+  std::vector<std::byte> table_;   // (C, 256) of dtype_: the normalized value of each pixel value
+  std::vector<uint8_t> identity_;  // with color jitter: (C, 256), a table that keeps pixel values
 };
 
 }  // namespace spire::inline data

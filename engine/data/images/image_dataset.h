@@ -1,4 +1,4 @@
-// Labelled images in memory as a dataset, and the normalization of their pixels.
+// Dataset of labelled images in memory, and the normalization of their pixels.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -17,10 +17,10 @@ struct LabelledImages {
   std::vector<uint8_t> pixels;  // (N, H, W, C)
   std::vector<int32_t> labels;  // (N), each in [0, classes)
   int64_t count = 0, height = 0, width = 0, channels = 0, classes = 0;
-  std::vector<std::string> class_names = {};  // (classes); empty: unknown
+  std::vector<std::string> class_names = {};  // (classes); empty if unknown
   std::vector<std::filesystem::path> files = {};
 
-  int64_t image_size() const { return height * width * channels; }  // elements
+  int64_t image_size() const { return height * width * channels; }  // in elements
   Shape image_shape() const { return {height, width, channels}; }
 };
 
@@ -44,29 +44,29 @@ class ImageDataset : public Dataset {
   SampleSpec spec_;
 };
 
-// Augments the training images; normalizes both by the config, or else by the training images.
+// Makes both datasets. Only the training images are augmented. Both are normalized as the config
+// says; if it says nothing, by mean and deviation of the training images.
 DatasetPair make_image_pair(LabelledImages train, LabelledImages test, const DataConfig& config,
                             const ReadOptions& options);
 
-// Histogram of pixel values, by channel.
-class PixelHistogram {
+class PixelHistogram {  // of the pixel values of each channel
  public:
   explicit PixelHistogram(int64_t channels) : counts_(static_cast<size_t>(channels)) {}
 
   void add(std::span<const uint8_t> pixels);  // (.., C)
 
-  // Returns mean and population standard deviation of pixel / 255, in fp64: the same in any order
-  // of the pixels. Throws Error(data), which begins with `what`, for a channel of one value.
+  // Returns mean and population standard deviation of pixel / 255 in fp64, whatever the order of
+  // pixels. Throws Error(data), which begins with `what`, if all pixels of a channel are equal.
   Normalization normalization(const std::string& what) const;
 
  private:
   std::vector<std::array<int64_t, 256>> counts_;
 };
 
-Normalization normalization_of(const LabelledImages& images);  // throws as PixelHistogram
+Normalization normalization_of(const LabelledImages& images);  // throws as PixelHistogram does
 
-// Returns the normalization that the config asks for: data.normalize unit, or data.mean and
-// data.stddev, each of `channels` numbers, else Error(config). Empty: the dataset's own.
+// Returns the normalization that data.normalize: unit or data.mean and data.stddev ask for; empty
+// if none. Throws Error(config) unless these have `channels` numbers each.
 Normalization configured_normalization(const DataConfig& config, int64_t channels);
 
 }  // namespace spire::inline data

@@ -1,4 +1,4 @@
-// Reads and decodes JPEG and PNG files. The first bytes of a file tell its format, not its name.
+// Reads and decodes JPEG and PNG files. A file's first bytes decide its format, not its name.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -17,32 +17,32 @@ struct ImageSize {
 
 struct RgbImage {
   ImageSize size = {};
-  std::vector<uint8_t> pixels = {};  // (H, W, 3); memory is reused by the next image
+  std::vector<uint8_t> pixels = {};  // (H, W, 3); decoding the next image reuses the memory
 };
 
 inline constexpr int64_t max_image_side = 16384;  // pixels
 inline constexpr int64_t max_image_pixels = int64_t{1} << 27;
 
-// Reads a whole file and returns its stamp. Throws Error(data), naming the file, where it has over
-// 256 MiB or cannot be read; FileChanged where it is written meanwhile.
+// Reads a whole file into `bytes` and returns its stamp. Throws Error(data), naming the file, if it
+// is larger than 256 MiB or cannot be read; FileChanged if it is written meanwhile.
 FileStamp read_image_file(const std::filesystem::path& path, std::vector<uint8_t>& bytes);
 
-// The functions below throw Error(data), without the file's name, for any file that does not fit.
+// The functions below throw Error(data), without the file's name, for files they cannot read.
 
-ImageSize image_size(std::span<const uint8_t> file);  // from the header alone
+ImageSize image_size(std::span<const uint8_t> file);  // reads only the header
 bool is_jpeg(std::span<const uint8_t> file);
 
-// Decodes to RGB: gray values and palettes become colors, transparent pixels lie on black, 16 bits
-// become 8. A JPEG may be decoded at 1 / `reduce` (1, 2, 4 or 8) of its size, which is faster.
+// Decodes to RGB: gray and palettes become colors, transparent pixels are blended with black, 16
+// bits become 8. reduce: decodes a JPEG at 1 / reduce of its size (1, 2, 4 or 8).
 void decode_image(std::span<const uint8_t> file, int reduce, RgbImage& image);
 
-// For image_size() and decode_image() only.
+// The parts of image_size() and decode_image() for each format.
 ImageSize jpeg_size(std::span<const uint8_t> file);
 void decode_jpeg(std::span<const uint8_t> file, int reduce, RgbImage& image);
 ImageSize png_size(std::span<const uint8_t> file);
 void decode_png(std::span<const uint8_t> file, RgbImage& image);
 
-// Throws unless `size` is within the limits and at most bytes * pixels_per_byte pixels.
+// Throws unless `size` is within the limits above and at most bytes * pixels_per_byte pixels.
 void check_image_size(ImageSize size, size_t bytes, int64_t pixels_per_byte);
 
 }  // namespace spire::inline data

@@ -1,5 +1,5 @@
-// Image files in folders as a dataset: data.path/train/<class>/*.jpg|jpeg|png, and the same below
-// val or test; and the listing of such folders.
+// Dataset of image files in class folders: data.path/train/<class>/*.jpg|jpeg|png, and likewise
+// val/ for the test split, or test/ if there is no val/; and functions that list such folders.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,34 +11,34 @@
 
 namespace spire::inline data {
 
-// Opens the dataset. Classes are the folders of train; val and test may lack some. Images are
-// decoded at each read, resized to data.image.size, and normalized, by default as ImageNet.
+// Opens the dataset. Classes are the folders in train/; the test split may lack some. Each read
+// decodes, resizes to data.image.size and normalizes, by default with ImageNet's mean.
 DatasetPair open_image_folder(const DataConfig& config, const ReadOptions& options);
 
-struct ImageListing {  // of one split
+struct ImageListing {  // the files of one split
   struct File {
-    std::string name;  // relative to the folder: class/image.jpg
+    std::string name;  // relative to `folder`: class/image.jpg
     int32_t label;
   };
   std::filesystem::path folder;
-  std::vector<File> files;  // by class, then by name
+  std::vector<File> files;  // sorted by class, then by name
 
   std::filesystem::path path(int64_t index) const {
     return folder / files[static_cast<size_t>(index)].name;
   }
 };
 
-// Lists folder/<class>/<image>. Throws Error(data) for an unknown class, or no image at all.
+// Lists folder/<class>/<image>. Throws Error(data) for an unknown class, or if there is no image.
 ImageListing list_images(const std::filesystem::path& folder,
                          const std::vector<std::string>& classes);
 
-// Returns the sorted names of the folders within a folder. Throws Error(data) where there is none.
+// Returns the sorted names of the folders in `folder`. Throws Error(data) if there is none.
 std::vector<std::string> class_folders(const std::filesystem::path& folder);
 
-// Returns all images below a folder, relative to it and sorted, without hidden files and links to
-// folders. Throws Error(data) where there is none, or no access.
+// Returns the sorted relative paths of all images below `folder`, without hidden files and links to
+// folders. Throws Error(data) if there is no image, or a folder cannot be read.
 std::vector<std::filesystem::path> images_within(const std::filesystem::path& folder);
 
-bool is_image_name(const std::filesystem::path& path);  // .jpg, .jpeg or .png, in any case
+bool is_image_name(const std::filesystem::path& path);  // .jpg, .jpeg or .png, upper or lower case
 
 }  // namespace spire::inline data

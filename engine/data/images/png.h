@@ -1,4 +1,4 @@
-// Writes images as PNG files, for people to look at. (image_decode.h reads them.)
+// Writes images as PNG files for people to look at. (image_decode.h reads PNG files.)
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -15,15 +15,14 @@ struct PngImage {
   std::vector<uint8_t> pixels;                  // (H, W, C)
 };
 
-// Undoes the normalization of an image's values (H, W, C) and clamps them. Images of other than 1
-// or 3 channels show their first one as gray.
+// Undoes the normalization of (H, W, C) values; unless C is 1 or 3, shows channel 0 as gray.
 PngImage to_png_image(std::span<const float> values, const Shape& shape,
                       const Normalization& normalization);
 
-// Arranges images of one size in rows of `columns`, with a white line between them.
+// Arranges images of one size in a grid with `columns` images per row and white lines between them.
 PngImage grid_of(const std::vector<PngImage>& images, int64_t columns);
 
-// Writes the file atomically. Throws Error(data), naming the file, where it cannot be written.
+// Writes the file atomically. Throws Error(data), naming the file, if it cannot be written.
 void write_png(const std::filesystem::path& path, const PngImage& image,
                Existing existing = Existing::replace);
 

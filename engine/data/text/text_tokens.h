@@ -1,4 +1,4 @@
-// Tokenizes the text files of a config.
+// Functions that read and tokenize the text files that a config names (data.tokens.text).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,20 +13,20 @@
 
 namespace spire::inline data {
 
-inline constexpr size_t max_vocabulary_text = size_t{16} << 20;  // bytes of vocabulary.txt
+inline constexpr size_t max_vocabulary_text = size_t{16} << 20;  // largest vocabulary.txt, in bytes
 
-struct TokenText {  // not tokenized yet
+struct TokenText {  // text that is not tokenized yet
   std::unique_ptr<Vocabulary> vocabulary;
   std::string text;
   std::vector<std::filesystem::path> files;
 };
 
-// Reads and concatenates the files of config.text, plain or gzip; for gpt2 <|endoftext|> separates
-// them. Throws Error(data), naming file and byte, for invalid UTF-8 (`bytes` accepts any file).
+// Reads and concatenates the files of config.text, plain or gzip; for gpt2 with <|endoftext|>
+// between them. Throws Error(data), naming file and byte, for invalid UTF-8, except for `bytes`.
 TokenText read_token_text(const TokensConfig& config);
 
-// Returns where a part from `first` on, of about `bytes`, may end: encoding part by part gives the
-// tokens of the whole text.
+// Returns the end of a part that begins at byte `first` and has about `bytes` bytes. The text is
+// cut where encoding its parts one by one gives the tokens of the whole text.
 size_t end_of_part(const TokenText& text, size_t first, size_t bytes);
 
 struct TextTokens {
@@ -35,12 +35,13 @@ struct TextTokens {
   std::vector<std::filesystem::path> files;
 };
 
-TextTokens read_text_tokens(const TokensConfig& config);  // the same files, as ids
+TextTokens read_text_tokens(const TokensConfig& config);  // read_token_text(), encoded as ids
 
-// Returns how many of `count` ids, the last ones, are test data.
+// Returns how many of `count` ids are test data; they are the last ones.
 int64_t test_tokens(int64_t count, const TokensConfig& config);
 
-// Returns a GPT-2 vocabulary's absolute folder; auto: on the data search path, else Error(data).
+// Returns the absolute path of the folder of a GPT-2 vocabulary. The path "auto" searches
+// standard_dataset_folders("gpt2"), and throws Error(data) if none has it.
 std::filesystem::path find_bpe(const std::string& path);
 
 }  // namespace spire::inline data

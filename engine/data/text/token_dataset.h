@@ -1,5 +1,5 @@
-// A dataset of windows of a long token sequence, in shard files or text files. Columns: tokens i32
-// (T), and targets i32 (T), the token after each; T = data.tokens.length.
+// Dataset of windows of a long token sequence in shard or text files. Columns: tokens i32 (T), and
+// targets i32 (T), the token that follows each token; T = data.tokens.length.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -14,22 +14,22 @@
 
 namespace spire::inline data {
 
-// An open file of token ids: a header of 64 bytes, then the ids, little-endian (docs/formats.md).
+// An open shard: a file with a header of 64 bytes, then token ids, little-endian (docs/formats.md).
 class TokenShard {
  public:
-  // Reads the header. Throws Error(data), naming file and byte, where it does not fit the file.
+  // Reads the header. Throws Error(data), naming file and byte, if it does not fit the file.
   explicit TokenShard(const std::filesystem::path& path);
 
-  int64_t count() const { return count_; }  // tokens, >= 1
+  int64_t count() const { return count_; }  // number of tokens, >= 1
   int64_t element_bytes() const { return element_bytes_; }
-  int64_t vocabulary() const { return vocabulary_; }  // ids are in [0, vocabulary)
+  int64_t vocabulary() const { return vocabulary_; }  // its size: ids are in [0, vocabulary)
   const std::filesystem::path& path() const { return file_->path(); }
 
-  // Reads ids on any thread, without allocations. Throws Error(data), naming file and token, for an
-  // id outside of the vocabulary; FileChanged where the file was written meanwhile.
+  // Reads ids from index `first` on, in any thread, without allocations. Throws Error(data), naming
+  // file and token, for an id outside of the vocabulary; FileChanged if it was written.
   void read(int64_t first, std::span<int32_t> out) const;
 
-  void verify() const;  // throws Error(data): a wrong checksum or id
+  void verify() const;  // throws Error(data) for a wrong checksum or an invalid id
 
  private:
   template <typename T>
@@ -40,42 +40,43 @@ class TokenShard {
   uint64_t checksum_ = 0;
 };
 
-// Writes a shard atomically, two bytes a token where enough. Ids must be in [0, vocabulary).
+// Writes a shard atomically, with two bytes per token if enough. Ids must be in [0, vocabulary).
 void write_token_shard(const std::filesystem::path& path, std::span<const int32_t> tokens,
                        int64_t vocabulary);
 
-// Returns "train_0003.tokens".
+// Returns a file name such as "train_0003.tokens".
 std::filesystem::path token_shard_name(const std::string& split, int64_t number);
 
-// Opens <split>_0000.tokens, ... in order. Throws Error(data) for a gap or another vocabulary size.
+// Opens <split>_0000.tokens, ... Throws Error(data) for a gap, or if vocabulary sizes differ.
 std::vector<TokenShard> open_token_shards(const std::filesystem::path& folder,
                                           const std::string& split);
 
-// A long sequence of token ids, in files or in memory. Any thread may read.
-class TokenSequence {
+class TokenSequence {  // a long sequence of token ids, in files or in memory; thread-safe
  public:
   virtual ~TokenSequence() = default;
 
-  virtual int64_t count() const = 0;
+  virtual int64_t count() const = 0;                                   // number of tokens
   virtual void read(int64_t first, std::span<int32_t> out) const = 0;  // throws Error(data)
-  // Checks the files' checksums. Throws Error(data) for the first wrong one.
+  // Verifies the checksums of the files. Throws Error(data) for the first mismatch.
   virtual void verify() const {}
   virtual std::vector<std::string> layout() const { return {}; }  // one line per file
   virtual std::vector<std::filesystem::path> files() const = 0;
 };
 
-std::unique_ptr<TokenSequence> sequence_of(std::vector<TokenShard> shards);  // concatenated
+// Returns the concatenation of the shards.
+std::unique_ptr<TokenSequence> sequence_of(std::vector<TokenShard> shards);
 
-// Copies ids, each in [0, vocabulary), into memory. `files` are those they were read from.
+// Returns a copy of `ids` in memory; each must be in [0, vocabulary). files: what files() returns.
 std::unique_ptr<TokenSequence> sequence_of(std::span<const int32_t> ids, int64_t vocabulary,
                                            std::vector<std::filesystem::path> files = {});
 
-// Window i is the T + 1 tokens from offset + i * T on: neighbours share one token.
+// Window i has the T + 1 tokens from offset + i * T on, so that neighbouring windows share a token.
 class TokenDataset : public Dataset {
  public:
-  enum class Offset { none, by_epoch };  // by_epoch: in [0, T), a function of (seed, epoch)
+  // none: offset 0. by_epoch: an offset in [0, T) that is a function of (seed, epoch).
+  enum class Offset { none, by_epoch };
 
-  // Throws Error(data) for less than one window: T + 1 tokens, by_epoch 2 T.
+  // length: T. Throws Error(data) for fewer tokens than T + 1, with Offset::by_epoch than 2 T.
   TokenDataset(std::unique_ptr<TokenSequence> sequence, int64_t length, Offset offset,
                uint64_t seed, const std::string& vocabulary, int64_t vocabulary_size);
 
@@ -96,8 +97,9 @@ class TokenDataset : public Dataset {
   SampleSpec spec_;
 };
 
-// Opens the dataset `tokens`: data.tokens.text, its end as test data, or the shards in data.path:
-// train_NNNN.tokens, val_NNNN.tokens, and vocabulary.txt with the text for make_vocabulary().
+// Opens the dataset `tokens`. Its source is either the text files of data.tokens.text, the end of
+// which is the test data, or the folder data.path with the shards train_NNNN.tokens and
+// val_NNNN.tokens, and with vocabulary.txt, which contains the text for make_vocabulary().
 DatasetPair open_tokens(const DataConfig& config, const ReadOptions& options);
 
 }  // namespace spire::inline data
