@@ -52,8 +52,8 @@ struct Packing {
   std::string form;  // names layout and dtype; equal names mean equal bytes
   size_t bytes = 0;
   int64_t units = 1;  // equal shares of the weights that threads may pack concurrently
-  // Packs the units [first, last). Both pointers are to whole tensors in the device's memory;
-  // stream is as in KernelArgs. Allocates nothing.
+  // Packs the units [first, last) of `plain`, fp32 in the plain layout. Both pointers are to whole
+  // tensors in the device's memory; stream is as in KernelArgs. Allocates nothing.
   std::function<void(const float* plain, void* packed, int64_t first, int64_t last, void* stream)>
       pack_units;
 

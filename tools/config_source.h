@@ -31,10 +31,11 @@ struct NamedRun {
 std::optional<NamedRun> read_named_run(const Arguments& arguments,
                                        const std::optional<std::string>& name, Prefer prefer);
 
-// message: begins with a config key. Returns it behind the place of the key: "run.yaml:12:3: ...".
+// Returns a message that begins with a config key behind the place of the key: "run.yaml:12:3:
+// ..."; returns others unchanged.
 std::string with_place(const std::string& message, const ResolvedConfig& resolved);
 
-// Returns work(); adds places to the messages of Error(config) that it throws.
+// Returns work(); adds places to the messages of Error(config) that it throws. Other errors pass.
 template <typename Work>
 auto naming_places(const ResolvedConfig& resolved, const Work& work) {
   try {
@@ -51,7 +52,8 @@ void print_warnings(const std::vector<std::string>& warnings);
 // A copy of a config in memory, for child processes; without keys that the user did not set.
 class ConfigSnapshot {
  public:
-  static constexpr const char* folder = "/proc/self/fd/";  // prefix of path()
+  // Prefix of path(). Places in such a file mean nothing to the user.
+  static constexpr const char* folder = "/proc/self/fd/";
 
   explicit ConfigSnapshot(const ResolvedConfig& resolved);
   ~ConfigSnapshot();

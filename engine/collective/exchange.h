@@ -16,8 +16,9 @@
 namespace spire::inline collective {
 
 // A member's connections to the others: by the ProcessGroup on CPUs, by NCCL on GPUs. All members
-// make the same calls in the same order; each member of a process does so on its own thread. Any
-// thread may call check() and abort(). Buffers and streams belong to the member's device.
+// make the same calls in the same order. One thread at a time calls exchange() and all_reduce() of
+// a member; they run in the order of the calls, on any streams. Any thread may call check(),
+// abort(). Buffers and streams belong to the member's device.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -94,8 +95,8 @@ class HostAllGather {
   // owners[i]: rank that knows entry i. group: may be null if there is one rank.
   HostAllGather(const std::vector<int>& owners, ProcessGroup* group);
 
-  // Fills in the other ranks' entries. Every rank calls it at the same point of its step. Throws
-  // PeerLost. Allocates nothing after the first call.
+  // Fills in the other ranks' entries; table has owners.size() entries. Every rank calls it at the
+  // same point of its step. Throws PeerLost. Allocates nothing after the first call.
   void share(std::span<double> table);
 
  private:

@@ -61,8 +61,9 @@ class GradientReduction {
   // The lane announces that [0, ready) of its gradient sums, over all its towers, is final once its
   // stream has done its present work. Throws BarrierBroken after break_up().
   void arrive(int lane, int64_t ready);
-  // Adds up the rest of the lane's shares and waits until all buckets are reduced; on a GPU the
-  // lane's stream waits. Throws PeerLost, BarrierBroken, or the exchange thread's LaneError.
+  // After the lane's last arrive(): adds up the rest of the lane's shares and waits until all
+  // buckets are reduced; on a GPU the lane's stream waits. Throws PeerLost, BarrierBroken, or the
+  // exchange thread's LaneError.
   void finish(int lane);
   void break_up();  // releases all lanes that wait here, now or later
 

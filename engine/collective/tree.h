@@ -1,6 +1,7 @@
 // Fixed order of additions over towers 0..T-1 (equal shares of the global batch), and cuts of the
 // flat gradient buffer. Sums follow a binary tree whose shape depends only on T: of n towers the
-// left child gets the largest power of two below n. So no placement of the towers changes the bits.
+// left child gets the largest power of two below n. So no split of the towers into contiguous
+// ranges changes the bits.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -75,8 +76,8 @@ class TreeSum {
   static constexpr int64_t chunks_of(int64_t floats) { return (floats + chunk - 1) / chunk; }
 
   // out[i] = sum over the root's towers at element begin + i, for i < count <= chunk. Returns
-  // `out`, which may be the first leaf's buffer, or, without writing `out`, the buffer of a single
-  // leaf. scratch: chunk * depth() floats, one per thread that calls this.
+  // `out`, which may be the first leaf's buffer but no other leaf's, or, without writing `out`, the
+  // buffer of a single leaf. scratch: chunk * depth() floats, one per thread that calls this.
   const float* sum(int64_t begin, int64_t count, float* out, float* scratch) const;
   int depth() const { return depth_; }
 

@@ -35,7 +35,8 @@ class Dataset {  // all methods are thread-safe
   virtual void read(std::span<const int64_t> samples, int64_t epoch,
                     std::span<std::byte* const> columns) const = 0;
 
-  // Returns how many corrupt samples were left out so far (data.on_error: skip).
+  // Returns how many corrupt samples were left out so far (data.on_error: skip). Those that were
+  // found on opening are not in count().
   virtual int64_t skipped() const { return 0; }
   // Returns the messages about corrupt samples, at most max_problems.
   virtual std::vector<std::string> problems() const { return {}; }

@@ -58,7 +58,8 @@ class DeviceMemory {  // one allocated block, freed on destruction
   virtual void* data() const = 0;    // address on the device, a multiple of workspace_alignment
   virtual bool on_host() const = 0;  // true if the host can use that address, too
 
-  // Wait until the device has done all earlier work, then copy `bytes` to or from byte `offset`.
+  // Wait for all earlier work of the device, copy `bytes` to or from byte `offset`, and return when
+  // the copy is done.
   virtual void write(const void* host, size_t bytes, size_t offset = 0) = 0;
   virtual void read(void* host, size_t bytes, size_t offset = 0) const = 0;
 

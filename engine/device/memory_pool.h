@@ -100,8 +100,9 @@ class MemoryPool {
 
 using MemoryPools = std::vector<std::unique_ptr<MemoryPool>>;
 
-// Returns the first shortage if all plans are carried out: of a pool against its limit, or of all
-// pools of a device against its free memory (CPU devices share one memory). nullopt: it should fit.
+// Returns the first shortage if the rest of all plans is carried out: of a pool against its limit,
+// or of all pools of a device against its free memory (CPU devices share one memory). nullopt: it
+// should fit.
 std::optional<MemoryShortage> foresee_shortage(const MemoryPools& pools);
 
 // Returns "cuda:0: cannot allocate 7.0 MiB for activations; 3.0 MiB are left".

@@ -19,7 +19,8 @@ struct Place {
 
 class BufferAssignment {
  public:
-  // gradients: those that are written to the gradient buffer; empty for an evaluation.
+  // gradients: those that are written to the gradient buffer; empty for an evaluation. layout: has
+  // all parameters and states that `graph` reads.
   BufferAssignment(const Graph& graph, const std::vector<ParameterGradient>& gradients,
                    const ParameterLayout& layout);
 

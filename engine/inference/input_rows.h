@@ -24,8 +24,9 @@ struct RowOrigin {
   bool only = false;  // the file has a single row, as an image does
 };
 
+// Callbacks; each may throw, which ends the reading.
 struct InputReport {
-  std::function<void(const std::string&)> problem;  // a file or row was skipped; may throw
+  std::function<void(const std::string&)> problem;  // a file or row was skipped
   std::function<void(const std::string&)> note;     // for example ignored columns
 };
 

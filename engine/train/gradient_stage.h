@@ -14,8 +14,9 @@
 
 namespace spire::inline training {
 
-// Thread ownership: lane `lane` calls train() and evaluate(); the thread that constructs the
-// trainer, or the leading thread (LaneTeam::lead), calls the rest.
+// Thread ownership: lane `lane` calls train() and evaluate(). Any thread may call interrupt() and,
+// after connect(), the const methods. The thread that constructs the trainer, or the leading thread
+// (LaneTeam::lead), calls the rest.
 class GradientStage {
  public:
   struct Options {

@@ -51,7 +51,8 @@ struct Placement {
   int parameter_device = 0;      // index into `devices`; on rank 0, whose host reads its weights
   bool updates_on_host = false;  // parameter_device: cpu, though the run is on GPUs
   std::vector<LaneSpec> host_lanes;  // CPU lanes of rank 0 that update then; else empty
-  std::vector<int> helper_cores;  // for other threads (readers, writers, exchange); near its GPUs
+  // For other threads (readers, writers, exchange): the rank's cores; with GPUs those near them.
+  std::vector<int> helper_cores;
   Strategy strategy = Strategy::parameter_device;
   Reduction reduction = Reduction::invariant;
   std::string note;      // what `auto` chose and why; empty if the config names all devices

@@ -58,7 +58,8 @@ ChosenDevices choose_devices(const RunConfig& config, const std::vector<RankHard
 
 // Groups a process's devices into members: devices that read each other's memory. All CPU devices
 // form one member. A GPU joins others if all have peer access to it, else it forms a member of its
-// own. A GPU that is named several times is several logical devices, all in one member.
+// own. A GPU that is named several times is several logical devices, all in one member. Throws
+// Error(device) if `peer` is direct and there would be several members.
 std::vector<std::vector<DeviceId>> group_peers(const std::vector<DeviceId>& devices,
                                                const PeerPairs& peers, CudaConfig::Peer peer);
 

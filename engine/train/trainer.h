@@ -96,8 +96,9 @@ class Trainer {
   int max_ahead() const;
   int under_way() const { return static_cast<int>(begun_ - finished_); }
 
-  // evaluate() adds the sums of one batch to `sums`. From begin_evaluation() to end_evaluation()
-  // the averaged weights, if the run keeps them, replace the weights on all devices.
+  // evaluate() adds the sums of one batch to `sums`. begin_evaluation() packs the weights; from
+  // then to end_evaluation(), which comes before the next step or capture_state(), the averaged
+  // weights, if the run keeps them, replace the weights on all devices.
   void begin_evaluation();
   void evaluate(const Batch& batch, EvaluationSums& sums, bool stop = false);
   void end_evaluation();

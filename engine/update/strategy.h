@@ -34,7 +34,8 @@ class UpdateStrategy {
   virtual SumsTo sums_to() const = 0;  // which members receive the sums of gradients
   // False: the devices of a member update its front device's replica; the others are copied.
   virtual bool updates_every_replica() const { return false; }
-  // True: each device has only a part of the optimizer state, so checkpoints gather it.
+  // True: each device has only a part of the optimizer state, so checkpoints gather it, and members
+  // exchange norms of tensors.
   virtual bool shards_state() const { return false; }
   // Sends updated weights, on `stream`, until the front replicas of all members have them. weights:
   // this member's. One lane per member calls it, if there are several members. Throws PeerLost.

@@ -36,7 +36,8 @@ bool choose_engine(Engines& engines, const std::string& key, Tuning* tuning);
 
 // Returns the index of the first candidate whose fastest run takes at most 3 % more than the
 // fastest of all; none if all fail. time(i) runs candidate i once and returns the time, or none if
-// the run fails, which excludes the candidate.
+// the run fails, which excludes the candidate. Candidates take turns; the first run of each does
+// not count, and one that takes twice the best time runs no more.
 std::optional<size_t> fastest(size_t candidates,
                               const std::function<std::optional<float>(size_t)>& time);
 

@@ -67,7 +67,7 @@ std::vector<std::unique_ptr<ProcessGroup>> threads_groups(int size);
 
 // Makes a group over a duplicate of MPI_COMM_WORLD; initializes MPI (MPI_THREAD_SERIALIZED) once
 // per process. Throws Error(device) in a build without MPI, Error(config) if MPI and the launcher's
-// environment variables disagree.
+// environment variables disagree. After a failure its destructor does not finalize MPI.
 std::unique_ptr<ProcessGroup> mpi_group(const Launch& launch);
 std::string mpi_version();  // empty in a build without MPI
 

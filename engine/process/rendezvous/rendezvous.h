@@ -22,6 +22,8 @@ struct RendezvousResult {
 RendezvousResult join_at_master(const Launch& launch, const RankInfo& self, double start_seconds);
 
 // Joins over a group that connects the ranks already: makes only control links, `data` stays empty.
+// Collective. The group carries the run's secret, so only the run's ranks may be in it. Throws
+// PeerLost, and rank 0's error on all ranks.
 RendezvousResult join_over_group(ProcessGroup& group, const RankInfo& self, double start_seconds);
 
 }  // namespace spire::inline process

@@ -28,8 +28,8 @@ struct ControlMessage {
 
 inline constexpr size_t max_control_bytes = size_t{4} << 20;  // of a message's JSON
 
-// Returns JSON of at most max_control_bytes: cuts the texts of a failure; throws Error(unexpected)
-// for a heartbeat with too many rows.
+// Returns JSON of at most max_control_bytes: cuts names and the texts of a failure; throws
+// Error(unexpected) for a heartbeat with too many rows.
 std::string to_json(const ControlMessage& message);
 
 // Throws Error(collective) for anything that to_json() does not write.
