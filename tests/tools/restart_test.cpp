@@ -136,7 +136,8 @@ TEST(Restart, ASignalMeanwhileStopsIt) {
 // A stopped rank gives no sign of life and cannot end: the others time out, and it is killed.
 TEST(Restart, ARankThatHangsIsKilled) {
   ManyProcesses many;
-  Program program(many.endless("run", {"--processes=2", "--max-restarts=1", "timeouts.step=2"}));
+  Program program(many.endless(
+      "run", {"--processes=2", "--max-restarts=1", "timeouts.step=2", "timeouts.silence=4"}));
   ASSERT_TRUE(program.wait_for("checkpoint step"));
   std::vector<pid_t> ranks = wait_for_ranks(program, 2);
   kill(ranks[1], SIGSTOP);
