@@ -1,11 +1,16 @@
 // Loop over blocks of rows on several threads, for conversion and verification.
 #pragma once
+#include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <mutex>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
+
+#include <spire/error.h>
 
 #include "engine/base/thread.h"
 #include "engine/data/dataset.h"
