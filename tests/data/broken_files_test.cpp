@@ -308,28 +308,11 @@ TEST(BrokenFolder, PermissionDenied) {
                              HasSubstr("Permission denied"), HasSubstr("chmod")));
 }
 
-// Gzip of `count` bytes, in small memory.
-Bytes packed(size_t count, uint8_t byte) {
-  z_stream z{};
-  EXPECT_EQ(deflateInit2(&z, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
-  Bytes part(1 << 20, byte), out(count / 100 + 4096);
-  z.next_out = out.data();
-  z.avail_out = static_cast<uInt>(out.size());
-  for (size_t done = 0; done < count; done += part.size()) {
-    z.next_in = part.data();
-    z.avail_in = static_cast<uInt>(part.size());
-    deflate(&z, done + part.size() < count ? Z_NO_FLUSH : Z_FINISH);
-  }
-  out.resize(z.total_out);
-  deflateEnd(&z);
-  return out;
-}
-
 // A small file that takes gigabytes of memory is refused before it does, whatever reads it.
 TEST(BrokenGzip, ThatUnpacksToFarMoreThanItsSize) {
   TemporaryFolder folder;
-  write_file(folder / "a.gz", packed(size_t{300} << 20, 'a'));
-  write_file(folder / "lines.csv.gz", packed(size_t{300} << 20, '\n'));
+  write_file(folder / "a.gz", packed(size_t{300} << 20, 'a', gzip_format));
+  write_file(folder / "lines.csv.gz", packed(size_t{300} << 20, '\n', gzip_format));
   auto expect_refused = [](const std::string& message) {
     EXPECT_THAT(message, AllOf(HasSubstr(".gz: "), HasSubstr("unpack to over 268435456"),
                                HasSubstr("unpack it with gunzip")));
@@ -346,7 +329,7 @@ TEST(BrokenGzip, ThatUnpacksToFarMoreThanItsSize) {
 // Up to 256 MiB any ratio will do: labels of one class, say.
 TEST(BrokenGzip, SmallContentsMayBePackedAsTheyAre) {
   TemporaryFolder folder;
-  write_file(folder / "a.gz", packed(1 << 20, 'a'));
+  write_file(folder / "a.gz", packed(1 << 20, 'a', gzip_format));
   DataConfig text;
   text.name = "tokens";
   text.tokens.text = {(folder / "a.gz").string()};

@@ -57,9 +57,28 @@ inline Bytes idx_bytes(uint32_t magic, const std::vector<uint32_t>& dims, const 
   return bytes;
 }
 
+constexpr int zlib_format = 15, gzip_format = 15 + 16;  // windowBits of zlib's deflateInit2()
+
+// Returns `count` equal bytes, deflated in small memory.
+inline Bytes packed(size_t count, uint8_t byte, int format) {
+  z_stream z{};
+  EXPECT_EQ(deflateInit2(&z, 1, Z_DEFLATED, format, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  Bytes part(1 << 20, byte), out(count / 100 + 4096);
+  z.next_out = out.data();
+  z.avail_out = static_cast<uInt>(out.size());
+  for (size_t done = 0; done < count; done += part.size()) {
+    z.next_in = part.data();
+    z.avail_in = static_cast<uInt>(part.size());
+    deflate(&z, done + part.size() < count ? Z_NO_FLUSH : Z_FINISH);
+  }
+  out.resize(z.total_out);
+  deflateEnd(&z);
+  return out;
+}
+
 inline Bytes gzip(const Bytes& content) {
   z_stream z{};
-  EXPECT_EQ(deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  EXPECT_EQ(deflateInit2(&z, 6, Z_DEFLATED, gzip_format, 8, Z_DEFAULT_STRATEGY), Z_OK);
   Bytes out(deflateBound(&z, content.size()) + 32);
   z.next_in = const_cast<Bytef*>(content.data());
   z.avail_in = static_cast<uInt>(content.size());

@@ -239,7 +239,10 @@ class Joiner {
     }
     auto table = frame.kind == FrameKind::peer_table ? read_peer_table(frame.text) : std::nullopt;
     if (!table || table->size() != star.table.size())
-      fail(Category::collective, "its answer cannot be understood");
+      fail(Category::collective,
+           "{}: the answer of rank 0 at {} cannot be understood; start all ranks with one build of "
+           "Spire",
+           to_string(self_.info), options_.where);
     star.table = std::move(*table);
   }
 

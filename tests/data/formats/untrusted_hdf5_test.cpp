@@ -233,23 +233,6 @@ TEST(UntrustedHdf5, UnsupportedFiltersAreNamed) {
   }
 }
 
-// Returns `count` zeros, deflated.
-Bytes packed_zeros(size_t count) {
-  z_stream z{};
-  EXPECT_EQ(deflateInit(&z, 1), Z_OK);
-  Bytes zeros(1 << 20), out(count / 100 + 4096);
-  z.next_out = out.data();
-  z.avail_out = static_cast<uInt>(out.size());
-  for (size_t done = 0; done < count; done += zeros.size()) {
-    z.next_in = zeros.data();
-    z.avail_in = static_cast<uInt>(zeros.size());
-    deflate(&z, done + zeros.size() < count ? Z_NO_FLUSH : Z_FINISH);
-  }
-  out.resize(z.total_out);
-  deflateEnd(&z);
-  return out;
-}
-
 int64_t peak_memory() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -267,7 +250,7 @@ TEST(UntrustedHdf5, ChunksThatInflateBeyondTheirSizeAreRefused) {
       file.put<int32_t>(split + "/labels", {rows}, std::vector<int32_t>(rows));
     }
     h5::Handle images(H5Dopen2(file.id(), "train/images", H5P_DEFAULT), H5Dclose, "open");
-    Bytes bomb = packed_zeros(size_t{384} << 20);
+    Bytes bomb = packed(size_t{384} << 20, 0, zlib_format);
     const hsize_t first[4] = {};
     h5::check(H5Dwrite_chunk(images, H5P_DEFAULT, 0, first, bomb.size(), bomb.data()), "write");
   }
