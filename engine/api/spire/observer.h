@@ -77,6 +77,18 @@ struct StartInfo {
   bool evaluates_again = false;
 };
 
+// Parts of a step, in seconds: means over the lanes (threads that run towers) of this process.
+struct StepTimes {
+  double data = 0;       // waiting for the batch
+  double copy = 0;       // of the batch to a GPU; 0 on CPUs, which read it in place
+  double forward = 0;    // of all towers of a lane
+  double backward = 0;   // with the sums of gradients over the lane's own towers
+  double reduce = 0;     // summing over lanes and devices after backward: exposed communication
+  double update = 0;     // of the weights, and waiting until all lanes have updated theirs
+  double replicate = 0;  // new weights to all replicas, and into the forms that kernels read
+  double other = 0;      // the rest of the step
+};
+
 struct StepReport {
   int64_t step = 0;  // optimizer steps done: 1 after the first
   int64_t total_steps = 0;
@@ -91,6 +103,7 @@ struct StepReport {
   double step_ms = 0;
   double data_wait = 0;       // share of the step spent waiting for data, 0..1
   double comm_wait = 0;       // share spent waiting for other devices' gradients
+  StepTimes times;            // where the step's time went
   double loss_scale = 0;      // fp16 only; 0 in other precisions
   int64_t skipped_steps = 0;  // fp16: steps so far that were skipped, as gradients overflowed
   int64_t samples_seen = 0;

@@ -1,0 +1,106 @@
+// Results of `trainer bench`: how a model's speed grows with devices, beside what the machine
+// itself reaches in products, copies and sums.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <spire/observer.h>
+#include <spire/run_config.h>
+
+namespace spire::inline bench {
+
+// strong: the towers of the run stay, so each count of devices trains the same bits. weak: towers
+// grow with the devices.
+enum class Scaling { strong, weak };
+enum class Kind { cpu, cuda };
+
+// One way to run the model.
+struct Variant {
+  Scaling scaling = Scaling::strong;
+  Kind kind = Kind::cpu;
+  int64_t devices = 1;    // of all processes together
+  int64_t processes = 1;  // divides `devices`
+  int64_t towers = 1;
+  RunConfig::Precision precision = RunConfig::Precision::fp32;
+  RunConfig::Strategy strategy = RunConfig::Strategy::parameter_device;
+  bool operator==(const Variant&) const = default;
+};
+
+// Returns "2 cpu, 1 process, 8 towers, bf16, mirrored".
+std::string to_text(const Variant& variant);
+
+// One timed run of a variant, in processes of its own. Bytes and joules are sums over processes.
+struct Measurement {
+  double samples_per_s = 0;       // over the timed steps
+  double step_seconds = 0;        // mean over the timed steps
+  double first_step_seconds = 0;  // from the start of the process to the end of its first step
+  StepTimes times;                // means over the timed steps and all lanes
+  std::string parameter_hash;     // after the last step
+  BytesByKind planned_memory, peak_memory;  // of all devices together
+  int64_t peak_rss = 0;                     // bytes of host memory, as the kernel counts them
+  std::optional<double> joules;             // over the timed steps; none: no counter is readable
+};
+
+// What the machine reaches without a model, measured by the benchmark itself with as many devices
+// as a variant has; 0 where it was not measured.
+struct Ceilings {
+  Kind kind = Kind::cpu;
+  int64_t devices = 1;
+  double fp32_flops_per_s = 0, bf16_flops_per_s = 0, fp16_flops_per_s = 0;  // of matrix products
+  double copy_bytes_per_s = 0;        // bytes read and bytes written
+  double all_reduce_bytes_per_s = 0;  // "bus bandwidth": 2 (n - 1) / n times the bytes summed
+};
+
+// The rounds of one variant.
+struct Point {
+  Variant variant;
+  std::vector<Measurement> rounds;  // empty if it could not run
+  std::string error;                // why; empty otherwise
+};
+
+struct Machine {
+  std::string host, system;  // "Linux 6.1.0 x86_64"
+  std::string cpu;           // model name
+  int64_t cores = 0;         // that the process may use
+  std::string instructions;  // what kernels use: "AVX-512, BF16, AMX"
+  std::vector<std::string> gpus;
+};
+
+struct BenchReport {
+  std::string date;     // "2026-11-23T08:44:17Z"
+  std::string spire;    // version of Spire, with commit if known
+  std::string command;  // as typed
+  Machine machine;
+  std::string model;              // "resnet"
+  int64_t parameters = 0;         // trainable numbers
+  int64_t batch_size = 0;         // samples per tower per step
+  double flops_per_sample = 0;    // of forward and backward: 2 per multiply-add
+  int64_t steps = 0, warmup = 0;  // timed steps of a round; steps before them
+  std::string data;               // "synthetic, in memory"
+  std::string config;             // YAML
+  std::vector<Ceilings> ceilings;
+  std::vector<Point> points;
+};
+
+// Figures of a point that its rounds give.
+struct PointFigures {
+  double samples_per_s = 0;          // median over rounds
+  double slowest = 0, fastest = 0;   // samples/s of the slowest and of the fastest round
+  std::optional<double> efficiency;  // speed a device, of that of one device; none without that
+  double flops_per_s = 0;
+  std::optional<double> ceiling_share;  // of the products' ceiling for this precision
+  std::optional<double> joules_per_sample;
+  StepTimes times;  // of the round of median speed; `other` fills up to its step time
+  double step_seconds = 0;
+  std::string parameter_hash;  // empty if rounds differ
+};
+
+PointFigures figures_of(const BenchReport& report, const Point& point);
+
+// Returns whether all strong points of one precision, in all rounds, have one parameter hash; none
+// if there are fewer than two such points.
+std::optional<bool> same_bits(const BenchReport& report, RunConfig::Precision precision);
+
+}  // namespace spire::inline bench
