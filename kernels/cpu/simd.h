@@ -135,6 +135,11 @@ inline void store_ints(const IntLanes& lanes, uint8_t* to, int count) {
   write_lanes(narrow(lanes), to, count);
 }
 
+// Returns the number in all lanes. (Compilers keep an addition to zero, which would make -0 a 0.)
+inline FloatLanes all_lanes(float number) {
+  return number - FloatLanes{};
+}
+
 // Reduces all lanes to one number by a commutative f(lanes, lanes), which combines halves four
 // times.
 template <typename F>

@@ -45,7 +45,7 @@ void tile(const Factor& a, const Rows& b, int64_t depth, const Sums& c) {
       row[j] = load_floats(b.data + k * b.stride + j * lane_count, lane_count);
     }
     for (int i = 0; i < rows; ++i) {
-      FloatLanes factor = FloatLanes{} + a.data[i * a.row + k * a.column];
+      FloatLanes factor = all_lanes(a.data[i * a.row + k * a.column]);
       for (int j = 0; j < registers; ++j) sums[i][j] += factor * row[j];
     }
   }

@@ -1,7 +1,11 @@
 // Convolution on the CPU by oneDNN: direct algorithms with fp32 sums. x, y and their gradients stay
 // (N,H,W,C). Weights are packed in the layout that oneDNN prefers; their gradient comes in such a
-// layout and is reordered to plain fp32.
+// layout and is reordered to plain fp32. Convolutions without groups are products of tiles instead
+// where these are faster (tiled_convolution.h).
+#include <optional>
+
 #include "kernels/cpu/onednn.h"
+#include "kernels/cpu/tiled_convolution.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/conv2d/conv2d.h"
 
@@ -45,10 +49,25 @@ auto describe_forward(const dnnl::engine& engine, const ConvolutionDescs& o) {
       o.padding, o.padding);
 }
 
+// The convolution as products of tiles, if these are faster than oneDNN.
+std::optional<product::ConvolutionShape> tiled(product::Pass pass, const Conv2dAttributes& g,
+                                               const TensorSpec& input, const Shape& w,
+                                               const TensorSpec& output) {
+  const Shape &x = input.shape, &y = output.shape;
+  product::ConvolutionShape shape{
+      x[0], x[1], x[2], x[3], y[1], y[2], y[3], {{w[2], w[3]}, g.stride, g.padding, g.dilation}};
+  if (g.groups > 1 || !product::tiles_are_faster(pass, shape, input.dtype)) return {};
+  return shape;
+}
+
 }  // namespace
 
 template <>
 std::unique_ptr<Kernel> make_cpu(const Conv2dOp& op, const KernelRequest& request) {
+  const Conv2dAttributes& g = op.attributes();
+  if (auto shape = tiled(product::Pass::forward, g, request.inputs[0], request.inputs[1].shape,
+                         request.outputs[0]))
+    return product::tiled_forward(*shape, {g.bias, g.relu}, request);
   return prepare(op, request, [&](PrimitiveKernel& kernel) {
     ConvolutionDescs o = operands_of(op.attributes(), request.inputs[0], request.inputs[1].shape,
                                      request.outputs[0]);
@@ -64,6 +83,9 @@ std::unique_ptr<Kernel> make_cpu(const Conv2dOp& op, const KernelRequest& reques
 
 template <>
 std::unique_ptr<Kernel> make_cpu(const Conv2dBackwardDataOp& op, const KernelRequest& request) {
+  if (auto shape = tiled(product::Pass::backward_data, op.attributes(), request.outputs[0],
+                         request.inputs[1].shape, request.inputs[0]))
+    return product::tiled_backward_data(*shape, request);
   return prepare(op, request, [&](PrimitiveKernel& kernel) {
     ConvolutionDescs o = operands_of(op.attributes(), request.outputs[0], request.inputs[1].shape,
                                      request.inputs[0]);
@@ -79,6 +101,9 @@ std::unique_ptr<Kernel> make_cpu(const Conv2dBackwardDataOp& op, const KernelReq
 
 template <>
 std::unique_ptr<Kernel> make_cpu(const Conv2dBackwardWeightsOp& op, const KernelRequest& request) {
+  if (auto shape = tiled(product::Pass::backward_weights, op.attributes(), request.inputs[0],
+                         request.outputs[0].shape, request.inputs[1]))
+    return product::tiled_backward_weights(*shape, op.attributes().bias, request);
   return prepare(op, request, [&](PrimitiveKernel& kernel) {
     ConvolutionDescs o = operands_of(op.attributes(), request.inputs[0], request.outputs[0].shape,
                                      request.inputs[1]);

@@ -1,6 +1,10 @@
-// Fully connected layer on the CPU by oneDNN's inner product, with fp32 sums. Leading axes of x and
-// y are taken together as M rows.
+// Fully connected layer on the CPU by products of tiles where these are faster
+// (tiled_convolution.h), else by oneDNN's inner product, with fp32 sums. Leading axes of x and y
+// are taken together as M rows.
+#include <optional>
+
 #include "kernels/cpu/onednn.h"
+#include "kernels/cpu/tiled_convolution.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/dense/dense.h"
 
@@ -31,11 +35,25 @@ auto describe_forward(const dnnl::engine& engine, const DenseDescs& o, bool relu
       engine, attributes(relu), dnnl::prop_kind::forward_training, o.x, o.any_w, o.bias, o.y);
 }
 
+// The layer as products of tiles, a convolution of images of one pixel, if these are faster than
+// oneDNN.
+std::optional<product::ConvolutionShape> tiled(product::Pass pass, const TensorSpec& x,
+                                               const TensorSpec& y) {
+  product::ConvolutionShape shape{.n = x.shape.elements() / x.shape.back(),
+                                  .c = x.shape.back(),
+                                  .o = y.shape.back(),
+                                  .window = {}};
+  if (!product::tiles_are_faster(pass, shape, x.dtype)) return {};
+  return shape;
+}
+
 }  // namespace
 
 template <>
 std::unique_ptr<Kernel> make_cpu(const DenseOp& op, const KernelRequest& request) {
   const auto& attributes = op.attributes();
+  if (auto shape = tiled(product::Pass::forward, request.inputs[0], request.outputs[0]))
+    return product::tiled_forward(*shape, {attributes.bias, attributes.relu}, request);
   return prepare(op, request, [&](PrimitiveKernel& kernel) {
     DenseDescs o = operands_of(request.inputs[0], request.outputs[0], attributes.bias);
     auto desc = describe_forward(kernel.engine(), o, attributes.relu);
@@ -50,6 +68,8 @@ std::unique_ptr<Kernel> make_cpu(const DenseOp& op, const KernelRequest& request
 
 template <>
 std::unique_ptr<Kernel> make_cpu(const DenseBackwardDataOp& op, const KernelRequest& request) {
+  if (auto shape = tiled(product::Pass::backward_data, request.outputs[0], request.inputs[0]))
+    return product::tiled_backward_data(*shape, request);
   return prepare(op, request, [&](PrimitiveKernel& kernel) {
     DenseDescs o = operands_of(request.outputs[0], request.inputs[0], false);
     auto desc = describe_backward<dnnl::inner_product_backward_data>(
@@ -64,6 +84,8 @@ std::unique_ptr<Kernel> make_cpu(const DenseBackwardDataOp& op, const KernelRequ
 template <>
 std::unique_ptr<Kernel> make_cpu(const DenseBackwardWeightsOp& op, const KernelRequest& request) {
   bool bias = op.bias();
+  if (auto shape = tiled(product::Pass::backward_weights, request.inputs[0], request.inputs[1]))
+    return product::tiled_backward_weights(*shape, bias, request);
   return prepare(op, request, [&](PrimitiveKernel& kernel) {
     DenseDescs o = operands_of(request.inputs[0], request.inputs[1], bias);
     // Written as plain fp32 at once: as fast here as oneDNN's own layout and a reorder.

@@ -1,0 +1,100 @@
+#include "kernels/cpu/deep_product.h"
+
+#include <algorithm>
+
+#include "engine/device/device_memory.h"
+#include "kernels/cpu/elementwise.h"
+
+namespace spire::inline kernels::product {
+namespace {
+
+constexpr int64_t block_rows = 512;
+
+template <typename T>
+class DeepKernel : public Kernel {
+ public:
+  DeepKernel(int64_t rows, int64_t depth, int64_t columns, int threads)
+      : rows_(rows),
+        depth_(depth),
+        columns_(columns),
+        block_(std::min(rows, block_rows * threads)),
+        threads_(threads),
+        whole_(slab_product(DeepProduct::slab)),
+        last_(slab_product(depth % DeepProduct::slab)) {}
+
+  size_t workspace_bytes() const override { return product_bytes() + slab_bytes() + sum_bytes(); }
+
+  void run(const KernelArgs& args) override {
+    const auto* dy = static_cast<const T*>(args.inputs[0]);
+    const auto* w = static_cast<const float*>(args.inputs[1]);
+    auto* dx = static_cast<T*>(args.outputs[0]);
+    auto* bytes = static_cast<std::byte*>(args.workspace);
+    auto* copy = reinterpret_cast<float*>(bytes + product_bytes());
+    for (int64_t first = 0; first < rows_; first += block_) {
+      int64_t rows = std::min(block_, rows_ - first);
+      float* sums = nullptr;
+      if constexpr (std::is_same_v<T, float>) {
+        sums = dx + first * columns_;
+      } else {
+        sums = reinterpret_cast<float*>(bytes + product_bytes() + slab_bytes());
+      }
+      for (int64_t k = 0; k < depth_; k += DeepProduct::slab) {
+        int64_t width = std::min(DeepProduct::slab, depth_ - k);
+        copy_slab(dy + first * depth_ + k, rows, width, copy);
+        const RowProduct& product = width == DeepProduct::slab ? whole_ : last_;
+        product.run(rows, copy, w + k * columns_, sums, {.add = k > 0}, args.workspace);
+      }
+      if constexpr (!std::is_same_v<T, float>)
+        elementwise(
+            threads_, rows * columns_, dx + first * columns_,
+            [](const FloatLanes& sum) { return sum; }, static_cast<const float*>(sums));
+    }
+  }
+
+ private:
+  RowProduct slab_product(int64_t depth) const {
+    RowGroup group;
+    for (int64_t i = 0; i < block_; ++i) {
+      group.from.push_back(i * DeepProduct::slab);
+      group.to.push_back(i * columns_);
+    }
+    group.segments.push_back({0, 0, depth});
+    return {{Factors::Form::rows_f32, depth, columns_, columns_}, std::move(group), threads_};
+  }
+
+  void copy_slab(const T* from, int64_t rows, int64_t width, float* to) const {
+    parallel_for(threads_, rows, 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t row = begin; row < end; ++row)
+        over_lanes(width, [&](int64_t i, auto count) {
+          store_floats(load_floats(from + row * depth_ + i, count),
+                       to + row * DeepProduct::slab + i, count);
+        });
+    });
+  }
+
+  size_t product_bytes() const {
+    return std::max(whole_.workspace_bytes(), last_.workspace_bytes());
+  }
+  size_t slab_bytes() const {
+    return static_cast<size_t>(block_ * DeepProduct::slab) * sizeof(float);
+  }
+  size_t sum_bytes() const {
+    bool f32 = std::is_same_v<T, float>;
+    return f32 ? 0 : align_up(static_cast<size_t>(block_ * columns_) * sizeof(float));
+  }
+
+  const int64_t rows_, depth_, columns_, block_;
+  const int threads_;
+  const RowProduct whole_, last_;  // for a whole slab, and for the rest
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_deep_product(int64_t rows, int64_t depth, int64_t columns,
+                                          const KernelRequest& request) {
+  if (request.inputs[0].dtype == DType::f32)
+    return std::make_unique<DeepKernel<float>>(rows, depth, columns, request.threads);
+  return std::make_unique<DeepKernel<bfloat16>>(rows, depth, columns, request.threads);
+}
+
+}  // namespace spire::inline kernels::product

@@ -1,0 +1,192 @@
+#include "kernels/cpu/row_product.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "kernels/cpu/elementwise.h"
+
+namespace spire::inline kernels::product {
+namespace {
+
+constexpr int64_t chunk_depth = 2304;  // rows of a panel that stay in the cache: 576 KiB
+constexpr int64_t rows_per_thread = 24;
+
+size_t rounded(int64_t floats) {
+  return static_cast<size_t>((floats + 15) / 16 * 16) * sizeof(float);
+}
+
+// Copies rows [begin, end) of a plain matrix, columns [first, first + width), and fills up with
+// zeros to whole registers.
+void copy_panel(const float* rows, int64_t stride, int64_t begin, int64_t end, int64_t first,
+                int64_t width, int registers, float* panel) {
+  for (int64_t k = begin; k < end; ++k) {
+    over_lanes(width, [&](int64_t j, auto count) {
+      store_floats(load_floats(rows + k * stride + first + j, count), panel + j, lane_count);
+    });
+    panel += registers * lane_count;
+  }
+}
+
+// Sums of a tile, with what is done to them at the first and after the last chunk of k.
+template <int rows, int registers>
+class Tile {
+ public:
+  void load(const float* partial, int64_t stride) {
+    for (int i = 0; i < rows; ++i)
+      for (int j = 0; j < registers; ++j)
+        sums.at[i][j] = load_floats(partial + i * stride + j * lane_count, lane_count);
+  }
+  void store(float* partial, int64_t stride) const {
+    for (int i = 0; i < rows; ++i)
+      for (int j = 0; j < registers; ++j)
+        store_floats(sums.at[i][j], partial + i * stride + j * lane_count, lane_count);
+  }
+  // Loads and stores `width` columns of y from `first` on.
+  template <typename T>
+  void load(const T* y, const int64_t* to, int64_t first, int64_t width) {
+    for (int j = 0; j < registers; ++j) {
+      int count = static_cast<int>(std::min<int64_t>(lane_count, width - j * lane_count));
+      for (int i = 0; i < rows; ++i)
+        sums.at[i][j] = load_floats(y + to[i] + first + j * lane_count, count);
+    }
+  }
+  template <typename T>
+  void finish(const Finish& finish, int64_t first, int64_t width, T* y, const int64_t* to) {
+    for (int j = 0; j < registers; ++j) {
+      int64_t column = first + j * lane_count;
+      int count = static_cast<int>(std::min<int64_t>(lane_count, width - j * lane_count));
+      FloatLanes bias{};
+      if (finish.bias) bias = load_floats(finish.bias + column, count);
+      for (int i = 0; i < rows; ++i) {
+        FloatLanes value = finish.bias ? sums.at[i][j] + bias : sums.at[i][j];
+        if (finish.relu) value = value > 0 ? value : FloatLanes{};
+        store_floats(value, y + to[i] + column, count);
+      }
+    }
+  }
+
+  TileSums<rows, registers> sums;
+};
+
+}  // namespace
+
+RowProduct::RowProduct(Factors factors, RowGroup group, int threads)
+    : factors_(factors), group_(std::move(group)), threads_(threads) {
+  cut();
+}
+
+// Segments that are longer than a chunk are cut, too.
+void RowProduct::cut() {
+  Chunk chunk;
+  int64_t depth = 0;
+  auto close = [&] {
+    if (chunk.segments.empty()) return;
+    chunk.begin = chunk.segments.front().b;
+    chunk.end = chunk.begin;
+    for (const Segment& segment : chunk.segments) {
+      chunk.begin = std::min(chunk.begin, segment.b);
+      chunk.end = std::max(chunk.end, segment.b + segment.depth);
+    }
+    for (Segment& segment : chunk.segments) segment.b -= chunk.begin;
+    chunks_.push_back(std::exchange(chunk, {}));
+    depth = 0;
+  };
+  for (Segment left : group_.segments) {
+    while (left.depth > 0) {
+      int64_t taken = std::min(left.depth, chunk_depth - depth);
+      chunk.segments.push_back({left.a, left.b, taken});
+      left = {left.a + taken, left.b + taken, left.depth - taken};
+      depth += taken;
+      if (depth == chunk_depth) close();
+    }
+  }
+  close();
+  if (chunks_.empty()) chunks_.emplace_back();  // no k at all: sums are zero
+}
+
+size_t RowProduct::panel_bytes() const {
+  if (factors_.form == Factors::Form::panels_f32) return 0;
+  int64_t longest = 0;
+  for (const Chunk& chunk : chunks_) longest = std::max(longest, chunk.end - chunk.begin);
+  return rounded(longest * panel_width);
+}
+
+size_t RowProduct::partial_bytes() const {
+  return chunks_.size() > 1 ? rounded(rows() * panel_width) : 0;
+}
+
+size_t RowProduct::workspace_bytes() const {
+  return static_cast<size_t>(threads_) * panel_bytes() + partial_bytes();
+}
+
+const float* RowProduct::panel(const void* b, int64_t index, const Chunk& chunk,
+                               float* scratch) const {
+  int registers = registers_of(factors_.columns, index);
+  int64_t width = registers * lane_count, first = index * panel_width;
+  int64_t offset = first * factors_.depth + chunk.begin * width;
+  int64_t depth = chunk.end - chunk.begin;
+  switch (factors_.form) {
+    case Factors::Form::panels_f32:
+      return static_cast<const float*>(b) + offset;
+    case Factors::Form::panels_bf16: {
+      const auto* from = static_cast<const bfloat16*>(b) + offset;
+      for (int64_t i = 0; i < depth * width; i += lane_count)
+        store_floats(load_floats(from + i, lane_count), scratch + i, lane_count);
+      return scratch;
+    }
+    default:
+      copy_panel(static_cast<const float*>(b), factors_.stride, chunk.begin, chunk.end, first,
+                 std::min(panel_width, factors_.columns - first), registers, scratch);
+      return scratch;
+  }
+}
+
+// Each thread takes a range of rows and computes it panel by panel, chunk by chunk.
+template <typename T>
+void RowProduct::run(int64_t rows, const float* a, const void* b, T* y, const Finish& finish,
+                     void* workspace) const {
+  auto* partial = reinterpret_cast<float*>(static_cast<std::byte*>(workspace) +
+                                           static_cast<size_t>(threads_) * panel_bytes());
+  auto compute = [&](int64_t begin, int64_t end, int64_t index, const Chunk& chunk,
+                     const float* columns) {
+    bool first = &chunk == &chunks_.front(), last = &chunk == &chunks_.back();
+    int64_t column = index * panel_width;
+    int64_t width = std::min(panel_width, factors_.columns - column);
+    with_constant<panel_registers>(registers_of(factors_.columns, index), [&](auto r) {
+      constexpr int registers = decltype(r)::value, most = tile_rows(registers);
+      over_tiles(begin, end, most, [&](int64_t row, int tile_size) {
+        with_constant<most>(tile_size, [&](auto t) {
+          constexpr int tile = decltype(t)::value;
+          Tile<tile, registers> sums;
+          const int64_t* to = group_.to.data() + row;
+          if (!first) sums.load(partial + row * panel_width, panel_width);
+          if (first && finish.add) sums.load(y, to, column, width);
+          const float* from[tile];
+          for (int i = 0; i < tile; ++i) from[i] = a + group_.from[static_cast<size_t>(row + i)];
+          for (const Segment& segment : chunk.segments)
+            add_products<tile, registers>(from, segment, columns, sums.sums);
+          if (last) {
+            sums.finish(finish, column, width, y, to);
+          } else {
+            sums.store(partial + row * panel_width, panel_width);
+          }
+        });
+      });
+    });
+  };
+  parallel_for(threads_, rows, rows_per_thread, [&](int64_t begin, int64_t end, int thread) {
+    auto* scratch = reinterpret_cast<float*>(static_cast<std::byte*>(workspace) +
+                                             static_cast<size_t>(thread) * panel_bytes());
+    for (int64_t index = 0; index < panel_count(factors_.columns); ++index)
+      for (const Chunk& chunk : chunks_)
+        compute(begin, end, index, chunk, panel(b, index, chunk, scratch));
+  });
+}
+
+template void RowProduct::run(int64_t, const float*, const void*, float*, const Finish&,
+                              void*) const;
+template void RowProduct::run(int64_t, const float*, const void*, bfloat16*, const Finish&,
+                              void*) const;
+
+}  // namespace spire::inline kernels::product

@@ -1,0 +1,200 @@
+#include "kernels/cpu/tiled_convolution.h"
+
+#include <dnnl.hpp>
+
+#include "kernels/cpu/deep_product.h"
+#include "kernels/cpu/row_kernel.h"
+#include "kernels/cpu/weight_panels.h"
+
+namespace spire::inline kernels::product {
+namespace {
+
+// Tiles are laid out for AVX-512.
+#ifdef __AVX512F__
+constexpr bool wide_registers = true;
+#else
+constexpr bool wide_registers = false;
+#endif
+
+// Intel's vdpbf16ps has half the rate of fp32's multiply-adds, AMD's twice that rate, and AMX is
+// many times as fast. Other processors with AVX-512 have no such instruction.
+bool has_quick_bf16() {
+  auto isa = static_cast<int>(dnnl::get_effective_cpu_isa());
+  if (isa >= static_cast<int>(dnnl::cpu_isa::avx512_core_amx)) return true;
+  return isa >= static_cast<int>(dnnl::cpu_isa::avx512_core_bf16) && __builtin_cpu_is("amd");
+}
+
+// Segments that go on where the one before ends, in a and in b, are one.
+void append(std::vector<Segment>& segments, const Segment& next) {
+  if (!segments.empty()) {
+    Segment& last = segments.back();
+    if (last.a + last.depth == next.a && last.b + last.depth == next.b) {
+      last.depth += next.depth;
+      return;
+    }
+  }
+  segments.push_back(next);
+}
+
+// Rows of x that an axis of the windows covers.
+int64_t covered(int64_t positions, int64_t kernel, int64_t stride, int64_t dilation) {
+  return (positions - 1) * stride + (kernel - 1) * dilation + 1;
+}
+
+DType panel_dtype(const KernelRequest& request) {
+  return request.inputs[0].dtype;
+}
+
+Factors::Form panel_form(DType dtype) {
+  return dtype == DType::f32 ? Factors::Form::panels_f32 : Factors::Form::panels_bf16;
+}
+
+// Along one axis, the taps that reach the rows of dx with one remainder modulo the stride:
+// dx[remainder + i * stride] is a sum over dy[i + shift].
+struct Taps {
+  struct Tap {
+    int64_t index, shift;
+  };
+  int64_t remainder = 0, count = 0;  // of rows of dx
+  std::vector<Tap> taps;             // shift ascends
+
+  static std::vector<Taps> of_axis(int64_t size, int64_t kernel, int64_t stride, int64_t padding,
+                                   int64_t dilation) {
+    std::vector<Taps> all;
+    for (int64_t remainder = 0; remainder < std::min(stride, size); ++remainder) {
+      Taps taps{remainder, (size - remainder + stride - 1) / stride, {}};
+      for (int64_t tap = kernel - 1; tap >= 0; --tap) {
+        int64_t distance = remainder + padding - tap * dilation;
+        if (distance % stride == 0) taps.taps.push_back({tap, distance / stride});
+      }
+      all.push_back(taps);
+    }
+    return all;
+  }
+};
+
+// Zeros before and rows altogether that all taps of an axis need around dy.
+struct Border {
+  int64_t before = 0, size = 1;
+
+  static Border around(const std::vector<Taps>& all) {
+    int64_t least = 0, end = 1;
+    for (const Taps& taps : all) {
+      for (const Taps::Tap& tap : taps.taps) {
+        least = std::min(least, tap.shift);
+        end = std::max(end, taps.count + tap.shift);
+      }
+    }
+    return {-least, end - least};
+  }
+};
+
+}  // namespace
+
+ConvolutionShape ConvolutionShape::by_rows() const {
+  ConvolutionShape rows = *this;
+  rows.n = n * h * w;
+  rows.h = rows.w = rows.oh = rows.ow = 1;
+  return rows;
+}
+
+bool tiles_are_faster(Pass pass, const ConvolutionShape& shape, DType dtype) {
+  if (!wide_registers) return false;
+  if (dtype == DType::bf16)
+    return !has_quick_bf16() && (pass != Pass::backward_weights || shape.has_wide_rows());
+  // In fp32 a library is as quick, but for gradients through wide layers.
+  constexpr int64_t wide = 256;
+  return pass == Pass::backward_data && std::min(shape.c, shape.o) >= wide;
+}
+
+std::unique_ptr<Kernel> tiled_forward(const ConvolutionShape& given, const ForwardOptions& options,
+                                      const KernelRequest& request) {
+  ConvolutionShape shape = given.is_dense() ? given.by_rows() : given;
+  const Window& window = shape.window;
+  RowKernelOptions rows;
+  rows.count = shape.n;
+  rows.images = {shape.h, shape.w, shape.c, window.padding.h, window.padding.w};
+  rows.images.height = covered(shape.oh, window.kernel.h, window.stride.h, window.dilation.h);
+  rows.images.width = covered(shape.ow, window.kernel.w, window.stride.w, window.dilation.w);
+  // Rows at the end that no window covers need not be cut off where there is no padding.
+  if (window.padding == Extent2d{0, 0}) rows.images.height = shape.h, rows.images.width = shape.w;
+  rows.output_floats = shape.oh * shape.ow * shape.o;
+  int64_t line = rows.images.width * shape.c;
+  RowGroup group;
+  for (int64_t i = 0; i < shape.oh; ++i) {
+    for (int64_t j = 0; j < shape.ow; ++j) {
+      group.from.push_back(i * window.stride.h * line + j * window.stride.w * shape.c);
+      group.to.push_back((i * shape.ow + j) * shape.o);
+    }
+  }
+  for (int64_t r = 0; r < window.kernel.h; ++r)
+    for (int64_t s = 0; s < window.kernel.w; ++s)
+      append(group.segments, {r * window.dilation.h * line + s * window.dilation.w * shape.c,
+                              (r * window.kernel.w + s) * shape.c, shape.c});
+  rows.groups.push_back(std::move(group));
+  DType dtype = panel_dtype(request);
+  rows.factors = {panel_form(dtype), shape.taps() * shape.c, shape.o};
+  rows.packings.push_back(panel_packing(1, {.columns = shape.o,
+                                            .inner = shape.c,
+                                            .taps = shape.taps(),
+                                            .column_stride = shape.c * shape.taps(),
+                                            .inner_stride = shape.taps(),
+                                            .dtype = dtype}));
+  rows.bias = options.bias;
+  rows.relu = options.relu;
+  return make_row_kernel(std::move(rows), request);
+}
+
+// Each remainder modulo the strides is a convolution of its own of dy, with some of the taps.
+std::unique_ptr<Kernel> tiled_backward_data(const ConvolutionShape& given,
+                                            const KernelRequest& request) {
+  ConvolutionShape shape = given.is_dense() ? given.by_rows() : given;
+  if (shape.is_dense() && DeepProduct::is_deep(shape.o))
+    return make_deep_product(shape.n, shape.o, shape.c, request);
+  const Window& window = shape.window;
+  auto down =
+      Taps::of_axis(shape.h, window.kernel.h, window.stride.h, window.padding.h, window.dilation.h);
+  auto across =
+      Taps::of_axis(shape.w, window.kernel.w, window.stride.w, window.padding.w, window.dilation.w);
+  Border vertical = Border::around(down), horizontal = Border::around(across);
+  RowKernelOptions rows;
+  rows.count = shape.n;
+  rows.images = {shape.oh,          shape.ow,      shape.o,        vertical.before,
+                 horizontal.before, vertical.size, horizontal.size};
+  rows.output_floats = shape.h * shape.w * shape.c;
+  int64_t line = rows.images.width * shape.o;
+  for (const Taps& i : down) {
+    for (const Taps& j : across) {
+      RowGroup group;
+      for (int64_t y = 0; y < i.count; ++y) {
+        for (int64_t x = 0; x < j.count; ++x) {
+          group.from.push_back(y * line + x * shape.o);
+          group.to.push_back(
+              ((i.remainder + y * window.stride.h) * shape.w + j.remainder + x * window.stride.w) *
+              shape.c);
+        }
+      }
+      for (const Taps::Tap& r : i.taps)
+        for (const Taps::Tap& s : j.taps)
+          append(group.segments,
+                 {(r.shift + vertical.before) * line + (s.shift + horizontal.before) * shape.o,
+                  (shape.taps() - 1 - (r.index * window.kernel.w + s.index)) * shape.o, shape.o});
+      rows.groups.push_back(std::move(group));
+    }
+  }
+  rows.factors = {Factors::Form::rows_f32, shape.taps() * shape.o, shape.c, shape.c};
+  if (shape.taps() > 1) {
+    DType dtype = panel_dtype(request);
+    rows.factors.form = panel_form(dtype);
+    rows.packings.push_back(panel_packing(1, {.columns = shape.c,
+                                              .inner = shape.o,
+                                              .taps = shape.taps(),
+                                              .column_stride = shape.taps(),
+                                              .inner_stride = shape.c * shape.taps(),
+                                              .flipped = true,
+                                              .dtype = dtype}));
+  }
+  return make_row_kernel(std::move(rows), request);
+}
+
+}  // namespace spire::inline kernels::product

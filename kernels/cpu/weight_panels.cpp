@@ -1,0 +1,85 @@
+#include "kernels/cpu/weight_panels.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "kernels/cpu/product_tiles.h"
+
+namespace spire::inline kernels::product {
+namespace {
+
+int64_t packed_columns(const PanelLayout& layout) {
+  return (layout.columns + lane_count - 1) / lane_count * lane_count;
+}
+
+// Packs 16 columns, or the last `count`, whose numbers lie one after another in memory: blocks of
+// 16 x 16 are transposed in registers. Number m of a column is that of tap m % taps.
+template <typename T>
+void pack_columns(const PanelLayout& layout, const float* from, int count, T* to, int64_t stride) {
+  for (int64_t first = 0; first < layout.depth(); first += lane_count) {
+    int numbers = static_cast<int>(std::min<int64_t>(lane_count, layout.depth() - first));
+    FloatLanes rows[lane_count] = {};
+    for (int j = 0; j < count; ++j)
+      rows[j] = load_floats(from + j * layout.column_stride + first, numbers);
+    transpose_lanes(rows);
+    for (int m = 0; m < numbers; ++m) {
+      int64_t k = layout.row((first + m) % layout.taps, (first + m) / layout.taps);
+      store_floats(rows[m], to + k * stride, lane_count);
+    }
+  }
+}
+
+// The same for columns that lie beside each other: a row is gathered.
+template <typename T>
+void gather_columns(const PanelLayout& layout, const float* from, int count, T* to,
+                    int64_t stride) {
+  for (int64_t i = 0; i < layout.inner; ++i) {
+    for (int64_t tap = 0; tap < layout.taps; ++tap) {
+      const float* row = from + i * layout.inner_stride + tap;
+      FloatLanes lanes{};
+      for (int j = 0; j < count; ++j) lanes[j] = row[j * layout.column_stride];
+      store_floats(lanes, to + layout.row(tap, i) * stride, lane_count);
+    }
+  }
+}
+
+template <typename T>
+void pack_panels(const PanelLayout& layout, const float* plain, T* packed, int64_t first,
+                 int64_t last) {
+  bool in_order = layout.inner_stride == layout.taps;
+  for (int64_t panel = first; panel < last; ++panel) {
+    int64_t begin = panel * panel_width;
+    int64_t stride = std::min(panel_width, packed_columns(layout) - begin);
+    for (int64_t column = begin; column < begin + stride; column += lane_count) {
+      int count = static_cast<int>(std::min<int64_t>(lane_count, layout.columns - column));
+      const float* from = plain + column * layout.column_stride;
+      T* to = packed + begin * layout.depth() + (column - begin);
+      if (in_order) {
+        pack_columns(layout, from, count, to, stride);
+      } else {
+        gather_columns(layout, from, count, to, stride);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Packing panel_packing(int input, const PanelLayout& layout) {
+  auto numbers = static_cast<size_t>(packed_columns(layout) * layout.depth());
+  bool f32 = layout.dtype == DType::f32;
+  auto pack = [layout, f32](const float* plain, void* packed, int64_t first, int64_t last, void*) {
+    if (f32) {
+      pack_panels(layout, plain, static_cast<float*>(packed), first, last);
+    } else {
+      pack_panels(layout, plain, static_cast<bfloat16*>(packed), first, last);
+    }
+  };
+  std::string form = fmt::format("{} panels {}x{}x{} strides {}:{}{}", name(layout.dtype),
+                                 layout.columns, layout.inner, layout.taps, layout.column_stride,
+                                 layout.inner_stride, layout.flipped ? " flipped" : "");
+  return {input, form, numbers * size_of(layout.dtype), panel_count(layout.columns), pack};
+}
+
+}  // namespace spire::inline kernels::product
