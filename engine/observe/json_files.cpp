@@ -18,6 +18,7 @@
 #include "engine/base/message_words.h"
 #include "engine/base/read_file.h"
 #include "engine/base/write_file.h"
+#include "engine/observe/step_times.h"
 
 namespace spire::inline observe {
 namespace {
@@ -147,8 +148,14 @@ void MetricsFile::on_step(const StepReport& step) {
                  {"train/grad_norm", step.grad_norm},
                  {"perf/samples_per_s", step.samples_per_s},
                  {"perf/step_ms", step.step_ms},
-                 {"time/data_wait_ms", step.data_wait * step.step_ms},
-                 {"time/comm_wait_ms", step.comm_wait * step.step_ms}};
+                 {"time/data_wait_ms", 1e3 * step.times.data},
+                 {"time/copy_ms", 1e3 * step.times.copy},
+                 {"time/forward_ms", 1e3 * step.times.forward},
+                 {"time/backward_ms", 1e3 * step.times.backward},
+                 {"time/comm_wait_ms", 1e3 * step.times.reduce},
+                 {"time/update_ms", 1e3 * step.times.update},
+                 {"time/replicate_ms", 1e3 * step.times.replicate},
+                 {"time/other_ms", 1e3 * step.times.other}};
   if (step.loss_scale > 0) {  // fp16
     record["train/loss_scale"] = step.loss_scale;
     record["train/skipped_steps"] = step.skipped_steps;
@@ -187,6 +194,12 @@ Json by_kind(const std::map<std::string, int64_t>& bytes) {
   return bytes.empty() ? Json::object() : Json(bytes);
 }
 
+Json in_milliseconds(const StepTimes& times) {
+  Json parts = Json::object();
+  for (const StepPart& part : step_parts) parts[std::string(part.name)] = 1e3 * times.*part.seconds;
+  return parts;
+}
+
 }  // namespace
 
 std::string summary_json(const RunSummary& summary) {
@@ -195,6 +208,7 @@ std::string summary_json(const RunSummary& summary) {
                {"train_loss", summary.train_loss},
                {"val", validation(summary.val)},
                {"samples_per_s", summary.samples_per_s},
+               {"step_times_ms", in_milliseconds(summary.times)},
                {"parameter_hash", summary.parameter_hash},
                {"devices", summary.devices},
                {"towers", summary.towers},

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/observe/step_times.h"
+
 namespace spire::inline run {
 namespace {
 
@@ -42,9 +44,11 @@ StepReport RunClock::step(const StepResult& result, int64_t samples_seen, const 
   waited_ = data.wait_seconds();
   ++step_;
   // The first step of a process warms up caches and libraries, so that it counts for no rate.
+  StepTimes times = complete_times(result.times, waited, seconds);
   if (++steps_here_ > 1) {
     train_seconds_ += seconds;
     train_samples_ += result.samples;
+    train_times_ += times;
   }
   double rate = static_cast<double>(result.samples) / seconds;
   // A step that takes d seconds counts for the share d of the mean; of the first two each replaces
@@ -66,8 +70,9 @@ StepReport RunClock::step(const StepResult& result, int64_t samples_seen, const 
   report.grad_norm = result.grad_norm;
   report.samples_per_s = smooth_rate_;
   report.step_ms = seconds * 1e3;
-  report.data_wait = std::clamp(waited / seconds, 0.0, 1.0);
-  report.comm_wait = std::clamp(result.comm_seconds / seconds, 0.0, 1.0);
+  report.data_wait = times.data / seconds;
+  report.comm_wait = times.reduce / seconds;
+  report.times = times;
   report.loss_scale = result.loss_scale;
   report.skipped_steps = result.skipped_steps;
   report.samples_seen = samples_seen;
@@ -93,6 +98,7 @@ RunSummary RunClock::summary() const {
   summary.train_loss = means_.loss();
   summary.samples_per_s =
       train_seconds_ > 0 ? static_cast<double>(train_samples_) / train_seconds_ : 0;
+  if (steps_here_ > 1) summary.times = train_times_ * (1.0 / static_cast<double>(steps_here_ - 1));
   summary.seconds = seconds_between(begin_, now());
   return summary;
 }

@@ -44,7 +44,8 @@ class RunClock {
   static Clock::time_point now() { return Clock::now(); }
 
   double epoch(int64_t step) const;
-  // Sets only train_loss (mean of the last epoch), samples_per_s (without step 1) and seconds.
+  // Sets only train_loss (mean of the last epoch), samples_per_s and times (without step 1), and
+  // seconds.
   RunSummary summary() const;
 
  private:
@@ -56,6 +57,7 @@ class RunClock {
   double smooth_rate_ = 0;     // samples per second, exponential mean over about 1 s
   double train_seconds_ = 0;   // without the first step
   int64_t train_samples_ = 0;  // samples of the same steps
+  StepTimes train_times_;      // their sums
   EpochMeans means_;
 };
 

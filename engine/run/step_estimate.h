@@ -7,7 +7,7 @@
 
 #include <spire/run_config.h>
 
-#include "engine/graph/graph.h"
+#include "engine/run/op_work.h"
 
 namespace spire::inline run {
 
@@ -28,10 +28,8 @@ struct ReachedShares {
   double launch_seconds = 2e-6;  // per kernel in a recorded CUDA graph
 };
 
-struct OpEstimate {
-  std::string layer, op;  // layer: as `trainer plan` names it; empty if the op has no weights
-  bool backward = false;
-  double flops = 0, bytes = 0, seconds = 0;
+struct OpEstimate : OpWork {
+  double seconds = 0;
 };
 
 struct StepEstimate {

@@ -137,10 +137,13 @@ void GradientStage::train(int lane, const StepJob& job) {
   Stream& stream = devices_.stream(lane);
   // The runner notifies the reduction how far its gradients are final (LaneContext::reduction); the
   // lane adds up its share of complete buckets on the way, the exchange thread sends them.
-  runners_[l]->train(job.batch, job.context, job.metrics.sums, contexts_[l]);
+  LaneClock& clock = job.metrics.clocks[l];
+  runners_[l]->train(job.batch, job.context, job.metrics.sums, clock, contexts_[l]);
   stream.record(*job.metrics.towers_done[l]);
+  // A lane that is alone has summed everything by now.
+  bool alone = devices_.lanes() == 1 && devices_.member_count() == 1;
+  if (!alone) clock.enter(&StepTimes::reduce);
   reduction_of_lane(lane).reduction->finish(lane);
-  stream.record(*job.metrics.reduced[l]);
 }
 
 void GradientStage::evaluate(int lane, const StepJob& job) {

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+
+#include "engine/observe/step_times.h"
 
 namespace spire::inline training {
 
@@ -19,9 +20,9 @@ void StepMetrics::allocate(DeviceSet& devices, std::span<double> device_squares)
   squares = devices.on_gpus() ? std::span<double>(at + entries, chunks) : device_squares;
   for (int lane = 0; lane < devices.lanes(); ++lane) {
     Stream& stream = devices.stream(lane);
-    towers_done.push_back(stream.make_event(Timing::on));
-    reduced.push_back(stream.make_event(Timing::on));
+    towers_done.push_back(stream.make_event());
     step_done.push_back(stream.make_event());
+    clocks.emplace_back(stream, placement.lane_towers[static_cast<size_t>(lane)].size());
   }
 }
 
@@ -36,14 +37,10 @@ bool StepMetrics::any_stop() const {
   return std::any_of(stops.begin(), stops.end(), [](double stop) { return stop != 0; });
 }
 
-// The lane that was last with its towers waited least.
-double StepMetrics::exposed_seconds(DeviceSet& devices) const {
-  double least = std::numeric_limits<double>::infinity();
-  for (int lane = 0; lane < devices.lanes(); ++lane) {
-    auto l = static_cast<size_t>(lane);
-    least = std::min(least, devices.stream(lane).seconds_between(*towers_done[l], *reduced[l]));
-  }
-  return least;
+StepTimes StepMetrics::times() const {
+  StepTimes sum;
+  for (const LaneClock& clock : clocks) sum += clock.times();
+  return sum * (1.0 / static_cast<double>(clocks.size()));
 }
 
 std::vector<int> StepMetrics::owners(const Placement& placement) {

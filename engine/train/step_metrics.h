@@ -8,6 +8,7 @@
 #include "engine/data/loader.h"
 #include "engine/device/stream.h"
 #include "engine/train/device_set.h"
+#include "engine/train/step_clock.h"
 #include "engine/train/tower_runner.h"
 #include "engine/update/parameter_update.h"
 
@@ -22,8 +23,9 @@ struct StepMetrics {
   std::span<double> squares;      // one per chunk (TreeSum::chunk floats) of the summed gradient
   int64_t step = 0, samples = 0;  // step counts from 1; valid samples of the global batch
   double lr = 0;
-  // One event per lane: after its towers, after the reduction, and after the whole step.
-  std::vector<std::unique_ptr<Event>> towers_done, reduced, step_done;
+  // One per lane: events after its towers and after the whole step, and the clock of the step.
+  std::vector<std::unique_ptr<Event>> towers_done, step_done;
+  std::vector<LaneClock> clocks;
 
   // device_squares: GradientStage::squares() of the first member. On CPUs `squares` is the same
   // memory; on GPUs it is a host copy, which lane 0 makes.
@@ -31,7 +33,7 @@ struct StepMetrics {
 
   double gradient_norm() const;  // norm of the averaged gradient, times the loss scale
   bool any_stop() const;
-  double exposed_seconds(DeviceSet& devices) const;  // see StepResult::comm_seconds
+  StepTimes times() const;  // means over lanes. REQUIRES: all streams have reached step_done
 
   // Returns for each entry of `shared` the rank that knows it, for HostAllGather.
   static std::vector<int> owners(const Placement& placement);

@@ -5,14 +5,30 @@
 
 namespace spire::inline training {
 
-// Listens to one tower's run: adds its gradients up the tree as they become final. With the lane's
-// last tower the sums are final, too, and the reduction is notified.
-class TowerRunner::Progress : public PlanListener {
+// Listens to one tower's run for the lane's clock alone.
+class TowerRunner::BackwardMark : public PlanListener {
  public:
-  Progress(TowerRunner& lane, const TreeStep& step, bool last, const LaneContext& shared)
-      : lane_(lane), step_(step), last_(last), shared_(shared) {}
+  explicit BackwardMark(LaneClock& clock) : clock_(clock) {}
 
-  void backward_begins() override { shared_.status->enter(shared_.lane, Phase::backward); }
+  void backward_begins() override { clock_.enter(&StepTimes::backward); }
+  void gradients_ready(int64_t) override {}
+
+ private:
+  LaneClock& clock_;
+};
+
+// Also adds the tower's gradients up the tree as they become final. With the lane's last tower the
+// sums are final, too, and the reduction is notified.
+class TowerRunner::Progress : public BackwardMark {
+ public:
+  Progress(TowerRunner& lane, const TreeStep& step, bool last, LaneClock& clock,
+           const LaneContext& shared)
+      : BackwardMark(clock), lane_(lane), step_(step), last_(last), shared_(shared) {}
+
+  void backward_begins() override {
+    BackwardMark::backward_begins();
+    shared_.status->enter(shared_.lane, Phase::backward);
+  }
 
   void gradients_ready(int64_t floats) override {
     for (TreeAdd add : step_.adds) {
@@ -122,25 +138,33 @@ const std::vector<int64_t>& TowerRunner::tower_sums() const {
 }
 
 void TowerRunner::train(const Batch& batch, const StepContext& context, TowerSums& sums,
-                        const LaneContext& shared) {
+                        LaneClock& clock, const LaneContext& shared) {
   if (shared.tower_sums) {  // batch_norm: sync
-    train_in_lockstep(batch, context, sums, shared);
+    train_in_lockstep(batch, context, sums, clock, shared);
   } else {
-    train_one_by_one(batch, context, sums, shared);
+    train_one_by_one(batch, context, sums, clock, shared);
   }
 }
 
+// On a GPU the lane's stream waits for the copy of a tower's rows, unless it has ended by then.
+void TowerRunner::enter_copy(LaneClock& clock) {
+  if (stream().device().kind == DeviceKind::cuda) clock.enter(&StepTimes::copy);
+}
+
 void TowerRunner::train_one_by_one(const Batch& batch, const StepContext& context, TowerSums& sums,
-                                   const LaneContext& shared) {
+                                   LaneClock& clock, const LaneContext& shared) {
   for (int i = 0; i < options_.range.size(); ++i) {
     const TreeStep& step = schedule_.steps[static_cast<size_t>(i)];
+    enter_copy(clock);
     Tower& tower = prepare(static_cast<size_t>(i), train_plans_, batch, context);
     tower.bindings.gradients = gradients(step.target);
+    clock.enter(&StepTimes::forward);
     shared.status->enter(shared.lane, Phase::forward);
-    Progress progress(*this, step, i + 1 == options_.range.size(), shared);
+    Progress progress(*this, step, i + 1 == options_.range.size(), clock, shared);
     if (tower.plan) {
       run(tower, &progress);
     } else {  // a tower without samples joins the sums with zeros
+      progress.backward_begins();
       stream().fill_zero(gradients(step.target), buffer_bytes());
     }
     progress.gradients_ready(total_floats_);
@@ -151,20 +175,26 @@ void TowerRunner::train_one_by_one(const Batch& batch, const StepContext& contex
 // Runs all towers of the lane up to the first sum over towers, exchanges it, runs all up to the
 // next, and so on. Each tower needs an arena and a gradient buffer of its own.
 void TowerRunner::train_in_lockstep(const Batch& batch, const StepContext& context, TowerSums& sums,
-                                    const LaneContext& shared) {
+                                    LaneClock& clock, const LaneContext& shared) {
+  enter_copy(clock);
   for (size_t i = 0; i < towers_.size(); ++i) {
     prepare(i, train_plans_, batch, context);
     towers_[i].bindings.gradients = gradients(static_cast<int>(i));
     if (!towers_[i].plan) stream().fill_zero(gradients(static_cast<int>(i)), buffer_bytes());
   }
-  Progress progress(*this, schedule_.steps.back(), true, shared);
+  Progress progress(*this, schedule_.steps.back(), true, clock, shared);
+  BackwardMark others(clock);
   shared.status->enter(shared.lane, Phase::forward);
   for (size_t sum = 0; sum <= tower_sums().size(); ++sum) {
+    // Forward has the first half of the sums. Between the halves a tower goes on to backward.
+    bool forward = 2 * sum <= tower_sums().size();
+    clock.enter(forward ? &StepTimes::forward : &StepTimes::backward);
     for (Tower& tower : towers_) {
       if (!tower.plan) continue;
+      if (forward) clock.enter(&StepTimes::forward);
       size_t from = sum == 0 ? 0 : tower.position + 1;
-      PlanListener* listener = &tower == &towers_.back() ? &progress : nullptr;
-      tower.position = tower.plan->run_segment(tower.bindings, from, listener);
+      PlanListener& listener = &tower == &towers_.back() ? progress : others;
+      tower.position = tower.plan->run_segment(tower.bindings, from, &listener);
     }
     if (sum < tower_sums().size()) sum_over_towers(sum, shared);
   }

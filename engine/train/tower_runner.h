@@ -19,6 +19,7 @@
 #include "engine/train/batch_uploader.h"
 #include "engine/train/model_graph.h"
 #include "engine/train/replica.h"
+#include "engine/train/step_clock.h"
 
 namespace spire::inline training {
 
@@ -61,9 +62,10 @@ class TowerRunner {
   void allocate();  // call it on the lane's thread
 
   // Run the lane's towers: train() forward and backward, evaluate() forward. context: the step's
-  // numbers, without a tower's. Once the stream is synchronized, the sums are written and a GPU has
-  // read the batch. Throw what kernels throw, PeerLost, BarrierBroken.
-  void train(const Batch& batch, const StepContext& context, TowerSums& sums,
+  // numbers, without a tower's. clock: receives copies, forward and backward. Once the stream is
+  // synchronized, the sums are written and a GPU has read the batch. Throw what kernels throw,
+  // PeerLost, BarrierBroken.
+  void train(const Batch& batch, const StepContext& context, TowerSums& sums, LaneClock& clock,
              const LaneContext& shared);
   void evaluate(const Batch& batch, TowerSums& sums, const LaneContext& shared);
 
@@ -84,6 +86,7 @@ class TowerRunner {
     std::vector<size_t> row_bytes;           // bytes per sample of each input
   };
   using Plans = std::map<int64_t, Compiled>;  // number of samples -> plan
+  class BackwardMark;
   class Progress;
   struct Tower {           // a tower in the present batch
     Plan* plan = nullptr;  // null if the tower has no samples
@@ -99,11 +102,12 @@ class TowerRunner {
   static void run(const Tower& tower, PlanListener* listener = nullptr);
   Tower& prepare(size_t i, Plans& plans, const Batch& batch, StepContext context);
   void train_one_by_one(const Batch& batch, const StepContext& context, TowerSums& sums,
-                        const LaneContext& shared);
+                        LaneClock& clock, const LaneContext& shared);
   void train_in_lockstep(const Batch& batch, const StepContext& context, TowerSums& sums,
-                         const LaneContext& shared);
+                         LaneClock& clock, const LaneContext& shared);
   void sum_over_towers(size_t index, const LaneContext& shared);
   static TowerVector vector_of(const Tower& tower);
+  void enter_copy(LaneClock& clock);
   void finish(const Tower& tower, size_t i, TowerSums& sums);
   float* gradients(int buffer) { return gradients_[static_cast<size_t>(buffer)]->as<float>(); }
   Stream& stream() { return *options_.stream; }

@@ -86,16 +86,21 @@ void Trainer::run_step(int lane, const StepJob& given) {
   Stream& stream = devices_->stream(lane);
   StepJob job = given;
   job.context.loss_scale = update_->device_loss_scale(lane);
+  LaneClock& clock = job.metrics.clocks[l];
+  clock.begin();
   // 1. Forward and backward of the lane's towers. Buckets of gradients are summed over all towers
   //    while backward goes on; on return the sums are there.
   gradients_->train(lane, job);
   // 2. The weights are updated where the strategy says.
+  clock.enter(&StepTimes::update);
   update_->update(lane, job.update);
   update_->follow_loss_scale(lane);
   devices_->status().enter(lane, Phase::waiting);
   devices_->meet(lane);
   // 3. New weights reach every replica, packed as its kernels read them.
+  clock.enter(&StepTimes::replicate);
   update_->publish(lane);
+  clock.end();
   // 4. The host gets the gradient's squares, if it cannot read them where they are.
   std::span<double> squares = gradients_->squares(devices_->member_of_lane(lane));
   if (lane == 0 && job.metrics.squares.data() != squares.data())
@@ -123,7 +128,7 @@ StepResult Trainer::finish_step() {
           .loss = tree_sum(metrics.sums.loss) / samples,
           .score = tree_sum(metrics.sums.score) / samples,
           .grad_norm = norm,
-          .comm_seconds = metrics.exposed_seconds(*devices_),
+          .times = metrics.times(),
           .loss_scale = loss_scale.on() ? scale : 0.0,
           .skipped = skipped,
           .skipped_steps = loss_scale.state().skipped,

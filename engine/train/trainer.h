@@ -54,7 +54,7 @@ struct StepResult {
   double loss = 0;            // mean over the global batch's valid samples
   double score = 0;           // mean over the samples; measure() computes the metric from it
   double grad_norm = 0;       // norm of the averaged gradient, before clipping
-  double comm_seconds = 0;    // time of the reduction after backward of the slowest lane
+  StepTimes times;            // means over this process's lanes; data and other: 0
   double loss_scale = 0;      // fp16: the loss scale of this step; other precisions: 0
   bool skipped = false;       // fp16: the gradients overflowed, so nothing was updated
   int64_t skipped_steps = 0;  // number in the run so far

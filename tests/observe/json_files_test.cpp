@@ -55,7 +55,9 @@ TEST_F(Metrics, Golden) {
             R"({"time":"2026-01-31T12:00:00Z","step":5,"epoch":3.42,"samples_seen":1280,)"
             R"("train/loss":0.12345,"train/accuracy":0.912,"train/lr":0.0942,)"
             R"("train/grad_norm":0.91,"perf/samples_per_s":3912.4,"perf/step_ms":65.4,)"
-            R"("time/data_wait_ms":1.308,"time/comm_wait_ms":0.327})"
+            R"("time/data_wait_ms":1.25,"time/copy_ms":0.0,"time/forward_ms":16.5,)"
+            R"("time/backward_ms":33.0,"time/comm_wait_ms":0.25,"time/update_ms":8.5,)"
+            R"("time/replicate_ms":5.0,"time/other_ms":1.0})"
             "\n"
             R"({"time":"2026-01-31T12:00:00Z","step":5,"epoch":3.0,"val/loss":0.2501,)"
             R"("val/accuracy":0.9132,"val/samples":10000,"time/eval_s":1.23})"
@@ -202,7 +204,9 @@ TEST(Summary, HoldsWhatScriptsRead) {
   EXPECT_EQ(summary, json::parse(R"({
     "steps": 2350, "epochs": 10.0, "train_loss": 0.1234,
     "val": {"loss": 0.2211, "accuracy": 0.9255, "best_accuracy": 0.9271},
-    "samples_per_s": 3912.4, "parameter_hash": "0123456789abcdef",
+    "samples_per_s": 3912.4, "step_times_ms": {"data": 0.0, "copy": 0.0, "forward": 16.0,
+      "backward": 32.0, "reduce": 0.0, "update": 8.0, "replicate": 0.0, "other": 1.0},
+    "parameter_hash": "0123456789abcdef",
     "devices": ["cpu:0", "cpu:1"], "towers": 2, "processes": 2, "strategy": "sharded", "seconds": 151.3,
     "peak_memory_bytes": {"arena": 46137344, "host_rss": 209715200},
     "planned_memory_bytes": {"arena": 46137344},

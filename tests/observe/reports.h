@@ -65,6 +65,14 @@ inline StepReport sample_step(int64_t step = 1200) {
   report.step_ms = 65.4;
   report.data_wait = 0.02;
   report.comm_wait = 0.005;
+  report.times = {.data = 0.00125,
+                  .copy = 0,
+                  .forward = 0.0165,
+                  .backward = 0.033,
+                  .reduce = 0.00025,
+                  .update = 0.0085,
+                  .replicate = 0.005,
+                  .other = 0.001};
   report.samples_seen = step * 256;
   report.eta_seconds = 75;
   return report;
@@ -81,6 +89,7 @@ inline RunSummary sample_summary() {
   summary.train_loss = 0.1234;
   summary.val = {0.2211, {Metric::accuracy, 0.9255}, 0.9271, true};
   summary.samples_per_s = 3912.4;
+  summary.times = {.forward = 0.016, .backward = 0.032, .update = 0.008, .other = 0.001};
   summary.parameter_hash = "0123456789abcdef";
   summary.devices = {"cpu:0", "cpu:1"};
   summary.towers = 2;

@@ -144,6 +144,7 @@ struct RunSummary {
   double train_loss = 0;
   ValidationSummary val;
   double samples_per_s = 0;
+  StepTimes times;             // means over the steps of this process but its first
   std::string parameter_hash;  // of the fp32 weights, ordered by name; 16 hex digits
   std::string ema_hash;        // the same of the averaged weights; empty if there are none
   std::vector<std::string> devices;

@@ -1,0 +1,33 @@
+#include "engine/train/step_clock.h"
+
+#include <spire/error.h>
+
+namespace spire::inline training {
+
+// A tower enters copy, forward and backward once each; after them come reduce, update, replicate
+// and the end.
+LaneClock::LaneClock(Stream& stream, int towers)
+    : stream_(stream), marks_(3 * static_cast<size_t>(towers) + 4) {
+  for (Mark& mark : marks_) mark.event = stream.make_event(Timing::on);
+}
+
+void LaneClock::enter(Part part) {
+  if (marks_used_ > 0 && marks_[marks_used_ - 1].part == part) return;
+  require(marks_used_ < marks_.size(), "a step has more than {} parts", marks_.size());
+  Mark& mark = marks_[marks_used_++];
+  mark.part = part;
+  stream_.record(*mark.event);
+}
+
+void LaneClock::end() {
+  enter(nullptr);
+}
+
+StepTimes LaneClock::times() const {
+  StepTimes times;
+  for (size_t m = 0; m + 1 < marks_used_; ++m)
+    times.*marks_[m].part += stream_.seconds_between(*marks_[m].event, *marks_[m + 1].event);
+  return times;
+}
+
+}  // namespace spire::inline training

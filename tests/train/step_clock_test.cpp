@@ -1,0 +1,133 @@
+// The parts of a step: marks at known times, and those of trainers on each kind of device.
+#include "engine/train/step_clock.h"
+
+#include <chrono>
+
+#include <gtest/gtest.h>
+
+#include "engine/observe/step_times.h"
+#include "tests/train/device_kinds.h"
+#include "tests/train/small_run.h"
+
+namespace spire {
+namespace {
+
+// A stream whose time the test sets.
+class TimedStream : public Stream {
+ public:
+  TimedStream() : Stream({}) {}
+  double now = 0;
+
+  std::unique_ptr<Event> make_event(Timing) const override { return std::make_unique<Point>(); }
+  void record(Event& event) override { static_cast<Point&>(event).time = now; }
+  double seconds_between(const Event& begin, const Event& end) override {
+    return static_cast<const Point&>(end).time - static_cast<const Point&>(begin).time;
+  }
+  void copy(void*, const void*, size_t) override {}
+  void fill_zero(void*, size_t) override {}
+  void wait_for(const Event&) override {}
+  void await(const Event&) override {}
+  bool reached(const Event&) override { return true; }
+  void synchronize() override {}
+  std::unique_ptr<Recording> record_work(const std::function<void()>&) override { return {}; }
+  void replay(const Recording&) override {}
+
+ private:
+  struct Point : Event {
+    double time = 0;
+  };
+};
+
+TEST(LaneClock, APartLastsUntilTheNextOne) {
+  TimedStream stream;
+  LaneClock clock(stream, 2);
+  auto enter = [&](LaneClock::Part part, double time) {
+    stream.now = time;
+    clock.enter(part);
+  };
+  for (double begin : {100.0, 200.0}) {  // two steps
+    clock.begin();
+    enter(&StepTimes::copy, begin);
+    enter(&StepTimes::forward, begin + 1);
+    enter(&StepTimes::forward, begin + 2);  // already there
+    enter(&StepTimes::backward, begin + 4);
+    enter(&StepTimes::forward, begin + 8);  // of the second tower
+    enter(&StepTimes::backward, begin + 16);
+    enter(&StepTimes::update, begin + 32);
+    stream.now = begin + 64;
+    clock.end();
+    StepTimes times = clock.times();
+    EXPECT_EQ(times.copy, 1);
+    EXPECT_EQ(times.forward, 3 + 8);
+    EXPECT_EQ(times.backward, 4 + 16);
+    EXPECT_EQ(times.reduce, 0);
+    EXPECT_EQ(times.update, 32);
+    EXPECT_EQ(total_of(times), 64);
+  }
+}
+
+class LaneTimes : public OnEachKind {
+ protected:
+  // Calls check(times, seconds of the host's clock) after each of ten steps: from the third on CUDA
+  // graphs are replayed, and the seventh is a ragged batch with which an epoch ends.
+  static void after_steps(const SmallRun& run,
+                          const std::function<void(const StepTimes&, double)>& check) {
+    using Clock = std::chrono::steady_clock;
+    ImageDataset data = run.dataset();
+    BatchLoader loader(data, run.loading());
+    Trainer trainer(run.options(), run.place());
+    trainer.team().lead([&] {
+      loader.start(0, 0, INT64_MAX);
+      for (int64_t step = 0; step < 10; ++step) {
+        const Batch& batch = loader.next();
+        auto begin = Clock::now();
+        StepTimes times = trainer.step(batch, step, run.optimizer.lr).times;
+        check(times, std::chrono::duration<double>(Clock::now() - begin).count());
+      }
+      loader.stop();
+    });
+  }
+  static void expect_parts(const StepTimes& times, double seconds, bool reduces) {
+    EXPECT_EQ(times.copy > 0, on_gpu());
+    EXPECT_EQ(times.reduce > 0, reduces);
+    for (double part : {times.forward, times.backward, times.update, times.replicate})
+      EXPECT_GT(part, 0);
+    EXPECT_EQ(times.data, 0);
+    EXPECT_EQ(times.other, 0);
+    // An event's time is a float of milliseconds.
+    EXPECT_LE(total_of(times), seconds * (1 + 1e-5));
+  }
+};
+
+TEST_P(LaneTimes, OneLaneReducesNothing) {
+  SmallRun run;
+  run.devices = devices(1);
+  run.tower_threads = 2;  // all cores of a CPU in one lane
+  after_steps(run,
+              [](const StepTimes& times, double seconds) { expect_parts(times, seconds, false); });
+}
+
+TEST_P(LaneTimes, SeveralLanesWaitForEachOther) {
+  for (const char* strategy : {"parameter_device", "mirrored", "sharded"}) {
+    SmallRun run;
+    run.devices = devices(2);
+    run.strategy = strategy;
+    after_steps(run,
+                [](const StepTimes& times, double seconds) { expect_parts(times, seconds, true); });
+  }
+}
+
+// Towers stop at each sum over towers, and go on together.
+TEST_P(LaneTimes, TowersInLockstep) {
+  SmallRun run;
+  run.devices = devices(2);
+  run.model.normalization = ModelConfig::Normalization::batch_norm;
+  run.model.batch_norm = ModelConfig::BatchNorm::sync;
+  after_steps(run,
+              [](const StepTimes& times, double seconds) { expect_parts(times, seconds, true); });
+}
+
+SPIRE_TEST_ON_EACH_KIND(LaneTimes);
+
+}  // namespace
+}  // namespace spire
