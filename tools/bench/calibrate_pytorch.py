@@ -2,24 +2,37 @@
 """Finds PyTorch's best mode for each model and precision on this machine and writes peer_modes.json.
 
 Two rounds: how the model runs (eager, compiled, autotuned; NHWC or not), then optimizer, heap and OpenMP waiting for
-the winner. Each mode is timed `--repeats` times, the rounds interleaved; the best run counts, in PyTorch's favour, over
-earlier calibrations in the same file too, if they ran the same PyTorch. Start it on an idle machine.
+the winner; --quick: only eager against compiled. Each mode is timed `--repeats` times, the rounds interleaved. The best
+run counts, in PyTorch's favour, over earlier calibrations in the same file too, if they ran the same PyTorch on the
+same processor. Start it on an idle machine.
 """
 
 import argparse
 import json
+import shlex
 from pathlib import Path
 
-from contenders import HERE, MODELS, PRECISIONS, PyTorch
+from contenders import HERE, PyTorch
+from machine import cpu_name
 from processes import run_measured
+from workloads import MODELS, PRECISIONS, WORKLOADS
 
 RUNS = ("eager", "compile", "autotune")
 OPTIMIZERS = ("fused", "foreach", "loop")
 
 
+def has_layouts(model):
+    return not WORKLOADS[model].is_text and model != "mlp"
+
+
 def first_round(model):
-    layouts = ("",) if model == "mlp" else ("", "+channels_last")
+    layouts = ("", "+channels_last") if has_layouts(model) else ("",)
     return [f"{run}{layout}+fused+keep_heap" for run in RUNS for layout in layouts]
+
+
+def quick_round(model):
+    layout = "+channels_last" if has_layouts(model) else ""
+    return [f"{run}{layout}+fused+keep_heap" for run in ("eager", "compile")]
 
 
 def second_round(winner):
@@ -36,10 +49,10 @@ def time_modes(peer, model, precision, modes, repeats, table):
             except RuntimeError as error:
                 print(f"{model} {precision} {mode}: {error}", flush=True)
                 continue
-            print(f"{model} {precision} {mode}: {sample.samples_per_s:.0f} samples/s, "
+            print(f"{model} {precision} {mode}: {sample.samples_per_s:.5g} samples/s, "
                   f"{sample.peak_rss / 2**20:.0f} MiB", flush=True)
             entry = table.setdefault(mode, {"samples_per_s": 0.0, "peak_rss": sample.peak_rss})
-            entry["samples_per_s"] = max(entry["samples_per_s"], round(sample.samples_per_s, 1))
+            entry["samples_per_s"] = max(entry["samples_per_s"], float(f"{sample.samples_per_s:.5g}"))
             entry["peak_rss"] = min(entry["peak_rss"], sample.peak_rss)
 
 
@@ -51,8 +64,11 @@ def best(table):
     return max(table, key=lambda mode: table[mode]["samples_per_s"])
 
 
-def calibrate(peer, model, precision, repeats, table):
+def calibrate(peer, model, precision, repeats, quick, table):
     """Times the modes of (model, precision); `table` keeps the best figure of each mode."""
+    if quick:
+        time_modes(peer, model, precision, quick_round(model), repeats, table)
+        return
     time_modes(peer, model, precision, first_round(model), repeats, table)
     time_modes(peer, model, precision, second_round(best(table)), repeats, table)
 
@@ -62,18 +78,21 @@ def main():
     parser.add_argument("--python", default=HERE.parents[1] / ".cache/peer/bin/python", help="from setup_peer.sh")
     parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS)
     parser.add_argument("--precisions", nargs="+", choices=PRECISIONS, default=PRECISIONS)
-    parser.add_argument("--seconds", type=float, default=4.0)
+    parser.add_argument("--quick", action="store_true", help="only eager and torch.compile, in the usual layout")
+    parser.add_argument("--seconds", type=float, help="timed seconds a run (default: those of the workload)")
     parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--launcher", type=shlex.split, default=[], metavar="WORDS", help="such as 'chrt -f 20'")
     parser.add_argument("--output", type=Path, default=HERE / "peer_modes.json")
     arguments = parser.parse_args()
-    peer = PyTorch(arguments.python, {}, arguments.seconds)
+    peer = PyTorch(arguments.python, {}, arguments.seconds, arguments.launcher)
     result = json.loads(arguments.output.read_text()) if arguments.output.exists() else {}
-    if result.get("torch") != torch_version(arguments.python):
-        result = {"torch": torch_version(arguments.python)}
+    here = {"torch": torch_version(arguments.python), "cpu": cpu_name()}
+    if {key: result.get(key) for key in here} != here:  # the old winners stay for models that are not calibrated now
+        result = {**here, "best": result.get("best", {})}
     for precision in arguments.precisions:
         for model in arguments.models:
             table = result.setdefault("timed", {}).setdefault(model, {}).setdefault(precision, {})
-            calibrate(peer, model, precision, arguments.repeats, table)
+            calibrate(peer, model, precision, arguments.repeats, arguments.quick, table)
             result.setdefault("best", {}).setdefault(model, {})[precision] = best(table)
             arguments.output.write_text(json.dumps(result, indent=1) + "\n")
 

@@ -13,7 +13,8 @@ import json
 import statistics
 from pathlib import Path
 
-from contenders import GLOBAL_BATCH, HERE, MODELS, PRECISIONS, Spire
+from contenders import Spire
+from workloads import MODELS, PRECISIONS, WORKLOADS
 
 BASE = ("native", "parameter_device")
 VARIANTS = (BASE, ("invariant", "parameter_device"), ("invariant", "mirrored"), ("invariant", "sharded"))
@@ -22,7 +23,6 @@ VARIANTS = (BASE, ("invariant", "parameter_device"), ("invariant", "mirrored"), 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trainer", type=Path, required=True, help="a release build")
-    parser.add_argument("--configs", type=Path, default=HERE.parents[1] / "configs")
     parser.add_argument("--models", nargs="+", choices=MODELS, default=["cnn", "resnet20"])
     parser.add_argument("--precisions", nargs="+", choices=PRECISIONS, default=PRECISIONS)
     parser.add_argument("--rounds", type=int, default=5)
@@ -38,7 +38,7 @@ def contender(arguments, variant):
     reduction, strategy = variant
     settings = [f"reduction={reduction}", f"strategy={strategy}", f"devices={arguments.devices}"]
     launcher = [] if arguments.processes == 1 else ["mpirun", "-np", str(arguments.processes)]
-    return Spire(arguments.trainer, arguments.configs, arguments.seconds, settings, arguments.towers, launcher=launcher)
+    return Spire(arguments.trainer, arguments.seconds, settings, arguments.towers, launcher=launcher)
 
 
 def measure(contenders, model, precision, rounds):
@@ -48,7 +48,7 @@ def measure(contenders, model, precision, rounds):
         for index in range(len(VARIANTS)):
             variant = VARIANTS[(number + index) % len(VARIANTS)]
             sample = contenders[variant].run(model, precision)
-            times[variant].append(1e3 * GLOBAL_BATCH / sample.samples_per_s)
+            times[variant].append(1e3 * WORKLOADS[model].batch / sample.samples_per_s)
     return times
 
 

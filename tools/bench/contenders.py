@@ -1,4 +1,4 @@
-"""The two contenders behind one call: each trains one model at one precision and returns a Sample."""
+"""The contenders behind one call: each trains one model at one precision in its own process and returns a Sample."""
 
 import json
 import math
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from processes import run_measured
+from workloads import OPTIMIZERS, WORKLOADS, spire_settings
 
 HERE = Path(__file__).resolve().parent
-MODELS = ("mlp", "cnn", "resnet20")
-PRECISIONS = ("fp32", "bf16")
-GLOBAL_BATCH = 128
+NATIVE_MODELS = ("mlp", "cnn")  # that native_peer/models.h has
+WARM_UP_SECONDS = 1.5
 
 
 @dataclass
@@ -24,51 +24,76 @@ class Sample:
     wall_seconds: float
 
 
-class PyTorch:
-    """One worker process a run, with the mode that calibration found best for (model, precision)."""
+class Peer:
+    """What the two forms of PyTorch share: a command that prints one JSON line about its run."""
 
-    def __init__(self, python, modes, seconds, data=None):
-        self.python, self.modes, self.seconds, self.data = python, modes, seconds, data
+    def __init__(self, seconds=None, launcher=()):
+        self.seconds = seconds  # timed in a run; None: the workload's
+        self.launcher = list(launcher)  # words in front of the command
         self.version = None  # known after the first run
 
-    def run(self, model, precision, mode=None):
-        command = [self.python, HERE / "pytorch_worker.py", "--model", model, "--precision", precision]
-        command += ["--mode", mode or self.modes[model][precision], "--batch", GLOBAL_BATCH]
-        command += ["--seconds", self.seconds] + (["--data", self.data] if self.data else [])
-        finished = run_measured(command)
+    def _run(self, model, words):
+        seconds = self.seconds or WORKLOADS[model].seconds
+        finished = run_measured([*self.launcher, *words, "--seconds", seconds, "--warm-up", WARM_UP_SECONDS])
         result = json.loads(finished.stdout.splitlines()[-1])
         self.version = result["torch"]
         return Sample(result["samples_per_s"], result["peak_rss"], finished.peak_rss, finished.seconds)
 
 
+class PyTorch(Peer):
+    """One Python process a run, with the mode that calibration found best for (model, precision)."""
+
+    def __init__(self, python, modes, seconds=None, launcher=()):
+        super().__init__(seconds, launcher)
+        self.python, self.modes = python, modes
+
+    def mode(self, model, precision):
+        return self.modes[model][precision]
+
+    def run(self, model, precision, mode=None):
+        words = [self.python, HERE / "pytorch_worker.py", "--model", model, "--precision", precision]
+        return self._run(model, [*words, "--mode", mode or self.mode(model, precision)])
+
+
+class Native(Peer):
+    """The program of native_peer/, on libtorch's C++ API; it has one mode, and NATIVE_MODELS only."""
+
+    def __init__(self, program, seconds=None, launcher=()):
+        super().__init__(seconds, launcher)
+        self.program = program
+
+    def mode(self, model, precision):
+        return "native"
+
+    def run(self, model, precision):
+        workload = WORKLOADS[model]
+        words = [self.program, "--model", model, "--precision", precision, "--batch", workload.batch]
+        words += ["--lr", OPTIMIZERS[workload.optimizer]["lr"], "--warm-up-steps", workload.warm_up_steps]
+        return self._run(model, [*words, "--threads", 2])
+
+
 class Spire:
-    """`trainer` with the shipped config of the model and the comparison's batch, optimizer and towers."""
+    """`trainer` with the workload's model, samples and optimizer on `towers` towers of CPU devices."""
 
-    SETTINGS = (
-        *("optimizer.name=sgd", "optimizer.lr=0.05", "optimizer.momentum=0.9", "optimizer.nesterov=false"),
-        *("optimizer.weight_decay=0", "optimizer.clip_norm=0", "schedule.name=constant", "loss.label_smoothing=0"),
-        *("schedule.warmup_epochs=0", "data.augment.crop=0", "data.augment.flip=false", "data.last_batch=drop"),
-        *("eval.every_epochs=0", "checkpoint.every_epochs=0", "checkpoint.every_steps=0", "epochs=1000000"),
-    )
-
-    def __init__(self, trainer, configs, seconds, settings=(), towers=2, tower_threads=1, launcher=()):
-        self.trainer, self.configs, self.seconds, self.extra = trainer, Path(configs), seconds, list(settings)
-        self.layout = [f"batch_size={GLOBAL_BATCH // towers}", f"towers={towers}"]
-        self.layout += [f"tower_threads={tower_threads}", "devices=cpu"]
-        self.launcher = list(launcher)  # words in front of the trainer's
+    def __init__(self, trainer, seconds=None, settings=(), towers=2, tower_threads=1, launcher=()):
+        self.trainer, self.seconds, self.extra = trainer, seconds, list(settings)
+        self.towers, self.layout = towers, [f"towers={towers}", f"tower_threads={tower_threads}", "devices=cpu"]
+        self.launcher = list(launcher)  # words in front of the command
         self.steps = {}  # (model, precision) -> steps that take about `seconds`
 
     def run(self, model, precision):
+        workload = WORKLOADS[model]
         if (model, precision) not in self.steps:
-            trial = self._run(model, precision, 64)
-            self.steps[model, precision] = math.ceil(self.seconds * trial.samples_per_s / GLOBAL_BATCH)
+            trial = self._run(model, precision, workload.trial_steps)
+            seconds = self.seconds or workload.seconds
+            self.steps[model, precision] = max(3, math.ceil(seconds * trial.samples_per_s / workload.batch))
         return self._run(model, precision, self.steps[model, precision])
 
     def _run(self, model, precision, steps):
         with tempfile.TemporaryDirectory() as folder:
             output = Path(folder) / "run"
-            command = [*self.launcher, self.trainer, "--config", self.configs / f"fashion_mnist_{model}.yaml", "--quiet"]
-            command += [*self.SETTINGS, *self.layout, *self.extra]
+            command = [*self.launcher, self.trainer, "--quiet", *spire_settings(model), *self.layout]
+            command += [f"batch_size={WORKLOADS[model].batch // self.towers}", *self.extra]
             command += [f"precision={precision}", f"steps={steps}", f"output={output}"]
             finished = run_measured(command)
             summary = json.loads((output / "summary.json").read_text())

@@ -1,6 +1,5 @@
-"""The three models of the comparison in PyTorch. Layers, order and shapes are those of models/ in Spire."""
+"""The small models of the comparison in PyTorch. Layers, order and shapes are those of models/ in Spire."""
 
-import torch
 from torch import nn
 from torch.nn import functional as F
 
@@ -15,6 +14,7 @@ class Mlp(nn.Module):
         self.layers = nn.ModuleList([nn.Linear(784, 512), nn.Linear(512, 256), nn.Linear(256, 10)])
 
     def forward(self, x):
+        x = x.flatten(1)
         for layer in self.layers[:-1]:
             x = F.relu(layer(x))
         return self.layers[-1](x)
@@ -61,13 +61,13 @@ class Block(nn.Module):
 
 
 class ResNet20(nn.Module):
-    """Three stages of three blocks, 16/32/64 channels, 28x28x1 input."""
+    """Three stages of three blocks, 16/32/64 channels, with projections."""
 
     input_shape = (1, 28, 28)
 
-    def __init__(self):
+    def __init__(self, channels=1):
         super().__init__()
-        self.conv = nn.Conv2d(1, 16, 3, 1, 1, bias=False)
+        self.conv = nn.Conv2d(channels, 16, 3, 1, 1, bias=False)
         self.norm = nn.BatchNorm2d(16)
         blocks, inputs = [], 16
         for stage, outputs in enumerate((16, 32, 64)):
@@ -82,4 +82,4 @@ class ResNet20(nn.Module):
         return self.dense(x.mean(dim=(2, 3)))
 
 
-MODELS = {"mlp": Mlp, "cnn": Cnn, "resnet20": ResNet20}
+MODELS = {"mlp": Mlp, "cnn": Cnn, "resnet20": ResNet20}  # on Fashion-MNIST, as their recorded losses are

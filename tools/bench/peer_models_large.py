@@ -1,16 +1,11 @@
-"""ResNet-50 and GPT-2 124M in PyTorch, and ResNet-20 on CIFAR's shape. Layers and shapes are those of models/ in Spire."""
+"""ResNet-50 and GPTs in PyTorch, and all six models by name. Layers and shapes are those of models/ in Spire."""
+
+from functools import partial
 
 import peer_models
 import torch
 from torch import nn
 from torch.nn import functional as F
-
-
-def resnet20():
-    """ResNet-20 with projections on 32x32x3."""
-    model = peer_models.ResNet20()
-    model.conv = nn.Conv2d(3, 16, 3, 1, 1, bias=False)
-    return model
 
 
 class Bottleneck(nn.Module):
@@ -71,10 +66,10 @@ class GptBlock(nn.Module):
         return x + self.down(F.gelu(self.up(self.norm2(x)), approximate="tanh"))
 
 
-class Gpt2(nn.Module):
-    """GPT-2 124M. The vocabulary of 50257 is filled up to 50304, as Spire pads its rows of logits."""
+class Gpt(nn.Module):
+    """GPT-2's architecture, its head sharing its weights with the table of tokens."""
 
-    def __init__(self, vocabulary=50304, context=1024, width=768, heads=12, blocks=12):
+    def __init__(self, vocabulary, context, width, heads, blocks):
         super().__init__()
         self.tokens, self.positions = nn.Embedding(vocabulary, width), nn.Embedding(context, width)
         self.blocks = nn.Sequential(*(GptBlock(width, heads) for _ in range(blocks)))
@@ -93,4 +88,16 @@ class Gpt2(nn.Module):
         return self.head(self.norm(self.blocks(self.tokens(tokens) + self.positions(places))))
 
 
-MODELS = {"resnet20": resnet20, "resnet50": ResNet50, "gpt2": Gpt2}
+def gpt2(context=1024):
+    """GPT-2 124M. The vocabulary of 50257 is filled up to 50304, as Spire pads its rows of logits."""
+    return Gpt(vocabulary=50304, context=context, width=768, heads=12, blocks=12)
+
+
+MODELS = {
+    "mlp": peer_models.Mlp,
+    "cnn": peer_models.Cnn,
+    "resnet20": partial(peer_models.ResNet20, channels=3),
+    "resnet50": ResNet50,
+    "gpt": partial(Gpt, vocabulary=65, context=256, width=384, heads=6, blocks=6),
+    "gpt2": gpt2,
+}

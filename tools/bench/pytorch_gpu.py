@@ -22,7 +22,7 @@ CLASSES = {"resnet20": 10, "resnet50": 1000, "gpt2": 50257}
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", choices=MODELS, required=True)
+    parser.add_argument("--model", choices=CLASSES, required=True)
     parser.add_argument("--precision", choices=DTYPES, required=True)
     parser.add_argument("--mode", choices=("eager", "compile"), required=True)
     parser.add_argument("--batch", type=int, required=True)

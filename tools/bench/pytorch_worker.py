@@ -3,7 +3,7 @@
 Prints one JSON line: samples a second after the warm-up, and resident memory in bytes. The mode is words joined by '+':
   eager | compile | autotune   how the model runs (torch.compile: default, or max-autotune)
   channels_last                activations and convolution weights in NHWC
-  foreach | fused | loop       SGD's implementation (loop: PyTorch's default on CPU)
+  foreach | fused | loop       the optimizer's implementation (loop: PyTorch's default on CPU)
   keep_heap                    glibc keeps large blocks instead of returning them to the system after each step
   spin                         OpenMP threads spin between parallel regions instead of sleeping
 """
@@ -14,12 +14,13 @@ import os
 import sys
 import time
 
-import fashion_mnist
-import peer_models
 import torch
+from peer_models_large import MODELS
 from torch.nn import functional as F
+from workloads import OPTIMIZERS, PRECISIONS, WORKLOADS
 
-PRELOADED_BATCHES = 64  # a slice of the real data set, normalized before the run: less memory than all of it
+BATCHES = 4  # made before the run; the steps cycle over them
+OPTIMIZER_TYPES = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
 ENVIRONMENT = {  # must be there before the process starts
     "keep_heap": {
         "MALLOC_MMAP_THRESHOLD_": str(1 << 30),
@@ -42,14 +43,12 @@ def resident_bytes(field):
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", choices=peer_models.MODELS, required=True)
-    parser.add_argument("--precision", choices=("fp32", "bf16"), required=True)
+    parser.add_argument("--model", choices=MODELS, required=True)
+    parser.add_argument("--precision", choices=PRECISIONS, required=True)
     parser.add_argument("--mode", required=True)
-    parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=5.0)
-    parser.add_argument("--warm-up", type=float, default=1.5, help="seconds, at least 20 steps")
-    parser.add_argument("--data", default=fashion_mnist.DEFAULT_PATH)
+    parser.add_argument("--warm-up", type=float, default=1.5, help="seconds, and the workload's number of steps")
     arguments = parser.parse_args()
     arguments.mode = set(arguments.mode.split("+"))
     if unknown := arguments.mode - WORDS:
@@ -64,18 +63,31 @@ def restart_with_environment(mode):
         os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **wanted})
 
 
-def load_batches(model_type, batch, folder):
-    images, labels = fashion_mnist.load_train(PRELOADED_BATCHES * batch, folder)
-    return torch.from_numpy(images).reshape(-1, *model_type.input_shape), torch.from_numpy(labels)
+def make_batches(workload, dtype, channels_last):
+    """[(inputs, labels)]: random images of `dtype`, or tokens with the next one as their label."""
+    batches = []
+    for _ in range(BATCHES):
+        if workload.is_text:
+            row = torch.randint(workload.classes, (workload.batch, workload.shape[0] + 1))
+            batches.append((row[:, :-1].contiguous(), row[:, 1:].contiguous()))
+            continue
+        height, width, channels = workload.shape
+        images = torch.randn(workload.batch, channels, height, width).to(dtype)
+        if channels_last:
+            images = images.contiguous(memory_format=torch.channels_last)
+        batches.append((images, torch.randint(workload.classes, (workload.batch,))))
+    return batches
 
 
-def build(arguments):
+def build(arguments, workload):
     """(the model as it is called, its optimizer)"""
-    model = peer_models.MODELS[arguments.model]().train()
+    context = {"context": workload.shape[0]} if workload.is_text else {}
+    model = MODELS[arguments.model](**context).train()
     if "channels_last" in arguments.mode:
         model = model.to(memory_format=torch.channels_last)
     kind = {"foreach": "foreach" in arguments.mode, "fused": "fused" in arguments.mode}
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, **kind)
+    settings = {"weight_decay": 0, **OPTIMIZERS[workload.optimizer], **kind}
+    optimizer = OPTIMIZER_TYPES[workload.optimizer](model.parameters(), **settings)
     if "compile" in arguments.mode:
         model = torch.compile(model)
     elif "autotune" in arguments.mode:
@@ -90,7 +102,8 @@ def make_step(model, optimizer, arguments):
     def step(inputs, labels):
         optimizer.zero_grad(set_to_none=True)
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=bf16):
-            loss = F.cross_entropy(model(inputs), labels)
+            logits = model(inputs)
+            loss = F.cross_entropy(logits.flatten(0, -2), labels.flatten())
         loss.backward()
         optimizer.step()
         return loss
@@ -98,12 +111,11 @@ def make_step(model, optimizer, arguments):
     return step
 
 
-def run_for(seconds, least_steps, step, inputs, labels, batch):
-    """Cycles over the preloaded batches; returns (steps, seconds, CPU seconds of all threads, last loss)."""
+def run_for(seconds, least_steps, step, batches):
+    """Cycles over `batches`; returns (steps, seconds, CPU seconds of all threads, last loss)."""
     steps, start, cpu_start = 0, time.perf_counter(), time.process_time()
     while True:
-        first = (steps % PRELOADED_BATCHES) * batch
-        loss = step(inputs[first : first + batch], labels[first : first + batch])
+        loss = step(*batches[steps % BATCHES])
         steps += 1
         elapsed = time.perf_counter() - start
         if elapsed >= seconds and steps >= least_steps:
@@ -114,17 +126,18 @@ def main():
     arguments = parse_arguments()
     restart_with_environment(arguments.mode)
     torch.set_num_threads(arguments.threads)
+    torch.set_flush_denormal(True)  # the few batches are learned by heart, and gradients become tiny
     torch.manual_seed(7)
     after_import = resident_bytes("VmRSS")
-    inputs, labels = load_batches(peer_models.MODELS[arguments.model], arguments.batch, arguments.data)
-    if "channels_last" in arguments.mode and inputs.dim() == 4:
-        inputs = inputs.contiguous(memory_format=torch.channels_last)
-    step = make_step(*build(arguments), arguments)
-    run_for(arguments.warm_up, 20, step, inputs, labels, arguments.batch)
-    steps, seconds, cpu_seconds, loss = run_for(arguments.seconds, 1, step, inputs, labels, arguments.batch)
+    workload = WORKLOADS[arguments.model]
+    dtype = torch.bfloat16 if arguments.precision == "bf16" else torch.float32
+    batches = make_batches(workload, dtype, "channels_last" in arguments.mode)
+    step = make_step(*build(arguments, workload), arguments)
+    run_for(arguments.warm_up, workload.warm_up_steps, step, batches)
+    steps, seconds, cpu_seconds, loss = run_for(arguments.seconds, 3, step, batches)
     result = {
-        "samples_per_s": steps * arguments.batch / seconds,
-        "samples_per_cpu_s": steps * arguments.batch / cpu_seconds,
+        "samples_per_s": steps * workload.batch / seconds,
+        "samples_per_cpu_s": steps * workload.batch / cpu_seconds,
         "steps": steps,
         "last_loss": loss,
         "peak_rss": resident_bytes("VmHWM"),
