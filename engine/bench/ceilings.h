@@ -15,7 +15,7 @@ struct ProductSize {
 };
 
 struct CeilingOptions {
-  std::vector<ProductSize> products;  // the quickest counts
+  std::vector<ProductSize> products;  // the fastest counts
   int64_t copy_bytes = 0;             // of one array, all devices' parts together
   int64_t sum_floats = 0;             // of each device's buffer
   int64_t bucket_floats = 0;          // such a buffer is reduced in buckets of this size
@@ -27,7 +27,7 @@ struct CeilingOptions {
 // or 2 GiB of a GPU, but at most a quarter of the free memory. Measuring takes about 3 s.
 CeilingOptions default_ceiling_options(Kind kind, int64_t devices);
 
-// Measures, each quantity by its quickest round. Frees all memory before it returns. A CPU device
+// Measures, each quantity by its fastest round. Frees all memory before it returns. A CPU device
 // is one thread. A precision that the devices lack is 0, as is the all-reduce of one device.
 // Throws Error(device) for fewer GPUs than `devices`, Error(out_of_memory).
 //

@@ -2,11 +2,9 @@
 // access; engine/collective/exchange.h), by the alpha-beta model: alpha seconds to start a message,
 // beta seconds a byte, gamma seconds to add a byte. Sources of the formulas:
 //   [1] Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in
-//       MPICH", 2005: pairwise exchange (3.2, 3.3), ring, binomial tree
-//   [2] Patarasuk, Yuan, "Bandwidth Optimal All-reduce Algorithms for Clusters of Workstations",
-//       2009: no all-reduce sends less than 2 (R - 1) / R of the buffer
-//   [3] Sanders, Speck, Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and
-//       scan", 2009: NCCL's trees
+//       MPICH", 2005  [2] Patarasuk, Yuan, "Bandwidth Optimal All-reduce Algorithms for Clusters
+//       of Workstations", 2009  [3] Sanders, Speck, Träff, "Two-tree algorithms for full bandwidth
+//       broadcast, reduction and scan", 2009
 #pragma once
 #include <cstdint>
 

@@ -15,7 +15,7 @@
 namespace spire::inline bench {
 
 // How long one quantity is measured: a warm-up, then rounds of about `round_seconds` until
-// `seconds` have passed, at least `rounds`. The quickest round counts.
+// `seconds` have passed, at least `rounds`. The fastest round counts.
 struct Repeats {
   double round_seconds = 0.01;
   double seconds = 0.06;

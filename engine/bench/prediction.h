@@ -1,12 +1,7 @@
 // Predicts how fast a run is on more devices than are here: from the parts of a step measured on
 // one device, and the time of the exchanges (communication_model.h). A model, not a measurement.
 //
-// A device's step: its towers' forward and backward, scaled from the measured ones by their number;
-// the update (with strategy sharded 1 / n of it); the rest as measured. The buckets of the device's
-// last tower become ready while its backward goes on, and one thread exchanges them in their order:
-//   begin of bucket b = max(ready(b), end of bucket b - 1)
-// What ends after backward is exposed, and so is the way of new weights to all members. Not in the
-// model: devices of unequal speed, links that several devices share, slower reading of data.
+// docs/benchmarks.md, "Predicted scaling", has the formulas and what they leave out.
 #pragma once
 #include <cstdint>
 #include <span>
