@@ -3,6 +3,7 @@
 #include <functional>
 #include <vector>
 
+#include "engine/collective/tree.h"
 #include "engine/device/device.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/parameter_layout.h"
@@ -19,6 +20,9 @@ DType compute_dtype(const RunConfig& config);  // dtype of activations: config.p
 // Lays out the parameters in the order in which backward completes their gradients; the layout does
 // not depend on `batch`. Throws what `build` throws.
 ParameterLayout make_layout(const GraphBuilder& build, int64_t batch);
+
+// Cuts the flat gradient buffer into the buckets in which it is reduced.
+std::vector<FloatRange> bucket_ranges(const BucketConfig& config, const ParameterLayout& layout);
 
 struct LoweredGraph {  // a graph after all passes, from which a Plan is made
   Graph graph;

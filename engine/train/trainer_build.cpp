@@ -23,10 +23,6 @@ GraphBuilder graph_builder(const TrainerOptions& options) {
   };
 }
 
-int64_t floats_of(double mib) {
-  return static_cast<int64_t>(mib * 1024 * 1024 / sizeof(float));
-}
-
 int root_member(const Placement& placement) {
   return placement.devices[static_cast<size_t>(placement.parameter_device)].member;
 }
@@ -92,8 +88,7 @@ Trainer::Trainer(const TrainerOptions& options, const Placement& placement, Proc
 void Trainer::make_devices(const TrainerOptions& options) {
   GraphBuilder build = graph_builder(options);
   layout_ = make_layout(build, placement_.batch_size);
-  buckets_ = make_buckets(layout_.total_floats(), floats_of(options.bucket.first_mib),
-                          floats_of(options.bucket.mib));
+  buckets_ = bucket_ranges(options.bucket, layout_);
   strategy_ = make_update_strategy(placement_.strategy,
                                    {.buckets = buckets_,
                                     .devices = static_cast<int>(placement_.devices.size()),

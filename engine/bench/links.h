@@ -1,0 +1,21 @@
+// A connection between devices or processes in the alpha-beta model: a message of B bytes takes
+// alpha + beta B seconds (Hockney, "The communication challenge for MPP: Intel Paragon and Meiko
+// CS-2", 1994).
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace spire::inline bench {
+
+struct Link {
+  std::string name;
+  double alpha = 0;  // seconds from the start of a message to its first byte
+  double beta = 0;   // seconds a byte, each way
+};
+
+// Parses --link: "nvlink", "pcie", "ib:400Gb" (InfiniBand of 400 Gbit/s a device), "eth:100Gb", or
+// "alpha,beta" in seconds and seconds a byte ("2e-6,1e-10"). docs/benchmarks.md has the figures and
+// their sources. Throws Error(config), which lists what is allowed.
+Link parse_link(std::string_view text);
+
+}  // namespace spire::inline bench
