@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <CLI/CLI.hpp>
+#include <fmt/ranges.h>
 
 #include <spire/error.h>
 
@@ -102,6 +103,7 @@ std::string general_help() {
   std::string text = "Spire trains neural networks on the devices of this machine.\n\n";
   text += "Usage: trainer [SUBCOMMAND] [OPTIONS] [KEY.PATH=VALUE ...]\n\nSubcommands:\n";
   for (const Command& command : commands()) {
+    if (command.summary.empty()) continue;  // the program itself calls it
     text += fmt::format("  {:<16} {}\n", command.name, command.summary);
   }
   return text +
@@ -142,10 +144,12 @@ bool put_command_first(std::vector<std::string>& words) {
 }  // namespace
 
 Arguments parse_arguments(std::vector<std::string> words) {
+  std::string typed = fmt::format("trainer {}", fmt::join(words, " "));
   unify_dashes(words);
   if (!put_command_first(words)) return {.help = general_help()};
   const Command& command = find_command(words.front());
   ParsedWords parsed;
+  parsed.arguments.typed = std::move(typed);
   CLI::App app{std::string(command.summary), std::string(command.name)};
   app.allow_extras();
   command.add_options(app, parsed);

@@ -31,8 +31,22 @@ struct DatasetArguments {
   int64_t shard_tokens = 100'000'000;
 };
 
+// Options of `trainer bench`, and of the processes that it starts (bench-worker). Empty lists and
+// steps = 0 stand for what the help says.
+struct BenchArguments {
+  std::string model = {};  // a name of built_in_models(), in the place of a config
+  std::vector<int64_t> counts = {}, processes = {1};
+  std::string kind = {};  // cpu | cuda
+  std::vector<std::string> scaling = {"strong", "weak"}, precisions = {}, strategies = {};
+  int64_t towers_per_device = 1;
+  int64_t steps = 0, warmup = 3, rounds = 3;
+  std::string data = "synthetic";  // synthetic | real
+  int64_t started = 0;             // bench-worker: steady_clock in ns, when it was started
+};
+
 struct Arguments {
   std::string command = {};  // "train", "eval", ...; empty: print `help`
+  std::string typed = {};    // the whole command line
   std::string help = {};
 
   std::vector<std::string> configs = {};    // files; later ones override earlier ones
@@ -56,6 +70,7 @@ struct Arguments {
 
   PredictArguments predict = {};
   DatasetArguments dataset = {};
+  BenchArguments bench = {};
 };
 
 // The variables that CLI11 sets while it parses; Arguments are made from them.

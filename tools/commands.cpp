@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include <CLI/CLI.hpp>
+#include <fmt/ranges.h>
 
 #include <spire/error.h>
 
+#include "engine/bench/built_in_models.h"
 #include "engine/config/scalar.h"
 
 namespace spire::tool {
@@ -242,6 +244,85 @@ void add_plan_options(CLI::App& app, ParsedWords& words) {
       ->type_name("NAME");
 }
 
+// A list of words or numbers: "--counts 1,2,4".
+template <typename T>
+CLI::Option* add_list(CLI::App& app, const char* name, std::vector<T>& list, const char* help) {
+  return app.add_option(name, list, help)->delimiter(',')->allow_extra_args(false);
+}
+
+void add_bench_choices(CLI::App& app, BenchArguments& b) {
+  add_list(app, "--counts", b.counts,
+           "numbers of devices; default: 1, 2, 4, ... up to all. A CPU device is one core "
+           "(tower_threads cores)")
+      ->check(positive_integer)
+      ->type_name("N,N,...");
+  app.add_option("--kind", b.kind, "devices to use; default: GPUs if there are any")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->type_name("cpu|cuda");
+  add_list(app, "--scaling", b.scaling,
+           "strong: the run's towers stay (default: the config's, else the largest count), so that "
+           "every count trains the same bits; weak: towers grow with the devices; default: both")
+      ->check(CLI::IsMember({"strong", "weak"}))
+      ->type_name("strong,weak");
+  app.add_option("--towers-per-device", b.towers_per_device, "for weak scaling; default: 1")
+      ->check(positive_integer)
+      ->type_name("N");
+  add_list(app, "--precisions", b.precisions, "default: the config's precision")
+      ->check(CLI::IsMember({"fp32", "bf16", "fp16"}))
+      ->type_name("fp32,bf16,fp16");
+  add_list(app, "--strategies", b.strategies, "default: the config's strategy")
+      ->check(CLI::IsMember({"parameter_device", "mirrored", "sharded"}))
+      ->type_name("parameter_device,mirrored,sharded");
+  add_list(app, "--processes", b.processes,
+           "numbers of processes that share the devices of a run equally: each count that a number "
+           "divides; default: 1")
+      ->check(positive_integer)
+      ->type_name("N,N,...");
+}
+
+void add_bench_options(CLI::App& app, ParsedWords& words) {
+  BenchArguments& b = words.arguments.bench;
+  add_key_options(app, words);
+  app.add_option("--model", b.model, "instead of --config, a built-in config with synthetic data")
+      ->check(CLI::IsMember(built_in_models()))
+      ->excludes(app.get_option("--config"))
+      ->type_name(fmt::format("{}", fmt::join(built_in_models(), "|")));
+  add_bench_choices(app, b);
+  app.add_option(
+         "--steps", b.steps,
+         "timed steps of each run; default: as many as take 5 s in a trial of the first one")
+      ->check(positive_integer)
+      ->type_name("N");
+  app.add_option("--warmup", b.warmup, "steps before them, at least 1; default: 3")
+      ->check(positive_integer)
+      ->type_name("N");
+  app.add_option("--rounds", b.rounds, "runs of each variant, in rotating order; default: 3")
+      ->check(positive_integer)
+      ->type_name("N");
+  app.add_option("--data", b.data,
+                 "synthetic (default): random samples in memory, of the form of the config's; "
+                 "real: the config's data, with reading, decoding and augmentation")
+      ->check(CLI::IsMember({"synthetic", "real"}))
+      ->type_name("synthetic|real");
+  app.add_option("--seed", words.seed, "the same as seed=N")->type_name("N");
+  add_print_options(app, words.arguments);
+  add_log_options(app, words.arguments);
+  app.footer(
+      "Times the training steps of a model on growing numbers of devices. Each run is one\n"
+      "or several new processes, without evaluations and files. A run that fails is reported,\n"
+      "and the others go on. Exit code 1: all failed, or strong scaling gave different bits.\n\n"
+      "  trainer bench --model resnet20 --counts 1,2 --precisions fp32,bf16\n"
+      "  trainer bench --config run.yaml --scaling strong --processes 1,2 --data real\n");
+}
+
+void add_bench_worker_options(CLI::App& app, ParsedWords& words) {
+  BenchArguments& b = words.arguments.bench;
+  add_key_options(app, words);
+  app.add_option("--steps", b.steps, "timed steps")->required()->check(positive_integer);
+  app.add_option("--warmup", b.warmup, "steps before them")->required()->check(positive_integer);
+  app.add_option("--started", b.started, "steady clock at its start, in ns")->required();
+}
+
 void add_devices_options(CLI::App& app, ParsedWords& words) {
   app.add_flag("--probe", words.arguments.probe,
                "test each GPU by writing and reading its memory; exit code 8 if one fails");
@@ -267,6 +348,8 @@ const std::vector<Command>& commands() {
        run_dataset_inspect},
       {"dataset verify", "read every row once, and compare checksums", add_verify_options,
        run_dataset_verify},
+      {"bench", "measure how a model's speed grows with devices", add_bench_options, run_bench},
+      {"bench-worker", "", add_bench_worker_options, run_bench_worker},
       {"devices", "list the devices that this machine has; --probe: try its GPUs",
        add_devices_options, run_devices},
       {"version", "print the version; --verbose: also of the libraries it uses",

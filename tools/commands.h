@@ -21,12 +21,14 @@ int run_plan(const Arguments& arguments);
 int run_dataset_convert(const Arguments& arguments);
 int run_dataset_inspect(const Arguments& arguments);
 int run_dataset_verify(const Arguments& arguments);
+int run_bench(const Arguments& arguments);
+int run_bench_worker(const Arguments& arguments);
 int run_devices(const Arguments& arguments);
 int run_version(const Arguments& arguments);
 
 struct Command {
-  std::string_view name;  // one word or two: "dataset convert"
-  std::string_view summary;
+  std::string_view name;     // one word or two: "dataset convert"
+  std::string_view summary;  // empty: not in the general help
   void (*add_options)(CLI::App&, ParsedWords&);
   int (*run)(const Arguments&);
 };

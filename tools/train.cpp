@@ -1,18 +1,16 @@
 // trainer train: trains a model from a config. trainer plan: prints the memory that the run needs
 // and whether it fits, or, with --gpu, an estimate of the time of a step.
-#include <unistd.h>
-
 #include <spire/error.h>
 #include <spire/train.h>
 
 #include "engine/config/text.h"
-#include "engine/device/topology.h"
 #include "engine/process/watchdog/watchdog.h"
 #include "engine/run/step_estimate.h"
 #include "tools/commands.h"
 #include "tools/config_source.h"
 #include "tools/output/progress.h"
 #include "tools/output/streams.h"
+#include "tools/process/join_ranks.h"
 #include "tools/process/signals.h"
 #include "tools/supervisor/supervisor.h"
 
@@ -44,20 +42,6 @@ RunOptions run_options(const Arguments& arguments, const ResolvedConfig& resolve
   return options;
 }
 
-// Ends the process where one of its threads hangs: no other thread can end that one.
-[[noreturn]] void end_process(const Failure& failure) {
-  print_log("{}\nerror[{}]: {}\n", failure.table, static_cast<int>(failure.category), failure.text);
-  _exit(static_cast<int>(failure.category));
-}
-
-// Joins the other ranks; returns null for a run of one process.
-std::unique_ptr<World> join(const Launch& launch, const RunConfig& config) {
-  if (launch.size == 1) return nullptr;
-  return join_world(launch, {.start_seconds = config.timeouts.start,
-                             .cores = discover_topology().cores,
-                             .on_exit_timeout = end_process});
-}
-
 // Returns whether this rank prints the failure: the rank where it began does, and rank 0.
 bool reports_failure(const World& world) {
   auto failure = world.watchdog->failure();
@@ -79,7 +63,7 @@ int train_here(const Arguments& arguments, const ResolvedConfig& resolved) {
   Launch launch = read_launch(process_environment());
   bool leads = launch.rank == 0;
   StopSignals signals(leads ? StopSignals::saving : "");
-  std::unique_ptr<World> world = join(launch, config);
+  std::unique_ptr<World> world = join_ranks(launch, config);
   auto observer = leads ? make_observers(arguments, config) : std::make_unique<Observer>();
   // Warnings with a place in a snapshot were printed by the supervisor.
   for (const std::string& warning : resolved.warnings)

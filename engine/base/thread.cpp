@@ -23,11 +23,7 @@ constexpr size_t name_length = 15;  // pthread_setname_np refuses longer names
 // Runs on the new thread itself: the handle of a thread that has ended must not be used.
 void settle(const ThreadPlace& place) {
   pthread_setname_np(pthread_self(), place.name.substr(0, name_length).c_str());
-  if (place.cores.empty()) return;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (int core : place.cores) CPU_SET(static_cast<size_t>(core), &set);
-  sched_setaffinity(0, sizeof set, &set);
+  keep_to_cores(place.cores);
 }
 
 // Waits for the kernel to forget a joined thread: until then it counts against the limits.
@@ -54,6 +50,14 @@ std::jthread start_thread(ThreadPlace place, std::function<void()> body) {
   }
   settled->wait();
   return thread;
+}
+
+void keep_to_cores(const std::vector<int>& cores) {
+  if (cores.empty()) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (int core : cores) CPU_SET(static_cast<size_t>(core), &set);
+  sched_setaffinity(0, sizeof set, &set);
 }
 
 void prove_threads(int count, const std::string& name) {

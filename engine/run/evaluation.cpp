@@ -50,7 +50,7 @@ bool Evaluation::knows_first_loss() const {
 
 bool Evaluation::due() const {
   int64_t step = run_.progress.step;
-  if (run_.progress.evaluated_step == step) return false;
+  if (run_.options.only_steps || run_.progress.evaluated_step == step) return false;
   const EvalConfig& eval = run_.setup.config.eval;
   return step >= run_.total_steps || is_due(eval.every_epochs * run_.steps_per_epoch(), step) ||
          is_due(eval.every_steps, step);

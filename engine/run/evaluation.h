@@ -46,7 +46,7 @@ class Evaluation {
   bool knows_first_loss() const;
 
   // Returns whether the present step has to be evaluated and was not yet. Evaluated are the last
-  // step and the steps that end an interval of the config's `eval`.
+  // step and the steps that end an interval of the config's `eval`; with only_steps none.
   bool due() const;
   // Evaluates if it is due and no rank asked to stop. Returns whether the metric is the best yet.
   bool run_if_due() { return due() && !run_.stop_asked() && evaluate(); }

@@ -289,7 +289,7 @@ RunResult train(const RunConfig& config, const RunOptions& options, Observer& ob
     alone = join_world({}, {.cores = allowed_cores(), .on_exit_timeout = options.on_exit_timeout});
   World& world = options.world ? *options.world : *alone;
   Observer silent;
-  Observer& rank_observer = world.rank() == 0 ? observer : silent;
+  Observer& rank_observer = world.rank() == 0 || options.only_steps ? observer : silent;
   StartWatch start(world, config, options);
   try {
     start.status().enter(0, Phase::start);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include <sstream>
 #include <sys/resource.h>
@@ -83,8 +84,14 @@ void warn_of_changed_config(const RunSetup& setup, Observer& observer) {
                   setup.resumed->path.string(), fmt::join(changes, "; ")));
 }
 
-// Returns the peak of this process's memory in RAM.
+// Returns the peak of this process's memory in RAM. ru_maxrss also counts the process that started
+// this one, up to exec(); VmHWM does not.
 int64_t peak_resident_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    int64_t kib = 0;
+    if (word == "VmHWM:" && status >> kib) return kib * 1024;
+  }
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return int64_t{usage.ru_maxrss} * 1024;

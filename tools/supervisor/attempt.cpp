@@ -40,14 +40,16 @@ Outcome judge(std::span<const ExitStatus> statuses) {
   return outcome;
 }
 
-Attempt::Attempt(const std::vector<std::string>& words, const std::vector<Variable>& variables,
-                 int ranks, BlockedSignals& signals)
-    : signals_(signals) {
-  if (ranks > 0) port_.emplace();
+Attempt::Attempt(const AttemptSetup& attempt, BlockedSignals& signals) : signals_(signals) {
+  if (attempt.ranks > 0) port_.emplace();
   // Of this attempt: ranks of an earlier attempt or another run cannot join.
-  std::string secret = port_ ? random_secret() : "", size = std::to_string(ranks);
-  for (int rank = 0; rank < std::max(1, ranks); ++rank) {
-    ChildSetup setup{.words = words, .variables = variables, .signal_mask = signals_.mask_before()};
+  std::string secret = port_ ? random_secret() : "", size = std::to_string(attempt.ranks);
+  for (int rank = 0; rank < std::max(1, attempt.ranks); ++rank) {
+    ChildSetup setup{.words = attempt.words,
+                     .variables = attempt.variables,
+                     .signal_mask = signals_.mask_before(),
+                     .cores = attempt.cores};
+    if (!attempt.streams.empty()) setup.streams = attempt.streams.at(static_cast<size_t>(rank));
     // Their own process group: a signal of the terminal reaches this process alone, which passes it
     // on.
     if (rank > 0) setup.group = children_.front().pid();

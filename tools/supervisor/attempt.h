@@ -33,12 +33,17 @@ struct AttemptEnd {
   std::chrono::duration<double> lived{0};  // time from the start until the first process ended
 };
 
+struct AttemptSetup {
+  std::vector<std::string> words;        // arguments of all processes
+  std::vector<Variable> variables = {};  // and environment variables
+  int ranks = 0;                         // number of processes; 0: one that is not given a rank
+  std::vector<int> cores = {};           // as ChildSetup has them
+  std::vector<Streams> streams = {};     // of each process; empty: this process's
+};
+
 class Attempt {
  public:
-  // Starts `ranks` processes, or, if ranks is 0, one process that is not given a rank. words,
-  // variables: their arguments and environment variables.
-  Attempt(const std::vector<std::string>& words, const std::vector<Variable>& variables, int ranks,
-          BlockedSignals& signals);
+  Attempt(const AttemptSetup& attempt, BlockedSignals& signals);  // starts the processes
 
   // Passes signals on to the processes and returns when all have ended. grace_seconds: time that
   // the others have to end by themselves after the first failure; then they are killed.

@@ -14,6 +14,7 @@
 #include <spire/error.h>
 
 #include "engine/base/system_limits.h"
+#include "engine/base/thread.h"
 
 namespace spire::tool {
 
@@ -51,6 +52,9 @@ std::vector<std::string> environment_with(const std::vector<Variable>& variables
     dup2(nowhere, STDOUT_FILENO);
     dup2(nowhere, STDERR_FILENO);
   }
+  if (setup.streams.out >= 0) dup2(setup.streams.out, STDOUT_FILENO);
+  if (setup.streams.err >= 0) dup2(setup.streams.err, STDERR_FILENO);
+  keep_to_cores(setup.cores);
   sigprocmask(SIG_SETMASK, &setup.signal_mask, nullptr);
   execve("/proc/self/exe", words, environment);
   constexpr std::string_view text = "error[3]: /proc/self/exe, this program, cannot be started\n";

@@ -12,12 +12,18 @@ struct Variable {  // an environment variable
   std::string name, value;
 };
 
+struct Streams {  // descriptors that a child has as stdout and stderr; -1: this process's
+  int out = -1, err = -1;
+};
+
 struct ChildSetup {
   std::vector<std::string> words;   // arguments, without the program's name
   std::vector<Variable> variables;  // added to the inherited environment; replace equal names
   pid_t group = 0;  // process group to join; 0: a new one, whose id is the child's pid
   sigset_t signal_mask = {};
-  bool silent = false;  // redirect stdout and stderr to /dev/null
+  bool silent = false;          // redirect stdout and stderr to /dev/null
+  Streams streams = {};         // where it is not silent
+  std::vector<int> cores = {};  // logical CPUs that it may use; empty: those of this thread
 };
 
 // How a child ended. Attempt sets `rank` and `forced`.
@@ -31,8 +37,9 @@ struct ExitStatus {
 };
 std::string to_string(const ExitStatus& status);  // "rank 2 was killed by signal 9 (Killed)"
 
-// The child shares this process's stdin, stdout and stderr unless it is silent. The kernel kills it
-// when the thread that started it ends, so start it on a thread that lives as long as the process.
+// The child shares this process's stdin, stdout and stderr unless its setup says otherwise. The
+// kernel kills it when the thread that started it ends, so start it on a thread that lives as long
+// as the process.
 class ChildProcess {
  public:
   explicit ChildProcess(ChildSetup setup);  // throws Error(device) if fork() fails

@@ -52,7 +52,7 @@ class Supervisor {
 
   int run() {
     for (;;) {
-      Attempt attempt(child_words(), gpus_.choice().variables, ranks_, signals_);
+      Attempt attempt({child_words(), gpus_.choice().variables, ranks_}, signals_);
       AttemptEnd end = attempt.wait(grace_seconds);
       if (end.interrupted_twice) return 128 + SIGINT;
       Outcome outcome = judge(end.statuses);

@@ -35,6 +35,9 @@ struct RunOptions {
   bool evaluates = false;  // internal: evaluate() lets settings differ from the checkpoint's
   // > 0: a trial run of this many steps, with evaluations of this many batches. It writes no files.
   int64_t dry_run = 0;
+  // With dry_run, for timing: nothing but steps, without evaluations. Every rank calls its own
+  // observer.
+  bool only_steps = false;
   // Set *stop to true to end the run: it saves a checkpoint after the current step and returns.
   const std::atomic<bool>* stop = nullptr;
   // Called once on each rank after the data is open and memory is allocated, before an earlier

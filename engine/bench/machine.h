@@ -1,0 +1,9 @@
+// The machine of a benchmark, as its report names it.
+#pragma once
+#include "engine/bench/bench_report.h"
+
+namespace spire::inline bench {
+
+Machine this_machine();
+
+}  // namespace spire::inline bench

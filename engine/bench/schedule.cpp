@@ -1,0 +1,95 @@
+#include "engine/bench/schedule.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <spire/error.h>
+
+#include "engine/config/words.h"
+#include "engine/observe/formatting.h"
+
+namespace spire::inline bench {
+namespace {
+
+constexpr int64_t trial_steps = 5, max_steps = 1'000'000;
+
+bool is_stop(const Error& error) {
+  return error.category() == Category::interrupted;
+}
+
+class Rounds {
+ public:
+  Rounds(BenchReport& report, const RoundOptions& options, const RunVariant& run,
+         const Progress& progress)
+      : report_(report), options_(options), run_(run), progress_(progress) {}
+
+  void go() {
+    report_.warmup = options_.warmup;
+    report_.steps = options_.steps ? *options_.steps : find_steps();
+    auto count = std::ssize(report_.points);
+    for (int64_t round = 0; round < options_.rounds; ++round)
+      for (int64_t i = 0; i < count; ++i)
+        add_round(round, report_.points[static_cast<size_t>((i + round) % count)]);
+  }
+
+ private:
+  // The trial of a variant that fails shows why; then the next one is tried.
+  int64_t find_steps() {
+    for (Point& point : report_.points) {
+      auto trial = try_run("trial", point, trial_steps);
+      if (!trial) continue;
+      double steps = std::ceil(options_.seconds / trial->step_seconds);
+      return std::clamp(static_cast<int64_t>(steps), int64_t{1}, max_steps);
+    }
+    return trial_steps;
+  }
+
+  void add_round(int64_t round, Point& point) {
+    if (!point.error.empty()) return;
+    std::string name = fmt::format("round {}/{}", round + 1, options_.rounds);
+    if (auto result = try_run(name, point, report_.steps)) point.rounds.push_back(*result);
+  }
+
+  std::optional<Measurement> try_run(const std::string& name, Point& point, int64_t steps) {
+    std::string what = fmt::format("{}: {} scaling, {}", name, word_of(point.variant.scaling),
+                                   to_text(point.variant));
+    try {
+      Measurement result = run_(point.variant, steps, options_.warmup);
+      progress_(fmt::format("{}: {} samples/s", what, rate_text(result.samples_per_s)));
+      return result;
+    } catch (const Error& error) {
+      if (is_stop(error)) throw;
+      point.error = error.what();
+      progress_(fmt::format("{}: failed: {}", what, point.error));
+      return {};
+    }
+  }
+
+  // Three digits or more: "5 520", "3.75".
+  static std::string rate_text(double rate) {
+    return rate >= 100 ? count_text(std::llround(rate)) : fmt::format("{:.3g}", rate);
+  }
+
+  BenchReport& report_;
+  const RoundOptions& options_;
+  const RunVariant& run_;
+  const Progress& progress_;
+};
+
+}  // namespace
+
+bool run_rounds(BenchReport& report, const RoundOptions& options, const RunVariant& run,
+                const Progress& progress) {
+  try {
+    Rounds(report, options, run, progress).go();
+    return true;
+  } catch (const Error& error) {
+    if (!is_stop(error)) throw;
+    // What was not run says nothing.
+    std::erase_if(report.points,
+                  [](const Point& point) { return point.rounds.empty() && point.error.empty(); });
+    return false;
+  }
+}
+
+}  // namespace spire::inline bench

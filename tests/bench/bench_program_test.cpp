@@ -1,0 +1,109 @@
+// trainer bench as a program: processes, hashes, errors, signals.
+#include <regex>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/base/thread.h"
+#include "tests/tools/program.h"
+
+namespace spire {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+using Words = std::vector<std::string>;
+
+Words bench(const Words& more) {
+  Words words = {"bench", "--kind", "cpu"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+// A network so small that its steps take no time.
+Words small_network() {
+  return {"model.name=mlp",
+          "model.hidden=[16]",
+          "data.name=synthetic",
+          "data.synthetic.kind=features",
+          "data.synthetic.shape=[8]",
+          "batch_size=8",
+          "--steps",
+          "4",
+          "--warmup",
+          "1"};
+}
+
+std::vector<std::string> hashes_in(const std::string& text) {
+  std::regex hash("\\b[0-9a-f]{16}\\b");
+  return {std::sregex_token_iterator(text.begin(), text.end(), hash), {}};
+}
+
+TEST(Bench, StrongScalingEndsWithEqualHashes) {
+  if (allowed_cores().size() < 2) GTEST_SKIP() << "needs two cores";
+  Output output = trainer(bench({"--model", "mlp", "--counts", "1,2", "--steps", "4", "--warmup",
+                                 "1", "--rounds", "1", "--scaling", "strong"}));
+  ASSERT_EQ(output.code, 0) << output.err;
+  std::vector<std::string> hashes = hashes_in(output.out);
+  EXPECT_GE(hashes.size(), 2u) << output.out;
+  EXPECT_EQ(std::set<std::string>(hashes.begin(), hashes.end()).size(), 1u) << output.out;
+  EXPECT_THAT(output.err, HasSubstr("round 1/1: strong scaling, 2 cpu, 1 process, 2 towers"));
+}
+
+TEST(Bench, EveryStrategyAndNumberOfProcessesTrainsTheSameBits) {
+  if (allowed_cores().size() < 2) GTEST_SKIP() << "needs two cores";
+  Words words = small_network();
+  words.insert(words.end(), {"--counts", "2", "--processes", "1,2", "--scaling", "strong",
+                             "--strategies", "mirrored,sharded", "--rounds", "1"});
+  Output output = trainer(bench(words));
+  ASSERT_EQ(output.code, 0) << output.err;
+  std::vector<std::string> hashes = hashes_in(output.out);
+  EXPECT_GE(hashes.size(), 4u) << output.out;
+  EXPECT_EQ(std::set<std::string>(hashes.begin(), hashes.end()).size(), 1u) << output.out;
+}
+
+TEST(Bench, RefusesWhatCannotBeMeasured) {
+  struct {
+    Words words;
+    const char* message;
+  } cases[] = {{{"--counts", "9999"}, "use at most"},
+               {{"--precisions", "fp16"}, "fp16 needs GPUs"},
+               {{"--model", "mlp", "--config", "run.yaml"}, "--config"},
+               {{"--rounds", "0"}, "at least 1"},
+               {{"--scaling", "weaker"}, "weaker"},
+               {{"data.name=csv", "data.path=/nonexistent.csv"}, "/nonexistent.csv"}};
+  for (const auto& [more, message] : cases) {
+    Words words = small_network();
+    words.insert(words.end(), more.begin(), more.end());
+    Output output = trainer(bench(words));
+    EXPECT_NE(output.code, 0);
+    EXPECT_THAT(output.err, HasSubstr(message));
+  }
+  EXPECT_THAT(trainer({"bench"}).err, HasSubstr("--model NAME"));
+}
+
+// A limit on memory that no plan fits: each process refuses, and says so.
+TEST(Bench, FailsWhereAllVariantsFail) {
+  Words words = small_network();
+  words.insert(words.end(), {"--counts", "1", "--rounds", "1", "memory.limit=1KiB"});
+  Output output = trainer(bench(words));
+  EXPECT_EQ(output.code, 1);
+  EXPECT_THAT(output.last_error_line(), StartsWith("error[1]: no variant could run"));
+  EXPECT_THAT(output.last_error_line(), HasSubstr("memory.limit"));
+}
+
+TEST(Bench, KeepsTheRoundsBeforeCtrlC) {
+  Words words = small_network();
+  words.insert(words.end(), {"--counts", "1", "--scaling", "strong", "--rounds", "1000000"});
+  Program program(bench(words));
+  ASSERT_TRUE(program.wait_for("round 2/1000000"));
+  program.signal(SIGINT);
+  Output output = program.finish();
+  EXPECT_EQ(output.code, 75);
+  EXPECT_THAT(output.last_error_line(), StartsWith("error[75]: stopped by a signal"));
+  EXPECT_FALSE(hashes_in(output.out).empty()) << output.out;
+}
+
+}  // namespace
+}  // namespace spire

@@ -1,0 +1,79 @@
+#include "tools/bench/worker_processes.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <string_view>
+
+#include <spire/error.h>
+
+#include "engine/bench/measure.h"
+#include "engine/bench/measurement_json.h"
+#include "tools/bench/captured_output.h"
+#include "tools/config_source.h"
+#include "tools/supervisor/attempt.h"
+
+namespace spire::tool {
+namespace {
+
+constexpr double grace_seconds = 12;  // as the supervisor's
+
+// stdout and stderr of one process.
+struct Captured {
+  CapturedOutput out, err;
+};
+
+// Returns the message of the last line "error[6]: ..." on stderr; empty if there is none.
+std::string reported_error(const std::string& err) {
+  size_t line = err.rfind("error[");
+  if (line == err.npos) return "";
+  std::string text = err.substr(line, err.find('\n', line) - line);
+  size_t message = text.find("]: ");
+  return message == text.npos ? "" : text.substr(message + 3);
+}
+
+[[noreturn]] void fail_with(const Outcome& outcome, const std::vector<Captured>& captured) {
+  auto rank = static_cast<size_t>(std::max(0, outcome.cause.rank));
+  std::string text = reported_error(captured[rank].err.text());
+  if (outcome.cause.signal != 0 || text.empty()) text = to_string(outcome.cause);
+  if (outcome.cause.signal == SIGKILL)
+    text += "; the system does that where memory is short: see dmesg, or lower batch_size";
+  bool known = outcome.code <= static_cast<int>(Category::collective);
+  throw Error(known ? static_cast<Category>(outcome.code) : Category::unexpected, text);
+}
+
+std::vector<std::string> worker_words(const ConfigSnapshot& config, int64_t steps, int64_t warmup) {
+  auto now = std::chrono::steady_clock::now().time_since_epoch();
+  auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+  return {"bench-worker",
+          "--config",
+          config.path(),
+          "--steps",
+          std::to_string(steps),
+          "--warmup",
+          std::to_string(warmup),
+          "--started",
+          std::to_string(nanoseconds)};
+}
+
+}  // namespace
+
+Measurement WorkerProcesses::run(const Variant& variant, int64_t steps, int64_t warmup) {
+  ConfigSnapshot config({config_of(variant, config_), {}, {}});
+  std::vector<Captured> captured(static_cast<size_t>(variant.processes));
+  AttemptSetup setup{.words = worker_words(config, steps, warmup),
+                     .ranks = variant.processes > 1 ? static_cast<int>(variant.processes) : 0,
+                     .cores = variant_cores(variant, devices_)};
+  if (std::string gpus = variant_gpus(variant, devices_); !gpus.empty())
+    setup.variables = {{"CUDA_VISIBLE_DEVICES", gpus}};
+  for (const Captured& each : captured)
+    setup.streams.push_back({each.out.descriptor(), each.err.descriptor()});
+  AttemptEnd end = Attempt(setup, signals_).wait(grace_seconds);
+  if (end.stopped_by != 0) fail(Category::interrupted, "stopped by a signal");
+  if (Outcome outcome = judge(end.statuses); outcome.code != 0) fail_with(outcome, captured);
+  std::vector<Measurement> ranks;
+  for (const Captured& each : captured) ranks.push_back(measurement_from_message(each.out.text()));
+  return combined(ranks);
+}
+
+}  // namespace spire::tool

@@ -1,0 +1,22 @@
+#include "tools/process/join_ranks.h"
+
+#include <unistd.h>
+
+#include "engine/device/topology.h"
+#include "tools/output/streams.h"
+
+namespace spire::tool {
+
+void end_process(const Failure& failure) {
+  print_log("{}\nerror[{}]: {}\n", failure.table, static_cast<int>(failure.category), failure.text);
+  _exit(static_cast<int>(failure.category));
+}
+
+std::unique_ptr<World> join_ranks(const Launch& launch, const RunConfig& config) {
+  if (launch.size == 1) return nullptr;
+  return join_world(launch, {.start_seconds = config.timeouts.start,
+                             .cores = discover_topology().cores,
+                             .on_exit_timeout = end_process});
+}
+
+}  // namespace spire::tool
