@@ -41,7 +41,12 @@ struct BenchArguments {
   int64_t towers_per_device = 1;
   int64_t steps = 0, warmup = 3, rounds = 3;
   std::string data = "synthetic";  // synthetic | real
-  int64_t started = 0;             // bench-worker: steady_clock in ns, when it was started
+  std::string output = "runs/bench";
+  bool ops = false;                        // time each op instead of runs
+  std::vector<std::string> compared = {};  // two files bench.json: compare them instead
+  std::vector<int64_t> predicted = {};     // numbers of devices to predict
+  std::string link = {};                   // between them: parse_link()
+  int64_t started = 0;                     // bench-worker: steady_clock in ns, when it was started
 };
 
 struct Arguments {

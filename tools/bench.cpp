@@ -1,23 +1,33 @@
-// trainer bench: times a model on growing numbers of devices, and prints a table. trainer
-// bench-worker: one process of such a run.
+// trainer bench: times a model on growing numbers of devices, or each of its ops, or compares two
+// reports. trainer bench-worker: one process of a timed run.
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <utility>
 
 #include <spire/error.h>
 
 #include "build_info.h"
 #include "engine/base/message_words.h"
+#include "engine/base/write_file.h"
+#include "engine/bench/bench_compare.h"
+#include "engine/bench/bench_csv.h"
+#include "engine/bench/bench_html.h"
+#include "engine/bench/bench_json.h"
+#include "engine/bench/bench_table.h"
 #include "engine/bench/built_in_models.h"
+#include "engine/bench/ceilings.h"
 #include "engine/bench/machine.h"
 #include "engine/bench/measure.h"
-#include "engine/bench/measurement_json.h"
 #include "engine/bench/model_facts.h"
+#include "engine/bench/op_times.h"
 #include "engine/bench/schedule.h"
 #include "engine/bench/synthetic_data.h"
 #include "engine/bench/variants.h"
 #include "engine/config/text.h"
 #include "engine/config/words.h"
 #include "engine/observe/formatting.h"
+#include "tools/bench/scaling_prediction.h"
 #include "tools/bench/worker_processes.h"
 #include "tools/commands.h"
 #include "tools/config_source.h"
@@ -86,27 +96,6 @@ BenchReport begin_report(const Arguments& arguments, const RunConfig& config,
   return report;
 }
 
-// One line per variant.
-std::string plain_table(const BenchReport& report) {
-  TextTable table = {{"scaling", "variant", "samples/s", "parameter hash"}};
-  for (const Point& point : report.points) {
-    std::string scaling(word_of(point.variant.scaling));
-    if (point.rounds.empty()) {
-      table.push_back({scaling, to_text(point.variant), "failed", point.error});
-      continue;
-    }
-    std::vector<double> rates;
-    for (const Measurement& round : point.rounds) rates.push_back(round.samples_per_s);
-    std::ranges::sort(rates);
-    table.push_back({scaling, to_text(point.variant),
-                     fmt::format("{:.1f}", rates[rates.size() / 2]),
-                     point.rounds.back().parameter_hash});
-  }
-  std::string text;
-  for (const std::string& line : aligned(table)) text += line + "\n";
-  return text;
-}
-
 // Throws where strong scaling has not trained the same bits: results are wrong then, not only slow.
 void check_bits(const BenchReport& report) {
   for (auto precision :
@@ -136,10 +125,37 @@ RoundOptions round_options(const BenchArguments& bench) {
   return options;
 }
 
-int bench(const Arguments& arguments, RunConfig config) {
-  if (arguments.bench.data == "synthetic") use_synthetic_data(config);
+// Measures the machine's ceilings for each number of devices that a variant has.
+void add_ceilings(BenchReport& report) {
+  for (const Point& point : report.points) {
+    auto [kind, devices] = std::pair(point.variant.kind, point.variant.devices);
+    bool known = std::ranges::any_of(report.ceilings, [&](const Ceilings& ceilings) {
+      return ceilings.kind == kind && ceilings.devices == devices;
+    });
+    if (!known) report.ceilings.push_back(measure_ceilings(kind, devices));
+  }
+}
+
+std::filesystem::path make_folder(const std::string& output) {
+  std::error_code error;
+  std::filesystem::create_directories(output, error);
+  if (error) fail(Category::config, "output: cannot create {}: {}", output, error.message());
+  return output;
+}
+
+void write_files(const std::filesystem::path& folder, const BenchReport& report,
+                 const std::vector<ModelledPoint>& modelled) {
+  write_bench_json(folder / "bench.json", report);
+  write_file_atomically(folder / "bench.csv", bench_csv(report), Category::config);
+  write_file_atomically(folder / "bench.html", bench_html(report, modelled), Category::config);
+}
+
+int bench_scaling(const Arguments& arguments, const RunConfig& config) {
   BenchDevices devices = devices_here(config);
   std::vector<Variant> variants = make_variants(request_of(arguments.bench), config, devices);
+  std::optional<ScalingPrediction> prediction;
+  if (!arguments.bench.predicted.empty()) prediction.emplace(arguments.bench, config, variants);
+  std::filesystem::path folder = make_folder(arguments.bench.output);
   BenchReport report = begin_report(arguments, config, variants);
   auto log = [&](const std::string& line) {
     if (!arguments.quiet) print_log("{}\n", line);
@@ -147,21 +163,50 @@ int bench(const Arguments& arguments, RunConfig config) {
   log(fmt::format("{}, {} parameters, {}, {} on {}", report.model, count_text(report.parameters),
                   counted(std::ssize(report.points), "variant"),
                   counted(arguments.bench.rounds, "round"), report.machine.cpu));
+  log("measuring the machine's own products, copies and sums");
+  add_ceilings(report);
   WorkerProcesses workers(config, devices);
   auto run = [&](const Variant& variant, int64_t steps, int64_t warmup) {
     return workers.run(variant, steps, warmup);
   };
   bool whole = run_rounds(report, round_options(arguments.bench), run, log);
-  print_result("{}", plain_table(report));
+  std::vector<ModelledPoint> modelled;
+  if (prediction && whole) modelled = prediction->predict(report);
+  write_files(folder, report, modelled);
+  print_result("{}", table_text(report));
+  if (prediction) print_result("\n{}", prediction->text());
+  print_result("\nwritten: {0}/bench.html, {0}/bench.json, {0}/bench.csv\n", folder.string());
   if (config.reduction == RunConfig::Reduction::invariant) check_bits(report);
   check_any_ran(report);
-  if (!whole) fail(Category::interrupted, "stopped by a signal; the table has the rounds so far");
+  if (!whole) fail(Category::interrupted, "stopped by a signal; the report has the rounds so far");
+  return 0;
+}
+
+// One device, as the config's first variant has it.
+int bench_ops(const Arguments& arguments, const RunConfig& config) {
+  VariantRequest request = request_of(arguments.bench);
+  if (request.counts.empty()) request.counts = {1};
+  request.scaling = {Scaling::weak};
+  Variant variant = make_variants(request, config, devices_here(config)).front();
+  RunConfig run = config_of(variant, config);
+  print_result("{}", to_text(time_ops(run, measure_ceilings(variant.kind, variant.devices))));
+  return 0;
+}
+
+int bench(const Arguments& arguments, RunConfig config) {
+  if (arguments.bench.data == "synthetic") use_synthetic_data(config);
+  return arguments.bench.ops ? bench_ops(arguments, config) : bench_scaling(arguments, config);
+}
+
+int compare(const std::vector<std::string>& files) {
+  print_result("{}", compare_reports(read_bench_json(files[0]), read_bench_json(files[1])));
   return 0;
 }
 
 }  // namespace
 
 int run_bench(const Arguments& arguments) {
+  if (!arguments.bench.compared.empty()) return compare(arguments.bench.compared);
   refuse_launcher(read_launch(process_environment()));
   auto resolved = read_bench_config(arguments);
   if (!resolved) return 0;
@@ -176,7 +221,7 @@ int run_bench_worker(const Arguments& arguments) {
   std::unique_ptr<World> world = join_ranks(read_launch(process_environment()), resolved->config);
   std::chrono::steady_clock::time_point started{std::chrono::nanoseconds(bench.started)};
   MeasureOptions options{bench.steps, bench.warmup, started, end_process};
-  print_result("{}\n", to_message(measure(resolved->config, options, world.get())));
+  print_result("{}\n", measurement_json(measure(resolved->config, options, world.get())));
   return 0;
 }
 

@@ -280,6 +280,28 @@ void add_bench_choices(CLI::App& app, BenchArguments& b) {
       ->type_name("N,N,...");
 }
 
+// What else the benchmark makes than timed runs.
+void add_bench_products(CLI::App& app, BenchArguments& b) {
+  app.add_flag("--ops", b.ops,
+               "time each op of a step on one device (or the first of --counts) beside its "
+               "roofline, instead of runs; prints the ten that lose most");
+  app.add_option("--compare", b.compared,
+                 "print the ratios of two reports (B to A) with their spread, and measure nothing")
+      ->expected(2)
+      ->type_name("A.json B.json");
+  CLI::Option* link =
+      app.add_option("--link", b.link,
+                     "connection between the devices of --predict: nvlink, pcie, ib:400Gb, "
+                     "eth:100Gb, or alpha,beta in seconds and seconds a byte")
+          ->type_name("LINK");
+  add_list(app, "--predict", b.predicted,
+           "numbers of devices whose speed to predict by a model of their exchanges, from the runs "
+           "on one device; needs --link")
+      ->check(positive_integer)
+      ->needs(link)
+      ->type_name("N,N,...");
+}
+
 void add_bench_options(CLI::App& app, ParsedWords& words) {
   BenchArguments& b = words.arguments.bench;
   add_key_options(app, words);
@@ -304,6 +326,10 @@ void add_bench_options(CLI::App& app, ParsedWords& words) {
                  "real: the config's data, with reading, decoding and augmentation")
       ->check(CLI::IsMember({"synthetic", "real"}))
       ->type_name("synthetic|real");
+  app.add_option("-o,--output", b.output,
+                 "folder for bench.html, bench.json and bench.csv; default: runs/bench")
+      ->type_name("DIR");
+  add_bench_products(app, b);
   app.add_option("--seed", words.seed, "the same as seed=N")->type_name("N");
   add_print_options(app, words.arguments);
   add_log_options(app, words.arguments);
@@ -312,7 +338,10 @@ void add_bench_options(CLI::App& app, ParsedWords& words) {
       "or several new processes, without evaluations and files. A run that fails is reported,\n"
       "and the others go on. Exit code 1: all failed, or strong scaling gave different bits.\n\n"
       "  trainer bench --model resnet20 --counts 1,2 --precisions fp32,bf16\n"
-      "  trainer bench --config run.yaml --scaling strong --processes 1,2 --data real\n");
+      "  trainer bench --config run.yaml --scaling strong --processes 1,2 --data real\n"
+      "  trainer bench --config run.yaml --predict 8,64,512 --link ib:400Gb\n"
+      "  trainer bench --model resnet50 --ops precision=bf16\n"
+      "  trainer bench --compare runs/before/bench.json runs/after/bench.json\n");
 }
 
 void add_bench_worker_options(CLI::App& app, ParsedWords& words) {

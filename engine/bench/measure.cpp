@@ -6,20 +6,17 @@
 #include <spire/error.h>
 #include <spire/train.h>
 
-#include "engine/bench/step_parts.h"
+#include "engine/bench/energy.h"
+#include "engine/observe/step_times.h"
 
 namespace spire::inline bench {
 namespace {
 
-// Adds `share` of each part of `more` to `times`.
-void add(StepTimes& times, const StepTimes& more, double share) {
-  for (const StepPart& part : step_parts) times.*part.seconds += share * more.*part.seconds;
-}
-
 // Collects the reports of the steps after the warm-up.
 class StepTimer : public Observer {
  public:
-  explicit StepTimer(const MeasureOptions& options) : options_(options) {}
+  StepTimer(const MeasureOptions& options, EnergyMeter* energy)
+      : options_(options), energy_(energy) {}
 
   void on_step(const StepReport& step) override {
     if (step.step == 1) {
@@ -28,10 +25,13 @@ class StepTimer : public Observer {
     }
     // The timed steps begin where the last step of the warm-up ends.
     if (step.step == options_.warmup) samples_before_ = step.samples_seen;
+    if (step.step == options_.warmup && energy_) energy_->start();
     if (step.step <= options_.warmup) return;
+    if (step.step == options_.warmup + options_.steps && energy_)
+      result_.joules = energy_->joules();
     seconds_ += step.step_ms / 1e3;
     samples_ = step.samples_seen - samples_before_;
-    add(result_.times, step.times, 1 / static_cast<double>(options_.steps));
+    result_.times += step.times * (1 / static_cast<double>(options_.steps));
   }
 
   Measurement result() const {
@@ -43,6 +43,7 @@ class StepTimer : public Observer {
 
  private:
   const MeasureOptions& options_;
+  EnergyMeter* energy_;  // null: another process reads the machine's counters
   Measurement result_;
   double seconds_ = 0;
   int64_t samples_before_ = 0, samples_ = 0;
@@ -69,7 +70,11 @@ Measurement measure(const RunConfig& config, const MeasureOptions& options, Worl
   run.only_steps = true;
   run.world = world;
   run.on_exit_timeout = options.on_exit_timeout;
-  StepTimer timer(options);
+  bool uses_gpus = std::ranges::any_of(
+      config.devices, [](const std::string& device) { return device.find("cuda") != device.npos; });
+  EnergyMeter energy(uses_gpus ? discover_cuda().devices : std::vector<CudaDeviceInfo>());
+  bool reads = !world || world->rank() == 0;
+  StepTimer timer(options, reads ? &energy : nullptr);
   RunSummary summary = train(config, run, timer).summary;
   Measurement result = timer.result();
   result.parameter_hash = summary.parameter_hash;
@@ -83,7 +88,7 @@ Measurement combined(std::span<const Measurement> ranks) {
   Measurement all = ranks.front();
   all.times = {};
   for (const Measurement& rank : ranks)
-    add(all.times, rank.times, 1 / static_cast<double>(ranks.size()));
+    all.times += rank.times * (1 / static_cast<double>(ranks.size()));
   for (const Measurement& rank : ranks.subspan(1)) {
     require(rank.parameter_hash == all.parameter_hash,
             "the processes of one run ended with different weights: {} and {}", all.parameter_hash,

@@ -1,6 +1,6 @@
 #include "engine/bench/measurement_json.h"
 
-#include "engine/bench/step_parts.h"
+#include "engine/observe/step_times.h"
 #include "engine/process/json_fields.h"
 
 namespace spire::inline bench {

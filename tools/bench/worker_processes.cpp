@@ -7,8 +7,8 @@
 
 #include <spire/error.h>
 
+#include "engine/bench/bench_json.h"
 #include "engine/bench/measure.h"
-#include "engine/bench/measurement_json.h"
 #include "tools/bench/captured_output.h"
 #include "tools/config_source.h"
 #include "tools/supervisor/attempt.h"
@@ -72,7 +72,8 @@ Measurement WorkerProcesses::run(const Variant& variant, int64_t steps, int64_t 
   if (end.stopped_by != 0) fail(Category::interrupted, "stopped by a signal");
   if (Outcome outcome = judge(end.statuses); outcome.code != 0) fail_with(outcome, captured);
   std::vector<Measurement> ranks;
-  for (const Captured& each : captured) ranks.push_back(measurement_from_message(each.out.text()));
+  for (const Captured& each : captured)
+    ranks.push_back(parse_measurement_json(each.out.text(), "a measuring process"));
   return combined(ranks);
 }
 

@@ -1,0 +1,182 @@
+// Figures of points, checks of bits, and the text for terminals.
+#include <algorithm>
+
+#include <gmock/gmock.h>
+
+#include "engine/bench/bench_cells.h"
+#include "engine/bench/bench_series.h"
+#include "engine/bench/bench_table.h"
+#include "engine/bench/rounds.h"
+#include "engine/bench/step_parts.h"
+#include "tests/base/message_of.h"
+#include "tests/bench/sample_report.h"
+
+namespace spire {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+TEST(Median, OfOddAndEvenNumbers) {
+  EXPECT_EQ(median({3, 1, 2}), 2);
+  EXPECT_EQ(median({4, 1, 3, 2}), 2.5);
+  EXPECT_EQ(median({7}), 7);
+  EXPECT_THAT(message_of(Category::unexpected, [] { median({}); }), HasSubstr("no values"));
+}
+
+// sample_speed: round 1 of 3 is the median; efficiency is 0.97 to the power of the doublings.
+TEST(Figures, FollowTheClosedFormOfTheSample) {
+  BenchReport report = sample_report();
+  for (const Point& point : report.points) {
+    PointFigures figures = figures_of(report, point);
+    const Variant& variant = point.variant;
+    auto n = static_cast<double>(variant.devices);
+    EXPECT_DOUBLE_EQ(figures.samples_per_s, sample_speed(variant, 1));
+    EXPECT_DOUBLE_EQ(figures.slowest, sample_speed(variant, 0));
+    EXPECT_DOUBLE_EQ(figures.fastest, sample_speed(variant, 2));
+    EXPECT_NEAR(figures.efficiency.value(), std::pow(0.97, std::log2(n)), 1e-12);
+    EXPECT_DOUBLE_EQ(figures.flops_per_s, 2.5e8 * figures.samples_per_s);
+    double ceiling = (variant.precision == Precision::bf16 ? 2e12 : 1e12) * n;
+    EXPECT_DOUBLE_EQ(figures.ceiling_share.value(), figures.flops_per_s / ceiling);
+    EXPECT_EQ(figures.joules_per_sample, std::nullopt);
+    EXPECT_EQ(figures.parameter_hash, point.rounds[0].parameter_hash);
+    double sum = 0;
+    for (const StepPart& part : step_parts) sum += figures.times.*part.seconds;
+    EXPECT_NEAR(sum, figures.step_seconds, 1e-12 * figures.step_seconds);
+    EXPECT_GT(figures.times.other, 0);
+  }
+}
+
+TEST(Figures, OfPointsWithoutWhatTheyNeed) {
+  BenchReport report = sample_report({.devices = {1, 2}, .scalings = {Scaling::strong}});
+  report.ceilings.clear();
+  report.points[0].rounds.clear();  // one device, fp32, parameter_device
+  EXPECT_EQ(figures_of(report, report.points[0]).samples_per_s, 0);
+  EXPECT_EQ(figures_of(report, report.points[1]).efficiency, std::nullopt);
+  EXPECT_EQ(figures_of(report, report.points[1]).ceiling_share, std::nullopt);
+  EXPECT_TRUE(figures_of(report, report.points[3]).efficiency);
+  report.points[3].variant.processes = 2;  // compared with one process all the same
+  EXPECT_TRUE(figures_of(report, report.points[3]).efficiency);
+  report.points[2].variant.processes = 2;
+  EXPECT_EQ(figures_of(report, report.points[3]).efficiency, std::nullopt);
+}
+
+TEST(Figures, OfAnEvenNumberOfRoundsWithJoulesAndOverfullTimes) {
+  BenchReport report = sample_report({.devices = {1}, .scalings = {Scaling::strong}, .rounds = 2});
+  Point& point = report.points[0];
+  point.rounds[0].joules = 100;
+  point.rounds[1].joules = 300;
+  point.rounds[0].times.forward = 10;  // more than the step
+  PointFigures figures = figures_of(report, point);
+  EXPECT_DOUBLE_EQ(figures.samples_per_s, 1005);
+  EXPECT_EQ(figures.step_seconds, point.rounds[0].step_seconds);
+  EXPECT_EQ(figures.times.other, 0);
+  EXPECT_DOUBLE_EQ(figures.joules_per_sample.value(), 200.0 / (20 * 128 * 8));
+}
+
+TEST(Memory, IsTheMostOfAnyRoundAndAddsUpEqualKinds) {
+  Point point{.variant = {}, .rounds = {{}, {}}, .error = {}};
+  point.rounds[0].peak_memory = {{"weights", 5}, {"arena", 7}, {"weights", 1}};
+  point.rounds[1].peak_memory = {{"arena", 9}, {"workspace", 2}};
+  point.rounds[1].peak_rss = 40;
+  PointMemory memory = memory_of(point);
+  EXPECT_EQ(memory.peak, (BytesByKind{{"weights", 6}, {"arena", 9}, {"workspace", 2}}));
+  EXPECT_EQ(total_bytes(memory.peak), 17);
+  EXPECT_EQ(memory.rss, 40);
+  EXPECT_EQ(bytes_of(memory.planned, "arena"), std::nullopt);
+}
+
+TEST(SameBits, ComparesAllRoundsOfStrongPoints) {
+  BenchReport report = sample_report();
+  EXPECT_EQ(same_bits(report, Precision::fp32), true);
+  EXPECT_EQ(same_bits(report, Precision::bf16), true);
+  EXPECT_EQ(same_bits(report, Precision::fp16), std::nullopt);
+  report.points[1].rounds[2].parameter_hash = "another";
+  EXPECT_EQ(same_bits(report, Precision::fp32), false);
+  EXPECT_EQ(same_bits(report, Precision::bf16), true);
+  EXPECT_EQ(tick_of(report, report.points[0]), "✓");
+  EXPECT_EQ(tick_of(report, report.points[1]), "✗");
+  EXPECT_EQ(tick_of(report, report.points.back()), "");  // weak
+  EXPECT_EQ(figures_of(report, report.points[1]).parameter_hash, "");
+}
+
+TEST(SameBits, NeedTwoPointsOfOneKindOfDevice) {
+  BenchReport report = sample_report({.devices = {1, 2},
+                                      .precisions = {Precision::fp32},
+                                      .strategies = {Strategy::sharded},
+                                      .scalings = {Scaling::strong}});
+  report.points[1].variant.kind = Kind::cuda;
+  EXPECT_EQ(same_bits(report, Precision::fp32), std::nullopt);
+  EXPECT_EQ(tick_of(report, report.points[0]), "");
+  report.points[1].variant.kind = Kind::cpu;
+  EXPECT_EQ(same_bits(report, Precision::fp32), true);
+  report.points[1].rounds.clear();
+  EXPECT_EQ(same_bits(report, Precision::fp32), std::nullopt);
+}
+
+TEST(Series, HaveAscendingCountsAndSplitByProcessesOnlyWhereNeeded) {
+  BenchReport report = sample_report({.devices = {4, 1, 2}, .scalings = {Scaling::strong}});
+  EXPECT_THAT(series_of(report), SizeIs(4));
+  for (int64_t processes : {2, 4}) {
+    Point several = report.points[0];  // of 4 devices
+    several.variant.processes = processes;
+    report.points.push_back(several);
+    EXPECT_THAT(series_of(report), SizeIs(processes == 2 ? 5 : 6));
+  }
+  EXPECT_THAT(labels_of(series_of(report)),
+              ElementsAre("fp32, parameter_device", "fp32, mirrored", "bf16, parameter_device",
+                          "bf16, mirrored", "fp32, parameter_device, 2 processes",
+                          "fp32, parameter_device, 4 processes"));
+  std::vector<int64_t> devices;
+  std::vector<BenchSeries> all = series_of(report);
+  for (const Point* point : all[0].points) devices.push_back(point->variant.devices);
+  EXPECT_THAT(devices, ElementsAre(1, 2, 4));
+}
+
+TEST(Cells, Golden) {
+  EXPECT_EQ(figure_text(0), "0");
+  EXPECT_EQ(figure_text(0.01234), "0.0123");
+  EXPECT_EQ(figure_text(9.9996), "10.00");
+  EXPECT_EQ(figure_text(99.996), "100.0");
+  EXPECT_EQ(figure_text(12345.6), "12 346");
+  EXPECT_EQ(figure_text(std::nan("")), "-");
+  EXPECT_EQ(rate_text(1.234e12), "1.234 T");
+  EXPECT_EQ(share_text(0.9271), "92.7%");
+}
+
+// Each row has as many cells as the heading; the figures are those of figures_of.
+TEST(Table, HasARowForEachPointAndNotes) {
+  BenchReport report = sample_report({.devices = {1, 2}, .scalings = {Scaling::strong}});
+  BenchTables tables = tables_of(report);
+  for (const TextTable* table : {&tables.speed, &tables.step, &tables.memory}) {
+    ASSERT_THAT(*table, SizeIs(report.points.size() + 1));
+    EXPECT_THAT(*table, Each(SizeIs(table->front().size())));
+  }
+  EXPECT_THAT(tables.speed[2], ElementsAre("strong", "2 cpu", "1", "8", "fp32", "parameter_device",
+                                           "1 959", "1 940 to 1 979", "97.0%", "0.490", "24.5%",
+                                           "-", "0.773", "c81e728d9d4c2f63 ✓"));
+  EXPECT_THAT(tables.notes, ElementsAre("same bits on every count: fp32 ✓, bf16 ✓"));
+  std::string text = table_text(report);
+  EXPECT_THAT(text, HasSubstr("resnet20, 272 474 parameters, 128 samples per tower and step"));
+  EXPECT_THAT(text, HasSubstr("155.0 MiB"));
+  EXPECT_THAT(text, HasSubstr("\nsame bits on every count: fp32 ✓, bf16 ✓\n"));
+}
+
+TEST(Table, NamesPointsThatFailed) {
+  BenchReport report = sample_report({.devices = {1, 2}, .scalings = {Scaling::strong}});
+  report.points[1].rounds.clear();
+  report.points[1].error = "cuda:1 is lost";
+  EXPECT_THAT(table_text(report),
+              HasSubstr("failed: strong scaling, 2 cpu, 1 process, 8 towers, fp32, "
+                        "parameter_device: cuda:1 is lost\n"));
+  EXPECT_EQ(tables_of(report).speed[2].back(), "failed");
+  report.points.clear();
+  report.ceilings.clear();
+  EXPECT_THAT(table_text(report), Not(HasSubstr("speed")));
+}
+
+}  // namespace
+}  // namespace spire

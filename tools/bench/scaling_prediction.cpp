@@ -1,0 +1,71 @@
+#include "tools/bench/scaling_prediction.h"
+
+#include <algorithm>
+
+#include <spire/error.h>
+
+#include "engine/bench/ceilings.h"
+#include "engine/bench/prediction.h"
+#include "engine/config/words.h"
+
+namespace spire::tool {
+namespace {
+
+bool is_base(const Variant& variant) {
+  return variant.devices == 1 && variant.processes == 1;
+}
+
+// The round of median speed.
+const Measurement& median_round(const Point& point) {
+  std::vector<const Measurement*> rounds;
+  for (const Measurement& round : point.rounds) rounds.push_back(&round);
+  std::ranges::sort(rounds, {}, [](const Measurement* round) { return round->samples_per_s; });
+  return *rounds[rounds.size() / 2];
+}
+
+const Ceilings& ceilings_of(const BenchReport& report, Kind kind) {
+  auto found = std::ranges::find_if(report.ceilings, [&](const Ceilings& ceilings) {
+    return ceilings.kind == kind && ceilings.devices == 1;
+  });
+  require(found != report.ceilings.end(), "no ceilings of one device");
+  return *found;
+}
+
+}  // namespace
+
+ScalingPrediction::ScalingPrediction(const BenchArguments& arguments, const RunConfig& config,
+                                     const std::vector<Variant>& variants)
+    : devices_(arguments.predicted), link_(parse_link(arguments.link)), config_(config) {
+  if (std::ranges::none_of(variants, is_base))
+    fail(Category::config,
+         "--predict starts from a run on one device in one process; add 1 to --counts and to "
+         "--processes");
+}
+
+std::vector<ModelledPoint> ScalingPrediction::predict(const BenchReport& report) {
+  std::vector<ModelledPoint> modelled;
+  for (const Point& point : report.points) {
+    const Variant& variant = point.variant;
+    if (!is_base(variant) || point.rounds.empty()) continue;
+    const Ceilings& ceilings = ceilings_of(report, variant.kind);
+    StepProfile profile =
+        profile_of(config_of(variant, config_), variant, median_round(point), ceilings);
+    CommunicationModel model{.link = link_,
+                             .gamma = gamma_of(ceilings),
+                             .strategy = variant.strategy,
+                             .overlaps = variant.kind == Kind::cuda};
+    auto points = predict_scaling(profile, model, std::vector{variant.scaling}, devices_);
+    text_ += to_text(profile, model, points);
+    std::string label = fmt::format("{}, {}, {}", word_of(variant.precision),
+                                    word_of(variant.strategy), link_.name);
+    for (const PredictedPoint& predicted : points)
+      if (predicted.error.empty())
+        modelled.push_back({variant.scaling, predicted.devices, predicted.samples_per_s, label});
+    if (variant.kind != Kind::cpu) continue;
+    model.link = measure_local_link();
+    text_ += compare_with_measured(profile, model, report.points);
+  }
+  return modelled;
+}
+
+}  // namespace spire::tool
