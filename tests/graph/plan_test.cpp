@@ -174,5 +174,24 @@ TEST(ParameterLayout, InitialValuesDependOnSeedAndNameOnly) {
   EXPECT_NE(layout.hash(one.data()), layout.hash(other.data()));
 }
 
+TEST(ParameterLayout, AnyNumberOfThreadsWritesTheSameInitialValues) {
+  Graph graph(true);
+  std::vector<ParameterGradient> gradients;
+  std::vector<std::pair<const char*, Initializer>> kinds = {
+      {"a", normal(0.5)}, {"b", uniform(2)}, {"c", constant(3)}};
+  for (const auto& [name, initializer] : kinds) {
+    Value value = graph.parameter(name, {37, 301}, initializer);
+    gradients.push_back({value, value});
+  }
+  ParameterLayout layout(graph, gradients);
+  std::vector<float> whole(static_cast<size_t>(layout.total_floats()));
+  layout.initialize(1, whole.data());
+  for (int parts : {2, 3, 16, 1000}) {
+    std::vector<float> shared(whole.size());
+    for (int part = 0; part < parts; ++part) layout.initialize(1, shared.data(), part, parts);
+    EXPECT_EQ(shared, whole) << parts;
+  }
+}
+
 }  // namespace
 }  // namespace spire
