@@ -100,8 +100,8 @@ TEST(Plan, GradientsOfTheWholeNetFollowDifferencesOfItsLoss) {
     Value labels = g.input("labels", {{batch}, DType::i32});
     Value y = flatten(g, tanh(g, conv2d(g, "c", x, {.channels = 3, .initialize = constant(0.1f)})));
     Value w = g.parameter("shifted", {3, g.spec(y).shape[1]},
-                          [&, shift](const RandomStream& r, std::span<float> v) {
-                            kaiming_uniform(50)(r, v);
+                          [&, shift](const RandomStream& r, int64_t first, std::span<float> v) {
+                            kaiming_uniform(50)(r, first, v);
                             v[17] += shift;
                           });
     cross_entropy_loss(g, g.emit_op<DenseOp>({y, w})[0], labels, 0.1f);
