@@ -65,6 +65,9 @@ class RandomStream {
   constexpr uint32_t below(uint64_t index, uint32_t bound) const {
     return static_cast<uint32_t>((uint64_t{bits(index)} * bound) >> 32);
   }
+  // The key of every block, and the upper half of its counter, for random_numbers.h.
+  constexpr std::array<uint32_t, 2> key() const { return key_; }
+  constexpr std::array<uint32_t, 2> high() const { return high_; }
 
  private:
   std::array<uint32_t, 2> key_{};

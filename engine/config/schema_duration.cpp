@@ -91,7 +91,7 @@ std::vector<Field> record_fields() {
       {.path = "checkpoint.snapshot",
        .slot = [](C& c) -> Slot { return &c.checkpoint.snapshot; },
        .help = "write from a copy of the state while training goes on; never: steps wait until it "
-               "is written; auto: a copy where memory is left for one",
+               "is written; auto: a copy where steps follow and memory is left for one",
        .shapes_result = false},
       // All devices must have the same weights, bit for bit.
       {.path = "check.replicas_every",

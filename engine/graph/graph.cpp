@@ -42,9 +42,10 @@ Value Graph::parameter(const std::string& name, Shape shape, Initializer initial
 }
 
 Value Graph::state(const std::string& name, Shape shape, float initial) {
-  Value value = parameter(name, shape, [initial](const RandomStream&, std::span<float> values) {
-    std::fill(values.begin(), values.end(), initial);
-  });
+  Value value =
+      parameter(name, shape, [initial](const RandomStream&, int64_t, std::span<float> values) {
+        std::fill(values.begin(), values.end(), initial);
+      });
   tensors_.back().role = Role::state;
   return value;
 }

@@ -26,8 +26,11 @@ enum class Role : uint8_t {
   state,       // fp32, running statistics: evaluation reads them, training updates them
 };
 
-// Fills a parameter's fp32 values. random: a stream of random numbers for this parameter alone.
-using Initializer = std::function<void(const RandomStream& random, std::span<float> values)>;
+// Writes fp32 values first, first + 1, ... of a parameter, which do not depend on how many it
+// writes at a time: threads share a parameter. random: a stream of numbers for this parameter
+// alone.
+using Initializer =
+    std::function<void(const RandomStream& random, int64_t first, std::span<float> values)>;
 
 struct Tensor {
   TensorSpec spec;

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
+#include "engine/base/random_numbers.h"
 #include "kernels/ops/activation/activation.h"
 #include "kernels/ops/attention/attention.h"
 #include "kernels/ops/bias/bias.h"
@@ -36,9 +36,9 @@ int counted_from_first(const Graph& graph, Value x, int axis) {
 }  // namespace
 
 Initializer uniform(float bound) {
-  return [bound](const RandomStream& random, std::span<float> values) {
-    for (size_t i = 0; i < values.size(); ++i)
-      values[i] = (2.0f * random.uniform(i) - 1.0f) * bound;
+  return [bound](const RandomStream& random, int64_t first, std::span<float> values) {
+    uniform_numbers(random, first, values);
+    for (float& value : values) value = (2.0f * value - 1.0f) * bound;
   };
 }
 
@@ -55,17 +55,15 @@ Initializer kaiming_normal(int64_t fan_out) {
 }
 
 Initializer normal(double deviation) {
-  return [deviation](const RandomStream& random, std::span<float> values) {
-    for (size_t i = 0; i < values.size(); ++i) {  // Box & Muller 1958; 1 - u is never 0
-      double radius = std::sqrt(-2.0 * std::log(1.0 - double{random.uniform(2 * i)}));
-      double angle = 2.0 * std::numbers::pi * double{random.uniform(2 * i + 1)};
-      values[i] = static_cast<float>(deviation * radius * std::cos(angle));
-    }
+  return [scale = static_cast<float>(deviation)](const RandomStream& random, int64_t first,
+                                                 std::span<float> values) {
+    normal_numbers(random, first, values);
+    for (float& value : values) value *= scale;
   };
 }
 
 Initializer constant(float value) {
-  return [value](const RandomStream&, std::span<float> values) {
+  return [value](const RandomStream&, int64_t, std::span<float> values) {
     std::fill(values.begin(), values.end(), value);
   };
 }

@@ -43,10 +43,18 @@ int64_t ParameterLayout::parameter_count() const {
   return count;
 }
 
-void ParameterLayout::initialize(uint64_t seed, float* weights) const {
+// Draws a piece at a time, so that the passes of an initializer over it find it in the cache.
+void ParameterLayout::initialize(uint64_t seed, float* weights, int part, int parts) const {
+  constexpr int64_t piece = 4096;
+  int64_t begin = total_floats_ * part / parts, end = total_floats_ * (part + 1) / parts;
   for (const auto& entry : entries_) {
+    int64_t from = std::max(begin, entry.offset);
+    int64_t to = std::min(end, entry.offset + entry.elements());
     RandomStream random(seed, Purpose::initialize, hash64(entry.name.data(), entry.name.size()));
-    entry.initialize(random, {weights + entry.offset, static_cast<size_t>(entry.elements())});
+    for (int64_t at = from; at < to; at += piece) {
+      auto count = static_cast<size_t>(std::min(piece, to - at));
+      entry.initialize(random, at - entry.offset, {weights + at, count});
+    }
   }
 }
 

@@ -39,8 +39,9 @@ class ParameterLayout {
   int64_t total_floats() const { return total_floats_; }
   int64_t parameter_count() const;  // elements of all parameters, without padding
 
-  // Writes initial weights (total_floats()), which are a function of the seed and each name.
-  void initialize(uint64_t seed, float* weights) const;
+  // Writes share `part` of `parts` of the initial weights (total_floats()), which are a function of
+  // the seed and each name. Threads may write their shares at once.
+  void initialize(uint64_t seed, float* weights, int part = 0, int parts = 1) const;
 
   // Returns a run's parameter hash: of all entries in order of their names, whatever the layout.
   uint64_t hash(const float* weights) const;

@@ -40,11 +40,20 @@ void compare_configs(const RunConfig& config, const RankGroup& ranks) {
   }
 }
 
-SnapshotChoice snapshot_choice(const RunConfig& config) {
+// Without an interval a run writes its last state alone, and no step would go on meanwhile. A copy
+// serves two other ends: ranks gather their shards in it, and it outlasts the swap of averages.
+bool gains_from_snapshot(const RunConfig& config, const Placement& placement) {
+  bool repeated = config.checkpoint.every_steps > 0 || config.checkpoint.every_epochs > 0;
+  bool gathers = config.strategy == RunConfig::Strategy::sharded && placement.ranks > 1;
+  return repeated || gathers || config.ema.decay > 0;
+}
+
+SnapshotChoice snapshot_choice(const RunConfig& config, const Placement& placement) {
   using Snapshot = CheckpointConfig::Snapshot;
   if (config.checkpoint.snapshot == Snapshot::always) return SnapshotChoice::always;
-  return config.checkpoint.snapshot == Snapshot::never ? SnapshotChoice::never
-                                                       : SnapshotChoice::fitting;
+  bool never = config.checkpoint.snapshot == Snapshot::never;
+  return never || !gains_from_snapshot(config, placement) ? SnapshotChoice::never
+                                                          : SnapshotChoice::fitting;
 }
 
 }  // namespace
@@ -138,7 +147,7 @@ TrainerOptions RunSetup::trainer_options() const {
           .sample_rows = EvaluationSamples::rows(task(), config.eval.samples),
           .recompute = config.memory.recompute == MemoryConfig::Recompute::blocks,
           .memory_limit = parse_memory_limit(config.memory.limit),
-          .snapshot = saves ? snapshot_choice(config) : SnapshotChoice::never,
+          .snapshot = saves ? snapshot_choice(config, placement) : SnapshotChoice::never,
           .cuda = config.cuda,
           .tuning = tuning.get()};
 }

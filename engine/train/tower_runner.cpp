@@ -92,7 +92,9 @@ void TowerRunner::allocate() {
   }
   for (int i = 0; i < schedule_.buffers; ++i) {
     gradients_.push_back(memory.allocate(MemoryKind::gradients, buffer_bytes()));
-    stream().fill_zero(gradients(i), buffer_bytes());  // no op writes the gaps between parameters
+    // No op writes the gaps between parameters. A CPU's memory is zero from the start: its pages
+    // are first touched by the backward pass of the lane, not here by one lane after another.
+    if (!gradients_.back()->on_host()) stream().fill_zero(gradients(i), buffer_bytes());
   }
   arithmetic_ = make_lane_arithmetic(stream(), 1);
   auto ahead = static_cast<size_t>(options_.range.size() * options_.steps_under_way);

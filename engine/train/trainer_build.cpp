@@ -173,11 +173,14 @@ void Trainer::initialize(const TrainerOptions& options) {
   const DeviceMemory& weights = *devices_->replica(devices_->host_device()).weights;
   Buffer copy(weights.on_host() ? 0 : weights.bytes());
   float* values = weights.on_host() ? weights.as<float>() : copy.as<float>();
-  layout_.initialize(options.seed, values);
-  update_->write_weights(values);
-  update_->begin_average();
   context_.seed = options.seed;
-  team().lead([this] { renew_replicas(); });
+  team().lead([&] {
+    team().parallel(
+        [&](int lane) { layout_.initialize(options.seed, values, lane, devices_->lanes()); });
+    update_->write_weights(values);
+    update_->begin_average();
+    renew_replicas();
+  });
 }
 
 // Pools that share a memory may fit one by one and not together.

@@ -100,8 +100,8 @@ TEST(Plan, GradientsOfTheWholeNetFollowDifferencesOfItsLoss) {
     Value labels = g.input("labels", {{batch}, DType::i32});
     Value y = flatten(g, tanh(g, conv2d(g, "c", x, {.channels = 3, .initialize = constant(0.1f)})));
     Value w = g.parameter("shifted", {3, g.spec(y).shape[1]},
-                          [&, shift](const RandomStream& r, std::span<float> v) {
-                            kaiming_uniform(50)(r, v);
+                          [&, shift](const RandomStream& r, int64_t first, std::span<float> v) {
+                            kaiming_uniform(50)(r, first, v);
                             v[17] += shift;
                           });
     cross_entropy_loss(g, g.emit_op<DenseOp>({y, w})[0], labels, 0.1f);
@@ -172,6 +172,25 @@ TEST(ParameterLayout, InitialValuesDependOnSeedAndNameOnly) {
   layout.initialize(2, other.data());
   EXPECT_EQ(layout.hash(one.data()), layout.hash(two.data()));
   EXPECT_NE(layout.hash(one.data()), layout.hash(other.data()));
+}
+
+TEST(ParameterLayout, AnyNumberOfThreadsWritesTheSameInitialValues) {
+  Graph graph(true);
+  std::vector<ParameterGradient> gradients;
+  std::vector<std::pair<const char*, Initializer>> kinds = {
+      {"a", normal(0.5)}, {"b", uniform(2)}, {"c", constant(3)}};
+  for (const auto& [name, initializer] : kinds) {
+    Value value = graph.parameter(name, {37, 301}, initializer);
+    gradients.push_back({value, value});
+  }
+  ParameterLayout layout(graph, gradients);
+  std::vector<float> whole(static_cast<size_t>(layout.total_floats()));
+  layout.initialize(1, whole.data());
+  for (int parts : {2, 3, 16, 1000}) {
+    std::vector<float> shared(whole.size());
+    for (int part = 0; part < parts; ++part) layout.initialize(1, shared.data(), part, parts);
+    EXPECT_EQ(shared, whole) << parts;
+  }
 }
 
 }  // namespace

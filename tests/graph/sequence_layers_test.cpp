@@ -12,8 +12,9 @@ namespace {
 constexpr int64_t batch = 3, length = 5, width = 8, vocabulary = 11;
 
 Initializer spread(float size) {
-  return [size](const RandomStream& random, std::span<float> values) {
-    for (size_t i = 0; i < values.size(); ++i) values[i] = size * (2 * random.uniform(i) - 1);
+  return [size](const RandomStream& random, int64_t first, std::span<float> values) {
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = size * (2 * random.uniform(static_cast<size_t>(first) + i) - 1);
   };
 }
 
@@ -27,8 +28,8 @@ struct Choices {
 };
 
 Initializer initial(const std::string& name, const Choices& choices, float size = 0.5f) {
-  return [=](const RandomStream& random, std::span<float> values) {
-    spread(size)(random, values);
+  return [=](const RandomStream& random, int64_t first, std::span<float> values) {
+    spread(size)(random, first, values);
     if (name == choices.moved) values[choices.element] += choices.by;
   };
 }

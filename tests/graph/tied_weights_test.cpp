@@ -27,8 +27,9 @@ struct TiedNet {
 
   // A function of the place alone: equal for both names.
   static Initializer initial() {
-    return [](const RandomStream&, std::span<float> values) {
-      for (size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(i));
+    return [](const RandomStream&, int64_t first, std::span<float> values) {
+      for (size_t i = 0; i < values.size(); ++i)
+        values[i] = std::sin(static_cast<float>(first) + static_cast<float>(i));
     };
   }
 };

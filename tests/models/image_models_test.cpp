@@ -91,7 +91,7 @@ std::vector<float> initial(const Graph& graph, const std::string& name) {
     const Tensor& tensor = graph.tensor(value);
     if (tensor.name != name) continue;
     std::vector<float> values(static_cast<size_t>(tensor.spec.shape.elements()));
-    tensor.initialize(RandomStream(5, Purpose::initialize), values);
+    tensor.initialize(RandomStream(5, Purpose::initialize), 0, values);
     return values;
   }
   fail(Category::unexpected, "no parameter {}", name);

@@ -124,7 +124,7 @@ TEST(ImageToImage, GradientsAreSlopesOfTheLoss) {
     auto run_at = [&](float bias) {
       Graph graph = reconstruction(build, config, Regression::mse);
       auto fill = [&](const ParameterEntry& entry, std::span<float> values) {
-        entry.initialize(RandomStream(7, Purpose::initialize, values.size()), values);
+        entry.initialize(RandomStream(7, Purpose::initialize, values.size()), 0, values);
         if (entry.name == name) values[0] = bias;
       };
       return run_graph(std::move(graph), images, {0, 0}, {.fill = fill});

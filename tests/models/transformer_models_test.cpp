@@ -104,7 +104,7 @@ TEST(Gpt, BeginsAsThePaperSays) {
       const Tensor& tensor = graph.tensor(value);
       if (tensor.name != wanted) continue;
       std::vector<float> values(static_cast<size_t>(tensor.spec.shape.elements()));
-      tensor.initialize(RandomStream(1, Purpose::initialize), values);
+      tensor.initialize(RandomStream(1, Purpose::initialize), 0, values);
       double squares = 0;
       for (float v : values) squares += static_cast<double>(v) * v;
       return std::sqrt(squares / static_cast<double>(values.size()));

@@ -27,7 +27,7 @@ double hashed_uniform(uint32_t k, uint32_t i) {
 
 void fill(const ParameterEntry& entry, std::span<float> values, uint32_t k) {
   if (!entry.trained) {
-    entry.initialize(RandomStream(0, Purpose::initialize), values);
+    entry.initialize(RandomStream(0, Purpose::initialize), 0, values);
     return;
   }
   bool scale = entry.name.ends_with(".gamma"), weight = entry.shape.rank() > 1;
