@@ -1,6 +1,7 @@
 // Elementary functions in fp32: exp, tanh and the normal distribution. They are branch-free, so
 // that loops over them vectorize on the CPU; host and device share the code. Polynomials are
-// minimax fits with a relative error of about 2e-8. A NaN gives a NaN.
+// minimax fits with a relative error of about 2e-8. A NaN gives a NaN. V is float or a vector of
+// floats (cpu/simd.h).
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -9,23 +10,31 @@
 
 namespace spire::inline kernels {
 
+// The unsigned integers with as many lanes as V.
+template <typename V>
+struct WordsOf {
+  using Type = uint32_t;
+};
+
 // Returns e^x with x clamped to [-87, 88], so the result is neither zero nor infinite. It is 2^n
 // e^r for x = n ln 2 + r, |r| <= ln 2 / 2; ln 2 is subtracted in two parts, which keeps r exact.
-SPIRE_HOST_DEVICE inline float exponential(float x) {
-  x = x < -87.0f ? -87.0f : x;
-  x = x > 88.0f ? 88.0f : x;
+template <typename V>
+SPIRE_HOST_DEVICE inline V exponential(V x) {
+  const V least = V{} - 87.0f, most = V{} + 88.0f;
+  x = x < least ? least : x;
+  x = x > most ? most : x;
   const float round = 12582912.0f;  // 1.5 * 2^23: adding it leaves n in the low bits
-  float shifted = x * 1.44269504f + round;
-  float n = shifted - round;
-  float r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
-  float p = 1.381461243e-3f;
-  p = p * r + 8.368709897e-3f;
+  V shifted = x * 1.44269504f + round;
+  V n = shifted - round;
+  V r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
+  V p = 1.381461243e-3f * r + 8.368709897e-3f;
   p = p * r + 4.166838738e-2f;
   p = p * r + 1.666652069e-1f;
   p = p * r + 4.999999345e-1f;
   p = (p * r) * r + r + 1.0f;
-  uint32_t power = (std::bit_cast<uint32_t>(shifted) << 23) + (127u << 23);  // 2^n
-  return p * std::bit_cast<float>(power);
+  using Words = typename WordsOf<V>::Type;
+  Words power = (std::bit_cast<Words>(shifted) << 23) + (127u << 23);  // 2^n
+  return p * std::bit_cast<V>(power);
 }
 
 SPIRE_HOST_DEVICE inline float logistic(float x) {

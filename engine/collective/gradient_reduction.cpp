@@ -15,6 +15,8 @@ namespace {
 // break_up() adds this to a count of lanes: the count passes every value that a lane waits for.
 constexpr uint32_t released = 1u << 30;
 
+constexpr int64_t cached_chunks = 8;  // 128 KiB of each of a sum's terms
+
 // Release: what this thread wrote before is visible to the threads that see the new count. Acquire:
 // the last of several lanes sees what the others wrote.
 void add_and_notify(std::atomic<uint32_t>& word, uint32_t count) {
@@ -222,8 +224,14 @@ void GradientReduction::sum_share(int lane, size_t bucket) {
   int index = lane - options_.first_lane;
   FloatRange share = share_of(buckets()[bucket], index, index + 1, static_cast<int>(lanes_.size()));
   LaneArithmetic& arithmetic = *lane_at(lane).arithmetic;
-  for (const auto& node : nodes_) arithmetic.sum(node.tree, share, node.data);
-  if (!exchange_) square(arithmetic, share);
+  // A CPU squares a sum while it is in the cache; a GPU takes the share by one kernel each.
+  bool on_cpu = lane_at(lane).stream->device().kind == DeviceKind::cpu;
+  int64_t slice = on_cpu ? cached_chunks * TreeSum::chunk : share.size();
+  for (FloatRange part = share; part.begin < share.end; part.begin += slice) {
+    part.end = std::min(share.end, part.begin + slice);
+    for (const auto& node : nodes_) arithmetic.sum(node.tree, part, node.data);
+    if (!exchange_) square(arithmetic, part);
+  }
 }
 
 void GradientReduction::square(LaneArithmetic& arithmetic, FloatRange range) {

@@ -5,14 +5,15 @@
 #include <cstring>
 #include <type_traits>
 
-#include "engine/base/dtype.h"
-
 #ifdef __AVX512F__
 #include <immintrin.h>
 #endif
 
 // Registers are passed between inlined functions only, so their ABI does not matter.
 #pragma GCC diagnostic ignored "-Wpsabi"
+
+#include "engine/base/dtype.h"
+#include "kernels/elementary.h"
 
 namespace spire::inline kernels {
 
@@ -23,6 +24,11 @@ using IntLanes [[gnu::vector_size(lane_count * 4)]] = int32_t;
 using WordLanes [[gnu::vector_size(lane_count * 4)]] = uint32_t;
 using HalfLanes [[gnu::vector_size(lane_count * 2)]] = uint16_t;
 using ByteLanes [[gnu::vector_size(lane_count)]] = uint8_t;
+
+template <>
+struct WordsOf<FloatLanes> {
+  using Type = WordLanes;
+};
 
 // Loads the first `count` lanes; the others are zero.
 template <typename Lanes, typename T>
@@ -163,6 +169,12 @@ inline FloatLanes larger(const FloatLanes& a, const FloatLanes& b) {
 
 inline float largest_of(const FloatLanes& lanes) {
   return reduce_lanes(lanes, larger);
+}
+
+// The first `count` lanes as they are, the others = `rest`.
+inline FloatLanes first_lanes(const FloatLanes& lanes, int64_t count, float rest) {
+  constexpr IntLanes numbers = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  return numbers < static_cast<int>(count) ? lanes : FloatLanes{} + rest;
 }
 
 // Transposes a 16 x 16 matrix, with step = 8, 4, 2, 1: each swaps the two off-diagonal blocks

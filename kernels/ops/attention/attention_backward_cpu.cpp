@@ -100,7 +100,7 @@ class AttentionBackwardCpuKernel : public Kernel {
     for (int64_t b = 0; b < e_.blocks; ++b) {
       int64_t rows = e_.rows_of(b), at = b * e_.block_floats();
       const T* k = head.q + b * block * stride + e_.width();
-      load_rows(e_, k, stride, rows, 1, s.key_rows + at);
+      load_rows(e_, k, stride, rows, 1, s.key_rows + at, block);
       load_columns(e_, k, stride, rows, s.keys + at);
       load_columns(e_, k + e_.width(), stride, rows, s.values + at);
     }
@@ -111,8 +111,8 @@ class AttentionBackwardCpuKernel : public Kernel {
   // Block `a` of queries, scaled, and of dy; delta_i = dy_i . y_i.
   void load_queries(const HeadRows& head, int64_t a, const AttentionBackwardScratch& s) const {
     int64_t rows = e_.rows_of(a), stride = 3 * e_.width(), first = a * block * e_.width();
-    load_rows(e_, head.q + a * block * stride, stride, rows, e_.scale, s.queries);
-    load_rows(e_, head.dy + first, e_.width(), rows, 1, s.dy);
+    load_rows(e_, head.q + a * block * stride, stride, rows, e_.scale, s.queries, rows);
+    load_rows(e_, head.dy + first, e_.width(), rows, 1, s.dy, rows);
     for (int64_t r = 0; r < rows; ++r) {
       FloatLanes lanes{};
       over_lanes(e_.size, [&](int64_t c, auto count) {
@@ -125,39 +125,62 @@ class AttentionBackwardCpuKernel : public Kernel {
 
   // Adds the share of query block `a` and key block `b` to dq, dk and dv:
   //   dv += (keep p)^T dy    dk += ds^T q    dq += ds k
+  // Where a causal mask cuts the block, in strips: queries from r on see the keys up to their own.
   void add_block(const HeadRows& head, int64_t a, int64_t b,
                  const AttentionBackwardScratch& s) const {
-    int64_t rows = e_.rows_of(a), keys = e_.computed(a, b), at = b * e_.block_floats();
-    multiply(rows, e_.padded, keys, {s.queries, e_.padded, 1}, {s.keys + at, block},
-             {s.p, block, false});
-    multiply(rows, e_.padded, keys, {s.dy, e_.padded, 1}, {s.values + at, block},
-             {s.ds, block, false});
-    for (int64_t r = 0; r < rows; ++r) differentiate_row(head, a * block + r, b, keys, s);
-    multiply(keys, rows, e_.padded, {s.p, 1, block}, {s.dy, e_.padded},
-             {s.dv + at, e_.padded, true});
-    multiply(keys, rows, e_.padded, {s.ds, 1, block}, {s.queries, e_.padded},
-             {s.dk + at, e_.padded, true});
-    multiply(rows, keys, e_.padded, {s.ds, block, 1}, {s.key_rows + at, e_.padded},
-             {s.dq, e_.padded, b > 0});
+    bool cut = e_.causal && a == b;
+    int64_t rows = e_.rows_of(a), step = cut ? strip : block, at = b * e_.block_floats();
+    int64_t all = whole_registers(cut ? rows : e_.rows_of(b));
+    for (int64_t r = 0; r < rows; r += step) {
+      int64_t count = std::min(step, rows - r), keys = cut ? r + strip : all;
+      make_scores(head, a, b, {r, count, keys}, s);
+      multiply(count, keys, e_.padded, {s.ds + r * block, block, 1}, {s.key_rows + at, e_.padded},
+               {s.dq + r * e_.padded, e_.padded, b > 0});
+    }
+    for (int64_t k = 0; k < all; k += step) {
+      int64_t count = std::min(step, all - k), from = cut ? k : 0, to = at + k * e_.padded;
+      multiply(count, rows - from, e_.padded, {s.p + from * block + k, 1, block},
+               {s.dy + from * e_.padded, e_.padded}, {s.dv + to, e_.padded, true});
+      multiply(count, rows - from, e_.padded, {s.ds + from * block + k, 1, block},
+               {s.queries + from * e_.padded, e_.padded}, {s.dk + to, e_.padded, true});
+    }
+  }
+
+  struct ScoreRows {  // rows [first, first + count) of a block of scores, with `keys` columns
+    int64_t first, count, keys;
+  };
+
+  // Sets p = keep p and ds of the rows.
+  void make_scores(const HeadRows& head, int64_t a, int64_t b, const ScoreRows& rows,
+                   const AttentionBackwardScratch& s) const {
+    int64_t at = b * e_.block_floats(), from = rows.first * e_.padded, to = rows.first * block;
+    multiply(rows.count, e_.padded, rows.keys, {s.queries + from, e_.padded, 1},
+             {s.keys + at, block}, {s.p + to, block, false});
+    multiply(rows.count, e_.padded, rows.keys, {s.dy + from, e_.padded, 1}, {s.values + at, block},
+             {s.ds + to, block, false});
+    for (int64_t r = rows.first; r < rows.first + rows.count; ++r)
+      differentiate_row(head, a * block + r, b, rows.keys, s);
   }
 
   // In place: in p scores become keep p, in ds products dy . v become ds = p (keep dy . v - delta).
   void differentiate_row(const HeadRows& head, int64_t query, int64_t key_block, int64_t keys,
                          const AttentionBackwardScratch& s) const {
-    int64_t r = query % block;
-    float *p = s.p + r * block, *ds = s.ds + r * block, delta = s.delta[r];
-    exponentiate(p, head.logsumexp[query], e_.seen(query, key_block), keys);
-    if (e_.dropout == 0) {
-#pragma omp simd
-      for (int64_t j = 0; j < keys; ++j) ds[j] = p[j] * (ds[j] - delta);
-      return;
-    }
+    int64_t r = query % block, seen = e_.seen(query) - key_block * block;
+    float *p = s.p + r * block, *ds = s.ds + r * block;
+    const float delta = s.delta[r], logsumexp = head.logsumexp[query];
     alignas(64) float keep[block];
-    head.mask.row(query, key_block, keep);
-#pragma omp simd
-    for (int64_t j = 0; j < keys; ++j) {
-      ds[j] = p[j] * (keep[j] * ds[j] - delta);
-      p[j] *= keep[j];
+    if (e_.dropout > 0) head.mask.row(query, key_block, keep);
+    for (int64_t j = 0; j < keys; j += lane_count) {
+      FloatLanes share = exponential(load_floats(p + j, lane_count) - logsumexp);
+      FloatLanes dp = load_floats(ds + j, lane_count), kept = share;
+      if (seen < j + lane_count) kept = share = first_lanes(share, seen - j, 0);
+      if (e_.dropout > 0) {
+        FloatLanes factors = load_floats(keep + j, lane_count);
+        dp *= factors;
+        kept *= factors;
+      }
+      store_floats(share * (dp - delta), ds + j, lane_count);
+      store_floats(kept, p + j, lane_count);
     }
   }
 

@@ -1,16 +1,10 @@
-// Attention forward on the CPU. A thread takes blocks of 64 queries and goes through the key blocks
-// of their head with an online softmax: it keeps the largest score and the sum of exponentials so
-// far, and rescales both and y when a larger score appears. The head's keys (transposed) and values
-// lie in its scratch as fp32.
+// Attention forward on the CPU. A thread takes strips of 16 queries: their scores with all keys
+// that they see, the softmax of each row, and the product with the values. The head's keys
+// (transposed) and values lie in its scratch as fp32, as do the strip's scores.
 #include "kernels/ops/attention/attention_cpu.h"
-
-#include <limits>
-
-#include <Eigen/Core>
 
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/tile_product.h"
-#include "kernels/elementary.h"
 #include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
@@ -21,43 +15,43 @@ using namespace attention_cpu;
 using tile_product::multiply;
 
 // Scratch of a thread: keys (blocks, padded, 64) and values (blocks, 64, padded) of a head; queries
-// and sums (64, padded), scores (64, 64); of each query the largest score and the sum so far.
+// and sums (16, padded) and scores (16, blocks * 64) of a strip.
 struct AttentionScratch {
-  float *keys, *values, *queries, *sums, *scores, *most, *total;
+  float *keys, *values, *queries, *sums, *scores;
 
   AttentionScratch(const HeadBlocks& e, float* at)
       : keys(at),
         values(keys + e.blocks * e.block_floats()),
         queries(values + e.blocks * e.block_floats()),
-        sums(queries + e.block_floats()),
-        scores(sums + e.block_floats()),
-        most(scores + block * block),
-        total(most + block) {}
+        sums(queries + strip * e.padded),
+        scores(sums + strip * e.padded) {}
 
   static int64_t floats(const HeadBlocks& e) {
-    return (2 * e.blocks + 2) * e.block_floats() + block * block + 2 * block;
+    return 2 * e.blocks * e.block_floats() + 2 * strip * e.padded + strip * e.blocks * block;
   }
 };
 
-// Returns the largest of the first `seen` numbers. Overwrites those from there to `computed`, which
-// fill whole registers.
-float largest(float* row, int64_t seen, int64_t computed) {
-  std::fill(row + seen, row + computed, row[0]);
-  FloatLanes most = load_floats(row, lane_count);
-  for (int64_t j = lane_count; j < computed; j += lane_count) {
-    most = larger(most, load_floats(row + j, lane_count));
+struct SoftmaxRow {
+  float most, total;  // the largest score, and the sum of exponentials about it
+};
+
+// In place: the first `seen` scores of a row become e^(score - most), those from there to the end
+// of the last register 0.
+SoftmaxRow exponentiate(float* row, int64_t seen) {
+  const int64_t last = whole_registers(seen) - lane_count, left = seen - last;
+  FloatLanes tail = load_floats(row + last, lane_count);
+  FloatLanes lanes = first_lanes(tail, left, row[0]), total{};
+  for (int64_t j = 0; j < last; j += lane_count)
+    lanes = larger(lanes, load_floats(row + j, lane_count));
+  float most = largest_of(lanes);
+  for (int64_t j = 0; j < last; j += lane_count) {
+    FloatLanes p = exponential(load_floats(row + j, lane_count) - most);
+    total += p;
+    store_floats(p, row + j, lane_count);
   }
-  return largest_of(most);
-}
-
-void scale_row(const HeadBlocks& e, float factor, float* row) {
-  Eigen::Map<Eigen::ArrayXf, Eigen::Aligned64>(row, e.padded) *= factor;
-}
-
-float sum_row(const float* row, int64_t n) {
-  FloatLanes lanes{};
-  for (int64_t j = 0; j < n; j += lane_count) lanes += load_floats(row + j, lane_count);
-  return sum_of(lanes);
+  tail = first_lanes(exponential(tail - most), left, 0);
+  store_floats(tail, row + last, lane_count);
+  return {most, sum_of(total + tail)};
 }
 
 template <typename T>
@@ -72,15 +66,14 @@ class AttentionCpuKernel : public Kernel {
 
   void run(const KernelArgs& args) override {
     if (e_.dropout > 0) *static_cast<int32_t*>(args.outputs[2]) = op_id_;
-    int64_t heads = e_.batch * e_.heads;
-    int64_t grain = heads >= e_.threads ? e_.blocks : 1;
-    parallel_for(e_.threads, heads * e_.blocks, grain, [&](int64_t begin, int64_t end, int chunk) {
+    int64_t heads = e_.batch * e_.heads, strips = e_.strips();
+    int64_t grain = heads >= e_.threads ? strips : 1;
+    parallel_for(e_.threads, heads * strips, grain, [&](int64_t begin, int64_t end, int chunk) {
       AttentionScratch s(
           e_, static_cast<float*>(args.workspace) + chunk * AttentionScratch::floats(e_));
       for (int64_t item = begin; item < end; ++item) {
-        int64_t head = item / e_.blocks, query_block = item % e_.blocks;
-        if (item == begin || query_block == 0) load_head(columns_of(args, head), s);
-        attend(args, head, query_block, s);
+        if (item == begin || item % strips == 0) load_head(columns_of(args, item / strips), s);
+        attend(args, item / strips, item % strips * strip, s);
       }
     });
   }
@@ -98,59 +91,55 @@ class AttentionCpuKernel : public Kernel {
     for (int64_t b = 0; b < e_.blocks; ++b) {
       const T* k = q + b * block * stride + e_.width();
       load_columns(e_, k, stride, e_.rows_of(b), s.keys + b * e_.block_floats());
-      load_rows(e_, k + e_.width(), stride, e_.rows_of(b), 1, s.values + b * e_.block_floats());
+      load_rows(e_, k + e_.width(), stride, e_.rows_of(b), 1, s.values + b * e_.block_floats(),
+                block);
     }
   }
 
-  void attend(const KernelArgs& args, int64_t head, int64_t query_block,
+  // The strip whose first query is `first`.
+  void attend(const KernelArgs& args, int64_t head, int64_t first,
               const AttentionScratch& s) const {
-    int64_t rows = e_.rows_of(query_block), stride = 3 * e_.width();
-    const T* q = columns_of(args, head) + query_block * block * stride;
-    load_rows(e_, q, stride, rows, e_.scale, s.queries);
-    std::fill_n(s.most, rows, -std::numeric_limits<float>::infinity());
-    std::fill_n(s.total, rows, 0.0f);
+    int64_t rows = std::min(strip, e_.length - first), stride = 3 * e_.width();
+    int64_t keys = whole_registers(e_.seen(first + rows - 1)), pitch = e_.blocks * block;
+    load_rows(e_, columns_of(args, head) + first * stride, stride, rows, e_.scale, s.queries, rows);
+    for (int64_t key = 0; key < keys; key += block) {
+      multiply(rows, e_.padded, std::min(block, keys - key), {s.queries, e_.padded, 1},
+               {s.keys + key * e_.padded, block}, {s.scores + key, pitch, false});
+    }
+    SoftmaxRow softmax[strip];
+    for (int64_t r = 0; r < rows; ++r)
+      softmax[r] = exponentiate(s.scores + r * pitch, e_.seen(first + r));
+    if (e_.dropout > 0) drop(args, head, first, rows, keys, s.scores);
+    multiply(rows, keys, e_.padded, {s.scores, pitch, 1}, {s.values, e_.padded},
+             {s.sums, e_.padded, false});
+    finish(args, head, first, {softmax, static_cast<size_t>(rows)}, s.sums);
+  }
+
+  void drop(const KernelArgs& args, int64_t head, int64_t first, int64_t rows, int64_t keys,
+            float* scores) const {
     DropoutMask mask(e_, *args.step, op_id_, head / e_.heads, head % e_.heads);
-    for (int64_t b = 0; b < e_.key_blocks(query_block); ++b) {
-      int64_t computed = e_.computed(query_block, b), at = b * e_.block_floats();
-      multiply(rows, e_.padded, computed, {s.queries, e_.padded, 1}, {s.keys + at, block},
-               {s.scores, block, false});
-      for (int64_t r = 0; r < rows; ++r) soften(query_block * block + r, b, computed, mask, s);
-      multiply(rows, computed, e_.padded, {s.scores, block, 1}, {s.values + at, e_.padded},
-               {s.sums, e_.padded, b > 0});
-    }
-    finish(args, head, query_block, s);
-  }
-
-  // Turns a row of scores into e^(score - most) with `most` the largest so far. Sums made with an
-  // earlier largest are rescaled by e^(earlier - most).
-  void soften(int64_t query, int64_t key_block, int64_t computed, const DropoutMask& mask,
-              const AttentionScratch& s) const {
-    int64_t r = query % block, seen = e_.seen(query, key_block);
-    float* row = s.scores + r * block;
-    float most = std::max(s.most[r], largest(row, seen, computed));
-    exponentiate(row, most, seen, computed);
-    float factor = exponential(s.most[r] - most);
-    s.most[r] = most;
-    s.total[r] = s.total[r] * factor + sum_row(row, computed);
-    if (key_block > 0) scale_row(e_, factor, s.sums + r * e_.padded);
-    if (e_.dropout == 0) return;
     alignas(64) float keep[block];
-    mask.row(query, key_block, keep);
-    for (int64_t j = 0; j < computed; ++j) row[j] *= keep[j];
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t key = 0; key < keys; key += block) {
+        mask.row(first + r, key / block, keep);
+        float* row = scores + r * e_.blocks * block + key;
+        for (int64_t j = 0; j < std::min(block, keys - key); ++j) row[j] *= keep[j];
+      }
+    }
   }
 
-  void finish(const KernelArgs& args, int64_t head, int64_t query_block,
-              const AttentionScratch& s) const {
-    int64_t rows = e_.rows_of(query_block), first = query_block * block;
+  // Divides the sums by the rows' totals.
+  void finish(const KernelArgs& args, int64_t head, int64_t first, std::span<const SoftmaxRow> rows,
+              const float* sums) const {
     auto logsumexp = static_cast<float*>(args.outputs[1]) + head * e_.length + first;
-    for (int64_t r = 0; r < rows; ++r) {
-      logsumexp[r] = s.most[r] + std::log(s.total[r]);
-      scale_row(e_, 1 / s.total[r], s.sums + r * e_.padded);
-    }
     int64_t sample = head / e_.heads;
     T* y = static_cast<T*>(args.outputs[0]) + (sample * e_.length + first) * e_.width() +
            head % e_.heads * e_.size;
-    store_rows(e_, s.sums, rows, 1, y, e_.width());
+    for (size_t r = 0; r < rows.size(); ++r) {
+      logsumexp[r] = rows[r].most + std::log(rows[r].total);
+      auto at = static_cast<int64_t>(r);
+      store_rows(e_, sums + at * e_.padded, 1, 1 / rows[r].total, y + at * e_.width(), e_.width());
+    }
   }
 
   HeadBlocks e_;

@@ -1,5 +1,5 @@
-// Attention on the CPU: blocks of 64 rows of a head, as fp32 in a thread's workspace, and dropout
-// of their scores. For attention's .cpp files.
+// Attention on the CPU: blocks of rows of a head, as fp32 in a thread's workspace, and dropout of
+// their scores. For attention's .cpp files.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -13,6 +13,15 @@
 namespace spire::inline kernels::attention_cpu {
 
 constexpr int64_t block = 64;  // queries or keys per block
+// Rows of a strip of queries. It sees the keys up to its last query, so that of the scores that a
+// causal mask hides only those within a strip are computed.
+constexpr int64_t strip = lane_count;
+constexpr int64_t rows_ahead = 8;  // rows, far apart in memory, that are prefetched
+
+// Returns the next multiple of a register's lanes.
+inline int64_t whole_registers(int64_t n) {
+  return (n + lane_count - 1) / lane_count * lane_count;
+}
 
 // Sizes of a run, and which keys a query sees.
 struct HeadBlocks {
@@ -28,7 +37,7 @@ struct HeadBlocks {
         length(qkv[1]),
         heads(attributes.heads),
         size(qkv[2] / (3 * heads)),
-        padded((size + lane_count - 1) / lane_count * lane_count),
+        padded(whole_registers(size)),
         blocks((length + block - 1) / block),
         causal(attributes.causal),
         dropout(attributes.dropout),
@@ -39,28 +48,24 @@ struct HeadBlocks {
   int64_t block_floats() const { return block * padded; }  // of a block of rows of a head
   int64_t rows_of(int64_t index) const { return std::min(block, length - index * block); }
   int64_t key_blocks(int64_t query_block) const { return causal ? query_block + 1 : blocks; }
-  // Return the number of keys of a block that a query sees, at least one, and the number that is
-  // computed for a whole block of queries, which is rounded up to whole registers.
-  int64_t seen(int64_t query, int64_t key_block) const {
-    return std::min(block, (causal ? query + 1 : length) - key_block * block);
-  }
-  int64_t computed(int64_t query_block, int64_t key_block) const {
-    int64_t last = query_block * block + rows_of(query_block) - 1;
-    return (seen(last, key_block) + lane_count - 1) / lane_count * lane_count;
-  }
+  int64_t strips() const { return (length + strip - 1) / strip; }  // of queries
+  // Returns the number of keys that a query sees, at least one.
+  int64_t seen(int64_t query) const { return causal ? query + 1 : length; }
 };
 
-// Sets to (64, padded) = factor * from (rows, D), whose rows are `stride` apart; zeros elsewhere.
+// Sets to (capacity, padded) = factor * from (rows, D), whose rows are `stride` apart; zeros
+// elsewhere.
 template <typename T>
 void load_rows(const HeadBlocks& e, const T* from, int64_t stride, int64_t rows, float factor,
-               float* to) {
+               float* to, int64_t capacity) {
   for (int64_t r = 0; r < rows; ++r) {
     over_lanes(e.size, [&](int64_t c, auto count) {
+      __builtin_prefetch(from + (r + rows_ahead) * stride + c);
       store_floats(factor * load_floats(from + r * stride + c, count), to + r * e.padded + c,
                    lane_count);
     });
   }
-  std::fill_n(to + rows * e.padded, (block - rows) * e.padded, 0.0f);
+  std::fill_n(to + rows * e.padded, (capacity - rows) * e.padded, 0.0f);
 }
 
 // Sets to (padded, 64) = from (rows, D) transposed; zeros elsewhere.
@@ -70,6 +75,7 @@ void load_columns(const HeadBlocks& e, const T* from, int64_t stride, int64_t ro
     over_lanes(e.size, [&](int64_t c, auto count) {
       FloatLanes tile[lane_count];
       for (int i = 0; i < lane_count; ++i) {
+        __builtin_prefetch(from + (r + i + lane_count) * stride + c);
         tile[i] = r + i < rows ? load_floats(from + (r + i) * stride + c, count) : FloatLanes{};
       }
       transpose_lanes(tile);
@@ -80,12 +86,13 @@ void load_columns(const HeadBlocks& e, const T* from, int64_t stride, int64_t ro
   }
 }
 
-// Sets to (rows, D), whose rows are `stride` apart, = factor * from (64, padded).
+// Sets to (rows, D), whose rows are `stride` apart, = factor * from (rows, padded).
 template <typename T>
 void store_rows(const HeadBlocks& e, const float* from, int64_t rows, float factor, T* to,
                 int64_t stride) {
   for (int64_t r = 0; r < rows; ++r) {
     over_lanes(e.size, [&](int64_t c, auto count) {
+      __builtin_prefetch(to + (r + rows_ahead) * stride + c, 1);
       FloatLanes lanes = factor * load_floats(from + r * e.padded + c, lane_count);
       store_floats(lanes, to + r * stride + c, count);
     });
@@ -117,12 +124,5 @@ class DropoutMask {
   uint32_t threshold_;
   float scale_;
 };
-
-// Sets row[j] = e^(row[j] - shift) for j < seen, and 0 for seen <= j < computed.
-inline void exponentiate(float* row, float shift, int64_t seen, int64_t computed) {
-#pragma omp simd
-  for (int64_t j = 0; j < computed; ++j) row[j] = exponential(row[j] - shift);
-  std::fill(row + seen, row + computed, 0.0f);
-}
 
 }  // namespace spire::inline kernels::attention_cpu

@@ -1,6 +1,6 @@
-// Softmax cross entropy on the CPU. A thread takes whole rows: their largest logit, then the sum of
-// exponentials about it, in fp32. Losses are summed in fp64, a partial sum a thread, in the
-// threads' order.
+// Softmax cross entropy on the CPU. A thread takes whole rows and reads each of them once for the
+// largest logit and the sum of exponentials about it, in fp32. Losses are summed in fp64, a partial
+// sum a thread, in the threads' order.
 #include <cmath>
 #include <limits>
 
@@ -21,25 +21,55 @@ struct LossTotals {
   double loss = 0, correct = 0;
 };
 
-template <typename T>
-float largest(const T* x, int64_t classes) {
-  float most = static_cast<float>(x[0]);
-#pragma omp simd reduction(max : most)
-  for (int64_t c = 1; c < classes; ++c) {
-    float value = static_cast<float>(x[c]);
-    most = value > most ? value : most;
-  }
-  return most;
-}
+constexpr float infinity = std::numeric_limits<float>::infinity();
 
-// log sum e^x, about the largest x.
-template <typename T>
-double log_sum_exp(const T* x, int64_t classes, float most) {
-  float sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (int64_t c = 0; c < classes; ++c) sum += exponential(static_cast<float>(x[c]) - most);
-  return static_cast<double>(most) + std::log(static_cast<double>(sum));
-}
+// The largest logit of a row so far, and the sum of exponentials about it, each lane for its own
+// columns. Where a larger logit appears, the sum is rescaled (Milakov & Gimelshein, "Online
+// normalizer calculation for softmax", 2018).
+class OnlineSum {
+ public:
+  static constexpr int64_t prefetched = 1024;  // elements ahead
+
+  template <typename T>
+  OnlineSum(const T* x, int64_t count) {
+    constexpr int registers = 16;
+    int64_t c = 0;
+    for (; c + registers * lane_count <= count; c += registers * lane_count) add<registers>(x + c);
+    over_lanes(count - c, [&](int64_t i, auto lanes) { add<1>(x + c + i, lanes); });
+  }
+
+  float most() const { return largest_of(most_); }
+
+  double log_sum() const {  // log sum e^x of all logits
+    float most = this->most();
+    float sum = sum_of(sum_ * factor(most_, FloatLanes{} + most));
+    return static_cast<double>(most) + std::log(static_cast<double>(sum));
+  }
+
+ private:
+  // Adds whole registers, or the first `count` lanes of one.
+  template <int registers, typename T>
+  void add(const T* x, int count = lane_count) {
+    FloatLanes values[registers], most = most_;
+    for (int i = 0; i < registers; ++i) {
+      __builtin_prefetch(x + i * lane_count + prefetched);
+      values[i] = load_floats(x + i * lane_count, count);
+      if (count < lane_count) values[i] = first_lanes(values[i], count, -infinity);
+      most = larger(most, values[i]);
+    }
+    sum_ *= factor(most_, most);
+    most_ = most;
+    FloatLanes base = most == -infinity ? FloatLanes{} : most;
+    for (const FloatLanes& value : values) sum_ += exponential(value - base);
+  }
+
+  // A lane that has seen nothing but -inf contributes nothing.
+  static FloatLanes factor(const FloatLanes& from, const FloatLanes& to) {
+    return from == -infinity ? FloatLanes{} : exponential(from - to);
+  }
+
+  FloatLanes most_ = FloatLanes{} - infinity, sum_ = {};
+};
 
 template <typename T>
 double mean_of(const T* x, int64_t classes) {
@@ -51,10 +81,11 @@ double mean_of(const T* x, int64_t classes) {
 // The first largest logit is the label's.
 template <typename T>
 bool is_first_largest(const T* x, int64_t label, float most) {
+  if (static_cast<float>(x[label]) != most) return false;
   for (int64_t c = 0; c < label; ++c) {
     if (static_cast<float>(x[c]) == most) return false;
   }
-  return static_cast<float>(x[label]) == most;
+  return true;
 }
 
 template <typename T>
@@ -100,8 +131,8 @@ class SoftmaxCrossEntropyCpuKernel : public Kernel {
 
   // Adds one row to the totals and returns its logsumexp.
   float add_row(const T* x, const LabelTarget& target, LossTotals& totals) const {
-    float most = largest(x, classes_);
-    double total = log_sum_exp(x, classes_, most);
+    OnlineSum sum(x, classes_);
+    double total = sum.log_sum();
     if (target.count == 0) {  // a label that is no class, or a mix outside of [0, 1]
       totals.loss = std::numeric_limits<double>::quiet_NaN();
     } else {
@@ -113,7 +144,7 @@ class SoftmaxCrossEntropyCpuKernel : public Kernel {
       }
       if (smoothing > 0) expected += smoothing * mean_of(x, classes_);
       totals.loss += total - expected;
-      totals.correct += is_first_largest(x, target.heavier(), most);
+      totals.correct += is_first_largest(x, target.heavier(), sum.most());
     }
     return static_cast<float>(total);
   }
@@ -122,6 +153,13 @@ class SoftmaxCrossEntropyCpuKernel : public Kernel {
   int64_t rows_, classes_;
   int threads_;
 };
+
+// Returns the number of elements before the next cache line.
+template <typename T>
+int64_t elements_to_line(const T* at) {
+  constexpr uintptr_t line = 64;
+  return static_cast<int64_t>((line - reinterpret_cast<uintptr_t>(at) % line) % line / sizeof(T));
+}
 
 template <typename T>
 class SoftmaxCrossEntropyBackwardCpuKernel : public Kernel {
@@ -156,8 +194,11 @@ class SoftmaxCrossEntropyBackwardCpuKernel : public Kernel {
     for (int i = 0; i < target.count; ++i) {
       own[i] = exponential(static_cast<float>(x[target.labels[i]]) - logsumexp);
     }
-    elementwise_range(
-        0, classes_, dx, [=](float v) { return (exponential(v - logsumexp) - others) * scale; }, x);
+    auto f = [=](auto v) { return (exponential(v - logsumexp) - others) * scale; };
+    // Rows of odd widths begin anywhere: whole registers are stored from a cache line's begin on.
+    int64_t before = std::min(classes_, elements_to_line(dx));
+    elementwise_range(0, before, dx, f, x);
+    elementwise_range(before, classes_, dx, f, x);
     for (int i = 0; i < target.count; ++i) {
       float weight = (1 - smoothing) * target.weights[i];
       dx[target.labels[i]] = static_cast<T>((own[i] - weight - others) * scale);

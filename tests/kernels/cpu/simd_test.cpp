@@ -1,6 +1,7 @@
 #include "kernels/cpu/simd.h"
 
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -93,6 +94,33 @@ TEST(Lanes, TransposeExchangesRowsAndColumns) {
     for (int j = 0; j < lane_count; ++j) {
       EXPECT_EQ(rows[i][j], static_cast<float>(100 * j + i));
     }
+  }
+}
+
+TEST(Lanes, FirstLanesKeepTheirsAndFillTheRest) {
+  FloatLanes lanes;
+  for (int i = 0; i < lane_count; ++i) lanes[i] = static_cast<float>(i);
+  for (int count = -1; count <= lane_count; ++count) {
+    FloatLanes got = first_lanes(lanes, count, 9.5f);
+    for (int i = 0; i < lane_count; ++i)
+      EXPECT_EQ(got[i], i < count ? static_cast<float>(i) : 9.5f);
+  }
+}
+
+// Within 1.5 ulp of e^x over all exponents; clamped beyond; each lane as if it were alone.
+TEST(Lanes, ExponentialIsThatOfEachLane) {
+  for (float x = -86.9f; x < 87.9f; x += 0.0137f) {
+    FloatLanes lanes = FloatLanes{} + x;
+    lanes[3] = -1e30f;
+    lanes[5] = std::numeric_limits<float>::quiet_NaN();
+    lanes[7] = 1e30f;
+    FloatLanes got = exponential(lanes);
+    double want = std::exp(static_cast<double>(x));
+    EXPECT_NEAR(got[0], want, 1.8e-7 * want) << x;
+    EXPECT_EQ(got[0], got[15]);
+    EXPECT_EQ(got[3], exponential(-87.0f));
+    EXPECT_TRUE(std::isnan(got[5]));
+    EXPECT_EQ(got[7], exponential(88.0f));
   }
 }
 
