@@ -90,8 +90,8 @@ Arguments finish(ParsedWords& parsed, const CLI::App& app) {
   if (a.command == "predict") move_inputs(a);
   refuse_stray_words(a.overrides);
   a.overrides.insert(a.overrides.end(), parsed.set.begin(), parsed.set.end());
-  if (app.get_option_no_throw("--output") != nullptr && app.count("--output") > 0) {
-    a.overrides.push_back("output=" + yaml_word(parsed.output));
+  if (parsed.output) {
+    a.overrides.push_back("output=" + yaml_word(*parsed.output));
   }
   if (app.get_option_no_throw("--seed") != nullptr && app.count("--seed") > 0) {
     a.overrides.push_back("seed=" + parsed.seed);

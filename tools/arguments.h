@@ -82,7 +82,8 @@ struct Arguments {
 struct ParsedWords {
   Arguments arguments;
   std::vector<std::string> set;  // --set
-  std::string output, seed;
+  std::optional<std::string> output = {};  // where the option stands for output=DIR
+  std::string seed;
 };
 
 // words: without the program's name. Throws Error(config) that suggests the nearest known word.

@@ -255,7 +255,7 @@ void add_bench_choices(CLI::App& app, BenchArguments& b) {
            "numbers of devices; default: 1, 2, 4, ... up to all. A CPU device is one core "
            "(tower_threads cores)")
       ->check(positive_integer)
-      ->type_name("N,N,...");
+      ->type_name("N,...");
   app.add_option("--kind", b.kind, "devices to use; default: GPUs if there are any")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->type_name("cpu|cuda");
@@ -277,7 +277,7 @@ void add_bench_choices(CLI::App& app, BenchArguments& b) {
            "numbers of processes that share the devices of a run equally: each count that a number "
            "divides; default: 1")
       ->check(positive_integer)
-      ->type_name("N,N,...");
+      ->type_name("N,...");
 }
 
 // What else the benchmark makes than timed runs.
@@ -299,7 +299,7 @@ void add_bench_products(CLI::App& app, BenchArguments& b) {
            "on one device; needs --link")
       ->check(positive_integer)
       ->needs(link)
-      ->type_name("N,N,...");
+      ->type_name("N,...");
 }
 
 void add_bench_options(CLI::App& app, ParsedWords& words) {

@@ -7,7 +7,7 @@
 #include "engine/bench/bench_series.h"
 #include "engine/bench/bench_table.h"
 #include "engine/bench/rounds.h"
-#include "engine/bench/step_parts.h"
+#include "engine/observe/step_times.h"
 #include "tests/base/message_of.h"
 #include "tests/bench/sample_report.h"
 

@@ -11,7 +11,7 @@
 
 #include "engine/base/thread.h"
 #include "engine/bench/bench_json.h"
-#include "engine/bench/step_parts.h"
+#include "engine/observe/step_times.h"
 
 namespace spire {
 namespace {
