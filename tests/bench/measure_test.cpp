@@ -34,7 +34,7 @@ Measurement full_measurement() {
   m.first_step_seconds = 1.5;
   double seconds = -1e-9;
   for (const StepPart& part : step_parts) m.times.*part.seconds = seconds += 0.125;
-  m.times.other = -1e-12;
+  m.times.other = 1e-12;
   m.parameter_hash = "0123456789abcdef";
   m.planned_memory = {{"weights", int64_t{1} << 40}, {"activations", 7}};
   m.peak_memory = {{"weights", 3}};

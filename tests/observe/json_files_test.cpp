@@ -181,12 +181,14 @@ TEST_F(Metrics, AFullDiskCostsLinesNotTheRunAndNoLineIsTorn) {
   MetricsFile metrics(
       path, [this](std::string_view text) { warnings.emplace_back(text); }, clock.function());
   metrics.on_start(sample_start());
+  metrics.on_step(sample_step(1));
+  metrics.on_step(sample_step(2));
   auto handler = std::signal(SIGXFSZ, SIG_IGN);
   rlimit before{};
   ::getrlimit(RLIMIT_FSIZE, &before);
-  rlimit small{650, before.rlim_max};  // two lines and a part of the third
+  rlimit small{std::filesystem::file_size(path) + 20, before.rlim_max};  // a part of one more line
   ::setrlimit(RLIMIT_FSIZE, &small);
-  for (int64_t step = 1; step <= 5; ++step) metrics.on_step(sample_step(step));
+  for (int64_t step = 3; step <= 5; ++step) metrics.on_step(sample_step(step));
   ::setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
   EXPECT_EQ(warnings.size(), 1u);
