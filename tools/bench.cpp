@@ -114,7 +114,8 @@ void check_any_ran(const BenchReport& report) {
     return;
   auto failed =
       std::ranges::find_if(report.points, [](const Point& p) { return !p.error.empty(); });
-  if (failed == report.points.end()) return;  // stopped before the first run had ended
+  if (failed == report.points.end())
+    fail(Category::interrupted, "stopped by a signal before the first run had ended");
   fail(Category::unexpected, "no variant could run; {}: {}", to_text(failed->variant),
        failed->error);
 }
@@ -136,18 +137,47 @@ void add_ceilings(BenchReport& report) {
   }
 }
 
-std::filesystem::path make_folder(const std::string& output) {
-  std::error_code error;
-  std::filesystem::create_directories(output, error);
-  if (error) fail(Category::config, "output: cannot create {}: {}", output, error.message());
-  return output;
-}
+// The folder of a report. Until the first run has ended it holds no report of this benchmark.
+class ReportFolder {
+ public:
+  // Throws Error(config) where the folder cannot be made or written, or has a report that nobody
+  // allowed to overwrite.
+  ReportFolder(const BenchArguments& bench, const std::string& date) : path_(bench.output) {
+    if (path_.empty()) path_ = std::filesystem::path("runs") / "bench" / date;
+    std::error_code error;
+    std::filesystem::create_directories(path_, error);
+    if (error) fail(Category::config, "output: cannot create {}: {}", text(), error.message());
+    if (!bench.overwrite && std::filesystem::exists(path_ / "bench.json"))
+      fail(Category::config,
+           "output: {} has the report of another benchmark; give another folder, or --overwrite",
+           text());
+    auto trial = path_ / "bench.csv";  // so that hours of measuring are not lost
+    write_file_atomically(trial, "", Category::config);
+    std::filesystem::remove(trial, error);
+  }
 
-void write_files(const std::filesystem::path& folder, const BenchReport& report,
-                 const std::vector<ModelledPoint>& modelled) {
-  write_bench_json(folder / "bench.json", report);
-  write_file_atomically(folder / "bench.csv", bench_csv(report), Category::config);
-  write_file_atomically(folder / "bench.html", bench_html(report, modelled), Category::config);
+  std::string text() const { return path_.string(); }
+  void write_json(const BenchReport& report) const {
+    write_bench_json(path_ / "bench.json", report);
+  }
+  void write_rest(const BenchReport& report, const std::vector<ModelledPoint>& modelled) const {
+    write_file_atomically(path_ / "bench.csv", bench_csv(report), Category::config);
+    write_file_atomically(path_ / "bench.html", bench_html(report, modelled), Category::config);
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Returns the message of an Error that body() throws, so that what follows is not lost with it.
+template <typename Body>
+std::string error_of(const Body& body) {
+  try {
+    body();
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
 }
 
 int bench_scaling(const Arguments& arguments, const RunConfig& config) {
@@ -155,8 +185,8 @@ int bench_scaling(const Arguments& arguments, const RunConfig& config) {
   std::vector<Variant> variants = make_variants(request_of(arguments.bench), config, devices);
   std::optional<ScalingPrediction> prediction;
   if (!arguments.bench.predicted.empty()) prediction.emplace(arguments.bench, config, variants);
-  std::filesystem::path folder = make_folder(arguments.bench.output);
   BenchReport report = begin_report(arguments, config, variants);
+  ReportFolder folder(arguments.bench, report.date);
   auto log = [&](const std::string& line) {
     if (!arguments.quiet) print_log("{}\n", line);
   };
@@ -169,15 +199,21 @@ int bench_scaling(const Arguments& arguments, const RunConfig& config) {
   auto run = [&](const Variant& variant, int64_t steps, int64_t warmup) {
     return workers.run(variant, steps, warmup);
   };
-  bool whole = run_rounds(report, round_options(arguments.bench), run, log);
+  RoundOptions rounds = round_options(arguments.bench);
+  std::string lost;  // why files lack results
+  rounds.on_round = [&] { lost = error_of([&] { folder.write_json(report); }); };
+  bool whole = run_rounds(report, rounds, run, log);
+  check_any_ran(report);
   std::vector<ModelledPoint> modelled;
-  if (prediction && whole) modelled = prediction->predict(report);
-  write_files(folder, report, modelled);
+  std::string unpredicted;
+  if (prediction && whole) unpredicted = error_of([&] { modelled = prediction->predict(report); });
+  if (lost.empty()) lost = error_of([&] { folder.write_rest(report, modelled); });
   print_result("{}", table_text(report));
   if (prediction) print_result("\n{}", prediction->text());
-  print_result("\nwritten: {0}/bench.html, {0}/bench.json, {0}/bench.csv\n", folder.string());
   if (config.reduction == RunConfig::Reduction::invariant) check_bits(report);
-  check_any_ran(report);
+  if (!lost.empty()) fail(Category::config, "{}", lost);
+  print_result("\nwritten: {0}/bench.html, {0}/bench.json, {0}/bench.csv\n", folder.text());
+  if (!unpredicted.empty()) fail(Category::config, "no prediction: {}", unpredicted);
   if (!whole) fail(Category::interrupted, "stopped by a signal; the report has the rounds so far");
   return 0;
 }

@@ -312,7 +312,7 @@ void add_bench_options(CLI::App& app, ParsedWords& words) {
   add_bench_choices(app, b);
   app.add_option(
          "--steps", b.steps,
-         "timed steps of each run; default: as many as take 5 s in a trial of the first one")
+         "timed steps of each run; default: as many as take 5 s in a trial of the shortest step")
       ->check(positive_integer)
       ->type_name("N");
   app.add_option("--warmup", b.warmup, "steps before them, at least 1; default: 3")
@@ -327,8 +327,9 @@ void add_bench_options(CLI::App& app, ParsedWords& words) {
       ->check(CLI::IsMember({"synthetic", "real"}))
       ->type_name("synthetic|real");
   app.add_option("-o,--output", b.output,
-                 "folder for bench.html, bench.json and bench.csv; default: runs/bench")
+                 "folder for bench.html, bench.json and bench.csv; default: runs/bench/TIME")
       ->type_name("DIR");
+  app.add_flag("--overwrite", b.overwrite, "replace the report that is in the folder");
   add_bench_products(app, b);
   app.add_option("--seed", words.seed, "the same as seed=N")->type_name("N");
   add_print_options(app, words.arguments);

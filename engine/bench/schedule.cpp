@@ -11,7 +11,7 @@
 namespace spire::inline bench {
 namespace {
 
-constexpr int64_t trial_steps = 5, max_steps = 1'000'000;
+constexpr int64_t trial_steps = 3, trial_warmup = 1, max_steps = 1'000'000;
 
 bool is_stop(const Error& error) {
   return error.category() == Category::interrupted;
@@ -33,34 +33,59 @@ class Rounds {
   }
 
  private:
-  // The trial of a variant that fails shows why; then the next one is tried.
+  // Tries the variant with the shortest step, so that every other one is timed for longer. The
+  // trial of one that fails shows why; then the next one is tried.
   int64_t find_steps() {
-    for (Point& point : report_.points) {
-      auto trial = try_run("trial", point, trial_steps);
+    std::vector<Point*> points;
+    for (Point& point : report_.points) points.push_back(&point);
+    std::ranges::stable_sort(points, {},
+                             [](const Point* point) { return towers_a_device(*point); });
+    for (Point* point : points) {
+      auto trial = try_run("trial", *point, trial_steps, trial_warmup);
       if (!trial) continue;
       double steps = std::ceil(options_.seconds / trial->step_seconds);
-      return std::clamp(static_cast<int64_t>(steps), int64_t{1}, max_steps);
+      auto found = std::clamp(static_cast<int64_t>(steps), int64_t{1}, max_steps);
+      announce(found, trial->step_seconds / towers_a_device(*point));
+      return found;
     }
     return trial_steps;
+  }
+
+  static double towers_a_device(const Point& point) {
+    return static_cast<double>(point.variant.towers) / static_cast<double>(point.variant.devices);
+  }
+
+  void announce(int64_t steps, double tower_seconds) {
+    double seconds = 0;
+    for (const Point& point : report_.points) seconds += towers_a_device(point) * tower_seconds;
+    seconds *= static_cast<double>((steps + options_.warmup) * options_.rounds);
+    progress_(fmt::format("{} steps a run; all runs take about {}", count_text(steps),
+                          duration_text(seconds)));
   }
 
   void add_round(int64_t round, Point& point) {
     if (!point.error.empty()) return;
     std::string name = fmt::format("round {}/{}", round + 1, options_.rounds);
-    if (auto result = try_run(name, point, report_.steps)) point.rounds.push_back(*result);
+    if (auto result = try_run(name, point, report_.steps, options_.warmup)) {
+      point.rounds.push_back(*result);
+      options_.on_round();
+    }
   }
 
-  std::optional<Measurement> try_run(const std::string& name, Point& point, int64_t steps) {
+  std::optional<Measurement> try_run(const std::string& name, Point& point, int64_t steps,
+                                     int64_t warmup) {
     std::string what = fmt::format("{}: {} scaling, {}", name, word_of(point.variant.scaling),
                                    to_text(point.variant));
+    progress_(what);
     try {
-      Measurement result = run_(point.variant, steps, options_.warmup);
-      progress_(fmt::format("{}: {} samples/s", what, rate_text(result.samples_per_s)));
+      Measurement result = run_(point.variant, steps, warmup);
+      progress_(fmt::format("  {} samples/s, {} a step", rate_text(result.samples_per_s),
+                            duration_text(result.step_seconds)));
       return result;
     } catch (const Error& error) {
       if (is_stop(error)) throw;
       point.error = error.what();
-      progress_(fmt::format("{}: failed: {}", what, point.error));
+      progress_(fmt::format("  failed: {}", point.error));
       return {};
     }
   }

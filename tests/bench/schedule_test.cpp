@@ -24,7 +24,7 @@ struct Notes {
   }
   bool run(const RoundOptions& options) {
     auto run_variant = [this](const Variant& variant, int64_t count, int64_t warmup) {
-      EXPECT_EQ(warmup, 3);
+      EXPECT_EQ(warmup, count == 3 ? 1 : 3);  // 3 steps: a trial
       if (std::ssize(order) == stops_after) fail(Category::interrupted, "stopped");
       order.push_back(variant.devices);
       steps.push_back(count);
@@ -46,26 +46,29 @@ TEST(Rounds, RotateTheVariants) {
   for (const Point& point : notes.report.points) EXPECT_EQ(point.rounds.size(), 4u);
   EXPECT_EQ(notes.report.steps, 7);
   EXPECT_EQ(notes.report.warmup, 3);
-  EXPECT_THAT(notes.lines.back(), HasSubstr("round 4/4: strong scaling, 3 cpu"));
-  EXPECT_THAT(notes.lines.back(), HasSubstr("1 000 samples/s"));
+  ASSERT_EQ(notes.lines.size(), 2u * 12);  // before and after each run
+  EXPECT_THAT(notes.lines[22], HasSubstr("round 4/4: strong scaling, 3 cpu"));
+  EXPECT_THAT(notes.lines[23], HasSubstr("1 000 samples/s"));
 }
 
-// steps = ceil(seconds / seconds of a step), the same for all variants.
+// steps = ceil(seconds / seconds of a step), the same for all variants. The variant with the fewest
+// towers a device is tried.
 TEST(Rounds, FindTheStepsByATrial) {
   Notes notes(2);
+  for (Point& point : notes.report.points) point.variant.towers = 2;
   EXPECT_TRUE(notes.run({.rounds = 1, .seconds = 1.99}));
-  EXPECT_THAT(notes.order, ElementsAre(1, 1, 2));
-  EXPECT_THAT(notes.steps, ElementsAre(5, 100, 100));
+  EXPECT_THAT(notes.order, ElementsAre(2, 1, 2));
+  EXPECT_THAT(notes.steps, ElementsAre(3, 100, 100));
 }
 
 TEST(Rounds, GoOnWithoutAVariantThatFails) {
   Notes notes(3);
-  notes.fails = 1;
+  notes.fails = 3;
   EXPECT_TRUE(notes.run({.rounds = 2}));
-  EXPECT_THAT(notes.order, ElementsAre(1, 2, 2, 3, 2, 3));  // the trial fails, the next one counts
-  EXPECT_EQ(notes.report.points[0].error, "too large");
-  EXPECT_TRUE(notes.report.points[0].rounds.empty());
-  EXPECT_EQ(notes.report.points[2].rounds.size(), 2u);
+  EXPECT_THAT(notes.order, ElementsAre(3, 2, 1, 2, 2, 1));  // the trial fails, the next one counts
+  EXPECT_EQ(notes.report.points[2].error, "too large");
+  EXPECT_TRUE(notes.report.points[2].rounds.empty());
+  EXPECT_EQ(notes.report.points[1].rounds.size(), 2u);
 }
 
 TEST(Rounds, KeepWhatWasMeasuredBeforeAStop) {

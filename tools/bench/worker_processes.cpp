@@ -32,6 +32,19 @@ std::string reported_error(const std::string& err) {
   return message == text.npos ? "" : text.substr(message + 3);
 }
 
+// The measurement is the last line on stdout, since libraries may print others before it.
+Measurement measurement_of(const Captured& process) {
+  std::string out = process.out.text();
+  while (out.ends_with('\n')) out.pop_back();
+  std::string line = out.substr(out.rfind('\n') + 1);  // npos + 1 is 0
+  try {
+    return parse_measurement_json(line, "its last line");
+  } catch (const Error& error) {
+    fail(Category::unexpected, "a process ended without a measurement: {}; it printed: {}",
+         error.what(), line.empty() ? process.err.text() : line);
+  }
+}
+
 [[noreturn]] void fail_with(const Outcome& outcome, const std::vector<Captured>& captured) {
   auto rank = static_cast<size_t>(std::max(0, outcome.cause.rank));
   std::string text = reported_error(captured[rank].err.text());
@@ -72,8 +85,7 @@ Measurement WorkerProcesses::run(const Variant& variant, int64_t steps, int64_t 
   if (end.stopped_by != 0) fail(Category::interrupted, "stopped by a signal");
   if (Outcome outcome = judge(end.statuses); outcome.code != 0) fail_with(outcome, captured);
   std::vector<Measurement> ranks;
-  for (const Captured& each : captured)
-    ranks.push_back(parse_measurement_json(each.out.text(), "a measuring process"));
+  for (const Captured& each : captured) ranks.push_back(measurement_of(each));
   return combined(ranks);
 }
 
