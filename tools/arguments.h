@@ -40,9 +40,10 @@ struct BenchArguments {
   std::vector<std::string> scaling = {"strong", "weak"}, precisions = {}, strategies = {};
   int64_t towers_per_device = 1;
   int64_t steps = 0, warmup = 3, rounds = 3;
-  std::string data = "synthetic";          // synthetic | real
-  std::string output = {};                 // folder; empty: one of its own below runs/bench
-  bool overwrite = false;                  // a report that is in the folder
+  std::string data = "synthetic";  // synthetic | real
+  std::string output = {};         // folder; empty: one of its own below runs/bench
+  bool overwrite = false;          // a report that is in the folder
+  bool no_ceilings = false;
   bool ops = false;                        // time each op instead of runs
   std::vector<std::string> compared = {};  // two files bench.json: compare them instead
   std::vector<int64_t> predicted = {};     // numbers of devices to predict

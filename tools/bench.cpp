@@ -193,8 +193,10 @@ int bench_scaling(const Arguments& arguments, const RunConfig& config) {
   log(fmt::format("{}, {} parameters, {}, {} on {}", report.model, count_text(report.parameters),
                   counted(std::ssize(report.points), "variant"),
                   counted(arguments.bench.rounds, "round"), report.machine.cpu));
-  log("measuring the machine's own products, copies and sums");
-  add_ceilings(report);
+  if (!arguments.bench.no_ceilings) {
+    log("measuring the machine's own products, copies and sums");
+    add_ceilings(report);
+  }
   WorkerProcesses workers(config, devices);
   auto run = [&](const Variant& variant, int64_t steps, int64_t warmup) {
     return workers.run(variant, steps, warmup);

@@ -282,24 +282,40 @@ void add_bench_choices(CLI::App& app, BenchArguments& b) {
 
 // What else the benchmark makes than timed runs.
 void add_bench_products(CLI::App& app, BenchArguments& b) {
-  app.add_flag("--ops", b.ops,
-               "time each op of a step on one device (or the first of --counts) beside its "
-               "roofline, instead of runs; prints the ten that lose most");
-  app.add_option("--compare", b.compared,
-                 "print the ratios of two reports (B to A) with their spread, and measure nothing")
-      ->expected(2)
-      ->type_name("A.json B.json");
+  CLI::Option* ops =
+      app.add_flag("--ops", b.ops,
+                   "time each op of a step on one device (or the first of --counts) beside its "
+                   "roofline, instead of runs; prints the ten that lose most");
+  CLI::Option* compare =
+      app.add_option("--compare", b.compared,
+                     "print the ratios of two reports (B to A) with their spread, and measure "
+                     "nothing")
+          ->expected(2)
+          ->type_name("A.json B.json");
+  for (const char* of_runs : {"--scaling", "--processes", "--steps", "--warmup", "--rounds",
+                              "--output", "--overwrite", "--no-ceilings"}) {
+    ops->excludes(app.get_option(of_runs));
+    compare->excludes(app.get_option(of_runs));
+  }
+  for (const char* of_models : {"--model", "--config", "--ops", "--counts", "--kind"})
+    compare->excludes(app.get_option(of_models));
   CLI::Option* link =
       app.add_option("--link", b.link,
                      "connection between the devices of --predict: nvlink, pcie, ib:400Gb, "
                      "eth:100Gb, or alpha,beta in seconds and seconds a byte")
+          ->excludes(ops)
+          ->excludes(compare)
           ->type_name("LINK");
-  add_list(app, "--predict", b.predicted,
-           "numbers of devices whose speed to predict by a model of their exchanges, from the runs "
-           "on one device; needs --link")
-      ->check(positive_integer)
-      ->needs(link)
-      ->type_name("N,...");
+  CLI::Option* predict =
+      add_list(
+          app, "--predict", b.predicted,
+          "numbers of devices whose speed to predict by a model of their exchanges, from the runs "
+          "on one device; needs --link")
+          ->check(positive_integer)
+          ->needs(link)
+          ->excludes(app.get_option("--no-ceilings"))
+          ->type_name("N,...");
+  link->needs(predict);
 }
 
 void add_bench_options(CLI::App& app, ParsedWords& words) {
@@ -330,6 +346,9 @@ void add_bench_options(CLI::App& app, ParsedWords& words) {
                  "folder for bench.html, bench.json and bench.csv; default: runs/bench/TIME")
       ->type_name("DIR");
   app.add_flag("--overwrite", b.overwrite, "replace the report that is in the folder");
+  app.add_flag("--no-ceilings", b.no_ceilings,
+               "do not measure the machine's own products, copies and sums first (about 3 s for "
+               "each count)");
   add_bench_products(app, b);
   app.add_option("--seed", words.seed, "the same as seed=N")->type_name("N");
   add_print_options(app, words.arguments);

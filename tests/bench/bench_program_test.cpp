@@ -1,4 +1,5 @@
-// trainer bench as a program: processes, hashes, errors, signals.
+// trainer bench as a program: processes, hashes, reports, errors, signals.
+#include <filesystem>
 #include <regex>
 #include <set>
 
@@ -15,11 +16,18 @@ using testing::HasSubstr;
 using testing::StartsWith;
 using Words = std::vector<std::string>;
 
-Words bench(const Words& more) {
-  Words words = {"bench", "--kind", "cpu"};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
+class BenchProgram : public testing::Test {
+ protected:
+  // The words of a benchmark whose report lands in `folder`.
+  Words bench(const Words& more) const {
+    Words words = {"bench", "--kind", "cpu", "--output", folder / "report"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  std::string report(const std::string& name) const { return folder / ("report/" + name); }
+
+  TemporaryFolder folder;
+};
 
 // A network so small that its steps take no time.
 Words small_network() {
@@ -32,7 +40,8 @@ Words small_network() {
           "--steps",
           "4",
           "--warmup",
-          "1"};
+          "1",
+          "--no-ceilings"};
 }
 
 std::vector<std::string> hashes_in(const std::string& text) {
@@ -40,10 +49,10 @@ std::vector<std::string> hashes_in(const std::string& text) {
   return {std::sregex_token_iterator(text.begin(), text.end(), hash), {}};
 }
 
-TEST(Bench, StrongScalingEndsWithEqualHashes) {
+TEST_F(BenchProgram, StrongScalingEndsWithEqualHashes) {
   if (allowed_cores().size() < 2) GTEST_SKIP() << "needs two cores";
   Output output = trainer(bench({"--model", "mlp", "--counts", "1,2", "--steps", "4", "--warmup",
-                                 "1", "--rounds", "1", "--scaling", "strong"}));
+                                 "1", "--rounds", "1", "--scaling", "strong", "--no-ceilings"}));
   ASSERT_EQ(output.code, 0) << output.err;
   std::vector<std::string> hashes = hashes_in(output.out);
   EXPECT_GE(hashes.size(), 2u) << output.out;
@@ -51,7 +60,7 @@ TEST(Bench, StrongScalingEndsWithEqualHashes) {
   EXPECT_THAT(output.err, HasSubstr("round 1/1: strong scaling, 2 cpu, 1 process, 2 towers"));
 }
 
-TEST(Bench, EveryStrategyAndNumberOfProcessesTrainsTheSameBits) {
+TEST_F(BenchProgram, EveryStrategyAndNumberOfProcessesTrainsTheSameBits) {
   if (allowed_cores().size() < 2) GTEST_SKIP() << "needs two cores";
   Words words = small_network();
   words.insert(words.end(), {"--counts", "2", "--processes", "1,2", "--scaling", "strong",
@@ -63,7 +72,7 @@ TEST(Bench, EveryStrategyAndNumberOfProcessesTrainsTheSameBits) {
   EXPECT_EQ(std::set<std::string>(hashes.begin(), hashes.end()).size(), 1u) << output.out;
 }
 
-TEST(Bench, RefusesWhatCannotBeMeasured) {
+TEST_F(BenchProgram, RefusesWhatCannotBeMeasured) {
   struct {
     Words words;
     const char* message;
@@ -72,6 +81,9 @@ TEST(Bench, RefusesWhatCannotBeMeasured) {
                {{"--model", "mlp", "--config", "run.yaml"}, "--config"},
                {{"--rounds", "0"}, "at least 1"},
                {{"--scaling", "weaker"}, "weaker"},
+               {{"--ops"}, "--ops"},
+               {{"--link", "nvlink"}, "--predict"},
+               {{"--compare", "a.json", "b.json"}, "--compare"},
                {{"data.name=csv", "data.path=/nonexistent.csv"}, "/nonexistent.csv"}};
   for (const auto& [more, message] : cases) {
     Words words = small_network();
@@ -84,7 +96,7 @@ TEST(Bench, RefusesWhatCannotBeMeasured) {
 }
 
 // A limit on memory that no plan fits: each process refuses, and says so.
-TEST(Bench, FailsWhereAllVariantsFail) {
+TEST_F(BenchProgram, FailsWhereAllVariantsFail) {
   Words words = small_network();
   words.insert(words.end(), {"--counts", "1", "--rounds", "1", "memory.limit=1KiB"});
   Output output = trainer(bench(words));
@@ -93,7 +105,7 @@ TEST(Bench, FailsWhereAllVariantsFail) {
   EXPECT_THAT(output.last_error_line(), HasSubstr("memory.limit"));
 }
 
-TEST(Bench, KeepsTheRoundsBeforeCtrlC) {
+TEST_F(BenchProgram, KeepsTheRoundsBeforeCtrlC) {
   Words words = small_network();
   words.insert(words.end(), {"--counts", "1", "--scaling", "strong", "--rounds", "1000000"});
   Program program(bench(words));
@@ -103,6 +115,32 @@ TEST(Bench, KeepsTheRoundsBeforeCtrlC) {
   EXPECT_EQ(output.code, 75);
   EXPECT_THAT(output.last_error_line(), StartsWith("error[75]: stopped by a signal"));
   EXPECT_FALSE(hashes_in(output.out).empty()) << output.out;
+}
+
+TEST_F(BenchProgram, WritesReportsThatCompareAndAreNotReplacedUnasked) {
+  Words words = small_network();
+  std::erase(words, "--no-ceilings");
+  words.insert(words.end(), {"--counts", "1", "--scaling", "weak", "--rounds", "1", "--predict",
+                             "2,8", "--link", "eth:100Gb"});
+  Output first = trainer(bench(words));
+  ASSERT_EQ(first.code, 0) << first.err;
+  EXPECT_THAT(first.out, HasSubstr("model, not measured"));
+  for (const char* name : {"bench.json", "bench.csv", "bench.html"})
+    EXPECT_TRUE(std::filesystem::exists(report(name))) << name;
+  Output again = trainer(bench(words));
+  EXPECT_EQ(again.code, 2);
+  EXPECT_THAT(again.last_error_line(), HasSubstr("has the report of another benchmark"));
+  std::string json = report("bench.json");
+  Output compared = trainer({"bench", "--compare", json, json});
+  EXPECT_EQ(compared.code, 0) << compared.err;
+  EXPECT_THAT(compared.out, HasSubstr("1.00"));
+}
+
+TEST_F(BenchProgram, RefusesAFolderThatCannotBeWritten) {
+  folder.write("report", "a file");
+  Output output = trainer(bench(small_network()));
+  EXPECT_EQ(output.code, 2);
+  EXPECT_THAT(output.last_error_line(), HasSubstr("output: cannot create"));
 }
 
 }  // namespace
