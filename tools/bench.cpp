@@ -9,6 +9,7 @@
 
 #include "build_info.h"
 #include "engine/base/message_words.h"
+#include "engine/base/thread.h"
 #include "engine/base/write_file.h"
 #include "engine/bench/bench_compare.h"
 #include "engine/bench/bench_csv.h"
@@ -17,6 +18,7 @@
 #include "engine/bench/bench_table.h"
 #include "engine/bench/built_in_models.h"
 #include "engine/bench/ceilings.h"
+#include "engine/bench/energy.h"
 #include "engine/bench/machine.h"
 #include "engine/bench/measure.h"
 #include "engine/bench/model_facts.h"
@@ -85,6 +87,9 @@ BenchReport begin_report(const Arguments& arguments, const RunConfig& config,
   report.spire = build_info::version;
   report.command = arguments.typed;
   report.machine = this_machine();
+  bool gpus = variants.front().kind == Kind::cuda;
+  report.energy =
+      EnergyMeter(gpus ? discover_cuda().devices : std::vector<CudaDeviceInfo>()).text();
   ModelFacts facts = model_facts(config_of(variants.front(), config));
   report.model = facts.model;
   report.parameters = facts.parameters;
@@ -127,13 +132,15 @@ RoundOptions round_options(const BenchArguments& bench) {
 }
 
 // Measures the machine's ceilings for each number of devices that a variant has.
-void add_ceilings(BenchReport& report) {
+void add_ceilings(BenchReport& report, const RunConfig& config) {
   for (const Point& point : report.points) {
     auto [kind, devices] = std::pair(point.variant.kind, point.variant.devices);
     bool known = std::ranges::any_of(report.ceilings, [&](const Ceilings& ceilings) {
       return ceilings.kind == kind && ceilings.devices == devices;
     });
-    if (!known) report.ceilings.push_back(measure_ceilings(kind, devices));
+    if (known) continue;
+    CeilingOptions options = default_ceiling_options(kind, devices, config);
+    report.ceilings.push_back(measure_ceilings(kind, devices, options));
   }
 }
 
@@ -195,7 +202,7 @@ int bench_scaling(const Arguments& arguments, const RunConfig& config) {
                   counted(arguments.bench.rounds, "round"), report.machine.cpu));
   if (!arguments.bench.no_ceilings) {
     log("measuring the machine's own products, copies and sums");
-    add_ceilings(report);
+    add_ceilings(report, config);
   }
   WorkerProcesses workers(config, devices);
   auto run = [&](const Variant& variant, int64_t steps, int64_t warmup) {
@@ -220,14 +227,19 @@ int bench_scaling(const Arguments& arguments, const RunConfig& config) {
   return 0;
 }
 
-// One device, as the config's first variant has it.
+// Weak scaling's first variant, on its cores, in this process.
 int bench_ops(const Arguments& arguments, const RunConfig& config) {
   VariantRequest request = request_of(arguments.bench);
-  if (request.counts.empty()) request.counts = {1};
+  request.counts = {request.counts.empty() ? 1 : request.counts.front()};
   request.scaling = {Scaling::weak};
-  Variant variant = make_variants(request, config, devices_here(config)).front();
+  BenchDevices devices = devices_here(config);
+  Variant variant = make_variants(request, config, devices).front();
   RunConfig run = config_of(variant, config);
-  print_result("{}", to_text(time_ops(run, measure_ceilings(variant.kind, variant.devices))));
+  if (variant.kind == Kind::cuda) run.devices = {fmt::format("{}xcuda", variant.devices)};
+  keep_to_cores(variant_cores(variant, devices));
+  CeilingOptions options = default_ceiling_options(variant.kind, variant.devices, config);
+  Ceilings ceilings = measure_ceilings(variant.kind, variant.devices, options);
+  print_result("{}", to_text(time_ops(run, ceilings)));
   return 0;
 }
 

@@ -250,10 +250,13 @@ CLI::Option* add_list(CLI::App& app, const char* name, std::vector<T>& list, con
   return app.add_option(name, list, help)->delimiter(',')->allow_extra_args(false);
 }
 
+// Bounds of trainer bench, far above what is useful, so that products of two fit into 64 bits.
+constexpr int64_t most_devices = 1'000'000, most_rounds = 1'000'000, most_steps = 1'000'000'000;
+
 void add_bench_choices(CLI::App& app, BenchArguments& b) {
   add_list(app, "--counts", b.counts,
-           "numbers of devices; default: 1, 2, 4, ... up to all. A CPU device is one core "
-           "(tower_threads cores)")
+           "numbers of devices; default: 1, 2, 4, ... up to all. A CPU device is one core, that is "
+           "one logical CPU (tower_threads cores)")
       ->check(positive_integer)
       ->type_name("N,...");
   app.add_option("--kind", b.kind, "devices to use; default: GPUs if there are any")
@@ -265,7 +268,7 @@ void add_bench_choices(CLI::App& app, BenchArguments& b) {
       ->check(CLI::IsMember({"strong", "weak"}))
       ->type_name("strong,weak");
   app.add_option("--towers-per-device", b.towers_per_device, "for weak scaling; default: 1")
-      ->check(positive_integer)
+      ->check(integer_between(1, most_devices))
       ->type_name("N");
   add_list(app, "--precisions", b.precisions, "default: the config's precision")
       ->check(CLI::IsMember({"fp32", "bf16", "fp16"}))
@@ -311,7 +314,7 @@ void add_bench_products(CLI::App& app, BenchArguments& b) {
           app, "--predict", b.predicted,
           "numbers of devices whose speed to predict by a model of their exchanges, from the runs "
           "on one device; needs --link")
-          ->check(positive_integer)
+          ->check(integer_between(1, most_devices))
           ->needs(link)
           ->excludes(app.get_option("--no-ceilings"))
           ->type_name("N,...");
@@ -329,13 +332,13 @@ void add_bench_options(CLI::App& app, ParsedWords& words) {
   app.add_option(
          "--steps", b.steps,
          "timed steps of each run; default: as many as take 5 s in a trial of the shortest step")
-      ->check(positive_integer)
+      ->check(integer_between(1, most_steps))
       ->type_name("N");
   app.add_option("--warmup", b.warmup, "steps before them, at least 1; default: 3")
-      ->check(positive_integer)
+      ->check(integer_between(1, most_steps))
       ->type_name("N");
   app.add_option("--rounds", b.rounds, "runs of each variant, in rotating order; default: 3")
-      ->check(positive_integer)
+      ->check(integer_between(1, most_rounds))
       ->type_name("N");
   app.add_option("--data", b.data,
                  "synthetic (default): random samples in memory, of the form of the config's; "
@@ -367,8 +370,12 @@ void add_bench_options(CLI::App& app, ParsedWords& words) {
 void add_bench_worker_options(CLI::App& app, ParsedWords& words) {
   BenchArguments& b = words.arguments.bench;
   add_key_options(app, words);
-  app.add_option("--steps", b.steps, "timed steps")->required()->check(positive_integer);
-  app.add_option("--warmup", b.warmup, "steps before them")->required()->check(positive_integer);
+  app.add_option("--steps", b.steps, "timed steps")
+      ->required()
+      ->check(integer_between(1, most_steps));
+  app.add_option("--warmup", b.warmup, "steps before them")
+      ->required()
+      ->check(integer_between(1, most_steps));
   app.add_option("--started", b.started, "steady clock at its start, in ns")->required();
 }
 

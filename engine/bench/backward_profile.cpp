@@ -8,24 +8,17 @@
 namespace spire::inline bench {
 namespace {
 
-double flops_ceiling(const Ceilings& ceilings, RunConfig::Precision precision) {
-  switch (precision) {
-    case RunConfig::Precision::fp32:
-      return ceilings.fp32_flops_per_s;
-    case RunConfig::Precision::bf16:
-      return ceilings.bf16_flops_per_s;
-    case RunConfig::Precision::fp16:
-      return ceilings.fp16_flops_per_s;
-  }
-  fail(Category::unexpected, "unknown precision");
-}
-
 // Returns the share of backward's time at the end of each node; 0 for those of forward.
-std::vector<double> elapsed_shares(const Graph& graph, const NodeSeconds& seconds) {
+std::vector<double> elapsed_shares(const LoweredGraph& lowered, const OpSeconds& seconds) {
+  std::vector<OpWork> work = work_of(lowered.graph, lowered.gradients);
   std::vector<double> elapsed;
   double total = 0;
-  for (const Node& node : graph.nodes()) {
-    if (node.backward) total += seconds(graph, node);
+  size_t op = 0;  // views have no work
+  for (const Node& node : lowered.graph.nodes()) {
+    if (!node.op->is_view()) {
+      if (node.backward) total += seconds(work[op]);
+      ++op;
+    }
     elapsed.push_back(total);
   }
   require(total > 0, "a backward of no time");
@@ -46,28 +39,20 @@ std::map<int, size_t> last_uses(const Graph& graph) {
 
 }  // namespace
 
-NodeSeconds roofline_seconds(const Ceilings& ceilings, RunConfig::Precision precision) {
+OpSeconds roofline_seconds(const Ceilings& ceilings, RunConfig::Precision precision) {
   auto devices = static_cast<double>(ceilings.devices);
-  double flops = flops_ceiling(ceilings, precision) / devices;
+  double flops = flops_per_s(ceilings, precision) / devices;
   double bandwidth = ceilings.copy_bytes_per_s / devices;
   require(flops > 0 && bandwidth > 0, "a roofline without ceilings");
-  return [flops, bandwidth](const Graph& graph, const Node& node) {
-    std::vector<TensorSpec> inputs, outputs;
-    double bytes = 0;
-    for (Value value : node.inputs) inputs.push_back(graph.spec(value));
-    for (Value value : node.outputs) outputs.push_back(graph.spec(value));
-    for (const TensorSpec& spec : inputs) bytes += static_cast<double>(spec.bytes());
-    for (const TensorSpec& spec : outputs) bytes += static_cast<double>(spec.bytes());
-    auto multiply_adds = static_cast<double>(node.op->multiply_adds(inputs, outputs));
-    return std::max(2 * multiply_adds / flops, bytes / bandwidth);
+  return [flops, bandwidth](const OpWork& work) {
+    return std::max(work.flops / flops, work.bytes / bandwidth);
   };
 }
 
 std::vector<double> ready_shares(const LoweredGraph& lowered, const ParameterLayout& layout,
-                                 const std::vector<FloatRange>& buckets,
-                                 const NodeSeconds& seconds) {
+                                 const std::vector<FloatRange>& buckets, const OpSeconds& seconds) {
   const Graph& graph = lowered.graph;
-  std::vector<double> elapsed = elapsed_shares(graph, seconds);
+  std::vector<double> elapsed = elapsed_shares(lowered, seconds);
   std::map<int, size_t> last = last_uses(graph);
   std::vector<double> ready(buckets.size(), 0.0);
   for (const auto& [parameter, gradient] : lowered.gradients) {

@@ -8,23 +8,22 @@
 #include "engine/collective/tree.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/parameter_layout.h"
+#include "engine/run/op_work.h"
 #include "engine/train/model_graph.h"
 
 namespace spire::inline bench {
 
-// Returns the seconds that a node takes; only ratios count.
-using NodeSeconds = std::function<double(const Graph& graph, const Node& node)>;
+// Returns the seconds that an op takes; only ratios count.
+using OpSeconds = std::function<double(const OpWork& work)>;
 
-// Estimates them where no op was timed: the longer of FLOPs and bytes (each tensor once) over the
-// ceilings of one device (Williams, Waterman, Patterson, "Roofline", 2009). REQUIRES: ceilings
-// above 0 for the precision and for copies.
-NodeSeconds roofline_seconds(const Ceilings& ceilings, RunConfig::Precision precision);
+// Estimates them where no op was timed: the longer of FLOPs and bytes over the ceilings of one
+// device, see op_work.h. REQUIRES: ceilings above 0 for the precision and for copies.
+OpSeconds roofline_seconds(const Ceilings& ceilings, RunConfig::Precision precision);
 
 // Returns for each bucket the share of backward's time, 0..1, after which it is complete: after the
 // last node that reads or writes a gradient that begins before its end. The last bucket, which ends
 // with the running statistics, is complete at 1.
 std::vector<double> ready_shares(const LoweredGraph& lowered, const ParameterLayout& layout,
-                                 const std::vector<FloatRange>& buckets,
-                                 const NodeSeconds& seconds);
+                                 const std::vector<FloatRange>& buckets, const OpSeconds& seconds);
 
 }  // namespace spire::inline bench

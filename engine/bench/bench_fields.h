@@ -46,6 +46,7 @@ void fields(auto& archive, Is<Measurement> auto& round) {
 void fields(auto& archive, Is<Ceilings> auto& ceilings) {
   archive("kind", ceilings.kind);
   archive("devices", ceilings.devices);
+  archive("threads", ceilings.threads);
   archive("fp32_flops_per_s", ceilings.fp32_flops_per_s);
   archive("bf16_flops_per_s", ceilings.bf16_flops_per_s);
   archive("fp16_flops_per_s", ceilings.fp16_flops_per_s);
@@ -73,6 +74,7 @@ void fields(auto& archive, Is<BenchReport> auto& report) {
   archive("spire", report.spire);
   archive("command", report.command);
   archive("machine", report.machine);
+  archive("energy", report.energy);
   archive("model", report.model);
   archive("parameters", report.parameters);
   archive("batch_size", report.batch_size);

@@ -1,10 +1,11 @@
 #include "engine/bench/bench_report.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include <spire/error.h>
 
 #include "engine/base/message_words.h"
 #include "engine/bench/rounds.h"
@@ -14,20 +15,6 @@ namespace spire::inline bench {
 namespace {
 
 using Precision = RunConfig::Precision;
-
-std::vector<double> speeds_of(const Point& point) {
-  std::vector<double> speeds;
-  for (const Measurement& round : point.rounds) speeds.push_back(round.samples_per_s);
-  return speeds;
-}
-
-// Returns the round of median speed; of an even number the slower one of the two in the middle.
-const Measurement& median_round(const Point& point) {
-  std::vector<const Measurement*> rounds;
-  for (const Measurement& round : point.rounds) rounds.push_back(&round);
-  std::ranges::stable_sort(rounds, {}, &Measurement::samples_per_s);
-  return *rounds[(rounds.size() - 1) / 2];
-}
 
 // The mean over lanes may leave out or count twice what runs between two steps: `other` takes up
 // the difference, and is never negative.
@@ -50,24 +37,12 @@ std::optional<double> speed_of_one(const BenchReport& report, const Variant& var
   return std::nullopt;
 }
 
-double products_ceiling(const Ceilings& ceilings, Precision precision) {
-  switch (precision) {
-    case Precision::fp32:
-      return ceilings.fp32_flops_per_s;
-    case Precision::bf16:
-      return ceilings.bf16_flops_per_s;
-    case Precision::fp16:
-      return ceilings.fp16_flops_per_s;
-  }
-  return 0;
-}
-
 std::optional<double> ceiling_share(const BenchReport& report, const Variant& variant,
-                                    double flops_per_s) {
+                                    double reached) {
   for (const Ceilings& ceilings : report.ceilings) {
     if (ceilings.kind != variant.kind || ceilings.devices != variant.devices) continue;
-    double ceiling = products_ceiling(ceilings, variant.precision);
-    if (ceiling > 0 && flops_per_s > 0) return flops_per_s / ceiling;
+    double ceiling = flops_per_s(ceilings, variant.precision);
+    if (ceiling > 0 && reached > 0) return reached / ceiling;
   }
   return std::nullopt;
 }
@@ -110,6 +85,18 @@ std::string to_text(const Variant& variant) {
   return fmt::format("{} {}, {}, {}, {}, {}", variant.devices, word_of(variant.kind),
                      counted(variant.processes, "process"), counted(variant.towers, "tower"),
                      word_of(variant.precision), word_of(variant.strategy));
+}
+
+double flops_per_s(const Ceilings& ceilings, Precision precision) {
+  switch (precision) {
+    case Precision::fp32:
+      return ceilings.fp32_flops_per_s;
+    case Precision::bf16:
+      return ceilings.bf16_flops_per_s;
+    case Precision::fp16:
+      return ceilings.fp16_flops_per_s;
+  }
+  fail(Category::unexpected, "unknown precision");
 }
 
 PointFigures figures_of(const BenchReport& report, const Point& point) {

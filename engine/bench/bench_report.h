@@ -31,7 +31,7 @@ struct Variant {
 // Returns "2 cpu, 1 process, 8 towers, bf16, mirrored".
 std::string to_text(const Variant& variant);
 
-// One timed run of a variant, in processes of its own. Bytes and joules are sums over processes.
+// One timed run of a variant, in processes of its own. Bytes are sums over processes.
 struct Measurement {
   double samples_per_s = 0;       // over the timed steps
   double step_seconds = 0;        // mean over the timed steps
@@ -40,7 +40,9 @@ struct Measurement {
   std::string parameter_hash;     // after the last step
   BytesByKind planned_memory, peak_memory;  // of all devices together
   int64_t peak_rss = 0;                     // bytes of host memory, as the kernel counts them
-  std::optional<double> joules;             // over the timed steps; none: no counter is readable
+  // Of the machine over the timed steps, other programs' work included; rank 0 reads the counters.
+  // None: no counter is readable.
+  std::optional<double> joules;
 };
 
 // What the machine reaches without a model, measured by the benchmark itself with as many devices
@@ -48,10 +50,12 @@ struct Measurement {
 struct Ceilings {
   Kind kind = Kind::cpu;
   int64_t devices = 1;
+  int64_t threads = 1;  // of a device that is a CPU
   double fp32_flops_per_s = 0, bf16_flops_per_s = 0, fp16_flops_per_s = 0;  // of matrix products
   double copy_bytes_per_s = 0;        // bytes read and bytes written
   double all_reduce_bytes_per_s = 0;  // "bus bandwidth": 2 (n - 1) / n times the bytes summed
 };
+double flops_per_s(const Ceilings& ceilings, RunConfig::Precision precision);
 
 // The rounds of one variant.
 struct Point {
@@ -63,7 +67,7 @@ struct Point {
 struct Machine {
   std::string host, system;  // "Linux 6.1.0 x86_64"
   std::string cpu;           // model name
-  int64_t cores = 0;         // that the process may use
+  int64_t cores = 0;         // logical CPUs that the process may use
   std::string instructions;  // what kernels use: "AVX-512, BF16, AMX"
   std::vector<std::string> gpus;
 };
@@ -73,6 +77,7 @@ struct BenchReport {
   std::string spire;    // version of Spire, with commit if known
   std::string command;  // as typed
   Machine machine;
+  std::string energy;             // counters behind joules, or why there are none
   std::string model;              // "resnet"
   int64_t parameters = 0;         // trainable numbers
   int64_t batch_size = 0;         // samples per tower per step

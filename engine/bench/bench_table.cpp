@@ -161,7 +161,8 @@ std::vector<std::pair<std::string, std::string>> facts_of(const BenchReport& rep
       {"data", report.data},
       {"timing", length},
       {"processor", fmt::format("{}, {}", machine.cpu, counted(machine.cores, "core"))},
-      {"kernels use", machine.instructions}};
+      {"kernels use", machine.instructions},
+      {"energy", report.energy}};
   for (const std::string& gpu : machine.gpus) facts.emplace_back("GPU", gpu);
   facts.insert(facts.end(), {{"host", fmt::format("{}, {}", machine.host, machine.system)},
                              {"Spire", report.spire},

@@ -44,18 +44,22 @@ bool all_compute(DeviceCrew& crew, DType dtype) {
 
 }  // namespace
 
-CeilingOptions default_ceiling_options(Kind kind, int64_t devices) {
+CeilingOptions default_ceiling_options(Kind kind, int64_t devices, const RunConfig& config) {
   CeilingOptions options;
+  options.tf32 = config.cuda.tf32;
   if (kind == Kind::cuda) {
     options.products = {{4096, 4096, 4096}, {8192, 8192, 4096}, {8192, 8192, 8192}};
     options.copy_bytes = std::min(1024 * mebi, free_bytes(kind) / 8) * devices;
   } else {
+    options.device_threads = config.tower_threads.value_or(1);
+    int64_t threads = devices * options.device_threads;
     options.products = {{512, 512, 512}, {1024, 1024, 1024}, {2048, 1024, 1024}};
     options.copy_bytes =
-        std::min(std::max(last_level_cache(), 64 * mebi * devices), free_bytes(kind) / 8);
+        std::min(std::max(last_level_cache(), 64 * mebi * threads), free_bytes(kind) / 8);
   }
   options.sum_floats = 16 * mebi;
-  options.bucket_floats = 2 * mebi;  // 8 MiB, as bucket.mib
+  double bucket_bytes = config.bucket.mib * static_cast<double>(mebi);
+  options.bucket_floats = static_cast<int64_t>(bucket_bytes / sizeof(float));
   return options;
 }
 
@@ -78,8 +82,8 @@ double copy_bytes_per_s(DeviceCrew& crew, const CeilingOptions& options) {
 }
 
 Ceilings measure_ceilings(Kind kind, int64_t devices, const CeilingOptions& options) {
-  DeviceCrew crew(kind, devices, {.tf32 = options.tf32});
-  Ceilings ceilings{.kind = kind, .devices = devices};
+  DeviceCrew crew(kind, devices, options.device_threads, {.tf32 = options.tf32});
+  Ceilings ceilings{.kind = kind, .devices = devices, .threads = crew.size() / devices};
   auto products = [&](DType dtype) {
     return all_compute(crew, dtype) ? product_flops_per_s(crew, dtype, options) : 0.0;
   };
@@ -87,7 +91,9 @@ Ceilings measure_ceilings(Kind kind, int64_t devices, const CeilingOptions& opti
   ceilings.bf16_flops_per_s = products(DType::bf16);
   ceilings.fp16_flops_per_s = products(DType::f16);
   ceilings.copy_bytes_per_s = copy_bytes_per_s(crew, options);
-  if (devices > 1) ceilings.all_reduce_bytes_per_s = all_reduce_bytes_per_s(crew, options);
+  if (devices == 1) return ceilings;
+  DeviceCrew adders(kind, devices);
+  ceilings.all_reduce_bytes_per_s = all_reduce_bytes_per_s(adders, options);
   return ceilings;
 }
 

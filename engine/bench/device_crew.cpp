@@ -17,8 +17,9 @@ double since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-std::vector<LaneSpec> lanes_of(Kind kind, int64_t devices) {
-  require(devices > 0, "a crew of {} devices", devices);
+std::vector<LaneSpec> lanes_of(Kind kind, int64_t devices, int64_t threads) {
+  require(devices > 0 && threads > 0, "a crew of {} devices of {} threads", devices, threads);
+  int64_t count = kind == Kind::cuda ? devices : devices * threads;
   if (kind == Kind::cuda) {
     CudaStatus cuda = discover_cuda();
     auto gpus = static_cast<int64_t>(cuda.devices.size());
@@ -27,15 +28,16 @@ std::vector<LaneSpec> lanes_of(Kind kind, int64_t devices) {
            counted(devices, "GPU"), gpus, gpus == 0 ? " (" + cuda.why_none + ")" : "");
   }
   std::vector<LaneSpec> lanes;
-  for (int d = 0; d < static_cast<int>(devices); ++d)
+  for (int d = 0; d < static_cast<int>(count); ++d)
     lanes.push_back({{kind == Kind::cuda ? DeviceKind::cuda : DeviceKind::cpu, d}, {}, 1});
   return lanes;
 }
 
 }  // namespace
 
-DeviceCrew::DeviceCrew(Kind kind, int64_t devices, const CudaLibraries::Options& cuda)
-    : team_(lanes_of(kind, devices)) {
+DeviceCrew::DeviceCrew(Kind kind, int64_t devices, int64_t threads,
+                       const CudaLibraries::Options& cuda)
+    : team_(lanes_of(kind, devices, threads)) {
   auto count = static_cast<size_t>(size());
   streams_.resize(count);
   pools_.resize(count);

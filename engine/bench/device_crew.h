@@ -1,5 +1,5 @@
 // Devices at work at once, each driven by one lane (a thread) as in training: what ceilings are
-// measured with. A CPU device is one lane of one thread, which the system may run on any core.
+// measured with. A lane on a CPU is one thread, which the system may run on any core.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -24,8 +24,10 @@ struct Repeats {
 
 class DeviceCrew {
  public:
-  // Throws Error(device) for fewer GPUs than `devices`. REQUIRES: devices > 0.
-  DeviceCrew(Kind kind, int64_t devices, const CudaLibraries::Options& cuda = {});
+  // threads: lanes of a device that is a CPU; a GPU has one lane. Throws Error(device) for fewer
+  // GPUs than `devices`. REQUIRES: devices > 0, threads > 0.
+  DeviceCrew(Kind kind, int64_t devices, int64_t threads = 1,
+             const CudaLibraries::Options& cuda = {});
 
   int size() const { return team_.size(); }
   DeviceId device(int lane) const { return team_.spec(lane).device; }

@@ -1,4 +1,4 @@
-// The machine of a benchmark, as its report names it.
+// The machine of a benchmark, as its report names it. Its cores are logical CPUs.
 #pragma once
 #include "engine/bench/bench_report.h"
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "engine/base/message_words.h"
+#include "engine/bench/rounds.h"
 #include "engine/bench/timed_tower.h"
 #include "engine/config/words.h"
 #include "engine/observe/formatting.h"
@@ -15,15 +16,10 @@ namespace {
 
 constexpr size_t listed = 10;  // ops that lose most
 
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
 double product_ceiling(const Ceilings& ceilings, DType type) {
-  if (type == DType::f16) return ceilings.fp16_flops_per_s;
-  return type == DType::bf16 ? ceilings.bf16_flops_per_s : ceilings.fp32_flops_per_s;
+  using Precision = RunConfig::Precision;
+  if (type == DType::f16) return flops_per_s(ceilings, Precision::fp16);
+  return flops_per_s(ceilings, type == DType::bf16 ? Precision::bf16 : Precision::fp32);
 }
 
 // The towers of all lanes, and what they share.

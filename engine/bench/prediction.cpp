@@ -5,7 +5,6 @@
 #include <spire/error.h>
 
 #include "engine/base/message_words.h"
-#include "engine/config/scalar.h"
 
 namespace spire::inline bench {
 namespace {
@@ -37,7 +36,7 @@ double constant_seconds(const StepProfile& profile) {
 
 double gamma_of(const Ceilings& ceilings) {
   require(ceilings.copy_bytes_per_s > 0, "gamma without a copy bandwidth");
-  return 3 * static_cast<double>(ceilings.devices) / ceilings.copy_bytes_per_s;
+  return 3 * static_cast<double>(ceilings.devices * ceilings.threads) / ceilings.copy_bytes_per_s;
 }
 
 double exposed_reduction(const StepProfile& profile, const CommunicationModel& model,
@@ -67,9 +66,9 @@ PredictedPoint predict(const StepProfile& profile, const CommunicationModel& mod
                               devices, point.towers);
     return point;
   }
-  // The lane with most towers decides.
-  auto measured = static_cast<double>(profile.towers_of_lane(profile.variant.towers, 1));
-  double towers = static_cast<double>(profile.towers_of_lane(point.towers, devices)) / measured;
+  // The device with most towers decides.
+  auto measured = static_cast<double>(profile.variant.towers);
+  double towers = static_cast<double>((point.towers + devices - 1) / devices) / measured;
   double backward_of_one = t.backward / measured;
   int64_t members = devices / model.devices_per_member;
   double bytes = all_bytes(profile);
@@ -94,20 +93,6 @@ std::vector<PredictedPoint> predict_scaling(const StepProfile& profile,
     for (int64_t count : devices) points.push_back(predict(profile, model, scaling, count));
   }
   return points;
-}
-
-std::vector<int64_t> parse_counts(std::string_view text) {
-  std::vector<int64_t> counts;
-  for (size_t begin = 0; begin <= text.size();) {
-    size_t end = std::min(text.find(',', begin), text.size());
-    int64_t count = config::parse_integer(text.substr(begin, end - begin));
-    if (count < 1 || count > 1'000'000)
-      fail(Category::config, "--predict {}: {} is no number of devices; write 8,64,512", text,
-           count);
-    counts.push_back(count);
-    begin = end + 1;
-  }
-  return counts;
 }
 
 }  // namespace spire::inline bench

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "engine/bench/communication_model.h"
@@ -14,7 +13,8 @@
 
 namespace spire::inline bench {
 
-// Returns gamma: an addition reads two floats and writes one, at the copy bandwidth of a device.
+// Returns gamma: an addition reads two floats and writes one, at the copy bandwidth of one
+// thread or GPU.
 double gamma_of(const Ceilings& ceilings);
 
 struct PredictedPoint {
@@ -40,16 +40,13 @@ std::vector<PredictedPoint> predict_scaling(const StepProfile& profile,
                                             std::span<const Scaling> scalings,
                                             std::span<const int64_t> devices);
 
-// Parses --predict, "8,64,512". Throws Error(config).
-std::vector<int64_t> parse_counts(std::string_view text);
-
 // Returns the table, headed "model, not measured", with the assumptions.
 std::string to_text(const StepProfile& profile, const CommunicationModel& model,
                     const std::vector<PredictedPoint>& points);
 
 // Returns a table of the model's speed beside the measured one, for each measured point on several
-// CPU devices with the profile's precision, strategy and batch: "model : measured". model.link:
-// between the processes of this host; a process is a member of all its devices.
+// CPU devices with the profile's precision, strategy and towers: "model : measured". model: of that
+// strategy, its link between the processes of this host; a process is a member of all its devices.
 std::string compare_with_measured(const StepProfile& profile, CommunicationModel model,
                                   std::span<const Point> points);
 

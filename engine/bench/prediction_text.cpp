@@ -1,10 +1,9 @@
 // Predictions as tables for people.
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "engine/base/message_words.h"
 #include "engine/bench/prediction.h"
+#include "engine/bench/rounds.h"
 #include "engine/config/words.h"
 #include "engine/observe/formatting.h"
 
@@ -13,6 +12,10 @@ namespace {
 
 std::string ms_text(double seconds) {
   return fmt::format("{:.3f}", 1e3 * seconds);
+}
+
+std::string bandwidth_text(double seconds_a_byte) {
+  return seconds_a_byte > 0 ? fmt::format("{:g} GB/s", 1e-9 / seconds_a_byte) : "no limit";
 }
 
 std::string lines_of(const TextTable& table) {
@@ -26,10 +29,10 @@ std::string assumptions(const StepProfile& profile, const CommunicationModel& mo
   std::string text = fmt::format(
       "from one measured device ({}): {:.1f} samples/s, forward {} ms, backward {} ms, update {} "
       "ms\n"
-      "link {}: {:g} us a message, {:g} GB/s each way; {:g} GB/s of sums\n",
+      "link {}: {:g} us a message, {} each way; {} of sums\n",
       to_text(profile.variant), profile.samples_per_s(), ms_text(profile.times.forward),
       ms_text(profile.times.backward), ms_text(profile.times.update), link.name, 1e6 * link.alpha,
-      link.beta > 0 ? 1e-9 / link.beta : 0.0, model.gamma > 0 ? 1e-9 / model.gamma : 0.0);
+      bandwidth_text(link.beta), bandwidth_text(model.gamma));
   text += fmt::format(
       "assumed: {} of {:.1f} MiB in all, exchanged {} backward; equal devices, each with a link of "
       "its own; data as fast as needed\n",
@@ -39,20 +42,13 @@ std::string assumptions(const StepProfile& profile, const CommunicationModel& mo
   return text;
 }
 
-double median_speed(const Point& point) {
-  std::vector<double> speeds;
-  for (const Measurement& round : point.rounds) speeds.push_back(round.samples_per_s);
-  std::ranges::sort(speeds);
-  size_t half = speeds.size() / 2;
-  return speeds.size() % 2 ? speeds[half] : (speeds[half - 1] + speeds[half]) / 2;
-}
-
 bool is_predicted(const Variant& variant, const StepProfile& profile) {
   bool same_towers = variant.scaling == Scaling::weak
                          ? variant.towers == profile.variant.towers * variant.devices
                          : variant.towers == profile.variant.towers;
   return variant.kind == Kind::cpu && variant.devices > 1 && same_towers &&
-         variant.precision == profile.variant.precision;
+         variant.precision == profile.variant.precision &&
+         variant.strategy == profile.variant.strategy;
 }
 
 }  // namespace
@@ -82,10 +78,9 @@ std::string compare_with_measured(const StepProfile& profile, CommunicationModel
   for (const Point& point : points) {
     const Variant& variant = point.variant;
     if (point.rounds.empty() || !is_predicted(variant, profile)) continue;
-    model.strategy = variant.strategy;
     model.devices_per_member = variant.devices / variant.processes;
     PredictedPoint predicted = predict(profile, model, variant.scaling, variant.devices);
-    double measured = median_speed(point);
+    double measured = median(speeds_of(point));
     table.push_back({to_text(variant), fmt::format("{:.1f}", predicted.samples_per_s),
                      fmt::format("{:.1f}", measured),
                      fmt::format("{:.3f}", predicted.samples_per_s / measured)});

@@ -34,6 +34,20 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[upper] : (values[upper - 1] + values[upper]) / 2;
 }
 
+std::vector<double> speeds_of(const Point& point) {
+  std::vector<double> speeds;
+  for (const Measurement& round : point.rounds) speeds.push_back(round.samples_per_s);
+  return speeds;
+}
+
+const Measurement& median_round(const Point& point) {
+  require(!point.rounds.empty(), "median_round: no rounds");
+  std::vector<const Measurement*> rounds;
+  for (const Measurement& round : point.rounds) rounds.push_back(&round);
+  std::ranges::stable_sort(rounds, {}, &Measurement::samples_per_s);
+  return *rounds[(rounds.size() - 1) / 2];
+}
+
 PointMemory memory_of(const Point& point) {
   PointMemory memory;
   for (const Measurement& round : point.rounds) {

@@ -14,6 +14,12 @@ namespace spire::inline bench {
 // Error(unexpected) if there are none.
 double median(std::vector<double> values);
 
+// Returns samples/s of each round.
+std::vector<double> speeds_of(const Point& point);
+// Returns the round of median speed; of an even number the slower of the two in the middle.
+// REQUIRES: there are rounds.
+const Measurement& median_round(const Point& point);
+
 // Bytes of the round that took most, for each amount by itself.
 struct PointMemory {
   int64_t rss = 0;

@@ -4,6 +4,7 @@
 #include <spire/observer.h>
 
 #include "engine/bench/backward_profile.h"
+#include "engine/bench/variants.h"
 #include "engine/run/run_setup.h"
 
 namespace spire::inline bench {
@@ -18,24 +19,13 @@ void expect_one_device(const Variant& variant, const Measurement& measured) {
          to_text(variant));
 }
 
-// The config of the variant, where no GPU need be: shapes and buckets are the same.
-RunConfig on_one_cpu(const RunConfig& config, const Variant& variant) {
-  RunConfig here = config;
-  here.devices = {"cpu"};
-  here.parameter_device = "auto";
-  here.towers = variant.towers;
-  here.precision = variant.precision;
-  if (here.precision == RunConfig::Precision::fp16) here.precision = RunConfig::Precision::bf16;
-  return here;
-}
-
 }  // namespace
 
 StepProfile profile_of(const RunConfig& config, const Variant& variant, const Measurement& measured,
                        const Ceilings& ceilings) {
   expect_one_device(variant, measured);
   Observer silent;
-  RunSetup setup(on_one_cpu(config, variant), {}, silent);
+  RunSetup setup(on_one_cpu(config_of(variant, config)), {}, silent);
   TrainerOptions options = setup.trainer_options();
   auto build = [&options](int64_t batch, bool training) {
     return build_model(options.model, options.loss, options.input(batch, training), training);

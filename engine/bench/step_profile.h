@@ -12,7 +12,6 @@ namespace spire::inline bench {
 
 struct StepProfile {
   Variant variant;          // of one device
-  int64_t lanes = 1;        // of the device: threads that run its towers at a time
   int64_t batch_size = 0;   // samples of a tower
   double step_seconds = 0;  // measured; what its parts leave of it stays as it is
   StepTimes times;          // measured
@@ -22,15 +21,12 @@ struct StepProfile {
   double samples_per_s() const {
     return static_cast<double>(batch_size * variant.towers) / step_seconds;
   }
-  // Returns the most towers that a lane runs if `devices` share `towers`.
-  int64_t towers_of_lane(int64_t towers, int64_t devices) const {
-    return (towers + devices * lanes - 1) / (devices * lanes);
-  }
 };
 
-// Builds the graph of the config's model for buckets and ready shares (roofline_seconds() by the
-// ceilings of one device), without training it. Throws Error(config) for more than one device, for
-// a measurement without backward's time, and what train() throws for a config.
+// config: of the benchmark, see config_of(). Builds the graph of its model for buckets and ready
+// shares (roofline_seconds() by the ceilings of one device), without training it. Throws
+// Error(config) for more than one device, for a measurement without backward's time, and what
+// train() throws for a config.
 StepProfile profile_of(const RunConfig& config, const Variant& variant, const Measurement& measured,
                        const Ceilings& ceilings);
 

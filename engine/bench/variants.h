@@ -12,8 +12,8 @@
 
 namespace spire::inline bench {
 
-// The devices of this machine on which variants may run. A CPU device is tower_threads cores, so
-// that n devices are n times the hardware of one.
+// The devices of this machine on which variants may run. A CPU device is tower_threads cores
+// (logical CPUs), so that n devices are n times the hardware of one.
 struct BenchDevices {
   std::vector<int> cores = {};  // logical CPUs that this process may use, as many as it has threads
   int64_t tower_threads = 1;    // of the config; 1 where it has none
@@ -45,6 +45,9 @@ std::vector<Variant> make_variants(const VariantRequest& request, const RunConfi
 // Returns the config of a variant's run, for each of its processes. They may use variant_cores() or
 // see variant_gpus() alone. batch_size is the same for all variants.
 RunConfig config_of(const Variant& variant, const RunConfig& config);
+// Returns the config on one CPU device, to build its graph where no GPU need be: shapes, FLOPs and
+// buckets are the same; bf16 stands for fp16.
+RunConfig on_one_cpu(RunConfig config);
 std::vector<int> variant_cores(const Variant& variant, const BenchDevices& devices);  // empty: all
 std::string variant_gpus(const Variant& variant, const BenchDevices& devices);        // "uuid,uuid"
 

@@ -44,8 +44,8 @@ TEST(BackwardProfile, ABucketIsReadyAfterItsLastGradient) {
       std::min(net.layout.find("first.weight").offset, net.layout.find("first.bias").offset);
   int64_t total = net.layout.total_floats();
   ASSERT_LT(net.layout.find("last.weight").offset, last);  // as backward completes it first
-  NodeSeconds seconds = [](const Graph&, const Node& node) {
-    return node.op->name() == "dense_backward_weights" ? 3.0 : 1.0;
+  OpSeconds seconds = [](const OpWork& work) {
+    return work.op == "dense_backward_weights" ? 3.0 : 1.0;
   };
   // Each of 8: the loss 1, weights 3, data 1, weights 3; in which order of the middle ones matters.
   bool data_first = backward_ops(net.lowered.graph)[1] != "dense_backward_weights";
@@ -58,18 +58,17 @@ TEST(BackwardProfile, ABucketIsReadyAfterItsLastGradient) {
 
 TEST(BackwardProfile, RooflineIsTheLongerOfFlopsAndBytes) {
   Lowered net;
-  const Graph& graph = net.lowered.graph;
   Ceilings ceilings{.devices = 2, .fp32_flops_per_s = 2e9, .copy_bytes_per_s = 2e3};
   auto precision = RunConfig::Precision::fp32;
-  NodeSeconds memory_bound = roofline_seconds(ceilings, precision);
+  OpSeconds memory_bound = roofline_seconds(ceilings, precision);
   ceilings.copy_bytes_per_s = 2e30;
-  NodeSeconds arithmetic = roofline_seconds(ceilings, precision);
-  auto product = std::ranges::find_if(graph.nodes(),
-                                      [](const Node& node) { return node.op->name() == "dense"; });
-  ASSERT_NE(product, graph.nodes().end());
+  OpSeconds arithmetic = roofline_seconds(ceilings, precision);
+  auto ops = work_of(net.lowered.graph, net.lowered.gradients);
+  auto product = std::ranges::find(ops, "dense", &OpWork::op);
+  ASSERT_NE(product, ops.end());
   double floats = rows * width + width * width + width + rows * width;  // x, w, b, y
-  EXPECT_DOUBLE_EQ(memory_bound(graph, *product), 4 * floats / 1e3);
-  EXPECT_DOUBLE_EQ(arithmetic(graph, *product), 2.0 * rows * width * width / 1e9);
+  EXPECT_DOUBLE_EQ(memory_bound(*product), 4 * floats / 1e3);
+  EXPECT_DOUBLE_EQ(arithmetic(*product), 2.0 * rows * width * width / 1e9);
 }
 
 }  // namespace

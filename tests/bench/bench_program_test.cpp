@@ -79,7 +79,10 @@ TEST_F(BenchProgram, RefusesWhatCannotBeMeasured) {
   } cases[] = {{{"--counts", "9999"}, "use at most"},
                {{"--precisions", "fp16"}, "fp16 needs GPUs"},
                {{"--model", "mlp", "--config", "run.yaml"}, "--config"},
-               {{"--rounds", "0"}, "at least 1"},
+               {{"--rounds", "0"}, "expected 1 to 1000000"},
+               {{"--steps", "9223372036854775807"}, "expected 1 to 1000000000"},
+               {{"--towers-per-device", "1000001"}, "expected 1 to 1000000"},
+               {{"--link", "pcie", "--predict", "8,1000001"}, "expected 1 to 1000000"},
                {{"--scaling", "weaker"}, "weaker"},
                {{"--ops"}, "--ops"},
                {{"--link", "nvlink"}, "--predict"},
@@ -93,6 +96,29 @@ TEST_F(BenchProgram, RefusesWhatCannotBeMeasured) {
     EXPECT_THAT(output.err, HasSubstr(message));
   }
   EXPECT_THAT(trainer({"bench"}).err, HasSubstr("--model NAME"));
+}
+
+Words ops_of_mlp(const Words& more) {
+  Words words = {"bench", "--kind", "cpu", "--model", "mlp", "--ops"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+// A device has one core here, so its two towers run one after another on one lane.
+TEST(BenchOps, AreThoseOfOneDevice) {
+  Output output = trainer(ops_of_mlp({"--towers-per-device", "2"}));
+  ASSERT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(output.out, HasSubstr("ops of a tower's step on cpu:0 (1 thread), 64 samples, "
+                                    "fp32; 1 lane at the same time; medians of 10 runs"));
+  EXPECT_THAT(output.out, HasSubstr("GFLOP/s of products in fp32, "));
+  EXPECT_THAT(output.out, HasSubstr("dense_backward_weights"));
+}
+
+TEST(BenchOps, HaveTheThreadsOfTheirDevice) {
+  if (allowed_cores().size() < 2) GTEST_SKIP() << "needs two cores";
+  Output output = trainer(ops_of_mlp({"tower_threads=2"}));
+  ASSERT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(output.out, HasSubstr("on cpu:0 (2 threads), 64 samples, fp32; 1 lane at"));
 }
 
 // A limit on memory that no plan fits: each process refuses, and says so.

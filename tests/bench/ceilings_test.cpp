@@ -55,6 +55,21 @@ TEST_P(CeilingsTest, OfTwoDevices) {
   expect_speed(ceilings.all_reduce_bytes_per_s);
 }
 
+// As many threads multiply and copy as all CPU devices have; one of each device adds.
+TEST_P(CeilingsTest, UseAllThreadsOfADevice) {
+  need_two_devices();
+  if (IsSkipped()) return;
+  EXPECT_EQ(DeviceCrew(kind(), 2, 3).size(), on_gpu() ? 2 : 6);
+  CeilingOptions options = small();
+  options.device_threads = 3;
+  Ceilings ceilings = measure_ceilings(kind(), 2, options);
+  EXPECT_EQ(ceilings.devices, 2);
+  EXPECT_EQ(ceilings.threads, on_gpu() ? 1 : 3);
+  expect_speed(ceilings.fp32_flops_per_s);
+  expect_speed(ceilings.copy_bytes_per_s);
+  expect_speed(ceilings.all_reduce_bytes_per_s);
+}
+
 TEST_P(CeilingsTest, LeaveNoMemoryInUse) {
   need_two_devices();
   if (IsSkipped()) return;
@@ -92,11 +107,22 @@ TEST(Ceilings, NeedTheirGpus) {
 }
 
 TEST(Ceilings, DefaultsExceedTheCacheAndFitTheMemory) {
-  CeilingOptions options = default_ceiling_options(Kind::cpu, 2);
+  CeilingOptions options = default_ceiling_options(Kind::cpu, 2, {});
   EXPECT_GE(options.products.size(), 3u);
   EXPECT_GT(options.copy_bytes, 0);
   EXPECT_LE(options.copy_bytes, static_cast<int64_t>(space_of({}).free.value() / 4));
   EXPECT_EQ(options.sum_floats % options.bucket_floats, 0);
+}
+
+TEST(Ceilings, FollowTheConfig) {
+  RunConfig config;
+  config.tower_threads = 3;
+  config.bucket.mib = 2;
+  config.cuda.tf32 = true;
+  CeilingOptions options = default_ceiling_options(Kind::cpu, 2, config);
+  EXPECT_EQ(options.device_threads, 3);
+  EXPECT_EQ(options.bucket_floats, 1 << 19);
+  EXPECT_TRUE(options.tf32);
 }
 
 TEST(Ceilings, OfALocalLinkAreTimes) {

@@ -27,6 +27,23 @@ TEST(Median, OfOddAndEvenNumbers) {
   EXPECT_THAT(message_of(Category::unexpected, [] { median({}); }), HasSubstr("no values"));
 }
 
+TEST(Median, RoundOfAnEvenNumberIsTheSlowerOfTheMiddle) {
+  Point point;
+  for (double speed : {4, 1, 3, 2}) point.rounds.emplace_back().samples_per_s = speed;
+  EXPECT_THAT(speeds_of(point), ElementsAre(4, 1, 3, 2));
+  EXPECT_EQ(&median_round(point), &point.rounds[3]);
+  point.rounds.pop_back();
+  EXPECT_EQ(&median_round(point), &point.rounds[2]);
+  EXPECT_THAT(message_of(Category::unexpected, [] { median_round({}); }), HasSubstr("no rounds"));
+}
+
+TEST(Figures, CeilingOfEachPrecision) {
+  Ceilings ceilings{.fp32_flops_per_s = 1, .bf16_flops_per_s = 2, .fp16_flops_per_s = 3};
+  EXPECT_EQ(flops_per_s(ceilings, Precision::fp32), 1);
+  EXPECT_EQ(flops_per_s(ceilings, Precision::bf16), 2);
+  EXPECT_EQ(flops_per_s(ceilings, Precision::fp16), 3);
+}
+
 // sample_speed: round 1 of 3 is the median; efficiency is 0.97 to the power of the doublings.
 TEST(Figures, FollowTheClosedFormOfTheSample) {
   BenchReport report = sample_report();
@@ -161,6 +178,7 @@ TEST(Table, HasARowForEachPointAndNotes) {
   EXPECT_THAT(tables.notes, ElementsAre("same bits on every count: fp32 ✓, bf16 ✓"));
   std::string text = table_text(report);
   EXPECT_THAT(text, HasSubstr("resnet20, 272 474 parameters, 128 samples per tower and step"));
+  EXPECT_THAT(text, HasSubstr("package-0 (RAPL)"));
   EXPECT_THAT(text, HasSubstr("155.0 MiB"));
   EXPECT_THAT(text, HasSubstr("\nsame bits on every count: fp32 ✓, bf16 ✓\n"));
 }

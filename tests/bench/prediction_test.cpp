@@ -4,12 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/base/message_of.h"
-
 namespace spire {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 using Strategy = RunConfig::Strategy;
@@ -138,10 +135,14 @@ TEST(Prediction, StrongScalingEndsAtTheTowers) {
   EXPECT_THAT(text, HasSubstr("2 buckets"));
 }
 
-TEST(Prediction, CountsAreNumbersOfDevices) {
-  EXPECT_THAT(parse_counts("8,64,512"), ElementsAre(8, 64, 512));
-  for (const char* text : {"", "8,", "0", "-8", "8;64", "eight"})
-    message_of(Category::config, [&] { parse_counts(text); });
+TEST(Prediction, ThreadsOfADeviceShareItsCopies) {
+  Ceilings ceilings{.devices = 2, .threads = 4, .copy_bytes_per_s = 8e9};
+  EXPECT_DOUBLE_EQ(gamma_of(ceilings), 3 / 1e9);
+}
+
+TEST(Prediction, ALinkOfNoTimeHasNoLimit) {
+  std::string text = to_text(profile(), model_of(Strategy::mirrored, 0, 0, 2e-9), {});
+  EXPECT_THAT(text, HasSubstr("link test: 0 us a message, no limit each way; 0.5 GB/s of sums"));
 }
 
 Point measured_point(int64_t processes, double samples_per_s) {
@@ -164,11 +165,15 @@ TEST(Prediction, IsComparedWithWhatWasMeasured) {
   ASSERT_LT(processes, threads);
   Point other = measured_point(1, 1);
   other.variant.precision = RunConfig::Precision::bf16;
-  std::vector<Point> points = {measured_point(1, threads), measured_point(2, processes / 2), other};
+  Point mirrored = measured_point(1, 1);
+  mirrored.variant.strategy = Strategy::mirrored;
+  std::vector<Point> points = {measured_point(1, threads), measured_point(2, processes / 2), other,
+                               mirrored};
   std::string text = compare_with_measured(profile(), model, points);
   EXPECT_THAT(text, HasSubstr("1.000\n"));
   EXPECT_THAT(text, HasSubstr("2.000\n"));
   EXPECT_THAT(text, Not(HasSubstr("bf16")));
+  EXPECT_THAT(text, Not(HasSubstr("mirrored")));
   EXPECT_THAT(compare_with_measured(profile(), model, {}), HasSubstr("not compared"));
 }
 

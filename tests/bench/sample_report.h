@@ -73,6 +73,7 @@ inline BenchReport sample_report(const SampleShape& shape = {}) {
                                  .cores = 16,
                                  .instructions = "AVX-512, BF16",
                                  .gpus = {}},
+                     .energy = "package-0 (RAPL)",
                      .model = "resnet20",
                      .parameters = 272474,
                      .batch_size = 128,

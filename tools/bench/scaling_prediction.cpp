@@ -1,11 +1,13 @@
 #include "tools/bench/scaling_prediction.h"
 
 #include <algorithm>
+#include <optional>
 
 #include <spire/error.h>
 
 #include "engine/bench/ceilings.h"
 #include "engine/bench/prediction.h"
+#include "engine/bench/rounds.h"
 #include "engine/config/words.h"
 
 namespace spire::tool {
@@ -15,12 +17,9 @@ bool is_base(const Variant& variant) {
   return variant.devices == 1 && variant.processes == 1;
 }
 
-// The round of median speed.
-const Measurement& median_round(const Point& point) {
-  std::vector<const Measurement*> rounds;
-  for (const Measurement& round : point.rounds) rounds.push_back(&round);
-  std::ranges::sort(rounds, {}, [](const Measurement* round) { return round->samples_per_s; });
-  return *rounds[rounds.size() / 2];
+Reduction reduction_of(const RunConfig& config) {
+  return config.reduction == RunConfig::Reduction::native ? Reduction::native
+                                                          : Reduction::invariant;
 }
 
 const Ceilings& ceilings_of(const BenchReport& report, Kind kind) {
@@ -44,15 +43,16 @@ ScalingPrediction::ScalingPrediction(const BenchArguments& arguments, const RunC
 
 std::vector<ModelledPoint> ScalingPrediction::predict(const BenchReport& report) {
   std::vector<ModelledPoint> modelled;
+  std::optional<Link> local;  // between processes of this host
   for (const Point& point : report.points) {
     const Variant& variant = point.variant;
     if (!is_base(variant) || point.rounds.empty()) continue;
     const Ceilings& ceilings = ceilings_of(report, variant.kind);
-    StepProfile profile =
-        profile_of(config_of(variant, config_), variant, median_round(point), ceilings);
+    StepProfile profile = profile_of(config_, variant, median_round(point), ceilings);
     CommunicationModel model{.link = link_,
                              .gamma = gamma_of(ceilings),
                              .strategy = variant.strategy,
+                             .reduction = reduction_of(config_),
                              .overlaps = variant.kind == Kind::cuda};
     auto points = predict_scaling(profile, model, std::vector{variant.scaling}, devices_);
     text_ += to_text(profile, model, points);
@@ -62,7 +62,8 @@ std::vector<ModelledPoint> ScalingPrediction::predict(const BenchReport& report)
       if (predicted.error.empty())
         modelled.push_back({variant.scaling, predicted.devices, predicted.samples_per_s, label});
     if (variant.kind != Kind::cpu) continue;
-    model.link = measure_local_link();
+    if (!local) local = measure_local_link();
+    model.link = *local;
     text_ += compare_with_measured(profile, model, report.points);
   }
   return modelled;
