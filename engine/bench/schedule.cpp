@@ -5,8 +5,8 @@
 
 #include <spire/error.h>
 
+#include "engine/bench/bench_cells.h"
 #include "engine/config/words.h"
-#include "engine/observe/formatting.h"
 
 namespace spire::inline bench {
 namespace {
@@ -55,7 +55,7 @@ class Rounds {
                                    to_text(point.variant));
     try {
       Measurement result = run_(point.variant, steps, options_.warmup);
-      progress_(fmt::format("{}: {} samples/s", what, rate_text(result.samples_per_s)));
+      progress_(fmt::format("{}: {} samples/s", what, figure_text(result.samples_per_s)));
       return result;
     } catch (const Error& error) {
       if (is_stop(error)) throw;
@@ -63,11 +63,6 @@ class Rounds {
       progress_(fmt::format("{}: failed: {}", what, point.error));
       return {};
     }
-  }
-
-  // Three digits or more: "5 520", "3.75".
-  static std::string rate_text(double rate) {
-    return rate >= 100 ? count_text(std::llround(rate)) : fmt::format("{:.3g}", rate);
   }
 
   BenchReport& report_;
