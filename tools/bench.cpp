@@ -94,6 +94,7 @@ BenchReport begin_report(const Arguments& arguments, const RunConfig& config,
   report.model = facts.model;
   report.parameters = facts.parameters;
   report.batch_size = facts.batch_size;
+  report.reduction = config.reduction;
   report.flops_per_sample = facts.flops_per_sample;
   report.data = config.data.name == "synthetic" ? "synthetic, in memory" : config.data.name;
   report.config = to_yaml(config);

@@ -10,10 +10,16 @@
 #include "engine/observe/formatting.h"
 
 namespace spire::inline bench {
+namespace {
+
+constexpr double largest_count = 1e15;  // written with all digits
+
+}  // namespace
 
 std::string figure_text(double value) {
   if (!std::isfinite(value)) return "-";
   double size = std::abs(value);
+  if (size >= largest_count) return fmt::format("{:.3e}", value);
   if (size >= 999.95) return count_text(std::llround(value));
   if (size >= 99.995) return fmt::format("{:.1f}", value);
   if (size >= 9.9995) return fmt::format("{:.2f}", value);
@@ -22,7 +28,9 @@ std::string figure_text(double value) {
 }
 
 std::string tick_text(double value) {
-  return std::abs(value) >= 1000 ? count_text(std::llround(value)) : fmt::format("{:.6g}", value);
+  double size = std::abs(value);
+  return size >= 1000 && size < largest_count ? count_text(std::llround(value))
+                                              : fmt::format("{:.6g}", value);
 }
 
 std::string ms_text(double seconds) {

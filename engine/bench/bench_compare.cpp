@@ -1,6 +1,7 @@
 #include "engine/bench/bench_compare.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -25,14 +26,23 @@ std::optional<double> ratio_of(int64_t second, int64_t first) {
   return static_cast<double>(second) / static_cast<double>(first);
 }
 
+// Speeds may be those of a damaged file: none also where a ratio would not be finite.
+std::optional<SpeedRatio> speed_ratio(const PointFigures& first, const PointFigures& second) {
+  if (first.slowest <= 0 || second.slowest <= 0) return std::nullopt;
+  SpeedRatio ratio{.medians = second.samples_per_s / first.samples_per_s,
+                   .smallest = second.slowest / first.fastest,
+                   .largest = second.fastest / first.slowest};
+  bool finite = std::isfinite(ratio.medians) && std::isfinite(ratio.largest);
+  return finite ? std::optional(ratio) : std::nullopt;
+}
+
 PointRatios ratios_of(const BenchReport& first_report, const Point& first,
                       const BenchReport& second_report, const Point& second) {
   PointFigures a = figures_of(first_report, first), b = figures_of(second_report, second);
   PointMemory memory_a = memory_of(first), memory_b = memory_of(second);
   return {.variant = first.variant,
-          .speed = b.samples_per_s / a.samples_per_s,
-          .smallest = b.slowest / a.fastest,
-          .largest = b.fastest / a.slowest,
+          .rounds = std::min(first.rounds.size(), second.rounds.size()),
+          .speed = speed_ratio(a, b),
           .rss = ratio_of(memory_b.rss, memory_a.rss),
           .device_memory = ratio_of(total_bytes(memory_b.peak), total_bytes(memory_a.peak))};
 }
@@ -53,6 +63,7 @@ std::vector<std::string> differences_of(const BenchReport& first, const BenchRep
   compare("model", first.model, second.model);
   compare("parameters", first.parameters, second.parameters);
   compare("samples per tower", first.batch_size, second.batch_size);
+  compare("reduction", word_of(first.reduction), word_of(second.reduction));
   compare("data", first.data, second.data);
   compare("timed steps", first.steps, second.steps);
   if (first.config != second.config) differences.emplace_back("config: the YAML differs");
@@ -68,20 +79,24 @@ std::string ratio_text(double ratio) {
   return fmt::format("{:.3f}", ratio);
 }
 
+std::string pairs_text(const SpeedRatio& speed) {
+  return fmt::format("{} to {}", ratio_text(speed.smallest), ratio_text(speed.largest));
+}
+
 // scaling and variant, figures of A and B, ratios.
 TextTable ratio_table(const BenchReport& first, const BenchReport& second,
                       const std::vector<PointRatios>& points) {
   TextTable table = {{"scaling", "variant", "A samples/s", "B samples/s", "B/A", "pairs of rounds",
-                      "RSS B/A", "devices B/A", "B is"}};
+                      "RSS B/A", "device memory B/A", "B is"}};
   for (const PointRatios& point : points) {
     auto speed = [&](const BenchReport& report) {
       return figure_text(figures_of(report, *find_point(report, point.variant)).samples_per_s);
     };
     table.push_back({std::string(word_of(point.variant.scaling)), to_text(point.variant),
-                     speed(first), speed(second), ratio_text(point.speed),
-                     fmt::format("{:.3f} to {:.3f}", point.smallest, point.largest),
-                     if_known(point.rss, ratio_text), if_known(point.device_memory, ratio_text),
-                     verdict_of(point)});
+                     speed(first), speed(second),
+                     point.speed ? ratio_text(point.speed->medians) : "-",
+                     point.speed ? pairs_text(*point.speed) : "-", if_known(point.rss, ratio_text),
+                     if_known(point.device_memory, ratio_text), verdict_of(point)});
   }
   return table;
 }
@@ -112,8 +127,10 @@ ReportComparison compared(const BenchReport& first, const BenchReport& second) {
 }
 
 std::string verdict_of(const PointRatios& ratios) {
-  if (ratios.smallest > 1) return "faster";
-  if (ratios.largest < 1) return "slower";
+  if (!ratios.speed) return "unknown: a speed of 0";
+  if (ratios.rounds < 2) return "one round: no spread";
+  if (ratios.speed->smallest > 1) return "faster";
+  if (ratios.speed->largest < 1) return "slower";
   return "within the spread";
 }
 
@@ -129,9 +146,7 @@ std::string compare_reports(const BenchReport& first, const BenchReport& second)
     text += fmt::format("warning: A and B differ in {}\n", difference);
   text += "\n";
   if (result.points.empty()) text += "no variant ran in both reports\n";
-  if (!result.points.empty())
-    for (const std::string& line : aligned(ratio_table(first, second, result.points)))
-      text += line + "\n";
+  if (!result.points.empty()) text += aligned_text(ratio_table(first, second, result.points));
   return text + lonely_lines("A", result.only_first) + lonely_lines("B", result.only_second);
 }
 

@@ -1,5 +1,6 @@
 // Compares two reports: which points became faster or slower by more than their rounds vary.
 #pragma once
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,11 +9,16 @@
 
 namespace spire::inline bench {
 
+struct SpeedRatio {
+  double medians = 0;
+  double smallest = 0, largest = 0;  // over all pairs of a round of either report
+};
+
 // Ratios of the second report to the first for one variant; speeds are samples/s.
 struct PointRatios {
   Variant variant;
-  double speed = 0;                          // of the medians
-  double smallest = 0, largest = 0;          // over all pairs of a round of either report
+  size_t rounds = 0;                         // of the report that has fewer
+  std::optional<SpeedRatio> speed;           // none where a round has a speed of 0
   std::optional<double> rss, device_memory;  // of the peaks; none where one is not known
 };
 
@@ -25,7 +31,8 @@ struct ReportComparison {
 
 ReportComparison compared(const BenchReport& first, const BenchReport& second);
 
-// Returns "faster" or "slower", if all pairs of rounds agree, else "within the spread".
+// Returns "faster" or "slower", if all pairs of rounds agree, else "within the spread"; with a
+// single round on a side, or a speed of 0, says so instead.
 std::string verdict_of(const PointRatios& ratios);
 
 // Returns the comparison as text: the reports A (first) and B, warnings, a table of ratios B/A, and

@@ -83,6 +83,7 @@ void fields(auto& archive, Is<BenchReport> auto& report) {
   archive("warmup", report.warmup);
   archive("data", report.data);
   archive("config", report.config);
+  archive("reduction", report.reduction);
   archive("ceilings", report.ceilings);
   archive("points", report.points);
 }

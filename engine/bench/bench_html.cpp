@@ -21,6 +21,10 @@ bool ran(const BenchReport& report, Scaling scaling) {
   });
 }
 
+bool promises_bits(const BenchReport& report) {
+  return report.reduction == RunConfig::Reduction::invariant;
+}
+
 // Wraps the ticks and crosses of a text in elements with their colour.
 std::string with_ticks(const std::string& text) {
   std::string html = html_text(text);
@@ -74,7 +78,9 @@ std::string charts_of(const BenchReport& report, Scaling scaling,
   std::string html = fmt::format(
       "<section><h2>{}</h2><p class=\"soft\">{}</p>\n<div class=\"charts\">\n",
       strong ? "Strong scaling" : "Weak scaling",
-      strong ? "The towers of the run stay: every number of devices must give the same bits."
+      strong ? promises_bits(report)
+                   ? "The towers of the run stay: every number of devices must give the same bits."
+                   : "The towers of the run stay."
              : "Towers grow with the devices: the global batch does, too.");
   html += figure(speed_chart(report, scaling, modelled), "median and range of the rounds");
   LineChart efficiency = efficiency_chart(report, scaling);

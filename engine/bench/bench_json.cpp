@@ -23,6 +23,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view format_name = "spire bench";
 constexpr int64_t format_version = 1;
+constexpr int deepest_level = 32;  // of a text; a report has 6, fields of later versions some more
+constexpr uint64_t largest_whole = uint64_t{1} << 53;  // every reader of JSON keeps these exactly
 
 // Makes a JSON value of each type that a report is made of.
 struct FieldWriter {
@@ -64,6 +66,13 @@ struct FieldWriter {
   }
 };
 
+// Returns a value as it stands in the text, or its type alone if that would be long.
+std::string shown(const Json& json) {
+  if (json.is_structured()) return json.type_name();
+  std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return text.size() > 60 ? json.type_name() : text;
+}
+
 // Reads the fields of one JSON object, and says where a wrong one is.
 class FieldReader {
  public:
@@ -86,9 +95,8 @@ class FieldReader {
   static void check(bool holds, std::string_view expected, const Json& found,
                     const std::string& place) {
     if (holds) return;
-    std::string text = found.dump(-1, ' ', false, Json::error_handler_t::replace);
-    if (text.size() > 60) text = found.type_name();
-    fail(Category::config, "{}: expected {}, found {}; get an intact file", place, expected, text);
+    fail(Category::config, "{}: expected {}, found {}; get an intact file", place, expected,
+         shown(found));
   }
 
   static void read(const Json& json, std::string& text, const std::string& place) {
@@ -96,8 +104,8 @@ class FieldReader {
     text = json.get<std::string>();
   }
   static void read(const Json& json, int64_t& number, const std::string& place) {
-    bool whole = json.is_number_unsigned() && std::in_range<int64_t>(json.get<uint64_t>());
-    check(whole, "a whole number of at least 0", json, place);
+    bool whole = json.is_number_unsigned() && json.get<uint64_t>() <= largest_whole;
+    check(whole, "a whole number from 0 to 2^53", json, place);
     number = json.get<int64_t>();
   }
   static void read(const Json& json, double& number, const std::string& place) {
@@ -142,13 +150,13 @@ class FieldReader {
 
 // Throws unless the text is a report of this version.
 void check_format(const Json& json, std::string_view name) {
-  if (!json.is_object() || json.value("format", Json()) != format_name)
+  auto format = json.find("format"), version = json.find("version");  // end() if no object
+  if (format == json.end() || *format != format_name)
     fail(Category::config,
          "{}: is no report of a benchmark; name a bench.json that trainer bench wrote", name);
-  Json version = json.value("version", Json());
-  if (version != format_version)
+  if (version == json.end() || *version != format_version)
     fail(Category::config, "{}: has version {}, but this Spire reads version {}; use one that fits",
-         name, version.dump(-1, ' ', false, Json::error_handler_t::replace), format_version);
+         name, version == json.end() ? "none" : shown(*version), format_version);
 }
 
 void check_variant(const Variant& variant, std::string_view name, size_t point) {
@@ -162,10 +170,17 @@ void check_variant(const Variant& variant, std::string_view name, size_t point) 
 }
 
 Json parse(std::string_view text, std::string_view name) try {
-  return Json::parse(text);
-} catch (const nlohmann::json::parse_error& error) {
+  auto check_level = [&](int level, Json::parse_event_t, const Json&) {
+    if (level >= deepest_level)
+      fail(Category::config, "{}: has lists or objects {} deep; get an intact file", name, level);
+    return true;
+  };
+  return Json::parse(text, check_level);
+} catch (const Json::parse_error& error) {
   fail(Category::config, "{}: byte {}: is not JSON, or is truncated; get an intact file", name,
        error.byte);
+} catch (const Json::exception&) {
+  fail(Category::config, "{}: has a number beyond the range of float64; get an intact file", name);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "engine/base/message_words.h"
 #include "engine/bench/rounds.h"
 #include "engine/config/words.h"
+#include "engine/observe/step_times.h"
 
 namespace spire::inline bench {
 namespace {
@@ -19,9 +20,8 @@ using Precision = RunConfig::Precision;
 // The mean over lanes may leave out or count twice what runs between two steps: `other` takes up
 // the difference, and is never negative.
 StepTimes filled_up(StepTimes times, double step_seconds) {
-  double known = times.data + times.copy + times.forward + times.backward + times.reduce +
-                 times.update + times.replicate;
-  times.other = std::max(0.0, step_seconds - known);
+  times.other = 0;
+  times.other = std::max(0.0, step_seconds - total_of(times));
   return times;
 }
 
@@ -51,8 +51,8 @@ std::optional<double> joules_per_sample(const BenchReport& report, const Point& 
   std::vector<double> joules;
   for (const Measurement& round : point.rounds)
     if (round.joules) joules.push_back(*round.joules);
-  auto samples =
-      static_cast<double>(report.steps * report.batch_size * point.variant.towers);  // of a round
+  double samples = static_cast<double>(report.steps) * static_cast<double>(report.batch_size) *
+                   static_cast<double>(point.variant.towers);  // of a round
   if (joules.empty() || samples == 0) return std::nullopt;
   return median(std::move(joules)) / samples;
 }
@@ -121,6 +121,7 @@ PointFigures figures_of(const BenchReport& report, const Point& point) {
 
 std::optional<bool> same_bits(const BenchReport& report, Precision precision) {
   std::optional<bool> same;
+  if (report.reduction != RunConfig::Reduction::invariant) return same;
   for (Kind kind : {Kind::cpu, Kind::cuda})
     if (auto on_kind = same_bits_on(report, kind, precision))
       same = same.value_or(true) && *on_kind;

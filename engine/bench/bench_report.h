@@ -85,6 +85,7 @@ struct BenchReport {
   int64_t steps = 0, warmup = 0;  // timed steps of a round; steps before them
   std::string data;               // "synthetic, in memory"
   std::string config;             // YAML
+  RunConfig::Reduction reduction = RunConfig::Reduction::invariant;  // native: no bits promised
   std::vector<Ceilings> ceilings;
   std::vector<Point> points;
 };
@@ -105,7 +106,7 @@ struct PointFigures {
 PointFigures figures_of(const BenchReport& report, const Point& point);
 
 // Returns whether all strong points of one precision, in all rounds, have one parameter hash; none
-// if there are fewer than two such points.
+// if there are fewer than two such points, or if the reduction promises no bits.
 std::optional<bool> same_bits(const BenchReport& report, RunConfig::Precision precision);
 
 }  // namespace spire::inline bench

@@ -31,7 +31,13 @@ dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
 figure { margin: 0; padding: 14px 16px 10px; border: 1px solid var(--line); border-radius: 8px;
   background: var(--panel); }
 figcaption { font-weight: 600; } figcaption span { color: var(--soft); font-weight: 400; }
-.wide { overflow-x: auto; }
+.wide { --under: var(--ground); overflow-x: auto; /* shades edges behind which there is more */
+  background: linear-gradient(to right, var(--under) 40%, transparent) left local,
+    linear-gradient(to left, var(--under) 40%, transparent) right local,
+    linear-gradient(to right, var(--soft), transparent) left scroll,
+    linear-gradient(to left, var(--soft), transparent) right scroll;
+  background-repeat: no-repeat; background-size: 48px 100%, 48px 100%, 12px 100%, 12px 100%; }
+figure .wide { --under: var(--panel); }
 .legend { display: flex; flex-wrap: wrap; gap: 2px 16px; margin: 4px 0 8px; padding: 0;
   list-style: none; font-size: 13px; }
 .legend li { display: flex; align-items: center; gap: 6px; } .legend svg { flex: none; }
@@ -60,7 +66,7 @@ tbody tr:hover { background: var(--panel); }
 code, pre { font: 12.5px/1.45 ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; }
 pre { padding: 12px 16px; overflow-x: auto; background: var(--panel); border-radius: 8px; }
 summary { cursor: pointer; font-weight: 600; }
-@media print { figure { break-inside: avoid; } }
+@media print { figure { break-inside: avoid; } .wide { overflow: visible; } }
 )css";
 
 }  // namespace spire::inline bench

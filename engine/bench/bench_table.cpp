@@ -113,7 +113,9 @@ TextTable right_aligned(TextTable table, size_t first, size_t last) {
 }  // namespace
 
 std::string tick_of(const BenchReport& report, const Point& point) {
-  if (point.variant.scaling != Scaling::strong || point.rounds.empty()) return "";
+  if (report.reduction != RunConfig::Reduction::invariant ||
+      point.variant.scaling != Scaling::strong || point.rounds.empty())
+    return "";
   const Point* first = nullptr;
   int64_t compared = 0;
   for (const Point& other : report.points) {
@@ -136,7 +138,7 @@ BenchTables tables_of(const BenchReport& report) {
   tables.step = {joined(variant_heading, {"step"})};
   for (const StepPart& part : step_parts) tables.step[0].emplace_back(part.name);
   tables.memory = {
-      joined(joined(joined(variant_heading, {"host RSS"}), kinds), {"devices", "planned"})};
+      joined(joined(joined(variant_heading, {"host RSS"}), kinds), {"device memory", "planned"})};
   for (const Point& point : report.points) {
     Row variant = variant_cells(point.variant);
     tables.speed.push_back(joined(variant, speed_cells(report, point)));
@@ -179,8 +181,7 @@ std::string table_text(const BenchReport& report) {
   std::string block = text.text();
   auto add = [&](const char* title, const TextTable& table, size_t first, size_t last) {
     if (table.size() < 2) return;
-    block += fmt::format("\n{}\n", title);
-    for (const std::string& line : aligned(right_aligned(table, first, last))) block += line + "\n";
+    block += fmt::format("\n{}\n{}", title, aligned_text(right_aligned(table, first, last)));
   };
   size_t hash = tables.speed[0].size() - 1;
   add("speed", tables.speed, variant_columns, hash - 1);

@@ -30,7 +30,8 @@ std::string table_text(const BenchReport& report);
 std::vector<std::pair<std::string, std::string>> facts_of(const BenchReport& report);
 
 // Returns "✓" if a strong point has the hash of the first strong point of its kind of device and
-// precision, "✗" if not; "" for weak points and where there is nothing to compare.
+// precision, "✗" if not; "" for weak points, with native reduction, and where there is
+// nothing to compare.
 std::string tick_of(const BenchReport& report, const Point& point);
 
 }  // namespace spire::inline bench

@@ -207,11 +207,8 @@ OpTimes time_ops(const RunConfig& config, const Ceilings& ceilings, const OpTime
 
 std::string to_text(const OpTimes& times) {
   double step = sum_of(times.ops).seconds;
-  std::string text = heading(times);
-  for (const std::string& line : aligned(kinds_table(times.ops, step))) text += line + "\n";
-  text += "\n";
-  for (const std::string& line : aligned(losses_table(times.ops, step))) text += line + "\n";
-  return text;
+  return heading(times) + aligned_text(kinds_table(times.ops, step)) + "\n" +
+         aligned_text(losses_table(times.ops, step));
 }
 
 }  // namespace spire::inline bench

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/message_words.h"
+#include "engine/bench/bench_cells.h"
 #include "engine/bench/prediction.h"
 #include "engine/bench/rounds.h"
 #include "engine/config/words.h"
@@ -10,18 +11,8 @@
 namespace spire::inline bench {
 namespace {
 
-std::string ms_text(double seconds) {
-  return fmt::format("{:.3f}", 1e3 * seconds);
-}
-
 std::string bandwidth_text(double seconds_a_byte) {
   return seconds_a_byte > 0 ? fmt::format("{:g} GB/s", 1e-9 / seconds_a_byte) : "no limit";
-}
-
-std::string lines_of(const TextTable& table) {
-  std::string text;
-  for (const std::string& line : aligned(table)) text += line + "\n";
-  return text;
 }
 
 std::string assumptions(const StepProfile& profile, const CommunicationModel& model) {
@@ -69,7 +60,8 @@ std::string to_text(const StepProfile& profile, const CommunicationModel& model,
     }
     table.push_back(row);
   }
-  return "predicted scaling: model, not measured\n" + assumptions(profile, model) + lines_of(table);
+  return "predicted scaling: model, not measured\n" + assumptions(profile, model) +
+         aligned_text(table);
 }
 
 std::string compare_with_measured(const StepProfile& profile, CommunicationModel model,
@@ -86,7 +78,7 @@ std::string compare_with_measured(const StepProfile& profile, CommunicationModel
                      fmt::format("{:.3f}", predicted.samples_per_s / measured)});
   }
   if (table.size() == 1) return "the model was not compared: no run on several CPU devices\n";
-  return "the model beside what was measured\n" + lines_of(table);
+  return "the model beside what was measured\n" + aligned_text(table);
 }
 
 }  // namespace spire::inline bench

@@ -5,8 +5,8 @@
 
 #include <spire/error.h>
 
+#include "engine/bench/bench_cells.h"
 #include "engine/config/words.h"
-#include "engine/observe/formatting.h"
 
 namespace spire::inline bench {
 namespace {
@@ -79,8 +79,8 @@ class Rounds {
     progress_(what);
     try {
       Measurement result = run_(point.variant, steps, warmup);
-      progress_(fmt::format("  {} samples/s, {} a step", rate_text(result.samples_per_s),
-                            duration_text(result.step_seconds)));
+      progress_(fmt::format("  {} samples/s, {:.1f} ms a step", figure_text(result.samples_per_s),
+                            1e3 * result.step_seconds));
       return result;
     } catch (const Error& error) {
       if (is_stop(error)) throw;
@@ -88,11 +88,6 @@ class Rounds {
       progress_(fmt::format("  failed: {}", point.error));
       return {};
     }
-  }
-
-  // Three digits or more: "5 520", "3.75".
-  static std::string rate_text(double rate) {
-    return rate >= 100 ? count_text(std::llround(rate)) : fmt::format("{:.3g}", rate);
   }
 
   BenchReport& report_;

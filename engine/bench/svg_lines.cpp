@@ -1,6 +1,7 @@
 #include "engine/bench/svg_lines.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 
@@ -96,14 +97,26 @@ struct EndLabel {
   std::string text;
 };
 
-// Moves labels at one count apart, upwards from the lowest.
+// Tells whether labels of one height would overlap.
+bool are_near(const EndLabel& a, const EndLabel& b) {
+  constexpr double widest = 54;  // "14 011" in the margin on the right
+  return std::abs(a.x - b.x) < widest;
+}
+
+// Moves labels that are near apart: upwards from the lowest, then down from the upper edge.
 void move_apart(std::vector<EndLabel>& labels) {
   constexpr double line_height = 13;
   std::ranges::sort(labels, std::ranges::greater{}, &EndLabel::y);
   for (size_t i = 0; i < labels.size(); ++i)
     for (size_t j = 0; j < i; ++j)
-      if (labels[j].x == labels[i].x)
+      if (are_near(labels[i], labels[j]))
         labels[i].y = std::min(labels[i].y, labels[j].y - line_height);
+  for (size_t i = labels.size(); i-- > 0;) {
+    labels[i].y = std::max(labels[i].y, top);
+    for (size_t j = i + 1; j < labels.size(); ++j)
+      if (are_near(labels[i], labels[j]))
+        labels[i].y = std::max(labels[i].y, labels[j].y + line_height);
+  }
 }
 
 std::string end_labels(const LineChart& chart, const Axes& axes) {

@@ -100,6 +100,12 @@ std::vector<std::string> aligned(const TextTable& table) {
   return lines;
 }
 
+std::string aligned_text(const TextTable& table) {
+  std::string text;
+  for (const std::string& line : aligned(table)) text += line + "\n";
+  return text;
+}
+
 void Sections::add(std::string title, const std::string& line) {
   if (!line.empty()) lines_.push_back({std::move(title), line});
 }
@@ -112,9 +118,7 @@ void Sections::add(std::string title, const TextTable& table) {
 }
 
 std::string Sections::text() const {
-  std::string text;
-  for (const auto& line : aligned(lines_)) text += line + "\n";
-  return text;
+  return aligned_text(lines_);
 }
 
 }  // namespace spire::inline observe

@@ -24,6 +24,7 @@ using TextTable = std::vector<std::vector<std::string>>;  // rows of cells
 // Returns one line per row with aligned columns, without trailing blanks. Two blanks separate a
 // column from the widest cell of the one before. Widths count UTF-8 characters.
 std::vector<std::string> aligned(const TextTable& table);
+std::string aligned_text(const TextTable& table);  // the same lines, each with a newline
 
 // Block of text with titles in the first column, and lines or tables beside them.
 class Sections {

@@ -37,10 +37,8 @@ std::string layers_text(const std::vector<LayerRow>& layers, int64_t batch_size)
   for (const LayerRow& row : layers) table.push_back(cells_of(row, batch_size));
   LayerRow total = total_of(layers);
   table.push_back(cells_of(total, batch_size));
-  std::string text;
-  for (const std::string& line : aligned(table)) text += line + "\n";
-  return text + fmt::format("FLOPs of a sample, forward: {} = 2 x multiply-adds\n\n",
-                            count_text(2 * total.multiply_adds / batch_size));
+  return aligned_text(table) + fmt::format("FLOPs of a sample, forward: {} = 2 x multiply-adds\n\n",
+                                           count_text(2 * total.multiply_adds / batch_size));
 }
 
 // Collects the warnings of a setup for the report.

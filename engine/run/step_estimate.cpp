@@ -161,10 +161,7 @@ std::string to_text(const StepEstimate& estimate) {
   sorted.resize(std::min(sorted.size(), longest));
   TextTable tops = {{"longest", "layer", "TFLOP", "GB", "ms", "share"}};
   for (const OpEstimate& op : sorted) tops.push_back(cells_of(op.op, op.layer, op, step.seconds));
-  for (const std::string& line : aligned(table)) text += line + "\n";
-  text += "\n";
-  for (const std::string& line : aligned(tops)) text += line + "\n";
-  return text;
+  return text + aligned_text(table) + "\n" + aligned_text(tops);
 }
 
 }  // namespace spire::inline run

@@ -84,6 +84,41 @@ TEST(SpeedChart, HasMeasuredIdealAndModelledSeries) {
             figures_of(report, report.points[15]).samples_per_s);
 }
 
+// Heights of the values beside the last points of a chart's series.
+std::vector<double> end_labels_of(const std::string& svg) {
+  std::vector<double> heights;
+  std::string group = svg.substr(svg.find("<g class=\"value\">"));
+  for (size_t at = group.find(" y=\""); at != group.npos; at = group.find(" y=\"", at + 1))
+    heights.push_back(std::stod(group.substr(at + 4)));
+  return heights;
+}
+
+TEST(SpeedChart, KeepsTheLabelsOfNearlyEqualValuesApart) {
+  auto text = [](double value) { return fmt::format("{:.3f}", value); };
+  for (double last : {10.0, 7.0, 1.0}) {
+    LineChart chart{.title = "Speed",
+                    .description = "",
+                    .unit = "",
+                    .logarithmic = true,
+                    .tick_text = text,
+                    .value_text = text};
+    for (int64_t i = 0; i < 12; ++i) {
+      double value = i == 11 ? last : 10 - 0.001 * static_cast<double>(i);
+      LinePoint one{.count = 1, .value = value, .low = value, .high = value, .title = ""};
+      LinePoint many = one;
+      many.count = i % 2 == 0 ? 7 : 8;  // so near that their labels would overlap, too
+      chart.series.push_back({.label = "s", .points = {one, many}});
+    }
+    auto labels = end_labels_of(line_chart(chart));
+    ASSERT_THAT(labels, SizeIs(12));
+    std::ranges::sort(labels);
+    for (size_t i = 0; i < labels.size(); ++i) {
+      EXPECT_THAT(labels[i], AllOf(Ge(13), Le(320)));  // within the drawing
+      EXPECT_GE(labels[i] - (i > 0 ? labels[i - 1] : 0), 12.9);
+    }
+  }
+}
+
 TEST(EfficiencyChart, HasOnlyPointsWithABase) {
   BenchReport report = sample_report({.devices = {2, 4}});
   EXPECT_THAT(efficiency_chart(report, Scaling::strong).series, SizeIs(1));  // the ideal alone

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "engine/bench/bench_cells.h"
+#include "engine/bench/bench_html.h"
 #include "engine/bench/bench_series.h"
 #include "engine/bench/bench_table.h"
 #include "engine/bench/rounds.h"
@@ -17,6 +18,7 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
@@ -134,6 +136,17 @@ TEST(SameBits, NeedTwoPointsOfOneKindOfDevice) {
   EXPECT_EQ(same_bits(report, Precision::fp32), std::nullopt);
 }
 
+TEST(SameBits, AreNotPromisedByTheNativeReduction) {
+  BenchReport report = sample_report();
+  report.points[1].rounds[2].parameter_hash = "another";
+  report.reduction = RunConfig::Reduction::native;
+  EXPECT_EQ(same_bits(report, Precision::fp32), std::nullopt);
+  for (const Point& point : report.points) EXPECT_EQ(tick_of(report, point), "");
+  EXPECT_THAT(tables_of(report).notes, IsEmpty());
+  for (const std::string& text : {table_text(report), bench_html(report)})
+    for (const char* promise : {"✓", "✗", "same bits"}) EXPECT_THAT(text, Not(HasSubstr(promise)));
+}
+
 TEST(Series, HaveAscendingCountsAndSplitByProcessesOnlyWhereNeeded) {
   BenchReport report = sample_report({.devices = {4, 1, 2}, .scalings = {Scaling::strong}});
   EXPECT_THAT(series_of(report), SizeIs(4));
@@ -159,6 +172,7 @@ TEST(Cells, Golden) {
   EXPECT_EQ(figure_text(9.9996), "10.00");
   EXPECT_EQ(figure_text(99.996), "100.0");
   EXPECT_EQ(figure_text(12345.6), "12 346");
+  EXPECT_EQ(figure_text(1e300), "1.000e+300");
   EXPECT_EQ(figure_text(std::nan("")), "-");
   EXPECT_EQ(rate_text(1.234e12), "1.234 T");
   EXPECT_EQ(share_text(0.9271), "92.7%");

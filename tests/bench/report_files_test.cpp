@@ -19,6 +19,7 @@ using ::testing::SizeIs;
 
 BenchReport report_with_all_fields() {
   BenchReport report = sample_report({.kind = Kind::cuda});
+  report.reduction = RunConfig::Reduction::native;
   report.machine.gpus = {"GPU \"A\"", "Ä"};
   report.points[2].rounds[1].joules = 0.1 + 0.2;
   report.points[3].rounds.clear();
@@ -32,6 +33,7 @@ TEST(BenchJson, GivesTheReportBack) {
   BenchReport again = parse_bench_json(text, "x");
   EXPECT_EQ(bench_json(again), text);
   EXPECT_EQ(again.machine.gpus, report.machine.gpus);
+  EXPECT_EQ(again.reduction, report.reduction);
   ASSERT_THAT(again.points, SizeIs(report.points.size()));
   for (size_t i = 0; i < report.points.size(); ++i) {
     EXPECT_EQ(again.points[i].variant, report.points[i].variant);
@@ -97,6 +99,33 @@ TEST(BenchJson, ADamagedFieldIsNamed) {
   ordered_json json = ordered_json::parse(bench_json(sample_report()));
   json["points"][0].erase("error");
   EXPECT_THAT(refusal_of(json.dump()), HasSubstr("points[0].error: the field is missing"));
+}
+
+TEST(BenchJson, NumbersBeyondFloat64AreRefused) {
+  std::string text = bench_json(sample_report({.devices = {1}}));
+  size_t at = text.find("\"steps\": 20");
+  ASSERT_NE(at, text.npos);
+  EXPECT_THAT(refusal_of(text.replace(at, 11, "\"steps\": 1e400")),
+              HasSubstr("b.json: has a number beyond the range of float64"));
+  EXPECT_THAT(refusal_with("/steps", (uint64_t{1} << 53) + 1), HasSubstr("from 0 to 2^53"));
+}
+
+// 1 MB of brackets would overflow the stack of whatever follows them.
+TEST(BenchJson, DeepNestingIsRefused) {
+  std::string deep(1 << 20, '['), objects;
+  for (int i = 0; i < 1000; ++i) objects += R"({"format":)";
+  for (const std::string& text : {deep, deep + std::string(deep.size(), ']'), objects})
+    EXPECT_THAT(refusal_of(text), HasSubstr("b.json: has lists or objects 32 deep"));
+  EXPECT_THAT(message_of(Category::config, [&] { parse_measurement_json(deep, "m"); }),
+              HasSubstr("m: has lists or objects 32 deep"));
+  ordered_json nested = 1;
+  for (int i = 0; i < 20; ++i) nested = ordered_json::array({nested});
+  EXPECT_THAT(refusal_with("/version", nested), HasSubstr("has version array"));
+  EXPECT_THAT(refusal_with("/steps", nested), HasSubstr("found array"));
+  EXPECT_THAT(refusal_with("/format", nested), HasSubstr("is no report"));
+  ordered_json json = ordered_json::parse(bench_json(sample_report()));
+  json["unknown"] = nested;
+  EXPECT_EQ(bench_json(parse_bench_json(json.dump(), "x")), bench_json(sample_report()));
 }
 
 // A file cut anywhere but in its last newline is refused.

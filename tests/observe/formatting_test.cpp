@@ -31,6 +31,8 @@ TEST(Units, Golden) {
 }
 
 TEST(TextTable, AlignsByCharactersNotBytes) {
+  EXPECT_EQ(aligned_text({{"a", "b"}, {"cc", ""}}), "a   b\ncc\n");
+  EXPECT_EQ(aligned_text({}), "");
   EXPECT_THAT(aligned({{"a×", "b"}, {"long", "c", "d"}, {}}),
               ::testing::ElementsAre("a×    b", "long  c  d", ""));
 }
