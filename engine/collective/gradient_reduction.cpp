@@ -15,7 +15,8 @@ namespace {
 // break_up() adds this to a count of lanes: the count passes every value that a lane waits for.
 constexpr uint32_t released = 1u << 30;
 
-constexpr int64_t cached_chunks = 8;  // 128 KiB of each of a sum's terms
+// 128 KiB of each term: still in the cache when it is squared.
+constexpr int64_t chunks_per_slice = 8;
 
 // Release: what this thread wrote before is visible to the threads that see the new count. Acquire:
 // the last of several lanes sees what the others wrote.
@@ -226,7 +227,7 @@ void GradientReduction::sum_share(int lane, size_t bucket) {
   LaneArithmetic& arithmetic = *lane_at(lane).arithmetic;
   // A CPU squares a sum while it is in the cache; a GPU takes the share by one kernel each.
   bool on_cpu = lane_at(lane).stream->device().kind == DeviceKind::cpu;
-  int64_t slice = on_cpu ? cached_chunks * TreeSum::chunk : share.size();
+  int64_t slice = on_cpu ? chunks_per_slice * TreeSum::chunk : share.size();
   for (FloatRange part = share; part.begin < share.end; part.begin += slice) {
     part.end = std::min(share.end, part.begin + slice);
     for (const auto& node : nodes_) arithmetic.sum(node.tree, part, node.data);

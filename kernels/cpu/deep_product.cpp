@@ -1,9 +1,13 @@
 #include "kernels/cpu/deep_product.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <type_traits>
+#include <utility>
 
 #include "engine/device/device_memory.h"
 #include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/row_product.h"
 
 namespace spire::inline kernels::product {
 namespace {
@@ -19,8 +23,8 @@ class DeepKernel : public Kernel {
         columns_(columns),
         block_(std::min(rows, block_rows * threads)),
         threads_(threads),
-        whole_(slab_product(DeepProduct::slab)),
-        last_(slab_product(depth % DeepProduct::slab)) {}
+        whole_(slab_product(slab_columns)),
+        last_(slab_product(depth % slab_columns)) {}
 
   size_t workspace_bytes() const override { return product_bytes() + slab_bytes() + sum_bytes(); }
 
@@ -38,10 +42,10 @@ class DeepKernel : public Kernel {
       } else {
         sums = reinterpret_cast<float*>(bytes + product_bytes() + slab_bytes());
       }
-      for (int64_t k = 0; k < depth_; k += DeepProduct::slab) {
-        int64_t width = std::min(DeepProduct::slab, depth_ - k);
+      for (int64_t k = 0; k < depth_; k += slab_columns) {
+        int64_t width = std::min(slab_columns, depth_ - k);
         copy_slab(dy + first * depth_ + k, rows, width, copy);
-        const RowProduct& product = width == DeepProduct::slab ? whole_ : last_;
+        const RowProduct& product = width == slab_columns ? whole_ : last_;
         product.run(rows, copy, w + k * columns_, sums, {.add = k > 0}, args.workspace);
       }
       if constexpr (!std::is_same_v<T, float>)
@@ -55,7 +59,7 @@ class DeepKernel : public Kernel {
   RowProduct slab_product(int64_t depth) const {
     RowGroup group;
     for (int64_t i = 0; i < block_; ++i) {
-      group.from.push_back(i * DeepProduct::slab);
+      group.from.push_back(i * slab_columns);
       group.to.push_back(i * columns_);
     }
     group.segments.push_back({0, 0, depth});
@@ -66,8 +70,8 @@ class DeepKernel : public Kernel {
     parallel_for(threads_, rows, 1, [&](int64_t begin, int64_t end, int) {
       for (int64_t row = begin; row < end; ++row)
         over_lanes(width, [&](int64_t i, auto count) {
-          store_floats(load_floats(from + row * depth_ + i, count),
-                       to + row * DeepProduct::slab + i, count);
+          store_floats(load_floats(from + row * depth_ + i, count), to + row * slab_columns + i,
+                       count);
         });
     });
   }
@@ -75,9 +79,7 @@ class DeepKernel : public Kernel {
   size_t product_bytes() const {
     return std::max(whole_.workspace_bytes(), last_.workspace_bytes());
   }
-  size_t slab_bytes() const {
-    return static_cast<size_t>(block_ * DeepProduct::slab) * sizeof(float);
-  }
+  size_t slab_bytes() const { return static_cast<size_t>(block_ * slab_columns) * sizeof(float); }
   size_t sum_bytes() const {
     bool f32 = std::is_same_v<T, float>;
     return f32 ? 0 : align_up(static_cast<size_t>(block_ * columns_) * sizeof(float));

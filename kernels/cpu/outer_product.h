@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/cpu/product_tiles.h"
+#include "kernels/cpu/register_tiles.h"
 
 namespace spire::inline kernels::product {
 

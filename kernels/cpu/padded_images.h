@@ -1,6 +1,7 @@
 // Images (N, H, W, C) as fp32 in a border of zeros, from which the windows of a convolution are
 // read as rows of a matrix.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -34,13 +35,13 @@ struct PaddedImages {
   template <typename T>
   void fill_row(const T* images, int64_t image, int64_t y, float* to) const {
     if (y < 0 || y >= h) return zero(to, width * c);
-    int64_t copied = std::min(w, width - left);
-    zero(to, left * c);
+    int64_t before = std::min(left, width), copied = std::clamp<int64_t>(width - left, 0, w);
+    zero(to, before * c);
     const T* from = images + ((image * h) + y) * w * c;
     over_lanes(copied * c, [&](int64_t i, auto count) {
-      store_floats(load_floats(from + i, count), to + left * c + i, count);
+      store_floats(load_floats(from + i, count), to + before * c + i, count);
     });
-    zero(to + (left + copied) * c, (width - left - copied) * c);
+    zero(to + (before + copied) * c, (width - before - copied) * c);
   }
 };
 

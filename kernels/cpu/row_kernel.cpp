@@ -1,6 +1,9 @@
 #include "kernels/cpu/row_kernel.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <type_traits>
 #include <utility>
 
 #include "engine/device/device_memory.h"
@@ -44,7 +47,7 @@ class RowKernel : public Kernel {
       if (!in_place_) images.fill(from, count, copy, threads_);
       for (const RowProduct& product : products_)
         product.run(product.rows() / block_ * count, a, args.inputs[1],
-                    y + first * options_.output_floats, {bias, options_.relu}, args.workspace);
+                    y + first * options_.output_size, {bias, options_.relu}, args.workspace);
     }
   }
 
@@ -69,7 +72,7 @@ class RowKernel : public Kernel {
     RowGroup all{{}, {}, one.segments};
     for (int64_t image = 0; image < block_; ++image) {
       for (int64_t from : one.from) all.from.push_back(from + image * options_.images.floats());
-      for (int64_t to : one.to) all.to.push_back(to + image * options_.output_floats);
+      for (int64_t to : one.to) all.to.push_back(to + image * options_.output_size);
     }
     return all;
   }

@@ -13,7 +13,7 @@ struct RowKernelOptions {
   PaddedImages images;           // of input 0
   int64_t count = 0;             // number of images
   std::vector<RowGroup> groups;  // of one image; together they write all of its output
-  int64_t output_floats = 0;     // of an image
+  int64_t output_size = 0;       // of an image
   Factors factors;               // input 1
   std::vector<Packing> packings;
   bool bias = false, relu = false;  // bias: input 2

@@ -52,15 +52,16 @@ class Tile {
     }
   }
   template <typename T>
-  void finish(const Finish& finish, int64_t first, int64_t width, T* y, const int64_t* to) {
+  void store_result(const Epilogue& epilogue, int64_t first, int64_t width, T* y,
+                    const int64_t* to) {
     for (int j = 0; j < registers; ++j) {
       int64_t column = first + j * lane_count;
       int count = static_cast<int>(std::min<int64_t>(lane_count, width - j * lane_count));
       FloatLanes bias{};
-      if (finish.bias) bias = load_floats(finish.bias + column, count);
+      if (epilogue.bias) bias = load_floats(epilogue.bias + column, count);
       for (int i = 0; i < rows; ++i) {
-        FloatLanes value = finish.bias ? sums.at[i][j] + bias : sums.at[i][j];
-        if (finish.relu) value = value > 0 ? value : FloatLanes{};
+        FloatLanes value = epilogue.bias ? sums.at[i][j] + bias : sums.at[i][j];
+        if (epilogue.relu) value = value > 0 ? value : FloatLanes{};
         store_floats(value, y + to[i] + column, count);
       }
     }
@@ -76,33 +77,24 @@ RowProduct::RowProduct(Factors factors, RowGroup group, int threads)
   cut();
 }
 
-// Segments that are longer than a chunk are cut, too.
+// A chunk spans at most chunk_depth rows of b, with those between its segments; so segments are
+// cut, too.
 void RowProduct::cut() {
   Chunk chunk;
-  int64_t depth = 0;
-  auto close = [&] {
-    if (chunk.segments.empty()) return;
-    chunk.begin = chunk.segments.front().b;
-    chunk.end = chunk.begin;
-    for (const Segment& segment : chunk.segments) {
-      chunk.begin = std::min(chunk.begin, segment.b);
-      chunk.end = std::max(chunk.end, segment.b + segment.depth);
-    }
-    for (Segment& segment : chunk.segments) segment.b -= chunk.begin;
-    chunks_.push_back(std::exchange(chunk, {}));
-    depth = 0;
-  };
   for (Segment left : group_.segments) {
     while (left.depth > 0) {
-      int64_t taken = std::min(left.depth, chunk_depth - depth);
-      chunk.segments.push_back({left.a, left.b, taken});
+      if (chunk.segments.empty()) chunk.begin = left.b;
+      int64_t taken = std::min(left.depth, chunk.begin + chunk_depth - left.b);
+      if (taken <= 0) {
+        chunks_.push_back(std::exchange(chunk, {}));
+        continue;
+      }
+      chunk.segments.push_back({left.a, left.b - chunk.begin, taken});
+      chunk.end = left.b + taken;
       left = {left.a + taken, left.b + taken, left.depth - taken};
-      depth += taken;
-      if (depth == chunk_depth) close();
     }
   }
-  close();
-  if (chunks_.empty()) chunks_.emplace_back();  // no k at all: sums are zero
+  chunks_.push_back(std::move(chunk));  // empty if there is no k at all: sums are zero
 }
 
 size_t RowProduct::panel_bytes() const {
@@ -142,51 +134,56 @@ const float* RowProduct::panel(const void* b, int64_t index, const Chunk& chunk,
   }
 }
 
-// Each thread takes a range of rows and computes it panel by panel, chunk by chunk.
 template <typename T>
-void RowProduct::run(int64_t rows, const float* a, const void* b, T* y, const Finish& finish,
-                     void* workspace) const {
-  auto* partial = reinterpret_cast<float*>(static_cast<std::byte*>(workspace) +
-                                           static_cast<size_t>(threads_) * panel_bytes());
-  auto compute = [&](int64_t begin, int64_t end, int64_t index, const Chunk& chunk,
-                     const float* columns) {
-    bool first = &chunk == &chunks_.front(), last = &chunk == &chunks_.back();
-    int64_t column = index * panel_width;
-    int64_t width = std::min(panel_width, factors_.columns - column);
-    with_constant<panel_registers>(registers_of(factors_.columns, index), [&](auto r) {
-      constexpr int registers = decltype(r)::value, most = tile_rows(registers);
-      over_tiles(begin, end, most, [&](int64_t row, int tile_size) {
-        with_constant<most>(tile_size, [&](auto t) {
-          constexpr int tile = decltype(t)::value;
-          Tile<tile, registers> sums;
-          const int64_t* to = group_.to.data() + row;
-          if (!first) sums.load(partial + row * panel_width, panel_width);
-          if (first && finish.add) sums.load(y, to, column, width);
-          const float* from[tile];
-          for (int i = 0; i < tile; ++i) from[i] = a + group_.from[static_cast<size_t>(row + i)];
-          for (const Segment& segment : chunk.segments)
-            add_products<tile, registers>(from, segment, columns, sums.sums);
-          if (last) {
-            sums.finish(finish, column, width, y, to);
-          } else {
-            sums.store(partial + row * panel_width, panel_width);
-          }
-        });
+void RowProduct::compute(const Operands<T>& operands, int64_t begin, int64_t end, int64_t index,
+                         const Chunk& chunk, const float* columns) const {
+  bool first = &chunk == &chunks_.front(), last = &chunk == &chunks_.back();
+  int64_t column = index * panel_width;
+  int64_t width = std::min(panel_width, factors_.columns - column);
+  with_constant<panel_registers>(registers_of(factors_.columns, index), [&](auto r) {
+    constexpr int registers = decltype(r)::value, most = tile_rows(registers);
+    over_tiles(begin, end, most, [&](int64_t row, int tile_size) {
+      with_constant<most>(tile_size, [&](auto t) {
+        constexpr int tile = decltype(t)::value;
+        Tile<tile, registers> sums;
+        const int64_t* to = group_.to.data() + row;
+        float* stored = operands.partial + row * panel_width;
+        if (!first) sums.load(stored, panel_width);
+        if (first && operands.epilogue.add) sums.load(operands.y, to, column, width);
+        const float* from[tile];
+        for (int i = 0; i < tile; ++i)
+          from[i] = operands.a + group_.from[static_cast<size_t>(row + i)];
+        for (const Segment& segment : chunk.segments)
+          add_products<tile, registers>(from, segment, columns, sums.sums);
+        if (last) {
+          sums.store_result(operands.epilogue, column, width, operands.y, to);
+        } else {
+          sums.store(stored, panel_width);
+        }
       });
     });
-  };
-  parallel_for(threads_, rows, rows_per_thread, [&](int64_t begin, int64_t end, int thread) {
-    auto* scratch = reinterpret_cast<float*>(static_cast<std::byte*>(workspace) +
-                                             static_cast<size_t>(thread) * panel_bytes());
-    for (int64_t index = 0; index < panel_count(factors_.columns); ++index)
-      for (const Chunk& chunk : chunks_)
-        compute(begin, end, index, chunk, panel(b, index, chunk, scratch));
   });
 }
 
-template void RowProduct::run(int64_t, const float*, const void*, float*, const Finish&,
+// Each thread takes a range of rows and computes it panel by panel, chunk by chunk.
+template <typename T>
+void RowProduct::run(int64_t rows, const float* a, const void* b, T* y, const Epilogue& epilogue,
+                     void* workspace) const {
+  auto* bytes = static_cast<std::byte*>(workspace);
+  size_t scratch_bytes = panel_bytes();
+  auto* partial = reinterpret_cast<float*>(bytes + static_cast<size_t>(threads_) * scratch_bytes);
+  Operands<T> operands{a, y, epilogue, partial};
+  parallel_for(threads_, rows, rows_per_thread, [&](int64_t begin, int64_t end, int thread) {
+    auto* scratch = reinterpret_cast<float*>(bytes + static_cast<size_t>(thread) * scratch_bytes);
+    for (int64_t index = 0; index < panel_count(factors_.columns); ++index)
+      for (const Chunk& chunk : chunks_)
+        compute(operands, begin, end, index, chunk, panel(b, index, chunk, scratch));
+  });
+}
+
+template void RowProduct::run(int64_t, const float*, const void*, float*, const Epilogue&,
                               void*) const;
-template void RowProduct::run(int64_t, const float*, const void*, bfloat16*, const Finish&,
+template void RowProduct::run(int64_t, const float*, const void*, bfloat16*, const Epilogue&,
                               void*) const;
 
 }  // namespace spire::inline kernels::product

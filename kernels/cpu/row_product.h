@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/cpu/product_tiles.h"
+#include "kernels/cpu/register_tiles.h"
 
 namespace spire::inline kernels::product {
 
@@ -23,13 +23,14 @@ struct Factors {
 
 // Rows of y that are sums over the same segments of k.
 struct RowGroup {
-  std::vector<int64_t> from;      // row i of a begins at a + from[i]
-  std::vector<int64_t> to;        // row i of y begins at y + to[i]
-  std::vector<Segment> segments;  // k of a segment of b: a row of the matrix b
+  std::vector<int64_t> from;  // row i of a begins at a + from[i]
+  std::vector<int64_t> to;    // row i of y begins at y + to[i]
+  // What each row sums over; Segment::b counts rows of the matrix b and ascends.
+  std::vector<Segment> segments;
 };
 
 // Where a sum begins, and what becomes of it before it is stored.
-struct Finish {
+struct Epilogue {
   const float* bias = nullptr;  // (columns); null: none
   bool relu = false;
   bool add = false;  // to what y has; for y in fp32
@@ -45,20 +46,32 @@ class RowProduct {
 
   // Computes the first `rows` rows. T: float or bfloat16. workspace: aligned to 64 bytes.
   template <typename T>
-  void run(int64_t rows, const float* a, const void* b, T* y, const Finish& finish,
+  void run(int64_t rows, const float* a, const void* b, T* y, const Epilogue& epilogue,
            void* workspace) const;
 
  private:
-  // A range of k whose part of a panel fits in the second-level cache. `b` of a segment counts
-  // from `begin`.
+  // Segments within rows [begin, end) of b, whose part of a panel fits in the second-level cache.
+  // Segment::b counts from `begin`.
   struct Chunk {
     int64_t begin = 0, end = 0;
     std::vector<Segment> segments;
+  };
+  // What run() is given, and the sums between two chunks.
+  template <typename T>
+  struct Operands {
+    const float* a;
+    T* y;
+    Epilogue epilogue;
+    float* partial;
   };
   void cut();
   size_t panel_bytes() const;    // of a thread's converted panel; 0 if panels are read in place
   size_t partial_bytes() const;  // of all sums between two chunks; 0 if there is one chunk
   const float* panel(const void* b, int64_t index, const Chunk& chunk, float* scratch) const;
+  // Adds a chunk of k to rows [begin, end), columns of panel `index`, which begins at `columns`.
+  template <typename T>
+  void compute(const Operands<T>& operands, int64_t begin, int64_t end, int64_t index,
+               const Chunk& chunk, const float* columns) const;
 
   Factors factors_;
   RowGroup group_;

@@ -1,5 +1,10 @@
 #include "kernels/cpu/tiled_convolution.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
 #include <dnnl.hpp>
 
 #include "kernels/cpu/deep_product.h"
@@ -41,28 +46,24 @@ int64_t covered(int64_t positions, int64_t kernel, int64_t stride, int64_t dilat
   return (positions - 1) * stride + (kernel - 1) * dilation + 1;
 }
 
-DType panel_dtype(const KernelRequest& request) {
-  return request.inputs[0].dtype;
-}
-
 Factors::Form panel_form(DType dtype) {
   return dtype == DType::f32 ? Factors::Form::panels_f32 : Factors::Form::panels_bf16;
 }
 
 // Along one axis, the taps that reach the rows of dx with one remainder modulo the stride:
 // dx[remainder + i * stride] is a sum over dy[i + shift].
-struct Taps {
+struct RemainderTaps {
   struct Tap {
     int64_t index, shift;
   };
   int64_t remainder = 0, count = 0;  // of rows of dx
   std::vector<Tap> taps;             // shift ascends
 
-  static std::vector<Taps> of_axis(int64_t size, int64_t kernel, int64_t stride, int64_t padding,
-                                   int64_t dilation) {
-    std::vector<Taps> all;
+  static std::vector<RemainderTaps> of_axis(int64_t size, int64_t kernel, int64_t stride,
+                                            int64_t padding, int64_t dilation) {
+    std::vector<RemainderTaps> all;
     for (int64_t remainder = 0; remainder < std::min(stride, size); ++remainder) {
-      Taps taps{remainder, (size - remainder + stride - 1) / stride, {}};
+      RemainderTaps taps{remainder, (size - remainder + stride - 1) / stride, {}};
       for (int64_t tap = kernel - 1; tap >= 0; --tap) {
         int64_t distance = remainder + padding - tap * dilation;
         if (distance % stride == 0) taps.taps.push_back({tap, distance / stride});
@@ -77,10 +78,10 @@ struct Taps {
 struct Border {
   int64_t before = 0, size = 1;
 
-  static Border around(const std::vector<Taps>& all) {
+  static Border around(const std::vector<RemainderTaps>& all) {
     int64_t least = 0, end = 1;
-    for (const Taps& taps : all) {
-      for (const Taps::Tap& tap : taps.taps) {
+    for (const RemainderTaps& taps : all) {
+      for (const RemainderTaps::Tap& tap : taps.taps) {
         least = std::min(least, tap.shift);
         end = std::max(end, taps.count + tap.shift);
       }
@@ -89,17 +90,49 @@ struct Border {
   }
 };
 
+// The rows of dx with the remainders of i and j. Images of dy begin with `before` rows and columns
+// of zeros and are `width` wide.
+RowGroup remainder_group(const ConvolutionShape& shape, const RemainderTaps& i,
+                         const RemainderTaps& j, const Extent2d& before, int64_t width) {
+  const Window& window = shape.window;
+  int64_t line = width * shape.o;
+  RowGroup group;
+  for (int64_t y = 0; y < i.count; ++y) {
+    for (int64_t x = 0; x < j.count; ++x) {
+      int64_t row = i.remainder + y * window.stride.h, column = j.remainder + x * window.stride.w;
+      group.from.push_back(y * line + x * shape.o);
+      group.to.push_back((row * shape.w + column) * shape.c);
+    }
+  }
+  for (const RemainderTaps::Tap& r : i.taps)
+    for (const RemainderTaps::Tap& s : j.taps)
+      append(group.segments,
+             {(r.shift + before.h) * line + (s.shift + before.w) * shape.o,
+              (shape.taps() - 1 - (r.index * window.kernel.w + s.index)) * shape.o, shape.o});
+  return group;
+}
+
 }  // namespace
 
-ConvolutionShape ConvolutionShape::by_rows() const {
+ConvolutionShape ConvolutionShape::as_pixels() const {
   ConvolutionShape rows = *this;
   rows.n = n * h * w;
   rows.h = rows.w = rows.oh = rows.ow = 1;
   return rows;
 }
 
+PaddedImages padded_input(const ConvolutionShape& shape) {
+  const Window& window = shape.window;
+  PaddedImages images{shape.h, shape.w, shape.c, window.padding.h, window.padding.w};
+  images.height = covered(shape.oh, window.kernel.h, window.stride.h, window.dilation.h);
+  images.width = covered(shape.ow, window.kernel.w, window.stride.w, window.dilation.w);
+  // Rows at the end that no window covers need not be cut off where there is no padding.
+  if (window.padding == Extent2d{0, 0}) images.height = shape.h, images.width = shape.w;
+  return images;
+}
+
 bool tiles_are_faster(Pass pass, const ConvolutionShape& shape, DType dtype) {
-  if (!wide_registers) return false;
+  if (!wide_registers || (dtype != DType::f32 && dtype != DType::bf16)) return false;
   if (dtype == DType::bf16)
     return !has_quick_bf16() && (pass != Pass::backward_weights || shape.has_wide_rows());
   // In fp32 a library is as quick, but for gradients through wide layers.
@@ -109,16 +142,12 @@ bool tiles_are_faster(Pass pass, const ConvolutionShape& shape, DType dtype) {
 
 std::unique_ptr<Kernel> tiled_forward(const ConvolutionShape& given, const ForwardOptions& options,
                                       const KernelRequest& request) {
-  ConvolutionShape shape = given.is_dense() ? given.by_rows() : given;
+  ConvolutionShape shape = given.is_dense() ? given.as_pixels() : given;
   const Window& window = shape.window;
   RowKernelOptions rows;
   rows.count = shape.n;
-  rows.images = {shape.h, shape.w, shape.c, window.padding.h, window.padding.w};
-  rows.images.height = covered(shape.oh, window.kernel.h, window.stride.h, window.dilation.h);
-  rows.images.width = covered(shape.ow, window.kernel.w, window.stride.w, window.dilation.w);
-  // Rows at the end that no window covers need not be cut off where there is no padding.
-  if (window.padding == Extent2d{0, 0}) rows.images.height = shape.h, rows.images.width = shape.w;
-  rows.output_floats = shape.oh * shape.ow * shape.o;
+  rows.images = padded_input(shape);
+  rows.output_size = shape.oh * shape.ow * shape.o;
   int64_t line = rows.images.width * shape.c;
   RowGroup group;
   for (int64_t i = 0; i < shape.oh; ++i) {
@@ -132,7 +161,7 @@ std::unique_ptr<Kernel> tiled_forward(const ConvolutionShape& given, const Forwa
       append(group.segments, {r * window.dilation.h * line + s * window.dilation.w * shape.c,
                               (r * window.kernel.w + s) * shape.c, shape.c});
   rows.groups.push_back(std::move(group));
-  DType dtype = panel_dtype(request);
+  DType dtype = request.inputs[0].dtype;
   rows.factors = {panel_form(dtype), shape.taps() * shape.c, shape.o};
   rows.packings.push_back(panel_packing(1, {.columns = shape.o,
                                             .inner = shape.c,
@@ -148,43 +177,27 @@ std::unique_ptr<Kernel> tiled_forward(const ConvolutionShape& given, const Forwa
 // Each remainder modulo the strides is a convolution of its own of dy, with some of the taps.
 std::unique_ptr<Kernel> tiled_backward_data(const ConvolutionShape& given,
                                             const KernelRequest& request) {
-  ConvolutionShape shape = given.is_dense() ? given.by_rows() : given;
-  if (shape.is_dense() && DeepProduct::is_deep(shape.o))
+  ConvolutionShape shape = given.is_dense() ? given.as_pixels() : given;
+  if (shape.is_dense() && is_deep(shape.o))
     return make_deep_product(shape.n, shape.o, shape.c, request);
   const Window& window = shape.window;
-  auto down =
-      Taps::of_axis(shape.h, window.kernel.h, window.stride.h, window.padding.h, window.dilation.h);
-  auto across =
-      Taps::of_axis(shape.w, window.kernel.w, window.stride.w, window.padding.w, window.dilation.w);
+  auto down = RemainderTaps::of_axis(shape.h, window.kernel.h, window.stride.h, window.padding.h,
+                                     window.dilation.h);
+  auto across = RemainderTaps::of_axis(shape.w, window.kernel.w, window.stride.w, window.padding.w,
+                                       window.dilation.w);
   Border vertical = Border::around(down), horizontal = Border::around(across);
   RowKernelOptions rows;
   rows.count = shape.n;
   rows.images = {shape.oh,          shape.ow,      shape.o,        vertical.before,
                  horizontal.before, vertical.size, horizontal.size};
-  rows.output_floats = shape.h * shape.w * shape.c;
-  int64_t line = rows.images.width * shape.o;
-  for (const Taps& i : down) {
-    for (const Taps& j : across) {
-      RowGroup group;
-      for (int64_t y = 0; y < i.count; ++y) {
-        for (int64_t x = 0; x < j.count; ++x) {
-          group.from.push_back(y * line + x * shape.o);
-          group.to.push_back(
-              ((i.remainder + y * window.stride.h) * shape.w + j.remainder + x * window.stride.w) *
-              shape.c);
-        }
-      }
-      for (const Taps::Tap& r : i.taps)
-        for (const Taps::Tap& s : j.taps)
-          append(group.segments,
-                 {(r.shift + vertical.before) * line + (s.shift + horizontal.before) * shape.o,
-                  (shape.taps() - 1 - (r.index * window.kernel.w + s.index)) * shape.o, shape.o});
-      rows.groups.push_back(std::move(group));
-    }
-  }
+  rows.output_size = shape.h * shape.w * shape.c;
+  for (const RemainderTaps& i : down)
+    for (const RemainderTaps& j : across)
+      rows.groups.push_back(
+          remainder_group(shape, i, j, {vertical.before, horizontal.before}, rows.images.width));
   rows.factors = {Factors::Form::rows_f32, shape.taps() * shape.o, shape.c, shape.c};
   if (shape.taps() > 1) {
-    DType dtype = panel_dtype(request);
+    DType dtype = request.inputs[0].dtype;
     rows.factors.form = panel_form(dtype);
     rows.packings.push_back(panel_packing(1, {.columns = shape.c,
                                               .inner = shape.o,

@@ -1,7 +1,5 @@
 // Convolutions without groups, and dense layers, as products of matrices whose rows are windows of
-// images: forward, and the gradients of data and of weights. Operands are fp32 or bf16; all
-// arithmetic is fp32. On processors with AVX-512 this is faster than a library's direct
-// convolution, for bf16 too where the processor has no quick bf16 instructions.
+// images. Operands are fp32 or bf16; all arithmetic is fp32.
 #pragma once
 #include <memory>
 
@@ -9,6 +7,8 @@
 #include "kernels/window.h"
 
 namespace spire::inline kernels::product {
+
+struct PaddedImages;
 
 // x (N, H, W, C), w (O, C, KH, KW), y (N, OH, OW, O)
 struct ConvolutionShape {
@@ -21,16 +21,16 @@ struct ConvolutionShape {
   bool is_dense() const {
     return taps() == 1 && window.stride == Extent2d{} && window.padding == Extent2d{0, 0};
   }
-  // True if a row of a window has enough numbers for the columns of a tile.
+  // True if the weight gradient's tiles, whose columns are a row of a window, are nearly full.
   bool has_wide_rows() const { return taps() == 1 || window.kernel.w * c >= 48; }
-  // A convolution that is_dense() as one of N * H * W images of a pixel.
-  ConvolutionShape by_rows() const;
+  ConvolutionShape as_pixels() const;  // if is_dense(): N * H * W images of a pixel
 };
+
+PaddedImages padded_input(const ConvolutionShape& shape);
 
 enum class Pass { forward, backward_data, backward_weights };
 
-// Returns whether these kernels are the faster ones for operands of this dtype, in this build and
-// on this processor (docs/numerics.md). Fixed rules, not timings: equal machines get equal bits.
+// Returns whether these kernels are the faster ones here, by fixed rules (docs/numerics.md).
 bool tiles_are_faster(Pass pass, const ConvolutionShape& shape, DType dtype);
 
 struct ForwardOptions {

@@ -1,6 +1,8 @@
 // The gradient of a convolution's weights: the sum over all output positions of the outer product
 // of dy and the window of x.
 #include <algorithm>
+#include <cstddef>
+#include <type_traits>
 #include <vector>
 
 #include "engine/device/device_memory.h"
@@ -39,19 +41,13 @@ template <typename T>
 class WeightGradient : public Kernel {
  public:
   WeightGradient(const ConvolutionShape& shape, bool bias, int threads)
-      : shape_(shape), bias_(bias), threads_(threads) {
-    const Window& window = shape_.window;
-    images_ = {shape_.h, shape_.w, shape_.c, window.padding.h, window.padding.w};
-    images_.height =
-        (shape_.oh - 1) * window.stride.h + (window.kernel.h - 1) * window.dilation.h + 1;
-    images_.width =
-        (shape_.ow - 1) * window.stride.w + (window.kernel.w - 1) * window.dilation.w + 1;
-    if (window.padding == Extent2d{0, 0}) images_.height = shape_.h, images_.width = shape_.w;
+      : shape_(shape), bias_(bias), threads_(threads), images_(padded_input(shape)) {
     int64_t wanted = (block_positions + positions() - 1) / positions();
     int64_t fit = block_bytes / (images_.floats() * static_cast<int64_t>(sizeof(float)));
     block_ = std::clamp<int64_t>(std::min(wanted, fit), 1, shape_.n);
-    copies_images_ = !std::is_same_v<T, float> || images_.padded();
     lay_out();
+    copies_images_ =
+        !is_dense() && (!std::is_same_v<T, float> || images_.padded() || reads_beyond_windows());
   }
 
   size_t workspace_bytes() const override {
@@ -89,6 +85,12 @@ class WeightGradient : public Kernel {
   int64_t image_size() const { return shape_.h * shape_.w * shape_.c; }
   int64_t window_floats() const { return shape_.taps() * shape_.c; }
   bool is_dense() const { return shape_.is_dense(); }
+
+  // Whole registers are read, also where a row of windows ends within one.
+  bool reads_beyond_windows() const {
+    return std::ranges::any_of(
+        product_.columns, [](const ColumnGroup& group) { return group.width % lane_count != 0; });
+  }
 
   // Sets offsets_ and the columns of product_.
   void lay_out() {
@@ -168,9 +170,7 @@ class WeightGradient : public Kernel {
     return floats_bytes(panel_count(std::min(slab, shape_.o)) * panel_width * block_ * positions());
   }
   size_t image_bytes() const {
-    // A register may be read beyond the last window.
-    bool copies = !is_dense() && copies_images_;
-    return copies ? floats_bytes(block_ * images_.floats() + lane_count) : 0;
+    return copies_images_ ? floats_bytes(block_ * images_.floats() + lane_count) : 0;
   }
   size_t window_bytes() const {
     int64_t panels = panel_count(window_floats());
@@ -183,8 +183,8 @@ class WeightGradient : public Kernel {
   const ConvolutionShape shape_;
   const bool bias_;
   const int threads_;
-  PaddedImages images_;
-  bool copies_images_ = true;     // whether windows are read from a copy in fp32
+  const PaddedImages images_;
+  bool copies_images_ = false;    // whether windows are read from a copy in fp32
   int64_t block_ = 1;             // images
   std::vector<int64_t> offsets_;  // of each position: its row of b
   OuterProduct product_;
@@ -194,7 +194,7 @@ class WeightGradient : public Kernel {
 
 std::unique_ptr<Kernel> tiled_backward_weights(const ConvolutionShape& given, bool bias,
                                                const KernelRequest& request) {
-  ConvolutionShape shape = given.is_dense() ? given.by_rows() : given;
+  ConvolutionShape shape = given.is_dense() ? given.as_pixels() : given;
   if (request.inputs[0].dtype == DType::f32)
     return std::make_unique<WeightGradient<float>>(shape, bias, request.threads);
   return std::make_unique<WeightGradient<bfloat16>>(shape, bias, request.threads);

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "kernels/cpu/product_tiles.h"
+#include "kernels/cpu/register_tiles.h"
 
 namespace spire::inline kernels::product {
 namespace {

@@ -3,6 +3,10 @@
 // (transposed) and values lie in its scratch as fp32, as do the strip's scores.
 #include "kernels/ops/attention/attention_cpu.h"
 
+#include <algorithm>
+#include <cmath>
+#include <span>
+
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/tile_product.h"
 #include "kernels/typed_kernel.h"

@@ -13,10 +13,10 @@
 namespace spire::inline kernels::attention_cpu {
 
 constexpr int64_t block = 64;  // queries or keys per block
-// Rows of a strip of queries. It sees the keys up to its last query, so that of the scores that a
-// causal mask hides only those within a strip are computed.
+// Queries of a strip. Its scores are computed for the keys up to its last query, so a causal mask
+// wastes at most one 16 x 16 square of scores a strip.
 constexpr int64_t strip = lane_count;
-constexpr int64_t rows_ahead = 8;  // rows, far apart in memory, that are prefetched
+constexpr int64_t rows_ahead = 8;  // that load_rows and store_rows prefetch
 
 // Returns the next multiple of a register's lanes.
 inline int64_t whole_registers(int64_t n) {

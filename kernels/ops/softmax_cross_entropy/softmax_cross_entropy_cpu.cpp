@@ -1,7 +1,9 @@
 // Softmax cross entropy on the CPU. A thread takes whole rows and reads each of them once for the
 // largest logit and the sum of exponentials about it, in fp32. Losses are summed in fp64, a partial
 // sum a thread, in the threads' order.
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "kernels/cpu/elementwise.h"

@@ -1,9 +1,13 @@
 #include "kernels/cpu/tiled_convolution.h"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
+#include <string>
+#include <tuple>
+#include <vector>
 
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 namespace spire::testing {
 namespace {
@@ -14,6 +18,7 @@ struct ShapeCase {
   std::string name;
   int64_t n, h, w, c, o;
   Window window = {};
+  bool bias = true;
 
   ConvolutionShape shape() const {
     auto slide = [](int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation) {
@@ -44,19 +49,29 @@ const std::vector<ShapeCase> cases = {
     {"stride_beyond_the_window", 2, 11, 10, 6, 5, {{2, 2}, {4, 3}, {1, 0}}},
     {"dilation", 2, 12, 11, 18, 9, {{3, 2}, {1, 2}, {2, 1}, {2, 3}}},
     {"padding_beyond_the_window", 1, 4, 4, 8, 8, {{1, 2}, {1, 1}, {2, 3}}},
+    {"no_window_reaches_x", 2, 1, 1, 8, 5, {{1, 1}, {6, 6}, {2, 2}}},
+    {"no_window_reaches_the_column", 2, 5, 1, 8, 5, {{1, 1}, {6, 6}, {2, 2}}},
+    {"without_bias", 2, 6, 5, 16, 20, {{3, 3}, {1, 1}, {1, 1}}, false},
+    // More than one block of rows or images; more than one chunk of a sum.
+    {"dense_blocks", 2100, 1, 1, 20, 18},
+    {"image_blocks", 19, 12, 11, 5, 6, {{3, 3}, {1, 1}, {1, 1}}},
+    {"deep_blocks", 600, 1, 1, 3, 4100},
+    {"long_window", 1, 5, 5, 300, 17, {{3, 3}, {1, 1}, {1, 1}}},
+    {"long_window_of_dy", 1, 6, 6, 9, 700, {{3, 3}, {2, 2}, {1, 1}}},
+    {"large_dw", 600, 1, 1, 600, 500},
 };
 
-// Numbers of a tensor, rounded to its dtype, and the same in float64.
-struct Numbers {
+// TestTensor of a tensor, rounded to its dtype, and the same in float64.
+struct TestTensor {
   DType dtype;
   std::vector<std::byte> bytes;
   std::vector<double> values;
 
-  Numbers(DType type, int64_t count)
+  TestTensor(DType type, int64_t count)
       : dtype(type), bytes(static_cast<size_t>(count) * size_of(type)), values(count) {}
 
-  static Numbers random(DType type, int64_t count, unsigned seed) {
-    Numbers made(type, count);
+  static TestTensor random(DType type, int64_t count, unsigned seed) {
+    TestTensor made(type, count);
     std::mt19937 generator(seed);
     std::uniform_real_distribution<float> uniform(-1, 1);
     for (int64_t i = 0; i < count; ++i) made.set(i, uniform(generator));
@@ -78,7 +93,8 @@ struct Numbers {
   }
 };
 
-// Calls body(index in x, in w, in y) for each product of the convolution.
+// Calls body(x, w, y) for the C products of numbers x + c of x and w + c * taps of w, which belong
+// to number y of y.
 template <typename Body>
 void over_products(const ConvolutionShape& s, const Body& body) {
   const Window& window = s.window;
@@ -91,25 +107,43 @@ void over_products(const ConvolutionShape& s, const Body& body) {
             int64_t column = j * window.stride.w - window.padding.w + t * window.dilation.w;
             if (row < 0 || row >= s.h || column < 0 || column >= s.w) continue;
             for (int64_t o = 0; o < s.o; ++o)
-              for (int64_t c = 0; c < s.c; ++c)
-                body(((n * s.h + row) * s.w + column) * s.c + c,
-                     ((o * s.c + c) * window.kernel.h + r) * window.kernel.w + t,
-                     ((n * s.oh + i) * s.ow + j) * s.o + o);
+              body(((n * s.h + row) * s.w + column) * s.c,
+                   (o * s.c * window.kernel.h + r) * window.kernel.w + t,
+                   ((n * s.oh + i) * s.ow + j) * s.o + o);
           }
 }
 
-struct Sums {  // in float64, and the sums of absolute values, which bound rounding errors
+struct ReferenceSums {  // in float64, and the sums of absolute values, which bound rounding errors
   std::vector<double> value, magnitude;
-  explicit Sums(size_t count) : value(count), magnitude(count) {}
-  void add(size_t at, double product) {
-    value[at] += product;
-    magnitude[at] += std::abs(product);
+  explicit ReferenceSums(size_t count) : value(count), magnitude(count) {}
+  void add(size_t at, double term) {
+    value[at] += term;
+    magnitude[at] += std::abs(term);
+  }
+  // Adds the products of `count` numbers.
+  void add_dot(size_t at, const double* a, const double* b, int64_t b_stride, int64_t count) {
+    double sum = 0, absolute = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      sum += a[i] * b[i * b_stride];
+      absolute += std::abs(a[i] * b[i * b_stride]);
+    }
+    value[at] += sum;
+    magnitude[at] += absolute;
+  }
+  // Adds factor * a to `count` numbers, `stride` apart.
+  void add_multiple(size_t first, int64_t stride, double factor, const double* a, int64_t a_stride,
+                    int64_t count) {
+    double *values = &value[first], *magnitudes = &magnitude[first];
+    for (int64_t i = 0; i < count; ++i) {
+      values[i * stride] += factor * a[i * a_stride];
+      magnitudes[i * stride] += std::abs(factor * a[i * a_stride]);
+    }
   }
 };
 
-// Sums of n terms in fp32 are off by at most n * eps * magnitude, however they are ordered; a bf16
-// result by half of its last place.
-void expect_close(const Numbers& got, const Sums& wanted, int64_t terms) {
+// ReferenceSums of n terms in fp32 are off by at most n * eps * magnitude, however they are
+// ordered; a bf16 result by half of its last place.
+void expect_close(const TestTensor& got, const ReferenceSums& wanted, int64_t terms) {
   const double eps = std::ldexp(1.0, -24), half = got.dtype == DType::f32 ? 0 : std::ldexp(1.0, -8);
   for (size_t i = 0; i < wanted.value.size(); ++i) {
     double bound = static_cast<double>(terms + 2) * eps * wanted.magnitude[i];
@@ -118,77 +152,119 @@ void expect_close(const Numbers& got, const Sums& wanted, int64_t terms) {
   }
 }
 
+// Memory of a kernel between bytes that must stay as they are.
+class GuardedMemory {
+ public:
+  explicit GuardedMemory(size_t bytes) : memory_(bytes + 2 * guard + alignment, untouched) {
+    auto address = reinterpret_cast<uintptr_t>(memory_.data()) + guard;
+    begin_ = guard + (alignment - address % alignment) % alignment;
+    end_ = begin_ + bytes;
+  }
+
+  std::byte* begin() { return memory_.data() + begin_; }
+  std::byte* end() { return memory_.data() + end_; }
+  bool intact() const {
+    auto is_untouched = [](std::byte byte) { return byte == untouched; };
+    auto first = memory_.begin();
+    return std::all_of(first, first + static_cast<ptrdiff_t>(begin_), is_untouched) &&
+           std::all_of(first + static_cast<ptrdiff_t>(end_), memory_.end(), is_untouched);
+  }
+
+ private:
+  static constexpr size_t guard = 256, alignment = 64;
+  static constexpr std::byte untouched{0x7f};
+  std::vector<std::byte> memory_;
+  size_t begin_ = 0, end_ = 0;
+};
+
 class TiledConvolutionTest : public ::testing::TestWithParam<std::tuple<ShapeCase, DType>> {
  protected:
   ConvolutionShape shape() const { return std::get<0>(GetParam()).shape(); }
   DType dtype() const { return std::get<1>(GetParam()); }
+  bool with_bias() const { return std::get<0>(GetParam()).bias; }  // and, forward, with relu
   int64_t x_size() const { return shape().n * shape().h * shape().w * shape().c; }
   int64_t y_size() const { return shape().n * shape().oh * shape().ow * shape().o; }
   int64_t w_size() const { return shape().o * shape().c * shape().taps(); }
   TensorSpec spec(int64_t size, DType type) const { return {{size}, type}; }
 
-  // Runs a kernel on packed weights. Memory around the workspace must stay as it is.
-  void run(Kernel& kernel, std::vector<const Numbers*> inputs, std::vector<Numbers*> outputs) {
-    std::vector<std::vector<std::byte>> packed;
+  // Runs a kernel on packed weights. Memory around all that it is given must stay as it is.
+  void run(Kernel& kernel, std::vector<const TestTensor*> inputs,
+           std::vector<TestTensor*> outputs) {
+    std::vector<GuardedMemory> packed, written;
     std::vector<const void*> in;
     std::vector<void*> out;
-    for (const Numbers* input : inputs) in.push_back(input->bytes.data());
+    for (const TestTensor* input : inputs) in.push_back(input->bytes.data());
     for (const Packing& packing : kernel.packings()) {
-      packed.emplace_back(packing.bytes);
       auto at = static_cast<size_t>(packing.input);
-      packing.pack(reinterpret_cast<const float*>(inputs[at]->bytes.data()), packed.back().data());
-      in[at] = packed.back().data();
+      packed.emplace_back(packing.bytes);
+      packing.pack(reinterpret_cast<const float*>(inputs[at]->bytes.data()), packed.back().begin());
+      in[at] = packed.back().begin();
     }
-    for (Numbers* output : outputs) out.push_back(output->bytes.data());
-    constexpr size_t guard = 256;
-    size_t bytes = kernel.workspace_bytes();
-    std::vector<std::byte> workspace(bytes + 2 * guard + 64, std::byte{0x7f});
-    auto address = reinterpret_cast<uintptr_t>(workspace.data()) + guard;
-    size_t offset = guard + (64 - address % 64) % 64;
-    kernel.run({in, out, workspace.data() + offset, nullptr, nullptr});
-    for (size_t i = 0; i < offset; ++i) ASSERT_EQ(workspace[i], std::byte{0x7f});
-    for (size_t i = offset + bytes; i < workspace.size(); ++i)
-      ASSERT_EQ(workspace[i], std::byte{0x7f});
+    for (TestTensor* output : outputs) {
+      written.emplace_back(output->bytes.size());
+      out.push_back(written.back().begin());
+    }
+    GuardedMemory workspace(kernel.workspace_bytes());
+    kernel.run({in, out, workspace.begin(), nullptr, nullptr});
+    EXPECT_TRUE(workspace.intact());
+    for (const GuardedMemory& memory : packed) EXPECT_TRUE(memory.intact());
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      EXPECT_TRUE(written[i].intact()) << "output " << i;
+      std::copy(written[i].begin(), written[i].end(), outputs[i]->bytes.begin());
+    }
   }
 };
 
 TEST_P(TiledConvolutionTest, ForwardIsTheDefinitionOnAnyNumberOfThreads) {
-  Numbers x = Numbers::random(dtype(), x_size(), 1), w = Numbers::random(DType::f32, w_size(), 2);
-  Numbers bias = Numbers::random(DType::f32, shape().o, 3);
+  TestTensor x = TestTensor::random(dtype(), x_size(), 1),
+             w = TestTensor::random(DType::f32, w_size(), 2);
+  TestTensor bias = TestTensor::random(DType::f32, shape().o, 3);
   std::vector<double> factors = w.values;
   if (dtype() == DType::bf16)
     for (double& factor : factors)
       factor = static_cast<float>(bfloat16(static_cast<float>(factor)));
-  Sums wanted(y_size());
-  for (int64_t i = 0; i < y_size(); ++i) wanted.add(i, bias.values[i % shape().o]);
-  over_products(shape(),
-                [&](int64_t a, int64_t b, int64_t y) { wanted.add(y, x.values[a] * factors[b]); });
-  for (double& value : wanted.value) value = std::max(value, 0.0);
-  std::vector<Numbers> results;
+  ReferenceSums wanted(y_size());
+  if (with_bias())
+    for (int64_t i = 0; i < y_size(); ++i) wanted.add(i, bias.values[i % shape().o]);
+  const int64_t c = shape().c, taps = shape().taps();
+  over_products(shape(), [&](int64_t a, int64_t b, int64_t y) {
+    wanted.add_dot(y, &x.values[a], &factors[b], taps, c);
+  });
+  if (with_bias())
+    for (double& value : wanted.value) value = std::max(value, 0.0);
+  std::vector<TestTensor> results;
   for (int threads : {1, 3}) {
     std::vector<TensorSpec> in = {spec(x_size(), dtype()), spec(w_size(), DType::f32),
                                   spec(shape().o, DType::f32)};
     std::vector<TensorSpec> out = {spec(y_size(), dtype())};
+    if (!with_bias()) in.pop_back();
     auto kernel =
-        product::tiled_forward(shape(), {.bias = true, .relu = true},
+        product::tiled_forward(shape(), {.bias = with_bias(), .relu = with_bias()},
                                {.inputs = in, .outputs = out, .device = {}, .threads = threads});
     results.emplace_back(dtype(), y_size());
-    run(*kernel, {&x, &w, &bias}, {&results.back()});
+    if (with_bias()) {
+      run(*kernel, {&x, &w, &bias}, {&results.back()});
+    } else {
+      run(*kernel, {&x, &w}, {&results.back()});
+    }
     expect_close(results.back(), wanted, shape().c * shape().taps());
   }
   EXPECT_EQ(results[0].bytes, results[1].bytes);
 }
 
 TEST_P(TiledConvolutionTest, DataGradientIsTheDefinitionOnAnyNumberOfThreads) {
-  Numbers dy = Numbers::random(dtype(), y_size(), 4), w = Numbers::random(DType::f32, w_size(), 5);
+  TestTensor dy = TestTensor::random(dtype(), y_size(), 4),
+             w = TestTensor::random(DType::f32, w_size(), 5);
   std::vector<double> factors = w.values;
   if (dtype() == DType::bf16 && shape().taps() > 1)  // plain fp32 weights are used for one tap
     for (double& factor : factors)
       factor = static_cast<float>(bfloat16(static_cast<float>(factor)));
-  Sums wanted(x_size());
-  over_products(shape(),
-                [&](int64_t x, int64_t b, int64_t a) { wanted.add(x, dy.values[a] * factors[b]); });
-  std::vector<Numbers> results;
+  ReferenceSums wanted(x_size());
+  const int64_t c = shape().c, taps = shape().taps();
+  over_products(shape(), [&](int64_t x, int64_t b, int64_t a) {
+    wanted.add_multiple(x, 1, dy.values[a], &factors[b], taps, c);
+  });
+  std::vector<TestTensor> results;
   for (int threads : {1, 3}) {
     std::vector<TensorSpec> in = {spec(y_size(), dtype()), spec(w_size(), DType::f32)};
     std::vector<TensorSpec> out = {spec(x_size(), dtype())};
@@ -202,25 +278,34 @@ TEST_P(TiledConvolutionTest, DataGradientIsTheDefinitionOnAnyNumberOfThreads) {
 }
 
 TEST_P(TiledConvolutionTest, WeightGradientIsTheDefinitionOnAnyNumberOfThreads) {
-  Numbers x = Numbers::random(dtype(), x_size(), 6), dy = Numbers::random(dtype(), y_size(), 7);
-  Sums wanted(w_size()), wanted_bias(shape().o);
-  over_products(
-      shape(), [&](int64_t a, int64_t w, int64_t b) { wanted.add(w, x.values[a] * dy.values[b]); });
+  TestTensor x = TestTensor::random(dtype(), x_size(), 6),
+             dy = TestTensor::random(dtype(), y_size(), 7);
+  ReferenceSums wanted(w_size()), wanted_bias(shape().o);
+  const int64_t c = shape().c, taps = shape().taps();
+  over_products(shape(), [&](int64_t a, int64_t w, int64_t b) {
+    wanted.add_multiple(w, taps, dy.values[b], &x.values[a], 1, c);
+  });
   for (int64_t i = 0; i < y_size(); ++i) wanted_bias.add(i % shape().o, dy.values[i]);
-  std::vector<Numbers> results;
+  std::vector<TestTensor> results, bias_results;
   for (int threads : {1, 3}) {
     std::vector<TensorSpec> in = {spec(x_size(), dtype()), spec(y_size(), dtype())};
     std::vector<TensorSpec> out = {spec(w_size(), DType::f32), spec(shape().o, DType::f32)};
+    if (!with_bias()) out.pop_back();
     auto kernel = product::tiled_backward_weights(
-        shape(), true, {.inputs = in, .outputs = out, .device = {}, .threads = threads});
-    results.emplace_back(DType::f32, w_size());
-    Numbers bias(DType::f32, shape().o);
-    run(*kernel, {&x, &dy}, {&results.back(), &bias});
+        shape(), with_bias(), {.inputs = in, .outputs = out, .device = {}, .threads = threads});
+    TestTensor &dw = results.emplace_back(DType::f32, w_size()),
+               &db = bias_results.emplace_back(DType::f32, shape().o);
     int64_t positions = shape().n * shape().oh * shape().ow;
-    expect_close(results.back(), wanted, positions);
-    expect_close(bias, wanted_bias, positions);
+    if (with_bias()) {
+      run(*kernel, {&x, &dy}, {&dw, &db});
+      expect_close(db, wanted_bias, positions);
+    } else {
+      run(*kernel, {&x, &dy}, {&dw});
+    }
+    expect_close(dw, wanted, positions);
   }
   EXPECT_EQ(results[0].bytes, results[1].bytes);
+  EXPECT_EQ(bias_results[0].bytes, bias_results[1].bytes);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, TiledConvolutionTest,

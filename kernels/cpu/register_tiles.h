@@ -3,6 +3,7 @@
 // columns. k ascends, so each sum has the same order wherever tiles begin and end.
 #pragma once
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/cpu/simd.h"
 
@@ -26,8 +27,7 @@ constexpr int registers_of(int64_t columns, int64_t index) {
                              : static_cast<int>((left + lane_count - 1) / lane_count);
 }
 
-// A stretch of k: `depth` numbers from `a` on in each row of a, and the rows from `b` on of the
-// panel.
+// `depth` consecutive k: from number `a` of each row of a, and from row `b` of the panel.
 struct Segment {
   int64_t a = 0, b = 0, depth = 0;
 };
