@@ -7,7 +7,7 @@
 
 #include <spire/error.h>
 
-#include "engine/bench/built_in_models.h"
+#include "engine/bench/runs/built_in_models.h"
 #include "engine/config/scalar.h"
 
 namespace spire::tool {

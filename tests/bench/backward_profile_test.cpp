@@ -1,4 +1,4 @@
-#include "engine/bench/backward_profile.h"
+#include "engine/bench/prediction/backward_profile.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Tests what ceilings count and which of them there are; speeds are the machine's own.
-#include "engine/bench/ceilings.h"
+#include "engine/bench/limits/ceilings.h"
 
 #include <atomic>
 #include <cmath>

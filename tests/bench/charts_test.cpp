@@ -6,8 +6,8 @@
 
 #include <spire/error.h>
 
-#include "engine/bench/bench_charts.h"
-#include "engine/bench/svg_axis.h"
+#include "engine/bench/page/bench_charts.h"
+#include "engine/bench/page/svg_axis.h"
 #include "tests/bench/sample_report.h"
 
 namespace spire {

@@ -1,5 +1,5 @@
 // Tests the formulas by their closed forms.
-#include "engine/bench/communication_model.h"
+#include "engine/bench/prediction/communication_model.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Ratios of two reports by closed forms.
 #include <gmock/gmock.h>
 
-#include "engine/bench/bench_compare.h"
+#include "engine/bench/report/bench_compare.h"
 #include "tests/bench/sample_report.h"
 
 namespace spire {

@@ -1,5 +1,5 @@
 // Tests energy from counters in files, and from a library in NVML's place.
-#include "engine/bench/energy.h"
+#include "engine/bench/runs/energy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,11 +3,11 @@
 
 #include <gmock/gmock.h>
 
-#include "engine/bench/bench_cells.h"
-#include "engine/bench/bench_html.h"
-#include "engine/bench/bench_series.h"
-#include "engine/bench/bench_table.h"
-#include "engine/bench/rounds.h"
+#include "engine/bench/page/bench_html.h"
+#include "engine/bench/page/bench_series.h"
+#include "engine/bench/report/bench_cells.h"
+#include "engine/bench/report/bench_table.h"
+#include "engine/bench/report/rounds.h"
 #include "engine/observe/step_times.h"
 #include "tests/base/message_of.h"
 #include "tests/bench/sample_report.h"

@@ -1,4 +1,4 @@
-#include "engine/bench/links.h"
+#include "engine/bench/prediction/links.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // A measured run is the run of train(): its weights, its samples, its memory. Ranks are joined, and
 // measurements pass between processes unchanged.
-#include "engine/bench/measure.h"
+#include "engine/bench/runs/measure.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <spire/train.h>
 
 #include "engine/base/thread.h"
-#include "engine/bench/bench_json.h"
+#include "engine/bench/report/bench_json.h"
 #include "engine/observe/step_times.h"
 
 namespace spire {

@@ -1,5 +1,5 @@
 // Times of ops against what the model's graph says of them, and their text against known numbers.
-#include "engine/bench/op_times.h"
+#include "engine/bench/limits/op_times.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

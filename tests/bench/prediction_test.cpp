@@ -1,5 +1,5 @@
 // Tests predicted speeds by closed forms.
-#include "engine/bench/prediction.h"
+#include "engine/bench/prediction/prediction.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

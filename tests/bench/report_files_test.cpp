@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include "engine/bench/bench_csv.h"
-#include "engine/bench/bench_json.h"
+#include "engine/bench/report/bench_csv.h"
+#include "engine/bench/report/bench_json.h"
 #include "tests/base/message_of.h"
 #include "tests/bench/sample_report.h"
 #include "tests/observe/reports.h"

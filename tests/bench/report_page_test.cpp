@@ -3,10 +3,10 @@
 
 #include <gmock/gmock.h>
 
-#include "engine/bench/bench_cells.h"
-#include "engine/bench/bench_html.h"
-#include "engine/bench/bench_table.h"
-#include "engine/bench/html_text.h"
+#include "engine/bench/page/bench_html.h"
+#include "engine/bench/page/html_text.h"
+#include "engine/bench/report/bench_cells.h"
+#include "engine/bench/report/bench_table.h"
 #include "tests/bench/sample_report.h"
 
 namespace spire {

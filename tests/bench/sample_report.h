@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/bench/bench_report.h"
+#include "engine/bench/report/bench_report.h"
 
 namespace spire {
 

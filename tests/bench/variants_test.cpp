@@ -1,5 +1,5 @@
 // Which variants a request makes, the config of each, and what is refused.
-#include "engine/bench/variants.h"
+#include "engine/bench/runs/variants.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@
 #include <spire/error.h>
 #include <spire/load_config.h>
 
-#include "engine/bench/built_in_models.h"
-#include "engine/bench/model_facts.h"
-#include "engine/bench/synthetic_data.h"
+#include "engine/bench/runs/built_in_models.h"
+#include "engine/bench/runs/model_facts.h"
+#include "engine/bench/runs/synthetic_data.h"
 #include "tests/tools/small_data.h"
 
 namespace spire {

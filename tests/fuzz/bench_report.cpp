@@ -1,7 +1,7 @@
 // Reports of benchmarks: bench.json, compared with itself and shown as a table.
-#include "engine/bench/bench_compare.h"
-#include "engine/bench/bench_json.h"
-#include "engine/bench/bench_table.h"
+#include "engine/bench/report/bench_compare.h"
+#include "engine/bench/report/bench_json.h"
+#include "engine/bench/report/bench_table.h"
 #include "tests/bench/sample_report.h"
 #include "tests/fuzz/fuzz_target.h"
 

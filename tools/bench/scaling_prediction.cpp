@@ -5,9 +5,9 @@
 
 #include <spire/error.h>
 
-#include "engine/bench/ceilings.h"
-#include "engine/bench/prediction.h"
-#include "engine/bench/rounds.h"
+#include "engine/bench/limits/ceilings.h"
+#include "engine/bench/prediction/prediction.h"
+#include "engine/bench/report/rounds.h"
 #include "engine/config/words.h"
 
 namespace spire::tool {

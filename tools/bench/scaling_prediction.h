@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/bench/bench_charts.h"
-#include "engine/bench/links.h"
-#include "engine/bench/variants.h"
+#include "engine/bench/page/bench_charts.h"
+#include "engine/bench/prediction/links.h"
+#include "engine/bench/runs/variants.h"
 #include "tools/arguments.h"
 
 namespace spire::tool {

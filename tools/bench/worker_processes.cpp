@@ -7,8 +7,8 @@
 
 #include <spire/error.h>
 
-#include "engine/bench/bench_json.h"
-#include "engine/bench/measure.h"
+#include "engine/bench/report/bench_json.h"
+#include "engine/bench/runs/measure.h"
 #include "tools/bench/captured_output.h"
 #include "tools/config_source.h"
 #include "tools/supervisor/attempt.h"

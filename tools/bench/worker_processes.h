@@ -3,8 +3,8 @@
 #pragma once
 #include <spire/run_config.h>
 
-#include "engine/bench/bench_report.h"
-#include "engine/bench/variants.h"
+#include "engine/bench/report/bench_report.h"
+#include "engine/bench/runs/variants.h"
 #include "tools/process/signals.h"
 
 namespace spire::tool {

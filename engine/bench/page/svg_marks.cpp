@@ -1,0 +1,68 @@
+#include "engine/bench/page/svg_marks.h"
+
+#include <fmt/format.h>
+
+#include "engine/bench/page/html_text.h"
+
+namespace spire::inline bench {
+namespace {
+
+// Path of one of five shapes: circle, square, triangle, diamond, cross.
+std::string shape(int number, double x, double y) {
+  switch (number) {
+    case 0:
+      return fmt::format("M{:.1f} {:.1f}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z", x - 4, y);
+    case 1:
+      return fmt::format("M{:.1f} {:.1f}h7.4v7.4h-7.4z", x - 3.7, y - 3.7);
+    case 2:
+      return fmt::format("M{:.1f} {:.1f}l4.8 8.4h-9.6z", x, y - 5.2);
+    case 3:
+      return fmt::format("M{:.1f} {:.1f}l5 5l-5 5l-5 -5z", x, y - 5);
+    default:
+      return fmt::format("M{:.1f} {:.1f}h3v3h3v3h-3v3h-3v-3h-3v-3h3z", x - 1.5, y - 4.5);
+  }
+}
+
+std::string legend_item(int width, const std::string& content, const std::string& label) {
+  return fmt::format(
+      "<li><svg viewBox=\"0 0 {0} 14\" width=\"{0}\" height=\"14\" aria-hidden=\"true\">{1}</svg>"
+      "{2}</li>",
+      width, content, html_text(label));
+}
+
+}  // namespace
+
+std::string colour_class(int colour) {
+  return colour < 0 ? "s-none" : fmt::format("s{}", colour % colours);
+}
+
+std::string marker(int colour, double x, double y, bool hollow) {
+  return fmt::format("<path class=\"marker{}\" d=\"{}\"/>", hollow ? " hollow" : "",
+                     shape(colour < 0 ? 0 : colour % 5, x, y));
+}
+
+std::string line_legend(int colour, LineStyle style, const std::string& label) {
+  const char* name = style == LineStyle::ideal      ? "ideal"
+                     : style == LineStyle::modelled ? "modelled"
+                                                    : "measured";
+  std::string shown =
+      style == LineStyle::ideal ? "" : marker(colour, 15, 7, style == LineStyle::modelled);
+  return legend_item(30,
+                     fmt::format("<g class=\"{}\"><path class=\"{}\" d=\"M1 7H29\"/>{}</g>",
+                                 colour_class(colour), name, shown),
+                     label);
+}
+
+std::string box_legend(int colour, const std::string& label) {
+  return legend_item(14,
+                     fmt::format("<g class=\"{}\"><path class=\"part\" d=\"M1 1h12v12h-12z\"/></g>",
+                                 colour_class(colour)),
+                     label);
+}
+
+std::string svg_label(double x, double y, const char* anchor, const std::string& text) {
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>", x, y, anchor,
+                     html_text(text));
+}
+
+}  // namespace spire::inline bench

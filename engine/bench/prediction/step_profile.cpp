@@ -1,0 +1,48 @@
+#include "engine/bench/prediction/step_profile.h"
+
+#include <spire/error.h>
+#include <spire/observer.h>
+
+#include "engine/bench/prediction/backward_profile.h"
+#include "engine/bench/runs/variants.h"
+#include "engine/run/run_setup.h"
+
+namespace spire::inline bench {
+namespace {
+
+void expect_one_device(const Variant& variant, const Measurement& measured) {
+  if (variant.devices != 1)
+    fail(Category::config, "a prediction starts from one device, not from {}; measure that too",
+         to_text(variant));
+  if (measured.times.backward <= 0 || measured.step_seconds <= 0)
+    fail(Category::config, "a prediction needs the times of forward and backward of {}",
+         to_text(variant));
+}
+
+}  // namespace
+
+StepProfile profile_of(const RunConfig& config, const Variant& variant, const Measurement& measured,
+                       const Ceilings& ceilings) {
+  expect_one_device(variant, measured);
+  Observer silent;
+  RunSetup setup(on_one_cpu(config_of(variant, config)), {}, silent);
+  TrainerOptions options = setup.trainer_options();
+  auto build = [&options](int64_t batch, bool training) {
+    return build_model(options.model, options.loss, options.input(batch, training), training);
+  };
+  int64_t batch = setup.placement.batch_size;
+  ParameterLayout layout = make_layout(build, batch);
+  LoweredGraph lowered =
+      lower_for_training(build(batch, true), DeviceId{}, layout, options.recompute);
+  StepProfile profile{.variant = variant,
+                      .batch_size = batch,
+                      .step_seconds = measured.step_seconds,
+                      .times = measured.times,
+                      .buckets = bucket_ranges(options.bucket, layout),
+                      .ready = {}};
+  profile.ready =
+      ready_shares(lowered, layout, profile.buckets, roofline_seconds(ceilings, variant.precision));
+  return profile;
+}
+
+}  // namespace spire::inline bench
