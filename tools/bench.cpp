@@ -220,7 +220,7 @@ int bench_scaling(const Arguments& arguments, const RunConfig& config) {
   if (lost.empty()) lost = error_of([&] { folder.write_rest(report, modelled); });
   print_result("{}", table_text(report));
   if (prediction) print_result("\n{}", prediction->text());
-  if (config.reduction == RunConfig::Reduction::invariant) check_bits(report);
+  check_bits(report);
   if (!lost.empty()) fail(Category::config, "{}", lost);
   print_result("\nwritten: {0}/bench.html, {0}/bench.json, {0}/bench.csv\n", folder.text());
   if (!unpredicted.empty()) fail(Category::config, "no prediction: {}", unpredicted);

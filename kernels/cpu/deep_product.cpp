@@ -69,10 +69,7 @@ class DeepKernel : public Kernel {
   void copy_slab(const T* from, int64_t rows, int64_t width, float* to) const {
     parallel_for(threads_, rows, 1, [&](int64_t begin, int64_t end, int) {
       for (int64_t row = begin; row < end; ++row)
-        over_lanes(width, [&](int64_t i, auto count) {
-          store_floats(load_floats(from + row * depth_ + i, count), to + row * slab_columns + i,
-                       count);
-        });
+        copy_range(from + row * depth_, to + row * slab_columns, width);
     });
   }
 

@@ -9,9 +9,9 @@
 
 namespace spire::inline kernels {
 
-// to[i] = from[i], rounded to T. `to` and `from` do not overlap.
-template <typename T>
-void store_range(const float* from, T* to, int64_t n) {
+// to[i] = from[i] through fp32, rounded to To. `to` and `from` do not overlap.
+template <typename From, typename To>
+void copy_range(const From* from, To* to, int64_t n) {
   over_lanes(
       n, [=](int64_t i, auto count) { store_floats(load_floats(from + i, count), to + i, count); });
 }
@@ -26,7 +26,7 @@ void elementwise_blocks(int64_t begin, int64_t end, Out* out, F f, const In*... 
     int64_t n = std::min(block_size, end - first);
 #pragma omp simd
     for (int64_t i = 0; i < n; ++i) block[i] = f(static_cast<float>(in[first + i])...);
-    store_range(block, out + first, n);
+    copy_range(block, out + first, n);
   }
 }
 

@@ -38,9 +38,7 @@ struct PaddedImages {
     int64_t before = std::min(left, width), copied = std::clamp<int64_t>(width - left, 0, w);
     zero(to, before * c);
     const T* from = images + ((image * h) + y) * w * c;
-    over_lanes(copied * c, [&](int64_t i, auto count) {
-      store_floats(load_floats(from + i, count), to + before * c + i, count);
-    });
+    copy_range(from, to + before * c, copied * c);
     zero(to + (before + copied) * c, (width - before - copied) * c);
   }
 };

@@ -123,8 +123,7 @@ const float* RowProduct::panel(const void* b, int64_t index, const Chunk& chunk,
       return static_cast<const float*>(b) + offset;
     case Factors::Form::panels_bf16: {
       const auto* from = static_cast<const bfloat16*>(b) + offset;
-      for (int64_t i = 0; i < depth * width; i += lane_count)
-        store_floats(load_floats(from + i, lane_count), scratch + i, lane_count);
+      copy_range(from, scratch, depth * width);
       return scratch;
     }
     default:

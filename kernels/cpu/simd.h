@@ -196,6 +196,11 @@ inline void transpose_lanes(FloatLanes (&rows)[lane_count]) {
   }
 }
 
+// Returns the next multiple of lane_count.
+constexpr int64_t whole_registers(int64_t n) {
+  return (n + lane_count - 1) / lane_count * lane_count;
+}
+
 // Splits [0, n) into registers and calls body(first, count) for each. count is lane_count as a
 // std::integral_constant, but an int in the last call if fewer lanes are left.
 template <typename Body>

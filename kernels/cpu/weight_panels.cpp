@@ -9,10 +9,6 @@
 namespace spire::inline kernels::product {
 namespace {
 
-int64_t packed_columns(const PanelLayout& layout) {
-  return (layout.columns + lane_count - 1) / lane_count * lane_count;
-}
-
 // Packs 16 columns, or the last `count`, whose numbers lie one after another in memory: blocks of
 // 16 x 16 are transposed in registers. Number m of a column is that of tap m % taps.
 template <typename T>
@@ -50,7 +46,7 @@ void pack_panels(const PanelLayout& layout, const float* plain, T* packed, int64
   bool in_order = layout.inner_stride == layout.taps;
   for (int64_t panel = first; panel < last; ++panel) {
     int64_t begin = panel * panel_width;
-    int64_t stride = std::min(panel_width, packed_columns(layout) - begin);
+    int64_t stride = std::min(panel_width, whole_registers(layout.columns) - begin);
     for (int64_t column = begin; column < begin + stride; column += lane_count) {
       int count = static_cast<int>(std::min<int64_t>(lane_count, layout.columns - column));
       const float* from = plain + column * layout.column_stride;
@@ -67,7 +63,7 @@ void pack_panels(const PanelLayout& layout, const float* plain, T* packed, int64
 }  // namespace
 
 Packing panel_packing(int input, const PanelLayout& layout) {
-  auto numbers = static_cast<size_t>(packed_columns(layout) * layout.depth());
+  auto numbers = static_cast<size_t>(whole_registers(layout.columns) * layout.depth());
   bool f32 = layout.dtype == DType::f32;
   auto pack = [layout, f32](const float* plain, void* packed, int64_t first, int64_t last, void*) {
     if (f32) {

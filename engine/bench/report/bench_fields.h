@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "engine/bench/report/bench_report.h"
+#include "engine/observe/step_times.h"
 
 namespace spire::inline bench {
 
@@ -21,14 +22,7 @@ void fields(auto& archive, Is<Variant> auto& variant) {
 }
 
 void fields(auto& archive, Is<StepTimes> auto& times) {
-  archive("data", times.data);
-  archive("copy", times.copy);
-  archive("forward", times.forward);
-  archive("backward", times.backward);
-  archive("reduce", times.reduce);
-  archive("update", times.update);
-  archive("replicate", times.replicate);
-  archive("other", times.other);
+  for (const StepPart& part : step_parts) archive(part.name.data(), times.*part.seconds);
 }
 
 void fields(auto& archive, Is<Measurement> auto& round) {

@@ -18,11 +18,6 @@ constexpr int64_t block = 64;  // queries or keys per block
 constexpr int64_t strip = lane_count;
 constexpr int64_t rows_ahead = 8;  // that load_rows and store_rows prefetch
 
-// Returns the next multiple of a register's lanes.
-inline int64_t whole_registers(int64_t n) {
-  return (n + lane_count - 1) / lane_count * lane_count;
-}
-
 // Sizes of a run, and which keys a query sees.
 struct HeadBlocks {
   int64_t batch, length, heads;  // N, T, H

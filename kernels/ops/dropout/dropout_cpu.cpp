@@ -56,7 +56,7 @@ class DropoutCpuKernel : public Kernel {
         float value = static_cast<float>(x[first + i]) * scale_;
         values[i] = bits[i] >= threshold_ ? value : 0.0f;
       }
-      store_range(values, y + first, count);
+      copy_range(values, y + first, count);
     }
   }
 

@@ -30,7 +30,7 @@ class EmbeddingCpuKernel : public Kernel {
     parallel_for(threads_, places_, 16, [&](int64_t begin, int64_t end, int) {
       for (int64_t i = begin; i < end; ++i) {
         if (ids[i] >= 0 && ids[i] < vocabulary_) {
-          store_range(table + ids[i] * width_, y + i * width_, width_);
+          copy_range(table + ids[i] * width_, y + i * width_, width_);
         } else {
           std::fill_n(y + i * width_, width_, T(std::numeric_limits<float>::quiet_NaN()));
         }

@@ -68,7 +68,7 @@ class ExpandBackwardCpuKernel : public Kernel {
       Eigen::Map<const Eigen::ArrayX<From>> row(dy + sample * elements_, n);
       sum += row.template cast<float>();
     }
-    store_range(memory, dx, n);
+    copy_range(memory, dx, n);
   }
 
   int64_t samples_, elements_;

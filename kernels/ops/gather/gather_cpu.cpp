@@ -81,7 +81,7 @@ class GatherBackwardCpuKernel : public Kernel {
           if (!e_.holds(indices[k])) continue;
           sum.row(indices[k]) += dy.row(o * e_.taken + k).template cast<float>();
         }
-        store_range(scratch, dx + o * sums(), sums());
+        copy_range(scratch, dx + o * sums(), sums());
       }
     });
   }
