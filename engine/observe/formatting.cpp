@@ -86,6 +86,17 @@ std::vector<size_t> column_widths(const TextTable& table) {
 
 }  // namespace
 
+std::string csv_field(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == text.npos) return std::string(text);
+  std::string field(1, '"');
+  for (char c : text) {
+    if (c == '"') field.push_back('"');
+    field.push_back(c);
+  }
+  field.push_back('"');
+  return field;
+}
+
 std::vector<std::string> aligned(const TextTable& table) {
   std::vector<size_t> widths = column_widths(table);
   std::vector<std::string> lines;

@@ -1,9 +1,10 @@
-// Formats numbers, sizes, durations, times and tables for people.
+// Formats numbers, sizes, durations, times and tables for people, and fields of CSV files.
 #pragma once
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace spire::inline observe {
@@ -18,6 +19,9 @@ std::string duration_text(double seconds);  // 75.2 -> "1:15", 4000 -> "1:06:40"
 std::string percent_text(double share);     // 0.9271 -> "92.71%"
 std::string loss_text(double loss);         // four significant digits: "0.1234", "12.35", "nan"
 std::string utc_text(std::chrono::system_clock::time_point time);  // "2026-01-31T12:00:00Z"
+
+// Quotes a CSV field as in RFC 4180, where it needs quotes.
+std::string csv_field(std::string_view text);
 
 using TextTable = std::vector<std::vector<std::string>>;  // rows of cells
 

@@ -8,23 +8,9 @@
 
 #include <spire/error.h>
 
+#include "engine/observe/formatting.h"
+
 namespace spire::tool {
-
-namespace {
-
-// Quotes a CSV field as in RFC 4180, where it needs quotes.
-std::string quoted(const std::string& word) {
-  if (word.find_first_of(",\"\r\n") == word.npos) return word;
-  std::string text(1, '"');
-  for (char c : word) {
-    if (c == '"') text.push_back('"');
-    text.push_back(c);
-  }
-  text.push_back('"');
-  return text;
-}
-
-}  // namespace
 
 std::vector<double> softmax(std::span<const float> logits) {
   // The largest logit is subtracted first, so that exp() does not overflow.
@@ -64,10 +50,10 @@ std::string PredictionRows::class_name(size_t index) const {
 
 void PredictionRows::add_csv(const RowOrigin& origin, std::span<const double> numbers,
                              size_t best) {
-  if (format_.files) text_ += quoted(origin.file.path.string()) + ",";
+  if (format_.files) text_ += csv_field(origin.file.path.string()) + ",";
   text_ += std::to_string(origin.row);
   if (classes())
-    text_ += fmt::format(",{},{},{:.6g}", best, quoted(class_name(best)), numbers[best]);
+    text_ += fmt::format(",{},{},{:.6g}", best, csv_field(class_name(best)), numbers[best]);
   for (double number : numbers) text_ += fmt::format(",{:.6g}", number);
   text_.push_back('\n');
 }

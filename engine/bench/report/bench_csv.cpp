@@ -9,20 +9,13 @@
 
 #include "engine/bench/report/rounds.h"
 #include "engine/config/words.h"
+#include "engine/observe/formatting.h"
 #include "engine/observe/step_times.h"
 
 namespace spire::inline bench {
 namespace {
 
 using Row = std::vector<std::string>;
-
-// Quotes a field with a separator, a quote or an end of a line in it, and doubles its quotes.
-std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == text.npos) return std::string(text);
-  std::string field = "\"";
-  for (char c : text) field += c == '"' ? "\"\"" : std::string(1, c);
-  return field + "\"";
-}
 
 std::string csv_line(const Row& row) {
   Row quoted;
