@@ -131,10 +131,14 @@ PaddedImages padded_input(const ConvolutionShape& shape) {
   return images;
 }
 
+bool fp32_is_fastest(DType dtype) {
+  if (dtype == DType::bf16) return wide_registers && !has_quick_bf16();
+  return wide_registers && dtype == DType::f32;
+}
+
 bool tiles_are_faster(Pass pass, const ConvolutionShape& shape, DType dtype) {
-  if (!wide_registers || (dtype != DType::f32 && dtype != DType::bf16)) return false;
-  if (dtype == DType::bf16)
-    return !has_quick_bf16() && (pass != Pass::backward_weights || shape.has_wide_rows());
+  if (!fp32_is_fastest(dtype)) return false;
+  if (dtype == DType::bf16) return pass != Pass::backward_weights || shape.has_wide_rows();
   // In fp32 a library is as quick, but for gradients through wide layers.
   constexpr int64_t wide = 256;
   return pass == Pass::backward_data && std::min(shape.c, shape.o) >= wide;

@@ -28,6 +28,10 @@ struct ConvolutionShape {
 
 PaddedImages padded_input(const ConvolutionShape& shape);
 
+// Returns whether no instruction of this processor multiplies numbers of `dtype` faster than fp32's
+// multiply-adds in AVX-512 registers, for which tiles are laid out.
+bool fp32_is_fastest(DType dtype);
+
 enum class Pass { forward, backward_data, backward_weights };
 
 // Returns whether these kernels are the faster ones here, by fixed rules (docs/numerics.md).

@@ -1,11 +1,10 @@
 // Convolution on the CPU by oneDNN: direct algorithms with fp32 sums. x, y and their gradients stay
 // (N,H,W,C). Weights are packed in the layout that oneDNN prefers; their gradient comes in such a
-// layout and is reordered to plain fp32. Convolutions without groups are products of tiles instead
-// where these are faster (tiled_convolution.h).
-#include <optional>
-
+// layout and is reordered to plain fp32. Convolutions without groups are computed by Winograd's
+// algorithm (winograd.h) or as products of tiles (tiled_convolution.h) where these are faster.
 #include "kernels/cpu/onednn.h"
 #include "kernels/cpu/tiled_convolution.h"
+#include "kernels/cpu/winograd.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/conv2d/conv2d.h"
 
@@ -49,15 +48,20 @@ auto describe_forward(const dnnl::engine& engine, const ConvolutionDescs& o) {
       o.padding, o.padding);
 }
 
-// The convolution as products of tiles, if these are faster than oneDNN.
-std::optional<product::ConvolutionShape> tiled(product::Pass pass, const Conv2dAttributes& g,
-                                               const TensorSpec& input, const Shape& w,
-                                               const TensorSpec& output) {
-  const Shape &x = input.shape, &y = output.shape;
-  product::ConvolutionShape shape{
-      x[0], x[1], x[2], x[3], y[1], y[2], y[3], {{w[2], w[3]}, g.stride, g.padding, g.dilation}};
-  if (g.groups > 1 || !product::tiles_are_faster(pass, shape, input.dtype)) return {};
-  return shape;
+product::ConvolutionShape shape_of(const Conv2dAttributes& g, const Shape& x, const Shape& w,
+                                   const Shape& y) {
+  return {x[0], x[1], x[2], x[3],
+          y[1], y[2], y[3], {{w[2], w[3]}, g.stride, g.padding, g.dilation}};
+}
+
+// The kernel that computes a convolution.
+enum class Algorithm { onednn, tiles, winograd };
+
+Algorithm algorithm_of(product::Pass pass, const Conv2dAttributes& g,
+                       const product::ConvolutionShape& shape, DType dtype) {
+  if (g.groups > 1) return Algorithm::onednn;
+  if (winograd::is_faster(shape, dtype)) return Algorithm::winograd;
+  return product::tiles_are_faster(pass, shape, dtype) ? Algorithm::tiles : Algorithm::onednn;
 }
 
 }  // namespace
@@ -65,9 +69,12 @@ std::optional<product::ConvolutionShape> tiled(product::Pass pass, const Conv2dA
 template <>
 std::unique_ptr<Kernel> make_cpu(const Conv2dOp& op, const KernelRequest& request) {
   const Conv2dAttributes& g = op.attributes();
-  if (auto shape = tiled(product::Pass::forward, g, request.inputs[0], request.inputs[1].shape,
-                         request.outputs[0]))
-    return product::tiled_forward(*shape, {g.bias, g.relu}, request);
+  auto shape =
+      shape_of(g, request.inputs[0].shape, request.inputs[1].shape, request.outputs[0].shape);
+  Algorithm algorithm = algorithm_of(product::Pass::forward, g, shape, request.inputs[0].dtype);
+  if (algorithm == Algorithm::winograd) return winograd::forward(shape, {g.bias, g.relu}, request);
+  if (algorithm == Algorithm::tiles)
+    return product::tiled_forward(shape, {g.bias, g.relu}, request);
   return prepare(op, request, [&](PrimitiveKernel& kernel) {
     ConvolutionDescs o = operands_of(op.attributes(), request.inputs[0], request.inputs[1].shape,
                                      request.outputs[0]);
@@ -83,9 +90,13 @@ std::unique_ptr<Kernel> make_cpu(const Conv2dOp& op, const KernelRequest& reques
 
 template <>
 std::unique_ptr<Kernel> make_cpu(const Conv2dBackwardDataOp& op, const KernelRequest& request) {
-  if (auto shape = tiled(product::Pass::backward_data, op.attributes(), request.outputs[0],
-                         request.inputs[1].shape, request.inputs[0]))
-    return product::tiled_backward_data(*shape, request);
+  const Conv2dAttributes& g = op.attributes();
+  auto shape =
+      shape_of(g, request.outputs[0].shape, request.inputs[1].shape, request.inputs[0].shape);
+  Algorithm algorithm =
+      algorithm_of(product::Pass::backward_data, g, shape, request.inputs[0].dtype);
+  if (algorithm == Algorithm::winograd) return winograd::backward_data(shape, request);
+  if (algorithm == Algorithm::tiles) return product::tiled_backward_data(shape, request);
   return prepare(op, request, [&](PrimitiveKernel& kernel) {
     ConvolutionDescs o = operands_of(op.attributes(), request.outputs[0], request.inputs[1].shape,
                                      request.inputs[0]);
@@ -101,9 +112,13 @@ std::unique_ptr<Kernel> make_cpu(const Conv2dBackwardDataOp& op, const KernelReq
 
 template <>
 std::unique_ptr<Kernel> make_cpu(const Conv2dBackwardWeightsOp& op, const KernelRequest& request) {
-  if (auto shape = tiled(product::Pass::backward_weights, op.attributes(), request.inputs[0],
-                         request.outputs[0].shape, request.inputs[1]))
-    return product::tiled_backward_weights(*shape, op.attributes().bias, request);
+  const Conv2dAttributes& g = op.attributes();
+  auto shape =
+      shape_of(g, request.inputs[0].shape, request.outputs[0].shape, request.inputs[1].shape);
+  Algorithm algorithm =
+      algorithm_of(product::Pass::backward_weights, g, shape, request.inputs[0].dtype);
+  if (algorithm == Algorithm::winograd) return winograd::backward_weights(shape, g.bias, request);
+  if (algorithm == Algorithm::tiles) return product::tiled_backward_weights(shape, g.bias, request);
   return prepare(op, request, [&](PrimitiveKernel& kernel) {
     ConvolutionDescs o = operands_of(op.attributes(), request.inputs[0], request.outputs[0].shape,
                                      request.inputs[1]);

@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/cpu/winograd.h"
+
 namespace spire::testing {
 namespace {
 
@@ -19,6 +21,7 @@ struct ShapeCase {
   int64_t n, h, w, c, o;
   Window window = {};
   bool bias = true;
+  bool winograd = false;
 
   ConvolutionShape shape() const {
     auto slide = [](int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation) {
@@ -59,6 +62,19 @@ const std::vector<ShapeCase> cases = {
     {"long_window", 1, 5, 5, 300, 17, {{3, 3}, {1, 1}, {1, 1}}},
     {"long_window_of_dy", 1, 6, 6, 9, 700, {{3, 3}, {2, 2}, {1, 1}}},
     {"large_dw", 600, 1, 1, 600, 500},
+};
+
+const Window same = {{3, 3}, {1, 1}, {1, 1}};
+const std::vector<ShapeCase> winograd_cases = {
+    {"whole_tiles", 2, 8, 6, 32, 16, same, true, true},
+    {"odd_sides", 3, 7, 9, 16, 48, same, true, true},
+    {"without_padding", 2, 7, 6, 16, 16, {{3, 3}}, true, true},
+    {"wide_padding", 2, 5, 6, 16, 32, {{3, 3}, {1, 1}, {2, 2}}, true, true},
+    {"unequal_padding", 2, 5, 6, 16, 32, {{3, 3}, {1, 1}, {2, 0}}, true, true},
+    {"one_pixel", 2, 1, 1, 32, 16, same, true, true},
+    {"one_window", 1, 3, 3, 16, 16, {{3, 3}}, false, true},
+    {"several_panels", 1, 4, 6, 80, 144, same, false, true},
+    {"several_blocks", 9, 14, 13, 32, 48, same, true, true},
 };
 
 // TestTensor of a tensor, rounded to its dtype, and the same in float64.
@@ -181,11 +197,46 @@ class TiledConvolutionTest : public ::testing::TestWithParam<std::tuple<ShapeCas
  protected:
   ConvolutionShape shape() const { return std::get<0>(GetParam()).shape(); }
   DType dtype() const { return std::get<1>(GetParam()); }
+  bool winograd() const { return std::get<0>(GetParam()).winograd; }
   bool with_bias() const { return std::get<0>(GetParam()).bias; }  // and, forward, with relu
   int64_t x_size() const { return shape().n * shape().h * shape().w * shape().c; }
   int64_t y_size() const { return shape().n * shape().oh * shape().ow * shape().o; }
   int64_t w_size() const { return shape().o * shape().c * shape().taps(); }
   TensorSpec spec(int64_t size, DType type) const { return {{size}, type}; }
+
+  std::unique_ptr<Kernel> forward(const KernelRequest& request) const {
+    product::ForwardOptions options{.bias = with_bias(), .relu = with_bias()};
+    return winograd() ? winograd::forward(shape(), options, request)
+                      : product::tiled_forward(shape(), options, request);
+  }
+  std::unique_ptr<Kernel> backward_data(const KernelRequest& request) const {
+    return winograd() ? winograd::backward_data(shape(), request)
+                      : product::tiled_backward_data(shape(), request);
+  }
+  std::unique_ptr<Kernel> backward_weights(const KernelRequest& request) const {
+    return winograd() ? winograd::backward_weights(shape(), with_bias(), request)
+                      : product::tiled_backward_weights(shape(), with_bias(), request);
+  }
+
+  // Winograd's sums also have terms that cancel, of products anywhere in a tile: their error is
+  // relative to the largest sum, and each of the 16 points adds some.
+  void expect_sums(const TestTensor& got, ReferenceSums wanted, int64_t terms) const {
+    if (winograd()) {
+      terms += 16;
+      std::ranges::fill(wanted.magnitude, std::ranges::max(wanted.magnitude));
+    }
+    expect_close(got, wanted, terms);
+  }
+
+  // Weights as the kernel multiplies them: plain fp32 is used for one tap of a data gradient, and
+  // by Winograd's algorithm.
+  std::vector<double> factors(const TestTensor& w, bool plain) const {
+    std::vector<double> factors = w.values;
+    if (dtype() == DType::bf16 && !plain && !winograd())
+      for (double& factor : factors)
+        factor = static_cast<float>(bfloat16(static_cast<float>(factor)));
+    return factors;
+  }
 
   // Runs a kernel on packed weights. Memory around all that it is given must stay as it is.
   void run(Kernel& kernel, std::vector<const TestTensor*> inputs,
@@ -219,10 +270,7 @@ TEST_P(TiledConvolutionTest, ForwardIsTheDefinitionOnAnyNumberOfThreads) {
   TestTensor x = TestTensor::random(dtype(), x_size(), 1),
              w = TestTensor::random(DType::f32, w_size(), 2);
   TestTensor bias = TestTensor::random(DType::f32, shape().o, 3);
-  std::vector<double> factors = w.values;
-  if (dtype() == DType::bf16)
-    for (double& factor : factors)
-      factor = static_cast<float>(bfloat16(static_cast<float>(factor)));
+  std::vector<double> factors = this->factors(w, false);
   ReferenceSums wanted(y_size());
   if (with_bias())
     for (int64_t i = 0; i < y_size(); ++i) wanted.add(i, bias.values[i % shape().o]);
@@ -238,16 +286,14 @@ TEST_P(TiledConvolutionTest, ForwardIsTheDefinitionOnAnyNumberOfThreads) {
                                   spec(shape().o, DType::f32)};
     std::vector<TensorSpec> out = {spec(y_size(), dtype())};
     if (!with_bias()) in.pop_back();
-    auto kernel =
-        product::tiled_forward(shape(), {.bias = with_bias(), .relu = with_bias()},
-                               {.inputs = in, .outputs = out, .device = {}, .threads = threads});
+    auto kernel = forward({.inputs = in, .outputs = out, .device = {}, .threads = threads});
     results.emplace_back(dtype(), y_size());
     if (with_bias()) {
       run(*kernel, {&x, &w, &bias}, {&results.back()});
     } else {
       run(*kernel, {&x, &w}, {&results.back()});
     }
-    expect_close(results.back(), wanted, shape().c * shape().taps());
+    expect_sums(results.back(), wanted, shape().c * shape().taps());
   }
   EXPECT_EQ(results[0].bytes, results[1].bytes);
 }
@@ -255,10 +301,7 @@ TEST_P(TiledConvolutionTest, ForwardIsTheDefinitionOnAnyNumberOfThreads) {
 TEST_P(TiledConvolutionTest, DataGradientIsTheDefinitionOnAnyNumberOfThreads) {
   TestTensor dy = TestTensor::random(dtype(), y_size(), 4),
              w = TestTensor::random(DType::f32, w_size(), 5);
-  std::vector<double> factors = w.values;
-  if (dtype() == DType::bf16 && shape().taps() > 1)  // plain fp32 weights are used for one tap
-    for (double& factor : factors)
-      factor = static_cast<float>(bfloat16(static_cast<float>(factor)));
+  std::vector<double> factors = this->factors(w, shape().taps() == 1);
   ReferenceSums wanted(x_size());
   const int64_t c = shape().c, taps = shape().taps();
   over_products(shape(), [&](int64_t x, int64_t b, int64_t a) {
@@ -268,11 +311,10 @@ TEST_P(TiledConvolutionTest, DataGradientIsTheDefinitionOnAnyNumberOfThreads) {
   for (int threads : {1, 3}) {
     std::vector<TensorSpec> in = {spec(y_size(), dtype()), spec(w_size(), DType::f32)};
     std::vector<TensorSpec> out = {spec(x_size(), dtype())};
-    auto kernel = product::tiled_backward_data(
-        shape(), {.inputs = in, .outputs = out, .device = {}, .threads = threads});
+    auto kernel = backward_data({.inputs = in, .outputs = out, .device = {}, .threads = threads});
     results.emplace_back(dtype(), x_size());
     run(*kernel, {&dy, &w}, {&results.back()});
-    expect_close(results.back(), wanted, shape().o * shape().taps());
+    expect_sums(results.back(), wanted, shape().o * shape().taps());
   }
   EXPECT_EQ(results[0].bytes, results[1].bytes);
 }
@@ -291,8 +333,8 @@ TEST_P(TiledConvolutionTest, WeightGradientIsTheDefinitionOnAnyNumberOfThreads) 
     std::vector<TensorSpec> in = {spec(x_size(), dtype()), spec(y_size(), dtype())};
     std::vector<TensorSpec> out = {spec(w_size(), DType::f32), spec(shape().o, DType::f32)};
     if (!with_bias()) out.pop_back();
-    auto kernel = product::tiled_backward_weights(
-        shape(), with_bias(), {.inputs = in, .outputs = out, .device = {}, .threads = threads});
+    auto kernel =
+        backward_weights({.inputs = in, .outputs = out, .device = {}, .threads = threads});
     TestTensor &dw = results.emplace_back(DType::f32, w_size()),
                &db = bias_results.emplace_back(DType::f32, shape().o);
     int64_t positions = shape().n * shape().oh * shape().ow;
@@ -302,19 +344,24 @@ TEST_P(TiledConvolutionTest, WeightGradientIsTheDefinitionOnAnyNumberOfThreads) 
     } else {
       run(*kernel, {&x, &dy}, {&dw});
     }
-    expect_close(dw, wanted, positions);
+    expect_sums(dw, wanted, positions);
   }
   EXPECT_EQ(results[0].bytes, results[1].bytes);
   EXPECT_EQ(bias_results[0].bytes, bias_results[1].bytes);
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, TiledConvolutionTest,
+std::string name_of(const ::testing::TestParamInfo<std::tuple<ShapeCase, DType>>& test) {
+  return std::get<0>(test.param).name + "_" + std::string(name(std::get<1>(test.param)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiles, TiledConvolutionTest,
                          ::testing::Combine(::testing::ValuesIn(cases),
                                             ::testing::Values(DType::f32, DType::bf16)),
-                         [](const auto& test) {
-                           return std::get<0>(test.param).name + "_" +
-                                  std::string(name(std::get<1>(test.param)));
-                         });
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(Winograd, TiledConvolutionTest,
+                         ::testing::Combine(::testing::ValuesIn(winograd_cases),
+                                            ::testing::Values(DType::f32, DType::bf16)),
+                         name_of);
 
 }  // namespace
 }  // namespace spire::testing

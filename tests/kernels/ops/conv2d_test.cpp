@@ -111,6 +111,11 @@ TEST_P(Conv2dTest, ReluBehind) {
            GetParam());
 }
 
+// Wide enough for Winograd's algorithm on a CPU.
+TEST_P(Conv2dTest, WideWindowsOf3x3) {
+  check_op(conv_case({1, 4, 3, 32}, {32, 32, 3, 3}, {.padding = {1, 1}, .bias = true}), GetParam());
+}
+
 // relu(conv(x)) of the fused op is the relu of the plain op's result, bit for bit.
 TEST_P(Conv2dTest, WithReluIsTheReluOfTheSameSum) {
   OpCase plain = conv_case({2, 9, 9, 16}, {16, 16, 3, 3}, {.padding = {1, 1}, .bias = true});
