@@ -16,6 +16,8 @@ class Fusion {
 
   int run() {
     int before = static_cast<int>(graph_.nodes().size());
+    for (size_t n = 0; n < graph_.nodes().size(); ++n)
+      if (name_of(n) == "max_pool2d") move_before_relu(n);
     for (size_t n = 0; n < graph_.nodes().size(); ++n) {
       if (name_of(n) == "add") fuse_residual(n);
       if (name_of(n) == "relu") fuse_relu(n);
@@ -47,6 +49,23 @@ class Fusion {
     if (tensor.producer < 0 || tensor.output_index != 0) return nullptr;
     if (readers_[static_cast<size_t>(value.id)] != 1) return nullptr;
     return &graph_.nodes()[static_cast<size_t>(tensor.producer)];
+  }
+
+  // max_pool2d(relu(x)) becomes relu(max_pool2d(x)), which is the same: the relu and its gradient
+  // have fewer elements, and backward does not read the large tensor.
+  void move_before_relu(size_t n) {
+    Node& after = graph_.nodes()[n];
+    Node* before = only_producer(after.inputs[0]);
+    if (!before || before->op->name() != "relu" || before->block != after.block) return;
+    Node pool = graph_.repetition(after, before->inputs);
+    pool.id = before->id;  // ids ascend with positions
+    pool.block = before->block;
+    pool.backward = false;
+    Node relu{before->op, {pool.outputs[0]}, {after.outputs[0]}, after.id, after.block};
+    *before = std::move(pool);
+    after = std::move(relu);
+    graph_.reindex();
+    count_readers();
   }
 
   void fuse_relu(size_t n) {

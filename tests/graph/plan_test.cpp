@@ -137,6 +137,25 @@ TEST(Passes, FusesReluAndResidualIntoTheOpBefore) {
   EXPECT_EQ(g.nodes().size(), before - 5);
 }
 
+TEST(Passes, MovesReluBehindMaxPooling) {
+  Graph g(true);
+  Value x = g.input("images", {{2, 6, 6, 3}, DType::f32});
+  Value y = max_pool2d(g, relu(g, x), {.kernel = {2, 2}});
+  g.mark_output("y", y);
+  Value other = relu(g, x);  // read by more than a pool
+  g.mark_output("pooled", max_pool2d(g, other, {.kernel = {2, 2}}));
+  g.mark_output("other", other);
+  EXPECT_EQ(fuse_activations(g), 0);
+  std::vector<std::string_view> names;
+  for (const Node& node : g.nodes()) names.push_back(node.op->name());
+  EXPECT_THAT(names, testing::ElementsAre("max_pool2d", "relu", "relu", "max_pool2d"));
+  for (const Node& node : g.nodes()) {
+    std::vector<TensorSpec> inputs;
+    for (Value input : node.inputs) inputs.push_back(g.spec(input));
+    EXPECT_EQ(node.op->infer(inputs)[0], g.spec(node.outputs[0]));
+  }
+}
+
 TEST(Passes, RemovesDeadNodesAlone) {
   Graph g = residual_net();
   size_t before = g.nodes().size();
