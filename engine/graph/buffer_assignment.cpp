@@ -15,7 +15,8 @@ bool overlap_in_time(const Lifetime& a, const Lifetime& b) {
 }  // namespace
 
 // Places the largest block first, each at the lowest offset that is free during its life.
-MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes) {
+MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes,
+                       const std::vector<FixedBlock>& fixed) {
   std::vector<size_t> order(lifetimes.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
@@ -23,24 +24,41 @@ MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes) {
 
   MemoryPlan plan;
   plan.offsets.assign(lifetimes.size(), 0);
-  std::vector<size_t> placed;  // by ascending offset
+  std::vector<FixedBlock> placed = fixed;  // by ascending offset
+  std::ranges::stable_sort(placed, {}, &FixedBlock::offset);
+  for (const FixedBlock& block : fixed)
+    plan.bytes = std::max(plan.bytes, block.offset + align_up(block.life.bytes));
   for (size_t block : order) {
-    size_t bytes = align_up(lifetimes[block].bytes);
+    const Lifetime& life = lifetimes[block];
+    size_t bytes = align_up(life.bytes);
     size_t offset = 0;
     // The lowest gap among blocks alive at the same time.
-    for (size_t other : placed) {
-      if (!overlap_in_time(lifetimes[block], lifetimes[other])) continue;
-      if (offset + bytes <= plan.offsets[other]) break;
-      offset = std::max(offset, plan.offsets[other] + align_up(lifetimes[other].bytes));
+    for (const FixedBlock& other : placed) {
+      if (!overlap_in_time(life, other.life)) continue;
+      if (offset + bytes <= other.offset) break;
+      offset = std::max(offset, other.offset + align_up(other.life.bytes));
     }
     plan.offsets[block] = offset;
     plan.bytes = std::max(plan.bytes, offset + bytes);
-    auto after =
-        std::upper_bound(placed.begin(), placed.end(), offset,
-                         [&](size_t at, size_t other) { return at < plan.offsets[other]; });
-    placed.insert(after, block);
+    auto after = std::ranges::upper_bound(placed, offset, {}, &FixedBlock::offset);
+    placed.insert(after, {offset, life});
   }
   return plan;
+}
+
+std::vector<FixedBlock> gradient_blocks(const ParameterLayout& layout,
+                                        const std::vector<int>& first_writers, int end) {
+  std::vector<FixedBlock> blocks;
+  for (size_t e = 0; e < layout.entries().size(); ++e) {
+    const ParameterEntry& entry = layout.entries()[e];
+    auto offset = static_cast<size_t>(entry.offset) * sizeof(float);
+    auto bytes = static_cast<size_t>(entry.elements()) * sizeof(float);
+    if (first_writers[e] >= 0) blocks.push_back({offset, {bytes, first_writers[e], end}});
+    // The gap behind an entry shares a unit of alignment with the entry's last numbers.
+    size_t whole = bytes / tensor_alignment * tensor_alignment;
+    if (whole < bytes) blocks.push_back({offset + whole, {tensor_alignment, 0, end}});
+  }
+  return blocks;
 }
 
 size_t peak_live_bytes(const std::vector<Lifetime>& lifetimes) {
@@ -62,7 +80,7 @@ size_t peak_live_bytes(const std::vector<Lifetime>& lifetimes) {
 
 BufferAssignment::BufferAssignment(const Graph& graph,
                                    const std::vector<ParameterGradient>& gradients,
-                                   const ParameterLayout& layout)
+                                   const ParameterLayout& layout, bool over_gradients)
     : graph_(graph), layout_(layout) {
   auto count = static_cast<size_t>(graph.value_count());
   parent_.resize(count);
@@ -72,7 +90,7 @@ BufferAssignment::BufferAssignment(const Graph& graph,
   place_fixed_tensors(gradients);
   find_last_uses();
   share_memory();
-  place_arena_tensors();
+  place_arena_tensors(over_gradients);
 }
 
 int BufferAssignment::root(int id) const {
@@ -182,13 +200,18 @@ bool BufferAssignment::dies_at(Value value, int node) const {
 
 // Gives each remaining block its lifetime, from the node that first writes it to its last reader,
 // and plans the arena.
-void BufferAssignment::place_arena_tensors() {
+void BufferAssignment::place_arena_tensors(bool over_gradients) {
   std::vector<int> blocks;
   std::vector<Lifetime> lifetimes;
   std::vector<size_t> slot(parent_.size(), SIZE_MAX);
+  std::vector<int> first_writers(layout_.entries().size(), -1);  // of gradients, by entry
   for (int n = 0; n < static_cast<int>(graph_.nodes().size()); ++n) {
     for (Value output : graph_.nodes()[static_cast<size_t>(n)].outputs) {
       auto block = static_cast<size_t>(root(output.id));
+      if (places_[block].space == Space::gradients) {
+        int& writer = first_writers[layout_.entry_at(places_[block].offset / sizeof(float))];
+        if (writer < 0) writer = n;
+      }
       if (places_[block].space != Space::none) continue;
       if (slot[block] == SIZE_MAX) {
         slot[block] = blocks.size();
@@ -199,11 +222,15 @@ void BufferAssignment::place_arena_tensors() {
       life.bytes = std::max(life.bytes, graph_.spec(output).bytes());
     }
   }
-  MemoryPlan memory = plan_memory(lifetimes);
+  std::vector<FixedBlock> fixed;
+  if (over_gradients)
+    fixed = gradient_blocks(layout_, first_writers, static_cast<int>(graph_.nodes().size()));
+  MemoryPlan memory = plan_memory(lifetimes, fixed);
   for (size_t i = 0; i < blocks.size(); ++i) {
     places_[static_cast<size_t>(blocks[i])] = {Space::arena, memory.offsets[i]};
   }
   arena_bytes_ = align_up(memory.bytes, workspace_alignment);
+  for (const FixedBlock& block : fixed) lifetimes.push_back(block.life);
   peak_bytes_ = align_up(peak_live_bytes(lifetimes));
 }
 

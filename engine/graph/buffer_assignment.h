@@ -1,5 +1,8 @@
 // Assigns memory in the arena or another buffer to every tensor of a graph. Tensors that share it
 // (views, and outputs that overwrite inputs which no node reads again) form one block.
+//
+// The gradient buffer can be the beginning of the arena: its entries are empty until backward
+// writes them, at a time when most activations are dead.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -20,9 +23,10 @@ struct Place {
 class BufferAssignment {
  public:
   // gradients: those that are written to the gradient buffer; empty for an evaluation. layout: has
-  // all parameters and states that `graph` reads.
+  // all parameters and states that `graph` reads. over_gradients: the arena begins with a gradient
+  // buffer; tensors leave alone the gaps between its entries, and those entries that are written.
   BufferAssignment(const Graph& graph, const std::vector<ParameterGradient>& gradients,
-                   const ParameterLayout& layout);
+                   const ParameterLayout& layout, bool over_gradients = false);
 
   Place at(Value value) const { return places_[static_cast<size_t>(root(value.id))]; }
   size_t arena_bytes() const { return arena_bytes_; }  // a multiple of workspace_alignment
@@ -40,7 +44,7 @@ class BufferAssignment {
   void join(Value block, Value child);
   bool may_join(Value output);
   bool dies_at(Value value, int node) const;
-  void place_arena_tensors();
+  void place_arena_tensors(bool over_gradients);
   size_t byte_offset(const std::string& name) const;
 
   const Graph& graph_;  // used only by the constructor, as is layout_
@@ -56,6 +60,11 @@ struct Lifetime {  // a block's size, and its life from the first writer to the 
   int first = 0, last = 0;
 };
 
+struct FixedBlock {  // a block whose place in the arena is given; several may overlap each other
+  size_t offset = 0;
+  Lifetime life;
+};
+
 struct MemoryPlan {
   std::vector<size_t> offsets;  // one per lifetime, multiples of tensor_alignment
   size_t bytes = 0;             // size of the arena
@@ -63,7 +72,14 @@ struct MemoryPlan {
 
 // Plans an arena in which blocks that are alive at the same time never overlap; greedy by size
 // (Pisarchyk, Lee: "Efficient Memory Management for Deep Neural Net Inference", 2020).
-MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes);
+MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes,
+                       const std::vector<FixedBlock>& fixed = {});
+
+// Returns the gradient buffer as blocks of an arena that it begins: each entry of the layout from
+// the node that first writes it (first_writers; -1: none does) to node `end`, and the gaps, which
+// stay zero, always.
+std::vector<FixedBlock> gradient_blocks(const ParameterLayout& layout,
+                                        const std::vector<int>& first_writers, int end);
 
 // Returns the largest number of bytes that are alive at one node: a lower bound for every plan.
 size_t peak_live_bytes(const std::vector<Lifetime>& lifetimes);

@@ -37,6 +37,12 @@ const ParameterEntry& ParameterLayout::find(const std::string& name) const {
   return *entry;
 }
 
+size_t ParameterLayout::entry_at(size_t floats) const {
+  auto after =
+      std::ranges::upper_bound(entries_, static_cast<int64_t>(floats), {}, &ParameterEntry::offset);
+  return static_cast<size_t>(after - entries_.begin()) - 1;
+}
+
 int64_t ParameterLayout::parameter_count() const {
   int64_t count = 0;
   for (const auto& entry : entries_) count += entry.trained ? entry.elements() : 0;

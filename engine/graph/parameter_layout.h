@@ -34,6 +34,7 @@ class ParameterLayout {
 
   const std::vector<ParameterEntry>& entries() const { return entries_; }
   const ParameterEntry& find(const std::string& name) const;  // throws Error(unexpected)
+  size_t entry_at(size_t floats) const;  // index of the entry with that element of the flat buffer
   // Sizes in floats, padding included: of the trained parameters, and of those and the statistics.
   int64_t trained_floats() const { return trained_floats_; }
   int64_t total_floats() const { return total_floats_; }

@@ -15,7 +15,7 @@ class PlanBuilder {
       : graph_(graph),
         options_(options),
         layout_(layout),
-        places_(graph, options.gradients, layout) {}
+        places_(graph, options.gradients, layout, options.over_gradients) {}
 
   void build(Plan& plan, PackedWeights& packed) {
     plan.activation_bytes_ = places_.arena_bytes();
@@ -89,7 +89,7 @@ class PlanBuilder {
     for (size_t s = 0; s < plan.steps_.size(); ++s) {
       for (const auto* places : {&plan.steps_[s].inputs, &plan.steps_[s].outputs}) {
         for (Place p : *places) {
-          if (p.space == Space::gradients) last[entry_at(p.offset)] = s;
+          if (p.space == Space::gradients) last[layout_.entry_at(p.offset / sizeof(float))] = s;
         }
       }
     }
@@ -113,16 +113,6 @@ class PlanBuilder {
         std::upper_bound(options_.ready_offsets.begin(), options_.ready_offsets.end(), ready);
     auto count = static_cast<size_t>(passed - options_.ready_offsets.begin());
     return count > std::exchange(offsets_passed_, count);
-  }
-
-  // Returns the index of the entry at a byte of the gradient buffer.
-  size_t entry_at(size_t bytes) const {
-    const auto& entries = layout_.entries();
-    auto floats = static_cast<int64_t>(bytes / sizeof(float));
-    auto after =
-        std::upper_bound(entries.begin(), entries.end(), floats,
-                         [](int64_t value, const auto& entry) { return value < entry.offset; });
-    return static_cast<size_t>(after - entries.begin()) - 1;
   }
 
   Graph& graph_;

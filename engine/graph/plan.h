@@ -21,7 +21,10 @@ struct PlanOptions {
   int threads = 1;   // size of the lane's OpenMP team
   bool step = true;  // true: a plan of training steps; false: of evaluation (PackedWeights::add)
   std::vector<ParameterGradient> gradients = {};  // empty for an evaluation
-  CudaLibraries* cuda = nullptr;                  // null on a CPU; must outlive the plan
+  // True: the arena begins with a gradient buffer, whose empty entries hold activations. A run
+  // may write its gradients there or, where those of another run must last, elsewhere.
+  bool over_gradients = false;
+  CudaLibraries* cuda = nullptr;  // null on a CPU; must outlive the plan
   // Ascending offsets in the gradient buffer, such as the ends of buckets (ranges that are reduced
   // together): the listener is notified each time that all floats before the next of these offsets
   // are final. Empty: after every parameter. Fewer notifications give longer CUDA graphs.
@@ -79,6 +82,7 @@ class Plan {
   TowerVector tower_vector(size_t position, const Bindings& bindings) const;
   const std::vector<int64_t>& tower_sums() const { return tower_sums_; }  // count of each sum
 
+  // The arena without workspace; with `over_gradients` the gradient buffer counts, too.
   size_t activation_bytes() const { return activation_bytes_; }
   size_t workspace_bytes() const { return workspace_bytes_; }
   size_t arena_bytes() const { return activation_bytes_ + workspace_bytes_; }

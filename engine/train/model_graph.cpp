@@ -45,7 +45,7 @@ LoweredGraph lower_for_training(Graph graph, DeviceId device, const ParameterLay
   pad_rows(lowered.graph, device);
   if (recompute) {
     // The start report says how much recomputation saves of the arena.
-    BufferAssignment before(lowered.graph, lowered.gradients, layout);
+    BufferAssignment before(lowered.graph, lowered.gradients, layout, true);
     lowered.bytes_without_recompute = before.arena_bytes();
     lowered.repeated_nodes = recompute_blocks(lowered.graph);
   }

@@ -28,7 +28,8 @@ struct LoweredGraph {  // a graph after all passes, from which a Plan is made
   Graph graph;
   std::vector<ParameterGradient> gradients;  // empty in evaluation
   int repeated_nodes = 0;                    // nodes that recompute runs twice
-  size_t bytes_without_recompute = 0;        // size of the arena then; 0 if recompute is false
+  // Size of the arena then, with the gradient buffer as its beginning; 0 if recompute is false.
+  size_t bytes_without_recompute = 0;
 };
 
 // Run all passes; for training with the backward graph, in which `recompute` repeats blocks.

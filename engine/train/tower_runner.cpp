@@ -58,6 +58,8 @@ TowerRunner::TowerRunner(const LaneOptions& options, const GraphBuilder& build,
   schedule_ = (lockstep ? lockstep_schedule : lane_schedule)(options.reduction, options.towers,
                                                              options.range);
   towers_.resize(lockstep ? static_cast<size_t>(options.range.size()) : 1);
+  gradients_.resize(static_cast<size_t>(schedule_.buffers));
+  arena_bytes_ = std::max(arena_bytes_, align_up(buffer_bytes(), workspace_alignment));
   measure_inputs();
 }
 
@@ -75,7 +77,7 @@ void TowerRunner::measure_inputs() {
 MemoryUse TowerRunner::memory() const {
   size_t inputs = BatchUploader::bytes(options_.spec.device, input_bytes_, upload_slots());
   return {{MemoryKind::gradients, static_cast<size_t>(schedule_.buffers) * buffer_bytes()},
-          {MemoryKind::activations, towers_.size() * activation_bytes_ + inputs},
+          {MemoryKind::activations, towers_.size() * activation_bytes() + inputs},
           {MemoryKind::workspace,
            towers_.size() * workspace_bytes_ + CrossTowerSums::row_bytes(tower_sums())}};
 }
@@ -83,24 +85,36 @@ MemoryUse TowerRunner::memory() const {
 void TowerRunner::allocate() {
   MemoryPool& memory = *options_.memory;
   rows_.reserve(input_bytes_.size());
+  allocate_arenas();
   for (Tower& tower : towers_) {
-    arenas_.push_back(memory.allocate(
-        {{MemoryKind::activations, activation_bytes_}, {MemoryKind::workspace, workspace_bytes_}}));
-    tower.bindings.arena = arenas_.back()->as<std::byte>();
     tower.bindings.inputs.resize(input_bytes_.size());
     tower.bindings.stream = stream().native();
-  }
-  for (int i = 0; i < schedule_.buffers; ++i) {
-    gradients_.push_back(memory.allocate(MemoryKind::gradients, buffer_bytes()));
-    // No op writes the gaps between parameters. A CPU's memory is zero from the start: its pages
-    // are first touched by the backward pass of the lane, not here by one lane after another.
-    if (!gradients_.back()->on_host()) stream().fill_zero(gradients(i), buffer_bytes());
   }
   arithmetic_ = make_lane_arithmetic(stream(), 1);
   auto ahead = static_cast<size_t>(options_.range.size() * options_.steps_under_way);
   uploader_ =
       std::make_unique<BatchUploader>(stream(), memory, input_bytes_, upload_slots(), ahead);
   tower_vector_ = memory.allocate(MemoryKind::workspace, CrossTowerSums::row_bytes(tower_sums()));
+}
+
+// No op writes the gaps between gradients, so they must be zero from the start, as a CPU's memory
+// is: its pages are first touched by the lane's own work, not here by one lane after another.
+void TowerRunner::allocate_arenas() {
+  MemoryPool& memory = *options_.memory;
+  size_t first_arena = gradients_.size() - towers_.size();
+  for (size_t i = 0; i < first_arena; ++i) {
+    sums_.push_back(memory.allocate(MemoryKind::gradients, buffer_bytes()));
+    gradients_[i] = sums_.back()->as<float>();
+  }
+  for (size_t i = 0; i < towers_.size(); ++i) {
+    arenas_.push_back(memory.allocate({{MemoryKind::gradients, buffer_bytes()},
+                                       {MemoryKind::activations, activation_bytes()},
+                                       {MemoryKind::workspace, workspace_bytes_}}));
+    towers_[i].bindings.arena = arenas_.back()->as<std::byte>();
+    gradients_[first_arena + i] = arenas_.back()->as<float>();
+  }
+  if (arenas_.front()->on_host()) return;
+  for (float* buffer : gradients_) stream().fill_zero(buffer, buffer_bytes());
 }
 
 // Builds the graph for a number of samples, runs the passes, and prepares its kernels.
@@ -124,12 +138,13 @@ void TowerRunner::compile(Plans& plans, int64_t samples, bool training, const Gr
                       .threads = options_.spec.threads,
                       .step = training,
                       .gradients = std::move(lowered.gradients),
+                      .over_gradients = true,
                       .cuda = options_.cuda};
   if (options_.record) {  // a CUDA graph ends where a bucket is complete
     for (FloatRange bucket : options_.buckets) options.ready_offsets.push_back(bucket.end);
   }
   compiled.plan = std::make_unique<Plan>(std::move(lowered.graph), options, layout, replica_.forms);
-  activation_bytes_ = std::max(activation_bytes_, compiled.plan->activation_bytes());
+  arena_bytes_ = std::max(arena_bytes_, compiled.plan->activation_bytes());
   workspace_bytes_ = std::max(workspace_bytes_, compiled.plan->workspace_bytes());
   if (options_.record) compiled.graphs = std::make_unique<CudaGraphCache>(*compiled.plan, stream());
   plans.emplace(samples, std::move(compiled));
@@ -297,16 +312,15 @@ void TowerRunner::finish(const Tower& tower, size_t i, TowerSums& sums) {
 std::vector<NodeBuffer> TowerRunner::nodes() {
   std::vector<NodeBuffer> nodes;
   for (const BufferedNode& node : schedule_.nodes) {
-    float* data = gradients_.empty() ? nullptr : gradients(node.buffer);
-    nodes.push_back({node.range, data, options_.spec.device});
+    nodes.push_back({node.range, gradients(node.buffer), options_.spec.device});
   }
   return nodes;
 }
 
 std::optional<RecomputeInfo> TowerRunner::recompute() const {
   if (!options_.recompute) return std::nullopt;
-  return RecomputeInfo{repeated_nodes_, static_cast<int64_t>(activation_bytes_),
-                       static_cast<int64_t>(bytes_without_recompute_)};
+  return RecomputeInfo{repeated_nodes_, static_cast<int64_t>(activation_bytes()),
+                       static_cast<int64_t>(bytes_without_recompute_ - buffer_bytes())};
 }
 
 }  // namespace spire::inline training

@@ -109,24 +109,30 @@ class TowerRunner {
   static TowerVector vector_of(const Tower& tower);
   void enter_copy(LaneClock& clock);
   void finish(const Tower& tower, size_t i, TowerSums& sums);
-  float* gradients(int buffer) { return gradients_[static_cast<size_t>(buffer)]->as<float>(); }
+  void allocate_arenas();
+  float* gradients(int buffer) { return gradients_[static_cast<size_t>(buffer)]; }
   Stream& stream() { return *options_.stream; }
   size_t upload_slots() const { return towers_.size() + 1; }
   size_t buffer_bytes() const { return static_cast<size_t>(total_floats_) * sizeof(float); }
+  // Of an arena, without the gradient buffer that it begins with.
+  size_t activation_bytes() const { return arena_bytes_ - buffer_bytes(); }
 
   LaneOptions options_;
   Replica& replica_;
   int64_t total_floats_;
   Plans train_plans_, eval_plans_;
   LaneSchedule schedule_;
-  size_t activation_bytes_ = 0, workspace_bytes_ = 0;  // per tower
-  std::vector<size_t> input_bytes_;                    // largest size of each input
-  size_t bytes_without_recompute_ = 0;                 // activation_bytes_ without recompute
+  size_t arena_bytes_ = 0, workspace_bytes_ = 0;  // per tower
+  std::vector<size_t> input_bytes_;               // largest size of each input
+  size_t bytes_without_recompute_ = 0;            // arena_bytes_ without recompute
   int repeated_nodes_ = 0;
   bool has_blocks_ = false;
-  std::vector<std::unique_ptr<DeviceMemory>> arenas_;     // one; in lockstep one per tower
-  std::vector<Tower> towers_;                             // one; in lockstep all of the lane
-  std::vector<std::unique_ptr<DeviceMemory>> gradients_;  // flat buffers that schedule_ numbers
+  std::vector<std::unique_ptr<DeviceMemory>> arenas_;  // one; in lockstep one per tower
+  std::vector<Tower> towers_;                          // one; in lockstep all of the lane
+  // The flat buffers that schedule_ numbers. The last ones, one per tower of towers_, are the
+  // beginnings of the arenas, since no later tower runs while they hold gradients.
+  std::vector<float*> gradients_;
+  std::vector<std::unique_ptr<DeviceMemory>> sums_;  // the other gradient buffers
   std::unique_ptr<LaneArithmetic> arithmetic_;
   std::unique_ptr<BatchUploader> uploader_;
   std::vector<HostRows> rows_;                  // rows of the tower that prepare() works on

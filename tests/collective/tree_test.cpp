@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -127,6 +128,25 @@ TEST(Tree, LanesNeedLogarithmicallyManyBuffers) {
   EXPECT_EQ(lane_schedule(Reduction::invariant, 64, {0, 64}).buffers, 7);
   EXPECT_EQ(lane_schedule(Reduction::invariant, 8, {4, 8}).nodes.at(0).range, (TowerRange{4, 8}));
   EXPECT_EQ(lane_schedule(Reduction::native, 64, {0, 64}).buffers, 2);
+}
+
+// Activations of a tower lie in the last buffer until it writes its gradient.
+TEST(LaneSchedule, NoTowerRunsWhileTheLastBufferHoldsASum) {
+  for (Reduction reduction : {Reduction::invariant, Reduction::native}) {
+    for (int towers = 1; towers <= 20; ++towers) {
+      for (int begin = 0; begin < towers; ++begin) {
+        for (int end = begin + 1; end <= towers; ++end) {
+          LaneSchedule schedule = lane_schedule(reduction, towers, {begin, end});
+          std::set<int> holding;
+          for (const TreeStep& step : schedule.steps) {
+            EXPECT_FALSE(holding.contains(schedule.buffers - 1)) << towers << begin << end;
+            holding.insert(step.target);
+            for (TreeAdd add : step.adds) holding.erase(add.from);
+          }
+        }
+      }
+    }
+  }
 }
 
 TEST(Tree, DoublesFollowTheSameTree) {

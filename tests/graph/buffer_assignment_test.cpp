@@ -1,5 +1,7 @@
 #include "engine/graph/buffer_assignment.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "engine/base/philox.h"
@@ -8,33 +10,63 @@
 namespace spire {
 namespace {
 
-void expect_disjoint(const std::vector<Lifetime>& lives, const MemoryPlan& plan) {
+bool may_lie(const FixedBlock& a, const FixedBlock& b) {
+  bool together = a.life.first <= b.life.last && b.life.first <= a.life.last;
+  bool apart = a.offset + a.life.bytes <= b.offset || b.offset + b.life.bytes <= a.offset;
+  return !together || apart;
+}
+
+void expect_disjoint(const std::vector<Lifetime>& lives, const MemoryPlan& plan,
+                     const std::vector<FixedBlock>& fixed = {}) {
   for (size_t i = 0; i < lives.size(); ++i) {
     EXPECT_EQ(plan.offsets[i] % tensor_alignment, 0u);
     EXPECT_LE(plan.offsets[i] + lives[i].bytes, plan.bytes);
-    for (size_t j = 0; j < i; ++j) {
-      bool together = lives[i].first <= lives[j].last && lives[j].first <= lives[i].last;
-      bool apart = plan.offsets[i] + lives[i].bytes <= plan.offsets[j] ||
-                   plan.offsets[j] + lives[j].bytes <= plan.offsets[i];
-      EXPECT_TRUE(!together || apart) << i << " and " << j;
-    }
+    FixedBlock block{plan.offsets[i], lives[i]};
+    for (size_t j = 0; j < i; ++j)
+      EXPECT_TRUE(may_lie(block, {plan.offsets[j], lives[j]})) << i << " and " << j;
+    for (const FixedBlock& other : fixed)
+      EXPECT_TRUE(may_lie(block, other)) << i << " and " << other.offset;
   }
+}
+
+// Blocks of up to 5000 bytes that live for up to 12 of 50 nodes.
+std::vector<Lifetime> random_lives(const RandomStream& random, uint64_t trial) {
+  std::vector<Lifetime> lives;
+  for (uint64_t i = 0; i < 60; ++i) {
+    uint64_t at = (trial * 60 + i) * 3;
+    int first = static_cast<int>(random.below(at, 40));
+    int last = first + static_cast<int>(random.below(at + 1, 12));
+    lives.push_back({1 + random.below(at + 2, 5000), first, last});
+  }
+  return lives;
 }
 
 TEST(MemoryPlan, TensorsAliveTogetherNeverOverlap) {
   RandomStream random(5, Purpose::initialize);
   for (uint64_t trial = 0; trial < 50; ++trial) {
-    std::vector<Lifetime> lives;
-    for (uint64_t i = 0; i < 60; ++i) {
-      uint64_t at = (trial * 60 + i) * 3;
-      int first = static_cast<int>(random.below(at, 40));
-      int last = first + static_cast<int>(random.below(at + 1, 12));
-      lives.push_back({1 + random.below(at + 2, 5000), first, last});
-    }
+    std::vector<Lifetime> lives = random_lives(random, trial);
     MemoryPlan plan = plan_memory(lives);
     expect_disjoint(lives, plan);
     EXPECT_GE(plan.bytes, peak_live_bytes(lives));
     EXPECT_LE(plan.bytes, 2 * peak_live_bytes(lives));
+  }
+}
+
+TEST(MemoryPlan, TensorsLieOnFixedBlocksOnlyWhileTheseAreEmpty) {
+  RandomStream random(6, Purpose::initialize);
+  for (uint64_t trial = 0; trial < 50; ++trial) {
+    std::vector<Lifetime> lives = random_lives(random, trial), all = lives;
+    std::vector<FixedBlock> fixed;  // in any order, as gradients are final in another than first
+    size_t end = 0;
+    for (uint64_t i = 0; i < 20; ++i, end += 4096) {
+      int first = static_cast<int>(random.below(trial * 20 + i, 50));
+      fixed.push_back({i % 2 == 0 ? end : (20 - i) * 4096, {4096, first, 60}});
+      all.push_back(fixed.back().life);
+    }
+    MemoryPlan plan = plan_memory(lives, fixed);
+    expect_disjoint(lives, plan, fixed);
+    EXPECT_GE(plan.bytes, std::max(end, peak_live_bytes(all)));
+    EXPECT_LT(plan.bytes, end + plan_memory(lives).bytes);
   }
 }
 

@@ -66,6 +66,38 @@ TEST(Plan, KernelsReadWrittenMemoryOnly) {
     EXPECT_EQ(values, poisoned.gradients[name]) << name;
 }
 
+TEST(Plan, AnArenaOverTheGradientsKeepsTheBits) {
+  Data data;
+  GraphRun apart = run_graph(residual_net(), data.images, data.labels);
+  GraphRun over =
+      run_graph(residual_net(), data.images, data.labels, {.poison = 0xff, .over_gradients = true});
+  EXPECT_EQ(over.loss, apart.loss);
+  EXPECT_EQ(over.gradients, apart.gradients);
+}
+
+// The sums of squares of whole chunks read the gaps, which no op writes.
+TEST(Plan, AnArenaOverTheGradientsLeavesTheGapsAlone) {
+  for (bool training : {true, false}) {
+    Graph g = residual_net();
+    auto gradients = differentiate(g);
+    ParameterLayout layout(g, gradients);
+    if (!training) gradients.clear();
+    BufferAssignment places(g, gradients, layout, true);
+    auto lies_in = [&](Value value, size_t begin, size_t end) {
+      Place place = places.at(value);
+      return place.space == Space::arena && place.offset < end &&
+             begin < place.offset + g.spec(value).bytes();
+    };
+    for (const ParameterEntry& entry : layout.entries()) {
+      auto begin = static_cast<size_t>(entry.offset + entry.elements()) * sizeof(float);
+      for (const Node& node : g.nodes())
+        for (Value value : node.outputs)
+          EXPECT_FALSE(lies_in(value, begin, align_up(begin))) << entry.name;
+      EXPECT_LE(align_up(begin) == begin ? 0 : align_up(begin), places.arena_bytes());
+    }
+  }
+}
+
 // For activations of any size before it.
 TEST(Plan, TheWorkspaceBeginsAtItsAlignment) {
   for (int64_t size : {1, 16, 17, 33, 64, 100}) {

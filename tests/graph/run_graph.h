@@ -22,6 +22,7 @@ struct RunChoices {
   unsigned char poison = 0;  // what the arena and gradients hold before the run
   int threads = 1;
   bool recompute = false;
+  bool over_gradients = false;  // one buffer for the arena and the gradients
   int64_t step = 0;
   // Writes the values of parameters and states in place of their initial ones.
   std::function<void(const ParameterEntry& entry, std::span<float> values)> fill = {};
@@ -42,7 +43,11 @@ inline GraphRun run_graph(Graph graph, std::vector<const void*> inputs, size_t s
   int64_t output_elements =
       output == graph.outputs().end() ? 0 : graph.spec(output->second).shape.elements();
   PackedWeights forms;
-  Plan plan(std::move(graph), {.device = {}, .threads = choices.threads, .gradients = gradients},
+  Plan plan(std::move(graph),
+            {.device = {},
+             .threads = choices.threads,
+             .gradients = gradients,
+             .over_gradients = choices.over_gradients},
             layout, forms);
   MemoryPool memory{DeviceId{}};
   forms.allocate(memory);
@@ -56,7 +61,9 @@ inline GraphRun run_graph(Graph graph, std::vector<const void*> inputs, size_t s
   forms.pack_for_step(weights.as<float>(), 0, 1, *make_stream({}));
   std::memset(arena.data(), choices.poison, arena.bytes());
   std::memset(gradient.data(), choices.poison, gradient.bytes());
-  Bindings bindings{weights.as<float>(), forms.data(), gradient.as<float>(), arena.data(),
+  const Buffer& written = choices.over_gradients ? arena : gradient;
+  auto* gradients_begin = const_cast<float*>(written.as<float>());
+  Bindings bindings{weights.as<float>(), forms.data(), gradients_begin, arena.data(),
                     std::move(inputs)};
   StepContext step{
       .seed = 1, .step = choices.step, .gradient_scale = 1.0f / static_cast<float>(samples)};
@@ -70,7 +77,7 @@ inline GraphRun run_graph(Graph graph, std::vector<const void*> inputs, size_t s
     run.output.assign(first, first + output_elements);
   }
   for (const auto& entry : layout.entries()) {
-    const float* begin = gradient.as<float>() + entry.offset;
+    const float* begin = gradients_begin + entry.offset;
     run.gradients[entry.name].assign(begin, begin + entry.elements());
   }
   return run;

@@ -155,7 +155,11 @@ TEST(Models, ArenaOfAResnetIsAsSmallAsItCanBe) {
   for (const auto& g : gradients) keep.push_back(g.gradient);
   remove_dead_nodes(graph, keep);
   ParameterLayout layout(graph, gradients);
+  auto floats = static_cast<size_t>(layout.total_floats());
+  BufferAssignment over(graph, gradients, layout, true);
+  EXPECT_LE(over.arena_bytes() * 10, over.peak_bytes() * 11);
   BufferAssignment kept(graph, gradients, layout);
+  EXPECT_LT(over.arena_bytes(), kept.arena_bytes() + floats * sizeof(float));
   EXPECT_LE(kept.arena_bytes() * 10, kept.peak_bytes() * 11);
   recompute_blocks(graph);
   BufferAssignment anew(graph, gradients, layout);
