@@ -133,6 +133,19 @@ inline void store_floats(const FloatLanes& lanes, bfloat16* to, int count) {
   write_lanes(round_to_bfloat16(lanes), &to->bits, count);
 }
 
+// Ask for the cache line of an element that a pass over an array will read or write soon. The
+// processor itself asks late, above all for lines that are only written. (Addresses behind the
+// array do no harm.)
+constexpr int64_t elements_ahead = 1024;
+template <typename T>
+inline void will_read(const T* array) {
+  __builtin_prefetch(array + elements_ahead, 0);
+}
+template <typename T>
+inline void will_write(T* array) {
+  __builtin_prefetch(array + elements_ahead, 1);
+}
+
 inline IntLanes load_ints(const uint8_t* from, int count) {
   return widen(read_lanes<ByteLanes>(from, count));
 }

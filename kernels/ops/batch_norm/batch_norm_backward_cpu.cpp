@@ -42,6 +42,8 @@ BackwardRows<T> backward_operands(const KernelArgs& args, const ChannelTiles& ti
 // Returns g = dy, masked, of the elements from i on, in lanes from j on.
 template <ReluMask mask, typename T>
 inline FloatLanes masked(const BackwardRows<T>& p, int64_t i, int64_t j, int count) {
+  will_read(p.dy + i);
+  if constexpr (mask == ReluMask::from_y) will_read(p.y + i);
   FloatLanes g = load_floats(p.dy + i, count);
   if constexpr (mask == ReluMask::from_y) g = load_floats(p.y + i, count) > 0 ? g : FloatLanes{};
   if constexpr (mask == ReluMask::from_x) {
@@ -52,6 +54,7 @@ inline FloatLanes masked(const BackwardRows<T>& p, int64_t i, int64_t j, int cou
 
 template <typename T>
 inline FloatLanes deviation(const BackwardRows<T>& p, int64_t i, int64_t j, int count) {
+  will_read(p.x + i);
   return load_floats(p.x + i, count) - load_floats(p.forward.center + j, count);
 }
 
@@ -68,7 +71,10 @@ void add_gradients(const ChannelTiles& tiles, BackwardRows<T> p, int64_t begin, 
     add_terms(b * channels, e * channels, tiles.width, first, second,
               [=](int64_t i, int64_t j, auto count) {
                 FloatLanes g = masked<mask>(p, i, j, count);
-                if constexpr (mask == ReluMask::from_y) store_floats(g, p.g + i, count);
+                if constexpr (mask == ReluMask::from_y) {
+                  will_write(p.g + i);
+                  store_floats(g, p.g + i, count);
+                }
                 return TwoTerms{g, g * deviation(p, i, j, count)};
               });
     fold_lanes(tiles, first);
@@ -116,6 +122,7 @@ void write_dx(const ChannelTiles& tiles, int threads, BackwardRows<T> p,
   parallel_for(threads, tiles.rows, tiles.block_rows, [&](int64_t begin, int64_t end, int) {
     for_each_lane(begin * tiles.channels, end * tiles.channels, tiles.width,
                   [=](int64_t i, int64_t j, auto count) {
+                    will_write(dx + i);
                     FloatLanes g = masked<mask>(p, i, j, count);
                     FloatLanes scaled = load_floats(p.forward.scale + j, count) * g;
                     scaled += load_floats(slope + j, count) * deviation(p, i, j, count);

@@ -42,6 +42,7 @@ void add_moments(const ChannelTiles& tiles, const T* x, int64_t begin, int64_t e
     std::fill_n(second, tiles.width, 0.0f);
     add_terms(b * channels, e * channels, tiles.width, first, second,
               [=](int64_t i, int64_t j, auto count) {
+                will_read(x + i);
                 FloatLanes d = load_floats(x + i, count) - load_floats(pivot + j, count);
                 return TwoTerms{d, d * d};
               });
@@ -95,6 +96,9 @@ template <bool relu, bool residual, typename T>
 void normalize_rows(int64_t begin, int64_t end, int64_t width, const T* x, const T* addend,
                     ChannelAffine affinity, T* y) {
   for_each_lane(begin, end, width, [=](int64_t i, int64_t j, auto count) {
+    will_read(x + i);
+    will_write(y + i);
+    if constexpr (residual) will_read(addend + i);
     FloatLanes value = affine(load_floats(x + i, count), affinity, j, count);
     if constexpr (residual) value += load_floats(addend + i, count);
     if constexpr (relu) value = value < 0 ? FloatLanes{} : value;
