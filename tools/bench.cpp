@@ -87,10 +87,9 @@ BenchReport begin_report(const Arguments& arguments, const RunConfig& config,
   report.spire = build_info::version;
   report.command = arguments.typed;
   report.machine = this_machine();
-  bool gpus = variants.front().kind == Kind::cuda;
-  report.energy =
-      EnergyMeter(gpus ? discover_cuda().devices : std::vector<CudaDeviceInfo>()).text();
-  ModelFacts facts = model_facts(config_of(variants.front(), config));
+  RunConfig run = config_of(variants.front(), config);
+  report.energy = EnergyMeter(counted_gpus(run)).text();
+  ModelFacts facts = model_facts(run);
   report.model = facts.model;
   report.parameters = facts.parameters;
   report.batch_size = facts.batch_size;
