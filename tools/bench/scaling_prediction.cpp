@@ -5,7 +5,7 @@
 
 #include <spire/error.h>
 
-#include "engine/bench/limits/ceilings.h"
+#include "engine/bench/prediction/local_link.h"
 #include "engine/bench/prediction/prediction.h"
 #include "engine/bench/report/rounds.h"
 #include "engine/config/words.h"
