@@ -29,12 +29,12 @@
 #include "engine/config/text.h"
 #include "engine/config/words.h"
 #include "engine/observe/formatting.h"
-#include "tools/bench/scaling_prediction.h"
-#include "tools/bench/worker_processes.h"
 #include "tools/commands.h"
 #include "tools/config_source.h"
 #include "tools/output/streams.h"
 #include "tools/process/join_ranks.h"
+#include "tools/trainer_bench/scaling_prediction.h"
+#include "tools/trainer_bench/worker_processes.h"
 
 namespace spire::tool {
 

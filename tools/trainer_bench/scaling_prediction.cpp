@@ -1,4 +1,4 @@
-#include "tools/bench/scaling_prediction.h"
+#include "tools/trainer_bench/scaling_prediction.h"
 
 #include <algorithm>
 #include <optional>
