@@ -29,12 +29,12 @@
 #include "engine/config/text.h"
 #include "engine/config/words.h"
 #include "engine/observe/formatting.h"
-#include "tools/bench/scaling_prediction.h"
-#include "tools/bench/worker_processes.h"
 #include "tools/commands.h"
 #include "tools/config_source.h"
 #include "tools/output/streams.h"
 #include "tools/process/join_ranks.h"
+#include "tools/trainer_bench/scaling_prediction.h"
+#include "tools/trainer_bench/worker_processes.h"
 
 namespace spire::tool {
 
@@ -87,10 +87,9 @@ BenchReport begin_report(const Arguments& arguments, const RunConfig& config,
   report.spire = build_info::version;
   report.command = arguments.typed;
   report.machine = this_machine();
-  bool gpus = variants.front().kind == Kind::cuda;
-  report.energy =
-      EnergyMeter(gpus ? discover_cuda().devices : std::vector<CudaDeviceInfo>()).text();
-  ModelFacts facts = model_facts(config_of(variants.front(), config));
+  RunConfig run = config_of(variants.front(), config);
+  report.energy = EnergyMeter(counted_gpus(run)).text();
+  ModelFacts facts = model_facts(run);
   report.model = facts.model;
   report.parameters = facts.parameters;
   report.batch_size = facts.batch_size;

@@ -12,12 +12,12 @@ namespace {
 constexpr int64_t chunk_depth = 128, deep_chunk = 512;
 constexpr int64_t large_floats = int64_t{1} << 18;
 
-// Adds one chunk of k to a tile of y.
+// Adds one chunk of k to a tile of y, of which only the last register may be partly filled.
 template <int rows, int registers>
 void add_chunk(const float* a, int64_t a_stride, const float* b, const int64_t* offsets,
                int64_t depth, float* y, int64_t y_stride, int64_t width, bool add) {
   auto count = [&](int j) {
-    return static_cast<int>(std::min<int64_t>(lane_count, width - j * lane_count));
+    return j + 1 < registers ? lane_count : static_cast<int>(width - j * lane_count);
   };
   TileSums<rows, registers> sums;
   if (add) {

@@ -1,5 +1,4 @@
-// Packing of weights into the panels that products read (row_product.h): [panel][k][column], 64
-// columns a panel, the last one filled up to a multiple of 16 columns with zeros.
+// Packing of weights into the panels that row_product.h reads; zeros fill the last one's registers.
 #pragma once
 #include "kernels/kernel.h"
 

@@ -87,6 +87,16 @@ TEST(Energy, OfGpusAddsToThatOfPackages) {
   EXPECT_DOUBLE_EQ(meter.joules().value(), 1 + 2 * (1.5 + 0.25));
 }
 
+TEST(Energy, CountsGpusOfRunsOnGpusAlone) {
+  RunConfig config;
+  config.devices = {"2xcpu"};
+  EXPECT_TRUE(counted_gpus(config).empty());
+  for (const char* word : {"cuda", "2xcuda", "cuda:1"}) {
+    config.devices = {word};
+    EXPECT_EQ(counted_gpus(config).size(), discover_cuda().devices.size()) << word;
+  }
+}
+
 TEST(Energy, OfSomeOfTheGpusIsNone) {
   EXPECT_EQ(GpuEnergy({gpu_at("0000:01:00.0"), gpu_at("0000:03:00.0")}, COUNTING_NVML).count(), 0);
   EXPECT_EQ(GpuEnergy({gpu_at("0000:ff:00.0")}, COUNTING_NVML).count(), 0);

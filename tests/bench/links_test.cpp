@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/bench/prediction/local_link.h"
 #include "tests/base/message_of.h"
 
 namespace spire {
@@ -40,6 +41,12 @@ TEST(Links, OthersAreRefusedWithWhatIsAllowed) {
                 AllOf(HasSubstr("--link"), HasSubstr("write nvlink, pcie, ib:400Gb, eth:100Gb")))
         << text;
   }
+}
+
+TEST(LocalLink, IsMeasuredInTimes) {
+  Link link = measure_local_link(1 << 16, {.round_seconds = 0, .seconds = 0, .rounds = 1});
+  EXPECT_GT(link.alpha, 0);
+  EXPECT_GE(link.beta, 0);
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 """Guards the speed of Spire in three minutes: guard.json holds what was recorded for each processor.
 
-  tools/bench/guard.sh --trainer build/release/tools/trainer             # exit code 1: something fell
+  tools/bench/guard.sh --trainer build/release/tools/trainer             # exit code 1: something is worse
   tools/bench/guard.sh --trainer build/release/tools/trainer --record    # after a change that is to stay
 
-Ratios: a few models against PyTorch, in pairs as compare_pytorch.py runs them. A ratio fell when the best pair is below
-the recorded median by more than --tolerance: other work on the machine makes single pairs worse, not all of them.
+Ratios: a few models against PyTorch, in pairs as compare_pytorch.py runs them. A ratio is worse when the best pair is
+below the recorded median by more than --tolerance: other work on the machine spoils single pairs, not all of them.
 
 Instructions: those that one step of a tiny model takes, which is what the engine itself adds to the kernels: the
 difference of runs of N and 2 N steps, divided by N. Counted by `perf stat` where the processor's counters can be read,
@@ -15,12 +15,14 @@ otherwise by valgrind --tool=callgrind, which knows no AVX-512 and so needs a tr
 
 import argparse
 import json
+import operator
 import shlex
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 from compare_pytorch import ROOT, compare
@@ -97,32 +99,37 @@ def measure_instructions(arguments):
     return {"callgrind": count}, ""
 
 
-def judge_ratios(measured, recorded, tolerance):
-    """True if none fell; prints a line for each."""
-    good = True
-    for case, ratios in measured.items():
-        text = f"{case}: {statistics.median(ratios):.2f} of PyTorch's speed ({ratios[0]:.2f}..{ratios[-1]:.2f})"
-        if case not in recorded:
-            print(f"NOT RECORDED {text}")
-            continue
-        fell = ratios[-1] < recorded[case] * (1 - tolerance)
-        good = good and not fell
-        print(f"{'FELL        ' if fell else 'ok          '} {text}, recorded {recorded[case]:.2f}; "
-              f"fallen when the best pair is below {recorded[case] * (1 - tolerance):.2f}")
-    return good
+@dataclass
+class Figure:
+    """What was measured under one name of guard.json."""
+
+    text: str
+    best: float  # compared with the limit
+    value: float  # to be recorded
 
 
-def judge_instructions(measured, recorded, tolerance):
+def ratio_figures(ratios):
+    return {case: Figure(f"{case}: {statistics.median(values):.2f} of PyTorch's speed, best pair {values[-1]:.2f}",
+                         values[-1], round(statistics.median(values), 3)) for case, values in ratios.items()}
+
+
+def instruction_figures(counts):
+    return {counter: Figure(f"instructions of a tiny step by {counter}: {count}", count, count)
+            for counter, count in counts.items()}
+
+
+def judge(figures, recorded, share, worse):
+    """True if no figure is worse (operator.lt or operator.gt) than `share` of the recorded one; prints each."""
     good = True
-    for counter, count in measured.items():
-        text = f"instructions of a tiny step by {counter}: {count}"
-        if counter not in recorded:
-            print(f"NOT RECORDED {text}")
+    for name, figure in figures.items():
+        if name not in recorded:
+            print(f"NOT RECORDED {figure.text}")
             continue
-        limit = round(recorded[counter] * (1 + tolerance))
-        good = good and count <= limit
-        verdict = "ok          " if count <= limit else "GREW        "
-        print(f"{verdict} {text}, recorded {recorded[counter]}, at most {limit}")
+        limit = recorded[name] * share
+        fails = worse(figure.best, limit)
+        good = good and not fails
+        print(f"{'WORSE       ' if fails else 'ok          '} {figure.text}, "
+              f"recorded {recorded[name]:g}, limit {limit:g}")
     return good
 
 
@@ -132,6 +139,7 @@ def parse_arguments():
     parser.add_argument("--trainer", type=Path, default=ROOT / "build/release/tools/trainer", help="a release build")
     parser.add_argument("--portable", type=Path, default=ROOT / "build/portable/tools/trainer", help="for valgrind")
     parser.add_argument("--python", type=Path, default=ROOT / ".cache/peer/bin/python", help="from setup_peer.sh")
+    parser.add_argument("--only", choices=("ratios", "instructions"), help="one part; instructions need no PyTorch")
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=3.0, help="timed seconds a run")
     parser.add_argument("--tolerance", type=float, default=0.08, help="by which a ratio may fall (0.08: 8 %%)")
@@ -140,31 +148,43 @@ def parse_arguments():
     parser.add_argument("--figures", type=Path, default=HERE / "guard.json")
     parser.add_argument("--record", action="store_true", help="write what was measured as this processor's figures")
     arguments = parser.parse_args()
-    for path in (arguments.trainer, arguments.python):
+    needed = [arguments.trainer] if arguments.only == "instructions" else [arguments.trainer, arguments.python]
+    for path in needed:
         if not path.exists():
             parser.error(f"there is no {path}")
     return arguments
 
 
+def measure(arguments):
+    """{part: its figures by name}, of the parts that were asked for"""
+    parts = {}
+    if arguments.only != "ratios":
+        counts, missing = measure_instructions(arguments)
+        parts["instructions"] = instruction_figures(counts)
+        if missing:
+            print(f"NOT MEASURED instructions of a step: {missing}")
+    if arguments.only != "instructions":
+        parts["ratios"] = ratio_figures(measure_ratios(arguments))
+    return parts
+
+
 def main():
     arguments = parse_arguments()
     recorded = json.loads(arguments.figures.read_text()) if arguments.figures.exists() else {}
-    here = recorded.get(cpu_name(), {})
-    instructions, missing = measure_instructions(arguments)
-    ratios = measure_ratios(arguments)
-    if missing:
-        print(f"NOT MEASURED instructions of a step: {missing}")
+    here = recorded.setdefault(cpu_name(), {})
+    parts = measure(arguments)
     if arguments.record:
-        medians = {case: round(statistics.median(values), 3) for case, values in ratios.items()}
-        recorded[cpu_name()] = {"ratios": medians, "instructions": {**here.get("instructions", {}), **instructions}}
+        for part, figures in parts.items():
+            here.setdefault(part, {}).update({name: figure.value for name, figure in figures.items()})
         arguments.figures.write_text(json.dumps(recorded, indent=1) + "\n")
         print(f"recorded for {cpu_name()} in {arguments.figures}")
         return 0
     if not here:
         print(f"Nothing is recorded for {cpu_name()} in {arguments.figures}; --record writes it")
-    good = judge_ratios(ratios, here.get("ratios", {}), arguments.tolerance)
-    good = judge_instructions(instructions, here.get("instructions", {}), arguments.instruction_tolerance) and good
-    return 0 if good else 1
+    limits = {"ratios": (1 - arguments.tolerance, operator.lt),
+              "instructions": (1 + arguments.instruction_tolerance, operator.gt)}
+    verdicts = [judge(figures, here.get(part, {}), *limits[part]) for part, figures in parts.items()]
+    return 0 if all(verdicts) else 1
 
 
 if __name__ == "__main__":

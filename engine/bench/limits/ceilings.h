@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "engine/bench/limits/device_crew.h"
-#include "engine/bench/prediction/links.h"
 #include "engine/bench/report/bench_report.h"
 
 namespace spire::inline bench {
@@ -43,9 +42,5 @@ Ceilings measure_ceilings(Kind kind, int64_t devices, const CeilingOptions& opti
 double product_flops_per_s(DeviceCrew& crew, DType dtype, const CeilingOptions& options);
 double copy_bytes_per_s(DeviceCrew& crew, const CeilingOptions& options);
 double all_reduce_bytes_per_s(DeviceCrew& crew, const CeilingOptions& options);
-
-// Measures messages between two processes of this host: exchanges of 8 bytes give alpha, exchanges
-// of `bytes` in both directions beta. The two ranks are threads with a socket between them.
-Link measure_local_link(int64_t bytes = int64_t{8} << 20, const Repeats& repeats = {});
 
 }  // namespace spire::inline bench

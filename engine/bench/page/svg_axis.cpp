@@ -66,8 +66,7 @@ ChartAxis count_axis(const std::vector<int64_t>& counts, double from, double to)
   require(!counts.empty(), "count_axis: no counts");
   std::vector<double> ticks(counts.begin(), counts.end());
   std::ranges::sort(ticks);
-  auto repeated = std::ranges::unique(ticks);
-  ticks.erase(repeated.begin(), repeated.end());
+  ticks.erase(std::unique(ticks.begin(), ticks.end()), ticks.end());
   double margin = std::max(std::pow(ticks.back() / ticks.front(), 0.06), 1.1);
   if (ticks.size() == 1) margin = 2;
   return {.low = ticks.front() / margin,

@@ -27,6 +27,12 @@ std::string line_in(const fs::path& file) {
 
 }  // namespace
 
+std::vector<CudaDeviceInfo> counted_gpus(const RunConfig& config) {
+  bool uses_gpus = std::ranges::any_of(
+      config.devices, [](const std::string& device) { return device.find("cuda") != device.npos; });
+  return uses_gpus ? discover_cuda().devices : std::vector<CudaDeviceInfo>();
+}
+
 EnergyMeter::EnergyMeter(const std::vector<CudaDeviceInfo>& gpus, const fs::path& root,
                          const std::string& nvml)
     : gpus_(gpus, nvml) {

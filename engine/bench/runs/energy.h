@@ -5,10 +5,16 @@
 #include <string>
 #include <vector>
 
+#include <spire/run_config.h>
+
 #include "engine/device/device.h"
 #include "engine/device/gpu_energy.h"
 
 namespace spire::inline bench {
+
+// Returns the GPUs whose energy counts in a run: all that this process sees, none if the run's
+// devices are CPUs.
+std::vector<CudaDeviceInfo> counted_gpus(const RunConfig& config);
 
 // Counters: RAPL of the processors' packages (Linux, Documentation/power/powercap/powercap.rst:
 // <zone>/name, energy_uj, max_energy_range_uj), which include other programs' work, and NVML's of

@@ -70,9 +70,7 @@ Measurement measure(const RunConfig& config, const MeasureOptions& options, Worl
   run.only_steps = true;
   run.world = world;
   run.on_exit_timeout = options.on_exit_timeout;
-  bool uses_gpus = std::ranges::any_of(
-      config.devices, [](const std::string& device) { return device.find("cuda") != device.npos; });
-  EnergyMeter energy(uses_gpus ? discover_cuda().devices : std::vector<CudaDeviceInfo>());
+  EnergyMeter energy(counted_gpus(config));
   bool reads = !world || world->rank() == 0;
   StepTimer timer(options, reads ? &energy : nullptr);
   RunSummary summary = train(config, run, timer).summary;

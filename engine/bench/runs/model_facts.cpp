@@ -1,11 +1,12 @@
 #include "engine/bench/runs/model_facts.h"
 
+#include <utility>
+
 #include "engine/bench/runs/variants.h"
 #include "engine/graph/graph.h"
-#include "engine/graph/passes.h"
 #include "engine/run/op_work.h"
 #include "engine/run/run_setup.h"
-#include "models/model.h"
+#include "engine/train/model_graph.h"
 
 namespace spire::inline bench {
 
@@ -14,15 +15,15 @@ ModelFacts model_facts(const RunConfig& config) {
   RunSetup setup(on_one_cpu(config), {}, silent);
   TrainerOptions options = setup.trainer_options();
   ModelFacts facts{.model = setup.config.model.name, .batch_size = setup.placement.batch_size};
-  Graph graph =
-      build_model(options.model, options.loss, options.input(facts.batch_size, true), true);
+  auto build = [&options](int64_t batch, bool training) {
+    return build_model(options.model, options.loss, options.input(batch, training), training);
+  };
+  Graph graph = build(facts.batch_size, true);
   facts.parameters = total_of(layer_table(graph)).parameters;
-  std::vector<ParameterGradient> gradients = differentiate(graph);
-  std::vector<Value> kept;
-  for (const auto& [parameter, gradient] : gradients) kept.push_back(gradient);
-  remove_dead_nodes(graph, kept);
+  LoweredGraph lowered =
+      lower_for_training(std::move(graph), DeviceId{}, make_layout(build, facts.batch_size), false);
   double flops = 0;
-  for (const OpWork& work : work_of(graph, gradients)) flops += work.flops;
+  for (const OpWork& work : work_of(lowered.graph, lowered.gradients)) flops += work.flops;
   facts.flops_per_sample = flops / static_cast<double>(facts.batch_size);
   return facts;
 }

@@ -158,11 +158,13 @@ DatasetPair open_files(const fs::path& train_path, const fs::path& test_path,
   bool one_file = test_path.empty();
   Split testing = {one_file ? train_path : test_path, one_file ? train : test, {}, test_rejected};
   if (one_file) {
-    auto chosen = std::ranges::stable_partition(training.encoded, [&](const EncodedRow& each) {
+    // clang 14 does not compile the algorithms of libstdc++ 12 that return a subrange.
+    auto& rows = training.encoded;
+    auto chosen = std::stable_partition(rows.begin(), rows.end(), [&](const EncodedRow& each) {
       return !is_test_row(train.numbers[each.row], config.csv.test_share);
     });
-    testing.encoded.assign(chosen.begin(), chosen.end());
-    training.encoded.erase(chosen.begin(), chosen.end());
+    testing.encoded.assign(chosen, rows.end());
+    rows.erase(chosen, rows.end());
   } else {
     testing.encoded = encode_targets(test_path, test, targets, testing.rejected);
   }

@@ -141,6 +141,16 @@ class Master {
   Star star_;
 };
 
+// Returns the error of rank 0 that Master::refuse() sends; nullopt for any other text.
+std::optional<Error> read_refusal(const std::string& json) try {
+  auto object = parse_message(json);
+  JsonFields fields(object, 2);
+  bool config = fields.integer("category") == static_cast<int>(Category::config);
+  return Error(config ? Category::config : Category::collective, fields.text("message"));
+} catch (const Error&) {
+  return {};
+}
+
 // The side of every other rank: connects to rank 0 until that answers.
 class Joiner {
  public:
@@ -231,12 +241,8 @@ class Joiner {
   // Throws rank 0's error as this rank's own.
   void take_answer(const Frame& frame) {
     answered_ = true;  // by rank 0 of this run: no other attempt goes better
-    if (frame.kind == FrameKind::refusal) {
-      auto object = parse_message(frame.text);
-      JsonFields fields(object, 2);
-      bool config = fields.integer("category") == static_cast<int>(Category::config);
-      throw Error(config ? Category::config : Category::collective, fields.text("message"));
-    }
+    auto refusal = frame.kind == FrameKind::refusal ? read_refusal(frame.text) : std::nullopt;
+    if (refusal) throw *refusal;
     auto table = frame.kind == FrameKind::peer_table ? read_peer_table(frame.text) : std::nullopt;
     if (!table || table->size() != star.table.size())
       fail(Category::collective,

@@ -12,6 +12,7 @@
 #include "engine/process/rendezvous/handshake.h"
 #include "engine/process/rendezvous/peer_mesh.h"
 #include "engine/process/socket.h"
+#include "tests/process/rendezvous/launches.h"
 #include "tests/process/rendezvous/unknown_peer.h"
 
 namespace spire {
@@ -20,25 +21,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
-
-Deadline in_seconds(int seconds) {
-  return std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
-}
-
-Launch launch_of(int rank, int size, int port) {
-  Launch launch;
-  launch.launcher = "torchrun";
-  launch.rank = rank;
-  launch.size = size;
-  launch.master_address = "127.0.0.1";
-  launch.master_port = port;
-  launch.secret = "the ranks of this test";
-  return launch;
-}
-
-RankInfo info_of(int rank) {
-  return {rank, "host" + std::to_string(rank % 2), 100 + rank, {rank, rank + 8}};
-}
 
 // The errors of all ranks, by rank; empty texts for those that joined.
 struct Ends {

@@ -1,11 +1,11 @@
-#include "tools/bench/scaling_prediction.h"
+#include "tools/trainer_bench/scaling_prediction.h"
 
 #include <algorithm>
 #include <optional>
 
 #include <spire/error.h>
 
-#include "engine/bench/limits/ceilings.h"
+#include "engine/bench/prediction/local_link.h"
 #include "engine/bench/prediction/prediction.h"
 #include "engine/bench/report/rounds.h"
 #include "engine/config/words.h"

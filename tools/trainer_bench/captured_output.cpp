@@ -1,4 +1,4 @@
-#include "tools/bench/captured_output.h"
+#include "tools/trainer_bench/captured_output.h"
 
 #include <cerrno>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-#include "tools/bench/worker_processes.h"
+#include "tools/trainer_bench/worker_processes.h"
 
 #include <algorithm>
 #include <chrono>
@@ -9,9 +9,9 @@
 
 #include "engine/bench/report/bench_json.h"
 #include "engine/bench/runs/measure.h"
-#include "tools/bench/captured_output.h"
 #include "tools/config_source.h"
 #include "tools/supervisor/attempt.h"
+#include "tools/trainer_bench/captured_output.h"
 
 namespace spire::tool {
 namespace {
