@@ -50,7 +50,8 @@ class SyntheticImages : public Dataset {
 
   uint64_t seed_;
   int64_t first_, count_;
-  int64_t height_, row_elements_, pixel_elements_, block_rows_, block_columns_;
+  int64_t height_, row_elements_, block_rows_, block_columns_;
+  std::vector<int64_t> block_starts_;  // of each block of a row, in elements; then the row's end
   SampleSpec spec_;
   std::vector<std::byte> strips_[2];  // of the column's dtype: noise around -0.6, around +0.6
 };
@@ -62,7 +63,6 @@ SyntheticImages::SyntheticImages(const SyntheticConfig& config, const Shape& sha
       count_(count),
       height_(shape[0]),
       row_elements_(shape[1] * shape[2]),
-      pixel_elements_(shape[2]),
       block_rows_(std::min(max_blocks, shape[0])),
       block_columns_(std::min(
           max_blocks * (config.kind == SyntheticConfig::Kind::images ? 1 : max_blocks), shape[1])) {
@@ -71,6 +71,8 @@ SyntheticImages::SyntheticImages(const SyntheticConfig& config, const Shape& sha
       {images ? "images" : "features", images ? shape : Shape{shape[1]}, options.dtype},
       {"labels", {}, DType::i32}};
   spec_.classes = config.classes;
+  for (int64_t b = 0; b <= block_columns_; ++b)
+    block_starts_.push_back((b * shape[1] + block_columns_ - 1) / block_columns_ * shape[2]);
   with_any_float_type(options.dtype, [&](auto type) {
     fill_strips<decltype(type)>(shape.elements() + max_offset);
   });
@@ -90,20 +92,24 @@ void SyntheticImages::fill_strips(int64_t length) {
   }
 }
 
-// Writes one sample, row by row and within it block by block: each block is copied from the strip
-// of its sign, a bit of `pattern`.
+// Writes one sample: a copy from the dark strip, with the bright blocks, the bits of `pattern`,
+// from the other. Bright neighbours are copied together.
 void SyntheticImages::write(int64_t offset, uint64_t pattern, std::byte* out) const {
-  auto bytes = static_cast<int64_t>(size_of(spec_.columns[0].dtype));
-  int64_t width = row_elements_ / pixel_elements_;
+  const size_t size = size_of(spec_.columns[0].dtype);
+  auto copy = [&](int strip, int64_t at, int64_t count) {
+    std::memcpy(out + static_cast<size_t>(at) * size,
+                strips_[strip].data() + static_cast<size_t>(offset + at) * size,
+                static_cast<size_t>(count) * size);
+  };
+  copy(0, 0, height_ * row_elements_);
   for (int64_t y = 0; y < height_; ++y) {
-    int64_t block_row = y * block_rows_ / height_;
+    const uint64_t row = pattern >> (y * block_rows_ / height_ * block_columns_);
     for (int64_t b = 0; b < block_columns_; ++b) {
-      int64_t from = (b * width + block_columns_ - 1) / block_columns_ * pixel_elements_;
-      int64_t to = ((b + 1) * width + block_columns_ - 1) / block_columns_ * pixel_elements_;
-      bool bright = (pattern >> (block_row * block_columns_ + b) & 1) != 0;
-      int64_t at = y * row_elements_ + from;
-      std::memcpy(out + at * bytes, strips_[bright ? 1 : 0].data() + (offset + at) * bytes,
-                  static_cast<size_t>((to - from) * bytes));
+      if ((row >> b & 1) == 0) continue;
+      int64_t first = b;
+      while (b + 1 < block_columns_ && (row >> (b + 1) & 1) != 0) ++b;
+      int64_t from = block_starts_[static_cast<size_t>(first)];
+      copy(1, y * row_elements_ + from, block_starts_[static_cast<size_t>(b + 1)] - from);
     }
   }
 }
