@@ -56,6 +56,9 @@ struct Packing {
   // tensors in the device's memory; stream is as in KernelArgs. Allocates nothing.
   std::function<void(const float* plain, void* packed, int64_t first, int64_t last, void* stream)>
       pack_units;
+  // Unit i reads only the plain weights from i * unit_floats on, unit_floats of them or the rest.
+  // 0: a unit may read all of them.
+  int64_t unit_floats = 0;
 
   void pack(const float* plain, void* packed, void* stream = nullptr) const {
     pack_units(plain, packed, 0, units, stream);

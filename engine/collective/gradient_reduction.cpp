@@ -102,10 +102,13 @@ GradientReduction::GradientReduction(const Options& options, const std::vector<N
     lane.stream = options_.streams[l];
     lane.arithmetic = make_lane_arithmetic(*lane.stream, depth);
     lane.end = lane.stream->make_event();
+    if (options_.at_once)
+      lane.scratch = Buffer(static_cast<size_t>(TreeSum::chunk * (1 + depth)) * sizeof(float));
     for (size_t b = 0; b < buckets().size(); ++b) lane.arrival.push_back(lane.stream->make_event());
   }
   arrived_ = std::make_unique<std::atomic<uint32_t>[]>(buckets().size());
   summed_ = std::make_unique<std::atomic<uint32_t>[]>(buckets().size());
+  require(!exchanged || !options_.at_once, "sums at once of several members");
   if (exchanged) make_exchange(*exchange);
 }
 
@@ -155,10 +158,11 @@ void GradientReduction::arrive(int lane, int64_t ready) {
     if (arrived_[b].fetch_add(1, std::memory_order_acq_rel) + 1 != lanes_.size()) continue;
     arrived_[b].notify_all();
   }
-  if (state.arrived > before) sum_shares(lane, state.arrived, false);
+  if (state.arrived > before && !options_.at_once) sum_shares(lane, state.arrived, false);
 }
 
 void GradientReduction::finish(int lane) {
+  if (options_.at_once) return await_towers(lane);
   sum_shares(lane, buckets().size(), true);
   status_.enter(lane, Phase::waiting);
   if (exchange_) {
@@ -172,6 +176,25 @@ void GradientReduction::finish(int lane) {
   }
   if (broken_.load()) throw BarrierBroken{};
   wait_for_others(lane, [](const Lane& other) -> Event& { return *other.end; });
+}
+
+// With the last bucket a lane has completed all.
+void GradientReduction::await_towers(int lane) {
+  if (buckets().empty()) return;
+  status_.enter(lane, Phase::waiting);
+  wait_until(arrived_[buckets().size() - 1], static_cast<uint32_t>(lanes_.size()));
+  if (broken_.load()) throw BarrierBroken{};
+}
+
+const float* GradientReduction::take(int lane, FloatRange chunk) {
+  if (!options_.at_once) return sums() + chunk.begin;
+  auto* scratch = lane_at(lane).scratch.as<float>();
+  const float* sum =
+      nodes_.front().tree.sum(chunk.begin, chunk.size(), scratch, scratch + TreeSum::chunk);
+  int64_t trained = std::min(chunk.end, options_.trained) - chunk.begin;
+  if (trained > 0)
+    options_.chunk_squares[chunk.begin / TreeSum::chunk] = sum_of_squares(sum, trained);
+  return sum;
 }
 
 void GradientReduction::break_up() {

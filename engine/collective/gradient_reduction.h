@@ -3,6 +3,10 @@
 // all lanes have completed; it waits for other lanes only after its own towers are done. With
 // several members (exchange.h) an exchange thread then reduces each bucket over them.
 //
+// Options::at_once is the other way, for CPUs whose update needs no norm: nothing is added up
+// before all towers are done; then take() gives a sum to the update while it is in the cache, and
+// it is stored nowhere.
+//
 // The devices of all lanes can access all buffers. Threads: the leading lane calls begin_step()
 // while no lane works; each lane calls arrive() and finish() for itself.
 #pragma once
@@ -39,6 +43,7 @@ class GradientReduction {
     double* chunk_squares = nullptr;
     // false: exchanges after the last bucket, as sums over towers use the connections before.
     bool overlap = true;
+    bool at_once = false;  // see above. REQUIRES: CPUs, one member
     // One per lane of this member; outlive this. The first lane's number is first_lane.
     std::vector<Stream*> streams;
     std::vector<int> exchange_cores;  // cores of the exchange thread; empty: as this thread's
@@ -67,6 +72,11 @@ class GradientReduction {
   void finish(int lane);
   void break_up();  // releases all lanes that wait here, now or later
 
+  // Return sums; call them after finish(). take(): on a CPU, those of a chunk of the flat buffer,
+  // from its first float on; with `at_once` they are made and squared here, so one lane takes each
+  // chunk once, and are valid until its next call. sums(): all, or those of this member's shards;
+  // none with `at_once`.
+  const float* take(int lane, FloatRange chunk);
   const float* sums() const { return nodes_.front().data; }  // all sums, or those of its shards
   const std::vector<FloatRange>& buckets() const { return options_.exchange.buckets; }
 
@@ -80,6 +90,7 @@ class GradientReduction {
   static const NodeBuffer* leaf_on(DeviceId device, const Leaves& leaves);
   static int64_t floats(const BucketReducer::Options& options);
   float* place_of(const Leaves& leaves, bool exchanged);
+  void await_towers(int lane);
   void sum_shares(int lane, size_t until, bool wait);
   template <typename Point>
   void wait_for_others(int lane, Point point);
@@ -102,6 +113,7 @@ class GradientReduction {
     std::vector<std::unique_ptr<Event>> arrival;  // one per bucket
     std::vector<std::unique_ptr<Event>> share;    // one per bucket, with several members
     std::unique_ptr<Event> end;                   // after the last share
+    Buffer scratch;                               // at_once: a chunk, and those of TreeSum::sum()
     size_t arrived = 0, summed = 0;               // numbers of buckets in this step
   };
   Lane& lane_at(int lane) { return lanes_[static_cast<size_t>(lane - options_.first_lane)]; }

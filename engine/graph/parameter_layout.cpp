@@ -99,6 +99,27 @@ void PackedWeights::pack_for_evaluation(const float* weights, int part, int part
   pack_forms(weights, false, part, parts, stream);
 }
 
+std::vector<PackedWeights::Unit> PackedWeights::step_units() const {
+  std::vector<Unit> units;
+  for (size_t f = 0; f < forms_.size(); ++f) {
+    const Form& form = forms_[f];
+    if (!form.step) continue;
+    int64_t each = form.packing.unit_floats > 0 ? form.packing.unit_floats : form.elements;
+    for (int64_t i = 0; i < form.packing.units; ++i) {
+      int64_t first = form.packing.unit_floats > 0 ? i * each : 0;
+      int64_t last = std::min(form.elements, first + each);
+      units.push_back({f, i, form.parameter_offset + first, form.parameter_offset + last});
+    }
+  }
+  return units;
+}
+
+void PackedWeights::pack(const Unit& unit, const float* weights, Stream& stream) {
+  const Form& form = forms_[unit.form];
+  form.packing.pack_units(weights + form.parameter_offset, memory_->as<std::byte>() + form.offset,
+                          unit.index, unit.index + 1, stream.native());
+}
+
 // Part i of n has the plain weights [i / n, (i + 1) / n). A unit belongs to the part in which its
 // first weight is, so the parts pack every unit exactly once.
 void PackedWeights::pack_forms(const float* weights, bool step, int part, int parts,

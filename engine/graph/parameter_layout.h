@@ -72,6 +72,15 @@ class PackedWeights {
   void pack_for_step(const float* weights, int part, int parts, Stream& stream);
   void pack_for_evaluation(const float* weights, int part, int parts, Stream& stream);
 
+  struct Unit {  // of a form that training steps read: see Packing::units
+    size_t form = 0;
+    int64_t index = 0;
+    int64_t begin = 0, end = 0;  // it reads plain weights [begin, end), in floats
+  };
+  std::vector<Unit> step_units() const;
+  // Packs one unit from the plain weights, a whole flat buffer. Threads may pack different ones.
+  void pack(const Unit& unit, const float* weights, Stream& stream);
+
  private:
   struct Form {
     int64_t parameter_offset;  // in the plain weights, in floats

@@ -157,8 +157,8 @@ TrustSquares measure_slice(const Formula formula, const SliceFactors at, const U
       });
 }
 
-SliceFactors factors_of(const UpdateStep& step, const UpdateSlice& slice) {
-  return {.gradient = step.gradient_factor, .decay = slice.decay, .trust = slice.trust_ratio};
+SliceFactors factors_of(float gradient_factor, const UpdateSlice& slice) {
+  return {.gradient = gradient_factor, .decay = slice.decay, .trust = slice.trust_ratio};
 }
 
 }  // namespace
@@ -172,7 +172,7 @@ TrustSquares Optimizer::measure(const UpdateStep& step, const UpdateSlice& slice
   return std::visit(
       [&]<typename F>(const F& formula) -> TrustSquares {
         if constexpr (is_layerwise<F>)
-          return measure_slice(formula, factors_of(step, slice), slice);
+          return measure_slice(formula, factors_of(step.gradient_factor, slice), slice);
         else
           return {};
       },
@@ -190,9 +190,10 @@ float Optimizer::trust_ratio(const TrustSquares& tensor, float decay) const {
       formula({}));
 }
 
-void Optimizer::update(const UpdateStep& step, const UpdateSlice& slice) const {
-  std::visit([&](const auto& formula) { update_slice(formula, factors_of(step, slice), slice); },
-             formula(step));
+void Optimizer::update(const OptimizerFormula& formula, float gradient_factor,
+                       const UpdateSlice& slice) {
+  std::visit([&](const auto& f) { update_slice(f, factors_of(gradient_factor, slice), slice); },
+             formula);
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config) {

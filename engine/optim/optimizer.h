@@ -46,7 +46,12 @@ class Optimizer {
   float trust_ratio(const TrustSquares& tensor, float decay) const;  // UpdateSlice::decay
 
   // Applies the formula on the CPU. Threads may call it and measure() for disjoint slices.
-  void update(const UpdateStep& step, const UpdateSlice& slice) const;
+  void update(const UpdateStep& step, const UpdateSlice& slice) const {
+    update(formula(step), step.gradient_factor, slice);
+  }
+  // The same with the step's formula, made once for many slices.
+  static void update(const OptimizerFormula& formula, float gradient_factor,
+                     const UpdateSlice& slice);
 };
 
 // Throws Error(config) for an unknown name.

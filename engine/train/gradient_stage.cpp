@@ -9,7 +9,8 @@ GradientStage::GradientStage(DeviceSet& devices, const ParameterLayout& layout,
     : devices_(devices),
       layout_(layout),
       reducer_(options.reducer),
-      members_(devices.members().size()) {
+      members_(devices.members().size()),
+      at_once_(options.at_once) {
   const Placement& placement = devices_.placement();
   runners_.resize(placement.lanes.size());
   devices_.team().lead([&] {
@@ -109,6 +110,7 @@ void GradientStage::make_reduction(const LocalMember& member) {
   reduction.exchange_cores = devices_.placement().helper_cores;
   // Sums over towers use the same connections while backward goes on, so buckets wait for its end.
   reduction.overlap = runners_.front()->tower_sums().empty();
+  reduction.at_once = at_once_;
   members_[static_cast<size_t>(member.position)].reduction = std::make_unique<GradientReduction>(
       reduction, node_buffers(member), member.communicator.get(), devices_.status());
 }

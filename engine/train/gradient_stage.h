@@ -23,6 +23,7 @@ class GradientStage {
     GraphBuilder build;
     BucketReducer::Options reducer;  // for all members of the run
     LaneOptions lane;                // the options that all lanes have in common
+    bool at_once = false;            // sums are made as they are taken: GradientReduction
   };
   // Compiles the plans, each lane's on its own thread. devices and layout outlive this. Throws what
   // Plan's constructor throws.
@@ -42,6 +43,10 @@ class GradientStage {
   // that its member receives. Throws what kernels throw, PeerLost, BarrierBroken.
   void train(int lane, const StepJob& job);
   void evaluate(int lane, const StepJob& job);  // runs forward; writes the sums to job.metrics
+  // Returns the sums of a chunk of the flat buffer, after train(): GradientReduction::take.
+  const float* take(int lane, FloatRange chunk) {
+    return reduction_of_lane(lane).reduction->take(lane, chunk);
+  }
   void interrupt();  // after a lane has failed: releases all lanes that wait for others
 
   // Sums of gradients (a flat buffer; the strategy decides which part the member receives), and the
@@ -72,6 +77,7 @@ class GradientStage {
   std::vector<std::unique_ptr<TowerRunner>> runners_;  // one per lane
   std::vector<MemberReduction> members_;               // one per member of this process
   std::vector<LaneContext> contexts_;                  // one per lane
+  bool at_once_;                                       // Options::at_once
 };
 
 }  // namespace spire::inline training

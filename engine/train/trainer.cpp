@@ -113,7 +113,7 @@ void Trainer::run_step(int lane, const StepJob& given) {
 StepResult Trainer::finish_step() {
   require(under_way() > 0, "no step is under way");
   StepMetrics& metrics = metrics_of(finished_);
-  on_lanes([&](int lane) { await_step(lane, metrics); });
+  if (devices_->on_gpus()) on_lanes([&](int lane) { await_step(lane, metrics); });
   ++finished_;
   share_metrics(metrics);
   LossScale& loss_scale = update_->loss_scale();

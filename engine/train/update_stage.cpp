@@ -41,7 +41,8 @@ UpdateStage::UpdateStage(DeviceSet& devices, const ParameterLayout& layout,
       ema_(options.ema),
       loss_scale_(options.loss_scale, options.precision == DType::f16),
       updates_(static_cast<size_t>(devices.local().size())),
-      shards_(devices.members().size()) {
+      shards_(devices.members().size()),
+      one_pass_(UpdatePass::suits(devices.placement(), options.optimizer)) {
   const Placement& placement = devices_.placement();
   for (const Member& member : placement.members)
     owned_.push_back(shards_of(options.buckets, member.devices));
@@ -98,7 +99,7 @@ void UpdateStage::allocate() {
 }
 
 // Addresses are known once gradients and replicas are allocated.
-void UpdateStage::connect(const GradientStage& gradients) {
+void UpdateStage::connect(GradientStage& gradients) {
   for (const LocalMember& member : devices_.members()) {
     MemberShards& shards = shards_[static_cast<size_t>(member.position)];
     shards.weights = std::make_unique<ShardExchange>(owned_, member.communicator.get());
@@ -115,9 +116,45 @@ void UpdateStage::connect(const GradientStage& gradients) {
         own ? devices_.replica(d).values() : devices_.front_replica(member).values();
     update.update = make_parameter_update(update.options, layout_);
   }
+  if (one_pass_) make_pass(gradients);
+}
+
+// Where devices update their own replicas, the lanes of each divide the weights among them; else
+// all lanes do, and keep all replicas alike.
+void UpdateStage::make_pass(GradientStage& gradients) {
+  bool own = strategy_.updates_every_replica();
+  std::vector<UpdatePass::Lane> lanes(static_cast<size_t>(devices_.lanes()));
+  Share local = devices_.local();
+  for (int first = local.begin; first < local.end;) {
+    Share group = own ? Share{first, first + 1, local.of} : local;
+    int begin = devices_.device(first).first_lane;
+    const PlacedDevice& last = devices_.device(group.end - 1);
+    int count = last.first_lane + last.lanes - begin;
+    std::vector<FloatRange> ranges;
+    for (int part = 0; part < count; ++part)
+      ranges.push_back(share_of({0, layout_.total_floats()}, part, part + 1, count));
+    for (int d = group.begin; d < group.end; ++d) {
+      auto packing = PackingShare::divide(devices_.replica(d).forms, ranges);
+      for (int part = 0; part < count; ++part) {
+        auto p = static_cast<size_t>(part);
+        UpdatePass::Lane& lane = lanes[static_cast<size_t>(begin) + p];
+        lane.range = ranges[p];
+        auto* update = static_cast<HostUpdate*>(of_device(d).update.get());
+        if (update) lane.updates.push_back(update);
+        lane.replicas.push_back(&devices_.replica(d));
+        lane.packing.push_back(std::move(packing[p]));
+      }
+    }
+    first = group.end;
+  }
+  pass_ = std::make_unique<UpdatePass>(devices_, gradients, std::move(lanes));
 }
 
 void UpdateStage::update(int lane, const ParameterUpdate::Step& given) {
+  if (pass_) {
+    devices_.status().enter(lane, Phase::update);
+    return pass_->run(lane, given);
+  }
   LaneSite site = devices_.site(lane);
   DeviceUpdate& device = of_device(site.device);
   Stream& stream = devices_.stream(lane);
@@ -155,6 +192,7 @@ const double* UpdateStage::device_loss_scale(int lane) {
 }
 
 void UpdateStage::publish(int lane) {
+  if (pass_) return pass_->finish(lane);
   exchange_weights(lane);
   replicate(lane);
 }
@@ -201,7 +239,8 @@ void UpdateStage::swap_average(int lane) {
   ParameterUpdate* update = of_device(site.device).update.get();
   if (update) update->swap_average(site.part, devices_.stream(lane));
   devices_.meet(lane);
-  publish(lane);
+  exchange_weights(lane);
+  replicate(lane);
 }
 
 void UpdateStage::begin_average() {

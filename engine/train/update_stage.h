@@ -11,6 +11,7 @@
 #include "engine/optim/optimizer.h"
 #include "engine/train/device_set.h"
 #include "engine/train/gradient_stage.h"
+#include "engine/train/update_pass.h"
 #include "engine/update/device_loss_scale.h"
 #include "engine/update/parameter_update.h"
 #include "engine/update/strategy.h"
@@ -36,7 +37,7 @@ class UpdateStage {
 
   MemoryUse memory(int device) const;  // what allocate() and connect() take
   void allocate();                     // tables of norms, loss scales; throws Error(out_of_memory)
-  void connect(const GradientStage& gradients);  // call it before the methods below
+  void connect(GradientStage& gradients);  // outlives this; call it before the methods below
 
   // Updates the lane's part of the weights of its device. Throws PeerLost, BarrierBroken.
   void update(int lane, const ParameterUpdate::Step& step);
@@ -89,6 +90,7 @@ class UpdateStage {
   int norms_device(int device) const {
     return strategy_.updates_every_replica() ? device : devices_.member_of(device).front;
   }
+  void make_pass(GradientStage& gradients);
   void make_norms(const std::vector<WeightSpan>& spans, const BucketReducer::Options& reducer);
   void exchange_norms(int lane);
   void exchange_weights(int lane);
@@ -102,6 +104,8 @@ class UpdateStage {
   std::vector<DeviceUpdate> updates_;           // one per device of this process
   std::vector<MemberShards> shards_;            // one per member of this process
   std::vector<std::vector<FloatRange>> owned_;  // per member: its devices' shares of all buckets
+  bool one_pass_;                               // UpdatePass::suits()
+  std::unique_ptr<UpdatePass> pass_;            // null before connect(), or if it does not suit
 };
 
 }  // namespace spire::inline training

@@ -82,6 +82,9 @@ struct StatisticPiece {
   SPIRE_HOST_DEVICE void update(float sum, float& running) const {
     running = (1.0f - momentum) * running + momentum * sum;
   }
+  void update(const float* sums, float* running, int64_t floats) const {
+    for (int64_t i = 0; i < floats; ++i) update(sums[i], running[i]);
+  }
 };
 
 // Everything that one device updates.

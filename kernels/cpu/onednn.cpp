@@ -167,13 +167,14 @@ Packing packing(int input, const Desc& plain, const Desc& wanted, const dnnl::en
     auto pack = [tiles = *tiles](const float* from, void* to, int64_t first, int64_t last, void*) {
       pack_tiles(tiles, from, to, first * tiles.rows, last * tiles.rows);
     };
-    return {input, form_of(wanted), wanted.get_size(), tiles->n / tiles->rows, pack};
+    return {input, form_of(wanted),       wanted.get_size(), tiles->n / tiles->rows,
+            pack,  tiles->rows * tiles->k};
   }
   auto reorder = std::make_shared<PackingReorder>(plain, wanted, engine);
   auto pack = [reorder](const float* from, void* to, int64_t first, int64_t last, void*) {
     if (first < last) reorder->run(from, to);
   };
-  return {input, form_of(wanted), wanted.get_size(), 1, pack};
+  return {input, form_of(wanted), wanted.get_size(), 1, pack, 0};
 }
 
 PrimitiveKernel::PrimitiveKernel(const Op& op, const KernelRequest& request)

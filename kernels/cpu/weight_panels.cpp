@@ -75,7 +75,14 @@ Packing panel_packing(int input, const PanelLayout& layout) {
   std::string form = fmt::format("{} panels {}x{}x{} strides {}:{}{}", name(layout.dtype),
                                  layout.columns, layout.inner, layout.taps, layout.column_stride,
                                  layout.inner_stride, layout.flipped ? " flipped" : "");
-  return {input, form, numbers * size_of(layout.dtype), panel_count(layout.columns), pack};
+  bool columns_in_order =
+      layout.inner_stride == layout.taps && layout.column_stride == layout.depth();
+  return {input,
+          form,
+          numbers * size_of(layout.dtype),
+          panel_count(layout.columns),
+          pack,
+          columns_in_order ? panel_width * layout.depth() : 0};
 }
 
 }  // namespace spire::inline kernels::product

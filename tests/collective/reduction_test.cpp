@@ -48,6 +48,7 @@ struct Layout {
   int64_t floats, trained;
   SumsTo to = SumsTo::everyone;
   Reduction order = Reduction::invariant;
+  bool at_once = false;
 };
 
 struct Reduced {
@@ -83,6 +84,7 @@ GradientReduction::Options options_of(const Layout& layout, std::span<double> sq
   options.chunk_squares = squares.data();
   options.streams.assign(static_cast<size_t>(layout.lanes), &host_stream());
   options.thread_row = layout.lanes;
+  options.at_once = layout.at_once;
   return options;
 }
 
@@ -109,6 +111,15 @@ void run_lane(const Layout& layout, const std::vector<Floats>& values, TowerRang
   reduction.finish(lane);
 }
 
+// Every lane takes its chunks while the others take theirs.
+void take_share(const Layout& layout, GradientReduction& reduction, int lane, Floats& sums) {
+  for (int64_t begin = lane * chunk; begin < layout.floats; begin += layout.lanes * chunk) {
+    FloatRange part{begin, std::min(layout.floats, begin + chunk)};
+    const float* taken = reduction.take(lane, part);
+    std::copy(taken, taken + part.size(), sums.begin() + begin);
+  }
+}
+
 Reduced reduce_rank(const Layout& layout, const std::vector<Floats>& values, int rank,
                     ProcessGroup* group, int steps) {
   TowerRange own = towers_of_lane(layout.towers, rank, layout.ranks);
@@ -125,6 +136,7 @@ Reduced reduce_rank(const Layout& layout, const std::vector<Floats>& values, int
       nodes.push_back({node.range, mine[static_cast<size_t>(node.buffer)].data()});
   }
   Reduced reduced;
+  reduced.sums.resize(static_cast<size_t>(layout.at_once ? layout.floats : 0));
   reduced.squares.resize(static_cast<size_t>((layout.trained + chunk - 1) / chunk));
   auto options = options_of(layout, reduced.squares);
   std::vector<std::string> names(static_cast<size_t>(layout.lanes) + 1, "thread");
@@ -136,9 +148,10 @@ Reduced reduce_rank(const Layout& layout, const std::vector<Floats>& values, int
     run_ranks(layout.lanes, [&](int lane) {
       auto l = static_cast<size_t>(lane);
       run_lane(layout, values, ranges[l], buffers[l], reduction, lane);
+      if (layout.at_once) take_share(layout, reduction, lane, reduced.sums);
     });
   }
-  reduced.sums.assign(reduction.sums(), reduction.sums() + layout.floats);
+  if (!layout.at_once) reduced.sums.assign(reduction.sums(), reduction.sums() + layout.floats);
   const Share& share = options.exchange.ranks.share[static_cast<size_t>(rank)];
   for (FloatRange bucket : reduction.buckets())
     reduced.shards.push_back(share_of(bucket, share.begin, share.end, share.of));
@@ -172,6 +185,23 @@ TEST(GradientReduction, EqualsTheTreeOnAnyLanesAndRanks) {
         for (const Reduced& r : reduce({towers, ranks, lanes, floats, trained}, values))
           expect_bits(r.sums, tree, {0, floats}, "sums");
       }
+    }
+  }
+}
+
+TEST(GradientReduction, AtOnceGivesTheTreeChunkByChunk) {
+  int64_t floats = 5 * chunk + 160, trained = 4 * chunk + 48;
+  for (int towers : {1, 2, 3, 5}) {
+    for (int lanes : {1, 2}) {
+      if (lanes > towers) continue;
+      auto values = tower_gradients(towers, floats);
+      Layout layout{towers, 1, lanes, floats, trained};
+      layout.at_once = true;
+      expect_bits(reduce(layout, values)[0].sums, tree_of(values, {0, towers}), {0, floats},
+                  "sums");
+      Layout stored = layout;
+      stored.at_once = false;
+      EXPECT_EQ(reduce(layout, values)[0].squares, reduce(stored, values)[0].squares);
     }
   }
 }

@@ -1,13 +1,12 @@
 // Tests a device's update of its weights against the published rules in float64, and that the bits
 // do not depend on how weights are divided among devices.
-#include "engine/update/parameter_update.h"
-
 #include <cmath>
 #include <optional>
 
 #include "engine/base/philox.h"
 #include "engine/collective/tree.h"
 #include "engine/graph/layers.h"
+#include "engine/update/host_update.h"
 #include "tests/device/every_device.h"
 #include "tests/update/update_reference.h"
 
@@ -138,6 +137,21 @@ class Updates {
     for (auto& update : list_) update->measure(0, at, *stream_);
     for (auto& update : list_) update->update(0, at, *stream_);
     stream_->synchronize();
+  }
+  // The same on a CPU, a chunk at a time, the last one first.
+  void run_chunks(int step) {
+    const Floats sums = sums_at(layout_, step);
+    squares_.set(squares_of(layout_, sums));
+    for (auto& update : list_) {
+      auto& host = static_cast<HostUpdate&>(*update);
+      auto at = host.chunk_step({.lr = lr_at(step), .number = step});
+      int64_t total = layout_.total_floats();
+      for (int64_t c = TreeSum::chunks_of(total) - 1; c >= 0; --c) {
+        FloatRange chunk{c * TreeSum::chunk, std::min(total, (c + 1) * TreeSum::chunk)};
+        host.update_chunk(chunk,
+                          Floats(sums.begin() + chunk.begin, sums.begin() + chunk.end).data(), at);
+      }
+    }
   }
   void swap_averages() {
     for (auto& update : list_) update->swap_average(0, *stream_);
@@ -271,6 +285,21 @@ TEST_P(ParameterUpdateTest, ContinuesFromACopiedState) {
     first.run(2);
     second.run(2);
     EXPECT_TRUE(first.state() == second.state()) << c.name;
+  }
+}
+
+// Chunk by chunk, in any order, from sums that lie elsewhere: the bits of the update in parts.
+TEST(HostUpdate, ChunksGiveTheSameBitsAsParts) {
+  const ParameterLayout layout = small_layout();
+  for (const Case& c : cases()) {
+    if (layerwise(c.optimizer)) continue;
+    SCOPED_TRACE(c.name);
+    Updates parts(c, layout, {}), chunks(c, layout, {}, 3);
+    for (int step = 1; step <= 2; ++step) {
+      parts.run(step);
+      chunks.run_chunks(step);
+    }
+    EXPECT_TRUE(chunks.state() == parts.state());
   }
 }
 

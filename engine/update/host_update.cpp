@@ -1,0 +1,139 @@
+#include "engine/update/host_update.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace spire::inline update {
+namespace {
+
+// Calls body for the entries of part `part` of `parts` of a list.
+template <typename T, typename Body>
+void for_part(const std::vector<T>& list, int part, int parts, Body&& body) {
+  auto at = [&](int p) {
+    return list.size() * static_cast<size_t>(p) / static_cast<size_t>(parts);
+  };
+  for (size_t i = at(part); i < at(part + 1); ++i) body(list[i]);
+}
+
+}  // namespace
+
+HostUpdate::HostUpdate(const Options& options, const ParameterLayout& layout)
+    : options_(options), optimizer_(make_optimizer(options.optimizer)), ema_(options.ema) {
+  pieces_ = cut_into_pieces(options.owned, options.spans, layout, options.norms);
+  for (size_t i = 0; i < state_slots(options); ++i) {
+    memory_.push_back(options.memory->allocate(MemoryKind::optimizer, pieces_.slot_bytes()));
+    slots_.push_back(memory_.back()->as<float>());
+  }
+  require(slots_.size() <= max_slots, "an optimizer with {} slots", slots_.size());
+}
+
+void HostUpdate::measure(int part, const Step& order, Stream&) {
+  UpdateStep step = step_of(order);
+  if (step.gradient_factor < 0) return;
+  for_part(pieces_.weights, part, options_.parts, [&](const UpdatePiece& piece) {
+    Slots slots;
+    TrustSquares squares =
+        optimizer_->measure(step, slice_of(piece, options_.sums + piece.begin, slots));
+    if (piece.adapts) options_.norms->set(piece.cell, squares);
+  });
+}
+
+void HostUpdate::update(int part, const Step& order, Stream&) {
+  UpdateStep step = step_of(order);
+  if (step.gradient_factor < 0) return;
+  const OptimizerFormula formula = optimizer_->formula(step);
+  const UpdatePiece* former = nullptr;  // pieces of a span are neighbours: one ratio for all
+  float ratio = 1.0f;
+  for_part(pieces_.weights, part, options_.parts, [&](const UpdatePiece& piece) {
+    if (!former || former->span != piece.span) ratio = trust_ratio(piece);
+    former = &piece;
+    Slots slots;
+    UpdateSlice slice = slice_of(piece, options_.sums + piece.begin, slots);
+    slice.trust_ratio = ratio;
+    Optimizer::update(formula, step.gradient_factor, slice);
+    update_average(step, slice);
+  });
+  for_part(pieces_.statistics, part, options_.parts, [&](const StatisticPiece& s) {
+    s.update(options_.sums + s.begin, options_.weights + s.begin, s.count);
+  });
+}
+
+HostUpdate::ChunkStep HostUpdate::chunk_step(const Step& order) const {
+  UpdateStep step = step_of(order);
+  return {optimizer_->formula(step), step};
+}
+
+void HostUpdate::update_chunk(FloatRange chunk, const float* sums, const ChunkStep& step) {
+  // Pieces end where chunks do, so each is inside this one or outside.
+  auto piece = std::partition_point(pieces_.weights.begin(), pieces_.weights.end(),
+                                    [&](const UpdatePiece& p) { return p.begin < chunk.begin; });
+  for (; piece != pieces_.weights.end() && piece->begin < chunk.end; ++piece) {
+    Slots slots;
+    UpdateSlice slice = slice_of(*piece, sums + (piece->begin - chunk.begin), slots);
+    Optimizer::update(step.formula, step.step.gradient_factor, slice);
+    update_average(step.step, slice);
+  }
+  for (const StatisticPiece& s : pieces_.statistics) {
+    FloatRange part = common(chunk, {s.begin, s.begin + s.count});
+    if (part.size() > 0)
+      s.update(sums + (part.begin - chunk.begin), options_.weights + part.begin, part.size());
+  }
+}
+
+void HostUpdate::begin_average() {
+  FloatRange all = {0, std::numeric_limits<int64_t>::max()};
+  if (ema_.on()) copy_state_in(slots_.size() - 1, all, options_.weights);
+}
+
+void HostUpdate::swap_average(int part, Stream&) {
+  for_part(pieces_.weights, part, options_.parts, [&](const UpdatePiece& piece) {
+    float* weights = options_.weights + piece.begin;
+    std::swap_ranges(weights, weights + piece.count, slots_.back() + piece.state);
+  });
+}
+
+void HostUpdate::copy_state_out(size_t slot, FloatRange window, float* flat) const {
+  pieces_.for_each_part(window, [&](int64_t begin, int64_t count, int64_t state) {
+    std::copy_n(slots_[slot] + state, count, flat + (begin - window.begin));
+  });
+}
+
+void HostUpdate::copy_state_in(size_t slot, FloatRange window, const float* flat) {
+  pieces_.for_each_part(window, [&](int64_t begin, int64_t count, int64_t state) {
+    std::copy_n(flat + (begin - window.begin), count, slots_[slot] + state);
+  });
+}
+
+// A CPU knows of all steps before. The squares are added in the order of chunks: the same bits
+// whichever member computed which.
+UpdateStep HostUpdate::step_of(const Step& order) const {
+  UpdateStep step = order.for_optimizer(0);
+  GradientScale scale{options_.optimizer.clip_norm, order.loss_scale};
+  double squares = 0;
+  if (scale.reads_squares())
+    squares = std::accumulate(options_.squares.begin(), options_.squares.end(), 0.0);
+  step.gradient_factor = scale.factor(squares);
+  return step;
+}
+
+UpdateSlice HostUpdate::slice_of(const UpdatePiece& piece, const float* sums, Slots& slots) const {
+  for (size_t i = 0; i < slots_.size(); ++i) slots[i] = slots_[i] + piece.state;
+  return {.count = piece.count,
+          .gradients = sums,
+          .weights = options_.weights + piece.begin,
+          .slots = {slots.data(), slots_.size()},
+          .decay = piece.decay};
+}
+
+float HostUpdate::trust_ratio(const UpdatePiece& piece) const {
+  if (!piece.adapts) return 1.0f;
+  return optimizer_->trust_ratio(options_.norms->total(piece.span), piece.decay);
+}
+
+// The average, if there is one, is the last slot; the optimizer does not look at it.
+void HostUpdate::update_average(const UpdateStep& step, const UpdateSlice& slice) const {
+  if (ema_.on()) ema_.update(step.step, slice.count, slice.weights, slice.slots.back());
+}
+
+}  // namespace spire::inline update

@@ -1,0 +1,84 @@
+// Tests that lanes divide the packing of weights so that each unit is packed once, and early only
+// by the lane that has updated all weights that it reads.
+#include "engine/update/packing_share.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "engine/device/memory_pool.h"
+#include "engine/graph/graph.h"
+
+namespace spire {
+namespace {
+
+// Three parameters of 1000 floats, from 0, 1008 and 2016 on. Their forms: 4 units of 250 floats, 3
+// of 400 with a short last one, and 2 units that read all of their parameter.
+struct Forms {
+  std::vector<float> plain = std::vector<float>(3024);
+  std::vector<std::vector<int>> packed;  // per form and unit: how often it was packed
+  MemoryPool memory{DeviceId{}};
+  PackedWeights weights;
+
+  Forms() {
+    add(0, 4, 250);
+    add(1008, 3, 400);
+    add(2016, 2, 0);
+    weights.allocate(memory);
+  }
+  void add(int64_t offset, int64_t units, int64_t unit_floats) {
+    size_t form = packed.size();
+    packed.emplace_back(static_cast<size_t>(units));
+    auto pack = [this, form](const float*, void*, int64_t first, int64_t last, void*) {
+      for (int64_t u = first; u < last; ++u) ++packed[form][static_cast<size_t>(u)];
+    };
+    ParameterEntry entry{.name = "", .shape = {1000}, .offset = offset, .initialize = {}};
+    weights.add(entry, {0, "form", 64, units, pack, unit_floats}, true);
+  }
+  using Counts = std::vector<std::vector<int>>;
+};
+
+TEST(PackingShare, PacksEarlyWhatOneLaneHasUpdated) {
+  Forms forms;
+  auto stream = make_stream({});
+  auto shares = PackingShare::divide(forms.weights, {{0, 1500}, {1500, 3024}});
+  for (PackingShare& share : shares) share.begin();
+  auto pack = [&](size_t lane, int64_t at) {
+    shares[lane].pack_before(at, forms.weights, forms.plain.data(), *stream);
+  };
+  pack(0, 499);
+  EXPECT_EQ(forms.packed, (Forms::Counts{{1, 0, 0, 0}, {0, 0, 0}, {0, 0}}));
+  pack(0, 1408);  // the unit from 1408 to 1808 is of both lanes
+  EXPECT_EQ(forms.packed, (Forms::Counts{{1, 1, 1, 1}, {1, 0, 0}, {0, 0}}));
+  pack(1, 3015);
+  EXPECT_EQ(forms.packed, (Forms::Counts{{1, 1, 1, 1}, {1, 0, 1}, {0, 0}}));
+  pack(1, 3024);
+  EXPECT_EQ(forms.packed, (Forms::Counts{{1, 1, 1, 1}, {1, 0, 1}, {1, 1}}));
+  for (PackingShare& share : shares) share.pack_rest(forms.weights, forms.plain.data(), *stream);
+  EXPECT_EQ(forms.packed, (Forms::Counts{{1, 1, 1, 1}, {1, 1, 1}, {1, 1}}));
+}
+
+TEST(PackingShare, EachUnitIsPackedOnceEachStepOnAnyLanes) {
+  for (int lanes : {1, 2, 3, 7}) {
+    Forms forms;
+    auto stream = make_stream({});
+    std::vector<FloatRange> updated;
+    for (int l = 0; l < lanes; ++l) updated.push_back({3024 * l / lanes, 3024 * (l + 1) / lanes});
+    auto shares = PackingShare::divide(forms.weights, updated);
+    for (int step = 1; step <= 2; ++step) {
+      for (size_t l = 0; l < shares.size(); ++l) {
+        shares[l].begin();
+        shares[l].pack_before(updated[l].end, forms.weights, forms.plain.data(), *stream);
+      }
+      for (PackingShare& share : shares)
+        share.pack_rest(forms.weights, forms.plain.data(), *stream);
+      EXPECT_EQ(forms.packed, (Forms::Counts{std::vector<int>(4, step), std::vector<int>(3, step),
+                                             std::vector<int>(2, step)}))
+          << lanes << " lanes";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace spire
