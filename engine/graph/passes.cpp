@@ -6,7 +6,7 @@
 namespace spire::inline graph {
 namespace {
 
-// Fuses in one walk (Op::with_relu, Op::with_residual), where nothing else reads the tensors
+// Fuses (Op::with_relu, Op::with_residual), where nothing else reads the tensors
 // between. A fused-away node has no op until the end, so positions stay valid.
 class Fusion {
  public:
@@ -14,12 +14,9 @@ class Fusion {
 
   int run() {
     int before = static_cast<int>(graph_.nodes().size());
-    for (size_t n = 0; n < graph_.nodes().size(); ++n)
-      if (name_of(n) == "max_pool2d") move_before_relu(n);
-    for (size_t n = 0; n < graph_.nodes().size(); ++n) {
-      if (name_of(n) == "add") fuse_residual(n);
-      if (name_of(n) == "relu") fuse_relu(n);
-    }
+    for_each("add", [&](size_t n) { fuse_residual(n); });
+    for_each("max_pool2d", [&](size_t n) { move_before_relu(n); });
+    for_each("relu", [&](size_t n) { fuse_relu(n); });
     auto& nodes = graph_.nodes();
     std::erase_if(nodes, [](const Node& node) { return !node.op; });
     graph_.reindex();
@@ -32,11 +29,17 @@ class Fusion {
     return graph_.nodes()[n].op ? graph_.nodes()[n].op->name() : std::string_view{};
   }
 
+  template <typename Body>
+  void for_each(std::string_view name, const Body& body) {
+    for (size_t n = 0; n < graph_.nodes().size(); ++n)
+      if (name_of(n) == name) body(n);
+  }
+
   void count_readers() {
     readers_.assign(static_cast<size_t>(graph_.value_count()), 0);
     auto read = [&](Value value) { ++readers_[static_cast<size_t>(value.id)]; };
     for (const Node& node : graph_.nodes())
-      std::for_each(node.inputs.begin(), node.inputs.end(), read);
+      if (node.op) std::for_each(node.inputs.begin(), node.inputs.end(), read);
     for (const auto& [name, value] : graph_.outputs()) read(value);
     for (const StateUpdate& update : graph_.state_updates()) read(update.contribution);
   }
@@ -54,7 +57,8 @@ class Fusion {
   void move_before_relu(size_t n) {
     Node& after = graph_.nodes()[n];
     Node* before = only_producer(after.inputs[0]);
-    if (!before || before->op->name() != "relu" || before->block != after.block) return;
+    if (!before || !before->op || before->op->name() != "relu") return;
+    if (before->block != after.block) return;
     Node pool = graph_.repetition(after, before->inputs);
     pool.id = before->id;  // ids ascend with positions
     pool.block = before->block;
