@@ -53,9 +53,10 @@ std::vector<FixedBlock> gradient_blocks(const ParameterLayout& layout,
     const ParameterEntry& entry = layout.entries()[e];
     auto offset = static_cast<size_t>(entry.offset) * sizeof(float);
     auto bytes = static_cast<size_t>(entry.elements()) * sizeof(float);
-    if (first_writers[e] >= 0) blocks.push_back({offset, {bytes, first_writers[e], end}});
     // The gap behind an entry shares a unit of alignment with the entry's last numbers.
     size_t whole = bytes / tensor_alignment * tensor_alignment;
+    if (first_writers[e] >= 0 && whole > 0)
+      blocks.push_back({offset, {whole, first_writers[e], end}});
     if (whole < bytes) blocks.push_back({offset + whole, {tensor_alignment, 0, end}});
   }
   return blocks;

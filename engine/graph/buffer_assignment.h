@@ -75,9 +75,9 @@ struct MemoryPlan {
 MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes,
                        const std::vector<FixedBlock>& fixed = {});
 
-// Returns the gradient buffer as blocks of an arena that it begins: each entry of the layout from
-// the node that first writes it (first_writers; -1: none does) to node `end`, and the gaps, which
-// stay zero, always.
+// Returns the gradient buffer as disjoint blocks of an arena that it begins: the whole units of
+// alignment of each entry of the layout, from the node that first writes it (first_writers; -1:
+// none does) to node `end`; and always the unit in which a gap begins, as gaps stay zero.
 std::vector<FixedBlock> gradient_blocks(const ParameterLayout& layout,
                                         const std::vector<int>& first_writers, int end);
 

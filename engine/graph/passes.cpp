@@ -52,13 +52,15 @@ class Fusion {
     return &graph_.nodes()[static_cast<size_t>(tensor.producer)];
   }
 
-  // max_pool2d(relu(x)) becomes relu(max_pool2d(x)), which is the same: the relu and its gradient
-  // have fewer elements, and backward does not read the large tensor.
+  // max_pool2d(relu(x)) becomes relu(max_pool2d(x)), which is the same, to the bits of gradients:
+  // the relu and its gradient have fewer elements, and backward does not read the large tensor.
   void move_before_relu(size_t n) {
     Node& after = graph_.nodes()[n];
     Node* before = only_producer(after.inputs[0]);
     if (!before || !before->op || before->op->name() != "relu") return;
     if (before->block != after.block) return;
+    for (size_t i = 1; i < after.outputs.size(); ++i)  // which element was the maximum
+      if (readers_[static_cast<size_t>(after.outputs[i].id)] > 0) return;
     Node pool = graph_.repetition(after, before->inputs);
     pool.id = before->id;  // ids ascend with positions
     pool.block = before->block;

@@ -8,8 +8,8 @@
 
 namespace spire::inline graph {
 
-// Fuses a relu, or an addition and a relu, into the op before it; a relu before a max_pool2d moves
-// behind it. Call it before differentiate().
+// Fuses a relu, or an addition and a relu, into the op before it; a relu before a max_pool2d of the
+// same block moves behind it. Call it before differentiate(): what backward reads stays as it is.
 int fuse_activations(Graph& graph);
 
 // Removes nodes that are needed by no output, loss, state update or value in `also`.

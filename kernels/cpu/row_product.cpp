@@ -61,7 +61,7 @@ class Tile {
       if (epilogue.bias) bias = load_floats(epilogue.bias + column, count);
       for (int i = 0; i < rows; ++i) {
         FloatLanes value = epilogue.bias ? sums.at[i][j] + bias : sums.at[i][j];
-        if (epilogue.relu) value = value > 0 ? value : FloatLanes{};
+        if (epilogue.relu) value = value < 0 ? FloatLanes{} : value;  // keeps NaN
         store_floats(value, y + to[i] + column, count);
       }
     }

@@ -26,6 +26,9 @@ struct WeightPoints {
 
   int64_t panels() const { return (columns + panel_width - 1) / panel_width; }
 
+  // True if the weights of a panel are one contiguous range.
+  bool reads_ranges() const { return inner_stride == 9 && column_stride == 9 * inner && !flipped; }
+
   // Packs panel `panel` of all points: [point][panel][row][column].
   void pack(const float* plain, int64_t panel, float* packed) const {
     int64_t first = panel * panel_width;
@@ -53,8 +56,12 @@ struct WeightPoints {
     };
     std::string form = fmt::format("winograd points {}x{} strides {}:{}{}", inner, columns,
                                    inner_stride, column_stride, flipped ? " flipped" : "");
-    return {input, form, static_cast<size_t>(points * matrix()) * sizeof(float), panels(),
-            pack_panels};
+    return {.input = input,
+            .form = form,
+            .bytes = static_cast<size_t>(points * matrix()) * sizeof(float),
+            .units = panels(),
+            .pack_units = pack_panels,
+            .unit_floats = reads_ranges() ? panel_width * column_stride : 0};
   }
 };
 
@@ -70,7 +77,7 @@ class WinogradKernel : public Kernel {
         weights_(weights),
         options_(options),
         threads_(threads),
-        block_(std::min(rows_, block_rows(x.columns, points * (x.c + y.c)))) {}
+        block_(std::min(rows_, block_rows(x.columns, x.c + y.c))) {}
 
   size_t workspace_bytes() const override {
     return static_cast<size_t>(threads_ * thread_floats()) * sizeof(float);
@@ -90,13 +97,8 @@ class WinogradKernel : public Kernel {
   }
 
  private:
-  // Floats between two points of a block; an odd number of cache lines, so that the points of a
-  // tile are in different sets of a cache.
-  int64_t stride(int64_t channels) const {
-    return block_ * x_.columns * channels / (2 * lane_count) * (2 * lane_count) + 3 * lane_count;
-  }
   int64_t thread_floats() const {
-    return points * (stride(x_.c) + stride(y_.c)) + x_.line_floats();
+    return points * (x_.point_stride(block_) + y_.point_stride(block_)) + x_.line_floats();
   }
 
   // m = v u for a point.
@@ -111,7 +113,8 @@ class WinogradKernel : public Kernel {
   // Computes rows [first, last) of tiles.
   void compute(const T* x, const float* u, const float* bias, T* y, int64_t first, int64_t last,
                float* scratch) const {
-    int64_t v_stride = stride(x_.c), m_stride = stride(y_.c), tiles = x_.columns;
+    int64_t v_stride = x_.point_stride(block_), m_stride = y_.point_stride(block_);
+    int64_t tiles = x_.columns;
     float *v = scratch, *m = v + points * v_stride, *line = m + points * m_stride;
     for (int64_t row = first; row < last; ++row)
       x_.transform<InputTransform>(x, row, line, v + (row - first) * tiles * x_.c, v_stride);
@@ -120,7 +123,7 @@ class WinogradKernel : public Kernel {
                m + p * m_stride);
     auto finish = [&](FloatLanes sum, int64_t channel) {
       if (bias) sum += load_floats(bias + channel, lane_count);
-      if (options_.relu) sum = sum > 0 ? sum : FloatLanes{};
+      if (options_.relu) sum = sum < 0 ? FloatLanes{} : sum;  // keeps NaN
       return sum;
     };
     for (int64_t row = first; row < last; ++row)
@@ -132,7 +135,7 @@ class WinogradKernel : public Kernel {
   const WeightPoints weights_;
   const product::ForwardOptions options_;
   const int threads_;
-  const int64_t block_;
+  const int64_t block_;  // rows of tiles
 };
 
 std::unique_ptr<Kernel> make(int64_t images, const TiledImages& x, const TiledImages& y,
@@ -161,12 +164,6 @@ bool is_faster(const ConvolutionShape& shape, DType dtype) {
   constexpr int64_t narrow = 32, wide = 256;
   return std::min(shape.c, shape.o) >= narrow && std::max(shape.c, shape.o) <= wide &&
          2 * computed <= 3 * shape.oh * shape.ow;
-}
-
-int64_t block_rows(int64_t tiles_per_row, int64_t floats) {
-  constexpr int64_t cached_floats = int64_t{1} << 17, least_tiles = 48;
-  int64_t tiles = std::max(cached_floats / floats, least_tiles);
-  return std::max<int64_t>(1, tiles / tiles_per_row);
 }
 
 std::unique_ptr<Kernel> forward(const ConvolutionShape& shape,

@@ -26,8 +26,4 @@ std::unique_ptr<Kernel> backward_data(const ConvolutionShape& shape, const Kerne
 std::unique_ptr<Kernel> backward_weights(const ConvolutionShape& shape, bool bias,
                                          const KernelRequest& request);
 
-// Rows of tiles that are transformed and multiplied at a time, so that their points stay in the
-// second-level cache. floats: of a tile's points.
-int64_t block_rows(int64_t tiles_per_row, int64_t floats);
-
 }  // namespace spire::inline kernels::winograd

@@ -93,6 +93,14 @@ inline void from_points(const FloatLanes (&from)[points_side][points_side],
   }
 }
 
+// Returns how many rows of tiles are transformed and multiplied at a time: their points stay in the
+// second-level cache. channels: of inputs and outputs together, `points` floats a tile each.
+inline int64_t block_rows(int64_t tiles_per_row, int64_t channels) {
+  constexpr int64_t cached_floats = int64_t{1} << 17, least_tiles = 48;
+  int64_t tiles = std::max(cached_floats / (points * channels), least_tiles);
+  return std::max<int64_t>(1, tiles / tiles_per_row);
+}
+
 // Images (N, H, W, C) seen as rows of tiles. The first tile of an image begins `top` rows and
 // `left` columns before it; C is a multiple of 16.
 struct TiledImages {
@@ -105,6 +113,11 @@ struct TiledImages {
   }
   // Floats that transform() needs as scratch memory.
   int64_t line_floats() const { return points_side * tile_side * (columns + 1) * c; }
+  // Floats from one point of `count` rows of tiles to the next: an odd number of cache lines, so
+  // that the points of a tile are in different sets of a cache.
+  int64_t point_stride(int64_t count) const {
+    return count * columns * c / (2 * lane_count) * (2 * lane_count) + 3 * lane_count;
+  }
 
   // Transforms row `row` of tiles of all images, which are numbered one after another. Point p of
   // its tile t goes to to + p * stride + t * C.
@@ -127,8 +140,8 @@ struct TiledImages {
     }
   }
 
-  // Makes outputs of the points of a row of tiles: from(p) + t * C is point p of tile t. finish
-  // (FloatLanes, channel) is applied to each before it is stored. The images are the outputs.
+  // Stores the outputs, which are these images, of a row of tiles. Point p of its tile t is at
+  // from + p * stride + t * C. Each register of outputs goes through finish(FloatLanes, channel).
   template <typename T, typename Finish>
   void store(const float* from, int64_t stride, int64_t row, T* images,
              const Finish& finish) const {

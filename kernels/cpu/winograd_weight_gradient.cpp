@@ -19,13 +19,13 @@ class WeightGradient : public Kernel {
         rows_(shape.n * x_.rows),
         bias_(bias),
         threads_(threads),
-        block_(std::min(rows_, block_rows(x_.columns, points * (shape.c + shape.o)))) {
+        block_(std::min(rows_, block_rows(x_.columns, shape.c + shape.o))) {
     x_.top = shape.window.padding.h;
     x_.left = shape.window.padding.w;
   }
 
   size_t workspace_bytes() const override {
-    int64_t floats = points * (stride(x_.c) + stride(dy_.c) + x_.c * dy_.c) +
+    int64_t floats = points * (v_stride() + z_stride() + x_.c * dy_.c) +
                      threads_ * (x_.line_floats() + dy_.line_floats());
     return static_cast<size_t>(floats) * sizeof(float);
   }
@@ -34,7 +34,7 @@ class WeightGradient : public Kernel {
     const auto* x = static_cast<const T*>(args.inputs[0]);
     const auto* dy = static_cast<const T*>(args.inputs[1]);
     auto* v = static_cast<float*>(args.workspace);
-    float *z = v + points * stride(x_.c), *sums = z + points * stride(dy_.c);
+    float *z = v + points * v_stride(), *sums = z + points * z_stride();
     float* lines = sums + points * x_.c * dy_.c;
     for (int64_t first = 0; first < rows_; first += block_) {
       int64_t last = std::min(rows_, first + block_);
@@ -47,9 +47,8 @@ class WeightGradient : public Kernel {
   }
 
  private:
-  int64_t stride(int64_t channels) const {
-    return block_ * x_.columns * channels / (2 * lane_count) * (2 * lane_count) + 3 * lane_count;
-  }
+  int64_t v_stride() const { return x_.point_stride(block_); }
+  int64_t z_stride() const { return dy_.point_stride(block_); }
 
   void transform(const T* x, const T* dy, int64_t first, int64_t last, float* v, float* z,
                  float* lines) const {
@@ -57,9 +56,8 @@ class WeightGradient : public Kernel {
       float* line = lines + thread * (x_.line_floats() + dy_.line_floats());
       for (int64_t row = begin; row < end; ++row) {
         int64_t tile = row * x_.columns;
-        x_.transform<InputTransform>(x, first + row, line, v + tile * x_.c, stride(x_.c));
-        dy_.transform<OutputGradientTransform>(dy, first + row, line, z + tile * dy_.c,
-                                               stride(dy_.c));
+        x_.transform<InputTransform>(x, first + row, line, v + tile * x_.c, v_stride());
+        dy_.transform<OutputGradientTransform>(dy, first + row, line, z + tile * dy_.c, z_stride());
       }
     });
   }
@@ -68,14 +66,14 @@ class WeightGradient : public Kernel {
   void add_products(const float* v, const float* z, int64_t tiles, float* sums, bool add) const {
     parallel_for(threads_, points, 1, [&](int64_t begin, int64_t end, int) {
       for (int64_t p = begin; p < end; ++p)
-        tile_product::multiply(dy_.c, tiles, x_.c, {z + p * stride(dy_.c), 1, dy_.c},
-                               {v + p * stride(x_.c), x_.c}, {sums + p * x_.c * dy_.c, x_.c, add});
+        tile_product::multiply(dy_.c, tiles, x_.c, {z + p * z_stride(), 1, dy_.c},
+                               {v + p * v_stride(), x_.c}, {sums + p * x_.c * dy_.c, x_.c, add});
     });
   }
 
   // db = the sum of dy, or adds it: point (1, 1) of Z is the sum of a tile.
   void add_bias(const float* z, int64_t tiles, float* db, bool add) const {
-    const float* sums = z + (points_side + 1) * stride(dy_.c);
+    const float* sums = z + (points_side + 1) * z_stride();
     for (int64_t o = 0; o < dy_.c; o += lane_count) {
       FloatLanes sum{};
       for (int64_t tile = 0; tile < tiles; ++tile)

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "engine/base/philox.h"
 #include "engine/device/device_memory.h"
+#include "engine/graph/layers.h"
 
 namespace spire {
 namespace {
@@ -80,6 +82,31 @@ TEST(MemoryPlan, ForwardBackwardOfAChainReachesTheLowerBound) {
   std::vector<Lifetime> lives;  // activation i lives until its backward node
   for (int i = 0; i < 10; ++i) lives.push_back({1000, i, 20 - i});
   EXPECT_EQ(plan_memory(lives).bytes, peak_live_bytes(lives));
+}
+
+// Parameters of 1, 16, 17, 40 and 100 floats; the second is never written.
+TEST(MemoryPlan, GradientsAndGapsAreDisjointBlocksOfWholeUnits) {
+  Graph graph(true);
+  std::vector<ParameterGradient> gradients;
+  for (int64_t size : {1, 16, 17, 40, 100}) {
+    Value value = graph.parameter(fmt::format("w{}", size), {size}, constant(0));
+    gradients.push_back({value, value});
+  }
+  ParameterLayout layout(graph, gradients);
+  auto total = static_cast<size_t>(layout.total_floats()) * sizeof(float);
+  std::vector<int> first_writers = {5, 6, 7, 8, 9};
+  auto blocks = gradient_blocks(layout, first_writers, 10);
+  std::vector<Lifetime> lives;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    lives.push_back(blocks[i].life);
+    EXPECT_EQ(blocks[i].offset % tensor_alignment, 0u);
+    EXPECT_EQ(blocks[i].life.bytes % tensor_alignment, 0u);
+    for (size_t j = 0; j < i; ++j) EXPECT_TRUE(may_lie(blocks[i], blocks[j])) << i << " and " << j;
+  }
+  EXPECT_EQ(peak_live_bytes(lives), total);  // in the end all are alive
+  EXPECT_EQ(plan_memory({}, blocks).bytes, total);
+  first_writers[1] = -1;
+  EXPECT_EQ(gradient_blocks(layout, first_writers, 10).size(), blocks.size() - 1);
 }
 
 TEST(MemoryPlan, NoTensorsNeedNoMemory) {

@@ -83,6 +83,7 @@ TEST(Plan, AnArenaOverTheGradientsLeavesTheGapsAlone) {
     ParameterLayout layout(g, gradients);
     if (!training) gradients.clear();
     BufferAssignment places(g, gradients, layout, true);
+    EXPECT_LE(places.peak_bytes(), places.arena_bytes());
     auto lies_in = [&](Value value, size_t begin, size_t end) {
       Place place = places.at(value);
       return place.space == Space::arena && place.offset < end &&

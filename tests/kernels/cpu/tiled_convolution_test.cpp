@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <tests/kernels/cpu/winograd_magnitudes.h>
 
 #include "kernels/cpu/winograd.h"
 
@@ -218,14 +219,10 @@ class TiledConvolutionTest : public ::testing::TestWithParam<std::tuple<ShapeCas
                       : product::tiled_backward_weights(shape(), with_bias(), request);
   }
 
-  // Winograd's sums also have terms that cancel, of products anywhere in a tile: their error is
-  // relative to the largest sum, and each of the 16 points adds some.
-  void expect_sums(const TestTensor& got, ReferenceSums wanted, int64_t terms) const {
-    if (winograd()) {
-      terms += 16;
-      std::ranges::fill(wanted.magnitude, std::ranges::max(wanted.magnitude));
-    }
-    expect_close(got, wanted, terms);
+  // Roundings behind one another in a sum of products over `count` channels or tiles: Winograd's
+  // have at most 10 in the transforms of both operands and of the result, and one for the bias.
+  int64_t roundings(int64_t count, int64_t taps) const {
+    return winograd() ? count + 11 : count * taps;
   }
 
   // Weights as the kernel multiplies them: plain fp32 is used for one tap of a data gradient, and
@@ -272,12 +269,13 @@ TEST_P(TiledConvolutionTest, ForwardIsTheDefinitionOnAnyNumberOfThreads) {
   TestTensor bias = TestTensor::random(DType::f32, shape().o, 3);
   std::vector<double> factors = this->factors(w, false);
   ReferenceSums wanted(y_size());
-  if (with_bias())
-    for (int64_t i = 0; i < y_size(); ++i) wanted.add(i, bias.values[i % shape().o]);
   const int64_t c = shape().c, taps = shape().taps();
   over_products(shape(), [&](int64_t a, int64_t b, int64_t y) {
     wanted.add_dot(y, &x.values[a], &factors[b], taps, c);
   });
+  if (winograd()) wanted.magnitude = WinogradMagnitudes::forward(shape(), x.values, factors);
+  if (with_bias())
+    for (int64_t i = 0; i < y_size(); ++i) wanted.add(i, bias.values[i % shape().o]);
   if (with_bias())
     for (double& value : wanted.value) value = std::max(value, 0.0);
   std::vector<TestTensor> results;
@@ -293,9 +291,42 @@ TEST_P(TiledConvolutionTest, ForwardIsTheDefinitionOnAnyNumberOfThreads) {
     } else {
       run(*kernel, {&x, &w}, {&results.back()});
     }
-    expect_sums(results.back(), wanted, shape().c * shape().taps());
+    expect_close(results.back(), wanted, roundings(c, taps));
   }
   EXPECT_EQ(results[0].bytes, results[1].bytes);
+}
+
+// A NaN reaches all sums that read it, also through a relu, and with Winograd's algorithm those of
+// the same tile, but no others.
+TEST_P(TiledConvolutionTest, ForwardKeepsNaN) {
+  TestTensor x = TestTensor::random(dtype(), x_size(), 1),
+             w = TestTensor::random(DType::f32, w_size(), 2);
+  TestTensor bias = TestTensor::random(DType::f32, shape().o, 3);
+  const int64_t c = shape().c, at = x_size() / 2 / c * c;  // of the pixel that has it
+  x.set(at, std::nanf(""));
+  std::vector<bool> wanted(static_cast<size_t>(y_size())), tile = wanted;
+  over_products(shape(), [&](int64_t a, int64_t, int64_t y) {
+    if (a != at) return;
+    wanted[static_cast<size_t>(y)] = true;
+    int64_t i = y / shape().o / shape().ow % shape().oh, j = y / shape().o % shape().ow;
+    int64_t first = y - (i % 2 * shape().ow + j % 2) * shape().o;
+    for (int64_t p = 0; p < std::min<int64_t>(2, shape().oh - i / 2 * 2); ++p)
+      for (int64_t q = 0; q < std::min<int64_t>(2, shape().ow - j / 2 * 2); ++q)
+        tile[static_cast<size_t>(first + (p * shape().ow + q) * shape().o)] = true;
+  });
+  std::vector<TensorSpec> in = {spec(x_size(), dtype()), spec(w_size(), DType::f32)};
+  std::vector<const TestTensor*> inputs = {&x, &w};
+  if (with_bias()) {
+    in.push_back(spec(shape().o, DType::f32));
+    inputs.push_back(&bias);
+  }
+  std::vector<TensorSpec> out = {spec(y_size(), dtype())};
+  TestTensor y(dtype(), y_size());
+  run(*forward({.inputs = in, .outputs = out, .device = {}, .threads = 1}), inputs, {&y});
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    bool nan = std::isnan(y.at(i));
+    ASSERT_TRUE(nan ? wanted[i] || (winograd() && tile[i]) : !wanted[i]) << "at " << i;
+  }
 }
 
 TEST_P(TiledConvolutionTest, DataGradientIsTheDefinitionOnAnyNumberOfThreads) {
@@ -307,6 +338,7 @@ TEST_P(TiledConvolutionTest, DataGradientIsTheDefinitionOnAnyNumberOfThreads) {
   over_products(shape(), [&](int64_t x, int64_t b, int64_t a) {
     wanted.add_multiple(x, 1, dy.values[a], &factors[b], taps, c);
   });
+  if (winograd()) wanted.magnitude = WinogradMagnitudes::backward_data(shape(), dy.values, factors);
   std::vector<TestTensor> results;
   for (int threads : {1, 3}) {
     std::vector<TensorSpec> in = {spec(y_size(), dtype()), spec(w_size(), DType::f32)};
@@ -314,7 +346,7 @@ TEST_P(TiledConvolutionTest, DataGradientIsTheDefinitionOnAnyNumberOfThreads) {
     auto kernel = backward_data({.inputs = in, .outputs = out, .device = {}, .threads = threads});
     results.emplace_back(dtype(), x_size());
     run(*kernel, {&dy, &w}, {&results.back()});
-    expect_sums(results.back(), wanted, shape().o * shape().taps());
+    expect_close(results.back(), wanted, roundings(shape().o, taps));
   }
   EXPECT_EQ(results[0].bytes, results[1].bytes);
 }
@@ -327,6 +359,8 @@ TEST_P(TiledConvolutionTest, WeightGradientIsTheDefinitionOnAnyNumberOfThreads) 
   over_products(shape(), [&](int64_t a, int64_t w, int64_t b) {
     wanted.add_multiple(w, taps, dy.values[b], &x.values[a], 1, c);
   });
+  if (winograd())
+    wanted.magnitude = WinogradMagnitudes::backward_weights(shape(), x.values, dy.values);
   for (int64_t i = 0; i < y_size(); ++i) wanted_bias.add(i % shape().o, dy.values[i]);
   std::vector<TestTensor> results, bias_results;
   for (int threads : {1, 3}) {
@@ -344,7 +378,8 @@ TEST_P(TiledConvolutionTest, WeightGradientIsTheDefinitionOnAnyNumberOfThreads) 
     } else {
       run(*kernel, {&x, &dy}, {&dw});
     }
-    expect_sums(dw, wanted, positions);
+    int64_t tiles = shape().n * ((shape().oh + 1) / 2) * ((shape().ow + 1) / 2);
+    expect_close(dw, wanted, winograd() ? roundings(tiles, taps) : positions);
   }
   EXPECT_EQ(results[0].bytes, results[1].bytes);
   EXPECT_EQ(bias_results[0].bytes, bias_results[1].bytes);

@@ -1,11 +1,15 @@
 #include "kernels/ops/conv2d/conv2d.h"
 
+#include <cmath>
 #include <cstdlib>
 #include <iostream>
 
 #include <gmock/gmock.h>
 #include <tests/kernels/nvidia/cudnn_rules.h>
 #include <tests/kernels/op_test.h>
+#include <tests/kernels/packing_units.h>
+
+#include "kernels/cpu/tiled_convolution.h"
 
 namespace spire::testing {
 
@@ -116,6 +120,54 @@ TEST_P(Conv2dTest, WideWindowsOf3x3) {
   check_op(conv_case({1, 4, 3, 32}, {32, 32, 3, 3}, {.padding = {1, 1}, .bias = true}), GetParam());
 }
 
+// Neighbours of the convolutions that Winograd's algorithm computes, and the ends of its rules.
+TEST_P(Conv2dTest, WideWindowsInEveryForm) {
+  const Conv2dAttributes forms[] = {{.padding = {2, 2}, .dilation = {2, 2}},
+                                    {.stride = {2, 2}, .padding = {1, 1}},
+                                    {.padding = {1, 1}, .groups = 2},
+                                    {.padding = {0, 0}, .bias = true},
+                                    {.padding = {2, 2}},
+                                    {.padding = {1, 1}, .relu = true},
+                                    {.padding = {1, 1}, .bias = true, .relu = true}};
+  for (const Conv2dAttributes& form : forms) {
+    SCOPED_TRACE(fmt::format("stride {} padding {} dilation {} groups {} bias {} relu {}",
+                             form.stride.h, form.padding.h, form.dilation.h, form.groups, form.bias,
+                             form.relu));
+    OpCase test = conv_case({1, 6, 4, 32}, {32, 32 / form.groups, 3, 3}, form);
+    test.gradient_samples = 4;
+    check_op(test, GetParam());
+  }
+}
+
+TEST_P(Conv2dTest, ChannelsBesideWinogradsRules) {
+  for (auto [channels, outputs] : {std::pair{40, 32}, {32, 40}, {272, 32}, {32, 272}}) {
+    SCOPED_TRACE(fmt::format("{} -> {}", channels, outputs));
+    OpCase test = conv_case({1, 4, 3, channels}, {outputs, channels, 3, 3},
+                            {.padding = {1, 1}, .bias = true});
+    test.gradient_samples = 3;
+    check_op(test, GetParam());
+  }
+}
+
+// A NaN in the bias of channel 1 stays one behind the relu of Spire's own kernels; oneDNN's relu
+// makes it 0 (docs/numerics.md).
+TEST(Conv2dRelu, KeepsNaNInSpiresOwnKernelsOnCpus) {
+  for (DType dtype : {DType::f32, DType::bf16}) {
+    for (int64_t channels : {16, 32}) {
+      for (int64_t groups : {1, 2}) {
+        OpCase test = conv_case({1, 4, 4, channels}, {32, channels / groups, 3, 3},
+                                {.padding = {1, 1}, .groups = groups, .bias = true, .relu = true});
+        test.inputs[2].tensor[1] = std::nan("");
+        auto y = run_op(*test.op, test.inputs, {.device = {}, .dtype = dtype});
+        bool winograd = channels == 32 && product::fp32_is_fastest(dtype);
+        bool tiles = dtype == DType::bf16 && product::fp32_is_fastest(dtype);
+        bool own = groups == 1 && (winograd || tiles);
+        EXPECT_EQ(std::isnan(y[0][1]), own) << name(dtype) << " " << channels << " " << groups;
+      }
+    }
+  }
+}
+
 // relu(conv(x)) of the fused op is the relu of the plain op's result, bit for bit.
 TEST_P(Conv2dTest, WithReluIsTheReluOfTheSameSum) {
   OpCase plain = conv_case({2, 9, 9, 16}, {16, 16, 3, 3}, {.padding = {1, 1}, .bias = true});
@@ -200,6 +252,41 @@ TEST(Conv2dPacking, EqualFormsAreEqualBytes) {
       }
     }
   }
+}
+
+// The algorithm that a CPU uses is seen in the form in which it packs weights.
+TEST(Conv2dPacking, WinogradsAlgorithmIsGivenWhatItComputes) {
+  auto by_winograd = [](int64_t channels, int64_t outputs, const Conv2dAttributes& a, DType dtype) {
+    TensorSpec x{{1, 8, 8, channels}, dtype}, w = f32({outputs, channels / a.groups, 3, 3});
+    TensorSpec y = Conv2dOp(a).infer(std::vector{x, w})[0];
+    bool forward = packings_of(Conv2dOp(a), {x, w})[0].form.starts_with("winograd");
+    auto backward = packings_of(Conv2dBackwardDataOp(a, x), {y, w});
+    EXPECT_EQ(!backward.empty() && backward[0].form.starts_with("winograd"), forward);
+    return forward;
+  };
+  for (DType dtype : {DType::f32, DType::bf16}) {
+    bool here = product::fp32_is_fastest(dtype);
+    EXPECT_EQ(by_winograd(32, 256, {.padding = {1, 1}}, dtype), here);
+    EXPECT_EQ(by_winograd(64, 32, {.padding = {2, 2}}, dtype), here);
+    EXPECT_EQ(by_winograd(64, 64, {}, dtype), here);
+    EXPECT_FALSE(by_winograd(32, 32, {.padding = {3, 3}}, dtype));
+    EXPECT_FALSE(by_winograd(32, 32, {.padding = {2, 2}, .dilation = {2, 2}}, dtype));
+    EXPECT_FALSE(by_winograd(32, 32, {.stride = {2, 2}, .padding = {1, 1}}, dtype));
+    EXPECT_FALSE(by_winograd(64, 64, {.padding = {1, 1}, .groups = 2}, dtype));
+    EXPECT_FALSE(by_winograd(40, 32, {.padding = {1, 1}}, dtype));
+    EXPECT_FALSE(by_winograd(32, 272, {.padding = {1, 1}}, dtype));
+  }
+}
+
+// A unit with unit_floats reads these alone: packed anew after all other weights have changed, it
+// is what it was. 80 outputs are two units of Winograd's.
+TEST(Conv2dPacking, AUnitReadsItsOwnWeights) {
+  TensorSpec x = f32({1, 8, 8, 32}), w = f32({80, 32, 3, 3});
+  Conv2dAttributes a{.padding = {1, 1}};
+  int64_t checked = 0;
+  for (const Packing& packing : packings_of(Conv2dOp(a), {x, w}))
+    checked += expect_units_read_their_own(packing, w.shape.elements());
+  EXPECT_EQ(checked, product::fp32_is_fastest(DType::f32) ? 2 : 0);
 }
 
 // A CPU for which oneDNN has no bf16 implementation is an error; nothing is computed another way.

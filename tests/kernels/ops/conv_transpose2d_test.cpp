@@ -80,6 +80,16 @@ TEST_P(ConvTranspose2dTest, ManyChannels) {
            GetParam());
 }
 
+// Wide enough for Winograd's algorithm on a CPU, in the data gradient's form.
+TEST_P(ConvTranspose2dTest, WideWindowsOf3x3) {
+  for (int64_t padding : {0, 1, 2}) {
+    SCOPED_TRACE(padding);
+    OpCase test = transpose_case({1, 6, 5, 32}, {32, 48, 3, 3}, {.padding = {padding, padding}});
+    test.gradient_samples = 4;
+    check_op(test, GetParam());
+  }
+}
+
 SPIRE_TEST_EVERYWHERE(ConvTranspose2dTest);
 
 // A convolution with these attributes maps the output's extent back to the input's.

@@ -1,6 +1,7 @@
 #include "kernels/ops/dense/dense.h"
 
 #include <tests/kernels/matrix_views.h>
+#include <tests/kernels/packing_units.h>
 
 namespace spire::testing {
 
@@ -141,31 +142,14 @@ TEST(DensePacking, ForwardAndBackwardFormsAgreeOnBytes) {
 // A unit with unit_floats reads these alone: packed anew after all other weights have changed, it
 // is what it was.
 TEST(DensePacking, AUnitReadsItsOwnWeights) {
-  int checked = 0;
-  std::vector<float> plain(128 * 48);
-  for (size_t i = 0; i < plain.size(); ++i) plain[i] = static_cast<float>(i) - 100.5f;
+  int64_t checked = 0;
   for (DType dtype : {DType::f32, DType::bf16}) {
     std::vector<TensorSpec> inputs{{{32, 48}, dtype}, f32({128, 48})};
     DenseOp op;
     auto outputs = op.infer(inputs);
     for (const Packing& packing :
-         make_kernel(op, {.inputs = inputs, .outputs = outputs, .device = {}})->packings()) {
-      if (packing.unit_floats == 0) continue;
-      std::vector<char> want(packing.bytes);
-      packing.pack(plain.data(), want.data());
-      for (int64_t unit = 0; unit < packing.units; ++unit) {
-        std::vector<float> others(plain.size(), 7.0f);
-        auto begin = static_cast<size_t>(unit * packing.unit_floats);
-        size_t end = std::min(plain.size(), begin + static_cast<size_t>(packing.unit_floats));
-        std::copy(plain.begin() + static_cast<std::ptrdiff_t>(begin),
-                  plain.begin() + static_cast<std::ptrdiff_t>(end),
-                  others.begin() + static_cast<std::ptrdiff_t>(begin));
-        std::vector<char> got = want;
-        packing.pack_units(others.data(), got.data(), unit, unit + 1, nullptr);
-        EXPECT_EQ(got, want) << packing.form << ", unit " << unit;
-        ++checked;
-      }
-    }
+         make_kernel(op, {.inputs = inputs, .outputs = outputs, .device = {}})->packings())
+      checked += expect_units_read_their_own(packing, 128 * 48);
   }
   EXPECT_GE(checked, 2);
 }
