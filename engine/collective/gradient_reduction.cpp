@@ -102,13 +102,13 @@ GradientReduction::GradientReduction(const Options& options, const std::vector<N
     lane.stream = options_.streams[l];
     lane.arithmetic = make_lane_arithmetic(*lane.stream, depth);
     lane.end = lane.stream->make_event();
-    if (options_.at_once)
+    if (options_.sum_in_update)
       lane.scratch = Buffer(static_cast<size_t>(TreeSum::chunk * (1 + depth)) * sizeof(float));
     for (size_t b = 0; b < buckets().size(); ++b) lane.arrival.push_back(lane.stream->make_event());
   }
   arrived_ = std::make_unique<std::atomic<uint32_t>[]>(buckets().size());
   summed_ = std::make_unique<std::atomic<uint32_t>[]>(buckets().size());
-  require(!exchanged || !options_.at_once, "sums at once of several members");
+  require(!exchanged || !options_.sum_in_update, "sums of several members in the update");
   if (exchanged) make_exchange(*exchange);
 }
 
@@ -158,11 +158,12 @@ void GradientReduction::arrive(int lane, int64_t ready) {
     if (arrived_[b].fetch_add(1, std::memory_order_acq_rel) + 1 != lanes_.size()) continue;
     arrived_[b].notify_all();
   }
-  if (state.arrived > before && !options_.at_once) sum_shares(lane, state.arrived, false);
+  if (options_.sum_in_update && broken_.load()) throw BarrierBroken{};
+  if (state.arrived > before && !options_.sum_in_update) sum_shares(lane, state.arrived, false);
 }
 
 void GradientReduction::finish(int lane) {
-  if (options_.at_once) return await_towers(lane);
+  if (options_.sum_in_update) return await_towers(lane);
   sum_shares(lane, buckets().size(), true);
   status_.enter(lane, Phase::waiting);
   if (exchange_) {
@@ -186,8 +187,8 @@ void GradientReduction::await_towers(int lane) {
   if (broken_.load()) throw BarrierBroken{};
 }
 
-const float* GradientReduction::take(int lane, FloatRange chunk) {
-  if (!options_.at_once) return sums() + chunk.begin;
+const float* GradientReduction::sum_chunk(int lane, FloatRange chunk) {
+  if (!options_.sum_in_update) return sums() + chunk.begin;
   auto* scratch = lane_at(lane).scratch.as<float>();
   const float* sum =
       nodes_.front().tree.sum(chunk.begin, chunk.size(), scratch, scratch + TreeSum::chunk);

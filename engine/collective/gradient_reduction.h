@@ -3,9 +3,9 @@
 // all lanes have completed; it waits for other lanes only after its own towers are done. With
 // several members (exchange.h) an exchange thread then reduces each bucket over them.
 //
-// Options::at_once is the other way, for CPUs whose update needs no norm: nothing is added up
-// before all towers are done; then take() gives a sum to the update while it is in the cache, and
-// it is stored nowhere.
+// Options::sum_in_update is the other way, for CPUs whose update needs no norm: lanes add up
+// nothing before all towers are done; then the update calls sum_chunk() and uses the sum while it
+// is in the cache. It is stored nowhere.
 //
 // The devices of all lanes can access all buffers. Threads: the leading lane calls begin_step()
 // while no lane works; each lane calls arrive() and finish() for itself.
@@ -43,7 +43,7 @@ class GradientReduction {
     double* chunk_squares = nullptr;
     // false: exchanges after the last bucket, as sums over towers use the connections before.
     bool overlap = true;
-    bool at_once = false;  // see above. REQUIRES: CPUs, one member
+    bool sum_in_update = false;  // see above. REQUIRES: CPUs, one member
     // One per lane of this member; outlive this. The first lane's number is first_lane.
     std::vector<Stream*> streams;
     std::vector<int> exchange_cores;  // cores of the exchange thread; empty: as this thread's
@@ -67,16 +67,16 @@ class GradientReduction {
   // stream has done its present work. Throws BarrierBroken after break_up().
   void arrive(int lane, int64_t ready);
   // After the lane's last arrive(): adds up the rest of the lane's shares and waits until all
-  // buckets are reduced; on a GPU the lane's stream waits. Throws PeerLost, BarrierBroken, or the
-  // exchange thread's LaneError.
+  // buckets are reduced; on a GPU the lane's stream waits. With `sum_in_update` it waits until all
+  // towers are done. Throws PeerLost, BarrierBroken, or the exchange thread's LaneError.
   void finish(int lane);
   void break_up();  // releases all lanes that wait here, now or later
 
-  // Return sums; call them after finish(). take(): on a CPU, those of a chunk of the flat buffer,
-  // from its first float on; with `at_once` they are made and squared here, so one lane takes each
-  // chunk once, and are valid until its next call. sums(): all, or those of this member's shards;
-  // none with `at_once`.
-  const float* take(int lane, FloatRange chunk);
+  // Return sums; call them after finish(). sum_chunk(): on a CPU, those of a chunk of the flat
+  // buffer, from its first float on; with `sum_in_update` they are made and squared here, so one
+  // lane asks for each chunk once, and are valid until its next call. sums(): all, or those of this
+  // member's shards. REQUIRES: not `sum_in_update`.
+  const float* sum_chunk(int lane, FloatRange chunk);
   const float* sums() const { return nodes_.front().data; }  // all sums, or those of its shards
   const std::vector<FloatRange>& buckets() const { return options_.exchange.buckets; }
 
@@ -113,7 +113,7 @@ class GradientReduction {
     std::vector<std::unique_ptr<Event>> arrival;  // one per bucket
     std::vector<std::unique_ptr<Event>> share;    // one per bucket, with several members
     std::unique_ptr<Event> end;                   // after the last share
-    Buffer scratch;                               // at_once: a chunk, and those of TreeSum::sum()
+    Buffer scratch;                               // sum_in_update: for TreeSum::sum()
     size_t arrived = 0, summed = 0;               // numbers of buckets in this step
   };
   Lane& lane_at(int lane) { return lanes_[static_cast<size_t>(lane - options_.first_lane)]; }

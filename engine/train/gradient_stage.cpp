@@ -10,7 +10,7 @@ GradientStage::GradientStage(DeviceSet& devices, const ParameterLayout& layout,
       layout_(layout),
       reducer_(options.reducer),
       members_(devices.members().size()),
-      at_once_(options.at_once) {
+      sum_in_update_(options.sum_in_update) {
   const Placement& placement = devices_.placement();
   runners_.resize(placement.lanes.size());
   devices_.team().lead([&] {
@@ -110,7 +110,7 @@ void GradientStage::make_reduction(const LocalMember& member) {
   reduction.exchange_cores = devices_.placement().helper_cores;
   // Sums over towers use the same connections while backward goes on, so buckets wait for its end.
   reduction.overlap = runners_.front()->tower_sums().empty();
-  reduction.at_once = at_once_;
+  reduction.sum_in_update = sum_in_update_;
   members_[static_cast<size_t>(member.position)].reduction = std::make_unique<GradientReduction>(
       reduction, node_buffers(member), member.communicator.get(), devices_.status());
 }
@@ -142,7 +142,7 @@ void GradientStage::train(int lane, const StepJob& job) {
   LaneClock& clock = job.metrics.clocks[l];
   runners_[l]->train(job.batch, job.context, job.metrics.sums, clock, contexts_[l]);
   stream.record(*job.metrics.towers_done[l]);
-  // A lane that is alone has summed everything by now.
+  // A lane that is alone waits for none.
   bool alone = devices_.lanes() == 1 && devices_.member_count() == 1;
   if (!alone) clock.enter(&StepTimes::reduce);
   reduction_of_lane(lane).reduction->finish(lane);

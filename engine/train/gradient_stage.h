@@ -1,5 +1,6 @@
 // First stage of a step: runs forward and backward of all towers (equal shares of the global batch)
-// and sums their gradients over all lanes and devices, bucket by bucket, while backward goes on.
+// and sums their gradients over all lanes and devices, bucket by bucket, while backward goes on, or
+// chunk by chunk when the update asks for them (Options::sum_in_update).
 #pragma once
 #include <memory>
 #include <optional>
@@ -23,7 +24,7 @@ class GradientStage {
     GraphBuilder build;
     BucketReducer::Options reducer;  // for all members of the run
     LaneOptions lane;                // the options that all lanes have in common
-    bool at_once = false;            // sums are made as they are taken: GradientReduction
+    bool sum_in_update = false;      // sum_chunk() makes the sums: GradientReduction::Options
   };
   // Compiles the plans, each lane's on its own thread. devices and layout outlive this. Throws what
   // Plan's constructor throws.
@@ -40,17 +41,19 @@ class GradientStage {
 
   void begin_step();  // the leading thread calls it before the lanes call train()
   // Runs the lane's towers and reduces their buckets. Later work on the lane's stream sees all sums
-  // that its member receives. Throws what kernels throw, PeerLost, BarrierBroken.
+  // that its member receives; with `sum_in_update` nothing is summed yet, but all towers are done.
+  // Throws what kernels throw, PeerLost, BarrierBroken.
   void train(int lane, const StepJob& job);
   void evaluate(int lane, const StepJob& job);  // runs forward; writes the sums to job.metrics
-  // Returns the sums of a chunk of the flat buffer, after train(): GradientReduction::take.
-  const float* take(int lane, FloatRange chunk) {
-    return reduction_of_lane(lane).reduction->take(lane, chunk);
+  // Returns the sums of a chunk of the flat buffer, after train(): GradientReduction::sum_chunk.
+  const float* sum_chunk(int lane, FloatRange chunk) {
+    return reduction_of_lane(lane).reduction->sum_chunk(lane, chunk);
   }
   void interrupt();  // after a lane has failed: releases all lanes that wait for others
 
   // Sums of gradients (a flat buffer; the strategy decides which part the member receives), and the
-  // sum of squares of each of its chunks, in memory that the member's devices can access.
+  // sum of squares of each of its chunks, in memory that the member's devices can access. sums()
+  // REQUIRES: not `sum_in_update`, which stores no sums.
   const float* sums(const LocalMember& member) const;
   std::span<double> squares(const LocalMember& member) const;
   size_t chunks() const;  // number of chunks of TreeSum::chunk floats
@@ -77,7 +80,7 @@ class GradientStage {
   std::vector<std::unique_ptr<TowerRunner>> runners_;  // one per lane
   std::vector<MemberReduction> members_;               // one per member of this process
   std::vector<LaneContext> contexts_;                  // one per lane
-  bool at_once_;                                       // Options::at_once
+  bool sum_in_update_;                                 // Options::sum_in_update
 };
 
 }  // namespace spire::inline training

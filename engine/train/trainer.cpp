@@ -89,15 +89,15 @@ void Trainer::run_step(int lane, const StepJob& given) {
   LaneClock& clock = job.metrics.clocks[l];
   clock.begin();
   // 1. Forward and backward of the lane's towers. Buckets of gradients are summed over all towers
-  //    while backward goes on; on return the sums are there.
+  //    while backward goes on, or in the update (UpdatePass::sums_in_update).
   gradients_->train(lane, job);
-  // 2. The weights are updated where the strategy says.
+  // 2. The weights are updated where the strategy says; an UpdatePass also copies and packs them.
   clock.enter(&StepTimes::update);
   update_->update(lane, job.update);
   update_->follow_loss_scale(lane);
   devices_->status().enter(lane, Phase::waiting);
   devices_->meet(lane);
-  // 3. New weights reach every replica, packed as its kernels read them.
+  // 3. On return every replica has the new weights, packed as its kernels read them.
   clock.enter(&StepTimes::replicate);
   update_->publish(lane);
   clock.end();

@@ -127,7 +127,7 @@ void Trainer::make_stages(const TrainerOptions& options) {
       *devices_, layout_,
       GradientStage::Options{build, reducer,
                              lane_options(options, placement_, buckets_, metrics_.size()),
-                             UpdatePass::takes_sums_at_once(placement_, options.optimizer)});
+                             UpdatePass::sums_in_update(placement_, options.optimizer)});
   if (options.sample_rows > 0 && placement_.rank == 0) {
     int device = placement_.lane_device[0];
     team().lead([&] {

@@ -5,9 +5,32 @@
 
 namespace spire::inline training {
 
-UpdatePass::UpdatePass(DeviceSet& devices, GradientStage& gradients, std::vector<Lane> lanes)
-    : devices_(devices), gradients_(gradients), lanes_(std::move(lanes)), steps_(lanes_.size()) {
-  for (size_t l = 0; l < lanes_.size(); ++l) steps_[l].resize(lanes_[l].updates.size());
+UpdatePass::UpdatePass(DeviceSet& devices, GradientStage& gradients, int64_t total_floats,
+                       const std::vector<Group>& groups)
+    : devices_(devices), gradients_(gradients) {
+  for (const Group& group : groups) {
+    for (const HostUpdate* update : group.updates)
+      require(update->weights() == group.updated->values(), "an update of another replica");
+    add_lanes(group, total_floats);
+  }
+}
+
+// Divides the flat buffer among the lanes of a group.
+void UpdatePass::add_lanes(const Group& group, int64_t total_floats) {
+  std::vector<FloatRange> ranges;
+  for (int i = 0; i < group.lanes; ++i)
+    ranges.push_back(share_of({0, total_floats}, i, i + 1, group.lanes));
+  size_t first = lanes_.size();
+  for (FloatRange range : ranges) {
+    Lane& lane =
+        lanes_.emplace_back(Lane{.range = range, .group = group, .packing = {}, .steps = {}});
+    lane.steps.resize(group.updates.size());
+  }
+  for (Replica* replica : group.replicas) {
+    auto packing = PackingShare::divide(replica->forms, ranges);
+    for (size_t i = 0; i < packing.size(); ++i)
+      lanes_[first + i].packing.push_back(std::move(packing[i]));
+  }
 }
 
 bool UpdatePass::suits(const Placement& placement, const OptimizerConfig& optimizer) {
@@ -15,29 +38,29 @@ bool UpdatePass::suits(const Placement& placement, const OptimizerConfig& optimi
   return on_cpus && placement.members.size() == 1 && !make_optimizer(optimizer)->layerwise();
 }
 
-// Where each device updates its own replica, each takes all sums.
-bool UpdatePass::takes_sums_at_once(const Placement& placement, const OptimizerConfig& optimizer) {
+// Where several devices update their own replicas, each needs all sums.
+bool UpdatePass::sums_in_update(const Placement& placement, const OptimizerConfig& optimizer) {
   bool shared = placement.strategy != Strategy::mirrored || placement.devices.size() == 1;
   return suits(placement, optimizer) && shared && optimizer.clip_norm == 0;
 }
 
 void UpdatePass::run(int lane, const ParameterUpdate::Step& step) {
   Lane& own = lanes_[static_cast<size_t>(lane)];
-  auto& steps = steps_[static_cast<size_t>(lane)];
-  Stream& stream = devices_.stream(lane);
-  for (size_t u = 0; u < steps.size(); ++u) steps[u] = own.updates[u]->chunk_step(step);
+  const Group& group = own.group;
+  const float* updated = group.updated->values();
+  for (size_t u = 0; u < own.steps.size(); ++u) own.steps[u] = group.updates[u]->chunk_step(step);
   for (PackingShare& packing : own.packing) packing.begin();
-  const float* weights = own.replicas.front()->values();
   FloatRange chunk{own.range.begin, own.range.begin};
   while (chunk.begin < own.range.end) {
     chunk.end = std::min(own.range.end, chunk.begin + TreeSum::chunk);
-    const float* sums = gradients_.take(lane, chunk);
-    for (size_t u = 0; u < steps.size(); ++u) own.updates[u]->update_chunk(chunk, sums, steps[u]);
-    for (size_t r = 0; r < own.replicas.size(); ++r) {
-      Replica& replica = *own.replicas[r];
-      if (r > 0)
-        std::copy(weights + chunk.begin, weights + chunk.end, replica.values() + chunk.begin);
-      own.packing[r].pack_before(chunk.end, replica.forms, replica.values(), stream);
+    const float* sums = gradients_.sum_chunk(lane, chunk);
+    for (size_t u = 0; u < own.steps.size(); ++u)
+      group.updates[u]->update_chunk(chunk, sums, own.steps[u]);
+    for (size_t r = 0; r < group.replicas.size(); ++r) {
+      Replica& replica = *group.replicas[r];
+      if (&replica != group.updated)
+        std::copy(updated + chunk.begin, updated + chunk.end, replica.values() + chunk.begin);
+      own.packing[r].pack_before(chunk.end, replica.forms, replica.values(), devices_.stream(lane));
     }
     chunk.begin = chunk.end;
   }
@@ -45,9 +68,9 @@ void UpdatePass::run(int lane, const ParameterUpdate::Step& step) {
 
 void UpdatePass::finish(int lane) {
   Lane& own = lanes_[static_cast<size_t>(lane)];
-  for (size_t r = 0; r < own.replicas.size(); ++r) {
-    Replica& replica = *own.replicas[r];
-    own.packing[r].pack_rest(replica.forms, replica.values(), devices_.stream(lane));
+  for (size_t r = 0; r < own.packing.size(); ++r) {
+    Replica& replica = *own.group.replicas[r];
+    own.packing[r].pack_shared(replica.forms, replica.values(), devices_.stream(lane));
   }
 }
 

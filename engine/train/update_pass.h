@@ -14,29 +14,40 @@ namespace spire::inline training {
 // Thread ownership: each lane calls run() and finish() for itself.
 class UpdatePass {
  public:
-  // What a lane works on. Lanes that share an update divide the flat buffer among them.
-  struct Lane {
-    FloatRange range;                   // in whole chunks
-    std::vector<HostUpdate*> updates;   // each updates the weights that it owns
-    std::vector<Replica*> replicas;     // the first is updated, the others are copied
-    std::vector<PackingShare> packing;  // one per replica
+  // Lanes that divide the weights of one replica among them, and keep other replicas like it.
+  struct Group {
+    int lanes = 0;
+    std::vector<HostUpdate*> updates;  // each updates the weights of `updated` that it owns
+    Replica* updated = nullptr;
+    std::vector<Replica*> replicas;  // `updated` and its copies
   };
-  UpdatePass(DeviceSet& devices, GradientStage& gradients, std::vector<Lane> lanes);
+  // groups: in the order of their lanes; total_floats: of the flat buffer.
+  UpdatePass(DeviceSet& devices, GradientStage& gradients, int64_t total_floats,
+             const std::vector<Group>& groups);
 
   // Whether a run can be updated so: no trust ratio is needed before the update of a tensor.
   static bool suits(const Placement& placement, const OptimizerConfig& optimizer);
-  // Whether each sum is taken once, and no norm is needed first (GradientReduction::take).
-  static bool takes_sums_at_once(const Placement& placement, const OptimizerConfig& optimizer);
+  // Whether one lane alone needs each sum, and no norm is needed first, so that gradients are added
+  // up here (GradientReduction::sum_chunk).
+  static bool sums_in_update(const Placement& placement, const OptimizerConfig& optimizer);
 
   // Updates the lane's range. REQUIRES: GradientStage::train() has returned on this lane.
   void run(int lane, const ParameterUpdate::Step& step);
-  void finish(int lane);  // packs the rest. REQUIRES: all lanes met after run()
+  // Packs units that read weights of several lanes. REQUIRES: all lanes met after run().
+  void finish(int lane);
 
  private:
+  struct Lane {
+    FloatRange range;  // in whole chunks
+    Group group;
+    std::vector<PackingShare> packing;         // one per replica
+    std::vector<HostUpdate::ChunkStep> steps;  // one per update
+  };
+  void add_lanes(const Group& group, int64_t total_floats);
+
   DeviceSet& devices_;
   GradientStage& gradients_;
   std::vector<Lane> lanes_;
-  std::vector<std::vector<HostUpdate::ChunkStep>> steps_;  // per lane, one per update
 };
 
 }  // namespace spire::inline training

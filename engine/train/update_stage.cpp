@@ -111,7 +111,7 @@ void UpdateStage::connect(GradientStage& gradients) {
     LocalMember& member = devices_.member_of(d);
     bool own = strategy_.updates_every_replica();
     update.options.squares = gradients.squares(member);
-    update.options.sums = gradients.sums(member);
+    if (!one_pass_) update.options.sums = gradients.sums(member);  // the pass hands over its own
     update.options.weights =
         own ? devices_.replica(d).values() : devices_.front_replica(member).values();
     update.update = make_parameter_update(update.options, layout_);
@@ -122,32 +122,29 @@ void UpdateStage::connect(GradientStage& gradients) {
 // Where devices update their own replicas, the lanes of each divide the weights among them; else
 // all lanes do, and keep all replicas alike.
 void UpdateStage::make_pass(GradientStage& gradients) {
-  bool own = strategy_.updates_every_replica();
-  std::vector<UpdatePass::Lane> lanes(static_cast<size_t>(devices_.lanes()));
   Share local = devices_.local();
-  for (int first = local.begin; first < local.end;) {
-    Share group = own ? Share{first, first + 1, local.of} : local;
-    int begin = devices_.device(first).first_lane;
-    const PlacedDevice& last = devices_.device(group.end - 1);
-    int count = last.first_lane + last.lanes - begin;
-    std::vector<FloatRange> ranges;
-    for (int part = 0; part < count; ++part)
-      ranges.push_back(share_of({0, layout_.total_floats()}, part, part + 1, count));
-    for (int d = group.begin; d < group.end; ++d) {
-      auto packing = PackingShare::divide(devices_.replica(d).forms, ranges);
-      for (int part = 0; part < count; ++part) {
-        auto p = static_cast<size_t>(part);
-        UpdatePass::Lane& lane = lanes[static_cast<size_t>(begin) + p];
-        lane.range = ranges[p];
-        auto* update = static_cast<HostUpdate*>(of_device(d).update.get());
-        if (update) lane.updates.push_back(update);
-        lane.replicas.push_back(&devices_.replica(d));
-        lane.packing.push_back(std::move(packing[p]));
-      }
-    }
-    first = group.end;
+  std::vector<UpdatePass::Group> groups;
+  if (strategy_.updates_every_replica()) {
+    for (int d = local.begin; d < local.end; ++d)
+      groups.push_back(pass_group(d, d + 1, devices_.replica(d)));
+  } else {
+    Replica& updated = devices_.front_replica(devices_.members().front());
+    groups.push_back(pass_group(local.begin, local.end, updated));
   }
-  pass_ = std::make_unique<UpdatePass>(devices_, gradients, std::move(lanes));
+  pass_ = std::make_unique<UpdatePass>(devices_, gradients, layout_.total_floats(), groups);
+}
+
+// Of the devices [first, last), whose lanes all update the replica `updated`.
+UpdatePass::Group UpdateStage::pass_group(int first, int last, Replica& updated) {
+  UpdatePass::Group group;
+  group.updated = &updated;
+  for (int d = first; d < last; ++d) {
+    group.lanes += devices_.device(d).lanes;
+    group.replicas.push_back(&devices_.replica(d));
+    if (auto* update = of_device(d).update.get())
+      group.updates.push_back(static_cast<HostUpdate*>(update));
+  }
+  return group;
 }
 
 void UpdateStage::update(int lane, const ParameterUpdate::Step& given) {

@@ -39,12 +39,14 @@ class UpdateStage {
   void allocate();                     // tables of norms, loss scales; throws Error(out_of_memory)
   void connect(GradientStage& gradients);  // outlives this; call it before the methods below
 
-  // Updates the lane's part of the weights of its device. Throws PeerLost, BarrierBroken.
+  // Updates the lane's part of the weights of its device; with a pass (UpdatePass) its part of all
+  // weights, in the replicas as well. Throws PeerLost, BarrierBroken.
   void update(int lane, const ParameterUpdate::Step& step);
   void follow_loss_scale(int lane);  // fp16: adjusts the loss scale to this step's gradients
   const double* device_loss_scale(int lane);  // device memory; null without fp16
   // Sends updated weights to all members, copies them to all replicas of each member, and packs
-  // them for the kernels. REQUIRES: all lanes met after the update.
+  // them for the kernels; after a pass it packs what is left. REQUIRES: all lanes met after the
+  // update.
   void publish(int lane);
   void replicate(int lane);  // as publish(), but sends nothing to other members
   void pack_for_evaluation(int lane);
@@ -91,6 +93,7 @@ class UpdateStage {
     return strategy_.updates_every_replica() ? device : devices_.member_of(device).front;
   }
   void make_pass(GradientStage& gradients);
+  UpdatePass::Group pass_group(int first, int last, Replica& updated);
   void make_norms(const std::vector<WeightSpan>& spans, const BucketReducer::Options& reducer);
   void exchange_norms(int lane);
   void exchange_weights(int lane);

@@ -74,10 +74,13 @@ void HostUpdate::update_chunk(FloatRange chunk, const float* sums, const ChunkSt
     Optimizer::update(step.formula, step.step.gradient_factor, slice);
     update_average(step.step, slice);
   }
-  for (const StatisticPiece& s : pieces_.statistics) {
-    FloatRange part = common(chunk, {s.begin, s.begin + s.count});
-    if (part.size() > 0)
-      s.update(sums + (part.begin - chunk.begin), options_.weights + part.begin, part.size());
+  // Statistics may reach over several chunks.
+  auto s = std::partition_point(
+      pieces_.statistics.begin(), pieces_.statistics.end(),
+      [&](const StatisticPiece& p) { return p.begin + p.count <= chunk.begin; });
+  for (; s != pieces_.statistics.end() && s->begin < chunk.end; ++s) {
+    FloatRange part = common(chunk, {s->begin, s->begin + s->count});
+    s->update(sums + (part.begin - chunk.begin), options_.weights + part.begin, part.size());
   }
 }
 

@@ -32,9 +32,10 @@ class HostUpdate : public ParameterUpdate {
   };
   // REQUIRES: the squares are complete, if the optimizer clips gradients; no loss scale.
   ChunkStep chunk_step(const Step& step) const;
+  const float* weights() const { return options_.weights; }  // the flat buffer that is updated
   // Updates those of the owned weights and statistics that lie in a chunk of the flat buffer
-  // (TreeSum::chunk). sums: of gradients, from the chunk's first float on. REQUIRES: the optimizer
-  // is not layer-wise.
+  // (TreeSum::chunk). sums: of gradients, from the chunk's first float on; Options::sums is not
+  // read. REQUIRES: the optimizer is not layer-wise.
   void update_chunk(FloatRange chunk, const float* sums, const ChunkStep& step);
 
  private:

@@ -25,9 +25,10 @@ class ParameterUpdate {
     std::vector<LaneSpec> host_lanes;  // CPU threads that do so
     std::vector<FloatRange> owned;     // ranges of the flat buffer, running statistics included
     // The next three are in memory that the device can access, aligned to 16 bytes.
-    float* weights = nullptr;         // flat buffer, written in the owned ranges
-    const float* sums = nullptr;      // flat buffer of reduced gradients
-    std::span<const double> squares;  // one sum of squares per chunk of `sums`, for clipping
+    float* weights = nullptr;  // flat buffer, written in the owned ranges
+    // Flat buffer of reduced gradients; null if only HostUpdate::update_chunk() updates.
+    const float* sums = nullptr;
+    std::span<const double> squares;  // one sum of squares per chunk of the sums, for clipping
     int parts = 1;                    // number of lanes that share the work; 1 on a GPU
     std::vector<WeightSpan> spans;
     TensorNorms* norms = nullptr;  // for layer-wise optimizers; outlive this

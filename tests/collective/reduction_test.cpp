@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
+#include <semaphore>
 
 #include <gtest/gtest.h>
 
@@ -48,7 +49,7 @@ struct Layout {
   int64_t floats, trained;
   SumsTo to = SumsTo::everyone;
   Reduction order = Reduction::invariant;
-  bool at_once = false;
+  bool sum_in_update = false;
 };
 
 struct Reduced {
@@ -84,7 +85,7 @@ GradientReduction::Options options_of(const Layout& layout, std::span<double> sq
   options.chunk_squares = squares.data();
   options.streams.assign(static_cast<size_t>(layout.lanes), &host_stream());
   options.thread_row = layout.lanes;
-  options.at_once = layout.at_once;
+  options.sum_in_update = layout.sum_in_update;
   return options;
 }
 
@@ -111,12 +112,12 @@ void run_lane(const Layout& layout, const std::vector<Floats>& values, TowerRang
   reduction.finish(lane);
 }
 
-// Every lane takes its chunks while the others take theirs.
-void take_share(const Layout& layout, GradientReduction& reduction, int lane, Floats& sums) {
+// Every lane sums its chunks while the others sum theirs.
+void sum_chunks(const Layout& layout, GradientReduction& reduction, int lane, Floats& sums) {
   for (int64_t begin = lane * chunk; begin < layout.floats; begin += layout.lanes * chunk) {
     FloatRange part{begin, std::min(layout.floats, begin + chunk)};
-    const float* taken = reduction.take(lane, part);
-    std::copy(taken, taken + part.size(), sums.begin() + begin);
+    const float* sum = reduction.sum_chunk(lane, part);
+    std::copy(sum, sum + part.size(), sums.begin() + begin);
   }
 }
 
@@ -136,7 +137,7 @@ Reduced reduce_rank(const Layout& layout, const std::vector<Floats>& values, int
       nodes.push_back({node.range, mine[static_cast<size_t>(node.buffer)].data()});
   }
   Reduced reduced;
-  reduced.sums.resize(static_cast<size_t>(layout.at_once ? layout.floats : 0));
+  reduced.sums.resize(static_cast<size_t>(layout.sum_in_update ? layout.floats : 0));
   reduced.squares.resize(static_cast<size_t>((layout.trained + chunk - 1) / chunk));
   auto options = options_of(layout, reduced.squares);
   std::vector<std::string> names(static_cast<size_t>(layout.lanes) + 1, "thread");
@@ -148,10 +149,11 @@ Reduced reduce_rank(const Layout& layout, const std::vector<Floats>& values, int
     run_ranks(layout.lanes, [&](int lane) {
       auto l = static_cast<size_t>(lane);
       run_lane(layout, values, ranges[l], buffers[l], reduction, lane);
-      if (layout.at_once) take_share(layout, reduction, lane, reduced.sums);
+      if (layout.sum_in_update) sum_chunks(layout, reduction, lane, reduced.sums);
     });
   }
-  if (!layout.at_once) reduced.sums.assign(reduction.sums(), reduction.sums() + layout.floats);
+  if (!layout.sum_in_update)
+    reduced.sums.assign(reduction.sums(), reduction.sums() + layout.floats);
   const Share& share = options.exchange.ranks.share[static_cast<size_t>(rank)];
   for (FloatRange bucket : reduction.buckets())
     reduced.shards.push_back(share_of(bucket, share.begin, share.end, share.of));
@@ -189,18 +191,18 @@ TEST(GradientReduction, EqualsTheTreeOnAnyLanesAndRanks) {
   }
 }
 
-TEST(GradientReduction, AtOnceGivesTheTreeChunkByChunk) {
+TEST(GradientReduction, SumInUpdateGivesTheTreeChunkByChunk) {
   int64_t floats = 5 * chunk + 160, trained = 4 * chunk + 48;
   for (int towers : {1, 2, 3, 5}) {
     for (int lanes : {1, 2}) {
       if (lanes > towers) continue;
       auto values = tower_gradients(towers, floats);
       Layout layout{towers, 1, lanes, floats, trained};
-      layout.at_once = true;
+      layout.sum_in_update = true;
       expect_bits(reduce(layout, values)[0].sums, tree_of(values, {0, towers}), {0, floats},
                   "sums");
       Layout stored = layout;
-      stored.at_once = false;
+      stored.sum_in_update = false;
       EXPECT_EQ(reduce(layout, values)[0].squares, reduce(stored, values)[0].squares);
     }
   }
@@ -345,6 +347,32 @@ TEST(GradientReduction, ALaneThatFailsReleasesTheOthers) {
     };
     EXPECT_THROW(rest_of_step(), BarrierBroken);
   });
+  EXPECT_THROW(reduction.begin_step(), Error);
+}
+
+// Sums that the update makes: the lane waits for the other's towers alone.
+TEST(GradientReduction, ALaneThatFailsReleasesThoseThatAwaitItsTowers) {
+  Floats one(chunk), two(chunk);
+  std::vector<double> squares(1);
+  Layout layout{2, 1, 2, chunk, chunk};
+  layout.sum_in_update = true;
+  ThreadStatus status({"a", "b", "exchange"});
+  std::binary_semaphore waits{0};
+  status.set_hook([&](const PhaseRow& row) {
+    if (row.thread == "a" && row.phase == Phase::waiting) waits.release();
+  });
+  GradientReduction reduction(options_of(layout, squares),
+                              {{{0, 1}, one.data()}, {{1, 2}, two.data()}}, nullptr, status);
+  reduction.begin_step();
+  run_ranks(2, [&](int lane) {
+    if (lane == 1) {
+      waits.acquire();
+      return reduction.break_up();
+    }
+    reduction.arrive(0, chunk);
+    EXPECT_THROW(reduction.finish(0), BarrierBroken);
+  });
+  EXPECT_THROW(reduction.arrive(1, chunk), BarrierBroken);  // a third lane would stop its towers
   EXPECT_THROW(reduction.begin_step(), Error);
 }
 

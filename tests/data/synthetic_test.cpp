@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/base/philox.h"
 #include "engine/config/words.h"
 #include "engine/data/dataset_table.h"
 #include "tests/data/test_files.h"
@@ -114,6 +115,28 @@ TEST(Synthetic, ALabelShowsInTheBlocksOfAnImage) {
     different.insert(*of_label.begin());
   }
   EXPECT_EQ(different.size(), 10u);
+}
+
+// Pixel (y, x) of 28 x 28, no multiple of 8, is noise in the block (8 y / 28, 8 x / 28), to the
+// bit.
+TEST(Synthetic, BlocksOfUnevenSizeFollowTheirFormula) {
+  constexpr uint64_t seed = 2, noise = 0, patterns = 1, samples = 2;  // the streams' subjects
+  DatasetPair pair = open_dataset(config_of("images", {28, 28, 1}), {DType::f32, seed});
+  auto labels = read_column<int32_t>(*pair.train, 1, numbers_to(20));
+  auto values = read_column<float>(*pair.train, 0, numbers_to(20));
+  RandomStream strip(seed, Purpose::synthetic, noise);
+  for (size_t sample = 0; sample < 20; ++sample) {
+    RandomStream draw(seed, Purpose::synthetic, samples, sample);
+    ASSERT_EQ(labels[sample], static_cast<int32_t>(draw.below(0, 10)));
+    RandomStream bits(seed, Purpose::synthetic, patterns, static_cast<uint64_t>(labels[sample]));
+    uint64_t bright = uint64_t{bits.bits(0)} << 32 | bits.bits(1);
+    uint64_t offset = draw.below(1, 4096);
+    for (size_t i = 0; i < 28 * 28; ++i) {
+      float value = (strip.uniform(offset + i) - 0.5f) * (0.8f * std::sqrt(12.0f));
+      size_t block = i / 28 * 8 / 28 * 8 + i % 28 * 8 / 28;
+      ASSERT_EQ(values[sample * 28 * 28 + i], value + (bright >> block & 1 ? 0.6f : -0.6f)) << i;
+    }
+  }
 }
 
 TEST(Synthetic, Bf16IsTheRoundedF32) {

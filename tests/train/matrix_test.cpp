@@ -1,5 +1,8 @@
 // Tests that a run ends with the same bits on all combinations of devices, processes and
 // strategies. Processes are threads here; tests/runs has real ones.
+#include <optional>
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "tests/train/device_kinds.h"
@@ -54,6 +57,58 @@ TEST_P(Matrix, OneHashForAllDevicesProcessesAndStrategies) {
         run.strategy = strategy;
         EXPECT_EQ(hash_after(run, steps), expected)
             << devices << " devices, " << ranks << " processes, " << strategy;
+      }
+    }
+  }
+}
+
+// The parameter device is the first one above, and the last one here.
+TEST_P(Matrix, OneHashOnAnyParameterDevice) {
+  SmallRun run = row_run(std::get<Row>(GetParam()), std::get<DType>(GetParam()));
+  int64_t steps = kind() == DeviceKind::cuda ? 1 : 5;
+  run.devices = devices_of(kind(), 2);
+  uint64_t expected = hash_after(run, steps);
+  for (int devices : {2, 4}) {
+    run.devices = devices_of(kind(), devices);
+    run.parameter_device = run.devices.back();
+    EXPECT_EQ(hash_after(run, steps), expected) << run.parameter_device;
+  }
+}
+
+using Hashes = std::pair<uint64_t, std::optional<uint64_t>>;
+
+// Returns the hashes of weights and average.
+Hashes hashes_after(const SmallRun& run, int64_t steps) {
+  Hashes hashes;
+  on_ranks(run, [&](Trainer& trainer) {
+    run_steps(trainer, run, 0, steps);
+    trainer.team().lead([&] {
+      trainer.check_replicas();
+      hashes = {trainer.parameter_hash(), trainer.average_hash()};
+    });
+  });
+  return hashes;
+}
+
+// Without clipping CPUs add up gradients in the update; with a bound that no norm reaches, before.
+TEST(UnevenLanes, OneHashWhereverGradientsAreAddedUp) {
+  SmallRun run;
+  run.model = {.name = "mlp", .hidden = {200, 100}};
+  run.optimizer = {.name = OptimizerConfig::Name::adamw, .lr = 0.01, .weight_decay = 0.01};
+  run.ema = {.decay = 0.9, .warmup = true};
+  for (int64_t uneven : {5, 7}) {
+    run.towers = uneven;
+    run.devices = {"cpu:0"};  // of two lanes, as this machine is given two cores
+    run.optimizer.clip_norm = 1e30;
+    Hashes expected = hashes_after(run, 5);
+    ASSERT_TRUE(expected.second);
+    run.optimizer.clip_norm = 0;
+    for (int devices : {1, 2, 3}) {
+      run.devices = devices_of(DeviceKind::cpu, devices);
+      for (const char* strategy : {"parameter_device", "mirrored", "sharded"}) {
+        run.strategy = strategy;
+        EXPECT_EQ(hashes_after(run, 5), expected)
+            << uneven << " towers, " << devices << " devices, " << strategy;
       }
     }
   }

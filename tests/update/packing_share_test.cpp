@@ -55,7 +55,7 @@ TEST(PackingShare, PacksEarlyWhatOneLaneHasUpdated) {
   EXPECT_EQ(forms.packed, (Forms::Counts{{1, 1, 1, 1}, {1, 0, 1}, {0, 0}}));
   pack(1, 3024);
   EXPECT_EQ(forms.packed, (Forms::Counts{{1, 1, 1, 1}, {1, 0, 1}, {1, 1}}));
-  for (PackingShare& share : shares) share.pack_rest(forms.weights, forms.plain.data(), *stream);
+  for (PackingShare& share : shares) share.pack_shared(forms.weights, forms.plain.data(), *stream);
   EXPECT_EQ(forms.packed, (Forms::Counts{{1, 1, 1, 1}, {1, 1, 1}, {1, 1}}));
 }
 
@@ -72,7 +72,7 @@ TEST(PackingShare, EachUnitIsPackedOnceEachStepOnAnyLanes) {
         shares[l].pack_before(updated[l].end, forms.weights, forms.plain.data(), *stream);
       }
       for (PackingShare& share : shares)
-        share.pack_rest(forms.weights, forms.plain.data(), *stream);
+        share.pack_shared(forms.weights, forms.plain.data(), *stream);
       EXPECT_EQ(forms.packed, (Forms::Counts{std::vector<int>(4, step), std::vector<int>(3, step),
                                              std::vector<int>(2, step)}))
           << lanes << " lanes";
