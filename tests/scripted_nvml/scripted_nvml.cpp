@@ -114,8 +114,7 @@ nvmlReturn_t success(Machine&, const Slot*) {
 
 }  // namespace
 
-extern "C" {
-
+// Their linkage is that of their declarations: C.
 nvmlReturn_t nvmlInit_v2() {
   return answer("nvmlInit_v2", nullptr, [](Machine& machine, const Slot*) {
     machine.start();
@@ -146,7 +145,7 @@ const char* nvmlErrorString(nvmlReturn_t result) {
 
 nvmlReturn_t nvmlSystemGetDriverVersion(char* version, unsigned length) {
   return answer("nvmlSystemGetDriverVersion", nullptr, [&](Machine& machine, const Slot*) {
-    return write_text(machine.script().at("driver"), version, length);
+    return write_text(machine.script().value("driver", json()), version, length);
   });
 }
 
@@ -342,7 +341,6 @@ nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t, nvmlEventData_t* data, unsigned
 
 nvmlReturn_t nvmlEventSetFree(nvmlEventSet_t) {
   return answer("nvmlEventSetFree", nullptr, success);
-}
 }
 
 }  // namespace spire::nvml
