@@ -51,6 +51,13 @@ struct BenchArguments {
   int64_t started = 0;                     // bench-worker: steady_clock in ns, when it was started
 };
 
+// Options of `trainer sweep`.
+struct SweepArguments {
+  std::string grid = {};                  // file with axes
+  std::vector<std::string> devices = {};  // slots, as `devices` of a config names them
+  int64_t jobs = 0;                       // number of slots; 0: one a device
+};
+
 struct Arguments {
   std::string command = {};  // "train", "eval", ...; empty: print `help`
   std::string typed = {};    // the whole command line
@@ -78,6 +85,7 @@ struct Arguments {
   PredictArguments predict = {};
   DatasetArguments dataset = {};
   BenchArguments bench = {};
+  SweepArguments sweep = {};
 };
 
 // The variables that CLI11 sets while it parses; Arguments are made from them.

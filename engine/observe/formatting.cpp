@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "engine/base/message_words.h"
 
@@ -95,6 +96,12 @@ std::string csv_field(std::string_view text) {
   }
   field.push_back('"');
   return field;
+}
+
+std::string csv_line(const std::vector<std::string>& fields) {
+  std::vector<std::string> quoted;
+  for (const std::string& field : fields) quoted.push_back(csv_field(field));
+  return fmt::format("{}\r\n", fmt::join(quoted, ","));
 }
 
 std::vector<std::string> aligned(const TextTable& table) {

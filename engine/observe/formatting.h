@@ -22,6 +22,7 @@ std::string utc_text(std::chrono::system_clock::time_point time);  // "2026-01-3
 
 // Quotes a CSV field as in RFC 4180, where it needs quotes.
 std::string csv_field(std::string_view text);
+std::string csv_line(const std::vector<std::string>& fields);  // quoted, with its CR LF
 
 using TextTable = std::vector<std::vector<std::string>>;  // rows of cells
 

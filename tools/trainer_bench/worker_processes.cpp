@@ -10,6 +10,7 @@
 #include "engine/bench/report/bench_json.h"
 #include "engine/bench/runs/measure.h"
 #include "tools/config_source.h"
+#include "tools/output/reported_error.h"
 #include "tools/supervisor/attempt.h"
 #include "tools/trainer_bench/captured_output.h"
 
@@ -22,15 +23,6 @@ constexpr double grace_seconds = 12;  // as the supervisor's
 struct Captured {
   CapturedOutput out, err;
 };
-
-// Returns the message of the last line "error[6]: ..." on stderr; empty if there is none.
-std::string reported_error(const std::string& err) {
-  size_t line = err.rfind("error[");
-  if (line == err.npos) return "";
-  std::string text = err.substr(line, err.find('\n', line) - line);
-  size_t message = text.find("]: ");
-  return message == text.npos ? "" : text.substr(message + 3);
-}
 
 // The measurement is the last line on stdout, since libraries may print others before it.
 Measurement measurement_of(const Captured& process) {

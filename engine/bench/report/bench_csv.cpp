@@ -17,12 +17,6 @@ namespace {
 
 using Row = std::vector<std::string>;
 
-std::string csv_line(const Row& row) {
-  Row quoted;
-  for (const std::string& field : row) quoted.push_back(csv_field(field));
-  return fmt::format("{}\r\n", fmt::join(quoted, ","));
-}
-
 void add_kinds(Row& kinds, const BytesByKind& memory) {
   for (const auto& [kind, bytes] : memory)
     if (std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(kind);

@@ -1,0 +1,174 @@
+// Results of a sweep: read from summary.json, ranked, as a table, as CSV and as JSON.
+#include "tools/sweep/sweep_report.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <spire/error.h>
+
+#include "tests/tools/program.h"
+
+namespace spire::tool {
+namespace {
+
+using State = PointResult::State;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+PointResult done(Metric metric, double best) {
+  PointResult result;
+  result.state = State::done;
+  result.steps = 10;
+  result.last = MetricValue{metric, best};
+  result.best = best;
+  return result;
+}
+
+PointResult without_metric(double train_loss) {
+  PointResult result;
+  result.state = State::done;
+  result.steps = 10;
+  result.train_loss = train_loss;
+  return result;
+}
+
+TEST(SweepRanking, PutsTheBestMetricFirstWhicheverWayIsBetter) {
+  EXPECT_THAT(ranking({done(Metric::accuracy, 0.5), done(Metric::accuracy, 0.9)}),
+              ElementsAre(1, 0));
+  EXPECT_THAT(ranking({done(Metric::rmse, 0.5), done(Metric::rmse, 0.9)}), ElementsAre(0, 1));
+  EXPECT_THAT(ranking({done(Metric::accuracy, std::nan("")), done(Metric::accuracy, 0.1)}),
+              ElementsAre(1, 0));
+}
+
+TEST(SweepRanking, RanksByLossWithoutMetricAndKeepsFailuresLast) {
+  PointResult failed{.state = State::failed};
+  EXPECT_THAT(ranking({failed, without_metric(2), without_metric(std::nan("")), without_metric(1),
+                       done(Metric::accuracy, 0.1)}),
+              ElementsAre(4, 3, 1, 2, 0));
+}
+
+TEST(SweepRanking, KeepsTheOrderOfTheGridAmongEqualPoints) {
+  EXPECT_THAT(ranking({done(Metric::accuracy, 0.5), done(Metric::accuracy, 0.5)}),
+              ElementsAre(0, 1));
+}
+
+struct Ending {
+  std::string exit;
+  State state;
+};
+
+// Only code 0 and a divergence are ends that the same command would reach again.
+TEST(PointResult, IsOverOnlyWhereTheRunHasNothingLeftToDo) {
+  TemporaryFolder folder;
+  for (const Ending& ending : {Ending{"0", State::done}, Ending{"7", State::diverged},
+                               Ending{"75", State::interrupted}, Ending{"4", State::interrupted}}) {
+    folder.write("summary.json", R"({"exit": )" + ending.exit + R"(, "stopped_by": "", "steps": 3,
+        "train_loss": null, "samples_per_s": 5, "seconds": 1, "parameter_hash": "ab",
+        "val": {"loss": 0.5, "accuracy": 0.8, "best_accuracy": 0.9}})");
+    PointResult result = read_result(folder / "");
+    EXPECT_EQ(result.state, ending.state) << ending.exit;
+    EXPECT_EQ(result.best, 0.9);
+    EXPECT_EQ(result.last, (MetricValue{Metric::accuracy, 0.8}));
+    EXPECT_TRUE(std::isnan(result.train_loss));
+  }
+}
+
+TEST(PointResult, OfABrokenOrMissingFileIsInterrupted) {
+  TemporaryFolder folder;
+  EXPECT_EQ(read_result(folder / "").state, State::interrupted);
+  for (const char* text : {"", "{", "[]", "{\"exit\": 0}", "{\"exit\": \"0\"}"}) {
+    folder.write("summary.json", text);
+    EXPECT_EQ(read_result(folder / "").state, State::interrupted) << text;
+  }
+}
+
+SweepReport two_points() {
+  SweepReport report;
+  report.request = {
+      {{"run.yaml", "batch_size: 8\n"}}, {"model.name=mlp"}, {{"optimizer.lr", {"0.1", "0.2"}}}};
+  report.points = make_points(report.request, {Slot{.device = {}, .uuid = "", .cores = {0, 1}}});
+  report.results = {done(Metric::accuracy, 0.25), done(Metric::accuracy, 0.75)};
+  report.results[0].loss = 0.5;
+  report.results[0].hash = "00000000000000aa";
+  report.results[1] = {};
+  report.results[1].state = State::failed;
+  report.results[1].exit = 4;
+  report.results[1].message = "no file, \"x\"";
+  return report;
+}
+
+TEST(SweepTable, HasALineForEachPointAndTheMessagesOfFailures) {
+  EXPECT_EQ(sweep_table(two_points()),
+            "lr   best    last    loss    samples/s  time  parameter hash    state\n"
+            "0.1  25.00%  25.00%  0.5000  0          0:00  00000000000000aa  done\n"
+            "0.2  -       -       -       -          -     -                 failed (4)\n"
+            "\n2-lr=0.2: no file, \"x\"\n");
+}
+
+TEST(SweepCsv, QuotesWhatNeedsIt) {
+  std::string csv = sweep_csv(two_points());
+  EXPECT_THAT(csv, HasSubstr("point,optimizer.lr,state,exit,message,metric,best,"));
+  EXPECT_THAT(csv, HasSubstr("\r\n1-lr=0.1,0.1,done,0,,accuracy,0.25,0.25,"));
+  EXPECT_THAT(csv, HasSubstr("\r\n2-lr=0.2,0.2,failed (4),4,\"no file, \"\"x\"\"\",,"));
+}
+
+TEST(SweepJson, GivesThePlanBack) {
+  SweepReport report = two_points();
+  RecordedSweep read = read_sweep_json(sweep_json(report), "sweep.json");
+  EXPECT_EQ(read.request.axes, report.request.axes);
+  EXPECT_EQ(read.request.overrides, report.request.overrides);
+  ASSERT_EQ(read.request.configs.size(), 1u);
+  EXPECT_EQ(read.request.configs[0].text, "batch_size: 8\n");
+  EXPECT_THAT(read.towers, ElementsAre(1, 1));
+  EXPECT_THAT(read.tower_threads, ElementsAre(2, 2));
+}
+
+TEST(SweepJson, OfSomethingElseIsRefused) {
+  for (const char* text : {"", "[]", "{}", R"({"format": "spire bench", "version": 1})",
+                           R"({"format": "spire sweep", "version": 2})",
+                           R"({"format": "spire sweep", "version": 1, "configs": 3})"}) {
+    EXPECT_THROW(read_sweep_json(text, "sweep.json"), Error) << text;
+  }
+}
+
+TEST(SweepPoints, SettleTowersByTheConfigAndThreadsByTheSmallestSlot) {
+  std::vector<Slot> slots = {Slot{.device = {}, .uuid = "", .cores = {0, 1, 2, 3, 4}},
+                             Slot{.device = {}, .uuid = "", .cores = {5, 6, 7, 8}}};
+  SweepRequest request{{}, {"devices=2xcpu"}, {{"seed", {"1", "2"}}}};
+  auto points = make_points(request, slots);
+  EXPECT_EQ(points[0].towers, 2);
+  EXPECT_EQ(points[0].tower_threads, 2);
+  request.overrides = {"towers=8", "tower_threads=3"};
+  points = make_points(request, slots);
+  EXPECT_EQ(points[1].towers, 8);
+  EXPECT_EQ(points[1].tower_threads, 3);
+}
+
+TEST(SweepPoints, ThatAreTheSameRunAreRefused) {
+  SweepRequest request{{}, {}, {{"optimizer.lr", {"0.1", "0.10"}}}};
+  EXPECT_THROW(make_points(request, {Slot{.device = {}, .uuid = "", .cores = {0}}}), Error);
+}
+
+TEST(SweepPoints, DifferOnlyByWhatShapesResults) {
+  std::vector<Slot> slots = {Slot{.device = {}, .uuid = "", .cores = {0}}};
+  std::vector<GridAxis> axes = {{"seed", {"1", "2"}}};
+  auto points = [&](std::vector<std::string> words) {
+    return make_points({{}, std::move(words), axes}, slots);
+  };
+  EXPECT_THAT(differences(points({}), points({"log.every_steps=7", "data.workers=1"})),
+              testing::IsEmpty());
+  EXPECT_THAT(differences(points({}), points({"batch_size=9"})),
+              ElementsAre(HasSubstr("in the folder, 9 now")));
+  EXPECT_THAT(differences(points({}), points({"eval.every_epochs=9"})),
+              ElementsAre(HasSubstr("eval.every_epochs: 1 in the folder, 9 now")));
+  auto before = points({});
+  axes = {{"seed", {"1", "3"}}};
+  EXPECT_THAT(differences(before, points({})), ElementsAre("2-seed=2 in the folder, 2-seed=3 now"));
+  axes = {{"seed", {"1"}}};
+  EXPECT_THAT(differences(before, points({})), ElementsAre("2 points in the folder, 1 now"));
+}
+
+}  // namespace
+}  // namespace spire::tool

@@ -1,0 +1,101 @@
+#include "tools/sweep/point_result.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <nlohmann/json.hpp>
+
+#include <spire/error.h>
+
+#include "engine/base/read_file.h"
+
+namespace spire::tool {
+
+namespace {
+
+using Json = nlohmann::json;
+using State = PointResult::State;
+
+// JSON has no NaN: such a number is null.
+double number(const Json& object, const std::string& name) {
+  const Json& value = object.at(name);
+  return value.is_null() ? std::nan("") : value.get<double>();
+}
+
+void read_validation(const Json& val, PointResult& result) {
+  if (val.is_null()) return;
+  for (Metric metric : {Metric::accuracy, Metric::perplexity, Metric::psnr, Metric::rmse}) {
+    std::string key(name(metric));
+    if (!val.contains(key)) continue;
+    result.last = MetricValue{metric, number(val, key)};
+    result.best = number(val, "best_" + key);
+    result.loss = number(val, "loss");
+  }
+}
+
+State state_of(int exit) {
+  if (exit == 0) return State::done;
+  return exit == static_cast<int>(Category::diverged) ? State::diverged : State::interrupted;
+}
+
+// Runs with results come first; among them the better ones.
+bool ranks_before(const PointResult& a, const PointResult& b) {
+  if (a.ended() != b.ended()) return a.ended();
+  if (a.last.has_value() != b.last.has_value()) return a.last.has_value();
+  if (!a.last) return std::isfinite(a.train_loss) && !(a.train_loss >= b.train_loss);
+  if (a.last->metric != b.last->metric) return a.last->metric < b.last->metric;
+  if (a.best != b.best) return better(a.last->metric, a.best, b.best);
+  return false;
+}
+
+}  // namespace
+
+PointResult read_result(const std::filesystem::path& run) {
+  PointResult result;
+  result.state = State::interrupted;
+  try {
+    auto text = read_file_if_there(run / "summary.json", Category::config);
+    if (!text) return result;
+    Json json = Json::parse(*text);
+    PointResult read;
+    read.exit = json.at("exit").get<int>();
+    read.state = state_of(read.exit);
+    read.message = json.at("stopped_by").get<std::string>();
+    read.steps = json.at("steps").get<int64_t>();
+    read.train_loss = number(json, "train_loss");
+    read.samples_per_s = number(json, "samples_per_s");
+    read.seconds = number(json, "seconds");
+    read.hash = json.at("parameter_hash").get<std::string>();
+    read_validation(json.at("val"), read);
+    return read;
+  } catch (const nlohmann::json::exception&) {
+    return result;
+  }
+}
+
+std::vector<size_t> ranking(const std::vector<PointResult>& results) {
+  std::vector<size_t> order(results.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(
+      order, [&](size_t a, size_t b) { return ranks_before(results[a], results[b]); });
+  return order;
+}
+
+std::string state_text(const PointResult& result) {
+  switch (result.state) {
+    case State::waiting:
+      return "not started";
+    case State::done:
+      return result.message.empty() ? "done" : result.message;
+    case State::diverged:
+      return "diverged";
+    case State::interrupted:
+      return "interrupted";
+    case State::failed:
+      return fmt::format("failed ({})", result.exit);
+  }
+  return "";
+}
+
+}  // namespace spire::tool

@@ -1,0 +1,111 @@
+#include "tools/sweep/sweep_folder.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <sys/file.h>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <spire/error.h>
+
+#include "engine/base/read_file.h"
+#include "engine/base/write_file.h"
+#include "engine/observe/formatting.h"
+#include "engine/process/socket.h"
+#include "tools/output/streams.h"
+
+namespace spire::tool {
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+constexpr const char* lock_name = ".spire_sweep";
+constexpr std::chrono::milliseconds patience = 10s, look_again = 50ms;
+
+bool is_stop(int signal) {
+  return signal != SIGCHLD && signal != SIGTSTP;
+}
+
+// Whether the process in the lock's text runs on this host: it is no sweep that was killed.
+bool lives_here(const std::string& holder) {
+  std::string begin = host_name() + ", process ";
+  int process = holder.starts_with(begin) ? std::atoi(holder.c_str() + begin.size()) : 0;
+  return process > 0 && (kill(process, 0) == 0 || errno == EPERM);
+}
+
+}  // namespace
+
+SweepFolder::SweepFolder(fs::path path, BlockedSignals& signals) : path_(std::move(path)) {
+  std::error_code error;
+  fs::create_directories(path_, error);
+  if (error) refuse("cannot be created: " + error.message());
+  refuse_other_files();
+  lock_ = open_in_place(path_ / lock_name, Category::config);
+  fcntl(lock_, F_SETFD, 0);  // child processes inherit it
+  try {
+    lock(signals);
+  } catch (...) {
+    close(lock_);
+    throw;
+  }
+}
+
+SweepFolder::~SweepFolder() {
+  close(lock_);
+}
+
+// A file system without locks is no reason to refuse: the runs warn of it, too.
+void SweepFolder::lock(BlockedSignals& signals) {
+  auto deadline = std::chrono::steady_clock::now() + patience;
+  while (flock(lock_, LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EINTR) continue;
+    if (errno != EWOULDBLOCK) break;
+    auto now = std::chrono::steady_clock::now();
+    std::string holder = read_file_if_there(path_ / lock_name, Category::config).value_or("");
+    if (now >= deadline || lives_here(holder)) {
+      refuse(
+          fmt::format("is in use by another sweep ({}); wait until it ends, stop it, or name "
+                      "another folder with --output",
+                      holder.substr(0, holder.find('\n'))));
+    }
+    auto number = signals.wait(now + look_again);
+    if (number && is_stop(*number)) fail(Category::interrupted, "stopped by a signal");
+  }
+  std::string holder = fmt::format("{}, process {}, since {}\n", host_name(), getpid(),
+                                   utc_text(std::chrono::system_clock::now()));
+  bool written = pwrite(lock_, holder.data(), holder.size(), 0) == std::ssize(holder) &&
+                 ftruncate(lock_, std::ssize(holder)) == 0;
+  if (!written) refuse(fmt::format("cannot be written to: {}", std::strerror(errno)));
+}
+
+void SweepFolder::refuse_other_files() const {
+  auto names = list_folder(path_, Category::config);
+  bool of_sweeps = std::ranges::count(names, fs::path(lock_name)) > 0;
+  if (!names.empty() && !of_sweeps)
+    refuse("contains files that no sweep wrote; name another folder with --output");
+}
+
+void SweepFolder::refuse(const std::string& why) const {
+  fail(Category::config, "output: {} {}", path_.string(), why);
+}
+
+std::optional<RecordedSweep> read_recorded_sweep(const fs::path& folder) {
+  fs::path file = folder / "sweep.json";
+  auto text = read_file_if_there(file, Category::config);
+  if (!text) return {};
+  return read_sweep_json(*text, file.string());
+}
+
+void SweepFolder::write(const SweepReport& report) const {
+  write_file_atomically(path_ / "sweep.json", sweep_json(report), Category::config);
+  write_file_atomically(path_ / "sweep.csv", sweep_csv(report), Category::config);
+}
+
+}  // namespace spire::tool

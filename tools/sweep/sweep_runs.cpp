@@ -1,0 +1,209 @@
+#include "tools/sweep/sweep_runs.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <spire/error.h>
+
+#include "engine/base/message_words.h"
+#include "engine/base/read_file.h"
+#include "engine/base/system_limits.h"
+#include "engine/observe/formatting.h"
+#include "engine/train/placement.h"
+#include "tools/config_source.h"
+#include "tools/output/reported_error.h"
+#include "tools/supervisor/attempt.h"
+#include "tools/supervisor/restart_conditions.h"
+
+namespace spire::tool {
+
+namespace {
+
+using State = PointResult::State;
+
+constexpr int stopped_code = static_cast<int>(Category::interrupted);
+
+// What a run prints, appended to what it printed before.
+class LogFile {
+ public:
+  explicit LogFile(const std::filesystem::path& path)
+      : descriptor_(
+            open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666)) {
+    if (descriptor_ < 0)
+      fail(Category::config, "{}: cannot be written to: {}", path.string(), system_reason(errno));
+  }
+  ~LogFile() { close(descriptor_); }
+  LogFile(const LogFile&) = delete;
+  LogFile& operator=(const LogFile&) = delete;
+
+  Streams streams() const { return {descriptor_, descriptor_}; }
+
+ private:
+  int descriptor_;
+};
+
+std::string slot_text(const Slot& slot) {
+  return fmt::format("{} ({})", to_string(slot.device), describe_cores(slot.cores));
+}
+
+// "done, best accuracy 92.10%, 7 402 samples/s, 1:15", "failed (6): ..."
+std::string outcome_text(const PointResult& result) {
+  std::string text = state_text(result);
+  if (result.state == State::failed || result.state == State::diverged)
+    return text + ": " + result.message;
+  if (result.state != State::done) return text;
+  if (result.last)
+    text += fmt::format(", best {} {}", name(result.last->metric),
+                        metric_text({result.last->metric, result.best}));
+  return text + fmt::format(", {} samples/s, {}", count_text(std::llround(result.samples_per_s)),
+                            duration_text(result.seconds));
+}
+
+// Returns why a run failed: what it printed, or what killed it.
+std::string failure_text(const ExitStatus& status, const std::filesystem::path& log) {
+  if (status.signal != 0) return to_string(status);
+  std::string text;
+  try {
+    text = reported_error(read_file_if_there(log, Category::config).value_or(""));
+  } catch (const Error&) {  // a log that is too long, or was replaced by something else
+  }
+  return text.empty() ? to_string(status) : text;
+}
+
+}  // namespace
+
+ResolvedConfig config_on(const Slot& slot, const SweepPoint& point, const std::string& output) {
+  ResolvedConfig resolved = point.resolved;
+  RunConfig& config = resolved.config;
+  config.output = output;
+  config.devices = {slot.word()};
+  if (config.parameter_device != "cpu") config.parameter_device = "auto";
+  config.towers = point.towers;
+  config.tower_threads = point.tower_threads;
+  for (const char* key : {"output", "devices", "parameter_device", "towers", "tower_threads"})
+    resolved.source[key] = "sweep";
+  return resolved;
+}
+
+SweepRuns::SweepRuns(SweepReport& report, const std::vector<Slot>& slots, const SweepFolder& folder,
+                     BlockedSignals& signals, Options options)
+    : report_(report),
+      slots_(slots),
+      folder_(folder),
+      signals_(signals),
+      options_(std::move(options)) {
+  for (size_t i = 0; i < report_.points.size(); ++i) {
+    PointResult result = read_result(folder_.run(report_.points[i]));
+    if (result.ended()) report_.results[i] = std::move(result);
+  }
+}
+
+SweepRuns::End SweepRuns::run() {
+  for (;;) {
+    if (end_ == End::all) start_waiting();
+    if (jobs_.empty()) return end_;
+    int number = *signals_.wait({});
+    if (number == SIGCHLD) {
+      collect_ended();
+    } else {
+      pass_on(number);
+    }
+  }
+}
+
+void SweepRuns::start_waiting() {
+  for (size_t slot = 0; slot < slots_.size(); ++slot) {
+    if (std::ranges::count(jobs_, slot, &Job::slot) > 0) continue;
+    while (next_ < report_.points.size() && report_.results[next_].ended()) ++next_;
+    if (next_ == report_.points.size()) return;
+    start(next_++, slot);
+  }
+}
+
+// A run that cannot be started is one that failed, so that the others go on.
+void SweepRuns::start(size_t index, size_t slot_index) {
+  const SweepPoint& point = report_.points[index];
+  const Slot& slot = slots_[slot_index];
+  try {
+    std::string output = folder_.run(point).string();
+    ConfigSnapshot config(config_on(slot, point, output));
+    LogFile log(folder_.log(point));
+    ChildSetup setup;
+    setup.words = {"train", "--config", config.path(), "--resume", "auto"};
+    setup.signal_mask = signals_.mask_before();
+    setup.streams = log.streams();
+    setup.cores = slot.cores;
+    if (options_.max_restarts)
+      setup.words.push_back(fmt::format("--max-restarts={}", *options_.max_restarts));
+    if (!slot.uuid.empty()) setup.variables = {{"CUDA_VISIBLE_DEVICES", slot.uuid}};
+    bool goes_on = RunDirState(output).has_checkpoint();
+    jobs_.push_back({index, slot_index, ChildProcess(std::move(setup))});
+    report_.results[index].state = State::interrupted;
+    options_.log(
+        fmt::format("{} {} on {}", point.name, goes_on ? "goes on" : "starts", slot_text(slot)));
+  } catch (const Error& error) {
+    report_.results[index] = {
+        .state = State::failed, .exit = error.exit_code(), .message = error.what()};
+    options_.log(fmt::format("{} cannot start: {}", point.name, error.what()));
+  }
+}
+
+void SweepRuns::collect_ended() {
+  for (auto job = jobs_.begin(); job != jobs_.end();) {
+    auto status = job->process.try_wait();
+    size_t point = job->point;
+    job = status ? jobs_.erase(job) : std::next(job);
+    if (status) take_result(point, *status);
+  }
+}
+
+// summary.json decides: a run may be killed after it has written that.
+void SweepRuns::take_result(size_t index, const ExitStatus& status) {
+  const SweepPoint& point = report_.points[index];
+  PointResult& result = report_.results[index];
+  result = read_result(folder_.run(point));
+  if (!result.ended()) {
+    result.exit = status.signal != 0 ? 128 + status.signal : status.code;
+    bool stopped = status.code == stopped_code || end_ != End::all;
+    result.state = stopped ? State::interrupted : State::failed;
+    result.message = stopped ? "" : failure_text(status, folder_.log(point));
+  }
+  options_.log(fmt::format("{} {}; {}", point.name, outcome_text(result), done_text()));
+  options_.on_result();
+}
+
+std::string SweepRuns::done_text() const {
+  auto ended = std::ranges::count_if(report_.results, &PointResult::ended);
+  return fmt::format("{} of {} done", ended, counted(std::ssize(report_.results), "point"));
+}
+
+void SweepRuns::pass_on(int signal) {
+  if (signal == SIGTSTP) {
+    // All of them stop while this process is stopped; with restarts each stops its own process.
+    signal_all(options_.max_restarts ? SIGTSTP : SIGSTOP);
+    suspend_self();
+    return signal_all(SIGCONT);
+  }
+  if (signal == SIGINT && ++interrupts_ > 1) {
+    end_ = End::killed;
+    return signal_all(SIGKILL);
+  }
+  if (end_ == End::all)
+    options_.log(fmt::format(
+        "stopping: {} a checkpoint first; press Ctrl+C again to end at once",
+        jobs_.size() == 1 ? "one run saves" : fmt::format("{} runs save", jobs_.size())));
+  end_ = End::stopped;
+  signal_all(signal);
+}
+
+// Each run has a process group of its own, so that a signal of the terminal reaches this process
+// alone.
+void SweepRuns::signal_all(int signal) const {
+  for (const Job& job : jobs_) kill(-job.process.pid(), signal);
+}
+
+}  // namespace spire::tool

@@ -1,0 +1,63 @@
+// The runs of a sweep: starts one on each free slot, until all have ended or a signal stops them.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/process/signals.h"
+#include "tools/supervisor/child_process.h"
+#include "tools/sweep/slots.h"
+#include "tools/sweep/sweep_folder.h"
+
+namespace spire::tool {
+
+class SweepRuns {
+ public:
+  enum class End : uint8_t { all, stopped, killed };  // killed: at once, by a second Ctrl+C
+
+  struct Options {
+    std::optional<int64_t> max_restarts = {};  // of each run
+    std::function<void(const std::string&)> log = {};
+    std::function<void()> on_result = {};  // the report has one more result
+  };
+
+  // Takes the results of runs that have ended earlier from their folders. All arguments outlive
+  // this; each run is a process of this program, which dies with it.
+  SweepRuns(SweepReport& report, const std::vector<Slot>& slots, const SweepFolder& folder,
+            BlockedSignals& signals, Options options);
+
+  End run();
+
+ private:
+  struct Job {
+    size_t point;
+    size_t slot;
+    ChildProcess process;
+  };
+
+  void start_waiting();
+  void start(size_t point, size_t slot);
+  void collect_ended();
+  void take_result(size_t point, const ExitStatus& status);
+  void pass_on(int signal);
+  void signal_all(int signal) const;
+  std::string done_text() const;
+
+  SweepReport& report_;
+  const std::vector<Slot>& slots_;
+  const SweepFolder& folder_;
+  BlockedSignals& signals_;
+  const Options options_;
+  std::list<Job> jobs_;
+  size_t next_ = 0;  // point that is looked at next
+  int interrupts_ = 0;
+  End end_ = End::all;
+};
+
+// Returns the config of a point's run on a slot.
+ResolvedConfig config_on(const Slot& slot, const SweepPoint& point, const std::string& output);
+
+}  // namespace spire::tool
