@@ -3,6 +3,7 @@
 // one. No call here creates a context on a device.
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 
@@ -81,14 +82,14 @@ std::string uuid_text(const cudaUUID_t& uuid) {
   return text;
 }
 
-CudaDeviceInfo describe(int index, const cudaDeviceProp& properties) {
+CudaDeviceInfo describe(int ordinal, const cudaDeviceProp& properties) {
   CudaDeviceInfo info;
-  info.index = index;
+  info.ordinal = ordinal;
   info.name = properties.name;
   info.uuid = uuid_text(properties.uuid);
   // "0000:3b:00.0": unlike the index, not changed by CUDA_VISIBLE_DEVICES.
   char bus_id[32] = {};
-  if (cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, index) == cudaSuccess) info.pci_bus_id = bus_id;
+  if (cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, ordinal) == cudaSuccess) info.pci_bus_id = bus_id;
   info.compute_major = properties.major;
   info.compute_minor = properties.minor;
   info.total_bytes = properties.totalGlobalMem;
@@ -151,6 +152,8 @@ CudaStatus discover_cuda() {
   }
   if (status.devices.empty()) status.why_none = why_none(error);
   cudaGetLastError();  // clears the thread's error, which later calls would else report
+  in_spire_order(status.devices,
+                 std::getenv("CUDA_VISIBLE_DEVICES") || std::getenv("CUDA_DEVICE_ORDER"));
   remember_gpus(status.devices);
   return status;
 }

@@ -120,7 +120,7 @@ class CudaStream : public Stream {
 
 bool can_access(int from, int to) {
   int can = 0;
-  return cudaDeviceCanAccessPeer(&can, from, to) == cudaSuccess && can;
+  return cudaDeviceCanAccessPeer(&can, cuda_ordinal(from), cuda_ordinal(to)) == cudaSuccess && can;
 }
 
 // Enables access in one direction. Another run of this process may have done so already.
@@ -132,7 +132,7 @@ void enable_access(DeviceId from, DeviceId to) {
          to_string(from), to_string(to));
   }
   CurrentCudaDevice current(from.index);
-  cudaError_t code = cudaDeviceEnablePeerAccess(to.index, 0);
+  cudaError_t code = cudaDeviceEnablePeerAccess(cuda_ordinal(to.index), 0);
   if (code == cudaErrorPeerAccessAlreadyEnabled) {
     cudaGetLastError();
   } else {
@@ -158,7 +158,7 @@ PeerPairs find_peers(int count) {
 }
 
 void make_cuda_current(int index) {
-  check_cuda(cudaSetDevice(index), "cudaSetDevice");
+  check_cuda(cudaSetDevice(cuda_ordinal(index)), "cudaSetDevice");
 }
 
 void connect_cuda_devices(std::span<const DeviceId> devices) {

@@ -24,7 +24,8 @@ std::string to_string(DeviceId device);        // returns "cpu:0"
 DeviceId parse_device(std::string_view text);  // throws Error(config)
 
 struct CudaDeviceInfo {  // a GPU as the driver describes it
-  int index = 0;
+  int index = 0;         // the N of cuda:N, see in_spire_order()
+  int ordinal = 0;       // CUDA's number of it in this process
   std::string name;
   std::string uuid;
   std::string pci_bus_id;
@@ -40,6 +41,11 @@ struct CudaStatus {      // what CUDA offers in this build, on this machine
   std::string why_none;  // the reason why there is no device; empty if there is one
   std::vector<CudaDeviceInfo> devices;
 };
+// Sets the indices of GPUs that CUDA lists, and sorts by them. Without CUDA_VISIBLE_DEVICES and
+// CUDA_DEVICE_ORDER in the environment the order is that of PCI bus ids, as in nvidia-smi, where
+// CUDA's own begins with the fastest GPU. With either of them it is CUDA's.
+void in_spire_order(std::vector<CudaDeviceInfo>& gpus, bool cudas_own);
+
 CudaStatus discover_cuda();  // never throws: a machine without a driver is normal
 
 // Pairs of GPUs, the lower index first, that can access each other's memory (NVLink or PCIe).

@@ -110,8 +110,9 @@ std::string gpus_to_text(const RankHardware& hardware) {
   for (auto [a, b] : hardware.peers) text += fmt::format("{} {} ", a, b);
   text += "\n";
   for (const auto& gpu : hardware.gpus) {
-    text += fmt::format("{} {} {} {}\n", gpu.index, gpu.total_bytes,
-                        gpu.uuid.empty() ? "-" : gpu.uuid, gpu.name);
+    text += fmt::format("{} {} {} {} {}\n", gpu.index, gpu.total_bytes,
+                        gpu.uuid.empty() ? "-" : gpu.uuid,
+                        gpu.pci_bus_id.empty() ? "-" : gpu.pci_bus_id, gpu.name);
   }
   return text;
 }
@@ -128,9 +129,10 @@ void read_gpus(const std::string& text, RankHardware& hardware) {
   for (std::string line; std::getline(lines, line);) {
     CudaDeviceInfo gpu;
     std::istringstream words(line);
-    words >> gpu.index >> gpu.total_bytes >> gpu.uuid >> std::ws;
+    words >> gpu.index >> gpu.total_bytes >> gpu.uuid >> gpu.pci_bus_id >> std::ws;
     std::getline(words, gpu.name);
-    if (gpu.uuid == "-") gpu.uuid.clear();
+    for (std::string* id : {&gpu.uuid, &gpu.pci_bus_id})
+      if (*id == "-") id->clear();
     hardware.gpus.push_back(gpu);
   }
 }

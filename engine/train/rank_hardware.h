@@ -14,7 +14,7 @@ namespace spire::inline training {
 struct RankHardware {
   std::string host;
   std::vector<int> cores;  // cores that the process may use
-  // GPUs that it may use; for other ranks only index, name, uuid and total_bytes are set.
+  // GPUs that it may use; for other ranks without ordinal and compute capability.
   std::vector<CudaDeviceInfo> gpus;
   std::string why_no_gpu;  // empty if there are GPUs
   PeerPairs peers = {};    // pairs of GPU indices with peer access, of all GPUs that it sees
