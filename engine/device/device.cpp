@@ -1,12 +1,12 @@
 #include "engine/device/device.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 
 #include <spire/error.h>
 
 #include "engine/device/gpu_requirements.h"
+#include "engine/device/pci_bus_id.h"
 
 namespace spire::inline device {
 
@@ -30,12 +30,7 @@ DeviceId parse_device(std::string_view text) {
 }
 
 void in_spire_order(std::vector<CudaDeviceInfo>& gpus, bool cudas_own) {
-  // Domain, bus, device and function have leading zeros; drivers differ in upper and lower case.
-  auto place = [](const CudaDeviceInfo& gpu) {
-    std::string id = gpu.pci_bus_id;
-    std::ranges::transform(id, id.begin(), [](unsigned char c) { return std::tolower(c); });
-    return id;
-  };
+  auto place = [](const CudaDeviceInfo& gpu) { return normal_pci_bus_id(gpu.pci_bus_id); };
   std::ranges::sort(gpus, {}, &CudaDeviceInfo::ordinal);
   if (!cudas_own) std::ranges::stable_sort(gpus, {}, place);
   for (size_t i = 0; i < gpus.size(); ++i) gpus[i].index = static_cast<int>(i);

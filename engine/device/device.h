@@ -26,6 +26,7 @@ DeviceId parse_device(std::string_view text);  // throws Error(config)
 struct CudaDeviceInfo {  // a GPU as the driver describes it
   int index = 0;         // the N of cuda:N, see in_spire_order()
   int ordinal = 0;       // CUDA's number of it in this process
+  int host_number = -1;  // nvidia-smi's number of it; -1: unknown
   std::string name;
   std::string uuid;
   std::string pci_bus_id;

@@ -13,7 +13,7 @@ using Uuids = std::vector<std::string>;
 
 // A GPU as CUDA sees it: itself, or with MIG its first MIG device.
 std::string shown_as(const HostGpu& gpu) {
-  return gpu.instances.empty() ? gpu.uuid : gpu.instances.front();
+  return gpu.mig_devices.empty() ? gpu.uuid : gpu.mig_devices.front().uuid;
 }
 
 Uuids split(std::string_view list) {
@@ -39,8 +39,8 @@ Named find_uuid(const std::string& entry, std::span<const HostGpu> gpus) {
   Uuids found;
   for (const HostGpu& gpu : gpus) {
     if (gpu.uuid.starts_with(entry)) found.push_back(shown_as(gpu));
-    for (const std::string& instance : gpu.instances)
-      if (instance.starts_with(entry)) found.push_back(instance);
+    for (const MigDevice& device : gpu.mig_devices)
+      if (device.uuid.starts_with(entry)) found.push_back(device.uuid);
   }
   if (found.size() == 1) return {found.front(), ""};
   return {"", found.empty() ? "no GPU of this machine has that UUID"

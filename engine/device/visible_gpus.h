@@ -6,13 +6,9 @@
 #include <string>
 #include <vector>
 
-namespace spire::inline device {
+#include "engine/device/gpu_monitor.h"
 
-// A GPU of the host.
-struct HostGpu {
-  std::string uuid;                    // "GPU-1b2c3d4e-..."
-  std::vector<std::string> instances;  // UUIDs of its MIG devices, "MIG-..."; empty without MIG
-};
+namespace spire::inline device {
 
 struct VisibleGpus {
   std::vector<std::string> uuids;  // of the GPUs or the MIG device that CUDA shows, in its order

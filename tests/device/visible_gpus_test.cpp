@@ -8,10 +8,15 @@ namespace {
 
 using testing::HasSubstr;
 
-// Three GPUs, and a fourth that is split into two MIG devices.
-const std::vector<HostGpu> machine = {
-    {"GPU-aa00", {}}, {"GPU-ab11", {}}, {"GPU-bc22", {}}, {"GPU-cd33", {"MIG-0a", "MIG-0b"}}};
-const std::vector<HostGpu> plain = {machine.begin(), machine.begin() + 3};
+HostGpu gpu(const std::string& uuid, const std::vector<std::string>& mig = {}) {
+  HostGpu gpu{.uuid = uuid};
+  for (const std::string& device : mig) gpu.mig_devices.push_back({.uuid = device});
+  return gpu;
+}
+
+const std::vector<HostGpu> plain = {gpu("GPU-aa00"), gpu("GPU-ab11"), gpu("GPU-bc22")};
+const std::vector<HostGpu> machine = {plain[0], plain[1], plain[2],
+                                      gpu("GPU-cd33", {"MIG-0a", "MIG-0b"})};
 
 struct Row {
   std::string value;
